@@ -56,10 +56,10 @@
 .macro columns_step left_d, a0, b0, d0, a1, b1, d1, left_b, c2, d2, b2, c3, d3, b3
     columns_add_c \left_b, \c2, \d2, \b2
     columns_add \left_d, \a0, \b0, \d0
+    columns_rotate \left_d, \d0
     columns_add_c \left_b, \c3, \d3, \b3
     columns_add \left_d, \a1, \b1, \d1
     columns_rotate \left_b, \b2
-    columns_rotate \left_d, \d0
     columns_rotate \left_b, \b3
     columns_rotate \left_d, \d1
 .endm

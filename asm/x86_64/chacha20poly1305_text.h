@@ -250,7 +250,7 @@
 #endif
 .endm
 
-// the initial states of the next eight blocks; the constants at rdx, the key at rax
+// the initial states of the next eight blocks; the constants at rdx, the key at rdi
 .macro columns_begin
 #if !defined(KERNEL_VPROLD)
     vmovdqa A0, [rdx+CONST_ROTATE+4*8]
@@ -258,7 +258,7 @@
     vmovdqa [rsi+MASKS+4*8], A0
     vmovdqa [rsi+MASKS+4*16], A1
 #endif
-    broadcast_word C0, rax+16, 3
+    broadcast_word C0, rdi+16, 3
 #if !defined(KERNEL_VPROLD)
     vmovdqa [rsi+C_ROW(3)], C0
 #else
@@ -270,16 +270,16 @@
     vmovdqa A2, [rdx+CONST_SIGMAS+2*VECTOR]
     vmovdqa A3, [rdx+CONST_SIGMAS+3*VECTOR]
     vpaddd D0, D0, [rdx+CONST_COUNT]
-    broadcast_word B0, rax, 0
-    broadcast_word B1, rax, 1
-    broadcast_word B2, rax, 2
-    broadcast_word B3, rax, 3
+    broadcast_word B0, rdi, 0
+    broadcast_word B1, rdi, 1
+    broadcast_word B2, rdi, 2
+    broadcast_word B3, rdi, 3
     broadcast_word D1, rsi+NONCE_ROW, 1
     broadcast_word D2, rsi+NONCE_ROW, 2
     broadcast_word D3, rsi+NONCE_ROW, 3
-    broadcast_word C0, rax+16, 0
-    broadcast_word C1, rax+16, 1
-    broadcast_word C2, rax+16, 2
+    broadcast_word C0, rdi+16, 0
+    broadcast_word C1, rdi+16, 1
+    broadcast_word C2, rdi+16, 2
 .endm
 
 .macro add_word to, from, i, t
@@ -402,57 +402,19 @@
     add \m, 16
 .endm
 
-// h r, or h r + m: the next product waits for less if m comes into the sums of this one
+// h r, or h r + m: the next product waits for less if m comes into the sums of this one. What reaches 2^130 turns back
+// as soon as y is there; so h is below (5 + 2^-60) 2^128, and h2 <= 11 in the sum of two such and a block, with h1 < 2^8
+// then: x1 < 2^64, as r0 < 2^60 and s1 < 1.25 2^60.
 #if defined(KERNEL_SSE)
 .macro poly_multiply h0, h1, h2, m
-    mov rax, [rsi+R]
-    mul \h0
-    mov X1, rax                             // x = h0 r0: rbx, rcx
-    mov Y0, rdx
     mov rax, [rsi+R+8]
-    mul \h0
-    mov \h0, rax                            // y = h0 r1: h0, rdi
+    mul \h0                                 // y = h0 r1: rcx, rdi
+    mov Y0, rax
     mov Y1, rdx
-    mov rax, [rsi+R+16]
-    imul rax, \h2
-    imul \h2, [rsi+R]                       // z = h2 r0
-  .ifnb \m
-    add X1, [\m]
-    adc Y0, 0
-    add \h0, [\m+8]
-    adc Y1, 1
-    add \m, 16
-  .endif
-    add Y0, rax                             // x += h2 s1 2^64: h2 < 12
-    add Y1, \h2                             // y += z 2^64
-    mov rax, [rsi+R+16]
-    mul \h1                                 // x += h1 s1
-    add X1, rax
-    adc Y0, rdx
     mov rax, [rsi+R]
-    mul \h1                                 // y += h1 r0
-    add \h0, rax
-    adc Y1, rdx
-    add Y0, \h0                             // h = x + y 2^64
-    adc Y1, 0
-    mov \h2, Y1
-    and \h2\()d, 3
-    shr Y1, 2
-    lea Y1, [Y1+4*Y1]                       // 2^130 = 5
-    mov \h0, X1
-    mov \h1, Y0
-    add \h0, Y1
-    adc \h1, 0
-    adc \h2, 0
-.endm
-#else
-.macro poly_multiply h0, h1, h2, m
-    mov rdx, \h0
-    mulx X1, \h0, [rsi+R]                   // x = h0 r0
-    mulx Y1, Y0, [rsi+R+8]                  // y = h0 r1
-    mov X0, \h2
-    imul X0, [rsi+R+16]
-    imul \h2, [rsi+R]                       // z = h2 r0
+    mul \h0                                 // x = h0 r0: h0, rbx
+    mov \h0, rax
+    mov X1, rdx
   .ifnb \m
     add \h0, [\m]
     adc X1, 0
@@ -460,21 +422,60 @@
     adc Y1, 1
     add \m, 16
   .endif
-    add X1, X0                              // y += h2 s1: h2 < 12, so that it fits into the sum with x1 < 2.25 2^60
-    mov rdx, \h1
-    mulx \h1, X0, [rsi+R+16]                // x += h1 s1
-    add \h0, X0
-    adc X1, \h1
-    mulx X0, \h1, [rsi+R]                   // y += h1 r0
-    add \h1, Y0
-    adc X0, Y1
-    add \h1, X1                             // h = x + y 2^64 + z 2^128
-    adc X0, \h2
-    mov \h2, X0
+    mov rax, [rsi+R]
+    mul \h1                                 // y += h1 r0
+    add Y0, rax
+    adc Y1, rdx
+    mov rax, [rsi+R+16]
+    mul \h1                                 // h1 s1
+    mov \h1, [rsi+R+16]
+    imul \h1, \h2                           // x += h2 s1 2^64: see above
+    imul \h2, [rsi+R]                       // y += h2 r0 2^64
+    add Y1, \h2
+    add \h1, X1
+    add \h0, rax
+    adc \h1, rdx
+    mov \h2\()d, edi                        // h = x + y 2^64; the carry from there stays above
     and \h2\()d, 3
-    shr X0, 2
-    lea X0, [X0+4*X0]                       // 2^130 = 5
+    shr Y1, 2
+    lea Y1, [Y1+4*Y1]                       // 2^130 = 5
+    add \h1, Y0
+    adc \h2, 0
+    add \h0, Y1
+    adc \h1, 0
+    adc \h2, 0
+.endm
+#else
+.macro poly_multiply h0, h1, h2, m
+    mov rdx, \h0
+    mulx Y1, Y0, [rsi+R+8]                  // y = h0 r1
+    mulx X1, \h0, [rsi+R]                   // x = h0 r0
+  .ifnb \m
+    add \h0, [\m]
+    adc X1, 0
+    add Y0, [\m+8]
+    adc Y1, 1
+    add \m, 16
+  .endif
+    mov rdx, \h1
+    mulx X0, \h1, [rsi+R]                   // y += h1 r0
+    add Y0, \h1
+    adc Y1, X0
+    mulx \h1, X0, [rsi+R+16]                // x += h1 s1
+    mov rdx, \h2
+    imul \h2, [rsi+R]                       // y += h2 r0 2^64
+    imul rdx, [rsi+R+16]                    // x += h2 s1 2^64: see above
+    add Y1, \h2
+    add X1, rdx
     add \h0, X0
+    adc \h1, X1
+    mov \h2\()d, edi                        // h = x + y 2^64; the carry from there stays above
+    and \h2\()d, 3
+    shr Y1, 2
+    lea Y1, [Y1+4*Y1]                       // 2^130 = 5
+    add \h1, Y0
+    adc \h2, 0
+    add \h0, Y1
     adc \h1, 0
     adc \h2, 0
 .endm
@@ -942,6 +943,7 @@ function KERNEL_NAME
 
 // ---- First pass, up to 448 bytes ------------------------------------------------------------------------------------
 .Lkey_columns:
+    mov rdi, rax
     columns_begin
     mov ecx, 10
 1:  columns_part1
@@ -1140,11 +1142,11 @@ function KERNEL_NAME
     jbe .Lthree_sets_later
 
 // ---- Up to 512 bytes, beside Poly1305 over 512 ----------------------------------------------------------------------
-    span_begin
     mov rdx, [rsi+TABLE_AT]
-    mov rax, [rsi+KEY_AT]
+    mov rdi, [rsi+KEY_AT]
     mov dword ptr [rsi+COUNT], 10
     columns_begin
+    span_begin
 6:  columns_part1
     span_step_a
     columns_part2

@@ -35,7 +35,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x487f0f66; BYTE $0x10 // movdqa XMMWORD PTR [rax+0x10],xmm1
 	LONG $0x7f0f4466; WORD $0x304e // movdqa XMMWORD PTR [rsi+0x30],xmm9
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x1b0c840f; WORD $0x0000 // je 0x1b84
+	LONG $0x1a9c840f; WORD $0x0000 // je 0x1b14
 	LONG $0x0000c0b9; BYTE $0x00 // mov ecx,0xc0
 	WORD $0x3948; BYTE $0xcb // cmp rbx,rcx
 	WORD $0x2376 // jbe 0xa5
@@ -60,7 +60,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	WORD $0x8948; BYTE $0x06 // mov QWORD PTR [rsi],rax
 	LONG $0x08468948 // mov QWORD PTR [rsi+0x8],rax
 	LONG $0x10468948 // mov QWORD PTR [rsi+0x10],rax
-	LONG $0x000556e9; BYTE $0x00 // jmp 0x626
+	LONG $0x000534e9; BYTE $0x00 // jmp 0x604
 // 0xd0:
 	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
@@ -68,7 +68,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xf0468948 // mov QWORD PTR [rsi-0x10],rax
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0x01a3840f; WORD $0x0000 // je 0x291
+	LONG $0x0193840f; WORD $0x0000 // je 0x281
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
@@ -78,70 +78,68 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xf0e78349 // and r15,0xfffffffffffffff0
 	LONG $0xd04e8948 // mov QWORD PTR [rsi-0x30],rcx
 	WORD $0x014d; BYTE $0xdf // add r15,r11
-	WORD $0x7deb // jmp 0x18d
+	WORD $0x77eb // jmp 0x187
 // 0x110:
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	LONG $0xc2af0f49 // imul rax,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
 	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
 	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
 	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
-	WORD $0x014c; BYTE $0xc1 // add rcx,r8
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x18d:
+// 0x187:
 	WORD $0x394d; BYTE $0xfb // cmp r11,r15
-	LONG $0xff7a850f; WORD $0xffff // jne 0x110
+	WORD $0x8475 // jne 0x110
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00e0840f; WORD $0x0000 // je 0x282
+	LONG $0x00da840f; WORD $0x0000 // je 0x272
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x1c1
+	WORD $0x1a72 // jb 0x1b7
 	WORD $0x8b49; BYTE $0x03 // mov rax,QWORD PTR [r11]
 	LONG $0x0b548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r11+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0x20a
-// 0x1c1:
+	WORD $0x49eb // jmp 0x200
+// 0x1b7:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x1df
+	WORD $0x1972 // jb 0x1d5
 	WORD $0x8b41; BYTE $0x03 // mov eax,DWORD PTR [r11]
 	LONG $0x0b548b41; BYTE $0xfc // mov edx,DWORD PTR [r11+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0x20a
-// 0x1df:
+	WORD $0x2beb // jmp 0x200
+// 0x1d5:
 	LONG $0x03b60f41 // movzx eax,BYTE PTR [r11]
 	LONG $0x7cb60f41; WORD $0xff0b // movzx edi,BYTE PTR [r11+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -154,50 +152,48 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x20a:
+// 0x200:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	LONG $0xc2af0f49 // imul rax,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
 	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
 	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
 	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
-	WORD $0x014c; BYTE $0xc1 // add rcx,r8
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x282:
+// 0x272:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
-// 0x291:
+// 0x281:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x0257840f; WORD $0x0000 // je 0x4f5
+	LONG $0x0245840f; WORD $0x0000 // je 0x4d3
 	LONG $0x905e8b4c // mov r11,QWORD PTR [rsi-0x70]
 	LONG $0xa8468b48 // mov rax,QWORD PTR [rsi-0x58]
 	WORD $0xc789 // mov edi,eax
@@ -211,117 +207,113 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2dc
+	WORD $0x0f74 // je 0x2cc
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2dc:
+// 0x2cc:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	LONG $0x0086840f; WORD $0x0000 // je 0x36c
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
+	LONG $0x0080840f; WORD $0x0000 // je 0x356
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	LONG $0xc2af0f49 // imul rax,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0349; BYTE $0x1b // add rbx,QWORD PTR [r11]
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x0843034d // add r8,QWORD PTR [r11+0x8]
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c38349 // add r11,0x10
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
 	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
 	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
 	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
-	WORD $0x014c; BYTE $0xc1 // add rcx,r8
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-	LONG $0xffff70e9; BYTE $0xff // jmp 0x2dc
-// 0x36c:
+	LONG $0xffff76e9; BYTE $0xff // jmp 0x2cc
+// 0x356:
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	WORD $0x6e74 // je 0x3e4
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
+	WORD $0x6874 // je 0x3c8
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	LONG $0xc2af0f49 // imul rax,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
 	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
 	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
 	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
-	WORD $0x014c; BYTE $0xc1 // add rcx,r8
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x3e4:
+// 0x3c8:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x3ef:
+// 0x3d3:
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00ef840f; WORD $0x0000 // je 0x4ea
+	LONG $0x00e9840f; WORD $0x0000 // je 0x4c8
 	LONG $0xc07e8b4c // mov r15,QWORD PTR [rsi-0x40]
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x41e
+	WORD $0x1a72 // jb 0x402
 	WORD $0x8b49; BYTE $0x07 // mov rax,QWORD PTR [r15]
 	LONG $0x0f548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r15+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0x467
-// 0x41e:
+	WORD $0x49eb // jmp 0x44b
+// 0x402:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x43c
+	WORD $0x1972 // jb 0x420
 	WORD $0x8b41; BYTE $0x07 // mov eax,DWORD PTR [r15]
 	LONG $0x0f548b41; BYTE $0xfc // mov edx,DWORD PTR [r15+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0x467
-// 0x43c:
+	WORD $0x2beb // jmp 0x44b
+// 0x420:
 	LONG $0x07b60f41 // movzx eax,BYTE PTR [r15]
 	LONG $0x7cb60f41; WORD $0xff0f // movzx edi,BYTE PTR [r15+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -334,100 +326,98 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x467:
+// 0x44b:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	LONG $0xc2af0f49 // imul rax,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
 	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
 	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
 	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
-	WORD $0x014c; BYTE $0xc1 // add rcx,r8
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x4ea:
+// 0x4c8:
 	LONG $0xa07e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x60],0x0
-	LONG $0x16fc840f; WORD $0x0000 // je 0x1bf1
-// 0x4f5:
+	LONG $0x16ae840f; WORD $0x0000 // je 0x1b81
+// 0x4d3:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
 	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
 	LONG $0x009e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x100]
 	WORD $0xe983; BYTE $0x10 // sub ecx,0x10
-	WORD $0x2f72 // jb 0x53c
+	WORD $0x2f72 // jb 0x51a
 	LONG $0x0c6f0ff3; BYTE $0x08 // movdqu xmm1,XMMWORD PTR [rax+rcx*1]
 	LONG $0x146f0ff3; BYTE $0x0b // movdqu xmm2,XMMWORD PTR [rbx+rcx*1]
 	LONG $0xcaef0f66 // pxor xmm1,xmm2
 	WORD $0xd231 // xor edx,edx
-	WORD $0x12eb // jmp 0x531
-// 0x51f:
+	WORD $0x12eb // jmp 0x50f
+// 0x4fd:
 	LONG $0x046f0ff3; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [rax+rdx*1]
 	LONG $0x04ef0f66; BYTE $0x13 // pxor xmm0,XMMWORD PTR [rbx+rdx*1]
 	LONG $0x047f0ff3; BYTE $0x17 // movdqu XMMWORD PTR [rdi+rdx*1],xmm0
 	WORD $0xc283; BYTE $0x10 // add edx,0x10
-// 0x531:
+// 0x50f:
 	WORD $0xca39 // cmp edx,ecx
-	WORD $0xea72 // jb 0x51f
+	WORD $0xea72 // jb 0x4fd
 	LONG $0x0c7f0ff3; BYTE $0x0f // movdqu XMMWORD PTR [rdi+rcx*1],xmm1
-	WORD $0x52eb // jmp 0x58e
-// 0x53c:
+	WORD $0x52eb // jmp 0x56c
+// 0x51a:
 	WORD $0xc183; BYTE $0x10 // add ecx,0x10
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x55e
+	WORD $0x1a72 // jb 0x53c
 	WORD $0x8b4c; BYTE $0x18 // mov r11,QWORD PTR [rax]
 	LONG $0x08548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rax+rcx*1-0x8]
 	WORD $0x334c; BYTE $0x1b // xor r11,QWORD PTR [rbx]
 	LONG $0x0b543348; BYTE $0xf8 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]
 	WORD $0x894c; BYTE $0x1f // mov QWORD PTR [rdi],r11
 	LONG $0x0f548948; BYTE $0xf8 // mov QWORD PTR [rdi+rcx*1-0x8],rdx
-	WORD $0x30eb // jmp 0x58e
-// 0x55e:
+	WORD $0x30eb // jmp 0x56c
+// 0x53c:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x2772 // jb 0x58a
+	WORD $0x2772 // jb 0x568
 	WORD $0x8b44; BYTE $0x18 // mov r11d,DWORD PTR [rax]
 	LONG $0xfc08548b // mov edx,DWORD PTR [rax+rcx*1-0x4]
 	WORD $0x3344; BYTE $0x1b // xor r11d,DWORD PTR [rbx]
 	LONG $0xfc0b5433 // xor edx,DWORD PTR [rbx+rcx*1-0x4]
 	WORD $0x8944; BYTE $0x1f // mov DWORD PTR [rdi],r11d
 	LONG $0xfc0f5489 // mov DWORD PTR [rdi+rcx*1-0x4],edx
-	WORD $0x14eb // jmp 0x58e
-// 0x57a:
+	WORD $0x14eb // jmp 0x56c
+// 0x558:
 	LONG $0x0854b60f; BYTE $0xff // movzx edx,BYTE PTR [rax+rcx*1-0x1]
 	LONG $0xff0b5432 // xor dl,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xff0f5488 // mov BYTE PTR [rdi+rcx*1-0x1],dl
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-// 0x58a:
+// 0x568:
 	WORD $0xc985 // test ecx,ecx
-	WORD $0xec75 // jne 0x57a
-// 0x58e:
+	WORD $0xec75 // jne 0x558
+// 0x56c:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x985e8b4c // mov r11,QWORD PTR [rsi-0x68]
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
@@ -441,9 +431,9 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	WORD $0x2948; BYTE $0xca // sub rdx,rcx
 	LONG $0xa0568948 // mov QWORD PTR [rsi-0x60],rdx
-	WORD $0x4875 // jne 0x606
+	WORD $0x4875 // jne 0x5e4
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x161b850f; WORD $0x0000 // jne 0x1be6
+	LONG $0x15cd850f; WORD $0x0000 // jne 0x1b76
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -455,14 +445,14 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x601
+	WORD $0x0f74 // je 0x5df
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x601:
-	LONG $0xfffcd6e9; BYTE $0xff // jmp 0x2dc
-// 0x606:
+// 0x5df:
+	LONG $0xfffce8e9; BYTE $0xff // jmp 0x2cc
+// 0x5e4:
 	LONG $0x000100b9; BYTE $0x00 // mov ecx,0x100
 	WORD $0x3948; BYTE $0xca // cmp rdx,rcx
 	LONG $0xca420f48 // cmovb rcx,rdx
@@ -470,11 +460,36 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	LONG $0xc1450f48 // cmovne rax,rcx
 	LONG $0x5e450f4c; BYTE $0x90 // cmovne r11,QWORD PTR [rsi-0x70]
-// 0x626:
+// 0x604:
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	LONG $0x0b6a860f; WORD $0x0000 // jbe 0x119c
+	LONG $0x0b50860f; WORD $0x0000 // jbe 0x1160
 	LONG $0x00c0f981; WORD $0x0000 // cmp ecx,0xc0
-	LONG $0x0fbb860f; WORD $0x0000 // jbe 0x15f9
+	LONG $0x0f87860f; WORD $0x0000 // jbe 0x15a3
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xe87e8b48 // mov rdi,QWORD PTR [rsi-0x18]
+	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
+	QUAD $0x00000090826f0f66 // movdqa xmm0,XMMWORD PTR [rdx+0x90]
+	QUAD $0x000000b08a6f0f66 // movdqa xmm1,XMMWORD PTR [rdx+0xb0]
+	LONG $0x467f0f66; BYTE $0x40 // movdqa XMMWORD PTR [rsi+0x40],xmm0
+	LONG $0x4e7f0f66; BYTE $0x60 // movdqa XMMWORD PTR [rsi+0x60],xmm1
+	LONG $0x700f4466; WORD $0x1067; BYTE $0xff // pshufd xmm12,XMMWORD PTR [rdi+0x10],0xff
+	QUAD $0x000230a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x230],xmm12
+	LONG $0x700f4466; WORD $0x3046; BYTE $0x00 // pshufd xmm8,XMMWORD PTR [rsi+0x30],0x0
+	LONG $0x426f0f66; BYTE $0x50 // movdqa xmm0,XMMWORD PTR [rdx+0x50]
+	LONG $0x4a6f0f66; BYTE $0x60 // movdqa xmm1,XMMWORD PTR [rdx+0x60]
+	LONG $0x526f0f66; BYTE $0x70 // movdqa xmm2,XMMWORD PTR [rdx+0x70]
+	QUAD $0x000000809a6f0f66 // movdqa xmm3,XMMWORD PTR [rdx+0x80]
+	LONG $0xfe0f4466; WORD $0x4042 // paddd xmm8,XMMWORD PTR [rdx+0x40]
+	LONG $0x27700f66; BYTE $0x00 // pshufd xmm4,XMMWORD PTR [rdi],0x0
+	LONG $0x2f700f66; BYTE $0x55 // pshufd xmm5,XMMWORD PTR [rdi],0x55
+	LONG $0x37700f66; BYTE $0xaa // pshufd xmm6,XMMWORD PTR [rdi],0xaa
+	LONG $0x3f700f66; BYTE $0xff // pshufd xmm7,XMMWORD PTR [rdi],0xff
+	LONG $0x700f4466; WORD $0x304e; BYTE $0x55 // pshufd xmm9,XMMWORD PTR [rsi+0x30],0x55
+	LONG $0x700f4466; WORD $0x3056; BYTE $0xaa // pshufd xmm10,XMMWORD PTR [rsi+0x30],0xaa
+	LONG $0x700f4466; WORD $0x305e; BYTE $0xff // pshufd xmm11,XMMWORD PTR [rsi+0x30],0xff
+	LONG $0x700f4466; WORD $0x1067; BYTE $0x00 // pshufd xmm12,XMMWORD PTR [rdi+0x10],0x0
+	LONG $0x700f4466; WORD $0x106f; BYTE $0x55 // pshufd xmm13,XMMWORD PTR [rdi+0x10],0x55
+	LONG $0x700f4466; WORD $0x1077; BYTE $0xaa // pshufd xmm14,XMMWORD PTR [rdi+0x10],0xaa
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -486,48 +501,23 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x674
+	WORD $0x0f74 // je 0x6ed
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x674:
-	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
-	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
-	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
-	QUAD $0x00000090826f0f66 // movdqa xmm0,XMMWORD PTR [rdx+0x90]
-	QUAD $0x000000b08a6f0f66 // movdqa xmm1,XMMWORD PTR [rdx+0xb0]
-	LONG $0x467f0f66; BYTE $0x40 // movdqa XMMWORD PTR [rsi+0x40],xmm0
-	LONG $0x4e7f0f66; BYTE $0x60 // movdqa XMMWORD PTR [rsi+0x60],xmm1
-	LONG $0x700f4466; WORD $0x1060; BYTE $0xff // pshufd xmm12,XMMWORD PTR [rax+0x10],0xff
-	QUAD $0x000230a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x230],xmm12
-	LONG $0x700f4466; WORD $0x3046; BYTE $0x00 // pshufd xmm8,XMMWORD PTR [rsi+0x30],0x0
-	LONG $0x426f0f66; BYTE $0x50 // movdqa xmm0,XMMWORD PTR [rdx+0x50]
-	LONG $0x4a6f0f66; BYTE $0x60 // movdqa xmm1,XMMWORD PTR [rdx+0x60]
-	LONG $0x526f0f66; BYTE $0x70 // movdqa xmm2,XMMWORD PTR [rdx+0x70]
-	QUAD $0x000000809a6f0f66 // movdqa xmm3,XMMWORD PTR [rdx+0x80]
-	LONG $0xfe0f4466; WORD $0x4042 // paddd xmm8,XMMWORD PTR [rdx+0x40]
-	LONG $0x20700f66; BYTE $0x00 // pshufd xmm4,XMMWORD PTR [rax],0x0
-	LONG $0x28700f66; BYTE $0x55 // pshufd xmm5,XMMWORD PTR [rax],0x55
-	LONG $0x30700f66; BYTE $0xaa // pshufd xmm6,XMMWORD PTR [rax],0xaa
-	LONG $0x38700f66; BYTE $0xff // pshufd xmm7,XMMWORD PTR [rax],0xff
-	LONG $0x700f4466; WORD $0x304e; BYTE $0x55 // pshufd xmm9,XMMWORD PTR [rsi+0x30],0x55
-	LONG $0x700f4466; WORD $0x3056; BYTE $0xaa // pshufd xmm10,XMMWORD PTR [rsi+0x30],0xaa
-	LONG $0x700f4466; WORD $0x305e; BYTE $0xff // pshufd xmm11,XMMWORD PTR [rsi+0x30],0xff
-	LONG $0x700f4466; WORD $0x1060; BYTE $0x00 // pshufd xmm12,XMMWORD PTR [rax+0x10],0x0
-	LONG $0x700f4466; WORD $0x1068; BYTE $0x55 // pshufd xmm13,XMMWORD PTR [rax+0x10],0x55
-	LONG $0x700f4466; WORD $0x1070; BYTE $0xaa // pshufd xmm14,XMMWORD PTR [rax+0x10],0xaa
-// 0x70f:
+// 0x6ed:
 	LONG $0xc4fe0f66 // paddd xmm0,xmm4
 	LONG $0xef0f4466; BYTE $0xc0 // pxor xmm8,xmm0
+	LONG $0x380f4466; WORD $0x4600; BYTE $0x60 // pshufb xmm8,XMMWORD PTR [rsi+0x60]
 	LONG $0xcdfe0f66 // paddd xmm1,xmm5
 	LONG $0xef0f4466; BYTE $0xc9 // pxor xmm9,xmm1
-	LONG $0x380f4466; WORD $0x4600; BYTE $0x60 // pshufb xmm8,XMMWORD PTR [rsi+0x60]
 	LONG $0x380f4466; WORD $0x4e00; BYTE $0x60 // pshufb xmm9,XMMWORD PTR [rsi+0x60]
 	LONG $0xfe0f4566; BYTE $0xe0 // paddd xmm12,xmm8
 	LONG $0xef0f4166; BYTE $0xe4 // pxor xmm4,xmm12
 	LONG $0xd6fe0f66 // paddd xmm2,xmm6
 	LONG $0xef0f4466; BYTE $0xd2 // pxor xmm10,xmm2
+	LONG $0x380f4466; WORD $0x5600; BYTE $0x60 // pshufb xmm10,XMMWORD PTR [rsi+0x60]
 	LONG $0xfe0f4566; BYTE $0xe9 // paddd xmm13,xmm9
 	LONG $0xef0f4166; BYTE $0xed // pxor xmm5,xmm13
 	LONG $0xdffe0f66 // paddd xmm3,xmm7
@@ -536,56 +526,54 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x720f4166; WORD $0x0cf7 // pslld xmm15,0xc
 	LONG $0xd4720f66; BYTE $0x14 // psrld xmm4,0x14
 	LONG $0xeb0f4166; BYTE $0xe7 // por xmm4,xmm15
-	LONG $0x380f4466; WORD $0x5600; BYTE $0x60 // pshufb xmm10,XMMWORD PTR [rsi+0x60]
 	LONG $0x6f0f4466; BYTE $0xfd // movdqa xmm15,xmm5
 	LONG $0x720f4166; WORD $0x0cf7 // pslld xmm15,0xc
 	LONG $0xd5720f66; BYTE $0x14 // psrld xmm5,0x14
 	LONG $0xeb0f4166; BYTE $0xef // por xmm5,xmm15
 	LONG $0x380f4466; WORD $0x5e00; BYTE $0x60 // pshufb xmm11,XMMWORD PTR [rsi+0x60]
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	LONG $0x0081840f; WORD $0x0000 // je 0x818
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
+	WORD $0x7b74 // je 0x7ec
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	LONG $0xc2af0f49 // imul rax,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0349; BYTE $0x1b // add rbx,QWORD PTR [r11]
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x0843034d // add r8,QWORD PTR [r11+0x8]
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c38349 // add r11,0x10
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
 	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
 	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
 	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
-	WORD $0x014c; BYTE $0xc1 // add rcx,r8
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x818:
+// 0x7ec:
 	LONG $0xfe0f4566; BYTE $0xf2 // paddd xmm14,xmm10
 	LONG $0xef0f4166; BYTE $0xf6 // pxor xmm6,xmm14
 	LONG $0xc4fe0f66 // paddd xmm0,xmm4
 	LONG $0xef0f4466; BYTE $0xc0 // pxor xmm8,xmm0
+	LONG $0x380f4466; WORD $0x4600; BYTE $0x40 // pshufb xmm8,XMMWORD PTR [rsi+0x40]
 	QUAD $0x000230be6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rsi+0x230]
 	LONG $0xfe0f4566; BYTE $0xfb // paddd xmm15,xmm11
 	QUAD $0x000230be7f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x230],xmm15
@@ -596,7 +584,6 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x720f4166; WORD $0x0cf7 // pslld xmm15,0xc
 	LONG $0xd6720f66; BYTE $0x14 // psrld xmm6,0x14
 	LONG $0xeb0f4166; BYTE $0xf7 // por xmm6,xmm15
-	LONG $0x380f4466; WORD $0x4600; BYTE $0x40 // pshufb xmm8,XMMWORD PTR [rsi+0x40]
 	LONG $0x6f0f4466; BYTE $0xff // movdqa xmm15,xmm7
 	LONG $0x720f4166; WORD $0x0cf7 // pslld xmm15,0xc
 	LONG $0xd7720f66; BYTE $0x14 // psrld xmm7,0x14
@@ -606,6 +593,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xef0f4166; BYTE $0xe4 // pxor xmm4,xmm12
 	LONG $0xd6fe0f66 // paddd xmm2,xmm6
 	LONG $0xef0f4466; BYTE $0xd2 // pxor xmm10,xmm2
+	LONG $0x380f4466; WORD $0x5600; BYTE $0x40 // pshufb xmm10,XMMWORD PTR [rsi+0x40]
 	LONG $0xfe0f4566; BYTE $0xe9 // paddd xmm13,xmm9
 	LONG $0xef0f4166; BYTE $0xed // pxor xmm5,xmm13
 	LONG $0xdffe0f66 // paddd xmm3,xmm7
@@ -614,7 +602,6 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x720f4166; WORD $0x07f7 // pslld xmm15,0x7
 	LONG $0xd4720f66; BYTE $0x19 // psrld xmm4,0x19
 	LONG $0xeb0f4166; BYTE $0xe7 // por xmm4,xmm15
-	LONG $0x380f4466; WORD $0x5600; BYTE $0x40 // pshufb xmm10,XMMWORD PTR [rsi+0x40]
 	LONG $0x6f0f4466; BYTE $0xfd // movdqa xmm15,xmm5
 	LONG $0x720f4166; WORD $0x07f7 // pslld xmm15,0x7
 	LONG $0xd5720f66; BYTE $0x19 // psrld xmm5,0x19
@@ -624,6 +611,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xef0f4166; BYTE $0xf6 // pxor xmm6,xmm14
 	LONG $0xdcfe0f66 // paddd xmm3,xmm4
 	LONG $0xef0f4466; BYTE $0xd3 // pxor xmm10,xmm3
+	LONG $0x380f4466; WORD $0x5600; BYTE $0x60 // pshufb xmm10,XMMWORD PTR [rsi+0x60]
 	QUAD $0x000230be6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rsi+0x230]
 	LONG $0xfe0f4566; BYTE $0xfb // paddd xmm15,xmm11
 	QUAD $0x000230be7f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x230],xmm15
@@ -634,7 +622,6 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x720f4166; WORD $0x07f7 // pslld xmm15,0x7
 	LONG $0xd6720f66; BYTE $0x19 // psrld xmm6,0x19
 	LONG $0xeb0f4166; BYTE $0xf7 // por xmm6,xmm15
-	LONG $0x380f4466; WORD $0x5600; BYTE $0x60 // pshufb xmm10,XMMWORD PTR [rsi+0x60]
 	LONG $0x6f0f4466; BYTE $0xff // movdqa xmm15,xmm7
 	LONG $0x720f4166; WORD $0x07f7 // pslld xmm15,0x7
 	LONG $0xd7720f66; BYTE $0x19 // psrld xmm7,0x19
@@ -644,6 +631,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xef0f4166; BYTE $0xe5 // pxor xmm4,xmm13
 	LONG $0xcefe0f66 // paddd xmm1,xmm6
 	LONG $0xef0f4466; BYTE $0xc1 // pxor xmm8,xmm1
+	LONG $0x380f4466; WORD $0x4600; BYTE $0x60 // pshufb xmm8,XMMWORD PTR [rsi+0x60]
 	LONG $0xfe0f4566; BYTE $0xf3 // paddd xmm14,xmm11
 	LONG $0xef0f4166; BYTE $0xee // pxor xmm5,xmm14
 	LONG $0xd7fe0f66 // paddd xmm2,xmm7
@@ -652,58 +640,56 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x720f4166; WORD $0x0cf7 // pslld xmm15,0xc
 	LONG $0xd4720f66; BYTE $0x14 // psrld xmm4,0x14
 	LONG $0xeb0f4166; BYTE $0xe7 // por xmm4,xmm15
-	LONG $0x380f4466; WORD $0x4600; BYTE $0x60 // pshufb xmm8,XMMWORD PTR [rsi+0x60]
 	LONG $0x6f0f4466; BYTE $0xfd // movdqa xmm15,xmm5
 	LONG $0x720f4166; WORD $0x0cf7 // pslld xmm15,0xc
 	LONG $0xd5720f66; BYTE $0x14 // psrld xmm5,0x14
 	LONG $0xeb0f4166; BYTE $0xef // por xmm5,xmm15
 	LONG $0x380f4466; WORD $0x4e00; BYTE $0x60 // pshufb xmm9,XMMWORD PTR [rsi+0x60]
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	LONG $0x0081840f; WORD $0x0000 // je 0xa3f
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
+	WORD $0x7b74 // je 0xa09
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	LONG $0xc2af0f49 // imul rax,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0349; BYTE $0x1b // add rbx,QWORD PTR [r11]
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x0843034d // add r8,QWORD PTR [r11+0x8]
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c38349 // add r11,0x10
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
 	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
 	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
 	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
-	WORD $0x014c; BYTE $0xc1 // add rcx,r8
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0xa3f:
+// 0xa09:
 	QUAD $0x000230be6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rsi+0x230]
 	LONG $0xfe0f4566; BYTE $0xf8 // paddd xmm15,xmm8
 	QUAD $0x000230be7f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x230],xmm15
 	LONG $0xef0f4166; BYTE $0xf7 // pxor xmm6,xmm15
 	LONG $0xdcfe0f66 // paddd xmm3,xmm4
 	LONG $0xef0f4466; BYTE $0xd3 // pxor xmm10,xmm3
+	LONG $0x380f4466; WORD $0x5600; BYTE $0x40 // pshufb xmm10,XMMWORD PTR [rsi+0x40]
 	LONG $0xfe0f4566; BYTE $0xe1 // paddd xmm12,xmm9
 	LONG $0xef0f4166; BYTE $0xfc // pxor xmm7,xmm12
 	LONG $0xc5fe0f66 // paddd xmm0,xmm5
@@ -712,7 +698,6 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x720f4166; WORD $0x0cf7 // pslld xmm15,0xc
 	LONG $0xd6720f66; BYTE $0x14 // psrld xmm6,0x14
 	LONG $0xeb0f4166; BYTE $0xf7 // por xmm6,xmm15
-	LONG $0x380f4466; WORD $0x5600; BYTE $0x40 // pshufb xmm10,XMMWORD PTR [rsi+0x40]
 	LONG $0x6f0f4466; BYTE $0xff // movdqa xmm15,xmm7
 	LONG $0x720f4166; WORD $0x0cf7 // pslld xmm15,0xc
 	LONG $0xd7720f66; BYTE $0x14 // psrld xmm7,0x14
@@ -722,6 +707,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xef0f4166; BYTE $0xe5 // pxor xmm4,xmm13
 	LONG $0xcefe0f66 // paddd xmm1,xmm6
 	LONG $0xef0f4466; BYTE $0xc1 // pxor xmm8,xmm1
+	LONG $0x380f4466; WORD $0x4600; BYTE $0x40 // pshufb xmm8,XMMWORD PTR [rsi+0x40]
 	LONG $0xfe0f4566; BYTE $0xf3 // paddd xmm14,xmm11
 	LONG $0xef0f4166; BYTE $0xee // pxor xmm5,xmm14
 	LONG $0xd7fe0f66 // paddd xmm2,xmm7
@@ -730,7 +716,6 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x720f4166; WORD $0x07f7 // pslld xmm15,0x7
 	LONG $0xd4720f66; BYTE $0x19 // psrld xmm4,0x19
 	LONG $0xeb0f4166; BYTE $0xe7 // por xmm4,xmm15
-	LONG $0x380f4466; WORD $0x4600; BYTE $0x40 // pshufb xmm8,XMMWORD PTR [rsi+0x40]
 	LONG $0x6f0f4466; BYTE $0xfd // movdqa xmm15,xmm5
 	LONG $0x720f4166; WORD $0x07f7 // pslld xmm15,0x7
 	LONG $0xd5720f66; BYTE $0x19 // psrld xmm5,0x19
@@ -751,43 +736,41 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xd7720f66; BYTE $0x19 // psrld xmm7,0x19
 	LONG $0xeb0f4166; BYTE $0xff // por xmm7,xmm15
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfba8850f; WORD $0xffff // jne 0x70f
+	LONG $0xfbbc850f; WORD $0xffff // jne 0x6ed
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	WORD $0x6e74 // je 0xbdf
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
+	WORD $0x6874 // je 0xba3
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	LONG $0xc2af0f49 // imul rax,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
 	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
 	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
 	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
-	WORD $0x014c; BYTE $0xc1 // add rcx,r8
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0xbdf:
+// 0xba3:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
@@ -795,7 +778,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
 	LONG $0x00a87e81; WORD $0x0001; BYTE $0x00 // cmp DWORD PTR [rsi-0x58],0x100
-	LONG $0x02f5850f; WORD $0x0000 // jne 0xefb
+	LONG $0x02f5850f; WORD $0x0000 // jne 0xebf
 	LONG $0x905e8b48 // mov rbx,QWORD PTR [rsi-0x70]
 	LONG $0x984e8b48 // mov rcx,QWORD PTR [rsi-0x68]
 	QUAD $0x000200a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x200],xmm12
@@ -934,8 +917,8 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xfaef0f66 // pxor xmm7,xmm2
 	QUAD $0x000000e0a97f0ff3 // movdqu XMMWORD PTR [rcx+0xe0],xmm5
 	QUAD $0x000000f0b97f0ff3 // movdqu XMMWORD PTR [rcx+0xf0],xmm7
-	LONG $0xfff693e9; BYTE $0xff // jmp 0x58e
-// 0xefb:
+	LONG $0xfff6ade9; BYTE $0xff // jmp 0x56c
+// 0xebf:
 	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
 	LONG $0xf04e2b48 // sub rcx,QWORD PTR [rsi-0x10]
 	QUAD $0x000200a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x200],xmm12
@@ -1042,10 +1025,10 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	QUAD $0x000000b0b17f0ff3 // movdqu XMMWORD PTR [rcx+0xb0],xmm6
 	QUAD $0x000000e0a97f0ff3 // movdqu XMMWORD PTR [rcx+0xe0],xmm5
 	QUAD $0x000000f0b97f0ff3 // movdqu XMMWORD PTR [rcx+0xf0],xmm7
-// 0x1141:
+// 0x1105:
 	LONG $0x00968d48; WORD $0x0001; BYTE $0x00 // lea rdx,[rsi+0x100]
 	WORD $0x3948; BYTE $0xd1 // cmp rcx,rdx
-	LONG $0xf29e840f; WORD $0xffff // je 0x3ef
+	LONG $0xf2be840f; WORD $0xffff // je 0x3d3
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xc0868b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rsi+0xc0]
 	LONG $0xc88e8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xc8]
@@ -1059,8 +1042,8 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-	LONG $0xffef34e9; BYTE $0xff // jmp 0xd0
-// 0x119c:
+	LONG $0xffef70e9; BYTE $0xff // jmp 0xd0
+// 0x1160:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1072,12 +1055,12 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x11d2
+	WORD $0x0f74 // je 0x1196
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x11d2:
+// 0x1196:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1093,7 +1076,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xfe0f4466; WORD $0x104a // paddd xmm9,XMMWORD PTR [rdx+0x10]
 	QUAD $0x0000b0b26f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rdx+0xb0]
 	QUAD $0x000090ba6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rdx+0x90]
-// 0x1223:
+// 0x11e7:
 	LONG $0xc3fe0f66 // paddd xmm0,xmm3
 	LONG $0xef0f4466; BYTE $0xc8 // pxor xmm9,xmm0
 	LONG $0x380f4566; WORD $0xce00 // pshufb xmm9,xmm14
@@ -1137,45 +1120,43 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
 	LONG $0xff700f66; BYTE $0x39 // pshufd xmm7,xmm7,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	LONG $0x0081840f; WORD $0x0000 // je 0x1382
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
+	WORD $0x7b74 // je 0x133c
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	LONG $0xc2af0f49 // imul rax,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0349; BYTE $0x1b // add rbx,QWORD PTR [r11]
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x0843034d // add r8,QWORD PTR [r11+0x8]
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c38349 // add r11,0x10
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
 	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
 	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
 	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
-	WORD $0x014c; BYTE $0xc1 // add rcx,r8
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1382:
+// 0x133c:
 	LONG $0xc3fe0f66 // paddd xmm0,xmm3
 	LONG $0xef0f4466; BYTE $0xc8 // pxor xmm9,xmm0
 	LONG $0x380f4566; WORD $0xce00 // pshufb xmm9,xmm14
@@ -1219,83 +1200,79 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
 	LONG $0xff700f66; BYTE $0x93 // pshufd xmm7,xmm7,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	LONG $0x0081840f; WORD $0x0000 // je 0x14e1
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
+	WORD $0x7b74 // je 0x1491
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	LONG $0xc2af0f49 // imul rax,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0349; BYTE $0x1b // add rbx,QWORD PTR [r11]
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x0843034d // add r8,QWORD PTR [r11+0x8]
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c38349 // add r11,0x10
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
 	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
 	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
 	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
-	WORD $0x014c; BYTE $0xc1 // add rcx,r8
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x14e1:
+// 0x1491:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfd38850f; WORD $0xffff // jne 0x1223
+	LONG $0xfd4c850f; WORD $0xffff // jne 0x11e7
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	WORD $0x6e74 // je 0x1563
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
+	WORD $0x6874 // je 0x150d
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	LONG $0xc2af0f49 // imul rax,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
 	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
 	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
 	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
-	WORD $0x014c; BYTE $0xc1 // add rcx,r8
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1563:
+// 0x150d:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
@@ -1325,8 +1302,8 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x617f0f66; BYTE $0x50 // movdqa XMMWORD PTR [rcx+0x50],xmm4
 	LONG $0x797f0f66; BYTE $0x60 // movdqa XMMWORD PTR [rcx+0x60],xmm7
 	LONG $0x7f0f4466; WORD $0x7051 // movdqa XMMWORD PTR [rcx+0x70],xmm10
-	LONG $0xfffb48e9; BYTE $0xff // jmp 0x1141
-// 0x15f9:
+	LONG $0xfffb62e9; BYTE $0xff // jmp 0x1105
+// 0x15a3:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1338,12 +1315,12 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x162f
+	WORD $0x0f74 // je 0x15d9
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x162f:
+// 0x15d9:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1364,7 +1341,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xfe0f4466; WORD $0x104a // paddd xmm9,XMMWORD PTR [rdx+0x10]
 	QUAD $0x0000b0b26f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rdx+0xb0]
 	QUAD $0x000090ba6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rdx+0x90]
-// 0x1698:
+// 0x1642:
 	LONG $0xc3fe0f66 // paddd xmm0,xmm3
 	LONG $0xef0f4466; BYTE $0xc8 // pxor xmm9,xmm0
 	LONG $0x380f4566; WORD $0xce00 // pshufb xmm9,xmm14
@@ -1429,45 +1406,43 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x700f4566; WORD $0x4edb // pshufd xmm11,xmm11,0x4e
 	LONG $0x700f4566; WORD $0x39c0 // pshufd xmm8,xmm8,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	LONG $0x0081840f; WORD $0x0000 // je 0x1864
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
+	WORD $0x7b74 // je 0x1804
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	LONG $0xc2af0f49 // imul rax,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0349; BYTE $0x1b // add rbx,QWORD PTR [r11]
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x0843034d // add r8,QWORD PTR [r11+0x8]
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c38349 // add r11,0x10
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
 	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
 	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
 	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
-	WORD $0x014c; BYTE $0xc1 // add rcx,r8
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1864:
+// 0x1804:
 	LONG $0xc3fe0f66 // paddd xmm0,xmm3
 	LONG $0xef0f4466; BYTE $0xc8 // pxor xmm9,xmm0
 	LONG $0x380f4566; WORD $0xce00 // pshufb xmm9,xmm14
@@ -1532,83 +1507,79 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x700f4566; WORD $0x4edb // pshufd xmm11,xmm11,0x4e
 	LONG $0x700f4566; WORD $0x93c0 // pshufd xmm8,xmm8,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	LONG $0x0081840f; WORD $0x0000 // je 0x1a30
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
+	WORD $0x7b74 // je 0x19c6
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	LONG $0xc2af0f49 // imul rax,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0349; BYTE $0x1b // add rbx,QWORD PTR [r11]
-	LONG $0x00d18348 // adc rcx,0x0
-	LONG $0x0843034d // add r8,QWORD PTR [r11+0x8]
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c38349 // add r11,0x10
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
 	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
 	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
 	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
-	WORD $0x014c; BYTE $0xc1 // add rcx,r8
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1a30:
+// 0x19c6:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc5e850f; WORD $0xffff // jne 0x1698
+	LONG $0xfc72850f; WORD $0xffff // jne 0x1642
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	WORD $0x6e74 // je 0x1ab2
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
+	WORD $0x6874 // je 0x1a42
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	LONG $0xc2af0f49 // imul rax,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
 	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
 	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
 	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
-	WORD $0x014c; BYTE $0xc1 // add rcx,r8
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1ab2:
+// 0x1a42:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
@@ -1647,8 +1618,8 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	QUAD $0x00000090a97f0f66 // movdqa XMMWORD PTR [rcx+0x90],xmm5
 	QUAD $0x0000a0817f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rcx+0xa0],xmm8
 	QUAD $0x0000b0997f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rcx+0xb0],xmm11
-	LONG $0xfff5bde9; BYTE $0xff // jmp 0x1141
-// 0x1b84:
+	LONG $0xfff5f1e9; BYTE $0xff // jmp 0x1105
+// 0x1b14:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
@@ -1670,47 +1641,45 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
 	QUAD $0x00000000a846c748 // mov QWORD PTR [rsi-0x58],0x0
 	QUAD $0x00000000f046c748 // mov QWORD PTR [rsi-0x10],0x0
-	LONG $0xffe9a8e9; BYTE $0xff // jmp 0x58e
-// 0x1be6:
+	LONG $0xffe9f6e9; BYTE $0xff // jmp 0x56c
+// 0x1b76:
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
-// 0x1bf1:
+// 0x1b81:
 	LONG $0x805e8b4c // mov r11,QWORD PTR [rsi-0x80]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x00b3840f; WORD $0x0000 // je 0x1cb6
+	LONG $0x00ad840f; WORD $0x0000 // je 0x1c40
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8948; BYTE $0xc3 // mov rbx,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
 	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	LONG $0xc2af0f49 // imul rax,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
 	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
 	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
 	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
-	WORD $0x014c; BYTE $0xc1 // add rcx,r8
-	LONG $0x00d78348 // adc rdi,0x0
-	WORD $0x8949; BYTE $0xfa // mov r10,rdi
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x8949; BYTE $0xd8 // mov r8,rbx
-	WORD $0x8949; BYTE $0xc9 // mov r9,rcx
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
@@ -1727,8 +1696,8 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x6beb // jmp 0x1d21
-// 0x1cb6:
+	WORD $0x6beb // jmp 0x1cab
+// 0x1c40:
 	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -1750,31 +1719,31 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x30508948 // mov QWORD PTR [rax+0x30],rdx
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
-	WORD $0x0475 // jne 0x1d12
+	WORD $0x0475 // jne 0x1c9c
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x1d12:
+// 0x1c9c:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x1d21:
+// 0x1cab:
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
 	LONG $0x80468d48 // lea rax,[rsi-0x80]
 	QUAD $0x000000015043f741 // test DWORD PTR [r11+0x50],0x1
-	WORD $0x0e74 // je 0x1d41
+	WORD $0x0e74 // je 0x1ccb
 	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
 	LONG $0x107b8349; BYTE $0x40 // cmp QWORD PTR [r11+0x10],0x40
-	WORD $0x0776 // jbe 0x1d48
-// 0x1d41:
+	WORD $0x0776 // jbe 0x1cd2
+// 0x1ccb:
 	LONG $0x408e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x240]
-// 0x1d48:
+// 0x1cd2:
 	LONG $0x007f0f66 // movdqa XMMWORD PTR [rax],xmm0
 	LONG $0x407f0f66; BYTE $0x10 // movdqa XMMWORD PTR [rax+0x10],xmm0
 	LONG $0x407f0f66; BYTE $0x20 // movdqa XMMWORD PTR [rax+0x20],xmm0
 	LONG $0x407f0f66; BYTE $0x30 // movdqa XMMWORD PTR [rax+0x30],xmm0
 	LONG $0x40c08348 // add rax,0x40
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe472 // jb 0x1d48
+	WORD $0xe472 // jb 0x1cd2
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET
 

@@ -52,12 +52,12 @@ class Group:
 groups = []
 spans = {}  # image -> [(group, mask, constant)]
 linear = {}  # image -> value
-_parsed, _bits, _ands, _xors, _tables = {}, {}, {}, {}, {}
+_parsed, _bits, _ands, _xors, _tables, _single = {}, {}, {}, {}, {}, {}
 
 
 def forget():
     groups.clear()
-    for d in (spans, linear, _parsed, _bits, _ands, _xors, _tables, columns):
+    for d in (spans, linear, _parsed, _bits, _ands, _xors, _tables, _single, columns):
         d.clear()
 
 
@@ -96,6 +96,9 @@ def register(v, out):
     for g, mask, constant in spans.get(forms[0], ()):
         found = [next(((m, c) for g2, m, c in spans.get(f, ()) if g2 == g), None) for f in forms]
         if None not in found:
+            for d in (_ands, _xors, _tables):  # which knew less
+                d.clear()
+            terms.forget_operations()
             break
     else:
         g, basis, all_ = len(groups), forms, [0]
@@ -133,7 +136,19 @@ def register(v, out):
 def bits_of(v):
     r = _bits.get(v)
     if r is None:
-        r = _bits[v] = [cut(v, i, 1) for i in range(v.width)]
+        r = []
+        for n, low, w in v.pieces:
+            if n == terms.CONST:
+                r += [const(low >> i & 1, 1) for i in range(w)]
+            elif n == terms.UNDEF:
+                r += [undefined(1)] * w
+            else:
+                for i in range(low, low + w):
+                    b = _single.get((n, i))
+                    if b is None:
+                        b = _single[n, i] = terms._intern(((n, i, 1),), 1)
+                    r.append(b)
+        _bits[v] = r
     return r
 
 
@@ -205,10 +220,11 @@ def operation(kind, a, b):
     """xor, both (and) or either (or)."""
     out = []
     for x, y in zip(bits_of(a), bits_of(b)):
-        if not (x.defined and y.defined):
+        (n, low, _), (k, high, _) = x.pieces[0], y.pieces[0]
+        if n == terms.UNDEF or k == terms.UNDEF:
             out.append(undefined(1))
             continue
-        c, d = x.constant, y.constant
+        c, d = low if n == terms.CONST else None, high if k == terms.CONST else None
         if c is not None:
             x, y, c, d = y, x, d, c
         if kind == "xor":

@@ -1,5 +1,6 @@
 """Kernels in an object file, and calls of them: what is where, and what must be true afterwards."""
 import os
+import random
 import re
 
 from elftools.elf.elffile import ELFFile
@@ -61,6 +62,11 @@ class Kernel:
     def bitwise(self):
         """Whether AES is made of bit operations."""
         return self.name in ("sealane_aesgcm_neon", "sealane_aesgcm_armv6")
+
+    @property
+    def ascending(self):
+        """Whether it turns the bits of bytes round before it multiplies: bit i is then x^i."""
+        return self.isa is arm64 and self.name == "sealane_aesgcm_neon"
 
     @property
     def specified(self):
@@ -337,6 +343,9 @@ def aesgcm(kernel, shape, trace=None, function=True):
         memory.poke(STATE + A["GCM_STATE_MASK"], mask)
     if function:  # first: it says which S-boxes there are
         result = spec.gcm_text(schedule, j0, counter, text)
+        if kernel.bitwise:  # eight blocks at a time
+            for i in [*range(counter & -8, counter), *range(counter + n // 16, counter + n // 16 + 9)]:
+                spec.aes(schedule, spec.counter_block(j0, i))
     steps = call.run(trace)
     if not function:
         return steps
@@ -439,22 +448,40 @@ def batch(kernel, shape, folder=None, trace=None, function=True):
     return steps
 
 
+# Calls of each kernel in a quick run, besides those that set up keys; of what one of them takes.
+QUICK = {"single": 36, "batch": 6, "bitwise": 4}
+
+
 def shapes(kernel, quick):
     import prove as shapes_of
     if "_batch_" in kernel.name:
-        return list(shapes_of.batch_shapes(quick))
-    return list((shapes_of.gcm_shapes if "aesgcm" in kernel.name else shapes_of.chacha_shapes)(quick))
+        found = list(shapes_of.batch_shapes(quick))
+    else:
+        found = list((shapes_of.gcm_shapes if "aesgcm" in kernel.name else shapes_of.chacha_shapes)(quick))
+    if not quick:
+        return found
+    # Every kernel runs others, so that together they run all; always the same ones.
+    count = QUICK["batch" if "_batch_" in kernel.name else "bitwise" if kernel.bitwise else "single"]
+    setup, rest = [s for s in found if isinstance(s, Setup)], [s for s in found if not isinstance(s, Setup)]
+    if kernel.bitwise:
+        rest = [s for s in rest if s.size <= 200]
+    random.Random(str(kernel)).shuffle(rest)
+    return setup + rest[:count]
 
 
-def mode(opaque, bitwise):
-    """How bit operations are taken; what was known in another way of taking them is forgotten."""
-    if (terms.opaque, terms.bitwise) != (opaque, bitwise):
+def mode(opaque, bitwise, ascending=False):
+    """How bit operations are taken, and what bits stand for; what was known in another way is forgotten."""
+    if (terms.opaque, terms.bitwise, terms.ascending) != (opaque, bitwise, ascending):
         terms.forget()
         terms.opaque, terms.bitwise = opaque, bitwise
+        terms.set_order(ascending)
 
 
-def prove(kernel, shape, folder):
-    mode(False, kernel.bitwise)
+def prove(kernel, shape, folder, quick=False):
+    """quick: where AES is made of bit operations, all but the function."""
+    if quick and kernel.bitwise:
+        return run(kernel, shape, None)
+    mode(False, kernel.bitwise, kernel.ascending)
     if "_batch_" in kernel.name:
         return batch(kernel, shape, folder)
     return aesgcm(kernel, shape) if "aesgcm" in kernel.name else chacha20poly1305(kernel, shape, folder)

@@ -38,6 +38,11 @@ $(eval $(call suite,prove-semantics-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
     $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 4 $(PROVE_ARM)))
 $(eval $(call suite,prove-planted-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
     --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 2 --% $(firstword $(PROVE_ARM))" plant))
+$(eval $(call suite,prove-classic,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py \
+    $(B)/asm/x86_64/chacha20poly1305_ssse3.o $(B)/prove/aarch64/chacha20poly1305_neon.o $(B)/prove/arm/chacha20poly1305_armv6.o))
+$(eval $(call long_suite,long-prove-classic,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py $(PROVE_OBJECTS) $(PROVE_ARM)))
+$(eval $(call long_suite,long-prove-mutants-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
+    $(PROVE_PYTHON) tools/prove/mutate.py --count 1000 --least 90 $(PROVE_ARM)))
 $(eval $(call long_suite,long-prove-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/prove.py $(PROVE_ARM)))
 $(eval $(call long_suite,long-prove-semantics-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
     $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 10000 $(PROVE_ARM)))
@@ -47,7 +52,7 @@ endif
 $(eval $(call suite,prove-planted,$(PROVE_PYTHON) $(B)/libsealane.a,\
     --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 4 --% $(firstword $(PROVE_OBJECTS))" plant))
 $(eval $(call suite,prove-mutants,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/mutate.py --count 30 --least 80 $(B)/asm/x86_64/chacha20poly1305_ssse3.o))
+    $(PROVE_PYTHON) tools/prove/mutate.py --count 20 --least 80 $(B)/asm/x86_64/chacha20poly1305_ssse3.o))
 $(eval $(call long_suite,long-prove,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/prove.py $(PROVE_OBJECTS)))
 $(eval $(call long_suite,long-prove-semantics,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 10000 $(PROVE_OBJECTS)))

@@ -20,7 +20,7 @@ Two numbers go with every value, besides its greatest integer:
               part u of x = low + 2^k u) have random residues; sums and products follow from their operands. If two
               polynomials in these unknowns differ, their residues are equal with a probability of at most degree / p
               (Schwartz-Zippel), whatever cuts and carries lie between: what holds here holds for all data.
-    image     the same over GF(2^128): bit i stands for y^i, sums are exclusive ors, products carry-less ones.
+    image     the same over GF(2^128): bit i stands for y^i, sums are exclusive ors, products carry-less ones. y is 1/x, or x.
 """
 import random
 
@@ -56,17 +56,33 @@ def field_power(a, n):
 
 
 X127 = 1 << 127
-Y = field_power(2, (1 << 128) - 2)  # 1/x
-Y_POWERS = [1]
-for _ in range(512):
-    Y_POWERS.append(field_product(Y_POWERS[-1], Y))
+Y_POWERS = []
+ascending = False  # y is x, for kernels that turn the bits of bytes round, and not 1/x
+
+
+def set_order(ascending_):
+    """What a bit stands for: bit i for x^i or x^-i."""
+    global ascending
+    ascending = ascending_
+    y = 2 if ascending else field_power(2, (1 << 128) - 2)
+    Y_POWERS[:] = [1]
+    for _ in range(512):
+        Y_POWERS.append(field_product(Y_POWERS[-1], y))
+
+
+set_order(False)
 
 
 def times_y(a, n):
-    """a y^n. y is 1/x: a shift to the right, of what is even or made so."""
+    """a y^n. For 1/x: a shift to the right, of what is even or made so."""
     if n > 64:
         return field_product(a, Y_POWERS[n])
-    if a:
+    if a and ascending:
+        for _ in range(n):
+            a <<= 1
+            if a >> 128:
+                a ^= POLYNOMIAL
+    elif a:
         for _ in range(n):
             a = (a ^ POLYNOMIAL) >> 1 if a & 1 else a >> 1
     return a
@@ -730,6 +746,9 @@ def equal(a, b):
         return const(a.constant == b.constant, 1)
     if a is b:
         return const(1, 1)
+    for x, y in ((a, b), (b, a)):
+        if y.constant == 0 and x.ones & (x.ones - 1) == 0:  # of one bit
+            return invert(cut(x, x.ones.bit_length() - 1, 1))
     return atom("equal", frozenset((a, b)), None, 1, 1)
 
 
@@ -943,5 +962,9 @@ def forget():
         store.clear()
     import bits
     bits.forget()
+    forget_operations()
+
+
+def forget_operations():
     for operation in (xor, both, either):
         operation.__closure__[[c for c in operation.__code__.co_freevars].index("memo")].cell_contents.clear()

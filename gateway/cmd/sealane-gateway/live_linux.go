@@ -464,14 +464,13 @@ func (c *core) handle(ring int, frames []capture.Frame) {
 		c.live.out.archive.Frames(frames)
 	}
 	face, before := &c.faces[ring], c.worker.Stats.Bytes
-	verdicts, blocked := c.worker.Stats.Verdicts, c.worker.Stats.Gate.Blocked()
+	verdicts := c.worker.Stats.Verdicts
 	c.worker.Ring = uint8(ring)
 	c.worker.Frames(frames)
 	face.Bytes += c.worker.Stats.Bytes - before
 	for i := range verdicts {
 		face.Verdicts[i] += c.worker.Stats.Verdicts[i] - verdicts[i]
 	}
-	face.Blocked += c.worker.Stats.Gate.Blocked() - blocked
 	c.flushAcross()
 }
 

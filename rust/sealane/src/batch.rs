@@ -43,6 +43,7 @@ impl<'a> Packet<'a> {
     }
 
     /// By itself; whether it succeeded.
+    #[inline(never)]
     fn alone(&mut self, open: bool) -> bool {
         self.result = if open {
             self.key.open_text(self.nonce, self.ad, &mut self.text, &self.tag)
@@ -187,7 +188,7 @@ fn side_by_side(
             let Packet { key, nonce, ad, text, tag, result } = packet;
             let (key, nonce) = match (&key.state, <&[u8; 12]>::try_from(*nonce)) {
                 (State::ChaCha(key), Ok(nonce)) => (CallKey::ChaCha(key), nonce),
-                (State::Gcm(Gcm::Kernel(_, key)), Ok(nonce)) => (CallKey::Gcm(key), nonce),
+                (State::Gcm(Gcm::Kernel(key)), Ok(nonce)) => (CallKey::Gcm(key), nonce),
                 (State::ChaCha(key), Err(_)) => match subkeys.next() {
                     Some(place) => {
                         *place = SubKey::new(key, nonce);

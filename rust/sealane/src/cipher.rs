@@ -46,7 +46,7 @@ pub(crate) fn bytes_of_tag(tag: &Tag) -> [u8; 16] {
 #[derive(Clone)]
 #[allow(clippy::large_enum_variant)] // no memory is allocated, and most are of the larger kind
 pub(crate) enum Gcm {
-    Kernel(Kernel, GcmKey),
+    Kernel(GcmKey),
     #[cfg(feature = "portable")]
     Portable(portable::Gcm),
 }
@@ -54,7 +54,7 @@ pub(crate) enum Gcm {
 impl zeroize::Zeroize for Gcm {
     fn zeroize(&mut self) {
         match self {
-            Gcm::Kernel(_, key) => key.zeroize(),
+            Gcm::Kernel(key) => key.zeroize(),
             #[cfg(feature = "portable")]
             Gcm::Portable(_) => {} // wipes itself when it is dropped
         }
@@ -69,7 +69,7 @@ impl Gcm {
         }
         match &level.kernel {
             // SAFETY: see the top of this file.
-            Some(kernel) => Some(Gcm::Kernel(*kernel, unsafe { kernel.set_up(key) })),
+            Some(kernel) => Some(Gcm::Kernel(unsafe { kernel.set_up(key) })),
             #[cfg(feature = "portable")]
             None => portable::Gcm::new(key).map(Gcm::Portable),
             #[cfg(not(feature = "portable"))]
@@ -77,14 +77,23 @@ impl Gcm {
         }
     }
 
-    /// Seals or opens a packet, and returns the tag that belongs to it.
-    #[inline(always)]
-    pub(crate) fn packet(&self, nonce: CallNonce<'_>, ad: &[u8], text: &mut Text<'_>, open: bool) -> Tag {
-        match self {
+    /// Seals or opens a packet, and returns the tag that belongs to it. The level is the one that made the key.
+    pub(crate) fn packet(
+        &self,
+        level: &Level,
+        nonce: CallNonce<'_>,
+        ad: &[u8],
+        text: &mut Text<'_>,
+        open: bool,
+    ) -> Tag {
+        match (self, &level.kernel) {
             // SAFETY: see the top of this file; the key was set up by this kernel.
-            Gcm::Kernel(kernel, key) => unsafe { kernel.packet(CallKey::Gcm(key), nonce, ad, text, flags(open)) },
+            (Gcm::Kernel(key), Some(kernel)) => unsafe {
+                kernel.packet(CallKey::Gcm(key), nonce, ad, text, flags(open))
+            },
+            (Gcm::Kernel(_), None) => unreachable!("a level without a kernel makes no such key"),
             #[cfg(feature = "portable")]
-            Gcm::Portable(key) => {
+            (Gcm::Portable(key), _) => {
                 let mut parts = portable::GcmParts::new(key, nonce, ad);
                 parts.next(text, open);
                 parts.tag()
@@ -92,21 +101,43 @@ impl Gcm {
         }
     }
 
-    pub(crate) fn parts<'a>(&'a self, nonce: CallNonce<'a>, ad: &'a [u8], total: u64, open: bool) -> AnyParts<'a> {
-        match self {
+    pub(crate) fn parts<'a>(
+        &'a self,
+        level: &'a Level,
+        nonce: CallNonce<'a>,
+        ad: &'a [u8],
+        total: u64,
+        open: bool,
+    ) -> AnyParts<'a> {
+        match (self, &level.kernel) {
             // SAFETY: see the top of this file; the key was set up by this kernel.
-            Gcm::Kernel(kernel, key) => {
+            (Gcm::Kernel(key), Some(kernel)) => {
                 AnyParts::Kernel(unsafe { Parts::new(kernel, CallKey::Gcm(key), nonce, ad, flags(open), total) })
             }
+            (Gcm::Kernel(_), None) => unreachable!("a level without a kernel makes no such key"),
             #[cfg(feature = "portable")]
-            Gcm::Portable(key) => AnyParts::Gcm(portable::GcmParts::new(key, nonce, ad), open),
+            (Gcm::Portable(key), _) => AnyParts::Gcm(portable::GcmParts::new(key, nonce, ad), open),
         }
     }
 }
 
+/// Seals or opens a packet by a kernel that has set the key up. It is inlined, and so are its callers, since what they
+/// are given stays in registers then: written to memory, it would be read back in units that were not written.
+#[inline(always)]
+pub(crate) fn plain(
+    kernel: &Kernel,
+    key: CallKey<'_>,
+    nonce: &[u8; 12],
+    ad: &[u8],
+    text: &mut Text<'_>,
+    open: bool,
+) -> Tag {
+    // SAFETY: see the top of this file.
+    unsafe { kernel.packet(key, CallNonce::Nonce(nonce), ad, text, flags(open)) }
+}
+
 impl Level {
     /// Seals or opens a packet of ChaCha20-Poly1305, and returns the tag that belongs to it.
-    #[inline(always)]
     pub(crate) fn chacha20poly1305(
         &self,
         key: &[u8; 32],

@@ -1,8 +1,8 @@
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::cipher::{bytes_of_tag, hchacha20, same_tag, tag_of_bytes, Gcm};
+use crate::cipher::{bytes_of_tag, hchacha20, plain, same_tag, tag_of_bytes, Gcm};
 use crate::dit::Dit;
-use crate::kernel::{CallNonce, Tag, Text};
+use crate::kernel::{CallKey, CallNonce, Tag, Text};
 use crate::level::{Level, Table, AESGCM, CHACHA20POLY1305};
 use crate::Error;
 
@@ -213,9 +213,18 @@ impl Key {
     }
 
     /// As `seal_in_place`.
+    #[inline(always)]
     pub(crate) fn seal_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>) -> Result<[u8; TAG_LEN], Error> {
         let _dit = Dit::on();
-        match self.run(nonce, ad, text, false) {
+        match self.run_plain(nonce, ad, text, false) {
+            Some(tag) => Ok(bytes_of_tag(&tag)),
+            None => self.seal_any(nonce, ad, text),
+        }
+    }
+
+    #[inline(never)]
+    fn seal_any(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>) -> Result<[u8; TAG_LEN], Error> {
+        match self.run_any(nonce, ad, text, false) {
             Ok(tag) => Ok(bytes_of_tag(&tag)),
             Err(why) => {
                 text.output().fill(0);
@@ -225,31 +234,51 @@ impl Key {
     }
 
     /// As `open_in_place`.
+    #[inline(always)]
     pub(crate) fn open_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, tag: &[u8; 16]) -> Result<(), Error> {
         let _dit = Dit::on();
-        let why = match self.run(nonce, ad, text, true) {
-            Ok(mut expected) => {
-                let same = same_tag(&expected, &tag_of_bytes(tag));
-                expected.zeroize();
-                if same {
-                    return Ok(());
-                }
-                Error::NotAuthentic
-            }
-            Err(why) => why,
-        };
-        text.output().fill(0);
-        Err(why)
+        match self.run_plain(nonce, ad, text, true) {
+            Some(expected) => verdict(expected, tag, text),
+            None => self.open_any(nonce, ad, text, tag),
+        }
     }
 
+    #[inline(never)]
+    fn open_any(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, tag: &[u8; 16]) -> Result<(), Error> {
+        match self.run_any(nonce, ad, text, true) {
+            Ok(expected) => verdict(expected, tag, text),
+            Err(why) => {
+                text.output().fill(0);
+                Err(why)
+            }
+        }
+    }
+
+    /// A packet with a nonce of 12 bytes, a kernel, and beyond doubt without mistakes, which is what nearly all are. Any
+    /// other may be without mistakes, too.
     #[inline(always)]
-    fn run(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, open: bool) -> Result<Tag, Error> {
+    fn run_plain(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, open: bool) -> Option<Tag> {
+        const LONG: usize = 1 << 30;
+        let nonce = <&[u8; 12]>::try_from(nonce).ok()?;
+        if (text.len() | ad.len()) >= LONG || self.algorithm == Algorithm::XChaCha20Poly1305 {
+            return None;
+        }
+        match (&self.state, &self.level.kernel) {
+            (State::ChaCha(key), Some(kernel)) => Some(plain(kernel, CallKey::ChaCha(key), nonce, ad, text, open)),
+            (State::Gcm(Gcm::Kernel(key)), Some(kernel)) => {
+                Some(plain(kernel, CallKey::Gcm(key), nonce, ad, text, open))
+            }
+            _ => None,
+        }
+    }
+
+    fn run_any(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, open: bool) -> Result<Tag, Error> {
         if let Some(why) = self.mistake(nonce, ad, text.len() as u64) {
             return Err(why);
         }
         match (&self.state, <&[u8; 12]>::try_from(nonce)) {
             (State::ChaCha(key), Ok(nonce)) => Ok(self.level.chacha20poly1305(key, nonce, ad, text, open)),
-            (State::Gcm(gcm), Ok(nonce)) => Ok(gcm.packet(CallNonce::Nonce(nonce), ad, text, open)),
+            (State::Gcm(gcm), Ok(nonce)) => Ok(gcm.packet(self.level, CallNonce::Nonce(nonce), ad, text, open)),
             (State::ChaCha(key), Err(_)) => {
                 let sub = SubKey::new(key, nonce).ok_or(Error::InvalidNonce)?;
                 Ok(self.level.chacha20poly1305(&sub.key, &sub.nonce, ad, text, open))
@@ -257,6 +286,18 @@ impl Key {
             (State::Gcm(_), Err(_)) => Err(Error::InvalidNonce),
         }
     }
+}
+
+/// Whether the tag of a packet that was opened is the one that belongs to it; if it is not, nothing of it stays.
+#[inline(always)]
+fn verdict(mut expected: Tag, tag: &[u8; TAG_LEN], text: &mut Text<'_>) -> Result<(), Error> {
+    let same = same_tag(&expected, &tag_of_bytes(tag));
+    expected.zeroize();
+    if same {
+        return Ok(());
+    }
+    text.output().fill(0);
+    Err(Error::NotAuthentic)
 }
 
 /// XChaCha20 (draft-irtf-cfrg-xchacha-03, section 2.3) is ChaCha20 with a subkey, and four zero bytes and the rest of the

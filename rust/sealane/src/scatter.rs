@@ -57,7 +57,7 @@ impl Key {
         let sub;
         let mut parts = match (&self.state, <&[u8; 12]>::try_from(nonce)) {
             (State::ChaCha(key), Ok(nonce)) => self.level.chacha20poly1305_parts(key, nonce, ad, total, open),
-            (State::Gcm(gcm), Ok(nonce)) => gcm.parts(CallNonce::Nonce(nonce), ad, total, open),
+            (State::Gcm(gcm), Ok(nonce)) => gcm.parts(self.level, CallNonce::Nonce(nonce), ad, total, open),
             (State::ChaCha(key), Err(_)) => {
                 sub = SubKey::new(key, nonce).ok_or(Error::InvalidNonce)?;
                 self.level.chacha20poly1305_parts(&sub.key, &sub.nonce, ad, total, open)

@@ -102,14 +102,14 @@ pub(crate) fn aesgcm(level: &'static Level) -> bool {
     for (i, n) in LENGTHS.iter().enumerate() {
         block[12..].copy_from_slice(&(i as u32).wrapping_neg().to_be_bytes());
         let nonce = if i % 2 == 0 { CallNonce::Nonce(&NONCE) } else { CallNonce::Block(&block) };
-        if !chain.link(*n, |ad, text, open| keys[i % 3].packet(nonce, ad, text, open)) {
+        if !chain.link(*n, |ad, text, open| keys[i % 3].packet(level, nonce, ad, text, open)) {
             return false;
         }
     }
     let i = LENGTHS.len();
     block[12..].copy_from_slice(&(i as u32).wrapping_neg().to_be_bytes());
     chain.fill(LONGEST);
-    let parts = keys[i % 3].parts(CallNonce::Block(&block), &chain.ad[..16], LONGEST as u64, false);
+    let parts = keys[i % 3].parts(level, CallNonce::Block(&block), &chain.ad[..16], LONGEST as u64, false);
     in_parts(&mut chain.plain, parts) == GCM_ANSWER
 }
 
@@ -152,7 +152,7 @@ fn squares(batch: &Batch, gcm: Option<&[Gcm; 3]>, answer: [u8; 16]) -> bool {
         for (n, (text, tag)) in texts.iter_mut().flatten().zip(tags.iter_mut()).enumerate() {
             let key = match gcm.map(|keys| &keys[n % 3]) {
                 None => CallKey::ChaCha(&keys[n]),
-                Some(Gcm::Kernel(_, key)) => CallKey::Gcm(key),
+                Some(Gcm::Kernel(key)) => CallKey::Gcm(key),
                 #[cfg(feature = "portable")]
                 Some(Gcm::Portable(_)) => return false,
             };

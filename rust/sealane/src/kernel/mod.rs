@@ -114,8 +114,8 @@ pub(crate) struct Kernel {
 /// Opening and sealing consume nothing: the same `Text` may be sealed and then opened again if it is in place.
 pub struct Text<'a> {
     // `input` is valid for reads and `output` for writes of `bytes`, for 'a; they are equal, or do not overlap.
-    input: *const u8,
     output: *mut u8,
+    input: *const u8,
     bytes: usize,
     slices: PhantomData<&'a mut [u8]>,
 }
@@ -126,6 +126,7 @@ unsafe impl Sync for Text<'_> {}
 
 impl<'a> Text<'a> {
     /// Text that is replaced by what becomes of it.
+    #[inline]
     pub fn in_place(text: &'a mut [u8]) -> Text<'a> {
         let output = text.as_mut_ptr();
         Text { input: output, output, bytes: text.len(), slices: PhantomData }
@@ -135,6 +136,7 @@ impl<'a> Text<'a> {
     ///
     /// # Errors
     /// [`Error::LengthMismatch`](crate::Error::LengthMismatch) if `output` does not have the length of `input`; it is zeroed.
+    #[inline]
     pub fn apart(input: &'a [u8], output: &'a mut [u8]) -> Result<Text<'a>, crate::Error> {
         if input.len() != output.len() {
             output.fill(0);
@@ -145,6 +147,7 @@ impl<'a> Text<'a> {
     }
 
     /// How many bytes of input and output there are.
+    #[inline]
     pub fn len(&self) -> usize {
         self.bytes
     }
