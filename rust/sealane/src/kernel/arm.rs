@@ -5,6 +5,7 @@ use super::Constants;
 
 #[rustfmt::skip]
 kernels! {
+    aes_armv6, "sealane_0_1_0_aes_armv6", "arm/aes_armv6.s", "armv6";
     aes_ce32, "sealane_0_1_0_aes_ce32", "arm/aes_ce32.s", "neon aes";
     aes_neon, "sealane_0_1_0_aes_neon", "arm/aes_neon.s", "neon";
     aesgcm_armv6, "sealane_0_1_0_aesgcm_armv6", "arm/aesgcm_armv6.s", "armv6";
@@ -14,6 +15,11 @@ kernels! {
     chacha20poly1305_batch_neon, "sealane_0_1_0_chacha20poly1305_batch_neon", "arm/chacha20poly1305_batch_neon.s", "neon";
     chacha20poly1305_neon, "sealane_0_1_0_chacha20poly1305_neon", "arm/chacha20poly1305_neon.s", "neon";
 }
+
+#[rustfmt::skip]
+pub(crate) static AES_ARMV6_CONSTANTS: Constants<16> = Constants([
+    0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+]);
 
 #[rustfmt::skip]
 pub(crate) static AES_CE32_CONSTANTS: Constants<16> = Constants([
