@@ -1,5 +1,5 @@
-/* ChaCha20 (RFC 8439, 2.3) of 8 blocks on 256-bit vectors: a vector has one word of each. What includes this defines,
- * for scratch at rsi,
+/* ChaCha20 (RFC 8439, 2.3) of 8 blocks on 256-bit vectors, or behind sse.h of 4 on 128-bit ones: a vector has one word
+ * of each. What includes this defines, for scratch at rsi,
  *
  *     MASKS       such that the bytes of words <<< 8 and 16 lie at MASKS + 4*8 and MASKS + 4*16, for vpshufb
  *     C_ROW(3)    where c3 lies: 16 words and a temporary want 17 registers
@@ -56,10 +56,10 @@
 .macro columns_step left_d, a0, b0, d0, a1, b1, d1, left_b, c2, d2, b2, c3, d3, b3
     columns_add_c \left_b, \c2, \d2, \b2
     columns_add \left_d, \a0, \b0, \d0
+    columns_rotate \left_d, \d0
     columns_add_c \left_b, \c3, \d3, \b3
     columns_add \left_d, \a1, \b1, \d1
     columns_rotate \left_b, \b2
-    columns_rotate \left_d, \d0
     columns_rotate \left_b, \b3
     columns_rotate \left_d, \d1
 .endm
@@ -74,7 +74,12 @@
 .macro columns_add_c left, c, d, b
   .if \left
   .ifc \c, memory
+#if defined(KERNEL_SSE)
+    movdqa T0, [rsi+C_ROW(3)]
+    paddd T0, \d
+#else
     vpaddd T0, \d, [rsi+C_ROW(3)]
+#endif
     vmovdqa [rsi+C_ROW(3)], T0
     vpxor \b, T0, \b
   .else

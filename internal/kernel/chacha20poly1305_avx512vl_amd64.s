@@ -28,7 +28,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x7331c1c4; WORD $0x04f9 // vpslldq xmm9,xmm9,0x4
 	LONG $0x4e7f79c5; BYTE $0x30 // vmovdqa XMMWORD PTR [rsi+0x30],xmm9
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x2e3b840f; WORD $0x0000 // je 0x2e91
+	LONG $0x2c81840f; WORD $0x0000 // je 0x2cd7
 	LONG $0xa85e8948 // mov QWORD PTR [rsi-0x58],rbx
 	LONG $0x40fb8348 // cmp rbx,0x40
 	WORD $0x6376 // jbe 0xc3
@@ -118,8 +118,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
 	LONG $0xa07e8348; BYTE $0x40 // cmp QWORD PTR [rsi-0x60],0x40
-	LONG $0x0a84870f; WORD $0x0000 // ja 0xc90
-	LONG $0x000b7ce9; BYTE $0x00 // jmp 0xd8d
+	LONG $0x081e870f; WORD $0x0000 // ja 0xa2a
+	LONG $0x000916e9; BYTE $0x00 // jmp 0xb27
 // 0x211:
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
@@ -231,8 +231,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
 	QUAD $0x000000c0a07e8148 // cmp QWORD PTR [rsi-0x60],0xc0
-	LONG $0x0835870f; WORD $0x0000 // ja 0xc90
-	LONG $0x00092de9; BYTE $0x00 // jmp 0xd8d
+	LONG $0x05cf870f; WORD $0x0000 // ja 0xa2a
+	LONG $0x0006c7e9; BYTE $0x00 // jmp 0xb27
 // 0x460:
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
@@ -390,9 +390,10 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-	LONG $0x0004efe9; BYTE $0x00 // jmp 0xc90
+	LONG $0x000289e9; BYTE $0x00 // jmp 0xa2a
 // 0x7a1:
-	LONG $0x587d62c4; WORD $0x1c60 // vpbroadcastd ymm12,DWORD PTR [rax+0x1c]
+	WORD $0x8948; BYTE $0xc7 // mov rdi,rax
+	LONG $0x587d62c4; WORD $0x1c67 // vpbroadcastd ymm12,DWORD PTR [rdi+0x1c]
 	LONG $0x6f7d41c4; BYTE $0xfc // vmovdqa ymm15,ymm12
 	LONG $0x587d62c4; WORD $0x3046 // vpbroadcastd ymm8,DWORD PTR [rsi+0x30]
 	QUAD $0x000000a0826ffdc5 // vmovdqa ymm0,YMMWORD PTR [rdx+0xa0]
@@ -400,106 +401,106 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x000000e0926ffdc5 // vmovdqa ymm2,YMMWORD PTR [rdx+0xe0]
 	QUAD $0x000001009a6ffdc5 // vmovdqa ymm3,YMMWORD PTR [rdx+0x100]
 	QUAD $0x0000008082fe3dc5 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x80]
-	LONG $0x587de2c4; BYTE $0x20 // vpbroadcastd ymm4,DWORD PTR [rax]
-	LONG $0x587de2c4; WORD $0x0468 // vpbroadcastd ymm5,DWORD PTR [rax+0x4]
-	LONG $0x587de2c4; WORD $0x0870 // vpbroadcastd ymm6,DWORD PTR [rax+0x8]
-	LONG $0x587de2c4; WORD $0x0c78 // vpbroadcastd ymm7,DWORD PTR [rax+0xc]
+	LONG $0x587de2c4; BYTE $0x27 // vpbroadcastd ymm4,DWORD PTR [rdi]
+	LONG $0x587de2c4; WORD $0x046f // vpbroadcastd ymm5,DWORD PTR [rdi+0x4]
+	LONG $0x587de2c4; WORD $0x0877 // vpbroadcastd ymm6,DWORD PTR [rdi+0x8]
+	LONG $0x587de2c4; WORD $0x0c7f // vpbroadcastd ymm7,DWORD PTR [rdi+0xc]
 	LONG $0x587d62c4; WORD $0x344e // vpbroadcastd ymm9,DWORD PTR [rsi+0x34]
 	LONG $0x587d62c4; WORD $0x3856 // vpbroadcastd ymm10,DWORD PTR [rsi+0x38]
 	LONG $0x587d62c4; WORD $0x3c5e // vpbroadcastd ymm11,DWORD PTR [rsi+0x3c]
-	LONG $0x587d62c4; WORD $0x1060 // vpbroadcastd ymm12,DWORD PTR [rax+0x10]
-	LONG $0x587d62c4; WORD $0x1468 // vpbroadcastd ymm13,DWORD PTR [rax+0x14]
-	LONG $0x587d62c4; WORD $0x1870 // vpbroadcastd ymm14,DWORD PTR [rax+0x18]
+	LONG $0x587d62c4; WORD $0x1067 // vpbroadcastd ymm12,DWORD PTR [rdi+0x10]
+	LONG $0x587d62c4; WORD $0x146f // vpbroadcastd ymm13,DWORD PTR [rdi+0x14]
+	LONG $0x587d62c4; WORD $0x1877 // vpbroadcastd ymm14,DWORD PTR [rdi+0x18]
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0x81a:
+// 0x81d:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
 	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
 	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
-	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
 	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
 	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
 	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
 	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
 	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
 	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
 	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
 	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
 	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
-	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	LONG $0x283dd162; WORD $0xc872; BYTE $0x08 // vprold ymm8,ymm8,0x8
 	LONG $0xfe0541c4; BYTE $0xfb // vpaddd ymm15,ymm15,ymm11
 	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
 	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
 	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
 	LONG $0x284df162; WORD $0xce72; BYTE $0x0c // vprold ymm6,ymm6,0xc
-	LONG $0x283dd162; WORD $0xc872; BYTE $0x08 // vprold ymm8,ymm8,0x8
 	LONG $0x2845f162; WORD $0xcf72; BYTE $0x0c // vprold ymm7,ymm7,0xc
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x08 // vprold ymm9,ymm9,0x8
 	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
 	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
 	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
 	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
 	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
 	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
 	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
 	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
 	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
-	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
 	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
 	LONG $0xfe0541c4; BYTE $0xfb // vpaddd ymm15,ymm15,ymm11
 	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
 	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
 	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
 	LONG $0x284df162; WORD $0xce72; BYTE $0x07 // vprold ymm6,ymm6,0x7
-	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
 	LONG $0x2845f162; WORD $0xcf72; BYTE $0x07 // vprold ymm7,ymm7,0x7
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
 	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
 	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
 	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
 	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
 	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
 	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
 	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
 	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
 	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
-	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
 	LONG $0xfe0541c4; BYTE $0xf8 // vpaddd ymm15,ymm15,ymm8
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
 	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
 	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
 	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
 	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
 	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
 	LONG $0x284df162; WORD $0xce72; BYTE $0x0c // vprold ymm6,ymm6,0xc
-	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
 	LONG $0x2845f162; WORD $0xcf72; BYTE $0x0c // vprold ymm7,ymm7,0xc
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
 	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
 	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
 	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
 	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0x283dd162; WORD $0xc872; BYTE $0x08 // vprold ymm8,ymm8,0x8
 	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
 	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
 	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
 	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
 	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
-	LONG $0x283dd162; WORD $0xc872; BYTE $0x08 // vprold ymm8,ymm8,0x8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x08 // vprold ymm9,ymm9,0x8
 	LONG $0xfe0541c4; BYTE $0xf8 // vpaddd ymm15,ymm15,ymm8
@@ -509,123 +510,15 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x284df162; WORD $0xce72; BYTE $0x07 // vprold ymm6,ymm6,0x7
 	LONG $0x2845f162; WORD $0xcf72; BYTE $0x07 // vprold ymm7,ymm7,0x7
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xfe07850f; WORD $0xffff // jne 0x81a
+	LONG $0xfe07850f; WORD $0xffff // jne 0x81d
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
-	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
-	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
-	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
-	QUAD $0x00000380b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm14
-	QUAD $0x000000a082fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rdx+0xa0]
-	QUAD $0x000000c08afef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rdx+0xc0]
-	QUAD $0x000000e092feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rdx+0xe0]
-	QUAD $0x000001009afee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rdx+0x100]
-	LONG $0x587d62c4; BYTE $0x38 // vpbroadcastd ymm15,DWORD PTR [rax]
-	LONG $0xe4fe85c5 // vpaddd ymm4,ymm15,ymm4
-	LONG $0x587d62c4; WORD $0x0460 // vpbroadcastd ymm12,DWORD PTR [rax+0x4]
-	LONG $0xedfe9dc5 // vpaddd ymm5,ymm12,ymm5
-	LONG $0x587d62c4; WORD $0x0868 // vpbroadcastd ymm13,DWORD PTR [rax+0x8]
-	LONG $0xf6fe95c5 // vpaddd ymm6,ymm13,ymm6
-	LONG $0x587d62c4; WORD $0x0c70 // vpbroadcastd ymm14,DWORD PTR [rax+0xc]
-	LONG $0xfffe8dc5 // vpaddd ymm7,ymm14,ymm7
-	LONG $0xe1627dc5 // vpunpckldq ymm12,ymm0,ymm1
-	LONG $0xc16afdc5 // vpunpckhdq ymm0,ymm0,ymm1
-	LONG $0xeb626dc5 // vpunpckldq ymm13,ymm2,ymm3
-	LONG $0xd36aedc5 // vpunpckhdq ymm2,ymm2,ymm3
-	LONG $0x6c1dc1c4; BYTE $0xcd // vpunpcklqdq ymm1,ymm12,ymm13
-	LONG $0x6d1dc1c4; BYTE $0xdd // vpunpckhqdq ymm3,ymm12,ymm13
-	LONG $0xe26c7dc5 // vpunpcklqdq ymm12,ymm0,ymm2
-	LONG $0xea6d7dc5 // vpunpckhqdq ymm13,ymm0,ymm2
-	LONG $0xf5625dc5 // vpunpckldq ymm14,ymm4,ymm5
-	LONG $0xe56addc5 // vpunpckhdq ymm4,ymm4,ymm5
-	LONG $0xff624dc5 // vpunpckldq ymm15,ymm6,ymm7
-	LONG $0xf76acdc5 // vpunpckhdq ymm6,ymm6,ymm7
-	LONG $0x6c0dc1c4; BYTE $0xef // vpunpcklqdq ymm5,ymm14,ymm15
-	LONG $0x6d0dc1c4; BYTE $0xff // vpunpckhqdq ymm7,ymm14,ymm15
-	LONG $0xf66c5dc5 // vpunpcklqdq ymm14,ymm4,ymm6
-	LONG $0xfe6d5dc5 // vpunpckhqdq ymm15,ymm4,ymm6
-	LONG $0x3875e3c4; WORD $0x01c5 // vinserti128 ymm0,ymm1,xmm5,0x1
-	LONG $0x4675e3c4; WORD $0x31d5 // vperm2i128 ymm2,ymm1,ymm5,0x31
-	LONG $0x017ffec5 // vmovdqu YMMWORD PTR [rcx],ymm0
-	QUAD $0x00000100917ffec5 // vmovdqu YMMWORD PTR [rcx+0x100],ymm2
-	LONG $0x3865e3c4; WORD $0x01c7 // vinserti128 ymm0,ymm3,xmm7,0x1
-	LONG $0x4665e3c4; WORD $0x31d7 // vperm2i128 ymm2,ymm3,ymm7,0x31
-	LONG $0x417ffec5; BYTE $0x40 // vmovdqu YMMWORD PTR [rcx+0x40],ymm0
-	QUAD $0x00000140917ffec5 // vmovdqu YMMWORD PTR [rcx+0x140],ymm2
-	LONG $0x381dc3c4; WORD $0x01c6 // vinserti128 ymm0,ymm12,xmm14,0x1
-	LONG $0x461dc3c4; WORD $0x31d6 // vperm2i128 ymm2,ymm12,ymm14,0x31
-	QUAD $0x00000080817ffec5 // vmovdqu YMMWORD PTR [rcx+0x80],ymm0
-	QUAD $0x00000180917ffec5 // vmovdqu YMMWORD PTR [rcx+0x180],ymm2
-	LONG $0x3815c3c4; WORD $0x01c7 // vinserti128 ymm0,ymm13,xmm15,0x1
-	LONG $0x4615c3c4; WORD $0x31d7 // vperm2i128 ymm2,ymm13,ymm15,0x31
-	QUAD $0x000000c0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xc0],ymm0
-	QUAD $0x000001c0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1c0],ymm2
-	LONG $0x587de2c4; WORD $0x1040 // vpbroadcastd ymm0,DWORD PTR [rax+0x10]
-	LONG $0x587de2c4; WORD $0x1448 // vpbroadcastd ymm1,DWORD PTR [rax+0x14]
-	LONG $0x587de2c4; WORD $0x1850 // vpbroadcastd ymm2,DWORD PTR [rax+0x18]
-	LONG $0x587de2c4; WORD $0x1c58 // vpbroadcastd ymm3,DWORD PTR [rax+0x1c]
-	QUAD $0x0000034086fefdc5 // vpaddd ymm0,ymm0,YMMWORD PTR [rsi+0x340]
-	QUAD $0x000003608efef5c5 // vpaddd ymm1,ymm1,YMMWORD PTR [rsi+0x360]
-	QUAD $0x0000038096feedc5 // vpaddd ymm2,ymm2,YMMWORD PTR [rsi+0x380]
-	QUAD $0x000003a09efee5c5 // vpaddd ymm3,ymm3,YMMWORD PTR [rsi+0x3a0]
-	LONG $0x587de2c4; WORD $0x3066 // vpbroadcastd ymm4,DWORD PTR [rsi+0x30]
-	LONG $0xfe5d41c4; BYTE $0xc0 // vpaddd ymm8,ymm4,ymm8
-	QUAD $0x0000008082fe3dc5 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x80]
-	LONG $0x587de2c4; WORD $0x346e // vpbroadcastd ymm5,DWORD PTR [rsi+0x34]
-	LONG $0xfe5541c4; BYTE $0xc9 // vpaddd ymm9,ymm5,ymm9
-	LONG $0x587de2c4; WORD $0x3876 // vpbroadcastd ymm6,DWORD PTR [rsi+0x38]
-	LONG $0xfe4d41c4; BYTE $0xd2 // vpaddd ymm10,ymm6,ymm10
-	LONG $0x587de2c4; WORD $0x3c7e // vpbroadcastd ymm7,DWORD PTR [rsi+0x3c]
-	LONG $0xfe4541c4; BYTE $0xdb // vpaddd ymm11,ymm7,ymm11
-	LONG $0xe162fdc5 // vpunpckldq ymm4,ymm0,ymm1
-	LONG $0xc16afdc5 // vpunpckhdq ymm0,ymm0,ymm1
-	LONG $0xeb62edc5 // vpunpckldq ymm5,ymm2,ymm3
-	LONG $0xd36aedc5 // vpunpckhdq ymm2,ymm2,ymm3
-	LONG $0xcd6cddc5 // vpunpcklqdq ymm1,ymm4,ymm5
-	LONG $0xdd6dddc5 // vpunpckhqdq ymm3,ymm4,ymm5
-	LONG $0xe26cfdc5 // vpunpcklqdq ymm4,ymm0,ymm2
-	LONG $0xea6dfdc5 // vpunpckhqdq ymm5,ymm0,ymm2
-	LONG $0x623dc1c4; BYTE $0xf1 // vpunpckldq ymm6,ymm8,ymm9
-	LONG $0x6a3d41c4; BYTE $0xc1 // vpunpckhdq ymm8,ymm8,ymm9
-	LONG $0x622dc1c4; BYTE $0xfb // vpunpckldq ymm7,ymm10,ymm11
-	LONG $0x6a2d41c4; BYTE $0xd3 // vpunpckhdq ymm10,ymm10,ymm11
-	LONG $0xcf6c4dc5 // vpunpcklqdq ymm9,ymm6,ymm7
-	LONG $0xdf6d4dc5 // vpunpckhqdq ymm11,ymm6,ymm7
-	LONG $0x6c3dc1c4; BYTE $0xf2 // vpunpcklqdq ymm6,ymm8,ymm10
-	LONG $0x6d3dc1c4; BYTE $0xfa // vpunpckhqdq ymm7,ymm8,ymm10
-	LONG $0x3875c3c4; WORD $0x01c1 // vinserti128 ymm0,ymm1,xmm9,0x1
-	LONG $0x4675c3c4; WORD $0x31d1 // vperm2i128 ymm2,ymm1,ymm9,0x31
-	LONG $0x417ffec5; BYTE $0x20 // vmovdqu YMMWORD PTR [rcx+0x20],ymm0
-	QUAD $0x00000120917ffec5 // vmovdqu YMMWORD PTR [rcx+0x120],ymm2
-	LONG $0x3865c3c4; WORD $0x01c3 // vinserti128 ymm0,ymm3,xmm11,0x1
-	LONG $0x4665c3c4; WORD $0x31d3 // vperm2i128 ymm2,ymm3,ymm11,0x31
-	LONG $0x417ffec5; BYTE $0x60 // vmovdqu YMMWORD PTR [rcx+0x60],ymm0
-	QUAD $0x00000160917ffec5 // vmovdqu YMMWORD PTR [rcx+0x160],ymm2
-	LONG $0x385de3c4; WORD $0x01c6 // vinserti128 ymm0,ymm4,xmm6,0x1
-	LONG $0x465de3c4; WORD $0x31d6 // vperm2i128 ymm2,ymm4,ymm6,0x31
-	QUAD $0x000000a0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xa0],ymm0
-	QUAD $0x000001a0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1a0],ymm2
-	LONG $0x3855e3c4; WORD $0x01c7 // vinserti128 ymm0,ymm5,xmm7,0x1
-	LONG $0x4655e3c4; WORD $0x31d7 // vperm2i128 ymm2,ymm5,ymm7,0x31
-	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
-	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	QUAD $0x00000100866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x100]
-	LONG $0x42dbf9c5; BYTE $0x10 // vpand xmm0,xmm0,XMMWORD PTR [rdx+0x10]
-	QUAD $0x000001108e6ff9c5 // vmovdqa xmm1,XMMWORD PTR [rsi+0x110]
-	LONG $0x7ef9e1c4; BYTE $0xc0 // vmovq rax,xmm0
-	LONG $0x16f9e3c4; WORD $0x01c1 // vpextrq rcx,xmm0,0x1
-	QUAD $0x000000808e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm1
-	WORD $0x8948; BYTE $0xca // mov rdx,rcx
-	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
-	LONG $0x02eac148 // shr rdx,0x2
-	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
-	WORD $0x0148; BYTE $0xca // add rdx,rcx
-	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-// 0xc90:
+	LONG $0x00122ee9; BYTE $0x00 // jmp 0x1c58
+// 0xa2a:
 	LONG $0x000003b9; BYTE $0x00 // mov ecx,0x3
 	QUAD $0x000000e0a07e8148 // cmp QWORD PTR [rsi-0x60],0xe0
-	LONG $0x00ea820f; WORD $0x0000 // jb 0xd8d
+	LONG $0x00ea820f; WORD $0x0000 // jb 0xb27
 	QUAD $0x00000141a07e8148 // cmp QWORD PTR [rsi-0x60],0x141
 	WORD $0xd983; BYTE $0xff // sbb ecx,0xffffffff
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
@@ -634,7 +527,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0xccb:
+// 0xa65:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -688,8 +581,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0xccb
-// 0xd8d:
+	LONG $0xff3e850f; WORD $0xffff // jne 0xa65
+// 0xb27:
 	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
 	WORD $0xc031 // xor eax,eax
@@ -698,7 +591,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x10468948 // mov QWORD PTR [rsi+0x10],rax
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0x017b840f; WORD $0x0000 // je 0xf2d
+	LONG $0x017f840f; WORD $0x0000 // je 0xccb
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
@@ -708,120 +601,123 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xf0e78349 // and r15,0xfffffffffffffff0
 	LONG $0xd04e8948 // mov QWORD PTR [rsi-0x30],rcx
 	WORD $0x014d; BYTE $0xdf // add r15,r11
-	WORD $0x69eb // jmp 0xe3d
-// 0xdd4:
+	WORD $0x6deb // jmp 0xbdb
+// 0xb6e:
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
 	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x114c; BYTE $0xd0 // adc rax,r10
-	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0xe3d:
+// 0xbdb:
 	WORD $0x394d; BYTE $0xfb // cmp r11,r15
-	WORD $0x9275 // jne 0xdd4
+	WORD $0x8e75 // jne 0xb6e
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00d0840f; WORD $0x0000 // je 0xf1e
+	LONG $0x00d0840f; WORD $0x0000 // je 0xcbc
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1c72 // jb 0xe6f
+	WORD $0x1a72 // jb 0xc0b
 	WORD $0x8b49; BYTE $0x03 // mov rax,QWORD PTR [r11]
 	LONG $0x0b548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r11+rcx*1-0x8]
-	LONG $0x88cd1c8d; WORD $0xffff; BYTE $0xff // lea ebx,[rcx*8-0x78]
-	WORD $0xdbf7 // neg ebx
-	LONG $0xf7e3e2c4; BYTE $0xd2 // shrx rdx,rdx,rbx
+	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
+	WORD $0xd9f7 // neg ecx
+	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x4beb // jmp 0xeba
-// 0xe6f:
+	WORD $0x49eb // jmp 0xc54
+// 0xc0b:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1b72 // jb 0xe8f
+	WORD $0x1972 // jb 0xc29
 	WORD $0x8b41; BYTE $0x03 // mov eax,DWORD PTR [r11]
 	LONG $0x0b548b41; BYTE $0xfc // mov edx,DWORD PTR [r11+rcx*1-0x4]
-	LONG $0xe0cd1c8d; WORD $0xffff; BYTE $0xff // lea ebx,[rcx*8-0x20]
-	LONG $0xf7e1e2c4; BYTE $0xd2 // shlx rdx,rdx,rbx
+	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
+	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0xeba
-// 0xe8f:
+	WORD $0x2beb // jmp 0xc54
+// 0xc29:
 	LONG $0x03b60f41 // movzx eax,BYTE PTR [r11]
 	LONG $0x7cb60f41; WORD $0xff0b // movzx edi,BYTE PTR [r11+rcx*1-0x1]
-	LONG $0xf8cd148d; WORD $0xffff; BYTE $0xff // lea edx,[rcx*8-0x8]
-	LONG $0xf769e2c4; BYTE $0xff // shlx edi,edi,edx
+	WORD $0xcb89 // mov ebx,ecx
+	LONG $0xf8cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x8]
+	WORD $0xe7d3 // shl edi,cl
 	WORD $0xf809 // or eax,edi
-	WORD $0xe9d1 // shr ecx,1
-	LONG $0x14b60f41; BYTE $0x0b // movzx edx,BYTE PTR [r11+rcx*1]
-	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
-	LONG $0xf771e2c4; BYTE $0xd2 // shlx edx,edx,ecx
+	WORD $0xebd1 // shr ebx,1
+	LONG $0x14b60f41; BYTE $0x1b // movzx edx,BYTE PTR [r11+rbx*1]
+	LONG $0x00dd0c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rbx*8+0x0]
+	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0xeba:
+// 0xc54:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
 	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x114c; BYTE $0xd0 // adc rax,r10
-	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0xf1e:
+// 0xcbc:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
-// 0xf2d:
+// 0xccb:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x0434840f; WORD $0x0000 // je 0x136e
+	LONG $0x0444840f; WORD $0x0000 // je 0x111c
 	LONG $0x905e8b4c // mov r11,QWORD PTR [rsi-0x70]
 	LONG $0xa8468b48 // mov rax,QWORD PTR [rsi-0x58]
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0xf6c
+	WORD $0x1f72 // jb 0xd0a
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0xf6c
+	WORD $0x0c72 // jb 0xd0a
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0xf6c:
+// 0xd0a:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -840,133 +736,137 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0xfb9
+	WORD $0x0f74 // je 0xd57
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0xfb9:
+// 0xd57:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0xfcc
+	WORD $0x0f74 // je 0xd6a
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0xfcc:
+// 0xd6a:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x103f
+	WORD $0x7174 // je 0xde1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x00d38348 // adc rbx,0x0
 	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c38349 // add r11,0x10
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
 	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x114c; BYTE $0xd0 // adc rax,r10
-	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x103f:
+// 0xde1:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7274 // je 0x10b7
+	WORD $0x7674 // je 0xe5d
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xf0 // mov rax,r14
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x00d38348 // adc rbx,0x0
 	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c78349 // add r15,0x10
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc4 // add r12,rax
-	WORD $0x114c; BYTE $0xeb // adc rbx,r13
 	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xdd // add r13,rbx
-	WORD $0x114c; BYTE $0xf0 // adc rax,r14
-	WORD $0x8949; BYTE $0xc6 // mov r14,rax
-	LONG $0x03e68341 // and r14d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xe9 // add rcx,r13
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xf7 // add rdi,r14
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x1149; BYTE $0xdd // adc r13,rbx
+	WORD $0x8941; BYTE $0xfe // mov r14d,edi
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	LONG $0x00d68349 // adc r14,0x0
+	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-	LONG $0xffff15e9; BYTE $0xff // jmp 0xfcc
-// 0x10b7:
+	LONG $0xffff0de9; BYTE $0xff // jmp 0xd6a
+// 0xe5d:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	LONG $0xff0b850f; WORD $0xffff // jne 0xfcc
+	LONG $0xff03850f; WORD $0xffff // jne 0xd6a
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x019e840f; WORD $0x0000 // je 0x126d
+	LONG $0x01a6840f; WORD $0x0000 // je 0x101b
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
 	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x114c; BYTE $0xd0 // adc rax,r10
-	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x0139840f; WORD $0x0000 // je 0x126d
+	LONG $0x013d840f; WORD $0x0000 // je 0x101b
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xf0 // mov rax,r14
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc4 // add r12,rax
-	WORD $0x114c; BYTE $0xeb // adc rbx,r13
 	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xdd // add r13,rbx
-	WORD $0x114c; BYTE $0xf0 // adc rax,r14
-	WORD $0x8949; BYTE $0xc6 // mov r14,rax
-	LONG $0x03e68341 // and r14d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xe9 // add rcx,r13
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xf7 // add rdi,r14
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x1149; BYTE $0xdd // adc r13,rbx
+	WORD $0x8941; BYTE $0xfe // mov r14d,edi
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	LONG $0x00d68349 // adc r14,0x0
+	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
 	LONG $0xd87e8b4c // mov r15,QWORD PTR [rsi-0x28]
@@ -1030,140 +930,142 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-// 0x126d:
+// 0x101b:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x1278:
+// 0x1026:
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00df840f; WORD $0x0000 // je 0x1363
+	LONG $0x00df840f; WORD $0x0000 // je 0x1111
 	LONG $0xc87e8b4c // mov r15,QWORD PTR [rsi-0x38]
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1c72 // jb 0x12a9
+	WORD $0x1a72 // jb 0x1055
 	WORD $0x8b49; BYTE $0x07 // mov rax,QWORD PTR [r15]
 	LONG $0x0f548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r15+rcx*1-0x8]
-	LONG $0x88cd1c8d; WORD $0xffff; BYTE $0xff // lea ebx,[rcx*8-0x78]
-	WORD $0xdbf7 // neg ebx
-	LONG $0xf7e3e2c4; BYTE $0xd2 // shrx rdx,rdx,rbx
+	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
+	WORD $0xd9f7 // neg ecx
+	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x4beb // jmp 0x12f4
-// 0x12a9:
+	WORD $0x49eb // jmp 0x109e
+// 0x1055:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1b72 // jb 0x12c9
+	WORD $0x1972 // jb 0x1073
 	WORD $0x8b41; BYTE $0x07 // mov eax,DWORD PTR [r15]
 	LONG $0x0f548b41; BYTE $0xfc // mov edx,DWORD PTR [r15+rcx*1-0x4]
-	LONG $0xe0cd1c8d; WORD $0xffff; BYTE $0xff // lea ebx,[rcx*8-0x20]
-	LONG $0xf7e1e2c4; BYTE $0xd2 // shlx rdx,rdx,rbx
+	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
+	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0x12f4
-// 0x12c9:
+	WORD $0x2beb // jmp 0x109e
+// 0x1073:
 	LONG $0x07b60f41 // movzx eax,BYTE PTR [r15]
 	LONG $0x7cb60f41; WORD $0xff0f // movzx edi,BYTE PTR [r15+rcx*1-0x1]
-	LONG $0xf8cd148d; WORD $0xffff; BYTE $0xff // lea edx,[rcx*8-0x8]
-	LONG $0xf769e2c4; BYTE $0xff // shlx edi,edi,edx
+	WORD $0xcb89 // mov ebx,ecx
+	LONG $0xf8cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x8]
+	WORD $0xe7d3 // shl edi,cl
 	WORD $0xf809 // or eax,edi
-	WORD $0xe9d1 // shr ecx,1
-	LONG $0x14b60f41; BYTE $0x0f // movzx edx,BYTE PTR [r15+rcx*1]
-	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
-	LONG $0xf771e2c4; BYTE $0xd2 // shlx edx,edx,ecx
+	WORD $0xebd1 // shr ebx,1
+	LONG $0x14b60f41; BYTE $0x1f // movzx edx,BYTE PTR [r15+rbx*1]
+	LONG $0x00dd0c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rbx*8+0x0]
+	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x12f4:
+// 0x109e:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
 	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x114c; BYTE $0xd0 // adc rax,r10
-	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x1363:
+// 0x1111:
 	LONG $0xa07e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x60],0x0
-	LONG $0x1c6c840f; WORD $0x0000 // je 0x2fda
-// 0x136e:
+	LONG $0x1d04840f; WORD $0x0000 // je 0x2e20
+// 0x111c:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
 	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
 	LONG $0x409e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x140]
 	WORD $0xe983; BYTE $0x20 // sub ecx,0x20
-	WORD $0x2b72 // jb 0x13b1
+	WORD $0x2b72 // jb 0x115f
 	LONG $0x0c6ffec5; BYTE $0x08 // vmovdqu ymm1,YMMWORD PTR [rax+rcx*1]
 	LONG $0x0ceff5c5; BYTE $0x0b // vpxor ymm1,ymm1,YMMWORD PTR [rbx+rcx*1]
 	WORD $0xd231 // xor edx,edx
-	WORD $0x12eb // jmp 0x13a6
-// 0x1394:
+	WORD $0x12eb // jmp 0x1154
+// 0x1142:
 	LONG $0x046ffec5; BYTE $0x10 // vmovdqu ymm0,YMMWORD PTR [rax+rdx*1]
 	LONG $0x04effdc5; BYTE $0x13 // vpxor ymm0,ymm0,YMMWORD PTR [rbx+rdx*1]
 	LONG $0x047ffec5; BYTE $0x17 // vmovdqu YMMWORD PTR [rdi+rdx*1],ymm0
 	WORD $0xc283; BYTE $0x20 // add edx,0x20
-// 0x13a6:
+// 0x1154:
 	WORD $0xca39 // cmp edx,ecx
-	WORD $0xea72 // jb 0x1394
+	WORD $0xea72 // jb 0x1142
 	LONG $0x0c7ffec5; BYTE $0x0f // vmovdqu YMMWORD PTR [rdi+rcx*1],ymm1
-	WORD $0x77eb // jmp 0x1428
-// 0x13b1:
+	WORD $0x77eb // jmp 0x11d6
+// 0x115f:
 	WORD $0xc183; BYTE $0x20 // add ecx,0x20
 	WORD $0xf983; BYTE $0x10 // cmp ecx,0x10
-	WORD $0x2072 // jb 0x13d9
+	WORD $0x2072 // jb 0x1187
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	LONG $0x4c6ffac5; WORD $0xf008 // vmovdqu xmm1,XMMWORD PTR [rax+rcx*1-0x10]
 	LONG $0x03eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rbx]
 	LONG $0x4ceff1c5; WORD $0xf00b // vpxor xmm1,xmm1,XMMWORD PTR [rbx+rcx*1-0x10]
 	LONG $0x077ffac5 // vmovdqu XMMWORD PTR [rdi],xmm0
 	LONG $0x4c7ffac5; WORD $0xf00f // vmovdqu XMMWORD PTR [rdi+rcx*1-0x10],xmm1
-	WORD $0x4feb // jmp 0x1428
-// 0x13d9:
+	WORD $0x4feb // jmp 0x11d6
+// 0x1187:
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x13f8
+	WORD $0x1a72 // jb 0x11a6
 	WORD $0x8b4c; BYTE $0x18 // mov r11,QWORD PTR [rax]
 	LONG $0x08548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rax+rcx*1-0x8]
 	WORD $0x334c; BYTE $0x1b // xor r11,QWORD PTR [rbx]
 	LONG $0x0b543348; BYTE $0xf8 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]
 	WORD $0x894c; BYTE $0x1f // mov QWORD PTR [rdi],r11
 	LONG $0x0f548948; BYTE $0xf8 // mov QWORD PTR [rdi+rcx*1-0x8],rdx
-	WORD $0x30eb // jmp 0x1428
-// 0x13f8:
+	WORD $0x30eb // jmp 0x11d6
+// 0x11a6:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x2772 // jb 0x1424
+	WORD $0x2772 // jb 0x11d2
 	WORD $0x8b44; BYTE $0x18 // mov r11d,DWORD PTR [rax]
 	LONG $0xfc08548b // mov edx,DWORD PTR [rax+rcx*1-0x4]
 	WORD $0x3344; BYTE $0x1b // xor r11d,DWORD PTR [rbx]
 	LONG $0xfc0b5433 // xor edx,DWORD PTR [rbx+rcx*1-0x4]
 	WORD $0x8944; BYTE $0x1f // mov DWORD PTR [rdi],r11d
 	LONG $0xfc0f5489 // mov DWORD PTR [rdi+rcx*1-0x4],edx
-	WORD $0x14eb // jmp 0x1428
-// 0x1414:
+	WORD $0x14eb // jmp 0x11d6
+// 0x11c2:
 	LONG $0x0854b60f; BYTE $0xff // movzx edx,BYTE PTR [rax+rcx*1-0x1]
 	LONG $0xff0b5432 // xor dl,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xff0f5488 // mov BYTE PTR [rdi+rcx*1-0x1],dl
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-// 0x1424:
+// 0x11d2:
 	WORD $0xc985 // test ecx,ecx
-	WORD $0xec75 // jne 0x1414
-// 0x1428:
+	WORD $0xec75 // jne 0x11c2
+// 0x11d6:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x985e8b4c // mov r11,QWORD PTR [rsi-0x68]
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
@@ -1177,20 +1079,20 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	WORD $0x2948; BYTE $0xca // sub rdx,rcx
 	LONG $0xa0568948 // mov QWORD PTR [rsi-0x60],rdx
-	LONG $0x009c850f; WORD $0x0000 // jne 0x14f8
+	LONG $0x009c850f; WORD $0x0000 // jne 0x12a6
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x1b66850f; WORD $0x0000 // jne 0x2fcf
+	LONG $0x1bfe850f; WORD $0x0000 // jne 0x2e15
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x1493
+	WORD $0x1f72 // jb 0x1241
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x1493
+	WORD $0x0c72 // jb 0x1241
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x1493:
+// 0x1241:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1209,21 +1111,21 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x14e0
+	WORD $0x0f74 // je 0x128e
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x14e0:
+// 0x128e:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x14f3
+	WORD $0x0f74 // je 0x12a1
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x14f3:
-	LONG $0xfffad4e9; BYTE $0xff // jmp 0xfcc
-// 0x14f8:
+// 0x12a1:
+	LONG $0xfffac4e9; BYTE $0xff // jmp 0xd6a
+// 0x12a6:
 	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
 	WORD $0x3948; BYTE $0xca // cmp rdx,rcx
 	LONG $0xca420f48 // cmovb rcx,rdx
@@ -1232,22 +1134,43 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xc1450f48 // cmovne rax,rcx
 	LONG $0x5e450f4c; BYTE $0x90 // cmovne r11,QWORD PTR [rsi-0x70]
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	LONG $0x0ba3860f; WORD $0x0000 // jbe 0x20c7
+	LONG $0x0c0b860f; WORD $0x0000 // jbe 0x1edd
 	LONG $0x0100f981; WORD $0x0000 // cmp ecx,0x100
-	LONG $0x0f31860f; WORD $0x0000 // jbe 0x2461
+	LONG $0x0fa9860f; WORD $0x0000 // jbe 0x2287
 	LONG $0x0180f981; WORD $0x0000 // cmp ecx,0x180
-	LONG $0x13bd860f; WORD $0x0000 // jbe 0x28f9
+	LONG $0x1445860f; WORD $0x0000 // jbe 0x272f
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xe87e8b48 // mov rdi,QWORD PTR [rsi-0x18]
+	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
+	LONG $0x587d62c4; WORD $0x1c67 // vpbroadcastd ymm12,DWORD PTR [rdi+0x1c]
+	LONG $0x6f7d41c4; BYTE $0xfc // vmovdqa ymm15,ymm12
+	LONG $0x587d62c4; WORD $0x3046 // vpbroadcastd ymm8,DWORD PTR [rsi+0x30]
+	QUAD $0x000000a0826ffdc5 // vmovdqa ymm0,YMMWORD PTR [rdx+0xa0]
+	QUAD $0x000000c08a6ffdc5 // vmovdqa ymm1,YMMWORD PTR [rdx+0xc0]
+	QUAD $0x000000e0926ffdc5 // vmovdqa ymm2,YMMWORD PTR [rdx+0xe0]
+	QUAD $0x000001009a6ffdc5 // vmovdqa ymm3,YMMWORD PTR [rdx+0x100]
+	QUAD $0x0000008082fe3dc5 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x80]
+	LONG $0x587de2c4; BYTE $0x27 // vpbroadcastd ymm4,DWORD PTR [rdi]
+	LONG $0x587de2c4; WORD $0x046f // vpbroadcastd ymm5,DWORD PTR [rdi+0x4]
+	LONG $0x587de2c4; WORD $0x0877 // vpbroadcastd ymm6,DWORD PTR [rdi+0x8]
+	LONG $0x587de2c4; WORD $0x0c7f // vpbroadcastd ymm7,DWORD PTR [rdi+0xc]
+	LONG $0x587d62c4; WORD $0x344e // vpbroadcastd ymm9,DWORD PTR [rsi+0x34]
+	LONG $0x587d62c4; WORD $0x3856 // vpbroadcastd ymm10,DWORD PTR [rsi+0x38]
+	LONG $0x587d62c4; WORD $0x3c5e // vpbroadcastd ymm11,DWORD PTR [rsi+0x3c]
+	LONG $0x587d62c4; WORD $0x1067 // vpbroadcastd ymm12,DWORD PTR [rdi+0x10]
+	LONG $0x587d62c4; WORD $0x146f // vpbroadcastd ymm13,DWORD PTR [rdi+0x14]
+	LONG $0x587d62c4; WORD $0x1877 // vpbroadcastd ymm14,DWORD PTR [rdi+0x18]
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x1566
+	WORD $0x1f72 // jb 0x1397
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x1566
+	WORD $0x0c72 // jb 0x1397
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x1566:
+// 0x1397:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1266,222 +1189,203 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x15b3
+	WORD $0x0f74 // je 0x13e4
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x15b3:
+// 0x13e4:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x15c6
+	WORD $0x0f74 // je 0x13f7
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x15c6:
-	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
-	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
-	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
-	LONG $0x587d62c4; WORD $0x1c60 // vpbroadcastd ymm12,DWORD PTR [rax+0x1c]
-	LONG $0x6f7d41c4; BYTE $0xfc // vmovdqa ymm15,ymm12
-	LONG $0x587d62c4; WORD $0x3046 // vpbroadcastd ymm8,DWORD PTR [rsi+0x30]
-	QUAD $0x000000a0826ffdc5 // vmovdqa ymm0,YMMWORD PTR [rdx+0xa0]
-	QUAD $0x000000c08a6ffdc5 // vmovdqa ymm1,YMMWORD PTR [rdx+0xc0]
-	QUAD $0x000000e0926ffdc5 // vmovdqa ymm2,YMMWORD PTR [rdx+0xe0]
-	QUAD $0x000001009a6ffdc5 // vmovdqa ymm3,YMMWORD PTR [rdx+0x100]
-	QUAD $0x0000008082fe3dc5 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x80]
-	LONG $0x587de2c4; BYTE $0x20 // vpbroadcastd ymm4,DWORD PTR [rax]
-	LONG $0x587de2c4; WORD $0x0468 // vpbroadcastd ymm5,DWORD PTR [rax+0x4]
-	LONG $0x587de2c4; WORD $0x0870 // vpbroadcastd ymm6,DWORD PTR [rax+0x8]
-	LONG $0x587de2c4; WORD $0x0c78 // vpbroadcastd ymm7,DWORD PTR [rax+0xc]
-	LONG $0x587d62c4; WORD $0x344e // vpbroadcastd ymm9,DWORD PTR [rsi+0x34]
-	LONG $0x587d62c4; WORD $0x3856 // vpbroadcastd ymm10,DWORD PTR [rsi+0x38]
-	LONG $0x587d62c4; WORD $0x3c5e // vpbroadcastd ymm11,DWORD PTR [rsi+0x3c]
-	LONG $0x587d62c4; WORD $0x1060 // vpbroadcastd ymm12,DWORD PTR [rax+0x10]
-	LONG $0x587d62c4; WORD $0x1468 // vpbroadcastd ymm13,DWORD PTR [rax+0x14]
-	LONG $0x587d62c4; WORD $0x1870 // vpbroadcastd ymm14,DWORD PTR [rax+0x18]
-// 0x1649:
+// 0x13f7:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
 	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
 	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
-	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
 	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
 	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
 	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
 	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
 	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
 	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
 	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
 	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
 	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
-	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x1718
+	WORD $0x7174 // je 0x14ca
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x00d38348 // adc rbx,0x0
 	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c38349 // add r11,0x10
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
 	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x114c; BYTE $0xd0 // adc rax,r10
-	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1718:
+// 0x14ca:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	LONG $0x283dd162; WORD $0xc872; BYTE $0x08 // vprold ymm8,ymm8,0x8
 	LONG $0xfe0541c4; BYTE $0xfb // vpaddd ymm15,ymm15,ymm11
 	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
 	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
 	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
 	LONG $0x284df162; WORD $0xce72; BYTE $0x0c // vprold ymm6,ymm6,0xc
-	LONG $0x283dd162; WORD $0xc872; BYTE $0x08 // vprold ymm8,ymm8,0x8
 	LONG $0x2845f162; WORD $0xcf72; BYTE $0x0c // vprold ymm7,ymm7,0xc
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x08 // vprold ymm9,ymm9,0x8
 	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
 	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
 	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
 	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
 	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
 	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
 	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
 	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
 	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
-	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x1807
+	WORD $0x7174 // je 0x15bd
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xf0 // mov rax,r14
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x00d38348 // adc rbx,0x0
 	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c78349 // add r15,0x10
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc4 // add r12,rax
-	WORD $0x114c; BYTE $0xeb // adc rbx,r13
 	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xdd // add r13,rbx
-	WORD $0x114c; BYTE $0xf0 // adc rax,r14
-	WORD $0x8949; BYTE $0xc6 // mov r14,rax
-	LONG $0x03e68341 // and r14d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xe9 // add rcx,r13
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xf7 // add rdi,r14
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x1149; BYTE $0xdd // adc r13,rbx
+	WORD $0x8941; BYTE $0xfe // mov r14d,edi
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	LONG $0x00d68349 // adc r14,0x0
+	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x1807:
+// 0x15bd:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
 	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
 	LONG $0xfe0541c4; BYTE $0xfb // vpaddd ymm15,ymm15,ymm11
 	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
 	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
 	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
 	LONG $0x284df162; WORD $0xce72; BYTE $0x07 // vprold ymm6,ymm6,0x7
-	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
 	LONG $0x2845f162; WORD $0xcf72; BYTE $0x07 // vprold ymm7,ymm7,0x7
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
 	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
 	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
 	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
 	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
 	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
 	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
 	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
 	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
 	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
-	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x18f6
+	WORD $0x7174 // je 0x16b0
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x00d38348 // adc rbx,0x0
 	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c38349 // add r11,0x10
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
 	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x114c; BYTE $0xd0 // adc rax,r10
-	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x18f6:
+// 0x16b0:
 	LONG $0xfe0541c4; BYTE $0xf8 // vpaddd ymm15,ymm15,ymm8
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
 	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
 	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
 	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
 	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
 	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
 	LONG $0x284df162; WORD $0xce72; BYTE $0x0c // vprold ymm6,ymm6,0xc
-	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
 	LONG $0x2845f162; WORD $0xcf72; BYTE $0x0c // vprold ymm7,ymm7,0xc
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
 	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
 	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
 	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
 	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0x283dd162; WORD $0xc872; BYTE $0x08 // vprold ymm8,ymm8,0x8
 	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
 	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
 	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
 	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
 	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
-	LONG $0x283dd162; WORD $0xc872; BYTE $0x08 // vprold ymm8,ymm8,0x8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x08 // vprold ymm9,ymm9,0x8
 	LONG $0xfe0541c4; BYTE $0xf8 // vpaddd ymm15,ymm15,ymm8
@@ -1491,87 +1395,90 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x284df162; WORD $0xce72; BYTE $0x07 // vprold ymm6,ymm6,0x7
 	LONG $0x2845f162; WORD $0xcf72; BYTE $0x07 // vprold ymm7,ymm7,0x7
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x1a05
+	WORD $0x7174 // je 0x17c3
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xf0 // mov rax,r14
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x00d38348 // adc rbx,0x0
 	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c78349 // add r15,0x10
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc4 // add r12,rax
-	WORD $0x114c; BYTE $0xeb // adc rbx,r13
 	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xdd // add r13,rbx
-	WORD $0x114c; BYTE $0xf0 // adc rax,r14
-	WORD $0x8949; BYTE $0xc6 // mov r14,rax
-	LONG $0x03e68341 // and r14d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xe9 // add rcx,r13
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xf7 // add rdi,r14
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x1149; BYTE $0xdd // adc r13,rbx
+	WORD $0x8941; BYTE $0xfe // mov r14d,edi
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	LONG $0x00d68349 // adc r14,0x0
+	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x1a05:
+// 0x17c3:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc3a850f; WORD $0xffff // jne 0x1649
+	LONG $0xfc2a850f; WORD $0xffff // jne 0x13f7
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x019e840f; WORD $0x0000 // je 0x1bbb
+	LONG $0x01a6840f; WORD $0x0000 // je 0x1981
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
 	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x114c; BYTE $0xd0 // adc rax,r10
-	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x0139840f; WORD $0x0000 // je 0x1bbb
+	LONG $0x013d840f; WORD $0x0000 // je 0x1981
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xf0 // mov rax,r14
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc4 // add r12,rax
-	WORD $0x114c; BYTE $0xeb // adc rbx,r13
 	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xdd // add r13,rbx
-	WORD $0x114c; BYTE $0xf0 // adc rax,r14
-	WORD $0x8949; BYTE $0xc6 // mov r14,rax
-	LONG $0x03e68341 // and r14d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xe9 // add rcx,r13
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xf7 // add rdi,r14
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x1149; BYTE $0xdd // adc r13,rbx
+	WORD $0x8941; BYTE $0xfe // mov r14d,edi
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	LONG $0x00d68349 // adc r14,0x0
+	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
 	LONG $0xd87e8b4c // mov r15,QWORD PTR [rsi-0x28]
@@ -1635,7 +1542,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-// 0x1bbb:
+// 0x1981:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
@@ -1643,7 +1550,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
 	LONG $0x00a87e81; WORD $0x0002; BYTE $0x00 // cmp DWORD PTR [rsi-0x58],0x200
-	LONG $0x02b0850f; WORD $0x0000 // jne 0x1e92
+	LONG $0x02b0850f; WORD $0x0000 // jne 0x1c58
 	LONG $0x905e8b48 // mov rbx,QWORD PTR [rsi-0x70]
 	LONG $0x984e8b48 // mov rcx,QWORD PTR [rsi-0x68]
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
@@ -1759,8 +1666,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x000001e093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x1e0]
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	LONG $0xfff596e9; BYTE $0xff // jmp 0x1428
-// 0x1e92:
+	LONG $0xfff57ee9; BYTE $0xff // jmp 0x11d6
+// 0x1c58:
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
 	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
@@ -1858,19 +1765,35 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x4655e3c4; WORD $0x31d7 // vperm2i128 ymm2,ymm5,ymm7,0x31
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	LONG $0xfff1b1e9; BYTE $0xff // jmp 0x1278
-// 0x20c7:
+	LONG $0x40968d48; WORD $0x0001; BYTE $0x00 // lea rdx,[rsi+0x140]
+	WORD $0x3948; BYTE $0xd1 // cmp rcx,rdx
+	LONG $0xf18e840f; WORD $0xffff // je 0x1026
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
+	LONG $0x088e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x108]
+	QUAD $0x000001108e6ff9c5 // vmovdqa xmm1,XMMWORD PTR [rsi+0x110]
+	LONG $0x10422348 // and rax,QWORD PTR [rdx+0x10]
+	LONG $0x184a2348 // and rcx,QWORD PTR [rdx+0x18]
+	QUAD $0x000000808e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm1
+	WORD $0x8948; BYTE $0xca // mov rdx,rcx
+	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
+	LONG $0x02eac148 // shr rdx,0x2
+	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
+	WORD $0x0148; BYTE $0xca // add rdx,rcx
+	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
+	LONG $0xffeb4de9; BYTE $0xff // jmp 0xa2a
+// 0x1edd:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x20f1
+	WORD $0x1f72 // jb 0x1f07
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x20f1
+	WORD $0x0c72 // jb 0x1f07
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x20f1:
+// 0x1f07:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1889,19 +1812,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x213e
+	WORD $0x0f74 // je 0x1f54
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x213e:
+// 0x1f54:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2151
+	WORD $0x0f74 // je 0x1f67
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2151:
+// 0x1f67:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1910,7 +1833,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
 	LONG $0x5a7de2c4; WORD $0x1070 // vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x217b:
+// 0x1f91:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -1927,67 +1850,69 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x223c
+	WORD $0x7174 // je 0x2056
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x00d38348 // adc rbx,0x0
 	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c38349 // add r11,0x10
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
 	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x114c; BYTE $0xd0 // adc rax,r10
-	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x223c:
+// 0x2056:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x22af
+	WORD $0x7174 // je 0x20cd
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xf0 // mov rax,r14
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x00d38348 // adc rbx,0x0
 	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c78349 // add r15,0x10
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc4 // add r12,rax
-	WORD $0x114c; BYTE $0xeb // adc rbx,r13
 	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xdd // add r13,rbx
-	WORD $0x114c; BYTE $0xf0 // adc rax,r14
-	WORD $0x8949; BYTE $0xc6 // mov r14,rax
-	LONG $0x03e68341 // and r14d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xe9 // add rcx,r13
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xf7 // add rdi,r14
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x1149; BYTE $0xdd // adc r13,rbx
+	WORD $0x8941; BYTE $0xfe // mov r14d,edi
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	LONG $0x00d68349 // adc r14,0x0
+	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x22af:
+// 0x20cd:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2004,69 +1929,71 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x2370
+	WORD $0x7174 // je 0x2192
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x00d38348 // adc rbx,0x0
 	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c38349 // add r11,0x10
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
 	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x114c; BYTE $0xd0 // adc rax,r10
-	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2370:
+// 0x2192:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x23e3
+	WORD $0x7174 // je 0x2209
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xf0 // mov rax,r14
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x00d38348 // adc rbx,0x0
 	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c78349 // add r15,0x10
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc4 // add r12,rax
-	WORD $0x114c; BYTE $0xeb // adc rbx,r13
 	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xdd // add r13,rbx
-	WORD $0x114c; BYTE $0xf0 // adc rax,r14
-	WORD $0x8949; BYTE $0xc6 // mov r14,rax
-	LONG $0x03e68341 // and r14d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xe9 // add rcx,r13
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xf7 // add rdi,r14
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x1149; BYTE $0xdd // adc r13,rbx
+	WORD $0x8941; BYTE $0xfe // mov r14d,edi
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	LONG $0x00d68349 // adc r14,0x0
+	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x23e3:
+// 0x2209:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfd8e850f; WORD $0xffff // jne 0x217b
+	LONG $0xfd7e850f; WORD $0xffff // jne 0x1f91
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2086,19 +2013,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
 	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
 	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
-	LONG $0xffeb6be9; BYTE $0xff // jmp 0xfcc
-// 0x2461:
+	LONG $0xffeae3e9; BYTE $0xff // jmp 0xd6a
+// 0x2287:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x248b
+	WORD $0x1f72 // jb 0x22b1
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x248b
+	WORD $0x0c72 // jb 0x22b1
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x248b:
+// 0x22b1:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2117,19 +2044,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x24d8
+	WORD $0x0f74 // je 0x22fe
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x24d8:
+// 0x22fe:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x24eb
+	WORD $0x0f74 // je 0x2311
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x24eb:
+// 0x2311:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2142,7 +2069,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
 	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x2526:
+// 0x234c:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2174,67 +2101,69 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x2635
+	WORD $0x7174 // je 0x245f
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x00d38348 // adc rbx,0x0
 	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c38349 // add r11,0x10
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
 	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x114c; BYTE $0xd0 // adc rax,r10
-	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2635:
+// 0x245f:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x26a8
+	WORD $0x7174 // je 0x24d6
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xf0 // mov rax,r14
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x00d38348 // adc rbx,0x0
 	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c78349 // add r15,0x10
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc4 // add r12,rax
-	WORD $0x114c; BYTE $0xeb // adc rbx,r13
 	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xdd // add r13,rbx
-	WORD $0x114c; BYTE $0xf0 // adc rax,r14
-	WORD $0x8949; BYTE $0xc6 // mov r14,rax
-	LONG $0x03e68341 // and r14d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xe9 // add rcx,r13
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xf7 // add rdi,r14
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x1149; BYTE $0xdd // adc r13,rbx
+	WORD $0x8941; BYTE $0xfe // mov r14d,edi
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	LONG $0x00d68349 // adc r14,0x0
+	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x26a8:
+// 0x24d6:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2266,69 +2195,71 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x27b7
+	WORD $0x7174 // je 0x25e9
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x00d38348 // adc rbx,0x0
 	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c38349 // add r11,0x10
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
 	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x114c; BYTE $0xd0 // adc rax,r10
-	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x27b7:
+// 0x25e9:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x282a
+	WORD $0x7174 // je 0x2660
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xf0 // mov rax,r14
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x00d38348 // adc rbx,0x0
 	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c78349 // add r15,0x10
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc4 // add r12,rax
-	WORD $0x114c; BYTE $0xeb // adc rbx,r13
 	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xdd // add r13,rbx
-	WORD $0x114c; BYTE $0xf0 // adc rax,r14
-	WORD $0x8949; BYTE $0xc6 // mov r14,rax
-	LONG $0x03e68341 // and r14d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xe9 // add rcx,r13
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xf7 // add rdi,r14
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x1149; BYTE $0xdd // adc r13,rbx
+	WORD $0x8941; BYTE $0xfe // mov r14d,edi
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	LONG $0x00d68349 // adc r14,0x0
+	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x282a:
+// 0x2660:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfcf2850f; WORD $0xffff // jne 0x2526
+	LONG $0xfce2850f; WORD $0xffff // jne 0x234c
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2361,19 +2292,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
 	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
 	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
-	LONG $0xffe6d3e9; BYTE $0xff // jmp 0xfcc
-// 0x28f9:
+	LONG $0xffe63be9; BYTE $0xff // jmp 0xd6a
+// 0x272f:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x2923
+	WORD $0x1f72 // jb 0x2759
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x2923
+	WORD $0x0c72 // jb 0x2759
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x2923:
+// 0x2759:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2392,19 +2323,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x2970
+	WORD $0x0f74 // je 0x27a6
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x2970:
+// 0x27a6:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2983
+	WORD $0x0f74 // je 0x27b9
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2983:
+// 0x27b9:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2421,7 +2352,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
 	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x29cf:
+// 0x2805:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2468,67 +2399,69 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x2b2d
+	WORD $0x7174 // je 0x2967
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x00d38348 // adc rbx,0x0
 	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c38349 // add r11,0x10
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
 	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x114c; BYTE $0xd0 // adc rax,r10
-	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2b2d:
+// 0x2967:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x2ba0
+	WORD $0x7174 // je 0x29de
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xf0 // mov rax,r14
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x00d38348 // adc rbx,0x0
 	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c78349 // add r15,0x10
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc4 // add r12,rax
-	WORD $0x114c; BYTE $0xeb // adc rbx,r13
 	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xdd // add r13,rbx
-	WORD $0x114c; BYTE $0xf0 // adc rax,r14
-	WORD $0x8949; BYTE $0xc6 // mov r14,rax
-	LONG $0x03e68341 // and r14d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xe9 // add rcx,r13
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xf7 // add rdi,r14
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x1149; BYTE $0xdd // adc r13,rbx
+	WORD $0x8941; BYTE $0xfe // mov r14d,edi
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	LONG $0x00d68349 // adc r14,0x0
+	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2ba0:
+// 0x29de:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2575,69 +2508,71 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6d74 // je 0x2cfe
+	WORD $0x7174 // je 0x2b40
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x00d38348 // adc rbx,0x0
 	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c38349 // add r11,0x10
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
 	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x114c; BYTE $0xd0 // adc rax,r10
-	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2cfe:
+// 0x2b40:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6d74 // je 0x2d71
+	WORD $0x7174 // je 0x2bb7
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
-	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xf0 // mov rax,r14
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x00d38348 // adc rbx,0x0
 	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
 	LONG $0x10c78349 // add r15,0x10
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
 	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc4 // add r12,rax
-	WORD $0x114c; BYTE $0xeb // adc rbx,r13
 	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xdd // add r13,rbx
-	WORD $0x114c; BYTE $0xf0 // adc rax,r14
-	WORD $0x8949; BYTE $0xc6 // mov r14,rax
-	LONG $0x03e68341 // and r14d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xe9 // add rcx,r13
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xf7 // add rdi,r14
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x1149; BYTE $0xdd // adc r13,rbx
+	WORD $0x8941; BYTE $0xfe // mov r14d,edi
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xcd // add r13,rcx
+	LONG $0x00d68349 // adc r14,0x0
+	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	LONG $0x00d58349 // adc r13,0x0
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2d71:
+// 0x2bb7:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc54850f; WORD $0xffff // jne 0x29cf
+	LONG $0xfc44850f; WORD $0xffff // jne 0x2805
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2683,8 +2618,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
 	QUAD $0x00000280a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x280],ymm12
 	QUAD $0x000002a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x2a0],ymm13
-	LONG $0xffe13be9; BYTE $0xff // jmp 0xfcc
-// 0x2e91:
+	LONG $0xffe093e9; BYTE $0xff // jmp 0xd6a
+// 0x2cd7:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
@@ -2712,7 +2647,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x2f08:
+// 0x2d4e:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -2766,40 +2701,41 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0x2f08
-	LONG $0xffe459e9; BYTE $0xff // jmp 0x1428
-// 0x2fcf:
+	LONG $0xff3e850f; WORD $0xffff // jne 0x2d4e
+	LONG $0xffe3c1e9; BYTE $0xff // jmp 0x11d6
+// 0x2e15:
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
-// 0x2fda:
+// 0x2e20:
 	LONG $0x805e8b4c // mov r11,QWORD PTR [rsi-0x80]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x009f840f; WORD $0x0000 // je 0x308b
+	LONG $0x00a3840f; WORD $0x0000 // je 0x2ed5
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	LONG $0x46af0f48; BYTE $0x28 // imul rax,QWORD PTR [rsi+0x28]
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
 	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x114c; BYTE $0xcb // adc rbx,r9
 	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	WORD $0x1148; BYTE $0xf8 // adc rax,rdi
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x114c; BYTE $0xd0 // adc rax,r10
-	WORD $0x8949; BYTE $0xc2 // mov r10,rax
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02e8c148 // shr rax,0x2
-	LONG $0x80048d48 // lea rax,[rax+rax*4]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	LONG $0x00d18349 // adc r9,0x0
 	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x894c; BYTE $0xc0 // mov rax,r8
@@ -2815,8 +2751,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x6beb // jmp 0x30f6
-// 0x308b:
+	WORD $0x6beb // jmp 0x2f40
+// 0x2ed5:
 	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -2838,14 +2774,14 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x30508948 // mov QWORD PTR [rax+0x30],rdx
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
-	WORD $0x0475 // jne 0x30e7
+	WORD $0x0475 // jne 0x2f31
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x30e7:
+// 0x2f31:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x30f6:
+// 0x2f40:
 	LONG $0x105b8b49 // mov rbx,QWORD PTR [r11+0x10]
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x467ffdc5; BYTE $0x80 // vmovdqa YMMWORD PTR [rsi-0x80],ymm0
@@ -2858,28 +2794,28 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x00000140867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm0
 	QUAD $0x00000160867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm0
 	QUAD $0x000000015043f741 // test DWORD PTR [r11+0x50],0x1
-	WORD $0x2674 // je 0x3163
+	WORD $0x2674 // je 0x2fad
 	LONG $0x40fb8348 // cmp rbx,0x40
-	WORD $0x4776 // jbe 0x318a
+	WORD $0x4776 // jbe 0x2fd4
 	LONG $0x008e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x200]
 	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
-	WORD $0x1776 // jbe 0x316a
+	WORD $0x1776 // jbe 0x2fb4
 	LONG $0x808e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x280]
 	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
-	WORD $0x0776 // jbe 0x316a
-// 0x3163:
+	WORD $0x0776 // jbe 0x2fb4
+// 0x2fad:
 	LONG $0xc08e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x3c0]
-// 0x316a:
+// 0x2fb4:
 	LONG $0x40468d48 // lea rax,[rsi+0x40]
-// 0x316e:
+// 0x2fb8:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
 	LONG $0x407ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm0
 	LONG $0x407ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm0
 	LONG $0x80e88348 // sub rax,0xffffffffffffff80
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe472 // jb 0x316e
-// 0x318a:
+	WORD $0xe472 // jb 0x2fb8
+// 0x2fd4:
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET

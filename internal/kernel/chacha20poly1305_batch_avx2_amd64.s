@@ -297,14 +297,15 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 // 0x5bf:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	QUAD $0x00034086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x340]
 	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
 	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
-	QUAD $0x00034086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x340]
 	QUAD $0x0003408e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x340]
 	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
 	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
 	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
 	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	QUAD $0x00034096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x340]
 	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
 	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
 	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
@@ -312,7 +313,6 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
 	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
 	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	QUAD $0x00034096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x340]
 	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
@@ -321,6 +321,7 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	QUAD $0x00032086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x320]
 	QUAD $0x00000720befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x720]
 	QUAD $0x00000720be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm15
 	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
@@ -329,7 +330,6 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
 	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
 	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	QUAD $0x00032086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x320]
 	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
 	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
@@ -338,6 +338,7 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
 	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
 	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	QUAD $0x00032096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x320]
 	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
 	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
 	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
@@ -345,7 +346,6 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
 	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
 	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	QUAD $0x00032096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x320]
 	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
@@ -354,6 +354,7 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
 	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	QUAD $0x00034096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x340]
 	QUAD $0x00000720befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x720]
 	QUAD $0x00000720be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm15
 	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
@@ -362,7 +363,6 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
 	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
 	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	QUAD $0x00034096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x340]
 	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
@@ -371,6 +371,7 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
 	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
 	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	QUAD $0x00034086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x340]
 	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
 	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
 	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
@@ -378,7 +379,6 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
 	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
 	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	QUAD $0x00034086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x340]
 	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
@@ -388,6 +388,7 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
 	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	QUAD $0x00032096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x320]
 	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
 	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
 	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
@@ -395,7 +396,6 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
 	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
 	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	QUAD $0x00032096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x320]
 	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
 	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
@@ -404,6 +404,7 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
 	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
 	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	QUAD $0x00032086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x320]
 	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
 	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
 	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
@@ -411,7 +412,6 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
 	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
 	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	QUAD $0x00032086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x320]
 	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
@@ -649,14 +649,15 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0x02ac840f; WORD $0x0000 // je 0xf3f
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	QUAD $0x00034086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x340]
 	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
 	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
-	QUAD $0x00034086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x340]
 	QUAD $0x0003408e003562c4; BYTE $0x00 // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x340]
 	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
 	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
 	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
 	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	QUAD $0x00034096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x340]
 	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
 	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
 	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
@@ -664,7 +665,6 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
 	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
 	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	QUAD $0x00034096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x340]
 	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
@@ -673,6 +673,7 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	QUAD $0x00032086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x320]
 	QUAD $0x00000720befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x720]
 	QUAD $0x00000720be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm15
 	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
@@ -681,7 +682,6 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
 	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
 	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	QUAD $0x00032086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x320]
 	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
 	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
@@ -690,6 +690,7 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
 	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
 	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	QUAD $0x00032096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x320]
 	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
 	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
 	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
@@ -697,7 +698,6 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
 	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
 	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	QUAD $0x00032096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x320]
 	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
@@ -706,6 +706,7 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
 	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	QUAD $0x00034096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x340]
 	QUAD $0x00000720befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x720]
 	QUAD $0x00000720be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x720],ymm15
 	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
@@ -714,7 +715,6 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
 	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
 	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	QUAD $0x00034096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x340]
 	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
@@ -723,6 +723,7 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
 	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
 	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	QUAD $0x00034086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x340]
 	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
 	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
 	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
@@ -730,7 +731,6 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
 	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
 	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	QUAD $0x00034086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x340]
 	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
@@ -740,6 +740,7 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
 	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	QUAD $0x00032096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x320]
 	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
 	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
 	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
@@ -747,7 +748,6 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
 	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
 	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
-	QUAD $0x00032096002d62c4; BYTE $0x00 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x320]
 	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
 	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
@@ -756,6 +756,7 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
 	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
 	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	QUAD $0x00032086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x320]
 	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
 	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
 	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
@@ -763,7 +764,6 @@ TEXT ·ChaCha20Poly1305BatchAVX2(SB), 0, $0-16
 	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
 	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
 	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
-	QUAD $0x00032086003d62c4; BYTE $0x00 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x320]
 	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5

@@ -5,1706 +5,1770 @@
 #include "textflag.h"
 
 // func ChaCha20Poly1305SSSE3(a *Args)
-TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $1024-8
+TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	MOVQ a+0(FP), DI
 	LEAQ -193(SP), SI
 	ANDQ $-64, SI
 	LEAQ chacha20poly1305_ssse3_constants<>(SB), DX
 	PCALIGN $64
 	LONG $0x80c68148; WORD $0x0001; BYTE $0x00 // add rsi,0x180
-	WORD $0x478b; BYTE $0x50 // mov eax,DWORD PTR [rdi+0x50]
-	LONG $0x107f8b4c // mov r15,QWORD PTR [rdi+0x10]
-	LONG $0x084f8b48 // mov rcx,QWORD PTR [rdi+0x8]
+	LONG $0x88568948 // mov QWORD PTR [rsi-0x78],rdx
+	LONG $0x807e8948 // mov QWORD PTR [rsi-0x80],rdi
 	WORD $0x8b4c; BYTE $0x07 // mov r8,QWORD PTR [rdi]
-	LONG $0x286f8b4c // mov r13,QWORD PTR [rdi+0x28]
-	LONG $0x30778b4c // mov r14,QWORD PTR [rdi+0x30]
-	LONG $0x707e8948 // mov QWORD PTR [rsi+0x70],rdi
-	LONG $0x98968948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x98],rdx
-	WORD $0x4689; BYTE $0x68 // mov DWORD PTR [rsi+0x68],eax
-	LONG $0x888e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x88],rcx
-	LONG $0x8086894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x80],r8
-	LONG $0x90be894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x90],r15
-	LONG $0x426f0f66; BYTE $0x20 // movdqa xmm0,XMMWORD PTR [rdx+0x20]
-	LONG $0x6f0f41f3; WORD $0x004d // movdqu xmm1,XMMWORD PTR [r13+0x0]
-	LONG $0x6f0f41f3; WORD $0x1055 // movdqu xmm2,XMMWORD PTR [r13+0x10]
-	LONG $0x6e0f4166; WORD $0x0866 // movd xmm4,DWORD PTR [r14+0x8]
-	LONG $0x7e0f41f3; BYTE $0x1e // movq xmm3,QWORD PTR [r14]
-	LONG $0xdc6c0f66 // punpcklqdq xmm3,xmm4
-	LONG $0xdb700f66; BYTE $0x93 // pshufd xmm3,xmm3,0x93
-	QUAD $0x000000d0867f0f66 // movdqa XMMWORD PTR [rsi+0xd0],xmm0
-	QUAD $0x000000e08e7f0f66 // movdqa XMMWORD PTR [rsi+0xe0],xmm1
-	QUAD $0x000000f0967f0f66 // movdqa XMMWORD PTR [rsi+0xf0],xmm2
-	QUAD $0x000001009e7f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm3
-	LONG $0x467f0f66; BYTE $0xa0 // movdqa XMMWORD PTR [rsi-0x60],xmm0
-	LONG $0x4e7f0f66; BYTE $0xb0 // movdqa XMMWORD PTR [rsi-0x50],xmm1
-	LONG $0x567f0f66; BYTE $0xc0 // movdqa XMMWORD PTR [rsi-0x40],xmm2
-	LONG $0x5e7f0f66; BYTE $0xd0 // movdqa XMMWORD PTR [rsi-0x30],xmm3
-	WORD $0x01a8 // test al,0x1
-	LONG $0x024b840f; WORD $0x0000 // je 0x2ec
-	LONG $0x016c46c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x6c],0x1
-	LONG $0x40ff8349 // cmp r15,0x40
-	LONG $0x02b8870f; WORD $0x0000 // ja 0x36a
-	LONG $0x006446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x64],0x0
-	WORD $0x44eb // jmp 0xff
-// 0xbb:
-	WORD $0x4689; BYTE $0x7c // mov DWORD PTR [rsi+0x7c],eax
-	QUAD $0x0000d0b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0xd0]
-	QUAD $0x0000e0be6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rsi+0xe0]
-	LONG $0x7f0f4466; WORD $0xa076 // movdqa XMMWORD PTR [rsi-0x60],xmm14
-	LONG $0x7f0f4466; WORD $0xb07e // movdqa XMMWORD PTR [rsi-0x50],xmm15
-	QUAD $0x0000f0b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0xf0]
-	LONG $0x6e0f4466; BYTE $0xf8 // movd xmm15,eax
-	LONG $0x7f0f4466; WORD $0xc076 // movdqa XMMWORD PTR [rsi-0x40],xmm14
-	QUAD $0x000100befe0f4466; BYTE $0x00 // paddd xmm15,XMMWORD PTR [rsi+0x100]
-	LONG $0x7f0f4466; WORD $0xd07e // movdqa XMMWORD PTR [rsi-0x30],xmm15
-// 0xff:
-	WORD $0x468b; BYTE $0xa0 // mov eax,DWORD PTR [rsi-0x60]
-	WORD $0x5e8b; BYTE $0xa4 // mov ebx,DWORD PTR [rsi-0x5c]
-	WORD $0x4e8b; BYTE $0xa8 // mov ecx,DWORD PTR [rsi-0x58]
-	WORD $0x568b; BYTE $0xac // mov edx,DWORD PTR [rsi-0x54]
-	WORD $0x7e8b; BYTE $0xb0 // mov edi,DWORD PTR [rsi-0x50]
-	LONG $0xb4468b44 // mov r8d,DWORD PTR [rsi-0x4c]
-	LONG $0xb84e8b44 // mov r9d,DWORD PTR [rsi-0x48]
-	LONG $0xbc568b44 // mov r10d,DWORD PTR [rsi-0x44]
-	LONG $0xd05e8b44 // mov r11d,DWORD PTR [rsi-0x30]
-	LONG $0xd4668b44 // mov r12d,DWORD PTR [rsi-0x2c]
-	LONG $0xd86e8b44 // mov r13d,DWORD PTR [rsi-0x28]
-	LONG $0xdc768b44 // mov r14d,DWORD PTR [rsi-0x24]
-	LONG $0x0a6046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x60],0xa
-// 0x131:
-	WORD $0xf801 // add eax,edi
-	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
-	LONG $0x10c3c141 // rol r11d,0x10
-	LONG $0xc07e8b44 // mov r15d,DWORD PTR [rsi-0x40]
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
-	WORD $0xf801 // add eax,edi
-	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
-	LONG $0x08c3c141 // rol r11d,0x8
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
-	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0xc47e8b44 // mov r15d,DWORD PTR [rsi-0x3c]
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x07c0c141 // rol r8d,0x7
-	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
-	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0xc87e8b44 // mov r15d,DWORD PTR [rsi-0x38]
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
-	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x07c1c141 // rol r9d,0x7
-	WORD $0x0144; BYTE $0xd2 // add edx,r10d
-	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
-	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0xcc7e8b44 // mov r15d,DWORD PTR [rsi-0x34]
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xd2 // add edx,r10d
-	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x07c2c141 // rol r10d,0x7
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
-	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0xc87e8b44 // mov r15d,DWORD PTR [rsi-0x38]
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x07c0c141 // rol r8d,0x7
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
-	LONG $0x10c3c141 // rol r11d,0x10
-	LONG $0xcc7e8b44 // mov r15d,DWORD PTR [rsi-0x34]
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
-	LONG $0x08c3c141 // rol r11d,0x8
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x07c1c141 // rol r9d,0x7
-	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
-	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0xc07e8b44 // mov r15d,DWORD PTR [rsi-0x40]
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
-	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x07c2c141 // rol r10d,0x7
-	WORD $0xfa01 // add edx,edi
-	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0xc47e8b44 // mov r15d,DWORD PTR [rsi-0x3c]
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
-	WORD $0xfa01 // add edx,edi
-	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
-	WORD $0x4eff; BYTE $0x60 // dec DWORD PTR [rsi+0x60]
-	LONG $0xfe7f850f; WORD $0xffff // jne 0x131
-	LONG $0x00647e83 // cmp DWORD PTR [rsi+0x64],0x0
-	LONG $0x0f80840f; WORD $0x0000 // je 0x123c
-	WORD $0x4689; BYTE $0xa0 // mov DWORD PTR [rsi-0x60],eax
-	WORD $0x5e89; BYTE $0xa4 // mov DWORD PTR [rsi-0x5c],ebx
-	WORD $0x4e89; BYTE $0xa8 // mov DWORD PTR [rsi-0x58],ecx
-	WORD $0x5689; BYTE $0xac // mov DWORD PTR [rsi-0x54],edx
-	WORD $0x7e89; BYTE $0xb0 // mov DWORD PTR [rsi-0x50],edi
-	LONG $0xb4468944 // mov DWORD PTR [rsi-0x4c],r8d
-	LONG $0xb84e8944 // mov DWORD PTR [rsi-0x48],r9d
-	LONG $0xbc568944 // mov DWORD PTR [rsi-0x44],r10d
-	LONG $0xd05e8944 // mov DWORD PTR [rsi-0x30],r11d
-	LONG $0xd4668944 // mov DWORD PTR [rsi-0x2c],r12d
-	LONG $0xd86e8944 // mov DWORD PTR [rsi-0x28],r13d
-	LONG $0xdc768944 // mov DWORD PTR [rsi-0x24],r14d
-	LONG $0x00114de9; BYTE $0x00 // jmp 0x1439
-// 0x2ec:
-	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
-	WORD $0x488b; BYTE $0x38 // mov ecx,DWORD PTR [rax+0x38]
-	WORD $0x4e89; BYTE $0x6c // mov DWORD PTR [rsi+0x6c],ecx
-	LONG $0x28588b48 // mov rbx,QWORD PTR [rax+0x28]
-	LONG $0x30788b48 // mov rdi,QWORD PTR [rax+0x30]
-	LONG $0xa09e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xa0],rbx
-	LONG $0xa8be8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xa8],rdi
-	LONG $0x18508b4c // mov r10,QWORD PTR [rax+0x18]
-	LONG $0x20588b4c // mov r11,QWORD PTR [rax+0x20]
-	WORD $0x894d; BYTE $0xdc // mov r12,r11
-	LONG $0x02ecc149 // shr r12,0x2
-	WORD $0x014d; BYTE $0xdc // add r12,r11
-	WORD $0x8b48; BYTE $0x18 // mov rbx,QWORD PTR [rax]
-	LONG $0x08788b48 // mov rdi,QWORD PTR [rax+0x8]
-	LONG $0x10408b4c // mov r8,QWORD PTR [rax+0x10]
-	LONG $0x888e8b4c; WORD $0x0000; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x88]
-	LONG $0x046846f6 // test BYTE PTR [rsi+0x68],0x4
-	QUAD $0x000000808e440f4c // cmove r9,QWORD PTR [rsi+0x80]
-	LONG $0x385e8948 // mov QWORD PTR [rsi+0x38],rbx
-	LONG $0x407e8948 // mov QWORD PTR [rsi+0x40],rdi
-	LONG $0x4846894c // mov QWORD PTR [rsi+0x48],r8
-	LONG $0x2056894c // mov QWORD PTR [rsi+0x20],r10
-	LONG $0x285e894c // mov QWORD PTR [rsi+0x28],r11
-	LONG $0x3066894c // mov QWORD PTR [rsi+0x30],r12
-	LONG $0x504e894c // mov QWORD PTR [rsi+0x50],r9
-	LONG $0x016446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x64],0x1
-	WORD $0x854d; BYTE $0xff // test r15,r15
-	LONG $0x1730840f; WORD $0x0000 // je 0x1a98
-	WORD $0x07eb // jmp 0x371
-// 0x36a:
-	LONG $0x006446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x64],0x0
-// 0x371:
-	LONG $0x226f0f66 // movdqa xmm4,XMMWORD PTR [rdx]
-	LONG $0x6a6f0f66; BYTE $0x10 // movdqa xmm5,XMMWORD PTR [rdx+0x10]
-	LONG $0x667f0f66; BYTE $0x80 // movdqa XMMWORD PTR [rsi-0x80],xmm4
-	LONG $0x6e7f0f66; BYTE $0x90 // movdqa XMMWORD PTR [rsi-0x70],xmm5
-	LONG $0xc08e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x1c0]
-	LONG $0xf8700f66; BYTE $0x00 // pshufd xmm7,xmm0,0x0
-	LONG $0x797f0f66; BYTE $0x80 // movdqa XMMWORD PTR [rcx-0x80],xmm7
-	LONG $0xf8700f66; BYTE $0x55 // pshufd xmm7,xmm0,0x55
-	LONG $0x797f0f66; BYTE $0x90 // movdqa XMMWORD PTR [rcx-0x70],xmm7
-	LONG $0xf8700f66; BYTE $0xaa // pshufd xmm7,xmm0,0xaa
-	LONG $0x797f0f66; BYTE $0xa0 // movdqa XMMWORD PTR [rcx-0x60],xmm7
-	LONG $0xf8700f66; BYTE $0xff // pshufd xmm7,xmm0,0xff
-	LONG $0x797f0f66; BYTE $0xb0 // movdqa XMMWORD PTR [rcx-0x50],xmm7
-	LONG $0xf9700f66; BYTE $0x00 // pshufd xmm7,xmm1,0x0
-	LONG $0x797f0f66; BYTE $0xc0 // movdqa XMMWORD PTR [rcx-0x40],xmm7
-	LONG $0xf9700f66; BYTE $0x55 // pshufd xmm7,xmm1,0x55
-	LONG $0x797f0f66; BYTE $0xd0 // movdqa XMMWORD PTR [rcx-0x30],xmm7
-	LONG $0xf9700f66; BYTE $0xaa // pshufd xmm7,xmm1,0xaa
-	LONG $0x797f0f66; BYTE $0xe0 // movdqa XMMWORD PTR [rcx-0x20],xmm7
-	LONG $0xf9700f66; BYTE $0xff // pshufd xmm7,xmm1,0xff
-	LONG $0x797f0f66; BYTE $0xf0 // movdqa XMMWORD PTR [rcx-0x10],xmm7
-	LONG $0xfa700f66; BYTE $0x00 // pshufd xmm7,xmm2,0x0
-	LONG $0x397f0f66 // movdqa XMMWORD PTR [rcx],xmm7
-	LONG $0xfa700f66; BYTE $0x55 // pshufd xmm7,xmm2,0x55
-	LONG $0x797f0f66; BYTE $0x10 // movdqa XMMWORD PTR [rcx+0x10],xmm7
-	LONG $0xfa700f66; BYTE $0xaa // pshufd xmm7,xmm2,0xaa
-	LONG $0x797f0f66; BYTE $0x20 // movdqa XMMWORD PTR [rcx+0x20],xmm7
-	LONG $0xfa700f66; BYTE $0xff // pshufd xmm7,xmm2,0xff
-	LONG $0x797f0f66; BYTE $0x30 // movdqa XMMWORD PTR [rcx+0x30],xmm7
-	LONG $0xfb700f66; BYTE $0x00 // pshufd xmm7,xmm3,0x0
-	LONG $0x797f0f66; BYTE $0x40 // movdqa XMMWORD PTR [rcx+0x40],xmm7
-	LONG $0xfb700f66; BYTE $0x55 // pshufd xmm7,xmm3,0x55
-	LONG $0x797f0f66; BYTE $0x50 // movdqa XMMWORD PTR [rcx+0x50],xmm7
-	LONG $0xfb700f66; BYTE $0xaa // pshufd xmm7,xmm3,0xaa
-	LONG $0x797f0f66; BYTE $0x60 // movdqa XMMWORD PTR [rcx+0x60],xmm7
-	LONG $0xfb700f66; BYTE $0xff // pshufd xmm7,xmm3,0xff
-	LONG $0x797f0f66; BYTE $0x70 // movdqa XMMWORD PTR [rcx+0x70],xmm7
-	LONG $0x5e6e0f66; BYTE $0x6c // movd xmm3,DWORD PTR [rsi+0x6c]
-	LONG $0xdb700f66; BYTE $0x00 // pshufd xmm3,xmm3,0x0
-	LONG $0x5afe0f66; BYTE $0x30 // paddd xmm3,XMMWORD PTR [rdx+0x30]
-	LONG $0x597f0f66; BYTE $0x40 // movdqa XMMWORD PTR [rcx+0x40],xmm3
-	WORD $0x0beb // jmp 0x44b
-// 0x440:
-	LONG $0x0200868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x200]
-	LONG $0xfffc70e9; BYTE $0xff // jmp 0xbb
-// 0x44b:
-	LONG $0x90be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x90]
-	LONG $0x000140b8; BYTE $0x00 // mov eax,0x140
-	WORD $0x394c; BYTE $0xf8 // cmp rax,r15
-	LONG $0xc7470f49 // cmova rax,r15
-	LONG $0xf0e08348 // and rax,0xfffffffffffffff0
-	LONG $0x88860348; WORD $0x0000; BYTE $0x00 // add rax,QWORD PTR [rsi+0x88]
-	LONG $0x046846f6 // test BYTE PTR [rsi+0x68],0x4
-	QUAD $0x0000008086440f48 // cmove rax,QWORD PTR [rsi+0x80]
-	LONG $0x58468948 // mov QWORD PTR [rsi+0x58],rax
-	LONG $0x40ff8349 // cmp r15,0x40
-	WORD $0xc176 // jbe 0x440
-	LONG $0xc08e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x1c0]
-	LONG $0x6f0f4466; WORD $0x2061 // movdqa xmm12,XMMWORD PTR [rcx+0x20]
-	LONG $0x6f0f4466; WORD $0x3069 // movdqa xmm13,XMMWORD PTR [rcx+0x30]
-	LONG $0x7f0f4466; BYTE $0x26 // movdqa XMMWORD PTR [rsi],xmm12
-	LONG $0x7f0f4466; WORD $0x106e // movdqa XMMWORD PTR [rsi+0x10],xmm13
-	LONG $0x6f0f4466; BYTE $0x21 // movdqa xmm12,XMMWORD PTR [rcx]
-	LONG $0x6f0f4466; WORD $0x1069 // movdqa xmm13,XMMWORD PTR [rcx+0x10]
-	LONG $0x416f0f66; BYTE $0x80 // movdqa xmm0,XMMWORD PTR [rcx-0x80]
-	LONG $0x496f0f66; BYTE $0x90 // movdqa xmm1,XMMWORD PTR [rcx-0x70]
-	LONG $0x516f0f66; BYTE $0xa0 // movdqa xmm2,XMMWORD PTR [rcx-0x60]
-	LONG $0x596f0f66; BYTE $0xb0 // movdqa xmm3,XMMWORD PTR [rcx-0x50]
-	LONG $0x616f0f66; BYTE $0xc0 // movdqa xmm4,XMMWORD PTR [rcx-0x40]
-	LONG $0x696f0f66; BYTE $0xd0 // movdqa xmm5,XMMWORD PTR [rcx-0x30]
-	LONG $0x716f0f66; BYTE $0xe0 // movdqa xmm6,XMMWORD PTR [rcx-0x20]
-	LONG $0x796f0f66; BYTE $0xf0 // movdqa xmm7,XMMWORD PTR [rcx-0x10]
-	LONG $0x6f0f4466; WORD $0x4041 // movdqa xmm8,XMMWORD PTR [rcx+0x40]
-	LONG $0x6f0f4466; WORD $0x5049 // movdqa xmm9,XMMWORD PTR [rcx+0x50]
-	LONG $0x6f0f4466; WORD $0x6051 // movdqa xmm10,XMMWORD PTR [rcx+0x60]
-	LONG $0x6f0f4466; WORD $0x7059 // movdqa xmm11,XMMWORD PTR [rcx+0x70]
-	LONG $0x00647e83 // cmp DWORD PTR [rsi+0x64],0x0
-	LONG $0x06cb840f; WORD $0x0000 // je 0xbbd
-	LONG $0x0200868b; WORD $0x0000 // mov eax,DWORD PTR [rsi+0x200]
-	WORD $0xc083; BYTE $0x04 // add eax,0x4
-	WORD $0x4689; BYTE $0x7c // mov DWORD PTR [rsi+0x7c],eax
-	QUAD $0x0000d0b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0xd0]
-	QUAD $0x0000e0be6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rsi+0xe0]
-	LONG $0x7f0f4466; WORD $0xa076 // movdqa XMMWORD PTR [rsi-0x60],xmm14
-	LONG $0x7f0f4466; WORD $0xb07e // movdqa XMMWORD PTR [rsi-0x50],xmm15
-	QUAD $0x0000f0b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0xf0]
-	LONG $0x6e0f4466; BYTE $0xf8 // movd xmm15,eax
-	LONG $0x7f0f4466; WORD $0xc076 // movdqa XMMWORD PTR [rsi-0x40],xmm14
-	QUAD $0x000100befe0f4466; BYTE $0x00 // paddd xmm15,XMMWORD PTR [rsi+0x100]
-	LONG $0x7f0f4466; WORD $0xd07e // movdqa XMMWORD PTR [rsi-0x30],xmm15
-	LONG $0x0a6046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x60],0xa
-// 0x546:
-	LONG $0xc4fe0f66 // paddd xmm0,xmm4
-	LONG $0xcdfe0f66 // paddd xmm1,xmm5
-	LONG $0xef0f4466; BYTE $0xc0 // pxor xmm8,xmm0
-	LONG $0xef0f4466; BYTE $0xc9 // pxor xmm9,xmm1
-	LONG $0x380f4466; WORD $0x4600; BYTE $0x80 // pshufb xmm8,XMMWORD PTR [rsi-0x80]
-	LONG $0x380f4466; WORD $0x4e00; BYTE $0x80 // pshufb xmm9,XMMWORD PTR [rsi-0x80]
-	WORD $0x468b; BYTE $0xa0 // mov eax,DWORD PTR [rsi-0x60]
-	WORD $0x5e8b; BYTE $0xa4 // mov ebx,DWORD PTR [rsi-0x5c]
-	WORD $0x4e8b; BYTE $0xa8 // mov ecx,DWORD PTR [rsi-0x58]
-	WORD $0x568b; BYTE $0xac // mov edx,DWORD PTR [rsi-0x54]
-	WORD $0x7e8b; BYTE $0xb0 // mov edi,DWORD PTR [rsi-0x50]
-	LONG $0xb4468b44 // mov r8d,DWORD PTR [rsi-0x4c]
-	LONG $0xb84e8b44 // mov r9d,DWORD PTR [rsi-0x48]
-	LONG $0xbc568b44 // mov r10d,DWORD PTR [rsi-0x44]
-	LONG $0xd05e8b44 // mov r11d,DWORD PTR [rsi-0x30]
-	LONG $0xd4668b44 // mov r12d,DWORD PTR [rsi-0x2c]
-	LONG $0xd86e8b44 // mov r13d,DWORD PTR [rsi-0x28]
-	LONG $0xdc768b44 // mov r14d,DWORD PTR [rsi-0x24]
-	WORD $0xf801 // add eax,edi
-	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
-	LONG $0x10c3c141 // rol r11d,0x10
-	LONG $0xc07e8b44 // mov r15d,DWORD PTR [rsi-0x40]
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
-	WORD $0xf801 // add eax,edi
-	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
-	LONG $0x08c3c141 // rol r11d,0x8
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
-	LONG $0xfe0f4566; BYTE $0xe0 // paddd xmm12,xmm8
-	LONG $0xfe0f4566; BYTE $0xe9 // paddd xmm13,xmm9
-	LONG $0xef0f4166; BYTE $0xe4 // pxor xmm4,xmm12
-	LONG $0xef0f4166; BYTE $0xed // pxor xmm5,xmm13
-	LONG $0x6f0f4466; BYTE $0xf4 // movdqa xmm14,xmm4
-	LONG $0x6f0f4466; BYTE $0xfd // movdqa xmm15,xmm5
-	LONG $0xf4720f66; BYTE $0x0c // pslld xmm4,0xc
-	LONG $0xf5720f66; BYTE $0x0c // pslld xmm5,0xc
-	LONG $0x720f4166; WORD $0x14d6 // psrld xmm14,0x14
-	LONG $0x720f4166; WORD $0x14d7 // psrld xmm15,0x14
-	LONG $0xeb0f4166; BYTE $0xe6 // por xmm4,xmm14
-	LONG $0xeb0f4166; BYTE $0xef // por xmm5,xmm15
-	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0xc47e8b44 // mov r15d,DWORD PTR [rsi-0x3c]
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0xc4fe0f66 // paddd xmm0,xmm4
-	LONG $0xcdfe0f66 // paddd xmm1,xmm5
-	LONG $0xef0f4466; BYTE $0xc0 // pxor xmm8,xmm0
-	LONG $0xef0f4466; BYTE $0xc9 // pxor xmm9,xmm1
-	LONG $0x380f4466; WORD $0x4600; BYTE $0x90 // pshufb xmm8,XMMWORD PTR [rsi-0x70]
-	LONG $0x380f4466; WORD $0x4e00; BYTE $0x90 // pshufb xmm9,XMMWORD PTR [rsi-0x70]
-	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
-	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0xc87e8b44 // mov r15d,DWORD PTR [rsi-0x38]
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
-	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x07c1c141 // rol r9d,0x7
-	LONG $0xfe0f4566; BYTE $0xe0 // paddd xmm12,xmm8
-	LONG $0xfe0f4566; BYTE $0xe9 // paddd xmm13,xmm9
-	LONG $0xef0f4166; BYTE $0xe4 // pxor xmm4,xmm12
-	LONG $0xef0f4166; BYTE $0xed // pxor xmm5,xmm13
-	LONG $0x6f0f4466; BYTE $0xf4 // movdqa xmm14,xmm4
-	LONG $0x6f0f4466; BYTE $0xfd // movdqa xmm15,xmm5
-	LONG $0xf4720f66; BYTE $0x07 // pslld xmm4,0x7
-	LONG $0xf5720f66; BYTE $0x07 // pslld xmm5,0x7
-	LONG $0x720f4166; WORD $0x19d6 // psrld xmm14,0x19
-	LONG $0x720f4166; WORD $0x19d7 // psrld xmm15,0x19
-	LONG $0xeb0f4166; BYTE $0xe6 // por xmm4,xmm14
-	LONG $0xeb0f4166; BYTE $0xef // por xmm5,xmm15
-	WORD $0x0144; BYTE $0xd2 // add edx,r10d
-	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
-	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0xcc7e8b44 // mov r15d,DWORD PTR [rsi-0x34]
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xd2 // add edx,r10d
-	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x07c2c141 // rol r10d,0x7
-	LONG $0x7f0f4466; WORD $0xe066 // movdqa XMMWORD PTR [rsi-0x20],xmm12
-	LONG $0x7f0f4466; WORD $0xf06e // movdqa XMMWORD PTR [rsi-0x10],xmm13
-	LONG $0x6f0f4466; BYTE $0x26 // movdqa xmm12,XMMWORD PTR [rsi]
-	LONG $0x6f0f4466; WORD $0x106e // movdqa xmm13,XMMWORD PTR [rsi+0x10]
-	LONG $0xd6fe0f66 // paddd xmm2,xmm6
-	LONG $0xdffe0f66 // paddd xmm3,xmm7
-	LONG $0xef0f4466; BYTE $0xd2 // pxor xmm10,xmm2
-	LONG $0xef0f4466; BYTE $0xdb // pxor xmm11,xmm3
-	LONG $0x380f4466; WORD $0x5600; BYTE $0x80 // pshufb xmm10,XMMWORD PTR [rsi-0x80]
-	LONG $0x380f4466; WORD $0x5e00; BYTE $0x80 // pshufb xmm11,XMMWORD PTR [rsi-0x80]
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
-	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0xc87e8b44 // mov r15d,DWORD PTR [rsi-0x38]
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0xfe0f4566; BYTE $0xe2 // paddd xmm12,xmm10
-	LONG $0xfe0f4566; BYTE $0xeb // paddd xmm13,xmm11
-	LONG $0xef0f4166; BYTE $0xf4 // pxor xmm6,xmm12
-	LONG $0xef0f4166; BYTE $0xfd // pxor xmm7,xmm13
-	LONG $0x6f0f4466; BYTE $0xf6 // movdqa xmm14,xmm6
-	LONG $0x6f0f4466; BYTE $0xff // movdqa xmm15,xmm7
-	LONG $0xf6720f66; BYTE $0x0c // pslld xmm6,0xc
-	LONG $0xf7720f66; BYTE $0x0c // pslld xmm7,0xc
-	LONG $0x720f4166; WORD $0x14d6 // psrld xmm14,0x14
-	LONG $0x720f4166; WORD $0x14d7 // psrld xmm15,0x14
-	LONG $0xeb0f4166; BYTE $0xf6 // por xmm6,xmm14
-	LONG $0xeb0f4166; BYTE $0xff // por xmm7,xmm15
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
-	LONG $0x10c3c141 // rol r11d,0x10
-	LONG $0xcc7e8b44 // mov r15d,DWORD PTR [rsi-0x34]
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
-	LONG $0x08c3c141 // rol r11d,0x8
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x07c1c141 // rol r9d,0x7
-	LONG $0xd6fe0f66 // paddd xmm2,xmm6
-	LONG $0xdffe0f66 // paddd xmm3,xmm7
-	LONG $0xef0f4466; BYTE $0xd2 // pxor xmm10,xmm2
-	LONG $0xef0f4466; BYTE $0xdb // pxor xmm11,xmm3
-	LONG $0x380f4466; WORD $0x5600; BYTE $0x90 // pshufb xmm10,XMMWORD PTR [rsi-0x70]
-	LONG $0x380f4466; WORD $0x5e00; BYTE $0x90 // pshufb xmm11,XMMWORD PTR [rsi-0x70]
-	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
-	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0xc07e8b44 // mov r15d,DWORD PTR [rsi-0x40]
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
-	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x07c2c141 // rol r10d,0x7
-	LONG $0xfe0f4566; BYTE $0xe2 // paddd xmm12,xmm10
-	LONG $0xfe0f4566; BYTE $0xeb // paddd xmm13,xmm11
-	LONG $0xef0f4166; BYTE $0xf4 // pxor xmm6,xmm12
-	LONG $0xef0f4166; BYTE $0xfd // pxor xmm7,xmm13
-	LONG $0x6f0f4466; BYTE $0xf6 // movdqa xmm14,xmm6
-	LONG $0x6f0f4466; BYTE $0xff // movdqa xmm15,xmm7
-	LONG $0xf6720f66; BYTE $0x07 // pslld xmm6,0x7
-	LONG $0xf7720f66; BYTE $0x07 // pslld xmm7,0x7
-	LONG $0x720f4166; WORD $0x19d6 // psrld xmm14,0x19
-	LONG $0x720f4166; WORD $0x19d7 // psrld xmm15,0x19
-	LONG $0xeb0f4166; BYTE $0xf6 // por xmm6,xmm14
-	LONG $0xeb0f4166; BYTE $0xff // por xmm7,xmm15
-	WORD $0xfa01 // add edx,edi
-	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0xc47e8b44 // mov r15d,DWORD PTR [rsi-0x3c]
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
-	WORD $0xfa01 // add edx,edi
-	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
-	LONG $0xc5fe0f66 // paddd xmm0,xmm5
-	LONG $0xcefe0f66 // paddd xmm1,xmm6
-	LONG $0xef0f4466; BYTE $0xd8 // pxor xmm11,xmm0
-	LONG $0xef0f4466; BYTE $0xc1 // pxor xmm8,xmm1
-	LONG $0x380f4466; WORD $0x5e00; BYTE $0x80 // pshufb xmm11,XMMWORD PTR [rsi-0x80]
-	LONG $0x380f4466; WORD $0x4600; BYTE $0x80 // pshufb xmm8,XMMWORD PTR [rsi-0x80]
-	WORD $0x4689; BYTE $0xa0 // mov DWORD PTR [rsi-0x60],eax
-	WORD $0x5e89; BYTE $0xa4 // mov DWORD PTR [rsi-0x5c],ebx
-	WORD $0x4e89; BYTE $0xa8 // mov DWORD PTR [rsi-0x58],ecx
-	WORD $0x5689; BYTE $0xac // mov DWORD PTR [rsi-0x54],edx
-	WORD $0x7e89; BYTE $0xb0 // mov DWORD PTR [rsi-0x50],edi
-	LONG $0xb4468944 // mov DWORD PTR [rsi-0x4c],r8d
-	LONG $0xb84e8944 // mov DWORD PTR [rsi-0x48],r9d
-	LONG $0xbc568944 // mov DWORD PTR [rsi-0x44],r10d
-	LONG $0xd05e8944 // mov DWORD PTR [rsi-0x30],r11d
-	LONG $0xd4668944 // mov DWORD PTR [rsi-0x2c],r12d
-	LONG $0xd86e8944 // mov DWORD PTR [rsi-0x28],r13d
-	LONG $0xdc768944 // mov DWORD PTR [rsi-0x24],r14d
-	LONG $0x385e8b48 // mov rbx,QWORD PTR [rsi+0x38]
-	LONG $0x407e8b48 // mov rdi,QWORD PTR [rsi+0x40]
-	LONG $0x48468b4c // mov r8,QWORD PTR [rsi+0x48]
-	LONG $0x20568b4c // mov r10,QWORD PTR [rsi+0x20]
-	LONG $0x285e8b4c // mov r11,QWORD PTR [rsi+0x28]
-	LONG $0x30668b4c // mov r12,QWORD PTR [rsi+0x30]
-	LONG $0x504e8b4c // mov r9,QWORD PTR [rsi+0x50]
-	LONG $0x20418d49 // lea rax,[r9+0x20]
-	LONG $0x58463b48 // cmp rax,QWORD PTR [rsi+0x58]
-	LONG $0xce470f4c // cmova r9,rsi
-	WORD $0x0349; BYTE $0x19 // add rbx,QWORD PTR [r9]
-	LONG $0x08791349 // adc rdi,QWORD PTR [r9+0x8]
-	LONG $0x01d08349 // adc r8,0x1
-	WORD $0x894c; BYTE $0xd8 // mov rax,r11
-	WORD $0xf748; BYTE $0xe3 // mul rbx
-	WORD $0x8949; BYTE $0xc7 // mov r15,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	LONG $0xc0af0f49 // imul rax,r8
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	LONG $0xfe0f4566; BYTE $0xe3 // paddd xmm12,xmm11
-	LONG $0xfe0f4566; BYTE $0xe8 // paddd xmm13,xmm8
-	LONG $0xef0f4166; BYTE $0xec // pxor xmm5,xmm12
-	LONG $0xef0f4166; BYTE $0xf5 // pxor xmm6,xmm13
-	LONG $0x6f0f4466; BYTE $0xf5 // movdqa xmm14,xmm5
-	LONG $0x6f0f4466; BYTE $0xfe // movdqa xmm15,xmm6
-	LONG $0xf5720f66; BYTE $0x0c // pslld xmm5,0xc
-	LONG $0xf6720f66; BYTE $0x0c // pslld xmm6,0xc
-	LONG $0x720f4166; WORD $0x14d6 // psrld xmm14,0x14
-	LONG $0x720f4166; WORD $0x14d7 // psrld xmm15,0x14
-	LONG $0xeb0f4166; BYTE $0xee // por xmm5,xmm14
-	LONG $0xeb0f4166; BYTE $0xf7 // por xmm6,xmm15
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	WORD $0xf748; BYTE $0xe7 // mul rdi
-	WORD $0x0149; BYTE $0xc7 // add r15,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	WORD $0xf748; BYTE $0xe3 // mul rbx
-	WORD $0x8949; BYTE $0xc5 // mov r13,rax
-	WORD $0x8949; BYTE $0xd6 // mov r14,rdx
-	LONG $0xc5fe0f66 // paddd xmm0,xmm5
-	LONG $0xcefe0f66 // paddd xmm1,xmm6
-	LONG $0xef0f4466; BYTE $0xd8 // pxor xmm11,xmm0
-	LONG $0xef0f4466; BYTE $0xc1 // pxor xmm8,xmm1
-	LONG $0x380f4466; WORD $0x5e00; BYTE $0x90 // pshufb xmm11,XMMWORD PTR [rsi-0x70]
-	LONG $0x380f4466; WORD $0x4600; BYTE $0x90 // pshufb xmm8,XMMWORD PTR [rsi-0x70]
-	WORD $0x894c; BYTE $0xe0 // mov rax,r12
-	WORD $0xf748; BYTE $0xe7 // mul rdi
-	WORD $0x0149; BYTE $0xc5 // add r13,rax
-	WORD $0x1149; BYTE $0xd6 // adc r14,rdx
-	LONG $0xc4af0f4d // imul r8,r12
-	WORD $0x014d; BYTE $0xc6 // add r14,r8
-	LONG $0xfe0f4566; BYTE $0xe3 // paddd xmm12,xmm11
-	LONG $0xfe0f4566; BYTE $0xe8 // paddd xmm13,xmm8
-	LONG $0xef0f4166; BYTE $0xec // pxor xmm5,xmm12
-	LONG $0xef0f4166; BYTE $0xf5 // pxor xmm6,xmm13
-	LONG $0x6f0f4466; BYTE $0xf5 // movdqa xmm14,xmm5
-	LONG $0x6f0f4466; BYTE $0xfe // movdqa xmm15,xmm6
-	LONG $0xf5720f66; BYTE $0x07 // pslld xmm5,0x7
-	LONG $0xf6720f66; BYTE $0x07 // pslld xmm6,0x7
-	LONG $0x720f4166; WORD $0x19d6 // psrld xmm14,0x19
-	LONG $0x720f4166; WORD $0x19d7 // psrld xmm15,0x19
-	LONG $0xeb0f4166; BYTE $0xee // por xmm5,xmm14
-	LONG $0xeb0f4166; BYTE $0xf7 // por xmm6,xmm15
-	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08341 // and r8d,0x3
-	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
-	LONG $0xfce08348 // and rax,0xfffffffffffffffc
-	LONG $0x02e9c148 // shr rcx,0x2
-	WORD $0x0148; BYTE $0xc8 // add rax,rcx
-	WORD $0x014d; BYTE $0xfe // add r14,r15
-	LONG $0x00d08349 // adc r8,0x0
-	WORD $0x894c; BYTE $0xeb // mov rbx,r13
-	WORD $0x894c; BYTE $0xf7 // mov rdi,r14
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	LONG $0x00d78348 // adc rdi,0x0
-	LONG $0x00d08349 // adc r8,0x0
-	LONG $0x7f0f4466; BYTE $0x26 // movdqa XMMWORD PTR [rsi],xmm12
-	LONG $0x7f0f4466; WORD $0x106e // movdqa XMMWORD PTR [rsi+0x10],xmm13
-	LONG $0x6f0f4466; WORD $0xe066 // movdqa xmm12,XMMWORD PTR [rsi-0x20]
-	LONG $0x6f0f4466; WORD $0xf06e // movdqa xmm13,XMMWORD PTR [rsi-0x10]
-	LONG $0xd7fe0f66 // paddd xmm2,xmm7
-	LONG $0xdcfe0f66 // paddd xmm3,xmm4
-	LONG $0xef0f4466; BYTE $0xca // pxor xmm9,xmm2
-	LONG $0xef0f4466; BYTE $0xd3 // pxor xmm10,xmm3
-	LONG $0x380f4466; WORD $0x4e00; BYTE $0x80 // pshufb xmm9,XMMWORD PTR [rsi-0x80]
-	LONG $0x380f4466; WORD $0x5600; BYTE $0x80 // pshufb xmm10,XMMWORD PTR [rsi-0x80]
-	LONG $0x10590349 // add rbx,QWORD PTR [r9+0x10]
-	LONG $0x18791349 // adc rdi,QWORD PTR [r9+0x18]
-	LONG $0x01d08349 // adc r8,0x1
-	WORD $0x894c; BYTE $0xd8 // mov rax,r11
-	WORD $0xf748; BYTE $0xe3 // mul rbx
-	WORD $0x8949; BYTE $0xc7 // mov r15,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	LONG $0xc0af0f49 // imul rax,r8
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	LONG $0xfe0f4566; BYTE $0xe1 // paddd xmm12,xmm9
-	LONG $0xfe0f4566; BYTE $0xea // paddd xmm13,xmm10
-	LONG $0xef0f4166; BYTE $0xfc // pxor xmm7,xmm12
-	LONG $0xef0f4166; BYTE $0xe5 // pxor xmm4,xmm13
-	LONG $0x6f0f4466; BYTE $0xf7 // movdqa xmm14,xmm7
-	LONG $0x6f0f4466; BYTE $0xfc // movdqa xmm15,xmm4
-	LONG $0xf7720f66; BYTE $0x0c // pslld xmm7,0xc
-	LONG $0xf4720f66; BYTE $0x0c // pslld xmm4,0xc
-	LONG $0x720f4166; WORD $0x14d6 // psrld xmm14,0x14
-	LONG $0x720f4166; WORD $0x14d7 // psrld xmm15,0x14
-	LONG $0xeb0f4166; BYTE $0xfe // por xmm7,xmm14
-	LONG $0xeb0f4166; BYTE $0xe7 // por xmm4,xmm15
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	WORD $0xf748; BYTE $0xe7 // mul rdi
-	WORD $0x0149; BYTE $0xc7 // add r15,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	WORD $0xf748; BYTE $0xe3 // mul rbx
-	WORD $0x8949; BYTE $0xc5 // mov r13,rax
-	WORD $0x8949; BYTE $0xd6 // mov r14,rdx
-	LONG $0xd7fe0f66 // paddd xmm2,xmm7
-	LONG $0xdcfe0f66 // paddd xmm3,xmm4
-	LONG $0xef0f4466; BYTE $0xca // pxor xmm9,xmm2
-	LONG $0xef0f4466; BYTE $0xd3 // pxor xmm10,xmm3
-	LONG $0x380f4466; WORD $0x4e00; BYTE $0x90 // pshufb xmm9,XMMWORD PTR [rsi-0x70]
-	LONG $0x380f4466; WORD $0x5600; BYTE $0x90 // pshufb xmm10,XMMWORD PTR [rsi-0x70]
-	WORD $0x894c; BYTE $0xe0 // mov rax,r12
-	WORD $0xf748; BYTE $0xe7 // mul rdi
-	WORD $0x0149; BYTE $0xc5 // add r13,rax
-	WORD $0x1149; BYTE $0xd6 // adc r14,rdx
-	LONG $0xc4af0f4d // imul r8,r12
-	WORD $0x014d; BYTE $0xc6 // add r14,r8
-	LONG $0xfe0f4566; BYTE $0xe1 // paddd xmm12,xmm9
-	LONG $0xfe0f4566; BYTE $0xea // paddd xmm13,xmm10
-	LONG $0xef0f4166; BYTE $0xfc // pxor xmm7,xmm12
-	LONG $0xef0f4166; BYTE $0xe5 // pxor xmm4,xmm13
-	LONG $0x6f0f4466; BYTE $0xf7 // movdqa xmm14,xmm7
-	LONG $0x6f0f4466; BYTE $0xfc // movdqa xmm15,xmm4
-	LONG $0xf7720f66; BYTE $0x07 // pslld xmm7,0x7
-	LONG $0xf4720f66; BYTE $0x07 // pslld xmm4,0x7
-	LONG $0x720f4166; WORD $0x19d6 // psrld xmm14,0x19
-	LONG $0x720f4166; WORD $0x19d7 // psrld xmm15,0x19
-	LONG $0xeb0f4166; BYTE $0xfe // por xmm7,xmm14
-	LONG $0xeb0f4166; BYTE $0xe7 // por xmm4,xmm15
-	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08341 // and r8d,0x3
-	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
-	LONG $0xfce08348 // and rax,0xfffffffffffffffc
-	LONG $0x02e9c148 // shr rcx,0x2
-	WORD $0x0148; BYTE $0xc8 // add rax,rcx
-	WORD $0x014d; BYTE $0xfe // add r14,r15
-	LONG $0x00d08349 // adc r8,0x0
-	WORD $0x894c; BYTE $0xeb // mov rbx,r13
-	WORD $0x894c; BYTE $0xf7 // mov rdi,r14
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	LONG $0x00d78348 // adc rdi,0x0
-	LONG $0x00d08349 // adc r8,0x0
-	LONG $0x50468b48 // mov rax,QWORD PTR [rsi+0x50]
-	LONG $0x20c08348 // add rax,0x20
-	LONG $0x58463b48 // cmp rax,QWORD PTR [rsi+0x58]
-	WORD $0x1077 // ja 0xb6b
-	LONG $0x50468948 // mov QWORD PTR [rsi+0x50],rax
-	LONG $0x385e8948 // mov QWORD PTR [rsi+0x38],rbx
-	LONG $0x407e8948 // mov QWORD PTR [rsi+0x40],rdi
-	LONG $0x4846894c // mov QWORD PTR [rsi+0x48],r8
-// 0xb6b:
-	WORD $0x4eff; BYTE $0x60 // dec DWORD PTR [rsi+0x60]
-	LONG $0xf9d2850f; WORD $0xffff // jne 0x546
-	LONG $0x0008c0e9; BYTE $0x00 // jmp 0x1439
-// 0xb79:
-	WORD $0x4689; BYTE $0x7c // mov DWORD PTR [rsi+0x7c],eax
-	QUAD $0x0000d0b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0xd0]
-	QUAD $0x0000e0be6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rsi+0xe0]
-	LONG $0x7f0f4466; WORD $0xa076 // movdqa XMMWORD PTR [rsi-0x60],xmm14
-	LONG $0x7f0f4466; WORD $0xb07e // movdqa XMMWORD PTR [rsi-0x50],xmm15
-	QUAD $0x0000f0b66f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rsi+0xf0]
-	LONG $0x6e0f4466; BYTE $0xf8 // movd xmm15,eax
-	LONG $0x7f0f4466; WORD $0xc076 // movdqa XMMWORD PTR [rsi-0x40],xmm14
-	QUAD $0x000100befe0f4466; BYTE $0x00 // paddd xmm15,XMMWORD PTR [rsi+0x100]
-	LONG $0x7f0f4466; WORD $0xd07e // movdqa XMMWORD PTR [rsi-0x30],xmm15
-// 0xbbd:
-	WORD $0x468b; BYTE $0xa0 // mov eax,DWORD PTR [rsi-0x60]
-	WORD $0x5e8b; BYTE $0xa4 // mov ebx,DWORD PTR [rsi-0x5c]
-	WORD $0x4e8b; BYTE $0xa8 // mov ecx,DWORD PTR [rsi-0x58]
-	WORD $0x568b; BYTE $0xac // mov edx,DWORD PTR [rsi-0x54]
-	WORD $0x7e8b; BYTE $0xb0 // mov edi,DWORD PTR [rsi-0x50]
-	LONG $0xb4468b44 // mov r8d,DWORD PTR [rsi-0x4c]
-	LONG $0xb84e8b44 // mov r9d,DWORD PTR [rsi-0x48]
-	LONG $0xbc568b44 // mov r10d,DWORD PTR [rsi-0x44]
-	LONG $0xd05e8b44 // mov r11d,DWORD PTR [rsi-0x30]
-	LONG $0xd4668b44 // mov r12d,DWORD PTR [rsi-0x2c]
-	LONG $0xd86e8b44 // mov r13d,DWORD PTR [rsi-0x28]
-	LONG $0xdc768b44 // mov r14d,DWORD PTR [rsi-0x24]
-	LONG $0x056046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x60],0x5
-// 0xbef:
-	LONG $0xc4fe0f66 // paddd xmm0,xmm4
-	LONG $0xcdfe0f66 // paddd xmm1,xmm5
-	LONG $0xef0f4466; BYTE $0xc0 // pxor xmm8,xmm0
-	LONG $0xef0f4466; BYTE $0xc9 // pxor xmm9,xmm1
-	LONG $0x380f4466; WORD $0x4600; BYTE $0x80 // pshufb xmm8,XMMWORD PTR [rsi-0x80]
-	LONG $0x380f4466; WORD $0x4e00; BYTE $0x80 // pshufb xmm9,XMMWORD PTR [rsi-0x80]
-	WORD $0xf801 // add eax,edi
-	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
-	LONG $0x10c3c141 // rol r11d,0x10
-	LONG $0xc07e8b44 // mov r15d,DWORD PTR [rsi-0x40]
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
-	WORD $0xf801 // add eax,edi
-	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
-	LONG $0x08c3c141 // rol r11d,0x8
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
-	LONG $0xfe0f4566; BYTE $0xe0 // paddd xmm12,xmm8
-	LONG $0xfe0f4566; BYTE $0xe9 // paddd xmm13,xmm9
-	LONG $0xef0f4166; BYTE $0xe4 // pxor xmm4,xmm12
-	LONG $0xef0f4166; BYTE $0xed // pxor xmm5,xmm13
-	LONG $0x6f0f4466; BYTE $0xf4 // movdqa xmm14,xmm4
-	LONG $0x6f0f4466; BYTE $0xfd // movdqa xmm15,xmm5
-	LONG $0xf4720f66; BYTE $0x0c // pslld xmm4,0xc
-	LONG $0xf5720f66; BYTE $0x0c // pslld xmm5,0xc
-	LONG $0x720f4166; WORD $0x14d6 // psrld xmm14,0x14
-	LONG $0x720f4166; WORD $0x14d7 // psrld xmm15,0x14
-	LONG $0xeb0f4166; BYTE $0xe6 // por xmm4,xmm14
-	LONG $0xeb0f4166; BYTE $0xef // por xmm5,xmm15
-	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0xc47e8b44 // mov r15d,DWORD PTR [rsi-0x3c]
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0xc4fe0f66 // paddd xmm0,xmm4
-	LONG $0xcdfe0f66 // paddd xmm1,xmm5
-	LONG $0xef0f4466; BYTE $0xc0 // pxor xmm8,xmm0
-	LONG $0xef0f4466; BYTE $0xc9 // pxor xmm9,xmm1
-	LONG $0x380f4466; WORD $0x4600; BYTE $0x90 // pshufb xmm8,XMMWORD PTR [rsi-0x70]
-	LONG $0x380f4466; WORD $0x4e00; BYTE $0x90 // pshufb xmm9,XMMWORD PTR [rsi-0x70]
-	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
-	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0xc87e8b44 // mov r15d,DWORD PTR [rsi-0x38]
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
-	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x07c1c141 // rol r9d,0x7
-	LONG $0xfe0f4566; BYTE $0xe0 // paddd xmm12,xmm8
-	LONG $0xfe0f4566; BYTE $0xe9 // paddd xmm13,xmm9
-	LONG $0xef0f4166; BYTE $0xe4 // pxor xmm4,xmm12
-	LONG $0xef0f4166; BYTE $0xed // pxor xmm5,xmm13
-	LONG $0x6f0f4466; BYTE $0xf4 // movdqa xmm14,xmm4
-	LONG $0x6f0f4466; BYTE $0xfd // movdqa xmm15,xmm5
-	LONG $0xf4720f66; BYTE $0x07 // pslld xmm4,0x7
-	LONG $0xf5720f66; BYTE $0x07 // pslld xmm5,0x7
-	LONG $0x720f4166; WORD $0x19d6 // psrld xmm14,0x19
-	LONG $0x720f4166; WORD $0x19d7 // psrld xmm15,0x19
-	LONG $0xeb0f4166; BYTE $0xe6 // por xmm4,xmm14
-	LONG $0xeb0f4166; BYTE $0xef // por xmm5,xmm15
-	WORD $0x0144; BYTE $0xd2 // add edx,r10d
-	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
-	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0xcc7e8b44 // mov r15d,DWORD PTR [rsi-0x34]
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xd2 // add edx,r10d
-	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x07c2c141 // rol r10d,0x7
-	LONG $0x7f0f4466; WORD $0xe066 // movdqa XMMWORD PTR [rsi-0x20],xmm12
-	LONG $0x7f0f4466; WORD $0xf06e // movdqa XMMWORD PTR [rsi-0x10],xmm13
-	LONG $0x6f0f4466; BYTE $0x26 // movdqa xmm12,XMMWORD PTR [rsi]
-	LONG $0x6f0f4466; WORD $0x106e // movdqa xmm13,XMMWORD PTR [rsi+0x10]
-	LONG $0xd6fe0f66 // paddd xmm2,xmm6
-	LONG $0xdffe0f66 // paddd xmm3,xmm7
-	LONG $0xef0f4466; BYTE $0xd2 // pxor xmm10,xmm2
-	LONG $0xef0f4466; BYTE $0xdb // pxor xmm11,xmm3
-	LONG $0x380f4466; WORD $0x5600; BYTE $0x80 // pshufb xmm10,XMMWORD PTR [rsi-0x80]
-	LONG $0x380f4466; WORD $0x5e00; BYTE $0x80 // pshufb xmm11,XMMWORD PTR [rsi-0x80]
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
-	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0xc87e8b44 // mov r15d,DWORD PTR [rsi-0x38]
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0xfe0f4566; BYTE $0xe2 // paddd xmm12,xmm10
-	LONG $0xfe0f4566; BYTE $0xeb // paddd xmm13,xmm11
-	LONG $0xef0f4166; BYTE $0xf4 // pxor xmm6,xmm12
-	LONG $0xef0f4166; BYTE $0xfd // pxor xmm7,xmm13
-	LONG $0x6f0f4466; BYTE $0xf6 // movdqa xmm14,xmm6
-	LONG $0x6f0f4466; BYTE $0xff // movdqa xmm15,xmm7
-	LONG $0xf6720f66; BYTE $0x0c // pslld xmm6,0xc
-	LONG $0xf7720f66; BYTE $0x0c // pslld xmm7,0xc
-	LONG $0x720f4166; WORD $0x14d6 // psrld xmm14,0x14
-	LONG $0x720f4166; WORD $0x14d7 // psrld xmm15,0x14
-	LONG $0xeb0f4166; BYTE $0xf6 // por xmm6,xmm14
-	LONG $0xeb0f4166; BYTE $0xff // por xmm7,xmm15
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
-	LONG $0x10c3c141 // rol r11d,0x10
-	LONG $0xcc7e8b44 // mov r15d,DWORD PTR [rsi-0x34]
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
-	LONG $0x08c3c141 // rol r11d,0x8
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x07c1c141 // rol r9d,0x7
-	LONG $0xd6fe0f66 // paddd xmm2,xmm6
-	LONG $0xdffe0f66 // paddd xmm3,xmm7
-	LONG $0xef0f4466; BYTE $0xd2 // pxor xmm10,xmm2
-	LONG $0xef0f4466; BYTE $0xdb // pxor xmm11,xmm3
-	LONG $0x380f4466; WORD $0x5600; BYTE $0x90 // pshufb xmm10,XMMWORD PTR [rsi-0x70]
-	LONG $0x380f4466; WORD $0x5e00; BYTE $0x90 // pshufb xmm11,XMMWORD PTR [rsi-0x70]
-	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
-	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0xc07e8b44 // mov r15d,DWORD PTR [rsi-0x40]
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
-	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x07c2c141 // rol r10d,0x7
-	LONG $0xfe0f4566; BYTE $0xe2 // paddd xmm12,xmm10
-	LONG $0xfe0f4566; BYTE $0xeb // paddd xmm13,xmm11
-	LONG $0xef0f4166; BYTE $0xf4 // pxor xmm6,xmm12
-	LONG $0xef0f4166; BYTE $0xfd // pxor xmm7,xmm13
-	LONG $0x6f0f4466; BYTE $0xf6 // movdqa xmm14,xmm6
-	LONG $0x6f0f4466; BYTE $0xff // movdqa xmm15,xmm7
-	LONG $0xf6720f66; BYTE $0x07 // pslld xmm6,0x7
-	LONG $0xf7720f66; BYTE $0x07 // pslld xmm7,0x7
-	LONG $0x720f4166; WORD $0x19d6 // psrld xmm14,0x19
-	LONG $0x720f4166; WORD $0x19d7 // psrld xmm15,0x19
-	LONG $0xeb0f4166; BYTE $0xf6 // por xmm6,xmm14
-	LONG $0xeb0f4166; BYTE $0xff // por xmm7,xmm15
-	WORD $0xfa01 // add edx,edi
-	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0xc47e8b44 // mov r15d,DWORD PTR [rsi-0x3c]
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
-	WORD $0xfa01 // add edx,edi
-	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
-	LONG $0xc5fe0f66 // paddd xmm0,xmm5
-	LONG $0xcefe0f66 // paddd xmm1,xmm6
-	LONG $0xef0f4466; BYTE $0xd8 // pxor xmm11,xmm0
-	LONG $0xef0f4466; BYTE $0xc1 // pxor xmm8,xmm1
-	LONG $0x380f4466; WORD $0x5e00; BYTE $0x80 // pshufb xmm11,XMMWORD PTR [rsi-0x80]
-	LONG $0x380f4466; WORD $0x4600; BYTE $0x80 // pshufb xmm8,XMMWORD PTR [rsi-0x80]
-	WORD $0xf801 // add eax,edi
-	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
-	LONG $0x10c3c141 // rol r11d,0x10
-	LONG $0xc07e8b44 // mov r15d,DWORD PTR [rsi-0x40]
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
-	WORD $0xf801 // add eax,edi
-	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
-	LONG $0x08c3c141 // rol r11d,0x8
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
-	LONG $0xfe0f4566; BYTE $0xe3 // paddd xmm12,xmm11
-	LONG $0xfe0f4566; BYTE $0xe8 // paddd xmm13,xmm8
-	LONG $0xef0f4166; BYTE $0xec // pxor xmm5,xmm12
-	LONG $0xef0f4166; BYTE $0xf5 // pxor xmm6,xmm13
-	LONG $0x6f0f4466; BYTE $0xf5 // movdqa xmm14,xmm5
-	LONG $0x6f0f4466; BYTE $0xfe // movdqa xmm15,xmm6
-	LONG $0xf5720f66; BYTE $0x0c // pslld xmm5,0xc
-	LONG $0xf6720f66; BYTE $0x0c // pslld xmm6,0xc
-	LONG $0x720f4166; WORD $0x14d6 // psrld xmm14,0x14
-	LONG $0x720f4166; WORD $0x14d7 // psrld xmm15,0x14
-	LONG $0xeb0f4166; BYTE $0xee // por xmm5,xmm14
-	LONG $0xeb0f4166; BYTE $0xf7 // por xmm6,xmm15
-	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0xc47e8b44 // mov r15d,DWORD PTR [rsi-0x3c]
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
-	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0xc5fe0f66 // paddd xmm0,xmm5
-	LONG $0xcefe0f66 // paddd xmm1,xmm6
-	LONG $0xef0f4466; BYTE $0xd8 // pxor xmm11,xmm0
-	LONG $0xef0f4466; BYTE $0xc1 // pxor xmm8,xmm1
-	LONG $0x380f4466; WORD $0x5e00; BYTE $0x90 // pshufb xmm11,XMMWORD PTR [rsi-0x70]
-	LONG $0x380f4466; WORD $0x4600; BYTE $0x90 // pshufb xmm8,XMMWORD PTR [rsi-0x70]
-	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
-	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0xc87e8b44 // mov r15d,DWORD PTR [rsi-0x38]
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
-	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x07c1c141 // rol r9d,0x7
-	LONG $0xfe0f4566; BYTE $0xe3 // paddd xmm12,xmm11
-	LONG $0xfe0f4566; BYTE $0xe8 // paddd xmm13,xmm8
-	LONG $0xef0f4166; BYTE $0xec // pxor xmm5,xmm12
-	LONG $0xef0f4166; BYTE $0xf5 // pxor xmm6,xmm13
-	LONG $0x6f0f4466; BYTE $0xf5 // movdqa xmm14,xmm5
-	LONG $0x6f0f4466; BYTE $0xfe // movdqa xmm15,xmm6
-	LONG $0xf5720f66; BYTE $0x07 // pslld xmm5,0x7
-	LONG $0xf6720f66; BYTE $0x07 // pslld xmm6,0x7
-	LONG $0x720f4166; WORD $0x19d6 // psrld xmm14,0x19
-	LONG $0x720f4166; WORD $0x19d7 // psrld xmm15,0x19
-	LONG $0xeb0f4166; BYTE $0xee // por xmm5,xmm14
-	LONG $0xeb0f4166; BYTE $0xf7 // por xmm6,xmm15
-	WORD $0x0144; BYTE $0xd2 // add edx,r10d
-	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
-	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0xcc7e8b44 // mov r15d,DWORD PTR [rsi-0x34]
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xd2 // add edx,r10d
-	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x07c2c141 // rol r10d,0x7
-	LONG $0x7f0f4466; BYTE $0x26 // movdqa XMMWORD PTR [rsi],xmm12
-	LONG $0x7f0f4466; WORD $0x106e // movdqa XMMWORD PTR [rsi+0x10],xmm13
-	LONG $0x6f0f4466; WORD $0xe066 // movdqa xmm12,XMMWORD PTR [rsi-0x20]
-	LONG $0x6f0f4466; WORD $0xf06e // movdqa xmm13,XMMWORD PTR [rsi-0x10]
-	LONG $0xd7fe0f66 // paddd xmm2,xmm7
-	LONG $0xdcfe0f66 // paddd xmm3,xmm4
-	LONG $0xef0f4466; BYTE $0xca // pxor xmm9,xmm2
-	LONG $0xef0f4466; BYTE $0xd3 // pxor xmm10,xmm3
-	LONG $0x380f4466; WORD $0x4e00; BYTE $0x80 // pshufb xmm9,XMMWORD PTR [rsi-0x80]
-	LONG $0x380f4466; WORD $0x5600; BYTE $0x80 // pshufb xmm10,XMMWORD PTR [rsi-0x80]
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
-	LONG $0x10c6c141 // rol r14d,0x10
-	LONG $0xc87e8b44 // mov r15d,DWORD PTR [rsi-0x38]
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x0cc0c141 // rol r8d,0xc
-	WORD $0x0144; BYTE $0xc0 // add eax,r8d
-	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
-	LONG $0x08c6c141 // rol r14d,0x8
-	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
-	LONG $0xc87e8944 // mov DWORD PTR [rsi-0x38],r15d
-	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
-	LONG $0x07c0c141 // rol r8d,0x7
-	LONG $0xfe0f4566; BYTE $0xe1 // paddd xmm12,xmm9
-	LONG $0xfe0f4566; BYTE $0xea // paddd xmm13,xmm10
-	LONG $0xef0f4166; BYTE $0xfc // pxor xmm7,xmm12
-	LONG $0xef0f4166; BYTE $0xe5 // pxor xmm4,xmm13
-	LONG $0x6f0f4466; BYTE $0xf7 // movdqa xmm14,xmm7
-	LONG $0x6f0f4466; BYTE $0xfc // movdqa xmm15,xmm4
-	LONG $0xf7720f66; BYTE $0x0c // pslld xmm7,0xc
-	LONG $0xf4720f66; BYTE $0x0c // pslld xmm4,0xc
-	LONG $0x720f4166; WORD $0x14d6 // psrld xmm14,0x14
-	LONG $0x720f4166; WORD $0x14d7 // psrld xmm15,0x14
-	LONG $0xeb0f4166; BYTE $0xfe // por xmm7,xmm14
-	LONG $0xeb0f4166; BYTE $0xe7 // por xmm4,xmm15
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
-	LONG $0x10c3c141 // rol r11d,0x10
-	LONG $0xcc7e8b44 // mov r15d,DWORD PTR [rsi-0x34]
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x0cc1c141 // rol r9d,0xc
-	WORD $0x0144; BYTE $0xcb // add ebx,r9d
-	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
-	LONG $0x08c3c141 // rol r11d,0x8
-	WORD $0x0145; BYTE $0xdf // add r15d,r11d
-	LONG $0xcc7e8944 // mov DWORD PTR [rsi-0x34],r15d
-	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
-	LONG $0x07c1c141 // rol r9d,0x7
-	LONG $0xd7fe0f66 // paddd xmm2,xmm7
-	LONG $0xdcfe0f66 // paddd xmm3,xmm4
-	LONG $0xef0f4466; BYTE $0xca // pxor xmm9,xmm2
-	LONG $0xef0f4466; BYTE $0xd3 // pxor xmm10,xmm3
-	LONG $0x380f4466; WORD $0x4e00; BYTE $0x90 // pshufb xmm9,XMMWORD PTR [rsi-0x70]
-	LONG $0x380f4466; WORD $0x5600; BYTE $0x90 // pshufb xmm10,XMMWORD PTR [rsi-0x70]
-	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
-	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
-	LONG $0x10c4c141 // rol r12d,0x10
-	LONG $0xc07e8b44 // mov r15d,DWORD PTR [rsi-0x40]
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x0cc2c141 // rol r10d,0xc
-	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
-	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
-	LONG $0x08c4c141 // rol r12d,0x8
-	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
-	LONG $0xc07e8944 // mov DWORD PTR [rsi-0x40],r15d
-	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
-	LONG $0x07c2c141 // rol r10d,0x7
-	LONG $0xfe0f4566; BYTE $0xe1 // paddd xmm12,xmm9
-	LONG $0xfe0f4566; BYTE $0xea // paddd xmm13,xmm10
-	LONG $0xef0f4166; BYTE $0xfc // pxor xmm7,xmm12
-	LONG $0xef0f4166; BYTE $0xe5 // pxor xmm4,xmm13
-	LONG $0x6f0f4466; BYTE $0xf7 // movdqa xmm14,xmm7
-	LONG $0x6f0f4466; BYTE $0xfc // movdqa xmm15,xmm4
-	LONG $0xf7720f66; BYTE $0x07 // pslld xmm7,0x7
-	LONG $0xf4720f66; BYTE $0x07 // pslld xmm4,0x7
-	LONG $0x720f4166; WORD $0x19d6 // psrld xmm14,0x19
-	LONG $0x720f4166; WORD $0x19d7 // psrld xmm15,0x19
-	LONG $0xeb0f4166; BYTE $0xfe // por xmm7,xmm14
-	LONG $0xeb0f4166; BYTE $0xe7 // por xmm4,xmm15
-	WORD $0xfa01 // add edx,edi
-	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
-	LONG $0x10c5c141 // rol r13d,0x10
-	LONG $0xc47e8b44 // mov r15d,DWORD PTR [rsi-0x3c]
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
-	WORD $0xfa01 // add edx,edi
-	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
-	LONG $0x08c5c141 // rol r13d,0x8
-	WORD $0x0145; BYTE $0xef // add r15d,r13d
-	LONG $0xc47e8944 // mov DWORD PTR [rsi-0x3c],r15d
-	WORD $0x3144; BYTE $0xff // xor edi,r15d
-	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
-	WORD $0x4eff; BYTE $0x60 // dec DWORD PTR [rsi+0x60]
-	LONG $0xf9e9850f; WORD $0xffff // jne 0xbef
-	LONG $0x00647e83 // cmp DWORD PTR [rsi+0x64],0x0
-	WORD $0x3074 // je 0x123c
-	WORD $0x4689; BYTE $0xa0 // mov DWORD PTR [rsi-0x60],eax
-	WORD $0x5e89; BYTE $0xa4 // mov DWORD PTR [rsi-0x5c],ebx
-	WORD $0x4e89; BYTE $0xa8 // mov DWORD PTR [rsi-0x58],ecx
-	WORD $0x5689; BYTE $0xac // mov DWORD PTR [rsi-0x54],edx
-	WORD $0x7e89; BYTE $0xb0 // mov DWORD PTR [rsi-0x50],edi
-	LONG $0xb4468944 // mov DWORD PTR [rsi-0x4c],r8d
-	LONG $0xb84e8944 // mov DWORD PTR [rsi-0x48],r9d
-	LONG $0xbc568944 // mov DWORD PTR [rsi-0x44],r10d
-	LONG $0xd05e8944 // mov DWORD PTR [rsi-0x30],r11d
-	LONG $0xd4668944 // mov DWORD PTR [rsi-0x2c],r12d
-	LONG $0xd86e8944 // mov DWORD PTR [rsi-0x28],r13d
-	LONG $0xdc768944 // mov DWORD PTR [rsi-0x24],r14d
-	LONG $0x0001fde9; BYTE $0x00 // jmp 0x1439
-// 0x123c:
-	LONG $0x00d08603; WORD $0x0000 // add eax,DWORD PTR [rsi+0xd0]
-	LONG $0x00d49e03; WORD $0x0000 // add ebx,DWORD PTR [rsi+0xd4]
-	LONG $0x00d88e03; WORD $0x0000 // add ecx,DWORD PTR [rsi+0xd8]
-	LONG $0x00dc9603; WORD $0x0000 // add edx,DWORD PTR [rsi+0xdc]
-	LONG $0x00e0be03; WORD $0x0000 // add edi,DWORD PTR [rsi+0xe0]
-	LONG $0xe4860344; WORD $0x0000; BYTE $0x00 // add r8d,DWORD PTR [rsi+0xe4]
-	LONG $0xe88e0344; WORD $0x0000; BYTE $0x00 // add r9d,DWORD PTR [rsi+0xe8]
-	LONG $0xec960344; WORD $0x0000; BYTE $0x00 // add r10d,DWORD PTR [rsi+0xec]
-	LONG $0x20e0c149 // shl r8,0x20
-	WORD $0x094c; BYTE $0xc7 // or rdi,r8
-	LONG $0x20e2c149 // shl r10,0x20
-	WORD $0x094d; BYTE $0xd1 // or r9,r10
-	LONG $0xa0be8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xa0],rdi
-	LONG $0xa88e894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xa8],r9
-	LONG $0x20e3c148 // shl rbx,0x20
-	WORD $0x0948; BYTE $0xd8 // or rax,rbx
-	LONG $0x20e2c148 // shl rdx,0x20
-	WORD $0x0948; BYTE $0xd1 // or rcx,rdx
-	QUAD $0xfffc0fffffffba49; WORD $0x0fff // movabs r10,0xffffffc0fffffff
-	LONG $0xfd5a8d4d // lea r11,[r10-0x3]
-	WORD $0x2149; BYTE $0xc2 // and r10,rax
-	WORD $0x2149; BYTE $0xcb // and r11,rcx
-	WORD $0x894d; BYTE $0xdc // mov r12,r11
-	LONG $0x02ecc149 // shr r12,0x2
-	WORD $0x014d; BYTE $0xdc // add r12,r11
-	WORD $0xdb31 // xor ebx,ebx
-	WORD $0xff31 // xor edi,edi
-	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
-	LONG $0x70768b4c // mov r14,QWORD PTR [rsi+0x70]
-	LONG $0x184e8b4d // mov r9,QWORD PTR [r14+0x18]
-	LONG $0x207e8b4d // mov r15,QWORD PTR [r14+0x20]
-	WORD $0x854d; BYTE $0xff // test r15,r15
-	LONG $0x00c5840f; WORD $0x0000 // je 0x1398
-	LONG $0x007846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x78],0x0
+	LONG $0x084f8b48 // mov rcx,QWORD PTR [rdi+0x8]
+	LONG $0x105f8b48 // mov rbx,QWORD PTR [rdi+0x10]
+	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
+	LONG $0x304f8b4c // mov r9,QWORD PTR [rdi+0x30]
+	LONG $0x9846894c // mov QWORD PTR [rsi-0x68],r8
+	LONG $0x904e8948 // mov QWORD PTR [rsi-0x70],rcx
+	LONG $0xa05e8948 // mov QWORD PTR [rsi-0x60],rbx
+	LONG $0xe8468948 // mov QWORD PTR [rsi-0x18],rax
+	LONG $0x6e0f4166; WORD $0x0841 // movd xmm0,DWORD PTR [r9+0x8]
+	LONG $0x7e0f45f3; BYTE $0x09 // movq xmm9,QWORD PTR [r9]
+	LONG $0x6c0f4466; BYTE $0xc8 // punpcklqdq xmm9,xmm0
+	LONG $0x730f4166; WORD $0x04f9 // pslldq xmm9,0x4
+	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
+	LONG $0x486f0ff3; BYTE $0x10 // movdqu xmm1,XMMWORD PTR [rax+0x10]
+	LONG $0xa0868d48; WORD $0x0000; BYTE $0x00 // lea rax,[rsi+0xa0]
+	LONG $0xe8468948 // mov QWORD PTR [rsi-0x18],rax
+	LONG $0x007f0f66 // movdqa XMMWORD PTR [rax],xmm0
+	LONG $0x487f0f66; BYTE $0x10 // movdqa XMMWORD PTR [rax+0x10],xmm1
+	LONG $0x7f0f4466; WORD $0x304e // movdqa XMMWORD PTR [rsi+0x30],xmm9
+	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
+	LONG $0x1a9c840f; WORD $0x0000 // je 0x1b14
+	LONG $0x0000c0b9; BYTE $0x00 // mov ecx,0xc0
+	WORD $0x3948; BYTE $0xcb // cmp rbx,rcx
+	WORD $0x2376 // jbe 0xa5
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	WORD $0x1075 // jne 0x9b
+	LONG $0x00fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x100
+	WORD $0x1177 // ja 0xa5
+	LONG $0x000080b9; BYTE $0x00 // mov ecx,0x80
+	WORD $0x0aeb // jmp 0xa5
+// 0x9b:
+	LONG $0x3f4b8d48 // lea rcx,[rbx+0x3f]
+	LONG $0x00c0e181; WORD $0x0000 // and ecx,0xc0
+// 0xa5:
+	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
+	LONG $0xcb470f48 // cmova rcx,rbx
+	LONG $0xa84e8948 // mov QWORD PTR [rsi-0x58],rcx
+	LONG $0x000040b8; BYTE $0x00 // mov eax,0x40
+	LONG $0xf0468948 // mov QWORD PTR [rsi-0x10],rax
+	WORD $0xc101 // add ecx,eax
+	WORD $0x8949; BYTE $0xf3 // mov r11,rsi
+	WORD $0xc031 // xor eax,eax
+	WORD $0x8948; BYTE $0x06 // mov QWORD PTR [rsi],rax
+	LONG $0x08468948 // mov QWORD PTR [rsi+0x8],rax
+	LONG $0x10468948 // mov QWORD PTR [rsi+0x10],rax
+	LONG $0x000534e9; BYTE $0x00 // jmp 0x604
+// 0xd0:
+	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
+	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
+	WORD $0xc031 // xor eax,eax
+	LONG $0xf0468948 // mov QWORD PTR [rsi-0x10],rax
+	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
+	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
+	LONG $0x0193840f; WORD $0x0000 // je 0x281
+	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
+	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
+	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
+	LONG $0x185f8b4c // mov r11,QWORD PTR [rdi+0x18]
+	WORD $0x8949; BYTE $0xcf // mov r15,rcx
+	WORD $0xe183; BYTE $0x0f // and ecx,0xf
 	LONG $0xf0e78349 // and r15,0xfffffffffffffff0
-	WORD $0x014d; BYTE $0xcf // add r15,r9
-	LONG $0x587e894c // mov QWORD PTR [rsi+0x58],r15
-	LONG $0x00017ce9; BYTE $0x00 // jmp 0x1466
-// 0x12ea:
-	LONG $0x70768b4c // mov r14,QWORD PTR [rsi+0x70]
-	LONG $0x207e8b45 // mov r15d,DWORD PTR [r14+0x20]
-	LONG $0x0fe78341 // and r15d,0xf
-	LONG $0x009c840f; WORD $0x0000 // je 0x1398
-	WORD $0x894d; BYTE $0xcd // mov r13,r9
-	WORD $0xd231 // xor edx,edx
-	LONG $0x08ff8341 // cmp r15d,0x8
-	WORD $0x4e73 // jae 0x1355
-	LONG $0x04ff8341 // cmp r15d,0x4
-	WORD $0x2d73 // jae 0x133a
-	WORD $0x8944; BYTE $0xf9 // mov ecx,r15d
-	WORD $0xe9d1 // shr ecx,1
-	LONG $0x44b60f41; WORD $0x000d // movzx eax,BYTE PTR [r13+rcx*1+0x0]
-	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
-	WORD $0xe0d3 // shl eax,cl
-	LONG $0x4db60f41; BYTE $0x00 // movzx ecx,BYTE PTR [r13+0x0]
-	WORD $0xc809 // or eax,ecx
-	LONG $0x54b60f43; WORD $0xff3d // movzx edx,BYTE PTR [r13+r15*1-0x1]
-	QUAD $0xfffffff8fd0c8d42 // lea ecx,[r15*8-0x8]
-	WORD $0xe2d3 // shl edx,cl
-	WORD $0xd009 // or eax,edx
-	WORD $0xd231 // xor edx,edx
-	WORD $0x32eb // jmp 0x136c
-// 0x133a:
-	QUAD $0xffffffe0fd0c8d42 // lea ecx,[r15*8-0x20]
-	LONG $0x3d548b43; BYTE $0xfc // mov edx,DWORD PTR [r13+r15*1-0x4]
-	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
-	LONG $0x00458b41 // mov eax,DWORD PTR [r13+0x0]
-	WORD $0x0948; BYTE $0xd0 // or rax,rdx
-	WORD $0xd231 // xor edx,edx
-	WORD $0x17eb // jmp 0x136c
-// 0x1355:
-	LONG $0xf8cf6b41 // imul ecx,r15d,0xfffffff8
-	WORD $0xc183; BYTE $0x78 // add ecx,0x78
-	LONG $0x3d548b4b; BYTE $0xf8 // mov rdx,QWORD PTR [r13+r15*1-0x8]
-	WORD $0xd348; BYTE $0xea // shr rdx,cl
-	LONG $0x08eac148 // shr rdx,0x8
-	LONG $0x00458b49 // mov rax,QWORD PTR [r13+0x0]
-// 0x136c:
-	LONG $0xb0868948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xb0],rax
-	LONG $0xb8968948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xb8],rdx
-	LONG $0xb08e8d4c; WORD $0x0000; BYTE $0x00 // lea r9,[rsi+0xb0]
-	LONG $0xc0868d48; WORD $0x0000; BYTE $0x00 // lea rax,[rsi+0xc0]
-	LONG $0x58468948 // mov QWORD PTR [rsi+0x58],rax
-	LONG $0x017846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x78],0x1
-	LONG $0x0000cee9; BYTE $0x00 // jmp 0x1466
-// 0x1398:
-	LONG $0x90be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x90]
-	LONG $0x000140b8; BYTE $0x00 // mov eax,0x140
-	WORD $0x394c; BYTE $0xf8 // cmp rax,r15
-	LONG $0xc7470f49 // cmova rax,r15
-	LONG $0xf0e08348 // and rax,0xfffffffffffffff0
-	LONG $0x88860348; WORD $0x0000; BYTE $0x00 // add rax,QWORD PTR [rsi+0x88]
-	LONG $0x046846f6 // test BYTE PTR [rsi+0x68],0x4
-	QUAD $0x0000008086440f48 // cmove rax,QWORD PTR [rsi+0x80]
-	LONG $0x58468948 // mov QWORD PTR [rsi+0x58],rax
-	LONG $0x888e8b4c; WORD $0x0000; BYTE $0x00 // mov r9,QWORD PTR [rsi+0x88]
-	LONG $0x046846f6 // test BYTE PTR [rsi+0x68],0x4
-	QUAD $0x000000808e440f4c // cmove r9,QWORD PTR [rsi+0x80]
-	LONG $0x385e8948 // mov QWORD PTR [rsi+0x38],rbx
-	LONG $0x407e8948 // mov QWORD PTR [rsi+0x40],rdi
-	LONG $0x4846894c // mov QWORD PTR [rsi+0x48],r8
-	LONG $0x2056894c // mov QWORD PTR [rsi+0x20],r10
-	LONG $0x285e894c // mov QWORD PTR [rsi+0x28],r11
-	LONG $0x3066894c // mov QWORD PTR [rsi+0x30],r12
-	LONG $0x504e894c // mov QWORD PTR [rsi+0x50],r9
-	LONG $0x016446c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x64],0x1
-	LONG $0x000005b8; BYTE $0x00 // mov eax,0x5
-	LONG $0x40ff8349 // cmp r15,0x40
-	WORD $0x1377 // ja 0x141a
-	WORD $0x854d; BYTE $0xff // test r15,r15
-	LONG $0x0688840f; WORD $0x0000 // je 0x1a98
-	LONG $0x000001b8; BYTE $0x00 // mov eax,0x1
-	LONG $0xffeca1e9; BYTE $0xff // jmp 0xbb
-// 0x141a:
-	LONG $0x00ff8149; WORD $0x0001; BYTE $0x00 // cmp r15,0x100
-	LONG $0xf752870f; WORD $0xffff // ja 0xb79
-	LONG $0x046846f6 // test BYTE PTR [rsi+0x68],0x4
-	LONG $0xf748840f; WORD $0xffff // je 0xb79
-	WORD $0x4689; BYTE $0x60 // mov DWORD PTR [rsi+0x60],eax
-	LONG $0xfff10de9; BYTE $0xff // jmp 0x546
-// 0x1439:
-	LONG $0x385e8b48 // mov rbx,QWORD PTR [rsi+0x38]
-	LONG $0x407e8b48 // mov rdi,QWORD PTR [rsi+0x40]
-	LONG $0x48468b4c // mov r8,QWORD PTR [rsi+0x48]
-	LONG $0x20568b4c // mov r10,QWORD PTR [rsi+0x20]
-	LONG $0x285e8b4c // mov r11,QWORD PTR [rsi+0x28]
-	LONG $0x30668b4c // mov r12,QWORD PTR [rsi+0x30]
-	LONG $0x504e8b4c // mov r9,QWORD PTR [rsi+0x50]
-	LONG $0x027846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x78],0x2
-	LONG $0x046846f6 // test BYTE PTR [rsi+0x68],0x4
-	LONG $0x00ad840f; WORD $0x0000 // je 0x1513
-// 0x1466:
-	LONG $0x584e3b4c // cmp r9,QWORD PTR [rsi+0x58]
-	LONG $0x0082830f; WORD $0x0000 // jae 0x14f2
-	WORD $0x0349; BYTE $0x19 // add rbx,QWORD PTR [r9]
-	LONG $0x08791349 // adc rdi,QWORD PTR [r9+0x8]
-	LONG $0x01d08349 // adc r8,0x1
-	WORD $0x894c; BYTE $0xd8 // mov rax,r11
-	WORD $0xf748; BYTE $0xe3 // mul rbx
-	WORD $0x8949; BYTE $0xc7 // mov r15,rax
-	WORD $0x8948; BYTE $0xd1 // mov rcx,rdx
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	LONG $0xc0af0f49 // imul rax,r8
+	LONG $0xd04e8948 // mov QWORD PTR [rsi-0x30],rcx
+	WORD $0x014d; BYTE $0xdf // add r15,r11
+	WORD $0x77eb // jmp 0x187
+// 0x110:
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
+	LONG $0x01d28349 // adc r10,0x1
+	LONG $0x10c38349 // add r11,0x10
+	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe1 // mul r9
 	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	WORD $0xf748; BYTE $0xe7 // mul rdi
-	WORD $0x0149; BYTE $0xc7 // add r15,rax
-	WORD $0x1148; BYTE $0xd1 // adc rcx,rdx
-	WORD $0x894c; BYTE $0xd0 // mov rax,r10
-	WORD $0xf748; BYTE $0xe3 // mul rbx
-	WORD $0x8949; BYTE $0xc5 // mov r13,rax
-	WORD $0x8949; BYTE $0xd6 // mov r14,rdx
-	WORD $0x894c; BYTE $0xe0 // mov rax,r12
-	WORD $0xf748; BYTE $0xe7 // mul rdi
-	WORD $0x0149; BYTE $0xc5 // add r13,rax
-	WORD $0x1149; BYTE $0xd6 // adc r14,rdx
-	LONG $0xc4af0f4d // imul r8,r12
-	WORD $0x014d; BYTE $0xc6 // add r14,r8
-	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
-	LONG $0x03e08341 // and r8d,0x3
-	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
-	LONG $0xfce08348 // and rax,0xfffffffffffffffc
-	LONG $0x02e9c148 // shr rcx,0x2
-	WORD $0x0148; BYTE $0xc8 // add rax,rcx
-	WORD $0x014d; BYTE $0xfe // add r14,r15
-	LONG $0x00d08349 // adc r8,0x0
-	WORD $0x894c; BYTE $0xeb // mov rbx,r13
-	WORD $0x894c; BYTE $0xf7 // mov rdi,r14
-	WORD $0x0148; BYTE $0xc3 // add rbx,rax
-	LONG $0x00d78348 // adc rdi,0x0
-	LONG $0x00d08349 // adc r8,0x0
-	LONG $0x10c18349 // add r9,0x10
-	LONG $0xffff74e9; BYTE $0xff // jmp 0x1466
-// 0x14f2:
-	WORD $0x468b; BYTE $0x78 // mov eax,DWORD PTR [rsi+0x78]
-	WORD $0xf883; BYTE $0x03 // cmp eax,0x3
-	LONG $0x0603870f; WORD $0x0000 // ja 0x1b01
-	LONG $0x05b1840f; WORD $0x0000 // je 0x1ab5
-	WORD $0xf883; BYTE $0x01 // cmp eax,0x1
-	LONG $0xfddd820f; WORD $0xffff // jb 0x12ea
-	LONG $0xfe85840f; WORD $0xffff // je 0x1398
-// 0x1513:
-	LONG $0x385e8948 // mov QWORD PTR [rsi+0x38],rbx
-	LONG $0x407e8948 // mov QWORD PTR [rsi+0x40],rdi
-	LONG $0x4846894c // mov QWORD PTR [rsi+0x48],r8
-	LONG $0x2056894c // mov QWORD PTR [rsi+0x20],r10
-	LONG $0x285e894c // mov QWORD PTR [rsi+0x28],r11
-	LONG $0x3066894c // mov QWORD PTR [rsi+0x30],r12
-	LONG $0x504e894c // mov QWORD PTR [rsi+0x50],r9
-	LONG $0x88ae8b4c; WORD $0x0000; BYTE $0x00 // mov r13,QWORD PTR [rsi+0x88]
-	LONG $0x80b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x80]
-	LONG $0x90be8b4c; WORD $0x0000; BYTE $0x00 // mov r15,QWORD PTR [rsi+0x90]
-	LONG $0x40ff8349 // cmp r15,0x40
-	LONG $0x0318860f; WORD $0x0000 // jbe 0x1866
-	LONG $0x80ed8349 // sub r13,0xffffffffffffff80
-	LONG $0x80ee8349 // sub r14,0xffffffffffffff80
-	LONG $0xc08e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x1c0]
-	LONG $0x00ff8149; WORD $0x0001; BYTE $0x00 // cmp r15,0x100
-	WORD $0x6f73 // jae 0x15d5
-	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
-	LONG $0xc0ae8d4c; WORD $0x0002; BYTE $0x00 // lea r13,[rsi+0x2c0]
-	WORD $0x894d; BYTE $0xee // mov r14,r13
-	LONG $0x7f0f4566; WORD $0x8075 // movdqa XMMWORD PTR [r13-0x80],xmm14
-	LONG $0x7f0f4566; WORD $0x9075 // movdqa XMMWORD PTR [r13-0x70],xmm14
-	LONG $0x7f0f4566; WORD $0xa075 // movdqa XMMWORD PTR [r13-0x60],xmm14
-	LONG $0x7f0f4566; WORD $0xb075 // movdqa XMMWORD PTR [r13-0x50],xmm14
-	LONG $0x7f0f4566; WORD $0xc075 // movdqa XMMWORD PTR [r13-0x40],xmm14
-	LONG $0x7f0f4566; WORD $0xd075 // movdqa XMMWORD PTR [r13-0x30],xmm14
-	LONG $0x7f0f4566; WORD $0xe075 // movdqa XMMWORD PTR [r13-0x20],xmm14
-	LONG $0x7f0f4566; WORD $0xf075 // movdqa XMMWORD PTR [r13-0x10],xmm14
-	LONG $0x7f0f4566; WORD $0x0075 // movdqa XMMWORD PTR [r13+0x0],xmm14
-	LONG $0x7f0f4566; WORD $0x1075 // movdqa XMMWORD PTR [r13+0x10],xmm14
-	LONG $0x7f0f4566; WORD $0x2075 // movdqa XMMWORD PTR [r13+0x20],xmm14
-	LONG $0x7f0f4566; WORD $0x3075 // movdqa XMMWORD PTR [r13+0x30],xmm14
-	LONG $0x7f0f4566; WORD $0x4075 // movdqa XMMWORD PTR [r13+0x40],xmm14
-	LONG $0x7f0f4566; WORD $0x5075 // movdqa XMMWORD PTR [r13+0x50],xmm14
-	LONG $0x7f0f4566; WORD $0x6075 // movdqa XMMWORD PTR [r13+0x60],xmm14
-	LONG $0x7f0f4566; WORD $0x7075 // movdqa XMMWORD PTR [r13+0x70],xmm14
-// 0x15d5:
-	LONG $0x7f0f4466; WORD $0xe066 // movdqa XMMWORD PTR [rsi-0x20],xmm12
-	LONG $0x7f0f4466; WORD $0xf06e // movdqa XMMWORD PTR [rsi-0x10],xmm13
-	LONG $0x41fe0f66; BYTE $0x80 // paddd xmm0,XMMWORD PTR [rcx-0x80]
-	LONG $0x49fe0f66; BYTE $0x90 // paddd xmm1,XMMWORD PTR [rcx-0x70]
-	LONG $0x51fe0f66; BYTE $0xa0 // paddd xmm2,XMMWORD PTR [rcx-0x60]
-	LONG $0x59fe0f66; BYTE $0xb0 // paddd xmm3,XMMWORD PTR [rcx-0x50]
-	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
-	LONG $0x6f0f4466; BYTE $0xea // movdqa xmm13,xmm2
-	LONG $0xc1620f66 // punpckldq xmm0,xmm1
-	LONG $0x6a0f4466; BYTE $0xe1 // punpckhdq xmm12,xmm1
-	LONG $0xd3620f66 // punpckldq xmm2,xmm3
-	LONG $0x6a0f4466; BYTE $0xeb // punpckhdq xmm13,xmm3
-	LONG $0xc86f0f66 // movdqa xmm1,xmm0
-	LONG $0x6f0f4166; BYTE $0xdc // movdqa xmm3,xmm12
-	LONG $0xc26c0f66 // punpcklqdq xmm0,xmm2
-	LONG $0xca6d0f66 // punpckhqdq xmm1,xmm2
-	LONG $0x6c0f4566; BYTE $0xe5 // punpcklqdq xmm12,xmm13
-	LONG $0x6d0f4166; BYTE $0xdd // punpckhqdq xmm3,xmm13
-	LONG $0x6f0f41f3; WORD $0x8055 // movdqu xmm2,XMMWORD PTR [r13-0x80]
-	LONG $0x6f0f45f3; WORD $0xc06d // movdqu xmm13,XMMWORD PTR [r13-0x40]
-	LONG $0x6f0f45f3; WORD $0x0075 // movdqu xmm14,XMMWORD PTR [r13+0x0]
-	LONG $0x6f0f45f3; WORD $0x407d // movdqu xmm15,XMMWORD PTR [r13+0x40]
-	LONG $0xc2ef0f66 // pxor xmm0,xmm2
-	LONG $0xef0f4166; BYTE $0xcd // pxor xmm1,xmm13
-	LONG $0xef0f4566; BYTE $0xe6 // pxor xmm12,xmm14
-	LONG $0xef0f4166; BYTE $0xdf // pxor xmm3,xmm15
-	LONG $0x7f0f41f3; WORD $0x8046 // movdqu XMMWORD PTR [r14-0x80],xmm0
-	LONG $0x7f0f41f3; WORD $0xc04e // movdqu XMMWORD PTR [r14-0x40],xmm1
-	LONG $0x7f0f45f3; BYTE $0x26 // movdqu XMMWORD PTR [r14],xmm12
-	LONG $0x7f0f41f3; WORD $0x405e // movdqu XMMWORD PTR [r14+0x40],xmm3
-	LONG $0x61fe0f66; BYTE $0xc0 // paddd xmm4,XMMWORD PTR [rcx-0x40]
-	LONG $0x69fe0f66; BYTE $0xd0 // paddd xmm5,XMMWORD PTR [rcx-0x30]
-	LONG $0x71fe0f66; BYTE $0xe0 // paddd xmm6,XMMWORD PTR [rcx-0x20]
-	LONG $0x79fe0f66; BYTE $0xf0 // paddd xmm7,XMMWORD PTR [rcx-0x10]
-	LONG $0x6f0f4466; BYTE $0xe4 // movdqa xmm12,xmm4
-	LONG $0x6f0f4466; BYTE $0xee // movdqa xmm13,xmm6
-	LONG $0xe5620f66 // punpckldq xmm4,xmm5
-	LONG $0x6a0f4466; BYTE $0xe5 // punpckhdq xmm12,xmm5
-	LONG $0xf7620f66 // punpckldq xmm6,xmm7
-	LONG $0x6a0f4466; BYTE $0xef // punpckhdq xmm13,xmm7
-	LONG $0xec6f0f66 // movdqa xmm5,xmm4
-	LONG $0x6f0f4166; BYTE $0xfc // movdqa xmm7,xmm12
-	LONG $0xe66c0f66 // punpcklqdq xmm4,xmm6
-	LONG $0xee6d0f66 // punpckhqdq xmm5,xmm6
-	LONG $0x6c0f4566; BYTE $0xe5 // punpcklqdq xmm12,xmm13
-	LONG $0x6d0f4166; BYTE $0xfd // punpckhqdq xmm7,xmm13
-	LONG $0x6f0f41f3; WORD $0x9075 // movdqu xmm6,XMMWORD PTR [r13-0x70]
-	LONG $0x6f0f45f3; WORD $0xd06d // movdqu xmm13,XMMWORD PTR [r13-0x30]
-	LONG $0x6f0f45f3; WORD $0x1075 // movdqu xmm14,XMMWORD PTR [r13+0x10]
-	LONG $0x6f0f45f3; WORD $0x507d // movdqu xmm15,XMMWORD PTR [r13+0x50]
-	LONG $0xe6ef0f66 // pxor xmm4,xmm6
-	LONG $0xef0f4166; BYTE $0xed // pxor xmm5,xmm13
-	LONG $0xef0f4566; BYTE $0xe6 // pxor xmm12,xmm14
-	LONG $0xef0f4166; BYTE $0xff // pxor xmm7,xmm15
-	LONG $0x7f0f41f3; WORD $0x9066 // movdqu XMMWORD PTR [r14-0x70],xmm4
-	LONG $0x7f0f41f3; WORD $0xd06e // movdqu XMMWORD PTR [r14-0x30],xmm5
-	LONG $0x7f0f45f3; WORD $0x1066 // movdqu XMMWORD PTR [r14+0x10],xmm12
-	LONG $0x7f0f41f3; WORD $0x507e // movdqu XMMWORD PTR [r14+0x50],xmm7
-	LONG $0xfe0f4466; WORD $0x4041 // paddd xmm8,XMMWORD PTR [rcx+0x40]
-	LONG $0xfe0f4466; WORD $0x5049 // paddd xmm9,XMMWORD PTR [rcx+0x50]
-	LONG $0xfe0f4466; WORD $0x6051 // paddd xmm10,XMMWORD PTR [rcx+0x60]
-	LONG $0xfe0f4466; WORD $0x7059 // paddd xmm11,XMMWORD PTR [rcx+0x70]
-	LONG $0x6f0f4566; BYTE $0xe0 // movdqa xmm12,xmm8
-	LONG $0x6f0f4566; BYTE $0xea // movdqa xmm13,xmm10
-	LONG $0x620f4566; BYTE $0xc1 // punpckldq xmm8,xmm9
-	LONG $0x6a0f4566; BYTE $0xe1 // punpckhdq xmm12,xmm9
-	LONG $0x620f4566; BYTE $0xd3 // punpckldq xmm10,xmm11
-	LONG $0x6a0f4566; BYTE $0xeb // punpckhdq xmm13,xmm11
-	LONG $0x6f0f4566; BYTE $0xc8 // movdqa xmm9,xmm8
-	LONG $0x6f0f4566; BYTE $0xdc // movdqa xmm11,xmm12
-	LONG $0x6c0f4566; BYTE $0xc2 // punpcklqdq xmm8,xmm10
-	LONG $0x6d0f4566; BYTE $0xca // punpckhqdq xmm9,xmm10
-	LONG $0x6c0f4566; BYTE $0xe5 // punpcklqdq xmm12,xmm13
-	LONG $0x6d0f4566; BYTE $0xdd // punpckhqdq xmm11,xmm13
-	LONG $0x6f0f45f3; WORD $0xb055 // movdqu xmm10,XMMWORD PTR [r13-0x50]
-	LONG $0x6f0f45f3; WORD $0xf06d // movdqu xmm13,XMMWORD PTR [r13-0x10]
-	LONG $0x6f0f45f3; WORD $0x3075 // movdqu xmm14,XMMWORD PTR [r13+0x30]
-	LONG $0x6f0f45f3; WORD $0x707d // movdqu xmm15,XMMWORD PTR [r13+0x70]
-	LONG $0xef0f4566; BYTE $0xc2 // pxor xmm8,xmm10
-	LONG $0xef0f4566; BYTE $0xcd // pxor xmm9,xmm13
-	LONG $0xef0f4566; BYTE $0xe6 // pxor xmm12,xmm14
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x7f0f45f3; WORD $0xb046 // movdqu XMMWORD PTR [r14-0x50],xmm8
-	LONG $0x7f0f45f3; WORD $0xf04e // movdqu XMMWORD PTR [r14-0x10],xmm9
-	LONG $0x7f0f45f3; WORD $0x3066 // movdqu XMMWORD PTR [r14+0x30],xmm12
-	LONG $0x7f0f45f3; WORD $0x705e // movdqu XMMWORD PTR [r14+0x70],xmm11
-	LONG $0x466f0f66; BYTE $0xe0 // movdqa xmm0,XMMWORD PTR [rsi-0x20]
-	LONG $0x4e6f0f66; BYTE $0xf0 // movdqa xmm1,XMMWORD PTR [rsi-0x10]
-	LONG $0x166f0f66 // movdqa xmm2,XMMWORD PTR [rsi]
-	LONG $0x5e6f0f66; BYTE $0x10 // movdqa xmm3,XMMWORD PTR [rsi+0x10]
-	LONG $0x01fe0f66 // paddd xmm0,XMMWORD PTR [rcx]
-	LONG $0x49fe0f66; BYTE $0x10 // paddd xmm1,XMMWORD PTR [rcx+0x10]
-	LONG $0x51fe0f66; BYTE $0x20 // paddd xmm2,XMMWORD PTR [rcx+0x20]
-	LONG $0x59fe0f66; BYTE $0x30 // paddd xmm3,XMMWORD PTR [rcx+0x30]
-	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
-	LONG $0x6f0f4466; BYTE $0xea // movdqa xmm13,xmm2
-	LONG $0xc1620f66 // punpckldq xmm0,xmm1
-	LONG $0x6a0f4466; BYTE $0xe1 // punpckhdq xmm12,xmm1
-	LONG $0xd3620f66 // punpckldq xmm2,xmm3
-	LONG $0x6a0f4466; BYTE $0xeb // punpckhdq xmm13,xmm3
-	LONG $0xc86f0f66 // movdqa xmm1,xmm0
-	LONG $0x6f0f4166; BYTE $0xdc // movdqa xmm3,xmm12
-	LONG $0xc26c0f66 // punpcklqdq xmm0,xmm2
-	LONG $0xca6d0f66 // punpckhqdq xmm1,xmm2
-	LONG $0x6c0f4566; BYTE $0xe5 // punpcklqdq xmm12,xmm13
-	LONG $0x6d0f4166; BYTE $0xdd // punpckhqdq xmm3,xmm13
-	LONG $0x6f0f41f3; WORD $0xa055 // movdqu xmm2,XMMWORD PTR [r13-0x60]
-	LONG $0x6f0f45f3; WORD $0xe06d // movdqu xmm13,XMMWORD PTR [r13-0x20]
-	LONG $0x6f0f45f3; WORD $0x2075 // movdqu xmm14,XMMWORD PTR [r13+0x20]
-	LONG $0x6f0f45f3; WORD $0x607d // movdqu xmm15,XMMWORD PTR [r13+0x60]
-	LONG $0xc2ef0f66 // pxor xmm0,xmm2
-	LONG $0xef0f4166; BYTE $0xcd // pxor xmm1,xmm13
-	LONG $0xef0f4566; BYTE $0xe6 // pxor xmm12,xmm14
-	LONG $0xef0f4166; BYTE $0xdf // pxor xmm3,xmm15
-	LONG $0x7f0f41f3; WORD $0xa046 // movdqu XMMWORD PTR [r14-0x60],xmm0
-	LONG $0x7f0f41f3; WORD $0xe04e // movdqu XMMWORD PTR [r14-0x20],xmm1
-	LONG $0x7f0f45f3; WORD $0x2066 // movdqu XMMWORD PTR [r14+0x20],xmm12
-	LONG $0x7f0f41f3; WORD $0x605e // movdqu XMMWORD PTR [r14+0x60],xmm3
-	LONG $0x00ff8149; WORD $0x0001; BYTE $0x00 // cmp r15,0x100
-	LONG $0x00ed820f; WORD $0x0000 // jb 0x192e
-	LONG $0x80ed8349 // sub r13,0xffffffffffffff80
-	LONG $0x80ee8349 // sub r14,0xffffffffffffff80
-	LONG $0x00ef8149; WORD $0x0001; BYTE $0x00 // sub r15,0x100
-	LONG $0x98968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x98]
-	LONG $0x416f0f66; BYTE $0x40 // movdqa xmm0,XMMWORD PTR [rcx+0x40]
-	LONG $0x42fe0f66; BYTE $0x40 // paddd xmm0,XMMWORD PTR [rdx+0x40]
-	LONG $0x417f0f66; BYTE $0x40 // movdqa XMMWORD PTR [rcx+0x40],xmm0
-// 0x1866:
-	LONG $0x466f0f66; BYTE $0xa0 // movdqa xmm0,XMMWORD PTR [rsi-0x60]
-	LONG $0x4e6f0f66; BYTE $0xb0 // movdqa xmm1,XMMWORD PTR [rsi-0x50]
-	LONG $0x566f0f66; BYTE $0xc0 // movdqa xmm2,XMMWORD PTR [rsi-0x40]
-	LONG $0x5e6f0f66; BYTE $0xd0 // movdqa xmm3,XMMWORD PTR [rsi-0x30]
-	LONG $0x666e0f66; BYTE $0x7c // movd xmm4,DWORD PTR [rsi+0x7c]
-	QUAD $0x000000d086fe0f66 // paddd xmm0,XMMWORD PTR [rsi+0xd0]
-	QUAD $0x000000e08efe0f66 // paddd xmm1,XMMWORD PTR [rsi+0xe0]
-	QUAD $0x000000f096fe0f66 // paddd xmm2,XMMWORD PTR [rsi+0xf0]
-	QUAD $0x000001009efe0f66 // paddd xmm3,XMMWORD PTR [rsi+0x100]
-	LONG $0xdcfe0f66 // paddd xmm3,xmm4
-	LONG $0x40ff8349 // cmp r15,0x40
-	WORD $0x6b72 // jb 0x1914
-	LONG $0x6f0f41f3; WORD $0x0065 // movdqu xmm4,XMMWORD PTR [r13+0x0]
-	LONG $0x6f0f41f3; WORD $0x106d // movdqu xmm5,XMMWORD PTR [r13+0x10]
-	LONG $0x6f0f41f3; WORD $0x2075 // movdqu xmm6,XMMWORD PTR [r13+0x20]
-	LONG $0x6f0f41f3; WORD $0x307d // movdqu xmm7,XMMWORD PTR [r13+0x30]
-	LONG $0xc4ef0f66 // pxor xmm0,xmm4
-	LONG $0xcdef0f66 // pxor xmm1,xmm5
-	LONG $0xd6ef0f66 // pxor xmm2,xmm6
-	LONG $0xdfef0f66 // pxor xmm3,xmm7
-	LONG $0x7f0f41f3; BYTE $0x06 // movdqu XMMWORD PTR [r14],xmm0
-	LONG $0x7f0f41f3; WORD $0x104e // movdqu XMMWORD PTR [r14+0x10],xmm1
-	LONG $0x7f0f41f3; WORD $0x2056 // movdqu XMMWORD PTR [r14+0x20],xmm2
-	LONG $0x7f0f41f3; WORD $0x305e // movdqu XMMWORD PTR [r14+0x30],xmm3
-	LONG $0x40c58349 // add r13,0x40
-	LONG $0x40c68349 // add r14,0x40
-	LONG $0x88ae894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x88],r13
-	LONG $0x80b6894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x80],r14
-	LONG $0x40ef8349 // sub r15,0x40
-	LONG $0x90be894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x90],r15
-	LONG $0x0189840f; WORD $0x0000 // je 0x1a98
-	LONG $0xffeb37e9; BYTE $0xff // jmp 0x44b
-// 0x1914:
-	LONG $0x467f0f66; BYTE $0xa0 // movdqa XMMWORD PTR [rsi-0x60],xmm0
-	LONG $0x4e7f0f66; BYTE $0xb0 // movdqa XMMWORD PTR [rsi-0x50],xmm1
-	LONG $0x567f0f66; BYTE $0xc0 // movdqa XMMWORD PTR [rsi-0x40],xmm2
-	LONG $0x5e7f0f66; BYTE $0xd0 // movdqa XMMWORD PTR [rsi-0x30],xmm3
-	LONG $0xa0568d48 // lea rdx,[rsi-0x60]
-	WORD $0x15eb // jmp 0x1943
-// 0x192e:
-	LONG $0x40968d48; WORD $0x0002; BYTE $0x00 // lea rdx,[rsi+0x240]
-	LONG $0x88ae8b4c; WORD $0x0000; BYTE $0x00 // mov r13,QWORD PTR [rsi+0x88]
-	LONG $0x80b68b4c; WORD $0x0000; BYTE $0x00 // mov r14,QWORD PTR [rsi+0x80]
-// 0x1943:
-	LONG $0x10ef8349 // sub r15,0x10
-	WORD $0x2572 // jb 0x196e
-// 0x1949:
-	LONG $0x6f0f41f3; WORD $0x0045 // movdqu xmm0,XMMWORD PTR [r13+0x0]
-	LONG $0x0a6f0f66 // movdqa xmm1,XMMWORD PTR [rdx]
-	LONG $0xc1ef0f66 // pxor xmm0,xmm1
-	LONG $0x7f0f41f3; BYTE $0x06 // movdqu XMMWORD PTR [r14],xmm0
-	LONG $0x10c58349 // add r13,0x10
-	LONG $0x10c68349 // add r14,0x10
-	LONG $0x10c28348 // add rdx,0x10
-	LONG $0x10ef8349 // sub r15,0x10
-	WORD $0xdb73 // jae 0x1949
-// 0x196e:
-	LONG $0x80b6894c; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x80],r14
-	LONG $0x10c78349 // add r15,0x10
-	LONG $0x0119840f; WORD $0x0000 // je 0x1a98
-	LONG $0x0a6f0f66 // movdqa xmm1,XMMWORD PTR [rdx]
+	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0x187:
+	WORD $0x394d; BYTE $0xfb // cmp r11,r15
+	WORD $0x8475 // jne 0x110
+	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
+	WORD $0xc985 // test ecx,ecx
+	LONG $0x00da840f; WORD $0x0000 // je 0x272
+	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
+	WORD $0x1a72 // jb 0x1b7
+	WORD $0x8b49; BYTE $0x03 // mov rax,QWORD PTR [r11]
+	LONG $0x0b548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r11+rcx*1-0x8]
+	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
+	WORD $0xd9f7 // neg ecx
+	WORD $0xd348; BYTE $0xea // shr rdx,cl
+	LONG $0x08eac148 // shr rdx,0x8
+	WORD $0x49eb // jmp 0x200
+// 0x1b7:
+	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
+	WORD $0x1972 // jb 0x1d5
+	WORD $0x8b41; BYTE $0x03 // mov eax,DWORD PTR [r11]
+	LONG $0x0b548b41; BYTE $0xfc // mov edx,DWORD PTR [r11+rcx*1-0x4]
+	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
+	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
+	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	LONG $0x08ff8341 // cmp r15d,0x8
-	WORD $0x4e73 // jae 0x19d9
-	LONG $0x04ff8341 // cmp r15d,0x4
-	WORD $0x2d73 // jae 0x19be
-	WORD $0x8944; BYTE $0xf9 // mov ecx,r15d
-	WORD $0xe9d1 // shr ecx,1
-	LONG $0x44b60f41; WORD $0x000d // movzx eax,BYTE PTR [r13+rcx*1+0x0]
-	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
-	WORD $0xe0d3 // shl eax,cl
-	LONG $0x4db60f41; BYTE $0x00 // movzx ecx,BYTE PTR [r13+0x0]
-	WORD $0xc809 // or eax,ecx
-	LONG $0x54b60f43; WORD $0xff3d // movzx edx,BYTE PTR [r13+r15*1-0x1]
-	QUAD $0xfffffff8fd0c8d42 // lea ecx,[r15*8-0x8]
+	WORD $0x2beb // jmp 0x200
+// 0x1d5:
+	LONG $0x03b60f41 // movzx eax,BYTE PTR [r11]
+	LONG $0x7cb60f41; WORD $0xff0b // movzx edi,BYTE PTR [r11+rcx*1-0x1]
+	WORD $0xcb89 // mov ebx,ecx
+	LONG $0xf8cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x8]
+	WORD $0xe7d3 // shl edi,cl
+	WORD $0xf809 // or eax,edi
+	WORD $0xebd1 // shr ebx,1
+	LONG $0x14b60f41; BYTE $0x1b // movzx edx,BYTE PTR [r11+rbx*1]
+	LONG $0x00dd0c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rbx*8+0x0]
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x32eb // jmp 0x19f0
-// 0x19be:
-	QUAD $0xffffffe0fd0c8d42 // lea ecx,[r15*8-0x20]
-	LONG $0x3d548b43; BYTE $0xfc // mov edx,DWORD PTR [r13+r15*1-0x4]
-	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
-	LONG $0x00458b41 // mov eax,DWORD PTR [r13+0x0]
-	WORD $0x0948; BYTE $0xd0 // or rax,rdx
-	WORD $0xd231 // xor edx,edx
-	WORD $0x17eb // jmp 0x19f0
-// 0x19d9:
-	LONG $0xf8cf6b41 // imul ecx,r15d,0xfffffff8
-	WORD $0xc183; BYTE $0x78 // add ecx,0x78
-	LONG $0x3d548b4b; BYTE $0xf8 // mov rdx,QWORD PTR [r13+r15*1-0x8]
+// 0x200:
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	LONG $0x01d28349 // adc r10,0x1
+	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
+	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0x272:
+	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
+	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
+	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
+	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
+// 0x281:
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x0245840f; WORD $0x0000 // je 0x4d3
+	LONG $0x905e8b4c // mov r11,QWORD PTR [rsi-0x70]
+	LONG $0xa8468b48 // mov rax,QWORD PTR [rsi-0x58]
+	WORD $0xc789 // mov edi,eax
+	WORD $0xe783; BYTE $0x0f // and edi,0xf
+	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
+	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
+	LONG $0x033c8d49 // lea rdi,[r11+rax*1]
+	LONG $0xc07e8948 // mov QWORD PTR [rsi-0x40],rdi
+	LONG $0xb05e894c // mov QWORD PTR [rsi-0x50],r11
+	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
+	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
+	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
+	WORD $0xc085 // test eax,eax
+	WORD $0x0f74 // je 0x2cc
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
+	LONG $0x01d28349 // adc r10,0x1
+	LONG $0x10c38349 // add r11,0x10
+// 0x2cc:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	LONG $0x0080840f; WORD $0x0000 // je 0x356
+	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
+	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+	LONG $0xffff76e9; BYTE $0xff // jmp 0x2cc
+// 0x356:
+	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
+	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
+	WORD $0x6874 // je 0x3c8
+	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
+	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0x3c8:
+	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
+	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
+	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
+// 0x3d3:
+	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
+	WORD $0xc985 // test ecx,ecx
+	LONG $0x00e9840f; WORD $0x0000 // je 0x4c8
+	LONG $0xc07e8b4c // mov r15,QWORD PTR [rsi-0x40]
+	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
+	WORD $0x1a72 // jb 0x402
+	WORD $0x8b49; BYTE $0x07 // mov rax,QWORD PTR [r15]
+	LONG $0x0f548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r15+rcx*1-0x8]
+	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
+	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	LONG $0x00458b49 // mov rax,QWORD PTR [r13+0x0]
-// 0x19f0:
-	LONG $0x6e0f4866; BYTE $0xc0 // movq xmm0,rax
-	LONG $0x6e0f4866; BYTE $0xd2 // movq xmm2,rdx
-	LONG $0xc26c0f66 // punpcklqdq xmm0,xmm2
+	WORD $0x49eb // jmp 0x44b
+// 0x402:
+	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
+	WORD $0x1972 // jb 0x420
+	WORD $0x8b41; BYTE $0x07 // mov eax,DWORD PTR [r15]
+	LONG $0x0f548b41; BYTE $0xfc // mov edx,DWORD PTR [r15+rcx*1-0x4]
+	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
+	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
+	WORD $0x0948; BYTE $0xd0 // or rax,rdx
+	WORD $0xd231 // xor edx,edx
+	WORD $0x2beb // jmp 0x44b
+// 0x420:
+	LONG $0x07b60f41 // movzx eax,BYTE PTR [r15]
+	LONG $0x7cb60f41; WORD $0xff0f // movzx edi,BYTE PTR [r15+rcx*1-0x1]
+	WORD $0xcb89 // mov ebx,ecx
+	LONG $0xf8cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x8]
+	WORD $0xe7d3 // shl edi,cl
+	WORD $0xf809 // or eax,edi
+	WORD $0xebd1 // shr ebx,1
+	LONG $0x14b60f41; BYTE $0x1f // movzx edx,BYTE PTR [r15+rbx*1]
+	LONG $0x00dd0c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rbx*8+0x0]
+	WORD $0xe2d3 // shl edx,cl
+	WORD $0xd009 // or eax,edx
+	WORD $0xd231 // xor edx,edx
+// 0x44b:
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	LONG $0x01d28349 // adc r10,0x1
+	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
+	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
+	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
+	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
+// 0x4c8:
+	LONG $0xa07e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x60],0x0
+	LONG $0x16ae840f; WORD $0x0000 // je 0x1b81
+// 0x4d3:
+	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
+	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
+	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
+	LONG $0x009e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x100]
+	WORD $0xe983; BYTE $0x10 // sub ecx,0x10
+	WORD $0x2f72 // jb 0x51a
+	LONG $0x0c6f0ff3; BYTE $0x08 // movdqu xmm1,XMMWORD PTR [rax+rcx*1]
+	LONG $0x146f0ff3; BYTE $0x0b // movdqu xmm2,XMMWORD PTR [rbx+rcx*1]
+	LONG $0xcaef0f66 // pxor xmm1,xmm2
+	WORD $0xd231 // xor edx,edx
+	WORD $0x12eb // jmp 0x50f
+// 0x4fd:
+	LONG $0x046f0ff3; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [rax+rdx*1]
+	LONG $0x04ef0f66; BYTE $0x13 // pxor xmm0,XMMWORD PTR [rbx+rdx*1]
+	LONG $0x047f0ff3; BYTE $0x17 // movdqu XMMWORD PTR [rdi+rdx*1],xmm0
+	WORD $0xc283; BYTE $0x10 // add edx,0x10
+// 0x50f:
+	WORD $0xca39 // cmp edx,ecx
+	WORD $0xea72 // jb 0x4fd
+	LONG $0x0c7f0ff3; BYTE $0x0f // movdqu XMMWORD PTR [rdi+rcx*1],xmm1
+	WORD $0x52eb // jmp 0x56c
+// 0x51a:
+	WORD $0xc183; BYTE $0x10 // add ecx,0x10
+	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
+	WORD $0x1a72 // jb 0x53c
+	WORD $0x8b4c; BYTE $0x18 // mov r11,QWORD PTR [rax]
+	LONG $0x08548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rax+rcx*1-0x8]
+	WORD $0x334c; BYTE $0x1b // xor r11,QWORD PTR [rbx]
+	LONG $0x0b543348; BYTE $0xf8 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]
+	WORD $0x894c; BYTE $0x1f // mov QWORD PTR [rdi],r11
+	LONG $0x0f548948; BYTE $0xf8 // mov QWORD PTR [rdi+rcx*1-0x8],rdx
+	WORD $0x30eb // jmp 0x56c
+// 0x53c:
+	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
+	WORD $0x2772 // jb 0x568
+	WORD $0x8b44; BYTE $0x18 // mov r11d,DWORD PTR [rax]
+	LONG $0xfc08548b // mov edx,DWORD PTR [rax+rcx*1-0x4]
+	WORD $0x3344; BYTE $0x1b // xor r11d,DWORD PTR [rbx]
+	LONG $0xfc0b5433 // xor edx,DWORD PTR [rbx+rcx*1-0x4]
+	WORD $0x8944; BYTE $0x1f // mov DWORD PTR [rdi],r11d
+	LONG $0xfc0f5489 // mov DWORD PTR [rdi+rcx*1-0x4],edx
+	WORD $0x14eb // jmp 0x56c
+// 0x558:
+	LONG $0x0854b60f; BYTE $0xff // movzx edx,BYTE PTR [rax+rcx*1-0x1]
+	LONG $0xff0b5432 // xor dl,BYTE PTR [rbx+rcx*1-0x1]
+	LONG $0xff0f5488 // mov BYTE PTR [rdi+rcx*1-0x1],dl
+	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
+// 0x568:
+	WORD $0xc985 // test ecx,ecx
+	WORD $0xec75 // jne 0x558
+// 0x56c:
+	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
+	LONG $0x985e8b4c // mov r11,QWORD PTR [rsi-0x68]
+	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
+	LONG $0xa0568b48 // mov rdx,QWORD PTR [rsi-0x60]
+	WORD $0xcb89 // mov ebx,ecx
+	LONG $0x0b048d49 // lea rax,[r11+rcx*1]
+	WORD $0xebc1; BYTE $0x06 // shr ebx,0x6
+	LONG $0x98468948 // mov QWORD PTR [rsi-0x68],rax
+	LONG $0x904e0148 // add QWORD PTR [rsi-0x70],rcx
+	WORD $0x5e01; BYTE $0x30 // add DWORD PTR [rsi+0x30],ebx
+	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
+	WORD $0x2948; BYTE $0xca // sub rdx,rcx
+	LONG $0xa0568948 // mov QWORD PTR [rsi-0x60],rdx
+	WORD $0x4875 // jne 0x5e4
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x15cd850f; WORD $0x0000 // jne 0x1b76
+	WORD $0xc789 // mov edi,eax
+	WORD $0xe783; BYTE $0x0f // and edi,0xf
+	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
+	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
+	LONG $0x033c8d49 // lea rdi,[r11+rax*1]
+	LONG $0xc07e8948 // mov QWORD PTR [rsi-0x40],rdi
+	LONG $0xb05e894c // mov QWORD PTR [rsi-0x50],r11
+	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
+	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
+	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
+	WORD $0xc085 // test eax,eax
+	WORD $0x0f74 // je 0x5df
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
+	LONG $0x01d28349 // adc r10,0x1
+	LONG $0x10c38349 // add r11,0x10
+// 0x5df:
+	LONG $0xfffce8e9; BYTE $0xff // jmp 0x2cc
+// 0x5e4:
+	LONG $0x000100b9; BYTE $0x00 // mov ecx,0x100
+	WORD $0x3948; BYTE $0xca // cmp rdx,rcx
+	LONG $0xca420f48 // cmovb rcx,rdx
+	LONG $0xa84e8948 // mov QWORD PTR [rsi-0x58],rcx
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0xc1450f48 // cmovne rax,rcx
+	LONG $0x5e450f4c; BYTE $0x90 // cmovne r11,QWORD PTR [rsi-0x70]
+// 0x604:
+	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
+	LONG $0x0b50860f; WORD $0x0000 // jbe 0x1160
+	LONG $0x00c0f981; WORD $0x0000 // cmp ecx,0xc0
+	LONG $0x0f87860f; WORD $0x0000 // jbe 0x15a3
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xe87e8b48 // mov rdi,QWORD PTR [rsi-0x18]
+	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
+	QUAD $0x00000090826f0f66 // movdqa xmm0,XMMWORD PTR [rdx+0x90]
+	QUAD $0x000000b08a6f0f66 // movdqa xmm1,XMMWORD PTR [rdx+0xb0]
+	LONG $0x467f0f66; BYTE $0x40 // movdqa XMMWORD PTR [rsi+0x40],xmm0
+	LONG $0x4e7f0f66; BYTE $0x60 // movdqa XMMWORD PTR [rsi+0x60],xmm1
+	LONG $0x700f4466; WORD $0x1067; BYTE $0xff // pshufd xmm12,XMMWORD PTR [rdi+0x10],0xff
+	QUAD $0x000230a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x230],xmm12
+	LONG $0x700f4466; WORD $0x3046; BYTE $0x00 // pshufd xmm8,XMMWORD PTR [rsi+0x30],0x0
+	LONG $0x426f0f66; BYTE $0x50 // movdqa xmm0,XMMWORD PTR [rdx+0x50]
+	LONG $0x4a6f0f66; BYTE $0x60 // movdqa xmm1,XMMWORD PTR [rdx+0x60]
+	LONG $0x526f0f66; BYTE $0x70 // movdqa xmm2,XMMWORD PTR [rdx+0x70]
+	QUAD $0x000000809a6f0f66 // movdqa xmm3,XMMWORD PTR [rdx+0x80]
+	LONG $0xfe0f4466; WORD $0x4042 // paddd xmm8,XMMWORD PTR [rdx+0x40]
+	LONG $0x27700f66; BYTE $0x00 // pshufd xmm4,XMMWORD PTR [rdi],0x0
+	LONG $0x2f700f66; BYTE $0x55 // pshufd xmm5,XMMWORD PTR [rdi],0x55
+	LONG $0x37700f66; BYTE $0xaa // pshufd xmm6,XMMWORD PTR [rdi],0xaa
+	LONG $0x3f700f66; BYTE $0xff // pshufd xmm7,XMMWORD PTR [rdi],0xff
+	LONG $0x700f4466; WORD $0x304e; BYTE $0x55 // pshufd xmm9,XMMWORD PTR [rsi+0x30],0x55
+	LONG $0x700f4466; WORD $0x3056; BYTE $0xaa // pshufd xmm10,XMMWORD PTR [rsi+0x30],0xaa
+	LONG $0x700f4466; WORD $0x305e; BYTE $0xff // pshufd xmm11,XMMWORD PTR [rsi+0x30],0xff
+	LONG $0x700f4466; WORD $0x1067; BYTE $0x00 // pshufd xmm12,XMMWORD PTR [rdi+0x10],0x0
+	LONG $0x700f4466; WORD $0x106f; BYTE $0x55 // pshufd xmm13,XMMWORD PTR [rdi+0x10],0x55
+	LONG $0x700f4466; WORD $0x1077; BYTE $0xaa // pshufd xmm14,XMMWORD PTR [rdi+0x10],0xaa
+	WORD $0xc789 // mov edi,eax
+	WORD $0xe783; BYTE $0x0f // and edi,0xf
+	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
+	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
+	LONG $0x033c8d49 // lea rdi,[r11+rax*1]
+	LONG $0xc07e8948 // mov QWORD PTR [rsi-0x40],rdi
+	LONG $0xb05e894c // mov QWORD PTR [rsi-0x50],r11
+	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
+	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
+	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
+	WORD $0xc085 // test eax,eax
+	WORD $0x0f74 // je 0x6ed
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
+	LONG $0x01d28349 // adc r10,0x1
+	LONG $0x10c38349 // add r11,0x10
+// 0x6ed:
+	LONG $0xc4fe0f66 // paddd xmm0,xmm4
+	LONG $0xef0f4466; BYTE $0xc0 // pxor xmm8,xmm0
+	LONG $0x380f4466; WORD $0x4600; BYTE $0x60 // pshufb xmm8,XMMWORD PTR [rsi+0x60]
+	LONG $0xcdfe0f66 // paddd xmm1,xmm5
+	LONG $0xef0f4466; BYTE $0xc9 // pxor xmm9,xmm1
+	LONG $0x380f4466; WORD $0x4e00; BYTE $0x60 // pshufb xmm9,XMMWORD PTR [rsi+0x60]
+	LONG $0xfe0f4566; BYTE $0xe0 // paddd xmm12,xmm8
+	LONG $0xef0f4166; BYTE $0xe4 // pxor xmm4,xmm12
+	LONG $0xd6fe0f66 // paddd xmm2,xmm6
+	LONG $0xef0f4466; BYTE $0xd2 // pxor xmm10,xmm2
+	LONG $0x380f4466; WORD $0x5600; BYTE $0x60 // pshufb xmm10,XMMWORD PTR [rsi+0x60]
+	LONG $0xfe0f4566; BYTE $0xe9 // paddd xmm13,xmm9
+	LONG $0xef0f4166; BYTE $0xed // pxor xmm5,xmm13
+	LONG $0xdffe0f66 // paddd xmm3,xmm7
+	LONG $0xef0f4466; BYTE $0xdb // pxor xmm11,xmm3
+	LONG $0x6f0f4466; BYTE $0xfc // movdqa xmm15,xmm4
+	LONG $0x720f4166; WORD $0x0cf7 // pslld xmm15,0xc
+	LONG $0xd4720f66; BYTE $0x14 // psrld xmm4,0x14
+	LONG $0xeb0f4166; BYTE $0xe7 // por xmm4,xmm15
+	LONG $0x6f0f4466; BYTE $0xfd // movdqa xmm15,xmm5
+	LONG $0x720f4166; WORD $0x0cf7 // pslld xmm15,0xc
+	LONG $0xd5720f66; BYTE $0x14 // psrld xmm5,0x14
+	LONG $0xeb0f4166; BYTE $0xef // por xmm5,xmm15
+	LONG $0x380f4466; WORD $0x5e00; BYTE $0x60 // pshufb xmm11,XMMWORD PTR [rsi+0x60]
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x7b74 // je 0x7ec
+	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
+	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0x7ec:
+	LONG $0xfe0f4566; BYTE $0xf2 // paddd xmm14,xmm10
+	LONG $0xef0f4166; BYTE $0xf6 // pxor xmm6,xmm14
+	LONG $0xc4fe0f66 // paddd xmm0,xmm4
+	LONG $0xef0f4466; BYTE $0xc0 // pxor xmm8,xmm0
+	LONG $0x380f4466; WORD $0x4600; BYTE $0x40 // pshufb xmm8,XMMWORD PTR [rsi+0x40]
+	QUAD $0x000230be6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rsi+0x230]
+	LONG $0xfe0f4566; BYTE $0xfb // paddd xmm15,xmm11
+	QUAD $0x000230be7f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x230],xmm15
+	LONG $0xef0f4166; BYTE $0xff // pxor xmm7,xmm15
+	LONG $0xcdfe0f66 // paddd xmm1,xmm5
+	LONG $0xef0f4466; BYTE $0xc9 // pxor xmm9,xmm1
+	LONG $0x6f0f4466; BYTE $0xfe // movdqa xmm15,xmm6
+	LONG $0x720f4166; WORD $0x0cf7 // pslld xmm15,0xc
+	LONG $0xd6720f66; BYTE $0x14 // psrld xmm6,0x14
+	LONG $0xeb0f4166; BYTE $0xf7 // por xmm6,xmm15
+	LONG $0x6f0f4466; BYTE $0xff // movdqa xmm15,xmm7
+	LONG $0x720f4166; WORD $0x0cf7 // pslld xmm15,0xc
+	LONG $0xd7720f66; BYTE $0x14 // psrld xmm7,0x14
+	LONG $0xeb0f4166; BYTE $0xff // por xmm7,xmm15
+	LONG $0x380f4466; WORD $0x4e00; BYTE $0x40 // pshufb xmm9,XMMWORD PTR [rsi+0x40]
+	LONG $0xfe0f4566; BYTE $0xe0 // paddd xmm12,xmm8
+	LONG $0xef0f4166; BYTE $0xe4 // pxor xmm4,xmm12
+	LONG $0xd6fe0f66 // paddd xmm2,xmm6
+	LONG $0xef0f4466; BYTE $0xd2 // pxor xmm10,xmm2
+	LONG $0x380f4466; WORD $0x5600; BYTE $0x40 // pshufb xmm10,XMMWORD PTR [rsi+0x40]
+	LONG $0xfe0f4566; BYTE $0xe9 // paddd xmm13,xmm9
+	LONG $0xef0f4166; BYTE $0xed // pxor xmm5,xmm13
+	LONG $0xdffe0f66 // paddd xmm3,xmm7
+	LONG $0xef0f4466; BYTE $0xdb // pxor xmm11,xmm3
+	LONG $0x6f0f4466; BYTE $0xfc // movdqa xmm15,xmm4
+	LONG $0x720f4166; WORD $0x07f7 // pslld xmm15,0x7
+	LONG $0xd4720f66; BYTE $0x19 // psrld xmm4,0x19
+	LONG $0xeb0f4166; BYTE $0xe7 // por xmm4,xmm15
+	LONG $0x6f0f4466; BYTE $0xfd // movdqa xmm15,xmm5
+	LONG $0x720f4166; WORD $0x07f7 // pslld xmm15,0x7
+	LONG $0xd5720f66; BYTE $0x19 // psrld xmm5,0x19
+	LONG $0xeb0f4166; BYTE $0xef // por xmm5,xmm15
+	LONG $0x380f4466; WORD $0x5e00; BYTE $0x40 // pshufb xmm11,XMMWORD PTR [rsi+0x40]
+	LONG $0xfe0f4566; BYTE $0xf2 // paddd xmm14,xmm10
+	LONG $0xef0f4166; BYTE $0xf6 // pxor xmm6,xmm14
+	LONG $0xdcfe0f66 // paddd xmm3,xmm4
+	LONG $0xef0f4466; BYTE $0xd3 // pxor xmm10,xmm3
+	LONG $0x380f4466; WORD $0x5600; BYTE $0x60 // pshufb xmm10,XMMWORD PTR [rsi+0x60]
+	QUAD $0x000230be6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rsi+0x230]
+	LONG $0xfe0f4566; BYTE $0xfb // paddd xmm15,xmm11
+	QUAD $0x000230be7f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x230],xmm15
+	LONG $0xef0f4166; BYTE $0xff // pxor xmm7,xmm15
+	LONG $0xc5fe0f66 // paddd xmm0,xmm5
+	LONG $0xef0f4466; BYTE $0xd8 // pxor xmm11,xmm0
+	LONG $0x6f0f4466; BYTE $0xfe // movdqa xmm15,xmm6
+	LONG $0x720f4166; WORD $0x07f7 // pslld xmm15,0x7
+	LONG $0xd6720f66; BYTE $0x19 // psrld xmm6,0x19
+	LONG $0xeb0f4166; BYTE $0xf7 // por xmm6,xmm15
+	LONG $0x6f0f4466; BYTE $0xff // movdqa xmm15,xmm7
+	LONG $0x720f4166; WORD $0x07f7 // pslld xmm15,0x7
+	LONG $0xd7720f66; BYTE $0x19 // psrld xmm7,0x19
+	LONG $0xeb0f4166; BYTE $0xff // por xmm7,xmm15
+	LONG $0x380f4466; WORD $0x5e00; BYTE $0x60 // pshufb xmm11,XMMWORD PTR [rsi+0x60]
+	LONG $0xfe0f4566; BYTE $0xea // paddd xmm13,xmm10
+	LONG $0xef0f4166; BYTE $0xe5 // pxor xmm4,xmm13
+	LONG $0xcefe0f66 // paddd xmm1,xmm6
+	LONG $0xef0f4466; BYTE $0xc1 // pxor xmm8,xmm1
+	LONG $0x380f4466; WORD $0x4600; BYTE $0x60 // pshufb xmm8,XMMWORD PTR [rsi+0x60]
+	LONG $0xfe0f4566; BYTE $0xf3 // paddd xmm14,xmm11
+	LONG $0xef0f4166; BYTE $0xee // pxor xmm5,xmm14
+	LONG $0xd7fe0f66 // paddd xmm2,xmm7
+	LONG $0xef0f4466; BYTE $0xca // pxor xmm9,xmm2
+	LONG $0x6f0f4466; BYTE $0xfc // movdqa xmm15,xmm4
+	LONG $0x720f4166; WORD $0x0cf7 // pslld xmm15,0xc
+	LONG $0xd4720f66; BYTE $0x14 // psrld xmm4,0x14
+	LONG $0xeb0f4166; BYTE $0xe7 // por xmm4,xmm15
+	LONG $0x6f0f4466; BYTE $0xfd // movdqa xmm15,xmm5
+	LONG $0x720f4166; WORD $0x0cf7 // pslld xmm15,0xc
+	LONG $0xd5720f66; BYTE $0x14 // psrld xmm5,0x14
+	LONG $0xeb0f4166; BYTE $0xef // por xmm5,xmm15
+	LONG $0x380f4466; WORD $0x4e00; BYTE $0x60 // pshufb xmm9,XMMWORD PTR [rsi+0x60]
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x7b74 // je 0xa09
+	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
+	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0xa09:
+	QUAD $0x000230be6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rsi+0x230]
+	LONG $0xfe0f4566; BYTE $0xf8 // paddd xmm15,xmm8
+	QUAD $0x000230be7f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x230],xmm15
+	LONG $0xef0f4166; BYTE $0xf7 // pxor xmm6,xmm15
+	LONG $0xdcfe0f66 // paddd xmm3,xmm4
+	LONG $0xef0f4466; BYTE $0xd3 // pxor xmm10,xmm3
+	LONG $0x380f4466; WORD $0x5600; BYTE $0x40 // pshufb xmm10,XMMWORD PTR [rsi+0x40]
+	LONG $0xfe0f4566; BYTE $0xe1 // paddd xmm12,xmm9
+	LONG $0xef0f4166; BYTE $0xfc // pxor xmm7,xmm12
+	LONG $0xc5fe0f66 // paddd xmm0,xmm5
+	LONG $0xef0f4466; BYTE $0xd8 // pxor xmm11,xmm0
+	LONG $0x6f0f4466; BYTE $0xfe // movdqa xmm15,xmm6
+	LONG $0x720f4166; WORD $0x0cf7 // pslld xmm15,0xc
+	LONG $0xd6720f66; BYTE $0x14 // psrld xmm6,0x14
+	LONG $0xeb0f4166; BYTE $0xf7 // por xmm6,xmm15
+	LONG $0x6f0f4466; BYTE $0xff // movdqa xmm15,xmm7
+	LONG $0x720f4166; WORD $0x0cf7 // pslld xmm15,0xc
+	LONG $0xd7720f66; BYTE $0x14 // psrld xmm7,0x14
+	LONG $0xeb0f4166; BYTE $0xff // por xmm7,xmm15
+	LONG $0x380f4466; WORD $0x5e00; BYTE $0x40 // pshufb xmm11,XMMWORD PTR [rsi+0x40]
+	LONG $0xfe0f4566; BYTE $0xea // paddd xmm13,xmm10
+	LONG $0xef0f4166; BYTE $0xe5 // pxor xmm4,xmm13
+	LONG $0xcefe0f66 // paddd xmm1,xmm6
+	LONG $0xef0f4466; BYTE $0xc1 // pxor xmm8,xmm1
+	LONG $0x380f4466; WORD $0x4600; BYTE $0x40 // pshufb xmm8,XMMWORD PTR [rsi+0x40]
+	LONG $0xfe0f4566; BYTE $0xf3 // paddd xmm14,xmm11
+	LONG $0xef0f4166; BYTE $0xee // pxor xmm5,xmm14
+	LONG $0xd7fe0f66 // paddd xmm2,xmm7
+	LONG $0xef0f4466; BYTE $0xca // pxor xmm9,xmm2
+	LONG $0x6f0f4466; BYTE $0xfc // movdqa xmm15,xmm4
+	LONG $0x720f4166; WORD $0x07f7 // pslld xmm15,0x7
+	LONG $0xd4720f66; BYTE $0x19 // psrld xmm4,0x19
+	LONG $0xeb0f4166; BYTE $0xe7 // por xmm4,xmm15
+	LONG $0x6f0f4466; BYTE $0xfd // movdqa xmm15,xmm5
+	LONG $0x720f4166; WORD $0x07f7 // pslld xmm15,0x7
+	LONG $0xd5720f66; BYTE $0x19 // psrld xmm5,0x19
+	LONG $0xeb0f4166; BYTE $0xef // por xmm5,xmm15
+	LONG $0x380f4466; WORD $0x4e00; BYTE $0x40 // pshufb xmm9,XMMWORD PTR [rsi+0x40]
+	QUAD $0x000230be6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rsi+0x230]
+	LONG $0xfe0f4566; BYTE $0xf8 // paddd xmm15,xmm8
+	QUAD $0x000230be7f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x230],xmm15
+	LONG $0xef0f4166; BYTE $0xf7 // pxor xmm6,xmm15
+	LONG $0xfe0f4566; BYTE $0xe1 // paddd xmm12,xmm9
+	LONG $0xef0f4166; BYTE $0xfc // pxor xmm7,xmm12
+	LONG $0x6f0f4466; BYTE $0xfe // movdqa xmm15,xmm6
+	LONG $0x720f4166; WORD $0x07f7 // pslld xmm15,0x7
+	LONG $0xd6720f66; BYTE $0x19 // psrld xmm6,0x19
+	LONG $0xeb0f4166; BYTE $0xf7 // por xmm6,xmm15
+	LONG $0x6f0f4466; BYTE $0xff // movdqa xmm15,xmm7
+	LONG $0x720f4166; WORD $0x07f7 // pslld xmm15,0x7
+	LONG $0xd7720f66; BYTE $0x19 // psrld xmm7,0x19
+	LONG $0xeb0f4166; BYTE $0xff // por xmm7,xmm15
+	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
+	LONG $0xfbbc850f; WORD $0xffff // jne 0x6ed
+	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
+	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
+	WORD $0x6874 // je 0xba3
+	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
+	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0xba3:
+	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
+	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
+	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
+	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
+	LONG $0x00a87e81; WORD $0x0001; BYTE $0x00 // cmp DWORD PTR [rsi-0x58],0x100
+	LONG $0x02f5850f; WORD $0x0000 // jne 0xebf
+	LONG $0x905e8b48 // mov rbx,QWORD PTR [rsi-0x70]
+	LONG $0x984e8b48 // mov rcx,QWORD PTR [rsi-0x68]
+	QUAD $0x000200a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x200],xmm12
+	QUAD $0x000210ae7f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x210],xmm13
+	QUAD $0x000220b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x220],xmm14
+	LONG $0x42fe0f66; BYTE $0x50 // paddd xmm0,XMMWORD PTR [rdx+0x50]
+	LONG $0x4afe0f66; BYTE $0x60 // paddd xmm1,XMMWORD PTR [rdx+0x60]
+	LONG $0x52fe0f66; BYTE $0x70 // paddd xmm2,XMMWORD PTR [rdx+0x70]
+	QUAD $0x000000809afe0f66 // paddd xmm3,XMMWORD PTR [rdx+0x80]
+	LONG $0x700f4466; WORD $0x0038 // pshufd xmm15,XMMWORD PTR [rax],0x0
+	LONG $0xfe0f4166; BYTE $0xe7 // paddd xmm4,xmm15
+	LONG $0x700f4466; WORD $0x5520 // pshufd xmm12,XMMWORD PTR [rax],0x55
+	LONG $0xfe0f4166; BYTE $0xec // paddd xmm5,xmm12
+	LONG $0x700f4466; WORD $0xaa28 // pshufd xmm13,XMMWORD PTR [rax],0xaa
+	LONG $0xfe0f4166; BYTE $0xf5 // paddd xmm6,xmm13
+	LONG $0x700f4466; WORD $0xff30 // pshufd xmm14,XMMWORD PTR [rax],0xff
+	LONG $0xfe0f4166; BYTE $0xfe // paddd xmm7,xmm14
+	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
+	LONG $0x620f4466; BYTE $0xe1 // punpckldq xmm12,xmm1
+	LONG $0xc16a0f66 // punpckhdq xmm0,xmm1
+	LONG $0x6f0f4466; BYTE $0xea // movdqa xmm13,xmm2
+	LONG $0x620f4466; BYTE $0xeb // punpckldq xmm13,xmm3
+	LONG $0xd36a0f66 // punpckhdq xmm2,xmm3
+	LONG $0x6f0f4166; BYTE $0xcc // movdqa xmm1,xmm12
+	LONG $0x6c0f4166; BYTE $0xcd // punpcklqdq xmm1,xmm13
+	LONG $0x6f0f4166; BYTE $0xdc // movdqa xmm3,xmm12
+	LONG $0x6d0f4166; BYTE $0xdd // punpckhqdq xmm3,xmm13
+	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
+	LONG $0x6c0f4466; BYTE $0xe2 // punpcklqdq xmm12,xmm2
+	LONG $0x6f0f4466; BYTE $0xe8 // movdqa xmm13,xmm0
+	LONG $0x6d0f4466; BYTE $0xea // punpckhqdq xmm13,xmm2
+	LONG $0x6f0f4466; BYTE $0xf4 // movdqa xmm14,xmm4
+	LONG $0x620f4466; BYTE $0xf5 // punpckldq xmm14,xmm5
+	LONG $0xe56a0f66 // punpckhdq xmm4,xmm5
+	LONG $0x6f0f4466; BYTE $0xfe // movdqa xmm15,xmm6
+	LONG $0x620f4466; BYTE $0xff // punpckldq xmm15,xmm7
+	LONG $0xf76a0f66 // punpckhdq xmm6,xmm7
+	LONG $0x6f0f4166; BYTE $0xee // movdqa xmm5,xmm14
+	LONG $0x6c0f4166; BYTE $0xef // punpcklqdq xmm5,xmm15
+	LONG $0x6f0f4166; BYTE $0xfe // movdqa xmm7,xmm14
+	LONG $0x6d0f4166; BYTE $0xff // punpckhqdq xmm7,xmm15
+	LONG $0x6f0f4466; BYTE $0xf4 // movdqa xmm14,xmm4
+	LONG $0x6c0f4466; BYTE $0xf6 // punpcklqdq xmm14,xmm6
+	LONG $0x6f0f4466; BYTE $0xfc // movdqa xmm15,xmm4
+	LONG $0x6d0f4466; BYTE $0xfe // punpckhqdq xmm15,xmm6
+	LONG $0x036f0ff3 // movdqu xmm0,XMMWORD PTR [rbx]
+	LONG $0x536f0ff3; BYTE $0x10 // movdqu xmm2,XMMWORD PTR [rbx+0x10]
 	LONG $0xc8ef0f66 // pxor xmm1,xmm0
-	LONG $0x988e8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x98]
-	WORD $0x294c; BYTE $0xf9 // sub rcx,r15
-	LONG $0x516f0ff3; BYTE $0x60 // movdqu xmm2,XMMWORD PTR [rcx+0x60]
-	LONG $0xcadb0f66 // pand xmm1,xmm2
-	QUAD $0x000000b0867f0f66 // movdqa XMMWORD PTR [rsi+0xb0],xmm0
-	LONG $0x046846f6 // test BYTE PTR [rsi+0x68],0x4
-	WORD $0x0875 // jne 0x1a2b
-	QUAD $0x000000b08e7f0f66 // movdqa XMMWORD PTR [rsi+0xb0],xmm1
-// 0x1a2b:
-	LONG $0x7e0f4866; BYTE $0xc8 // movq rax,xmm1
-	LONG $0xc96d0f66 // punpckhqdq xmm1,xmm1
-	LONG $0x7e0f4866; BYTE $0xca // movq rdx,xmm1
-	LONG $0x08ff8341 // cmp r15d,0x8
-	WORD $0x4573 // jae 0x1a84
-	LONG $0x04ff8341 // cmp r15d,0x4
-	WORD $0x2a73 // jae 0x1a6f
-	WORD $0x8841; BYTE $0x06 // mov BYTE PTR [r14],al
-	WORD $0x8944; BYTE $0xfa // mov edx,r15d
-	WORD $0xead1 // shr edx,1
-	LONG $0x00d50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rdx*8+0x0]
-	WORD $0x8941; BYTE $0xc5 // mov r13d,eax
-	WORD $0xd341; BYTE $0xed // shr r13d,cl
-	LONG $0x162c8845 // mov BYTE PTR [r14+rdx*1],r13b
-	QUAD $0xfffffff8fd0c8d42 // lea ecx,[r15*8-0x8]
-	WORD $0xe8d3 // shr eax,cl
-	LONG $0x3e448843; BYTE $0xff // mov BYTE PTR [r14+r15*1-0x1],al
-	WORD $0x29eb // jmp 0x1a98
-// 0x1a6f:
-	WORD $0x8941; BYTE $0x06 // mov DWORD PTR [r14],eax
-	QUAD $0xffffffe0fd0c8d42 // lea ecx,[r15*8-0x20]
-	WORD $0xd348; BYTE $0xe8 // shr rax,cl
-	LONG $0x3e448943; BYTE $0xfc // mov DWORD PTR [r14+r15*1-0x4],eax
-	WORD $0x14eb // jmp 0x1a98
-// 0x1a84:
-	WORD $0x8949; BYTE $0x06 // mov QWORD PTR [r14],rax
-	QUAD $0xffffffc0fd0c8d42 // lea ecx,[r15*8-0x40]
-	LONG $0xd0ad0f48 // shrd rax,rdx,cl
-	LONG $0x3e44894b; BYTE $0xf8 // mov QWORD PTR [r14+r15*1-0x8],rax
-// 0x1a98:
-	LONG $0x046846f6 // test BYTE PTR [rsi+0x68],0x4
-	WORD $0x1775 // jne 0x1ab5
-	LONG $0x80868b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x80]
-	LONG $0x58468948 // mov QWORD PTR [rsi+0x58],rax
-	LONG $0x037846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x78],0x3
-	LONG $0xfff9b1e9; BYTE $0xff // jmp 0x1466
-// 0x1ab5:
-	LONG $0x707e8b4c // mov r15,QWORD PTR [rsi+0x70]
-	LONG $0x10478b49 // mov rax,QWORD PTR [r15+0x10]
-	LONG $0x026846f6 // test BYTE PTR [rsi+0x68],0x2
-	WORD $0x7b74 // je 0x1b3e
-	LONG $0x204f8b49 // mov rcx,QWORD PTR [r15+0x20]
-	LONG $0x48578b49 // mov rdx,QWORD PTR [r15+0x48]
-	LONG $0xc08e8948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xc0],rcx
-	LONG $0xc8968948; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0xc8],rdx
-	LONG $0xc08e8d4c; WORD $0x0000; BYTE $0x00 // lea r9,[rsi+0xc0]
-	LONG $0x10498d49 // lea rcx,[r9+0x10]
-	LONG $0x584e8948 // mov QWORD PTR [rsi+0x58],rcx
-	LONG $0xb08e8d48; WORD $0x0000; BYTE $0x00 // lea rcx,[rsi+0xb0]
-	WORD $0x0fa8 // test al,0xf
-	LONG $0xc9450f4c // cmovne r9,rcx
-	LONG $0x047846c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x78],0x4
-	LONG $0xfff965e9; BYTE $0xff // jmp 0x1466
-// 0x1b01:
-	LONG $0x707e8b4c // mov r15,QWORD PTR [rsi+0x70]
-	LONG $0x387f8b4d // mov r15,QWORD PTR [r15+0x38]
-	WORD $0x8948; BYTE $0xd8 // mov rax,rbx
-	WORD $0x8948; BYTE $0xfa // mov rdx,rdi
+	LONG $0xeaef0f66 // pxor xmm5,xmm2
+	LONG $0x097f0ff3 // movdqu XMMWORD PTR [rcx],xmm1
+	LONG $0x697f0ff3; BYTE $0x10 // movdqu XMMWORD PTR [rcx+0x10],xmm5
+	LONG $0x436f0ff3; BYTE $0x40 // movdqu xmm0,XMMWORD PTR [rbx+0x40]
+	LONG $0x536f0ff3; BYTE $0x50 // movdqu xmm2,XMMWORD PTR [rbx+0x50]
+	LONG $0xd8ef0f66 // pxor xmm3,xmm0
+	LONG $0xfaef0f66 // pxor xmm7,xmm2
+	LONG $0x597f0ff3; BYTE $0x40 // movdqu XMMWORD PTR [rcx+0x40],xmm3
+	LONG $0x797f0ff3; BYTE $0x50 // movdqu XMMWORD PTR [rcx+0x50],xmm7
+	QUAD $0x00000080836f0ff3 // movdqu xmm0,XMMWORD PTR [rbx+0x80]
+	QUAD $0x00000090936f0ff3 // movdqu xmm2,XMMWORD PTR [rbx+0x90]
+	LONG $0xef0f4466; BYTE $0xe0 // pxor xmm12,xmm0
+	LONG $0xef0f4466; BYTE $0xf2 // pxor xmm14,xmm2
+	QUAD $0x000080a17f0f44f3; BYTE $0x00 // movdqu XMMWORD PTR [rcx+0x80],xmm12
+	QUAD $0x000090b17f0f44f3; BYTE $0x00 // movdqu XMMWORD PTR [rcx+0x90],xmm14
+	QUAD $0x000000c0836f0ff3 // movdqu xmm0,XMMWORD PTR [rbx+0xc0]
+	QUAD $0x000000d0936f0ff3 // movdqu xmm2,XMMWORD PTR [rbx+0xd0]
+	LONG $0xef0f4466; BYTE $0xe8 // pxor xmm13,xmm0
+	LONG $0xef0f4466; BYTE $0xfa // pxor xmm15,xmm2
+	QUAD $0x0000c0a97f0f44f3; BYTE $0x00 // movdqu XMMWORD PTR [rcx+0xc0],xmm13
+	QUAD $0x0000d0b97f0f44f3; BYTE $0x00 // movdqu XMMWORD PTR [rcx+0xd0],xmm15
+	LONG $0x40700f66; WORD $0x0010 // pshufd xmm0,XMMWORD PTR [rax+0x10],0x0
+	LONG $0x48700f66; WORD $0x5510 // pshufd xmm1,XMMWORD PTR [rax+0x10],0x55
+	LONG $0x50700f66; WORD $0xaa10 // pshufd xmm2,XMMWORD PTR [rax+0x10],0xaa
+	LONG $0x58700f66; WORD $0xff10 // pshufd xmm3,XMMWORD PTR [rax+0x10],0xff
+	QUAD $0x0000020086fe0f66 // paddd xmm0,XMMWORD PTR [rsi+0x200]
+	QUAD $0x000002108efe0f66 // paddd xmm1,XMMWORD PTR [rsi+0x210]
+	QUAD $0x0000022096fe0f66 // paddd xmm2,XMMWORD PTR [rsi+0x220]
+	QUAD $0x000002309efe0f66 // paddd xmm3,XMMWORD PTR [rsi+0x230]
+	LONG $0x66700f66; WORD $0x0030 // pshufd xmm4,XMMWORD PTR [rsi+0x30],0x0
+	LONG $0xfe0f4466; BYTE $0xc4 // paddd xmm8,xmm4
+	LONG $0xfe0f4466; WORD $0x4042 // paddd xmm8,XMMWORD PTR [rdx+0x40]
+	LONG $0x6e700f66; WORD $0x5530 // pshufd xmm5,XMMWORD PTR [rsi+0x30],0x55
+	LONG $0xfe0f4466; BYTE $0xcd // paddd xmm9,xmm5
+	LONG $0x76700f66; WORD $0xaa30 // pshufd xmm6,XMMWORD PTR [rsi+0x30],0xaa
+	LONG $0xfe0f4466; BYTE $0xd6 // paddd xmm10,xmm6
+	LONG $0x7e700f66; WORD $0xff30 // pshufd xmm7,XMMWORD PTR [rsi+0x30],0xff
+	LONG $0xfe0f4466; BYTE $0xdf // paddd xmm11,xmm7
+	LONG $0xe06f0f66 // movdqa xmm4,xmm0
+	LONG $0xe1620f66 // punpckldq xmm4,xmm1
+	LONG $0xc16a0f66 // punpckhdq xmm0,xmm1
+	LONG $0xea6f0f66 // movdqa xmm5,xmm2
+	LONG $0xeb620f66 // punpckldq xmm5,xmm3
+	LONG $0xd36a0f66 // punpckhdq xmm2,xmm3
+	LONG $0xcc6f0f66 // movdqa xmm1,xmm4
+	LONG $0xcd6c0f66 // punpcklqdq xmm1,xmm5
+	LONG $0xdc6f0f66 // movdqa xmm3,xmm4
+	LONG $0xdd6d0f66 // punpckhqdq xmm3,xmm5
+	LONG $0xe06f0f66 // movdqa xmm4,xmm0
+	LONG $0xe26c0f66 // punpcklqdq xmm4,xmm2
+	LONG $0xe86f0f66 // movdqa xmm5,xmm0
+	LONG $0xea6d0f66 // punpckhqdq xmm5,xmm2
+	LONG $0x6f0f4166; BYTE $0xf0 // movdqa xmm6,xmm8
+	LONG $0x620f4166; BYTE $0xf1 // punpckldq xmm6,xmm9
+	LONG $0x6a0f4566; BYTE $0xc1 // punpckhdq xmm8,xmm9
+	LONG $0x6f0f4166; BYTE $0xfa // movdqa xmm7,xmm10
+	LONG $0x620f4166; BYTE $0xfb // punpckldq xmm7,xmm11
+	LONG $0x6a0f4566; BYTE $0xd3 // punpckhdq xmm10,xmm11
+	LONG $0x6f0f4466; BYTE $0xce // movdqa xmm9,xmm6
+	LONG $0x6c0f4466; BYTE $0xcf // punpcklqdq xmm9,xmm7
+	LONG $0x6f0f4466; BYTE $0xde // movdqa xmm11,xmm6
+	LONG $0x6d0f4466; BYTE $0xdf // punpckhqdq xmm11,xmm7
+	LONG $0x6f0f4166; BYTE $0xf0 // movdqa xmm6,xmm8
+	LONG $0x6c0f4166; BYTE $0xf2 // punpcklqdq xmm6,xmm10
+	LONG $0x6f0f4166; BYTE $0xf8 // movdqa xmm7,xmm8
+	LONG $0x6d0f4166; BYTE $0xfa // punpckhqdq xmm7,xmm10
+	LONG $0x436f0ff3; BYTE $0x20 // movdqu xmm0,XMMWORD PTR [rbx+0x20]
+	LONG $0x536f0ff3; BYTE $0x30 // movdqu xmm2,XMMWORD PTR [rbx+0x30]
+	LONG $0xc8ef0f66 // pxor xmm1,xmm0
+	LONG $0xef0f4466; BYTE $0xca // pxor xmm9,xmm2
+	LONG $0x497f0ff3; BYTE $0x20 // movdqu XMMWORD PTR [rcx+0x20],xmm1
+	LONG $0x7f0f44f3; WORD $0x3049 // movdqu XMMWORD PTR [rcx+0x30],xmm9
+	LONG $0x436f0ff3; BYTE $0x60 // movdqu xmm0,XMMWORD PTR [rbx+0x60]
+	LONG $0x536f0ff3; BYTE $0x70 // movdqu xmm2,XMMWORD PTR [rbx+0x70]
+	LONG $0xd8ef0f66 // pxor xmm3,xmm0
+	LONG $0xef0f4466; BYTE $0xda // pxor xmm11,xmm2
+	LONG $0x597f0ff3; BYTE $0x60 // movdqu XMMWORD PTR [rcx+0x60],xmm3
+	LONG $0x7f0f44f3; WORD $0x7059 // movdqu XMMWORD PTR [rcx+0x70],xmm11
+	QUAD $0x000000a0836f0ff3 // movdqu xmm0,XMMWORD PTR [rbx+0xa0]
+	QUAD $0x000000b0936f0ff3 // movdqu xmm2,XMMWORD PTR [rbx+0xb0]
+	LONG $0xe0ef0f66 // pxor xmm4,xmm0
+	LONG $0xf2ef0f66 // pxor xmm6,xmm2
+	QUAD $0x000000a0a17f0ff3 // movdqu XMMWORD PTR [rcx+0xa0],xmm4
+	QUAD $0x000000b0b17f0ff3 // movdqu XMMWORD PTR [rcx+0xb0],xmm6
+	QUAD $0x000000e0836f0ff3 // movdqu xmm0,XMMWORD PTR [rbx+0xe0]
+	QUAD $0x000000f0936f0ff3 // movdqu xmm2,XMMWORD PTR [rbx+0xf0]
+	LONG $0xe8ef0f66 // pxor xmm5,xmm0
+	LONG $0xfaef0f66 // pxor xmm7,xmm2
+	QUAD $0x000000e0a97f0ff3 // movdqu XMMWORD PTR [rcx+0xe0],xmm5
+	QUAD $0x000000f0b97f0ff3 // movdqu XMMWORD PTR [rcx+0xf0],xmm7
+	LONG $0xfff6ade9; BYTE $0xff // jmp 0x56c
+// 0xebf:
+	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
+	LONG $0xf04e2b48 // sub rcx,QWORD PTR [rsi-0x10]
+	QUAD $0x000200a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x200],xmm12
+	QUAD $0x000210ae7f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x210],xmm13
+	QUAD $0x000220b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x220],xmm14
+	LONG $0x42fe0f66; BYTE $0x50 // paddd xmm0,XMMWORD PTR [rdx+0x50]
+	LONG $0x4afe0f66; BYTE $0x60 // paddd xmm1,XMMWORD PTR [rdx+0x60]
+	LONG $0x52fe0f66; BYTE $0x70 // paddd xmm2,XMMWORD PTR [rdx+0x70]
+	QUAD $0x000000809afe0f66 // paddd xmm3,XMMWORD PTR [rdx+0x80]
+	LONG $0x700f4466; WORD $0x0038 // pshufd xmm15,XMMWORD PTR [rax],0x0
+	LONG $0xfe0f4166; BYTE $0xe7 // paddd xmm4,xmm15
+	LONG $0x700f4466; WORD $0x5520 // pshufd xmm12,XMMWORD PTR [rax],0x55
+	LONG $0xfe0f4166; BYTE $0xec // paddd xmm5,xmm12
+	LONG $0x700f4466; WORD $0xaa28 // pshufd xmm13,XMMWORD PTR [rax],0xaa
+	LONG $0xfe0f4166; BYTE $0xf5 // paddd xmm6,xmm13
+	LONG $0x700f4466; WORD $0xff30 // pshufd xmm14,XMMWORD PTR [rax],0xff
+	LONG $0xfe0f4166; BYTE $0xfe // paddd xmm7,xmm14
+	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
+	LONG $0x620f4466; BYTE $0xe1 // punpckldq xmm12,xmm1
+	LONG $0xc16a0f66 // punpckhdq xmm0,xmm1
+	LONG $0x6f0f4466; BYTE $0xea // movdqa xmm13,xmm2
+	LONG $0x620f4466; BYTE $0xeb // punpckldq xmm13,xmm3
+	LONG $0xd36a0f66 // punpckhdq xmm2,xmm3
+	LONG $0x6f0f4166; BYTE $0xcc // movdqa xmm1,xmm12
+	LONG $0x6c0f4166; BYTE $0xcd // punpcklqdq xmm1,xmm13
+	LONG $0x6f0f4166; BYTE $0xdc // movdqa xmm3,xmm12
+	LONG $0x6d0f4166; BYTE $0xdd // punpckhqdq xmm3,xmm13
+	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
+	LONG $0x6c0f4466; BYTE $0xe2 // punpcklqdq xmm12,xmm2
+	LONG $0x6f0f4466; BYTE $0xe8 // movdqa xmm13,xmm0
+	LONG $0x6d0f4466; BYTE $0xea // punpckhqdq xmm13,xmm2
+	LONG $0x6f0f4466; BYTE $0xf4 // movdqa xmm14,xmm4
+	LONG $0x620f4466; BYTE $0xf5 // punpckldq xmm14,xmm5
+	LONG $0xe56a0f66 // punpckhdq xmm4,xmm5
+	LONG $0x6f0f4466; BYTE $0xfe // movdqa xmm15,xmm6
+	LONG $0x620f4466; BYTE $0xff // punpckldq xmm15,xmm7
+	LONG $0xf76a0f66 // punpckhdq xmm6,xmm7
+	LONG $0x6f0f4166; BYTE $0xee // movdqa xmm5,xmm14
+	LONG $0x6c0f4166; BYTE $0xef // punpcklqdq xmm5,xmm15
+	LONG $0x6f0f4166; BYTE $0xfe // movdqa xmm7,xmm14
+	LONG $0x6d0f4166; BYTE $0xff // punpckhqdq xmm7,xmm15
+	LONG $0x6f0f4466; BYTE $0xf4 // movdqa xmm14,xmm4
+	LONG $0x6c0f4466; BYTE $0xf6 // punpcklqdq xmm14,xmm6
+	LONG $0x6f0f4466; BYTE $0xfc // movdqa xmm15,xmm4
+	LONG $0x6d0f4466; BYTE $0xfe // punpckhqdq xmm15,xmm6
+	LONG $0x097f0ff3 // movdqu XMMWORD PTR [rcx],xmm1
+	LONG $0x697f0ff3; BYTE $0x10 // movdqu XMMWORD PTR [rcx+0x10],xmm5
+	LONG $0x597f0ff3; BYTE $0x40 // movdqu XMMWORD PTR [rcx+0x40],xmm3
+	LONG $0x797f0ff3; BYTE $0x50 // movdqu XMMWORD PTR [rcx+0x50],xmm7
+	QUAD $0x000080a17f0f44f3; BYTE $0x00 // movdqu XMMWORD PTR [rcx+0x80],xmm12
+	QUAD $0x000090b17f0f44f3; BYTE $0x00 // movdqu XMMWORD PTR [rcx+0x90],xmm14
+	QUAD $0x0000c0a97f0f44f3; BYTE $0x00 // movdqu XMMWORD PTR [rcx+0xc0],xmm13
+	QUAD $0x0000d0b97f0f44f3; BYTE $0x00 // movdqu XMMWORD PTR [rcx+0xd0],xmm15
+	LONG $0x40700f66; WORD $0x0010 // pshufd xmm0,XMMWORD PTR [rax+0x10],0x0
+	LONG $0x48700f66; WORD $0x5510 // pshufd xmm1,XMMWORD PTR [rax+0x10],0x55
+	LONG $0x50700f66; WORD $0xaa10 // pshufd xmm2,XMMWORD PTR [rax+0x10],0xaa
+	LONG $0x58700f66; WORD $0xff10 // pshufd xmm3,XMMWORD PTR [rax+0x10],0xff
+	QUAD $0x0000020086fe0f66 // paddd xmm0,XMMWORD PTR [rsi+0x200]
+	QUAD $0x000002108efe0f66 // paddd xmm1,XMMWORD PTR [rsi+0x210]
+	QUAD $0x0000022096fe0f66 // paddd xmm2,XMMWORD PTR [rsi+0x220]
+	QUAD $0x000002309efe0f66 // paddd xmm3,XMMWORD PTR [rsi+0x230]
+	LONG $0x66700f66; WORD $0x0030 // pshufd xmm4,XMMWORD PTR [rsi+0x30],0x0
+	LONG $0xfe0f4466; BYTE $0xc4 // paddd xmm8,xmm4
+	LONG $0xfe0f4466; WORD $0x4042 // paddd xmm8,XMMWORD PTR [rdx+0x40]
+	LONG $0x6e700f66; WORD $0x5530 // pshufd xmm5,XMMWORD PTR [rsi+0x30],0x55
+	LONG $0xfe0f4466; BYTE $0xcd // paddd xmm9,xmm5
+	LONG $0x76700f66; WORD $0xaa30 // pshufd xmm6,XMMWORD PTR [rsi+0x30],0xaa
+	LONG $0xfe0f4466; BYTE $0xd6 // paddd xmm10,xmm6
+	LONG $0x7e700f66; WORD $0xff30 // pshufd xmm7,XMMWORD PTR [rsi+0x30],0xff
+	LONG $0xfe0f4466; BYTE $0xdf // paddd xmm11,xmm7
+	LONG $0xe06f0f66 // movdqa xmm4,xmm0
+	LONG $0xe1620f66 // punpckldq xmm4,xmm1
+	LONG $0xc16a0f66 // punpckhdq xmm0,xmm1
+	LONG $0xea6f0f66 // movdqa xmm5,xmm2
+	LONG $0xeb620f66 // punpckldq xmm5,xmm3
+	LONG $0xd36a0f66 // punpckhdq xmm2,xmm3
+	LONG $0xcc6f0f66 // movdqa xmm1,xmm4
+	LONG $0xcd6c0f66 // punpcklqdq xmm1,xmm5
+	LONG $0xdc6f0f66 // movdqa xmm3,xmm4
+	LONG $0xdd6d0f66 // punpckhqdq xmm3,xmm5
+	LONG $0xe06f0f66 // movdqa xmm4,xmm0
+	LONG $0xe26c0f66 // punpcklqdq xmm4,xmm2
+	LONG $0xe86f0f66 // movdqa xmm5,xmm0
+	LONG $0xea6d0f66 // punpckhqdq xmm5,xmm2
+	LONG $0x6f0f4166; BYTE $0xf0 // movdqa xmm6,xmm8
+	LONG $0x620f4166; BYTE $0xf1 // punpckldq xmm6,xmm9
+	LONG $0x6a0f4566; BYTE $0xc1 // punpckhdq xmm8,xmm9
+	LONG $0x6f0f4166; BYTE $0xfa // movdqa xmm7,xmm10
+	LONG $0x620f4166; BYTE $0xfb // punpckldq xmm7,xmm11
+	LONG $0x6a0f4566; BYTE $0xd3 // punpckhdq xmm10,xmm11
+	LONG $0x6f0f4466; BYTE $0xce // movdqa xmm9,xmm6
+	LONG $0x6c0f4466; BYTE $0xcf // punpcklqdq xmm9,xmm7
+	LONG $0x6f0f4466; BYTE $0xde // movdqa xmm11,xmm6
+	LONG $0x6d0f4466; BYTE $0xdf // punpckhqdq xmm11,xmm7
+	LONG $0x6f0f4166; BYTE $0xf0 // movdqa xmm6,xmm8
+	LONG $0x6c0f4166; BYTE $0xf2 // punpcklqdq xmm6,xmm10
+	LONG $0x6f0f4166; BYTE $0xf8 // movdqa xmm7,xmm8
+	LONG $0x6d0f4166; BYTE $0xfa // punpckhqdq xmm7,xmm10
+	LONG $0x497f0ff3; BYTE $0x20 // movdqu XMMWORD PTR [rcx+0x20],xmm1
+	LONG $0x7f0f44f3; WORD $0x3049 // movdqu XMMWORD PTR [rcx+0x30],xmm9
+	LONG $0x597f0ff3; BYTE $0x60 // movdqu XMMWORD PTR [rcx+0x60],xmm3
+	LONG $0x7f0f44f3; WORD $0x7059 // movdqu XMMWORD PTR [rcx+0x70],xmm11
+	QUAD $0x000000a0a17f0ff3 // movdqu XMMWORD PTR [rcx+0xa0],xmm4
+	QUAD $0x000000b0b17f0ff3 // movdqu XMMWORD PTR [rcx+0xb0],xmm6
+	QUAD $0x000000e0a97f0ff3 // movdqu XMMWORD PTR [rcx+0xe0],xmm5
+	QUAD $0x000000f0b97f0ff3 // movdqu XMMWORD PTR [rcx+0xf0],xmm7
+// 0x1105:
+	LONG $0x00968d48; WORD $0x0001; BYTE $0x00 // lea rdx,[rsi+0x100]
+	WORD $0x3948; BYTE $0xd1 // cmp rcx,rdx
+	LONG $0xf2be840f; WORD $0xffff // je 0x3d3
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xc0868b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rsi+0xc0]
+	LONG $0xc88e8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xc8]
+	QUAD $0x000000d08e6f0f66 // movdqa xmm1,XMMWORD PTR [rsi+0xd0]
+	LONG $0xa0822348; WORD $0x0000; BYTE $0x00 // and rax,QWORD PTR [rdx+0xa0]
+	LONG $0xa88a2348; WORD $0x0000; BYTE $0x00 // and rcx,QWORD PTR [rdx+0xa8]
+	QUAD $0x000000808e7f0f66 // movdqa XMMWORD PTR [rsi+0x80],xmm1
+	WORD $0x8948; BYTE $0xca // mov rdx,rcx
+	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
+	LONG $0x02eac148 // shr rdx,0x2
+	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
+	WORD $0x0148; BYTE $0xca // add rdx,rcx
+	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
+	LONG $0xffef70e9; BYTE $0xff // jmp 0xd0
+// 0x1160:
+	WORD $0xc789 // mov edi,eax
+	WORD $0xe783; BYTE $0x0f // and edi,0xf
+	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
+	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
+	LONG $0x033c8d49 // lea rdi,[r11+rax*1]
+	LONG $0xc07e8948 // mov QWORD PTR [rsi-0x40],rdi
+	LONG $0xb05e894c // mov QWORD PTR [rsi-0x50],r11
+	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
+	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
+	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
+	WORD $0xc085 // test eax,eax
+	WORD $0x0f74 // je 0x1196
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
+	LONG $0x01d28349 // adc r10,0x1
+	LONG $0x10c38349 // add r11,0x10
+// 0x1196:
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
+	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
+	LONG $0x6f0f44f3; WORD $0x304e // movdqu xmm9,XMMWORD PTR [rsi+0x30]
+	LONG $0x026f0ff3 // movdqu xmm0,XMMWORD PTR [rdx]
+	LONG $0x186f0ff3 // movdqu xmm3,XMMWORD PTR [rax]
+	LONG $0x706f0ff3; BYTE $0x10 // movdqu xmm6,XMMWORD PTR [rax+0x10]
+	LONG $0xc86f0f66 // movdqa xmm1,xmm0
+	LONG $0xe36f0f66 // movdqa xmm4,xmm3
+	LONG $0xfe6f0f66 // movdqa xmm7,xmm6
+	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
+	LONG $0xfe0f4466; WORD $0x2052 // paddd xmm10,XMMWORD PTR [rdx+0x20]
+	LONG $0xfe0f4466; WORD $0x104a // paddd xmm9,XMMWORD PTR [rdx+0x10]
+	QUAD $0x0000b0b26f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rdx+0xb0]
+	QUAD $0x000090ba6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rdx+0x90]
+// 0x11e7:
+	LONG $0xc3fe0f66 // paddd xmm0,xmm3
+	LONG $0xef0f4466; BYTE $0xc8 // pxor xmm9,xmm0
+	LONG $0x380f4566; WORD $0xce00 // pshufb xmm9,xmm14
+	LONG $0xfe0f4166; BYTE $0xf1 // paddd xmm6,xmm9
+	LONG $0xdeef0f66 // pxor xmm3,xmm6
+	LONG $0x6f0f4466; BYTE $0xe3 // movdqa xmm12,xmm3
+	LONG $0x720f4166; WORD $0x0cf4 // pslld xmm12,0xc
+	LONG $0xd3720f66; BYTE $0x14 // psrld xmm3,0x14
+	LONG $0xeb0f4166; BYTE $0xdc // por xmm3,xmm12
+	LONG $0xccfe0f66 // paddd xmm1,xmm4
+	LONG $0xef0f4466; BYTE $0xd1 // pxor xmm10,xmm1
+	LONG $0x380f4566; WORD $0xd600 // pshufb xmm10,xmm14
+	LONG $0xfe0f4166; BYTE $0xfa // paddd xmm7,xmm10
+	LONG $0xe7ef0f66 // pxor xmm4,xmm7
+	LONG $0x6f0f4466; BYTE $0xec // movdqa xmm13,xmm4
+	LONG $0x720f4166; WORD $0x0cf5 // pslld xmm13,0xc
+	LONG $0xd4720f66; BYTE $0x14 // psrld xmm4,0x14
+	LONG $0xeb0f4166; BYTE $0xe5 // por xmm4,xmm13
+	LONG $0xc3fe0f66 // paddd xmm0,xmm3
+	LONG $0xef0f4466; BYTE $0xc8 // pxor xmm9,xmm0
+	LONG $0x380f4566; WORD $0xcf00 // pshufb xmm9,xmm15
+	LONG $0xfe0f4166; BYTE $0xf1 // paddd xmm6,xmm9
+	LONG $0xdeef0f66 // pxor xmm3,xmm6
+	LONG $0xc0700f66; BYTE $0x93 // pshufd xmm0,xmm0,0x93
+	LONG $0x6f0f4466; BYTE $0xe3 // movdqa xmm12,xmm3
+	LONG $0x720f4166; WORD $0x07f4 // pslld xmm12,0x7
+	LONG $0xd3720f66; BYTE $0x19 // psrld xmm3,0x19
+	LONG $0xeb0f4166; BYTE $0xdc // por xmm3,xmm12
+	LONG $0x700f4566; WORD $0x4ec9 // pshufd xmm9,xmm9,0x4e
+	LONG $0xf6700f66; BYTE $0x39 // pshufd xmm6,xmm6,0x39
+	LONG $0xccfe0f66 // paddd xmm1,xmm4
+	LONG $0xef0f4466; BYTE $0xd1 // pxor xmm10,xmm1
+	LONG $0x380f4566; WORD $0xd700 // pshufb xmm10,xmm15
+	LONG $0xfe0f4166; BYTE $0xfa // paddd xmm7,xmm10
+	LONG $0xe7ef0f66 // pxor xmm4,xmm7
+	LONG $0xc9700f66; BYTE $0x93 // pshufd xmm1,xmm1,0x93
+	LONG $0x6f0f4466; BYTE $0xec // movdqa xmm13,xmm4
+	LONG $0x720f4166; WORD $0x07f5 // pslld xmm13,0x7
+	LONG $0xd4720f66; BYTE $0x19 // psrld xmm4,0x19
+	LONG $0xeb0f4166; BYTE $0xe5 // por xmm4,xmm13
+	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
+	LONG $0xff700f66; BYTE $0x39 // pshufd xmm7,xmm7,0x39
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x7b74 // je 0x133c
+	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
+	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0x133c:
+	LONG $0xc3fe0f66 // paddd xmm0,xmm3
+	LONG $0xef0f4466; BYTE $0xc8 // pxor xmm9,xmm0
+	LONG $0x380f4566; WORD $0xce00 // pshufb xmm9,xmm14
+	LONG $0xfe0f4166; BYTE $0xf1 // paddd xmm6,xmm9
+	LONG $0xdeef0f66 // pxor xmm3,xmm6
+	LONG $0x6f0f4466; BYTE $0xe3 // movdqa xmm12,xmm3
+	LONG $0x720f4166; WORD $0x0cf4 // pslld xmm12,0xc
+	LONG $0xd3720f66; BYTE $0x14 // psrld xmm3,0x14
+	LONG $0xeb0f4166; BYTE $0xdc // por xmm3,xmm12
+	LONG $0xccfe0f66 // paddd xmm1,xmm4
+	LONG $0xef0f4466; BYTE $0xd1 // pxor xmm10,xmm1
+	LONG $0x380f4566; WORD $0xd600 // pshufb xmm10,xmm14
+	LONG $0xfe0f4166; BYTE $0xfa // paddd xmm7,xmm10
+	LONG $0xe7ef0f66 // pxor xmm4,xmm7
+	LONG $0x6f0f4466; BYTE $0xec // movdqa xmm13,xmm4
+	LONG $0x720f4166; WORD $0x0cf5 // pslld xmm13,0xc
+	LONG $0xd4720f66; BYTE $0x14 // psrld xmm4,0x14
+	LONG $0xeb0f4166; BYTE $0xe5 // por xmm4,xmm13
+	LONG $0xc3fe0f66 // paddd xmm0,xmm3
+	LONG $0xef0f4466; BYTE $0xc8 // pxor xmm9,xmm0
+	LONG $0x380f4566; WORD $0xcf00 // pshufb xmm9,xmm15
+	LONG $0xfe0f4166; BYTE $0xf1 // paddd xmm6,xmm9
+	LONG $0xdeef0f66 // pxor xmm3,xmm6
+	LONG $0xc0700f66; BYTE $0x39 // pshufd xmm0,xmm0,0x39
+	LONG $0x6f0f4466; BYTE $0xe3 // movdqa xmm12,xmm3
+	LONG $0x720f4166; WORD $0x07f4 // pslld xmm12,0x7
+	LONG $0xd3720f66; BYTE $0x19 // psrld xmm3,0x19
+	LONG $0xeb0f4166; BYTE $0xdc // por xmm3,xmm12
+	LONG $0x700f4566; WORD $0x4ec9 // pshufd xmm9,xmm9,0x4e
+	LONG $0xf6700f66; BYTE $0x93 // pshufd xmm6,xmm6,0x93
+	LONG $0xccfe0f66 // paddd xmm1,xmm4
+	LONG $0xef0f4466; BYTE $0xd1 // pxor xmm10,xmm1
+	LONG $0x380f4566; WORD $0xd700 // pshufb xmm10,xmm15
+	LONG $0xfe0f4166; BYTE $0xfa // paddd xmm7,xmm10
+	LONG $0xe7ef0f66 // pxor xmm4,xmm7
+	LONG $0xc9700f66; BYTE $0x39 // pshufd xmm1,xmm1,0x39
+	LONG $0x6f0f4466; BYTE $0xec // movdqa xmm13,xmm4
+	LONG $0x720f4166; WORD $0x07f5 // pslld xmm13,0x7
+	LONG $0xd4720f66; BYTE $0x19 // psrld xmm4,0x19
+	LONG $0xeb0f4166; BYTE $0xe5 // por xmm4,xmm13
+	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
+	LONG $0xff700f66; BYTE $0x93 // pshufd xmm7,xmm7,0x93
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x7b74 // je 0x1491
+	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
+	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0x1491:
+	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
+	LONG $0xfd4c850f; WORD $0xffff // jne 0x11e7
+	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
+	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
+	WORD $0x6874 // je 0x150d
+	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
+	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0x150d:
+	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
+	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
+	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
+	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
+	LONG $0xf04e2b48 // sub rcx,QWORD PTR [rsi-0x10]
+	LONG $0x6f0f44f3; BYTE $0x22 // movdqu xmm12,XMMWORD PTR [rdx]
+	LONG $0x6f0f44f3; BYTE $0x28 // movdqu xmm13,XMMWORD PTR [rax]
+	LONG $0x6f0f44f3; WORD $0x1070 // movdqu xmm14,XMMWORD PTR [rax+0x10]
+	LONG $0x6f0f44f3; WORD $0x307e // movdqu xmm15,XMMWORD PTR [rsi+0x30]
+	LONG $0xfe0f4166; BYTE $0xc4 // paddd xmm0,xmm12
+	LONG $0xfe0f4166; BYTE $0xdd // paddd xmm3,xmm13
+	LONG $0xfe0f4166; BYTE $0xf6 // paddd xmm6,xmm14
+	LONG $0xfe0f4566; BYTE $0xcf // paddd xmm9,xmm15
+	LONG $0xfe0f4466; WORD $0x104a // paddd xmm9,XMMWORD PTR [rdx+0x10]
+	LONG $0xfe0f4166; BYTE $0xcc // paddd xmm1,xmm12
+	LONG $0xfe0f4166; BYTE $0xe5 // paddd xmm4,xmm13
+	LONG $0xfe0f4166; BYTE $0xfe // paddd xmm7,xmm14
+	LONG $0xfe0f4566; BYTE $0xd7 // paddd xmm10,xmm15
+	LONG $0xfe0f4466; WORD $0x2052 // paddd xmm10,XMMWORD PTR [rdx+0x20]
+	LONG $0x017f0f66 // movdqa XMMWORD PTR [rcx],xmm0
+	LONG $0x597f0f66; BYTE $0x10 // movdqa XMMWORD PTR [rcx+0x10],xmm3
+	LONG $0x717f0f66; BYTE $0x20 // movdqa XMMWORD PTR [rcx+0x20],xmm6
+	LONG $0x7f0f4466; WORD $0x3049 // movdqa XMMWORD PTR [rcx+0x30],xmm9
+	LONG $0x497f0f66; BYTE $0x40 // movdqa XMMWORD PTR [rcx+0x40],xmm1
+	LONG $0x617f0f66; BYTE $0x50 // movdqa XMMWORD PTR [rcx+0x50],xmm4
+	LONG $0x797f0f66; BYTE $0x60 // movdqa XMMWORD PTR [rcx+0x60],xmm7
+	LONG $0x7f0f4466; WORD $0x7051 // movdqa XMMWORD PTR [rcx+0x70],xmm10
+	LONG $0xfffb62e9; BYTE $0xff // jmp 0x1105
+// 0x15a3:
+	WORD $0xc789 // mov edi,eax
+	WORD $0xe783; BYTE $0x0f // and edi,0xf
+	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
+	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
+	LONG $0x033c8d49 // lea rdi,[r11+rax*1]
+	LONG $0xc07e8948 // mov QWORD PTR [rsi-0x40],rdi
+	LONG $0xb05e894c // mov QWORD PTR [rsi-0x50],r11
+	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
+	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
+	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
+	WORD $0xc085 // test eax,eax
+	WORD $0x0f74 // je 0x15d9
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
+	LONG $0x01d28349 // adc r10,0x1
+	LONG $0x10c38349 // add r11,0x10
+// 0x15d9:
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
+	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
+	LONG $0x6f0f44f3; WORD $0x304e // movdqu xmm9,XMMWORD PTR [rsi+0x30]
+	LONG $0x026f0ff3 // movdqu xmm0,XMMWORD PTR [rdx]
+	LONG $0x186f0ff3 // movdqu xmm3,XMMWORD PTR [rax]
+	LONG $0x706f0ff3; BYTE $0x10 // movdqu xmm6,XMMWORD PTR [rax+0x10]
+	LONG $0xd06f0f66 // movdqa xmm2,xmm0
+	LONG $0xeb6f0f66 // movdqa xmm5,xmm3
+	LONG $0x6f0f4466; BYTE $0xc6 // movdqa xmm8,xmm6
+	LONG $0x6f0f4566; BYTE $0xd9 // movdqa xmm11,xmm9
+	LONG $0xfe0f4466; WORD $0x305a // paddd xmm11,XMMWORD PTR [rdx+0x30]
+	LONG $0xc86f0f66 // movdqa xmm1,xmm0
+	LONG $0xe36f0f66 // movdqa xmm4,xmm3
+	LONG $0xfe6f0f66 // movdqa xmm7,xmm6
+	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
+	LONG $0xfe0f4466; WORD $0x2052 // paddd xmm10,XMMWORD PTR [rdx+0x20]
+	LONG $0xfe0f4466; WORD $0x104a // paddd xmm9,XMMWORD PTR [rdx+0x10]
+	QUAD $0x0000b0b26f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rdx+0xb0]
+	QUAD $0x000090ba6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rdx+0x90]
+// 0x1642:
+	LONG $0xc3fe0f66 // paddd xmm0,xmm3
+	LONG $0xef0f4466; BYTE $0xc8 // pxor xmm9,xmm0
+	LONG $0x380f4566; WORD $0xce00 // pshufb xmm9,xmm14
+	LONG $0xfe0f4166; BYTE $0xf1 // paddd xmm6,xmm9
+	LONG $0xdeef0f66 // pxor xmm3,xmm6
+	LONG $0x6f0f4466; BYTE $0xe3 // movdqa xmm12,xmm3
+	LONG $0x720f4166; WORD $0x0cf4 // pslld xmm12,0xc
+	LONG $0xd3720f66; BYTE $0x14 // psrld xmm3,0x14
+	LONG $0xeb0f4166; BYTE $0xdc // por xmm3,xmm12
+	LONG $0xccfe0f66 // paddd xmm1,xmm4
+	LONG $0xef0f4466; BYTE $0xd1 // pxor xmm10,xmm1
+	LONG $0x380f4566; WORD $0xd600 // pshufb xmm10,xmm14
+	LONG $0xfe0f4166; BYTE $0xfa // paddd xmm7,xmm10
+	LONG $0xe7ef0f66 // pxor xmm4,xmm7
+	LONG $0x6f0f4466; BYTE $0xec // movdqa xmm13,xmm4
+	LONG $0x720f4166; WORD $0x0cf5 // pslld xmm13,0xc
+	LONG $0xd4720f66; BYTE $0x14 // psrld xmm4,0x14
+	LONG $0xeb0f4166; BYTE $0xe5 // por xmm4,xmm13
+	LONG $0xd5fe0f66 // paddd xmm2,xmm5
+	LONG $0xef0f4466; BYTE $0xda // pxor xmm11,xmm2
+	LONG $0x380f4566; WORD $0xde00 // pshufb xmm11,xmm14
+	LONG $0xfe0f4566; BYTE $0xc3 // paddd xmm8,xmm11
+	LONG $0xef0f4166; BYTE $0xe8 // pxor xmm5,xmm8
+	LONG $0x6f0f4466; BYTE $0xe5 // movdqa xmm12,xmm5
+	LONG $0x720f4166; WORD $0x0cf4 // pslld xmm12,0xc
+	LONG $0xd5720f66; BYTE $0x14 // psrld xmm5,0x14
+	LONG $0xeb0f4166; BYTE $0xec // por xmm5,xmm12
+	LONG $0xc3fe0f66 // paddd xmm0,xmm3
+	LONG $0xef0f4466; BYTE $0xc8 // pxor xmm9,xmm0
+	LONG $0x380f4566; WORD $0xcf00 // pshufb xmm9,xmm15
+	LONG $0xfe0f4166; BYTE $0xf1 // paddd xmm6,xmm9
+	LONG $0xdeef0f66 // pxor xmm3,xmm6
+	LONG $0xc0700f66; BYTE $0x93 // pshufd xmm0,xmm0,0x93
+	LONG $0x6f0f4466; BYTE $0xe3 // movdqa xmm12,xmm3
+	LONG $0x720f4166; WORD $0x07f4 // pslld xmm12,0x7
+	LONG $0xd3720f66; BYTE $0x19 // psrld xmm3,0x19
+	LONG $0xeb0f4166; BYTE $0xdc // por xmm3,xmm12
+	LONG $0x700f4566; WORD $0x4ec9 // pshufd xmm9,xmm9,0x4e
+	LONG $0xf6700f66; BYTE $0x39 // pshufd xmm6,xmm6,0x39
+	LONG $0xccfe0f66 // paddd xmm1,xmm4
+	LONG $0xef0f4466; BYTE $0xd1 // pxor xmm10,xmm1
+	LONG $0x380f4566; WORD $0xd700 // pshufb xmm10,xmm15
+	LONG $0xfe0f4166; BYTE $0xfa // paddd xmm7,xmm10
+	LONG $0xe7ef0f66 // pxor xmm4,xmm7
+	LONG $0xc9700f66; BYTE $0x93 // pshufd xmm1,xmm1,0x93
+	LONG $0x6f0f4466; BYTE $0xec // movdqa xmm13,xmm4
+	LONG $0x720f4166; WORD $0x07f5 // pslld xmm13,0x7
+	LONG $0xd4720f66; BYTE $0x19 // psrld xmm4,0x19
+	LONG $0xeb0f4166; BYTE $0xe5 // por xmm4,xmm13
+	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
+	LONG $0xff700f66; BYTE $0x39 // pshufd xmm7,xmm7,0x39
+	LONG $0xd5fe0f66 // paddd xmm2,xmm5
+	LONG $0xef0f4466; BYTE $0xda // pxor xmm11,xmm2
+	LONG $0x380f4566; WORD $0xdf00 // pshufb xmm11,xmm15
+	LONG $0xfe0f4566; BYTE $0xc3 // paddd xmm8,xmm11
+	LONG $0xef0f4166; BYTE $0xe8 // pxor xmm5,xmm8
+	LONG $0xd2700f66; BYTE $0x93 // pshufd xmm2,xmm2,0x93
+	LONG $0x6f0f4466; BYTE $0xe5 // movdqa xmm12,xmm5
+	LONG $0x720f4166; WORD $0x07f4 // pslld xmm12,0x7
+	LONG $0xd5720f66; BYTE $0x19 // psrld xmm5,0x19
+	LONG $0xeb0f4166; BYTE $0xec // por xmm5,xmm12
+	LONG $0x700f4566; WORD $0x4edb // pshufd xmm11,xmm11,0x4e
+	LONG $0x700f4566; WORD $0x39c0 // pshufd xmm8,xmm8,0x39
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x7b74 // je 0x1804
+	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
+	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0x1804:
+	LONG $0xc3fe0f66 // paddd xmm0,xmm3
+	LONG $0xef0f4466; BYTE $0xc8 // pxor xmm9,xmm0
+	LONG $0x380f4566; WORD $0xce00 // pshufb xmm9,xmm14
+	LONG $0xfe0f4166; BYTE $0xf1 // paddd xmm6,xmm9
+	LONG $0xdeef0f66 // pxor xmm3,xmm6
+	LONG $0x6f0f4466; BYTE $0xe3 // movdqa xmm12,xmm3
+	LONG $0x720f4166; WORD $0x0cf4 // pslld xmm12,0xc
+	LONG $0xd3720f66; BYTE $0x14 // psrld xmm3,0x14
+	LONG $0xeb0f4166; BYTE $0xdc // por xmm3,xmm12
+	LONG $0xccfe0f66 // paddd xmm1,xmm4
+	LONG $0xef0f4466; BYTE $0xd1 // pxor xmm10,xmm1
+	LONG $0x380f4566; WORD $0xd600 // pshufb xmm10,xmm14
+	LONG $0xfe0f4166; BYTE $0xfa // paddd xmm7,xmm10
+	LONG $0xe7ef0f66 // pxor xmm4,xmm7
+	LONG $0x6f0f4466; BYTE $0xec // movdqa xmm13,xmm4
+	LONG $0x720f4166; WORD $0x0cf5 // pslld xmm13,0xc
+	LONG $0xd4720f66; BYTE $0x14 // psrld xmm4,0x14
+	LONG $0xeb0f4166; BYTE $0xe5 // por xmm4,xmm13
+	LONG $0xd5fe0f66 // paddd xmm2,xmm5
+	LONG $0xef0f4466; BYTE $0xda // pxor xmm11,xmm2
+	LONG $0x380f4566; WORD $0xde00 // pshufb xmm11,xmm14
+	LONG $0xfe0f4566; BYTE $0xc3 // paddd xmm8,xmm11
+	LONG $0xef0f4166; BYTE $0xe8 // pxor xmm5,xmm8
+	LONG $0x6f0f4466; BYTE $0xe5 // movdqa xmm12,xmm5
+	LONG $0x720f4166; WORD $0x0cf4 // pslld xmm12,0xc
+	LONG $0xd5720f66; BYTE $0x14 // psrld xmm5,0x14
+	LONG $0xeb0f4166; BYTE $0xec // por xmm5,xmm12
+	LONG $0xc3fe0f66 // paddd xmm0,xmm3
+	LONG $0xef0f4466; BYTE $0xc8 // pxor xmm9,xmm0
+	LONG $0x380f4566; WORD $0xcf00 // pshufb xmm9,xmm15
+	LONG $0xfe0f4166; BYTE $0xf1 // paddd xmm6,xmm9
+	LONG $0xdeef0f66 // pxor xmm3,xmm6
+	LONG $0xc0700f66; BYTE $0x39 // pshufd xmm0,xmm0,0x39
+	LONG $0x6f0f4466; BYTE $0xe3 // movdqa xmm12,xmm3
+	LONG $0x720f4166; WORD $0x07f4 // pslld xmm12,0x7
+	LONG $0xd3720f66; BYTE $0x19 // psrld xmm3,0x19
+	LONG $0xeb0f4166; BYTE $0xdc // por xmm3,xmm12
+	LONG $0x700f4566; WORD $0x4ec9 // pshufd xmm9,xmm9,0x4e
+	LONG $0xf6700f66; BYTE $0x93 // pshufd xmm6,xmm6,0x93
+	LONG $0xccfe0f66 // paddd xmm1,xmm4
+	LONG $0xef0f4466; BYTE $0xd1 // pxor xmm10,xmm1
+	LONG $0x380f4566; WORD $0xd700 // pshufb xmm10,xmm15
+	LONG $0xfe0f4166; BYTE $0xfa // paddd xmm7,xmm10
+	LONG $0xe7ef0f66 // pxor xmm4,xmm7
+	LONG $0xc9700f66; BYTE $0x39 // pshufd xmm1,xmm1,0x39
+	LONG $0x6f0f4466; BYTE $0xec // movdqa xmm13,xmm4
+	LONG $0x720f4166; WORD $0x07f5 // pslld xmm13,0x7
+	LONG $0xd4720f66; BYTE $0x19 // psrld xmm4,0x19
+	LONG $0xeb0f4166; BYTE $0xe5 // por xmm4,xmm13
+	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
+	LONG $0xff700f66; BYTE $0x93 // pshufd xmm7,xmm7,0x93
+	LONG $0xd5fe0f66 // paddd xmm2,xmm5
+	LONG $0xef0f4466; BYTE $0xda // pxor xmm11,xmm2
+	LONG $0x380f4566; WORD $0xdf00 // pshufb xmm11,xmm15
+	LONG $0xfe0f4566; BYTE $0xc3 // paddd xmm8,xmm11
+	LONG $0xef0f4166; BYTE $0xe8 // pxor xmm5,xmm8
+	LONG $0xd2700f66; BYTE $0x39 // pshufd xmm2,xmm2,0x39
+	LONG $0x6f0f4466; BYTE $0xe5 // movdqa xmm12,xmm5
+	LONG $0x720f4166; WORD $0x07f4 // pslld xmm12,0x7
+	LONG $0xd5720f66; BYTE $0x19 // psrld xmm5,0x19
+	LONG $0xeb0f4166; BYTE $0xec // por xmm5,xmm12
+	LONG $0x700f4566; WORD $0x4edb // pshufd xmm11,xmm11,0x4e
+	LONG $0x700f4566; WORD $0x93c0 // pshufd xmm8,xmm8,0x93
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x7b74 // je 0x19c6
+	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
+	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0x19c6:
+	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
+	LONG $0xfc72850f; WORD $0xffff // jne 0x1642
+	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
+	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
+	WORD $0x6874 // je 0x1a42
+	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
+	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+// 0x1a42:
+	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
+	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
+	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
+	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
+	LONG $0xf04e2b48 // sub rcx,QWORD PTR [rsi-0x10]
+	LONG $0x6f0f44f3; BYTE $0x22 // movdqu xmm12,XMMWORD PTR [rdx]
+	LONG $0x6f0f44f3; BYTE $0x28 // movdqu xmm13,XMMWORD PTR [rax]
+	LONG $0x6f0f44f3; WORD $0x1070 // movdqu xmm14,XMMWORD PTR [rax+0x10]
+	LONG $0x6f0f44f3; WORD $0x307e // movdqu xmm15,XMMWORD PTR [rsi+0x30]
+	LONG $0xfe0f4166; BYTE $0xc4 // paddd xmm0,xmm12
+	LONG $0xfe0f4166; BYTE $0xdd // paddd xmm3,xmm13
+	LONG $0xfe0f4166; BYTE $0xf6 // paddd xmm6,xmm14
+	LONG $0xfe0f4566; BYTE $0xcf // paddd xmm9,xmm15
+	LONG $0xfe0f4466; WORD $0x104a // paddd xmm9,XMMWORD PTR [rdx+0x10]
+	LONG $0xfe0f4166; BYTE $0xcc // paddd xmm1,xmm12
+	LONG $0xfe0f4166; BYTE $0xe5 // paddd xmm4,xmm13
+	LONG $0xfe0f4166; BYTE $0xfe // paddd xmm7,xmm14
+	LONG $0xfe0f4566; BYTE $0xd7 // paddd xmm10,xmm15
+	LONG $0xfe0f4466; WORD $0x2052 // paddd xmm10,XMMWORD PTR [rdx+0x20]
+	LONG $0xfe0f4166; BYTE $0xd4 // paddd xmm2,xmm12
+	LONG $0xfe0f4166; BYTE $0xed // paddd xmm5,xmm13
+	LONG $0xfe0f4566; BYTE $0xc6 // paddd xmm8,xmm14
+	LONG $0xfe0f4566; BYTE $0xdf // paddd xmm11,xmm15
+	LONG $0xfe0f4466; WORD $0x305a // paddd xmm11,XMMWORD PTR [rdx+0x30]
+	LONG $0x017f0f66 // movdqa XMMWORD PTR [rcx],xmm0
+	LONG $0x597f0f66; BYTE $0x10 // movdqa XMMWORD PTR [rcx+0x10],xmm3
+	LONG $0x717f0f66; BYTE $0x20 // movdqa XMMWORD PTR [rcx+0x20],xmm6
+	LONG $0x7f0f4466; WORD $0x3049 // movdqa XMMWORD PTR [rcx+0x30],xmm9
+	LONG $0x497f0f66; BYTE $0x40 // movdqa XMMWORD PTR [rcx+0x40],xmm1
+	LONG $0x617f0f66; BYTE $0x50 // movdqa XMMWORD PTR [rcx+0x50],xmm4
+	LONG $0x797f0f66; BYTE $0x60 // movdqa XMMWORD PTR [rcx+0x60],xmm7
+	LONG $0x7f0f4466; WORD $0x7051 // movdqa XMMWORD PTR [rcx+0x70],xmm10
+	QUAD $0x00000080917f0f66 // movdqa XMMWORD PTR [rcx+0x80],xmm2
+	QUAD $0x00000090a97f0f66 // movdqa XMMWORD PTR [rcx+0x90],xmm5
+	QUAD $0x0000a0817f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rcx+0xa0],xmm8
+	QUAD $0x0000b0997f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rcx+0xb0],xmm11
+	LONG $0xfff5f1e9; BYTE $0xff // jmp 0x1105
+// 0x1b14:
+	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
+	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
+	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
+	LONG $0x10508b49 // mov rdx,QWORD PTR [r8+0x10]
+	WORD $0x8948; BYTE $0x06 // mov QWORD PTR [rsi],rax
+	LONG $0x084e8948 // mov QWORD PTR [rsi+0x8],rcx
+	LONG $0x10568948 // mov QWORD PTR [rsi+0x10],rdx
+	LONG $0x6f0f41f3; WORD $0x2840 // movdqu xmm0,XMMWORD PTR [r8+0x28]
+	QUAD $0x00000080867f0f66 // movdqa XMMWORD PTR [rsi+0x80],xmm0
+	LONG $0x38408b41 // mov eax,DWORD PTR [r8+0x38]
+	WORD $0x4689; BYTE $0x30 // mov DWORD PTR [rsi+0x30],eax
+	LONG $0x18408b49 // mov rax,QWORD PTR [r8+0x18]
+	LONG $0x20488b49 // mov rcx,QWORD PTR [r8+0x20]
+	WORD $0x8948; BYTE $0xca // mov rdx,rcx
+	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
+	LONG $0x02eac148 // shr rdx,0x2
+	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
+	WORD $0x0148; BYTE $0xca // add rdx,rcx
+	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
+	QUAD $0x00000000a846c748 // mov QWORD PTR [rsi-0x58],0x0
+	QUAD $0x00000000f046c748 // mov QWORD PTR [rsi-0x10],0x0
+	LONG $0xffe9f6e9; BYTE $0xff // jmp 0x56c
+// 0x1b76:
+	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
+	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
+	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
+// 0x1b81:
+	LONG $0x805e8b4c // mov r11,QWORD PTR [rsi-0x80]
+	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
+	LONG $0x00ad840f; WORD $0x0000 // je 0x1c40
+	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
+	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
+	LONG $0x01d28349 // adc r10,0x1
+	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
+	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xc9 // add r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+	WORD $0x894c; BYTE $0xc0 // mov rax,r8
+	WORD $0x894c; BYTE $0xc9 // mov rcx,r9
 	LONG $0x05c08348 // add rax,0x5
-	LONG $0x00d28348 // adc rdx,0x0
-	LONG $0x00d08349 // adc r8,0x0
-	LONG $0x02e8c149 // shr r8,0x2
-	LONG $0xd8450f48 // cmovne rbx,rax
-	LONG $0xfa450f48 // cmovne rdi,rdx
-	LONG $0xa09e0348; WORD $0x0000; BYTE $0x00 // add rbx,QWORD PTR [rsi+0xa0]
-	LONG $0xa8be1348; WORD $0x0000; BYTE $0x00 // adc rdi,QWORD PTR [rsi+0xa8]
-	WORD $0x8949; BYTE $0x1f // mov QWORD PTR [r15],rbx
-	LONG $0x087f8949 // mov QWORD PTR [r15+0x8],rdi
-	WORD $0x3beb // jmp 0x1b79
-// 0x1b3e:
-	LONG $0x407f8b4d // mov r15,QWORD PTR [r15+0x40]
-	LONG $0x06e8c148 // shr rax,0x6
-	WORD $0x568b; BYTE $0x6c // mov edx,DWORD PTR [rsi+0x6c]
-	WORD $0x0148; BYTE $0xd0 // add rax,rdx
-	LONG $0x38478949 // mov QWORD PTR [r15+0x38],rax
-	WORD $0x8949; BYTE $0x1f // mov QWORD PTR [r15],rbx
-	LONG $0x087f8949 // mov QWORD PTR [r15+0x8],rdi
-	LONG $0x1047894d // mov QWORD PTR [r15+0x10],r8
-	LONG $0x1857894d // mov QWORD PTR [r15+0x18],r10
-	LONG $0x205f894d // mov QWORD PTR [r15+0x20],r11
-	LONG $0xa0868b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rsi+0xa0]
-	LONG $0xa8968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0xa8]
-	LONG $0x28478949 // mov QWORD PTR [r15+0x28],rax
-	LONG $0x30578949 // mov QWORD PTR [r15+0x30],rdx
-// 0x1b79:
+	LONG $0x00d18348 // adc rcx,0x0
+	LONG $0x00d28349 // adc r10,0x0
+	LONG $0x04fa8349 // cmp r10,0x4
+	LONG $0xc0430f4c // cmovae r8,rax
+	LONG $0xc9430f4c // cmovae r9,rcx
+	LONG $0x8086034c; WORD $0x0000; BYTE $0x00 // add r8,QWORD PTR [rsi+0x80]
+	LONG $0x888e134c; WORD $0x0000; BYTE $0x00 // adc r9,QWORD PTR [rsi+0x88]
+	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
+	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
+	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
+	WORD $0x6beb // jmp 0x1cab
+// 0x1c40:
+	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02e9c148 // shr rcx,0x2
+	LONG $0x890c8d48 // lea rcx,[rcx+rcx*4]
+	WORD $0x0149; BYTE $0xc8 // add r8,rcx
+	LONG $0x00d18349 // adc r9,0x0
+	LONG $0x00d28349 // adc r10,0x0
+	LONG $0x40438b49 // mov rax,QWORD PTR [r11+0x40]
+	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
+	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
+	LONG $0x1050894c // mov QWORD PTR [rax+0x10],r10
+	LONG $0x184e8b48 // mov rcx,QWORD PTR [rsi+0x18]
+	LONG $0x20568b48 // mov rdx,QWORD PTR [rsi+0x20]
+	LONG $0x18488948 // mov QWORD PTR [rax+0x18],rcx
+	LONG $0x20508948 // mov QWORD PTR [rax+0x20],rdx
+	LONG $0x808e8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x80]
+	LONG $0x88968b48; WORD $0x0000; BYTE $0x00 // mov rdx,QWORD PTR [rsi+0x88]
+	LONG $0x28488948 // mov QWORD PTR [rax+0x28],rcx
+	LONG $0x30508948 // mov QWORD PTR [rax+0x30],rdx
+	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
+	WORD $0xe183; BYTE $0x01 // and ecx,0x1
+	WORD $0x0475 // jne 0x1c9c
+	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
+// 0x1c9c:
+	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
+	LONG $0x06eac148 // shr rdx,0x6
+	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
+	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
+// 0x1cab:
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
-	LONG $0x707e8b4c // mov r15,QWORD PTR [rsi+0x70]
-	LONG $0x50578b41 // mov edx,DWORD PTR [r15+0x50]
 	LONG $0x80468d48 // lea rax,[rsi-0x80]
-	LONG $0x408e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x340]
-	WORD $0xc2f6; BYTE $0x01 // test dl,0x1
-	WORD $0x0e74 // je 0x1ba3
-	LONG $0x107f8349; BYTE $0x40 // cmp QWORD PTR [r15+0x10],0x40
-	WORD $0x0777 // ja 0x1ba3
+	QUAD $0x000000015043f741 // test DWORD PTR [r11+0x50],0x1
+	WORD $0x0e74 // je 0x1ccb
 	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
-// 0x1ba3:
+	LONG $0x107b8349; BYTE $0x40 // cmp QWORD PTR [r11+0x10],0x40
+	WORD $0x0776 // jbe 0x1cd2
+// 0x1ccb:
+	LONG $0x408e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x240]
+// 0x1cd2:
 	LONG $0x007f0f66 // movdqa XMMWORD PTR [rax],xmm0
 	LONG $0x407f0f66; BYTE $0x10 // movdqa XMMWORD PTR [rax+0x10],xmm0
 	LONG $0x407f0f66; BYTE $0x20 // movdqa XMMWORD PTR [rax+0x20],xmm0
 	LONG $0x407f0f66; BYTE $0x30 // movdqa XMMWORD PTR [rax+0x30],xmm0
 	LONG $0x40c08348 // add rax,0x40
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe472 // jb 0x1ba3
+	WORD $0xe472 // jb 0x1cd2
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET
 
-DATA chacha20poly1305_ssse3_constants<>+0(SB)/8, $0x0504070601000302
-DATA chacha20poly1305_ssse3_constants<>+8(SB)/8, $0x0d0c0f0e09080b0a
-DATA chacha20poly1305_ssse3_constants<>+16(SB)/8, $0x0605040702010003
-DATA chacha20poly1305_ssse3_constants<>+24(SB)/8, $0x0e0d0c0f0a09080b
-DATA chacha20poly1305_ssse3_constants<>+32(SB)/8, $0x3320646e61707865
-DATA chacha20poly1305_ssse3_constants<>+40(SB)/8, $0x6b20657479622d32
-DATA chacha20poly1305_ssse3_constants<>+48(SB)/8, $0x0000000100000000
-DATA chacha20poly1305_ssse3_constants<>+56(SB)/8, $0x0000000300000002
-DATA chacha20poly1305_ssse3_constants<>+64(SB)/8, $0x0000000500000005
-DATA chacha20poly1305_ssse3_constants<>+72(SB)/8, $0x0000000500000005
-DATA chacha20poly1305_ssse3_constants<>+80(SB)/8, $0xffffffffffffffff
-DATA chacha20poly1305_ssse3_constants<>+88(SB)/8, $0xffffffffffffffff
-DATA chacha20poly1305_ssse3_constants<>+96(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_ssse3_constants<>+104(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_ssse3_constants<>+112(SB)/8, $0x0000000000000000
-DATA chacha20poly1305_ssse3_constants<>+120(SB)/8, $0x0000000000000000
-GLOBL chacha20poly1305_ssse3_constants<>(SB), RODATA|NOPTR, $128
+DATA chacha20poly1305_ssse3_constants<>+0(SB)/8, $0x3320646e61707865
+DATA chacha20poly1305_ssse3_constants<>+8(SB)/8, $0x6b20657479622d32
+DATA chacha20poly1305_ssse3_constants<>+16(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_ssse3_constants<>+24(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_ssse3_constants<>+32(SB)/8, $0x0000000000000001
+DATA chacha20poly1305_ssse3_constants<>+40(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_ssse3_constants<>+48(SB)/8, $0x0000000000000002
+DATA chacha20poly1305_ssse3_constants<>+56(SB)/8, $0x0000000000000000
+DATA chacha20poly1305_ssse3_constants<>+64(SB)/8, $0x0000000100000000
+DATA chacha20poly1305_ssse3_constants<>+72(SB)/8, $0x0000000300000002
+DATA chacha20poly1305_ssse3_constants<>+80(SB)/8, $0x6170786561707865
+DATA chacha20poly1305_ssse3_constants<>+88(SB)/8, $0x6170786561707865
+DATA chacha20poly1305_ssse3_constants<>+96(SB)/8, $0x3320646e3320646e
+DATA chacha20poly1305_ssse3_constants<>+104(SB)/8, $0x3320646e3320646e
+DATA chacha20poly1305_ssse3_constants<>+112(SB)/8, $0x79622d3279622d32
+DATA chacha20poly1305_ssse3_constants<>+120(SB)/8, $0x79622d3279622d32
+DATA chacha20poly1305_ssse3_constants<>+128(SB)/8, $0x6b2065746b206574
+DATA chacha20poly1305_ssse3_constants<>+136(SB)/8, $0x6b2065746b206574
+DATA chacha20poly1305_ssse3_constants<>+144(SB)/8, $0x0605040702010003
+DATA chacha20poly1305_ssse3_constants<>+152(SB)/8, $0x0e0d0c0f0a09080b
+DATA chacha20poly1305_ssse3_constants<>+160(SB)/8, $0x0ffffffc0fffffff
+DATA chacha20poly1305_ssse3_constants<>+168(SB)/8, $0x0ffffffc0ffffffc
+DATA chacha20poly1305_ssse3_constants<>+176(SB)/8, $0x0504070601000302
+DATA chacha20poly1305_ssse3_constants<>+184(SB)/8, $0x0d0c0f0e09080b0a
+GLOBL chacha20poly1305_ssse3_constants<>(SB), RODATA|NOPTR, $192

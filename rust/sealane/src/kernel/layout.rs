@@ -74,6 +74,28 @@ pub(crate) const GCM_STATE_COUNTER: usize = 16;
 // 16 bytes: the encrypted J0
 pub(crate) const GCM_STATE_MASK: usize = 32;
 pub(crate) const GCM_STATE_BYTES: usize = 64;
+// make KEY from its ROUNDS and the raw key in its SCHEDULE; nothing else is read
+pub(crate) const AES_SETUP: usize = 0;
+// every block by itself; no STATE
+pub(crate) const AES_ECB_ENCRYPT: usize = 1;
+pub(crate) const AES_ECB_DECRYPT: usize = 2;
+// STATE: the counter block; its last 4 bytes count, big-endian, and wrap around
+pub(crate) const AES_CTR: usize = 3;
+// STATE: what the first block is chained to; left: the last block of the input
+pub(crate) const AES_CBC_DECRYPT: usize = 4;
+// STATE: the encrypted tweak of the first block; left: that behind the last block
+pub(crate) const AES_XTS_ENCRYPT: usize = 5;
+pub(crate) const AES_XTS_DECRYPT: usize = 6;
+pub(crate) const AES_CBC_ENCRYPT: usize = 7;
+// the same, of one block each that is chained to nothing; no NONCE, no TOTAL
+pub(crate) const AES_MASKS: usize = 8;
+// 64 bits: 10, 12 or 14, set before SETUP
+pub(crate) const AES_KEY_ROUNDS: usize = 0;
+// before SETUP 16, 24 or 32 bytes of key; after it what the level likes, 240 bytes
+pub(crate) const AES_KEY_SCHEDULE: usize = 16;
+// what the level likes for decryption, 240 bytes
+pub(crate) const AES_KEY_INVERSE: usize = 256;
+pub(crate) const AES_KEY_BYTES: usize = 512;
 // first 256 bytes: of the macros, which need none at present
 pub(crate) const SCRATCH_SAVE: usize = 0;
 // kernels use what lies behind

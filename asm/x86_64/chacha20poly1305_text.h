@@ -1,12 +1,14 @@
-/* ChaCha20-Poly1305 on 256-bit vectors, for CPUs where an operation on them takes one cycle: the text of the levels
- * avx2 and avx512vl. They differ in how a word rotates (KERNEL_VPROLD), and in where the sixteenth word of 8 blocks is.
+/* ChaCha20-Poly1305 for CPUs where an operation on vectors takes one cycle: the text of the levels avx2, avx512vl and
+ * ssse3. The first two differ in how a word rotates (KERNEL_VPROLD), and in where the sixteenth word of 8 blocks is.
+ * ssse3 (KERNEL_SSE) has vectors of 128 bits and halves all numbers of blocks below; half a span takes one chain, and
+ * the first pass is one like the others, over an empty span.
  *
  *     void KERNEL_NAME(const args *a, void *scratch, const void *consts);
  *
  * args       all SEALANE_ARG_* (asm/args.h); writes OUT[BYTES] and, by flags, TAG[16] or STATE[64]
- * scratch    1.1 KiB behind the saved registers, wiped as far as written; stack 0
+ * scratch    at most 1.1 KiB behind the saved registers, wiped as far as written; stack 0
  * consts     KERNEL_CONSTANTS
- * registers  all but rsp, rbp; rsi holds scratch, displaced by FRAME until the end; vectors are zeroed
+ * registers  all but rsp, rbp; rsi holds scratch, displaced by FRAME until the end; AVX's vectors are zeroed
  * branches   and addresses depend on pointers, BYTES, AD_BYTES, FLAGS only
  *
  * ChaCha20 (RFC 8439, 2.3): a state of 4x4 words (constants; key; key; counter, nonce), 10 double rounds of
@@ -41,22 +43,48 @@
 #define CHUNK -88           /* bytes of them in this pass */
 #define SPAN -80            /* what is being authenticated */
 #define A_END -64           /* where chain A ends, */
-#define B_END -56           /* and chain B; */
+#define B_END -56           /* and chain B, */
+#if defined(KERNEL_SSE)
+#define SPAN_END A_END      /* of which there is none; */
+#else
+#define SPAN_END B_END      /* with which the span ends; */
+#endif
 #define TAIL -48            /* bytes behind both: less than a block */
 #define POWER_AT -40        /* r^l, or 0 where chain B is empty */
 #define COUNT -32
 #define KEY_AT -24
+#define AHEAD -16           /* bytes of key stream before STREAM: 64 in the first pass, then none (ssse3) */
 #define H 0                 /* h0, h1, h2 */
 #define R 24                /* r0, r1, s1 */
 #define NONCE_ROW 48        /* row d of the next block: counter, nonce */
 #define MASKS (64-4*8)      /* + 4 left: the bytes of words <<< 8, then 16 */
 #define S 128
+#if defined(KERNEL_SSE)
+#define VECTOR 16
+#define KEY 160             /* aligned */
+#define STREAM 256          /* key stream of up to 4 blocks; block 0 before it */
+#define C_ROW(i) (512+16*(i))
+#define END 576
+#else
+#define VECTOR 32
 #define POWERS 160          /* r^2, r^4, r^8, r^16, three words each */
 #define STREAM 320          /* key stream of up to 8 blocks; block 0 before it */
 #define C_ROW(i) (832+32*(i))
 #define END 960
+#endif
+#define SET (4*VECTOR)      /* bytes of key stream of a set of rows, */
+#define COLUMNS (16*VECTOR) /* and of columns */
 
 #define CONST_SIGMA 0
+#if defined(KERNEL_SSE)
+#define CONST_ROWS 16       /* 0 in word 0 */
+#define CONST_ROWS2 32      /* 1 */
+#define CONST_ROWS4 48      /* 2 */
+#define CONST_COUNT 64      /* 0 to 3 */
+#define CONST_SIGMAS 80     /* each word of sigma four times */
+#define CONST_ROTATE 112    /* + 4 left: the bytes of words <<< 8, then 16 */
+#define CONST_CLAMP 160     /* between these */
+#else
 #define CONST_CLAMP 16
 #define CONST_ROWS 32       /* 0, 1 in word 0 of the lanes */
 #define CONST_ROWS2 64      /* 2, 3 */
@@ -64,7 +92,11 @@
 #define CONST_COUNT 128     /* 0 to 7 */
 #define CONST_SIGMAS 160    /* each word of sigma eight times */
 #define CONST_ROTATE 256    /* + 4 left: the bytes of words <<< 8, then 16 */
+#endif
 
+#if defined(KERNEL_SSE)
+#include "sse.h"
+#endif
 #include "chacha20_columns.h"
 
 
@@ -172,6 +204,15 @@
     vpaddd \d, \d, [rdx+\counters]
 .endm
 
+#if defined(KERNEL_SSE)
+// the block of a set, at that place of rcx
+.macro rows_block a, b, c, d, place
+    movdqa [rcx+\place], \a
+    movdqa [rcx+\place+16], \b
+    movdqa [rcx+\place+32], \c
+    movdqa [rcx+\place+48], \d
+.endm
+#else
 // block 2i+1 of a set, then block 2i, at that place in STREAM
 .macro rows_odd_block a, b, c, d, place
     vperm2i128 U0, \a, \b, 0x31
@@ -197,9 +238,19 @@
     rows_odd_block ymm2, ymm5, ymm8, ymm11, \place+192
   .endif
 .endm
+#endif
 
 // ---- ChaCha20, columns ----------------------------------------------------------------------------------------------
-// the initial states of the next eight blocks; the constants at rdx, the key at rax
+// word i of the row at \from, which is aligned where there is no AVX
+.macro broadcast_word to, from, i
+#if defined(KERNEL_SSE)
+    pshufd \to, [\from], 0x55*\i
+#else
+    vpbroadcastd \to, [\from+4*\i]
+#endif
+.endm
+
+// the initial states of the next eight blocks; the constants at rdx, the key at rdi
 .macro columns_begin
 #if !defined(KERNEL_VPROLD)
     vmovdqa A0, [rdx+CONST_ROTATE+4*8]
@@ -207,32 +258,32 @@
     vmovdqa [rsi+MASKS+4*8], A0
     vmovdqa [rsi+MASKS+4*16], A1
 #endif
-    vpbroadcastd C0, [rax+28]
+    broadcast_word C0, rdi+16, 3
 #if !defined(KERNEL_VPROLD)
     vmovdqa [rsi+C_ROW(3)], C0
 #else
     vmovdqa C3, C0
 #endif
-    vpbroadcastd D0, [rsi+NONCE_ROW]
+    broadcast_word D0, rsi+NONCE_ROW, 0
     vmovdqa A0, [rdx+CONST_SIGMAS]
-    vmovdqa A1, [rdx+CONST_SIGMAS+32]
-    vmovdqa A2, [rdx+CONST_SIGMAS+64]
-    vmovdqa A3, [rdx+CONST_SIGMAS+96]
+    vmovdqa A1, [rdx+CONST_SIGMAS+VECTOR]
+    vmovdqa A2, [rdx+CONST_SIGMAS+2*VECTOR]
+    vmovdqa A3, [rdx+CONST_SIGMAS+3*VECTOR]
     vpaddd D0, D0, [rdx+CONST_COUNT]
-    vpbroadcastd B0, [rax]
-    vpbroadcastd B1, [rax+4]
-    vpbroadcastd B2, [rax+8]
-    vpbroadcastd B3, [rax+12]
-    vpbroadcastd D1, [rsi+NONCE_ROW+4]
-    vpbroadcastd D2, [rsi+NONCE_ROW+8]
-    vpbroadcastd D3, [rsi+NONCE_ROW+12]
-    vpbroadcastd C0, [rax+16]
-    vpbroadcastd C1, [rax+20]
-    vpbroadcastd C2, [rax+24]
+    broadcast_word B0, rdi, 0
+    broadcast_word B1, rdi, 1
+    broadcast_word B2, rdi, 2
+    broadcast_word B3, rdi, 3
+    broadcast_word D1, rsi+NONCE_ROW, 1
+    broadcast_word D2, rsi+NONCE_ROW, 2
+    broadcast_word D3, rsi+NONCE_ROW, 3
+    broadcast_word C0, rdi+16, 0
+    broadcast_word C1, rdi+16, 1
+    broadcast_word C2, rdi+16, 2
 .endm
 
-.macro add_word to, from, t
-    vpbroadcastd \t, [\from]
+.macro add_word to, from, i, t
+    broadcast_word \t, \from, \i
     vpaddd \to, \t, \to
 .endm
 
@@ -247,8 +298,18 @@
     vpunpckhqdq \t, \x, \z
 .endm
 
-// 32 bytes of blocks i and i + 4, xored with what lies at in or not
+// 32 bytes of blocks i and i + 4, or of block i alone, xored with what lies at in or not
 .macro columns_pair x, y, place, in, out
+#if defined(KERNEL_SSE)
+  .ifnc \in, nothing
+    movdqu A0, [\in+\place]
+    movdqu A2, [\in+\place+16]
+    pxor \x, A0
+    pxor xmm\y, A2
+  .endif
+    movdqu [\out+\place], \x
+    movdqu [\out+\place+16], xmm\y
+#else
     vinserti128 A0, \x, xmm\y, 1
     vperm2i128 A2, \x, ymm\y, 0x31
   .ifnc \in, nothing
@@ -257,6 +318,7 @@
   .endif
     vmovdqu [\out+\place], A0
     vmovdqu [\out+\place+256], A2
+#endif
 .endm
 
 // key stream of eight blocks; the constants at rdx, the key at rax
@@ -268,32 +330,32 @@
     vmovdqa [rsi+C_ROW(1)], C1
     vmovdqa [rsi+C_ROW(2)], C2
     vpaddd A0, A0, [rdx+CONST_SIGMAS]
-    vpaddd A1, A1, [rdx+CONST_SIGMAS+32]
-    vpaddd A2, A2, [rdx+CONST_SIGMAS+64]
-    vpaddd A3, A3, [rdx+CONST_SIGMAS+96]
-    add_word B0, rax, T0
-    add_word B1, rax+4, C0
-    add_word B2, rax+8, C1
-    add_word B3, rax+12, C2
+    vpaddd A1, A1, [rdx+CONST_SIGMAS+VECTOR]
+    vpaddd A2, A2, [rdx+CONST_SIGMAS+2*VECTOR]
+    vpaddd A3, A3, [rdx+CONST_SIGMAS+3*VECTOR]
+    add_word B0, rax, 0, T0
+    add_word B1, rax, 1, C0
+    add_word B2, rax, 2, C1
+    add_word B3, rax, 3, C2
     transpose_four A0, A1, A2, A3, C0, C1
     transpose_four B0, B1, B2, B3, C2, T0
     columns_pair A1, 5, 0, \in, \out
     columns_pair A3, 7, 64, \in, \out
     columns_pair C0, 14, 128, \in, \out
     columns_pair C1, 15, 192, \in, \out
-    vpbroadcastd A0, [rax+16]
-    vpbroadcastd A1, [rax+20]
-    vpbroadcastd A2, [rax+24]
-    vpbroadcastd A3, [rax+28]
+    broadcast_word A0, rax+16, 0
+    broadcast_word A1, rax+16, 1
+    broadcast_word A2, rax+16, 2
+    broadcast_word A3, rax+16, 3
     vpaddd A0, A0, [rsi+C_ROW(0)]
     vpaddd A1, A1, [rsi+C_ROW(1)]
     vpaddd A2, A2, [rsi+C_ROW(2)]
     vpaddd A3, A3, [rsi+C_ROW(3)]
-    add_word D0, rsi+NONCE_ROW, B0
+    add_word D0, rsi+NONCE_ROW, 0, B0
     vpaddd D0, D0, [rdx+CONST_COUNT]
-    add_word D1, rsi+NONCE_ROW+4, B1
-    add_word D2, rsi+NONCE_ROW+8, B2
-    add_word D3, rsi+NONCE_ROW+12, B3
+    add_word D1, rsi+NONCE_ROW, 1, B1
+    add_word D2, rsi+NONCE_ROW, 2, B2
+    add_word D3, rsi+NONCE_ROW, 3, B3
     transpose_four A0, A1, A2, A3, B0, B1
     transpose_four D0, D1, D2, D3, B2, B3
     columns_pair A1, 9, 32, \in, \out
@@ -340,14 +402,19 @@
     add \m, 16
 .endm
 
-// h r, or h r + m: the next product waits for less if m comes into the sums of this one
+// h r, or h r + m: the next product waits for less if m comes into the sums of this one. What reaches 2^130 turns back
+// as soon as y is there; so h is below (5 + 2^-60) 2^128, and h2 <= 11 in the sum of two such and a block, with h1 < 2^8
+// then: x1 < 2^64, as r0 < 2^60 and s1 < 1.25 2^60.
+#if defined(KERNEL_SSE)
 .macro poly_multiply h0, h1, h2, m
-    mov rdx, \h0
-    mulx X1, \h0, [rsi+R]                   // x = h0 r0
-    mulx Y1, Y0, [rsi+R+8]                  // y = h0 r1
-    mov X0, \h2
-    imul X0, [rsi+R+16]
-    imul \h2, [rsi+R]                       // z = h2 r0
+    mov rax, [rsi+R+8]
+    mul \h0                                 // y = h0 r1: rcx, rdi
+    mov Y0, rax
+    mov Y1, rdx
+    mov rax, [rsi+R]
+    mul \h0                                 // x = h0 r0: h0, rbx
+    mov \h0, rax
+    mov X1, rdx
   .ifnb \m
     add \h0, [\m]
     adc X1, 0
@@ -355,25 +422,66 @@
     adc Y1, 1
     add \m, 16
   .endif
-    add X1, X0                              // y += h2 s1: h2 < 12, so that it fits into the sum with x1 < 2.25 2^60
-    mov rdx, \h1
-    mulx \h1, X0, [rsi+R+16]                // x += h1 s1
-    add \h0, X0
-    adc X1, \h1
-    mulx X0, \h1, [rsi+R]                   // y += h1 r0
-    add \h1, Y0
-    adc X0, Y1
-    add \h1, X1                             // h = x + y 2^64 + z 2^128
-    adc X0, \h2
-    mov \h2, X0
+    mov rax, [rsi+R]
+    mul \h1                                 // y += h1 r0
+    add Y0, rax
+    adc Y1, rdx
+    mov rax, [rsi+R+16]
+    mul \h1                                 // h1 s1
+    mov \h1, [rsi+R+16]
+    imul \h1, \h2                           // x += h2 s1 2^64: see above
+    imul \h2, [rsi+R]                       // y += h2 r0 2^64
+    add Y1, \h2
+    add \h1, X1
+    add \h0, rax
+    adc \h1, rdx
+    mov \h2\()d, edi                        // h = x + y 2^64; the carry from there stays above
     and \h2\()d, 3
-    shr X0, 2
-    lea X0, [X0+4*X0]                       // 2^130 = 5
-    add \h0, X0
+    shr Y1, 2
+    lea Y1, [Y1+4*Y1]                       // 2^130 = 5
+    add \h1, Y0
+    adc \h2, 0
+    add \h0, Y1
     adc \h1, 0
     adc \h2, 0
 .endm
+#else
+.macro poly_multiply h0, h1, h2, m
+    mov rdx, \h0
+    mulx Y1, Y0, [rsi+R+8]                  // y = h0 r1
+    mulx X1, \h0, [rsi+R]                   // x = h0 r0
+  .ifnb \m
+    add \h0, [\m]
+    adc X1, 0
+    add Y0, [\m+8]
+    adc Y1, 1
+    add \m, 16
+  .endif
+    mov rdx, \h1
+    mulx X0, \h1, [rsi+R]                   // y += h1 r0
+    add Y0, \h1
+    adc Y1, X0
+    mulx \h1, X0, [rsi+R+16]                // x += h1 s1
+    mov rdx, \h2
+    imul \h2, [rsi+R]                       // y += h2 r0 2^64
+    imul rdx, [rsi+R+16]                    // x += h2 s1 2^64: see above
+    add Y1, \h2
+    add X1, rdx
+    add \h0, X0
+    adc \h1, X1
+    mov \h2\()d, edi                        // h = x + y 2^64; the carry from there stays above
+    and \h2\()d, 3
+    shr Y1, 2
+    lea Y1, [Y1+4*Y1]                       // 2^130 = 5
+    add \h1, Y0
+    adc \h2, 0
+    add \h0, Y1
+    adc \h1, 0
+    adc \h2, 0
+.endm
+#endif
 
+#if !defined(KERNEL_SSE)
 // hA = (p0, p1, p2, p3, p4) mod 2^130 - 5, a little above 2^130 at most
 .macro poly_reduce
     mov HA0, P2
@@ -465,6 +573,7 @@
     adc P4, HA2
     poly_reduce
 .endm
+#endif
 
 // r0 is rax, r1 is rcx
 .macro poly_key
@@ -478,6 +587,7 @@
 
 // (In macros without a parameter Apple's assembler does not know \@: hence those that are named none.)
 
+#if !defined(KERNEL_SSE)
 // The first ecx of r^2, r^4, r^8, r^16
 .macro poly_powers none
     imul ecx, ecx, 24
@@ -495,6 +605,16 @@
     cmp r14, r15
     jne .Lpoly_powers\@
 .endm
+#endif
+
+.macro xor_unaligned to, at, t
+#if defined(KERNEL_SSE)
+    movdqu \t, [\at]
+    pxor \to, \t
+#else
+    vpxor \to, \to, [\at]
+#endif
+.endm
 
 // add the last ecx bytes, 1 to 15, at \from and a one behind, padded with zeroes: by two or three overlapping loads
 .macro poly_tail from
@@ -502,9 +622,9 @@
     jb .Lpoly_tail_0\@
     mov rax, [\from]
     mov rdx, [\from+rcx-8]
-    lea ebx, [rcx*8-120]
-    neg ebx
-    shrx rdx, rdx, rbx
+    lea ecx, [rcx*8-120]
+    neg ecx
+    shr rdx, cl
     shr rdx, 8
     jmp .Lpoly_tail_2\@
 .Lpoly_tail_0\@:
@@ -512,21 +632,22 @@
     jb .Lpoly_tail_1\@
     mov eax, [\from]
     mov edx, [\from+rcx-4]
-    lea ebx, [rcx*8-32]
-    shlx rdx, rdx, rbx
+    lea ecx, [rcx*8-32]
+    shl rdx, cl
     or rax, rdx
     xor edx, edx
     jmp .Lpoly_tail_2\@
 .Lpoly_tail_1\@:
     movzx eax, byte ptr [\from]
     movzx edi, byte ptr [\from+rcx-1]
-    lea edx, [rcx*8-8]
-    shlx edi, edi, edx
+    mov ebx, ecx
+    lea ecx, [rcx*8-8]
+    shl edi, cl
     or eax, edi
-    shr ecx, 1
-    movzx edx, byte ptr [\from+rcx]
-    shl ecx, 3
-    shlx edx, edx, ecx
+    shr ebx, 1
+    movzx edx, byte ptr [\from+rbx]
+    lea ecx, [rbx*8]
+    shl edx, cl
     or eax, edx
     xor edx, edx
 .Lpoly_tail_2\@:
@@ -536,6 +657,23 @@
     poly_multiply HA0, HA1, HA2
 .endm
 
+#if defined(KERNEL_SSE)
+// A span of eax bytes, at most 256, at MA: its first block
+.macro span_begin none
+    mov edi, eax
+    and edi, 15
+    mov [rsi+TAIL], rdi
+    and eax, -16
+    lea rdi, [MA+rax]
+    mov [rsi+A_END], rdi
+    mov [rsi+SPAN], MA
+    poly_load
+    test eax, eax
+    jz .Lspan_begun\@
+    poly_add HA0, HA1, HA2, MA
+.Lspan_begun\@:
+.endm
+#else
 // two chains where that pays
 #define TWO_CHAINS 14       /* blocks: B has 8 of them, */
 #define TWO_LONG_CHAINS 24  /* or 16 */
@@ -580,6 +718,7 @@
     poly_add HA0, HA1, HA2, MA
 .Lspan_begun\@:
 .endm
+#endif
 
 // the next block of chain A, of chain B, if there is one
 .macro span_step_a none
@@ -590,18 +729,21 @@
 .endm
 
 .macro span_step_b none
+#if !defined(KERNEL_SSE)
     cmp MB, [rsi+B_END]
     je .Lspan_step_b\@
     poly_multiply HB0, HB1, HB2, MB
 .Lspan_step_b\@:
+#endif
 .endm
 
-// both chains have met all their blocks: h
+// all chains have met all their blocks: h
 .macro span_end none
     mov rcx, [rsi+A_END]
     cmp rcx, [rsi+SPAN]
     je .Lspan_ended\@
     poly_multiply HA0, HA1, HA2
+#if !defined(KERNEL_SSE)
     cmp qword ptr [rsi+POWER_AT], 0
     je .Lspan_ended\@
     poly_multiply HB0, HB1, HB2
@@ -610,12 +752,46 @@
     add HA0, HB0
     adc HA1, HB1
     adc HA2, HB2
+#endif
 .Lspan_ended\@:
     poly_store
 .endm
 
 // ---- Phases that the size classes share the text of -----------------------------------------------------------------
 
+#if defined(KERNEL_SSE)
+// A pass by rows beside Poly1305
+.macro pass_rows sets
+    span_begin
+    mov rdx, [rsi+TABLE_AT]
+    mov rax, [rsi+KEY_AT]
+    mov dword ptr [rsi+COUNT], 10
+    rows_begin \sets
+.Lpass_rows\@:
+    rows_column_round \sets
+    span_step_a
+    rows_diagonal_round \sets
+    span_step_a
+    sub dword ptr [rsi+COUNT], 1
+    jnz .Lpass_rows\@
+    span_end
+    mov rdx, [rsi+TABLE_AT]
+    mov rax, [rsi+KEY_AT]
+    stream_at_rcx
+    rows_end \sets
+    rows_block SET0, 0
+    rows_block SET1, 64
+  .if \sets > 2
+    rows_block SET2, 128
+  .endif
+.endm
+
+// where the key stream of this pass goes
+.macro stream_at_rcx none
+    lea rcx, [rsi+STREAM]
+    sub rcx, [rsi+AHEAD]
+.endm
+#else
 // First pass by rows: block 0 and 2 sets - 1 text blocks, beside nothing
 .macro first_pass_rows sets
     rows_begin \sets
@@ -658,6 +834,7 @@
     rows_odd_block ymm0, ymm3, ymm6, ymm9, 64
     rows_later_sets \sets, 128
 .endm
+#endif
 
 scratch_end FRAME + END
 function KERNEL_NAME
@@ -675,12 +852,51 @@ function KERNEL_NAME
     mov [rsi+IN], rcx
     mov [rsi+LEFT], rbx
     mov [rsi+KEY_AT], rax
+#if defined(KERNEL_SSE)
+    movd xmm0, dword ptr [r9+8]
+    movq xmm9, qword ptr [r9]
+    punpcklqdq xmm9, xmm0
+    pslldq xmm9, 4
+    movdqu xmm0, [rax]
+    movdqu xmm1, [rax+16]
+    lea rax, [rsi+KEY]
+    mov [rsi+KEY_AT], rax
+    movdqa [rax], xmm0
+    movdqa [rax+16], xmm1
+#else
     vmovq xmm9, [r9]
     vpinsrd xmm9, xmm9, [r9+8], 2
     vpslldq xmm9, xmm9, 4
+#endif
     vmovdqa [rsi+NONCE_ROW], xmm9
     test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
     jz .Lresume
+#if defined(KERNEL_SSE)
+    mov ecx, 192
+    cmp rbx, rcx
+    jbe 1f
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz 2f
+    cmp rbx, 256
+    ja 1f
+    mov ecx, 128                            // in two passes by rows
+    jmp 1f
+2:  lea rcx, [rbx+63]                       // as many text blocks as leave whole passes of four to the columns
+    and ecx, 3*64
+1:  cmp rcx, rbx
+    cmova rcx, rbx
+    mov [rsi+CHUNK], rcx
+    mov eax, 64
+    mov [rsi+AHEAD], rax
+    add ecx, eax
+    mov MA, rsi
+    xor eax, eax
+    mov [rsi+H], rax
+    mov [rsi+H+8], rax
+    mov [rsi+H+16], rax
+    jmp .Lpass
+
+#else
     mov [rsi+CHUNK], rbx
     cmp rbx, 64
     jbe .Lone_set
@@ -727,6 +943,7 @@ function KERNEL_NAME
 
 // ---- First pass, up to 448 bytes ------------------------------------------------------------------------------------
 .Lkey_columns:
+    mov rdi, rax
     columns_begin
     mov ecx, 10
 1:  columns_part1
@@ -738,32 +955,33 @@ function KERNEL_NAME
     mov rdx, [rsi+TABLE_AT]
     mov rax, [rsi+KEY_AT]
     lea rcx, [rsi+STREAM-64]                // block 0 before it
-    columns_end nothing, rcx
-    vmovdqa xmm0, [rsi+STREAM-64]
-    vpand xmm0, xmm0, [rdx+CONST_CLAMP]
-    vmovdqa xmm1, [rsi+STREAM-48]
-    vmovq rax, xmm0
-    vpextrq rcx, xmm0, 1
-    vmovdqa [rsi+S], xmm1
-    poly_key
+    jmp .Lstream_columns
+
+#endif
 
 // ---- The powers of r that chains need -------------------------------------------------------------------------------
 .Lpowers:
+#if !defined(KERNEL_SSE)
     mov ecx, 3
     cmp qword ptr [rsi+LEFT], 16*TWO_CHAINS
     jb .Lkey_known
     cmp qword ptr [rsi+LEFT], 321
     sbb ecx, -1                             // 4 if a span may be long
     poly_powers
+#endif
 
 // ---- r, s and the first blocks' key stream are known: associated data -----------------------------------------------
 .Lkey_known:
     mov dword ptr [rsi+NONCE_ROW], 1
     mov rdi, [rsi+ARGS]
     xor eax, eax
+#if defined(KERNEL_SSE)
+    mov [rsi+AHEAD], rax
+#else
     mov [rsi+H], rax
     mov [rsi+H+8], rax
     mov [rsi+H+16], rax
+#endif
     mov rcx, [rdi+SEALANE_ARG_AD_BYTES]
     test rcx, rcx
     jz .Lfirst_text
@@ -795,6 +1013,13 @@ function KERNEL_NAME
 
 // ---- Authenticate what is left of the span, its tail too ------------------------------------------------------------
 .Lfinish:
+#if defined(KERNEL_SSE)
+    cmp MA, [rsi+A_END]
+    je 1f
+    poly_multiply HA0, HA1, HA2, MA
+    jmp .Lfinish
+1:
+#else
     cmp MA, [rsi+A_END]
     je 1f
     poly_multiply HA0, HA1, HA2, MA
@@ -804,12 +1029,13 @@ function KERNEL_NAME
     jmp .Lfinish
 1:  cmp MA, [rsi+A_END]
     jne .Lfinish
+#endif
     span_end
 .Lfinish_tail:
     mov rcx, [rsi+TAIL]
     test ecx, ecx
     jz 1f
-    mov MB, [rsi+B_END]
+    mov MB, [rsi+SPAN_END]
     poly_tail MB
     poly_store
 1:  cmp qword ptr [rsi+LEFT], 0             // nothing if it was what was sealed last
@@ -821,22 +1047,23 @@ function KERNEL_NAME
     mov rax, [rsi+IN]
     mov rdi, [rsi+OUT]
     lea rbx, [rsi+STREAM]
-    sub ecx, 32
+    sub ecx, VECTOR
     jb 2f
     vmovdqu ymm1, [rax+rcx]
-    vpxor ymm1, ymm1, [rbx+rcx]
+    xor_unaligned ymm1, rbx+rcx, ymm2
     xor edx, edx
     jmp 3f
 1:  vmovdqu ymm0, [rax+rdx]
     vpxor ymm0, ymm0, [rbx+rdx]
     vmovdqu [rdi+rdx], ymm0
-    add edx, 32
+    add edx, VECTOR
 3:  cmp edx, ecx
     jb 1b
     vmovdqu [rdi+rcx], ymm1
     jmp .Lpassed
 
-2:  add ecx, 32
+2:  add ecx, VECTOR
+#if !defined(KERNEL_SSE)
     cmp ecx, 16
     jb 2f
     vmovdqu xmm0, [rax]
@@ -846,7 +1073,9 @@ function KERNEL_NAME
     vmovdqu [rdi], xmm0
     vmovdqu [rdi+rcx-16], xmm1
     jmp .Lpassed
-2:  cmp ecx, 8
+2:
+#endif
+    cmp ecx, 8
     jb 2f
     mov r11, [rax]
     mov rdx, [rax+rcx-8]
@@ -894,26 +1123,30 @@ function KERNEL_NAME
 
 // ---- Next pass ------------------------------------------------------------------------------------------------------
 .Lnext:
-    mov ecx, 512
+    mov ecx, COLUMNS
     cmp rdx, rcx
     cmovb rcx, rdx
     mov [rsi+CHUNK], rcx
     test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     cmovnz rax, rcx
     cmovnz MA, [rsi+IN]
-    cmp ecx, 128
+#if defined(KERNEL_SSE)
+.Lpass:                                     // ecx bytes of key stream, beside Poly1305 over eax at MA
+#else
+    cmp ecx, SET
     jbe .Lone_set_later
-    cmp ecx, 256
+#endif
+    cmp ecx, 2*SET
     jbe .Ltwo_sets_later
-    cmp ecx, 384
+    cmp ecx, 3*SET
     jbe .Lthree_sets_later
 
 // ---- Up to 512 bytes, beside Poly1305 over 512 ----------------------------------------------------------------------
-    span_begin
     mov rdx, [rsi+TABLE_AT]
-    mov rax, [rsi+KEY_AT]
+    mov rdi, [rsi+KEY_AT]
     mov dword ptr [rsi+COUNT], 10
     columns_begin
+    span_begin
 6:  columns_part1
     span_step_a
     columns_part2
@@ -928,15 +1161,46 @@ function KERNEL_NAME
     mov rdx, [rsi+TABLE_AT]
     mov rax, [rsi+KEY_AT]
     lea rcx, [rsi+STREAM]
-    cmp dword ptr [rsi+CHUNK], 512
+    cmp dword ptr [rsi+CHUNK], COLUMNS
     jne 5f
     mov rbx, [rsi+IN]
     mov rcx, [rsi+OUT]
     columns_end rbx, rcx
     jmp .Lpassed
-5:  columns_end nothing, rcx
-    jmp .Lfinish_tail
+5:
+#if defined(KERNEL_SSE)
+    stream_at_rcx
+#endif
+.Lstream_columns:
+    columns_end nothing, rcx
+.Lstream_made:
+    lea rdx, [rsi+STREAM]
+    cmp rcx, rdx
+    je .Lfinish_tail
 
+// ---- Block 0 is among those of the pass: r and s --------------------------------------------------------------------
+    mov rdx, [rsi+TABLE_AT]
+    mov rax, [rsi+STREAM-64]
+    mov rcx, [rsi+STREAM-56]
+    vmovdqa xmm1, [rsi+STREAM-48]
+    and rax, [rdx+CONST_CLAMP]
+    and rcx, [rdx+CONST_CLAMP+8]
+    vmovdqa [rsi+S], xmm1
+    poly_key
+    jmp .Lpowers
+
+#if defined(KERNEL_SSE)
+// ---- Up to 128 bytes ------------------------------------------------------------------------------------------------
+.Ltwo_sets_later:
+    pass_rows 2
+    jmp .Lstream_made
+
+// ---- Up to 192 bytes ------------------------------------------------------------------------------------------------
+.Lthree_sets_later:
+    pass_rows 3
+    jmp .Lstream_made
+
+#else
 // ---- Up to 128 bytes ------------------------------------------------------------------------------------------------
 .Lone_set_later:
     later_pass_rows 1
@@ -951,6 +1215,7 @@ function KERNEL_NAME
 .Lthree_sets_later:
     later_pass_rows 3
     jmp .Lfinish
+#endif
 
 // ---- A later part of a long packet begins ---------------------------------------------------------------------------
 .Lresume:
@@ -969,8 +1234,12 @@ function KERNEL_NAME
     mov rcx, [r8+SEALANE_STATE_R+8]
     poly_key
     mov qword ptr [rsi+CHUNK], 0
+#if defined(KERNEL_SSE)
+    mov qword ptr [rsi+AHEAD], 0
+#else
     mov ecx, 4
     poly_powers
+#endif
     jmp .Lpassed
 
 // ---- Tag, or state for the next part --------------------------------------------------------------------------------
@@ -1026,6 +1295,23 @@ function KERNEL_NAME
     add rcx, rdx
     mov [rax+SEALANE_STATE_COUNTER], rcx
 
+#if defined(KERNEL_SSE)
+2:  pxor xmm0, xmm0                         // wipe
+    lea rax, [rsi-128]
+    test dword ptr [r11+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
+    jz 1f
+    lea rcx, [rsi+STREAM+64]                // all up to the key stream of one text block,
+    cmp qword ptr [r11+SEALANE_ARG_BYTES], 64
+    jbe 2f
+1:  lea rcx, [rsi+END]                      // or everything
+2:  movdqa [rax], xmm0
+    movdqa [rax+16], xmm0
+    movdqa [rax+32], xmm0
+    movdqa [rax+48], xmm0
+    add rax, 64
+    cmp rax, rcx
+    jb 2b
+#else
 2:  mov rbx, [r11+SEALANE_ARG_BYTES]        // wipe: all up to the key stream of one text block,
     vpxor xmm0, xmm0, xmm0
   .irp place, -128, -96, -64, -32, 0, 32, 128, STREAM, STREAM+32
@@ -1051,11 +1337,25 @@ function KERNEL_NAME
     cmp rax, rcx
     jb 1b
 2:  vzeroall
+#endif
     sub rsi, FRAME
 endfunction
 
 constants KERNEL_CONSTANTS
     .ascii "expand 32-byte k"
+#if defined(KERNEL_SSE)
+    .long 0, 0, 0, 0
+    .long 1, 0, 0, 0
+    .long 2, 0, 0, 0
+    .long 0, 1, 2, 3
+    .ascii "expaexpaexpaexpa"
+    .ascii "nd 3nd 3nd 3nd 3"
+    .ascii "2-by2-by2-by2-by"
+    .ascii "te kte kte kte k"
+    .byte 3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14     // words <<< 8
+    .quad 0x0ffffffc0fffffff, 0x0ffffffc0ffffffc
+    .byte 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13     // <<< 16
+#else
     .quad 0x0ffffffc0fffffff, 0x0ffffffc0ffffffc
     .long 0, 0, 0, 0, 1, 0, 0, 0
     .long 2, 0, 0, 0, 3, 0, 0, 0
@@ -1070,5 +1370,6 @@ constants KERNEL_CONSTANTS
     .byte 3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14
     .byte 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13     // <<< 16
     .byte 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13
+#endif
 #endif
 endconstants
