@@ -7,6 +7,7 @@ static const struct {
 } scratch_ends[] = {
 #if defined(__x86_64__)
     {"aesgcm", "aesni", 448},
+    {"aesgcm", "aesniavx", 448},
     {"aesgcm", "avx2", 640},
     {"aesgcm", "avx512", 256},
     {"chacha20poly1305", "avx2", 1344},

@@ -6,6 +6,7 @@ package kernel
 
 var generatedKernels = map[string]func(*Args){
 	"AESGCMAESNI":              AESGCMAESNI,
+	"AESGCMAESNIAVX":           AESGCMAESNIAVX,
 	"AESGCMAVX2":               AESGCMAVX2,
 	"AESGCMAVX512":             AESGCMAVX512,
 	"ChaCha20Poly1305AVX2":     ChaCha20Poly1305AVX2,
