@@ -28,7 +28,7 @@ C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S asm/*/*.h test/*.h)
 C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c afalg/c/*.[ch])
-SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows streams unused) afalg/vm/run gateway/demo
+SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows streams unused) $(addprefix rust/,check emulated vendored) afalg/vm/run gateway/demo $(addprefix gateway/packaging/,deb check postinst prerm postrm)
 
 .DEFAULT_GOAL := all
 .PHONY: all help lib
@@ -56,6 +56,9 @@ $(1)/check: test/check.c $(wildcard test/abi_$(ISA).S) $(1)/libsealane.a
 	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
 
 $(1)/api: test/api.c $(1)/libsealane.a
+	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
+
+$(1)/quic: test/quic.c $(1)/libsealane.a
 	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
 
 $(1)/residue: test/residue.c $(1)/libsealane.a
@@ -176,12 +179,19 @@ endef
 
 -include provider/provider.mk
 
-VECTORS := $(wildcard test/vectors/wycheproof/*.json test/vectors/nist/*.rsp)
+VECTORS := $(filter-out %/aes_cbc_pkcs5_test.json %/aes_xts_test.json,$(wildcard test/vectors/wycheproof/*.json test/vectors/nist/*.rsp))
 $(B)/vectors.txt: test/vectors/flatten.go $(VECTORS)
 	@mkdir -p $(@D)
 	$(GO) run $< $(VECTORS) > $@
 
 $(B)/fuzz_openssl: test/fuzz_openssl.c $(B)/libsealane.a
+	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -lcrypto
+
+$(B)/quic.txt: test/vectors/quic/flatten.go test/vectors/quic/appendix_a.json
+	@mkdir -p $(@D)
+	$(GO) run $^ > $@
+
+$(B)/modes_openssl: test/modes_openssl.c $(B)/libsealane.a
 	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -lcrypto
 
 $(B)/fuzz_libfuzzer: test/fuzz_openssl.c $(B)/asan-clang/libsealane.a
@@ -211,6 +221,8 @@ $(eval $(call suite,check,$(B)/check,$(B)/check))
 $(eval $(call suite,corrupters,$(B)/check,--must-fail "$(B)/check --level=portable --corrupt=%" $$$$($(B)/check --list)))
 $(eval $(call suite,corrupters-aesgcm,$(B)/check,--must-fail "$(B)/check --primitive=aesgcm --level=portable --corrupt=%" \
     $$$$($(B)/check --primitive=aesgcm --list)))
+$(foreach p,aes chacha20masks,$(eval $(call suite,corrupters-$(p),$(B)/check,\
+    --must-fail "$(B)/check --primitive=$(p) --level=portable --corrupt=%" $$$$($(B)/check --primitive=$(p) --list))))
 $(eval $(call suite,check-clang,$(B)/clang/check,$(B)/clang/check))
 $(eval $(call suite,check-asan,$(B)/asan/check,$(B)/asan/check))
 $(eval $(call suite,check-asan-clang,$(B)/asan-clang/check,$(B)/asan-clang/check))
@@ -233,6 +245,13 @@ $(eval $(call suite,emulated,$(B)/check $(B)/api $(B)/vectors.txt,test/emulated 
 $(eval $(call suite,setuid,$(B)/api,test/setuid $(B)/api))
 $(eval $(call suite,fuzz-openssl,$(B)/fuzz_openssl,$(B)/fuzz_openssl --seconds=10))
 $(eval $(call suite,fuzz-openssl-corrupt,$(B)/fuzz_openssl,--must-fail "$(B)/fuzz_openssl --seconds=10 --%" corrupt))
+$(eval $(call suite,quic,$(B)/quic $(B)/quic.txt,$(B)/quic $(B)/quic.txt))
+$(foreach l,avx2 aesni portable,$(eval $(call suite,quic-$(l),$(B)/quic $(B)/quic.txt,env SEALANE_CPU=$(l) $(B)/quic $(B)/quic.txt)))
+$(eval $(call suite,quic-asan,$(B)/asan-clang/quic $(B)/quic.txt,$(B)/asan-clang/quic $(B)/quic.txt))
+$(eval $(call suite,quic-planted,$(B)/quic $(B)/quic.txt,\
+    --must-fail "$(B)/quic $(B)/quic.txt --plant=%" packet retry batch))
+$(eval $(call suite,modes-openssl,$(B)/modes_openssl,$(B)/modes_openssl --seconds=2))
+$(eval $(call suite,modes-openssl-corrupt,$(B)/modes_openssl,--must-fail "$(B)/modes_openssl --seconds=2 --%" corrupt))
 $(eval $(call suite,secret-valgrind,$(B)/secret_valgrind,valgrind --quiet $(B)/secret_valgrind))
 $(eval $(call suite,secret-valgrind-planted,$(B)/secret_valgrind,\
     --must-fail "valgrind --quiet $(B)/secret_valgrind --plant=%" branch table compare))
@@ -281,7 +300,7 @@ $(foreach m,$(GO_MODULES),$(eval $(call suite,go-vet-$(call module_name,$(m)),,$
 $(foreach m,$(GO_MODULES),$(eval $(call suite,staticcheck-$(call module_name,$(m)),,\
     sh -c 'cd $(m) && CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./...')))
 ifneq ($(wildcard chacha20poly1305/*.go),)
-GO_LIBRARY := . ./aesgcm/... ./batch/... ./chacha20poly1305/... ./afalg/... ./internal/... ./test/peers/...
+GO_LIBRARY := . ./aes/... ./aesgcm/... ./batch/... ./chacha20poly1305/... ./quic/... ./afalg/... ./internal/... ./test/peers/...
 $(eval $(call check_suite,go-short,,$(GO_ENV) $(GO) test -v -short $(filter-out ./afalg/...,$(GO_LIBRARY))))
 $(eval $(call check_suite,vet-short,,$(GO_ENV) $(GO) vet ./...))
 $(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -v -tags purego $(GO_LIBRARY)))
@@ -290,14 +309,14 @@ $(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -v -race -short $(pats
 $(eval $(call long_suite,long-go-race,,env CGO_ENABLED=1 $(GO) test -v -race -count=1 $(GO_LIBRARY)))
 $(eval $(call long_suite,long-go-fips140,,env GOWORK=off $(GO) test -v -count=1 -run "^TestFIPS140" ./internal/aead -toolchains=go1.24.0$(comma)go1.25.0$(comma)local))
 $(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),,\
-    env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -v ./batch/... ./chacha20poly1305/... ./aesgcm/...)))
+    env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -v ./aes/... ./batch/... ./chacha20poly1305/... ./aesgcm/...)))
 # One of each kind: long-platforms-vet has all of them, and those for ARM run under qemu.
 $(foreach t,windows-amd64 darwin-arm64 freebsd-amd64 linux-386 js-wasm,\
     $(eval $(call suite,go-build-$(t),,env CGO_ENABLED=0 GOOS=$(word 1,$(subst -, ,$(t))) \
     GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./... ./cmd/sealane/...)))
 endif
 
--include tools/prove/prove.mk test/arm.mk test/long.mk test/systems.mk tools/armcost/armcost.mk tools/x86cost/x86cost.mk afalg/afalg.mk gateway/gateway.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk
+-include tools/prove/prove.mk test/arm.mk test/long.mk test/systems.mk tools/armcost/armcost.mk tools/x86cost/x86cost.mk afalg/afalg.mk gateway/gateway.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk rust/rust.mk
 
 check-suites: $(CHECK_SUITES:%=test-%)
 

@@ -67,6 +67,33 @@
 #define SEALANE_GCM_STATE_MASK 32    /* 16 bytes: the encrypted J0 */
 #define SEALANE_GCM_STATE_BYTES 64
 
+/* AES in the modes that do not authenticate: one kernel a level, sealane_aes_<level>. The same argument block, of which OUT, IN,
+ * BYTES, KEY, STATE, TOTAL and FLAGS are used; FLAGS is one of these numbers. All texts are whole blocks, none included: front
+ * ends do the rest, a counter of 128 bits (they end a call where the lower 32 wrap) and ciphertext stealing. KEY is a
+ * SEALANE_AES_KEY, STATE 16 bytes at any address: read, and left as the next call for the same text wants them; they may not
+ * overlap the texts. Initial values and counters are public, tweaks are not. OUT is IN or disjoint from it. */
+#define SEALANE_AES_SETUP 0       /* make KEY from its ROUNDS and the raw key in its SCHEDULE; nothing else is read */
+#define SEALANE_AES_ECB_ENCRYPT 1 /* every block by itself; no STATE */
+#define SEALANE_AES_ECB_DECRYPT 2
+#define SEALANE_AES_CTR 3         /* STATE: the counter block; its last 4 bytes count, big-endian, and wrap around */
+#define SEALANE_AES_CBC_DECRYPT 4 /* STATE: what the first block is chained to; left: the last block of the input */
+#define SEALANE_AES_XTS_ENCRYPT 5 /* STATE: the encrypted tweak of the first block; left: that behind the last block */
+#define SEALANE_AES_XTS_DECRYPT 6
+/* BYTES lanes, 1 or more, at IN; TOTAL bytes of text in each, 16 or more: CBC encryption, each lane by itself. Of a lane OUT, IN,
+ * KEY are used, and NONCE: 16 bytes like STATE above. All keys have the same ROUNDS. No lane overlaps another. */
+#define SEALANE_AES_CBC_ENCRYPT 7
+#define SEALANE_AES_MASKS 8       /* the same, of one block each that is chained to nothing; no NONCE, no TOTAL */
+
+/* The first two like those of a SEALANE_GCM_KEY. */
+#define SEALANE_AES_KEY_ROUNDS 0    /* 64 bits: 10, 12 or 14, set before SETUP */
+#define SEALANE_AES_KEY_SCHEDULE 16 /* before SETUP 16, 24 or 32 bytes of key; after it what the level likes, 240 bytes */
+#define SEALANE_AES_KEY_INVERSE 256 /* what the level likes for decryption, 240 bytes */
+#define SEALANE_AES_KEY_BYTES 512
+
+/* Masks by ChaCha20 (RFC 9001, 5.4.4), sealane_chacha20masks_<level>: BYTES lanes, 1 or more, at IN. Of a lane OUT, IN and KEY are
+ * used: the first 8 bytes of the block that 32 bytes of KEY give with the 16 bytes of IN, counter and nonce as they stand
+ * in ChaCha20's state, go to OUT. */
+
 /* Scratch memory: 64-byte aligned, uninitialised. The kernel wipes what it wrote there before it returns. */
 #define SEALANE_SCRATCH_SAVE 0         /* first 256 bytes: of the macros, which need none at present */
 #define SEALANE_SCRATCH_SAVE_BYTES 256 /* kernels use what lies behind */

@@ -360,7 +360,7 @@ _\name:
     ldp \x, \y, [sp, #\at]
 #if defined(_WIN32)
     \seh \x, \at
-#else
+#elif !defined(__APPLE__)
     .cfi_restore \dwarf
     .cfi_restore \dwarf + 1
 #endif
@@ -408,6 +408,8 @@ _\name:
 #endif
 .endm
 
+/* In Mach-O every label that stays in the symbol table begins a piece of its own, and no table can say how far the end is
+ * from the beginning: there unwinding is right but for the one instruction between the last two. */
 .macro endfunction
 #if !defined(SEALANE_GO)
 #if defined(_WIN32)
@@ -416,7 +418,7 @@ _\name:
     ldr x27, [sp, #128]
 #if defined(_WIN32)
     .seh_save_reg x27, 128
-#else
+#elif !defined(__APPLE__)
     .cfi_restore 27
 #endif
     all_pairs restore_pair
@@ -424,7 +426,7 @@ _\name:
 #if defined(_WIN32)
     .seh_stackalloc FRAME_BYTES
     .seh_endepilogue
-#else
+#elif !defined(__APPLE__)
     .cfi_adjust_cfa_offset -FRAME_BYTES
 #endif
 #endif

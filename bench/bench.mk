@@ -14,7 +14,13 @@ BENCH_LIBS = $(call bench_peer,openssl/evp.h,-lcrypto) $(call bench_peer,sodium.
 $(B)/bench-c: bench/c/bench.c bench/c/peers.c bench/c/peers.h $(HEADERS) $(B)/libsealane.a
 	$(CC) $(CFLAGS) -std=c11 -Iinclude -Wall -Wextra -Werror -no-pie -o $@ bench/c/bench.c bench/c/peers.c $(B)/libsealane.a $(BENCH_LIBS)
 
-.PHONY: bench bench-measure bench-check $(B)/bench-go
+$(B)/bench-modes: bench/c/modes.c $(HEADERS) $(B)/libsealane.a
+	$(CC) $(CFLAGS) -std=c11 -Iinclude -Wall -Wextra -Werror -o $@ bench/c/modes.c $(B)/libsealane.a -lcrypto $(call bench_peer,intel-ipsec-mb.h,-lIPSec_MB)
+
+bench-modes: $(B)/bench-modes ## AES without authentication and QUIC's packets beside OpenSSL and ipsec-mb
+	$<
+
+.PHONY: bench bench-modes bench-measure bench-check $(B)/bench-go
 $(B)/bench-go:
 	cd bench && CGO_ENABLED=0 $(GO) build -o $(abspath $@) .
 
@@ -29,11 +35,17 @@ bench-measure: $(B)/bench-c $(B)/bench-go
 	done
 
 # The harness itself: all candidates agree, and a wrong byte in any of them is found.
-bench-check: $(B)/bench-c ## the benchmark itself: it finds a wrong byte in any candidate
+bench-check: $(B)/bench-c $(B)/bench-modes ## the benchmark itself: it finds a wrong byte in any candidate
 	cd bench && CGO_ENABLED=0 go test .
 ifeq ($(ISA),x86_64)
 	$(B)/bench-c --class | grep -qE '^(avx512(vl)?|avx2|ssse3)/[0-9]+$$'
 endif
+	$(B)/bench-modes --seconds=0.005
+	$(B)/bench-modes --list | while IFS= read -r row; do \
+	    if $(B)/bench-modes --seconds=0.001 --fault="$$row" >/dev/null 2>&1; then \
+	        echo "bench-modes: a wrong byte in $$row was not found" >&2; exit 1; \
+	    fi; \
+	done
 	for a in $(BENCH_ALGORITHMS); do \
 	    $(B)/bench-c --alg $$a --seconds 0.1 >$(B)/bench-check.json || exit 1; \
 	    $(B)/bench-c --alg $$a --list | while IFS= read -r peer; do \

@@ -5,9 +5,9 @@ gateway: ## the TLS gateway, build/sealane-gateway
 	cd gateway && CGO_ENABLED=0 $(GO) build -o $(CURDIR)/$(B)/sealane-gateway ./cmd/sealane-gateway
 
 # Without jetstream: to compile a NATS server for this costs more than it can find. Nor can it find anything where one goroutine
-# reads segments, or where tshark alone is asked. How much passes before a verdict is a matter of time, which it takes ten times of.
-$(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -skip 'TestTshark|TestAnySegments|TestInline|TestRandomAttackers' ./cmd/... ./handover/... \
-    $(addprefix ./internal/,attack capture control engine flow keys output packet reassembly tls)))
+# reads segments, or where tshark alone is asked.
+$(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -skip 'TestTshark|TestAnySegments|TestRandomAttackers|TestClosedAttackers|TestWork' ./cmd/... ./handover/... \
+    $(addprefix ./internal/,about attack capture control engine flow keys output packet reassembly rules tls)))
 
 # The captures on arm64, as data processing units have it.
 $(eval $(call suite,gateway-arm64,,sh -c 'command -v qemu-aarch64 >/dev/null || exit 77; \
@@ -22,10 +22,22 @@ $(eval $(call suite,gateway-systemd,,sh -c 'command -v systemd-analyze >/dev/nul
     ! systemd-analyze verify $(B)/systemd/sealane-gateway.service 2>&1 | grep .'))
 
 .PHONY: install-gateway
-install-gateway: gateway ## the gateway and its systemd unit, into $(DESTDIR)$(PREFIX)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/systemd/system
+install-gateway: gateway ## the gateway, its systemd unit and settings, into $(DESTDIR)$(PREFIX)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/etc/sealane-gateway
 	install -m 755 $(B)/sealane-gateway $(DESTDIR)$(PREFIX)/bin
-	sed 's|/usr/local/|$(PREFIX)/|' gateway/systemd/sealane-gateway.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/sealane-gateway.service
+	sed 's|/usr/local/|$(PREFIX)/|g' gateway/systemd/sealane-gateway.service > $(DESTDIR)$(PREFIX)/lib/systemd/system/sealane-gateway.service
+	[ -e $(DESTDIR)$(PREFIX)/etc/sealane-gateway/gateway.toml ] || \
+	    install -m 644 gateway/packaging/gateway.toml $(DESTDIR)$(PREFIX)/etc/sealane-gateway
+
+.PHONY: deb
+deb: gateway ## the gateway as a Debian package, build/sealane-gateway_*.deb
+	GO=$(GO) gateway/packaging/deb $(CURDIR)/$(B) $(VERSION)
+
+# The same, packed in haste; then the four commands of README.md, with it.
+$(eval $(call suite,gateway-deb,gateway,sh -ec 'command -v dpkg-deb >/dev/null || exit 77; mkdir -p $(B)/deb-check; \
+    cp $(B)/sealane-gateway $(B)/deb-check; GO=$(GO) gateway/packaging/deb $(CURDIR)/$(B)/deb-check $(VERSION) 0 >/dev/null; \
+    gateway/packaging/check $(B)/deb-check/sealane-gateway_*.deb; \
+    $(GO_ENV) SEALANE_GATEWAY_DEB=$(CURDIR)/$(B)/deb-check $(GO) test -C gateway ./cmd/sealane-gateway -v -count=1 -run FourCommands'))
 
 GATEWAY_RESULTS = bench/results/gateway-$(CPU_NAME).md
 
@@ -40,6 +52,7 @@ $(eval $(call long_suite,long-gateway-soak,,$(GO_ENV) $(GO) test -C gateway ./in
 $(eval $(call long_suite,long-gateway-properties,,$(GO_ENV) $(GO) test -C gateway ./internal/engine -v -count=1 -timeout $(LONG_LIMIT)s \
     -run 'AnySegments|FlippedBits' -args -long $(LONG_SECONDS)s))
 $(eval $(call long_suite,long-gateway-live,,$(GO_ENV) $(GO) test -C gateway ./cmd/sealane-gateway -v -count=1 -run 'Chromium|Suricata'))
-$(eval $(call long_suite,long-gateway-attackers,,$(GO_ENV) $(GO) test -C gateway ./internal/attack -v -count=1 -timeout 1h -run RandomAttackers -args -runs 100000))
-$(foreach f,engine:FuzzSegments reassembly:FuzzHeld packet:FuzzParse capture:FuzzReader keys:FuzzLog tls:FuzzMessages tls:FuzzStreams,\
+$(eval $(call long_suite,long-gateway-attackers,,$(GO_ENV) $(GO) test -C gateway ./internal/attack -v -count=1 -timeout 1h -run 'RandomAttackers|ClosedAttackers|Budget' -args -runs 100000))
+$(foreach f,engine:FuzzSegments reassembly:FuzzHeld packet:FuzzParse packet:FuzzTunnels packet:FuzzFragments about:FuzzMessage control:FuzzPut capture:FuzzReader keys:FuzzLog tls:FuzzMessages tls:FuzzStreams,\
     $(eval $(call go_fuzzer,gateway,internal/$(word 1,$(subst :, ,$(f))),$(word 2,$(subst :, ,$(f))))))
+$(eval $(call go_fuzzer,gateway,cmd/sealane-gateway,FuzzConfig))

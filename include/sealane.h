@@ -69,17 +69,19 @@ typedef enum {
     SEALANE_OK = 0,
     SEALANE_NOT_AUTHENTIC = -1, /* open: the tag is wrong, whatever the reason */
     /* The caller's mistakes. */
-    SEALANE_INVALID_KEY = -2,    /* NULL, never set up, wiped or damaged; to be set up: wrong alg or key_bytes */
-    SEALANE_INVALID_NONCE = -3,  /* its length is not what the key's algorithm asks for */
-    SEALANE_TOO_LONG = -4,       /* text or associated data over the limit, or too many pieces */
-    SEALANE_NULL = -5,           /* a NULL where something must be */
-    SEALANE_OVERLAP = -6,        /* out overlaps in elsewhere than exactly, or ad, nonce or tag; sealing: tag overlaps
-                                    ad or nonce */
-    SEALANE_INVALID_TAG = -7,    /* to be set up: the algorithm has no tags of that length */
-    SEALANE_INVALID_STREAM = -8, /* no packet in progress, or not one that this can be asked of now */
-    SEALANE_INVALID_LEVEL = -9,  /* no level has that name */
-    SEALANE_TOO_LATE = -10,      /* the process has chosen its levels */
-    SEALANE_NO_LEVEL = -11       /* no level gives the known answers on this CPU */
+    SEALANE_INVALID_KEY = -2,     /* NULL, never set up, wiped or damaged; to be set up: wrong alg or key_bytes */
+    SEALANE_INVALID_NONCE = -3,   /* its length is not what the key's algorithm asks for */
+    SEALANE_TOO_LONG = -4,        /* text or associated data over the limit, or too many pieces */
+    SEALANE_NULL = -5,            /* a NULL where something must be */
+    SEALANE_OVERLAP = -6,         /* out overlaps in elsewhere than exactly, or ad, nonce or tag; sealing: tag overlaps
+                                     ad or nonce */
+    SEALANE_INVALID_TAG = -7,     /* to be set up: the algorithm has no tags of that length */
+    SEALANE_INVALID_STREAM = -8,  /* no packet in progress, or not one that this can be asked of now */
+    SEALANE_INVALID_LEVEL = -9,   /* no level has that name */
+    SEALANE_TOO_LATE = -10,       /* the process has chosen its levels */
+    SEALANE_NO_LEVEL = -11,       /* no level gives the known answers on this CPU */
+    SEALANE_INVALID_LENGTH = -12, /* no whole blocks where they must be, or less than there must be */
+    SEALANE_RESERVED_BITS = -13   /* QUIC: authentic, but bits of its header that must be zero are not */
 } sealane_status;
 
 #define SEALANE_TAG_BYTES 16
@@ -284,6 +286,140 @@ SEALANE_API SEALANE_CHECKED int sealane_stream_open_final(sealane_stream *s, con
 
 /* Gives a packet up and wipes the stream. NULL is ignored. */
 SEALANE_API void sealane_stream_wipe(sealane_stream *s);
+
+/* AES (FIPS 197) in the modes that encrypt and do not authenticate: docs/modes.md says when to use which, and that
+ * nearly always it is sealane_seal. The conventions above hold, also on failure: the output of a call that is refused
+ * is zeroed, unless the text is too long. Initial values, counters and tweaks are public, and never overlap the text.
+ *
+ * A key for all modes but XTS; the caller's memory, which may be copied and moved. Its contents are private. */
+typedef struct sealane_aes_key {
+    uint64_t opaque[66];
+} sealane_aes_key;
+
+/* Makes a key of 16, 24 or 32 bytes ready, at a level that is chosen like those of sealane_key_init.
+ * SEALANE_INVALID_KEY, SEALANE_NULL or SEALANE_NO_LEVEL; then *k is all zeroes and no valid key. */
+SEALANE_API SEALANE_CHECKED int sealane_aes_key_init(sealane_aes_key *k, const uint8_t *key, size_t key_bytes);
+SEALANE_API void sealane_aes_key_wipe(sealane_aes_key *k);
+SEALANE_API SEALANE_CHECKED const char *sealane_aes_impl_name(const sealane_aes_key *k);
+
+/* Every block by itself (ECB): a part of other constructions, and no way to encrypt a text, as equal blocks are seen to
+ * be equal. SEALANE_INVALID_KEY, _INVALID_LENGTH (no multiple of 16), _NULL, _OVERLAP. */
+SEALANE_API SEALANE_CHECKED int sealane_aes_ecb_encrypt(const sealane_aes_key *k, uint8_t *out, const uint8_t *in,
+                                                        size_t in_bytes);
+SEALANE_API SEALANE_CHECKED int sealane_aes_ecb_decrypt(const sealane_aes_key *k, uint8_t *out, const uint8_t *in,
+                                                        size_t in_bytes);
+
+/* Counter mode (NIST SP 800-38A, 6.5) of a text that comes in pieces of any length; the caller's memory, its contents
+ * private. It holds key stream: wipe it. */
+typedef struct sealane_aes_ctr {
+    uint8_t counter[16], stream[16];
+    uint64_t blocks;
+    uint32_t ready, left, limited, unused;
+} sealane_aes_ctr;
+
+/* Begins a text. counter is the first block's; its last counter_bits count: 128, which wrap around (SSH, RFC 4344), or
+ * 32, which may not (IPsec, RFC 3686). No value may be used twice under one key: equal key stream reveals the sum of
+ * both texts. SEALANE_INVALID_STREAM (s is NULL), _NULL, _INVALID_LENGTH (other counter_bits). */
+SEALANE_API SEALANE_CHECKED int sealane_aes_ctr_init(sealane_aes_ctr *s, const uint8_t counter[16],
+                                                     unsigned counter_bits);
+
+/* Encrypts or decrypts, which is the same, the next piece. SEALANE_TOO_LONG: a counter of 32 bits would wrap around;
+ * out and *s are left alone. SEALANE_INVALID_STREAM, _INVALID_KEY, _NULL, _OVERLAP: *s is left alone. */
+SEALANE_API SEALANE_CHECKED int sealane_aes_ctr_xor(const sealane_aes_key *k, sealane_aes_ctr *s, uint8_t *out,
+                                                    const uint8_t *in, size_t in_bytes);
+SEALANE_API void sealane_aes_ctr_wipe(sealane_aes_ctr *s);
+
+/* Cipher block chaining (NIST SP 800-38A, 6.2). iv is new for each text, and known to nobody before the text is chosen;
+ * it is left as the last block of the ciphertext, for a text that goes on. Padding is the caller's, who must compare a
+ * MAC over the ciphertext before he looks at it: an answer that tells that padding was wrong decrypts for whoever asks
+ * (Vaudenay 2002). SEALANE_INVALID_KEY, _INVALID_LENGTH (no multiple of 16), _NULL, _OVERLAP; iv is left alone. */
+SEALANE_API SEALANE_CHECKED int sealane_aes_cbc_encrypt(const sealane_aes_key *k, uint8_t iv[16], uint8_t *out,
+                                                        const uint8_t *in, size_t in_bytes);
+SEALANE_API SEALANE_CHECKED int sealane_aes_cbc_decrypt(const sealane_aes_key *k, uint8_t iv[16], uint8_t *out,
+                                                        const uint8_t *in, size_t in_bytes);
+
+/* One text of several that are encrypted side by side: a block of one waits for the block before it, but not for
+ * others. */
+typedef struct sealane_cbc_op {
+    const sealane_aes_key *key;
+    uint8_t *iv;
+    uint8_t *out;
+    const uint8_t *in;
+    size_t in_bytes;
+    sealane_status status; /* result */
+} sealane_cbc_op;
+
+/* Encrypts n texts, any mix of keys and lengths, and returns how many have SEALANE_OK. What one text writes must not
+ * overlap anything of another; that is not checked. ops is NULL: 0. */
+SEALANE_API SEALANE_CHECKED size_t sealane_aes_cbc_encrypt_batch(sealane_cbc_op *ops, size_t n);
+
+/* XTS (IEEE 1619, NIST SP 800-38E), for sectors of storage: two keys. */
+typedef struct sealane_xts_key {
+    sealane_aes_key text, tweak;
+} sealane_xts_key;
+
+/* Makes a key of 32 bytes (AES-128) or 64 (AES-256) ready. SEALANE_INVALID_KEY: another length, or its halves are equal
+ * (FIPS 140-3 implementation guidance, C.I); SEALANE_NULL, SEALANE_NO_LEVEL. Then *k is no valid key. */
+SEALANE_API SEALANE_CHECKED int sealane_aes_xts_key_init(sealane_xts_key *k, const uint8_t *key, size_t key_bytes);
+SEALANE_API void sealane_aes_xts_key_wipe(sealane_xts_key *k);
+
+/* One sector of 16 bytes to 2^24, not only of whole blocks (ciphertext stealing). tweak is the sector's number, as 16
+ * little-endian bytes. SEALANE_INVALID_KEY, _NULL, _INVALID_LENGTH (below 16), _TOO_LONG, _OVERLAP. */
+SEALANE_API SEALANE_CHECKED int sealane_aes_xts_encrypt(const sealane_xts_key *k, const uint8_t tweak[16], uint8_t *out,
+                                                        const uint8_t *in, size_t in_bytes);
+SEALANE_API SEALANE_CHECKED int sealane_aes_xts_decrypt(const sealane_xts_key *k, const uint8_t tweak[16], uint8_t *out,
+                                                        const uint8_t *in, size_t in_bytes);
+
+/* QUIC's packet protection (RFC 9001, section 5; RFC 9369): header masks and AEAD of many packets in one call. Keys
+ * come derived, as HKDF is in every TLS library; docs/modes.md has the labels.
+ *
+ * The keys of one direction and one encryption level; the caller's memory, its contents private. */
+typedef struct sealane_quic_keys {
+    sealane_key packet;
+    sealane_aes_key mask;
+    uint8_t mask_key[32], iv[12];
+    uint32_t ready;
+} sealane_quic_keys;
+
+/* Makes keys ready: alg is SEALANE_AES_128_GCM, SEALANE_AES_256_GCM or SEALANE_CHACHA20_POLY1305, key and hp (header
+ * protection) have its key_bytes, iv has 12 bytes. SEALANE_INVALID_KEY, _NULL, _NO_LEVEL: *k is all zeroes and no valid
+ * keys. */
+SEALANE_API SEALANE_CHECKED int sealane_quic_keys_init(sealane_quic_keys *k, sealane_alg alg, const uint8_t *key,
+                                                       const uint8_t iv[12], const uint8_t *hp, size_t key_bytes);
+SEALANE_API void sealane_quic_keys_wipe(sealane_quic_keys *k);
+
+/* A packet, protected or unprotected in place. */
+typedef struct sealane_quic_packet {
+    const sealane_quic_keys *keys;
+    const sealane_quic_keys *other; /* unprotect: for short headers whose key phase bit is not `phase`; or NULL */
+    uint8_t *bytes;                 /* header, payload, and SEALANE_TAG_BYTES for the tag */
+    size_t packet_bytes;            /* of all three */
+    size_t pn_offset;               /* where the packet number begins */
+    uint64_t number;  /* the packet number; unprotect: before, the expected one, 1 more than the largest of an
+                         authentic packet, or 0 */
+    int phase;        /* unprotect: the key phase of `keys`, 0 or 1 */
+    uint8_t *payload; /* result of unprotect: within bytes; NULL if there is none */
+    size_t payload_bytes;
+    sealane_status status; /* result */
+} sealane_quic_packet;
+
+/* Protects n packets, and returns how many have SEALANE_OK. The first byte of each says, in its last two bits, how many
+ * bytes less one the packet number has; they are filled in. SEALANE_INVALID_LENGTH: too short to take a sample, that is
+ * packet_bytes < pn_offset + 20; SEALANE_TOO_LONG: number above 2^62 - 1; SEALANE_INVALID_KEY, _NULL: bytes are zeroed.
+ * A packet that fails does not affect the others. They must not overlap. About 40 KiB of stack is used. */
+SEALANE_API SEALANE_CHECKED size_t sealane_quic_protect_batch(sealane_quic_packet *packets, size_t n);
+
+/* Unprotects n packets of any content, and returns how many have SEALANE_OK. SEALANE_NOT_AUTHENTIC: the payload is
+ * zeroed, the header is nobody's. SEALANE_RESERVED_BITS: authentic, with a payload, and a connection error.
+ * SEALANE_INVALID_LENGTH, _TOO_LONG, _INVALID_KEY, _NULL: bytes are left alone. */
+SEALANE_API SEALANE_CHECKED size_t sealane_quic_unprotect_batch(sealane_quic_packet *packets, size_t n);
+
+/* The integrity tag of a Retry packet (RFC 9001, 5.8; RFC 9369, 3.3.3): retry is all of it but the tag, dcid the
+ * Destination Connection ID of the packet that it answers. SEALANE_NULL; SEALANE_INVALID_LENGTH: dcid has more than 255
+ * bytes; SEALANE_INVALID_KEY: version is neither 1 nor 0x6b3343cf. */
+SEALANE_API SEALANE_CHECKED int sealane_quic_retry_tag(uint8_t tag[SEALANE_TAG_BYTES], uint32_t version,
+                                                       const uint8_t *dcid, size_t dcid_bytes, const uint8_t *retry,
+                                                       size_t retry_bytes);
 
 #ifdef __cplusplus
 }

@@ -102,6 +102,18 @@ static inline void mix_columns(aes_word q[8], int n, const aes_word key[8])
     q[4] ^= t[7];
 }
 
+/* After 10 and 14 rounds rows 1 and 3 are two columns off. */
+static inline void straighten(aes_word q[8], int rounds)
+{
+    if (rounds % 4 == 0)
+        return;
+    UNROLLED
+    for (int i = 0; i < 8; i++) {
+        const aes_word t = (q[i] ^ q[i] >> 2 * C) & (ODD_ROWS * (((aes_word)1 << 2 * C) - 1));
+        q[i] ^= t ^ t << 2 * C;
+    }
+}
+
 static void encrypt(aes_word q[8], const aes_keys *keys)
 {
     const aes_word(*key)[8] = keys->words;
@@ -125,12 +137,84 @@ static void encrypt(aes_word q[8], const aes_keys *keys)
     UNROLLED
     for (int i = 0; i < 8; i++)
         q[i] ^= key[keys->rounds][i];
-    if (keys->rounds % 4 != 0) /* 10 and 14: rows 1 and 3 are two columns off */
-        UNROLLED
-    for (int i = 0; i < 8; i++) {
-        const aes_word t = (q[i] ^ q[i] >> 2 * C) & (ODD_ROWS * (((aes_word)1 << 2 * C) - 1));
-        q[i] ^= t ^ t << 2 * C;
+    straighten(q, keys->rounds);
+}
+
+/* ---- The inverse cipher (FIPS 197, section 5.3): the rounds above, backwards ---- */
+
+/* The inverse of what the circuit above does. That is inversion in GF(2^8) and then a linear map, whose inverse before
+ * it and behind it makes inversion and the map change their order. */
+static inline void inverse_linear(aes_word q[8])
+{
+    aes_word x[8];
+    UNROLLED
+    for (int i = 0; i < 8; i++)
+        x[i] = q[(i + 2) % 8] ^ q[(i + 5) % 8] ^ q[(i + 7) % 8];
+    UNROLLED
+    for (int i = 0; i < 8; i++)
+        q[i] = x[i];
+}
+
+static inline void inverse_sub_bytes(aes_word q[8])
+{
+    inverse_linear(q);
+    sub_bytes(q);
+    inverse_linear(q);
+}
+
+/* AddRoundKey and InvMixColumns after n rounds. The latter is MixColumns of a + 4 (a + a''), as 14, 11, 13, 9 are 2, 3,
+ * 1, 1 times 5, 0, 4, 0 (polynomials modulo x^4 + 1). */
+static inline void inverse_mix_columns(aes_word q[8], int n, const aes_word key[8])
+{
+    static const aes_word none[8] = {0};
+    aes_word t[8];
+    UNROLLED
+    for (int i = 0; i < 8; i++)
+        q[i] ^= key[i];
+    UNROLLED
+    for (int i = 0; i < 8; i++)
+        t[i] = q[i] ^ second_row(q[i], n);
+    /* 4 t: x^8 is x^4 + x^3 + x + 1, and bit 0 and 1 get bits 6 and 7 by rotation */
+    UNROLLED
+    for (int i = 0; i < 8; i++)
+        q[i] ^= t[(i + 6) % 8];
+    q[1] ^= t[6], q[3] ^= t[6], q[4] ^= t[6];
+    q[2] ^= t[7], q[4] ^= t[7], q[5] ^= t[7];
+    mix_columns(q, n, none);
+}
+
+static void decrypt(aes_word q[8], const aes_keys *keys)
+{
+    const aes_word(*key)[8] = keys->words;
+    int n = keys->rounds;
+    straighten(q, n);
+    UNROLLED
+    for (int i = 0; i < 8; i++)
+        q[i] ^= key[n][i];
+    n--;
+    inverse_sub_bytes(q);
+    if (n % 4 == 3) { /* 12 rounds */
+        inverse_mix_columns(q, 3, key[n]);
+        inverse_sub_bytes(q);
+        inverse_mix_columns(q, 2, key[n - 1]);
+        inverse_sub_bytes(q);
+        n -= 2;
     }
+    for (;; n -= 4) {
+        inverse_mix_columns(q, 1, key[n]);
+        inverse_sub_bytes(q);
+        if (n == 1)
+            break;
+        inverse_mix_columns(q, 0, key[n - 1]);
+        inverse_sub_bytes(q);
+        inverse_mix_columns(q, 3, key[n - 2]);
+        inverse_sub_bytes(q);
+        inverse_mix_columns(q, 2, key[n - 3]);
+        inverse_sub_bytes(q);
+    }
+    UNROLLED
+    for (int i = 0; i < 8; i++)
+        q[i] ^= key[0][i];
 }
 
 /* ---- Blocks into bit planes and back ---- */
@@ -191,11 +275,20 @@ static inline void get_block(uint32_t column[4], const aes_word q[8], int lane)
 #endif
 }
 
-static inline void encrypt_out(aes_word q[8], const aes_keys *keys, uint8_t *out)
+static inline void load_blocks(aes_word q[8], const uint8_t *in)
 {
-    transpose(q);
-    encrypt(q, keys);
-    transpose(q);
+    UNROLLED
+    for (int lane = 0; lane < AES_LANES; lane++) {
+        uint32_t column[4];
+        UNROLLED
+        for (int i = 0; i < 4; i++)
+            column[i] = load32(in + 16 * lane + 4 * i);
+        put_block(q, lane, column);
+    }
+}
+
+static inline void store_blocks(uint8_t *out, const aes_word q[8])
+{
     UNROLLED
     for (int lane = 0; lane < AES_LANES; lane++) {
         uint32_t column[4];
@@ -206,18 +299,30 @@ static inline void encrypt_out(aes_word q[8], const aes_keys *keys, uint8_t *out
     }
 }
 
+static inline void encrypt_out(aes_word q[8], const aes_keys *keys, uint8_t *out)
+{
+    transpose(q);
+    encrypt(q, keys);
+    transpose(q);
+    store_blocks(out, q);
+}
+
 void sealane_aes_encrypt(const aes_keys *keys, uint8_t out[AES_BATCH], const uint8_t in[AES_BATCH])
 {
     aes_word q[8];
-    UNROLLED
-    for (int lane = 0; lane < AES_LANES; lane++) {
-        uint32_t column[4];
-        UNROLLED
-        for (int i = 0; i < 4; i++)
-            column[i] = load32(in + 16 * lane + 4 * i);
-        put_block(q, lane, column);
-    }
+    load_blocks(q, in);
     encrypt_out(q, keys, out);
+    wipe(q, sizeof q);
+}
+
+void sealane_aes_decrypt(const aes_keys *keys, uint8_t out[AES_BATCH], const uint8_t in[AES_BATCH])
+{
+    aes_word q[8];
+    load_blocks(q, in);
+    transpose(q);
+    decrypt(q, keys);
+    transpose(q);
+    store_blocks(out, q);
     wipe(q, sizeof q);
 }
 
@@ -313,6 +418,20 @@ void sealane_aes_spread(aes_keys *keys, const uint8_t schedule[AES_SCHEDULE_BYTE
             for (int lane = 0; lane < AES_LANES; lane++) {
                 const aes_word x = packed >> lane & LANE0;
                 keys->words[n][i + lane] = (x << C) - x;
+            }
+        }
+}
+
+void sealane_aes_spread_lane(aes_keys *keys, int lane, const uint8_t schedule[AES_SCHEDULE_BYTES], int rounds)
+{
+    keys->rounds = rounds;
+    for (int n = 0; n <= rounds; n++)
+        for (int i = 0; i < 8; i += AES_LANES) {
+            aes_word packed;
+            memcpy(&packed, schedule + 16 * n + (size_t)i / AES_LANES * sizeof packed, sizeof packed);
+            for (int plane = 0; plane < AES_LANES; plane++) {
+                aes_word *word = &keys->words[n][i + plane];
+                *word = (*word & ~(LANE0 << lane)) | (packed >> plane & LANE0) << lane;
             }
         }
 }

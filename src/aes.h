@@ -37,8 +37,12 @@ void sealane_aes_expand(uint8_t schedule[AES_SCHEDULE_BYTES], const uint8_t *key
 /* Spreads a schedule over the lanes. */
 void sealane_aes_spread(aes_keys *keys, const uint8_t schedule[AES_SCHEDULE_BYTES], int rounds);
 
-/* Encrypts AES_LANES blocks; in place is allowed. */
+/* Sets the keys of one lane alone, where each has its own; all have as many rounds. */
+void sealane_aes_spread_lane(aes_keys *keys, int lane, const uint8_t schedule[AES_SCHEDULE_BYTES], int rounds);
+
+/* Encrypts AES_LANES blocks; in place is allowed. Decryption has the same keys. */
 void sealane_aes_encrypt(const aes_keys *keys, uint8_t out[AES_BATCH], const uint8_t in[AES_BATCH]);
+void sealane_aes_decrypt(const aes_keys *keys, uint8_t out[AES_BATCH], const uint8_t in[AES_BATCH]);
 
 /* Encrypts AES_LANES counter blocks: prefix and the big-endian counter, counter + 1, ... */
 void sealane_aes_counters(const aes_keys *keys, uint8_t out[AES_BATCH], const uint8_t prefix[12], uint32_t counter);

@@ -161,7 +161,8 @@ static planner planner_of(const sealane_key *k, uint64_t direction, sealane_batc
 /* Whether packets of that length are ever faster side by side. */
 static inline int has_lane(const planner *r, size_t class)
 {
-    return class < r->batch->classes && r->batch->from[class % SEALANE_BATCH_CLASSES] != 0; /* there are no more classes */
+    return class < r->batch->classes &&
+           r->batch->from[class % SEALANE_BATCH_CLASSES] != 0; /* there are no more classes */
 }
 
 static inline int is_plain_key(const planner *r, const sealane_key *k)

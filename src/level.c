@@ -18,6 +18,7 @@
 
 #include "../include/sealane.h"
 #include "aesgcm.h"
+#include "aesmodes.h"
 #include "cpu.h"
 #include "portable.h"
 
@@ -97,6 +98,11 @@ BATCH_KERNEL(aesgcm, avx512)
 KERNEL(aesgcm, avx2)
 KERNEL(aesgcm, aesniavx)
 KERNEL(aesgcm, aesni)
+KERNEL(aes, avx512)
+KERNEL(aes, avx2)
+KERNEL(aes, aesni)
+KERNEL(chacha20masks, avx512)
+KERNEL(chacha20masks, avx2)
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
 BATCH_KERNEL(chacha20poly1305, neon)
@@ -104,6 +110,8 @@ KERNEL(chacha20poly1305, neon6)
 KERNEL(chacha20poly1305, neon)
 KERNEL(aesgcm, ce)
 KERNEL(aesgcm, neon)
+KERNEL(aes, ce)
+KERNEL(aes, neon)
 #endif
 #if defined(HAVE_ARM_KERNELS)
 KERNEL(chacha20poly1305, neon)
@@ -112,6 +120,8 @@ KERNEL(chacha20poly1305, armv6)
 KERNEL(aesgcm, ce32)
 KERNEL(aesgcm, neon)
 KERNEL(aesgcm, armv6)
+KERNEL(aes, ce32)
+KERNEL(aes, neon)
 #endif
 
 const sealane_level sealane_levels[] = {
@@ -178,11 +188,45 @@ static const sealane_level aesgcm_levels[] = {
 
 _Static_assert(sizeof aesgcm_levels / sizeof aesgcm_levels[0] <= SEALANE_LEVELS_MAX, "too many levels");
 
-const sealane_table sealane_tables[SEALANE_TABLES] = {
+/* The modes that do not authenticate. */
+static const sealane_level aes_levels[] = {
+#if defined(HAVE_AARCH64_KERNELS)
+    LEVEL(aes, ce, SEALANE_ARM_NEON | SEALANE_ARM_AES, NO_BATCH),
+    LEVEL(aes, neon, SEALANE_ARM_NEON, NO_BATCH),
+#endif
+#if defined(HAVE_ARM_KERNELS)
+    LEVEL(aes, ce32, SEALANE_ARM_NEON | SEALANE_ARM_AES, NO_BATCH),
+    LEVEL(aes, neon, SEALANE_ARM_NEON, NO_BATCH),
+#endif
+#if defined(HAVE_X86_64_KERNELS)
+    LEVEL(aes, avx512,
+          SEALANE_X86_AES | SEALANE_X86_PCLMUL | SEALANE_X86_VAES | SEALANE_X86_VPCLMULQDQ | SEALANE_X86_AVX2 |
+              SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL | SEALANE_X86_AVX512BW,
+          NO_BATCH),
+    LEVEL(aes, avx2,
+          SEALANE_X86_AVX2 | SEALANE_X86_AES | SEALANE_X86_PCLMUL | SEALANE_X86_VAES | SEALANE_X86_VPCLMULQDQ,
+          NO_BATCH),
+    LEVEL(aes, aesni, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_AES | SEALANE_X86_PCLMUL, NO_BATCH),
+#endif
+    {"portable", 0, sealane_aes_portable, NULL, NO_BATCH, 0},
+};
+
+static const sealane_level chacha20masks_levels[] = {
+#if defined(HAVE_X86_64_KERNELS)
+    LEVEL(chacha20masks, avx512, SEALANE_X86_AVX2 | SEALANE_X86_AVX512F, NO_BATCH),
+    LEVEL(chacha20masks, avx2, SEALANE_X86_AVX2, NO_BATCH),
+#endif
+    {"portable", 0, sealane_chacha20masks_portable, NULL, NO_BATCH, 0},
+};
+
+const sealane_table sealane_tables[SEALANE_ALL_TABLES] = {
     {"chacha20poly1305", sealane_levels, sizeof sealane_levels / sizeof sealane_levels[0], sealane_selftest,
      sealane_batch_selftest},
     {"aesgcm", aesgcm_levels, sizeof aesgcm_levels / sizeof aesgcm_levels[0], sealane_aesgcm_selftest,
      sealane_aesgcm_batch_selftest},
+    {"aes", aes_levels, sizeof aes_levels / sizeof aes_levels[0], sealane_aes_selftest, NULL},
+    {"chacha20masks", chacha20masks_levels, sizeof chacha20masks_levels / sizeof chacha20masks_levels[0],
+     sealane_chacha20masks_selftest, NULL},
 };
 
 /* Every name that may be asked for on any build and of any primitive, best first. A primitive that has no level of the
@@ -410,7 +454,7 @@ static uint64_t ticks_of_packet(const sealane_level *level, size_t bytes)
 
 static void report_failed(const sealane_level *level)
 {
-    for (const sealane_table *t = sealane_tables; t < sealane_tables + SEALANE_TABLES; t++)
+    for (const sealane_table *t = sealane_tables; t < sealane_tables + SEALANE_ALL_TABLES; t++)
         for (unsigned i = 0; i < t->count; i++)
             if (level == &t->levels[i])
                 fprintf(stderr, "sealane: %s: level %s fails its self-test on this CPU and is not used\n", t->primitive,
@@ -419,7 +463,7 @@ static void report_failed(const sealane_level *level)
 
 int sealane_level_of_process(const sealane_table *table)
 {
-    static atomic_int outcomes[SEALANE_TABLES]; /* 0: not known yet; else level + 2, so that 1 stands for -1 */
+    static atomic_int outcomes[SEALANE_ALL_TABLES]; /* 0: not known yet; else level + 2, so that 1 stands for -1 */
 
     atomic_int *outcome = &outcomes[table - sealane_tables];
     int known = atomic_load_explicit(outcome, memory_order_acquire);
@@ -462,7 +506,7 @@ const sealane_batch *sealane_batch_choose(const sealane_table *table, const seal
 
 const sealane_batch *sealane_level_batch(const sealane_table *table, const sealane_level *level)
 {
-    static _Atomic unsigned char outcomes[SEALANE_TABLES][SEALANE_LEVELS_MAX];
+    static _Atomic unsigned char outcomes[SEALANE_ALL_TABLES][SEALANE_LEVELS_MAX];
     return sealane_batch_choose(table, level, &outcomes[table - sealane_tables][level - table->levels],
                                 report_failed_batch);
 }

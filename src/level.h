@@ -37,9 +37,17 @@ typedef struct sealane_table {
     int (*batch_selftest)(const sealane_level *); /* 1 if its batch kernel does */
 } sealane_table;
 
-enum { SEALANE_CHACHA20POLY1305, SEALANE_AESGCM, SEALANE_TABLES, SEALANE_LEVELS_MAX = 8 /* of a table */ };
+enum {
+    SEALANE_CHACHA20POLY1305,
+    SEALANE_AESGCM,
+    SEALANE_TABLES, /* of what seals packets */
+    SEALANE_AES = SEALANE_TABLES,
+    SEALANE_CHACHA20MASKS,
+    SEALANE_ALL_TABLES,
+    SEALANE_LEVELS_MAX = 8 /* of a table */
+};
 
-extern const sealane_table sealane_tables[SEALANE_TABLES];
+extern const sealane_table sealane_tables[SEALANE_ALL_TABLES];
 
 /* The levels of ChaCha20-Poly1305. */
 extern const sealane_level sealane_levels[];
@@ -80,5 +88,7 @@ int sealane_selftest(const sealane_level *level);
 int sealane_aesgcm_selftest(const sealane_level *level);
 int sealane_batch_selftest(const sealane_level *level);
 int sealane_aesgcm_batch_selftest(const sealane_level *level);
+int sealane_aes_selftest(const sealane_level *level);
+int sealane_chacha20masks_selftest(const sealane_level *level);
 
 #endif

@@ -3,6 +3,7 @@
  * implementation of ChaCha20-Poly1305, and with AES-GCM of Go's standard library.
  */
 #include "aesgcm.h"
+#include "aesmodes.h"
 #include "bytes.h"
 #include "level.h"
 #include "portable.h"
@@ -239,4 +240,112 @@ int sealane_aesgcm_batch_selftest(const sealane_level *level)
     for (size_t n = 0; n < PACKETS; n++)
         s.lane[n].key = slot(&keys[n % 3]);
     return run_squares(&s, &level->batch, gcm_batch_answer);
+}
+
+/* ---- The modes that do not authenticate ---- */
+
+/* A text goes in place through all operations, for each of these numbers of blocks, under keys of the three lengths by
+ * turns, and what one operation leaves as its state is the next one's. The last block of its CBC encryption answers for
+ * all; it was computed with AES of Go's standard library. */
+static const uint8_t link_blocks[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  12, 15, 16,
+                                      17, 23, 31, 32, 33, 40, 48, 63, 64, 65, 96};
+static const uint8_t aes_answer[16] = {0xf6, 0xa9, 0xf0, 0xc5, 0x92, 0x7f, 0xde, 0x00,
+                                       0x48, 0x56, 0x89, 0x31, 0x8e, 0xd4, 0x68, 0xe7};
+
+enum { MOST_BLOCKS = 96, MOST_LANES = 9 };
+
+typedef struct {
+    const sealane_level *level;
+    sealane_aes_schedules keys[3][2];
+    sealane_lane lane[MOST_BLOCKS];
+    uint8_t text[16 * MOST_BLOCKS], state[16], initial[MOST_LANES][16];
+} modes;
+
+static void run_mode(modes *m, uint64_t operation, void *key, size_t blocks)
+{
+    SEALANE_SCRATCH(scratch);
+    const sealane_args a = {.out = slot(m->text),
+                            .in = slot(m->text),
+                            .bytes = 16 * blocks,
+                            .key = slot(key),
+                            .state = slot(m->state),
+                            .flags = operation};
+    m->level->kernel(&a, scratch, m->level->consts);
+}
+
+/* count lanes with so many blocks each, one behind the other. */
+static void run_mode_lanes(modes *m, uint64_t operation, sealane_aes_schedules key[2], size_t count, size_t blocks)
+{
+    SEALANE_SCRATCH(scratch);
+    const sealane_args a = {.in = slot(m->lane), .bytes = count, .total = 16 * blocks, .flags = operation};
+    for (size_t l = 0; l < count; l++)
+        m->lane[l] = (sealane_lane){.out = slot(m->text + 16 * blocks * l),
+                                    .in = slot(m->text + 16 * blocks * l),
+                                    .key = slot(&key[l % 2]),
+                                    .nonce = slot(m->initial[l % MOST_LANES])};
+    m->level->kernel(&a, scratch, m->level->consts);
+}
+
+static void link_of_modes(modes *m, size_t i, size_t n)
+{
+    sealane_aes_schedules *key = m->keys[i % 3];
+    const size_t lanes = 1 + i % MOST_LANES < n ? 1 + i % MOST_LANES : n;
+    store32(m->state + 12, swap32(0 - (uint32_t)i)); /* wraps around */
+    run_mode(m, SEALANE_AES_CTR, key, n);
+    run_mode(m, SEALANE_AES_XTS_ENCRYPT, key, n);
+    run_mode(m, SEALANE_AES_ECB_DECRYPT, key, n);
+    run_mode(m, SEALANE_AES_CBC_DECRYPT, key, n);
+    run_mode_lanes(m, SEALANE_AES_CBC_ENCRYPT, key, lanes, n / lanes);
+    run_mode(m, SEALANE_AES_XTS_DECRYPT, key, n);
+    run_mode_lanes(m, SEALANE_AES_MASKS, key, n, 1);
+    run_mode(m, SEALANE_AES_ECB_ENCRYPT, key, n);
+}
+
+int sealane_aes_selftest(const sealane_level *level)
+{
+    modes m = {.level = level};
+    for (size_t i = 0; i < 6; i++) {
+        sealane_aes_schedules *key = &m.keys[i / 2][i % 2];
+        key->rounds = 10 + 2 * (uint64_t)(i / 2);
+        for (size_t j = 0; j < 16 + 8 * (i / 2); j++)
+            key->schedule[j] = (uint8_t)(0x80 + 32 * (i % 2) + j);
+        run_mode(&m, SEALANE_AES_SETUP, key, 0);
+    }
+    for (size_t j = 0; j < sizeof m.text; j++)
+        m.text[j] = (uint8_t)(7 * j);
+    for (size_t i = 0; i < sizeof link_blocks; i++)
+        link_of_modes(&m, i, link_blocks[i]);
+    run_mode_lanes(&m, SEALANE_AES_CBC_ENCRYPT, m.keys[0], 1, MOST_BLOCKS);
+    return equal16(m.initial[0], aes_answer);
+}
+
+/* 1 to MASKS masks side by side, of samples that have the last masks in them; two of the last at a time are a key for
+ * the sample that is left in the end. Computed with another implementation, too. */
+static const uint8_t masks_answer[16] = {0x5f, 0xd1, 0xe2, 0x1a, 0xec, 0xe0, 0x3d, 0xe4,
+                                         0x38, 0x3f, 0x46, 0x4d, 0x54, 0x5b, 0x62, 0x69};
+
+enum { MASKS = 36 };
+
+int sealane_chacha20masks_selftest(const sealane_level *level)
+{
+    SEALANE_SCRATCH(scratch);
+    sealane_lane lane[MASKS];
+    uint8_t keys[3 * MASKS + 32], samples[MASKS][16];
+    for (size_t i = 0; i < sizeof keys; i++)
+        keys[i] = (uint8_t)(0x80 + i);
+    for (size_t l = 0; l < MASKS; l++)
+        for (size_t j = 0; j < 16; j++)
+            samples[l][j] = (uint8_t)(7 * j + l);
+    for (size_t l = 0; l < MASKS; l++)
+        lane[l] = (sealane_lane){.out = slot(samples[l]), .in = slot(samples[l]), .key = slot(keys + 3 * l)};
+    for (size_t n = 1; n <= MASKS; n++) {
+        const sealane_args a = {.in = slot(lane), .bytes = n};
+        level->kernel(&a, scratch, level->consts);
+    }
+    for (size_t l = 2; l < MASKS; l += 2) {
+        lane[0].key = slot(samples[l]);
+        const sealane_args a = {.in = slot(lane), .bytes = 1};
+        level->kernel(&a, scratch, level->consts);
+    }
+    return equal16(samples[0], masks_answer);
 }

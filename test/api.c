@@ -965,6 +965,144 @@ static void report(const char *name, int outcome)
            name, outcome ? "" : ": ", outcome ? "" : why);
 }
 
+/* ---- AES in the modes that do not authenticate ---- */
+
+/* NIST SP 800-38A, F.1.1, F.2.1, F.5.1, first blocks; IEEE 1619, vector 15. */
+static int check_mode_specifications(void)
+{
+    static const char *const want[] = {"3ad77bb40d7a3660a89ecaf32466ef97", "7649abac8119b246cee98e9b12e9197d",
+                                       "874d6191b620e3261bef6864990db6ce"};
+    uint8_t key[32], text[17], iv[16], out[17], expected[17];
+    sealane_aes_key k;
+    sealane_aes_ctr s;
+    sealane_xts_key x;
+    from_hex(key, "2b7e151628aed2a6abf7158809cf4f3c"), from_hex(text, "6bc1bee22e409f96e93d7e117393172a");
+    if (sealane_aes_key_init(&k, key, 16) != 0)
+        return fail("no key", 0);
+    for (size_t i = 0; i < 3; i++) {
+        from_hex(iv, i == 2 ? "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff" : "000102030405060708090a0b0c0d0e0f");
+        const int bad = i == 0   ? sealane_aes_ecb_encrypt(&k, out, text, 16)
+                        : i == 1 ? sealane_aes_cbc_encrypt(&k, iv, out, text, 16)
+                                 : sealane_aes_ctr_init(&s, iv, 128) || sealane_aes_ctr_xor(&k, &s, out, text, 16);
+        from_hex(expected, want[i]);
+        if (bad || memcmp(out, expected, 16) != 0)
+            return fail("a wrong block", i);
+    }
+    from_hex(key, "fffefdfcfbfaf9f8f7f6f5f4f3f2f1f0bfbebdbcbbbab9b8b7b6b5b4b3b2b1b0");
+    for (size_t i = 0; i < 17; i++)
+        text[i] = (uint8_t)i;
+    from_hex(expected, "6c1625db4671522d3d7599601de7ca09ed");
+    const uint8_t tweak[16] = {0x9a, 0x78, 0x56, 0x34, 0x12};
+    if (sealane_aes_xts_key_init(&x, key, 32) != 0 || sealane_aes_xts_encrypt(&x, tweak, out, text, 17) != 0 ||
+        memcmp(out, expected, 17) != 0)
+        return fail("XTS", 17);
+    return (sealane_aes_xts_decrypt(&x, tweak, out, out, 17) == 0 && memcmp(out, text, 17) == 0) ||
+           fail("XTS decryption", 17);
+}
+
+static uint8_t mode_out[100], mode_in[100], mode_iv[16];
+
+/* What a call gave that had to be refused: the status, zeroes in so many bytes, and nothing else written. */
+static int refused(const char *what, int got, int want, size_t zeroed)
+{
+    if (got != want)
+        return fail(what, (size_t)-got);
+    if (!all(mode_out, zeroed, 0) || !all(mode_out + zeroed, sizeof mode_out - zeroed, 0xa5))
+        return fail(what, zeroed);
+    memset(mode_out, 0xa5, sizeof mode_out);
+    return all(mode_iv, 16, 7) || fail("an initial value was written", 0);
+}
+
+static int check_wrong_modes(void)
+{
+    static const uint8_t key[64] = {1, 2, 3};
+    static sealane_aes_key k, none;
+    static sealane_xts_key x, no_x;
+    sealane_aes_ctr s, no_s;
+    uint8_t last[16];
+    memset(mode_out, 0xa5, sizeof mode_out), memset(mode_iv, 7, 16), memset(last, 0xff, 16),
+        memset(&no_s, 0, sizeof no_s);
+    for (size_t n = 0; n <= 40; n++)
+        if ((sealane_aes_key_init(&k, key, n) == 0) != (n == 16 || n == 24 || n == 32))
+            return fail("key", n);
+    for (size_t n = 0; n <= 70; n++)
+        if ((sealane_aes_xts_key_init(&x, key, n) == 0) != (n == 32 || n == 64))
+            return fail("XTS key", n);
+    if (sealane_aes_xts_key_init(&no_x, key + 3, 32) != SEALANE_INVALID_KEY ||
+        sealane_aes_key_init(&none, NULL, 16) != SEALANE_NULL || sealane_aes_key_init(NULL, key, 16) == 0 ||
+        strcmp(sealane_aes_impl_name(&none), "none") != 0)
+        return fail("a key that is none", 0);
+    if (sealane_aes_key_init(&k, key, 16) != 0 || sealane_aes_xts_key_init(&x, key, 32) != 0)
+        return fail("no key", 0);
+    last[15] = 0xfe; /* two blocks are left */
+    if (sealane_aes_ctr_init(&s, last, 32) != 0 || sealane_aes_ctr_init(&no_s, last, 64) != SEALANE_INVALID_LENGTH ||
+        sealane_aes_ctr_init(NULL, last, 128) == 0 || sealane_aes_ctr_init(&no_s, NULL, 128) != SEALANE_NULL)
+        return fail("ctr_init", 0);
+#define REFUSED(call, why, zeroed) refused(#call, call, why, zeroed)
+    if (!REFUSED(sealane_aes_ecb_encrypt(&k, mode_out, mode_in, 17), SEALANE_INVALID_LENGTH, 17) ||
+        !REFUSED(sealane_aes_ecb_decrypt(&k, mode_out, NULL, 16), SEALANE_NULL, 16) ||
+        !REFUSED(sealane_aes_ecb_encrypt(&none, mode_out, mode_in, 16), SEALANE_INVALID_KEY, 16) ||
+        !REFUSED(sealane_aes_ecb_encrypt(&k, NULL, mode_in, 16), SEALANE_NULL, 0) ||
+        !REFUSED(sealane_aes_ecb_encrypt(&k, mode_out, mode_out + 1, 32), SEALANE_OVERLAP, 32) ||
+        !REFUSED(sealane_aes_cbc_encrypt(&k, mode_iv, mode_out, mode_in, 31), SEALANE_INVALID_LENGTH, 31) ||
+        !REFUSED(sealane_aes_cbc_decrypt(&k, mode_iv, mode_out, mode_in, 15), SEALANE_INVALID_LENGTH, 15) ||
+        !REFUSED(sealane_aes_cbc_decrypt(&k, NULL, mode_out, mode_in, 16), SEALANE_NULL, 16) ||
+        !REFUSED(sealane_aes_cbc_decrypt(&k, mode_out + 8, mode_out, mode_in, 16), SEALANE_OVERLAP, 16) ||
+        !REFUSED(sealane_aes_cbc_encrypt(NULL, mode_iv, mode_out, mode_in, 16), SEALANE_INVALID_KEY, 16) ||
+        !REFUSED(sealane_aes_ctr_xor(&k, &s, mode_out, mode_in, 33), SEALANE_TOO_LONG, 0) ||
+        !REFUSED(sealane_aes_ctr_xor(&k, &no_s, mode_out, mode_in, 33), SEALANE_INVALID_STREAM, 33) ||
+        !REFUSED(sealane_aes_ctr_xor(&none, &s, mode_out, mode_in, 16), SEALANE_INVALID_KEY, 16) ||
+        !REFUSED(sealane_aes_ctr_xor(&k, &s, mode_out, mode_out + 2, 16), SEALANE_OVERLAP, 16) ||
+        !REFUSED(sealane_aes_ctr_xor(&k, &s, s.counter, mode_in, 16), SEALANE_OVERLAP, 0) ||
+        !REFUSED(sealane_aes_xts_encrypt(&x, mode_iv, mode_out, mode_in, 15), SEALANE_INVALID_LENGTH, 15) ||
+        !REFUSED(sealane_aes_xts_decrypt(&x, mode_iv, mode_out, mode_in, 0), SEALANE_INVALID_LENGTH, 0) ||
+        !REFUSED(sealane_aes_xts_decrypt(&x, mode_iv, mode_out, mode_in, ((size_t)1 << 24) + 1), SEALANE_TOO_LONG, 0) ||
+        !REFUSED(sealane_aes_xts_encrypt(&no_x, mode_iv, mode_out, mode_in, 16), SEALANE_INVALID_KEY, 16) ||
+        !REFUSED(sealane_aes_xts_encrypt(&x, NULL, mode_out, mode_in, 16), SEALANE_NULL, 16) ||
+        !REFUSED(sealane_aes_xts_encrypt(&x, mode_iv, mode_out, mode_out + 1, 20), SEALANE_OVERLAP, 20))
+        return 0;
+#undef REFUSED
+    if (sealane_aes_ctr_xor(&k, &s, mode_out, mode_in, 20) != 0 ||
+        sealane_aes_ctr_xor(&k, &s, mode_out, mode_in, 12) != 0 ||
+        sealane_aes_ctr_xor(&k, &s, mode_out, mode_in, 0) != 0 ||
+        sealane_aes_ctr_xor(&k, &s, mode_out, mode_in, 1) != SEALANE_TOO_LONG)
+        return fail("the last blocks before the counter wraps around", 0);
+    sealane_aes_key_wipe(&k), sealane_aes_xts_key_wipe(&x), sealane_aes_ctr_wipe(&s);
+    return (sealane_aes_ecb_encrypt(&k, mode_out, mode_in, 16) == SEALANE_INVALID_KEY &&
+            sealane_aes_xts_encrypt(&x, mode_iv, mode_out, mode_in, 16) == SEALANE_INVALID_KEY) ||
+           fail("a key that was wiped", 0);
+}
+
+/* Texts side by side, with mistakes among them, and the same one by one. */
+static int check_cbc_batch(void)
+{
+    enum { TEXTS = 30, ROOM = 400 };
+    static uint8_t in[TEXTS][ROOM], out[TEXTS][ROOM], alone[ROOM];
+    uint8_t iv[TEXTS][16], chain[16], raw[32];
+    sealane_aes_key keys[TEXTS];
+    sealane_cbc_op ops[TEXTS];
+    size_t bad = 0;
+    memset(out, 0xa5, sizeof out);
+    for (size_t i = 0; i < TEXTS; i++) {
+        randomise(raw, 32), randomise(in[i], ROOM), memset(iv[i], (int)i, 16);
+        if (sealane_aes_key_init(&keys[i], raw, 16 + 8 * (i / 4 % 3)) != 0)
+            return fail("no key", i);
+        ops[i] = (sealane_cbc_op){&keys[i], iv[i], out[i], in[i], 16 * below(ROOM / 16), SEALANE_OK};
+        if (i % 7 == 3)
+            ops[i].in_bytes = 16 * (i % 5) + 5, bad++;
+    }
+    if (sealane_aes_cbc_encrypt_batch(ops, TEXTS) != TEXTS - bad || sealane_aes_cbc_encrypt_batch(NULL, 3) != 0)
+        return fail("how many are good", 0);
+    for (size_t i = 0; i < TEXTS; i++) {
+        memset(chain, (int)i, 16);
+        if (ops[i].status != sealane_aes_cbc_encrypt(&keys[i], chain, alone, in[i], ops[i].in_bytes) ||
+            memcmp(alone, out[i], ops[i].in_bytes) != 0 || memcmp(chain, iv[i], 16) != 0 ||
+            !all(out[i] + ops[i].in_bytes, ROOM - ops[i].in_bytes, 0xa5))
+            return fail("a text of a batch", i);
+    }
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     sealane_key k;
@@ -993,6 +1131,9 @@ int main(int argc, char **argv)
     report("damaged keys", check_damaged_keys());
     report("streams and pieces agree with packets", check_pieces());
     report("threads share a key", check_threads());
+    report("vectors of AES without authentication", check_mode_specifications());
+    report("wrong use of AES without authentication", check_wrong_modes());
+    report("texts side by side", check_cbc_batch());
     printf("api (%s): %u passed, %u failed, %u not run\n", sealane_impl_name(&k), passed, failed, not_run);
     return failed != 0;
 }

@@ -25,7 +25,7 @@ GO_CHOICE := -short . ./aesgcm ./batch ./chacha20poly1305 ./internal/dispatch
 ifneq ($(filter x86_64,$(ISA)),)
 $(foreach t,$(ARM_TRIPLES),$(if $(shell command -v $(t)-gcc),$(eval $(call arm,$(t))),$(eval $(call suite,$(t),,test/arm --missing $(t)-gcc))))
 ifneq ($(shell command -v qemu-arm),)
-$(eval $(call go_arm,suite,go-arm926,GOARCH=arm GOARM=5,qemu-arm -cpu arm926,-short $(GO_LIBRARY)))
+$(eval $(call go_arm,suite,go-arm926,GOARCH=arm GOARM=5,qemu-arm -cpu arm926,$(GO_CHOICE)))
 $(eval $(call go_arm,suite,go-arm1176,GOARCH=arm GOARM=5,qemu-arm -cpu arm1176,$(GO_LIBRARY)))
 $(eval $(call go_arm,suite,go-arm-cortex-a7,GOARCH=arm GOARM=5,qemu-arm -cpu cortex-a7,$(GO_LIBRARY)))
 $(eval $(call go_arm,suite,go-arm-cortex-a15,GOARCH=arm GOARM=7,qemu-arm -cpu cortex-a15,$(GO_CHOICE)))

@@ -3,10 +3,10 @@
  *     check                  all checks of every level that this CPU can run
  *     check --seed=N         the same random choices again
  *     check --level=NAME     one level only, of all primitives that have it
- *     check --primitive=NAME chacha20poly1305 or aesgcm only; with --list and --corrupt, its corrupters
- *     check --corrupt=NAME   the same with a kernel that is wrong in one way: must fail
- *     check --list           the names of the corrupters
- *     check --bench          nanoseconds and megabytes per second; with --short only a few sizes of the best level
+ *     check --primitive=NAME chacha20poly1305, aesgcm, aes, chacha20masks: only that; with --list and --corrupt, its
+ * corrupters check --corrupt=NAME   the same with a kernel that is wrong in one way: must fail check --list the names
+ * of the corrupters check --bench          nanoseconds and megabytes per second; with --short only a few sizes of the
+ * best level
  *
  * Kernels are called through a trampoline that watches the calling convention, on buffers that end or begin at a page
  * that cannot be touched. */
@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "../src/aes.h"
+#include "../src/aesmodes.h"
 #include "../src/batch.h"
 #include "../src/cpu.h"
 #include "../src/ghash.h"
@@ -237,6 +238,7 @@ enum { MAX_PARTS = 8 };
 
 typedef struct {
     sealane_level level; /* its kernel may be a corrupter */
+    int primitive;       /* SEALANE_CHACHA20POLY1305, ... */
     int gcm;             /* of AES-GCM; else of ChaCha20-Poly1305 */
     const char *group;
     size_t bytes, ad_bytes;
@@ -265,8 +267,14 @@ static int fail(const char *format, ...)
     return 0;
 }
 
+static void describe_mode(char *text, size_t room);
+
 static void describe(char *text, size_t room)
 {
+    if (now.primitive >= SEALANE_TABLES) {
+        describe_mode(text, room);
+        return;
+    }
     if (strncmp(now.group, "batch", 5) == 0) {
         snprintf(text, room, "%s/%s: %s, packet or lane %u", now.level.name, now.group, now.open ? "open" : "seal",
                  now.part);
@@ -398,7 +406,7 @@ static int same_state(const state_of_either *either, const state_of_either *want
 static size_t scratch_end(const sealane_level *level)
 {
     for (size_t i = 0; scratch_ends[i].level != NULL; i++)
-        if (strcmp(scratch_ends[i].primitive, now.gcm ? "aesgcm" : "chacha20poly1305") == 0 &&
+        if (strcmp(scratch_ends[i].primitive, sealane_tables[now.primitive].primitive) == 0 &&
             strcmp(scratch_ends[i].level, level->name) == 0)
             return scratch_ends[i].end;
     return SEALANE_SCRATCH_BYTES;
@@ -726,6 +734,8 @@ static int group_edge(void)
 
 #include "batches.h"
 
+static int corrupting_is(const char *name);
+
 /* J0 whose counter wraps around at 2^32 in every block of the packet, and in every part of it. */
 static int group_gcm_counter(void)
 {
@@ -761,6 +771,8 @@ typedef struct {
     const char *name;
     int (*run)(void);
 } group;
+
+#include "modes.h"
 
 static const group groups[] = {
     {"lengths", group_lengths}, {"alignment", group_alignment}, {"associated-data", group_ad},
@@ -1143,6 +1155,27 @@ static const corrupter gcm_corrupters[] = {
         {"batch-self-test", NULL, NULL},
 };
 
+#if defined(ABI_CORRUPTERS)
+#define ABI_ROWS(id) {#id, corrupt_##id, NULL},
+#else
+#define ABI_CORRUPTERS(X)
+#endif
+
+static const corrupter mode_corrupters[] = {
+#define X(id, name) {name, corrupt_mode_##id, NULL},
+    MODE_CORRUPTERS(X) LANE_CORRUPTERS(X)
+#undef X
+        ABI_CORRUPTERS(ABI_ROWS){"mode-self-test", NULL, NULL},
+};
+
+static const corrupter mask_corrupters[] = {
+#define X(id, name) {name, corrupt_mode_##id, NULL},
+    LANE_CORRUPTERS(X)
+#undef X
+        {"mask-write-behind", corrupt_mode_mask_write, NULL},
+    {"mode-self-test", NULL, NULL},
+};
+
 static const corrupter *corrupting; /* NULL: none */
 
 static int corrupting_is(const char *name)
@@ -1210,9 +1243,16 @@ static int check_selftest(void)
         {.name = "broken", .kernel = wrong_gcm_tag, .batch = {.kernel = wrong_batch_tag}},
         {.name = "portable", .kernel = sealane_aesgcm_portable},
     };
-    for (int t = 0; t < SEALANE_TABLES; t++) {
+    const sealane_level mode_levels[2][3] = {{{.name = "absent", .needs = (uint32_t)1 << 31},
+                                              {.name = "broken", .kernel = wrong_mode},
+                                              {.name = "portable", .kernel = sealane_aes_portable}},
+                                             {{.name = "absent", .needs = (uint32_t)1 << 31},
+                                              {.name = "broken", .kernel = wrong_masks},
+                                              {.name = "portable", .kernel = sealane_chacha20masks_portable}}};
+    const sealane_level *const all[SEALANE_ALL_TABLES] = {levels, gcm_levels, mode_levels[0], mode_levels[1]};
+    for (int t = 0; t < SEALANE_ALL_TABLES; t++) {
         sealane_table table = sealane_tables[t];
-        table.levels = t == SEALANE_AESGCM ? gcm_levels : levels, table.count = 3;
+        table.levels = all[t], table.count = 3;
         reported = 0;
         if (sealane_level_choose(&table, 0, ~((uint32_t)1 << 31), count_report) != 2 || reported != 1)
             return fail("%s: a level with a wrong answer was taken", table.primitive);
@@ -1308,11 +1348,10 @@ static int chosen_under(const sealane_table *table, const char *cpu, const char 
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Whether level is the wanted one, or rivals it: which of those that need the same is chosen may change from run to
- * run. */
+/* Whether level is the wanted one, or rivals it: which of those that are timed is chosen may change from run to run. */
 static int is_like(const sealane_table *t, int level, int want)
 {
-    return level >= 0 && t->levels[level].needs == t->levels[want].needs;
+    return level == want || (level >= 0 && t->levels[level].timed && t->levels[want].timed);
 }
 
 static int environment_obeyed(const sealane_table *t)
@@ -1321,7 +1360,7 @@ static int environment_obeyed(const sealane_table *t)
     int best = chosen_under(t, NULL, NULL);
     if (best < 0 || best > last)
         return fail("%s: no level was chosen", t->primitive);
-    while (best > 0 && is_like(t, best - 1, best))
+    while (best > 0 && is_like(t, best - 1, best) && (t->levels[best - 1].needs & ~sealane_cpu_features()) == 0)
         best--;
     if (chosen_under(t, "portable", NULL) != last || chosen_under(t, NULL, "0") != last ||
         chosen_under(t, "avx512", "0") != last)
@@ -1350,7 +1389,7 @@ static int check_environment(void)
         {SEALANE_AESGCM, "ssse3", "portable"},
 #endif
     };
-    for (int i = 0; i < SEALANE_TABLES; i++)
+    for (int i = 0; i < SEALANE_ALL_TABLES; i++)
         if (!environment_obeyed(&sealane_tables[i]))
             return 0;
     for (size_t i = 0; i < sizeof between / sizeof *between; i++) {
@@ -1541,7 +1580,7 @@ static int check_isa(void)
 #else
     static const char folder[] = "x86_64";
 #endif
-    for (int t = 0; t < SEALANE_TABLES; t++)
+    for (int t = 0; t < SEALANE_ALL_TABLES; t++)
         for (unsigned i = 0; i + 1 < sealane_tables[t].count; i++)
             for (int batch = 0; batch < 2; batch++) {
                 const sealane_level *level = &sealane_tables[t].levels[i];
@@ -1779,12 +1818,13 @@ static void report(const char *level, const char *name, int outcome)
     passed += outcome == 1, failed += outcome == 0, not_run += outcome == -1;
     if (outcome == 0 && now.level.name)
         describe(text_of_job, sizeof text_of_job);
-    printf("%s %s%s/%s%s%s\n",
+    printf("%s %s%s%s/%s%s%s\n",
            outcome == 1   ? "ok  "
            : outcome == 0 ? "FAIL"
                           : "not run",
-           now.level.name && now.gcm ? "aesgcm " : "", level, name, outcome == 0 ? ": " : "",
-           outcome == 0 ? failure : "");
+           now.level.name && now.primitive != SEALANE_CHACHA20POLY1305 ? sealane_tables[now.primitive].primitive : "",
+           now.level.name && now.primitive != SEALANE_CHACHA20POLY1305 ? " " : "", level, name,
+           outcome == 0 ? ": " : "", outcome == 0 ? failure : "");
     if (*text_of_job)
         printf("     %s\n", text_of_job);
     fflush(stdout);
@@ -1802,16 +1842,23 @@ static void run_groups(const group *g, size_t count)
 
 static void check_level(const sealane_table *table, const sealane_level *level, uint32_t features)
 {
-    const int gcm = table == &sealane_tables[SEALANE_AESGCM];
-    const group *all = gcm ? gcm_groups : groups;
-    const size_t count = gcm ? sizeof gcm_groups / sizeof *gcm_groups : sizeof groups / sizeof *groups;
+    static const struct {
+        const group *groups;
+        size_t count;
+    } of[SEALANE_ALL_TABLES] = {{groups, sizeof groups / sizeof *groups},
+                                {gcm_groups, sizeof gcm_groups / sizeof *gcm_groups},
+                                {mode_groups, sizeof mode_groups / sizeof *mode_groups},
+                                {mask_groups, sizeof mask_groups / sizeof *mask_groups}};
+    const int primitive = (int)(table - sealane_tables);
+    const group *all = of[primitive].groups;
+    const size_t count = of[primitive].count;
     if (level->needs & ~features) {
         printf("not run: %s %s, this CPU lacks it\n", table->primitive, level->name);
         not_run += (unsigned)count;
         return;
     }
     memset(&now, 0, sizeof now);
-    now.level = *level, now.gcm = gcm;
+    now.level = *level, now.primitive = primitive, now.gcm = primitive == SEALANE_AESGCM;
     if (corrupting && corrupting->kernel) {
         corrupt_inner = level->kernel;
         now.level.kernel = corrupting->kernel;
@@ -1838,28 +1885,34 @@ static void catch_faults(void)
         sigaction(signals[i], &action, NULL);
 }
 
-/* The corrupters for a primitive, one after the other; NULL behind the last. */
-static const corrupter *corrupter_at(size_t i, int gcm)
+/* The corrupters for a primitive, one after the other; NULL behind the last. Modes have only their own. */
+static const corrupter *corrupter_at(size_t i, int primitive)
 {
-    const size_t common = sizeof corrupters / sizeof *corrupters;
-    const size_t own =
-        gcm ? sizeof gcm_corrupters / sizeof *gcm_corrupters : sizeof chacha_corrupters / sizeof *chacha_corrupters;
+    static const struct {
+        const corrupter *rows;
+        size_t count;
+    } own[SEALANE_ALL_TABLES] = {{chacha_corrupters, sizeof chacha_corrupters / sizeof *chacha_corrupters},
+                                 {gcm_corrupters, sizeof gcm_corrupters / sizeof *gcm_corrupters},
+                                 {mode_corrupters, sizeof mode_corrupters / sizeof *mode_corrupters},
+                                 {mask_corrupters, sizeof mask_corrupters / sizeof *mask_corrupters}};
+    const int p = primitive < 0 ? SEALANE_CHACHA20POLY1305 : primitive;
+    const size_t common = p < SEALANE_TABLES ? sizeof corrupters / sizeof *corrupters : 0;
     if (i < common)
         return &corrupters[i];
-    return i - common < own ? &(gcm ? gcm_corrupters : chacha_corrupters)[i - common] : NULL;
+    return i - common < own[p].count ? &own[p].rows[i - common] : NULL;
 }
 
-static int find_corrupter(const char *name, int gcm)
+static int find_corrupter(const char *name, int primitive)
 {
-    for (size_t i = 0; corrupter_at(i, gcm); i++)
-        if (strcmp(corrupter_at(i, gcm)->name, name) == 0)
-            corrupting = corrupter_at(i, gcm);
+    for (size_t i = 0; corrupter_at(i, primitive); i++)
+        if (strcmp(corrupter_at(i, primitive)->name, name) == 0)
+            corrupting = corrupter_at(i, primitive);
     return corrupting != NULL;
 }
 
 static int find_primitive(const char *name)
 {
-    for (int i = 0; i < SEALANE_TABLES; i++)
+    for (int i = 0; i < SEALANE_ALL_TABLES; i++)
         if (strcmp(sealane_tables[i].primitive, name) == 0)
             return i;
     return -1;
@@ -1880,19 +1933,18 @@ int main(int argc, char **argv)
         } else if (strcmp(argv[i], "--short") == 0) {
             is_short = 1;
         } else if (strcmp(argv[i], "--list") == 0) {
-            for (size_t j = 0; corrupter_at(j, primitive == SEALANE_AESGCM); j++)
-                puts(corrupter_at(j, primitive == SEALANE_AESGCM)->name);
+            for (size_t j = 0; corrupter_at(j, primitive); j++)
+                puts(corrupter_at(j, primitive)->name);
             return 0;
         } else if (strncmp(argv[i], "--primitive=", 12) == 0 && find_primitive(argv[i] + 12) >= 0) {
             primitive = find_primitive(argv[i] + 12);
-        } else if (strncmp(argv[i], "--corrupt=", 10) != 0 ||
-                   !find_corrupter(argv[i] + 10, primitive == SEALANE_AESGCM)) {
+        } else if (strncmp(argv[i], "--corrupt=", 10) != 0 || !find_corrupter(argv[i] + 10, primitive)) {
             fprintf(stderr, "check: unknown argument %s\n", argv[i]);
             return 2;
         }
     }
     int known = only == NULL;
-    for (int i = 0; i < SEALANE_TABLES; i++)
+    for (int i = 0; i < SEALANE_ALL_TABLES; i++)
         known |= only && sealane_level_find(&sealane_tables[i], only) >= 0;
     if (!known) {
         fprintf(stderr, "check: no level %s in this build\n", only);
@@ -1911,9 +1963,10 @@ int main(int argc, char **argv)
            corrupting ? corrupting->name : "");
     catch_faults();
     arenas_new();
+    mode_arenas_new();
     for (size_t i = 0; i < sizeof process_groups / sizeof *process_groups; i++)
         report("dispatch", process_groups[i].name, process_groups[i].run());
-    for (int t = 0; t < SEALANE_TABLES; t++)
+    for (int t = 0; t < SEALANE_ALL_TABLES; t++)
         for (unsigned i = 0; i < sealane_tables[t].count; i++) {
             const sealane_level *level = &sealane_tables[t].levels[i];
             if ((primitive < 0 || primitive == t) && (only == NULL || strcmp(only, level->name) == 0))

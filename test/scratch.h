@@ -6,22 +6,31 @@ static const struct {
     size_t end;
 } scratch_ends[] = {
 #if defined(__x86_64__)
+    {"aes", "aesni", 384},
+    {"aes", "avx2", 512},
+    {"aes", "avx512", 768},
     {"aesgcm", "aesni", 448},
     {"aesgcm", "aesniavx", 448},
     {"aesgcm", "avx2", 640},
     {"aesgcm", "avx512", 256},
+    {"chacha20masks", "avx2", 448},
+    {"chacha20masks", "avx512", 384},
     {"chacha20poly1305", "avx2", 1344},
     {"chacha20poly1305", "avx512", 3264},
     {"chacha20poly1305", "avx512vl", 1344},
     {"chacha20poly1305", "ssse3", 960},
 #endif
 #if defined(__aarch64__)
+    {"aes", "ce", 256},
+    {"aes", "neon", 2304},
     {"aesgcm", "ce", 720},
     {"aesgcm", "neon", 3648},
     {"chacha20poly1305", "neon", 608},
     {"chacha20poly1305", "neon6", 608},
 #endif
 #if defined(__arm__)
+    {"aes", "ce32", 448},
+    {"aes", "neon", 3712},
     {"aesgcm", "armv6", 1568},
     {"aesgcm", "ce32", 640},
     {"aesgcm", "neon", 3936},

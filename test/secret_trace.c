@@ -20,6 +20,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "../src/aesmodes.h"
 #include "../src/cpu.h"
 #include "../src/key.h"
 #include "planted.h"
@@ -274,7 +275,8 @@ typedef struct {
     int level, plant; /* plant: -1, or what to run instead */
     size_t bytes, ad_bytes;
     sealane_alg alg;
-    enum { SEAL, OPEN, OPEN_WRONG, STREAM, BATCH_SEAL, BATCH_OPEN, BATCH_KERNEL } what;
+    enum { SEAL, OPEN, OPEN_WRONG, STREAM, BATCH_SEAL, BATCH_OPEN, BATCH_KERNEL, MODE } what;
+    int table, operation; /* of MODE */
 } scenario;
 
 enum { LONGEST = 4096 };
@@ -333,6 +335,35 @@ static size_t nonce_size(sealane_alg alg)
     return alg == SEALANE_XCHACHA20_POLY1305 || alg == SEALANE_AES_192_GCM ? 24 : 12;
 }
 
+/* Sets a key up and does one operation of a mode, or masks. The text is secret, and the state is where it is a tweak.
+ */
+static void mode_call(const scenario *s)
+{
+    SEALANE_SCRATCH(scratch);
+    static sealane_aes_schedules schedules;
+    uint8_t state[16] = {7};
+    const sealane_level *level = &sealane_tables[s->table].levels[s->level];
+    const int has_lanes = s->table == SEALANE_CHACHA20MASKS || s->operation >= SEALANE_AES_CBC_ENCRYPT;
+    const void *lane_key = s->table == SEALANE_CHACHA20MASKS ? (const void *)key : &schedules;
+    sealane_args a = {.key = slot(&schedules), .flags = SEALANE_AES_SETUP};
+    if (s->table == SEALANE_AES) {
+        schedules.rounds = 6 + key_size(s->alg) / 4;
+        memcpy(schedules.schedule, key, key_size(s->alg));
+        level->kernel(&a, scratch, level->consts);
+    }
+    if (s->operation >= SEALANE_AES_XTS_ENCRYPT)
+        memcpy(state, nonce, 16);
+    for (size_t i = 0; i < PACKETS; i++)
+        lanes[i] =
+            (sealane_lane){.out = slot(texts[i]), .in = slot(text), .key = slot(lane_key), .nonce = slot(tags[i])};
+    a = (sealane_args){
+        .out = slot(out), .in = slot(text), .bytes = s->bytes, .key = slot(&schedules), .state = slot(state)};
+    a.flags = (uint64_t)s->operation;
+    if (has_lanes)
+        a.in = slot(lanes), a.bytes = s->bytes / 16 < PACKETS ? s->bytes / 16 : PACKETS, a.total = 48;
+    level->kernel(&a, scratch, level->consts);
+}
+
 __attribute__((noinline)) static int call(const scenario *s)
 {
     const size_t nonce_bytes = nonce_size(s->alg);
@@ -343,6 +374,8 @@ __attribute__((noinline)) static int call(const scenario *s)
                      : "memory", "cc");
     if (s->plant >= 0) {
         planted[s->plant].run(key);
+    } else if (s->what == MODE) {
+        mode_call(s);
     } else if (s->what == SEAL) {
         bad = sealane_key_init_at(&k, s->alg, key, key_size(s->alg), s->level);
         bad |= sealane_seal(&k, out, tag, nonce, nonce_bytes, ad, s->ad_bytes, text, s->bytes);
@@ -381,7 +414,8 @@ static void choose_secrets(const scenario *s, int number)
             x ^= x << 13, x ^= x >> 7, x ^= x << 17;
             parts[p][i] = number == 0 ? 0 : number == 2 ? 0xff : (uint8_t)x;
         }
-    if (s->plant >= 0)
+    memcpy(tags, ad, 16); /* states of lanes */
+    if (s->plant >= 0 || s->what == MODE)
         return;
     int bad = sealane_key_init_at(&k, s->alg, key, key_size(s->alg), s->level);
     if (s->what >= BATCH_SEAL)
@@ -404,7 +438,7 @@ static int run(trace *t, const scenario *s, int secret)
 }
 
 static const char *const what_names[] = {"seal",         "open",         "open a wrong tag", "stream",
-                                         "seal a batch", "open a batch", "the batch kernel"};
+                                         "seal a batch", "open a batch", "the batch kernel", "a mode"};
 
 static void where(const scenario *s, uint64_t pc)
 {
@@ -492,6 +526,31 @@ static sealane_alg algorithm(int table, size_t i, int what)
     return (what == STREAM || what == SEAL) && i % 2 ? SEALANE_XCHACHA20_POLY1305 : SEALANE_CHACHA20_POLY1305;
 }
 
+/* Every operation of a mode, with the three lengths of keys by turns. */
+static int trace_modes(int table, int level, size_t *steps, int thorough)
+{
+    static const sealane_alg algs[] = {SEALANE_AES_128_GCM, SEALANE_AES_256_GCM, SEALANE_AES_192_GCM};
+    static const size_t fast[] = {9, 40, 1, 3, 17, 70}, slow[] = {3, 9, 1};
+    const sealane_level *l = &sealane_tables[table].levels[level];
+    const size_t *const blocks = l->needs == 0 ? slow : fast;
+    const size_t count = l->needs == 0 ? (thorough ? 3 : 1) : thorough ? 6 : 2;
+    const int first = table == SEALANE_AES ? SEALANE_AES_ECB_ENCRYPT : SEALANE_AES_MASKS;
+    for (size_t i = 0; i < count; i++)
+        for (int operation = first; operation <= SEALANE_AES_MASKS; operation++) {
+            const scenario s = {.name = l->name,
+                                .level = level,
+                                .plant = -1,
+                                .bytes = 16 * blocks[i],
+                                .alg = algs[(i + (size_t)operation) % 3],
+                                .what = MODE,
+                                .table = table,
+                                .operation = operation};
+            if (!is_late() && !same_for_all_secrets(&s, steps, thorough ? 4 : 2))
+                return 0;
+        }
+    return 1;
+}
+
 static int trace_level(int table, int level, size_t *steps, int thorough)
 {
     static const size_t few[] = {0, 1, 64, 100, 256, 576, 1420, 3000};
@@ -543,13 +602,15 @@ int main(int argc, char **argv)
         return plant < 0 ? 2 : !same_for_all_secrets(&s, &steps, 2);
     }
     const uint32_t features = sealane_cpu_features();
-    for (int table = 0; table < SEALANE_TABLES; table++)
+    for (int table = 0; table < SEALANE_ALL_TABLES; table++)
         for (unsigned l = 0; l < sealane_tables[table].count; l++) {
             const sealane_level *level = &sealane_tables[table].levels[l];
             size_t steps = 0;
             const int absent = (level->needs & ~features) != 0;
             deadline = thorough ? time(NULL) + seconds : 0, left_out = 0;
-            const int same = absent ? -1 : trace_level(table, (int)l, &steps, thorough);
+            const int same = absent                    ? -1
+                             : table >= SEALANE_TABLES ? trace_modes(table, (int)l, &steps, thorough)
+                                                       : trace_level(table, (int)l, &steps, thorough);
             passed += same == 1, failed += same == 0, not_run += same == -1;
             not_run += left_out;
             printf("%s %s %s: %zu instructions traced%s",

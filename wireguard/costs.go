@@ -24,6 +24,7 @@ const aead = "AEAD (encryption)"
 var parts = []struct{ prefix, part string }{
 	{"golang.org/x/crypto/chacha20", aead}, // and chacha20poly1305
 	{"golang.org/x/crypto/internal/poly1305", aead},
+	{"github.com/tailscale/wireguard-go/tsasm/", aead},
 	{"github.com/sealane/sealane/internal/", aead},
 	{"github.com/sealane/sealane/gcm.", aead},
 	{"github.com/sealane/sealane/chacha20poly1305.", aead},

@@ -69,12 +69,7 @@ endconstants
 
 /* ---- AES ---- */
 
-.macro round key
-    .irp block, q0, q1, q2, q3, q4, q5, q6, q7
-    aese.8 \block, \key
-    aesmc.8 \block, \block
-    .endr
-.endm
+#include "aes_ce32.h"
 
 /* ---- GHASH: sums of products of second halves, of first halves, and of sums of both, in q0, q1, q2 ---- */
 
@@ -459,42 +454,9 @@ function sealane_aesgcm_ce32
 
 /* ---- Key set-up ---- */
 
-/* Key expansion (FIPS 197, 5.2), in place. */
+/* Key expansion. */
 .Lexpand:
-    ldr r4, [r0, #SEALANE_ARG_KEY]
-    add r11, r2, #CONST_RCON
-    ldr r6, [r4, #SEALANE_GCM_KEY_ROUNDS]
-    add r5, r4, #SEALANE_GCM_KEY_SCHEDULE
-    sub r8, r6, #6                          /* words of key */
-    add r5, r5, r8, lsl #2
-    add r7, r6, #1
-    rsb r7, r8, r7, lsl #2                  /* words to make */
-    ldr r12, [r5, #-4]
-    mov r9, #0
-    vmov.i8 q1, #0
-.Lexpand_word:
-    cmp r9, #0
-    moveq r12, r12, ror #8                  /* RotWord */
-    beq .Lexpand_sub
-    cmp r8, #8
-    cmpeq r9, #4
-    bne .Lexpand_plain
-.Lexpand_sub:
-    vdup.32 q0, r12
-    aese.8 q0, q1                           /* four equal columns: ShiftRows does nothing */
-    cmp r9, #0
-    vmov.32 r12, d0[0]
-    ldrbeq r3, [r11], #1
-    eoreq r12, r12, r3
-.Lexpand_plain:
-    ldr r3, [r5, -r8, lsl #2]
-    add r9, r9, #1
-    eor r12, r12, r3
-    str r12, [r5], #4
-    cmp r9, r8
-    moveq r9, #0
-    subs r7, r7, #1
-    bne .Lexpand_word
+    expand_key
 
 /* H, the encrypted block of zeroes. */
     add r5, r1, #BASE

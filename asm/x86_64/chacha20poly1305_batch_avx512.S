@@ -368,12 +368,12 @@
     vpcmpeqd k1, zmm\r3, zmm\index
     xor r8d, r8d                                                                /* no lanes */
     lea r9, [scratch + ONCE + 64*\set]
+    cmp dword ptr [scratch + SLOTS], 16*\set + 16                              /* behind the slots the table is not written */
+    jb 181f
     kortestw k1, k1
     jnc 181f
     test eax, 15
     jnz 181f
-    cmp dword ptr [scratch + SLOTS], 16*\set + 16
-    jb 181f
     lea r9, [scratch + WORDS + 4*rax]
     .irp r, \r4, \r5, \r6, \r7, \r8, \r9, \r10, \r11
     vmovdqa64 zmm\r, [r9 + WORDS_ROW*(\r - \r4)]

@@ -102,7 +102,14 @@ func printFork(result *accelerate.Result) {
 // printReplaced says what calls sealane.
 func printReplaced(result *accelerate.Result, version string) {
 	if result.Crypto != "" {
-		fmt.Printf("golang.org/x/crypto %s: New and NewX of chacha20poly1305 call sealane %s; all else is as it was\n", result.Crypto, version)
+		var calls []string
+		if result.Cipher {
+			calls = append(calls, "New and NewX of chacha20poly1305")
+		}
+		if result.Stream {
+			calls = append(calls, "chacha20")
+		}
+		fmt.Printf("golang.org/x/crypto %s: %s call sealane %s; all else is as it was\n", result.Crypto, strings.Join(calls, " and "), version)
 	}
 	var std []string
 	if result.StdGCM {

@@ -197,7 +197,7 @@ func binaryInfo(w io.Writer, file string, asJSON bool) error {
 		name += strings.TrimSuffix(", module "+p.Module+" "+p.Version, " ")
 	}
 	fmt.Fprintf(w, "%s\n%s, %s/%s\n", name, p.Go, p.GOOS, p.GOARCH)
-	if p.Uses || p.StdGCM == binary.OnSealane || p.StdCipher == binary.OnSealane {
+	if p.Uses || p.Stream == binary.OnSealane || p.StdGCM == binary.OnSealane || p.StdCipher == binary.OnSealane {
 		fmt.Fprintf(w, "carries sealane %s with the levels %s\n", p.Sealane, strings.Join(p.Levels, " "))
 	} else {
 		fmt.Fprintln(w, "does not carry sealane")
@@ -211,6 +211,7 @@ func binaryInfo(w io.Writer, file string, asJSON bool) error {
 	}
 	for _, cipher := range []struct{ name, runs, with string }{
 		{strings.TrimSpace("golang.org/x/crypto "+p.Crypto) + ", ChaCha20-Poly1305", xcrypto, "sealane build"},
+		{"golang.org/x/crypto, ChaCha20 by itself", p.Stream, map[bool]string{true: "sealane build"}[p.GOARCH == "amd64" || p.GOARCH == "arm"]},
 		{"standard library, ChaCha20-Poly1305", p.StdCipher, "sealane build --std"},
 		{"standard library, AES-GCM", p.StdGCM, "sealane build --std"},
 	} {
@@ -218,7 +219,11 @@ func binaryInfo(w io.Writer, file string, asJSON bool) error {
 		case binary.OnSealane:
 			fmt.Fprintf(w, "%s: runs on sealane\n", cipher.name)
 		case binary.Stock:
-			fmt.Fprintf(w, "%s: stock; %s replaces it\n", cipher.name, cipher.with)
+			if cipher.with == "" {
+				fmt.Fprintf(w, "%s: stock\n", cipher.name)
+			} else {
+				fmt.Fprintf(w, "%s: stock; %s replaces it\n", cipher.name, cipher.with)
+			}
 		default:
 			fmt.Fprintf(w, "%s: not in the program\n", cipher.name)
 		}

@@ -43,6 +43,9 @@ type aesGCM struct {
 	lanes     kernel.Level // the same if nonces and tags are as lanes of batches have them, else 0
 }
 
+// FIPS140Only says whether the program was told to refuse what FIPS 140-3 does not approve, or no module was validated for.
+func FIPS140Only() bool { return fips140Only() }
+
 // AESGCMLevel returns the level that this process uses.
 func AESGCMLevel() (kernel.Level, error) {
 	level, ok := kernel.AESGCMLevels.Choose()

@@ -19,73 +19,57 @@ const (
 	slowPartBytes = 4 << 10
 )
 
-// A Key is an AES-GCM key. It holds no pointers and may be copied. Its zero value must not be used.
+// A Key is an AES-GCM key. It holds no pointers and may be copied. Its zero value is not ready to be used.
 type Key struct {
 	key   kernel.GCMKey
 	level kernel.Level
 }
 
-// Init sets the key of 16, 24 or 32 bytes, for the level that this process has chosen. It panics if no level, not even
-// portable code, gives the known answers.
-func (k *Key) Init(key []byte) {
+// Init sets the key of 16, 24 or 32 bytes, for the level that this process has chosen, and says whether there is one with a
+// kernel. If not, k stays as it is: the standard library's own code is then faster than portable code of ours.
+func (k *Key) Init(key []byte) bool {
 	level, ok := kernel.AESGCMLevels.Choose()
-	if !ok {
-		panic("crypto/cipher: sealane: no implementation of AES-GCM passes its known-answer test")
+	if !ok || kernel.Level(level) == kernel.Portable {
+		return false
 	}
 	k.level = kernel.Level(level)
 	kernel.AESGCMSetup(k.level, &k.key, key)
+	return true
 }
+
+// Ready says whether k was set.
+func (k *Key) Ready() bool { return k.level != 0 }
+
+// Pointer returns k as Args takes it.
+func (k *Key) Pointer() unsafe.Pointer { return unsafe.Pointer(&k.key) }
 
 // Level returns the name of the level that k runs at.
 func (k *Key) Level() string { return kernel.AESGCMLevels.Name(uint8(k.level)) }
 
-// Seal writes the ciphertext of the plaintext to out, and behind it tagBytes bytes of tag, from 12 to 16. out has room for
-// both, and is the plaintext's memory or disjoint from it. The nonce may have any length but 0.
-func (k *Key) Seal(out, nonce, plaintext, data []byte, tagBytes int) {
-	var args kernel.Args
-	args.Out = unsafe.Pointer(unsafe.SliceData(out))
-	args.In = unsafe.Pointer(unsafe.SliceData(plaintext))
-	args.Bytes = uint64(len(plaintext))
-	args.AD = unsafe.Pointer(unsafe.SliceData(data))
-	args.ADBytes = uint64(len(data))
-	args.Key = unsafe.Pointer(&k.key)
-	args.Nonce = unsafe.Pointer(unsafe.SliceData(nonce))
-	args.Total = uint64(len(plaintext))
-	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagNonce
-	if tagBytes == tagSize {
-		args.Tag = unsafe.Pointer((*[tagSize]byte)(out[len(plaintext):]))
-		k.run(&args, len(nonce))
-		return
+// Args is a packet. The standard library's functions fill it in themselves: one call less, with its many arguments, is what
+// keeps the first packet of a new goroutine on the stack that it starts with.
+type Args = kernel.Args
+
+// Flags of a packet in Args.
+const (
+	Sealing = kernel.FlagFirst | kernel.FlagLast | kernel.FlagNonce
+	Opening = Sealing | kernel.FlagOpen
+)
+
+// Run seals or opens a packet whose nonce has nonceBytes, any number but 0, and writes the tag of 16 bytes that belongs to it.
+// All of args is set, the key to k's Pointer; its text comes from the output's memory or from memory disjoint from it. What was opened
+// must not be seen if the tag is not the one that came.
+func (k *Key) Run(args *Args, nonceBytes int) {
+	if args.Bytes > slowPartBytes || nonceBytes != nonceSize {
+		k.runSeldom(args, nonceBytes)
+	} else {
+		kernel.AESGCM(k.level, args)
 	}
-	var tag [tagSize]byte
-	args.Tag = unsafe.Pointer(&tag)
-	k.run(&args, len(nonce))
-	copy(out[len(plaintext):len(plaintext)+tagBytes], tag[:])
 }
 
-// Open writes the plaintext of the ciphertext to out, and says whether the tag, of 12 to 16 bytes, belongs to it. If not,
-// out holds what must not be seen: the caller clears it.
-func (k *Key) Open(out, nonce, ciphertext, tag, data []byte) bool {
-	var args kernel.Args
-	var want [2]uint64
-	args.Out = unsafe.Pointer(unsafe.SliceData(out))
-	args.In = unsafe.Pointer(unsafe.SliceData(ciphertext))
-	args.Bytes = uint64(len(ciphertext))
-	args.AD = unsafe.Pointer(unsafe.SliceData(data))
-	args.ADBytes = uint64(len(data))
-	args.Key = unsafe.Pointer(&k.key)
-	args.Nonce = unsafe.Pointer(unsafe.SliceData(nonce))
-	args.Tag = unsafe.Pointer(&want)
-	args.Total = uint64(len(ciphertext))
-	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagOpen | kernel.FlagNonce
-	k.run(&args, len(nonce))
-	same := equal((*[tagSize]byte)(unsafe.Pointer(&want)), tag)
-	want = [2]uint64{}
-	return same
-}
-
-// equal says, in a time that depends on lengths only, whether the tag, cut to the size of the one that came, is that one.
-func equal(want *[tagSize]byte, came []byte) bool {
+// Same says, in a time that depends on lengths only, whether the tag that came, of 12 to 16 bytes, is the one that belongs to
+// the packet, cut to its size.
+func Same(want *[tagSize]byte, came []byte) bool {
 	if len(came) == tagSize {
 		return (load(want[:8])^load(came))|(load(want[8:])^load(came[8:])) == 0
 	}
@@ -100,14 +84,6 @@ func load(b []byte) uint64 {
 	_ = b[7]
 	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
-}
-
-func (k *Key) run(args *kernel.Args, nonceBytes int) {
-	if args.Bytes > slowPartBytes || nonceBytes != nonceSize {
-		k.runSeldom(args, nonceBytes)
-	} else {
-		kernel.AESGCM(k.level, args)
-	}
 }
 
 // part returns how much is done in one call.

@@ -203,12 +203,80 @@ func (k *aesKeys) encrypt(q *aesPlanes) {
 		q.mix0(&k.words[n+3])
 	}
 	q.add(&k.words[k.rounds])
-	if k.rounds%4 != 0 { // 10 and 14: rows 1 and 3 are two columns off
-		for i, x := range q {
-			t := (x ^ x>>(2*aesLanes)) & aesSwapRows
-			q[i] = x ^ t ^ t<<(2*aesLanes)
+	q.straighten(k.rounds)
+	q.transpose()
+}
+
+// straighten is for the end: after 10 and 14 rounds rows 1 and 3 are two columns off.
+func (q *aesPlanes) straighten(rounds int) {
+	if rounds%4 == 0 {
+		return
+	}
+	for i, x := range q {
+		t := (x ^ x>>(2*aesLanes)) & aesSwapRows
+		q[i] = x ^ t ^ t<<(2*aesLanes)
+	}
+}
+
+// The inverse cipher (FIPS 197, section 5.3): the rounds above, backwards.
+
+// inverseLinear is the inverse of the linear map that follows inversion in GF(2^8) in subBytes. Before it and behind it, it makes
+// the two change their order.
+func (q *aesPlanes) inverseLinear() {
+	x := *q
+	for i := range q {
+		q[i] = x[(i+2)%8] ^ x[(i+5)%8] ^ x[(i+7)%8]
+	}
+}
+
+func (q *aesPlanes) inverseSubBytes() {
+	q.inverseLinear()
+	q.subBytes()
+	q.inverseLinear()
+}
+
+// inverseMix is AddRoundKey and InvMixColumns after n rounds. The latter is MixColumns of a + 4(a + a”), as 14, 11, 13, 9 are
+// 2, 3, 1, 1 times 5, 0, 4, 0 (polynomials modulo x^4 + 1).
+func (q *aesPlanes) inverseMix(n int, key *aesPlanes) {
+	var t aesPlanes
+	q.add(key)
+	for i, x := range q {
+		if n%2 == 0 {
+			t[i] = x ^ bits.RotateLeft(x, -2*aesRow)
+		} else {
+			t[i] = x ^ aesSecondRow(x)
 		}
 	}
+	for i := range q { // x^8 = x^4 + x^3 + x + 1, of which rotation adds the 1
+		q[i] ^= t[(i+6)%8]
+	}
+	q[1], q[3], q[4] = q[1]^t[6], q[3]^t[6], q[4]^t[6]
+	q[2], q[4], q[5] = q[2]^t[7], q[4]^t[7], q[5]^t[7]
+	switch n % 4 {
+	case 0:
+		q.mix0(&aesNoKey)
+	case 1:
+		q.mix1(&aesNoKey)
+	case 2:
+		q.mix2(&aesNoKey)
+	default:
+		q.mix3(&aesNoKey)
+	}
+}
+
+var aesNoKey aesPlanes
+
+// decrypt decrypts the blocks in q.
+func (k *aesKeys) decrypt(q *aesPlanes) {
+	q.transpose()
+	q.straighten(k.rounds)
+	q.add(&k.words[k.rounds])
+	for n := k.rounds - 1; n > 0; n-- {
+		q.inverseSubBytes()
+		q.inverseMix(n, &k.words[n])
+	}
+	q.inverseSubBytes()
+	q.add(&k.words[0])
 	q.transpose()
 }
 
@@ -280,6 +348,29 @@ func (q *aesPlanes) store(out *[aesBatch]byte) {
 		lePutUint32(o[8:], c2)
 		lePutUint32(o[12:], c3)
 	}
+}
+
+func (q *aesPlanes) load(in *[aesBatch]byte) {
+	for lane := range aesLanes {
+		b := in[16*lane : 16*lane+16]
+		q.put(lane, leUint32(b[0:]), leUint32(b[4:]), leUint32(b[8:]), leUint32(b[12:]))
+	}
+}
+
+// encryptBlocks encrypts aesLanes blocks in place.
+func (k *aesKeys) encryptBlocks(b *[aesBatch]byte) {
+	var q aesPlanes
+	q.load(b)
+	k.encrypt(&q)
+	q.store(b)
+}
+
+// decryptBlocks decrypts aesLanes blocks in place.
+func (k *aesKeys) decryptBlocks(b *[aesBatch]byte) {
+	var q aesPlanes
+	q.load(b)
+	k.decrypt(&q)
+	q.store(b)
 }
 
 // counters sets out to the encrypted counter blocks: prefix and the big-endian counter, counter + 1, ...
@@ -369,6 +460,17 @@ func (k *aesKeys) spread(s *aesSchedule, rounds int) {
 		for i := range k.words[n] {
 			x := s[n][i/aesLanes] >> (i % aesLanes) & aesLane0
 			k.words[n][i] = x<<aesLanes - x
+		}
+	}
+}
+
+// spreadLane sets the round keys of one lane alone, where each has its own; all have as many rounds.
+func (k *aesKeys) spreadLane(lane int, s *aesSchedule, rounds int) {
+	k.rounds = rounds
+	for n := range s[:rounds+1] {
+		for i := range k.words[n] {
+			x := s[n][i/aesLanes] >> (i % aesLanes) & aesLane0
+			k.words[n][i] = k.words[n][i]&^(aesLane0<<lane) | x<<lane
 		}
 	}
 }

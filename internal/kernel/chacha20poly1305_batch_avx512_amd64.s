@@ -306,12 +306,12 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $0-16
 	LONG $0x4865f162; WORD $0xc876 // vpcmpeqd k1,zmm3,zmm0
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	LONG $0x008e8d4c; WORD $0x0018; BYTE $0x00 // lea r9,[rsi+0x1800]
-	LONG $0xc998f8c5 // kortestw k1,k1
-	LONG $0x00c8830f; WORD $0x0000 // jae 0x6b2
-	LONG $0x00000fa9; BYTE $0x00 // test eax,0xf
-	LONG $0x00bd850f; WORD $0x0000 // jne 0x6b2
 	LONG $0x0130be83; WORD $0x0000; BYTE $0x10 // cmp DWORD PTR [rsi+0x130],0x10
-	LONG $0x00b0820f; WORD $0x0000 // jb 0x6b2
+	LONG $0x00c5820f; WORD $0x0000 // jb 0x6b2
+	LONG $0xc998f8c5 // kortestw k1,k1
+	LONG $0x00bb830f; WORD $0x0000 // jae 0x6b2
+	LONG $0x00000fa9; BYTE $0x00 // test eax,0xf
+	LONG $0x00b0850f; WORD $0x0000 // jne 0x6b2
 	QUAD $0x00000680868c8d4c // lea r9,[rsi+rax*4+0x680]
 	LONG $0x48fdd162; WORD $0x216f // vmovdqa64 zmm4,ZMMWORD PTR [r9]
 	LONG $0x48fdd162; WORD $0x696f; BYTE $0x02 // vmovdqa64 zmm5,ZMMWORD PTR [r9+0x80]
@@ -628,12 +628,12 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $0-16
 	LONG $0x4065f162; WORD $0xc876 // vpcmpeqd k1,zmm19,zmm0
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	LONG $0x408e8d4c; WORD $0x0018; BYTE $0x00 // lea r9,[rsi+0x1840]
-	LONG $0xc998f8c5 // kortestw k1,k1
-	LONG $0x00c8830f; WORD $0x0000 // jae 0xdcd
-	LONG $0x00000fa9; BYTE $0x00 // test eax,0xf
-	LONG $0x00bd850f; WORD $0x0000 // jne 0xdcd
 	LONG $0x0130be83; WORD $0x0000; BYTE $0x20 // cmp DWORD PTR [rsi+0x130],0x20
-	LONG $0x00b0820f; WORD $0x0000 // jb 0xdcd
+	LONG $0x00c5820f; WORD $0x0000 // jb 0xdcd
+	LONG $0xc998f8c5 // kortestw k1,k1
+	LONG $0x00bb830f; WORD $0x0000 // jae 0xdcd
+	LONG $0x00000fa9; BYTE $0x00 // test eax,0xf
+	LONG $0x00b0850f; WORD $0x0000 // jne 0xdcd
 	QUAD $0x00000680868c8d4c // lea r9,[rsi+rax*4+0x680]
 	LONG $0x48fdc162; WORD $0x216f // vmovdqa64 zmm20,ZMMWORD PTR [r9]
 	LONG $0x48fdc162; WORD $0x696f; BYTE $0x02 // vmovdqa64 zmm21,ZMMWORD PTR [r9+0x80]
@@ -720,12 +720,12 @@ TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $0-16
 	LONG $0x4865f162; WORD $0xc876 // vpcmpeqd k1,zmm3,zmm0
 	WORD $0x3145; BYTE $0xc0 // xor r8d,r8d
 	LONG $0x008e8d4c; WORD $0x0018; BYTE $0x00 // lea r9,[rsi+0x1800]
-	LONG $0xc998f8c5 // kortestw k1,k1
-	LONG $0x00c8830f; WORD $0x0000 // jae 0x1008
-	LONG $0x00000fa9; BYTE $0x00 // test eax,0xf
-	LONG $0x00bd850f; WORD $0x0000 // jne 0x1008
 	LONG $0x0130be83; WORD $0x0000; BYTE $0x10 // cmp DWORD PTR [rsi+0x130],0x10
-	LONG $0x00b0820f; WORD $0x0000 // jb 0x1008
+	LONG $0x00c5820f; WORD $0x0000 // jb 0x1008
+	LONG $0xc998f8c5 // kortestw k1,k1
+	LONG $0x00bb830f; WORD $0x0000 // jae 0x1008
+	LONG $0x00000fa9; BYTE $0x00 // test eax,0xf
+	LONG $0x00b0850f; WORD $0x0000 // jne 0x1008
 	QUAD $0x00000680868c8d4c // lea r9,[rsi+rax*4+0x680]
 	LONG $0x48fdd162; WORD $0x216f // vmovdqa64 zmm4,ZMMWORD PTR [r9]
 	LONG $0x48fdd162; WORD $0x696f; BYTE $0x02 // vmovdqa64 zmm5,ZMMWORD PTR [r9+0x80]

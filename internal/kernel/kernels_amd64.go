@@ -4,6 +4,30 @@
 
 package kernel
 
+// AESAESNI is sealane_aes_aesni of asm/x86_64/aes_aesni.S.
+//
+//go:noescape
+func AESAESNI(a *Args)
+
+// AESAESNIExtensions are the CPU extensions that AESAESNI may use, in the assembler's names.
+const AESAESNIExtensions = "sse2 ssse3 sse4.1 aes pclmul"
+
+// AESAVX2 is sealane_aes_avx2 of asm/x86_64/aes_avx2.S.
+//
+//go:noescape
+func AESAVX2(a *Args)
+
+// AESAVX2Extensions are the CPU extensions that AESAVX2 may use, in the assembler's names.
+const AESAVX2Extensions = "avx avx2 aes pclmul vaes vpclmulqdq"
+
+// AESAVX512 is sealane_aes_avx512 of asm/x86_64/aes_avx512.S.
+//
+//go:noescape
+func AESAVX512(a *Args)
+
+// AESAVX512Extensions are the CPU extensions that AESAVX512 may use, in the assembler's names.
+const AESAVX512Extensions = "avx avx2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq"
+
 // AESGCMAESNI is sealane_aesgcm_aesni of asm/x86_64/aesgcm_aesni.S.
 //
 //go:noescape
@@ -43,6 +67,22 @@ func AESGCMBatchAVX512(a *Args, scratch *BatchScratch)
 
 // AESGCMBatchAVX512Extensions are the CPU extensions that AESGCMBatchAVX512 may use, in the assembler's names.
 const AESGCMBatchAVX512Extensions = "avx avx2 bmi2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq"
+
+// ChaCha20MasksAVX2 is sealane_chacha20masks_avx2 of asm/x86_64/chacha20masks_avx2.S.
+//
+//go:noescape
+func ChaCha20MasksAVX2(a *Args)
+
+// ChaCha20MasksAVX2Extensions are the CPU extensions that ChaCha20MasksAVX2 may use, in the assembler's names.
+const ChaCha20MasksAVX2Extensions = "avx avx2"
+
+// ChaCha20MasksAVX512 is sealane_chacha20masks_avx512 of asm/x86_64/chacha20masks_avx512.S.
+//
+//go:noescape
+func ChaCha20MasksAVX512(a *Args)
+
+// ChaCha20MasksAVX512Extensions are the CPU extensions that ChaCha20MasksAVX512 may use, in the assembler's names.
+const ChaCha20MasksAVX512Extensions = "avx avx2 avx512f"
 
 // ChaCha20Poly1305AVX2 is sealane_chacha20poly1305_avx2 of asm/x86_64/chacha20poly1305_avx2.S.
 //

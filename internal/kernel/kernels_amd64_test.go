@@ -5,10 +5,15 @@
 package kernel
 
 var generatedKernels = map[string]func(*Args){
+	"AESAESNI":                 AESAESNI,
+	"AESAVX2":                  AESAVX2,
+	"AESAVX512":                AESAVX512,
 	"AESGCMAESNI":              AESGCMAESNI,
 	"AESGCMAESNIAVX":           AESGCMAESNIAVX,
 	"AESGCMAVX2":               AESGCMAVX2,
 	"AESGCMAVX512":             AESGCMAVX512,
+	"ChaCha20MasksAVX2":        ChaCha20MasksAVX2,
+	"ChaCha20MasksAVX512":      ChaCha20MasksAVX512,
 	"ChaCha20Poly1305AVX2":     ChaCha20Poly1305AVX2,
 	"ChaCha20Poly1305AVX512":   ChaCha20Poly1305AVX512,
 	"ChaCha20Poly1305AVX512VL": ChaCha20Poly1305AVX512VL,

@@ -4,6 +4,22 @@
 
 package kernel
 
+// AESCE32 is sealane_aes_ce32 of asm/arm/aes_ce32.S.
+//
+//go:noescape
+func AESCE32(a *Args)
+
+// AESCE32Extensions are the CPU extensions that AESCE32 may use, in the assembler's names.
+const AESCE32Extensions = "neon aes"
+
+// AESNEON is sealane_aes_neon of asm/arm/aes_neon.S.
+//
+//go:noescape
+func AESNEON(a *Args)
+
+// AESNEONExtensions are the CPU extensions that AESNEON may use, in the assembler's names.
+const AESNEONExtensions = "neon"
+
 // AESGCMARMv6 is sealane_aesgcm_armv6 of asm/arm/aesgcm_armv6.S.
 //
 //go:noescape

@@ -4,6 +4,22 @@
 
 package kernel
 
+// AESCE is sealane_aes_ce of asm/aarch64/aes_ce.S.
+//
+//go:noescape
+func AESCE(a *Args)
+
+// AESCEExtensions are the CPU extensions that AESCE may use, in the assembler's names.
+const AESCEExtensions = "neon aes"
+
+// AESNEON is sealane_aes_neon of asm/aarch64/aes_neon.S.
+//
+//go:noescape
+func AESNEON(a *Args)
+
+// AESNEONExtensions are the CPU extensions that AESNEON may use, in the assembler's names.
+const AESNEONExtensions = "neon"
+
 // AESGCMCE is sealane_aesgcm_ce of asm/aarch64/aesgcm_ce.S.
 //
 //go:noescape

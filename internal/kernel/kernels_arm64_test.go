@@ -5,6 +5,8 @@
 package kernel
 
 var generatedKernels = map[string]func(*Args){
+	"AESCE":                 AESCE,
+	"AESNEON":               AESNEON,
 	"AESGCMCE":              AESGCMCE,
 	"AESGCMNEON":            AESGCMNEON,
 	"ChaCha20Poly1305NEON":  ChaCha20Poly1305NEON,

@@ -5,6 +5,8 @@
 package kernel
 
 var generatedKernels = map[string]func(*Args){
+	"AESCE32":               AESCE32,
+	"AESNEON":               AESNEON,
 	"AESGCMARMv6":           AESGCMARMv6,
 	"AESGCMCE32":            AESGCMCE32,
 	"AESGCMNEON":            AESGCMNEON,

@@ -42,6 +42,36 @@ var AESGCMLevels = dispatch.Table{
 	}),
 }
 
+// AESLevels is the dispatch table of AES in the modes that do not authenticate.
+var AESLevels = dispatch.Table{
+	Primitive: "aes",
+	Rows: append(aesLevelRows(), dispatch.Row{
+		Level:   uint8(Portable),
+		Name:    "portable",
+		Summary: "constant-time Go",
+		Test:    aesTestOf(Portable),
+	}),
+}
+
+// ChaCha20MasksLevels is the dispatch table of header masks.
+var ChaCha20MasksLevels = dispatch.Table{
+	Primitive: "chacha20masks",
+	Rows: append(chaCha20MasksRows(), dispatch.Row{
+		Level:   uint8(Portable),
+		Name:    "portable",
+		Summary: "constant-time Go",
+		Test:    chaCha20MasksTestOf(Portable),
+	}),
+}
+
+func aesTestOf(level Level) func(bool) bool {
+	return func(corrupt bool) bool { return aesTest(level, corrupt) }
+}
+
+func chaCha20MasksTestOf(level Level) func(bool) bool {
+	return func(corrupt bool) bool { return chaCha20MasksTest(level, corrupt) }
+}
+
 func aesGCMTestOf(level Level) func(bool) bool {
 	return func(corrupt bool) bool { return aesGCMTest(level, corrupt) }
 }

@@ -186,3 +186,76 @@ func AESGCMBatch(level Level, a *Args, scratch *BatchScratch) {
 	}
 	raceGCMBatch(a)
 }
+
+func aesLevelRows() []dispatch.Row {
+	return []dispatch.Row{
+		{
+			Level:   uint8(AVX512),
+			Name:    "avx512",
+			Summary: "4 blocks to a 512-bit vector",
+			Needs:   []string{"avx", "avx2", "aes", "pclmul", "avx512f", "avx512vl", "avx512bw", "vaes", "vpclmulqdq"},
+			Test:    aesTestOf(AVX512),
+		},
+		{
+			Level:   uint8(AVX2),
+			Name:    "avx2",
+			Summary: "2 blocks to a 256-bit vector",
+			Needs:   []string{"avx", "avx2", "aes", "pclmul", "vaes", "vpclmulqdq"},
+			Test:    aesTestOf(AVX2),
+		},
+		{
+			Level:   uint8(AESNI),
+			Name:    "aesni",
+			Summary: "one block to a 128-bit vector",
+			Needs:   []string{"sse2", "ssse3", "sse4.1", "aes", "pclmul"},
+			Test:    aesTestOf(AESNI),
+		},
+	}
+}
+
+// AES runs a level's kernel of the modes that do not authenticate. The CPU must have what it needs.
+func AES(level Level, a *Args) {
+	switch level {
+	case AVX512:
+		AESAVX512(a)
+	case AVX2:
+		AESAVX2(a)
+	case AESNI:
+		AESAESNI(a)
+	default:
+		AESPortable(a)
+	}
+	raceAESArgs(a)
+}
+
+func chaCha20MasksRows() []dispatch.Row {
+	return []dispatch.Row{
+		{
+			Level:   uint8(AVX512),
+			Name:    "avx512",
+			Summary: "16 blocks of as many keys at a time in 512-bit vectors",
+			Needs:   []string{"avx", "avx2", "avx512f"},
+			Test:    chaCha20MasksTestOf(AVX512),
+		},
+		{
+			Level:   uint8(AVX2),
+			Name:    "avx2",
+			Summary: "8 blocks of as many keys at a time in 256-bit vectors",
+			Needs:   []string{"avx", "avx2"},
+			Test:    chaCha20MasksTestOf(AVX2),
+		},
+	}
+}
+
+// ChaCha20Masks runs a level's kernel of header masks. The CPU must have what it needs.
+func ChaCha20Masks(level Level, a *Args) {
+	switch level {
+	case AVX512:
+		ChaCha20MasksAVX512(a)
+	case AVX2:
+		ChaCha20MasksAVX2(a)
+	default:
+		ChaCha20MasksPortable(a)
+	}
+	raceMasks(a)
+}

@@ -33,6 +33,22 @@ func TestNeeds(t *testing.T) {
 			t.Errorf("AES-GCM at level %s needs %q, and its kernel may use %q", row.Name, row.Needs, extensions)
 		}
 	}
+	generated = map[string]string{
+		"avx512": AESAVX512Extensions,
+		"avx2":   AESAVX2Extensions,
+		"aesni":  AESAESNIExtensions,
+	}
+	for _, row := range AESLevels.Rows {
+		if got, extensions := strings.Join(row.Needs, " "), generated[row.Name]; got != extensions {
+			t.Errorf("AES at level %s needs %q, and its kernel may use %q", row.Name, row.Needs, extensions)
+		}
+	}
+	for _, row := range ChaCha20MasksLevels.Rows {
+		extensions := map[string]string{"avx512": ChaCha20MasksAVX512Extensions, "avx2": ChaCha20MasksAVX2Extensions}[row.Name]
+		if got := strings.Join(row.Needs, " "); got != extensions {
+			t.Errorf("masks at level %s need %q, and their kernel may use %q", row.Name, row.Needs, extensions)
+		}
+	}
 	for _, row := range ChaCha20Poly1305BatchLevels.Rows {
 		extensions := map[string]string{
 			"avx512":   ChaCha20Poly1305BatchAVX512Extensions,

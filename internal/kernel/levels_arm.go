@@ -108,3 +108,44 @@ func ChaCha20Poly1305Batch(level Level, a *Args, scratch *BatchScratch) {
 	}
 	raceBatch(a)
 }
+
+// aesLevelRows lists the kernels of the modes that do not authenticate.
+func aesLevelRows() []dispatch.Row {
+	return []dispatch.Row{
+		{
+			Level:   uint8(CE32),
+			Name:    "ce32",
+			Summary: "8 blocks at a time with ARMv8's AES instructions",
+			Needs:   []string{"neon", "aes"},
+			Test:    aesTestOf(CE32),
+		},
+		{
+			Level:   uint8(NEON),
+			Name:    "neon",
+			Summary: "8 blocks at a time, bit by bit in 128-bit vectors",
+			Needs:   []string{"neon"},
+			Test:    aesTestOf(NEON),
+		},
+	}
+}
+
+// AES runs a level's kernel. The CPU must have what it needs.
+func AES(level Level, a *Args) {
+	switch level {
+	case CE32:
+		AESCE32(a)
+	case NEON:
+		AESNEON(a)
+	default:
+		AESPortable(a)
+	}
+	raceAESArgs(a)
+}
+
+func chaCha20MasksRows() []dispatch.Row { return nil }
+
+// ChaCha20Masks runs a level's kernel.
+func ChaCha20Masks(level Level, a *Args) {
+	ChaCha20MasksPortable(a)
+	raceMasks(a)
+}

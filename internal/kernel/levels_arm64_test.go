@@ -29,6 +29,15 @@ func TestNeeds(t *testing.T) {
 			t.Errorf("AES-GCM at level %s needs %q, and its kernel may use %q", row.Name, row.Needs, extensions)
 		}
 	}
+	generated = map[string]string{
+		"ce":   AESCEExtensions,
+		"neon": AESNEONExtensions,
+	}
+	for _, row := range AESLevels.Rows {
+		if got, extensions := strings.Join(row.Needs, " "), generated[row.Name]; got != extensions {
+			t.Errorf("AES at level %s needs %q, and its kernel may use %q", row.Name, row.Needs, extensions)
+		}
+	}
 	for _, row := range ChaCha20Poly1305BatchLevels.Rows {
 		extensions := map[string]string{"neon6": ChaCha20Poly1305BatchNEONExtensions, "neon": ChaCha20Poly1305BatchNEONExtensions}[row.Name]
 		if got := strings.ReplaceAll(strings.Join(row.Needs, " "), ".", " "); got != strings.ReplaceAll(extensions, ".", " ") {

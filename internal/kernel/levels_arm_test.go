@@ -30,4 +30,13 @@ func TestNeeds(t *testing.T) {
 			t.Errorf("AES-GCM at level %s needs %q, and its kernel may use %q", row.Name, row.Needs, extensions)
 		}
 	}
+	generated = map[string]string{
+		"ce32": AESCE32Extensions,
+		"neon": AESNEONExtensions,
+	}
+	for _, row := range AESLevels.Rows {
+		if got, extensions := strings.Join(row.Needs, " "), generated[row.Name]; got != extensions {
+			t.Errorf("AES at level %s needs %q, and its kernel may use %q", row.Name, row.Needs, extensions)
+		}
+	}
 }

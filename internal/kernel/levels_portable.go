@@ -29,3 +29,19 @@ func ChaCha20Poly1305Batch(level Level, a *Args, scratch *BatchScratch) {
 	ChaCha20Poly1305BatchPortable(a)
 	raceBatch(a)
 }
+
+func aesLevelRows() []dispatch.Row { return nil }
+
+// AES runs a level's kernel.
+func AES(level Level, a *Args) {
+	AESPortable(a)
+	raceAESArgs(a)
+}
+
+func chaCha20MasksRows() []dispatch.Row { return nil }
+
+// ChaCha20Masks runs a level's kernel.
+func ChaCha20Masks(level Level, a *Args) {
+	ChaCha20MasksPortable(a)
+	raceMasks(a)
+}

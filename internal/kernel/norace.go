@@ -6,6 +6,9 @@ func raceArgs(*Args)     {}
 func raceGCMArgs(*Args)  {}
 func raceGCMBatch(*Args) {}
 
+func raceAESArgs(*Args) {}
+func raceMasks(*Args)   {}
+
 func raceBatch(*Args) {}
 
 const raceEnabled = false

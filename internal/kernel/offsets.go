@@ -52,6 +52,20 @@ const (
 	asmGcmStateMask    = 32 // 16 bytes: the encrypted J0
 	asmGcmStateBytes   = 64
 
+	asmAESSetup       = 0 // make KEY from its ROUNDS and the raw key in its SCHEDULE; nothing else is read
+	asmAESECBEncrypt  = 1 // every block by itself; no STATE
+	asmAESECBDecrypt  = 2
+	asmAESCTR         = 3 // STATE: the counter block; its last 4 bytes count, big-endian, and wrap around
+	asmAESCBCDecrypt  = 4 // STATE: what the first block is chained to; left: the last block of the input
+	asmAESXTSEncrypt  = 5 // STATE: the encrypted tweak of the first block; left: that behind the last block
+	asmAESXTSDecrypt  = 6
+	asmAESCBCEncrypt  = 7
+	asmAESMasks       = 8   // the same, of one block each that is chained to nothing; no NONCE, no TOTAL
+	asmAESKeyRounds   = 0   // 64 bits: 10, 12 or 14, set before SETUP
+	asmAESKeySchedule = 16  // before SETUP 16, 24 or 32 bytes of key; after it what the level likes, 240 bytes
+	asmAESKeyInverse  = 256 // what the level likes for decryption, 240 bytes
+	asmAESKeyBytes    = 512
+
 	asmScratchSave      = 0   // first 256 bytes: of the macros, which need none at present
 	asmScratchSaveBytes = 256 // kernels use what lies behind
 	asmScratchBytes     = 4096

@@ -51,6 +51,42 @@ func raceGCMArgs(a *Args) {
 	}
 }
 
+func raceAESArgs(a *Args) {
+	switch a.Flags {
+	case AESSetup:
+		raceWrite(a.Key, asmAESKeyBytes)
+		return
+	case AESCBCEncrypt, AESMasks:
+		bytes := a.Total
+		if a.Flags == AESMasks {
+			bytes = 16
+		}
+		for _, l := range a.lanes() {
+			raceRead(l.In, bytes)
+			raceRead(l.Key, asmAESKeyBytes)
+			raceWrite(l.Out, bytes)
+			if a.Flags == AESCBCEncrypt {
+				raceWrite(l.Nonce, 16)
+			}
+		}
+		return
+	case AESECBEncrypt, AESECBDecrypt:
+	default:
+		raceWrite(unsafe.Pointer(a.State), 16)
+	}
+	raceRead(a.In, a.Bytes)
+	raceRead(a.Key, asmAESKeyBytes)
+	raceWrite(a.Out, a.Bytes)
+}
+
+func raceMasks(a *Args) {
+	for _, l := range a.lanes() {
+		raceRead(l.In, 16)
+		raceRead(l.Key, 32)
+		raceWrite(l.Out, 8)
+	}
+}
+
 func raceBatch(a *Args) { raceLanes(a, 32) }
 
 func raceGCMBatch(a *Args) { raceLanes(a, asmGcmKeyBytes) }

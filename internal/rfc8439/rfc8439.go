@@ -141,6 +141,11 @@ func rounds(s [16]uint32) [16]uint32 {
 	return s
 }
 
+// Block returns one block of key stream (section 2.3).
+func Block(key []byte, nonce []byte, counter uint32) [64]byte {
+	return block([32]byte(key), [12]byte(nonce), counter)
+}
+
 // block is the ChaCha20 block function, section 2.3.
 func block(key [32]byte, nonce [12]byte, counter uint32) (out [64]byte) {
 	s := state(key, [16]byte(append(binary.LittleEndian.AppendUint32(nil, counter), nonce[:]...)))

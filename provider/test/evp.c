@@ -177,7 +177,7 @@ static void check_stream(void)
     };
     EVP_CIPHER *cipher = fetch(NULL, "ChaCha20", "?provider=sealane");
     const char *giver = OSSL_PROVIDER_get0_name(EVP_CIPHER_get0_provider(cipher));
-    int ok = strcmp(giver, strcmp(level_of_process(), "avx512") == 0 ? "sealane" : "default") == 0;
+    int ok = strcmp(giver, strncmp(level_of_process(), "avx512", 6) == 0 ? "sealane" : "default") == 0;
     for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) {
         uint8_t key[32] = {0}, iv[16] = {0}, zeroes[64] = {0}, out[64], want[16];
         size_t bytes;

@@ -29,7 +29,7 @@ var arm = &target{
 
 	gnu:     []string{"arm-linux-gnueabihf-gcc", "arm-linux-gnueabi-gcc", "gcc", "cc"},
 	clang:   []string{"clang", "--target=armv7-linux-gnueabihf"},
-	objdump: []string{"arm-linux-gnueabihf-objdump", "arm-linux-gnueabi-objdump", "objdump"},
+	objdump: []string{"arm-linux-gnueabihf-objdump", "arm-linux-gnueabi-objdump", "objdump", "-m", "arm"}, // bare objects name no architecture
 	llvm:    []string{"--triple=armv8-linux-gnueabihf", "--mattr=+neon,+aes"},
 
 	rules: rules{

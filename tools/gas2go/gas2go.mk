@@ -1,11 +1,11 @@
-# Included by the Makefile. Generated Go assembly: see tools/gas2go.
+# Included by the Makefile. Generated assembly for Go and Rust: see tools/gas2go.
 
 .PHONY: gen gen-check gen-size
 
-gen: ## regenerate internal/kernel from asm/
+gen: ## regenerate internal/kernel and rust/sealane/src/kernel from asm/
 	go run ./tools/gas2go gen
 
-gen-check: ## fail if internal/kernel is not what gen would write
+gen-check: ## fail if they are not what gen would write
 	go run ./tools/gas2go check
 
 gen-size: ## machine code sizes against their budget

@@ -101,8 +101,8 @@ func (l *layout) offsets() ([]byte, error) {
 
 // spelling is how Go writes words that are more than one English word.
 var spelling = map[string]string{
-	"ad": "AD", "aesgcm": "AESGCM", "aesni": "AESNI", "aesniavx": "AESNIAVX", "armv6": "ARMv6", "avx2": "AVX2", "avx512": "AVX512", "avx512vl": "AVX512VL", "ce": "CE", "ce32": "CE32",
-	"chacha20poly1305": "ChaCha20Poly1305", "h": "H", "neon": "NEON", "neon6": "NEON6", "r": "R", "s": "S", "ssse3": "SSSE3", "vaes": "VAES",
+	"ad": "AD", "aes": "AES", "aesgcm": "AESGCM", "aesni": "AESNI", "aesniavx": "AESNIAVX", "armv6": "ARMv6", "avx2": "AVX2", "avx512": "AVX512", "avx512vl": "AVX512VL", "ce": "CE", "cbc": "CBC", "ce32": "CE32",
+	"chacha20masks": "ChaCha20Masks", "chacha20poly1305": "ChaCha20Poly1305", "ctr": "CTR", "ecb": "ECB", "h": "H", "neon": "NEON", "neon6": "NEON6", "r": "R", "s": "S", "ssse3": "SSSE3", "vaes": "VAES", "xts": "XTS",
 }
 
 // goName turns a C name like SCRATCH_BYTES or chacha20poly1305_avx2 into Go's ScratchBytes or ChaCha20Poly1305AVX2.

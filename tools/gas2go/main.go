@@ -1,14 +1,15 @@
-// Gas2go translates the kernels in asm/ into Go assembly, and checks that they keep the kernel convention.
+// Gas2go translates the kernels in asm/ into Go assembly and for Rust's global_asm!, and checks that they keep the kernel
+// convention.
 //
-//	gas2go gen      write internal/kernel
-//	gas2go check    compare internal/kernel with what gen would write
+//	gas2go gen      write internal/kernel and rust/sealane/src/kernel
+//	gas2go check    compare them with what gen would write
 //	gas2go size     report machine code sizes and hold them against the budget
 //
 // It assembles each .S with GNU as and, where installed, with clang, which must agree byte for byte. (They do, but for
 // padding by .p2align and a few instructions with two encodings, as long as GNU as is not asked to optimize; so Go runs
 // the very bytes that a C build assembles.) It decodes the result with GNU objdump and, where installed, llvm-objdump,
 // which must agree on boundaries and jumps; refuses what breaks the convention of asm/asm.S; and emits the machine code
-// as Plan 9 assembly that needs no C compiler.
+// as Plan 9 assembly, and as rows of bytes, that need no C compiler.
 package main
 
 import (
@@ -132,7 +133,7 @@ func withoutComments(name string, text []byte) []byte {
 	}
 	lines := bytes.Split(text, []byte("\n"))
 	for i, line := range lines {
-		if n := bytes.Index(line, []byte(" // ")); n > 0 && bytes.HasPrefix(line, []byte("\t")) {
+		if n := bytes.Index(line, []byte(" // ")); n > 0 && !bytes.HasPrefix(line, []byte("//")) {
 			lines[i] = line[:n]
 		}
 	}

@@ -1,13 +1,17 @@
 """Kernels in an object file, and calls of them: what is where, and what must be true afterwards."""
 import os
+import random
 import re
 
 from elftools.elf.elffile import ELFFile
 
+import arm32
+import arm64
 import reduction
 import spec
 import terms
 import x86
+from common import Code
 from memory import Memory
 from terms import P, Unproved, cat, const, cut, extend, same, secret, symbol
 
@@ -28,13 +32,17 @@ A = offsets()
 FIRST, LAST, OPEN = A["FLAG_FIRST"], A["FLAG_LAST"], A["FLAG_OPEN"]
 
 
+ISAS = {"EM_X86_64": x86, "EM_AARCH64": arm64, "EM_ARM": arm32}
+
+
 class Kernel:
     def __init__(self, path):
         with open(path, "rb") as f:
             elf = ELFFile(f)
+            self.isa = ISAS[elf["e_machine"]]
             symbols = [s for s in elf.get_section_by_name(".symtab").iter_symbols() if s.name.startswith("sealane_")]
             for s in elf.iter_sections():
-                if s.name.startswith((".rela", ".rel.")) and s.num_relocations() and ".eh_frame" not in s.name and ".debug" not in s.name:
+                if s.name.startswith((".rela", ".rel.")) and s.num_relocations() and not re.search(r"\.eh_frame|\.debug|\.ARM\.ex", s.name):
                     raise Unproved(f"relocations in {s.name}")
             function, = [s for s in symbols if s["st_info"]["type"] == "STT_FUNC"]
             self.name = function.name
@@ -47,6 +55,24 @@ class Kernel:
             self.constants = content(constants[0]) if constants else b""
         self.steps, self.single, self.path = None, None, path
 
+    def __str__(self):
+        return f"{self.isa.__name__} {self.name.removeprefix('sealane_')}"
+
+    @property
+    def bitwise(self):
+        """Whether AES is made of bit operations."""
+        return self.name in ("sealane_aesgcm_neon", "sealane_aesgcm_armv6")
+
+    @property
+    def ascending(self):
+        """Whether it turns the bits of bytes round before it multiplies: bit i is then x^i."""
+        return self.isa is arm64 and self.name == "sealane_aesgcm_neon"
+
+    @property
+    def specified(self):
+        """Whether there is a specification for it."""
+        return self.name.startswith(("sealane_chacha20poly1305_", "sealane_aesgcm_"))
+
     def of_single_packets(self):
         """The level's kernel that makes the keys of this one's lanes."""
         if self.single is None:
@@ -55,15 +81,18 @@ class Kernel:
 
     def program(self):
         if self.steps is None:
-            self.steps = x86.Code(self.code)
+            self.steps = Code(self.code, self.isa.meaning)
         return self.steps
+
+    @property
+    def wide(self):
+        """Whether it has AVX, whose upper halves are to be zero when it returns."""
+        return self.isa is x86 and not self.name.endswith(("ssse3", "aesni"))
 
 
 # Where things are. Alignments can be changed by a shape; everything is far from everything else.
 ARGS, SCRATCH, CONSTS, KEY, NONCE, TAG, STATE, STACK = (0x10000 * i for i in range(1, 9))
-RED_ZONE = 128  # bytes below the stack pointer that are a leaf's; the macros keep registers there
 AD, IN, OUT = 0x1000000, 0x2000000, 0x4000000
-PRESERVED = (3, 12, 13, 14, 15)  # rbx, r12 .. r15
 
 
 def text_symbols(name, size):
@@ -76,22 +105,24 @@ class Call:
 
     def __init__(self, kernel, scratch_bytes):
         self.kernel, self.memory, self.scratch_bytes = kernel, Memory(), scratch_bytes
-        self.machine = x86.Machine(self.memory)
-        m = self.machine
-        m.general[7], m.general[6], m.general[2] = const(ARGS, 64), const(SCRATCH, 64), const(CONSTS, 64)
-        m.general[4] = const(STACK, 64)
-        for r in PRESERVED:
-            m.general[r] = symbol(f"caller{r}", 64)
+        isa = kernel.isa
+        # Constants are aligned to 8 bytes on 32-bit ARM.
+        self.consts = CONSTS + (8 if isa is arm32 else 0)
+        self.machine = m = isa.Machine(self.memory)
+        for r, v in zip(isa.ARGUMENTS, (ARGS, SCRATCH, self.consts)):
+            m.general[r] = const(v, isa.POINTER)
+        m.general[isa.STACK_POINTER] = const(STACK, isa.POINTER)
+        m.preserve(symbol)
 
     def regions(self, *more):
         """More: (name, start, size, read, write)."""
         everything = [("args", ARGS, A["ARGS_BYTES"], True, False), ("scratch", SCRATCH, self.scratch_bytes, True, True),
-                      ("consts", CONSTS, len(self.kernel.constants), True, False),
-                      ("red zone", STACK - RED_ZONE, RED_ZONE, True, True), *more]
+                      ("consts", self.consts, len(self.kernel.constants), True, False),
+                      ("stack", STACK - self.kernel.isa.STACK_BYTES, self.kernel.isa.STACK_BYTES, True, True), *more]
         for r in sorted(everything, key=lambda r: r[1]):
             if r[2]:
                 self.memory.region(*r)
-        self.memory.put(CONSTS, self.kernel.constants)
+        self.memory.put(self.consts, self.kernel.constants)
 
     def arguments(self, **values):
         for name, v in values.items():
@@ -103,15 +134,20 @@ class Call:
         return self.machine.steps
 
     def left_behind(self):
-        m = self.machine
-        for r in PRESERVED:
-            if m.general[r] is not symbol(f"caller{r}", 64):
-                raise Unproved(f"{x86.NAMES64[r]} is not the caller's any more")
-        for at in range(SCRATCH + A["SCRATCH_SAVE_BYTES"], SCRATCH + self.scratch_bytes, 4):
+        m, isa = self.machine, self.kernel.isa
+        for name in m.preserved(symbol):
+            raise Unproved(f"{name} is not the caller's any more")
+        if m.general[isa.STACK_POINTER].constant != STACK:
+            raise Unproved("the stack pointer is not the caller's any more")
+        for at in range(STACK - isa.STACK_BYTES, STACK, 4):
+            v = self.memory.cells.get(at)
+            if v is not None and any(n >= 0 and not str(terms.ATOMS[n].extra).startswith("caller") for n, _, _ in v.pieces):
+                raise Unproved(f"stack - {STACK - at} still depends on data")
+        for at in range(SCRATCH, SCRATCH + self.scratch_bytes, 4):
             v = self.memory.cells.get(at)
             if v is not None and secret(v):
                 raise Unproved(f"scratch + {at - SCRATCH} still depends on data")
-        if m.wide:
+        if self.kernel.wide:
             for i in range(16):
                 if any(w.constant != 0 for w in m.vector[i][4:]):
                     raise Unproved(f"the upper half of vector register {i} is not zero")
@@ -154,7 +190,6 @@ def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
     """One call of a kernel of whole packets and parts. Returns the number of instructions."""
     first, last = shape.flags & FIRST, shape.flags & LAST
     call = Call(kernel, A["SCRATCH_BYTES"])
-    call.machine.wide = "ssse3" not in kernel.name
     n, o = shape.size, shape.offset
     source, target, ad_at = IN + o, (IN if shape.in_place else OUT) + o, AD + o
     regions = [("key", KEY, 32, True, False), ("nonce", NONCE, 12, True, False)]
@@ -207,7 +242,7 @@ def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
         h = spec.poly1305(h, r, spec.pad16(authenticated) if last else authenticated)
     if last:
         h = spec.poly1305(h, r, const(shape.ad | shape.total << 64, 128))
-        reduction.prove(memory.peek(TAG, 16), h % P, s, folder)
+        reduction.prove(memory.peek(TAG, 16), h % P, s, folder, kernel.isa is arm32)
     else:
         state = [memory.peek(STATE + A["STATE_H"] + 8 * i, 8) for i in range(3)]
         if sum(v.residue << 64 * i for i, v in enumerate(state)) % P != h % P:
@@ -248,8 +283,9 @@ def gcm_key(kernel, bits, trace=None, name="key"):
     """The memory of a key after set-up, and how many instructions that took."""
     found = _keys.get((kernel.name, kernel.code, bits, name))
     if found is None or found[2] is not symbol(f"{name}0", 32) or trace is not None:
+        if kernel.bitwise and not terms.opaque:  # the S-boxes there are
+            spec.key_schedule(cat(*(symbol(f"{name}{i}", 32) for i in range(bits // 32))))
         call = Call(kernel, A["SCRATCH_BYTES"])
-        call.machine.wide = "aesni" not in kernel.name
         call.regions(("key", KEY, A["GCM_KEY_BYTES"], True, True))
         call.arguments(key=KEY, flags=A["FLAG_SETUP"])
         call.memory.poke(KEY + A["GCM_KEY_ROUNDS"], const(bits // 32 + 6, 64))
@@ -263,12 +299,14 @@ def gcm_key(kernel, bits, trace=None, name="key"):
 def aesgcm(kernel, shape, trace=None, function=True):
     """One call of an AES-GCM kernel, with a key that the kernel has set up. What the key holds is the level's own, so the
     set-up is shown by what packets under it are."""
+    if function:
+        schedule = spec.key_schedule(cat(*(symbol(f"key{i}", 32) for i in range(shape.bits // 32))))
+        h = spec.field_element(spec.aes(schedule, const(0, 128)))
     cells, steps = gcm_key(kernel, shape.bits, trace if isinstance(shape, Setup) else None)
     if isinstance(shape, Setup):
         return steps
     first, last = shape.flags & FIRST, shape.flags & LAST
     call = Call(kernel, A["SCRATCH_BYTES"])
-    call.machine.wide = "aesni" not in kernel.name
     n, o = shape.size, shape.offset
     source, target, ad_at = IN + o, (IN if shape.in_place else OUT) + o, AD + o
     regions = [("key", KEY, A["GCM_KEY_BYTES"], True, False), ("nonce", NONCE, 16 if shape.j0 else 12, True, False)]
@@ -294,10 +332,8 @@ def aesgcm(kernel, shape, trace=None, function=True):
         memory.poke(ad_at, ad)
     if text:
         memory.poke(source, text)
-    schedule = spec.key_schedule(cat(*(symbol(f"key{i}", 32) for i in range(shape.bits // 32))))
-    mask = spec.aes(schedule, j0)
-    h = spec.field_element(spec.aes(schedule, const(0, 128)))
     y, counter = 0, 1
+    mask = spec.aes(schedule, j0) if function else symbol("mask", 128)
     if not first:
         counter = shape.counter
         before = cat(*(symbol(f"y{i}", 32) for i in range(4)))
@@ -305,10 +341,14 @@ def aesgcm(kernel, shape, trace=None, function=True):
         memory.poke(STATE + A["GCM_STATE_Y"], before)
         memory.poke(STATE + A["GCM_STATE_COUNTER"], spec.counter_block(j0, counter))
         memory.poke(STATE + A["GCM_STATE_MASK"], mask)
+    if function:  # first: it says which S-boxes there are
+        result = spec.gcm_text(schedule, j0, counter, text)
+        if kernel.bitwise:  # eight blocks at a time
+            for i in [*range(counter & -8, counter), *range(counter + n // 16, counter + n // 16 + 9)]:
+                spec.aes(schedule, spec.counter_block(j0, i))
     steps = call.run(trace)
     if not function:
         return steps
-    result = spec.gcm_text(schedule, j0, counter, text)
     call.expect("the text", target, result)
     authenticated = text if shape.opens else result
     if first:
@@ -345,7 +385,6 @@ def batch(kernel, shape, folder=None, trace=None, function=True):
     """Lanes with keys, nonces and texts of their own. Those of AES-GCM have been set up by the level's other kernel."""
     gcm = "aesgcm" in kernel.name
     call = Call(kernel, A["BATCH_SCRATCH_BYTES"])
-    call.machine.wide = True
     regions, cells, lanes = [("lanes", LANES, A["LANE_STRIDE"] * len(shape.lanes), True, False)], {}, []
     for i, (n, ad_bytes) in enumerate(shape.lanes):
         base = LANE + i * STEP
@@ -405,20 +444,44 @@ def batch(kernel, shape, folder=None, trace=None, function=True):
                 if part:
                     h = spec.poly1305(h, r, spec.pad16(part))
             h = spec.poly1305(h, r, const(ad_bytes | n << 64, 128))
-            reduction.prove(memory.peek(lane["tag"], 16), h % P, s, folder)
+            reduction.prove(memory.peek(lane["tag"], 16), h % P, s, folder, kernel.isa is arm32)
     return steps
+
+
+# Calls of each kernel in a quick run, besides those that set up keys; of what one of them takes.
+QUICK = {"single": 36, "batch": 6, "bitwise": 4}
 
 
 def shapes(kernel, quick):
     import prove as shapes_of
     if "_batch_" in kernel.name:
-        # What could not be shown so far: opening by batch_avx2, and more than 16 lanes of chacha20poly1305_batch_avx512.
-        return [s for s in shapes_of.batch_shapes(quick) if not (s.opens and kernel.name.endswith("batch_avx2"))
-                and (len(s.lanes) <= 16 or kernel.name != "sealane_chacha20poly1305_batch_avx512")]
-    return list((shapes_of.gcm_shapes if "aesgcm" in kernel.name else shapes_of.chacha_shapes)(quick))
+        found = list(shapes_of.batch_shapes(quick))
+    else:
+        found = list((shapes_of.gcm_shapes if "aesgcm" in kernel.name else shapes_of.chacha_shapes)(quick))
+    if not quick:
+        return found
+    # Every kernel runs others, so that together they run all; always the same ones.
+    count = QUICK["batch" if "_batch_" in kernel.name else "bitwise" if kernel.bitwise else "single"]
+    setup, rest = [s for s in found if isinstance(s, Setup)], [s for s in found if not isinstance(s, Setup)]
+    if kernel.bitwise:
+        rest = [s for s in rest if s.size <= 200]
+    random.Random(str(kernel)).shuffle(rest)
+    return setup + rest[:count]
 
 
-def prove(kernel, shape, folder):
+def mode(opaque, bitwise, ascending=False):
+    """How bit operations are taken, and what bits stand for; what was known in another way is forgotten."""
+    if (terms.opaque, terms.bitwise, terms.ascending) != (opaque, bitwise, ascending):
+        terms.forget()
+        terms.opaque, terms.bitwise = opaque, bitwise
+        terms.set_order(ascending)
+
+
+def prove(kernel, shape, folder, quick=False):
+    """quick: where AES is made of bit operations, all but the function."""
+    if quick and kernel.bitwise:
+        return run(kernel, shape, None)
+    mode(False, kernel.bitwise, kernel.ascending)
     if "_batch_" in kernel.name:
         return batch(kernel, shape, folder)
     return aesgcm(kernel, shape) if "aesgcm" in kernel.name else chacha20poly1305(kernel, shape, folder)
@@ -426,6 +489,11 @@ def prove(kernel, shape, folder):
 
 def run(kernel, shape, trace):
     """Without looking at the result: which instructions are reached."""
+    mode(True, False)
+    return _run(kernel, shape, trace)
+
+
+def _run(kernel, shape, trace):
     if "_batch_" in kernel.name:
         return batch(kernel, shape, None, trace, False)
     if "aesgcm" in kernel.name:

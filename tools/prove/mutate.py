@@ -12,11 +12,15 @@ import collections
 import multiprocessing
 import os
 import random
+import re
 import signal
 import sys
 import time
 
+import arm32
+import arm64
 import capstone
+import common
 import kernels
 import prove
 import reduction
@@ -42,7 +46,7 @@ _kernel = _shapes = _reached = _tests = None
 def begin(path):
     global _kernel, _shapes, _reached
     sys.setrecursionlimit(20000)
-    x86.Code.LIMIT = 60_000
+    common.Code.LIMIT = 60_000
     _kernel = kernels.Kernel(path)
     _shapes = kernels.shapes(_kernel, True)
     _reached = collections.defaultdict(list)  # address -> the calls that reach it, shortest first
@@ -73,11 +77,28 @@ def independent(first, second):
         (a.mem.disp + a.size <= b.mem.disp or b.mem.disp + b.size <= a.mem.disp)
 
 
+NOP = {x86: b"\x90", arm64: bytes.fromhex("1f2003d5"), arm32: bytes.fromhex("00f020e3")}
+
+
+def branches(insn):
+    """Also what cannot follow another instruction than its own."""
+    return insn.mnemonic.startswith(("j", "b.", "cb", "tb")) or insn.mnemonic in ("ret", "bx") or \
+        (_kernel.isa is not x86 and insn.mnemonic.startswith("b") and not insn.mnemonic.startswith(("bi", "bsl")))
+
+
+def dependent(first, second):
+    """Whether the second of two instructions of ARM reads the first register that the first names, and that is not a store."""
+    register = re.match(r"[^,\[{]*", first.op_str)[0].strip().split(".")[0]
+    return bool(register) and not first.mnemonic.startswith(("st", "vst", "cmp", "tst", "ccmp")) and \
+        register.lstrip("wx") in [t.lstrip("wx") for t in re.split(r"\W+", second.op_str.partition(",")[2])] and register[0] not in "#{["
+
+
 def mutants(rng, count):
     """(address, what was done, code)"""
-    code, md = _kernel.code, x86.decoder()
+    code, isa = _kernel.code, _kernel.isa
+    md, nop = isa.decoder(), NOP[isa]
     insns = {i.address: i for i in md.disasm(code, 0) if i.address in _reached}
-    places = [a for a, i in insns.items() if i.mnemonic not in ("endbr64", "nop", "lfence", "ret")]
+    places = [a for a, i in insns.items() if i.mnemonic not in ("endbr64", "nop", "lfence", "ret", "bx")]
     made, seen = 0, set()
     while made < count:
         at = rng.choice(places)
@@ -85,11 +106,11 @@ def mutants(rng, count):
         kind = rng.random()
         new = bytearray(code)
         if kind < 0.15:
-            new[at:at + insn.size] = b"\x90" * insn.size
+            new[at:at + insn.size] = nop * (insn.size // len(nop))
             what = f"without {insn.mnemonic} {insn.op_str}"
-        elif kind < 0.25 and at + insn.size in insns and not insn.mnemonic.startswith("j"):
+        elif kind < 0.25 and at + insn.size in insns and not branches(insn):
             after = insns[at + insn.size]
-            if after.mnemonic.startswith("j") or after.mnemonic == "ret" or independent(insn, after):
+            if branches(after) or (independent(insn, after) if isa is x86 else not dependent(insn, after)):
                 continue
             both = code[at:at + insn.size], code[after.address:after.address + after.size]
             new[at:after.address + after.size] = both[1] + both[0]
@@ -101,7 +122,12 @@ def mutants(rng, count):
             if other is None or other.size != insn.size or other.mnemonic in ("syscall", "int3", "hlt") or \
                     (other.mnemonic == insn.mnemonic and other.op_str == insn.op_str):
                 continue
-            if other.mnemonic == insn.mnemonic in ("rol", "ror") and insn.operands[1].type == other.operands[1].type == X.X86_OP_IMM \
+            if isa is not x86:
+                try:
+                    isa.meaning(bytes(new), at)
+                except (Unproved, ValueError, KeyError, IndexError, TypeError, AttributeError):
+                    continue  # not an instruction that the prover knows: refused at once
+            elif other.mnemonic == insn.mnemonic in ("rol", "ror") and insn.operands[1].type == other.operands[1].type == X.X86_OP_IMM \
                     and insn.operands[0].reg == other.operands[0].reg and (insn.operands[1].imm - other.operands[1].imm) % 32 == 0:
                 continue  # the same rotation
             what = f"{other.mnemonic} {other.op_str} for {insn.mnemonic} {insn.op_str}"
@@ -119,7 +145,7 @@ def try_one(task):
     if len(terms.ATOMS) > 400_000:
         terms.forget()
     original = _kernel.steps
-    mutant = x86.Code(code)
+    mutant = common.Code(code, _kernel.isa.meaning)
     mutant.steps = {a: s for a, s in original.steps.items() if not at - 16 < a < at + 32}
     _kernel.steps, _kernel.code = mutant, code
     calls = [shape for _, _, shape in _reached[at]]
@@ -170,8 +196,8 @@ def main():
                             "memory" if "bytes at" in error or "aligned" in error else
                             "a branch, address or count on data" if "depends on" in error else "otherwise"] += 1
         for at, what in sorted(alive):
-            print(f"     {_kernel.name} at {at:#x}: {what}: not refused")
-        print(f"{_kernel.name}: {len(tasks) - len(alive)} of {len(tasks)} mutants refused ("
+            print(f"     {_kernel} at {at:#x}: {what}: not refused")
+        print(f"{_kernel}: {len(tasks) - len(alive)} of {len(tasks)} mutants refused ("
               + ", ".join(f"{r}: {n}" for r, n in reasons.most_common()) + f"), {time.time() - begun:.0f} s", flush=True)
         refused, survived = refused + len(tasks) - len(alive), survived + len(alive)
         terms.forget()

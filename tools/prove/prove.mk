@@ -2,11 +2,23 @@
 
 PROVE_VENV ?= $(B)/prove/venv
 PROVE_PYTHON ?= $(PROVE_VENV)/bin/python
-# Kernels that it knows: all of x86-64.
-PROVE_KERNELS := $(sort $(wildcard asm/x86_64/chacha20poly1305_*.S asm/x86_64/aesgcm_*.S))
+PROVE_CC_aarch64 := aarch64-linux-gnu-gcc
+PROVE_CC_arm := arm-linux-gnueabihf-gcc
+# Kernels of all architectures; those of ARM where there are compilers for it.
+PROVE_KERNELS := $(sort $(wildcard asm/x86_64/*.S))
 PROVE_OBJECTS := $(PROVE_KERNELS:%.S=$(B)/%.o)
-# make prove KERNEL=chacha20poly1305_avx2
+PROVE_ARM := $(foreach a,aarch64 arm,$(if $(shell command -v $(PROVE_CC_$(a))),$(patsubst asm/$(a)/%.S,$(B)/prove/$(a)/%.o,$(sort $(wildcard asm/$(a)/*.S)))))
+# make prove KERNEL=chacha20poly1305_avx2; of that name there may be one in several architectures
 KERNEL ?=
+PROVE_CHOSEN = $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))
+
+$(B)/prove/aarch64/%.o: asm/aarch64/%.S $(wildcard asm/*.h asm/*.S asm/aarch64/*.h)
+	@mkdir -p $(@D)
+	$(PROVE_CC_aarch64) -c -o $@ $<
+
+$(B)/prove/arm/%.o: asm/arm/%.S $(wildcard asm/*.h asm/*.S asm/arm/*.h)
+	@mkdir -p $(@D)
+	$(PROVE_CC_arm) -c -o $@ $<
 
 $(PROVE_VENV)/bin/python:
 	python3 -m venv $(PROVE_VENV)
@@ -14,17 +26,33 @@ $(PROVE_VENV)/bin/python:
 
 .PHONY: prove
 ifeq ($(ISA),x86_64)
-prove: $(PROVE_PYTHON) $(B)/libsealane.a ## a kernel's machine code against its specification, for all data: KERNEL=name, or all
-	$(PROVE_PYTHON) tools/prove/prove.py --queries $(B)/prove/queries \
-	    $(if $(KERNEL),$(B)/asm/x86_64/$(KERNEL).o,$(PROVE_OBJECTS))
+prove: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## a kernel's machine code against its specification, for all data: KERNEL=name, or all
+	$(PROVE_PYTHON) tools/prove/prove.py --queries $(B)/prove/queries $(PROVE_CHOSEN)
 
 $(eval $(call suite,prove,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/prove.py --quick $(PROVE_OBJECTS)))
 $(eval $(call suite,prove-semantics,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 6 $(PROVE_OBJECTS)))
+ifneq ($(and $(PROVE_ARM),$(shell command -v qemu-arm)),)
+$(eval $(call suite,prove-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/prove.py --quick $(PROVE_ARM)))
+$(eval $(call suite,prove-semantics-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
+    $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 4 $(PROVE_ARM)))
+$(eval $(call suite,prove-planted-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
+    --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 2 --% $(firstword $(PROVE_ARM))" plant))
+$(eval $(call suite,prove-classic,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py \
+    $(B)/asm/x86_64/chacha20poly1305_ssse3.o $(B)/prove/aarch64/chacha20poly1305_neon.o $(B)/prove/arm/chacha20poly1305_armv6.o))
+$(eval $(call long_suite,long-prove-classic,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py $(PROVE_OBJECTS) $(PROVE_ARM)))
+$(eval $(call long_suite,long-prove-mutants-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
+    $(PROVE_PYTHON) tools/prove/mutate.py --count 1000 --least 90 $(PROVE_ARM)))
+$(eval $(call long_suite,long-prove-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/prove.py $(PROVE_ARM)))
+$(eval $(call long_suite,long-prove-semantics-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
+    $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 10000 $(PROVE_ARM)))
+else
+$(eval $(call suite,prove-arm,,test/arm --missing "compilers for ARM and qemu-arm"))
+endif
 $(eval $(call suite,prove-planted,$(PROVE_PYTHON) $(B)/libsealane.a,\
     --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 4 --% $(firstword $(PROVE_OBJECTS))" plant))
 $(eval $(call suite,prove-mutants,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/mutate.py --count 30 --least 80 $(B)/asm/x86_64/chacha20poly1305_ssse3.o))
+    $(PROVE_PYTHON) tools/prove/mutate.py --count 20 --least 80 $(B)/asm/x86_64/chacha20poly1305_ssse3.o))
 $(eval $(call long_suite,long-prove,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/prove.py $(PROVE_OBJECTS)))
 $(eval $(call long_suite,long-prove-semantics,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 10000 $(PROVE_OBJECTS)))

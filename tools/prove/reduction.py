@@ -56,6 +56,29 @@ def find_limbs(tag, residue):
                     yield (v0, v1, v2), radix
 
 
+def find_words(tag, residue):
+    """The same for words of 32 bits: each of the tag's is its word of h and little more."""
+    choices = []
+    for i in range(4):
+        level, found = [cut(tag, 32 * i, 32)], []
+        for _ in range(4):
+            level = [o[1] if isinstance(o, tuple) else o for v in level for n, _, _ in v.pieces
+                     if n >= 0 and ATOMS[n].kind in ("sum", "select", "and", "or", "xor") for o in ATOMS[n].operands]
+            found += [v for v in level if v.width <= 32 and v.most >> 16 and v not in found and v.defined]
+        choices.append(found[:12])
+    top = {}
+    for v in terms.every_value():
+        if v.most < 64 and v.defined:
+            top.setdefault((v.residue << 128) % P, []).append(v)
+    r = [[(v.residue << 32 * i, v) for v in c] for i, c in enumerate(choices)]
+    for r0, v0 in r[0]:
+        for r1, v1 in r[1]:
+            for r2, v2 in r[2]:
+                for r3, v3 in r[3]:
+                    for v4 in top.get((residue - r0 - r1 - r2 - r3) % P, ()):
+                        yield (v0, v1, v2, v3, v4), (0, 32, 64, 96, 128)
+
+
 class Formula:
     """Values as terms of SMT-LIB, with bits of the limbs and of s as variables."""
 
@@ -172,9 +195,10 @@ def solve(text, folder):
     return answer
 
 
-def prove(tag, residue, s, folder=None):
+def prove(tag, residue, s, folder=None, words=False):
+    """words: of 32-bit code."""
     tried = 0
-    for limbs, radix in find_limbs(tag, residue):
+    for limbs, radix in (find_words if words else find_limbs)(tag, residue):
         if sum(v.most << at for at, v in zip(radix, limbs)) // P > 16:
             continue
         tried += 1

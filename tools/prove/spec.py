@@ -83,7 +83,9 @@ def reverse(v):
 
 
 def field_element(block):
-    """A block of bytes as an element of GF(2^128), by its image: bit 0 of byte 0 is the highest."""
+    """A block of bytes as an element of GF(2^128), by its image: the highest bit of byte 0 is that of x^0."""
+    if terms.ascending:
+        return cat(*(cut(extend(block, 128), i, 1) for byte in range(0, 128, 8) for i in range(byte + 7, byte - 1, -1))).image
     return field_product(X127, reverse(extend(block, 128)).image)
 
 

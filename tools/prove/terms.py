@@ -20,7 +20,7 @@ Two numbers go with every value, besides its greatest integer:
               part u of x = low + 2^k u) have random residues; sums and products follow from their operands. If two
               polynomials in these unknowns differ, their residues are equal with a probability of at most degree / p
               (Schwartz-Zippel), whatever cuts and carries lie between: what holds here holds for all data.
-    image     the same over GF(2^128): bit i stands for y^i, sums are exclusive ors, products carry-less ones.
+    image     the same over GF(2^128): bit i stands for y^i, sums are exclusive ors, products carry-less ones. y is 1/x, or x.
 """
 import random
 
@@ -56,10 +56,36 @@ def field_power(a, n):
 
 
 X127 = 1 << 127
-Y = field_power(2, (1 << 128) - 2)  # 1/x
-Y_POWERS = [1]
-for _ in range(512):
-    Y_POWERS.append(field_product(Y_POWERS[-1], Y))
+Y_POWERS = []
+ascending = False  # y is x, for kernels that turn the bits of bytes round, and not 1/x
+
+
+def set_order(ascending_):
+    """What a bit stands for: bit i for x^i or x^-i."""
+    global ascending
+    ascending = ascending_
+    y = 2 if ascending else field_power(2, (1 << 128) - 2)
+    Y_POWERS[:] = [1]
+    for _ in range(512):
+        Y_POWERS.append(field_product(Y_POWERS[-1], y))
+
+
+set_order(False)
+
+
+def times_y(a, n):
+    """a y^n. For 1/x: a shift to the right, of what is even or made so."""
+    if n > 64:
+        return field_product(a, Y_POWERS[n])
+    if a and ascending:
+        for _ in range(n):
+            a <<= 1
+            if a >> 128:
+                a ^= POLYNOMIAL
+    elif a:
+        for _ in range(n):
+            a = (a ^ POLYNOMIAL) >> 1 if a & 1 else a >> 1
+    return a
 
 
 def constant_image(c):
@@ -127,17 +153,15 @@ class Value:
     @property
     def image(self):
         if self._image is None:
-            r, at = 0, 0
-            for atom, low, w in self.pieces:
+            r = 0
+            for atom, low, w in reversed(self.pieces):
                 if atom == CONST:
-                    part = constant_image(low)
+                    r = times_y(r, w) ^ constant_image(low)
                 elif atom == UNDEF:
                     raise Unproved("arithmetic on memory that nothing has written")
                 else:
                     a = ATOMS[atom]
-                    part = a.image_from(low) ^ field_product(a.image_from(low + w), Y_POWERS[w])
-                r ^= field_product(part, Y_POWERS[at]) if at else part
-                at += w
+                    r = times_y(r ^ a.image_from(low + w), w) ^ a.image_from(low)
             self._image = r
         return self._image
 
@@ -445,14 +469,17 @@ def exact_sum(terms, constant=0, fit=0):
     return r
 
 
-def add(width, *values, carry=None):
-    """The sum modulo 2^width, and what is above it. Of undefined bits nothing is known, here and everywhere."""
+def add(width, *values, carry=None, closely=False):
+    """The sum modulo 2^width, and what is above it. Of undefined bits nothing is known, here and everywhere. Bounds of sums of
+    32 bits, most of them ChaCha20's, are looked at closely only on demand."""
     if not all(v.defined for v in values) or (carry is not None and not carry.defined):
         return undefined(width), undefined(1)
+    if bitwise and len(values) == 2 and (r := _spread("spread_sum", *values)) is not None:
+        return r, const(0, 1)
     terms = [(1, v) for v in values]
     if carry is not None:
         terms.append((1, carry))
-    s = exact_sum(terms, fit=width if width > 32 else 0)
+    s = exact_sum(terms, fit=width if width > 32 or closely else 0)
     return cut(s, 0, width), cut(s, width, max(1, s.width - width))
 
 
@@ -497,6 +524,11 @@ def _borrow_of(s, width):
     return atom("borrow", (low, high), None, 1, 1)
 
 
+def _spread(name, a, b):
+    import bits
+    return getattr(bits, name)(a, b)
+
+
 _products = {}
 
 
@@ -518,6 +550,8 @@ def product(a, b):
     elif cb is not None and cb & (cb - 1) == 0:
         n = cb.bit_length() - 1
         r = shift_left(a, n, a.width + n)
+    elif bitwise and (r := _spread("spread_product", a, b)) is not None:
+        pass
     else:
         most = a.most * b.most
         a, b = (cut(v, 0, max(1, v.ones.bit_length())) for v in (a, b))
@@ -540,12 +574,13 @@ def _segments(a, b):
 
 
 def _constant_segments(a, b):
-    """Where constants of either begin or end: between, both are atoms' bits, and stay together."""
+    """Where constants of either begin or end, and exclusive ors that were cut before: between, both are atoms' bits, and
+    stay together."""
     cuts = {0, a.width}
     for v in (a, b):
         at = 0
         for atom_, _, w in v.pieces:
-            if atom_ == CONST:
+            if atom_ == CONST or (atom_ >= 0 and ATOMS[atom_].width < 32 and ATOMS[atom_].kind == "xor"):
                 cuts.add(at)
                 cuts.add(at + w)
             at += w
@@ -566,6 +601,19 @@ def of_text(v):
     return any(n >= 0 and ATOMS[n].kind == "symbol" and ATOMS[n].extra.startswith("text") for n, _, _ in v.pieces)
 
 
+# With this, bit operations on data give data of which nothing more is known: enough for what does not concern the results,
+# and much less work where AES is made of them.
+opaque = False
+bitwise = False  # bit by bit: bits.py
+_opaques = 0
+
+
+def fresh(width):
+    global _opaques
+    _opaques += 1
+    return atom("opaque", (), _opaques, width, (1 << width) - 1)
+
+
 def _chunked(operation):
     """Cuts operands at multiples of 32 bits, and text at bytes: kernels take its end at any of them."""
     memo = {}
@@ -573,6 +621,14 @@ def _chunked(operation):
     def whole(a, b):
         key = (a, b)
         r = memo.get(key)
+        if r is None and bitwise and (a.constant is None or b.constant is None):
+            import bits
+            r = memo[key] = memo[b, a] = bits.operation(operation.__name__, a, b)
+        if r is None and opaque and a.constant is None and b.constant is None:
+            assert a.width == b.width, (a, b)
+            r = memo[key] = cat(*(fresh(x.width) if x.defined and y.defined else undefined(x.width)
+                                  for at in range(0, a.width, 32) for w in (min(32, a.width - at),)
+                                  for x, y in ((cut(a, at, w), cut(b, at, w)),)))
         if r is None:
             assert a.width == b.width, (a, b)
             out = []
@@ -690,6 +746,9 @@ def equal(a, b):
         return const(a.constant == b.constant, 1)
     if a is b:
         return const(1, 1)
+    for x, y in ((a, b), (b, a)):
+        if y.constant == 0 and x.ones & (x.ones - 1) == 0:  # of one bit
+            return invert(cut(x, x.ones.bit_length() - 1, 1))
     return atom("equal", frozenset((a, b)), None, 1, 1)
 
 
@@ -715,11 +774,36 @@ def _sbox_table():
 SBOX = _sbox_table()
 
 
+_bytes = {}
+
+
+def byte_of_xor(v):
+    """A byte of an exclusive or as the exclusive or of bytes, so that it is the same whatever lay beside it."""
+    r = _bytes.get(v)
+    if r is None:
+        r = v
+        (n, low, _), = v.pieces[:1]
+        if len(v.pieces) == 1 and n >= 0 and ATOMS[n].kind == "xor" and ATOMS[n].width > 8:
+            r = const(ATOMS[n].extra >> low, 8)
+            for o in ATOMS[n].operands:
+                r = xor(r, byte_of_xor(cut(o, low, 8)))
+        _bytes[v] = r
+    return r
+
+
 def sbox(v):
     if not v.defined:
         return undefined(8)
     c = v.constant
-    return const(SBOX[c], 8) if c is not None else atom("sbox", (v,), None, 8, 255)
+    if c is not None:
+        return const(SBOX[c], 8)
+    if bitwise:
+        import bits
+        known, r = len(ATOMS), atom("sbox", (v,), None, 8, 255)
+        if len(ATOMS) > known:
+            bits.register(v, r)
+        return r
+    return atom("sbox", (byte_of_xor(v),), None, 8, 255)
 
 
 def mix_column(v):
@@ -727,6 +811,12 @@ def mix_column(v):
     if not v.defined:
         return undefined(32)
     c = v.constant
+    if c is None and bitwise:
+        a = [cut(v, 8 * i, 8) for i in range(4)]
+        top = [cut(x, 7, 1) for x in a]
+        none = const(0, 1)
+        twice = [xor(shift_left(x, 1), cat(t, t, none, t, t, none, none, none)) for x, t in zip(a, top)]
+        return cat(*(xor(xor(twice[i], twice[(i + 1) % 4]), xor(a[(i + 1) % 4], xor(a[(i + 2) % 4], a[(i + 3) % 4]))) for i in range(4)))
     if c is None:
         return atom("mixcol", (v,), None, 32, (1 << 32) - 1)
     a = [(c >> 8 * i) & 0xff for i in range(4)]
@@ -738,14 +828,23 @@ def mix_column(v):
 _rounds = {}
 
 
+def sub_shift(state):
+    """SubBytes and ShiftRows of 128 bits."""
+    r = _rounds.get(state)
+    if r is None:
+        byte = [sbox(cut(state, 8 * i, 8)) for i in range(16)]
+        r = _rounds[state] = cat(*(byte[(4 * c + 5 * r) % 16] for c in range(4) for r in range(4)))
+    return r
+
+
+def mix_columns(state):
+    return cat(*(mix_column(cut(state, 32 * i, 32)) for i in range(4)))
+
+
 def aes_round(state, key, last=False):
     """One round of the cipher: SubBytes, ShiftRows, MixColumns but for the last, AddRoundKey. 128 bits."""
-    sub = _rounds.get((state, last))
-    if sub is None:
-        byte = [sbox(cut(state, 8 * i, 8)) for i in range(16)]
-        columns = [cat(*(byte[(4 * c + 5 * r) % 16] for r in range(4))) for c in range(4)]
-        sub = _rounds[state, last] = cat(*(columns if last else map(mix_column, columns)))
-    return xor(sub, key)
+    sub = sub_shift(state)
+    return xor(sub if last else mix_columns(sub), key)
 
 
 _clmuls = {}
@@ -859,7 +958,13 @@ def every_value():
 
 def forget():
     """Starts anew, with no atoms."""
-    for store in (ATOMS, _atoms, _values, _slices, _sums, _products, _rounds, _clmuls):
+    for store in (ATOMS, _atoms, _values, _slices, _sums, _products, _rounds, _clmuls, _bytes):
         store.clear()
+    import bits
+    bits.forget()
+    forget_operations()
+
+
+def forget_operations():
     for operation in (xor, both, either):
         operation.__closure__[[c for c in operation.__code__.co_freevars].index("memo")].cell_contents.clear()

@@ -23,7 +23,7 @@ from capstone import x86_const as X
 from memory import Memory
 from terms import Unproved, cat, const, cut, evaluate, symbol
 
-BUFFER = 0x30000000
+BUFFER = 0x70000000  # behind the heap of a program that lies at the bottom
 GENERAL, VECTOR, MASK, FLAGS, SIZE = 0, 128, 128 + 32 * 64, 128 + 32 * 64 + 64, 128 + 32 * 64 + 64 + 64
 FREE = [i for i in range(16) if i not in (x86.RSP, x86.RBP)]
 
@@ -83,7 +83,7 @@ class Cpu:
         self.state = (ctypes.c_ubyte * SIZE)()
         libc = ctypes.CDLL(None, use_errno=True)
         libc.mmap.restype, libc.mmap.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
-        got = libc.mmap(BUFFER, 8192, 3, 0x32, -1, 0)  # private, anonymous, at this very address
+        got = libc.mmap(BUFFER, 8192, 3, 0x100022, -1, 0)  # private, anonymous, at this very address, where nothing else is
         if got != BUFFER:
             raise SystemExit("no memory at the address of the buffer")
         self.buffer = (ctypes.c_ubyte * 8192).from_address(BUFFER)
@@ -238,7 +238,7 @@ def main():
             continue
         cpu.load(code)
         terms.forget()
-        step = x86.meaning(insn)
+        step = x86.step(insn)
         wrong, as_symbols = None, 0
         for _ in range(args.inputs):
             values = [number(rng) for _ in range(16)]
@@ -288,7 +288,7 @@ def main():
             if wrong:
                 break
             terms.forget()
-            step = x86.meaning(insn)
+            step = x86.step(insn)
         if wrong:
             failed.append((insn, wrong))
             print(f"FAIL {insn.mnemonic} {insn.op_str}: {wrong}")

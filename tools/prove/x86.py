@@ -8,6 +8,7 @@ import capstone
 from capstone import x86_const as X
 
 import terms
+from common import pairs, split
 from terms import (Unproved, add, add_modular, aes_round, both, carryless, cat, const, cut, either, equal, exact_sum, extend, invert,
                    product, rotate_left, select, shift_left, shift_right, sign_fill, subtract, undefined, xor)
 
@@ -26,7 +27,10 @@ for _i, _n in enumerate("ah ch dh bh".split()):
     GENERAL[_n] = (_i, 8, 8)
 RSP, RBP = 4, 5
 
-ZERO1, ONE1 = None, None  # set by Machine: values are forgotten between runs
+STACK_POINTER, POINTER = RSP, 64
+ARGUMENTS = (7, 6, 2)  # rdi, rsi, rdx
+PRESERVED = (3, 12, 13, 14, 15)  # rbx, r12 .. r15
+STACK_BYTES = 128  # the red zone: a leaf's; the macros keep registers there
 
 
 class Machine:
@@ -38,6 +42,14 @@ class Machine:
         self.carry = self.overflow = None  # one bit, or None if the manual leaves it undefined
         self.result = None  # what zero and sign are of
         self.steps = 0
+
+    def preserve(self, name):
+        for r in PRESERVED:
+            self.general[r] = name(f"caller{r}", 64)
+
+    def preserved(self, name):
+        """Registers that are not the caller's any more."""
+        return (NAMES64[r] for r in PRESERVED if self.general[r] is not name(f"caller{r}", 64))
 
     def flag_zero(self):
         if self.result is None:
@@ -548,22 +560,12 @@ class Vectors:
         return store
 
 
-def pairs(words):
-    return [cat(words[i], words[i + 1]) for i in range(0, len(words), 2)]
-
-
 def halves(values):
     out = []
     for v in values:
         out.append(cut(v, 0, 32))
         out.append(cut(v, 32, 32))
     return out
-
-
-def split(values):
-    """Values of any width, side by side, as words."""
-    v = cat(*values)
-    return [cut(v, i, 32) for i in range(0, v.width, 32)]
 
 
 def lanes(words):
@@ -1135,8 +1137,8 @@ EXACT = {
 }
 
 
-def meaning(insn):
-    """The function of an instruction."""
+def step(insn):
+    """The function of an instruction that does not branch."""
     name = insn.mnemonic
     if name in EXACT:
         return EXACT[name](insn)
@@ -1161,52 +1163,24 @@ def meaning(insn):
     raise Unproved(f"instruction {name} {insn.op_str} is not known")
 
 
-class Code:
-    """The machine code of a function, decoded once."""
+_md = decoder()
 
-    LIMIT = 5_000_000
 
-    def __init__(self, code, base=0):
-        self.code, self.base = code, base
-        self.md = decoder()
-        self.steps = {}
+def decode(code, pc):
+    return next(_md.disasm(code[pc:pc + 16], pc), None)
 
-    def decode(self, pc):
-        insn = next(self.md.disasm(self.code[pc - self.base:pc - self.base + 16], pc), None)
-        if insn is None:
-            raise Unproved(f"no instruction at {pc:#x}")
-        name, after = insn.mnemonic, insn.address + insn.size
-        if name == "ret":
-            step = (None, None, None)
-        elif name == "jmp" and insn.operands[0].type == X.X86_OP_IMM:
-            step = (None, insn.operands[0].imm, None)
-        elif name.startswith("j"):
-            if insn.operands[0].type != X.X86_OP_IMM:
-                raise Unproved("an indirect jump")
-            step = (None, after, (name[1:], insn.operands[0].imm))
-        else:
-            step = (meaning(insn), after, None)
-        self.steps[pc] = step + (f"{name} {insn.op_str}",)
-        return self.steps[pc]
 
-    def run(self, machine, trace=None):
-        pc, steps = self.base, self.steps
-        try:
-            while True:
-                f, after, branch, _ = steps.get(pc) or self.decode(pc)
-                machine.steps += 1
-                if machine.steps > self.LIMIT:
-                    raise Unproved(f"not at its end after {self.LIMIT} instructions")
-                if trace is not None:
-                    trace.add(pc)
-                if f is not None:
-                    f(machine)
-                elif branch is not None:
-                    if machine.known(machine.condition(branch[0]), "a branch"):
-                        after = branch[1]
-                elif after is None:
-                    return
-                pc = after
-        except Unproved as e:
-            text = steps[pc][3] if pc in steps else ""
-            raise Unproved(f"at {pc:#x} {text}: {e}") from None
+def meaning(code, pc):
+    insn = decode(code, pc)
+    if insn is None:
+        raise Unproved(f"no instruction at {pc:#x}")
+    name, after, text = insn.mnemonic, insn.address + insn.size, f"{insn.mnemonic} {insn.op_str}"
+    if name == "ret":
+        return None, None, None, text
+    if name == "jmp" and insn.operands[0].type == X.X86_OP_IMM:
+        return None, insn.operands[0].imm, None, text
+    if name.startswith("j"):
+        if insn.operands[0].type != X.X86_OP_IMM:
+            raise Unproved("an indirect jump")
+        return None, after, (lambda m: m.condition(name[1:]), insn.operands[0].imm), text
+    return step(insn), after, None, text

@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/url"
 	"os"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/spf13/pflag"
@@ -24,6 +27,10 @@ type keySources struct {
 	stream string
 	topic  string
 	ca     string
+	creds  string
+	login  string
+	plain  bool
+	group  string
 	limit  int
 }
 
@@ -39,7 +46,11 @@ func (k *keySources) liveFlags(f *pflag.FlagSet) {
 	k.limit = 1 << 18
 	f.Lookup("keys").Usage = "key log, as SSLKEYLOGFILE makes it, read as it grows; a file or a named pipe; may be given more than once"
 	f.StringVar(&k.socket, "keys-socket", "", "take key logs from who connects to this Unix socket")
-	f.StringVar(&k.nats, "keys-nats", "", "take key logs from a NATS JetStream at this URL; tls://USER:PASSWORD@HOST:4222 if they cross a network")
+	f.StringVar(&k.group, "keys-socket-group", "", "let this group connect to --keys-socket as well")
+	f.StringVar(&k.nats, "keys-nats", "", "take key logs from a NATS JetStream at this URL, such as tls://HOST:4222; it is tried again until it is there")
+	f.StringVar(&k.creds, "nats-credentials", "", "file with the JWT and seed of a NATS user, as nsc makes it, of mode 0600")
+	f.StringVar(&k.login, "nats-login", "", "file with a line USER:PASSWORD for NATS, of mode 0600")
+	f.BoolVar(&k.plain, "nats-plaintext", false, "talk to NATS without TLS, so that everybody on the way can read the keys")
 	f.StringVar(&k.ca, "nats-ca", "", "who certifies NATS servers, certificates in PEM; those that this system trusts if it is not given")
 	f.StringVar(&k.stream, "nats-stream", "TLSKEYS", "name of the stream")
 	f.StringVar(&k.topic, "nats-subject", "", "only messages with this subject")
@@ -81,6 +92,12 @@ func (k *keySources) load(name string, log *keys.Log) error {
 	return nil
 }
 
+func (k *keySources) followFile(ctx context.Context, store *keys.Store, name string) {
+	go keys.Follow(ctx, name, &keys.Log{Store: store, From: "file"}, k.check, func(err error) {
+		slog.Warn("key log", "file", name, "error", err)
+	})
+}
+
 // follow takes keys from all sources until ctx is done. What cannot work from the beginning is an error.
 func (k *keySources) follow(ctx context.Context, store *keys.Store) error {
 	for _, name := range k.files {
@@ -91,12 +108,10 @@ func (k *keySources) follow(ctx context.Context, store *keys.Store) error {
 				return err
 			}
 		}
-		go keys.Follow(ctx, name, &keys.Log{Store: store}, k.check, func(err error) {
-			slog.Warn("key log", "file", name, "error", err)
-		})
+		k.followFile(ctx, store, name)
 	}
 	if k.socket != "" {
-		l, err := keys.ListenUnix(k.socket)
+		l, err := keys.ListenUnix(k.socket, k.group)
 		if err != nil {
 			return err
 		}
@@ -106,24 +121,66 @@ func (k *keySources) follow(ctx context.Context, store *keys.Store) error {
 		})
 	}
 	if k.nats != "" {
-		var more []nats.Option
-		if k.ca != "" {
-			more = append(more, nats.RootCAs(k.ca))
+		more, err := k.natsOptions()
+		if err != nil {
+			return err
 		}
-		if err := jetstream.Subscribe(ctx, k.nats, k.stream, k.topic, &keys.Log{Store: store}, func(err error) {
-			slog.Warn("NATS", "url", redacted(k.nats), "error", err)
-		}, more...); err != nil {
-			return fmt.Errorf("NATS at %s: %w", redacted(k.nats), err)
-		}
+		go jetstream.Follow(ctx, k.nats, k.stream, k.topic, &keys.Log{Store: store, From: "nats"}, func(err error) {
+			slog.Warn("NATS", "url", k.nats, "error", err)
+		}, more...)
 	}
 	return nil
 }
 
-// redacted is a URL without its password.
-func redacted(s string) string {
-	u, err := url.Parse(s)
-	if err != nil {
-		return "(not a URL)"
+// natsOptions says what is wrong with those that can be wrong before there is a server.
+func (k *keySources) natsOptions() (more []nats.Option, err error) {
+	u, err := url.Parse(k.nats)
+	switch {
+	case err != nil || u.Host == "":
+		return nil, errors.New("--keys-nats: it is a URL such as tls://HOST:4222") // without what may be a password
+	case u.User != nil:
+		return nil, errors.New("--keys-nats: a user does not belong there, as everybody on this machine can read command lines; --nats-credentials or --nats-login name a file")
+	case k.plain && (u.Scheme == "tls" || u.Scheme == "wss"):
+		return nil, fmt.Errorf("--keys-nats %s and --nats-plaintext contradict each other", k.nats)
+	case k.creds != "" && k.login != "":
+		return nil, errors.New("--nats-credentials and --nats-login: one of them")
 	}
-	return u.Redacted()
+	if !k.plain {
+		more = append(more, nats.Secure(&tls.Config{MinVersion: tls.VersionTLS12}))
+	}
+	if k.ca != "" {
+		if _, err := os.Stat(k.ca); err != nil {
+			return nil, fmt.Errorf("--nats-ca: %w", err)
+		}
+		more = append(more, nats.RootCAs(k.ca))
+	}
+	for _, name := range []string{k.creds, k.login} {
+		if name == "" {
+			continue
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		err = keys.CheckMode(f)
+		f.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	if k.creds != "" {
+		more = append(more, nats.UserCredentials(k.creds))
+	}
+	if k.login != "" {
+		b, err := os.ReadFile(k.login)
+		if err != nil {
+			return nil, err
+		}
+		user, password, ok := strings.Cut(strings.TrimSpace(string(b)), ":")
+		if !ok {
+			return nil, fmt.Errorf("%s: it has a line USER:PASSWORD", k.login)
+		}
+		more = append(more, nats.UserInfo(user, password))
+	}
+	return more, nil
 }

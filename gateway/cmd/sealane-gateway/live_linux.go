@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	ctls "crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,19 +10,24 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
+	"github.com/sealane/sealane/gateway/internal/about"
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/control"
 	"github.com/sealane/sealane/gateway/internal/engine"
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/output"
+	"github.com/sealane/sealane/gateway/internal/rules"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
@@ -34,20 +40,32 @@ type live struct {
 	interfaces []string
 	inline     string
 	unread     string
+	allow      []string
+	deny       []string
+	hold       int
 	wait       time.Duration
 	workers    int
 	flows      int
 	ring       int
+	memory     int
 	promisc    bool
+	oneNetwork bool
 	api        string
+	group      string
 	metrics    string
 	audit      string
 	status     bool
+	config     configuration
+	flags      *pflag.FlagSet
+	auditFile  *appended
 
 	store  *keys.Store
 	table  *engine.Keys
 	counts output.Counts // of all frames sent
 	cores  []*core
+
+	rules *rules.Set // with --unread drop
+	waits bool       // --key-wait was given
 
 	grouping sync.Mutex
 	groups   map[string]*uint16 // of rings, by interface
@@ -60,37 +78,52 @@ type core struct {
 	names  []string // of interfaces
 	rings  []*capture.Live
 	across []*output.Interface // inline: where frames of a ring go
+	gate   *engine.Gate        // inline and closed: it sends there
 	group  int
 	stats  atomic.Pointer[engine.Stats]
+	faces  []control.Face // counts by ring
+	told   atomic.Pointer[[]control.Face]
+	beat   atomic.Uint64
 	tried  []time.Time // when a ring was opened last
 	mu     sync.Mutex  // of rings, for who counts, and of counted
-	// Packets and drops of rings that are gone.
-	counted [2]uint64
+	lost   []uint64    // packets that the kernel dropped, of rings that are gone
 }
 
-func liveCommand() *cobra.Command {
-	l := &live{}
+func liveCommand() *cobra.Command { return new(live).command() }
+
+func (l *live) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "live",
 		Short: "Decrypt what passes on network interfaces",
 		Example: "  sealane-gateway live --interface eth0 --keys sslkeys.log --tap plain0\n" +
 			"  sealane-gateway live --inline eth1=eth2 --unread drop --keys-socket /run/keys --output-interface eth3",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return l.run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l.waits = cmd.Flags().Changed("key-wait")
+			return l.run(cmd.Context())
+		},
 	}
 	f := cmd.Flags()
+	l.flags = f
+	l.config.flags(f)
 	l.out.flags(f)
 	l.out.liveFlags(f)
 	l.keys.liveFlags(f)
 	f.StringSliceVarP(&l.interfaces, "interface", "i", nil, "read from this interface; may be given more than once")
 	f.StringVar(&l.inline, "inline", "", "forward all frames between two interfaces, A=B, and read them")
-	f.StringVar(&l.unread, "unread", "pass", "inline: what becomes of TLS connections that cannot be read: pass (fail open) or drop (fail closed)")
-	f.DurationVar(&l.wait, "key-wait", 50*time.Millisecond, "how long ciphertext waits for its keys")
+	f.StringVar(&l.unread, "unread", "pass", "inline: what becomes of what cannot be read: pass (fail open), or drop (fail closed): nothing but what was read passes, and what --allow names")
+	f.StringArrayVar(&l.allow, "allow", nil, "with --unread drop: let pass unread, such as proto=udp,net=10.0.0.53,port=53 or sni=*.example.com; may be given more than once")
+	f.StringArrayVar(&l.deny, "deny", nil, "with --unread drop: let not pass, whatever else is allowed or read; as --allow")
+	f.IntVar(&l.hold, "hold", 4, "ciphertext that may wait for its keys in one direction, MiB")
+	f.DurationVar(&l.wait, "key-wait", 50*time.Millisecond, "how long ciphertext waits for its keys; 2s with --unread drop, unless given")
 	f.IntVar(&l.workers, "workers", 1, "cores to use")
 	f.IntVar(&l.flows, "flows", 1<<16, "connections to follow at the same time, by all cores")
 	f.IntVar(&l.ring, "ring", 64, "memory for packets that are not read yet, MiB for each core and interface")
+	f.IntVar(&l.memory, "memory", 1024, "what the gateway may take besides the rings, MiB; who holds most pays when it is used up")
 	f.BoolVar(&l.promisc, "promiscuous", false, "read packets for other machines as well")
+	f.BoolVar(&l.oneNetwork, "one-network", false, oneNetworkUsage)
 	f.StringVar(&l.api, "api", "", "let who connects to this Unix socket give keys by address: PUT, GET, DELETE /flows")
+	f.StringVar(&l.group, "api-group", "", "let this group connect to --api as well")
 	f.StringVar(&l.metrics, "metrics", "", "serve metrics for Prometheus at this address, such as localhost:9101")
 	f.StringVar(&l.audit, "audit", "", "append to this file which connections were decrypted")
 	f.BoolVar(&l.status, "status", false, "show what happens in the terminal")
@@ -100,16 +133,22 @@ func liveCommand() *cobra.Command {
 func (l *live) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	l.config.argv = argvOf
 	if err := l.check(); err != nil {
 		return err
 	}
+	if l.config.check {
+		fmt.Println("all settings are right")
+		return nil
+	}
+	debug.SetMemoryLimit(int64(l.memory) << 20)
 	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // no keys in core dumps
 	l.store = keys.NewStore(l.keys.limit)
 	l.table = engine.NewKeys(l.flows)
 	if err := l.keys.follow(ctx, l.store); err != nil {
 		return err
 	}
-	l.out.counts = &l.counts
+	l.out.counts, l.out.store, l.out.wait = &l.counts, l.store, l.wait
 	if err := l.out.open(); err != nil {
 		return err
 	}
@@ -134,6 +173,11 @@ func (l *live) run(ctx context.Context) error {
 		go l.show(ctx)
 	}
 	var running sync.WaitGroup
+	running.Add(1)
+	go func() {
+		defer running.Done()
+		l.manage(ctx)
+	}()
 	for _, c := range l.cores {
 		running.Add(1)
 		go func() {
@@ -144,13 +188,21 @@ func (l *live) run(ctx context.Context) error {
 	running.Wait()
 	s := l.stats()
 	report(&s, l.store)
-	if _, drops := l.rings(); drops > 0 {
+	if drops := l.drops(); drops > 0 {
 		slog.Warn("packets that the kernel dropped because they were not read in time", "count", drops)
 	}
 	return nil
 }
 
 func (l *live) check() error {
+	if _, err := l.out.options(); err != nil {
+		return err
+	}
+	if l.keys.nats != "" {
+		if _, err := l.keys.natsOptions(); err != nil {
+			return err
+		}
+	}
 	if l.inline != "" {
 		a, b, ok := strings.Cut(l.inline, "=")
 		if !ok || a == b || len(l.interfaces) > 0 {
@@ -166,6 +218,10 @@ func (l *live) check() error {
 		return fmt.Errorf("--unread %q: it is pass or drop", l.unread)
 	case l.unread == "drop" && l.inline == "":
 		return errors.New("--unread drop is for --inline: packets that are only listened to cannot be held back")
+	case l.unread == "pass" && len(l.allow)+len(l.deny) > 0:
+		return errors.New("--allow and --deny are for --unread drop: all else passes anyway")
+	case l.hold < 1 || l.hold > 64:
+		return fmt.Errorf("--hold %d: it is 1 to 64", l.hold)
 	case l.workers < 1 || l.workers > 1024:
 		return fmt.Errorf("--workers %d: it is 1 to 1024", l.workers)
 	case l.ring < 1 || l.ring > 4096:
@@ -176,6 +232,21 @@ func (l *live) check() error {
 	if err := checkSizes(l.flows, &l.keys); err != nil {
 		return err
 	}
+	if l.unread == "drop" {
+		l.rules = new(rules.Set)
+		for into, texts := range map[*[]rules.Rule][]string{&l.rules.Allow: l.allow, &l.rules.Deny: l.deny} {
+			for _, text := range texts {
+				r, err := rules.Parse(text)
+				if err != nil {
+					return err
+				}
+				*into = append(*into, r)
+			}
+		}
+		if !l.waits {
+			l.wait = 2 * time.Second // keys follow what passes: they come a round trip later
+		}
+	}
 	// The kernel takes all of it at once, and from others if there is not enough.
 	var machine unix.Sysinfo_t
 	if unix.Sysinfo(&machine) == nil {
@@ -183,6 +254,9 @@ func (l *live) check() error {
 		if rings > have/2 {
 			return fmt.Errorf("--ring %d: for all cores and interfaces that is %d MiB, more than half of the machine's %d", l.ring, rings, have)
 		}
+	}
+	if l.budget() < 4<<20*l.workers {
+		return fmt.Errorf("--memory %d: with --flows %d it takes at least %d", l.memory, l.flows, l.memory+((4<<20*l.workers-l.budget())*2)>>20+1)
 	}
 	for _, name := range l.interfaces {
 		if name == l.out.face {
@@ -192,14 +266,21 @@ func (l *live) check() error {
 	return nil
 }
 
+// budget returns what all connections together may hold: half of what the tables leave, as the collector needs the rest.
+func (l *live) budget() int {
+	const program, eachFlow = 64 << 20, 4 << 10
+	return (l.memory<<20 - program - l.flows*eachFlow) / 2
+}
+
 func (l *live) openAudit() (*slog.Logger, error) {
 	if l.audit == "" {
 		return nil, nil
 	}
-	f, err := os.OpenFile(l.audit, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := openAppended(l.audit)
 	if err != nil {
 		return nil, err
 	}
+	l.auditFile = f
 	l.out.closers = append(l.out.closers, f)
 	return slog.New(slog.NewJSONHandler(&reporting{Writer: f, name: l.audit}, nil)), nil
 }
@@ -212,18 +293,34 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 	c := &core{live: l, group: i}
 	flows := max(l.flows/l.workers, 16)
 	limits := tls.DefaultLimits
-	limits.Held /= l.workers
-	limits.Partial /= l.workers
+	limits.HeldFlow = l.hold << 20
+	if l.rules != nil {
+		c.gate = &engine.Gate{Rules: l.rules}
+	}
 	c.worker = engine.NewWorker(l.store, sink, engine.Options{
-		Flows: flows, Room: flows, KeyWait: max(int64(l.wait), 1), HoleWait: 200e6, TLS: limits, Queued: 64 << 20 / l.workers,
-		Keys: l.table, Verdicts: l.unread == "drop",
+		Flows: flows, Room: flows, KeyWait: max(int64(l.wait), 1), HoleWait: 200e6, TLS: limits, Memory: l.budget() / l.workers,
+		Keys: l.table, Gate: c.gate, OneNetwork: l.oneNetwork,
+		About: audit != nil || l.out.about(), Chain: l.out.chain(),
 	})
-	if audit != nil {
-		c.worker.Opened = func(f *output.Flow, suite, version uint16) {
-			audit.Info("decrypted", "client", f.Client, "server", f.Server, "suite", fmt.Sprintf("%#04x", suite), "version", fmt.Sprintf("%#04x", version))
+	c.worker.Opened = func(f *output.Flow, _, _ uint16) {
+		if l.out.archive != nil {
+			l.out.archive.Opened(f)
 		}
-		c.worker.Ended = func(f *output.Flow, state tls.State) {
-			audit.Info("ended", "client", f.Client, "server", f.Server, "state", state.String())
+		if audit != nil {
+			audit.Info("decrypted", describe(f)...)
+		}
+	}
+	if audit != nil {
+		c.worker.Ended = func(f *output.Flow, conn *tls.Conn) {
+			args := append(describe(f), "state", conn.State().String(), "client_bytes", f.About.Bytes[0], "server_bytes", f.About.Bytes[1])
+			for side, name := range []string{"client", "server"} {
+				state, why := conn.Direction(uint8(side))
+				args = append(args, name+"_direction", state.String())
+				if why != tls.Nothing {
+					args = append(args, name+"_lost", why.String())
+				}
+			}
+			audit.Info("ended", args...)
 		}
 	}
 	for _, name := range l.interfaces {
@@ -232,8 +329,9 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 			c.close()
 			return nil, err
 		}
-		c.names, c.rings = append(c.names, name), append(c.rings, r)
+		c.names, c.rings, c.faces = append(c.names, name), append(c.rings, r), append(c.faces, control.Face{Name: name})
 	}
+	c.lost = make([]uint64, len(c.names))
 	if l.inline != "" {
 		c.across = make([]*output.Interface, 2)
 		for i := range c.names {
@@ -245,6 +343,27 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 	}
 	c.publish()
 	return c, nil
+}
+
+// describe is a connection in the audit.
+func describe(f *output.Flow) []any {
+	a := f.About
+	all := []any{"client", f.Client, "server", f.Server, "community_id", about.CommunityID(0, f.Client, f.Server)}
+	text := func(name, value string) {
+		if value != "" {
+			all = append(all, name, value)
+		}
+	}
+	if a.Suite != 0 {
+		all = append(all, "version", ctls.VersionName(a.Version), "cipher", ctls.CipherSuiteName(a.Suite), "keys", a.Source)
+	}
+	text("sni", a.ServerName)
+	text("alpn", a.Protocol)
+	text("certificate", a.Certificate[tls.Server].Subject)
+	text("certificate_sha256", a.Certificate[tls.Server].Fingerprint)
+	text("client_certificate", a.Certificate[tls.Client].Subject)
+	text("client_certificate_sha256", a.Certificate[tls.Client].Fingerprint)
+	return all
 }
 
 func (c *core) open(name string) (*capture.Live, error) {
@@ -273,6 +392,9 @@ func (c *core) openAcross(i int) error {
 		old.Close()
 	}
 	c.across[1-i] = to
+	if c.gate != nil {
+		c.gate.Ways[1-i] = to
+	}
 	return nil
 }
 
@@ -299,6 +421,7 @@ func (c *core) run(ctx context.Context) {
 	}
 	c.tried = make([]time.Time, len(c.rings))
 	for now := time.Now(); ctx.Err() == nil; {
+		c.beat.Add(1)
 		before := c.worker.Stats.Frames
 		for i, r := range c.rings {
 			if r == nil {
@@ -309,10 +432,14 @@ func (c *core) run(ctx context.Context) {
 		}
 		now = time.Now()
 		c.worker.Tick(now.UnixNano())
+		c.flushAcross()
 		c.worker.Flush()
 		if now.Sub(published) > 100*time.Millisecond {
 			published = now
 			c.publish()
+			if c.group == 0 && c.live.out.archive != nil {
+				c.live.out.archive.Tick(now.UnixNano())
+			}
 		}
 		if c.worker.Stats.Frames == before {
 			if err := capture.Wait(2*time.Millisecond, c.rings...); err != nil {
@@ -327,21 +454,32 @@ func (c *core) run(ctx context.Context) {
 
 // handle forwards and reads the frames of a ring.
 func (c *core) handle(ring int, frames []capture.Frame) {
-	closed := c.live.unread == "drop"
-	if c.across != nil && !closed {
+	if c.across != nil && c.gate == nil {
 		for i := range frames {
 			c.across[ring].Send(capture.Whole(&frames[i]))
 		}
 		c.across[ring].Flush()
 	}
+	if c.live.out.archive != nil {
+		c.live.out.archive.Frames(frames)
+	}
+	face, before := &c.faces[ring], c.worker.Stats.Bytes
+	verdicts, blocked := c.worker.Stats.Verdicts, c.worker.Stats.Gate.Blocked()
+	c.worker.Ring = uint8(ring)
 	c.worker.Frames(frames)
-	if c.across != nil && closed {
-		for i := range frames {
-			if !c.worker.Block[i] {
-				c.across[ring].Send(capture.Whole(&frames[i]))
-			}
-		}
-		c.across[ring].Flush()
+	face.Bytes += c.worker.Stats.Bytes - before
+	for i := range verdicts {
+		face.Verdicts[i] += c.worker.Stats.Verdicts[i] - verdicts[i]
+	}
+	face.Blocked += c.worker.Stats.Gate.Blocked() - blocked
+	c.flushAcross()
+}
+
+// flushAcross sends what a gate has let pass: both ways, as keys may come for both at once.
+func (c *core) flushAcross() {
+	if c.gate != nil {
+		c.across[0].Flush()
+		c.across[1].Flush()
 	}
 }
 
@@ -350,9 +488,8 @@ func (c *core) gone(i int, err error) {
 	slog.Error("cannot read", "interface", c.names[i], "error", err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	packets, drops := c.rings[i].Counts()
-	c.counted[0] += packets
-	c.counted[1] += drops
+	_, drops := c.rings[i].Counts()
+	c.lost[i] += drops
 	c.rings[i].Close()
 	c.rings[i] = nil
 }
@@ -380,6 +517,8 @@ func (c *core) again(i int, now time.Time) {
 func (c *core) publish() {
 	s := c.worker.Snapshot()
 	c.stats.Store(&s)
+	faces := slices.Clone(c.faces)
+	c.told.Store(&faces)
 }
 
 func (l *live) stats() engine.Stats {
@@ -390,19 +529,32 @@ func (l *live) stats() engine.Stats {
 	return s
 }
 
-func (l *live) rings() (packets, drops uint64) {
-	for _, c := range l.cores {
-		c.mu.Lock()
-		packets, drops = packets+c.counted[0], drops+c.counted[1]
-		for _, r := range c.rings {
-			if r != nil {
-				p, d := r.Counts()
-				packets, drops = packets+p, drops+d
+// faces counts by interface.
+func (l *live) faces() []control.Face {
+	all := make([]control.Face, len(l.interfaces))
+	for i, name := range l.interfaces {
+		all[i].Name = name
+		for _, c := range l.cores {
+			if told := c.told.Load(); told != nil {
+				all[i].Add(&(*told)[i])
 			}
+			c.mu.Lock()
+			all[i].Dropped += c.lost[i]
+			if r := c.rings[i]; r != nil {
+				_, drops := r.Counts()
+				all[i].Dropped += drops
+			}
+			c.mu.Unlock()
 		}
-		c.mu.Unlock()
 	}
-	return packets, drops
+	return all
+}
+
+func (l *live) drops() (n uint64) {
+	for _, f := range l.faces() {
+		n += f.Dropped
+	}
+	return n
 }
 
 // serve starts what others can connect to.
@@ -413,7 +565,7 @@ func (l *live) serve(ctx context.Context) error {
 		go s.Serve(listener)
 	}
 	if l.api != "" {
-		listener, err := keys.ListenUnix(l.api)
+		listener, err := keys.ListenUnix(l.api, l.group)
 		if err != nil {
 			return err
 		}
@@ -425,7 +577,7 @@ func (l *live) serve(ctx context.Context) error {
 			return err
 		}
 		mux := http.NewServeMux()
-		mux.Handle("GET /metrics", control.Metrics(&control.Source{Stats: l.stats, Ring: l.rings, Store: l.store, Output: &l.counts}))
+		mux.Handle("GET /metrics", control.Metrics(&control.Source{Stats: l.stats, Faces: l.faces, Store: l.store, Output: &l.counts}))
 		start(listener, mux)
 	}
 	return nil
@@ -442,7 +594,7 @@ func (l *live) show(ctx context.Context) {
 		case <-tick.C:
 		}
 		s := l.stats()
-		_, drops := l.rings()
+		drops := l.drops()
 		count, _ := l.store.Size()
 		fmt.Fprintf(os.Stderr, "\x1b[H\x1b[2Jsealane-gateway  %s  %s\n\n", strings.Join(l.interfaces, " "), time.Since(begin).Round(time.Second))
 		row := func(name string, now, before uint64) {

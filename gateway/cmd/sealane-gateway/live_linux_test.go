@@ -247,8 +247,14 @@ func TestLive(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "sealane_gateway_connections_decrypted_total 5") {
 		t.Errorf("metrics: %v\n%s", err, out)
 	}
+	if !strings.Contains(string(out), `sealane_gateway_directions_total{lost="",state="reading"}`) {
+		t.Errorf("no states of directions in the metrics:\n%s", out)
+	}
 	g.stop()
 	audit, _ := os.ReadFile(l.file("audit"))
+	if !strings.Contains(string(audit), `"client_direction":"reading","server_direction":"reading"`) {
+		t.Errorf("no states of directions in the audit log:\n%s", audit)
+	}
 	if n := strings.Count(string(audit), `"msg":"decrypted"`); n != 5 {
 		t.Errorf("%d connections in the audit log:\n%s", n, audit)
 	}
@@ -311,8 +317,34 @@ func (l *lab) datagrams(n int) int {
 	}
 }
 
+// quic sends what a client's first packets look like (RFC 9000, section 17.2.2), and returns how many of them arrive.
+func (l *lab) quic() int {
+	var to, from net.PacketConn
+	if err := errors.Join(l.in(2, func() (err error) {
+		to, err = net.ListenPacket("udp", "10.99.0.2:443")
+		return err
+	}), l.in(0, func() (err error) {
+		from, err = net.ListenPacket("udp", "10.99.0.1:0")
+		return err
+	})); err != nil {
+		l.t.Fatal(err)
+	}
+	defer to.Close()
+	defer from.Close()
+	initial := append([]byte{0xc0, 0, 0, 0, 1, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0x44, 0x9e}, make([]byte, 1182)...)
+	for range 10 {
+		from.WriteTo(initial, &net.UDPAddr{IP: net.IPv4(10, 99, 0, 2), Port: 443})
+	}
+	n := 0
+	for to.SetReadDeadline(time.Now().Add(500 * time.Millisecond)); ; n++ {
+		if _, _, err := to.ReadFrom(make([]byte, 1500)); err != nil {
+			return n
+		}
+	}
+}
+
 func TestInline(t *testing.T) {
-	for _, c := range []string{"pass 1", "drop 1", "pass 2"} {
+	for _, c := range []string{"pass 1", "drop 1", "pass 2", "drop 2"} {
 		unread, workers, _ := strings.Cut(c, " ")
 		t.Run(c, func(t *testing.T) {
 			l := newLab(t, 3)
@@ -321,8 +353,11 @@ func TestInline(t *testing.T) {
 			if _, err := l.curl(keyLog, "secret-page", "--connect-timeout", "1"); err == nil {
 				t.Fatal("there is a way around the gateway")
 			}
-			g := l.gateway(1, "--inline", "left=right", "--unread", unread, "--workers", workers, "--keys", keyLog, "--tap", "plain",
-				"--key-wait", "500ms")
+			args := []string{"--inline", "left=right", "--unread", unread, "--workers", workers, "--keys", keyLog, "--tap", "plain", "--key-wait", "500ms"}
+			if unread == "drop" {
+				args = append(args, "--allow", "proto=udp,net=10.99.0.2,port=7777")
+			}
+			g := l.gateway(1, args...)
 			shark := l.tshark(1, "-i", "plain")
 			for _, page := range []string{"secret-page", "large"} {
 				if n, err := l.curl(keyLog, page); err != nil || n < 20 {
@@ -335,17 +370,29 @@ func TestInline(t *testing.T) {
 			if n := l.datagrams(10); n != 10 {
 				t.Errorf("of 10 datagrams %d arrived", n)
 			}
-			// The keys of this one are nobody's business. It is large, as what is sent before the wait is over passes.
-			n, err := l.curl("", "large", "--limit-rate", "200K", "--max-time", "4")
+			// The keys of this one are the gateway's business only if nothing of it is to pass unread. Who has them sees, beside the server,
+			// what came through.
+			others := l.file("others.log")
+			os.WriteFile(others, nil, 0o600)
+			beside := l.gateway(2, "--interface", "left", "--keys", others, "--write", l.file("beside.pcap"), "--key-wait", "2s")
+			n, err := l.curl(others, "large", "--max-time", "2")
 			switch unread {
 			case "pass":
-				if n < 500000 {
+				if n != 1<<20 {
 					t.Errorf("%d bytes passed, %v", n, err)
 				}
 			case "drop":
-				if n >= 500000 {
+				if n != 0 {
 					t.Errorf("%d bytes passed", n)
 				}
+				if n := l.quic(); n != 0 {
+					t.Errorf("%d datagrams of QUIC passed", n)
+				}
+			}
+			beside.stop()
+			plain, _ := os.ReadFile(l.file("beside.pcap"))
+			if asked := bytes.Contains(plain, []byte("GET /large")); asked != (unread == "pass") {
+				t.Errorf("the request came through: %v", asked)
 			}
 			g.stop()
 			if !strings.Contains(g.text(), "decrypted=2 without_keys=1") {
@@ -358,7 +405,7 @@ func TestInline(t *testing.T) {
 // TestInlineVLAN has frames with VLAN tags go through, which the kernel takes out of them on the way in.
 func TestInlineVLAN(t *testing.T) {
 	l := newLab(t, 3)
-	l.gateway(1, "--inline", "left=right", "--unread", "drop")
+	l.gateway(1, "--inline", "left=right", "--unread", "drop", "--allow", "proto=udp,net=10.99.0.2,port=7")
 	shark := start(t, l.command(2, "tshark", "-l", "-n", "-i", "left", "-Y", "udp.port==7", "-T", "fields", "-e", "vlan.id", "-e", "vlan.priority", "-e", "udp.length",
 		"-e", "ieee8021ad.id"))
 	shark.waitFor(t, "Capturing on", 1)
@@ -396,7 +443,9 @@ func TestInlineVLAN(t *testing.T) {
 // What cannot be is refused before anything is opened.
 func TestLiveFlags(t *testing.T) {
 	for flags, says := range map[string]string{
-		"": "what to read?", "--interface lo --unread drop": "--inline", "--inline lo=lo": "two interfaces", "--interface lo --workers 0": "1 to 1024",
+		"": "what to read?", "--interface lo --unread drop": "--inline", "--inline a=b --allow proto=udp": "--unread drop",
+		"--inline a=b --unread drop --allow what=1": "terms are", "--inline a=b --hold 0": "1 to 64",
+		"--interface lo --memory 100": "at least", "--interface lo --flows 1000000": "--memory 1024", "--inline lo=lo": "two interfaces", "--interface lo --workers 0": "1 to 1024",
 		"--interface lo --ring 0": "1 to 4096", "--interface lo --ring 4096 --workers 1024": "more than half", "--interface lo --flows 0": "--flows 0",
 		"--interface lo --max-keys -1": "--max-keys -1", "--interface lo --key-wait -1s": "0 or more", "--interface lo --output-interface lo": "what it wrote",
 		"--interface lo --segment 0": "1 to 65000", "--interface lo --mark-mac 1": "Ethernet", "--interface none.such": "no such network interface",

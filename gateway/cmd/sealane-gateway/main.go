@@ -12,9 +12,13 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 var logFormat string
+
+// Flags that the command line has set.
+var argvOf = map[string]bool{}
 
 // The commands that this system has.
 var commands = []func() *cobra.Command{readCommand}
@@ -22,13 +26,27 @@ var commands = []func() *cobra.Command{readCommand}
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	root := rootCommand()
+	if err := root.ExecuteContext(ctx); err != nil {
+		if !errors.Is(err, context.Canceled) {
+			fmt.Fprintln(os.Stderr, "sealane-gateway:", err)
+		}
+		os.Exit(1)
+	}
+}
+
+func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sealane-gateway",
 		Short:         "See inside your own TLS",
 		Long:          "sealane-gateway decrypts TLS 1.3 and 1.2 whose keys you have, and writes what it held as captures or streams.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.Flags().Visit(func(f *pflag.Flag) { argvOf[f.Name] = true })
+			if err := applyConfig(cmd); err != nil {
+				return err
+			}
 			switch logFormat {
 			case "text":
 				slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil)))
@@ -44,10 +62,5 @@ func main() {
 	for _, c := range commands {
 		root.AddCommand(c())
 	}
-	if err := root.ExecuteContext(ctx); err != nil {
-		if !errors.Is(err, context.Canceled) {
-			fmt.Fprintln(os.Stderr, "sealane-gateway:", err)
-		}
-		os.Exit(1)
-	}
+	return root
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -12,15 +13,23 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/output"
 )
 
 // outputs are the flags that say where plaintext goes, and what they open.
 type outputs struct {
 	write       string
+	encrypted   string
+	size        int
+	every       time.Duration
+	keep        int
+	keepPorts   bool
+	chains      string
 	streams     string
 	segment     int
 	noChecksums bool
@@ -32,6 +41,10 @@ type outputs struct {
 	server      string
 
 	file    *output.File
+	archive *output.Archive
+	rolls   []*output.Roll
+	store   *keys.Store // for archive
+	wait    time.Duration
 	folders []*output.Streams
 	serving *output.Server
 	tapFD   int
@@ -42,12 +55,18 @@ type outputs struct {
 
 func (o *outputs) flags(f *pflag.FlagSet) {
 	f.StringVarP(&o.write, "write", "w", "", "write a capture with the plaintext; pcapng if the name ends so, - is standard output. A file that is there stays: the new one gets a number")
+	f.StringVar(&o.encrypted, "write-encrypted", "", "write the packets as they came, with the keys of connections that were decrypted in it: a pcapng capture that tshark and Wireshark take as it is, and that has to be kept as secret as the keys")
+	f.IntVar(&o.size, "write-size", 0, "go on with another file after so many MiB")
+	f.DurationVar(&o.every, "write-every", 0, "go on with another file after this time, such as 1h")
+	f.IntVar(&o.keep, "write-keep", 0, "keep so many files of each name, and delete the oldest ones, those of earlier runs as well; 0 keeps all")
+	f.StringVar(&o.chains, "certificates", "", "write the certificates of decrypted connections to this folder, each chain once, named by the SHA-256 of its first")
 	f.StringVar(&o.streams, "streams", "", "write the bytes of each connection to files in this folder")
 	f.IntVar(&o.segment, "segment", output.DefaultSegment, "most bytes of plaintext in one packet; on an interface what fits into 1500 bytes, unless given")
 	o.given = f.Changed
 	f.BoolVar(&o.noChecksums, "no-checksums", false, "leave IP and TCP checksums out")
 	f.StringSliceVar(&o.ports, "map-port", []string{"443=80", "8443=8080"},
 		"servers' ports in the output, as tools look for TLS on those of TLS")
+	f.BoolVar(&o.keepPorts, "keep-ports", false, "leave servers' ports as they are, whatever --map-port says")
 	f.Uint16Var(&o.vlan, "mark-vlan", 0, "mark packets with this VLAN identifier")
 	f.StringVar(&o.mac, "mark-mac", "", "mark packets with this Ethernet address as their source, such as 02:00:00:00:00:01")
 }
@@ -74,6 +93,12 @@ func (o *outputs) options() (output.Options, error) {
 		}
 		opts.MAC = [6]byte(a)
 	}
+	if o.size < 0 || o.size > 1<<30 || o.every < 0 || o.keep < 0 {
+		return opts, errors.New("--write-size, --write-every, --write-keep: they are 0 or more")
+	}
+	if o.encrypted != "" && !strings.HasSuffix(o.encrypted, ".pcapng") {
+		return opts, fmt.Errorf("--write-encrypted %s: only a .pcapng has room for keys", o.encrypted)
+	}
 	for _, p := range o.ports {
 		from, to, ok := strings.Cut(p, "=")
 		a, err1 := strconv.ParseUint(from, 10, 16)
@@ -82,6 +107,9 @@ func (o *outputs) options() (output.Options, error) {
 			return opts, fmt.Errorf("--map-port %q: it is FROM=TO, two port numbers", p)
 		}
 		opts.Ports[uint16(a)] = uint16(b)
+	}
+	if o.keepPorts {
+		clear(opts.Ports)
 	}
 	return opts, nil
 }
@@ -114,17 +142,28 @@ func (o *outputs) open() error {
 	if o.write != "" {
 		var w io.Writer = os.Stdout
 		if o.write != "-" {
-			f, err := create(o.write)
+			r, err := o.roll(o.write)
 			if err != nil {
 				return err
 			}
-			if f.Name() != o.write {
-				slog.Info("the file is there already, and stays as it is", "file", o.write, "instead", f.Name())
-			}
-			o.closers = append(o.closers, f)
-			w = f
+			o.file = output.NewFile(r, strings.HasSuffix(o.write, ".pcapng"), failed(o.write))
+			r.Header = o.file.Header
+		} else {
+			o.file = output.NewFile(w, false, failed(o.write))
 		}
-		o.file = output.NewFile(w, strings.HasSuffix(o.write, ".pcapng"), failed(o.write))
+	}
+	if o.encrypted != "" {
+		r, err := o.roll(o.encrypted)
+		if err != nil {
+			return err
+		}
+		o.archive = output.NewArchive(r, o.store, int64(o.wait+200*time.Millisecond), failed(o.encrypted))
+		r.Header = o.archive.Header
+	}
+	if o.chains != "" {
+		if err := os.MkdirAll(o.chains, 0o700); err != nil {
+			return err
+		}
 	}
 	if o.server != "" {
 		l, err := net.Listen("tcp", o.server)
@@ -153,21 +192,50 @@ func (o *outputs) open() error {
 	return nil
 }
 
-// create makes a file, with a number before its ending if there is one already: what was captured before is evidence. Devices and
-// pipes are written to as they are.
-func create(name string) (*os.File, error) {
-	if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() {
-		return os.OpenFile(name, os.O_WRONLY, 0)
+func (o *outputs) rule() output.Rule {
+	return output.Rule{Size: int64(o.size) << 20, Every: o.every, Keep: o.keep}
+}
+
+// roll begins a capture that may go on in other files.
+func (o *outputs) roll(name string) (*output.Roll, error) {
+	r, err := output.NewRoll(name, o.rule())
+	if err != nil {
+		return nil, err
 	}
-	end := filepath.Ext(name)
-	for n := 0; ; n++ {
-		try := name
-		if n > 0 {
-			try = fmt.Sprintf("%s.%d%s", strings.TrimSuffix(name, end), n, end)
+	if r.Name() != name {
+		slog.Info("the file is there already, and stays as it is", "file", name, "instead", r.Name())
+	}
+	r.Began = func(name string) { slog.Info("writing to another file", "file", name) }
+	o.rolls = append(o.rolls, r)
+	o.closers = append(o.closers, r)
+	return r, nil
+}
+
+// about tells whether anybody asks what connections are about.
+func (o *outputs) about() bool { return o.encrypted != "" || o.chains != "" }
+
+// chain returns what writes certificates, or nil.
+func (o *outputs) chain() func(string, [][]byte) {
+	if o.chains == "" {
+		return nil
+	}
+	complain := failed(o.chains)
+	var said atomic.Bool
+	return func(fingerprint string, certificates [][]byte) {
+		f, err := os.OpenFile(filepath.Join(o.chains, fingerprint+".pem"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			return
 		}
-		f, err := os.OpenFile(try, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if !errors.Is(err, fs.ErrExist) || n == 1e6 {
-			return f, err
+		for _, c := range certificates {
+			if err == nil {
+				err = pem.Encode(f, &pem.Block{Type: "CERTIFICATE", Bytes: c})
+			}
+		}
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil && !said.Swap(true) {
+			complain(err)
 		}
 	}
 }
@@ -195,6 +263,9 @@ func (o *outputs) sink() (output.Sink, error) {
 		o.folders = append(o.folders, s)
 		m = append(m, s)
 	}
+	if o.archive != nil {
+		m = append(m, o.archive.Core())
+	}
 	if len(m) == 1 {
 		return m[0], nil
 	}
@@ -206,6 +277,11 @@ func (o *outputs) close() error {
 	var first error
 	if o.file != nil {
 		first = o.file.Err()
+	}
+	if o.archive != nil {
+		if err := o.archive.Close(); err != nil && first == nil {
+			first = err
+		}
 	}
 	for _, s := range o.folders {
 		if first == nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/engine"
 	"github.com/sealane/sealane/gateway/internal/keys"
+	"github.com/sealane/sealane/gateway/internal/output"
 )
 
 func readCommand() *cobra.Command {
@@ -23,6 +24,7 @@ func readCommand() *cobra.Command {
 		progress bool
 		workers  int
 		flows    int
+		one      bool
 	)
 	cmd := &cobra.Command{
 		Use:   "read CAPTURE",
@@ -38,7 +40,7 @@ func readCommand() *cobra.Command {
 				return fmt.Errorf("--workers %d: it is 1 to 1024", workers)
 			}
 			store := keys.NewStore(from.limit)
-			log := &keys.Log{Store: store}
+			log := &keys.Log{Store: store, From: "file"}
 			for _, name := range from.files {
 				if err := from.load(name, log); err != nil {
 					return err
@@ -71,8 +73,12 @@ func readCommand() *cobra.Command {
 				log.Write(b)
 				log.Flush()
 			}
+			out.store = store
 			if err := out.open(); err != nil {
 				return err
+			}
+			if out.archive != nil {
+				r.Frames = out.archive.Frames
 			}
 			var all []*engine.Worker
 			for range workers {
@@ -80,7 +86,11 @@ func readCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				all = append(all, engine.NewWorker(store, sink, engine.Options{Flows: max(flows/workers, 16)}))
+				w := engine.NewWorker(store, sink, engine.Options{Flows: max(flows/workers, 16), OneNetwork: one, About: out.about(), Chain: out.chain()})
+				if out.archive != nil {
+					w.Opened = func(f *output.Flow, _, _ uint16) { out.archive.Opened(f) }
+				}
+				all = append(all, w)
 			}
 			err = engine.Run(r, all, func() bool { return cmd.Context().Err() != nil })
 			if err != nil {
@@ -104,10 +114,13 @@ func readCommand() *cobra.Command {
 	out.flags(f)
 	from.flags(f)
 	f.BoolVar(&progress, "progress", false, "show how far it is, and how fast")
+	f.BoolVar(&one, "one-network", false, oneNetworkUsage)
 	f.IntVar(&workers, "workers", runtime.NumCPU(), "cores to use")
 	f.IntVar(&flows, "flows", 1<<18, "connections to follow at the same time; the memory for each is 340 bytes, and 2 KiB if it is TLS")
 	return cmd
 }
+
+const oneNetworkUsage = "VLAN tags and networks of tunnels do not tell connections apart: for mirrors that tag one direction only"
 
 // report logs what was found.
 func report(s *engine.Stats, store *keys.Store) {
@@ -119,7 +132,10 @@ func report(s *engine.Stats, store *keys.Store) {
 		}
 	}
 	warn("malformed packets", s.Verdicts[3])
-	warn("IP fragments: they are not put together", s.Verdicts[2])
+	warn("fragmented packets refused because fragments overlap", s.Fragments.Overlaps)
+	warn("fragmented packets of which a part is missing", s.Fragments.Expired+s.Fragments.Evicted)
+	warn("IP fragments that cannot be right", s.Fragments.Bad)
+	warn("frames with more tunnels in each other than are looked into", s.Tunnels.Deep)
 	warn("holes in TCP streams", s.Holes, "bytes", s.HoleBytes)
 	warn("bytes cut off by the capture's snapshot length", s.Cut)
 	warn("segments that contradict others", s.Conflicts)

@@ -32,6 +32,7 @@ type fast struct {
 	out     outputs
 	face    string
 	api     string
+	group   string
 	generic bool
 	strict  bool
 	steer   bool
@@ -77,6 +78,7 @@ func xdpCommand() *cobra.Command {
 	f.StringVar(&x.api, "api", "", "let who connects to this Unix socket register flows: PUT, GET, DELETE /flows")
 	f.BoolVar(&x.generic, "generic", false, "use the kernel's generic hook though the driver has one of its own")
 	f.BoolVar(&x.strict, "strict", false, "drop TCP packets that cannot be told from those of a registered flow, as fragments are")
+	f.StringVar(&x.group, "api-group", "", "let this group connect to --api as well")
 	f.BoolVar(&x.steer, "steer", false, "open no records in the hook: faster for those above 256 bytes, if user space has a processor of its own")
 	f.BoolVar(&x.promisc, "promiscuous", true, "take packets for other machines as well, as copies are")
 	f.IntVar(&x.flows, "flows", 1<<16, "flows that can be registered")
@@ -97,6 +99,9 @@ func (x *fast) run(ctx context.Context) (err error) {
 	}
 	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // no keys in core dumps
 	x.table, x.changed, x.read = engine.NewKeys(x.flows), make(chan struct{}, 1), make(map[xdp.Tuple]*fastFlow)
+	if x.out.about() {
+		return errors.New("--write-encrypted, --certificates: on the packet path there are no handshakes")
+	}
 	x.out.counts = &x.counts
 	if err := x.out.open(); err != nil {
 		return err
@@ -120,7 +125,7 @@ func (x *fast) run(ctx context.Context) (err error) {
 	}()
 	x.path = xdp.NewPath(program, xdp.PathOptions{Plaintext: x.plaintext, Lost: x.lost, HoleWait: 200 * time.Millisecond})
 	defer x.path.Close()
-	listener, err := keys.ListenUnix(x.api)
+	listener, err := keys.ListenUnix(x.api, x.group)
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,9 @@ type Reader struct {
 	// between blocks: the frames of the next Block may need the keys.
 	Secrets func(keyLog []byte)
 
+	// Frames, if set, gets the frames of each block as they are.
+	Frames func([]Frame)
+
 	// Read is the number of bytes read so far.
 	Read int64
 
@@ -128,6 +131,9 @@ func (c *Reader) ReadBlock(b *Block) error {
 		c.rest = data[used:]
 		if len(b.Frames) > 0 {
 			// An error behind these frames comes back with the next call, which finds it again.
+			if c.Frames != nil {
+				c.Frames(b.Frames)
+			}
 			return nil
 		}
 		if err != nil {

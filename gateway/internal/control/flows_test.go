@@ -121,3 +121,29 @@ func TestRefusedIsWiped(t *testing.T) {
 		t.Error("not wiped")
 	}
 }
+
+// FuzzPut: whatever comes is refused or taken as a whole, no key is ever told, and nothing of what was refused stays.
+func FuzzPut(f *testing.F) {
+	f.Add(flowWith(1, `,"key":"`+key+`","iv":"`+iv+`"`))
+	f.Add("[" + flowWith(1, `,"secret":"`+secret+`"`) + "," + flowWith(2, `,"secret":"`+secret+`","sequence":7,"from":"server"`) + "]")
+	f.Add(flowWith(1, `,"secret":"`+secret+`","secret":"`+key+`"`))
+	f.Add(strings.Replace(flowWith(1, `,"key":"`+key+`","iv":"00000000"`), "TLS_AES", "TLS_ECDHE_RSA_WITH_AES", 1))
+	f.Fuzz(func(t *testing.T, body string) {
+		table := engine.NewKeys(3)
+		h := Flows(table)
+		code, says := request(h, "PUT", "", body)
+		n := len(table.All())
+		if code != 204 && n != 0 || n > 3 || code >= 500 && code != 507 {
+			t.Errorf("%d with %d flows: %s", code, n, says)
+		}
+		_, told := request(h, "GET", "", "")
+		for _, k := range table.All() {
+			if hex := fmt.Sprintf("%x", k.Given.Key); strings.Contains(says+told, hex) {
+				t.Errorf("the key is told: %s %s", says, told)
+			}
+			if err := k.Given.Complete(); err != nil {
+				t.Errorf("taken, and not complete: %v", err)
+			}
+		}
+	})
+}

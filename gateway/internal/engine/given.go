@@ -211,11 +211,11 @@ func (w *Worker) take(c change) {
 	} else {
 		w.given[tuple] = kept
 	}
-	hash := tuple.Hash()
-	e := w.table.Find(hash, &tuple)
+	e := w.findAnywhere(tuple)
 	if e == nil {
 		return
 	}
+	hash := e.Tuple.Hash()
 	if c.kind == remove {
 		w.end(e)
 		return
@@ -233,6 +233,24 @@ func (w *Worker) take(c change) {
 		e.Flags &^= flow.Ignored
 	}
 	w.beginGiven(e, hash, kept, w.now, false)
+}
+
+// anywhere is the tuple of given keys, which name no zone: they are for the first connection with their addresses.
+func anywhere(tuple packet.Tuple) packet.Tuple {
+	if tuple.Zone&rivalZone == 0 {
+		tuple.Zone = 0
+	}
+	return tuple
+}
+
+// findAnywhere returns the entry of a connection in whatever zone it is, or nil. It looks into as many as are customary.
+func (w *Worker) findAnywhere(tuple packet.Tuple) (e *entry) {
+	packet.EachZone(1024, func(zone uint16) bool {
+		tuple.Zone = zone
+		e = w.table.Find(tuple.Hash(), &tuple)
+		return e == nil
+	})
+	return e
 }
 
 // beginGiven gives an entry the keys that are there for it.
@@ -286,7 +304,7 @@ func (w *Worker) reportGiven(c *conn, ended bool) {
 		if ended {
 			k.state.Store(KeyEnded)
 			w.forgetGiven(k)
-			delete(w.given, c.tuple)
+			delete(w.given, anywhere(c.tuple))
 			c.keys[side] = nil
 		}
 	}

@@ -42,6 +42,7 @@ func end(err error) error {
 type share struct {
 	block  capture.Block
 	frames [][]capture.Frame // by worker
+	whole  []byte            // packets put together from fragments
 	left   sync.WaitGroup
 }
 
@@ -65,13 +66,22 @@ func runMany(r *capture.Reader, workers []*Worker, stop func() bool) error {
 			}
 		}()
 	}
+	// Fragments are put together here: which connection they are of is only known then.
+	var segment packet.Segment
+	var clock clock
+	parser := packet.Parser{OneNetwork: workers[0].o.OneNetwork}
+	defer func() {
+		// What the workers' own did not see.
+		p := &workers[0].parser
+		p.Fragments = parser.Fragments
+		p.Tunnels.SharedZones += parser.Tunnels.SharedZones
+	}()
 	defer running.Wait()
 	defer func() {
 		for _, in := range inputs {
 			close(in)
 		}
 	}()
-	var segment packet.Segment
 	for !stop() {
 		s := <-free
 		// The memory of a block is used again when all have done their part.
@@ -82,13 +92,23 @@ func runMany(r *capture.Reader, workers []*Worker, stop func() bool) error {
 		for i := range s.frames {
 			s.frames[i] = s.frames[i][:0]
 		}
+		s.whole = s.whole[:0]
 		for _, f := range s.block.Frames {
 			i := 0
-			if packet.Parse(&segment, f.Link, f.Data) == packet.TCP {
+			switch parser.Parse(&segment, f.Link, f.Data, clock.pass(f.Time)) {
+			case packet.TCP:
 				i = Shard(segment.Tuple.Hash(), len(workers))
+				if segment.Whole {
+					begin := len(s.whole)
+					s.whole = segment.AppendFrame(s.whole)
+					f.Data, f.Link = s.whole[begin:len(s.whole):len(s.whole)], packet.LinkWhole
+				}
+			case packet.Fragment:
+				f.Link = packet.LinkPart
 			}
 			s.frames[i] = append(s.frames[i], f)
 		}
+		parser.Release()
 		s.left.Add(len(workers))
 		for _, in := range inputs {
 			in <- s

@@ -5,6 +5,7 @@ package engine
 import (
 	"unsafe"
 
+	"github.com/sealane/sealane/gateway/internal/about"
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/flow"
 	"github.com/sealane/sealane/gateway/internal/keys"
@@ -24,7 +25,13 @@ type Options struct {
 	Queued   int   // bytes of segments held out of order, of all connections
 	TLS      tls.Limits
 	Keys     *Keys // given with addresses, or nil
-	Verdicts bool  // have Worker.Block say what must not pass if only what is read may
+	Memory   int   // bytes that all connections may hold of what is not read yet; 0: as much as Queued and TLS allow each for itself
+	Gate     *Gate // forward what is read, and nothing else but what rules allow; or nil
+
+	OneNetwork bool // see packet.Parser
+	About      bool // have output.Flow.About
+	// Chain, if set, gets the certificates of connections: see about.Connection.
+	Chain func(fingerprint string, certificates [][]byte)
 }
 
 // DefaultOptions are for files.
@@ -57,7 +64,15 @@ type Stats struct {
 	Waiting     uint64 // connections that had to wait for keys
 	Late        uint64 // of these, keys came in time
 	Cut         uint64 // bytes of payload that the capture left out
+	Reclaims    uint64 // times that the budget of memory was used up
+	Paid        uint64 // connections that lost something by that
 	Doubtful    uint64 // FINs, RSTs and SYNs that may be forged
+	// Directions of connections that were TLS at their end: what state they were in, and why what was lost of them was.
+	Directions [tls.Directions][tls.Reasons]uint64
+	Gate       GateStats
+	Prefaced   uint64 // connections that began with something else before TLS: a PROXY header, or STARTTLS, CONNECT and the like
+	Tunnels    packet.TunnelStats
+	Fragments  packet.FragmentStats
 	reassembly.Stats
 	TLS tls.Stats
 }
@@ -76,11 +91,11 @@ type conn struct {
 	tls    tls.Conn
 	flow   output.Flow
 	pair   reassembly.Pair
+	gate   *gate // if the gateway is closed
 	entry  *entry
 	tuple  packet.Tuple
 	hash   uint64
 	keys   [2]*Key // given, by side of the tuple
-	_      [16]byte
 }
 
 // The lists that a conn can be on; it may be freed when it is on none.
@@ -97,14 +112,14 @@ type Worker struct {
 
 	// Opened and Ended, if set, are told about connections that are decrypted.
 	Opened func(f *output.Flow, suite, version uint16)
-	Ended  func(f *output.Flow, state tls.State)
+	Ended  func(f *output.Flow, c *tls.Conn)
 
-	// Block has, after Frames and with Options.Verdicts, for each frame whether it carries data of a connection that is TLS
-	// and is not read, or that began before anybody looked.
-	Block []bool
+	// Ring is where the frames of Frames come from, for a Gate.
+	Ring uint8
 
 	o         Options
 	table     *flow.Table[tls.Line]
+	embryos   *flow.Table[[0]byte] // connections without data
 	dec       *tls.Decrypter
 	sink      output.Sink
 	order     *reassembly.Reassembler
@@ -121,8 +136,17 @@ type Worker struct {
 	given     map[packet.Tuple][]*Key
 	givenSeen uint64
 	reported  int64
+	parser    packet.Parser
 	lots      [4]lot
 	lines     [2 * lotFrames]unsafe.Pointer
+	newborn   entry
+	holders   []holder // of reclaim
+	gateBytes int
+	polling   bool    // the lists are gone through
+	leaving   int     // connections that are over and in a list, at most
+	dirty     []*gate // something of them may pass
+	stalled   []*gate // a record of them is not whole
+	freeGates []*gate
 }
 
 // NewWorker returns a Worker that takes secrets from store and gives plaintext to sink.
@@ -145,9 +169,17 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	if o.TLS != (tls.Limits{}) {
 		def.TLS = o.TLS
 	}
-	w := &Worker{o: def, sink: sink, table: flow.New[tls.Line](def.Flows, def.Room), dec: tls.NewDecrypter(store)}
+	w := &Worker{
+		o: def, sink: sink, table: flow.New[tls.Line](def.Flows, def.Room), dec: tls.NewDecrypter(store),
+		embryos: flow.New[[0]byte](max(def.Flows/4, 16), 0),
+	}
 	for w.shift = 4; w.shift < 15 && 16<<w.shift < def.Flows; {
 		w.shift++
+	}
+	if w.o.Memory = o.Memory; o.Memory > 0 {
+		// None of these may be the first that is full.
+		w.o.Queued, w.o.TLS.Held, w.o.TLS.Partial = 2*o.Memory, 2*o.Memory, 2*o.Memory
+		def = w.o
 	}
 	w.order = reassembly.New(w.dec, def.Queued)
 	w.dec.Disputed = func(c *tls.Conn) {
@@ -167,15 +199,25 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	}
 	w.dec.Opened = func(c *tls.Conn) {
 		w.Stats.Decrypted++
+		connOf(c).entry.Flags |= flow.Proven
 		if w.Opened != nil {
 			suite, version := c.Suite()
 			w.Opened(&connOf(c).flow, suite, version)
 		}
 	}
-	w.o.Verdicts = o.Verdicts
+	if w.o.Gate = o.Gate; o.Gate != nil {
+		w.dec.Read = func(c *tls.Conn, side uint8, record []byte) { w.gateRead(connOf(c), side, record) }
+		w.dec.Again = func(c *tls.Conn, side uint8) { w.gateAgain(connOf(c), side) }
+		w.dec.Hello = func(c *tls.Conn, body []byte) { w.gateHello(connOf(c), body) }
+	}
+	w.parser.OneNetwork = o.OneNetwork
+	if w.o.About, w.o.Chain = o.About, o.Chain; o.About {
+		w.tellAbout(store)
+	}
 	if w.o.Keys = o.Keys; o.Keys != nil {
 		o.Keys.join(w)
 	}
+	w.embryos.Evict = func(*embryo) { w.Stats.Evicted++ }
 	w.table.Evict = func(e *entry) {
 		w.Stats.Evicted++
 		w.finish(e)
@@ -197,7 +239,6 @@ type lot struct {
 // Each lot of a few dozen goes through four steps, and each asks memory for what the next one needs, which comes while other
 // lots go through theirs: the index of the table, connections, and what they need besides.
 func (w *Worker) Frames(frames []capture.Frame) {
-	w.Block = w.Block[:0]
 	const steps = len(w.lots)
 	n := (len(frames) + lotFrames - 1) / lotFrames
 	for i := range n + steps - 1 {
@@ -217,6 +258,10 @@ func (w *Worker) Frames(frames []capture.Frame) {
 		}
 	}
 	w.dec.FlushAll()
+	if w.o.Gate != nil {
+		w.settleGates()
+	}
+	w.parser.Release()
 }
 
 // parse is the first step.
@@ -229,9 +274,13 @@ func (w *Worker) parse(l *lot, later []capture.Frame) {
 	}
 	flow.Prefetch(lines)
 	lines = lines[:0]
+	now := w.now
+	if now == 0 && len(l.frames) > 0 {
+		now = l.frames[0].Time
+	}
 	for i := range l.frames {
 		s := &l.segments[i]
-		l.verdicts[i] = packet.Parse(s, l.frames[i].Link, l.frames[i].Data)
+		l.verdicts[i] = w.parser.Parse(s, l.frames[i].Link, l.frames[i].Data, now)
 		if l.verdicts[i] == packet.TCP {
 			l.hashes[i] = s.Tuple.Hash()
 			lines = append(lines, w.table.Home(l.hashes[i]))
@@ -282,8 +331,8 @@ func (w *Worker) handle(l, next *lot) {
 		w.Stats.Verdicts[l.verdicts[i]]++
 		w.now = w.clock.pass(f.Time)
 		if l.verdicts[i] != packet.TCP {
-			if w.o.Verdicts {
-				w.Block = append(w.Block, false)
+			if w.o.Gate != nil {
+				w.pass(f, &l.segments[i], false, 0)
 			}
 			continue
 		}
@@ -294,24 +343,15 @@ func (w *Worker) handle(l, next *lot) {
 		}
 		w.dec.Mark = f.Time
 		w.segment(s, l.hashes[i], e, w.now)
-		if w.o.Verdicts {
-			w.Block = append(w.Block, w.blocks(s, l.hashes[i]))
+		if w.o.Gate != nil {
+			w.pass(f, s, true, l.hashes[i])
+		}
+		if w.o.Memory > 0 && w.held() > w.o.Memory {
+			w.reclaim()
 		}
 	}
 	l.frames = nil
 	w.due()
-}
-
-func (w *Worker) blocks(s *packet.Segment, hash uint64) bool {
-	if len(s.Payload) == 0 {
-		return false
-	}
-	e := w.table.Find(hash, &s.Tuple)
-	if e == nil || e.Conn == 0 {
-		return e == nil || e.Flags&flow.Unread != 0
-	}
-	c := w.conn(e.Conn)
-	return (c.tls.State() == tls.Undecryptable || c.tls.State() == tls.Unsupported) && !c.tls.Waiting()
 }
 
 func started(side uint8) uint16 { return flow.Started0 << side }
@@ -379,10 +419,26 @@ func (w *Worker) fed(c *conn) {
 // begin makes an entry for a connection that is new, or returns nil if its first packet says nothing of use.
 func (w *Worker) begin(s *packet.Segment, hash uint64, time int64) *entry {
 	syn := s.Flags&(packet.SYN|packet.RST) == packet.SYN
-	hello := tls.LooksLikeClientHello(s.Payload)
+	hello := tls.LooksLikeClientHello(s.Payload[tls.ProxyHeader(s.Payload):])
 	var given []*Key
 	if len(w.given) > 0 {
-		given = w.given[s.Tuple]
+		given = w.given[anywhere(s.Tuple)]
+	}
+	var before *embryo
+	if given == nil && s.Tuple.Zone&rivalZone == 0 {
+		if w.embryos.Count() > 0 {
+			before = w.embryos.Find(hash, &s.Tuple)
+		}
+		if len(s.Payload) == 0 {
+			w.embryonic(s, hash, before, time)
+			return nil
+		}
+	}
+	if before != nil {
+		e := w.table.Insert(hash, &s.Tuple)
+		e.Begin(before.Flags, before.Seen, before.Next, before.Acked)
+		w.embryos.Remove(before)
+		return e
 	}
 	if !syn && !hello && (given == nil || len(s.Payload) == 0) {
 		w.Stats.Unrelated++
@@ -405,6 +461,35 @@ func (w *Worker) begin(s *packet.Segment, hash uint64, time int64) *entry {
 		w.beginGiven(e, hash, given, time, syn)
 	}
 	return e
+}
+
+// An embryo is a connection of which no data came. There is a table of its own for them, since nothing is cheaper than a SYN.
+type embryo = flow.Entry[[0]byte]
+
+// embryonic handles a segment without data of a connection that has none yet.
+func (w *Worker) embryonic(s *packet.Segment, hash uint64, m *embryo, time int64) {
+	if m == nil {
+		if s.Flags&(packet.SYN|packet.RST) != packet.SYN {
+			w.Stats.Unrelated++
+			return
+		}
+		w.Stats.Flows++
+		m = w.embryos.Insert(hash, &s.Tuple)
+	}
+	e := &w.newborn
+	*e = entry{Tuple: m.Tuple}
+	e.Begin(m.Flags, flow.Tick(time), m.Next, m.Acked)
+	if s.Flags&packet.ACK != 0 {
+		e.Acked[1-s.Side] = s.Ack
+		e.Flags |= flow.Acked0 << (1 - s.Side)
+	}
+	if s.Flags&(packet.SYN|packet.RST) != 0 {
+		w.control(s, hash, e, time)
+	}
+	if s.Flags&packet.FIN != 0 {
+		w.fin(s, e)
+	}
+	m.Begin(e.Flags, e.Seen, e.Next, e.Acked)
 }
 
 func (w *Worker) setClient(e *entry, side uint8) {
@@ -458,7 +543,7 @@ func (w *Worker) control(s *packet.Segment, hash uint64, e *entry, time int64) *
 		}
 	case s.Flags&packet.ACK == 0:
 		if known && e.Next[side] != next {
-			e.Flags &^= flow.Started0 | flow.Started1 | finished | flow.Ignored | flow.Unread
+			e.Flags &^= flow.Started0 | flow.Started1 | finished | flow.Ignored
 		}
 		w.setClient(e, side)
 		e.Next[side] = next
@@ -535,6 +620,16 @@ func (w *Worker) succeed(rival *entry, tuple packet.Tuple) {
 func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, time int64) {
 	side := s.Side
 	p := s.Payload
+	if e.Conn == 0 && e.Flags&flow.Ignored == 0 && seq == e.Next[side] && e.Flags&started(side) != 0 {
+		if n := tls.ProxyHeader(p); n > 0 {
+			// A balancer says whose connection it is. What follows begins another stream.
+			w.Stats.Prefaced++
+			e.Next[side] += uint32(n)
+			if seq, p = seq+uint32(n), p[n:]; len(p) == 0 {
+				return
+			}
+		}
+	}
 	if e.Flags&flow.Ignored != 0 || e.Conn == 0 {
 		hello := len(p) >= 6 && tls.LooksLikeClientHello(p) ||
 			seq == e.Next[side] && p[0] == 22 && (len(p) < 3 || tls.LooksLikeClientHello(p)) && e.Flags&flow.Ignored != 0
@@ -543,8 +638,9 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 				return
 			}
 			// It was not TLS until now, or not all that came was of the connection.
-			e.Flags &^= flow.Ignored | flow.Unread
+			e.Flags &^= flow.Ignored
 			w.Stats.Ignored--
+			w.Stats.Prefaced++
 		}
 		if hello {
 			// Whatever the SYN said.
@@ -671,9 +767,15 @@ func (w *Worker) open(e *entry, hash uint64, time int64) {
 		Client: client, Server: e.Tuple.Endpoint(1 - c.client),
 		IPv6: client.Addr().Is6(), Time: &w.dec.Mark,
 	}
+	if w.o.About {
+		c.flow.About = &about.Connection{Chain: w.o.Chain}
+	}
 	e.Conn = c.number
 	c.pair.TLS = &c.tls
 	w.attach(c, e)
+	if w.o.Gate != nil {
+		w.openGate(c)
+	}
 }
 
 // attach tells a connection where its entry is.
@@ -699,9 +801,6 @@ func (c *conn) link(s *packet.Segment) {
 // ignore forgets all of a connection but that there is nothing to do.
 func (w *Worker) ignore(e *entry) {
 	w.Stats.Ignored++
-	if e.Conn != 0 && w.conn(e.Conn).tls.State() == tls.Unsupported {
-		e.Flags |= flow.Unread
-	}
 	w.finish(e)
 	e.Flags |= flow.Ignored
 }
@@ -726,6 +825,7 @@ func (w *Worker) finish(e *entry) {
 		return
 	}
 	c := w.conn(e.Conn)
+	w.closeGate(c)
 	for side := range uint8(2) {
 		w.order.Finish(&c.pair, side^c.client, w.now)
 		// What the receiver has and the capture lacks, but for the number that a FIN takes.
@@ -749,8 +849,14 @@ func (w *Worker) finish(e *entry) {
 	case tls.Undecryptable, tls.Starting:
 		w.Stats.Undecrypted++
 	}
+	if c.tls.Hello() {
+		for side := range uint8(2) {
+			state, why := c.tls.Direction(side)
+			w.Stats.Directions[state][why]++
+		}
+	}
 	if w.Ended != nil {
-		w.Ended(&c.flow, c.tls.State())
+		w.Ended(&c.flow, &c.tls)
 	}
 	w.dec.Close(&c.tls)
 	w.order.Release(&c.pair)
@@ -758,6 +864,28 @@ func (w *Worker) finish(e *entry) {
 	e.Conn, c.used = 0, false
 	if c.listed == 0 {
 		w.release(c)
+	} else if w.leaving++; !w.polling && w.leaving > 1024 && w.leaving > w.o.Flows/8 {
+		w.unlist()
+	}
+}
+
+// unlist takes connections that are over out of the lists, if there are many, as time may stand still.
+func (w *Worker) unlist() {
+	w.leaving = 0
+	for _, l := range []struct {
+		list *[]*conn
+		bit  uint8
+	}{{&w.waiting, listWaiting}, {&w.queued, listQueued}} {
+		kept := (*l.list)[:0]
+		for _, c := range *l.list {
+			if c.used {
+				kept = append(kept, c)
+			} else if c.listed &^= l.bit; c.listed == 0 {
+				w.release(c)
+			}
+		}
+		clear((*l.list)[len(kept):])
+		*l.list = kept
 	}
 }
 
@@ -802,22 +930,34 @@ func (w *Worker) due() {
 		if len(w.given) > 0 && now-w.reported >= 1e8 {
 			w.reported = now
 			for tuple := range w.given {
-				if e := w.table.Find(tuple.Hash(), &tuple); e != nil && e.Conn != 0 && w.conn(e.Conn).given {
+				if e := w.findAnywhere(tuple); e != nil && e.Conn != 0 && w.conn(e.Conn).given {
 					w.reportGiven(w.conn(e.Conn), false)
 				}
 			}
 		}
+		w.polling = true
 		if len(w.waiting) > 0 {
 			w.pollWaiting(now)
 		}
 		if len(w.queued) > 0 {
 			w.pollQueued(now)
 		}
+		w.polling, w.leaving = false, 0
+		if w.o.Gate != nil {
+			w.settleGates()
+			w.pollStalled(now)
+		}
 		// The whole table is looked at about once in ten seconds.
 		const round = 10e9
 		if n := int64(w.table.Made()) * min(now-w.swept, round) / round; n > 0 {
 			w.swept = now
 			w.table.Sweep(int(n), flow.Tick(now), w.age, w.end)
+			w.embryos.Sweep(int(n), flow.Tick(now), func(m *embryo) uint32 {
+				if m.Flags&flow.Closing != 0 || m.Flags&finished == finished {
+					return flow.Tick(closingIdle)
+				}
+				return flow.Tick(embryonicIdle)
+			}, w.embryos.Remove)
 		}
 	}
 }
@@ -914,9 +1054,10 @@ func (w *Worker) Close() {
 
 // Snapshot brings Stats up to date.
 func (w *Worker) Snapshot() Stats {
-	w.Stats.Active = uint64(w.table.Count())
+	w.Stats.Active = uint64(w.table.Count() + w.embryos.Count())
 	w.Stats.TLS = w.dec.Stats
 	w.Stats.Stats = w.order.Stats
+	w.Stats.Tunnels, w.Stats.Fragments = w.parser.Tunnels, w.parser.Fragments
 	return w.Stats
 }
 

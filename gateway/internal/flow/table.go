@@ -26,8 +26,8 @@ const (
 	Acked0 // Acked[0] is known
 	Acked1
 	Renewing // a SYN for a new connection was seen
-	Unread   // it is TLS and cannot be read
 	Closing  // what may have ended it came, or was forged
+	Proven   // a record of it was opened
 	used     // it is a connection
 )
 
@@ -46,6 +46,22 @@ type Entry[S any] struct {
 
 // Line is the size of a cache line, and of S.
 const Line = 64
+
+// Worth is lower for what goes first when there is no room: strangers can make connections, but none of which a record opens.
+func (e *Entry[S]) worth() int {
+	switch {
+	case e.Conn == 0:
+		return 0
+	case e.Flags&Proven == 0:
+		return 1
+	}
+	return 2
+}
+
+// Begin takes over what another table knows of a connection.
+func (e *Entry[S]) Begin(flags uint16, seen uint32, next, acked [2]uint32) {
+	e.Flags, e.Seen, e.Next, e.Acked = flags|used, seen, next, acked
+}
 
 // The layout is checked when this is compiled.
 var (
@@ -186,7 +202,7 @@ func (t *Table[S]) Insert(hash uint64, tuple *packet.Tuple) *Entry[S] {
 	return e
 }
 
-// evict removes, out of some entries, the one that was idle for longest, first of those that have nothing to lose.
+// evict removes, out of some entries, the one that was idle for longest of those that are worth least.
 func (t *Table[S]) evict() {
 	var worst *Entry[S]
 	for seen := 0; seen < 16; t.hand++ {
@@ -195,8 +211,7 @@ func (t *Table[S]) evict() {
 			continue
 		}
 		seen++
-		if worst == nil || (e.Conn == 0) != (worst.Conn == 0) && e.Conn == 0 ||
-			(e.Conn == 0) == (worst.Conn == 0) && int32(e.Seen-worst.Seen) < 0 {
+		if worst == nil || e.worth() < worst.worth() || e.worth() == worst.worth() && int32(e.Seen-worst.Seen) < 0 {
 			worst = e
 		}
 	}

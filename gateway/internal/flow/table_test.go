@@ -25,8 +25,8 @@ func check(t *testing.T, table *testTable, want map[uint32]uint32, most uint32) 
 	for n := range most {
 		tuple := tupleOf(n)
 		e, likely := table.Find(tuple.Hash(), &tuple), table.Likely(tuple.Hash())
-		conn, ok := want[n]
-		if (e != nil) != ok || ok && (e.Conn != conn || !likely.Is(&tuple)) || !ok && likely.Is(&tuple) {
+		conn, ok := want[n] // likely may be another one: it goes by half of the hash
+		if (e != nil) != ok || ok && (e.Conn != conn || likely == nil) || !ok && likely.Is(&tuple) {
 			t.Fatalf("connection %d: found %v, likely %v, want %v", n, e, likely, ok)
 		}
 	}

@@ -3,6 +3,7 @@ package jetstream
 
 import (
 	"context"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -52,3 +53,29 @@ func Subscribe(ctx context.Context, url, stream, subject string, log *keys.Log, 
 	})
 	return nil
 }
+
+// Follow subscribes, and tries again with longer and longer pauses until that works or ctx is done: the server may be started after
+// the gateway. Each cause is told once.
+func Follow(ctx context.Context, url, stream, subject string, log *keys.Log, warn func(error), more ...nats.Option) {
+	last := ""
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+		err := Subscribe(ctx, url, stream, subject, log, warn, more...)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		if s := err.Error(); s != last {
+			last = s
+			warn(err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+const (
+	firstPause = 250 * time.Millisecond
+	maxPause   = 30 * time.Second
+)

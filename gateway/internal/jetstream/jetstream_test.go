@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -17,9 +18,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
 
 	"github.com/sealane/sealane/gateway/internal/keys"
 )
@@ -92,6 +95,104 @@ func TestNATSThroughTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait(t, s, 1)
+}
+
+// The server is started after the gateway, and asks for credentials: they come from a file.
+func TestFollowWithCredentials(t *testing.T) {
+	pair := func(kind func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
+		k, err := kind()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := k.PublicKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k, p
+	}
+	must := func(s string, err error) string {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	operator, operatorKey := pair(nkeys.CreateOperator)
+	_, systemKey := pair(nkeys.CreateAccount)
+	account, accountKey := pair(nkeys.CreateAccount)
+	user, userKey := pair(nkeys.CreateUser)
+	oc := jwt.NewOperatorClaims(operatorKey)
+	oc.SystemAccount = systemKey
+	claims, err := jwt.DecodeOperatorClaims(must(oc.Encode(operator)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolver := &server.MemAccResolver{}
+	for _, key := range []string{systemKey, accountKey} {
+		ac := jwt.NewAccountClaims(key)
+		if key == accountKey {
+			ac.Limits.JetStreamLimits.DiskStorage, ac.Limits.JetStreamLimits.MemoryStorage = -1, -1
+		}
+		if err := resolver.Store(key, must(ac.Encode(operator))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seed, err := user.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := jwt.FormatUserConfig(must(jwt.NewUserClaims(userKey).Encode(account)), seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	creds := filepath.Join(t.TempDir(), "gateway.creds")
+	if err := os.WriteFile(creds, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	url := fmt.Sprintf("nats://127.0.0.1:%d", port)
+	s := keys.NewStore(10)
+	warned := make(chan error, 100)
+	go Follow(t.Context(), url, "TLSKEYS", "", &keys.Log{Store: s}, func(err error) { warned <- err }, nats.UserCredentials(creds))
+	if err := <-warned; !errors.Is(err, nats.ErrNoServers) {
+		t.Errorf("nobody listens, and it says %v", err)
+	}
+	n, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
+		TrustedOperators: []*jwt.OperatorClaims{claims}, AccountResolver: resolver, SystemAccount: systemKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Start()
+	defer n.Shutdown()
+	if !n.ReadyForConnections(20 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	if _, err := nats.Connect(url); err == nil {
+		t.Fatal("the server asks for nothing")
+	}
+	c, err := nats.Connect(url, nats.UserCredentials(creds))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	js, err := jetstream.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "TLSKEYS", Subjects: []string{"keys"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.Publish(t.Context(), "keys", []byte(line(1))); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, s, 1)
+	if n := len(warned); n > 4 {
+		t.Errorf("%d messages about few causes", n)
+	}
 }
 
 func line(random byte) string {

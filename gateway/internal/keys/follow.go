@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/user"
+	"strconv"
 	"time"
 )
 
@@ -114,8 +116,21 @@ func followFile(ctx context.Context, f *os.File, name string, log *Log) error {
 	return nil
 }
 
-// ListenUnix makes a Unix socket that nobody but this user can connect to, in place of one that a process left behind.
-func ListenUnix(path string) (net.Listener, error) {
+// ListenUnix makes a Unix socket that nobody but this user, and those of a group unless it is "", can connect to, in place of one
+// that a process left behind.
+func ListenUnix(path, group string) (net.Listener, error) {
+	number := -1
+	if group != "" {
+		g, err := user.LookupGroup(group)
+		if err != nil {
+			if g, err = user.LookupGroupId(group); err != nil {
+				return nil, fmt.Errorf("group %q: %w", group, err)
+			}
+		}
+		if number, err = strconv.Atoi(g.Gid); err != nil {
+			return nil, err
+		}
+	}
 	if c, err := net.Dial("unix", path); err == nil {
 		c.Close()
 		return nil, fmt.Errorf("%s: somebody listens there already", path)
@@ -126,6 +141,16 @@ func ListenUnix(path string) (net.Listener, error) {
 	old := umask(0o177)
 	l, err := net.Listen("unix", path)
 	umask(old)
+	if err == nil && group != "" {
+		// First who it belongs to, then who may connect.
+		if err = os.Chown(path, -1, number); err == nil {
+			err = os.Chmod(path, 0o660)
+		}
+		if err != nil {
+			l.Close()
+			return nil, fmt.Errorf("group %s: %w", group, err)
+		}
+	}
 	return l, err
 }
 
@@ -138,7 +163,7 @@ func Serve(l net.Listener, store *Store, done func(*Log)) {
 		}
 		go func() {
 			defer c.Close()
-			log := &Log{Store: store}
+			log := &Log{Store: store, From: "socket"}
 			io.Copy(log, c)
 			log.Flush()
 			done(log)

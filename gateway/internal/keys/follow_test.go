@@ -108,14 +108,14 @@ func TestFollowPipe(t *testing.T) {
 func TestSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "socket")
 	for range 2 { // the second time the path is there already, and nobody listens
-		l, err := ListenUnix(path)
+		l, err := ListenUnix(path, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
 			t.Errorf("%v, %v", st.Mode(), err)
 		}
-		if _, err := ListenUnix(path); err == nil {
+		if _, err := ListenUnix(path, ""); err == nil {
 			t.Error("two listen at the same path")
 		}
 		s := NewStore(10)
@@ -138,6 +138,31 @@ func TestSocket(t *testing.T) {
 			wait(t, s, int(i))
 		}
 		l.(*net.UnixListener).SetUnlinkOnClose(false)
+		l.Close()
+	}
+}
+
+// A socket for a group: they may connect, and nobody else. A group that is not there is an error.
+func TestSocketGroup(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	if _, err := ListenUnix(path, "no such group"); err == nil || !strings.Contains(err.Error(), "no such group") {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("it listens all the same")
+	}
+	if os.Getuid() != 0 {
+		t.Skip("not run: only root may give files away")
+	}
+	for _, group := range []string{"daemon", "1"} {
+		l, err := ListenUnix(path, group)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, err := os.Stat(path)
+		if err != nil || st.Mode().Perm() != 0o660 || st.Sys().(*syscall.Stat_t).Gid != 1 {
+			t.Errorf("%v, %+v", st, err)
+		}
 		l.Close()
 	}
 }

@@ -41,6 +41,7 @@ type Secrets struct {
 	bytes [labels][MaxSecret]byte
 	sizes [labels]uint8
 	more  []another
+	from  string // where the first came from
 }
 
 // another is a secret with the label and random of one that there was.
@@ -130,6 +131,7 @@ func (s *Secrets) Wipe() {
 // A Log parses the NSS key log format, in pieces of any size, and puts what it finds into a Store.
 type Log struct {
 	Store *Store
+	From  string // what to call where it comes from
 
 	// Secrets, Ignored and Bad count lines that held a secret, that held nothing of use, and that were no key log lines.
 	// They are for who calls Write; Store has them for all logs together.
@@ -231,7 +233,27 @@ func (l *Log) line(line []byte) {
 	}
 	l.Secrets++
 	l.Store.secrets.Add(1)
-	l.Store.Add(&random, label, secret[:size])
+	l.Store.AddFrom(&random, label, secret[:size], l.From)
+}
+
+// Append appends the secrets of a connection to b as lines of a key log, but for those of the labels in done, to which it adds them.
+func (s *Secrets) Append(b []byte, random *[32]byte, done *uint8) []byte {
+	for l := range labels {
+		if *done>>l&1 != 0 {
+			continue
+		}
+		for n := 0; ; n++ {
+			secret := s.Candidate(l, n)
+			if secret == nil {
+				break
+			}
+			*done |= 1 << l
+			b = append(append(b, l.String()...), ' ')
+			b = append(hex.AppendEncode(b, random[:]), ' ')
+			b = append(hex.AppendEncode(b, secret), '\n')
+		}
+	}
+	return b
 }
 
 func labelOf(name []byte) (Label, bool) {

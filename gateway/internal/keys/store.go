@@ -26,11 +26,24 @@ func NewStore(limit int) *Store {
 }
 
 // Add puts in a secret. One that differs from another of the same random and label is kept beside it.
-func (s *Store) Add(random *[32]byte, l Label, secret []byte) {
+func (s *Store) Add(random *[32]byte, l Label, secret []byte) { s.AddFrom(random, l, secret, "") }
+
+// From tells where the first secret of a connection came from.
+func (s *Store) From(random *[32]byte) string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if e := s.byHello[*random]; e != nil {
+		return e.from
+	}
+	return ""
+}
+
+// AddFrom is Add, with what to call where it comes from.
+func (s *Store) AddFrom(random *[32]byte, l Label, secret []byte, from string) {
 	s.mu.Lock()
 	e := s.byHello[*random]
 	if e == nil {
-		e = new(Secrets)
+		e = &Secrets{from: from}
 		if len(s.order) < cap(s.order) {
 			s.order = append(s.order, *random)
 		} else {

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"sync/atomic"
 
+	"github.com/sealane/sealane/gateway/internal/about"
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
@@ -17,6 +18,10 @@ type Flow struct {
 	Client, Server netip.AddrPort
 	IPv6           bool
 	Link           [12]byte // Ethernet addresses of packets to the server: destination, source
+	archived       uint8    // which secrets an Archive has
+	archivedSides  uint8
+
+	About *about.Connection // what else is known of it, or nil if nobody asks
 }
 
 // A Sink takes the plaintext of many connections. It belongs to one core.

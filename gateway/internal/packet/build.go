@@ -44,6 +44,9 @@ func fold(s uint64) uint16 {
 	return bits.ReverseBytes16(uint16(s))
 }
 
+// Sum1 returns the one's complement sum of b, for Checksum to go on from. b has a multiple of 8 bytes.
+func Sum1(b []byte) uint64 { return sum(0, b) }
+
 // Checksum returns the Internet checksum of b, on top of a sum from before.
 func Checksum(before uint64, b []byte) uint16 { return ^fold(sum(before, b)) }
 

@@ -1,4 +1,5 @@
-// Package packet finds the TCP segment in a captured frame, and writes frames with segments of its own.
+// Package packet finds the TCP segment in a captured frame, through tunnels and out of IP fragments, and writes frames with
+// segments of its own.
 //
 // The parser is written by hand because it runs for every packet: it looks at each header once, keeps no layers and
 // allocates nothing.
@@ -42,7 +43,7 @@ const (
 type Tuple struct {
 	Addr [2][16]byte
 	Port [2]uint16
-	Zone uint16 // tells apart what has the same addresses elsewhere
+	Zone uint16 // tells apart what has the same addresses elsewhere: see Parser
 }
 
 // Endpoint returns address and port of one side.
@@ -96,6 +97,7 @@ type Segment struct {
 	Payload []byte
 	Missing int    // bytes of payload that the capture has cut off
 	Link    []byte // Ethernet destination and source, or nil
+	Whole   bool   // it was put together from fragments: its bytes are valid until Parser.Release
 
 	ip   []byte // from the IP header to the end of the packet
 	head int    // where the TCP header is in it
@@ -120,174 +122,53 @@ var verdictNames = [...]string{"tcp", "other", "fragment", "malformed"}
 
 func (v Verdict) String() string { return verdictNames[v] }
 
-const (
-	typeIPv4 = 0x0800
-	typeIPv6 = 0x86dd
-	typeVLAN = 0x8100
-	typeQinQ = 0x88a8
-	typeOldQ = 0x9100
-)
-
 var be = binary.BigEndian
 
-// Parse fills s from a frame. If the verdict is not TCP, s is undefined.
+// Parse fills s from a frame, without keeping anything: an IP fragment is a Fragment. If the verdict is not TCP, s is undefined.
 func Parse(s *Segment, link LinkType, frame []byte) Verdict {
-	s.Link, s.VLAN, s.Tuple.Zone = nil, 0, 0
-	var kind uint16
-	switch link {
-	case LinkEthernet:
-		if len(frame) < 14 {
-			return Malformed
-		}
-		s.Link = frame[:12:12]
-		kind = be.Uint16(frame[12:])
-		frame = frame[14:]
-		// Two tags are customary; four are patience enough.
-		for tags := 0; kind == typeVLAN || kind == typeQinQ || kind == typeOldQ; tags++ {
-			if len(frame) < 4 || tags == 4 {
-				return Malformed
-			}
-			if tags == 0 {
-				s.VLAN = be.Uint16(frame) & 0xfff
-			}
-			kind = be.Uint16(frame[2:])
-			frame = frame[4:]
-		}
-	case LinkRaw, LinkRawBSD, LinkRawOpen, LinkIPv4, LinkIPv6:
-		if len(frame) < 1 {
-			return Malformed
-		}
-		kind = typeIPv4
-		if frame[0]>>4 == 6 {
-			kind = typeIPv6
-		}
-	case LinkNull, LinkLoop:
-		// The family is in the byte order of the machine that captured; its IPv6 differs between systems.
-		if len(frame) < 5 {
-			return Malformed
-		}
-		frame = frame[4:]
-		kind = typeIPv4
-		if frame[0]>>4 == 6 {
-			kind = typeIPv6
-		}
-	case LinkLinuxSLL:
-		if len(frame) < 16 {
-			return Malformed
-		}
-		kind = be.Uint16(frame[14:])
-		frame = frame[16:]
-	case LinkLinuxSLL2:
-		if len(frame) < 20 {
-			return Malformed
-		}
-		kind = be.Uint16(frame)
-		frame = frame[20:]
-	default:
-		return Other
+	if link == LinkEthernet && usual(s, frame) {
+		return TCP
 	}
-	switch kind {
-	case typeIPv4:
-		return parseIPv4(s, frame)
-	case typeIPv6:
-		return parseIPv6(s, frame)
-	}
-	return Other
+	d := decoder{s: s}
+	return d.frame(link, frame)
 }
 
-func parseIPv4(s *Segment, b []byte) Verdict {
-	if len(b) < 20 || b[0]>>4 != 4 {
-		return Malformed
+// usual takes frames that most are like, whole TCP segments in IP without anything between, and tells whether it is one.
+func usual(s *Segment, frame []byte) bool {
+	if len(frame) < 14+40 {
+		return false
 	}
-	header := int(b[0]&15) * 4
-	total := int(be.Uint16(b[2:]))
-	if total == 0 {
-		total = len(b) // a super-frame that the network card was to fill in
-	}
-	if header < 20 || total < header || len(b) < header {
-		return Malformed
-	}
-	if be.Uint16(b[6:])&0x3fff != 0 {
-		return Fragment
-	}
-	if b[9] != 6 {
-		return Other
-	}
-	const mapped = 0xffff
-	src, dst := be.Uint32(b[12:]), be.Uint32(b[16:])
-	be.PutUint64(s.Tuple.Addr[0][:], 0)
-	be.PutUint64(s.Tuple.Addr[0][8:], mapped<<32|uint64(src))
-	be.PutUint64(s.Tuple.Addr[1][:], 0)
-	be.PutUint64(s.Tuple.Addr[1][8:], mapped<<32|uint64(dst))
-	s.IPv6 = false
-	missing := 0
-	if total < len(b) {
-		b = b[:total] // Ethernet pads short frames
-	} else {
-		missing = total - len(b)
-	}
-	s.ip, s.head = b, header
-	return parseTCP(s, b[header:], missing)
-}
-
-// parseIPv6 walks over extension headers (RFC 8200, section 4).
-func parseIPv6(s *Segment, b []byte) Verdict {
-	if len(b) < 40 || b[0]>>4 != 6 {
-		return Malformed
-	}
-	total := int(be.Uint16(b[4:]))
-	next := b[6]
-	s.Tuple.Addr[0] = [16]byte(b[8:24])
-	s.Tuple.Addr[1] = [16]byte(b[24:40])
-	s.IPv6 = true
-	whole := b
-	b = b[40:]
-	missing := 0
+	b := frame[14:]
+	head := 20
 	switch {
-	case total == 0: // a super-frame, or a jumbogram
-	case total < len(b):
+	case frame[12] == typeIPv4>>8 && frame[13] == 0 && b[0] == 4<<4|5 && b[9] == protoTCP && be.Uint16(b[6:])&0x3fff == 0:
+		total := int(be.Uint16(b[2:]))
+		if total < 40 || total > len(b) {
+			return false
+		}
+		const mapped = 0xffff
+		src, dst := be.Uint32(b[12:]), be.Uint32(b[16:])
+		be.PutUint64(s.Tuple.Addr[0][:], 0)
+		be.PutUint64(s.Tuple.Addr[0][8:], mapped<<32|uint64(src))
+		be.PutUint64(s.Tuple.Addr[1][:], 0)
+		be.PutUint64(s.Tuple.Addr[1][8:], mapped<<32|uint64(dst))
+		s.IPv6 = false
 		b = b[:total]
+	case frame[12] == typeIPv6>>8 && frame[13] == typeIPv6&0xff && b[0]>>4 == 6 && b[6] == protoTCP:
+		total := 40 + int(be.Uint16(b[4:]))
+		if total < 60 || total > len(b) {
+			return false
+		}
+		s.Tuple.Addr[0] = [16]byte(b[8:24])
+		s.Tuple.Addr[1] = [16]byte(b[24:40])
+		s.IPv6 = true
+		b, head = b[:total], 40
 	default:
-		missing = total - len(b)
+		return false
 	}
-	for headers := 0; ; headers++ {
-		if next == 6 {
-			s.head = cap(whole) - cap(b)
-			s.ip = whole[:s.head+len(b)]
-			return parseTCP(s, b, missing)
-		}
-		if headers == 8 {
-			return Malformed
-		}
-		var size int
-		switch next {
-		case 0, 43, 60, 135, 139, 140: // hop-by-hop, routing, destination, mobility, HIP, shim6
-			if len(b) < 8 {
-				return Malformed
-			}
-			size = int(b[1])*8 + 8
-		case 51: // authentication, in units of 4 bytes
-			if len(b) < 8 {
-				return Malformed
-			}
-			size = int(b[1])*4 + 8
-		case 44:
-			if len(b) < 8 {
-				return Malformed
-			}
-			if be.Uint16(b[2:])&0xfff9 != 0 {
-				return Fragment
-			}
-			size = 8 // an atomic fragment is whole (RFC 6946)
-		default:
-			return Other
-		}
-		if len(b) < size {
-			return Malformed
-		}
-		next = b[0]
-		b = b[size:]
-	}
+	s.Link, s.VLAN, s.Tuple.Zone, s.Whole = frame[:12:12], 0, 0, false
+	s.ip, s.head = b, head
+	return parseTCP(s, b[head:], 0) == TCP
 }
 
 func parseTCP(s *Segment, b []byte, missing int) Verdict {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"reflect"
 	"testing"
 
 	"github.com/google/gopacket"
@@ -115,6 +116,7 @@ func check(t *testing.T, frame []byte) {
 		t.Errorf("%d bytes of payload, %d missing, gopacket has %d", len(s.Payload), s.Missing, len(tcp.Payload))
 	}
 	tuple, side := TupleOf(from, to)
+	tuple.Zone = s.Tuple.Zone
 	if tuple != s.Tuple || side != s.Side {
 		t.Errorf("TupleOf differs")
 	}
@@ -227,6 +229,11 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, link uint16, frame []byte) {
 		var s Segment
 		v := Parse(&s, LinkType(link), frame)
+		var slow Segment
+		d := decoder{s: &slow}
+		if w := d.frame(LinkType(link), frame); w != v || v == TCP && !reflect.DeepEqual(slow, s) {
+			t.Errorf("%v %+v, in the usual way %v %+v", w, slow, v, s)
+		}
 		if v != TCP {
 			return
 		}
@@ -244,4 +251,19 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+func BenchmarkParse(b *testing.B) {
+	r := rand.New(rand.NewPCG(3, 3))
+	var frames [][]byte
+	for len(frames) < 64 {
+		var s Segment
+		if f := build(r); Parse(&s, LinkEthernet, f) == TCP && s.VLAN == 0 {
+			frames = append(frames, f)
+		}
+	}
+	var s Segment
+	for i := range b.N {
+		Parse(&s, LinkEthernet, frames[i%len(frames)])
+	}
 }

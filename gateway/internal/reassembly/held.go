@@ -16,6 +16,7 @@ type Pool struct {
 	Limit int // bytes that all directions may hold
 	Held  int
 	free  [len(sizes)][][]byte
+	segs  []*segment // free
 }
 
 // Sizes of buffers. What is longer gets a buffer of its own.
@@ -93,6 +94,7 @@ type segment struct {
 	buf   []byte // of the pool
 	order uint64 // of arrival
 	mark  int64
+	reach uint32 // the furthest end of this segment and those before it
 }
 
 func (s *segment) end() uint32 { return s.seq + uint32(len(s.buf)) }
@@ -107,9 +109,8 @@ func (s *segment) from(at uint32) []byte {
 
 // held are segments of one direction, by sequence number and then by arrival. They may overlap, where copies differ.
 type held struct {
-	segs    []segment
-	bytes   int
-	longest int
+	segs  []*segment // of the pool
+	bytes int
 }
 
 // Limits of one direction.
@@ -122,16 +123,40 @@ const (
 
 // near returns the first segment that may reach beyond at.
 func (h *held) near(at uint32) int {
-	at -= uint32(h.longest)
 	i, j := 0, len(h.segs)
 	for i < j {
-		if m := int(uint(i+j) >> 1); After(at, h.segs[m].seq) {
-			i = m + 1
-		} else {
+		if m := int(uint(i+j) >> 1); After(h.segs[m].reach, at) {
 			j = m
+		} else {
+			i = m + 1
 		}
 	}
 	return i
+}
+
+// reaches brings segments up to date from one on that is new, or whose predecessor is.
+func (h *held) reaches(i int) {
+	for first := i; i < len(h.segs); i++ {
+		s := h.segs[i]
+		far := s.end()
+		if i > 0 && After(h.segs[i-1].reach, far) {
+			far = h.segs[i-1].reach
+		}
+		if s.reach == far && i > first {
+			return
+		}
+		s.reach = far
+	}
+}
+
+// recompute is reaches for all.
+func (h *held) recompute() {
+	for i, s := range h.segs {
+		s.reach = s.end()
+		if i > 0 && After(h.segs[i-1].reach, s.reach) {
+			s.reach = h.segs[i-1].reach
+		}
+	}
 }
 
 // same returns how many bytes two slices have in common, from the front.
@@ -155,8 +180,10 @@ func (h *held) novel(seq uint32, data []byte, class, usual Class) (from uint32, 
 	first, rank := h.near(seq), class.rank(usual)
 	end := seq + uint32(len(data))
 	whole := false
+	last := first
 	for i := first; i < len(h.segs) && After(end, h.segs[i].seq); i++ {
-		s := &h.segs[i]
+		last = i + 1
+		s := h.segs[i]
 		if !After(s.end(), seq) {
 			continue
 		}
@@ -180,13 +207,13 @@ func (h *held) novel(seq uint32, data []byte, class, usual Class) (from uint32, 
 		return seq, data, true
 	}
 	for i := first; i < len(h.segs) && !After(h.segs[i].seq, seq); i++ {
-		if s := &h.segs[i]; s.class.rank(usual) >= rank && After(s.end(), seq) {
+		if s := h.segs[i]; s.class.rank(usual) >= rank && After(s.end(), seq) {
 			n := min(int(s.end()-seq), len(data))
 			seq, data = seq+uint32(n), data[n:]
 		}
 	}
-	for i := len(h.segs) - 1; i >= first && len(data) > 0; i-- {
-		s := &h.segs[i]
+	for i := last - 1; i >= first && len(data) > 0; i-- {
+		s := h.segs[i]
 		if After(end, s.seq) && !After(end, s.end()) && s.class.rank(usual) >= rank {
 			n := min(int(end-s.seq), len(data))
 			data, end = data[:len(data)-n], end-uint32(n)
@@ -198,44 +225,60 @@ func (h *held) novel(seq uint32, data []byte, class, usual Class) (from uint32, 
 func (h *held) insert(p *Pool, s segment, data []byte) {
 	s.buf = p.take(data)
 	h.bytes += len(data)
-	h.longest = max(h.longest, len(data))
-	if n := len(h.segs); n == 0 || After(s.seq, h.segs[n-1].seq) {
-		h.segs = append(h.segs, s)
-		return
+	var at *segment
+	if n := len(p.segs); n > 0 {
+		at, p.segs = p.segs[n-1], p.segs[:n-1]
+	} else {
+		at = new(segment)
 	}
-	i, _ := slices.BinarySearchFunc(h.segs, s, func(a, b segment) int {
-		if a.seq != b.seq {
-			return int(int32(a.seq - b.seq))
+	*at = s
+	i, j := 0, len(h.segs)
+	if n := j; n > 0 && After(s.seq, h.segs[n-1].seq) {
+		i = n
+	}
+	for i < j {
+		m := int(uint(i+j) >> 1)
+		if o := h.segs[m]; After(s.seq, o.seq) || o.seq == s.seq && o.order <= s.order {
+			i = m + 1
+		} else {
+			j = m
 		}
-		if a.order <= b.order {
-			return -1
-		}
-		return 1
-	})
-	h.segs = slices.Insert(h.segs, i, s)
+	}
+	h.segs = slices.Insert(h.segs, i, at)
+	h.reaches(i)
+}
+
+// drop gives back the memory of a segment.
+func (p *Pool) drop(s *segment) {
+	p.give(s.buf)
+	*s = segment{}
+	if len(p.segs) < 1<<12 {
+		p.segs = append(p.segs, s)
+	}
 }
 
 func (h *held) remove(p *Pool, i int) {
 	h.bytes -= len(h.segs[i].buf)
-	p.give(h.segs[i].buf)
+	p.drop(h.segs[i])
 	h.segs = slices.Delete(h.segs, i, i+1)
+	h.reaches(i)
 }
 
 // prune lets go of what lies before a place.
 func (h *held) prune(p *Pool, base uint32) {
-	kept := h.segs[:0]
-	for _, s := range h.segs {
-		if After(s.end(), base) {
-			kept = append(kept, s)
-			continue
+	// Only those that begin before it can.
+	n, kept := 0, 0
+	for ; n < len(h.segs) && After(base, h.segs[n].seq); n++ {
+		if s := h.segs[n]; After(s.end(), base) {
+			h.segs[kept] = s
+			kept++
+		} else {
+			h.bytes -= len(s.buf)
+			p.drop(s)
 		}
-		h.bytes -= len(s.buf)
-		p.give(s.buf)
 	}
-	clear(h.segs[len(kept):])
-	h.segs = kept
-	if len(kept) == 0 {
-		h.longest = 0
+	if kept < n {
+		h.segs = slices.Delete(h.segs, kept, n)
 	}
 }
 
@@ -244,7 +287,7 @@ func (h *held) prune(p *Pool, base uint32) {
 func (h *held) covered(at uint32, limit int, order uint64) uint32 {
 	end := at
 	for i := h.near(at); i < len(h.segs) && !After(h.segs[i].seq, end); i++ {
-		if s := &h.segs[i]; After(s.end(), end) && s.order <= order {
+		if s := h.segs[i]; After(s.end(), end) && s.order <= order {
 			end = s.end()
 		}
 		if int(end-at) >= limit {

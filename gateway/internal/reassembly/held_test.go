@@ -37,7 +37,7 @@ func check(t *testing.T, data []byte) {
 	}
 	sum := 0
 	for i := range h.segs {
-		s := &h.segs[i]
+		s := h.segs[i]
 		sum += len(s.buf)
 		if i > 0 && After(h.segs[i-1].seq, s.seq) {
 			t.Fatal("not in order")

@@ -58,6 +58,11 @@ type Direction struct {
 	credit    int   // bytes that may be tried
 	failed    []uint64
 	owner     *Pair
+	// What was let go of when there was no room; nothing that is no better is taken.
+	floor      merit
+	floorBase  uint32
+	floorMany  bool
+	floorUsual Class
 }
 
 // fed are bytes that were fed to TLS, up to a place.
@@ -91,12 +96,16 @@ type Reassembler struct {
 	list    []int
 	record  []byte
 	other   []byte
+	merits  []merit // of what is held, for evict
+	sorted  []merit
 }
 
 // New returns a Reassembler that feeds d.
 func New(d *tls.Decrypter, limit int) *Reassembler {
 	d.Dispute = true
-	return &Reassembler{Dec: d, Pool: Pool{Limit: limit}, seed: maphash.MakeSeed(), record: make([]byte, maxRecord), other: make([]byte, maxRecord)}
+	return &Reassembler{
+		Dec: d, Pool: Pool{Limit: limit}, seed: maphash.MakeSeed(), spare: maxSpare, record: make([]byte, maxRecord), other: make([]byte, maxRecord),
+	}
 }
 
 const (
@@ -110,9 +119,10 @@ const (
 	perSegment = 128
 	maxCopies  = 16
 	maxFailed  = 512
-	// Directions that are stalled share 100 MB of trials in a second, a few percent of what a core opens.
+	// All directions of a worker share 100 MB of trials in a second, a few percent of what a core opens, beside what each earns by
+	// what comes.
 	nanosecondsPerByte = 10
-	maxSpare           = 16 << 20
+	maxSpare           = 64 << 20
 	maxOdd             = 24
 	maxInvolved        = 20
 	maxFed             = 64
@@ -134,7 +144,9 @@ func (r *Reassembler) direction(p *Pair, side int) *Direction {
 		} else {
 			p.Dir[side] = new(Direction)
 		}
-		p.Dir[side].owner, p.Dir[side].credit, p.Dir[side].Since = p, burst, r.now
+		r.refill(r.now)
+		p.Dir[side].owner, p.Dir[side].credit, p.Dir[side].Since = p, min(burst, r.spare), r.now
+		r.spare -= p.Dir[side].credit
 	}
 	return p.Dir[side]
 }
@@ -145,9 +157,10 @@ func (r *Reassembler) release(p *Pair, side int) {
 		return
 	}
 	for _, s := range d.held.segs {
-		r.Pool.give(s.buf)
+		r.Pool.drop(s)
 	}
 	clear(d.held.segs)
+	r.spare = min(r.spare+min(max(d.credit, 0), burst), maxSpare) // for others
 	*d = Direction{held: held{segs: d.held.segs[:0]}, failed: d.failed[:0], fed: d.fed[:0]}
 	if r.largest == d {
 		r.largest = nil
@@ -179,6 +192,16 @@ func (p *Pair) Maybe(side uint8, seq uint32) {
 		d.maybe[0], d.maybe[1] = d.maybe[1], seq
 		d.conflict = true
 	}
+}
+
+// Confirmed returns the place up to which a direction was read: what comes behind it waits, or is not whole.
+func (r *Reassembler) Confirmed(p *Pair, side uint8) uint32 {
+	d := p.Dir[side]
+	pending := r.Dec.Pending(p.TLS, side)
+	if d != nil && (d.contested || p.TLS.InDispute(side) && len(pending) == 0) {
+		return d.base
+	}
+	return *p.Next[side] - uint32(len(pending))
 }
 
 // Origin returns where a direction begins, while it does.
@@ -221,8 +244,8 @@ const (
 
 // Segment takes a segment that is not simply the next one of a direction that streams.
 func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, class Class, now int64) Result {
-	d := r.direction(p, int(side))
 	r.now = now
+	d := r.direction(p, int(side))
 	if d.beginning && !d.conflict && seq == *p.Next[side] && !p.TLS.Proved(side) && d.held.ends(seq) && d.held.bytes+len(data) < maxBeginning &&
 		!r.full(d, len(data)) && !p.TLS.InDispute(side) {
 		// A handshake as it should be.
@@ -332,6 +355,10 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 		d.Since = now
 	}
 	for {
+		if d.floorBase != 0 && d.credit <= burst/2 && r.full(d, len(data)) && r.below(p, d, side, seq, len(data), class) {
+			r.Stats.Evicted++
+			return Repeated
+		}
 		from, rest, conflict := d.held.novel(seq, data, class, p.Usual[side])
 		if len(rest) == 0 {
 			r.Stats.Repeated++
@@ -378,7 +405,7 @@ func (r *Reassembler) fewer(p *Pair, d *Direction, side uint8, seq uint32, data 
 	end := seq + uint32(len(data))
 	copies, worst := 0, -1
 	for i := d.held.near(seq); i < len(d.held.segs) && After(end, d.held.segs[i].seq); i++ {
-		s := &d.held.segs[i]
+		s := d.held.segs[i]
 		// Small ones may lie beside each other.
 		if !After(s.end(), seq) || len(s.buf)*2 < len(data) {
 			continue
@@ -404,10 +431,67 @@ func (r *Reassembler) full(d *Direction, n int) bool {
 	return d.held.bytes+n > MaxBytes && len(d.held.segs) > 0 || len(d.held.segs) >= MaxSegments || !r.Pool.room(n)
 }
 
-// evict makes room for a segment at a place: who holds most pays first, with what is least like the rest, and furthest from
-// where it is due; if there are too many segments, with the smallest. It returns false if that is the new one.
+// Holds returns about how much memory a connection takes for what it holds.
+func (p *Pair) Holds() (n int) {
+	for _, d := range p.Dir {
+		if d != nil {
+			n += d.held.bytes + len(d.held.segs)*(segmentBytes+64)
+		}
+	}
+	return n
+}
+
+// Pay lets go of so much of what a connection holds, first of what is furthest ahead. It returns how much that was.
+func (r *Reassembler) Pay(p *Pair, n int) (freed int) {
+	for _, d := range p.Dir {
+		if d == nil {
+			continue
+		}
+		for len(d.held.segs) > 0 && freed < n {
+			r.Stats.Evicted++
+			before := r.Pool.Held
+			d.held.remove(&r.Pool, len(d.held.segs)-1)
+			freed += before - r.Pool.Held
+		}
+		if len(d.held.segs) == 0 && cap(d.held.segs) > 64 {
+			d.held.segs = nil
+		}
+	}
+	return freed
+}
+
+// A merit tells which segment goes first when there is no room: the least. What is least like the rest does, then, where there are too
+// many, the smallest, and then what is furthest from where it is due.
+type merit struct{ rank, size, near int }
+
+func (a merit) less(b merit) bool {
+	if a.rank != b.rank {
+		return a.rank < b.rank
+	}
+	if a.size != b.size {
+		return a.size < b.size
+	}
+	return a.near < b.near
+}
+
+func meritOf(usual Class, base uint32, many bool, seq uint32, n int, class Class) merit {
+	if !many {
+		n = 0
+	}
+	return merit{class.rank(usual), n, -int(seq - base)}
+}
+
+// below tells whether a segment is no better than what was let go of.
+func (r *Reassembler) below(p *Pair, d *Direction, side uint8, seq uint32, n int, class Class) bool {
+	base, usual, many := r.base(p, d, side), p.Usual[side], len(d.held.segs) >= MaxSegments
+	return d.floorBase == base && d.floorMany == many && d.floorUsual == usual && !d.floor.less(meritOf(usual, base, many, seq, n, class))
+}
+
+// evict makes room for a segment at a place: who holds most pays first, and of a direction the worst eighth of its segments. It
+// returns false if the new one would be among these: as long as what is held only gets better, that is seen without a look at it.
 func (r *Reassembler) evict(p *Pair, d *Direction, side uint8, seq uint32, n int, class Class) bool {
-	if d.held.bytes <= MaxBytes && len(d.held.segs) < MaxSegments && r.largest != nil && r.largest != d && len(r.largest.held.segs) > 0 &&
+	many := len(d.held.segs) >= MaxSegments
+	if d.held.bytes <= MaxBytes && !many && r.largest != nil && r.largest != d && len(r.largest.held.segs) > 0 &&
 		r.largest.held.bytes > d.held.bytes {
 		l := r.largest
 		r.Stats.Evicted++
@@ -415,29 +499,49 @@ func (r *Reassembler) evict(p *Pair, d *Direction, side uint8, seq uint32, n int
 		return true
 	}
 	base, usual := r.base(p, d, side), p.Usual[side]
-	few := len(d.held.segs) < MaxSegments
-	// badness is lower where a segment matters less.
-	badness := func(seq uint32, n int, class Class) (int, int, int) {
-		far := -int(seq - base)
-		if few {
-			n = 0
-		}
-		return class.rank(usual), n, far
-	}
-	worst := -1
-	rank, size, far := badness(seq, n, class)
-	for i := range d.held.segs {
-		s := &d.held.segs[i]
-		a, b, c := badness(s.seq, len(s.buf), s.class)
-		if a < rank || a == rank && (b < size || b == size && c < far) {
-			worst, rank, size, far = i, a, b, c
-		}
-	}
-	if worst < 0 {
+	of := func(seq uint32, n int, class Class) merit { return meritOf(usual, base, many, seq, n, class) }
+	mine := of(seq, n, class)
+	if r.below(p, d, side, seq, n, class) {
 		return false
 	}
-	r.Stats.Evicted++
-	d.held.remove(&r.Pool, worst)
+	all := r.merits[:0]
+	for _, s := range d.held.segs {
+		all = append(all, of(s.seq, len(s.buf), s.class))
+	}
+	r.merits = all
+	out := max(len(all)/8, 1)
+	sorted := append(r.sorted[:0], all...)
+	r.sorted = sorted
+	slices.SortFunc(sorted, func(a, b merit) int {
+		if a.less(b) {
+			return -1
+		} else if b.less(a) {
+			return 1
+		}
+		return 0
+	})
+	d.floor, d.floorBase, d.floorMany, d.floorUsual = sorted[out-1], base, many, usual
+	if !d.floor.less(mine) {
+		d.floor = sorted[0]
+		if out = 1; !d.floor.less(mine) {
+			return false
+		}
+	}
+	kept := 0
+	for i, s := range d.held.segs {
+		if out > 0 && !d.floor.less(all[i]) {
+			out--
+			r.Stats.Evicted++
+			d.held.bytes -= len(s.buf)
+			r.Pool.drop(s)
+			continue
+		}
+		d.held.segs[kept] = s
+		kept++
+	}
+	clear(d.held.segs[kept:])
+	d.held.segs = d.held.segs[:kept]
+	d.held.recompute()
 	return true
 }
 
@@ -536,8 +640,9 @@ func (r *Reassembler) stream(p *Pair, d *Direction, side uint8) {
 	r.advance(p, d, side)
 	if !d.contested && d.conflict {
 		// What TLS has may never become a record, and another copy of it be one already.
-		if next := *p.Next[side]; len(r.Dec.Pending(p.TLS, side)) > 0 && len(d.held.segs) > 0 && After(next, d.held.segs[0].seq) &&
-			After(d.held.segs[d.held.near(r.base(p, d, side))].end(), r.base(p, d, side)) {
+		base := r.base(p, d, side)
+		if i := d.held.near(base); len(r.Dec.Pending(p.TLS, side)) > 0 && i < len(d.held.segs) && After(*p.Next[side], d.held.segs[0].seq) &&
+			After(d.held.segs[i].end(), base) {
 			r.Dec.Stop(p.TLS, side)
 			r.collect(p, side)
 		}
@@ -582,7 +687,7 @@ func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {
 func (r *Reassembler) best(p *Pair, d *Direction, side uint8, at uint32) (best *segment) {
 	usual := p.Usual[side]
 	for i := d.held.near(at); i < len(d.held.segs) && !After(d.held.segs[i].seq, at); i++ {
-		s := &d.held.segs[i]
+		s := d.held.segs[i]
 		if s.from(at) == nil {
 			continue
 		}
@@ -606,7 +711,7 @@ func (r *Reassembler) arrange(d *Direction, usual Class, base, end uint32, polic
 		}
 	}
 	slices.SortStableFunc(l, func(i, j int) int {
-		a, b := &d.held.segs[i], &d.held.segs[j]
+		a, b := d.held.segs[i], d.held.segs[j]
 		if policy < 2 {
 			if x, y := a.class.rank(usual), b.class.rank(usual); x != y {
 				return x - y
@@ -621,18 +726,21 @@ func (r *Reassembler) arrange(d *Direction, usual Class, base, end uint32, polic
 	return l
 }
 
-// paint puts the bytes from base on into b. It returns how many bytes it copied.
+// perPainted is what a segment costs that is put into its place, in bytes that are opened.
+const perPainted = 256
+
+// paint puts the bytes from base on into b. It returns what that costs.
 func (d *Direction) paint(list []int, base uint32, b []byte) (n int) {
 	for _, i := range list {
-		s := &d.held.segs[i]
+		s := d.held.segs[i]
 		if at := int32(s.seq - base); at >= 0 {
 			if int(at) < len(b) {
-				n += copy(b[at:], s.buf)
+				n += copy(b[at:], s.buf) / 4
 			}
 		} else if int(-at) < len(s.buf) {
-			n += copy(b, s.buf[-at:])
+			n += copy(b, s.buf[-at:]) / 4
 		}
-		n += segmentBytes
+		n += perPainted
 	}
 	return n
 }
@@ -660,7 +768,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	// one paints in an order, and tries what that gives.
 	one := func(list []int) []byte {
 		b := r.record[:have]
-		d.credit -= d.paint(list, base, b) / 4
+		d.credit -= d.paint(list, base, b)
 		n := frame(b)
 		if n == 0 || n > have {
 			return b
@@ -674,8 +782,10 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 			stop, d.fresh = true, true
 			return b[:n]
 		}
-		d.credit -= n
-		switch r.Dec.TryRecord(p.TLS, side, b[:n]) {
+		trials := r.Dec.Stats.Trials
+		outcome := r.Dec.TryRecord(p.TLS, side, b[:n])
+		d.credit -= tls.TrialBytes(n) * int(1+r.Dec.Stats.Trials-trials)
+		switch outcome {
 		case tls.Taken:
 			r.learn(p, d, side, base, b[:n])
 			d.base += uint32(n)
@@ -715,7 +825,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	list := slices.Clone(r.arrange(d, usual, base, end, d.policy))
 	var odd []int
 	for _, i := range list {
-		s := &d.held.segs[i]
+		s := d.held.segs[i]
 		at := int32(s.seq - base)
 		b := s.buf
 		if at < 0 {
@@ -782,7 +892,7 @@ func without(into, list []int, a, b int) []int {
 func (d *Direction) involved(list []int) (all []int) {
 	for _, i := range list {
 		for _, j := range list {
-			a, b := &d.held.segs[i], &d.held.segs[j]
+			a, b := d.held.segs[i], d.held.segs[j]
 			if After(a.seq, b.seq) {
 				a, b = b, a
 			}
@@ -801,7 +911,7 @@ func (d *Direction) involved(list []int) (all []int) {
 // learn remembers what the packets are like that were authenticated: those whose bytes are in what has opened.
 func (r *Reassembler) learn(p *Pair, d *Direction, side uint8, base uint32, b []byte) {
 	for i := d.held.near(base); i < len(d.held.segs); i++ {
-		s := &d.held.segs[i]
+		s := d.held.segs[i]
 		at := int32(s.seq - base)
 		if at >= int32(len(b)) {
 			return
@@ -818,7 +928,7 @@ func (r *Reassembler) prove(p *Pair, d *Direction, side uint8) {
 	base := next - uint32(len(r.Dec.Pending(p.TLS, side)))
 	if !d.conflict {
 		for i := range d.held.segs {
-			if s := &d.held.segs[i]; After(base, s.seq) {
+			if s := d.held.segs[i]; After(base, s.seq) {
 				p.Usual[side] = s.class
 			}
 		}
@@ -852,13 +962,13 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	d.Since, r.now = now, now
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
-	r.allow(d, now)
+	r.allow(d, now, maxCredit)
 	if d.beginning {
 		d.deep = d.conflict
 		r.settle(p, side, now)
 		if d = p.Dir[side]; d != nil && d.beginning {
 			d.deep = false
-			r.allow(d, now)
+			r.allow(d, now, maxCredit)
 			r.leave(p, d, side, now)
 		}
 		return
@@ -869,11 +979,18 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	}
 }
 
+// refill brings the work that there is for all directions up to date.
+func (r *Reassembler) refill(now int64) {
+	if now > r.spared {
+		r.spare = min(r.spare+int(min(now-r.spared, 1e9)/nanosecondsPerByte), maxSpare)
+		r.spared = now
+	}
+}
+
 // allow gives a direction that is stalled more work to be done, out of what there is for all of them.
-func (r *Reassembler) allow(d *Direction, now int64) {
-	r.spare = min(r.spare+int(min(now-r.spared, 1e9)/nanosecondsPerByte), maxSpare)
-	r.spared = now
-	if n := min(maxCredit-d.credit, r.spare); n > 0 {
+func (r *Reassembler) allow(d *Direction, now int64, most int) {
+	r.refill(now)
+	if n := min(most-d.credit, r.spare); n > 0 {
 		d.credit += n
 		r.spare -= n
 	}
@@ -992,7 +1109,7 @@ func (r *Reassembler) concede(p *Pair, d *Direction, side uint8) bool {
 	}
 	next := p.Next[side]
 	for i := range d.held.segs {
-		if s := &d.held.segs[i]; After(s.seq, *next) {
+		if s := d.held.segs[i]; After(s.seq, *next) {
 			n := int(s.seq - *next)
 			r.Stats.Holes++
 			r.Stats.HoleBytes += uint64(n)
@@ -1025,14 +1142,16 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	if d == nil {
 		return
 	}
-	d.credit = 4 * maxCredit
+	r.allow(d, now, 4*maxCredit)
+	d.credit = max(d.credit, burst)
 	d.deep = d.beginning
 	r.settle(p, side, now)
 	if d = p.Dir[side]; d != nil {
 		d.deep = false
 	}
 	if d != nil && d.beginning {
-		d.credit = 4 * maxCredit
+		r.allow(d, now, 4*maxCredit)
+		d.credit = max(d.credit, burst)
 		r.leave(p, d, side, now)
 	}
 	for i := 0; i < 1<<12; i++ {

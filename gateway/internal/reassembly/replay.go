@@ -73,7 +73,7 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (a
 		}
 	}
 	for i := range d.held.segs {
-		s := &d.held.segs[i]
+		s := d.held.segs[i]
 		if !looksLikeHello(s.buf, side) || slices.Contains(origins, s.seq) || len(origins) == maxOrigins {
 			continue
 		}
@@ -86,7 +86,7 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (a
 	}
 	add := func(origin uint32, list []int, n int) []byte {
 		b := make([]byte, n)
-		d.credit -= d.paint(list, origin, b) / 4
+		d.credit -= d.paint(list, origin, b)
 		if len(all) >= maxCandidates || n >= 1 && b[0] != 22 && b[0] != 21 ||
 			slices.ContainsFunc(all, func(c candidate) bool { return c.origin == origin && slices.Equal(c.bytes, b) }) {
 			return b
@@ -111,7 +111,7 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (a
 		list := slices.Clone(r.arrange(d, usual, origin, end, 0))
 		var odd []int
 		for _, i := range list {
-			s := &d.held.segs[i]
+			s := d.held.segs[i]
 			at := int32(s.seq - origin)
 			if at >= 0 && int(at) < n && same(first[at:], s.buf) < min(len(s.buf), n-int(at)) {
 				odd = append(odd, i)
@@ -170,7 +170,7 @@ func (r *Reassembler) likely(all []candidate) []candidate {
 func (d *Direction) steps(c *candidate) (all []step) {
 	var orders []step
 	for i := range d.held.segs {
-		s := &d.held.segs[i]
+		s := d.held.segs[i]
 		orders = append(orders, step{s.order, s.mark, 0})
 	}
 	slices.SortFunc(orders, func(a, b step) int { return int(int64(a.order - b.order)) })
@@ -191,6 +191,12 @@ func (d *Direction) steps(c *candidate) (all []step) {
 func (r *Reassembler) replay(p *Pair) bool {
 	if r.Dec == nil || p.TLS.Proved(0) && p.TLS.Proved(1) {
 		return false
+	}
+	for side, d := range p.Dir {
+		if d != nil && d.beginning && d.begun && !p.TLS.Proved(uint8(side)) && d.credit < 0 {
+			r.Stats.Deferred++
+			return false
+		}
 	}
 	mark := r.Dec.Mark
 	defer func() { r.Dec.Mark = mark }()

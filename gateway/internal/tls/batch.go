@@ -119,6 +119,9 @@ func (d *Decrypter) opened(x *pending, op *batch.Op) {
 				d.Stats.Bytes += uint64(n)
 				d.Plaintext(c, l.side, text[:n])
 			}
+			if d.Read != nil {
+				d.Read(c, l.side, x.rec)
+			}
 			return
 		}
 	}
@@ -127,6 +130,9 @@ func (d *Decrypter) opened(x *pending, op *batch.Op) {
 		h.seq++
 		h.opened = true
 		d.inner13(c, l.side, op.Out)
+		if d.Read != nil {
+			d.Read(c, l.side, x.rec)
+		}
 	} else {
 		d.feed(c, l.side, x.rec)
 	}

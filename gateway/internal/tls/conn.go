@@ -89,6 +89,7 @@ type half struct {
 type rest struct {
 	part    []byte // the partial record, from the pool
 	gone    uint32 // records lost, as far as they were counted
+	why     Reason // of the last loss
 	cut     bool   // what is ignored would have been delivered
 	last    bool   // these keys were given without the secret that others follow from
 	updated bool   // a KeyUpdate has changed the keys
@@ -233,6 +234,9 @@ func (c *Conn) Suite() (suite, version uint16) {
 	}
 	return c.suite.id, c.version
 }
+
+// Given tells whether the keys came with the addresses.
+func (c *Conn) Given() bool { return c.given }
 
 // Random returns the client random, by which key logs name the connection.
 func (c *Conn) Random() [32]byte { return c.random[Client] }

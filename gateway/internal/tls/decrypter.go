@@ -21,6 +21,7 @@ type Stats struct {
 	Trials        uint64 // openings tried after loss
 	Resyncs       uint64 // times that reading went on after loss
 	KeyUpdates    uint64 //
+	Surplus       uint64 // handshake messages behind one, in the same record
 	EarlyAccepted uint64 // bytes of 0-RTT data delivered
 	EarlyDropped  uint64 // bytes of 0-RTT data that the server did not accept
 	GivenUp       uint64 // directions of which nothing more will be read
@@ -58,8 +59,17 @@ type Decrypter struct {
 	Lost func(c *Conn, side uint8, bytes int)
 	// Opened, if set, is called when the first record of a connection has been opened.
 	Opened func(c *Conn)
+	// Message, if set, gets the bodies of hellos, of EncryptedExtensions and of certificates as far as they count: it may get
+	// some more than once, and forged ones before those that belong to what opens.
+	Message func(c *Conn, side, kind uint8, body []byte)
 	// Disputed, if set, is told that a direction has stopped.
 	Disputed func(c *Conn)
+	// Read, if set, gets the bytes of each record that was opened, or was read as it is in the handshake, header and all, after what
+	// was in it is delivered. They are those of the stream, in order; Again tells that a direction begins anew.
+	Read  func(c *Conn, side uint8, record []byte)
+	Again func(c *Conn, side uint8)
+	// Hello, if set, gets the body of each ClientHello that may be the connection's.
+	Hello func(c *Conn, body []byte)
 
 	Stats Stats
 
@@ -76,6 +86,8 @@ type Decrypter struct {
 	gcm     gcmKeys
 	each    func(kind uint8, body []byte)
 	current *Conn // for each
+	took    bool  // the record that whole looks at was read
+	updated bool  // the keys were, by the handshake record that is read: nothing may follow in it (RFC 8446, section 5.1)
 	side    uint8
 }
 
@@ -325,6 +337,7 @@ func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
 		if c.expired || c.full[side] {
 			// It is not keys that it waits for: the other direction never came.
 			d.Stats.HeldOut += uint64(len(r.held) + len(p))
+			r.why = TooMuch
 			d.giveUp(c, side, Undecryptable)
 			return
 		}
@@ -337,6 +350,15 @@ func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
 
 // whole takes a whole record. It returns false if the record has to wait.
 func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
+	d.took = false
+	ok := d.take(c, side, rec)
+	if d.took && d.Read != nil {
+		d.Read(c, side, rec)
+	}
+	return ok
+}
+
+func (d *Decrypter) take(c *Conn, side uint8, rec []byte) bool {
 	h := &c.half[side]
 	if h.mode == counting && !d.late(c, side) {
 		if plausible(rec) {
@@ -389,6 +411,7 @@ func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 	}
 	if (rec[0] == typeCCS && len(rec) == headerBytes+1 || rec[0] == typeAlert && len(rec) == headerBytes+2) &&
 		(!d.Dispute || !c.proved[side]) {
+		d.took = true
 		return true // for middleboxes, or from a side without keys; never after a record that was authenticated
 	}
 	if rec[0] == typeData && len(rec) >= minRecord && len(rec) <= headerBytes+maxText13 && h.epoch != blind {
@@ -417,6 +440,7 @@ func (d *Decrypter) unframed(c *Conn, side uint8) bool {
 		d.giveUp(c, side, NotTLS)
 		return true
 	}
+	c.rest[side].why = Unauthentic
 	if h.aead == nil {
 		d.Stats.BadRecords++
 		d.abandon(c, side) // there is nothing to search with
@@ -455,6 +479,15 @@ func (d *Decrypter) giveUp(c *Conn, side uint8, why State) {
 		if s != side && (c.proved[s] || d.Dispute && c.hello[side]) {
 			continue // this side's hello is enough for the other one
 		}
+		if r := &c.rest[s]; why == NotTLS && c.state != Readable {
+			r.why = Foreign
+		} else if why == NotTLS {
+			r.why = Unauthentic
+		} else if why == Unsupported {
+			r.why = NoCipher
+		} else if r.why == Nothing {
+			r.why = Missing
+		}
 		h, r := &c.half[s], &c.rest[s]
 		d.held -= c.drop(s)
 		d.dropPart(c, s)
@@ -469,6 +502,9 @@ func (d *Decrypter) giveUp(c *Conn, side uint8, why State) {
 // undecryptable says that one direction cannot be opened now. Its records are counted, so that later keys find them.
 func (d *Decrypter) undecryptable(c *Conn, side uint8) {
 	c.half[side].mode = counting
+	if r := &c.rest[side]; r.why == Nothing {
+		r.why = NoKeys
+	}
 	if c.state == Starting {
 		c.state = Undecryptable
 	}
@@ -488,14 +524,19 @@ func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
 		if r.hs.lost {
 			d.giveUp(c, side, NotTLS)
 		}
+		d.took = c.half[side].mode == reading
 		return true
+	case typeAlert:
+		d.took = true
 	case typeCCS:
 		if !c.hello[Server] && !c.retried {
 			return false
 		}
 		if c.version == version12 {
-			return d.protect12(c, side)
+			d.took = d.protect12(c, side)
+			return d.took
 		}
+		d.took = true
 		return true
 	case typeData:
 		if c.retried && c.hellos < 2 {
@@ -513,14 +554,23 @@ func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
 
 // handshake cuts what handshake records hold into messages. What is kept of them shares the memory of partial records.
 func (d *Decrypter) handshake(r *rest, b []byte) {
-	r.hs.held, r.hs.most = &d.partial, d.Limits.Partial
+	r.hs.held, r.hs.most, r.hs.more = &d.partial, d.Limits.Partial, d.Message != nil
+	d.updated = false
 	r.hs.feed(b, d.each)
+	if d.updated {
+		r.hs.reset()
+	}
 }
 
 // message takes a handshake message.
 func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 	h, r := &c.half[side], &c.rest[side]
+	if d.Message != nil && body != nil && (c.proved == [2]bool{} || kind > msgServerHello) {
+		d.Message(c, side, kind, body)
+	}
 	switch {
+	case d.updated:
+		d.Stats.Surplus++
 	case kind == msgClientHello && side == Client:
 		hello, ok := parseClientHello(body)
 		if !ok {
@@ -538,6 +588,9 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 			d.dropSecrets(c)
 			c.found = false
 			c.random[Client] = hello.random
+		}
+		if d.Hello != nil {
+			d.Hello(c, body)
 		}
 		c.early = earlyNone
 		if hello.earlyData && !c.retried {
@@ -559,7 +612,9 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 		h.next = handshake
 	case kind == msgKeyUpdate && h.epoch == application:
 		d.Stats.KeyUpdates++
+		d.updated = true
 		if r.last || !d.newKeys().update(c.suite, &r.secret) {
+			r.why = NoSecret
 			d.undecryptable(c, side)
 			return
 		}
@@ -649,6 +704,7 @@ func (d *Decrypter) inner13(c *Conn, side uint8, text []byte) {
 		n--
 	}
 	d.Stats.Records++
+	d.took = true
 	c.proved[side] = true
 	if c.state != Readable {
 		d.readable(c)
@@ -691,6 +747,7 @@ func (d *Decrypter) earlyData(c *Conn, text []byte) {
 
 func (d *Decrypter) inner12(c *Conn, side, kind uint8, text []byte) {
 	d.Stats.Records++
+	d.took = true
 	c.proved[side] = true
 	if c.state != Readable {
 		d.readable(c)
@@ -1032,6 +1089,37 @@ func (d *Decrypter) Advance(c *Conn, side uint8, number uint64) {
 
 // Held returns how many bytes wait in all connections, for keys or for the rest of their record.
 func (d *Decrypter) Held() int { return d.held + d.partial }
+
+// Holds returns how many bytes wait in a connection, for keys, for the rest of their record or for that of a message.
+func (c *Conn) Holds() (n int) {
+	for s := range c.rest {
+		r := &c.rest[s]
+		n += len(r.held) + cap(r.part) + len(r.hs.body)
+	}
+	if c.waits != nil {
+		n += len(c.waits.early) + len(c.waits.order)*partBytes
+	}
+	return n
+}
+
+// Surrender ends the reading of a connection, because it holds more than others: what it held is gone.
+func (d *Decrypter) Surrender(c *Conn) {
+	d.settle(c)
+	for side := range uint8(2) {
+		r := &c.rest[side]
+		r.why = TooMuch
+		d.Stats.HeldOut += uint64(len(r.held) + len(r.hs.body))
+		r.hs.drop()
+		r.hs.lost = true
+		d.giveUp(c, side, Undecryptable)
+	}
+	if c.waits != nil {
+		d.held -= len(c.waits.early)
+		d.Stats.EarlyDropped += uint64(len(c.waits.early))
+		clear(c.waits.early)
+		c.waits.early = nil
+	}
+}
 
 // GaveUp tells whether nothing more will be read of a direction.
 func (c *Conn) GaveUp(side uint8) bool {

@@ -1,5 +1,7 @@
 package tls
 
+import "bytes"
+
 // A direction whose next record does not open stops there, if the user asks for that with Decrypter.Dispute: the bytes may be
 // forged, and other copies of them may be there or come. The user takes what waits, and decides how it goes on:
 //
@@ -38,6 +40,9 @@ func (c *Conn) Protected(side uint8) bool {
 	h := &c.half[side]
 	return h.aead != nil && h.mode != ignoring && h.mode != counting
 }
+
+// Partial tells whether what is pending of a direction is the beginning of a record.
+func (c *Conn) Partial(side uint8) bool { h := &c.half[side]; return h.mode == reading && h.have > 0 }
 
 // Hello tells whether a ClientHello was read.
 func (c *Conn) Hello() bool { return c.hello[Client] }
@@ -102,6 +107,8 @@ func (d *Decrypter) Resume(c *Conn, side uint8) {
 	}
 }
 
+var protectedVersion = []byte{3, 3}
+
 // Seek looks in b, which follows after gap bytes that are missing or do not open, for a record that opens, and takes it. It
 // returns how far it is taken then, 0 if there is none: then nothing has changed. Of work it takes the bytes that it tried to
 // open, and stops when there is none left.
@@ -113,6 +120,11 @@ func (d *Decrypter) Seek(c *Conn, side uint8, b []byte, gap int, work *int) int 
 	d.settle(c)
 	mode0, doubt0, missing0, gone0, trials0, hs0 := h.mode, h.doubt, h.missing, r.gone, c.trials, r.hs
 	for i := 0; len(b)-i >= headerBytes && *work > 0; i++ {
+		// Whatever is protected says version 3.3 (RFC 8446, section 5.1).
+		at := bytes.Index(b[i+1:], protectedVersion)
+		if i += at; at < 0 || len(b)-i < headerBytes {
+			break
+		}
 		if !plausible(b[i:]) || h.epoch != protected12 && b[i] != typeData {
 			continue
 		}
@@ -148,8 +160,11 @@ func (d *Decrypter) Seek(c *Conn, side uint8, b []byte, gap int, work *int) int 
 	return 0
 }
 
-// trialBytes is what the opening of a record costs besides its bytes.
-const trialBytes = 64
+// trialBytes is what the opening of a record costs besides its bytes, as if it were so many more.
+const trialBytes = 256
+
+// TrialBytes is what the opening of a record of so many bytes costs, in bytes.
+func TrialBytes(n int) int { return n + trialBytes }
 
 // Concede ends a dispute: what is fed next is read as if there were nothing else. A record that does not open is passed over.
 func (d *Decrypter) Concede(c *Conn, side uint8, b []byte) {
@@ -197,6 +212,9 @@ func (d *Decrypter) rewind(c *Conn, side uint8) {
 	d.dropKeys(c, side)
 	r.hs.reset()
 	*h, *r = half{line: h.line, age: h.age + 1}, rest{}
+	if d.Again != nil {
+		d.Again(c, side)
+	}
 }
 
 // Rewind has one direction, of which no record was opened, begin anew. Of the other one, records were.

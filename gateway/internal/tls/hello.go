@@ -36,6 +36,7 @@ func (r *reader) u16() int {
 
 // Extensions that matter here.
 const (
+	extServerName        = 0
 	extEarlyData         = 42
 	extSupportedVersions = 43
 )
@@ -75,6 +76,28 @@ func parseClientHello(body []byte) (h clientHello, ok bool) {
 		}
 	})
 	return h, ok
+}
+
+// ServerName returns the name of the server that a ClientHello asks for (RFC 6066, section 3); "" if there is none.
+func ServerName(body []byte) (name string) {
+	r := reader{b: body}
+	r.take(2 + 32)
+	r.take(r.u8())
+	r.take(r.u16())
+	r.take(r.u8())
+	r.extensions(func(kind int, value []byte) {
+		list := reader{b: value}
+		if kind != extServerName || name != "" {
+			return
+		}
+		for list.take(2); len(list.b) > 0; {
+			if kind, host := list.u8(), list.take(list.u16()); kind == 0 && !list.bad {
+				name = string(host)
+				return
+			}
+		}
+	})
+	return name
 }
 
 type serverHello struct {
@@ -123,6 +146,7 @@ const (
 	msgServerHello         = 2
 	msgEndOfEarlyData      = 5
 	msgEncryptedExtensions = 8
+	msgCertificate         = 11
 	msgFinished            = 20
 	msgKeyUpdate           = 24
 )
@@ -138,6 +162,7 @@ type messages struct {
 	need  int   // bytes of the body that are still to come
 	body  []byte
 	whole bool // the body is wanted
+	more  bool // those of certificates are
 	held  *int // bytes of bodies, of all connections, or nil
 	most  int  // of them
 }
@@ -157,7 +182,7 @@ func (m *messages) feed(p []byte, each func(kind uint8, body []byte)) {
 				return
 			}
 			m.need = int(be.Uint32(m.head[:]) & 0xffffff)
-			m.whole = wanted(m.head[0])
+			m.whole = wanted(m.head[0]) || m.more && m.head[0] == msgCertificate && m.need <= maxMessage
 			if m.whole && m.need > maxMessage {
 				m.lost = true
 				return

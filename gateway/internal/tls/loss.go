@@ -23,6 +23,9 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 		return
 	}
 	d.settle(c)
+	if h.mode != ignoring && h.mode != counting {
+		r.why = Missing
+	}
 	switch h.mode {
 	case ignoring:
 		return
@@ -201,6 +204,7 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
 		// 0-RTT data that the server will not read, or for which there is no key.
 		h.fails++
 		d.Stats.EarlyDropped += uint64(len(rec))
+		c.rest[side].why = NoKeys
 		return true
 	}
 	if d.Dispute {
@@ -270,7 +274,11 @@ func (d *Decrypter) bad(c *Conn, side uint8, size int) {
 	h.seq++
 	r.gone++
 	h.doubt = min(h.doubt+1, maxTrials)
+	r.why = Unauthentic
 	if !h.opened && h.fails >= maxFails {
+		if !c.proved[side] {
+			r.why = WrongKeys
+		}
 		d.abandon(c, side)
 		return
 	}

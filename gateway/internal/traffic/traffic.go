@@ -46,6 +46,8 @@ type keys struct {
 
 // A Session is the TLS of one connection.
 type Session struct {
+	Name string // of the server, in the ClientHello
+
 	suite     uint16
 	random    [32]byte
 	handshake [2]keys
@@ -159,6 +161,10 @@ func (s *Session) ClientHello() []byte {
 	body = append(body, 0, 2, byte(s.suite>>8), byte(s.suite), 1, 0)
 	ext := []byte{0, 43, 0, 3, 2, 3, 4, 0, 51, 0, 200}
 	ext = append(ext, make([]byte, 200)...)
+	if n := len(s.Name); n > 0 {
+		ext = append(ext, 0, 0, 0, byte(n+5), 0, byte(n+3), 0, 0, byte(n))
+		ext = append(ext, s.Name...)
+	}
 	body = append(be.AppendUint16(body, uint16(len(ext))), ext...)
 	return record(22, message(1, body))
 }

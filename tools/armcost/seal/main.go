@@ -1,12 +1,15 @@
 // Seal seals or opens one message again and again between two markers, for tools/armcost to watch.
 //
-//	seal BYTES[,BYTES...] SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|gcm128n16|batchN]
+//	seal BYTES[,BYTES...] SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|gcm128n16|batchN|gmac128|MODE128|MODE256]
 //
 // With more than one size it does each of them in turn.
 //
 // gcm128n16 has nonces of 16 bytes, which make the counters secret. With batchN it is N messages in one call of package
 // batch, ChaCha20-Poly1305 with a key each. With aes it is Go's AES-GCM, which on 32-bit ARM reads tables at secret places:
 // what the comparison of traces must find.
+//
+// gmac128 is AES-GCM of no text with so many bytes of associated data. MODE is an operation of the AES kernels that do not
+// authenticate, called alone: setup, ecb, ctr, cbc, xts, or cbcN and masks, which have lanes; open decrypts.
 package main
 
 import (
@@ -32,7 +35,7 @@ func markEnd() {}
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: seal BYTES[,BYTES...] SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|gcm128n16|batchN]")
+		fmt.Fprintln(os.Stderr, "usage: seal BYTES[,BYTES...] SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|gcm128n16|batchN|gmac128|MODE128|MODE256]")
 		os.Exit(2)
 	}
 	var sizes []int
@@ -64,6 +67,12 @@ func main() {
 		}
 		return
 	}
+	if m, isMode := modeNamed(cipherName, open); isMode {
+		for _, size := range sizes {
+			m.run(size)
+		}
+		return
+	}
 	for _, size := range sizes {
 		one(cipherName, size, open)
 	}
@@ -71,7 +80,7 @@ func main() {
 
 // one seals or opens one packet a round.
 func one(cipherName string, size int, open bool) {
-	plain := make([]byte, size)
+	plain, ad := make([]byte, size), []byte(nil)
 	sealed := make([]byte, 0, size+chacha20poly1305.Overhead)
 	opened := make([]byte, 0, size)
 	for round := range 6 {
@@ -79,16 +88,19 @@ func one(cipherName string, size int, open bool) {
 		for i := range plain {
 			plain[i] = key[i%32] ^ byte(i)
 		}
+		if cipherName == "gmac128" {
+			ad, plain = append(ad, plain...), nil
+		}
 		aead, err := newAEAD(key[:], cipherName)
 		if err != nil {
 			panic(err)
 		}
 		nonce := key[:aead.NonceSize()]
 		if open {
-			sealed = aead.Seal(sealed[:0], nonce, plain, nil)
+			sealed = aead.Seal(sealed[:0], nonce, plain, ad)
 			runtime.Gosched()
 			markStart()
-			opened, err = aead.Open(opened[:0], nonce, sealed, nil)
+			opened, err = aead.Open(opened[:0], nonce, sealed, ad)
 			markEnd()
 			if err != nil {
 				panic(err)
@@ -96,7 +108,7 @@ func one(cipherName string, size int, open bool) {
 		} else {
 			runtime.Gosched()
 			markStart()
-			sealed = aead.Seal(sealed[:0], nonce, plain, nil)
+			sealed = aead.Seal(sealed[:0], nonce, plain, ad)
 			markEnd()
 		}
 	}
@@ -151,7 +163,7 @@ func newAEAD(key []byte, name string) (cipher.AEAD, error) {
 	switch name {
 	case "chacha":
 		return chacha20poly1305.New(key)
-	case "gcm128":
+	case "gcm128", "gmac128":
 		return aesgcm.New(key[:16])
 	case "gcm192":
 		return aesgcm.New(key[:24])

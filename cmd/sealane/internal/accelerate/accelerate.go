@@ -38,6 +38,8 @@ type Job struct {
 type Result struct {
 	Output       string
 	Crypto       string // the version of x/crypto, and what it was replaced by; empty: the program does not use its cipher
+	Cipher       bool   // x/crypto's ChaCha20-Poly1305 is linked and calls sealane
+	Stream       bool   // x/crypto's bare ChaCha20, likewise
 	StdCipher    bool   // the standard library's ChaCha20-Poly1305 is linked and calls sealane
 	StdGCM       bool   // its AES-GCM, likewise
 	Workers      string // the module whose workers take batches; empty: none
@@ -59,7 +61,7 @@ func Build(ctx context.Context, job Job) (*Result, error) {
 		return nil, err
 	}
 	if len(Kernels(b.env.GOARCH)) == 0 && !job.AllowPortable {
-		return nil, fmt.Errorf("sealane has no kernel for %s yet, and its portable code is slower than x/crypto: --allow-portable builds it all the same", b.env.GOARCH)
+		return nil, fmt.Errorf("sealane has no kernel for %s yet, so that the program's own code would run: --allow-portable builds it all the same", b.env.GOARCH)
 	}
 	built := filepath.Join(b.scratch, "program")
 	if err := b.stream("build", append(b.job.Flags[:len(b.job.Flags):len(b.job.Flags)], "-o", built, b.target)); err != nil {
@@ -76,7 +78,7 @@ func Build(ctx context.Context, job Job) (*Result, error) {
 		return nil, err
 	}
 	return &Result{Output: output, Crypto: b.crypto, Workers: b.workers, Fork: b.fork, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH,
-		Levels: linked.Levels, Others: linked.Others, StdCipher: linked.StdCipher == binary.OnSealane, StdGCM: linked.StdGCM == binary.OnSealane}, nil
+		Levels: linked.Levels, Others: linked.Others, Cipher: linked.Called, Stream: linked.Stream == binary.OnSealane, StdCipher: linked.StdCipher == binary.OnSealane, StdGCM: linked.StdGCM == binary.OnSealane}, nil
 }
 
 // Test runs go test on packages.
@@ -89,27 +91,26 @@ func Test(ctx context.Context, job Job) (*Result, error) {
 	if err := b.stream("test", append([]string{b.target}, b.job.Flags...)); err != nil {
 		return nil, err
 	}
-	return &Result{StdCipher: job.Std, StdGCM: job.Std, Crypto: b.crypto, Workers: b.workers, Fork: b.fork, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH}, nil
+	return &Result{StdCipher: job.Std, StdGCM: job.Std, Crypto: b.crypto, Cipher: b.crypto != "", Workers: b.workers, Fork: b.fork, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH}, nil
 }
 
 // verify refuses a program that does not have the kernels, or does not reach them through x/crypto: it may well use
 // sealane by itself, or a ChaCha20-Poly1305 of some other package.
 func verify(linked *binary.Program, goarch string, job Job) error {
 	want := append(Kernels(goarch), "portable")
+	called := linked.Called || linked.Stream == binary.OnSealane
 	switch {
 	case job.Std && (linked.StdCipher == binary.Stock || linked.StdGCM == binary.Stock):
 		return fmt.Errorf("%s still has the standard library's own ciphers, although they were replaced: nothing was written", linked.Package)
 	case job.Std && linked.FIPS140 != "":
 		return fmt.Errorf("%s turns FIPS 140-3 mode on by itself (fips140=%s, in its go.mod or a //go:debug line), and sealane's AES-GCM is not validated: build it without --std",
 			linked.Package, linked.FIPS140)
-	case job.Std && !linked.Called && linked.StdCipher == "" && linked.StdGCM == "":
+	case job.Std && !called && linked.StdCipher == "" && linked.StdGCM == "":
 		return fmt.Errorf("%s never seals or opens with AES-GCM or ChaCha20-Poly1305: there is nothing to accelerate, and nothing was written", linked.Package)
-	case !job.Std && !linked.Called && len(linked.Others) > 0:
+	case !job.Std && !called && len(linked.Others) > 0:
 		return fmt.Errorf("%s imports %s but seals and opens with %s, which sealane does not replace: nothing was written", linked.Package, cipherPath, strings.Join(linked.Others, ", "))
-	case len(linked.Levels) == 0 || !job.Std && !linked.Called:
-		return fmt.Errorf("%s imports %s but never seals or opens with it: there is nothing to accelerate, and nothing was written", linked.Package, cipherPath)
-	case linked.Stock:
-		return fmt.Errorf("%s still has the stock cipher of %s besides sealane's: nothing was written", linked.Package, cipherPath)
+	case len(linked.Levels) == 0 || !job.Std && !called:
+		return fmt.Errorf("%s never seals or opens with %s: there is nothing to accelerate, and nothing was written", linked.Package, cipherPath)
 	case len(linked.Levels) < len(want) && !job.AllowPortable:
 		return fmt.Errorf("the program has only the levels %s of %s (a build tag?): nothing was written; --allow-portable accepts that",
 			strings.Join(linked.Levels, " "), strings.Join(want, " "))

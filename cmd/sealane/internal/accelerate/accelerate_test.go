@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -15,6 +16,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	modpath "golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
 
 	"github.com/sealane/sealane/cmd/sealane/internal/binary"
 )
@@ -337,6 +341,9 @@ func TestBuild(t *testing.T) {
 		{name: "path with version", files: plain(), job: Job{Package: "./cmd@latest"}, want: "goes with an import path"},
 		{name: "compile error", files: plain("wrong.go", "package main\n\nvar x int = \"\"\n"), want: "go build failed"},
 		{name: "newer Go", files: plain("go.mod", strings.Replace(mod, "1.24.0", "1.99", 1)), want: "1.99"},
+		{name: "bare ChaCha20", files: plain("main.go", streamProgram), built: "thing"},
+		{name: "bare ChaCha20 for ARM", files: plain("main.go", streamProgram), job: Job{GOOS: "linux", GOARCH: "arm"}, built: "thing"},
+		{name: "bare ChaCha20, which has assembly", files: plain("main.go", streamProgram), job: Job{GOOS: "linux", GOARCH: "arm64"}, want: "does not use"},
 		{name: "other system", files: plain(), job: Job{GOOS: "windows", GOARCH: "amd64"}, built: "thing.exe"},
 		{name: "other stripped system", files: plain(), job: Job{GOOS: "darwin", GOARCH: "amd64", Flags: []string{"-ldflags=-s -w"}}, built: "thing"},
 		{name: "architecture without kernels", files: plain(), job: Job{GOOS: "linux", GOARCH: "riscv64"}, want: "no kernel for riscv64"},
@@ -447,7 +454,10 @@ func (c *testCase) compare(t *testing.T, built string, result *Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(found.Levels, result.Levels) || !slices.Contains(found.Levels, "portable") || found.Stock || found.Called != found.Private || !c.job.Std && !found.Called {
+	streams := c.files["main.go"] == streamProgram
+	calls := found.Called || found.Stream == binary.OnSealane
+	if !slices.Equal(found.Levels, result.Levels) || !slices.Contains(found.Levels, "portable") || found.Stock || calls != found.Private || !c.job.Std && !calls ||
+		streams && (found.Called || found.Stream != binary.OnSealane) || result.Stream != (found.Stream == binary.OnSealane) {
 		t.Errorf("built %+v, reported %v", found, result.Levels)
 	}
 	_, usesTLS := c.files["tls.go"]
@@ -471,7 +481,7 @@ func (c *testCase) compare(t *testing.T, built string, result *Result) {
 		}
 	}
 	mustRun(t, ".", append(append([]string{"go", "build", "-o", stock}, c.job.Flags...), pkg)...)
-	if found, err := binary.Read(stock); err != nil || len(found.Levels) > 0 || !found.Stock && !usesTLS || usesTLS && found.StdGCM != binary.Stock {
+	if found, err := binary.Read(stock); err != nil || len(found.Levels) > 0 || !found.Stock && !usesTLS && !streams || streams && found.Stream != binary.Stock || usesTLS && found.StdGCM != binary.Stock {
 		t.Errorf("stock build: %+v, %v", found, err)
 	}
 	if c.job.GOOS != "" {
@@ -518,6 +528,89 @@ func TestTest(t *testing.T) {
 	}
 }
 
+// TestPatchStream has x/crypto's bare ChaCha20 as it is and could be.
+func TestPatchStream(t *testing.T) {
+	const method = "package chacha20\n\nconst bufSize = blockSize\n\nfunc (s *Cipher) xorKeyStreamBlocks(dst, src []byte) {\n\ts.xorKeyStreamBlocksGeneric(dst, src)\n}\n"
+	if got, ok := patchStream("a.go", []byte(method)); !ok || !strings.Contains(string(got), "{ if sealaneXOR(&s.key, &s.nonce, s.counter, dst, src) { s.counter += uint32(len(src) / 64); return };\n\ts.xor") {
+		t.Errorf("%v\n%s", ok, got)
+	}
+	for _, other := range []string{strings.Replace(method, "dst, src []byte", "src, dst []byte", 1), strings.Replace(method, "s *Cipher", "c *Cipher", 1), "package chacha20\n"} {
+		if got, ok := patchStream("a.go", []byte(other)); ok {
+			t.Errorf("of\n%sthis is made:\n%s", other, got)
+		}
+	}
+	const state = "package chacha20\n\ntype Cipher struct {\n\tkey [8]uint32\n\tcounter uint32\n\tnonce [3]uint32\n\tbuf [bufSize]byte\n\tp1, p5 uint32\n}\n"
+	for source, want := range map[string]bool{state: true, strings.Replace(state, "counter uint32", "counter uint64", 1): false,
+		strings.Replace(state, "\tnonce [3]uint32\n", "", 1): false, "": false} {
+		if got := (tree{"chacha20/chacha_generic.go": []byte(source)}).knownStream(); got != want {
+			t.Errorf("%v of\n%s", got, source)
+		}
+	}
+}
+
+// streamProgram prints what the bare ChaCha20 makes of texts, as it is called by pieces, and at its last counters.
+const streamProgram = `package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"golang.org/x/crypto/chacha20"
+)
+
+func main() {
+	key, text := make([]byte, 32), make([]byte, 200000)
+	for i := range text {
+		text[i] = byte(i * i >> 3)
+	}
+	c, _ := chacha20.NewUnauthenticatedCipher(key, text[:12])
+	for _, n := range []int{4, 60, 64, 100, 128, 1000, 65536, 65600, 150000, 3, 5000} {
+		c.XORKeyStream(text[:n], text[:n])
+		fmt.Printf("%d %x\n", n, sha256.Sum256(text))
+	}
+	defer func() { fmt.Printf("%v %x\n", recover(), sha256.Sum256(text)) }()
+	c.SetCounter(1<<32 - 100)
+	c.XORKeyStream(text[:6400], text[:6400])
+	fmt.Printf("%x\n", sha256.Sum256(text))
+	c.XORKeyStream(text[:200], text[:200])
+}
+`
+
+// TestNewerGo: a program that needs a newer Go is built with that if the go command may fetch it, or the error says what to do.
+func TestNewerGo(t *testing.T) {
+	proxy := filepath.Join(t.TempDir(), "example.org", "newer", "@v")
+	if err := os.MkdirAll(proxy, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	const mod = "module example.org/newer\n\ngo 1.99\n"
+	var archive bytes.Buffer
+	version := modpath.Version{Path: "example.org/newer", Version: "v1.0.0"}
+	err := zip.Create(&archive, version, []zip.File{treeFile{"go.mod", []byte(mod)}, treeFile{"main.go", []byte("package main\n\nfunc main() {}\n")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"v1.0.0.info": `{"Version":"v1.0.0"}`, "v1.0.0.mod": mod, "v1.0.0.zip": archive.String()} {
+		if err := os.WriteFile(filepath.Join(proxy, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	moduleCache(t)
+	t.Setenv("GOPROXY", fileURL(filepath.Join(proxy, "..", "..", "..")))
+	t.Setenv("GOSUMDB", "off")
+	for toolchain, want := range map[string]string{"local": "GOTOOLCHAIN=go1.99.0 or GOTOOLCHAIN=auto fetches that Go", "auto": "go1.99.0"} {
+		t.Setenv("GOTOOLCHAIN", toolchain)
+		_, err := Build(context.Background(), Job{Package: "example.org/newer@v1.0.0"})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || toolchain == "auto" && strings.Contains(err.Error(), "requires go") {
+			t.Errorf("GOTOOLCHAIN=%s: error %v, want one line with %q", toolchain, err, want)
+		}
+	}
+	for said, want := range map[string]string{"x@v1 requires go >= 1.27.3 (running go 1.26.8)": "go1.27.3", "requires go >= 1.28rc1": "go1.28rc1", "no such host": ""} {
+		if got := neededToolchain(errors.New(said)); got != want {
+			t.Errorf("%s: %q", said, got)
+		}
+	}
+}
+
 // TestVerify shows that programs without the kernels are refused.
 func TestVerify(t *testing.T) {
 	all := append(Kernels("amd64"), "portable")
@@ -538,8 +631,8 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%v: %v", c.levels, err)
 		}
 	}
-	if err := verify(&binary.Program{Levels: all, Called: true, Stock: true}, "amd64", Job{}); err == nil {
-		t.Error("the stock cipher is still there")
+	if err := verify(&binary.Program{Levels: all, Stock: true}, "amd64", Job{}); err == nil {
+		t.Error("the stock cipher is called")
 	}
 	if err := verify(&binary.Program{Levels: all, Uses: true}, "amd64", Job{}); err == nil {
 		t.Error("only the program itself uses sealane")
@@ -552,10 +645,8 @@ func TestPatch(t *testing.T) {
 	const check = "\tif len(key) != 32 {\n\t\treturn nil, errors.New(\"bad\")\n\t}\n"
 	for _, c := range []struct{ name, source, want, wantError string }{
 		{"checks stay", head + "func New(key []byte) (cipher.AEAD, error) {\n" + check + "\tk := binary.LittleEndian.Uint32(key)\n\treturn &aead{k}, nil\n}\n",
-			check + "\treturn sealaneNew(key)\n}", ""},
-		{"unused import", head + "func NewX(k []byte) (cipher.AEAD, error) {\n\treturn &aead{binary.LittleEndian.Uint32(k)}, nil\n}\n",
-			"_ \"encoding/binary\"", ""},
-		{"other name", head + "func NewX(secret []byte) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", "return sealaneNewX(secret)", ""},
+			check + "\tif c, err := sealaneNew(key); c != nil || err != nil { return c, err }; k := binary.", ""},
+		{"other name", head + "func NewX(secret []byte) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", "if c, err := sealaneNewX(secret); c != nil", ""},
 		{"method", head + "func (a *x) New(key []byte) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", "return nil, nil", ""},
 		{"other signature", head + "func New(key []byte, n int) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", "", "its New is not"},
 		{"only checks", head + "func New(key []byte) (cipher.AEAD, error) {\n" + check + "}\n", "", "does nothing that sealane understands"},

@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"path"
@@ -16,13 +17,14 @@ import (
 	"strings"
 )
 
-// cryptoSource returns x/crypto as it is in dir, with its ChaCha20-Poly1305 calling sealane.
-func cryptoSource(dir string, tests bool) (tree, error) {
+// cryptoSource returns x/crypto as it is in dir, with its ChaCha20-Poly1305 calling sealane, and if that is asked for its bare
+// ChaCha20: no released sealane has a package for that.
+func cryptoSource(dir string, tests, stream bool) (tree, error) {
 	t, err := moduleSource(dir, tests)
 	if err != nil {
 		return nil, fmt.Errorf("cannot copy %s: %w", cryptoModule, err)
 	}
-	return t, t.patch()
+	return t, t.patch(stream)
 }
 
 // moduleSource returns a module as it is in dir.
@@ -57,9 +59,15 @@ func moduleSource(dir string, tests bool) (tree, error) {
 	return t, err
 }
 
-// patch makes New and NewX call sealane. The rest of the package stays: what else it exports, and its checks.
-func (t tree) patch() error {
+// patch makes New and NewX call sealane. The rest of the package stays: what else it exports, and its checks. With
+// stream the bare ChaCha20 calls sealane too, in versions that have it as we know it.
+func (t tree) patch(stream bool) error {
 	found := false
+	if name := "chacha20/chacha_noasm.go"; stream && t.knownStream() {
+		if patched, ok := patchStream(name, t[name]); ok {
+			t[name] = patched
+		}
+	}
 	for name, content := range t {
 		if path.Dir(name) != "chacha20poly1305" || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
 			continue
@@ -77,8 +85,9 @@ func (t tree) patch() error {
 	return nil
 }
 
-// patchFile replaces the body of New and NewX, from behind the tests of the arguments that it starts with, and says
-// which of them it found. They call sealane through functions that the linker keeps if, and only if, the program calls them.
+// patchFile has New and NewX call sealane behind the tests of the arguments that they start with, and says which of them it
+// found. What follows stays, for CPUs that sealane has no kernel for. They call sealane through functions that the linker
+// keeps if, and only if, the program calls them.
 func patchFile(name string, content []byte) (patched []byte, functions []string, err error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, content, parser.SkipObjectResolution)
@@ -86,14 +95,13 @@ func patchFile(name string, content []byte) (patched []byte, functions []string,
 		return nil, nil, err
 	}
 	at := func(p token.Pos) int { return files.Position(p).Offset }
-	type edit struct {
-		from, to int
-		text     string
-	}
-	var edits []edit
+	var out bytes.Buffer
 	var markers strings.Builder
-	gone := func(p token.Pos) bool {
-		return slices.ContainsFunc(edits, func(e edit) bool { return e.from <= at(p) && at(p) < e.to })
+	last := 0
+	insert := func(p token.Pos, text string) {
+		out.Write(content[last:at(p)])
+		out.WriteString(text)
+		last = at(p)
 	}
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
@@ -111,41 +119,16 @@ func patchFile(name string, content []byte) (patched []byte, functions []string,
 		if len(body) == 0 {
 			return nil, nil, fmt.Errorf("%s does nothing that sealane understands", f.Name.Name)
 		}
-		edits = append(edits, edit{at(body[0].Pos()), at(f.Body.Rbrace), fmt.Sprintf("return sealane%s(%s)\n", f.Name.Name, key)})
+		if len(functions) == 0 {
+			insert(file.Name.End(), "; import sealane "+strconv.Quote(sealaneCipher))
+		}
+		insert(body[0].Pos(), fmt.Sprintf("if c, err := sealane%s(%s); c != nil || err != nil { return c, err }; ", f.Name.Name, key))
 		results := content[at(f.Type.Results.Pos()):at(f.Type.Results.End())]
 		fmt.Fprintf(&markers, "\n//go:noinline\nfunc sealane%s(key []byte) %s { return sealane.%[1]s(key) }\n", f.Name.Name, results)
 		functions = append(functions, f.Name.Name)
 	}
-	if len(edits) == 0 {
+	if len(functions) == 0 {
 		return content, nil, nil
-	}
-	used := map[string]bool{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		if s, ok := n.(*ast.SelectorExpr); ok && !gone(s.Pos()) {
-			if x, ok := s.X.(*ast.Ident); ok {
-				used[x.Name] = true
-			}
-		}
-		return true
-	})
-	for _, i := range file.Imports {
-		imported, err := strconv.Unquote(i.Path.Value)
-		if err != nil {
-			return nil, nil, err
-		}
-		if i.Name == nil && !used[path.Base(imported)] {
-			edits = append(edits, edit{at(i.Pos()), at(i.Pos()), "_ "})
-		}
-	}
-	end := at(file.Name.End())
-	edits = append(edits, edit{end, end, "; import sealane " + strconv.Quote(sealaneCipher)})
-	slices.SortFunc(edits, func(a, b edit) int { return a.from - b.from })
-	var out bytes.Buffer
-	last := 0
-	for _, e := range edits {
-		out.Write(content[last:e.from])
-		out.WriteString(e.text)
-		last = e.to
 	}
 	out.Write(content[last:])
 	out.WriteString(markers.String())
@@ -153,6 +136,63 @@ func patchFile(name string, content []byte) (patched []byte, functions []string,
 		return nil, nil, err
 	}
 	return out.Bytes(), functions, nil
+}
+
+// streamFields are what the state of x/crypto's bare ChaCha20 must have.
+var streamFields = map[string]string{"key": "[8]uint32", "counter": "uint32", "nonce": "[3]uint32"}
+
+// knownStream says whether x/crypto's bare ChaCha20 has its state as we know it.
+func (t tree) knownStream() bool {
+	file, err := parser.ParseFile(token.NewFileSet(), "chacha_generic.go", t["chacha20/chacha_generic.go"], parser.SkipObjectResolution)
+	if err != nil {
+		return false
+	}
+	known := 0
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok || spec.Name.Name != "Cipher" {
+			return true
+		}
+		if state, ok := spec.Type.(*ast.StructType); ok {
+			for _, f := range state.Fields.List {
+				if want := streamFields[f.Names[0].Name]; len(f.Names) == 1 && want != "" && types.ExprString(f.Type) == want {
+					known++
+				}
+			}
+		}
+		return false
+	})
+	return known == len(streamFields)
+}
+
+// patchStream has the method that does whole blocks, where there is no assembly for it, call sealane.
+func patchStream(name string, content []byte) ([]byte, bool) {
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, name, content, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, false
+	}
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Name.Name != "xorKeyStreamBlocks" || f.Recv == nil || f.Type.Params.NumFields() != 2 {
+			continue
+		}
+		name, body := files.Position(file.Name.End()).Offset, files.Position(f.Body.Lbrace).Offset+1
+		signature := string(content[files.Position(f.Pos()).Offset:body])
+		if signature != "func (s *Cipher) xorKeyStreamBlocks(dst, src []byte) {" {
+			return nil, false
+		}
+		var out bytes.Buffer
+		out.Write(content[:name])
+		out.WriteString("; import sealane " + strconv.Quote(sealaneStream))
+		out.Write(content[name:body])
+		out.WriteString(" if sealaneXOR(&s.key, &s.nonce, s.counter, dst, src) { s.counter += uint32(len(src) / 64); return };")
+		out.Write(content[body:])
+		out.WriteString("\n//go:noinline\nfunc sealaneXOR(key *[8]uint32, nonce *[3]uint32, counter uint32, dst, src []byte) bool {\n" +
+			"\treturn sealane.XOR(key, nonce, counter, dst, src)\n}\n")
+		return out.Bytes(), true
+	}
+	return nil, false
 }
 
 // parameter returns the name of the one parameter of func(key []byte) (cipher.AEAD, error).

@@ -1,6 +1,7 @@
 package accelerate
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -103,6 +104,35 @@ func TestTailscaled(t *testing.T) {
 }
 
 const tailscale = "v1.102.4"
+
+// tailscaleDevice is a version of its wireguard-go that has assembly of its own for amd64 as well.
+const tailscaleDevice = "github.com/tailscale/wireguard-go/device@v0.0.0-20260928213032-417aef361226"
+
+// TestTailscaledDevice runs the own tests of tailscale's wireguard-go.
+func TestTailscaledDevice(t *testing.T) {
+	if !*long {
+		t.Skip("NOT RUN: part of make test-long")
+	}
+	longModuleCache(t)
+	for _, c := range []struct{ goarch, goarm, emulator string }{{"amd64", "", ""}, {"arm", "5", "qemu-arm -cpu cortex-a7"}} {
+		t.Run(c.goarch, func(t *testing.T) {
+			job := Job{Package: tailscaleDevice, GOOS: "linux", GOARCH: c.goarch, Flags: []string{"-short", "-count=1"}}
+			if c.emulator != "" {
+				if _, err := exec.LookPath(strings.Fields(c.emulator)[0]); err != nil {
+					t.Skip("NOT RUN: ", err)
+				}
+				job.Flags = append(job.Flags, "-exec="+c.emulator)
+			}
+			t.Setenv("GOARM", c.goarm)
+			var out bytes.Buffer
+			job.Stdout, job.Stderr = &out, &out
+			result, err := Test(context.Background(), job)
+			if err != nil || result.Fork == "" || !strings.Contains(out.String(), "ok  \tgithub.com/tailscale/wireguard-go/device") {
+				t.Errorf("%v, %+v\n%s", err, result, &out)
+			}
+		})
+	}
+}
 
 // longModuleCache has a test use the user's module cache: what it builds is large.
 func longModuleCache(t *testing.T) {

@@ -164,20 +164,20 @@ func (b *build) replace(crypto *module) error {
 			path, version = r.Path, r.Version
 		}
 	}
+	var own module
+	uses := b.json(&own, append(append([]string{"list", "-m", "-json"}, b.moduleFlags()...), sealaneModule)...) == nil // by itself
 	copied := tree{}
 	var edit []string
 	if crypto.Path != "" {
 		var err error
-		if copied, err = cryptoSource(crypto.Dir, crypto.Main); err != nil {
+		if copied, err = cryptoSource(crypto.Dir, crypto.Main, !uses); err != nil {
 			return err
 		}
 		if edit, err = b.drop(cryptoModule); err != nil {
 			return err
 		}
 	}
-	var own module
-	if b.json(&own, append(append([]string{"list", "-m", "-json"}, b.moduleFlags()...), sealaneModule)...) != nil {
-		// The program does not use sealane by itself.
+	if !uses {
 		source, err := sealaneSource()
 		if err != nil {
 			return err

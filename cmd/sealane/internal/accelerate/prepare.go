@@ -258,7 +258,33 @@ func (b *build) fetch(pkg, version string) error {
 		first = fmt.Errorf("%s is not an import path of a module", pkg)
 	}
 	b.dir = b.scratch
+	if toolchain := neededToolchain(first); toolchain != "" {
+		var has struct{ GOTOOLCHAIN string }
+		if err := b.json(&has, "env", "-json", "GOTOOLCHAIN"); err != nil {
+			return err
+		}
+		if has.GOTOOLCHAIN == "auto" || strings.HasSuffix(has.GOTOOLCHAIN, "+auto") {
+			b.environ = append(b.environ, "GOTOOLCHAIN="+toolchain)
+			return b.fetch(pkg, version)
+		}
+		return fmt.Errorf("%w: GOTOOLCHAIN=%s or GOTOOLCHAIN=auto fetches that Go", first, toolchain)
+	}
 	return first
+}
+
+var needsGo = regexp.MustCompile(`requires go >= (1\.\d+)(\.\d+|rc\d+)?\b`)
+
+// neededToolchain returns the Go that a module needs, if that is what the go command says is wrong. go install takes it by
+// itself; go mod download does not.
+func neededToolchain(err error) string {
+	m := needsGo.FindStringSubmatch(err.Error())
+	switch {
+	case m == nil:
+		return ""
+	case m[2] == "":
+		m[2] = ".0"
+	}
+	return "go" + m[1] + m[2]
 }
 
 func (b *build) download(module, version string, environ []string) (string, error) {
@@ -328,6 +354,10 @@ func (b *build) list(test bool) (*listing, error) {
 		switch name, _, _ := strings.Cut(p.ImportPath, " "); name {
 		case cipherPath:
 			l.crypto = p.Module
+		case streamPath:
+			if streamReplaced(b.env.GOARCH) {
+				l.crypto = p.Module
+			}
 		case wireguardDevice:
 			l.device = p.Module
 		case forkDevice:

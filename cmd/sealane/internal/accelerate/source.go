@@ -20,6 +20,8 @@ const (
 	cipherPath    = cryptoModule + "/chacha20poly1305"
 	sealaneModule = "github.com/sealane/sealane"
 	sealaneCipher = sealaneModule + "/chacha20poly1305"
+	streamPath    = cryptoModule + "/chacha20"
+	sealaneStream = sealaneModule + "/chacha20"
 	sealaneKernel = sealaneModule + "/internal/kernel"
 	sysModule     = "golang.org/x/sys"
 )
@@ -39,24 +41,36 @@ import (
 	"crypto/cipher"
 
 	"github.com/sealane/sealane/internal/aead"
+	"github.com/sealane/sealane/internal/kernel"
 )
 
-// New returns ChaCha20-Poly1305.
+// New returns ChaCha20-Poly1305, or nil where the caller's own is to be used: on CPUs that sealane has no kernel for, or if it
+// was told to use none.
 func New(key []byte) (cipher.AEAD, error) {
 	level, err := aead.ChaCha20Poly1305Level()
-	if err != nil {
-		return nil, err
+	if err != nil || level == kernel.Portable {
+		return nil, nil
 	}
 	return aead.NewChaCha20Poly1305(level, key)
 }
 
-// NewX returns XChaCha20-Poly1305.
+// NewX returns XChaCha20-Poly1305, likewise.
 func NewX(key []byte) (cipher.AEAD, error) {
 	level, err := aead.ChaCha20Poly1305Level()
-	if err != nil {
-		return nil, err
+	if err != nil || level == kernel.Portable {
+		return nil, nil
 	}
 	return aead.NewXChaCha20Poly1305(level, key)
+}
+`,
+	"chacha20/chacha20.go": `// Package chacha20 is what sealane build has golang.org/x/crypto/chacha20 call.
+package chacha20
+
+import "github.com/sealane/sealane/internal/keystream"
+
+// XOR adds key stream to whole blocks, or says that it does not.
+func XOR(key *[8]uint32, nonce *[3]uint32, counter uint32, dst, src []byte) bool {
+	return keystream.XOR(key, nonce, counter, dst, src)
 }
 `,
 	"batch/batch.go": `// Package batch is what sealane build --batch has the workers of wireguard-go call.
@@ -89,6 +103,9 @@ func sealaneSource() (tree, error) {
 		}
 	}
 	if err := t.addInternal("aead"); err != nil {
+		return nil, err
+	}
+	if err := t.addInternal("keystream"); err != nil {
 		return nil, err
 	}
 	// What the standard library calls is below crypto, which cannot import what is internal to another module.
@@ -174,6 +191,9 @@ func inLanguage(content []byte, version string) ([]byte, error) {
 	}
 	return append([]byte("//go:build "+version+"\n\n"), content...), nil
 }
+
+// streamReplaced says whether x/crypto's bare ChaCha20 is replaced: where it has no assembly of its own, and sealane has.
+func streamReplaced(goarch string) bool { return goarch == "amd64" || goarch == "arm" }
 
 // Kernels returns the levels that sealane has assembly for on an architecture, best first.
 func Kernels(goarch string) []string {

@@ -8,6 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path"
 	"path/filepath"
@@ -160,9 +163,18 @@ func (b *build) overlayStd() error {
 		replace[filepath.Join(b.std(pkg), name)] = file
 		return os.WriteFile(file, content, 0o666)
 	}
-	// AES-GCM: one file for the assembly of two architectures, and for none.
-	for _, name := range []string{"gcm_asm.go", "gcm_noasm.go", "gcm_amd64.s", "gcm_arm64.s"} {
-		replace[filepath.Join(b.std(stdGCM), name)] = ""
+	// AES-GCM: what there is stays, under other names, for CPUs that sealane has no kernel for.
+	for _, name := range []string{"gcm_asm.go", "gcm_noasm.go"} {
+		content, err := os.ReadFile(filepath.Join(b.std(stdGCM), name))
+		if err == nil {
+			content, err = renameStock(name, content)
+		}
+		if err == nil {
+			err = put(stdGCM, name, content)
+		}
+		if err != nil {
+			return fmt.Errorf("%s cannot be replaced: %w", stdGCM, err)
+		}
 	}
 	ours, err := stdFiles.ReadDir("std")
 	if err != nil {
@@ -211,6 +223,45 @@ func (b *build) overlayStd() error {
 	}
 	b.overlay = filepath.Join(b.scratch, "overlay.json")
 	return os.WriteFile(b.overlay, content, 0o666)
+}
+
+// stockNames are what one file of AES-GCM in the standard library declares for the others, and what it is called when ours
+// takes the name.
+var stockNames = map[string]string{"gcmPlatformData": "stockPlatformData", "initGCM": "stockInitGCM", "seal": "stockSeal", "open": "stockOpen"}
+
+// renameStock gives a file's declarations the names of stockNames.
+func renameStock(name string, content []byte) ([]byte, error) {
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, name, content, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	var found []*ast.Ident
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil && stockNames[d.Name.Name] != "" {
+				found = append(found, d.Name)
+			}
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				if t, ok := s.(*ast.TypeSpec); ok && stockNames[t.Name.Name] != "" {
+					found = append(found, t.Name)
+				}
+			}
+		}
+	}
+	if len(found) != len(stockNames) {
+		return nil, fmt.Errorf("%s declares %d of the %d names that sealane takes", name, len(found), len(stockNames))
+	}
+	var out []byte
+	last := 0
+	for _, ident := range found {
+		at := files.Position(ident.Pos()).Offset
+		out = append(append(out, content[last:at]...), stockNames[ident.Name]...)
+		last = at + len(ident.Name)
+	}
+	return append(out, content[last:]...), nil
 }
 
 // inFolder makes a path absolute that is relative to where we are.

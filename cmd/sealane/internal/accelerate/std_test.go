@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -158,6 +159,10 @@ func TestStd(t *testing.T) {
 		{name: "only x/crypto", files: plain(), job: std(), built: "thing"},
 		{name: "workspace", files: tlsFiles("go.work", "go 1.24.0\n\nuse .\n"), job: std(), built: "thing"},
 		{name: "an overlay of its own", files: tlsFiles("more.txt", overlay, "overlay.json", `{"Replace": {"more.go": "more.txt"}}`), job: std("-overlay=overlay.json"), built: "thing"},
+		{name: "GOFLAGS", files: tlsFiles("tagged.go", "//go:build special\n\npackage main\n\nfunc init() { println(\"tagged\") }\n"), job: std(),
+			setUp: func(t *testing.T, _ string) { t.Setenv("GOFLAGS", "-mod=mod -tags=special") }, built: "thing"},
+		{name: "an overlay in GOFLAGS", files: tlsFiles("more.txt", overlay, "overlay.json", `{"Replace": {"more.go": "more.txt"}}`), job: std(),
+			setUp: func(t *testing.T, _ string) { t.Setenv("GOFLAGS", "-overlay=overlay.json") }, built: "thing"},
 		{name: "no such overlay", files: tlsFiles(), job: std("-overlay=overlay.json"), want: "overlay.json: no such file"},
 		{name: "overlay without =", files: tlsFiles(), job: std("-overlay", "overlay.json"), want: "write -overlay overlay.json with ="},
 		{name: "vendored", files: plain("tls.go", strings.Replace(tlsProgram, "func main()", "func init()", 1)), setUp: vendorSomething, job: std(), want: "-mod=mod"},
@@ -172,7 +177,8 @@ func TestStd(t *testing.T) {
 		{name: "wasm", files: tlsFiles(), job: Job{Std: true, GOOS: "js", GOARCH: "wasm"}, want: "no kernel for wasm"},
 		{name: "Windows on ARM", files: tlsFiles(), job: Job{Std: true, GOOS: "windows", GOARCH: "arm64"}, want: "windows/arm64"},
 		{name: "kernels left out", files: tlsFiles(), job: std("-tags=purego"), want: "has only the levels portable of"},
-		{name: "offline", files: tlsFiles("go.mod", mod+requires("golang.org/x/text v0.1.0"), "text.go", "package main\n\nimport _ \"golang.org/x/text\"\n"), job: std(), want: "go.sum"},
+		{name: "offline, latest", files: tlsFiles(), job: Job{Std: true, Package: "golang.zx2c4.com/wireguard@latest"}, want: "this needs the network"},
+		{name: "not in the module cache", files: tlsFiles("go.mod", mod+requires("golang.org/x/text v0.1.0"), "text.go", "package main\n\nimport _ \"golang.org/x/text\"\n"), job: std(), want: "go.sum"},
 	}
 	if *long {
 		cases = append(cases,
@@ -202,6 +208,121 @@ func TestStdRefusesFIPS(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); !strings.Contains(string(out), want) || (err == nil) != (mode == "off") {
 			t.Errorf("fips140=%s: %v\n%.400s", mode, err, out)
 		}
+	}
+}
+
+// levelProgram prints which of its ciphers run on sealane, and whether the stack of a new goroutine grows when it seals or
+// opens AES-GCM first thing, or when it calls a function that needs much stack; behind that what they make of a packet.
+const levelProgram = `package main
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+var sink byte
+
+//go:noinline
+func deep(n int) {
+	var b [2000]byte
+	b[n] = byte(n)
+	sink += b[n/2]
+}
+
+// grows says whether f makes the stack of a new goroutine grow: then it moves.
+func grows(f func()) bool {
+	moved := make(chan bool)
+	go func() {
+		var here byte
+		before := uintptr(unsafe.Pointer(&here))
+		f()
+		moved <- uintptr(unsafe.Pointer(&here)) != before
+	}()
+	return <-moved
+}
+
+func main() {
+	key := make([]byte, 32)
+	block, _ := aes.NewCipher(key)
+	gcm, _ := cipher.NewGCM(block)
+	level := uint64(0)
+	if data := reflect.ValueOf(gcm).Elem().FieldByName("gcmPlatformData"); data.FieldByName("key").IsValid() {
+		level = data.FieldByName("key").FieldByName("level").Uint()
+	}
+	plain, _ := chacha20poly1305.New(key)
+	extended, _ := chacha20poly1305.NewX(key)
+	text := make([]byte, 64, 100)
+	sealed := gcm.Seal(nil, key[:12], text, nil)
+	fmt.Printf("%v %T %T, grows: %v %v %v\n", level != 0, plain, extended, grows(func() { deep(1) }),
+		grows(func() { gcm.Seal(text[:0], key[:12], text, nil) }), grows(func() { gcm.Open(text[:0], key[:12], sealed, nil) }))
+	for _, a := range []cipher.AEAD{gcm, plain, extended} {
+		sealed := a.Seal(nil, key[:a.NonceSize()], make([]byte, 1000), key[:5])
+		opened, err := a.Open(nil, key[:a.NonceSize()], sealed, key[:5])
+		_, forged := a.Open(nil, key[:a.NonceSize()], sealed, key[:6])
+		fmt.Printf("%x %x %v %v\n", sealed, opened, err, forged)
+	}
+}
+`
+
+// TestStdPortable: where sealane has no kernel for the CPU, or is told to use none, the program's own code runs.
+func TestStdPortable(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("NOT RUN: an emulated CPU without AES is asked for as amd64's")
+	}
+	dir := t.TempDir()
+	for name, content := range plain("main.go", levelProgram) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	mustBuild(t, Job{Std: true})
+	mustRun(t, dir, "go", "build", "-o", "stock", ".")
+	stock, packets, _ := strings.Cut(mustRun(t, dir, "./stock"), "\n")
+	const own = "false *chacha20poly1305.chacha20poly1305 *chacha20poly1305.xchacha20poly1305"
+	if stock != own+", grows: true false false" {
+		t.Errorf("the stock program runs %s", stock)
+	}
+	const ours = "true *aead.chaCha20Poly1305 *aead.xChaCha20Poly1305, grows: true false false"
+	for _, c := range []struct{ environ, emulator, want string }{
+		{"SEALANE_CPU=avx512", "", ours},
+		{"SEALANE_CPU=avx2", "", ours},
+		{"SEALANE_CPU=aesni", "", ours},
+		{"SEALANE_CPU=portable", "", own},
+		{"SEALANE_CPU=portable GODEBUG=cpu.aes=off,cpu.pclmulqdq=off", "", own},
+		{"SEALANE_ASM=0", "", own},
+		{"", "qemu-x86_64 -cpu Westmere", ours},
+		// It has SSSE3, but no AES.
+		{"", "qemu-x86_64 -cpu Nehalem", "false *aead.chaCha20Poly1305 *aead.xChaCha20Poly1305"},
+	} {
+		command := append(strings.Fields(c.emulator), "./thing")
+		if _, err := exec.LookPath(command[0]); err != nil {
+			t.Log("NOT RUN: ", err)
+			continue
+		}
+		cmd := exec.Command(command[0], command[1:]...)
+		cmd.Env = append(os.Environ(), strings.Fields(c.environ)...)
+		out, err := cmd.CombinedOutput()
+		if runs, rest, _ := strings.Cut(string(out), "\n"); err != nil || !strings.HasPrefix(runs, c.want) || rest != packets {
+			t.Errorf("%s %s: %v, runs %s, want %s; or packets\n%s\nwant\n%s", c.environ, c.emulator, err, runs, c.want, rest, packets)
+		}
+	}
+}
+
+// TestRenameStock: of a file that declares something else, nothing is made.
+func TestRenameStock(t *testing.T) {
+	const names = "package gcm\n\ntype gcmPlatformData struct{}\n\nfunc initGCM(g *GCM) {}\n\nfunc seal() { seal() }\n\nfunc (open) open() {}\n"
+	if _, err := renameStock("x.go", []byte(names)); err == nil || !strings.Contains(err.Error(), "declares 3 of the 4") {
+		t.Errorf("error %v", err)
+	}
+	got, err := renameStock("x.go", []byte(names+"\nfunc open() {}\n"))
+	if err != nil || strings.Count(string(got), "stock") != 4 || !strings.Contains(string(got), "func stockSeal() { seal() }") {
+		t.Errorf("%v\n%s", err, got)
 	}
 }
 
@@ -258,6 +379,67 @@ func TestStdCache(t *testing.T) {
 	}
 }
 
+// TestStdReadOnly builds where nobody can write to the Go installation.
+func TestStdReadOnly(t *testing.T) {
+	if !*long {
+		t.Skip("NOT RUN: part of make test-long")
+	}
+	root := strings.TrimSpace(mustRun(t, ".", "go", "env", "GOROOT"))
+	probe := filepath.Join(root, "sealane-probe")
+	if err := os.WriteFile(probe, nil, 0o666); err == nil {
+		os.Remove(probe)
+		if os.Getenv("SEALANE_TEST_READ_ONLY") != "" {
+			t.Fatal("the Go installation can be written to all the same")
+		}
+		// Who may write may mount it so that it cannot be written to, for one process.
+		cmd := exec.Command("unshare", "--mount", "sh", "-c", `mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && exec "$0" -test.run='^TestStdReadOnly$' -test.v -long`, os.Args[0], root)
+		cmd.Env = append(os.Environ(), "SEALANE_TEST_READ_ONLY=1", "GOMODCACHE=", "XDG_CACHE_HOME=", "GOPROXY=")
+		out, err := cmd.CombinedOutput()
+		switch {
+		case err != nil && !strings.Contains(string(out), "=== RUN"):
+			t.Skipf("NOT RUN: cannot mount: %v %s", err, out)
+		case err != nil || !strings.Contains(string(out), "--- PASS: TestStdReadOnly"):
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	dir := stdPlace(t)
+	mustBuild(t, Job{Std: true})
+	if out := mustRun(t, dir, filepath.Join(dir, "thing")); !strings.Contains(out, "TLS 1.3") {
+		t.Errorf("prints %s", out)
+	}
+}
+
+// TestLinkRoot: a Go below the module cache is reached by a link from elsewhere, always the same; any other as it is.
+func TestLinkRoot(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
+	inside := filepath.Join(dir, "mod", "golang.org", "toolchain")
+	if err := os.MkdirAll(inside, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	links := map[string]bool{}
+	for range 2 {
+		b := build{scratch: t.TempDir(), env: environment{GOROOT: inside, GOMODCACHE: filepath.Join(dir, "mod")}}
+		if err := b.linkRoot(); err != nil {
+			t.Fatal(err)
+		}
+		to, err := os.Readlink(b.env.GOROOT)
+		if err != nil || to != inside || strings.HasPrefix(b.env.GOROOT, b.env.GOMODCACHE) || b.program0 != filepath.Join(b.env.GOROOT, "bin", "go") ||
+			!slices.Contains(b.environ, "GOROOT="+b.env.GOROOT) || !slices.Contains(b.environ, "GOTOOLCHAIN=local") {
+			t.Errorf("%v: %q, %+v", err, to, b)
+		}
+		links[b.env.GOROOT] = true
+	}
+	if len(links) != 1 {
+		t.Errorf("%v: what was compiled is not found again", links)
+	}
+	b := build{env: environment{GOROOT: filepath.Join(dir, "go"), GOMODCACHE: filepath.Join(dir, "mod")}}
+	if err := b.linkRoot(); err != nil || b.env.GOROOT != filepath.Join(dir, "go") || b.environ != nil {
+		t.Errorf("%v, %+v", err, b)
+	}
+}
+
 // TestStdVersions has the Go at hand be one that is known: it tells early when a new release changes what is replaced.
 func TestStdVersions(t *testing.T) {
 	b := build{env: environment{GOROOT: strings.TrimSpace(mustRun(t, ".", "go", "env", "GOROOT")), GOVERSION: runtime.Version(), GOARCH: "amd64", GOOS: "linux"}}
@@ -290,41 +472,68 @@ func TestStdVersions(t *testing.T) {
 }
 
 // notStd are tests of the standard library that cannot pass with --std: they start themselves in FIPS mode, which is
-// refused, or need the network.
-const notStd = "FIPS|BogoSuite"
+// refused. Others need the network.
+const notStd = "^Test(FIPS140Only|FIPSServer|GCMNoncesFIPSV1|WithoutEnforcement|ACVP|CASTPasses|CASTFailures|IntegrityCheck" +
+	"|BogoSuite|VerifyHostname$|RealResumption)"
 
-// testStd runs tests of the standard library with sealane in it.
+// defaults is what GODEBUG is by default in a test of a package, in a folder's module: the language version decides.
+func defaults(t *testing.T, dir, pkg string) string {
+	return strings.TrimSpace(mustRun(t, dir, "go", "list", "-test", "-f", `{{if eq .Name "main"}}{{.DefaultGODEBUG}}{{end}}`, pkg))
+}
+
+// testStd runs tests of the standard library with sealane in it. They run in a module of the language version that the
+// standard library has, so that they mean what they mean there.
 func testStd(t *testing.T, job Job, packages ...string) {
 	t.Helper()
 	dir := t.TempDir()
 	language := strings.TrimPrefix(strings.Fields(mustRun(t, ".", "go", "env", "GOVERSION"))[0], "go")
-	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.org/std\n\ngo "+language+"\n"), 0o666); err != nil {
-		t.Fatal(err)
+	write := func(language string) {
+		if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.org/std\n\ngo "+language+"\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("1.21")
+	in := filepath.Join(strings.TrimSpace(mustRun(t, ".", "go", "env", "GOROOT")), "src")
+	if defaults(t, dir, "crypto/tls") == defaults(t, in, "crypto/tls") {
+		t.Error("an old language version changes nothing that this test would notice")
+	}
+	write(language)
+	if got, want := defaults(t, dir, "crypto/tls"), defaults(t, in, "crypto/tls"); got != want {
+		t.Fatalf("the tests of crypto/tls run with GODEBUG=%s, in the standard library with %q", got, want)
 	}
 	t.Chdir(dir)
 	for _, pkg := range packages {
 		job := job
 		job.Std, job.Package = true, pkg
-		job.Flags = append([]string{"-short", "-skip=" + notStd}, job.Flags...)
+		job.Flags = append([]string{"-skip=" + notStd}, job.Flags...)
 		var out bytes.Buffer
 		job.Stdout, job.Stderr = &out, &out
-		if _, err := Test(context.Background(), job); err != nil || !strings.Contains(out.String(), "ok  \t"+strings.TrimSuffix(pkg, "/...")) {
-			t.Errorf("%s: %v\n%s", pkg, err, &out)
+		_, err := Test(context.Background(), job)
+		t.Logf("%s\n%s", pkg, &out)
+		if err != nil || !strings.Contains(out.String(), "ok  \t"+strings.TrimSuffix(pkg, "...")) || strings.Contains(out.String(), "FAIL") {
+			t.Errorf("%s: %v", pkg, err)
 		}
 	}
 }
 
-// TestStdOwn runs the standard library's own tests of AES-GCM. The others are part of make test-long.
+// TestStdOwn runs the standard library's own tests of AES-GCM.
 func TestStdOwn(t *testing.T) {
 	stdPlace(t)
-	testStd(t, Job{}, "crypto/cipher")
-	if !*long {
-		return
-	}
-	testStd(t, Job{}, "crypto/aes", "crypto/internal/hpke", "crypto/tls", "crypto/internal/fips140/aes/...", "net/http", "crypto/x509", "golang.org/x/crypto/chacha20poly1305")
+	testStd(t, Job{Flags: []string{"-short"}}, "crypto/cipher")
 }
 
-// TestStdEmulated runs them for ARM.
+// TestStdAll runs those of all that has to do with them.
+func TestStdAll(t *testing.T) {
+	if !*long {
+		t.Skip("NOT RUN: part of make test-long")
+	}
+	longModuleCache(t) // some fetch what they test with
+	t.Setenv("GOTOOLCHAIN", "local")
+	stdPlace(t)
+	testStd(t, Job{Flags: []string{"-timeout=30m"}}, "crypto/...", "net/http")
+}
+
+// TestStdEmulated runs those of AES-GCM and TLS for ARM.
 func TestStdEmulated(t *testing.T) {
 	if !*long {
 		t.Skip("NOT RUN: part of make test-long")
@@ -337,7 +546,7 @@ func TestStdEmulated(t *testing.T) {
 				t.Skip("NOT RUN: ", err)
 			}
 			t.Setenv("GOARM", c.goarm)
-			testStd(t, Job{GOOS: "linux", GOARCH: c.goarch, Flags: []string{"-exec=" + c.emulator, "-timeout=30m"}}, "crypto/cipher", "crypto/aes", "crypto/tls")
+			testStd(t, Job{GOOS: "linux", GOARCH: c.goarch, Flags: []string{"-short", "-exec=" + c.emulator, "-timeout=30m"}}, "crypto/cipher", "crypto/aes", "crypto/tls")
 		})
 	}
 }

@@ -24,7 +24,8 @@ const (
 // markers are the functions by which a copy of x/crypto calls sealane. They are linked only if the program calls them.
 var markers = []string{cryptoModule + "/chacha20poly1305.sealaneNew", cryptoModule + "/chacha20poly1305.sealaneNewX"}
 
-// What a program does its AES-GCM or ChaCha20-Poly1305 of the standard library with.
+// What a program does its AES-GCM or ChaCha20-Poly1305 of the standard library with. One that is on sealane has the stock
+// cipher as well, for CPUs that sealane has no kernel for.
 const (
 	OnSealane = "sealane"
 	Stock     = "stock"
@@ -40,20 +41,16 @@ func (p *Program) std(f string) {
 	if name, ok := strings.CutPrefix(f, stdCipher); ok {
 		switch {
 		case strings.HasPrefix(name, "sealaneNew"):
-			if p.StdCipher == "" {
-				p.StdCipher = OnSealane
-			}
-		case strings.HasPrefix(name, "(*chacha20poly1305)."), strings.HasPrefix(name, "(*xchacha20poly1305)."):
+			p.StdCipher = OnSealane
+		case p.StdCipher == "" && (strings.HasPrefix(name, "(*chacha20poly1305).") || strings.HasPrefix(name, "(*xchacha20poly1305).")):
 			p.StdCipher = Stock
 		}
 	}
 	if prefix := stdGCM.FindString(f); prefix != "" {
 		switch name := strings.TrimSuffix(f[len(prefix):], ".abi0"); {
 		case name == "sealaneInit":
-			if p.StdGCM == "" {
-				p.StdGCM = OnSealane
-			}
-		case strings.HasPrefix(name, "gcmAes"), name == "sealGeneric", name == "openGeneric":
+			p.StdGCM = OnSealane
+		case p.StdGCM == "" && (strings.HasPrefix(name, "gcmAes") || name == "sealGeneric" || name == "openGeneric"):
 			p.StdGCM = Stock
 		}
 	}
@@ -91,10 +88,11 @@ type Program struct {
 	Levels    []string `json:"levels"`                         // of sealane that are linked, best first
 	Uses      bool     `json:"sealane_called"`                 // the program makes ciphers of sealane, by itself or through x/crypto
 	Called    bool     `json:"x_crypto_calls"`                 // the program calls x/crypto's New or NewX, and that calls sealane
+	Stream    string   `json:"x_crypto_chacha20,omitempty"`    // OnSealane or Stock, if the program can call x/crypto's bare ChaCha20
 	StdCipher string   `json:"std_chacha20poly1305,omitempty"` // OnSealane or Stock, if the program can call the standard library's
 	StdGCM    string   `json:"std_aesgcm,omitempty"`           // likewise
 	FIPS140   string   `json:"fips140,omitempty"`              // the mode that the program turns on by itself
-	Stock     bool     `json:"stock_linked"`                   // x/crypto's own ChaCha20-Poly1305 is linked
+	Stock     bool     `json:"stock_linked"`                   // x/crypto's own ChaCha20-Poly1305 is linked, and not behind sealane's
 	Others    []string `json:"other_ciphers"`                  // packages with a ChaCha20-Poly1305 of their own
 }
 
@@ -133,25 +131,30 @@ func Read(file string) (*Program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	linked := map[string]bool{}
+	linked, stockLinked := map[string]bool{}, false
 	for _, f := range functions {
 		if strings.HasPrefix(f, ciphers) {
 			p.Uses = true
 		}
 		p.std(f)
+		switch {
+		case f == cryptoModule+"/chacha20.sealaneXOR":
+			p.Stream = OnSealane
+		case f == cryptoModule+"/chacha20.(*Cipher).XORKeyStream" && p.Stream == "":
+			p.Stream = Stock
+		}
 		if slices.Contains(markers, f) {
 			p.Called = true
 		}
 		if pkg := otherCipher(f); pkg != "" && !slices.Contains(p.Others, pkg) {
 			p.Others = append(p.Others, pkg)
 		}
-		if f == stock {
-			p.Stock = true
-		}
+		stockLinked = stockLinked || f == stock
 		if level, ok := strings.CutPrefix(f, kernels); ok {
 			linked[strings.ToLower(strings.TrimSuffix(level, ".abi0"))] = true
 		}
 	}
+	p.Stock = stockLinked && !p.Called
 	for _, level := range levels {
 		if linked[level] {
 			p.Levels = append(p.Levels, level)

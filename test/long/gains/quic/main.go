@@ -3,14 +3,7 @@ package main
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"fmt"
-	"math/big"
-	"time"
 
 	"github.com/quic-go/quic-go"
 
@@ -21,17 +14,12 @@ func main() { measure.Main("TLS_AES_128_GCM_SHA256", transfer) }
 
 func transfer(suite string, size int64, begin func()) error {
 	ctx := context.Background()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotAfter: time.Now().Add(time.Hour)}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	certificate, err := measure.Certificate()
 	if err != nil {
 		return err
 	}
 	listener, err := quic.ListenAddr("127.0.0.1:0", &tls.Config{
-		Certificates: []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}}, NextProtos: []string{"file"},
+		Certificates: []tls.Certificate{certificate}, NextProtos: []string{"file"},
 	}, nil)
 	if err != nil {
 		return err
@@ -51,8 +39,9 @@ func transfer(suite string, size int64, begin func()) error {
 	if err != nil {
 		return err
 	}
-	if got := tls.CipherSuiteName(conn.ConnectionState().TLS.CipherSuite); got != suite {
-		return fmt.Errorf("the connection has %s, not %s", got, suite)
+	state := conn.ConnectionState().TLS
+	if err := measure.WantSuite(&state, suite); err != nil {
+		return err
 	}
 	begin()
 	stream, err := conn.AcceptStream(ctx)

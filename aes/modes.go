@@ -1,0 +1,226 @@
+package aes
+
+import (
+	"crypto/cipher"
+	"crypto/subtle"
+	"encoding/binary"
+	"unsafe"
+
+	"github.com/sealane/sealane/internal/kernel"
+)
+
+// ctr is counter mode (NIST SP 800-38A, 6.5). Texts may come in pieces of any length.
+type ctr struct {
+	c       *Cipher
+	counter [BlockSize]byte // of the first block that is not in stream
+	stream  [BlockSize]byte // key stream
+	left    int             // bytes at its end that were not used yet
+	blocks  uint64          // that the counter lasts for; 0: it wraps around
+}
+
+// NewCTR returns counter mode, its counter of 128 bits beginning at iv and wrapping around, as of SSH (RFC 4344) and
+// [cipher.NewCTR], which calls it. The counter's values must never be used twice under one key: equal key stream reveals the sum
+// of both texts. It panics unless iv has 16 bytes.
+func (c *Cipher) NewCTR(iv []byte) cipher.Stream {
+	if len(iv) != BlockSize {
+		panic("cipher.NewCTR: IV length must equal block size")
+	}
+	return &ctr{c: c, counter: [BlockSize]byte(iv)}
+}
+
+// NewCTR32 returns counter mode whose counter is the last 4 bytes of the block iv, as of IPsec (RFC 3686), where the others
+// are nonce and initialization vector, and the counter begins at 1. Its XORKeyStream panics before the counter, with nothing written,
+// where it would wrap around.
+func (c *Cipher) NewCTR32(iv []byte) cipher.Stream {
+	if len(iv) != BlockSize {
+		panic("cipher.NewCTR: IV length must equal block size")
+	}
+	return &ctr{c: c, counter: [BlockSize]byte(iv), blocks: 1<<32 - uint64(binary.BigEndian.Uint32(iv[12:]))}
+}
+
+// plain does a few whole blocks whose counter does not carry, in one call.
+func (s *ctr) plain(dst, src []byte) {
+	var a kernel.Args
+	a.Out, a.In, a.Bytes = unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src)), uint64(len(src))
+	a.Key, a.State, a.Flags = unsafe.Pointer(&s.c.key), kernel.BlockState(&s.counter), kernel.AESCTR
+	kernel.AES(s.c.level, &a)
+}
+
+// exhausted is none left: 0 is no limit.
+const exhausted = 1 << 63
+
+// XORKeyStream has the panics of [cipher.Stream].
+func (s *ctr) XORKeyStream(dst, src []byte) {
+	checkRoom(dst, src)
+	if s.left == 0 && s.blocks == 0 && len(src)%BlockSize == 0 && len(src) <= slowPartBytes &&
+		uint64(binary.BigEndian.Uint32(s.counter[12:]))+slowPartBytes/BlockSize < 1<<32 {
+		s.plain(dst, src)
+		return
+	}
+	if s.blocks != 0 {
+		blocks := (uint64(max(len(src)-s.left, 0)) + BlockSize - 1) / BlockSize
+		if blocks > s.blocks&^exhausted {
+			panic("aes: the 32-bit counter would wrap around")
+		}
+		if s.blocks -= blocks; s.blocks == 0 {
+			s.blocks = exhausted
+		}
+	}
+	if s.left > 0 {
+		n := subtle.XORBytes(dst, src, s.stream[BlockSize-s.left:])
+		s.left -= n
+		dst, src = dst[n:], src[n:]
+	}
+	whole := len(src) &^ (BlockSize - 1)
+	s.whole(dst, src[:whole])
+	dst, src = dst[whole:], src[whole:]
+	if len(src) > 0 {
+		s.stream = [BlockSize]byte{}
+		s.whole(s.stream[:], s.stream[:])
+		n := subtle.XORBytes(dst, src, s.stream[:])
+		s.left = BlockSize - n
+	}
+}
+
+// whole does whole blocks. Kernels count with 32 bits: a text ends where they wrap around, and goes on with a carry.
+func (s *ctr) whole(dst, src []byte) {
+	for len(src) > 0 {
+		until := (1<<32 - uint64(binary.BigEndian.Uint32(s.counter[12:]))) * BlockSize
+		n := int(min(uint64(len(src)), until))
+		s.c.run(kernel.AESCTR, dst[:n], src[:n], &s.counter)
+		for i := 11; i >= 0 && uint64(n) == until; i-- {
+			if s.counter[i]++; s.counter[i] != 0 {
+				break
+			}
+		}
+		dst, src = dst[n:], src[n:]
+	}
+}
+
+// cbc is cipher block chaining (NIST SP 800-38A, 6.2).
+type cbc struct {
+	c       *Cipher
+	iv      [BlockSize]byte
+	decrypt bool
+}
+
+// NewCBCEncrypter returns cipher block chaining; [cipher.NewCBCEncrypter] calls it. It panics unless iv has 16 bytes. iv must be new
+// for each text, and nobody may know it before the text is chosen.
+func (c *Cipher) NewCBCEncrypter(iv []byte) cipher.BlockMode {
+	if len(iv) != BlockSize {
+		panic("cipher.NewCBCEncrypter: IV length must equal block size")
+	}
+	return &cbc{c: c, iv: [BlockSize]byte(iv)}
+}
+
+// NewCBCDecrypter returns its inverse; [cipher.NewCBCDecrypter] calls it.
+func (c *Cipher) NewCBCDecrypter(iv []byte) cipher.BlockMode {
+	if len(iv) != BlockSize {
+		panic("cipher.NewCBCDecrypter: IV length must equal block size")
+	}
+	return &cbc{c: c, iv: [BlockSize]byte(iv), decrypt: true}
+}
+
+func (m *cbc) BlockSize() int { return BlockSize }
+
+// SetIV begins another text, as the standard library's does.
+func (m *cbc) SetIV(iv []byte) {
+	if len(iv) != BlockSize {
+		panic("cipher: incorrect length IV")
+	}
+	m.iv = [BlockSize]byte(iv)
+}
+
+// CryptBlocks has the panics of [cipher.BlockMode].
+func (m *cbc) CryptBlocks(dst, src []byte) {
+	checkBlocks(dst, src)
+	if m.decrypt {
+		m.c.run(kernel.AESCBCDecrypt, dst, src, &m.iv)
+		return
+	}
+	var lane [1]kernel.Lane
+	for len(src) > 0 {
+		n := min(len(src), slowPartBytes)
+		lane[0] = laneOf(m.c, dst, src, &m.iv)
+		runLanes(m.c.level, lane[:], n)
+		dst, src = dst[n:], src[n:]
+	}
+}
+
+func laneOf(c *Cipher, dst, src []byte, iv *[BlockSize]byte) (l kernel.Lane) {
+	l.Out, l.In = unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src))
+	l.Key, l.Nonce = unsafe.Pointer(&c.key), unsafe.Pointer(iv)
+	return l
+}
+
+func runLanes(level kernel.Level, lanes []kernel.Lane, n int) {
+	a := kernel.Batch(lanes, kernel.AESCBCEncrypt)
+	a.Total = uint64(n)
+	kernel.AES(level, &a)
+}
+
+// A CBCText is one of several that are encrypted side by side: a block of one must wait for the block before it, but not for
+// those of others.
+type CBCText struct {
+	Cipher   *Cipher
+	IV       *[BlockSize]byte // left as the last block of the ciphertext
+	Dst, Src []byte           // Src whole blocks; Dst as long or longer, equal to it or disjoint
+}
+
+// EncryptCBC encrypts texts by cipher block chaining, any mix of keys and lengths, several times as fast as one after the other. What
+// is written for one text must not overlap anything of another. It panics like CryptBlocks, with nothing written.
+func EncryptCBC(texts []CBCText) {
+	for i := range texts {
+		checkBlocks(texts[i].Dst, texts[i].Src)
+	}
+	var r cbcRun
+	for i := range texts {
+		if len(texts[i].Src) == 0 {
+			continue
+		}
+		if r.count == len(r.lanes) || r.count > 0 && (r.level != texts[i].Cipher.level || r.size != texts[i].Cipher.size) {
+			r.until(len(r.lanes) - 1)
+		}
+		for r.count > 0 && (r.level != texts[i].Cipher.level || r.size != texts[i].Cipher.size) {
+			r.until(0)
+		}
+		r.add(&texts[i])
+	}
+	r.until(0)
+}
+
+// cbcRun holds the texts that are in progress: eight of one level and key size. The next takes the place of the first that ends.
+type cbcRun struct {
+	lanes [8]kernel.Lane
+	left  [8]int
+	count int
+	level kernel.Level
+	size  uint8
+}
+
+func (r *cbcRun) add(t *CBCText) {
+	r.lanes[r.count] = laneOf(t.Cipher, t.Dst, t.Src, t.IV)
+	r.left[r.count] = len(t.Src)
+	r.level, r.size = t.Cipher.level, t.Cipher.size
+	r.count++
+}
+
+// until goes on until no more than so many texts are left.
+func (r *cbcRun) until(count int) {
+	for r.count > count {
+		n := slowPartBytes
+		for _, left := range r.left[:r.count] {
+			n = min(n, left)
+		}
+		runLanes(r.level, r.lanes[:r.count], n)
+		kept := 0
+		for i := range r.count {
+			if r.left[i] -= n; r.left[i] > 0 {
+				r.lanes[kept], r.left[kept] = r.lanes[i], r.left[i]
+				r.lanes[kept].Out, r.lanes[kept].In = unsafe.Add(r.lanes[kept].Out, n), unsafe.Add(r.lanes[kept].In, n)
+				kept++
+			}
+		}
+		r.count = kept
+	}
+}

@@ -1,0 +1,120 @@
+package aes
+
+import (
+	"crypto/subtle"
+	"encoding/binary"
+	"errors"
+
+	"github.com/sealane/sealane/internal/kernel"
+)
+
+var (
+	errXTSKeySize = errors.New("aes: an XTS key has 32 or 64 bytes")
+	errXTSHalves  = errors.New("aes: the halves of an XTS key are equal")
+)
+
+// XTS is AES-XTS (IEEE 1619, NIST SP 800-38E), for sectors of storage, safe for concurrent use. It hides what is in a sector, but
+// not that one is the same as it was, and what somebody changed decrypts to something else, unnoticed.
+type XTS struct {
+	data, tweak *Cipher
+}
+
+// maxXTS is how many bytes a data unit has at most: 2^20 blocks (IEEE 1619, 5.1).
+const maxXTS = 1 << 24
+
+// NewXTS returns AES-128-XTS for a key of 32 bytes and AES-256-XTS for one of 64, two keys that must differ (NIST IG C.I, FIPS
+// 140-3): an error tells.
+func NewXTS(key []byte) (*XTS, error) {
+	level, ok := kernel.AESLevels.Choose()
+	if !ok {
+		return nil, errSelfTest
+	}
+	return newXTSAt(kernel.Level(level), key)
+}
+
+func newXTSAt(level kernel.Level, key []byte) (*XTS, error) {
+	if len(key) != 32 && len(key) != 64 {
+		return nil, errXTSKeySize
+	}
+	half := len(key) / 2
+	if subtle.ConstantTimeCompare(key[:half], key[half:]) == 1 {
+		return nil, errXTSHalves
+	}
+	data, err := newAt(level, key[:half])
+	if err != nil {
+		return nil, err
+	}
+	tweak, err := newAt(level, key[half:])
+	if err != nil {
+		return nil, err
+	}
+	return &XTS{data, tweak}, nil
+}
+
+// Encrypt encrypts a sector. It is x/crypto/xts's, and takes texts of any length from 16 bytes on to 2^24, where that takes whole
+// blocks only. dst may be src, or be disjoint from it; it panics, with nothing written, if it overlaps it otherwise or is shorter, or if
+// src has no such length.
+func (x *XTS) Encrypt(dst, src []byte, sector uint64) {
+	var tweak [BlockSize]byte
+	binary.LittleEndian.PutUint64(tweak[:], sector)
+	x.crypt(dst, src, &tweak, kernel.AESXTSEncrypt)
+}
+
+// Decrypt decrypts a sector, with the panics of Encrypt.
+func (x *XTS) Decrypt(dst, src []byte, sector uint64) {
+	var tweak [BlockSize]byte
+	binary.LittleEndian.PutUint64(tweak[:], sector)
+	x.crypt(dst, src, &tweak, kernel.AESXTSDecrypt)
+}
+
+// EncryptTweak is Encrypt with all 16 bytes of the tweak, which is public.
+func (x *XTS) EncryptTweak(dst, src []byte, tweak [BlockSize]byte) {
+	x.crypt(dst, src, &tweak, kernel.AESXTSEncrypt)
+}
+
+// DecryptTweak is Decrypt with all 16 bytes of the tweak.
+func (x *XTS) DecryptTweak(dst, src []byte, tweak [BlockSize]byte) {
+	x.crypt(dst, src, &tweak, kernel.AESXTSDecrypt)
+}
+
+func (x *XTS) crypt(dst, src []byte, tweak *[BlockSize]byte, operation uint64) {
+	if len(dst) < len(src) {
+		panic("xts: output is smaller than input")
+	}
+	if len(src) < BlockSize || len(src) > maxXTS {
+		panic("xts: input has less than 16 bytes or more than 2^24")
+	}
+	if inexactOverlap(dst[:len(src)], src) {
+		panic("xts: invalid buffer overlap")
+	}
+	x.tweak.run(kernel.AESECBEncrypt, tweak[:], tweak[:], nil)
+	whole := len(src) &^ (BlockSize - 1)
+	if whole == len(src) {
+		x.data.run(operation, dst, src, tweak)
+	} else {
+		x.steal(dst[:len(src)], src, tweak, operation)
+	}
+	*tweak = [BlockSize]byte{}
+}
+
+// steal does a text whose last block is not whole (IEEE 1619, 5.3.2): that takes what it lacks from the block before it, whose output
+// is the last, cut off, and both are done the other way round; decrypting, their tweaks are, too.
+func (x *XTS) steal(dst, src []byte, tweak *[BlockSize]byte, operation uint64) {
+	whole := len(src) &^ (BlockSize - 1)
+	before, rest := whole-BlockSize, len(src)-whole
+	var last, other [BlockSize]byte
+	x.data.run(operation, dst, src[:before], tweak)
+	first, second := *tweak, *tweak
+	if operation == kernel.AESXTSDecrypt {
+		kernel.XTSDouble(&first)
+	} else {
+		kernel.XTSDouble(&second)
+	}
+	copy(last[:], src[whole:])
+	x.data.run(operation, other[:], src[before:whole], &first)
+	copy(last[rest:], other[rest:])
+	x.data.run(operation, last[:], last[:], &second)
+	copy(dst[before:], last[:])
+	copy(dst[whole:], other[:rest])
+	last, other, first, second = [BlockSize]byte{}, [BlockSize]byte{}, [BlockSize]byte{}, [BlockSize]byte{}
+}

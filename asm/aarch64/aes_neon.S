@@ -1,0 +1,489 @@
+/* AES (FIPS 197) in the modes that do not authenticate (NIST SP 800-38A; IEEE 1619), for CPUs without the crypto extensions.
+ *
+ *     void sealane_aes_neon(const args *a, void *scratch, const void *consts);
+ *
+ * CPU        ARMv8-A with Advanced SIMD
+ * args       OUT, IN, BYTES, KEY, STATE, TOTAL, FLAGS (asm/args.h: SEALANE_AES_*); writes OUT[BYTES], STATE[16] or KEY[256]
+ * scratch    2048 bytes behind the saved registers, wiped before the return; stack 0
+ * consts     sealane_aes_neon_constants
+ * registers  all but sp, x18, x28, x29, x30
+ * branches   and addresses depend on BYTES, TOTAL, FLAGS, ROUNDS only
+ *
+ * Eight blocks at a time, of a text or one of each of eight lanes; what is left takes as long. See aes_neon.h.
+ *
+ * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. Its inverse before it and
+ * behind it makes the two change their order: L^-1 (L i) L^-1 = i L^-1, the inverse of L i. Bit k of L^-1 x is bits k + 2, k + 5
+ * and k + 7 of x. InvMixColumns is MixColumns of a + 4 (a + a''), a'' being the opposite row: as polynomials modulo x^4 + 1 its
+ * 14, 11, 13, 9 are 2, 3, 1, 1 times 5, 0, 4, 0.
+ */
+#include "../asm.S"
+
+#if defined(__aarch64__)
+
+    isa neon
+
+/* Bits of the operations that decrypt blocks. */
+#define DECRYPTING (1 << SEALANE_AES_ECB_DECRYPT | 1 << SEALANE_AES_CBC_DECRYPT | 1 << SEALANE_AES_XTS_DECRYPT)
+
+/* Scratch. */
+#define OTHERS 256     /* eight blocks: tweaks, or what lanes are chained to; the first: what a text is chained to */
+#define ROUND_KEYS 384 /* 15 bit-sliced */
+#define SCRATCH_END 2304
+
+/* Integer registers. */
+#define args x0
+#define scratch x1
+#define consts x2
+#define src x3
+#define dst x4
+#define left x5        /* bytes of text */
+#define key x6
+#define at x7          /* bytes done of lanes */
+#define state x8
+#define counter w9
+#define counter_wide x9
+#define t0 x10
+#define t1 x11
+#define t2 x12
+#define t3 x13
+#define t0d w10
+#define t1d w11
+#define t3d w13
+#define round_key x14
+#define round x15
+#define lanes x20
+#define count x21
+#define operation w22
+#define rounds x23
+#define low x24         /* the tweak */
+#define high x25
+#define total x26
+#define n x27          /* bytes of the text, or lanes, that are done together */
+
+#include "aes_neon.h"
+
+    constants sealane_aes_neon_constants
+    aes_rows
+    endconstants
+
+/* ---- The inverse cipher ---------------------------------------------------------------------------------------- */
+
+/* L^-1, in place: 0 .. 7 are bits 0 .. 7. */
+.macro inverse_linear
+    bits_add v16, v0, v3
+    bits_add v17, v2, v5
+    bits_add v18, v4, v7
+    bits_add v19, v6, v1
+    bits_add v20, v17, v7       /* 0 = 2 + 5 + 7 */
+    bits_add v21, v18, v1       /* 2 = 4 + 7 + 1 */
+    bits_add v7, v19, v4        /* 7 = 1 + 4 + 6 */
+    bits_add v1, v16, v6        /* 1 = 3 + 6 + 0 */
+    bits_add v4, v19, v3        /* 4 = 6 + 1 + 3 */
+    bits_add v6, v16, v5        /* 6 = 0 + 3 + 5 */
+    bits_add v3, v17, v0        /* 3 = 5 + 0 + 2 */
+    bits_add v5, v18, v2        /* 5 = 7 + 2 + 4 */
+    mov v0.16b, v20.16b
+    mov v2.16b, v21.16b
+.endm
+
+/* The same behind SubBytes, and AddRoundKey. */
+.macro inverse_linear_add
+    bits_add v17, b0, b3
+    ldp q24, q25, [round_key]
+    bits_add v18, b2, b5
+    bits_add v19, b4, b7
+    ldp q26, q27, [round_key, #32]
+    bits_add v20, b6, b1
+    bits_add v0, v18, b7
+    ldp q28, q29, [round_key, #64]
+    bits_add v1, v17, b6
+    bits_add v7, v20, b4
+    ldp q30, q31, [round_key, #96]
+    bits_add v4, v20, b3
+    bits_add v5, v19, b2
+    bits_add v6, v17, b5
+    bits_add v3, v18, b0
+    bits_add v2, v19, b1
+    bits_add v0, v0, v24
+    bits_add v1, v1, v25
+    bits_add v7, v7, v31
+    bits_add v4, v4, v28
+    bits_add v5, v5, v29
+    bits_add v6, v6, v30
+    bits_add v3, v3, v27
+    bits_add v2, v2, v26
+.endm
+
+/* InvMixColumns (5.3.3). */
+.macro inverse_mix_columns odd
+    opposite_row v17, v0, \odd
+    opposite_row v18, v1, \odd
+    opposite_row v19, v2, \odd
+    opposite_row v20, v3, \odd
+    opposite_row v21, v4, \odd
+    opposite_row v22, v5, \odd
+    opposite_row v23, v6, \odd
+    opposite_row v24, v7, \odd
+    bits_add v17, v17, v0
+    bits_add v18, v18, v1
+    bits_add v19, v19, v2
+    bits_add v20, v20, v3
+    bits_add v21, v21, v4
+    bits_add v22, v22, v5
+    bits_add v23, v23, v6
+    bits_add v24, v24, v7
+    bits_add b2, v2, v17        /* x^8 = x^4 + x^3 + x + 1 */
+    bits_add b3, v3, v18
+    bits_add b5, v5, v20
+    bits_add b7, v7, v22
+    bits_add b6, v6, v21
+    bits_add v17, v23, v24
+    bits_add b4, v4, v19
+    bits_add b0, v0, v23
+    bits_add b1, v1, v17
+    bits_add b3, b3, v23
+    bits_add b2, b2, v24
+    bits_add b5, b5, v24
+    bits_add b4, b4, v17
+    mix_columns \odd, 0
+.endm
+
+/* Decrypts the eight blocks in 0 .. 7. */
+.macro decrypt_blocks
+    and t0, rounds, #3
+    add t0, consts, t0, lsl #4
+    add round_key, scratch, #ROUND_KEYS
+    ldr q11, [t0, #SHIFTED]
+    add round_key, round_key, rounds, lsl #7
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    shift_rows v\i
+    .endr
+    transpose_bits
+    ldp q16, q17, [round_key]
+    ldp q18, q19, [round_key, #32]
+    ldp q20, q21, [round_key, #64]
+    ldp q22, q23, [round_key, #96]
+    bits_add v0, v0, v16
+    bits_add v1, v1, v17
+    bits_add v2, v2, v18
+    bits_add v3, v3, v19
+    bits_add v4, v4, v20
+    bits_add v5, v5, v21
+    bits_add v6, v6, v22
+    bits_add v7, v7, v23
+    mov round, rounds
+.Linverse_round:
+    inverse_linear
+    substitute
+    sub round_key, round_key, #128
+    inverse_linear_add
+    subs round, round, #1
+    b.eq .Linverse_last
+    and t0, round, #3
+    add t0, consts, t0, lsl #4
+    ldr q25, [t0]
+    tbz round, #0, .Linverse_even
+    ldr q26, [consts, #OPPOSITE]
+    inverse_mix_columns 1
+    b .Linverse_round
+.Linverse_even:
+    inverse_mix_columns 0
+    b .Linverse_round
+.Linverse_last:
+    transpose_bits
+.endm
+
+/* ---- Blocks ---------------------------------------------------------------------------------------------------- */
+
+/* For each of n/step blocks, 1 to 8, then on at the label. The second number is that of a vector beside. */
+.macro some do, step, to
+    \do 0, 16
+    some_end 1, \step, \to
+    \do 1, 17
+    some_end 2, \step, \to
+    \do 2, 18
+    some_end 3, \step, \to
+    \do 3, 19
+    some_end 4, \step, \to
+    \do 4, 20
+    some_end 5, \step, \to
+    \do 5, 21
+    some_end 6, \step, \to
+    \do 6, 22
+    some_end 7, \step, \to
+    \do 7, 23
+.endm
+
+.macro some_end i, step, to
+    cmp n, #\step*\i
+    b.eq \to
+.endm
+
+.macro load_block i, k
+    ldr q\i, [src, #16*\i]
+.endm
+
+.macro load_beside i, k
+    ldr q\k, [src, #16*\i]
+.endm
+
+.macro store_block i, k
+    str q\i, [dst, #16*\i]
+.endm
+
+.macro load_others
+    ldp q16, q17, [scratch, #OTHERS]
+    ldp q18, q19, [scratch, #OTHERS + 32]
+    ldp q20, q21, [scratch, #OTHERS + 64]
+    ldp q22, q23, [scratch, #OTHERS + 96]
+.endm
+
+.macro add_others
+    bits_add v0, v0, v16
+    bits_add v1, v1, v17
+    bits_add v2, v2, v18
+    bits_add v3, v3, v19
+    bits_add v4, v4, v20
+    bits_add v5, v5, v21
+    bits_add v6, v6, v22
+    bits_add v7, v7, v23
+.endm
+
+.macro set_counter x
+    rev t0d, counter
+    add counter, counter, #1
+    mov \x\().16b, v24.16b
+    mov \x\().s[3], t0d
+.endm
+
+/* The tweak of a block, and then that of the next: times x in GF(2^128), little-endian (IEEE 1619, 5.2). */
+.macro tweak_block i, k
+    stp low, high, [scratch, #OTHERS + 16*\i]
+    and t0, t1, high, asr #63
+    extr high, high, low, #63
+    eor low, t0, low, lsl #1
+.endm
+
+/* ---- Lanes ----------------------------------------------------------------------------------------------------- */
+
+.macro lane_key i, k
+    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_KEY]
+    ldr q\i, [t0, at]
+.endm
+
+.macro lane_begin i, k
+    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_NONCE]
+    ldr q\i, [t0]
+    str q\i, [scratch, #OTHERS + 16*\i]
+.endm
+
+.macro lane_load i, k
+    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_IN]
+    ldr q\i, [t0, at]
+.endm
+
+.macro lane_store i, k
+    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_OUT]
+    str q\i, [t0, at]
+.endm
+
+.macro lane_end i, k
+    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_NONCE]
+    str q\i, [t0]
+.endm
+
+.macro complement x
+    mvn \x\().16b, \x\().16b
+.endm
+
+    scratch_end SCRATCH_END
+    function sealane_aes_neon
+    ldr operation, [args, #SEALANE_ARG_FLAGS]
+    cmp operation, #SEALANE_AES_CBC_ENCRYPT
+    b.hs .Llanes
+    ldr key, [args, #SEALANE_ARG_KEY]
+    ldr rounds, [key, #SEALANE_AES_KEY_ROUNDS]
+    cbz operation, .Lsetup
+    ldp dst, src, [args, #SEALANE_ARG_OUT]
+    ldr left, [args, #SEALANE_ARG_BYTES]
+    ldr state, [args, #SEALANE_ARG_STATE]
+    cbz left, .Ldone
+    spread_round_keys
+
+    /* What goes on from group to group. */
+    cmp operation, #SEALANE_AES_CTR
+    b.lo .Lgroup
+    b.eq .Lctr
+    cmp operation, #SEALANE_AES_CBC_DECRYPT
+    b.ne .Lxts
+    ldr q0, [state]
+    add t0, src, left
+    ldr q1, [t0, #-16]
+    str q0, [scratch, #OTHERS]
+    str q1, [state]
+    b .Lgroup
+.Lctr:
+    ldr counter, [state, #12]
+    rev counter, counter
+    add t0, counter_wide, left, lsr #4
+    rev t0d, t0d
+    str t0d, [state, #12]
+    b .Lgroup
+.Lxts:
+    ldp low, high, [state]
+
+.Lgroup:
+    mov n, #128
+    cmp left, n
+    csel n, left, n, lo
+    cmp operation, #SEALANE_AES_CTR
+    b.eq .Lcounters
+    some load_block, 16, .Lloaded
+.Lloaded:
+    cmp operation, #SEALANE_AES_XTS_ENCRYPT
+    b.lo .Lway
+    mov t1, #0x87
+    some tweak_block, 16, .Ltweaked
+.Ltweaked:
+    load_others
+    add_others
+.Lway:
+    mov t0d, #DECRYPTING
+    lsr t0d, t0d, operation
+    tbz t0d, #0, .Lencrypt
+    decrypt_blocks
+    cmp operation, #SEALANE_AES_CBC_DECRYPT
+    b.eq .Lchained
+    b .Lencrypted
+.Lcounters:
+    ldr q24, [state]
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    set_counter v\i
+    .endr
+.Lencrypt:
+    encrypt_blocks
+    cmp operation, #SEALANE_AES_CBC_ENCRYPT
+    b.hs .Llane_done
+.Lencrypted:
+    cmp operation, #SEALANE_AES_CTR
+    b.lo .Lstore
+    b.eq .Ltext
+    load_others
+    b .Ladd
+.Lchained:
+    some load_beside, 16, .Lchain
+.Lchain:
+    add t0, src, n
+    ldr q25, [scratch, #OTHERS]
+    ldr q24, [t0, #-16]
+    bits_add v0, v0, v25
+    str q24, [scratch, #OTHERS]
+    bits_add v1, v1, v16
+    bits_add v2, v2, v17
+    bits_add v3, v3, v18
+    bits_add v4, v4, v19
+    bits_add v5, v5, v20
+    bits_add v6, v6, v21
+    bits_add v7, v7, v22
+    b .Lstore
+.Ltext:
+    some load_beside, 16, .Ladd
+.Ladd:
+    add_others
+.Lstore:
+    some store_block, 16, .Lstored
+.Lstored:
+    subs left, left, n
+    add src, src, n
+    add dst, dst, n
+    b.ne .Lgroup
+    cmp operation, #SEALANE_AES_XTS_ENCRYPT
+    b.lo .Lwipe
+    stp low, high, [state]
+    b .Lwipe
+
+    /* Up to eight lanes at a time: the round keys of each, block by block like texts. */
+.Llanes:
+    mov total, #0
+    b.hi .Llanes_masks
+    ldr total, [args, #SEALANE_ARG_TOTAL]
+.Llanes_masks:
+    ldp lanes, count, [args, #SEALANE_ARG_IN]
+    ldr t0, [lanes, #SEALANE_LANE_KEY]
+    ldr rounds, [t0, #SEALANE_AES_KEY_ROUNDS]
+.Llanes_more:
+    mov n, #8
+    cmp count, n
+    csel n, count, n, lo
+    mov at, #SEALANE_AES_KEY_SCHEDULE
+    add round_key, scratch, #ROUND_KEYS
+    mov round, #0
+.Llane_keys:
+    some lane_key, 1, .Llane_keys_loaded
+.Llane_keys_loaded:
+    and t0, round, #3
+    add t0, consts, t0, lsl #4
+    ldr q11, [t0, #SHIFTED]
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    shift_rows v\i
+    .endr
+    transpose_bits
+    cbz round, .Llane_keys_store
+    complement v0                                                               /* 0x63 */
+    complement v1
+    complement v5
+    complement v6
+.Llane_keys_store:
+    stp q0, q1, [round_key], #32
+    stp q2, q3, [round_key], #32
+    stp q4, q5, [round_key], #32
+    stp q6, q7, [round_key], #32
+    add round, round, #1
+    add at, at, #16
+    cmp round, rounds
+    b.ls .Llane_keys
+    mov at, #0
+    cbz total, .Llane_block
+    some lane_begin, 1, .Llane_block
+.Llane_block:
+    some lane_load, 1, .Llane_loaded
+.Llane_loaded:
+    cbz total, .Lencrypt
+    load_others
+    add_others
+    b .Lencrypt
+.Llane_done:
+    some lane_store, 1, .Llane_stored
+.Llane_stored:
+    cbz total, .Llanes_done
+    stp q0, q1, [scratch, #OTHERS]
+    stp q2, q3, [scratch, #OTHERS + 32]
+    stp q4, q5, [scratch, #OTHERS + 64]
+    stp q6, q7, [scratch, #OTHERS + 96]
+    add at, at, #16
+    cmp at, total
+    b.lo .Llane_block
+    some lane_end, 1, .Llanes_done
+.Llanes_done:
+    add lanes, lanes, #8*SEALANE_LANE_STRIDE
+    subs count, count, n
+    b.ne .Llanes_more
+
+.Lwipe:
+    movi v0.16b, #0
+    add t0, scratch, #OTHERS
+    add rounds, rounds, #2
+.Lwipe_128:
+    stp q0, q0, [t0], #32
+    stp q0, q0, [t0], #32
+    stp q0, q0, [t0], #32
+    stp q0, q0, [t0], #32
+    subs rounds, rounds, #1
+    b.ne .Lwipe_128
+    b .Ldone
+
+.Lsetup:
+    expand_key
+.Ldone:
+    endfunction
+#endif

@@ -1,0 +1,159 @@
+/* AES in the modes that do not authenticate (NIST SP 800-38A, IEEE 1619) for x86-64 with AVX2 and VAES.
+ *
+ * void sealane_aes_avx2(const args *a, void *scratch, const void *consts)
+ *
+ * Needs        AVX2; AES-NI, VAES; PCLMULQDQ, VPCLMULQDQ
+ * Reads        args; key[512]; state[16]; in[bytes]; lanes and what they point to
+ * Writes       out[bytes]; state[16]; key[512] (SETUP); scratch, wiped again
+ * Registers    all but rsp, rbp; stack 0
+ * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.
+ *
+ * The algorithm is in aes_modes.h.
+ */
+#include "../asm.S"
+
+    isa .avx, .avx2, .aes, .pclmul, .vaes, .vpclmulqdq
+
+#define WIDTH 2
+#define V ymm
+#define ROW(n) ymm##n
+#define XMM1_TWICE xmm1, xmm1
+
+#include "aes_modes.h"
+
+    scratch_end MODE_SCRATCH_END
+
+    constants sealane_aes_avx2_constants
+    mode_constants
+    endconstants
+
+.macro x_xor to, x, y
+    vpxor \to, \x, \y
+.endm
+
+.macro x_add to, x, y
+    vpaddd \to, \x, \y
+.endm
+
+.macro x_shuffle to, x, y
+    vpshufb \to, \x, \y
+.endm
+
+.macro x_load to, at:vararg
+    vmovdqu \to, \at
+.endm
+
+.macro x_store at:vararg
+    vmovdqu \at
+.endm
+
+.macro x_move to, from
+    vmovdqa \to, \from
+.endm
+
+.macro x_broadcast to, at:vararg
+    vbroadcasti128 \to, \at
+.endm
+
+.macro x_enc x, y
+    vaesenc \x, \x, \y
+.endm
+
+.macro x_enclast x, y
+    vaesenclast \x, \x, \y
+.endm
+
+.macro x_dec x, y
+    vaesdec \x, \x, \y
+.endm
+
+.macro x_declast x, y
+    vaesdeclast \x, \x, \y
+.endm
+
+.macro x_multiply to, x, y, halves
+    vpclmulqdq \to, \x, \y, \halves
+.endm
+
+.macro x_shift_up to, x
+    vpslldq \to, \x, WIDTH
+.endm
+
+.macro x_shift_down to, x
+    vpsrldq \to, \x, 16 - WIDTH
+.endm
+
+.macro x_bytes_up to, x
+    vpslldq \to, \x, 8
+.endm
+
+.macro x_shift_left to, x, k
+    vpsllq \to, \x, \k
+.endm
+
+.macro x_shift_right to, x, k
+    vpsrlq \to, \x, \k
+.endm
+
+.macro x_zero x
+    vpxor \x, \x, \x
+.endm
+
+.macro x_zero_row x
+    vpxor \x, \x, \x
+.endm
+
+.macro x_load_block to, at:vararg
+    vmovdqu \to, xmmword ptr \at
+.endm
+
+.macro x_store_block at:vararg
+    vmovdqu \at
+.endm
+
+.macro x_xor_block x, y
+    vpxor \x, \x, \y
+.endm
+
+.macro x_enc_from x, at:vararg
+    vaesenc \x, \x, \at
+.endm
+
+.macro x_enclast_from x, at:vararg
+    vaesenclast \x, \x, \at
+.endm
+
+/* Block j of a row that has the same block everywhere: times x^j. */
+.macro x_spread x
+    vpsllvq t, \x, [consts + LEFT]
+    vpsrlvq u, \x, [consts + RIGHT]
+    vpclmulqdq spare, u, poly, 0x01
+    vpslldq u, u, 8
+    x_xor t, t, spare
+    x_xor \x, t, u
+.endm
+
+/* The one block that fills no row. */
+.macro x_partial_begin
+.endm
+
+.macro x_load_partial to, at
+    .ifc \to, ymm9
+    vmovdqu xmm9, [\at]
+    .else
+    vmovdqu xmm10, [\at]
+    .endif
+.endm
+
+.macro x_store_partial at, from
+    vmovdqu [\at], xmm0
+.endm
+
+.macro x_previous to, x, before
+    vperm2i128 \to, \before, \x, 0x21
+.endm
+
+    function sealane_aes_avx2
+    mode_kernel vaesimc, v
+    vzeroupper
+    endfunction

@@ -1,0 +1,537 @@
+/* AES in the modes that do not authenticate (NIST SP 800-38A, IEEE 1619), for the widths of x86-64's vectors.
+ *
+ * A row is a vector register: V is its name without the number, WIDTH the blocks in it, 1, 2 or 4. Eight rows go through the
+ * rounds at a time, what is left in steps of four, two and one, and of blocks that fill no row. A step takes its input, goes
+ * through all rounds but the last (FIPS 197, 5.1; backwards 5.3.5), and adds to the last round key what the mode adds to its
+ * output, so that the last round adds both.
+ *
+ *   CTR   E(c), E(c + 1), ..      are added to the text
+ *   CBC   D(c) + the block before it; going through a step's rows from the last to the first, so that no block is
+ *         overwritten before it was added
+ *   XTS   E(p + t) + t, t := t x for each block. All tweaks of eight rows are in scratch memory; t x^(8 WIDTH) for the
+ *         next eight is a shift by WIDTH bytes, and what goes out at the top times x^7 + x^2 + x + 1 added below
+ *
+ * Each includer has macros for its instructions: x_load, x_store, x_load_partial, x_store_partial (left bytes), x_broadcast,
+ * x_xor, x_enc, x_enclast, x_dec, x_declast, x_previous (the blocks before those of a row).
+ */
+
+#define BYTES (16*WIDTH)
+
+/* Constants. */
+#define REVERSE 0    /* of 16 bytes */
+#define POLY 16      /* x^7 + x^2 + x + 1 */
+#define ROTATE 32    /* RotWord (FIPS 197, 5.2) of the first word, to all words */
+#define RCON 48      /* round constants (FIPS 197, table 5), one byte each */
+#define NEXT 64      /* WIDTH */
+#define COUNT 80     /* 0 to 3: a block's place in its row; and that in two qwords, and 64 less that */
+#define LEFT 144
+#define RIGHT 208
+
+.macro mode_constants
+    .byte 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0
+    .quad 0x87, 0
+    .byte 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0
+    .byte 1, 2, 4, 8, 16, 32, 64, 128, 27, 54, 0, 0, 0, 0, 0, 0
+    .long WIDTH, 0, 0, 0
+    .long 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0
+    .quad 0, 0, 1, 1, 2, 2, 3, 3
+    .quad 64, 64, 63, 63, 62, 62, 61, 61
+.endm
+
+/* Scratch. */
+#define TWEAKS 256                  /* of eight rows; of lanes: */
+#define LANE 256                    /* eight pointers */
+#define LANES_LEFT 320
+#define LANE_BYTES 328
+#define LANE_MODE 336
+#define MODE_SCRATCH_END (TWEAKS + 8*BYTES)
+
+/* Integer registers. */
+#define args rdi
+#define scratch rsi
+#define consts rdx
+#define round rcx    /* pointer to a round key */
+#define backwards ebx
+#define src r8
+#define dst r9
+#define left r10     /* bytes */
+#define first_key r11
+#define last_key r12
+#define mode r13d
+#define tweaks r14   /* pointer to those of the next row */
+#define state r15
+
+/* Vector registers: 0 to 7 rows, and */
+#define row0 ROW(0)
+#define row1 ROW(1)
+#define rk ROW(8)
+#define t ROW(9)
+#define u ROW(10)
+#define ctr ROW(11)   /* the next row's counters, bytes reversed */
+#define chain ROW(11) /* a row whose last block is the one before the next row */
+#define reverse ROW(12)
+#define poly ROW(12)
+#define next ROW(13)
+#define spare ROW(14)
+
+/* All rounds of n rows but the last; then rk is the last round key. */
+.macro rounds_but_last n, instruction
+    lea round, [first_key + 16]
+1:
+    x_broadcast rk, [round]
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \n
+    \instruction V\i, rk
+    .endif
+    .endr
+    add round, 16
+    cmp round, last_key
+    jb 1b
+    x_broadcast rk, [last_key]
+.endm
+
+/* The last round of row i, which adds u, and its output. */
+.macro last_round i, instruction, partial
+    \instruction V\i, u
+    .if \partial
+    x_store_partial dst, V\i
+    .else
+    x_store [dst + BYTES*\i], V\i
+    .endif
+.endm
+
+.macro input to, i, partial
+    .if \partial
+    x_load_partial \to, src
+    .else
+    x_load \to, [src + BYTES*\i]
+    .endif
+.endm
+
+.macro outputs_alone n, instruction, partial
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \n
+    \instruction V\i, rk
+    .if \partial
+    x_store_partial dst, V\i
+    .else
+    x_store [dst + BYTES*\i], V\i
+    .endif
+    .endif
+    .endr
+.endm
+
+.macro outputs_ctr n, partial
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \n
+    input u, \i, \partial
+    x_xor u, u, rk
+    last_round \i, x_enclast, \partial
+    .endif
+    .endr
+.endm
+
+/* After eight rows their tweaks become those of the next eight. */
+.macro outputs_xts n, instruction, partial
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \n
+    x_load t, [tweaks + BYTES*\i]
+    x_xor u, t, rk
+    last_round \i, \instruction, \partial
+    .if \n == 8
+    x_shift_up spare, t
+    x_shift_down t, t
+    x_multiply t, t, poly, 0x00
+    x_xor t, t, spare
+    x_store [tweaks + BYTES*\i], t
+    .endif
+    .endif
+    .endr
+.endm
+
+.macro outputs_cbc n, partial
+    .if !\partial
+    x_load spare, [src + BYTES*(\n - 1)]
+    .endif
+    .irp i, 7, 6, 5, 4, 3, 2, 1
+    .if \i < \n
+    x_load u, [src + BYTES*\i - 16]
+    x_xor u, u, rk
+    last_round \i, x_declast, \partial
+    .endif
+    .endr
+    input t, 0, \partial
+    x_previous u, t, chain
+    x_xor u, u, rk
+    last_round 0, x_declast, \partial
+    .if !\partial
+    x_move chain, spare
+    .endif
+.endm
+
+/* n rows, or, partial, the blocks that fill none. */
+.macro step n, partial=0
+    x_broadcast rk, [first_key]
+    cmp mode, SEALANE_AES_CTR
+    je 2f
+    cmp mode, SEALANE_AES_XTS_ENCRYPT
+    jae 3f
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \n
+    input t, \i, \partial
+    x_xor V\i, t, rk
+    .endif
+    .endr
+    jmp 4f
+2:
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \n
+    x_shuffle V\i, ctr, reverse
+    x_add ctr, ctr, next
+    x_xor V\i, V\i, rk
+    .endif
+    .endr
+    jmp 4f
+3:
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \n
+    input t, \i, \partial
+    x_load u, [tweaks + BYTES*\i]
+    x_xor t, t, rk
+    x_xor V\i, t, u
+    .endif
+    .endr
+4:
+    test backwards, backwards
+    jnz 5f
+    rounds_but_last \n, x_enc
+    cmp mode, SEALANE_AES_CTR
+    je 2f
+    ja 3f
+    outputs_alone \n, x_enclast, \partial
+    jmp 9f
+2:
+    outputs_ctr \n, \partial
+    jmp 9f
+3:
+    outputs_xts \n, x_enclast, \partial
+    jmp 9f
+5:
+    rounds_but_last \n, x_dec
+    cmp mode, SEALANE_AES_CBC_DECRYPT
+    je 6f
+    ja 7f
+    outputs_alone \n, x_declast, \partial
+    jmp 9f
+6:
+    outputs_cbc \n, \partial
+    jmp 9f
+7:
+    outputs_xts \n, x_declast, \partial
+9:
+    .if !\partial
+    add src, BYTES*\n
+    add dst, BYTES*\n
+    .endif
+.endm
+
+/* If so many rows are left. */
+.macro step_if n
+    test left, BYTES*\n
+    jz 8f
+    step \n
+    .if \n < 8
+    add tweaks, BYTES*\n
+    .endif
+8:
+.endm
+
+/* A row times x^k, k not 0. */
+.macro times_x to, from, k
+    x_shift_left t, \from, \k
+    x_shift_right u, \from, (64 - (\k))
+    x_multiply spare, u, poly, 0x01
+    x_xor t, t, spare
+    x_bytes_up u, u
+    x_xor \to, t, u
+.endm
+
+/* The tweaks of eight rows, from the first. */
+.macro first_tweaks
+    x_broadcast poly, [consts + POLY]
+    x_broadcast row0, [state]
+    x_spread row0
+    x_store [scratch + TWEAKS], row0
+    .irp i, 1, 2, 3, 4, 5, 6, 7
+    times_x row1, row0, (WIDTH*\i)
+    x_store [scratch + TWEAKS + BYTES*\i], row1
+    .endr
+.endm
+
+/* ---- Lanes: eight blocks of as many keys at a time, in registers 8 to 15 ---- */
+
+#define lanes rdi
+#define text rdx     /* bytes from the begin */
+#define rounds ebx   /* times 16 */
+
+/* x := E(x) of a lane's block, the keys at r8 to r15. */
+.macro lanes_encrypt
+    mov ecx, 16
+1:
+    .irp n, 8, 9, 10, 11, 12, 13, 14, 15
+    x_enc_from xmm\n, [r\n + round + SEALANE_AES_KEY_SCHEDULE]
+    .endr
+    add ecx, 16
+    cmp ecx, rounds
+    jb 1b
+    .irp n, 8, 9, 10, 11, 12, 13, 14, 15
+    x_enclast_from xmm\n, [r\n + round + SEALANE_AES_KEY_SCHEDULE]
+    .endr
+.endm
+
+/* rax := a pointer of a lane. */
+.macro of_lane n, what
+    mov rax, [scratch + LANE + 8*(\n - 8)]
+    mov rax, [rax + \what]
+.endm
+
+/* With less than eight lanes left the first does the work of those that are missing, again: everything is read before
+ * anything is written. */
+.macro lanes_by_eight
+    mov rax, [args + SEALANE_ARG_BYTES]
+    mov [scratch + LANES_LEFT], rax
+    mov rax, [args + SEALANE_ARG_TOTAL]
+    mov [scratch + LANE_BYTES], rax
+    mov [scratch + LANE_MODE], r13
+    mov lanes, [args + SEALANE_ARG_IN]
+    cmp mode, SEALANE_AES_MASKS
+    jne .Llanes
+    mov qword ptr [scratch + LANE_BYTES], 16
+.Llanes:
+    cmp qword ptr [scratch + LANES_LEFT], 1
+    je .Llanes_one
+    .irp n, 8, 9, 10, 11, 12, 13, 14, 15
+    xor ecx, ecx
+    mov eax, 64*(\n - 8)
+    cmp qword ptr [scratch + LANES_LEFT], \n - 8
+    cmova ecx, eax
+    lea rax, [lanes + rcx]
+    mov [scratch + LANE + 8*(\n - 8)], rax
+    mov r\n, [rax + SEALANE_LANE_KEY]
+    .endr
+    mov rounds, [r8 + SEALANE_AES_KEY_ROUNDS]
+    shl rounds, 4
+    xor text, text
+    .irp n, 8, 9, 10, 11, 12, 13, 14, 15
+    x_zero xmm\n
+    .endr
+    cmp qword ptr [scratch + LANE_MODE], SEALANE_AES_MASKS
+    je .Llanes_block
+    .irp n, 8, 9, 10, 11, 12, 13, 14, 15
+    of_lane \n, SEALANE_LANE_NONCE
+    x_load_block xmm\n, [rax]
+    .endr
+.Llanes_block:
+    .irp n, 8, 9, 10, 11, 12, 13, 14, 15
+    of_lane \n, SEALANE_LANE_IN
+    x_load_block xmm0, [rax + text]
+    x_load_block xmm1, [r\n + SEALANE_AES_KEY_SCHEDULE]
+    x_xor_block xmm\n, xmm0
+    x_xor_block xmm\n, xmm1
+    .endr
+    lanes_encrypt
+    .irp n, 8, 9, 10, 11, 12, 13, 14, 15
+    of_lane \n, SEALANE_LANE_OUT
+    x_store_block [rax + text], xmm\n
+    .endr
+    add text, 16
+    cmp text, [scratch + LANE_BYTES]
+    jb .Llanes_block
+    cmp qword ptr [scratch + LANE_MODE], SEALANE_AES_MASKS
+    je .Llanes_next
+    .irp n, 8, 9, 10, 11, 12, 13, 14, 15
+    of_lane \n, SEALANE_LANE_NONCE
+    x_store_block [rax], xmm\n
+    .endr
+.Llanes_next:
+    add lanes, 512
+    sub qword ptr [scratch + LANES_LEFT], 8
+    ja .Llanes
+    jmp .Llanes_wipe
+
+    /* One alone: each round waits for the one before. */
+.Llanes_one:
+    mov r8, [lanes + SEALANE_LANE_KEY]
+    mov r9, [lanes + SEALANE_LANE_IN]
+    mov r10, [lanes + SEALANE_LANE_OUT]
+    mov rounds, [r8 + SEALANE_AES_KEY_ROUNDS]
+    shl rounds, 4
+    xor text, text
+    x_zero xmm8
+    mov r11, [lanes + SEALANE_LANE_NONCE]
+    cmp qword ptr [scratch + LANE_MODE], SEALANE_AES_MASKS
+    je .Llanes_one_block
+    x_load_block xmm8, [r11]
+.Llanes_one_block:
+    x_load_block xmm0, [r9 + text]
+    x_load_block xmm1, [r8 + SEALANE_AES_KEY_SCHEDULE]
+    x_xor_block xmm1, xmm0
+    x_xor_block xmm8, xmm1
+    mov ecx, 16
+1:
+    x_enc_from xmm8, [r8 + round + SEALANE_AES_KEY_SCHEDULE]
+    add ecx, 16
+    cmp ecx, rounds
+    jb 1b
+    x_enclast_from xmm8, [r8 + round + SEALANE_AES_KEY_SCHEDULE]
+    x_store_block [r10 + text], xmm8
+    add text, 16
+    cmp text, [scratch + LANE_BYTES]
+    jb .Llanes_one_block
+    cmp qword ptr [scratch + LANE_MODE], SEALANE_AES_MASKS
+    je .Llanes_wipe
+    x_store_block [r11], xmm8
+.Llanes_wipe:
+    xor eax, eax
+    .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+    mov [scratch + LANE + 8*\n], rax
+    .endr
+.endm
+
+/* ---- Keys ---- */
+
+#define words r8     /* of the key */
+#define word r9      /* to be made, in bytes from the schedule's begin */
+#define phase r10d
+#define end r11
+
+#include "aesgcm_text.h"
+
+/* The round keys for decryption are those for encryption backwards, and InvMixColumns of all but the first and the last. */
+.macro mode_setup inverse, v
+    mov r12, [args + SEALANE_ARG_KEY]
+    mov ebx, [r12 + SEALANE_AES_KEY_ROUNDS]
+    \v\()pxor xmm1, XMM1_TWICE
+    lea r8d, [rbx - 6]
+    mov end, rbx
+    inc end
+    shl end, 4
+    lea word, [4*words]
+    xor phase, phase
+    mov r13, consts
+    lea r14, [r12 + SEALANE_AES_KEY_SCHEDULE]
+    mov rcx, r14
+    mov eax, [r14 + word - 4]
+    schedule_words words, word, phase, end, r13, r14, rcx, ebx, \v
+    lea rax, [r14 + end - 16]
+    lea rcx, [r12 + SEALANE_AES_KEY_INVERSE]
+    x_load_block xmm0, [rax]
+    jmp .Linverse_store
+.Linverse:
+    x_load_block xmm0, [rax]
+    cmp rax, r14
+    je .Linverse_store
+    \inverse xmm0, xmm0
+.Linverse_store:
+    x_store_block [rcx], xmm0
+    add rcx, 16
+    sub rax, 16
+    cmp rax, r14
+    jae .Linverse
+.endm
+
+/* ---- The kernel ---- */
+
+.macro mode_kernel inverse, v
+    mov r13, [args + SEALANE_ARG_FLAGS]
+    cmp mode, SEALANE_AES_CBC_ENCRYPT
+    jae .Llanes_begin
+    test mode, mode
+    jz .Lsetup
+    mov left, [args + SEALANE_ARG_BYTES]
+    test left, left
+    jz .Ldone
+    mov src, [args + SEALANE_ARG_IN]
+    mov dst, [args + SEALANE_ARG_OUT]
+    mov rax, [args + SEALANE_ARG_KEY]
+    mov state, [args + SEALANE_ARG_STATE]
+    mov last_key, [rax + SEALANE_AES_KEY_ROUNDS]
+    shl last_key, 4
+    lea first_key, [rax + SEALANE_AES_KEY_SCHEDULE]
+    xor backwards, backwards
+
+    /* What each mode begins with, and, where it is known, leaves. */
+    cmp mode, SEALANE_AES_CTR
+    je .Lbegin_ctr
+    ja .Lbegin_chained
+    cmp mode, SEALANE_AES_ECB_DECRYPT
+    jne .Lbegun
+    jmp .Lbegin_backwards
+.Lbegin_ctr:
+    x_broadcast reverse, [consts + REVERSE]
+    x_broadcast next, [consts + NEXT]
+    x_broadcast ctr, [state]
+    x_shuffle ctr, ctr, reverse
+    mov rax, left
+    shr rax, 4
+    \v\()movd xmm0, eax
+    x_add xmm0, xmm0, xmm11
+    x_shuffle xmm0, xmm0, xmm12
+    x_store_block [state], xmm0                                                 /* as a whole, for the next call to read it so */
+    x_load t, [consts + COUNT]
+    x_add ctr, ctr, t
+    jmp .Lbegun
+.Lbegin_chained:
+    cmp mode, SEALANE_AES_CBC_DECRYPT
+    jne .Lbegin_xts
+    x_broadcast chain, [state]
+    x_load_block xmm0, [src + left - 16]
+    x_store_block [state], xmm0
+    jmp .Lbegin_backwards
+.Lbegin_xts:
+    lea tweaks, [scratch + TWEAKS]
+    first_tweaks
+    cmp mode, SEALANE_AES_XTS_DECRYPT
+    jne .Lbegun
+.Lbegin_backwards:
+    mov backwards, 1
+    add first_key, SEALANE_AES_KEY_INVERSE - SEALANE_AES_KEY_SCHEDULE
+.Lbegun:
+    add last_key, first_key
+
+    sub left, 8*BYTES
+    jb .Lless
+.Leight:
+    step 8
+    sub left, 8*BYTES
+    jae .Leight
+.Lless:
+    add left, 8*BYTES
+    jz .Lend
+    step_if 4
+    step_if 2
+    step_if 1
+    .if WIDTH > 1
+    and left, BYTES - 1
+    jz .Lend
+    x_partial_begin
+    step 1, 1
+    add tweaks, left
+    .endif
+.Lend:
+    cmp mode, SEALANE_AES_XTS_ENCRYPT
+    jb .Ldone
+    x_load_block xmm0, [tweaks]
+    x_store_block [state], xmm0
+    x_zero_row row0
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    x_store [scratch + TWEAKS + BYTES*\i], row0
+    .endr
+    jmp .Ldone
+.Llanes_begin:
+    lanes_by_eight
+    jmp .Ldone
+.Lsetup:
+    mode_setup \inverse, \v
+.Ldone:
+.endm

@@ -1,0 +1,89 @@
+/* Header masks by ChaCha20 (RFC 9001, 5.4.4; RFC 8439, 2.3), for the widths of x86-64's vectors: LANES blocks of as many keys side by
+ * side, a word of the state to a vector V.
+ *
+ * A 16-byte piece of four lanes is a row of each 128-bit part; transposing 4 by 4 words in each part makes words of all lanes. The words
+ * of a key and of a sample are the state's in their order, and of the block only the first two are wanted. With less than LANES left
+ * the first does the work of those that are missing, again.
+ *
+ * Each includer has m_insert: a piece of the lane 4 q + j to part q of row j. */
+
+/* Constants. */
+#define SIGMA 0      /* "expand 32-byte k" */
+#define ROTATE16 16  /* of dwords to the left, by 16 and by 8 bits */
+#define ROTATE8 32
+
+.macro mask_constants
+    .long 0x61707865, 0x3320646e, 0x79622d32, 0x6b206574
+    .byte 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13
+    .byte 3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14
+.endm
+
+/* Scratch. */
+#define LANE 256                    /* pointers to the lanes */
+#define SPILLED (LANE + 8*LANES)    /* words that no register is left for */
+
+/* Integer registers. */
+#define args rdi
+#define scratch rsi
+#define consts rdx
+#define lanes r8
+#define left r9
+#define count r10d
+
+/* Pointers to so many lanes. */
+.macro lane_pointers
+    xor ecx, ecx
+1:
+    mov eax, ecx
+    shl eax, 6
+    cmp left, rcx
+    mov r11d, 0
+    cmovbe eax, r11d
+    add rax, lanes
+    mov [scratch + rcx*8 + LANE], rax
+    inc ecx
+    cmp ecx, LANES
+    jb 1b
+.endm
+
+/* Row j of 0 to 3: 16 bytes of the lanes j, 4 + j, .. at what the slot points to. */
+.macro rows slot, at
+    .irp j, 0, 1, 2, 3
+    .irp q, 0, 1, 2, 3
+    .if 4*\q < LANES
+    mov rax, [scratch + LANE + 8*(4*\q + \j)]
+    mov rax, [rax + \slot]
+    m_insert \j, \q, [rax + \at]
+    .endif
+    .endr
+    .endr
+.endm
+
+/* Words o0 to o3 from the rows r0 to r3, which are spoilt, as t and u are. */
+.macro transpose r0, r1, r2, r3, t, u, o0, o1, o2, o3
+    vpunpckldq \t, \r0, \r1
+    vpunpckldq \u, \r2, \r3
+    vpunpckhdq \r0, \r0, \r1
+    vpunpckhdq \r2, \r2, \r3
+    vpunpcklqdq \o0, \t, \u
+    vpunpckhqdq \o1, \t, \u
+    vpunpcklqdq \o2, \r0, \r2
+    vpunpckhqdq \o3, \r0, \r2
+.endm
+
+/* Part q, in xmm4 (lanes 4 q and 4 q + 1) and xmm5 (the next two), to where it goes. */
+.macro outputs q
+    .irp j, 0, 1, 2, 3
+    mov rax, [scratch + LANE + 8*(4*\q + \j)]
+    mov rax, [rax + SEALANE_LANE_OUT]
+    .if \j == 0
+    vmovq qword ptr [rax], xmm4
+    .elseif \j == 1
+    vmovhps qword ptr [rax], xmm4
+    .elseif \j == 2
+    vmovq qword ptr [rax], xmm5
+    .else
+    vmovhps qword ptr [rax], xmm5
+    .endif
+    .endr
+.endm

@@ -1,0 +1,295 @@
+/* modes: AES without authentication and QUIC's packet protection beside OpenSSL and ipsec-mb.
+ *
+ *     bench-modes [--seconds=S] [--fault=ROW] [--list]
+ *
+ * Each row runs the peer and sealane by turns, in short repeats, and takes the least time of each; ratios are of one
+ * run. Before that both must give the same bytes: --fault makes one of the peer's wrong, which must be found.
+ * SEALANE_CPU names the level. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+
+#include <sealane.h>
+
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#if __has_include(<intel-ipsec-mb.h>)
+#include <intel-ipsec-mb.h>
+#define HAVE_IPSEC
+#endif
+
+enum { LONGEST = 16384, PACKETS = 64, PACKET = 1200, HEADER = 9 + 4 };
+
+static uint8_t key[64], iv[16], text[LONGEST + 64], got[LONGEST + 64], want[LONGEST + 64];
+static size_t bytes;
+static int encrypting;
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void must(int holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "bench-modes: %s\n", what);
+    exit(1);
+}
+
+/* ---- OpenSSL: a context that is kept; a text is an initial value and one update, as in TLS and dm-crypt ---- */
+
+static EVP_CIPHER_CTX *evp;
+
+static void evp_start(const char *name, int encrypt)
+{
+    EVP_CIPHER *c = EVP_CIPHER_fetch(NULL, name, NULL);
+    evp = EVP_CIPHER_CTX_new();
+    must(c != NULL && EVP_CipherInit_ex2(evp, c, key, iv, encrypt, NULL) == 1, name);
+    EVP_CIPHER_CTX_set_padding(evp, 0);
+    EVP_CIPHER_free(c);
+    encrypting = encrypt;
+}
+
+static void evp_text(void)
+{
+    int n = 0;
+    must(EVP_CipherInit_ex2(evp, NULL, NULL, iv, encrypting, NULL) == 1 &&
+             EVP_CipherUpdate(evp, want, &n, text, (int)bytes) == 1,
+         "EVP");
+}
+
+static sealane_aes_key aes_key;
+static sealane_xts_key xts_key;
+
+static void ctr(void)
+{
+    sealane_aes_ctr s;
+    must(sealane_aes_ctr_init(&s, iv, 128) == 0 && sealane_aes_ctr_xor(&aes_key, &s, got, text, bytes) == 0, "CTR");
+}
+
+static void cbc(void)
+{
+    uint8_t chain[16];
+    memcpy(chain, iv, 16);
+    must((encrypting ? sealane_aes_cbc_encrypt : sealane_aes_cbc_decrypt)(&aes_key, chain, got, text, bytes) == 0,
+         "CBC");
+}
+
+static void xts(void)
+{
+    must((encrypting ? sealane_aes_xts_encrypt : sealane_aes_xts_decrypt)(&xts_key, iv, got, text, bytes) == 0, "XTS");
+}
+
+static void ctr_start(void)
+{
+    evp_start("AES-128-CTR", 1);
+}
+
+static void cbc_encrypt_start(void)
+{
+    evp_start("AES-128-CBC", 1);
+}
+
+static void cbc_decrypt_start(void)
+{
+    evp_start("AES-128-CBC", 0);
+}
+
+static void xts_start(void)
+{
+    evp_start("AES-128-XTS", 1);
+}
+
+static void xts_decrypt_start(void)
+{
+    evp_start("AES-128-XTS", 0);
+}
+
+/* Eight texts of one length, side by side and one after the other. */
+enum { TEXTS = 8 };
+
+static void cbc_batch(void)
+{
+    sealane_cbc_op ops[TEXTS];
+    uint8_t ivs[TEXTS][16];
+    for (size_t i = 0; i < TEXTS; i++) {
+        memcpy(ivs[i], iv, 16);
+        ops[i] =
+            (sealane_cbc_op){&aes_key, ivs[i], got + i * (bytes / TEXTS), text + i * (bytes / TEXTS), bytes / TEXTS, 0};
+    }
+    must(sealane_aes_cbc_encrypt_batch(ops, TEXTS) == TEXTS, "CBC batch");
+}
+
+static void evp_texts(void)
+{
+    int n = 0;
+    for (size_t i = 0; i < TEXTS; i++)
+        must(EVP_CipherInit_ex2(evp, NULL, NULL, iv, 1, NULL) == 1 &&
+                 EVP_CipherUpdate(evp, want + i * (bytes / TEXTS), &n, text + i * (bytes / TEXTS),
+                                  (int)(bytes / TEXTS)) == 1,
+             "EVP");
+}
+
+/* ---- QUIC: 64 packets of 1200 bytes under one key ---- */
+
+static sealane_quic_keys quic_keys;
+static uint8_t packets[2][PACKETS][PACKET];
+
+static void quic_protect(void)
+{
+    static sealane_quic_packet p[PACKETS];
+    for (size_t i = 0; i < PACKETS; i++) {
+        packets[0][i][0] = 0x43;
+        p[i] =
+            (sealane_quic_packet){.keys = &quic_keys, .bytes = packets[0][i], .packet_bytes = PACKET, .pn_offset = 9};
+        p[i].number = i;
+    }
+    must(sealane_quic_protect_batch(p, PACKETS) == PACKETS, "QUIC");
+}
+
+#if defined(HAVE_IPSEC)
+static IMB_MGR *manager;
+static struct gcm_key_data gcm_keys __attribute__((aligned(64)));
+static uint8_t mask_keys[2][16 * 15] __attribute__((aligned(64))), masks[PACKETS][16];
+
+static void ipsec_start(void)
+{
+    if (manager == NULL) {
+        manager = alloc_mb_mgr(0);
+        init_mb_mgr_auto(manager, NULL);
+    }
+    IMB_AES128_GCM_PRE(manager, key, &gcm_keys);
+    IMB_AES_KEYEXP_128(manager, key + 32, mask_keys[0], mask_keys[1]);
+    must(sealane_quic_keys_init(&quic_keys, SEALANE_AES_128_GCM, key, iv, key + 32, 16) == 0, "keys");
+    memset(packets, 0, sizeof packets);
+}
+
+/* With masks: as ECB jobs of one block, since versions before 1.4 have no call for header masks. */
+static void ipsec_packets(int with_masks)
+{
+    struct gcm_context_data ctx;
+    for (size_t i = 0; i < PACKETS; i++) {
+        uint8_t nonce[12], *b = packets[1][i];
+        memcpy(nonce, iv, 12), nonce[11] ^= (uint8_t)i;
+        b[0] = 0x43, b[9] = b[10] = b[11] = 0, b[12] = (uint8_t)i;
+        IMB_AES128_GCM_ENC(manager, &gcm_keys, &ctx, b + HEADER, b + HEADER, PACKET - HEADER - 16, nonce, b, HEADER,
+                           b + PACKET - 16, 16);
+    }
+    for (size_t i = 0; with_masks && i < PACKETS; i++) {
+        IMB_JOB *job = IMB_GET_NEXT_JOB(manager);
+        memset(job, 0, sizeof *job);
+        job->cipher_mode = IMB_CIPHER_ECB, job->hash_alg = IMB_AUTH_NULL, job->chain_order = IMB_ORDER_CIPHER_HASH;
+        job->cipher_direction = IMB_DIR_ENCRYPT, job->enc_keys = mask_keys[0], job->dec_keys = mask_keys[1];
+        job->key_len_in_bytes = 16, job->src = packets[1][i] + 9 + 4, job->dst = masks[i];
+        job->msg_len_to_cipher_in_bytes = 16;
+        IMB_SUBMIT_JOB_NOCHECK(manager);
+    }
+    while (with_masks && IMB_FLUSH_JOB(manager) != NULL)
+        ;
+    for (size_t i = 0; with_masks && i < PACKETS; i++) {
+        packets[1][i][0] ^= masks[i][0] & 0x1f;
+        for (size_t j = 0; j < 4; j++)
+            packets[1][i][9 + j] ^= masks[i][1 + j];
+    }
+}
+
+static void ipsec_quic(void)
+{
+    ipsec_packets(1);
+}
+
+static void ipsec_gcm(void)
+{
+    ipsec_packets(0);
+}
+#endif
+
+/* ---- Rows ---- */
+
+typedef struct {
+    const char *name, *peer;
+    void (*start)(void), (*ours)(void), (*theirs)(void);
+    size_t sizes[8];
+    int quic; /* 1: compare packets; 2: nothing to compare, as the peer does less */
+} row;
+
+static const row rows[] = {
+    {"AES-128-CTR", "OpenSSL EVP", ctr_start, ctr, evp_text, {64, 256, 576, 1024, 1424, 4096, 8192, 16384}, 0},
+    {"AES-128-CBC decryption", "OpenSSL EVP", cbc_decrypt_start, cbc, evp_text, {64, 256, 1024, 4096, 16384}, 0},
+    {"AES-128-CBC encryption", "OpenSSL EVP", cbc_encrypt_start, cbc, evp_text, {64, 1024, 16384}, 0},
+    {"AES-128-CBC encryption, 8 texts", "OpenSSL EVP", cbc_encrypt_start, cbc_batch, evp_texts, {512, 8192}, 0},
+    {"AES-128-XTS encryption", "OpenSSL EVP", xts_start, xts, evp_text, {64, 512, 520, 4096, 16384}, 0},
+    {"AES-128-XTS decryption", "OpenSSL EVP", xts_decrypt_start, xts, evp_text, {512, 520, 4096}, 0},
+#if defined(HAVE_IPSEC)
+    {"QUIC, 64 packets, AES-128-GCM", "ipsec-mb", ipsec_start, quic_protect, ipsec_quic, {PACKETS * PACKET}, 1},
+    {"QUIC, masks left out by the peer", "ipsec-mb", ipsec_start, quic_protect, ipsec_gcm, {PACKETS * PACKET}, 2},
+#endif
+};
+
+static double time_of(void (*f)(void), int repeats)
+{
+    const double start = seconds();
+    for (int i = 0; i < repeats; i++)
+        f();
+    return (seconds() - start) / repeats;
+}
+
+static int run(const row *r, double limit, const char *fault)
+{
+    r->start();
+    must(sealane_aes_key_init(&aes_key, key, 16) == 0 && sealane_aes_xts_key_init(&xts_key, key, 32) == 0, "key");
+    for (int i = 0; i < 8 && r->sizes[i] != 0; i++) {
+        bytes = r->sizes[i];
+        r->ours(), r->theirs();
+        if (r->quic && fault)
+            packets[1][PACKETS - 1][0] ^= 1;
+        else if (fault)
+            want[bytes - 1] ^= 1;
+        if (r->quic == 1 ? memcmp(packets[0], packets[1], sizeof packets[0]) != 0
+                         : !r->quic && memcmp(got, want, bytes) != 0) {
+            fprintf(stderr, "bench-modes: %s of %zu bytes differs from %s's\n", r->name, bytes, r->peer);
+            return 1;
+        }
+        double ours = 1, theirs = 1;
+        const int repeats = (int)(40000 / (bytes + 200)) + 1;
+        for (const double end = seconds() + limit; seconds() < end;) {
+            const double a = time_of(r->ours, repeats), b = time_of(r->theirs, repeats);
+            ours = a < ours ? a : ours, theirs = b < theirs ? b : theirs;
+        }
+        printf("%-34s %6zu  sealane %9.1f ns  %s %9.1f ns  %.2f\n", r->name, bytes, 1e9 * ours, r->peer, 1e9 * theirs,
+               theirs / ours);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    double limit = 0.2;
+    const char *fault = NULL;
+    for (size_t i = 0; i < sizeof key; i++)
+        key[i] = (uint8_t)(3 * i + 1);
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (uint8_t)(i * i);
+    for (int i = 1; i < argc; i++)
+        if (strncmp(argv[i], "--seconds=", 10) == 0)
+            limit = atof(argv[i] + 10);
+        else if (strncmp(argv[i], "--fault=", 8) == 0)
+            fault = argv[i] + 8;
+        else if (strcmp(argv[i], "--list") == 0)
+            for (size_t j = 0; j < sizeof rows / sizeof *rows; j++)
+                rows[j].quic == 2 ? 0 : puts(rows[j].name);
+    if (argc > 1 && strcmp(argv[1], "--list") == 0)
+        return 0;
+    must(sealane_aes_key_init(&aes_key, key, 16) == 0, "key");
+    printf("level %s; %s; nanoseconds, ratio\n", sealane_aes_impl_name(&aes_key), OpenSSL_version(OPENSSL_VERSION));
+    for (size_t j = 0; j < sizeof rows / sizeof *rows; j++)
+        if (run(&rows[j], limit, fault && strcmp(fault, rows[j].name) == 0 ? fault : NULL))
+            return 1;
+    return 0;
+}

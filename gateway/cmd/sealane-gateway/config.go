@@ -1,0 +1,118 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/BurntSushi/toml"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// A configuration file has the flags of its command by name, as TOML: interface = ["eth0"], key-wait = "50ms", workers = 2. What the
+// command line says counts more.
+
+// Flags that are of the command line only.
+var notInFiles = []string{"config", "check", "help"}
+
+// configuration is where the settings of a command came from.
+type configuration struct {
+	file  string
+	check bool
+	argv  map[string]bool // flags that the command line has set
+}
+
+func (c *configuration) flags(f *pflag.FlagSet) {
+	f.StringVar(&c.file, "config", "", "take settings from this file, TOML with the names of these flags; what is given here counts more")
+	f.BoolVar(&c.check, "check", false, "say whether all settings are right, and do nothing else")
+}
+
+// apply sets the flags of cmd to what its --config says, if it has one.
+func applyConfig(cmd *cobra.Command) error {
+	name := cmd.Flags().Lookup("config")
+	if name == nil || name.Value.String() == "" {
+		return nil
+	}
+	return loadConfig(cmd.Flags(), name.Value.String())
+}
+
+// loadConfig sets flags that are not set yet.
+func loadConfig(f *pflag.FlagSet, file string) error {
+	var values map[string]any
+	if _, err := toml.DecodeFile(file, &values); err != nil {
+		var where toml.ParseError
+		if errors.As(err, &where) {
+			return fmt.Errorf("%s, line %d: %s", file, where.Position.Line, where.Message)
+		}
+		return fmt.Errorf("--config: %w", err)
+	}
+	return setFlags(f, file, values)
+}
+
+// setFlags sets all or returns an error that names the first that is wrong, by name.
+func setFlags(f *pflag.FlagSet, file string, values map[string]any) error {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		flag := f.Lookup(name)
+		if flag == nil || slices.Contains(notInFiles, name) {
+			return fmt.Errorf("%s: %s: there is no such setting", file, name)
+		}
+		if flag.Changed {
+			continue
+		}
+		if err := setFlag(flag, values[name]); err != nil {
+			return fmt.Errorf("%s: %s: %w", file, name, err)
+		}
+		flag.Changed = true
+	}
+	return nil
+}
+
+func setFlag(flag *pflag.Flag, value any) error {
+	kind := flag.Value.Type()
+	wrong := fmt.Errorf("%v is no %s", value, kinds[kind])
+	switch v := value.(type) {
+	case string:
+		switch kind {
+		case "stringSlice", "stringArray":
+			return flag.Value.(pflag.SliceValue).Replace([]string{v})
+		case "string":
+			return flag.Value.Set(v)
+		case "duration":
+			if flag.Value.Set(v) != nil {
+				return wrong
+			}
+			return nil
+		}
+	case int64:
+		if kind == "int" || kind == "uint16" {
+			if flag.Value.Set(strconv.FormatInt(v, 10)) != nil {
+				return wrong
+			}
+			return nil
+		}
+	case bool:
+		if kind == "bool" {
+			return flag.Value.Set(strconv.FormatBool(v))
+		}
+	case []any:
+		if kind != "stringSlice" && kind != "stringArray" {
+			return wrong
+		}
+		all := make([]string, len(v))
+		for i := range v {
+			s, ok := v[i].(string)
+			if !ok {
+				return wrong
+			}
+			all[i] = s
+		}
+		return flag.Value.(pflag.SliceValue).Replace(all)
+	}
+	return wrong
+}
+
+var kinds = map[string]string{"stringSlice": "list of strings", "stringArray": "list of strings", "string": "string", "duration": `duration, such as "50ms"`, "int": "number",
+	"uint16": "number up to 65535", "bool": "true or false"}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"github.com/spf13/pflag"
+)
+
+// An appended is a file that is only ever added to, and that another can take the place of while it is written.
+type appended struct {
+	name string
+	mu   sync.Mutex
+	f    *os.File
+}
+
+func openAppended(name string) (*appended, error) {
+	a := &appended{name: name}
+	return a, a.reopen()
+}
+
+// reopen goes on with what has the name now. If that fails, with what there was.
+func (a *appended) reopen() error {
+	f, err := os.OpenFile(a.name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.f != nil {
+		a.f.Close()
+	}
+	a.f = f
+	return nil
+}
+
+func (a *appended) Write(b []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.f.Write(b)
+}
+
+func (a *appended) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.f.Close()
+}
+
+// notify tells the service manager, if there is one.
+func notify(state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		slog.Warn("service manager", "error", err)
+	}
+}
+
+// manage tells the service manager that all is well as long as it is, and does what SIGHUP asks for, until ctx is done.
+func (l *live) manage(ctx context.Context) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	var watch <-chan time.Time
+	if every, err := daemon.SdWatchdogEnabled(false); err == nil && every > 0 {
+		t := time.NewTicker(every / 3)
+		defer t.Stop()
+		watch = t.C
+	}
+	beats := make([]uint64, len(l.cores))
+	notify(daemon.SdNotifyReady)
+	for {
+		select {
+		case <-ctx.Done():
+			notify(daemon.SdNotifyStopping)
+			return
+		case <-hangup:
+			notify(daemon.SdNotifyReloading)
+			l.reload(ctx)
+			notify(daemon.SdNotifyReady)
+		case <-watch:
+			if alive(beats, l.beats()) {
+				notify(daemon.SdNotifyWatchdog)
+			} else {
+				slog.Error("a core makes no progress")
+			}
+		}
+	}
+}
+
+func (l *live) beats() []uint64 {
+	now := make([]uint64, len(l.cores))
+	for i, c := range l.cores {
+		now[i] = c.beat.Load()
+	}
+	return now
+}
+
+// alive tells whether all cores have gone on since they were looked at, and looks at them.
+func alive(before, now []uint64) bool {
+	for i := range now {
+		if now[i] == before[i] {
+			return false
+		}
+	}
+	copy(before, now)
+	return true
+}
+
+// Settings that take effect at once.
+var reloadable = []string{"keys", "write-size", "write-every", "write-keep"}
+
+// reload goes on with other files, and takes from the configuration what can change while the gateway runs.
+func (l *live) reload(ctx context.Context) {
+	slog.Info("reloading")
+	if l.out.archive != nil {
+		l.out.archive.Drain()
+	}
+	for _, r := range l.out.rolls {
+		r.Next()
+	}
+	if l.auditFile != nil {
+		if err := l.auditFile.reopen(); err != nil {
+			slog.Error("the audit goes on in the old file", "file", l.audit, "error", err)
+		}
+	}
+	if l.config.file == "" {
+		return
+	}
+	fresh := &live{}
+	cmd := fresh.command()
+	f := cmd.Flags()
+	f.AddFlagSet(cmd.InheritedFlags())
+	f.StringVar(new(string), "log", "", "") // it is of all commands
+	if err := loadConfig(f, l.config.file); err == nil {
+		err = fresh.check()
+		if err != nil {
+			slog.Error("the configuration is not right, and nothing of it changes", "error", err)
+			return
+		}
+	} else {
+		slog.Error("the configuration is not right, and nothing of it changes", "error", err)
+		return
+	}
+	for _, name := range changed(l.flags, f, l.config.argv) {
+		if !slices.Contains(reloadable, name) {
+			slog.Warn("this setting changes with the next start", "setting", name)
+		}
+	}
+	if !l.config.argv["keys"] {
+		for _, name := range fresh.keys.files {
+			if !slices.Contains(l.keys.files, name) {
+				l.keys.files = append(l.keys.files, name)
+				l.keys.followFile(ctx, l.store, name)
+				slog.Info("another key log", "file", name)
+			}
+		}
+	}
+	if !l.config.argv["write-size"] {
+		l.out.size = fresh.out.size
+	}
+	if !l.config.argv["write-every"] {
+		l.out.every = fresh.out.every
+	}
+	if !l.config.argv["write-keep"] {
+		l.out.keep = fresh.out.keep
+	}
+	for _, r := range l.out.rolls {
+		r.Set(l.out.rule())
+	}
+}
+
+// changed returns the names of flags whose values differ, but for those of the command line.
+func changed(before, after *pflag.FlagSet, argv map[string]bool) (names []string) {
+	after.VisitAll(func(f *pflag.Flag) {
+		old := before.Lookup(f.Name)
+		if old != nil && !argv[f.Name] && f.Name != "log" && !slices.Contains(notInFiles, f.Name) && old.Value.String() != f.Value.String() {
+			names = append(names, f.Name)
+		}
+	})
+	return names
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// manager is a service manager, as far as it listens.
+type manager struct {
+	conn  *net.UnixConn
+	heard chan string
+}
+
+func newManager(t *testing.T, path string) *manager {
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &manager{conn, make(chan string, 1000)}
+	t.Cleanup(func() { conn.Close() })
+	go func() {
+		b := make([]byte, 4096)
+		for {
+			n, err := conn.Read(b)
+			if err != nil {
+				return
+			}
+			m.heard <- string(b[:n])
+		}
+	}()
+	return m
+}
+
+func (m *manager) waitFor(t *testing.T, what string) {
+	t.Helper()
+	limit := time.After(20 * time.Second)
+	for {
+		select {
+		case s := <-m.heard:
+			if strings.Contains(s, what) {
+				return
+			}
+		case <-limit:
+			t.Fatalf("%q was not told", what)
+		}
+	}
+}
+
+// A gateway as a service: settings from a file, the manager is told how it is, SIGHUP goes on with other files and takes what has
+// changed, the audit says what connections were, certificates are kept, and what was written is what tshark reads without keys.
+func TestService(t *testing.T) {
+	l := newLab(t, 2)
+	keyLog, second := l.file("keys.log"), l.file("second.log")
+	os.WriteFile(keyLog, nil, 0o600)
+	os.WriteFile(second, nil, 0o600)
+	config := func(keys string) {
+		os.WriteFile(l.file("gateway.toml"), []byte(`interface = ["left"]
+keys = [`+keys+`]
+write = "`+l.file("plain.pcap")+`"
+write-encrypted = "`+l.file("all.pcapng")+`"
+certificates = "`+l.file("certificates")+`"
+audit = "`+l.file("audit")+`"
+key-wait = "2s"
+keep-ports = true
+log = "json"
+`), 0o600)
+	}
+	config(`"` + keyLog + `"`)
+	m := newManager(t, l.file("notify"))
+	cmd := l.command(1, os.Args[0], "live", "--config", l.file("gateway.toml"))
+	cmd.Env = append(os.Environ(), "SEALANE_GATEWAY_TEST_MAIN=1", "NOTIFY_SOCKET="+l.file("notify"), "WATCHDOG_USEC=300000")
+	p := start(t, cmd)
+	m.waitFor(t, "READY=1")
+	m.waitFor(t, "WATCHDOG=1")
+	m.waitFor(t, "WATCHDOG=1")
+	if _, err := l.curl(keyLog, "secret-page", "--connect-to", "sealane.test:443:10.99.0.2:443", "https://sealane.test/secret-page"); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < 100 && !fileHas(l.file("audit"), `"msg":"ended"`, 2); i++ {
+		time.Sleep(50 * time.Millisecond)
+	}
+
+	// logrotate takes the audit away, and another key log comes.
+	os.Rename(l.file("audit"), l.file("audit.1"))
+	config(`"` + keyLog + `", "` + second + `"]
+flows = 1000
+write-keep = 7
+mark-vlan = 9
+map-port = ["443=80", "8443=8080"`)
+	p.Process.Signal(syscall.SIGHUP)
+	m.waitFor(t, "RELOADING=1")
+	m.waitFor(t, "READY=1")
+	p.waitFor(t, "another key log", 1)
+	for _, name := range []string{"flows", "mark-vlan"} {
+		p.waitFor(t, `changes with the next start","setting":"`+name+`"`, 1)
+	}
+	if strings.Contains(p.text(), `"setting":"keys"`) || strings.Contains(p.text(), `"setting":"map-port"`) {
+		t.Error("what has not changed, or has at once, is said to be for the next start")
+	}
+	if _, err := l.curl(second, "after", "--tls-max", "1.2"); err != nil {
+		t.Fatal(err)
+	}
+	// A configuration that is not right changes nothing.
+	os.WriteFile(l.file("gateway.toml"), []byte("interface = 7"), 0o600)
+	p.Process.Signal(syscall.SIGHUP)
+	p.waitFor(t, "nothing of it changes", 1)
+	for i := 0; i < 100 && !fileHas(l.file("audit"), `"msg":"ended"`, 1); i++ {
+		time.Sleep(50 * time.Millisecond)
+	}
+	p.stop()
+	m.waitFor(t, "STOPPING=1")
+
+	// The audit.
+	var lines []map[string]any
+	for _, name := range []string{"audit.1", "audit"} {
+		f, err := os.Open(l.file(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for s := bufio.NewScanner(f); s.Scan(); {
+			var line map[string]any
+			if err := json.Unmarshal(s.Bytes(), &line); err != nil {
+				t.Error(err)
+			}
+			if line["msg"] == "ended" {
+				lines = append(lines, line)
+			}
+		}
+		f.Close()
+	}
+	if len(lines) != 3 {
+		t.Fatalf("%d connections ended: %v", len(lines), lines)
+	}
+	for i, want := range []map[string]any{
+		{"version": "TLS 1.3", "alpn": "http/1.1", "certificate": "CN=sealane.test", "keys": "file", "state": "readable"},
+		{"version": "TLS 1.3", "alpn": "http/1.1", "sni": "sealane.test", "certificate": "CN=sealane.test"},
+		{"version": "TLS 1.2", "alpn": "http/1.1", "certificate": "CN=sealane.test", "keys": "file"},
+	} {
+		for name, v := range want {
+			if lines[i][name] != v {
+				t.Errorf("connection %d: %s is %v, not %v", i, name, lines[i][name], v)
+			}
+		}
+		id, _ := lines[i]["community_id"].(string)
+		cipher, _ := lines[i]["cipher"].(string)
+		n, _ := lines[i]["server_bytes"].(float64)
+		if !strings.HasPrefix(id, "1:") || len(id) != 30 || !strings.HasPrefix(cipher, "TLS_") || n < 100 {
+			t.Errorf("connection %d: %v", i, lines[i])
+		}
+	}
+
+	// The certificate.
+	out, err := exec.Command("openssl", "x509", "-in", l.file("cert.pem"), "-outform", "der").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, _ := filepath.Glob(l.file("certificates/*.pem"))
+	if len(kept) != 1 {
+		t.Fatalf("certificates: %v", kept)
+	}
+	same, err := exec.Command("openssl", "x509", "-in", kept[0], "-outform", "der").Output()
+	if err != nil || !bytes.Equal(out, same) || !strings.HasPrefix(filepath.Base(kept[0]), lines[0]["certificate_sha256"].(string)) {
+		t.Errorf("%s is another certificate (%v)", kept[0], err)
+	}
+
+	// What was written: before and after SIGHUP, on the ports that there were.
+	for _, c := range []struct{ name, uri, port string }{{"plain.pcap", "/secret-page", "443"}, {"plain.1.pcap", "/after", "443"}} {
+		out, err := exec.Command("tshark", "-n", "-r", l.file(c.name), "-d", "tcp.port==443,http", "-Y", "http.request", "-T", "fields", "-e", "http.request.uri", "-e", "tcp.dstport").Output()
+		if err != nil || !strings.Contains(string(out), c.uri+"\t"+c.port) {
+			t.Errorf("%s: %v %s", c.name, err, out)
+		}
+	}
+	for _, c := range []struct{ name, uri string }{{"all.pcapng", "/secret-page"}, {"all.1.pcapng", "/after"}} {
+		if st, err := os.Stat(l.file(c.name)); err != nil || st.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v %v", c.name, st, err)
+		}
+		out, err := exec.Command("tshark", "-n", "-r", l.file(c.name), "-Y", "http.request", "-T", "fields", "-e", "http.request.uri").Output()
+		if err != nil || !strings.Contains(string(out), c.uri) {
+			t.Errorf("%s: %v %s", c.name, err, out)
+		}
+	}
+}
+
+func fileHas(name, what string, n int) bool {
+	b, _ := os.ReadFile(name)
+	return bytes.Count(b, []byte(what)) >= n
+}
+
+// A core that hangs is not alive.
+func TestAlive(t *testing.T) {
+	before := []uint64{0, 0}
+	for i, c := range []struct {
+		now  []uint64
+		want bool
+	}{{[]uint64{5, 5}, true}, {[]uint64{6, 5}, false}, {[]uint64{7, 5}, false}, {[]uint64{8, 6}, true}} {
+		if alive(before, c.now) != c.want {
+			t.Errorf("%d: %v", i, c.now)
+		}
+	}
+}
+
+// Captures with their keys in them: tshark reads of all suites what it reads with the key log.
+func TestWriteEncrypted(t *testing.T) {
+	need(t, "tshark")
+	dir := t.TempDir()
+	for _, name := range []string{"s-aes128", "s-12chacha", "s-50conns"} {
+		keys := keyFile(t, name+".keys")
+		file := filepath.Join(dir, name+".pcapng")
+		if said, ok := run(t, "read", testdata+name+".pcap", "--keys", keys, "--write-encrypted", file, "--workers", "2"); !ok {
+			t.Fatal(said)
+		}
+		show := func(args ...string) string {
+			out, err := exec.Command("tshark", append(args, "-n", "-d", "tcp.port==443,tls", "-Y", "tls", "-T", "fields", "-e", "tcp.srcport", "-e", "tls.app_data", "-e", "http.request.uri", "-e", "data.len")...).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(out)
+		}
+		want := show("-r", testdata+name+".pcap", "-o", "tls.keylog_file:"+keys)
+		without := show("-r", testdata+name+".pcap")
+		got := show("-r", file)
+		if name == "s-50conns" { // cores take turns
+			want, got = sorted(want), sorted(got)
+		}
+		if got != want || want == without {
+			t.Errorf("%s: tshark shows %d bytes, with the key log %d, without %d", name, len(got), len(want), len(without))
+		}
+	}
+}
+
+func sorted(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		for j := i; j > 0 && lines[j] < lines[j-1]; j-- {
+			lines[j], lines[j-1] = lines[j-1], lines[j]
+		}
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,173 @@
+// Package about keeps what is to be known of a connection besides its plaintext: what it was for, how it is protected, where its
+// keys came from.
+package about
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"net/netip"
+
+	"golang.org/x/crypto/cryptobyte"
+)
+
+// A Connection is what is known of one. What its peers say is cut to sensible lengths; in TLS 1.2, where handshakes are not
+// encrypted, it is what came last on the wire.
+type Connection struct {
+	Random  [32]byte // of the client, by which key logs name it
+	Suite   uint16
+	Version uint16
+	Source  string    // of the keys
+	Bytes   [2]uint64 // of plaintext, from client and server
+
+	ServerName  string // that the client asked for (SNI)
+	Protocol    string // that the server chose (ALPN)
+	Certificate [2]Certificate
+
+	// Chain, if set, gets the certificates of a side as they came.
+	Chain func(fingerprint string, certificates [][]byte)
+
+	unconfirmed [2][][]byte
+}
+
+// A Certificate is the first of those that a side sent.
+type Certificate struct {
+	Subject     string
+	Fingerprint string // SHA-256, hexadecimal
+}
+
+// The longest texts that are kept.
+const (
+	maxName    = 255
+	maxSubject = 512
+	maxChain   = 16
+)
+
+// Handshake messages and extensions (RFC 8446, RFC 6066, RFC 7301).
+const (
+	clientHello         = 1
+	serverHello         = 2
+	encryptedExtensions = 8
+	certificate         = 11
+
+	serverName = 0
+	protocols  = 16
+)
+
+// Message takes the body of a handshake message from a side. It does not keep it, and ignores what is not well formed.
+func (c *Connection) Message(side, kind uint8, version uint16, body []byte) {
+	s := cryptobyte.String(body)
+	var skip cryptobyte.String
+	switch kind {
+	case clientHello:
+		c.ServerName, c.Protocol = "", "" // perhaps another one, that counts
+		if s.Skip(2+32) && s.ReadUint8LengthPrefixed(&skip) && s.ReadUint16LengthPrefixed(&skip) && s.ReadUint8LengthPrefixed(&skip) {
+			extensions(s, func(kind uint16, value cryptobyte.String) {
+				var list, name cryptobyte.String
+				var of uint8
+				if kind == serverName && value.ReadUint16LengthPrefixed(&list) && list.ReadUint8(&of) && of == 0 && list.ReadUint16LengthPrefixed(&name) {
+					c.ServerName = cut(name, maxName)
+				}
+			})
+		}
+	case serverHello:
+		if s.Skip(2+32) && s.ReadUint8LengthPrefixed(&skip) && s.Skip(2+1) {
+			c.chosen(s)
+		}
+	case encryptedExtensions:
+		c.chosen(s)
+	case certificate:
+		c.certificates(side, version, s)
+	}
+}
+
+func cut(b []byte, most int) string { return string(b[:min(len(b), most)]) }
+
+func extensions(s cryptobyte.String, each func(kind uint16, value cryptobyte.String)) {
+	var list cryptobyte.String
+	if !s.ReadUint16LengthPrefixed(&list) {
+		return
+	}
+	for !list.Empty() {
+		var kind uint16
+		var value cryptobyte.String
+		if !list.ReadUint16(&kind) || !list.ReadUint16LengthPrefixed(&value) {
+			return
+		}
+		each(kind, value)
+	}
+}
+
+func (c *Connection) chosen(s cryptobyte.String) {
+	extensions(s, func(kind uint16, value cryptobyte.String) {
+		var list, name cryptobyte.String
+		if kind == protocols && value.ReadUint16LengthPrefixed(&list) && list.ReadUint8LengthPrefixed(&name) {
+			c.Protocol = cut(name, maxName)
+		}
+	})
+}
+
+func (c *Connection) certificates(side uint8, version uint16, s cryptobyte.String) {
+	var context, list cryptobyte.String
+	tls13 := version == 0x0304
+	if tls13 && !s.ReadUint8LengthPrefixed(&context) || !s.ReadUint24LengthPrefixed(&list) {
+		return
+	}
+	var chain [][]byte
+	for !list.Empty() && len(chain) < maxChain {
+		var one, more cryptobyte.String
+		if !list.ReadUint24LengthPrefixed(&one) || tls13 && !list.ReadUint16LengthPrefixed(&more) {
+			return
+		}
+		chain = append(chain, one)
+	}
+	if len(chain) == 0 {
+		return
+	}
+	sum := sha256.Sum256(chain[0])
+	first := Certificate{Fingerprint: hex.EncodeToString(sum[:])}
+	if parsed, err := x509.ParseCertificate(chain[0]); err == nil {
+		first.Subject = cut([]byte(parsed.Subject.String()), maxSubject)
+	}
+	c.Certificate[side&1] = first
+	if c.Chain == nil {
+		return
+	}
+	if tls13 { // it was encrypted
+		c.Chain(first.Fingerprint, chain)
+		return
+	}
+	for i := range chain {
+		chain[i] = bytes.Clone(chain[i])
+	}
+	c.unconfirmed[side&1] = chain
+}
+
+// Confirm says that a record was opened: what came before it was not only noise.
+func (c *Connection) Confirm() {
+	for side, chain := range c.unconfirmed {
+		if chain != nil {
+			c.Chain(c.Certificate[side].Fingerprint, chain)
+		}
+	}
+	c.unconfirmed = [2][][]byte{}
+}
+
+// CommunityID returns the identifier of a TCP connection that other tools have for it as well: Community ID, version 1
+// (https://github.com/corelight/community-id-spec).
+func CommunityID(seed uint16, a, b netip.AddrPort) string {
+	x, y := a.Addr().Unmap(), b.Addr().Unmap()
+	if c := x.Compare(y); c > 0 || c == 0 && a.Port() > b.Port() {
+		a, b, x, y = b, a, y, x
+	}
+	t := binary.BigEndian.AppendUint16(make([]byte, 0, 40), seed)
+	t = append(append(t, x.AsSlice()...), y.AsSlice()...)
+	t = append(t, 6, 0)
+	t = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(t, a.Port()), b.Port())
+	sum := sha1.Sum(t)
+	return "1:" + base64.StdEncoding.EncodeToString(sum[:])
+}

@@ -1,0 +1,191 @@
+package attack
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sealane/sealane/gateway/internal/capture"
+	"github.com/sealane/sealane/gateway/internal/engine"
+	"github.com/sealane/sealane/gateway/internal/keys"
+	"github.com/sealane/sealane/gateway/internal/output"
+	"github.com/sealane/sealane/gateway/internal/traffic"
+)
+
+// nobody reads.
+type nobody struct{}
+
+func (nobody) Data(*output.Flow, uint8, []byte) {}
+func (nobody) Gap(*output.Flow, uint8, int)     {}
+func (nobody) End(*output.Flow)                 {}
+func (nobody) Flush()                           {}
+
+// processor returns the processor time that this process has used.
+func processor() time.Duration {
+	var t unix.Timespec
+	unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t)
+	return time.Duration(t.Nano())
+}
+
+// A nuisance is what a stranger sends again and again.
+type nuisance struct {
+	name string
+	make func(n uint32) forgery
+}
+
+func nuisances(v *victim) []nuisance {
+	i := v.server[len(v.server)/3]
+	at := like(&v.segs[i])
+	junk := make([]byte, 1400)
+	hello := like(&v.segs[v.firstData(v.client)])
+	flight := like(&v.segs[v.server[0]])
+	return []nuisance{
+		{"nearer each time", func(n uint32) forgery {
+			f := at
+			f.seq, f.data = at.seq+900000-n*200, junk[:150]
+			return f
+		}},
+		{"many records in a segment", func(n uint32) forgery {
+			f := at
+			f.seq, f.data = at.seq+20000+n*1400, bytes.Repeat([]byte{23, 3, 3, 0, 17, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 63)
+			return f
+		}},
+		{"copies of a byte", func(n uint32) forgery {
+			f := at
+			f.seq, f.data = at.seq+n%1300, []byte{byte(n >> 8)}
+			return f
+		}},
+		{"hellos", func(n uint32) forgery {
+			f := hello
+			f.data = bytes.Clone(f.data)
+			binary.BigEndian.PutUint32(f.data[20:], n)
+			return f
+		}},
+		{"copies of the server's first", func(n uint32) forgery {
+			f := flight
+			f.data = bytes.Clone(f.data)
+			binary.BigEndian.PutUint32(f.data[20+n%100:], n)
+			return f
+		}},
+		{"bytes of a hello", func(n uint32) forgery {
+			f := hello
+			f.seq, f.data = f.seq+n%200, []byte{byte(n)}
+			return f
+		}},
+		{"records ahead", func(n uint32) forgery {
+			f := at
+			f.seq, f.data = at.seq+20000+n%700*1400, append([]byte{23, 3, 3, 5, 0x73}, junk[:1395]...)
+			f.badTCP = true
+			return f
+		}},
+		{"single bytes ahead", func(n uint32) forgery {
+			f := at
+			f.seq, f.data, f.badTCP = at.seq+20000+n*7%900000, []byte{byte(n)}, true
+			return f
+		}},
+		{"copies that differ", func(n uint32) forgery {
+			f := at
+			f.data, f.badTCP = bytes.Clone(junk), true
+			binary.BigEndian.PutUint32(f.data[100:], n)
+			copy(f.data, []byte{23, 3, 3, 5, 0x73})
+			return f
+		}},
+	}
+}
+
+const burst = 4096 // frames
+
+// cost returns the processor time that each of some packets takes.
+func (c *nuisance) cost(v *victim, packets int) time.Duration {
+	store := keys.NewStore(100)
+	log := keys.Log{Store: store}
+	log.Write(v.keyLog)
+	w := engine.NewWorker(store, nobody{}, engine.Options{Flows: 1000, KeyWait: 50e6, HoleWait: 200e6})
+	i := v.server[len(v.server)/3]
+	if f := c.make(0); f.side != v.segs[i].Side || f.seq-v.segs[i].Seq >= 1<<30 {
+		i = v.firstData(v.client) + 1 // no record has opened
+	}
+	w.Frames(v.frames[:i])
+	var frames []capture.Frame
+	for n := range uint32(burst) {
+		frames = append(frames, v.forge(v.frames[i].Time+int64(n)*20e3, c.make(n)))
+	}
+	begin := processor()
+	for n := 0; n < packets; n += 32 {
+		w.Frames(frames[n%burst : n%burst+32])
+	}
+	return (processor() - begin) / time.Duration(packets)
+}
+
+// ordinary returns the same for segments of a size with what they should have.
+func ordinary(size, packets int) time.Duration {
+	var frames []capture.Frame
+	s, c := traffic.NewSession(traffic.AES256, rand.New(rand.NewPCG(1, 1))), traffic.NewConn(1, &frames)
+	store := keys.NewStore(10)
+	log := keys.Log{Store: store}
+	log.Write(s.KeyLog())
+	w := engine.NewWorker(store, nobody{}, engine.Options{Flows: 1000, KeyWait: 50e6, HoleWait: 200e6})
+	c.Handshake(s, 1000)
+	w.Frames(frames)
+	stream := make([]byte, 1<<14)
+	took := time.Duration(0)
+	for n := 0; n < packets; {
+		frames = frames[:0]
+		c.MSS = size
+		for len(frames) < burst {
+			c.Send(traffic.Server, s.Data(traffic.Server, stream, 1<<14))
+		}
+		kept := frames[:0]
+		for _, f := range frames {
+			if len(f.Data) > 54 {
+				kept = append(kept, f) // without acknowledgements
+			}
+		}
+		begin := processor()
+		for len(kept) > 0 && n < packets {
+			k := min(32, len(kept))
+			w.Frames(kept[:k])
+			kept, n = kept[k:], n+k
+		}
+		took += processor() - begin
+	}
+	return took / time.Duration(packets)
+}
+
+// What forged packets cost, and ordinary ones as long.
+func BenchmarkForged(b *testing.B) {
+	v := load(b, "s-aes256")
+	for _, c := range nuisances(v) {
+		b.Run(c.name, func(b *testing.B) { b.ReportMetric(float64(c.cost(v, b.N)), "cpu-ns/op") })
+	}
+	for _, size := range []int{1, 150, 300, 1400} {
+		b.Run(fmt.Sprintf("ordinary, %d bytes", size), func(b *testing.B) { b.ReportMetric(float64(ordinary(size, b.N)), "cpu-ns/op") })
+	}
+}
+
+// A stranger does not get much more work done than somebody who sends as many bytes that belong there. The bound leaves room for a
+// machine that does other things as well: BenchmarkForged says how much it is.
+func TestForgedCost(t *testing.T) {
+	v := load(t, "s-aes256")
+	const packets, most = 1 << 14, 10
+	for _, c := range nuisances(v) {
+		f := c.make(0)
+		ratio := math.Inf(1)
+		for range 5 {
+			ratio = min(ratio, float64(c.cost(v, packets))/float64(ordinary(len(f.data), packets)))
+			if ratio < 3 {
+				break
+			}
+		}
+		if ratio > most {
+			t.Errorf("%s: %.1f times what an ordinary packet costs", c.name, ratio)
+		}
+		t.Logf("%s: %.1f times what an ordinary packet of %d bytes costs", c.name, ratio, len(f.data))
+	}
+}

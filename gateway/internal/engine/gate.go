@@ -1,0 +1,605 @@
+package engine
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/sealane/sealane/gateway/internal/capture"
+	"github.com/sealane/sealane/gateway/internal/flow"
+	"github.com/sealane/sealane/gateway/internal/packet"
+	"github.com/sealane/sealane/gateway/internal/reassembly"
+	"github.com/sealane/sealane/gateway/internal/rules"
+	"github.com/sealane/sealane/gateway/internal/tls"
+)
+
+// A gateway that is closed forwards only what was read. It does not forward segments: it sends the bytes of each record, in segments
+// of its own that look like the sender's last, once the record has opened, and keeps them until they are acknowledged, since what
+// is sent again is sent from there. So nothing passes but what was authenticated, byte for byte, whatever copies there were of it.
+//
+//	direction is           what passes
+//	starting               records of the handshake in plain text, once they are whole and make sense, 128 KiB of them at most
+//	reading                each record, when it has opened. Of one that is not whole, all that is here if the rest does not come: the
+//	                       sender may be waiting for an acknowledgement, and the receiver can do nothing without the rest
+//	waiting for keys       nothing
+//	lost, not TLS          nothing, for good
+//	of no connection       nothing
+//
+// Segments without payload pass as they are, but FINs, which go behind what they end. What a rule allows passes as it came.
+
+// A Way is where frames go, each with the header in front that capture.Whole tells about. Send's frame stays as it is until Flush.
+type Way interface {
+	Send(frame []byte)
+	Room(n int) []byte
+	Commit(n int, time int64)
+	Flush()
+}
+
+// A Gate has a Worker forward.
+type Gate struct {
+	Ways  [2]Way // by the ring that frames came from
+	Rules *rules.Set
+}
+
+// GateStats count what a gate did.
+type GateStats struct {
+	Forwarded uint64 // frames that passed as they came
+	Sent      uint64 // segments with what was read
+	Resent    uint64 // of these, again
+	Allowed   uint64 // frames with payload that passed by a rule
+	Denied    uint64 // frames that a rule kept back
+	Refused   uint64 // frames that no rule allowed: neither TCP nor needed by the link, fragments, tunnels
+	Unread    uint64 // segments with payload of no connection, or of one that is lost or is not TLS
+	Early     uint64 // bytes of records that were not whole, which passed before the rest
+	Shut      uint64 // directions of which nothing passes any more
+}
+
+// Blocked is how many frames did not pass as they came, nor are going to.
+func (s *GateStats) Blocked() uint64 { return s.Denied + s.Refused + s.Unread }
+
+const (
+	// What passes in plain text before a record opens.
+	maxPlain = 128 << 10
+	// What is kept of a direction until it is acknowledged.
+	maxUnacknowledged = 4 << 20
+	// How long the rest of a record may take before what is here passes.
+	stallWait = 2e6
+	// Super-frames that the kernel cuts into segments.
+	maxSuper = 60000
+)
+
+// half is one direction.
+type gateHalf struct {
+	sent  uint32 // up to here
+	begun bool
+	shut  bool
+	plain int
+	buf   []byte // read since the last settle
+	mem   []byte // sent, and not acknowledged
+	memAt uint32
+
+	head    []byte // of the last segment with payload, from Ethernet to TCP's options
+	ip, tcp int
+	mss     int // payload and options of the longest segment
+	way     uint8
+	known   bool // head is
+
+	ack       uint32
+	window    uint16
+	fin       uint32
+	finishing bool
+	again     bool // from againAt on, something was sent again
+	againAt   uint32
+	againEnd  uint32
+	stalled   int64 // since when a record is not whole, or 0
+}
+
+type gate struct {
+	half   [2]gateHalf // by side of TLS
+	rule   rules.Verdict
+	named  bool // a name decided
+	dirty  bool
+	listed bool // in stalled
+	conn   *conn
+}
+
+// openGate gives a connection a gate.
+func (w *Worker) openGate(c *conn) {
+	var g *gate
+	if n := len(w.freeGates); n > 0 {
+		g = w.freeGates[n-1]
+		w.freeGates = w.freeGates[:n-1]
+	} else {
+		g = new(gate)
+	}
+	p := rules.Of(&c.tuple)
+	g.conn, g.rule = c, w.o.Gate.Rules.Packet(&p)
+	c.gate = g
+}
+
+// closeGate sends what was read, and forgets the rest.
+func (w *Worker) closeGate(c *conn) {
+	g := c.gate
+	if g == nil {
+		return
+	}
+	w.settleGate(g)
+	c.gate, g.conn = nil, nil
+	if !g.listed && !g.dirty {
+		w.freeGate(g)
+	}
+}
+
+func (w *Worker) freeGate(g *gate) {
+	for i := range g.half {
+		h := &g.half[i]
+		w.gateBytes -= len(h.mem)
+		*h = gateHalf{buf: h.buf[:0], mem: h.mem[:0], head: h.head[:0]}
+		if cap(h.mem) > 64<<10 {
+			h.mem = nil
+		}
+		if cap(h.buf) > 64<<10 {
+			h.buf = nil
+		}
+	}
+	*g = gate{half: g.half}
+	if len(w.freeGates) < 1<<12 {
+		w.freeGates = append(w.freeGates, g)
+	}
+}
+
+// gateHello is told about a ClientHello.
+func (w *Worker) gateHello(c *conn, body []byte) {
+	if g := c.gate; g != nil {
+		p := rules.Of(&c.tuple)
+		g.rule, g.named = w.o.Gate.Rules.Name(&p, tls.ServerName(body)), true
+	}
+}
+
+func (w *Worker) gateRead(c *conn, side uint8, record []byte) {
+	if g := c.gate; g != nil && !g.half[side].shut {
+		h := &g.half[side]
+		h.buf = append(h.buf, record...)
+		w.dirtyGate(g)
+	}
+}
+
+func (w *Worker) gateAgain(c *conn, side uint8) {
+	if g := c.gate; g != nil {
+		g.half[side].buf = g.half[side].buf[:0]
+	}
+}
+
+func (w *Worker) dirtyGate(g *gate) {
+	if !g.dirty {
+		g.dirty = true
+		w.dirty = append(w.dirty, g)
+	}
+}
+
+// pass is called for each frame after it was read.
+func (w *Worker) pass(f *capture.Frame, s *packet.Segment, isTCP bool, hash uint64) {
+	way := w.o.Gate.Ways[w.Ring]
+	p, ip, tcp, ok := rules.Frame(f.Data)
+	if !ok || !isTCP || tcp == 0 {
+		// Not TCP in a packet of its own: only rules can let it pass.
+		switch v := w.o.Gate.Rules.Packet(&p); {
+		case ok && v == rules.Allow:
+			w.Stats.Gate.Forwarded++
+			way.Send(capture.Whole(f))
+		case ok && v == rules.Deny:
+			w.Stats.Gate.Denied++
+		default:
+			w.Stats.Gate.Refused++
+		}
+		return
+	}
+	e := w.table.Find(hash, &s.Tuple)
+	if e != nil && e.Flags&flow.Renewing != 0 {
+		if rival := w.rivalOf(e); rival != nil && rival.Conn != 0 {
+			// What is far from one of them is of the other.
+			if s.Seq-e.Next[s.Side]+farAway >= 2*farAway {
+				e = rival
+			}
+		}
+	}
+	var g *gate
+	rule := rules.None
+	if e != nil && e.Conn != 0 {
+		g = w.conn(e.Conn).gate
+		rule = g.rule
+	} else {
+		rule = w.o.Gate.Rules.Packet(&p)
+	}
+	if rule == rules.Deny {
+		w.Stats.Gate.Denied++
+		return
+	}
+	if rule == rules.Allow && g != nil && g.named {
+		// It is this connection from here on; what came before its name was known goes first.
+		w.handOver(g)
+	}
+	if rule == rules.Allow {
+		w.Stats.Gate.Forwarded++
+		if len(s.Payload) > 0 {
+			w.Stats.Gate.Allowed++
+		}
+		way.Send(capture.Whole(f))
+		return
+	}
+	if g == nil {
+		switch {
+		case len(s.Payload) == 0 || s.Flags&packet.SYN != 0:
+			w.withoutPayload(f, ip, tcp, len(s.Payload) > 0)
+		default:
+			w.Stats.Gate.Unread++
+		}
+		return
+	}
+	c := w.conn(e.Conn)
+	side := s.Side ^ c.client
+	h := &g.half[side]
+	h.way = w.Ring
+	if s.Flags&(packet.SYN|packet.RST) != 0 || len(s.Payload) == 0 && s.Flags&packet.FIN == 0 {
+		w.withoutPayload(f, ip, tcp, len(s.Payload) > 0)
+	}
+	if s.Flags&packet.SYN != 0 {
+		return
+	}
+	if s.Flags&packet.ACK != 0 {
+		h.ack, h.window = s.Ack, binary.BigEndian.Uint16(f.Data[tcp+14:])
+		w.acknowledged(&g.half[1-side], s.Ack)
+	}
+	options := int(f.Data[tcp+12]>>4) * 4
+	if len(s.Payload) > 0 || !h.known {
+		h.head = append(h.head[:0], f.Data[:tcp+options]...)
+		h.ip, h.tcp, h.known = ip, tcp, true
+	}
+	if len(s.Payload) > 0 {
+		n := len(s.Payload)
+		if v := capture.Whole(f); v[1] != 0 { // segments of this size, put together
+			n = min(n, int(binary.NativeEndian.Uint16(v[4:])))
+		}
+		h.mss = max(h.mss, n+options)
+		if h.shut {
+			w.Stats.Gate.Unread++
+		}
+		if h.begun && reassembly.After(h.sent, s.Seq) {
+			if end := s.Seq + uint32(len(s.Payload)); !h.again {
+				h.again, h.againAt, h.againEnd = true, s.Seq, end
+			} else {
+				if reassembly.After(h.againAt, s.Seq) {
+					h.againAt = s.Seq
+				}
+				if reassembly.After(end, h.againEnd) {
+					h.againEnd = end
+				}
+			}
+		}
+	}
+	if s.Flags&packet.FIN != 0 {
+		h.fin, h.finishing = s.Seq+uint32(len(s.Payload)), true
+	}
+	w.dirtyGate(g)
+}
+
+// withoutPayload forwards the header of a segment, and what Ethernet pads.
+func (w *Worker) withoutPayload(f *capture.Frame, ip, tcp int, payload bool) {
+	way := w.o.Gate.Ways[w.Ring]
+	head := tcp + int(f.Data[tcp+12]>>4)*4
+	w.Stats.Gate.Forwarded++
+	if len(f.Data) == head || len(f.Data) <= 60 && !payload {
+		way.Send(capture.Whole(f))
+		return
+	}
+	b := way.Room(virtio + head)
+	clear(b[:virtio])
+	copy(b[virtio:], f.Data[:head])
+	finishHeaders(b[virtio:], ip, tcp, 0)
+	way.Commit(len(b), f.Time)
+}
+
+const virtio = 10
+
+// finishHeaders fills in the lengths and checksums of a frame whose payload has n bytes.
+func finishHeaders(b []byte, ip, tcp, n int) {
+	be := binary.BigEndian
+	head := tcp + int(b[tcp+12]>>4)*4
+	segment := b[tcp : head+n]
+	be.PutUint16(b[tcp+16:], 0)
+	var pseudo [40]byte
+	be.PutUint32(pseudo[32:], uint32(len(segment)))
+	pseudo[39] = 6
+	if b[ip]>>4 == 4 {
+		be.PutUint16(b[ip+2:], uint16(head-ip+n))
+		be.PutUint16(b[ip+10:], 0)
+		be.PutUint16(b[ip+10:], packet.Checksum(0, b[ip:ip+int(b[ip]&15)*4]))
+		copy(pseudo[:], b[ip+12:ip+20])
+	} else {
+		be.PutUint16(b[ip+4:], uint16(head-ip-40+n))
+		copy(pseudo[:], b[ip+8:ip+40])
+	}
+	be.PutUint16(b[tcp+16:], packet.Checksum(packet.Sum1(pseudo[:]), segment))
+}
+
+// acknowledged lets go of what the receiver has.
+func (w *Worker) acknowledged(h *gateHalf, ack uint32) {
+	if !h.begun || reassembly.After(ack, h.sent+1) {
+		return
+	}
+	n := int(int32(ack - h.memAt))
+	if n <= 0 || len(h.mem) == 0 {
+		return
+	}
+	n = min(n, len(h.mem))
+	w.gateBytes -= n
+	h.mem, h.memAt = h.mem[n:], h.memAt+uint32(n)
+}
+
+// settleGates sends what was read.
+func (w *Worker) settleGates() {
+	for i := 0; i < len(w.dirty); i++ {
+		g := w.dirty[i]
+		g.dirty = false
+		if g.conn == nil {
+			if !g.listed {
+				w.freeGate(g)
+			}
+			continue
+		}
+		w.settleGate(g)
+	}
+	clear(w.dirty)
+	w.dirty = w.dirty[:0]
+}
+
+func (w *Worker) settleGate(g *gate) {
+	c := g.conn
+	w.dec.Flush(&c.tls)
+	if g.rule == rules.Deny {
+		return
+	}
+	for side := range g.half {
+		w.settleHalf(g, c, uint8(side))
+	}
+	if g.rule == rules.Allow && g.named {
+		w.handOver(g)
+	}
+}
+
+func (w *Worker) settleHalf(g *gate, c *conn, side uint8) {
+	h := &g.half[side]
+	read := w.order.Confirmed(&c.pair, side)
+	state, _ := c.tls.Direction(side)
+	if c.tls.GaveUp(side) {
+		// If it begins, there may be other copies of it, with which it is read again.
+		if _, begins := c.pair.Origin(side); !begins && h.begun {
+			w.shut(h)
+		}
+	} else if len(h.buf) > 0 && !h.shut {
+		start := read - uint32(len(h.buf))
+		if !h.begun {
+			h.begun, h.sent, h.memAt = true, start, start
+		}
+		if !c.tls.Opened(side) {
+			h.plain += len(h.buf)
+		}
+		switch at := int32(h.sent - start); {
+		case at < 0 || h.plain > maxPlain || !h.agrees(start):
+			w.shut(h) // something before it was not read, or is not what was sent
+		case int(at) < len(h.buf):
+			if h.known {
+				w.send(h, h.buf[at:])
+			} else {
+				w.shut(h)
+			}
+		}
+		h.buf = h.buf[:0]
+	}
+	if h.again {
+		h.again = false
+		if !h.shut {
+			w.resend(h)
+		}
+	}
+	if h.finishing && h.known && !h.shut {
+		if at := h.sent; h.begun && at == h.fin || !h.begun && *c.pair.Next[side] == h.fin {
+			h.finishing = false
+			w.segment1(h, h.fin, nil, packet.FIN|packet.ACK)
+		} else if h.begun && h.fin+1 == at {
+			h.finishing = false
+		}
+	}
+	// A record that is not whole.
+	if h.stalled = 0; h.begun && !h.shut && (state == tls.DirReading || state == tls.DirStarting) && reassembly.After(*c.pair.Next[side], h.sent) {
+		h.stalled = max(w.now, 1)
+		if !g.listed {
+			g.listed = true
+			w.stalled = append(w.stalled, g)
+		}
+	}
+}
+
+// agrees tells whether what was read, from a place on, is what was sent already, as far as that is still there.
+func (h *gateHalf) agrees(start uint32) bool {
+	from := start
+	if reassembly.After(h.memAt, from) {
+		from = h.memAt
+	}
+	n := int(int32(h.sent - from))
+	if n <= 0 || int(from-h.memAt) > len(h.mem) {
+		return true
+	}
+	a, b := h.mem[from-h.memAt:], h.buf[min(int(from-start), len(h.buf)):]
+	n = min(n, len(a), len(b))
+	return bytes.Equal(a[:n], b[:n])
+}
+
+func (w *Worker) shut(h *gateHalf) {
+	if !h.shut {
+		w.Stats.Gate.Shut++
+		w.gateBytes -= len(h.mem)
+		h.shut, h.buf, h.mem, h.finishing = true, h.buf[:0], h.mem[:0], false
+	}
+}
+
+// pollStalled sends what is here of records whose rest does not come.
+func (w *Worker) pollStalled(now int64) {
+	kept := w.stalled[:0]
+	for _, g := range w.stalled {
+		keep := false
+		for side := range g.half {
+			h := &g.half[side]
+			if g.conn == nil || h.stalled == 0 || h.shut {
+				continue
+			}
+			if now-h.stalled < stallWait {
+				keep = true
+				continue
+			}
+			h.stalled = 0
+			w.early(g, uint8(side))
+		}
+		if g.listed = keep; keep {
+			kept = append(kept, g)
+		} else if g.conn == nil && !g.dirty {
+			w.freeGate(g)
+		}
+	}
+	clear(w.stalled[len(kept):])
+	w.stalled = kept
+}
+
+// early sends what is here of a record that is not whole.
+func (w *Worker) early(g *gate, side uint8) {
+	c, h := g.conn, &g.half[side]
+	w.dec.Flush(&c.tls)
+	if state, _ := c.tls.Direction(side); c.tls.Waiting() || state != tls.DirReading && state != tls.DirStarting || g.rule == rules.Deny ||
+		!h.known || !c.tls.Partial(side) || !c.tls.Protected(side) && state == tls.DirReading {
+		return
+	}
+	pending := w.dec.Pending(&c.tls, side)
+	read := w.order.Confirmed(&c.pair, side)
+	if len(pending) > 0 && pending[0] == 23 && !c.tls.Protected(side) {
+		return // nothing says that there will be keys
+	}
+	if at := int32(h.sent - read); at >= 0 && int(at) < len(pending) {
+		if !c.tls.Opened(side) {
+			if h.plain += len(pending) - int(at); h.plain > maxPlain {
+				w.shut(h)
+				return
+			}
+		}
+		w.Stats.Gate.Early += uint64(len(pending) - int(at))
+		w.send(h, pending[at:])
+	}
+}
+
+// handOver sends what waits of a connection that is allowed by its name: all else of it passes as it comes.
+func (w *Worker) handOver(g *gate) {
+	for side := range g.half {
+		h := &g.half[side]
+		if h.shut || !h.begun {
+			continue
+		}
+		pending := w.dec.Pending(&g.conn.tls, uint8(side))
+		read := w.order.Confirmed(&g.conn.pair, uint8(side))
+		if at := int32(h.sent - read); at >= 0 && int(at) < len(pending) && h.known {
+			w.send(h, pending[at:])
+		}
+		h.shut = true
+	}
+}
+
+// send sends the next bytes of a direction.
+func (w *Worker) send(h *gateHalf, data []byte) {
+	if len(h.mem)+len(data) > maxUnacknowledged {
+		n := min(len(h.mem), len(data))
+		w.gateBytes -= n
+		h.mem, h.memAt = h.mem[n:], h.memAt+uint32(n) // it will hardly be asked for
+	}
+	if len(h.mem) == 0 {
+		h.mem, h.memAt = h.mem[:0], h.sent
+	}
+	h.mem = append(h.mem, data...)
+	w.gateBytes += len(data)
+	at := h.sent
+	h.sent += uint32(len(data))
+	w.segments(h, at, data)
+}
+
+// resend sends bytes again, as the sender has.
+func (w *Worker) resend(h *gateHalf) {
+	from, to := h.againAt, h.againEnd
+	if reassembly.After(to, h.sent) {
+		to = h.sent
+	}
+	if reassembly.After(h.memAt, from) {
+		from = h.memAt
+	}
+	if !reassembly.After(to, from) || int(from-h.memAt) > len(h.mem) || !h.known {
+		if h.known {
+			w.segment1(h, h.sent-1, nil, packet.ACK) // the receiver says again how far it is
+		}
+		return
+	}
+	b := h.mem[from-h.memAt:]
+	b = b[:min(len(b), int(to-from))]
+	w.Stats.Gate.Resent++
+	w.segments(h, from, b)
+}
+
+// segments sends bytes from a place on.
+func (w *Worker) segments(h *gateHalf, seq uint32, data []byte) {
+	for len(data) > 0 {
+		n := min(len(data), maxSuper)
+		flags := uint8(packet.ACK)
+		if n == len(data) {
+			flags |= packet.PSH
+		}
+		w.segment1(h, seq, data[:n], flags)
+		seq, data = seq+uint32(n), data[n:]
+	}
+}
+
+// segment1 sends a segment, or several that the kernel makes of it.
+func (w *Worker) segment1(h *gateHalf, seq uint32, data []byte, flags uint8) {
+	way := w.o.Gate.Ways[h.way]
+	head := len(h.head)
+	options := head - h.tcp
+	most := max(h.mss-options, 64)
+	b := way.Room(virtio + head + len(data))
+	v, f := b[:virtio], b[virtio:]
+	clear(v)
+	copy(f, h.head)
+	copy(f[head:], data)
+	be, ne := binary.BigEndian, binary.NativeEndian
+	be.PutUint32(f[h.tcp+4:], seq)
+	be.PutUint32(f[h.tcp+8:], h.ack)
+	f[h.tcp+13] = flags
+	be.PutUint16(f[h.tcp+14:], h.window)
+	be.PutUint16(f[h.tcp+18:], 0) // nothing is urgent
+	finishHeaders(f, h.ip, h.tcp, len(data))
+	if len(data) > most {
+		const needsChecksum, tcp4, tcp6 = 1, 1, 4
+		v[0], v[1] = needsChecksum, tcp4
+		if f[h.ip]>>4 == 6 {
+			v[1] = tcp6
+		}
+		ne.PutUint16(v[2:], uint16(head))
+		ne.PutUint16(v[4:], uint16(most))
+		ne.PutUint16(v[6:], uint16(h.tcp))
+		ne.PutUint16(v[8:], 16)
+		// The rest is for who cuts it.
+		var pseudo [40]byte
+		be.PutUint32(pseudo[32:], uint32(options+len(data)))
+		pseudo[39] = 6
+		if v[1] == tcp4 {
+			copy(pseudo[:], f[h.ip+12:h.ip+20])
+		} else {
+			copy(pseudo[:], f[h.ip+8:h.ip+40])
+		}
+		be.PutUint16(f[h.tcp+16:], ^packet.Checksum(0, pseudo[:]))
+	}
+	w.Stats.Gate.Sent++
+	way.Commit(len(b), w.now)
+}

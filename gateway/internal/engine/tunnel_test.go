@@ -1,0 +1,228 @@
+package engine
+
+import (
+	"bytes"
+	"crypto/rand"
+	stdtls "crypto/tls"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sealane/sealane/gateway/internal/capture"
+	"github.com/sealane/sealane/gateway/internal/keys"
+	"github.com/sealane/sealane/gateway/internal/traffic"
+	"github.com/sealane/sealane/gateway/internal/wrap"
+)
+
+// Connections in each tunnel, and in fragments, are read whole, by one worker and by three. Two networks have the same addresses.
+func TestTunnelsAndFragments(t *testing.T) {
+	all := originals(t)
+	for i := range wrap.Tunnels {
+		for _, cut := range []bool{false, true} {
+			o := &all[i%len(all)]
+			tunnel := &wrap.Tunnels[i]
+			r := mathrand.New(mathrand.NewPCG(uint64(i), 1))
+			networks := 1
+			if tunnel.Zone {
+				networks = 2
+			}
+			var frames []capture.Frame
+			id := uint16(0)
+			second := map[*byte]bool{}
+			for j := range o.segments {
+				for n := range networks {
+					id++
+					f := frameOf(&o.segments[j], int64(1700000000e9)+int64(len(frames))*1000)
+					f.Data = o.frames[j].Data
+					if f.Data[12] == 8 && f.Data[13] == 0 { // its own packets, with the checksums that they had
+						f.Data = f.Data[:14+int(f.Data[16])<<8+int(f.Data[17])]
+					}
+					out := tunnel.Around(f.Data, uint32(10+n))
+					parts := [][]byte{out}
+					if kind := int(out[12])<<8 | int(out[13]); cut && len(out) > 200 && (kind == 0x0800 || kind == 0x86dd) {
+						parts = nil
+						for _, p := range wrap.Split(out[14:], len(out)/3, id) {
+							parts = append(parts, wrap.Ether(wrap.Type(p), p))
+						}
+						r.Shuffle(len(parts), func(a, b int) { parts[a], parts[b] = parts[b], parts[a] })
+					}
+					for _, p := range parts {
+						f.Data = p
+						second[&p[0]] = n == 1
+						frames = append(frames, f)
+					}
+				}
+			}
+			for _, workers := range []int{1, 3} {
+				if networks == 2 && workers > 1 {
+					// Keys are forgotten when the first of the two connections with this random ends, on another core.
+					networks = 1
+					frames = slices.DeleteFunc(frames, func(f capture.Frame) bool { return second[&f.Data[0]] })
+				}
+				got, stats := decrypt(t, bytes.NewReader(traffic.Pcap(frames)), o.keyLog, workers)
+				name := fmt.Sprintf("%s, %s, cut %v, %d workers", o.name, tunnel.Name, cut, workers)
+				if len(got.streams) != networks || stats.Decrypted != uint64(networks) {
+					t.Errorf("%s: %d streams, %d decrypted", name, len(got.streams), stats.Decrypted)
+					continue
+				}
+				for _, s := range got.streams {
+					for side := range 2 {
+						if !bytes.Equal(s.bytes(side), o.plain[side]) {
+							t.Errorf("%s: %d bytes of %d", name, len(s.bytes(side)), len(o.plain[side]))
+						}
+					}
+				}
+				if cut && stats.Fragments.Seen > 0 && stats.Fragments.Whole == 0 {
+					t.Errorf("%s: %+v", name, stats.Fragments)
+				}
+			}
+		}
+	}
+}
+
+// Without zones the two networks of the test before would be one: it can fail.
+func TestOneNetworkMixes(t *testing.T) {
+	o := originals(t)[0]
+	var frames []capture.Frame
+	for j := range o.segments {
+		for n := range uint32(2) {
+			f := o.frames[j]
+			f.Data = wrap.Tunnels[0].Around(f.Data, 10+n)
+			frames = append(frames, f)
+		}
+	}
+	store := keys.NewStore(10)
+	log := keys.Log{Store: store}
+	log.Write(o.keyLog)
+	log.Flush()
+	w := NewWorker(store, &collector{}, Options{OneNetwork: true})
+	w.Frames(frames)
+	w.Close()
+	if w.Stats.Flows != 1 || w.Stats.Decrypted != 1 {
+		t.Errorf("%d connections, %d decrypted", w.Stats.Flows, w.Stats.Decrypted)
+	}
+}
+
+// A step of a dialogue that comes before TLS.
+type step struct {
+	side int
+	text string
+}
+
+// dialogues are those of the documents, with TLS after them.
+var dialogues = map[string][]step{
+	"SMTP (RFC 3207)": {{1, "220 mail.example ESMTP\r\n"}, {0, "EHLO client.example\r\n"}, {1, "250-mail.example\r\n250 STARTTLS\r\n"},
+		{0, "STARTTLS\r\n"}, {1, "220 Go ahead\r\n"}},
+	"IMAP (RFC 9051)": {{1, "* OK [CAPABILITY STARTTLS LOGINDISABLED IMAP4rev2]\r\n"}, {0, "a001 STARTTLS\r\n"}, {1, "a001 OK Begin TLS negotiation now\r\n"}},
+	"POP3 (RFC 2595)": {{1, "+OK POP3 server ready\r\n"}, {0, "STLS\r\n"}, {1, "+OK Begin TLS negotiation\r\n"}},
+	"LDAP (RFC 4511)": {{0, "0\x1d\x02\x01\x01w\x18\x80\x161.3.6.1.4.1.1466.20037"},
+		{1, "0$\x02\x01\x01x\x1f\n\x01\x00\x04\x00\x04\x00\x8a\x161.3.6.1.4.1.1466.20037"}},
+	"PostgreSQL (protocol 3, 53.2.10)": {{0, "\x00\x00\x00\x08\x04\xd2\x16\x2f"}, {1, "S"}},
+	"XMPP (RFC 6120)": {{0, "<stream:stream to='example' xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' version='1.0'>"},
+		{1, "<stream:features><starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/></stream:features>"},
+		{0, "<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>"}, {1, "<proceed xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>"}},
+	"HTTP CONNECT (RFC 9110)": {{0, "CONNECT www.example:443 HTTP/1.1\r\nHost: www.example:443\r\n\r\n"}, {1, "HTTP/1.1 200 OK\r\n\r\n"}},
+	"PROXY 1":                 {{0, "PROXY TCP4 192.0.2.1 192.0.2.2 40000 443\r\n"}},
+	"PROXY 2":                 {{0, "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\xc0\x00\x02\x01\xc0\x00\x02\x02\x9c\x40\x01\xbb"}},
+	"PROXY 2, then SMTP": {{0, "\r\n\r\n\x00\r\nQUIT\n\x20\x00\x00\x00"}, {1, "220 mail.example ESMTP\r\n"}, {0, "EHLO x\r\n"}, {1, "250 STARTTLS\r\n"},
+		{0, "STARTTLS\r\n"}, {1, "220 Go ahead\r\n"}},
+}
+
+// prefaced is one end of a connection that captures what is sent, the first of it behind what has to come before.
+type prefaced struct {
+	net.Conn
+	side   int
+	mu     *sync.Mutex
+	conn   *traffic.Conn
+	before *[]byte // what goes in the same segment as the next bytes
+}
+
+func (c *prefaced) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	out := b
+	if c.side == traffic.Client && len(*c.before) > 0 {
+		out = append(bytes.Clone(*c.before), b...)
+		*c.before = nil
+	}
+	c.conn.Send(c.side, out)
+	c.mu.Unlock()
+	return c.Conn.Write(b)
+}
+
+// Connections in which TLS begins after something else are read: with the beginning of the connection, from its middle on, and with
+// what comes last before TLS in the same segment if that is a PROXY header.
+func TestBeforeTLS(t *testing.T) {
+	cert := certificate(t)
+	number := 100
+	for name, steps := range dialogues {
+		for _, c := range []struct {
+			name           string
+			joined, midway bool
+			version        uint16
+		}{{"1.3", false, false, stdtls.VersionTLS13}, {"1.2", false, false, stdtls.VersionTLS12}, {"from the middle", false, true, stdtls.VersionTLS13}, {"in one segment", true, false, stdtls.VersionTLS13}} {
+			last := steps[len(steps)-1]
+			if c.joined && !strings.HasPrefix(name, "PROXY") || c.joined && last.side == 1 {
+				continue
+			}
+			t.Run(name+", "+c.name, func(t *testing.T) {
+				number++
+				var frames []capture.Frame
+				var mu sync.Mutex
+				conn := traffic.NewConn(number, &frames)
+				conn.Open()
+				var before []byte
+				for i, s := range steps {
+					if c.joined && i == len(steps)-1 {
+						before = []byte(s.text)
+						break
+					}
+					conn.Send(s.side, []byte(s.text))
+				}
+				if c.midway {
+					frames = frames[3:]
+				}
+				a, b := net.Pipe()
+				a.SetDeadline(time.Now().Add(20 * time.Second))
+				b.SetDeadline(time.Now().Add(20 * time.Second))
+				var log locked
+				server := stdtls.Server(&prefaced{a, traffic.Server, &mu, conn, &before}, &stdtls.Config{Certificates: []stdtls.Certificate{cert}, SessionTicketsDisabled: true})
+				client := stdtls.Client(&prefaced{b, traffic.Client, &mu, conn, &before}, &stdtls.Config{InsecureSkipVerify: true, KeyLogWriter: &log, MaxVersion: c.version, ServerName: "sealane.test"})
+				question := make([]byte, 3000)
+				rand.Read(question)
+				done := make(chan error, 1)
+				go func() {
+					_, err := io.ReadFull(server, make([]byte, len(question)))
+					if err == nil {
+						_, err = server.Write(question)
+					}
+					done <- err
+				}()
+				if _, err := client.Write(question); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.ReadFull(client, make([]byte, len(question))); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-done; err != nil {
+					t.Fatal(err)
+				}
+				mu.Lock()
+				conn.Close()
+				mu.Unlock()
+				got, stats := runFrames(frames, log.b.Bytes(), Options{})
+				if len(got.streams) != 1 || !bytes.Equal(got.streams[0].bytes(0), question) || !bytes.Equal(got.streams[0].bytes(1), question) {
+					t.Errorf("%d streams; %+v", len(got.streams), stats)
+				}
+				if stats.Prefaced == 0 && !c.midway {
+					t.Error("that something was before TLS is not counted")
+				}
+			})
+		}
+	}
+}

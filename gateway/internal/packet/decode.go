@@ -1,0 +1,613 @@
+package packet
+
+// A Parser finds segments in the frames of one core. Unlike Parse it puts fragments together, and counts. Its zero value is
+// ready for use; it is not safe for concurrent use.
+//
+// Where frames are tagged or come through tunnels, the same addresses may be of different machines. Tuple.Zone tells these
+// apart: it is a number for all identifiers that a frame has which are the same in both directions (VLAN, VXLAN and GENEVE
+// network, GRE key, ERSPAN session, PPPoE session). Labels of MPLS and endpoints of GTP-U differ by direction, and say nothing.
+type Parser struct {
+	OneNetwork bool // there are no zones: for mirrors that tag one direction only
+	Tunnels    TunnelStats
+	Fragments  FragmentStats
+
+	parts fragments
+}
+
+// TunnelStats count packets by what was around them. All fields are counts.
+type TunnelStats struct {
+	VXLAN, GENEVE, GTP, GRE, ERSPAN, IPinIP, MPLS, PPPoE, LLC uint64
+	Deep                                                      uint64 // frames with more tunnels in each other than are looked into
+	SharedZones                                               uint64 // frames in a zone that has its number with others
+}
+
+// Parse fills s from a frame that came at a time, in nanoseconds. If the verdict is not TCP, s is undefined. A frame that
+// completes a packet whose fragments came before has that packet's verdict.
+func (p *Parser) Parse(s *Segment, link LinkType, frame []byte, now int64) Verdict {
+	if link == LinkEthernet && usual(s, frame) {
+		return TCP
+	}
+	d := decoder{s: s, parser: p, now: now}
+	return d.frame(link, frame)
+}
+
+// Release says that nothing that Parse has put together is looked at any more.
+func (p *Parser) Release() { p.parts.release() }
+
+const (
+	typeIPv4     = 0x0800
+	typeIPv6     = 0x86dd
+	typeVLAN     = 0x8100
+	typeQinQ     = 0x88a8
+	typeOldQ     = 0x9100
+	typeMPLS     = 0x8847
+	typeMPLSMany = 0x8848
+	typePPPoE    = 0x8864
+	typeEthernet = 0x6558 // in tunnels
+	typeERSPAN   = 0x88be // type I and II
+	typeERSPAN3  = 0x22eb
+)
+
+// IP protocols.
+const (
+	protoIPv4 = 4
+	protoTCP  = 6
+	protoUDP  = 17
+	protoIPv6 = 41
+	protoGRE  = 47
+	protoMPLS = 137
+)
+
+// UDP ports of tunnels; that of VXLAN in Linux was another one at first.
+const (
+	portGTP      = 2152
+	portVXLAN    = 4789
+	portVXLANGPE = 4790
+	portOldVXLAN = 8472
+	portGENEVE   = 6081
+)
+
+const (
+	// Two tags are customary; four are patience enough.
+	maxTags = 4
+	// A mirror of what is in a tunnel takes two; each may have headers of its own.
+	maxTunnels = 4
+	maxLabels  = 8
+	maxHeaders = 8 // extension headers of IPv6, and of GTP-U
+)
+
+// A decoder takes one frame apart.
+type decoder struct {
+	s      *Segment
+	parser *Parser // nil: nothing is kept
+	now    int64
+	zone   uint64 // all that makes the zone, mixed
+	depth  int8   // tunnels
+	tags   int8
+}
+
+// in notes an identifier of where a frame is.
+func (d *decoder) in(kind uint8, identifier uint32) {
+	d.zone = mixZone(d.zone, uint64(kind)<<32|uint64(identifier))
+}
+
+// deeper counts a tunnel, and tells whether to look into it.
+func (d *decoder) deeper(count func(t *TunnelStats) *uint64) bool {
+	d.depth++
+	if d.parser != nil {
+		if d.depth > maxTunnels {
+			d.parser.Tunnels.Deep++
+		} else {
+			*count(&d.parser.Tunnels)++
+		}
+	}
+	return d.depth <= maxTunnels
+}
+
+func (d *decoder) frame(link LinkType, frame []byte) Verdict {
+	s := d.s
+	s.Link, s.VLAN, s.Tuple.Zone, s.Whole = nil, 0, 0, false
+	switch link {
+	case LinkEthernet:
+		return d.ethernet(frame)
+	case LinkRaw, LinkRawBSD, LinkRawOpen, LinkIPv4, LinkIPv6:
+		return d.ip(frame)
+	case LinkNull, LinkLoop:
+		// The family is in the byte order of the machine that captured; its IPv6 differs between systems.
+		if len(frame) < 5 {
+			return Malformed
+		}
+		return d.ip(frame[4:])
+	case LinkLinuxSLL:
+		if len(frame) < 16 {
+			return Malformed
+		}
+		return d.etherType(be.Uint16(frame[14:]), frame[16:])
+	case LinkLinuxSLL2:
+		if len(frame) < 20 {
+			return Malformed
+		}
+		return d.etherType(be.Uint16(frame), frame[20:])
+	case LinkPart:
+		return Fragment
+	case LinkWhole:
+		return d.whole(frame)
+	}
+	return Other
+}
+
+func (d *decoder) ethernet(b []byte) Verdict {
+	if len(b) < 14 {
+		return Malformed
+	}
+	d.s.Link = b[:12:12]
+	return d.etherType(be.Uint16(b[12:]), b[14:])
+}
+
+// ip looks for itself which version it is.
+func (d *decoder) ip(b []byte) Verdict {
+	if len(b) < 1 {
+		return Malformed
+	}
+	if b[0]>>4 == 6 {
+		return d.ipv6(b)
+	}
+	return d.ipv4(b)
+}
+
+func (d *decoder) etherType(kind uint16, b []byte) Verdict {
+	for {
+		switch kind {
+		case typeIPv4:
+			return d.ipv4(b)
+		case typeIPv6:
+			return d.ipv6(b)
+		case typeVLAN, typeQinQ, typeOldQ:
+			if len(b) < 4 || d.tags == maxTags {
+				return Malformed
+			}
+			d.tags++
+			id := be.Uint16(b) & 0xfff
+			if d.tags == 1 && d.depth == 0 {
+				d.s.VLAN = id
+			}
+			if id != 0 { // else it is a priority
+				d.in(1, uint32(id))
+			}
+			kind, b = be.Uint16(b[2:]), b[4:]
+		case typeMPLS, typeMPLSMany:
+			return d.mpls(b)
+		case typePPPoE:
+			return d.pppoe(b)
+		default:
+			if kind <= 1500 {
+				return d.llc(int(kind), b)
+			}
+			return Other
+		}
+	}
+}
+
+// llc takes what is behind a length instead of a type (IEEE 802.2, RFC 1042).
+func (d *decoder) llc(size int, b []byte) Verdict {
+	if size < len(b) {
+		b = b[:size]
+	}
+	switch {
+	case len(b) < 3:
+		return Malformed
+	case b[0] == 6 && b[1] == 6 && b[2] == 3: // IP by its own number
+		if d.deeper(func(t *TunnelStats) *uint64 { return &t.LLC }) {
+			return d.ipv4(b[3:])
+		}
+	case b[0] == 0xaa && b[1] == 0xaa && b[2] == 3:
+		if len(b) < 8 {
+			return Malformed
+		}
+		kind := be.Uint16(b[6:])
+		if b[3] != 0 || b[4] != 0 || b[5] != 0 && b[5] != 0xf8 || kind <= 1500 {
+			return Other
+		}
+		if d.deeper(func(t *TunnelStats) *uint64 { return &t.LLC }) {
+			return d.etherType(kind, b[8:])
+		}
+	}
+	return Other
+}
+
+// mpls takes a stack of labels (RFC 3032). What is behind it is not said, but by the first four bits (RFC 4928): IP, or the
+// control word of a pseudowire with Ethernet (RFC 4448).
+func (d *decoder) mpls(b []byte) Verdict {
+	for labels := 0; ; labels++ {
+		if len(b) < 5 || labels == maxLabels {
+			return Malformed
+		}
+		bottom := b[2]&1 != 0
+		if b = b[4:]; bottom {
+			break
+		}
+	}
+	if !d.deeper(func(t *TunnelStats) *uint64 { return &t.MPLS }) {
+		return Other
+	}
+	switch b[0] >> 4 {
+	case 4:
+		return d.ipv4(b)
+	case 6:
+		return d.ipv6(b)
+	case 0:
+		if len(b) < 4 {
+			return Malformed
+		}
+		return d.ethernet(b[4:])
+	}
+	return Other
+}
+
+// pppoe takes a session's packet (RFC 2516).
+func (d *decoder) pppoe(b []byte) Verdict {
+	if len(b) < 8 || b[0] != 0x11 {
+		return Malformed
+	}
+	size := int(be.Uint16(b[4:]))
+	if b[1] != 0 {
+		return Other
+	}
+	if size < 2 {
+		return Malformed
+	}
+	d.in(2, uint32(be.Uint16(b[2:])))
+	if b = b[6:]; size < len(b) {
+		b = b[:size]
+	}
+	kind, n := be.Uint16(b), 2
+	if b[0]&1 != 0 { // compressed (RFC 1661, section 6.5)
+		kind, n = uint16(b[0]), 1
+	}
+	if !d.deeper(func(t *TunnelStats) *uint64 { return &t.PPPoE }) {
+		return Other
+	}
+	switch b = b[n:]; kind {
+	case 0x21:
+		return d.ipv4(b)
+	case 0x57:
+		return d.ipv6(b)
+	case 0x281:
+		return d.mpls(b)
+	}
+	return Other
+}
+
+func (d *decoder) ipv4(b []byte) Verdict {
+	if len(b) < 20 || b[0]>>4 != 4 {
+		return Malformed
+	}
+	header := int(b[0]&15) * 4
+	total := int(be.Uint16(b[2:]))
+	if total == 0 {
+		total = len(b) // a super-frame that the network card was to fill in
+	}
+	if header < 20 || total < header || len(b) < header {
+		return Malformed
+	}
+	missing := 0
+	if total < len(b) {
+		b = b[:total] // Ethernet pads short frames
+	} else {
+		missing = total - len(b)
+	}
+	if be.Uint16(b[6:])&0x3fff != 0 {
+		return d.fragmentIPv4(b, header, missing)
+	}
+	if b[9] == protoTCP {
+		const mapped = 0xffff
+		s := d.s
+		src, dst := be.Uint32(b[12:]), be.Uint32(b[16:])
+		be.PutUint64(s.Tuple.Addr[0][:], 0)
+		be.PutUint64(s.Tuple.Addr[0][8:], mapped<<32|uint64(src))
+		be.PutUint64(s.Tuple.Addr[1][:], 0)
+		be.PutUint64(s.Tuple.Addr[1][8:], mapped<<32|uint64(dst))
+		s.IPv6 = false
+		return d.tcp(b, header, missing)
+	}
+	return d.tunnel(b[9], b[header:])
+}
+
+// ipv6 walks over extension headers (RFC 8200, section 4).
+func (d *decoder) ipv6(b []byte) Verdict {
+	if len(b) < 40 || b[0]>>4 != 6 {
+		return Malformed
+	}
+	total := int(be.Uint16(b[4:]))
+	missing := 0
+	switch {
+	case total == 0: // a super-frame, or a jumbogram
+	case 40+total < len(b):
+		b = b[:40+total]
+	default:
+		missing = 40 + total - len(b)
+	}
+	next, nextAt, at := b[6], 6, 40
+	for headers := 0; ; headers++ {
+		if next == protoTCP {
+			s := d.s
+			s.Tuple.Addr[0] = [16]byte(b[8:24])
+			s.Tuple.Addr[1] = [16]byte(b[24:40])
+			s.IPv6 = true
+			return d.tcp(b, at, missing)
+		}
+		rest := b[at:]
+		var size int
+		switch next {
+		case 0, 43, 60, 135, 139, 140: // hop-by-hop, routing, destination, mobility, HIP, shim6
+			if len(rest) < 8 {
+				return Malformed
+			}
+			size = int(rest[1])*8 + 8
+		case 51: // authentication, in units of 4 bytes
+			if len(rest) < 8 {
+				return Malformed
+			}
+			size = int(rest[1])*4 + 8
+		case 44:
+			if len(rest) < 8 {
+				return Malformed
+			}
+			if be.Uint16(rest[2:])&0xfff9 != 0 {
+				return d.fragmentIPv6(b, nextAt, at, missing)
+			}
+			size = 8 // an atomic fragment is whole (RFC 6946)
+		default:
+			return d.tunnel(next, rest)
+		}
+		if len(rest) < size || headers == maxHeaders {
+			return Malformed
+		}
+		next, nextAt = rest[0], at
+		at += size
+	}
+}
+
+// tcp takes an IP packet whose TCP header begins at head.
+func (d *decoder) tcp(b []byte, head, missing int) Verdict {
+	s := d.s
+	if d.zone != 0 {
+		s.Tuple.Zone = d.number()
+	}
+	s.ip, s.head = b, head
+	return parseTCP(s, b[head:], missing)
+}
+
+// number returns the zone's number.
+func (d *decoder) number() uint16 {
+	if d.parser != nil && d.parser.OneNetwork {
+		return 0
+	}
+	n, shared := zoneNumber(d.zone)
+	if shared && d.parser != nil {
+		d.parser.Tunnels.SharedZones++
+	}
+	return n
+}
+
+// tunnel looks into what an IP packet carries that is not TCP.
+func (d *decoder) tunnel(proto uint8, b []byte) Verdict {
+	switch proto {
+	case protoUDP:
+		return d.udp(b)
+	case protoGRE:
+		return d.gre(b)
+	case protoIPv4, protoIPv6: // RFC 2003, RFC 2473, RFC 4213
+		if !d.deeper(func(t *TunnelStats) *uint64 { return &t.IPinIP }) {
+			return Other
+		}
+		if proto == protoIPv6 {
+			return d.ipv6(b)
+		}
+		return d.ipv4(b)
+	case protoMPLS: // RFC 4023
+		return d.mpls(b)
+	}
+	return Other
+}
+
+func (d *decoder) udp(b []byte) Verdict {
+	if len(b) < 8 {
+		return Malformed
+	}
+	port := be.Uint16(b[2:])
+	switch port {
+	case portGTP, portVXLAN, portVXLANGPE, portOldVXLAN, portGENEVE:
+	default:
+		return Other
+	}
+	if size := int(be.Uint16(b[4:])); size >= 8 && size < len(b) {
+		b = b[:size]
+	}
+	b = b[8:]
+	switch port {
+	case portGTP:
+		return d.gtp(b)
+	case portGENEVE:
+		return d.geneve(b)
+	}
+	return d.vxlan(b, port == portVXLANGPE)
+}
+
+// vxlan takes VXLAN (RFC 7348) or its extension that says what it carries (draft-ietf-nvo3-vxlan-gpe).
+func (d *decoder) vxlan(b []byte, generic bool) Verdict {
+	if len(b) < 8 {
+		return Malformed
+	}
+	const hasNetwork, hasNext = 8, 4
+	if b[0]&hasNetwork == 0 {
+		return Other
+	}
+	d.in(3, be.Uint32(b[4:])>>8)
+	if !d.deeper(func(t *TunnelStats) *uint64 { return &t.VXLAN }) {
+		return Other
+	}
+	if generic && b[0]&hasNext != 0 {
+		switch b[3] {
+		case 1:
+			return d.ipv4(b[8:])
+		case 2:
+			return d.ipv6(b[8:])
+		case 3:
+		default:
+			return Other
+		}
+	}
+	return d.inner(b[8:])
+}
+
+// inner takes an Ethernet frame in a tunnel, which has tags of its own.
+func (d *decoder) inner(b []byte) Verdict {
+	d.tags = 0
+	return d.ethernet(b)
+}
+
+// geneve takes GENEVE (RFC 8926).
+func (d *decoder) geneve(b []byte) Verdict {
+	if len(b) < 8 {
+		return Malformed
+	}
+	if b[0]>>6 != 0 {
+		return Other // another version
+	}
+	n := 8 + int(b[0]&0x3f)*4
+	if len(b) < n {
+		return Malformed
+	}
+	kind := be.Uint16(b[2:])
+	d.in(4, be.Uint32(b[4:])>>8)
+	if !d.deeper(func(t *TunnelStats) *uint64 { return &t.GENEVE }) {
+		return Other
+	}
+	if kind == typeEthernet {
+		return d.inner(b[n:])
+	}
+	if kind <= 1500 {
+		return Other
+	}
+	return d.etherType(kind, b[n:])
+}
+
+// gtp takes user data of mobile networks (3GPP TS 29.281, section 5).
+func (d *decoder) gtp(b []byte) Verdict {
+	if len(b) < 8 {
+		return Malformed
+	}
+	const gpdu = 255
+	if b[0]>>5 != 1 || b[0]&0x10 == 0 || b[1] != gpdu {
+		return Other
+	}
+	at := 8
+	if b[0]&7 != 0 { // sequence number, N-PDU number and kind of the first extension header: all are there if one is
+		if len(b) < 12 {
+			return Malformed
+		}
+		at = 12
+		if b[0]&4 != 0 {
+			next := b[11]
+			for headers := 0; next != 0; headers++ {
+				if at >= len(b) || headers == maxHeaders {
+					return Malformed
+				}
+				n := int(b[at]) * 4
+				if n == 0 || at+n > len(b) {
+					return Malformed
+				}
+				at += n
+				next = b[at-1]
+			}
+		}
+	}
+	if !d.deeper(func(t *TunnelStats) *uint64 { return &t.GTP }) {
+		return Other
+	}
+	if b = b[at:]; len(b) > 0 && b[0]>>4 != 4 && b[0]>>4 != 6 {
+		return Other // Ethernet, or nothing that has a name here
+	}
+	return d.ip(b)
+}
+
+// gre takes GRE (RFC 2784, RFC 2890) and ERSPAN in it (draft-foschiano-erspan).
+func (d *decoder) gre(b []byte) Verdict {
+	if len(b) < 4 {
+		return Malformed
+	}
+	const hasChecksum, hasRouting, hasKey, hasSequence = 0x80, 0x40, 0x20, 0x10
+	if b[1]&7 != 0 || b[0]&hasRouting != 0 {
+		return Other
+	}
+	kind, at := be.Uint16(b[2:]), 4
+	if b[0]&hasChecksum != 0 {
+		at += 4
+	}
+	if b[0]&hasKey != 0 {
+		if len(b) < at+4 {
+			return Malformed
+		}
+		d.in(5, be.Uint32(b[at:]))
+		at += 4
+	}
+	if b[0]&hasSequence != 0 {
+		at += 4
+	}
+	if len(b) < at {
+		return Malformed
+	}
+	sequence := b[0]&hasSequence != 0
+	b = b[at:]
+	switch kind {
+	case typeERSPAN, typeERSPAN3:
+		return d.erspan(kind, sequence, b)
+	}
+	if !d.deeper(func(t *TunnelStats) *uint64 { return &t.GRE }) {
+		return Other
+	}
+	if kind == typeEthernet {
+		return d.inner(b)
+	}
+	if kind <= 1500 {
+		return Other
+	}
+	return d.etherType(kind, b)
+}
+
+func (d *decoder) erspan(kind uint16, sequence bool, b []byte) Verdict {
+	if !d.deeper(func(t *TunnelStats) *uint64 { return &t.ERSPAN }) {
+		return Other
+	}
+	if kind == typeERSPAN && !sequence {
+		return d.inner(b) // type I has no header
+	}
+	if len(b) < 8 {
+		return Malformed
+	}
+	d.in(6, uint32(be.Uint16(b[2:])&0x3ff))
+	switch {
+	case kind == typeERSPAN && b[0]>>4 == 1:
+		return d.inner(b[8:])
+	case kind == typeERSPAN3 && b[0]>>4 == 2:
+		n := 12
+		if len(b) < n {
+			return Malformed
+		}
+		last := be.Uint16(b[10:])
+		if last&1 != 0 { // what the platform adds
+			n += 8
+		}
+		if len(b) < n {
+			return Malformed
+		}
+		switch last >> 10 & 0x1f { // what it carries
+		case 0:
+			return d.inner(b[n:])
+		case 2:
+			return d.ip(b[n:])
+		}
+	}
+	return Other
+}

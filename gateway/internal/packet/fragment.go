@@ -1,0 +1,417 @@
+package packet
+
+import (
+	"bytes"
+	"hash/maphash"
+	"unsafe"
+)
+
+// FragmentStats count what became of IP fragments. All fields are counts.
+type FragmentStats struct {
+	Seen       uint64 // fragments
+	Whole      uint64 // packets put together
+	Duplicates uint64 // fragments that say nothing new
+	Overlaps   uint64 // packets refused because two fragments claim the same bytes (RFC 5722)
+	Bad        uint64 // fragments of impossible places or sizes, cut off by the capture, or with a bad header checksum
+	Expired    uint64 // packets of which a part did not come in time
+	Evicted    uint64 // packets that made room for others
+}
+
+// The bounds of what one core keeps of packets that are not whole.
+const (
+	pieceData      = 2048 - 8
+	maxPieces      = 2048 // 4 MiB
+	maxDatagrams   = 1024
+	fragmentWait   = 30e9 // how long for the rest (RFC 1122, section 3.3.2, allows 60 to 120 s; systems take 30)
+	maxWholeHeader = 40 + 120
+	maxIP          = 0xffff
+	chunkBytes     = 256 << 10
+	maxChunks      = 64 // of packets put together since the last release
+)
+
+// A piece is some bytes of a datagram; those of one are a list, in order. Pieces have numbers that begin with 1.
+type piece struct {
+	next uint32
+	at   uint16
+	n    uint16
+	data [pieceData]byte
+}
+
+type fragmentKey struct {
+	src, dst [16]byte
+	id       uint32
+	zone     uint16
+	proto    uint8
+	version  uint8
+}
+
+// A datagram is an IP packet of which some fragments came. Datagrams have numbers that begin with 1.
+type datagram struct {
+	key          fragmentKey
+	begun        int64
+	chain        uint32 // others in the same bucket
+	older, newer uint32
+	first        uint32 // piece
+	total        int32  // bytes behind the header, -1 if not known
+	have         int32
+	heads        uint16 // bytes of head, 0 if the first fragment did not come
+	pair         uint8
+	used         bool
+	refused      bool // nothing of it is believed until it expires
+	head         [maxWholeHeader]byte
+}
+
+// fragments are the datagrams of one core. Its memory is taken with the first fragment, and stays.
+//
+// Where there is no room, a datagram goes: the oldest of those addresses that have most.
+type fragments struct {
+	pieces     []piece
+	datagrams  []datagram
+	freePiece  uint32
+	freeGram   uint32
+	buckets    [256]uint32
+	pairs      [256]uint16 // pieces and datagrams, by addresses
+	oldest     uint32
+	newest     uint32
+	chunks     [][]byte
+	chunk, off int
+}
+
+func (f *fragments) init() {
+	f.pieces = make([]piece, maxPieces)
+	for i := range f.pieces {
+		f.pieces[i].next = uint32(i)
+	}
+	f.freePiece = maxPieces
+	f.datagrams = make([]datagram, maxDatagrams)
+	for i := range f.datagrams {
+		f.datagrams[i].chain = uint32(i)
+	}
+	f.freeGram = maxDatagrams
+}
+
+func (f *fragments) piece(n uint32) *piece       { return &f.pieces[n-1] }
+func (f *fragments) datagram(n uint32) *datagram { return &f.datagrams[n-1] }
+
+func (k *fragmentKey) hash() uint64 {
+	return maphash.Bytes(seed, unsafe.Slice((*byte)(unsafe.Pointer(k)), unsafe.Sizeof(*k)))
+}
+
+// pairOf is of addresses alone.
+func (k *fragmentKey) pairOf() uint8 {
+	return uint8(maphash.Bytes(seed, unsafe.Slice((*byte)(unsafe.Pointer(k)), 32)))
+}
+
+// fragmentIPv4 takes a fragment (RFC 791, section 3.2).
+func (d *decoder) fragmentIPv4(b []byte, header, missing int) Verdict {
+	if d.parser == nil {
+		return Fragment
+	}
+	st := &d.parser.Fragments
+	st.Seen++
+	field := be.Uint16(b[6:])
+	if missing > 0 || fold(sum(0, b[:header])) != 0xffff {
+		st.Bad++ // no receiver takes it either, or it cannot be seen whole
+		return Fragment
+	}
+	k := fragmentKey{id: uint32(be.Uint16(b[4:])), zone: d.fragmentZone(), proto: b[9], version: 4}
+	copy(k.src[:], b[12:16])
+	copy(k.dst[:], b[16:20])
+	whole := d.parser.parts.add(st, &k, b[:header], int(field&0x1fff)*8, field&0x2000 != 0, b[header:], d.now)
+	if whole == nil {
+		return Fragment
+	}
+	be.PutUint16(whole[2:], uint16(len(whole)))
+	be.PutUint16(whole[6:], 0)
+	be.PutUint16(whole[10:], 0)
+	be.PutUint16(whole[10:], Checksum(0, whole[:int(whole[0]&15)*4]))
+	d.s.Whole = true
+	return d.ipv4(whole)
+}
+
+// fragmentIPv6 takes a fragment (RFC 8200, section 4.5). Its header is at at, and the byte that says so at nextAt.
+func (d *decoder) fragmentIPv6(b []byte, nextAt, at, missing int) Verdict {
+	if d.parser == nil {
+		return Fragment
+	}
+	st := &d.parser.Fragments
+	st.Seen++
+	if missing > 0 || at > maxWholeHeader {
+		st.Bad++
+		return Fragment
+	}
+	h := b[at:]
+	field := be.Uint16(h[2:])
+	k := fragmentKey{src: [16]byte(b[8:24]), dst: [16]byte(b[24:40]), id: be.Uint32(h[4:]), zone: d.fragmentZone(), version: 6}
+	var head [maxWholeHeader]byte
+	copy(head[:], b[:at])
+	head[nextAt] = h[0]
+	whole := d.parser.parts.add(st, &k, head[:at], int(field&0xfff8), field&1 != 0, h[8:], d.now)
+	if whole == nil {
+		return Fragment
+	}
+	be.PutUint16(whole[4:], uint16(len(whole)-40))
+	d.s.Whole = true
+	return d.ipv6(whole)
+}
+
+func (d *decoder) fragmentZone() uint16 {
+	if d.zone == 0 {
+		return 0
+	}
+	return d.number()
+}
+
+// add takes a fragment, and returns the datagram, headers included, if this was the last that was missing.
+func (f *fragments) add(st *FragmentStats, k *fragmentKey, head []byte, at int, more bool, data []byte, now int64) []byte {
+	if f.pieces == nil {
+		f.init()
+	}
+	for f.oldest != 0 && now-f.datagram(f.oldest).begun > fragmentWait {
+		if !f.datagram(f.oldest).refused {
+			st.Expired++
+		}
+		f.remove(f.oldest)
+	}
+	end := at + len(data)
+	if len(data) == 0 || more && len(data)%8 != 0 || len(head)+end > maxIP {
+		st.Bad++
+		return nil
+	}
+	hash := k.hash()
+	number := f.buckets[uint8(hash)]
+	for number != 0 && f.datagram(number).key != *k {
+		number = f.datagram(number).chain
+	}
+	if number == 0 {
+		number = f.begin(st, k, hash, now)
+	}
+	g := f.datagram(number)
+	if g.refused {
+		st.Bad++
+		return nil
+	}
+	// Where it belongs, and whether that is free.
+	link := &g.first
+	for *link != 0 && int(f.piece(*link).at)+int(f.piece(*link).n) <= at {
+		link = &f.piece(*link).next
+	}
+	if *link != 0 && int(f.piece(*link).at) < end {
+		if f.same(*link, at, data) {
+			st.Duplicates++
+		} else {
+			st.Overlaps++
+			f.refuse(g)
+		}
+		return nil
+	}
+	switch {
+	case g.total >= 0 && (end > int(g.total) || !more), !more && f.last(g) > end:
+		st.Overlaps++ // there are two ends
+		f.refuse(g)
+		return nil
+	case !more:
+		g.total = int32(end)
+	}
+	if at == 0 {
+		g.heads = uint16(copy(g.head[:], head))
+	}
+	g.have += int32(len(data))
+	for rest := data; len(rest) > 0; {
+		n := f.takePiece(st, number)
+		if n == 0 {
+			return nil // it has itself made room
+		}
+		p := f.piece(n)
+		p.at, p.n = uint16(end-len(rest)), uint16(copy(p.data[:], rest))
+		rest = rest[p.n:]
+		p.next = *link
+		*link = n
+		link = &p.next
+	}
+	if g.have != g.total || g.heads == 0 {
+		return nil
+	}
+	whole := f.room(int(g.heads) + int(g.total))
+	if whole == nil || int(g.heads)+int(g.total) > maxIP {
+		st.Evicted++
+		f.remove(number)
+		return nil
+	}
+	copy(whole, g.head[:g.heads])
+	for n := g.first; n != 0; n = f.piece(n).next {
+		p := f.piece(n)
+		copy(whole[int(g.heads)+int(p.at):], p.data[:p.n])
+	}
+	st.Whole++
+	f.remove(number)
+	return whole
+}
+
+// same tells whether the pieces from one on have data at a place already, all of it.
+func (f *fragments) same(number uint32, at int, data []byte) bool {
+	for ; number != 0 && len(data) > 0; number = f.piece(number).next {
+		p := f.piece(number)
+		if int(p.at) > at {
+			return false
+		}
+		have := p.data[at-int(p.at) : p.n]
+		n := min(len(have), len(data))
+		if !bytes.Equal(have[:n], data[:n]) {
+			return false
+		}
+		at, data = at+n, data[n:]
+	}
+	return len(data) == 0
+}
+
+// last returns where the last piece of a datagram ends.
+func (f *fragments) last(g *datagram) int {
+	end := 0
+	for n := g.first; n != 0; n = f.piece(n).next {
+		end = int(f.piece(n).at) + int(f.piece(n).n)
+	}
+	return end
+}
+
+func (f *fragments) begin(st *FragmentStats, k *fragmentKey, hash uint64, now int64) uint32 {
+	pair := k.pairOf()
+	if f.freeGram == 0 {
+		f.evict(st)
+	}
+	number := f.freeGram
+	g := f.datagram(number)
+	f.freeGram = g.chain
+	*g = datagram{key: *k, begun: now, chain: f.buckets[uint8(hash)], older: f.newest, total: -1, pair: pair, used: true}
+	f.buckets[uint8(hash)] = number
+	if f.newest != 0 {
+		f.datagram(f.newest).newer = number
+	} else {
+		f.oldest = number
+	}
+	f.newest = number
+	f.pairs[pair]++
+	return number
+}
+
+// takePiece returns a free piece, or 0 if the datagram that wants it went to make room.
+func (f *fragments) takePiece(st *FragmentStats, of uint32) uint32 {
+	for f.freePiece == 0 {
+		if f.evict(st) == of {
+			return 0
+		}
+	}
+	n := f.freePiece
+	f.freePiece = f.piece(n).next
+	f.pairs[f.datagram(of).pair]++
+	return n
+}
+
+// evict removes the oldest datagram of the addresses that have most.
+func (f *fragments) evict(st *FragmentStats) uint32 {
+	most := 0
+	for i, n := range f.pairs {
+		if n > f.pairs[most] {
+			most = i
+		}
+	}
+	n := f.oldest
+	for f.datagram(n).pair != uint8(most) {
+		n = f.datagram(n).newer
+	}
+	st.Evicted++
+	f.remove(n)
+	return n
+}
+
+func (f *fragments) freePieces(g *datagram) {
+	for n := g.first; n != 0; {
+		p := f.piece(n)
+		next := p.next
+		p.next, f.freePiece = f.freePiece, n
+		n = next
+		f.pairs[g.pair]--
+	}
+	g.first = 0
+}
+
+func (f *fragments) refuse(g *datagram) {
+	f.freePieces(g)
+	g.refused = true
+}
+
+func (f *fragments) remove(number uint32) {
+	g := f.datagram(number)
+	f.freePieces(g)
+	f.pairs[g.pair]--
+	link := &f.buckets[uint8(g.key.hash())]
+	for *link != number {
+		link = &f.datagram(*link).chain
+	}
+	*link = g.chain
+	if g.older != 0 {
+		f.datagram(g.older).newer = g.newer
+	} else {
+		f.oldest = g.newer
+	}
+	if g.newer != 0 {
+		f.datagram(g.newer).older = g.older
+	} else {
+		f.newest = g.older
+	}
+	g.used, g.chain = false, f.freeGram
+	f.freeGram = number
+}
+
+// room returns memory that stays as it is until release, or nil if there is too much of it.
+func (f *fragments) room(n int) []byte {
+	if f.chunk < len(f.chunks) && f.off+n > chunkBytes {
+		f.chunk, f.off = f.chunk+1, 0
+	}
+	if f.chunk == len(f.chunks) {
+		if f.chunk == maxChunks {
+			return nil
+		}
+		f.chunks = append(f.chunks, make([]byte, chunkBytes))
+	}
+	b := f.chunks[f.chunk][f.off:][:n:n]
+	f.off += n
+	return b
+}
+
+func (f *fragments) release() { f.chunk, f.off = 0, 0 }
+
+// LinkWhole is how Segment.AppendFrame tells a Parser of a packet that another one has put together. Captures do not have it.
+const LinkWhole LinkType = 0xffff
+
+// LinkPart is of a fragment that another Parser has taken.
+const LinkPart LinkType = 0xfffe
+
+const wholeBytes = 2 + 2 + 1 + 12
+
+// AppendFrame appends to b a frame of LinkWhole with the packet of s, and with all that the frame said that completed it.
+func (s *Segment) AppendFrame(b []byte) []byte {
+	b = be.AppendUint16(b, s.Tuple.Zone)
+	b = be.AppendUint16(b, s.VLAN)
+	var link [13]byte
+	if s.Link != nil {
+		link[0] = 1
+		copy(link[1:], s.Link)
+	}
+	b = append(b, link[:]...)
+	return append(b, s.ip...)
+}
+
+func (d *decoder) whole(b []byte) Verdict {
+	if len(b) < wholeBytes {
+		return Malformed
+	}
+	zone := be.Uint16(b) % (1 << zoneBits)
+	d.s.VLAN = be.Uint16(b[2:])
+	if b[4] != 0 {
+		d.s.Link = b[5:17:17]
+	}
+	v := d.ip(b[wholeBytes:])
+	d.s.Tuple.Zone = zone
+	return v
+}

@@ -1,0 +1,58 @@
+package packet
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"sync/atomic"
+)
+
+// Zones have numbers of 15 bits, since there is no room for more where connections are looked up: the places in a table that
+// all cores share, which only grows. If so many zones come that a place is not found, zones share a number; an observer then
+// takes packets of one for packets of the other, as if somebody had forged them, which tags find out.
+const (
+	zoneBits  = 15
+	zoneTries = 16
+)
+
+var (
+	zones     [1 << zoneBits]atomic.Uint64
+	zoneCount atomic.Uint32
+)
+
+// mixZone adds an identifier to those that a zone has. It is never 0.
+func mixZone(zone, identifier uint64) uint64 {
+	var b [16]byte
+	binary.LittleEndian.PutUint64(b[:], zone)
+	binary.LittleEndian.PutUint64(b[8:], identifier)
+	return maphash.Bytes(seed, b[:]) | 1
+}
+
+// zoneNumber returns the number of a zone, and whether others have it, too.
+func zoneNumber(zone uint64) (number uint16, shared bool) {
+	for try := range uint64(zoneTries) {
+		i := (zone>>1 + try) % (1<<zoneBits - 1)
+		have := zones[i].Load()
+		if have == 0 && zones[i].CompareAndSwap(0, zone) {
+			zoneCount.Add(1)
+			return uint16(i + 1), false
+		}
+		if zones[i].Load() == zone {
+			return uint16(i + 1), false
+		}
+	}
+	return uint16(zone>>1%(1<<zoneBits-1)) + 1, true
+}
+
+// EachZone calls each for the numbers that zones have by now, with 0 first, and for no more than most of them, until each returns false.
+func EachZone(most int, each func(zone uint16) bool) {
+	if !each(0) || zoneCount.Load() == 0 {
+		return
+	}
+	for i := range zones {
+		if zones[i].Load() != 0 {
+			if most--; most < 0 || !each(uint16(i+1)) {
+				return
+			}
+		}
+	}
+}

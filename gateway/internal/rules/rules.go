@@ -1,0 +1,268 @@
+// Package rules says what may pass a gateway that is closed, although nobody can read it, and what may not, although somebody can.
+package rules
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/sealane/sealane/gateway/internal/packet"
+)
+
+// A Rule is some terms that must all be true.
+//
+//	proto=NAME    arp, icmp, tcp, udp, fragment, or the number of a protocol over IP; without it all but fragments and ARP
+//	net=CIDR      one endpoint's address is in this network
+//	port=N[-M]    the same endpoint's port, of TCP or UDP
+//	peer=CIDR     the other endpoint's address is in this network
+//	sni=NAME      TLS: the name that the client asks for; *.NAME is all below it
+type Rule struct {
+	text     string
+	proto    int // -1: any
+	net      netip.Prefix
+	peer     netip.Prefix
+	from, to uint16 // ports; 0 is none
+	sni      string
+}
+
+// Protocols that have no number over IP.
+const (
+	any      = -1
+	arp      = 256
+	fragment = 257
+)
+
+var protocols = map[string]int{"arp": arp, "icmp": 1, "tcp": 6, "udp": 17, "icmpv6": 58, "fragment": fragment}
+
+// Parse reads a rule, such as "proto=udp,net=10.0.0.53/32,port=53".
+func Parse(text string) (Rule, error) {
+	r := Rule{text: text, proto: any}
+	fail := func(term, what string) (Rule, error) { return r, fmt.Errorf("rule %q: %s: %s", text, term, what) }
+	for _, term := range strings.Split(text, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(term), "=")
+		var err error
+		switch name {
+		case "proto":
+			n, ok := protocols[value]
+			if !ok {
+				if n, err = strconv.Atoi(value); err != nil || n < 0 || n > 255 {
+					return fail(term, "it is arp, icmp, icmpv6, tcp, udp, fragment, or a number from 0 to 255")
+				}
+			}
+			r.proto = n
+		case "net", "peer":
+			p, err := netip.ParsePrefix(value)
+			if a, e := netip.ParseAddr(value); e == nil {
+				p, err = netip.PrefixFrom(a, a.BitLen()), nil
+			}
+			if err != nil {
+				return fail(term, "it is an address or a network, such as 10.0.0.0/8")
+			}
+			if name == "net" {
+				r.net = p.Masked()
+			} else {
+				r.peer = p.Masked()
+			}
+		case "port":
+			from, to, ranged := strings.Cut(value, "-")
+			if !ranged {
+				to = from
+			}
+			a, err1 := strconv.ParseUint(from, 10, 16)
+			b, err2 := strconv.ParseUint(to, 10, 16)
+			if err1 != nil || err2 != nil || a == 0 || b < a {
+				return fail(term, "it is a port from 1 to 65535, or a range of them")
+			}
+			r.from, r.to = uint16(a), uint16(b)
+		case "sni":
+			if r.sni = strings.ToLower(value); strings.TrimPrefix(r.sni, "*.") == "" || strings.Contains(r.sni[1:], "*") {
+				return fail(term, "it is a name, or *.NAME")
+			}
+		default:
+			return fail(term, "terms are proto=, net=, port=, peer= and sni=")
+		}
+	}
+	if r.sni != "" && r.proto != any && r.proto != 6 {
+		return fail("sni="+r.sni, "it is for TCP")
+	}
+	if r.sni != "" {
+		r.proto = 6
+	}
+	if r.from != 0 && r.proto != any && r.proto != 6 && r.proto != 17 {
+		return fail("port", "only TCP and UDP have ports")
+	}
+	return r, nil
+}
+
+func (r *Rule) String() string { return r.text }
+
+// A Verdict is what a Set says.
+type Verdict uint8
+
+// Verdicts.
+const (
+	None  Verdict = iota // no rule is about it
+	Allow                // it passes, read or not
+	Deny                 // it does not pass
+)
+
+// A Set is the rules of a gateway: what is denied is so whatever else is allowed. A Set that is used must not be changed.
+type Set struct{ Allow, Deny []Rule }
+
+// A Packet is what rules look at.
+type Packet struct {
+	Proto int
+	Addr  [2]netip.Addr
+	Port  [2]uint16
+	Local bool // what a link needs to work: ARP and the discovery of neighbours, without room for anything else
+}
+
+func (r *Rule) matches(p *Packet) bool {
+	if r.proto == any && (p.Proto == fragment || p.Proto == arp) || r.proto != any && r.proto != p.Proto {
+		return false
+	}
+	if p.Proto == arp {
+		return !r.net.IsValid() && !r.peer.IsValid() && r.from == 0
+	}
+	for i := range 2 {
+		if (!r.net.IsValid() || r.net.Contains(p.Addr[i])) && (!r.peer.IsValid() || r.peer.Contains(p.Addr[1-i])) &&
+			(r.from == 0 || (p.Proto == 6 || p.Proto == 17) && p.Port[i] >= r.from && p.Port[i] <= r.to) {
+			return true
+		}
+	}
+	return false
+}
+
+// Name tells whether a rule's name is a server's.
+func (r *Rule) name(sni string) bool {
+	if below, ok := strings.CutPrefix(r.sni, "*"); ok {
+		return len(sni) > len(below) && strings.HasSuffix(sni, below)
+	}
+	return r.sni == sni
+}
+
+func match(rules []Rule, p *Packet, sni string, known bool) bool {
+	for i := range rules {
+		r := &rules[i]
+		if (r.sni == "" || known && r.name(sni)) && r.matches(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// Packet decides about a packet. Rules with names are not about it.
+func (s *Set) Packet(p *Packet) Verdict {
+	switch {
+	case match(s.Deny, p, "", false):
+		return Deny
+	case p.Local || match(s.Allow, p, "", false):
+		return Allow
+	}
+	return None
+}
+
+// Name decides about a TLS connection whose client has said which server it asks for; "" is none.
+func (s *Set) Name(p *Packet, sni string) Verdict {
+	sni = strings.ToLower(strings.TrimSuffix(sni, "."))
+	switch {
+	case match(s.Deny, p, sni, true):
+		return Deny
+	case match(s.Allow, p, sni, true):
+		return Allow
+	}
+	return None
+}
+
+var be = binary.BigEndian
+
+// Of returns what rules look at in a connection.
+func Of(t *packet.Tuple) Packet {
+	a, b := t.Endpoint(0), t.Endpoint(1)
+	return Packet{Proto: 6, Addr: [2]netip.Addr{a.Addr(), b.Addr()}, Port: t.Port}
+}
+
+// Frame returns what rules look at in an Ethernet frame, by its outer headers, and false if it is neither IP nor ARP, or broken. For
+// TCP in a packet of its own, tcp is where its header is, and else 0.
+func Frame(b []byte) (p Packet, ip, tcp int, ok bool) {
+	if len(b) < 14 {
+		return p, 0, 0, false
+	}
+	kind, at := be.Uint16(b[12:]), 14
+	for tags := 0; kind == 0x8100 || kind == 0x88a8 || kind == 0x9100; tags++ {
+		if len(b) < at+4 || tags == 2 {
+			return p, 0, 0, false
+		}
+		kind, at = be.Uint16(b[at+2:]), at+4
+	}
+	ip = at
+	switch kind {
+	case 0x0806:
+		p.Proto = arp
+		// 28 bytes, and what Ethernet pads.
+		p.Local = len(b) <= at+46 && len(b) >= at+28 && be.Uint16(b[at:]) == 1 && be.Uint16(b[at+2:]) == 0x0800
+		if p.Local {
+			for _, x := range b[at+28:] {
+				p.Local = p.Local && x == 0
+			}
+		}
+		return p, ip, 0, true
+	case 0x0800:
+		h := b[at:]
+		if len(h) < 20 || h[0]>>4 != 4 || int(h[0]&15)*4 > len(h) || h[0]&15 < 5 {
+			return p, 0, 0, false
+		}
+		p.Addr = [2]netip.Addr{netip.AddrFrom4([4]byte(h[12:])), netip.AddrFrom4([4]byte(h[16:]))}
+		if p.Proto = int(h[9]); be.Uint16(h[6:])&0x3fff != 0 {
+			p.Proto = fragment
+			return p, ip, 0, true
+		}
+		at += int(h[0]&15) * 4
+	case 0x86dd:
+		h := b[at:]
+		if len(h) < 40 || h[0]>>4 != 6 {
+			return p, 0, 0, false
+		}
+		p.Addr = [2]netip.Addr{netip.AddrFrom16([16]byte(h[8:])), netip.AddrFrom16([16]byte(h[24:]))}
+		next := int(h[6])
+		at += 40
+		for n := 0; next == 0 || next == 43 || next == 60; n++ {
+			if len(b) < at+8 || n == 8 {
+				return p, 0, 0, false
+			}
+			next, at = int(b[at]), at+int(b[at+1])*8+8
+		}
+		if next == 44 {
+			next = fragment
+		}
+		p.Proto = next
+		if next == fragment {
+			return p, ip, 0, true
+		}
+		// Neighbours are asked for by packets that never leave their link (RFC 4861).
+		if next == 58 && len(b) >= at+8 && h[7] == 255 && b[at] >= 133 && b[at] <= 136 && len(b) <= at+88 {
+			p.Local = true
+		}
+	default:
+		return p, 0, 0, false
+	}
+	if at > len(b) {
+		return p, 0, 0, false
+	}
+	switch p.Proto {
+	case 6:
+		if len(b) < at+20 || int(b[at+12]>>4)*4 < 20 || len(b) < at+int(b[at+12]>>4)*4 {
+			return p, 0, 0, false
+		}
+		tcp = at
+		fallthrough
+	case 17:
+		if len(b) < at+8 {
+			return p, 0, 0, false
+		}
+		p.Port = [2]uint16{be.Uint16(b[at:]), be.Uint16(b[at+2:])}
+	}
+	return p, ip, tcp, true
+}

@@ -1,0 +1,261 @@
+package quic
+
+import (
+	"encoding/binary"
+	"errors"
+	"sync"
+	"unsafe"
+
+	"github.com/sealane/sealane/batch"
+	"github.com/sealane/sealane/internal/kernel"
+)
+
+var (
+	// ErrShort is the error of a packet that is too short to take a sample of.
+	ErrShort = errors.New("quic: packet too short")
+
+	// ErrNumber is the error of a packet number above 2^62 - 1.
+	ErrNumber = errors.New("quic: packet number too large")
+
+	// ErrAuthentication is the error of a packet that is not authentic.
+	ErrAuthentication = errors.New("quic: packet authentication failed")
+
+	// ErrReserved is the error of an authentic packet whose reserved bits are not zero: a PROTOCOL_VIOLATION of the peer's.
+	ErrReserved = errors.New("quic: reserved bits are not zero")
+)
+
+const maxNumber = 1<<62 - 1
+
+// A Packet is one of a batch.
+type Packet struct {
+	Keys  *Keys
+	Other *Keys // Unprotect: for short headers with another key phase than Keys'; nil: there is no other
+
+	// Bytes is the packet: header, payload, tag. Protect: the header as it is without protection, its packet number, whose size the
+	// first byte tells, left for Protect to fill in; 16 bytes at the end left for the tag.
+	Bytes    []byte
+	PNOffset int // where the packet number begins
+
+	// Number is the packet number. Unprotect: before, the one that is expected, 1 more than the largest of an authentic packet,
+	// or 0; afterwards the packet's.
+	Number uint64
+
+	Payload []byte // result of Unprotect: a part of Bytes; nil if Err is not, but for ErrReserved
+	Err     error  // result
+}
+
+// sampleSize bytes from 4 behind the packet number's begin on make the mask (RFC 9001, 5.4.2).
+const (
+	sampleOffset = 4
+	sampleSize   = 16
+	chunk        = 64 // packets at a time
+)
+
+type workspace struct {
+	ops    [chunk]batch.Op
+	nonces [chunk][12]byte
+	masks  [chunk][16]byte
+	lanes  [chunk]kernel.Lane
+	which  [chunk]int // the packets that ops and masks are of
+	used   int        // at most, of each
+}
+
+var workspaces = sync.Pool{New: func() any { return new(workspace) }}
+
+// Protect seals packets and masks their headers, in place. Those with a caller's mistake have an Err, ErrShort or ErrNumber, and are left as
+// they are; the others do not suffer from them. Every number may be used once under one key, and the limits of RFC 9001, 6.6 are
+// the caller's to keep. Packets must not overlap each other.
+func Protect(packets []Packet) {
+	w := workspaces.Get().(*workspace)
+	for len(packets) > 0 {
+		n := min(len(packets), chunk)
+		w.protect(packets[:n])
+		packets = packets[n:]
+	}
+	w.done()
+}
+
+// Unprotect unmasks the headers of packets and opens them, in place, and returns how many have no Err. A packet that is not authentic has
+// ErrAuthentication, zeroes in place of its payload, and a header that is nobody's; one with ErrShort is left as it is. Packets that others
+// made may be of any content.
+func Unprotect(packets []Packet) (opened int) {
+	w := workspaces.Get().(*workspace)
+	for len(packets) > 0 {
+		n := min(len(packets), chunk)
+		opened += w.unprotect(packets[:n])
+		packets = packets[n:]
+	}
+	w.done()
+	return opened
+}
+
+// done forgets keys, buffers and masks.
+func (w *workspace) done() {
+	clear(w.ops[:w.used])
+	clear(w.nonces[:w.used])
+	clear(w.masks[:w.used])
+	clear(w.lanes[:w.used])
+	w.used = 0
+	workspaces.Put(w)
+}
+
+// check sets Err of a packet that has no sample.
+func (p *Packet) check() bool {
+	p.Err, p.Payload = nil, nil
+	switch {
+	case p.PNOffset < 1 || p.PNOffset > len(p.Bytes) || len(p.Bytes)-p.PNOffset < sampleOffset+sampleSize:
+		p.Err = ErrShort
+	case p.Number > maxNumber:
+		p.Err = ErrNumber
+	}
+	return p.Err == nil
+}
+
+func (w *workspace) protect(packets []Packet) {
+	n := 0
+	for i := range packets {
+		p := &packets[i]
+		if !p.check() {
+			continue
+		}
+		size := int(p.Bytes[0]&3) + 1
+		number, header := p.Number, p.PNOffset+size
+		for j := header - 1; j >= p.PNOffset; j-- {
+			p.Bytes[j] = byte(number)
+			number >>= 8
+		}
+		p.Keys.nonce(&w.nonces[n], p.Number)
+		end := len(p.Bytes) - TagSize
+		w.ops[n] = batch.Op{AEAD: p.Keys.aead, Dst: p.Bytes[header:header], Nonce: w.nonces[n][:], Src: p.Bytes[header:end], AD: p.Bytes[:header]}
+		w.which[n] = i
+		n++
+	}
+	batch.SealBatch(w.ops[:n])
+	w.makeMasks(packets, n)
+	for i := range n {
+		p := &packets[w.which[i]]
+		size := int(p.Bytes[0]&3) + 1
+		p.mask(&w.masks[i], size)
+	}
+}
+
+func (w *workspace) unprotect(packets []Packet) (opened int) {
+	n := 0
+	for i := range packets {
+		if packets[i].check() {
+			w.which[n] = i
+			n++
+		}
+	}
+	w.makeMasks(packets, n)
+	for i := range n {
+		p := &packets[w.which[i]]
+		p.Bytes[0] ^= w.masks[i][0] & protectedBits(p.Bytes[0])
+		size := int(p.Bytes[0]&3) + 1
+		p.maskNumber(&w.masks[i], size)
+		p.Number = decode(p.Number, p.Bytes[p.PNOffset:p.PNOffset+size])
+		keys := p.Keys
+		if p.Bytes[0]&0x80 == 0 && p.Other != nil && (p.Bytes[0]&0x04 != 0) != keys.phase {
+			keys = p.Other
+		}
+		header := p.PNOffset + size
+		keys.nonce(&w.nonces[i], p.Number)
+		w.ops[i] = batch.Op{AEAD: keys.aead, Dst: p.Bytes[header:header], Nonce: w.nonces[i][:], Src: p.Bytes[header:], AD: p.Bytes[:header]}
+	}
+	batch.OpenBatch(w.ops[:n])
+	for i := range n {
+		p := &packets[w.which[i]]
+		switch {
+		case w.ops[i].Err != nil:
+			p.Err = ErrAuthentication
+			continue
+		case p.Bytes[0]&reservedBits(p.Bytes[0]) != 0:
+			p.Err = ErrReserved
+		default:
+			opened++
+		}
+		p.Payload = w.ops[i].Out
+	}
+	return opened
+}
+
+// nonce is the iv, to which the packet number is added (RFC 9001, 5.3).
+func (k *Keys) nonce(to *[12]byte, number uint64) {
+	*to = k.iv
+	binary.BigEndian.PutUint64(to[4:], binary.BigEndian.Uint64(to[4:])^number)
+}
+
+// protectedBits of a header's first byte (RFC 9001, 5.4.1).
+func protectedBits(first byte) byte {
+	if first&0x80 != 0 {
+		return 0x0f
+	}
+	return 0x1f
+}
+
+func reservedBits(first byte) byte {
+	if first&0x80 != 0 {
+		return 0x0c
+	}
+	return 0x18
+}
+
+func (p *Packet) mask(mask *[16]byte, size int) {
+	p.Bytes[0] ^= mask[0] & protectedBits(p.Bytes[0])
+	p.maskNumber(mask, size)
+}
+
+func (p *Packet) maskNumber(mask *[16]byte, size int) {
+	number := p.Bytes[p.PNOffset : p.PNOffset+size]
+	for i := range number {
+		number[i] ^= mask[1+i]
+	}
+}
+
+// decode returns the packet number next to the expected one that ends in these bytes (RFC 9000, A.3).
+func decode(expected uint64, bytes []byte) uint64 {
+	window := uint64(1) << (8 * len(bytes))
+	number := expected &^ (window - 1)
+	for i, b := range bytes {
+		number |= uint64(b) << (8 * (len(bytes) - 1 - i))
+	}
+	switch {
+	case number+window/2 <= expected && number <= maxNumber-window:
+		return number + window
+	case number > expected+window/2 && number >= window:
+		return number - window
+	}
+	return number
+}
+
+// makeMasks makes the masks of the n packets in which: of those that can be made side by side at once.
+func (w *workspace) makeMasks(packets []Packet, n int) {
+	w.used = max(w.used, n)
+	var done uint64
+	for begin := range n {
+		if done>>begin&1 != 0 {
+			continue
+		}
+		kind, count := packets[w.which[begin]].Keys.kind, 0
+		for i := begin; i < n; i++ {
+			p := &packets[w.which[i]]
+			if p.Keys.kind != kind {
+				continue
+			}
+			done |= 1 << i
+			l := &w.lanes[count]
+			l.Out, l.In = unsafe.Pointer(&w.masks[i]), unsafe.Pointer(&p.Bytes[p.PNOffset+sampleOffset])
+			l.Key = unsafe.Pointer(&p.Keys.mask)
+			if kind.chacha {
+				l.Key = unsafe.Pointer(&p.Keys.hp)
+			}
+			count++
+		}
+		a := kernel.Batch(w.lanes[:count], kernel.AESMasks)
+		if kind.chacha {
+			kernel.ChaCha20Masks(kind.level, &a)
+		} else {
+			kernel.AES(kind.level, &a)
+		}
+	}
+}

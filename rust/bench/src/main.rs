@@ -1,0 +1,300 @@
+//! The crate beside ring, aws-lc-rs, RustCrypto's crates and the C library: seal and open in place, one key, a new nonce for
+//! each packet, in one process, by turns; the least time of many short runs of each.
+//!
+//!     sealane-bench [--turns N] [--fault CANDIDATE]
+//!
+//! Prints nanoseconds a packet for sealane, and how many times as long each peer takes. Before anything is measured all
+//! candidates must agree; with --fault one of them makes a wrong byte, which must be found.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use aes_gcm::aead::generic_array::GenericArray;
+use aes_gcm::aead::{AeadInPlace, KeyInit};
+use sealane::{Algorithm, Key};
+
+const SIZES: [usize; 8] = [64, 256, 576, 1024, 1420, 4096, 8192, 16384];
+const RUN_NS: u64 = 30_000;
+
+/// How many keys of each candidate there are, at different places in memory: a store to the stack and a load from a key
+/// whose addresses are alike in the lowest 12 bits wait for each other, which is luck. Texts begin at different places, too.
+const PLACES: usize = 16;
+
+/// Seals or opens `text` in place; returns the tag, or whether it was right by not panicking.
+trait Candidate {
+    fn seal(&mut self, nonce: &[u8; 12], text: &mut [u8]) -> [u8; 16];
+    /// `text` is followed by the tag.
+    fn open(&mut self, nonce: &[u8; 12], text: &mut [u8], tag: &[u8; 16]) -> bool;
+}
+
+struct Sealane(Key);
+
+impl Candidate for Sealane {
+    fn seal(&mut self, nonce: &[u8; 12], text: &mut [u8]) -> [u8; 16] {
+        self.0.seal_in_place(nonce, b"", text).expect("sealed")
+    }
+    fn open(&mut self, nonce: &[u8; 12], text: &mut [u8], tag: &[u8; 16]) -> bool {
+        self.0.open_in_place(nonce, b"", text, tag).is_ok()
+    }
+}
+
+macro_rules! ring_like {
+    ($name:ident, $library:ident) => {
+        struct $name($library::aead::LessSafeKey);
+
+        impl $name {
+            fn new(algorithm: Algorithm, key: &[u8]) -> Self {
+                let algorithm = match algorithm {
+                    Algorithm::ChaCha20Poly1305 => &$library::aead::CHACHA20_POLY1305,
+                    Algorithm::Aes128Gcm => &$library::aead::AES_128_GCM,
+                    _ => &$library::aead::AES_256_GCM,
+                };
+                let key = $library::aead::UnboundKey::new(algorithm, key).expect("key");
+                $name($library::aead::LessSafeKey::new(key))
+            }
+        }
+
+        impl Candidate for $name {
+            fn seal(&mut self, nonce: &[u8; 12], text: &mut [u8]) -> [u8; 16] {
+                let nonce = $library::aead::Nonce::assume_unique_for_key(*nonce);
+                let tag = self.0.seal_in_place_separate_tag(nonce, $library::aead::Aad::empty(), text).expect("sealed");
+                tag.as_ref().try_into().expect("tag")
+            }
+            fn open(&mut self, nonce: &[u8; 12], text: &mut [u8], _: &[u8; 16]) -> bool {
+                // The text with its tag behind it: that is all that both libraries have.
+                let nonce = $library::aead::Nonce::assume_unique_for_key(*nonce);
+                self.0.open_in_place(nonce, $library::aead::Aad::empty(), text).is_ok()
+            }
+        }
+    };
+}
+
+ring_like!(Ring, ring);
+ring_like!(AwsLc, aws_lc_rs);
+
+struct RustCrypto<C>(C);
+
+impl<C: AeadInPlace> Candidate for RustCrypto<C> {
+    fn seal(&mut self, nonce: &[u8; 12], text: &mut [u8]) -> [u8; 16] {
+        let nonce = GenericArray::from_slice(nonce);
+        let tag = self.0.encrypt_in_place_detached(nonce, b"", text).expect("sealed");
+        tag.as_slice().try_into().expect("tag")
+    }
+    fn open(&mut self, nonce: &[u8; 12], text: &mut [u8], tag: &[u8; 16]) -> bool {
+        let nonce = GenericArray::from_slice(nonce);
+        self.0.decrypt_in_place_detached(nonce, b"", text, GenericArray::from_slice(tag)).is_ok()
+    }
+}
+
+#[cfg(c_library)]
+mod c {
+    use super::{Algorithm, Candidate};
+    use std::os::raw::c_int;
+
+    #[repr(C, align(64))]
+    pub(super) struct C([u64; 128]);
+
+    extern "C" {
+        fn sealane_key_init(key: *mut C, algorithm: c_int, bytes: *const u8, count: usize) -> c_int;
+        fn sealane_seal(
+            key: *const C,
+            out: *mut u8,
+            tag: *mut u8,
+            nonce: *const u8,
+            nonce_bytes: usize,
+            ad: *const u8,
+            ad_bytes: usize,
+            input: *const u8,
+            bytes: usize,
+        ) -> c_int;
+        fn sealane_open(
+            key: *const C,
+            out: *mut u8,
+            tag: *const u8,
+            nonce: *const u8,
+            nonce_bytes: usize,
+            ad: *const u8,
+            ad_bytes: usize,
+            input: *const u8,
+            bytes: usize,
+        ) -> c_int;
+    }
+
+    impl C {
+        pub(super) fn new(algorithm: Algorithm, bytes: &[u8]) -> Self {
+            let number = match algorithm {
+                Algorithm::ChaCha20Poly1305 => 1,
+                Algorithm::Aes128Gcm => 3,
+                _ => 4,
+            };
+            let mut key = C([0; 128]);
+            // SAFETY: include/sealane.h.
+            assert_eq!(unsafe { sealane_key_init(&mut key, number, bytes.as_ptr(), bytes.len()) }, 0);
+            key
+        }
+    }
+
+    impl Candidate for C {
+        fn seal(&mut self, nonce: &[u8; 12], text: &mut [u8]) -> [u8; 16] {
+            let (mut tag, p, n) = ([0; 16], text.as_mut_ptr(), text.len());
+            // SAFETY: include/sealane.h: in place.
+            let made =
+                unsafe { sealane_seal(self, p, tag.as_mut_ptr(), nonce.as_ptr(), 12, std::ptr::null(), 0, p, n) };
+            assert_eq!(made, 0);
+            tag
+        }
+        fn open(&mut self, nonce: &[u8; 12], text: &mut [u8], tag: &[u8; 16]) -> bool {
+            let (p, n) = (text.as_mut_ptr(), text.len());
+            // SAFETY: include/sealane.h: in place.
+            unsafe { sealane_open(self, p, tag.as_ptr(), nonce.as_ptr(), 12, std::ptr::null(), 0, p, n) == 0 }
+        }
+    }
+}
+
+/// A candidate that makes one wrong byte.
+struct Faulty(Box<dyn Candidate>);
+
+impl Candidate for Faulty {
+    fn seal(&mut self, nonce: &[u8; 12], text: &mut [u8]) -> [u8; 16] {
+        let tag = self.0.seal(nonce, text);
+        text[0] ^= 1;
+        tag
+    }
+    fn open(&mut self, nonce: &[u8; 12], text: &mut [u8], tag: &[u8; 16]) -> bool {
+        self.0.open(nonce, text, tag)
+    }
+}
+
+struct Entry {
+    name: &'static str,
+    candidate: Box<dyn Candidate>,
+    /// Whether `open` wants the tag behind the text.
+    attached: bool,
+}
+
+fn candidates(algorithm: Algorithm, fault: &str) -> Vec<Entry> {
+    let key = [7; 32];
+    let key = &key[..algorithm.key_len()];
+    let rustcrypto: Box<dyn Candidate> = match algorithm {
+        Algorithm::ChaCha20Poly1305 => {
+            Box::new(RustCrypto(chacha20poly1305::ChaCha20Poly1305::new_from_slice(key).expect("key")))
+        }
+        Algorithm::Aes128Gcm => Box::new(RustCrypto(aes_gcm::Aes128Gcm::new_from_slice(key).expect("key"))),
+        _ => Box::new(RustCrypto(aes_gcm::Aes256Gcm::new_from_slice(key).expect("key"))),
+    };
+    let mut all: Vec<(&'static str, Box<dyn Candidate>, bool)> = vec![
+        ("sealane", Box::new(Sealane(Key::new(algorithm, key).expect("key"))), false),
+        #[cfg(c_library)]
+        ("sealane, C", Box::new(c::C::new(algorithm, key)), false),
+        ("ring", Box::new(Ring::new(algorithm, key)), true),
+        ("aws-lc-rs", Box::new(AwsLc::new(algorithm, key)), true),
+        ("RustCrypto", rustcrypto, false),
+    ];
+    all.drain(..)
+        .map(|(name, candidate, attached)| Entry {
+            name,
+            candidate: if name == fault { Box::new(Faulty(candidate)) } else { candidate },
+            attached,
+        })
+        .collect()
+}
+
+/// All make the same of a packet, and open it; else why not.
+fn agree(entries: &mut [Entry], bytes: usize) -> Result<(), String> {
+    let text: Vec<u8> = (0..bytes).map(|i| i as u8).collect();
+    let mut first: Option<(Vec<u8>, [u8; 16])> = None;
+    for entry in entries {
+        let mut sealed = text.clone();
+        let tag = entry.candidate.seal(&[1; 12], &mut sealed);
+        let (expected, expected_tag) = first.get_or_insert((sealed.clone(), tag));
+        if sealed != *expected || tag != *expected_tag {
+            return Err(format!("{} seals {} bytes differently", entry.name, bytes));
+        }
+        if entry.attached {
+            sealed.extend_from_slice(&tag);
+        }
+        if !entry.candidate.open(&[1; 12], &mut sealed, &tag) || sealed[..bytes] != text[..] {
+            return Err(format!("{} does not open {} bytes", entry.name, bytes));
+        }
+    }
+    Ok(())
+}
+
+/// Nanoseconds a packet in a run of `count`.
+fn time(entry: &mut Entry, bytes: usize, open: bool, count: usize, offset: usize) -> f64 {
+    let mut room = vec![0x55; 4096 + bytes];
+    let text = &mut room[offset..offset + bytes];
+    let mut nonce = [0; 12];
+    if !open {
+        let start = Instant::now();
+        for i in 0..count as u64 {
+            nonce[4..].copy_from_slice(&i.to_le_bytes());
+            black_box(entry.candidate.seal(&nonce, black_box(&mut *text)));
+        }
+        return start.elapsed().as_nanos() as f64 / count as f64;
+    }
+    // Copies of one packet, each of which is opened once.
+    let tag = entry.candidate.seal(&nonce, text);
+    let mut text = text.to_vec();
+    if entry.attached {
+        text.extend_from_slice(&tag);
+    }
+    let mut copies = text.repeat(count);
+    let start = Instant::now();
+    for copy in copies.chunks_exact_mut(text.len()) {
+        assert!(entry.candidate.open(&nonce, black_box(copy), &tag));
+    }
+    start.elapsed().as_nanos() as f64 / count as f64
+}
+
+fn main() {
+    let mut turns = 200;
+    let mut fault = String::new();
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let value = arguments.next().unwrap_or_default();
+        match argument.as_str() {
+            "--turns" => turns = value.parse().expect("a number of turns"),
+            "--fault" => fault = value,
+            _ => panic!("usage: sealane-bench [--turns N] [--fault CANDIDATE]"),
+        }
+    }
+    for algorithm in [Algorithm::ChaCha20Poly1305, Algorithm::Aes128Gcm, Algorithm::Aes256Gcm] {
+        let mut entries = candidates(algorithm, &fault);
+        for bytes in SIZES {
+            if let Err(why) = agree(&mut entries, bytes) {
+                eprintln!("{why}");
+                std::process::exit(1);
+            }
+        }
+        let level = Key::new(algorithm, &vec![7; algorithm.key_len()]).expect("key").level();
+        println!("{algorithm:?}, level {level}");
+        print!("{:>5} {:>6} {:>9}", "", "bytes", "ns");
+        entries[1..].iter().for_each(|entry| print!(" {:>10}", entry.name));
+        println!();
+        let mut places: Vec<Vec<Entry>> = (1..PLACES)
+            .map(|place| {
+                std::mem::forget(vec![0u8; 64 * place + 256]);
+                candidates(algorithm, "")
+            })
+            .collect();
+        places.push(entries);
+        let names: Vec<&str> = places[0].iter().map(|entry| entry.name).collect();
+        for open in [false, true] {
+            for bytes in SIZES {
+                let mut least = vec![f64::MAX; names.len()];
+                let mut counts = vec![4; names.len()];
+                for turn in 0..turns {
+                    for (i, entry) in places[turn % PLACES].iter_mut().enumerate() {
+                        let took = time(entry, bytes, open, counts[i], turn / PLACES * 448 % 4096);
+                        least[i] = took.min(least[i]);
+                        counts[i] = ((RUN_NS as f64 / least[i]) as usize).clamp(2, 4096);
+                    }
+                }
+                print!("{:>5} {:>6} {:>9.1}", if open { "open" } else { "seal" }, bytes, least[0]);
+                least[1..].iter().for_each(|ns| print!(" {:>10.2}", ns / least[0]));
+                println!();
+            }
+        }
+    }
+}

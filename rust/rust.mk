@@ -1,0 +1,11 @@
+# Included by the Makefile. The Rust crates, which need cargo and nothing else: rust/check says what it could not run.
+
+$(eval $(call suite,rust,$(B)/vectors.txt,rust/check $(B) test))
+$(eval $(call suite,rust-planted,$(B)/vectors.txt,rust/check $(B) planted))
+$(eval $(call suite,rust-lint,,rust/check $(B) lint))
+$(eval $(call long_suite,long-rust-no-cc,,rust/check $(B) no-cc))
+$(eval $(call long_suite,long-rust-features,,rust/check $(B) features))
+$(eval $(call long_suite,long-rust-package,,rust/check $(B) package))
+$(eval $(call long_suite,long-rust-oldest,$(B)/vectors.txt,rust/check $(B) oldest))
+$(eval $(call long_suite,long-rust-arm64,$(B)/vectors.txt,rust/emulated $(B) arm64 cortex-a72 max))
+$(eval $(call long_suite,long-rust-armhf,$(B)/vectors.txt,rust/emulated $(B) armhf cortex-a7 max))

@@ -1,0 +1,225 @@
+//! What the CPU and the operating system offer to kernels: one bit per extension. What is not used on some instruction set
+//! is not compiled there.
+#![allow(unsafe_code, dead_code)]
+
+#[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
+pub(crate) use arm::*;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use x86::*;
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    pub(crate) const SSSE3: u32 = 1 << 0;
+    pub(crate) const SSE41: u32 = 1 << 1;
+    pub(crate) const BMI: u32 = 1 << 2;
+    pub(crate) const BMI2: u32 = 1 << 3;
+    pub(crate) const AVX2: u32 = 1 << 4;
+    pub(crate) const AVX512F: u32 = 1 << 5;
+    pub(crate) const AVX512VL: u32 = 1 << 6;
+    pub(crate) const AVX512BW: u32 = 1 << 7;
+    pub(crate) const AVX512IFMA: u32 = 1 << 8;
+    pub(crate) const AES: u32 = 1 << 9;
+    pub(crate) const PCLMUL: u32 = 1 << 10;
+    pub(crate) const VAES: u32 = 1 << 11;
+    pub(crate) const VPCLMULQDQ: u32 = 1 << 12;
+
+    /// Intel SDM, volume 2, CPUID; volume 1, section 13.3, for XCR0: which registers the operating system saves.
+    #[cfg(not(any(miri, target_env = "sgx")))]
+    pub(crate) fn features() -> u32 {
+        #![allow(unused_unsafe)] // some versions of the standard library have safe functions here
+        use core::arch::x86_64::{__cpuid, __cpuid_count};
+
+        #[target_feature(enable = "xsave")]
+        unsafe fn xcr0() -> u64 {
+            core::arch::x86_64::_xgetbv(0)
+        }
+
+        let has = |register: u32, bit: u32| register >> bit & 1 != 0;
+        // SAFETY: every x86-64 CPU has CPUID, and one that says OSXSAVE has XGETBV.
+        let (one, seven, saved) = unsafe {
+            let most = __cpuid(0).eax;
+            let one = __cpuid(1);
+            let seven = if most >= 7 { Some(__cpuid_count(7, 0)) } else { None };
+            (one, seven, if has(one.ecx, 27) { xcr0() } else { 0 })
+        };
+        let avx = has(one.ecx, 28) && saved & 6 == 6; // xmm, upper halves of ymm
+        let avx512 = avx && saved & 0xe0 == 0xe0; // masks, upper halves of zmm, zmm16 to zmm31
+        let mut found = 0;
+        let mut add = |present: bool, feature: u32| found |= if present { feature } else { 0 };
+        add(has(one.ecx, 9), SSSE3);
+        add(has(one.ecx, 19), SSE41);
+        add(has(one.ecx, 25), AES);
+        add(has(one.ecx, 1), PCLMUL);
+        if let Some(seven) = seven {
+            let foundation = avx512 && has(seven.ebx, 16);
+            add(has(seven.ebx, 3), BMI);
+            add(has(seven.ebx, 8), BMI2);
+            add(avx && has(seven.ebx, 5), AVX2);
+            add(avx && has(seven.ecx, 9), VAES);
+            add(avx && has(seven.ecx, 10), VPCLMULQDQ);
+            add(foundation, AVX512F);
+            add(foundation && has(seven.ebx, 31), AVX512VL);
+            add(foundation && has(seven.ebx, 30), AVX512BW);
+            add(foundation && has(seven.ebx, 21), AVX512IFMA);
+        }
+        found
+    }
+
+    #[cfg(any(miri, target_env = "sgx"))]
+    pub(crate) fn features() -> u32 {
+        0
+    }
+}
+
+#[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
+mod arm {
+    pub(crate) const NEON: u32 = 1 << 0;
+    pub(crate) const ARMV6: u32 = 1 << 1;
+    pub(crate) const AES: u32 = 1 << 2;
+    pub(crate) const PMULL: u32 = 1 << 3;
+
+    /// Every AArch64 system that has floating point has NEON; what else there is, only the operating system tells.
+    #[cfg(all(target_arch = "aarch64", feature = "std", not(miri)))]
+    pub(crate) fn features() -> u32 {
+        let cryptography = std::arch::is_aarch64_feature_detected!("aes"); // both: the standard library's name for them
+        NEON | if cryptography { AES | PMULL } else { 0 }
+    }
+
+    /// Without the standard library: what the program is compiled for.
+    #[cfg(all(target_arch = "aarch64", not(feature = "std"), not(miri)))]
+    pub(crate) fn features() -> u32 {
+        NEON | if cfg!(target_feature = "aes") { AES | PMULL } else { 0 }
+    }
+
+    #[cfg(all(target_arch = "arm", target_os = "linux", feature = "std", not(miri)))]
+    pub(crate) fn features() -> u32 {
+        use super::auxiliary;
+        use std::ffi::CStr;
+        use std::os::raw::c_char;
+
+        const PLATFORM: usize = 15;
+        const HWCAP: usize = 16;
+        const HWCAP2: usize = 26;
+        let platform = auxiliary(PLATFORM) as *const c_char; // v5l, v6l, v7l, v8l: the last letter is the endianness
+        let name = if platform.is_null() {
+            &[]
+        } else {
+            // SAFETY: the kernel has put a string there, which stays for the life of the process.
+            unsafe { CStr::from_ptr(platform) }.to_bytes()
+        };
+        let version = match name {
+            [b'v', digit @ b'0'..=b'9', ..] => digit - b'0',
+            _ => 0,
+        };
+        let mut found = 0;
+        if version >= 6 {
+            found |= ARMV6;
+        }
+        if version >= 7 && auxiliary(HWCAP) & 1 << 12 != 0 {
+            found |= NEON;
+            if auxiliary(HWCAP2) & 1 != 0 {
+                found |= AES;
+            }
+            if auxiliary(HWCAP2) & 2 != 0 {
+                found |= PMULL;
+            }
+        }
+        found
+    }
+
+    #[cfg(any(miri, all(target_arch = "arm", not(all(target_os = "linux", feature = "std")))))]
+    pub(crate) fn features() -> u32 {
+        0
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "arm")))]
+pub(crate) fn features() -> u32 {
+    0
+}
+
+/// A value of the auxiliary vector that Linux hands to each process, or 0.
+#[cfg(all(feature = "std", any(target_os = "linux", target_os = "android"), not(miri)))]
+pub(crate) fn auxiliary(what: usize) -> usize {
+    use std::os::raw::c_ulong;
+    extern "C" {
+        fn getauxval(what: c_ulong) -> c_ulong; // of the C library that std is linked with
+    }
+    // SAFETY: it only reads.
+    unsafe { getauxval(what as c_ulong) as usize }
+}
+
+/// Whether this process has more rights than who started it, to whom the environment belongs.
+#[cfg(feature = "std")]
+pub(crate) fn privileged() -> bool {
+    #[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
+    {
+        const SECURE: usize = 23;
+        auxiliary(SECURE) != 0
+    }
+    #[cfg(any(
+        target_vendor = "apple",
+        target_os = "freebsd",
+        target_os = "netbsd",
+        target_os = "openbsd",
+        target_os = "dragonfly"
+    ))]
+    {
+        extern "C" {
+            fn issetugid() -> std::os::raw::c_int;
+        }
+        // SAFETY: it only reads.
+        unsafe { issetugid() != 0 }
+    }
+    #[cfg(not(any(
+        all(any(target_os = "linux", target_os = "android"), not(miri)),
+        target_vendor = "apple",
+        target_os = "freebsd",
+        target_os = "netbsd",
+        target_os = "openbsd",
+        target_os = "dragonfly"
+    )))]
+    {
+        false
+    }
+}
+
+/// A counter, for programs without the standard library; levels are measured where there is one.
+#[cfg(not(feature = "std"))]
+pub(crate) fn ticks() -> u64 {
+    #[cfg(all(target_arch = "x86_64", not(any(miri, target_env = "sgx"))))]
+    {
+        #![allow(unused_unsafe)]
+        // SAFETY: SSE2 and the time stamp counter are part of x86-64.
+        unsafe {
+            core::arch::x86_64::_mm_lfence();
+            core::arch::x86_64::_rdtsc()
+        }
+    }
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    {
+        let now: u64;
+        // SAFETY: programs may read the virtual counter.
+        unsafe { core::arch::asm!("isb", "mrs {}, cntvct_el0", out(reg) now) };
+        now
+    }
+    #[cfg(any(miri, target_env = "sgx", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    {
+        0
+    }
+}
+
+#[cfg(not(feature = "std"))]
+pub(crate) fn ticks_per_second() -> u64 {
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    {
+        let frequency: u64;
+        // SAFETY: programs may read it.
+        unsafe { core::arch::asm!("mrs {}, cntfrq_el0", out(reg) frequency) };
+        frequency
+    }
+    #[cfg(not(all(target_arch = "aarch64", not(miri))))]
+    {
+        3_000_000_000 // about what a time stamp counter has
+    }
+}

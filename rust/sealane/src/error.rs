@@ -1,0 +1,39 @@
+/// Why a call was refused. Whatever was to be written is zeroes then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Error {
+    /// The tag is not the one that belongs to the packet, whatever the reason.
+    NotAuthentic,
+    /// The key does not have the length that the algorithm asks for.
+    InvalidKey,
+    /// The nonce does not have the length that the key's algorithm asks for.
+    InvalidNonce,
+    /// The text, or the associated data, is longer than the algorithm allows.
+    TooLong,
+    /// Output and input are of different lengths.
+    LengthMismatch,
+    /// No level has that name, or this CPU cannot run it.
+    InvalidLevel,
+    /// The process has chosen its levels already.
+    TooLate,
+    /// No level works on this CPU: it has no kernel for it, and the crate was built without the feature `portable`.
+    NoLevel,
+}
+
+impl core::fmt::Display for Error {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Error::NotAuthentic => "message authentication failed",
+            Error::InvalidKey => "the key does not have the length that the algorithm asks for",
+            Error::InvalidNonce => "the nonce does not have the length that the algorithm asks for",
+            Error::TooLong => "text or associated data is longer than the algorithm allows",
+            Error::LengthMismatch => "output and input are of different lengths",
+            Error::InvalidLevel => "no level has that name, or this CPU cannot run it",
+            Error::TooLate => "the process has chosen its levels already",
+            Error::NoLevel => "no level works on this CPU",
+        })
+    }
+}
+
+#[cfg(feature = "std")]
+impl std::error::Error for Error {}

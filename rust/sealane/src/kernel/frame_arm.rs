@@ -1,0 +1,35 @@
+//! The frame of kernels on 32-bit ARM, in words, as the assembler may know fewer instructions than the CPU has: kernels are
+//! for CPUs that the target may not ask for. They are in ARM's instruction set, and callers in either.
+
+#[rustfmt::skip]
+macro_rules! frame {
+    ($name:literal, $rows:literal, "armv6") => { frame!(@ $name, 60,
+        ".inst 0xe92d0bf0\n", // push {r4-r9, r11}
+        $rows,
+        ".inst 0xe8bd0bf0\n") // pop {r4-r9, r11}
+    };
+    ($name:literal, $rows:literal, $vectors:literal) => { frame!(@ $name, 56,
+        ".inst 0xe92d0bf0,0xed2d8b10\n", // push {r4-r9, r11}; vpush {d8-d15}
+        $rows,
+        ".inst 0xecbd8b10,0xe8bd0bf0\n") // vpop {d8-d15}; pop {r4-r9, r11}
+    };
+    (@ $name:literal, $skip:literal, $push:literal, $rows:literal, $pop:literal) => { concat!(
+        ".pushsection .text.", $name, ",\"ax\",%progbits\n",
+        ".arm\n.hidden ", $name, "\n.globl ", $name, "\n.type ", $name, ",%function\n",
+        ".p2align 6\n.skip ", $skip, "\n",
+        $name, ":\n", $push, include_str!($rows), $pop, ".inst 0xe12fff1e\n", // bx lr
+        ".size ", $name, ",.-", $name, "\n.popsection\n",
+    ) };
+}
+
+macro_rules! kernels {
+    ($($name:ident, $symbol:literal, $rows:literal, $extensions:tt;)*) => {
+        $(core::arch::global_asm!(frame!($symbol, $rows, $extensions), options(raw));)*
+        extern "C" {
+            $(
+                #[link_name = $symbol]
+                pub(crate) fn $name(args: *const super::Args, scratch: *mut u8, constants: *const u8);
+            )*
+        }
+    };
+}

@@ -1,0 +1,477 @@
+//! The kernels, and all that touches raw memory: what they are called with, and the calls.
+//!
+//! A kernel is the machine code that the C library and the Go packages run, too: rows of bytes that `tools/gas2go` writes
+//! from `asm/`. The prologue and the return around them stand in `frame_*.rs` (for C they are in asm/asm.S). Kernels never
+//! move the stack pointer, call nothing and need no relocation; they may change every register but those of stack and
+//! frame, and the ones that the platform reserves.
+#![allow(unsafe_code)]
+
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+
+pub(crate) mod layout;
+use layout::*;
+
+// Instruction sets: each has a frame, generated kernels, and rows of the tables.
+#[cfg(all(
+    target_arch = "x86_64",
+    target_pointer_width = "64",
+    target_feature = "sse2",
+    not(target_env = "sgx"),
+    not(miri)
+))]
+#[macro_use]
+mod frame_x86_64;
+#[cfg(all(
+    target_arch = "x86_64",
+    target_pointer_width = "64",
+    target_feature = "sse2",
+    not(target_env = "sgx"),
+    not(miri)
+))]
+#[path = "rows_x86_64.rs"]
+pub(crate) mod rows;
+#[cfg(all(
+    target_arch = "x86_64",
+    target_pointer_width = "64",
+    target_feature = "sse2",
+    not(target_env = "sgx"),
+    not(miri)
+))]
+mod x86_64;
+
+#[cfg(all(
+    target_arch = "aarch64",
+    target_pointer_width = "64",
+    target_endian = "little",
+    target_feature = "neon",
+    not(miri)
+))]
+#[macro_use]
+mod frame_aarch64;
+#[cfg(all(
+    target_arch = "aarch64",
+    target_pointer_width = "64",
+    target_endian = "little",
+    target_feature = "neon",
+    not(miri)
+))]
+mod aarch64;
+#[cfg(all(
+    target_arch = "aarch64",
+    target_pointer_width = "64",
+    target_endian = "little",
+    target_feature = "neon",
+    not(miri)
+))]
+#[path = "rows_aarch64.rs"]
+pub(crate) mod rows;
+
+// Its features are asked of Linux, through the C library that std is linked with.
+#[cfg(all(target_arch = "arm", target_os = "linux", target_endian = "little", feature = "std", not(miri)))]
+#[macro_use]
+mod frame_arm;
+#[cfg(all(target_arch = "arm", target_os = "linux", target_endian = "little", feature = "std", not(miri)))]
+mod arm;
+#[cfg(all(target_arch = "arm", target_os = "linux", target_endian = "little", feature = "std", not(miri)))]
+#[path = "rows_arm.rs"]
+pub(crate) mod rows;
+
+#[cfg(any(
+    miri,
+    not(any(
+        all(target_arch = "x86_64", target_pointer_width = "64", target_feature = "sse2", not(target_env = "sgx")),
+        all(target_arch = "aarch64", target_pointer_width = "64", target_endian = "little", target_feature = "neon"),
+        all(target_arch = "arm", target_os = "linux", target_endian = "little", feature = "std"),
+    ))
+))]
+#[path = "rows_none.rs"]
+pub(crate) mod rows;
+
+/// Constants of a kernel.
+#[repr(C, align(64))]
+pub(crate) struct Constants<const N: usize>(pub(crate) [u8; N]);
+
+/// What a kernel is called with, in slots of 8 bytes: `layout` has their places.
+#[repr(C)]
+pub(crate) struct Args([u64; ARGS_BYTES / 8]);
+
+/// The machine code. x86-64: System V's calling convention on every system, so that one frame serves all.
+#[cfg(target_arch = "x86_64")]
+pub(crate) type Code = unsafe extern "sysv64" fn(*const Args, *mut u8, *const u8);
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) type Code = unsafe extern "C" fn(*const Args, *mut u8, *const u8);
+
+/// A kernel and its constants.
+#[derive(Clone, Copy)]
+pub(crate) struct Kernel {
+    pub(crate) code: Code,
+    pub(crate) constants: &'static [u8],
+}
+
+/// Text that is sealed or opened: in place, or from one slice to another of the same length.
+///
+/// Opening and sealing consume nothing: the same `Text` may be sealed and then opened again if it is in place.
+pub struct Text<'a> {
+    // `input` is valid for reads and `output` for writes of `bytes`, for 'a; they are equal, or do not overlap.
+    output: *mut u8,
+    input: *const u8,
+    bytes: usize,
+    slices: PhantomData<&'a mut [u8]>,
+}
+
+// As the slices that it was made of.
+unsafe impl Send for Text<'_> {}
+unsafe impl Sync for Text<'_> {}
+
+impl<'a> Text<'a> {
+    /// Text that is replaced by what becomes of it.
+    #[inline]
+    pub fn in_place(text: &'a mut [u8]) -> Text<'a> {
+        let output = text.as_mut_ptr();
+        Text { input: output, output, bytes: text.len(), slices: PhantomData }
+    }
+
+    /// Text that is read from `input`, and what becomes of it is written to `output`.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch) if `output` does not have the length of `input`; it is zeroed.
+    #[inline]
+    pub fn apart(input: &'a [u8], output: &'a mut [u8]) -> Result<Text<'a>, crate::Error> {
+        if input.len() != output.len() {
+            output.fill(0);
+            return Err(crate::Error::LengthMismatch);
+        }
+        let (input, bytes) = (input.as_ptr(), input.len());
+        Ok(Text { input, output: output.as_mut_ptr(), bytes, slices: PhantomData })
+    }
+
+    /// How many bytes of input and output there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// What was written.
+    pub fn output(&mut self) -> &mut [u8] {
+        // SAFETY: `output` is valid for writes, and of memory that was initialised, for as long as self is borrowed.
+        unsafe { core::slice::from_raw_parts_mut(self.output, self.bytes) }
+    }
+
+    /// What is read.
+    pub(crate) fn input(&self) -> &[u8] {
+        // SAFETY: `input` is valid for reads, and nothing is written while self is borrowed.
+        unsafe { core::slice::from_raw_parts(self.input, self.bytes) }
+    }
+
+    /// The output, into which the input has been copied.
+    #[cfg(feature = "portable")]
+    pub(crate) fn copied(&mut self) -> &mut [u8] {
+        if !core::ptr::eq(self.input, self.output) {
+            // SAFETY: `input` and `output` are valid for `bytes`, and since they are not equal they do not overlap.
+            unsafe { core::ptr::copy_nonoverlapping(self.input, self.output, self.bytes) };
+        }
+        self.output()
+    }
+
+    /// The bytes of it from `start` on; `start + bytes` is no more than there are.
+    pub(crate) fn part(&mut self, start: usize, bytes: usize) -> Text<'_> {
+        assert!(start <= self.bytes && bytes <= self.bytes - start);
+        // SAFETY: both are within, or one past, what `input` and `output` are valid for.
+        let (input, output) = unsafe { (self.input.add(start), self.output.add(start)) };
+        Text { input, output, bytes, slices: PhantomData }
+    }
+}
+
+impl core::fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Text").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+/// A key that an AES-GCM kernel has set up.
+#[derive(Clone)]
+#[repr(C, align(64))]
+pub(crate) struct GcmKey([u8; GCM_KEY_BYTES]);
+
+impl zeroize::Zeroize for GcmKey {
+    fn zeroize(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+/// The key of one call.
+#[derive(Clone, Copy)]
+pub(crate) enum CallKey<'a> {
+    ChaCha(&'a [u8; 32]),
+    Gcm(&'a GcmKey),
+}
+
+impl CallKey<'_> {
+    fn slot(&self) -> u64 {
+        match self {
+            CallKey::ChaCha(key) => slot(key.as_ptr()),
+            CallKey::Gcm(key) => slot(key.0.as_ptr()),
+        }
+    }
+}
+
+/// The nonce of one call.
+#[derive(Clone, Copy)]
+pub(crate) enum CallNonce<'a> {
+    /// 12 bytes.
+    Nonce(&'a [u8; 12]),
+    /// AES-GCM: the block J0.
+    Block(&'a [u8; 16]),
+}
+
+impl CallNonce<'_> {
+    fn slot(&self) -> u64 {
+        match self {
+            CallNonce::Nonce(nonce) => slot(nonce.as_ptr()),
+            CallNonce::Block(block) => slot(block.as_ptr()),
+        }
+    }
+}
+
+/// A tag, in words so that wiping and comparing it takes two instructions each.
+pub(crate) type Tag = [u64; 2];
+
+fn slot<T>(pointer: *const T) -> u64 {
+    pointer as usize as u64
+}
+
+/// Memory for a kernel on the stack, uninitialised; aligned by hand, since a frame that is aligned costs every call.
+struct Scratch<const N: usize>(MaybeUninit<[u8; N]>);
+
+impl<const N: usize> Scratch<N> {
+    #[inline(always)]
+    fn new() -> Self {
+        Scratch(MaybeUninit::uninit())
+    }
+
+    /// All but the first 0 to 63 bytes.
+    #[inline(always)]
+    fn aligned(&mut self) -> *mut u8 {
+        let start = self.0.as_mut_ptr() as *mut u8;
+        start.wrapping_add((start as usize).wrapping_neg() & 63)
+    }
+}
+
+const ROOM: usize = SCRATCH_BYTES + 63;
+const BATCH_ROOM: usize = BATCH_SCRATCH_BYTES + 63;
+
+impl Kernel {
+    /// One call.
+    ///
+    /// # Safety
+    /// The CPU has the features that the kernel's row names, `args` is what layout.rs says, and each address in it is
+    /// valid for what the flags say is read or written there.
+    #[inline(always)]
+    unsafe fn call(&self, args: &Args) {
+        let mut scratch = Scratch::<ROOM>::new();
+        (self.code)(args, scratch.aligned(), self.constants.as_ptr());
+    }
+
+    /// Seals or opens a whole packet. Returns the tag that belongs to it.
+    ///
+    /// # Safety
+    /// The CPU has the features that the kernel's row names; the kernel is for the kind of key, and has set it up.
+    #[inline(always)]
+    pub(crate) unsafe fn packet(
+        &self,
+        key: CallKey<'_>,
+        nonce: CallNonce<'_>,
+        ad: &[u8],
+        text: &mut Text<'_>,
+        flags: usize,
+    ) -> Tag {
+        let mut tag = MaybeUninit::<Tag>::uninit();
+        let mut args = Args([0; ARGS_BYTES / 8]);
+        args.0[ARG_OUT / 8] = slot(text.output);
+        args.0[ARG_IN / 8] = slot(text.input);
+        args.0[ARG_BYTES / 8] = text.bytes as u64;
+        args.0[ARG_AD / 8] = slot(ad.as_ptr());
+        args.0[ARG_AD_BYTES / 8] = ad.len() as u64;
+        args.0[ARG_KEY / 8] = key.slot();
+        args.0[ARG_NONCE / 8] = nonce.slot();
+        args.0[ARG_TAG / 8] = slot(tag.as_mut_ptr());
+        args.0[ARG_TOTAL / 8] = text.bytes as u64;
+        args.0[ARG_FLAGS / 8] = (flags | FLAG_FIRST | FLAG_LAST | flags_of(key, nonce)) as u64;
+        self.call(&args);
+        tag.assume_init()
+    }
+
+    /// Sets an AES-GCM key of 16, 24 or 32 bytes up.
+    ///
+    /// # Safety
+    /// The CPU has the features that the kernel's row names, and the kernel is one of AES-GCM.
+    pub(crate) unsafe fn set_up(&self, key: &[u8]) -> GcmKey {
+        let mut gcm = GcmKey([0; GCM_KEY_BYTES]);
+        let mut args = Args([0; ARGS_BYTES / 8]);
+        gcm.0[GCM_KEY_ROUNDS..GCM_KEY_ROUNDS + 8].copy_from_slice(&(6 + key.len() as u64 / 4).to_le_bytes());
+        gcm.0[GCM_KEY_SCHEDULE..GCM_KEY_SCHEDULE + key.len()].copy_from_slice(key);
+        args.0[ARG_KEY / 8] = slot(gcm.0.as_mut_ptr());
+        args.0[ARG_FLAGS / 8] = FLAG_SETUP as u64;
+        self.call(&args);
+        gcm
+    }
+
+    /// Seals or opens the packets of all lanes.
+    ///
+    /// # Safety
+    /// As for `packet`, of all the lanes' keys; the kernel is one of batches.
+    pub(crate) unsafe fn batch(&self, lanes: &Lanes<'_>, flags: usize) {
+        let mut scratch = Scratch::<BATCH_ROOM>::new();
+        let mut args = Args([0; ARGS_BYTES / 8]);
+        args.0[BATCH_LANES / 8] = slot(lanes.lane.as_ptr());
+        args.0[BATCH_COUNT / 8] = lanes.count as u64;
+        args.0[ARG_FLAGS / 8] = flags as u64;
+        (self.code)(&args, scratch.aligned(), self.constants.as_ptr());
+    }
+}
+
+#[inline(always)]
+fn flags_of(key: CallKey<'_>, nonce: CallNonce<'_>) -> usize {
+    match (key, nonce) {
+        (CallKey::Gcm(_), CallNonce::Nonce(_)) => FLAG_NONCE,
+        _ => 0,
+    }
+}
+
+/// A packet that goes through a kernel in parts.
+pub(crate) struct Parts<'a> {
+    kernel: &'a Kernel,
+    key: CallKey<'a>,
+    nonce: CallNonce<'a>,
+    ad: &'a [u8],
+    flags: usize,
+    total: u64,
+    begun: bool,
+    state: State,
+}
+
+#[repr(C, align(64))]
+struct State([u64; STATE_BYTES / 8]);
+
+const _: () = assert!(STATE_BYTES == GCM_STATE_BYTES);
+
+impl<'a> Parts<'a> {
+    /// A packet of `total` bytes of text.
+    ///
+    /// # Safety
+    /// As for `Kernel::packet`.
+    pub(crate) unsafe fn new(
+        kernel: &'a Kernel,
+        key: CallKey<'a>,
+        nonce: CallNonce<'a>,
+        ad: &'a [u8],
+        flags: usize,
+        total: u64,
+    ) -> Self {
+        Parts { kernel, key, nonce, ad, flags, total, begun: false, state: State([0; STATE_BYTES / 8]) }
+    }
+
+    /// The next part: a multiple of 64 bytes, but for the last. The tag is meaningless before.
+    pub(crate) fn next(&mut self, text: &mut Text<'_>, last: bool) -> Tag {
+        let mut tag: Tag = [0; 2];
+        let mut args = Args([0; ARGS_BYTES / 8]);
+        assert!(last || text.bytes % 64 == 0);
+        args.0[ARG_OUT / 8] = slot(text.output);
+        args.0[ARG_IN / 8] = slot(text.input);
+        args.0[ARG_BYTES / 8] = text.bytes as u64;
+        args.0[ARG_AD / 8] = slot(self.ad.as_ptr());
+        args.0[ARG_AD_BYTES / 8] = self.ad.len() as u64;
+        args.0[ARG_KEY / 8] = self.key.slot();
+        args.0[ARG_NONCE / 8] = self.nonce.slot();
+        args.0[ARG_TAG / 8] = slot(tag.as_mut_ptr());
+        args.0[ARG_STATE / 8] = slot(self.state.0.as_mut_ptr());
+        args.0[ARG_TOTAL / 8] = self.total;
+        let first = if self.begun { 0 } else { FLAG_FIRST };
+        let last = if last { FLAG_LAST } else { 0 };
+        args.0[ARG_FLAGS / 8] = (self.flags | first | last | flags_of(self.key, self.nonce)) as u64;
+        self.begun = true;
+        // SAFETY: `new`'s contract; what the addresses point to is borrowed by self and by this call.
+        unsafe { self.kernel.call(&args) };
+        tag
+    }
+}
+
+impl Drop for Parts<'_> {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.state.0);
+    }
+}
+
+/// Packets that are planned together.
+pub(crate) const CHUNK: usize = 64;
+
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Lane([u64; LANE_STRIDE / 8]);
+
+/// The packets of one call of a batch kernel. They borrow what they are made of for 'a.
+pub(crate) struct Lanes<'a> {
+    lane: [MaybeUninit<Lane>; CHUNK], // the first `count` are initialised
+    count: usize,
+    borrowed: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> Lanes<'a> {
+    pub(crate) fn new() -> Self {
+        // SAFETY: an array of what may be uninitialised may be.
+        let lane = unsafe { MaybeUninit::<[MaybeUninit<Lane>; CHUNK]>::uninit().assume_init() };
+        Lanes { lane, count: 0, borrowed: PhantomData }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// One more; there are at most `CHUNK`.
+    pub(crate) fn push(
+        &mut self,
+        text: &'a mut Text<'_>,
+        ad: &'a [u8],
+        key: CallKey<'a>,
+        nonce: &'a [u8; 12],
+        tag: &'a mut [u8; 16],
+    ) {
+        let mut lane = Lane([0; LANE_STRIDE / 8]);
+        lane.0[LANE_OUT / 8] = slot(text.output);
+        lane.0[LANE_IN / 8] = slot(text.input);
+        lane.0[LANE_BYTES / 8] = text.bytes as u64;
+        lane.0[LANE_AD / 8] = slot(ad.as_ptr());
+        lane.0[LANE_AD_BYTES / 8] = ad.len() as u64;
+        lane.0[LANE_KEY / 8] = key.slot();
+        lane.0[LANE_NONCE / 8] = slot(nonce.as_ptr());
+        lane.0[LANE_TAG / 8] = slot(tag.as_mut_ptr());
+        self.lane[self.count] = MaybeUninit::new(lane);
+        self.count += 1;
+    }
+
+    /// How many whole blocks of text lane `i` has.
+    fn class(&self, i: usize) -> usize {
+        assert!(i < self.count);
+        // SAFETY: the first `count` are initialised.
+        unsafe { self.lane[i].assume_init() }.0[LANE_BYTES / 8] as usize / 64
+    }
+
+    /// Puts those of like length side by side, the longest first: an insertion sort, as mostly they are.
+    pub(crate) fn sort(&mut self) {
+        for i in 1..self.count {
+            let (lane, class) = (self.lane[i], self.class(i));
+            let mut place = i;
+            while place > 0 && self.class(place - 1) < class {
+                self.lane[place] = self.lane[place - 1];
+                place -= 1;
+            }
+            self.lane[place] = lane;
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The levels of x86-64, best first. The numbers of batches are those of the C library (src/level.c says how they were
+//! found).
+
+use super::{x86_64 as k, Kernel};
+use crate::cpu::*;
+use crate::level::{Batch, Level};
+
+pub(crate) static CHACHA20POLY1305: [Level; 4] = [
+    Level {
+        name: "avx512",
+        needs: BMI | BMI2 | AVX2 | AVX512F | AVX512VL | AVX512BW | AVX512IFMA,
+        kernel: Some(Kernel { code: k::chacha20poly1305_avx512, constants: &k::CHACHA20POLY1305_AVX512_CONSTANTS.0 }),
+        batch: Some(Batch {
+            kernel: Kernel {
+                code: k::chacha20poly1305_batch_avx512,
+                constants: &k::CHACHA20POLY1305_BATCH_AVX512_CONSTANTS.0,
+            },
+            group: 0,
+            few: 3,
+            from: &[
+                3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 6, 5, 5, 6, 6, 7, 7, 7, 11, 10, 6, 6, 6, 11, 11, 11, 13,
+            ],
+        }),
+        timed: true,
+    },
+    Level {
+        name: "avx512vl",
+        needs: SSSE3 | SSE41 | BMI2 | AVX2 | AVX512F | AVX512VL,
+        kernel: Some(Kernel {
+            code: k::chacha20poly1305_avx512vl,
+            constants: &k::CHACHA20POLY1305_AVX512VL_CONSTANTS.0,
+        }),
+        batch: Some(Batch {
+            kernel: Kernel {
+                code: k::chacha20poly1305_batch_avx2,
+                constants: &k::CHACHA20POLY1305_BATCH_AVX2_CONSTANTS.0,
+            },
+            group: 0,
+            few: 4,
+            from: &[4, 4, 4, 4, 4, 4, 8],
+        }),
+        timed: true,
+    },
+    Level {
+        name: "avx2",
+        needs: SSSE3 | SSE41 | BMI2 | AVX2,
+        kernel: Some(Kernel { code: k::chacha20poly1305_avx2, constants: &k::CHACHA20POLY1305_AVX2_CONSTANTS.0 }),
+        batch: Some(Batch {
+            kernel: Kernel {
+                code: k::chacha20poly1305_batch_avx2,
+                constants: &k::CHACHA20POLY1305_BATCH_AVX2_CONSTANTS.0,
+            },
+            group: 0,
+            few: 2,
+            from: &[3, 3, 2, 2, 3, 3, 3, 2, 3, 3, 4, 4, 4, 4, 8, 8, 8],
+        }),
+        timed: true,
+    },
+    Level {
+        name: "ssse3",
+        needs: SSSE3,
+        kernel: Some(Kernel { code: k::chacha20poly1305_ssse3, constants: &k::CHACHA20POLY1305_SSSE3_CONSTANTS.0 }),
+        batch: None,
+        timed: false,
+    },
+];
+
+pub(crate) static AESGCM: [Level; 3] = [
+    Level {
+        name: "avx512",
+        needs: BMI2 | AES | PCLMUL | VAES | VPCLMULQDQ | AVX2 | AVX512F | AVX512VL | AVX512BW,
+        kernel: Some(Kernel { code: k::aesgcm_avx512, constants: &k::AESGCM_AVX512_CONSTANTS.0 }),
+        batch: Some(Batch {
+            kernel: Kernel { code: k::aesgcm_batch_avx512, constants: &k::AESGCM_BATCH_AVX512_CONSTANTS.0 },
+            group: 4,
+            few: 8,
+            from: &[8, 8, 8, 8],
+        }),
+        timed: false,
+    },
+    Level {
+        name: "avx2",
+        needs: AVX2 | AES | PCLMUL | VAES | VPCLMULQDQ,
+        kernel: Some(Kernel { code: k::aesgcm_avx2, constants: &k::AESGCM_AVX2_CONSTANTS.0 }),
+        batch: None,
+        timed: false,
+    },
+    Level {
+        name: "aesni",
+        needs: SSSE3 | SSE41 | AES | PCLMUL,
+        kernel: Some(Kernel { code: k::aesgcm_aesni, constants: &k::AESGCM_AESNI_CONSTANTS.0 }),
+        batch: None,
+        timed: false,
+    },
+];

@@ -1,0 +1,328 @@
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::cipher::{bytes_of_tag, hchacha20, plain, same_tag, tag_of_bytes, Gcm};
+use crate::dit::Dit;
+use crate::kernel::{CallKey, CallNonce, Tag, Text};
+use crate::level::{Level, Table, AESGCM, CHACHA20POLY1305};
+use crate::Error;
+
+/// How long a tag is, in bytes.
+pub const TAG_LEN: usize = 16;
+
+/// The algorithms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// RFC 8439: keys of 32 bytes, nonces of 12, at most 2^38 - 64 bytes of text.
+    ChaCha20Poly1305,
+    /// draft-irtf-cfrg-xchacha-03: keys of 32 bytes, nonces of 24 (long enough to be drawn at random), the same limit.
+    XChaCha20Poly1305,
+    /// NIST SP 800-38D: keys of 16 bytes, nonces of 12, at most 2^36 - 32 bytes of text.
+    Aes128Gcm,
+    /// The same with keys of 24 bytes.
+    Aes192Gcm,
+    /// The same with keys of 32 bytes.
+    Aes256Gcm,
+}
+
+impl Algorithm {
+    /// How long a key is, in bytes.
+    pub const fn key_len(self) -> usize {
+        match self {
+            Algorithm::Aes128Gcm => 16,
+            Algorithm::Aes192Gcm => 24,
+            _ => 32,
+        }
+    }
+
+    /// How long a nonce is, in bytes.
+    pub const fn nonce_len(self) -> usize {
+        match self {
+            Algorithm::XChaCha20Poly1305 => 24,
+            _ => 12,
+        }
+    }
+
+    pub(crate) fn table(self) -> &'static Table {
+        match self {
+            Algorithm::ChaCha20Poly1305 | Algorithm::XChaCha20Poly1305 => &CHACHA20POLY1305,
+            _ => &AESGCM,
+        }
+    }
+
+    fn text_max(self) -> u64 {
+        match self {
+            // The block counter has 32 bits, and block 0 makes the Poly1305 key.
+            Algorithm::ChaCha20Poly1305 | Algorithm::XChaCha20Poly1305 => (1 << 38) - 64,
+            _ => (1 << 36) - 32,
+        }
+    }
+}
+
+#[derive(Clone)]
+#[allow(clippy::large_enum_variant)] // no memory is allocated for keys
+pub(crate) enum State {
+    ChaCha([u8; 32]),
+    Gcm(Gcm),
+}
+
+/// A key, and the level that was chosen for it. It is wiped when it is dropped.
+///
+/// ```
+/// use sealane::{Algorithm, Key};
+///
+/// # fn main() -> Result<(), sealane::Error> {
+/// let key = Key::new(Algorithm::Aes128Gcm, &[7; 16])?;
+/// let mut text = *b"a packet";
+/// let tag = key.seal_in_place(&[1; 12], b"its header", &mut text)?;
+/// key.open_in_place(&[1; 12], b"its header", &mut text, &tag)?;
+/// assert_eq!(text, *b"a packet");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Key {
+    pub(crate) algorithm: Algorithm,
+    pub(crate) level: &'static Level,
+    pub(crate) state: State,
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        match &mut self.state {
+            State::ChaCha(key) => key.zeroize(),
+            State::Gcm(gcm) => gcm.zeroize(),
+        }
+    }
+}
+
+impl ZeroizeOnDrop for Key {}
+
+impl core::fmt::Debug for Key {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Key")
+            .field("algorithm", &self.algorithm)
+            .field("level", &self.level.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Key {
+    /// Makes a key ready for use.
+    ///
+    /// The first key in a process picks the fastest level (implementation) of ChaCha20-Poly1305, or of AES-GCM, that this
+    /// CPU can run, that is allowed, and that passes a known-answer test. Allowed are all but what [`set_max_level`] and, with
+    /// the feature `std`, the environment forbid: `SEALANE_CPU` (the name of the best level to use) and `SEALANE_ASM=0`
+    /// (portable code only), read once, and not at all in programs that have more rights than who starts them. What was
+    /// picked holds for the process's life.
+    ///
+    /// [`set_max_level`]: crate::set_max_level
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] if `key` does not have [`Algorithm::key_len`] bytes; [`Error::NoLevel`] if nothing works here.
+    pub fn new(algorithm: Algorithm, key: &[u8]) -> Result<Key, Error> {
+        if key.len() != algorithm.key_len() {
+            return Err(Error::InvalidKey);
+        }
+        Key::at(algorithm, key, algorithm.table().of_process()?)
+    }
+
+    /// The same with a level of the caller's choice, for tests and benchmarks: [`levels`](crate::levels) has their names.
+    ///
+    /// # Errors
+    /// As for `new`, and [`Error::InvalidLevel`] if there is no such level of this algorithm, or it does not work on this CPU.
+    pub fn with_level(algorithm: Algorithm, key: &[u8], level: &str) -> Result<Key, Error> {
+        if key.len() != algorithm.key_len() {
+            return Err(Error::InvalidKey);
+        }
+        Key::at(algorithm, key, algorithm.table().named(level)?)
+    }
+
+    fn at(algorithm: Algorithm, key: &[u8], level: &'static Level) -> Result<Key, Error> {
+        let _dit = Dit::on();
+        let state = match algorithm {
+            Algorithm::ChaCha20Poly1305 | Algorithm::XChaCha20Poly1305 => {
+                State::ChaCha(key.try_into().map_err(|_| Error::InvalidKey)?)
+            }
+            _ => State::Gcm(Gcm::new(level, key).ok_or(Error::InvalidKey)?),
+        };
+        Ok(Key { algorithm, level, state })
+    }
+
+    /// The algorithm that the key is for.
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// The name of the level that the key uses, such as "avx512", "neon" or "portable".
+    pub fn level(&self) -> &'static str {
+        self.level.name
+    }
+
+    /// Encrypts `text` in place, and returns the tag that authenticates it together with `ad`.
+    ///
+    /// A nonce must never be used twice under one key for different packets: that reveals both and lets others forge.
+    ///
+    /// # Errors
+    /// [`Error::InvalidNonce`], [`Error::TooLong`]: `text` is zeroed.
+    pub fn seal_in_place(&self, nonce: &[u8], ad: &[u8], text: &mut [u8]) -> Result<[u8; TAG_LEN], Error> {
+        self.seal_text(nonce, ad, &mut Text::in_place(text))
+    }
+
+    /// Encrypts `input` to `output`, of the same length; else as `seal_in_place`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidNonce`], [`Error::TooLong`], [`Error::LengthMismatch`]: `output` is zeroed.
+    pub fn seal(&self, nonce: &[u8], ad: &[u8], input: &[u8], output: &mut [u8]) -> Result<[u8; TAG_LEN], Error> {
+        self.seal_text(nonce, ad, &mut Text::apart(input, output)?)
+    }
+
+    /// Checks the tag of `text` and `ad`, and decrypts `text` in place.
+    ///
+    /// # Errors
+    /// [`Error::NotAuthentic`] for any forgery; [`Error::InvalidNonce`], [`Error::TooLong`]: `text` is zeroed.
+    pub fn open_in_place(&self, nonce: &[u8], ad: &[u8], text: &mut [u8], tag: &[u8; TAG_LEN]) -> Result<(), Error> {
+        self.open_text(nonce, ad, &mut Text::in_place(text), tag)
+    }
+
+    /// Decrypts `input` to `output`, of the same length; else as `open_in_place`.
+    ///
+    /// # Errors
+    /// As `open_in_place`, and [`Error::LengthMismatch`]: `output` is zeroed.
+    pub fn open(
+        &self,
+        nonce: &[u8],
+        ad: &[u8],
+        input: &[u8],
+        output: &mut [u8],
+        tag: &[u8; TAG_LEN],
+    ) -> Result<(), Error> {
+        self.open_text(nonce, ad, &mut Text::apart(input, output)?, tag)
+    }
+
+    /// What is wrong with a packet of so many bytes of text.
+    #[inline(always)]
+    pub(crate) fn mistake(&self, nonce: &[u8], ad: &[u8], bytes: u64) -> Option<Error> {
+        if nonce.len() != self.algorithm.nonce_len() {
+            Some(Error::InvalidNonce)
+        } else if bytes > self.algorithm.text_max() || ad.len() as u64 > (1 << 61) - 1 {
+            Some(Error::TooLong)
+        } else {
+            None
+        }
+    }
+
+    /// As `seal_in_place`.
+    #[inline(always)]
+    pub(crate) fn seal_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>) -> Result<[u8; TAG_LEN], Error> {
+        let _dit = Dit::on();
+        match self.run_plain(nonce, ad, text, false) {
+            Some(tag) => Ok(bytes_of_tag(&tag)),
+            None => self.seal_any(nonce, ad, text),
+        }
+    }
+
+    #[inline(never)]
+    fn seal_any(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>) -> Result<[u8; TAG_LEN], Error> {
+        match self.run_any(nonce, ad, text, false) {
+            Ok(tag) => Ok(bytes_of_tag(&tag)),
+            Err(why) => {
+                text.output().fill(0);
+                Err(why)
+            }
+        }
+    }
+
+    /// As `open_in_place`.
+    #[inline(always)]
+    pub(crate) fn open_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, tag: &[u8; 16]) -> Result<(), Error> {
+        let _dit = Dit::on();
+        match self.run_plain(nonce, ad, text, true) {
+            Some(expected) => verdict(expected, tag, text),
+            None => self.open_any(nonce, ad, text, tag),
+        }
+    }
+
+    #[inline(never)]
+    fn open_any(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, tag: &[u8; 16]) -> Result<(), Error> {
+        match self.run_any(nonce, ad, text, true) {
+            Ok(expected) => verdict(expected, tag, text),
+            Err(why) => {
+                text.output().fill(0);
+                Err(why)
+            }
+        }
+    }
+
+    /// A packet with a nonce of 12 bytes, a kernel, and beyond doubt without mistakes, which is what nearly all are. Any
+    /// other may be without mistakes, too.
+    #[inline(always)]
+    fn run_plain(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, open: bool) -> Option<Tag> {
+        const LONG: usize = 1 << 30;
+        let nonce = <&[u8; 12]>::try_from(nonce).ok()?;
+        if (text.len() | ad.len()) >= LONG || self.algorithm == Algorithm::XChaCha20Poly1305 {
+            return None;
+        }
+        match (&self.state, &self.level.kernel) {
+            (State::ChaCha(key), Some(kernel)) => Some(plain(kernel, CallKey::ChaCha(key), nonce, ad, text, open)),
+            (State::Gcm(Gcm::Kernel(key)), Some(kernel)) => {
+                Some(plain(kernel, CallKey::Gcm(key), nonce, ad, text, open))
+            }
+            _ => None,
+        }
+    }
+
+    fn run_any(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, open: bool) -> Result<Tag, Error> {
+        if let Some(why) = self.mistake(nonce, ad, text.len() as u64) {
+            return Err(why);
+        }
+        match (&self.state, <&[u8; 12]>::try_from(nonce)) {
+            (State::ChaCha(key), Ok(nonce)) => Ok(self.level.chacha20poly1305(key, nonce, ad, text, open)),
+            (State::Gcm(gcm), Ok(nonce)) => Ok(gcm.packet(self.level, CallNonce::Nonce(nonce), ad, text, open)),
+            (State::ChaCha(key), Err(_)) => {
+                let sub = SubKey::new(key, nonce).ok_or(Error::InvalidNonce)?;
+                Ok(self.level.chacha20poly1305(&sub.key, &sub.nonce, ad, text, open))
+            }
+            (State::Gcm(_), Err(_)) => Err(Error::InvalidNonce),
+        }
+    }
+}
+
+/// Whether the tag of a packet that was opened is the one that belongs to it; if it is not, nothing of it stays.
+#[inline(always)]
+fn verdict(mut expected: Tag, tag: &[u8; TAG_LEN], text: &mut Text<'_>) -> Result<(), Error> {
+    let same = same_tag(&expected, &tag_of_bytes(tag));
+    expected.zeroize();
+    if same {
+        return Ok(());
+    }
+    text.output().fill(0);
+    Err(Error::NotAuthentic)
+}
+
+/// XChaCha20 (draft-irtf-cfrg-xchacha-03, section 2.3) is ChaCha20 with a subkey, and four zero bytes and the rest of the
+/// nonce as its nonce.
+pub(crate) struct SubKey {
+    pub(crate) key: [u8; 32],
+    pub(crate) nonce: [u8; 12],
+}
+
+impl SubKey {
+    /// `nonce` has 24 bytes.
+    #[inline(never)]
+    pub(crate) fn new(key: &[u8; 32], nonce: &[u8]) -> Option<SubKey> {
+        let nonce = <&[u8; 24]>::try_from(nonce).ok()?;
+        let mut sub = SubKey { key: [0; 32], nonce: [0; 12] };
+        let mut first = [0; 16];
+        first.copy_from_slice(&nonce[..16]);
+        sub.key = hchacha20(key, &first);
+        sub.nonce[4..].copy_from_slice(&nonce[16..]);
+        Some(sub)
+    }
+}
+
+impl Drop for SubKey {
+    fn drop(&mut self) {
+        self.key.zeroize();
+    }
+}

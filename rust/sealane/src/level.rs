@@ -1,0 +1,364 @@
+//! The levels: one table for each primitive, best first, that drives dispatch, known-answer tests and tests.
+
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+use crate::kernel::{rows, Kernel};
+use crate::{cpu, selftest, Error};
+
+/// A kernel for many packets in one call, and when it pays: for packets of each number of whole blocks from how many on
+/// they are faster side by side. Unlike packets pay if the sum of 1/from is 1 or more.
+pub(crate) struct Batch {
+    pub(crate) kernel: Kernel,
+    /// Packets at a time, a power of 2: one or two over go one by one; 0: no matter.
+    pub(crate) group: u8,
+    /// The least of `from`: fewer packets never pay.
+    pub(crate) few: u8,
+    /// By number of whole blocks; longer packets never pay.
+    pub(crate) from: &'static [u8],
+}
+
+pub(crate) struct Level {
+    pub(crate) name: &'static str,
+    /// Of `cpu`.
+    pub(crate) needs: u32,
+    /// None: portable code.
+    pub(crate) kernel: Option<Kernel>,
+    pub(crate) batch: Option<Batch>,
+    /// A measurement decides between this level and other timed ones.
+    pub(crate) timed: bool,
+}
+
+const LEVELS_MAX: usize = 8;
+
+/// What is known of a level's known-answer test.
+const UNKNOWN: u8 = 0;
+const WORKS: u8 = 1;
+const FAILS: u8 = 2;
+
+pub(crate) struct Table {
+    pub(crate) primitive: &'static str,
+    rows: &'static [Level],
+    selftest: fn(&'static Level) -> bool,
+    batch_selftest: fn(&'static Level, &Batch) -> bool,
+    tested: [AtomicU8; LEVELS_MAX],
+    batch_tested: [AtomicU8; LEVELS_MAX],
+    /// 0: not chosen yet; 1: there is none; else the level's place + 2.
+    chosen: AtomicU8,
+}
+
+static PORTABLE: Level = Level { name: "portable", needs: 0, kernel: None, batch: None, timed: false };
+
+#[allow(clippy::declare_interior_mutable_const)] // one for each element of an array
+const NOT_TESTED: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+pub(crate) static CHACHA20POLY1305: Table = Table {
+    primitive: "chacha20poly1305",
+    rows: &rows::CHACHA20POLY1305,
+    selftest: selftest::chacha20poly1305,
+    batch_selftest: selftest::chacha20poly1305_batch,
+    tested: [NOT_TESTED; LEVELS_MAX],
+    batch_tested: [NOT_TESTED; LEVELS_MAX],
+    chosen: AtomicU8::new(0),
+};
+
+pub(crate) static AESGCM: Table = Table {
+    primitive: "aesgcm",
+    rows: &rows::AESGCM,
+    selftest: selftest::aesgcm,
+    batch_selftest: selftest::aesgcm_batch,
+    tested: [NOT_TESTED; LEVELS_MAX],
+    batch_tested: [NOT_TESTED; LEVELS_MAX],
+    chosen: AtomicU8::new(0),
+};
+
+/// Every name that may be asked for on any build and of any primitive, best first.
+const NAMES: [&str; 11] =
+    ["avx512", "avx512vl", "avx2", "aesni", "ssse3", "ce", "ce32", "neon6", "neon", "armv6", "portable"];
+
+fn place_of(name: &str) -> Option<usize> {
+    NAMES.iter().position(|known| *known == name)
+}
+
+fn report(_what: core::fmt::Arguments<'_>) {
+    #[cfg(feature = "std")]
+    {
+        use std::io::Write;
+        // A closed standard error is no reason to stop.
+        let _ = writeln!(std::io::stderr(), "sealane: {}", _what);
+    }
+}
+
+impl Table {
+    /// All levels, best first.
+    pub(crate) fn levels(&'static self) -> impl Iterator<Item = (usize, &'static Level)> {
+        let portable = if cfg!(feature = "portable") { Some(&PORTABLE) } else { None };
+        self.rows.iter().chain(portable).enumerate()
+    }
+
+    fn level(&'static self, place: usize) -> Option<&'static Level> {
+        self.levels().nth(place).map(|(_, level)| level)
+    }
+
+    /// Whether this CPU has what the level needs, and it gives the known answers, which is tested once.
+    pub(crate) fn works(&'static self, place: usize, level: &'static Level) -> bool {
+        if level.needs & !cpu::features() != 0 || place >= LEVELS_MAX {
+            return false;
+        }
+        match self.tested[place].load(Ordering::Acquire) {
+            WORKS => true,
+            FAILS => false,
+            _ => {
+                let works = (self.selftest)(level);
+                self.tested[place].store(if works { WORKS } else { FAILS }, Ordering::Release);
+                if !works {
+                    report(format_args!(
+                        "{}: level {} fails its self-test on this CPU and is not used",
+                        self.primitive, level.name
+                    ));
+                }
+                works
+            }
+        }
+    }
+
+    /// What the level does batches with, if that gives the known answers.
+    pub(crate) fn batch(&'static self, level: &'static Level) -> Option<&'static Batch> {
+        let batch = level.batch.as_ref()?;
+        let place = self.rows.iter().position(|row| core::ptr::eq(row, level))?;
+        let tested = self.batch_tested.get(place)?;
+        match tested.load(Ordering::Acquire) {
+            WORKS => Some(batch),
+            FAILS => None,
+            _ => {
+                let works = (self.batch_selftest)(level, batch);
+                tested.store(if works { WORKS } else { FAILS }, Ordering::Release);
+                if !works {
+                    report(format_args!(
+                        "{}: level {} fails its self-test of batches on this CPU, and does packets one by one",
+                        self.primitive, level.name
+                    ));
+                }
+                if works {
+                    Some(batch)
+                } else {
+                    None
+                }
+            }
+        }
+    }
+
+    /// The first place that a cap allows.
+    fn best_allowed(&'static self, cap: usize) -> usize {
+        for name in NAMES.iter().skip(cap) {
+            if let Some((place, _)) = self.levels().find(|(_, level)| level.name == *name) {
+                return place;
+            }
+        }
+        usize::MAX
+    }
+
+    fn choose(&'static self) -> Option<usize> {
+        let cap = cap_of_process();
+        let start = self.best_allowed(cap);
+        let (first, level) = self.levels().find(|(place, level)| *place >= start && self.works(*place, level))?;
+        // What is to be the same each time is not measured: a level that somebody names, a program with more rights.
+        if !level.timed || cap != 0 || privileged() {
+            return Some(first);
+        }
+        Some(clock::fastest(self, first))
+    }
+
+    /// The level of this process: chosen at the first call, the same ever after.
+    pub(crate) fn of_process(&'static self) -> Result<&'static Level, Error> {
+        let known = match self.chosen.load(Ordering::Acquire) {
+            0 => {
+                let known = self.choose().map_or(1, |place| place as u8 + 2);
+                // Of several threads the first counts, as a measurement may find differently.
+                match self.chosen.compare_exchange(0, known, Ordering::AcqRel, Ordering::Acquire) {
+                    Ok(_) => known,
+                    Err(earlier) => earlier,
+                }
+            }
+            known => known,
+        };
+        usize::from(known).checked_sub(2).and_then(|place| self.level(place)).ok_or(Error::NoLevel)
+    }
+
+    /// The level of a name.
+    pub(crate) fn named(&'static self, name: &str) -> Result<&'static Level, Error> {
+        self.levels()
+            .find(|(place, level)| level.name == name && self.works(*place, level))
+            .map(|(_, level)| level)
+            .ok_or(Error::InvalidLevel)
+    }
+}
+
+fn privileged() -> bool {
+    #[cfg(feature = "std")]
+    {
+        cpu::privileged()
+    }
+    #[cfg(not(feature = "std"))]
+    {
+        false
+    }
+}
+
+/// Levels are being chosen: what the program says comes too late.
+const SETTLED: usize = 1 << 8;
+static PROGRAM_CAP: AtomicUsize = AtomicUsize::new(0);
+
+/// Caps the levels that this process picks from: `name` is the best one to use, as in the environment variable
+/// `SEALANE_CPU` ("avx2", "neon", ..., "portable"). A cipher that has no level of that name takes the next below, and names
+/// of other architectures may be given. The environment can lower this cap and not raise it.
+///
+/// To be called before the process makes its first key; of several calls the last one counts.
+///
+/// # Errors
+/// [`Error::InvalidLevel`] if no level has that name, [`Error::TooLate`] after the first key: nothing is changed.
+pub fn set_max_level(name: &str) -> Result<(), Error> {
+    let cap = place_of(name).ok_or(Error::InvalidLevel)?;
+    PROGRAM_CAP
+        .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |now| if now & SETTLED != 0 { None } else { Some(cap) })
+        .map(|_| ())
+        .map_err(|_| Error::TooLate)
+}
+
+/// The lower of the program's cap and the environment's, as a place in `NAMES`; the same ever after.
+fn cap_of_process() -> usize {
+    let program = PROGRAM_CAP.fetch_or(SETTLED, Ordering::SeqCst) & !SETTLED;
+    program.max(environment_cap())
+}
+
+/// A name that means nothing is ignored, with one warning.
+#[cfg(feature = "std")]
+fn environment_cap() -> usize {
+    static CAP: AtomicUsize = AtomicUsize::new(0); // 0: not read yet; else a place + 1
+    let known = CAP.load(Ordering::Acquire);
+    if known != 0 {
+        return known - 1;
+    }
+    let variable = |name: &str| if cpu::privileged() { None } else { std::env::var_os(name) };
+    let mut ignored = None;
+    let cap = if variable("SEALANE_ASM").map_or(false, |value| value == "0") {
+        NAMES.len() - 1
+    } else {
+        match variable("SEALANE_CPU") {
+            Some(name) if !name.is_empty() => match name.to_str().and_then(place_of) {
+                Some(cap) => cap,
+                None => {
+                    ignored = Some(name);
+                    0
+                }
+            },
+            _ => 0,
+        }
+    };
+    match CAP.compare_exchange(0, cap + 1, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => {
+            if let Some(name) = ignored {
+                report(format_args!("SEALANE_CPU={} is ignored: no such level", name.to_string_lossy()));
+            }
+            cap
+        }
+        Err(earlier) => earlier - 1,
+    }
+}
+
+#[cfg(not(feature = "std"))]
+fn environment_cap() -> usize {
+    0
+}
+
+/// Which of the timed levels is fastest a CPU's pipeline decides, and no feature tells.
+mod clock {
+    use super::{Level, Table, LEVELS_MAX};
+    use crate::kernel::Text;
+
+    const TURNS: usize = 4;
+    const TURNS_AT_LEAST: usize = 2;
+    const SIZES: [usize; 2] = [64, 1420];
+    const LIMIT_NS: u64 = 30_000; // for two turns, so that all ends within twice that
+
+    /// Of level `first` and the timed ones behind it that work, the one with the least product of its shortest times for
+    /// a short and a long packet; but one further up the table if it is not clearly slower. They take turns, and
+    /// interruptions only add. Past the limit no third turn begins.
+    pub(super) fn fastest(table: &'static Table, first: usize) -> usize {
+        let mut rivals: [Option<(usize, &'static Level)>; LEVELS_MAX] = [None; LEVELS_MAX];
+        let mut least = [[u64::MAX; SIZES.len()]; LEVELS_MAX];
+        let mut spent = 0u64;
+        let timed = table.levels().filter(|(place, level)| *place >= first && level.timed);
+        let mut count = 0;
+        for (rival, slot) in timed.filter(|(place, level)| table.works(*place, level)).zip(rivals.iter_mut()) {
+            *slot = Some(rival);
+            count += 1;
+        }
+        for turn in 0..TURNS {
+            if count < 2 || (turn >= TURNS_AT_LEAST && spent > limit()) {
+                break;
+            }
+            for (rival, least) in rivals.iter().flatten().zip(least.iter_mut()) {
+                for (size, least) in SIZES.iter().zip(least.iter_mut()) {
+                    let ticks = ticks_of_packet(rival.1, *size).min(u64::from(u32::MAX));
+                    spent += ticks;
+                    *least = ticks.min(*least);
+                }
+            }
+        }
+        let (mut best, mut least_product) = (first, u64::MAX);
+        for (rival, least) in rivals.iter().flatten().zip(least.iter()) {
+            let product = least[0].saturating_mul(least[1]);
+            if least_product == u64::MAX || product < least_product - least_product / 16 {
+                best = rival.0;
+                least_product = product;
+            }
+        }
+        best
+    }
+
+    fn ticks_of_packet(level: &'static Level, bytes: usize) -> u64 {
+        let mut text = [0u8; 1420];
+        let text = &mut Text::in_place(&mut text[..bytes]);
+        let start = Clock::start();
+        level.chacha20poly1305(&[0; 32], &[0; 12], &[], text, false);
+        start.elapsed()
+    }
+
+    #[cfg(feature = "std")]
+    struct Clock(std::time::Instant);
+
+    #[cfg(feature = "std")]
+    impl Clock {
+        fn start() -> Self {
+            Clock(std::time::Instant::now())
+        }
+
+        fn elapsed(&self) -> u64 {
+            self.0.elapsed().as_nanos() as u64
+        }
+    }
+
+    #[cfg(feature = "std")]
+    fn limit() -> u64 {
+        LIMIT_NS
+    }
+
+    #[cfg(not(feature = "std"))]
+    struct Clock(u64);
+
+    #[cfg(not(feature = "std"))]
+    impl Clock {
+        fn start() -> Self {
+            Clock(crate::cpu::ticks())
+        }
+
+        fn elapsed(&self) -> u64 {
+            crate::cpu::ticks().wrapping_sub(self.0)
+        }
+    }
+
+    #[cfg(not(feature = "std"))]
+    fn limit() -> u64 {
+        (u128::from(crate::cpu::ticks_per_second()) * u128::from(LIMIT_NS) / 1_000_000_000) as u64
+    }
+}

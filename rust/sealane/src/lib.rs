@@ -1,0 +1,68 @@
+//! Seals and opens network packets: ChaCha20-Poly1305, XChaCha20-Poly1305 and AES-GCM, by hand-written kernels for each
+//! CPU level of x86-64, 64-bit ARM and 32-bit ARM Linux, and by RustCrypto's crates elsewhere. Building needs cargo and
+//! rustc, and no C compiler.
+//!
+//! ```
+//! use sealane::{Algorithm, Key};
+//!
+//! # fn main() -> Result<(), sealane::Error> {
+//! let key = Key::new(Algorithm::ChaCha20Poly1305, &[7; 32])?; // yours
+//! let mut packet = *b"a packet";
+//! let tag = key.seal_in_place(&[1; 12], b"its header", &mut packet)?; // a nonce is used once
+//! key.open_in_place(&[1; 12], b"its header", &mut packet, &tag)?;
+//! assert_eq!(&packet, b"a packet");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What holds for all functions
+//! Errors are values ([`Error`]), and nothing panics. A call that fails leaves zeroes where it was to write. Keys may be
+//! used from many threads at once, and are wiped when they are dropped. No call allocates memory or takes a lock. Running
+//! time and memory addresses depend on lengths only.
+//!
+//! # Features
+//! - `std`: finds ARM's features by the operating system, reads `SEALANE_CPU` and `SEALANE_ASM`, reports levels that fail.
+//! - `aead`: the traits of the `aead` crate, under the names that RustCrypto's `chacha20poly1305` and `aes-gcm` have.
+//! - `portable`: the level for CPUs without a kernel, by RustCrypto's crates.
+//!
+//! All are on by default.
+#![cfg_attr(not(feature = "std"), no_std)]
+#![deny(unsafe_code, missing_docs, unused_must_use)]
+#![warn(rust_2018_idioms)]
+
+mod batch;
+mod cipher;
+mod cpu;
+mod dit;
+mod error;
+mod kernel;
+mod key;
+mod level;
+#[cfg(feature = "portable")]
+mod portable;
+mod scatter;
+mod selftest;
+#[cfg(feature = "aead")]
+mod traits;
+
+pub use batch::{open_batch, seal_batch, Packet};
+pub use error::Error;
+pub use kernel::Text;
+pub use key::{Algorithm, Key, TAG_LEN};
+pub use level::set_max_level;
+#[cfg(feature = "aead")]
+pub use traits::{aes_gcm, chacha20poly1305};
+#[cfg(feature = "aead")]
+pub use traits::{Aes128Gcm, Aes256Gcm, ChaCha20Poly1305, XChaCha20Poly1305};
+
+/// The levels of an algorithm on this instruction set, best first: their names, and whether they work on this CPU.
+///
+/// The first call with an algorithm runs the known-answer tests of all its levels.
+pub fn levels(algorithm: Algorithm) -> impl Iterator<Item = (&'static str, bool)> {
+    let table = algorithm.table();
+    table.levels().map(move |(place, level)| (level.name, table.works(place, level)))
+}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -1,0 +1,138 @@
+//! Packets in pieces.
+
+use zeroize::Zeroize;
+
+use crate::cipher::{bytes_of_tag, same_tag, tag_of_bytes};
+use crate::dit::Dit;
+use crate::kernel::{CallNonce, Tag, Text};
+use crate::key::{State, SubKey};
+use crate::{Error, Key, TAG_LEN};
+
+const BLOCK: usize = 64;
+
+impl Key {
+    /// Seals a packet whose text lies in pieces of any length, also 0; the result is that of their concatenation.
+    ///
+    /// # Errors
+    /// As [`seal_in_place`](Key::seal_in_place): all that was to be written is zeroed.
+    pub fn seal_pieces(&self, nonce: &[u8], ad: &[u8], pieces: &mut [Text<'_>]) -> Result<[u8; TAG_LEN], Error> {
+        let _dit = Dit::on();
+        match self.run_pieces(nonce, ad, pieces, false) {
+            Ok(tag) => Ok(bytes_of_tag(&tag)),
+            Err(why) => Err(refuse(pieces, why)),
+        }
+    }
+
+    /// Opens a packet whose text lies in pieces.
+    ///
+    /// # Errors
+    /// As [`open_in_place`](Key::open_in_place): all that was to be written is zeroed.
+    pub fn open_pieces(
+        &self,
+        nonce: &[u8],
+        ad: &[u8],
+        pieces: &mut [Text<'_>],
+        tag: &[u8; TAG_LEN],
+    ) -> Result<(), Error> {
+        let _dit = Dit::on();
+        match self.run_pieces(nonce, ad, pieces, true) {
+            Ok(mut expected) => {
+                let same = same_tag(&expected, &tag_of_bytes(tag));
+                expected.zeroize();
+                if same {
+                    Ok(())
+                } else {
+                    Err(refuse(pieces, Error::NotAuthentic))
+                }
+            }
+            Err(why) => Err(refuse(pieces, why)),
+        }
+    }
+
+    fn run_pieces(&self, nonce: &[u8], ad: &[u8], pieces: &mut [Text<'_>], open: bool) -> Result<Tag, Error> {
+        let total = pieces.iter().map(|piece| piece.len() as u64).fold(0, u64::saturating_add);
+        if let Some(why) = self.mistake(nonce, ad, total) {
+            return Err(why);
+        }
+        let sub;
+        let mut parts = match (&self.state, <&[u8; 12]>::try_from(nonce)) {
+            (State::ChaCha(key), Ok(nonce)) => self.level.chacha20poly1305_parts(key, nonce, ad, total, open),
+            (State::Gcm(gcm), Ok(nonce)) => gcm.parts(self.level, CallNonce::Nonce(nonce), ad, total, open),
+            (State::ChaCha(key), Err(_)) => {
+                sub = SubKey::new(key, nonce).ok_or(Error::InvalidNonce)?;
+                self.level.chacha20poly1305_parts(&sub.key, &sub.nonce, ad, total, open)
+            }
+            (State::Gcm(_), Err(_)) => return Err(Error::InvalidNonce),
+        };
+        let mut block = Block { bytes: [0; BLOCK], filled: 0, piece: 0, offset: 0 };
+        for i in 0..pieces.len() {
+            let mut at = block.take(pieces, i, 0);
+            if block.filled == BLOCK {
+                parts.next(&mut Text::in_place(&mut block.bytes));
+                block.give_back(pieces);
+            }
+            let whole = (pieces[i].len() - at) / BLOCK * BLOCK;
+            if whole > 0 {
+                parts.next(&mut pieces[i].part(at, whole));
+                at += whole;
+            }
+            block.take(pieces, i, at);
+        }
+        let filled = block.filled;
+        let tag = parts.last(&mut Text::in_place(&mut block.bytes[..filled]));
+        block.give_back(pieces);
+        Ok(tag)
+    }
+}
+
+fn refuse(pieces: &mut [Text<'_>], why: Error) -> Error {
+    for piece in pieces {
+        piece.output().fill(0);
+    }
+    why
+}
+
+/// A block that comes from more than one piece, or ends the packet: it begins in some piece at some offset.
+struct Block {
+    bytes: [u8; BLOCK],
+    filled: usize,
+    piece: usize,
+    offset: usize,
+}
+
+impl Block {
+    /// Fills up from a piece at an offset: where a block has begun before, or what is left makes none. Returns the offset
+    /// behind it.
+    fn take(&mut self, pieces: &[Text<'_>], piece: usize, offset: usize) -> usize {
+        let left = &pieces[piece].input()[offset..];
+        if left.is_empty() || (self.filled == 0 && left.len() >= BLOCK) {
+            return offset;
+        }
+        if self.filled == 0 {
+            (self.piece, self.offset) = (piece, offset);
+        }
+        let n = left.len().min(BLOCK - self.filled);
+        self.bytes[self.filled..self.filled + n].copy_from_slice(&left[..n]);
+        self.filled += n;
+        offset + n
+    }
+
+    /// Writes what became of the block where it came from.
+    fn give_back(&mut self, pieces: &mut [Text<'_>]) {
+        let mut at = 0;
+        while at < self.filled {
+            let piece = &mut pieces[self.piece].output()[self.offset..];
+            let n = piece.len().min(self.filled - at);
+            piece[..n].copy_from_slice(&self.bytes[at..at + n]);
+            at += n;
+            (self.piece, self.offset) = (self.piece + 1, 0);
+        }
+        self.filled = 0;
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        self.bytes.zeroize();
+    }
+}

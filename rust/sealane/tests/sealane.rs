@@ -1,0 +1,550 @@
+//! The crate through its public interface, at every level that works on this CPU: vectors, all short lengths beside
+//! RustCrypto's crates, tampering, pieces, batches, wrong input.
+//!
+//! `SEALANE_PLANT` names a fault to plant, which a test must find: see `planted`. Vectors are build/vectors.txt of the
+//! repository, or the file that `SEALANE_VECTORS` names.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use aes_gcm::aead::generic_array::GenericArray;
+use aes_gcm::aead::{AeadInPlace, KeyInit};
+use aes_gcm::aes::Aes192;
+use aes_gcm::{Aes128Gcm, Aes256Gcm, AesGcm};
+use chacha20poly1305::{ChaCha20Poly1305, XChaCha20Poly1305};
+use sealane::{levels, open_batch, seal_batch, Algorithm, Error, Key, Packet, Text};
+
+const ALGORITHMS: [Algorithm; 5] = [
+    Algorithm::ChaCha20Poly1305,
+    Algorithm::XChaCha20Poly1305,
+    Algorithm::Aes128Gcm,
+    Algorithm::Aes192Gcm,
+    Algorithm::Aes256Gcm,
+];
+
+/// Whether the fault of that name is planted in this run.
+fn planted(name: &str) -> bool {
+    std::env::var_os("SEALANE_PLANT").map_or(false, |plant| plant == name)
+}
+
+/// Bytes that look random and are the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 >> 11
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    fn bytes(&mut self, n: usize) -> Vec<u8> {
+        (0..n).map(|_| self.next() as u8).collect()
+    }
+}
+
+/// Every algorithm at every level that works.
+fn each(mut test: impl FnMut(Algorithm, &'static str)) {
+    let mut count = 0;
+    for algorithm in ALGORITHMS {
+        for (name, works) in levels(algorithm) {
+            if works {
+                test(algorithm, name);
+                count += 1;
+            } else {
+                println!("not run: {:?} at {}: this CPU cannot", algorithm, name);
+            }
+        }
+    }
+    assert!(count >= ALGORITHMS.len(), "no levels");
+}
+
+/// What RustCrypto makes of a packet.
+fn peer(algorithm: Algorithm, key: &[u8], nonce: &[u8], ad: &[u8], text: &[u8]) -> (Vec<u8>, [u8; 16]) {
+    fn seal<C: AeadInPlace + KeyInit>(key: &[u8], nonce: &[u8], ad: &[u8], text: &mut [u8]) -> [u8; 16] {
+        let cipher = C::new_from_slice(key).expect("key");
+        let tag = cipher.encrypt_in_place_detached(GenericArray::from_slice(nonce), ad, text).expect("sealed");
+        tag.as_slice().try_into().expect("tag")
+    }
+    let mut text = text.to_vec();
+    let tag = match algorithm {
+        Algorithm::ChaCha20Poly1305 => seal::<ChaCha20Poly1305>(key, nonce, ad, &mut text),
+        Algorithm::XChaCha20Poly1305 => seal::<XChaCha20Poly1305>(key, nonce, ad, &mut text),
+        Algorithm::Aes128Gcm => seal::<Aes128Gcm>(key, nonce, ad, &mut text),
+        Algorithm::Aes192Gcm => seal::<AesGcm<Aes192, aes_gcm::aead::consts::U12>>(key, nonce, ad, &mut text),
+        _ => seal::<Aes256Gcm>(key, nonce, ad, &mut text),
+    };
+    (text, tag)
+}
+
+#[test]
+fn levels_are_there() {
+    for algorithm in ALGORITHMS {
+        let all: Vec<_> = levels(algorithm).collect();
+        println!("{:?}: {:?}", algorithm, all);
+        assert_eq!(all.last(), Some(&("portable", true)));
+        let key = Key::new(algorithm, &vec![1; algorithm.key_len()]).expect("key");
+        assert!(all.contains(&(key.level(), true)));
+        if cfg!(target_arch = "x86_64") && std::env::var_os("SEALANE_TEST_CPU").is_none() {
+            assert!(all.len() >= 4);
+        }
+    }
+    // What the test's caller knows of the CPU.
+    if let Ok(wanted) = std::env::var("SEALANE_TEST_CPU") {
+        let works: Vec<_> = levels(Algorithm::ChaCha20Poly1305)
+            .chain(levels(Algorithm::Aes128Gcm))
+            .filter(|(_, works)| *works)
+            .map(|(name, _)| name)
+            .collect();
+        assert_eq!(works.join(" "), wanted);
+    }
+}
+
+#[test]
+fn all_lengths_beside_rustcrypto() {
+    let mut random = Random(0x243f_6a88_85a3_08d3);
+    let mut expected = BTreeMap::new();
+    for algorithm in ALGORITHMS {
+        let lengths = (0..=1100).chain([1420, 1536, 2048, 4096, 8191, 16384, 65537]);
+        for bytes in lengths {
+            let key = random.bytes(algorithm.key_len());
+            let nonce = random.bytes(algorithm.nonce_len());
+            let ad_bytes = if bytes % 64 == 0 { random.below(300) } else { random.below(33) };
+            let (ad, text) = (random.bytes(ad_bytes), random.bytes(bytes));
+            let (mut sealed, tag) = peer(algorithm, &key, &nonce, &ad, &text);
+            if planted("text") && bytes == 700 {
+                sealed[699] ^= 1;
+            }
+            expected.insert((algorithm as u8, bytes), (key, nonce, ad, text, sealed, tag));
+        }
+    }
+    each(|algorithm, level| {
+        for ((_, bytes), (key, nonce, ad, text, sealed, tag)) in
+            expected.range((algorithm as u8, 0)..=(algorithm as u8, usize::MAX))
+        {
+            let what =
+                format!("{:?} at {}, {} bytes of text, {} of associated data", algorithm, level, bytes, ad.len());
+            let key = Key::with_level(algorithm, key, level).expect("key");
+            assert_eq!(key.level(), level);
+
+            let mut out = text.clone();
+            let mut made = key.seal_in_place(nonce, ad, &mut out).expect("sealed");
+            if planted("tag") && *bytes == 64 {
+                made[15] ^= 0x80;
+            }
+            assert!(out == *sealed, "sealed in place: {}", what);
+            assert!(made == *tag, "tag in place: {}", what);
+            key.open_in_place(nonce, ad, &mut out, tag).expect(&what);
+            assert!(out == *text, "opened in place: {}", what);
+
+            out.fill(0xa5);
+            assert!(key.seal(nonce, ad, text, &mut out) == Ok(*tag), "tag apart: {}", what);
+            assert!(out == *sealed, "sealed apart: {}", what);
+            out.fill(0xa5);
+            key.open(nonce, ad, sealed, &mut out, tag).expect(&what);
+            assert!(out == *text, "opened apart: {}", what);
+        }
+    });
+}
+
+#[test]
+fn pieces() {
+    let mut random = Random(0x1319_8a2e_0370_7344);
+    each(|algorithm, level| {
+        let secret = random.bytes(algorithm.key_len());
+        let key = Key::with_level(algorithm, &secret, level).expect("key");
+        for round in 0..120 {
+            let bytes = random.below(if round % 8 == 0 { 5000 } else { 400 });
+            let nonce = random.bytes(algorithm.nonce_len());
+            let n = random.below(100);
+            let (ad, text) = (random.bytes(n), random.bytes(bytes));
+            let mut sealed = text.clone();
+            let tag = key.seal_in_place(&nonce, &ad, &mut sealed).expect("sealed");
+
+            // Cut at random, some pieces in place and some apart.
+            let cut = |random: &mut Random, mut rest: usize| {
+                let mut cuts = vec![];
+                while rest > 0 {
+                    let most = [1, 17, 64, 65, 200, 1000][random.below(6)];
+                    let n = random.below(rest.min(most) + 1);
+                    cuts.push(n);
+                    rest -= n;
+                }
+                cuts
+            };
+            let run = |random: &mut Random, from: &[u8], open: Option<&[u8; 16]>| {
+                let cuts = cut(random, from.len());
+                let mut to: Vec<u8> = from.to_vec();
+                let mut pieces = vec![];
+                let (mut input, mut output) = (from, &mut to[..]);
+                for n in cuts {
+                    let (first, rest) = std::mem::take(&mut output).split_at_mut(n);
+                    output = rest;
+                    pieces.push(if random.below(2) == 0 {
+                        Text::in_place(first)
+                    } else {
+                        first.fill(0xa5);
+                        Text::apart(&input[..n], first).expect("lengths")
+                    });
+                    input = &input[n..];
+                }
+                let result = match open {
+                    None => key.seal_pieces(&nonce, &ad, &mut pieces).map(Some),
+                    Some(tag) => key.open_pieces(&nonce, &ad, &mut pieces, tag).map(|()| None),
+                };
+                drop(pieces);
+                (to, result)
+            };
+            let (mut made, result) = run(&mut random, &text, None);
+            if planted("pieces") && bytes > 100 {
+                made[bytes / 2] ^= 1;
+            }
+            assert_eq!(result, Ok(Some(tag)), "{:?} at {}: {} bytes", algorithm, level, bytes);
+            assert!(made == sealed, "{:?} at {}: {} bytes", algorithm, level, bytes);
+            let (opened, result) = run(&mut random, &sealed, Some(&tag));
+            assert_eq!(result, Ok(None));
+            assert!(opened == text, "{:?} at {}: {} bytes", algorithm, level, bytes);
+            let mut wrong = tag;
+            wrong[random.below(16)] ^= 1 << random.below(8);
+            let (zeroes, result) = run(&mut random, &sealed, Some(&wrong));
+            assert_eq!(result, Err(Error::NotAuthentic));
+            assert!(zeroes.iter().all(|byte| *byte == 0));
+        }
+    });
+}
+
+#[test]
+fn every_bit_counts() {
+    each(|algorithm, level| {
+        let key = Key::with_level(algorithm, &vec![9; algorithm.key_len()], level).expect("key");
+        for bytes in [0, 1, 16, 33, 80] {
+            let (nonce, ad, text) = (vec![3; algorithm.nonce_len()], vec![4; 13], vec![5; bytes]);
+            let mut sealed = text.clone();
+            let tag = key.seal_in_place(&nonce, &ad, &mut sealed).expect("sealed");
+            let refused = |nonce: &[u8], ad: &[u8], sealed: &[u8], tag: &[u8; 16]| {
+                let mut out = vec![0xa5; sealed.len()];
+                let result = key.open(nonce, ad, sealed, &mut out, tag);
+                if planted("forgery") && !sealed.is_empty() {
+                    out[0] = 1;
+                }
+                assert_eq!(result, Err(Error::NotAuthentic));
+                assert!(out.iter().all(|byte| *byte == 0), "{:?} at {}: output is not zeroed", algorithm, level);
+                let mut out = sealed.to_vec();
+                assert_eq!(key.open_in_place(nonce, ad, &mut out, tag), Err(Error::NotAuthentic));
+                assert!(out.iter().all(|byte| *byte == 0), "{:?} at {}: text is not zeroed", algorithm, level);
+            };
+            let flip = |bytes: &[u8], bit: usize| {
+                let mut bytes = bytes.to_vec();
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                bytes
+            };
+            for bit in 0..nonce.len() * 8 {
+                refused(&flip(&nonce, bit), &ad, &sealed, &tag);
+            }
+            for bit in 0..ad.len() * 8 {
+                refused(&nonce, &flip(&ad, bit), &sealed, &tag);
+            }
+            for bit in 0..sealed.len() * 8 {
+                refused(&nonce, &ad, &flip(&sealed, bit), &tag);
+            }
+            for bit in 0..128 {
+                refused(&nonce, &ad, &sealed, &flip(&tag, bit).try_into().expect("tag"));
+            }
+            if bytes > 0 {
+                refused(&nonce, &ad, &sealed[..bytes - 1], &tag);
+            }
+        }
+    });
+}
+
+#[test]
+fn wrong_input() {
+    for algorithm in ALGORITHMS {
+        for bytes in (0..40).filter(|bytes| *bytes != algorithm.key_len()) {
+            assert_eq!(Key::new(algorithm, &vec![1; bytes]).err(), Some(Error::InvalidKey));
+        }
+        assert_eq!(Key::with_level(algorithm, &vec![1; algorithm.key_len()], "mmx").err(), Some(Error::InvalidLevel));
+        let key = Key::new(algorithm, &vec![1; algorithm.key_len()]).expect("key");
+        for bytes in (0..40).filter(|bytes| *bytes != algorithm.nonce_len()) {
+            let nonce = vec![2; bytes];
+            let mut text = [7; 50];
+            assert_eq!(key.seal_in_place(&nonce, b"", &mut text), Err(Error::InvalidNonce));
+            assert_eq!(text, [0; 50]);
+            let mut text = [7; 50];
+            assert_eq!(key.open_in_place(&nonce, b"", &mut text, &[0; 16]), Err(Error::InvalidNonce));
+            assert_eq!(text, [0; 50]);
+            let (mut one, mut two) = ([7; 30], [8; 40]);
+            let mut pieces = [Text::in_place(&mut one), Text::in_place(&mut two)];
+            assert_eq!(key.seal_pieces(&nonce, b"", &mut pieces), Err(Error::InvalidNonce));
+            assert_eq!((one, two), ([0; 30], [0; 40]));
+        }
+        let nonce = vec![2; algorithm.nonce_len()];
+        let mut out = [7; 49];
+        assert_eq!(key.seal(&nonce, b"", &[1; 50], &mut out), Err(Error::LengthMismatch));
+        assert_eq!(out, [0; 49]);
+        let mut out = [7; 51];
+        assert_eq!(key.open(&nonce, b"", &[1; 50], &mut out, &[0; 16]), Err(Error::LengthMismatch));
+        assert_eq!(out, [0; 51]);
+        assert!(Text::apart(&[1; 3], &mut [2; 4]).is_err());
+    }
+    assert_eq!(sealane::set_max_level("sse9"), Err(Error::InvalidLevel));
+    assert_eq!(sealane::set_max_level("portable"), Err(Error::TooLate));
+}
+
+#[test]
+fn batches() {
+    let mut random = Random(0xa409_3822_299f_31d0);
+    let keys: Vec<Key> = {
+        let mut keys = vec![];
+        each(|algorithm, level| {
+            let secret: Vec<u8> = (0..algorithm.key_len()).map(|i| i as u8).collect();
+            keys.push(Key::with_level(algorithm, &secret, level).expect("key"));
+        });
+        keys
+    };
+    for round in 0..600 {
+        // Of one key; of one level; of any.
+        let count = 1 + random.below([3, 16, 40, 150][round % 4]);
+        let first = random.below(keys.len());
+        let longest = [64, 200, 700, 2500][random.below(4)];
+        let alike = random.below(3) == 0;
+        let mut texts = vec![];
+        for _ in 0..count {
+            let key = match round % 3 {
+                0 => first,
+                1 => keys
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, key)| key.level() == keys[first].level())
+                    .map(|(i, _)| i)
+                    .nth(random.below(2))
+                    .unwrap_or(first),
+                _ => random.below(keys.len()),
+            };
+            let bytes = if alike { longest } else { random.below(longest + 1) };
+            let wrong_nonce = random.below(40) == 0;
+            let nonce = random.bytes(keys[key].algorithm().nonce_len() - usize::from(wrong_nonce));
+            let n = random.below(30);
+            texts.push((key, nonce, random.bytes(n), random.bytes(bytes), wrong_nonce));
+        }
+        let expected: Vec<_> = texts
+            .iter()
+            .map(|(key, nonce, ad, text, _)| {
+                let mut sealed = text.clone();
+                let tag = keys[*key].seal_in_place(nonce, ad, &mut sealed);
+                (sealed, tag)
+            })
+            .collect();
+
+        let mut outs: Vec<Vec<u8>> = texts.iter().map(|(_, _, _, text, _)| text.clone()).collect();
+        let mut packets: Vec<_> = texts
+            .iter()
+            .zip(&mut outs)
+            .map(|((key, nonce, ad, text, _), out)| {
+                let text = if text.len() % 2 == 0 {
+                    Text::in_place(out)
+                } else {
+                    out.fill(0xa5);
+                    Text::apart(text, out).expect("lengths")
+                };
+                Packet::to_seal(&keys[*key], nonce, ad, text)
+            })
+            .collect();
+        let wrong = texts.iter().filter(|text| text.4).count();
+        assert_eq!(seal_batch(&mut packets), count - wrong);
+        let made: Vec<_> = packets.iter().map(|packet| (*packet.tag(), packet.result())).collect();
+        drop(packets);
+        for (i, ((tag, result), (sealed, expected))) in made.iter().zip(&expected).enumerate() {
+            assert_eq!(*result, expected.map(|_| ()));
+            assert_eq!(*tag, expected.unwrap_or([0; 16]));
+            let same = outs[i] == *sealed && !(planted("batch") && round == 50 && i == 0);
+            assert!(same, "round {}, packet {} of {}, {:?}", round, i, count, keys[texts[i].0]);
+        }
+
+        let forged: Vec<bool> = texts.iter().map(|text| text.4 || random.below(5) == 0).collect();
+        let mut packets: Vec<_> = texts
+            .iter()
+            .zip(&mut outs)
+            .zip(made.iter().zip(&forged))
+            .map(|(((key, nonce, ad, _, _), out), ((tag, _), forged))| {
+                let mut tag = *tag;
+                if *forged {
+                    tag[random.below(16)] ^= 1;
+                }
+                Packet::to_open(&keys[*key], nonce, ad, Text::in_place(out), &tag)
+            })
+            .collect();
+        assert_eq!(open_batch(&mut packets), forged.iter().filter(|forged| !**forged).count());
+        let results: Vec<_> = packets.iter().map(|packet| packet.result()).collect();
+        drop(packets);
+        for (i, result) in results.iter().enumerate() {
+            if forged[i] {
+                let why = if texts[i].4 { Error::InvalidNonce } else { Error::NotAuthentic };
+                assert_eq!(*result, Err(why));
+                assert!(outs[i].iter().all(|byte| *byte == 0));
+            } else {
+                assert_eq!(*result, Ok(()));
+                assert!(outs[i] == texts[i].3);
+            }
+        }
+    }
+    assert_eq!(seal_batch(&mut []), 0);
+}
+
+#[test]
+fn vectors() {
+    let path = std::env::var("SEALANE_VECTORS")
+        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../build/vectors.txt").into());
+    let file = std::fs::read_to_string(&path)
+        .unwrap_or_else(|why| panic!("{}: {}; make build/vectors.txt makes it", path, why));
+    let hex = |text: &str| -> Vec<u8> {
+        if text == "-" {
+            return vec![];
+        }
+        (0..text.len() / 2).map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hexadecimal")).collect()
+    };
+    let mut counts = BTreeMap::new();
+    for (number, line) in file.lines().enumerate() {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let [name, _, key, nonce, ad, text, sealed, tag, verdict]: [&str; 9] = fields.try_into().expect("nine fields");
+        let (key, nonce, ad, text) = (hex(key), hex(nonce), hex(ad), hex(text));
+        let (sealed, tag) = (hex(sealed), hex(tag));
+        let valid = (verdict == "valid") != (planted("vector") && number == 0);
+        let algorithm = match (name, key.len()) {
+            ("CHACHA20-POLY1305", _) => Algorithm::ChaCha20Poly1305,
+            ("XCHACHA20-POLY1305", _) => Algorithm::XChaCha20Poly1305,
+            (_, 16) => Algorithm::Aes128Gcm,
+            (_, 24) => Algorithm::Aes192Gcm,
+            _ => Algorithm::Aes256Gcm,
+        };
+        let mut count = |what: &'static str| *counts.entry(what).or_insert(0) += 1;
+        for (level, works) in levels(algorithm).collect::<Vec<_>>() {
+            if !works {
+                continue;
+            }
+            let made = match Key::with_level(algorithm, &key, level) {
+                Ok(made) => made,
+                Err(why) => {
+                    assert!(!valid && why == Error::InvalidKey, "{}: {:?}", line, why);
+                    count("keys of another length, refused");
+                    continue;
+                }
+            };
+            let mut out = vec![0xa5; sealed.len()];
+            if nonce.len() != algorithm.nonce_len() {
+                // Of valid vectors, too: this interface has nonces of 12 bytes only.
+                assert_eq!(made.open(&nonce, &ad, &sealed, &mut out, &[0; 16]), Err(Error::InvalidNonce));
+                count("nonces of another length, refused");
+                continue;
+            }
+            if let Ok(tag) = <[u8; 16]>::try_from(&tag[..]) {
+                let result = made.open(&nonce, &ad, &sealed, &mut out, &tag);
+                assert_eq!(result.is_ok(), valid, "{} at {}", line, level);
+                assert!(if valid { out == text } else { out.iter().all(|byte| *byte == 0) }, "{} at {}", line, level);
+                count("opened, or refused as they should be");
+            }
+            if valid {
+                let made = made.seal(&nonce, &ad, &text, &mut out).expect("sealed");
+                assert!(out == sealed && made[..tag.len()] == tag[..], "{} at {}", line, level);
+                count("sealed");
+            }
+        }
+    }
+    println!("{:?}", counts);
+    assert!(counts["sealed"] > 1000);
+}
+
+/// What the environment does, which is read once in a process: in processes of their own.
+#[test]
+fn environment() {
+    let run = |name: &str, value: &str| {
+        let program = std::env::current_exe().expect("this program");
+        let mut command = match std::env::var("SEALANE_TEST_EXEC") {
+            Ok(exec) => {
+                let mut words = exec.split(' ');
+                let mut command = Command::new(words.next().expect("a word"));
+                command.args(words).arg(program);
+                command
+            }
+            Err(_) => Command::new(program),
+        };
+        let arguments = ["--exact", "says_its_levels", "--nocapture", "--ignored"];
+        let output = command.args(arguments).env(name, value).output().expect("run");
+        assert!(output.status.success());
+        let said = String::from_utf8(output.stdout).expect("text");
+        let levels = said.lines().find_map(|line| line.split("levels: ").nth(1)).expect("levels").to_string();
+        (levels, String::from_utf8(output.stderr).expect("text"))
+    };
+    let best = |name: &str| {
+        let below = |algorithm: Algorithm| {
+            // The table's order is that of names, but for names that it does not have.
+            let all: Vec<_> = levels(algorithm).collect();
+            let start = all.iter().position(|(level, _)| *level == name).unwrap_or(0);
+            all[start..].iter().find(|(_, works)| *works).map_or("none", |(level, _)| *level)
+        };
+        format!("{} {}", below(Algorithm::ChaCha20Poly1305), below(Algorithm::Aes128Gcm))
+    };
+    for (level, _) in levels(Algorithm::ChaCha20Poly1305) {
+        if levels(Algorithm::Aes128Gcm).any(|(other, _)| other == level) {
+            let wanted = if planted("environment") { String::new() } else { best(level) };
+            assert_eq!(run("SEALANE_CPU", level).0, wanted, "SEALANE_CPU={}", level);
+        }
+    }
+    assert_eq!(run("SEALANE_ASM", "0").0, "portable portable");
+    let (_, warning) = run("SEALANE_CPU", "sse9");
+    assert_eq!(warning.matches("SEALANE_CPU=sse9 is ignored: no such level").count(), 1, "{}", warning);
+}
+
+#[test]
+#[ignore = "for the test of the environment"]
+fn says_its_levels() {
+    let level =
+        |algorithm: Algorithm| Key::new(algorithm, &vec![1; algorithm.key_len()]).map_or("none", |key| key.level());
+    println!("levels: {} {}", level(Algorithm::ChaCha20Poly1305), level(Algorithm::Aes128Gcm));
+}
+
+/// RustCrypto's names, as its own documentation uses them.
+#[test]
+fn rustcrypto_names() {
+    use sealane::aes_gcm::{self, aead::Aead};
+    use sealane::chacha20poly1305::{self, aead::Payload};
+
+    let nonce = chacha20poly1305::Nonce::from_slice(&[1; 12]);
+    let cipher = sealane::ChaCha20Poly1305::new(chacha20poly1305::Key::from_slice(&[7; 32]));
+    let theirs = ChaCha20Poly1305::new(GenericArray::from_slice(&[7; 32]));
+    let payload = || Payload { msg: b"a packet", aad: b"its header" };
+    let sealed = cipher.encrypt(nonce, payload()).expect("sealed");
+    assert_eq!(sealed, theirs.encrypt(nonce, payload()).expect("sealed"));
+    assert_eq!(cipher.decrypt(nonce, Payload { msg: &sealed, aad: b"its header" }).expect("opened"), b"a packet");
+    assert!(cipher.decrypt(nonce, &sealed[..]).is_err());
+
+    let nonce = chacha20poly1305::XNonce::from_slice(&[1; 24]);
+    let cipher = sealane::XChaCha20Poly1305::new(chacha20poly1305::Key::from_slice(&[7; 32]));
+    let theirs = XChaCha20Poly1305::new(GenericArray::from_slice(&[7; 32]));
+    assert_eq!(cipher.encrypt(nonce, payload()), theirs.encrypt(nonce, payload()));
+
+    let nonce = aes_gcm::Nonce::from_slice(&[1; 12]);
+    let cipher = sealane::Aes256Gcm::new(aes_gcm::Key::<sealane::Aes256Gcm>::from_slice(&[7; 32]));
+    let theirs = Aes256Gcm::new(GenericArray::from_slice(&[7; 32]));
+    assert_eq!(cipher.encrypt(nonce, payload()), theirs.encrypt(nonce, payload()));
+    let cipher = sealane::Aes128Gcm::new(GenericArray::from_slice(&[7; 16]));
+    let theirs = Aes128Gcm::new(GenericArray::from_slice(&[7; 16]));
+    let mut buffer = vec![];
+    assert_eq!(
+        cipher.encrypt_in_place_detached(nonce, b"", &mut buffer),
+        theirs.encrypt_in_place_detached(nonce, b"", &mut buffer)
+    );
+}
+
+#[test]
+fn keys_go_between_threads_and_show_nothing() {
+    fn sendable<T: Send + Sync + Clone>(_: &T) {}
+    let key = Key::new(Algorithm::Aes256Gcm, &[0x77; 32]).expect("key");
+    sendable(&key);
+    let shown = format!("{:?} {:?}", key, Text::in_place(&mut [0x77; 8]));
+    assert!(!shown.contains("119") && shown.contains("Aes256Gcm"), "{}", shown);
+}

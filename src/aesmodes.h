@@ -1,0 +1,33 @@
+/* AES in the modes that do not authenticate (NIST SP 800-38A, IEEE 1619): what front ends need besides the kernels. */
+#ifndef SEALANE_SRC_AESMODES_H
+#define SEALANE_SRC_AESMODES_H
+
+#include "../include/sealane.h"
+#include "kernel.h"
+#include "level.h"
+
+/* The kernels of the portable levels; scratch and consts are not used. */
+sealane_kernel sealane_aes_portable;
+sealane_kernel sealane_chacha20masks_portable;
+
+/* A key for a kernel: SEALANE_AES_KEY_* of asm/args.h. */
+typedef struct sealane_aes_schedules {
+    uint64_t rounds, unused;
+    uint8_t schedule[SEALANE_AES_KEY_INVERSE - SEALANE_AES_KEY_SCHEDULE];
+    uint8_t inverse[SEALANE_AES_KEY_BYTES - SEALANE_AES_KEY_INVERSE];
+} sealane_aes_schedules;
+
+SEALANE_AT(sealane_aes_schedules, rounds, SEALANE_AES_KEY_ROUNDS);
+SEALANE_AT(sealane_aes_schedules, schedule, SEALANE_AES_KEY_SCHEDULE);
+SEALANE_AT(sealane_aes_schedules, inverse, SEALANE_AES_KEY_INVERSE);
+_Static_assert(sizeof(sealane_aes_schedules) == SEALANE_AES_KEY_BYTES, "key");
+_Static_assert(SEALANE_AES_KEY_ROUNDS == SEALANE_GCM_KEY_ROUNDS && SEALANE_AES_KEY_SCHEDULE == SEALANE_GCM_KEY_SCHEDULE,
+               "kernels share the code that makes schedules");
+
+/* What a valid key holds, and the level that it was made by; NULL if *key is none. */
+const sealane_aes_schedules *sealane_aes_schedules_of(const sealane_aes_key *key, const sealane_level **level);
+
+/* The tweak of the next block (IEEE 1619, section 5.2): times x in GF(2^128), little-endian. */
+void sealane_xts_double(uint8_t tweak[16]);
+
+#endif

@@ -1,0 +1,275 @@
+/* QUIC's packet protection (RFC 9001, section 5; RFC 9369). */
+#include "../include/sealane.h"
+
+#include "aesmodes.h"
+#include "bytes.h"
+#include "dit.h"
+#include "level.h"
+
+#define QUIC_MARK 0x736c7131 /* and the algorithm is added */
+
+enum { CHUNK = 64, SAMPLE_OFFSET = 4, SAMPLE_BYTES = 16 };
+
+static const uint64_t NUMBER_MAX = ((uint64_t)1 << 62) - 1;
+
+/* What can make a packet's mask together with others': the level, and the rounds of AES, or 0; NULL in the level: the
+ * keys are none. */
+typedef struct {
+    const sealane_level *level;
+    const void *key;
+    uint64_t rounds;
+} mask_kind;
+
+static mask_kind kind_of(const sealane_quic_keys *k)
+{
+    const sealane_table *masks = &sealane_tables[SEALANE_CHACHA20MASKS];
+    mask_kind kind = {NULL, NULL, 0};
+    if (k == NULL)
+        return kind;
+    if (k->ready == QUIC_MARK + SEALANE_CHACHA20_POLY1305) {
+        kind.level = &masks->levels[sealane_level_of_process(masks)];
+        kind.key = k->mask_key;
+    } else if (k->ready == QUIC_MARK + SEALANE_AES_128_GCM || k->ready == QUIC_MARK + SEALANE_AES_256_GCM) {
+        const sealane_aes_schedules *schedules = sealane_aes_schedules_of(&k->mask, &kind.level);
+        kind.key = schedules, kind.rounds = schedules == NULL ? 0 : schedules->rounds;
+    }
+    return kind;
+}
+
+int sealane_quic_keys_init(sealane_quic_keys *k, sealane_alg alg, const uint8_t *key, const uint8_t iv[12],
+                           const uint8_t *hp, size_t key_bytes)
+{
+    if (k == NULL)
+        return SEALANE_INVALID_KEY;
+    wipe(k, sizeof *k);
+    if (key == NULL || iv == NULL || hp == NULL)
+        return SEALANE_NULL;
+    if (alg != SEALANE_AES_128_GCM && alg != SEALANE_AES_256_GCM && alg != SEALANE_CHACHA20_POLY1305)
+        return SEALANE_INVALID_KEY;
+    int failed = sealane_key_init(&k->packet, alg, key, key_bytes);
+    if (!failed && alg != SEALANE_CHACHA20_POLY1305)
+        failed = sealane_aes_key_init(&k->mask, hp, key_bytes);
+    else if (!failed && sealane_level_of_process(&sealane_tables[SEALANE_CHACHA20MASKS]) < 0)
+        failed = SEALANE_NO_LEVEL;
+    if (failed) {
+        wipe(k, sizeof *k);
+        return failed;
+    }
+    if (alg == SEALANE_CHACHA20_POLY1305)
+        memcpy(k->mask_key, hp, 32);
+    memcpy(k->iv, iv, 12);
+    k->ready = QUIC_MARK + (uint32_t)alg;
+    return SEALANE_OK;
+}
+
+void sealane_quic_keys_wipe(sealane_quic_keys *k)
+{
+    if (k != NULL)
+        wipe(k, sizeof *k);
+}
+
+/* Up to CHUNK packets. */
+typedef struct {
+    sealane_op ops[CHUNK];
+    sealane_quic_packet *packets[CHUNK]; /* that have no mistake */
+    sealane_lane lanes[CHUNK];
+    mask_kind kinds[CHUNK];
+    uint8_t nonces[CHUNK][12], masks[CHUNK][16];
+    size_t count;
+} work;
+
+static sealane_status mistake(const sealane_quic_packet *p, const mask_kind *kind)
+{
+    if (kind->level == NULL || (p->other != NULL && kind_of(p->other).level == NULL))
+        return SEALANE_INVALID_KEY;
+    if (p->bytes == NULL)
+        return SEALANE_NULL;
+    if (p->pn_offset == 0 || p->pn_offset > p->packet_bytes ||
+        p->packet_bytes - p->pn_offset < SAMPLE_OFFSET + SAMPLE_BYTES)
+        return SEALANE_INVALID_LENGTH;
+    return p->number > NUMBER_MAX ? SEALANE_TOO_LONG : SEALANE_OK;
+}
+
+static size_t number_bytes(const sealane_quic_packet *p)
+{
+    return (size_t)(p->bytes[0] & 3) + 1;
+}
+
+/* The masks of the first packet that has none yet, and of all that are alike, in one call. */
+static void make_masks(work *w)
+{
+    SEALANE_SCRATCH(scratch);
+    uint8_t done[CHUNK] = {0};
+    memset(w->masks, 0, sizeof w->masks);
+    for (size_t first = 0; first < w->count; first++) {
+        if (done[first])
+            continue;
+        const mask_kind kind = w->kinds[first];
+        size_t lanes = 0;
+        for (size_t i = first; i < w->count; i++) {
+            const sealane_quic_packet *p = w->packets[i];
+            if (done[i] || w->kinds[i].level != kind.level || w->kinds[i].rounds != kind.rounds)
+                continue;
+            done[i] = 1;
+            w->lanes[lanes++] = (sealane_lane){.out = slot(w->masks[i]),
+                                               .in = slot(p->bytes + p->pn_offset + SAMPLE_OFFSET),
+                                               .key = slot(w->kinds[i].key)};
+        }
+        const sealane_args a = {
+            .in = slot(w->lanes), .bytes = lanes, .flags = kind.rounds == 0 ? 0 : SEALANE_AES_MASKS};
+        kind.level->kernel(&a, scratch, kind.level->consts);
+    }
+}
+
+static void mask_number(const sealane_quic_packet *p, const uint8_t mask[16], size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        p->bytes[p->pn_offset + i] ^= mask[1 + i];
+}
+
+/* Bits of the first byte that are masked (section 5.4.1). */
+static uint8_t masked_bits(uint8_t first)
+{
+    return first & 0x80 ? 0x0f : 0x1f;
+}
+
+/* The operation on a packet whose header is not masked. */
+static sealane_op op_of(const sealane_quic_packet *p, const sealane_quic_keys *k, uint8_t nonce[12])
+{
+    const size_t header = p->pn_offset + number_bytes(p);
+    memcpy(nonce, k->iv, 4);
+    store64_be(nonce + 4, load64_be(k->iv + 4) ^ p->number);
+    return (sealane_op){.out = p->bytes + header,
+                        .in = p->bytes + header,
+                        .in_bytes = p->packet_bytes - header - SEALANE_TAG_BYTES,
+                        .ad = p->bytes,
+                        .ad_bytes = header,
+                        .key = &k->packet,
+                        .nonce = nonce,
+                        .tag = p->bytes + p->packet_bytes - SEALANE_TAG_BYTES,
+                        .nonce_bytes = 12};
+}
+
+static size_t protect(work *w)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        sealane_quic_packet *p = w->packets[i];
+        const size_t bytes = number_bytes(p);
+        for (size_t j = 0; j < bytes; j++)
+            p->bytes[p->pn_offset + j] = (uint8_t)(p->number >> 8 * (bytes - 1 - j));
+        w->ops[i] = op_of(p, p->keys, w->nonces[i]);
+    }
+    const size_t good = sealane_seal_batch(w->ops, w->count);
+    make_masks(w);
+    for (size_t i = 0; i < w->count; i++) {
+        sealane_quic_packet *p = w->packets[i];
+        const size_t bytes = number_bytes(p);
+        p->status = w->ops[i].status;
+        p->bytes[0] ^= w->masks[i][0] & masked_bits(p->bytes[0]);
+        mask_number(p, w->masks[i], bytes);
+    }
+    return good;
+}
+
+/* The packet number next to the expected one that ends in these bytes (RFC 9000, appendix A.3). */
+static uint64_t decode(uint64_t expected, const uint8_t *number, size_t bytes)
+{
+    const uint64_t window = (uint64_t)1 << 8 * bytes;
+    uint64_t n = expected & ~(window - 1);
+    for (size_t i = 0; i < bytes; i++)
+        n |= (uint64_t)number[i] << 8 * (bytes - 1 - i);
+    if (n + window / 2 <= expected && n <= NUMBER_MAX - window)
+        return n + window;
+    return n > expected + window / 2 && n >= window ? n - window : n;
+}
+
+static size_t unprotect(work *w)
+{
+    size_t good = 0;
+    make_masks(w);
+    for (size_t i = 0; i < w->count; i++) {
+        sealane_quic_packet *p = w->packets[i];
+        p->bytes[0] ^= w->masks[i][0] & masked_bits(p->bytes[0]);
+        const size_t bytes = number_bytes(p);
+        mask_number(p, w->masks[i], bytes);
+        p->number = decode(p->number, p->bytes + p->pn_offset, bytes);
+        const int other = !(p->bytes[0] & 0x80) && p->other != NULL && (p->bytes[0] >> 2 & 1) != (p->phase != 0);
+        w->ops[i] = op_of(p, other ? p->other : p->keys, w->nonces[i]);
+    }
+    (void)!sealane_open_batch(w->ops, w->count);
+    for (size_t i = 0; i < w->count; i++) {
+        sealane_quic_packet *p = w->packets[i];
+        const int reserved = p->bytes[0] & (p->bytes[0] & 0x80 ? 0x0c : 0x18);
+        p->status = w->ops[i].status;
+        if (p->status != SEALANE_OK)
+            continue;
+        p->payload = w->ops[i].out, p->payload_bytes = w->ops[i].in_bytes;
+        if (reserved)
+            p->status = SEALANE_RESERVED_BITS;
+        good += !reserved;
+    }
+    return good;
+}
+
+static size_t run(sealane_quic_packet *packets, size_t n, int sealing)
+{
+    work w;
+    size_t good = 0;
+    const sealane_quic_keys *last = NULL;
+    mask_kind kind = {NULL, NULL, 0};
+    const uint64_t dit = dit_on();
+    for (size_t at = 0; packets != NULL && at < n; at += CHUNK) {
+        w.count = 0;
+        for (size_t i = at; i < n && i < at + CHUNK; i++) {
+            sealane_quic_packet *p = &packets[i];
+            if (p->keys != last || last == NULL)
+                last = p->keys, kind = kind_of(last);
+            p->payload = NULL, p->payload_bytes = 0;
+            p->status = mistake(p, &kind);
+            if (p->status == SEALANE_OK)
+                w.kinds[w.count] = kind, w.packets[w.count++] = p;
+            else if (sealing && p->bytes != NULL)
+                memset(p->bytes, 0, p->packet_bytes);
+        }
+        good += sealing ? protect(&w) : unprotect(&w);
+    }
+    wipe(w.masks, sizeof w.masks);
+    dit_restore(dit);
+    return good;
+}
+
+size_t sealane_quic_protect_batch(sealane_quic_packet *packets, size_t n)
+{
+    return run(packets, n, 1);
+}
+
+size_t sealane_quic_unprotect_batch(sealane_quic_packet *packets, size_t n)
+{
+    return run(packets, n, 0);
+}
+
+int sealane_quic_retry_tag(uint8_t tag[16], uint32_t version, const uint8_t *dcid, size_t dcid_bytes,
+                           const uint8_t *retry, size_t retry_bytes)
+{
+    /* RFC 9001, 5.8, and RFC 9369, 3.3.3: they are no secrets. */
+    static const uint8_t keys[2][16] = {
+        {0xbe, 0x0c, 0x69, 0x0b, 0x9f, 0x66, 0x57, 0x5a, 0x1d, 0x76, 0x6b, 0x54, 0xe3, 0x68, 0xc8, 0x4e},
+        {0x8f, 0xb4, 0xb0, 0x1b, 0x56, 0xac, 0x48, 0xe2, 0x60, 0xfb, 0xcb, 0xce, 0xad, 0x7c, 0xcc, 0x92}};
+    static const uint8_t nonces[2][12] = {{0x46, 0x15, 0x99, 0xd3, 0x5d, 0x63, 0x2b, 0xf2, 0x23, 0x98, 0x25, 0xbb},
+                                          {0xd8, 0x69, 0x69, 0xbc, 0x2d, 0x7c, 0x6d, 0x99, 0x90, 0xef, 0xb0, 0x4a}};
+    const int second = version == 0x6b3343cf;
+    const uint8_t length = (uint8_t)dcid_bytes;
+    const sealane_iovec pseudo[] = {{&length, NULL, 1}, {dcid, NULL, dcid_bytes}, {retry, NULL, retry_bytes}};
+    sealane_key k;
+    if (tag == NULL)
+        return SEALANE_NULL;
+    memset(tag, 0, 16);
+    if ((dcid == NULL && dcid_bytes != 0) || (retry == NULL && retry_bytes != 0))
+        return SEALANE_NULL;
+    if (dcid_bytes > 255)
+        return SEALANE_INVALID_LENGTH;
+    if (!second && version != 1)
+        return SEALANE_INVALID_KEY;
+    const int failed = sealane_key_init(&k, SEALANE_AES_128_GCM, keys[second], 16);
+    return failed ? failed : sealane_sealv(&k, tag, nonces[second], 12, pseudo, 3, NULL, 0);
+}

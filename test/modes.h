@@ -1,0 +1,461 @@
+/* Included by check.c: the kernels of AES in the modes that do not authenticate, and of header masks, compared with
+ * portable code. Keys, states, lanes and texts lie between guard pages. */
+
+enum { MODE_LANES_MAX = 70, MODE_LANE_BYTES = 512 };
+
+static arena arena_mode_lanes, arena_mode_keys, arena_mode_states;
+
+static void mode_arenas_new(void)
+{
+    arena_mode_lanes = arena_new(MODE_LANES_MAX * sizeof(sealane_lane));
+    arena_mode_keys = arena_new(MODE_LANES_MAX * sizeof(sealane_aes_schedules));
+    arena_mode_states = arena_new((size_t)MODE_LANES_MAX * 16);
+}
+
+/* One call. */
+static struct {
+    uint64_t operation;
+    size_t blocks;  /* of the text, or of each lane */
+    unsigned count; /* of lanes; 0: none */
+} mode;
+
+static const char *const operations[] = {"setup",       "ECB encrypt", "ECB decrypt", "CTR",  "CBC decrypt",
+                                         "XTS encrypt", "XTS decrypt", "CBC encrypt", "masks"};
+
+static void describe_mode(char *into, size_t room)
+{
+    snprintf(into, room, "%s/%s: %s, %zu blocks, %u lanes, %d rounds, %s, %s, skew out %zu in %zu", now.level.name,
+             now.group, operations[mode.operation % 9], mode.blocks, mode.count, now.rounds,
+             now.in_place ? "in place" : "apart", now.at_end ? "before a guard page" : "after a guard page",
+             now.skew_out, now.skew_in);
+}
+
+static void mode_portable(const sealane_args *a)
+{
+    (now.primitive == SEALANE_AES ? sealane_aes_portable : sealane_chacha20masks_portable)(a, NULL, NULL);
+}
+
+/* Makes the key i of count, as the kernel wants it in the arena, and as portable code does at twin. */
+static sealane_aes_schedules *mode_key(unsigned i, unsigned count, sealane_aes_schedules *twin)
+{
+    sealane_aes_schedules *k =
+        (void *)(arena_place(&arena_mode_keys, count * sizeof *k, now.at_end, 0) + i * sizeof *k);
+    const size_t raw_bytes = (size_t)(4 * now.rounds - 24);
+    const sealane_args of_twin = {.key = slot(twin), .flags = SEALANE_AES_SETUP},
+                       a = {.key = slot(k), .flags = SEALANE_AES_SETUP};
+    randomise(k, sizeof *k);
+    if (now.fill >= 0)
+        memset(k->schedule, now.fill, raw_bytes);
+    k->rounds = twin->rounds = (uint64_t)now.rounds;
+    memcpy(twin->schedule, k->schedule, raw_bytes);
+    mode_portable(&of_twin);
+    if (!call_part(&a, &now.level))
+        return NULL;
+    if (k->rounds != (uint64_t)now.rounds) {
+        fail("the number of rounds was changed");
+        return NULL;
+    }
+    return k;
+}
+
+static void mode_text(size_t bytes)
+{
+    if (now.fill < 0)
+        randomise(text, bytes);
+    else
+        memset(text, now.fill, bytes);
+}
+
+static void fill_around(uint8_t *out)
+{
+    const size_t low = (size_t)(out - arena_out.base) < CANARY ? (size_t)(out - arena_out.base) : CANARY;
+    const size_t above = (size_t)(arena_out.base + arena_out.room - out);
+    memset(out - low, 0xc3, low + (above < now.bytes + CANARY ? above : now.bytes + CANARY));
+}
+
+static int same_bytes(const uint8_t *got, const uint8_t *want, size_t bytes, const char *what)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (got[i] != want[i])
+            return fail("%s byte %zu is wrong", what, i);
+    return 1;
+}
+
+/* A text, in one call. */
+static int run_mode_now(void)
+{
+    static sealane_aes_schedules twin, before;
+    uint8_t state[16];
+    now.bytes = 16 * mode.blocks;
+    uint8_t *out = arena_place(&arena_out, now.bytes, now.at_end, now.skew_out);
+    uint8_t *in = now.in_place ? out : arena_place(&arena_in, now.bytes, now.at_end, now.skew_in);
+    uint8_t *states = arena_place(&arena_mode_states, 16, now.at_end, now.skew_in);
+    sealane_aes_schedules *k = mode_key(0, 1, &twin);
+    if (k == NULL)
+        return 0;
+    mode_text(now.bytes);
+    if (now.fill < 0)
+        randomise(state, 16);
+    else
+        memset(state, now.fill, 16);
+    if (now.counter)
+        store32(state + 12, swap32(now.counter));
+    fill_around(out);
+    if (now.bytes)
+        memcpy(in, text, now.bytes);
+    memcpy(states, state, 16);
+    memcpy(&before, k, sizeof before);
+    const sealane_args want = {.out = slot(expected),
+                               .in = slot(text),
+                               .bytes = now.bytes,
+                               .key = slot(&twin),
+                               .state = slot(state),
+                               .flags = mode.operation};
+    mode_portable(&want);
+    sealane_args a = want;
+    a.out = slot(now.bytes ? out : NULL), a.in = slot(now.bytes ? in : NULL), a.key = slot(k);
+    a.state = slot(mode.operation <= SEALANE_AES_ECB_DECRYPT ? NULL : states);
+    if (!call_part(&a, &now.level) || !same_bytes(out, expected, now.bytes, "output") ||
+        !same_bytes(states, state, 16, "state"))
+        return 0;
+    if (!now.in_place && now.bytes && memcmp(in, text, now.bytes) != 0)
+        return fail("the input was changed");
+    if (memcmp(k, &before, sizeof before) != 0)
+        return fail("the key was changed");
+    return only_output_written(out);
+}
+
+/* Lanes, in one call: their texts lie one behind the other, so that what belongs to another lane is seen to be wrong.
+ */
+static int run_lanes_now(void)
+{
+    static sealane_aes_schedules twins[MODE_LANES_MAX];
+    static sealane_lane wanted[MODE_LANES_MAX], before[MODE_LANES_MAX];
+    static uint8_t states_want[16 * MODE_LANES_MAX];
+    const int masks = now.primitive == SEALANE_CHACHA20MASKS, n = (int)mode.count;
+    const size_t in_step = masks ? 16 : 16 * mode.blocks, out_step = masks ? 8 : in_step;
+    const size_t in_bytes = in_step * mode.count;
+    now.bytes = out_step * mode.count;
+    uint8_t *out = arena_place(&arena_out, now.bytes, now.at_end, now.skew_out);
+    uint8_t *in = now.in_place && !masks ? out : arena_place(&arena_in, in_bytes, now.at_end, now.skew_in);
+    uint8_t *states = arena_place(&arena_mode_states, 16 * mode.count, now.at_end, now.skew_in);
+    sealane_lane *lanes = (void *)arena_place(&arena_mode_lanes, mode.count * sizeof *lanes, now.at_end, 0);
+    uint8_t *raw_keys = arena_place(&arena_mode_keys, 32 * mode.count, now.at_end, now.skew_in);
+    if (masks)
+        randomise(raw_keys, 32 * mode.count);
+    mode_text(in_bytes);
+    randomise(states_want, sizeof states_want);
+    memcpy(states, states_want, 16 * mode.count);
+    fill_around(out);
+    memcpy(in, text, in_bytes);
+    for (int i = 0; i < n; i++) {
+        void *k = masks ? raw_keys + 32 * i : (void *)mode_key((unsigned)i, mode.count, &twins[i]);
+        if (k == NULL)
+            return 0;
+        lanes[i] = (sealane_lane){
+            .out = slot(out + out_step * (size_t)i), .in = slot(in + in_step * (size_t)i), .key = slot(k)};
+        lanes[i].nonce = slot(mode.operation == SEALANE_AES_CBC_ENCRYPT ? states + 16 * i : NULL);
+        wanted[i] = (sealane_lane){.out = slot(expected + out_step * (size_t)i),
+                                   .in = slot(text + in_step * (size_t)i),
+                                   .key = masks ? slot(k) : slot(&twins[i]),
+                                   .nonce = slot(states_want + 16 * i)};
+    }
+    memcpy(before, lanes, mode.count * sizeof *lanes);
+    sealane_args a = {.in = slot(wanted), .bytes = mode.count, .flags = masks ? 0 : mode.operation};
+    if (mode.operation == SEALANE_AES_CBC_ENCRYPT)
+        a.total = in_step;
+    mode_portable(&a);
+    a.in = slot(lanes);
+    if (!call_part(&a, &now.level) || !same_bytes(out, expected, now.bytes, "output") ||
+        !same_bytes(states, states_want, 16 * mode.count, "state"))
+        return 0;
+    if (in != out && memcmp(in, text, in_bytes) != 0)
+        return fail("the input was changed");
+    if (memcmp(before, lanes, mode.count * sizeof *lanes) != 0)
+        return fail("the lanes were changed");
+    return only_output_written(out);
+}
+
+static void plain_mode(uint64_t operation, size_t blocks, unsigned count)
+{
+    mode.operation = operation, mode.blocks = blocks, mode.count = count;
+    now.in_place = (int)below(2), now.at_end = (int)below(2), now.skew_out = now.skew_in = 0;
+    now.rounds = 10 + 2 * (int)below(3), now.fill = -1, now.counter = 0;
+}
+
+/* Every number of blocks that a kernel may treat in its own way, and long texts. */
+static int group_modes_lengths(void)
+{
+    for (uint64_t o = SEALANE_AES_ECB_ENCRYPT; o <= SEALANE_AES_XTS_DECRYPT; o++) {
+        for (size_t blocks = 0; blocks <= 140; blocks++)
+            for (int way = 0; way < 4; way++) {
+                plain_mode(o, blocks, 0);
+                now.in_place = way & 1, now.at_end = way >> 1;
+                if (!run_mode_now())
+                    return 0;
+            }
+        for (int i = 0; i < 12; i++) {
+            plain_mode(o, 141 + below(LONGEST / 16 / (i < 10 ? 16 : 1) - 141), 0);
+            if (!run_mode_now())
+                return 0;
+        }
+    }
+    return 1;
+}
+
+static int group_modes_alignment(void)
+{
+    static const size_t sizes[] = {1, 3, 8, 21, 40, 70};
+    for (uint64_t o = SEALANE_AES_ECB_ENCRYPT; o <= SEALANE_AES_XTS_DECRYPT; o++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            for (size_t out = 0; out < 64; out += 1 + below(3)) {
+                plain_mode(o, sizes[i], 0);
+                now.at_end = 0, now.skew_out = out, now.skew_in = below(64);
+                if (!run_mode_now())
+                    return 0;
+            }
+    return 1;
+}
+
+/* Counters that wrap around at 2^32 in every block. */
+static int group_modes_counter(void)
+{
+    for (uint32_t blocks = 1; blocks <= 140; blocks++)
+        for (int way = 0; way < 4; way++) {
+            plain_mode(SEALANE_AES_CTR, way & 1 ? blocks + below(3) : 1 + below(200), 0);
+            now.counter = 0 - blocks;
+            if (!run_mode_now())
+                return 0;
+        }
+    return 1;
+}
+
+/* Keys, states and texts of equal bytes; tweaks whose doubling reduces at every block, or at none. */
+static int group_modes_edge(void)
+{
+    static const int fills[] = {0, 0xff, 0x80, 0x01, 0x7f};
+    for (uint64_t o = SEALANE_AES_ECB_ENCRYPT; o <= SEALANE_AES_XTS_DECRYPT; o++)
+        for (size_t i = 0; i < sizeof fills / sizeof *fills; i++)
+            for (size_t blocks = 1; blocks <= 300; blocks += 1 + below(8)) {
+                plain_mode(o, blocks, 0);
+                now.fill = fills[i];
+                if (!run_mode_now())
+                    return 0;
+            }
+    return 1;
+}
+
+static int group_modes_lanes(void)
+{
+    for (unsigned count = 1; count <= MODE_LANES_MAX; count++)
+        for (int way = 0; way < 8; way++) {
+            plain_mode(way & 4 ? SEALANE_AES_MASKS : SEALANE_AES_CBC_ENCRYPT, way & 4 ? 1 : 1 + below(9), count);
+            now.in_place = way & 1, now.at_end = way >> 1 & 1;
+            if (!now.at_end)
+                now.skew_out = below(64), now.skew_in = below(64);
+            if (way == 3)
+                now.fill = 0xff;
+            if (count <= 17 && way == 1)
+                mode.blocks = 20 + below(40);
+            if (!run_lanes_now())
+                return 0;
+        }
+    return 1;
+}
+
+static const group mode_groups[] = {
+    {"modes-lengths", group_modes_lengths}, {"modes-alignment", group_modes_alignment},
+    {"modes-counter", group_modes_counter}, {"modes-edge", group_modes_edge},
+    {"modes-lanes", group_modes_lanes},
+};
+
+static int group_masks(void)
+{
+    for (int i = 0; i < 20; i++)
+        for (unsigned count = 1; count <= MODE_LANES_MAX; count++) {
+            plain_mode(SEALANE_AES_MASKS, 1, count);
+            if (!now.at_end)
+                now.skew_out = below(64), now.skew_in = below(64);
+            if (i % 5 == 4)
+                now.fill = i % 2 ? 0xff : 0;
+            if (!run_lanes_now())
+                return 0;
+        }
+    return 1;
+}
+
+static const group mask_groups[] = {{"modes-masks", group_masks}};
+
+/* ---- Kernels that are wrong in one way ---- */
+
+static int is_text(const sealane_args *a)
+{
+    return a->flags >= SEALANE_AES_ECB_ENCRYPT && a->flags <= SEALANE_AES_XTS_DECRYPT && a->bytes != 0;
+}
+
+static int is_chained(const sealane_args *a)
+{
+    return a->flags == SEALANE_AES_CBC_ENCRYPT && now.primitive == SEALANE_AES;
+}
+
+static int is_lanes(const sealane_args *a)
+{
+    return is_chained(a) || a->flags == SEALANE_AES_MASKS || now.primitive == SEALANE_CHACHA20MASKS;
+}
+
+CORRUPTER(corrupt_mode_text)
+{
+    INNER();
+    if (is_text(a) && a->flags == SEALANE_AES_XTS_DECRYPT && a->bytes == 16 * 77)
+        slot_bytes(a->out)[16 * 77 - 1] ^= 1;
+}
+
+CORRUPTER(corrupt_mode_state)
+{
+    INNER();
+    if (is_text(a) && a->flags == SEALANE_AES_CBC_DECRYPT && a->bytes == 16 * 33)
+        slot_bytes(a->state)[15] ^= 0x80;
+}
+
+CORRUPTER(corrupt_mode_behind)
+{
+    INNER();
+    if (is_text(a) && a->bytes == 16 * 5)
+        slot_bytes(a->out)[a->bytes] = 0;
+}
+
+CORRUPTER(corrupt_mode_before)
+{
+    INNER();
+    if (is_text(a) && a->bytes == 16 * 5)
+        slot_bytes(a->out)[-1] = 0;
+}
+
+CORRUPTER(corrupt_mode_reads)
+{
+    INNER();
+    if (is_text(a))
+        (void)*(volatile uint8_t *)(slot_bytes(a->in) + a->bytes);
+}
+
+CORRUPTER(corrupt_mode_reads_key)
+{
+    INNER();
+    if (is_text(a))
+        (void)*(volatile uint8_t *)(slot_bytes(a->key) + SEALANE_AES_KEY_BYTES);
+}
+
+CORRUPTER(corrupt_mode_input)
+{
+    INNER();
+    if (is_text(a) && a->in != a->out)
+        slot_bytes(a->in)[a->bytes - 1] ^= a->bytes == 16 * 100;
+}
+
+CORRUPTER(corrupt_mode_key)
+{
+    INNER();
+    if (a->flags == SEALANE_AES_SETUP && now.rounds == 12 && now.primitive == SEALANE_AES)
+        ((sealane_aes_schedules *)(uintptr_t)a->key)->schedule[5] ^= 1;
+}
+
+CORRUPTER(corrupt_mode_key_in_use)
+{
+    INNER();
+    if (is_text(a))
+        ((sealane_aes_schedules *)(uintptr_t)a->key)->inverse[9] ^= 1;
+}
+
+/* The counter runs into what is before it. */
+CORRUPTER(corrupt_mode_wrap)
+{
+    const int ctr = is_text(a) && a->flags == SEALANE_AES_CTR;
+    const uint32_t counter = ctr ? swap32(load32(slot_bytes(a->state) + 12)) : 0;
+    INNER();
+    if (ctr && counter + a->bytes / 16 > (uint64_t)1 << 32)
+        slot_bytes(a->out)[a->bytes - 1] ^= 1;
+}
+
+CORRUPTER(corrupt_mode_scratch)
+{
+    INNER();
+    if (a->flags == SEALANE_AES_MASKS || is_text(a))
+        memset((uint8_t *)scratch + SEALANE_SCRATCH_SAVE_BYTES, 0x11, 8);
+}
+
+CORRUPTER(corrupt_mode_lane)
+{
+    INNER();
+    if (is_lanes(a) && a->bytes > 17)
+        slot_bytes(lane_of(a, 17)->out)[7] ^= 0x80;
+}
+
+CORRUPTER(corrupt_mode_last_lane)
+{
+    sealane_args fewer = *a;
+    fewer.bytes -= is_lanes(a) && a->bytes % 8 == 1;
+    corrupt_inner(&fewer, scratch, consts);
+}
+
+CORRUPTER(corrupt_mode_lanes)
+{
+    INNER();
+    if (is_lanes(a) && a->bytes > 3)
+        lane_of(a, 3)->bytes++;
+}
+
+CORRUPTER(corrupt_mode_chain)
+{
+    INNER();
+    if (is_chained(a))
+        slot_bytes(lane_of(a, a->bytes - 1)->nonce)[0] ^= a->bytes > 8;
+}
+
+CORRUPTER(corrupt_mode_mask_read)
+{
+    INNER();
+    if (is_lanes(a) && !is_chained(a))
+        (void)*(volatile uint8_t *)(slot_bytes(lane_of(a, a->bytes - 1)->in) + 16);
+}
+
+CORRUPTER(corrupt_mode_mask_write)
+{
+    INNER();
+    if (now.primitive == SEALANE_CHACHA20MASKS)
+        slot_bytes(lane_of(a, a->bytes - 1)->out)[8] = 0;
+}
+
+#define MODE_CORRUPTERS(X)               \
+    X(text, "mode-text")                 \
+    X(state, "mode-state")               \
+    X(behind, "mode-write-behind")       \
+    X(before, "mode-write-before")       \
+    X(reads, "mode-read-behind")         \
+    X(reads_key, "mode-read-behind-key") \
+    X(input, "mode-input")               \
+    X(key, "mode-key")                   \
+    X(key_in_use, "mode-key-in-use")     \
+    X(wrap, "mode-wrap")                 \
+    X(scratch, "mode-scratch")           \
+    X(chain, "mode-chain")
+
+#define LANE_CORRUPTERS(X)             \
+    X(lane, "lane-output")             \
+    X(last_lane, "last-lane-left-out") \
+    X(lanes, "lanes-changed")          \
+    X(mask_read, "mask-read-behind")
+
+/* A level with a wrong answer is passed by. */
+CORRUPTER(wrong_mode)
+{
+    sealane_aes_portable(a, scratch, consts);
+    if (a->flags == SEALANE_AES_CBC_ENCRYPT && !corrupting_is("mode-self-test"))
+        slot_bytes(lane_of(a, 0)->nonce)[3] ^= 1;
+}
+
+CORRUPTER(wrong_masks)
+{
+    sealane_chacha20masks_portable(a, scratch, consts);
+    if (!corrupting_is("mode-self-test"))
+        slot_bytes(lane_of(a, 0)->out)[7] ^= 1;
+}

@@ -1,0 +1,195 @@
+/* modes_openssl: AES in the modes that do not authenticate beside OpenSSL's, with random keys, texts, pieces and
+ * mistakes.
+ *
+ *     modes_openssl [--seconds=N] [--corrupt]    --corrupt: one bit of what OpenSSL gives is wrong now and then; must
+ * fail */
+#include <sealane.h>
+
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { LONGEST = 20000 };
+
+static uint64_t seed, cases;
+static int corrupt;
+static uint8_t text[LONGEST + 64], want[LONGEST + 64], got[LONGEST + 64];
+
+static uint64_t random64(void)
+{
+    uint64_t z = seed += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+static size_t below(size_t n)
+{
+    return (size_t)(random64() % n);
+}
+
+static void randomise(uint8_t *p, size_t n)
+{
+    while (n-- > 0)
+        *p++ = (uint8_t)random64();
+}
+
+static void must(int holds, const char *what, size_t bytes)
+{
+    if (holds)
+        return;
+    printf("FAIL %s, %zu bytes, case %llu\n", what, bytes, (unsigned long long)cases);
+    exit(1);
+}
+
+/* mode: as OpenSSL spells it. */
+static void openssl(const char *mode, size_t key_bits, int encrypt, const uint8_t *key, const uint8_t *iv, size_t bytes)
+{
+    char name[32];
+    int n = 0;
+    snprintf(name, sizeof name, "AES-%zu-%s", key_bits, mode);
+    EVP_CIPHER *c = EVP_CIPHER_fetch(NULL, name, NULL);
+    EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
+    const int ok = c != NULL && EVP_CipherInit_ex2(ctx, c, key, iv, encrypt, NULL) == 1 &&
+                   EVP_CIPHER_CTX_set_padding(ctx, 0) == 1 && EVP_CipherUpdate(ctx, want, &n, text, (int)bytes) == 1;
+    must(ok && (size_t)n == bytes, name, bytes);
+    if (corrupt && bytes > 0 && below(50) == 0)
+        want[below(bytes)] ^= 1;
+    EVP_CIPHER_CTX_free(ctx);
+    EVP_CIPHER_free(c);
+}
+
+static size_t some_length(void)
+{
+    return below((size_t)1 << (1 + below(14)));
+}
+
+/* The text, where it is to be read: now and then the output. */
+static const uint8_t *input(size_t bytes)
+{
+    memset(got, 0xa5, sizeof got);
+    if (below(2))
+        return text;
+    memcpy(got, text, bytes);
+    return got;
+}
+
+static void same(const char *what, size_t bytes)
+{
+    must(memcmp(got, want, bytes) == 0, what, bytes);
+    for (size_t i = bytes; i < bytes + 64; i++)
+        must(got[i] == 0xa5, "written behind the end", bytes);
+}
+
+static void ctr(const uint8_t *key, size_t key_bytes)
+{
+    sealane_aes_key k;
+    sealane_aes_ctr s;
+    uint8_t iv[16];
+    const size_t bytes = some_length();
+    randomise(iv, 16), randomise(text, bytes);
+    if (below(2))
+        memset(iv + below(12), 0xff, 4), iv[12] = iv[13] = iv[14] = 0xff; /* carries far */
+    openssl("CTR", 8 * key_bytes, 1, key, iv, bytes);
+    const uint8_t *in = input(bytes);
+    must(sealane_aes_key_init(&k, key, key_bytes) == 0 && sealane_aes_ctr_init(&s, iv, 128) == 0, "set-up", bytes);
+    for (size_t at = 0, n; at < bytes; at += n) {
+        n = some_length();
+        n = n < bytes - at ? n : bytes - at;
+        must(sealane_aes_ctr_xor(&k, &s, got + at, in + at, n) == 0, "CTR", bytes);
+    }
+    same("CTR", bytes);
+}
+
+static void cbc(const uint8_t *key, size_t key_bytes)
+{
+    sealane_aes_key k;
+    uint8_t iv[16], chain[16];
+    const size_t bytes = some_length() & ~(size_t)15;
+    const int encrypt = (int)below(2);
+    randomise(iv, 16), randomise(text, bytes), memcpy(chain, iv, 16);
+    openssl("CBC", 8 * key_bytes, encrypt, key, iv, bytes);
+    const uint8_t *in = input(bytes);
+    must(sealane_aes_key_init(&k, key, key_bytes) == 0, "set-up", bytes);
+    for (size_t at = 0, n; at < bytes; at += n) {
+        n = (some_length() & ~(size_t)15) + 16;
+        n = n < bytes - at ? n : bytes - at;
+        must((encrypt ? sealane_aes_cbc_encrypt : sealane_aes_cbc_decrypt)(&k, chain, got + at, in + at, n) == 0, "CBC",
+             bytes);
+    }
+    same(encrypt ? "CBC encryption" : "CBC decryption", bytes);
+}
+
+/* Texts of one length each behind the other, under one key. */
+static void cbc_batch(const uint8_t *key, size_t key_bytes)
+{
+    enum { TEXTS = 13 };
+    sealane_aes_key k;
+    sealane_cbc_op ops[TEXTS];
+    uint8_t ivs[TEXTS][16], outs[TEXTS][512];
+    must(sealane_aes_key_init(&k, key, key_bytes) == 0, "set-up", 0);
+    randomise(text, sizeof text), randomise(&ivs[0][0], sizeof ivs);
+    for (size_t i = 0; i < TEXTS; i++)
+        ops[i] = (sealane_cbc_op){&k, ivs[i], outs[i], text + 600 * i, 16 * below(33), SEALANE_TOO_LATE};
+    uint8_t before[TEXTS][16];
+    memcpy(before, ivs, sizeof ivs);
+    must(sealane_aes_cbc_encrypt_batch(ops, TEXTS) == TEXTS, "CBC batch", 0);
+    for (size_t i = 0; i < TEXTS; i++) {
+        memmove(text, ops[i].in, ops[i].in_bytes);
+        openssl("CBC", 8 * key_bytes, 1, key, before[i], ops[i].in_bytes);
+        must(memcmp(outs[i], want, ops[i].in_bytes) == 0, "CBC batch", ops[i].in_bytes);
+    }
+}
+
+static void ecb(const uint8_t *key, size_t key_bytes)
+{
+    sealane_aes_key k;
+    const size_t bytes = some_length() & ~(size_t)15;
+    const int encrypt = (int)below(2);
+    randomise(text, bytes);
+    openssl("ECB", 8 * key_bytes, encrypt, key, NULL, bytes);
+    const uint8_t *in = input(bytes);
+    must(sealane_aes_key_init(&k, key, key_bytes) == 0 &&
+             (encrypt ? sealane_aes_ecb_encrypt : sealane_aes_ecb_decrypt)(&k, got, in, bytes) == 0,
+         "ECB", bytes);
+    same("ECB", bytes);
+}
+
+static void xts(const uint8_t *key, size_t key_bytes)
+{
+    sealane_xts_key k;
+    uint8_t tweak[16];
+    const size_t half = key_bytes == 24 ? 16 : key_bytes, bytes = 16 + some_length();
+    const int encrypt = (int)below(2);
+    randomise(tweak, 16), randomise(text, bytes);
+    openssl("XTS", 8 * half, encrypt, key, tweak, bytes);
+    const uint8_t *in = input(bytes);
+    must(sealane_aes_xts_key_init(&k, key, 2 * half) == 0 &&
+             (encrypt ? sealane_aes_xts_encrypt : sealane_aes_xts_decrypt)(&k, tweak, got, in, bytes) == 0,
+         "XTS", bytes);
+    same(encrypt ? "XTS encryption" : "XTS decryption", bytes);
+}
+
+int main(int argc, char **argv)
+{
+    double limit = 2;
+    seed = (uint64_t)time(NULL) << 20 ^ (uint64_t)clock();
+    for (int i = 1; i < argc; i++)
+        if (strncmp(argv[i], "--seconds=", 10) == 0)
+            limit = atof(argv[i] + 10);
+        else if (strcmp(argv[i], "--corrupt") == 0)
+            corrupt = 1;
+        else
+            return 2;
+    printf("modes_openssl: seed %#llx\n", (unsigned long long)seed);
+    for (const clock_t start = clock(); (double)(clock() - start) < limit * CLOCKS_PER_SEC; cases++) {
+        static void (*const all[])(const uint8_t *, size_t) = {ctr, cbc, cbc_batch, ecb, xts};
+        uint8_t key[64];
+        randomise(key, sizeof key);
+        all[cases % 5](key, 16 + 8 * below(3));
+    }
+    printf("modes_openssl: %llu cases are the same\n", (unsigned long long)cases);
+    return 0;
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// The third output: the crate in rust/sealane gets each kernel's machine code as rows of data for global_asm!, without
+// prologue and return, which rust/sealane/src/kernel/mod.rs adds, and its constants as a static.
+
+const (
+	rustDir    = "rust/sealane/src/kernel"
+	rustLayout = rustDir + "/layout.rs"
+
+	versionSource = "include/sealane.h"
+)
+
+var versionLine = regexp.MustCompile(`(?m)^#define SEALANE_VERSION "([0-9A-Za-z.]+)"`)
+
+// readVersion returns the library's version.
+func readVersion(root string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(versionSource)))
+	if err != nil {
+		return "", err
+	}
+	m := versionLine.FindSubmatch(text)
+	if m == nil {
+		return "", errors.New(versionSource + ": no SEALANE_VERSION")
+	}
+	return string(m[1]), nil
+}
+
+// rustSymbol is the name that the linker knows a kernel by: with the version, so that two of them link into one program.
+func rustSymbol(kernel, version string) string {
+	return cPrefix + strings.ReplaceAll(version, ".", "_") + "_" + strings.TrimPrefix(kernel, cPrefix)
+}
+
+// rustAssembly makes the rows of the kernel that stands in one .S.
+func (t *target) rustAssembly(source string, k *kernel) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%sfrom %s; DO NOT EDIT.\n", generatedMarker, source)
+	t.writeRows(&b, k.function, t.rustData, "")
+	return b.Bytes()
+}
+
+// rustData writes one instruction as data: words where all have four bytes, so that the object says that they are code.
+func (t *target) rustData(code []byte) string {
+	var parts []string
+	if t.units[0] == 4 {
+		for ; len(code) >= 4; code = code[4:] {
+			parts = append(parts, fmt.Sprintf("0x%08x", binary.LittleEndian.Uint32(code)))
+		}
+		return ".inst " + strings.Join(parts, ",")
+	}
+	for _, c := range code {
+		parts = append(parts, fmt.Sprintf("0x%02x", c))
+	}
+	return ".byte " + strings.Join(parts, ",")
+}
+
+// rustModule makes the Rust file that declares all of a target's kernels and has their constants.
+func (t *target) rustModule(kernels []*kernel, dir, version string) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%sfrom %s/*.S; DO NOT EDIT.\n\n", generatedMarker, dir)
+	b.WriteString("#[allow(unused_imports)] // where no kernel has any\nuse super::Constants;\n\n#[rustfmt::skip]\nkernels! {\n")
+	for _, k := range kernels {
+		fmt.Fprintf(&b, "    %s, %q, %q, %q;\n", strings.TrimPrefix(k.name, cPrefix), rustSymbol(k.name, version),
+			t.isa+"/"+rustFile(k.source), k.extensions)
+	}
+	b.WriteString("}\n")
+	for _, k := range kernels {
+		if k.constants == nil {
+			continue
+		}
+		data := k.constants.data
+		fmt.Fprintf(&b, "\n#[rustfmt::skip]\npub(crate) static %s: Constants<%d> = Constants([\n",
+			strings.ToUpper(strings.TrimPrefix(k.constants.name, cPrefix)), len(data))
+		for len(data) > 0 {
+			n := min(16, len(data))
+			var parts []string
+			for _, c := range data[:n] {
+				parts = append(parts, fmt.Sprintf("0x%02x", c))
+			}
+			fmt.Fprintf(&b, "    %s,\n", strings.Join(parts, ", "))
+			data = data[n:]
+		}
+		b.WriteString("]);\n")
+	}
+	return b.Bytes()
+}
+
+func rustFile(source string) string { return strings.TrimSuffix(path.Base(source), ".S") + ".s" }
+
+// rustLayout makes the Rust file with all definitions of asm/args.h.
+func (l *layout) rustLayout() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%sfrom %s; DO NOT EDIT.\n\n", generatedMarker, layoutSource)
+	b.WriteString("//! Layout of the kernels' arguments: offsets and sizes in bytes, and flags.\n")
+	b.WriteString("#![allow(dead_code, unused_doc_comments, clippy::doc_markdown)]\n\n")
+	for _, d := range l.defines {
+		if d.comment != "" {
+			fmt.Fprintf(&b, "// %s\n", d.comment)
+		}
+		fmt.Fprintf(&b, "pub(crate) const %s: usize = %d;\n", d.name, d.value)
+	}
+	return b.Bytes()
+}
+
+// addRust adds a target's files for the crate.
+func (r *report) addRust(t *target, kernels []*kernel, dir string) error {
+	for _, k := range kernels {
+		name := rustDir + "/" + t.isa + "/" + rustFile(k.source)
+		if r.files[name] != nil {
+			return fmt.Errorf("%s: has more than one kernel", k.source)
+		}
+		r.files[name] = t.rustAssembly(k.source, k)
+	}
+	r.files[rustDir+"/"+t.isa+".rs"] = t.rustModule(kernels, dir, r.version)
+	return nil
+}

@@ -1,0 +1,129 @@
+"""Faults that tests with random data do not see, planted one by one; each must be refused.
+
+    classic.py OBJECT...
+
+    carry     an addition of a carry and nothing else is left out: wrong once in 2^32 or 2^64
+    bound     a mask that leaves two bits of a limb leaves three
+    rotation  one rotation of ChaCha20 by one bit more, in the last execution of its instruction only
+    wipe      the last store of zeroes is left out
+
+Kernels of ChaCha20-Poly1305 that work on single packets. Exit status 1 if one is not refused, or if a kernel has none.
+"""
+import re
+import sys
+
+import arm32
+import arm64
+import kernels
+import terms
+import x86
+from kernels import Shape
+from terms import Unproved
+
+SHAPES = [Shape(64), Shape(700, ad=13, opens=True)]
+
+CARRY = {x86: r"adc \w+, 0$", arm64: r"adc x\d+, x\d+, xzr$", arm32: r"adcs? \w+, \w+, #0$"}
+BOUND = {x86: r"and \w+, 3$", arm64: r"and x\d+, x\d+, #3$", arm32: r"(and|bic) \w+, \w+, #3$"}
+ROTATION = {x86: r"v?pslld [xyz]mm\d+,.* (7|0xc)$|vprold zmm\d+,.* (7|0xc)$|vprold [xy]mm\d+,.* (7|0xc)$",
+            arm64: r"shl v\d+\.4s, v\d+\.4s, #(7|0xc)$", arm32: r"vshl\.i32 q\d+, q\d+, #(7|0xc)$|eor \w+, \w+, \w+, ror #"}
+WIPE = {x86: r"v?mov\w* [xyz]mmword ptr \[rsi", arm64: r"stp q\d+, q\d+, \[x", arm32: r"(stm|vstm|vst1|strd)"}
+
+
+def wider(isa, code):
+    """The instruction with a mask of one bit more."""
+    new = bytearray(code)
+    if isa is x86:
+        new[-1] = 7
+    elif isa is arm64:  # imms, the number of ones less one
+        word = int.from_bytes(code, "little")
+        new[:] = ((word & ~(63 << 10)) | 2 << 10).to_bytes(4, "little")
+    else:
+        new[0] = 7
+    return bytes(new)
+
+
+def further(isa, code, text):
+    """The rotation by one bit more, or one less."""
+    new = bytearray(code)
+    if isa is x86:
+        new[-1] ^= 1
+    elif isa is arm64:
+        new[2] ^= 1  # immb
+    elif text.startswith("v"):
+        new[2] ^= 1
+    else:
+        new[0] ^= 0x80  # the lowest bit of the count
+    return bytes(new)
+
+
+def refused(kernel):
+    """Whether it is, and why."""
+    for shape in SHAPES:
+        try:
+            kernels.prove(kernel, shape, None)
+        except Unproved as e:
+            return str(e)
+    return None
+
+
+def main():
+    sys.setrecursionlimit(20000)
+    refusals, missed = 0, 0
+    for path in sys.argv[1:]:
+        kernel = kernels.Kernel(path)
+        if "chacha20poly1305" not in kernel.name or "_batch_" in kernel.name:
+            continue
+        isa, program, count = kernel.isa, kernel.program(), {}
+        kernels.mode(False, False)
+        if (e := refused(kernel)) is not None:
+            print(f"FAIL {kernel}: as it is: {e}")
+            missed += 1
+            continue
+        good = dict(program.steps)
+        for pc, (f, after, branch, text) in good.items():
+            if f is not None:
+                def counted(m, f=f, pc=pc):
+                    count[pc] = count.get(pc, 0) + 1
+                    f(m)
+                program.steps[pc] = counted, after, branch, text
+        for shape in SHAPES:
+            kernels.prove(kernel, shape, None)
+        program.steps.update(good)
+        found = {kind: [pc for pc, s in sorted(good.items()) if s[0] and re.match(table[isa], s[3])]
+                 for kind, table in (("carry", CARRY), ("bound", BOUND), ("rotation", ROTATION), ("wipe", WIPE))}
+        # Of each kind the last few; the whole of a long list says no more.
+        results = []
+        for kind, places in found.items():
+            for pc in places[-3:]:
+                f, after, branch, text = good[pc]
+                code = kernel.code[pc:after]
+                if kind == "carry" or kind == "wipe":
+                    program.steps[pc] = (lambda m: None), after, branch, text
+                elif kind == "bound":
+                    other = isa.meaning(kernel.code[:pc] + wider(isa, code), pc)
+                    program.steps[pc] = other[0], after, branch, text
+                else:
+                    left = [count[pc]]
+                    other = isa.meaning(kernel.code[:pc] + further(isa, code, text), pc)[0]
+
+                    def late(m, f=f, other=other, left=left):
+                        left[0] -= 1
+                        (other if left[0] == 0 else f)(m)
+                    program.steps[pc] = late, after, branch, text
+                results.append((kind, pc, text, refused(kernel)))
+                program.steps[pc] = good[pc]
+        for kind, pc, text, why in results:
+            if why is None:
+                print(f"     {kernel}: {kind} at {pc:#x} {text}: not refused")
+        kinds = {kind: [why is not None for k, _, _, why in results if k == kind] for kind in found}
+        print(f"{kernel}: " + ", ".join(f"{kind} {sum(v)} of {len(v)} refused" for kind, v in kinds.items()), flush=True)
+        refusals += sum(map(sum, kinds.values()))
+        missed += sum(len(v) - sum(v) for v in kinds.values())
+        missed += sum(not v for kind, v in kinds.items() if kind in ("carry", "rotation"))
+        terms.forget()
+    print(f"classic: {refusals} passed, {missed} failed, 0 not run")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
