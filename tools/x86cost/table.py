@@ -206,7 +206,7 @@ def markdown(figures: Figures, options: argparse.Namespace, at_hand: tuple[str, 
     text = f"""\
 # Modelled cycles on x86-64 CPUs that are not at hand
 
-Written by `make bench-x86`; do not edit. **Every figure is modelled** by tools/x86cost with the tables of LLVM
+Written by `make {"bench-x86-sweep" if options.sweep else "bench-x86"}`; do not edit. **Every figure is modelled** by tools/x86cost with the tables of LLVM
 {x86cost.llvm_version()}, none is measured: see tools/x86cost/README.md for how wrong they are. The cycles themselves are in the .json beside
 this. Traced on {at_hand[0]}. One warm call, no associated data, key set up before. A star: from
 tools/x86cost/peers.json, of libraries that are not at hand, which has no figures for open.
