@@ -215,7 +215,7 @@ $(B)/planted/stream_%: test/stream_example.c $(B)/libsealane.a
 	sed '$(PLANT_$*)' $< >$@.c
 	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $@.c $(B)/libsealane.a
 
-LEVELS := avx512 avx512vl avx2 aesni ssse3 portable
+LEVELS := avx512 avx512vl avx2 aesniavx aesni ssse3 portable
 
 $(eval $(call suite,check,$(B)/check,$(B)/check))
 $(eval $(call suite,corrupters,$(B)/check,--must-fail "$(B)/check --level=portable --corrupt=%" $$$$($(B)/check --list)))

@@ -96,6 +96,7 @@ KERNEL(chacha20poly1305, ssse3)
 KERNEL(aesgcm, avx512)
 BATCH_KERNEL(aesgcm, avx512)
 KERNEL(aesgcm, avx2)
+KERNEL(aesgcm, aesniavx)
 KERNEL(aesgcm, aesni)
 KERNEL(aes, avx512)
 KERNEL(aes, avx2)
@@ -166,6 +167,7 @@ static const sealane_level aesgcm_levels[] = {
     LEVEL(aesgcm, avx2,
           SEALANE_X86_AVX2 | SEALANE_X86_AES | SEALANE_X86_PCLMUL | SEALANE_X86_VAES | SEALANE_X86_VPCLMULQDQ,
           NO_BATCH),
+    LEVEL(aesgcm, aesniavx, SEALANE_X86_AVX | SEALANE_X86_AES | SEALANE_X86_PCLMUL, NO_BATCH),
     LEVEL(aesgcm, aesni, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_AES | SEALANE_X86_PCLMUL, NO_BATCH),
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
@@ -231,8 +233,8 @@ const sealane_table sealane_tables[SEALANE_ALL_TABLES] = {
 
 /* Every name that may be asked for on any build and of any primitive, best first. A primitive that has no level of the
  * name takes the next below. */
-static const char *const known_names[] = {"avx512", "avx512vl", "avx2", "aesni", "ssse3",   "ce",
-                                          "ce32",   "neon6",    "neon", "armv6", "portable"};
+static const char *const known_names[] = {"avx512", "avx512vl", "avx2",  "aesniavx", "aesni", "ssse3",
+                                          "ce",     "ce32",     "neon6", "neon",     "armv6", "portable"};
 
 int sealane_level_find(const sealane_table *table, const char *name)
 {

@@ -10,6 +10,7 @@ static const struct {
     {"aes", "avx2", 512},
     {"aes", "avx512", 768},
     {"aesgcm", "aesni", 448},
+    {"aesgcm", "aesniavx", 448},
     {"aesgcm", "avx2", 640},
     {"aesgcm", "avx512", 256},
     {"chacha20masks", "avx2", 448},
