@@ -246,16 +246,24 @@ columns = {}
 def spread_product(a, b):
     """The product of two such integers, or None."""
     found = [v.ones for v in (a, b)]
-    lows = [(o & -o).bit_length() - 1 for o in found]
-    if any(o == 0 or (o >> n) & ~0x1111111111111111 for o, n in zip(found, lows)) or a.width > 32 or b.width > 32 or sum(lows) > 7:
+    lows = [((o & -o).bit_length() - 1) % 4 for o in found]
+    if any(o == 0 or (o >> n) & ~0x1111111111111111 for o, n in zip(found, lows)) or a.width > 32 or b.width > 32:
         return None
     at, bound = sum(lows), {}
     for i in range(lows[0], a.width, 4):
         for j in range(lows[1], b.width, 4):
             if found[0] >> i & 1 and found[1] >> j & 1:
                 bound[i + j] = bound.get(i + j, 0) + 1
-    p = terms.carryless(cut(a, 0, 64), cut(b, 0, 64))
-    return of_columns({i: (cut(p, i, 1), n) for i, n in bound.items()}, at % 4)
+    # The sums modulo 2 are all the bits of the product as polynomials that are not zero: it says one of them by the others.
+    made, rest = {}, terms.field_product(a.image, b.image)
+    order = sorted(bound)
+    for i in order:
+        v = made[i] = atom("column", (a, b), i, 1, 1)
+        image = terms.RANDOM.getrandbits(128) if i != order[-1] else \
+            terms.field_product(rest, terms.field_power(terms.Y_POWERS[1], ((1 << 128) - 1 - i) % ((1 << 128) - 1)))
+        terms.ATOMS[v.pieces[0][0]].images[0] = image
+        rest ^= terms.field_product(image, terms.Y_POWERS[i])
+    return of_columns({i: (made[i], n) for i, n in bound.items()}, at % 4)
 
 
 def of_columns(found, shift):

@@ -41,11 +41,14 @@ class Kernel:
             elf = ELFFile(f)
             self.isa = ISAS[elf["e_machine"]]
             symbols = [s for s in elf.get_section_by_name(".symtab").iter_symbols() if s.name.startswith("sealane_")]
+            functions = [s for s in symbols if s["st_info"]["type"] == "STT_FUNC"]
+            self.path, self.name = path, functions[0].name if len(functions) == 1 else ", ".join(s.name for s in functions)
+            if not self.specified:
+                return
+            function = functions[0]
             for s in elf.iter_sections():
                 if s.name.startswith((".rela", ".rel.")) and s.num_relocations() and not re.search(r"\.eh_frame|\.debug|\.ARM\.ex", s.name):
                     raise Unproved(f"relocations in {s.name}")
-            function, = [s for s in symbols if s["st_info"]["type"] == "STT_FUNC"]
-            self.name = function.name
 
             def content(s):
                 data = elf.get_section(s["st_shndx"]).data()
@@ -53,7 +56,8 @@ class Kernel:
             self.code = content(function)
             constants = [s for s in symbols if s["st_info"]["type"] == "STT_OBJECT"]
             self.constants = content(constants[0]) if constants else b""
-        self.steps, self.single, self.path = None, None, path
+        self.steps, self.single = None, None
+        self.asked = False  # for the function of every call
 
     def __str__(self):
         return f"{self.isa.__name__} {self.name.removeprefix('sealane_')}"
@@ -71,7 +75,7 @@ class Kernel:
     @property
     def specified(self):
         """Whether there is a specification for it."""
-        return self.name.startswith(("sealane_chacha20poly1305_", "sealane_aesgcm_"))
+        return re.fullmatch(r"sealane_(chacha20poly1305|aesgcm)_\w+", self.name) is not None
 
     def of_single_packets(self):
         """The level's kernel that makes the keys of this one's lanes."""
@@ -449,7 +453,9 @@ def batch(kernel, shape, folder=None, trace=None, function=True):
 
 
 # Calls of each kernel in a quick run, besides those that set up keys; of what one of them takes.
-QUICK = {"single": 36, "batch": 6, "bitwise": 4}
+# FUNCTION: of a kernel whose AES is made of bit operations, the calls of a full run that are compared with the specification.
+FUNCTION = 30
+QUICK = {"single": 20, "batch": 4, "bitwise": 3}
 
 
 def shapes(kernel, quick):
@@ -458,6 +464,11 @@ def shapes(kernel, quick):
         found = list(shapes_of.batch_shapes(quick))
     else:
         found = list((shapes_of.gcm_shapes if "aesgcm" in kernel.name else shapes_of.chacha_shapes)(quick))
+    if not quick and kernel.bitwise:  # which takes long
+        found = [s for s in found if isinstance(s, Setup) or s.size <= 700]
+        short = [s for s in found if not isinstance(s, Setup) and s.size <= 200]
+        for s in random.Random(str(kernel)).sample(short, FUNCTION):
+            s.function = True
     if not quick:
         return found
     # Every kernel runs others, so that together they run all; always the same ones.
@@ -466,6 +477,9 @@ def shapes(kernel, quick):
     if kernel.bitwise:
         rest = [s for s in rest if s.size <= 200]
     random.Random(str(kernel)).shuffle(rest)
+    if "_batch_" in kernel.name:  # first more lanes than are taken at a time, then one that opens
+        rest.sort(key=lambda s: len(s.lanes) != 17)
+        rest[1:] = sorted(rest[1:], key=lambda s: not s.opens)
     return setup + rest[:count]
 
 
@@ -478,8 +492,8 @@ def mode(opaque, bitwise, ascending=False):
 
 
 def prove(kernel, shape, folder, quick=False):
-    """quick: where AES is made of bit operations, all but the function."""
-    if quick and kernel.bitwise:
+    """Where AES is made of bit operations, of most calls all but the function; of all if quick."""
+    if kernel.bitwise and (quick or not getattr(shape, "function", kernel.asked)):
         return run(kernel, shape, None)
     mode(False, kernel.bitwise, kernel.ascending)
     if "_batch_" in kernel.name:

@@ -181,6 +181,8 @@ def main():
     refused = survived = 0
     for path in args.objects:
         begun = time.time()
+        if not kernels.Kernel(path).specified:
+            continue
         begin(path)
         tasks = list(mutants(random.Random(args.seed), args.count))
         alive = []

@@ -784,9 +784,19 @@ def byte_of_xor(v):
         r = v
         (n, low, _), = v.pieces[:1]
         if len(v.pieces) == 1 and n >= 0 and ATOMS[n].kind == "xor" and ATOMS[n].width > 8:
-            r = const(ATOMS[n].extra >> low, 8)
+            operands, extra = set(), ATOMS[n].extra >> low & 255
             for o in ATOMS[n].operands:
-                r = xor(r, byte_of_xor(cut(o, low, 8)))
+                x = byte_of_xor(cut(o, low, 8))
+                c = x.constant
+                if c is not None:
+                    extra ^= c
+                else:
+                    more, c = _parts(x)
+                    operands ^= more
+                    extra ^= c
+            operands = frozenset(operands)
+            r = const(extra, 8) if not operands else next(iter(operands)) if len(operands) == 1 and extra == 0 else \
+                atom("xor", operands, extra, 8, 255)
         _bytes[v] = r
     return r
 

@@ -224,6 +224,8 @@ def main():
     forms = {}
     for path in args.objects:
         k = kernels.Kernel(path)
+        if not k.specified:
+            continue
         for insn in md.disasm(k.code, 0):
             if not insn.mnemonic.startswith("j") and insn.mnemonic not in ("ret", "endbr64", "nop", "lfence") and \
                     "rsp" not in insn.op_str:  # what the macros save and restore; the frame around a test needs the stack

@@ -305,6 +305,8 @@ def main():
     found = {arm64: {}, arm32: {}}
     for path in args.objects:
         k = kernels.Kernel(path)
+        if not k.specified:
+            continue
         md = k.isa.decoder()
         for insn in md.disasm(k.code, 0):
             name, text = insn.mnemonic, insn.op_str
