@@ -121,6 +121,7 @@ KERNEL(aesgcm, neon)
 KERNEL(aesgcm, armv6)
 KERNEL(aes, ce32)
 KERNEL(aes, neon)
+KERNEL(aes, armv6)
 #endif
 
 const sealane_level sealane_levels[] = {
@@ -195,6 +196,7 @@ static const sealane_level aes_levels[] = {
 #if defined(HAVE_ARM_KERNELS)
     LEVEL(aes, ce32, SEALANE_ARM_NEON | SEALANE_ARM_AES, NO_BATCH),
     LEVEL(aes, neon, SEALANE_ARM_NEON, NO_BATCH),
+    LEVEL(aes, armv6, SEALANE_ARM_ARMV6, NO_BATCH),
 #endif
 #if defined(HAVE_X86_64_KERNELS)
     LEVEL(aes, avx512,

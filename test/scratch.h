@@ -28,6 +28,7 @@ static const struct {
     {"chacha20poly1305", "neon6", 608},
 #endif
 #if defined(__arm__)
+    {"aes", "armv6", 1344},
     {"aes", "ce32", 448},
     {"aes", "neon", 3712},
     {"aesgcm", "armv6", 1568},

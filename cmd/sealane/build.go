@@ -21,7 +21,8 @@ func buildCommand() *cobra.Command {
 its place. The package is one of the module or workspace that the current folder is in, or any other with a version.
 
 The program's own version of x/crypto is copied, New and NewX of that one package call sealane in the copy, and the
-program is built with the copy. No file of the program, go.mod and go.sum included, is changed. The program is written
+program is built with the copy. The bare ChaCha20 of x/crypto, which SSH calls, is replaced too, on amd64 and 32-bit ARM.
+Where sealane has no kernel for the CPU, or with SEALANE_ASM=0, the program's own code runs. No file of the program, go.mod and go.sum included, is changed. The program is written
 only if sealane's kernels are found in it. A program that is named with a version is built like in its own repository:
 to itself it is version (devel).
 

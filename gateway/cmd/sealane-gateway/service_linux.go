@@ -117,9 +117,6 @@ var reloadable = []string{"keys", "write-size", "write-every", "write-keep"}
 // reload goes on with other files, and takes from the configuration what can change while the gateway runs.
 func (l *live) reload(ctx context.Context) {
 	slog.Info("reloading")
-	if l.out.archive != nil {
-		l.out.archive.Drain()
-	}
 	for _, r := range l.out.rolls {
 		r.Next()
 	}

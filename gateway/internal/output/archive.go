@@ -61,13 +61,6 @@ func (a *Archive) Header() []byte {
 	return b
 }
 
-// Drain writes all packets that wait, before another file is begun.
-func (a *Archive) Drain() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.pass(1<<63 - 1)
-}
-
 func (a *Archive) header() []byte {
 	b := (&File{ng: true}).Header()[:28]
 	for _, link := range a.faces {
