@@ -9,7 +9,7 @@ $(eval $(call long_suite,long-rust-package,,rust/check $(B) package))
 $(eval $(call long_suite,long-rust-oldest,$(B)/vectors.txt,rust/check $(B) oldest))
 $(eval $(call long_suite,long-rust-arm64,$(B)/vectors.txt,rust/emulated $(B) arm64 cortex-a72 max))
 $(eval $(call long_suite,long-rust-armhf,$(B)/vectors.txt,rust/emulated $(B) armhf cortex-a7 max))
-$(eval $(call long_suite,long-rust-targets,,rust/targets $(B)))
+$(eval $(call long_suite,long-rust-targets,$(B)/vectors.txt,rust/targets $(B)))
 $(eval $(call long_suite,long-rust-rustls,,rust/check $(B) rustls))
 
 .PHONY: bench-rust

@@ -13,7 +13,7 @@ use rustls::{
 };
 
 fn planted(name: &str) -> bool {
-    std::env::var_os("SEALANE_PLANT").map_or(false, |plant| plant == name)
+    std::env::var_os("SEALANE_PLANT").is_some_and(|plant| plant == name)
 }
 
 fn ring() -> CryptoProvider {
