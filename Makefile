@@ -28,7 +28,7 @@ C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S asm/*/*.h test/*.h)
 C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c afalg/c/*.[ch])
-SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows streams unused) $(addprefix rust/,check emulated vendored) afalg/vm/run gateway/demo $(addprefix gateway/packaging/,deb check postinst prerm postrm)
+SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows streams unused) $(addprefix rust/,check emulated targets vendored) afalg/vm/run gateway/demo $(addprefix gateway/packaging/,deb check postinst prerm postrm)
 
 .DEFAULT_GOAL := all
 .PHONY: all help lib
@@ -215,7 +215,7 @@ $(B)/planted/stream_%: test/stream_example.c $(B)/libsealane.a
 	sed '$(PLANT_$*)' $< >$@.c
 	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $@.c $(B)/libsealane.a
 
-LEVELS := avx512 avx512vl avx2 aesni ssse3 portable
+LEVELS := avx512 avx512vl avx2 aesniavx aesni ssse3 portable
 
 $(eval $(call suite,check,$(B)/check,$(B)/check))
 $(eval $(call suite,corrupters,$(B)/check,--must-fail "$(B)/check --level=portable --corrupt=%" $$$$($(B)/check --list)))

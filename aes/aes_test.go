@@ -581,6 +581,9 @@ func TestPanics(t *testing.T) {
 }
 
 func TestNoAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("NOT RUN: with the race detector less stays on the stack")
+	}
 	forEachLevel(t, func(t *testing.T, level kernel.Level) {
 		c := ours(t, level, make([]byte, 16))
 		x, _ := newXTSAt(level, random(newRand(t), 32))

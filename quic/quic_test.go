@@ -456,7 +456,7 @@ func FuzzParseHeader(f *testing.F) {
 
 func TestNoAllocations(t *testing.T) {
 	if raceEnabled {
-		t.Skip("the pool drops what it holds under the race detector")
+		t.Skip("NOT RUN: the pool drops what it holds under the race detector")
 	}
 	r := newRand(t)
 	packets := make([]Packet, 100)

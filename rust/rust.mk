@@ -9,3 +9,10 @@ $(eval $(call long_suite,long-rust-package,,rust/check $(B) package))
 $(eval $(call long_suite,long-rust-oldest,$(B)/vectors.txt,rust/check $(B) oldest))
 $(eval $(call long_suite,long-rust-arm64,$(B)/vectors.txt,rust/emulated $(B) arm64 cortex-a72 max))
 $(eval $(call long_suite,long-rust-armhf,$(B)/vectors.txt,rust/emulated $(B) armhf cortex-a7 max))
+$(eval $(call long_suite,long-rust-targets,$(B)/vectors.txt,rust/targets $(B)))
+$(eval $(call long_suite,long-rust-rustls,,rust/check $(B) rustls))
+
+.PHONY: bench-rust
+bench-rust: $(B)/libsealane.a ## the crate beside ring, aws-lc-rs, RustCrypto's crates and the C library, in one run
+	cd rust/bench && SEALANE_BUILD=$(abspath $(B)) CARGO_TARGET_DIR=$(abspath $(B))/rust-bench cargo build --locked --release
+	taskset -c 1 $(B)/rust-bench/release/sealane-bench

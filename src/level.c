@@ -96,6 +96,7 @@ KERNEL(chacha20poly1305, ssse3)
 KERNEL(aesgcm, avx512)
 BATCH_KERNEL(aesgcm, avx512)
 KERNEL(aesgcm, avx2)
+KERNEL(aesgcm, aesniavx)
 KERNEL(aesgcm, aesni)
 KERNEL(aes, avx512)
 KERNEL(aes, avx2)
@@ -121,6 +122,7 @@ KERNEL(aesgcm, neon)
 KERNEL(aesgcm, armv6)
 KERNEL(aes, ce32)
 KERNEL(aes, neon)
+KERNEL(aes, armv6)
 #endif
 
 const sealane_level sealane_levels[] = {
@@ -165,6 +167,7 @@ static const sealane_level aesgcm_levels[] = {
     LEVEL(aesgcm, avx2,
           SEALANE_X86_AVX2 | SEALANE_X86_AES | SEALANE_X86_PCLMUL | SEALANE_X86_VAES | SEALANE_X86_VPCLMULQDQ,
           NO_BATCH),
+    LEVEL(aesgcm, aesniavx, SEALANE_X86_AVX | SEALANE_X86_AES | SEALANE_X86_PCLMUL, NO_BATCH),
     LEVEL(aesgcm, aesni, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_AES | SEALANE_X86_PCLMUL, NO_BATCH),
 #endif
 #if defined(HAVE_AARCH64_KERNELS)
@@ -195,6 +198,7 @@ static const sealane_level aes_levels[] = {
 #if defined(HAVE_ARM_KERNELS)
     LEVEL(aes, ce32, SEALANE_ARM_NEON | SEALANE_ARM_AES, NO_BATCH),
     LEVEL(aes, neon, SEALANE_ARM_NEON, NO_BATCH),
+    LEVEL(aes, armv6, SEALANE_ARM_ARMV6, NO_BATCH),
 #endif
 #if defined(HAVE_X86_64_KERNELS)
     LEVEL(aes, avx512,
@@ -229,8 +233,8 @@ const sealane_table sealane_tables[SEALANE_ALL_TABLES] = {
 
 /* Every name that may be asked for on any build and of any primitive, best first. A primitive that has no level of the
  * name takes the next below. */
-static const char *const known_names[] = {"avx512", "avx512vl", "avx2", "aesni", "ssse3",   "ce",
-                                          "ce32",   "neon6",    "neon", "armv6", "portable"};
+static const char *const known_names[] = {"avx512", "avx512vl", "avx2",  "aesniavx", "aesni", "ssse3",
+                                          "ce",     "ce32",     "neon6", "neon",     "armv6", "portable"};
 
 int sealane_level_find(const sealane_table *table, const char *name)
 {

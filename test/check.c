@@ -1381,6 +1381,7 @@ static int check_environment(void)
         int table;
         const char *cap, *level;
     } between[] = {
+        {SEALANE_CHACHA20POLY1305, "aesniavx", "ssse3"},
         {SEALANE_CHACHA20POLY1305, "aesni", "ssse3"},
         {SEALANE_CHACHA20POLY1305, "ce", "neon"},
         {SEALANE_CHACHA20POLY1305, "ce32", "neon"},

@@ -10,6 +10,7 @@ static const struct {
     {"aes", "avx2", 512},
     {"aes", "avx512", 768},
     {"aesgcm", "aesni", 448},
+    {"aesgcm", "aesniavx", 448},
     {"aesgcm", "avx2", 640},
     {"aesgcm", "avx512", 256},
     {"chacha20masks", "avx2", 448},
@@ -28,6 +29,7 @@ static const struct {
     {"chacha20poly1305", "neon6", 608},
 #endif
 #if defined(__arm__)
+    {"aes", "armv6", 1344},
     {"aes", "ce32", 448},
     {"aes", "neon", 3712},
     {"aesgcm", "armv6", 1568},

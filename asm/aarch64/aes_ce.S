@@ -187,17 +187,31 @@
     copy chain, v15
 .endm
 
-.macro set_counter x, i
+/* For cores that do not reorder: an integer operation beside each of vectors. */
+.macro begin_counter i, x, word
+    add \word, counter, #\i
     mov \x\().16b, chain.16b
-    add t0d, counter, #\i
-    rev t0d, t0d
-    mov \x\().s[3], t0d
+.endm
+
+.macro end_counter i, x, word
+    rev \word, \word
+    mov \x\().s[3], \word
+.endm
+
+.macro for_counters do
+    \do 0, v0, w10
+    \do 1, v1, w11
+    \do 2, v2, w12
+    \do 3, v3, w13
+    \do 4, v4, w15
+    \do 5, v5, w16
+    \do 6, v6, w17
+    \do 7, v7, w20
 .endm
 
 .macro set_counters
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    set_counter v\i, \i
-    .endr
+    for_counters begin_counter
+    for_counters end_counter
 .endm
 
 /* x := the tweak, which then is that of the next block: times x in GF(2^128), little-endian (IEEE 1619, 5.2). */
@@ -209,10 +223,37 @@
     eor low, t0, low, lsl #1
 .endm
 
+/* Eight of them, by turns in two pairs of registers: the upper half of one goes to its vector after the lower half of the next. */
+.macro tweak_low x, low_now, high_now
+    and t0, polynomial, \high_now, asr #63
+    fmov d\x, \low_now
+.endm
+
+.macro tweak_high x, low_now, high_now, low_next, high_next
+    mov v\x\().d[1], \high_next
+    extr \high_next, \high_now, \low_now, #63
+    eor \low_next, t0, \low_now, lsl #1
+.endm
+
 .macro next_tweaks
-    .irp i, 8, 9, 10, 11, 12, 13, 14, 15
-    next_tweak \i
-    .endr
+    tweak_low 8, low, high
+    extr x17, high, low, #63
+    eor x16, t0, low, lsl #1
+    tweak_low 9, x16, x17
+    tweak_high 8, x16, x17, low, high
+    tweak_low 10, low, high
+    tweak_high 9, low, high, x16, x17
+    tweak_low 11, x16, x17
+    tweak_high 10, x16, x17, low, high
+    tweak_low 12, low, high
+    tweak_high 11, low, high, x16, x17
+    tweak_low 13, x16, x17
+    tweak_high 12, x16, x17, low, high
+    tweak_low 14, low, high
+    tweak_high 13, low, high, x16, x17
+    tweak_low 15, x16, x17
+    tweak_high 14, x16, x17, low, high
+    mov v15.d[1], x17
 .endm
 
 /* What comes before the rounds. */
@@ -333,12 +374,15 @@
     ldr q\k, [x\k, step]
 .endm
 
+/* And the next key, on which nothing waits for a while. */
 .macro lane_round i, k
     aes_round v\i, v\k
+    ldr q\k, [x\k, step]
 .endm
 
 .macro lane_last_round i, k
     aese v\i\().16b, v\k\().16b
+    ldr q\k, [x\k, step]
 .endm
 
 .macro lane_store i, k
@@ -385,16 +429,14 @@
     for_lanes \n, lane_load
     for_lanes \n, lane_add
     mov step, #0
-3:
     for_lanes \n, lane_round_key
+3:
     add step, step, #16
     for_lanes \n, lane_round
     cmp step, last_step
     b.lo 3b
-    for_lanes \n, lane_round_key
     add step, step, #16
     for_lanes \n, lane_last_round
-    for_lanes \n, lane_round_key
     for_lanes \n, lane_add
     for_lanes \n, lane_store
     add at, at, #16

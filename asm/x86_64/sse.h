@@ -19,7 +19,15 @@
 #define ymm14 xmm14
 #define ymm15 xmm15
 
-.macro sse_operation op, to, a, b
+
+#define vmovdqa movdqa
+#define vmovdqu movdqu
+#define vmovd movd
+#define vmovq movq
+#define vpshufd pshufd
+#define vbroadcasti128 movdqu
+
+.macro sse_operation op, to, a, b:vararg
   .ifnc \to, \a
     movdqa \to, \a
   .endif
@@ -38,6 +46,10 @@
     sse_commutative paddd, \to, \a, \b
 .endm
 
+.macro vpaddq to, a, b
+    sse_commutative paddq, \to, \a, \b
+.endm
+
 .macro vpxor to, a, b
     sse_commutative pxor, \to, \a, \b
 .endm
@@ -46,46 +58,74 @@
     sse_commutative por, \to, \a, \b
 .endm
 
-.macro vpslld to, a, count
-    sse_operation pslld, \to, \a, \count
+.macro vpand to, a, b
+    sse_commutative pand, \to, \a, \b
 .endm
 
-.macro vpsrld to, a, count
-    sse_operation psrld, \to, \a, \count
+.macro vpslld to, a, b:vararg
+    sse_operation pslld, \to, \a, \b
 .endm
 
-.macro vpshufb to, a, b
+.macro vpsrld to, a, b:vararg
+    sse_operation psrld, \to, \a, \b
+.endm
+
+.macro vpsllq to, a, b:vararg
+    sse_operation psllq, \to, \a, \b
+.endm
+
+.macro vpsrlq to, a, b:vararg
+    sse_operation psrlq, \to, \a, \b
+.endm
+
+.macro vpsrad to, a, b:vararg
+    sse_operation psrad, \to, \a, \b
+.endm
+
+.macro vpslldq to, a, b:vararg
+    sse_operation pslldq, \to, \a, \b
+.endm
+
+.macro vpshufb to, a, b:vararg
     sse_operation pshufb, \to, \a, \b
 .endm
 
-.macro vpunpckldq to, a, b
+.macro vpunpckldq to, a, b:vararg
     sse_operation punpckldq, \to, \a, \b
 .endm
 
-.macro vpunpckhdq to, a, b
+.macro vpunpckhdq to, a, b:vararg
     sse_operation punpckhdq, \to, \a, \b
 .endm
 
-.macro vpunpcklqdq to, a, b
+.macro vpunpcklqdq to, a, b:vararg
     sse_operation punpcklqdq, \to, \a, \b
 .endm
 
-.macro vpunpckhqdq to, a, b
+.macro vpunpckhqdq to, a, b:vararg
     sse_operation punpckhqdq, \to, \a, \b
 .endm
 
-.macro vpshufd to, from, order
-    pshufd \to, \from, \order
+.macro vaesenc to, a, b:vararg
+    sse_operation aesenc, \to, \a, \b
 .endm
 
-.macro vmovdqa to, from
-    movdqa \to, \from
+.macro vaesenclast to, a, b:vararg
+    sse_operation aesenclast, \to, \a, \b
 .endm
 
-.macro vmovdqu to, from
-    movdqu \to, \from
+.macro vmovhps to, a, b:vararg
+    sse_operation movhps, \to, \a, \b
 .endm
 
-.macro vbroadcasti128 to, from
-    movdqu \to, \from
+.macro vpinsrd to, a, b:vararg
+    sse_operation pinsrd, \to, \a, \b
+.endm
+
+.macro vinsertps to, a, b:vararg
+    sse_operation insertps, \to, \a, \b
+.endm
+
+.macro vpclmulqdq to, a, b:vararg
+    sse_operation pclmulqdq, \to, \a, \b
 .endm

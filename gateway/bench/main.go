@@ -79,6 +79,8 @@ func main() {
 		{"short connections", "thousand/s", 60, "key schedules: 8 derivations, 4 AEADs", connections},
 		{"1 M flows, of the speed of 1,000", "ratio", 0.8, "memory: three cache lines for a packet, asked for ahead", flows},
 		{"keys up to 40 ms late: connections decrypted", "%", 100, "how long ciphertext may wait: 50 ms", lateKeys},
+		{"decrypt, 16 KB records, AES-128-GCM, a worker on a core of its own", "Gbit/s, elapsed", 0, "as the first row; by the clock on the wall", func() (float64, bool) { return workers(1), true }},
+		{"two workers on two cores, of the speed of one", "ratio", 1.8, "memory, and what else runs: by the clock on the wall", twoWorkers},
 		{"against tshark, same capture", "times", 20, "tshark; here reading the file, ciphers, copying, checksums", tshark},
 	}
 	if runtime.GOOS == "linux" {
@@ -256,6 +258,80 @@ func bulk(suite uint16, pcap bool) (float64, bool) {
 		}
 	})
 	return 1 / t, true
+}
+
+// workers returns Gbit/s by the clock on the wall of so many workers, each on its own thread and with its own connections.
+func workers(n int) float64 {
+	const conns = 4
+	total := 64 << 20
+	if *short {
+		total = 2 << 20
+	}
+	runtime.GOMAXPROCS(n)
+	defer runtime.GOMAXPROCS(1)
+	type part struct {
+		frames   []capture.Frame
+		start    int
+		sessions []*traffic.Session
+	}
+	parts, bits := make([]part, n), 0.0
+	for i := range parts {
+		r, p := rand.New(rand.NewPCG(1, uint64(i))), &parts[i]
+		var cs []*traffic.Conn
+		for k := range conns {
+			s, c := traffic.NewSession(traffic.AES128, r), traffic.NewConn(i*conns+k, &p.frames)
+			c.Handshake(s, 1000)
+			p.sessions, cs = append(p.sessions, s), append(cs, c)
+		}
+		p.start = len(p.frames)
+		data := make([]byte, 4<<14)
+		for m := 0; m < total; m += len(data) {
+			k := m / len(data) % conns
+			cs[k].Send(traffic.Server, p.sessions[k].Data(traffic.Server, data, 1<<14))
+		}
+		inOnePlace(p.frames)
+		for _, f := range p.frames[p.start:] {
+			bits += float64(len(f.Data)) * 8
+		}
+	}
+	fastest := math.Inf(1)
+	for range repeats() {
+		ready, done := make(chan struct{}), make(chan time.Duration, n)
+		for i := range parts {
+			p := &parts[i]
+			c := &count{}
+			w := engine.NewWorker(store(p.sessions...), c, engine.Options{Flows: 1000})
+			w.Frames(p.frames[:p.start])
+			go func() {
+				runtime.LockOSThread()
+				<-ready
+				begin := time.Now()
+				for rest := p.frames[p.start:]; len(rest) > 0; {
+					k := min(256, len(rest))
+					w.Frames(rest[:k])
+					rest = rest[k:]
+				}
+				done <- time.Since(begin)
+				must(c.bytes == uint64(total), "%d bytes of %d", c.bytes, total)
+			}()
+		}
+		runtime.GC()
+		close(ready)
+		slowest := time.Duration(0)
+		for range parts {
+			slowest = max(slowest, <-done)
+		}
+		fastest = min(fastest, slowest.Seconds())
+	}
+	return bits / fastest / 1e9
+}
+
+// twoWorkers returns how much faster two are than one.
+func twoWorkers() (float64, bool) {
+	if runtime.NumCPU() < 2 {
+		return 0, false
+	}
+	return workers(2) / workers(1), true
 }
 
 // records returns million records per second, each in a packet of its own.

@@ -38,7 +38,11 @@ func run(measured bool) error {
 	if err != nil {
 		return err
 	}
-	r := newReport(m)
+	gateway, err := readGateway("gateway.json")
+	if err != nil {
+		return err
+	}
+	r := newReport(m, gateway)
 	if err := os.WriteFile("results.md", []byte(r.text()), 0o644); err != nil {
 		return err
 	}

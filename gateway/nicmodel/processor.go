@@ -10,6 +10,8 @@ type memory struct {
 	issue     int     // instructions that an access takes
 	hides     bool    // while one thread waits for it another runs
 	reachable bool    // by all threads: what a flow's packets share can lie there
+	extra     float64 // ns that an access to a register takes on top of its instruction
+	serves    float64 // ns that an access keeps it from others, 0 if it has no others
 }
 
 // A processor has engines that run some threads each, one at a time, and switch when one waits.
@@ -19,6 +21,8 @@ type processor struct {
 	threads  int
 	cycle    float64 // ns
 	lost     int     // cycles that a switch of threads and a jump lose
+	island   int     // engines that share the memories that serve others
+	reserved int     // bytes of registers that a thread has no objects in: temporaries
 	memories []memory
 }
 
@@ -34,12 +38,48 @@ func (p *processor) rate(c cost) float64 {
 	return float64(p.engines) / math.Max(c.busy, (c.busy+c.wait)/float64(p.threads)) * 1e9
 }
 
+// contended is rate with the waits for memories that others are at: each is served in turn, arrivals are at random and take the
+// same time (M/D/1: the wait is S u / 2 (1 - u) for a service of S and a load of u), and no memory serves more than it can.
+func (p *processor) contended(work *profile, where placement) float64 {
+	c := p.evaluate(work, where)
+	low, high := 0.0, p.rate(c)
+	for range 60 {
+		rate := (low + high) / 2
+		wait, possible := c.wait, true
+		for m := range p.memories {
+			serves := p.memories[m].serves
+			if serves == 0 {
+				continue
+			}
+			n := 0
+			for o, accesses := range work.accesses {
+				if where[o] == m {
+					n += accesses
+				}
+			}
+			load := rate / float64(p.engines) * float64(p.island) * float64(n) * serves / 1e9
+			if load >= 1 {
+				possible = false
+				break
+			}
+			wait += float64(n) * serves * load / (2 * (1 - load))
+		}
+		if possible && p.rate(cost{c.busy, wait}) >= rate {
+			low = rate
+		} else {
+			high = rate
+		}
+	}
+	return low
+}
+
 // access is the cost of one access to a word. A register's latency is that of the instruction that uses it.
 func (p *processor) access(m int) cost {
 	memory := &p.memories[m]
 	c := cost{busy: float64(memory.issue) * p.cycle}
 	switch {
 	case m == 0:
+		c.busy += memory.extra
 	case memory.hides:
 		c.busy += float64(p.lost) * p.cycle
 		c.wait = memory.latency
@@ -104,6 +144,7 @@ func (p *processor) best(work *profile, messageBytes int) (best placement, tried
 		each[m] = p.access(m)
 		left[m] = p.memories[m].bytes
 	}
+	left[0] -= p.reserved
 	fastest := math.Inf(1)
 	var where placement
 	var try func(o object, c cost)

@@ -5,14 +5,20 @@ package main
 //
 // A read or write of the cluster memories is three instructions: an address of 40 bits, computed in two, and the command. It
 // switches threads, which like a jump loses the two instructions behind it in the pipeline. Local memory stalls the thread
-// for its latency, with no switch.
+// for its latency, with no switch. A cluster memory is taken to serve one access a cycle.
+//
+// The published placement fills the registers but for one word, so that its temporaries must have been elsewhere, in registers for
+// transfers perhaps. The best placement that is looked for leaves four words: the two of an address and those of a product.
+//
+// This is a reconstruction. What is not published was chosen with the published results known, and sensitivity.go says how much
+// each choice weighs.
 var networkProcessor = processor{
-	name: "network processor, 60 engines", engines: 60, threads: 8, cycle: 1.25, lost: 2,
+	name: "network processor, 60 engines", engines: 60, threads: 8, cycle: 1.25, lost: 2, island: 12, reserved: 16,
 	memories: []memory{
 		{name: "registers", bytes: 1024 / 8, latency: 1.25},
 		{name: "local memory", bytes: 4096 / 8, latency: 3.75},
-		{name: "CLS", bytes: 65536 / 96, latency: 25, issue: 3, hides: true, reachable: true},
-		{name: "CTM", bytes: 262144 / 96, latency: 62.5, issue: 3, hides: true, reachable: true},
+		{name: "CLS", bytes: 65536 / 96, latency: 25, issue: 3, hides: true, reachable: true, serves: 1.25},
+		{name: "CTM", bytes: 262144 / 96, latency: 62.5, issue: 3, hides: true, reachable: true, serves: 1.25},
 	},
 }
 

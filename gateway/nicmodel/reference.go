@@ -344,13 +344,10 @@ func (t *treatment) finish(tag *[16]byte) {
 // writing what its sender is to do, and giving it back. The instructions are those of the vendor's public library: fields
 // of the description taken out by a shift and a mask, and fields of commands put together by a mask, a shift and an OR.
 func (t *treatment) network() {
-	const (
-		fieldsRead    = 8  // island (twice), number (twice), length, port, sequencer, sequence number
-		addresses     = 2  // of the packet, from island, number and offset
-		fieldsWritten = 12 // two of the script, four of the send address, six of its two control words
-	)
-	t.instructions += 2*fieldsRead + 5*addresses + 3*fieldsWritten
-	t.instructions += 3 + 3 // the commands, and the write of a control register
-	t.jumps += 2            // the port, the script's kind
+	// 8 fields are read (island and number twice, length, port, sequencer, sequence number) in 2 instructions each; the packet's
+	// address is computed in 2 x 5; 12 fields are written (two of the script, four of the send address, six of its two control
+	// words) in 3 each; 3 + 3 are the commands and the write of a control register.
+	t.instructions += work.network
+	t.jumps += 2 // the port, the script's kind
 	t.touch(packet, 3)
 }

@@ -13,6 +13,7 @@ type modelled struct {
 	bytes         int
 	work          profile
 	published     float64 // packets a second with the published placement
+	contended     float64 // with the waits for others at the same memory
 	best          float64
 	where         placement
 	tried         int
@@ -24,15 +25,18 @@ type report struct {
 	m        *measurements
 	sizes    []modelled
 	chacha10 float64 // bits a second
+	choices  []choice
+	gateway  gatewayPlaces
 }
 
-func newReport(m *measurements) *report {
-	r := &report{m: m}
+func newReport(m *measurements, gateway gatewayPlaces) *report {
+	r := &report{m: m, choices: sensitivity(), gateway: gateway}
 	p := &networkProcessor
 	for _, n := range messageSizes {
 		s := modelled{bytes: n, work: profileOf(n)}
 		s.busy = p.evaluate(&s.work, publishedPlacement)
 		s.published = p.rate(s.busy)
+		s.contended = p.contended(&s.work, publishedPlacement)
 		s.where, s.tried = p.best(&s.work, n)
 		s.waiting = p.evaluate(&s.work, s.where)
 		s.best = p.rate(s.waiting)
@@ -50,7 +54,7 @@ func percent(got, want float64) string { return fmt.Sprintf("%+.1f %%", 100*(got
 func (r *report) text() string {
 	var b strings.Builder
 	b.WriteString("Written by `make nicmodel`. README.md says what it means.\n\n## The published network processor\n\n")
-	b.WriteString("| message, bytes | instructions | words accessed | published placement, Mpps | best placement, Mpps | published, Mpps | error | error if the bytes are the frame's |\n|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| message, bytes | instructions | words accessed | published placement, Mpps | with contention | best placement, Mpps | published, Mpps | error | error if the bytes are the frame's |\n|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, s := range r.sizes {
 		words := 0
 		for _, n := range s.work.accesses {
@@ -60,7 +64,7 @@ func (r *report) text() string {
 		if p := publishedPackets[s.bytes]; p > 0 {
 			published, failing, frame = fmt.Sprintf("%.2f", p/1e6), percent(s.published, p), percent(s.frameReading, p)
 		}
-		fmt.Fprintf(&b, "| %d | %d | %d | %.2f | %.2f | %s | %s | %s |\n", s.bytes, s.work.instructions, words, s.published/1e6, s.best/1e6, published, failing, frame)
+		fmt.Fprintf(&b, "| %d | %d | %d | %.2f | %.2f | %.2f | %s | %s | %s |\n", s.bytes, s.work.instructions, words, s.published/1e6, s.contended/1e6, s.best/1e6, published, failing, frame)
 	}
 	fmt.Fprintf(&b, "\nChaCha10 alone, 1024 bytes: %.2f Gbit/s modelled, %.2f published, error %s.\n", r.chacha10/1e9, publishedChaCha10/1e9, percent(r.chacha10, publishedChaCha10))
 	last := r.sizes[len(r.sizes)-1]
@@ -70,6 +74,15 @@ func (r *report) text() string {
 	}
 	fmt.Fprintf(&b, "\nA packet of %d bytes keeps an engine busy for %.1f µs as published and %.1f µs at best, and has its thread wait for %.1f µs and %.1f µs, in which others run.\n",
 		last.bytes, last.busy.busy/1000, last.waiting.busy/1000, last.busy.wait/1000, last.waiting.wait/1000)
+	b.WriteString("\nWhat each choice weighs, alone, with contention and the published placement:\n\n| choice | taken | from | to | 64 bytes | 1024 bytes | ChaCha10 |\n|---|--:|--:|--:|--:|--:|--:|\n")
+	for _, c := range r.choices {
+		fmt.Fprintf(&b, "| %s | %g | %g | %g |", c.name, c.at, c.low, c.high)
+		for k := range c.lowest {
+			fmt.Fprintf(&b, " %+.1f to %+.1f %% |", 100*c.lowest[k], 100*c.highest[k])
+		}
+		b.WriteString("\n")
+	}
+	r.gateway.text(&b)
 	c := r.m.core()
 	fmt.Fprintf(&b, "\n## Many flows: one %s\n\nMeasured: ", c.name)
 	for i, m := range c.memories {

@@ -89,7 +89,7 @@ func load(b []byte) uint64 {
 // part returns how much is done in one call.
 func (k *Key) part() uint64 {
 	switch k.level {
-	case kernel.AVX512, kernel.AVX2, kernel.AESNI, kernel.CE:
+	case kernel.AVX512, kernel.AVX2, kernel.AESNIAVX, kernel.AESNI, kernel.CE:
 		return partBytes
 	}
 	return slowPartBytes

@@ -59,46 +59,46 @@ ready:
 	WORD $0xad7d0c82 // ldp q2, q3, [x4, #-96]
 	WORD $0xad7e1484 // ldp q4, q5, [x4, #-64]
 	WORD $0xad7f1c86 // ldp q6, q7, [x4, #-32]
+	WORD $0x8a89fdea // and x10, x15, x9, asr #63
 	WORD $0x9e670108 // fmov d8, x8
+	WORD $0x93c8fd31 // extr x17, x9, x8, #63
+	WORD $0xca080550 // eor x16, x10, x8, lsl #1
+	WORD $0x8a91fdea // and x10, x15, x17, asr #63
+	WORD $0x9e670209 // fmov d9, x16
 	WORD $0x4e181d28 // mov v8.d[1], x9
+	WORD $0x93d0fe29 // extr x9, x17, x16, #63
+	WORD $0xca100548 // eor x8, x10, x16, lsl #1
 	WORD $0x8a89fdea // and x10, x15, x9, asr #63
-	WORD $0x93c8fd29 // extr x9, x9, x8, #63
-	WORD $0xca080548 // eor x8, x10, x8, lsl #1
-	WORD $0x9e670109 // fmov d9, x8
-	WORD $0x4e181d29 // mov v9.d[1], x9
-	WORD $0x8a89fdea // and x10, x15, x9, asr #63
-	WORD $0x93c8fd29 // extr x9, x9, x8, #63
-	WORD $0xca080548 // eor x8, x10, x8, lsl #1
 	WORD $0x9e67010a // fmov d10, x8
+	WORD $0x4e181e29 // mov v9.d[1], x17
+	WORD $0x93c8fd31 // extr x17, x9, x8, #63
+	WORD $0xca080550 // eor x16, x10, x8, lsl #1
+	WORD $0x8a91fdea // and x10, x15, x17, asr #63
+	WORD $0x9e67020b // fmov d11, x16
 	WORD $0x4e181d2a // mov v10.d[1], x9
+	WORD $0x93d0fe29 // extr x9, x17, x16, #63
+	WORD $0xca100548 // eor x8, x10, x16, lsl #1
 	WORD $0x8a89fdea // and x10, x15, x9, asr #63
-	WORD $0x93c8fd29 // extr x9, x9, x8, #63
-	WORD $0xca080548 // eor x8, x10, x8, lsl #1
-	WORD $0x9e67010b // fmov d11, x8
-	WORD $0x4e181d2b // mov v11.d[1], x9
-	WORD $0x8a89fdea // and x10, x15, x9, asr #63
-	WORD $0x93c8fd29 // extr x9, x9, x8, #63
-	WORD $0xca080548 // eor x8, x10, x8, lsl #1
 	WORD $0x9e67010c // fmov d12, x8
+	WORD $0x4e181e2b // mov v11.d[1], x17
+	WORD $0x93c8fd31 // extr x17, x9, x8, #63
+	WORD $0xca080550 // eor x16, x10, x8, lsl #1
+	WORD $0x8a91fdea // and x10, x15, x17, asr #63
+	WORD $0x9e67020d // fmov d13, x16
 	WORD $0x4e181d2c // mov v12.d[1], x9
+	WORD $0x93d0fe29 // extr x9, x17, x16, #63
+	WORD $0xca100548 // eor x8, x10, x16, lsl #1
 	WORD $0x8a89fdea // and x10, x15, x9, asr #63
-	WORD $0x93c8fd29 // extr x9, x9, x8, #63
-	WORD $0xca080548 // eor x8, x10, x8, lsl #1
-	WORD $0x9e67010d // fmov d13, x8
-	WORD $0x4e181d2d // mov v13.d[1], x9
-	WORD $0x8a89fdea // and x10, x15, x9, asr #63
-	WORD $0x93c8fd29 // extr x9, x9, x8, #63
-	WORD $0xca080548 // eor x8, x10, x8, lsl #1
 	WORD $0x9e67010e // fmov d14, x8
+	WORD $0x4e181e2d // mov v13.d[1], x17
+	WORD $0x93c8fd31 // extr x17, x9, x8, #63
+	WORD $0xca080550 // eor x16, x10, x8, lsl #1
+	WORD $0x8a91fdea // and x10, x15, x17, asr #63
+	WORD $0x9e67020f // fmov d15, x16
 	WORD $0x4e181d2e // mov v14.d[1], x9
-	WORD $0x8a89fdea // and x10, x15, x9, asr #63
-	WORD $0x93c8fd29 // extr x9, x9, x8, #63
-	WORD $0xca080548 // eor x8, x10, x8, lsl #1
-	WORD $0x9e67010f // fmov d15, x8
-	WORD $0x4e181d2f // mov v15.d[1], x9
-	WORD $0x8a89fdea // and x10, x15, x9, asr #63
-	WORD $0x93c8fd29 // extr x9, x9, x8, #63
-	WORD $0xca080548 // eor x8, x10, x8, lsl #1
+	WORD $0x93d0fe29 // extr x9, x17, x16, #63
+	WORD $0xca100548 // eor x8, x10, x16, lsl #1
+	WORD $0x4e181e2f // mov v15.d[1], x17
 	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
 	WORD $0x6e291c21 // eor v1.16b, v1.16b, v9.16b
 	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
@@ -355,46 +355,46 @@ ready:
 	WORD $0xad7d0c82 // ldp q2, q3, [x4, #-96]
 	WORD $0xad7e1484 // ldp q4, q5, [x4, #-64]
 	WORD $0xad7f1c86 // ldp q6, q7, [x4, #-32]
+	WORD $0x8a89fdea // and x10, x15, x9, asr #63
 	WORD $0x9e670108 // fmov d8, x8
+	WORD $0x93c8fd31 // extr x17, x9, x8, #63
+	WORD $0xca080550 // eor x16, x10, x8, lsl #1
+	WORD $0x8a91fdea // and x10, x15, x17, asr #63
+	WORD $0x9e670209 // fmov d9, x16
 	WORD $0x4e181d28 // mov v8.d[1], x9
+	WORD $0x93d0fe29 // extr x9, x17, x16, #63
+	WORD $0xca100548 // eor x8, x10, x16, lsl #1
 	WORD $0x8a89fdea // and x10, x15, x9, asr #63
-	WORD $0x93c8fd29 // extr x9, x9, x8, #63
-	WORD $0xca080548 // eor x8, x10, x8, lsl #1
-	WORD $0x9e670109 // fmov d9, x8
-	WORD $0x4e181d29 // mov v9.d[1], x9
-	WORD $0x8a89fdea // and x10, x15, x9, asr #63
-	WORD $0x93c8fd29 // extr x9, x9, x8, #63
-	WORD $0xca080548 // eor x8, x10, x8, lsl #1
 	WORD $0x9e67010a // fmov d10, x8
+	WORD $0x4e181e29 // mov v9.d[1], x17
+	WORD $0x93c8fd31 // extr x17, x9, x8, #63
+	WORD $0xca080550 // eor x16, x10, x8, lsl #1
+	WORD $0x8a91fdea // and x10, x15, x17, asr #63
+	WORD $0x9e67020b // fmov d11, x16
 	WORD $0x4e181d2a // mov v10.d[1], x9
+	WORD $0x93d0fe29 // extr x9, x17, x16, #63
+	WORD $0xca100548 // eor x8, x10, x16, lsl #1
 	WORD $0x8a89fdea // and x10, x15, x9, asr #63
-	WORD $0x93c8fd29 // extr x9, x9, x8, #63
-	WORD $0xca080548 // eor x8, x10, x8, lsl #1
-	WORD $0x9e67010b // fmov d11, x8
-	WORD $0x4e181d2b // mov v11.d[1], x9
-	WORD $0x8a89fdea // and x10, x15, x9, asr #63
-	WORD $0x93c8fd29 // extr x9, x9, x8, #63
-	WORD $0xca080548 // eor x8, x10, x8, lsl #1
 	WORD $0x9e67010c // fmov d12, x8
+	WORD $0x4e181e2b // mov v11.d[1], x17
+	WORD $0x93c8fd31 // extr x17, x9, x8, #63
+	WORD $0xca080550 // eor x16, x10, x8, lsl #1
+	WORD $0x8a91fdea // and x10, x15, x17, asr #63
+	WORD $0x9e67020d // fmov d13, x16
 	WORD $0x4e181d2c // mov v12.d[1], x9
+	WORD $0x93d0fe29 // extr x9, x17, x16, #63
+	WORD $0xca100548 // eor x8, x10, x16, lsl #1
 	WORD $0x8a89fdea // and x10, x15, x9, asr #63
-	WORD $0x93c8fd29 // extr x9, x9, x8, #63
-	WORD $0xca080548 // eor x8, x10, x8, lsl #1
-	WORD $0x9e67010d // fmov d13, x8
-	WORD $0x4e181d2d // mov v13.d[1], x9
-	WORD $0x8a89fdea // and x10, x15, x9, asr #63
-	WORD $0x93c8fd29 // extr x9, x9, x8, #63
-	WORD $0xca080548 // eor x8, x10, x8, lsl #1
 	WORD $0x9e67010e // fmov d14, x8
+	WORD $0x4e181e2d // mov v13.d[1], x17
+	WORD $0x93c8fd31 // extr x17, x9, x8, #63
+	WORD $0xca080550 // eor x16, x10, x8, lsl #1
+	WORD $0x8a91fdea // and x10, x15, x17, asr #63
+	WORD $0x9e67020f // fmov d15, x16
 	WORD $0x4e181d2e // mov v14.d[1], x9
-	WORD $0x8a89fdea // and x10, x15, x9, asr #63
-	WORD $0x93c8fd29 // extr x9, x9, x8, #63
-	WORD $0xca080548 // eor x8, x10, x8, lsl #1
-	WORD $0x9e67010f // fmov d15, x8
-	WORD $0x4e181d2f // mov v15.d[1], x9
-	WORD $0x8a89fdea // and x10, x15, x9, asr #63
-	WORD $0x93c8fd29 // extr x9, x9, x8, #63
-	WORD $0xca080548 // eor x8, x10, x8, lsl #1
+	WORD $0x93d0fe29 // extr x9, x17, x16, #63
+	WORD $0xca100548 // eor x8, x10, x16, lsl #1
+	WORD $0x4e181e2f // mov v15.d[1], x17
 	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
 	WORD $0x6e291c21 // eor v1.16b, v1.16b, v9.16b
 	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
@@ -1141,38 +1141,38 @@ ready:
 	WORD $0xad7d2c8a // ldp q10, q11, [x4, #-96]
 	WORD $0xad7e348c // ldp q12, q13, [x4, #-64]
 	WORD $0xad7f3c8e // ldp q14, q15, [x4, #-32]
-	WORD $0x4ebf1fe0 // mov v0.16b, v31.16b
 	WORD $0x110001ca // add w10, w14, #0x0
+	WORD $0x4ebf1fe0 // mov v0.16b, v31.16b
+	WORD $0x110005cb // add w11, w14, #0x1
+	WORD $0x4ebf1fe1 // mov v1.16b, v31.16b
+	WORD $0x110009cc // add w12, w14, #0x2
+	WORD $0x4ebf1fe2 // mov v2.16b, v31.16b
+	WORD $0x11000dcd // add w13, w14, #0x3
+	WORD $0x4ebf1fe3 // mov v3.16b, v31.16b
+	WORD $0x110011cf // add w15, w14, #0x4
+	WORD $0x4ebf1fe4 // mov v4.16b, v31.16b
+	WORD $0x110015d0 // add w16, w14, #0x5
+	WORD $0x4ebf1fe5 // mov v5.16b, v31.16b
+	WORD $0x110019d1 // add w17, w14, #0x6
+	WORD $0x4ebf1fe6 // mov v6.16b, v31.16b
+	WORD $0x11001dd4 // add w20, w14, #0x7
+	WORD $0x4ebf1fe7 // mov v7.16b, v31.16b
 	WORD $0x5ac0094a // rev w10, w10
 	WORD $0x4e1c1d40 // mov v0.s[3], w10
-	WORD $0x4ebf1fe1 // mov v1.16b, v31.16b
-	WORD $0x110005ca // add w10, w14, #0x1
-	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4e1c1d41 // mov v1.s[3], w10
-	WORD $0x4ebf1fe2 // mov v2.16b, v31.16b
-	WORD $0x110009ca // add w10, w14, #0x2
-	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4e1c1d42 // mov v2.s[3], w10
-	WORD $0x4ebf1fe3 // mov v3.16b, v31.16b
-	WORD $0x11000dca // add w10, w14, #0x3
-	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4e1c1d43 // mov v3.s[3], w10
-	WORD $0x4ebf1fe4 // mov v4.16b, v31.16b
-	WORD $0x110011ca // add w10, w14, #0x4
-	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4e1c1d44 // mov v4.s[3], w10
-	WORD $0x4ebf1fe5 // mov v5.16b, v31.16b
-	WORD $0x110015ca // add w10, w14, #0x5
-	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4e1c1d45 // mov v5.s[3], w10
-	WORD $0x4ebf1fe6 // mov v6.16b, v31.16b
-	WORD $0x110019ca // add w10, w14, #0x6
-	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4e1c1d46 // mov v6.s[3], w10
-	WORD $0x4ebf1fe7 // mov v7.16b, v31.16b
-	WORD $0x11001dca // add w10, w14, #0x7
-	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4e1c1d47 // mov v7.s[3], w10
+	WORD $0x5ac0096b // rev w11, w11
+	WORD $0x4e1c1d61 // mov v1.s[3], w11
+	WORD $0x5ac0098c // rev w12, w12
+	WORD $0x4e1c1d82 // mov v2.s[3], w12
+	WORD $0x5ac009ad // rev w13, w13
+	WORD $0x4e1c1da3 // mov v3.s[3], w13
+	WORD $0x5ac009ef // rev w15, w15
+	WORD $0x4e1c1de4 // mov v4.s[3], w15
+	WORD $0x5ac00a10 // rev w16, w16
+	WORD $0x4e1c1e05 // mov v5.s[3], w16
+	WORD $0x5ac00a31 // rev w17, w17
+	WORD $0x4e1c1e26 // mov v6.s[3], w17
+	WORD $0x5ac00a94 // rev w20, w20
+	WORD $0x4e1c1e87 // mov v7.s[3], w20
 	WORD $0x110021ce // add w14, w14, #0x8
 	WORD $0x36100856 // tbz w22, #2, 0x12e0
 	WORD $0x36080436 // tbz w22, #1, 0x1260
@@ -1782,38 +1782,38 @@ ready:
 	WORD $0x4ea51cad // mov v13.16b, v5.16b
 	WORD $0x4ea61cce // mov v14.16b, v6.16b
 	WORD $0x4ea71cef // mov v15.16b, v7.16b
-	WORD $0x4ebf1fe0 // mov v0.16b, v31.16b
 	WORD $0x110001ca // add w10, w14, #0x0
+	WORD $0x4ebf1fe0 // mov v0.16b, v31.16b
+	WORD $0x110005cb // add w11, w14, #0x1
+	WORD $0x4ebf1fe1 // mov v1.16b, v31.16b
+	WORD $0x110009cc // add w12, w14, #0x2
+	WORD $0x4ebf1fe2 // mov v2.16b, v31.16b
+	WORD $0x11000dcd // add w13, w14, #0x3
+	WORD $0x4ebf1fe3 // mov v3.16b, v31.16b
+	WORD $0x110011cf // add w15, w14, #0x4
+	WORD $0x4ebf1fe4 // mov v4.16b, v31.16b
+	WORD $0x110015d0 // add w16, w14, #0x5
+	WORD $0x4ebf1fe5 // mov v5.16b, v31.16b
+	WORD $0x110019d1 // add w17, w14, #0x6
+	WORD $0x4ebf1fe6 // mov v6.16b, v31.16b
+	WORD $0x11001dd4 // add w20, w14, #0x7
+	WORD $0x4ebf1fe7 // mov v7.16b, v31.16b
 	WORD $0x5ac0094a // rev w10, w10
 	WORD $0x4e1c1d40 // mov v0.s[3], w10
-	WORD $0x4ebf1fe1 // mov v1.16b, v31.16b
-	WORD $0x110005ca // add w10, w14, #0x1
-	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4e1c1d41 // mov v1.s[3], w10
-	WORD $0x4ebf1fe2 // mov v2.16b, v31.16b
-	WORD $0x110009ca // add w10, w14, #0x2
-	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4e1c1d42 // mov v2.s[3], w10
-	WORD $0x4ebf1fe3 // mov v3.16b, v31.16b
-	WORD $0x11000dca // add w10, w14, #0x3
-	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4e1c1d43 // mov v3.s[3], w10
-	WORD $0x4ebf1fe4 // mov v4.16b, v31.16b
-	WORD $0x110011ca // add w10, w14, #0x4
-	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4e1c1d44 // mov v4.s[3], w10
-	WORD $0x4ebf1fe5 // mov v5.16b, v31.16b
-	WORD $0x110015ca // add w10, w14, #0x5
-	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4e1c1d45 // mov v5.s[3], w10
-	WORD $0x4ebf1fe6 // mov v6.16b, v31.16b
-	WORD $0x110019ca // add w10, w14, #0x6
-	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4e1c1d46 // mov v6.s[3], w10
-	WORD $0x4ebf1fe7 // mov v7.16b, v31.16b
-	WORD $0x11001dca // add w10, w14, #0x7
-	WORD $0x5ac0094a // rev w10, w10
-	WORD $0x4e1c1d47 // mov v7.s[3], w10
+	WORD $0x5ac0096b // rev w11, w11
+	WORD $0x4e1c1d61 // mov v1.s[3], w11
+	WORD $0x5ac0098c // rev w12, w12
+	WORD $0x4e1c1d82 // mov v2.s[3], w12
+	WORD $0x5ac009ad // rev w13, w13
+	WORD $0x4e1c1da3 // mov v3.s[3], w13
+	WORD $0x5ac009ef // rev w15, w15
+	WORD $0x4e1c1de4 // mov v4.s[3], w15
+	WORD $0x5ac00a10 // rev w16, w16
+	WORD $0x4e1c1e05 // mov v5.s[3], w16
+	WORD $0x5ac00a31 // rev w17, w17
+	WORD $0x4e1c1e26 // mov v6.s[3], w17
+	WORD $0x5ac00a94 // rev w20, w20
+	WORD $0x4e1c1e87 // mov v7.s[3], w20
 	WORD $0x14000009 // b 0x1bd0
 // 0x1bb0:
 	WORD $0x4f00e408 // movi v8.16b, #0x0
@@ -2850,7 +2850,6 @@ ready:
 	WORD $0x6e391cc6 // eor v6.16b, v6.16b, v25.16b
 	WORD $0x6e3a1ce7 // eor v7.16b, v7.16b, v26.16b
 	WORD $0xd2800008 // mov x8, #0x0
-// 0x2b3c:
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
 	WORD $0x3ce86a94 // ldr q20, [x20, x8]
 	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
@@ -2859,49 +2858,50 @@ ready:
 	WORD $0x3ce86b18 // ldr q24, [x24, x8]
 	WORD $0x3ce86b39 // ldr q25, [x25, x8]
 	WORD $0x3ce86b5a // ldr q26, [x26, x8]
+// 0x2b5c:
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x3ce86a73 // ldr q19, [x19, x8]
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x3ce86a94 // ldr q20, [x20, x8]
 	WORD $0x4e284aa2 // aese v2.16b, v21.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
 	WORD $0x4e284ac3 // aese v3.16b, v22.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
 	WORD $0x4e284ae4 // aese v4.16b, v23.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x3ce86af7 // ldr q23, [x23, x8]
 	WORD $0x4e284b05 // aese v5.16b, v24.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x3ce86b18 // ldr q24, [x24, x8]
 	WORD $0x4e284b26 // aese v6.16b, v25.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
+	WORD $0x3ce86b39 // ldr q25, [x25, x8]
 	WORD $0x4e284b47 // aese v7.16b, v26.16b
 	WORD $0x4e2868e7 // aesmc v7.16b, v7.16b
-	WORD $0xeb09011f // cmp x8, x9
-	WORD $0x54fffcc3 // b.cc 0x2b3c
-	WORD $0x3ce86a73 // ldr q19, [x19, x8]
-	WORD $0x3ce86a94 // ldr q20, [x20, x8]
-	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
-	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
-	WORD $0x3ce86af7 // ldr q23, [x23, x8]
-	WORD $0x3ce86b18 // ldr q24, [x24, x8]
-	WORD $0x3ce86b39 // ldr q25, [x25, x8]
 	WORD $0x3ce86b5a // ldr q26, [x26, x8]
+	WORD $0xeb09011f // cmp x8, x9
+	WORD $0x54fffcc3 // b.cc 0x2b5c
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
-	WORD $0x4e284a81 // aese v1.16b, v20.16b
-	WORD $0x4e284aa2 // aese v2.16b, v21.16b
-	WORD $0x4e284ac3 // aese v3.16b, v22.16b
-	WORD $0x4e284ae4 // aese v4.16b, v23.16b
-	WORD $0x4e284b05 // aese v5.16b, v24.16b
-	WORD $0x4e284b26 // aese v6.16b, v25.16b
-	WORD $0x4e284b47 // aese v7.16b, v26.16b
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
+	WORD $0x4e284a81 // aese v1.16b, v20.16b
 	WORD $0x3ce86a94 // ldr q20, [x20, x8]
+	WORD $0x4e284aa2 // aese v2.16b, v21.16b
 	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
+	WORD $0x4e284ac3 // aese v3.16b, v22.16b
 	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
+	WORD $0x4e284ae4 // aese v4.16b, v23.16b
 	WORD $0x3ce86af7 // ldr q23, [x23, x8]
+	WORD $0x4e284b05 // aese v5.16b, v24.16b
 	WORD $0x3ce86b18 // ldr q24, [x24, x8]
+	WORD $0x4e284b26 // aese v6.16b, v25.16b
 	WORD $0x3ce86b39 // ldr q25, [x25, x8]
+	WORD $0x4e284b47 // aese v7.16b, v26.16b
 	WORD $0x3ce86b5a // ldr q26, [x26, x8]
 	WORD $0x6e331c00 // eor v0.16b, v0.16b, v19.16b
 	WORD $0x6e341c21 // eor v1.16b, v1.16b, v20.16b
@@ -3025,7 +3025,6 @@ ready:
 	WORD $0x6e381ca5 // eor v5.16b, v5.16b, v24.16b
 	WORD $0x6e391cc6 // eor v6.16b, v6.16b, v25.16b
 	WORD $0xd2800008 // mov x8, #0x0
-// 0x2dcc:
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
 	WORD $0x3ce86a94 // ldr q20, [x20, x8]
 	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
@@ -3033,44 +3032,45 @@ ready:
 	WORD $0x3ce86af7 // ldr q23, [x23, x8]
 	WORD $0x3ce86b18 // ldr q24, [x24, x8]
 	WORD $0x3ce86b39 // ldr q25, [x25, x8]
+// 0x2de8:
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x3ce86a73 // ldr q19, [x19, x8]
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x3ce86a94 // ldr q20, [x20, x8]
 	WORD $0x4e284aa2 // aese v2.16b, v21.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
 	WORD $0x4e284ac3 // aese v3.16b, v22.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
 	WORD $0x4e284ae4 // aese v4.16b, v23.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x3ce86af7 // ldr q23, [x23, x8]
 	WORD $0x4e284b05 // aese v5.16b, v24.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
+	WORD $0x3ce86b18 // ldr q24, [x24, x8]
 	WORD $0x4e284b26 // aese v6.16b, v25.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
-	WORD $0xeb09011f // cmp x8, x9
-	WORD $0x54fffd23 // b.cc 0x2dcc
-	WORD $0x3ce86a73 // ldr q19, [x19, x8]
-	WORD $0x3ce86a94 // ldr q20, [x20, x8]
-	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
-	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
-	WORD $0x3ce86af7 // ldr q23, [x23, x8]
-	WORD $0x3ce86b18 // ldr q24, [x24, x8]
 	WORD $0x3ce86b39 // ldr q25, [x25, x8]
+	WORD $0xeb09011f // cmp x8, x9
+	WORD $0x54fffd23 // b.cc 0x2de8
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
-	WORD $0x4e284a81 // aese v1.16b, v20.16b
-	WORD $0x4e284aa2 // aese v2.16b, v21.16b
-	WORD $0x4e284ac3 // aese v3.16b, v22.16b
-	WORD $0x4e284ae4 // aese v4.16b, v23.16b
-	WORD $0x4e284b05 // aese v5.16b, v24.16b
-	WORD $0x4e284b26 // aese v6.16b, v25.16b
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
+	WORD $0x4e284a81 // aese v1.16b, v20.16b
 	WORD $0x3ce86a94 // ldr q20, [x20, x8]
+	WORD $0x4e284aa2 // aese v2.16b, v21.16b
 	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
+	WORD $0x4e284ac3 // aese v3.16b, v22.16b
 	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
+	WORD $0x4e284ae4 // aese v4.16b, v23.16b
 	WORD $0x3ce86af7 // ldr q23, [x23, x8]
+	WORD $0x4e284b05 // aese v5.16b, v24.16b
 	WORD $0x3ce86b18 // ldr q24, [x24, x8]
+	WORD $0x4e284b26 // aese v6.16b, v25.16b
 	WORD $0x3ce86b39 // ldr q25, [x25, x8]
 	WORD $0x6e331c00 // eor v0.16b, v0.16b, v19.16b
 	WORD $0x6e341c21 // eor v1.16b, v1.16b, v20.16b
@@ -3179,46 +3179,46 @@ ready:
 	WORD $0x6e371c84 // eor v4.16b, v4.16b, v23.16b
 	WORD $0x6e381ca5 // eor v5.16b, v5.16b, v24.16b
 	WORD $0xd2800008 // mov x8, #0x0
-// 0x300c:
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
 	WORD $0x3ce86a94 // ldr q20, [x20, x8]
 	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
 	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
 	WORD $0x3ce86af7 // ldr q23, [x23, x8]
 	WORD $0x3ce86b18 // ldr q24, [x24, x8]
+// 0x3024:
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x3ce86a73 // ldr q19, [x19, x8]
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x3ce86a94 // ldr q20, [x20, x8]
 	WORD $0x4e284aa2 // aese v2.16b, v21.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
 	WORD $0x4e284ac3 // aese v3.16b, v22.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
 	WORD $0x4e284ae4 // aese v4.16b, v23.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
+	WORD $0x3ce86af7 // ldr q23, [x23, x8]
 	WORD $0x4e284b05 // aese v5.16b, v24.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
-	WORD $0xeb09011f // cmp x8, x9
-	WORD $0x54fffd83 // b.cc 0x300c
-	WORD $0x3ce86a73 // ldr q19, [x19, x8]
-	WORD $0x3ce86a94 // ldr q20, [x20, x8]
-	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
-	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
-	WORD $0x3ce86af7 // ldr q23, [x23, x8]
 	WORD $0x3ce86b18 // ldr q24, [x24, x8]
+	WORD $0xeb09011f // cmp x8, x9
+	WORD $0x54fffd83 // b.cc 0x3024
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
-	WORD $0x4e284a81 // aese v1.16b, v20.16b
-	WORD $0x4e284aa2 // aese v2.16b, v21.16b
-	WORD $0x4e284ac3 // aese v3.16b, v22.16b
-	WORD $0x4e284ae4 // aese v4.16b, v23.16b
-	WORD $0x4e284b05 // aese v5.16b, v24.16b
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
+	WORD $0x4e284a81 // aese v1.16b, v20.16b
 	WORD $0x3ce86a94 // ldr q20, [x20, x8]
+	WORD $0x4e284aa2 // aese v2.16b, v21.16b
 	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
+	WORD $0x4e284ac3 // aese v3.16b, v22.16b
 	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
+	WORD $0x4e284ae4 // aese v4.16b, v23.16b
 	WORD $0x3ce86af7 // ldr q23, [x23, x8]
+	WORD $0x4e284b05 // aese v5.16b, v24.16b
 	WORD $0x3ce86b18 // ldr q24, [x24, x8]
 	WORD $0x6e331c00 // eor v0.16b, v0.16b, v19.16b
 	WORD $0x6e341c21 // eor v1.16b, v1.16b, v20.16b
@@ -3312,40 +3312,40 @@ ready:
 	WORD $0x6e361c63 // eor v3.16b, v3.16b, v22.16b
 	WORD $0x6e371c84 // eor v4.16b, v4.16b, v23.16b
 	WORD $0xd2800008 // mov x8, #0x0
-// 0x31fc:
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
 	WORD $0x3ce86a94 // ldr q20, [x20, x8]
 	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
 	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
 	WORD $0x3ce86af7 // ldr q23, [x23, x8]
+// 0x3210:
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x3ce86a73 // ldr q19, [x19, x8]
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x3ce86a94 // ldr q20, [x20, x8]
 	WORD $0x4e284aa2 // aese v2.16b, v21.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
 	WORD $0x4e284ac3 // aese v3.16b, v22.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
+	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
 	WORD $0x4e284ae4 // aese v4.16b, v23.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
-	WORD $0xeb09011f // cmp x8, x9
-	WORD $0x54fffde3 // b.cc 0x31fc
-	WORD $0x3ce86a73 // ldr q19, [x19, x8]
-	WORD $0x3ce86a94 // ldr q20, [x20, x8]
-	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
-	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
 	WORD $0x3ce86af7 // ldr q23, [x23, x8]
+	WORD $0xeb09011f // cmp x8, x9
+	WORD $0x54fffde3 // b.cc 0x3210
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
-	WORD $0x4e284a81 // aese v1.16b, v20.16b
-	WORD $0x4e284aa2 // aese v2.16b, v21.16b
-	WORD $0x4e284ac3 // aese v3.16b, v22.16b
-	WORD $0x4e284ae4 // aese v4.16b, v23.16b
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
+	WORD $0x4e284a81 // aese v1.16b, v20.16b
 	WORD $0x3ce86a94 // ldr q20, [x20, x8]
+	WORD $0x4e284aa2 // aese v2.16b, v21.16b
 	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
+	WORD $0x4e284ac3 // aese v3.16b, v22.16b
 	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
+	WORD $0x4e284ae4 // aese v4.16b, v23.16b
 	WORD $0x3ce86af7 // ldr q23, [x23, x8]
 	WORD $0x6e331c00 // eor v0.16b, v0.16b, v19.16b
 	WORD $0x6e341c21 // eor v1.16b, v1.16b, v20.16b
@@ -3424,34 +3424,34 @@ ready:
 	WORD $0x6e351c42 // eor v2.16b, v2.16b, v21.16b
 	WORD $0x6e361c63 // eor v3.16b, v3.16b, v22.16b
 	WORD $0xd2800008 // mov x8, #0x0
-// 0x339c:
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
 	WORD $0x3ce86a94 // ldr q20, [x20, x8]
 	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
 	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
+// 0x33ac:
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x3ce86a73 // ldr q19, [x19, x8]
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x3ce86a94 // ldr q20, [x20, x8]
 	WORD $0x4e284aa2 // aese v2.16b, v21.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
+	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
 	WORD $0x4e284ac3 // aese v3.16b, v22.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
-	WORD $0xeb09011f // cmp x8, x9
-	WORD $0x54fffe43 // b.cc 0x339c
-	WORD $0x3ce86a73 // ldr q19, [x19, x8]
-	WORD $0x3ce86a94 // ldr q20, [x20, x8]
-	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
 	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
+	WORD $0xeb09011f // cmp x8, x9
+	WORD $0x54fffe43 // b.cc 0x33ac
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
-	WORD $0x4e284a81 // aese v1.16b, v20.16b
-	WORD $0x4e284aa2 // aese v2.16b, v21.16b
-	WORD $0x4e284ac3 // aese v3.16b, v22.16b
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
+	WORD $0x4e284a81 // aese v1.16b, v20.16b
 	WORD $0x3ce86a94 // ldr q20, [x20, x8]
+	WORD $0x4e284aa2 // aese v2.16b, v21.16b
 	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
+	WORD $0x4e284ac3 // aese v3.16b, v22.16b
 	WORD $0x3ce86ad6 // ldr q22, [x22, x8]
 	WORD $0x6e331c00 // eor v0.16b, v0.16b, v19.16b
 	WORD $0x6e341c21 // eor v1.16b, v1.16b, v20.16b
@@ -3515,28 +3515,28 @@ ready:
 	WORD $0x6e341c21 // eor v1.16b, v1.16b, v20.16b
 	WORD $0x6e351c42 // eor v2.16b, v2.16b, v21.16b
 	WORD $0xd2800008 // mov x8, #0x0
-// 0x34ec:
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
 	WORD $0x3ce86a94 // ldr q20, [x20, x8]
 	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
+// 0x34f8:
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x3ce86a73 // ldr q19, [x19, x8]
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
+	WORD $0x3ce86a94 // ldr q20, [x20, x8]
 	WORD $0x4e284aa2 // aese v2.16b, v21.16b
 	WORD $0x4e286842 // aesmc v2.16b, v2.16b
-	WORD $0xeb09011f // cmp x8, x9
-	WORD $0x54fffea3 // b.cc 0x34ec
-	WORD $0x3ce86a73 // ldr q19, [x19, x8]
-	WORD $0x3ce86a94 // ldr q20, [x20, x8]
 	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
+	WORD $0xeb09011f // cmp x8, x9
+	WORD $0x54fffea3 // b.cc 0x34f8
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
-	WORD $0x4e284a81 // aese v1.16b, v20.16b
-	WORD $0x4e284aa2 // aese v2.16b, v21.16b
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
+	WORD $0x4e284a81 // aese v1.16b, v20.16b
 	WORD $0x3ce86a94 // ldr q20, [x20, x8]
+	WORD $0x4e284aa2 // aese v2.16b, v21.16b
 	WORD $0x3ce86ab5 // ldr q21, [x21, x8]
 	WORD $0x6e331c00 // eor v0.16b, v0.16b, v19.16b
 	WORD $0x6e341c21 // eor v1.16b, v1.16b, v20.16b
@@ -3585,22 +3585,22 @@ ready:
 	WORD $0x6e331c00 // eor v0.16b, v0.16b, v19.16b
 	WORD $0x6e341c21 // eor v1.16b, v1.16b, v20.16b
 	WORD $0xd2800008 // mov x8, #0x0
-// 0x35ec:
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
 	WORD $0x3ce86a94 // ldr q20, [x20, x8]
+// 0x35f4:
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
+	WORD $0x3ce86a73 // ldr q19, [x19, x8]
 	WORD $0x4e284a81 // aese v1.16b, v20.16b
 	WORD $0x4e286821 // aesmc v1.16b, v1.16b
-	WORD $0xeb09011f // cmp x8, x9
-	WORD $0x54ffff03 // b.cc 0x35ec
-	WORD $0x3ce86a73 // ldr q19, [x19, x8]
 	WORD $0x3ce86a94 // ldr q20, [x20, x8]
+	WORD $0xeb09011f // cmp x8, x9
+	WORD $0x54ffff03 // b.cc 0x35f4
 	WORD $0x91004108 // add x8, x8, #0x10
 	WORD $0x4e284a60 // aese v0.16b, v19.16b
-	WORD $0x4e284a81 // aese v1.16b, v20.16b
 	WORD $0x3ce86a73 // ldr q19, [x19, x8]
+	WORD $0x4e284a81 // aese v1.16b, v20.16b
 	WORD $0x3ce86a94 // ldr q20, [x20, x8]
 	WORD $0x6e331c00 // eor v0.16b, v0.16b, v19.16b
 	WORD $0x6e341c21 // eor v1.16b, v1.16b, v20.16b

@@ -122,14 +122,14 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x6f0f4466; BYTE $0xc9 // movdqa xmm9,xmm1
 	LONG $0x6f0f4466; BYTE $0xd2 // movdqa xmm10,xmm2
 	LONG $0x6f0f4466; BYTE $0xdb // movdqa xmm11,xmm3
-	LONG $0x6f0f4466; WORD $0x1072 // movdqa xmm14,XMMWORD PTR [rdx+0x10]
+	LONG $0x6f0f44f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf144; BYTE $0x00 // pclmullqlqdq xmm14,xmm9
 	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd3 // pxor xmm10,xmm11
 	LONG $0x700f4566; WORD $0x4ec9 // pshufd xmm9,xmm9,0x4e
 	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd6 // pxor xmm10,xmm14
-	LONG $0x6f0f4466; WORD $0x1072 // movdqa xmm14,XMMWORD PTR [rdx+0x10]
+	LONG $0x6f0f44f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf244; BYTE $0x00 // pclmullqlqdq xmm14,xmm10
 	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
 	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
@@ -176,8 +176,8 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x700f4566; WORD $0xffd0 // pshufd xmm10,xmm8,0xff
 	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
 	LONG $0xfe0f4466; WORD $0x4072 // paddd xmm14,XMMWORD PTR [rdx+0x40]
-	LONG $0x6f0f4466; WORD $0x507a // movdqa xmm15,XMMWORD PTR [rdx+0x50]
-	LONG $0xfe0f4566; BYTE $0xfe // paddd xmm15,xmm14
+	LONG $0x6f0f4566; BYTE $0xfe // movdqa xmm15,xmm14
+	LONG $0xfe0f4466; WORD $0x507a // paddd xmm15,XMMWORD PTR [rdx+0x50]
 	LONG $0x380f4466; WORD $0x7a00; BYTE $0x60 // pshufb xmm15,XMMWORD PTR [rdx+0x60]
 	LONG $0xef0f4566; BYTE $0xfa // pxor xmm15,xmm10
 	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
@@ -621,7 +621,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	QUAD $0x00a024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xa0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x6f0f4466; WORD $0x1072 // movdqa xmm14,XMMWORD PTR [rdx+0x10]
+	LONG $0x6f0f44f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf144; BYTE $0x00 // pclmullqlqdq xmm14,xmm9
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
@@ -634,7 +634,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0xef0f4566; BYTE $0xd6 // pxor xmm10,xmm14
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x6f0f4466; WORD $0x1072 // movdqa xmm14,XMMWORD PTR [rdx+0x10]
+	LONG $0x6f0f44f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf244; BYTE $0x00 // pclmullqlqdq xmm14,xmm10
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
@@ -1425,14 +1425,14 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	QUAD $0x031024946f0f45f3; WORD $0x0000 // movdqu xmm10,XMMWORD PTR [r12+0x310]
 	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
 // 0x1dd2:
-	LONG $0x6f0f4466; WORD $0x1072 // movdqa xmm14,XMMWORD PTR [rdx+0x10]
+	LONG $0x6f0f44f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf144; BYTE $0x00 // pclmullqlqdq xmm14,xmm9
 	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd3 // pxor xmm10,xmm11
 	LONG $0x700f4566; WORD $0x4ec9 // pshufd xmm9,xmm9,0x4e
 	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd6 // pxor xmm10,xmm14
-	LONG $0x6f0f4466; WORD $0x1072 // movdqa xmm14,XMMWORD PTR [rdx+0x10]
+	LONG $0x6f0f44f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf244; BYTE $0x00 // pclmullqlqdq xmm14,xmm10
 	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
 	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
@@ -1556,14 +1556,14 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x6f0f4466; BYTE $0xd8 // movdqa xmm11,xmm0
 	LONG $0x3a0f4466; WORD $0xdb44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm3
 	LONG $0x3a0f4466; WORD $0xd144; BYTE $0x00 // pclmullqlqdq xmm10,xmm1
-	LONG $0x6f0f4466; WORD $0x1072 // movdqa xmm14,XMMWORD PTR [rdx+0x10]
+	LONG $0x6f0f44f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf144; BYTE $0x00 // pclmullqlqdq xmm14,xmm9
 	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd3 // pxor xmm10,xmm11
 	LONG $0x700f4566; WORD $0x4ec9 // pshufd xmm9,xmm9,0x4e
 	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd6 // pxor xmm10,xmm14
-	LONG $0x6f0f4466; WORD $0x1072 // movdqa xmm14,XMMWORD PTR [rdx+0x10]
+	LONG $0x6f0f44f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf244; BYTE $0x00 // pclmullqlqdq xmm14,xmm10
 	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
 	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10

@@ -33,7 +33,9 @@ var (
 	_ = [1]byte{}[unsafe.Sizeof(AESKey{})-asmAESKeyBytes]
 )
 
-// BlockState is b as Args takes it.
+// BlockState is b as Args takes it: no more than 16 bytes of it are looked at, which the pointer's type does not say.
+//
+//go:nocheckptr
 func BlockState(b *[16]byte) *State { return (*State)(unsafe.Pointer(b)) }
 
 // XTSDouble makes the tweak of the next block (IEEE 1619, section 5.2): times x in GF(2^128), little-endian.

@@ -36,6 +36,14 @@ func AESGCMAESNI(a *Args)
 // AESGCMAESNIExtensions are the CPU extensions that AESGCMAESNI may use, in the assembler's names.
 const AESGCMAESNIExtensions = "sse2 ssse3 sse4.1 aes pclmul"
 
+// AESGCMAESNIAVX is sealane_aesgcm_aesniavx of asm/x86_64/aesgcm_aesniavx.S.
+//
+//go:noescape
+func AESGCMAESNIAVX(a *Args)
+
+// AESGCMAESNIAVXExtensions are the CPU extensions that AESGCMAESNIAVX may use, in the assembler's names.
+const AESGCMAESNIAVXExtensions = "avx aes pclmul"
+
 // AESGCMAVX2 is sealane_aesgcm_avx2 of asm/x86_64/aesgcm_avx2.S.
 //
 //go:noescape

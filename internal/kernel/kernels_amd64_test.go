@@ -9,6 +9,7 @@ var generatedKernels = map[string]func(*Args){
 	"AESAVX2":                  AESAVX2,
 	"AESAVX512":                AESAVX512,
 	"AESGCMAESNI":              AESGCMAESNI,
+	"AESGCMAESNIAVX":           AESGCMAESNIAVX,
 	"AESGCMAVX2":               AESGCMAVX2,
 	"AESGCMAVX512":             AESGCMAVX512,
 	"ChaCha20MasksAVX2":        ChaCha20MasksAVX2,

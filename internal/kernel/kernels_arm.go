@@ -4,6 +4,14 @@
 
 package kernel
 
+// AESARMv6 is sealane_aes_armv6 of asm/arm/aes_armv6.S.
+//
+//go:noescape
+func AESARMv6(a *Args)
+
+// AESARMv6Extensions are the CPU extensions that AESARMv6 may use, in the assembler's names.
+const AESARMv6Extensions = "armv6"
+
 // AESCE32 is sealane_aes_ce32 of asm/arm/aes_ce32.S.
 //
 //go:noescape

@@ -5,6 +5,7 @@
 package kernel
 
 var generatedKernels = map[string]func(*Args){
+	"AESARMv6":              AESARMv6,
 	"AESCE32":               AESCE32,
 	"AESNEON":               AESNEON,
 	"AESGCMARMv6":           AESGCMARMv6,

@@ -17,6 +17,7 @@ const (
 	CE32
 	NEON6
 	AVX512VL
+	AESNIAVX
 )
 
 // ChaCha20Poly1305Levels is the dispatch table.

@@ -34,7 +34,7 @@ func chaCha20Poly1305Rows() []dispatch.Row {
 		{
 			Level:   uint8(SSSE3),
 			Name:    "ssse3",
-			Summary: "4 blocks at a time in 128-bit vectors, one more in integer registers",
+			Summary: "1 to 4 blocks at a time in 128-bit vectors, Poly1305 in integer registers meanwhile",
 			Needs:   []string{"sse2", "ssse3"},
 			Test:    chaCha20Poly1305TestOf(SSSE3),
 		},
@@ -124,6 +124,13 @@ func aesGCMRows() []dispatch.Row {
 			Test:    aesGCMTestOf(AVX2),
 		},
 		{
+			Level:   uint8(AESNIAVX),
+			Name:    "aesniavx",
+			Summary: "one block to a 128-bit vector, instructions of three operands",
+			Needs:   []string{"avx", "aes", "pclmul"},
+			Test:    aesGCMTestOf(AESNIAVX),
+		},
+		{
 			Level:   uint8(AESNI),
 			Name:    "aesni",
 			Summary: "one block to a 128-bit vector",
@@ -140,6 +147,8 @@ func AESGCM(level Level, a *Args) {
 		AESGCMAVX512(a)
 	case AVX2:
 		AESGCMAVX2(a)
+	case AESNIAVX:
+		AESGCMAESNIAVX(a)
 	case AESNI:
 		AESGCMAESNI(a)
 	default:

@@ -22,9 +22,10 @@ func TestNeeds(t *testing.T) {
 		}
 	}
 	generated = map[string]string{
-		"avx512": AESGCMAVX512Extensions,
-		"avx2":   AESGCMAVX2Extensions,
-		"aesni":  AESGCMAESNIExtensions,
+		"avx512":   AESGCMAVX512Extensions,
+		"avx2":     AESGCMAVX2Extensions,
+		"aesniavx": AESGCMAESNIAVXExtensions,
+		"aesni":    AESGCMAESNIExtensions,
 	}
 	for _, row := range AESGCMLevels.Rows {
 		extensions := generated[row.Name]

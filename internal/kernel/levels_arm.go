@@ -126,6 +126,13 @@ func aesLevelRows() []dispatch.Row {
 			Needs:   []string{"neon"},
 			Test:    aesTestOf(NEON),
 		},
+		{
+			Level:   uint8(ARMv6),
+			Name:    "armv6",
+			Summary: "2 blocks at a time, bit by bit in integer registers",
+			Needs:   []string{"armv6"},
+			Test:    aesTestOf(ARMv6),
+		},
 	}
 }
 
@@ -136,6 +143,8 @@ func AES(level Level, a *Args) {
 		AESCE32(a)
 	case NEON:
 		AESNEON(a)
+	case ARMv6:
+		AESARMv6(a)
 	default:
 		AESPortable(a)
 	}

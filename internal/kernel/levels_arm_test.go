@@ -31,8 +31,9 @@ func TestNeeds(t *testing.T) {
 		}
 	}
 	generated = map[string]string{
-		"ce32": AESCE32Extensions,
-		"neon": AESNEONExtensions,
+		"ce32":  AESCE32Extensions,
+		"neon":  AESNEONExtensions,
+		"armv6": AESARMv6Extensions,
 	}
 	for _, row := range AESLevels.Rows {
 		if got, extensions := strings.Join(row.Needs, " "), generated[row.Name]; got != extensions {

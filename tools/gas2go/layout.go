@@ -101,7 +101,7 @@ func (l *layout) offsets() ([]byte, error) {
 
 // spelling is how Go writes words that are more than one English word.
 var spelling = map[string]string{
-	"ad": "AD", "aes": "AES", "aesgcm": "AESGCM", "aesni": "AESNI", "armv6": "ARMv6", "avx2": "AVX2", "avx512": "AVX512", "avx512vl": "AVX512VL", "ce": "CE", "cbc": "CBC", "ce32": "CE32",
+	"ad": "AD", "aes": "AES", "aesgcm": "AESGCM", "aesni": "AESNI", "aesniavx": "AESNIAVX", "armv6": "ARMv6", "avx2": "AVX2", "avx512": "AVX512", "avx512vl": "AVX512VL", "ce": "CE", "cbc": "CBC", "ce32": "CE32",
 	"chacha20masks": "ChaCha20Masks", "chacha20poly1305": "ChaCha20Poly1305", "ctr": "CTR", "ecb": "ECB", "h": "H", "neon": "NEON", "neon6": "NEON6", "r": "R", "s": "S", "ssse3": "SSSE3", "vaes": "VAES", "xts": "XTS",
 }
 

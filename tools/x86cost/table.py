@@ -21,6 +21,7 @@ import x86cost
 HERE = Path(__file__).parent
 ALGORITHMS = ("ChaCha20-Poly1305", "AES-128-GCM", "AES-256-GCM")
 OPS = ("seal", "open")
+SWEEP = {"ChaCha20-Poly1305": "x/crypto", "AES-128-GCM": "standard library"}  # in Go: what no size may be slower than
 
 # What a peer may use, so that it does what it would do on the CPU that is modelled: SEALANE_BENCH_PEERS is for ipsec-mb
 # and libgcrypt; bits of OPENSSL_ia32cap switch off AVX-512, and VAES and VPCLMULQDQ; the C library copies.
@@ -117,8 +118,18 @@ def rows(options: argparse.Namespace, has_avx512: bool) -> list[Row]:
                 groups = [("aesni", cpus)] if same else [(k, tuple(v)) for k, v in classes.items() if v]
                 found += [Row(language, algorithm, name, op, int(size), peers, group)
                           for peers, group in groups for op in OPS for size in options.sizes.split(",")]
-    ours = [row for row in found if row.candidate.startswith("sealane ")] if options.peers_from else found
-    return [row for row in ours if options.only in row.title()]
+        if "Go" in options.languages.split(",") and algorithm in SWEEP:
+            best = {SWEEP[algorithm], *(f"sealane {level}" for level in ("avx512", "avx2", "aesni"))}
+            names = [name for name in candidates(options, "Go", algorithm) if name in best]
+            sweep = sorted(set(sweep_sizes(options)) - set(map(int, options.sizes.split(","))))
+            found += [Row("Go", algorithm, name, op, size, "aesni", cpus) for name in names for op in OPS for size in sweep]
+    known = set(map(int, options.sizes.split(","))) if options.peers_from else set()
+    found = [row for row in found if row.candidate.startswith("sealane ") or row.size not in known]
+    return [row for row in found if options.only in row.title()]
+
+
+def sweep_sizes(options: argparse.Namespace) -> list[int]:
+    return [int(size) for size in options.sweep.split(",") if size]
 
 
 def host() -> tuple[str, str | None]:
@@ -195,7 +206,7 @@ def markdown(figures: Figures, options: argparse.Namespace, at_hand: tuple[str, 
     text = f"""\
 # Modelled cycles on x86-64 CPUs that are not at hand
 
-Written by `make bench-x86`; do not edit. **Every figure is modelled** by tools/x86cost with the tables of LLVM
+Written by `make {"bench-x86-sweep" if options.sweep else "bench-x86"}`; do not edit. **Every figure is modelled** by tools/x86cost with the tables of LLVM
 {x86cost.llvm_version()}, none is measured: see tools/x86cost/README.md for how wrong they are. The cycles themselves are in the .json beside
 this. Traced on {at_hand[0]}. One warm call, no associated data, key set up before. A star: from
 tools/x86cost/peers.json, of libraries that are not at hand, which has no figures for open.
@@ -220,6 +231,30 @@ Cycles of the peer that takes the fewest over those of the best level that the C
                                     (f" ({scaled[0]:.2f})" if scaled else ""))
                     body.append(line)
             text += f"### {algorithm}, {language}\n\n" + grid(["bytes", *sizes], body)
+    return text + sweep(figures, options)
+
+
+def sweep(figures: Figures, options: argparse.Namespace) -> str:
+    """The least that a Go program gains, size by size."""
+    sizes = sweep_sizes(options)
+    if not sizes or "Go" not in options.languages.split(","):
+        return ""
+    text = "## Size by size, Go\n\nThe same ratio, modelled, to x/crypto (ChaCha20-Poly1305) and the standard library (AES-128-GCM).\n\n"
+    for algorithm in (a for a in options.algorithms.split(",") if a in SWEEP):
+        body, lost = [], []
+        for cpu in options.cpus.split(","):
+            for op in OPS:
+                ratios = []
+                for size in sizes:
+                    cells = figures.at("Go", algorithm, op, size, cpu)
+                    kept = {n: c for n, c in cells.items() if n == SWEEP[algorithm] or n.startswith("sealane ")}
+                    ratio = figures.ratio(kept, {})
+                    ratios.append(f"{ratio[0]:.2f}" if ratio else "")
+                    if ratio and ratio[0] < 1:
+                        lost.append(f"{cpu} {op} {size} ({ratio[0]:.2f})")
+                body.append([f"{cpu}, {op}", *ratios])
+        text += f"### {algorithm}, {SWEEP[algorithm]}\n\n" + grid(["bytes", *map(str, sizes)], body)
+        text += f"Slower: {', '.join(lost) or 'none'}.\n\n"
     return text
 
 
@@ -245,6 +280,7 @@ def main() -> int:
     parser.add_argument("--languages", default="Go,C")
     parser.add_argument("--cpus", default=",".join(x86cost.CPUS))
     parser.add_argument("--sizes", default="64,256,576,1024,1420,4096,16384")
+    parser.add_argument("--sweep", default="", metavar="SIZES", help="Go beside one peer, at these too")
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose title has it")
     parser.add_argument("--peers-from", type=Path, metavar="JSON", help="the peers' figures of an earlier table")
     parser.add_argument("--measured", type=Path, nargs="*", default=[], help="make bench's results on the CPU at hand")

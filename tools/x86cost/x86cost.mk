@@ -5,16 +5,22 @@ X86COST_PYTHON := $(ARMCOST_PYTHON)
 X86COST_ALGORITHMS ?= ChaCha20-Poly1305,AES-128-GCM
 X86COST_LANGUAGES ?= Go,C
 X86COST_SIZES ?= 64,256,576,1420,16384
+X86COST_SWEEP ?= 0,1,16,31,48,64,65,100,128,192,256,320,448,512,576,1024,1420,4096,8192,16384
 X86COST_CPUS ?= haswell,skylake,icelake-server,alderlake,znver2,znver3,znver4
 X86COST_OUTPUT ?= bench/results/x86-modelled.md
 X86COST_FLAGS ?=
 
-.PHONY: bench-x86
+.PHONY: bench-x86 bench-x86-sweep
 bench-x86: $(X86COST_PYTHON) $(B)/bench-c $(B)/bench-go ## modelled cycles beside the peers on x86-64 CPUs that are not at hand; writes bench/results
 	$(X86COST_PYTHON) tools/x86cost/table.py --c-program $(B)/bench-c --go-program $(B)/bench-go \
 	    --cache $(B)/x86cost-cycles --algorithms $(X86COST_ALGORITHMS) --languages $(X86COST_LANGUAGES) \
 	    --sizes $(X86COST_SIZES) --cpus $(X86COST_CPUS) $(X86COST_FLAGS) $(X86COST_OUTPUT) \
 	    --measured $(wildcard bench/results/*-model-*.json)
+
+bench-x86-sweep: $(X86COST_PYTHON) $(B)/bench-go ## modelled: ChaCha20-Poly1305 in Go beside x/crypto at twenty sizes; writes bench/results
+	$(X86COST_PYTHON) tools/x86cost/table.py --c-program $(B)/bench-c --go-program $(B)/bench-go \
+	    --cache $(B)/x86cost-cycles --algorithms ChaCha20-Poly1305 --languages Go --sizes 64 --sweep $(X86COST_SWEEP) \
+	    --cpus $(X86COST_CPUS) $(X86COST_FLAGS) bench/results/x86-modelled-sweep.md
 
 ifeq ($(ISA),x86_64)
 $(eval $(call suite,x86cost,$(X86COST_PYTHON),$(X86COST_PYTHON) tools/x86cost/test_x86cost.py))

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LLVM_WANTED, LLVM_OLDEST = 22, 21  # the version that the figures were checked with; the oldest that prints whole tables
+STEPS_SECONDS = 300  # a program whose other threads stand still may wait for one of them
 ROUND = 6  # the pass through the region that is recorded
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "x86cost"
 
@@ -42,6 +43,8 @@ def run(command: list[str], **options) -> str:
     """The output of a command that must succeed."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, **options)
+    except subprocess.TimeoutExpired as error:
+        raise X86costError(f"{command[0]} did not end within {error.timeout:.0f} s") from None
     except FileNotFoundError as error:
         raise X86costError(f"{error.filename} not found; README.md says what to install") from None
     if done.returncode != 0:
@@ -116,7 +119,7 @@ def record(options: argparse.Namespace) -> list[tuple]:
     quiet = {"GODEBUG": godebug, "GOMAXPROCS": "1", "GOGC": "off"}
     with tempfile.TemporaryDirectory() as directory:
         path = f"{directory}/trace"
-        run([str(stepper()), *marks, str(options.round), path, *options.command], env=os.environ | quiet)
+        run([str(stepper()), *marks, str(options.round), path, *options.command], env=os.environ | quiet, timeout=STEPS_SECONDS)
         return list(RECORD.iter_unpack(Path(path).read_bytes()))
 
 

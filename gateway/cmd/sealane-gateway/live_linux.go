@@ -48,6 +48,8 @@ type live struct {
 	flows      int
 	ring       int
 	memory     int
+	cpus       string
+	pins       []int // of cpus, one for each worker
 	promisc    bool
 	oneNetwork bool
 	api        string
@@ -119,6 +121,7 @@ func (l *live) command() *cobra.Command {
 	f.IntVar(&l.workers, "workers", 1, "cores to use")
 	f.IntVar(&l.flows, "flows", 1<<16, "connections to follow at the same time, by all cores")
 	f.IntVar(&l.ring, "ring", 64, "memory for packets that are not read yet, MiB for each core and interface")
+	f.StringVar(&l.cpus, "cpus", "", "keep each worker on a processor of its own, such as 2,3 or 2-5: as many as there are workers")
 	f.IntVar(&l.memory, "memory", 1024, "what the gateway may take besides the rings, MiB; who holds most pays when it is used up")
 	f.BoolVar(&l.promisc, "promiscuous", false, "read packets for other machines as well")
 	f.BoolVar(&l.oneNetwork, "one-network", false, oneNetworkUsage)
@@ -230,6 +233,10 @@ func (l *live) check() error {
 		return fmt.Errorf("--key-wait %v: it is 0 or more", l.wait)
 	}
 	if err := checkSizes(l.flows, &l.keys); err != nil {
+		return err
+	}
+	var err error
+	if l.pins, err = processors(l.cpus, l.workers); err != nil {
 		return err
 	}
 	if l.unread == "drop" {
@@ -414,6 +421,13 @@ func (c *core) close() {
 // run reads until ctx is done.
 func (c *core) run(ctx context.Context) {
 	runtime.LockOSThread()
+	if pins := c.live.pins; pins != nil {
+		var set unix.CPUSet
+		set.Set(pins[c.group])
+		if err := unix.SchedSetaffinity(0, &set); err != nil {
+			slog.Warn("cannot stay on one processor", "processor", pins[c.group], "error", err)
+		}
+	}
 	published := time.Now()
 	handlers := make([]func([]capture.Frame), len(c.rings))
 	for i := range c.rings {
@@ -464,13 +478,14 @@ func (c *core) handle(ring int, frames []capture.Frame) {
 		c.live.out.archive.Frames(frames)
 	}
 	face, before := &c.faces[ring], c.worker.Stats.Bytes
-	verdicts := c.worker.Stats.Verdicts
+	verdicts, blocked := c.worker.Stats.Verdicts, c.worker.Stats.Gate.Blocked()
 	c.worker.Ring = uint8(ring)
 	c.worker.Frames(frames)
 	face.Bytes += c.worker.Stats.Bytes - before
 	for i := range verdicts {
 		face.Verdicts[i] += c.worker.Stats.Verdicts[i] - verdicts[i]
 	}
+	face.Blocked += c.worker.Stats.Gate.Blocked() - blocked
 	c.flushAcross()
 }
 

@@ -353,7 +353,7 @@ func TestInline(t *testing.T) {
 			if _, err := l.curl(keyLog, "secret-page", "--connect-timeout", "1"); err == nil {
 				t.Fatal("there is a way around the gateway")
 			}
-			args := []string{"--inline", "left=right", "--unread", unread, "--workers", workers, "--keys", keyLog, "--tap", "plain", "--key-wait", "500ms"}
+			args := []string{"--cpus", map[string]string{"1": "0", "2": "0,1"}[workers], "--inline", "left=right", "--unread", unread, "--workers", workers, "--keys", keyLog, "--tap", "plain", "--key-wait", "500ms"}
 			if unread == "drop" {
 				args = append(args, "--allow", "proto=udp,net=10.99.0.2,port=7777")
 			}
@@ -445,6 +445,7 @@ func TestLiveFlags(t *testing.T) {
 	for flags, says := range map[string]string{
 		"": "what to read?", "--interface lo --unread drop": "--inline", "--inline a=b --allow proto=udp": "--unread drop",
 		"--inline a=b --unread drop --allow what=1": "terms are", "--inline a=b --hold 0": "1 to 64",
+		"--interface lo --cpus 0,1": "2 processors for 1 workers", "--interface lo --cpus x": "neither", "--interface lo --cpus 0-1,1 --workers 3": "twice",
 		"--interface lo --memory 100": "at least", "--interface lo --flows 1000000": "--memory 1024", "--inline lo=lo": "two interfaces", "--interface lo --workers 0": "1 to 1024",
 		"--interface lo --ring 0": "1 to 4096", "--interface lo --ring 4096 --workers 1024": "more than half", "--interface lo --flows 0": "--flows 0",
 		"--interface lo --max-keys -1": "--max-keys -1", "--interface lo --key-wait -1s": "0 or more", "--interface lo --output-interface lo": "what it wrote",

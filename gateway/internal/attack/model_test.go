@@ -216,9 +216,9 @@ func attacker(r *rand.Rand, v *victim, streams *[2][]byte) (all []event) {
 	return all
 }
 
-// Whatever a random attacker sends, all that a receiver accepted comes out, and nothing that was not sent. One in a thousand
-// may cost a record, which is counted, and one in two thousand a direction: mostly where the first bytes of a ClientHello come alone,
-// and forged packets before them. Their seeds are logged.
+// Whatever a random attacker sends, all that a receiver accepted comes out, and nothing that was not sent. Of the attackers of short runs
+// none costs anything; of others one in a thousand may cost a record, which is counted, and one in five thousand a direction. Their
+// seeds are logged.
 func TestRandomAttackers(t *testing.T) {
 	seed := uint64(8446) // the same attackers in every short run; in long ones always others
 	if *runs > 2000 {
@@ -305,10 +305,10 @@ func TestRandomAttackers(t *testing.T) {
 			t.FailNow()
 		}
 	}
-	if unread > *runs/2000 {
+	if unread > (*runs-*first)/5000 {
 		t.Errorf("%d directions of %d connections were not read", unread, *runs)
 	}
-	if undecided > 1+*runs/1000 {
+	if undecided > (*runs-*first)/1000 {
 		t.Errorf("%d of %d attackers cost a record", undecided, *runs)
 	}
 	t.Logf("%d attackers in %v, %d cost a record, %d a direction: of %d bytes sent, receivers accepted %d, %d came out; %d connections were reset", *runs, time.Since(begin).Round(time.Millisecond), undecided, unread,

@@ -46,16 +46,6 @@ type LiveOptions struct {
 	Headers     bool // have what is left to do for a frame in front of it: see Whole
 }
 
-// virtioHeader is struct virtio_net_hdr.
-const virtioHeader = 10
-
-// Whole returns a frame with the header in front that says which checksums and which segmentation are still to be done;
-// a packet socket with PACKET_VNET_HDR sends it so. The ring was opened with Headers.
-func Whole(f *Frame) []byte {
-	first := unsafe.Pointer(unsafe.SliceData(f.Data))
-	return unsafe.Slice((*byte)(unsafe.Add(first, -virtioHeader)), virtioHeader+len(f.Data))
-}
-
 // OpenLive opens a ring on an interface. It needs CAP_NET_RAW.
 func OpenLive(name string, o LiveOptions) (*Live, error) {
 	face, err := net.InterfaceByName(name)

@@ -82,6 +82,15 @@ var metrics = []metric{
 	counter("tcp_holes_total", "Holes in streams that were given up.", func(s *engine.Stats) uint64 { return s.Holes }),
 	counter("memory_reclaims_total", "Times that connections held more than --memory allows.", func(s *engine.Stats) uint64 { return s.Reclaims }),
 	counter("memory_paid_total", "Connections that lost something by that, because they held most.", func(s *engine.Stats) uint64 { return s.Paid }),
+	counter("gate_forwarded_frames_total", "Closed gateway: frames that passed as they came.", func(s *engine.Stats) uint64 { return s.Gate.Forwarded }),
+	counter("gate_read_segments_total", "Closed gateway: segments sent with what was read.", func(s *engine.Stats) uint64 { return s.Gate.Sent }),
+	counter("gate_resent_segments_total", "Closed gateway: of these, those that were sent again.", func(s *engine.Stats) uint64 { return s.Gate.Resent }),
+	counter("gate_allowed_frames_total", "Closed gateway: frames with payload that passed by a rule.", func(s *engine.Stats) uint64 { return s.Gate.Allowed }),
+	counter("gate_denied_frames_total", "Closed gateway: frames kept back by a rule.", func(s *engine.Stats) uint64 { return s.Gate.Denied }),
+	counter("gate_refused_frames_total", "Closed gateway: frames that are not TCP, and that no rule allows.", func(s *engine.Stats) uint64 { return s.Gate.Refused }),
+	counter("gate_unread_segments_total", "Closed gateway: segments kept back because nobody reads them.", func(s *engine.Stats) uint64 { return s.Gate.Unread }),
+	counter("gate_early_bytes_total", "Closed gateway: bytes of records that passed before the rest of the record.", func(s *engine.Stats) uint64 { return s.Gate.Early }),
+	counter("gate_shut_directions_total", "Closed gateway: directions of which nothing passes any more.", func(s *engine.Stats) uint64 { return s.Gate.Shut }),
 	counter("tcp_hole_bytes_total", "Bytes in these.", func(s *engine.Stats) uint64 { return s.HoleBytes }),
 	counter("tcp_outside_window_total", "Segments outside of the window.", func(s *engine.Stats) uint64 { return s.Stats.Unrelated }),
 	counter("tcp_held_dropped_total", "Segments dropped because too many were held.", func(s *engine.Stats) uint64 { return s.Stats.Evicted }),
@@ -98,22 +107,12 @@ var metrics = []metric{
 	counter("trials_total", "Openings tried after loss.", func(s *engine.Stats) uint64 { return s.TLS.Trials }),
 	counter("resynchronisations_total", "Times that reading went on after loss.", func(s *engine.Stats) uint64 { return s.TLS.Resyncs }),
 	counter("key_updates_total", "KeyUpdates.", func(s *engine.Stats) uint64 { return s.TLS.KeyUpdates }),
-	counter("surplus_messages_total", "Handshake messages behind a KeyUpdate in its record, which are none of the connection's.", func(s *engine.Stats) uint64 { return s.TLS.Surplus }),
+	counter("surplus_messages_total", "Handshake messages behind a KeyUpdate in one record, which are not read.", func(s *engine.Stats) uint64 { return s.TLS.Surplus }),
 	counter("early_data_accepted_bytes_total", "Bytes of 0-RTT data delivered.", func(s *engine.Stats) uint64 { return s.TLS.EarlyAccepted }),
 	counter("early_data_dropped_bytes_total", "Bytes of 0-RTT data that the server did not accept.", func(s *engine.Stats) uint64 { return s.TLS.EarlyDropped }),
 	counter("directions_given_up_total", "Directions of which nothing more will be read.", func(s *engine.Stats) uint64 { return s.TLS.GivenUp }),
 	counter("held_bytes_dropped_total", "Bytes dropped because too many waited for keys.", func(s *engine.Stats) uint64 { return s.TLS.HeldOut }),
 	counter("partial_records_dropped_total", "Records dropped because too many were partial.", func(s *engine.Stats) uint64 { return s.TLS.PartialOut }),
-
-	counter("gate_forwarded_frames_total", "Closed gateway: frames that passed as they came.", func(s *engine.Stats) uint64 { return s.Gate.Forwarded }),
-	counter("gate_resent_segments_total", "Closed gateway: of these, segments sent again.", func(s *engine.Stats) uint64 { return s.Gate.Resent }),
-	counter("gate_read_segments_total", "Closed gateway: segments sent with what was read.", func(s *engine.Stats) uint64 { return s.Gate.Sent }),
-	counter("gate_allowed_frames_total", "Closed gateway: frames with payload that passed by a rule.", func(s *engine.Stats) uint64 { return s.Gate.Allowed }),
-	counter("gate_denied_frames_total", "Closed gateway: frames kept back by a rule.", func(s *engine.Stats) uint64 { return s.Gate.Denied }),
-	counter("gate_refused_frames_total", "Closed gateway: frames that are not TCP, and that no rule allows.", func(s *engine.Stats) uint64 { return s.Gate.Refused }),
-	counter("gate_unread_segments_total", "Closed gateway: segments kept back because nobody reads them.", func(s *engine.Stats) uint64 { return s.Gate.Unread }),
-	counter("gate_early_bytes_total", "Closed gateway: bytes of records that passed before the rest of the record.", func(s *engine.Stats) uint64 { return s.Gate.Early }),
-	counter("gate_shut_directions_total", "Closed gateway: directions of which nothing passes any more.", func(s *engine.Stats) uint64 { return s.Gate.Shut }),
 	{prometheus.NewDesc("sealane_gateway_connections", "Connections in the table.", nil, nil), prometheus.GaugeValue,
 		func(s *engine.Stats) uint64 { return s.Active }},
 }
@@ -130,29 +129,31 @@ type Face struct {
 	Bytes    uint64
 	Verdicts [packet.Verdicts]uint64
 	Dropped  uint64 // by the kernel, because nobody read in time
+	Blocked  uint64 // not forwarded, as they could not be read
 }
 
 // Add adds the counts of another core.
 func (f *Face) Add(o *Face) {
 	f.Bytes += o.Bytes
 	f.Dropped += o.Dropped
+	f.Blocked += o.Blocked
 	for i := range f.Verdicts {
 		f.Verdicts[i] += o.Verdicts[i]
 	}
 }
 
 var (
+	directions = prometheus.NewDesc("sealane_gateway_directions_total",
+		"Directions of TLS connections that ended, by their state then and by why something of them was lost.", []string{"state", "lost"}, nil)
 	faceFrames  = prometheus.NewDesc("sealane_gateway_interface_frames_total", "Frames read, by interface and by what they are.", []string{"interface", "verdict"}, nil)
 	faceBytes   = prometheus.NewDesc("sealane_gateway_interface_bytes_total", "Bytes of frames read, by interface.", []string{"interface"}, nil)
-	faceDropped = prometheus.NewDesc("sealane_gateway_interface_lost_frames_total", "Frames that were not read, by interface and reason.", []string{"interface", "reason"}, nil)
+	faceDropped = prometheus.NewDesc("sealane_gateway_interface_lost_frames_total", "Frames that were not read or not forwarded, by interface and reason.", []string{"interface", "reason"}, nil)
 	keyCount    = prometheus.NewDesc("sealane_gateway_keys", "Connections with keys in the store.", nil, nil)
 	keyEvicted  = prometheus.NewDesc("sealane_gateway_keys_evicted_total", "Connections whose keys made room for others.", nil, nil)
 	keyLines    = prometheus.NewDesc("sealane_gateway_key_log_lines_total", "Lines of key logs.", []string{"kind"}, nil)
 	sent        = prometheus.NewDesc("sealane_gateway_sent_frames_total", "Frames sent on interfaces.", nil, nil)
 	unread      = prometheus.NewDesc("sealane_gateway_unread_bytes_total", "Bytes that readers of PCAP-over-IP were too slow for.", nil, nil)
 	unsent      = prometheus.NewDesc("sealane_gateway_unsent_frames_total", "Frames that could not be sent.", nil, nil)
-	directions  = prometheus.NewDesc("sealane_gateway_directions_total",
-		"Directions of TLS connections that ended, by their state then and by why something of them was lost.", []string{"state", "lost"}, nil)
 )
 
 // Describe implements prometheus.Collector.
@@ -181,6 +182,7 @@ func (s *Source) Collect(to chan<- prometheus.Metric) {
 		}
 		n(faceBytes, prometheus.CounterValue, f.Bytes, f.Name)
 		n(faceDropped, prometheus.CounterValue, f.Dropped, f.Name, "ring full")
+		n(faceDropped, prometheus.CounterValue, f.Blocked, f.Name, "cannot be read")
 	}
 	count, evicted := s.Store.Size()
 	n(keyCount, prometheus.GaugeValue, uint64(count))

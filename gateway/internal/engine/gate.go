@@ -53,6 +53,9 @@ type GateStats struct {
 	Shut      uint64 // directions of which nothing passes any more
 }
 
+// Blocked is how many frames did not pass as they came, nor are going to.
+func (s *GateStats) Blocked() uint64 { return s.Denied + s.Refused + s.Unread }
+
 const (
 	// What passes in plain text before a record opens.
 	maxPlain = 128 << 10

@@ -13,11 +13,14 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 	"github.com/sealane/sealane/gateway/internal/tls"
 	"github.com/sealane/sealane/gateway/internal/traffic"
+	"github.com/sealane/sealane/gateway/internal/wrap"
 )
 
 // Keys that come with addresses: before the connection, or in the middle of it; with the exact place or near it.
 func TestGivenKeys(t *testing.T) {
-	for name, c := range map[string]struct{ handshake, aligned, late bool }{
+	for name, c := range map[string]struct{ handshake, aligned, late, network bool }{
+		"in a network":                 {handshake: true, network: true},
+		"in a network, keys later":     {late: true, handshake: true, network: true},
 		"whole connection":             {handshake: true},
 		"middle":                       {},
 		"middle, exact":                {aligned: true},
@@ -45,6 +48,11 @@ func TestGivenKeys(t *testing.T) {
 			var g packet.Segment
 			packet.Parse(&g, packet.LinkEthernet, frames[before].Data)
 			k := &Key{Source: g.Tuple.Endpoint(g.Side), Destination: g.Tuple.Endpoint(1 - g.Side), FromServer: true, Given: given, Sequence: g.Seq}
+			if c.network {
+				for i := range frames {
+					frames[i].Data = wrap.Tunnels[0].Around(frames[i].Data, 77)
+				}
+			}
 			table := NewKeys(10)
 			got := &collector{}
 			w := NewWorker(keys.NewStore(1), got, Options{Flows: 10, Keys: table})

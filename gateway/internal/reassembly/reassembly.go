@@ -45,7 +45,7 @@ type Direction struct {
 	Since     int64 // when it came to a stop
 	held      held
 	origin    uint32    // where it begins, while it does
-	maybe     [2]uint32 // where else it may begin; 0 is nowhere
+	maybe     [4]uint32 // where else it may begin, the last first; 0 is nowhere
 	base      uint32    // of what is contested, or where TLS stopped in the beginning
 	begun     bool      // origin is known
 	beginning bool
@@ -188,8 +188,9 @@ func (p *Pair) Stalled(side uint8) bool {
 
 // Maybe says that a direction may begin at a place.
 func (p *Pair) Maybe(side uint8, seq uint32) {
-	if d := p.Dir[side]; d != nil && d.beginning && d.begun && seq != d.origin && d.maybe[1] != seq {
-		d.maybe[0], d.maybe[1] = d.maybe[1], seq
+	if d := p.Dir[side]; d != nil && d.beginning && d.begun && seq != d.origin && !slices.Contains(d.maybe[:], seq) {
+		copy(d.maybe[1:], d.maybe[:])
+		d.maybe[0] = seq
 		d.conflict = true
 	}
 }
@@ -281,7 +282,13 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 		}
 		d.begun, d.origin = true, *next
 	}
+	if d.beginning && !d.near(seq) && mayBeHello(data, side) {
+		p.Maybe(side, seq) // the SYN that was seen may be another's
+	}
 	base := r.base(p, d, side)
+	if d.beginning && d.near(seq) {
+		base = seq
+	}
 	if old := base - seq; int32(old) > 0 && !(d.beginning && (old < maxBeginning || looksLikeHello(data, side))) {
 		if uint64(old) >= uint64(len(data)) {
 			r.Stats.Repeated++
@@ -336,6 +343,19 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 		return Held
 	}
 	return Taken
+}
+
+// near tells whether a place is in the beginning of a direction, wherever that is.
+func (d *Direction) near(seq uint32) bool {
+	if seq-d.origin < maxBeginning {
+		return true
+	}
+	for _, at := range d.maybe {
+		if at != 0 && seq-at < maxBeginning {
+			return true
+		}
+	}
+	return false
 }
 
 // base returns the place of the first byte that no tag has confirmed.

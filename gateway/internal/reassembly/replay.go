@@ -12,6 +12,16 @@ func looksLikeHello(data []byte, side uint8) bool {
 	return len(data) >= 6 && data[0] == 22 && data[1] == 3 && data[2] <= 4 && data[5] == side+1
 }
 
+// mayBeHello tells whether data may be the first bytes of it.
+func mayBeHello(data []byte, side uint8) bool {
+	for i, want := range [...]byte{22, 3} {
+		if i < len(data) && data[i] != want {
+			return false
+		}
+	}
+	return len(data) > 0 && (len(data) < 3 || data[2] <= 4) && (len(data) < 6 || data[5] == side+1)
+}
+
 const (
 	maxOrigins    = 6
 	maxCandidates = 200

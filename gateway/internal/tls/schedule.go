@@ -1,9 +1,11 @@
 package tls
 
 import (
+	"bytes"
 	"crypto/cipher"
 	"crypto/sha256"
 	"crypto/sha512"
+	"crypto/subtle"
 	"encoding/binary"
 
 	"github.com/sealane/sealane/internal/aead"
@@ -95,40 +97,41 @@ func (k *keySet) wipe() {
 	*k = keySet{gcm: k.gcm, number: k.number}
 }
 
+// The pads of HMAC.
+var innerPad, outerPad = [128]byte(bytes.Repeat([]byte{0x36}, 128)), [128]byte(bytes.Repeat([]byte{0x5c}, 128))
+
+// pad puts a key, no longer than a block, into the first block of b.
+func pad(b, key []byte, with *[128]byte, block int) {
+	copy(b, with[:block])
+	subtle.XORBytes(b, key, with[:len(key)])
+}
+
 // hmac computes HMAC (RFC 2104) of a short message, on the stack: a connection needs about twenty.
 func (h hash) hmac(out *[48]byte, key, message []byte) {
 	const longest = 160
 	if h == hashSHA384 {
 		var inner [128 + longest]byte
 		var outer [128 + 48]byte
-		copy(inner[:], key)
-		copy(outer[:], key)
-		for i := range 128 {
-			inner[i] ^= 0x36
-			outer[i] ^= 0x5c
-		}
+		pad(inner[:], key, &innerPad, 128)
+		pad(outer[:], key, &outerPad, 128)
 		n := 128 + copy(inner[128:], message)
 		sum := sha512.Sum384(inner[:n])
 		copy(outer[128:], sum[:])
 		*out = sha512.Sum384(outer[:])
-		clear(inner[:])
+		clear(inner[:n])
 		clear(outer[:])
 		return
 	}
 	var inner [64 + longest]byte
 	var outer [64 + 32]byte
-	copy(inner[:], key)
-	copy(outer[:], key)
-	for i := range 64 {
-		inner[i] ^= 0x36
-		outer[i] ^= 0x5c
-	}
+	pad(inner[:], key, &innerPad, 64)
+	pad(outer[:], key, &outerPad, 64)
 	n := 64 + copy(inner[64:], message)
 	sum := sha256.Sum256(inner[:n])
 	copy(outer[64:], sum[:])
 	sum = sha256.Sum256(outer[:])
 	copy(out[:], sum[:])
-	clear(inner[:])
+	clear(inner[:n])
 	clear(outer[:])
 }
 

@@ -1,6 +1,6 @@
 // Seal seals or opens one message again and again between two markers, for tools/armcost to watch.
 //
-//	seal BYTES[,BYTES...] SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|gcm128n16|batchN|gmac128|MODE128|MODE256]
+//	seal BYTES[,BYTES...] SEED [seal|open|aes|plant] [chacha|gcm128|gcm192|gcm256|gcm128n16|batchN|gmac128|modes|MODE128|MODE256]
 //
 // With more than one size it does each of them in turn.
 //
@@ -9,7 +9,8 @@
 // what the comparison of traces must find.
 //
 // gmac128 is AES-GCM of no text with so many bytes of associated data. MODE is an operation of the AES kernels that do not
-// authenticate, called alone: setup, ecb, ctr, cbc, xts, or cbcN and masks, which have lanes; open decrypts.
+// authenticate, called alone: setup, ecb, ctr, cbc, xts, or cbcNx and masksNx, which have N lanes; open decrypts. modes is
+// all of them, one after the other. With plant, counters depend on the seed, and so do branches of the 32-bit NEON kernel.
 package main
 
 import (
@@ -35,7 +36,7 @@ func markEnd() {}
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: seal BYTES[,BYTES...] SEED [seal|open|aes] [chacha|gcm128|gcm192|gcm256|gcm128n16|batchN|gmac128|MODE128|MODE256]")
+		fmt.Fprintln(os.Stderr, "usage: seal BYTES[,BYTES...] SEED [seal|open|aes|plant] [chacha|gcm128|gcm192|gcm256|gcm128n16|batchN|gmac128|modes|MODE128|MODE256]")
 		os.Exit(2)
 	}
 	var sizes []int
@@ -67,9 +68,11 @@ func main() {
 		}
 		return
 	}
-	if m, isMode := modeNamed(cipherName, open); isMode {
-		for _, size := range sizes {
-			m.run(size)
+	if all := modesNamed(cipherName, open); all != nil {
+		for _, m := range all {
+			for _, size := range sizes {
+				m.run(size)
+			}
 		}
 		return
 	}

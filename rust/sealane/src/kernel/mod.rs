@@ -90,6 +90,7 @@ pub(crate) mod rows;
 
 /// Constants of a kernel.
 #[repr(C, align(64))]
+#[allow(dead_code)] // where there are no kernels
 pub(crate) struct Constants<const N: usize>(pub(crate) [u8; N]);
 
 /// What a kernel is called with, in slots of 8 bytes: `layout` has their places.

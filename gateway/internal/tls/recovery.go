@@ -399,3 +399,57 @@ func (d *Decrypter) tryKeys(c *Conn, side uint8, k *keySet, e epoch, rec []byte)
 	k.wipe()
 	return false
 }
+
+// abandon ends the reading of a direction.
+func (d *Decrypter) abandon(c *Conn, side uint8) {
+	h, r := &c.half[side], &c.rest[side]
+	h.mode, r.cut = ignoring, true
+	d.Stats.GivenUp++
+	d.lost(c, side, 1)
+	if c.state == Starting {
+		c.state = Undecryptable
+	}
+}
+
+// giveUp ends the reading of a connection because of what one side sent; the other side's is read on if a record of it was
+// opened, or may be.
+func (d *Decrypter) giveUp(c *Conn, side uint8, why State) {
+	c.disarm(Client)
+	c.disarm(Server)
+	if c.state != Readable {
+		c.state = why
+	}
+	for s := range uint8(2) {
+		if s != side && (c.proved[s] || d.Dispute && c.hello[side]) {
+			continue // this side's hello is enough for the other one
+		}
+		if r := &c.rest[s]; why == NotTLS && c.state != Readable {
+			r.why = Foreign
+		} else if why == NotTLS {
+			r.why = Unauthentic
+		} else if why == Unsupported {
+			r.why = NoCipher
+		} else if r.why == Nothing {
+			r.why = Missing
+		}
+		h, r := &c.half[s], &c.rest[s]
+		d.held -= c.drop(s)
+		d.dropPart(c, s)
+		if h.mode != ignoring {
+			d.Stats.GivenUp++
+			h.mode, r.cut = ignoring, c.state == Readable
+		}
+	}
+	c.waiting = false
+}
+
+// undecryptable says that one direction cannot be opened now. Its records are counted, so that later keys find them.
+func (d *Decrypter) undecryptable(c *Conn, side uint8) {
+	c.half[side].mode = counting
+	if r := &c.rest[side]; r.why == Nothing {
+		r.why = NoKeys
+	}
+	if c.state == Starting {
+		c.state = Undecryptable
+	}
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package aes
+
+const raceEnabled = true

@@ -1,0 +1,737 @@
+/* AES-GCM (NIST SP 800-38D) for x86-64 with AES-NI: seals or opens a packet, or a part of one, in one pass; makes keys.
+ * The text of two levels: aesniavx has three operands and loads that need no alignment; aesni (KERNEL_SSE) has not, and
+ * runs on CPUs without AVX.
+ *
+ * void KERNEL_NAME(const args *a, void *scratch, const void *consts)
+ *
+ * Reads        args; key[960]; ad[ad_bytes], J0[16] or nonce[12] (FIRST); state[64] (not FIRST); in[bytes]
+ * Writes       out[bytes]; tag[16] (LAST); state[64] (not LAST); key[960] (SETUP); scratch, wiped again
+ * Registers    all but rsp, rbp; stack 0
+ * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.
+ *
+ * Counter mode (6.5) makes eight blocks of keystream at a time, and GHASH takes in eight between the rounds: sealing, the
+ * eight before; opening, the same. The last one to eight blocks, the tail, are made four at a time; sealing, the eight
+ * before them are taken in meanwhile and not reduced but with the tail, for which there are so many powers of H.
+ *
+ * GHASH (6.4) is Horner's rule in GF(2^128): Y := (Y + c) H for every block c; here Y := (Y + c) H^8 + c' H^7 + .. with
+ * one reduction. GCM numbers the bits of a block from its first byte's highest, so a block with its bytes reversed is a
+ * polynomial with the coefficients in falling order. The product of two such, as pclmulqdq makes it, is their product
+ * divided by x, and 256 bits long: lo + 2^64 mi + 2^128 hi, where by Karatsuba mi = (a0 + a1)(b0 + b1) + lo + hi takes
+ * three multiplications in place of four. The half that is too long is reduced from below: the polynomial,
+ * x^128 + x^7 + x^2 + x + 1, is 1 + 2^64 P + 2^128 with P = 2^57 + 2^62 + 2^63, so adding P w 2^64 + w 2^128 removes the
+ * lowest 64 bits w, and once more the next. That divides by x^128, as it were, and x times too little: the key's powers
+ * of H are kept multiplied by x, whence all comes out even.
+ */
+#if defined(KERNEL_SSE)
+#include "sse.h"
+#define VEX
+#else
+#define VEX v
+#endif
+
+/* Constants. */
+#define REVERSE 0    /* of 16 bytes */
+#define POLY 16      /* P = 2^57 + 2^62 + 2^63, and 1: what is over when a polynomial is multiplied by x */
+#define ROTATE 32    /* RotWord (FIPS 197, 5.2) of the first word, to all words */
+#define RCON 48      /* round constants (FIPS 197, table 5), one byte each */
+#define COUNT 64     /* 0, 1, 2, 3 */
+#define FOUR 80      /* 4, 4, 4, 4 */
+#define REVERSE4 96  /* of the bytes of a dword */
+#define MASKS 112    /* 16 bytes from 16 - n on: n ones, 16 - n zeroes */
+#define ONE 144      /* the last word of J0 */
+
+    constants KERNEL_CONSTANTS
+    .byte 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0
+    .quad 0xc200000000000000, 1
+    .byte 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0
+    .byte 1, 2, 4, 8, 16, 32, 64, 128, 27, 54, 0, 0, 0, 0, 0, 0
+    .long 0, 1, 2, 3
+    .long 4, 4, 4, 4
+    .byte 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12
+    .quad -1, -1, 0, 0
+    .byte 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1
+    endconstants
+
+/* Scratch. */
+#define J0 256       /* J0 or a later counter block, and the first round key */
+#define MASK 272     /* the encrypted J0 */
+#define BLOCKS 288   /* the next eight counter blocks, and the first round key */
+#define SUMS 416     /* of the halves of four blocks */
+#define SCRATCH_END 448
+
+/* The key's table: powers of H from H^17 to H, each followed by the sum of its halves and that of the next lower one's. */
+#define POWERS 17    /* eight blocks, eight of the tail, the lengths */
+#define H(i) (SEALANE_GCM_KEY_TABLE + 32*(POWERS - (i)))
+#define S(i) (H(i) + 16)
+
+/* Integer registers. */
+#define args rdi
+#define scratch rsi
+#define consts rdx
+#define counter ecx  /* of the next block */
+#define src r8
+#define dst r9
+#define mac r10      /* what is authenticated next */
+#define left r11     /* bytes of the tail: 1 to 128, or 0 if there is no text */
+#define key r12
+#define power r13    /* key less 32 m: its H(i) is H^(m+i) */
+#define word3 r13d   /* the first round key's last word */
+#define steps r14    /* of eight blocks, to be encrypted */
+#define flags r15d
+#define rounds ebx   /* times 16 */
+
+/* Vector registers: 0 .. 7 keystream, and */
+#define rk xmm8
+#define y xmm8       /* in the tail: GHASH so far */
+#define lo xmm9
+#define mi xmm10
+#define hi xmm11     /* between blocks: GHASH so far */
+#define a xmm12
+#define b xmm13
+#define t xmm14
+#define u xmm15
+
+/* ---- GHASH ----------------------------------------------------------------------------------------------------- */
+
+.macro product_of to, h, v, halves
+#if defined(KERNEL_SSE)
+    movdqu \to, \h
+    pclmulqdq \to, \v, \halves
+#else
+    vpclmulqdq \to, \v, \h, (\halves >> 4) | ((\halves & 1) << 4)
+#endif
+.endm
+
+/* sum := or += h * v. */
+.macro product init, sum, h, v, halves
+    .if \init
+    product_of \sum, \h, \v, \halves
+    .else
+    product_of u, \h, \v, \halves
+    vpxor \sum, \sum, u
+    .endif
+.endm
+
+/* lo, mi, hi := or += a h, where h is followed by the sum of its halves. */
+.macro multiply init, at:vararg
+    vpshufd t, a, 0x4e
+    vpxor t, t, a
+    product \init, lo, [\at], a, 0x00
+    product \init, hi, [\at], a, 0x11
+    product \init, mi, [\at + 16], t, 0x00
+.endm
+
+/* hi := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced; in six steps. */
+.macro reduce step
+    .if \step == 0
+    product_of t, [consts+POLY], lo, 0x00                                                       /* P w */
+    .elseif \step == 1
+    vpxor mi, mi, lo
+    vpxor mi, mi, hi
+    vpshufd lo, lo, 0x4e
+    .elseif \step == 2
+    vpxor mi, mi, lo
+    vpxor mi, mi, t
+    .elseif \step == 3
+    product_of t, [consts+POLY], mi, 0x00
+    .elseif \step == 4
+    vpshufd mi, mi, 0x4e
+    vpxor hi, hi, mi
+    .else
+    vpxor hi, hi, t
+    .endif
+.endm
+
+.macro reduce_all
+    .irp i, 0, 1, 2, 3, 4, 5
+    reduce \i
+    .endr
+.endm
+
+/* The sum of the halves of a block at \at, in integer registers: two shuffles less for the port that has the most to do
+ * on some CPUs. Of pairs 1 and 3 that is; doing so for all of them would be too many instructions for others. */
+.macro scalar_sum step, i, at:vararg
+    .if \step == 0
+    mov rax, [\at]
+    xor rax, [\at + 8]
+    .else
+    bswap rax
+    mov [scratch + SUMS + 8*\i], rax
+    .endif
+.endm
+
+/* Two of eight blocks at mac times powers of H, from base + H(8) on, cut into steps to put between other work. */
+.macro multiply_pair step, pair, base
+    .if \step == 0
+    vmovdqu a, [mac+32*\pair]
+    vpshufb a, a, [consts+REVERSE]
+    .elseif \step == 1
+    .if \pair == 0
+    vpxor a, a, hi
+    .endif
+    vmovdqu b, [mac+32*\pair+16]
+    .elseif \step == 2
+    vpshufb b, b, [consts+REVERSE]
+    .elseif \step == 3 && !(\pair & 1)
+    vpunpcklqdq t, a, b
+    .elseif \step == 4 && !(\pair & 1)
+    vpunpckhqdq u, a, b
+    .elseif \step == 5 && !(\pair & 1)
+    vpxor t, t, u                                                                   /* sums of halves of a and of b */
+    .elseif \step == 6
+    product (\pair == 0), lo, [\base + H(8 - 2*\pair)], a, 0x00
+    .elseif \step == 8
+    product (\pair == 0), hi, [\base + H(8 - 2*\pair)], a, 0x11
+    .elseif \step == 10
+    product 0, lo, [\base + H(7 - 2*\pair)], b, 0x00
+    .elseif \step == 12
+    product 0, hi, [\base + H(7 - 2*\pair)], b, 0x11
+    .elseif \step == 14 && !(\pair & 1)
+    product (\pair == 0), mi, [\base + S(8 - 2*\pair)], t, 0x00
+    .elseif \step == 15 && !(\pair & 1)
+    product 0, mi, [\base + S(8 - 2*\pair)], t, 0x11
+    .elseif \step == 14
+    vmovq t, qword ptr [scratch+SUMS+8*(\pair-1)]
+    product 0, mi, [\base + S(8 - 2*\pair)], t, 0x00
+    .elseif \step == 15
+    vmovq t, qword ptr [scratch+SUMS+8*\pair]
+    product 0, mi, [\base + S(8 - 2*\pair)], t, 0x01
+    .endif
+    .if !(\pair & 1) && (\step == 7 || \step == 9)
+    scalar_sum ((\step - 7)/2), \pair, mac + 32*\pair + 32
+    .elseif !(\pair & 1) && (\step == 11 || \step == 13)
+    scalar_sum ((\step - 11)/2), (\pair + 1), mac + 32*\pair + 48
+    .endif
+.endm
+
+/* All of eight blocks in 64 steps, and one reduction in 12 more. */
+.macro hash_step step, base
+    .if (\step) < 64
+    multiply_pair ((\step) & 15), ((\step)/16), \base
+    .elseif ((\step) & 1) && (\step) < 76
+    reduce ((\step-65)/2)
+    .endif
+.endm
+
+/* a := the block of the lengths in bits, its bytes reversed. */
+.macro lengths
+    vmovq a, qword ptr [args+SEALANE_ARG_TOTAL]
+    vmovhps a, a, [args+SEALANE_ARG_AD_BYTES]
+    vpsllq a, a, 3
+.endm
+
+/* ---- AES ------------------------------------------------------------------------------------------------------- */
+
+/* The next n counter blocks and the first round key, from xmm0, which has the same nonce, and rk, that round key. */
+.macro counters n
+    .if \n == 8
+    move_counters t, mi
+    vpaddd u, t, [consts+FOUR]
+    vpshufb u, u, [consts+REVERSE4]
+    vpxor u, u, mi
+    .else
+    move_counters t, xmm4
+    .endif
+    vpshufb t, t, [consts+REVERSE4]
+    .if \n == 8
+    vpxor t, t, mi
+    .else
+    vpxor t, t, xmm4
+    .endif
+    .irp i, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \n && \i < 4
+    vinsertps xmm\i, xmm0, t, 0x30+64*\i                                        /* its word i instead of the last */
+    .elseif \i < \n
+    vinsertps xmm\i, xmm0, u, 0x30+64*(\i-4)
+    .endif
+    .endr
+    vinsertps xmm0, xmm0, t, 0x30
+    add counter, \n
+.endm
+
+/* To t four counters, and the first round key's last word four times. */
+.macro move_counters to, word
+    vmovd \to, counter
+    vpshufd \word, rk, 0xff
+    vpshufd \to, \to, 0
+    vpaddd \to, \to, [consts+COUNT]
+.endm
+
+/* Block i of the next eight, to be read when this eight is done: a block is read as a whole. */
+.macro next_counter i
+    lea eax, [rcx + \i]
+    bswap eax
+    xor eax, word3
+    mov [scratch + BLOCKS + 16*\i + 12], eax
+.endm
+
+/* A round of n blocks and, extra, of xmm12; number 0: the one whose number times 16 is in rax. hash: so many steps of
+ * hashing with each block, from the base. */
+.macro round n, extra, number, hash=0, base
+    .if \number
+    vmovdqu rk, [key+SEALANE_GCM_KEY_SCHEDULE+16*\number]
+    .else
+    vmovdqu rk, [key+rax+SEALANE_GCM_KEY_SCHEDULE]
+    .endif
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \n
+    vaesenc xmm\i, xmm\i, rk
+    .if \hash == 1
+    hash_step (\n*(\number-1)+\i), \base
+    .elseif \hash == 2 && \n*(\number-1)+\i < 32
+    hash_step (2*(\n*(\number-1)+\i)), \base
+    hash_step (2*(\n*(\number-1)+\i)+1), \base
+    .endif
+    .endif
+    .endr
+    .if \extra
+    vaesenc xmm12, xmm12, rk
+    .endif
+.endm
+
+/* All rounds but the last (FIPS 197, 5.1); then rk is the last round key. next: the counters of the next eight blocks
+ * besides, if there are any. */
+.macro rounds_but_last n, extra, next=0, hash=0, base
+    round \n, \extra, 1, \hash, \base
+    round \n, \extra, 2, \hash, \base
+    .if \next
+    cmp steps, 1
+    je 2f
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    next_counter \i
+    .endr
+2:
+    .endif
+    .irp i, 3, 4, 5, 6, 7, 8, 9
+    round \n, \extra, \i, \hash, \base
+    .endr
+    mov eax, 160
+    cmp rounds, eax
+    je 2f
+1:
+    round \n, \extra, 0
+    add eax, 16
+    cmp eax, rounds
+    jb 1b
+2:
+    vmovdqu rk, [key+rbx+SEALANE_GCM_KEY_SCHEDULE]
+    .if \extra
+    vaesenclast xmm12, xmm12, rk
+    vmovdqa [scratch+MASK], xmm12
+    .endif
+.endm
+
+.macro xor_unaligned to, with, at
+#if defined(KERNEL_SSE)
+    movdqu \to, [\at]
+    pxor \to, \with
+#else
+    vpxor \to, \with, [\at]
+#endif
+.endm
+
+/* Eight blocks, whose counters are there. */
+.macro encrypt extra, hash=0
+    rounds_but_last 8, \extra, 1, \hash, key
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    xor_unaligned a, rk, src+16*\i
+    vaesenclast xmm\i, xmm\i, a
+    vmovdqu [dst+16*\i], xmm\i
+    .if \hash
+    hash_step (72+\i), key
+    .endif
+    .endr
+    sub src, -128
+    sub dst, -128
+    add counter, 8
+.endm
+
+/* The next four blocks' keystream, from the first counter block in xmm0. */
+.macro stream extra, hash=0
+    counters 4
+    rounds_but_last 4, \extra, 0, \hash, power
+    .irp i, 0, 1, 2, 3
+    vaesenclast xmm\i, xmm\i, rk
+    .endr
+.endm
+
+/* power for the blocks of the tail and, LAST, that of the lengths; leaves whether it is LAST in the zero flag. */
+.macro tail_powers
+    lea rax, [left + 15]
+    and eax, 0xf0
+    add eax, eax
+    mov power, key
+    sub power, rax
+    test flags, SEALANE_FLAG_LAST
+    jz 1f
+    sub power, 32                                                               /* not 0 */
+1:
+.endm
+
+/* Block i of the tail, if it is there and whole, with keystream k. */
+.macro tail_block i, k
+    cmp left, 16*\i + 16
+    jb .Ltail_end_\i
+    vmovdqu a, [src+16*\i]
+    vpxor \k, \k, a
+    vmovdqu [dst+16*\i], \k
+    test flags, SEALANE_FLAG_OPEN
+    jnz 1f
+    vmovdqa a, \k
+1:
+    vpshufb a, a, [consts+REVERSE]
+    .if \i == 0
+    vpxor a, a, y
+    vpxor y, y, y
+    .endif
+    multiply 0, power + H(-\i)
+.endm
+
+.macro tail_end i, k
+.Ltail_end_\i:
+    test left, 15
+    jz .Lreduce
+    vmovdqa b, \k
+    add src, 16*\i
+    add dst, 16*\i
+    add power, 32*\i
+    jmp .Ltail_ragged
+.endm
+
+#include "aesgcm_text.h"
+
+    scratch_end SCRATCH_END
+    function KERNEL_NAME
+    mov flags, [args + SEALANE_ARG_FLAGS]
+    mov key, [args + SEALANE_ARG_KEY]
+    test flags, SEALANE_FLAG_SETUP
+    jnz .Lsetup
+    mov src, [args + SEALANE_ARG_IN]
+    mov dst, [args + SEALANE_ARG_OUT]
+    mov left, [args + SEALANE_ARG_BYTES]
+    test flags, SEALANE_FLAG_FIRST
+    jz .Lcontinue
+    vpxor hi, hi, hi
+    mov rax, [args + SEALANE_ARG_NONCE]
+    test flags, SEALANE_FLAG_NONCE
+    jnz .Lnonce
+    vmovdqu xmm0, [rax]
+    mov counter, [rax + 12]
+    bswap counter
+    inc counter
+    jmp .Lad_begin
+.Lnonce:                                                                        /* word by word, as it may have been written */
+    vmovd xmm0, dword ptr [rax]
+    vpinsrd xmm0, xmm0, [rax+4], 1
+    vpinsrd xmm0, xmm0, [rax+8], 2
+    vpxor xmm0, xmm0, [consts+ONE]
+    mov counter, 2
+.Lad_begin:
+    mov steps, [args + SEALANE_ARG_AD_BYTES]
+    test steps, steps
+    jz .Lbegun
+
+    /* Associated data, up to eight blocks at a time. */
+    mov mac, [args + SEALANE_ARG_AD]
+    vmovd xmm7, counter
+.Lad:
+    mov power, 128
+    cmp steps, power
+    cmovb power, steps
+    add power, 15
+    and power, -16
+    add power, power
+    neg power
+    add power, key                                                              /* H(0) is of the first block */
+    vpxor xmm1, xmm1, xmm1
+    vpxor xmm2, xmm2, xmm2
+    vpxor xmm3, xmm3, xmm3
+.Lad_block:
+    cmp steps, 16
+    jb .Lad_partial
+    vmovdqu a, [mac]
+    jmp .Lad_multiply
+.Lad_partial:
+    mov eax, r14d
+    load_partial a, mac, t, VEX
+    mov steps, 16
+.Lad_multiply:
+    vpshufb a, a, [consts+REVERSE]
+    vpxor a, a, hi
+    multiply 1, power + H(0)
+    vpxor xmm1, xmm1, lo
+    vpxor xmm2, xmm2, mi
+    vpxor xmm3, xmm3, hi
+    vpxor hi, hi, hi
+    add mac, 16
+    sub steps, 16
+    jz .Lad_reduce
+    add power, 32
+    cmp power, key
+    jne .Lad_block
+.Lad_reduce:
+    vmovdqa lo, xmm1
+    vmovdqa mi, xmm2
+    vmovdqa hi, xmm3
+    reduce_all
+    test steps, steps
+    jnz .Lad
+    vmovd counter, xmm7
+    jmp .Lbegun
+
+    /* Another part of a packet. */
+.Lcontinue:
+    mov rax, [args + SEALANE_ARG_STATE]
+    vmovdqu hi, [rax+SEALANE_GCM_STATE_Y]
+    vpshufb hi, hi, [consts+REVERSE]
+    vmovdqu xmm0, [rax+SEALANE_GCM_STATE_COUNTER]
+    mov counter, [rax + SEALANE_GCM_STATE_COUNTER + 12]
+    bswap counter
+
+.Lbegun:
+    mov rounds, [key + SEALANE_GCM_KEY_ROUNDS]
+    shl rounds, 4
+    vmovdqu rk, [key+SEALANE_GCM_KEY_SCHEDULE]
+    vpxor xmm0, xmm0, rk
+    vmovdqa [scratch+J0], xmm0
+    test left, left
+    jz .Lno_text
+    lea steps, [left - 1]
+    shr steps, 7
+    jz .Ltail_alone
+
+    /* Eight blocks at a time. Seal: encryption is a step ahead of authentication, and encrypts J0 with the first. */
+    mov rax, steps
+    shl rax, 7
+    sub left, rax
+    mov word3, [key + SEALANE_GCM_KEY_SCHEDULE + 12]
+    cmp steps, 1
+    je .Lone_eight
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    vmovdqa [scratch+BLOCKS+16*\i], xmm0
+    .endr
+.Lone_eight:
+    vmovdqa xmm12, xmm0
+    counters 8
+    mov mac, src
+    test flags, SEALANE_FLAG_OPEN
+    jnz .Lloop_counted
+    mov mac, dst
+    encrypt 1
+    dec steps
+    jz .Leights_end
+.Lloop:
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    vmovdqa xmm\i, [scratch+BLOCKS+16*\i]
+    .endr
+.Lloop_counted:
+    encrypt 0, 1
+    sub mac, -128
+    dec steps
+    jnz .Lloop
+    vpxor t, t, t
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    vmovdqa [scratch+BLOCKS+16*\i], t
+    .endr
+.Leights_end:
+    sub counter, 8
+    vmovdqa xmm0, [scratch+J0]
+    vmovdqu rk, [key+SEALANE_GCM_KEY_SCHEDULE]
+    test flags, SEALANE_FLAG_OPEN
+    jz .Ltail_behind
+
+    /* The tail: up to eight blocks, four at a time. One reduction is for all of them, the lengths, which come first as they
+     * are known, and, sealing, the last of the eights. */
+.Ltail_alone:
+    vmovdqa xmm12, xmm0
+    stream 1
+    test steps, steps
+    jnz .Ltail_more
+    tail_powers
+    vmovdqa y, hi
+    jnz .Ltail_lengths
+    vpxor lo, lo, lo
+    vpxor mi, mi, mi
+    vpxor hi, hi, hi
+    jmp .Ltail_blocks
+.Ltail_lengths:
+    lengths
+    multiply 1, key + H(1)
+    jmp .Ltail_blocks
+.Ltail_behind:
+    tail_powers
+    stream 0, 2
+    vpxor y, y, y
+    test flags, SEALANE_FLAG_LAST
+    jz .Ltail_blocks
+    lengths
+    multiply 0, key + H(1)
+.Ltail_blocks:
+    tail_block 0, xmm0
+    tail_block 1, xmm1
+    tail_block 2, xmm2
+    tail_block 3, xmm3
+    cmp left, 64
+    je .Lreduce
+    vmovdqa xmm0, [scratch+J0]
+    vmovdqu rk, [key+SEALANE_GCM_KEY_SCHEDULE]
+    inc steps
+    jmp .Ltail_alone                                                            /* which encrypts J0, or what is there, again */
+.Ltail_more:
+    vpxor y, y, y
+    tail_block 4, xmm0
+    tail_block 5, xmm1
+    tail_block 6, xmm2
+    tail_block 7, xmm3
+    jmp .Lreduce
+    tail_end 7, xmm3
+    tail_end 6, xmm2
+    tail_end 5, xmm1
+    tail_end 3, xmm3
+    tail_end 2, xmm2
+    tail_end 1, xmm1
+.Ltail_end_4:
+    sub src, -64
+    sub dst, -64
+    sub power, -128
+.Ltail_end_0:
+    vmovdqa b, xmm0
+.Ltail_ragged:
+    mov eax, r11d
+    and eax, 15
+    load_partial a, src, t, VEX
+    vpxor b, b, a
+    mov mac, power
+    store_partial b, dst, VEX
+    mov power, mac
+    test flags, SEALANE_FLAG_OPEN
+    jnz .Ltail_ragged_multiply
+    neg rax
+    vmovdqu a, [consts+rax+MASKS+16]
+    vpand a, a, b
+.Ltail_ragged_multiply:
+    vpshufb a, a, [consts+REVERSE]
+    vpxor a, a, y
+    multiply 0, power + H(0)
+    jmp .Lreduce
+
+.Lno_text:
+    vmovdqa xmm12, xmm0
+    rounds_but_last 0, 1
+    test flags, SEALANE_FLAG_LAST
+    jz .Lfinish
+    lengths
+    vpxor a, a, hi
+    multiply 1, key + H(1)
+.Lreduce:
+    reduce_all
+.Lfinish:
+    mov rax, [args + SEALANE_ARG_STATE]
+    vmovdqa xmm0, [scratch+MASK]
+    test flags, SEALANE_FLAG_FIRST
+    jnz .Lfinish_mask
+    vmovdqu xmm0, [rax+SEALANE_GCM_STATE_MASK]
+.Lfinish_mask:
+    test flags, SEALANE_FLAG_LAST
+    jz .Lfinish_part
+    mov rax, [args + SEALANE_ARG_TAG]
+    vpshufb hi, hi, [consts+REVERSE]
+    vpxor hi, hi, xmm0
+    vmovdqu [rax], hi
+    jmp .Lwipe
+.Lfinish_part:
+    vpshufb hi, hi, [consts+REVERSE]
+    vmovdqu [rax+SEALANE_GCM_STATE_Y], hi
+    vmovdqu [rax+SEALANE_GCM_STATE_MASK], xmm0
+    vmovdqu xmm0, [key+SEALANE_GCM_KEY_SCHEDULE]
+    vpxor xmm0, xmm0, [scratch+J0]
+    vmovdqu [rax+SEALANE_GCM_STATE_COUNTER], xmm0
+    bswap counter
+    mov [rax + SEALANE_GCM_STATE_COUNTER + 12], counter
+.Lwipe:
+    vpxor xmm0, xmm0, xmm0
+    vmovdqa [scratch+J0], xmm0
+    vmovdqa [scratch+MASK], xmm0
+    vmovdqa [scratch+SUMS], xmm0
+    vmovdqa [scratch+SUMS+16], xmm0
+    jmp .Ldone
+
+    /* The key schedule (FIPS 197, 5.2) word by word; SubWord is the last round's SubBytes, four times the same word. */
+#define words r8     /* of the key */
+#define word r9      /* to be made, in bytes from the schedule's begin */
+#define phase r10d
+#define end r11
+#define rcon r13
+.Lsetup:
+    mov ebx, [key + SEALANE_GCM_KEY_ROUNDS]
+    vpxor xmm1, xmm1, xmm1
+    lea r8d, [rbx - 6]
+    mov end, rbx
+    inc end
+    shl end, 4
+    lea word, [4*words]
+    xor phase, phase
+    mov rcon, consts
+    lea r14, [key + SEALANE_GCM_KEY_SCHEDULE]
+    mov rcx, r14
+    mov eax, [r14 + word - 4]
+    schedule_words words, word, phase, end, rcon, r14, rcx, ebx, VEX
+
+    /* H (SP 800-38D, 7.1), its bytes reversed, times x. */
+    vmovdqu xmm0, [r14]
+    mov eax, 16
+.Lhash_key:
+    vmovdqu rk, [r14+rax]
+    add rax, 16
+    cmp rax, end
+    je .Lhash_key_last
+    vaesenc xmm0, xmm0, rk
+    jmp .Lhash_key
+.Lhash_key_last:
+    vaesenclast xmm0, xmm0, rk
+    vpshufb xmm0, xmm0, [consts+REVERSE]
+    vmovdqa xmm1, xmm0
+    vpsrlq xmm1, xmm1, 63
+    vpslldq xmm1, xmm1, 8
+    vpshufd xmm2, xmm0, 0xff
+    vpsrad xmm2, xmm2, 31
+    vpshufd xmm3, [consts+POLY], 0x4e
+    vpand xmm2, xmm2, xmm3
+    vpaddq xmm0, xmm0, xmm0
+    vpor xmm0, xmm0, xmm1
+    vpxor xmm0, xmm0, xmm2
+
+    /* Its powers: H^2, and from then on the last but one times that, so that two are on their way. */
+    vpxor xmm2, xmm2, xmm2                                                          /* the lower power's sum */
+    vmovdqa a, xmm0
+    vmovdqa xmm3, xmm0
+    lea rax, [key + H(1)]
+    mov rcx, rax
+.Lpowers:
+    vmovdqu [rax], a
+    vpshufd t, a, 0x4e
+    vpxor t, t, a
+    vpunpcklqdq b, t, xmm2
+    vmovdqu [rax+16], b
+    vmovdqa xmm2, t
+    vpshufd xmm1, xmm0, 0x4e
+    vpxor xmm1, xmm1, xmm0
+    vpshufd mi, xmm3, 0x4e
+    vpxor mi, mi, xmm3
+    vpclmulqdq lo, xmm0, xmm3, 0x00
+    vpclmulqdq hi, xmm0, xmm3, 0x11
+    vpclmulqdq mi, mi, xmm1, 0x00
+    reduce_all
+    vmovdqa xmm3, a
+    vmovdqa a, hi
+    cmp rax, rcx
+    jne 1f
+    vmovdqa xmm0, hi
+1:
+    sub rax, 32
+    lea r8, [key + H(POWERS)]
+    cmp rax, r8
+    jae .Lpowers
+
+.Ldone:
+    endfunction

@@ -1,0 +1,455 @@
+package engine
+
+import (
+	"unsafe"
+
+	"github.com/sealane/sealane/gateway/internal/about"
+	"github.com/sealane/sealane/gateway/internal/flow"
+	"github.com/sealane/sealane/gateway/internal/output"
+	"github.com/sealane/sealane/gateway/internal/packet"
+	"github.com/sealane/sealane/gateway/internal/reassembly"
+	"github.com/sealane/sealane/gateway/internal/tls"
+)
+
+type entry = flow.Entry[tls.Line]
+
+// conn is what hangs on an entry, once there is something to read. A packet that is one record does without it.
+type conn struct {
+	number uint32 // of this
+	client uint8  // the side of the tuple that is the client
+	used   bool   // in the table
+	listed uint8
+	given  bool // its keys came with its addresses
+	linked bool // flow.Link is known
+	_      [8]byte
+	tls    tls.Conn
+	flow   output.Flow
+	pair   reassembly.Pair
+	gate   *gate // if the gateway is closed
+	entry  *entry
+	tuple  packet.Tuple
+	hash   uint64
+	keys   [2]*Key // given, by side of the tuple
+}
+
+// The lists that a conn can be on; it may be freed when it is on none.
+const (
+	listWaiting = 1 << iota
+	listQueued
+)
+
+// begin makes an entry for a connection that is new, or returns nil if its first packet says nothing of use.
+func (w *Worker) begin(s *packet.Segment, hash uint64, time int64) *entry {
+	syn := s.Flags&(packet.SYN|packet.RST) == packet.SYN
+	hello := tls.LooksLikeClientHello(s.Payload[tls.ProxyHeader(s.Payload):])
+	var given []*Key
+	if len(w.given) > 0 {
+		given = w.given[anywhere(s.Tuple)]
+	}
+	var before *embryo
+	if given == nil && s.Tuple.Zone&rivalZone == 0 {
+		if w.embryos.Count() > 0 {
+			before = w.embryos.Find(hash, &s.Tuple)
+		}
+		if len(s.Payload) == 0 && (before != nil || w.table.Count() >= w.o.Flows/8) {
+			w.embryonic(s, hash, before, time)
+			return nil
+		}
+	}
+	if before != nil {
+		e := w.table.Insert(hash, &s.Tuple)
+		e.Begin(before.Flags, before.Seen, before.Next, before.Acked)
+		w.embryos.Remove(before)
+		return e
+	}
+	if !syn && !hello && (given == nil || len(s.Payload) == 0) {
+		w.Stats.Unrelated++
+		return nil
+	}
+	w.Stats.Flows++
+	e := w.table.Insert(hash, &s.Tuple)
+	e.Seen = flow.Tick(time)
+	if !syn {
+		// The capture began after the connection. A ClientHello is a good place to join.
+		w.setClient(e, s.Side)
+		e.Next[s.Side] = s.Seq
+		e.Flags |= started(s.Side)
+		if s.Flags&packet.ACK != 0 {
+			e.Next[1-s.Side] = s.Ack
+			e.Flags |= started(1 - s.Side)
+		}
+	}
+	if given != nil {
+		w.beginGiven(e, hash, given, time, syn)
+	}
+	return e
+}
+
+// An embryo is a connection of which no data came. As soon as an eighth of the table is in use, there is one of their own for them,
+// since nothing is cheaper than a SYN.
+type embryo = flow.Entry[[0]byte]
+
+// embryonic handles a segment without data of a connection that has none yet.
+func (w *Worker) embryonic(s *packet.Segment, hash uint64, m *embryo, time int64) {
+	if m == nil {
+		if s.Flags&(packet.SYN|packet.RST) != packet.SYN {
+			w.Stats.Unrelated++
+			return
+		}
+		w.Stats.Flows++
+		m = w.embryos.Insert(hash, &s.Tuple)
+	}
+	e := &w.newborn
+	e.Tuple, e.Conn = m.Tuple, 0
+	e.Begin(m.Flags, flow.Tick(time), m.Next, m.Acked)
+	if s.Flags&packet.ACK != 0 {
+		e.Acked[1-s.Side] = s.Ack
+		e.Flags |= flow.Acked0 << (1 - s.Side)
+	}
+	if s.Flags&(packet.SYN|packet.RST) != 0 {
+		w.control(s, hash, e, time)
+	}
+	if s.Flags&packet.FIN != 0 {
+		w.fin(s, e)
+	}
+	m.Begin(e.Flags, e.Seen, e.Next, e.Acked)
+}
+
+func (w *Worker) setClient(e *entry, side uint8) {
+	e.Flags |= flow.ClientKnown
+	e.Flags &^= flow.ClientIs1
+	if side == 1 {
+		e.Flags |= flow.ClientIs1
+	}
+}
+
+// What is so far from the bytes that are due is of another connection, if there may be one.
+const farAway = 1 << 20
+
+// rivalZone marks the connection that may take the place of another with the same tuple.
+const rivalZone = 1 << 15
+
+// control handles SYN and RST. It returns nil if the connection is over.
+//
+//	             nothing was sent yet                     data was sent
+//	RST          over if nothing more comes for a while   over if nothing more comes for a while
+//	SYN          the connection begins there              a rival begins, which takes over when a record of it opens
+//	SYN-ACK      if it answers the SYN, begins there      for the rival only
+func (w *Worker) control(s *packet.Segment, hash uint64, e *entry, time int64) *entry {
+	side := s.Side
+	if s.Flags&packet.RST != 0 {
+		w.Stats.Doubtful++
+		e.Flags |= flow.Closing
+		return e
+	}
+	next := s.Seq + 1
+	known := e.Flags&started(side) != 0
+	switch {
+	case e.Conn != 0:
+		if c := w.conn(e.Conn); s.Flags&packet.ACK != 0 {
+			c.pair.Maybe(side^c.client, next)
+			if !known {
+				// Only data of the other side came, or what was forged in its name.
+				e.Next[side] = next
+				e.Flags |= started(side)
+			}
+		}
+		if known && e.Next[side] != next && s.Flags&packet.ACK == 0 {
+			w.Stats.Doubtful++
+			if e.Tuple.Zone&rivalZone == 0 {
+				e.Flags |= flow.Renewing
+			} else if w.conn(e.Conn).tls.State() != tls.Readable {
+				// A rival of which nothing was read has no rights.
+				tuple := e.Tuple
+				w.end(e)
+				w.Stats.Flows++
+				e = w.table.Insert(hash, &tuple)
+				e.Seen, e.Next[side] = flow.Tick(time), next
+				e.Flags |= started(side)
+				w.setClient(e, side)
+			}
+		}
+	case s.Flags&packet.ACK == 0:
+		if known && e.Next[side] != next {
+			e.Flags &^= flow.Started0 | flow.Started1 | finished | flow.Ignored
+		}
+		w.setClient(e, side)
+		e.Next[side] = next
+		e.Flags |= started(side)
+	default:
+		if !known || s.Ack == e.Next[1-side] {
+			e.Next[side] = next
+			e.Flags |= started(side)
+		}
+		if e.Flags&flow.ClientKnown == 0 {
+			w.setClient(e, 1-side)
+		}
+		if e.Flags&started(1-side) == 0 {
+			e.Next[1-side] = s.Ack
+			e.Flags |= started(1 - side)
+		}
+	}
+	return e
+}
+
+// rivalOf returns the connection that may take the place of another, or nil.
+func (w *Worker) rivalOf(e *entry) *entry {
+	tuple := e.Tuple
+	tuple.Zone |= rivalZone
+	return w.table.Find(tuple.Hash(), &tuple)
+}
+
+// renew gives a segment to the rival of a connection as well. Once a record of the rival opens, it takes over.
+func (w *Worker) renew(s *packet.Segment, hash uint64, e *entry, time int64) {
+	t := *s
+	t.Tuple.Zone |= rivalZone
+	rivalHash := t.Tuple.Hash()
+	rival := w.table.Find(rivalHash, &t.Tuple)
+	// It gets what can be none of this connection.
+	far := s.Seq - e.Next[s.Side] + farAway
+	if s.Flags&packet.SYN == 0 && (far < 2*farAway || rival == nil) || rival == nil && s.Flags&(packet.ACK|packet.RST) != 0 {
+		return
+	}
+	w.segment(&t, rivalHash, rival, time)
+	if rival = w.table.Find(rivalHash, &t.Tuple); rival == nil || rival.Conn == 0 || e.Conn == 0 {
+		return
+	}
+	switch r := w.conn(rival.Conn); {
+	case !r.tls.Hello():
+	case r.tls.Random() == w.conn(e.Conn).tls.Random():
+		w.end(rival) // it is the same again
+		e.Flags &^= flow.Renewing
+	case r.tls.State() == tls.Readable:
+		w.end(e)
+	}
+}
+
+// succeed gives a rival the place of its connection, which is over.
+func (w *Worker) succeed(rival *entry, tuple packet.Tuple) {
+	w.dec.FlushAll()
+	moved := *rival
+	moved.Tuple = tuple
+	w.table.Remove(rival)
+	hash := tuple.Hash()
+	e := w.table.Insert(hash, &tuple)
+	*e = moved
+	if e.Conn == 0 {
+		return
+	}
+	c := w.conn(e.Conn)
+	c.tuple, c.hash = tuple, hash
+	w.attach(c, e)
+	for side := range e.Side {
+		c.tls.Move(uint8(side)^c.client, &e.Side[side])
+	}
+}
+
+// fin notes that a side says it has sent its last byte. It has if all before is here, and the packet is like those that were
+// authenticated.
+func (w *Worker) fin(s *packet.Segment, e *entry) {
+	side := s.Side
+	if e.Conn == 0 {
+		e.Flags |= ended(side)
+		return
+	}
+	c := w.conn(e.Conn)
+	at := s.Seq + uint32(len(s.Payload)+s.Missing)
+	if s.Flags&packet.SYN != 0 {
+		at++
+	}
+	if at == e.Next[side] && e.Flags&(flow.Queued0<<side) == 0 && reassembly.ClassOf(s).Like(c.pair.Usual[side^c.client]) {
+		e.Flags |= ended(side)
+		return
+	}
+	w.Stats.Doubtful++
+	e.Flags |= flow.Closing
+}
+
+const finished = flow.Fin0 | flow.Fin1
+
+// over ends a connection whose sides have said so and have acknowledged it, or leaves it until its keys come.
+func (w *Worker) over(e *entry) {
+	if e.Conn == 0 {
+		e.Flags |= flow.Closing
+		return
+	}
+	for side := range e.Next {
+		if e.Flags&(flow.Acked0<<side) == 0 || e.Acked[side] != e.Next[side]+1 {
+			return
+		}
+	}
+	w.dec.Flush(&w.conn(e.Conn).tls)
+	if !w.conn(e.Conn).tls.Waiting() && e.Flags&(flow.Queued0|flow.Queued1) == 0 {
+		w.end(e)
+	}
+}
+
+// open gives an entry the state that TLS needs.
+func (w *Worker) open(e *entry, hash uint64, time int64) {
+	if len(w.free) == 0 {
+		w.grow()
+	}
+	n := len(w.free)
+	c := w.free[n-1]
+	w.free = w.free[:n-1]
+	*c = conn{number: c.number}
+	c.tuple, c.hash, c.used = e.Tuple, hash, true
+	if e.Flags&flow.ClientIs1 != 0 {
+		c.client = 1
+	}
+	for side := range e.Side {
+		c.tls.Attach(uint8(side)^c.client, &e.Side[side])
+	}
+	client := e.Tuple.Endpoint(c.client)
+	c.flow = output.Flow{
+		Client: client, Server: e.Tuple.Endpoint(1 - c.client),
+		IPv6: client.Addr().Is6(), Time: &w.dec.Mark,
+	}
+	if w.o.About {
+		c.flow.About = &about.Connection{Chain: w.o.Chain}
+	}
+	e.Conn = c.number
+	c.pair.TLS = &c.tls
+	w.attach(c, e)
+	if w.o.Gate != nil {
+		w.openGate(c)
+	}
+}
+
+// attach tells a connection where its entry is.
+func (w *Worker) attach(c *conn, e *entry) {
+	c.entry = e
+	for side := range e.Next {
+		c.pair.Next[uint8(side)^c.client] = &e.Next[side]
+	}
+}
+
+// link notes the Ethernet addresses.
+func (c *conn) link(s *packet.Segment) {
+	if c.linked || s.Link == nil {
+		return
+	}
+	c.linked, c.flow.Link = true, [12]byte(s.Link)
+	if s.Side != c.client {
+		copy(c.flow.Link[:6], s.Link[6:])
+		copy(c.flow.Link[6:], s.Link[:6])
+	}
+}
+
+// ignore forgets all of a connection but that there is nothing to do.
+func (w *Worker) ignore(e *entry) {
+	w.Stats.Ignored++
+	w.finish(e)
+	e.Flags |= flow.Ignored
+}
+
+// end removes a connection.
+func (w *Worker) end(e *entry) {
+	var rival *entry
+	if e.Flags&flow.Renewing != 0 {
+		rival = w.rivalOf(e)
+	}
+	tuple := e.Tuple
+	w.finish(e)
+	w.table.Remove(e)
+	if rival != nil {
+		w.succeed(rival, tuple)
+	}
+}
+
+// finish delivers what can still be had and wipes the keys.
+func (w *Worker) finish(e *entry) {
+	if e.Conn == 0 {
+		return
+	}
+	c := w.conn(e.Conn)
+	w.closeGate(c)
+	for side := range uint8(2) {
+		w.order.Finish(&c.pair, side^c.client, w.now)
+		// What the receiver has and the capture lacks, but for the number that a FIN takes.
+		if acked := e.Acked[side] - 1; e.Flags&(flow.Acked0<<side) != 0 && e.Flags&ended(side) == 0 &&
+			reassembly.After(acked, e.Next[side]) && acked-e.Next[side] <= reassembly.MaxBytes {
+			n := int(acked - e.Next[side])
+			w.Stats.Holes++
+			w.Stats.HoleBytes += uint64(n)
+			e.Next[side] = acked
+			w.dec.Lose(&c.tls, side^c.client, n)
+		}
+	}
+	w.dec.Expire(&c.tls)
+	if c.given {
+		w.reportGiven(c, true)
+	}
+	switch state := c.tls.State(); state {
+	case tls.Unsupported:
+		w.Stats.Unsupported++
+		w.Stats.Undecrypted++
+	case tls.Undecryptable, tls.Starting:
+		w.Stats.Undecrypted++
+	}
+	if c.tls.Hello() {
+		for side := range uint8(2) {
+			state, why := c.tls.Direction(side)
+			w.Stats.Directions[state][why]++
+		}
+	}
+	if w.Ended != nil {
+		w.Ended(&c.flow, &c.tls)
+	}
+	w.dec.Close(&c.tls)
+	w.order.Release(&c.pair)
+	w.sink.End(&c.flow)
+	e.Conn, c.used = 0, false
+	if c.listed == 0 {
+		w.release(c)
+	} else if w.leaving++; !w.polling && w.leaving > 1024 && w.leaving > w.o.Flows/8 {
+		w.unlist()
+	}
+}
+
+// unlist takes connections that are over out of the lists, if there are many, as time may stand still.
+func (w *Worker) unlist() {
+	w.leaving = 0
+	for _, l := range []struct {
+		list *[]*conn
+		bit  uint8
+	}{{&w.waiting, listWaiting}, {&w.queued, listQueued}} {
+		kept := (*l.list)[:0]
+		for _, c := range *l.list {
+			if c.used {
+				kept = append(kept, c)
+			} else if c.listed &^= l.bit; c.listed == 0 {
+				w.release(c)
+			}
+		}
+		clear((*l.list)[len(kept):])
+		*l.list = kept
+	}
+}
+
+func (w *Worker) release(c *conn) { w.free = append(w.free, c) }
+
+// grow makes room for more connections. The memory stays: there is never more of it than the table asked for.
+func (w *Worker) grow() {
+	slab := make([]conn, 1<<w.shift)
+	flow.Huge(slab)
+	for i := len(slab) - 1; i >= 0; i-- {
+		slab[i].number = uint32(len(w.conns)<<w.shift + i + 1)
+		w.free = append(w.free, &slab[i])
+	}
+	w.conns = append(w.conns, slab)
+}
+
+// conn returns the connection with a number, which begin with 1.
+func (w *Worker) conn(number uint32) *conn {
+	number--
+	return &w.conns[number>>w.shift][number&(1<<w.shift-1)]
+}
+
+// The lines of tls.Conn are lines.
+var _ = [1]struct{}{}[(unsafe.Offsetof(conn{}.tls)+tls.Before)%flow.Line+unsafe.Sizeof(conn{})%flow.Line]
+
+// connOf returns what a connection is part of.
+func connOf(c *tls.Conn) *conn {
+	return (*conn)(unsafe.Add(unsafe.Pointer(c), -int(unsafe.Offsetof(conn{}.tls))))
+}

@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"github.com/sealane/sealane/gateway/internal/flow"
+	"github.com/sealane/sealane/gateway/internal/packet"
+	"github.com/sealane/sealane/gateway/internal/reassembly"
+	"github.com/sealane/sealane/gateway/internal/tls"
+)
+
+func started(side uint8) uint16 { return flow.Started0 << side }
+func ended(side uint8) uint16   { return flow.Fin0 << side }
+
+// segment handles one segment.
+func (w *Worker) segment(s *packet.Segment, hash uint64, e *entry, time int64) {
+	if e == nil {
+		if e = w.begin(s, hash, time); e == nil {
+			return
+		}
+	}
+	side := s.Side
+	e.Seen = flow.Tick(time)
+	if s.Flags&packet.ACK != 0 {
+		e.Acked[1-side] = s.Ack
+		e.Flags |= flow.Acked0 << (1 - side)
+	}
+	if s.Flags&(packet.SYN|packet.RST) != 0 {
+		if e = w.control(s, hash, e, time); e == nil {
+			return
+		}
+	}
+	if s.Missing > 0 {
+		w.Stats.Cut += uint64(s.Missing)
+	}
+	if len(s.Payload) > 0 {
+		seq := s.Seq
+		if s.Flags&packet.SYN != 0 {
+			seq++ // TCP fast open
+		}
+		// The usual case: the segment is the one that is due.
+		if e.Conn != 0 && seq == e.Next[side] && e.Flags&(started(side)|flow.Queued0<<side) == started(side) {
+			e.Next[side] += uint32(len(s.Payload))
+			if c := w.conn(e.Conn); !w.dec.Take(&e.Side[side], &c.tls, s.Payload) {
+				w.dec.Feed(&c.tls, side^c.client, s.Payload)
+				w.fed(c)
+			}
+		} else {
+			w.unusual(s, hash, e, seq, time)
+		}
+	}
+	if s.Flags&packet.FIN != 0 {
+		w.fin(s, e)
+	}
+	if e.Flags&finished == finished {
+		w.over(e)
+	} else if e.Flags&flow.Renewing != 0 {
+		w.renew(s, hash, e, time)
+	}
+}
+
+// fed is called when TLS got bytes.
+func (w *Worker) fed(c *conn) {
+	if (c.tls.Waiting() || c.pair.Contested()) && c.listed&listWaiting == 0 {
+		c.listed |= listWaiting
+		c.tls.Since = w.now
+		w.waiting = append(w.waiting, c)
+		if c.tls.Waiting() {
+			w.Stats.Waiting++
+		}
+	}
+}
+
+// unusual handles a segment that is not simply the next one.
+func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, time int64) {
+	side := s.Side
+	p := s.Payload
+	if e.Conn == 0 && e.Flags&flow.Ignored == 0 && seq == e.Next[side] && e.Flags&started(side) != 0 {
+		if n := tls.ProxyHeader(p); n > 0 {
+			// A balancer says whose connection it is. What follows begins another stream.
+			w.Stats.Prefaced++
+			e.Next[side] += uint32(n)
+			if seq, p = seq+uint32(n), p[n:]; len(p) == 0 {
+				return
+			}
+		}
+	}
+	if e.Flags&flow.Ignored != 0 || e.Conn == 0 {
+		ignored := e.Flags&flow.Ignored != 0
+		hello := tls.LooksLikeClientHello(p) && (len(p) >= 6 || ignored) || ignored && seq == e.Next[side] && p[0] == 22 && len(p) < 3
+		if e.Flags&flow.Ignored != 0 {
+			if !hello {
+				return
+			}
+			// It was not TLS until now, or not all that came was of the connection.
+			e.Flags &^= flow.Ignored
+			w.Stats.Ignored--
+			w.Stats.Prefaced++
+		}
+		if hello {
+			// Whatever the SYN said.
+			w.setClient(e, side)
+			e.Next[side] = seq
+			e.Flags |= started(side)
+			if s.Flags&packet.ACK != 0 {
+				e.Next[1-side] = s.Ack
+				e.Flags |= started(1 - side)
+			}
+		}
+	}
+	if e.Flags&started(side) == 0 {
+		// Neither SYN nor an acknowledgement of it was captured.
+		if !tls.LooksLikeClientHello(p) && e.Flags&flow.ClientKnown == 0 {
+			w.ignore(e)
+			return
+		}
+		e.Next[side] = seq
+		e.Flags |= started(side)
+	}
+	if e.Conn == 0 {
+		if seq == e.Next[side] && (p[0] != 22 || len(p) > 1 && p[1] != 3) {
+			w.ignore(e) // all of TLS begins with a handshake record
+			return
+		}
+		w.open(e, hash, time)
+		w.order.Begin(&w.conn(e.Conn).pair)
+	}
+	c := w.conn(e.Conn)
+	c.link(s)
+	w.order.Segment(&c.pair, side^c.client, seq, p, reassembly.ClassOf(s), w.now)
+	w.fed(c)
+	w.mark(c, e)
+	if c.tls.State() == tls.NotTLS && !c.tls.Hello() && !c.pair.Contested() {
+		for side := range uint8(2) {
+			if at, ok := c.pair.Origin(side ^ c.client); ok {
+				e.Next[side] = at // what is there may come yet
+			}
+		}
+		w.ignore(e)
+	}
+}
+
+// mark says in the entry whether segments are held.
+func (w *Worker) mark(c *conn, e *entry) {
+	e.Flags &^= flow.Queued0 | flow.Queued1
+	for side := range uint8(2) {
+		if s := side ^ c.client; !c.pair.Idle(s) {
+			e.Flags |= flow.Queued0 << side
+			if c.pair.Stalled(s) || c.tls.InDispute(s) {
+				w.list(c)
+			}
+		}
+	}
+}
+
+// list has a connection looked at from time to time, because something is missing.
+func (w *Worker) list(c *conn) {
+	if c.listed&listQueued == 0 {
+		c.listed |= listQueued
+		w.queued = append(w.queued, c)
+	}
+}

@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"github.com/sealane/sealane/gateway/internal/flow"
+	"github.com/sealane/sealane/gateway/internal/reassembly"
+)
+
+// A connection without a handshake, as SYN floods leave, is given up sooner.
+const embryonicIdle = 30e9
+
+// So does one that a FIN or RST may have ended.
+const closingIdle = 5e9
+
+// What the receiver has not acknowledged is waited for so many times longer.
+const patience = 10
+
+// Tick does what is due at a time: it gives up waiting for keys and segments, and looks for idle connections. Frames
+// calls it with the time of packets.
+func (w *Worker) Tick(now int64) {
+	w.now = w.clock.pass(now)
+	w.due()
+}
+
+func (w *Worker) due() {
+	if now := w.now; now-w.polled >= 1e6 {
+		w.polled = now
+		w.pollGiven()
+		if len(w.given) > 0 && now-w.reported >= 1e8 {
+			w.reported = now
+			for tuple := range w.given {
+				if e := w.findAnywhere(tuple); e != nil && e.Conn != 0 && w.conn(e.Conn).given {
+					w.reportGiven(w.conn(e.Conn), false)
+				}
+			}
+		}
+		w.polling = true
+		if len(w.waiting) > 0 {
+			w.pollWaiting(now)
+		}
+		if len(w.queued) > 0 {
+			w.pollQueued(now)
+		}
+		w.polling, w.leaving = false, 0
+		if w.o.Gate != nil {
+			w.settleGates()
+			w.pollStalled(now)
+		}
+		// The whole table is looked at about once in ten seconds.
+		const round = 10e9
+		if n := int64(w.table.Made()) * min(now-w.swept, round) / round; n > 0 {
+			w.swept = now
+			w.table.Sweep(int(n), flow.Tick(now), w.age, w.end)
+			w.embryos.Sweep(int(n), flow.Tick(now), func(m *embryo) uint32 {
+				if m.Flags&flow.Closing != 0 || m.Flags&finished == finished {
+					return flow.Tick(closingIdle)
+				}
+				return flow.Tick(embryonicIdle)
+			}, w.embryos.Remove)
+		}
+	}
+}
+
+func (w *Worker) age(e *entry) uint32 {
+	if e.Conn == 0 && e.Flags&flow.Closing == 0 {
+		return flow.Tick(embryonicIdle)
+	}
+	if e.Conn == 0 {
+		return flow.Tick(closingIdle)
+	}
+	if e.Flags&(flow.Closing|flow.Fin0|flow.Fin1) != 0 && !w.conn(e.Conn).tls.Waiting() {
+		return flow.Tick(closingIdle)
+	}
+	return flow.Tick(w.o.Idle)
+}
+
+func (w *Worker) pollWaiting(now int64) {
+	changes := w.dec.Store.Changes()
+	news := changes != w.changes
+	w.changes = changes
+	kept := w.waiting[:0]
+	for _, c := range w.waiting {
+		if c.used {
+			if news {
+				w.dec.Mark = w.clock.last
+				w.dec.Retry(&c.tls)
+				w.order.Retry(&c.pair, now)
+				w.mark(c, c.entry)
+			}
+			switch {
+			case !c.tls.Waiting() && !c.pair.Contested():
+				w.Stats.Late++
+			case now-c.tls.Since >= w.o.KeyWait:
+				w.dec.Expire(&c.tls)
+				w.order.Retry(&c.pair, now)
+				w.mark(c, c.entry)
+			default:
+				kept = append(kept, c)
+				continue
+			}
+			if c.entry.Flags&finished == finished {
+				w.over(c.entry)
+			}
+		}
+		c.listed &^= listWaiting
+		if !c.used && c.listed == 0 {
+			w.release(c)
+		}
+	}
+	clear(w.waiting[len(kept):])
+	w.waiting = kept
+}
+
+func (w *Worker) pollQueued(now int64) {
+	kept := w.queued[:0]
+	for _, c := range w.queued {
+		if c.used {
+			e := c.entry
+			w.dec.Mark = w.clock.last
+			for side := range uint8(2) {
+				if c.pair.Stalled(side) || c.tls.InDispute(side) {
+					wait := w.o.HoleWait
+					if of := side ^ c.client; e.Flags&(flow.Acked0<<of) != 0 && !reassembly.After(e.Acked[of], e.Next[of]) {
+						wait *= patience // the receiver has not got it either: it will be sent again
+					}
+					w.order.Tick(&c.pair, side, now, wait)
+				}
+			}
+			w.mark(c, e)
+			if c.pair.Stalled(0) || c.pair.Stalled(1) || c.tls.InDispute(0) || c.tls.InDispute(1) {
+				kept = append(kept, c)
+				continue
+			}
+			if e.Flags&finished == finished {
+				w.over(e)
+			}
+		}
+		c.listed &^= listQueued
+		if !c.used && c.listed == 0 {
+			w.release(c)
+		}
+	}
+	clear(w.queued[len(kept):])
+	w.queued = kept
+}

@@ -1,0 +1,224 @@
+package tls
+
+import (
+	"crypto/cipher"
+
+	"github.com/sealane/sealane/internal/aead"
+
+	"github.com/sealane/sealane/gateway/internal/keys"
+)
+
+// An epoch is the time for which one key protects a direction. It is entered with the first record that needs its key: half.next has it
+// until then.
+//
+//	epoch         entered after                                          its key, and without it
+//	plain         the beginning                                          none
+//	early         a ClientHello that offers 0-RTT, by the client         client_early_traffic_secret; else handshake
+//	handshake     ServerHello of TLS 1.3; EndOfEarlyData, by the client  handshake_traffic_secret; else blind
+//	blind         as handshake, if only the next keys are there          none: records are tried with the next keys, 64 of them
+//	application   Finished; KeyUpdate, with the key that follows         application_traffic_secret; else records are counted
+//	protected12   ChangeCipherSpec of TLS 1.2                            master secret; else records are counted
+
+// secret asks for a secret. If it is not there, wait tells whether it may come.
+func (d *Decrypter) secret(c *Conn, side uint8, l keys.Label) (secret []byte, wait bool) {
+	if c.secrets != nil {
+		if s := c.secrets.Get(l); s != nil {
+			return s, false
+		}
+	}
+	if changes := d.Store.Changes(); !c.found || changes != c.asked {
+		if c.secrets == nil {
+			if n := len(d.secrets); n > 0 {
+				c.secrets = d.secrets[n-1]
+				d.secrets = d.secrets[:n-1]
+			} else {
+				c.secrets = new(keys.Secrets)
+			}
+		}
+		c.asked = changes
+		c.found = d.Store.Get(&c.random[Client], c.secrets)
+		if s := c.secrets.Get(l); s != nil {
+			return s, false
+		}
+	}
+	return nil, d.Wait && !c.expired && !c.full[side]
+}
+
+// dropSecrets wipes the copy of the secrets; if they are needed again, the store has them.
+func (d *Decrypter) dropSecrets(c *Conn) {
+	if c.secrets != nil {
+		c.secrets.Wipe()
+		if len(d.secrets) < 1024 {
+			d.secrets = append(d.secrets, c.secrets)
+		}
+		c.secrets = nil
+	}
+	c.asked = ^uint64(0)
+}
+
+var labelOf = [...][2]keys.Label{
+	early:       {keys.Early, keys.Early},
+	handshake:   {keys.ClientHandshake, keys.ServerHandshake},
+	application: {keys.ClientTraffic, keys.ServerTraffic},
+}
+
+// enter begins the next epoch. It returns false if the keys may still come.
+func (d *Decrypter) enter(c *Conn, side uint8) bool {
+	h, r := &c.half[side], &c.rest[side]
+	secret, wait := d.secret(c, side, labelOf[h.next][side])
+	if wait {
+		return false
+	}
+	if secret != nil && d.newKeys().fromTraffic(c.suite, secret) {
+		d.install(c, side)
+		h.missing, r.gone = 0, 0
+		h.epoch, h.next = h.next, plain
+		if c.half[0].epoch == application && c.half[1].epoch == application {
+			d.dropSecrets(c)
+		}
+		return true
+	}
+	switch h.next {
+	case early: // what it protected is passed over
+		h.next = handshake
+		return d.enter(c, side)
+	case handshake:
+		if s, wait := d.secret(c, side, labelOf[application][side]); s != nil {
+			h.epoch, h.next = blind, plain
+			return true
+		} else if wait {
+			return false
+		}
+	}
+	h.epoch, h.next, h.seq = blind, plain, 0
+	d.undecryptable(c, side)
+	return true
+}
+
+// late looks whether keys have come for a direction that had none.
+func (d *Decrypter) late(c *Conn, side uint8) bool {
+	h := &c.half[side]
+	if c.suite == nil || c.given || c.secrets == nil && d.Store.Changes() == c.asked {
+		return false
+	}
+	if c.version == version12 {
+		s, _ := d.secret(c, side, keys.Master)
+		if s == nil || !d.newKeys().fromMaster(c.suite, side, s, &c.random[Client], &c.random[Server]) {
+			return false
+		}
+		n := h.seq
+		d.Stats.LostBytes += uint64(h.missing)
+		d.install(c, side)
+		h.seq, h.epoch, h.mode = n, protected12, reading
+		return true
+	}
+	s, _ := d.secret(c, side, labelOf[application][side])
+	if s == nil || !d.newKeys().fromTraffic(c.suite, s) {
+		return false
+	}
+	// The count includes the records of the handshake; up to 16 of them are customary.
+	n := h.seq
+	d.Stats.LostBytes += uint64(h.missing)
+	d.install(c, side)
+	h.seq, h.doubt = n-min(n, 32), uint32(min(n, 32))
+	h.epoch, h.mode = application, reading
+	return true
+}
+
+// protect12 follows a ChangeCipherSpec of TLS 1.2. It returns false if the keys may still come.
+func (d *Decrypter) protect12(c *Conn, side uint8) bool {
+	h := &c.half[side]
+	if c.suite == nil || !c.hello[Server] {
+		d.giveUp(c, side, NotTLS)
+		return true
+	}
+	secret, wait := d.secret(c, side, keys.Master)
+	if wait {
+		return false
+	}
+	h.epoch = protected12
+	if secret == nil || !d.newKeys().fromMaster(c.suite, side, secret, &c.random[Client], &c.random[Server]) {
+		h.seq = 0
+		d.undecryptable(c, side)
+		return true
+	}
+	d.install(c, side)
+	return true
+}
+
+// newKeys returns the place where keys are derived, before install takes them.
+func (d *Decrypter) newKeys() *keySet {
+	k := &d.keys
+	if k.gcm == nil {
+		k.number = d.gcm.take()
+		k.gcm = d.gcm.at(k.number)
+	}
+	return k
+}
+
+// install gives a direction the keys that were derived last.
+func (d *Decrypter) install(c *Conn, side uint8) {
+	h, r, k := &c.half[side], &c.rest[side], &d.keys
+	d.dropKeys(c, side)
+	h.iv, r.secret = k.iv, k.secret
+	if k.aead == cipher.AEAD(&k.chacha) {
+		h.chacha = k.chacha
+		h.aead = &h.chacha
+	} else {
+		h.aead, h.gcm, k.gcm = k.aead, k.number, nil
+	}
+	h.seq, h.fails, h.doubt, h.opened = 0, 0, 0, false
+	h.age++
+	r.hs.reset()
+	k.wipe()
+}
+
+// dropKeys wipes the keys of a direction.
+func (d *Decrypter) dropKeys(c *Conn, side uint8) {
+	h := &c.half[side]
+	if h.gcm != 0 {
+		d.gcm.give(h.gcm)
+	}
+	c.forget(side)
+	h.aead, h.gcm, h.chacha, h.iv = nil, 0, aead.ChaCha20Poly1305{}, [12]byte{}
+}
+
+// open13 opens a record of TLS 1.3 into the scratch memory. It returns nil if that fails.
+func (d *Decrypter) open13(h *half, seq uint64, rec []byte) []byte {
+	d.nonce = h.iv
+	be.PutUint64(d.nonce[4:], be.Uint64(d.nonce[4:])^seq)
+	text, err := h.aead.Open(d.scratch[:0], d.nonce[:], rec[headerBytes:], rec[:headerBytes])
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// open12 opens a record of TLS 1.2 (RFC 5288, RFC 7905).
+func (d *Decrypter) open12(s *suite, h *half, seq uint64, rec []byte) []byte {
+	sealed := rec[headerBytes:]
+	d.nonce = h.iv
+	if s.explicit() {
+		if len(sealed) < 8 {
+			return nil
+		}
+		copy(d.nonce[4:], sealed)
+		sealed = sealed[8:]
+	} else {
+		be.PutUint64(d.nonce[4:], be.Uint64(d.nonce[4:])^seq)
+	}
+	if len(sealed) < tagBytes {
+		return nil
+	}
+	be.PutUint64(d.aad[:], seq)
+	copy(d.aad[8:], rec[:3])
+	be.PutUint16(d.aad[11:], uint16(len(sealed)-tagBytes))
+	text, err := h.aead.Open(d.scratch[:0], d.nonce[:], sealed, d.aad[:])
+	if err != nil {
+		return nil
+	}
+	if text == nil {
+		text = d.scratch[:0]
+	}
+	return text
+}

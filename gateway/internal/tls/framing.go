@@ -1,0 +1,314 @@
+package tls
+
+// Framing cuts the bytes of a direction into records. What becomes of them is the direction's mode:
+//
+//	mode       what its bytes are                     goes on to
+//	reading    records, taken one by one              holding   keys may come yet, or the other direction has to be first
+//	                                                  disputed  a record does not open, or none begins here (with Dispute)
+//	                                                  scanning  the same (without Dispute), or bytes are missing
+//	                                                  counting  there are no keys, and none are waited for
+//	                                                  ignoring  it is not TLS, or nothing can open it
+//	holding    kept, up to Limits                     reading   by Retry, Expire, or the other direction; or when too many are kept
+//	disputed   kept, for who looks for other copies   reading   TryRecord, Seek, Concede, Rewind, Reset
+//	scanning   searched for a record that opens       reading   one opens
+//	counting   records, that are only counted         reading   keys have come
+//	                                                  ignoring  what comes is no record
+//	ignoring   thrown away                            reading   Reset, Rewind: before any record opened; Give, Advance
+
+func (d *Decrypter) feed(c *Conn, side uint8, p []byte) {
+	h, r := &c.half[side], &c.rest[side]
+	for len(p) > 0 {
+		switch h.mode {
+		case ignoring:
+			if r.cut {
+				d.Stats.LostBytes += uint64(len(p))
+			}
+			return
+		case holding:
+			d.hold(c, side, p)
+			return
+		case disputed:
+			d.keep(c, side, p)
+			return
+		case scanning:
+			d.scan(c, side, p)
+			return
+		}
+		if h.skip > 0 {
+			n := min(int(h.skip), len(p))
+			h.skip -= uint32(n)
+			p = p[n:]
+			continue
+		}
+		if h.have == 0 && len(p) >= headerBytes {
+			if size := headerBytes + int(be.Uint16(p[3:])); len(p) >= size {
+				if !d.whole(c, side, p[:size]) {
+					if h.mode == disputed {
+						d.keep(c, side, p)
+					} else {
+						d.hold(c, side, p)
+					}
+					return
+				}
+				// A scan begins behind the byte that is no header.
+				if h.mode == scanning {
+					d.scan(c, side, p)
+					return
+				}
+				p = p[size:]
+				continue
+			}
+		}
+		n, ok := d.gather(c, side, p)
+		p = p[n:]
+		if !ok {
+			switch h.mode {
+			case disputed:
+				d.keep(c, side, d.takePart(c, side))
+				d.keep(c, side, p)
+				d.dropPart(c, side)
+			case reading:
+				d.hold(c, side, d.takePart(c, side))
+				d.hold(c, side, p)
+				d.dropPart(c, side)
+			}
+			return
+		}
+	}
+}
+
+// gather adds to the partial record. It returns how many bytes it took, and false if the record has to wait: then it is
+// still in part.
+func (d *Decrypter) gather(c *Conn, side uint8, p []byte) (int, bool) {
+	h, r := &c.half[side], &c.rest[side]
+	n := 0
+	if h.have < headerBytes {
+		n = copy(r.head[h.have:], p)
+		h.have += uint16(n)
+		if h.have < headerBytes {
+			return n, true
+		}
+		if !plausible(r.head[:]) {
+			h.have = 0
+			if !d.unframed(c, side) {
+				h.have = headerBytes
+				return n, false
+			}
+			if h.mode == scanning {
+				d.scan(c, side, r.head[:])
+			}
+			return n, true
+		}
+		h.size = headerBytes + uint32(be.Uint16(r.head[3:]))
+		if !d.takeBuffer(c, side) {
+			d.Stats.PartialOut++
+			h.have = 0
+			h.skip = h.size - headerBytes
+			d.passOver(c, side, h.size)
+			return n, true
+		}
+	}
+	m := min(int(h.size)-int(h.have), len(p)-n)
+	copy(r.part[h.have:h.size], p[n:n+m])
+	h.have += uint16(m)
+	n += m
+	if uint32(h.have) < h.size {
+		return n, true
+	}
+	if !d.whole(c, side, r.part[:h.size]) {
+		return n, false
+	}
+	if h.mode == scanning {
+		rec := r.part[:h.size]
+		keep := r.part
+		r.part, h.have = nil, 0
+		d.scan(c, side, rec)
+		d.giveBuffer(keep)
+		return n, true
+	}
+	d.dropPart(c, side)
+	return n, true
+}
+
+func (d *Decrypter) takePart(c *Conn, side uint8) []byte {
+	h, r := &c.half[side], &c.rest[side]
+	if r.part == nil {
+		return r.head[:h.have]
+	}
+	return r.part[:h.have]
+}
+
+func (d *Decrypter) dropPart(c *Conn, side uint8) {
+	h, r := &c.half[side], &c.rest[side]
+	if r.part != nil {
+		d.giveBuffer(r.part)
+		r.part = nil
+	}
+	h.have, h.size = 0, 0
+}
+
+const smallRecord = 2048
+
+func (d *Decrypter) takeBuffer(c *Conn, side uint8) bool {
+	h, r := &c.half[side], &c.rest[side]
+	pool, size := &d.large, maxRecord
+	if h.size <= smallRecord {
+		pool, size = &d.small, smallRecord
+	}
+	if d.partial+size > d.Limits.Partial {
+		return false
+	}
+	d.partial += size
+	if n := len(*pool); n > 0 {
+		r.part = (*pool)[n-1]
+		*pool = (*pool)[:n-1]
+	} else {
+		r.part = make([]byte, size)
+	}
+	copy(r.part, r.head[:])
+	return true
+}
+
+func (d *Decrypter) giveBuffer(b []byte) {
+	b = b[:cap(b)]
+	d.partial -= len(b)
+	pool := &d.large
+	if len(b) == smallRecord {
+		pool = &d.small
+	}
+	if len(*pool) < 4096 {
+		*pool = append(*pool, b)
+	}
+}
+
+// hold keeps bytes until the direction can go on.
+func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
+	h, r := &c.half[side], &c.rest[side]
+	h.mode = holding
+	c.waiting = true
+	c.disarm(1 - side)
+	if len(p) == 0 {
+		return
+	}
+	if len(r.held)+len(p) > d.Limits.HeldFlow || d.held+len(p) > d.Limits.Held {
+		if c.expired || c.full[side] {
+			// It is not keys that it waits for: the other direction never came.
+			d.Stats.HeldOut += uint64(len(r.held) + len(p))
+			r.why = TooMuch
+			d.giveUp(c, side, Undecryptable)
+			return
+		}
+		// Go on without keys: records are counted, and found again if the keys come yet.
+		c.full[side], c.wake[side] = true, true
+	}
+	r.held = append(r.held, p...)
+	d.held += len(p) + c.note(side, len(p), d.Mark)
+}
+
+// whole takes a whole record. It returns false if the record has to wait.
+func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
+	d.took = false
+	ok := d.take(c, side, rec)
+	if d.took && d.Read != nil {
+		d.Read(c, side, rec)
+	}
+	return ok
+}
+
+func (d *Decrypter) take(c *Conn, side uint8, rec []byte) bool {
+	h := &c.half[side]
+	if h.mode == counting && !d.late(c, side) {
+		if plausible(rec) {
+			if rec[0] == typeData || c.version == version12 {
+				h.seq++
+				// If the keys come yet, there is a hole before what they open.
+				c.rest[side].gone++
+				h.missing = min(h.missing+uint32(len(rec)), 1<<30)
+			}
+			return true
+		}
+		d.abandon(c, side)
+		return true
+	}
+	if c.waiting && d.behind(c, side) {
+		return false
+	}
+	if h.next != plain && rec[0] == typeData {
+		if !d.enter(c, side) {
+			return false
+		}
+		if h.mode != reading {
+			return true
+		}
+	}
+	// The usual case first.
+	if h.epoch == application && rec[0] == typeData && len(rec) >= minRecord && len(rec) <= headerBytes+maxText13 {
+		if text := d.open13(h, h.seq, rec); text != nil {
+			h.seq++
+			h.fails, h.doubt, h.opened = 0, 0, true
+			d.inner13(c, side, text)
+			return true
+		}
+		return d.mismatch(c, side, rec)
+	}
+	if !plausible(rec) {
+		return d.unframed(c, side)
+	}
+	switch h.epoch {
+	case plain:
+		return d.plainRecord(c, side, rec)
+	case protected12:
+		if text := d.open12(c.suite, h, h.seq, rec); text != nil {
+			h.seq++
+			h.fails, h.doubt, h.opened = 0, 0, true
+			d.inner12(c, side, rec[0], text)
+			return true
+		}
+		return d.mismatch(c, side, rec)
+	}
+	if (rec[0] == typeCCS && len(rec) == headerBytes+1 || rec[0] == typeAlert && len(rec) == headerBytes+2) &&
+		(!d.Dispute || !c.proved[side]) {
+		d.took = true
+		return true // for middleboxes, or from a side without keys; never after a record that was authenticated
+	}
+	if rec[0] == typeData && len(rec) >= minRecord && len(rec) <= headerBytes+maxText13 && h.epoch != blind {
+		if text := d.open13(h, h.seq, rec); text != nil {
+			h.seq++
+			h.fails, h.doubt, h.opened = 0, 0, true
+			d.inner13(c, side, text)
+			return true
+		}
+	}
+	return d.mismatch(c, side, rec)
+}
+
+// behind tells whether a direction has its keys before the other one, and must not overtake it.
+func (d *Decrypter) behind(c *Conn, side uint8) bool {
+	h := &c.half[side]
+	return (h.epoch >= application || h.next == application) && c.half[1-side].mode == holding && d.Wait && !c.expired && !c.full[side]
+}
+
+// unframed is called where a record should begin and does not.
+//
+// It returns false if the direction stops there.
+func (d *Decrypter) unframed(c *Conn, side uint8) bool {
+	h := &c.half[side]
+	if h.epoch == plain && (h.next == plain || !d.enter(c, side) || h.mode != reading) {
+		d.giveUp(c, side, NotTLS)
+		return true
+	}
+	c.rest[side].why = Unauthentic
+	if h.aead == nil {
+		d.Stats.BadRecords++
+		d.abandon(c, side) // there is nothing to search with
+		return true
+	}
+	if d.Dispute {
+		d.dispute(c, side)
+		return false
+	}
+	d.Stats.BadRecords++
+	d.lost(c, side, headerBytes)
+	d.beginScan(c, side, 0)
+	return true
+}

@@ -1,0 +1,264 @@
+package tls
+
+// plainRecord takes a record that is not encrypted.
+func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
+	_, r := &c.half[side], &c.rest[side]
+	body := rec[headerBytes:]
+	switch rec[0] {
+	case typeHandshake:
+		if side == Server && !c.hello[Client] {
+			return false // captured before the ClientHello
+		}
+		d.current, d.side = c, side
+		d.handshake(r, body)
+		if r.hs.lost {
+			d.giveUp(c, side, NotTLS)
+		}
+		d.took = c.half[side].mode == reading
+		return true
+	case typeAlert:
+		d.took = true
+	case typeCCS:
+		if !c.hello[Server] && !c.retried {
+			return false
+		}
+		if c.version == version12 {
+			d.took = d.protect12(c, side)
+			return d.took
+		}
+		d.took = true
+		return true
+	case typeData:
+		if c.retried && c.hellos < 2 {
+			d.Stats.EarlyDropped += uint64(len(body)) // 0-RTT data before the second ClientHello
+			return true
+		}
+		if !c.hello[Server] {
+			return false
+		}
+		// TLS 1.3 enters its first epoch through next.
+		d.giveUp(c, side, NotTLS)
+	}
+	return true
+}
+
+// handshake cuts what handshake records hold into messages. What is kept of them shares the memory of partial records.
+func (d *Decrypter) handshake(r *rest, b []byte) {
+	r.hs.held, r.hs.most, r.hs.more = &d.partial, d.Limits.Partial, d.Message != nil
+	d.updated = false
+	r.hs.feed(b, d.each)
+	if d.updated {
+		r.hs.reset()
+	}
+}
+
+// message takes a handshake message.
+func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
+	h, r := &c.half[side], &c.rest[side]
+	if d.Message != nil && body != nil && (c.proved == [2]bool{} || kind > msgServerHello) {
+		d.Message(c, side, kind, body)
+	}
+	switch {
+	case d.updated:
+		d.Stats.Surplus++
+	case kind == msgClientHello && side == Client:
+		hello, ok := parseClientHello(body)
+		if !ok {
+			d.giveUp(c, side, NotTLS)
+			return
+		}
+		if c.proved != [2]bool{} {
+			// What has opened follows from the hellos that there were. Others are no part of this connection.
+			if c.random[Client] != hello.random {
+				d.giveUp(c, side, NotTLS)
+			}
+			return
+		}
+		if c.random[Client] != hello.random {
+			d.dropSecrets(c)
+			c.found = false
+			c.random[Client] = hello.random
+		}
+		if d.Hello != nil {
+			d.Hello(c, body)
+		}
+		c.early = earlyNone
+		if hello.earlyData && !c.retried {
+			c.early = earlyOffered
+		}
+		c.hello = [2]bool{true, false}
+		c.hellos++
+		c.wake[Server] = true
+	case kind == msgServerHello && side == Server:
+		d.serverHello(c, body)
+	case kind == msgEncryptedExtensions && side == Server && h.epoch == handshake:
+		if accepted, ok := acceptsEarlyData(body); ok && c.early == earlyOffered {
+			d.decideEarly(c, accepted)
+		}
+	case kind == msgFinished && c.version == version13 && h.epoch == handshake:
+		h.next = application
+	case kind == msgEndOfEarlyData && side == Client && h.epoch == early:
+		d.decideEarly(c, true)
+		h.next = handshake
+	case kind == msgKeyUpdate && h.epoch == application:
+		d.Stats.KeyUpdates++
+		d.updated = true
+		if r.last || !d.newKeys().update(c.suite, &r.secret) {
+			r.why = NoSecret
+			d.undecryptable(c, side)
+			return
+		}
+		d.install(c, side)
+		h.epoch, r.updated = application, true
+	}
+}
+
+func (d *Decrypter) serverHello(c *Conn, body []byte) {
+	hello, ok := parseServerHello(body)
+	if !ok {
+		d.giveUp(c, Server, NotTLS)
+		return
+	}
+	if c.proved != [2]bool{} && c.suite != nil {
+		c.hello[Server] = true
+		// In TLS 1.3 no key that is used here follows from it.
+		if c.version == version12 && c.random[Server] != hello.random {
+			d.giveUp(c, Server, NotTLS)
+		}
+		return
+	}
+	if hello.retry {
+		c.retried = true
+		c.wake[Client] = true
+		if c.early != earlyNone {
+			c.early = earlyRejected
+		}
+		return
+	}
+	c.version, c.random[Server] = hello.version, hello.random
+	c.suite = suites[hello.suite]
+	if c.suite == nil || c.suite.version != c.version {
+		c.suite = nil
+		d.giveUp(c, Server, Unsupported)
+		return
+	}
+	c.hello[Server] = true
+	c.wake[Client] = true
+	if c.version == version13 {
+		c.half[Server].next = handshake
+		c.half[Client].next = handshake
+		if c.early == earlyOffered {
+			c.half[Client].next = early
+		}
+	}
+}
+
+// decideEarly delivers or drops 0-RTT data.
+func (d *Decrypter) decideEarly(c *Conn, accepted bool) {
+	if c.early != earlyOffered {
+		return
+	}
+	var data []byte
+	if c.waits != nil {
+		data, c.waits.early = c.waits.early, nil
+	}
+	d.held -= len(data)
+	if !accepted {
+		c.early = earlyRejected
+		d.Stats.EarlyDropped += uint64(len(data))
+		clear(data)
+		return
+	}
+	c.early = earlyAccepted
+	d.Stats.EarlyAccepted += uint64(len(data))
+	d.deliver(c, Client, data)
+	clear(data)
+}
+
+func (d *Decrypter) deliver(c *Conn, side uint8, data []byte) {
+	if len(data) == 0 {
+		return
+	}
+	if c.half[side].missing > 0 {
+		d.reportLost(c, side)
+	}
+	d.Stats.Bytes += uint64(len(data))
+	d.Plaintext(c, side, data)
+}
+
+// inner13 takes what a record of TLS 1.3 held (RFC 8446, section 5.4).
+func (d *Decrypter) inner13(c *Conn, side uint8, text []byte) {
+	h, r := &c.half[side], &c.rest[side]
+	n := len(text) - 1
+	for n >= 0 && text[n] == 0 {
+		n--
+	}
+	d.Stats.Records++
+	d.took = true
+	c.proved[side] = true
+	if c.state != Readable {
+		d.readable(c)
+	}
+	if n < 0 {
+		d.Stats.BadPadding++
+		return
+	}
+	kind := text[n]
+	text = text[:n]
+	switch kind {
+	case typeData:
+		switch h.epoch {
+		case application:
+			d.deliver(c, side, text)
+		case early:
+			d.earlyData(c, text)
+		}
+	case typeHandshake:
+		d.current, d.side = c, side
+		d.handshake(r, text)
+	}
+}
+
+func (d *Decrypter) earlyData(c *Conn, text []byte) {
+	if c.waits == nil {
+		c.waits = new(waits)
+	}
+	switch w := c.waits; {
+	case c.early == earlyAccepted:
+		d.Stats.EarlyAccepted += uint64(len(text))
+		d.deliver(c, Client, text)
+	case c.early == earlyOffered && len(w.early)+len(text) <= d.Limits.HeldFlow && d.held+len(text) <= d.Limits.Held:
+		d.held += len(text)
+		w.early = append(w.early, text...)
+	default:
+		d.Stats.EarlyDropped += uint64(len(text))
+	}
+}
+
+func (d *Decrypter) inner12(c *Conn, side, kind uint8, text []byte) {
+	d.Stats.Records++
+	d.took = true
+	c.proved[side] = true
+	if c.state != Readable {
+		d.readable(c)
+	}
+	r := &c.rest[side]
+	switch kind {
+	case typeData:
+		d.deliver(c, side, text)
+	case typeHandshake: // a renegotiation
+		d.current, d.side = c, side
+		d.handshake(r, text)
+	case typeCCS:
+		if !d.protect12(c, side) {
+			d.undecryptable(c, side) // the keys of a renegotiation are late
+		}
+	}
+}
+
+func (d *Decrypter) readable(c *Conn) {
+	c.state = Readable
+	if d.Opened != nil {
+		d.Opened(c)
+	}
+}
