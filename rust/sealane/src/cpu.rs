@@ -22,6 +22,7 @@ mod x86 {
     pub(crate) const PCLMUL: u32 = 1 << 10;
     pub(crate) const VAES: u32 = 1 << 11;
     pub(crate) const VPCLMULQDQ: u32 = 1 << 12;
+    pub(crate) const AVX: u32 = 1 << 13;
 
     /// Intel SDM, volume 2, CPUID; volume 1, section 13.3, for XCR0: which registers the operating system saves.
     #[cfg(not(any(miri, target_env = "sgx")))]
@@ -50,6 +51,7 @@ mod x86 {
         add(has(one.ecx, 19), SSE41);
         add(has(one.ecx, 25), AES);
         add(has(one.ecx, 1), PCLMUL);
+        add(avx, AVX);
         if let Some(seven) = seven {
             let foundation = avx512 && has(seven.ebx, 16);
             add(has(seven.ebx, 3), BMI);

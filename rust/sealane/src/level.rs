@@ -72,8 +72,8 @@ pub(crate) static AESGCM: Table = Table {
 };
 
 /// Every name that may be asked for on any build and of any primitive, best first.
-const NAMES: [&str; 11] =
-    ["avx512", "avx512vl", "avx2", "aesni", "ssse3", "ce", "ce32", "neon6", "neon", "armv6", "portable"];
+const NAMES: [&str; 12] =
+    ["avx512", "avx512vl", "avx2", "aesniavx", "aesni", "ssse3", "ce", "ce32", "neon6", "neon", "armv6", "portable"];
 
 fn place_of(name: &str) -> Option<usize> {
     NAMES.iter().position(|known| *known == name)

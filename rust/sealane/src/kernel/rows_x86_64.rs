@@ -65,7 +65,7 @@ pub(crate) static CHACHA20POLY1305: [Level; 4] = [
     },
 ];
 
-pub(crate) static AESGCM: [Level; 3] = [
+pub(crate) static AESGCM: [Level; 4] = [
     Level {
         name: "avx512",
         needs: BMI2 | AES | PCLMUL | VAES | VPCLMULQDQ | AVX2 | AVX512F | AVX512VL | AVX512BW,
@@ -82,6 +82,13 @@ pub(crate) static AESGCM: [Level; 3] = [
         name: "avx2",
         needs: AVX2 | AES | PCLMUL | VAES | VPCLMULQDQ,
         kernel: Some(Kernel { code: k::aesgcm_avx2, constants: &k::AESGCM_AVX2_CONSTANTS.0 }),
+        batch: None,
+        timed: false,
+    },
+    Level {
+        name: "aesniavx",
+        needs: AVX | AES | PCLMUL,
+        kernel: Some(Kernel { code: k::aesgcm_aesniavx, constants: &k::AESGCM_AESNIAVX_CONSTANTS.0 }),
         batch: None,
         timed: false,
     },
