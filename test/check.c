@@ -6,6 +6,7 @@
  *     check --primitive=NAME  chacha20poly1305, aesgcm, aes or chacha20masks only
  *     check --corrupt=NAME    the same with a kernel that is wrong in one way: must fail
  *     check --list            the names of the corrupters, of ChaCha20-Poly1305 or of the --primitive before it
+ *     check --levels          all levels but portable: primitive, name, and whether this CPU "runs" or "lacks" it
  *     check --bench           nanoseconds and megabytes per second; with --short few sizes, of the best level
  *
  * Kernels are called through a trampoline that watches the calling convention, on buffers that end or begin at a page
@@ -187,6 +188,13 @@ static const corrupter *corrupter_at(size_t i, int primitive)
     return i - common < own[p].count ? &own[p].rows[i - common] : NULL;
 }
 
+static void list_levels(uint32_t features)
+{
+    for (const sealane_table *t = sealane_tables; t < sealane_tables + SEALANE_ALL_TABLES; t++)
+        for (unsigned i = 0; i + 1 < t->count; i++)
+            printf("%s %s %s\n", t->primitive, t->levels[i].name, t->levels[i].needs & ~features ? "lacks" : "runs");
+}
+
 static int find_corrupter(const char *name, int primitive)
 {
     for (size_t i = 0; corrupter_at(i, primitive); i++)
@@ -217,6 +225,9 @@ int main(int argc, char **argv)
             want_bench = 1;
         } else if (strcmp(argv[i], "--short") == 0) {
             is_short = 1;
+        } else if (strcmp(argv[i], "--levels") == 0) {
+            list_levels(sealane_cpu_features());
+            return 0;
         } else if (strcmp(argv[i], "--list") == 0) {
             for (size_t j = 0; corrupter_at(j, primitive); j++)
                 puts(corrupter_at(j, primitive)->name);

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sealane/sealane/internal/dispatch"
 )
 
 const root = "../.."
@@ -158,7 +160,7 @@ func TestC(t *testing.T) {
 	library := filepath.Join(build, "libsealane.a")
 	run(t, nil, "make", "B="+build, "CFLAGS=-O1", library)
 	examples(t, "c", map[string]string{
-		"README.md":       `^a packet, by (avx512|avx512vl|avx2|ssse3|neon6?|armv6|portable)\n$`,
+		"README.md":       `^a packet, by (` + strings.Join(dispatch.AllLevels(), "|") + `)\n$`,
 		"docs/batches.md": `^31 of 32 are authentic; packet 7: not authentic\n$`,
 		"docs/c.md":       `^-1 0 0 gone;0 100000 0 gone;$`,
 	}, func(t *testing.T, b block) string {
