@@ -156,6 +156,11 @@ test: ## all tests
 	@$(BOOTSTRAP) test
 	@$(MAKE) --no-print-directory installed-test
 
+.PHONY: times
+times: ## what each suite took when it last ran here, the dearest first: seconds elapsed, processor seconds
+	@[ -s $(B)/results/counts ] || { echo "no suite has run here: $(B)/results/counts"; exit 1; }
+	@sort -k 6,6nr -k 5,5nr $(B)/results/counts | awk '!seen[$$1]++ { printf "%6d %6d  %s\n", $$5, $$6, $$1 }'
+
 installed-test:
 	+@$(SUITE) --begin $(words $(SUITES))
 	@SUITES_RUN=yes $(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget suites || true
