@@ -157,7 +157,7 @@ func TestEnvironment(t *testing.T) {
 	} {
 		command := append(strings.Fields(os.Getenv("SEALANE_TEST_EXEC")), os.Args[0], "-test.run=^TestEnvironment$", "-test.v") // what go test -exec was given
 		cmd := exec.Command(command[0], command[1:]...)
-		cmd.Env = append(os.Environ(), "SEALANE_TEST_RIVAL=1", "SEALANE_CPU=", "SEALANE_ASM=", environ)
+		cmd.Env = append(os.Environ(), "SEALANE_TEST_RIVAL=1", "GORACE=atexit_sleep_ms=0", "SEALANE_CPU=", "SEALANE_ASM=", environ)
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("%s: %v, want %q in\n%s", environ, err, want, out)
 		}
