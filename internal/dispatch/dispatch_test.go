@@ -173,8 +173,8 @@ func TestBeaten(t *testing.T) {
 		{"ours is faster", "", "", same(100), same(200), false},
 		{"theirs is faster", "", "", same(200), same(100), true},
 		{"alike", "", "", same(100), same(100), false},
-		{"within the margin", "", "", same(1000), same(970), false}, // the product is 0.94 of ours
-		{"beyond the margin", "", "", same(1000), same(960), true},
+		{"within the margin", "", "", same(200), same(194), false}, // the product is 0.94 of ours
+		{"beyond the margin", "", "", same(200), same(192), true},
 		{"noise, alike", "", "", times{140, 103, 109, 250}, times{180, 100, 130, 101}, false},
 		{"noise, theirs is faster", "", "", times{260, 203, 209, 250}, times{380, 100, 230, 101}, true},
 		{"ours is interrupted", "", "", times{100 + late, 101, 100, 100}, same(150), false},
@@ -203,16 +203,29 @@ func TestBeaten(t *testing.T) {
 			ran := 0
 			samples := func(took times) dispatch.Samples {
 				turn := 0
-				return dispatch.Samples{func() { clock += took[turn]; ran++ }, func() { clock += 7 * took[turn]; turn++ }}
+				return dispatch.Samples{func() { clock += took[turn%len(took)]; ran++ }, func() { clock += 7 * took[turn%len(took)]; turn++ }}
 			}
 			beaten, compared, took := dispatch.Beaten(samples(c.ours), samples(c.theirs))
-			if beaten != c.want || compared == fixed || fixed != (ran == 0) || ran > 2*dispatch.Turns {
+			if beaten != c.want || compared == fixed || fixed != (ran == 0) || !fixed && ran != 2*dispatch.Turns*(1+map[bool]int{true: 1}[c.want]) {
 				t.Errorf("beaten %v, compared %v, want %v, %v; samples ran %d times, took %v", beaten, compared, c.want, !fixed, ran, took)
 			}
 			if compared && (took[0][1] != 7*took[0][0] || took[1][1] != 7*took[1][0]) {
 				t.Errorf("took %v", took)
 			}
 		})
+	}
+	// Who is faster in one measurement only is not.
+	for _, ours := range [][2]time.Duration{{200, 100}, {100, 200}} {
+		dispatch.SetEnvironment(t, "", "")
+		clock, turn := time.Duration(0), 0
+		dispatch.SetClock(t, func() time.Duration { return clock })
+		add := func(short time.Duration) dispatch.Samples {
+			return dispatch.Samples{func() { clock += short }, func() { clock += 7 * short }}
+		}
+		changing := dispatch.Samples{func() { clock += ours[turn/dispatch.Turns] }, func() { clock += 7 * ours[turn/dispatch.Turns]; turn++ }}
+		if beaten, _, took := dispatch.Beaten(changing, add(150)); beaten {
+			t.Errorf("ours %v, theirs 150: beaten, %v", ours, took)
+		}
 	}
 	// Where samples are long there are but two turns.
 	dispatch.SetEnvironment(t, "", "")
