@@ -10,10 +10,14 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	stock "golang.org/x/crypto/chacha20poly1305"
 
 	"github.com/sealane/sealane"
 	"github.com/sealane/sealane/afalg"
 	"github.com/sealane/sealane/cmd/sealane/internal/binary"
+	"github.com/sealane/sealane/internal/aead"
+	"github.com/sealane/sealane/internal/kernel"
+	"github.com/sealane/sealane/internal/rival"
 )
 
 func infoCommand() *cobra.Command {
@@ -64,6 +68,40 @@ type machineKernel struct {
 type machineCipher struct {
 	Name   string         `json:"name"`
 	Levels []machineLevel `json:"levels"`
+	Rival  *machineRival  `json:"rival,omitempty"`
+}
+
+// machineRival is the cipher that programs have before sealane build puts them on sealane, and which of both they use here.
+type machineRival struct {
+	Name     string `json:"name"`
+	Compared bool   `json:"compared"`
+	Chosen   bool   `json:"chosen"`
+	Why      string `json:"why"`
+}
+
+// xcrypto compares this program's x/crypto with the level in use as programs of sealane build do. There is none where that has
+// replaced it, or where the level in use is portable: those programs then run their own code unmeasured.
+func xcrypto() *machineRival {
+	own, err := stock.New(make([]byte, stock.KeySize))
+	level, noLevel := aead.ChaCha20Poly1305Level()
+	if _, replaced := own.(interface{ Implementation() string }); err != nil || replaced || noLevel != nil || level == kernel.Portable {
+		return nil
+	}
+	choice := rival.Choice{Ours: aead.NewChaCha20Poly1305}
+	r := &machineRival{Name: "x/crypto", Chosen: choice.Theirs(level, stock.New)}
+	found := choice.Last()
+	r.Compared = found.Made
+	ours := kernel.ChaCha20Poly1305Levels.Name(uint8(level))
+	took := fmt.Sprintf("%v for a short packet, %v for a long one; %s %v, %v", found.Theirs[0], found.Theirs[1], ours, found.Ours[0], found.Ours[1])
+	switch {
+	case !found.Made:
+		r.Why = "not compared: a level was named"
+	case r.Chosen:
+		r.Why = "faster on this CPU: " + took + "; programs of sealane build use it"
+	default:
+		r.Why = "not faster on this CPU: " + took + "; programs of sealane build use " + ours
+	}
+	return r
 }
 
 type machineLevel struct {
@@ -89,6 +127,9 @@ func thisMachine() machine {
 				}
 			}
 			cipher.Levels = append(cipher.Levels, level)
+		}
+		if c.Name == kernel.ChaCha20Poly1305Levels.Primitive {
+			cipher.Rival = xcrypto()
 		}
 		m.Ciphers = append(m.Ciphers, cipher)
 	}
@@ -154,6 +195,9 @@ func machineInfo(w io.Writer, asJSON bool) error {
 			}
 			fmt.Fprintf(w, "             %s; needs %s\n", l.Description, needs)
 		}
+		if c.Rival != nil {
+			fmt.Fprintf(w, "  %-8s  %s\n", c.Rival.Name, c.Rival.Why)
+		}
 	}
 	fmt.Fprintf(w, "\nLinux kernel, by AF_ALG (used only by programs that import package afalg, with SEALANE_AFALG=auto)\n")
 	for _, k := range m.AFALG {
@@ -217,7 +261,11 @@ func binaryInfo(w io.Writer, file string, asJSON bool) error {
 	} {
 		switch cipher.runs {
 		case binary.OnSealane:
-			fmt.Fprintf(w, "%s: runs on sealane\n", cipher.name)
+			but := ""
+			if p.Measures && strings.HasSuffix(cipher.name, "ChaCha20-Poly1305") {
+				but = ", or on its own code where the first key finds that faster"
+			}
+			fmt.Fprintf(w, "%s: runs on sealane%s\n", cipher.name, but)
 		case binary.Stock:
 			if cipher.with == "" {
 				fmt.Fprintf(w, "%s: stock\n", cipher.name)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sealane/sealane/internal/aead"
 	"github.com/sealane/sealane/internal/kernel"
 )
 
@@ -88,6 +89,30 @@ func TestInfo(t *testing.T) {
 		}
 		if text, _, err := command(environ, "info"); err != nil || !strings.Contains(text, "\n* "+row.Name+" ") || strings.Count(text, "\n* ") != len(m.Ciphers) {
 			t.Errorf("%v: %v\n%s", environ, err, text)
+		}
+	}
+}
+
+// TestInfoRival: x/crypto is compared with the level in use, but not with one that is named, nor with portable code.
+func TestInfoRival(t *testing.T) {
+	level, err := aead.ChaCha20Poly1305Level()
+	if err != nil || level == kernel.Portable {
+		t.Skip("NOT RUN: there is no kernel for this CPU")
+	}
+	name := kernel.ChaCha20Poly1305Levels.Name(uint8(level))
+	for environ, want := range map[string]string{"SEALANE_CPU=": "aster on this CPU: ", "SEALANE_CPU=" + name: "not compared: a level was named", "SEALANE_ASM=0": ""} {
+		text, _, err := command([]string{environ}, "info")
+		out, _, err2 := command([]string{environ}, "info", "--json")
+		var m machine
+		if err != nil || err2 != nil || json.Unmarshal([]byte(out), &m) != nil {
+			t.Fatal(err, err2, out)
+		}
+		r := m.Ciphers[0].Rival
+		if m.Ciphers[1].Rival != nil || (r == nil) != (want == "") || strings.Contains(text, "\n  x/crypto  ") != (r != nil) || !strings.Contains(text, want) {
+			t.Errorf("%s: %+v\n%s", environ, r, text)
+		}
+		if r != nil && (!strings.Contains(r.Why, want) || r.Compared != (environ == "SEALANE_CPU=") || r.Compared && r.Chosen != strings.HasPrefix(r.Why, "faster")) {
+			t.Errorf("%s: %+v", environ, r)
 		}
 	}
 }

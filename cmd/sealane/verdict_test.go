@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -38,13 +39,34 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestCheckFails measures the portable level, which no CPU runs as fast as assembly, against the peer.
+// TestCheckFails measures the portable level, which no CPU runs as fast as assembly, against the peers: with --check the exit
+// status is 3, and without, as in make run, bench says the same and ends well.
 func TestCheckFails(t *testing.T) {
-	args := []string{"bench", "--cipher", "aes-128-gcm", "--size", "1420", "--ad", "0", "--keys", "1", "--repeats", "3", "--check"}
-	out, _, err := command([]string{"SEALANE_ASM=0"}, args...)
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.Contains(out, "SLOWER than what it replaces") {
-		t.Errorf("%v\n%s", err, out)
+	peers := map[string]string{"aes-128-gcm": "aes-128-gcm at level portable: seal, 1420 bytes"}
+	if runtime.GOARCH == "amd64" { // where x/crypto has assembly
+		peers["chacha20poly1305"] = "chacha20poly1305 at level portable: seal, 1420 bytes"
+	}
+	for cipher, want := range peers {
+		args := []string{"bench", "--cipher", cipher, "--size", "1420", "--ad", "0", "--keys", "1", "--repeats", "3"}
+		out, _, err := command([]string{"SEALANE_ASM=0"}, append(args, "--check")...)
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.Contains(out, "SLOWER than what it replaces") || !strings.Contains(out, want) {
+			t.Errorf("%s: %v\n%s", cipher, err, out)
+		}
+		if out, _, err := command([]string{"SEALANE_ASM=0"}, args...); err != nil || !strings.Contains(out, "SLOWER than what it replaces") || !strings.Contains(out, want) {
+			t.Errorf("%s: %v\n%s", cipher, err, out)
+		}
+	}
+}
+
+// TestRunBenches: make run has bench say it.
+func TestRunBenches(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	if os.IsNotExist(err) {
+		t.Skip("NOT RUN: this is not the repository")
+	}
+	if _, run, _ := strings.Cut(string(makefile), "\nrun: "); err != nil || !strings.Contains(strings.SplitN(run, "\n\n", 2)[0], "/sealane bench;") {
+		t.Errorf("make run does not run sealane bench: %v", err)
 	}
 }
 

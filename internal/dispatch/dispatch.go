@@ -89,11 +89,13 @@ func (t *Table) choose() uint32 {
 }
 
 // Each row runs its samples in turn with its rivals. The shortest time counts: interruptions only add. No turn but the first
-// two begins after the limit, so that all ends within twice that where the choice matters.
+// two begins if the turns before it, by the shortest times, took more than the limit, so that all ends within twice that where
+// the choice matters and nothing else runs meanwhile.
 const (
 	turns        = 4
 	turnsAtLeast = 2
 	measureLimit = 30 * time.Microsecond
+	rivalLimit   = 15 * time.Microsecond // of Beaten, which comes on top
 )
 
 // now is the time since some moment.
@@ -109,37 +111,73 @@ func (t *Table) fastest(i int) Row {
 	if len(rows) < 2 {
 		return t.Rows[i]
 	}
-	times := make([]Times, len(rows))
-	start := now()
-	for turn := 0; turn < turnsAtLeast || turn < turns && now()-start <= measureLimit; turn++ {
-		for j, r := range rows {
-			for k, sample := range r.Samples {
-				began := now()
-				sample()
-				if took := now() - began; turn == 0 || took < times[j][k] {
-					times[j][k] = took
-				}
-			}
-		}
+	samples := make([]Samples, len(rows))
+	for j, r := range rows {
+		samples[j] = r.Samples
 	}
+	times := measure(samples, measureLimit)
 	best := 0
 	t.times = make(map[string]Times)
 	for j, r := range rows {
 		t.times[r.Name] = times[j]
-		if ours, least := times[j].product(), times[best].product(); ours < least-least/16 {
+		if times[j].clearlyBelow(times[best]) {
 			best = j
 		}
 	}
 	return rows[best]
 }
 
+// measure has all samples take turns and returns the shortest times. Interruptions leave it its turns: they do not count
+// towards the limit.
+func measure(samples []Samples, limit time.Duration) []Times {
+	times := make([]Times, len(samples))
+	shortest := time.Duration(0) // of a turn
+	for turn := 0; turn < turnsAtLeast || turn < turns && time.Duration(turn)*shortest <= limit; turn++ {
+		shortest = 0
+		for j, pair := range samples {
+			for k, sample := range pair {
+				began := now()
+				sample()
+				if took := now() - began; turn == 0 || took < times[j][k] {
+					times[j][k] = took
+				}
+				shortest += times[j][k]
+			}
+		}
+	}
+	return times
+}
+
 // product is a figure to compare rows by: half the time for a short packet makes up for twice that for a long one.
 func (t Times) product() float64 { return float64(t[0]) * float64(t[1]) }
+
+// clearlyBelow says whether the product is below the other by more than what noise makes of equals.
+func (t Times) clearlyBelow(other Times) bool {
+	return t.product() < other.product()-other.product()/16
+}
+
+// Beaten says whether theirs, which do what ours of the chosen level do, are clearly faster, by the rule for rows with
+// samples, and what both took. Theirs are what a program has that does not come from a table. It does not compare them, and ours
+// stand, where the choice is to be the same each time. Ours stand too where the clock is too coarse to tell. Theirs must be faster
+// in two measurements: by what runs beside it one may be wrong, and it holds for the life of the process.
+func Beaten(ours, theirs Samples) (beaten, compared bool, took [2]Times) {
+	if environment().fixed() {
+		return false, false, took
+	}
+	for range 2 {
+		times := measure([]Samples{ours, theirs}, rivalLimit)
+		took = [2]Times{times[0], times[1]}
+		if beaten = times[1].product() > 0 && times[1].clearlyBelow(times[0]); !beaten {
+			break
+		}
+	}
+	return beaten, true, took
+}
 
 // rivals returns row i and those behind it that its samples are to be compared with; row i alone if nothing is to be measured.
 func (t *Table) rivals(i int) []Row {
 	rows := []Row{t.Rows[i]}
-	if e := environment(); t.Rows[i].Samples[0] == nil || e.cpu != "" || e.max != "" || e.privileged {
+	if t.Rows[i].Samples[0] == nil || environment().fixed() {
 		return rows
 	}
 	for _, r := range t.Rows[i+1:] {

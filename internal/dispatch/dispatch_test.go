@@ -158,6 +158,85 @@ func TestFastest(t *testing.T) {
 	}
 }
 
+// TestBeaten compares ours with theirs by a clock that only their samples move, as TestFastest does. Noise only adds to times:
+// equals stay equals, and who is clearly faster stays that, if each has one quiet turn.
+func TestBeaten(t *testing.T) {
+	type times = [dispatch.Turns]time.Duration
+	same := func(d time.Duration) times { return times{d, d, d, d} }
+	const late = time.Millisecond // of an interruption
+	for _, c := range []struct {
+		name         string
+		cpu, asm     string
+		ours, theirs times
+		want         bool
+	}{
+		{"ours is faster", "", "", same(100), same(200), false},
+		{"theirs is faster", "", "", same(200), same(100), true},
+		{"alike", "", "", same(100), same(100), false},
+		{"within the margin", "", "", same(200), same(194), false}, // the product is 0.94 of ours
+		{"beyond the margin", "", "", same(200), same(192), true},
+		{"noise, alike", "", "", times{140, 103, 109, 250}, times{180, 100, 130, 101}, false},
+		{"noise, theirs is faster", "", "", times{260, 203, 209, 250}, times{380, 100, 230, 101}, true},
+		{"ours is interrupted", "", "", times{100 + late, 101, 100, 100}, same(150), false},
+		{"theirs is interrupted", "", "", same(150), times{100 + late, 101, 100, 100}, true},
+		{"warming up", "", "", times{500, 400, 100, 100}, same(150), false},
+		{"too coarse a clock", "", "", same(100), times{}, false},
+		{"a level is named", "a", "", same(200), same(100), false},
+		{"a level is ruled out", "b", "", same(200), same(100), false},
+		{"portable", "", "0", same(200), same(100), false},
+		{"assembly", "", "1", same(200), same(100), true},
+		{"privileged", "set-uid", "", same(200), same(100), false},
+		{"capped by the program", "max", "", same(200), same(100), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			switch c.cpu {
+			case "set-uid":
+				dispatch.SetPrivileged(t)
+			case "max":
+				dispatch.SetCap(t, "a")
+			default:
+				dispatch.SetEnvironment(t, c.cpu, c.asm)
+			}
+			fixed := c.cpu != "" || c.asm == "0"
+			clock := time.Duration(0)
+			dispatch.SetClock(t, func() time.Duration { return clock })
+			ran := 0
+			samples := func(took times) dispatch.Samples {
+				turn := 0
+				return dispatch.Samples{func() { clock += took[turn%len(took)]; ran++ }, func() { clock += 7 * took[turn%len(took)]; turn++ }}
+			}
+			beaten, compared, took := dispatch.Beaten(samples(c.ours), samples(c.theirs))
+			if beaten != c.want || compared == fixed || fixed != (ran == 0) || !fixed && ran != 2*dispatch.Turns*(1+map[bool]int{true: 1}[c.want]) {
+				t.Errorf("beaten %v, compared %v, want %v, %v; samples ran %d times, took %v", beaten, compared, c.want, !fixed, ran, took)
+			}
+			if compared && (took[0][1] != 7*took[0][0] || took[1][1] != 7*took[1][0]) {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+	// Who is faster in one measurement only is not.
+	for _, ours := range [][2]time.Duration{{200, 100}, {100, 200}} {
+		dispatch.SetEnvironment(t, "", "")
+		clock, turn := time.Duration(0), 0
+		dispatch.SetClock(t, func() time.Duration { return clock })
+		add := func(short time.Duration) dispatch.Samples {
+			return dispatch.Samples{func() { clock += short }, func() { clock += 7 * short }}
+		}
+		changing := dispatch.Samples{func() { clock += ours[turn/dispatch.Turns] }, func() { clock += 7 * ours[turn/dispatch.Turns]; turn++ }}
+		if beaten, _, took := dispatch.Beaten(changing, add(150)); beaten {
+			t.Errorf("ours %v, theirs 150: beaten, %v", ours, took)
+		}
+	}
+	// Where samples are long there are but two turns.
+	dispatch.SetEnvironment(t, "", "")
+	clock, ran := time.Duration(0), 0
+	dispatch.SetClock(t, func() time.Duration { return clock })
+	long := dispatch.Samples{func() { clock += 10 * time.Microsecond; ran++ }, func() { clock += 10 * time.Microsecond; ran++ }}
+	if dispatch.Beaten(long, long); ran != 8 {
+		t.Errorf("%d samples of 10 µs ran", ran)
+	}
+}
+
 // TestTestsOnce counts known-answer tests: none twice, and none below the chosen level before a report.
 func TestTestsOnce(t *testing.T) {
 	dispatch.SetEnvironment(t, "", "")

@@ -13,6 +13,9 @@ type env struct {
 	privileged bool // the program has more rights than who started it
 }
 
+// fixed says whether the choice is to be the same each time, so that nothing is measured.
+func (e env) fixed() bool { return e.cpu != "" || e.asm == "0" || e.max != "" || e.privileged }
+
 // environment reads the variables once, when the process makes its first key: what is set later has no effect, and the
 // same for all primitives. Whoever starts a set-uid program does not choose its code.
 var environment = sync.OnceValue(func() env {

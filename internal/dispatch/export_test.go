@@ -40,6 +40,12 @@ func SetPrivileged(t testing.TB) {
 	environment = func() env { return env{privileged: true} }
 }
 
+// SetCap makes the process believe that the program allows no better level, for a test's time.
+func SetCap(t testing.TB, level string) {
+	SetEnvironment(t, "", "")
+	environment = func() env { return env{max: level} }
+}
+
 // SetLevels gives the architecture other levels for a test's time.
 func SetLevels(t testing.TB, names ...string) {
 	l := levels

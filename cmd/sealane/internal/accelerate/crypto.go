@@ -17,14 +17,14 @@ import (
 	"strings"
 )
 
-// cryptoSource returns x/crypto as it is in dir, with its ChaCha20-Poly1305 calling sealane, and if that is asked for its bare
-// ChaCha20: no released sealane has a package for that.
-func cryptoSource(dir string, tests, stream bool) (tree, error) {
+// cryptoSource returns x/crypto as it is in dir, with its ChaCha20-Poly1305 calling sealane. If the program does not require a
+// sealane by itself, whose packages are what they are, that measures x/crypto's own code, too, and its bare ChaCha20 calls sealane.
+func cryptoSource(dir string, tests, ours bool) (tree, error) {
 	t, err := moduleSource(dir, tests)
 	if err != nil {
 		return nil, fmt.Errorf("cannot copy %s: %w", cryptoModule, err)
 	}
-	return t, t.patch(stream)
+	return t, t.patch(ours)
 }
 
 // moduleSource returns a module as it is in dir.
@@ -59,11 +59,11 @@ func moduleSource(dir string, tests bool) (tree, error) {
 	return t, err
 }
 
-// patch makes New and NewX call sealane. The rest of the package stays: what else it exports, and its checks. With
-// stream the bare ChaCha20 calls sealane too, in versions that have it as we know it.
-func (t tree) patch(stream bool) error {
+// patch makes New and NewX call sealane. The rest of the package stays: what else it exports, and its checks. With ours the
+// bare ChaCha20 calls sealane too, in versions that have it as we know it.
+func (t tree) patch(ours bool) error {
 	found := false
-	if name := "chacha20/chacha_noasm.go"; stream && t.knownStream() {
+	if name := "chacha20/chacha_noasm.go"; ours && t.knownStream() {
 		if patched, ok := patchStream(name, t[name]); ok {
 			t[name] = patched
 		}
@@ -72,7 +72,7 @@ func (t tree) patch(stream bool) error {
 		if path.Dir(name) != "chacha20poly1305" || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		patched, functions, err := patchFile(name, content)
+		patched, functions, err := patchFile(name, content, ours)
 		if err != nil {
 			return fmt.Errorf("this version of %s cannot be replaced: %w", cipherPath, err)
 		}
@@ -87,8 +87,9 @@ func (t tree) patch(stream bool) error {
 
 // patchFile has New and NewX call sealane behind the tests of the arguments that they start with, and says which of them it
 // found. What follows stays, for CPUs that sealane has no kernel for. They call sealane through functions that the linker
-// keeps if, and only if, the program calls them.
-func patchFile(name string, content []byte) (patched []byte, functions []string, err error) {
+// keeps if, and only if, the program calls them. For a sealane of ours what follows becomes a function of its own, on the same
+// lines, which sealane measures.
+func patchFile(name string, content []byte, ours bool) (patched []byte, functions []string, err error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, content, parser.SkipObjectResolution)
 	if err != nil {
@@ -123,8 +124,13 @@ func patchFile(name string, content []byte) (patched []byte, functions []string,
 			insert(file.Name.End(), "; import sealane "+strconv.Quote(sealaneCipher))
 		}
 		insert(body[0].Pos(), fmt.Sprintf("if c, err := sealane%s(%s); c != nil || err != nil { return c, err }; ", f.Name.Name, key))
+		arguments := "key"
+		if ours {
+			insert(body[0].Pos(), fmt.Sprintf("return own%s(%s) }; func own%[1]s%[3]s { ", f.Name.Name, key, content[at(f.Type.Params.Pos()):at(f.Type.Results.End())]))
+			arguments += ", own" + f.Name.Name
+		}
 		results := content[at(f.Type.Results.Pos()):at(f.Type.Results.End())]
-		fmt.Fprintf(&markers, "\n//go:noinline\nfunc sealane%s(key []byte) %s { return sealane.%[1]s(key) }\n", f.Name.Name, results)
+		fmt.Fprintf(&markers, "\n//go:noinline\nfunc sealane%s(key []byte) %s { return sealane.%[1]s(%[3]s) }\n", f.Name.Name, results, arguments)
 		functions = append(functions, f.Name.Name)
 	}
 	if len(functions) == 0 {

@@ -182,6 +182,9 @@ func (b *build) replace(crypto *module) error {
 		if err != nil {
 			return err
 		}
+		if b.job.plant != nil {
+			b.job.plant(source)
+		}
 		served, err := b.serve(sealaneModule, b.version(), source)
 		if err != nil {
 			return err

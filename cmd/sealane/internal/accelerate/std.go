@@ -204,7 +204,7 @@ func (b *build) overlayStd() error {
 		if err != nil {
 			return err
 		}
-		patched, functions, err := patchFile(name, content)
+		patched, functions, err := patchFile(name, content, true)
 		if err != nil {
 			return fmt.Errorf("%s cannot be replaced: %w", stdCipher, err)
 		}
