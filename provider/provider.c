@@ -64,17 +64,38 @@ static int is_fast_aes(const sealane_level *level)
 #endif
 }
 
-static int is_unauthenticated_aes(const OSSL_DISPATCH *functions)
+/* OpenSSL 3.5 and later have XTS for AVX-512 themselves. One that does not say its version is taken for later. */
+static int is_before_3_5(const core *c)
 {
-    return functions == aes_128_ctr_functions || functions == aes_192_ctr_functions ||
-           functions == aes_256_ctr_functions || functions == aes_128_xts_functions ||
-           functions == aes_256_xts_functions;
+    char *version = NULL;
+    unsigned major = 0, minor = 0;
+    OSSL_PARAM params[] = {OSSL_PARAM_utf8_ptr(OSSL_PROV_PARAM_CORE_VERSION, &version, 0), OSSL_PARAM_END};
+    return c->get_params != NULL && c->get_params(c->handle, params) && version != NULL &&
+           sscanf(version, "%u.%u", &major, &minor) == 2 && major == 3 && minor < 5;
 }
 
-static int is_on_offer(const OSSL_DISPATCH *functions)
+static int is_fast_xts(const core *c, const sealane_level *level)
 {
-    if (is_unauthenticated_aes(functions))
+#if defined(__x86_64__)
+    return is_fast_aes(level) && (!(level->needs & SEALANE_X86_AVX512F) || is_before_3_5(c));
+#else
+    (void)c, (void)level;
+    return 0;
+#endif
+}
+
+static int is_ctr(const OSSL_DISPATCH *functions)
+{
+    return functions == aes_128_ctr_functions || functions == aes_192_ctr_functions ||
+           functions == aes_256_ctr_functions;
+}
+
+static int is_on_offer(const core *c, const OSSL_DISPATCH *functions)
+{
+    if (is_ctr(functions))
         return is_fast_aes(aes_level());
+    if (functions == aes_128_xts_functions || functions == aes_256_xts_functions)
+        return is_fast_xts(c, aes_level());
     if (functions == chacha20_functions)
         return keystream_is_fast(chacha20_level());
     return functions == chacha20_poly1305_functions || is_worthwhile(aesgcm_level());
@@ -84,7 +105,7 @@ static void offer(core *c)
 {
     OSSL_ALGORITHM *offered = c->offered;
     for (const OSSL_ALGORITHM *a = ciphers; a->algorithm_names != NULL; a++)
-        if (is_on_offer(a->implementation))
+        if (is_on_offer(c, a->implementation))
             *offered++ = *a;
 }
 
@@ -178,6 +199,9 @@ static int take_functions(core *c, const OSSL_DISPATCH *in)
             break;
         case OSSL_FUNC_CORE_VSET_ERROR:
             c->vset_error = OSSL_FUNC_core_vset_error(in);
+            break;
+        case OSSL_FUNC_CORE_GET_PARAMS:
+            c->get_params = OSSL_FUNC_core_get_params(in);
             break;
         case OSSL_FUNC_CORE_GET_LIBCTX:
             c->get_libctx = OSSL_FUNC_core_get_libctx(in);

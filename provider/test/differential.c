@@ -499,7 +499,7 @@ static void call_params(pair *p)
         if (!is_get && (strcmp(name, OSSL_CIPHER_PARAM_AEAD_TLS1_AAD) == 0 ||
                         (p->is_gcm && strcmp(name, OSSL_CIPHER_PARAM_AEAD_TLS1_IV_FIXED) == 0)))
             params[DEFAULT][i].key = params[SEALANE][i].key =
-                OSSL_CIPHER_PARAM_PADDING; /* a record and random IVs have their own calls */
+                OSSL_CIPHER_PARAM_RC2_KEYBITS; /* a record and random IVs have their own calls */
     }
     start_observing();
     for (int s = 0; s < SIDES; s++) {
@@ -511,6 +511,8 @@ static void call_params(pair *p)
         o->output_bytes = o->result > 0 ? 32 * (size_t)count : 0; /* what a failure has written before is not said */
         memcpy(o->output, buffer[s], o->output_bytes);
         take_error(s);
+        if (s == DEFAULT && o->result > 0)
+            o->error = 0; /* 3.5 tries one type of an IV, and raises an error, before it answers in the other */
         if (count > 1 && o->result <= 0)
             o->error = 0; /* which of them is looked at first is not said */
     }
