@@ -1,5 +1,6 @@
 #include "cipher.h"
 
+#include <openssl/evp.h>
 #include <openssl/params.h>
 
 const OSSL_PARAM *cipher_gettable_params(void *provider)
@@ -23,7 +24,7 @@ int cipher_get_params(const cipher_shape *shape, OSSL_PARAM params[])
         [PARAM_IVLEN] = shape->iv_bytes,
         [PARAM_BLOCK_SIZE] = 1,
         [PARAM_AEAD] = (size_t)shape->aead,
-        [PARAM_CUSTOM_IV] = 1,
+        [PARAM_CUSTOM_IV] = shape->mode != EVP_CIPH_CTR_MODE,
         [PARAM_CTS] = 0,
         [PARAM_TLS1_MULTIBLOCK] = 0,
         [PARAM_HAS_RAND_KEY] = 0,

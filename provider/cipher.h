@@ -22,9 +22,15 @@ extern const OSSL_DISPATCH chacha20_functions[];
 extern const OSSL_DISPATCH aes_128_gcm_functions[];
 extern const OSSL_DISPATCH aes_192_gcm_functions[];
 extern const OSSL_DISPATCH aes_256_gcm_functions[];
+extern const OSSL_DISPATCH aes_128_ctr_functions[];
+extern const OSSL_DISPATCH aes_192_ctr_functions[];
+extern const OSSL_DISPATCH aes_256_ctr_functions[];
+extern const OSSL_DISPATCH aes_128_xts_functions[];
+extern const OSSL_DISPATCH aes_256_xts_functions[];
 
-/* The level of AES-GCM in this process. */
+/* The levels of AES-GCM, and of AES in other modes, in this process. */
 const sealane_level *aesgcm_level(void);
+const sealane_level *aes_level(void);
 
 /* OSSL_FUNC_cipher_get_params and _gettable_params. */
 int cipher_get_params(const cipher_shape *shape, OSSL_PARAM params[]);

@@ -12,7 +12,7 @@
 #include <openssl/core.h>
 #include <openssl/core_dispatch.h>
 
-enum { CORE_CIPHERS = 8 }; /* at most */
+enum { CORE_CIPHERS = 12 }; /* at most */
 
 /* One per library context. It is what OpenSSL calls the provider context. */
 typedef struct core {
@@ -23,6 +23,7 @@ typedef struct core {
     OSSL_FUNC_CRYPTO_zalloc_fn *zalloc;
     OSSL_FUNC_CRYPTO_clear_free_fn *clear_free;
     OSSL_FUNC_core_get_libctx_fn *get_libctx;
+    OSSL_FUNC_core_get_params_fn *get_params;
     OSSL_FUNC_self_test_cb_fn *self_test_callback;
     atomic_int failed; /* a self-test has: nothing is done any more */
     char build_info[64];

@@ -32,6 +32,12 @@ typedef enum {
     PARAM_CTS,
     PARAM_TLS1_MULTIBLOCK,
     PARAM_HAS_RAND_KEY,
+    PARAM_PADDING,
+    PARAM_NUM,
+    PARAM_USE_BITS,
+    PARAM_TLS_VERSION,
+    PARAM_TLS_MAC,
+    PARAM_TLS_MAC_SIZE,
     PARAM_COUNT
 } param_name;
 
@@ -52,6 +58,12 @@ static inline param_name param_tls(const char *key)
         return PARAM_TLS_GET_IV_GEN;
     if (strcmp(key, OSSL_CIPHER_PARAM_AEAD_TLS1_SET_IV_INV) == 0)
         return PARAM_TLS_SET_IV_INV;
+    if (strcmp(key, OSSL_CIPHER_PARAM_TLS_VERSION) == 0)
+        return PARAM_TLS_VERSION;
+    if (strcmp(key, OSSL_CIPHER_PARAM_TLS_MAC) == 0)
+        return PARAM_TLS_MAC;
+    if (strcmp(key, OSSL_CIPHER_PARAM_TLS_MAC_SIZE) == 0)
+        return PARAM_TLS_MAC_SIZE;
     return param_if(key, OSSL_CIPHER_PARAM_TLS1_MULTIBLOCK, PARAM_TLS1_MULTIBLOCK);
 }
 
@@ -73,6 +85,10 @@ static inline param_name param_named(const char *key)
         return param_if(key, OSSL_CIPHER_PARAM_KEYLEN, PARAM_KEYLEN);
     case 'm':
         return param_if(key, OSSL_CIPHER_PARAM_MODE, PARAM_MODE);
+    case 'n':
+        return param_if(key, OSSL_CIPHER_PARAM_NUM, PARAM_NUM);
+    case 'p':
+        return param_if(key, OSSL_CIPHER_PARAM_PADDING, PARAM_PADDING);
     case 't':
         if (key[1] == 'l')
             return param_tls(key);
@@ -80,7 +96,8 @@ static inline param_name param_named(const char *key)
                    ? PARAM_TAG
                    : param_if(key, OSSL_CIPHER_PARAM_AEAD_TAGLEN, PARAM_TAGLEN);
     case 'u':
-        return param_if(key, OSSL_CIPHER_PARAM_UPDATED_IV, PARAM_UPDATED_IV);
+        return key[1] == 's' ? param_if(key, OSSL_CIPHER_PARAM_USE_BITS, PARAM_USE_BITS)
+                             : param_if(key, OSSL_CIPHER_PARAM_UPDATED_IV, PARAM_UPDATED_IV);
     default:
         return PARAM_UNKNOWN;
     }

@@ -12,6 +12,7 @@
 
 #include "../include/sealane.h"
 #include "../src/bytes.h"
+#include "../src/cpu.h"
 #include "../src/level.h"
 #include "cipher.h"
 #include "keystream.h"
@@ -28,8 +29,14 @@ static const OSSL_ALGORITHM ciphers[] = {
      "sealane AES-192-GCM"},
     {"AES-128-GCM:id-aes128-GCM:2.16.840.1.101.3.4.1.6", "provider=sealane", aes_128_gcm_functions,
      "sealane AES-128-GCM"},
+    {"AES-256-CTR", "provider=sealane", aes_256_ctr_functions, "sealane AES-256-CTR"},
+    {"AES-192-CTR", "provider=sealane", aes_192_ctr_functions, "sealane AES-192-CTR"},
+    {"AES-128-CTR", "provider=sealane", aes_128_ctr_functions, "sealane AES-128-CTR"},
+    {"AES-256-XTS:1.3.111.2.1619.0.1.2", "provider=sealane", aes_256_xts_functions, "sealane AES-256-XTS"},
+    {"AES-128-XTS:1.3.111.2.1619.0.1.1", "provider=sealane", aes_128_xts_functions, "sealane AES-128-XTS"},
     {NULL, NULL, NULL, NULL},
 };
+_Static_assert(sizeof ciphers / sizeof ciphers[0] <= CORE_CIPHERS + 1, "room for all that may be on offer");
 
 /* Portable code is slower than what OpenSSL has itself, so it is on offer only where somebody asks for it. */
 static int is_asked_for(void)
@@ -46,8 +53,49 @@ static int is_worthwhile(const sealane_level *level)
     return strcmp(level->name, "portable") != 0 || is_asked_for();
 }
 
-static int is_on_offer(const OSSL_DISPATCH *functions)
+/* AES that neither authenticates nor is faster than OpenSSL's stays OpenSSL's: it wins with AES on whole vectors. */
+static int is_fast_aes(const sealane_level *level)
 {
+#if defined(__x86_64__)
+    return (level->needs & SEALANE_X86_VAES) != 0;
+#else
+    (void)level;
+    return 0;
+#endif
+}
+
+/* OpenSSL 3.5 and later have XTS for AVX-512 themselves. One that does not say its version is taken for later. */
+static int is_before_3_5(const core *c)
+{
+    char *version = NULL;
+    unsigned major = 0, minor = 0;
+    OSSL_PARAM params[] = {OSSL_PARAM_utf8_ptr(OSSL_PROV_PARAM_CORE_VERSION, &version, 0), OSSL_PARAM_END};
+    return c->get_params != NULL && c->get_params(c->handle, params) && version != NULL &&
+           sscanf(version, "%u.%u", &major, &minor) == 2 && major == 3 && minor < 5;
+}
+
+static int is_fast_xts(const core *c, const sealane_level *level)
+{
+#if defined(__x86_64__)
+    return is_fast_aes(level) && (!(level->needs & SEALANE_X86_AVX512F) || is_before_3_5(c));
+#else
+    (void)c, (void)level;
+    return 0;
+#endif
+}
+
+static int is_ctr(const OSSL_DISPATCH *functions)
+{
+    return functions == aes_128_ctr_functions || functions == aes_192_ctr_functions ||
+           functions == aes_256_ctr_functions;
+}
+
+static int is_on_offer(const core *c, const OSSL_DISPATCH *functions)
+{
+    if (is_ctr(functions))
+        return is_fast_aes(aes_level());
+    if (functions == aes_128_xts_functions || functions == aes_256_xts_functions)
+        return is_fast_xts(c, aes_level());
     if (functions == chacha20_functions)
         return keystream_is_fast(chacha20_level());
     return functions == chacha20_poly1305_functions || is_worthwhile(aesgcm_level());
@@ -57,7 +105,7 @@ static void offer(core *c)
 {
     OSSL_ALGORITHM *offered = c->offered;
     for (const OSSL_ALGORITHM *a = ciphers; a->algorithm_names != NULL; a++)
-        if (is_on_offer(a->implementation))
+        if (is_on_offer(c, a->implementation))
             *offered++ = *a;
 }
 
@@ -152,6 +200,9 @@ static int take_functions(core *c, const OSSL_DISPATCH *in)
         case OSSL_FUNC_CORE_VSET_ERROR:
             c->vset_error = OSSL_FUNC_core_vset_error(in);
             break;
+        case OSSL_FUNC_CORE_GET_PARAMS:
+            c->get_params = OSSL_FUNC_core_get_params(in);
+            break;
         case OSSL_FUNC_CORE_GET_LIBCTX:
             c->get_libctx = OSSL_FUNC_core_get_libctx(in);
             break;
@@ -178,7 +229,7 @@ static int refuse(const core *c, const char *why)
 /* Reasons not to be loaded; OpenSSL then goes on with its own provider. */
 static int is_fit(core *c)
 {
-    for (int i = 0; i < SEALANE_TABLES; i++)
+    for (int i = 0; i <= SEALANE_AES; i++)
         if (sealane_level_of_process(&sealane_tables[i]) < 0)
             return refuse(c, "no level passes its known-answer test on this CPU");
     if (!is_worthwhile(chacha20_level()))

@@ -105,6 +105,14 @@ $(eval $(call suite,provider-evp-planted,$(PROVIDER_ASAN) $(B)/asan/provider/tes
 # A level that has no ChaCha20 of its own.
 $(eval $(call suite,provider-evp-planted-avx2,$(PROVIDER) $(B)/provider/test-evp $(B)/vectors.txt,\
     --must-fail "env SEALANE_CPU=avx2 $(B)/provider/test-evp $(B)/provider $(B)/vectors.txt --plant=%" vectors stream))
+$(eval $(call suite,provider-modes,$(PROVIDER) $(B)/provider/test-modes,$(B)/provider/test-modes $(B)/provider))
+$(foreach l,avx2 aesni portable,$(eval $(call suite,provider-modes-$(l),$(PROVIDER) $(B)/provider/test-modes,\
+    env SEALANE_CPU=$(l) $(B)/provider/test-modes $(B)/provider)))
+$(eval $(call suite,provider-modes-asan,$(PROVIDER_ASAN) $(B)/asan/provider/test-modes,\
+    $(leaks) $(B)/asan/provider/test-modes $(B)/asan/provider))
+$(eval $(call suite,provider-modes-planted,$(PROVIDER) $(B)/provider/test-modes,\
+    --must-fail "$(B)/provider/test-modes $(B)/provider --plant=%" \
+    vectors names copies places refusals allocations threads preference random))
 $(eval $(call suite,provider-tls,$(PROVIDER) $(B)/provider/test-tls,$(B)/provider/test-tls $(B)/provider))
 $(eval $(call suite,provider-tls-asan,$(PROVIDER_ASAN) $(B)/asan/provider/test-tls,\
     $(leaks) $(B)/asan/provider/test-tls $(B)/asan/provider))

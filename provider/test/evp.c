@@ -453,8 +453,9 @@ static int status_of(const OSSL_PROVIDER *p)
  */
 static void check_self_test(const char *folder)
 {
-    static const char *const names[] = {NULL,          "ChaCha20-Poly1305", "ChaCha20",
-                                        "AES-128-GCM", "AES-192-GCM",       "AES-256-GCM"};
+    static const char *const names[] = {NULL,          "ChaCha20-Poly1305", "ChaCha20",    "AES-128-GCM",
+                                        "AES-192-GCM", "AES-256-GCM",       "AES-128-CTR", "AES-192-CTR",
+                                        "AES-256-CTR", "AES-128-XTS",       "AES-256-XTS"};
     enum { NAMES = sizeof names / sizeof names[0], ANSWERS = NAMES - 1 };
     int ok = 1, n;
     for (int i = 0; i < NAMES; i++) {
@@ -498,7 +499,7 @@ static void check_self_test(const char *folder)
 #if OPENSSL_VERSION_NUMBER >= 0x30500000L
 static int skey_works(const char *key_type, const char *keys, const char *cipher_name, const char *properties)
 {
-    uint8_t key[32] = {1}, iv[16] = {2}, text[2][100] = {{3}, {3}}, *raw;
+    uint8_t key[64] = {1}, iv[16] = {2}, text[2][100] = {{3}, {3}}, *raw;
     size_t raw_bytes = 0;
     int n, ok;
     EVP_CIPHER *cipher = fetch(NULL, cipher_name, properties);
@@ -522,7 +523,8 @@ static int skey_works(const char *key_type, const char *keys, const char *cipher
 
 static int check_skeys(void)
 {
-    static const char *const own[] = {"ChaCha20-Poly1305", "AES-128-GCM", "AES-192-GCM", "AES-256-GCM", "ChaCha20"};
+    static const char *const own[] = {"ChaCha20-Poly1305", "AES-128-GCM", "AES-192-GCM", "AES-256-GCM",
+                                      "ChaCha20",          "AES-128-CTR", "AES-256-XTS"};
     static uint8_t key[65];
     int ok = 1;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)

@@ -1,0 +1,410 @@
+/* AES-CTR (NIST SP 800-38A, 6.5) and AES-XTS (IEEE 1619) as OpenSSL's default provider has them: the same results,
+ * return values and errors, and differences on the safe side. "num", the place in a counter block, goes on with that
+ * block's key stream, where the default provider takes what its buffer holds, in a new context zeroes. And XTS encrypts
+ * or decrypts as the last init said, where the default provider stays with what the last key was set for.
+ *
+ * CBC is the default provider's: encryption cannot be faster than a chain of blocks, and TLS 1.2 asks a provider to
+ * take the padding and the MAC off in constant time. */
+#include <openssl/evp.h>
+#include <openssl/params.h>
+
+#include "../include/sealane.h"
+#include "cipher.h"
+#include "skey.h"
+
+enum { BLOCK = 16, UNIT_MAX = 1 << 24 /* bytes that one tweak may encrypt */ };
+
+typedef struct {
+    const core *core;
+    const cipher_shape *shape;
+    int enc, has_key, has_iv;
+    int halves_equal; /* XTS: of the key, which then only decrypts */
+    size_t pad;       /* asked for and set, without a meaning here */
+    size_t num;       /* CTR: the place that was set, until the next text; 0 is none */
+    size_t tls_version, tls_mac_bytes;
+    const uint8_t *tls_mac;
+    uint8_t iv[BLOCK]; /* as it was set */
+    sealane_aes_ctr ctr;
+    sealane_xts_key key; /* CTR: the first of its two */
+} context;
+
+const sealane_level *aes_level(void)
+{
+    const sealane_table *table = &sealane_tables[SEALANE_AES];
+    return &table->levels[sealane_level_of_process(table)];
+}
+
+static int raise(const context *c, int reason)
+{
+    RAISE(c->core, reason);
+    return 0;
+}
+
+/* ---- Life ---- */
+
+static void *new_context(void *provider, const cipher_shape *shape)
+{
+    const core *from = provider;
+    context *c = core_is_well(from) ? core_allocate(from, sizeof *c) : NULL;
+    if (c != NULL) {
+        c->core = from;
+        c->shape = shape;
+        c->pad = 1;
+        if (sealane_aes_ctr_init(&c->ctr, c->iv, 128) != SEALANE_OK)
+            core_free(from, c, sizeof *c), c = NULL; /* it cannot be */
+    }
+    return c;
+}
+
+static void free_context(void *v)
+{
+    context *c = v;
+    if (c != NULL)
+        core_free(c->core, c, sizeof *c);
+}
+
+static void *duplicate(void *v)
+{
+    const context *c = v;
+    context *copy = c == NULL ? NULL : core_allocate(c->core, sizeof *copy);
+    if (copy != NULL)
+        *copy = *c;
+    return copy;
+}
+
+/* ---- Parameters ---- */
+
+/* Where in a block the next byte is; 0: a new block begins. */
+static size_t place(const context *c)
+{
+    return c->num != 0 ? c->num : (BLOCK - c->ctr.left) % BLOCK;
+}
+
+static int take_number(const context *c, const OSSL_PARAM *p, size_t most, size_t *value)
+{
+    size_t number;
+    if (p == NULL)
+        return 1;
+    if (!param_get_size(p, &number) || number > most)
+        return raise(c, PROV_R_FAILED_TO_GET_PARAMETER);
+    *value = number;
+    return 1;
+}
+
+static int set_ctr_params(void *v, const OSSL_PARAM params[])
+{
+    context *c = v;
+    found_params found;
+    size_t bits, num = place(c);
+    if (params == NULL)
+        return 1;
+    find_params(&found, params);
+    if (!take_number(c, found.at[PARAM_PADDING], UINT32_MAX, &c->pad) ||
+        !take_number(c, found.at[PARAM_USE_BITS], UINT32_MAX, &bits) ||
+        !take_number(c, found.at[PARAM_TLS_VERSION], UINT32_MAX, &c->tls_version) ||
+        !take_number(c, found.at[PARAM_TLS_MAC_SIZE], SIZE_MAX, &c->tls_mac_bytes) ||
+        !take_number(c, found.at[PARAM_NUM], BLOCK - 1, &num))
+        return 0;
+    c->pad = c->pad != 0;
+    if (num != place(c)) {
+        c->num = num;
+        c->ctr.left = 0;
+    }
+    return 1;
+}
+
+static int set_xts_params(void *v, const OSSL_PARAM params[])
+{
+    const context *c = v;
+    found_params found;
+    size_t bytes = c->shape->key_bytes;
+    if (params == NULL)
+        return 1;
+    find_params(&found, params);
+    return take_number(c, found.at[PARAM_KEYLEN], SIZE_MAX, &bytes) && bytes == c->shape->key_bytes;
+}
+
+static int answer_iv(const context *c, OSSL_PARAM *p, const uint8_t iv[BLOCK])
+{
+    if (p == NULL)
+        return 1;
+    p->return_size = BLOCK;
+    if (p->data_type == OSSL_PARAM_OCTET_PTR && p->data != NULL)
+        *(const void **)p->data = iv;
+    else if (p->data_type == OSSL_PARAM_OCTET_STRING && p->data != NULL && p->data_size >= BLOCK)
+        memcpy(p->data, iv, BLOCK);
+    else if (p->data != NULL || (p->data_type != OSSL_PARAM_OCTET_PTR && p->data_type != OSSL_PARAM_OCTET_STRING))
+        return raise(c, PROV_R_FAILED_TO_SET_PARAMETER);
+    return 1;
+}
+
+static int answer_tls_mac(const context *c, OSSL_PARAM *p)
+{
+    if (p == NULL)
+        return 1;
+    if (p->data_type != OSSL_PARAM_OCTET_PTR)
+        return raise(c, PROV_R_FAILED_TO_SET_PARAMETER);
+    p->return_size = c->tls_mac_bytes;
+    if (p->data != NULL)
+        *(const void **)p->data = c->tls_mac;
+    return 1;
+}
+
+static int get_params(void *v, OSSL_PARAM params[])
+{
+    const context *c = v;
+    found_params found;
+    find_params(&found, params);
+    return cipher_get_lengths(c->core, c->shape, &found) && cipher_answer(c->core, found.at[PARAM_PADDING], c->pad) &&
+           answer_iv(c, found.at[PARAM_IV], c->iv) && answer_iv(c, found.at[PARAM_UPDATED_IV], c->ctr.counter) &&
+           cipher_answer(c->core, found.at[PARAM_NUM], place(c)) && answer_tls_mac(c, found.at[PARAM_TLS_MAC]);
+}
+
+static const OSSL_PARAM *gettable(void *v, void *provider)
+{
+    static const OSSL_PARAM known[] = {
+        OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_KEYLEN, NULL),
+        OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_IVLEN, NULL),
+        OSSL_PARAM_uint(OSSL_CIPHER_PARAM_PADDING, NULL),
+        OSSL_PARAM_uint(OSSL_CIPHER_PARAM_NUM, NULL),
+        OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_IV, NULL, 0),
+        OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_UPDATED_IV, NULL, 0),
+        OSSL_PARAM_octet_ptr(OSSL_CIPHER_PARAM_TLS_MAC, NULL, 0),
+        OSSL_PARAM_END,
+    };
+    (void)v, (void)provider;
+    return known;
+}
+
+static const OSSL_PARAM *settable_ctr(void *v, void *provider)
+{
+    static const OSSL_PARAM known[] = {
+        OSSL_PARAM_uint(OSSL_CIPHER_PARAM_PADDING, NULL),        OSSL_PARAM_uint(OSSL_CIPHER_PARAM_NUM, NULL),
+        OSSL_PARAM_uint(OSSL_CIPHER_PARAM_USE_BITS, NULL),       OSSL_PARAM_uint(OSSL_CIPHER_PARAM_TLS_VERSION, NULL),
+        OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_TLS_MAC_SIZE, NULL), OSSL_PARAM_END,
+    };
+    (void)v, (void)provider;
+    return known;
+}
+
+static const OSSL_PARAM *settable_xts(void *v, void *provider)
+{
+    static const OSSL_PARAM known[] = {
+        OSSL_PARAM_size_t(OSSL_CIPHER_PARAM_KEYLEN, NULL),
+        OSSL_PARAM_END,
+    };
+    (void)v, (void)provider;
+    return known;
+}
+
+/* ---- Keys and initial values ---- */
+
+static int is_xts(const context *c)
+{
+    return c->shape->mode == EVP_CIPH_XTS_MODE;
+}
+
+static int set_key(context *c, const uint8_t *key, size_t bytes)
+{
+    const size_t half = is_xts(c) ? bytes / 2 : bytes;
+    c->has_key = sealane_aes_key_init(&c->key.text, key, half) == SEALANE_OK &&
+                 (!is_xts(c) || sealane_aes_key_init(&c->key.tweak, key + half, half) == SEALANE_OK);
+    return c->has_key;
+}
+
+/* As RFC 3686 and SSH have it, the text's first bytes are a new block's; XTS keeps nothing between data units. */
+static int init(context *c, const unsigned char *key, size_t key_bytes, const unsigned char *iv, size_t iv_bytes,
+                const OSSL_PARAM params[], int enc)
+{
+    c->enc = enc;
+    c->num = 0;
+    c->ctr.left = 0;
+    if (!cipher_init_lengths(c->core, c->shape, NULL, 0, iv, iv_bytes))
+        return 0;
+    if (iv != NULL) {
+        memcpy(c->iv, iv, BLOCK);
+        memcpy(c->ctr.counter, iv, BLOCK); /* of a stream that begins a block */
+        c->has_iv = 1;
+    }
+    if (!cipher_init_lengths(c->core, c->shape, key, key_bytes, NULL, 0))
+        return 0;
+    const int equal =
+        key == NULL ? c->halves_equal : is_xts(c) && cipher_equal(key, key + key_bytes / 2, key_bytes / 2);
+    if (equal && enc)
+        return raise(c, PROV_R_XTS_DUPLICATED_KEYS);
+    c->halves_equal = equal;
+    if (key != NULL && !set_key(c, key, key_bytes))
+        return raise(c, PROV_R_KEY_SETUP_FAILED);
+    return is_xts(c) ? set_xts_params(c, params) : set_ctr_params(c, params);
+}
+
+static int encrypt_init(void *v, const unsigned char *key, size_t key_bytes, const unsigned char *iv, size_t iv_bytes,
+                        const OSSL_PARAM params[])
+{
+    return init(v, key, key_bytes, iv, iv_bytes, params, 1);
+}
+
+static int decrypt_init(void *v, const unsigned char *key, size_t key_bytes, const unsigned char *iv, size_t iv_bytes,
+                        const OSSL_PARAM params[])
+{
+    return init(v, key, key_bytes, iv, iv_bytes, params, 0);
+}
+
+/* OpenSSL 3.5: with a key that is an object. */
+static int encrypt_skey_init(void *v, void *skeydata, const unsigned char *iv, size_t iv_bytes,
+                             const OSSL_PARAM params[])
+{
+    const skey *k = skeydata;
+    return encrypt_init(v, k == NULL ? NULL : k->key, k == NULL ? 0 : k->bytes, iv, iv_bytes, params);
+}
+
+static int decrypt_skey_init(void *v, void *skeydata, const unsigned char *iv, size_t iv_bytes,
+                             const OSSL_PARAM params[])
+{
+    const skey *k = skeydata;
+    return decrypt_init(v, k == NULL ? NULL : k->key, k == NULL ? 0 : k->bytes, iv, iv_bytes, params);
+}
+
+static const uint8_t *apart(uint8_t *out, const uint8_t *in, size_t bytes)
+{
+    if (in == NULL || out == NULL || in == out || !overlap(out, bytes, in, bytes))
+        return in;
+    memmove(out, in, bytes);
+    return out;
+}
+
+/* ---- CTR ---- */
+
+/* To the place that was set: in the block before the next one. */
+static int seek(context *c)
+{
+    uint8_t before[BLOCK];
+    if (c->num == 0)
+        return 1;
+    memcpy(before, c->ctr.counter, BLOCK);
+    for (int i = BLOCK - 1; i >= 0 && before[i]-- == 0; i--)
+        ;
+    if (sealane_aes_ecb_encrypt(&c->key.text, c->ctr.stream, before, BLOCK) != SEALANE_OK)
+        return 0;
+    c->ctr.left = (uint32_t)(BLOCK - c->num);
+    c->num = 0;
+    return 1;
+}
+
+static int ctr_cipher(void *v, unsigned char *out, size_t *out_bytes, size_t out_size, const unsigned char *in,
+                      size_t bytes)
+{
+    context *c = v;
+    if (!c->has_key)
+        return raise(c, PROV_R_NO_KEY_SET);
+    if (out_size < bytes)
+        return raise(c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
+    in = apart(out, in, bytes);
+    if (!seek(c) || sealane_aes_ctr_xor(&c->key.text, &c->ctr, out, in, bytes) != SEALANE_OK)
+        return raise(c, PROV_R_CIPHER_OPERATION_FAILED);
+    *out_bytes = bytes;
+    return 1;
+}
+
+/* A stream cipher in TLS leaves the MAC where it is, and says where. No suite of TLS has AES-CTR. */
+static int ctr_update(void *v, unsigned char *out, size_t *out_bytes, size_t out_size, const unsigned char *in,
+                      size_t bytes)
+{
+    context *c = v;
+    if (c->has_key && bytes == 0) {
+        *out_bytes = 0;
+        return 1;
+    }
+    if (!ctr_cipher(v, out, out_bytes, out_size, in, bytes))
+        return 0;
+    if (c->enc || c->tls_version == 0 || c->tls_mac_bytes == 0)
+        return 1;
+    if (bytes < c->tls_mac_bytes)
+        return 0;
+    *out_bytes = bytes - c->tls_mac_bytes;
+    c->tls_mac = out + *out_bytes;
+    return 1;
+}
+
+static int ctr_final(void *v, unsigned char *out, size_t *out_bytes, size_t out_size)
+{
+    const context *c = v;
+    (void)out, (void)out_size;
+    if (!c->has_key)
+        return raise(c, PROV_R_NO_KEY_SET);
+    *out_bytes = 0;
+    return 1;
+}
+
+/* ---- XTS: every call is a data unit ---- */
+
+static int xts_cipher(void *v, unsigned char *out, size_t *out_bytes, size_t out_size, const unsigned char *in,
+                      size_t bytes)
+{
+    context *c = v;
+    (void)out_size;
+    if (!c->has_key || !c->has_iv || out == NULL || in == NULL || bytes < BLOCK)
+        return 0;
+    if (bytes > UNIT_MAX)
+        return raise(c, PROV_R_XTS_DATA_UNIT_IS_TOO_LARGE);
+    in = apart(out, in, bytes);
+    if ((c->enc ? sealane_aes_xts_encrypt : sealane_aes_xts_decrypt)(&c->key, c->iv, out, in, bytes) != SEALANE_OK)
+        return 0;
+    *out_bytes = bytes;
+    return 1;
+}
+
+static int xts_update(void *v, unsigned char *out, size_t *out_bytes, size_t out_size, const unsigned char *in,
+                      size_t bytes)
+{
+    context *c = v;
+    if (out_size < bytes)
+        return raise(c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
+    return xts_cipher(v, out, out_bytes, out_size, in, bytes) || raise(c, PROV_R_CIPHER_OPERATION_FAILED);
+}
+
+static int xts_final(void *v, unsigned char *out, size_t *out_bytes, size_t out_size)
+{
+    (void)v, (void)out, (void)out_size;
+    *out_bytes = 0;
+    return 1;
+}
+
+/* ---- The key lengths ---- */
+
+#define CIPHER(bits, name, MODE, keys)                                                               \
+    static const cipher_shape shape_##bits##_##name = {                                              \
+        .key_bytes = keys * bits / 8, .iv_bytes = BLOCK, .mode = EVP_CIPH_##MODE##_MODE, .aead = 0}; \
+    static void *new_context_##bits##_##name(void *provider)                                         \
+    {                                                                                                \
+        return new_context(provider, &shape_##bits##_##name);                                        \
+    }                                                                                                \
+    static int shape_params_##bits##_##name(OSSL_PARAM params[])                                     \
+    {                                                                                                \
+        return cipher_get_params(&shape_##bits##_##name, params);                                    \
+    }                                                                                                \
+    const OSSL_DISPATCH aes_##bits##_##name##_functions[] = {                                        \
+        FUNCTION(NEWCTX, new_context_##bits##_##name),                                               \
+        FUNCTION(FREECTX, free_context),                                                             \
+        FUNCTION(DUPCTX, duplicate),                                                                 \
+        FUNCTION(ENCRYPT_INIT, encrypt_init),                                                        \
+        FUNCTION(DECRYPT_INIT, decrypt_init),                                                        \
+        FUNCTION(ENCRYPT_SKEY_INIT, encrypt_skey_init),                                              \
+        FUNCTION(DECRYPT_SKEY_INIT, decrypt_skey_init),                                              \
+        FUNCTION(UPDATE, name##_update),                                                             \
+        FUNCTION(FINAL, name##_final),                                                               \
+        FUNCTION(CIPHER, name##_cipher),                                                             \
+        FUNCTION(GET_PARAMS, shape_params_##bits##_##name),                                          \
+        FUNCTION(GETTABLE_PARAMS, cipher_gettable_params),                                           \
+        FUNCTION(GET_CTX_PARAMS, get_params),                                                        \
+        FUNCTION(GETTABLE_CTX_PARAMS, gettable),                                                     \
+        FUNCTION(SET_CTX_PARAMS, set_##name##_params),                                               \
+        FUNCTION(SETTABLE_CTX_PARAMS, settable_##name),                                              \
+        {0, NULL},                                                                                   \
+    };
+
+CIPHER(128, ctr, CTR, 1)
+CIPHER(192, ctr, CTR, 1)
+CIPHER(256, ctr, CTR, 1)
+CIPHER(128, xts, XTS, 2)
+CIPHER(256, xts, XTS, 2)
