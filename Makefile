@@ -278,7 +278,9 @@ endif
 $(eval $(call suite,installed,lib $(B)/vectors.txt,test/installed $(B)))
 $(eval $(call suite,assembles,,test/assembles $(B)))
 $(eval $(call suite,suites,,test/suites))
-$(eval $(call suite,clang-format,,clang-format --dry-run -Werror $(C_FILES)))
+# Versions between these two break a few lines in another way.
+$(eval $(call suite,clang-format,,sh -c 'case $$$$(clang-format --version) in *" 14."* | *" 19."*) ;; *) exit 77 ;; esac; \
+    clang-format --dry-run -Werror $(C_FILES)'))
 $(eval $(call suite,shellcheck,,shellcheck $(SHELL_FILES)))
 
 # Go. Nested modules keep heavy dependencies away from users, and are tested like the root.
