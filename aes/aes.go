@@ -135,11 +135,10 @@ const (
 )
 
 func partOf(level kernel.Level) int {
-	switch level {
-	case kernel.AVX512, kernel.AVX2, kernel.AESNI, kernel.CE:
-		return partBytes
+	if level.SlowAES() {
+		return slowPartBytes
 	}
-	return slowPartBytes
+	return partBytes
 }
 
 // run does an operation on whole blocks of src. dst has room.

@@ -232,7 +232,7 @@ const sealane_table sealane_tables[SEALANE_ALL_TABLES] = {
 };
 
 /* Every name that may be asked for on any build and of any primitive, best first. A primitive that has no level of the
- * name takes the next below. */
+ * name takes the next below. From here "make gen" writes the lists of Go and Rust. */
 static const char *const known_names[] = {"avx512", "avx512vl", "avx2",  "aesniavx", "aesni", "ssse3",
                                           "ce",     "ce32",     "neon6", "neon",     "armv6", "portable"};
 

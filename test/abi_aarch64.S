@@ -3,7 +3,7 @@
  *
  *     void abi_call(sealane_kernel *, const sealane_args *, void *scratch, const void *consts);
  *
- * abi_before and abi_after are in check.c; their layout: */
+ * abi_before and abi_after are in abi.h; their layout: */
 #define X19 0           /* x19 to x29 */
 #define SP 96
 #define FPCR 104

@@ -3,7 +3,7 @@
  *
  *     void abi_call(sealane_kernel *, const sealane_args *, void *scratch, const void *consts);
  *
- * abi_before and abi_after are in check.c; their layout: */
+ * abi_before and abi_after are in abi.h; their layout: */
 #define R4 0            /* r4 to r11 */
 #define SP 32
 #define FPSCR 36

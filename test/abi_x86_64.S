@@ -3,7 +3,7 @@
  *
  *     void abi_call(sealane_kernel *, const sealane_args *, void *scratch, const void *consts);
  *
- * abi_before and abi_after are in check.c; their layout: */
+ * abi_before and abi_after are in abi.h; their layout: */
 #define RBX 0
 #define RBP 8
 #define R12 16

@@ -144,9 +144,14 @@ func profiled(profile io.Reader, level kernel.Level) error {
 	if err != nil {
 		return err
 	}
-	name := map[kernel.Level]string{kernel.AVX512: "AVX512", kernel.AVX512VL: "AVX512VL", kernel.AVX2: "AVX2", kernel.SSSE3: "SSSE3", kernel.NEON: "NEON", kernel.ARMv6: "ARMv6", kernel.Portable: "Portable"}[level]
+	name := ""
+	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
+		if row.Level == uint8(level) {
+			name = row.Name
+		}
+	}
 	for _, function := range []string{"internal/kernel.ChaCha20Poly1305" + name, "internal/aead.seal", "internal/aead.(*chaCha20Poly1305).Open"} {
-		if !strings.Contains(string(content), function) {
+		if !strings.Contains(strings.ToLower(string(content)), strings.ToLower(function)) {
 			return errors.New("the profile does not have " + function)
 		}
 	}

@@ -48,9 +48,6 @@ func (l *maxLevel) set(level string) bool {
 // choice.
 func SetMaxLevel(name string) bool { return ceiling.set(name) }
 
-// allLevels are the names of the levels of all architectures, best first. The C library has the same list.
-var allLevels = []string{"avx512", "avx512vl", "avx2", "aesniavx", "aesni", "ssse3", "ce", "ce32", "neon6", "neon", "armv6", "portable"}
-
 // AllLevels returns the names of the levels of all architectures, best first.
 func AllLevels() []string { return allLevels }
 

@@ -46,9 +46,6 @@ func detect() []feature {
 	}
 }
 
-// levels are the names of the levels of all primitives, best first.
-var levels = []string{"avx512", "avx512vl", "avx2", "aesniavx", "aesni", "ssse3", "portable"}
-
 // atLeast says whether a release such as 21.3.0 is of that version or a later one.
 func atLeast(release string, major, minor int) bool {
 	var version [2]int

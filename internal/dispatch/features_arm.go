@@ -20,6 +20,3 @@ func detect() []feature {
 		{"pmull", hwcap2&pmull2 != 0},
 	}
 }
-
-// levels are the names of the levels of all primitives, best first.
-var levels = []string{"ce32", "neon", "armv6", "portable"}

@@ -88,11 +88,10 @@ func load(b []byte) uint64 {
 
 // part returns how much is done in one call.
 func (k *Key) part() uint64 {
-	switch k.level {
-	case kernel.AVX512, kernel.AVX2, kernel.AESNIAVX, kernel.AESNI, kernel.CE:
-		return partBytes
+	if k.level.SlowAES() {
+		return slowPartBytes
 	}
-	return slowPartBytes
+	return partBytes
 }
 
 // runSeldom does a packet whose nonce is not of 12 bytes, or which may have to be done in parts.

@@ -25,3 +25,22 @@ var generatedBatchKernels = map[string]func(*Args, *BatchScratch){
 	"ChaCha20Poly1305BatchAVX2":   ChaCha20Poly1305BatchAVX2,
 	"ChaCha20Poly1305BatchAVX512": ChaCha20Poly1305BatchAVX512,
 }
+
+var generatedExtensions = map[string]string{
+	"aes_aesni":                     AESAESNIExtensions,
+	"aes_avx2":                      AESAVX2Extensions,
+	"aes_avx512":                    AESAVX512Extensions,
+	"aesgcm_aesni":                  AESGCMAESNIExtensions,
+	"aesgcm_aesniavx":               AESGCMAESNIAVXExtensions,
+	"aesgcm_avx2":                   AESGCMAVX2Extensions,
+	"aesgcm_avx512":                 AESGCMAVX512Extensions,
+	"aesgcm_batch_avx512":           AESGCMBatchAVX512Extensions,
+	"chacha20masks_avx2":            ChaCha20MasksAVX2Extensions,
+	"chacha20masks_avx512":          ChaCha20MasksAVX512Extensions,
+	"chacha20poly1305_avx2":         ChaCha20Poly1305AVX2Extensions,
+	"chacha20poly1305_avx512":       ChaCha20Poly1305AVX512Extensions,
+	"chacha20poly1305_avx512vl":     ChaCha20Poly1305AVX512VLExtensions,
+	"chacha20poly1305_batch_avx2":   ChaCha20Poly1305BatchAVX2Extensions,
+	"chacha20poly1305_batch_avx512": ChaCha20Poly1305BatchAVX512Extensions,
+	"chacha20poly1305_ssse3":        ChaCha20Poly1305SSSE3Extensions,
+}

@@ -16,3 +16,13 @@ var generatedKernels = map[string]func(*Args){
 var generatedBatchKernels = map[string]func(*Args, *BatchScratch){
 	"ChaCha20Poly1305BatchNEON": ChaCha20Poly1305BatchNEON,
 }
+
+var generatedExtensions = map[string]string{
+	"aes_ce":                      AESCEExtensions,
+	"aes_neon":                    AESNEONExtensions,
+	"aesgcm_ce":                   AESGCMCEExtensions,
+	"aesgcm_neon":                 AESGCMNEONExtensions,
+	"chacha20poly1305_batch_neon": ChaCha20Poly1305BatchNEONExtensions,
+	"chacha20poly1305_neon":       ChaCha20Poly1305NEONExtensions,
+	"chacha20poly1305_neon6":      ChaCha20Poly1305NEON6Extensions,
+}

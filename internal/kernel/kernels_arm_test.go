@@ -18,3 +18,15 @@ var generatedKernels = map[string]func(*Args){
 var generatedBatchKernels = map[string]func(*Args, *BatchScratch){
 	"ChaCha20Poly1305BatchNEON": ChaCha20Poly1305BatchNEON,
 }
+
+var generatedExtensions = map[string]string{
+	"aes_armv6":                   AESARMv6Extensions,
+	"aes_ce32":                    AESCE32Extensions,
+	"aes_neon":                    AESNEONExtensions,
+	"aesgcm_armv6":                AESGCMARMv6Extensions,
+	"aesgcm_ce32":                 AESGCMCE32Extensions,
+	"aesgcm_neon":                 AESGCMNEONExtensions,
+	"chacha20poly1305_armv6":      ChaCha20Poly1305ARMv6Extensions,
+	"chacha20poly1305_batch_neon": ChaCha20Poly1305BatchNEONExtensions,
+	"chacha20poly1305_neon":       ChaCha20Poly1305NEONExtensions,
+}

@@ -2,23 +2,14 @@ package kernel
 
 import "github.com/sealane/sealane/internal/dispatch"
 
-// A Level is a way to run a primitive. Keys carry one.
-type Level uint8
-
-const (
-	Portable Level = 1 + iota
-	SSSE3
-	AVX2
-	AVX512
-	ARMv6
-	NEON
-	AESNI
-	CE
-	CE32
-	NEON6
-	AVX512VL
-	AESNIAVX
-)
+// SlowAES says whether a level does AES without instructions for it, or on a 32-bit CPU. One call of it is given less text.
+func (l Level) SlowAES() bool {
+	switch l {
+	case Portable, ARMv6, NEON, CE32:
+		return true
+	}
+	return false
+}
 
 // ChaCha20Poly1305Levels is the dispatch table.
 var ChaCha20Poly1305Levels = dispatch.Table{

@@ -10,8 +10,11 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/sealane/sealane/internal/dispatch"
 )
 
 const root = "../.."
@@ -158,7 +161,7 @@ func TestC(t *testing.T) {
 	library := filepath.Join(build, "libsealane.a")
 	run(t, nil, "make", "B="+build, "CFLAGS=-O1", library)
 	examples(t, "c", map[string]string{
-		"README.md":       `^a packet, by (avx512|avx512vl|avx2|ssse3|neon6?|armv6|portable)\n$`,
+		"README.md":       `^a packet, by (` + strings.Join(dispatch.AllLevels(), "|") + `)\n$`,
 		"docs/batches.md": `^31 of 32 are authentic; packet 7: not authentic\n$`,
 		"docs/c.md":       `^-1 0 0 gone;0 100000 0 gone;$`,
 	}, func(t *testing.T, b block) string {
@@ -329,6 +332,73 @@ func TestCMake(t *testing.T) {
 func TestShort(t *testing.T) {
 	if n := strings.Count(read(t, filepath.Join(root, "README.md")), "\n"); n > readmeLines {
 		t.Errorf("README.md has %d lines, at most %d are wanted", n, readmeLines)
+	}
+}
+
+// A reference names lines of a file, and what the first and the last of them have: `FILE:1-2` (`first` to `last`).
+var reference = regexp.MustCompile("`([\\w./-]+):(\\d+)-(\\d+)`\\s+\\(`([^`]+)`\\s+to\\s+`([^`]+)`\\)")
+
+// wrongReferences returns how many references a text has, and what is wrong with them.
+func wrongReferences(text string, lines func(file string) []string) (count int, wrong []string) {
+	for _, m := range reference.FindAllStringSubmatch(text, -1) {
+		count++
+		content := lines(m[1])
+		numbers := []int{0, 0}
+		for i := range numbers {
+			numbers[i], _ = strconv.Atoi(m[2+i])
+		}
+		has := func(number int, text string) bool {
+			return number >= 1 && number <= len(content) && strings.Contains(content[number-1], text)
+		}
+		if has(numbers[0], m[4]) && has(numbers[1], m[5]) && numbers[0] <= numbers[1] {
+			continue
+		}
+		var now []string
+		for i, text := range m[4:6] {
+			for number := range content {
+				if has(number+1, text) && len(now) < 20 {
+					now = append(now, fmt.Sprintf("%d (%s)", number+1, []string{"first", "last"}[i]))
+				}
+			}
+		}
+		wrong = append(wrong, fmt.Sprintf("%s:%s-%s is not %q to %q; these are in lines %s", m[1], m[2], m[3], m[4], m[5], strings.Join(now, ", ")))
+	}
+	return count, wrong
+}
+
+// TestReferences holds the lines that CONTRIBUTING.md names to what is in them, and each of the three questions to an answer
+// of that kind.
+func TestReferences(t *testing.T) {
+	text := read(t, filepath.Join(root, "CONTRIBUTING.md"))
+	lines := func(file string) []string {
+		content, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Error(err)
+		}
+		return strings.Split(string(content), "\n")
+	}
+	count, wrong := wrongReferences(text, lines)
+	for _, w := range wrong {
+		t.Error("CONTRIBUTING.md: " + w)
+	}
+	_, answers, _ := strings.Cut(text, "\n### Three questions\n")
+	answers, _, _ = strings.Cut(answers, "\n### ")
+	questions := strings.Split(answers, "\n**")[1:]
+	if len(questions) != 3 || count < 10 {
+		t.Errorf("%d questions, %d references", len(questions), count)
+	}
+	for _, q := range questions {
+		if !reference.MatchString(q) {
+			t.Errorf("no file and lines answer **%s", q)
+		}
+	}
+	for planted, want := range map[string]int{
+		"`a:1-2` (`one` to `two`)": 0, "`a:1-3` (`one`\nto `two`)": 1, "`a:2-2` (`one` to `two`)": 1, "`a:2-1` (`two` to `one`)": 1,
+		"`a:0-2` (`one` to `two`)": 1, "`a:1-4` (`one` to `two`)": 1,
+	} {
+		if n, wrong := wrongReferences(planted, func(string) []string { return []string{"one", "two", "three"} }); n != 1 || len(wrong) != want {
+			t.Errorf("%q: %d references, wrong: %q", planted, n, wrong)
+		}
 	}
 }
 

@@ -25,8 +25,13 @@ type kernel struct {
 	constants  *constants
 }
 
-// goName is the Go function's name.
-func (k *kernel) goName() string { return goName(strings.TrimPrefix(k.name, cPrefix)) }
+// goName is the Go function's name: of chacha20poly1305_avx2 it is ChaCha20Poly1305AVX2.
+func (k *kernel) goName() string { return goName(primitive(k.name)) + levelName(k.level()) }
+
+// level is the end of a kernel's name, or "".
+func (k *kernel) level() string {
+	return strings.TrimPrefix(strings.TrimPrefix(k.name, cPrefix+primitive(k.name)), "_")
+}
 
 // parameters is the Go function's parameter list. A batch kernel is given its scratch memory, others have it in their frame.
 func (k *kernel) parameters() string {
@@ -173,5 +178,10 @@ func (t *target) testTable(kernels []*kernel, dir, pkg string) ([]byte, error) {
 		}
 		b.WriteString("}\n\n")
 	}
+	b.WriteString("var generatedExtensions = map[string]string{\n")
+	for _, k := range kernels {
+		fmt.Fprintf(&b, "%q: %sExtensions,\n", strings.TrimPrefix(k.name, cPrefix), k.goName())
+	}
+	b.WriteString("}\n")
 	return format.Source(b.Bytes())
 }

@@ -2,7 +2,7 @@
 
 .PHONY: gen gen-check gen-size
 
-gen: ## regenerate internal/kernel and rust/sealane/src/kernel from asm/
+gen: ## regenerate internal/kernel, rust/sealane/src/kernel and the lists of levels' names from asm/ and src/level.c
 	go run ./tools/gas2go gen
 
 gen-check: ## fail if they are not what gen would write

@@ -101,11 +101,19 @@ func (l *layout) offsets() ([]byte, error) {
 
 // spelling is how Go writes words that are more than one English word.
 var spelling = map[string]string{
-	"ad": "AD", "aes": "AES", "aesgcm": "AESGCM", "aesni": "AESNI", "aesniavx": "AESNIAVX", "armv6": "ARMv6", "avx2": "AVX2", "avx512": "AVX512", "avx512vl": "AVX512VL", "ce": "CE", "cbc": "CBC", "ce32": "CE32",
-	"chacha20masks": "ChaCha20Masks", "chacha20poly1305": "ChaCha20Poly1305", "ctr": "CTR", "ecb": "ECB", "h": "H", "neon": "NEON", "neon6": "NEON6", "r": "R", "s": "S", "ssse3": "SSSE3", "vaes": "VAES", "xts": "XTS",
+	"ad": "AD", "aes": "AES", "aesgcm": "AESGCM", "armv6": "ARMv6", "cbc": "CBC", "chacha20masks": "ChaCha20Masks",
+	"chacha20poly1305": "ChaCha20Poly1305", "ctr": "CTR", "ecb": "ECB", "h": "H", "portable": "Portable", "r": "R", "s": "S", "xts": "XTS",
 }
 
-// goName turns a C name like SCRATCH_BYTES or chacha20poly1305_avx2 into Go's ScratchBytes or ChaCha20Poly1305AVX2.
+// levelName is Go's name of a level: in capitals, but where spelling has it.
+func levelName(level string) string {
+	if s, ok := spelling[level]; ok {
+		return s
+	}
+	return strings.ToUpper(level)
+}
+
+// goName turns a C name like SCRATCH_BYTES into Go's ScratchBytes.
 func goName(c string) string {
 	var b strings.Builder
 	for _, word := range strings.Split(strings.ToLower(c), "_") {

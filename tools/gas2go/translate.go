@@ -64,14 +64,22 @@ func translate(root string, targets []*target) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
+	levels, err := readLevels(root)
+	if err != nil {
+		return nil, err
+	}
 	r := &report{root: root, targets: targets, layout: l, version: version, ran: make(map[*target]bool),
 		files: map[string][]byte{offsetsFile: offsets, rustLayout: l.rustLayout()}}
+	if err := r.addLevels(levels); err != nil {
+		return nil, err
+	}
 	var errs []error
 	for _, t := range targets {
 		errs = append(errs, r.translateTarget(t))
 	}
 	if !r.skipped {
 		r.files[scratchFile] = r.scratchEnds()
+		errs = append(errs, r.addLevelsOfTargets(levels))
 	}
 	return r, errors.Join(errs...)
 }
@@ -87,7 +95,7 @@ func (r *report) scratchEnds() []byte {
 		fmt.Fprintf(&b, "#if defined(%s)\n", macros[t.goarch])
 		for _, k := range r.kernels {
 			if k.target == t && k.scratchEnd != 0 {
-				fmt.Fprintf(&b, "    {%q, %q, %d},\n", k.primitive(), strings.TrimPrefix(k.name, cPrefix+k.primitive()+"_"), k.scratchEnd)
+				fmt.Fprintf(&b, "    {%q, %q, %d},\n", k.primitive(), k.level(), k.scratchEnd)
 			}
 		}
 		b.WriteString("#endif\n")

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use crate::kernel::{rows, Kernel};
+use crate::kernel::{names::NAMES, rows, Kernel};
 use crate::{cpu, selftest, Error};
 
 /// A kernel for many packets in one call, and when it pays: for packets of each number of whole blocks from how many on
@@ -70,10 +70,6 @@ pub(crate) static AESGCM: Table = Table {
     batch_tested: [NOT_TESTED; LEVELS_MAX],
     chosen: AtomicU8::new(0),
 };
-
-/// Every name that may be asked for on any build and of any primitive, best first.
-const NAMES: [&str; 12] =
-    ["avx512", "avx512vl", "avx2", "aesniavx", "aesni", "ssse3", "ce", "ce32", "neon6", "neon", "armv6", "portable"];
 
 fn place_of(name: &str) -> Option<usize> {
     NAMES.iter().position(|known| *known == name)

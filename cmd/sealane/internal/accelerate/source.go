@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	source "github.com/sealane/sealane/internal"
+	"github.com/sealane/sealane/internal/dispatch"
 )
 
 const (
@@ -197,13 +198,13 @@ func streamReplaced(goarch string) bool { return goarch == "amd64" || goarch == 
 
 // Kernels returns the levels that sealane has assembly for on an architecture, best first.
 func Kernels(goarch string) []string {
-	return kernelsOf("ChaCha20Poly1305", []string{"avx512", "avx512vl", "avx2", "ssse3", "neon6", "neon", "armv6"}, goarch)
+	return kernelsOf("ChaCha20Poly1305", goarch)
 }
 
-func kernelsOf(primitive string, best []string, goarch string) (levels []string) {
+func kernelsOf(primitive, goarch string) (levels []string) {
 	text := regexp.MustCompile(`(?m)^TEXT ·` + primitive + `(\w+)\(SB\)`)
 	names, _ := fs.Glob(source.Internal, "kernel/*_"+goarch+".s")
-	for _, level := range best {
+	for _, level := range dispatch.AllLevels() {
 		for _, name := range names {
 			content, err := source.Internal.ReadFile(name)
 			if err != nil {

@@ -274,5 +274,5 @@ func (b *build) inFolder(file string) string {
 
 // gcmKernels returns the levels of AES-GCM, as Kernels does.
 func gcmKernels(goarch string) []string {
-	return kernelsOf("AESGCM", []string{"avx512", "avx2", "aesniavx", "aesni", "ce", "ce32", "neon", "armv6"}, goarch)
+	return kernelsOf("AESGCM", goarch)
 }

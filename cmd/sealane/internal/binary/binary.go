@@ -12,6 +12,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/sealane/sealane/internal/dispatch"
 )
 
 const (
@@ -71,8 +73,6 @@ const ciphers = sealaneModule + "/internal/aead.(*"
 
 // served matches the versions of modules that sealane build serves.
 var served = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+-.*\bsealane-[0-9a-f]{12}$`)
-
-var levels = []string{"avx512", "avx512vl", "avx2", "ssse3", "neon6", "neon", "armv6", "portable"}
 
 // A Program is what was found in a file.
 type Program struct {
@@ -155,7 +155,7 @@ func Read(file string) (*Program, error) {
 		}
 	}
 	p.Stock = stockLinked && !p.Called
-	for _, level := range levels {
+	for _, level := range dispatch.AllLevels() {
 		if linked[level] {
 			p.Levels = append(p.Levels, level)
 		}

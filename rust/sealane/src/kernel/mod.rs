@@ -10,6 +10,7 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
 pub(crate) mod layout;
+pub(crate) mod names;
 use layout::*;
 
 // Instruction sets: each has a frame, generated kernels, and rows of the tables.

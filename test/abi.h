@@ -1,0 +1,135 @@
+/* A part of check.c: the calling convention, watched by abi_x86_64.S, abi_aarch64.S and abi_arm.S. */
+
+#if defined(__aarch64__)
+struct abi_registers {
+    uint64_t general[12]; /* x19 to x29, and nothing */
+    uint64_t sp, fpcr;
+    uint64_t vector[8]; /* d8 to d15 */
+};
+#elif defined(__arm__)
+struct abi_registers {
+    uint32_t general[8]; /* r4 to r11 */
+    uint32_t sp, fpscr;
+    uint64_t vector[8]; /* d8 to d15 */
+};
+#else
+struct abi_registers {
+    uint64_t general[8]; /* rbx rbp r12 r13 r14 r15, rdi rsi */
+    uint64_t rsp, flags, mxcsr, unused;
+    uint16_t x87[16];
+    uint8_t vector[16][64];
+};
+#endif
+
+extern struct abi_registers abi_before, abi_after;
+extern uint32_t abi_vector_bytes;
+extern sealane_kernel *corrupt_inner;
+
+struct abi_registers abi_before, abi_after;
+uint32_t abi_vector_bytes = 16; /* width of the vector registers that exist */
+sealane_kernel *corrupt_inner;
+
+#if defined(__x86_64__)
+#define HAVE_ABI_CHECK 1
+
+void abi_call(sealane_kernel *, const sealane_args *, void *scratch, const void *consts);
+
+static void call_watched(sealane_kernel *kernel, const sealane_args *a, void *scratch, const void *consts)
+{
+    randomise(abi_before.general, sizeof abi_before.general);
+    for (int i = 6; i < 16; i++)
+        randomise(abi_before.vector[i], 16);
+    abi_call(kernel, a, scratch, consts);
+}
+
+static const char *abi_violation(void)
+{
+    static const char *const names[] = {"rbx", "rbp", "r12", "r13", "r14", "r15", "rdi", "rsi"};
+    static char text[64];
+#if defined(SEALANE_TEST_WIN64)
+    const int preserved = 8;
+    for (int i = 6; i < 16; i++)
+        if (memcmp(abi_before.vector[i], abi_after.vector[i], 16) != 0) {
+            snprintf(text, sizeof text, "xmm%d was not preserved", i);
+            return text;
+        }
+#else
+    const int preserved = 6;
+#endif
+    for (int i = 0; i < preserved; i++)
+        if (abi_before.general[i] != abi_after.general[i]) {
+            snprintf(text, sizeof text, "%s was not preserved", names[i]);
+            return text;
+        }
+    if (abi_before.rsp != abi_after.rsp)
+        return "rsp was not preserved";
+    if (abi_after.flags & 0x400)
+        return "the direction flag is set";
+    if ((uint32_t)abi_before.mxcsr != (uint32_t)abi_after.mxcsr)
+        return "mxcsr was not preserved";
+    if (abi_before.x87[0] != abi_after.x87[0])
+        return "the x87 control word was not preserved";
+    if (abi_before.x87[4] != abi_after.x87[4])
+        return "the x87 or MMX state is not empty";
+    for (int i = 0; i < 16; i++)
+        for (uint32_t j = 16; j < abi_vector_bytes; j++)
+            if (abi_after.vector[i][j] != 0) {
+                snprintf(text, sizeof text, "the upper part of vector register %d is not zero", i);
+                return text;
+            }
+    return NULL;
+}
+#elif defined(__aarch64__) || (defined(__arm__) && defined(__ARM_ARCH_ISA_ARM))
+#define HAVE_ABI_CHECK 1
+
+void abi_call(sealane_kernel *, const sealane_args *, void *scratch, const void *consts);
+
+static void call_watched(sealane_kernel *kernel, const sealane_args *a, void *scratch, const void *consts)
+{
+    randomise(abi_before.general, sizeof abi_before.general);
+    randomise(abi_before.vector, sizeof abi_before.vector);
+    abi_call(kernel, a, scratch, consts);
+}
+
+static const char *abi_violation(void)
+{
+    static char text[64];
+#if defined(__aarch64__)
+    static const char *const names[] = {"x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29"};
+    const int same_control = abi_before.fpcr == abi_after.fpcr;
+#else
+    static const char *const names[] = {"r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11"};
+    const uint32_t control = 0x07f79f00; /* all but the condition and exception flags (AAPCS32, section 6.1.2.1) */
+    const int same_control = ((abi_before.fpscr ^ abi_after.fpscr) & control) == 0;
+#endif
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (abi_before.general[i] != abi_after.general[i]) {
+            snprintf(text, sizeof text, "%s was not preserved", names[i]);
+            return text;
+        }
+    if (abi_before.sp != abi_after.sp)
+        return "sp was not preserved";
+    if (abi_vector_bytes == 0)
+        return NULL;
+    if (!same_control)
+        return "the floating-point control register was not preserved";
+    for (int i = 0; i < 8; i++)
+        if (abi_before.vector[i] != abi_after.vector[i]) {
+            snprintf(text, sizeof text, "d%d was not preserved", i + 8);
+            return text;
+        }
+    return NULL;
+}
+#else
+#define HAVE_ABI_CHECK 0
+
+static void call_watched(sealane_kernel *kernel, const sealane_args *a, void *scratch, const void *consts)
+{
+    kernel(a, scratch, consts);
+}
+
+static const char *abi_violation(void)
+{
+    return NULL;
+}
+#endif

@@ -1,0 +1,219 @@
+/* A part of check.c: which level is taken, by its self-test, by time, and by the environment. */
+
+CORRUPTER(wrong_tag)
+{
+    sealane_chacha20poly1305_portable(a, scratch, consts);
+    if (a->bytes == 3200 && (a->flags & SEALANE_FLAG_LAST) && !corrupting_is("self-test"))
+        slot_bytes(a->tag)[7] ^= 1;
+}
+
+CORRUPTER(wrong_gcm_tag)
+{
+    sealane_aesgcm_portable(a, scratch, consts);
+    if ((a->flags & SEALANE_FLAG_LAST) && a->total == 3200 && !corrupting_is("self-test"))
+        slot_bytes(a->tag)[7] ^= 1;
+}
+
+static unsigned reported;
+
+static void count_report(const sealane_level *level)
+{
+    reported += strcmp(level->name, "broken") == 0;
+}
+
+static void count_batch_report(const sealane_table *table, const sealane_level *level)
+{
+    reported += strcmp(level->name, "broken") == 0 && table != NULL;
+}
+
+/* A batch kernel that fails its self-test is reported once and not used; one that passes is, and so is none. */
+static int check_batch_selftest(const sealane_table *table, const sealane_level *broken, const sealane_level *without)
+{
+    _Atomic unsigned char outcome = 0, sound_outcome = 0, no_outcome = 0;
+    const sealane_level *sound = &table->levels[table->count - 1];
+    reported = 0;
+    now.gcm = table == &sealane_tables[SEALANE_AESGCM]; /* for wrong_batch_tag */
+    for (int i = 0; i < 3; i++)
+        if (sealane_batch_choose(table, corrupting_is("batch-self-test") ? sound : broken, &outcome,
+                                 count_batch_report) != NULL)
+            return fail("a batch kernel with a wrong answer was taken");
+    if (reported != 1)
+        return fail("a batch kernel with a wrong answer was reported %u times", reported);
+    if (sealane_batch_choose(table, sound, &sound_outcome, count_batch_report) != &sound->batch ||
+        sealane_batch_choose(table, without, &no_outcome, count_batch_report) != NULL || reported != 1)
+        return fail("a good batch kernel was not taken, or one that there is not was");
+    return 1;
+}
+
+/* A level that fails its self-test is reported and the next is taken; one that the CPU lacks is never tried. */
+static int check_selftest(void)
+{
+    const sealane_level levels[] = {
+        {.name = "absent", .needs = (uint32_t)1 << 31},
+        {.name = "broken", .kernel = wrong_tag, .batch = {.kernel = wrong_batch_tag}},
+        {.name = "portable", .kernel = sealane_chacha20poly1305_portable},
+    };
+    const sealane_level gcm_levels[] = {
+        {.name = "absent", .needs = (uint32_t)1 << 31},
+        {.name = "broken", .kernel = wrong_gcm_tag, .batch = {.kernel = wrong_batch_tag}},
+        {.name = "portable", .kernel = sealane_aesgcm_portable},
+    };
+    const sealane_level mode_levels[2][3] = {{{.name = "absent", .needs = (uint32_t)1 << 31},
+                                              {.name = "broken", .kernel = wrong_mode},
+                                              {.name = "portable", .kernel = sealane_aes_portable}},
+                                             {{.name = "absent", .needs = (uint32_t)1 << 31},
+                                              {.name = "broken", .kernel = wrong_masks},
+                                              {.name = "portable", .kernel = sealane_chacha20masks_portable}}};
+    const sealane_level *const all[SEALANE_ALL_TABLES] = {levels, gcm_levels, mode_levels[0], mode_levels[1]};
+    for (int t = 0; t < SEALANE_ALL_TABLES; t++) {
+        sealane_table table = sealane_tables[t];
+        table.levels = all[t], table.count = 3;
+        reported = 0;
+        if (sealane_level_choose(&table, 0, ~((uint32_t)1 << 31), count_report) != 2 || reported != 1)
+            return fail("%s: a level with a wrong answer was taken", table.primitive);
+        table.count = 2;
+        if (sealane_level_choose(&table, 0, 0, count_report) != -1)
+            return fail("%s: a level was taken though none works", table.primitive);
+    }
+    return check_batch_selftest(&sealane_tables[SEALANE_CHACHA20POLY1305], &levels[1], &levels[2]) &&
+           check_batch_selftest(&sealane_tables[SEALANE_AESGCM], &gcm_levels[1], &gcm_levels[2]);
+}
+
+/* Times of three turns of each level of check_fastest. */
+static const uint64_t *turns_of[3];
+static unsigned turn_of[3];
+
+static uint64_t ticks_told(const sealane_level *level, size_t bytes)
+{
+    const unsigned i = (unsigned)(level->name[0] - 'a'), turn = turn_of[i];
+    turn_of[i] += bytes > 64;
+    return turns_of[i][turn % (corrupting_is("fastest") ? 1 : 3)] * (bytes > 64 ? 100 : 10);
+}
+
+/* Among timed levels that the CPU runs, the one with the least product of its shortest times is taken, unless its
+ * self-test fails or it is hardly faster; the limit ends turns, but not before the second. */
+static int check_fastest(void)
+{
+    enum { A = 1, B = 2, ALL = A | B };
+    static const struct {
+        uint64_t ticks[3][3];
+        int first, want, broken;
+        uint32_t features;
+        uint64_t limit;
+    } cases[] = {
+        {{{9, 8, 7}, {9, 9, 9}, {9, 9, 9}}, 0, 0, 0, ALL, UINT64_MAX},
+        {{{9, 9, 9}, {9, 9, 8}, {9, 9, 9}}, 0, 1, 0, ALL, UINT64_MAX},
+        {{{5, 9, 9}, {6, 6, 6}, {9, 9, 9}}, 0, 0, 0, ALL, UINT64_MAX},
+        {{{9, 9, 9}, {9, 9, 9}, {1, 1, 1}}, 0, 0, 0, ALL, UINT64_MAX}, /* the last is not timed */
+        {{{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, 0, 0, 0, ALL, UINT64_MAX},
+        {{{1, 1, 1}, {9, 9, 9}, {1, 1, 1}}, 1, 1, 0, ALL, UINT64_MAX},
+        {{{7, 7, 7}, {0, 0, 0}, {0, 0, 0}}, 0, 0, 1, ALL, UINT64_MAX},
+        {{{100, 100, 100}, {98, 98, 98}, {9, 9, 9}}, 0, 0, 0, ALL, UINT64_MAX},
+        {{{9, 9, 9}, {1, 1, 1}, {9, 9, 9}}, 0, 0, 0, A, UINT64_MAX},
+        {{{9, 9, 1}, {8, 8, 8}, {9, 9, 9}}, 0, 0, 0, ALL, UINT64_MAX},
+        {{{9, 9, 1}, {8, 8, 8}, {9, 9, 9}}, 0, 1, 0, ALL, 0},
+        {{{9, 8, 8}, {9, 1, 9}, {9, 9, 9}}, 0, 1, 0, ALL, 0},
+        {{{1, 1, 1}, {9, 9, 9}, {5, 5, 5}}, 2, 2, 0, ALL, UINT64_MAX},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sealane_level levels[] = {
+            {.name = "a", .needs = A, .kernel = sealane_chacha20poly1305_portable, .timed = 1},
+            {.name = "b", .needs = B, .kernel = sealane_chacha20poly1305_portable, .timed = 1},
+            {.name = "c", .kernel = sealane_chacha20poly1305_portable},
+        };
+        sealane_table table = sealane_tables[SEALANE_CHACHA20POLY1305];
+        table.levels = levels, table.count = 3;
+        if (cases[i].broken)
+            levels[1].name = "broken", levels[1].kernel = wrong_tag;
+        for (int j = 0; j < 3; j++)
+            turns_of[j] = cases[i].ticks[j], turn_of[j] = 0;
+        reported = 0;
+        if (sealane_level_fastest(&table, cases[i].first, cases[i].features, ticks_told, cases[i].limit,
+                                  count_report) != cases[i].want ||
+            reported != (unsigned)cases[i].broken)
+            return fail("case %zu: the fastest level was not taken", i);
+    }
+    return 1;
+}
+
+static size_t complaint_bytes; /* what the last choice wrote to the standard error */
+
+/* What the environment makes of the choice, each in a process of its own. */
+static int chosen_under(const sealane_table *table, const char *cpu, const char *asm_switch)
+{
+    int ends[2];
+    char complaint[1000];
+    fflush(stdout);
+    if (pipe(ends) != 0)
+        return -1;
+    const pid_t child = fork();
+    if (child == 0) {
+        if (dup2(ends[1], STDERR_FILENO) < 0)
+            _exit(99);
+        cpu ? setenv("SEALANE_CPU", cpu, 1) : unsetenv("SEALANE_CPU");
+        asm_switch ? setenv("SEALANE_ASM", asm_switch, 1) : unsetenv("SEALANE_ASM");
+        _exit(sealane_level_of_process(table));
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    close(ends[1]);
+    const ssize_t n = read(ends[0], complaint, sizeof complaint);
+    complaint_bytes = n > 0 ? (size_t)n : 0;
+    close(ends[0]);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Whether level is the wanted one, or rivals it: which of those that are timed is chosen may change from run to run. */
+static int is_like(const sealane_table *t, int level, int want)
+{
+    return level == want || (level >= 0 && t->levels[level].timed && t->levels[want].timed);
+}
+
+static int environment_obeyed(const sealane_table *t)
+{
+    const int last = (int)t->count - 1;
+    int best = chosen_under(t, NULL, NULL);
+    if (best < 0 || best > last)
+        return fail("%s: no level was chosen", t->primitive);
+    while (best > 0 && is_like(t, best - 1, best) && (t->levels[best - 1].needs & ~sealane_cpu_features()) == 0)
+        best--;
+    if (chosen_under(t, "portable", NULL) != last || chosen_under(t, NULL, "0") != last ||
+        chosen_under(t, "avx512", "0") != last)
+        return fail("%s: SEALANE_CPU=portable or SEALANE_ASM=0 was not obeyed", t->primitive);
+    if (!is_like(t, chosen_under(t, "no-such-level", NULL), best) || !is_like(t, chosen_under(t, "", NULL), best) ||
+        !is_like(t, chosen_under(t, NULL, "1"), best))
+        return fail("%s: an environment without meaning changed the level", t->primitive);
+    for (int i = best; i <= last; i++)
+        if (chosen_under(t, t->levels[i].name, NULL) != i || complaint_bytes != 0)
+            return fail("%s: SEALANE_CPU=%s was not obeyed", t->primitive, t->levels[i].name);
+    return 1;
+}
+
+/* A level that a primitive does not have is one between those that it has. */
+static int check_environment(void)
+{
+    static const struct {
+        int table;
+        const char *cap, *level;
+    } between[] = {
+        {SEALANE_CHACHA20POLY1305, "aesniavx", "ssse3"},
+        {SEALANE_CHACHA20POLY1305, "aesni", "ssse3"},
+        {SEALANE_CHACHA20POLY1305, "ce", "neon"},
+        {SEALANE_CHACHA20POLY1305, "ce32", "neon"},
+#if defined(__x86_64__)
+        {SEALANE_AESGCM, "ssse3", "portable"},
+#endif
+    };
+    for (int i = 0; i < SEALANE_ALL_TABLES; i++)
+        if (!environment_obeyed(&sealane_tables[i]))
+            return 0;
+    for (size_t i = 0; i < sizeof between / sizeof *between; i++) {
+        const sealane_table *t = &sealane_tables[between[i].table];
+        const int want = sealane_level_find(t, between[i].level), best = chosen_under(t, NULL, NULL);
+        if (want < 0 || (want == (int)t->count - 1 && sealane_tables[0].count == 1))
+            continue;
+        if (!is_like(t, chosen_under(t, between[i].cap, NULL), want > best ? want : best) || complaint_bytes != 0)
+            return fail("%s: SEALANE_CPU=%s was not obeyed", t->primitive, between[i].cap);
+    }
+    return 1;
+}
