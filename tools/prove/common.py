@@ -93,10 +93,14 @@ class Code:
     def __init__(self, code, meaning):
         self.code, self.meaning, self.steps = code, meaning, {}
 
-    def run(self, machine, trace=None):
-        pc, steps, code, meaning = 0, self.steps, self.code, self.meaning
+    def run(self, machine, trace=None, start=0, stop=None):
+        """To the end, or from `start` to the next time at `stop`."""
+        pc, steps, code, meaning, begun = start, self.steps, self.code, self.meaning, False
         try:
             while True:
+                if pc == stop and begun:
+                    return
+                begun = True
                 step = steps.get(pc)
                 if step is None:
                     step = steps[pc] = meaning(code, pc)

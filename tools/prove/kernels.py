@@ -28,7 +28,20 @@ def offsets():
     return found
 
 
+def scratch_ends():
+    """Where Go's frames end, by instruction set, primitive and level: what make gen has read of scratch_end statements."""
+    found, isa = {}, None
+    with open(os.path.join(ROOT, "test", "scratch.h")) as f:
+        for line in f:
+            if line.startswith("#if defined("):
+                isa = {"__x86_64__": x86, "__aarch64__": arm64, "__arm__": arm32}[line.split("(")[1].split(")")[0]]
+            elif m := re.match(r'    \{"(\w+)", "(\w+)", (\d+)\},', line):
+                found[isa, f"sealane_{m[1]}_{m[2]}"] = int(m[3])
+    return found
+
+
 A = offsets()
+ENDS = scratch_ends()
 FIRST, LAST, OPEN = A["FLAG_FIRST"], A["FLAG_LAST"], A["FLAG_OPEN"]
 
 
@@ -57,6 +70,9 @@ class Kernel:
             constants = [s for s in symbols if s["st_info"]["type"] == "STT_OBJECT"]
             self.constants = content(constants[0]) if constants else b""
         self.steps, self.single = None, None
+        # Kernels have what lies behind the macros' part, up to where Go's frame ends; of batches as much as there is.
+        self.scratch_from = A["SCRATCH_SAVE_BYTES"]
+        self.scratch_bytes = A["BATCH_SCRATCH_BYTES"] if "_batch_" in self.name else ENDS.get((self.isa, self.name), A["SCRATCH_BYTES"])
         self.asked = False  # for the function of every call
 
     def __str__(self):
@@ -107,8 +123,8 @@ def text_symbols(name, size):
 class Call:
     """One call of a kernel: memory and registers as the caller sets them."""
 
-    def __init__(self, kernel, scratch_bytes):
-        self.kernel, self.memory, self.scratch_bytes = kernel, Memory(), scratch_bytes
+    def __init__(self, kernel):
+        self.kernel, self.memory, self.scratch_bytes = kernel, Memory(), kernel.scratch_bytes
         isa = kernel.isa
         # Constants are aligned to 8 bytes on 32-bit ARM.
         self.consts = CONSTS + (8 if isa is arm32 else 0)
@@ -120,7 +136,8 @@ class Call:
 
     def regions(self, *more):
         """More: (name, start, size, read, write)."""
-        everything = [("args", ARGS, A["ARGS_BYTES"], True, False), ("scratch", SCRATCH, self.scratch_bytes, True, True),
+        everything = [("args", ARGS, A["ARGS_BYTES"], True, False),
+                      ("scratch", SCRATCH + self.kernel.scratch_from, self.scratch_bytes - self.kernel.scratch_from, True, True),
                       ("consts", self.consts, len(self.kernel.constants), True, False),
                       ("stack", STACK - self.kernel.isa.STACK_BYTES, self.kernel.isa.STACK_BYTES, True, True), *more]
         for r in sorted(everything, key=lambda r: r[1]):
@@ -194,7 +211,7 @@ class Shape:
 def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
     """One call of a kernel of whole packets and parts. Returns the number of instructions."""
     first, last = shape.flags & FIRST, shape.flags & LAST
-    call = Call(kernel, A["SCRATCH_BYTES"])
+    call = Call(kernel)
     n, o = shape.size, shape.offset
     source, target, ad_at = IN + o, (IN if shape.in_place else OUT) + o, AD + o
     regions = [("key", KEY, 32, True, False), ("nonce", NONCE, 12, True, False)]
@@ -290,7 +307,7 @@ def gcm_key(kernel, bits, trace=None, name="key"):
     if found is None or found[2] is not symbol(f"{name}0", 32) or trace is not None:
         if kernel.bitwise and not terms.opaque:  # the S-boxes there are
             spec.key_schedule(cat(*(symbol(f"{name}{i}", 32) for i in range(bits // 32))))
-        call = Call(kernel, A["SCRATCH_BYTES"])
+        call = Call(kernel)
         call.regions(("key", KEY, A["GCM_KEY_BYTES"], True, True))
         call.arguments(key=KEY, flags=A["FLAG_SETUP"])
         call.memory.poke(KEY + A["GCM_KEY_ROUNDS"], const(bits // 32 + 6, 64))
@@ -311,7 +328,7 @@ def aesgcm(kernel, shape, trace=None, function=True):
     if isinstance(shape, Setup):
         return steps
     first, last = shape.flags & FIRST, shape.flags & LAST
-    call = Call(kernel, A["SCRATCH_BYTES"])
+    call = Call(kernel)
     n, o = shape.size, shape.offset
     source, target, ad_at = IN + o, (IN if shape.in_place else OUT) + o, AD + o
     regions = [("key", KEY, A["GCM_KEY_BYTES"], True, False), ("nonce", NONCE, 16 if shape.j0 else 12, True, False)]
@@ -389,7 +406,7 @@ LANES, LANE, STEP = 0x100000, 0x10000000, 0x1000000  # the array, and what each 
 def batch(kernel, shape, folder=None, trace=None, function=True):
     """Lanes with keys, nonces and texts of their own. Those of AES-GCM have been set up by the level's other kernel."""
     gcm = "aesgcm" in kernel.name
-    call = Call(kernel, A["BATCH_SCRATCH_BYTES"])
+    call = Call(kernel)
     regions, cells, lanes = [("lanes", LANES, A["LANE_STRIDE"] * len(shape.lanes), True, False)], {}, []
     for i, (n, ad_bytes) in enumerate(shape.lanes):
         base = LANE + i * STEP
@@ -464,7 +481,7 @@ def shapes(kernel, quick):
     if "_batch_" in kernel.name:
         found = list(shapes_of.batch_shapes(quick))
     else:
-        found = list((shapes_of.gcm_shapes if "aesgcm" in kernel.name else shapes_of.chacha_shapes)(quick))
+        found = list((shapes_of.gcm_shapes if "aesgcm" in kernel.name else shapes_of.chacha_shapes)(quick, kernel.isa is not x86))
     if not quick and kernel.bitwise:  # which takes long
         found = [s for s in found if isinstance(s, Setup) or s.size <= 700]
         short = [s for s in found if not isinstance(s, Setup) and s.size <= 200]

@@ -17,14 +17,16 @@ from terms import Unproved
 
 # Where x86-64 kernels change from one way to the next: blocks, rows, sets of blocks, areas, and twice.
 BORDERS = (64, 128, 192, 256, 384, 448, 512, 640, 768, 1024, 1088, 1280, 1536, 1600, 2048, 2112)
+# And those of ARM, which go by one to four or five blocks: whatever is a multiple of a block.
+ARM_BORDERS = tuple(range(640, 1409, 64))
 ADS = tuple(range(0, 65)) + (128, 1000)
 
 
-def chacha_shapes(quick):
+def chacha_shapes(quick, arm=False):
     """Calls that stand for all: every short length, both sides of every border, associated data, parts, in place."""
     both = (False, True)
     sizes = sorted({0, 1, 15, 16, 17, 63, 64, 65, 130, 320} | {b + d for b in BORDERS[::4] for d in (0, 1)}) if quick else \
-        sorted(set(range(641)) | {b + d for b in BORDERS for d in (-1, 0, 1)} | {1420, 3000, 4096, 5000})
+        sorted(set(range(641)) | {b + d for b in (ARM_BORDERS if arm else BORDERS) for d in (-1, 0, 1)} | {1420, 3000, 4096, 5000})
     for n in sizes:
         for opens in both:
             yield Shape(n, opens=opens)
@@ -47,15 +49,17 @@ def chacha_shapes(quick):
 
 # Of AES-GCM: blocks, and four, eight, sixteen .. of them.
 GCM_BORDERS = (16, 32, 48, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
+# ARM's go by up to eight blocks, after as many as are over.
+ARM_GCM_BORDERS = tuple(range(320, 1025, 64))
 
 
-def gcm_shapes(quick):
+def gcm_shapes(quick, arm=False):
     both = (False, True)
     keys = (128, 256) if quick else (128, 192, 256)
     for bits in (128, 192, 256):
         yield Setup(bits)
     sizes = sorted({0, 1, 15, 16, 17, 64, 65, 100, 300} | {b + d for b in GCM_BORDERS[5::3] for d in (0, 1)}) if quick else \
-        sorted(set(range(321)) | {b + d for b in GCM_BORDERS for d in (-1, 0, 1)} | {1420, 3000})
+        sorted(set(range(321)) | {b + d for b in (ARM_GCM_BORDERS if arm else GCM_BORDERS) for d in (-1, 0, 1)} | {1420, 3000})
     for n in sizes:
         for opens in both:
             yield GcmShape(n, opens=opens, bits=keys[n % len(keys)])
@@ -87,6 +91,8 @@ def batch_shapes(quick):
     mixes = ([(0, 0), (1, 5), (16, 0), (64, 13), (65, 16), (200, 64), (300, 1), (31, 0), (128, 0)],)
     if not quick:
         mixes += ([(n * 37 % 300, n * 11 % 70) for n in range(16)], [(600, 3), (20, 0)], [(1100, 0), (1, 1), (1024, 100)])
+        # As many as callers give at a time, which are sorted by whole blocks.
+        mixes += ([(64, 0)] * 64, sorted(((n * 37 % 200, n % 20) for n in range(64)), key=lambda lane: -(lane[0] // 64)))
     for lanes in mixes:
         for opens in (False, True):
             yield BatchShape(lanes, opens=opens)

@@ -15,8 +15,9 @@ def quarter_round(s, a, b, c, d):  # 2.1
         s[z] = rotate_left(xor(s[z], s[x]), n)
 
 
-def chacha20_block(key, counter, nonce):  # 2.3
-    start = [const(c, 32) for c in (0x61707865, 0x3320646e, 0x79622d32, 0x6b206574)] + key + [const(counter, 32)] + nonce
+def chacha20_block(key, counter, nonce):  # 2.3; the counter is an integer or a value
+    counter = counter if isinstance(counter, terms.Value) else const(counter, 32)
+    start = [const(c, 32) for c in (0x61707865, 0x3320646e, 0x79622d32, 0x6b206574)] + key + [counter] + nonce
     s = list(start)
     for _ in range(10):
         for a, b, c, d in ((0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
@@ -50,7 +51,8 @@ def cipher_text(key, counter, nonce, text):
     """2.4, of a text that begins with block number `counter`."""
     out = []
     for i, t in enumerate(blocks(text, 64) if text else ()):
-        out.append(xor(t, cut(chacha20_block(key, (counter + i) & 0xffffffff, nonce), 0, t.width)))
+        at = add_modular(counter, const(i, 32)) if isinstance(counter, terms.Value) else (counter + i) & 0xffffffff
+        out.append(xor(t, cut(chacha20_block(key, at, nonce), 0, t.width)))
     return cat(*out) if out else None
 
 

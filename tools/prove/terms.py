@@ -476,6 +476,8 @@ def add(width, *values, carry=None, closely=False):
         return undefined(width), undefined(1)
     if bitwise and len(values) == 2 and (r := _spread("spread_sum", *values)) is not None:
         return r, const(0, 1)
+    if lengths and width == 64 and (r := lengths.add(values, carry)) is not None:
+        return r
     terms = [(1, v) for v in values]
     if carry is not None:
         terms.append((1, carry))
@@ -490,6 +492,14 @@ def add_modular(a, b):
     if a.constant is not None:
         a, b = b, a
     c = b.constant
+    if c is None:  # x + (y + 1) is (x + y) + 1
+        for x, y in ((a, b), (b, a)):
+            if len(y.pieces) == 1:
+                (n, low, width), = y.pieces
+                if n >= 0 and low == 0 and width == w and ATOMS[n].kind == "sum" and len(ATOMS[n].operands) == 1:
+                    (sign_, only), = ATOMS[n].operands
+                    if sign_ > 0 and only.width <= w:
+                        return add_modular(add_modular(x, extend(only, w)), const(ATOMS[n].extra, w))
     if c is not None and len(a.pieces) == 1:
         (n, low, width), = a.pieces
         if n >= 0 and low == 0 and width == w and ATOMS[n].kind == "sum" and all(s > 0 for s, _ in ATOMS[n].operands):
@@ -503,6 +513,8 @@ def subtract(width, a, b, borrow=None):
         return undefined(width), undefined(1)
     if a is b and (borrow is None or borrow.constant == 0):
         return const(0, width), const(0, 1)
+    if lengths and width == 64 and (borrow is None or borrow.constant == 0) and (r := lengths.subtract(a, b)) is not None:
+        return r
     terms = [(1, a), (-1, b)]
     constant = 1 << width
     if borrow is not None:
@@ -605,6 +617,7 @@ def of_text(v):
 # and much less work where AES is made of them.
 opaque = False
 bitwise = False  # bit by bit: bits.py
+lengths = None  # linear.py, where pointers and lengths are not constants
 _opaques = 0
 
 
@@ -703,9 +716,9 @@ def both(a, b):
     """and"""
     ca, cb = a.constant, b.constant
     if cb is not None:
-        return _by_bit(a, cb, 1)
+        return (lengths and lengths.low_bits(a, cb)) or _by_bit(a, cb, 1)
     if ca is not None:
-        return _by_bit(b, ca, 1)
+        return (lengths and lengths.low_bits(b, ca)) or _by_bit(b, ca, 1)
     if a is b:
         return a
     return atom("and", frozenset((a, b)), None, a.width, (1 << a.width) - 1)
@@ -746,6 +759,8 @@ def equal(a, b):
         return const(a.constant == b.constant, 1)
     if a is b:
         return const(1, 1)
+    if lengths and (r := lengths.equal(a, b)) is not None:
+        return r
     for x, y in ((a, b), (b, a)):
         if y.constant == 0 and x.ones & (x.ones - 1) == 0:  # of one bit
             return invert(cut(x, x.ones.bit_length() - 1, 1))
@@ -971,7 +986,9 @@ def forget():
     for store in (ATOMS, _atoms, _values, _slices, _sums, _products, _rounds, _clmuls, _bytes):
         store.clear()
     import bits
+    import linear
     bits.forget()
+    linear.forget()
     forget_operations()
 
 

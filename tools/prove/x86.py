@@ -137,7 +137,7 @@ def address(insn, op):
         for n, scale in parts:
             c = machine.general[n].constant
             if c is None:
-                machine.known(machine.general[n], "an address")
+                c = machine.known(machine.general[n], "an address")
             a += c * scale
         return a & ((1 << 64) - 1)
     return at

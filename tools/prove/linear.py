@@ -1,0 +1,107 @@
+"""Pointers and lengths that are not one number: a base within bounds, plus an offset that is one.
+
+Each is a symbol, so that whatever else is done with it is sound. Here is what the hooks of terms.py know besides: base + 3
++ 5 is base + 8, base + 8 - (base + 3) is 5; and a comparison, a carry or some low bits are constants where they are the
+same for everything that the base may be. A branch on anything else is refused as one on data is.
+"""
+import terms
+from terms import ATOMS, const, cut, extend, symbol
+
+M64 = 1 << 64
+
+
+class Base:
+    """An integer of least .. most. Of those, where `of` is given, the ones whose residue modulo `modulus` is in it. address:
+    where a pointer points in a run; no address that is not on base + constant can be near it."""
+
+    made = 0
+
+    def __init__(self, name, least, most, address=None, modulus=1, of=(0,)):
+        Base.made += 1
+        name = f"{name} {Base.made}"  # no two are the same symbol
+        self.name, self.least, self.most, self.address, self.modulus, self.of = name, least, most, address, modulus, of
+
+    def __add__(self, offset):
+        """base + offset as a value of 64 bits, which it must fit into."""
+        most = self.most + offset
+        assert self.least + offset >= 0 and most < M64
+        v = extend(symbol(f"{self.name}{offset:+d}", most.bit_length(), most), 64)
+        _known[v] = self, offset
+        _atoms[v.pieces[0][0]] = self, offset
+        return v
+
+
+_known, _atoms = {}, {}
+
+
+def forget():
+    _known.clear()
+    _atoms.clear()
+
+
+def place(v):
+    """The base and offset of a value, or None."""
+    return _known.get(v)
+
+
+def add(values, carry):
+    """Of 64 bits: the sum and the carry, if there is one base among constants and the carry is always the same."""
+    if not _known or (carry is not None and carry.constant is None):
+        return None
+    found, total = None, carry.constant if carry is not None else 0
+    for v in values:
+        c = v.constant
+        if c is not None:
+            total += c
+        elif found is None and v in _known:
+            found = _known[v]
+        else:
+            return None
+    if found is None:
+        return None
+    base, offset = found
+    high = (base.least + offset + total) >> 64
+    if high != (base.most + offset + total) >> 64:
+        return None
+    return base + (offset + total - (high << 64)), const(high, max(1, high.bit_length()))
+
+
+def subtract(a, b):
+    """Of 64 bits: a - b and the borrow."""
+    x, y = _known.get(a), _known.get(b)
+    if x and y and x[0] is y[0]:
+        return const(x[1] - y[1], 64), const(x[1] < y[1], 1)
+    if x and b.constant is not None:
+        base, offset = x[0], x[1] - b.constant
+        if base.least + offset >= 0:
+            return base + offset, const(0, 1)
+        if base.most + offset < 0:
+            return base + (offset + M64), const(1, 1)
+    if y and a.constant is not None:
+        # The difference is no base + constant: a value of which nothing is known.
+        if a.constant < y[0].least + y[1]:
+            return terms.fresh(64), const(1, 1)
+    return None
+
+
+def equal(a, b):
+    x, y = _known.get(a), _known.get(b)
+    if x and y and x[0] is y[0]:
+        return const(x[1] == y[1], 1)
+    for p, q in ((x, b.constant), (y, a.constant)):
+        if p and q is not None and not p[0].least + p[1] <= q <= p[0].most + p[1]:
+            return const(0, 1)
+    return None
+
+
+def low_bits(a, mask):
+    """a & mask, if that is one number."""
+    n, low, w = a.pieces[0]
+    found = _atoms.get(n)
+    if found is None or low or mask >> w:
+        return None
+    base, offset = found
+    if base.modulus & mask or mask >= base.modulus:
+        return None
+    results = {(r + offset) & mask for r in base.of}
+    return const(results.pop(), a.width) if len(results) == 1 else None
