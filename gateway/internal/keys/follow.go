@@ -53,7 +53,11 @@ func Follow(ctx context.Context, name string, log *Log, check func(*os.File) err
 		if err != nil {
 			complain(err)
 		}
-		pause(ctx, followRename)
+		if errors.Is(err, os.ErrNotExist) {
+			pause(ctx, followPause) // the first keys are waited for as all others are
+		} else {
+			pause(ctx, followRename)
+		}
 	}
 }
 

@@ -53,6 +53,27 @@ func add(t *testing.T, name, text string) {
 	f.Close()
 }
 
+// The first keys of a file that is not there yet come as soon as later ones: live waits for 50 ms. Any of a few files may do, as
+// the machine may be busy.
+func TestFollowNewFile(t *testing.T) {
+	least := time.Hour
+	for range 4 {
+		name := filepath.Join(t.TempDir(), "keys")
+		s, warnings := follow(t, name, CheckMode)
+		<-warnings
+		time.Sleep(20 * time.Millisecond)
+		add(t, name, line(ClientTraffic, 1, 32))
+		begin := time.Now()
+		for s.Changes() == 0 && time.Since(begin) < time.Second {
+			time.Sleep(time.Millisecond)
+		}
+		least = min(least, time.Since(begin))
+	}
+	if least > 40*time.Millisecond {
+		t.Errorf("keys of a new file take %v", least)
+	}
+}
+
 // A file that is not there yet, grows in pieces, is cut off, and gives its name to another.
 func TestFollowFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "keys")
