@@ -918,7 +918,7 @@ static int check_threads(void)
     enum { THREADS = 8 };
     pthread_t threads[THREADS];
     int results[THREADS], bad = 0;
-    sealane_key k;
+    static sealane_key k;
     const uint8_t key[32] = {7};
     if (sealane_key_init(&k, SEALANE_CHACHA20_POLY1305, key, 32) != 0)
         return fail("key", 0);

@@ -99,8 +99,8 @@ static int group_edge(void)
         {0, 0, 0},    {ones - 4, ones, 3}, {ones - 5, ones, 3}, {ones, ones, 3}, {ones, ones, 7}, {0, 0, 4},
         {ones, 0, 0}, {ones, ones, 0},     {ones - 4, ones, 7}, {0, ones, 3},    {5, 0, 4}};
     static const size_t sizes[] = {0, 1, 16, 17, 48, 64, 128, 192, 256, 300, 511, 512, 513, 1024, 1100, 2048, 3000};
-    sealane_state start = {.counter = 1};
-    now.start = &start;
+    static sealane_state start;
+    start = (sealane_state){.counter = 1}, now.start = &start;
     for (size_t r = 0; r < sizeof r_edges / sizeof *r_edges; r++)
         for (size_t h = 0; h < sizeof h_edges / sizeof *h_edges; h++)
             for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
