@@ -412,13 +412,7 @@ function sealane_chacha20poly1305_batch_neon
     b .Lon
 
 .Lwipe:
-    vmov.i32 q0, #0
-    vmov.i32 q1, #0
-    sub r1, r1, #64
-.rept (END + 64) / 32
-    vst1.32 {q0, q1}, [r1:128]!
-.endr
-    sub r1, r1, #SEALANE_SCRATCH_SAVE_BYTES + END + 64
+    wipe
 .Ldone:
 endfunction
 

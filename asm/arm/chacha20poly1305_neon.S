@@ -445,24 +445,8 @@ function sealane_chacha20poly1305_neon
     bpl .Lstream_16
 .Lstream_words:
     adds r8, r8, #16 - 4
-    bmi .Lstream_bytes
-.Lstream_word:
-    ldr r11, [r7], #4
-    ldr r12, [r0], #4
-    eor r11, r11, r12
-    str r11, [r9], #4
-    subs r8, r8, #4
-    bpl .Lstream_word
-.Lstream_bytes:
-    adds r8, r8, #4
-    beq .Lencrypted
-.Lstream_byte:
-    ldrb r11, [r7], #1
-    ldrb r12, [r0], #1
-    eor r11, r11, r12
-    strb r11, [r9], #1
-    subs r8, r8, #1
-    bne .Lstream_byte
+    bmi .Lxor_bytes
+    xor_rest r7, r0, r9, r8, r11, r12
 
 .Lencrypted:
     ldr r12, [r1, #FLAGS]
@@ -586,13 +570,7 @@ function sealane_chacha20poly1305_neon
     str r11, [r0, #4]
 
 .Lwipe:
-    vmov.i32 q0, #0
-    vmov.i32 q1, #0
-    sub r1, r1, #64
-.rept (END + 64) / 32
-    vst1.32 {q0, q1}, [r1:128]!
-.endr
-    sub r1, r1, #SEALANE_SCRATCH_SAVE_BYTES + END + 64
+    wipe
 .Ldone:
 endfunction
 

@@ -34,6 +34,27 @@
     ldr r12, [r0, #SEALANE_ARG_NONCE]
 .endm
 
+/* The last bytes of the text, 4 + \bytes of them, or fewer than 4 from .Lxor_bytes on; then .Lencrypted. */
+.macro xor_rest text, keystream, output, bytes, word, key
+.Lxor_word:
+    ldr \word, [\text], #4
+    ldr \key, [\keystream], #4
+    eor \word, \word, \key
+    str \word, [\output], #4
+    subs \bytes, \bytes, #4
+    bpl .Lxor_word
+.Lxor_bytes:
+    adds \bytes, \bytes, #4
+    beq .Lencrypted
+.Lxor_byte:
+    ldrb \word, [\text], #1
+    ldrb \key, [\keystream], #1
+    eor \word, \word, \key
+    strb \word, [\output], #1
+    subs \bytes, \bytes, #1
+    bne .Lxor_byte
+.endm
+
 /* Another part of a packet goes on where the one before ended: r in r2 .. r5, s in its place. */
 .macro continue_key
     ldr r12, [r0, #SEALANE_ARG_STATE]
