@@ -568,17 +568,7 @@ function sealane_aes_armv6
     expand_key
 
 .Lwipe:
-    mov r4, #0
-    mov r5, #0
-    mov r6, #0
-    mov r7, #0
-    add r3, r1, #PLANES
-    mov r2, #(END - PLANES)/32
-.Lwipe_32:
-    stmia r3!, {r4, r5, r6, r7}
-    subs r2, r2, #1
-    stmia r3!, {r4, r5, r6, r7}
-    bne .Lwipe_32
+    wipe
 endfunction
 
 #endif

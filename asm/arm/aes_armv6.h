@@ -8,6 +8,7 @@
  * Kernels name where things lie in scratch.
  */
 
+#include "aes_key.h"
 #include "aes_sbox_armv6.h"
 
 /* to := byte in all four bytes. */
@@ -206,6 +207,21 @@
     transpose
 .endm
 
+/* Scratch, from PLANES to END. */
+.macro wipe
+    mov r4, #0
+    mov r5, #0
+    mov r6, #0
+    mov r7, #0
+    add r3, r1, #PLANES
+    mov r2, #(END - PLANES)/32
+.Lwipe_32:
+    stmia r3!, {r4, r5, r6, r7}
+    subs r2, r2, #1
+    stmia r3!, {r4, r5, r6, r7}
+    bne .Lwipe_32
+.endm
+
 /* Key expansion (5.2); r0: arguments. Round keys are left as the rounds have them, two planes in a word. SubBytes takes all registers,
  * so that state is kept in scratch. */
 .macro expand_key
@@ -222,14 +238,7 @@
     bne .Lexpand_key
     add r7, r6, #1
     rsb r7, r8, r7, lsl #2                  /* words to make */
-.Lexpand_word:
-    cmp r9, #0
-    moveq r12, r12, ror #8                  /* RotWord */
-    beq .Lexpand_sub
-    cmp r8, #8
-    cmpeq r9, #4
-    bne .Lexpand_plain
-.Lexpand_sub:
+    expand_word_begin
     add r0, r1, #IN
     stmia r0, {r5, r7, r8, r9}
     bytes r11, 1
@@ -255,15 +264,7 @@
     ldrb r0, [r2], #1
     str r2, [r1, #CONSTS]
     eor r12, r12, r0
-.Lexpand_plain:
-    ldr r3, [r5, -r8, lsl #2]
-    add r9, r9, #1
-    eor r12, r12, r3
-    str r12, [r5], #4
-    cmp r9, r8
-    moveq r9, #0
-    subs r7, r7, #1
-    bne .Lexpand_word
+    expand_word_end
 
 /* As the rounds have them: rows moved, planes, two of them in a word. SubBytes leaves its constant to the key that follows. */
     ldr r0, [r1, #ARGS]

@@ -247,10 +247,7 @@ function sealane_aesgcm_armv6
     ldr r7, [r12, #SEALANE_GCM_STATE_MASK + 12]
     add r8, r1, #MASK
     stmia r8, {r4, r5, r6, r7}
-    ldr r4, [r12, #SEALANE_GCM_STATE_COUNTER]
-    ldr r5, [r12, #SEALANE_GCM_STATE_COUNTER + 4]
-    ldr r6, [r12, #SEALANE_GCM_STATE_COUNTER + 8]
-    ldr r7, [r12, #SEALANE_GCM_STATE_COUNTER + 12]
+    load_counter
     add r8, r1, #PREFIX
     rev r7, r7
     stmia r8, {r4, r5, r6}
@@ -406,25 +403,10 @@ function sealane_aesgcm_armv6
     ldmia r3, {r4, r5, r6}
     ldr r7, [r1, #COUNTER]
     ldr r8, [r1, #AVAILABLE]
-    sub r7, r7, r8, lsr #4
-    rev r7, r7
-    str r4, [r12, #SEALANE_GCM_STATE_COUNTER]
-    str r5, [r12, #SEALANE_GCM_STATE_COUNTER + 4]
-    str r6, [r12, #SEALANE_GCM_STATE_COUNTER + 8]
-    str r7, [r12, #SEALANE_GCM_STATE_COUNTER + 12]
+    save_counter r12, r8
 
 .Lwipe:
-    mov r4, #0
-    mov r5, #0
-    mov r6, #0
-    mov r7, #0
-    add r3, r1, #PLANES
-    mov r2, #(END - PLANES)/32
-.Lwipe_32:
-    stmia r3!, {r4, r5, r6, r7}
-    subs r2, r2, #1
-    stmia r3!, {r4, r5, r6, r7}
-    bne .Lwipe_32
+    wipe
     b .Ldone
 
 /* ---- A pass: keystream of two blocks, for r4 ---- */

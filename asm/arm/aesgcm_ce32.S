@@ -127,10 +127,7 @@ function sealane_aesgcm_ce32
     b .Lbegin
 .Lcontinue:
     ldr r12, [r0, #SEALANE_ARG_STATE]
-    ldr r4, [r12, #SEALANE_GCM_STATE_COUNTER]
-    ldr r5, [r12, #SEALANE_GCM_STATE_COUNTER + 4]
-    ldr r6, [r12, #SEALANE_GCM_STATE_COUNTER + 8]
-    ldr r7, [r12, #SEALANE_GCM_STATE_COUNTER + 12]
+    load_counter
     add r8, r12, #SEALANE_GCM_STATE_MASK
     rev r7, r7
     vld1.8 {q0}, [r8]
@@ -180,18 +177,12 @@ function sealane_aesgcm_ce32
     b .Ltext
 
     text_stream
-    text_lengths
-
-.Ltag:
-    write_tag
-
-.Lsave:
-    save_hash
+    text_end
     add r4, r1, #BASE
     ldmia r4, {r4, r5, r6}
     ldr r7, [r1, #COUNTER]
     ldr r9, [r1, #AVAILABLE]
-    save_counter
+    save_counter r3, r9
 
 .Lwipe:
     vmov.i8 q0, #0

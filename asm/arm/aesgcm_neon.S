@@ -220,10 +220,7 @@ function sealane_aesgcm_neon
     b .Lbegin
 .Lcontinue:
     ldr r12, [r0, #SEALANE_ARG_STATE]
-    ldr r4, [r12, #SEALANE_GCM_STATE_COUNTER]
-    ldr r5, [r12, #SEALANE_GCM_STATE_COUNTER + 4]
-    ldr r6, [r12, #SEALANE_GCM_STATE_COUNTER + 8]
-    ldr r7, [r12, #SEALANE_GCM_STATE_COUNTER + 12]
+    load_counter
     rev r7, r7
     add r8, r12, #SEALANE_GCM_STATE_MASK
     vld1.8 {q0}, [r8]
@@ -305,22 +302,7 @@ function sealane_aesgcm_neon
 .Lgot_text:
     ldr r3, [r1, #IN]
     ldr r4, [r1, #OUT]
-    vld1.8 {q4, q5}, [r3]!
-    vld1.8 {q6, q7}, [r3]!
-    veor q4, q4, q8
-    veor q5, q5, q9
-    vld1.8 {q12, q13}, [r3]!
-    veor q6, q6, q10
-    veor q7, q7, q11
-    vst1.8 {q4, q5}, [r4]!
-    veor q12, q12, q0
-    veor q13, q13, q1
-    vld1.8 {q14, q15}, [r3]!
-    vst1.8 {q6, q7}, [r4]!
-    veor q14, q14, q2
-    veor q15, q15, q3
-    vst1.8 {q12, q13}, [r4]!
-    vst1.8 {q14, q15}, [r4]!
+    xor_text
     ldr r6, [r1, #LEFT]
     ldr r9, [r1, #FLAGS]
     str r3, [r1, #IN]
@@ -343,20 +325,14 @@ function sealane_aesgcm_neon
     b .Ltext
 
     text_stream
-    text_lengths
-
-.Ltag:
-    write_tag
-
-.Lsave:
-    save_hash
+    text_end
     add r4, r1, #PREFIX
     ldmia r4, {r4, r5, r6}
     ldr r7, [r1, #COUNTER]
     ldr r8, [r1, #SKIP]
     ldr r9, [r1, #AVAILABLE]
     add r7, r7, r8, lsr #4
-    save_counter
+    save_counter r3, r9
 
 .Lwipe:
     vmov.i8 q0, #0
