@@ -10,8 +10,8 @@
     .endr
 .endm
 
-/* Key expansion (5.2), in place; r0: arguments, r4: then the key, r5: then its end, r6: then the rounds. The round constants are
- * at CONST_RCON. */
+/* Key expansion (5.2), in place; r0: arguments, r4: then the key, r5: then its end, r6: then the rounds. The round
+ * constants are at CONST_RCON. */
 .macro expand_key
     ldr r4, [r0, #SEALANE_ARG_KEY]
     add r11, r2, #CONST_RCON

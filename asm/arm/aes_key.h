@@ -1,5 +1,5 @@
-/* Key expansion (FIPS 197, 5.2) around its SubBytes, for all AES kernels of 32-bit ARM. r12: the word before the next, which is
- * made at r5; r7: words to make, r8: words of the key, r9: the next one's number modulo r8.
+/* Key expansion (FIPS 197, 5.2) around its SubBytes, for all AES kernels of 32-bit ARM. r12: the word before the next,
+ * which is made at r5; r7: words to make, r8: words of the key, r9: the next one's number modulo r8.
  */
 
 /* Before SubBytes of r12, to .Lexpand_sub, for the words that have it; of keys of 256 bits those in the middle, too. */

@@ -3,7 +3,8 @@
  *     void sealane_aes_neon(const args *a, void *scratch, const void *consts);
  *
  * CPU        ARMv7-A with NEON, little-endian; no AES instructions
- * args       OUT, IN, BYTES, KEY, STATE, TOTAL, FLAGS (asm/args.h: SEALANE_AES_*); writes OUT[BYTES], STATE[16] or KEY[256]
+ * args       OUT, IN, BYTES, KEY, STATE, TOTAL, FLAGS (asm/args.h: SEALANE_AES_*); writes OUT[BYTES], STATE[16] or
+ *            KEY[256]
  * scratch    3456 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_aes_neon_constants
  * registers  all but r10, r13, r14
@@ -11,10 +12,10 @@
  *
  * Eight blocks at a time, of a text or one of each of eight lanes; what is left takes as long. See aes_neon.h.
  *
- * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. Its inverse before it and
- * behind it makes the two change their order: L^-1 (L i) L^-1 = i L^-1, the inverse of L i. Bit k of L^-1 x is bits k + 2, k + 5
- * and k + 7 of x. InvMixColumns is MixColumns of a + 4 (a + a''), a'' being the opposite row: as polynomials modulo x^4 + 1 its
- * 14, 11, 13, 9 are 2, 3, 1, 1 times 5, 0, 4, 0.
+ * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. Its inverse before
+ * it and behind it makes the two change their order: L^-1 (L i) L^-1 = i L^-1, the inverse of L i. Bit k of L^-1 x is
+ * bits k + 2, k + 5 and k + 7 of x. InvMixColumns is MixColumns of a + 4 (a + a''), a'' being the opposite row: as
+ * polynomials modulo x^4 + 1 its 14, 11, 13, 9 are 2, 3, 1, 1 times 5, 0, 4, 0.
  */
 #include "../asm.S"
 

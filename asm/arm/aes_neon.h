@@ -1,9 +1,10 @@
 /* AES (FIPS 197) with NEON and without AES instructions: what the kernels for 32-bit ARM do alike.
  *
- * Bit-sliced: bit b of byte p in register k is bit k of byte p of block b, of eight blocks; those of counters that are not
- * secret begin at a multiple of eight. Bytes stand row by row, p = 4 r + c. ShiftRows is never done (Adomnicai and Peyrin,
- * "Fixslicing AES-like ciphers", TCHES 2021): after n rounds column c of row r lies at column c + n r, and MixColumns looks for
- * it there: with a' the next row and t = a + a', a column becomes 2 t + a' + t''. Round keys are laid out likewise.
+ * Bit-sliced: bit b of byte p in register k is bit k of byte p of block b, of eight blocks; those of counters that are
+ * not secret begin at a multiple of eight. Bytes stand row by row, p = 4 r + c. ShiftRows is never done (Adomnicai and
+ * Peyrin, "Fixslicing AES-like ciphers", TCHES 2021): after n rounds column c of row r lies at column c + n r, and
+ * MixColumns looks for it there: with a' the next row and t = a + a', a column becomes 2 t + a' + t''. Round keys are
+ * laid out likewise.
  *
  * Kernels name where things lie in scratch.
  */
@@ -157,7 +158,8 @@
     vst1.8 {q13}, [r3]!
 .endm
 
-/* For each plane, 0 first, that sub_bytes leaves: its words, each followed by that of twice the bytes; then those of thrice. */
+/* For each plane, 0 first, that sub_bytes leaves: its words, each followed by that of twice the bytes; then those of
+ * thrice. */
 .macro keep_varying
     keep_plane q3, q10
     keep_plane q15, q3, q10
@@ -261,8 +263,9 @@
     bne .Lspread_round
 .endm
 
-/* A pass: keystream of eight blocks, for r4, which stays in PASS. From .Lrounds on the same for what is in planes in q0 .. q7, has its
- * round keys at r0, rounds in r12, CONST_COLUMNS in r11. The blocks are in q8 .. q11 and q0 .. q3, and r4 is what PASS is. */
+/* A pass: keystream of eight blocks, for r4, which stays in PASS. From .Lrounds on the same for what is in planes in q0
+ * .. q7, has its round keys at r0, rounds in r12, CONST_COLUMNS in r11. The blocks are in q8 .. q11 and q0 .. q3, and
+ * r4 is what PASS is. */
 .macro encrypt_counters
     str r4, [r1, #PASS]
     ldr r3, [r1, #COUNTER]
@@ -344,8 +347,8 @@
 
 /* Of counters: where the rounds that many have alike are done once. */
 .macro first_rounds
-/* In round 1 only the last byte of the counter varies within 128 blocks: SubBytes is done for all bytes of one block, and for
- * that one of all blocks. MixColumns makes four bytes of it, which are all that varies in round 2. */
+/* In round 1 only the last byte of the counter varies within 128 blocks: SubBytes is done for all bytes of one block,
+ * and for that one of all blocks. MixColumns makes four bytes of it, which are all that varies in round 2. */
 .Lcache_128:
     str r6, [r1, #CACHED_128]
     mov r3, r6, lsl #7

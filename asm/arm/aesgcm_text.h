@@ -1,5 +1,5 @@
-/* What the AES-GCM kernels for 32-bit ARM do alike, between the parts that they name .Lghash (r4 blocks at r3, then on by the
- * phase in r5) and .Lpass. They also name where things lie in scratch.
+/* What the AES-GCM kernels for 32-bit ARM do alike, between the parts that they name .Lghash (r4 blocks at r3, then on
+ * by the phase in r5) and .Lpass. They also name where things lie in scratch.
  */
 
 /* The text's place and length; of the first part's nonce the prefix in r4 .. r6 and the counter in r7. */
@@ -174,8 +174,8 @@
     str r5, [r7], #4
 .endm
 
-/* All text is done, or will be with r4 blocks at r3, which end at r7: the lengths in bits; then the tag. Or what of the state
- * is in vectors. */
+/* All text is done, or will be with r4 blocks at r3, which end at r7: the lengths in bits; then the tag. Or what of the
+ * state is in vectors. */
 .macro text_end
 .Llengths:
     ldr r9, [r1, #FLAGS]

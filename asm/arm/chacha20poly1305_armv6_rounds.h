@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_armv6_rounds.weave, chacha20poly1305_neon_rounds.weave, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    8fab91730dcf0da850e519f886c2e1fd0faa520b7452a847ad46a91f42e95292
+ * SHA-256    3e21ef207c8084b1e82d351020e4ff5964f8d2fa26c189731466250e6cf12868
  */
 
 /* A double round. Before and after it, c1, d1, d2 are in cx, dy, dz; the others of their rows in memory. Words of b are

@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_batch_neon_rounds.weave, chacha20poly1305_neon_rounds.weave, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    9409052921701c6c9482e13de7c3d4a55c30a66cc8c34b99821af1a92e85670a
+ * SHA-256    3cd257f52de3b4baa2e2e9aa0db63e19c1f783c64f02fb090018c264cf413d6c
  */
 
 /* Instruction sequences of the NEON ChaCha20-Poly1305 kernel for many packets. What it shares with the kernel for one

@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_neon_rounds.weave, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    a3bf28abb4e6ccef40ee48a50b0def06847bf70ed17987d074da51dd95956b71
+ * SHA-256    bab830c07937bd57419f95846bb6ef641ccc6cf72677704b80de22744617cfbf
  */
 
 /* Registers and instruction sequences of the NEON ChaCha20-Poly1305 kernels.

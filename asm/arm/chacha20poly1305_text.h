@@ -1,5 +1,5 @@
-/* What the ChaCha20-Poly1305 kernels for 32-bit ARM do alike, in integer registers. They name h0 .. h4, w, and where things
- * lie in scratch: ARGS, FLAGS, PHASE, MESSAGE, LIMIT, REST, TAIL, STATE, POLY_S.
+/* What the ChaCha20-Poly1305 kernels for 32-bit ARM do alike, in integer registers. They name h0 .. h4, w, and where
+ * things lie in scratch: ARGS, FLAGS, PHASE, MESSAGE, LIMIT, REST, TAIL, STATE, POLY_S.
  */
 
 /* A quarter round's rotations to the left (RFC 8439, 2.1), in their order. */
