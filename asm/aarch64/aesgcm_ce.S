@@ -11,11 +11,7 @@
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, ROUNDS, and with NONCE on the counter, which is then
  *            public
  *
- * GHASH (6.4) is Y := (Y + c) H in GF(2^128) for every block c; here Y := (Y + c) H^8 + c' H^7 + .. with one reduction.
- * A block with the bytes of each half reversed is a polynomial, its upper half first. The product by pmull is divided
- * by x, low + 2^64 (mid + low + high) + 2^128 high, with mid = (a0 + a1)(b0 + b1) (Karatsuba). The polynomial x^128 +
- * x^7 + x^2 + x + 1 so reflected is 1 + 2^64 P + 2^128, P = 2^57 + 2^62 + 2^63: adding P w 2^64 + w 2^128 removes the
- * lowest 64 bits w, and once more the next. Powers of H are kept multiplied by x, whence all comes out even.
+ * GHASH (6.4): see ../ghash.h. Eight blocks at a time, with one reduction.
  *
  * Counter mode (6.5) makes eight blocks at a time. As long as only the counter's last byte changes, the state after the
  * first round (FIPS 197, 5.1) changes in its first column only; the columns of four blocks come from one round. What

@@ -12,10 +12,9 @@
  *
  * AES (FIPS 197), bit-sliced, two blocks at a time: see aes_armv6.h.
  *
- * GHASH (6.4): a block with its bytes reversed is a polynomial, and the product of two such is theirs divided by x, so
- * that H is kept multiplied by x. Karatsuba's rule makes nine products of 32-bit words of it. Each of these is made of
- * integer products, of every fourth bit of one word and every fourth of the other, in which columns add up to 15 at
- * most: no carry reaches the next column, and the lowest bit of a sum is the sum modulo 2.
+ * GHASH (6.4): see ../ghash.h. Each of the nine products of words is made of integer products, of every fourth bit of
+ * one word and every fourth of the other, in which columns add up to 15 at most: no carry reaches the next column, and
+ * the lowest bit of a sum is the sum modulo 2.
  */
 #include "../asm.S"
 

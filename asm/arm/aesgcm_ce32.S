@@ -12,11 +12,8 @@
  *
  * Counter mode (6.5): eight blocks of keystream at a time.
  *
- * GHASH (6.4): a block with its bytes reversed is a polynomial, and the product of two such is theirs divided by x, so
- * that powers of H are kept multiplied by x. Up to eight blocks are multiplied by H^8 .. H, with three products each
- * (Karatsuba: a1 h1, a0 h0, (a1 + a0) (h1 + h0)), and reduced once: x^128 + x^7 + x^2 + x + 1 is 1 + 2^64 P + 2^128 in
- * this order of bits, P = 2^57 + 2^62 + 2^63, so that the lowest word w goes away with P w 2^64 + w 2^128, and then the
- * next.
+ * GHASH (6.4): see ../ghash.h. Up to eight blocks are multiplied by H^8 .. H, with three products each, and reduced
+ * once.
  */
 #include "../asm.S"
 

@@ -12,12 +12,10 @@
  *
  * AES (FIPS 197), bit-sliced, eight blocks at a time: see aes_neon.h.
  *
- * GHASH: a block with its bytes reversed is a polynomial, and the product of two such is theirs divided by x, so that
- * powers of H are kept multiplied by x. Up to eight blocks are multiplied by H^8 .. H and reduced once. By Karatsuba's
- * rule a product of 128 bits is nine of 32: with words a0 .. a3 those of a0, a2 and of a1, a3 side by side, of a0 + a1,
- * a2 + a3, and of a0 + a2 and so on, two blocks of these side by side. vmull.p8 makes eight products of bytes; bytes i
- * of a word and (i + k) mod 4 of the other are summed up over all blocks for k = 0 .. 3, and only the sums are moved to
- * their places.
+ * GHASH (6.4): see ../ghash.h. Up to eight blocks are multiplied by H^8 .. H and reduced once. Of the nine products of
+ * words, those of a0, a2 and of a1, a3 stand side by side, of a0 + a1, a2 + a3, and of a0 + a2 and so on, two blocks of
+ * these side by side. vmull.p8 makes eight products of bytes; bytes i of a word and (i + k) mod 4 of the other are
+ * summed up over all blocks for k = 0 .. 3, and only the sums are moved to their places.
  */
 #include "../asm.S"
 
