@@ -13,15 +13,9 @@
 #define rcon w7
 #define next x8        /* to be made */
 #define end x9
+#include "aes_key.h"
 .macro expand_key
-    sub words, x22, #6
-    add t0, the_key, #SEALANE_GCM_KEY_SCHEDULE
-    add next, t0, words, lsl #2
-    add end, t0, x22, lsl #4
-    add end, end, #16
-    mov phase, #0
-    mov rcon, #1
-    mov t3d, #0x1b
+    expand_begin the_key, x22, t0
     movi v1.16b, #0
     ldur word, [next, #-4]
 .Lword:
@@ -37,17 +31,6 @@
     dup v0.4s, word
     aese v0.16b, v1.16b
     umov word, v0.s[0]
-    eor word, rcon, word, ror #8
-    lsl rcon, rcon, #1
-    cmp rcon, #256
-    csel rcon, t3d, rcon, eq
-.Lword_add:
-    ldr t1d, [t0], #4
-    add phase, phase, #1
-    cmp phase, words
-    csel phase, xzr, phase, eq
-    eor word, word, t1d
-    str word, [next], #4
-    cmp next, end
-    b.lo .Lword
+    rotate_and_add
+    expand_word_end t0
 .endm

@@ -402,15 +402,9 @@
 #define next x16       /* to be made */
 #define end x17
 #define old x19        /* one that many words back */
+#include "aes_key.h"
 .macro expand_key
-    sub words, rounds, #6
-    add old, key, #SEALANE_GCM_KEY_SCHEDULE
-    add next, old, words, lsl #2
-    add end, old, rounds, lsl #4
-    add end, end, #16
-    mov phase, #0
-    mov rcon, #1
-    mov t3d, #0x1b
+    expand_begin key, rounds, old
     ldur word, [next, #-4]
 .Lword:
     cbz phase, .Lword_substitute
@@ -447,17 +441,6 @@
     bits_add v0, v0, v4
     umov word, v0.s[0]
     cbnz phase, .Lword_add
-    eor word, rcon, word, ror #8
-    lsl rcon, rcon, #1
-    cmp rcon, #256
-    csel rcon, t3d, rcon, eq
-.Lword_add:
-    ldr t1d, [old], #4
-    add phase, phase, #1
-    cmp phase, words
-    csel phase, xzr, phase, eq
-    eor word, word, t1d
-    str word, [next], #4
-    cmp next, end
-    b.lo .Lword
+    rotate_and_add
+    expand_word_end old
 .endm

@@ -377,15 +377,9 @@ function sealane_aes_armv6
     eor r5, r5, r11
     eor r6, r6, r11
     add r12, r1, #SPILL
-    ldmia r12!, {r9, r11}
-    eor r3, r3, r9
-    eor r4, r4, r11
-    ldmia r12!, {r9, r11}
-    eor r5, r5, r9
-    eor r6, r6, r11
-    ldmia r12!, {r9, r11}
-    eor r7, r7, r9
-    eor r8, r8, r11
+    add_two r3, r4
+    add_two r5, r6
+    add_two r7, r8
     add r12, r1, #OUTPUT
     stmia r12, {r0, r2, r3, r4, r5, r6, r7, r8}
     add r12, r1, #ZEROES

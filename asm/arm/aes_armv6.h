@@ -156,20 +156,19 @@
     bne .Lspread_two
 .endm
 
+/* Two planes += those at r12. */
+.macro add_two first, second
+    ldmia r12!, {r9, r11}
+    eor \first, \first, r9
+    eor \second, \second, r11
+.endm
+
 /* Planes in r0, r2 .. r8 += those at r12. */
 .macro add_planes
-    ldmia r12!, {r9, r11}
-    eor r0, r0, r9
-    eor r2, r2, r11
-    ldmia r12!, {r9, r11}
-    eor r3, r3, r9
-    eor r4, r4, r11
-    ldmia r12!, {r9, r11}
-    eor r5, r5, r9
-    eor r6, r6, r11
-    ldmia r12!, {r9, r11}
-    eor r7, r7, r9
-    eor r8, r8, r11
+    add_two r0, r2
+    add_two r3, r4
+    add_two r5, r6
+    add_two r7, r8
 .endm
 
 /* After 10 and 14 rounds. */
@@ -232,14 +231,7 @@
     ldr r6, [r4, #SEALANE_GCM_KEY_ROUNDS]
     add r7, r4, #SEALANE_GCM_KEY_SCHEDULE
     sub r8, r6, #6                          /* words of key */
-    mov r9, r8
-.Lexpand_key:
-    ldr r12, [r7], #4
-    subs r9, r9, #1
-    str r12, [r5], #4
-    bne .Lexpand_key
-    add r7, r6, #1
-    rsb r7, r8, r7, lsl #2                  /* words to make */
+    expand_begin
     expand_word_begin
     add r0, r1, #IN
     stmia r0, {r5, r7, r8, r9}

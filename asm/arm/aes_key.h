@@ -2,6 +2,18 @@
  * which is made at r5; r7: words to make, r8: words of the key, r9: the next one's number modulo r8.
  */
 
+/* The key, at r7, to r5; r6: rounds. After it r9 is 0, the number of the first word to make. */
+.macro expand_begin
+    mov r9, r8
+.Lexpand_key:
+    ldr r12, [r7], #4
+    subs r9, r9, #1
+    str r12, [r5], #4
+    bne .Lexpand_key
+    add r7, r6, #1
+    rsb r7, r8, r7, lsl #2                  /* words to make */
+.endm
+
 /* Before SubBytes of r12, to .Lexpand_sub, for the words that have it; of keys of 256 bits those in the middle, too. */
 .macro expand_word_begin
 .Lexpand_word:

@@ -441,14 +441,7 @@ function sealane_aes_neon
     add r5, r2, #CONST_ROWS
     vld1.8 {q14}, [r5]
     add_to_all q15
-    to_columns d0, d1, d16, d17
-    to_columns d2, d3, d18, d19
-    to_columns d4, d5, d20, d21
-    to_columns d6, d7, d22, d23
-    to_columns d8, d9, d0, d1
-    to_columns d10, d11, d2, d3
-    to_columns d12, d13, d4, d5
-    to_columns d14, d15, d6, d7
+    all_to_columns
 
 .Lgot_blocks:
     ldr r12, [r1, #OPERATION]
@@ -538,14 +531,7 @@ function sealane_aes_neon
     str r8, [r1, #FLAGS]
     ldr r2, [r1, #CONSTS]
     ldr r9, [r0, #SEALANE_ARG_KEY]
-    vld1.8 {q2}, [r2]                       /* CONST_ROWS */
-    add r9, r9, #SEALANE_AES_KEY_SCHEDULE
-    vld1.8 {q3}, [r9]
-    vtbl.8 d2, {d0, d1}, d4
-    vtbl.8 d3, {d0, d1}, d5
-    veor q1, q1, q3
-    add r8, r1, #BASE
-    vst1.8 {q1}, [r8]
+    first_input
 .Lmore:
     ldr r6, [r1, #LEFT]
     ldr r8, [r1, #SKIP]

@@ -48,6 +48,30 @@
     .byte 4, 3, 2, 9, 10, 5, 0, 3, 0, 11, 6, 1, 2, 1, 8, 7
 .endm
 
+/* Blocks 0 .. 7 from q0 .. q7, where their bytes stand row by row, to q8 .. q11, q0 .. q3. */
+.macro all_to_columns
+    to_columns d0, d1, d16, d17
+    to_columns d2, d3, d18, d19
+    to_columns d4, d5, d20, d21
+    to_columns d6, d7, d22, d23
+    to_columns d8, d9, d0, d1
+    to_columns d10, d11, d2, d3
+    to_columns d12, d13, d4, d5
+    to_columns d14, d15, d6, d7
+.endm
+
+/* The counter's block in q0, without the counter, plus the first round key of the key at r9, to BASE. */
+.macro first_input
+    vld1.8 {q2}, [r2]                       /* CONST_ROWS */
+    add r9, r9, #SEALANE_GCM_KEY_SCHEDULE
+    vld1.8 {q3}, [r9]
+    vtbl.8 d2, {d0, d1}, d4
+    vtbl.8 d3, {d0, d1}, d5
+    veor q1, q1, q3
+    add r8, r1, #BASE
+    vst1.8 {q1}, [r8]
+.endm
+
 /* q0 .. q7 += the eight vectors at \planes, which ends at the last two. */
 .macro add_vectors planes
     vld1.8 {q8, q9}, [\planes]!
@@ -335,14 +359,7 @@
     transpose
     vld1.8 {q14}, [r11]
     ldr r4, [r1, #PASS]
-    to_columns d0, d1, d16, d17
-    to_columns d2, d3, d18, d19
-    to_columns d4, d5, d20, d21
-    to_columns d6, d7, d22, d23
-    to_columns d8, d9, d0, d1
-    to_columns d10, d11, d2, d3
-    to_columns d12, d13, d4, d5
-    to_columns d14, d15, d6, d7
+    all_to_columns
 .endm
 
 /* Of counters: where the rounds that many have alike are done once. */
@@ -494,14 +511,7 @@
     add r7, r4, #SEALANE_GCM_KEY_SCHEDULE
     sub r8, r6, #6                          /* words of key */
     add r5, r1, #KEYS
-    mov r9, r8
-.Lexpand_key:
-    ldr r12, [r7], #4
-    subs r9, r9, #1
-    str r12, [r5], #4
-    bne .Lexpand_key
-    add r7, r6, #1
-    rsb r7, r8, r7, lsl #2                  /* words to make */
+    expand_begin
     add r11, r2, #CONST_RCON
     expand_word_begin
     vdup.32 q8, r12

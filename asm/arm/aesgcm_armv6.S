@@ -104,6 +104,14 @@ endconstants
     eor product_high, product_high, term_high
 .endm
 
+/* result += the columns of product that belong to bit i. */
+.macro take_columns i
+    and product, product, fourth, lsl #\i
+    and product_high, product_high, fourth, lsl #\i
+    orr result, result, product
+    orr result_high, result_high, product_high
+.endm
+
 /* Product j of nine. */
 .macro multiply j
     ldr factor, [r1, #FACTORS + 4*\j]
@@ -120,27 +128,18 @@ endconstants
     add_product 2, \j
     xor_product 1, b0
     xor_product 3, b2
-    and product, product, fourth, lsl #1
-    and product_high, product_high, fourth, lsl #1
-    orr result, result, product
-    orr result_high, result_high, product_high
+    take_columns 1
     first_product 0, b2
     add_product 3, \j
     xor_product 1, b1
     xor_product 2, b0
-    and product, product, fourth, lsl #2
-    and product_high, product_high, fourth, lsl #2
-    orr result, result, product
-    orr result_high, result_high, product_high
+    take_columns 2
     first_product 3, b0
     xor_product 1, b2
     xor_product 2, b1
     ldr b0, [r1, #HASH_KEY + 16*\j + 12]
     xor_product 0, b0
-    and product, product, fourth, lsl #3
-    and product_high, product_high, fourth, lsl #3
-    orr result, result, product
-    orr result_high, result_high, product_high
+    take_columns 3
     str result, [r1, #PRODUCTS + 8*\j]
     str result_high, [r1, #PRODUCTS + 8*\j + 4]
 .endm
@@ -193,21 +192,10 @@ endconstants
 
 scratch_end 1568
 function sealane_aesgcm_armv6
-    ldr r3, [r0, #SEALANE_ARG_FLAGS]
-    str r0, [r1, #ARGS]
-    str r2, [r1, #CONSTS]
-    str r3, [r1, #FLAGS]
-    tst r3, #SEALANE_FLAG_SETUP
-    bne .Lexpand
+    take_arguments
 
 /* Round keys, from two planes in a word, and the hash key. */
-.Lspread:
-    ldr r0, [r1, #ARGS]
-    ldr r4, [r0, #SEALANE_ARG_KEY]
-    spread_round_keys
-    ldr r3, [r1, #FLAGS]
-    tst r3, #SEALANE_FLAG_SETUP
-    bne .Lsetup
+    spread_or_setup
     add r4, r4, #SEALANE_GCM_KEY_TABLE
     add r5, r1, #HASH_KEY
     mov r6, #HASH_KEY_BYTES/4
@@ -318,16 +306,7 @@ function sealane_aesgcm_armv6
     str r6, [r7, #4]
     str r6, [r7, #8]
     str r6, [r7, #12]
-.Lpartial_byte:
-    ldrb r0, [r3], #1
-    ldrb r2, [r8], #1
-    tst r9, #SEALANE_FLAG_OPEN
-    eor r2, r2, r0
-    strb r2, [r4], #1
-    moveq r0, r2
-    strb r0, [r7], #1
-    subs r5, r5, #1
-    bne .Lpartial_byte
+    xor_bytes
     add r3, r1, #TAIL
     mov r4, #1
     mov r5, #PHASE_TEXT

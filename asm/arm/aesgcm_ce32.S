@@ -115,12 +115,7 @@ endconstants
 
 scratch_end 640
 function sealane_aesgcm_ce32
-    ldr r3, [r0, #SEALANE_ARG_FLAGS]
-    str r0, [r1, #ARGS]
-    str r2, [r1, #CONSTS]
-    str r3, [r1, #FLAGS]
-    tst r3, #SEALANE_FLAG_SETUP
-    bne .Lexpand
+    take_arguments
     message_begin
     vmov.i8 q15, #0
     b .Lbegin

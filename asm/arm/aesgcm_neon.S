@@ -197,23 +197,10 @@ endconstants
 
 scratch_end 3936
 function sealane_aesgcm_neon
-    ldr r3, [r0, #SEALANE_ARG_FLAGS]
-    ldr r4, [r0, #SEALANE_ARG_KEY]
-    str r0, [r1, #ARGS]
-    str r2, [r1, #CONSTS]
-    str r3, [r1, #FLAGS]
-    tst r3, #SEALANE_FLAG_SETUP
-    bne .Lexpand
+    take_arguments ldr r4, [r0, #SEALANE_ARG_KEY]
 
 /* Round keys, in planes. */
-.Lspread:
-    ldr r0, [r1, #ARGS]
-    ldr r4, [r0, #SEALANE_ARG_KEY]
-    spread_round_keys
-
-    ldr r3, [r1, #FLAGS]
-    tst r3, #SEALANE_FLAG_SETUP
-    bne .Lsetup
+    spread_or_setup
 
     message_begin
     vmov.i8 q15, #0
@@ -249,14 +236,7 @@ function sealane_aesgcm_neon
     vmov d0, r4, r5
     mov r7, #0
     vmov d1, r6, r7
-    vld1.8 {q2}, [r2]                       /* CONST_ROWS */
-    add r9, r9, #SEALANE_GCM_KEY_SCHEDULE
-    vld1.8 {q3}, [r9]
-    vtbl.8 d2, {d0, d1}, d4
-    vtbl.8 d3, {d0, d1}, d5
-    veor q1, q1, q3
-    add r8, r1, #BASE
-    vst1.8 {q1}, [r8]
+    first_input
     tst r3, #SEALANE_FLAG_FIRST
     beq .Ltext
     mov r4, #PASS_J0

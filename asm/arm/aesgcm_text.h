@@ -2,6 +2,28 @@
  * by the phase in r5) and .Lpass. They also name where things lie in scratch.
  */
 
+/* r3: FLAGS; to .Lexpand if a key is to be set up. \also is done on the way. */
+.macro take_arguments also:vararg
+    ldr r3, [r0, #SEALANE_ARG_FLAGS]
+    \also
+    str r0, [r1, #ARGS]
+    str r2, [r1, #CONSTS]
+    str r3, [r1, #FLAGS]
+    tst r3, #SEALANE_FLAG_SETUP
+    bne .Lexpand
+.endm
+
+/* The round keys to scratch as the rounds have them; to .Lsetup where this is the end of setting up a key. */
+.macro spread_or_setup
+.Lspread:
+    ldr r0, [r1, #ARGS]
+    ldr r4, [r0, #SEALANE_ARG_KEY]
+    spread_round_keys
+    ldr r3, [r1, #FLAGS]
+    tst r3, #SEALANE_FLAG_SETUP
+    bne .Lsetup
+.endm
+
 /* The text's place and length; of the first part's nonce the prefix in r4 .. r6 and the counter in r7. */
 .macro message_begin
     ldr r4, [r0, #SEALANE_ARG_IN]
@@ -76,6 +98,20 @@
     b .Lghash
 .endm
 
+/* r5 bytes of text at r3 with the keystream at r8 to r4, and the ciphertext to r7, too; r9: FLAGS. */
+.macro xor_bytes
+.Lxor_byte:
+    ldrb r0, [r3], #1
+    ldrb r2, [r8], #1
+    tst r9, #SEALANE_FLAG_OPEN
+    eor r2, r2, r0
+    strb r2, [r4], #1
+    moveq r0, r2
+    strb r0, [r7], #1
+    subs r5, r5, #1
+    bne .Lxor_byte
+.endm
+
 /* ---- NEON only ---- */
 
 /* r6 bytes of text with the r7 bytes that are left of the keystream; the ciphertext goes to TAIL, too. */
@@ -136,16 +172,7 @@
 .Lstream_bytes:
     adds r5, r5, #4
     beq .Lstream_padded
-.Lstream_byte:
-    ldrb r0, [r3], #1
-    ldrb r2, [r8], #1
-    tst r9, #SEALANE_FLAG_OPEN
-    eor r2, r2, r0
-    strb r2, [r4], #1
-    moveq r0, r2
-    strb r0, [r7], #1
-    subs r5, r5, #1
-    bne .Lstream_byte
+    xor_bytes
 .Lstream_padded:
     mov r7, r11
 .Lstream_blocks:
