@@ -53,6 +53,7 @@ type Direction struct {
 	conflict  bool // copies differ
 	fresh     bool // something came since the last try
 	deep      bool // it is stalled: all that differs is tried
+	postponed bool // the record that is due may open once keys have come, of this direction or of the other one
 	policy    uint8
 	fed       []fed // bytes that TLS got last
 	credit    int   // bytes that may be tried
@@ -777,7 +778,7 @@ func frame(b []byte) int {
 // try looks for copies with which the record at base opens.
 func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	base := d.base
-	d.fresh = false
+	d.fresh, d.postponed = false, false
 	have := int(d.held.covered(base, maxRecord, math.MaxUint64) - base)
 	if have < 5 {
 		return false
@@ -814,7 +815,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 		case tls.Refused:
 			d.failed = append(d.failed, h)
 		case tls.Postponed:
-			stop, d.fresh = true, true
+			stop, d.fresh, d.postponed = true, true, true
 		}
 		return b[:n]
 	}
@@ -1060,8 +1061,8 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 	}
 	d.deep = true
 	tried0 := r.try(p, d, side)
-	if d.deep = false; tried0 {
-		return true
+	if d.deep = false; tried0 || d.postponed {
+		return tried0 // nothing is missing while keys may come
 	}
 	base := d.base
 	bad := uint64(0) // whether there is a whole record that does not open
