@@ -10,6 +10,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/output"
 	"github.com/sealane/sealane/gateway/internal/packet"
+	"github.com/sealane/sealane/gateway/internal/seed"
 )
 
 // drain is a Sink that keeps nothing.
@@ -25,9 +26,7 @@ func (d *drain) Flush()                                    {}
 func TestSoak(t *testing.T) {
 	length := max(3*time.Second, *long)
 	all := originals(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := rand.New(rand.NewPCG(seed.Of(t), 0))
 	store := keys.NewStore(200)
 	log := keys.Log{Store: store}
 	sink := &drain{}
