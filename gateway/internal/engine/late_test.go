@@ -257,3 +257,12 @@ func TestSlowKeysNoHole(t *testing.T) {
 		}
 	}
 }
+
+// A direction that was read again, because another beginning of it came, says what it has at the time at which that came, and not
+// behind all that waited in the other direction meanwhile.
+func TestSlowKeysReadAgain(t *testing.T) {
+	c := newSlowLog(rand.New(rand.NewPCG(1795382676662897502, 17124)), originals(t))
+	if early, late := c.read([2]int{}, 0), c.read(c.at, 0); !slices.Equal(early, late) || len(early) != 3 {
+		t.Errorf("%d turns, and with keys from the beginning %d", len(late), len(early))
+	}
+}

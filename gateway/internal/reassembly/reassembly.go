@@ -43,6 +43,7 @@ type Stats struct {
 // A Direction is what one direction holds that no tag has confirmed.
 type Direction struct {
 	Since     int64 // when it came to a stop
+	mark      int64 // of what was fed last, while it begins or was read again: the latest of all before it
 	held      held
 	origin    uint32    // where it begins, while it does
 	maybe     [4]uint32 // where else it may begin, the last first; 0 is nowhere
@@ -52,6 +53,7 @@ type Direction struct {
 	contested bool
 	conflict  bool // copies differ
 	fresh     bool // something came since the last try
+	again     bool // it was read again: what is due now came before
 	deep      bool // it is stalled: all that differs is tried
 	postponed bool // the record that is due may open once keys have come, of this direction or of the other one
 	policy    uint8
@@ -258,6 +260,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, clas
 		r.order++
 		d.held.insert(&r.Pool, segment{seq: seq, class: class, order: r.order, mark: r.Dec.Mark}, data)
 		*p.Next[side] += uint32(len(data))
+		d.mark = max(d.mark, r.Dec.Mark)
 		r.Dec.Feed(p.TLS, side, data)
 		for s := range p.Dir {
 			if p.Dir[s] != nil && p.TLS.Proved(uint8(s)) || p.TLS.InDispute(uint8(s)) {
@@ -650,6 +653,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 			r.stream(p, d, s)
 			d.Since = now
 		}
+		d.again = false
 		if !d.contested && len(d.held.segs) == 0 {
 			r.release(p, int(s))
 		}
@@ -689,8 +693,9 @@ func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {
 			return
 		}
 		mark := r.Dec.Mark
-		if d.beginning {
-			r.Dec.Mark = max(mark, s.mark)
+		if d.beginning || d.again {
+			d.mark = max(d.mark, s.mark)
+			r.Dec.Mark = d.mark
 		}
 		b := s.from(*next)
 		*next += uint32(len(b))

@@ -301,6 +301,7 @@ func (r *Reassembler) read(p *Pair, client, server *candidate) int {
 				d.origin = both[side].origin
 			}
 			*p.Next[side] = d.origin
+			d.mark = math.MinInt64
 			d.credit -= len(both[side].bytes) + perSegment
 		}
 	}
@@ -318,7 +319,9 @@ func (r *Reassembler) read(p *Pair, client, server *candidate) int {
 		if !begun[side] {
 			continue
 		}
-		r.Dec.Mark = s.mark
+		d := p.Dir[side]
+		d.mark = max(d.mark, s.mark)
+		r.Dec.Mark = d.mark
 		b := both[side].bytes[done[side]:s.end]
 		done[side] = s.end
 		*p.Next[side] += uint32(len(b))
@@ -335,6 +338,7 @@ fed:
 				r.learn(p, d, side, d.origin, both[side].bytes[:n])
 			}
 			d.held.prune(&r.Pool, base)
+			d.again = true
 			result = proved
 		}
 		if result != proved && begun[side] && p.TLS.Promising(side) {
