@@ -261,8 +261,14 @@ func TestSlowKeysNoHole(t *testing.T) {
 // A direction that was read again, because another beginning of it came, says what it has at the time at which that came, and not
 // behind all that waited in the other direction meanwhile.
 func TestSlowKeysReadAgain(t *testing.T) {
-	c := newSlowLog(rand.New(rand.NewPCG(1795382676662897502, 17124)), originals(t))
-	if early, late := c.read([2]int{}, 0), c.read(c.at, 0); !slices.Equal(early, late) || len(early) != 3 {
-		t.Errorf("%d turns, and with keys from the beginning %d", len(late), len(early))
+	all := originals(t)
+	for _, of := range [][2]uint64{
+		{1795382676662897502, 17124}, // one of them, and the other has its keys
+		{1795383454009347348, 38027}, // both, and more than is tried
+	} {
+		c := newSlowLog(rand.New(rand.NewPCG(of[0], of[1])), all)
+		if early, late := c.read([2]int{}, 0), c.read(c.at, 0); !slices.Equal(early, late) || len(early) != 3 {
+			t.Errorf("run %d: %d turns, and with keys from the beginning %d", of[1], len(late), len(early))
+		}
 	}
 }

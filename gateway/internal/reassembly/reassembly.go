@@ -42,8 +42,10 @@ type Stats struct {
 
 // A Direction is what one direction holds that no tag has confirmed.
 type Direction struct {
-	Since     int64 // when it came to a stop
-	mark      int64 // of what was fed last, while it begins or was read again: the latest of all before it
+	Since int64 // when it came to a stop
+	// Of what was fed last, while it begins or was read again: the latest of all before it.
+	mark      int64
+	order     uint64
 	held      held
 	origin    uint32    // where it begins, while it does
 	maybe     [4]uint32 // where else it may begin, the last first; 0 is nowhere
@@ -260,7 +262,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, clas
 		r.order++
 		d.held.insert(&r.Pool, segment{seq: seq, class: class, order: r.order, mark: r.Dec.Mark}, data)
 		*p.Next[side] += uint32(len(data))
-		d.mark = max(d.mark, r.Dec.Mark)
+		d.mark, d.order = max(d.mark, r.Dec.Mark), r.order
 		r.Dec.Feed(p.TLS, side, data)
 		for s := range p.Dir {
 			if p.Dir[s] != nil && p.TLS.Proved(uint8(s)) || p.TLS.InDispute(uint8(s)) {
@@ -379,20 +381,21 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 		d.Since = now
 	}
 	for {
-		if d.floorBase != 0 && d.credit <= burst/2 && r.full(d, len(data)) && r.below(p, d, side, seq, len(data), class) {
-			r.Stats.Evicted++
-			return Repeated
+		// What is no better than what was let go of is not looked at.
+		from, rest, worse := seq, data, d.floorBase != 0 && r.full(d, len(data)) && r.below(p, d, side, seq, len(data), class)
+		conflict := false
+		if !worse {
+			from, rest, conflict = d.held.novel(seq, data, class, p.Usual[side])
+			if len(rest) == 0 {
+				r.Stats.Repeated++
+				return Repeated
+			}
+			if conflict && !r.fewer(p, d, side, from, rest, class) {
+				r.Stats.Evicted++
+				return Repeated
+			}
 		}
-		from, rest, conflict := d.held.novel(seq, data, class, p.Usual[side])
-		if len(rest) == 0 {
-			r.Stats.Repeated++
-			return Repeated
-		}
-		if conflict && !r.fewer(p, d, side, from, rest, class) {
-			r.Stats.Evicted++
-			return Repeated
-		}
-		if !r.full(d, len(rest)) {
+		if !worse && !r.full(d, len(rest)) {
 			if conflict {
 				r.Stats.Conflicts++
 				d.conflict = true
@@ -416,7 +419,7 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 			}
 			continue
 		}
-		if !r.evict(p, d, side, from, len(rest), class) {
+		if worse || !r.evict(p, d, side, from, len(rest), class) {
 			r.Stats.Evicted++
 			return Repeated
 		}
@@ -639,6 +642,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 			if p.TLS.Proved(s) {
 				r.prove(p, d, s)
 			} else if d.conflict && d.begun && s == side && r.replay(p) {
+				r.catchUp(p)
 				r.settle(p, 1-side, now)
 			}
 			if d = p.Dir[s]; d == nil || d.beginning {
@@ -692,20 +696,46 @@ func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {
 		if s == nil {
 			return
 		}
-		mark := r.Dec.Mark
-		if d.beginning || d.again {
-			d.mark = max(d.mark, s.mark)
-			r.Dec.Mark = d.mark
+		r.feed(p, d, side, s)
+	}
+}
+
+// feed feeds a segment that is due.
+func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s *segment) {
+	next, mark := p.Next[side], r.Dec.Mark
+	if d.beginning || d.again {
+		d.mark, d.order = max(d.mark, s.mark), max(d.order, s.order)
+		r.Dec.Mark = d.mark
+	}
+	b := s.from(*next)
+	*next += uint32(len(b))
+	d.feeds(*next, s.order, s.class)
+	d.Since = r.now
+	r.Dec.Feed(p.TLS, side, b)
+	r.Dec.Mark = mark
+	if !d.beginning && !p.TLS.InDispute(side) {
+		d.held.prune(&r.Pool, r.base(p, d, side))
+	}
+}
+
+// catchUp feeds what both directions have behind what was read again, in the order in which it came.
+func (r *Reassembler) catchUp(p *Pair) {
+	for {
+		var due [2]*segment
+		first := -1
+		for side, d := range p.Dir {
+			if d == nil || d.contested || p.TLS.InDispute(uint8(side)) || !d.again && !(d.beginning && d.begun) {
+				continue
+			}
+			s := r.best(p, d, uint8(side), *p.Next[side])
+			if due[side] = s; s != nil && (first < 0 || max(d.order, s.order) < max(p.Dir[first].order, due[first].order)) {
+				first = side
+			}
 		}
-		b := s.from(*next)
-		*next += uint32(len(b))
-		d.feeds(*next, s.order, s.class)
-		d.Since = r.now
-		r.Dec.Feed(p.TLS, side, b)
-		r.Dec.Mark = mark
-		if !d.beginning && !p.TLS.InDispute(side) {
-			d.held.prune(&r.Pool, r.base(p, d, side))
+		if first < 0 {
+			return
 		}
+		r.feed(p, p.Dir[first], uint8(first), due[first])
 	}
 }
 
