@@ -179,7 +179,6 @@ func same(a, b []byte) int {
 func (h *held) novel(seq uint32, data []byte, class, usual Class) (from uint32, rest []byte, conflict bool) {
 	first, rank := h.near(seq), class.rank(usual)
 	end := seq + uint32(len(data))
-	whole := false
 	last := first
 	for i := first; i < len(h.segs) && After(end, h.segs[i].seq); i++ {
 		last = i + 1
@@ -197,11 +196,8 @@ func (h *held) novel(seq uint32, data []byte, class, usual Class) (from uint32, 
 		if same(a[:n], b[:n]) < n {
 			conflict = true
 		} else if inside && n == len(data) && s.class.rank(usual) >= rank {
-			whole = true
+			return seq, nil, false
 		}
-	}
-	if whole {
-		return seq, nil, false
 	}
 	if conflict {
 		return seq, data, true

@@ -42,7 +42,10 @@ type Stats struct {
 
 // A Direction is what one direction holds that no tag has confirmed.
 type Direction struct {
-	Since     int64 // when it came to a stop
+	Since int64 // when it came to a stop
+	// Of what was fed last, while it begins or was read again: the latest of all before it.
+	mark      int64
+	order     uint64
 	held      held
 	origin    uint32    // where it begins, while it does
 	maybe     [4]uint32 // where else it may begin, the last first; 0 is nowhere
@@ -52,7 +55,9 @@ type Direction struct {
 	contested bool
 	conflict  bool // copies differ
 	fresh     bool // something came since the last try
+	again     bool // it was read again: what is due now came before
 	deep      bool // it is stalled: all that differs is tried
+	postponed bool // the record that is due may open once keys have come, of this direction or of the other one
 	policy    uint8
 	fed       []fed // bytes that TLS got last
 	credit    int   // bytes that may be tried
@@ -257,6 +262,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, clas
 		r.order++
 		d.held.insert(&r.Pool, segment{seq: seq, class: class, order: r.order, mark: r.Dec.Mark}, data)
 		*p.Next[side] += uint32(len(data))
+		d.mark, d.order = max(d.mark, r.Dec.Mark), r.order
 		r.Dec.Feed(p.TLS, side, data)
 		for s := range p.Dir {
 			if p.Dir[s] != nil && p.TLS.Proved(uint8(s)) || p.TLS.InDispute(uint8(s)) {
@@ -375,20 +381,21 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 		d.Since = now
 	}
 	for {
-		if d.floorBase != 0 && d.credit <= burst/2 && r.full(d, len(data)) && r.below(p, d, side, seq, len(data), class) {
-			r.Stats.Evicted++
-			return Repeated
+		// What is no better than what was let go of is not looked at.
+		from, rest, worse := seq, data, d.floorBase != 0 && r.full(d, len(data)) && r.below(p, d, side, seq, len(data), class)
+		conflict := false
+		if !worse {
+			from, rest, conflict = d.held.novel(seq, data, class, p.Usual[side])
+			if len(rest) == 0 {
+				r.Stats.Repeated++
+				return Repeated
+			}
+			if conflict && !r.fewer(p, d, side, from, rest, class) {
+				r.Stats.Evicted++
+				return Repeated
+			}
 		}
-		from, rest, conflict := d.held.novel(seq, data, class, p.Usual[side])
-		if len(rest) == 0 {
-			r.Stats.Repeated++
-			return Repeated
-		}
-		if conflict && !r.fewer(p, d, side, from, rest, class) {
-			r.Stats.Evicted++
-			return Repeated
-		}
-		if !r.full(d, len(rest)) {
+		if !worse && !r.full(d, len(rest)) {
 			if conflict {
 				r.Stats.Conflicts++
 				d.conflict = true
@@ -412,7 +419,7 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 			}
 			continue
 		}
-		if !r.evict(p, d, side, from, len(rest), class) {
+		if worse || !r.evict(p, d, side, from, len(rest), class) {
 			r.Stats.Evicted++
 			return Repeated
 		}
@@ -635,6 +642,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 			if p.TLS.Proved(s) {
 				r.prove(p, d, s)
 			} else if d.conflict && d.begun && s == side && r.replay(p) {
+				r.catchUp(p)
 				r.settle(p, 1-side, now)
 			}
 			if d = p.Dir[s]; d == nil || d.beginning {
@@ -649,6 +657,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 			r.stream(p, d, s)
 			d.Since = now
 		}
+		d.again = false
 		if !d.contested && len(d.held.segs) == 0 {
 			r.release(p, int(s))
 		}
@@ -687,19 +696,46 @@ func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {
 		if s == nil {
 			return
 		}
-		mark := r.Dec.Mark
-		if d.beginning {
-			r.Dec.Mark = max(mark, s.mark)
+		r.feed(p, d, side, s)
+	}
+}
+
+// feed feeds a segment that is due.
+func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s *segment) {
+	next, mark := p.Next[side], r.Dec.Mark
+	if d.beginning || d.again {
+		d.mark, d.order = max(d.mark, s.mark), max(d.order, s.order)
+		r.Dec.Mark = d.mark
+	}
+	b := s.from(*next)
+	*next += uint32(len(b))
+	d.feeds(*next, s.order, s.class)
+	d.Since = r.now
+	r.Dec.Feed(p.TLS, side, b)
+	r.Dec.Mark = mark
+	if !d.beginning && !p.TLS.InDispute(side) {
+		d.held.prune(&r.Pool, r.base(p, d, side))
+	}
+}
+
+// catchUp feeds what both directions have behind what was read again, in the order in which it came.
+func (r *Reassembler) catchUp(p *Pair) {
+	for {
+		var due [2]*segment
+		first := -1
+		for side, d := range p.Dir {
+			if d == nil || d.contested || p.TLS.InDispute(uint8(side)) || !d.again && !(d.beginning && d.begun) {
+				continue
+			}
+			s := r.best(p, d, uint8(side), *p.Next[side])
+			if due[side] = s; s != nil && (first < 0 || max(d.order, s.order) < max(p.Dir[first].order, due[first].order)) {
+				first = side
+			}
 		}
-		b := s.from(*next)
-		*next += uint32(len(b))
-		d.feeds(*next, s.order, s.class)
-		d.Since = r.now
-		r.Dec.Feed(p.TLS, side, b)
-		r.Dec.Mark = mark
-		if !d.beginning && !p.TLS.InDispute(side) {
-			d.held.prune(&r.Pool, r.base(p, d, side))
+		if first < 0 {
+			return
 		}
+		r.feed(p, p.Dir[first], uint8(first), due[first])
 	}
 }
 
@@ -777,7 +813,7 @@ func frame(b []byte) int {
 // try looks for copies with which the record at base opens.
 func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	base := d.base
-	d.fresh = false
+	d.fresh, d.postponed = false, false
 	have := int(d.held.covered(base, maxRecord, math.MaxUint64) - base)
 	if have < 5 {
 		return false
@@ -814,7 +850,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 		case tls.Refused:
 			d.failed = append(d.failed, h)
 		case tls.Postponed:
-			stop, d.fresh = true, true
+			stop, d.fresh, d.postponed = true, true, true
 		}
 		return b[:n]
 	}
@@ -1060,8 +1096,8 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 	}
 	d.deep = true
 	tried0 := r.try(p, d, side)
-	if d.deep = false; tried0 {
-		return true
+	if d.deep = false; tried0 || d.postponed {
+		return tried0 // nothing is missing while keys may come
 	}
 	base := d.base
 	bad := uint64(0) // whether there is a whole record that does not open
