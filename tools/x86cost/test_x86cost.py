@@ -94,6 +94,29 @@ int main(void)
 }
 """
 
+# The region waits for a signal in the first runs, as many as the second argument says; the first names a file that counts.
+WAITS = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((noinline)) void mark_start(void) { __asm__ volatile(""); }
+__attribute__((noinline)) void mark_end(void) { __asm__ volatile(""); }
+int main(int count, char **arguments)
+{
+    FILE *said = fopen(arguments[1], "a");
+    fputc('.', said);
+    int waits = ftell(said) <= atoi(arguments[2]);
+    fclose(said);
+    for (int i = 0; i < 8; i++) {
+        mark_start();
+        if (waits && i == 6)
+            pause();
+        mark_end();
+    }
+    return count == 0;
+}
+"""
+
 failed = passed = not_run = 0
 
 
@@ -170,7 +193,22 @@ def check_traces() -> None:
         system = built(directory, "system", "mov $39, %%eax\\n\\tsyscall", "-no-pie")
         check("a system call is refused", "system call" in error_of(
             lambda: x86cost.read_trace(x86cost.record(options(system)))))
+        check_patience(directory)
         check("cycles are those of the CPUs that run the code", check_needs(plain, directory))
+
+
+def check_patience(directory: str) -> None:
+    """A region that waits, as Go's does where the scheduler asked for its thread, is left at once, and tried again."""
+    source, said = Path(directory, "waits.c"), Path(directory, "said")
+    source.write_text(WAITS)
+    x86cost.run(["cc", "-O1", "-no-pie", "-o", str(source.with_suffix("")), str(source)])
+    waits = options(str(source.with_suffix("")))
+    waits.command += [str(said), "2"]
+    check("a region that waits twice is recorded the third time", not error_of(lambda: x86cost.record(waits)))
+    check("the program ran three times", said.read_text() == "...", said.read_text())
+    waits.command[2] = "1000"
+    error = error_of(lambda: x86cost.record(waits))
+    check("one that always waits is an error", "a system call inside the region" in error, error)
 
 
 def check_needs(program: str, directory: str) -> bool:
