@@ -249,6 +249,13 @@ def check_table() -> None:
     check("the best peer is compared with the best level", table.Figures.ratio(cells, {}) == (2.0, "b"))
     check("both are scaled", table.Figures.ratio(cells, {"b": 3, "sealane avx2": 2}) == (1.5, "a"))
     figures = table.Figures([], [])
+    for size, a, b in ((64, 600, 400), (1420, 1000, 1000)):
+        figures.at("C", "ChaCha20-Poly1305", "seal", size, "x").update({"peer": 1, "sealane a": a, "sealane b": b})
+        figures.at("C", "ChaCha20-Poly1305", "seal", size, "y").update({"sealane a": a, "sealane b": a - 20})
+        figures.at("C", "AES-128-GCM", "seal", size, "x").update({"sealane a": a, "sealane b": b})
+    taken = [figures.level("C", a, c) for a, c in (("ChaCha20-Poly1305", "x"), ("ChaCha20-Poly1305", "y"), ("AES-128-GCM", "x"))]
+    check("the level is the one that a first key takes", taken == ["sealane b", "sealane a", "sealane a"], taken)
+    check("it is the one that is compared", table.Figures.ratio(cells, {}, "sealane ssse3") == (200 / 90, "b"))
     figures.at("C", "ChaCha20-Poly1305", "seal", 64, "znver3")["sealane avx2"] = 500
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "measured.json")
