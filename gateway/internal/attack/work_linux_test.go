@@ -164,7 +164,7 @@ func BenchmarkForged(b *testing.B) {
 	for _, c := range nuisances(v) {
 		b.Run(c.name, func(b *testing.B) { b.ReportMetric(float64(c.cost(v, b.N)), "cpu-ns/op") })
 	}
-	for _, size := range []int{1, 150, 300, 1400} {
+	for _, size := range []int{1, 150, 517, 793, 1400} {
 		b.Run(fmt.Sprintf("ordinary, %d bytes", size), func(b *testing.B) { b.ReportMetric(float64(ordinary(size, b.N)), "cpu-ns/op") })
 	}
 }

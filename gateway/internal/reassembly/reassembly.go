@@ -166,7 +166,7 @@ func (r *Reassembler) release(p *Pair, side int) {
 	}
 	clear(d.held.segs)
 	r.spare = min(r.spare+min(max(d.credit, 0), burst), maxSpare) // for others
-	*d = Direction{held: held{segs: d.held.segs[:0]}, failed: d.failed[:0], fed: d.fed[:0]}
+	*d = Direction{held: held{segs: d.held.segs[:0], tops: d.held.tops[:0]}, failed: d.failed[:0], fed: d.fed[:0]}
 	if r.largest == d {
 		r.largest = nil
 	}
@@ -382,27 +382,27 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 	}
 	for {
 		// What is no better than what was let go of is not looked at.
-		from, rest, worse := seq, data, d.floorBase != 0 && r.full(d, len(data)) && r.below(p, d, side, seq, len(data), class)
-		conflict := false
+		var x novelty
+		worse := d.floorBase != 0 && r.full(d, len(data)) && r.below(p, d, side, seq, len(data), class)
 		if !worse {
-			from, rest, conflict = d.held.novel(seq, data, class, p.Usual[side])
-			if len(rest) == 0 {
+			x = d.held.novel(seq, data, class, p.Usual[side])
+			if len(x.rest) == 0 {
 				r.Stats.Repeated++
 				return Repeated
 			}
-			if conflict && !r.fewer(p, d, side, from, rest, class) {
+			if x.conflict && !r.fewer(d, &x, class, p.Usual[side]) {
 				r.Stats.Evicted++
 				return Repeated
 			}
 		}
-		if !worse && !r.full(d, len(rest)) {
-			if conflict {
+		if !worse && !r.full(d, len(x.rest)) {
+			if x.conflict {
 				r.Stats.Conflicts++
 				d.conflict = true
 			}
 			r.order++
-			d.held.insert(&r.Pool, segment{seq: from, class: class, order: r.order, mark: r.Dec.Mark}, rest)
-			d.fresh = d.fresh || int32(from-d.base) < maxRecord
+			d.held.insert(&r.Pool, segment{seq: x.from, class: class, order: r.order, mark: r.Dec.Mark}, x.rest)
+			d.fresh = d.fresh || int32(x.from-d.base) < maxRecord
 			if r.largest == nil || d.held.bytes > r.largest.held.bytes {
 				r.largest = d
 			}
@@ -419,7 +419,7 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 			}
 			continue
 		}
-		if worse || !r.evict(p, d, side, from, len(rest), class) {
+		if worse || !r.evict(p, d, side, x.from, len(x.rest), class) {
 			r.Stats.Evicted++
 			return Repeated
 		}
@@ -427,30 +427,15 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 }
 
 // fewer tells whether there may be another copy of a place. If there are many it makes room for one that is more like the rest.
-func (r *Reassembler) fewer(p *Pair, d *Direction, side uint8, seq uint32, data []byte, class Class) bool {
-	usual := p.Usual[side]
-	end := seq + uint32(len(data))
-	copies, worst := 0, -1
-	for i := d.held.near(seq); i < len(d.held.segs) && After(end, d.held.segs[i].seq); i++ {
-		s := d.held.segs[i]
-		// Small ones may lie beside each other.
-		if !After(s.end(), seq) || len(s.buf)*2 < len(data) {
-			continue
-		}
-		copies++
-		if w := worst; w < 0 || s.class.rank(usual) < d.held.segs[w].class.rank(usual) ||
-			s.class.rank(usual) == d.held.segs[w].class.rank(usual) && s.order > d.held.segs[w].order {
-			worst = i
-		}
-	}
-	if copies < maxCopies {
+func (r *Reassembler) fewer(d *Direction, x *novelty, class, usual Class) bool {
+	if x.copies < maxCopies {
 		return true
 	}
-	if d.held.segs[worst].class.rank(usual) >= class.rank(usual) {
+	if d.held.segs[x.worst].class.rank(usual) >= class.rank(usual) {
 		return false
 	}
 	r.Stats.Evicted++
-	d.held.remove(&r.Pool, worst)
+	d.held.remove(&r.Pool, x.worst)
 	return true
 }
 
@@ -481,7 +466,7 @@ func (r *Reassembler) Pay(p *Pair, n int) (freed int) {
 			freed += before - r.Pool.Held
 		}
 		if len(d.held.segs) == 0 && cap(d.held.segs) > 64 {
-			d.held.segs = nil
+			d.held = held{}
 		}
 	}
 	return freed
@@ -609,9 +594,9 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 		if len(fed) > 0 {
 			n, order, class = min(n, int(fed[0].end-at)), fed[0].order, fed[0].class
 		}
-		if from, rest, conflict := d.held.novel(at, b[:n], class, p.Usual[side]); len(rest) > 0 {
-			d.conflict = d.conflict || conflict
-			d.held.insert(&r.Pool, segment{seq: from, class: class, order: order, mark: r.Dec.Mark}, rest)
+		if x := d.held.novel(at, b[:n], class, p.Usual[side]); len(x.rest) > 0 {
+			d.conflict = d.conflict || x.conflict
+			d.held.insert(&r.Pool, segment{seq: x.from, class: class, order: order, mark: r.Dec.Mark}, x.rest)
 		}
 		at, b = at+uint32(n), b[n:]
 	}
@@ -814,7 +799,7 @@ func frame(b []byte) int {
 func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	base := d.base
 	d.fresh, d.postponed = false, false
-	have := int(d.held.covered(base, maxRecord, math.MaxUint64) - base)
+	have := int(d.held.unbroken(base, maxRecord) - base)
 	if have < 5 {
 		return false
 	}

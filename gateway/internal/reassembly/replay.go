@@ -150,6 +150,7 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (a
 	}
 	for i := range all {
 		all[i].steps = d.steps(&all[i])
+		d.credit -= len(d.held.segs) * perStep
 	}
 	return all
 }
@@ -175,6 +176,9 @@ func (r *Reassembler) likely(all []candidate) []candidate {
 	}
 	return append(kept, again[:min(len(again), 8)]...)
 }
+
+// perStep is what steps costs for a segment, in bytes that are opened.
+const perStep = 64
 
 // steps tells how far a candidate had come with each segment.
 func (d *Direction) steps(c *candidate) (all []step) {
