@@ -75,20 +75,21 @@ type live struct {
 
 // core is what one goroutine runs. Only the atomic fields are for others.
 type core struct {
-	live   *live
-	worker *engine.Worker
-	names  []string // of interfaces
-	rings  []*capture.Live
-	across []*output.Interface // inline: where frames of a ring go
-	gate   *engine.Gate        // inline and closed: it sends there
-	group  int
-	stats  atomic.Pointer[engine.Stats]
-	faces  []control.Face // counts by ring
-	told   atomic.Pointer[[]control.Face]
-	beat   atomic.Uint64
-	tried  []time.Time // when a ring was opened last
-	mu     sync.Mutex  // of rings, for who counts, and of counted
-	lost   []uint64    // packets that the kernel dropped, of rings that are gone
+	live    *live
+	worker  *engine.Worker
+	names   []string // of interfaces
+	rings   []*capture.Live
+	across  []*output.Interface // inline: where frames of a ring go
+	gate    *engine.Gate        // inline and closed: it sends there
+	archive *output.ArchiveCore // or nil
+	group   int
+	stats   atomic.Pointer[engine.Stats]
+	faces   []control.Face // counts by ring
+	told    atomic.Pointer[[]control.Face]
+	beat    atomic.Uint64
+	tried   []time.Time // when a ring was opened last
+	mu      sync.Mutex  // of rings, for who counts, and of counted
+	lost    []uint64    // packets that the kernel dropped, of rings that are gone
 }
 
 func liveCommand() *cobra.Command { return new(live).command() }
@@ -151,7 +152,7 @@ func (l *live) run(ctx context.Context) error {
 	if err := l.keys.follow(ctx, l.store); err != nil {
 		return err
 	}
-	l.out.counts, l.out.store, l.out.wait = &l.counts, l.store, l.wait
+	l.out.counts, l.out.store, l.out.wait, l.out.cores = &l.counts, l.store, l.wait+200*time.Millisecond, l.workers
 	if err := l.out.open(); err != nil {
 		return err
 	}
@@ -293,11 +294,11 @@ func (l *live) openAudit() (*slog.Logger, error) {
 }
 
 func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
-	sink, err := l.out.sink()
+	sink, archive, err := l.out.sink()
 	if err != nil {
 		return nil, err
 	}
-	c := &core{live: l, group: i}
+	c := &core{live: l, group: i, archive: archive}
 	flows := max(l.flows/l.workers, 16)
 	limits := tls.DefaultLimits
 	limits.HeldFlow = l.hold << 20
@@ -310,8 +311,8 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 		About: audit != nil || l.out.about(), Chain: l.out.chain(),
 	})
 	c.worker.Opened = func(f *output.Flow, _, _ uint16) {
-		if l.out.archive != nil {
-			l.out.archive.Opened(f)
+		if archive != nil {
+			archive.Opened(f)
 		}
 		if audit != nil {
 			audit.Info("decrypted", describe(f)...)
@@ -451,8 +452,8 @@ func (c *core) run(ctx context.Context) {
 		if now.Sub(published) > 100*time.Millisecond {
 			published = now
 			c.publish()
-			if c.group == 0 && c.live.out.archive != nil {
-				c.live.out.archive.Tick(now.UnixNano())
+			if c.archive != nil {
+				c.archive.Tick(now.UnixNano())
 			}
 		}
 		if c.worker.Stats.Frames == before {
@@ -474,8 +475,8 @@ func (c *core) handle(ring int, frames []capture.Frame) {
 		}
 		c.across[ring].Flush()
 	}
-	if c.live.out.archive != nil {
-		c.live.out.archive.Frames(frames)
+	if c.archive != nil {
+		c.archive.Frames(frames)
 	}
 	face, before := &c.faces[ring], c.worker.Stats.Bytes
 	verdicts, blocked := c.worker.Stats.Verdicts, c.worker.Stats.Gate.Blocked()
