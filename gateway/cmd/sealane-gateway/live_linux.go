@@ -25,8 +25,10 @@ import (
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/control"
 	"github.com/sealane/sealane/gateway/internal/engine"
+	"github.com/sealane/sealane/gateway/internal/exchange"
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/output"
+	"github.com/sealane/sealane/gateway/internal/packet"
 	"github.com/sealane/sealane/gateway/internal/rules"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
@@ -69,6 +71,9 @@ type live struct {
 	rules *rules.Set // with --unread drop
 	waits bool       // --key-wait was given
 
+	placement *packet.Placement // with several cores
+	mesh      *exchange.Mesh[handed]
+
 	grouping sync.Mutex
 	groups   map[string]*uint16 // of rings, by interface
 }
@@ -84,6 +89,7 @@ type core struct {
 	archive *output.ArchiveCore // or nil
 	group   int
 	stats   atomic.Pointer[engine.Stats]
+	placing *placing       // or nil, if it is the only one
 	faces   []control.Face // counts by ring
 	told    atomic.Pointer[[]control.Face]
 	beat    atomic.Uint64
@@ -161,6 +167,9 @@ func (l *live) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if l.workers > 1 {
+		l.placement, l.mesh = packet.NewPlacement(), exchange.New[handed](l.workers)
+	}
 	for i := range l.workers {
 		c, err := l.newCore(i, audit)
 		if err != nil {
@@ -192,6 +201,15 @@ func (l *live) run(ctx context.Context) error {
 	running.Wait()
 	s := l.stats()
 	report(&s, l.store)
+	moved := uint64(0)
+	for _, c := range l.cores {
+		if c.placing != nil {
+			moved += c.placing.port.Moved.Load()
+		}
+	}
+	if moved > 0 {
+		slog.Info("packets that one core has given another", "count", moved)
+	}
 	if drops := l.drops(); drops > 0 {
 		slog.Warn("packets that the kernel dropped because they were not read in time", "count", drops)
 	}
@@ -339,6 +357,9 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 		}
 		c.names, c.rings, c.faces = append(c.names, name), append(c.rings, r), append(c.faces, control.Face{Name: name})
 	}
+	if l.mesh != nil {
+		c.placing = &placing{Placement: l.placement, port: l.mesh.Port(i, c.take), parser: packet.Parser{OneNetwork: l.oneNetwork}}
+	}
 	c.lost = make([]uint64, len(c.names))
 	if l.inline != "" {
 		c.across = make([]*output.Interface, 2)
@@ -385,7 +406,7 @@ func (c *core) open(name string) (*capture.Live, error) {
 		if c.live.groups[name] == nil {
 			c.live.groups[name] = new(uint16)
 		}
-		o.Group = c.live.groups[name]
+		o.Group, o.Placement = c.live.groups[name], c.live.placement
 	}
 	return capture.OpenLive(name, o)
 }
@@ -445,6 +466,9 @@ func (c *core) run(ctx context.Context) {
 				c.gone(i, err)
 			}
 		}
+		if c.placing != nil {
+			c.placing.port.Receive()
+		}
 		now = time.Now()
 		c.worker.Tick(now.UnixNano())
 		c.flushAcross()
@@ -463,6 +487,9 @@ func (c *core) run(ctx context.Context) {
 			}
 		}
 	}
+	if c.placing != nil {
+		c.placing.port.End()
+	}
 	c.worker.Close()
 	c.publish()
 }
@@ -478,6 +505,11 @@ func (c *core) handle(ring int, frames []capture.Frame) {
 	if c.archive != nil {
 		c.archive.Frames(frames)
 	}
+	c.read(ring, c.place(ring, frames))
+}
+
+// read has frames of a ring, which may be another core's, read here.
+func (c *core) read(ring int, frames []capture.Frame) {
 	face, before := &c.faces[ring], c.worker.Stats.Bytes
 	verdicts, blocked := c.worker.Stats.Verdicts, c.worker.Stats.Gate.Blocked()
 	c.worker.Ring = uint8(ring)
@@ -531,6 +563,9 @@ func (c *core) again(i int, now time.Time) {
 
 func (c *core) publish() {
 	s := c.worker.Snapshot()
+	if c.placing != nil {
+		s.Fragments.Add(&c.placing.parser.Fragments)
+	}
 	c.stats.Store(&s)
 	faces := slices.Clone(c.faces)
 	c.told.Store(&faces)
