@@ -109,6 +109,10 @@ map-port = ["443=80", "8443=8080"`)
 	if _, err := l.curl(second, "after", "--tls-max", "1.2"); err != nil {
 		t.Fatal(err)
 	}
+	// It is written before files change again.
+	for i := 0; i < 200 && !fileHas(l.file("plain.1.pcap"), "GET /after", 1); i++ {
+		time.Sleep(50 * time.Millisecond)
+	}
 	// A configuration that is not right changes nothing.
 	os.WriteFile(l.file("gateway.toml"), []byte("interface = 7"), 0o600)
 	p.Process.Signal(syscall.SIGHUP)
