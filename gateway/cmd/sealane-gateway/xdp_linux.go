@@ -107,7 +107,7 @@ func (x *fast) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer x.out.close()
-	if x.sink, err = x.out.sink(); err != nil {
+	if x.sink, _, err = x.out.sink(); err != nil {
 		return err
 	}
 	program, err := xdp.Load(x.flows, x.strict)
