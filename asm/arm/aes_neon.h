@@ -110,7 +110,7 @@
 
 #include "aes_key.h"
 #include "aes_sbox_neon.h"
-#include "aes_mix_neon.h"
+#include "aes_mix_neon_rounds.h"
 
 /* MixColumns after n rounds, and AddRoundKey. */
 .macro mix_columns n

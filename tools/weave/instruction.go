@@ -223,6 +223,9 @@ func (s *source) vectorEffects(base string, args []string) (effects, error) {
 		for _, a := range args[1:] {
 			e.reads = append(e.reads, s.units(a)...)
 		}
+	case "vtbl":
+		e.kind, e.writes = vector128, s.units(args[0])
+		e.reads = append(s.braced(args[1]), s.units(args[2])...)
 	case "vsri":
 		e.writes = s.units(args[0])
 		e.reads = append(s.units(args[1]), e.writes...)
