@@ -49,7 +49,7 @@ func TestPeer(t *testing.T) {
 				return text
 			}
 
-			for _, lo := range []uint64{r.Uint64(), 1<<32 - 7, 1<<64 - uint64(n/32) - 1} {
+			for _, lo := range []uint64{r.Uint64(), 1<<32 - 7, ^uint64(n / 32)} {
 				var counter [16]byte
 				hi := r.Uint64()
 				binary.BigEndian.PutUint64(counter[:], hi)
