@@ -143,6 +143,7 @@ func (p *Port[T]) Receive() (n int) {
 				n += len(b.items)
 				p.take(b.items)
 				clear(b.items)
+				clear(b.memory) // it may have been plaintext
 				b.items, b.ends, b.memory = b.items[:0], b.ends[:0], b.memory[:0]
 				if cap(b.memory) > 2*batchBytes {
 					b.memory = nil
