@@ -86,18 +86,18 @@ isa neon
     ldr r5, [r1, #STATE + 48 + 4*\k]
     add r2, r2, r3
     eor r5, r5, r2
-    add r4, r4, r5, ror #16
+    add r4, r4, r5, ror #32-ROTATE_1
     eor r3, r3, r4
-    mov r3, r3, ror #20
+    mov r3, r3, ror #32-ROTATE_2
     add r2, r2, r3
-    eor r5, r2, r5, ror #16
+    eor r5, r2, r5, ror #32-ROTATE_1
 .if \upto > 9
-    mov r5, r5, ror #24
+    mov r5, r5, ror #32-ROTATE_3
     add r4, r4, r5
 .endif
 .if \upto > 12
     eor r3, r3, r4
-    mov r3, r3, ror #25
+    mov r3, r3, ror #32-ROTATE_4
 .endif
     str r2, [r1, #\a]
     str r3, [r1, #\b]
@@ -172,9 +172,9 @@ function sealane_chacha20poly1305_neon
     add r12, r1, #STATE + 52
     ldmia r12, {r7, r8, r9}              /* d */
     mov r6, #0
-    mov r7, r7, ror #8
-    mov r8, r8, ror #8
-    mov r9, r9, ror #8
+    mov r7, r7, ror #ROTATE_3
+    mov r8, r8, ror #ROTATE_3
+    mov r9, r9, ror #ROTATE_3
     add r12, r1, #BLOCK + 32
     stmia r12, {r2, r3, r4, r5, r6, r7, r8, r9}
     mov r0, #9
@@ -183,27 +183,27 @@ function sealane_chacha20poly1305_neon
     mov dy, r7
     mov dz, r8
     add r2, r1, #STATE
-    ldmia r2, {a0, a1, a2, a3, b0, b1, b2, b3}
-    mov b0, b0, ror #7
-    mov b1, b1, ror #7
-    mov b2, b2, ror #7
-    mov b3, b3, ror #7
+    ldmia r2, {ia0, ia1, ia2, ia3, ib0, ib1, ib2, ib3}
+    mov ib0, ib0, ror #ROTATE_4
+    mov ib1, ib1, ror #ROTATE_4
+    mov ib2, ib2, ror #ROTATE_4
+    mov ib3, ib3, ror #ROTATE_4
 .Lset_key:
     set_rounds_key
     set_end_key
     add r0, r1, #STATE
     ldmia r0!, {r11, r12}
-    add a0, a0, r11
-    add a1, a1, r12
+    add ia0, ia0, r11
+    add ia1, ia1, r12
     ldmia r0!, {r11, r12}
-    add a2, a2, r11
-    add a3, a3, r12
+    add ia2, ia2, r11
+    add ia3, ia3, r12
     ldmia r0!, {r11, r12}
-    add b0, r11, b0, ror #25
-    add b1, r12, b1, ror #25
+    add ib0, r11, ib0, ror #32-ROTATE_4
+    add ib1, r12, ib1, ror #32-ROTATE_4
     ldmia r0!, {r11, r12}
-    add b2, r11, b2, ror #25
-    add b3, r12, b3, ror #25
+    add ib2, r11, ib2, ror #32-ROTATE_4
+    add ib3, r12, ib3, ror #32-ROTATE_4
     poly_key
     b .Lassociated_data
 

@@ -2,15 +2,21 @@
  * lie in scratch: ARGS, FLAGS, PHASE, MESSAGE, LIMIT, REST, TAIL, STATE, POLY_S.
  */
 
+/* A quarter round's rotations to the left (RFC 8439, 2.1), in their order. */
+#define ROTATE_1 16
+#define ROTATE_2 12
+#define ROTATE_3 8
+#define ROTATE_4 7
+
 /* A block in integer registers: a and b, and what is needed of c and d, whose rows are in memory. */
-#define a0 r2
-#define a1 r3
-#define a2 r4
-#define a3 r5
-#define b0 r6
-#define b1 r7
-#define b2 r8
-#define b3 r9
+#define ia0 r2
+#define ia1 r3
+#define ia2 r4
+#define ia3 r5
+#define ib0 r6
+#define ib1 r7
+#define ib2 r8
+#define ib3 r9
 #define cx r0
 #define dy r11
 #define dz r12

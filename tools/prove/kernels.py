@@ -495,9 +495,9 @@ def shapes(kernel, quick):
     if kernel.bitwise:
         rest = [s for s in rest if s.size <= 200]
     random.Random(str(kernel)).shuffle(rest)
-    if "_batch_" in kernel.name:  # first more lanes than are taken at a time, then one that opens
-        rest.sort(key=lambda s: len(s.lanes) != 17)
-        rest[1:] = sorted(rest[1:], key=lambda s: not s.opens)
+    if "_batch_" in kernel.name:  # first as many lanes as callers give, then one that seals
+        rest.sort(key=lambda s: len(s.lanes) != 64)
+        rest[1:] = sorted(rest[1:], key=lambda s: s.opens)
     if kernel.bitwise:
         one = GcmShape(40, ad=21, opens=True, j0=True)
         one.function = True

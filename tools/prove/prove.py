@@ -89,10 +89,13 @@ def batch_shapes(quick):
         for count in counts if not quick or n == 64 else counts[1:3]:
             yield BatchShape([(n, 0)] * count, opens=bool((i + count) & 1))
     mixes = ([(0, 0), (1, 5), (16, 0), (64, 13), (65, 16), (200, 64), (300, 1), (31, 0), (128, 0)],)
-    if not quick:
+    # As many as callers give at a time, which are sorted by whole blocks.
+    many = lambda most: sorted(((n * 37 % most, n % 20) for n in range(64)), key=lambda lane: -(lane[0] // 64))
+    if quick:
+        yield BatchShape(many(66), opens=True)
+    else:
         mixes += ([(n * 37 % 300, n * 11 % 70) for n in range(16)], [(600, 3), (20, 0)], [(1100, 0), (1, 1), (1024, 100)])
-        # As many as callers give at a time, which are sorted by whole blocks.
-        mixes += ([(64, 0)] * 64, sorted(((n * 37 % 200, n % 20) for n in range(64)), key=lambda lane: -(lane[0] // 64)))
+        mixes += ([(64, 0)] * 64, many(200))
     for lanes in mixes:
         for opens in (False, True):
             yield BatchShape(lanes, opens=opens)

@@ -22,7 +22,12 @@ Two numbers go with every value, besides its greatest integer:
               (Schwartz-Zippel), whatever cuts and carries lie between: what holds here holds for all data.
     image     the same over GF(2^128): bit i stands for y^i, sums are exclusive ors, products carry-less ones. y is 1/x, or x.
 """
+import bisect
+import gc
+import itertools
 import random
+
+gc.disable()  # millions of values, none of them in a circle: looking for such takes a quarter of the time
 
 CONST, UNDEF = -1, -2
 P = (1 << 130) - 5
@@ -105,11 +110,12 @@ class Unproved(Exception):
 class Value:
     """Width in bits, pieces, the greatest integer it can be, and the bits that may be ones."""
 
-    __slots__ = ("width", "pieces", "most", "ones", "_residue", "_image")
+    # constant: the integer, if it is one for all data, else None. starts: where the pieces begin, of a value of many.
+    __slots__ = ("width", "pieces", "most", "ones", "constant", "defined", "starts", "_residue", "_image")
 
     def __init__(self, width, pieces):
-        self.width, self.pieces, self._residue, self._image = width, pieces, None, None
-        most, ones, at = 0, 0, 0
+        self.width, self.pieces, self.starts, self._residue, self._image = width, pieces, None, None, None
+        most, ones, at, self.defined = 0, 0, 0, True
         for atom, low, w in pieces:
             if atom == CONST:
                 most |= low << at
@@ -117,6 +123,7 @@ class Value:
             elif atom == UNDEF:
                 most |= ((1 << w) - 1) << at
                 ones |= ((1 << w) - 1) << at
+                self.defined = False
             else:
                 a = ATOMS[atom]
                 m = a.most >> low if low + w >= a.width else (1 << w) - 1
@@ -124,16 +131,7 @@ class Value:
                 ones |= ((1 << m.bit_length()) - 1) << at
             at += w
         self.most, self.ones = most, ones
-
-    @property
-    def constant(self):
-        """The integer, if it is one for all data, else None."""
-        p = self.pieces
-        return p[0][1] if len(p) == 1 and p[0][0] == CONST else None
-
-    @property
-    def defined(self):
-        return all(atom != UNDEF for atom, _, _ in self.pieces)
+        self.constant = pieces[0][1] if len(pieces) == 1 and pieces[0][0] == CONST else None
 
     @property
     def residue(self):
@@ -219,6 +217,7 @@ class Atom:
 
 
 ATOMS = []
+SMALL = []  # every value below 64
 _atoms = {}
 _values = {}
 
@@ -227,6 +226,8 @@ def _intern(pieces, width):
     v = _values.get(pieces)
     if v is None:
         v = _values[pieces] = Value(width, pieces)
+        if v.most < 64 and v.defined:
+            SMALL.append(v)
     return v
 
 
@@ -294,9 +295,14 @@ def cut(v, low, width):
     r = _slices.get(key)
     if r is not None:
         return r
-    pieces, at, end = [], 0, low + width
-    for atom_, plow, w in v.pieces:
-        lo, hi = max(at, low), min(at + w, end)
+    pieces, at, end, whole = [], 0, low + width, v.pieces
+    if len(whole) > 8:  # only those that it is made of
+        if v.starts is None:
+            v.starts = [0, *itertools.accumulate(w for _, _, w in whole)]
+        first = bisect.bisect_right(v.starts, low, 0, len(whole)) - 1
+        at, whole = v.starts[first], whole[first:bisect.bisect_left(v.starts, end, first, len(whole))]
+    for atom_, plow, w in whole:
+        lo, hi = at if at > low else low, at + w if at + w < end else end
         if lo < hi:
             if atom_ == CONST:
                 pieces.append((CONST, (plow >> (lo - at)) & ((1 << (hi - lo)) - 1), hi - lo))
@@ -977,19 +983,16 @@ def _evaluate_atom(n, given):
     return r
 
 
-def every_value():
-    return list(_values.values())
-
-
 def forget():
     """Starts anew, with no atoms."""
-    for store in (ATOMS, _atoms, _values, _slices, _sums, _products, _rounds, _clmuls, _bytes):
+    for store in (ATOMS, SMALL, _atoms, _values, _slices, _sums, _products, _rounds, _clmuls, _bytes):
         store.clear()
     import bits
     import linear
     bits.forget()
     linear.forget()
     forget_operations()
+    gc.collect()
 
 
 def forget_operations():
