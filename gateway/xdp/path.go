@@ -312,14 +312,14 @@ func (p *Path) GiveBack() error {
 	return errors.Join(errs...)
 }
 
-// The seed differs in each process, so that nobody can choose connections for one place.
-var seed = maphash.MakeSeed()
+// connectionSeed differs in each process, so that nobody can choose connections for one place.
+var connectionSeed = maphash.MakeSeed()
 
 func (k *flowKey) connection() uint64 {
 	var a, b [18]byte
 	copy(a[copy(a[:], k.Source[:]):], k.SourcePort[:])
 	copy(b[copy(b[:], k.Destination[:]):], k.DestinationPort[:])
-	return maphash.Bytes(seed, a[:]) + maphash.Bytes(seed, b[:])
+	return maphash.Bytes(connectionSeed, a[:]) + maphash.Bytes(connectionSeed, b[:])
 }
 
 // Connection returns a number that both directions of a connection have. With several Paths over one program, each with a queue of
