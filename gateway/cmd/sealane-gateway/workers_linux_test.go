@@ -1,14 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/output"
@@ -46,6 +52,67 @@ func outer(frame []byte, side, conn int) {
 	}
 	if udp > 0 {
 		binary.BigEndian.PutUint16(frame[udp:], uint16(30000+(conn*2+side)*7919%30000))
+	}
+}
+
+// pinned returns on which processors threads of a process may run that may run on one only.
+func pinned(t *testing.T, pid int) (all []string) {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	for _, name := range threads {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended
+		}
+		for line := range strings.Lines(string(b)) {
+			if list, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok && !strings.ContainsAny(list, ",-") {
+				all = append(all, strings.TrimSpace(list))
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	return all
+}
+
+// --cpus keeps each worker's thread on a processor of its own, and none without it.
+func TestProcessors(t *testing.T) {
+	var may unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &may); err != nil {
+		t.Fatal(err)
+	}
+	var two []string
+	for cpu := 0; cpu < 1024 && len(two) < 2; cpu++ {
+		if may.IsSet(cpu) {
+			two = append(two, strconv.Itoa(cpu))
+		}
+	}
+	if len(two) < 2 {
+		t.Skip("not run: there is one processor")
+	}
+	need(t, "ip")
+	l := &lab{t: t, dir: t.TempDir(), names: []string{fmt.Sprintf("sealane-p%d", os.Getpid())}}
+	if out, err := exec.Command("ip", "netns", "add", l.names[0]).CombinedOutput(); err != nil {
+		t.Skipf("not run: no network namespaces here: %s", out)
+	}
+	t.Cleanup(func() { exec.Command("ip", "netns", "del", l.names[0]).Run() })
+	l.run("ip", "-n", l.names[0], "link", "set", "lo", "up")
+	for _, cpus := range []string{"", two[1] + "," + two[0]} {
+		args := []string{"--interface", "lo", "--workers", "2"}
+		var want []string
+		if cpus != "" {
+			args, want = append(args, "--cpus", cpus), two
+		}
+		g := l.gateway(0, args...)
+		var got []string
+		for range 100 {
+			if got = pinned(t, g.Process.Pid); slices.Equal(got, want) {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("--cpus %q: threads on processors %v", cpus, got)
+		}
+		g.stop()
 	}
 }
 

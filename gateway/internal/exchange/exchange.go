@@ -8,9 +8,12 @@ import (
 )
 
 const (
-	batches    = 4         // of each pair
-	batchBytes = 256 << 10 // of a batch, at most, unless a packet is longer
+	batches    = 4 // of each pair
 	batchItems = 512
+	// Bytes of a batch, unless a packet is longer: so many, but no more than all of them together may have, and not too few.
+	mostBytes  = 256 << 10
+	leastBytes = 64 << 10
+	allBytes   = 64 << 20
 )
 
 // An Item is a packet, and what else is known of it.
@@ -29,11 +32,12 @@ type batch[T any] struct {
 type Mesh[T any] struct {
 	full, free [][]chan *batch[T] // by who gives, and who takes
 	giving     atomic.Int64       // cores that may still give something
+	bytes      int                // of a batch
 }
 
 // New joins so many cores. Each of them has to call Receive again and again, and in the end End.
 func New[T any](cores int) *Mesh[T] {
-	m := new(Mesh[T])
+	m := &Mesh[T]{bytes: min(max(allBytes/batches/cores/cores, leastBytes), mostBytes)}
 	m.giving.Store(int64(cores))
 	for range cores {
 		var full, free []chan *batch[T]
@@ -65,7 +69,7 @@ func (m *Mesh[T]) Port(self int, take func([]Item[T])) *Port[T] {
 // waits for ever.
 func (p *Port[T]) Give(to int, data []byte, about T) {
 	b := p.open[to]
-	if b != nil && (len(b.memory)+len(data) > batchBytes && len(b.items) > 0 || len(b.items) == batchItems) {
+	if b != nil && (len(b.memory)+len(data) > p.mesh.bytes && len(b.items) > 0 || len(b.items) == batchItems) {
 		p.flush(to)
 		b = nil
 	}
@@ -143,8 +147,9 @@ func (p *Port[T]) Receive() (n int) {
 				n += len(b.items)
 				p.take(b.items)
 				clear(b.items)
+				clear(b.memory) // it may have been plaintext
 				b.items, b.ends, b.memory = b.items[:0], b.ends[:0], b.memory[:0]
-				if cap(b.memory) > 2*batchBytes {
+				if cap(b.memory) > 2*mostBytes {
 					b.memory = nil
 				}
 				p.mesh.free[from][p.self] <- b
