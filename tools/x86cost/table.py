@@ -120,8 +120,7 @@ def rows(options: argparse.Namespace, has_avx512: bool) -> list[Row]:
                 found += [Row(language, algorithm, name, op, int(size), peers, group)
                           for peers, group in groups for op in OPS for size in options.sizes.split(",")]
         if "Go" in options.languages.split(",") and algorithm in SWEEP:
-            best = {SWEEP[algorithm], *(f"sealane {level}" for level in ("avx512", "avx512mix", "avx2", "aesniavx"))}
-            names = [name for name in candidates(options, "Go", algorithm) if name in best]
+            names = [n for n in candidates(options, "Go", algorithm) if n == SWEEP[algorithm] or n.startswith("sealane ")]
             sweep = sorted(set(sweep_sizes(options)) - set(map(int, options.sizes.split(","))))
             found += [Row("Go", algorithm, name, op, size, "aesni", cpus) for name in names for op in OPS for size in sweep]
     known = set(map(int, options.sizes.split(","))) if options.peers_from else set()
