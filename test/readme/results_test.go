@@ -1,8 +1,10 @@
 package readme
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -20,5 +22,89 @@ func TestPlots(t *testing.T) {
 	front, measured := images(read(t, root+"/README.md")), images(read(t, root+"/bench/results/README.md"))
 	if len(measured) == 0 || !slices.Equal(front, measured) {
 		t.Errorf("README.md has the plots %q, bench/results/README.md %q", front, measured)
+	}
+}
+
+// models are the CPUs of the front page's table as bench/results/x86-modelled.md calls them.
+var models = map[string]string{
+	"AMD Zen 4": "znver4", "Intel Ice Lake server": "icelake-server", "AMD Zen 3": "znver3", "Intel Alder Lake": "alderlake",
+	"AMD Zen 2": "znver2", "Intel Haswell": "haswell", "Skylake": "skylake",
+}
+
+// modelled returns the ratio for sealing 1420 bytes in Go by CPU, and each CPU's level.
+func modelled(text, algorithm string) (ratio, level map[string]string) {
+	ratio, level = map[string]string{}, map[string]string{}
+	levels, _, _ := strings.Cut(text[max(strings.Index(text, "Levels: "), 0):], "\n\n")
+	for _, part := range strings.Split(strings.Join(strings.Fields(levels), " "), "; ") {
+		if m := regexp.MustCompile(algorithm + ` (\w+) on ([\w, -]+)`).FindStringSubmatch(part); m != nil {
+			for _, cpu := range strings.Split(m[2], ", ") {
+				level[cpu] = m[1]
+			}
+		}
+	}
+	section, column := "", -1
+	for line := range strings.Lines(text) {
+		cells := strings.Split(strings.TrimSpace(line), " | ")
+		switch {
+		case strings.HasPrefix(line, "#"):
+			section = strings.TrimSpace(line)
+		case section != "### "+algorithm+", Go":
+		case cells[0] == "| bytes":
+			column = slices.Index(cells, "1420")
+		case column > 0 && column < len(cells):
+			if cpu, seal := strings.CutSuffix(strings.TrimPrefix(cells[0], "| "), ", seal"); seal {
+				ratio[cpu], _, _ = strings.Cut(cells[column], " ")
+			}
+		}
+	}
+	return ratio, level
+}
+
+// wrongRows returns what differs between the rows of x86-64 in the front page's table and the modelled results, and how many
+// CPUs it compared.
+func wrongRows(front, results string) (wrong []string, compared int) {
+	for line := range strings.Lines(front) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "| "), " | ")
+		if len(cells) != 4 || cells[3] != "modelled" {
+			continue
+		}
+		cpus := strings.Split(cells[0], "; ")
+		for i, algorithm := range []string{"ChaCha20-Poly1305", "AES-128-GCM"} {
+			name, figures, _ := strings.Cut(cells[i+1], " ")
+			stated := strings.Split(figures, "; ")
+			ratio, level := modelled(results, algorithm)
+			for j, cpu := range cpus {
+				model := models[cpu]
+				if model == "" {
+					continue
+				}
+				compared++
+				var value float64
+				fmt.Sscan(ratio[model], &value)
+				want := fmt.Sprintf("%s %.1f", level[model], value)
+				if got := strings.Trim(name, "`") + " " + stated[min(j, len(stated)-1)]; got != want {
+					wrong = append(wrong, fmt.Sprintf("%s, %s: README.md has %s, x86-modelled.md %s", cpu, algorithm, got, want))
+				}
+			}
+		}
+	}
+	return wrong, compared
+}
+
+// TestModelled holds the front page's modelled figures of x86-64 against bench/results/x86-modelled.md.
+func TestModelled(t *testing.T) {
+	front, results := read(t, root+"/README.md"), read(t, root+"/bench/results/x86-modelled.md")
+	wrong, compared := wrongRows(front, results)
+	if compared != 2*len(models) {
+		t.Errorf("%d figures compared, want %d", compared, 2*len(models))
+	}
+	for _, w := range wrong {
+		t.Error(w)
+	}
+	// Planted: another figure, another level.
+	for _, planted := range [][2]string{{", seal | ", ", seal | 9.99 x/crypto | "}, {"avx2 on ", "ssse3 on "}} {
+		if found, _ := wrongRows(front, strings.ReplaceAll(results, planted[0], planted[1])); len(found) == 0 {
+			t.Errorf("%q is not found", planted[1])
+		}
 	}
 }
