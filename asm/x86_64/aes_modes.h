@@ -12,7 +12,8 @@
  *         next eight is a shift by WIDTH bytes, and what goes out at the top times x^7 + x^2 + x + 1 added below
  *
  * Each includer has macros for its instructions: x_load, x_store, x_load_partial, x_store_partial (left bytes), x_broadcast,
- * x_xor, x_enc, x_enclast, x_dec, x_declast, x_previous (the blocks before those of a row).
+ * x_broadcast_halves (of 16 bytes that were just written in two stores), x_xor, x_enc, x_enclast, x_dec, x_declast, x_previous (the blocks
+ * before those of a row).
  */
 
 #define BYTES (16*WIDTH)
@@ -530,7 +531,7 @@
 .Lbegin_ctr:
     x_broadcast reverse, [consts + REVERSE]
     x_broadcast next, [consts + NEXT]
-    x_broadcast ctr, [state]
+    x_broadcast_halves ctr, xmm11, state                                        /* a caller may just have written them */
     x_shuffle ctr, ctr, reverse
     mov rax, left
     shr rax, 4

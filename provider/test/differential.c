@@ -10,6 +10,7 @@
 #include <openssl/params.h>
 #include <openssl/prov_ssl.h>
 
+#include "../../test/seed.h"
 #include "behaviours.h"
 
 enum { LONGEST = 20000, ROOM = LONGEST + 64 };
@@ -784,7 +785,7 @@ int main(int argc, char **argv)
     const char *only = NULL;
     if (argc < 2)
         return 2;
-    seed = (uint64_t)time(NULL);
+    seed = seed_of_run();
     for (int i = 2; i < argc; i++) {
         if (strncmp(argv[i], "--seconds=", 10) == 0)
             seconds = strtoull(argv[i] + 10, NULL, 0);
