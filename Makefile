@@ -210,6 +210,12 @@ $(B)/fuzz_libfuzzer: test/fuzz_openssl.c $(B)/asan-clang/libsealane.a
 $(B)/secret_valgrind: test/secret_valgrind.c $(B)/valgrind/libsealane.a
 	$(CC) $(CFLAGS) $(TEST_FLAGS) -DSEALANE_TEST_VALGRIND -o $@ $^
 
+$(B)/modes_secret $(B)/valgrind/modes_secret: $(B)/%modes_secret: test/modes_secret.c $(B)/%libsealane.a
+	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -pthread
+
+$(B)/clang/modes_secret: test/modes_secret.c $(B)/clang/libsealane.a
+	$(CLANG) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -pthread
+
 $(B)/secret_trace: test/secret_trace.c $(B)/libsealane.a
 	$(CC) $(CFLAGS) $(TEST_FLAGS) -static -o $@ $^
 
@@ -263,6 +269,16 @@ $(eval $(call suite,modes-openssl-corrupt,$(B)/modes_openssl,--must-fail "$(B)/m
 $(eval $(call suite,secret-valgrind,$(B)/secret_valgrind,valgrind --quiet $(B)/secret_valgrind))
 $(eval $(call suite,secret-valgrind-planted,$(B)/secret_valgrind,\
     --must-fail "valgrind --quiet $(B)/secret_valgrind --plant=%" branch table compare))
+$(eval $(call suite,modes-secret,$(B)/modes_secret,$(B)/modes_secret))
+$(foreach l,$(filter avx2 aesni portable,$(LEVELS)),$(eval $(call suite,modes-secret-$(l),$(B)/modes_secret,\
+    env SEALANE_CPU=$(l) $(B)/modes_secret)))
+$(eval $(call suite,modes-secret-clang,$(B)/clang/modes_secret,$(B)/clang/modes_secret))
+$(eval $(call suite,modes-secret-planted,$(B)/modes_secret,--must-fail "$(B)/modes_secret --plant=%" copy spill))
+$(eval $(call suite,modes-undefined,$(B)/valgrind/modes_secret,valgrind --quiet $(B)/valgrind/modes_secret --undefined))
+$(eval $(call suite,modes-undefined-portable,$(B)/valgrind/modes_secret,\
+    env SEALANE_CPU=portable valgrind --quiet $(B)/valgrind/modes_secret --undefined))
+$(eval $(call suite,modes-undefined-planted,$(B)/valgrind/modes_secret,\
+    --must-fail "valgrind --quiet $(B)/valgrind/modes_secret --undefined --plant=%" branch))
 ifeq ($(ISA),x86_64)
 $(eval $(call suite,check-win64,$(B)/win64/check,$(B)/win64/check))
 $(eval $(call suite,corrupters-win64,$(B)/win64/check,\

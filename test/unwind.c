@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include "../src/aesmodes.h"
 #include "../src/cpu.h"
 #include "../src/key.h"
 
@@ -297,6 +298,38 @@ static void check_run(const run *r)
     stop_everywhere(r, scratch);
 }
 
+/* AES in other modes: a key, every operation on whole and partial rows, and lanes; and masks by ChaCha20. */
+static int check_modes(int table, int level)
+{
+    static sealane_aes_schedules schedules;
+    static uint8_t state[16];
+    const sealane_level *l = &sealane_tables[table].levels[level];
+    const int is_aes = table == SEALANE_AES;
+    run r = {.kernel = l->kernel, .consts = l->consts};
+    walk.stops = walk.wrong = 0;
+    for (size_t key_bytes = 16; is_aes && key_bytes <= 32; key_bytes += 8) {
+        schedules.rounds = 6 + key_bytes / 4;
+        memcpy(schedules.schedule, key, key_bytes);
+        r.args = (sealane_args){.key = slot(&schedules), .flags = SEALANE_AES_SETUP};
+        check_run(&r);
+    }
+    for (size_t i = 0; i < 9; i++)
+        lanes[i] = (sealane_lane){.out = slot(text + 64 * i), .in = slot(text + 64 * i), .nonce = slot(tags[i])};
+    for (size_t i = 0; i < 9; i++)
+        lanes[i].key = is_aes ? slot(&schedules) : slot(key);
+    for (uint64_t operation = SEALANE_AES_ECB_ENCRYPT; is_aes && operation < SEALANE_AES_CBC_ENCRYPT; operation++) {
+        r.args = (sealane_args){.out = slot(text), .in = slot(text), .bytes = 16 * 51, .key = slot(&schedules)};
+        r.args.state = slot(state), r.args.flags = operation;
+        check_run(&r);
+    }
+    for (uint64_t operation = SEALANE_AES_CBC_ENCRYPT; operation <= SEALANE_AES_MASKS; operation++) {
+        r.args = (sealane_args){.in = slot(lanes), .bytes = 9, .total = 48, .flags = operation};
+        if (is_aes || operation == SEALANE_AES_MASKS)
+            check_run(&r);
+    }
+    return walk.stops > 100 && walk.wrong == 0;
+}
+
 static int check_level(int table, int level)
 {
     static const size_t sizes[] = {0, 100, 900};
@@ -357,11 +390,11 @@ int main(int argc, char **argv)
     if (argc > 1)
         return strncmp(argv[1], "--plant=", 8) == 0 ? planted(argv[1] + 8) : 2;
     const uint32_t features = sealane_cpu_features();
-    for (int t = 0; t < SEALANE_TABLES; t++)
+    for (int t = 0; t <= SEALANE_CHACHA20MASKS; t++)
         for (unsigned l = 0; l + 1 < sealane_tables[t].count; l++) { /* not portable, which is C */
             const sealane_level *level = &sealane_tables[t].levels[l];
             const int absent = (level->needs & ~features) != 0;
-            const int good = absent ? -1 : check_level(t, (int)l);
+            const int good = absent ? -1 : (t < SEALANE_TABLES ? check_level : check_modes)(t, (int)l);
             passed += good == 1, failed += good == 0, not_run += good == -1;
             printf("%s %s %s: %zu stops%s\n",
                    good == 1   ? "ok  "

@@ -208,6 +208,33 @@ static void ipsec_gcm(void)
 {
     ipsec_packets(0);
 }
+
+/* Its calls for QUIC, which versions from 1.4 on have. */
+#if IMB_VERSION_NUM >= IMB_VERSION(1, 4, 0)
+#define HAVE_IPSEC_QUIC
+static void ipsec_quic_calls(void)
+{
+    static uint8_t nonces[PACKETS][12];
+    static void *texts[PACKETS], *tags[PACKETS], *outs[PACKETS];
+    static const void *ins[PACKETS], *ivs[PACKETS], *headers[PACKETS], *samples[PACKETS];
+    static uint64_t sizes[PACKETS];
+    for (size_t i = 0; i < PACKETS; i++) {
+        uint8_t *b = packets[1][i];
+        memcpy(nonces[i], iv, 12), nonces[i][11] ^= (uint8_t)i;
+        b[0] = 0x43, b[9] = b[10] = b[11] = 0, b[12] = (uint8_t)i;
+        ins[i] = texts[i] = b + HEADER, sizes[i] = PACKET - HEADER - 16, tags[i] = b + PACKET - 16;
+        ivs[i] = nonces[i], headers[i] = b, samples[i] = b + 9 + 4, outs[i] = masks[i];
+    }
+    imb_quic_aes_gcm(manager, &gcm_keys, IMB_KEY_128_BYTES, IMB_DIR_ENCRYPT, texts, ins, sizes, ivs, headers, HEADER,
+                     tags, 16, PACKETS);
+    imb_quic_hp_aes_ecb(manager, mask_keys[0], outs, samples, PACKETS, IMB_KEY_128_BYTES);
+    for (size_t i = 0; i < PACKETS; i++) {
+        packets[1][i][0] ^= masks[i][0] & 0x1f;
+        for (size_t j = 0; j < 4; j++)
+            packets[1][i][9 + j] ^= masks[i][1 + j];
+    }
+}
+#endif
 #endif
 
 /* ---- Rows ---- */
@@ -228,6 +255,15 @@ static const row rows[] = {
     {"AES-128-XTS decryption", "OpenSSL EVP", xts_decrypt_start, xts, evp_text, {512, 520, 4096}, 0},
 #if defined(HAVE_IPSEC)
     {"QUIC, 64 packets, AES-128-GCM", "ipsec-mb", ipsec_start, quic_protect, ipsec_quic, {PACKETS * PACKET}, 1},
+#if defined(HAVE_IPSEC_QUIC)
+    {"QUIC, 64 packets, its QUIC calls",
+     "ipsec-mb",
+     ipsec_start,
+     quic_protect,
+     ipsec_quic_calls,
+     {PACKETS * PACKET},
+     1},
+#endif
     {"QUIC, masks left out by the peer", "ipsec-mb", ipsec_start, quic_protect, ipsec_gcm, {PACKETS * PACKET}, 2},
 #endif
 };

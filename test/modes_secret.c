@@ -1,0 +1,292 @@
+/* modes_secret: what the calls sealane_aes_* and sealane_quic_* do does not depend on secrets, and nothing of them
+ * stays on the stack, at the level of this process (SEALANE_CPU).
+ *
+ *     modes_secret                       each call runs on a stack of its own that was filled before, twice with the
+ * same secrets and then with others: a byte that changes with them was made of them valgrind --quiet modes_secret
+ * --undefined    keys and texts are undefined: memcheck reports a branch or an address made of them. Levels whose
+ * instructions valgrind does not know are not run
+ *     ... --plant=NAME                   must fail: copy, spill (a call that leaves something), branch (one that looks)
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <valgrind/memcheck.h>
+
+#include "../src/bytes.h"
+#include "../src/key.h"
+
+enum { STACK_BYTES = 1 << 18, LONGEST = 1500, PACKETS = 9, FILL = 0xa5 };
+
+typedef enum {
+    KEY,
+    ECB_ENCRYPT,
+    ECB_DECRYPT,
+    CTR,
+    CBC_ENCRYPT,
+    CBC_DECRYPT,
+    CBC_BATCH,
+    XTS_KEY,
+    XTS_ENCRYPT,
+    XTS_DECRYPT,
+    QUIC_KEYS,
+    PROTECT,
+    UNPROTECT,
+    FORGED,
+    WAYS
+} way;
+
+static const char *const way_names[WAYS] = {
+    "key",     "ECB", "ECB backwards", "CTR in pieces", "CBC",     "CBC backwards", "CBC batch",
+    "XTS key", "XTS", "XTS backwards", "QUIC keys",     "protect", "unprotect",     "unprotect forgeries"};
+
+/* One call. All of it has the same address in every run. */
+static struct {
+    way way;
+    size_t key_bytes, bytes;
+    sealane_alg alg;
+    int bad;
+    uint8_t *end;
+    sealane_aes_key aes;
+    sealane_xts_key xts;
+    sealane_aes_ctr ctr;
+    sealane_quic_keys quic;
+    uint8_t key[64], hp[32], iv[16], text[LONGEST], out[LONGEST], ivs[PACKETS][16], texts[PACKETS][LONGEST];
+    sealane_cbc_op cbc[PACKETS];
+    sealane_quic_packet packets[PACKETS];
+} now;
+
+static const char *plant = "";
+static uint8_t *stack;
+static volatile uint8_t sink;
+
+static NOINLINE void leave(void)
+{
+    volatile uint8_t copy[32];
+    volatile uint64_t deep[300];
+    for (size_t i = 0; i < sizeof copy; i++)
+        copy[i] = strcmp(plant, "copy") == 0 ? now.key[i] : 0;
+    deep[7] = strcmp(plant, "spill") == 0 ? load64(now.key) * 0x9e3779b97f4a7c15 >> 32 : 0;
+    sink = (uint8_t)(copy[0] + deep[7]);
+    if (strcmp(plant, "branch") == 0 && now.key[3] & 1)
+        sink++;
+}
+
+static int ctr_pieces(void)
+{
+    const size_t a = now.bytes / 3;
+    int bad = sealane_aes_ctr_init(&now.ctr, now.iv, 128);
+    bad |= sealane_aes_ctr_xor(&now.aes, &now.ctr, now.out, now.text, a);
+    bad |= sealane_aes_ctr_xor(&now.aes, &now.ctr, now.out + a, now.text + a, now.bytes - a);
+    sealane_aes_ctr_wipe(&now.ctr);
+    return bad;
+}
+
+static int call(void)
+{
+    const size_t whole = now.bytes & ~(size_t)15;
+    switch (now.way) {
+    case KEY:
+        return sealane_aes_key_init(&now.aes, now.key, now.key_bytes);
+    case ECB_ENCRYPT:
+        return sealane_aes_ecb_encrypt(&now.aes, now.out, now.text, whole);
+    case ECB_DECRYPT:
+        return sealane_aes_ecb_decrypt(&now.aes, now.out, now.text, whole);
+    case CTR:
+        return ctr_pieces();
+    case CBC_ENCRYPT:
+        return sealane_aes_cbc_encrypt(&now.aes, now.iv, now.out, now.text, whole);
+    case CBC_DECRYPT:
+        return sealane_aes_cbc_decrypt(&now.aes, now.iv, now.out, now.text, whole);
+    case CBC_BATCH:
+        return sealane_aes_cbc_encrypt_batch(now.cbc, PACKETS) != PACKETS;
+    case XTS_KEY:
+        return sealane_aes_xts_key_init(&now.xts, now.key, now.key_bytes == 24 ? 32 : 2 * now.key_bytes);
+    case XTS_ENCRYPT:
+        return sealane_aes_xts_encrypt(&now.xts, now.iv, now.out, now.text, now.bytes);
+    case XTS_DECRYPT:
+        return sealane_aes_xts_decrypt(&now.xts, now.iv, now.out, now.text, now.bytes);
+    case QUIC_KEYS:
+        return sealane_quic_keys_init(&now.quic, now.alg, now.key, now.iv, now.hp, now.key_bytes);
+    case PROTECT:
+        return sealane_quic_protect_batch(now.packets, PACKETS) != PACKETS;
+    case UNPROTECT:
+        return sealane_quic_unprotect_batch(now.packets, PACKETS) != PACKETS;
+    default:
+        return sealane_quic_unprotect_batch(now.packets, PACKETS) != PACKETS - 1;
+    }
+}
+
+static void *on_stack(void *unused)
+{
+    uint8_t here;
+    volatile uint8_t below[8192];
+    now.end = &here;
+    for (size_t i = 0; i < sizeof below; i++)
+        below[i] = FILL;
+    now.bad = call();
+    if (*plant)
+        leave();
+    return unused;
+}
+
+/* ---- What goes into it ---- */
+
+static void randomise(uint8_t *p, size_t n, uint64_t *state)
+{
+    for (; n > 0; n--) {
+        *state ^= *state << 13, *state ^= *state >> 7, *state ^= *state << 17;
+        *p++ = (uint8_t)(*state >> 24);
+    }
+}
+
+static void undefine(void *p, size_t bytes)
+{
+    (void)VALGRIND_MAKE_MEM_UNDEFINED(p, bytes);
+}
+
+static int is_opening(void)
+{
+    return now.way == UNPROTECT || now.way == FORGED;
+}
+
+/* Packets of a short header, 8 bytes of connection ID and 2 of number. What a header says is no secret once it is
+ * known, and where the packet begins follows from it: unprotecting, its key is the same in all runs. */
+static int prepare_packets(void)
+{
+    int bad = sealane_quic_keys_init(&now.quic, now.alg, now.key, now.iv, now.hp, now.key_bytes);
+    for (size_t i = 0; i < PACKETS; i++) {
+        const size_t bytes = 60 + now.bytes * (20 - i) / 24;
+        now.texts[i][0] = 0x41;
+        memset(now.texts[i] + 1, 7, 8);
+        now.packets[i] = (sealane_quic_packet){.keys = &now.quic, .bytes = now.texts[i], .packet_bytes = bytes};
+        now.packets[i].pn_offset = 9, now.packets[i].number = 1000 + i;
+    }
+    if (is_opening())
+        bad |= sealane_quic_protect_batch(now.packets, PACKETS) != PACKETS;
+    if (is_opening()) /* what is on the wire is no secret, what it opens to is */
+        (void)VALGRIND_MAKE_MEM_DEFINED(now.texts, sizeof now.texts);
+    if (now.way == FORGED)
+        now.texts[4][40] ^= 1;
+    return bad;
+}
+
+/* Secrets number n. For valgrind they are undefined from here on. */
+static int prepare(int n, int is_undefined)
+{
+    uint64_t state = 0x9e3779b97f4a7c15 * (uint64_t)(n + 1), same = 77;
+    randomise(now.key, sizeof now.key, &state), randomise(now.text, sizeof now.text, &state);
+    randomise(now.texts[0], sizeof now.texts, &state);
+    randomise(now.hp, sizeof now.hp, is_opening() ? &same : &state);
+    memset(now.iv, 3, sizeof now.iv), memset(now.ivs, 4, sizeof now.ivs), memset(now.out, 0, sizeof now.out);
+    if (is_undefined)
+        undefine(now.key, sizeof now.key), undefine(now.text, sizeof now.text), undefine(now.texts, sizeof now.texts);
+    if (is_undefined && !is_opening())
+        undefine(now.hp, sizeof now.hp);
+    int bad = now.way == KEY || now.way == QUIC_KEYS ? 0 : sealane_aes_key_init(&now.aes, now.key, now.key_bytes);
+    if (now.way == XTS_ENCRYPT || now.way == XTS_DECRYPT)
+        bad |= sealane_aes_xts_key_init(&now.xts, now.key, now.key_bytes == 32 ? 64 : 32);
+    for (size_t i = 0; i < PACKETS; i++)
+        now.cbc[i] = (sealane_cbc_op){.key = &now.aes,
+                                      .iv = now.ivs[i],
+                                      .out = now.texts[i],
+                                      .in = now.texts[i],
+                                      .in_bytes = (now.bytes * (20 - i) / 24) & ~(size_t)15};
+    if (now.way >= PROTECT)
+        bad |= prepare_packets();
+    return !bad;
+}
+
+static void *preparation(void *n)
+{
+    return prepare(*(int *)n, 0) ? n : NULL;
+}
+
+/* What is on the stack after the call; the secrets are made in a thread of their own, whose registers nobody inherits.
+ */
+static int run(uint8_t *left, int n)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    void *prepared = NULL;
+    if (pthread_create(&thread, NULL, preparation, &n) != 0 || pthread_join(thread, &prepared) != 0 || prepared == NULL)
+        return 0;
+    memset(stack, FILL, STACK_BYTES);
+    now.bad = 1;
+    if (pthread_attr_init(&attributes) != 0 || pthread_attr_setstack(&attributes, stack, STACK_BYTES) != 0 ||
+        pthread_create(&thread, &attributes, on_stack, NULL) != 0 || pthread_join(thread, NULL) != 0)
+        return 0;
+    pthread_attr_destroy(&attributes);
+    memcpy(left, stack, STACK_BYTES);
+    return !now.bad;
+}
+
+static int leaves_nothing(void)
+{
+    static uint8_t first[STACK_BYTES], again[STACK_BYTES], other[STACK_BYTES];
+    size_t residue = 0, touched = 0;
+    int ok = run(first, 1) && run(again, 1);
+    for (int n = 2; ok && n < 4; n++) {
+        ok = run(other, n);
+        for (size_t i = 0; i < (size_t)(now.end - stack); i++) {
+            residue += first[i] == again[i] && first[i] != other[i];
+            touched += first[i] != FILL;
+        }
+    }
+    if (ok && residue == 0 && touched > 100)
+        return 1;
+    printf("     %s, key of %zu bytes, %zu bytes: %s, %zu bytes of the stack depend on secrets\n", way_names[now.way],
+           now.key_bytes, now.bytes, ok ? "done" : "the call failed", residue);
+    return 0;
+}
+
+static int looks_at_nothing(void)
+{
+    const unsigned before = (unsigned)VALGRIND_COUNT_ERRORS;
+    int ok = prepare(1, 1) && !call();
+    if (*plant)
+        leave();
+    (void)VALGRIND_MAKE_MEM_DEFINED(&now, sizeof now);
+    ok &= VALGRIND_COUNT_ERRORS == before;
+    if (!ok)
+        printf("     %s, key of %zu bytes, %zu bytes\n", way_names[now.way], now.key_bytes, now.bytes);
+    return ok;
+}
+
+int main(int argc, char **argv)
+{
+    static const size_t sizes[] = {16, 17, 64, 100, 300, 1420}, keys[] = {16, 24, 32, 32};
+    int is_undefined = 0, passed = 0, failed = 0;
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--undefined") == 0)
+            is_undefined = 1;
+        else if (strncmp(argv[i], "--plant=", 8) == 0)
+            plant = argv[i] + 8;
+        else
+            return 2;
+    stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (stack == MAP_FAILED || (is_undefined && !RUNNING_ON_VALGRIND))
+        return 2;
+    if (!is_undefined) { /* what the library finds out once it has found out */
+        now.way = KEY, now.key_bytes = 16;
+        failed += !prepare(0, 0) || call();
+    }
+    for (int w = KEY; w < WAYS; w++) {
+        int ok = 1;
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++) {
+                now.way = (way)w, now.key_bytes = keys[k], now.bytes = sizes[j];
+                now.alg = k == 0 ? SEALANE_AES_128_GCM : k == 3 ? SEALANE_CHACHA20_POLY1305 : SEALANE_AES_256_GCM;
+                if ((keys[k] == 24 && w >= XTS_KEY) || (k == 3 && w < QUIC_KEYS) || (j > 0 && w == KEY))
+                    continue;
+                ok &= is_undefined ? looks_at_nothing() : leaves_nothing();
+            }
+        passed += ok, failed += !ok;
+        printf("%s %s, %s\n", ok ? "ok  " : "FAIL", way_names[w], is_undefined ? "undefined secrets" : "the stack");
+    }
+    printf("modes_secret: %d passed, %d failed, 0 not run\n", passed, failed);
+    return failed != 0;
+}
