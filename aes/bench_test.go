@@ -15,7 +15,7 @@ func BenchmarkStandardLibrary(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, n := range []int{64, 256, 576, 1024, 1424, 4096, 8192, 16384} {
+	for _, n := range []int{16, 20, 32, 48, 64, 100, 128, 256, 576, 1024, 1424, 4096, 8192, 16384} {
 		text := make([]byte, n)
 		for _, m := range []struct {
 			name string

@@ -2,7 +2,6 @@ package aes
 
 import (
 	"crypto/cipher"
-	"crypto/subtle"
 	"encoding/binary"
 	"unsafe"
 
@@ -46,14 +45,18 @@ func (s *ctr) plain(dst, src []byte) {
 	kernel.AES(s.c.level, &a)
 }
 
+// isPlain says whether so many bytes are few blocks whose counter does not carry.
+func (s *ctr) isPlain(n int) bool {
+	return n <= slowPartBytes && uint64(binary.BigEndian.Uint32(s.counter[12:]))+slowPartBytes/BlockSize < 1<<32
+}
+
 // exhausted is none left: 0 is no limit.
 const exhausted = 1 << 63
 
 // XORKeyStream has the panics of [cipher.Stream].
 func (s *ctr) XORKeyStream(dst, src []byte) {
 	checkRoom(dst, src)
-	if s.left == 0 && s.blocks == 0 && len(src)%BlockSize == 0 && len(src) <= slowPartBytes &&
-		uint64(binary.BigEndian.Uint32(s.counter[12:]))+slowPartBytes/BlockSize < 1<<32 {
+	if s.left == 0 && s.blocks == 0 && len(src)%BlockSize == 0 && s.isPlain(len(src)) {
 		s.plain(dst, src)
 		return
 	}
@@ -67,23 +70,38 @@ func (s *ctr) XORKeyStream(dst, src []byte) {
 		}
 	}
 	if s.left > 0 {
-		n := subtle.XORBytes(dst, src, s.stream[BlockSize-s.left:])
+		n := xorFew(dst, src, s.stream[BlockSize-s.left:])
 		s.left -= n
 		dst, src = dst[n:], src[n:]
 	}
-	whole := len(src) &^ (BlockSize - 1)
-	s.whole(dst, src[:whole])
-	dst, src = dst[whole:], src[whole:]
+	if whole := len(src) &^ (BlockSize - 1); whole > 0 {
+		s.whole(dst, src[:whole])
+		dst, src = dst[whole:], src[whole:]
+	}
 	if len(src) > 0 {
 		s.stream = [BlockSize]byte{}
 		s.whole(s.stream[:], s.stream[:])
-		n := subtle.XORBytes(dst, src, s.stream[:])
+		n := xorFew(dst, src, s.stream[:])
 		s.left = BlockSize - n
 	}
 }
 
+// xorFew is subtle.XORBytes for less than a block, where a call costs more than the bytes.
+func xorFew(dst, src, stream []byte) int {
+	n := min(len(src), len(stream))
+	dst, src, stream = dst[:n], src[:n], stream[:n]
+	for i, x := range src {
+		dst[i] = x ^ stream[i]
+	}
+	return n
+}
+
 // whole does whole blocks. Kernels count with 32 bits: a text ends where they wrap around, and goes on with a carry.
 func (s *ctr) whole(dst, src []byte) {
+	if s.isPlain(len(src)) {
+		s.plain(dst, src)
+		return
+	}
 	for len(src) > 0 {
 		until := (1<<32 - uint64(binary.BigEndian.Uint32(s.counter[12:]))) * BlockSize
 		n := int(min(uint64(len(src)), until))

@@ -22,6 +22,22 @@ bench-x86-sweep: $(X86COST_PYTHON) $(B)/bench-go ## modelled: ChaCha20-Poly1305 
 	    --cache $(B)/x86cost-cycles --algorithms ChaCha20-Poly1305 --languages Go --sizes 64 --sweep $(X86COST_SWEEP) \
 	    --cpus $(X86COST_CPUS) $(X86COST_FLAGS) bench/results/x86-modelled-sweep.md
 
+$(B)/x86cost-modes: tools/x86cost/modes.c asm/args.h $(HEADERS) $(B)/libsealane.a
+	$(CC) $(CFLAGS) -no-pie -std=c11 -Iinclude -Wall -Wextra -Werror -o $@ $< $(B)/libsealane.a -lcrypto
+
+# OpenSSL as on a CPU without AVX-512 and VAES, which 3.0 has for none of these modes.
+X86COST_MODES := GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-AVX512CD OPENSSL_ia32cap=:~0xd0230000
+
+.PHONY: bench-x86-modes
+bench-x86-modes: $(X86COST_PYTHON) $(B)/x86cost-modes ## modelled: AES without authentication beside OpenSSL on x86-64 CPUs that are not at hand
+	@for n in $(X86COST_SIZES); do for m in ctr cbc xts; do \
+	    [ $$((n % 16)) = 0 ] || continue; \
+	    for l in "avx2 $$m" "aesni $$m" "avx2 openssl-$$m"; do set -- $$l; echo "$$1 $$2 $$n bytes"; \
+	    $(X86COST_MODES) SEALANE_CPU=$$1 $(X86COST_PYTHON) tools/x86cost/x86cost.py --cpus $(X86COST_CPUS) --bytes $$n -- \
+	        $(B)/x86cost-modes $$2 $$n || exit 1; done; done; done
+	@for m in masks-avx2 masks-aesni chacha20masks-avx2; do echo "$$m, 32"; \
+	    $(X86COST_PYTHON) tools/x86cost/x86cost.py --cpus $(X86COST_CPUS) --bytes 32 -- $(B)/x86cost-modes $$m 32 || exit 1; done
+
 ifeq ($(ISA),x86_64)
 $(eval $(call suite,x86cost,$(X86COST_PYTHON),$(X86COST_PYTHON) tools/x86cost/test_x86cost.py))
 endif

@@ -1,0 +1,5 @@
+//go:build !race
+
+package modes
+
+const raceEnabled = false
