@@ -15,6 +15,7 @@ $(eval $(call long_suite,long-rust-rustcrypto,,rust/peers $(B) rustcrypto))
 $(eval $(call long_suite,long-rust-ring,,rust/peers $(B) ring))
 $(eval $(call long_suite,long-rust-boringtun,,rust/peers $(B) boringtun))
 $(eval $(call long_suite,long-rust-fuzz,,rust/check $(B) fuzz $(LONG_SECONDS)))
+$(eval $(call long_suite,long-rust-asan,$(B)/vectors.txt,rust/check $(B) asan))
 
 .PHONY: bench-rust
 bench-rust: $(B)/libsealane.a ## the crate beside ring, aws-lc-rs, RustCrypto's crates and the C library, in one run

@@ -31,14 +31,14 @@ var isas = []isa{
 }
 
 // Where the levels of a primitive stand: the function in Go, the table in Rust, the heading above a table of levels or of
-// a column of levels on a page. Rust and the pages have ciphers only.
+// a column of levels on a page. The pages have ciphers only.
 type primitive struct{ goRows, rust, heading string }
 
 var primitives = map[string]primitive{
 	"chacha20poly1305": {"chaCha20Poly1305Rows", "CHACHA20POLY1305", "ChaCha20-Poly1305"},
 	"aesgcm":           {"aesGCMRows", "AESGCM", "AES-GCM"},
-	"aes":              {goRows: "aesLevelRows"},
-	"chacha20masks":    {goRows: "chaCha20MasksRows"},
+	"aes":              {goRows: "aesLevelRows", rust: "AES_BLOCKS"},
+	"chacha20masks":    {goRows: "chaCha20MasksRows", rust: "CHACHA20MASKS"},
 }
 
 const master = "src/level.c"

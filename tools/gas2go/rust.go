@@ -22,9 +22,6 @@ const (
 	versionSource = "include/sealane.h"
 )
 
-// notInRust are the primitives that the crate has not: their kernels would be dead code there.
-var notInRust = map[string]bool{"aes": true, "chacha20masks": true}
-
 var versionLine = regexp.MustCompile(`(?m)^#define SEALANE_VERSION "([0-9A-Za-z.]+)"`)
 
 // readVersion returns the library's version.
@@ -118,18 +115,13 @@ func (l *layout) rustLayout() []byte {
 
 // addRust adds a target's files for the crate.
 func (r *report) addRust(t *target, kernels []*kernel, dir string) error {
-	var ours []*kernel
 	for _, k := range kernels {
-		if notInRust[primitive(k.name)] {
-			continue
-		}
-		ours = append(ours, k)
 		name := rustDir + "/" + t.isa + "/" + rustFile(k.source)
 		if r.files[name] != nil {
 			return fmt.Errorf("%s: has more than one kernel", k.source)
 		}
 		r.files[name] = t.rustAssembly(k.source, k)
 	}
-	r.files[rustDir+"/"+t.isa+".rs"] = t.rustModule(ours, dir, r.version)
+	r.files[rustDir+"/"+t.isa+".rs"] = t.rustModule(kernels, dir, r.version)
 	return nil
 }

@@ -1,7 +1,7 @@
 //! A [rustls] crypto provider whose TLS records and QUIC packets are sealed and opened by [sealane].
 //!
-//! It takes another provider, by default ring's, and replaces the AEAD of each of its cipher suites: key exchange,
-//! signatures, hashes, random numbers and QUIC's header protection stay with that provider.
+//! It takes another provider, by default ring's, and replaces the AEAD of each of its cipher suites, and QUIC's header
+//! protection: key exchange, signatures, hashes and random numbers stay with that provider.
 //!
 //! ```
 //! // Once, before the first connection:

@@ -1,9 +1,9 @@
-//! Packets of QUIC (RFC 9001, section 5.3). Header protection is the other provider's.
+//! Packets of QUIC (RFC 9001, section 5): their text and their headers.
 
 use rustls::crypto::cipher::{AeadKey, Iv, Nonce};
 use rustls::quic::{Algorithm as QuicAlgorithm, HeaderProtectionKey, PacketKey, Tag};
 use rustls::Error;
-use sealane::{Algorithm, TAG_LEN};
+use sealane::{Algorithm, HeaderKey, TAG_LEN};
 
 use crate::Cipher;
 
@@ -22,11 +22,51 @@ impl QuicAlgorithm for Quic {
     }
 
     fn header_protection_key(&self, key: AeadKey) -> Box<dyn HeaderProtectionKey> {
-        self.theirs.header_protection_key(key)
+        match HeaderKey::new(self.algorithm, key.as_ref()) {
+            Ok(key) => Box::new(Headers(key)),
+            Err(_) => self.theirs.header_protection_key(key), // no level of sealane's works on this CPU
+        }
     }
 
     fn aead_key_len(&self) -> usize {
         self.algorithm.key_len()
+    }
+}
+
+const SAMPLE_LEN: usize = 16;
+
+struct Headers(HeaderKey);
+
+impl Headers {
+    /// Masks (section 5.4.1). The lower bits of the first byte say how long the packet number is, and are masked.
+    fn apply(&self, sample: &[u8], first: &mut u8, number: &mut [u8], masked: bool) -> Result<(), Error> {
+        let sample = sample.try_into().map_err(|_| Error::General("sample of invalid length".into()))?;
+        let mask = self.0.mask(sample);
+        let changed = *first ^ (mask[0] & if *first & 0x80 == 0 { 0x1f } else { 0x0f });
+        let plain = if masked { changed } else { *first };
+        let length = usize::from(plain & 3) + 1;
+        if number.len() > 4 || number.len() < length {
+            return Err(Error::General("packet number of invalid length".into()));
+        }
+        *first = changed;
+        for (byte, mask) in number.iter_mut().zip(&mask[1..=length]) {
+            *byte ^= mask;
+        }
+        Ok(())
+    }
+}
+
+impl HeaderProtectionKey for Headers {
+    fn encrypt_in_place(&self, sample: &[u8], first: &mut u8, packet_number: &mut [u8]) -> Result<(), Error> {
+        self.apply(sample, first, packet_number, false)
+    }
+
+    fn decrypt_in_place(&self, sample: &[u8], first: &mut u8, packet_number: &mut [u8]) -> Result<(), Error> {
+        self.apply(sample, first, packet_number, true)
+    }
+
+    fn sample_len(&self) -> usize {
+        SAMPLE_LEN
     }
 }
 

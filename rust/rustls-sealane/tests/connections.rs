@@ -180,11 +180,23 @@ fn quic_packets_are_those_of_ring() {
             let remote = &theirs.remote.packet;
             assert!(remote.decrypt_in_place_for_path(3, number, &header, &mut packet).expect("opened") == text);
         }
-        // Header protection works as a whole: what one protects the other lays open.
-        let sample = [0x5a; 16];
-        let (mut first, mut number) = (0xc3, [1, 2, 3, 4]);
-        ours.local.header.encrypt_in_place(&sample, &mut first, &mut number).expect("protected");
-        theirs.remote.header.decrypt_in_place(&sample, &mut first, &mut number).expect("laid open");
-        assert_eq!((first, number), (0xc3, [1, 2, 3, 4]));
+        // Headers: long and short ones, packet numbers of each length.
+        assert_eq!(ours.local.header.sample_len(), theirs.local.header.sample_len());
+        for first in [0xc0, 0xc1, 0xc2, 0xc3, 0x40, 0x45, 0x5a, 0x5f] {
+            let sample = [first ^ 0x5a; 16];
+            let packet = (first, [1, 2, 3, 4]);
+            let (mut by_us, mut by_them) = (packet, packet);
+            ours.local.header.encrypt_in_place(&sample, &mut by_us.0, &mut by_us.1).expect("protected");
+            theirs.local.header.encrypt_in_place(&sample, &mut by_them.0, &mut by_them.1).expect("protected by ring");
+            assert_ne!(by_us, by_them); // their keys are of the other side
+            theirs.remote.header.decrypt_in_place(&sample, &mut by_us.0, &mut by_us.1).expect("laid open by ring");
+            by_them.0 ^= u8::from(planted("header"));
+            ours.remote.header.decrypt_in_place(&sample, &mut by_them.0, &mut by_them.1).expect("laid open");
+            assert_eq!((by_us, by_them), (packet, packet));
+            let (mut first, mut number) = packet;
+            assert!(ours.local.header.encrypt_in_place(&sample[1..], &mut first, &mut number).is_err());
+            assert!(ours.local.header.encrypt_in_place(&sample, &mut first, &mut [0; 5]).is_err());
+            assert_eq!((first, number), packet);
+        }
     }
 }

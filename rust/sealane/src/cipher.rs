@@ -6,7 +6,7 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
 use crate::kernel::layout::FLAG_OPEN;
-use crate::kernel::{CallKey, CallNonce, GcmKey, Kernel, Lanes, Parts, Tag, Text};
+use crate::kernel::{AesKey, CallKey, CallNonce, GcmKey, Kernel, Lanes, MaskKey, Parts, Tag, Text};
 use crate::level::{Batch, Level};
 #[cfg(feature = "portable")]
 use crate::portable;
@@ -253,6 +253,70 @@ impl AnyParts<'_> {
                 parts.next(text, *open);
                 parts.tag()
             }
+        }
+    }
+}
+
+/// The key of QUIC's masks at one level.
+#[derive(Clone)]
+#[allow(clippy::large_enum_variant)] // no memory is allocated for keys
+pub(crate) enum MaskState {
+    ChaCha([u8; 32]),
+    Aes(AesKey),
+    #[cfg(feature = "portable")]
+    Portable(portable::AnyAes),
+}
+
+impl Zeroize for MaskState {
+    fn zeroize(&mut self) {
+        match self {
+            MaskState::ChaCha(key) => key.zeroize(),
+            MaskState::Aes(key) => key.zeroize(),
+            #[cfg(feature = "portable")]
+            MaskState::Portable(_) => {} // wipes itself when it is dropped
+        }
+    }
+}
+
+impl MaskState {
+    /// `key` has 16, 24 or 32 bytes: None for any other number.
+    pub(crate) fn aes(level: &Level, key: &[u8]) -> Option<MaskState> {
+        if !matches!(key.len(), 16 | 24 | 32) {
+            return None;
+        }
+        match &level.kernel {
+            // SAFETY: see the top of this file.
+            Some(kernel) => Some(MaskState::Aes(unsafe { kernel.set_up_aes(key) })),
+            #[cfg(feature = "portable")]
+            None => portable::AnyAes::new(key).map(MaskState::Portable),
+            #[cfg(not(feature = "portable"))]
+            None => None,
+        }
+    }
+
+    /// The mask of a sample (RFC 9001, sections 5.4.3 and 5.4.4); of ChaCha20's, the first 8 bytes. The level is the one
+    /// that made the key.
+    pub(crate) fn mask(&self, level: &Level, sample: &[u8; 16]) -> [u8; 16] {
+        match (self, &level.kernel) {
+            // SAFETY: see the top of this file; a key of AES was set up by this kernel.
+            (MaskState::ChaCha(key), Some(kernel)) => unsafe { kernel.mask(MaskKey::ChaCha(key), sample) },
+            (MaskState::Aes(key), Some(kernel)) => unsafe { kernel.mask(MaskKey::Aes(key), sample) },
+            (MaskState::Aes(_), None) => unreachable!("a level without a kernel makes no such key"),
+            (MaskState::ChaCha(key), None) => {
+                // The sample stands in the state where HChaCha20 has its nonce; a block is that and the first state, whose
+                // first words are constants.
+                let mut subkey = hchacha20(key, sample);
+                let mut mask = [0; 16];
+                for (i, constant) in [0x6170_7865_u32, 0x3320_646e].iter().enumerate() {
+                    let word = [subkey[4 * i], subkey[4 * i + 1], subkey[4 * i + 2], subkey[4 * i + 3]];
+                    let word = u32::from_le_bytes(word).wrapping_add(*constant);
+                    mask[4 * i..4 * i + 4].copy_from_slice(&word.to_le_bytes());
+                }
+                subkey.zeroize();
+                mask
+            }
+            #[cfg(feature = "portable")]
+            (MaskState::Portable(aes), _) => aes.encrypt(sample),
         }
     }
 }

@@ -71,6 +71,31 @@ pub(crate) static AESGCM: Table = Table {
     chosen: AtomicU8::new(0),
 };
 
+fn no_batch(_: &'static Level, _: &Batch) -> bool {
+    false
+}
+
+/// The masks of QUIC's headers.
+pub(crate) static AES_BLOCKS: Table = Table {
+    primitive: "aes",
+    rows: &rows::AES_BLOCKS,
+    selftest: selftest::aes,
+    batch_selftest: no_batch,
+    tested: [NOT_TESTED; LEVELS_MAX],
+    batch_tested: [NOT_TESTED; LEVELS_MAX],
+    chosen: AtomicU8::new(0),
+};
+
+pub(crate) static CHACHA20MASKS: Table = Table {
+    primitive: "chacha20masks",
+    rows: &rows::CHACHA20MASKS,
+    selftest: selftest::chacha20masks,
+    batch_selftest: no_batch,
+    tested: [NOT_TESTED; LEVELS_MAX],
+    batch_tested: [NOT_TESTED; LEVELS_MAX],
+    chosen: AtomicU8::new(0),
+};
+
 fn place_of(name: &str) -> Option<usize> {
     NAMES.iter().position(|known| *known == name)
 }
@@ -155,10 +180,10 @@ impl Table {
 
     fn choose(&'static self) -> Option<usize> {
         let cap = cap_of_process();
-        let start = self.best_allowed(cap);
+        let start = self.best_allowed(cap.unwrap_or(0));
         let (first, level) = self.levels().find(|(place, level)| *place >= start && self.works(*place, level))?;
         // What is to be the same each time is not measured: a level that somebody names, a program with more rights.
-        if !level.timed || cap != 0 || privileged() {
+        if !level.timed || cap.is_some() || privileged() {
             return Some(first);
         }
         Some(clock::fastest(self, first))
@@ -202,6 +227,7 @@ fn privileged() -> bool {
 
 /// Levels are being chosen: what the program says comes too late.
 const SETTLED: usize = 1 << 8;
+/// A place in `NAMES` + 1; 0: none.
 static PROGRAM_CAP: AtomicUsize = AtomicUsize::new(0);
 
 /// Caps the levels that this process picks from: `name` is the best one to use, as in the environment variable
@@ -215,55 +241,55 @@ static PROGRAM_CAP: AtomicUsize = AtomicUsize::new(0);
 pub fn set_max_level(name: &str) -> Result<(), Error> {
     let cap = place_of(name).ok_or(Error::InvalidLevel)?;
     PROGRAM_CAP
-        .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |now| if now & SETTLED != 0 { None } else { Some(cap) })
+        .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |now| if now & SETTLED != 0 { None } else { Some(cap + 1) })
         .map(|_| ())
         .map_err(|_| Error::TooLate)
 }
 
 /// The lower of the program's cap and the environment's, as a place in `NAMES`; the same ever after.
-fn cap_of_process() -> usize {
+fn cap_of_process() -> Option<usize> {
     let program = PROGRAM_CAP.fetch_or(SETTLED, Ordering::SeqCst) & !SETTLED;
-    program.max(environment_cap())
+    program.checked_sub(1).max(environment_cap())
 }
 
 /// A name that means nothing is ignored, with one warning.
 #[cfg(feature = "std")]
-fn environment_cap() -> usize {
-    static CAP: AtomicUsize = AtomicUsize::new(0); // 0: not read yet; else a place + 1
+fn environment_cap() -> Option<usize> {
+    static CAP: AtomicUsize = AtomicUsize::new(0); // 0: not read yet; 1: none; else a place + 2
     let known = CAP.load(Ordering::Acquire);
     if known != 0 {
-        return known - 1;
+        return known.checked_sub(2);
     }
     let variable = |name: &str| if cpu::privileged() { None } else { std::env::var_os(name) };
     let mut ignored = None;
     let cap = if variable("SEALANE_ASM").map_or(false, |value| value == "0") {
-        NAMES.len() - 1
+        Some(NAMES.len() - 1)
     } else {
         match variable("SEALANE_CPU") {
-            Some(name) if !name.is_empty() => match name.to_str().and_then(place_of) {
-                Some(cap) => cap,
-                None => {
+            Some(name) if !name.is_empty() => {
+                let cap = name.to_str().and_then(place_of);
+                if cap.is_none() {
                     ignored = Some(name);
-                    0
                 }
-            },
-            _ => 0,
+                cap
+            }
+            _ => None,
         }
     };
-    match CAP.compare_exchange(0, cap + 1, Ordering::AcqRel, Ordering::Acquire) {
+    match CAP.compare_exchange(0, cap.map_or(1, |cap| cap + 2), Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => {
             if let Some(name) = ignored {
                 report(format_args!("SEALANE_CPU={} is ignored: no such level", name.to_string_lossy()));
             }
             cap
         }
-        Err(earlier) => earlier - 1,
+        Err(earlier) => earlier.checked_sub(2),
     }
 }
 
 #[cfg(not(feature = "std"))]
-fn environment_cap() -> usize {
-    0
+fn environment_cap() -> Option<usize> {
+    None
 }
 
 /// Which of the timed levels is fastest a CPU's pipeline decides, and no feature tells.

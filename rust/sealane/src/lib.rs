@@ -40,6 +40,7 @@ mod key;
 mod level;
 #[cfg(feature = "portable")]
 mod portable;
+mod quic;
 mod scatter;
 mod selftest;
 #[cfg(feature = "aead")]
@@ -50,6 +51,7 @@ pub use error::Error;
 pub use kernel::Text;
 pub use key::{Algorithm, Key, TAG_LEN};
 pub use level::set_max_level;
+pub use quic::HeaderKey;
 #[cfg(feature = "aead")]
 pub use traits::{aes_gcm, chacha20poly1305};
 #[cfg(feature = "aead")]

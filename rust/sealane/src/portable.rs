@@ -68,10 +68,31 @@ impl ChaChaParts {
 /// A key of each length.
 #[derive(Clone)]
 #[allow(clippy::large_enum_variant)]
-enum AnyAes {
+pub(crate) enum AnyAes {
     Aes128(Aes128),
     Aes192(Aes192),
     Aes256(Aes256),
+}
+
+impl AnyAes {
+    pub(crate) fn new(key: &[u8]) -> Option<AnyAes> {
+        match key.len() {
+            16 => Some(AnyAes::Aes128(Aes128::new(GenericArray::from_slice(key)))),
+            24 => Some(AnyAes::Aes192(Aes192::new(GenericArray::from_slice(key)))),
+            32 => Some(AnyAes::Aes256(Aes256::new(GenericArray::from_slice(key)))),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn encrypt(&self, block: &[u8; 16]) -> [u8; 16] {
+        let mut block = (*block).into();
+        match self {
+            AnyAes::Aes128(aes) => aes.encrypt_block(&mut block),
+            AnyAes::Aes192(aes) => aes.encrypt_block(&mut block),
+            AnyAes::Aes256(aes) => aes.encrypt_block(&mut block),
+        }
+        block.into()
+    }
 }
 
 #[derive(Clone)]
@@ -82,20 +103,10 @@ pub(crate) struct Gcm {
 
 impl Gcm {
     pub(crate) fn new(key: &[u8]) -> Option<Gcm> {
-        let aes = match key.len() {
-            16 => AnyAes::Aes128(Aes128::new(GenericArray::from_slice(key))),
-            24 => AnyAes::Aes192(Aes192::new(GenericArray::from_slice(key))),
-            32 => AnyAes::Aes256(Aes256::new(GenericArray::from_slice(key))),
-            _ => return None,
-        };
-        let mut h = GenericArray::default();
-        match &aes {
-            AnyAes::Aes128(aes) => aes.encrypt_block(&mut h),
-            AnyAes::Aes192(aes) => aes.encrypt_block(&mut h),
-            AnyAes::Aes256(aes) => aes.encrypt_block(&mut h),
-        }
-        let hash = <GHash as ghash::universal_hash::KeyInit>::new(&h);
-        h.as_mut_slice().zeroize();
+        let aes = AnyAes::new(key)?;
+        let mut h = aes.encrypt(&[0; 16]);
+        let hash = <GHash as ghash::universal_hash::KeyInit>::new(&h.into());
+        h.zeroize();
         Some(Gcm { aes, hash })
     }
 }

@@ -2,7 +2,7 @@
 //! the one before, so that one tag at the end answers for all of them. They and their answers, which other implementations
 //! have computed, are those of the C library (src/selftest.c).
 
-use crate::cipher::{bytes_of_tag, tag_of_bytes, AnyParts, Gcm};
+use crate::cipher::{bytes_of_tag, tag_of_bytes, AnyParts, Gcm, MaskState};
 use crate::kernel::{CallKey, CallNonce, Lanes, Tag, Text};
 use crate::level::{Batch, Level, CHACHA20POLY1305};
 
@@ -180,12 +180,65 @@ pub(crate) fn aesgcm_batch(level: &'static Level, batch: &Batch) -> bool {
     gcm_keys(level, &key()).map_or(false, |keys| squares(batch, Some(&keys), GCM_BATCH_ANSWER))
 }
 
+/// FIPS 197, appendix C: a block under keys of each length.
+pub(crate) fn aes(level: &'static Level) -> bool {
+    const ANSWERS: [[u8; 16]; 3] = [
+        [0x69, 0xc4, 0xe0, 0xd8, 0x6a, 0x7b, 0x04, 0x30, 0xd8, 0xcd, 0xb7, 0x80, 0x70, 0xb4, 0xc5, 0x5a],
+        [0xdd, 0xa9, 0x7c, 0xa4, 0x86, 0x4c, 0xdf, 0xe0, 0x6e, 0xaf, 0x70, 0xa0, 0xec, 0x0d, 0x71, 0x91],
+        [0x8e, 0xa2, 0xb7, 0xca, 0x51, 0x67, 0x45, 0xbf, 0xea, 0xfc, 0x49, 0x90, 0x4b, 0x49, 0x60, 0x89],
+    ];
+    let (mut key, mut block) = ([0; 32], [0; 16]);
+    for (i, byte) in key.iter_mut().enumerate() {
+        *byte = i as u8;
+    }
+    for (i, byte) in block.iter_mut().enumerate() {
+        *byte = 0x11 * i as u8;
+    }
+    ANSWERS.iter().enumerate().all(|(i, answer)| {
+        MaskState::aes(level, &key[..16 + 8 * i]).map_or(false, |key| key.mask(level, &block) == *answer)
+    })
+}
+
+/// The chain of the C library: 1 to MASKS masks of samples that have the last masks in them; two of the last at a time are a
+/// key for the sample that is left in the end.
+pub(crate) fn chacha20masks(level: &'static Level) -> bool {
+    const MASKS: usize = 36;
+    const ANSWER: [u8; 16] =
+        [0x5f, 0xd1, 0xe2, 0x1a, 0xec, 0xe0, 0x3d, 0xe4, 0x38, 0x3f, 0x46, 0x4d, 0x54, 0x5b, 0x62, 0x69];
+    let mut keys = [0; 3 * MASKS + 32];
+    let mut samples = [0; 16 * MASKS + 16];
+    for (i, byte) in keys.iter_mut().enumerate() {
+        *byte = (0x80 + i) as u8;
+    }
+    for (i, byte) in samples.iter_mut().enumerate() {
+        *byte = (7 * (i % 16) + i / 16) as u8;
+    }
+    let step = |samples: &mut [u8], place: usize, key: &[u8]| {
+        let (mut bytes, mut sample) = ([0; 32], [0; 16]);
+        bytes.copy_from_slice(&key[..32]);
+        sample.copy_from_slice(&samples[16 * place..16 * place + 16]);
+        let mask = MaskState::ChaCha(bytes).mask(level, &sample);
+        samples[16 * place..16 * place + 8].copy_from_slice(&mask[..8]);
+    };
+    for n in 1..=MASKS {
+        for place in 0..n {
+            step(&mut samples, place, &keys[3 * place..]);
+        }
+    }
+    for place in (2..MASKS).step_by(2) {
+        let mut key = [0; 32];
+        key.copy_from_slice(&samples[16 * place..16 * place + 32]);
+        step(&mut samples, 0, &key);
+    }
+    samples[..16] == ANSWER
+}
+
 #[cfg(all(test, not(miri)))]
 #[allow(unsafe_code)] // a planted kernel
 mod tests {
     use super::*;
     use crate::kernel::{Args, Code, Kernel};
-    use crate::level::AESGCM;
+    use crate::level::{AESGCM, AES_BLOCKS, CHACHA20MASKS};
 
     /// A kernel that does nothing: what is wrong with a level whose code is not there.
     #[cfg(target_arch = "x86_64")]
@@ -205,7 +258,7 @@ mod tests {
 
     #[test]
     fn all_levels_give_the_known_answers() {
-        for table in [&CHACHA20POLY1305, &AESGCM] {
+        for table in [&CHACHA20POLY1305, &AESGCM, &AES_BLOCKS, &CHACHA20MASKS] {
             for (place, level) in table.levels() {
                 if !table.works(place, level) {
                     assert!(level.needs & !crate::cpu::features() != 0, "{} {}", table.primitive, level.name);
@@ -226,6 +279,7 @@ mod tests {
         let nothing = level_with(idle, &[]);
         assert!(!chacha20poly1305(nothing));
         assert!(!aesgcm(nothing));
+        assert!(!aes(nothing) && !chacha20masks(nothing));
         let batch = || Batch { kernel: Kernel { code: idle, constants: &[] }, group: 0, few: 2, from: &[2] };
         assert!(!chacha20poly1305_batch(nothing, &batch()));
         assert!(!aesgcm_batch(nothing, &batch()));

@@ -207,6 +207,24 @@ impl zeroize::Zeroize for GcmKey {
     }
 }
 
+/// A key that an AES kernel has set up.
+#[derive(Clone)]
+#[repr(C, align(64))]
+pub(crate) struct AesKey([u8; AES_KEY_BYTES]);
+
+impl zeroize::Zeroize for AesKey {
+    fn zeroize(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+/// The key of one mask.
+#[derive(Clone, Copy)]
+pub(crate) enum MaskKey<'a> {
+    ChaCha(&'a [u8; 32]),
+    Aes(&'a AesKey),
+}
+
 /// The key of one call.
 #[derive(Clone, Copy)]
 pub(crate) enum CallKey<'a> {
@@ -322,6 +340,43 @@ impl Kernel {
         args.0[ARG_FLAGS / 8] = FLAG_SETUP as u64;
         self.call(&args);
         gcm
+    }
+
+    /// Sets an AES key of 16, 24 or 32 bytes up.
+    ///
+    /// # Safety
+    /// The CPU has the features that the kernel's row names, and the kernel is one of AES.
+    pub(crate) unsafe fn set_up_aes(&self, key: &[u8]) -> AesKey {
+        let mut aes = AesKey([0; AES_KEY_BYTES]);
+        let mut args = Args([0; ARGS_BYTES / 8]);
+        aes.0[AES_KEY_ROUNDS..AES_KEY_ROUNDS + 8].copy_from_slice(&(6 + key.len() as u64 / 4).to_le_bytes());
+        aes.0[AES_KEY_SCHEDULE..AES_KEY_SCHEDULE + key.len()].copy_from_slice(key);
+        args.0[ARG_KEY / 8] = slot(aes.0.as_mut_ptr());
+        args.0[ARG_FLAGS / 8] = AES_SETUP as u64;
+        self.call(&args);
+        aes
+    }
+
+    /// The mask of a sample; of ChaCha20's, 8 bytes.
+    ///
+    /// # Safety
+    /// The CPU has the features that the kernel's row names; the kernel is for the kind of key, and has set it up.
+    pub(crate) unsafe fn mask(&self, key: MaskKey<'_>, sample: &[u8; 16]) -> [u8; 16] {
+        let mut mask = [0; 16];
+        let mut lane = Lane([0; LANE_STRIDE / 8]);
+        let mut args = Args([0; ARGS_BYTES / 8]);
+        lane.0[LANE_OUT / 8] = slot(mask.as_mut_ptr());
+        lane.0[LANE_IN / 8] = slot(sample.as_ptr());
+        let (key, flags) = match key {
+            MaskKey::ChaCha(key) => (slot(key.as_ptr()), 0),
+            MaskKey::Aes(key) => (slot(key.0.as_ptr()), AES_MASKS),
+        };
+        lane.0[LANE_KEY / 8] = key;
+        args.0[ARG_IN / 8] = slot(lane.0.as_ptr());
+        args.0[ARG_BYTES / 8] = 1;
+        args.0[ARG_FLAGS / 8] = flags as u64;
+        self.call(&args);
+        mask
     }
 
     /// Seals or opens the packets of all lanes.

@@ -49,3 +49,22 @@ pub(crate) static AESGCM: [Level; 2] = [
         timed: false,
     },
 ];
+
+pub(crate) static AES_BLOCKS: [Level; 2] = [
+    Level {
+        name: "ce",
+        needs: NEON | AES,
+        kernel: Some(Kernel { code: k::aes_ce, constants: &k::AES_CE_CONSTANTS.0 }),
+        batch: None,
+        timed: false,
+    },
+    Level {
+        name: "neon",
+        needs: NEON,
+        kernel: Some(Kernel { code: k::aes_neon, constants: &k::AES_NEON_CONSTANTS.0 }),
+        batch: None,
+        timed: false,
+    },
+];
+
+pub(crate) static CHACHA20MASKS: [Level; 0] = [];

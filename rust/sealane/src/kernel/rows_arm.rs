@@ -52,3 +52,29 @@ pub(crate) static AESGCM: [Level; 3] = [
         timed: false,
     },
 ];
+
+pub(crate) static AES_BLOCKS: [Level; 3] = [
+    Level {
+        name: "ce32",
+        needs: NEON | AES,
+        kernel: Some(Kernel { code: k::aes_ce32, constants: &k::AES_CE32_CONSTANTS.0 }),
+        batch: None,
+        timed: false,
+    },
+    Level {
+        name: "neon",
+        needs: NEON,
+        kernel: Some(Kernel { code: k::aes_neon, constants: &k::AES_NEON_CONSTANTS.0 }),
+        batch: None,
+        timed: false,
+    },
+    Level {
+        name: "armv6",
+        needs: ARMV6,
+        kernel: Some(Kernel { code: k::aes_armv6, constants: &k::AES_ARMV6_CONSTANTS.0 }),
+        batch: None,
+        timed: false,
+    },
+];
+
+pub(crate) static CHACHA20MASKS: [Level; 0] = [];

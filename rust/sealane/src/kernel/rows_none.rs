@@ -4,3 +4,5 @@ use crate::level::Level;
 
 pub(crate) static CHACHA20POLY1305: [Level; 0] = [];
 pub(crate) static AESGCM: [Level; 0] = [];
+pub(crate) static AES_BLOCKS: [Level; 0] = [];
+pub(crate) static CHACHA20MASKS: [Level; 0] = [];

@@ -130,3 +130,44 @@ pub(crate) static AESGCM: [Level; 4] = [
         timed: false,
     },
 ];
+
+pub(crate) static AES_BLOCKS: [Level; 3] = [
+    Level {
+        name: "avx512",
+        needs: AES | PCLMUL | VAES | VPCLMULQDQ | AVX2 | AVX512F | AVX512VL | AVX512BW,
+        kernel: Some(Kernel { code: k::aes_avx512, constants: &k::AES_AVX512_CONSTANTS.0 }),
+        batch: None,
+        timed: false,
+    },
+    Level {
+        name: "avx2",
+        needs: AVX2 | AES | PCLMUL | VAES | VPCLMULQDQ,
+        kernel: Some(Kernel { code: k::aes_avx2, constants: &k::AES_AVX2_CONSTANTS.0 }),
+        batch: None,
+        timed: false,
+    },
+    Level {
+        name: "aesni",
+        needs: SSSE3 | SSE41 | AES | PCLMUL,
+        kernel: Some(Kernel { code: k::aes_aesni, constants: &k::AES_AESNI_CONSTANTS.0 }),
+        batch: None,
+        timed: false,
+    },
+];
+
+pub(crate) static CHACHA20MASKS: [Level; 2] = [
+    Level {
+        name: "avx512",
+        needs: AVX2 | AVX512F,
+        kernel: Some(Kernel { code: k::chacha20masks_avx512, constants: &k::CHACHA20MASKS_AVX512_CONSTANTS.0 }),
+        batch: None,
+        timed: false,
+    },
+    Level {
+        name: "avx2",
+        needs: AVX2,
+        kernel: Some(Kernel { code: k::chacha20masks_avx2, constants: &k::CHACHA20MASKS_AVX2_CONSTANTS.0 }),
+        batch: None,
+        timed: false,
+    },
+];
