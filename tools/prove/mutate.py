@@ -22,6 +22,7 @@ import arm64
 import capstone
 import common
 import kernels
+import modes
 import prove
 import reduction
 import terms
@@ -48,7 +49,7 @@ def begin(path):
     sys.setrecursionlimit(20000)
     common.Code.LIMIT = 60_000
     _kernel = kernels.Kernel(path)
-    _shapes = kernels.shapes(_kernel, True)
+    _shapes = modes.shapes(_kernel, True) if _kernel.of_modes else kernels.shapes(_kernel, True)
     _reached = collections.defaultdict(list)  # address -> the calls that reach it, shortest first
     for shape in _shapes:
         trace = set()
@@ -188,7 +189,9 @@ def main():
         alive = []
         reasons = collections.Counter()
         with multiprocessing.Pool(args.jobs) as pool:
-            for at, what, error in pool.imap_unordered(try_one, tasks, 4):
+            for done, (at, what, error) in enumerate(pool.imap_unordered(try_one, tasks, 4), 1):
+                if done % 100 == 0 and done < len(tasks):
+                    print(f"     {_kernel}: {done} of {len(tasks)}, {len(alive)} not refused, {time.time() - begun:.0f} s", flush=True)
                 if error is None:
                     alive.append((at, what))
                 else:

@@ -35,6 +35,11 @@ prove: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## a kernel's machine code
 	$(if $(filter %/chacha20poly1305_avx512.o,$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/loops512.py --queries $(B)/prove/queries $(filter %/chacha20poly1305_avx512.o,$(PROVE_CHOSEN)))
 	$(if $(filter $(PROVE_GCM_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/gcmloops.py $(filter $(PROVE_GCM_LOOPS),$(PROVE_CHOSEN)))
 
+.PHONY: prove-mutants
+MUTANTS ?= 1000
+prove-mutants: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## MUTANTS changed copies of a kernel, which the proof must refuse: KERNEL=name, or all
+	$(PROVE_PYTHON) tools/prove/mutate.py --count $(MUTANTS) --least 90 $(PROVE_CHOSEN)
+
 $(eval $(call suite,prove,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/prove.py --quick $(PROVE_OBJECTS)))
 $(eval $(call suite,prove-semantics,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 6 $(PROVE_OBJECTS)))
@@ -70,7 +75,7 @@ $(eval $(call long_suite,long-prove-avx512,$(PROVE_PYTHON) $(B)/libsealane.a,\
 $(eval $(call suite,prove-planted,$(PROVE_PYTHON) $(B)/libsealane.a,\
     --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 4 --% $(B)/asm/x86_64/aesgcm_aesni.o" plant))
 $(eval $(call suite,prove-mutants,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/mutate.py --count 20 --least 80 $(B)/asm/x86_64/chacha20poly1305_ssse3.o))
+    $(PROVE_PYTHON) tools/prove/mutate.py --count 20 --least 80 $(B)/asm/x86_64/chacha20poly1305_ssse3.o $(B)/asm/x86_64/aes_avx2.o))
 $(eval $(call long_suite,long-prove,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/prove.py $(PROVE_OBJECTS)))
 $(eval $(call long_suite,long-prove-semantics,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 10000 $(PROVE_OBJECTS)))
