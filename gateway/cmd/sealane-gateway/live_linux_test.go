@@ -88,7 +88,7 @@ func (l *lab) nginx(ns int) {
 events { worker_connections 256; }
 http { access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
   server { listen 10.99.0.2:443 ssl; listen 10.99.0.2:8443 ssl http2; ssl_certificate %[1]s/cert.pem; ssl_certificate_key %[1]s/key.pem; ssl_protocols TLSv1.2 TLSv1.3; root %[1]s/www;
-    location = /slow { alias %[1]s/www/large; limit_rate 300k; } } }
+    location = /slow { alias %[1]s/www/large; limit_rate 30k; } } }
 `, l.dir)
 	os.WriteFile(l.file("nginx.conf"), []byte(conf), 0o600)
 	cmd := l.command(ns, "nginx", "-c", l.file("nginx.conf"), "-e", l.file("error.log"))
@@ -96,24 +96,32 @@ http { access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; f
 		l.t.Fatal(err)
 	}
 	l.t.Cleanup(func() { cmd.Process.Signal(os.Interrupt); cmd.Wait() })
-	for range 100 {
-		if _, err := os.Stat(l.file("pid")); err == nil {
-			return
-		}
-		time.Sleep(50 * time.Millisecond)
+	if !eventually(func() bool { _, err := os.Stat(l.file("pid")); return err == nil }) {
+		l.t.Fatal("nginx did not start")
 	}
-	l.t.Fatal("nginx did not start")
 }
 
 // curl asks for a page and returns its length; an empty keyLog keeps the keys secret.
 func (l *lab) curl(keyLog, page string, args ...string) (int, error) {
-	cmd := l.command(0, "curl", append([]string{"-sk", "--http1.1", "--max-time", "8", "https://10.99.0.2/" + page}, args...)...)
+	cmd := l.command(0, "curl", append([]string{"-sk", "--http1.1", "--max-time", "60", "https://10.99.0.2/" + page}, args...)...)
 	cmd.Env = os.Environ()
 	if keyLog != "" {
 		cmd.Env = append(cmd.Env, "SSLKEYLOGFILE="+keyLog)
 	}
 	out, err := cmd.Output()
 	return len(out), err
+}
+
+// eventually tells whether something comes true within a minute, as it does at once on a machine that is not busy.
+func eventually(is func() bool) bool {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if is() {
+			return true
+		}
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
 }
 
 // process is something that runs beside the test, and what it has said.
@@ -132,11 +140,8 @@ func (p *process) text() string {
 
 func (p *process) waitFor(t *testing.T, what string, n int) bool {
 	t.Helper()
-	for range 200 {
-		if strings.Count(p.text(), what) >= n {
-			return true
-		}
-		time.Sleep(50 * time.Millisecond)
+	if eventually(func() bool { return strings.Count(p.text(), what) >= n }) {
+		return true
 	}
 	t.Errorf("%d times %q was to come, and it is\n%s", n, what, p.text())
 	return false
@@ -202,7 +207,7 @@ func TestLive(t *testing.T) {
 	l.run("ip", "-n", l.names[1], "link", "set", "tool", "up")
 	g := l.gateway(1, "--interface", "left", "--keys", keyLog, "--tap", "plain", "--output-interface", "out", "--serve", "127.0.0.1:57012",
 		"--metrics", "127.0.0.1:9101", "--audit", l.file("audit"), "--keys-socket", l.file("keys.sock"), "--workers", "2",
-		"--key-wait", "2s") // this machine may be busy
+		"--key-wait", "30s") // this machine may be busy
 	onTAP, onVeth := l.tshark(1, "-i", "plain"), l.tshark(1, "-i", "tool")
 	overIP := start(t, l.command(1, "tshark", "-l", "-i", "TCP@127.0.0.1:57012", "-Y", "http", "-T", "fields", "-e", "http.request.uri"))
 	g.waitFor(t, "reader connected", 1)
@@ -243,9 +248,12 @@ func TestLive(t *testing.T) {
 	onTAP.waitFor(t, "/by-socket", 1)
 
 	// What is counted.
-	out, err := l.command(1, "curl", "-s", "http://127.0.0.1:9101/metrics").Output()
-	if err != nil || !strings.Contains(string(out), "sealane_gateway_connections_decrypted_total 5") {
-		t.Errorf("metrics: %v\n%s", err, out)
+	var out []byte
+	if !eventually(func() bool { // some times a second
+		out, _ = l.command(1, "curl", "-s", "http://127.0.0.1:9101/metrics").Output()
+		return strings.Contains(string(out), "sealane_gateway_connections_decrypted_total 5")
+	}) {
+		t.Errorf("metrics:\n%s", out)
 	}
 	if !strings.Contains(string(out), `sealane_gateway_directions_total{lost="",state="reading"}`) {
 		t.Errorf("no states of directions in the metrics:\n%s", out)
@@ -269,7 +277,7 @@ func TestChromium(t *testing.T) {
 	l := newLab(t, 2)
 	keyLog := l.file("keys.log")
 	os.WriteFile(keyLog, nil, 0o600)
-	g := l.gateway(1, "--interface", "left", "--keys", keyLog, "--tap", "plain", "--key-wait", "2s")
+	g := l.gateway(1, "--interface", "left", "--keys", keyLog, "--tap", "plain", "--key-wait", "30s")
 	onTAP := l.tshark(1, "-i", "plain")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -308,12 +316,13 @@ func (l *lab) datagrams(n int) int {
 	}
 	arrived := 0
 	b := make([]byte, 100)
-	for to.SetReadDeadline(time.Now().Add(3 * time.Second)); ; {
+	for to.SetReadDeadline(time.Now().Add(30 * time.Second)); ; {
 		if _, _, err := to.ReadFrom(b); err != nil {
 			return arrived
 		}
-		arrived++
-		to.SetReadDeadline(time.Now().Add(time.Second))
+		if arrived++; arrived >= n { // no more are to come
+			to.SetReadDeadline(time.Now().Add(time.Second))
+		}
 	}
 }
 
@@ -353,7 +362,7 @@ func TestInline(t *testing.T) {
 			if _, err := l.curl(keyLog, "secret-page", "--connect-timeout", "1"); err == nil {
 				t.Fatal("there is a way around the gateway")
 			}
-			args := []string{"--cpus", map[string]string{"1": "0", "2": "0,1"}[workers], "--inline", "left=right", "--unread", unread, "--workers", workers, "--keys", keyLog, "--tap", "plain", "--key-wait", "500ms"}
+			args := []string{"--cpus", map[string]string{"1": "0", "2": "0,1"}[workers], "--inline", "left=right", "--unread", unread, "--workers", workers, "--keys", keyLog, "--tap", "plain", "--key-wait", "30s"}
 			if unread == "drop" {
 				args = append(args, "--allow", "proto=udp,net=10.99.0.2,port=7777")
 			}
@@ -374,8 +383,8 @@ func TestInline(t *testing.T) {
 			// what came through.
 			others := l.file("others.log")
 			os.WriteFile(others, nil, 0o600)
-			beside := l.gateway(2, "--interface", "left", "--keys", others, "--write", l.file("beside.pcap"), "--key-wait", "2s")
-			n, err := l.curl(others, "large", "--max-time", "2")
+			beside := l.gateway(2, "--interface", "left", "--keys", others, "--write", l.file("beside.pcap"), "--key-wait", "30s")
+			n, err := l.curl(others, "large", "--max-time", map[string]string{"pass": "60", "drop": "2"}[unread])
 			switch unread {
 			case "pass":
 				if n != 1<<20 {
@@ -388,6 +397,9 @@ func TestInline(t *testing.T) {
 				if n := l.quic(); n != 0 {
 					t.Errorf("%d datagrams of QUIC passed", n)
 				}
+			}
+			if unread == "pass" {
+				eventually(func() bool { return fileHas(l.file("beside.pcap"), "GET /large", 1) })
 			}
 			beside.stop()
 			plain, _ := os.ReadFile(l.file("beside.pcap"))
@@ -485,12 +497,7 @@ func TestWithoutRoot(t *testing.T) {
 			"--ambient-caps="+c.capabilities, program, "live", "--interface", "lo", "--promiscuous")
 		cmd.Env = append(os.Environ(), "SEALANE_GATEWAY_TEST_MAIN=1")
 		p := start(t, cmd)
-		for range 100 {
-			if p.text() != "" {
-				break
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
+		eventually(func() bool { return p.text() != "" })
 		if reading := strings.Contains(p.text(), "msg=reading"); reading != c.works {
 			t.Errorf("with %s: %s", c.capabilities, p.text())
 		}
@@ -538,11 +545,8 @@ func TestInterfaceGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := regexp.MustCompile(`packets +7\d\d\d `)
-	for i := 0; !read.MatchString(g.text()); i++ {
-		if i == 100 {
-			t.Fatal("the other interface is not read")
-		}
-		time.Sleep(50 * time.Millisecond)
+	if !eventually(func() bool { return read.MatchString(g.text()) }) {
+		t.Fatal("the other interface is not read")
 	}
 	come()
 	g.waitFor(t, "reading again", 1)
@@ -559,7 +563,7 @@ func TestOutputInterfaceGone(t *testing.T) {
 		l.run("ip", "-n", l.names[1], "link", "set", "tool", "up")
 	}
 	come()
-	g := l.gateway(1, "--interface", "left", "--keys", keyLog, "--output-interface", "out", "--key-wait", "2s")
+	g := l.gateway(1, "--interface", "left", "--keys", keyLog, "--output-interface", "out", "--key-wait", "30s")
 	l.run("ip", "-n", l.names[1], "link", "del", "out")
 	for range 2 {
 		if _, err := l.curl(keyLog, "secret-page"); err != nil {
@@ -570,7 +574,7 @@ func TestOutputInterfaceGone(t *testing.T) {
 	come()
 	shark := l.tshark(1, "-i", "tool")
 	for i := 0; !strings.Contains(shark.text(), "\t200\t26"); i++ {
-		if i == 20 {
+		if i == 200 {
 			t.Fatal("nothing comes")
 		}
 		if _, err := l.curl(keyLog, "secret-page"); err != nil {
@@ -638,23 +642,21 @@ func TestFlowsBySocket(t *testing.T) {
 	cmd.Env = append(os.Environ(), "SSLKEYLOGFILE="+keyLog)
 	curl := start(t, cmd)
 	var secret string
-	for range 100 {
+	eventually(func() bool {
 		b, _ := os.ReadFile(keyLog)
 		for line := range strings.Lines(string(b)) {
 			if f := strings.Fields(line); strings.HasSuffix(line, "\n") && len(f) == 3 && f[0] == "SERVER_TRAFFIC_SECRET_0" {
 				secret = f[2]
 			}
 		}
-		if secret != "" {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return secret != ""
+	})
 	body := `{"source":"10.99.0.2:443","destination":"10.99.0.1:5001","from":"server","suite":"TLS_AES_256_GCM_SHA384","secret":"` + secret + `"}`
 	if code, b := do("PUT", "", body); code != 204 {
 		t.Errorf("PUT: %d %s", code, b)
 	}
-	<-curl.done
+	eventually(func() bool { return fileHas(l.file("plain.pcap"), "0123456789abcdef", 1000) })
+	curl.stop()
 	g.stop()
 	plain, _ := os.ReadFile(l.file("plain.pcap"))
 	if n := bytes.Count(plain, []byte("0123456789abcdef")); n < 1000 {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/engine"
@@ -708,64 +707,4 @@ func TestMemory(t *testing.T) {
 		t.Errorf("%d MB of memory, %d are allowed", grown>>20, most>>20)
 	}
 	runtime.KeepAlive(w)
-}
-
-// The work that junk makes on an established connection is bounded, and costs it nothing.
-func TestWork(t *testing.T) {
-	v := load(t, "s-aes256")
-	i := v.server[len(v.server)/3]
-	const packets = 20000
-	measure := func(make func(n uint32) forgery) time.Duration {
-		store, s := keys.NewStore(100), &sink{}
-		log := keys.Log{Store: store}
-		log.Write(v.keyLog)
-		w := engine.NewWorker(store, s, engine.Options{Flows: 1000, KeyWait: 50e6, HoleWait: 200e6})
-		w.Frames(v.frames[:i])
-		var frames []capture.Frame
-		for n := range uint32(packets) {
-			frames = append(frames, v.forge(v.frames[i].Time+int64(n)*20e3, make(n)))
-		}
-		begin := time.Now()
-		for len(frames) > 0 {
-			n := min(32, len(frames))
-			w.Frames(frames[:n])
-			frames = frames[n:]
-		}
-		took := time.Since(begin)
-		w.Frames(v.frames[i:])
-		w.Close()
-		if n := v.authentic(t, "work", s); n != v.bytes {
-			t.Errorf("%d bytes of %d: %+v", n, v.bytes, w.Stats)
-		}
-		return took / packets
-	}
-	at := like(&v.segs[i])
-	junk := make([]byte, 1400)
-	for name, f := range map[string]func(n uint32) forgery{
-		"records ahead": func(n uint32) forgery {
-			f := at
-			f.seq, f.data = at.seq+20000+n%700*1400, append([]byte{23, 3, 3, 5, 0x73}, junk[:1395]...)
-			f.badTCP = true
-			return f
-		},
-		"single bytes ahead": func(n uint32) forgery {
-			f := at
-			f.seq, f.data, f.badTCP = at.seq+20000+n*7%900000, []byte{byte(n)}, true
-			return f
-		},
-		"copies that differ": func(n uint32) forgery {
-			f := at
-			f.data, f.badTCP = bytes.Clone(junk), true
-			binary.BigEndian.PutUint32(f.data[100:], n)
-			copy(f.data, []byte{23, 3, 3, 5, 0x73})
-			return f
-		},
-	} {
-		took := measure(f)
-		t.Logf("%s: %v for a packet", name, took)
-		// Far more than on an idle machine, and far less than trials without a bound take.
-		if took > 100*time.Microsecond {
-			t.Errorf("%s: %v for a packet", name, took)
-		}
-	}
 }

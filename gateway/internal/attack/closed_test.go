@@ -420,6 +420,7 @@ func TestClosedNames(t *testing.T) {
 // Whatever random attackers send, nothing passes that was not read, and what was read passes.
 func TestClosedAttackers(t *testing.T) {
 	runs := min(*runs, 100000) / 4
+	begun := seedOf(t)
 	var all []*victim
 	var streams [][2][]byte
 	for _, name := range []string{"s-12gcm", "s-12chacha", "s-hrr", "s-keyupdate", "s-aes256"} {
@@ -428,7 +429,7 @@ func TestClosedAttackers(t *testing.T) {
 	}
 	early := 0
 	for i := range runs {
-		r := rand.New(rand.NewPCG(8446, uint64(i)))
+		r := rand.New(rand.NewPCG(begun, uint64(i)))
 		n := r.IntN(len(all))
 		v := all[n]
 		var frames []capture.Frame

@@ -9,12 +9,12 @@ import (
 
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/packet"
+	"github.com/sealane/sealane/gateway/internal/seed"
 )
 
 var (
 	runs  = flag.Int("runs", 2000, "random attackers")
 	first = flag.Int("first", 0, "begin with this one")
-	again = flag.Uint64("seed", 0, "repeat a run with this seed")
 )
 
 // A receiver is TCP's, for the bytes that one side sends (RFC 9293, section 3.10.7.4; RFC 5961): of each place the first copy
@@ -216,18 +216,19 @@ func attacker(r *rand.Rand, v *victim, streams *[2][]byte) (all []event) {
 	return all
 }
 
+// seedOf returns the seed of a test of attackers: the same ones in every short run, in long ones always others.
+func seedOf(t *testing.T) uint64 {
+	if *runs > 2000 {
+		return seed.Of(t)
+	}
+	return seed.Or(t, 8446)
+}
+
 // Whatever a random attacker sends, all that a receiver accepted comes out, and nothing that was not sent. Of the attackers of short runs
 // none costs anything; of others one in a thousand may cost a record, which is counted, and one in five thousand a direction. Their
 // seeds are logged.
 func TestRandomAttackers(t *testing.T) {
-	seed := uint64(8446) // the same attackers in every short run; in long ones always others
-	if *runs > 2000 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	if *again != 0 {
-		seed = *again
-	}
-	t.Logf("seed %d", seed)
+	begun := seedOf(t)
 	type known struct {
 		*victim
 		streams [2][]byte
@@ -241,7 +242,7 @@ func TestRandomAttackers(t *testing.T) {
 	accepted, delivered, sent, dead, undecided, unread := 0, 0, 0, 0, 0, 0
 	begin := time.Now()
 	for i := *first; i < *runs; i++ {
-		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		r := rand.New(rand.NewPCG(begun, uint64(i)))
 		k := &all[r.IntN(len(all))]
 		v := k.victim
 		events := attacker(r, v, &k.streams)
@@ -289,12 +290,12 @@ func TestRandomAttackers(t *testing.T) {
 			if p := got.plain[v.id]; have < want && p != nil && want-len(p[side]) <= 1<<14 && w.Stats.TLS.LostBytes > 0 {
 				// One record: so many copies differ in it that not all of their orders were tried.
 				undecided++
-				t.Logf("seed %d, run %d, %s, side %d: %d bytes of %d that were accepted", seed, i, v.name, side, len(p[side]), want)
+				t.Logf("seed %d, run %d, %s, side %d: %d bytes of %d that were accepted", begun, i, v.name, side, len(p[side]), want)
 				continue
 			}
 			if have < want {
 				unread++
-				t.Logf("seed %d, run %d, %s, side %d: %d bytes of %d that were accepted, %d were sent: %+v", seed, i, v.name, side, have, want, len(v.plain[side]), w.Stats)
+				t.Logf("seed %d, run %d, %s, side %d: %d bytes of %d that were accepted, %d were sent: %+v", begun, i, v.name, side, have, want, len(v.plain[side]), w.Stats)
 			}
 		}
 		if m.dead {

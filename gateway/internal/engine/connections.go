@@ -364,6 +364,9 @@ func (w *Worker) finish(e *entry) {
 	}
 	c := w.conn(e.Conn)
 	w.closeGate(c)
+	// Keys that are there count, and no others will.
+	w.dec.Expire(&c.tls)
+	w.order.Retry(&c.pair, w.now)
 	for side := range uint8(2) {
 		w.order.Finish(&c.pair, side^c.client, w.now)
 		// What the receiver has and the capture lacks, but for the number that a FIN takes.
@@ -376,7 +379,6 @@ func (w *Worker) finish(e *entry) {
 			w.dec.Lose(&c.tls, side^c.client, n)
 		}
 	}
-	w.dec.Expire(&c.tls)
 	if c.given {
 		w.reportGiven(c, true)
 	}

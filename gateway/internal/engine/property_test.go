@@ -14,6 +14,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/packet"
+	"github.com/sealane/sealane/gateway/internal/seed"
 )
 
 // The property: whatever happens to the segments of a connection, what is delivered is what was sent, from the beginning,
@@ -23,15 +24,6 @@ var long = flag.Duration("long", 0, "how long each test of random cases runs")
 
 // more says whether there is a run i, of as many as a short test has or for as long as -long says.
 func more(i, runs int, begin time.Time) bool { return i < runs || time.Since(begin) < *long }
-
-var again = flag.Uint64("seed", 0, "repeat a run with this seed")
-
-func seedOf() uint64 {
-	if *again != 0 {
-		return *again
-	}
-	return uint64(time.Now().UnixNano())
-}
 
 // original is one connection: what each side sent, in TCP segments.
 type original struct {
@@ -231,12 +223,11 @@ func runFrames(frames []capture.Frame, keyLog []byte, o Options) (*collector, St
 
 func TestAnySegments(t *testing.T) {
 	const runs = 2000
-	seed := seedOf()
-	t.Logf("seed %d", seed)
+	begun := seed.Of(t)
 	all := originals(t)
 	delivered, expected := 0, 0
 	for i, begin := 0, time.Now(); more(i, runs, begin); i++ {
-		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		r := rand.New(rand.NewPCG(begun, uint64(i)))
 		o := &all[r.IntN(len(all))]
 		f := faults{split: r.IntN(70), merge: r.IntN(100), repeat: r.IntN(30), reorder: r.IntN(40), overlap: r.IntN(20)}
 		switch r.IntN(6) {

@@ -10,6 +10,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/output"
 	"github.com/sealane/sealane/gateway/internal/packet"
+	"github.com/sealane/sealane/gateway/internal/seed"
 )
 
 // drain is a Sink that keeps nothing.
@@ -21,13 +22,11 @@ func (d *drain) End(*output.Flow)                          {}
 func (d *drain) Flush()                                    {}
 
 // TestSoak has many connections come and go, damaged in all ways, with keys that are early, late or missing, in a table that
-// is too small. Memory does not grow.
+// is too small. Memory does not grow. It goes on for as long as -long says, and for so many connections at least.
 func TestSoak(t *testing.T) {
-	length := max(3*time.Second, *long)
+	const least, samples = 3000, 50
 	all := originals(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	r := rand.New(rand.NewPCG(seed.Of(t), 0))
 	store := keys.NewStore(200)
 	log := keys.Log{Store: store}
 	sink := &drain{}
@@ -40,8 +39,8 @@ func TestSoak(t *testing.T) {
 	var open [128]connection
 	var now int64 = 1700000000e9
 	var most, first uint64
-	begin, measured, connections := time.Now(), time.Now(), 0
-	for time.Since(begin) < length {
+	begin, measured, connections := time.Now(), 0, 0
+	for connections < least || time.Since(begin) < *long {
 		c := &open[r.IntN(len(open))]
 		if len(c.frames) == 0 {
 			o := all[r.IntN(len(all))]
@@ -70,12 +69,13 @@ func TestSoak(t *testing.T) {
 			w.Frames([]capture.Frame{f})
 			c.frames = c.frames[1:]
 		}
-		if time.Since(measured) > length/50 {
-			measured = time.Now()
+		// How far it is, of samples.
+		if at := int(min(float64(connections)/least, float64(time.Since(begin))/float64(max(*long, 1))) * samples); at > measured {
+			measured = at
 			var m runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&m)
-			if time.Since(begin) < length/2 {
+			if first == 0 || at <= samples/2 {
 				first = max(first, m.HeapAlloc)
 			}
 			most = max(most, m.HeapAlloc)

@@ -338,12 +338,12 @@ func TestServer(t *testing.T) {
 	}
 	select {
 	case <-slow:
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("nobody is too slow")
 	}
 	begin := time.Now()
 	s.Close()
-	if d := time.Since(begin); d > 5*time.Second {
+	if d := time.Since(begin); d > 30*time.Second {
 		t.Errorf("Close took %v", d)
 	}
 	// A reader that was too slow as well, on a busy machine, has lost whole packets.

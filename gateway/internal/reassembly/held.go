@@ -2,6 +2,7 @@ package reassembly
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -111,6 +112,10 @@ func (s *segment) from(at uint32) []byte {
 type held struct {
 	segs  []*segment // of the pool
 	bytes int
+	tops  []uint32 // no segment of a block ends after its top
+	stale bool     // tops are not right
+	// There is no hole between these two places, if they differ.
+	solid [2]uint32
 }
 
 // Limits of one direction.
@@ -151,6 +156,7 @@ func (h *held) reaches(i int) {
 
 // recompute is reaches for all.
 func (h *held) recompute() {
+	h.stale, h.solid = true, [2]uint32{}
 	for i, s := range h.segs {
 		s.reach = s.end()
 		if i > 0 && After(h.segs[i-1].reach, s.reach) {
@@ -174,18 +180,84 @@ func same(a, b []byte) int {
 	return i
 }
 
-// novel tells whether bytes are new, or for the same place others are held. Where nothing is in doubt it cuts off from both
-// ends what is held already; else a copy is kept whole, as its parts belong together, unless one that counts no less has it all.
-func (h *held) novel(seq uint32, data []byte, class, usual Class) (from uint32, rest []byte, conflict bool) {
+// A block is so many segments, of which those are passed over together that end too early.
+const block = 16
+
+// top keeps tops right when segments from one on have moved by one place.
+func (h *held) top(i int) {
+	if h.stale {
+		return
+	}
+	n := (len(h.segs) + block - 1) / block
+	h.tops = h.tops[:min(n, len(h.tops))]
+	for b := i / block; b < n; b++ {
+		// Of others than the first block one segment came, at one of its ends.
+		lo, hi := b*block, min(b*block+block, len(h.segs))
+		if b == len(h.tops) {
+			h.tops = append(h.tops, h.segs[lo].end())
+		}
+		for _, k := range [...]int{lo, hi - 1, min(max(i, lo), hi-1)} {
+			if end := h.segs[k].end(); After(end, h.tops[b]) {
+				h.tops[b] = end
+			}
+		}
+	}
+}
+
+// build makes tops anew.
+func (h *held) build() {
+	h.stale, h.tops = false, h.tops[:0]
+	for i, s := range h.segs {
+		if b := i / block; b == len(h.tops) {
+			h.tops = append(h.tops, s.end())
+		} else if After(s.end(), h.tops[b]) {
+			h.tops[b] = s.end()
+		}
+	}
+}
+
+// past returns the first segment from i on, a multiple of block, whose block may have one that ends after a place.
+func (h *held) past(i int, at uint32) int {
+	if h.stale {
+		h.build()
+	}
+	for i+block <= len(h.segs) && !After(h.tops[i/block], at) {
+		i += block
+	}
+	return i
+}
+
+// A novelty is what is new in bytes that came.
+type novelty struct {
+	from     uint32
+	rest     []byte
+	conflict bool // for the same place others are held
+	// Of those that are held for the same place, but for small ones, which may lie beside each other: how many there are, and the last of
+	// those that are least like the rest.
+	copies, worst int
+}
+
+// novel tells what of some bytes is new. Where nothing is in doubt it cuts off from both ends what is held already; else a copy is kept
+// whole, as its parts belong together, unless one that counts no less has it all.
+func (h *held) novel(seq uint32, data []byte, class, usual Class) (x novelty) {
 	first, rank := h.near(seq), class.rank(usual)
 	end := seq + uint32(len(data))
-	whole := false
-	last := first
-	for i := first; i < len(h.segs) && After(end, h.segs[i].seq); i++ {
-		last = i + 1
+	from, last, least := -1, first, math.MaxInt
+	for i := first; i < len(h.segs); i++ {
+		if i%block == 0 {
+			if i = h.past(i, seq); i == len(h.segs) {
+				break
+			}
+		}
 		s := h.segs[i]
+		if !After(end, s.seq) {
+			break
+		}
 		if !After(s.end(), seq) {
 			continue
+		}
+		if last = i + 1; from < 0 {
+			from = i
 		}
 		a, b, inside := s.buf, data, false
 		if at := int32(s.seq - seq); at > 0 {
@@ -194,32 +266,38 @@ func (h *held) novel(seq uint32, data []byte, class, usual Class) (from uint32, 
 			a, inside = a[-at:], true
 		}
 		n := min(len(a), len(b))
+		of := s.class.rank(usual)
 		if same(a[:n], b[:n]) < n {
-			conflict = true
-		} else if inside && n == len(data) && s.class.rank(usual) >= rank {
-			whole = true
+			x.conflict = true
+		} else if inside && n == len(data) && of >= rank {
+			return novelty{from: seq}
+		}
+		if len(s.buf)*2 >= len(data) {
+			x.copies++
+			if of < least || of == least && s.order > h.segs[x.worst].order {
+				x.worst, least = i, of
+			}
 		}
 	}
-	if whole {
-		return seq, nil, false
+	if x.conflict || from < 0 {
+		x.from, x.rest = seq, data
+		return x
 	}
-	if conflict {
-		return seq, data, true
-	}
-	for i := first; i < len(h.segs) && !After(h.segs[i].seq, seq); i++ {
+	for i := from; i < len(h.segs) && !After(h.segs[i].seq, seq); i++ {
 		if s := h.segs[i]; s.class.rank(usual) >= rank && After(s.end(), seq) {
 			n := min(int(s.end()-seq), len(data))
 			seq, data = seq+uint32(n), data[n:]
 		}
 	}
-	for i := last - 1; i >= first && len(data) > 0; i-- {
+	for i := last - 1; i >= from && len(data) > 0; i-- {
 		s := h.segs[i]
 		if After(end, s.seq) && !After(end, s.end()) && s.class.rank(usual) >= rank {
 			n := min(int(end-s.seq), len(data))
 			data, end = data[:len(data)-n], end-uint32(n)
 		}
 	}
-	return seq, data, false
+	x.from, x.rest = seq, data
+	return x
 }
 
 func (h *held) insert(p *Pool, s segment, data []byte) {
@@ -246,6 +324,7 @@ func (h *held) insert(p *Pool, s segment, data []byte) {
 	}
 	h.segs = slices.Insert(h.segs, i, at)
 	h.reaches(i)
+	h.top(i)
 }
 
 // drop gives back the memory of a segment.
@@ -261,7 +340,9 @@ func (h *held) remove(p *Pool, i int) {
 	h.bytes -= len(h.segs[i].buf)
 	p.drop(h.segs[i])
 	h.segs = slices.Delete(h.segs, i, i+1)
+	h.solid = [2]uint32{}
 	h.reaches(i)
+	h.top(i)
 }
 
 // prune lets go of what lies before a place.
@@ -279,6 +360,7 @@ func (h *held) prune(p *Pool, base uint32) {
 	}
 	if kept < n {
 		h.segs = slices.Delete(h.segs, kept, n)
+		h.stale, h.solid = true, [2]uint32{}
 	}
 }
 
@@ -295,6 +377,15 @@ func (h *held) covered(at uint32, limit int, order uint64) uint32 {
 		}
 	}
 	return end
+}
+
+// unbroken is covered for all segments, at a place where it is asked for again when more have come.
+func (h *held) unbroken(at uint32, limit int) uint32 {
+	if h.solid[0] != at || h.solid[1]-at > uint32(limit) {
+		h.solid = [2]uint32{at, at}
+	}
+	h.solid[1] = h.covered(h.solid[1], limit-int(h.solid[1]-at), math.MaxUint64)
+	return h.solid[1]
 }
 
 // Like tells whether a packet is like those that were authenticated; false if there were none.

@@ -28,13 +28,15 @@ func check(t *testing.T, data []byte) {
 			b[i] += byte((at + i) * 3)
 			copies[at+i] = append(copies[at+i], b[i])
 		}
-		if seq, rest, _ := h.novel(base+uint32(at), b, class, usual); len(rest) > 0 {
+		x := h.novel(base+uint32(at), b, class, usual)
+		if seq, rest := x.from, x.rest; len(rest) > 0 {
 			if !bytes.Contains(b, rest) || int32(seq-base) < int32(at) {
 				t.Fatal("what is new is not a part of what came")
 			}
 			h.insert(&p, segment{seq: seq, class: class, order: order}, rest)
 		}
 	}
+	sound(t, &h)
 	sum := 0
 	for i := range h.segs {
 		s := h.segs[i]
@@ -71,6 +73,77 @@ func check(t *testing.T, data []byte) {
 	h.prune(&p, base+room)
 	if len(h.segs) != 0 || h.bytes != 0 || p.Held != 0 {
 		t.Fatalf("%d bytes are held after all was let go", p.Held)
+	}
+}
+
+// sound checks what a held knows about its segments.
+func sound(t *testing.T, h *held) {
+	t.Helper()
+	for i, s := range h.segs {
+		if !h.stale && After(s.end(), h.tops[i/block]) || After(s.end(), s.reach) {
+			t.Fatalf("segment %d of %d ends after what is said", i, len(h.segs))
+		}
+	}
+	at := h.solid[0]
+	if n := int(h.solid[1] - at); h.covered(at, n, 1<<62) != h.solid[1] {
+		t.Fatalf("there is a hole in what is said to be unbroken")
+	}
+}
+
+// novelty of bytes, found without what is known about blocks.
+func plainly(h *held, seq uint32, data []byte, class, usual Class) novelty {
+	k := *h
+	k.tops, k.stale = make([]uint32, len(h.segs)/block+1), false
+	for i := range k.tops {
+		k.tops[i] = seq + 1<<20
+	}
+	return k.novel(seq, data, class, usual)
+}
+
+// However segments come and go, long and short, nothing that matters is passed over.
+func TestHeldBlocks(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	usual := Class{TTL: 64, Sum: packet.SumGood, Known: true}
+	conflicts := 0
+	for range 30 {
+		var h held
+		p := Pool{Limit: 1 << 24}
+		base := r.Uint32()
+		for order := uint64(1); order < 400; order++ {
+			seq, data := base+r.Uint32N(600), make([]byte, 1+r.IntN(1+r.IntN(1+r.IntN(300))))
+			for i := range data {
+				data[i] = byte(r.IntN(2))
+			}
+			x := h.novel(seq, data, usual, usual)
+			if y := plainly(&h, seq, data, usual, usual); x.from != y.from || len(x.rest) != len(y.rest) || x.conflict != y.conflict || x.copies != y.copies || x.worst != y.worst {
+				t.Fatalf("%+v, and without blocks %+v", x, y)
+			}
+			if x.conflict {
+				conflicts++
+			}
+			if len(x.rest) > 0 {
+				h.insert(&p, segment{seq: x.from, class: usual, order: order}, x.rest)
+			}
+			switch at := base + r.Uint32N(600); r.IntN(40) {
+			case 0:
+				h.prune(&p, base+r.Uint32N(100))
+			case 1:
+				h.recompute()
+			case 2, 3, 4, 5:
+				h.remove(&p, r.IntN(len(h.segs)))
+			default:
+				if limit := r.IntN(600); h.unbroken(at, limit) != h.covered(at, limit, 1<<62) {
+					t.Fatal("what is unbroken is not what is covered")
+				}
+			}
+			if len(h.segs) == 0 {
+				h.insert(&p, segment{seq: base, class: usual, order: order}, []byte{1})
+			}
+			sound(t, &h)
+		}
+	}
+	if conflicts < 1000 {
+		t.Errorf("%d conflicts", conflicts)
 	}
 }
 

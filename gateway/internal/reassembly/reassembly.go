@@ -42,7 +42,10 @@ type Stats struct {
 
 // A Direction is what one direction holds that no tag has confirmed.
 type Direction struct {
-	Since     int64 // when it came to a stop
+	Since int64 // when it came to a stop
+	// Of what was fed last, while it begins or was read again: the latest of all before it.
+	mark      int64
+	order     uint64
 	held      held
 	origin    uint32    // where it begins, while it does
 	maybe     [4]uint32 // where else it may begin, the last first; 0 is nowhere
@@ -52,7 +55,9 @@ type Direction struct {
 	contested bool
 	conflict  bool // copies differ
 	fresh     bool // something came since the last try
+	again     bool // it was read again: what is due now came before
 	deep      bool // it is stalled: all that differs is tried
+	postponed bool // the record that is due may open once keys have come, of this direction or of the other one
 	policy    uint8
 	fed       []fed // bytes that TLS got last
 	credit    int   // bytes that may be tried
@@ -161,7 +166,7 @@ func (r *Reassembler) release(p *Pair, side int) {
 	}
 	clear(d.held.segs)
 	r.spare = min(r.spare+min(max(d.credit, 0), burst), maxSpare) // for others
-	*d = Direction{held: held{segs: d.held.segs[:0]}, failed: d.failed[:0], fed: d.fed[:0]}
+	*d = Direction{held: held{segs: d.held.segs[:0], tops: d.held.tops[:0]}, failed: d.failed[:0], fed: d.fed[:0]}
 	if r.largest == d {
 		r.largest = nil
 	}
@@ -257,6 +262,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, clas
 		r.order++
 		d.held.insert(&r.Pool, segment{seq: seq, class: class, order: r.order, mark: r.Dec.Mark}, data)
 		*p.Next[side] += uint32(len(data))
+		d.mark, d.order = max(d.mark, r.Dec.Mark), r.order
 		r.Dec.Feed(p.TLS, side, data)
 		for s := range p.Dir {
 			if p.Dir[s] != nil && p.TLS.Proved(uint8(s)) || p.TLS.InDispute(uint8(s)) {
@@ -375,27 +381,28 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 		d.Since = now
 	}
 	for {
-		if d.floorBase != 0 && d.credit <= burst/2 && r.full(d, len(data)) && r.below(p, d, side, seq, len(data), class) {
-			r.Stats.Evicted++
-			return Repeated
+		// What is no better than what was let go of is not looked at.
+		var x novelty
+		worse := d.floorBase != 0 && r.full(d, len(data)) && r.below(p, d, side, seq, len(data), class)
+		if !worse {
+			x = d.held.novel(seq, data, class, p.Usual[side])
+			if len(x.rest) == 0 {
+				r.Stats.Repeated++
+				return Repeated
+			}
+			if x.conflict && !r.fewer(d, &x, class, p.Usual[side]) {
+				r.Stats.Evicted++
+				return Repeated
+			}
 		}
-		from, rest, conflict := d.held.novel(seq, data, class, p.Usual[side])
-		if len(rest) == 0 {
-			r.Stats.Repeated++
-			return Repeated
-		}
-		if conflict && !r.fewer(p, d, side, from, rest, class) {
-			r.Stats.Evicted++
-			return Repeated
-		}
-		if !r.full(d, len(rest)) {
-			if conflict {
+		if !worse && !r.full(d, len(x.rest)) {
+			if x.conflict {
 				r.Stats.Conflicts++
 				d.conflict = true
 			}
 			r.order++
-			d.held.insert(&r.Pool, segment{seq: from, class: class, order: r.order, mark: r.Dec.Mark}, rest)
-			d.fresh = d.fresh || int32(from-d.base) < maxRecord
+			d.held.insert(&r.Pool, segment{seq: x.from, class: class, order: r.order, mark: r.Dec.Mark}, x.rest)
+			d.fresh = d.fresh || int32(x.from-d.base) < maxRecord
 			if r.largest == nil || d.held.bytes > r.largest.held.bytes {
 				r.largest = d
 			}
@@ -412,7 +419,7 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 			}
 			continue
 		}
-		if !r.evict(p, d, side, from, len(rest), class) {
+		if worse || !r.evict(p, d, side, x.from, len(x.rest), class) {
 			r.Stats.Evicted++
 			return Repeated
 		}
@@ -420,30 +427,15 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 }
 
 // fewer tells whether there may be another copy of a place. If there are many it makes room for one that is more like the rest.
-func (r *Reassembler) fewer(p *Pair, d *Direction, side uint8, seq uint32, data []byte, class Class) bool {
-	usual := p.Usual[side]
-	end := seq + uint32(len(data))
-	copies, worst := 0, -1
-	for i := d.held.near(seq); i < len(d.held.segs) && After(end, d.held.segs[i].seq); i++ {
-		s := d.held.segs[i]
-		// Small ones may lie beside each other.
-		if !After(s.end(), seq) || len(s.buf)*2 < len(data) {
-			continue
-		}
-		copies++
-		if w := worst; w < 0 || s.class.rank(usual) < d.held.segs[w].class.rank(usual) ||
-			s.class.rank(usual) == d.held.segs[w].class.rank(usual) && s.order > d.held.segs[w].order {
-			worst = i
-		}
-	}
-	if copies < maxCopies {
+func (r *Reassembler) fewer(d *Direction, x *novelty, class, usual Class) bool {
+	if x.copies < maxCopies {
 		return true
 	}
-	if d.held.segs[worst].class.rank(usual) >= class.rank(usual) {
+	if d.held.segs[x.worst].class.rank(usual) >= class.rank(usual) {
 		return false
 	}
 	r.Stats.Evicted++
-	d.held.remove(&r.Pool, worst)
+	d.held.remove(&r.Pool, x.worst)
 	return true
 }
 
@@ -474,7 +466,7 @@ func (r *Reassembler) Pay(p *Pair, n int) (freed int) {
 			freed += before - r.Pool.Held
 		}
 		if len(d.held.segs) == 0 && cap(d.held.segs) > 64 {
-			d.held.segs = nil
+			d.held = held{}
 		}
 	}
 	return freed
@@ -602,9 +594,9 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 		if len(fed) > 0 {
 			n, order, class = min(n, int(fed[0].end-at)), fed[0].order, fed[0].class
 		}
-		if from, rest, conflict := d.held.novel(at, b[:n], class, p.Usual[side]); len(rest) > 0 {
-			d.conflict = d.conflict || conflict
-			d.held.insert(&r.Pool, segment{seq: from, class: class, order: order, mark: r.Dec.Mark}, rest)
+		if x := d.held.novel(at, b[:n], class, p.Usual[side]); len(x.rest) > 0 {
+			d.conflict = d.conflict || x.conflict
+			d.held.insert(&r.Pool, segment{seq: x.from, class: class, order: order, mark: r.Dec.Mark}, x.rest)
 		}
 		at, b = at+uint32(n), b[n:]
 	}
@@ -635,6 +627,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 			if p.TLS.Proved(s) {
 				r.prove(p, d, s)
 			} else if d.conflict && d.begun && s == side && r.replay(p) {
+				r.catchUp(p)
 				r.settle(p, 1-side, now)
 			}
 			if d = p.Dir[s]; d == nil || d.beginning {
@@ -649,6 +642,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 			r.stream(p, d, s)
 			d.Since = now
 		}
+		d.again = false
 		if !d.contested && len(d.held.segs) == 0 {
 			r.release(p, int(s))
 		}
@@ -687,19 +681,46 @@ func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {
 		if s == nil {
 			return
 		}
-		mark := r.Dec.Mark
-		if d.beginning {
-			r.Dec.Mark = max(mark, s.mark)
+		r.feed(p, d, side, s)
+	}
+}
+
+// feed feeds a segment that is due.
+func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s *segment) {
+	next, mark := p.Next[side], r.Dec.Mark
+	if d.beginning || d.again {
+		d.mark, d.order = max(d.mark, s.mark), max(d.order, s.order)
+		r.Dec.Mark = d.mark
+	}
+	b := s.from(*next)
+	*next += uint32(len(b))
+	d.feeds(*next, s.order, s.class)
+	d.Since = r.now
+	r.Dec.Feed(p.TLS, side, b)
+	r.Dec.Mark = mark
+	if !d.beginning && !p.TLS.InDispute(side) {
+		d.held.prune(&r.Pool, r.base(p, d, side))
+	}
+}
+
+// catchUp feeds what both directions have behind what was read again, in the order in which it came.
+func (r *Reassembler) catchUp(p *Pair) {
+	for {
+		var due [2]*segment
+		first := -1
+		for side, d := range p.Dir {
+			if d == nil || d.contested || p.TLS.InDispute(uint8(side)) || !d.again && !(d.beginning && d.begun) {
+				continue
+			}
+			s := r.best(p, d, uint8(side), *p.Next[side])
+			if due[side] = s; s != nil && (first < 0 || max(d.order, s.order) < max(p.Dir[first].order, due[first].order)) {
+				first = side
+			}
 		}
-		b := s.from(*next)
-		*next += uint32(len(b))
-		d.feeds(*next, s.order, s.class)
-		d.Since = r.now
-		r.Dec.Feed(p.TLS, side, b)
-		r.Dec.Mark = mark
-		if !d.beginning && !p.TLS.InDispute(side) {
-			d.held.prune(&r.Pool, r.base(p, d, side))
+		if first < 0 {
+			return
 		}
+		r.feed(p, p.Dir[first], uint8(first), due[first])
 	}
 }
 
@@ -777,8 +798,8 @@ func frame(b []byte) int {
 // try looks for copies with which the record at base opens.
 func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	base := d.base
-	d.fresh = false
-	have := int(d.held.covered(base, maxRecord, math.MaxUint64) - base)
+	d.fresh, d.postponed = false, false
+	have := int(d.held.unbroken(base, maxRecord) - base)
 	if have < 5 {
 		return false
 	}
@@ -814,7 +835,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 		case tls.Refused:
 			d.failed = append(d.failed, h)
 		case tls.Postponed:
-			stop, d.fresh = true, true
+			stop, d.fresh, d.postponed = true, true, true
 		}
 		return b[:n]
 	}
@@ -1060,8 +1081,8 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 	}
 	d.deep = true
 	tried0 := r.try(p, d, side)
-	if d.deep = false; tried0 {
-		return true
+	if d.deep = false; tried0 || d.postponed {
+		return tried0 // nothing is missing while keys may come
 	}
 	base := d.base
 	bad := uint64(0) // whether there is a whole record that does not open

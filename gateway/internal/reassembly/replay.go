@@ -150,6 +150,7 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (a
 	}
 	for i := range all {
 		all[i].steps = d.steps(&all[i])
+		d.credit -= len(d.held.segs) * perStep
 	}
 	return all
 }
@@ -175,6 +176,9 @@ func (r *Reassembler) likely(all []candidate) []candidate {
 	}
 	return append(kept, again[:min(len(again), 8)]...)
 }
+
+// perStep is what steps costs for a segment, in bytes that are opened.
+const perStep = 64
 
 // steps tells how far a candidate had come with each segment.
 func (d *Direction) steps(c *candidate) (all []step) {
@@ -301,40 +305,57 @@ func (r *Reassembler) read(p *Pair, client, server *candidate) int {
 				d.origin = both[side].origin
 			}
 			*p.Next[side] = d.origin
+			d.mark, d.order = math.MinInt64, 0
 			d.credit -= len(both[side].bytes) + perSegment
 		}
 	}
 	at, done := [2]int{}, [2]int{}
 	for {
-		side := uint8(0)
-		switch a, b := client.steps[at[0]:], server.steps[at[1]:]; {
-		case len(a) == 0 && len(b) == 0:
-			goto fed
-		case len(a) == 0 || len(b) > 0 && b[0].order < a[0].order:
-			side = 1
+		side, first := uint8(0), uint64(math.MaxUint64)
+		var due *segment // of a direction that has proved to be right, and of which more is held
+		for i, c := range both {
+			if at[i] < len(c.steps) {
+				if order := c.steps[at[i]].order; order < first {
+					side, first, due = uint8(i), order, nil
+				}
+			} else if begun[i] && p.TLS.Proved(uint8(i)) && !p.TLS.InDispute(uint8(i)) {
+				d := p.Dir[i]
+				if s := r.best(p, d, uint8(i), *p.Next[i]); s != nil && max(d.order, s.order) < first {
+					side, first, due = uint8(i), max(d.order, s.order), s
+				}
+			}
+		}
+		if first == math.MaxUint64 {
+			break
+		}
+		d := p.Dir[side]
+		if due != nil {
+			r.feed(p, d, side, due)
+			continue
 		}
 		s := both[side].steps[at[side]]
 		at[side]++
 		if !begun[side] {
 			continue
 		}
-		r.Dec.Mark = s.mark
+		d.mark, d.order = max(d.mark, s.mark), max(d.order, s.order)
+		r.Dec.Mark = d.mark
 		b := both[side].bytes[done[side]:s.end]
 		done[side] = s.end
 		*p.Next[side] += uint32(len(b))
 		r.Dec.Feed(p.TLS, side, b)
 	}
-fed:
 	result := hopeless
 	for side := range uint8(2) {
 		if p.TLS.Proved(side) && !before[side] {
 			d := p.Dir[side]
 			d.beginning = false
 			base := *p.Next[side] - uint32(len(r.Dec.Pending(p.TLS, side)))
-			if n := int(base - d.origin); n > 0 && n <= len(both[side].bytes) {
-				r.learn(p, d, side, d.origin, both[side].bytes[:n])
+			if n := int(base - d.origin); n > 0 {
+				r.learn(p, d, side, d.origin, both[side].bytes[:min(n, len(both[side].bytes))])
 			}
 			d.held.prune(&r.Pool, base)
+			d.again = true
 			result = proved
 		}
 		if result != proved && begun[side] && p.TLS.Promising(side) {

@@ -7,6 +7,7 @@ package tls
 
 import (
 	"crypto/cipher"
+	"slices"
 	"unsafe"
 
 	"github.com/sealane/sealane/internal/aead"
@@ -168,23 +169,29 @@ const (
 	partBytes = 16
 )
 
-// note remembers when the last n bytes came, and from which side. It returns how much memory that takes.
+// note remembers when the last n bytes came, and from which side: a direction that is read again comes where it came first. It returns
+// how much memory that takes.
 func (c *Conn) note(side uint8, n int, mark int64) int {
 	if c.waits == nil {
 		c.waits = new(waits)
 	}
 	o := c.waits.order
-	last := len(o) - 1
-	switch {
-	case last >= 0 && o[last].side == side && (o[last].mark == mark || len(o) > maxParts/2):
-		o[last].n += uint32(n)
-	case len(o) == maxParts:
-		o[last-1].n += uint32(n)
-	default:
-		c.waits.order = append(o, part{mark, uint32(n), side})
-		return partBytes
+	at := len(o)
+	for at > 0 && o[at-1].side != side && o[at-1].mark > mark {
+		at--
 	}
-	return 0
+	last := at - 1
+	if len(o) >= maxParts {
+		for last >= 0 && o[last].side != side {
+			last--
+		}
+	}
+	if last >= 0 && o[last].side == side && (o[last].mark == mark || len(o) > maxParts/2) {
+		o[last].n += uint32(n)
+		return 0
+	}
+	c.waits.order = slices.Insert(o, at, part{mark, uint32(n), side})
+	return partBytes
 }
 
 // drop forgets what a direction held. It returns how many bytes that were, those of note included.

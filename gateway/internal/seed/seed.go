@@ -1,0 +1,37 @@
+// Package seed gives random tests the number that they begin with: -seed, or the environment variable SEALANE_SEED, or what the test
+// has otherwise.
+package seed
+
+import (
+	"flag"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+)
+
+var again = flag.Uint64("seed", 0, "repeat a run with this seed")
+
+// Of returns the seed of a test, a fresh one if none was asked for, and has the test print it.
+func Of(t testing.TB) uint64 {
+	t.Helper()
+	return Or(t, uint64(time.Now().UnixNano()))
+}
+
+// Or returns the seed of a test, n if no other was asked for, and has the test print it.
+func Or(t testing.TB, n uint64) uint64 {
+	t.Helper()
+	from := "its own"
+	if s := os.Getenv("SEALANE_SEED"); s != "" {
+		var err error
+		if n, err = strconv.ParseUint(s, 0, 64); err != nil {
+			t.Fatalf("SEALANE_SEED: %v", err)
+		}
+		from = "of SEALANE_SEED"
+	}
+	if *again != 0 {
+		n, from = *again, "of -seed"
+	}
+	t.Logf("seed %d, %s", n, from)
+	return n
+}
