@@ -35,7 +35,7 @@ def shapes(kernel, quick):
     bits = (128, 192, 256)
     found = [ModeShape(SETUP, bits=b) for b in bits]
     # Eight rows of up to four blocks are the most at a time; then four, two and one; then what fills no row.
-    counts = (0, 1, 5, 13, 33) if quick else (*range(0, 35), 47, 63, 64, 65, 71, 96, 100)
+    counts = (0, 1, 5, 13, 33, 95) if quick else (*range(0, 35), 47, 63, 64, 65, 71, 95, 96, 100)
     for mode in (ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT):
         for n in counts:
             found.append(ModeShape(mode, n, bits[(n + mode) % 3], in_place=n % 5 == 3, offset=int(n % 4 == 1)))

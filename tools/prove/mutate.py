@@ -1,11 +1,11 @@
 """Mutants: kernels with one instruction changed, which the prover must refuse.
 
-    mutate.py [--count N] [--seed S] OBJECT...
+    mutate.py [--count N] [--seed S] [--more N] OBJECT...
 
 A mutant has one instruction of a kernel with another register, another constant, another offset or another operation (a
 bit of its encoding turned over), dropped (as a carry or a wipe that was forgotten), or exchanged with the next. It is run
-for calls that reach the instruction, until one is refused. What is refused for none is listed: it is equivalent, or
-else a fault of the prover.
+for calls that reach the instruction, until one is refused, and if none is for N short ones drawn from a full run. What is
+refused for none is listed: it is equivalent, or wrong for other calls only, or else a fault of the prover.
 """
 import argparse
 import collections
@@ -22,6 +22,7 @@ import arm64
 import capstone
 import common
 import kernels
+import modes
 import prove
 import reduction
 import terms
@@ -30,7 +31,8 @@ from capstone import x86_const as X
 from terms import Unproved
 
 TRIES = 8  # calls that a mutant is run for, at most
-SECONDS = 30  # for a mutant; one that takes longer has not been decided, and counts as not refused
+MOST = 400  # bytes of text of those of a full run
+SECONDS = 30  # of processor's time for a mutant; one that takes longer has not been decided, and counts as not refused
 
 
 class TooLong(Exception):
@@ -40,15 +42,18 @@ class TooLong(Exception):
 def too_long(*_):
     raise TooLong
 
-_kernel = _shapes = _reached = _tests = None
+_kernel = _shapes = _reached = _more = None
 
 
-def begin(path):
-    global _kernel, _shapes, _reached
+def begin(path, more=0):
+    global _kernel, _shapes, _reached, _more
     sys.setrecursionlimit(20000)
     common.Code.LIMIT = 60_000
     _kernel = kernels.Kernel(path)
-    _shapes = kernels.shapes(_kernel, True)
+    _shapes = modes.shapes(_kernel, True) if _kernel.of_modes else kernels.shapes(_kernel, True)
+    size = lambda s: sum(n for n, _ in s.lanes) if isinstance(s, kernels.BatchShape) else getattr(s, "size", 0)
+    _more = [s for s in kernels.shapes(_kernel, False) if size(s) <= MOST] if more else []
+    _more = random.Random(str(_kernel)).sample(_more, min(more, len(_more)))
     _reached = collections.defaultdict(list)  # address -> the calls that reach it, shortest first
     for shape in _shapes:
         trace = set()
@@ -151,11 +156,11 @@ def try_one(task):
     calls = [shape for _, _, shape in _reached[at]]
     # The shortest calls, and some of all; where calls are of many modes, all.
     calls = calls if _kernel.of_modes else calls[:TRIES // 2] + calls[TRIES // 2::max(1, len(calls) // (TRIES // 2))]
-    signal.signal(signal.SIGALRM, too_long)
-    signal.alarm(SECONDS)
+    signal.signal(signal.SIGVTALRM, too_long)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     reduction.TIMEOUT = 5  # what a solver cannot say in this time is not shown, hence refused
     try:
-        for shape in calls:
+        for shape in calls + _more:
             try:
                 kernels.prove(_kernel, shape, None)
             except Unproved as e:
@@ -165,7 +170,7 @@ def try_one(task):
     except TooLong:
         return at, what + " (too slow to decide)", None
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         _kernel.steps, _kernel.code = original, original.code
     return at, what, None
 
@@ -174,6 +179,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--more", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--least", type=int, default=0, help="per cent that must be refused, else exit status 1")
     parser.add_argument("objects", nargs="+")
@@ -183,12 +189,14 @@ def main():
         begun = time.time()
         if not kernels.Kernel(path).specified:
             continue
-        begin(path)
+        begin(path, args.more)
         tasks = list(mutants(random.Random(args.seed), args.count))
         alive = []
         reasons = collections.Counter()
         with multiprocessing.Pool(args.jobs) as pool:
-            for at, what, error in pool.imap_unordered(try_one, tasks, 4):
+            for done, (at, what, error) in enumerate(pool.imap_unordered(try_one, tasks, 4), 1):
+                if done % 100 == 0 and done < len(tasks):
+                    print(f"     {_kernel}: {done} of {len(tasks)}, {len(alive)} not refused, {time.time() - begun:.0f} s", flush=True)
                 if error is None:
                     alive.append((at, what))
                 else:
