@@ -30,7 +30,7 @@ ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 LEVELS := $(sort $(foreach s,$(basename $(ASM_SOURCES)),$(lastword $(subst _, ,$(s))))) portable
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S asm/*/*.h test/*.h)
 C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c afalg/c/*.[ch])
-SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows streams unused) $(addprefix rust/,check emulated targets vendored) afalg/vm/run gateway/demo $(addprefix gateway/packaging/,deb check postinst prerm postrm)
+SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows streams unused) $(addprefix rust/,check emulated peers targets vendored) afalg/vm/run gateway/demo $(addprefix gateway/packaging/,deb check postinst prerm postrm)
 
 .DEFAULT_GOAL := all
 .PHONY: all help lib
@@ -142,15 +142,17 @@ run: bootstrap ## build everything and show it at work; ends with a WireGuard tu
 # ---- make test: every suite runs, then the sum is taken ----
 
 SUITE := B=$(B) test/suite
+# Before the recipe of what starts a make of its own: give it the job server; but with make -n, start nothing.
+IN_FULL := $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,+)
 
 BOOTSTRAP := tools/bootstrap
 
 # Which suites there are depends on what is installed. So a make that starts after the bootstrap has them all, and their sum.
 .PHONY: check check-suites test test-long installed-test installed-test-long suites long-suites
 check: ## what to run at each step of a change: needs a C compiler and Go alone, and at most 2 minutes
-	+@$(SUITE) --begin $(words $(CHECK_SUITES))
+	$(IN_FULL)@$(SUITE) --begin $(words $(CHECK_SUITES))
 	@SUITES_RUN=yes $(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget check-suites || true
-	+@$(SUITE) --sum $(CHECK_SUITES)
+	$(IN_FULL)@$(SUITE) --sum $(CHECK_SUITES)
 
 test: ## all tests
 	@$(BOOTSTRAP) test
@@ -161,10 +163,11 @@ times: ## what each suite took when it last ran here, the dearest first: seconds
 	@[ -s $(B)/results/counts ] || { echo "no suite has run here: $(B)/results/counts"; exit 1; }
 	@sort -k 6,6nr -k 5,5nr $(B)/results/counts | awk '!seen[$$1]++ { printf "%6d %6d  %s\n", $$5, $$6, $$1 }'
 
+# Random tests begin with one number here, so that the answer depends on the change alone; make test-long looks further.
 installed-test:
-	+@$(SUITE) --begin $(words $(SUITES))
-	@SUITES_RUN=yes $(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget suites || true
-	+@$(SUITE) --sum $(SUITES)
+	$(IN_FULL)@$(SUITE) --begin $(words $(SUITES))
+	@SUITES_RUN=yes SEALANE_SEED=$${SEALANE_SEED-1} $(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget suites || true
+	$(IN_FULL)@$(SUITE) --sum $(SUITES)
 
 SUITES :=
 LONG_SUITES :=
@@ -181,7 +184,7 @@ define suite_of
 $(1) += $(2)
 .PHONY: test-$(2)
 test-$(2): $(3)
-	+@$(5) $(SUITE) $(2) $(4)
+	$(IN_FULL)@$(5) $(SUITE) $(2) $(4)
 endef
 
 -include provider/provider.mk
@@ -336,6 +339,6 @@ test-long: ## the long tests, of minutes each: fuzzing, all traces, all systems,
 	@$(MAKE) --no-print-directory installed-test-long
 
 installed-test-long:
-	+@$(SUITE) --begin $(words $(LONG_SUITES))
+	$(IN_FULL)@$(SUITE) --begin $(words $(LONG_SUITES))
 	@SUITES_RUN=yes $(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget long-suites || true
-	+@$(SUITE) --sum $(LONG_SUITES)
+	$(IN_FULL)@$(SUITE) --sum $(LONG_SUITES)

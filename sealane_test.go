@@ -123,7 +123,7 @@ func bestFrom(levels []sealane.Level, name string) string {
 
 // rivals returns the levels, name among them, of which a measurement at the first key takes the fastest.
 func rivals(levels []sealane.Level, name string) []string {
-	for _, group := range [][]string{{"avx512", "avx512vl", "avx2"}, {"neon6", "neon"}} {
+	for _, group := range [][]string{{"avx512", "avx512mix", "avx512vl", "avx2"}, {"neon6", "neon"}} {
 		if slices.Contains(group, name) {
 			return slices.DeleteFunc(group, func(rival string) bool {
 				return !slices.ContainsFunc(levels, func(l sealane.Level) bool { return l.Name == rival })

@@ -13,12 +13,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sealane/sealane/internal/kernel"
+	"github.com/sealane/sealane/internal/randomseed"
 )
 
-var seed = uint64(time.Now().UnixNano())
+var seed = randomseed.Of()
 
 func newRand(t *testing.T) *rand.Rand {
 	t.Logf("seed %d", seed)

@@ -1,32 +1,15 @@
-/* AES-CTR (NIST SP 800-38A, 6.5) and AES-XTS (IEEE 1619) as OpenSSL's default provider has them: the same results,
- * return values and errors, and differences on the safe side. "num", the place in a counter block, goes on with that
- * block's key stream, where the default provider takes what its buffer holds, in a new context zeroes. And XTS encrypts
- * or decrypts as the last init said, where the default provider stays with what the last key was set for.
- *
- * CBC is the default provider's: encryption cannot be faster than a chain of blocks, and TLS 1.2 asks a provider to
- * take the padding and the MAC off in constant time. */
-#include <openssl/evp.h>
+/* AES-CTR (NIST SP 800-38A, 6.5), AES-CBC (6.2; aescbc.c) and AES-XTS (IEEE 1619) as OpenSSL's default provider has
+ * them: the same results, return values and errors, and differences on the safe side. "num", the place in a counter
+ * block, goes on with that block's key stream, where the default provider takes what its buffer holds, in a new context
+ * zeroes. And XTS and CBC encrypt or decrypt as the last init said, where the default provider stays with what the last
+ * key was set for. */
+#include "aesmodes.h"
+
 #include <openssl/params.h>
 
-#include "../include/sealane.h"
-#include "cipher.h"
 #include "skey.h"
 
-enum { BLOCK = 16, UNIT_MAX = 1 << 24 /* bytes that one tweak may encrypt */ };
-
-typedef struct {
-    const core *core;
-    const cipher_shape *shape;
-    int enc, has_key, has_iv;
-    int halves_equal; /* XTS: of the key, which then only decrypts */
-    size_t pad;       /* asked for and set, without a meaning here */
-    size_t num;       /* CTR: the place that was set, until the next text; 0 is none */
-    size_t tls_version, tls_mac_bytes;
-    const uint8_t *tls_mac;
-    uint8_t iv[BLOCK]; /* as it was set */
-    sealane_aes_ctr ctr;
-    sealane_xts_key key; /* CTR: the first of its two */
-} context;
+enum { UNIT_MAX = 1 << 24 /* bytes that one tweak may encrypt */ };
 
 const sealane_level *aes_level(void)
 {
@@ -34,7 +17,12 @@ const sealane_level *aes_level(void)
     return &table->levels[sealane_level_of_process(table)];
 }
 
-static int raise(const context *c, int reason)
+static int is_mode(const context *c, unsigned mode)
+{
+    return c->shape->mode == mode;
+}
+
+int aes_raise(const context *c, int reason)
 {
     RAISE(c->core, reason);
     return 0;
@@ -67,17 +55,20 @@ static void *duplicate(void *v)
 {
     const context *c = v;
     context *copy = c == NULL ? NULL : core_allocate(c->core, sizeof *copy);
-    if (copy != NULL)
+    if (copy != NULL) {
         *copy = *c;
+        if (c->tls_mac == c->cbc.mac)
+            copy->tls_mac = copy->cbc.mac;
+    }
     return copy;
 }
 
 /* ---- Parameters ---- */
 
-/* Where in a block the next byte is; 0: a new block begins. */
+/* Where in a block the next byte is; 0: a new block begins. CBC: what was set, without a meaning. */
 static size_t place(const context *c)
 {
-    return c->num != 0 ? c->num : (BLOCK - c->ctr.left) % BLOCK;
+    return is_mode(c, EVP_CIPH_CBC_MODE) || c->num != 0 ? c->num : (BLOCK - c->ctr.left) % BLOCK;
 }
 
 static int take_number(const context *c, const OSSL_PARAM *p, size_t most, size_t *value)
@@ -86,26 +77,56 @@ static int take_number(const context *c, const OSSL_PARAM *p, size_t most, size_
     if (p == NULL)
         return 1;
     if (!param_get_size(p, &number) || number > most)
-        return raise(c, PROV_R_FAILED_TO_GET_PARAMETER);
+        return aes_raise(c, PROV_R_FAILED_TO_GET_PARAMETER);
     *value = number;
     return 1;
+}
+
+/* Whether there is one parameter, and it is the padding, as EVP passes it: since 3.5 with every init. */
+static int is_padding_alone(const OSSL_PARAM p[])
+{
+    static const char name[] = OSSL_CIPHER_PARAM_PADDING;
+    for (size_t i = 0; i < sizeof name; i++)
+        if (p->key == NULL || p->key[i] != name[i])
+            return 0;
+    return p[1].key == NULL && p->data_type == OSSL_PARAM_UNSIGNED_INTEGER && p->data_size == sizeof(unsigned) &&
+           p->data != NULL;
+}
+
+/* What CTR and CBC have in common; the place is for them to take. */
+static int set_shared_params(context *c, const OSSL_PARAM params[], size_t most, size_t *num)
+{
+    found_params found;
+    size_t bits;
+    if (is_padding_alone(params)) {
+        c->pad = *(const unsigned *)params->data != 0;
+        return 1;
+    }
+    find_params(&found, params);
+    if (!take_number(c, found_at(&found, PARAM_PADDING), UINT32_MAX, &c->pad) ||
+        !take_number(c, found_at(&found, PARAM_USE_BITS), UINT32_MAX, &bits) ||
+        !take_number(c, found_at(&found, PARAM_TLS_VERSION), UINT32_MAX, &c->tls_version) ||
+        !take_number(c, found_at(&found, PARAM_TLS_MAC_SIZE), SIZE_MAX, &c->tls_mac_bytes) ||
+        !take_number(c, found_at(&found, PARAM_NUM), most, num))
+        return 0;
+    c->pad = c->pad != 0;
+    return 1;
+}
+
+static int set_cbc_params(void *v, const OSSL_PARAM params[])
+{
+    context *c = v;
+    return params == NULL || set_shared_params(c, params, UINT32_MAX, &c->num);
 }
 
 static int set_ctr_params(void *v, const OSSL_PARAM params[])
 {
     context *c = v;
-    found_params found;
-    size_t bits, num = place(c);
+    size_t num = place(c);
     if (params == NULL)
         return 1;
-    find_params(&found, params);
-    if (!take_number(c, found.at[PARAM_PADDING], UINT32_MAX, &c->pad) ||
-        !take_number(c, found.at[PARAM_USE_BITS], UINT32_MAX, &bits) ||
-        !take_number(c, found.at[PARAM_TLS_VERSION], UINT32_MAX, &c->tls_version) ||
-        !take_number(c, found.at[PARAM_TLS_MAC_SIZE], SIZE_MAX, &c->tls_mac_bytes) ||
-        !take_number(c, found.at[PARAM_NUM], BLOCK - 1, &num))
+    if (!set_shared_params(c, params, BLOCK - 1, &num))
         return 0;
-    c->pad = c->pad != 0;
     if (num != place(c)) {
         c->num = num;
         c->ctr.left = 0;
@@ -118,10 +139,10 @@ static int set_xts_params(void *v, const OSSL_PARAM params[])
     const context *c = v;
     found_params found;
     size_t bytes = c->shape->key_bytes;
-    if (params == NULL)
+    if (params == NULL || is_padding_alone(params))
         return 1;
     find_params(&found, params);
-    return take_number(c, found.at[PARAM_KEYLEN], SIZE_MAX, &bytes) && bytes == c->shape->key_bytes;
+    return take_number(c, found_at(&found, PARAM_KEYLEN), SIZE_MAX, &bytes) && bytes == c->shape->key_bytes;
 }
 
 static int answer_iv(const context *c, OSSL_PARAM *p, const uint8_t iv[BLOCK])
@@ -134,7 +155,7 @@ static int answer_iv(const context *c, OSSL_PARAM *p, const uint8_t iv[BLOCK])
     else if (p->data_type == OSSL_PARAM_OCTET_STRING && p->data != NULL && p->data_size >= BLOCK)
         memcpy(p->data, iv, BLOCK);
     else if (p->data != NULL || (p->data_type != OSSL_PARAM_OCTET_PTR && p->data_type != OSSL_PARAM_OCTET_STRING))
-        return raise(c, PROV_R_FAILED_TO_SET_PARAMETER);
+        return aes_raise(c, PROV_R_FAILED_TO_SET_PARAMETER);
     return 1;
 }
 
@@ -143,7 +164,7 @@ static int answer_tls_mac(const context *c, OSSL_PARAM *p)
     if (p == NULL)
         return 1;
     if (p->data_type != OSSL_PARAM_OCTET_PTR)
-        return raise(c, PROV_R_FAILED_TO_SET_PARAMETER);
+        return aes_raise(c, PROV_R_FAILED_TO_SET_PARAMETER);
     p->return_size = c->tls_mac_bytes;
     if (p->data != NULL)
         *(const void **)p->data = c->tls_mac;
@@ -154,10 +175,18 @@ static int get_params(void *v, OSSL_PARAM params[])
 {
     const context *c = v;
     found_params found;
+    if (params[0].key != NULL && params[1].key == NULL) { /* as OpenSSL before 3.2 asks at every init */
+        const param_name name = param_named(params[0].key);
+        if (name == PARAM_KEYLEN || name == PARAM_IVLEN)
+            return cipher_answer(c->core, &params[0], name == PARAM_KEYLEN ? c->shape->key_bytes : c->shape->iv_bytes);
+    }
+    const uint8_t *now = is_mode(c, EVP_CIPH_CBC_MODE) ? c->cbc.chain : c->ctr.counter;
     find_params(&found, params);
-    return cipher_get_lengths(c->core, c->shape, &found) && cipher_answer(c->core, found.at[PARAM_PADDING], c->pad) &&
-           answer_iv(c, found.at[PARAM_IV], c->iv) && answer_iv(c, found.at[PARAM_UPDATED_IV], c->ctr.counter) &&
-           cipher_answer(c->core, found.at[PARAM_NUM], place(c)) && answer_tls_mac(c, found.at[PARAM_TLS_MAC]);
+    return cipher_get_lengths(c->core, c->shape, &found) &&
+           cipher_answer(c->core, found_at(&found, PARAM_PADDING), c->pad) &&
+           answer_iv(c, found_at(&found, PARAM_IV), c->iv) && answer_iv(c, found_at(&found, PARAM_UPDATED_IV), now) &&
+           cipher_answer(c->core, found_at(&found, PARAM_NUM), place(c)) &&
+           answer_tls_mac(c, found_at(&found, PARAM_TLS_MAC));
 }
 
 static const OSSL_PARAM *gettable(void *v, void *provider)
@@ -187,6 +216,11 @@ static const OSSL_PARAM *settable_ctr(void *v, void *provider)
     return known;
 }
 
+static const OSSL_PARAM *settable_cbc(void *v, void *provider)
+{
+    return settable_ctr(v, provider);
+}
+
 static const OSSL_PARAM *settable_xts(void *v, void *provider)
 {
     static const OSSL_PARAM known[] = {
@@ -201,7 +235,7 @@ static const OSSL_PARAM *settable_xts(void *v, void *provider)
 
 static int is_xts(const context *c)
 {
-    return c->shape->mode == EVP_CIPH_XTS_MODE;
+    return is_mode(c, EVP_CIPH_XTS_MODE);
 }
 
 static int set_key(context *c, const uint8_t *key, size_t bytes)
@@ -212,7 +246,8 @@ static int set_key(context *c, const uint8_t *key, size_t bytes)
     return c->has_key;
 }
 
-/* As RFC 3686 and SSH have it, the text's first bytes are a new block's; XTS keeps nothing between data units. */
+/* As RFC 3686 and SSH have it, the text's first bytes are a new block's; XTS keeps nothing between data units; CBC
+ * begins again with the last IV that was set. */
 static int init(context *c, const unsigned char *key, size_t key_bytes, const unsigned char *iv, size_t iv_bytes,
                 const OSSL_PARAM params[], int enc)
 {
@@ -226,16 +261,19 @@ static int init(context *c, const unsigned char *key, size_t key_bytes, const un
         memcpy(c->ctr.counter, iv, BLOCK); /* of a stream that begins a block */
         c->has_iv = 1;
     }
+    if (c->has_iv)
+        memcpy(c->cbc.chain, c->iv, BLOCK);
+    c->cbc.held_bytes = 0;
     if (!cipher_init_lengths(c->core, c->shape, key, key_bytes, NULL, 0))
         return 0;
     const int equal =
         key == NULL ? c->halves_equal : is_xts(c) && cipher_equal(key, key + key_bytes / 2, key_bytes / 2);
     if (equal && enc)
-        return raise(c, PROV_R_XTS_DUPLICATED_KEYS);
+        return aes_raise(c, PROV_R_XTS_DUPLICATED_KEYS);
     c->halves_equal = equal;
     if (key != NULL && !set_key(c, key, key_bytes))
-        return raise(c, PROV_R_KEY_SETUP_FAILED);
-    return is_xts(c) ? set_xts_params(c, params) : set_ctr_params(c, params);
+        return aes_raise(c, PROV_R_KEY_SETUP_FAILED);
+    return (is_xts(c) ? set_xts_params : is_mode(c, EVP_CIPH_CBC_MODE) ? set_cbc_params : set_ctr_params)(c, params);
 }
 
 static int encrypt_init(void *v, const unsigned char *key, size_t key_bytes, const unsigned char *iv, size_t iv_bytes,
@@ -265,7 +303,7 @@ static int decrypt_skey_init(void *v, void *skeydata, const unsigned char *iv, s
     return decrypt_init(v, k == NULL ? NULL : k->key, k == NULL ? 0 : k->bytes, iv, iv_bytes, params);
 }
 
-static const uint8_t *apart(uint8_t *out, const uint8_t *in, size_t bytes)
+const uint8_t *aes_apart(uint8_t *out, const uint8_t *in, size_t bytes)
 {
     if (in == NULL || out == NULL || in == out || !overlap(out, bytes, in, bytes))
         return in;
@@ -296,12 +334,12 @@ static int ctr_cipher(void *v, unsigned char *out, size_t *out_bytes, size_t out
 {
     context *c = v;
     if (!c->has_key)
-        return raise(c, PROV_R_NO_KEY_SET);
+        return aes_raise(c, PROV_R_NO_KEY_SET);
     if (out_size < bytes)
-        return raise(c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
-    in = apart(out, in, bytes);
+        return aes_raise(c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
+    in = aes_apart(out, in, bytes);
     if (!seek(c) || sealane_aes_ctr_xor(&c->key.text, &c->ctr, out, in, bytes) != SEALANE_OK)
-        return raise(c, PROV_R_CIPHER_OPERATION_FAILED);
+        return aes_raise(c, PROV_R_CIPHER_OPERATION_FAILED);
     *out_bytes = bytes;
     return 1;
 }
@@ -331,7 +369,7 @@ static int ctr_final(void *v, unsigned char *out, size_t *out_bytes, size_t out_
     const context *c = v;
     (void)out, (void)out_size;
     if (!c->has_key)
-        return raise(c, PROV_R_NO_KEY_SET);
+        return aes_raise(c, PROV_R_NO_KEY_SET);
     *out_bytes = 0;
     return 1;
 }
@@ -346,8 +384,8 @@ static int xts_cipher(void *v, unsigned char *out, size_t *out_bytes, size_t out
     if (!c->has_key || !c->has_iv || out == NULL || in == NULL || bytes < BLOCK)
         return 0;
     if (bytes > UNIT_MAX)
-        return raise(c, PROV_R_XTS_DATA_UNIT_IS_TOO_LARGE);
-    in = apart(out, in, bytes);
+        return aes_raise(c, PROV_R_XTS_DATA_UNIT_IS_TOO_LARGE);
+    in = aes_apart(out, in, bytes);
     if ((c->enc ? sealane_aes_xts_encrypt : sealane_aes_xts_decrypt)(&c->key, c->iv, out, in, bytes) != SEALANE_OK)
         return 0;
     *out_bytes = bytes;
@@ -359,8 +397,8 @@ static int xts_update(void *v, unsigned char *out, size_t *out_bytes, size_t out
 {
     context *c = v;
     if (out_size < bytes)
-        return raise(c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
-    return xts_cipher(v, out, out_bytes, out_size, in, bytes) || raise(c, PROV_R_CIPHER_OPERATION_FAILED);
+        return aes_raise(c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
+    return xts_cipher(v, out, out_bytes, out_size, in, bytes) || aes_raise(c, PROV_R_CIPHER_OPERATION_FAILED);
 }
 
 static int xts_final(void *v, unsigned char *out, size_t *out_bytes, size_t out_size)
@@ -403,6 +441,9 @@ static int xts_final(void *v, unsigned char *out, size_t *out_bytes, size_t out_
         {0, NULL},                                                                                   \
     };
 
+CIPHER(128, cbc, CBC, 1)
+CIPHER(192, cbc, CBC, 1)
+CIPHER(256, cbc, CBC, 1)
 CIPHER(128, ctr, CTR, 1)
 CIPHER(192, ctr, CTR, 1)
 CIPHER(256, ctr, CTR, 1)

@@ -22,9 +22,9 @@ int cipher_get_params(const cipher_shape *shape, OSSL_PARAM params[])
         [PARAM_MODE] = shape->mode,
         [PARAM_KEYLEN] = shape->key_bytes,
         [PARAM_IVLEN] = shape->iv_bytes,
-        [PARAM_BLOCK_SIZE] = 1,
+        [PARAM_BLOCK_SIZE] = shape->mode == EVP_CIPH_CBC_MODE ? 16 : 1,
         [PARAM_AEAD] = (size_t)shape->aead,
-        [PARAM_CUSTOM_IV] = shape->mode != EVP_CIPH_CTR_MODE,
+        [PARAM_CUSTOM_IV] = shape->mode != EVP_CIPH_CTR_MODE && shape->mode != EVP_CIPH_CBC_MODE,
         [PARAM_CTS] = 0,
         [PARAM_TLS1_MULTIBLOCK] = 0,
         [PARAM_HAS_RAND_KEY] = 0,
@@ -35,7 +35,7 @@ int cipher_get_params(const cipher_shape *shape, OSSL_PARAM params[])
     found_params found;
     find_params(&found, params);
     for (size_t i = 0; i < sizeof answered / sizeof answered[0]; i++) {
-        OSSL_PARAM *p = found.at[answered[i]];
+        OSSL_PARAM *p = found_at(&found, answered[i]);
         if (p != NULL && !param_set_size(p, values[answered[i]]))
             return 0;
     }
@@ -52,8 +52,8 @@ int cipher_answer(const core *c, OSSL_PARAM *p, size_t value)
 
 int cipher_get_lengths(const core *c, const cipher_shape *shape, const found_params *found)
 {
-    return cipher_answer(c, found->at[PARAM_IVLEN], shape->iv_bytes) &&
-           cipher_answer(c, found->at[PARAM_KEYLEN], shape->key_bytes);
+    return cipher_answer(c, found_at(found, PARAM_IVLEN), shape->iv_bytes) &&
+           cipher_answer(c, found_at(found, PARAM_KEYLEN), shape->key_bytes);
 }
 
 static int only(const core *c, const OSSL_PARAM *p, size_t bytes, int reason)
@@ -74,8 +74,8 @@ static int only(const core *c, const OSSL_PARAM *p, size_t bytes, int reason)
 
 int cipher_set_lengths(const core *c, const cipher_shape *shape, const found_params *found)
 {
-    return only(c, found->at[PARAM_KEYLEN], shape->key_bytes, PROV_R_INVALID_KEY_LENGTH) &&
-           only(c, found->at[PARAM_IVLEN], shape->iv_bytes, PROV_R_INVALID_IV_LENGTH);
+    return only(c, found_at(found, PARAM_KEYLEN), shape->key_bytes, PROV_R_INVALID_KEY_LENGTH) &&
+           only(c, found_at(found, PARAM_IVLEN), shape->iv_bytes, PROV_R_INVALID_IV_LENGTH);
 }
 
 int cipher_init_lengths(const core *c, const cipher_shape *shape, const void *key, size_t key_bytes, const void *iv,

@@ -12,7 +12,7 @@
 #include <openssl/core.h>
 #include <openssl/core_dispatch.h>
 
-enum { CORE_CIPHERS = 12 }; /* at most */
+enum { CORE_CIPHERS = 16 }; /* at most */
 
 /* One per library context. It is what OpenSSL calls the provider context. */
 typedef struct core {

@@ -29,6 +29,9 @@ static const OSSL_ALGORITHM ciphers[] = {
      "sealane AES-192-GCM"},
     {"AES-128-GCM:id-aes128-GCM:2.16.840.1.101.3.4.1.6", "provider=sealane", aes_128_gcm_functions,
      "sealane AES-128-GCM"},
+    {"AES-256-CBC:AES256:2.16.840.1.101.3.4.1.42", "provider=sealane", aes_256_cbc_functions, "sealane AES-256-CBC"},
+    {"AES-192-CBC:AES192:2.16.840.1.101.3.4.1.22", "provider=sealane", aes_192_cbc_functions, "sealane AES-192-CBC"},
+    {"AES-128-CBC:AES128:2.16.840.1.101.3.4.1.2", "provider=sealane", aes_128_cbc_functions, "sealane AES-128-CBC"},
     {"AES-256-CTR", "provider=sealane", aes_256_ctr_functions, "sealane AES-256-CTR"},
     {"AES-192-CTR", "provider=sealane", aes_192_ctr_functions, "sealane AES-192-CTR"},
     {"AES-128-CTR", "provider=sealane", aes_128_ctr_functions, "sealane AES-128-CTR"},
@@ -84,15 +87,16 @@ static int is_fast_xts(const core *c, const sealane_level *level)
 #endif
 }
 
-static int is_ctr(const OSSL_DISPATCH *functions)
+static int is_ctr_or_cbc(const OSSL_DISPATCH *functions)
 {
-    return functions == aes_128_ctr_functions || functions == aes_192_ctr_functions ||
-           functions == aes_256_ctr_functions;
+    return functions == aes_128_cbc_functions || functions == aes_192_cbc_functions ||
+           functions == aes_256_cbc_functions || functions == aes_128_ctr_functions ||
+           functions == aes_192_ctr_functions || functions == aes_256_ctr_functions;
 }
 
 static int is_on_offer(const core *c, const OSSL_DISPATCH *functions)
 {
-    if (is_ctr(functions))
+    if (is_ctr_or_cbc(functions))
         return is_fast_aes(aes_level());
     if (functions == aes_128_xts_functions || functions == aes_256_xts_functions)
         return is_fast_xts(c, aes_level());

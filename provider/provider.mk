@@ -112,7 +112,22 @@ $(eval $(call suite,provider-modes-asan,$(PROVIDER_ASAN) $(B)/asan/provider/test
     $(leaks) $(B)/asan/provider/test-modes $(B)/asan/provider))
 $(eval $(call suite,provider-modes-planted,$(PROVIDER) $(B)/provider/test-modes,\
     --must-fail "$(B)/provider/test-modes $(B)/provider --plant=%" \
-    vectors names copies places refusals allocations threads preference random))
+    vectors names copies places padding refusals allocations threads preference random))
+# Taking padding off: results, and as valgrind sees it (which may not read clang's debugging information).
+$(B)/provider/test-padding: CC_PADDING = $(CC)
+$(B)/clang/provider/test-padding: CC_PADDING = $(CLANG)
+$(B)/provider/test-padding $(B)/clang/provider/test-padding: provider/test/padding.c provider/padding.c provider/padding.h
+	@mkdir -p $(@D)
+	$(CC_PADDING) $(CFLAGS) -g0 $(TEST_FLAGS) -DSEALANE_TEST_VALGRIND -o $@ $(filter %.c,$^)
+
+$(eval $(call suite,provider-padding,$(B)/provider/test-padding,$(B)/provider/test-padding))
+$(eval $(call suite,provider-padding-secret,$(B)/provider/test-padding,valgrind --quiet $(B)/provider/test-padding --secret))
+$(eval $(call suite,provider-padding-secret-clang,$(B)/clang/provider/test-padding,\
+    valgrind --quiet $(B)/clang/provider/test-padding --secret))
+$(eval $(call suite,provider-padding-planted,$(B)/provider/test-padding,\
+    --must-fail "$(B)/provider/test-padding --plant=%" mac text pkcs7))
+$(eval $(call suite,provider-padding-secret-planted,$(B)/provider/test-padding,\
+    --must-fail "valgrind --quiet $(B)/provider/test-padding --secret --plant=%" plain))
 $(eval $(call suite,provider-tls,$(PROVIDER) $(B)/provider/test-tls,$(B)/provider/test-tls $(B)/provider))
 $(eval $(call suite,provider-tls-asan,$(PROVIDER_ASAN) $(B)/asan/provider/test-tls,\
     $(leaks) $(B)/asan/provider/test-tls $(B)/asan/provider))

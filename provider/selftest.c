@@ -84,7 +84,7 @@ static const uint8_t gcm_256_tag[] = {
 };
 
 /* The same text under the same key (of XTS-256 with the key of section 2.4.2 behind it), encrypted by OpenSSL 4.0's
- * default provider. The counter carries out of its last 4 bytes. */
+ * default provider, CBC by 3.0's. The counter carries out of its last 4 bytes, and CBC has padding. */
 static const uint8_t xts_key[] = {
     0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8a, 0x8b, 0x8c, 0x8d, 0x8e, 0x8f,
     0x90, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, 0x98, 0x99, 0x9a, 0x9b, 0x9c, 0x9d, 0x9e, 0x9f,
@@ -118,6 +118,33 @@ static const uint8_t ctr_256_sealed[] = {
     0x60, 0x45, 0x66, 0x5a, 0xa6, 0xd1, 0x8a, 0x8c, 0x75, 0x3f, 0x4b, 0x70, 0x16, 0xa3, 0xee, 0x52, 0x5b, 0x84, 0xc1,
     0x98, 0x22, 0x5c, 0xc0, 0x06, 0x72, 0x15, 0x47, 0xcf, 0xca, 0xf4, 0x10, 0x44, 0x53, 0xcf, 0x83, 0xd4, 0x0a, 0x90,
 };
+static const uint8_t cbc_128_sealed[] = {
+    0x2a, 0x67, 0x74, 0xbb, 0xb8, 0xf5, 0xce, 0x9d, 0xc2, 0xf1, 0x95, 0x48, 0x81, 0x95, 0x7d, 0x42, 0x80, 0x53, 0xa4,
+    0x0a, 0xc7, 0x27, 0x26, 0x52, 0x6a, 0x91, 0x83, 0x9b, 0x64, 0xc6, 0x16, 0x9a, 0xc8, 0xaa, 0x70, 0x7b, 0x3c, 0x46,
+    0x90, 0xa0, 0x06, 0xaf, 0xa1, 0x6b, 0x64, 0x36, 0x34, 0x25, 0xdc, 0x90, 0x90, 0x19, 0xff, 0x84, 0x8b, 0x94, 0x90,
+    0xcc, 0x6a, 0x57, 0xa3, 0x1d, 0x8e, 0x39, 0xb0, 0x59, 0xb5, 0x53, 0xef, 0xd5, 0xfe, 0xbd, 0xa3, 0x20, 0xfa, 0x99,
+    0x55, 0x45, 0xf9, 0x4f, 0x1f, 0x8d, 0x46, 0x54, 0xf4, 0xd7, 0x73, 0xb7, 0x42, 0x29, 0x5a, 0xb0, 0x7f, 0xe4, 0xd6,
+    0x8f, 0x4a, 0x9d, 0xee, 0xa9, 0xd7, 0x90, 0x8f, 0x44, 0xe4, 0xf2, 0x82, 0xca, 0x72, 0x95, 0x09, 0x3f, 0xfb, 0x3e,
+    0x77, 0x20, 0xf9, 0x9b, 0x37, 0x49, 0xfa, 0x49, 0xad, 0x71, 0x79, 0xec, 0xbd, 0xfb,
+};
+static const uint8_t cbc_192_sealed[] = {
+    0xd8, 0x33, 0x59, 0x3d, 0xf8, 0x60, 0xf8, 0x70, 0x56, 0xd3, 0xb7, 0x38, 0x51, 0x56, 0x29, 0x91, 0x2b, 0xd6, 0xae,
+    0xae, 0xb3, 0x3f, 0x62, 0x3b, 0xd1, 0x7f, 0x69, 0x7f, 0x55, 0xb3, 0x3a, 0x99, 0xe3, 0x23, 0x55, 0x8c, 0xfc, 0xf9,
+    0x7c, 0xe3, 0x55, 0x9a, 0x26, 0xd7, 0x86, 0x3d, 0x44, 0xd3, 0x7f, 0xd6, 0x25, 0xb3, 0x06, 0x6b, 0x5e, 0x67, 0x20,
+    0x88, 0x15, 0xbe, 0xdd, 0x24, 0x46, 0xf2, 0x7f, 0x56, 0xa1, 0x94, 0xf2, 0x74, 0x27, 0xec, 0x76, 0x68, 0x4e, 0x81,
+    0x58, 0x73, 0x42, 0x7b, 0xd9, 0x0d, 0x51, 0x9d, 0x4c, 0x44, 0x34, 0xdb, 0xaa, 0x2b, 0x60, 0x92, 0xa0, 0x14, 0xed,
+    0xa5, 0xcd, 0x49, 0xda, 0x93, 0xa4, 0x6c, 0xf3, 0x21, 0x39, 0xf0, 0x7a, 0x70, 0x32, 0x1c, 0x21, 0xc2, 0xf2, 0x87,
+    0x67, 0xf4, 0x11, 0xc3, 0xda, 0x6e, 0x50, 0x0a, 0x2a, 0xf1, 0x8f, 0x8e, 0x87, 0xb6,
+};
+static const uint8_t cbc_256_sealed[] = {
+    0xba, 0x08, 0x01, 0x3e, 0x62, 0x30, 0x63, 0x18, 0xa9, 0x77, 0xee, 0xe4, 0xad, 0xce, 0x01, 0x97, 0x61, 0x56, 0x87,
+    0xad, 0x09, 0x38, 0xb4, 0x75, 0x70, 0x4f, 0xf6, 0xe0, 0x8a, 0xd9, 0x70, 0xa0, 0x07, 0xb1, 0xb1, 0x91, 0x1c, 0x95,
+    0x3d, 0x0a, 0xf0, 0x8e, 0xd6, 0x98, 0xdd, 0x8b, 0x3f, 0x3d, 0xf6, 0xf1, 0x4d, 0xe4, 0x50, 0xad, 0x4f, 0xc9, 0x9a,
+    0x65, 0x60, 0x3e, 0x61, 0x9d, 0xe0, 0x45, 0xdd, 0xac, 0x7d, 0x81, 0xfb, 0x13, 0x9a, 0x82, 0xba, 0xd2, 0x8b, 0xd4,
+    0x90, 0x17, 0x0d, 0x4e, 0xe7, 0xe1, 0xfe, 0x54, 0x5a, 0x57, 0x8a, 0xaa, 0x2d, 0xe3, 0x71, 0xcc, 0x60, 0x6c, 0xda,
+    0x1a, 0xfe, 0x5c, 0x6f, 0x9b, 0xb7, 0xdb, 0x43, 0xd0, 0xe4, 0xc7, 0x8e, 0x10, 0xcc, 0xbe, 0x7c, 0x98, 0x7b, 0x62,
+    0x53, 0x77, 0xc2, 0x5d, 0xd6, 0x14, 0x2d, 0xbb, 0x44, 0x81, 0x9d, 0x10, 0x48, 0x84,
+};
 static const uint8_t xts_128_sealed[] = {
     0x45, 0x0b, 0xef, 0xe6, 0xcb, 0xc5, 0x7f, 0xe0, 0x89, 0x1b, 0x8a, 0x04, 0x3f, 0xa8, 0xe6, 0x33, 0xc4, 0x26, 0x27,
     0x4e, 0x6e, 0x2a, 0x93, 0xfa, 0xdc, 0x62, 0x2a, 0xdc, 0x3d, 0xd2, 0xa8, 0x45, 0xe4, 0xf0, 0x76, 0x0a, 0xa2, 0x7b,
@@ -135,38 +162,47 @@ static const uint8_t xts_256_sealed[] = {
     0x09, 0x0a, 0xe6, 0x6f, 0xa8, 0x15, 0x0b, 0x56, 0x56, 0xc6, 0x1d, 0x22, 0xcf, 0x93, 0xc6, 0xb7, 0xe0, 0xda, 0x4c,
 };
 
+enum { TEXT = sizeof sunscreen - 1, PADDED = 128, ROOM = PADDED + 16 };
+
 typedef struct {
     const char *name, *failure;
     const OSSL_DISPATCH *functions;
     const uint8_t *key, *iv, *ad, *sealed, *tag; /* ad and tag are NULL where there is none */
     size_t key_bytes, iv_bytes, ad_bytes;
-    int whole; /* 1: no pieces */
+    enum { IN_PIECES, WHOLE, WITH_PADDING } kind;
 } answer;
 
 static const answer answers[] = {
     {"ChaCha20-Poly1305", "ChaCha20-Poly1305 fails its self-test", chacha20_poly1305_functions, aead_key, aead_iv,
-     aead_ad, aead_sealed, aead_tag, sizeof aead_key, sizeof aead_iv, sizeof aead_ad, 0},
+     aead_ad, aead_sealed, aead_tag, sizeof aead_key, sizeof aead_iv, sizeof aead_ad, IN_PIECES},
     {"ChaCha20", "ChaCha20 fails its self-test", chacha20_functions, stream_key, stream_iv, NULL, stream_sealed, NULL,
-     sizeof stream_key, sizeof stream_iv, 0, 0},
+     sizeof stream_key, sizeof stream_iv, 0, IN_PIECES},
     {"AES-128-GCM", "AES-128-GCM fails its self-test", aes_128_gcm_functions, aead_key, aead_iv, aead_ad,
-     gcm_128_sealed, gcm_128_tag, 16, sizeof aead_iv, sizeof aead_ad, 0},
+     gcm_128_sealed, gcm_128_tag, 16, sizeof aead_iv, sizeof aead_ad, IN_PIECES},
     {"AES-192-GCM", "AES-192-GCM fails its self-test", aes_192_gcm_functions, aead_key, aead_iv, aead_ad,
-     gcm_192_sealed, gcm_192_tag, 24, sizeof aead_iv, sizeof aead_ad, 0},
+     gcm_192_sealed, gcm_192_tag, 24, sizeof aead_iv, sizeof aead_ad, IN_PIECES},
     {"AES-256-GCM", "AES-256-GCM fails its self-test", aes_256_gcm_functions, aead_key, aead_iv, aead_ad,
-     gcm_256_sealed, gcm_256_tag, 32, sizeof aead_iv, sizeof aead_ad, 0},
+     gcm_256_sealed, gcm_256_tag, 32, sizeof aead_iv, sizeof aead_ad, IN_PIECES},
     {"AES-128-CTR", "AES-128-CTR fails its self-test", aes_128_ctr_functions, aead_key, mode_iv, NULL, ctr_128_sealed,
-     NULL, 16, sizeof mode_iv, 0, 0},
+     NULL, 16, sizeof mode_iv, 0, IN_PIECES},
     {"AES-192-CTR", "AES-192-CTR fails its self-test", aes_192_ctr_functions, aead_key, mode_iv, NULL, ctr_192_sealed,
-     NULL, 24, sizeof mode_iv, 0, 0},
+     NULL, 24, sizeof mode_iv, 0, IN_PIECES},
     {"AES-256-CTR", "AES-256-CTR fails its self-test", aes_256_ctr_functions, aead_key, mode_iv, NULL, ctr_256_sealed,
-     NULL, 32, sizeof mode_iv, 0, 0},
+     NULL, 32, sizeof mode_iv, 0, IN_PIECES},
+    {"AES-128-CBC", "AES-128-CBC fails its self-test", aes_128_cbc_functions, aead_key, mode_iv, NULL, cbc_128_sealed,
+     NULL, 16, sizeof mode_iv, 0, WITH_PADDING},
+    {"AES-192-CBC", "AES-192-CBC fails its self-test", aes_192_cbc_functions, aead_key, mode_iv, NULL, cbc_192_sealed,
+     NULL, 24, sizeof mode_iv, 0, WITH_PADDING},
+    {"AES-256-CBC", "AES-256-CBC fails its self-test", aes_256_cbc_functions, aead_key, mode_iv, NULL, cbc_256_sealed,
+     NULL, 32, sizeof mode_iv, 0, WITH_PADDING},
     {"AES-128-XTS", "AES-128-XTS fails its self-test", aes_128_xts_functions, xts_key, mode_iv, NULL, xts_128_sealed,
-     NULL, 32, sizeof mode_iv, 0, 1},
+     NULL, 32, sizeof mode_iv, 0, WHOLE},
     {"AES-256-XTS", "AES-256-XTS fails its self-test", aes_256_xts_functions, xts_key, mode_iv, NULL, xts_256_sealed,
-     NULL, 64, sizeof mode_iv, 0, 1},
+     NULL, 64, sizeof mode_iv, 0, WHOLE},
 };
 
-enum { TEXT = sizeof sunscreen - 1 };
+_Static_assert(sizeof cbc_128_sealed == PADDED && sizeof cbc_192_sealed == PADDED && sizeof cbc_256_sealed == PADDED,
+               "the text with its padding");
 _Static_assert(sizeof aead_sealed == TEXT && sizeof stream_sealed == TEXT && sizeof gcm_128_sealed == TEXT &&
                    sizeof gcm_192_sealed == TEXT && sizeof gcm_256_sealed == TEXT && sizeof ctr_128_sealed == TEXT &&
                    sizeof ctr_192_sealed == TEXT && sizeof ctr_256_sealed == TEXT && sizeof xts_128_sealed == TEXT &&
@@ -183,43 +219,55 @@ static void (*find(const OSSL_DISPATCH *functions, int id))(void)
 
 #define CALL(a, id, name) ((OSSL_FUNC_cipher_##name##_fn *)find((a)->functions, OSSL_FUNC_CIPHER_##id))
 
-/* The text in two pieces, the first of n bytes, or n = TEXT for one. */
-static int run(const answer *a, void *v, uint8_t *out, const uint8_t *in, size_t n)
+static size_t sealed_bytes(const answer *a)
+{
+    return a->kind == WITH_PADDING ? PADDED : TEXT;
+}
+
+/* A text in two pieces, the first of n bytes, or all of them, to its end; 0 if it does not come to `wanted`. */
+static int comes_to(const answer *a, void *v, const uint8_t *in, size_t bytes, size_t n, const uint8_t *wanted,
+                    size_t wanted_bytes, int corrupt)
 {
     OSSL_FUNC_cipher_update_fn *update = CALL(a, UPDATE, update);
-    size_t done;
-    return (a->ad_bytes == 0 || update(v, NULL, &done, a->ad_bytes, a->ad, a->ad_bytes)) &&
-           update(v, out, &done, n, in, n) && (n == TEXT || update(v, out + n, &done, TEXT - n, in + n, TEXT - n));
+    uint8_t out[ROOM];
+    size_t done, at = 0;
+    if (a->ad_bytes != 0 && !update(v, NULL, &done, a->ad_bytes, a->ad, a->ad_bytes))
+        return 0;
+    for (const uint8_t *end = in + bytes; in < end; in += n, at += done, n = (size_t)(end - in))
+        if (!update(v, out + at, &done, sizeof out - at, in, n))
+            return 0;
+    if (!CALL(a, FINAL, final)(v, out + at, &done, sizeof out - at))
+        return 0;
+    out[0] ^= (uint8_t)corrupt;
+    return at + done == wanted_bytes && memcmp(out, wanted, wanted_bytes) == 0;
 }
 
 static int seals(const answer *a, void *v, size_t n, int corrupt)
 {
-    uint8_t out[TEXT], tag[16] = {0};
-    size_t done;
+    uint8_t tag[16] = {0};
     OSSL_PARAM get[] = {OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, sizeof tag), OSSL_PARAM_END};
     return CALL(a, ENCRYPT_INIT, encrypt_init)(v, a->key, a->key_bytes, a->iv, a->iv_bytes, NULL) &&
-           run(a, v, out, (const uint8_t *)sunscreen, n) && CALL(a, FINAL, final)(v, out, &done, 0) &&
-           (out[0] ^= (uint8_t)corrupt, memcmp(out, a->sealed, TEXT) == 0) &&
+           comes_to(a, v, (const uint8_t *)sunscreen, TEXT, n, a->sealed, sealed_bytes(a), corrupt) &&
            (a->tag == NULL ||
             (CALL(a, GET_CTX_PARAMS, get_ctx_params)(v, get) && memcmp(tag, a->tag, sizeof tag) == 0));
 }
 
 static int opens(const answer *a, void *v, size_t n, uint8_t flip)
 {
-    uint8_t out[TEXT], tag[16] = {0};
-    size_t done;
+    uint8_t tag[16] = {0};
     OSSL_PARAM set[] = {OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, sizeof tag), OSSL_PARAM_END};
     if (a->tag != NULL)
         memcpy(tag, a->tag, sizeof tag);
     tag[15] ^= flip;
     return CALL(a, DECRYPT_INIT, decrypt_init)(v, a->key, a->key_bytes, a->iv, a->iv_bytes, a->tag ? set : NULL) &&
-           run(a, v, out, a->sealed, n) && memcmp(out, sunscreen, TEXT) == 0 && CALL(a, FINAL, final)(v, out, &done, 0);
+           comes_to(a, v, a->sealed, sealed_bytes(a), n == TEXT ? sealed_bytes(a) : n, (const uint8_t *)sunscreen, TEXT,
+                    0);
 }
 
 static int answers_well(const answer *a, void *v, int corrupt)
 {
     static const size_t cuts[] = {TEXT, 64, 37};
-    for (size_t i = 0; i < (a->whole ? 1 : sizeof cuts / sizeof cuts[0]); i++) {
+    for (size_t i = 0; i < (a->kind == WHOLE ? 1 : sizeof cuts / sizeof cuts[0]); i++) {
         if (!seals(a, v, cuts[i], corrupt) || !opens(a, v, cuts[i], 0))
             return 0;
         if (a->tag != NULL && opens(a, v, cuts[i], 0x80))

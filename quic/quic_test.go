@@ -10,14 +10,14 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/sealane/sealane/internal/dispatch"
 	"github.com/sealane/sealane/internal/kernel"
+	"github.com/sealane/sealane/internal/randomseed"
 )
 
-var seed = uint64(time.Now().UnixNano())
+var seed = randomseed.Of()
 
 func newRand(t testing.TB) *rand.Rand {
 	t.Logf("seed %d", seed)

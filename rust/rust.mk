@@ -11,6 +11,10 @@ $(eval $(call long_suite,long-rust-arm64,$(B)/vectors.txt,rust/emulated $(B) arm
 $(eval $(call long_suite,long-rust-armhf,$(B)/vectors.txt,rust/emulated $(B) armhf cortex-a7 max))
 $(eval $(call long_suite,long-rust-targets,$(B)/vectors.txt,rust/targets $(B)))
 $(eval $(call long_suite,long-rust-rustls,,rust/check $(B) rustls))
+$(eval $(call long_suite,long-rust-rustcrypto,,rust/peers $(B) rustcrypto))
+$(eval $(call long_suite,long-rust-ring,,rust/peers $(B) ring))
+$(eval $(call long_suite,long-rust-boringtun,,rust/peers $(B) boringtun))
+$(eval $(call long_suite,long-rust-fuzz,,rust/check $(B) fuzz $(LONG_SECONDS)))
 
 .PHONY: bench-rust
 bench-rust: $(B)/libsealane.a ## the crate beside ring, aws-lc-rs, RustCrypto's crates and the C library, in one run

@@ -66,8 +66,9 @@
 /* How to fill the row of a batch kernel on any CPU: for each number of whole blocks, n = 2, 3, ... packets of the
  * shortest and of a middling length of that class in one call, by turns with n single calls; the first n where both are
  * at least as fast. Modelled cycles do where there is no CPU to measure on. Go has rows of its own in internal/kernel,
- * as its calls cost something else. avx512's are of Zen 5; those of avx2 and avx512vl modelled, of Zen 3 and Skylake:
- * the larger number of both.
+ * as its calls cost something else. avx512's are of Zen 5, and the modelled cycles of Ice Lake and Zen 4 bear them out
+ * up to 256 bytes beside avx512mix; those of avx2 and avx512vl are modelled, of Zen 3 and Skylake: the larger number of
+ * both.
  */
 #define AVX512_BATCH                                                                                                   \
     BATCH(chacha20poly1305, avx512, 0, 3, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 6, 5, 5, 6, 6, 7, 7, 7, 11, 10, \
@@ -86,6 +87,19 @@
 #define NEON_BATCH BATCH(chacha20poly1305, neon, 0, 3, 4, 4, 3, 3, 4, 4, 3, 3, 4, 4, 4, 6, 6, 6)
 #endif
 
+/* Two kernels as one level: whole packets leave no state, so one kernel does those of at most that many bytes, and the
+ * other all else. */
+#define COMPOSED(primitive, level, little, most, large)                                                \
+    static void SEALANE_KERNEL_ABI sealane_##primitive##_##level(const sealane_args *a, void *scratch, \
+                                                                 const void *consts)                   \
+    {                                                                                                  \
+        enum { WHOLE = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST };                                       \
+        if ((a->flags & WHOLE) == WHOLE && a->bytes <= (most))                                         \
+            sealane_##primitive##_##little(a, scratch, sealane_##primitive##_##little##_constants);    \
+        else                                                                                           \
+            sealane_##primitive##_##large(a, scratch, consts);                                         \
+    }
+
 #if defined(HAVE_X86_64_KERNELS)
 KERNEL(chacha20poly1305, avx512)
 BATCH_KERNEL(chacha20poly1305, avx512)
@@ -93,6 +107,8 @@ BATCH_KERNEL(chacha20poly1305, avx2)
 KERNEL(chacha20poly1305, avx512vl)
 KERNEL(chacha20poly1305, avx2)
 KERNEL(chacha20poly1305, ssse3)
+COMPOSED(chacha20poly1305, avx512mix, avx512vl, 256, avx512)
+#define sealane_chacha20poly1305_avx512mix_constants sealane_chacha20poly1305_avx512_constants
 KERNEL(aesgcm, avx512)
 BATCH_KERNEL(aesgcm, avx512)
 KERNEL(aesgcm, avx2)
@@ -130,6 +146,10 @@ const sealane_level sealane_levels[] = {
     TIMED_LEVEL(chacha20poly1305, avx512,
                 SEALANE_X86_BMI | SEALANE_X86_BMI2 | SEALANE_X86_AVX2 | SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL |
                     SEALANE_X86_AVX512BW | SEALANE_X86_AVX512IFMA,
+                AVX512_BATCH),
+    TIMED_LEVEL(chacha20poly1305, avx512mix,
+                SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_BMI | SEALANE_X86_BMI2 | SEALANE_X86_AVX2 |
+                    SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL | SEALANE_X86_AVX512BW | SEALANE_X86_AVX512IFMA,
                 AVX512_BATCH),
     TIMED_LEVEL(chacha20poly1305, avx512vl,
                 SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_BMI2 | SEALANE_X86_AVX2 | SEALANE_X86_AVX512F |
@@ -233,8 +253,8 @@ const sealane_table sealane_tables[SEALANE_ALL_TABLES] = {
 
 /* Every name that may be asked for on any build and of any primitive, best first. A primitive that has no level of the
  * name takes the next below. From here "make gen" writes the lists of Go and Rust. */
-static const char *const known_names[] = {"avx512", "avx512vl", "avx2",  "aesniavx", "aesni", "ssse3",
-                                          "ce",     "ce32",     "neon6", "neon",     "armv6", "portable"};
+static const char *const known_names[] = {"avx512", "avx512mix", "avx512vl", "avx2", "aesniavx", "aesni",   "ssse3",
+                                          "ce",     "ce32",      "neon6",    "neon", "armv6",    "portable"};
 
 int sealane_level_find(const sealane_table *table, const char *name)
 {
@@ -356,31 +376,44 @@ static unsigned best_allowed(const sealane_table *table, int cap)
     return table->count - 1;
 }
 
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 int sealane_level_fastest(const sealane_table *table, int first, uint32_t features, sealane_ticks *ticks,
                           uint64_t limit, void (*failed)(const sealane_level *))
 {
-    enum { TURNS = 4, TURNS_AT_LEAST = 2, SIZES = 2 };
+    enum { TURNS = 4, TURNS_AT_LEAST = 2, SIZES = 2, IN_A_ROW = 8, ROW_SHARE = 32 };
     static const size_t sizes[SIZES] = {64, 1420};
-    uint64_t least[SEALANE_LEVELS_MAX][SIZES], spent = 0;
+    uint64_t least[SEALANE_LEVELS_MAX][SIZES];
     unsigned rivals[SEALANE_LEVELS_MAX], count = 0;
     for (unsigned i = (unsigned)first; i < table->count && table->levels[first].timed; i++) {
         const sealane_level *level = &table->levels[i];
         if (!level->timed || (level->needs & ~features) != 0)
             continue;
         if (i == (unsigned)first || table->selftest(level))
-            rivals[count++] = i;
+            rivals[count] = i, least[count][0] = least[count][1] = UINT32_MAX, count++;
         else
             failed(level);
     }
-    for (unsigned turn = 0; count > 1 && turn < TURNS && (turn < TURNS_AT_LEAST || spent <= limit); turn++)
+    uint64_t shortest = 0, runs[SIZES] = {1, 1}; /* of a turn; in a row */
+    for (unsigned turn = 0; count > 1 && (turn < TURNS_AT_LEAST || (turn < TURNS && turn * shortest <= limit));
+         turn++) {
+        uint64_t quickest[SIZES] = {UINT32_MAX, UINT32_MAX};
+        shortest = 0;
         for (unsigned i = 0; i < count; i++)
             for (unsigned j = 0; j < SIZES; j++) {
-                uint64_t t = ticks(&table->levels[rivals[i]], sizes[j]);
-                t = t > UINT32_MAX ? UINT32_MAX : t;
-                spent += t;
-                if (turn == 0 || t < least[i][j])
-                    least[i][j] = t;
+                for (unsigned run = 0; run < runs[j]; run++)
+                    least[i][j] = smaller(ticks(&table->levels[rivals[i]], sizes[j]), least[i][j]);
+                shortest += runs[j] * least[i][j];
+                quickest[j] = smaller(least[i][j], quickest[j]);
             }
+        for (unsigned j = 0; j < SIZES; j++) {
+            const uint64_t fit = quickest[j] == 0 ? 1 : limit / ROW_SHARE / quickest[j]; /* 0: too coarse a clock */
+            runs[j] = fit == 0 ? 1 : smaller(fit, IN_A_ROW);
+        }
+    }
     unsigned best = 0;
     for (unsigned i = 1; i < count; i++) {
         const uint64_t ours = least[i][0] * least[i][1], product = least[best][0] * least[best][1];

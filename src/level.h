@@ -64,7 +64,9 @@ int sealane_level_choose(const sealane_table *table, unsigned start, uint32_t fe
 /* Which of the timed levels is fastest a CPU's pipeline decides, and no feature tells. Of level first, if it is timed,
  * and the timed ones behind it that the features allow and that work, the one with the least product of its shortest
  * times for a short and a long packet; but one further up the table if it is not clearly slower. They take turns, and
- * interruptions only add. ticks is in any unit; past the limit no third turn begins. failed is called with each that
+ * interruptions only add: the turns that the limit allows are counted by the shortest times. From the second turn on
+ * packets are done several times in a row, eight at most, if that takes no more than a 32nd of the limit: what ran
+ * before tells on the first. ticks is in any unit; past the limit no third turn begins. failed is called with each that
  * does not pass its known-answer test. */
 typedef uint64_t sealane_ticks(const sealane_level *, size_t bytes);
 int sealane_level_fastest(const sealane_table *table, int first, uint32_t features, sealane_ticks *ticks,

@@ -1,7 +1,7 @@
 /* check: every level against the portable code, and a benchmark of all of them.
  *
  *     check                   all checks of every level that this CPU can run
- *     check --seed=N          the same random choices again
+ *     check --seed=N          the same random choices again; without it the environment SEALANE_SEED, else new ones
  *     check --level=NAME      one level only, of all primitives that have it
  *     check --primitive=NAME  chacha20poly1305, aesgcm, aes or chacha20masks only
  *     check --corrupt=NAME    the same with a kernel that is wrong in one way: must fail
@@ -32,6 +32,7 @@
 #include "../src/ghash.h"
 #include "../src/key.h"
 #include "scratch.h"
+#include "seed.h"
 
 /* The parts of this program, each behind those that it needs. */
 #include "guarded.h"
@@ -215,7 +216,7 @@ int main(int argc, char **argv)
 {
     const char *only = NULL;
     int want_bench = 0, is_short = 0, primitive = -1;
-    seed = (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32;
+    seed = seed_of_run();
     for (int i = 1; i < argc; i++) {
         if (strncmp(argv[i], "--seed=", 7) == 0) {
             seed = strtoull(argv[i] + 7, NULL, 0);

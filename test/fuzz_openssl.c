@@ -13,6 +13,7 @@
 
 #include "../src/cpu.h"
 #include "../src/key.h"
+#include "seed.h"
 
 enum { LONGEST = 1 << 16, LONGEST_AD = 1 << 10 };
 
@@ -199,7 +200,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 int main(int argc, char **argv)
 {
     static uint8_t input[LONGEST + LONGEST_AD + 4096];
-    uint64_t seed = (uint64_t)time(NULL), limit = 10;
+    uint64_t seed = seed_of_run(), limit = 10;
     for (int i = 1; i < argc; i++) {
         if (strncmp(argv[i], "--seconds=", 10) == 0)
             limit = strtoull(argv[i] + 10, NULL, 0);

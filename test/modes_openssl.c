@@ -11,6 +11,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "seed.h"
+
 enum { LONGEST = 20000 };
 
 static uint64_t seed, cases;
@@ -175,7 +177,7 @@ static void xts(const uint8_t *key, size_t key_bytes)
 int main(int argc, char **argv)
 {
     double limit = 2;
-    seed = (uint64_t)time(NULL) << 20 ^ (uint64_t)clock();
+    seed = seed_of_run();
     for (int i = 1; i < argc; i++)
         if (strncmp(argv[i], "--seconds=", 10) == 0)
             limit = atof(argv[i] + 10);

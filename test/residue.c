@@ -190,19 +190,26 @@ static int prepare(int n)
     return !bad;
 }
 
-static void *preparation(void *n)
+/* Runs of one call: twice with the same secrets, then with others. */
+enum { RUNS = 5 };
+static const int secrets_of[RUNS] = {1, 1, 2, 3, 4};
+static volatile unsigned turn; /* which run this is; in memory alone, see run */
+static uint8_t left[RUNS][STACK_BYTES];
+
+static void *preparation(void *made)
 {
-    return prepare(*(int *)n) ? n : NULL;
+    return prepare(secrets_of[turn]) ? made : NULL;
 }
 
-/* What is on the stack after the call with secrets n. They are made in a thread of their own: a new one begins with the
- * registers of who starts it, and what it then saves must not be secret. */
-static int run(uint8_t *left, int n)
+/* What is on the stack after the call, into left[turn]. A new thread begins with the registers of who starts it, and
+ * saves some of them: so the secrets are made in a thread of their own, and nothing that is held in a register over the
+ * start of the second thread may differ between runs. That is why there are no arguments, and why turn is volatile. */
+static NOINLINE int run(void)
 {
     pthread_t thread;
     pthread_attr_t attributes;
     void *prepared = NULL;
-    if (pthread_create(&thread, NULL, preparation, &n) != 0 || pthread_join(thread, &prepared) != 0 || prepared == NULL)
+    if (pthread_create(&thread, NULL, preparation, stack) != 0 || pthread_join(thread, &prepared) != 0 || !prepared)
         return 0;
     memset(stack, FILL, STACK_BYTES);
     now.bad = 1;
@@ -210,7 +217,7 @@ static int run(uint8_t *left, int n)
         pthread_create(&thread, &attributes, on_stack, NULL) != 0 || pthread_join(thread, NULL) != 0)
         return 0;
     pthread_attr_destroy(&attributes);
-    memcpy(left, stack, STACK_BYTES);
+    memcpy(left[turn], stack, STACK_BYTES);
     return !now.bad;
 }
 
@@ -219,26 +226,19 @@ static size_t touched, call_count, reported;
 /* 1 if nothing on the stack depends on the secrets. */
 static int leaves_nothing(void)
 {
-    static uint8_t first[STACK_BYTES], again[STACK_BYTES], other[STACK_BYTES];
-    size_t residue = 0, lowest = 0;
-    if (!run(first, 1) || !run(again, 1)) {
-        printf("     the call failed\n");
-        return 0;
-    }
-    call_count++;
-    for (int n = 2; n < 5; n++) {
-        if (!run(other, n)) {
+    size_t residue = 0, lowest = 0, of = 0;
+    for (turn = 0; turn < RUNS; turn++)
+        if (!run()) {
             printf("     the call failed\n");
             return 0;
         }
+    call_count++;
+    for (size_t n = 2; n < RUNS; n++)
         for (size_t i = 0; i < (size_t)(now.end - stack); i++)
-            if (first[i] == again[i] && first[i] != other[i] && residue++ == 0)
-                lowest = i;
-        if (residue != 0)
-            break;
-    }
+            if (left[0][i] == left[1][i] && left[0][i] != left[n][i] && residue++ == 0)
+                lowest = i, of = n;
     for (size_t i = 0; i < STACK_BYTES; i++)
-        touched += first[i] != FILL;
+        touched += left[0][i] != FILL;
     if (residue == 0)
         return 1;
     if (reported++ >= 5)
@@ -248,7 +248,7 @@ static int leaves_nothing(void)
            (int)now.kind->alg, now.kind->nonce_bytes, way_names[now.way], now.bytes, now.ad_bytes, residue,
            (size_t)(now.end - stack) - lowest);
     for (size_t i = 0; i < 16; i++)
-        printf(" %02x", other[lowest + i]);
+        printf(" %02x", left[of][lowest + i]);
     printf("\n");
     return 0;
 }

@@ -1,16 +1,22 @@
-/* What the ChaCha20-Poly1305 kernels for 32-bit ARM do alike, in integer registers. They name h0 .. h4, w, and where things
- * lie in scratch: ARGS, FLAGS, PHASE, MESSAGE, LIMIT, REST, TAIL, STATE, POLY_S.
+/* What the ChaCha20-Poly1305 kernels for 32-bit ARM do alike, in integer registers. They name h0 .. h4, w, and where
+ * things lie in scratch: ARGS, FLAGS, PHASE, MESSAGE, LIMIT, REST, TAIL, STATE, POLY_S.
  */
 
+/* A quarter round's rotations to the left (RFC 8439, 2.1), in their order. */
+#define ROTATE_1 16
+#define ROTATE_2 12
+#define ROTATE_3 8
+#define ROTATE_4 7
+
 /* A block in integer registers: a and b, and what is needed of c and d, whose rows are in memory. */
-#define a0 r2
-#define a1 r3
-#define a2 r4
-#define a3 r5
-#define b0 r6
-#define b1 r7
-#define b2 r8
-#define b3 r9
+#define ia0 r2
+#define ia1 r3
+#define ia2 r4
+#define ia3 r5
+#define ib0 r6
+#define ib1 r7
+#define ib2 r8
+#define ib3 r9
 #define cx r0
 #define dy r11
 #define dz r12
@@ -26,6 +32,27 @@
     add r1, r1, #FRAME
     ldr r11, [r0, #SEALANE_ARG_KEY]
     ldr r12, [r0, #SEALANE_ARG_NONCE]
+.endm
+
+/* The last bytes of the text, 4 + \bytes of them, or fewer than 4 from .Lxor_bytes on; then .Lencrypted. */
+.macro xor_rest text, keystream, output, bytes, word, key
+.Lxor_word:
+    ldr \word, [\text], #4
+    ldr \key, [\keystream], #4
+    eor \word, \word, \key
+    str \word, [\output], #4
+    subs \bytes, \bytes, #4
+    bpl .Lxor_word
+.Lxor_bytes:
+    adds \bytes, \bytes, #4
+    beq .Lencrypted
+.Lxor_byte:
+    ldrb \word, [\text], #1
+    ldrb \key, [\keystream], #1
+    eor \word, \word, \key
+    strb \word, [\output], #1
+    subs \bytes, \bytes, #1
+    bne .Lxor_byte
 .endm
 
 /* Another part of a packet goes on where the one before ended: r in r2 .. r5, s in its place. */

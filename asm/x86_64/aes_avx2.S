@@ -55,6 +55,13 @@
     vbroadcasti128 \to, \at
 .endm
 
+/* 16 bytes that two stores of 8 have just written are not at hand as a whole: a load of them waits until both are in the cache. */
+.macro x_broadcast_halves to, low, at
+    vmovq \low, qword ptr [\at]
+    vmovhps \low, \low, [\at + 8]
+    vinserti128 \to, \to, \low, 1
+.endm
+
 .macro x_enc x, y
     vaesenc \x, \x, \y
 .endm

@@ -55,6 +55,13 @@
     vbroadcasti32x4 \to, \at
 .endm
 
+/* 16 bytes that two stores of 8 have just written are not at hand as a whole: a load of them waits until both are in the cache. */
+.macro x_broadcast_halves to, low, at
+    vmovq \low, qword ptr [\at]
+    vmovhps \low, \low, [\at + 8]
+    vshufi32x4 \to, \to, \to, 0
+.endm
+
 .macro x_enc x, y
     vaesenc \x, \x, \y
 .endm

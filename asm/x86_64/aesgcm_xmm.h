@@ -10,8 +10,8 @@
  * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.
  *
  * Counter mode (6.5) makes eight blocks of keystream at a time, and GHASH takes in eight between the rounds: sealing, the
- * eight before; opening, the same. The last one to eight blocks, the tail, are made four at a time; sealing, the eight
- * before them are taken in meanwhile and not reduced but with the tail, for which there are so many powers of H.
+ * eight before; opening, the same. The last one to eight blocks, the tail, are made four or eight at a time; sealing, the
+ * eight before them are taken in meanwhile and not reduced but with the tail, for which there are so many powers of H.
  *
  * GHASH (6.4) is Horner's rule in GF(2^128): Y := (Y + c) H for every block c; here Y := (Y + c) H^8 + c' H^7 + .. with
  * one reduction. GCM numbers the bits of a block from its first byte's highest, so a block with its bytes reversed is a
@@ -222,30 +222,35 @@
 
 /* ---- AES ------------------------------------------------------------------------------------------------------- */
 
-/* The next n counter blocks and the first round key, from xmm0, which has the same nonce, and rk, that round key. */
-.macro counters n
+/* The next n counter blocks and the first round key, to the registers from `first` on (0, or 4 of four), from xmm0, which
+ * has the same nonce, and rk, that round key. */
+.macro counters n, first=0
     .if \n == 8
     move_counters t, mi
     vpaddd u, t, [consts+FOUR]
     vpshufb u, u, [consts+REVERSE4]
     vpxor u, u, mi
     .else
-    move_counters t, xmm4
+    move_counters t, xmm7
     .endif
     vpshufb t, t, [consts+REVERSE4]
     .if \n == 8
     vpxor t, t, mi
     .else
-    vpxor t, t, xmm4
+    vpxor t, t, xmm7
     .endif
     .irp i, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \n && \i < 4
+    .if \first && \i >= \first
+    vinsertps xmm\i, xmm0, t, 0x30+64*(\i-\first)
+    .elseif \first == 0 && \i < \n && \i < 4
     vinsertps xmm\i, xmm0, t, 0x30+64*\i                                        /* its word i instead of the last */
-    .elseif \i < \n
+    .elseif \first == 0 && \i < \n
     vinsertps xmm\i, xmm0, u, 0x30+64*(\i-4)
     .endif
     .endr
+    .if \first == 0
     vinsertps xmm0, xmm0, t, 0x30
+    .endif
     add counter, \n
 .endm
 
@@ -265,20 +270,22 @@
     mov [scratch + BLOCKS + 16*\i + 12], eax
 .endm
 
-/* A round of n blocks and, extra, of xmm12; number 0: the one whose number times 16 is in rax. hash: so many steps of
- * hashing with each block, from the base. */
-.macro round n, extra, number, hash=0, base
+/* A round of n blocks and, extra, of xmm12; number 0: the one whose number times 16 is in rax. hash: steps of hashing
+ * with each block, from the base; 1: to the end, 2: all but the reduction. */
+.macro round n, extra, number, hash=0, base, first=0
     .if \number
     vmovdqu rk, [key+SEALANE_GCM_KEY_SCHEDULE+16*\number]
     .else
     vmovdqu rk, [key+rax+SEALANE_GCM_KEY_SCHEDULE]
     .endif
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \n
+    .if \i >= \first && \i < \first + \n
     vaesenc xmm\i, xmm\i, rk
     .if \hash == 1
     hash_step (\n*(\number-1)+\i), \base
-    .elseif \hash == 2 && \n*(\number-1)+\i < 32
+    .elseif \hash == 2 && \n == 8 && \n*(\number-1)+\i < 64
+    hash_step (\n*(\number-1)+\i), \base
+    .elseif \hash == 2 && \n == 4 && \n*(\number-1)+\i < 32
     hash_step (2*(\n*(\number-1)+\i)), \base
     hash_step (2*(\n*(\number-1)+\i)+1), \base
     .endif
@@ -291,9 +298,9 @@
 
 /* All rounds but the last (FIPS 197, 5.1); then rk is the last round key. next: the counters of the next eight blocks
  * besides, if there are any. */
-.macro rounds_but_last n, extra, next=0, hash=0, base
-    round \n, \extra, 1, \hash, \base
-    round \n, \extra, 2, \hash, \base
+.macro rounds_but_last n, extra, next=0, hash=0, base, first=0
+    round \n, \extra, 1, \hash, \base, \first
+    round \n, \extra, 2, \hash, \base, \first
     .if \next
     cmp steps, 1
     je 2f
@@ -303,13 +310,13 @@
 2:
     .endif
     .irp i, 3, 4, 5, 6, 7, 8, 9
-    round \n, \extra, \i, \hash, \base
+    round \n, \extra, \i, \hash, \base, \first
     .endr
     mov eax, 160
     cmp rounds, eax
     je 2f
 1:
-    round \n, \extra, 0
+    round \n, \extra, 0, 0, , \first
     add eax, 16
     cmp eax, rounds
     jb 1b
@@ -346,12 +353,14 @@
     add counter, 8
 .endm
 
-/* The next four blocks' keystream, from the first counter block in xmm0. */
-.macro stream extra, hash=0
-    counters 4
-    rounds_but_last 4, \extra, 0, \hash, power
-    .irp i, 0, 1, 2, 3
+/* The next n blocks' keystream, to the registers from `first` on; from the first counter block in xmm0. */
+.macro stream n, extra, hash=0, first=0
+    counters \n, \first
+    rounds_but_last \n, \extra, 0, \hash, power, \first
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i >= \first && \i < \first + \n
     vaesenclast xmm\i, xmm\i, rk
+    .endif
     .endr
 .endm
 
@@ -540,13 +549,20 @@
     test flags, SEALANE_FLAG_OPEN
     jz .Ltail_behind
 
-    /* The tail: up to eight blocks, four at a time. One reduction is for all of them, the lengths, which come first as they
-     * are known, and, sealing, the last of the eights. */
+    /* The tail: up to four blocks, or up to eight; opening, whose authentication need not wait for them, again up to four. One
+     * reduction is for all of them, the lengths, which come first as they are known, and, sealing, the last of the eights. */
 .Ltail_alone:
     vmovdqa xmm12, xmm0
-    stream 1
-    test steps, steps
-    jnz .Ltail_more
+    test flags, SEALANE_FLAG_OPEN
+    jnz .Ltail_alone_four
+    cmp left, 64
+    ja .Ltail_alone_eight
+.Ltail_alone_four:
+    stream 4, 1
+    jmp .Ltail_alone_made
+.Ltail_alone_eight:
+    stream 8, 1
+.Ltail_alone_made:
     tail_powers
     vmovdqa y, hi
     jnz .Ltail_lengths
@@ -560,7 +576,13 @@
     jmp .Ltail_blocks
 .Ltail_behind:
     tail_powers
-    stream 0, 2
+    cmp left, 64
+    ja .Ltail_behind_eight
+    stream 4, 0, 2
+    jmp .Ltail_behind_made
+.Ltail_behind_eight:
+    stream 8, 0, 2
+.Ltail_behind_made:
     vpxor y, y, y
     test flags, SEALANE_FLAG_LAST
     jz .Ltail_blocks
@@ -573,27 +595,25 @@
     tail_block 3, xmm3
     cmp left, 64
     je .Lreduce
+    test flags, SEALANE_FLAG_OPEN
+    jz .Ltail_more
     vmovdqa xmm0, [scratch+J0]
     vmovdqu rk, [key+SEALANE_GCM_KEY_SCHEDULE]
-    inc steps
-    jmp .Ltail_alone                                                            /* which encrypts J0, or what is there, again */
-.Ltail_more:
+    stream 4, 0, 0, 4
     vpxor y, y, y
-    tail_block 4, xmm0
-    tail_block 5, xmm1
-    tail_block 6, xmm2
-    tail_block 7, xmm3
+.Ltail_more:
+    tail_block 4, xmm4
+    tail_block 5, xmm5
+    tail_block 6, xmm6
+    tail_block 7, xmm7
     jmp .Lreduce
-    tail_end 7, xmm3
-    tail_end 6, xmm2
-    tail_end 5, xmm1
+    tail_end 7, xmm7
+    tail_end 6, xmm6
+    tail_end 5, xmm5
+    tail_end 4, xmm4
     tail_end 3, xmm3
     tail_end 2, xmm2
     tail_end 1, xmm1
-.Ltail_end_4:
-    sub src, -64
-    sub dst, -64
-    sub power, -128
 .Ltail_end_0:
     vmovdqa b, xmm0
 .Ltail_ragged:

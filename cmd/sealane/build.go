@@ -28,8 +28,8 @@ ChaCha20-Poly1305 where that is the faster one: the first key measures both, unl
 No file of the program, go.mod and go.sum included, is changed. The program is written only if sealane's kernels are found in
 it. A program that is named with a version is built like in its own repository: to itself it is version (devel).
 
-With --std the AES-GCM and ChaCha20-Poly1305 of the standard library call sealane as well, and with them crypto/tls, net/http
-and everything that uses crypto/cipher. The go command sees other files in three packages of the standard library, by its
+With --std AES-GCM, AES-CTR, AES-CBC and ChaCha20-Poly1305 of the standard library call sealane as well, and with them crypto/tls,
+net/http and everything that uses crypto/cipher. The go command sees other files in three packages of the standard library, by its
 -overlay; the Go installation stays as it is. That is done for releases of Go whose files are known, and never for FIPS 140-3:
 a program so built stops with a message if its environment turns that mode on.
 
@@ -89,7 +89,7 @@ func testCommand() *cobra.Command {
 }
 
 func buildFlags(c *cobra.Command, job *accelerate.Job) {
-	c.Flags().BoolVar(&job.Std, "std", false, "also replace the AES-GCM and ChaCha20-Poly1305 of the standard library: crypto/tls, net/http, crypto/cipher")
+	c.Flags().BoolVar(&job.Std, "std", false, "also replace AES-GCM, -CTR, -CBC and ChaCha20-Poly1305 of the standard library: crypto/tls, net/http, crypto/cipher")
 	c.Flags().BoolVar(&job.Batch, "batch", false, "have wireguard-go's workers seal and open many packets in one call")
 	c.Flags().StringVar(&job.GOOS, "goos", "", "build for this operating system (default: GOOS)")
 	c.Flags().StringVar(&job.GOARCH, "goarch", "", "build for this architecture (default: GOARCH)")
@@ -121,8 +121,11 @@ func printReplaced(result *accelerate.Result, version string) {
 	if result.StdCipher {
 		std = append(std, "ChaCha20-Poly1305")
 	}
+	if result.StdModes {
+		std = append(std, "AES-CTR and AES-CBC")
+	}
 	if len(std) > 0 {
-		fmt.Printf("the standard library: %s, as crypto/tls, crypto/cipher and others use it, is sealane's %s; all else is as it was\n", strings.Join(std, " and "), version)
+		fmt.Printf("the standard library: %s, as crypto/tls, crypto/cipher and others use it, is sealane's %s; all else is as it was\n", strings.Join(std, ", "), version)
 	}
 }
 

@@ -241,7 +241,7 @@ func binaryInfo(w io.Writer, file string, asJSON bool) error {
 		name += strings.TrimSuffix(", module "+p.Module+" "+p.Version, " ")
 	}
 	fmt.Fprintf(w, "%s\n%s, %s/%s\n", name, p.Go, p.GOOS, p.GOARCH)
-	if p.Uses || p.Stream == binary.OnSealane || p.StdGCM == binary.OnSealane || p.StdCipher == binary.OnSealane {
+	if p.Uses || p.Stream == binary.OnSealane || p.StdGCM == binary.OnSealane || p.StdCipher == binary.OnSealane || p.StdModes == binary.OnSealane {
 		fmt.Fprintf(w, "carries sealane %s with the levels %s\n", p.Sealane, strings.Join(p.Levels, " "))
 	} else {
 		fmt.Fprintln(w, "does not carry sealane")
@@ -258,6 +258,7 @@ func binaryInfo(w io.Writer, file string, asJSON bool) error {
 		{"golang.org/x/crypto, ChaCha20 by itself", p.Stream, map[bool]string{true: "sealane build"}[p.GOARCH == "amd64" || p.GOARCH == "arm"]},
 		{"standard library, ChaCha20-Poly1305", p.StdCipher, "sealane build --std"},
 		{"standard library, AES-GCM", p.StdGCM, "sealane build --std"},
+		{"standard library, AES-CTR and AES-CBC", p.StdModes, map[bool]string{true: "sealane build --std"}[p.GOARCH == "amd64" || p.GOARCH == "arm64"]},
 	} {
 		switch cipher.runs {
 		case binary.OnSealane:

@@ -147,7 +147,8 @@ func TestInfoBinary(t *testing.T) {
 		bare = "golang.org/x/crypto, ChaCha20 by itself: stock; sealane build replaces it\n"
 	}
 	for _, want := range []string{bare, "carries sealane", "github.com/sealane/sealane/cmd/sealane", ", ChaCha20-Poly1305: stock; sealane build replaces it\n",
-		"standard library, AES-GCM: stock; sealane build --std replaces it\n", "standard library, ChaCha20-Poly1305: not in the program\n"} {
+		"standard library, AES-GCM: stock; sealane build --std replaces it\n", "standard library, AES-CTR and AES-CBC: not in the program\n",
+		"standard library, ChaCha20-Poly1305: not in the program\n"} {
 		if err != nil || !strings.Contains(out, want) {
 			t.Errorf("%v, want %q in\n%s", err, want, out)
 		}

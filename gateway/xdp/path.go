@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"net/netip"
 	"slices"
 	"time"
@@ -19,7 +20,7 @@ const chacha20Poly1305SHA256 = 0x1303
 
 // A Path is the program and user space together: what the program opens is taken over, what it steers is put in order and
 // opened here, and when a flow stands at the beginning of a record again the program gets it back. Its methods are for one
-// goroutine.
+// goroutine; there may be several of them over one program, with flows of their own.
 type Path struct {
 	o       PathOptions
 	program *Program
@@ -46,6 +47,15 @@ type PathStats struct {
 	Repeated uint64 // with nothing new, by the program's or user space's judgement
 	Refused  uint64 // not of the stream, or not authentic
 	Back     uint64 // flows given back to the program
+}
+
+// Add adds the counts of another Path.
+func (s *PathStats) Add(o *PathStats) {
+	s.Opened += o.Opened
+	s.User += o.User
+	s.Repeated += o.Repeated
+	s.Refused += o.Refused
+	s.Back += o.Back
 }
 
 type pathFlow struct {
@@ -300,6 +310,32 @@ func (p *Path) GiveBack() error {
 	}
 	p.steered = p.steered[:0]
 	return errors.Join(errs...)
+}
+
+// connectionSeed differs in each process, so that nobody can choose connections for one place.
+var connectionSeed = maphash.MakeSeed()
+
+func (k *flowKey) connection() uint64 {
+	var a, b [18]byte
+	copy(a[copy(a[:], k.Source[:]):], k.SourcePort[:])
+	copy(b[copy(b[:], k.Destination[:]):], k.DestinationPort[:])
+	return maphash.Bytes(connectionSeed, a[:]) + maphash.Bytes(connectionSeed, b[:])
+}
+
+// Connection returns a number that both directions of a connection have. With several Paths over one program, each with a queue of
+// its own, it tells which of them has a flow, whichever queue its packets come to.
+func (t Tuple) Connection() uint64 {
+	k := t.key()
+	return k.connection()
+}
+
+// Connection returns the number of the connection that a packet is of; ok is false if the program does not look at such packets.
+func Connection(packet []byte) (number uint64, ok bool) {
+	k, _, ok := keyOf(packet)
+	if !ok {
+		return 0, false
+	}
+	return k.connection(), true
 }
 
 // keyOf reads a tuple and sequence number out of a packet that the program has looked at.

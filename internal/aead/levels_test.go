@@ -9,16 +9,16 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sealane/sealane/internal/dispatch"
 	"github.com/sealane/sealane/internal/kernel"
+	"github.com/sealane/sealane/internal/randomseed"
 	"github.com/sealane/sealane/internal/rfc8439"
 )
 
 var (
 	long = flag.Duration("long", 0, "how long to stress each level")
-	seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random cases")
+	seed = flag.Uint64("seed", randomseed.Of(), "of the random cases")
 )
 
 func TestMain(m *testing.M) {

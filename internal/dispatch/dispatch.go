@@ -90,10 +90,13 @@ func (t *Table) choose() uint32 {
 
 // Each row runs its samples in turn with its rivals. The shortest time counts: interruptions only add. No turn but the first
 // two begins if the turns before it, by the shortest times, took more than the limit, so that all ends within twice that where
-// the choice matters and nothing else runs meanwhile.
+// the choice matters and nothing else runs meanwhile. From the second turn on a sample is run several times in a row if that
+// takes little: programs seal one packet after the other by the same code, and what ran before it tells on the first.
 const (
 	turns        = 4
 	turnsAtLeast = 2
+	inARow       = 8  // at most,
+	rowShare     = 32 // and in no more than this part of the limit
 	measureLimit = 30 * time.Microsecond
 	rivalLimit   = 15 * time.Microsecond // of Beaten, which comes on top
 )
@@ -124,24 +127,53 @@ func (t *Table) fastest(i int) Row {
 			best = j
 		}
 	}
+	if best > 0 && total(times) <= measureLimit/8 {
+		// By what runs beside it a measurement may be wrong, and it holds for the life of the process: a second one of both, where
+		// that is quick.
+		both := measure([]Samples{samples[0], samples[best]}, measureLimit/2)
+		t.times[rows[0].Name], t.times[rows[best].Name] = both[0], both[1]
+		if !both[1].clearlyBelow(both[0]) {
+			best = 0
+		}
+	}
 	return rows[best]
+}
+
+func total(times []Times) (sum time.Duration) {
+	for _, t := range times {
+		sum += t[0] + t[1]
+	}
+	return sum
 }
 
 // measure has all samples take turns and returns the shortest times. Interruptions leave it its turns: they do not count
 // towards the limit.
 func measure(samples []Samples, limit time.Duration) []Times {
 	times := make([]Times, len(samples))
-	shortest := time.Duration(0) // of a turn
+	runs := [len(Times{})]time.Duration{1, 1} // in a row
+	shortest := time.Duration(0)              // of a turn
 	for turn := 0; turn < turnsAtLeast || turn < turns && time.Duration(turn)*shortest <= limit; turn++ {
 		shortest = 0
 		for j, pair := range samples {
 			for k, sample := range pair {
-				began := now()
-				sample()
-				if took := now() - began; turn == 0 || took < times[j][k] {
-					times[j][k] = took
+				for run := range runs[k] {
+					began := now()
+					sample()
+					if took := now() - began; turn+int(run) == 0 || took < times[j][k] {
+						times[j][k] = took
+					}
 				}
-				shortest += times[j][k]
+				shortest += runs[k] * times[j][k]
+			}
+		}
+		for k := range runs {
+			least := times[0][k]
+			for _, t := range times {
+				least = min(least, t[k])
+			}
+			runs[k] = 1
+			if least > 0 { // else the clock is too coarse
+				runs[k] = min(max(limit/rowShare/least, 1), inARow)
 			}
 		}
 	}

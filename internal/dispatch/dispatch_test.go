@@ -94,6 +94,77 @@ func TestChoice(t *testing.T) {
 	}
 }
 
+// byTurns returns samples that take what took says of a turn, and factor times that, however often they run in a row.
+// begun is called when a turn begins.
+func byTurns(clock *time.Duration, factor time.Duration, took func(turn int) time.Duration, begun func()) dispatch.Samples {
+	turn, over := -1, true
+	return dispatch.Samples{
+		func() {
+			if over {
+				turn, over = turn+1, false
+				begun()
+			}
+			*clock += took(turn)
+		},
+		func() { over = true; *clock += factor * took(turn) },
+	}
+}
+
+// TestTwice has a rival that is faster in one measurement only, and one that is in both.
+func TestTwice(t *testing.T) {
+	for want, later := range map[string]time.Duration{"a": 100, "b": 200} {
+		dispatch.SetEnvironment(t, "", "")
+		clock := time.Duration(0)
+		dispatch.SetClock(t, func() time.Duration { return clock })
+		row := func(level uint8, name string, took func(turn int) time.Duration) dispatch.Row {
+			return dispatch.Row{Level: level, Name: name, Test: func(bool) bool { return true },
+				Samples: byTurns(&clock, 2, took, func() {})}
+		}
+		table := &dispatch.Table{Primitive: "test", Rows: []dispatch.Row{
+			row(3, "a", func(turn int) time.Duration {
+				if turn < dispatch.Turns {
+					return 200 // disturbed
+				}
+				return later
+			}),
+			row(2, "b", func(int) time.Duration { return 120 }),
+		}}
+		if level, _ := table.Choose(); table.Name(level) != want {
+			t.Errorf("chose %s, want %s", table.Name(level), want)
+		}
+	}
+}
+
+// TestInARow has a sample that takes ten times as long when another ran before it: where the limit has room, it runs
+// several times in a row.
+func TestInARow(t *testing.T) {
+	for _, c := range []struct {
+		took time.Duration
+		want string
+	}{{9, "cold"}, {9000, "other"}} {
+		dispatch.SetEnvironment(t, "", "")
+		clock, last := time.Duration(0), ""
+		dispatch.SetClock(t, func() time.Duration { return clock })
+		row := func(level uint8, name string, took, first time.Duration) dispatch.Row {
+			sample := func(which string) func() {
+				return func() {
+					if last != name+which {
+						clock += first
+					}
+					last = name + which
+					clock += took
+				}
+			}
+			return dispatch.Row{Level: level, Name: name, Test: func(bool) bool { return true },
+				Samples: dispatch.Samples{sample("short"), sample("long")}}
+		}
+		table := &dispatch.Table{Primitive: "test", Rows: []dispatch.Row{row(3, "cold", c.took, 9*c.took), row(2, "other", 2*c.took, 0)}}
+		if level, _ := table.Choose(); table.Name(level) != c.want {
+			t.Errorf("samples of %v: chose %s, want %s", c.took, table.Name(level), c.want)
+		}
+	}
+}
+
 // TestFastest compares rows by a clock that only their samples move: a counts the first time, which is not its shortest.
 // A long packet takes a hundred times as long as a short one.
 func TestFastest(t *testing.T) {
@@ -132,14 +203,10 @@ func TestFastest(t *testing.T) {
 			dispatch.SetClock(t, func() time.Duration { return clock })
 			ran := false
 			row := func(level uint8, name string, took times) dispatch.Row {
-				turn := 0
 				return dispatch.Row{
 					Level: level, Name: name,
-					Test: func(bool) bool { return name != c.fails },
-					Samples: dispatch.Samples{
-						func() { clock += took[turn]; ran = true },
-						func() { clock += 100 * took[turn]; turn++ },
-					},
+					Test:    func(bool) bool { return name != c.fails },
+					Samples: byTurns(&clock, 100, func(turn int) time.Duration { return took[turn%len(took)] }, func() { ran = true }),
 				}
 			}
 			table := &dispatch.Table{Primitive: "test", Rows: []dispatch.Row{
@@ -202,12 +269,11 @@ func TestBeaten(t *testing.T) {
 			dispatch.SetClock(t, func() time.Duration { return clock })
 			ran := 0
 			samples := func(took times) dispatch.Samples {
-				turn := 0
-				return dispatch.Samples{func() { clock += took[turn%len(took)]; ran++ }, func() { clock += 7 * took[turn%len(took)]; turn++ }}
+				return byTurns(&clock, 7, func(turn int) time.Duration { return took[turn%len(took)] }, func() { ran++ })
 			}
 			beaten, compared, took := dispatch.Beaten(samples(c.ours), samples(c.theirs))
 			if beaten != c.want || compared == fixed || fixed != (ran == 0) || !fixed && ran != 2*dispatch.Turns*(1+map[bool]int{true: 1}[c.want]) {
-				t.Errorf("beaten %v, compared %v, want %v, %v; samples ran %d times, took %v", beaten, compared, c.want, !fixed, ran, took)
+				t.Errorf("beaten %v, compared %v, want %v, %v; %d turns of both, took %v", beaten, compared, c.want, !fixed, ran, took)
 			}
 			if compared && (took[0][1] != 7*took[0][0] || took[1][1] != 7*took[1][0]) {
 				t.Errorf("took %v", took)
@@ -217,12 +283,12 @@ func TestBeaten(t *testing.T) {
 	// Who is faster in one measurement only is not.
 	for _, ours := range [][2]time.Duration{{200, 100}, {100, 200}} {
 		dispatch.SetEnvironment(t, "", "")
-		clock, turn := time.Duration(0), 0
+		clock := time.Duration(0)
 		dispatch.SetClock(t, func() time.Duration { return clock })
 		add := func(short time.Duration) dispatch.Samples {
 			return dispatch.Samples{func() { clock += short }, func() { clock += 7 * short }}
 		}
-		changing := dispatch.Samples{func() { clock += ours[turn/dispatch.Turns] }, func() { clock += 7 * ours[turn/dispatch.Turns]; turn++ }}
+		changing := byTurns(&clock, 7, func(turn int) time.Duration { return ours[turn/dispatch.Turns] }, func() {})
 		if beaten, _, took := dispatch.Beaten(changing, add(150)); beaten {
 			t.Errorf("ours %v, theirs 150: beaten, %v", ours, took)
 		}

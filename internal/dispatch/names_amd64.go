@@ -3,4 +3,4 @@
 package dispatch
 
 // levels are the names of the levels of all primitives, best first.
-var levels = []string{"avx512", "avx512vl", "avx2", "aesniavx", "aesni", "ssse3", "portable"}
+var levels = []string{"avx512", "avx512mix", "avx512vl", "avx2", "aesniavx", "aesni", "ssse3", "portable"}

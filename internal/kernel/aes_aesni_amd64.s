@@ -13,12 +13,12 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	PCALIGN $64
 	LONG $0x506f8b4c // mov r13,QWORD PTR [rdi+0x50]
 	LONG $0x07fd8341 // cmp r13d,0x7
-	LONG $0x135e830f; WORD $0x0000 // jae 0x136c
+	LONG $0x1363830f; WORD $0x0000 // jae 0x1371
 	WORD $0x8545; BYTE $0xed // test r13d,r13d
-	LONG $0x194f840f; WORD $0x0000 // je 0x1966
+	LONG $0x1954840f; WORD $0x0000 // je 0x196b
 	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	LONG $0x1a09840f; WORD $0x0000 // je 0x1a2d
+	LONG $0x1b09840f; WORD $0x0000 // je 0x1b2d
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
@@ -29,14 +29,15 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x03fd8341 // cmp r13d,0x3
 	WORD $0x1174 // je 0x57
-	WORD $0x5077 // ja 0x98
+	WORD $0x5577 // ja 0x9d
 	LONG $0x02fd8341 // cmp r13d,0x2
-	LONG $0x0247850f; WORD $0x0000 // jne 0x299
-	LONG $0x000236e9; BYTE $0x00 // jmp 0x28d
+	LONG $0x024c850f; WORD $0x0000 // jne 0x29e
+	LONG $0x00023be9; BYTE $0x00 // jmp 0x292
 // 0x57:
 	LONG $0x6f0f44f3; BYTE $0x22 // movdqu xmm12,XMMWORD PTR [rdx]
 	LONG $0x6f0f44f3; WORD $0x406a // movdqu xmm13,XMMWORD PTR [rdx+0x40]
-	LONG $0x6f0f45f3; BYTE $0x1f // movdqu xmm11,XMMWORD PTR [r15]
+	LONG $0x7e0f45f3; BYTE $0x1f // movq xmm11,QWORD PTR [r15]
+	LONG $0x5f160f45; BYTE $0x08 // movhps xmm11,QWORD PTR [r15+0x8]
 	LONG $0x380f4566; WORD $0xdc00 // pshufb xmm11,xmm12
 	WORD $0x894c; BYTE $0xd0 // mov rax,r10
 	LONG $0x04e8c148 // shr rax,0x4
@@ -46,15 +47,15 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f41f3; BYTE $0x07 // movdqu XMMWORD PTR [r15],xmm0
 	LONG $0x6f0f44f3; WORD $0x504a // movdqu xmm9,XMMWORD PTR [rdx+0x50]
 	LONG $0xfe0f4566; BYTE $0xd9 // paddd xmm11,xmm9
-	LONG $0x000201e9; BYTE $0x00 // jmp 0x299
-// 0x98:
+	LONG $0x000201e9; BYTE $0x00 // jmp 0x29e
+// 0x9d:
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x1675 // jne 0xb4
+	WORD $0x1675 // jne 0xb9
 	LONG $0x6f0f45f3; BYTE $0x1f // movdqu xmm11,XMMWORD PTR [r15]
 	LONG $0x6f0f43f3; WORD $0x1044; BYTE $0xf0 // movdqu xmm0,XMMWORD PTR [r8+r10*1-0x10]
 	LONG $0x7f0f41f3; BYTE $0x07 // movdqu XMMWORD PTR [r15],xmm0
-	LONG $0x0001d9e9; BYTE $0x00 // jmp 0x28d
-// 0xb4:
+	LONG $0x0001d9e9; BYTE $0x00 // jmp 0x292
+// 0xb9:
 	LONG $0x00b68d4c; WORD $0x0001; BYTE $0x00 // lea r14,[rsi+0x100]
 	LONG $0x6f0f44f3; WORD $0x1062 // movdqu xmm12,XMMWORD PTR [rdx+0x10]
 	LONG $0x6f0f41f3; BYTE $0x07 // movdqu xmm0,XMMWORD PTR [r15]
@@ -137,20 +138,20 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4166; BYTE $0xca // pxor xmm1,xmm10
 	QUAD $0x000001708e7f0ff3 // movdqu XMMWORD PTR [rsi+0x170],xmm1
 	LONG $0x06fd8341 // cmp r13d,0x6
-	WORD $0x0c75 // jne 0x299
-// 0x28d:
+	WORD $0x0c75 // jne 0x29e
+// 0x292:
 	LONG $0x000001bb; BYTE $0x00 // mov ebx,0x1
 	LONG $0xf0c38149; WORD $0x0000; BYTE $0x00 // add r11,0xf0
-// 0x299:
+// 0x29e:
 	WORD $0x014d; BYTE $0xdc // add r12,r11
 	LONG $0x80ea8149; WORD $0x0000; BYTE $0x00 // sub r10,0x80
-	LONG $0x0927820f; WORD $0x0000 // jb 0xbd0
-// 0x2a9:
+	LONG $0x0927820f; WORD $0x0000 // jb 0xbd5
+// 0x2ae:
 	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	LONG $0x008e840f; WORD $0x0000 // je 0x346
+	LONG $0x008e840f; WORD $0x0000 // je 0x34b
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x0131830f; WORD $0x0000 // jae 0x3f3
+	LONG $0x0131830f; WORD $0x0000 // jae 0x3f8
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f4166; BYTE $0xc1 // movdqa xmm0,xmm9
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
@@ -175,8 +176,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x6f0f45f3; WORD $0x7048 // movdqu xmm9,XMMWORD PTR [r8+0x70]
 	LONG $0x6f0f4166; BYTE $0xf9 // movdqa xmm7,xmm9
 	LONG $0xef0f4166; BYTE $0xf8 // pxor xmm7,xmm8
-	LONG $0x000183e9; BYTE $0x00 // jmp 0x4c9
-// 0x346:
+	LONG $0x000183e9; BYTE $0x00 // jmp 0x4ce
+// 0x34b:
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
 	LONG $0x380f4166; WORD $0xc400 // pshufb xmm0,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
@@ -209,8 +210,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xfc00 // pshufb xmm7,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
 	LONG $0xef0f4166; BYTE $0xf8 // pxor xmm7,xmm8
-	LONG $0x0000d6e9; BYTE $0x00 // jmp 0x4c9
-// 0x3f3:
+	LONG $0x0000d6e9; BYTE $0x00 // jmp 0x4ce
+// 0x3f8:
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f45f3; BYTE $0x16 // movdqu xmm10,XMMWORD PTR [r14]
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
@@ -251,11 +252,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
 	LONG $0x6f0f4166; BYTE $0xf9 // movdqa xmm7,xmm9
 	LONG $0xef0f4166; BYTE $0xfa // pxor xmm7,xmm10
-// 0x4c9:
+// 0x4ce:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x036d850f; WORD $0x0000 // jne 0x83e
+	LONG $0x036d850f; WORD $0x0000 // jne 0x843
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x4d5:
+// 0x4da:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -267,11 +268,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xc272 // jb 0x4d5
+	WORD $0xc272 // jb 0x4da
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x6a74 // je 0x589
-	LONG $0x011f870f; WORD $0x0000 // ja 0x644
+	WORD $0x6a74 // je 0x58e
+	LONG $0x011f870f; WORD $0x0000 // ja 0x649
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
@@ -288,8 +289,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f41f3; WORD $0x6071 // movdqu XMMWORD PTR [r9+0x60],xmm6
 	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
 	LONG $0x7f0f41f3; WORD $0x7079 // movdqu XMMWORD PTR [r9+0x70],xmm7
-	LONG $0x00062ce9; BYTE $0x00 // jmp 0xbb5
-// 0x589:
+	LONG $0x00062ce9; BYTE $0x00 // jmp 0xbba
+// 0x58e:
 	LONG $0x6f0f45f3; BYTE $0x10 // movdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2dd // aesenclast xmm0,xmm10
@@ -322,8 +323,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xfadd // aesenclast xmm7,xmm10
 	LONG $0x7f0f41f3; WORD $0x7079 // movdqu XMMWORD PTR [r9+0x70],xmm7
-	LONG $0x000571e9; BYTE $0x00 // jmp 0xbb5
-// 0x644:
+	LONG $0x000571e9; BYTE $0x00 // jmp 0xbba
+// 0x649:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -412,10 +413,10 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
 	LONG $0xef0f4566; BYTE $0xce // pxor xmm9,xmm14
 	LONG $0x7f0f45f3; WORD $0x704e // movdqu XMMWORD PTR [r14+0x70],xmm9
-	LONG $0x000377e9; BYTE $0x00 // jmp 0xbb5
-// 0x83e:
+	LONG $0x000377e9; BYTE $0x00 // jmp 0xbba
+// 0x843:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x842:
+// 0x847:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8de // aesdec xmm1,xmm8
@@ -427,11 +428,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xf8de // aesdec xmm7,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xc272 // jb 0x842
+	WORD $0xc272 // jb 0x847
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x6a74 // je 0x8f6
-	LONG $0x012e870f; WORD $0x0000 // ja 0x9c0
+	WORD $0x6a74 // je 0x8fb
+	LONG $0x012e870f; WORD $0x0000 // ja 0x9c5
 	LONG $0x380f4166; WORD $0xc0df // aesdeclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8df // aesdeclast xmm1,xmm8
@@ -448,8 +449,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f41f3; WORD $0x6071 // movdqu XMMWORD PTR [r9+0x60],xmm6
 	LONG $0x380f4166; WORD $0xf8df // aesdeclast xmm7,xmm8
 	LONG $0x7f0f41f3; WORD $0x7079 // movdqu XMMWORD PTR [r9+0x70],xmm7
-	LONG $0x0002bfe9; BYTE $0x00 // jmp 0xbb5
-// 0x8f6:
+	LONG $0x0002bfe9; BYTE $0x00 // jmp 0xbba
+// 0x8fb:
 	LONG $0x6f0f45f3; WORD $0x7070 // movdqu xmm14,XMMWORD PTR [r8+0x70]
 	LONG $0x6f0f45f3; WORD $0x6050 // movdqu xmm10,XMMWORD PTR [r8+0x60]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -485,8 +486,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xc2df // aesdeclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x6f0f4566; BYTE $0xde // movdqa xmm11,xmm14
-	LONG $0x0001f5e9; BYTE $0x00 // jmp 0xbb5
-// 0x9c0:
+	LONG $0x0001f5e9; BYTE $0x00 // jmp 0xbba
+// 0x9c5:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -575,21 +576,21 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
 	LONG $0xef0f4566; BYTE $0xce // pxor xmm9,xmm14
 	LONG $0x7f0f45f3; WORD $0x704e // movdqu XMMWORD PTR [r14+0x70],xmm9
-// 0xbb5:
+// 0xbba:
 	LONG $0x80c08149; WORD $0x0000; BYTE $0x00 // add r8,0x80
 	LONG $0x80c18149; WORD $0x0000; BYTE $0x00 // add r9,0x80
 	LONG $0x80ea8149; WORD $0x0000; BYTE $0x00 // sub r10,0x80
-	LONG $0xf6d9830f; WORD $0xffff // jae 0x2a9
-// 0xbd0:
+	LONG $0xf6d9830f; WORD $0xffff // jae 0x2ae
+// 0xbd5:
 	LONG $0x80c28149; WORD $0x0000; BYTE $0x00 // add r10,0x80
-	LONG $0x0732840f; WORD $0x0000 // je 0x130f
+	LONG $0x0732840f; WORD $0x0000 // je 0x1314
 	LONG $0x40c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x40
-	LONG $0x03b8840f; WORD $0x0000 // je 0xfa2
+	LONG $0x03b8840f; WORD $0x0000 // je 0xfa7
 	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x4e74 // je 0xc43
+	WORD $0x4e74 // je 0xc48
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x009a830f; WORD $0x0000 // jae 0xc99
+	LONG $0x009a830f; WORD $0x0000 // jae 0xc9e
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f4166; BYTE $0xc1 // movdqa xmm0,xmm9
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
@@ -602,8 +603,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x6f0f45f3; WORD $0x3048 // movdqu xmm9,XMMWORD PTR [r8+0x30]
 	LONG $0x6f0f4166; BYTE $0xd9 // movdqa xmm3,xmm9
 	LONG $0xef0f4166; BYTE $0xd8 // pxor xmm3,xmm8
-	LONG $0x0000c0e9; BYTE $0x00 // jmp 0xd03
-// 0xc43:
+	LONG $0x0000c0e9; BYTE $0x00 // jmp 0xd08
+// 0xc48:
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
 	LONG $0x380f4166; WORD $0xc400 // pshufb xmm0,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
@@ -620,8 +621,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xdc00 // pshufb xmm3,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
 	LONG $0xef0f4166; BYTE $0xd8 // pxor xmm3,xmm8
-	WORD $0x6aeb // jmp 0xd03
-// 0xc99:
+	WORD $0x6aeb // jmp 0xd08
+// 0xc9e:
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f45f3; BYTE $0x16 // movdqu xmm10,XMMWORD PTR [r14]
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
@@ -642,11 +643,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
 	LONG $0x6f0f4166; BYTE $0xd9 // movdqa xmm3,xmm9
 	LONG $0xef0f4166; BYTE $0xda // pxor xmm3,xmm10
-// 0xd03:
+// 0xd08:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x0142850f; WORD $0x0000 // jne 0xe4d
+	LONG $0x0142850f; WORD $0x0000 // jne 0xe52
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0xd0f:
+// 0xd14:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -654,11 +655,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xda72 // jb 0xd0f
+	WORD $0xda72 // jb 0xd14
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x3a74 // je 0xd7b
-	LONG $0x0093870f; WORD $0x0000 // ja 0xdda
+	WORD $0x3a74 // je 0xd80
+	LONG $0x0093870f; WORD $0x0000 // ja 0xddf
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
@@ -667,8 +668,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f41f3; WORD $0x2051 // movdqu XMMWORD PTR [r9+0x20],xmm2
 	LONG $0x380f4166; WORD $0xd8dd // aesenclast xmm3,xmm8
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-	LONG $0x00021be9; BYTE $0x00 // jmp 0xf96
-// 0xd7b:
+	LONG $0x00021be9; BYTE $0x00 // jmp 0xf9b
+// 0xd80:
 	LONG $0x6f0f45f3; BYTE $0x10 // movdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2dd // aesenclast xmm0,xmm10
@@ -685,8 +686,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xdadd // aesenclast xmm3,xmm10
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-	LONG $0x0001bce9; BYTE $0x00 // jmp 0xf96
-// 0xdda:
+	LONG $0x0001bce9; BYTE $0x00 // jmp 0xf9b
+// 0xddf:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -707,10 +708,10 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xdadd // aesenclast xmm3,xmm10
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-	LONG $0x000149e9; BYTE $0x00 // jmp 0xf96
-// 0xe4d:
+	LONG $0x000149e9; BYTE $0x00 // jmp 0xf9b
+// 0xe52:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0xe51:
+// 0xe56:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8de // aesdec xmm1,xmm8
@@ -718,11 +719,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xd8de // aesdec xmm3,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xda72 // jb 0xe51
+	WORD $0xda72 // jb 0xe56
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x3a74 // je 0xebd
-	LONG $0x009f870f; WORD $0x0000 // ja 0xf28
+	WORD $0x3a74 // je 0xec2
+	LONG $0x009f870f; WORD $0x0000 // ja 0xf2d
 	LONG $0x380f4166; WORD $0xc0df // aesdeclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8df // aesdeclast xmm1,xmm8
@@ -731,8 +732,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f41f3; WORD $0x2051 // movdqu XMMWORD PTR [r9+0x20],xmm2
 	LONG $0x380f4166; WORD $0xd8df // aesdeclast xmm3,xmm8
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-	LONG $0x0000d9e9; BYTE $0x00 // jmp 0xf96
-// 0xebd:
+	LONG $0x0000d9e9; BYTE $0x00 // jmp 0xf9b
+// 0xec2:
 	LONG $0x6f0f45f3; WORD $0x3070 // movdqu xmm14,XMMWORD PTR [r8+0x30]
 	LONG $0x6f0f45f3; WORD $0x2050 // movdqu xmm10,XMMWORD PTR [r8+0x20]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -752,8 +753,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xc2df // aesdeclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x6f0f4566; BYTE $0xde // movdqa xmm11,xmm14
-	WORD $0x6eeb // jmp 0xf96
-// 0xf28:
+	WORD $0x6eeb // jmp 0xf9b
+// 0xf2d:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -774,26 +775,26 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xdadf // aesdeclast xmm3,xmm10
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-// 0xf96:
+// 0xf9b:
 	LONG $0x40c08349 // add r8,0x40
 	LONG $0x40c18349 // add r9,0x40
 	LONG $0x40c68349 // add r14,0x40
-// 0xfa2:
+// 0xfa7:
 	LONG $0x20c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x20
-	LONG $0x0212840f; WORD $0x0000 // je 0x11c1
+	LONG $0x0212840f; WORD $0x0000 // je 0x11c6
 	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x2774 // je 0xfe1
+	WORD $0x2774 // je 0xfe6
 	LONG $0x05fd8341 // cmp r13d,0x5
-	WORD $0x4d73 // jae 0x100d
+	WORD $0x4d73 // jae 0x1012
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f4166; BYTE $0xc1 // movdqa xmm0,xmm9
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
 	LONG $0x6f0f45f3; WORD $0x1048 // movdqu xmm9,XMMWORD PTR [r8+0x10]
 	LONG $0x6f0f4166; BYTE $0xc9 // movdqa xmm1,xmm9
 	LONG $0xef0f4166; BYTE $0xc8 // pxor xmm1,xmm8
-	WORD $0x60eb // jmp 0x1041
-// 0xfe1:
+	WORD $0x60eb // jmp 0x1046
+// 0xfe6:
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
 	LONG $0x380f4166; WORD $0xc400 // pshufb xmm0,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
@@ -802,8 +803,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xcc00 // pshufb xmm1,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
 	LONG $0xef0f4166; BYTE $0xc8 // pxor xmm1,xmm8
-	WORD $0x34eb // jmp 0x1041
-// 0x100d:
+	WORD $0x34eb // jmp 0x1046
+// 0x1012:
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f45f3; BYTE $0x16 // movdqu xmm10,XMMWORD PTR [r14]
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
@@ -814,27 +815,27 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
 	LONG $0x6f0f4166; BYTE $0xc9 // movdqa xmm1,xmm9
 	LONG $0xef0f4166; BYTE $0xca // pxor xmm1,xmm10
-// 0x1041:
+// 0x1046:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x00b4850f; WORD $0x0000 // jne 0x10fd
+	LONG $0x00b4850f; WORD $0x0000 // jne 0x1102
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x104d:
+// 0x1052:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xe672 // jb 0x104d
+	WORD $0xe672 // jb 0x1052
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1e74 // je 0x1091
-	WORD $0x4d77 // ja 0x10c2
+	WORD $0x1e74 // je 0x1096
+	WORD $0x4d77 // ja 0x10c7
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-	LONG $0x000124e9; BYTE $0x00 // jmp 0x11b5
-// 0x1091:
+	LONG $0x000124e9; BYTE $0x00 // jmp 0x11ba
+// 0x1096:
 	LONG $0x6f0f45f3; BYTE $0x10 // movdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2dd // aesenclast xmm0,xmm10
@@ -843,8 +844,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xcadd // aesenclast xmm1,xmm10
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-	LONG $0x0000f3e9; BYTE $0x00 // jmp 0x11b5
-// 0x10c2:
+	LONG $0x0000f3e9; BYTE $0x00 // jmp 0x11ba
+// 0x10c7:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -855,26 +856,26 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xcadd // aesenclast xmm1,xmm10
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-	LONG $0x0000b8e9; BYTE $0x00 // jmp 0x11b5
-// 0x10fd:
+	LONG $0x0000b8e9; BYTE $0x00 // jmp 0x11ba
+// 0x1102:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x1101:
+// 0x1106:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8de // aesdec xmm1,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xe672 // jb 0x1101
+	WORD $0xe672 // jb 0x1106
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x1b74 // je 0x1142
-	WORD $0x5677 // ja 0x117f
+	WORD $0x1b74 // je 0x1147
+	WORD $0x5677 // ja 0x1184
 	LONG $0x380f4166; WORD $0xc0df // aesdeclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8df // aesdeclast xmm1,xmm8
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-	WORD $0x73eb // jmp 0x11b5
-// 0x1142:
+	WORD $0x73eb // jmp 0x11ba
+// 0x1147:
 	LONG $0x6f0f45f3; WORD $0x1070 // movdqu xmm14,XMMWORD PTR [r8+0x10]
 	LONG $0x6f0f45f3; BYTE $0x10 // movdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -886,8 +887,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xc2df // aesdeclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x6f0f4566; BYTE $0xde // movdqa xmm11,xmm14
-	WORD $0x36eb // jmp 0x11b5
-// 0x117f:
+	WORD $0x36eb // jmp 0x11ba
+// 0x1184:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -898,80 +899,80 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xcadf // aesdeclast xmm1,xmm10
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-// 0x11b5:
+// 0x11ba:
 	LONG $0x20c08349 // add r8,0x20
 	LONG $0x20c18349 // add r9,0x20
 	LONG $0x20c68349 // add r14,0x20
-// 0x11c1:
+// 0x11c6:
 	LONG $0x10c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x10
-	LONG $0x0141840f; WORD $0x0000 // je 0x130f
+	LONG $0x0141840f; WORD $0x0000 // je 0x1314
 	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1774 // je 0x11f0
+	WORD $0x1774 // je 0x11f5
 	LONG $0x05fd8341 // cmp r13d,0x5
-	WORD $0x2873 // jae 0x1207
+	WORD $0x2873 // jae 0x120c
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f4166; BYTE $0xc1 // movdqa xmm0,xmm9
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
-	WORD $0x30eb // jmp 0x1220
-// 0x11f0:
+	WORD $0x30eb // jmp 0x1225
+// 0x11f5:
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
 	LONG $0x380f4166; WORD $0xc400 // pshufb xmm0,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
-	WORD $0x19eb // jmp 0x1220
-// 0x1207:
+	WORD $0x19eb // jmp 0x1225
+// 0x120c:
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f45f3; BYTE $0x16 // movdqu xmm10,XMMWORD PTR [r14]
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
 	LONG $0x6f0f4166; BYTE $0xc1 // movdqa xmm0,xmm9
 	LONG $0xef0f4166; BYTE $0xc2 // pxor xmm0,xmm10
-// 0x1220:
+// 0x1225:
 	WORD $0xdb85 // test ebx,ebx
-	WORD $0x6c75 // jne 0x1290
+	WORD $0x6c75 // jne 0x1295
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x1228:
+// 0x122d:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xec72 // jb 0x1228
+	WORD $0xec72 // jb 0x122d
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1274 // je 0x125a
-	WORD $0x2a77 // ja 0x1274
+	WORD $0x1274 // je 0x125f
+	WORD $0x2a77 // ja 0x1279
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-	LONG $0x0000a9e9; BYTE $0x00 // jmp 0x1303
-// 0x125a:
+	LONG $0x0000a9e9; BYTE $0x00 // jmp 0x1308
+// 0x125f:
 	LONG $0x6f0f45f3; BYTE $0x10 // movdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2dd // aesenclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-	LONG $0x00008fe9; BYTE $0x00 // jmp 0x1303
-// 0x1274:
+	LONG $0x00008fe9; BYTE $0x00 // jmp 0x1308
+// 0x1279:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2dd // aesenclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-	WORD $0x73eb // jmp 0x1303
-// 0x1290:
+	WORD $0x73eb // jmp 0x1308
+// 0x1295:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x1294:
+// 0x1299:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xec72 // jb 0x1294
+	WORD $0xec72 // jb 0x1299
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x0f74 // je 0x12c3
-	WORD $0x3377 // ja 0x12e9
+	WORD $0x0f74 // je 0x12c8
+	WORD $0x3377 // ja 0x12ee
 	LONG $0x380f4166; WORD $0xc0df // aesdeclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-	WORD $0x40eb // jmp 0x1303
-// 0x12c3:
+	WORD $0x40eb // jmp 0x1308
+// 0x12c8:
 	LONG $0x6f0f45f3; BYTE $0x30 // movdqu xmm14,XMMWORD PTR [r8]
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f4566; BYTE $0xd3 // movdqa xmm10,xmm11
@@ -979,20 +980,20 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xc2df // aesdeclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x6f0f4566; BYTE $0xde // movdqa xmm11,xmm14
-	WORD $0x1aeb // jmp 0x1303
-// 0x12e9:
+	WORD $0x1aeb // jmp 0x1308
+// 0x12ee:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2df // aesdeclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-// 0x1303:
+// 0x1308:
 	LONG $0x10c08349 // add r8,0x10
 	LONG $0x10c18349 // add r9,0x10
 	LONG $0x10c68349 // add r14,0x10
-// 0x130f:
+// 0x1314:
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x0714820f; WORD $0x0000 // jb 0x1a2d
+	LONG $0x080f820f; WORD $0x0000 // jb 0x1b2d
 	LONG $0x6f0f41f3; BYTE $0x06 // movdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x7f0f41f3; BYTE $0x07 // movdqu XMMWORD PTR [r15],xmm0
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
@@ -1004,8 +1005,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	QUAD $0x00000150867f0ff3 // movdqu XMMWORD PTR [rsi+0x150],xmm0
 	QUAD $0x00000160867f0ff3 // movdqu XMMWORD PTR [rsi+0x160],xmm0
 	QUAD $0x00000170867f0ff3 // movdqu XMMWORD PTR [rsi+0x170],xmm0
-	LONG $0x0006c1e9; BYTE $0x00 // jmp 0x1a2d
-// 0x136c:
+	LONG $0x0007bce9; BYTE $0x00 // jmp 0x1b2d
+// 0x1371:
 	LONG $0x10478b48 // mov rax,QWORD PTR [rdi+0x10]
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48478b48 // mov rax,QWORD PTR [rdi+0x48]
@@ -1013,11 +1014,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x50ae894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],r13
 	LONG $0x087f8b48 // mov rdi,QWORD PTR [rdi+0x8]
 	LONG $0x08fd8341 // cmp r13d,0x8
-	WORD $0x0b75 // jne 0x139e
+	WORD $0x0b75 // jne 0x13a3
 	QUAD $0x100000014886c748; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x148],0x10
-// 0x139e:
+// 0x13a3:
 	QUAD $0x0100000140be8348 // cmp QWORD PTR [rsi+0x140],0x1
-	LONG $0x04dd840f; WORD $0x0000 // je 0x1889
+	LONG $0x04dd840f; WORD $0x0000 // je 0x188e
 	WORD $0xc931 // xor ecx,ecx
 	LONG $0x000000b8; BYTE $0x00 // mov eax,0x0
 	QUAD $0x0000000140be8348 // cmp QWORD PTR [rsi+0x140],0x0
@@ -1086,7 +1087,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
 	LONG $0xef0f4566; BYTE $0xff // pxor xmm15,xmm15
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	LONG $0x0080840f; WORD $0x0000 // je 0x1573
+	LONG $0x0080840f; WORD $0x0000 // je 0x1578
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x6f0f44f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [rax]
@@ -1111,7 +1112,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x38868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x138]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x6f0f44f3; BYTE $0x38 // movdqu xmm15,XMMWORD PTR [rax]
-// 0x1573:
+// 0x1578:
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x08408b48 // mov rax,QWORD PTR [rax+0x8]
 	LONG $0x046f0ff3; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [rax+rdx*1]
@@ -1161,7 +1162,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4466; BYTE $0xf8 // pxor xmm15,xmm0
 	LONG $0xef0f4466; BYTE $0xf9 // pxor xmm15,xmm1
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-// 0x1679:
+// 0x167e:
 	LONG $0x6f0f41f3; WORD $0x0844; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0x380f4466; WORD $0xc0dc // aesenc xmm8,xmm0
 	LONG $0x6f0f41f3; WORD $0x0944; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r9+rcx*1+0x10]
@@ -1180,7 +1181,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4466; WORD $0xf8dc // aesenc xmm15,xmm0
 	WORD $0xc183; BYTE $0x10 // add ecx,0x10
 	WORD $0xd939 // cmp ecx,ebx
-	WORD $0x9172 // jb 0x1679
+	WORD $0x9172 // jb 0x167e
 	LONG $0x6f0f41f3; WORD $0x0844; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0x380f4466; WORD $0xc0dd // aesenclast xmm8,xmm0
 	LONG $0x6f0f41f3; WORD $0x0944; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r9+rcx*1+0x10]
@@ -1223,9 +1224,9 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f44f3; WORD $0x103c // movdqu XMMWORD PTR [rax+rdx*1],xmm15
 	LONG $0x10c28348 // add rdx,0x10
 	LONG $0x48963b48; WORD $0x0001; BYTE $0x00 // cmp rdx,QWORD PTR [rsi+0x148]
-	LONG $0xfd92820f; WORD $0xffff // jb 0x1573
+	LONG $0xfd92820f; WORD $0xffff // jb 0x1578
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	LONG $0x0080840f; WORD $0x0000 // je 0x186f
+	LONG $0x0080840f; WORD $0x0000 // je 0x1874
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x7f0f44f3; BYTE $0x00 // movdqu XMMWORD PTR [rax],xmm8
@@ -1250,12 +1251,12 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x38868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x138]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x7f0f44f3; BYTE $0x38 // movdqu XMMWORD PTR [rax],xmm15
-// 0x186f:
+// 0x1874:
 	LONG $0x00c78148; WORD $0x0002; BYTE $0x00 // add rdi,0x200
 	QUAD $0x0800000140ae8348 // sub QWORD PTR [rsi+0x140],0x8
-	LONG $0xfb1a870f; WORD $0xffff // ja 0x139e
-	LONG $0x000089e9; BYTE $0x00 // jmp 0x1912
-// 0x1889:
+	LONG $0xfb1a870f; WORD $0xffff // ja 0x13a3
+	LONG $0x000089e9; BYTE $0x00 // jmp 0x1917
+// 0x188e:
 	LONG $0x28478b4c // mov r8,QWORD PTR [rdi+0x28]
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -1265,30 +1266,30 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xc0 // pxor xmm8,xmm8
 	LONG $0x305f8b4c // mov r11,QWORD PTR [rdi+0x30]
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	WORD $0x0574 // je 0x18b5
+	WORD $0x0574 // je 0x18ba
 	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
-// 0x18b5:
+// 0x18ba:
 	LONG $0x6f0f41f3; WORD $0x1104 // movdqu xmm0,XMMWORD PTR [r9+rdx*1]
 	LONG $0x6f0f41f3; WORD $0x1048 // movdqu xmm1,XMMWORD PTR [r8+0x10]
 	LONG $0xc8ef0f66 // pxor xmm1,xmm0
 	LONG $0xef0f4466; BYTE $0xc1 // pxor xmm8,xmm1
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-// 0x18cf:
+// 0x18d4:
 	LONG $0x6f0f41f3; WORD $0x0844; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0x380f4466; WORD $0xc0dc // aesenc xmm8,xmm0
 	WORD $0xc183; BYTE $0x10 // add ecx,0x10
 	WORD $0xd939 // cmp ecx,ebx
-	WORD $0xec72 // jb 0x18cf
+	WORD $0xec72 // jb 0x18d4
 	LONG $0x6f0f41f3; WORD $0x0844; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0x380f4466; WORD $0xc0dd // aesenclast xmm8,xmm0
 	LONG $0x7f0f45f3; WORD $0x1204 // movdqu XMMWORD PTR [r10+rdx*1],xmm8
 	LONG $0x10c28348 // add rdx,0x10
 	LONG $0x48963b48; WORD $0x0001; BYTE $0x00 // cmp rdx,QWORD PTR [rsi+0x148]
-	WORD $0xb272 // jb 0x18b5
+	WORD $0xb272 // jb 0x18ba
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	WORD $0x0574 // je 0x1912
+	WORD $0x0574 // je 0x1917
 	LONG $0x7f0f45f3; BYTE $0x03 // movdqu XMMWORD PTR [r11],xmm8
-// 0x1912:
+// 0x1917:
 	WORD $0xc031 // xor eax,eax
 	LONG $0x00868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x100],rax
 	LONG $0x08868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x108],rax
@@ -1301,34 +1302,96 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rax
 	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
-	LONG $0x0000c7e9; BYTE $0x00 // jmp 0x1a2d
-// 0x1966:
+	LONG $0x0001c2e9; BYTE $0x00 // jmp 0x1b2d
+// 0x196b:
 	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
-	LONG $0xc9ef0f66 // pxor xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
 	WORD $0x8949; BYTE $0xdb // mov r11,rbx
 	WORD $0xff49; BYTE $0xc3 // inc r11
 	LONG $0x04e3c149 // shl r11,0x4
-	QUAD $0x00000000850c8d4e // lea r9,[r8*4+0x0]
-	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
 	WORD $0x8949; BYTE $0xd5 // mov r13,rdx
 	LONG $0x24748d4d; BYTE $0x10 // lea r14,[r12+0x10]
+	LONG $0x104e8d49 // lea rcx,[r14+0x10]
+	LONG $0x1e148d4f // lea r10,[r14+r11*1]
+	LONG $0x6f0f41f3; BYTE $0x06 // movdqu xmm0,XMMWORD PTR [r14]
+	LONG $0x06f88349 // cmp r8,0x6
+	LONG $0x00e4840f; WORD $0x0000 // je 0x1a84
+	WORD $0x5177 // ja 0x19f3
+// 0x19a2:
+	LONG $0xd0700f66; BYTE $0xff // pshufd xmm2,xmm0,0xff
+	LONG $0x45b60f41; BYTE $0x30 // movzx eax,BYTE PTR [r13+0x30]
+	WORD $0xff49; BYTE $0xc5 // inc r13
+	LONG $0xd86e0f66 // movd xmm3,eax
+	LONG $0xdb700f66; BYTE $0x00 // pshufd xmm3,xmm3,0x0
+	LONG $0x00380f66; WORD $0x2052 // pshufb xmm2,XMMWORD PTR [rdx+0x20]
+	LONG $0xdd380f66; BYTE $0xd3 // aesenclast xmm2,xmm3
+	LONG $0xe06f0f66 // movdqa xmm4,xmm0
+	LONG $0xfc730f66; BYTE $0x04 // pslldq xmm4,0x4
+	LONG $0xc4ef0f66 // pxor xmm0,xmm4
+	LONG $0xe06f0f66 // movdqa xmm4,xmm0
+	LONG $0xfc730f66; BYTE $0x08 // pslldq xmm4,0x8
+	LONG $0xc4ef0f66 // pxor xmm0,xmm4
+	LONG $0xc2ef0f66 // pxor xmm0,xmm2
+	LONG $0x017f0ff3 // movdqu XMMWORD PTR [rcx],xmm0
+	LONG $0x10c18348 // add rcx,0x10
+	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
+	WORD $0xb472 // jb 0x19a2
+	LONG $0x000108e9; BYTE $0x00 // jmp 0x1afb
+// 0x19f3:
+	LONG $0x296f0ff3 // movdqu xmm5,XMMWORD PTR [rcx]
+	LONG $0x10c18348 // add rcx,0x10
+// 0x19fb:
+	LONG $0xd5700f66; BYTE $0xff // pshufd xmm2,xmm5,0xff
+	LONG $0x45b60f41; BYTE $0x30 // movzx eax,BYTE PTR [r13+0x30]
+	WORD $0xff49; BYTE $0xc5 // inc r13
+	LONG $0xd86e0f66 // movd xmm3,eax
+	LONG $0xdb700f66; BYTE $0x00 // pshufd xmm3,xmm3,0x0
+	LONG $0x00380f66; WORD $0x2052 // pshufb xmm2,XMMWORD PTR [rdx+0x20]
+	LONG $0xdd380f66; BYTE $0xd3 // aesenclast xmm2,xmm3
+	LONG $0xe06f0f66 // movdqa xmm4,xmm0
+	LONG $0xfc730f66; BYTE $0x04 // pslldq xmm4,0x4
+	LONG $0xc4ef0f66 // pxor xmm0,xmm4
+	LONG $0xe06f0f66 // movdqa xmm4,xmm0
+	LONG $0xfc730f66; BYTE $0x08 // pslldq xmm4,0x8
+	LONG $0xc4ef0f66 // pxor xmm0,xmm4
+	LONG $0xc2ef0f66 // pxor xmm0,xmm2
+	LONG $0x017f0ff3 // movdqu XMMWORD PTR [rcx],xmm0
+	LONG $0x10c18348 // add rcx,0x10
+	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
+	LONG $0x00b0830f; WORD $0x0000 // jae 0x1afb
+	LONG $0xd0700f66; BYTE $0xff // pshufd xmm2,xmm0,0xff
+	LONG $0xdbef0f66 // pxor xmm3,xmm3
+	LONG $0xdd380f66; BYTE $0xd3 // aesenclast xmm2,xmm3
+	LONG $0xe56f0f66 // movdqa xmm4,xmm5
+	LONG $0xfc730f66; BYTE $0x04 // pslldq xmm4,0x4
+	LONG $0xecef0f66 // pxor xmm5,xmm4
+	LONG $0xe56f0f66 // movdqa xmm4,xmm5
+	LONG $0xfc730f66; BYTE $0x08 // pslldq xmm4,0x8
+	LONG $0xecef0f66 // pxor xmm5,xmm4
+	LONG $0xeaef0f66 // pxor xmm5,xmm2
+	LONG $0x297f0ff3 // movdqu XMMWORD PTR [rcx],xmm5
+	LONG $0x10c18348 // add rcx,0x10
+	LONG $0xffff77e9; BYTE $0xff // jmp 0x19fb
+// 0x1a84:
+	LONG $0xc9ef0f66 // pxor xmm1,xmm1
+	QUAD $0x00000000850c8d4e // lea r9,[r8*4+0x0]
+	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x199b:
+// 0x1a9b:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x19c0
+	WORD $0x2074 // je 0x1ac0
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x19dd
+	WORD $0x3775 // jne 0x1add
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x19dd
+	WORD $0x3175 // jne 0x1add
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0xc0700f66; BYTE $0x00 // pshufd xmm0,xmm0,0x0
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
 	LONG $0xc07e0f66 // movd eax,xmm0
-	WORD $0x1deb // jmp 0x19dd
-// 0x19c0:
+	WORD $0x1deb // jmp 0x1add
+// 0x1ac0:
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0x00380f66; WORD $0x2042 // pshufb xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
@@ -1336,34 +1399,35 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x19dd:
+// 0x1add:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x19f6
+	WORD $0x0372 // jb 0x1af6
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x19f6:
+// 0x1af6:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x199b
+	WORD $0xa072 // jb 0x1a9b
+// 0x1afb:
 	LONG $0x1e448d4b; BYTE $0xf0 // lea rax,[r14+r11*1-0x10]
 	QUAD $0x00000100248c8d49 // lea rcx,[r12+0x100]
 	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
-	WORD $0x0eeb // jmp 0x1a1c
-// 0x1a0e:
+	WORD $0x0eeb // jmp 0x1b1c
+// 0x1b0e:
 	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0x0574 // je 0x1a1c
+	WORD $0x0574 // je 0x1b1c
 	LONG $0xdb380f66; BYTE $0xc0 // aesimc xmm0,xmm0
-// 0x1a1c:
+// 0x1b1c:
 	LONG $0x017f0ff3 // movdqu XMMWORD PTR [rcx],xmm0
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10e88348 // sub rax,0x10
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0xe173 // jae 0x1a0e
-// 0x1a2d:
+	WORD $0xe173 // jae 0x1b0e
+// 0x1b2d:
 	RET
 
 DATA aes_aesni_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f

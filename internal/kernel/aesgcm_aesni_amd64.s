@@ -14,7 +14,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
 	LONG $0x08c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x8
-	LONG $0x1e8c850f; WORD $0x0000 // jne 0x1ea1
+	LONG $0x29cd850f; WORD $0x0000 // jne 0x29e2
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
@@ -152,7 +152,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
 	QUAD $0x00000100867f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm0
 	WORD $0x854d; BYTE $0xdb // test r11,r11
-	LONG $0x1a6b840f; WORD $0x0000 // je 0x1cbb
+	LONG $0x25ac840f; WORD $0x0000 // je 0x27fc
 	LONG $0xff738d4d // lea r14,[r11-0x1]
 	LONG $0x07eec149 // shr r14,0x7
 	LONG $0x0c4a840f; WORD $0x0000 // je 0xea8
@@ -709,15 +709,20 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	QUAD $0x00000100866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x100]
 	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+0x10]
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x02a2840f; WORD $0x0000 // je 0x114a
+	LONG $0x0603840f; WORD $0x0000 // je 0x14ab
 // 0xea8:
 	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	WORD $0x0a75 // jne 0xec0
+	LONG $0x40fb8349 // cmp r11,0x40
+	LONG $0x020c870f; WORD $0x0000 // ja 0x10cc
+// 0xec0:
 	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
-	LONG $0x700f4166; WORD $0xffe0 // pshufd xmm4,xmm8,0xff
+	LONG $0x700f4166; WORD $0xfff8 // pshufd xmm7,xmm8,0xff
 	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
 	LONG $0xfe0f4466; WORD $0x4072 // paddd xmm14,XMMWORD PTR [rdx+0x40]
 	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
-	LONG $0xef0f4466; BYTE $0xf4 // pxor xmm14,xmm4
+	LONG $0xef0f4466; BYTE $0xf7 // pxor xmm14,xmm7
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
 	LONG $0x3a0f4166; WORD $0xce21; BYTE $0x70 // insertps xmm1,xmm14,0x70
 	LONG $0xd06f0f66 // movdqa xmm2,xmm0
@@ -782,8 +787,8 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2c74 // je 0x1086
-// 0x105a:
+	WORD $0x2c74 // je 0x1099
+// 0x106d:
 	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -792,8 +797,8 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xd472 // jb 0x105a
-// 0x1086:
+	WORD $0xd472 // jb 0x106d
+// 0x1099:
 	LONG $0x6f0f45f3; WORD $0x1c44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
 	LONG $0x380f4566; WORD $0xe0dd // aesenclast xmm12,xmm8
 	QUAD $0x000110a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm12
@@ -801,24 +806,170 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dd // aesenclast xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dd // aesenclast xmm3,xmm8
-	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x07cb850f; WORD $0x0000 // jne 0x1888
+	LONG $0x000352e9; BYTE $0x00 // jmp 0x141e
+// 0x10cc:
+	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
+	LONG $0x700f4566; WORD $0xffd0 // pshufd xmm10,xmm8,0xff
+	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
+	LONG $0xfe0f4466; WORD $0x4072 // paddd xmm14,XMMWORD PTR [rdx+0x40]
+	LONG $0x6f0f4566; BYTE $0xfe // movdqa xmm15,xmm14
+	LONG $0xfe0f4466; WORD $0x507a // paddd xmm15,XMMWORD PTR [rdx+0x50]
+	LONG $0x380f4466; WORD $0x7a00; BYTE $0x60 // pshufb xmm15,XMMWORD PTR [rdx+0x60]
+	LONG $0xef0f4566; BYTE $0xfa // pxor xmm15,xmm10
+	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
+	LONG $0xef0f4566; BYTE $0xf2 // pxor xmm14,xmm10
+	LONG $0xc86f0f66 // movdqa xmm1,xmm0
+	LONG $0x3a0f4166; WORD $0xce21; BYTE $0x70 // insertps xmm1,xmm14,0x70
+	LONG $0xd06f0f66 // movdqa xmm2,xmm0
+	LONG $0x3a0f4166; WORD $0xd621; BYTE $0xb0 // insertps xmm2,xmm14,0xb0
+	LONG $0xd86f0f66 // movdqa xmm3,xmm0
+	LONG $0x3a0f4166; WORD $0xde21; BYTE $0xf0 // insertps xmm3,xmm14,0xf0
+	LONG $0xe06f0f66 // movdqa xmm4,xmm0
+	LONG $0x3a0f4166; WORD $0xe721; BYTE $0x30 // insertps xmm4,xmm15,0x30
+	LONG $0xe86f0f66 // movdqa xmm5,xmm0
+	LONG $0x3a0f4166; WORD $0xef21; BYTE $0x70 // insertps xmm5,xmm15,0x70
+	LONG $0xf06f0f66 // movdqa xmm6,xmm0
+	LONG $0x3a0f4166; WORD $0xf721; BYTE $0xb0 // insertps xmm6,xmm15,0xb0
+	LONG $0xf86f0f66 // movdqa xmm7,xmm0
+	LONG $0x3a0f4166; WORD $0xff21; BYTE $0xf0 // insertps xmm7,xmm15,0xf0
+	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
+	WORD $0xc183; BYTE $0x08 // add ecx,0x8
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x20 // movdqu xmm8,XMMWORD PTR [r12+0x20]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x30 // movdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x40 // movdqu xmm8,XMMWORD PTR [r12+0x40]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x50 // movdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x60 // movdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x70 // movdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	QUAD $0x008024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x80]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	QUAD $0x009024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x90]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	QUAD $0x00a024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xa0]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x4474 // je 0x13d8
+// 0x1394:
+	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xbc72 // jb 0x1394
+// 0x13d8:
+	LONG $0x6f0f45f3; WORD $0x1c44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	LONG $0x380f4566; WORD $0xe0dd // aesenclast xmm12,xmm8
+	QUAD $0x000110a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm12
+	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dd // aesenclast xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dd // aesenclast xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dd // aesenclast xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dd // aesenclast xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dd // aesenclast xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
+// 0x141e:
 	LONG $0x0f438d49 // lea rax,[r11+0xf]
 	LONG $0x0000f025; BYTE $0x00 // and eax,0xf0
 	WORD $0xc001 // add eax,eax
 	WORD $0x894d; BYTE $0xe5 // mov r13,r12
 	WORD $0x2949; BYTE $0xc5 // sub r13,rax
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x0474 // je 0x10db
+	WORD $0x0474 // je 0x143c
 	LONG $0x20ed8349 // sub r13,0x20
-// 0x10db:
+// 0x143c:
 	LONG $0x6f0f4566; BYTE $0xc3 // movdqa xmm8,xmm11
-	WORD $0x1475 // jne 0x10f6
+	WORD $0x1475 // jne 0x1457
 	LONG $0xef0f4566; BYTE $0xc9 // pxor xmm9,xmm9
 	LONG $0xef0f4566; BYTE $0xd2 // pxor xmm10,xmm10
 	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
-	LONG $0x000585e9; BYTE $0x00 // jmp 0x167b
-// 0x10f6:
+	LONG $0x000b86e9; BYTE $0x00 // jmp 0x1fdd
+// 0x1457:
 	LONG $0x7e0f44f3; WORD $0x4867 // movq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x67160f44; BYTE $0x20 // movhps xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
@@ -830,23 +981,25 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
 	QUAD $0x031024946f0f45f3; WORD $0x0000 // movdqu xmm10,XMMWORD PTR [r12+0x310]
 	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
-	LONG $0x000531e9; BYTE $0x00 // jmp 0x167b
-// 0x114a:
+	LONG $0x000b32e9; BYTE $0x00 // jmp 0x1fdd
+// 0x14ab:
 	LONG $0x0f438d49 // lea rax,[r11+0xf]
 	LONG $0x0000f025; BYTE $0x00 // and eax,0xf0
 	WORD $0xc001 // add eax,eax
 	WORD $0x894d; BYTE $0xe5 // mov r13,r12
 	WORD $0x2949; BYTE $0xc5 // sub r13,rax
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x0474 // je 0x1168
+	WORD $0x0474 // je 0x14c9
 	LONG $0x20ed8349 // sub r13,0x20
-// 0x1168:
+// 0x14c9:
+	LONG $0x40fb8349 // cmp r11,0x40
+	LONG $0x04ac870f; WORD $0x0000 // ja 0x197f
 	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
-	LONG $0x700f4166; WORD $0xffe0 // pshufd xmm4,xmm8,0xff
+	LONG $0x700f4166; WORD $0xfff8 // pshufd xmm7,xmm8,0xff
 	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
 	LONG $0xfe0f4466; WORD $0x4072 // paddd xmm14,XMMWORD PTR [rdx+0x40]
 	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
-	LONG $0xef0f4466; BYTE $0xf4 // pxor xmm14,xmm4
+	LONG $0xef0f4466; BYTE $0xf7 // pxor xmm14,xmm7
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
 	LONG $0x3a0f4166; WORD $0xce21; BYTE $0x70 // insertps xmm1,xmm14,0x70
 	LONG $0xd06f0f66 // movdqa xmm2,xmm0
@@ -1018,8 +1171,8 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2674 // je 0x15f0
-// 0x15ca:
+	WORD $0x2674 // je 0x195b
+// 0x1935:
 	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -1027,16 +1180,268 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xda72 // jb 0x15ca
-// 0x15f0:
+	WORD $0xda72 // jb 0x1935
+// 0x195b:
 	LONG $0x6f0f45f3; WORD $0x1c44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dd // aesenclast xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dd // aesenclast xmm3,xmm8
+	LONG $0x0005f2e9; BYTE $0x00 // jmp 0x1f71
+// 0x197f:
+	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
+	LONG $0x700f4566; WORD $0xffd0 // pshufd xmm10,xmm8,0xff
+	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
+	LONG $0xfe0f4466; WORD $0x4072 // paddd xmm14,XMMWORD PTR [rdx+0x40]
+	LONG $0x6f0f4566; BYTE $0xfe // movdqa xmm15,xmm14
+	LONG $0xfe0f4466; WORD $0x507a // paddd xmm15,XMMWORD PTR [rdx+0x50]
+	LONG $0x380f4466; WORD $0x7a00; BYTE $0x60 // pshufb xmm15,XMMWORD PTR [rdx+0x60]
+	LONG $0xef0f4566; BYTE $0xfa // pxor xmm15,xmm10
+	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
+	LONG $0xef0f4566; BYTE $0xf2 // pxor xmm14,xmm10
+	LONG $0xc86f0f66 // movdqa xmm1,xmm0
+	LONG $0x3a0f4166; WORD $0xce21; BYTE $0x70 // insertps xmm1,xmm14,0x70
+	LONG $0xd06f0f66 // movdqa xmm2,xmm0
+	LONG $0x3a0f4166; WORD $0xd621; BYTE $0xb0 // insertps xmm2,xmm14,0xb0
+	LONG $0xd86f0f66 // movdqa xmm3,xmm0
+	LONG $0x3a0f4166; WORD $0xde21; BYTE $0xf0 // insertps xmm3,xmm14,0xf0
+	LONG $0xe06f0f66 // movdqa xmm4,xmm0
+	LONG $0x3a0f4166; WORD $0xe721; BYTE $0x30 // insertps xmm4,xmm15,0x30
+	LONG $0xe86f0f66 // movdqa xmm5,xmm0
+	LONG $0x3a0f4166; WORD $0xef21; BYTE $0x70 // insertps xmm5,xmm15,0x70
+	LONG $0xf06f0f66 // movdqa xmm6,xmm0
+	LONG $0x3a0f4166; WORD $0xf721; BYTE $0xb0 // insertps xmm6,xmm15,0xb0
+	LONG $0xf86f0f66 // movdqa xmm7,xmm0
+	LONG $0x3a0f4166; WORD $0xff21; BYTE $0xf0 // insertps xmm7,xmm15,0xf0
+	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
+	WORD $0xc183; BYTE $0x08 // add ecx,0x8
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x20 // movdqu xmm8,XMMWORD PTR [r12+0x20]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x6f0f45f3; BYTE $0x22 // movdqu xmm12,XMMWORD PTR [r10]
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0xef0f4566; BYTE $0xe3 // pxor xmm12,xmm11
+	LONG $0x6f0f45f3; WORD $0x106a // movdqu xmm13,XMMWORD PTR [r10+0x10]
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
+	LONG $0x6c0f4566; BYTE $0xf5 // punpcklqdq xmm14,xmm13
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x6f0f4566; BYTE $0xfc // movdqa xmm15,xmm12
+	LONG $0x6d0f4566; BYTE $0xfd // punpckhqdq xmm15,xmm13
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	QUAD $0x0002208d6f0f45f3; BYTE $0x00 // movdqu xmm9,XMMWORD PTR [r13+0x220]
+	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x20428b49 // mov rax,QWORD PTR [r10+0x20]
+	LONG $0x28423349 // xor rax,QWORD PTR [r10+0x28]
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x30 // movdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	QUAD $0x0002209d6f0f45f3; BYTE $0x00 // movdqu xmm11,XMMWORD PTR [r13+0x220]
+	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	WORD $0x0f48; BYTE $0xc8 // bswap rax
+	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	QUAD $0x000240bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x240]
+	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x30428b49 // mov rax,QWORD PTR [r10+0x30]
+	LONG $0x38423349 // xor rax,QWORD PTR [r10+0x38]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	QUAD $0x000240bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x240]
+	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	WORD $0x0f48; BYTE $0xc8 // bswap rax
+	LONG $0xa8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],rax
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	QUAD $0x000230956f0f45f3; BYTE $0x00 // movdqu xmm10,XMMWORD PTR [r13+0x230]
+	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	QUAD $0x000230bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x230]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x40 // movdqu xmm8,XMMWORD PTR [r12+0x40]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x6f0f45f3; WORD $0x2062 // movdqu xmm12,XMMWORD PTR [r10+0x20]
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x6f0f45f3; WORD $0x306a // movdqu xmm13,XMMWORD PTR [r10+0x30]
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	QUAD $0x000260bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x260]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x50 // movdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	QUAD $0x000260bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x260]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	QUAD $0x000280bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x280]
+	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	QUAD $0x000280bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x280]
+	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	QUAD $0x0001a0b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1a0]
+	QUAD $0x000270bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x270]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	QUAD $0x0001a8b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1a8]
+	QUAD $0x000270bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x270]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x01 // pclmulhqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x60 // movdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x6f0f45f3; WORD $0x4062 // movdqu xmm12,XMMWORD PTR [r10+0x40]
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x6f0f45f3; WORD $0x506a // movdqu xmm13,XMMWORD PTR [r10+0x50]
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
+	LONG $0x6c0f4566; BYTE $0xf5 // punpcklqdq xmm14,xmm13
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x6f0f4566; BYTE $0xfc // movdqa xmm15,xmm12
+	LONG $0x6d0f4566; BYTE $0xfd // punpckhqdq xmm15,xmm13
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	QUAD $0x0002a0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2a0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x60428b49 // mov rax,QWORD PTR [r10+0x60]
+	LONG $0x68423349 // xor rax,QWORD PTR [r10+0x68]
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x70 // movdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	QUAD $0x0002a0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2a0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	WORD $0x0f48; BYTE $0xc8 // bswap rax
+	LONG $0xb0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],rax
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	QUAD $0x0002c0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2c0]
+	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x70428b49 // mov rax,QWORD PTR [r10+0x70]
+	LONG $0x78423349 // xor rax,QWORD PTR [r10+0x78]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	QUAD $0x0002c0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2c0]
+	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	WORD $0x0f48; BYTE $0xc8 // bswap rax
+	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	QUAD $0x0002b0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2b0]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	QUAD $0x0002b0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2b0]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	QUAD $0x008024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x80]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x6f0f45f3; WORD $0x6062 // movdqu xmm12,XMMWORD PTR [r10+0x60]
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x6f0f45f3; WORD $0x706a // movdqu xmm13,XMMWORD PTR [r10+0x70]
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	QUAD $0x0002e0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2e0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	QUAD $0x009024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x90]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	QUAD $0x0002e0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2e0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	QUAD $0x000300bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x300]
+	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	QUAD $0x000300bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x300]
+	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	QUAD $0x0001b0b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1b0]
+	QUAD $0x0002f0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2f0]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	QUAD $0x0001b8b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1b8]
+	QUAD $0x0002f0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2f0]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x01 // pclmulhqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	QUAD $0x00a024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xa0]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x3e74 // je 0x1f3a
+// 0x1efc:
+	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xc272 // jb 0x1efc
+// 0x1f3a:
+	LONG $0x6f0f45f3; WORD $0x1c44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dd // aesenclast xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dd // aesenclast xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dd // aesenclast xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dd // aesenclast xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dd // aesenclast xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
+// 0x1f71:
 	LONG $0xef0f4566; BYTE $0xc0 // pxor xmm8,xmm8
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x5e74 // je 0x167b
+	WORD $0x5e74 // je 0x1fdd
 	LONG $0x7e0f44f3; WORD $0x4867 // movq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x67160f44; BYTE $0x20 // movhps xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
@@ -1051,16 +1456,16 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	QUAD $0x031024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x310]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-// 0x167b:
+// 0x1fdd:
 	LONG $0x10fb8349 // cmp r11,0x10
-	LONG $0x04cb820f; WORD $0x0000 // jb 0x1b50
+	LONG $0x06aa820f; WORD $0x0000 // jb 0x2691
 	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
 	LONG $0xef0f4166; BYTE $0xc4 // pxor xmm0,xmm12
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0575 // jne 0x16a2
+	WORD $0x0575 // jne 0x2004
 	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
-// 0x16a2:
+// 0x2004:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
 	LONG $0xef0f4566; BYTE $0xc0 // pxor xmm8,xmm8
@@ -1076,14 +1481,14 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x20fb8349 // cmp r11,0x20
-	LONG $0x041e820f; WORD $0x0000 // jb 0x1b24
+	LONG $0x0609820f; WORD $0x0000 // jb 0x2671
 	LONG $0x6f0f45f3; WORD $0x1060 // movdqu xmm12,XMMWORD PTR [r8+0x10]
 	LONG $0xef0f4166; BYTE $0xcc // pxor xmm1,xmm12
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0575 // jne 0x1725
+	WORD $0x0575 // jne 0x2087
 	LONG $0x6f0f4466; BYTE $0xe1 // movdqa xmm12,xmm1
-// 0x1725:
+// 0x2087:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
@@ -1097,14 +1502,14 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x30fb8349 // cmp r11,0x30
-	LONG $0x0385820f; WORD $0x0000 // jb 0x1b04
+	LONG $0x0570820f; WORD $0x0000 // jb 0x2651
 	LONG $0x6f0f45f3; WORD $0x2060 // movdqu xmm12,XMMWORD PTR [r8+0x20]
 	LONG $0xef0f4166; BYTE $0xd4 // pxor xmm2,xmm12
 	LONG $0x7f0f41f3; WORD $0x2051 // movdqu XMMWORD PTR [r9+0x20],xmm2
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0575 // jne 0x179e
+	WORD $0x0575 // jne 0x2100
 	LONG $0x6f0f4466; BYTE $0xe2 // movdqa xmm12,xmm2
-// 0x179e:
+// 0x2100:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
@@ -1118,14 +1523,14 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x02ec820f; WORD $0x0000 // jb 0x1ae4
+	LONG $0x04d7820f; WORD $0x0000 // jb 0x2631
 	LONG $0x6f0f45f3; WORD $0x3060 // movdqu xmm12,XMMWORD PTR [r8+0x30]
 	LONG $0xef0f4166; BYTE $0xdc // pxor xmm3,xmm12
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0575 // jne 0x1817
+	WORD $0x0575 // jne 0x2179
 	LONG $0x6f0f4466; BYTE $0xe3 // movdqa xmm12,xmm3
-// 0x1817:
+// 0x2179:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
@@ -1139,22 +1544,100 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x0561840f; WORD $0x0000 // je 0x1dd2
+	LONG $0x0740840f; WORD $0x0000 // je 0x2913
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	LONG $0x01d4840f; WORD $0x0000 // je 0x23b4
 	QUAD $0x00000100866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x100]
 	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+0x10]
-	WORD $0xff49; BYTE $0xc6 // inc r14
-	LONG $0xfff620e9; BYTE $0xff // jmp 0xea8
-// 0x1888:
+	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
+	LONG $0x700f4166; WORD $0xfff8 // pshufd xmm7,xmm8,0xff
+	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
+	LONG $0xfe0f4466; WORD $0x4072 // paddd xmm14,XMMWORD PTR [rdx+0x40]
+	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
+	LONG $0xef0f4466; BYTE $0xf7 // pxor xmm14,xmm7
+	LONG $0xe06f0f66 // movdqa xmm4,xmm0
+	LONG $0x3a0f4166; WORD $0xe621; BYTE $0x30 // insertps xmm4,xmm14,0x30
+	LONG $0xe86f0f66 // movdqa xmm5,xmm0
+	LONG $0x3a0f4166; WORD $0xee21; BYTE $0x70 // insertps xmm5,xmm14,0x70
+	LONG $0xf06f0f66 // movdqa xmm6,xmm0
+	LONG $0x3a0f4166; WORD $0xf621; BYTE $0xb0 // insertps xmm6,xmm14,0xb0
+	LONG $0xf86f0f66 // movdqa xmm7,xmm0
+	LONG $0x3a0f4166; WORD $0xfe21; BYTE $0xf0 // insertps xmm7,xmm14,0xf0
+	WORD $0xc183; BYTE $0x04 // add ecx,0x4
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x20 // movdqu xmm8,XMMWORD PTR [r12+0x20]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x30 // movdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x40 // movdqu xmm8,XMMWORD PTR [r12+0x40]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x50 // movdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x60 // movdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x70 // movdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	QUAD $0x008024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x80]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	QUAD $0x009024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x90]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	QUAD $0x00a024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xa0]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x2674 // je 0x2390
+// 0x236a:
+	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xda72 // jb 0x236a
+// 0x2390:
+	LONG $0x6f0f45f3; WORD $0x1c44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	LONG $0x380f4166; WORD $0xe0dd // aesenclast xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dd // aesenclast xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dd // aesenclast xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
 	LONG $0xef0f4566; BYTE $0xc0 // pxor xmm8,xmm8
+// 0x23b4:
 	LONG $0x50fb8349 // cmp r11,0x50
-	LONG $0x02ad820f; WORD $0x0000 // jb 0x1b44
+	LONG $0x0250820f; WORD $0x0000 // jb 0x260e
 	LONG $0x6f0f45f3; WORD $0x4060 // movdqu xmm12,XMMWORD PTR [r8+0x40]
-	LONG $0xef0f4166; BYTE $0xc4 // pxor xmm0,xmm12
-	LONG $0x7f0f41f3; WORD $0x4041 // movdqu XMMWORD PTR [r9+0x40],xmm0
+	LONG $0xef0f4166; BYTE $0xe4 // pxor xmm4,xmm12
+	LONG $0x7f0f41f3; WORD $0x4061 // movdqu XMMWORD PTR [r9+0x40],xmm4
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0575 // jne 0x18b6
-	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
-// 0x18b6:
+	WORD $0x0575 // jne 0x23dd
+	LONG $0x6f0f4466; BYTE $0xe4 // movdqa xmm12,xmm4
+// 0x23dd:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
@@ -1168,14 +1651,14 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x60fb8349 // cmp r11,0x60
-	LONG $0x01b1820f; WORD $0x0000 // jb 0x1ac1
+	LONG $0x01b1820f; WORD $0x0000 // jb 0x25e8
 	LONG $0x6f0f45f3; WORD $0x5060 // movdqu xmm12,XMMWORD PTR [r8+0x50]
-	LONG $0xef0f4166; BYTE $0xcc // pxor xmm1,xmm12
-	LONG $0x7f0f41f3; WORD $0x5049 // movdqu XMMWORD PTR [r9+0x50],xmm1
+	LONG $0xef0f4166; BYTE $0xec // pxor xmm5,xmm12
+	LONG $0x7f0f41f3; WORD $0x5069 // movdqu XMMWORD PTR [r9+0x50],xmm5
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0575 // jne 0x192f
-	LONG $0x6f0f4466; BYTE $0xe1 // movdqa xmm12,xmm1
-// 0x192f:
+	WORD $0x0575 // jne 0x2456
+	LONG $0x6f0f4466; BYTE $0xe5 // movdqa xmm12,xmm5
+// 0x2456:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
@@ -1189,14 +1672,14 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x70fb8349 // cmp r11,0x70
-	LONG $0x0112820f; WORD $0x0000 // jb 0x1a9b
+	LONG $0x0112820f; WORD $0x0000 // jb 0x25c2
 	LONG $0x6f0f45f3; WORD $0x6060 // movdqu xmm12,XMMWORD PTR [r8+0x60]
-	LONG $0xef0f4166; BYTE $0xd4 // pxor xmm2,xmm12
-	LONG $0x7f0f41f3; WORD $0x6051 // movdqu XMMWORD PTR [r9+0x60],xmm2
+	LONG $0xef0f4166; BYTE $0xf4 // pxor xmm6,xmm12
+	LONG $0x7f0f41f3; WORD $0x6071 // movdqu XMMWORD PTR [r9+0x60],xmm6
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0575 // jne 0x19a8
-	LONG $0x6f0f4466; BYTE $0xe2 // movdqa xmm12,xmm2
-// 0x19a8:
+	WORD $0x0575 // jne 0x24cf
+	LONG $0x6f0f4466; BYTE $0xe6 // movdqa xmm12,xmm6
+// 0x24cf:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
@@ -1210,14 +1693,14 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	WORD $0x7472 // jb 0x1a75
+	WORD $0x7472 // jb 0x259c
 	LONG $0x6f0f45f3; WORD $0x7060 // movdqu xmm12,XMMWORD PTR [r8+0x70]
-	LONG $0xef0f4166; BYTE $0xdc // pxor xmm3,xmm12
-	LONG $0x7f0f41f3; WORD $0x7059 // movdqu XMMWORD PTR [r9+0x70],xmm3
+	LONG $0xef0f4166; BYTE $0xfc // pxor xmm7,xmm12
+	LONG $0x7f0f41f3; WORD $0x7079 // movdqu XMMWORD PTR [r9+0x70],xmm7
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0575 // jne 0x1a20
-	LONG $0x6f0f4466; BYTE $0xe3 // movdqa xmm12,xmm3
-// 0x1a20:
+	WORD $0x0575 // jne 0x2547
+	LONG $0x6f0f4466; BYTE $0xe7 // movdqa xmm12,xmm7
+// 0x2547:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
@@ -1230,66 +1713,70 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	QUAD $0x000410bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x410]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x00035de9; BYTE $0x00 // jmp 0x1dd2
-// 0x1a75:
+	LONG $0x000377e9; BYTE $0x00 // jmp 0x2913
+// 0x259c:
 	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x0350840f; WORD $0x0000 // je 0x1dd2
-	LONG $0x6f0f4466; BYTE $0xeb // movdqa xmm13,xmm3
+	LONG $0x036a840f; WORD $0x0000 // je 0x2913
+	LONG $0x6f0f4466; BYTE $0xef // movdqa xmm13,xmm7
 	LONG $0x70c08349 // add r8,0x70
 	LONG $0x70c18349 // add r9,0x70
 	LONG $0xe0c58149; WORD $0x0000; BYTE $0x00 // add r13,0xe0
-	LONG $0x0000bae9; BYTE $0x00 // jmp 0x1b55
-// 0x1a9b:
+	LONG $0x0000d4e9; BYTE $0x00 // jmp 0x2696
+// 0x25c2:
 	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x032a840f; WORD $0x0000 // je 0x1dd2
-	LONG $0x6f0f4466; BYTE $0xea // movdqa xmm13,xmm2
+	LONG $0x0344840f; WORD $0x0000 // je 0x2913
+	LONG $0x6f0f4466; BYTE $0xee // movdqa xmm13,xmm6
 	LONG $0x60c08349 // add r8,0x60
 	LONG $0x60c18349 // add r9,0x60
 	LONG $0xc0c58149; WORD $0x0000; BYTE $0x00 // add r13,0xc0
-	LONG $0x000094e9; BYTE $0x00 // jmp 0x1b55
-// 0x1ac1:
+	LONG $0x0000aee9; BYTE $0x00 // jmp 0x2696
+// 0x25e8:
 	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x0304840f; WORD $0x0000 // je 0x1dd2
-	LONG $0x6f0f4466; BYTE $0xe9 // movdqa xmm13,xmm1
+	LONG $0x031e840f; WORD $0x0000 // je 0x2913
+	LONG $0x6f0f4466; BYTE $0xed // movdqa xmm13,xmm5
 	LONG $0x50c08349 // add r8,0x50
 	LONG $0x50c18349 // add r9,0x50
 	LONG $0xa0c58149; WORD $0x0000; BYTE $0x00 // add r13,0xa0
-	WORD $0x71eb // jmp 0x1b55
-// 0x1ae4:
+	LONG $0x000088e9; BYTE $0x00 // jmp 0x2696
+// 0x260e:
 	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x02e1840f; WORD $0x0000 // je 0x1dd2
+	LONG $0x02f8840f; WORD $0x0000 // je 0x2913
+	LONG $0x6f0f4466; BYTE $0xec // movdqa xmm13,xmm4
+	LONG $0x40c08349 // add r8,0x40
+	LONG $0x40c18349 // add r9,0x40
+	LONG $0x80c58149; WORD $0x0000; BYTE $0x00 // add r13,0x80
+	WORD $0x65eb // jmp 0x2696
+// 0x2631:
+	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
+	LONG $0x02d5840f; WORD $0x0000 // je 0x2913
 	LONG $0x6f0f4466; BYTE $0xeb // movdqa xmm13,xmm3
 	LONG $0x30c08349 // add r8,0x30
 	LONG $0x30c18349 // add r9,0x30
 	LONG $0x60c58349 // add r13,0x60
-	WORD $0x51eb // jmp 0x1b55
-// 0x1b04:
+	WORD $0x45eb // jmp 0x2696
+// 0x2651:
 	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x02c1840f; WORD $0x0000 // je 0x1dd2
+	LONG $0x02b5840f; WORD $0x0000 // je 0x2913
 	LONG $0x6f0f4466; BYTE $0xea // movdqa xmm13,xmm2
 	LONG $0x20c08349 // add r8,0x20
 	LONG $0x20c18349 // add r9,0x20
 	LONG $0x40c58349 // add r13,0x40
-	WORD $0x31eb // jmp 0x1b55
-// 0x1b24:
+	WORD $0x25eb // jmp 0x2696
+// 0x2671:
 	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x02a1840f; WORD $0x0000 // je 0x1dd2
+	LONG $0x0295840f; WORD $0x0000 // je 0x2913
 	LONG $0x6f0f4466; BYTE $0xe9 // movdqa xmm13,xmm1
 	LONG $0x10c08349 // add r8,0x10
 	LONG $0x10c18349 // add r9,0x10
 	LONG $0x20c58349 // add r13,0x20
-	WORD $0x11eb // jmp 0x1b55
-// 0x1b44:
-	LONG $0xc0e88349 // sub r8,0xffffffffffffffc0
-	LONG $0xc0e98349 // sub r9,0xffffffffffffffc0
-	LONG $0x80ed8349 // sub r13,0xffffffffffffff80
-// 0x1b50:
+	WORD $0x05eb // jmp 0x2696
+// 0x2691:
 	LONG $0x6f0f4466; BYTE $0xe8 // movdqa xmm13,xmm0
-// 0x1b55:
+// 0x2696:
 	WORD $0x8944; BYTE $0xd8 // mov eax,r11d
 	WORD $0xe083; BYTE $0x0f // and eax,0xf
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2372 // jb 0x1b83
+	WORD $0x2372 // jb 0x26c4
 	LONG $0x005c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r8+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
@@ -1298,18 +1785,18 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x7e0f45f3; BYTE $0x20 // movq xmm12,QWORD PTR [r8]
 	LONG $0x3a0f4c66; WORD $0xe322; BYTE $0x01 // pinsrq xmm12,rbx,0x1
-	WORD $0x53eb // jmp 0x1bd6
-// 0x1b83:
+	WORD $0x53eb // jmp 0x2717
+// 0x26c4:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1c72 // jb 0x1ba4
+	WORD $0x1c72 // jb 0x26e5
 	LONG $0x005c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r8+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xe3 // shl rbx,cl
 	WORD $0x8b41; BYTE $0x08 // mov ecx,DWORD PTR [r8]
 	WORD $0x0948; BYTE $0xcb // or rbx,rcx
 	LONG $0x6e0f4c66; BYTE $0xe3 // movq xmm12,rbx
-	WORD $0x32eb // jmp 0x1bd6
-// 0x1ba4:
+	WORD $0x32eb // jmp 0x2717
+// 0x26e5:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x1cb60f41; BYTE $0x08 // movzx ebx,BYTE PTR [r8+rcx*1]
@@ -1323,27 +1810,27 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	WORD $0xe3d3 // shl ebx,cl
 	LONG $0x6e0f4466; BYTE $0xf3 // movd xmm14,ebx
 	LONG $0xeb0f4566; BYTE $0xe6 // por xmm12,xmm14
-// 0x1bd6:
+// 0x2717:
 	LONG $0xef0f4566; BYTE $0xec // pxor xmm13,xmm12
 	WORD $0x894d; BYTE $0xea // mov r10,r13
 	LONG $0x7e0f4c66; BYTE $0xeb // movq rbx,xmm13
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x1c72 // jb 0x1c04
+	WORD $0x1c72 // jb 0x2745
 	WORD $0x8949; BYTE $0x19 // mov QWORD PTR [r9],rbx
 	LONG $0x3a0f4d66; WORD $0xed16; BYTE $0x01 // pextrq r13,xmm13,0x1
 	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
 	LONG $0xebad0f4c // shrd rbx,r13,cl
 	LONG $0x015c8949; BYTE $0xf8 // mov QWORD PTR [r9+rax*1-0x8],rbx
-	WORD $0x3feb // jmp 0x1c43
-// 0x1c04:
+	WORD $0x3feb // jmp 0x2784
+// 0x2745:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1472 // jb 0x1c1d
+	WORD $0x1472 // jb 0x275e
 	WORD $0x8941; BYTE $0x19 // mov DWORD PTR [r9],ebx
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x015c8941; BYTE $0xfc // mov DWORD PTR [r9+rax*1-0x4],ebx
-	WORD $0x26eb // jmp 0x1c43
-// 0x1c1d:
+	WORD $0x26eb // jmp 0x2784
+// 0x275e:
 	WORD $0x8841; BYTE $0x19 // mov BYTE PTR [r9],bl
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
@@ -1355,14 +1842,14 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
 	WORD $0xd349; BYTE $0xee // shr r14,cl
 	LONG $0x01748845; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],r14b
-// 0x1c43:
+// 0x2784:
 	WORD $0x894d; BYTE $0xd5 // mov r13,r10
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x1275 // jne 0x1c61
+	WORD $0x1275 // jne 0x27a2
 	WORD $0xf748; BYTE $0xd8 // neg rax
 	QUAD $0x008002a46f0f44f3; WORD $0x0000 // movdqu xmm12,XMMWORD PTR [rdx+rax*1+0x80]
 	LONG $0xdb0f4566; BYTE $0xe5 // pand xmm12,xmm13
-// 0x1c61:
+// 0x27a2:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
@@ -1376,8 +1863,8 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	QUAD $0x000330bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x330]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x000117e9; BYTE $0x00 // jmp 0x1dd2
-// 0x1cbb:
+	LONG $0x000117e9; BYTE $0x00 // jmp 0x2913
+// 0x27fc:
 	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
 	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x20 // movdqu xmm8,XMMWORD PTR [r12+0x20]
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
@@ -1399,19 +1886,19 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x1474 // je 0x1d5b
-// 0x1d47:
+	WORD $0x1474 // je 0x289c
+// 0x2888:
 	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xec72 // jb 0x1d47
-// 0x1d5b:
+	WORD $0xec72 // jb 0x2888
+// 0x289c:
 	LONG $0x6f0f45f3; WORD $0x1c44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
 	LONG $0x380f4566; WORD $0xe0dd // aesenclast xmm12,xmm8
 	QUAD $0x000110a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm12
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	LONG $0x0098840f; WORD $0x0000 // je 0x1e16
+	LONG $0x0098840f; WORD $0x0000 // je 0x2957
 	LONG $0x7e0f44f3; WORD $0x4867 // movq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x67160f44; BYTE $0x20 // movhps xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
@@ -1424,7 +1911,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
 	QUAD $0x031024946f0f45f3; WORD $0x0000 // movdqu xmm10,XMMWORD PTR [r12+0x310]
 	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
-// 0x1dd2:
+// 0x2913:
 	LONG $0x6f0f44f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf144; BYTE $0x00 // pclmullqlqdq xmm14,xmm9
 	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
@@ -1437,21 +1924,21 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
 	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
 	LONG $0xef0f4566; BYTE $0xde // pxor xmm11,xmm14
-// 0x1e16:
+// 0x2957:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	QUAD $0x00000110866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x110]
 	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
-	WORD $0x0575 // jne 0x1e30
+	WORD $0x0575 // jne 0x2971
 	LONG $0x406f0ff3; BYTE $0x20 // movdqu xmm0,XMMWORD PTR [rax+0x20]
-// 0x1e30:
+// 0x2971:
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x1674 // je 0x1e4f
+	WORD $0x1674 // je 0x2990
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0xef0f4466; BYTE $0xd8 // pxor xmm11,xmm0
 	LONG $0x7f0f44f3; BYTE $0x18 // movdqu XMMWORD PTR [rax],xmm11
-	WORD $0x29eb // jmp 0x1e78
-// 0x1e4f:
+	WORD $0x29eb // jmp 0x29b9
+// 0x2990:
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0x7f0f44f3; BYTE $0x18 // movdqu XMMWORD PTR [rax],xmm11
 	LONG $0x407f0ff3; BYTE $0x20 // movdqu XMMWORD PTR [rax+0x20],xmm0
@@ -1460,14 +1947,14 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x407f0ff3; BYTE $0x10 // movdqu XMMWORD PTR [rax+0x10],xmm0
 	WORD $0xc90f // bswap ecx
 	WORD $0x4889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ecx
-// 0x1e78:
+// 0x29b9:
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
 	QUAD $0x00000100867f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm0
 	QUAD $0x00000110867f0f66 // movdqa XMMWORD PTR [rsi+0x110],xmm0
 	QUAD $0x000001a0867f0f66 // movdqa XMMWORD PTR [rsi+0x1a0],xmm0
 	QUAD $0x000001b0867f0f66 // movdqa XMMWORD PTR [rsi+0x1b0],xmm0
-	LONG $0x0001c8e9; BYTE $0x00 // jmp 0x2069
-// 0x1ea1:
+	LONG $0x0001c8e9; BYTE $0x00 // jmp 0x2baa
+// 0x29e2:
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
 	LONG $0xc9ef0f66 // pxor xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -1480,19 +1967,19 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x24748d4d; BYTE $0x10 // lea r14,[r12+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x1ed2:
+// 0x2a13:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x1ef7
+	WORD $0x2074 // je 0x2a38
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x1f14
+	WORD $0x3775 // jne 0x2a55
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x1f14
+	WORD $0x3175 // jne 0x2a55
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0xc0700f66; BYTE $0x00 // pshufd xmm0,xmm0,0x0
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
 	LONG $0xc07e0f66 // movd eax,xmm0
-	WORD $0x1deb // jmp 0x1f14
-// 0x1ef7:
+	WORD $0x1deb // jmp 0x2a55
+// 0x2a38:
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0x00380f66; WORD $0x2042 // pshufb xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
@@ -1500,28 +1987,28 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x1f14:
+// 0x2a55:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x1f2d
+	WORD $0x0372 // jb 0x2a6e
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x1f2d:
+// 0x2a6e:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x1ed2
+	WORD $0xa072 // jb 0x2a13
 	LONG $0x6f0f41f3; BYTE $0x06 // movdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x1f3c:
+// 0x2a7d:
 	LONG $0x6f0f45f3; WORD $0x0604 // movdqu xmm8,XMMWORD PTR [r14+rax*1]
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x394c; BYTE $0xd8 // cmp rax,r11
-	WORD $0x0874 // je 0x1f53
+	WORD $0x0874 // je 0x2a94
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	WORD $0xe9eb // jmp 0x1f3c
-// 0x1f53:
+	WORD $0xe9eb // jmp 0x2a7d
+// 0x2a94:
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x00380f66; BYTE $0x02 // pshufb xmm0,XMMWORD PTR [rdx]
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
@@ -1539,7 +2026,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0xd86f0f66 // movdqa xmm3,xmm0
 	QUAD $0x0000030024848d49 // lea rax,[r12+0x300]
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
-// 0x1fa4:
+// 0x2ae5:
 	LONG $0x7f0f44f3; BYTE $0x20 // movdqu XMMWORD PTR [rax],xmm12
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
@@ -1571,14 +2058,14 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x6f0f4166; BYTE $0xdc // movdqa xmm3,xmm12
 	LONG $0x6f0f4566; BYTE $0xe3 // movdqa xmm12,xmm11
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x0575 // jne 0x2054
+	WORD $0x0575 // jne 0x2b95
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
-// 0x2054:
+// 0x2b95:
 	LONG $0x20e88348 // sub rax,0x20
 	QUAD $0x0000010024848d4d // lea r8,[r12+0x100]
 	WORD $0x394c; BYTE $0xc0 // cmp rax,r8
-	LONG $0xff3b830f; WORD $0xffff // jae 0x1fa4
-// 0x2069:
+	LONG $0xff3b830f; WORD $0xffff // jae 0x2ae5
+// 0x2baa:
 	RET
 
 DATA aesgcm_aesni_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f

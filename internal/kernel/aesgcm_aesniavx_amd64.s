@@ -14,7 +14,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
 	LONG $0x08c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x8
-	LONG $0x1a0f850f; WORD $0x0000 // jne 0x1a24
+	LONG $0x2343850f; WORD $0x0000 // jne 0x2358
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
@@ -147,7 +147,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef79c1c4; BYTE $0xc0 // vpxor xmm0,xmm0,xmm8
 	QUAD $0x00000100867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm0
 	WORD $0x854d; BYTE $0xdb // test r11,r11
-	LONG $0x164a840f; WORD $0x0000 // je 0x1873
+	LONG $0x1f7e840f; WORD $0x0000 // je 0x21a7
 	LONG $0xff738d4d // lea r14,[r11-0x1]
 	LONG $0x07eec149 // shr r14,0x7
 	LONG $0x0a4b840f; WORD $0x0000 // je 0xc82
@@ -650,15 +650,20 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	QUAD $0x00000100866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x100]
 	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+0x10]
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0242840f; WORD $0x0000 // je 0xec4
+	LONG $0x0511840f; WORD $0x0000 // je 0x1193
 // 0xc82:
 	LONG $0xe06f79c5 // vmovdqa xmm12,xmm0
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	WORD $0x0a75 // jne 0xc99
+	LONG $0x40fb8349 // cmp r11,0x40
+	LONG $0x01c0870f; WORD $0x0000 // ja 0xe59
+// 0xc99:
 	LONG $0xf16e79c5 // vmovd xmm14,ecx
-	LONG $0x7079c1c4; WORD $0xffe0 // vpshufd xmm4,xmm8,0xff
+	LONG $0x7079c1c4; WORD $0xfff8 // vpshufd xmm7,xmm8,0xff
 	LONG $0x707941c4; WORD $0x00f6 // vpshufd xmm14,xmm14,0x0
 	LONG $0x72fe09c5; BYTE $0x40 // vpaddd xmm14,xmm14,XMMWORD PTR [rdx+0x40]
 	LONG $0x000962c4; WORD $0x6072 // vpshufb xmm14,xmm14,XMMWORD PTR [rdx+0x60]
-	LONG $0xf4ef09c5 // vpxor xmm14,xmm14,xmm4
+	LONG $0xf7ef09c5 // vpxor xmm14,xmm14,xmm7
 	LONG $0x2179c3c4; WORD $0x70ce // vinsertps xmm1,xmm0,xmm14,0x70
 	LONG $0x2179c3c4; WORD $0xb0d6 // vinsertps xmm2,xmm0,xmm14,0xb0
 	LONG $0x2179c3c4; WORD $0xf0de // vinsertps xmm3,xmm0,xmm14,0xf0
@@ -720,8 +725,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2774 // je 0xe19
-// 0xdf2:
+	WORD $0x2774 // je 0xe2c
+// 0xe05:
 	LONG $0x6f7a41c4; WORD $0x0444; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -730,8 +735,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xd972 // jb 0xdf2
-// 0xe19:
+	WORD $0xd972 // jb 0xe05
+// 0xe2c:
 	LONG $0x6f7a41c4; WORD $0x1c44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
 	LONG $0xdd1942c4; BYTE $0xe0 // vaesenclast xmm12,xmm12,xmm8
 	QUAD $0x00000110a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm12
@@ -739,24 +744,162 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdd71c2c4; BYTE $0xc8 // vaesenclast xmm1,xmm1,xmm8
 	LONG $0xdd69c2c4; BYTE $0xd0 // vaesenclast xmm2,xmm2,xmm8
 	LONG $0xdd61c2c4; BYTE $0xd8 // vaesenclast xmm3,xmm3,xmm8
-	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x0665850f; WORD $0x0000 // jne 0x14af
+	LONG $0x0002c0e9; BYTE $0x00 // jmp 0x1119
+// 0xe59:
+	LONG $0xf16e79c5 // vmovd xmm14,ecx
+	LONG $0x707941c4; WORD $0xffd0 // vpshufd xmm10,xmm8,0xff
+	LONG $0x707941c4; WORD $0x00f6 // vpshufd xmm14,xmm14,0x0
+	LONG $0x72fe09c5; BYTE $0x40 // vpaddd xmm14,xmm14,XMMWORD PTR [rdx+0x40]
+	LONG $0x7afe09c5; BYTE $0x50 // vpaddd xmm15,xmm14,XMMWORD PTR [rdx+0x50]
+	LONG $0x000162c4; WORD $0x607a // vpshufb xmm15,xmm15,XMMWORD PTR [rdx+0x60]
+	LONG $0xef0141c4; BYTE $0xfa // vpxor xmm15,xmm15,xmm10
+	LONG $0x000962c4; WORD $0x6072 // vpshufb xmm14,xmm14,XMMWORD PTR [rdx+0x60]
+	LONG $0xef0941c4; BYTE $0xf2 // vpxor xmm14,xmm14,xmm10
+	LONG $0x2179c3c4; WORD $0x70ce // vinsertps xmm1,xmm0,xmm14,0x70
+	LONG $0x2179c3c4; WORD $0xb0d6 // vinsertps xmm2,xmm0,xmm14,0xb0
+	LONG $0x2179c3c4; WORD $0xf0de // vinsertps xmm3,xmm0,xmm14,0xf0
+	LONG $0x2179c3c4; WORD $0x30e7 // vinsertps xmm4,xmm0,xmm15,0x30
+	LONG $0x2179c3c4; WORD $0x70ef // vinsertps xmm5,xmm0,xmm15,0x70
+	LONG $0x2179c3c4; WORD $0xb0f7 // vinsertps xmm6,xmm0,xmm15,0xb0
+	LONG $0x2179c3c4; WORD $0xf0ff // vinsertps xmm7,xmm0,xmm15,0xf0
+	LONG $0x2179c3c4; WORD $0x30c6 // vinsertps xmm0,xmm0,xmm14,0x30
+	WORD $0xc183; BYTE $0x08 // add ecx,0x8
+	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x20 // vmovdqu xmm8,XMMWORD PTR [r12+0x20]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x30 // vmovdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x40 // vmovdqu xmm8,XMMWORD PTR [r12+0x40]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x50 // vmovdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x60 // vmovdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x70 // vmovdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	QUAD $0x008024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x80]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	QUAD $0x009024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x90]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	QUAD $0x00a024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0xa0]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x3b74 // je 0x10dd
+// 0x10a2:
+	LONG $0x6f7a41c4; WORD $0x0444; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xc572 // jb 0x10a2
+// 0x10dd:
+	LONG $0x6f7a41c4; WORD $0x1c44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	LONG $0xdd1942c4; BYTE $0xe0 // vaesenclast xmm12,xmm12,xmm8
+	QUAD $0x00000110a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm12
+	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
+	LONG $0xdd71c2c4; BYTE $0xc8 // vaesenclast xmm1,xmm1,xmm8
+	LONG $0xdd69c2c4; BYTE $0xd0 // vaesenclast xmm2,xmm2,xmm8
+	LONG $0xdd61c2c4; BYTE $0xd8 // vaesenclast xmm3,xmm3,xmm8
+	LONG $0xdd59c2c4; BYTE $0xe0 // vaesenclast xmm4,xmm4,xmm8
+	LONG $0xdd51c2c4; BYTE $0xe8 // vaesenclast xmm5,xmm5,xmm8
+	LONG $0xdd49c2c4; BYTE $0xf0 // vaesenclast xmm6,xmm6,xmm8
+	LONG $0xdd41c2c4; BYTE $0xf8 // vaesenclast xmm7,xmm7,xmm8
+// 0x1119:
 	LONG $0x0f438d49 // lea rax,[r11+0xf]
 	LONG $0x0000f025; BYTE $0x00 // and eax,0xf0
 	WORD $0xc001 // add eax,eax
 	WORD $0x894d; BYTE $0xe5 // mov r13,r12
 	WORD $0x2949; BYTE $0xc5 // sub r13,rax
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x0474 // je 0xe68
+	WORD $0x0474 // je 0x1137
 	LONG $0x20ed8349 // sub r13,0x20
-// 0xe68:
+// 0x1137:
 	LONG $0x6f7941c4; BYTE $0xc3 // vmovdqa xmm8,xmm11
-	WORD $0x1475 // jne 0xe83
+	WORD $0x1475 // jne 0x1152
 	LONG $0xef3141c4; BYTE $0xc9 // vpxor xmm9,xmm9,xmm9
 	LONG $0xef2941c4; BYTE $0xd2 // vpxor xmm10,xmm10,xmm10
 	LONG $0xef2141c4; BYTE $0xdb // vpxor xmm11,xmm11,xmm11
-	LONG $0x00046fe9; BYTE $0x00 // jmp 0x12f2
-// 0xe83:
+	LONG $0x00093ae9; BYTE $0x00 // jmp 0x1a8c
+// 0x1152:
 	LONG $0x677e7ac5; BYTE $0x48 // vmovq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x671618c5; BYTE $0x20 // vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x7319c1c4; WORD $0x03f4 // vpsllq xmm12,xmm12,0x3
@@ -765,23 +908,25 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	QUAD $0x0300248c441943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r12+0x300]
 	QUAD $0x0300249c441943c4; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r12+0x300]
 	QUAD $0x03102494440943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r12+0x310]
-	LONG $0x00042ee9; BYTE $0x00 // jmp 0x12f2
-// 0xec4:
+	LONG $0x0008f9e9; BYTE $0x00 // jmp 0x1a8c
+// 0x1193:
 	LONG $0x0f438d49 // lea rax,[r11+0xf]
 	LONG $0x0000f025; BYTE $0x00 // and eax,0xf0
 	WORD $0xc001 // add eax,eax
 	WORD $0x894d; BYTE $0xe5 // mov r13,r12
 	WORD $0x2949; BYTE $0xc5 // sub r13,rax
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x0474 // je 0xee2
+	WORD $0x0474 // je 0x11b1
 	LONG $0x20ed8349 // sub r13,0x20
-// 0xee2:
+// 0x11b1:
+	LONG $0x40fb8349 // cmp r11,0x40
+	LONG $0x03bc870f; WORD $0x0000 // ja 0x1577
 	LONG $0xf16e79c5 // vmovd xmm14,ecx
-	LONG $0x7079c1c4; WORD $0xffe0 // vpshufd xmm4,xmm8,0xff
+	LONG $0x7079c1c4; WORD $0xfff8 // vpshufd xmm7,xmm8,0xff
 	LONG $0x707941c4; WORD $0x00f6 // vpshufd xmm14,xmm14,0x0
 	LONG $0x72fe09c5; BYTE $0x40 // vpaddd xmm14,xmm14,XMMWORD PTR [rdx+0x40]
 	LONG $0x000962c4; WORD $0x6072 // vpshufb xmm14,xmm14,XMMWORD PTR [rdx+0x60]
-	LONG $0xf4ef09c5 // vpxor xmm14,xmm14,xmm4
+	LONG $0xf7ef09c5 // vpxor xmm14,xmm14,xmm7
 	LONG $0x2179c3c4; WORD $0x70ce // vinsertps xmm1,xmm0,xmm14,0x70
 	LONG $0x2179c3c4; WORD $0xb0d6 // vinsertps xmm2,xmm0,xmm14,0xb0
 	LONG $0x2179c3c4; WORD $0xf0de // vinsertps xmm3,xmm0,xmm14,0xf0
@@ -922,8 +1067,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2274 // je 0x127e
-// 0x125c:
+	WORD $0x2274 // je 0x1557
+// 0x1535:
 	LONG $0x6f7a41c4; WORD $0x0444; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -931,16 +1076,232 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xde72 // jb 0x125c
-// 0x127e:
+	WORD $0xde72 // jb 0x1535
+// 0x1557:
 	LONG $0x6f7a41c4; WORD $0x1c44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
 	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
 	LONG $0xdd71c2c4; BYTE $0xc8 // vaesenclast xmm1,xmm1,xmm8
 	LONG $0xdd69c2c4; BYTE $0xd0 // vaesenclast xmm2,xmm2,xmm8
 	LONG $0xdd61c2c4; BYTE $0xd8 // vaesenclast xmm3,xmm3,xmm8
+	LONG $0x0004bce9; BYTE $0x00 // jmp 0x1a33
+// 0x1577:
+	LONG $0xf16e79c5 // vmovd xmm14,ecx
+	LONG $0x707941c4; WORD $0xffd0 // vpshufd xmm10,xmm8,0xff
+	LONG $0x707941c4; WORD $0x00f6 // vpshufd xmm14,xmm14,0x0
+	LONG $0x72fe09c5; BYTE $0x40 // vpaddd xmm14,xmm14,XMMWORD PTR [rdx+0x40]
+	LONG $0x7afe09c5; BYTE $0x50 // vpaddd xmm15,xmm14,XMMWORD PTR [rdx+0x50]
+	LONG $0x000162c4; WORD $0x607a // vpshufb xmm15,xmm15,XMMWORD PTR [rdx+0x60]
+	LONG $0xef0141c4; BYTE $0xfa // vpxor xmm15,xmm15,xmm10
+	LONG $0x000962c4; WORD $0x6072 // vpshufb xmm14,xmm14,XMMWORD PTR [rdx+0x60]
+	LONG $0xef0941c4; BYTE $0xf2 // vpxor xmm14,xmm14,xmm10
+	LONG $0x2179c3c4; WORD $0x70ce // vinsertps xmm1,xmm0,xmm14,0x70
+	LONG $0x2179c3c4; WORD $0xb0d6 // vinsertps xmm2,xmm0,xmm14,0xb0
+	LONG $0x2179c3c4; WORD $0xf0de // vinsertps xmm3,xmm0,xmm14,0xf0
+	LONG $0x2179c3c4; WORD $0x30e7 // vinsertps xmm4,xmm0,xmm15,0x30
+	LONG $0x2179c3c4; WORD $0x70ef // vinsertps xmm5,xmm0,xmm15,0x70
+	LONG $0x2179c3c4; WORD $0xb0f7 // vinsertps xmm6,xmm0,xmm15,0xb0
+	LONG $0x2179c3c4; WORD $0xf0ff // vinsertps xmm7,xmm0,xmm15,0xf0
+	LONG $0x2179c3c4; WORD $0x30c6 // vinsertps xmm0,xmm0,xmm14,0x30
+	WORD $0xc183; BYTE $0x08 // add ecx,0x8
+	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x20 // vmovdqu xmm8,XMMWORD PTR [r12+0x20]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0x6f7a41c4; BYTE $0x22 // vmovdqu xmm12,XMMWORD PTR [r10]
+	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xef1941c4; BYTE $0xe3 // vpxor xmm12,xmm12,xmm11
+	LONG $0x6f7a41c4; WORD $0x106a // vmovdqu xmm13,XMMWORD PTR [r10+0x10]
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0x6c1941c4; BYTE $0xf5 // vpunpcklqdq xmm14,xmm12,xmm13
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0x6d1941c4; BYTE $0xfd // vpunpckhqdq xmm15,xmm12,xmm13
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xef0941c4; BYTE $0xf7 // vpxor xmm14,xmm14,xmm15
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	QUAD $0x0002208d441943c4; WORD $0x0000 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r13+0x220]
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x20428b49 // mov rax,QWORD PTR [r10+0x20]
+	LONG $0x28423349 // xor rax,QWORD PTR [r10+0x28]
+	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x30 // vmovdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	QUAD $0x0002209d441943c4; WORD $0x1100 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r13+0x220]
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	WORD $0x0f48; BYTE $0xc8 // bswap rax
+	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	QUAD $0x000240bd441143c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13+0x240]
+	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0x30428b49 // mov rax,QWORD PTR [r10+0x30]
+	LONG $0x38423349 // xor rax,QWORD PTR [r10+0x38]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	QUAD $0x000240bd441143c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13+0x240]
+	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	WORD $0x0f48; BYTE $0xc8 // bswap rax
+	LONG $0xa8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],rax
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	QUAD $0x00023095440943c4; WORD $0x0000 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r13+0x230]
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	QUAD $0x000230bd440943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r13+0x230]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
+	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x40 // vmovdqu xmm8,XMMWORD PTR [r12+0x40]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0x6f7a41c4; WORD $0x2062 // vmovdqu xmm12,XMMWORD PTR [r10+0x20]
+	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0x6f7a41c4; WORD $0x306a // vmovdqu xmm13,XMMWORD PTR [r10+0x30]
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	QUAD $0x000260bd441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x260]
+	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x50 // vmovdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	QUAD $0x000260bd441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x260]
+	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	QUAD $0x000280bd441143c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13+0x280]
+	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	QUAD $0x000280bd441143c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13+0x280]
+	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	QUAD $0x000001a0b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1a0]
+	QUAD $0x000270bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x270]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	QUAD $0x000001a8b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1a8]
+	QUAD $0x000270bd440943c4; WORD $0x1000 // vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r13+0x270]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
+	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x60 // vmovdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0x6f7a41c4; WORD $0x4062 // vmovdqu xmm12,XMMWORD PTR [r10+0x40]
+	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0x6f7a41c4; WORD $0x506a // vmovdqu xmm13,XMMWORD PTR [r10+0x50]
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0x6c1941c4; BYTE $0xf5 // vpunpcklqdq xmm14,xmm12,xmm13
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0x6d1941c4; BYTE $0xfd // vpunpckhqdq xmm15,xmm12,xmm13
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xef0941c4; BYTE $0xf7 // vpxor xmm14,xmm14,xmm15
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	QUAD $0x0002a0bd441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x2a0]
+	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x60428b49 // mov rax,QWORD PTR [r10+0x60]
+	LONG $0x68423349 // xor rax,QWORD PTR [r10+0x68]
+	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x70 // vmovdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	QUAD $0x0002a0bd441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x2a0]
+	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	WORD $0x0f48; BYTE $0xc8 // bswap rax
+	LONG $0xb0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],rax
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	QUAD $0x0002c0bd441143c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13+0x2c0]
+	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0x70428b49 // mov rax,QWORD PTR [r10+0x70]
+	LONG $0x78423349 // xor rax,QWORD PTR [r10+0x78]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	QUAD $0x0002c0bd441143c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13+0x2c0]
+	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	WORD $0x0f48; BYTE $0xc8 // bswap rax
+	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	QUAD $0x0002b0bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x2b0]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	QUAD $0x0002b0bd440943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r13+0x2b0]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
+	QUAD $0x008024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x80]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0x6f7a41c4; WORD $0x6062 // vmovdqu xmm12,XMMWORD PTR [r10+0x60]
+	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0x6f7a41c4; WORD $0x706a // vmovdqu xmm13,XMMWORD PTR [r10+0x70]
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	QUAD $0x0002e0bd441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x2e0]
+	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	QUAD $0x009024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x90]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	QUAD $0x0002e0bd441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x2e0]
+	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	QUAD $0x000300bd441143c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13+0x300]
+	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	QUAD $0x000300bd441143c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13+0x300]
+	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	QUAD $0x000001b0b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1b0]
+	QUAD $0x0002f0bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x2f0]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	QUAD $0x000001b8b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1b8]
+	QUAD $0x0002f0bd440943c4; WORD $0x1000 // vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r13+0x2f0]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
+	QUAD $0x00a024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0xa0]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x3674 // je 0x1a04
+// 0x19ce:
+	LONG $0x6f7a41c4; WORD $0x0444; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xca72 // jb 0x19ce
+// 0x1a04:
+	LONG $0x6f7a41c4; WORD $0x1c44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
+	LONG $0xdd71c2c4; BYTE $0xc8 // vaesenclast xmm1,xmm1,xmm8
+	LONG $0xdd69c2c4; BYTE $0xd0 // vaesenclast xmm2,xmm2,xmm8
+	LONG $0xdd61c2c4; BYTE $0xd8 // vaesenclast xmm3,xmm3,xmm8
+	LONG $0xdd59c2c4; BYTE $0xe0 // vaesenclast xmm4,xmm4,xmm8
+	LONG $0xdd51c2c4; BYTE $0xe8 // vaesenclast xmm5,xmm5,xmm8
+	LONG $0xdd49c2c4; BYTE $0xf0 // vaesenclast xmm6,xmm6,xmm8
+	LONG $0xdd41c2c4; BYTE $0xf8 // vaesenclast xmm7,xmm7,xmm8
+// 0x1a33:
 	LONG $0xef3941c4; BYTE $0xc0 // vpxor xmm8,xmm8,xmm8
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x4b74 // je 0x12f2
+	WORD $0x4b74 // je 0x1a8c
 	LONG $0x677e7ac5; BYTE $0x48 // vmovq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x671618c5; BYTE $0x20 // vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x7319c1c4; WORD $0x03f4 // vpsllq xmm12,xmm12,0x3
@@ -952,16 +1313,16 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	QUAD $0x031024bc440943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r12+0x310]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-// 0x12f2:
+// 0x1a8c:
 	LONG $0x10fb8349 // cmp r11,0x10
-	LONG $0x0425820f; WORD $0x0000 // jb 0x1721
+	LONG $0x05bf820f; WORD $0x0000 // jb 0x2055
 	LONG $0x6f7a41c4; BYTE $0x20 // vmovdqu xmm12,XMMWORD PTR [r8]
 	LONG $0xef79c1c4; BYTE $0xc4 // vpxor xmm0,xmm0,xmm12
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0475 // jne 0x1318
+	WORD $0x0475 // jne 0x1ab2
 	LONG $0xe06f79c5 // vmovdqa xmm12,xmm0
-// 0x1318:
+// 0x1ab2:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0xef1941c4; BYTE $0xe0 // vpxor xmm12,xmm12,xmm8
 	LONG $0xef3941c4; BYTE $0xc0 // vpxor xmm8,xmm8,xmm8
@@ -974,14 +1335,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	QUAD $0x000330bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x330]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x20fb8349 // cmp r11,0x20
-	LONG $0x038d820f; WORD $0x0000 // jb 0x16f6
+	LONG $0x0533820f; WORD $0x0000 // jb 0x2036
 	LONG $0x6f7a41c4; WORD $0x1060 // vmovdqu xmm12,XMMWORD PTR [r8+0x10]
 	LONG $0xef71c1c4; BYTE $0xcc // vpxor xmm1,xmm1,xmm12
 	LONG $0x7f7ac1c4; WORD $0x1049 // vmovdqu XMMWORD PTR [r9+0x10],xmm1
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0475 // jne 0x1387
+	WORD $0x0475 // jne 0x1b21
 	LONG $0xe16f79c5 // vmovdqa xmm12,xmm1
-// 0x1387:
+// 0x1b21:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -992,14 +1353,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	QUAD $0x000350bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x350]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x30fb8349 // cmp r11,0x30
-	LONG $0x0309820f; WORD $0x0000 // jb 0x16d7
+	LONG $0x04af820f; WORD $0x0000 // jb 0x2017
 	LONG $0x6f7a41c4; WORD $0x2060 // vmovdqu xmm12,XMMWORD PTR [r8+0x20]
 	LONG $0xef69c1c4; BYTE $0xd4 // vpxor xmm2,xmm2,xmm12
 	LONG $0x7f7ac1c4; WORD $0x2051 // vmovdqu XMMWORD PTR [r9+0x20],xmm2
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0475 // jne 0x13ec
+	WORD $0x0475 // jne 0x1b86
 	LONG $0xe26f79c5 // vmovdqa xmm12,xmm2
-// 0x13ec:
+// 0x1b86:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -1010,14 +1371,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	QUAD $0x000370bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x370]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x0285820f; WORD $0x0000 // jb 0x16b8
+	LONG $0x042b820f; WORD $0x0000 // jb 0x1ff8
 	LONG $0x6f7a41c4; WORD $0x3060 // vmovdqu xmm12,XMMWORD PTR [r8+0x30]
 	LONG $0xef61c1c4; BYTE $0xdc // vpxor xmm3,xmm3,xmm12
 	LONG $0x7f7ac1c4; WORD $0x3059 // vmovdqu XMMWORD PTR [r9+0x30],xmm3
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0475 // jne 0x1451
+	WORD $0x0475 // jne 0x1beb
 	LONG $0xe36f79c5 // vmovdqa xmm12,xmm3
-// 0x1451:
+// 0x1beb:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -1028,22 +1389,96 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	QUAD $0x000390bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x390]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x04ce840f; WORD $0x0000 // je 0x1966
+	LONG $0x0668840f; WORD $0x0000 // je 0x229a
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	LONG $0x0190840f; WORD $0x0000 // je 0x1dcf
 	QUAD $0x00000100866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x100]
 	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+0x10]
-	WORD $0xff49; BYTE $0xc6 // inc r14
-	LONG $0xfff7d3e9; BYTE $0xff // jmp 0xc82
-// 0x14af:
+	LONG $0xf16e79c5 // vmovd xmm14,ecx
+	LONG $0x7079c1c4; WORD $0xfff8 // vpshufd xmm7,xmm8,0xff
+	LONG $0x707941c4; WORD $0x00f6 // vpshufd xmm14,xmm14,0x0
+	LONG $0x72fe09c5; BYTE $0x40 // vpaddd xmm14,xmm14,XMMWORD PTR [rdx+0x40]
+	LONG $0x000962c4; WORD $0x6072 // vpshufb xmm14,xmm14,XMMWORD PTR [rdx+0x60]
+	LONG $0xf7ef09c5 // vpxor xmm14,xmm14,xmm7
+	LONG $0x2179c3c4; WORD $0x30e6 // vinsertps xmm4,xmm0,xmm14,0x30
+	LONG $0x2179c3c4; WORD $0x70ee // vinsertps xmm5,xmm0,xmm14,0x70
+	LONG $0x2179c3c4; WORD $0xb0f6 // vinsertps xmm6,xmm0,xmm14,0xb0
+	LONG $0x2179c3c4; WORD $0xf0fe // vinsertps xmm7,xmm0,xmm14,0xf0
+	WORD $0xc183; BYTE $0x04 // add ecx,0x4
+	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x20 // vmovdqu xmm8,XMMWORD PTR [r12+0x20]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x30 // vmovdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x40 // vmovdqu xmm8,XMMWORD PTR [r12+0x40]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x50 // vmovdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x60 // vmovdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x70 // vmovdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	QUAD $0x008024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x80]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	QUAD $0x009024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x90]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	QUAD $0x00a024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0xa0]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x2274 // je 0x1daf
+// 0x1d8d:
+	LONG $0x6f7a41c4; WORD $0x0444; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xde72 // jb 0x1d8d
+// 0x1daf:
+	LONG $0x6f7a41c4; WORD $0x1c44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	LONG $0xdd59c2c4; BYTE $0xe0 // vaesenclast xmm4,xmm4,xmm8
+	LONG $0xdd51c2c4; BYTE $0xe8 // vaesenclast xmm5,xmm5,xmm8
+	LONG $0xdd49c2c4; BYTE $0xf0 // vaesenclast xmm6,xmm6,xmm8
+	LONG $0xdd41c2c4; BYTE $0xf8 // vaesenclast xmm7,xmm7,xmm8
 	LONG $0xef3941c4; BYTE $0xc0 // vpxor xmm8,xmm8,xmm8
+// 0x1dcf:
 	LONG $0x50fb8349 // cmp r11,0x50
-	LONG $0x0257820f; WORD $0x0000 // jb 0x1715
+	LONG $0x01fd820f; WORD $0x0000 // jb 0x1fd6
 	LONG $0x6f7a41c4; WORD $0x4060 // vmovdqu xmm12,XMMWORD PTR [r8+0x40]
-	LONG $0xef79c1c4; BYTE $0xc4 // vpxor xmm0,xmm0,xmm12
-	LONG $0x7f7ac1c4; WORD $0x4041 // vmovdqu XMMWORD PTR [r9+0x40],xmm0
+	LONG $0xef59c1c4; BYTE $0xe4 // vpxor xmm4,xmm4,xmm12
+	LONG $0x7f7ac1c4; WORD $0x4061 // vmovdqu XMMWORD PTR [r9+0x40],xmm4
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0475 // jne 0x14dc
-	LONG $0xe06f79c5 // vmovdqa xmm12,xmm0
-// 0x14dc:
+	WORD $0x0475 // jne 0x1df7
+	LONG $0xe46f79c5 // vmovdqa xmm12,xmm4
+// 0x1df7:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -1054,14 +1489,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	QUAD $0x0003b0bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x3b0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x60fb8349 // cmp r11,0x60
-	LONG $0x0173820f; WORD $0x0000 // jb 0x1696
+	LONG $0x0173820f; WORD $0x0000 // jb 0x1fb1
 	LONG $0x6f7a41c4; WORD $0x5060 // vmovdqu xmm12,XMMWORD PTR [r8+0x50]
-	LONG $0xef71c1c4; BYTE $0xcc // vpxor xmm1,xmm1,xmm12
-	LONG $0x7f7ac1c4; WORD $0x5049 // vmovdqu XMMWORD PTR [r9+0x50],xmm1
+	LONG $0xef51c1c4; BYTE $0xec // vpxor xmm5,xmm5,xmm12
+	LONG $0x7f7ac1c4; WORD $0x5069 // vmovdqu XMMWORD PTR [r9+0x50],xmm5
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0475 // jne 0x1541
-	LONG $0xe16f79c5 // vmovdqa xmm12,xmm1
-// 0x1541:
+	WORD $0x0475 // jne 0x1e5c
+	LONG $0xe56f79c5 // vmovdqa xmm12,xmm5
+// 0x1e5c:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -1072,14 +1507,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	QUAD $0x0003d0bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x3d0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x70fb8349 // cmp r11,0x70
-	LONG $0x00e9820f; WORD $0x0000 // jb 0x1671
+	LONG $0x00e9820f; WORD $0x0000 // jb 0x1f8c
 	LONG $0x6f7a41c4; WORD $0x6060 // vmovdqu xmm12,XMMWORD PTR [r8+0x60]
-	LONG $0xef69c1c4; BYTE $0xd4 // vpxor xmm2,xmm2,xmm12
-	LONG $0x7f7ac1c4; WORD $0x6051 // vmovdqu XMMWORD PTR [r9+0x60],xmm2
+	LONG $0xef49c1c4; BYTE $0xf4 // vpxor xmm6,xmm6,xmm12
+	LONG $0x7f7ac1c4; WORD $0x6071 // vmovdqu XMMWORD PTR [r9+0x60],xmm6
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0475 // jne 0x15a6
-	LONG $0xe26f79c5 // vmovdqa xmm12,xmm2
-// 0x15a6:
+	WORD $0x0475 // jne 0x1ec1
+	LONG $0xe66f79c5 // vmovdqa xmm12,xmm6
+// 0x1ec1:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -1090,14 +1525,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	QUAD $0x0003f0bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x3f0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	WORD $0x6072 // jb 0x164c
+	WORD $0x6072 // jb 0x1f67
 	LONG $0x6f7a41c4; WORD $0x7060 // vmovdqu xmm12,XMMWORD PTR [r8+0x70]
-	LONG $0xef61c1c4; BYTE $0xdc // vpxor xmm3,xmm3,xmm12
-	LONG $0x7f7ac1c4; WORD $0x7059 // vmovdqu XMMWORD PTR [r9+0x70],xmm3
+	LONG $0xef41c1c4; BYTE $0xfc // vpxor xmm7,xmm7,xmm12
+	LONG $0x7f7ac1c4; WORD $0x7079 // vmovdqu XMMWORD PTR [r9+0x70],xmm7
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0475 // jne 0x160a
-	LONG $0xe36f79c5 // vmovdqa xmm12,xmm3
-// 0x160a:
+	WORD $0x0475 // jne 0x1f25
+	LONG $0xe76f79c5 // vmovdqa xmm12,xmm7
+// 0x1f25:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -1107,66 +1542,70 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	QUAD $0x000410bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x410]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x00031ae9; BYTE $0x00 // jmp 0x1966
-// 0x164c:
+	LONG $0x000333e9; BYTE $0x00 // jmp 0x229a
+// 0x1f67:
 	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x030d840f; WORD $0x0000 // je 0x1966
-	LONG $0xeb6f79c5 // vmovdqa xmm13,xmm3
+	LONG $0x0326840f; WORD $0x0000 // je 0x229a
+	LONG $0xef6f79c5 // vmovdqa xmm13,xmm7
 	LONG $0x70c08349 // add r8,0x70
 	LONG $0x70c18349 // add r9,0x70
 	LONG $0xe0c58149; WORD $0x0000; BYTE $0x00 // add r13,0xe0
-	LONG $0x0000b4e9; BYTE $0x00 // jmp 0x1725
-// 0x1671:
+	LONG $0x0000cde9; BYTE $0x00 // jmp 0x2059
+// 0x1f8c:
 	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x02e8840f; WORD $0x0000 // je 0x1966
-	LONG $0xea6f79c5 // vmovdqa xmm13,xmm2
+	LONG $0x0301840f; WORD $0x0000 // je 0x229a
+	LONG $0xee6f79c5 // vmovdqa xmm13,xmm6
 	LONG $0x60c08349 // add r8,0x60
 	LONG $0x60c18349 // add r9,0x60
 	LONG $0xc0c58149; WORD $0x0000; BYTE $0x00 // add r13,0xc0
-	LONG $0x00008fe9; BYTE $0x00 // jmp 0x1725
-// 0x1696:
+	LONG $0x0000a8e9; BYTE $0x00 // jmp 0x2059
+// 0x1fb1:
 	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x02c3840f; WORD $0x0000 // je 0x1966
-	LONG $0xe96f79c5 // vmovdqa xmm13,xmm1
+	LONG $0x02dc840f; WORD $0x0000 // je 0x229a
+	LONG $0xed6f79c5 // vmovdqa xmm13,xmm5
 	LONG $0x50c08349 // add r8,0x50
 	LONG $0x50c18349 // add r9,0x50
 	LONG $0xa0c58149; WORD $0x0000; BYTE $0x00 // add r13,0xa0
-	WORD $0x6deb // jmp 0x1725
-// 0x16b8:
+	LONG $0x000083e9; BYTE $0x00 // jmp 0x2059
+// 0x1fd6:
 	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x02a1840f; WORD $0x0000 // je 0x1966
+	LONG $0x02b7840f; WORD $0x0000 // je 0x229a
+	LONG $0xec6f79c5 // vmovdqa xmm13,xmm4
+	LONG $0x40c08349 // add r8,0x40
+	LONG $0x40c18349 // add r9,0x40
+	LONG $0x80c58149; WORD $0x0000; BYTE $0x00 // add r13,0x80
+	WORD $0x61eb // jmp 0x2059
+// 0x1ff8:
+	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
+	LONG $0x0295840f; WORD $0x0000 // je 0x229a
 	LONG $0xeb6f79c5 // vmovdqa xmm13,xmm3
 	LONG $0x30c08349 // add r8,0x30
 	LONG $0x30c18349 // add r9,0x30
 	LONG $0x60c58349 // add r13,0x60
-	WORD $0x4eeb // jmp 0x1725
-// 0x16d7:
+	WORD $0x42eb // jmp 0x2059
+// 0x2017:
 	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x0282840f; WORD $0x0000 // je 0x1966
+	LONG $0x0276840f; WORD $0x0000 // je 0x229a
 	LONG $0xea6f79c5 // vmovdqa xmm13,xmm2
 	LONG $0x20c08349 // add r8,0x20
 	LONG $0x20c18349 // add r9,0x20
 	LONG $0x40c58349 // add r13,0x40
-	WORD $0x2feb // jmp 0x1725
-// 0x16f6:
+	WORD $0x23eb // jmp 0x2059
+// 0x2036:
 	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x0263840f; WORD $0x0000 // je 0x1966
+	LONG $0x0257840f; WORD $0x0000 // je 0x229a
 	LONG $0xe96f79c5 // vmovdqa xmm13,xmm1
 	LONG $0x10c08349 // add r8,0x10
 	LONG $0x10c18349 // add r9,0x10
 	LONG $0x20c58349 // add r13,0x20
-	WORD $0x10eb // jmp 0x1725
-// 0x1715:
-	LONG $0xc0e88349 // sub r8,0xffffffffffffffc0
-	LONG $0xc0e98349 // sub r9,0xffffffffffffffc0
-	LONG $0x80ed8349 // sub r13,0xffffffffffffff80
-// 0x1721:
+	WORD $0x04eb // jmp 0x2059
+// 0x2055:
 	LONG $0xe86f79c5 // vmovdqa xmm13,xmm0
-// 0x1725:
+// 0x2059:
 	WORD $0x8944; BYTE $0xd8 // mov eax,r11d
 	WORD $0xe083; BYTE $0x0f // and eax,0xf
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2272 // jb 0x1752
+	WORD $0x2272 // jb 0x2086
 	LONG $0x005c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r8+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
@@ -1175,18 +1614,18 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x7e7a41c4; BYTE $0x20 // vmovq xmm12,QWORD PTR [r8]
 	LONG $0x229963c4; WORD $0x01e3 // vpinsrq xmm12,xmm12,rbx,0x1
-	WORD $0x51eb // jmp 0x17a3
-// 0x1752:
+	WORD $0x51eb // jmp 0x20d7
+// 0x2086:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1c72 // jb 0x1773
+	WORD $0x1c72 // jb 0x20a7
 	LONG $0x005c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r8+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xe3 // shl rbx,cl
 	WORD $0x8b41; BYTE $0x08 // mov ecx,DWORD PTR [r8]
 	WORD $0x0948; BYTE $0xcb // or rbx,rcx
 	LONG $0x6ef961c4; BYTE $0xe3 // vmovq xmm12,rbx
-	WORD $0x30eb // jmp 0x17a3
-// 0x1773:
+	WORD $0x30eb // jmp 0x20d7
+// 0x20a7:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x1cb60f41; BYTE $0x08 // movzx ebx,BYTE PTR [r8+rcx*1]
@@ -1200,27 +1639,27 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	WORD $0xe3d3 // shl ebx,cl
 	LONG $0xf36e79c5 // vmovd xmm14,ebx
 	LONG $0xeb1941c4; BYTE $0xe6 // vpor xmm12,xmm12,xmm14
-// 0x17a3:
+// 0x20d7:
 	LONG $0xef1141c4; BYTE $0xec // vpxor xmm13,xmm13,xmm12
 	WORD $0x894d; BYTE $0xea // mov r10,r13
 	LONG $0x7ef961c4; BYTE $0xeb // vmovq rbx,xmm13
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x1b72 // jb 0x17d0
+	WORD $0x1b72 // jb 0x2104
 	WORD $0x8949; BYTE $0x19 // mov QWORD PTR [r9],rbx
 	LONG $0x16f943c4; WORD $0x01ed // vpextrq r13,xmm13,0x1
 	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
 	LONG $0xebad0f4c // shrd rbx,r13,cl
 	LONG $0x015c8949; BYTE $0xf8 // mov QWORD PTR [r9+rax*1-0x8],rbx
-	WORD $0x3feb // jmp 0x180f
-// 0x17d0:
+	WORD $0x3feb // jmp 0x2143
+// 0x2104:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1472 // jb 0x17e9
+	WORD $0x1472 // jb 0x211d
 	WORD $0x8941; BYTE $0x19 // mov DWORD PTR [r9],ebx
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x015c8941; BYTE $0xfc // mov DWORD PTR [r9+rax*1-0x4],ebx
-	WORD $0x26eb // jmp 0x180f
-// 0x17e9:
+	WORD $0x26eb // jmp 0x2143
+// 0x211d:
 	WORD $0x8841; BYTE $0x19 // mov BYTE PTR [r9],bl
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
@@ -1232,14 +1671,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
 	WORD $0xd349; BYTE $0xee // shr r14,cl
 	LONG $0x01748845; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],r14b
-// 0x180f:
+// 0x2143:
 	WORD $0x894d; BYTE $0xd5 // mov r13,r10
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x1175 // jne 0x182c
+	WORD $0x1175 // jne 0x2160
 	WORD $0xf748; BYTE $0xd8 // neg rax
 	QUAD $0x00008002a46f7ac5; BYTE $0x00 // vmovdqu xmm12,XMMWORD PTR [rdx+rax*1+0x80]
 	LONG $0xdb1941c4; BYTE $0xe5 // vpand xmm12,xmm12,xmm13
-// 0x182c:
+// 0x2160:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0xef1941c4; BYTE $0xe0 // vpxor xmm12,xmm12,xmm8
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
@@ -1250,8 +1689,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	QUAD $0x000330bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x330]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x0000f3e9; BYTE $0x00 // jmp 0x1966
-// 0x1873:
+	LONG $0x0000f3e9; BYTE $0x00 // jmp 0x229a
+// 0x21a7:
 	LONG $0xe06f79c5 // vmovdqa xmm12,xmm0
 	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x20 // vmovdqu xmm8,XMMWORD PTR [r12+0x20]
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
@@ -1273,19 +1712,19 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x1374 // je 0x1908
-// 0x18f5:
+	WORD $0x1374 // je 0x223c
+// 0x2229:
 	LONG $0x6f7a41c4; WORD $0x0444; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xed72 // jb 0x18f5
-// 0x1908:
+	WORD $0xed72 // jb 0x2229
+// 0x223c:
 	LONG $0x6f7a41c4; WORD $0x1c44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
 	LONG $0xdd1942c4; BYTE $0xe0 // vaesenclast xmm12,xmm12,xmm8
 	QUAD $0x00000110a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm12
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x7974 // je 0x199e
+	WORD $0x7974 // je 0x22d2
 	LONG $0x677e7ac5; BYTE $0x48 // vmovq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x671618c5; BYTE $0x20 // vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x7319c1c4; WORD $0x03f4 // vpsllq xmm12,xmm12,0x3
@@ -1295,7 +1734,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	QUAD $0x0300248c441943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r12+0x300]
 	QUAD $0x0300249c441943c4; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r12+0x300]
 	QUAD $0x03102494440943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r12+0x310]
-// 0x1966:
+// 0x229a:
 	LONG $0x443163c4; WORD $0x1072; BYTE $0x00 // vpclmullqlqdq xmm14,xmm9,XMMWORD PTR [rdx+0x10]
 	LONG $0xef2941c4; BYTE $0xd1 // vpxor xmm10,xmm10,xmm9
 	LONG $0xef2941c4; BYTE $0xd3 // vpxor xmm10,xmm10,xmm11
@@ -1306,21 +1745,21 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x707941c4; WORD $0x4ed2 // vpshufd xmm10,xmm10,0x4e
 	LONG $0xef2141c4; BYTE $0xda // vpxor xmm11,xmm11,xmm10
 	LONG $0xef2141c4; BYTE $0xde // vpxor xmm11,xmm11,xmm14
-// 0x199e:
+// 0x22d2:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	QUAD $0x00000110866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x110]
 	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
-	WORD $0x0575 // jne 0x19b8
+	WORD $0x0575 // jne 0x22ec
 	LONG $0x406ffac5; BYTE $0x20 // vmovdqu xmm0,XMMWORD PTR [rax+0x20]
-// 0x19b8:
+// 0x22ec:
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x1374 // je 0x19d4
+	WORD $0x1374 // je 0x2308
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
 	LONG $0xd8ef21c5 // vpxor xmm11,xmm11,xmm0
 	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
-	WORD $0x27eb // jmp 0x19fb
-// 0x19d4:
+	WORD $0x27eb // jmp 0x232f
+// 0x2308:
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
 	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
 	LONG $0x407ffac5; BYTE $0x20 // vmovdqu XMMWORD PTR [rax+0x20],xmm0
@@ -1329,14 +1768,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x407ffac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rax+0x10],xmm0
 	WORD $0xc90f // bswap ecx
 	WORD $0x4889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ecx
-// 0x19fb:
+// 0x232f:
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	QUAD $0x00000100867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm0
 	QUAD $0x00000110867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm0
 	QUAD $0x000001a0867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x1a0],xmm0
 	QUAD $0x000001b0867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x1b0],xmm0
-	LONG $0x00019fe9; BYTE $0x00 // jmp 0x1bc3
-// 0x1a24:
+	LONG $0x00019fe9; BYTE $0x00 // jmp 0x24f7
+// 0x2358:
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -1349,19 +1788,19 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x24748d4d; BYTE $0x10 // lea r14,[r12+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x1a55:
+// 0x2389:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x1a7a
+	WORD $0x2074 // je 0x23ae
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x1a97
+	WORD $0x3775 // jne 0x23cb
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x1a97
+	WORD $0x3175 // jne 0x23cb
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1deb // jmp 0x1a97
-// 0x1a7a:
+	WORD $0x1deb // jmp 0x23cb
+// 0x23ae:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -1369,28 +1808,28 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x1a97:
+// 0x23cb:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x1ab0
+	WORD $0x0372 // jb 0x23e4
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x1ab0:
+// 0x23e4:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x1a55
+	WORD $0xa072 // jb 0x2389
 	LONG $0x6f7ac1c4; BYTE $0x06 // vmovdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x1abf:
+// 0x23f3:
 	LONG $0x6f7a41c4; WORD $0x0604 // vmovdqu xmm8,XMMWORD PTR [r14+rax*1]
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x394c; BYTE $0xd8 // cmp rax,r11
-	WORD $0x0774 // je 0x1ad5
+	WORD $0x0774 // je 0x2409
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	WORD $0xeaeb // jmp 0x1abf
-// 0x1ad5:
+	WORD $0xeaeb // jmp 0x23f3
+// 0x2409:
 	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
 	LONG $0x0079e2c4; BYTE $0x02 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx]
 	LONG $0xc86ff9c5 // vmovdqa xmm1,xmm0
@@ -1408,7 +1847,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xd86ff9c5 // vmovdqa xmm3,xmm0
 	QUAD $0x0000030024848d49 // lea rax,[r12+0x300]
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
-// 0x1b24:
+// 0x2458:
 	LONG $0x207f7ac5 // vmovdqu XMMWORD PTR [rax],xmm12
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -1435,14 +1874,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xe37f79c5 // vmovdqa xmm3,xmm12
 	LONG $0x6f7941c4; BYTE $0xe3 // vmovdqa xmm12,xmm11
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x0475 // jne 0x1bae
+	WORD $0x0475 // jne 0x24e2
 	LONG $0xd87f79c5 // vmovdqa xmm0,xmm11
-// 0x1bae:
+// 0x24e2:
 	LONG $0x20e88348 // sub rax,0x20
 	QUAD $0x0000010024848d4d // lea r8,[r12+0x100]
 	WORD $0x394c; BYTE $0xc0 // cmp rax,r8
-	LONG $0xff61830f; WORD $0xffff // jae 0x1b24
-// 0x1bc3:
+	LONG $0xff61830f; WORD $0xffff // jae 0x2458
+// 0x24f7:
 	RET
 
 DATA aesgcm_aesniavx_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f

@@ -11,15 +11,15 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/sealane/sealane/internal/dispatch"
+	"github.com/sealane/sealane/internal/randomseed"
 )
 
 var (
 	long = flag.Duration("long", 0, "how long to try random cases at each level")
-	seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the random cases")
+	seed = flag.Uint64("seed", randomseed.Of(), "of the random cases")
 )
 
 func TestMain(m *testing.M) {

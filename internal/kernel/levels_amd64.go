@@ -16,6 +16,14 @@ func chaCha20Poly1305Rows() []dispatch.Row {
 			Samples: chaCha20Poly1305SamplesOf(AVX512),
 		},
 		{
+			Level:   uint8(AVX512Mix),
+			Name:    "avx512mix",
+			Summary: "avx512vl for packets of at most 256 bytes, avx512 for longer ones",
+			Needs:   []string{"sse2", "ssse3", "sse4.1", "avx", "avx2", "bmi", "bmi2", "avx512f", "avx512vl", "avx512bw", "avx512ifma"},
+			Test:    chaCha20Poly1305TestOf(AVX512Mix),
+			Samples: chaCha20Poly1305SamplesOf(AVX512Mix),
+		},
+		{
 			Level:   uint8(AVX512VL),
 			Name:    "avx512vl",
 			Summary: "2 to 8 blocks at a time in 256-bit vectors with a rotation, Poly1305 in integer registers meanwhile",
@@ -46,6 +54,8 @@ func ChaCha20Poly1305(level Level, a *Args) {
 	switch level {
 	case AVX512:
 		ChaCha20Poly1305AVX512(a)
+	case AVX512Mix:
+		ChaCha20Poly1305AVX512Mix(a)
 	case AVX512VL:
 		ChaCha20Poly1305AVX512VL(a)
 	case AVX2:
@@ -58,6 +68,17 @@ func ChaCha20Poly1305(level Level, a *Args) {
 	raceArgs(a)
 }
 
+// ChaCha20Poly1305AVX512Mix is of two kernels: whole packets leave no state, so one does the short ones, and the other
+// all else.
+func ChaCha20Poly1305AVX512Mix(a *Args) {
+	const whole = FlagFirst | FlagLast
+	if a.Flags&whole == whole && a.Bytes <= 256 {
+		ChaCha20Poly1305AVX512VL(a)
+	} else {
+		ChaCha20Poly1305AVX512(a)
+	}
+}
+
 // chaCha20Poly1305BatchRows lists the batch kernels.
 func chaCha20Poly1305BatchRows() []dispatch.Row {
 	return []dispatch.Row{
@@ -67,6 +88,13 @@ func chaCha20Poly1305BatchRows() []dispatch.Row {
 			Summary: "32 blocks and 8 authenticators of any packets at a time in 512-bit vectors",
 			Needs:   []string{"avx", "avx2", "bmi", "bmi2", "avx512f", "avx512vl", "avx512bw", "avx512ifma"},
 			Test:    chaCha20Poly1305BatchTestOf(AVX512),
+		},
+		{
+			Level:   uint8(AVX512Mix), // the kernel of avx512
+			Name:    "avx512mix",
+			Summary: "32 blocks and 8 authenticators of any packets at a time in 512-bit vectors",
+			Needs:   []string{"avx", "avx2", "bmi", "bmi2", "avx512f", "avx512vl", "avx512bw", "avx512ifma"},
+			Test:    chaCha20Poly1305BatchTestOf(AVX512Mix),
 		},
 		{
 			Level:   uint8(AVX512VL), // the kernel of avx2
@@ -85,18 +113,21 @@ func chaCha20Poly1305BatchRows() []dispatch.Row {
 	}
 }
 
+var avx512BatchPlan = newBatchPlan(0, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 6, 5, 5, 6, 6, 7, 7, 7, 11, 11, 6, 6, 7, 12, 13, 12, 14)
+
 // AVX512's measured on Zen 5, the others modelled, of Zen 3 and Skylake: src/level.c says how.
 var chaCha20Poly1305BatchPlans = batchPlans{
-	AVX512:   newBatchPlan(0, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 6, 5, 5, 6, 6, 7, 7, 7, 11, 11, 6, 6, 7, 12, 13, 12, 14),
-	AVX512VL: newBatchPlan(0, 4, 4, 4, 4, 4, 4, 8),
-	AVX2:     newBatchPlan(0, 3, 3, 2, 2, 3, 3, 3, 2, 3, 3, 4, 4, 4, 4, 8, 8, 8),
-	Portable: portableBatchPlan,
+	AVX512:    avx512BatchPlan,
+	AVX512Mix: avx512BatchPlan, // up to 256 bytes modelled, of Ice Lake and Zen 4
+	AVX512VL:  newBatchPlan(0, 4, 4, 4, 4, 4, 4, 8),
+	AVX2:      newBatchPlan(0, 3, 3, 2, 2, 3, 3, 3, 2, 3, 3, 4, 4, 4, 4, 8, 8, 8),
+	Portable:  portableBatchPlan,
 }
 
 // ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.
 func ChaCha20Poly1305Batch(level Level, a *Args, scratch *BatchScratch) {
 	switch level {
-	case AVX512:
+	case AVX512, AVX512Mix:
 		ChaCha20Poly1305BatchAVX512(a, scratch)
 	case AVX512VL, AVX2:
 		ChaCha20Poly1305BatchAVX2(a, scratch)

@@ -18,5 +18,6 @@ const (
 	AESNIAVX
 	AVX2
 	AVX512VL
+	AVX512Mix
 	AVX512
 )

@@ -3,13 +3,20 @@
 package kernel
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sealane/sealane/internal/dispatch"
 )
 
-// TestNeeds compares the features that a level asks for with the extensions that its kernel is assembled with. A row
+// Levels of two kernels, and their batch kernels.
+var composedOf = map[string][]string{
+	"chacha20poly1305_avx512mix":       {"chacha20poly1305_avx512vl", "chacha20poly1305_avx512"},
+	"chacha20poly1305_batch_avx512mix": {"chacha20poly1305_batch_avx512"},
+}
+
+// TestNeeds compares the features that a level asks for with the extensions that its kernels are assembled with. A row
 // without a batch kernel of its own shares that of a row below.
 func TestNeeds(t *testing.T) {
 	rows := 0
@@ -24,13 +31,21 @@ func TestNeeds(t *testing.T) {
 				continue
 			}
 			extensions, own := generatedExtensions[kernel+row.Name]
+			for _, part := range composedOf[kernel+row.Name] {
+				for _, extension := range strings.Fields(generatedExtensions[part]) {
+					if !slices.Contains(strings.Fields(extensions), extension) {
+						extensions = strings.TrimSpace(extensions + " " + extension)
+					}
+				}
+				own = true
+			}
 			for j := i; !own && strings.HasSuffix(kernel, "_batch_") && j < len(table.Rows); j++ {
 				if shared, ok := generatedExtensions[kernel+table.Rows[j].Name]; ok {
 					extensions = shared
 					break
 				}
 			}
-			if got := strings.Join(row.Needs, " "); got != extensions {
+			if got := strings.Join(row.Needs, " "); !sameWords(got, extensions) {
 				t.Errorf("%s: level %s needs %q, and its kernel may use %q", table.Primitive, row.Name, row.Needs, extensions)
 			}
 			rows++
@@ -39,4 +54,9 @@ func TestNeeds(t *testing.T) {
 	if rows == 0 {
 		t.Error("no rows")
 	}
+}
+
+func sameWords(a, b string) bool {
+	words := func(s string) []string { return slices.Sorted(slices.Values(strings.Fields(s))) }
+	return slices.Equal(words(a), words(b))
 }

@@ -8,7 +8,9 @@
 
 #include <openssl/core_names.h>
 #include <openssl/params.h>
+#include <openssl/prov_ssl.h>
 
+#include "../../test/seed.h"
 #include "behaviours.h"
 
 enum { LONGEST = 20000, ROOM = LONGEST + 64 };
@@ -16,9 +18,9 @@ enum { LONGEST = 20000, ROOM = LONGEST + 64 };
 enum { DEFAULT, SEALANE, SIDES };
 enum { RECORD_ENDED = 1, PACKET_ENDED };
 
-static const char *const cipher_names[] = {"ChaCha20-Poly1305", "ChaCha20",    "AES-128-GCM", "AES-192-GCM",
-                                           "AES-256-GCM",       "AES-128-CTR", "AES-192-CTR", "AES-256-CTR",
-                                           "AES-128-XTS",       "AES-256-XTS"};
+static const char *const cipher_names[] = {
+    "ChaCha20-Poly1305", "ChaCha20",    "AES-128-GCM", "AES-192-GCM", "AES-256-GCM", "AES-128-CTR", "AES-192-CTR",
+    "AES-256-CTR",       "AES-128-XTS", "AES-256-XTS", "AES-128-CBC", "AES-192-CBC", "AES-256-CBC"};
 enum { CIPHERS = sizeof cipher_names / sizeof cipher_names[0] };
 
 static const char *const plants[] = {"none", "return", "length", "output", "tag", "error", "parameter"};
@@ -75,7 +77,7 @@ typedef struct {
 typedef struct {
     EVP_CIPHER *cipher[SIDES];
     EVP_CIPHER_CTX *ctx[SIDES];
-    int is_aead, is_gcm, is_ctr, is_xts;
+    int is_aead, is_gcm, is_ctr, is_xts, is_cbc;
     int has_key;   /* AES-XTS: the default provider's copies of a context without one jump to NULL */
     int announced; /* AES-GCM: a TLS record may have been, and nothing come since */
     int opens; /* AES-GCM: the last init was one to decrypt, and no failure, which leaves the providers as they were */
@@ -83,7 +85,9 @@ typedef struct {
                      there is a new IV */
     int spoiled;  /* of several parameters some have been set, which ones is not said: no more calls */
     int has_text; /* ChaCha20-Poly1305: the packet */
-    int record;   /* bytes that the next TLS record must have, 0 too; negative if none has been announced */
+    int held;   /* AES-CBC: some of the text may wait for more, over which the default provider writes if it is in place
+                 */
+    int record; /* bytes that the next TLS record must have, 0 too; negative if none has been announced */
 } pair;
 
 static observation seen[SIDES];
@@ -179,7 +183,7 @@ static int iv_has_room(const pair *p)
 
 static int is_chacha20(const pair *p)
 {
-    return !p->is_aead && !p->is_ctr && !p->is_xts;
+    return !p->is_aead && !p->is_ctr && !p->is_xts && !p->is_cbc;
 }
 
 static void call_init(pair *p)
@@ -189,8 +193,8 @@ static void call_init(pair *p)
     /* AES-GCM: without an IV one is drawn at random; the default provider seals with one of zeroes after a new key. */
     const int with_iv = !one_in(4) || (p->is_gcm && with_key) || p->needs_iv ||
                         (is_chacha20(p) && with_key && !stock[NEW_KEY_LEAVES_THE_SPENT_BLOCK]);
-    /* AES-XTS: without a key the default provider stays with the direction of the last one. */
-    const int enc = one_in(6) || (p->is_xts && !with_key) ? -1 : (int)below(2);
+    /* AES-XTS and AES-CBC: without a key the default provider stays with the direction of the last one. */
+    const int enc = one_in(6) || ((p->is_xts || p->is_cbc) && !with_key) ? -1 : (int)below(2);
     size_t number = one_in(3) ? below(40) : p->is_aead ? 12 : 16;
     OSSL_PARAM params[] = {
         OSSL_PARAM_construct_size_t(one_in(2) ? OSSL_CIPHER_PARAM_IVLEN : OSSL_CIPHER_PARAM_KEYLEN, &number),
@@ -225,7 +229,8 @@ static void call_init(pair *p)
     note(" init(%d,%d)", with_key + 2 * with_iv + 4 * with_cipher + 8 * with_params, enc);
     if ((with_key || with_iv || with_cipher) && seen[DEFAULT].result > 0)
         p->record = -1;
-    p->spoiled = p->is_xts && seen[DEFAULT].result <= 0; /* of whose key the direction is */
+    p->spoiled = (p->is_xts || p->is_cbc) && seen[DEFAULT].result <= 0; /* of whose key the direction is */
+    p->held = 0;
     compare("init");
 }
 
@@ -269,6 +274,12 @@ static void call_update(pair *p, unsigned bytes, int has_in, int has_out, int in
         return;
     if (!p->is_gcm && p->is_aead && by_cipher && bytes == 0 && !stock[CIPHER_OF_NOTHING_ENDS_A_PACKET])
         return;
+    if (p->is_cbc) {
+        if (by_cipher)
+            bytes &= ~15u; /* else the default provider goes past the end of the text */
+        in_place &= !p->held || by_cipher;
+        p->held |= !by_cipher && (bytes != 0);
+    }
     fill(in, bytes);
     start_observing();
     for (int s = 0; s < SIDES; s++) {
@@ -287,6 +298,8 @@ static void call_update(pair *p, unsigned bytes, int has_in, int has_out, int in
             o->result = EVP_CipherUpdate(p->ctx[s], to, &o->length, from, (int)bytes);
         take_error(s);
     }
+    for (int s = 0; s < SIDES && p->is_cbc && seen[s].result <= 0; s++)
+        seen[s].output_bytes = 0; /* of a record that is refused the default provider may have decrypted some */
     allow_no_tag(p, !has_in);
     allow_reason(PROV_R_INVALID_AAD);
     allow_reason(PROV_R_TAG_NOT_SET);
@@ -300,7 +313,7 @@ static void call_update(pair *p, unsigned bytes, int has_in, int has_out, int in
 
 static void call_final(pair *p)
 {
-    const int has_out = !one_in(4);
+    const int has_out = p->is_cbc || !one_in(4); /* the default provider writes to NULL */
     if (p->needs_iv || (p->announced && !iv_has_room(p)))
         return;
     start_observing();
@@ -314,6 +327,8 @@ static void call_final(pair *p)
     allow_reason(PROV_R_TAG_NOT_SET);
     note_end(p, 1);
     note(" final(%d)%.0d", has_out, 0);
+    p->spoiled |=
+        p->is_cbc && ERR_GET_REASON(seen[DEFAULT].error) == PROV_R_BAD_DECRYPT; /* what it holds then is not said */
     compare("final");
 }
 
@@ -430,6 +445,115 @@ static void call_good_record(pair *p)
     if (!p->is_gcm)
         p->needs_iv = RECORD_ENDED;
     compare("update");
+}
+
+/* ---- AES-CBC: records of TLS 1.2 and before ---- */
+
+/* What a decrypted record looks like to who may look: 1 if its padding is right. */
+static int is_padded(const uint8_t *record, size_t bytes, int is_ssl3, size_t mac_bytes)
+{
+    const size_t n = record[bytes - 1] + (size_t)1;
+    int right = n + mac_bytes <= bytes && (!is_ssl3 || n <= 16);
+    for (size_t i = 1; right && !is_ssl3 && i <= n; i++)
+        right = record[bytes - i] == n - 1;
+    return right;
+}
+
+/* Text, MAC and padding, which is sometimes longer than need be, and sometimes wrong. */
+static size_t plain_record(uint8_t *record, size_t mac_bytes, size_t iv_bytes)
+{
+    size_t bytes = (one_in(4) ? text_length() % (LONGEST - 600) : below(400)) + mac_bytes + iv_bytes;
+    const size_t n = 16 - bytes % 16 + (one_in(2) ? 0 : 16 * below(one_in(4) ? 20 : 15));
+    fill(record, bytes + n);
+    memset(record + bytes, (int)(n - 1), n);
+    bytes += n;
+    if (one_in(4))
+        record[bytes - 1 - below(one_in(2) ? 16 : (unsigned)(n < bytes ? n : bytes))] ^= (uint8_t)(1 << below(8));
+    if (one_in(16))
+        fill(record, bytes);
+    return bytes;
+}
+
+/* The same records decrypted, or text encrypted to records; sets the version and takes it back. */
+static void call_records(pair *p)
+{
+    static const unsigned versions[] = {SSL3_VERSION,  TLS1_VERSION,    TLS1_1_VERSION, TLS1_2_VERSION,
+                                        DTLS1_VERSION, DTLS1_2_VERSION, DTLS1_BAD_VER};
+    static const size_t mac_sizes[] = {0, 16, 20, 32, 48, 64};
+    static uint8_t plain[ROOM], record[ROOM];
+    uint8_t key[64], iv[16];
+    unsigned version = versions[below(7)];
+    size_t mac_bytes = mac_sizes[below(6)];
+    const int enc = one_in(3), is_ssl3 = version == SSL3_VERSION;
+    const size_t iv_bytes = is_ssl3 || version == TLS1_VERSION ? 0 : 16;
+    OSSL_PARAM params[] = {OSSL_PARAM_construct_uint(OSSL_CIPHER_PARAM_TLS_VERSION, &version),
+                           OSSL_PARAM_construct_size_t(OSSL_CIPHER_PARAM_TLS_MAC_SIZE, &mac_bytes),
+                           OSSL_PARAM_construct_end()};
+    EVP_CIPHER_CTX *sender = EVP_CIPHER_CTX_new();
+    fill(key, sizeof key), fill(iv, sizeof iv);
+    int n, ok = EVP_EncryptInit_ex(sender, p->cipher[DEFAULT], NULL, key, iv) && EVP_CIPHER_CTX_set_padding(sender, 0);
+    start_observing();
+    for (int s = 0; s < SIDES; s++) {
+        seen[s].result =
+            EVP_CipherInit_ex2(p->ctx[s], NULL, key, iv, enc, params) && EVP_CIPHER_CTX_set_padding(p->ctx[s], 1);
+        take_error(s);
+    }
+    compare("init");
+    if (seen[DEFAULT].result <= 0) { /* since 3.5 a context stays with another length of keys that it was told */
+        p->spoiled = 1;
+        EVP_CIPHER_CTX_free(sender);
+        return;
+    }
+    for (int i = 0; ok && i < 3; i++) {
+        size_t bytes = enc ? text_length() : plain_record(plain, mac_bytes, iv_bytes);
+        fill(record, bytes);
+        ok = enc || EVP_EncryptUpdate(sender, record, &n, plain, (int)bytes);
+        const int good = !enc && is_padded(plain + iv_bytes, bytes - iv_bytes, is_ssl3, mac_bytes);
+        start_observing();
+        for (int s = 0; s < SIDES; s++) {
+            observation *o = &seen[s];
+            memset(o->output, 0xa5, bytes + 32);
+            memcpy(o->output, record, bytes);
+            o->result = EVP_CipherUpdate(p->ctx[s], o->output, &o->length, o->output, (int)bytes);
+            o->output_bytes = o->result > 0 ? bytes + 32 : 0;
+            take_error(s);
+        }
+        note(enc ? " record(%x,%d)" : " opened-record(%x,%d)", (int)version, (int)bytes);
+        compare("update");
+        if (!enc && (seen[DEFAULT].result > 0) != (good || mac_bytes > 0) && bytes - iv_bytes > mac_bytes)
+            die("the test itself");
+        for (int s = 0; s < SIDES && seen[SEALANE].result > 0; s++) {
+            uint8_t *mac = NULL;
+            OSSL_PARAM get[] = {OSSL_PARAM_construct_octet_ptr(OSSL_CIPHER_PARAM_TLS_MAC, (void **)&mac, 0),
+                                OSSL_PARAM_construct_end()};
+            seen[s].result = EVP_CIPHER_CTX_get_params(p->ctx[s], get);
+            seen[s].parameter = (get[0].return_size & 0xff) | (uint64_t)(mac != NULL) << 8;
+            seen[s].output_bytes = mac != NULL && good ? mac_bytes : 0; /* if the padding is wrong it is random */
+            if (mac != NULL)
+                memcpy(seen[s].output, mac, mac_bytes);
+            if (s == SEALANE && mac != NULL && !good && memcmp(mac, plain + bytes - mac_bytes, mac_bytes) == 0)
+                die("a MAC although the padding is wrong");
+        }
+        if (seen[SEALANE].result > 0)
+            compare("get tag");
+        else
+            break;
+    }
+    EVP_CIPHER_CTX_free(sender);
+    /* Two copies of a context of the default provider free its MAC twice: the next record forgets it. */
+    mac_bytes = 0;
+    for (int s = 0; s < SIDES; s++) {
+        ok &= EVP_CIPHER_CTX_set_params(p->ctx[s], params);
+        memset(record, 0, 32);
+        EVP_CipherUpdate(p->ctx[s], record, &n, record, 32);
+    }
+    version = 0;
+    for (int s = 0; s < SIDES; s++)
+        ok &= EVP_CIPHER_CTX_set_params(p->ctx[s], params);
+    ERR_clear_error();
+    p->held = 0, p->has_key = 1;
+    if (!ok)
+        die("the test itself");
 }
 
 static void call_lengths(pair *p)
@@ -635,7 +759,7 @@ static void sequence(pair *p)
     subject = EVP_CIPHER_get0_name(p->cipher[DEFAULT]);
     static const uint8_t zeroes[32];
     p->record = -1;
-    p->needs_iv = p->spoiled = p->has_text = p->has_key = p->announced = p->opens = 0;
+    p->needs_iv = p->spoiled = p->has_text = p->has_key = p->announced = p->opens = p->held = 0;
     for (int s = 0; s < SIDES; s++) {
         p->ctx[s] = EVP_CIPHER_CTX_new();
         if (!EVP_CipherInit_ex(p->ctx[s], p->cipher[s], NULL, NULL, p->is_gcm ? zeroes : NULL, 1))
@@ -644,6 +768,8 @@ static void sequence(pair *p)
     for (unsigned i = 0; i < n && !p->spoiled; i++) {
         if (one_in(6))
             call_packet(p);
+        else if (p->is_cbc && one_in(12))
+            call_records(p);
         else
             call_anything(p);
     }
@@ -659,7 +785,7 @@ int main(int argc, char **argv)
     const char *only = NULL;
     if (argc < 2)
         return 2;
-    seed = (uint64_t)time(NULL);
+    seed = seed_of_run();
     for (int i = 2; i < argc; i++) {
         if (strncmp(argv[i], "--seconds=", 10) == 0)
             seconds = strtoull(argv[i] + 10, NULL, 0);
@@ -689,6 +815,7 @@ int main(int argc, char **argv)
         pairs[i].is_aead = (EVP_CIPHER_get_flags(pairs[i].cipher[DEFAULT]) & EVP_CIPH_FLAG_AEAD_CIPHER) != 0;
         pairs[i].is_gcm = EVP_CIPHER_get_mode(pairs[i].cipher[DEFAULT]) == EVP_CIPH_GCM_MODE;
         pairs[i].is_ctr = EVP_CIPHER_get_mode(pairs[i].cipher[DEFAULT]) == EVP_CIPH_CTR_MODE;
+        pairs[i].is_cbc = EVP_CIPHER_get_mode(pairs[i].cipher[DEFAULT]) == EVP_CIPH_CBC_MODE;
         pairs[i].is_xts = EVP_CIPHER_get_mode(pairs[i].cipher[DEFAULT]) == EVP_CIPH_XTS_MODE;
     }
     for (const time_t end = time(NULL) + (time_t)seconds; time(NULL) < end;)

@@ -1,5 +1,5 @@
-/* AES-CTR and AES-XTS of sealane.so through EVP: published vectors, pieces, copies, places in a block, refusals,
- * threads, allocations, and the random generator that takes AES-CTR.
+/* AES-CTR, AES-CBC and AES-XTS of sealane.so through EVP: published vectors, pieces, copies, places in a block,
+ * padding, refusals, threads, allocations, and the random generator that takes AES-CTR.
  *
  *     modes FOLDER [--plant=CHECK]      FOLDER holds sealane.so; --plant makes one check fail */
 #include <pthread.h>
@@ -45,25 +45,32 @@ static int is_xts(const EVP_CIPHER *cipher)
     return EVP_CIPHER_get_mode(cipher) == EVP_CIPH_XTS_MODE;
 }
 
-/* A whole text; XTS in one piece, CTR in up to `pieces` of random lengths. */
-static int run(EVP_CIPHER_CTX *c, uint8_t *out, const uint8_t *in, size_t bytes, size_t pieces)
+static int is_cbc(const EVP_CIPHER *cipher)
 {
-    int n, ok = 1;
-    for (; pieces > 1 && bytes > 0 && !is_xts(EVP_CIPHER_CTX_get0_cipher(c)); pieces--) {
-        const size_t piece = below(bytes + 1);
-        ok &= EVP_CipherUpdate(c, out, &n, in, (int)piece) && n == (int)piece;
-        out += piece, in += piece, bytes -= piece;
-    }
-    return ok && EVP_CipherUpdate(c, out, &n, in, (int)bytes) && n == (int)bytes &&
-           EVP_CipherFinal_ex(c, out + n, &n) && n == 0;
+    return EVP_CIPHER_get_mode(cipher) == EVP_CIPH_CBC_MODE;
 }
 
-/* ---- NIST SP 800-38A, appendix F.5; IEEE 1619-2007, annex B: vectors 1, 2 and 15 to 17, the first 32 bytes of 10 ----
+/* A whole text; XTS in one piece, the others in up to `pieces` of random lengths; CBC without padding. */
+static int run(EVP_CIPHER_CTX *c, uint8_t *out, const uint8_t *in, size_t bytes, size_t pieces)
+{
+    const EVP_CIPHER *cipher = EVP_CIPHER_CTX_get0_cipher(c);
+    uint8_t *const begin = out;
+    int n, ok = EVP_CIPHER_CTX_set_padding(c, 0);
+    for (size_t left = bytes, piece; left > 0 && ok; left -= piece, pieces--, in += piece, out += n) {
+        piece = pieces > 1 && !is_xts(cipher) ? below(left + 1) : left;
+        ok = EVP_CipherUpdate(c, out, &n, in, (int)piece) && (is_cbc(cipher) || n == (int)piece);
+    }
+    return ok && EVP_CipherFinal_ex(c, out, &n) && n == 0 && out == begin + bytes;
+}
+
+/* ---- NIST SP 800-38A, appendices F.2 and F.5; IEEE 1619-2007, annex B: vectors 1, 2 and 15 to 17, the first 32 bytes
+ * of 10 ----
  */
 
 #define NIST_TEXT                                                      \
     "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51" \
     "30c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710"
+#define NIST_IV "000102030405060708090a0b0c0d0e0f"
 #define NIST_COUNTER "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"
 #define STEALING_KEY "fffefdfcfbfaf9f8f7f6f5f4f3f2f1f0bfbebdbcbbbab9b8b7b6b5b4b3b2b1b0"
 #define FOURS "4444444444444444444444444444444444444444444444444444444444444444"
@@ -80,6 +87,15 @@ static const struct {
     {"AES-256-CTR", "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4", NIST_COUNTER, NIST_TEXT,
      "601ec313775789a5b7a7f504bbf3d228f443e3ca4d62b59aca84e990cacaf5c5"
      "2b0930daa23de94ce87017ba2d84988ddfc9c58db67aada613c2dd08457941a6"},
+    {"AES-128-CBC", "2b7e151628aed2a6abf7158809cf4f3c", NIST_IV, NIST_TEXT,
+     "7649abac8119b246cee98e9b12e9197d5086cb9b507219ee95db113a917678b2"
+     "73bed6b8e3c1743b7116e69e222295163ff1caa1681fac09120eca307586e1a7"},
+    {"AES-192-CBC", "8e73b0f7da0e6452c810f32b809079e562f8ead2522c6b7b", NIST_IV, NIST_TEXT,
+     "4f021db243bc633d7178183a9fa071e8b4d9ada9ad7dedf4e5e738763f69145a"
+     "571b242012fb7ae07fa9baac3df102e008b0e27988598881d920a9e64f5615cd"},
+    {"AES-256-CBC", "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4", NIST_IV, NIST_TEXT,
+     "f58c4c04d6e5f1ba779eabfb5f7bfbd69cfc4e967edb808d679f777bc6702c7d"
+     "39f23369a9d9bacfa530e26304231461b2eb05e2c39be9fcda6c19078c6a9d1b"},
     {"AES-128-XTS", "1111111111111111111111111111111122222222222222222222222222222222",
      "33333333330000000000000000000000", FOURS, "c454185e6a16936e39334038acef838bfb186fff7480adc4289382ecd6d394f0"},
     {"AES-128-XTS", "fffefdfcfbfaf9f8f7f6f5f4f3f2f1f022222222222222222222222222222222",
@@ -219,6 +235,96 @@ static void check_xts_refusals(const EVP_CIPHER *cipher, const char *name)
     verdict("short and long units, equal halves and no tweak are refused", name, ok);
 }
 
+/* CBC: text of any length in pieces, apart and in place, padded as by the default provider; and a copy goes on. */
+static void check_padded(const EVP_CIPHER *cipher, const EVP_CIPHER *other, const char *name)
+{
+    static work w;
+    int ok = 1, n, sealed_bytes;
+    EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new(), *copy = EVP_CIPHER_CTX_new();
+    for (int i = 0; i < 3000; i++) {
+        const size_t bytes = below(i % 16 == 0 ? LONGEST - 32 : 200);
+        const int in_place = i & 1;
+        uint8_t *out = w.out;
+        size_t at = 0, done;
+        fill(w.key, sizeof w.key + sizeof w.iv + bytes, &random_state);
+        ok &= EVP_EncryptInit_ex(c, other, NULL, w.key, w.iv) &&
+              EVP_EncryptUpdate(c, w.sealed, &sealed_bytes, w.text, (int)bytes) &&
+              EVP_EncryptFinal_ex(c, w.sealed + sealed_bytes, &n);
+        sealed_bytes += n;
+        for (int enc = 1; enc >= 0; enc--) {
+            const size_t all = enc ? bytes : (size_t)sealed_bytes;
+            const uint8_t *from = enc ? w.text : w.sealed;
+            ok &= EVP_CipherInit_ex(c, cipher, NULL, w.key, w.iv, enc);
+            memcpy(out, from, in_place ? all : 0);
+            for (at = done = 0; at < all; at += (size_t)n) {
+                const size_t piece = 1 + below(all - at);
+                ok &= EVP_CipherUpdate(c, out + done, &n, in_place ? out + at : from + at, (int)piece);
+                done += (size_t)n, n = (int)piece;
+                if (i % 5 == 0) { /* goes on in the copy, and the first one is gone */
+                    ok &= EVP_CIPHER_CTX_copy(copy, c);
+                    EVP_CIPHER_CTX *spent = c;
+                    c = copy, copy = spent;
+                    EVP_CIPHER_CTX_reset(copy);
+                }
+            }
+            ok &= EVP_CipherFinal_ex(c, out + done, &n) > 0;
+            done += (size_t)n;
+            ok &= done == (enc ? (size_t)sealed_bytes : bytes) && memcmp(out, enc ? w.sealed : w.text, done) == 0;
+            if (planted("padding") && i == 2000)
+                w.sealed[0] ^= 1;
+        }
+    }
+    EVP_CIPHER_CTX_free(c);
+    EVP_CIPHER_CTX_free(copy);
+    verdict("padded text in pieces, in place, and from a copy", name, ok);
+}
+
+/* Every last byte before and after right and wrong padding: what is wrong is bad_decrypt, and no text. */
+static void check_cbc_refusals(const EVP_CIPHER *cipher, const char *name)
+{
+    static work w;
+    static const uint8_t untouched[32];
+    int n, ok = 1;
+    EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
+    ok &= EVP_EncryptInit_ex(c, cipher, NULL, NULL, w.iv);
+    ok &= is_refused(EVP_EncryptUpdate(c, w.out, &n, w.text, 32), PROV_R_NO_KEY_SET);
+    ok &= is_refused(EVP_EncryptFinal_ex(c, w.out, &n), PROV_R_NO_KEY_SET);
+    for (int last = 0; last < 256; last++) {
+        for (int wrong = 0; wrong <= 16; wrong++) { /* at which byte from the end; 0: nowhere */
+            const int right = last >= 1 && last <= 16 && (wrong <= 1 || wrong > last);
+            memset(w.text, 0xee, 32);
+            memset(w.text + 32 - (last < 16 ? last : 16), last, (size_t)(last < 16 ? last : 16));
+            w.text[31] = (uint8_t)last;
+            if (wrong > 1)
+                w.text[32 - wrong] ^= 0x40;
+            else if (wrong == 1)
+                w.text[15] ^= 0x40; /* in the block before: no matter */
+            ok &= EVP_EncryptInit_ex(c, NULL, NULL, w.key, w.iv) && run(c, w.sealed, w.text, 32, 1);
+            memset(w.out, 0, sizeof w.out);
+            ok &= EVP_DecryptInit_ex(c, NULL, NULL, w.key, w.iv) && EVP_CIPHER_CTX_set_padding(c, 1) &&
+                  EVP_DecryptUpdate(c, w.out, &n, w.sealed, 32) && n == 16;
+            const int result = EVP_DecryptFinal_ex(c, w.out + 16, &n);
+            if (right && !(planted("refusals") && last == 7))
+                ok &= result > 0 && n == 16 - last && memcmp(w.out + 16, w.text + 16, (size_t)n) == 0;
+            else
+                ok &= is_refused(result, PROV_R_BAD_DECRYPT) && memcmp(w.out + 16, untouched, 32) == 0;
+        }
+    }
+    for (int bytes = 1; bytes < 16; bytes++)
+        for (int padded = 0; padded < 2; padded++) {
+            ok &= EVP_DecryptInit_ex(c, NULL, NULL, w.key, w.iv) && EVP_CIPHER_CTX_set_padding(c, padded) &&
+                  EVP_DecryptUpdate(c, w.out, &n, w.sealed, bytes) && n == 0;
+            ok &= is_refused(EVP_DecryptFinal_ex(c, w.out, &n), PROV_R_WRONG_FINAL_BLOCK_LENGTH);
+            ok &= EVP_EncryptInit_ex(c, NULL, NULL, w.key, w.iv) && EVP_CIPHER_CTX_set_padding(c, 0) &&
+                  EVP_EncryptUpdate(c, w.out, &n, w.sealed, bytes) && n == 0;
+            ok &= is_refused(EVP_EncryptFinal_ex(c, w.out, &n), PROV_R_WRONG_FINAL_BLOCK_LENGTH);
+            ok &= EVP_Cipher(c, w.out, w.sealed, (unsigned)bytes) <= 0;
+            ERR_clear_error();
+        }
+    EVP_CIPHER_CTX_free(c);
+    verdict("wrong padding, parts of a block and no key are refused", name, ok);
+}
+
 static void check_ctr_refusals(const EVP_CIPHER *cipher, const char *name)
 {
     static work w;
@@ -267,7 +373,8 @@ static void check_allocations(const EVP_CIPHER *cipher, const char *name)
     const uint64_t before = allocations;
     for (int i = 0; i < 100; i++) {
         fill(w.key, sizeof w.key + sizeof w.iv, &random_state);
-        ok &= EVP_EncryptInit_ex(c, NULL, NULL, w.key, w.iv) && run(c, w.out, w.text, 16 + (size_t)i, 3);
+        ok &= EVP_EncryptInit_ex(c, NULL, NULL, w.key, w.iv) &&
+              run(c, w.out, w.text, is_cbc(cipher) ? 16 * (size_t)i : 16 + (size_t)i, 3);
         if (planted("allocations") && i == 50)
             OPENSSL_free(OPENSSL_malloc(1));
     }
@@ -290,7 +397,9 @@ static void *in_thread(void *v)
     EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
     t->ok = 1;
     for (int i = 0; i < 200; i++) {
-        const size_t bytes = 16 + next_random(&t->state) % (LONGEST - 16);
+        size_t bytes = 16 + next_random(&t->state) % (LONGEST - 16);
+        if (is_cbc(t->cipher[0]))
+            bytes &= ~(size_t)15;
         fill(w->key, sizeof w->key + sizeof w->iv + 64, &t->state);
         for (int side = 0; side < 2; side++)
             t->ok &= EVP_EncryptInit_ex(c, t->cipher[side], NULL, w->key, w->iv) &&
@@ -354,7 +463,8 @@ static void check_random(const char *folder)
 
 int main(int argc, char **argv)
 {
-    static const char *const names[] = {"AES-128-CTR", "AES-192-CTR", "AES-256-CTR", "AES-128-XTS", "AES-256-XTS"};
+    static const char *const names[] = {"AES-128-CTR", "AES-192-CTR", "AES-256-CTR", "AES-128-CBC",
+                                        "AES-192-CBC", "AES-256-CBC", "AES-128-XTS", "AES-256-XTS"};
     int not_run = 0;
     if (argc < 2)
         return 2;
@@ -372,8 +482,13 @@ int main(int argc, char **argv)
                    *other = fetch(NULL, names[i], "provider=default");
         check_vectors(cipher, names[i]);
         check_names(cipher, other, names[i]);
-        check_copies(cipher, names[i]);
-        (is_xts(cipher) ? check_xts_refusals : check_ctr_refusals)(cipher, names[i]);
+        if (is_cbc(cipher))
+            check_padded(cipher, other, names[i]);
+        else
+            check_copies(cipher, names[i]);
+        (is_xts(cipher)   ? check_xts_refusals
+         : is_cbc(cipher) ? check_cbc_refusals
+                          : check_ctr_refusals)(cipher, names[i]);
         check_allocations(cipher, names[i]);
         check_threads(cipher, other, names[i]);
         EVP_CIPHER_free(cipher);

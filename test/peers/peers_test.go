@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	peer "golang.org/x/crypto/chacha20poly1305"
 
 	"github.com/sealane/sealane/chacha20poly1305"
+	"github.com/sealane/sealane/internal/randomseed"
 	"github.com/sealane/sealane/internal/rfc8439"
 )
 
@@ -41,7 +41,7 @@ func outcome(f func() ([]byte, error)) (s string) {
 
 // TestRandom compares packets of random lengths, nonces of wrong lengths, overlaps and forgeries.
 func TestRandom(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := randomseed.Of()
 	t.Logf("seed %d", seed)
 	for _, p := range pairs {
 		t.Run(p.name, func(t *testing.T) {

@@ -355,8 +355,8 @@ def decode(target: Target, opcode: int) -> Operation:
 class Core:
     """The rules of a dual-issue in-order core, in cycles.
 
-    The constants are an earlier study's. What vouches for them is that they come close to the
-    published speeds of known kernels: README.md has the table. Memory is a first-level cache that
+    The constants are in cores.json, with their sources; tools/weave reads them too. What vouches for them is that they
+    come close to the published speeds of known kernels: README.md has the table. Memory is a first-level cache that
     always hits; every branch is predicted.
     """
 
@@ -391,20 +391,20 @@ class Core:
         return not first == second == Kind.BRANCH
 
 
-LATENCY = {
-    Kind.INT_SHIFTED: 2,
-    Kind.LOAD: 3,
-    Kind.MULTIPLY: 3,
-    Kind.MULTIPLY_64: 4,
-    Kind.MULTIPLY_HIGH: 6,
-    Kind.VECTOR_MULTIPLY: 4,
-    Kind.VECTOR_LOAD: 4,
-}
-VECTOR_ALU = VECTOR - MEMORY - {Kind.VECTOR_MULTIPLY}
-IN_ORDER_CORES = {
-    "cortex-a7": Core(LATENCY | dict.fromkeys(VECTOR_ALU, 4), 2, 1, 2, restricted=True),
-    "cortex-a53": Core(LATENCY | dict.fromkeys(VECTOR_ALU, 3), 1, 2, 1, restricted=False),
-}
+CORES_FILE = Path(__file__).with_name("cores.json")
+
+
+def read_cores(text: str) -> dict[str, Core]:
+    cores = {}
+    for name, row in json.loads(text)["cores"].items():
+        latency = {Kind(kind): cycles for kind, cycles in row["latency"].items()}
+        if row["width"] != 2:
+            raise ArmcostError(f"{CORES_FILE}: {name}: the scoreboard knows cores of width 2 alone")
+        cores[name] = Core(latency, row["wide_vector"], row["beats_a_cycle"], row["multiply"], row["restricted"])
+    return cores
+
+
+IN_ORDER_CORES = read_cores(CORES_FILE.read_text())
 
 
 def fuse_aes(operations: Iterable[Operation]) -> Iterator[Operation]:
@@ -489,7 +489,7 @@ DISTANCE = re.compile(
 
 def cache_file(directory: str, text: str) -> Path:
     """Where the cycles of a trace are kept: they depend on it and on who models it."""
-    digest = hashlib.sha256(Path(__file__).read_bytes())
+    digest = hashlib.sha256(Path(__file__).read_bytes() + CORES_FILE.read_bytes())
     digest.update(run([f"llvm-mca{LLVM_SUFFIX}", "--version"]).encode())
     digest.update(capstone.__version__.encode())
     digest.update(DISTANCE.sub(r"\1", text).encode())

@@ -1,11 +1,13 @@
-# Included by the Makefile. Generated assembly for Go and Rust: see tools/gas2go.
+# Included by the Makefile. Woven instructions: see tools/weave. Generated assembly for Go and Rust: see tools/gas2go.
 
 .PHONY: gen gen-check gen-size
 
-gen: ## regenerate internal/kernel, rust/sealane/src/kernel and the lists of levels' names from asm/ and src/level.c
+gen: ## regenerate asm/*/*_rounds.h, internal/kernel, rust/sealane/src/kernel and the lists of levels' names from asm/ and src/level.c
+	go run ./tools/weave gen
 	go run ./tools/gas2go gen
 
 gen-check: ## fail if they are not what gen would write
+	go run ./tools/weave check
 	go run ./tools/gas2go check
 
 gen-size: ## machine code sizes against their budget

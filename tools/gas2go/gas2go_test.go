@@ -350,7 +350,7 @@ func TestCheck(t *testing.T) {
 		{"scratch", edit("asm/x86_64/sum_ssse3.S", "scratch_end SEALANE_SCRATCH_SAVE_BYTES", "scratch_end 512"), 1, "differs from its source"},
 		{"missing", remove(sum), 1, sum + " is missing"},
 		{"source", edit("asm/x86_64/sum_ssse3.S", "xor eax, eax", "xor ecx, ecx"), 1, "differs from its source"},
-		{"levels in another order", edit(levelSource, `"avx512", "avx512vl"`, `"avx512vl", "avx512"`), 1, levelNamesFile + ":6: differs from its source"},
+		{"levels in another order", edit(levelSource, `"avx512", "avx512mix"`, `"avx512mix", "avx512"`), 1, levelNamesFile + ":6: differs from its source"},
 		{"levels of an architecture removed", remove("internal/dispatch/names_amd64.go"), 1, "names_amd64.go is missing"},
 		{"offset source", edit("asm/args.h", "SEALANE_ARG_IN 8", "SEALANE_ARG_IN 16"), 1, "differs from its source"},
 		{"source gone", remove("asm/x86_64/sum_ssse3.S"), 1, sum + " has no source any more"},
@@ -403,6 +403,23 @@ func TestLevels(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestComposedLevel has levels of two kernels, which an architecture has if it has both.
+func TestComposedLevel(t *testing.T) {
+	needAssembler(t)
+	root := newRoot(t, goodKernels(t)...)
+	list := readFile(t, filepath.Join(repository, levelSource))
+	writeFile(t, filepath.Join(root, levelSource),
+		list+"\nCOMPOSED(sum, avx2, ssse3, 64, avx512)\n"+
+			"COMPOSED(sum, aesni, ssse3, 64, neon)\n")
+	if status, out := gas2go("-root", root, "gen"); status != 0 {
+		t.Fatalf("status %d:\n%s", status, out)
+	}
+	names := readFile(t, filepath.Join(root, "internal/dispatch/names_amd64.go"))
+	if !strings.Contains(names, `"avx2"`) || strings.Contains(names, `"aesni"`) {
+		t.Errorf("want avx2, and aesni not: %s", names)
 	}
 }
 

@@ -101,7 +101,7 @@ func (l *layout) offsets() ([]byte, error) {
 
 // spelling is how Go writes words that are more than one English word.
 var spelling = map[string]string{
-	"ad": "AD", "aes": "AES", "aesgcm": "AESGCM", "armv6": "ARMv6", "cbc": "CBC", "chacha20masks": "ChaCha20Masks",
+	"ad": "AD", "aes": "AES", "aesgcm": "AESGCM", "armv6": "ARMv6", "avx512mix": "AVX512Mix", "cbc": "CBC", "chacha20masks": "ChaCha20Masks",
 	"chacha20poly1305": "ChaCha20Poly1305", "ctr": "CTR", "ecb": "ECB", "h": "H", "portable": "Portable", "r": "R", "s": "S", "xts": "XTS",
 }
 

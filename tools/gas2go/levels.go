@@ -13,7 +13,7 @@ import (
 )
 
 // The names of the levels stand once, best first, in src/level.c. Go and Rust get their lists of names from there, and
-// which of them an architecture has from its kernels' names.
+// which of them an architecture has from its kernels' names: a level composed of two kernels there where both are.
 const (
 	levelSource    = "src/level.c"
 	levelNamesFile = "internal/dispatch/names.go"
@@ -26,6 +26,7 @@ const (
 var (
 	levelNames = regexp.MustCompile(`(?s)\bknown_names\[\] = \{(.*?)\};`)
 	levelWord  = regexp.MustCompile(`^"([a-z0-9]+)"$`)
+	composed   = regexp.MustCompile(`(?m)^COMPOSED\(\w+, (\w+), (\w+), \d+, (\w+)\)$`)
 )
 
 // readLevels returns the names of all levels, best first.
@@ -81,7 +82,11 @@ func (r *report) addLevels(names []string) error {
 
 // addLevelsOfTargets adds the files with the names that each architecture has kernels for. A kernel whose level has no name
 // would never be asked for.
-func (r *report) addLevelsOfTargets(names []string) error {
+func (r *report) addLevelsOfTargets(root string, names []string) error {
+	source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(levelSource)))
+	if err != nil {
+		return err
+	}
 	var errs []error
 	for _, t := range r.targets {
 		found := map[string]bool{portableLevel: true}
@@ -93,6 +98,9 @@ func (r *report) addLevelsOfTargets(names []string) error {
 			if !slices.Contains(names, k.level()) {
 				errs = append(errs, fmt.Errorf("%s: %s: known_names of %s has no level %q", k.source, k.name, levelSource, k.level()))
 			}
+		}
+		for _, m := range composed.FindAllSubmatch(source, -1) {
+			found[string(m[1])] = found[string(m[1])] || found[string(m[2])] && found[string(m[3])]
 		}
 		var own []string
 		for _, name := range names {

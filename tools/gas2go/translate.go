@@ -79,7 +79,7 @@ func translate(root string, targets []*target) (*report, error) {
 	}
 	if !r.skipped {
 		r.files[scratchFile] = r.scratchEnds()
-		errs = append(errs, r.addLevelsOfTargets(levels))
+		errs = append(errs, r.addLevelsOfTargets(root, levels))
 	}
 	return r, errors.Join(errs...)
 }

@@ -5,6 +5,7 @@ polynomial. From there to the tag nothing is a polynomial any more (comparison w
 bit vectors says whether it is right for all limbs within their bounds. The question is kept as SMT-LIB.
 """
 import hashlib
+import itertools
 import os
 
 import terms
@@ -45,15 +46,38 @@ def find_limbs(tag, residue):
     zero = terms.const(0, 1)
     known.append((0, zero))
     # Where the bounds say that h < p the highest limb does not go into the tag: it is among all values of few bits.
-    small = [(v.residue, v) for v in terms.every_value() if v.most < 64 and v.defined]
+    everything = ((radix, i, j) for radix in RADICES for i in range(len(known)) for j in range(len(known)))
+    top, small = {}, {radix: small_at(radix[2]) for radix in RADICES}
     for radix in RADICES:
-        top = {}
-        for r, v in known + small:
-            top.setdefault((r << radix[2]) % P, []).append(v)
-        for r0, v0 in known:
-            for r1, v1 in known:
-                for v2 in top.get((residue - r0 - (r1 << radix[1])) % P, ()):
-                    yield (v0, v1, v2), radix
+        for r, v in known:
+            top.setdefault((radix, (r << radix[2]) % P), []).append(v)
+    for place in itertools.chain(list(_places), everything):
+        radix, i, j = place
+        if max(i, j) < len(known):
+            (r0, v0), (r1, v1) = known[i], known[j]
+            r2 = (residue - r0 - (r1 << radix[1])) % P
+            for v2 in (*top.get((radix, r2), ()), *small[radix].get(r2, ())):
+                if place not in _places:
+                    _places.append(place)
+                yield (v0, v1, v2), radix
+
+
+_places = []  # where limbs were found before: tried first
+
+
+_small = {}
+
+
+def small_at(radix):
+    """Values below 64 by their residue times 2^radix."""
+    seen, found = _small.get(radix, ([], {}))
+    if not seen or terms.SMALL[:1] != seen[0]:  # those before were forgotten
+        seen, found = [terms.SMALL[:1], 0], {}
+        _small[radix] = seen, found
+    for v in terms.SMALL[seen[1]:]:
+        found.setdefault((v.residue << radix) % P, []).append(v)
+    seen[1] = len(terms.SMALL)
+    return found
 
 
 def find_words(tag, residue):
@@ -66,10 +90,7 @@ def find_words(tag, residue):
                      if n >= 0 and ATOMS[n].kind in ("sum", "select", "and", "or", "xor") for o in ATOMS[n].operands]
             found += [v for v in level if v.width <= 32 and v.most >> 16 and v not in found and v.defined]
         choices.append(found[:12])
-    top = {}
-    for v in terms.every_value():
-        if v.most < 64 and v.defined:
-            top.setdefault((v.residue << 128) % P, []).append(v)
+    top = small_at(128)
     r = [[(v.residue << 32 * i, v) for v in c] for i, c in enumerate(choices)]
     for r0, v0 in r[0]:
         for r1, v1 in r[1]:

@@ -94,6 +94,29 @@ int main(void)
 }
 """
 
+# The region waits for a signal in the first runs, as many as the second argument says; the first names a file that counts.
+WAITS = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((noinline)) void mark_start(void) { __asm__ volatile(""); }
+__attribute__((noinline)) void mark_end(void) { __asm__ volatile(""); }
+int main(int count, char **arguments)
+{
+    FILE *said = fopen(arguments[1], "a");
+    fputc('.', said);
+    int waits = ftell(said) <= atoi(arguments[2]);
+    fclose(said);
+    for (int i = 0; i < 8; i++) {
+        mark_start();
+        if (waits && i == 6)
+            pause();
+        mark_end();
+    }
+    return count == 0;
+}
+"""
+
 failed = passed = not_run = 0
 
 
@@ -170,7 +193,22 @@ def check_traces() -> None:
         system = built(directory, "system", "mov $39, %%eax\\n\\tsyscall", "-no-pie")
         check("a system call is refused", "system call" in error_of(
             lambda: x86cost.read_trace(x86cost.record(options(system)))))
+        check_patience(directory)
         check("cycles are those of the CPUs that run the code", check_needs(plain, directory))
+
+
+def check_patience(directory: str) -> None:
+    """A region that waits, as Go's does where the scheduler asked for its thread, is left at once, and tried again."""
+    source, said = Path(directory, "waits.c"), Path(directory, "said")
+    source.write_text(WAITS)
+    x86cost.run(["cc", "-O1", "-no-pie", "-o", str(source.with_suffix("")), str(source)])
+    waits = options(str(source.with_suffix("")))
+    waits.command += [str(said), "2"]
+    check("a region that waits twice is recorded the third time", not error_of(lambda: x86cost.record(waits)))
+    check("the program ran three times", said.read_text() == "...", said.read_text())
+    waits.command[2] = "1000"
+    error = error_of(lambda: x86cost.record(waits))
+    check("one that always waits is an error", "a system call inside the region" in error, error)
 
 
 def check_needs(program: str, directory: str) -> bool:
@@ -211,6 +249,13 @@ def check_table() -> None:
     check("the best peer is compared with the best level", table.Figures.ratio(cells, {}) == (2.0, "b"))
     check("both are scaled", table.Figures.ratio(cells, {"b": 3, "sealane avx2": 2}) == (1.5, "a"))
     figures = table.Figures([], [])
+    for size, a, b in ((64, 600, 400), (1420, 1000, 1000)):
+        figures.at("C", "ChaCha20-Poly1305", "seal", size, "x").update({"peer": 1, "sealane a": a, "sealane b": b})
+        figures.at("C", "ChaCha20-Poly1305", "seal", size, "y").update({"sealane a": a, "sealane b": a - 20})
+        figures.at("C", "AES-128-GCM", "seal", size, "x").update({"sealane a": a, "sealane b": b})
+    taken = [figures.level("C", a, c) for a, c in (("ChaCha20-Poly1305", "x"), ("ChaCha20-Poly1305", "y"), ("AES-128-GCM", "x"))]
+    check("the level is the one that a first key takes", taken == ["sealane b", "sealane a", "sealane a"], taken)
+    check("it is the one that is compared", table.Figures.ratio(cells, {}, "sealane ssse3") == (200 / 90, "b"))
     figures.at("C", "ChaCha20-Poly1305", "seal", 64, "znver3")["sealane avx2"] = 500
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "measured.json")

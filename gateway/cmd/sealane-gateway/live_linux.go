@@ -25,8 +25,10 @@ import (
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/control"
 	"github.com/sealane/sealane/gateway/internal/engine"
+	"github.com/sealane/sealane/gateway/internal/exchange"
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/output"
+	"github.com/sealane/sealane/gateway/internal/packet"
 	"github.com/sealane/sealane/gateway/internal/rules"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
@@ -69,26 +71,31 @@ type live struct {
 	rules *rules.Set // with --unread drop
 	waits bool       // --key-wait was given
 
+	placement *packet.Placement // with several cores
+	mesh      *exchange.Mesh[handed]
+
 	grouping sync.Mutex
 	groups   map[string]*uint16 // of rings, by interface
 }
 
 // core is what one goroutine runs. Only the atomic fields are for others.
 type core struct {
-	live   *live
-	worker *engine.Worker
-	names  []string // of interfaces
-	rings  []*capture.Live
-	across []*output.Interface // inline: where frames of a ring go
-	gate   *engine.Gate        // inline and closed: it sends there
-	group  int
-	stats  atomic.Pointer[engine.Stats]
-	faces  []control.Face // counts by ring
-	told   atomic.Pointer[[]control.Face]
-	beat   atomic.Uint64
-	tried  []time.Time // when a ring was opened last
-	mu     sync.Mutex  // of rings, for who counts, and of counted
-	lost   []uint64    // packets that the kernel dropped, of rings that are gone
+	live    *live
+	worker  *engine.Worker
+	names   []string // of interfaces
+	rings   []*capture.Live
+	across  []*output.Interface // inline: where frames of a ring go
+	gate    *engine.Gate        // inline and closed: it sends there
+	archive *output.ArchiveCore // or nil
+	group   int
+	stats   atomic.Pointer[engine.Stats]
+	placing *placing       // or nil, if it is the only one
+	faces   []control.Face // counts by ring
+	told    atomic.Pointer[[]control.Face]
+	beat    atomic.Uint64
+	tried   []time.Time // when a ring was opened last
+	mu      sync.Mutex  // of rings, for who counts, and of counted
+	lost    []uint64    // packets that the kernel dropped, of rings that are gone
 }
 
 func liveCommand() *cobra.Command { return new(live).command() }
@@ -151,7 +158,7 @@ func (l *live) run(ctx context.Context) error {
 	if err := l.keys.follow(ctx, l.store); err != nil {
 		return err
 	}
-	l.out.counts, l.out.store, l.out.wait = &l.counts, l.store, l.wait
+	l.out.counts, l.out.store, l.out.wait, l.out.cores = &l.counts, l.store, l.wait+200*time.Millisecond, l.workers
 	if err := l.out.open(); err != nil {
 		return err
 	}
@@ -159,6 +166,9 @@ func (l *live) run(ctx context.Context) error {
 	audit, err := l.openAudit()
 	if err != nil {
 		return err
+	}
+	if l.workers > 1 {
+		l.placement, l.mesh = packet.NewPlacement(), exchange.New[handed](l.workers)
 	}
 	for i := range l.workers {
 		c, err := l.newCore(i, audit)
@@ -191,6 +201,15 @@ func (l *live) run(ctx context.Context) error {
 	running.Wait()
 	s := l.stats()
 	report(&s, l.store)
+	moved := uint64(0)
+	for _, c := range l.cores {
+		if c.placing != nil {
+			moved += c.placing.port.Moved.Load()
+		}
+	}
+	if moved > 0 {
+		slog.Info("packets that one core has given another", "count", moved)
+	}
 	if drops := l.drops(); drops > 0 {
 		slog.Warn("packets that the kernel dropped because they were not read in time", "count", drops)
 	}
@@ -293,11 +312,11 @@ func (l *live) openAudit() (*slog.Logger, error) {
 }
 
 func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
-	sink, err := l.out.sink()
+	sink, archive, err := l.out.sink()
 	if err != nil {
 		return nil, err
 	}
-	c := &core{live: l, group: i}
+	c := &core{live: l, group: i, archive: archive}
 	flows := max(l.flows/l.workers, 16)
 	limits := tls.DefaultLimits
 	limits.HeldFlow = l.hold << 20
@@ -310,8 +329,8 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 		About: audit != nil || l.out.about(), Chain: l.out.chain(),
 	})
 	c.worker.Opened = func(f *output.Flow, _, _ uint16) {
-		if l.out.archive != nil {
-			l.out.archive.Opened(f)
+		if archive != nil {
+			archive.Opened(f)
 		}
 		if audit != nil {
 			audit.Info("decrypted", describe(f)...)
@@ -337,6 +356,9 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 			return nil, err
 		}
 		c.names, c.rings, c.faces = append(c.names, name), append(c.rings, r), append(c.faces, control.Face{Name: name})
+	}
+	if l.mesh != nil {
+		c.placing = &placing{Placement: l.placement, port: l.mesh.Port(i, c.take), parser: packet.Parser{OneNetwork: l.oneNetwork}}
 	}
 	c.lost = make([]uint64, len(c.names))
 	if l.inline != "" {
@@ -384,7 +406,7 @@ func (c *core) open(name string) (*capture.Live, error) {
 		if c.live.groups[name] == nil {
 			c.live.groups[name] = new(uint16)
 		}
-		o.Group = c.live.groups[name]
+		o.Group, o.Placement = c.live.groups[name], c.live.placement
 	}
 	return capture.OpenLive(name, o)
 }
@@ -444,6 +466,9 @@ func (c *core) run(ctx context.Context) {
 				c.gone(i, err)
 			}
 		}
+		if c.placing != nil {
+			c.placing.port.Receive()
+		}
 		now = time.Now()
 		c.worker.Tick(now.UnixNano())
 		c.flushAcross()
@@ -451,8 +476,8 @@ func (c *core) run(ctx context.Context) {
 		if now.Sub(published) > 100*time.Millisecond {
 			published = now
 			c.publish()
-			if c.group == 0 && c.live.out.archive != nil {
-				c.live.out.archive.Tick(now.UnixNano())
+			if c.archive != nil {
+				c.archive.Tick(now.UnixNano())
 			}
 		}
 		if c.worker.Stats.Frames == before {
@@ -461,6 +486,9 @@ func (c *core) run(ctx context.Context) {
 				break
 			}
 		}
+	}
+	if c.placing != nil {
+		c.placing.port.End()
 	}
 	c.worker.Close()
 	c.publish()
@@ -474,9 +502,14 @@ func (c *core) handle(ring int, frames []capture.Frame) {
 		}
 		c.across[ring].Flush()
 	}
-	if c.live.out.archive != nil {
-		c.live.out.archive.Frames(frames)
+	if c.archive != nil {
+		c.archive.Frames(frames)
 	}
+	c.read(ring, c.place(ring, frames))
+}
+
+// read has frames of a ring, which may be another core's, read here.
+func (c *core) read(ring int, frames []capture.Frame) {
 	face, before := &c.faces[ring], c.worker.Stats.Bytes
 	verdicts, blocked := c.worker.Stats.Verdicts, c.worker.Stats.Gate.Blocked()
 	c.worker.Ring = uint8(ring)
@@ -530,6 +563,9 @@ func (c *core) again(i int, now time.Time) {
 
 func (c *core) publish() {
 	s := c.worker.Snapshot()
+	if c.placing != nil {
+		s.Fragments.Add(&c.placing.parser.Fragments)
+	}
 	c.stats.Store(&s)
 	faces := slices.Clone(c.faces)
 	c.told.Store(&faces)

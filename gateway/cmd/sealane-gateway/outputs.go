@@ -43,11 +43,12 @@ type outputs struct {
 	file    *output.File
 	archive *output.Archive
 	rolls   []*output.Roll
-	store   *keys.Store // for archive
-	wait    time.Duration
+	store   *keys.Store   // for archive
+	wait    time.Duration // of packets for their secrets; 0: as long as there is memory
 	folders []*output.Streams
 	serving *output.Server
 	tapFD   int
+	cores   int // that write
 	given   func(flag string) bool
 	counts  *output.Counts
 	closers []io.Closer
@@ -157,7 +158,7 @@ func (o *outputs) open() error {
 		if err != nil {
 			return err
 		}
-		o.archive = output.NewArchive(r, o.store, int64(o.wait+200*time.Millisecond), failed(o.encrypted))
+		o.archive = output.NewArchive(r, o.store, int64(o.wait), failed(o.encrypted))
 		r.Header = o.archive.Header
 	}
 	if o.chains != "" {
@@ -240,22 +241,28 @@ func (o *outputs) chain() func(string, [][]byte) {
 	}
 }
 
-// sink returns where one core puts plaintext.
-func (o *outputs) sink() (output.Sink, error) {
+// sink returns where one core puts plaintext, and where its packets, which is nil unless they are kept.
+func (o *outputs) sink() (output.Sink, *output.ArchiveCore, error) {
 	opts, err := o.options()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	packets := func(f *output.File) output.Packets {
+		if o.cores > 1 {
+			return f.Lane()
+		}
+		return f.Core()
 	}
 	var m output.Many
 	if o.file != nil {
-		m = append(m, output.NewSynthetic(o.file.Core(), opts))
+		m = append(m, output.NewSynthetic(packets(o.file), opts))
 	}
 	if o.serving != nil {
-		m = append(m, output.NewSynthetic(o.serving.Core(), opts))
+		m = append(m, output.NewSynthetic(packets(o.serving.File), opts))
 	}
 	faces, err := o.interfaces(opts)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m = append(m, faces...)
 	if o.streams != "" {
@@ -263,20 +270,22 @@ func (o *outputs) sink() (output.Sink, error) {
 		o.folders = append(o.folders, s)
 		m = append(m, s)
 	}
+	var archive *output.ArchiveCore
 	if o.archive != nil {
-		m = append(m, o.archive.Core())
+		archive = o.archive.Core(o.cores)
+		m = append(m, archive)
 	}
 	if len(m) == 1 {
-		return m[0], nil
+		return m[0], archive, nil
 	}
-	return m, nil
+	return m, archive, nil
 }
 
 // close returns the first error that an output had, when no core writes any more.
 func (o *outputs) close() error {
 	var first error
 	if o.file != nil {
-		first = o.file.Err()
+		first = o.file.Close()
 	}
 	if o.archive != nil {
 		if err := o.archive.Close(); err != nil && first == nil {

@@ -73,22 +73,22 @@ func readCommand() *cobra.Command {
 				log.Write(b)
 				log.Flush()
 			}
-			out.store = store
+			out.store, out.cores = store, workers
 			if err := out.open(); err != nil {
 				return err
 			}
 			if out.archive != nil {
-				r.Frames = out.archive.Frames
+				r.Frames = out.archive.Core(1).Frames // here; what the workers tell of it are secrets
 			}
 			var all []*engine.Worker
 			for range workers {
-				sink, err := out.sink()
+				sink, archive, err := out.sink()
 				if err != nil {
 					return err
 				}
 				w := engine.NewWorker(store, sink, engine.Options{Flows: max(flows/workers, 16), OneNetwork: one, About: out.about(), Chain: out.chain()})
-				if out.archive != nil {
-					w.Opened = func(f *output.Flow, _, _ uint16) { out.archive.Opened(f) }
+				if archive != nil {
+					w.Opened = func(f *output.Flow, _, _ uint16) { archive.Opened(f) }
 				}
 				all = append(all, w)
 			}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -12,6 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sealane/sealane/gateway/internal/capture"
+	"github.com/sealane/sealane/gateway/internal/traffic"
 )
 
 // manager is a service manager, as far as it listens.
@@ -108,6 +112,10 @@ map-port = ["443=80", "8443=8080"`)
 	}
 	if _, err := l.curl(second, "after", "--tls-max", "1.2"); err != nil {
 		t.Fatal(err)
+	}
+	// It is written before files change again.
+	for i := 0; i < 200 && !fileHas(l.file("plain.1.pcap"), "GET /after", 1); i++ {
+		time.Sleep(50 * time.Millisecond)
 	}
 	// A configuration that is not right changes nothing.
 	os.WriteFile(l.file("gateway.toml"), []byte("interface = 7"), 0o600)
@@ -246,6 +254,50 @@ func TestWriteEncrypted(t *testing.T) {
 		}
 		if got != want || want == without {
 			t.Errorf("%s: tshark shows %d bytes, with the key log %d, without %d", name, len(got), len(want), len(without))
+		}
+	}
+}
+
+// However long the packets of a capture took, the keys are in front of them: who reads the file once can open all.
+func TestWriteEncryptedSlow(t *testing.T) {
+	var frames []capture.Frame
+	var log []byte
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range 3 {
+		s, c := traffic.NewSession(traffic.AES128, r), traffic.NewConn(i, &frames)
+		c.Step = 300e6 // each packet much later than the one before
+		log = append(log, s.KeyLog()...)
+		c.Handshake(s, 1000)
+		c.Send(traffic.Server, s.Data(traffic.Server, make([]byte, 5000), 1<<14))
+		c.Close()
+	}
+	dir := t.TempDir()
+	in, keys, out := filepath.Join(dir, "in.pcap"), filepath.Join(dir, "keys"), filepath.Join(dir, "out.pcapng")
+	os.WriteFile(in, traffic.Pcap(frames), 0o600)
+	os.WriteFile(keys, log, 0o600)
+	for _, workers := range []string{"1", "2"} {
+		os.Remove(out)
+		if said, ok := run(t, "read", in, "--keys", keys, "--write-encrypted", out, "--workers", workers); !ok {
+			t.Fatal(said)
+		}
+		b, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := capture.NewReader(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		secrets, packets := 0, 0
+		file.Secrets = func(b []byte) { secrets += bytes.Count(b, []byte("TRAFFIC_SECRET_0")) }
+		for block := new(capture.Block); file.ReadBlock(block) == nil; {
+			if secrets != 3*2 {
+				t.Fatalf("%d secrets are in front of packets %d and on", secrets, packets)
+			}
+			packets += len(block.Frames)
+		}
+		if packets != len(frames) {
+			t.Errorf("%d packets of %d", packets, len(frames))
 		}
 	}
 }

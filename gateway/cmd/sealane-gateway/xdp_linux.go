@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/sealane/sealane/gateway/handover"
 	"github.com/sealane/sealane/gateway/internal/control"
 	"github.com/sealane/sealane/gateway/internal/engine"
+	"github.com/sealane/sealane/gateway/internal/exchange"
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/output"
 	"github.com/sealane/sealane/gateway/internal/tls"
@@ -38,17 +40,35 @@ type fast struct {
 	steer   bool
 	promisc bool
 	flows   int
+	cpus    string
 
 	// Held while requests change the table, and while the table is read with its keys.
-	mu      sync.Mutex
-	table   *engine.Keys
-	changed chan struct{}
+	mu    sync.Mutex
+	table *engine.Keys
 
+	queues []*fastQueue
+	counts output.Counts
+}
+
+// fastQueue is a queue of the interface, and the goroutine that reads it. Each connection is one queue's, whichever its packets come
+// to: the card spreads packets by what it likes, and both directions of a connection are one stream of plaintext.
+type fastQueue struct {
+	x       *fast
+	number  int
+	pin     int // a processor, or -1
+	socket  *xdp.Socket
 	path    *xdp.Path
-	sockets []*xdp.Socket
 	sink    output.Sink
+	changed chan struct{}
 	read    map[xdp.Tuple]*fastFlow
-	counts  output.Counts
+	port    *exchange.Port[fastPacket] // or nil, if there is one queue
+	packets uint64
+}
+
+// fastPacket is what is known of a packet that came to another queue.
+type fastPacket struct {
+	meta xdp.Meta
+	time int64
 }
 
 // fastFlow is a direction that is registered.
@@ -82,6 +102,7 @@ func xdpCommand() *cobra.Command {
 	f.BoolVar(&x.steer, "steer", false, "open no records in the hook: faster for those above 256 bytes, if user space has a processor of its own")
 	f.BoolVar(&x.promisc, "promiscuous", true, "take packets for other machines as well, as copies are")
 	f.IntVar(&x.flows, "flows", 1<<16, "flows that can be registered")
+	f.StringVar(&x.cpus, "cpus", "", "keep what reads each queue of the interface on a processor of its own, such as 2,3 or 2-5: as many as there are queues")
 	return cmd
 }
 
@@ -98,7 +119,7 @@ func (x *fast) run(ctx context.Context) (err error) {
 		return err
 	}
 	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // no keys in core dumps
-	x.table, x.changed, x.read = engine.NewKeys(x.flows), make(chan struct{}, 1), make(map[xdp.Tuple]*fastFlow)
+	x.table = engine.NewKeys(x.flows)
 	if x.out.about() {
 		return errors.New("--write-encrypted, --certificates: on the packet path there are no handshakes")
 	}
@@ -107,34 +128,80 @@ func (x *fast) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer x.out.close()
-	if x.sink, err = x.out.sink(); err != nil {
-		return err
-	}
 	program, err := xdp.Load(x.flows, x.strict)
 	if err != nil {
 		return err
 	}
 	defer program.Close()
+	defer func() {
+		for _, q := range x.queues {
+			q.socket.Close()
+		}
+	}()
 	if err := x.attach(program); err != nil {
 		return err
 	}
-	defer func() {
-		for _, s := range x.sockets {
-			s.Close()
-		}
-	}()
-	x.path = xdp.NewPath(program, xdp.PathOptions{Plaintext: x.plaintext, Lost: x.lost, HoleWait: 200 * time.Millisecond})
-	defer x.path.Close()
+	if err := x.ready(program); err != nil {
+		return err
+	}
 	listener, err := keys.ListenUnix(x.api, x.group)
 	if err != nil {
 		return err
 	}
 	x.serve(ctx, listener)
-	slog.Info("on the packet path", "interface", x.face, "queues", len(x.sockets), "api", x.api)
-	err = x.loop(ctx)
-	s := x.path.Stats
+	slog.Info("on the packet path", "interface", x.face, "queues", len(x.queues), "api", x.api)
+	err = x.loops(ctx)
+	var s xdp.PathStats
+	for _, q := range x.queues {
+		s.Add(&q.path.Stats)
+		if q.port != nil {
+			slog.Info("queue", "queue", q.number, "packets", q.packets, "of_other_queues_connections", q.port.Moved.Load())
+		}
+		err = errors.Join(err, q.path.Close())
+	}
 	slog.Info("done", "opened_in_kernel", s.Opened, "opened_in_user_space", s.User, "repeated", s.Repeated, "refused", s.Refused, "given_back", s.Back)
 	return err
+}
+
+// ready gives each queue what it needs besides its socket.
+func (x *fast) ready(program *xdp.Program) error {
+	pins, err := processors(x.cpus, len(x.queues))
+	if err != nil {
+		return err
+	}
+	x.out.cores = len(x.queues)
+	mesh := exchange.New[fastPacket](len(x.queues))
+	for i, q := range x.queues {
+		if q.sink, _, err = x.out.sink(); err != nil {
+			return err
+		}
+		if q.pin = -1; pins != nil {
+			q.pin = pins[i]
+		}
+		q.path = xdp.NewPath(program, xdp.PathOptions{Plaintext: q.plaintext, Lost: q.lost, HoleWait: 200 * time.Millisecond})
+		if len(x.queues) > 1 {
+			q.port = mesh.Port(i, q.take)
+		}
+	}
+	return nil
+}
+
+// loops reads all queues until ctx is done, or one of them cannot be read.
+func (x *fast) loops(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errs := make([]error, len(x.queues))
+	var running sync.WaitGroup
+	for i, q := range x.queues {
+		running.Add(1)
+		go func() {
+			defer running.Done()
+			defer cancel()
+			errs[i] = q.loop(ctx)
+		}()
+	}
+	running.Wait()
+	return errors.Join(errs...)
 }
 
 // attach has the program run on the interface, with a socket for each of its queues.
@@ -163,7 +230,7 @@ func (x *fast) attach(program *xdp.Program) error {
 		if err != nil {
 			return err
 		}
-		x.sockets = append(x.sockets, s)
+		x.queues = append(x.queues, &fastQueue{x: x, number: q, socket: s, changed: make(chan struct{}, 1), read: make(map[xdp.Tuple]*fastFlow)})
 	}
 	return nil
 }
@@ -175,9 +242,11 @@ func (x *fast) serve(ctx context.Context, l net.Listener) {
 			x.mu.Lock()
 			defer x.mu.Unlock()
 			flows.ServeHTTP(w, r)
-			select {
-			case x.changed <- struct{}{}:
-			default:
+			for _, q := range x.queues {
+				select {
+				case q.changed <- struct{}{}:
+				default:
+				}
 			}
 		})}
 	context.AfterFunc(ctx, func() { s.Close() })
@@ -185,42 +254,87 @@ func (x *fast) serve(ctx context.Context, l net.Listener) {
 }
 
 // loop moves packets until ctx is done. It looks for changes of the table a hundred times a second at the least.
-func (x *fast) loop(ctx context.Context) error {
-	told := time.Now()
-	for ctx.Err() == nil {
+func (q *fastQueue) loop(ctx context.Context) (err error) {
+	if q.pin >= 0 {
+		runtime.LockOSThread()
+		var set unix.CPUSet
+		set.Set(q.pin)
+		if err := unix.SchedSetaffinity(0, &set); err != nil {
+			slog.Warn("cannot stay on one processor", "processor", q.pin, "error", err)
+		}
+	}
+	told, wait := time.Now(), 10
+	if q.port != nil {
+		wait = 2 // others may have something for it
+	}
+	for ctx.Err() == nil && err == nil {
 		select {
-		case <-x.changed:
-			x.reconcile()
+		case <-q.changed:
+			q.reconcile()
 		default:
 		}
-		packets := 0
-		for _, s := range x.sockets {
-			n, err := x.path.Receive(s, 0)
-			if err != nil {
-				slog.Warn("packet path", "error", err)
-			}
-			packets += n
+		packets, failed := q.receive()
+		if failed != nil {
+			slog.Warn("packet path", "queue", q.number, "error", failed)
 		}
 		if packets > 0 {
-			x.sink.Flush()
-		} else if err := xdp.Wait(10, x.sockets...); err != nil {
-			return err
+			q.sink.Flush()
+		} else {
+			err = xdp.Wait(wait, q.socket)
 		}
 		if now := time.Now(); now.Sub(told) > 100*time.Millisecond {
 			told = now
-			for t, f := range x.read {
-				if number, ok := x.path.Position(t); ok {
+			for t, f := range q.read {
+				if number, ok := q.path.Position(t); ok {
 					f.key.Tell(engine.KeyReading, number)
 				}
 			}
 		}
 	}
-	for t, f := range x.read {
-		x.forget(t, f)
+	if q.port != nil {
+		q.port.End()
 	}
-	x.sink.Flush()
-	return nil
+	for t, f := range q.read {
+		q.forget(t, f)
+	}
+	q.sink.Flush()
+	return err
 }
+
+// receive handles what has come to this queue and is of its connections, and what others have given it, and gives them what is theirs.
+func (q *fastQueue) receive() (packets int, err error) {
+	if q.port == nil {
+		n, err := q.path.Receive(q.socket, 0)
+		q.packets += uint64(n)
+		return n, err
+	}
+	now := time.Now().UnixNano()
+	packets, err = q.socket.Receive(0, func(packet []byte, meta xdp.Meta, ok bool) {
+		number, found := xdp.Connection(packet)
+		if !ok || !found {
+			return
+		}
+		if to := q.x.owner(number); to != q {
+			q.port.Give(to.number, packet, fastPacket{meta, now})
+		} else {
+			q.path.Handle(packet, meta, true, now)
+		}
+	})
+	q.packets += uint64(packets)
+	q.port.Flush()
+	packets += q.port.Receive()
+	return packets, errors.Join(err, q.path.GiveBack())
+}
+
+// take handles packets that came to another queue.
+func (q *fastQueue) take(items []exchange.Item[fastPacket]) {
+	for _, it := range items {
+		q.path.Handle(it.Data, it.About.meta, true, it.About.time)
+	}
+}
+
+// owner returns the queue that has a connection.
+func (x *fast) owner(connection uint64) *fastQueue { return x.queues[connection%uint64(len(x.queues))] }
 
 func unmap(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
 
@@ -228,44 +342,46 @@ func tupleOf(k *engine.Key) xdp.Tuple {
 	return xdp.Tuple{Source: unmap(k.Source), Destination: unmap(k.Destination)}
 }
 
-// reconcile registers what is new in the table, and forgets what is gone.
-func (x *fast) reconcile() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+// reconcile registers what is new in the table and this queue's, and forgets what is gone.
+func (q *fastQueue) reconcile() {
+	q.x.mu.Lock()
+	defer q.x.mu.Unlock()
 	all := make(map[xdp.Tuple]*engine.Key)
-	for _, k := range x.table.All() {
-		all[tupleOf(k)] = k
+	for _, k := range q.x.table.All() {
+		if t := tupleOf(k); q.x.owner(t.Connection()) == q {
+			all[t] = k
+		}
 	}
-	for t, f := range x.read {
+	for t, f := range q.read {
 		if all[t] != f.key {
-			x.forget(t, f)
+			q.forget(t, f)
 		}
 	}
 	for t, k := range all {
-		if x.read[t] != nil {
+		if q.read[t] != nil {
 			continue
 		}
-		if err := x.register(t, k); err != nil {
+		if err := q.register(t, k); err != nil {
 			slog.Warn("flow not registered", "flow", k.String(), "error", err)
 			k.Tell(engine.KeyEnded, k.Given.Next)
-			x.table.Delete(k.Source, k.Destination)
+			q.x.table.Delete(k.Source, k.Destination)
 		}
 	}
 }
 
-func (x *fast) register(t xdp.Tuple, k *engine.Key) error {
+func (q *fastQueue) register(t xdp.Tuple, k *engine.Key) error {
 	if !k.Given.Aligned {
 		return errors.New("its sequence is needed, and next, the number of the record that begins there")
 	}
-	if k.Given.Suite == 0x1303 && !x.steer {
+	if k.Given.Suite == 0x1303 && !q.x.steer {
 		f := xdp.Flow{Number: k.Given.Next, Sequence: k.Sequence, Secret: k.Given.Secret}
 		copy(f.Key[:], k.Given.Key)
 		copy(f.IV[:], k.Given.IV)
 		defer clear(f.Key[:])
-		if err := x.path.Put(t, f); err != nil {
+		if err := q.path.Put(t, f); err != nil {
 			return err
 		}
-	} else if err := x.path.PutUser(handover.Flow{Source: t.Source, Destination: t.Destination, Suite: k.Given.Suite,
+	} else if err := q.path.PutUser(handover.Flow{Source: t.Source, Destination: t.Destination, Suite: k.Given.Suite,
 		Key: k.Given.Key, IV: k.Given.IV, Secret: k.Given.Secret, Number: k.Given.Next, Sequence: k.Sequence}); err != nil {
 		return err
 	}
@@ -275,36 +391,36 @@ func (x *fast) register(t xdp.Tuple, k *engine.Key) error {
 		f.side = tls.Server
 		client, server = server, client
 	}
-	if other := x.read[xdp.Tuple{Source: t.Destination, Destination: t.Source}]; other != nil && other.flow.Client == client {
+	if other := q.read[xdp.Tuple{Source: t.Destination, Destination: t.Source}]; other != nil && other.flow.Client == client {
 		f.flow = other.flow
 	} else {
 		f.flow = &output.Flow{Client: client, Server: server, IPv6: client.Addr().Is6(), Time: new(int64)}
 	}
-	x.read[t] = f
+	q.read[t] = f
 	return nil
 }
 
-func (x *fast) forget(t xdp.Tuple, f *fastFlow) {
-	if err := x.path.Delete(t); err != nil {
+func (q *fastQueue) forget(t xdp.Tuple, f *fastFlow) {
+	if err := q.path.Delete(t); err != nil {
 		slog.Warn("packet path", "error", err)
 	}
-	delete(x.read, t)
-	if other := x.read[xdp.Tuple{Source: t.Destination, Destination: t.Source}]; other == nil || other.flow != f.flow {
+	delete(q.read, t)
+	if other := q.read[xdp.Tuple{Source: t.Destination, Destination: t.Source}]; other == nil || other.flow != f.flow {
 		*f.flow.Time = time.Now().UnixNano()
-		x.sink.End(f.flow)
+		q.sink.End(f.flow)
 	}
 }
 
-func (x *fast) plaintext(t xdp.Tuple, data []byte) {
-	if f := x.read[t]; f != nil {
+func (q *fastQueue) plaintext(t xdp.Tuple, data []byte) {
+	if f := q.read[t]; f != nil {
 		*f.flow.Time = time.Now().UnixNano()
-		x.sink.Data(f.flow, f.side, data)
+		q.sink.Data(f.flow, f.side, data)
 	}
 }
 
-func (x *fast) lost(t xdp.Tuple, n int) {
-	if f := x.read[t]; f != nil {
+func (q *fastQueue) lost(t xdp.Tuple, n int) {
+	if f := q.read[t]; f != nil {
 		*f.flow.Time = time.Now().UnixNano()
-		x.sink.Gap(f.flow, f.side, n)
+		q.sink.Gap(f.flow, f.side, n)
 	}
 }

@@ -21,7 +21,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -33,8 +35,14 @@ import (
 )
 
 // TestXDP: a server registers its live connections with the gateway, which gets copies of its packets on an interface, as from a
-// switch, and curl fetches pages. What it got is what the gateway read.
+// switch, and curl fetches pages. What it got is what the gateway read, also if the interface has two queues, both of which get packets
+// of connections that are the other one's.
 func TestXDP(t *testing.T) {
+	t.Run("one queue", func(t *testing.T) { testXDP(t, 1) })
+	t.Run("two queues", func(t *testing.T) { testXDP(t, 2) })
+}
+
+func testXDP(t *testing.T, queues int) {
 	need(t, "ip", "curl", "ethtool")
 	l := &lab{t: t, dir: t.TempDir()}
 	for i := range 2 {
@@ -45,8 +53,9 @@ func TestXDP(t *testing.T) {
 		l.names = append(l.names, name)
 		t.Cleanup(func() { exec.Command("ip", "netns", "del", name).Run() })
 	}
-	l.run("ip", "link", "add", "right", "netns", l.names[0], "type", "veth", "peer", "name", "left", "netns", l.names[1])
-	l.run("ip", "-n", l.names[1], "link", "add", "mirror", "type", "veth", "peer", "name", "tap")
+	n := strconv.Itoa(queues)
+	l.run("ip", "link", "add", "right", "netns", l.names[0], "type", "veth", "peer", "name", "left", "netns", l.names[1], "numtxqueues", n, "numrxqueues", n)
+	l.run("ip", "-n", l.names[1], "link", "add", "mirror", "numtxqueues", n, "numrxqueues", n, "type", "veth", "peer", "name", "tap", "numtxqueues", n, "numrxqueues", n)
 	l.run("ip", "-n", l.names[0], "address", "add", "10.99.0.1/24", "dev", "right")
 	l.run("ip", "-n", l.names[1], "address", "add", "10.99.0.2/24", "dev", "left")
 	for ns, faces := range [][]string{{"right"}, {"left", "mirror", "tap"}} {
@@ -58,7 +67,7 @@ func TestXDP(t *testing.T) {
 		}
 	}
 	api := l.file("api.sock")
-	cmd := l.command(1, os.Args[0], "xdp", "--interface", "tap", "--api", api, "--streams", l.file("streams"))
+	cmd := l.command(1, os.Args[0], "xdp", "--interface", "tap", "--api", api, "--streams", l.file("streams"), "--cpus", []string{"0", "0,1"}[queues-1])
 	cmd.Env = append(os.Environ(), "SEALANE_GATEWAY_TEST_MAIN=1")
 	p := start(t, cmd)
 	for range 400 {
@@ -82,37 +91,52 @@ func TestXDP(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", api)
 	}}}
-	for _, suite := range []string{"TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"} {
-		t.Run(suite, func(t *testing.T) {
-			page := bytes.Repeat([]byte("what nobody else may read; "), 4000)
-			address, failed := l.server(suite, page, client)
-			out, err := l.command(0, "curl", "-sk", "--http1.1", "--max-time", "10", "--tls13-ciphers", suite, "https://"+address+"/").Output()
-			if err != nil || !bytes.Equal(out, page) {
-				t.Fatalf("curl: %d bytes, %v", len(out), err)
-			}
-			if err := <-failed; err != nil {
-				t.Fatal(err)
-			}
-			var got []byte
-			for range 400 {
-				files, _ := filepath.Glob(l.file("streams/*"))
-				got = nil
-				for _, f := range files {
-					b, _ := os.ReadFile(f)
-					if bytes.Contains(b, page) {
-						return
-					}
-					got = append(got, b...)
+	page := bytes.Repeat([]byte("what nobody else may read; "), 4000)
+	fetch := func(t *testing.T, suite string, page []byte) {
+		t.Helper()
+		address, failed := l.server(suite, page, client)
+		out, err := l.command(0, "curl", "-sk", "--http1.1", "--max-time", "10", "--tls13-ciphers", suite, "https://"+address+"/").Output()
+		if err != nil || !bytes.Equal(out, page) {
+			t.Fatalf("curl: %d bytes, %v", len(out), err)
+		}
+		if err := <-failed; err != nil {
+			t.Fatal(err)
+		}
+		var got []byte
+		for range 400 {
+			files, _ := filepath.Glob(l.file("streams/*"))
+			got = nil
+			for _, f := range files {
+				b, _ := os.ReadFile(f)
+				if bytes.Contains(b, page) {
+					return
 				}
-				time.Sleep(50 * time.Millisecond)
+				got = append(got, b...)
 			}
-			t.Errorf("the gateway has read %d bytes: %.300q", len(got), got)
-		})
+			time.Sleep(50 * time.Millisecond)
+		}
+		t.Errorf("the gateway has read %d bytes: %.300q", len(got), got)
+	}
+	for _, suite := range []string{"TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"} {
+		t.Run(suite, func(t *testing.T) { fetch(t, suite, page) })
+	}
+	if queues > 1 {
+		// Which queue a connection takes, and whose it is, are hashes with keys of their own: so many are never alike.
+		for i := range 28 {
+			fetch(t, []string{"TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"}[i%2], fmt.Appendf(nil, "page %d; %s", i, page[:5000]))
+		}
 	}
 	p.stop()
 	t.Log(p.text())
 	if !strings.Contains(p.text(), "opened_in_kernel=") || strings.Contains(p.text(), "opened_in_kernel=0 ") {
 		t.Error("the program has opened nothing")
+	}
+	if queues > 1 {
+		for q := range queues {
+			if m := regexp.MustCompile(fmt.Sprintf("queue=%d packets=([0-9]+) of_other_queues_connections=([0-9]+)", q)).FindStringSubmatch(p.text()); m == nil || m[1] == "0" || m[2] == "0" {
+				t.Errorf("queue %d: %v", q, m)
+			}
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // A Live reads packets of an interface from a ring that the kernel fills (TPACKET_V3, see packet(7) and the kernel's
-// packet_mmap.rst). Several with the same group share the packets: both directions of a connection go to the same one.
+// packet_mmap.rst). Several with the same group share the packets: both directions of a connection go to the same one, as a rule.
 type Live struct {
 	fd       int
 	ring     []byte
@@ -39,7 +39,8 @@ const (
 
 // LiveOptions of a ring.
 type LiveOptions struct {
-	Group       *uint16 // of rings that share an interface; the first one, which finds 0 there, sets it. nil: this one has all
+	Group       *uint16           // of rings that share an interface; the first one, which finds 0 there, sets it. nil: this one has all
+	Placement   *packet.Placement // how these share it
 	Promiscuous bool
 	Incoming    bool // leave out what this machine sends
 	Blocks      int  // memory, in MiB; 64 if 0
@@ -104,14 +105,17 @@ func OpenLive(name string, o LiveOptions) (*Live, error) {
 		if err := l.share(&o); err != nil {
 			return fail("fan-out", err)
 		}
+		if err := l.setPlacement(o.Placement); err != nil {
+			return fail("fan-out", err)
+		}
 	}
 	return l, nil
 }
 
 // share has the ring take part in a group. The first one asks the kernel for a number that nobody has.
 func (l *Live) share(o *LiveOptions) error {
-	// The hash is the same for both directions. Who only listens gets fragments put together; who forwards needs them as they are.
-	kind := unix.PACKET_FANOUT_HASH
+	// Who only listens gets fragments put together; who forwards needs them as they are.
+	kind := unix.PACKET_FANOUT_CBPF
 	if !o.Headers {
 		kind |= unix.PACKET_FANOUT_FLAG_DEFRAG
 	}

@@ -3,6 +3,8 @@ package capture
 import (
 	"os"
 	"testing"
+
+	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
 // Rings of one group share the packets of an interface; other groups have other numbers.
@@ -15,7 +17,7 @@ func TestGroups(t *testing.T) {
 		var group uint16
 		for i := range 3 {
 			before := group
-			l, err := OpenLive("lo", LiveOptions{Group: &group, Blocks: 1, Incoming: true})
+			l, err := OpenLive("lo", LiveOptions{Group: &group, Placement: packet.NewPlacement(), Blocks: 1, Incoming: true})
 			if err != nil {
 				t.Fatal(err)
 			}

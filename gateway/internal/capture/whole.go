@@ -11,3 +11,6 @@ func Whole(f *Frame) []byte {
 	first := unsafe.Pointer(unsafe.SliceData(f.Data))
 	return unsafe.Slice((*byte)(unsafe.Add(first, -virtioHeader)), virtioHeader+len(f.Data))
 }
+
+// Bare returns the frame in what Whole has returned, or in a copy of it; Whole may be asked for it again.
+func Bare(whole []byte) []byte { return whole[virtioHeader:] }

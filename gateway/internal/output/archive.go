@@ -3,6 +3,7 @@ package output
 import (
 	"encoding/binary"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/sealane/sealane/gateway/internal/capture"
@@ -13,59 +14,88 @@ import (
 // An Archive is a pcapng capture of the packets as they came, with the secrets of connections that were decrypted in it, as
 // decryption secrets blocks (draft-ietf-opsawg-pcapng, section 4.7): tshark and Wireshark take it as it is.
 //
-// Secrets have to be in front of the packets that they open, and may be later: so packets wait for a while. It is safe for
-// concurrent use; cores share it by whole blocks of packets.
+// Secrets have to be in front of the packets that they open, and may be later: so packets wait for a while. Each core keeps its own
+// packets, in memory that it hands over to a goroutine of its own as a whole, which writes it, behind the secrets that there are by
+// then, whichever core they are from. Cores share no lock but for a connection's secrets.
 type Archive struct {
+	store  *keys.Store
+	wait   int64 // nanoseconds of the packets' own time; 0: as long as there is memory
+	failed func(error)
+	cores  []*ArchiveCore
+
 	mu     sync.Mutex
 	w      io.Writer
-	store  *keys.Store
-	wait   int64 // nanoseconds of the packets' own time
-	failed func(error)
 	err    error
-	faces  []packet.LinkType
-	queue  []byte
-	marks  []archived
-	newest int64
+	faces  []packet.LinkType // interfaces, by number
+	begun  int               // of these, in the file
 	recent []recentSecrets
+	given  int   // of these, in the file
+	newest int64 // of the packets in the file
+	files  int   // headers asked for
+
+	running sync.WaitGroup
 }
 
-// recentSecrets is a block of secrets, and the time of the newest packet when it was written.
+// recentSecrets is a block of secrets, and the time of the packet that they were needed for.
 type recentSecrets struct {
 	time  int64
 	block []byte
 }
 
-type archived struct {
-	time int64
-	end  int // in queue
+const (
+	// maxQueue is how many bytes of packets wait, those of all cores together, but for a few chunks that each has.
+	maxQueue      = 64 << 20
+	fewChunks     = 4
+	defaultMargin = 2e9 // without a wait, how much older than a packet secrets may be that another file needs
+)
+
+// A chunk is memory with packets in it, as blocks of pcapng.
+type chunk struct {
+	blocks        []byte
+	first, newest int64
 }
 
-// maxQueue is how many bytes of packets wait.
-const maxQueue = 64 << 20
+// An ArchiveCore is what one core gives its packets to, and a Sink that writes no plaintext. It belongs to one goroutine.
+type ArchiveCore struct {
+	a      *Archive
+	most   int // chunks
+	made   int
+	last   chunk   // the one that is filled
+	queue  []chunk // those before it
+	newest int64
+	links  []packet.LinkType // of interfaces, by number, as far as this core knows
+	spare  [][]byte
+	full   chan chunk // for the goroutine, or nil if it does not run yet
+	free   chan []byte
+}
 
-// NewArchive writes to w, which gets whole blocks, and begins with Header.
+// NewArchive writes to w, which gets whole blocks, and begins with Header. Packets wait for their secrets as long as wait says, in
+// nanoseconds; 0 is as long as there is memory.
 func NewArchive(w io.Writer, store *keys.Store, wait int64, failed func(error)) *Archive {
-	a := &Archive{w: w, store: store, wait: wait, failed: failed}
-	a.faces = []packet.LinkType{packet.LinkEthernet}
-	a.write(a.header())
+	a := &Archive{w: w, store: store, wait: wait, failed: failed, faces: []packet.LinkType{packet.LinkEthernet}}
+	a.write(a.Header())
 	return a
+}
+
+// Core returns what one of so many cores uses. It is called before any of them does.
+func (a *Archive) Core(of int) *ArchiveCore {
+	c := &ArchiveCore{a: a, most: max(maxQueue/fileBuffer/of, fewChunks), links: []packet.LinkType{packet.LinkEthernet}}
+	a.cores = append(a.cores, c)
+	return c
 }
 
 // Header is what another file begins with: a section, the interfaces that there are so far, and the secrets for packets that wait.
 // A Roll asks for it while Archive writes.
 func (a *Archive) Header() []byte {
-	b := a.header()
-	for _, r := range a.recent {
-		b = append(b, r.block...)
-	}
-	return b
-}
-
-func (a *Archive) header() []byte {
 	b := (&File{ng: true}).Header()[:28]
 	for _, link := range a.faces {
 		b = appendFace(b, link)
 	}
+	for _, r := range a.recent {
+		b = append(b, r.block...)
+	}
+	a.begun, a.given = len(a.faces), len(a.recent)
+	a.files++
 	return b
 }
 
@@ -92,61 +122,147 @@ func (a *Archive) Err() error {
 	return a.err
 }
 
-// Frames takes packets, in the order in which they came.
-func (a *Archive) Frames(frames []capture.Frame) {
+// put writes a chunk, behind what its packets need.
+func (a *Archive) put(c chunk) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for i := range frames {
-		f := &frames[i]
-		a.queue = appendPacket(a.queue, a.face(f.Link), f)
-		a.marks = append(a.marks, archived{f.Time, len(a.queue)})
-		a.newest = max(a.newest, f.Time)
-		if len(a.queue) > maxQueue {
-			a.pass(a.newest - a.wait)
-			if len(a.queue) > maxQueue {
-				a.pass(a.newest + 1)
-			}
-		}
+	a.catchUp()
+	a.write(c.blocks)
+	a.newest = max(a.newest, c.newest)
+	margin := 2 * a.wait
+	if a.wait == 0 {
+		margin = defaultMargin
 	}
-	a.pass(a.newest - a.wait)
+	n := 0
+	for n < a.given && a.recent[n].time < a.newest-margin {
+		clear(a.recent[n].block)
+		n++
+	}
+	a.recent = slices.Delete(a.recent, 0, n)
+	a.given -= n
 }
 
-// Tick passes on what has waited long enough at a time.
-func (a *Archive) Tick(now int64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.pass(now - a.wait)
+// catchUp writes the interfaces and secrets that are not in the file.
+func (a *Archive) catchUp() {
+	for a.begun < len(a.faces) {
+		link, files := a.faces[a.begun], a.files
+		a.begun++
+		a.write(appendFace(nil, link))
+		if a.files != files {
+			a.faces = append(a.faces, link) // another file has begun, and in it are all of them and this one again
+			a.begun = len(a.faces)
+		}
+	}
+	for a.given < len(a.recent) {
+		a.given++
+		a.write(a.recent[a.given-1].block)
+	}
 }
 
 // face returns the number of the interface with a link type.
-func (a *Archive) face(link packet.LinkType) int {
-	for i, have := range a.faces {
-		if have == link {
-			return i
-		}
+func (c *ArchiveCore) face(link packet.LinkType) int {
+	if i := slices.Index(c.links, link); i >= 0 {
+		return i
 	}
-	a.faces = append(a.faces, link)
-	a.write(appendFace(nil, link))
-	return len(a.faces) - 1
+	a := c.a
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !slices.Contains(a.faces, link) {
+		a.faces = append(a.faces, link)
+	}
+	c.links = append(c.links[:0], a.faces...)
+	return slices.Index(c.links, link)
 }
 
-// pass writes the packets up to a time.
-func (a *Archive) pass(until int64) {
-	n := 0
-	for n < len(a.marks) && a.marks[n].time < until {
-		n++
+// Frames takes packets, in the order in which they came.
+func (c *ArchiveCore) Frames(frames []capture.Frame) {
+	if len(frames) > 0 {
+		c.pass(max(c.newest, frames[0].Time))
 	}
-	if n == 0 {
+	for i := range frames {
+		f := &frames[i]
+		c.room(enhancedHeader + len(f.Data) + 8)
+		if len(c.last.blocks) == 0 {
+			c.last.first, c.last.newest = f.Time, f.Time
+		}
+		c.last.blocks = appendPacket(c.last.blocks, c.face(f.Link), f)
+		c.last.newest = max(c.last.newest, f.Time)
+		c.newest = max(c.newest, f.Time)
+	}
+}
+
+// Tick passes on what has waited long enough at a time.
+func (c *ArchiveCore) Tick(now int64) { c.pass(now) }
+
+// room has memory for n bytes in the last chunk.
+func (c *ArchiveCore) room(n int) {
+	if cap(c.last.blocks)-len(c.last.blocks) >= n {
 		return
 	}
-	end := a.marks[n-1].end
-	a.write(a.queue[:end])
-	a.queue = append(a.queue[:0], a.queue[end:]...)
-	a.marks = append(a.marks[:0], a.marks[n:]...)
-	for i := range a.marks {
-		a.marks[i].end -= end
+	c.seal()
+	for {
+		select {
+		case b := <-c.free:
+			c.spare = append(c.spare, b)
+			continue
+		default:
+		}
+		break
 	}
-	a.forget()
+	if len(c.spare) == 0 && c.made >= c.most {
+		c.hand() // though it has not waited long enough
+		c.spare = append(c.spare, <-c.free)
+	}
+	if k := len(c.spare); k > 0 {
+		c.last.blocks = c.spare[k-1][:0]
+		c.spare = c.spare[:k-1]
+	} else {
+		c.made++
+		c.last.blocks = make([]byte, 0, fileBuffer)
+	}
+	if cap(c.last.blocks) < n {
+		c.last.blocks = make([]byte, 0, n)
+	}
+}
+
+// seal puts the last chunk behind the others.
+func (c *ArchiveCore) seal() {
+	if len(c.last.blocks) > 0 {
+		c.queue = append(c.queue, c.last)
+		c.last = chunk{}
+	}
+}
+
+// pass hands over the chunks whose packets have waited long enough.
+func (c *ArchiveCore) pass(now int64) {
+	if c.a.wait == 0 {
+		return
+	}
+	if len(c.last.blocks) > 0 && now-c.last.first >= c.a.wait/2 {
+		c.seal()
+	}
+	for len(c.queue) > 0 && now-c.queue[0].newest > c.a.wait {
+		c.hand()
+	}
+}
+
+// hand has the goroutine write the first chunk.
+func (c *ArchiveCore) hand() {
+	if c.full == nil {
+		c.full, c.free = make(chan chunk, c.most), make(chan []byte, c.most)
+		c.a.running.Add(1)
+		go func() {
+			defer c.a.running.Done()
+			for p := range c.full {
+				c.a.put(p)
+				c.free <- p.blocks
+			}
+		}()
+	}
+	if len(c.queue) > 0 { // else the goroutine has all of them
+		c.full <- c.queue[0] // there is room for all that were made, here and in free
+		c.queue = slices.Delete(c.queue, 0, 1)
+	}
 }
 
 func appendPacket(b []byte, face int, f *capture.Frame) []byte {
@@ -162,8 +278,8 @@ func appendPacket(b []byte, face int, f *capture.Frame) []byte {
 	return le.AppendUint32(b, total)
 }
 
-// secrets writes those of a connection that were not written yet.
-func (a *Archive) secrets(random *[32]byte, done *uint8) {
+// secrets has those of a connection written that were not yet.
+func (a *Archive) secrets(random *[32]byte, done *uint8, time int64) {
 	var s keys.Secrets
 	if !a.store.Get(random, &s) {
 		return
@@ -176,7 +292,8 @@ func (a *Archive) secrets(random *[32]byte, done *uint8) {
 	le := binary.LittleEndian
 	padded := (len(log) + 3) &^ 3
 	total := uint32(12 + 8 + padded)
-	b := le.AppendUint32(le.AppendUint32(nil, 10), total)
+	b := le.AppendUint32(make([]byte, 0, total), 10)
+	b = le.AppendUint32(b, total)
 	b = le.AppendUint32(le.AppendUint32(b, 0x544c534b), uint32(len(log))) // TLSK
 	b = append(b, log...)
 	b = append(b, 0, 0, 0)[:len(b)+padded-len(log)]
@@ -184,53 +301,53 @@ func (a *Archive) secrets(random *[32]byte, done *uint8) {
 	clear(log)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.write(b)
-	a.recent = append(a.recent, recentSecrets{a.newest, b})
+	a.recent = append(a.recent, recentSecrets{time, b})
 }
 
-// forget wipes secrets that no packet waits for.
-func (a *Archive) forget() {
-	n := 0
-	for n < len(a.recent) && a.recent[n].time < a.newest-2*a.wait {
-		clear(a.recent[n].block)
-		n++
-	}
-	a.recent = append(a.recent[:0], a.recent[n:]...)
-}
-
-// Close writes all that waits.
+// Close writes all that waits, when no core gives it anything any more.
 func (a *Archive) Close() error {
+	for _, c := range a.cores {
+		c.seal()
+		for len(c.queue) > 0 {
+			c.hand()
+		}
+		if c.full != nil {
+			close(c.full)
+		}
+	}
+	a.cores = nil
+	a.running.Wait()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.pass(1<<63 - 1)
+	a.catchUp()
 	for _, r := range a.recent {
 		clear(r.block)
 	}
-	a.recent = nil
+	a.recent, a.given = nil, 0
 	return a.err
 }
 
 // Opened is told of each connection of which a record was opened.
-func (a *Archive) Opened(f *Flow) { a.told(f) }
-
-func (a *Archive) told(f *Flow) {
+func (c *ArchiveCore) Opened(f *Flow) {
 	if f.About != nil {
-		a.secrets(&f.About.Random, &f.archived)
+		c.a.secrets(&f.About.Random, &f.archived, *f.Time)
 	}
 }
 
-// Core returns what one core tells of plaintext, which is not written.
-func (a *Archive) Core() Sink { return archiveSink{a} }
-
-type archiveSink struct{ *Archive }
-
-func (a archiveSink) Data(f *Flow, side uint8, _ []byte) {
+// Data implements Sink.
+func (c *ArchiveCore) Data(f *Flow, side uint8, _ []byte) {
 	// The secrets of data may come after those of the handshake.
 	if f.archivedSides>>side&1 == 0 {
 		f.archivedSides |= 1 << side
-		a.told(f)
+		c.Opened(f)
 	}
 }
-func (a archiveSink) Gap(*Flow, uint8, int) {}
-func (a archiveSink) End(*Flow)             {}
-func (a archiveSink) Flush()                {}
+
+// Gap implements Sink.
+func (c *ArchiveCore) Gap(*Flow, uint8, int) {}
+
+// End implements Sink.
+func (c *ArchiveCore) End(*Flow) {}
+
+// Flush implements Sink.
+func (c *ArchiveCore) Flush() {}

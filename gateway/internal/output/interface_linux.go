@@ -152,6 +152,7 @@ func (i *Interface) flush() {
 	for n := range i.vecs {
 		i.msgs[n].head = unix.Msghdr{Iov: &i.vecs[n], Iovlen: 1}
 	}
+	all := 0 // what is counted is shared by all cores
 	for at := 0; at < len(i.vecs); {
 		var sent uintptr
 		var errno unix.Errno
@@ -164,7 +165,7 @@ func (i *Interface) flush() {
 		}
 		switch {
 		case errno == 0:
-			i.counts.Sent.Add(uint64(sent))
+			all += int(sent)
 			if i.anew {
 				i.anew, i.warned = false, false
 			}
@@ -181,6 +182,9 @@ func (i *Interface) flush() {
 				i.again()
 			}
 		}
+	}
+	if all > 0 {
+		i.counts.Sent.Add(uint64(all))
 	}
 	clear(i.vecs)
 	i.vecs = i.vecs[:0]

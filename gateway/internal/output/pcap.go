@@ -6,16 +6,22 @@ import (
 	"sync"
 )
 
-// A File is a capture that several cores write to. What one core writes stays in order; cores take turns in pieces of
-// about a megabyte, so packets of different connections are not in the order of time. It is safe for concurrent use.
+// A File is a capture that several cores write to. What one core writes stays in order; cores take turns in pieces of up to
+// 256 KiB, so packets of different connections are not in the order of time. It is safe for concurrent use.
+//
+// Cores share nothing: each fills memory of its own, and hands it over to a goroutine of its own, which writes it. Only these
+// goroutines take turns.
 type File struct {
-	ng bool
+	ng    bool
+	lanes []*filePackets // that have goroutines
 
 	mu     sync.Mutex
 	w      io.Writer
 	err    error
 	failed func(error)
 	Bytes  uint64
+
+	running sync.WaitGroup // of lanes
 }
 
 // NewFile writes the header of a capture to w, of pcapng if ng. After the first error it writes nothing more, and tells
@@ -79,17 +85,55 @@ func (f *File) Err() error {
 	return f.err
 }
 
-// Core returns what one core writes to.
+// Core returns what the only core writes to. It writes by itself.
 func (f *File) Core() Packets {
 	return &filePackets{file: f, buf: make([]byte, fileBuffer)}
 }
 
-const fileBuffer = 256 << 10
+// Lane returns what one of several cores writes to. It waits neither for the others nor for the file, unless the file takes
+// nothing until all of its memory, fileBuffers times 256 KiB, is full. It is called before the first of them writes; Close ends
+// all.
+func (f *File) Lane() Packets {
+	p := &filePackets{file: f, buf: make([]byte, fileBuffer), full: make(chan []byte, fileBuffers), free: make(chan []byte, fileBuffers)}
+	for range fileBuffers - 1 {
+		p.free <- nil
+	}
+	f.lanes = append(f.lanes, p)
+	f.running.Add(1)
+	go func() {
+		defer f.running.Done()
+		for b := range p.full {
+			f.write(b)
+			p.free <- b[:cap(b)]
+		}
+	}()
+	return p
+}
+
+// Close writes what cores have not handed over yet, when none of them writes any more, and returns what Err does.
+func (f *File) Close() error {
+	for _, p := range f.lanes {
+		if p.used > 0 {
+			p.full <- p.buf[:p.used]
+		}
+		close(p.full)
+	}
+	f.lanes = nil
+	f.running.Wait()
+	return f.Err()
+}
+
+const (
+	fileBuffer  = 256 << 10
+	fileBuffers = 4
+)
 
 type filePackets struct {
 	file *File
 	buf  []byte
 	used int
+	// Of a lane, for memory that is to be written, and that was. Each has room for all that there is.
+	full, free chan []byte
 }
 
 const (
@@ -106,7 +150,7 @@ func (p *filePackets) header() int {
 
 func (p *filePackets) Room(n int) []byte {
 	if p.used+n+enhancedHeader+8 > len(p.buf) {
-		p.Flush()
+		p.pass(true)
 	}
 	return p.buf[p.used+p.header():][:n]
 }
@@ -136,7 +180,26 @@ func (p *filePackets) Commit(n int, time int64) {
 	p.used += total
 }
 
-func (p *filePackets) Flush() {
-	p.file.write(p.buf[:p.used])
-	p.used = 0
+// Flush implements Packets. As long as something of a lane waits to be written, more of it is gathered.
+func (p *filePackets) Flush() { p.pass(false) }
+
+// pass writes what there is, or hands it over: if need be as soon as there is other memory to go on with.
+func (p *filePackets) pass(need bool) {
+	if p.used == 0 {
+		return
+	}
+	if p.full == nil {
+		p.file.write(p.buf[:p.used])
+		p.used = 0
+		return
+	}
+	if !need && len(p.free) < fileBuffers-1 {
+		return
+	}
+	next := <-p.free
+	if next == nil {
+		next = make([]byte, fileBuffer)
+	}
+	p.full <- p.buf[:p.used]
+	p.buf, p.used = next, 0
 }

@@ -136,30 +136,52 @@ func TestArchive(t *testing.T) {
 	frame := func(at int64, data string, link packet.LinkType) []capture.Frame {
 		return []capture.Frame{{Time: at, Data: []byte(data), Link: link}}
 	}
-	f := &Flow{About: &about.Connection{Random: [32]byte{7}}}
-	a.Frames(frame(1, "one", packet.LinkEthernet))
-	a.Frames(frame(50, "two", packet.LinkRaw))
-	a.Opened(f) // without secrets
-	store.Add(&[32]byte{7}, keys.ClientTraffic, bytes.Repeat([]byte{1}, 32))
-	a.Opened(f)
-	a.Opened(f)
-	store.Add(&[32]byte{7}, keys.ServerTraffic, bytes.Repeat([]byte{2}, 32))
-	a.Core().Data(f, 1, nil)
-	a.Core().Data(f, 1, nil)
-	a.Frames(frame(120, "three", packet.LinkEthernet))
-	a.Tick(200)
-	if n := strings.Count(out.String(), "two"); n != 1 {
-		t.Error("it waits for ever")
+	now := int64(1)
+	f := &Flow{About: &about.Connection{Random: [32]byte{7}}, Time: &now}
+	c := a.Core(1)
+	said := func() string { // the goroutine may be writing
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return out.String()
 	}
-	if strings.Contains(out.String(), "three") {
+	header := func() []byte {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.Header()
+	}
+	until := func(what string) {
+		t.Helper()
+		for range 1000 {
+			if strings.Contains(said(), what) {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Fatalf("%q waits for ever", what)
+	}
+	c.Frames(frame(1, "one", packet.LinkEthernet))
+	c.Frames(frame(50, "two", packet.LinkRaw))
+	c.Opened(f) // without secrets
+	store.Add(&[32]byte{7}, keys.ClientTraffic, bytes.Repeat([]byte{1}, 32))
+	c.Opened(f)
+	c.Opened(f)
+	store.Add(&[32]byte{7}, keys.ServerTraffic, bytes.Repeat([]byte{2}, 32))
+	c.Data(f, 1, nil)
+	c.Data(f, 1, nil)
+	c.Frames(frame(120, "three", packet.LinkEthernet))
+	c.Tick(200)
+	until("two")
+	if strings.Contains(said(), "three") {
 		t.Error("it does not wait")
 	}
 	// Another file has what the packets that wait need.
-	if n := bytes.Count(a.Header(), []byte("TRAFFIC_SECRET_0")); n != 2 {
+	if n := bytes.Count(header(), []byte("TRAFFIC_SECRET_0")); n != 2 {
 		t.Errorf("%d secrets in another file", n)
 	}
-	a.Frames(frame(1000, "late", packet.LinkEthernet))
-	if n := bytes.Count(a.Header(), []byte("TRAFFIC_SECRET_0")); n != 0 {
+	c.Frames(frame(1000, "late", packet.LinkEthernet))
+	c.Tick(2000)
+	until("late")
+	if n := bytes.Count(header(), []byte("TRAFFIC_SECRET_0")); n != 0 {
 		t.Errorf("%d secrets too many", n)
 	}
 	a.Close()
@@ -183,7 +205,7 @@ func TestArchive(t *testing.T) {
 		t.Errorf("%q, not %q", seen, want)
 	}
 	// Another file knows both interfaces.
-	if n := bytes.Count(a.Header(), binary.LittleEndian.AppendUint32([]byte{1, 0, 0, 0}, 32)); n != 2 {
+	if n := bytes.Count(header(), binary.LittleEndian.AppendUint32([]byte{1, 0, 0, 0}, 32)); n != 2 {
 		t.Errorf("%d interfaces", n)
 	}
 }

@@ -124,9 +124,10 @@ func (s *Server) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Close lets all readers have what is there, if they take it in a few seconds, and ends.
+// Close is called when no core writes any more. It lets all readers have what is there, if they take it in a few seconds, and ends.
 func (s *Server) Close() error {
 	err := s.listener.Close()
+	s.File.Close()
 	s.mu.Lock()
 	s.closed = true
 	for r := range s.readers {

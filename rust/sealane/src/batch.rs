@@ -117,6 +117,7 @@ fn run_chunk(packets: &mut [Packet<'_>], open: bool) -> usize {
 fn wants_lane(packet: &Packet<'_>, level: &Level, batch: &Batch) -> bool {
     core::ptr::eq(packet.key.level, level)
         && batch.from.get(packet.text.len() / 64).map_or(false, |from| *from != 0)
+        && packet.nonce.len() == packet.key.algorithm.nonce_len()
         && packet.key.mistake(packet.nonce, packet.ad, packet.text.len() as u64).is_none()
 }
 

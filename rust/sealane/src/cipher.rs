@@ -3,6 +3,7 @@
 // Levels are called only after `Table::works` has seen that the CPU has what they need, or by its known-answer test.
 
 use subtle::ConstantTimeEq;
+use zeroize::Zeroize;
 
 use crate::kernel::layout::FLAG_OPEN;
 use crate::kernel::{CallKey, CallNonce, GcmKey, Kernel, Lanes, Parts, Tag, Text};
@@ -51,7 +52,7 @@ pub(crate) enum Gcm {
     Portable(portable::Gcm),
 }
 
-impl zeroize::Zeroize for Gcm {
+impl Zeroize for Gcm {
     fn zeroize(&mut self) {
         match self {
             Gcm::Kernel(key) => key.zeroize(),
@@ -118,6 +119,29 @@ impl Gcm {
             #[cfg(feature = "portable")]
             (Gcm::Portable(key), _) => AnyParts::Gcm(portable::GcmParts::new(key, nonce, ad), open),
         }
+    }
+
+    /// The block J0 of a nonce that does not have 12 bytes: GHASH of it, its padding, and the lengths 0 and the nonce's
+    /// (NIST SP 800-38D, section 7.1, step 2). The tag of a packet that has the nonce for ciphertext and no associated data
+    /// is this, masked; and the tag of an empty packet is that mask, since GHASH of zeroes is zero.
+    #[inline(never)]
+    pub(crate) fn block_of_nonce(&self, level: &Level, nonce: &[u8]) -> [u8; 16] {
+        const MASKED: CallNonce<'_> = CallNonce::Block(&[0; 16]);
+        let mut parts = self.parts(level, MASKED, &[], nonce.len() as u64, true);
+        let mut block = [0; 64];
+        let rest = nonce.chunks_exact(block.len()).remainder();
+        for whole in nonce.chunks_exact(block.len()) {
+            block.copy_from_slice(whole);
+            parts.next(&mut Text::in_place(&mut block));
+        }
+        block[..rest.len()].copy_from_slice(rest);
+        let mut hash = parts.last(&mut Text::in_place(&mut block[..rest.len()]));
+        let mut mask = self.packet(level, MASKED, &[], &mut Text::in_place(&mut []), false);
+        let j0 = bytes_of_tag(&[hash[0] ^ mask[0], hash[1] ^ mask[1]]);
+        block.zeroize();
+        hash.zeroize();
+        mask.zeroize();
+        j0
     }
 }
 
@@ -269,6 +293,6 @@ pub(crate) fn hchacha20(key: &[u8; 32], nonce: &[u8; 16]) -> [u8; 32] {
     for (i, out) in subkey.chunks_exact_mut(4).enumerate() {
         out.copy_from_slice(&x[if i < 4 { i } else { i + 8 }].to_le_bytes());
     }
-    zeroize::Zeroize::zeroize(&mut x);
+    x.zeroize();
     subkey
 }

@@ -6,7 +6,7 @@ pub enum Error {
     NotAuthentic,
     /// The key does not have the length that the algorithm asks for.
     InvalidKey,
-    /// The nonce does not have the length that the key's algorithm asks for.
+    /// The nonce does not have a length that the key's algorithm allows.
     InvalidNonce,
     /// The text, or the associated data, is longer than the algorithm allows.
     TooLong,
@@ -25,7 +25,7 @@ impl core::fmt::Display for Error {
         f.write_str(match self {
             Error::NotAuthentic => "message authentication failed",
             Error::InvalidKey => "the key does not have the length that the algorithm asks for",
-            Error::InvalidNonce => "the nonce does not have the length that the algorithm asks for",
+            Error::InvalidNonce => "the nonce does not have a length that the algorithm allows",
             Error::TooLong => "text or associated data is longer than the algorithm allows",
             Error::LengthMismatch => "output and input are of different lengths",
             Error::InvalidLevel => "no level has that name, or this CPU cannot run it",

@@ -17,7 +17,8 @@ pub enum Algorithm {
     ChaCha20Poly1305,
     /// draft-irtf-cfrg-xchacha-03: keys of 32 bytes, nonces of 24 (long enough to be drawn at random), the same limit.
     XChaCha20Poly1305,
-    /// NIST SP 800-38D: keys of 16 bytes, nonces of 12, at most 2^36 - 32 bytes of text.
+    /// NIST SP 800-38D: keys of 16 bytes, nonces of 12 (others of 1 byte or more work, slower), at most 2^36 - 32 bytes
+    /// of text.
     Aes128Gcm,
     /// The same with keys of 24 bytes.
     Aes192Gcm,
@@ -35,11 +36,18 @@ impl Algorithm {
         }
     }
 
-    /// How long a nonce is, in bytes.
+    /// How long a nonce is, in bytes. Nonces of AES-GCM may have another length, but for 0.
     pub const fn nonce_len(self) -> usize {
         match self {
             Algorithm::XChaCha20Poly1305 => 24,
             _ => 12,
+        }
+    }
+
+    fn nonce_fits(self, bytes: usize) -> bool {
+        match self {
+            Algorithm::Aes128Gcm | Algorithm::Aes192Gcm | Algorithm::Aes256Gcm => bytes > 0,
+            _ => bytes == self.nonce_len(),
         }
     }
 
@@ -203,7 +211,7 @@ impl Key {
     /// What is wrong with a packet of so many bytes of text.
     #[inline(always)]
     pub(crate) fn mistake(&self, nonce: &[u8], ad: &[u8], bytes: u64) -> Option<Error> {
-        if nonce.len() != self.algorithm.nonce_len() {
+        if !self.algorithm.nonce_fits(nonce.len()) {
             Some(Error::InvalidNonce)
         } else if bytes > self.algorithm.text_max() || ad.len() as u64 > (1 << 61) - 1 {
             Some(Error::TooLong)
@@ -283,7 +291,10 @@ impl Key {
                 let sub = SubKey::new(key, nonce).ok_or(Error::InvalidNonce)?;
                 Ok(self.level.chacha20poly1305(&sub.key, &sub.nonce, ad, text, open))
             }
-            (State::Gcm(_), Err(_)) => Err(Error::InvalidNonce),
+            (State::Gcm(gcm), Err(_)) => {
+                let block = gcm.block_of_nonce(self.level, nonce);
+                Ok(gcm.packet(self.level, CallNonce::Block(&block), ad, text, open))
+            }
         }
     }
 }

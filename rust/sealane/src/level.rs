@@ -271,8 +271,12 @@ mod clock {
     use super::{Level, Table, LEVELS_MAX};
     use crate::kernel::Text;
 
-    const TURNS: usize = 4;
-    const TURNS_AT_LEAST: usize = 2;
+    const TURNS: u64 = 4;
+    const TURNS_AT_LEAST: u64 = 2;
+    /// From the second turn on packets are done several times in a row, at most so often, if that takes no more than one
+    /// such share of the limit: what ran before tells on the first.
+    const IN_A_ROW: u64 = 8;
+    const ROW_SHARE: u64 = 32;
     const SIZES: [usize; 2] = [64, 1420];
     const LIMIT_NS: u64 = 30_000; // for two turns, so that all ends within twice that
 
@@ -281,31 +285,47 @@ mod clock {
     /// interruptions only add. Past the limit no third turn begins.
     pub(super) fn fastest(table: &'static Table, first: usize) -> usize {
         let mut rivals: [Option<(usize, &'static Level)>; LEVELS_MAX] = [None; LEVELS_MAX];
-        let mut least = [[u64::MAX; SIZES.len()]; LEVELS_MAX];
-        let mut spent = 0u64;
         let timed = table.levels().filter(|(place, level)| *place >= first && level.timed);
         let mut count = 0;
         for (rival, slot) in timed.filter(|(place, level)| table.works(*place, level)).zip(rivals.iter_mut()) {
             *slot = Some(rival);
             count += 1;
         }
+        let times = |rival: usize, bytes| rivals[rival].map_or(0, |(_, level)| ticks_of_packet(level, bytes));
+        rivals[least_of(count, times, limit())].map_or(first, |(place, _)| place)
+    }
+
+    /// The rival of those with the least product of the shortest of its `ticks`, unless one before it is hardly slower. The
+    /// turns that the limit allows are counted by the shortest times.
+    fn least_of(count: usize, ticks: impl Fn(usize, usize) -> u64, limit: u64) -> usize {
+        let mut least = [[u64::MAX; SIZES.len()]; LEVELS_MAX];
+        let mut shortest = 0; // of a turn
+        let mut runs = [1; SIZES.len()]; // in a row
         for turn in 0..TURNS {
-            if count < 2 || (turn >= TURNS_AT_LEAST && spent > limit()) {
+            if count < 2 || (turn >= TURNS_AT_LEAST && turn * shortest > limit) {
                 break;
             }
-            for (rival, least) in rivals.iter().flatten().zip(least.iter_mut()) {
-                for (size, least) in SIZES.iter().zip(least.iter_mut()) {
-                    let ticks = ticks_of_packet(rival.1, *size).min(u64::from(u32::MAX));
-                    spent += ticks;
-                    *least = ticks.min(*least);
+            shortest = 0;
+            let mut quickest = [u64::MAX; SIZES.len()];
+            for (rival, least) in least.iter_mut().enumerate().take(count) {
+                for (place, size) in SIZES.iter().enumerate() {
+                    for _ in 0..runs[place] {
+                        least[place] = ticks(rival, *size).min(u64::from(u32::MAX)).min(least[place]);
+                    }
+                    shortest += runs[place] * least[place];
+                    quickest[place] = least[place].min(quickest[place]);
                 }
             }
+            for (runs, quickest) in runs.iter_mut().zip(quickest) {
+                // 0: too coarse a clock.
+                *runs = (limit / ROW_SHARE).checked_div(quickest).unwrap_or(1).clamp(1, IN_A_ROW);
+            }
         }
-        let (mut best, mut least_product) = (first, u64::MAX);
-        for (rival, least) in rivals.iter().flatten().zip(least.iter()) {
+        let (mut best, mut least_product) = (0, u64::MAX);
+        for (rival, least) in least.iter().enumerate().take(count) {
             let product = least[0].saturating_mul(least[1]);
             if least_product == u64::MAX || product < least_product - least_product / 16 {
-                best = rival.0;
+                best = rival;
                 least_product = product;
             }
         }
@@ -356,5 +376,46 @@ mod clock {
     #[cfg(not(feature = "std"))]
     fn limit() -> u64 {
         (u128::from(crate::cpu::ticks_per_second()) * u128::from(LIMIT_NS) / 1_000_000_000) as u64
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::least_of;
+        use core::cell::Cell;
+
+        /// Two rivals, by what each takes in its turns; one takes ten times as long when it runs first in a row.
+        fn chosen_cold(turns: [[u64; 4]; 2], limit: u64, cold: usize) -> usize {
+            let (turn, before) = (Cell::new([0, 0]), Cell::new([0, 0]));
+            let ticks = |rival: usize, size: usize| {
+                let (mut turn_of, mut before_of) = (turn.get(), before.get());
+                let first = before_of[rival] != size;
+                turn_of[rival] += usize::from(size < before_of[rival]);
+                before_of[rival] = size;
+                turn.set(turn_of);
+                before.set(before_of);
+                turns[rival][turn_of[rival]] * if first && rival == cold { 10 } else { 1 }
+            };
+            least_of(2, ticks, limit)
+        }
+
+        fn chosen(turns: [[u64; 4]; 2], limit: u64) -> usize {
+            chosen_cold(turns, limit, usize::MAX)
+        }
+
+        #[test]
+        fn the_fastest_is_chosen() {
+            const INTERRUPTED: u64 = 1_000_000;
+            assert_eq!(chosen([[9, 9, 9, 9], [9, 9, 8, 9]], u64::MAX), 1);
+            assert_eq!(chosen([[100; 4], [98; 4]], u64::MAX), 0);
+            assert_eq!(chosen([[0; 4], [0; 4]], u64::MAX), 0);
+            // Two turns take 68: a third begins if the limit allows that, whatever interruptions take.
+            assert_eq!(chosen([[9, 9, 1, 9], [8, 8, 8, 8]], 67), 1);
+            assert_eq!(chosen([[9, 9, 1, 9], [8, 8, 8, 8]], 68), 0);
+            assert_eq!(chosen([[9, INTERRUPTED, 1, 9], [8, 8, 8, 8]], 68), 0);
+            assert_eq!(chosen([[INTERRUPTED, 9, 1, 9], [8, 8, INTERRUPTED, 8]], 68), 0);
+            // With room for several in a row.
+            assert_eq!(chosen_cold([[9; 4], [10; 4]], 3000, 0), 0);
+            assert_eq!(chosen_cold([[9; 4], [10; 4]], 30, 0), 1);
+        }
     }
 }

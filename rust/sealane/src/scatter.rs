@@ -54,7 +54,7 @@ impl Key {
         if let Some(why) = self.mistake(nonce, ad, total) {
             return Err(why);
         }
-        let sub;
+        let (sub, block);
         let mut parts = match (&self.state, <&[u8; 12]>::try_from(nonce)) {
             (State::ChaCha(key), Ok(nonce)) => self.level.chacha20poly1305_parts(key, nonce, ad, total, open),
             (State::Gcm(gcm), Ok(nonce)) => gcm.parts(self.level, CallNonce::Nonce(nonce), ad, total, open),
@@ -62,7 +62,10 @@ impl Key {
                 sub = SubKey::new(key, nonce).ok_or(Error::InvalidNonce)?;
                 self.level.chacha20poly1305_parts(&sub.key, &sub.nonce, ad, total, open)
             }
-            (State::Gcm(_), Err(_)) => return Err(Error::InvalidNonce),
+            (State::Gcm(gcm), Err(_)) => {
+                block = gcm.block_of_nonce(self.level, nonce);
+                gcm.parts(self.level, CallNonce::Block(&block), ad, total, open)
+            }
         };
         let mut block = Block { bytes: [0; BLOCK], filled: 0, piece: 0, offset: 0 };
         for i in 0..pieces.len() {

@@ -1,10 +1,30 @@
 //! The traits of the `aead` crate, under the names of RustCrypto's crates.
 
+use core::marker::PhantomData;
+
 use aead::consts::{U0, U12, U16, U24, U32};
-use aead::generic_array::GenericArray;
+use aead::generic_array::typenum::Unsigned;
+use aead::generic_array::{ArrayLength, GenericArray};
 use aead::{AeadCore, AeadInPlace, KeyInit, KeySizeUser};
 
 use crate::{Algorithm, Key, TAG_LEN};
+
+fn seal(key: &Option<Key>, nonce: &[u8], ad: &[u8], text: &mut [u8]) -> Result<GenericArray<u8, U16>, aead::Error> {
+    let key = key.as_ref().ok_or(aead::Error)?;
+    key.seal_in_place(nonce, ad, text).map(Into::into).map_err(|_| aead::Error)
+}
+
+fn open(
+    key: &Option<Key>,
+    nonce: &[u8],
+    ad: &[u8],
+    text: &mut [u8],
+    tag: &GenericArray<u8, U16>,
+) -> Result<(), aead::Error> {
+    let key = key.as_ref().ok_or(aead::Error)?;
+    let tag: &[u8; TAG_LEN] = tag.as_ref();
+    key.open_in_place(nonce, ad, text, tag).map_err(|_| aead::Error)
+}
 
 macro_rules! cipher {
     ($(#[$doc:meta])* $name:ident, $key:ty, $nonce:ty) => {
@@ -38,8 +58,7 @@ macro_rules! cipher {
                 associated_data: &[u8],
                 buffer: &mut [u8],
             ) -> Result<GenericArray<u8, U16>, aead::Error> {
-                let key = self.0.as_ref().ok_or(aead::Error)?;
-                key.seal_in_place(nonce, associated_data, buffer).map(Into::into).map_err(|_| aead::Error)
+                seal(&self.0, nonce, associated_data, buffer)
             }
 
             fn decrypt_in_place_detached(
@@ -49,9 +68,7 @@ macro_rules! cipher {
                 buffer: &mut [u8],
                 tag: &GenericArray<u8, U16>,
             ) -> Result<(), aead::Error> {
-                let key = self.0.as_ref().ok_or(aead::Error)?;
-                let tag: &[u8; TAG_LEN] = tag.as_ref();
-                key.open_in_place(nonce, associated_data, buffer, tag).map_err(|_| aead::Error)
+                open(&self.0, nonce, associated_data, buffer, tag)
             }
         }
 
@@ -76,6 +93,66 @@ cipher! {
     Aes256Gcm, U32, U12
 }
 
+/// AES-GCM with the keys of `Aes`, such as the `aes` crate's `Aes192`, and nonces of `NonceSize` bytes, 1 or more; 12 are
+/// fastest. `Aes` is there for its key's size only.
+pub struct AesGcm<Aes, NonceSize>(Option<Key>, PhantomData<fn(Aes, NonceSize)>);
+
+impl<Aes, NonceSize> Clone for AesGcm<Aes, NonceSize> {
+    fn clone(&self) -> Self {
+        AesGcm(self.0.clone(), PhantomData)
+    }
+}
+
+impl<Aes, NonceSize> core::fmt::Debug for AesGcm<Aes, NonceSize> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("AesGcm").field(&self.0).finish()
+    }
+}
+
+impl<Aes: KeySizeUser, NonceSize> KeySizeUser for AesGcm<Aes, NonceSize> {
+    type KeySize = Aes::KeySize;
+}
+
+impl<Aes: KeySizeUser, NonceSize> KeyInit for AesGcm<Aes, NonceSize> {
+    fn new(key: &GenericArray<u8, Aes::KeySize>) -> Self {
+        let algorithm = match Aes::KeySize::USIZE {
+            16 => Algorithm::Aes128Gcm,
+            24 => Algorithm::Aes192Gcm,
+            _ => Algorithm::Aes256Gcm,
+        };
+        AesGcm(Key::new(algorithm, key).ok(), PhantomData)
+    }
+}
+
+impl<Aes, NonceSize: ArrayLength<u8>> AeadCore for AesGcm<Aes, NonceSize> {
+    type NonceSize = NonceSize;
+    type TagSize = U16;
+    type CiphertextOverhead = U0;
+}
+
+impl<Aes, NonceSize: ArrayLength<u8>> AeadInPlace for AesGcm<Aes, NonceSize> {
+    fn encrypt_in_place_detached(
+        &self,
+        nonce: &GenericArray<u8, NonceSize>,
+        associated_data: &[u8],
+        buffer: &mut [u8],
+    ) -> Result<GenericArray<u8, U16>, aead::Error> {
+        seal(&self.0, nonce, associated_data, buffer)
+    }
+
+    fn decrypt_in_place_detached(
+        &self,
+        nonce: &GenericArray<u8, NonceSize>,
+        associated_data: &[u8],
+        buffer: &mut [u8],
+        tag: &GenericArray<u8, U16>,
+    ) -> Result<(), aead::Error> {
+        open(&self.0, nonce, associated_data, buffer, tag)
+    }
+}
+
+impl<Aes, NonceSize> zeroize::ZeroizeOnDrop for AesGcm<Aes, NonceSize> {}
+
 /// What the `chacha20poly1305` crate has: with `sealane` in Cargo.toml in its place, `use sealane::chacha20poly1305` and
 /// the rest of the program is as it was.
 pub mod chacha20poly1305 {
@@ -99,10 +176,10 @@ pub mod chacha20poly1305 {
 pub mod aes_gcm {
     use super::GenericArray;
 
-    pub use super::{Aes128Gcm, Aes256Gcm};
+    pub use super::{Aes128Gcm, Aes256Gcm, AesGcm};
     pub use aead::{self, AeadCore, AeadInPlace, Error, Key, KeyInit, KeySizeUser};
 
-    /// A nonce of so many bytes, of which there are 12.
+    /// A nonce of so many bytes: 12, but for [`AesGcm`].
     pub type Nonce<NonceSize> = GenericArray<u8, NonceSize>;
     /// 16 bytes.
     pub type Tag<TagSize = aead::consts::U16> = GenericArray<u8, TagSize>;

@@ -47,6 +47,14 @@ impl Random {
     }
 }
 
+fn nonce_fits(algorithm: Algorithm, bytes: usize) -> bool {
+    match algorithm {
+        Algorithm::ChaCha20Poly1305 => bytes == 12,
+        Algorithm::XChaCha20Poly1305 => bytes == 24,
+        _ => bytes > 0,
+    }
+}
+
 /// Every algorithm at every level that works.
 fn each(mut test: impl FnMut(Algorithm, &'static str)) {
     let mut count = 0;
@@ -149,6 +157,41 @@ fn all_lengths_beside_rustcrypto() {
             assert!(out == *text, "opened apart: {}", what);
         }
     });
+}
+
+/// AES-GCM with nonces of other lengths than 12 bytes, beside RustCrypto's crate.
+#[test]
+fn other_nonces() {
+    fn peer<N: aes_gcm::aead::generic_array::ArrayLength<u8>>(nonce: &[u8], key: &[u8; 16]) -> [u8; 16] {
+        let cipher = AesGcm::<aes_gcm::aes::Aes128, N>::new(key.into());
+        let tag = cipher.encrypt_in_place_detached(GenericArray::from_slice(nonce), b"ad", &mut [3; 90]);
+        tag.expect("sealed").into()
+    }
+    let (bytes, key): (Vec<u8>, [u8; 16]) = ((0..=255).collect(), [9; 16]);
+    use aes_gcm::aead::consts as n;
+    let expected = [
+        (&bytes[..1], peer::<n::U1>(&bytes[..1], &key)),
+        (&bytes[..8], peer::<n::U8>(&bytes[..8], &key)),
+        (&bytes[..12], peer::<n::U12>(&bytes[..12], &key)),
+        (&bytes[..16], peer::<n::U16>(&bytes[..16], &key)),
+        (&bytes[..63], peer::<n::U63>(&bytes[..63], &key)),
+        (&bytes[..64], peer::<n::U64>(&bytes[..64], &key)),
+        (&bytes[..65], peer::<n::U65>(&bytes[..65], &key)),
+        (&bytes[..128], peer::<n::U128>(&bytes[..128], &key)),
+        (&bytes[..256], peer::<n::U256>(&bytes[..256], &key)),
+    ];
+    for (level, _) in levels(Algorithm::Aes128Gcm).filter(|(_, works)| *works) {
+        let ours = Key::with_level(Algorithm::Aes128Gcm, &key, level).expect("key");
+        for (nonce, mut tag) in expected {
+            tag[3] ^= u8::from(planted("nonce") && nonce.len() == 64);
+            let mut text = [3; 90];
+            assert_eq!(ours.seal_in_place(nonce, b"ad", &mut text), Ok(tag), "{}: {} bytes", level, nonce.len());
+            let (first, second) = text.split_at_mut(33);
+            let mut pieces = [Text::in_place(first), Text::in_place(second)];
+            assert_eq!(ours.open_pieces(nonce, b"ad", &mut pieces, &tag), Ok(()), "{}: {} bytes", level, nonce.len());
+            assert_eq!(text, [3; 90]);
+        }
+    }
 }
 
 #[test]
@@ -269,7 +312,7 @@ fn wrong_input() {
         }
         assert_eq!(Key::with_level(algorithm, &vec![1; algorithm.key_len()], "mmx").err(), Some(Error::InvalidLevel));
         let key = Key::new(algorithm, &vec![1; algorithm.key_len()]).expect("key");
-        for bytes in (0..40).filter(|bytes| *bytes != algorithm.nonce_len()) {
+        for bytes in (0..40).filter(|bytes| !nonce_fits(algorithm, *bytes)) {
             let nonce = vec![2; bytes];
             let mut text = [7; 50];
             assert_eq!(key.seal_in_place(&nonce, b"", &mut text), Err(Error::InvalidNonce));
@@ -326,8 +369,10 @@ fn batches() {
                 _ => random.below(keys.len()),
             };
             let bytes = if alike { longest } else { random.below(longest + 1) };
-            let wrong_nonce = random.below(40) == 0;
-            let nonce = random.bytes(keys[key].algorithm().nonce_len() - usize::from(wrong_nonce));
+            let algorithm = keys[key].algorithm();
+            let short = usize::from(random.below(40) == 0);
+            let nonce = random.bytes(algorithm.nonce_len() - short);
+            let wrong_nonce = !nonce_fits(algorithm, nonce.len());
             let n = random.below(30);
             texts.push((key, nonce, random.bytes(n), random.bytes(bytes), wrong_nonce));
         }
@@ -435,8 +480,8 @@ fn vectors() {
                 }
             };
             let mut out = vec![0xa5; sealed.len()];
-            if nonce.len() != algorithm.nonce_len() {
-                // Of valid vectors, too: this interface has nonces of 12 bytes only.
+            if !nonce_fits(algorithm, nonce.len()) {
+                assert!(!valid, "{}", line);
                 assert_eq!(made.open(&nonce, &ad, &sealed, &mut out, &[0; 16]), Err(Error::InvalidNonce));
                 count("nonces of another length, refused");
                 continue;
@@ -533,6 +578,10 @@ fn rustcrypto_names() {
     assert_eq!(cipher.encrypt(nonce, payload()), theirs.encrypt(nonce, payload()));
     let cipher = sealane::Aes128Gcm::new(GenericArray::from_slice(&[7; 16]));
     let theirs = Aes128Gcm::new(GenericArray::from_slice(&[7; 16]));
+    let long = GenericArray::from_slice(&[1; 16]);
+    let other = aes_gcm::AesGcm::<Aes192, aes_gcm::aead::consts::U16>::new(GenericArray::from_slice(&[7; 24]));
+    let others = AesGcm::<Aes192, aes_gcm::aead::consts::U16>::new(GenericArray::from_slice(&[7; 24]));
+    assert_eq!(other.encrypt(long, payload()), others.encrypt(long, payload()));
     let mut buffer = vec![];
     assert_eq!(
         cipher.encrypt_in_place_detached(nonce, b"", &mut buffer),

@@ -46,6 +46,7 @@ type Result struct {
 	Stream       bool   // x/crypto's bare ChaCha20, likewise
 	StdCipher    bool   // the standard library's ChaCha20-Poly1305 is linked and calls sealane
 	StdGCM       bool   // its AES-GCM, likewise
+	StdModes     bool   // its AES-CTR or AES-CBC, likewise
 	Workers      string // the module whose workers take batches; empty: none
 	Fork         string // the module that was made to use x/crypto on every architecture; empty: none
 	GOOS, GOARCH string
@@ -82,7 +83,8 @@ func Build(ctx context.Context, job Job) (*Result, error) {
 		return nil, err
 	}
 	return &Result{Output: output, Crypto: b.crypto, Workers: b.workers, Fork: b.fork, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH,
-		Levels: linked.Levels, Others: linked.Others, Cipher: linked.Called, Stream: linked.Stream == binary.OnSealane, StdCipher: linked.StdCipher == binary.OnSealane, StdGCM: linked.StdGCM == binary.OnSealane}, nil
+		Levels: linked.Levels, Others: linked.Others, Cipher: linked.Called, Stream: linked.Stream == binary.OnSealane, StdCipher: linked.StdCipher == binary.OnSealane, StdGCM: linked.StdGCM == binary.OnSealane,
+		StdModes: linked.StdModes == binary.OnSealane}, nil
 }
 
 // Test runs go test on packages.
@@ -95,7 +97,7 @@ func Test(ctx context.Context, job Job) (*Result, error) {
 	if err := b.stream("test", append([]string{b.target}, b.job.Flags...)); err != nil {
 		return nil, err
 	}
-	return &Result{StdCipher: job.Std, StdGCM: job.Std, Crypto: b.crypto, Cipher: b.crypto != "", Workers: b.workers, Fork: b.fork, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH}, nil
+	return &Result{StdCipher: job.Std, StdGCM: job.Std, StdModes: job.Std, Crypto: b.crypto, Cipher: b.crypto != "", Workers: b.workers, Fork: b.fork, GOOS: b.env.GOOS, GOARCH: b.env.GOARCH}, nil
 }
 
 // verify refuses a program that does not have the kernels, or does not reach them through x/crypto: it may well use
@@ -107,10 +109,10 @@ func verify(linked *binary.Program, goarch string, job Job) error {
 	case job.Std && (linked.StdCipher == binary.Stock || linked.StdGCM == binary.Stock):
 		return fmt.Errorf("%s still has the standard library's own ciphers, although they were replaced: nothing was written", linked.Package)
 	case job.Std && linked.FIPS140 != "":
-		return fmt.Errorf("%s turns FIPS 140-3 mode on by itself (fips140=%s, in its go.mod or a //go:debug line), and sealane's AES-GCM is not validated: build it without --std",
+		return fmt.Errorf("%s turns FIPS 140-3 mode on by itself (fips140=%s, in its go.mod or a //go:debug line), and sealane's AES is not validated: build it without --std",
 			linked.Package, linked.FIPS140)
-	case job.Std && !called && linked.StdCipher == "" && linked.StdGCM == "":
-		return fmt.Errorf("%s never seals or opens with AES-GCM or ChaCha20-Poly1305: there is nothing to accelerate, and nothing was written", linked.Package)
+	case job.Std && !called && linked.StdCipher == "" && linked.StdGCM == "" && linked.StdModes != binary.OnSealane:
+		return fmt.Errorf("%s never seals or opens with AES-GCM or ChaCha20-Poly1305, nor calls AES-CTR or AES-CBC: there is nothing to accelerate, and nothing was written", linked.Package)
 	case !job.Std && !called && len(linked.Others) > 0:
 		return fmt.Errorf("%s imports %s but seals and opens with %s, which sealane does not replace: nothing was written", linked.Package, cipherPath, strings.Join(linked.Others, ", "))
 	case len(linked.Levels) == 0 || !job.Std && !called:

@@ -390,7 +390,7 @@ func (b *build) choose(found *listing, test bool) error {
 	case c == nil && b.job.Std && found.std:
 		return nil
 	case c == nil && b.job.Std:
-		return fmt.Errorf("%s uses neither %s nor the standard library's AES-GCM or ChaCha20-Poly1305: there is nothing to accelerate", b.program, cipherPath)
+		return fmt.Errorf("%s uses neither %s nor the standard library's AES or ChaCha20-Poly1305: there is nothing to accelerate", b.program, cipherPath)
 	case c == nil && found.cryptoTLS:
 		return fmt.Errorf("%s does not use %s, only crypto/tls, whose ciphers belong to the standard library: --std replaces those", b.program, cipherPath)
 	case c == nil:

@@ -119,11 +119,14 @@ func sealaneSource() (tree, error) {
 		return nil, err
 	}
 	// What the standard library calls is below crypto, which cannot import what is internal to another module.
-	if err := t.addInternal("gcm"); err != nil {
-		return nil, err
+	for _, pkg := range []string{"gcm", "modes"} {
+		if err := t.addInternal(pkg); err != nil {
+			return nil, err
+		}
+		file := pkg + "/" + pkg + ".go"
+		t[file] = t["internal/"+file]
+		delete(t, "internal/"+file)
 	}
-	t["gcm/gcm.go"] = t["internal/gcm/gcm.go"]
-	delete(t, "internal/gcm/gcm.go")
 	return t, nil
 }
 

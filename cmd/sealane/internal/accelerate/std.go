@@ -25,7 +25,7 @@ const (
 	stdAES    = "crypto/internal/fips140/aes"
 )
 
-// stdFiles are what is put into the packages of AES-GCM.
+// stdFiles are what is put into the packages of AES-GCM and AES.
 //
 //go:embed std/*.txt
 var stdFiles embed.FS
@@ -163,17 +163,23 @@ func (b *build) overlayStd() error {
 		replace[filepath.Join(b.std(pkg), name)] = file
 		return os.WriteFile(file, content, 0o666)
 	}
-	// AES-GCM: what there is stays, under other names, for CPUs that sealane has no kernel for.
-	for _, name := range []string{"gcm_asm.go", "gcm_noasm.go"} {
-		content, err := os.ReadFile(filepath.Join(b.std(stdGCM), name))
+	// AES-GCM and AES: what there is stays, some of it under other names, for CPUs that sealane has no kernel for.
+	for _, f := range []struct {
+		pkg, name string
+		patch     func(name string, content []byte) ([]byte, error)
+	}{
+		{stdGCM, "gcm_asm.go", renameGCM}, {stdGCM, "gcm_noasm.go", renameGCM},
+		{stdAES, "aes.go", patchBlock}, {stdAES, "ctr.go", patchCTR}, {stdAES, "cbc.go", patchCBC},
+	} {
+		content, err := os.ReadFile(filepath.Join(b.std(f.pkg), f.name))
 		if err == nil {
-			content, err = renameStock(name, content)
+			content, err = f.patch(f.name, content)
 		}
 		if err == nil {
-			err = put(stdGCM, name, content)
+			err = put(f.pkg, f.name, content)
 		}
 		if err != nil {
-			return fmt.Errorf("%s cannot be replaced: %w", stdGCM, err)
+			return fmt.Errorf("%s cannot be replaced: %w", f.pkg, err)
 		}
 	}
 	ours, err := stdFiles.ReadDir("std")
@@ -225,12 +231,13 @@ func (b *build) overlayStd() error {
 	return os.WriteFile(b.overlay, content, 0o666)
 }
 
-// stockNames are what one file of AES-GCM in the standard library declares for the others, and what it is called when ours
-// takes the name.
-var stockNames = map[string]string{"gcmPlatformData": "stockPlatformData", "initGCM": "stockInitGCM", "seal": "stockSeal", "open": "stockOpen"}
+// renameGCM renames what a file declares for others of its package under names that ours take.
+func renameGCM(name string, content []byte) ([]byte, error) {
+	return renameStock(name, content, "gcmPlatformData", "initGCM", "seal", "open")
+}
 
-// renameStock gives a file's declarations the names of stockNames.
-func renameStock(name string, content []byte) ([]byte, error) {
+// renameStock renames a file's declarations: x becomes stockX.
+func renameStock(name string, content []byte, taken ...string) ([]byte, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, content, parser.SkipObjectResolution)
 	if err != nil {
@@ -240,28 +247,61 @@ func renameStock(name string, content []byte) ([]byte, error) {
 	for _, d := range file.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			if d.Recv == nil && stockNames[d.Name.Name] != "" {
+			if d.Recv == nil && slices.Contains(taken, d.Name.Name) {
 				found = append(found, d.Name)
 			}
 		case *ast.GenDecl:
 			for _, s := range d.Specs {
-				if t, ok := s.(*ast.TypeSpec); ok && stockNames[t.Name.Name] != "" {
+				if t, ok := s.(*ast.TypeSpec); ok && slices.Contains(taken, t.Name.Name) {
 					found = append(found, t.Name)
 				}
 			}
 		}
 	}
-	if len(found) != len(stockNames) {
-		return nil, fmt.Errorf("%s declares %d of the %d names that sealane takes", name, len(found), len(stockNames))
+	if len(found) != len(taken) {
+		return nil, fmt.Errorf("%s declares %d of the %d names that sealane takes", name, len(found), len(taken))
 	}
 	var out []byte
 	last := 0
 	for _, ident := range found {
 		at := files.Position(ident.Pos()).Offset
-		out = append(append(out, content[last:at]...), stockNames[ident.Name]...)
+		out = append(append(out, content[last:at]...), "stock"+strings.ToUpper(ident.Name[:1])+ident.Name[1:]...)
 		last = at + len(ident.Name)
 	}
 	return append(out, content[last:]...), nil
+}
+
+// patchBlock has a key be where a kernel looks for it: its round keys 16 bytes behind the number of rounds.
+func patchBlock(name string, content []byte) ([]byte, error) {
+	return patchOnce(name, content, "\ntype blockExpanded struct {\n\trounds int", "; _ [sealanePad]int", "\n")
+}
+
+// patchCTR has the loop over eight blocks let sealane do all whole blocks, if it does.
+func patchCTR(name string, content []byte) ([]byte, error) {
+	return patchOnce(name, content, "\n\tfor len(src) >= 8*BlockSize {",
+		" if len(src) >= sealaneCTRLeast() { if n := sealaneCTR(&c.b, dst, src, ivlo, ivhi); n > 0 {"+
+			" dst, src = dst[n:], src[n:]; ivlo, ivhi = add128(ivlo, ivhi, uint64(n)/BlockSize); continue } }",
+		"\n\t\tctrBlocks8(")
+}
+
+// patchCBC has sealane do texts, if it does.
+func patchCBC(name string, content []byte) (_ []byte, err error) {
+	for _, direction := range []string{"En", "De"} {
+		content, err = patchOnce(name, content, "\n\t\treturn\n\t}\n\t",
+			"if len(src) >= sealaneLeast && sealane"+direction+"crypt(&c.b, &c.iv, dst, src) { return }; ", "cryptBlocks"+direction+"c(")
+		if err != nil {
+			return nil, err
+		}
+	}
+	return content, nil
+}
+
+// patchOnce inserts a text between two others, which stand together once. It has no new line: lines keep their numbers.
+func patchOnce(name string, content []byte, before, insert, behind string) ([]byte, error) {
+	if n := strings.Count(string(content), before+behind); n != 1 {
+		return nil, fmt.Errorf("%s has %d of the one place that sealane changes", name, n)
+	}
+	return []byte(strings.Replace(string(content), before+behind, before+insert+behind, 1)), nil
 }
 
 // inFolder makes a path absolute that is relative to where we are.

@@ -34,6 +34,8 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"slices"
+	"testing"
 	"time"
 )
 
@@ -99,6 +101,66 @@ func gcm() {
 	}
 }
 
+func modes() {
+	data := make([]byte, 150000)
+	for i := range data {
+		data[i] = byte(i*i>>5 + i)
+	}
+	for keyBytes := 16; keyBytes <= 32; keyBytes += 8 {
+		block, _ := aes.NewCipher(data[3:][:keyBytes])
+		all := sha256.New()
+		for _, low := range []string{"\x00\x00\x00\x00\x00\x00\x00\x00", "\x00\x00\x00\x00\xff\xff\xff\xf8", "\xff\xff\xff\xff\xff\xff\xff\xd5"} {
+			for _, high := range []string{"\x01\x02\x03\x04\x05\x06\x07\x08", "\xff\xff\xff\xff\xff\xff\xff\xff"} {
+				one := cipher.NewCTR(block, []byte(high+low))
+				out := make([]byte, len(data))
+				for _, n := range []int{65536, 65537, 131072 + 40, len(data)} {
+					cipher.NewCTR(block, []byte(high+low)).XORKeyStream(out, data[:n])
+					all.Write(out[:n])
+				}
+				for n := 0; n < 600; n++ {
+					one.XORKeyStream(out[5:], data[n:2*n])
+					one.XORKeyStream(out[:n], out[:n])
+					all.Write(out[:600])
+				}
+				fmt.Printf("%d CTR %x\n", keyBytes, all.Sum(nil)[:8])
+				encrypt, decrypt := cipher.NewCBCEncrypter(block, []byte(high+low)), cipher.NewCBCDecrypter(block, []byte(low+high))
+				for n := 0; n <= 140000; n += 16 + n/40&^15 {
+					encrypt.CryptBlocks(out[16:], data[:n])
+					encrypt.CryptBlocks(out[:n], out[:n])
+					all.Write(out[:n+1])
+					decrypt.CryptBlocks(out[16:], data[1:n+1])
+					decrypt.CryptBlocks(out[:n], out[:n])
+					all.Write(out[:n+1])
+					if n%3 == 1 {
+						encrypt.(interface{ SetIV([]byte) }).SetIV(data[:16])
+						decrypt.(interface{ SetIV([]byte) }).SetIV(data[n:][:16])
+					}
+				}
+				fmt.Printf("%d CBC %x\n", keyBytes, all.Sum(nil)[:8])
+				try("CTR, too short", func() { one.XORKeyStream(data[:1999], data[:2000]) })
+				try("CTR, overlap", func() { one.XORKeyStream(data[1:2001], data[:2000]) })
+				try("CBC, no blocks", func() { decrypt.CryptBlocks(data[:2001], data[:2001]) })
+				try("CBC, too short", func() { decrypt.CryptBlocks(data[:1984], data[:2000]) })
+				try("CBC, overlap", func() { encrypt.CryptBlocks(data[16:2016], data[:2000]) })
+				try("CBC, overlap", func() { decrypt.CryptBlocks(data[15:2015], data[:2000]) })
+				fmt.Println("allocations:", testing.AllocsPerRun(10, func() {
+					one.XORKeyStream(out[:4096], out[:4096])
+					encrypt.CryptBlocks(out[:4096], out[:4096])
+					decrypt.CryptBlocks(out[:4096], out[:4096])
+				}))
+			}
+		}
+		for n := 0; n < 16; n++ {
+			try("CTR", func() { cipher.NewCTR(block, data[:n]) })
+			try("CBC", func() { cipher.NewCBCDecrypter(block, data[:n]) })
+		}
+		out := make([]byte, 16)
+		block.Encrypt(out, data[:16])
+		block.Decrypt(data[:16], data[16:])
+		fmt.Printf("%d %x %x\n", keyBytes, out, data[:16])
+	}
+}
+
 func session(version uint16, suite uint16) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -128,7 +190,32 @@ func session(version uint16, suite uint16) {
 }
 
 func main() {
+	// The first calls of all are made side by side.
+	first := make(chan string)
+	block, _ := aes.NewCipher(make([]byte, 16))
+	for i := range 8 {
+		go func() {
+			b := make([]byte, 4096)
+			switch i % 3 {
+			case 0:
+				cipher.NewCTR(block, b[:16]).XORKeyStream(b, b)
+			case 1:
+				cipher.NewCBCDecrypter(block, b[:16]).CryptBlocks(b, b)
+			default:
+				cipher.NewCBCEncrypter(block, b[:16]).CryptBlocks(b, b)
+			}
+			first <- fmt.Sprint(i%3, " ", sum(b))
+		}()
+	}
+	var sums []string
+	for range 8 {
+		sums = append(sums, <-first)
+	}
+	slices.Sort(sums)
+	fmt.Println(sums)
 	gcm()
+	modes()
+	session(tls.VersionTLS12, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA)
 	for _, suite := range []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256} {
 		session(tls.VersionTLS12, suite)
 	}
@@ -218,6 +305,7 @@ const levelProgram = `package main
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/sha256"
 	"fmt"
 	"reflect"
 	"unsafe"
@@ -266,6 +354,17 @@ func main() {
 		_, forged := a.Open(nil, key[:a.NonceSize()], sealed, key[:6])
 		fmt.Printf("%x %x %v %v\n", sealed, opened, err, forged)
 	}
+	all := sha256.New()
+	for n := 16; n < 5000; n += n/3&^15 + 16 {
+		text := make([]byte, n)
+		cipher.NewCTR(block, key[:16]).XORKeyStream(text, text)
+		all.Write(text)
+		cipher.NewCBCDecrypter(block, key[:16]).CryptBlocks(text, text)
+		all.Write(text)
+		cipher.NewCBCEncrypter(block, key[:16]).CryptBlocks(text, text)
+		all.Write(text)
+	}
+	fmt.Printf("%x\n", all.Sum(nil))
 }
 `
 
@@ -366,13 +465,46 @@ func TestRival(t *testing.T) {
 	}
 }
 
+// TestStdPlanted: a fault in what the standard library calls for CTR or CBC shows in what the program of TestStd prints.
+func TestStdPlanted(t *testing.T) {
+	if !*long {
+		t.Skip("NOT RUN: part of make test-long")
+	}
+	dir := stdPlace(t)
+	mustRun(t, dir, "go", "build", "-o", "stock", ".")
+	stock := mustRun(t, dir, "./stock")
+	const file = "modes/modes.go"
+	for _, c := range []struct{ name, correct, wrong string }{
+		{"carry", "\t\t\thi++\n", ""},
+		{"part", "unsafe.Add(a.In, n)\n\t\tif lo", "a.In\n\t\tif lo"},
+		{"wrap", "uint64(uint32(lo))+partBytes/blockBytes > 1<<32", "false"},
+		{"initial value", "n := min(left, serialPartBytes)", "n := min(left, serialPartBytes)\n\t\tif left < 500 {\n\t\t\tlane[0].Nonce = unsafe.Pointer(new([16]byte))\n\t\t}"},
+		{"least", "{ctr: 256, decrypt: 32,", "{ctr: 256, decrypt: 48,"}, // no fault
+	} {
+		planted := false
+		mustBuild(t, Job{Std: true, Output: "ours", plant: func(t tree) {
+			before := string(t[file])
+			t[file] = []byte(strings.Replace(before, c.correct, c.wrong, 1))
+			planted = string(t[file]) != before
+		}})
+		if same := mustRun(t, dir, "./ours") == stock; !planted || same != (c.name == "least") {
+			t.Errorf("%s: planted %v, prints the same %v", c.name, planted, same)
+		}
+	}
+}
+
 // TestRenameStock: of a file that declares something else, nothing is made.
 func TestRenameStock(t *testing.T) {
+	for _, patch := range []func(string, []byte) ([]byte, error){patchBlock, patchCTR, patchCBC} {
+		if _, err := patch("x.go", []byte("package aes\n")); err == nil || !strings.Contains(err.Error(), "x.go has 0 of the one place") {
+			t.Errorf("error %v", err)
+		}
+	}
 	const names = "package gcm\n\ntype gcmPlatformData struct{}\n\nfunc initGCM(g *GCM) {}\n\nfunc seal() { seal() }\n\nfunc (open) open() {}\n"
-	if _, err := renameStock("x.go", []byte(names)); err == nil || !strings.Contains(err.Error(), "declares 3 of the 4") {
+	if _, err := renameGCM("x.go", []byte(names)); err == nil || !strings.Contains(err.Error(), "declares 3 of the 4") {
 		t.Errorf("error %v", err)
 	}
-	got, err := renameStock("x.go", []byte(names+"\nfunc open() {}\n"))
+	got, err := renameGCM("x.go", []byte(names+"\nfunc open() {}\n"))
 	if err != nil || strings.Count(string(got), "stock") != 4 || !strings.Contains(string(got), "func stockSeal() { seal() }") {
 		t.Errorf("%v\n%s", err, got)
 	}
@@ -568,10 +700,10 @@ func testStd(t *testing.T, job Job, packages ...string) {
 	}
 }
 
-// TestStdOwn runs the standard library's own tests of AES-GCM.
+// TestStdOwn runs the standard library's own tests of AES and its modes.
 func TestStdOwn(t *testing.T) {
 	stdPlace(t)
-	testStd(t, Job{Flags: []string{"-short"}}, "crypto/cipher")
+	testStd(t, Job{Flags: []string{"-short"}}, "crypto/cipher", "crypto/aes", "crypto/internal/fips140/aes")
 }
 
 // TestStdAll runs those of all that has to do with them.

@@ -38,6 +38,12 @@ var stdGCM = regexp.MustCompile(`^crypto/internal/fips140/(v[0-9.]+(-[0-9a-f]+)?
 
 const stdCipher = "vendor/" + cryptoModule + "/chacha20poly1305."
 
+// stdModes make AES-CTR and AES-CBC for programs. What they make is linked anyhow: random numbers and self-tests of FIPS 140-3 have it.
+var stdModes = regexp.MustCompile(`^crypto/cipher\.New(CTR|CBCEncrypter|CBCDecrypter)$`)
+
+// modes are what the standard library calls for them in a program that was built so.
+const modes = sealaneModule + "/modes.C"
+
 // std tells what a function says of the standard library's ciphers.
 func (p *Program) std(f string) {
 	if name, ok := strings.CutPrefix(f, stdCipher); ok {
@@ -47,6 +53,9 @@ func (p *Program) std(f string) {
 		case p.StdCipher == "" && (strings.HasPrefix(name, "(*chacha20poly1305).") || strings.HasPrefix(name, "(*xchacha20poly1305).")):
 			p.StdCipher = Stock
 		}
+	}
+	if p.StdModes == "" && stdModes.MatchString(f) {
+		p.StdModes = Stock
 	}
 	if prefix := stdGCM.FindString(f); prefix != "" {
 		switch name := strings.TrimSuffix(f[len(prefix):], ".abi0"); {
@@ -95,6 +104,7 @@ type Program struct {
 	Stream    string   `json:"x_crypto_chacha20,omitempty"`    // OnSealane or Stock, if the program can call x/crypto's bare ChaCha20
 	StdCipher string   `json:"std_chacha20poly1305,omitempty"` // OnSealane or Stock, if the program can call the standard library's
 	StdGCM    string   `json:"std_aesgcm,omitempty"`           // likewise
+	StdModes  string   `json:"std_aes_modes,omitempty"`        // likewise AES-CTR or AES-CBC
 	FIPS140   string   `json:"fips140,omitempty"`              // the mode that the program turns on by itself
 	Stock     bool     `json:"stock_linked"`                   // x/crypto's own ChaCha20-Poly1305 is linked, and not behind sealane's
 	Others    []string `json:"other_ciphers"`                  // packages with a ChaCha20-Poly1305 of their own
@@ -135,7 +145,7 @@ func Read(file string) (*Program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	linked, stockLinked := map[string]bool{}, false
+	linked, stockLinked, modesLinked := map[string]bool{}, false, false
 	for _, f := range functions {
 		if strings.HasPrefix(f, ciphers) {
 			p.Uses = true
@@ -155,9 +165,13 @@ func Read(file string) (*Program, error) {
 			p.Others = append(p.Others, pkg)
 		}
 		stockLinked = stockLinked || f == stock
+		modesLinked = modesLinked || strings.HasPrefix(f, modes)
 		if level, ok := strings.CutPrefix(f, kernels); ok {
 			linked[strings.ToLower(strings.TrimSuffix(level, ".abi0"))] = true
 		}
+	}
+	if p.StdModes != "" && modesLinked {
+		p.StdModes = OnSealane
 	}
 	p.Stock = stockLinked && !p.Called
 	for _, level := range dispatch.AllLevels() {

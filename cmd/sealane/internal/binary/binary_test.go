@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
+
+	"github.com/sealane/sealane/internal/randomseed"
 )
 
 // TestDamaged reads damaged copies of this program: what is found may be wrong, but nothing panics.
@@ -19,7 +20,7 @@ func TestDamaged(t *testing.T) {
 	if p, err := Read(os.Args[0]); err != nil || len(p.Levels) > 0 || p.Uses || p.Go == "" {
 		t.Errorf("%+v, %v", p, err)
 	}
-	seed := uint64(time.Now().UnixNano())
+	seed := randomseed.Of()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	table := 0

@@ -2,8 +2,9 @@
 
 /// Every name that may be asked for on any build and of any primitive, best first.
 #[rustfmt::skip]
-pub(crate) const NAMES: [&str; 12] = [
+pub(crate) const NAMES: [&str; 13] = [
     "avx512",
+    "avx512mix",
     "avx512vl",
     "avx2",
     "aesniavx",

@@ -1,15 +1,45 @@
 //! The levels of x86-64, best first. The numbers of batches are those of the C library (src/level.c says how they were
 //! found).
 
-use super::{x86_64 as k, Kernel};
+use super::layout::*;
+use super::{x86_64 as k, Args, Kernel};
 use crate::cpu::*;
 use crate::level::{Batch, Level};
 
-pub(crate) static CHACHA20POLY1305: [Level; 4] = [
+/// Two kernels as one level: whole packets leave no state, so `avx512vl` does the short ones, and `avx512` all else.
+#[allow(unsafe_code)]
+unsafe extern "sysv64" fn chacha20poly1305_avx512mix(args: *const Args, scratch: *mut u8, constants: *const u8) {
+    const WHOLE: u64 = (FLAG_FIRST | FLAG_LAST) as u64;
+    let slots = &(*args).0;
+    if slots[ARG_FLAGS / 8] & WHOLE == WHOLE && slots[ARG_BYTES / 8] <= 256 {
+        k::chacha20poly1305_avx512vl(args, scratch, k::CHACHA20POLY1305_AVX512VL_CONSTANTS.0.as_ptr());
+    } else {
+        k::chacha20poly1305_avx512(args, scratch, constants);
+    }
+}
+
+pub(crate) static CHACHA20POLY1305: [Level; 5] = [
     Level {
         name: "avx512",
         needs: BMI | BMI2 | AVX2 | AVX512F | AVX512VL | AVX512BW | AVX512IFMA,
         kernel: Some(Kernel { code: k::chacha20poly1305_avx512, constants: &k::CHACHA20POLY1305_AVX512_CONSTANTS.0 }),
+        batch: Some(Batch {
+            kernel: Kernel {
+                code: k::chacha20poly1305_batch_avx512,
+                constants: &k::CHACHA20POLY1305_BATCH_AVX512_CONSTANTS.0,
+            },
+            group: 0,
+            few: 3,
+            from: &[
+                3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 6, 5, 5, 6, 6, 7, 7, 7, 11, 10, 6, 6, 6, 11, 11, 11, 13,
+            ],
+        }),
+        timed: true,
+    },
+    Level {
+        name: "avx512mix",
+        needs: SSSE3 | SSE41 | BMI | BMI2 | AVX2 | AVX512F | AVX512VL | AVX512BW | AVX512IFMA,
+        kernel: Some(Kernel { code: chacha20poly1305_avx512mix, constants: &k::CHACHA20POLY1305_AVX512_CONSTANTS.0 }),
         batch: Some(Batch {
             kernel: Kernel {
                 code: k::chacha20poly1305_batch_avx512,

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// quicProgram builds test/quic, a client and a server with quic-go.
+func quicProgram(t *testing.T) string {
+	t.Helper()
+	need(t, "go")
+	program := t.TempDir() + "/quic"
+	cmd := exec.Command("go", "build", "-o", program, ".")
+	cmd.Dir = "../../test/quic"
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOARCH=", "GOOS=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// arrived returns how many UDP datagrams a namespace has received, whoever they were for.
+func (l *lab) arrived(ns int) (n int) {
+	l.t.Helper()
+	out, err := l.command(ns, "cat", "/proc/net/snmp").Output()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var names []string
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		if words[0] != "Udp:" {
+			continue
+		}
+		if names == nil {
+			names = words
+			continue
+		}
+		for i, name := range names {
+			if name == "InDatagrams" || name == "NoPorts" || name == "InErrors" {
+				v, err := strconv.Atoi(words[i])
+				if err != nil {
+					l.t.Fatal(err)
+				}
+				n += v
+			}
+		}
+	}
+	return n
+}
+
+// A real client and server of QUIC on both sides of the gateway: closed, it lets no datagram through either way, whatever else is
+// allowed, and with a rule all of the download. That the download comes shows that datagrams would have been counted.
+func TestInlineQUIC(t *testing.T) {
+	program := quicProgram(t)
+	l := newLab(t, 3)
+	const size = 3 << 20
+	server := start(t, l.command(2, program, "serve", "10.99.0.2:443", strconv.Itoa(size)))
+	server.waitFor(t, "listening", 1)
+	for _, c := range []struct {
+		name   string
+		args   []string
+		passes bool
+	}{
+		{"closed", []string{"--unread", "drop"}, false},
+		{"closed, another port allowed, 2 workers", []string{"--unread", "drop", "--workers", "2", "--allow", "proto=udp,port=53", "--allow", "proto=tcp,port=443"}, false},
+		{"closed, allowed and denied", []string{"--unread", "drop", "--allow", "proto=udp,port=443", "--deny", "net=10.99.0.0/24"}, false},
+		{"closed, allowed", []string{"--unread", "drop", "--allow", "proto=udp,port=443"}, true},
+		{"closed, allowed, 2 workers", []string{"--unread", "drop", "--workers", "2", "--allow", "proto=udp,net=10.99.0.2,port=443"}, true},
+		{"open, 2 workers", []string{"--workers", "2"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := *l
+			l.t = t
+			there, back := l.arrived(2), l.arrived(0)
+			g := l.gateway(1, append([]string{"--inline", "left=right"}, c.args...)...)
+			patience := "1"
+			if c.passes {
+				patience = "20"
+			}
+			out, err := l.command(0, program, "get", "10.99.0.2:443", patience).CombinedOutput()
+			g.stop()
+			there, back = l.arrived(2)-there, l.arrived(0)-back
+			if c.passes {
+				if err != nil || !strings.Contains(string(out), strconv.Itoa(size)+" bytes") {
+					t.Errorf("the download: %v, %s", err, out)
+				}
+				if there == 0 || back < size/1500 {
+					t.Errorf("%d datagrams to the server and %d to the client were counted", there, back)
+				}
+				return
+			}
+			if err == nil || there != 0 || back != 0 {
+				t.Errorf("%d datagrams came to the server, %d to the client; the client: %v, %s", there, back, err, out)
+			}
+		})
+	}
+}

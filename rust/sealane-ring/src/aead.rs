@@ -1,0 +1,397 @@
+//! Authenticated encryption with associated data, as `ring::aead` has it, by sealane.
+
+use core::fmt;
+use core::ops::RangeFrom;
+
+use sealane::{Algorithm as Cipher, Key, TAG_LEN};
+
+use crate::error::Unspecified;
+
+/// How long a nonce is, in bytes.
+pub const NONCE_LEN: usize = 12;
+
+/// How long a tag is, in bytes, of all algorithms.
+pub const MAX_TAG_LEN: usize = TAG_LEN;
+
+/// An algorithm: one of the statics of this module.
+#[derive(PartialEq, Eq)]
+pub struct Algorithm {
+    cipher: Cipher,
+    name: &'static str,
+}
+
+/// AES-GCM (NIST SP 800-38D) with keys of 16 bytes.
+pub static AES_128_GCM: Algorithm = Algorithm { cipher: Cipher::Aes128Gcm, name: "AES_128_GCM" };
+
+/// AES-GCM (NIST SP 800-38D) with keys of 32 bytes.
+pub static AES_256_GCM: Algorithm = Algorithm { cipher: Cipher::Aes256Gcm, name: "AES_256_GCM" };
+
+/// ChaCha20-Poly1305 (RFC 8439).
+pub static CHACHA20_POLY1305: Algorithm = Algorithm { cipher: Cipher::ChaCha20Poly1305, name: "CHACHA20_POLY1305" };
+
+impl Algorithm {
+    /// How long a key is, in bytes.
+    pub fn key_len(&self) -> usize {
+        self.cipher.key_len()
+    }
+
+    /// How long a tag is, in bytes.
+    pub fn tag_len(&self) -> usize {
+        TAG_LEN
+    }
+
+    /// How long a nonce is, in bytes.
+    pub fn nonce_len(&self) -> usize {
+        NONCE_LEN
+    }
+}
+
+impl fmt::Debug for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// A nonce, which must never be used twice under one key. It can be neither copied nor cloned.
+pub struct Nonce([u8; NONCE_LEN]);
+
+impl Nonce {
+    /// # Errors
+    /// If `value` does not have [`NONCE_LEN`] bytes.
+    pub fn try_assume_unique_for_key(value: &[u8]) -> Result<Self, Unspecified> {
+        value.try_into().map(Nonce).map_err(|_| Unspecified)
+    }
+
+    /// The nonce of these bytes.
+    pub fn assume_unique_for_key(value: [u8; NONCE_LEN]) -> Self {
+        Nonce(value)
+    }
+}
+
+impl AsRef<[u8; NONCE_LEN]> for Nonce {
+    fn as_ref(&self) -> &[u8; NONCE_LEN] {
+        &self.0
+    }
+}
+
+/// Associated data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aad<A>(A);
+
+impl<A: AsRef<[u8]>> Aad<A> {
+    /// Of these bytes.
+    pub fn from(aad: A) -> Self {
+        Aad(aad)
+    }
+}
+
+impl Aad<[u8; 0]> {
+    /// None.
+    pub fn empty() -> Self {
+        Aad([])
+    }
+}
+
+impl<A: AsRef<[u8]>> AsRef<[u8]> for Aad<A> {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_ref()
+    }
+}
+
+/// A tag.
+#[must_use]
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Tag([u8; TAG_LEN]);
+
+impl AsRef<[u8]> for Tag {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl TryFrom<&[u8]> for Tag {
+    type Error = Unspecified;
+
+    fn try_from(value: &[u8]) -> Result<Self, Unspecified> {
+        value.try_into().map(Tag).map_err(|_| Unspecified)
+    }
+}
+
+impl From<[u8; TAG_LEN]> for Tag {
+    fn from(value: [u8; TAG_LEN]) -> Self {
+        Tag(value)
+    }
+}
+
+/// Where the nonces of a [`BoundKey`] come from.
+pub trait NonceSequence {
+    /// The next nonce: never one that came before.
+    ///
+    /// # Errors
+    /// If there are no more, then and ever after.
+    fn advance(&mut self) -> Result<Nonce, Unspecified>;
+}
+
+/// A key with its sequence of nonces.
+pub trait BoundKey<N: NonceSequence>: fmt::Debug {
+    /// Of a key and a sequence.
+    fn new(key: UnboundKey, nonce_sequence: N) -> Self;
+
+    /// The key's algorithm.
+    fn algorithm(&self) -> &'static Algorithm;
+}
+
+/// A key that is ready for use as one of the other kinds.
+pub struct UnboundKey(LessSafeKey);
+
+impl UnboundKey {
+    /// # Errors
+    /// If `key_bytes` does not have the length of the algorithm's keys, or sealane has no level of it on this CPU.
+    pub fn new(algorithm: &'static Algorithm, key_bytes: &[u8]) -> Result<Self, Unspecified> {
+        let key = Key::new(algorithm.cipher, key_bytes).map_err(|_| Unspecified)?;
+        Ok(UnboundKey(LessSafeKey { key, algorithm }))
+    }
+
+    /// The key's algorithm.
+    pub fn algorithm(&self) -> &'static Algorithm {
+        self.0.algorithm
+    }
+}
+
+impl fmt::Debug for UnboundKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.debug("UnboundKey", f)
+    }
+}
+
+/// A key whose caller chooses each nonce.
+#[derive(Clone)]
+pub struct LessSafeKey {
+    key: Key,
+    algorithm: &'static Algorithm,
+}
+
+impl LessSafeKey {
+    /// Of an [`UnboundKey`].
+    pub fn new(key: UnboundKey) -> Self {
+        key.0
+    }
+
+    /// The key's algorithm.
+    pub fn algorithm(&self) -> &'static Algorithm {
+        self.algorithm
+    }
+
+    /// Seals `in_out` in place and appends the tag.
+    ///
+    /// # Errors
+    /// If the text is too long: it is zeroed, and nothing is appended.
+    pub fn seal_in_place_append_tag<A, InOut>(
+        &self,
+        nonce: Nonce,
+        aad: Aad<A>,
+        in_out: &mut InOut,
+    ) -> Result<(), Unspecified>
+    where
+        A: AsRef<[u8]>,
+        InOut: AsMut<[u8]> + for<'in_out> Extend<&'in_out u8>,
+    {
+        let tag = self.seal_in_place_separate_tag(nonce, aad, in_out.as_mut())?;
+        in_out.extend(tag.as_ref());
+        Ok(())
+    }
+
+    /// Seals `in_out` in place and returns the tag.
+    ///
+    /// # Errors
+    /// If the text is too long: it is zeroed.
+    #[inline]
+    pub fn seal_in_place_separate_tag<A>(
+        &self,
+        nonce: Nonce,
+        aad: Aad<A>,
+        in_out: &mut [u8],
+    ) -> Result<Tag, Unspecified>
+    where
+        A: AsRef<[u8]>,
+    {
+        self.key.seal_in_place(&nonce.0, aad.as_ref(), in_out).map(Tag).map_err(|_| Unspecified)
+    }
+
+    /// Opens `in_out`, the text with its tag behind it, in place, and returns the text.
+    ///
+    /// # Errors
+    /// If it is forged, or shorter than a tag: the text is zeroed.
+    #[inline]
+    pub fn open_in_place<'in_out, A>(
+        &self,
+        nonce: Nonce,
+        aad: Aad<A>,
+        in_out: &'in_out mut [u8],
+    ) -> Result<&'in_out mut [u8], Unspecified>
+    where
+        A: AsRef<[u8]>,
+    {
+        self.open_within(nonce, aad, in_out, 0..)
+    }
+
+    /// Opens what begins at `ciphertext_and_tag.start`, and puts the text to the front of `in_out`.
+    ///
+    /// # Errors
+    /// If it is forged, or shorter than a tag: as many bytes as the text has are zeroed at the front.
+    #[inline]
+    pub fn open_within<'in_out, A>(
+        &self,
+        nonce: Nonce,
+        aad: Aad<A>,
+        in_out: &'in_out mut [u8],
+        ciphertext_and_tag: RangeFrom<usize>,
+    ) -> Result<&'in_out mut [u8], Unspecified>
+    where
+        A: AsRef<[u8]>,
+    {
+        let length = in_out.len().checked_sub(TAG_LEN).ok_or(Unspecified)?;
+        let (text, tag) = in_out.split_at_mut(length);
+        let tag = Tag::try_from(&*tag)?;
+        self.open_in_place_separate_tag(nonce, aad, tag, text, ciphertext_and_tag)
+    }
+
+    /// As [`open_within`](Self::open_within), with the tag elsewhere.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn open_in_place_separate_tag<'in_out, A>(
+        &self,
+        nonce: Nonce,
+        aad: Aad<A>,
+        tag: Tag,
+        in_out: &'in_out mut [u8],
+        ciphertext: RangeFrom<usize>,
+    ) -> Result<&'in_out mut [u8], Unspecified>
+    where
+        A: AsRef<[u8]>,
+    {
+        let length = in_out.len().checked_sub(ciphertext.start).ok_or(Unspecified)?;
+        if ciphertext.start > 0 {
+            // Kernels want output that is equal to the input, or apart from it.
+            in_out.copy_within(ciphertext, 0);
+        }
+        let text = &mut in_out[..length];
+        self.key.open_in_place(&nonce.0, aad.as_ref(), text, &tag.0).map_err(|_| Unspecified)?;
+        Ok(text)
+    }
+
+    fn debug(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(name).field("algorithm", self.algorithm).finish()
+    }
+}
+
+impl fmt::Debug for LessSafeKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.debug("LessSafeKey", f)
+    }
+}
+
+/// A key that opens packets in the order of its nonces.
+pub struct OpeningKey<N: NonceSequence> {
+    key: LessSafeKey,
+    nonces: N,
+}
+
+impl<N: NonceSequence> BoundKey<N> for OpeningKey<N> {
+    fn new(key: UnboundKey, nonce_sequence: N) -> Self {
+        OpeningKey { key: key.0, nonces: nonce_sequence }
+    }
+
+    fn algorithm(&self) -> &'static Algorithm {
+        self.key.algorithm
+    }
+}
+
+impl<N: NonceSequence> fmt::Debug for OpeningKey<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.key.debug("OpeningKey", f)
+    }
+}
+
+impl<N: NonceSequence> OpeningKey<N> {
+    /// As [`LessSafeKey::open_in_place`], with the next nonce.
+    ///
+    /// # Errors
+    /// As there, and if there is no nonce.
+    pub fn open_in_place<'in_out, A>(
+        &mut self,
+        aad: Aad<A>,
+        in_out: &'in_out mut [u8],
+    ) -> Result<&'in_out mut [u8], Unspecified>
+    where
+        A: AsRef<[u8]>,
+    {
+        self.key.open_in_place(self.nonces.advance()?, aad, in_out)
+    }
+
+    /// As [`LessSafeKey::open_within`], with the next nonce.
+    ///
+    /// # Errors
+    /// As there, and if there is no nonce.
+    pub fn open_within<'in_out, A>(
+        &mut self,
+        aad: Aad<A>,
+        in_out: &'in_out mut [u8],
+        ciphertext_and_tag: RangeFrom<usize>,
+    ) -> Result<&'in_out mut [u8], Unspecified>
+    where
+        A: AsRef<[u8]>,
+    {
+        self.key.open_within(self.nonces.advance()?, aad, in_out, ciphertext_and_tag)
+    }
+}
+
+/// A key that seals packets in the order of its nonces.
+pub struct SealingKey<N: NonceSequence> {
+    key: LessSafeKey,
+    nonces: N,
+}
+
+impl<N: NonceSequence> BoundKey<N> for SealingKey<N> {
+    fn new(key: UnboundKey, nonce_sequence: N) -> Self {
+        SealingKey { key: key.0, nonces: nonce_sequence }
+    }
+
+    fn algorithm(&self) -> &'static Algorithm {
+        self.key.algorithm
+    }
+}
+
+impl<N: NonceSequence> fmt::Debug for SealingKey<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.key.debug("SealingKey", f)
+    }
+}
+
+impl<N: NonceSequence> SealingKey<N> {
+    /// As [`LessSafeKey::seal_in_place_append_tag`], with the next nonce.
+    ///
+    /// # Errors
+    /// As there, and if there is no nonce.
+    pub fn seal_in_place_append_tag<A, InOut>(&mut self, aad: Aad<A>, in_out: &mut InOut) -> Result<(), Unspecified>
+    where
+        A: AsRef<[u8]>,
+        InOut: AsMut<[u8]> + for<'in_out> Extend<&'in_out u8>,
+    {
+        self.key.seal_in_place_append_tag(self.nonces.advance()?, aad, in_out)
+    }
+
+    /// As [`LessSafeKey::seal_in_place_separate_tag`], with the next nonce.
+    ///
+    /// # Errors
+    /// As there, and if there is no nonce.
+    pub fn seal_in_place_separate_tag<A>(&mut self, aad: Aad<A>, in_out: &mut [u8]) -> Result<Tag, Unspecified>
+    where
+        A: AsRef<[u8]>,
+    {
+        self.key.seal_in_place_separate_tag(self.nonces.advance()?, aad, in_out)
+    }
+}
