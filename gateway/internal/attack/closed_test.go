@@ -428,8 +428,14 @@ func TestClosedAttackers(t *testing.T) {
 		all, streams = append(all, v), append(streams, [2][]byte{v.stream(0), v.stream(1)})
 	}
 	early := 0
-	for i := range runs {
-		r := rand.New(rand.NewPCG(begun, uint64(i)))
+	// These come first. By a forged header a record that was sent already and application data were one record that is not whole.
+	known := [][2]uint64{{1, 474}}
+	for i := -len(known); i < runs; i++ {
+		of := [2]uint64{begun, uint64(i)}
+		if i < 0 {
+			of = known[len(known)+i]
+		}
+		r := rand.New(rand.NewPCG(of[0], of[1]))
 		n := r.IntN(len(all))
 		v := all[n]
 		var frames []capture.Frame
@@ -441,14 +447,14 @@ func TestClosedAttackers(t *testing.T) {
 			frames = append(frames, v.forge(at, e.f))
 		}
 		log := v.keyLog
-		if i%3 == 0 {
+		if of[1]%3 == 0 {
 			log = only(log, "HANDSHAKE")
 		}
 		read, passed, w := closed(t, frames, log, nil)
 		v.authentic(t, "", read)
 		got := received(passed, v.keyLog)
 		if n, m := got.total(), read.total(); n > m {
-			t.Fatalf("run %d, %s: %d bytes passed, %d were read: %+v", i, v.name, n, m, w.Stats.Gate)
+			t.Fatalf("run %d, %s: %d bytes passed, %d were read: %+v", of, v.name, n, m, w.Stats.Gate)
 		}
 		if w.Stats.Gate.Early > 0 {
 			early++

@@ -69,13 +69,15 @@ const (
 
 // half is one direction.
 type gateHalf struct {
-	sent  uint32 // up to here
-	begun bool
-	shut  bool
-	plain int
-	buf   []byte // read since the last settle
-	mem   []byte // sent, and not acknowledged
-	memAt uint32
+	partAt uint32 // where the record begins of which a part was sent last
+	part   []byte // and its header, as far as it was there
+	sent   uint32 // up to here
+	begun  bool
+	shut   bool
+	plain  int
+	buf    []byte // read since the last settle
+	mem    []byte // sent, and not acknowledged
+	memAt  uint32
 
 	head    []byte // of the last segment with payload, from Ethernet to TCP's options
 	ip, tcp int
@@ -483,6 +485,12 @@ func (w *Worker) early(g *gate, side uint8) {
 		return // nothing says that there will be keys
 	}
 	if at := int32(h.sent - read); at >= 0 && int(at) < len(pending) {
+		// What was sent of it before, if anything was, was a part of this record: where other copies make it another one, its bytes
+		// are not what they seem.
+		if at > 0 && (h.partAt != read || !bytes.HasPrefix(pending, h.part)) {
+			return
+		}
+		h.partAt, h.part = read, append(h.part[:0], pending[:min(len(pending), 5)]...)
 		if !c.tls.Opened(side) {
 			if h.plain += len(pending) - int(at); h.plain > maxPlain {
 				w.shut(h)

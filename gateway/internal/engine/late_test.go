@@ -184,6 +184,42 @@ func (s *spoken) turns() (all []string) {
 	return all
 }
 
+// Two copies of a connection, as mirrors send them, are handled by two cores: the end of one takes no keys from the other, be it in the
+// middle or still to come.
+func TestTwoCopies(t *testing.T) {
+	for _, suite := range []uint16{traffic.AES128, traffic.AES256, traffic.ChaCha20} {
+		var frames []capture.Frame
+		s, conn := traffic.NewSession(suite, rand.New(rand.NewPCG(1, 1))), traffic.NewConn(1, &frames)
+		conn.Handshake(s, 1000)
+		conn.Send(traffic.Server, s.Data(traffic.Server, make([]byte, 50000), 1<<14))
+		conn.Close()
+		for _, ahead := range []int{0, 3, 5, len(frames) / 2, len(frames) - 1} {
+			store := keys.NewStore(10)
+			(&keys.Log{Store: store}).Write(s.KeyLog())
+			var workers [3]*Worker
+			var got [3]collector
+			for i := range workers {
+				workers[i] = NewWorker(store, &got[i], Options{Flows: 10})
+			}
+			if ahead >= len(frames)/2 {
+				store.Linger = 0 // the second copy keeps them for the third
+			}
+			workers[1].Frames(frames[:ahead])
+			workers[0].Frames(frames)
+			workers[0].Close()
+			workers[2].Frames(frames)
+			workers[1].Frames(frames[ahead:])
+			workers[1].Close()
+			workers[2].Close()
+			for i := range got {
+				if len(got[i].streams) != 1 || len(got[i].streams[0].bytes(1)) != 50000 {
+					t.Errorf("%#x, %d frames ahead: copy %d was not read: %+v", suite, ahead, i, workers[i].Stats)
+				}
+			}
+		}
+	}
+}
+
 // A slowLog is a connection whose segments had something happen to them, and whose key log comes in two lots.
 type slowLog struct {
 	name   string

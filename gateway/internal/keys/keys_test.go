@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 func line(l Label, random byte, secret int) string {
@@ -74,9 +75,70 @@ func TestStoreIsBounded(t *testing.T) {
 	if n != 10 || evicted != 90 || s.Get(&[32]byte{89}, &x) || !s.Get(&[32]byte{90}, &x) {
 		t.Errorf("%d connections, %d evicted", n, evicted)
 	}
-	s.Forget(&[32]byte{95})
-	if s.Get(&[32]byte{95}, &x) {
-		t.Error("it was not forgotten")
+}
+
+// Secrets stay as long as a connection uses them, whichever ends first, and are wiped soon after the last.
+func TestForget(t *testing.T) {
+	s := NewStore(40)
+	s.Linger = time.Hour
+	random := func(n byte) *[32]byte { return &[32]byte{n} }
+	gone := func(n byte) bool {
+		s.Linger = 0
+		s.tidy()
+		s.Linger = time.Hour
+		return !s.Has(random(n))
+	}
+	for i := range byte(5) {
+		s.Add(random(i), ClientTraffic, make([]byte, 32))
+	}
+	s.Use(random(0))
+	s.Use(random(0))
+	s.Forget(random(0)) // one of two copies
+	s.Use(random(1))
+	s.Forget(random(1)) // the second copy comes later
+	s.Use(random(1))
+	s.Use(random(2))
+	s.Use(random(3))
+	s.Forget(random(3))
+	s.Add(random(3), ServerTraffic, make([]byte, 32)) // a connection that is to come
+	s.Forget(random(2))
+	if !s.Has(random(2)) {
+		t.Error("gone at once")
+	}
+	if !gone(2) {
+		t.Error("not gone")
+	}
+	for _, n := range []byte{0, 1, 3, 4} {
+		if !s.Has(random(n)) {
+			t.Errorf("%d is gone", n)
+		}
+	}
+	s.Forget(random(0))
+	s.Forget(random(1))
+	if !gone(0) || !gone(1) {
+		t.Error("not gone after the last")
+	}
+	// Those that have left take a quarter of the room at most.
+	for i := range byte(20) {
+		s.Add(random(100+i), ClientTraffic, make([]byte, 32))
+		s.Use(random(100 + i))
+		s.Forget(random(100 + i))
+	}
+	if n, _ := s.Size(); n > 2+10 {
+		t.Errorf("%d connections", n)
+	}
+	// Time does it, too.
+	s = NewStore(10)
+	s.Linger = time.Millisecond
+	for range 2 {
+		s.Add(random(0), ClientTraffic, make([]byte, 32))
+		s.Use(random(0))
+		s.Forget(random(0))
+		for deadline := time.Now().Add(time.Minute); s.Has(random(0)); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("it stays")
+			}
+		}
 	}
 }
 

@@ -3,18 +3,39 @@ package keys
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A Store holds secrets by the client random of their connection. It is safe for concurrent use.
 type Store struct {
+	// Linger is how long secrets stay after the last connection that used them. It is to be set before the first use of a store.
+	Linger time.Duration
+
 	mu      sync.RWMutex
-	byHello map[[32]byte]*Secrets
+	byHello map[[32]byte]*entry
 	order   [][32]byte // oldest first, a ring
 	head    int
 	evicted uint64
+	left    []leaver // in their order
+	number  uint64   // of the last of them
+	timer   *time.Timer
 
 	changes      atomic.Uint64
 	secrets, bad atomic.Uint64
+}
+
+// An entry is what there is of one client random.
+type entry struct {
+	Secrets
+	users int    // connections of which a record opened, and that have not ended
+	left  uint64 // number of the leaver, once there are none
+}
+
+// A leaver has no users left.
+type leaver struct {
+	random [32]byte
+	number uint64
+	at     time.Time
 }
 
 // Lines returns how many lines of key logs held a secret, and how many were no key log lines.
@@ -22,7 +43,7 @@ func (s *Store) Lines() (secrets, bad uint64) { return s.secrets.Load(), s.bad.L
 
 // NewStore returns a store for at most limit connections. When it is full, the oldest secrets make room.
 func NewStore(limit int) *Store {
-	return &Store{byHello: make(map[[32]byte]*Secrets), order: make([][32]byte, 0, limit)}
+	return &Store{byHello: make(map[[32]byte]*entry), order: make([][32]byte, 0, limit), Linger: linger}
 }
 
 // Add puts in a secret. One that differs from another of the same random and label is kept beside it.
@@ -43,7 +64,7 @@ func (s *Store) AddFrom(random *[32]byte, l Label, secret []byte, from string) {
 	s.mu.Lock()
 	e := s.byHello[*random]
 	if e == nil {
-		e = &Secrets{from: from}
+		e = &entry{Secrets: Secrets{from: from}}
 		if len(s.order) < cap(s.order) {
 			s.order = append(s.order, *random)
 		} else {
@@ -59,6 +80,9 @@ func (s *Store) AddFrom(random *[32]byte, l Label, secret []byte, from string) {
 		s.byHello[*random] = e
 	}
 	news := e.add(l, secret)
+	if news {
+		e.left = 0 // another connection is to come
+	}
 	s.mu.Unlock()
 	if news {
 		s.changes.Add(1)
@@ -73,7 +97,7 @@ func (s *Store) Get(random *[32]byte, into *Secrets) bool {
 	if e == nil {
 		return false
 	}
-	into.copyOf(e)
+	into.copyOf(&e.Secrets)
 	return true
 }
 
@@ -84,15 +108,70 @@ func (s *Store) Has(random *[32]byte) bool {
 	return s.byHello[*random] != nil
 }
 
-// Forget wipes the secrets of a connection. If there are those of others with the same random, they stay until newer ones need
-// their place.
-func (s *Store) Forget(random *[32]byte) {
+// A connection may come on two ways, as mirrors send it, and to different cores: the second copy may be this much later. NewStore
+// sets Linger to it.
+const linger = 2 * time.Second
+
+// Use says that a record of a connection was opened with its secrets. They stay until Forget is called as often, and a little longer.
+func (s *Store) Use(random *[32]byte) {
 	s.mu.Lock()
-	if e := s.byHello[*random]; e != nil && !e.Ambiguous() {
-		e.Wipe()
-		delete(s.byHello, *random)
+	if e := s.byHello[*random]; e != nil {
+		e.users++
+		e.left = 0
 	}
 	s.mu.Unlock()
+}
+
+// Forget says that a connection has ended that called Use. When none is left with this random, and for as long as Linger says none comes,
+// the secrets are wiped. If there are those of others with the same random, they stay until newer ones need their place.
+func (s *Store) Forget(random *[32]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.byHello[*random]
+	if e == nil {
+		return
+	}
+	if e.users--; e.users > 0 || e.Ambiguous() {
+		return
+	}
+	e.users = 0
+	if len(s.left) >= max(cap(s.order)/4, 1) {
+		s.leave(len(s.left)/8 + 1) // those that wait for their connection need the room
+	}
+	s.number++
+	e.left = s.number
+	s.left = append(s.left, leaver{*random, s.number, time.Now()})
+	if s.Linger <= 0 {
+		s.leave(len(s.left))
+	} else if s.timer == nil {
+		s.timer = time.AfterFunc(s.Linger, s.tidy)
+	}
+}
+
+// leave wipes the secrets of the first n that have left, if they have not come again.
+func (s *Store) leave(n int) {
+	for i := range s.left[:n] {
+		l := &s.left[i]
+		if e := s.byHello[l.random]; e != nil && e.left == l.number {
+			e.Wipe()
+			delete(s.byHello, l.random)
+		}
+	}
+	s.left = s.left[:copy(s.left, s.left[n:])]
+}
+
+// tidy wipes the secrets of those that have left for long enough.
+func (s *Store) tidy() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for n < len(s.left) && time.Since(s.left[n].at) >= s.Linger {
+		n++
+	}
+	s.leave(n)
+	if s.timer = nil; len(s.left) > 0 {
+		s.timer = time.AfterFunc(max(s.Linger-time.Since(s.left[0].at), time.Millisecond), s.tidy)
+	}
 }
 
 // Changes grows with each secret added: who found none need not ask again before.

@@ -55,6 +55,7 @@ type Direction struct {
 	contested bool
 	conflict  bool // copies differ
 	fresh     bool // something came since the last try
+	news      bool // something has come since the handshake was read last
 	again     bool // it was read again: what is due now came before
 	deep      bool // it is stalled: all that differs is tried
 	postponed bool // the record that is due may open once keys have come, of this direction or of the other one
@@ -121,7 +122,7 @@ const (
 	burst      = 1 << 20
 	maxCredit  = 4 * burst
 	perByte    = 2
-	perSegment = 128
+	perSegment = 96
 	maxCopies  = 16
 	maxFailed  = 512
 	// All directions of a worker share 100 MB of trials in a second, a few percent of what a core opens, beside what each earns by
@@ -196,7 +197,7 @@ func (p *Pair) Maybe(side uint8, seq uint32) {
 	if d := p.Dir[side]; d != nil && d.beginning && d.begun && seq != d.origin && !slices.Contains(d.maybe[:], seq) {
 		copy(d.maybe[1:], d.maybe[:])
 		d.maybe[0] = seq
-		d.conflict = true
+		d.conflict, d.news = true, true
 	}
 }
 
@@ -208,6 +209,15 @@ func (r *Reassembler) Confirmed(p *Pair, side uint8) uint32 {
 		return d.base
 	}
 	return *p.Next[side] - uint32(len(pending))
+}
+
+// news says whether something has come since a handshake was read last, so that it may be read otherwise now.
+func (p *Pair) news(is bool) {
+	for _, d := range p.Dir {
+		if d != nil {
+			d.news = is
+		}
+	}
 }
 
 // Origin returns where a direction begins, while it does.
@@ -261,6 +271,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, clas
 		d.Since = now
 		r.order++
 		d.held.insert(&r.Pool, segment{seq: seq, class: class, order: r.order, mark: r.Dec.Mark}, data)
+		p.news(true)
 		*p.Next[side] += uint32(len(data))
 		d.mark, d.order = max(d.mark, r.Dec.Mark), r.order
 		r.Dec.Feed(p.TLS, side, data)
@@ -403,6 +414,7 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 			r.order++
 			d.held.insert(&r.Pool, segment{seq: x.from, class: class, order: r.order, mark: r.Dec.Mark}, x.rest)
 			d.fresh = d.fresh || int32(x.from-d.base) < maxRecord
+			p.news(true)
 			if r.largest == nil || d.held.bytes > r.largest.held.bytes {
 				r.largest = d
 			}
@@ -566,7 +578,7 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 	d := r.direction(p, int(side))
 	if d.beginning && !p.TLS.Proved(side) {
 		if len(b) > 0 {
-			d.base = *p.Next[side] - uint32(len(b))
+			d.base, d.news = *p.Next[side]-uint32(len(b)), true
 		}
 		d.conflict = true
 		return // it is all there
@@ -626,7 +638,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 			r.advance(p, d, s)
 			if p.TLS.Proved(s) {
 				r.prove(p, d, s)
-			} else if d.conflict && d.begun && s == side && r.replay(p) {
+			} else if d.conflict && d.begun && s == side && (d.news || d.deep) && r.replay(p) {
 				r.catchUp(p)
 				r.settle(p, 1-side, now)
 			}
@@ -1233,6 +1245,7 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 // Retry is called when keys may have come, or will not.
 func (r *Reassembler) Retry(p *Pair, now int64) {
 	r.now = now
+	p.news(true)
 	r.settle(p, 0, now)
 	r.settle(p, 1, now)
 }

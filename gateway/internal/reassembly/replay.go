@@ -60,7 +60,7 @@ func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data 
 	}
 	r.keep(p, d, side, seq, data, class, now)
 	if After(d.origin, seq) || looksLikeHello(data, side) && seq-d.origin > maxBeginning {
-		d.conflict = true // another beginning
+		d.conflict, d.news = true, true // another beginning
 	}
 }
 
@@ -212,6 +212,7 @@ func (r *Reassembler) replay(p *Pair) bool {
 			return false
 		}
 	}
+	p.news(false)
 	mark := r.Dec.Mark
 	defer func() { r.Dec.Mark = mark }()
 	for i, most := range lengths {
@@ -236,6 +237,7 @@ func (r *Reassembler) search(p *Pair, most int) bool {
 		if d != nil && d.beginning && d.begun && !p.TLS.Proved(uint8(side)) {
 			if d.credit < 0 {
 				r.Stats.Deferred++
+				d.news = true
 				return false
 			}
 			all[side] = r.candidates(p, d, uint8(side), most)
@@ -263,6 +265,7 @@ search:
 			}
 			for _, d := range p.Dir {
 				if d != nil && d.credit < 0 {
+					d.news = true
 					break search
 				}
 			}

@@ -100,6 +100,27 @@ type rest struct {
 	secret  [48]byte
 }
 
+// A patience is whether a direction waits for keys, its own and those of the other one, which it must not overtake.
+//
+//	patience  what comes before its keys  goes on to
+//	patient   is held                     overfull  more is held than Limits allow: what there is goes on without keys
+//	                                      expired   Expire: the time that keys have is over
+//	overfull  is counted                  expired   the same
+//	expired   is counted
+type patience uint8
+
+const (
+	patient patience = iota
+	overfull
+	expired
+)
+
+// outOfTime is what both directions have after Expire.
+var outOfTime = [2]patience{expired, expired}
+
+// patient tells whether a direction waits.
+func (d *Decrypter) patient(c *Conn, side uint8) bool { return d.Wait && c.patience[side] == patient }
+
 // earlyState is what became of 0-RTT data.
 type earlyState uint8
 
@@ -112,22 +133,21 @@ const (
 
 // A Conn is one connection. It belongs to one Decrypter.
 type Conn struct {
-	wake    [2]bool // a direction may go on
-	hello   [2]bool
-	version uint16
-	state   State
-	early   earlyState
-	waiting bool
-	retried bool
-	expired bool    // no more waiting for keys
-	given   bool    // keys came with the tuple, there are no secrets
-	found   bool    // the store had secrets
-	full    [2]bool // so much waits in a direction that it waits no more
-	armed   [2]bool // the Line of a direction is
-	proved  [2]bool // a record of a direction was opened
-	hellos  uint32  // of the client
-	trials  uint32
-	suite   *suite
+	wake     [2]bool // a direction may go on
+	hello    [2]bool
+	version  uint16
+	state    State
+	early    earlyState
+	waiting  bool
+	retried  bool
+	given    bool    // keys came with the tuple, there are no secrets
+	found    bool    // the store had secrets
+	armed    [2]bool // the Line of a direction is
+	proved   [2]bool // a record of a direction was opened
+	patience [2]patience
+	hellos   uint32 // of the client
+	trials   uint32
+	suite    *suite
 
 	half    [2]half
 	asked   uint64        // state of the store at the last question

@@ -110,7 +110,7 @@ func (d *Decrypter) wakeUp(c *Conn) {
 // Retry is called when keys may have come for a connection that waits.
 func (d *Decrypter) Retry(c *Conn) {
 	d.settle(c)
-	if c.expired || d.Store.Has(&c.random[Client]) {
+	if c.patience == outOfTime || d.Store.Has(&c.random[Client]) {
 		c.wake = [2]bool{true, true}
 		d.wakeUp(c)
 	}
@@ -118,8 +118,8 @@ func (d *Decrypter) Retry(c *Conn) {
 
 // Expire ends the waiting for keys.
 func (d *Decrypter) Expire(c *Conn) {
-	if !c.expired {
-		c.expired = true
+	if c.patience != outOfTime {
+		c.patience = outOfTime
 		d.Retry(c)
 	}
 }
@@ -223,7 +223,7 @@ func (d *Decrypter) Close(c *Conn) {
 }
 
 func (d *Decrypter) forget(c *Conn) {
-	if c.found && c.state == Readable {
+	if c.state == Readable && !c.given {
 		// Others, of which no record opened, have no right to them.
 		d.Store.Forget(&c.random[Client])
 	}

@@ -41,7 +41,7 @@ func (d *Decrypter) secret(c *Conn, side uint8, l keys.Label) (secret []byte, wa
 			return s, false
 		}
 	}
-	return nil, d.Wait && !c.expired && !c.full[side]
+	return nil, d.patient(c, side)
 }
 
 // dropSecrets wipes the copy of the secrets; if they are needed again, the store has them.

@@ -191,7 +191,7 @@ func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
 		return
 	}
 	if len(r.held)+len(p) > d.Limits.HeldFlow || d.held+len(p) > d.Limits.Held {
-		if c.expired || c.full[side] {
+		if c.patience[side] != patient {
 			// It is not keys that it waits for: the other direction never came.
 			d.Stats.HeldOut += uint64(len(r.held) + len(p))
 			r.why = TooMuch
@@ -199,7 +199,7 @@ func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
 			return
 		}
 		// Go on without keys: records are counted, and found again if the keys come yet.
-		c.full[side], c.wake[side] = true, true
+		c.patience[side], c.wake[side] = overfull, true
 	}
 	r.held = append(r.held, p...)
 	d.held += len(p) + c.note(side, len(p), d.Mark)
@@ -285,7 +285,7 @@ func (d *Decrypter) take(c *Conn, side uint8, rec []byte) bool {
 // behind tells whether a direction has its keys before the other one, and must not overtake it.
 func (d *Decrypter) behind(c *Conn, side uint8) bool {
 	h := &c.half[side]
-	return (h.epoch >= application || h.next == application) && c.half[1-side].mode == holding && d.Wait && !c.expired && !c.full[side]
+	return (h.epoch >= application || h.next == application) && c.half[1-side].mode == holding && d.patient(c, side)
 }
 
 // unframed is called where a record should begin and does not.

@@ -76,6 +76,9 @@ func (d *Decrypter) Give(c *Conn, side uint8, g *Given) error {
 	}
 	if !c.given {
 		c.half[1-side].mode = ignoring
+		if c.state == Readable {
+			d.Store.Forget(&c.random[Client])
+		}
 	}
 	c.suite, c.version, c.given = s, s.version, true
 	d.install(c, side)

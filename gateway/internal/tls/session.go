@@ -258,6 +258,9 @@ func (d *Decrypter) inner12(c *Conn, side, kind uint8, text []byte) {
 
 func (d *Decrypter) readable(c *Conn) {
 	c.state = Readable
+	if !c.given {
+		d.Store.Use(&c.random[Client])
+	}
 	if d.Opened != nil {
 		d.Opened(c)
 	}
