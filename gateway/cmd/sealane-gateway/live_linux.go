@@ -406,7 +406,7 @@ func (c *core) open(name string) (*capture.Live, error) {
 		if c.live.groups[name] == nil {
 			c.live.groups[name] = new(uint16)
 		}
-		o.Group, o.Placement = c.live.groups[name], c.live.placement
+		o.Group, o.Placement = c.live.groups[name], kernels(c.live.placement)
 	}
 	return capture.OpenLive(name, o)
 }
