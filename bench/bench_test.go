@@ -1,6 +1,10 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -158,5 +162,41 @@ func TestSweepFindsASlowerSize(t *testing.T) {
 	}
 	if got := s.LeastOfEach64[1]; got != 0.8 {
 		t.Errorf("least of sizes 64 to 127: %v, want 0.8", got)
+	}
+}
+
+// TestClasses has results of three CPUs, two of one class: each class has one plot, the newest, and what is modelled has none.
+func TestClasses(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"old":      `{"machine": {"cpu": "Old", "class": "avx2/1"}, "algorithm": "ChaCha20-Poly1305", "date": "2026-01-01"}`,
+		"new":      `{"machine": {"cpu": "New", "class": "avx2/1"}, "algorithm": "ChaCha20-Poly1305", "date": "2026-02-01"}`,
+		"other":    `{"machine": {"cpu": "Other"}, "algorithm": "ChaCha20-Poly1305", "date": "2025-01-01"}`,
+		"gcm":      `{"machine": {"cpu": "New", "class": "avx2/1"}, "algorithm": "AES-128-GCM", "date": "2026-03-01"}`,
+		"modelled": `{"about": "modelled", "cells": []}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name+".json"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writeClasses(dir); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plots []string
+	for _, m := range regexp.MustCompile(`\]\((\w+)\.svg\)`).FindAllStringSubmatch(string(page), -1) {
+		plots = append(plots, m[1])
+	}
+	if !slices.Equal(plots, []string{"other", "new"}) || !strings.Contains(string(page), "[Old](old.md)") {
+		t.Errorf("plots %q:\n%s", plots, page)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "broken.json"), []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeClasses(dir); err == nil {
+		t.Error("a broken file was read")
 	}
 }

@@ -45,6 +45,7 @@ type options struct {
 	bytes   int
 	open    bool
 	list    bool
+	classes bool
 }
 
 const (
@@ -67,6 +68,7 @@ func main() {
 	flag.BoolVar(&o.strict, "strict", false, "exit with 1 if a floor is missed")
 	flag.StringVar(&o.region, "region", "", "measure nothing; have this Go `candidate` seal packets for tools/x86cost to watch")
 	flag.BoolVar(&o.list, "list", false, "measure nothing; name the Go candidates")
+	flag.BoolVar(&o.classes, "classes", false, "measure nothing; write the page of plots by class of CPU")
 	flag.IntVar(&o.bytes, "bytes", 1420, "`size` of those packets")
 	flag.BoolVar(&o.open, "open", false, "open them")
 	flag.Parse()
@@ -87,6 +89,9 @@ func run(o options) error {
 			fmt.Println(c.Name)
 		}
 		return nil
+	}
+	if o.classes {
+		return writeClasses(o.dir)
 	}
 	debug.SetGCPercent(-1) // the collector runs between passes
 	if o.region != "" {
@@ -111,6 +116,9 @@ func run(o options) error {
 		return err
 	}
 	if err := r.write(filepath.Join(o.dir, o.name), outcomes); err != nil {
+		return err
+	}
+	if err := writeClasses(o.dir); err != nil {
 		return err
 	}
 	failed := printOutcomes(os.Stdout, outcomes)

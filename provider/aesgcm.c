@@ -199,16 +199,16 @@ static int set_params(void *v, const OSSL_PARAM params[])
     if (is_tag_alone(params))
         return set_tag(c, params);
     find_params(&found, params);
-    if ((p = found.at[PARAM_TAG]) != NULL && !set_tag(c, p))
+    if ((p = found_at(&found, PARAM_TAG)) != NULL && !set_tag(c, p))
         return 0;
-    if ((p = found.at[PARAM_IVLEN]) != NULL && !set_iv_bytes(c, p))
+    if ((p = found_at(&found, PARAM_IVLEN)) != NULL && !set_iv_bytes(c, p))
         return 0;
-    if ((p = found.at[PARAM_TLS_AAD]) != NULL && !set_record(c, p))
+    if ((p = found_at(&found, PARAM_TLS_AAD)) != NULL && !set_record(c, p))
         return 0;
-    if ((p = found.at[PARAM_TLS_IV_FIXED]) != NULL &&
+    if ((p = found_at(&found, PARAM_TLS_IV_FIXED)) != NULL &&
         (p->data_type != OSSL_PARAM_OCTET_STRING || !set_fixed_iv(c, p->data, p->data_size)))
         return raise(c, PROV_R_FAILED_TO_GET_PARAMETER);
-    if ((p = found.at[PARAM_TLS_SET_IV_INV]) != NULL &&
+    if ((p = found_at(&found, PARAM_TLS_SET_IV_INV)) != NULL &&
         (p->data == NULL || p->data_type != OSSL_PARAM_OCTET_STRING || !take_iv(c, p->data, p->data_size)))
         return 0;
     return 1;
@@ -265,13 +265,14 @@ static int get_params(void *v, OSSL_PARAM params[])
     if (is_tag_alone(params))
         return get_tag(c, params);
     find_params(&found, params);
-    if (!cipher_answer(c->core, found.at[PARAM_IVLEN], c->iv_bytes) ||
-        !cipher_answer(c->core, found.at[PARAM_KEYLEN], c->shape->key_bytes) ||
-        !cipher_answer(c->core, found.at[PARAM_TAGLEN], c->tag_bytes == NO_TAG ? TAG_BYTES : c->tag_bytes) ||
-        !get_iv(c, found.at[PARAM_IV]) || !get_iv(c, found.at[PARAM_UPDATED_IV]) ||
-        !cipher_answer(c->core, found.at[PARAM_TLS_AAD_PAD], c->tls_pad) || !get_tag(c, found.at[PARAM_TAG]))
+    if (!cipher_answer(c->core, found_at(&found, PARAM_IVLEN), c->iv_bytes) ||
+        !cipher_answer(c->core, found_at(&found, PARAM_KEYLEN), c->shape->key_bytes) ||
+        !cipher_answer(c->core, found_at(&found, PARAM_TAGLEN), c->tag_bytes == NO_TAG ? TAG_BYTES : c->tag_bytes) ||
+        !get_iv(c, found_at(&found, PARAM_IV)) || !get_iv(c, found_at(&found, PARAM_UPDATED_IV)) ||
+        !cipher_answer(c->core, found_at(&found, PARAM_TLS_AAD_PAD), c->tls_pad) ||
+        !get_tag(c, found_at(&found, PARAM_TAG)))
         return 0;
-    const OSSL_PARAM *p = found.at[PARAM_TLS_GET_IV_GEN];
+    const OSSL_PARAM *p = found_at(&found, PARAM_TLS_GET_IV_GEN);
     return p == NULL ||
            (p->data != NULL && p->data_type == OSSL_PARAM_OCTET_STRING && next_iv(c, p->data, p->data_size));
 }

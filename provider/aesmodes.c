@@ -82,17 +82,32 @@ static int take_number(const context *c, const OSSL_PARAM *p, size_t most, size_
     return 1;
 }
 
+/* Whether there is one parameter, and it is the padding, as EVP passes it: since 3.5 with every init. */
+static int is_padding_alone(const OSSL_PARAM p[])
+{
+    static const char name[] = OSSL_CIPHER_PARAM_PADDING;
+    for (size_t i = 0; i < sizeof name; i++)
+        if (p->key == NULL || p->key[i] != name[i])
+            return 0;
+    return p[1].key == NULL && p->data_type == OSSL_PARAM_UNSIGNED_INTEGER && p->data_size == sizeof(unsigned) &&
+           p->data != NULL;
+}
+
 /* What CTR and CBC have in common; the place is for them to take. */
 static int set_shared_params(context *c, const OSSL_PARAM params[], size_t most, size_t *num)
 {
     found_params found;
     size_t bits;
+    if (is_padding_alone(params)) {
+        c->pad = *(const unsigned *)params->data != 0;
+        return 1;
+    }
     find_params(&found, params);
-    if (!take_number(c, found.at[PARAM_PADDING], UINT32_MAX, &c->pad) ||
-        !take_number(c, found.at[PARAM_USE_BITS], UINT32_MAX, &bits) ||
-        !take_number(c, found.at[PARAM_TLS_VERSION], UINT32_MAX, &c->tls_version) ||
-        !take_number(c, found.at[PARAM_TLS_MAC_SIZE], SIZE_MAX, &c->tls_mac_bytes) ||
-        !take_number(c, found.at[PARAM_NUM], most, num))
+    if (!take_number(c, found_at(&found, PARAM_PADDING), UINT32_MAX, &c->pad) ||
+        !take_number(c, found_at(&found, PARAM_USE_BITS), UINT32_MAX, &bits) ||
+        !take_number(c, found_at(&found, PARAM_TLS_VERSION), UINT32_MAX, &c->tls_version) ||
+        !take_number(c, found_at(&found, PARAM_TLS_MAC_SIZE), SIZE_MAX, &c->tls_mac_bytes) ||
+        !take_number(c, found_at(&found, PARAM_NUM), most, num))
         return 0;
     c->pad = c->pad != 0;
     return 1;
@@ -124,10 +139,10 @@ static int set_xts_params(void *v, const OSSL_PARAM params[])
     const context *c = v;
     found_params found;
     size_t bytes = c->shape->key_bytes;
-    if (params == NULL)
+    if (params == NULL || is_padding_alone(params))
         return 1;
     find_params(&found, params);
-    return take_number(c, found.at[PARAM_KEYLEN], SIZE_MAX, &bytes) && bytes == c->shape->key_bytes;
+    return take_number(c, found_at(&found, PARAM_KEYLEN), SIZE_MAX, &bytes) && bytes == c->shape->key_bytes;
 }
 
 static int answer_iv(const context *c, OSSL_PARAM *p, const uint8_t iv[BLOCK])
@@ -160,11 +175,18 @@ static int get_params(void *v, OSSL_PARAM params[])
 {
     const context *c = v;
     found_params found;
+    if (params[0].key != NULL && params[1].key == NULL) { /* as OpenSSL before 3.2 asks at every init */
+        const param_name name = param_named(params[0].key);
+        if (name == PARAM_KEYLEN || name == PARAM_IVLEN)
+            return cipher_answer(c->core, &params[0], name == PARAM_KEYLEN ? c->shape->key_bytes : c->shape->iv_bytes);
+    }
     const uint8_t *now = is_mode(c, EVP_CIPH_CBC_MODE) ? c->cbc.chain : c->ctr.counter;
     find_params(&found, params);
-    return cipher_get_lengths(c->core, c->shape, &found) && cipher_answer(c->core, found.at[PARAM_PADDING], c->pad) &&
-           answer_iv(c, found.at[PARAM_IV], c->iv) && answer_iv(c, found.at[PARAM_UPDATED_IV], now) &&
-           cipher_answer(c->core, found.at[PARAM_NUM], place(c)) && answer_tls_mac(c, found.at[PARAM_TLS_MAC]);
+    return cipher_get_lengths(c->core, c->shape, &found) &&
+           cipher_answer(c->core, found_at(&found, PARAM_PADDING), c->pad) &&
+           answer_iv(c, found_at(&found, PARAM_IV), c->iv) && answer_iv(c, found_at(&found, PARAM_UPDATED_IV), now) &&
+           cipher_answer(c->core, found_at(&found, PARAM_NUM), place(c)) &&
+           answer_tls_mac(c, found_at(&found, PARAM_TLS_MAC));
 }
 
 static const OSSL_PARAM *gettable(void *v, void *provider)

@@ -158,7 +158,7 @@ static int get_params(void *v, OSSL_PARAM params[])
     const context *c = v;
     found_params found;
     find_params(&found, params);
-    return cipher_get_lengths(c->core, &shape, &found) && get_updated_iv(c, found.at[PARAM_UPDATED_IV]);
+    return cipher_get_lengths(c->core, &shape, &found) && get_updated_iv(c, found_at(&found, PARAM_UPDATED_IV));
 }
 
 static const OSSL_PARAM *settable(void *v, void *provider)

@@ -142,9 +142,9 @@ static int set_params(void *v, const OSSL_PARAM params[])
     if (is_tag_alone(params))
         return set_bytes(c, params, set_tag);
     find_params(&found, params);
-    return cipher_set_lengths(c->core, &shape, &found) && set_bytes(c, found.at[PARAM_TAG], set_tag) &&
-           set_bytes(c, found.at[PARAM_TLS_AAD], set_record) &&
-           set_bytes(c, found.at[PARAM_TLS_IV_FIXED], set_fixed_iv);
+    return cipher_set_lengths(c->core, &shape, &found) && set_bytes(c, found_at(&found, PARAM_TAG), set_tag) &&
+           set_bytes(c, found_at(&found, PARAM_TLS_AAD), set_record) &&
+           set_bytes(c, found_at(&found, PARAM_TLS_IV_FIXED), set_fixed_iv);
 }
 
 static int get_tag(const context *c, OSSL_PARAM *p)
@@ -175,8 +175,9 @@ static int get_params(void *v, OSSL_PARAM params[])
         return get_tag(c, params);
     find_params(&found, params);
     return cipher_get_lengths(c->core, &shape, &found) &&
-           cipher_answer(c->core, found.at[PARAM_TAGLEN], c->tag_bytes) &&
-           cipher_answer(c->core, found.at[PARAM_TLS_AAD_PAD], c->tls_pad) && get_tag(c, found.at[PARAM_TAG]);
+           cipher_answer(c->core, found_at(&found, PARAM_TAGLEN), c->tag_bytes) &&
+           cipher_answer(c->core, found_at(&found, PARAM_TLS_AAD_PAD), c->tls_pad) &&
+           get_tag(c, found_at(&found, PARAM_TAG));
 }
 
 static const OSSL_PARAM *gettable(void *v, void *provider)

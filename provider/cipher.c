@@ -35,7 +35,7 @@ int cipher_get_params(const cipher_shape *shape, OSSL_PARAM params[])
     found_params found;
     find_params(&found, params);
     for (size_t i = 0; i < sizeof answered / sizeof answered[0]; i++) {
-        OSSL_PARAM *p = found.at[answered[i]];
+        OSSL_PARAM *p = found_at(&found, answered[i]);
         if (p != NULL && !param_set_size(p, values[answered[i]]))
             return 0;
     }
@@ -52,8 +52,8 @@ int cipher_answer(const core *c, OSSL_PARAM *p, size_t value)
 
 int cipher_get_lengths(const core *c, const cipher_shape *shape, const found_params *found)
 {
-    return cipher_answer(c, found->at[PARAM_IVLEN], shape->iv_bytes) &&
-           cipher_answer(c, found->at[PARAM_KEYLEN], shape->key_bytes);
+    return cipher_answer(c, found_at(found, PARAM_IVLEN), shape->iv_bytes) &&
+           cipher_answer(c, found_at(found, PARAM_KEYLEN), shape->key_bytes);
 }
 
 static int only(const core *c, const OSSL_PARAM *p, size_t bytes, int reason)
@@ -74,8 +74,8 @@ static int only(const core *c, const OSSL_PARAM *p, size_t bytes, int reason)
 
 int cipher_set_lengths(const core *c, const cipher_shape *shape, const found_params *found)
 {
-    return only(c, found->at[PARAM_KEYLEN], shape->key_bytes, PROV_R_INVALID_KEY_LENGTH) &&
-           only(c, found->at[PARAM_IVLEN], shape->iv_bytes, PROV_R_INVALID_IV_LENGTH);
+    return only(c, found_at(found, PARAM_KEYLEN), shape->key_bytes, PROV_R_INVALID_KEY_LENGTH) &&
+           only(c, found_at(found, PARAM_IVLEN), shape->iv_bytes, PROV_R_INVALID_IV_LENGTH);
 }
 
 int cipher_init_lengths(const core *c, const cipher_shape *shape, const void *key, size_t key_bytes, const void *iv,

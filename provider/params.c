@@ -45,6 +45,10 @@ int param_set_size(OSSL_PARAM *p, size_t value)
     p->return_size = sizeof value;
     if (bytes == NULL)
         return 1;
+    if (p->data_size == sizeof value && p->data_type == OSSL_PARAM_UNSIGNED_INTEGER) {
+        memcpy(bytes, &value, sizeof value); /* nearly always */
+        return 1;
+    }
     const size_t bits = p->data_size * 8 - (p->data_type == OSSL_PARAM_INTEGER);
     if (p->data_size == 0 || (bits < 64 && v >> bits != 0))
         return 0;

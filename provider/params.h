@@ -111,19 +111,28 @@ static inline int is_tag_alone(const OSSL_PARAM params[])
     return key != NULL && key[0] == 't' && key[1] == 'a' && key[2] == 'g' && key[3] == 0 && params[1].key == NULL;
 }
 
-/* The first parameter of each name; the others are NULL. */
+/* The first parameter of each name. Which ones there are is in `has`: to zero the rest costs more than to look. */
 typedef struct {
+    uint32_t has;
     OSSL_PARAM *at[PARAM_COUNT];
 } found_params;
+_Static_assert(PARAM_COUNT <= 32, "bits");
 
 static inline void find_params(found_params *found, const OSSL_PARAM params[])
 {
-    memset(found, 0, sizeof *found);
+    found->has = 0;
     for (; params != NULL && params->key != NULL; params++) {
-        OSSL_PARAM **at = &found->at[param_named(params->key)];
-        if (*at == NULL)
-            *at = (OSSL_PARAM *)params; /* what is only read is never written through it */
+        const param_name name = param_named(params->key);
+        if (!(found->has >> name & 1))
+            found->at[name] = (OSSL_PARAM *)params; /* what is only read is never written through it */
+        found->has |= (uint32_t)1 << name;
     }
+}
+
+/* NULL where there is none. */
+static inline OSSL_PARAM *found_at(const found_params *found, param_name name)
+{
+    return found->has >> name & 1 ? found->at[name] : NULL;
 }
 
 /* A number of any size that OpenSSL knows how to pass; 0 if it does not fit, or is none. */

@@ -3,17 +3,18 @@
  *     void sealane_aes_ce(const args *a, void *scratch, const void *consts);
  *
  * CPU        ARMv8-A with Advanced SIMD and AES
- * args       OUT, IN, BYTES, KEY, STATE, TOTAL, FLAGS (asm/args.h: SEALANE_AES_*); writes OUT[BYTES], STATE[16] or KEY[512]
+ * args       OUT, IN, BYTES, KEY, STATE, TOTAL, FLAGS (asm/args.h: SEALANE_AES_*); writes OUT[BYTES], STATE[16] or
+ *            KEY[512]
  * scratch    none; stack 0
  * consts     not read
  * registers  all but sp, x18, x28, x29, x30
  * branches   and addresses depend on BYTES, TOTAL, FLAGS, ROUNDS only
  *
- * Eight blocks go through the rounds together: enough for aese and aesmc of four cycles together where two of them start
- * in a cycle. The round keys are in registers, the last ones in the same for all lengths of key, so
- * that longer keys have rounds before. What is left, one to seven blocks, goes through the rounds with one, two, four or
- * eight states, of which some may be nobody's. Decryption is the equivalent inverse cipher (5.3.5), its keys in the order of
- * their use. Lanes have keys of their own, read round by round; a lane alone is like a text.
+ * Eight blocks go through the rounds together: enough for aese and aesmc of four cycles together where two of them
+ * start in a cycle. The round keys are in registers, the last ones in the same for all lengths of key, so
+ * that longer keys have rounds before. What is left, one to seven blocks, goes through the rounds with one, two, four
+ * or eight states, of which some may be nobody's. Decryption is the equivalent inverse cipher (5.3.5), its keys in the
+ * order of their use. Lanes have keys of their own, read round by round; a lane alone is like a text.
  */
 #include "../asm.S"
 
@@ -32,7 +33,7 @@
 #define args x0
 #define dst x3
 #define src x4
-#define left x5       /* bytes */
+#define text_left x5       /* bytes */
 #define operation w6
 #define state x7
 #define low x8         /* the tweak */
@@ -223,7 +224,8 @@
     eor low, t0, low, lsl #1
 .endm
 
-/* Eight of them, by turns in two pairs of registers: the upper half of one goes to its vector after the lower half of the next. */
+/* Eight of them, by turns in two pairs of registers: the upper half of one goes to its vector after the lower half of
+ * the next. */
 .macro tweak_low x, low_now, high_now
     and t0, polynomial, \high_now, asr #63
     fmov d\x, \low_now
@@ -286,7 +288,7 @@
 /* As many groups of eight blocks as there are. */
 .macro groups label, before, after, way
 \label:
-    subs left, left, #128
+    subs text_left, text_left, #128
     b.lo .Lrest
     \before
     all_rounds 8, \way
@@ -303,7 +305,7 @@
     .irp i, 0, 1, 2, 3, 4, 5, 6
     \do \i
     .if \i < 6
-    cmp left, #\i + 1
+    cmp text_left, #\i + 1
     b.eq \to
     .endif
     .endr
@@ -326,11 +328,11 @@
 .endm
 
 .macro rest_rounds way
-    cmp left, #1
+    cmp text_left, #1
     b.eq 41f
-    cmp left, #2
+    cmp text_left, #2
     b.eq 42f
-    cmp left, #4
+    cmp text_left, #4
     b.ls 44f
     all_rounds 8, \way
     b .Lrest_done
@@ -458,9 +460,9 @@
     ldr rounds, [the_key, #SEALANE_AES_KEY_ROUNDS]
     cbz operation, .Lsetup
     ldp dst, src, [args, #SEALANE_ARG_OUT]
-    ldr left, [args, #SEALANE_ARG_BYTES]
+    ldr text_left, [args, #SEALANE_ARG_BYTES]
     ldr state, [args, #SEALANE_ARG_STATE]
-    cbz left, .Ldone
+    cbz text_left, .Ldone
     add t0, the_key, #SEALANE_AES_KEY_SCHEDULE
     add t1, the_key, #SEALANE_AES_KEY_INVERSE
     mov t3d, #DECRYPTING
@@ -491,13 +493,13 @@
     ldr counter, [state, #12]
     ldr q31, [state]
     rev counter, counter
-    add t0, counter_wide, left, lsr #4
+    add t0, counter_wide, text_left, lsr #4
     rev t0d, t0d
     str t0d, [state, #12]
     groups .Lctr_groups, counted, add_others, encrypt
 
 .Lcbc:
-    add t0, src, left
+    add t0, src, text_left
     ldr q31, [state]
     ldr q0, [t0, #-16]
     str q0, [state]
@@ -505,9 +507,9 @@
 
     /* What is left: up to seven blocks. */
 .Lrest:
-    adds left, left, #128
+    adds text_left, text_left, #128
     b.eq .Lfinish
-    lsr left, left, #4
+    lsr text_left, text_left, #4
     some_blocks load_block, .Lrest_loaded
 .Lrest_loaded:
     cmp operation, #SEALANE_AES_CTR

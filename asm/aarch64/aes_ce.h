@@ -5,8 +5,8 @@
     aesmc \x\().16b, \x\().16b
 .endm
 
-/* The key schedule (5.2) word by word; SubWord is a last round's SubBytes, four times the same word. The key is at the_key,
- * its rounds are in x22; t0, t1 and t3 are used, and v0 and v1. */
+/* The key schedule (5.2) word by word; SubWord is a last round's SubBytes, four times the same word. The key is at
+ * the_key, its rounds are in x22; t0, t1 and t3 are used, and v0 and v1. */
 #define word w4        /* the last one made */
 #define words x5       /* of the key */
 #define phase x6

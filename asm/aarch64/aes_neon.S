@@ -1,9 +1,11 @@
-/* AES (FIPS 197) in the modes that do not authenticate (NIST SP 800-38A; IEEE 1619), for CPUs without the crypto extensions.
+/* AES (FIPS 197) in the modes that do not authenticate (NIST SP 800-38A; IEEE 1619), for CPUs without the crypto
+ * extensions.
  *
  *     void sealane_aes_neon(const args *a, void *scratch, const void *consts);
  *
  * CPU        ARMv8-A with Advanced SIMD
- * args       OUT, IN, BYTES, KEY, STATE, TOTAL, FLAGS (asm/args.h: SEALANE_AES_*); writes OUT[BYTES], STATE[16] or KEY[256]
+ * args       OUT, IN, BYTES, KEY, STATE, TOTAL, FLAGS (asm/args.h: SEALANE_AES_*); writes OUT[BYTES], STATE[16] or
+ *            KEY[256]
  * scratch    2048 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_aes_neon_constants
  * registers  all but sp, x18, x28, x29, x30
@@ -11,10 +13,10 @@
  *
  * Eight blocks at a time, of a text or one of each of eight lanes; what is left takes as long. See aes_neon.h.
  *
- * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. Its inverse before it and
- * behind it makes the two change their order: L^-1 (L i) L^-1 = i L^-1, the inverse of L i. Bit k of L^-1 x is bits k + 2, k + 5
- * and k + 7 of x. InvMixColumns is MixColumns of a + 4 (a + a''), a'' being the opposite row: as polynomials modulo x^4 + 1 its
- * 14, 11, 13, 9 are 2, 3, 1, 1 times 5, 0, 4, 0.
+ * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. Its inverse before
+ * it and behind it makes the two change their order: L^-1 (L i) L^-1 = i L^-1, the inverse of L i. Bit k of L^-1 x is
+ * bits k + 2, k + 5 and k + 7 of x. InvMixColumns is MixColumns of a + 4 (a + a''), a'' being the opposite row: as
+ * polynomials modulo x^4 + 1 its 14, 11, 13, 9 are 2, 3, 1, 1 times 5, 0, 4, 0.
  */
 #include "../asm.S"
 
@@ -36,7 +38,7 @@
 #define consts x2
 #define src x3
 #define dst x4
-#define left x5        /* bytes of text */
+#define text_left x5        /* bytes of text */
 #define key x6
 #define at x7          /* bytes done of lanes */
 #define state x8
@@ -305,9 +307,9 @@
     ldr rounds, [key, #SEALANE_AES_KEY_ROUNDS]
     cbz operation, .Lsetup
     ldp dst, src, [args, #SEALANE_ARG_OUT]
-    ldr left, [args, #SEALANE_ARG_BYTES]
+    ldr text_left, [args, #SEALANE_ARG_BYTES]
     ldr state, [args, #SEALANE_ARG_STATE]
-    cbz left, .Ldone
+    cbz text_left, .Ldone
     spread_round_keys
 
     /* What goes on from group to group. */
@@ -317,7 +319,7 @@
     cmp operation, #SEALANE_AES_CBC_DECRYPT
     b.ne .Lxts
     ldr q0, [state]
-    add t0, src, left
+    add t0, src, text_left
     ldr q1, [t0, #-16]
     str q0, [scratch, #OTHERS]
     str q1, [state]
@@ -325,7 +327,7 @@
 .Lctr:
     ldr counter, [state, #12]
     rev counter, counter
-    add t0, counter_wide, left, lsr #4
+    add t0, counter_wide, text_left, lsr #4
     rev t0d, t0d
     str t0d, [state, #12]
     b .Lgroup
@@ -334,8 +336,8 @@
 
 .Lgroup:
     mov n, #128
-    cmp left, n
-    csel n, left, n, lo
+    cmp text_left, n
+    csel n, text_left, n, lo
     cmp operation, #SEALANE_AES_CTR
     b.eq .Lcounters
     some load_block, 16, .Lloaded
@@ -393,7 +395,7 @@
 .Lstore:
     some store_block, 16, .Lstored
 .Lstored:
-    subs left, left, n
+    subs text_left, text_left, n
     add src, src, n
     add dst, dst, n
     b.ne .Lgroup

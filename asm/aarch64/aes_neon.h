@@ -1,9 +1,9 @@
 /* AES (FIPS 197) without the crypto extensions: what the kernels for NEON alone do alike.
  *
  * Eight blocks at a time, bit-sliced: vector i has bit i of all their bytes, byte p of it that of byte p of the eight.
- * SubBytes is the circuit of Boyar and Peralta (2010), less its complements: 0x63 is in the round keys, since MixColumns
- * leaves a state of equal bytes alone. ShiftRows is left out: round r works on the state as it would be before r of them,
- * MixColumns by other rotations, until the end (Adomnicai and Peyrin, 2021).
+ * SubBytes is the circuit of Boyar and Peralta (2010), less its complements: 0x63 is in the round keys, since
+ * MixColumns leaves a state of equal bytes alone. ShiftRows is left out: round r works on the state as it would be
+ * before r of them, MixColumns by other rotations, until the end (Adomnicai and Peyrin, 2021).
  *
  * Kernels name the registers scratch, consts, key, rounds, round, round_key and t0 to t3, and ROUND_KEYS in scratch.
  */
@@ -43,8 +43,8 @@
     and \to\().16b, \x\().16b, \y\().16b
 .endm
 
-/* SubBytes (5.1.1) but for the 0x63, x0 and s0 being bits 7. In an order without waiting for results three operations old.
- * Vectors up to 25. */
+/* SubBytes (5.1.1) but for the 0x63, x0 and s0 being bits 7. In an order without waiting for results three operations
+ * old. Vectors up to 25. */
 .macro substitute
     bits_add v8, v7, v1         /* y13 = x0 + x6 */
     bits_add v9, v4, v2         /* y14 = x3 + x5 */
@@ -209,7 +209,8 @@
     .endif
 .endm
 
-/* MixColumns (5.1.3) and, if keyed, AddRoundKey: 2 (x + n) + n + o (x + n), n being the next row's byte, o that of the opposite row. */
+/* MixColumns (5.1.3) and, if keyed, AddRoundKey: 2 (x + n) + n + o (x + n), n being the next row's byte, o that of the
+ * opposite row. */
 .macro mix_columns odd, keyed=1
     next_row v17, b0
     .if \keyed

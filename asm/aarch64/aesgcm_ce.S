@@ -1,4 +1,5 @@
-/* AES-GCM (NIST SP 800-38D) with the crypto extensions: seals or opens a packet, or a part of one, in one pass; makes keys.
+/* AES-GCM (NIST SP 800-38D) with the crypto extensions: seals or opens a packet, or a part of one, in one pass; makes
+ * keys.
  *
  *     void sealane_aesgcm_ce(const args *a, void *scratch, const void *consts);
  *
@@ -7,18 +8,15 @@
  * scratch    464 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_aesgcm_ce_constants
  * registers  all but sp, x18, x28, x29, x30; x1 holds scratch throughout
- * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, ROUNDS, and with NONCE on the counter, which is then public
+ * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, ROUNDS, and with NONCE on the counter, which is then
+ *            public
  *
- * GHASH (6.4) is Y := (Y + c) H in GF(2^128) for every block c; here Y := (Y + c) H^8 + c' H^7 + .. with one reduction. A
- * block with the bytes of each half reversed is a polynomial, its upper half first. The product by pmull is divided by x,
- * low + 2^64 (mid + low + high) + 2^128 high, with mid = (a0 + a1)(b0 + b1) (Karatsuba). The polynomial x^128 + x^7 + x^2 +
- * x + 1 so reflected is 1 + 2^64 P + 2^128, P = 2^57 + 2^62 + 2^63: adding P w 2^64 + w 2^128 removes the lowest 64 bits w, and once
- * more the next. Powers of H are kept multiplied by x, whence all comes out even.
+ * GHASH (6.4): see ../ghash.h. Eight blocks at a time, with one reduction.
  *
- * Counter mode (6.5) makes eight blocks at a time. As long as only the counter's last byte changes, the state after the first
- * round (FIPS 197, 5.1) changes in its first column only; the columns of four blocks come from one round. What aese and
- * pmull need not do is done in integer registers, beside them: a group of eight is encrypted while the one before it is added
- * to the text and authenticated. What is over, J0 and up to seven blocks, comes first.
+ * Counter mode (6.5) makes eight blocks at a time. As long as only the counter's last byte changes, the state after the
+ * first round (FIPS 197, 5.1) changes in its first column only; the columns of four blocks come from one round. What
+ * aese and pmull need not do is done in integer registers, beside them: a group of eight is encrypted while the one
+ * before it is added to the text and authenticated. What is over, J0 and up to seven blocks, comes first.
  */
 #include "../asm.S"
 
@@ -49,7 +47,7 @@
 #define PART_IN 544  /* a partial block, padded with zeroes */
 #define PART_OUT 560
 #define BLOCK 576    /* the counter block but for the counter */
-#define SLOTS 592    /* eight states after the first round */
+#define STATES 592    /* eight states after the first round */
 #define SCRATCH_END 720
 
 /* The key's table: H^9 to H, then the sums of their halves. */
@@ -80,19 +78,19 @@
 #define u3 x17
 #define groups x21
 #define mode w22       /* rounds; bit 8: open */
-#define slot x23
+#define next_state x23 /* after the first round */
 #define stride x24     /* 16 */
 #define counter w25
 #define limit w26      /* 15, or 256 where the counter is secret */
 #define begun x27      /* not 0: there is a group before */
 
 /* Before and after groups. */
-#define left x7        /* bytes of text */
+#define text_left x7        /* bytes of text */
 #define the_key x19
 #define blocks x20     /* before the groups */
 #define flags w26
-#define from x23       /* the last block of text, or its padded copy */
-#define to x24
+#define last_text x23       /* the last block of text, or its padded copy */
+#define last_output x24
 #define mask0 x21      /* ones where the last block has bytes */
 #define mask1 x26
 #define rest x27       /* bytes of the partial block, 0 if there is none */
@@ -229,8 +227,8 @@
     .endif
 .endm
 
-/* A group, in items of a calculation and often a load or store, after what was before is reduced. With columns, also the
- * first columns of the next group's states. */
+/* A group, in items of a calculation and often a load or store, after what was before is reduced. With columns, also
+ * the first columns of the next group's states. */
 .set HASH_ITEMS, 71
 .set REDUCE_ITEMS, 11 /* of these, before the first block is read */
 .macro hash_item item, columns
@@ -436,14 +434,15 @@
     .elseif (\item) == 4
     aes_round hsum, count_key
     .elseif (\item) < 9
-    st1 {vt.s}[(\item)-5], [slot], stride
+    st1 {vt.s}[(\item)-5], [next_state], stride
     .else
-    st1 {hsum.s}[(\item)-9], [slot], stride
+    st1 {hsum.s}[(\item)-9], [next_state], stride
     .endif
 .endm
 
-/* Block 0 .. 7 of the group before is added to the text; items 2 .. 81, after two that load. With last, it is the packet's
- * last group. Even and odd blocks have registers of their own. Then what there is to do from group to group. */
+/* Block 0 .. 7 of the group before is added to the text; items 2 .. 81, after two that load. With last, it is the
+ * packet's last group. Even and odd blocks have registers of their own. Then what there is to do from group to group.
+ * */
 .set TEXT_ITEMS, 82
 .set LOOP_ITEMS, 90
 .macro text_item item, open, last
@@ -452,7 +451,7 @@
     .elseif (\item) == 1
     ldp t2, t3, [src]
     .elseif (\item) == 82
-    sub slot, slot, #128
+    sub next_state, next_state, #128
     .elseif (\item) == 83
     add counter, counter, #8
     .elseif (\item) == 84
@@ -483,7 +482,7 @@
     eor \x0, \x0, last0
     .elseif (\step) == 2
     .if (\block) == 6 && \last
-    ldp \next_y0, \next_y1, [from]
+    ldp \next_y0, \next_y1, [last_text]
     .elseif (\block) < 7
     ldp \next_y0, \next_y1, [src, #16*(\block) + 16]
     .endif
@@ -495,7 +494,7 @@
     eor \x1, \x1, \y1
     .elseif (\step) == 6
     .if (\block) == 7 && \last
-    stp \x0, \x1, [to]
+    stp \x0, \x1, [last_output]
     .if !\open
     and \x0, \x0, mask0
     and \x1, \x1, mask1
@@ -520,8 +519,8 @@
     .endif
 .endm
 
-/* Behind each of 72 rounds of a state: the text's items that are due, three for every two rounds, and those of the hash's,
- * as many as reduce in the first 16 rounds, the others in 60. */
+/* Behind each of 72 rounds of a state: the text's items that are due, three for every two rounds, and those of the
+ * hash's, as many as reduce in the first 16 rounds, the others in 60. */
 .macro fill hash, open, columns, last
     .set slots_done, slots_done + 1
     .if \hash
@@ -583,8 +582,8 @@
     .endr
 .endm
 
-/* A group, whose states have had their first round, is encrypted, and the one before added to the text and authenticated.
- * Then the next group's states are loaded. */
+/* A group, whose states have had their first round, is encrypted, and the one before added to the text and
+ * authenticated. Then the next group's states are loaded. */
 .macro group hash, open=0
     .set slots_done, 0
     .set text_done, 0
@@ -599,21 +598,21 @@
     .if \i == 3
     stp q0, q1, [scratch, #STREAM]
     .elseif \i == 4
-    ldp q0, q1, [scratch, #SLOTS]
+    ldp q0, q1, [scratch, #STATES]
     .elseif \i == 5
     stp q2, q3, [scratch, #STREAM + 32]
     .elseif \i == 6
-    ldp q2, q3, [scratch, #SLOTS + 32]
+    ldp q2, q3, [scratch, #STATES + 32]
     .elseif \i == 7
     stp q4, q5, [scratch, #STREAM + 64]
     .endif
     .endr
     fill \hash, \open, 1, 0
-    ldp q4, q5, [scratch, #SLOTS + 64]
+    ldp q4, q5, [scratch, #STATES + 64]
     fill \hash, \open, 1, 0
     stp q6, q7, [scratch, #STREAM + 96]
     fill \hash, \open, 1, 0
-    ldp q6, q7, [scratch, #SLOTS + 96]
+    ldp q6, q7, [scratch, #STATES + 96]
     fill \hash, \open, 1, 0
 .endm
 
@@ -628,14 +627,14 @@
 .macro last_block
     ldr t0, [scratch, #ARGS]
     ldr t0, [t0, #SEALANE_ARG_BYTES]
-    add from, src, #112
-    add to, dst, #112
+    add last_text, src, #112
+    add last_output, dst, #112
     add t1, scratch, #PART_IN
     add t2, scratch, #PART_OUT
     mov t3, #16
     ands t0, t0, #15
-    csel from, from, t1, eq
-    csel to, to, t2, eq
+    csel last_text, last_text, t1, eq
+    csel last_output, last_output, t2, eq
     csel t0, t3, t0, eq
     sub t0, consts, t0
     ldp mask0, mask1, [t0, #MASKS + 16]
@@ -673,139 +672,139 @@
 .endm
 
 /* The block of the lengths in bits. */
-.macro load_lengths to, from_args
+.macro load_lengths last_output, from_args
     ldr t0, [\from_args, #SEALANE_ARG_AD_BYTES]
     ldr t1, [\from_args, #SEALANE_ARG_TOTAL]
     lsl t0, t0, #3
     lsl t1, t1, #3
-    set_halves \to
+    set_halves \last_output
 .endm
 
-.macro set_halves to
-    mov \to\().d[0], t0
-    mov \to\().d[1], t1
+.macro set_halves last_output
+    mov \last_output\().d[0], t0
+    mov \last_output\().d[1], t1
 .endm
 
 /* ---- Before the groups ----------------------------------------------------------------------------------------- */
 
 #include "aesgcm_text.h"
 
-/* What becomes of a block of text in slot 1, which is there or not, or later: it goes to vector x, and its key stream is in
- * that of the slot. */
-.macro head_load slot, slots, x
-    .if \slot == \slots - 1
-    ldr q\x, [from]
+/* What becomes of block \index of text, of blocks up to \number - 1, J0 being block 0; block 1 is there or not. It goes
+ * to vector x, and its keystream is in vector \index. */
+.macro head_load index, number, x
+    .if \index == \number - 1
+    ldr q\x, [last_text]
     .else
-    ldr q\x, [u0, #16*\slot]
+    ldr q\x, [u0, #16*\index]
     .endif
 .endm
 
-.macro head_crypt slot, slots, x
-    eor v\slot\().16b, v\slot\().16b, v\x\().16b
+.macro head_crypt index, number, x
+    eor v\index\().16b, v\index\().16b, v\x\().16b
 .endm
 
-.macro head_store slot, slots, x
-    .if \slot == \slots - 1
-    str q\slot, [to]
+.macro head_store index, number, x
+    .if \index == \number - 1
+    str q\index, [last_output]
     .else
-    str q\slot, [u1, #16*\slot]
+    str q\index, [u1, #16*\index]
     .endif
 .endm
 
-.macro head_choose slot, slots, x
-    bit v\slot\().16b, v\x\().16b, opening.16b
+.macro head_choose index, number, x
+    bit v\index\().16b, v\x\().16b, opening.16b
 .endm
 
-.macro head_pad slot, slots, x
-    .if \slot == \slots - 1
-    and v\slot\().16b, v\slot\().16b, padding.16b
+.macro head_pad index, number, x
+    .if \index == \number - 1
+    and v\index\().16b, v\index\().16b, padding.16b
     .endif
 .endm
 
-.macro head_reverse slot, slots, x
-    rev64 v\slot\().16b, v\slot\().16b
+.macro head_reverse index, number, x
+    rev64 v\index\().16b, v\index\().16b
 .endm
 
-.macro head_pair first, second, slots, x, y
+.macro head_pair first, second, number, x, y
     trn1 v\x\().2d, v\first\().2d, v\second\().2d
     trn2 v\y\().2d, v\first\().2d, v\second\().2d
 .endm
 
-.macro head_sum first, second, slots, x, y
+.macro head_sum first, second, number, x, y
     eor v\x\().16b, v\x\().16b, v\y\().16b
 .endm
 
-.macro head_powers first, slots
-    ldp q15, q29, [powers, #16*(8 - (\slots - \first))]
-    ldr q30, [sums, #8*(8 - (\slots - \first))]
+.macro head_powers first, number
+    ldp q15, q29, [powers, #16*(8 - (\number - \first))]
+    ldr q30, [sums, #8*(8 - (\number - \first))]
 .endm
 
-.macro head_multiply first, second, slots, x, y
-    .if \first > 2 || \slots == 8
-    head_powers \first, \slots
+.macro head_multiply first, second, number, x, y
+    .if \first > 2 || \number == 8
+    head_powers \first, \number
     .endif
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
     multiply_pair \i, v\first, v\second, v\x
     .endr
 .endm
 
-/* For the slots from 2 on that there are. */
-.macro head_all what, slots
-    .if \slots > 2
-    \what 2, \slots, 12
-    \what 3, \slots, 13
+/* For blocks 2 to \number - 1. */
+.macro head_all what, number
+    .if \number > 2
+    \what 2, \number, 12
+    \what 3, \number, 13
     .endif
-    .if \slots > 4
-    \what 4, \slots, 0
-    \what 5, \slots, 1
+    .if \number > 4
+    \what 4, \number, 0
+    \what 5, \number, 1
     .endif
-    .if \slots > 6
-    \what 6, \slots, 14
-    \what 7, \slots, 15
-    .endif
-.endm
-
-.macro head_pairs what, slots
-    .if \slots > 2
-    \what 2, 3, \slots, 12, 13
-    .endif
-    .if \slots > 4
-    \what 4, 5, \slots, 0, 1
-    .endif
-    .if \slots > 6
-    \what 6, 7, \slots, 14, 15
+    .if \number > 6
+    \what 6, \number, 14
+    \what 7, \number, 15
     .endif
 .endm
 
-/* J0 and all but one, or one less, of the slots' number of blocks of text, the last in the last slot. */
-.macro head slots
-    sub t0d, counter, #\slots - 1
+.macro head_pairs what, number
+    .if \number > 2
+    \what 2, 3, \number, 12, 13
+    .endif
+    .if \number > 4
+    \what 4, 5, \number, 0, 1
+    .endif
+    .if \number > 6
+    \what 6, 7, \number, 14, 15
+    .endif
+.endm
+
+/* J0, and one block of text fewer than \number, or two fewer; the last is block \number - 1. */
+.macro head number
+    sub t0d, counter, #\number - 1
     add t0d, t0d, w20
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \slots
+    .if \i < \number
     set_block v\i
     .endif
     .endr
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \slots
+    .if \i < \number
     rev t1d, t0d
-    .if \i < \slots - 1
+    .if \i < \number - 1
     add t0d, t0d, #1
     .endif
     set_counter v\i, t1d
     .endif
     .endr
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \slots
+    .if \i < \number
     aes_round v\i, v14
     .endif
     .endr
-    more_rounds \slots, the_key
+    more_rounds \number, the_key
     reduce 0
     .set reduced, 1
     .irp k, 16, 17, 18, 19, 20, 21, 22, 23
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \slots
+    .if \i < \number
     aes_round v\i, v\k
     .endif
     .endr
@@ -813,37 +812,37 @@
     .set reduced, reduced + 1
     .endr
     reduce reduced
-    sub t1, blocks, #\slots
+    sub t1, blocks, #\number
     add u0, src, t1, lsl #4
     add u1, dst, t1, lsl #4
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \slots
+    .if \i < \number
     aes_last_round v\i
     .endif
     .endr
     .irp i, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \slots
+    .if \i < \number
     add_last_key v\i
     .endif
     .endr
     tbz blocks, #0, 2f
     eor v0.16b, v0.16b, last_key.16b
-    head_load 1, \slots, 12
-    ldr q15, [powers, #16*(9 - \slots)]
-    ldr d30, [sums, #8*(9 - \slots)]
+    head_load 1, \number, 12
+    ldr q15, [powers, #16*(9 - \number)]
+    ldr d30, [sums, #8*(9 - \number)]
     str q0, [scratch, #MASK]
-    head_crypt 1, \slots, 12
-    head_store 1, \slots, 12
-    head_choose 1, \slots, 12
-    head_pad 1, \slots, 12
-    head_reverse 1, \slots, 12
+    head_crypt 1, \number, 12
+    head_store 1, \number, 12
+    head_choose 1, \number, 12
+    head_pad 1, \number, 12
+    head_reverse 1, \number, 12
     eor v1.16b, v1.16b, high.16b
     movi high.16b, #0
     multiply 1, v1, ha, hsum
     b 3f
 2:
     str q1, [scratch, #MASK]
-    .if \slots == 2
+    .if \number == 2
     ext more.16b, high.16b, high.16b, #8                                        /* no text: as before the reduction */
     movi low.16b, #0
     mov mid.16b, more.16b
@@ -853,24 +852,24 @@
     movi more.16b, #0
     .endif
 3:
-    .if \slots > 2
-    head_all head_load, \slots
-    head_all head_crypt, \slots
-    head_all head_store, \slots
-    head_all head_choose, \slots
-    head_all head_pad, \slots
-    head_all head_reverse, \slots
-    .if \slots < 8
-    head_powers 2, \slots
+    .if \number > 2
+    head_all head_load, \number
+    head_all head_crypt, \number
+    head_all head_store, \number
+    head_all head_choose, \number
+    head_all head_pad, \number
+    head_all head_reverse, \number
+    .if \number < 8
+    head_powers 2, \number
     .endif
     eor v2.16b, v2.16b, high.16b
     fmov d25, u2
     eor u2, u2, u3
-    head_pairs head_pair, \slots
+    head_pairs head_pair, \number
     mov lengths.d[1], u3
     fmov d27, u2
-    head_pairs head_sum, \slots
-    head_pairs head_multiply, \slots
+    head_pairs head_sum, \number
+    head_pairs head_multiply, \number
     .else
     fmov d25, u2
     eor u2, u2, u3
@@ -887,7 +886,7 @@
     ldr mode, [the_key, #SEALANE_GCM_KEY_ROUNDS]
     tbnz flags, #3, .Lsetup
     ldp dst, src, [args, #SEALANE_ARG_OUT]
-    ldr left, [args, #SEALANE_ARG_BYTES]
+    ldr text_left, [args, #SEALANE_ARG_BYTES]
     ldr q28, [consts, #POLY]
     add powers, the_key, #SEALANE_GCM_KEY_TABLE + 16
     movi low.16b, #0
@@ -985,39 +984,40 @@
     ldr u2, [args, #SEALANE_ARG_AD_BYTES]
     ldr u3, [args, #SEALANE_ARG_TOTAL]
     ldp q20, q21, [t1, #SEALANE_GCM_KEY_SCHEDULE - 80]
-    add groups, left, #15
-    add from, src, left
+    add groups, text_left, #15
+    add last_text, src, text_left
     ldp q22, q23, [t1, #SEALANE_GCM_KEY_SCHEDULE - 48]
     lsl u2, u2, #3
     lsl u3, u3, #3
     ldp q24, q26, [t1, #SEALANE_GCM_KEY_SCHEDULE - 16]
-    add to, dst, left
-    sub u0, from, #16
+    add last_output, dst, text_left
+    sub u0, last_text, #16
     ldr q14, [the_key, #SEALANE_GCM_KEY_SCHEDULE]
     ubfx blocks, groups, #4, #3
     lsr groups, groups, #7
 
     /* The text's last block, if it is not whole. */
-    ands rest, left, #15
-    sub to, to, #16
+    ands rest, text_left, #15
+    sub last_output, last_output, #16
     mov u1, #16
     b.eq .Lwhole
-    sub u0, from, rest
-    add from, scratch, #PART_IN
-    stp xzr, xzr, [from]
-    copy_partial rest, u0, from
-    mov u0, from
+    sub u0, last_text, rest
+    add last_text, scratch, #PART_IN
+    stp xzr, xzr, [last_text]
+    copy_partial rest, u0, last_text
+    mov u0, last_text
     mov u1, rest
-    add to, scratch, #PART_OUT
+    add last_output, scratch, #PART_OUT
 .Lwhole:
-    mov from, u0
+    mov last_text, u0
     sub u1, consts, u1
     ldr q27, [u1, #MASKS + 16]
     ubfx t0d, flags, #2, #1
     neg t0d, t0d
     dup opening.4s, t0d
 
-    /* Where no group follows, the block of the lengths has the lowest power. Otherwise this block is of the last group. */
+    /* Where no group follows, the block of the lengths has the lowest power. Otherwise this block is of the last group.
+     * */
     cbnz groups, .Lhead_whole
     tbz flags, #1, .Lhead
     sub powers, powers, #16
@@ -1025,8 +1025,8 @@
     b .Lhead
 .Lhead_whole:
     sub t0, blocks, #1
-    add from, src, t0, lsl #4
-    add to, dst, t0, lsl #4
+    add last_text, src, t0, lsl #4
+    add last_output, dst, t0, lsl #4
     ldr q27, [consts, #MASKS]
 .Lhead:
     cmp blocks, #2
@@ -1052,7 +1052,7 @@
     add dst, dst, blocks, lsl #4
     cbnz groups, .Lgroups
     tbz flags, #1, .Lhead_part
-    cbz left, .Lno_text
+    cbz text_left, .Lno_text
     ldr q15, [powers, #128]
     ldr d30, [sums, #64]
     pmull2 vt.1q, lengths.2d, ha.2d
@@ -1097,7 +1097,7 @@
     mov t2d, #256
     csel limit, t1d, t2d, ne
     mov stride, #16
-    add slot, scratch, #SLOTS
+    add next_state, scratch, #STATES
     mov begun, #0
 
     /* The states after the first round. */
@@ -1115,10 +1115,10 @@
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     aes_round v\i, v13
     .endr
-    stp q0, q1, [scratch, #SLOTS]
-    stp q2, q3, [scratch, #SLOTS + 32]
-    stp q4, q5, [scratch, #SLOTS + 64]
-    stp q6, q7, [scratch, #SLOTS + 96]
+    stp q0, q1, [scratch, #STATES]
+    stp q2, q3, [scratch, #STATES + 32]
+    stp q4, q5, [scratch, #STATES + 64]
+    stp q6, q7, [scratch, #STATES + 96]
     cbz begun, .Lfirst_group
 .Lnext:
     tbnz mode, #8, .Lopen
@@ -1131,7 +1131,7 @@
 
 .Lfirst_group:
     group 0
-    sub slot, slot, #128
+    sub next_state, next_state, #128
     add counter, counter, #8
     sub groups, groups, #1
     mov begun, #1
@@ -1162,7 +1162,7 @@
     stp q0, q0, [scratch, #STREAM + \i]
     .endr
     .irp i, 0, 32, 64, 96
-    stp q0, q0, [scratch, #SLOTS + \i]
+    stp q0, q0, [scratch, #STATES + \i]
     .endr
 
 .Lreduce:
@@ -1170,11 +1170,11 @@
     rev64 high.16b, high.16b
 
     /* The end of the text, the tag or the state. */
-    ldr left, [args, #SEALANE_ARG_BYTES]
+    ldr text_left, [args, #SEALANE_ARG_BYTES]
     ldr dst, [args, #SEALANE_ARG_OUT]
-    ands rest, left, #15
+    ands rest, text_left, #15
     b.eq .Lfinish
-    add dst, dst, left
+    add dst, dst, text_left
     sub dst, dst, rest
     add src, scratch, #PART_OUT
     copy_partial rest, src, dst

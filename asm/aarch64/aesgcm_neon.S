@@ -1,4 +1,5 @@
-/* AES-GCM (NIST SP 800-38D) for CPUs without the crypto extensions: seals or opens a packet, or a part of one; makes keys.
+/* AES-GCM (NIST SP 800-38D) for CPUs without the crypto extensions: seals or opens a packet, or a part of one; makes
+ * keys.
  *
  *     void sealane_aesgcm_neon(const args *a, void *scratch, const void *consts);
  *
@@ -11,10 +12,11 @@
  *
  * AES (FIPS 197) is done on eight blocks at a time, bit-sliced: see aes_neon.h.
  *
- * GHASH (6.4) is done on eight blocks too, in eight lanes of bytes: vector i has bytes i and i + 8 of the eight. With the
- * bits of a byte reversed, these are polynomials, 16 digits of x^8 long, and the products of digits are pmull's. Each lane
- * is multiplied by H^8 after each eight blocks, and after the last by H^8 .. H, and the sum of the lanes is GHASH: the last
- * block is in the last lane, and before the first ones are zeroes. Karatsuba's method, twice, takes 144 multiplications.
+ * GHASH (6.4) is done on eight blocks too, in eight lanes of bytes: vector i has bytes i and i + 8 of the eight. With
+ * the bits of a byte reversed, these are polynomials, 16 digits of x^8 long, and the products of digits are pmull's.
+ * Each lane is multiplied by H^8 after each eight blocks, and after the last by H^8 .. H, and the sum of the lanes is
+ * GHASH: the last block is in the last lane, and before the first ones are zeroes. Karatsuba's method, twice, takes 144
+ * multiplications.
  */
 #include "../asm.S"
 
@@ -41,8 +43,8 @@
 #define WORK_END 1456
 #define SCRATCH_END 3632
 
-/* The key's tables: factors in 8 vectors, digits i and i + 8 for all lanes; 4 sums of i and i + 4; 4 with the sum of the
- * halves of i and i + 4; 4 halves with the sum of those. */
+/* The key's tables: factors in 8 vectors, digits i and i + 8 for all lanes; 4 sums of i and i + 4; 4 with the sum of
+ * the halves of i and i + 4; 4 halves with the sum of those. */
 #define SAME 0         /* H^8 for every lane */
 #define EACH 288       /* H^8 to H */
 
@@ -52,7 +54,7 @@
 #define consts x2
 #define src x3
 #define dst x4
-#define left x5        /* bytes of text */
+#define text_left x5        /* bytes of text */
 #define key x6
 #define work x7
 #define table x8
@@ -230,8 +232,8 @@
     bits_add \c3, \c3, v15
 .endm
 
-/* 15 columns, in 16 .. 30, from the two products of four digits in the first 7 and the last 7, and a third of their sums in
- * 0 .. 7 (Karatsuba). */
+/* 15 columns, in 16 .. 30, from the two products of four digits in the first 7 and the last 7, and a third of their
+ * sums in 0 .. 7 (Karatsuba). */
 .macro multiply_middle upper, next_x, next_y
     bits_add v20, v20, v24
     bits_add v21, v21, v25
@@ -375,7 +377,7 @@
     ldr rounds, [key, #SEALANE_GCM_KEY_ROUNDS]
     tbnz flags, #3, .Lsetup
     ldp dst, src, [args, #SEALANE_ARG_OUT]
-    ldr left, [args, #SEALANE_ARG_BYTES]
+    ldr text_left, [args, #SEALANE_ARG_BYTES]
     mov ad_left, #0
     mov n, #0
     tbz flags, #0, .Lcontinue
@@ -411,7 +413,7 @@
     .irp i, 0, 32, 64, 96, 128, 160, 192, 224
     stp q1, q1, [work, #TO_HASH + \i]
     .endr
-    add groups, left, #15
+    add groups, text_left, #15
     add t1, ad_left, #15
     lsr groups, groups, #4
     add groups, groups, t1, lsr #4
@@ -474,7 +476,7 @@
 
     /* Text. */
 .Ltext:
-    cbz left, .Ltext_end
+    cbz text_left, .Ltext_end
     add t2, work, #TO_HASH
     sub t0, t2, stream
     cbz t0, .Lencrypt
@@ -482,11 +484,11 @@
     sub t1, full, fill                                                          /* whole blocks: as many as there is */
     cmp t0, t1                                                                  /* keystream, room, and text for */
     csel t0, t0, t1, lo
-    and t1, left, #-16
+    and t1, text_left, #-16
     cmp t0, t1
     csel t0, t0, t1, lo
     cbz t0, .Ltext_partial
-    sub left, left, t0
+    sub text_left, text_left, t0
     tbnz flags, #2, .Ltext_open
 .Ltext_seal:
     ldr q0, [src], #16
@@ -513,8 +515,8 @@
     append
     b .Ltext
 .Ltext_partial:
-    mov n, left
-    mov left, #0
+    mov n, text_left
+    mov text_left, #0
     add t3, work, #PART_IN
     stp xzr, xzr, [t3]
     copy_partial n, src, t3

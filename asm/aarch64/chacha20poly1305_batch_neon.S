@@ -3,23 +3,25 @@
  *     void sealane_chacha20poly1305_batch_neon(const args *a, void *scratch, const void *consts);
  *
  * CPU        ARMv8-A with Advanced SIMD; no crypto extensions
- * args       SEALANE_BATCH_* and FLAGS (asm/args.h); of every lane reads AD, KEY, NONCE, IN[BYTES]; writes OUT[BYTES], TAG[16]
+ * args       SEALANE_BATCH_* and FLAGS (asm/args.h); of every lane reads AD, KEY, NONCE, IN[BYTES]; writes OUT[BYTES],
+ *            TAG[16]
  * scratch    1408 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_chacha20poly1305_batch_neon_constants
  * registers  all but sp, x18, x28, x29, x30; x1 holds scratch throughout
  * branches   and addresses depend on the lanes' pointers and lengths, and on FLAGS only
  *
- * All packets' blocks of ChaCha20 (RFC 8439, 2.3) follow each other, block 0 of a packet, which is its Poly1305 key (2.6), then
- * those of its text. Each pass makes four of them, whosever they are: a vector holds one word of four blocks. That fills the
- * vectors with packets of any lengths, and with the blocks that a packet alone would not need.
+ * All packets' blocks of ChaCha20 (RFC 8439, 2.3) follow each other, block 0 of a packet, which is its Poly1305 key
+ * (2.6), then those of its text. Each pass makes four of them, whosever they are: a vector holds one word of four
+ * blocks. That fills the vectors with packets of any lengths, and with the blocks that a packet alone would not need.
  *
- * What a pass has made and encrypted, integer registers authenticate beside the next pass's rounds, Poly1305 (2.5) as in
- * chacha20poly1305_neon.S: each of the four records gets two double rounds for its up to five messages, the ciphertext, padded, and
- * behind the last block the lengths; or for r and s. Records are in order, so one accumulator is enough. Beside the last two double
- * rounds integer registers give out the next pass's blocks.
+ * What a pass has made and encrypted, integer registers authenticate beside the next pass's rounds, Poly1305 (2.5) as
+ * in chacha20poly1305_neon.S: each of the four records gets two double rounds for its up to five messages, the
+ * ciphertext, padded, and behind the last block the lengths; or for r and s. Records are in order, so one accumulator
+ * is enough. Beside the last two double rounds integer registers give out the next pass's blocks.
  *
- * In-order cores do a vector instruction and another in a cycle: all that is not vectors stands between them, and a block has the
- * same instructions whatever it is: block 0 encrypts zeroes, and a packet's last bytes are encrypted in a copy.
+ * In-order cores do a vector instruction and another in a cycle: all that is not vectors stands between them, and a
+ * block has the same instructions whatever it is: block 0 encrypts zeroes, and a packet's last bytes are encrypted in a
+ * copy.
  */
 #include "../asm.S"
 
@@ -61,8 +63,8 @@ isa neon
 #define TODO_PARTS 520    /* of each block 8 bits: bytes, if they are not 64 */
 #define TODO_BYTES 528
 
-/* What is done beside a double round: the number of messages, at most 3; whether a packet begins; behind that how many times
- * 16 bytes to skip.
+/* What is done beside a double round: the number of messages, at most 3; whether a packet begins; behind that how many
+ * times 16 bytes to skip.
  */
 #define WORK_BEGINS 2
 #define WORK_SKIP 3
@@ -77,7 +79,7 @@ isa neon
 #define last_lane x5
 #define flags w6
 #define work_left u3
-#define turn x14          /* double rounds done */
+#define rounds_done x14          /* double rounds done */
 #define sigma v21
 
 /* flags, beyond what the caller gave: no block is left, only records; there were copies. */
@@ -136,7 +138,8 @@ isa neon
     .endif
 .endm
 
-/* Instructions 0..45 of giving out a block, number at of those to make next. With no lane left it is a block that has no bytes. */
+/* Instructions 0..45 of giving out a block, number at of those to make next. With no lane left it is a block that has
+ * no bytes. */
 .set TAKE_ITEMS, 46
 .macro take_item at, item
     .if \item == 0
@@ -316,7 +319,7 @@ isa neon
     .elseif \item == 2
     add message, message, u0, lsl #4
     .else
-    add turn, turn, #1
+    add rounds_done, rounds_done, #1
     .endif
 .endm
 
@@ -520,8 +523,8 @@ isa neon
     first_pair \at
 .endm
 
-/* The set's blocks are transposed, added to their initial states and to the text, and put away; and the next set's initial
- * states. Two vector instructions for every two cycles in which registers are loaded or stored.
+/* The set's blocks are transposed, added to their initial states and to the text, and put away; and the next set's
+ * initial states. Two vector instructions for every two cycles in which registers are loaded or stored.
  */
 .macro put_and_set_up opened_
     .set putting_opened, \opened_
@@ -637,7 +640,7 @@ isa neon
     trn2 vd2.2d, v16.2d, v29.2d
     trn2 vd3.2d, v17.2d, v30.2d
     stp q31, q28, [OUT_1, #32]
-    mov turn, xzr
+    mov rounds_done, xzr
     dup va3.4s, sigma.s[3]
     mov one, #1
     sealed stp q26, q27, in_todo(1, RECORD, 0)
@@ -671,7 +674,7 @@ isa neon
     dup va3.4s, sigma.s[3]
     set_step 0
     set_step 1
-    mov turn, xzr
+    mov rounds_done, xzr
     mov one, #1
     mov work_left, xzr
     mov todo, next
@@ -751,31 +754,31 @@ function sealane_chacha20poly1305_batch_neon
     tbnz work_left, #0, .Lround_1
     start_round 3, 4
     rest_of_round 0, ASIDE_TURN, TURN_ITEMS, 80, 8
-    tbz turn, #3, .Lround
+    tbz rounds_done, #3, .Lround
     b .Lrounds_done
 .Lround_1:
     start_round 3, 4
     rest_of_round 1, ASIDE_TURN, TURN_ITEMS, 80, 8
-    tbz turn, #3, .Lround
+    tbz rounds_done, #3, .Lround
     b .Lrounds_done
 .Lround_begins:
     start_round 1, 4
     rest_of_round 0, ASIDE_BEGIN, KEY_ITEMS + TURN_ITEMS, 0, 24
     cbnz t5, .Lad
 .Lround_begun:
-    tbz turn, #3, .Lround
+    tbz rounds_done, #3, .Lround
     b .Lrounds_done
 .Lround_2_3:
     start_round 2, 3
     tbnz work_left, #0, .Lround_3
     start_round 3, 4
     rest_of_round 2, ASIDE_TURN, TURN_ITEMS, 100, 8
-    tbz turn, #3, .Lround
+    tbz rounds_done, #3, .Lround
     b .Lrounds_done
 .Lround_3:
     start_round 3, 4
     rest_of_round 3, ASIDE_TURN, TURN_ITEMS, 100, 8
-    tbz turn, #3, .Lround
+    tbz rounds_done, #3, .Lround
 
 /* The last two double rounds, and beside them the next pass's blocks are given out. */
 .Lrounds_done:
@@ -816,7 +819,7 @@ function sealane_chacha20poly1305_batch_neon
     .set aside, 0
     asides_begin ASIDE_TURN, TURN_ITEMS, 0, 0
     asides_end
-    tbz turn, #3, .Ldrain
+    tbz rounds_done, #3, .Ldrain
     .set aside, 0
     .rept TAG_ITEMS
     tag_item aside
@@ -845,8 +848,8 @@ function sealane_chacha20poly1305_batch_neon
     tbz flags, #DRAIN, .Lround_begun
     b .Ldrain_begun
 
-/* Last blocks of packets, of parts bytes, 8 bits for each of the pass's blocks, are copied to their place when they are encrypted;
- * in the record there are zeroes behind them up to 16 bytes, then the lengths.
+/* Last blocks of packets, of parts bytes, 8 bits for each of the pass's blocks, are copied to their place when they are
+ * encrypted; in the record there are zeroes behind them up to 16 bytes, then the lengths.
  */
 .Lparts_out:
     sub u1, message, #BLOCK_RECORD

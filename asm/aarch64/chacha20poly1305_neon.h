@@ -44,7 +44,7 @@
 #define flags w6
 
 #define limit x5          /* authenticate up to here beside rounds */
-#define left x14          /* rounds without */
+#define rounds_left x14          /* rounds without */
 
 /* Between the rounds. */
 #define args x5
@@ -114,8 +114,8 @@
     mov rd1.16b, rd0.16b
 .endm
 
-/* The rest of a turn, beside the next set's first instructions: 0..18. It leaves u0 = the end of what may be authenticated
- * now, u1 = bytes up to there. The flags belong to Poly1305.
+/* The rest of a turn, beside the next set's first instructions: 0..18. It leaves u0 = the end of what may be
+ * authenticated now, u1 = bytes up to there. The flags belong to Poly1305.
  */
 .set ASIDES, 19
 .macro aside_item item
@@ -154,14 +154,14 @@
     .elseif \item == 16
     eor u0, u0, out                         /* seal: what has been written */
     .elseif \item == 17
-    mov left, #4
+    mov rounds_left, #4
     .else
     sub u1, u0, message
     .endif
 .endm
 
-/* The first column round differs between blocks only in column 0, since only the counter does; instruction 0..12 of that.
- * Of the diagonals, a1 + b2 and d1 = (d1 ^ (a2 + b3)) <<< 16 are known too.
+/* The first column round differs between blocks only in column 0, since only the counter does; instruction 0..12 of
+ * that. Of the diagonals, a1 + b2 and d1 = (d1 ^ (a2 + b3)) <<< 16 are known too.
  */
 .set COLUMN_ITEMS, 13
 .set COLUMN_FROM, LAST_VECTORS + 21
@@ -259,8 +259,8 @@
     b .Lpartial
 .endm
 
-/* A block k0..k3 of a full set, its text being in x0..x3, vectors by number. Then the next block's text is loaded there, and
- * the last block stored, early and late enough for in-order cores.
+/* A block k0..k3 of a full set, its text being in x0..x3, vectors by number. Then the next block's text is loaded
+ * there, and the last block stored, early and late enough for in-order cores.
  */
 .macro turn_block k0, k1, k2, k3, x0, x1, x2, x3, from, p0, p1, p2, p3, to, n0, n1, n2, n3
     vec add v\k0\().4s, v\k0\().4s, sa.4s
@@ -361,7 +361,7 @@ function KERNEL
     mov v28.16b, v27.16b
     mov v28.s[0], w7
     mov v7.16b, v28.16b
-    mov left, #10
+    mov rounds_left, #10
 .Lshort_rounds:
     .irp offset, 4, 12
     add v0.4s, v0.4s, v1.4s
@@ -399,8 +399,8 @@ function KERNEL
     ext v1.16b, v1.16b, v1.16b, #\offset
     ext v5.16b, v5.16b, v5.16b, #\offset
     .endr
-    sub left, left, #1
-    cbnz left, .Lshort_rounds
+    sub rounds_left, rounds_left, #1
+    cbnz rounds_left, .Lshort_rounds
     add v16.4s, v0.4s, v24.4s               /* block 0: r, s */
     add v17.4s, v1.4s, v25.4s
     add va0.4s, v4.4s, v24.4s               /* block 1 */
@@ -516,10 +516,11 @@ function KERNEL
     tbnz flags, #ROWS, .Lrows
     begin DIAGONAL_VECTORS, 0, 0, 0
     first_diagonals
-    mov left, #4
+    mov rounds_left, #4
     tbnz flags, #KEY_PENDING, .Lquiet
 
-/* The set's first double round is done, eight others shall authenticate as much as they can but what is left to a turn. */
+/* The set's first double round is done, eight others shall authenticate as much as they can but what is left to a turn.
+ * */
     .set aside, 9
     .rept ASIDES - 9
     aside_item aside
@@ -531,17 +532,17 @@ function KERNEL
     b.ls .Lrounds_of_last
     cmp u1, #160
     b.lo .Lquiet
-    mov left, #2
+    mov rounds_left, #2
     add limit, message, #96
     cmp u1, #256
     b.lo .Lbusy_3
-    mov left, #0
+    mov rounds_left, #0
     add limit, message, #192
 .Lbusy_3:
     double_rounds 2, 0, 3
     cmp message, limit
     b.ne .Lbusy_3
-    cbz left, .Lset_done
+    cbz rounds_left, .Lset_done
     b .Lquiet
 .Lrounds_of_last:
 #endif
@@ -550,7 +551,7 @@ function KERNEL
     cmp u1, u2
     csel u1, u1, u2, lo
 #endif
-    sub left, left, u1, lsr #6
+    sub rounds_left, rounds_left, u1, lsr #6
     and u1, u1, #-64
     add limit, message, u1
     cbz u1, .Lquiet
@@ -558,11 +559,11 @@ function KERNEL
     double_rounds 2, 0, 4
     cmp message, limit
     b.ne .Lbusy_4
-    cbz left, .Lset_done
+    cbz rounds_left, .Lset_done
 .Lquiet:
     double_rounds 2, 0, 0
-    sub left, left, #1
-    cbnz left, .Lquiet
+    sub rounds_left, rounds_left, #1
+    cbnz rounds_left, .Lquiet
     tbnz flags, #KEY_PENDING, .Lset_quiet
 .Lset_done:
     sub u1, u0, message
@@ -605,7 +606,7 @@ function KERNEL
     mov rd1.s[0], w7
     begin DIAGONAL_VECTORS, ROW_ITEMS, 0, 0
     first_diagonals
-    mov left, #8
+    mov rounds_left, #8
 #if defined(SIX)
     tbnz flags, #KEY_PENDING, .Lrows_quiet
     mov u1, #384
@@ -624,19 +625,19 @@ function KERNEL
     lsr u1, u1, #8                          /* a fifth of up to 28 */
     cmp u1, u2
     csel u1, u1, u2, lo
-    sub left, left, u1, lsl #1
+    sub rounds_left, rounds_left, u1, lsl #1
     add u1, u1, u1, lsl #2
     add limit, message, u1, lsl #4
 .Lrows_busy:
     double_rounds 2, 1, 5
     cmp message, limit
     b.ne .Lrows_busy
-    cbz left, .Lrows_done
+    cbz rounds_left, .Lrows_done
 #endif
 .Lrows_quiet:
     double_rounds 1, 1, 0
-    sub left, left, #1
-    cbnz left, .Lrows_quiet
+    sub rounds_left, rounds_left, #1
+    cbnz rounds_left, .Lrows_quiet
 #if defined(SIX)
     tbnz flags, #KEY_PENDING, .Lrows_quiet_last
 .Lrows_done:

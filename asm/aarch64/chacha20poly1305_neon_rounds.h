@@ -1,5 +1,5 @@
-/* Rounds of ChaCha20, a word of 4 blocks in each vector, and Poly1305 in integer registers: single instructions, dealt out
- * among each other evenly, since in-order cores issue what stands side by side.
+/* Rounds of ChaCha20, a word of 4 blocks in each vector, and Poly1305 in integer registers: single instructions, dealt
+ * out among each other evenly, since in-order cores issue what stands side by side.
  */
 
 /* Vectors: rows a, b, c, d of a set; temporaries. */
@@ -54,7 +54,8 @@
 #define u2d w9
 #define u3d w10
 
-/* Steps of four quarter rounds (RFC 8439, 2.1). A table look-up rotates by 8 in one instruction, on Cortex-A72 in three. */
+/* Steps of four quarter rounds (RFC 8439, 2.1). A table look-up rotates by 8 in one instruction, on Cortex-A72 in
+ * three. */
 #if defined(SIX)
 .set STEPS, 15
 #else
@@ -71,10 +72,10 @@
 
 /* ---- Poly1305 ---- */
 
-/* h = (h + m0 + 2^64 m1 + 2^128) r: instruction 0..24 of a block, in POLY_PERIOD cycles, the fewest for an in-order core that does
- * one of them a cycle. The top word comes first, so that 5 (h r >> 130) is there before the low words are; what these then carry
- * stays in h2, which is at most 5 afterwards. poly_due is when such a core is ready for the instruction that follows. The next
- * message is loaded ahead.
+/* h = (h + m0 + 2^64 m1 + 2^128) r: instruction 0..24 of a block, in POLY_PERIOD cycles, the fewest for an in-order
+ * core that does one of them a cycle. The top word comes first, so that 5 (h r >> 130) is there before the low words
+ * are; what these then carry stays in h2, which is at most 5 afterwards. poly_due is when such a core is ready for the
+ * instruction that follows. The next message is loaded ahead.
  */
 .set POLY_ITEMS, 25
 .set POLY_LOADS_NEXT, 8
@@ -298,9 +299,9 @@
     fill
 .endm
 
-/* Double rounds by two pairs of quarter rounds. The second is LAG steps behind the first, which keeps the unit busy that
- * shifts, and there is only one of it in Neoverse N1. So that no pair waits for the other's last step, the first pair is columns
- * 0, 1, then the diagonals from 0 and 3, where b0, b1 come from the first pair again.
+/* Double rounds by two pairs of quarter rounds. The second is LAG steps behind the first, which keeps the unit busy
+ * that shifts, and there is only one of it in Neoverse N1. So that no pair waits for the other's last step, the first
+ * pair is columns 0, 1, then the diagonals from 0 and 3, where b0, b1 come from the first pair again.
  */
 .set LAG, 2
 .macro first_pair at
@@ -329,7 +330,8 @@
     .endif
 .endm
 
-/* Steps from..to - 1. With before 1, the first pair has taken LAG of them already; with beyond 1, it takes as many more. */
+/* Steps from..to - 1. With before 1, the first pair has taken LAG of them already; with beyond 1, it takes as many
+ * more. */
 .macro steps from, to, before, beyond
     .set at, \from + LAG*\before
     .rept \to - \from + LAG - LAG*\before

@@ -3,19 +3,20 @@
  *     void sealane_aes_armv6(const args *a, void *scratch, const void *consts);
  *
  * CPU        ARMv6 (ldr and str of words at any address), little-endian, no vector unit
- * args       OUT, IN, BYTES, KEY, STATE, TOTAL, FLAGS (asm/args.h: SEALANE_AES_*); writes OUT[BYTES], STATE[16] or KEY[256]
+ * args       OUT, IN, BYTES, KEY, STATE, TOTAL, FLAGS (asm/args.h: SEALANE_AES_*); writes OUT[BYTES], STATE[16] or
+ *            KEY[256]
  * scratch    1088 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_aes_armv6_constants
  * registers  all but r10, r13, r14
  * branches   and addresses depend on BYTES, TOTAL, FLAGS and the number of rounds only
  *
- * Two blocks at a time, of a text or one of each of two lanes; one alone takes as long. See aes_armv6.h. There is one SubBytes for
- * both ways, and a loop over rounds.
+ * Two blocks at a time, of a text or one of each of two lanes; one alone takes as long. See aes_armv6.h. There is one
+ * SubBytes for both ways, and a loop over rounds.
  *
- * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. Its inverse before it and
- * behind it makes the two change their order: L^-1 (L i) L^-1 = i L^-1, the inverse of L i. Bit k of L^-1 x is bits k + 2, k + 5
- * and k + 7 of x. InvMixColumns is MixColumns of a + 4 (a + a''), a'' being the opposite row: as polynomials modulo x^4 + 1 its
- * 14, 11, 13, 9 are 2, 3, 1, 1 times 5, 0, 4, 0.
+ * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. Its inverse before
+ * it and behind it makes the two change their order: L^-1 (L i) L^-1 = i L^-1, the inverse of L i. Bit k of L^-1 x is
+ * bits k + 2, k + 5 and k + 7 of x. InvMixColumns is MixColumns of a + 4 (a + a''), a'' being the opposite row: as
+ * polynomials modulo x^4 + 1 its 14, 11, 13, 9 are 2, 3, 1, 1 times 5, 0, 4, 0.
  */
 #include "../asm.S"
 
@@ -152,7 +153,8 @@ endconstants
     add_words r12, r2, r4, r6, r8
 .endm
 
-/* The tweak in r4 .. r7 to r3, and then that of the next block: times x in GF(2^128), little-endian (IEEE 1619, 5.2). */
+/* The tweak in r4 .. r7 to r3, and then that of the next block: times x in GF(2^128), little-endian (IEEE 1619, 5.2).
+ * */
 .macro tweak_block
     stmia r3!, {r4, r5, r6, r7}
     adds r4, r4, r4
@@ -568,17 +570,7 @@ function sealane_aes_armv6
     expand_key
 
 .Lwipe:
-    mov r4, #0
-    mov r5, #0
-    mov r6, #0
-    mov r7, #0
-    add r3, r1, #PLANES
-    mov r2, #(END - PLANES)/32
-.Lwipe_32:
-    stmia r3!, {r4, r5, r6, r7}
-    subs r2, r2, #1
-    stmia r3!, {r4, r5, r6, r7}
-    bne .Lwipe_32
+    wipe
 endfunction
 
 #endif

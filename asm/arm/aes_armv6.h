@@ -1,13 +1,14 @@
 /* AES (FIPS 197) in integer registers: what the kernels for ARMv6 do alike.
  *
  * Bit-sliced, two blocks at a time: a plane is a word, with bit k of row r, column c of block b at 8 r + 2 c + b.
- * ShiftRows is never done (Adomnicai and Peyrin, "Fixslicing AES-like ciphers", TCHES 2021): after n rounds column c of row r
- * lies at column c + n r, and MixColumns looks for it there: with a' the next row and t = a + a', a column becomes
- * 2 t + a' + t'', in which 2 t is t of the next lower plane. Round keys are laid out likewise.
+ * ShiftRows is never done (Adomnicai and Peyrin, "Fixslicing AES-like ciphers", TCHES 2021): after n rounds column c of
+ * row r lies at column c + n r, and MixColumns looks for it there: with a' the next row and t = a + a', a column
+ * becomes 2 t + a' + t'', in which 2 t is t of the next lower plane. Round keys are laid out likewise.
  *
  * Kernels name where things lie in scratch.
  */
 
+#include "aes_key.h"
 #include "aes_sbox_armv6.h"
 
 /* to := byte in all four bytes. */
@@ -19,31 +20,32 @@
 
 #define x r0
 #define next r2
-#define t r3
+#define row_sum r3
 #define sum r4
 #define u r5
-#define t7 r6
+#define row_sum_7 r6
 #define mask r7
 #define unmask r8
 #define half r9
 #define unhalf r11
 #define round_key r12
 
-/* Plane i after n rounds; then t is its sum with the next row, and sum all of the result but t of plane i - 1. */
+/* Plane i after n rounds; then row_sum is its sum with the next row, and sum all of the result but row_sum of
+ * plane i - 1. */
 .macro mix_plane n, i
     ldr x, [r1, #OUTPUT + 4*\i]
 .if \n == 0
-    eor t, x, x, ror #8
+    eor row_sum, x, x, ror #8
 .else
     and next, mask, x, ror #(8 + 2*\n)
     and u, unmask, x, ror #(2*\n)
     orr next, next, u
-    eor t, x, next
+    eor row_sum, x, next
 .endif
 .if \i == 7
-    mov t7, t
+    mov row_sum_7, row_sum
 .else
-    eor sum, sum, t
+    eor sum, sum, row_sum
     str sum, [r1, #PLANES + 4*(\i + 1)]
 .endif
     ldr sum, [round_key, #4*\i]
@@ -53,15 +55,15 @@
     eor sum, sum, next
 .endif
 .if \n & 1
-    and u, half, t, ror #20
+    and u, half, row_sum, ror #20
     eor sum, sum, u
-    and u, unhalf, t, ror #12
+    and u, unhalf, row_sum, ror #12
     eor sum, sum, u
 .else
-    eor sum, sum, t, ror #16
+    eor sum, sum, row_sum, ror #16
 .endif
 .if \i == 0 || \i == 1 || \i == 3 || \i == 4
-    eor sum, sum, t7                        /* x^8 = x^4 + x^3 + x + 1 */
+    eor sum, sum, row_sum_7                        /* x^8 = x^4 + x^3 + x + 1 */
 .endif
 .endm
 
@@ -97,10 +99,10 @@
 
 #undef x
 #undef next
-#undef t
+#undef row_sum
 #undef sum
 #undef u
-#undef t7
+#undef row_sum_7
 #undef mask
 #undef unmask
 #undef half
@@ -192,7 +194,8 @@
     stmia r9, {r0, r2, r3, r4, r5, r6, r7, r8}
 .endm
 
-/* The output of the last SubBytes to columns, with the last round key. ROUNDS is 0 if all rows are where they belong. */
+/* The output of the last SubBytes to columns, with the last round key. ROUNDS is 0 if all rows are where they belong.
+ * */
 .macro end_rounds
     add r12, r1, #OUTPUT
     ldmia r12, {r0, r2, r3, r4, r5, r6, r7, r8}
@@ -206,8 +209,23 @@
     transpose
 .endm
 
-/* Key expansion (5.2); r0: arguments. Round keys are left as the rounds have them, two planes in a word. SubBytes takes all registers,
- * so that state is kept in scratch. */
+/* Scratch, from PLANES to END. */
+.macro wipe
+    mov r4, #0
+    mov r5, #0
+    mov r6, #0
+    mov r7, #0
+    add r3, r1, #PLANES
+    mov r2, #(END - PLANES)/32
+.Lwipe_32:
+    stmia r3!, {r4, r5, r6, r7}
+    subs r2, r2, #1
+    stmia r3!, {r4, r5, r6, r7}
+    bne .Lwipe_32
+.endm
+
+/* Key expansion (5.2); r0: arguments. Round keys are left as the rounds have them, two planes in a word. SubBytes takes
+ * all registers, so that state is kept in scratch. */
 .macro expand_key
     ldr r4, [r0, #SEALANE_ARG_KEY]
     add r5, r1, #WORDS
@@ -222,14 +240,7 @@
     bne .Lexpand_key
     add r7, r6, #1
     rsb r7, r8, r7, lsl #2                  /* words to make */
-.Lexpand_word:
-    cmp r9, #0
-    moveq r12, r12, ror #8                  /* RotWord */
-    beq .Lexpand_sub
-    cmp r8, #8
-    cmpeq r9, #4
-    bne .Lexpand_plain
-.Lexpand_sub:
+    expand_word_begin
     add r0, r1, #IN
     stmia r0, {r5, r7, r8, r9}
     bytes r11, 1
@@ -255,17 +266,10 @@
     ldrb r0, [r2], #1
     str r2, [r1, #CONSTS]
     eor r12, r12, r0
-.Lexpand_plain:
-    ldr r3, [r5, -r8, lsl #2]
-    add r9, r9, #1
-    eor r12, r12, r3
-    str r12, [r5], #4
-    cmp r9, r8
-    moveq r9, #0
-    subs r7, r7, #1
-    bne .Lexpand_word
+    expand_word_end
 
-/* As the rounds have them: rows moved, planes, two of them in a word. SubBytes leaves its constant to the key that follows. */
+/* As the rounds have them: rows moved, planes, two of them in a word. SubBytes leaves its constant to the key that
+ * follows. */
     ldr r0, [r1, #ARGS]
     ldr r4, [r0, #SEALANE_ARG_KEY]
     ldr r6, [r4, #SEALANE_GCM_KEY_ROUNDS]

@@ -1,18 +1,19 @@
-/* AES (FIPS 197) in the modes that do not authenticate (NIST SP 800-38A; IEEE 1619), with the AES instructions of ARMv8 in 32-bit
- * mode.
+/* AES (FIPS 197) in the modes that do not authenticate (NIST SP 800-38A; IEEE 1619), with the AES instructions of ARMv8
+ * in 32-bit mode.
  *
  *     void sealane_aes_ce32(const args *a, void *scratch, const void *consts);
  *
  * CPU        ARMv8-A with AES, little-endian
- * args       OUT, IN, BYTES, KEY, STATE, TOTAL, FLAGS (asm/args.h: SEALANE_AES_*); writes OUT[BYTES], STATE[16] or KEY[512]
+ * args       OUT, IN, BYTES, KEY, STATE, TOTAL, FLAGS (asm/args.h: SEALANE_AES_*); writes OUT[BYTES], STATE[16] or
+ *            KEY[512]
  * scratch    192 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_aes_ce32_constants
  * registers  all but r10, r13, r14
  * branches   and addresses depend on BYTES, TOTAL, FLAGS and the number of rounds only
  *
- * Eight blocks at a time; what is left, one to seven, goes through the rounds with one, two, four or eight states, of which some
- * may be nobody's. Decryption is the equivalent inverse cipher (5.3.5), its keys in the order of their use. Lanes, six at a time,
- * have keys of their own, read round by round.
+ * Eight blocks at a time; what is left, one to seven, goes through the rounds with one, two, four or eight states, of
+ * which some may be nobody's. Decryption is the equivalent inverse cipher (5.3.5), its keys in the order of their use.
+ * Lanes, six at a time, have keys of their own, read round by round.
  */
 #include "../asm.S"
 

@@ -1,5 +1,7 @@
 /* AES (FIPS 197) with the AES instructions of ARMv8 in 32-bit mode: what the kernels that have them do alike. */
 
+#include "aes_key.h"
+
 /* A round of eight states. */
 .macro round key
     .irp block, q0, q1, q2, q3, q4, q5, q6, q7
@@ -8,8 +10,8 @@
     .endr
 .endm
 
-/* Key expansion (5.2), in place; r0: arguments, r4: then the key, r5: then its end, r6: then the rounds. The round constants are
- * at CONST_RCON. */
+/* Key expansion (5.2), in place; r0: arguments, r4: then the key, r5: then its end, r6: then the rounds. The round
+ * constants are at CONST_RCON. */
 .macro expand_key
     ldr r4, [r0, #SEALANE_ARG_KEY]
     add r11, r2, #CONST_RCON
@@ -22,27 +24,12 @@
     ldr r12, [r5, #-4]
     mov r9, #0
     vmov.i8 q1, #0
-.Lexpand_word:
-    cmp r9, #0
-    moveq r12, r12, ror #8                  /* RotWord */
-    beq .Lexpand_sub
-    cmp r8, #8
-    cmpeq r9, #4
-    bne .Lexpand_plain
-.Lexpand_sub:
+    expand_word_begin
     vdup.32 q0, r12
     aese.8 q0, q1                           /* four equal columns: ShiftRows does nothing */
     cmp r9, #0
     vmov.32 r12, d0[0]
     ldrbeq r3, [r11], #1
     eoreq r12, r12, r3
-.Lexpand_plain:
-    ldr r3, [r5, -r8, lsl #2]
-    add r9, r9, #1
-    eor r12, r12, r3
-    str r12, [r5], #4
-    cmp r9, r8
-    moveq r9, #0
-    subs r7, r7, #1
-    bne .Lexpand_word
+    expand_word_end
 .endm

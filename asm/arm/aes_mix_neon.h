@@ -1,8 +1,9 @@
-/* MixColumns (FIPS 197, 5.1.3), bit-sliced, and AddRoundKey for the NEON kernels: planes 7 .. 0 from where sub_bytes leaves them,
- * q10, q4, q1, q8, q9, q6, q15, q3, to q7 .. q0. The round key's planes, 7 first, come from r0.
+/* MixColumns (FIPS 197, 5.1.3), bit-sliced, and AddRoundKey for the NEON kernels: planes 7 .. 0 from where sub_bytes
+ * leaves them, q10, q4, q1, q8, q9, q6, q15, q3, to q7 .. q0. The round key's planes, 7 first, come from r0.
  *
- * Primes mean the next row, where it lies after n rounds, and t is a plane and its next row: a plane becomes its next row, and t'',
- * and t of the plane below; below plane 0 is plane 7, which planes 1, 3 and 4 get, too (x^8 = x^4 + x^3 + x + 1).
+ * Primes mean the next row, where it lies after n rounds, and t is a plane and its next row: a plane becomes its next
+ * row, and t'', and t of the plane below; below plane 0 is plane 7, which planes 1, 3 and 4 get, too (x^8 = x^4 + x^3 +
+ * x + 1).
  */
 
 /* After a multiple of 4 rounds. */

@@ -3,7 +3,8 @@
  *     void sealane_aes_neon(const args *a, void *scratch, const void *consts);
  *
  * CPU        ARMv7-A with NEON, little-endian; no AES instructions
- * args       OUT, IN, BYTES, KEY, STATE, TOTAL, FLAGS (asm/args.h: SEALANE_AES_*); writes OUT[BYTES], STATE[16] or KEY[256]
+ * args       OUT, IN, BYTES, KEY, STATE, TOTAL, FLAGS (asm/args.h: SEALANE_AES_*); writes OUT[BYTES], STATE[16] or
+ *            KEY[256]
  * scratch    3456 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_aes_neon_constants
  * registers  all but r10, r13, r14
@@ -11,10 +12,10 @@
  *
  * Eight blocks at a time, of a text or one of each of eight lanes; what is left takes as long. See aes_neon.h.
  *
- * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. Its inverse before it and
- * behind it makes the two change their order: L^-1 (L i) L^-1 = i L^-1, the inverse of L i. Bit k of L^-1 x is bits k + 2, k + 5
- * and k + 7 of x. InvMixColumns is MixColumns of a + 4 (a + a''), a'' being the opposite row: as polynomials modulo x^4 + 1 its
- * 14, 11, 13, 9 are 2, 3, 1, 1 times 5, 0, 4, 0.
+ * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. Its inverse before
+ * it and behind it makes the two change their order: L^-1 (L i) L^-1 = i L^-1, the inverse of L i. Bit k of L^-1 x is
+ * bits k + 2, k + 5 and k + 7 of x. InvMixColumns is MixColumns of a + 4 (a + a''), a'' being the opposite row: as
+ * polynomials modulo x^4 + 1 its 14, 11, 13, 9 are 2, 3, 1, 1 times 5, 0, 4, 0.
  */
 #include "../asm.S"
 
@@ -212,18 +213,7 @@ endconstants
 
 .macro add_others_before
     add r7, r1, #OTHERS
-    vld1.8 {q8, q9}, [r7]!
-    vld1.8 {q10, q11}, [r7]!
-    veor q0, q0, q8
-    veor q1, q1, q9
-    vld1.8 {q12, q13}, [r7]!
-    veor q2, q2, q10
-    veor q3, q3, q11
-    vld1.8 {q14, q15}, [r7]
-    veor q4, q4, q12
-    veor q5, q5, q13
-    veor q6, q6, q14
-    veor q7, q7, q15
+    add_vectors r7
 .endm
 
 /* A block's bytes row by row, or as the index in q14 has it. */
@@ -574,22 +564,7 @@ function sealane_aes_neon
     bne .Lstream
     ldr r3, [r1, #IN]
     ldr r4, [r1, #OUT]
-    vld1.8 {q4, q5}, [r3]!
-    vld1.8 {q6, q7}, [r3]!
-    veor q4, q4, q8
-    veor q5, q5, q9
-    vld1.8 {q12, q13}, [r3]!
-    veor q6, q6, q10
-    veor q7, q7, q11
-    vst1.8 {q4, q5}, [r4]!
-    veor q12, q12, q0
-    veor q13, q13, q1
-    vld1.8 {q14, q15}, [r3]!
-    vst1.8 {q6, q7}, [r4]!
-    veor q14, q14, q2
-    veor q15, q15, q3
-    vst1.8 {q12, q13}, [r4]!
-    vst1.8 {q14, q15}, [r4]!
+    xor_text
     ldr r6, [r1, #LEFT]
     str r3, [r1, #IN]
     str r4, [r1, #OUT]

@@ -1,9 +1,10 @@
 /* AES (FIPS 197) with NEON and without AES instructions: what the kernels for 32-bit ARM do alike.
  *
- * Bit-sliced: bit b of byte p in register k is bit k of byte p of block b, of eight blocks; those of counters that are not
- * secret begin at a multiple of eight. Bytes stand row by row, p = 4 r + c. ShiftRows is never done (Adomnicai and Peyrin,
- * "Fixslicing AES-like ciphers", TCHES 2021): after n rounds column c of row r lies at column c + n r, and MixColumns looks for
- * it there: with a' the next row and t = a + a', a column becomes 2 t + a' + t''. Round keys are laid out likewise.
+ * Bit-sliced: bit b of byte p in register k is bit k of byte p of block b, of eight blocks; those of counters that are
+ * not secret begin at a multiple of eight. Bytes stand row by row, p = 4 r + c. ShiftRows is never done (Adomnicai and
+ * Peyrin, "Fixslicing AES-like ciphers", TCHES 2021): after n rounds column c of row r lies at column c + n r, and
+ * MixColumns looks for it there: with a' the next row and t = a + a', a column becomes 2 t + a' + t''. Round keys are
+ * laid out likewise.
  *
  * Kernels name where things lie in scratch.
  */
@@ -47,6 +48,43 @@
     .byte 4, 3, 2, 9, 10, 5, 0, 3, 0, 11, 6, 1, 2, 1, 8, 7
 .endm
 
+/* q0 .. q7 += the eight vectors at \planes, which ends at the last two. */
+.macro add_vectors planes
+    vld1.8 {q8, q9}, [\planes]!
+    vld1.8 {q10, q11}, [\planes]!
+    veor q0, q0, q8
+    veor q1, q1, q9
+    vld1.8 {q12, q13}, [\planes]!
+    veor q2, q2, q10
+    veor q3, q3, q11
+    vld1.8 {q14, q15}, [\planes]
+    veor q4, q4, q12
+    veor q5, q5, q13
+    veor q6, q6, q14
+    veor q7, q7, q15
+.endm
+
+/* 128 bytes of text at r3, with the keystream in q8 .. q11, q0 .. q3, to r4; both go on. */
+.macro xor_text
+    vld1.8 {q4, q5}, [r3]!
+    vld1.8 {q6, q7}, [r3]!
+    veor q4, q4, q8
+    veor q5, q5, q9
+    vld1.8 {q12, q13}, [r3]!
+    veor q6, q6, q10
+    veor q7, q7, q11
+    vst1.8 {q4, q5}, [r4]!
+    veor q12, q12, q0
+    veor q13, q13, q1
+    vld1.8 {q14, q15}, [r3]!
+    vst1.8 {q6, q7}, [r4]!
+    veor q14, q14, q2
+    veor q15, q15, q3
+    vst1.8 {q12, q13}, [r4]!
+    vst1.8 {q14, q15}, [r4]!
+.endm
+
+#include "aes_key.h"
 #include "aes_sbox_neon.h"
 #include "aes_mix_neon.h"
 
@@ -120,7 +158,8 @@
     vst1.8 {q13}, [r3]!
 .endm
 
-/* For each plane, 0 first, that sub_bytes leaves: its words, each followed by that of twice the bytes; then those of thrice. */
+/* For each plane, 0 first, that sub_bytes leaves: its words, each followed by that of twice the bytes; then those of
+ * thrice. */
 .macro keep_varying
     keep_plane q3, q10
     keep_plane q15, q3, q10
@@ -224,8 +263,9 @@
     bne .Lspread_round
 .endm
 
-/* A pass: keystream of eight blocks, for r4, which stays in PASS. From .Lrounds on the same for what is in planes in q0 .. q7, has its
- * round keys at r0, rounds in r12, CONST_COLUMNS in r11. The blocks are in q8 .. q11 and q0 .. q3, and r4 is what PASS is. */
+/* A pass: keystream of eight blocks, for r4, which stays in PASS. From .Lrounds on the same for what is in planes in q0
+ * .. q7, has its round keys at r0, rounds in r12, CONST_COLUMNS in r11. The blocks are in q8 .. q11 and q0 .. q3, and
+ * r4 is what PASS is. */
 .macro encrypt_counters
     str r4, [r1, #PASS]
     ldr r3, [r1, #COUNTER]
@@ -307,8 +347,8 @@
 
 /* Of counters: where the rounds that many have alike are done once. */
 .macro first_rounds
-/* In round 1 only the last byte of the counter varies within 128 blocks: SubBytes is done for all bytes of one block, and for
- * that one of all blocks. MixColumns makes four bytes of it, which are all that varies in round 2. */
+/* In round 1 only the last byte of the counter varies within 128 blocks: SubBytes is done for all bytes of one block,
+ * and for that one of all blocks. MixColumns makes four bytes of it, which are all that varies in round 2. */
 .Lcache_128:
     str r6, [r1, #CACHED_128]
     mov r3, r6, lsl #7
@@ -425,18 +465,7 @@
     add r3, r3, r6, lsl #3
     add r6, r1, #ROUND_2
     spread_planes
-    vld1.8 {q8, q9}, [r6]!
-    vld1.8 {q10, q11}, [r6]!
-    veor q0, q0, q8
-    veor q1, q1, q9
-    vld1.8 {q12, q13}, [r6]!
-    veor q2, q2, q10
-    veor q3, q3, q11
-    vld1.8 {q14, q15}, [r6]
-    veor q4, q4, q12
-    veor q5, q5, q13
-    veor q6, q6, q14
-    veor q7, q7, q15
+    add_vectors r6
     add r0, r1, #KEYS + 256
     subs r12, r12, #4
     b .Lround_3
@@ -474,14 +503,7 @@
     add r7, r6, #1
     rsb r7, r8, r7, lsl #2                  /* words to make */
     add r11, r2, #CONST_RCON
-.Lexpand_word:
-    cmp r9, #0
-    moveq r12, r12, ror #8                  /* RotWord */
-    beq .Lexpand_sub
-    cmp r8, #8
-    cmpeq r9, #4
-    bne .Lexpand_plain
-.Lexpand_sub:
+    expand_word_begin
     vdup.32 q8, r12
     to_planes
     sub_bytes
@@ -514,15 +536,7 @@
     veor q10, q10, q9
     vmov.32 r12, d20[0]
     eoreq r12, r12, r3
-.Lexpand_plain:
-    ldr r3, [r5, -r8, lsl #2]
-    add r9, r9, #1
-    eor r12, r12, r3
-    str r12, [r5], #4
-    cmp r9, r8
-    moveq r9, #0
-    subs r7, r7, #1
-    bne .Lexpand_word
+    expand_word_end
 
 /* As the rounds have them; SubBytes leaves its constant to the key that follows. */
     add r5, r1, #KEYS

@@ -1,9 +1,9 @@
-/* SubBytes (FIPS 197, 5.1.1), bit-sliced, in integer registers: planes 7 .. 0, u0 .. u7 in the formulas, come from the eight words at
- * r1 + PLANES, plane 0 first, and go, s0 .. s7, to those at r1 + OUTPUT. The constant 0x63 is left to the round keys.
- * All registers but r1; 16 words at r1 + SPILL.
+/* SubBytes (FIPS 197, 5.1.1), bit-sliced, in integer registers: planes 7 .. 0, u0 .. u7 in the formulas, come from the
+ * eight words at r1 + PLANES, plane 0 first, and go, s0 .. s7, to those at r1 + OUTPUT. The constant 0x63 is left to
+ * the round keys. All registers but r1; 16 words at r1 + SPILL.
  *
- * The circuit is that of Boyar and Peralta, "A small depth-16 circuit for the AES S-box" (2011), whose names these are. The
- * order keeps as much as possible in registers.
+ * The circuit is that of Boyar and Peralta, "A small depth-16 circuit for the AES S-box" (2011), whose names these are.
+ * The order keeps as much as possible in registers.
  */
 .macro sub_bytes
     ldr r4, [r1, #PLANES + 12]          /* u4 */

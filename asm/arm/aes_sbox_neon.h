@@ -1,9 +1,11 @@
-/* SubBytes (FIPS 197, 5.1.1), bit-sliced, for the NEON kernels: planes 7 .. 0, u0 .. u7 in the formulas, come in q7 .. q0 and
- * leave, s0 .. s7, in q10, q4, q1, q8, q9, q6, q15, q3. The constant 0x63 is left to the round keys. Nine vectors at r1 + SPILL.
+/* SubBytes (FIPS 197, 5.1.1), bit-sliced, for the NEON kernels: planes 7 .. 0, u0 .. u7 in the formulas, come in q7 ..
+ * q0 and leave, s0 .. s7, in q10, q4, q1, q8, q9, q6, q15, q3. The constant 0x63 is left to the round keys. Nine
+ * vectors at r1 + SPILL.
  *
- * The circuit is that of Boyar and Peralta, "A small depth-16 circuit for the AES S-box" (2011), whose names these are. Four
- * sums of products in it are selections, for which NEON has an instruction: t29 = t27 ? t21 : t22, t33 = t31 ? t23 : t24,
- * t37 = t23 + (t24 ? t27 : t33), t40 = t21 + (t22 ? t31 : t29). The order keeps as much as possible in registers.
+ * The circuit is that of Boyar and Peralta, "A small depth-16 circuit for the AES S-box" (2011), whose names these are.
+ * Four sums of products in it are selections, for which NEON has an instruction: t29 = t27 ? t21 : t22, t33 = t31 ? t23
+ * : t24, t37 = t23 + (t24 ? t27 : t33), t40 = t21 + (t22 ? t31 : t29). The order keeps as much as possible in
+ * registers.
  */
 .macro sub_bytes
     veor q13, q5, q6                     /* t0 = u2 ^ u1 */

@@ -1,4 +1,5 @@
-/* AES-GCM (NIST SP 800-38D) in integer registers: makes a key, or seals or opens one packet or a part of one, in one call.
+/* AES-GCM (NIST SP 800-38D) in integer registers: makes a key, or seals or opens one packet or a part of one, in one
+ * call.
  *
  *     void sealane_aesgcm_armv6(const args *a, void *scratch, const void *consts);
  *
@@ -11,10 +12,9 @@
  *
  * AES (FIPS 197), bit-sliced, two blocks at a time: see aes_armv6.h.
  *
- * GHASH (6.4): a block with its bytes reversed is a polynomial, and the product of two such is theirs divided by x, so that H is
- * kept multiplied by x. Karatsuba's rule makes nine products of 32-bit words of it. Each of these is made of integer
- * products, of every fourth bit of one word and every fourth of the other, in which columns add up to 15 at most: no carry
- * reaches the next column, and the lowest bit of a sum is the sum modulo 2.
+ * GHASH (6.4): see ../ghash.h. Each of the nine products of words is made of integer products, of every fourth bit of
+ * one word and every fourth of the other, in which columns add up to 15 at most: no carry reaches the next column, and
+ * the lowest bit of a sum is the sum modulo 2.
  */
 #include "../asm.S"
 
@@ -71,42 +71,42 @@ endconstants
 
 /* ---- GHASH ---- */
 
-#define a r0
+#define factor r0
 #define fourth r2 /* 0x11111111 */
 #define b0 r3
 #define b1 r4
 #define b2 r5
-#define c r6
-#define c_high r7
-#define t r8
-#define t_high r9
-#define z r11
-#define z_high r12
+#define product r6
+#define product_high r7
+#define term r8
+#define term_high r9
+#define result r11
+#define result_high r12
 
-/* c := every fourth bit of a, from bit i on, times b. */
+/* product := every fourth bit of factor, from bit i on, times b. */
 .macro first_product i, b
-    and t, a, fourth, lsl #\i
-    umull c, c_high, t, \b
+    and term, factor, fourth, lsl #\i
+    umull product, product_high, term, \b
 .endm
 
-/* c += that of b3, which has one bit less in each of the columns that may be full. */
+/* product += that of b3, which has one bit less in each of the columns that may be full. */
 .macro add_product i, j
-    ldr t_high, [r1, #HASH_KEY + 16*\j + 12]
-    and t, a, fourth, lsl #\i
-    umlal c, c_high, t, t_high
+    ldr term_high, [r1, #HASH_KEY + 16*\j + 12]
+    and term, factor, fourth, lsl #\i
+    umlal product, product_high, term, term_high
 .endm
 
-/* c := c + that, without carries. */
+/* product := product + that, without carries. */
 .macro xor_product i, b
-    and t, a, fourth, lsl #\i
-    umull t, t_high, t, \b
-    eor c, c, t
-    eor c_high, c_high, t_high
+    and term, factor, fourth, lsl #\i
+    umull term, term_high, term, \b
+    eor product, product, term
+    eor product_high, product_high, term_high
 .endm
 
 /* Product j of nine. */
 .macro multiply j
-    ldr a, [r1, #FACTORS + 4*\j]
+    ldr factor, [r1, #FACTORS + 4*\j]
     ldr b0, [r1, #HASH_KEY + 16*\j]
     ldr b1, [r1, #HASH_KEY + 16*\j + 4]
     ldr b2, [r1, #HASH_KEY + 16*\j + 8]
@@ -114,48 +114,48 @@ endconstants
     add_product 1, \j
     xor_product 2, b2
     xor_product 3, b1
-    and z, c, fourth
-    and z_high, c_high, fourth
+    and result, product, fourth
+    and result_high, product_high, fourth
     first_product 0, b1
     add_product 2, \j
     xor_product 1, b0
     xor_product 3, b2
-    and c, c, fourth, lsl #1
-    and c_high, c_high, fourth, lsl #1
-    orr z, z, c
-    orr z_high, z_high, c_high
+    and product, product, fourth, lsl #1
+    and product_high, product_high, fourth, lsl #1
+    orr result, result, product
+    orr result_high, result_high, product_high
     first_product 0, b2
     add_product 3, \j
     xor_product 1, b1
     xor_product 2, b0
-    and c, c, fourth, lsl #2
-    and c_high, c_high, fourth, lsl #2
-    orr z, z, c
-    orr z_high, z_high, c_high
+    and product, product, fourth, lsl #2
+    and product_high, product_high, fourth, lsl #2
+    orr result, result, product
+    orr result_high, result_high, product_high
     first_product 3, b0
     xor_product 1, b2
     xor_product 2, b1
     ldr b0, [r1, #HASH_KEY + 16*\j + 12]
     xor_product 0, b0
-    and c, c, fourth, lsl #3
-    and c_high, c_high, fourth, lsl #3
-    orr z, z, c
-    orr z_high, z_high, c_high
-    str z, [r1, #PRODUCTS + 8*\j]
-    str z_high, [r1, #PRODUCTS + 8*\j + 4]
+    and product, product, fourth, lsl #3
+    and product_high, product_high, fourth, lsl #3
+    orr result, result, product
+    orr result_high, result_high, product_high
+    str result, [r1, #PRODUCTS + 8*\j]
+    str result_high, [r1, #PRODUCTS + 8*\j + 4]
 .endm
 
-#undef a
+#undef factor
 #undef fourth
 #undef b0
 #undef b1
 #undef b2
-#undef c
-#undef c_high
-#undef t
-#undef t_high
-#undef z
-#undef z_high
+#undef product
+#undef product_high
+#undef term
+#undef term_high
+#undef result
+#undef result_high
 
 /* Three products of words to r2 .. r5, the product of two pairs of words. */
 .macro join at
@@ -247,10 +247,7 @@ function sealane_aesgcm_armv6
     ldr r7, [r12, #SEALANE_GCM_STATE_MASK + 12]
     add r8, r1, #MASK
     stmia r8, {r4, r5, r6, r7}
-    ldr r4, [r12, #SEALANE_GCM_STATE_COUNTER]
-    ldr r5, [r12, #SEALANE_GCM_STATE_COUNTER + 4]
-    ldr r6, [r12, #SEALANE_GCM_STATE_COUNTER + 8]
-    ldr r7, [r12, #SEALANE_GCM_STATE_COUNTER + 12]
+    load_counter
     add r8, r1, #PREFIX
     rev r7, r7
     stmia r8, {r4, r5, r6}
@@ -406,25 +403,10 @@ function sealane_aesgcm_armv6
     ldmia r3, {r4, r5, r6}
     ldr r7, [r1, #COUNTER]
     ldr r8, [r1, #AVAILABLE]
-    sub r7, r7, r8, lsr #4
-    rev r7, r7
-    str r4, [r12, #SEALANE_GCM_STATE_COUNTER]
-    str r5, [r12, #SEALANE_GCM_STATE_COUNTER + 4]
-    str r6, [r12, #SEALANE_GCM_STATE_COUNTER + 8]
-    str r7, [r12, #SEALANE_GCM_STATE_COUNTER + 12]
+    save_counter r12, r8
 
 .Lwipe:
-    mov r4, #0
-    mov r5, #0
-    mov r6, #0
-    mov r7, #0
-    add r3, r1, #PLANES
-    mov r2, #(END - PLANES)/32
-.Lwipe_32:
-    stmia r3!, {r4, r5, r6, r7}
-    subs r2, r2, #1
-    stmia r3!, {r4, r5, r6, r7}
-    bne .Lwipe_32
+    wipe
     b .Ldone
 
 /* ---- A pass: keystream of two blocks, for r4 ---- */
@@ -522,7 +504,8 @@ function sealane_aesgcm_armv6
     multiply 7
     multiply 8
 
-/* 256 bits in r11, r12, r2, r3, r6 .. r9: the products of low and of high halves, and that of sums added in the middle. */
+/* 256 bits in r11, r12, r2, r3, r6 .. r9: the products of low and of high halves, and that of sums added in the middle.
+ * */
     join 0
     stmia r0, {r2, r3, r4, r5}
     join 24

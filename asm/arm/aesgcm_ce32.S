@@ -1,5 +1,5 @@
-/* AES-GCM (NIST SP 800-38D) with the AES instructions of ARMv8 in 32-bit mode: makes a key, or seals or opens one packet or
- * a part of one, in one call.
+/* AES-GCM (NIST SP 800-38D) with the AES instructions of ARMv8 in 32-bit mode: makes a key, or seals or opens one
+ * packet or a part of one, in one call.
  *
  *     void sealane_aesgcm_ce32(const args *a, void *scratch, const void *consts);
  *
@@ -12,10 +12,8 @@
  *
  * Counter mode (6.5): eight blocks of keystream at a time.
  *
- * GHASH (6.4): a block with its bytes reversed is a polynomial, and the product of two such is theirs divided by x, so that
- * powers of H are kept multiplied by x. Up to eight blocks are multiplied by H^8 .. H, with three products each (Karatsuba:
- * a1 h1, a0 h0, (a1 + a0) (h1 + h0)), and reduced once: x^128 + x^7 + x^2 + x + 1 is 1 + 2^64 P + 2^128 in this order of bits,
- * P = 2^57 + 2^62 + 2^63, so that the lowest word w goes away with P w 2^64 + w 2^128, and then the next.
+ * GHASH (6.4): see ../ghash.h. Up to eight blocks are multiplied by H^8 .. H, with three products each, and reduced
+ * once.
  */
 #include "../asm.S"
 
@@ -73,7 +71,8 @@ endconstants
 
 /* ---- GHASH: sums of products of second halves, of first halves, and of sums of both, in q0, q1, q2 ---- */
 
-/* Two blocks with their bytes reversed. Their powers of H are in d6 .. d11, and the sums of their halves in d12, d13. */
+/* Two blocks with their bytes reversed. Their powers of H are in d6 .. d11, and the sums of their halves in d12, d13.
+ * */
 .macro multiply_two init, x, x_first, x_second, y, y_first, y_second
 .if \init
     vmull.p64 q0, \x_second, d6
@@ -127,10 +126,7 @@ function sealane_aesgcm_ce32
     b .Lbegin
 .Lcontinue:
     ldr r12, [r0, #SEALANE_ARG_STATE]
-    ldr r4, [r12, #SEALANE_GCM_STATE_COUNTER]
-    ldr r5, [r12, #SEALANE_GCM_STATE_COUNTER + 4]
-    ldr r6, [r12, #SEALANE_GCM_STATE_COUNTER + 8]
-    ldr r7, [r12, #SEALANE_GCM_STATE_COUNTER + 12]
+    load_counter
     add r8, r12, #SEALANE_GCM_STATE_MASK
     rev r7, r7
     vld1.8 {q0}, [r8]
@@ -180,18 +176,12 @@ function sealane_aesgcm_ce32
     b .Ltext
 
     text_stream
-    text_lengths
-
-.Ltag:
-    write_tag
-
-.Lsave:
-    save_hash
+    text_end
     add r4, r1, #BASE
     ldmia r4, {r4, r5, r6}
     ldr r7, [r1, #COUNTER]
     ldr r9, [r1, #AVAILABLE]
-    save_counter
+    save_counter r3, r9
 
 .Lwipe:
     vmov.i8 q0, #0

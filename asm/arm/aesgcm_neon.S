@@ -7,15 +7,15 @@
  * scratch    3680 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_aesgcm_neon_constants
  * registers  all but r10, r13, r14
- * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, the number of rounds, and with the flag NONCE the counter only
+ * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, the number of rounds, and with the flag NONCE the counter
+ *            only
  *
  * AES (FIPS 197), bit-sliced, eight blocks at a time: see aes_neon.h.
  *
- * GHASH: a block with its bytes reversed is a polynomial, and the product of two such is theirs divided by x, so that powers
- * of H are kept multiplied by x. Up to eight blocks are multiplied by H^8 .. H and reduced once. By Karatsuba's rule
- * a product of 128 bits is nine of 32: with words a0 .. a3 those of a0, a2 and of a1, a3 side by side, of a0 + a1, a2 + a3, and
- * of a0 + a2 and so on, two blocks of these side by side. vmull.p8 makes eight products of bytes; bytes i of a word and
- * (i + k) mod 4 of the other are summed up over all blocks for k = 0 .. 3, and only the sums are moved to their places.
+ * GHASH (6.4): see ../ghash.h. Up to eight blocks are multiplied by H^8 .. H and reduced once. Of the nine products of
+ * words, those of a0, a2 and of a1, a3 stand side by side, of a0 + a1, a2 + a3, and of a0 + a2 and so on, two blocks of
+ * these side by side. vmull.p8 makes eight products of bytes; bytes i of a word and (i + k) mod 4 of the other are
+ * summed up over all blocks for k = 0 .. 3, and only the sums are moved to their places.
  */
 #include "../asm.S"
 
@@ -220,10 +220,7 @@ function sealane_aesgcm_neon
     b .Lbegin
 .Lcontinue:
     ldr r12, [r0, #SEALANE_ARG_STATE]
-    ldr r4, [r12, #SEALANE_GCM_STATE_COUNTER]
-    ldr r5, [r12, #SEALANE_GCM_STATE_COUNTER + 4]
-    ldr r6, [r12, #SEALANE_GCM_STATE_COUNTER + 8]
-    ldr r7, [r12, #SEALANE_GCM_STATE_COUNTER + 12]
+    load_counter
     rev r7, r7
     add r8, r12, #SEALANE_GCM_STATE_MASK
     vld1.8 {q0}, [r8]
@@ -305,22 +302,7 @@ function sealane_aesgcm_neon
 .Lgot_text:
     ldr r3, [r1, #IN]
     ldr r4, [r1, #OUT]
-    vld1.8 {q4, q5}, [r3]!
-    vld1.8 {q6, q7}, [r3]!
-    veor q4, q4, q8
-    veor q5, q5, q9
-    vld1.8 {q12, q13}, [r3]!
-    veor q6, q6, q10
-    veor q7, q7, q11
-    vst1.8 {q4, q5}, [r4]!
-    veor q12, q12, q0
-    veor q13, q13, q1
-    vld1.8 {q14, q15}, [r3]!
-    vst1.8 {q6, q7}, [r4]!
-    veor q14, q14, q2
-    veor q15, q15, q3
-    vst1.8 {q12, q13}, [r4]!
-    vst1.8 {q14, q15}, [r4]!
+    xor_text
     ldr r6, [r1, #LEFT]
     ldr r9, [r1, #FLAGS]
     str r3, [r1, #IN]
@@ -343,20 +325,14 @@ function sealane_aesgcm_neon
     b .Ltext
 
     text_stream
-    text_lengths
-
-.Ltag:
-    write_tag
-
-.Lsave:
-    save_hash
+    text_end
     add r4, r1, #PREFIX
     ldmia r4, {r4, r5, r6}
     ldr r7, [r1, #COUNTER]
     ldr r8, [r1, #SKIP]
     ldr r9, [r1, #AVAILABLE]
     add r7, r7, r8, lsr #4
-    save_counter
+    save_counter r3, r9
 
 .Lwipe:
     vmov.i8 q0, #0

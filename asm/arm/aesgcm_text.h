@@ -1,5 +1,5 @@
-/* What the AES-GCM kernels for 32-bit ARM do alike, between the parts that they name .Lghash (r4 blocks at r3, then on by the
- * phase in r5) and .Lpass. They also name where things lie in scratch.
+/* What the AES-GCM kernels for 32-bit ARM do alike, between the parts that they name .Lghash (r4 blocks at r3, then on
+ * by the phase in r5) and .Lpass. They also name where things lie in scratch.
  */
 
 /* The text's place and length; of the first part's nonce the prefix in r4 .. r6 and the counter in r7. */
@@ -22,6 +22,14 @@
     movne r7, #1
     ldreq r7, [r12, #12]
     reveq r7, r7
+.endm
+
+/* Of the state at r12, prefix and counter to r4 .. r7. */
+.macro load_counter
+    ldr r4, [r12, #SEALANE_GCM_STATE_COUNTER]
+    ldr r5, [r12, #SEALANE_GCM_STATE_COUNTER + 4]
+    ldr r6, [r12, #SEALANE_GCM_STATE_COUNTER + 8]
+    ldr r7, [r12, #SEALANE_GCM_STATE_COUNTER + 12]
 .endm
 
 /* TAIL = 0; r6: TAIL, r5: 0. */
@@ -153,8 +161,22 @@
     b .Lghash
 .endm
 
-/* All text is done, or will be with r4 blocks at r3, which end at r7: the lengths in bits. */
-.macro text_lengths
+/* The length at \bytes, in bits, to r7. */
+.macro length_in_bits bytes
+    ldr r5, [r0, #\bytes]
+    ldr r6, [r0, #\bytes + 4]
+    mov r6, r6, lsl #3
+    orr r6, r6, r5, lsr #29
+    mov r5, r5, lsl #3
+    rev r6, r6
+    rev r5, r5
+    str r6, [r7], #4
+    str r5, [r7], #4
+.endm
+
+/* All text is done, or will be with r4 blocks at r3, which end at r7: the lengths in bits; then the tag. Or what of the
+ * state is in vectors. */
+.macro text_end
 .Llengths:
     ldr r9, [r1, #FLAGS]
     mov r4, #0
@@ -165,30 +187,13 @@
 
 .Llast_lengths:
     ldr r0, [r1, #ARGS]
-    ldr r5, [r0, #SEALANE_ARG_AD_BYTES]
-    ldr r6, [r0, #SEALANE_ARG_AD_BYTES + 4]
-    mov r6, r6, lsl #3
-    orr r6, r6, r5, lsr #29
-    mov r5, r5, lsl #3
-    rev r6, r6
-    rev r5, r5
-    str r6, [r7], #4
-    str r5, [r7], #4
-    ldr r5, [r0, #SEALANE_ARG_TOTAL]
-    ldr r6, [r0, #SEALANE_ARG_TOTAL + 4]
-    mov r6, r6, lsl #3
-    orr r6, r6, r5, lsr #29
-    mov r5, r5, lsl #3
-    rev r6, r6
-    rev r5, r5
-    str r6, [r7], #4
-    str r5, [r7], #4
+    length_in_bits SEALANE_ARG_AD_BYTES
+    length_in_bits SEALANE_ARG_TOTAL
     add r4, r4, #1
     mov r5, #PHASE_LENGTHS
     b .Lghash
-.endm
 
-.macro write_tag
+.Ltag:
     ldr r0, [r1, #ARGS]
     ldr r3, [r0, #SEALANE_ARG_TAG]
     add r4, r1, #MASK
@@ -199,9 +204,8 @@
     veor q0, q0, q1
     vst1.8 {q0}, [r3]
     b .Lwipe
-.endm
 
-.macro save_hash
+.Lsave:
     ldr r0, [r1, #ARGS]
     ldr r3, [r0, #SEALANE_ARG_STATE]
     add r4, r1, #Y
@@ -214,12 +218,12 @@
     vst1.8 {q1}, [r4]
 .endm
 
-/* The r9 bytes of keystream that were not used are made again. */
-.macro save_counter
-    sub r7, r7, r9, lsr #4
+/* Prefix and counter, r4 .. r7, to the state at \state; the \unused bytes of keystream are made again. */
+.macro save_counter state, unused
+    sub r7, r7, \unused, lsr #4
     rev r7, r7
-    str r4, [r3, #SEALANE_GCM_STATE_COUNTER]
-    str r5, [r3, #SEALANE_GCM_STATE_COUNTER + 4]
-    str r6, [r3, #SEALANE_GCM_STATE_COUNTER + 8]
-    str r7, [r3, #SEALANE_GCM_STATE_COUNTER + 12]
+    str r4, [\state, #SEALANE_GCM_STATE_COUNTER]
+    str r5, [\state, #SEALANE_GCM_STATE_COUNTER + 4]
+    str r6, [\state, #SEALANE_GCM_STATE_COUNTER + 8]
+    str r7, [\state, #SEALANE_GCM_STATE_COUNTER + 12]
 .endm

@@ -11,8 +11,8 @@
  *
  * ChaCha20 (RFC 8439, 2.3): a state of 4x4 words (constants; key; key; counter, nonce), 10 double rounds of
  *     a += b, d = (d ^ a) <<< 16;  c += d, b = (b ^ c) <<< 12;  a += b, d = (d ^ a) <<< 8;  c += d, b = (b ^ c) <<< 7
- * on the 4 columns, then on the 4 diagonals; the keystream block is the result plus the initial state. Here no rotation is
- * an instruction: b and d are kept as they were before it, and are rotated on the way where they are used.
+ * on the 4 columns, then on the 4 diagonals; the keystream block is the result plus the initial state. Here no rotation
+ * is an instruction: b and d are kept as they were before it, and are rotated on the way where they are used.
  *
  * Poly1305 (2.5): h = (h + m) r mod 2^130 - 5 for each block m of 16 bytes and a one above it. With h = h0 .. h4 and
  * r = r0 .. r3 in words, 4 | r1, r2, r3 (clamped), and 2^130 = 5, that is 2^128 ri = si := ri + ri/4:
@@ -73,57 +73,7 @@ isa armv6
 
 /* ---- ChaCha20 ---- */
 
-/* A quarter round (RFC 8439, 2.1), for b that is still to be rotated by ROTATE_4 and d by ROTATE_3. */
-.macro quarter a, b, c, d
-    add \a, \a, \b, ror #32-ROTATE_4
-    eor \d, \a, \d, ror #32-ROTATE_3
-    add \c, \c, \d, ror #32-ROTATE_1
-    eor \b, \c, \b, ror #32-ROTATE_4
-    add \a, \a, \b, ror #32-ROTATE_2
-    eor \d, \a, \d, ror #32-ROTATE_1
-    add \c, \c, \d, ror #32-ROTATE_3
-    eor \b, \c, \b, ror #32-ROTATE_2
-.endm
-
-.macro keep word, register
-    str \register, [r1, #BLOCK + 4*(\word)]
-.endm
-
-.macro recall word, register
-    ldr \register, [r1, #BLOCK + 4*(\word)]
-.endm
-
-/* Before and after, c1, d1, d2 are in cx, dy, dz; the others of their rows in memory. */
-.macro double_round
-    quarter ia1, ib1, cx, dy
-    keep 9, cx
-    recall 10, cx
-    keep 13, dy
-    quarter ia2, ib2, cx, dz
-    keep 10, cx
-    recall 8, cx
-    recall 12, dy
-    keep 14, dz
-    quarter ia0, ib0, cx, dy
-    keep 8, cx
-    recall 11, cx
-    recall 15, dz
-    quarter ia3, ib3, cx, dz
-    quarter ia1, ib2, cx, dy
-    keep 11, cx
-    recall 10, cx
-    keep 12, dy
-    quarter ia0, ib1, cx, dz
-    keep 10, cx
-    recall 8, cx
-    recall 13, dy
-    keep 15, dz
-    quarter ia2, ib3, cx, dy
-    keep 8, cx
-    recall 9, cx
-    recall 14, dz
-    quarter ia3, ib0, cx, dz
-.endm
+#include "chacha20poly1305_armv6_rounds.h"
 
 /* \e, \f, \g, \h = themselves, rotated right by \bits (0: not), plus four words at cx; uses dy, dz. */
 .macro add_initial e, f, g, h, bits
@@ -253,17 +203,17 @@ function sealane_chacha20poly1305_armv6
 .Lrounds:
     double_round
     double_round
-    keep 9, cx
+    str cx, [r1, #BLOCK + 4*9]
     ldr cx, [r1, #LEFT]
     subs cx, cx, #1
     str cx, [r1, #LEFT]
-    recall 9, cx
+    ldr cx, [r1, #BLOCK + 4*9]
     bne .Lrounds
 
 /* The keystream: words 0..7 from registers, then 8..15. */
-    keep 9, cx
-    keep 13, dy
-    keep 14, dz
+    str cx, [r1, #BLOCK + 4*9]
+    str dy, [r1, #BLOCK + 4*13]
+    str dz, [r1, #BLOCK + 4*14]
     add cx, r1, #STATE
     add_initial ia0, ia1, ia2, ia3, 0
     add_initial ib0, ib1, ib2, ib3, 32-ROTATE_4
@@ -386,24 +336,8 @@ function sealane_chacha20poly1305_armv6
 /* The last bytes, fewer than 64. */
 .Lencrypt_partial:
     adds r11, r11, #64 - 4
-    bmi .Lencrypt_bytes
-.Lencrypt_word:
-    ldr r4, [r2], #4
-    ldr r5, [r0], #4
-    eor r4, r4, r5
-    str r4, [r3], #4
-    subs r11, r11, #4
-    bpl .Lencrypt_word
-.Lencrypt_bytes:
-    adds r11, r11, #4
-    beq .Lencrypted
-.Lencrypt_byte:
-    ldrb r4, [r2], #1
-    ldrb r5, [r0], #1
-    eor r4, r4, r5
-    strb r4, [r3], #1
-    subs r11, r11, #1
-    bne .Lencrypt_byte
+    bmi .Lxor_bytes
+    xor_rest r2, r0, r3, r11, r4, r5
 
 .Lencrypted:
     add r12, r1, #POLY_H

@@ -3,25 +3,28 @@
  *     void sealane_chacha20poly1305_batch_neon(const args *a, void *scratch, const void *consts);
  *
  * CPU        ARMv7-A with NEON, little-endian
- * args       SEALANE_BATCH_*, FLAGS; of every lane reads ad[ad_bytes], key[32], nonce[12], in[bytes], writes out[bytes], tag[16]
+ * args       SEALANE_BATCH_*, FLAGS; of every lane reads ad[ad_bytes], key[32], nonce[12], in[bytes], writes
+ *            out[bytes], tag[16]
  * scratch    704 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_chacha20poly1305_batch_neon_constants
  * registers  all but r10, r13, r14; r1 holds scratch, displaced by FRAME until the end
  * branches   and addresses depend on FLAGS, pointers and lengths only
  *
- * The packets' blocks of keystream, block 0 of the first packet (its Poly1305 key), block 1, .. , block 0 of the second, .. ,
- * fill sets of four slots one after the other; a vector holds one word of four slots. When a set is ready its text is
- * encrypted or decrypted, and the ciphertext takes the place of the keystream. Everything else is done in integer registers
- * between the vector instructions of the next set, a task with each of its double rounds: first to find the keys and rows d of
- * the set after it, and then, in the order of the slots, to take r and s from block 0, to authenticate what is behind it, two
- * blocks of Poly1305 at a time, and to make the tag. For packets of 64 bytes that is nine tasks a set, as many as there are
- * double rounds; what is left over when these are done goes by itself. The arithmetic is that of chacha20poly1305_neon.S.
+ * The packets' blocks of keystream, block 0 of the first packet (its Poly1305 key), block 1, .. , block 0 of the
+ * second, .. , fill sets of four slots one after the other; a vector holds one word of four slots. When a set is ready
+ * its text is encrypted or decrypted, and the ciphertext takes the place of the keystream. Everything else is done in
+ * integer registers between the vector instructions of the next set, a task with each of its double rounds: first to
+ * find the keys and rows d of the set after it, and then, in the order of the slots, to take r and s from block 0, to
+ * authenticate what is behind it, two blocks of Poly1305 at a time, and to make the tag. For packets of 64 bytes that
+ * is nine tasks a set, as many as there are double rounds; what is left over when these are done goes by itself. The
+ * arithmetic is that of chacha20poly1305_neon.S.
  *
- * What a packet of 64 bytes cannot do without: two blocks of 80 quarter rounds of 15 vector instructions, done for four slots
- * at a time, are 600 instructions, and 24 more transpose and add. Cortex-A53 issues one a cycle, with integer work beside it:
- * 624 cycles. Cortex-A7 takes two cycles for each and issues nothing beside: 1248, with 38 for the words that find no register
- * and 200 for the multiplications of five blocks of Poly1305, 20 of two cycles each, 1486. Other ways to make a block are
- * slower there: about 900 cycles in integer registers, and 720 with a row in a vector, where this is 600.
+ * What a packet of 64 bytes cannot do without: two blocks of 80 quarter rounds of 15 vector instructions, done for four
+ * slots at a time, are 600 instructions, and 24 more transpose and add. Cortex-A53 issues one a cycle, with integer
+ * work beside it: 624 cycles. Cortex-A7 takes two cycles for each and issues nothing beside: 1248, with 38 for the
+ * words that find no register and 200 for the multiplications of five blocks of Poly1305, 20 of two cycles each, 1486.
+ * Other ways to make a block are slower there: about 900 cycles in integer registers, and 720 with a row in a vector,
+ * where this is 600.
  */
 #include "../asm.S"
 
@@ -178,8 +181,8 @@ function sealane_chacha20poly1305_batch_neon
     mvn r11, #64*3 - 16 - 1              /* from the last slot to the next row of the first */
     slots_store
 
-/* Encrypts or decrypts the text of the slots. r0: the next slot, r3: their end, r7, r9: text, r11: bytes of it, r4: the next
- * packet, r6: it and those behind it. */
+/* Encrypts or decrypts the text of the slots. r0: the next slot, r3: their end, r7, r9: text, r11: bytes of it, r4: the
+ * next packet, r6: it and those behind it. */
     ldr r11, [r1, #CRYPT_LEFT]
     add r0, r1, #BLOCK
     ldr r7, [r1, #CRYPT_IN]
@@ -412,13 +415,7 @@ function sealane_chacha20poly1305_batch_neon
     b .Lon
 
 .Lwipe:
-    vmov.i32 q0, #0
-    vmov.i32 q1, #0
-    sub r1, r1, #64
-.rept (END + 64) / 32
-    vst1.32 {q0, q1}, [r1:128]!
-.endr
-    sub r1, r1, #SEALANE_SCRATCH_SAVE_BYTES + END + 64
+    wipe
 .Ldone:
 endfunction
 

@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_batch_neon_rounds.weave, chacha20poly1305_neon_rounds.weave, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    dff101cc37536998050063c589e0e889abe79f99ed5d1c844f63cf832b9d3f80
+ * SHA-256    3cd257f52de3b4baa2e2e9aa0db63e19c1f783c64f02fb090018c264cf413d6c
  */
 
 /* Instruction sequences of the NEON ChaCha20-Poly1305 kernel for many packets. What it shares with the kernel for one
@@ -427,27 +427,27 @@
     stmdb r1, {r3, r4, r5, r6}
     vsri.32 q12, q15, #24                   /* d0 */
     vshl.i32 q15, q7, #12                   /* b1 <<< 12 */
-    ldr r11, [r11, #SEALANE_LANE_AD_BYTES]
     veor q13, q13, q2                       /* d2 ^= a2 */
     vadd.i32 q1, q1, q12                    /* c0 += d0 */
     vsri.32 q15, q7, #20                    /* b1 */
+    ldr r11, [r11, #SEALANE_LANE_AD_BYTES]
     bic r12, r12, #63
     vshl.i32 q7, q14, #12                   /* b3 <<< 12 */
     veor q11, q11, q1                       /* b0 ^= c0 */
     vstmia r1, {d2, d3}                     /* c0 to memory */
-    str r12, [r1, #SLOT]
-    vrev32.16 q13, q13                      /* d2 <<< 16 */
     vadd.i32 q1, q9, q15                    /* a1 += b1 */
     vldr d18, [r1, #16]                     /* c2 from memory */
-    mov h0, #0
+    vrev32.16 q13, q13                      /* d2 <<< 16 */
     vldr d19, [r1, #24]
     vsri.32 q7, q14, #20                    /* b3 */
+    mov h0, #0
     str r7, [r1, #MORE]
     vshl.i32 q14, q11, #7                   /* b0 <<< 7 */
     veor q6, q6, q1                         /* d1 ^= a1 */
     str r7, [r1, #REMAINING]
     vadd.i32 q9, q9, q13                    /* c2 += d2 */
     vsri.32 q14, q11, #25                   /* b0 */
+    str r12, [r1, #SLOT]
     mov h1, #0
     vshl.i32 q11, q6, #8                    /* d1 <<< 8 */
     veor q4, q4, q9                         /* b2 ^= c2 */
@@ -477,8 +477,8 @@
 
 /* The same along with two blocks of Poly1305. After it p0: bytes left to LIMIT, z: MORE, Z: no rounds are left. */
 .macro set_round_blocks
-    vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
     ldr z, [r1, #MESSAGE]
+    vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
     vadd.i32 q3, q3, q4                     /* a3 += b0 */
     ldmia z, {x, y, w, p1}
     vadd.i32 q0, q0, q5                     /* a0 += b1 */
@@ -524,8 +524,8 @@
     vadd.i32 q0, q0, q15                    /* a0 += b1 */
     umlal x, p0, h0, y                      /* 2^32 (h0 r1) */
     vrev32.16 q5, q11                       /* d0 <<< 16 */
-    adds p1, p1, x
     vshl.i32 q11, q4, #12                   /* b0 <<< 12 */
+    adds p1, p1, x
     veor q7, q7, q0                         /* d3 ^= a0 */
     vadd.i32 q10, q10, q5                   /* c3 += d0 */
     vsri.32 q11, q4, #20                    /* b0 */
@@ -1547,9 +1547,9 @@
     ldrd x, y, [r1, #POLY_S1]
     adcs h1, h1, #0
     adcs h2, h2, w
+    umull p0, p1, h0, z                     /* h0 r0 */
     ldr w, [r1, #POLY_S3]
     adcs h3, h3, #0
-    umull p0, p1, h0, z                     /* h0 r0 */
     umlal p0, p1, h3, x                     /* h3 s1 */
     umlal p0, p1, h2, y                     /* h2 s2 */
     umlal p0, p1, h1, w                     /* h1 s3 */

@@ -11,19 +11,19 @@
  *
  * ChaCha20 (RFC 8439, 2.3): a state of 4x4 words (constants; key; key; counter, nonce), 10 double rounds of
  *     a += b, d = (d ^ a) <<< 16;  c += d, b = (b ^ c) <<< 12;  a += b, d = (d ^ a) <<< 8;  c += d, b = (b ^ c) <<< 7
- * on the 4 columns, then on the 4 diagonals; the keystream block is the result plus the initial state. A vector holds one
- * word of 4 blocks, and 16 vectors, a "set", are 4 blocks; the first set makes the Poly1305 key (2.6) along with 3 blocks of
- * text or, where the text fills whole sets, makes 4 blocks of text and leaves the key to integer registers. Only the counter
- * differs between blocks, so columns 1 .. 3 of the first round are made once for all of them. One or two blocks are a "pair":
- * there a vector is a row of a block.
+ * on the 4 columns, then on the 4 diagonals; the keystream block is the result plus the initial state. A vector holds
+ * one word of 4 blocks, and 16 vectors, a "set", are 4 blocks; the first set makes the Poly1305 key (2.6) along with 3
+ * blocks of text or, where the text fills whole sets, makes 4 blocks of text and leaves the key to integer registers.
+ * Only the counter differs between blocks, so columns 1 .. 3 of the first round are made once for all of them. One or
+ * two blocks are a "pair": there a vector is a row of a block.
  *
  * Poly1305 (2.5): h = (h + m) r mod 2^130 - 5 for each block m of 16 bytes and a one above it. With h = h0 .. h4 and
  * r = r0 .. r3 in words, 4 | r1, r2, r3 (clamped), and 2^130 = 5, that is 2^128 ri = si := ri + ri/4:
  *     h r = (h0 r0 + h1 s3 + h2 s2 + h3 s1) + 2^32 (h0 r1 + h1 r0 + h2 s3 + h3 s2 + h4 s1)
  *         + 2^64 (h0 r2 + h1 r1 + h2 r0 + h3 s3 + h4 s2) + 2^96 (h0 r3 + h1 r2 + h2 r1 + h3 r0 + h4 s3) + 2^128 (h4 r0),
- * then h += 5 (h >> 130) without these bits. Each sum stays below 2^64, also with the next word's product with h4 in its
- * upper half: ri < 2^28, h4 < 8. It is made in integer registers between the vector instructions of a set or pair: of the
- * ciphertext so far when sealing, of what is there when opening.
+ * then h += 5 (h >> 130) without these bits. Each sum stays below 2^64, also with the next word's product with h4 in
+ * its upper half: ri < 2^28, h4 < 8. It is made in integer registers between the vector instructions of a set or pair:
+ * of the ciphertext so far when sealing, of what is there when opening.
  */
 #include "../asm.S"
 
@@ -445,24 +445,8 @@ function sealane_chacha20poly1305_neon
     bpl .Lstream_16
 .Lstream_words:
     adds r8, r8, #16 - 4
-    bmi .Lstream_bytes
-.Lstream_word:
-    ldr r11, [r7], #4
-    ldr r12, [r0], #4
-    eor r11, r11, r12
-    str r11, [r9], #4
-    subs r8, r8, #4
-    bpl .Lstream_word
-.Lstream_bytes:
-    adds r8, r8, #4
-    beq .Lencrypted
-.Lstream_byte:
-    ldrb r11, [r7], #1
-    ldrb r12, [r0], #1
-    eor r11, r11, r12
-    strb r11, [r9], #1
-    subs r8, r8, #1
-    bne .Lstream_byte
+    bmi .Lxor_bytes
+    xor_rest r7, r0, r9, r8, r11, r12
 
 .Lencrypted:
     ldr r12, [r1, #FLAGS]
@@ -586,13 +570,7 @@ function sealane_chacha20poly1305_neon
     str r11, [r0, #4]
 
 .Lwipe:
-    vmov.i32 q0, #0
-    vmov.i32 q1, #0
-    sub r1, r1, #64
-.rept (END + 64) / 32
-    vst1.32 {q0, q1}, [r1:128]!
-.endr
-    sub r1, r1, #SEALANE_SCRATCH_SAVE_BYTES + END + 64
+    wipe
 .Ldone:
 endfunction
 

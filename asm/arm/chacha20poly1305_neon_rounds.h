@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_neon_rounds.weave, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    40e7c61994ca06c84a48d6db8c918f515cd50c1fa351d8184f4f0f7ec330f505
+ * SHA-256    bab830c07937bd57419f95846bb6ef641ccc6cf72677704b80de22744617cfbf
  */
 
 /* Registers and instruction sequences of the NEON ChaCha20-Poly1305 kernels.
@@ -184,9 +184,9 @@
     vshl.i32 q7, q14, #12                   /* b3 <<< 12 */
     veor q11, q11, q1                       /* b0 ^= c0 */
     vstmia r1, {d2, d3}                     /* c0 to memory */
-    vrev32.16 q13, q13                      /* d2 <<< 16 */
     vadd.i32 q1, q9, q15                    /* a1 += b1 */
     vldr d18, [r1, #16]                     /* c2 from memory */
+    vrev32.16 q13, q13                      /* d2 <<< 16 */
     vldr d19, [r1, #24]
     vsri.32 q7, q14, #20                    /* b3 */
     vshl.i32 q14, q11, #7                   /* b0 <<< 7 */
@@ -1014,8 +1014,8 @@
 .macro set_store
     vtrn.32 q0, q1
     vld1.32 {d28, d29}, [r8:128]!           /* initial a */
-    vstmia r1, {d16, d17}                   /* c1 to memory */
     vtrn.32 q2, q3
+    vstmia r1, {d16, d17}                   /* c1 to memory */
     vtrn.32 q15, q6
     vtrn.32 q11, q12
     vswp d1, d4
@@ -1406,4 +1406,15 @@
     adcs h1, h1, r8
     adcs h2, h2, r9
     adc h3, h3, r11
+.endm
+
+/* Scratch, from 64 bytes below r1 to END; r1 is what the caller gave again. */
+.macro wipe
+    vmov.i32 q0, #0
+    vmov.i32 q1, #0
+    sub r1, r1, #64
+.rept (END + 64) / 32
+    vst1.32 {q0, q1}, [r1:128]!
+.endr
+    sub r1, r1, #SEALANE_SCRATCH_SAVE_BYTES + END + 64
 .endm

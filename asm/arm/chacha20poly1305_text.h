@@ -1,5 +1,5 @@
-/* What the ChaCha20-Poly1305 kernels for 32-bit ARM do alike, in integer registers. They name h0 .. h4, w, and where things
- * lie in scratch: ARGS, FLAGS, PHASE, MESSAGE, LIMIT, REST, TAIL, STATE, POLY_S.
+/* What the ChaCha20-Poly1305 kernels for 32-bit ARM do alike, in integer registers. They name h0 .. h4, w, and where
+ * things lie in scratch: ARGS, FLAGS, PHASE, MESSAGE, LIMIT, REST, TAIL, STATE, POLY_S.
  */
 
 /* A quarter round's rotations to the left (RFC 8439, 2.1), in their order. */
@@ -32,6 +32,27 @@
     add r1, r1, #FRAME
     ldr r11, [r0, #SEALANE_ARG_KEY]
     ldr r12, [r0, #SEALANE_ARG_NONCE]
+.endm
+
+/* The last bytes of the text, 4 + \bytes of them, or fewer than 4 from .Lxor_bytes on; then .Lencrypted. */
+.macro xor_rest text, keystream, output, bytes, word, key
+.Lxor_word:
+    ldr \word, [\text], #4
+    ldr \key, [\keystream], #4
+    eor \word, \word, \key
+    str \word, [\output], #4
+    subs \bytes, \bytes, #4
+    bpl .Lxor_word
+.Lxor_bytes:
+    adds \bytes, \bytes, #4
+    beq .Lencrypted
+.Lxor_byte:
+    ldrb \word, [\text], #1
+    ldrb \key, [\keystream], #1
+    eor \word, \word, \key
+    strb \word, [\output], #1
+    subs \bytes, \bytes, #1
+    bne .Lxor_byte
 .endm
 
 /* Another part of a packet goes on where the one before ended: r in r2 .. r5, s in its place. */

@@ -408,22 +408,82 @@
 
 #include "aesgcm_text.h"
 
+/* Of two operands, the first of which is the result. */
+.macro in_place v, op, x, y:vararg
+    .ifb \v
+    \op \x, \y
+    .else
+    v\op \x, \x, \y
+    .endif
+.endm
+
+/* The next four words of a schedule, behind four in x, as many before as the key has: SubWord of the last word that there is,
+ * rotated and with a round constant or not, is added to the first, and each word to all after it (FIPS 197, 5.2). */
+.macro next_words v, x, last, rotate
+    \v\()pshufd xmm2, \last, 0xff
+    .if \rotate
+    movzx eax, byte ptr [r13 + RCON]
+    inc r13
+    \v\()movd xmm3, eax
+    \v\()pshufd xmm3, xmm3, 0
+    in_place \v, pshufb, xmm2, [consts + ROTATE]
+    .else
+    in_place \v, pxor, xmm3, xmm3
+    .endif
+    in_place \v, aesenclast, xmm2, xmm3
+    .irp bytes, 4, 8
+    \v\()movdqa xmm4, \x
+    in_place \v, pslldq, xmm4, \bytes
+    in_place \v, pxor, \x, xmm4
+    .endr
+    in_place \v, pxor, \x, xmm2
+    x_store_block [rcx], \x
+    add rcx, 16
+.endm
+
+/* Keys of 4 and 8 words four at a time; of 6 word by word. */
+.macro schedule_key v
+    mov r13, consts
+    lea r14, [r12 + SEALANE_AES_KEY_SCHEDULE]
+    lea rcx, [r14 + 16]
+    lea r10, [r14 + end]
+    x_load_block xmm0, [r14]
+    cmp words, 6
+    je .Lby_words
+    ja .Lwords_8
+.Lwords_4:
+    next_words \v, xmm0, xmm0, 1
+    cmp rcx, r10
+    jb .Lwords_4
+    jmp .Lscheduled
+.Lwords_8:
+    x_load_block xmm5, [rcx]
+    add rcx, 16
+.Lwords_8_next:
+    next_words \v, xmm0, xmm5, 1
+    cmp rcx, r10
+    jae .Lscheduled
+    next_words \v, xmm5, xmm0, 0
+    jmp .Lwords_8_next
+.Lby_words:
+    \v\()pxor xmm1, XMM1_TWICE
+    lea word, [4*words]
+    xor phase, phase
+    mov rcx, r14
+    mov eax, [r14 + word - 4]
+    schedule_words words, word, phase, end, r13, r14, rcx, ebx, \v
+.Lscheduled:
+.endm
+
 /* The round keys for decryption are those for encryption backwards, and InvMixColumns of all but the first and the last. */
 .macro mode_setup inverse, v
     mov r12, [args + SEALANE_ARG_KEY]
     mov ebx, [r12 + SEALANE_AES_KEY_ROUNDS]
-    \v\()pxor xmm1, XMM1_TWICE
     lea r8d, [rbx - 6]
     mov end, rbx
     inc end
     shl end, 4
-    lea word, [4*words]
-    xor phase, phase
-    mov r13, consts
-    lea r14, [r12 + SEALANE_AES_KEY_SCHEDULE]
-    mov rcx, r14
-    mov eax, [r14 + word - 4]
-    schedule_words words, word, phase, end, r13, r14, rcx, ebx, \v
+    schedule_key \v
     lea rax, [r14 + end - 16]
     lea rcx, [r12 + SEALANE_AES_KEY_INVERSE]
     x_load_block xmm0, [rax]

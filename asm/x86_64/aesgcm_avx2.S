@@ -310,6 +310,25 @@
 5:
 .endm
 
+/* A row with its keystream, and y added to what is authenticated; ymm4 reverses bytes. */
+.macro tail_row stream, y
+    vmovdqu a, [src]
+    vpxor b, a, \stream
+    vmovdqu [dst], b
+    test flags, SEALANE_FLAG_OPEN
+    jnz 1f
+    vmovdqa a, b
+1:
+    vpshufb a, a, ymm4
+    .ifnb \y
+    vpxor a, a, \y
+    .endif
+    multiply power + H(0)
+    add power, 32
+    add src, 32
+    add dst, 32
+.endm
+
 /* hi := a times the power in ymm0, whose halves' sum is in ymm1. */
 .macro power_step
     vpshufd t, a, 0x4e
@@ -426,7 +445,7 @@
     adc steps, 0
 .Lsteps:
     shr steps, 8
-    jz .Ltail
+    jz .Lshort
     mov rax, steps
     shl rax, 8
     sub left, rax
@@ -583,10 +602,52 @@
     mov [rax + SEALANE_GCM_STATE_COUNTER + 12], ebx
 .Lwipe:
     vpxor xmm0, xmm0, xmm0
-    .irp i, 0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352
+    .irp i, 0, 32, 64, 96, 128, 160
+    vmovdqa [scratch + J0 + \i], ymm0
+    .endr
+    cmp qword ptr [args + SEALANE_ARG_BYTES], 64
+    jbe .Ldone
+    .irp i, 192, 224, 256, 288, 320, 352
     vmovdqa [scratch + J0 + \i], ymm0
     .endr
     jmp .Ldone
+
+    /* Nothing but 32 to 64 bytes and the lengths: what one step hands to the next stays in registers. */
+.Lshort:
+    lea rax, [left - 32]
+    cmp rax, 32
+    ja .Ltail
+    test flags, SEALANE_FLAG_LAST
+    jz .Ltail
+    vbroadcasti128 u, [consts + REVERSE4]
+    vmovdqa xmm12, xmm0
+    vpshufb ymm7, ymm7, u
+    vpxor ymm7, ymm7, t
+    vpshufd ymm2, ymm7, 0x00
+    vpshufd ymm1, ymm7, 0x55
+    vpblendd ymm1, ymm0, ymm1, 0x88
+    vpblendd ymm0, ymm0, ymm2, 0x88
+    rounds_but_last 2, 1
+    lea mac, [left + 31]                                                        /* of the blocks and the lengths */
+    and mac, -16
+    mov power, key
+    sub power, mac
+    vmovdqa ymm3, hi
+    clear_sums
+    vaesenclast ymm0, ymm0, rk
+    vaesenclast ymm1, ymm1, rk
+    vaesenclast xmm12, xmm12, xmm8
+    vmovdqa [scratch + MASK], xmm12
+    vbroadcasti128 ymm4, [consts + REVERSE]
+    vmovdqa [scratch + STREAM + 32], ymm1
+    lea mac, [scratch + STREAM + 32]
+    tail_row ymm0, ymm3
+    vpxor ymm0, ymm0, ymm0
+    lea steps, [left - 64]
+    cmp left, 64
+    jb .Ltail_partial
+    tail_row ymm1
+    jmp .Ltail_lengths
 
     /* The key schedule (FIPS 197, 5.2) word by word; SubWord is the last round's SubBytes, four times the same word. */
 #define words r8     /* of the key */

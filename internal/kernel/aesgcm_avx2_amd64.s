@@ -14,7 +14,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
 	LONG $0x08c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x8
-	LONG $0x21ea850f; WORD $0x0000 // jne 0x21ff
+	LONG $0x24b1850f; WORD $0x0000 // jne 0x24c6
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
@@ -208,7 +208,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x00d68349 // adc r14,0x0
 // 0x30e:
 	LONG $0x08eec149 // shr r14,0x8
-	LONG $0x0e29840f; WORD $0x0000 // je 0x1141
+	LONG $0x1ef2840f; WORD $0x0000 // je 0x220a
 	WORD $0x894c; BYTE $0xf0 // mov rax,r14
 	LONG $0x08e0c148 // shl rax,0x8
 	WORD $0x2949; BYTE $0xc3 // sub r11,rax
@@ -1658,14 +1658,148 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	QUAD $0x00000160867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm0
 	QUAD $0x00000180867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm0
 	QUAD $0x000001a0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm0
+	LONG $0x107f8348; BYTE $0x40 // cmp QWORD PTR [rdi+0x10],0x40
+	LONG $0x04ed860f; WORD $0x0000 // jbe 0x26c2
 	QUAD $0x000001c0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm0
 	QUAD $0x000001e0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm0
 	QUAD $0x00000200867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm0
 	QUAD $0x00000220867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm0
 	QUAD $0x00000240867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm0
 	QUAD $0x00000260867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm0
-	LONG $0x0001fce9; BYTE $0x00 // jmp 0x23fb
-// 0x21ff:
+	LONG $0x0004b8e9; BYTE $0x00 // jmp 0x26c2
+// 0x220a:
+	LONG $0xe0438d49 // lea rax,[r11-0x20]
+	LONG $0x20f88348 // cmp rax,0x20
+	LONG $0xef29870f; WORD $0xffff // ja 0x1141
+	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
+	LONG $0xef1c840f; WORD $0xffff // je 0x1141
+	LONG $0x5a7d62c4; WORD $0x707a // vbroadcasti128 ymm15,XMMWORD PTR [rdx+0x70]
+	LONG $0xe06f79c5 // vmovdqa xmm12,xmm0
+	LONG $0x0045c2c4; BYTE $0xff // vpshufb ymm7,ymm7,ymm15
+	LONG $0xef45c1c4; BYTE $0xfe // vpxor ymm7,ymm7,ymm14
+	LONG $0xd770fdc5; BYTE $0x00 // vpshufd ymm2,ymm7,0x0
+	LONG $0xcf70fdc5; BYTE $0x55 // vpshufd ymm1,ymm7,0x55
+	LONG $0x027de3c4; WORD $0x88c9 // vpblendd ymm1,ymm0,ymm1,0x88
+	LONG $0x027de3c4; WORD $0x88c2 // vpblendd ymm0,ymm0,ymm2,0x88
+	LONG $0x5a7d42c4; WORD $0x2444; BYTE $0x20 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0x20]
+	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
+	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0x5a7d42c4; WORD $0x2444; BYTE $0x30 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0x30]
+	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
+	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0x5a7d42c4; WORD $0x2444; BYTE $0x40 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0x40]
+	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
+	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0x5a7d42c4; WORD $0x2444; BYTE $0x50 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0x50]
+	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
+	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0x5a7d42c4; WORD $0x2444; BYTE $0x60 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0x60]
+	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
+	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0x5a7d42c4; WORD $0x2444; BYTE $0x70 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0x70]
+	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
+	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	QUAD $0x008024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0x80]
+	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
+	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	QUAD $0x009024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0x90]
+	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
+	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	QUAD $0x00a024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xa0]
+	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
+	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
+	WORD $0x6672 // jb 0x2389
+	QUAD $0x00b024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xb0]
+	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
+	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	QUAD $0x00c024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xc0]
+	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
+	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	WORD $0x3274 // je 0x2389
+	QUAD $0x00d024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xd0]
+	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
+	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	QUAD $0x00e024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xe0]
+	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
+	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
+	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+// 0x2389:
+	WORD $0xd889 // mov eax,ebx
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	LONG $0x5a7d42c4; WORD $0x0444; BYTE $0x10 // vbroadcasti128 ymm8,XMMWORD PTR [r12+rax*1+0x10]
+	LONG $0x1f538d4d // lea r10,[r11+0x1f]
+	LONG $0xf0e28349 // and r10,0xfffffffffffffff0
+	WORD $0x894d; BYTE $0xe5 // mov r13,r12
+	WORD $0x294d; BYTE $0xd5 // sub r13,r10
+	LONG $0xdb7f7dc5 // vmovdqa ymm3,ymm11
+	LONG $0xef3541c4; BYTE $0xc9 // vpxor ymm9,ymm9,ymm9
+	LONG $0xef2d41c4; BYTE $0xd2 // vpxor ymm10,ymm10,ymm10
+	LONG $0xef2541c4; BYTE $0xdb // vpxor ymm11,ymm11,ymm11
+	LONG $0xdd7dc2c4; BYTE $0xc0 // vaesenclast ymm0,ymm0,ymm8
+	LONG $0xdd75c2c4; BYTE $0xc8 // vaesenclast ymm1,ymm1,ymm8
+	LONG $0xdd1942c4; BYTE $0xe0 // vaesenclast xmm12,xmm12,xmm8
+	QUAD $0x00000160a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x160],xmm12
+	LONG $0x5a7de2c4; BYTE $0x22 // vbroadcasti128 ymm4,XMMWORD PTR [rdx]
+	QUAD $0x000001a08e7ffdc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm1
+	LONG $0xa0968d4c; WORD $0x0001; BYTE $0x00 // lea r10,[rsi+0x1a0]
+	LONG $0x6f7e41c4; BYTE $0x20 // vmovdqu ymm12,YMMWORD PTR [r8]
+	LONG $0xe8ef1dc5 // vpxor ymm13,ymm12,ymm0
+	LONG $0x7f7e41c4; BYTE $0x29 // vmovdqu YMMWORD PTR [r9],ymm13
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	WORD $0x0575 // jne 0x23fd
+	LONG $0x6f7d41c4; BYTE $0xe5 // vmovdqa ymm12,ymm13
+// 0x23fd:
+	LONG $0x001d62c4; BYTE $0xe4 // vpshufb ymm12,ymm12,ymm4
+	LONG $0xe3ef1dc5 // vpxor ymm12,ymm12,ymm3
+	LONG $0x707d41c4; WORD $0x4ef4 // vpshufd ymm14,ymm12,0x4e
+	LONG $0xef0d41c4; BYTE $0xf4 // vpxor ymm14,ymm14,ymm12
+	QUAD $0x000220bd441d43c4; WORD $0x0000 // vpclmullqlqdq ymm15,ymm12,YMMWORD PTR [r13+0x220]
+	LONG $0xef3541c4; BYTE $0xcf // vpxor ymm9,ymm9,ymm15
+	QUAD $0x000220bd441d43c4; WORD $0x1100 // vpclmulhqhqdq ymm15,ymm12,YMMWORD PTR [r13+0x220]
+	LONG $0xef2541c4; BYTE $0xdf // vpxor ymm11,ymm11,ymm15
+	QUAD $0x000340bd440d43c4; WORD $0x0000 // vpclmullqlqdq ymm15,ymm14,YMMWORD PTR [r13+0x340]
+	LONG $0xef2d41c4; BYTE $0xd7 // vpxor ymm10,ymm10,ymm15
+	LONG $0x20c58349 // add r13,0x20
+	LONG $0x20c08349 // add r8,0x20
+	LONG $0x20c18349 // add r9,0x20
+	LONG $0xc0effdc5 // vpxor ymm0,ymm0,ymm0
+	LONG $0xc0738d4d // lea r14,[r11-0x40]
+	LONG $0x40fb8349 // cmp r11,0x40
+	LONG $0xf997820f; WORD $0xffff // jb 0x1df3
+	LONG $0x6f7e41c4; BYTE $0x20 // vmovdqu ymm12,YMMWORD PTR [r8]
+	LONG $0xe9ef1dc5 // vpxor ymm13,ymm12,ymm1
+	LONG $0x7f7e41c4; BYTE $0x29 // vmovdqu YMMWORD PTR [r9],ymm13
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	WORD $0x0575 // jne 0x2478
+	LONG $0x6f7d41c4; BYTE $0xe5 // vmovdqa ymm12,ymm13
+// 0x2478:
+	LONG $0x001d62c4; BYTE $0xe4 // vpshufb ymm12,ymm12,ymm4
+	LONG $0x707d41c4; WORD $0x4ef4 // vpshufd ymm14,ymm12,0x4e
+	LONG $0xef0d41c4; BYTE $0xf4 // vpxor ymm14,ymm14,ymm12
+	QUAD $0x000220bd441d43c4; WORD $0x0000 // vpclmullqlqdq ymm15,ymm12,YMMWORD PTR [r13+0x220]
+	LONG $0xef3541c4; BYTE $0xcf // vpxor ymm9,ymm9,ymm15
+	QUAD $0x000220bd441d43c4; WORD $0x1100 // vpclmulhqhqdq ymm15,ymm12,YMMWORD PTR [r13+0x220]
+	LONG $0xef2541c4; BYTE $0xdf // vpxor ymm11,ymm11,ymm15
+	QUAD $0x000340bd440d43c4; WORD $0x0000 // vpclmullqlqdq ymm15,ymm14,YMMWORD PTR [r13+0x340]
+	LONG $0xef2d41c4; BYTE $0xd7 // vpxor ymm10,ymm10,ymm15
+	LONG $0x20c58349 // add r13,0x20
+	LONG $0x20c08349 // add r8,0x20
+	LONG $0x20c18349 // add r9,0x20
+	LONG $0xfffbace9; BYTE $0xff // jmp 0x2072
+// 0x24c6:
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -1678,19 +1812,19 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x24748d4d; BYTE $0x10 // lea r14,[r12+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x2230:
+// 0x24f7:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x2255
+	WORD $0x2074 // je 0x251c
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x2272
+	WORD $0x3775 // jne 0x2539
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x2272
+	WORD $0x3175 // jne 0x2539
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1deb // jmp 0x2272
-// 0x2255:
+	WORD $0x1deb // jmp 0x2539
+// 0x251c:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -1698,28 +1832,28 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x2272:
+// 0x2539:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x228b
+	WORD $0x0372 // jb 0x2552
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x228b:
+// 0x2552:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x2230
+	WORD $0xa072 // jb 0x24f7
 	LONG $0x6f7ac1c4; BYTE $0x06 // vmovdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x229a:
+// 0x2561:
 	LONG $0x6f7a41c4; WORD $0x0604 // vmovdqu xmm8,XMMWORD PTR [r14+rax*1]
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x394c; BYTE $0xd8 // cmp rax,r11
-	WORD $0x0774 // je 0x22b0
+	WORD $0x0774 // je 0x2577
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	WORD $0xeaeb // jmp 0x229a
-// 0x22b0:
+	WORD $0xeaeb // jmp 0x2561
+// 0x2577:
 	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
 	LONG $0x0079e2c4; BYTE $0x02 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx]
 	LONG $0xd073f1c5; BYTE $0x3f // vpsrlq xmm1,xmm0,0x3f
@@ -1756,7 +1890,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xc8eff5c5 // vpxor ymm1,ymm1,ymm0
 	LONG $0xd2efedc5 // vpxor ymm2,ymm2,ymm2
 	QUAD $0x0000020024848d49 // lea rax,[r12+0x200]
-// 0x236b:
+// 0x2632:
 	LONG $0x207f7ec5 // vmovdqu YMMWORD PTR [rax],ymm12
 	LONG $0xf26c1dc5 // vpunpcklqdq ymm14,ymm12,ymm2
 	LONG $0xfa6d1dc5 // vpunpckhqdq ymm15,ymm12,ymm2
@@ -1783,8 +1917,8 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x20e88348 // sub rax,0x20
 	QUAD $0x00000100248c8d49 // lea rcx,[r12+0x100]
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	LONG $0xff70830f; WORD $0xffff // jae 0x236b
-// 0x23fb:
+	LONG $0xff70830f; WORD $0xffff // jae 0x2632
+// 0x26c2:
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
 	RET
 

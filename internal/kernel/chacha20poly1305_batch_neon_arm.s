@@ -515,27 +515,27 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe9010078 // stmdb r1, {r3, r4, r5, r6}
 	WORD $0xf3e8847e // vsri.32 q12, q15, #24
 	WORD $0xf2ece55e // vshl.s32 q15, q7, #12
-	WORD $0xe59bb020 // ldr fp, [fp, #32]
 	WORD $0xf34aa1d4 // veor q13, q13, q2
 	WORD $0xf2222868 // vadd.i32 q1, q1, q12
 	WORD $0xf3ece45e // vsri.32 q15, q7, #20
+	WORD $0xe59bb020 // ldr fp, [fp, #32]
 	WORD $0xe3ccc03f // bic ip, ip, #63
 	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
 	WORD $0xf34661d2 // veor q11, q11, q1
 	WORD $0xec812b04 // vstmia r1, {d2-d3}
-	WORD $0xe581c02c // str ip, [r1, #44]
-	WORD $0xf3f4a0ea // vrev32.16 q13, q13
 	WORD $0xf22228ee // vadd.i32 q1, q9, q15
 	WORD $0xedd12b04 // vldr d18, [r1, #16]
-	WORD $0xe3a02000 // mov r2, #0
+	WORD $0xf3f4a0ea // vrev32.16 q13, q13
 	WORD $0xedd13b06 // vldr d19, [r1, #24]
 	WORD $0xf3ace47c // vsri.32 q7, q14, #20
+	WORD $0xe3a02000 // mov r2, #0
 	WORD $0xe5017024 // str r7, [r1, #-36]
 	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
 	WORD $0xf30cc152 // veor q6, q6, q1
 	WORD $0xe5817084 // str r7, [r1, #132]
 	WORD $0xf26228ea // vadd.i32 q9, q9, q13
 	WORD $0xf3e7c476 // vsri.32 q14, q11, #25
+	WORD $0xe581c02c // str ip, [r1, #44]
 	WORD $0xe3a03000 // mov r3, #0
 	WORD $0xf2e8655c // vshl.s32 q11, q6, #8
 	WORD $0xf3088172 // veor q4, q4, q9
@@ -567,8 +567,8 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 // 0x894:
 	WORD $0xe3500010 // cmp r0, #16
 	WORD $0x9a0000e7 // bls 0xc3c
-	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
 	WORD $0xe5117018 // ldr r7, [r1, #-24]
+	WORD $0xf2e8e57a // vshl.s32 q15, q13, #8
 	WORD $0xf2266848 // vadd.i32 q3, q3, q4
 	WORD $0xe8971b00 // ldm r7, {r8, r9, fp, ip}
 	WORD $0xf220084a // vadd.i32 q0, q0, q5
@@ -614,8 +614,8 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf220086e // vadd.i32 q0, q0, q15
 	WORD $0xe0a08992 // umlal r8, r0, r2, r9
 	WORD $0xf3b4a0e6 // vrev32.16 q5, q11
-	WORD $0xe09cc008 // adds ip, ip, r8
 	WORD $0xf2ec6558 // vshl.s32 q11, q4, #12
+	WORD $0xe09cc008 // adds ip, ip, r8
 	WORD $0xf30ee150 // veor q7, q7, q0
 	WORD $0xf26448ca // vadd.i32 q10, q10, q5
 	WORD $0xf3ec6458 // vsri.32 q11, q4, #20
@@ -1303,9 +1303,9 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
 	WORD $0xf34661d2 // veor q11, q11, q1
 	WORD $0xec812b04 // vstmia r1, {d2-d3}
-	WORD $0xf3f4a0ea // vrev32.16 q13, q13
 	WORD $0xf22228ee // vadd.i32 q1, q9, q15
 	WORD $0xedd12b04 // vldr d18, [r1, #16]
+	WORD $0xf3f4a0ea // vrev32.16 q13, q13
 	WORD $0xedd13b06 // vldr d19, [r1, #24]
 	WORD $0xf3ace47c // vsri.32 q7, q14, #20
 	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
@@ -1814,9 +1814,9 @@ TEXT chacha20poly1305_batch_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe14181d0 // ldrd r8, [r1, #-16]
 	WORD $0xe2b33000 // adcs r3, r3, #0
 	WORD $0xe0b4400b // adcs r4, r4, fp
+	WORD $0xe08c0792 // umull r0, ip, r2, r7
 	WORD $0xe511b008 // ldr fp, [r1, #-8]
 	WORD $0xe2b66000 // adcs r6, r6, #0
-	WORD $0xe08c0792 // umull r0, ip, r2, r7
 	WORD $0xe0ac0896 // umlal r0, ip, r6, r8
 	WORD $0xe0ac0994 // umlal r0, ip, r4, r9
 	WORD $0xe0ac0b93 // umlal r0, ip, r3, fp

@@ -1043,9 +1043,9 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2ace57c // vshl.s32 q7, q14, #12
 	WORD $0xf34661d2 // veor q11, q11, q1
 	WORD $0xec812b04 // vstmia r1, {d2-d3}
-	WORD $0xf3f4a0ea // vrev32.16 q13, q13
 	WORD $0xf22228ee // vadd.i32 q1, q9, q15
 	WORD $0xedd12b04 // vldr d18, [r1, #16]
+	WORD $0xf3f4a0ea // vrev32.16 q13, q13
 	WORD $0xedd13b06 // vldr d19, [r1, #24]
 	WORD $0xf3ace47c // vsri.32 q7, q14, #20
 	WORD $0xf2e7c576 // vshl.s32 q14, q11, #7
@@ -1280,8 +1280,8 @@ TEXT chacha20poly1305_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2800010 // add r0, r0, #16
 	WORD $0xf3ba00c2 // vtrn.32 q0, q1
 	WORD $0xf468caad // vld1.32 {d28-d29}, [r8 :128]!
-	WORD $0xecc10b04 // vstmia r1, {d16-d17}
 	WORD $0xf3ba40c6 // vtrn.32 q2, q3
+	WORD $0xecc10b04 // vstmia r1, {d16-d17}
 	WORD $0xf3fae0cc // vtrn.32 q15, q6
 	WORD $0xf3fa60e8 // vtrn.32 q11, q12
 	WORD $0xf3b21004 // vswp d1, d4

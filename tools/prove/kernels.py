@@ -69,7 +69,7 @@ class Kernel:
             self.code = content(function)
             constants = [s for s in symbols if s["st_info"]["type"] == "STT_OBJECT"]
             self.constants = content(constants[0]) if constants else b""
-        self.steps, self.single = None, None
+        self.steps, self.single, self.head = None, None, None
         # Kernels have what lies behind the macros' part, up to where Go's frame ends; of batches as much as there is.
         self.scratch_from = A["SCRATCH_SAVE_BYTES"]
         self.scratch_bytes = A["BATCH_SCRATCH_BYTES"] if "_batch_" in self.name else ENDS.get((self.isa, self.name), A["SCRATCH_BYTES"])
@@ -91,7 +91,12 @@ class Kernel:
     @property
     def specified(self):
         """Whether there is a specification for it."""
-        return re.fullmatch(r"sealane_(chacha20poly1305|aesgcm)_\w+", self.name) is not None
+        return re.fullmatch(r"sealane_(chacha20poly1305|aesgcm)_\w+", self.name) is not None or (self.isa is x86 and self.of_modes)
+
+    @property
+    def of_modes(self):
+        """Whether it is of the modes that do not authenticate, or makes masks."""
+        return re.fullmatch(r"sealane_(aes|chacha20masks)_\w+", self.name) is not None
 
     def of_single_packets(self):
         """The level's kernel that makes the keys of this one's lanes."""
@@ -326,6 +331,8 @@ def aesgcm(kernel, shape, trace=None, function=True):
         h = spec.field_element(spec.aes(schedule, const(0, 128)))
     cells, steps = gcm_key(kernel, shape.bits, trace if isinstance(shape, Setup) else None)
     if isinstance(shape, Setup):
+        if function and not kernel.bitwise:  # with a text that takes all powers of H
+            aesgcm(kernel, GcmShape(600, bits=shape.bits, opens=True))
         return steps
     first, last = shape.flags & FIRST, shape.flags & LAST
     call = Call(kernel)
@@ -473,15 +480,23 @@ def batch(kernel, shape, folder=None, trace=None, function=True):
 # Calls of each kernel in a quick run, besides those that set up keys; of what one of them takes.
 # FUNCTION: of a kernel whose AES is made of bit operations, the calls of a full run that are compared with the specification.
 FUNCTION = 30
-QUICK = {"single": 15, "batch": 4, "bitwise": 3}
+QUICK = {"single": 15, "batch": 4, "bitwise": 3, "modes": 16}
 
 
 def shapes(kernel, quick):
     import prove as shapes_of
+    if kernel.of_modes:
+        import modes
+        found = modes.shapes(kernel, quick)
+        if quick:
+            random.Random(str(kernel)).shuffle(found)
+            del found[QUICK["modes"]:]
+        return found
     if "_batch_" in kernel.name:
         found = list(shapes_of.batch_shapes(quick))
     else:
-        found = list((shapes_of.gcm_shapes if "aesgcm" in kernel.name else shapes_of.chacha_shapes)(quick, kernel.isa is not x86))
+        induction = shapes_of.BY_INDUCTION.get(kernel.name.removeprefix("sealane_")) if kernel.isa is x86 else None
+        found = list((shapes_of.gcm_shapes if "aesgcm" in kernel.name else shapes_of.chacha_shapes)(quick, kernel.isa is not x86, induction))
     if not quick and kernel.bitwise:  # which takes long
         found = [s for s in found if isinstance(s, Setup) or s.size <= 700]
         short = [s for s in found if not isinstance(s, Setup) and s.size <= 200]
@@ -505,11 +520,11 @@ def shapes(kernel, quick):
     return setup + rest[:count]
 
 
-def mode(opaque, bitwise, ascending=False):
+def mode(opaque, bitwise, ascending=False, by_image=False):
     """How bit operations are taken, and what bits stand for; what was known in another way is forgotten."""
-    if (terms.opaque, terms.bitwise, terms.ascending) != (opaque, bitwise, ascending):
+    if (terms.opaque, terms.bitwise, terms.ascending, terms.by_image) != (opaque, bitwise, ascending, by_image):
         terms.forget()
-        terms.opaque, terms.bitwise = opaque, bitwise
+        terms.opaque, terms.bitwise, terms.by_image = opaque, bitwise, by_image
         terms.set_order(ascending)
 
 
@@ -517,7 +532,10 @@ def prove(kernel, shape, folder):
     """Where AES is made of bit operations, of most calls all but the function."""
     if kernel.bitwise and not getattr(shape, "function", kernel.asked):
         return run(kernel, shape, None)
-    mode(False, kernel.bitwise, kernel.ascending)
+    mode(False, kernel.bitwise, kernel.ascending, kernel.of_modes)
+    if kernel.of_modes:
+        import modes
+        return modes.prove(kernel, shape)
     if "_batch_" in kernel.name:
         return batch(kernel, shape, folder)
     return aesgcm(kernel, shape) if "aesgcm" in kernel.name else chacha20poly1305(kernel, shape, folder)
@@ -530,6 +548,9 @@ def run(kernel, shape, trace):
 
 
 def _run(kernel, shape, trace):
+    if kernel.of_modes:
+        import modes
+        return modes.prove(kernel, shape, trace, False)
     if "_batch_" in kernel.name:
         return batch(kernel, shape, None, trace, False)
     if "aesgcm" in kernel.name:

@@ -20,6 +20,9 @@ class Base:
         Base.made += 1
         name = f"{name} {Base.made}"  # no two are the same symbol
         self.name, self.least, self.most, self.address, self.modulus, self.of = name, least, most, address, modulus, of
+        self.quotient = self.multiple = None  # (base, offset, n): (base + offset) >> n, and that << n
+        self.sum = None  # two others that this is the sum of
+        self.rest = False  # what is over of such a division
 
     def __add__(self, offset):
         """base + offset as a value of 64 bits, which it must fit into."""
@@ -32,11 +35,42 @@ class Base:
 
 
 _known, _atoms = {}, {}
+_made = {}  # quotients, their multiples, remainders
 
 
 def forget():
-    _known.clear()
-    _atoms.clear()
+    for d in (_known, _atoms, _made):
+        d.clear()
+
+
+def shift(v, n, right):
+    """Of 64 bits: a base + offset divided by 2^n, and such a quotient multiplied by it again; else None."""
+    found = _known.get(v)
+    if found is None:
+        return None
+    base, offset = found
+    key = base, offset, n, right
+    if key not in _made:
+        if right:
+            made = Base(f"{base.name} / {1 << n}", base.least + offset >> n, base.most + offset >> n)
+            made.quotient = key[:3]
+        elif base.quotient and offset == 0 and base.quotient[2] == n:
+            made = Base(f"{base.name} * {1 << n}", base.least << n, base.most << n)
+            made.multiple = base.quotient
+        else:
+            return None
+        _made[key] = made
+    return _made[key] + 0
+
+
+def remainder(base, offset, multiple):
+    """base + offset less the greatest multiple of 2^n that is at most base + o: that of base + o, and offset - o."""
+    key = base, offset, multiple
+    if key not in _made:
+        _, o, n = multiple
+        made = _made[key] = Base(f"{base.name} % {1 << n}", offset - o, offset - o + (1 << n) - 1)
+        made.rest = True
+    return _made[key] + 0
 
 
 def place(v):
@@ -48,18 +82,26 @@ def add(values, carry):
     """Of 64 bits: the sum and the carry, if there is one base among constants and the carry is always the same."""
     if not _known or (carry is not None and carry.constant is None):
         return None
-    found, total = None, carry.constant if carry is not None else 0
+    found, total = [], carry.constant if carry is not None else 0
     for v in values:
         c = v.constant
         if c is not None:
             total += c
-        elif found is None and v in _known:
-            found = _known[v]
+        elif len(found) < 2 and v in _known:
+            found.append(_known[v])
         else:
             return None
-    if found is None:
+    if not found:
         return None
-    base, offset = found
+    if len(found) == 2:  # a pointer and a length: the end of a text
+        (x, _), (y, _) = found
+        if x.most + y.most >> 63 or (x.address is None) == (y.address is None):
+            return None
+        if (x, y) not in _made:
+            made = _made[x, y] = _made[y, x] = Base(f"{x.name} + {y.name}", x.least + y.least, x.most + y.most)
+            made.sum = x, y
+        found = [(_made[x, y], found[0][1] + found[1][1])]
+    base, offset = found[0]
     high = (base.least + offset + total) >> 64
     if high != (base.most + offset + total) >> 64:
         return None
@@ -71,6 +113,12 @@ def subtract(a, b):
     x, y = _known.get(a), _known.get(b)
     if x and y and x[0] is y[0]:
         return const(x[1] - y[1], 64), const(x[1] < y[1], 1)
+    if x and y and y[0].multiple and y[1] == 0 and y[0].multiple[0] is x[0] and x[1] >= y[0].multiple[1]:
+        return remainder(*x, y[0].multiple), const(0, 1)
+    if x and y and x[0].sum and y[0] in x[0].sum:
+        other = x[0].sum[x[0].sum[0] is y[0]]
+        if other.least + x[1] - y[1] >= 0:
+            return other + (x[1] - y[1]), const(0, 1)
     if x and b.constant is not None:
         base, offset = x[0], x[1] - b.constant
         if base.least + offset >= 0:

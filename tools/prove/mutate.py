@@ -149,8 +149,8 @@ def try_one(task):
     mutant.steps = {a: s for a, s in original.steps.items() if not at - 16 < a < at + 32}
     _kernel.steps, _kernel.code = mutant, code
     calls = [shape for _, _, shape in _reached[at]]
-    # The shortest calls, and some of all.
-    calls = calls[:TRIES // 2] + calls[TRIES // 2::max(1, len(calls) // (TRIES // 2))]
+    # The shortest calls, and some of all; where calls are of many modes, all.
+    calls = calls if _kernel.of_modes else calls[:TRIES // 2] + calls[TRIES // 2::max(1, len(calls) // (TRIES // 2))]
     signal.signal(signal.SIGALRM, too_long)
     signal.alarm(SECONDS)
     reduction.TIMEOUT = 5  # what a solver cannot say in this time is not shown, hence refused

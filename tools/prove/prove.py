@@ -1,6 +1,6 @@
 """Shows of a kernel's machine code, for calls of given lengths and for all data, what PROOF.md says.
 
-    prove.py [--quick] [--jobs N] [--queries FOLDER] [--sizes A-B,C] OBJECT...
+    prove.py [--quick] [--jobs N] [--queries FOLDER] [--sizes A-B,C] [--part I/N] OBJECT...
 
 Per kernel: how many calls were shown, and of which lengths. Exit status 1 if one was not.
 """
@@ -22,11 +22,20 @@ ARM_BORDERS = tuple(range(640, 1409, 64))
 ADS = tuple(range(0, 65)) + (128, 1000)
 
 
-def chacha_shapes(quick, arm=False):
+# From here on lengths are shown by induction (loops.py, gcmloops.py): below, each is run.
+BY_INDUCTION = {"chacha20poly1305_ssse3": 448, "chacha20poly1305_avx2": 960, "chacha20poly1305_avx512vl": 960,
+                "aesgcm_aesni": 257, "aesgcm_aesniavx": 257, "aesgcm_avx2": 513, "aesgcm_avx512": 1072}
+
+
+def chacha_shapes(quick, arm=False, induction=None):
     """Calls that stand for all: every short length, both sides of every border, associated data, parts, in place."""
     both = (False, True)
-    sizes = sorted({0, 1, 15, 16, 17, 63, 64, 65, 130, 320} | {b + d for b in BORDERS[::4] for d in (0, 1)}) if quick else \
-        sorted(set(range(641)) | {b + d for b in (ARM_BORDERS if arm else BORDERS) for d in (-1, 0, 1)} | {1420, 3000, 4096, 5000})
+    if quick:
+        sizes = sorted({0, 1, 15, 16, 17, 63, 64, 65, 130, 320} | {b + d for b in BORDERS[::4] for d in (0, 1)})
+    elif induction:
+        sizes = [*range(induction), 1420, 3000]
+    else:
+        sizes = sorted(set(range(641)) | {b + d for b in (ARM_BORDERS if arm else BORDERS) for d in (-1, 0, 1)} | {1420, 3000, 4096, 5000})
     for n in sizes:
         for opens in both:
             yield Shape(n, opens=opens)
@@ -53,13 +62,17 @@ GCM_BORDERS = (16, 32, 48, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
 ARM_GCM_BORDERS = tuple(range(320, 1025, 64))
 
 
-def gcm_shapes(quick, arm=False):
+def gcm_shapes(quick, arm=False, induction=None):
     both = (False, True)
     keys = (128, 256) if quick else (128, 192, 256)
     for bits in (128, 192, 256):
         yield Setup(bits)
-    sizes = sorted({0, 1, 15, 16, 17, 64, 65, 100, 300} | {b + d for b in GCM_BORDERS[5::3] for d in (0, 1)}) if quick else \
-        sorted(set(range(321)) | {b + d for b in (ARM_GCM_BORDERS if arm else GCM_BORDERS) for d in (-1, 0, 1)} | {1420, 3000})
+    if quick:
+        sizes = sorted({0, 1, 15, 16, 17, 64, 65, 100, 300} | {b + d for b in GCM_BORDERS[5::3] for d in (0, 1)})
+    elif induction:
+        sizes = [*range(induction), 1420]
+    else:
+        sizes = sorted(set(range(321)) | {b + d for b in (ARM_GCM_BORDERS if arm else GCM_BORDERS) for d in (-1, 0, 1)} | {1420, 3000})
     for n in sizes:
         for opens in both:
             yield GcmShape(n, opens=opens, bits=keys[n % len(keys)])
@@ -139,8 +152,10 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--queries")
     parser.add_argument("--sizes", type=chosen)
+    parser.add_argument("--part", default="1/1", help="the I-th of N parts of each kernel's calls, for a run in pieces")
     parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
+    part, parts = map(int, args.part.split("/"))
     failed = shown = unknown = 0
     for path in args.objects:
         kernel = kernels.Kernel(path)
@@ -152,7 +167,7 @@ def main():
             [(GcmShape if "aesgcm" in kernel.name else Shape)(n, opens=o) for n in args.sizes for o in (False, True)]
         begun, steps, wrong = time.time(), 0, []
         with multiprocessing.Pool(args.jobs, begin, (path, args.sizes is not None)) as pool:
-            tasks = [(s, args.queries) for s in shapes]
+            tasks = [(s, args.queries) for s in shapes][part - 1::parts]
             for done, (shape, n, error) in enumerate(pool.imap_unordered(one, tasks, 2 if args.quick else 8), 1):
                 steps += n
                 if error:

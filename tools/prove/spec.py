@@ -1,4 +1,4 @@
-"""What the kernels have to compute, from RFC 8439 and NIST SP 800-38D, on values of terms.py.
+"""What the kernels have to compute, from RFC 8439 and NIST SP 800-38D, on values of terms.py. Other modes: modes.py.
 
 Poly1305 is not followed step by step: its accumulator is a polynomial, of which the residue is enough (terms.py), and
 its last step, the one full reduction and the addition of s, is formula().

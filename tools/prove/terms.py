@@ -793,18 +793,23 @@ def _sbox_table():
 
 
 SBOX = _sbox_table()
+INVERSE_SBOX = [SBOX.index(i) for i in range(256)]
 
 
 _bytes = {}
+by_image = False  # with this, exclusive ors are known by their images: where bits of one come from many places
+_by_image = {}
 
 
 def byte_of_xor(v):
     """A byte of an exclusive or as the exclusive or of bytes, so that it is the same whatever lay beside it."""
+    if by_image:
+        return _by_image.setdefault((v.image, v.width), v)
     r = _bytes.get(v)
     if r is None:
         r = v
         (n, low, _), = v.pieces[:1]
-        if len(v.pieces) == 1 and n >= 0 and ATOMS[n].kind == "xor" and ATOMS[n].width > 8:
+        if len(v.pieces) == 1 and n >= 0 and ATOMS[n].kind == "xor" and ATOMS[n].width >= 8:
             operands, extra = set(), ATOMS[n].extra >> low & 255
             for o in ATOMS[n].operands:
                 x = byte_of_xor(cut(o, low, 8))
@@ -856,7 +861,34 @@ def mix_column(v):
                      for i in range(4)), 32)
 
 
-_rounds = {}
+def inverse_mix_column(v):
+    """FIPS 197, 5.3.3, of one column of four bytes."""
+    if not v.defined:
+        return undefined(32)
+    c = v.constant
+    if c is None:
+        return atom("imixcol", (v,), None, 32, (1 << 32) - 1)
+    # Three times MixColumns, whose matrix has the order 4.
+    for _ in range(3):
+        v = mix_column(v)
+    return v
+
+
+_rounds, _inverse = {}, {}
+
+
+def inverse_sub_shift(state):
+    """InvShiftRows and InvSubBytes of 128 bits."""
+    r = _inverse.get(state)
+    if r is None:
+        byte = [cut(state, 8 * i, 8) for i in range(16)]
+        out = []
+        for v in (byte[(4 * (c - r) + r) % 16] for c in range(4) for r in range(4)):
+            k = v.constant
+            out.append(undefined(8) if not v.defined else const(INVERSE_SBOX[k], 8) if k is not None else
+                       atom("isbox", (byte_of_xor(v),), None, 8, 255))
+        r = _inverse[state] = cat(*out)
+    return r
 
 
 def sub_shift(state):
@@ -868,14 +900,29 @@ def sub_shift(state):
     return r
 
 
-def mix_columns(state):
-    return cat(*(mix_column(cut(state, 32 * i, 32)) for i in range(4)))
+def mix_columns(state, inverse=False):
+    return cat(*((inverse_mix_column if inverse else mix_column)(cut(state, 32 * i, 32)) for i in range(4)))
 
 
 def aes_round(state, key, last=False):
     """One round of the cipher: SubBytes, ShiftRows, MixColumns but for the last, AddRoundKey. 128 bits."""
-    sub = sub_shift(state)
-    return xor(sub if last else mix_columns(sub), key)
+    r = _aes.get((state, key, last))
+    if r is None:
+        sub = sub_shift(state)
+        r = _aes[state, key, last] = xor(sub if last else mix_columns(sub), key)
+    return r
+
+
+_aes = {}
+
+
+def aes_inverse_round(state, key, last=False):
+    """One round of the equivalent inverse cipher (FIPS 197, 5.3.5)."""
+    r = _aes.get((state, key, last, "inverse"))
+    if r is None:
+        sub = inverse_sub_shift(state)
+        r = _aes[state, key, last, "inverse"] = xor(sub if last else mix_columns(sub, True), key)
+    return r
 
 
 _clmuls = {}
@@ -896,6 +943,12 @@ def carryless(a, b):
                 if (cb >> i) & 1:
                     x ^= ca << i
             r = const(x, 128)
+        elif by_image and (ca is not None or cb is not None):  # a sum of shifts
+            v, c = (b, ca) if cb is None else (a, cb)
+            r = const(0, 128)
+            for i in range(64):
+                if (c >> i) & 1:
+                    r = xor(r, shift_left(v, i, 128))
         else:
             width = max(1, a.ones.bit_length() + b.ones.bit_length() - 1)
             r = extend(atom("clmul", (a, b) if a.pieces <= b.pieces else (b, a), None, width, (1 << width) - 1), 128)
@@ -925,7 +978,11 @@ def _linear(v):
 
 def same(a, b):
     """Whether two values have the same bits for all data, as far as exclusive ors tell."""
-    return a is b or (a.width == b.width and a.defined and b.defined and _linear(a) == _linear(b))
+    if a is b:
+        return True
+    if a.width != b.width or not a.defined or not b.defined:
+        return False
+    return (a.width == 8 and byte_of_xor(a) is byte_of_xor(b)) or (not by_image and _linear(a) == _linear(b))
 
 
 def secret(v):
@@ -971,8 +1028,10 @@ def _evaluate_atom(n, given):
         r = int(not (evaluate(o[1], given) and not evaluate(o[0], given)))
     elif a.kind == "sbox":
         r = SBOX[evaluate(o[0], given)]
-    elif a.kind == "mixcol":
-        r = mix_column(const(evaluate(o[0], given), 32)).constant
+    elif a.kind == "isbox":
+        r = INVERSE_SBOX[evaluate(o[0], given)]
+    elif a.kind in ("mixcol", "imixcol"):
+        r = (mix_column if a.kind == "mixcol" else inverse_mix_column)(const(evaluate(o[0], given), 32)).constant
     elif a.kind == "clmul":
         r = carryless(const(evaluate(o[0], given), o[0].width), const(evaluate(o[1], given), o[1].width)).constant
     else:
@@ -985,14 +1044,16 @@ def _evaluate_atom(n, given):
 
 def forget():
     """Starts anew, with no atoms."""
-    for store in (ATOMS, SMALL, _atoms, _values, _slices, _sums, _products, _rounds, _clmuls, _bytes):
+    many = len(ATOMS) > 100_000
+    for store in (ATOMS, SMALL, _atoms, _values, _slices, _sums, _products, _rounds, _aes, _clmuls, _bytes, _by_image, _inverse):
         store.clear()
     import bits
     import linear
     bits.forget()
     linear.forget()
     forget_operations()
-    gc.collect()
+    if many:
+        gc.collect()
 
 
 def forget_operations():

@@ -9,8 +9,8 @@ from capstone import x86_const as X
 
 import terms
 from common import pairs, split
-from terms import (Unproved, add, add_modular, aes_round, both, carryless, cat, const, cut, either, equal, exact_sum, extend, invert,
-                   product, rotate_left, select, shift_left, shift_right, sign_fill, subtract, undefined, xor)
+from terms import (Unproved, add, add_modular, aes_inverse_round, aes_round, both, carryless, cat, const, cut, either, equal, exact_sum, extend, invert,
+                   mix_columns, product, rotate_left, select, shift_left, shift_right, sign_fill, subtract, undefined, xor)
 
 NAMES64 = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()
 GENERAL = {}  # name -> (number, low bit, width)
@@ -245,7 +245,7 @@ def step_one(insn):
 
     def run(m):
         x, y = a(m), const(1, width)
-        r = add(width, x, y)[0] if up else subtract(width, x, y)[0]
+        r = add_modular(x, const(1 if up else -1, 32)) if width == 32 else add(width, x, y)[0] if up else subtract(width, x, y)[0]
         m.overflow = (overflow_add if up else overflow_subtract)(x, y, r)
         m.result = r
         put(m, r)
@@ -319,7 +319,8 @@ def shift(insn):
     def run(m):
         v = a(m)
         c = m.known(n(m), "the count of a shift") & (63 if width == 64 else 31)
-        if c == 0:
+        if c == 0:  # leaves the flags, but clears the upper half of what is 32 bits wide
+            put(m, v)
             return
         if name in ("rol", "ror"):
             r = rotate_left(v, c if name == "rol" else width - c % width)
@@ -329,6 +330,10 @@ def shift(insn):
             return
         if c > width:
             raise Unproved("a shift by more than the width")
+        if terms.lengths and width == 64 and name != "sar" and (r := terms.lengths.shift(v, c, name == "shr")) is not None:
+            m.carry, m.overflow, m.result = None, None, r
+            put(m, r)
+            return
         if name == "shl":
             r, m.carry = shift_left(v, c), cut(v, width - c, 1)
         elif name == "shr":
@@ -348,6 +353,7 @@ def shift_double(insn):
     def run(m):
         c = m.known(n(m), "the count of a shift") & (63 if width == 64 else 31)
         if c == 0:
+            put(m, a(m))
             return
         x, y = a(m), b(m)
         r = cut(cat(x, y), c, width) if right else cut(cat(y, x), width - c, width)
@@ -649,6 +655,8 @@ TWO_SOURCES = {
     "psllvq": by_pairs(lambda x, y: None), "psrlvq": None,
     "aesenc": lambda m, a, b: split([aes_round(cat(*x), cat(*y)) for x, y in zip(lanes(a), lanes(b))]),
     "aesenclast": lambda m, a, b: split([aes_round(cat(*x), cat(*y), True) for x, y in zip(lanes(a), lanes(b))]),
+    "aesdec": lambda m, a, b: split([aes_inverse_round(cat(*x), cat(*y)) for x, y in zip(lanes(a), lanes(b))]),
+    "aesdeclast": lambda m, a, b: split([aes_inverse_round(cat(*x), cat(*y), True) for x, y in zip(lanes(a), lanes(b))]),
 }
 
 
@@ -918,6 +926,20 @@ def move_vector(insn):
     return lambda m: put(m, a(m))
 
 
+def inverse_mix(insn):
+    v = Vectors(insn)
+    a, put = v.read(1, 4), v.write()
+    return lambda m: put(m, split([mix_columns(cat(*a(m)), True)]))
+
+
+def align_elements(insn):
+    """valignq: elements of the second source and, above them, of the first, from the one that the constant says."""
+    v = Vectors(insn)
+    n, imm, put = v.words(0), v.ops[-1].imm, v.write()
+    a, b, first = v.read(1, n), v.read(2, n), 2 * (imm & (n // 2 - 1))
+    return lambda m: put(m, (b(m) + a(m))[first:first + n])
+
+
 def move_scalar(insn):
     """movd, movq: the low word or two; above them zeroes."""
     v = Vectors(insn)
@@ -1127,6 +1149,7 @@ EXACT = {
     **dict.fromkeys("vpbroadcastd vpbroadcastq vbroadcasti128 vbroadcasti32x4 vbroadcasti64x2 vbroadcasti64x4".split(), broadcast),
     **dict.fromkeys("vinserti128 vinserti32x4 vinserti64x2 vinserti64x4".split(), insert_lane),
     **dict.fromkeys("vextracti128 vextracti32x4 vextracti64x2 vextracti64x4".split(), extract_lane),
+    "aesimc": inverse_mix, "vaesimc": inverse_mix, "valignq": align_elements,
     "vpermd": permute, "vpermi2d": permute, "vpermi2q": permute, "vpermt2d": permute, "vpermt2q": permute,
     "vpternlogd": ternary_logic, "vpternlogq": ternary_logic, "vpmadd52luq": multiply_52, "vpmadd52huq": multiply_52,
     "vpblendmd": blend_mask, "vpblendmq": blend_mask, "vpblendmb": blend_mask,

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math/bits"
 	"os"
 	"sort"
 )
@@ -128,10 +129,8 @@ func (c *core) cycles(steps []step, times int) int {
 			s := &steps[i]
 			pipe, busy := c.pipe(s)
 			earliest := max(now, pipeReady[pipe])
-			for bits, u := s.reads, 0; bits != 0; bits, u = bits>>1, u+1 {
-				if bits&1 == 0 {
-					continue
-				}
+			for left := s.reads; left != 0; left &= left - 1 {
+				u := bits.TrailingZeros64(uint64(left))
 				at := ready[u]
 				if s.accumulates && s.writes&(1<<u) != 0 {
 					at = addend[u]
@@ -148,10 +147,8 @@ func (c *core) cycles(steps []step, times int) int {
 				first = s.kind
 			}
 			issued++
-			for bits, u := s.writes, 0; bits != 0; bits, u = bits>>1, u+1 {
-				if bits&1 == 0 {
-					continue
-				}
+			for left := s.writes; left != 0; left &= left - 1 {
+				u := bits.TrailingZeros64(uint64(left))
 				latency := c.latency[s.kind]
 				if s.address&(1<<u) != 0 {
 					latency = 1

@@ -202,7 +202,7 @@ func (s *source) effects(text string) (effects, error) {
 		switch {
 		case shifted && base != "mov":
 			e.kind = integerShifted
-		case strings.Contains(rest, "#") || base == "mov":
+		case strings.Contains(rest, "#") || mnemonic == "mov":
 			e.kind = integerSimple
 		}
 	}

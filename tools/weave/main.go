@@ -10,7 +10,8 @@
 // formula beside them; and macros, each of which says which streams it weaves, and in what order. What that order must keep
 // is not left to its author: weave follows each value from where it is made to where it is used, and refuses an order in
 // which an instruction would read anything else than it does in the streams one after the other, or in which results are
-// missing. README.md describes the language.
+// missing. Then it improves the order: it moves single instructions as long as a core of the machine table
+// (tools/armcost/cores.json) needs fewer cycles for it and none needs more. README.md describes the language.
 package main
 
 import (
@@ -129,6 +130,9 @@ func (s *source) weaveAll(cores []core) error {
 		s.woven[m.name] = steps
 		all := slices.Concat(m.begin, steps, m.end)
 		s.improved[m.name] = slices.Clone(all)
+		if m.order != "" && !m.fixed && slices.Contains(s.parts, any(m)) {
+			improve(s.improved[m.name], len(m.begin), len(m.end), cores, m.times)
+		}
 		s.asWritten[m.name] = all
 	}
 	return nil

@@ -44,6 +44,7 @@ type macro struct {
 	inputs       []input
 	order        string
 	times        int    // how often the model runs it one after the other: 3 for a loop
+	fixed        bool   // the order stays
 	begin, end   []step // what stays first and last
 	at           string // file and line, for errors
 }
@@ -64,7 +65,6 @@ type source struct {
 	sequence  []*macro // as they stand, those of included files too
 	parts     []any    // what is written, in its order: string as it is, *macro
 	files     []string
-	included  bool
 }
 
 func newSource(file string) *source {
@@ -139,6 +139,8 @@ func (s *source) read(file string, included bool) error {
 				}
 			case words[0] == "with" && len(words) == 2 && s.groups[words[1]] != nil:
 				inMacro.inputs = append(inMacro.inputs, s.groups[words[1]]...)
+			case words[0] == "fixed":
+				inMacro.fixed = true
 			case words[0] == "loop":
 				inMacro.times = 3
 			case words[0] == "begin" || words[0] == "end":

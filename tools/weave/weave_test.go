@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -178,8 +180,13 @@ func written(t *testing.T, root string) map[string]string {
 // was, to the byte.
 func TestOneChange(t *testing.T) {
 	digest := regexp.MustCompile(`(?m)^ \* SHA-256 .*$`)
-	for _, c := range []struct{ file, old, new, appears string }{
-		{"asm/arm/chacha20poly1305_text.h", "#define ROTATE_4 7\n", "#define ROTATE_4 9\n", ", #9 "},
+	for _, c := range []struct {
+		file, old, new string
+		appears        string
+		stays          string // where no order depends on it
+	}{
+		{"asm/arm/chacha20poly1305_text.h", "#define ROTATE_4 7\n", "#define ROTATE_4 9\n", `(, #9|ror #23) `, "none"},
+		{coresFile, `"vector_64": 4, "vector_128": 4`, `"vector_64": 4, "vector_128": 12`, "", "armv6"},
 	} {
 		root := copyTree(t)
 		command := func(name string) int {
@@ -210,8 +217,9 @@ func TestOneChange(t *testing.T) {
 		}
 		for name, old := range before {
 			now := written(t, root)[name]
-			if digest.ReplaceAllString(now, "") == digest.ReplaceAllString(old, "") || !strings.Contains(now, c.appears) {
-				t.Errorf("%s: %q is not in %s", c.file, c.new, name)
+			same := digest.ReplaceAllString(now, "") == digest.ReplaceAllString(old, "")
+			if same != strings.Contains(name, c.stays) || !regexp.MustCompile(c.appears).MatchString(now) || now == old {
+				t.Errorf("%s: %q: %s has other instructions: %v", c.file, c.new, name, !same)
 			}
 		}
 		if err := os.WriteFile(file, text, 0o644); err != nil {
@@ -224,6 +232,63 @@ func TestOneChange(t *testing.T) {
 			if written(t, root)[name] != old {
 				t.Errorf("%s: %s is not what it was", c.file, name)
 			}
+		}
+	}
+}
+
+var long = flag.Bool("long", false, "make everything from a copy of the whole tree with each change, by make gen")
+
+// The same through make gen and gen-check, to the kernels that Go and Rust link: those of 32-bit ARM that have these lines
+// change, and no other file does.
+func TestOneChangeEverywhere(t *testing.T) {
+	if !*long {
+		t.Log("not run: takes half a minute; with -long")
+		t.SkipNow()
+	}
+	root := t.TempDir()
+	sh := func(command string) (string, error) {
+		c := exec.Command("sh", "-ec", command)
+		c.Dir = root
+		out, err := c.CombinedOutput()
+		return string(out), err
+	}
+	must := func(command string) string {
+		out, err := sh(command)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, out)
+		}
+		return out
+	}
+	tree, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	must("git -C '" + tree + "' ls-files -z --cached --others --exclude-standard | tar -C '" + tree + "' --null -T - -cf - | tar xf -" +
+		" && git init -q && git add -A && git -c user.name=x -c user.email=x@invalid commit -qm x && make gen-check")
+	for _, c := range []struct{ name, change string }{
+		{"rotation", "sed -i 's/#define ROTATE_4 7/#define ROTATE_4 9/' asm/arm/chacha20poly1305_text.h"},
+		{"latency", "sed -i '/\"restricted\": true/,/\"aes_mix\"/s/\"vector_128\": 4/\"vector_128\": 12/' " + coresFile},
+	} {
+		must(c.change)
+		if out, err := sh("make gen-check"); err == nil {
+			t.Errorf("%s: gen-check sees nothing\n%s", c.name, out)
+		}
+		must("make gen && make gen-check")
+		changed := must("git diff --name-only")
+		for _, kernel := range []string{"chacha20poly1305_neon", "chacha20poly1305_batch_neon", "chacha20poly1305_armv6"} {
+			want := c.name == "rotation" || !strings.Contains(kernel, "armv6")
+			for _, file := range []string{"internal/kernel/" + kernel + "_arm.s", "rust/sealane/src/kernel/arm/" + kernel + ".s"} {
+				if strings.Contains(changed, file+"\n") != want {
+					t.Errorf("%s: %s changed: %v", c.name, file, !want)
+				}
+			}
+		}
+		if strings.Contains(changed, "_arm64") || strings.Contains(changed, "_amd64") {
+			t.Errorf("%s: other kernels changed:\n%s", c.name, changed)
+		}
+		must("git checkout -q -- asm/arm/chacha20poly1305_text.h " + coresFile + " && make gen")
+		if out := must("git status --porcelain"); out != "" {
+			t.Errorf("%s: taken back, these stay changed:\n%s", c.name, out)
 		}
 	}
 }

@@ -501,27 +501,27 @@
 .inst 0xe9010078 // stmdb r1, {r3, r4, r5, r6}
 .inst 0xf3e8847e // vsri.32 q12, q15, #24
 .inst 0xf2ece55e // vshl.s32 q15, q7, #12
-.inst 0xe59bb020 // ldr fp, [fp, #32]
 .inst 0xf34aa1d4 // veor q13, q13, q2
 .inst 0xf2222868 // vadd.i32 q1, q1, q12
 .inst 0xf3ece45e // vsri.32 q15, q7, #20
+.inst 0xe59bb020 // ldr fp, [fp, #32]
 .inst 0xe3ccc03f // bic ip, ip, #63
 .inst 0xf2ace57c // vshl.s32 q7, q14, #12
 .inst 0xf34661d2 // veor q11, q11, q1
 .inst 0xec812b04 // vstmia r1, {d2-d3}
-.inst 0xe581c02c // str ip, [r1, #44]
-.inst 0xf3f4a0ea // vrev32.16 q13, q13
 .inst 0xf22228ee // vadd.i32 q1, q9, q15
 .inst 0xedd12b04 // vldr d18, [r1, #16]
-.inst 0xe3a02000 // mov r2, #0
+.inst 0xf3f4a0ea // vrev32.16 q13, q13
 .inst 0xedd13b06 // vldr d19, [r1, #24]
 .inst 0xf3ace47c // vsri.32 q7, q14, #20
+.inst 0xe3a02000 // mov r2, #0
 .inst 0xe5017024 // str r7, [r1, #-36]
 .inst 0xf2e7c576 // vshl.s32 q14, q11, #7
 .inst 0xf30cc152 // veor q6, q6, q1
 .inst 0xe5817084 // str r7, [r1, #132]
 .inst 0xf26228ea // vadd.i32 q9, q9, q13
 .inst 0xf3e7c476 // vsri.32 q14, q11, #25
+.inst 0xe581c02c // str ip, [r1, #44]
 .inst 0xe3a03000 // mov r3, #0
 .inst 0xf2e8655c // vshl.s32 q11, q6, #8
 .inst 0xf3088172 // veor q4, q4, q9
@@ -553,8 +553,8 @@
 // 0x894:
 .inst 0xe3500010 // cmp r0, #16
 .inst 0x9a0000e7 // bls 0xc3c
-.inst 0xf2e8e57a // vshl.s32 q15, q13, #8
 .inst 0xe5117018 // ldr r7, [r1, #-24]
+.inst 0xf2e8e57a // vshl.s32 q15, q13, #8
 .inst 0xf2266848 // vadd.i32 q3, q3, q4
 .inst 0xe8971b00 // ldm r7, {r8, r9, fp, ip}
 .inst 0xf220084a // vadd.i32 q0, q0, q5
@@ -600,8 +600,8 @@
 .inst 0xf220086e // vadd.i32 q0, q0, q15
 .inst 0xe0a08992 // umlal r8, r0, r2, r9
 .inst 0xf3b4a0e6 // vrev32.16 q5, q11
-.inst 0xe09cc008 // adds ip, ip, r8
 .inst 0xf2ec6558 // vshl.s32 q11, q4, #12
+.inst 0xe09cc008 // adds ip, ip, r8
 .inst 0xf30ee150 // veor q7, q7, q0
 .inst 0xf26448ca // vadd.i32 q10, q10, q5
 .inst 0xf3ec6458 // vsri.32 q11, q4, #20
@@ -1289,9 +1289,9 @@
 .inst 0xf2ace57c // vshl.s32 q7, q14, #12
 .inst 0xf34661d2 // veor q11, q11, q1
 .inst 0xec812b04 // vstmia r1, {d2-d3}
-.inst 0xf3f4a0ea // vrev32.16 q13, q13
 .inst 0xf22228ee // vadd.i32 q1, q9, q15
 .inst 0xedd12b04 // vldr d18, [r1, #16]
+.inst 0xf3f4a0ea // vrev32.16 q13, q13
 .inst 0xedd13b06 // vldr d19, [r1, #24]
 .inst 0xf3ace47c // vsri.32 q7, q14, #20
 .inst 0xf2e7c576 // vshl.s32 q14, q11, #7
@@ -1800,9 +1800,9 @@
 .inst 0xe14181d0 // ldrd r8, [r1, #-16]
 .inst 0xe2b33000 // adcs r3, r3, #0
 .inst 0xe0b4400b // adcs r4, r4, fp
+.inst 0xe08c0792 // umull r0, ip, r2, r7
 .inst 0xe511b008 // ldr fp, [r1, #-8]
 .inst 0xe2b66000 // adcs r6, r6, #0
-.inst 0xe08c0792 // umull r0, ip, r2, r7
 .inst 0xe0ac0896 // umlal r0, ip, r6, r8
 .inst 0xe0ac0994 // umlal r0, ip, r4, r9
 .inst 0xe0ac0b93 // umlal r0, ip, r3, fp

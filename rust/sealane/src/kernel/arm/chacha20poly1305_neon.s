@@ -1028,9 +1028,9 @@
 .inst 0xf2ace57c // vshl.s32 q7, q14, #12
 .inst 0xf34661d2 // veor q11, q11, q1
 .inst 0xec812b04 // vstmia r1, {d2-d3}
-.inst 0xf3f4a0ea // vrev32.16 q13, q13
 .inst 0xf22228ee // vadd.i32 q1, q9, q15
 .inst 0xedd12b04 // vldr d18, [r1, #16]
+.inst 0xf3f4a0ea // vrev32.16 q13, q13
 .inst 0xedd13b06 // vldr d19, [r1, #24]
 .inst 0xf3ace47c // vsri.32 q7, q14, #20
 .inst 0xf2e7c576 // vshl.s32 q14, q11, #7
@@ -1265,8 +1265,8 @@
 .inst 0xe2800010 // add r0, r0, #16
 .inst 0xf3ba00c2 // vtrn.32 q0, q1
 .inst 0xf468caad // vld1.32 {d28-d29}, [r8 :128]!
-.inst 0xecc10b04 // vstmia r1, {d16-d17}
 .inst 0xf3ba40c6 // vtrn.32 q2, q3
+.inst 0xecc10b04 // vstmia r1, {d16-d17}
 .inst 0xf3fae0cc // vtrn.32 q15, q6
 .inst 0xf3fa60e8 // vtrn.32 q11, q12
 .inst 0xf3b21004 // vswp d1, d4

@@ -1,0 +1,18 @@
+/* What the AES-GCM kernels compute as GHASH, and why; they hold no more of it than what each does in its own way.
+ *
+ * GHASH (NIST SP 800-38D, 6.4) is Horner's rule in GF(2^128): Y := (Y + c) H for every block c. Kernels that take
+ * n blocks at a time compute Y := (Y + c) H^n + c' H^(n-1) + .. + c'' H, with one reduction for all.
+ *
+ * Order      GCM numbers the bits of a block from its first byte's highest, so a block with its bytes reversed is
+ *            a polynomial with the coefficients in falling order. The product of two such, as carry-less
+ *            multiplication makes it, is their product divided by x: 255 coefficients have 256 places.
+ * Product    with halves a = a0 + 2^64 a1 and b: low + 2^64 mid + 2^128 high, low = a0 b0, high = a1 b1, and by
+ *            Karatsuba's method mid = (a0 + a1)(b0 + b1) + low + high: three multiplications in place of four.
+ *            Where they are of 32-bit words the same is done again: nine in place of sixteen.
+ * Reduction  The half that is too long is the lower one, as coefficients fall. The polynomial x^128 + x^7 + x^2 +
+ *            x + 1 is 1 + 2^64 P + 2^128 in this order, P = 2^57 + 2^62 + 2^63. Adding w times it, that is P w
+ *            2^64 + w 2^128, removes the lowest 64 bits w; once more removes the next. With words of 32 bits the
+ *            same is done four times.
+ * Powers     That divides by x^128, and is x times too little with what the order takes: powers of H are kept
+ *            multiplied by x, once, when the key is set up, whence all comes out even.
+ */

@@ -1,0 +1,210 @@
+"""AES in the modes that do not authenticate (NIST SP 800-38A and 800-38E with IEEE 1619), and header masks by ChaCha20 (RFC 9001,
+5.4.4): calls as src/aes_api.c and src/quic.c make them, and what must be true afterwards."""
+import spec
+import terms
+from kernels import A, IN, KEY, OUT, STATE, Call
+from terms import cat, const, cut, symbol, xor
+
+SETUP, ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT, CBC_ENCRYPT, MASKS = \
+    (A["AES_" + n] for n in "SETUP ECB_ENCRYPT ECB_DECRYPT CTR CBC_DECRYPT XTS_ENCRYPT XTS_DECRYPT CBC_ENCRYPT MASKS".split())
+NAMES = {A["AES_" + n]: n.lower().replace("_", " ") for n in "SETUP ECB_ENCRYPT ECB_DECRYPT CTR CBC_DECRYPT XTS_ENCRYPT XTS_DECRYPT "
+         "CBC_ENCRYPT MASKS".split()}
+LANES, LANE, STEP = 0x100000, 0x10000000, 0x100000
+
+
+class ModeShape:
+    """A call: mode, blocks of text (of lanes: of each), bits of the key, lanes. mode None: masks by ChaCha20."""
+
+    def __init__(self, mode, blocks=1, bits=128, in_place=False, offset=0, lanes=0, same_key=False):
+        self.mode, self.blocks, self.bits, self.in_place, self.offset = mode, blocks, bits, in_place, offset
+        self.lanes, self.same_key = lanes, same_key
+        self.size = 16 * blocks * max(1, lanes)
+
+    def __str__(self):
+        if self.mode is None:
+            return f"masks, {self.lanes} lanes"
+        text = f"AES-{self.bits}, {NAMES[self.mode]}"
+        if self.mode != SETUP:
+            text += f", {self.blocks} blocks" + (f", {self.lanes} lanes" if self.lanes else "") + (" of one key" if self.same_key else "")
+        return text + (", in place" if self.in_place else "") + (f", at +{self.offset}" if self.offset else "")
+
+
+def shapes(kernel, quick):
+    if "chacha20masks" in kernel.name:
+        return [ModeShape(None, lanes=n) for n in ((1, 7, 17) if quick else (*range(1, 35), 48, 63, 64))]
+    bits = (128, 192, 256)
+    found = [ModeShape(SETUP, bits=b) for b in bits]
+    # Eight rows of up to four blocks are the most at a time; then four, two and one; then what fills no row.
+    counts = (0, 1, 5, 13, 33) if quick else (*range(0, 35), 47, 63, 64, 65, 71, 96, 100)
+    for mode in (ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT):
+        for n in counts:
+            found.append(ModeShape(mode, n, bits[(n + mode) % 3], in_place=n % 5 == 3, offset=int(n % 4 == 1)))
+    for n in (1, 2, 9) if quick else (*range(1, 18), 24, 25):
+        for blocks in (1, 3):
+            found.append(ModeShape(CBC_ENCRYPT, blocks, bits[n % 3], lanes=n, in_place=n % 4 == 2, offset=n % 2, same_key=n % 3 == 1))
+        found.append(ModeShape(MASKS, 1, bits[n % 3], lanes=n, offset=n % 2))
+    return found
+
+
+# ---- The specification -----------------------------------------------------------------------------------------------------
+
+def inverse_schedule(schedule):
+    """FIPS 197, 5.3.5: of the equivalent inverse cipher."""
+    return [schedule[-1]] + [terms.mix_columns(k, True) for k in schedule[-2:0:-1]] + [schedule[0]]
+
+
+def decrypt(inverse, block):
+    s = xor(block, inverse[0])
+    for k in inverse[1:-1]:
+        s = terms.aes_inverse_round(s, k)
+    return terms.aes_inverse_round(s, inverse[-1], True)
+
+
+def times_x(t):
+    """IEEE 1619, 5.2: a block, its first byte lowest, times x modulo x^128 + x^7 + x^2 + x + 1."""
+    top, zero = cut(t, 127, 1), const(0, 1)
+    return xor(terms.shift_left(t, 1), cat(top, top, top, zero, zero, zero, zero, top, const(0, 120)))
+
+
+def result_of(mode, schedule, text, state):
+    """Output and state after it (SP 800-38A, 6.1, 6.2, 6.5; IEEE 1619, 5.3 and 5.4)."""
+    out, inverse = [], inverse_schedule(schedule) if mode in (ECB_DECRYPT, CBC_DECRYPT, XTS_DECRYPT) else None
+    for b in spec.blocks(text, 16) if text else ():
+        if mode == ECB_ENCRYPT:
+            out.append(spec.aes(schedule, b))
+        elif mode == ECB_DECRYPT:
+            out.append(decrypt(inverse, b))
+        elif mode == CTR:
+            out.append(xor(b, spec.aes(schedule, state)))
+            state = spec.counter_block(state, 1)
+        elif mode == CBC_DECRYPT:
+            out.append(xor(decrypt(inverse, b), state))
+            state = b
+        elif mode == CBC_ENCRYPT:
+            state = spec.aes(schedule, xor(b, state))
+            out.append(state)
+        else:
+            e = spec.aes(schedule, xor(b, state)) if mode == XTS_ENCRYPT else decrypt(inverse, xor(b, state))
+            out.append(xor(e, state))
+            state = times_x(state)
+    return cat(*out) if out else None, state
+
+
+# ---- Calls -------------------------------------------------------------------------------------------------------------------
+
+_keys = {}
+
+
+def key_cells(kernel, bits, name, trace=None):
+    """A key after set-up: its memory, and how many instructions that took."""
+    key = kernel.name, kernel.code, bits, name
+    first, found = symbol(f"{name}0", 32), _keys.get(key)
+    if found is None or found[2] is not first or trace is not None:
+        call = Call(kernel)
+        call.regions(("key", KEY, A["AES_KEY_BYTES"], True, True))
+        call.arguments(key=KEY, flags=SETUP)
+        call.memory.poke(KEY + A["AES_KEY_ROUNDS"], const(bits // 32 + 6, 64))
+        call.memory.poke(KEY + A["AES_KEY_SCHEDULE"], cat(*(symbol(f"{name}{i}", 32) for i in range(bits // 32))))
+        steps = call.run(trace)
+        found = _keys[key] = {a: v for a, v in call.memory.cells.items() if KEY <= a < KEY + A["AES_KEY_BYTES"]}, steps, first
+    return found[:2]
+
+
+def schedule_of(bits, name):
+    return spec.key_schedule(cat(*(symbol(f"{name}{i}", 32) for i in range(bits // 32))))
+
+
+def blocks_of(name, n):
+    return cat(*(symbol(f"{name}{i}", 32) for i in range(4 * n))) if n else None
+
+
+def of_one(kernel, shape, trace, function):
+    call, n, o, mode = Call(kernel), 16 * shape.blocks, shape.offset, shape.mode
+    source, target = IN + o, (IN if shape.in_place else OUT) + o
+    cells, _ = key_cells(kernel, shape.bits, "key")
+    regions = [("key", KEY, A["AES_KEY_BYTES"], True, False), ("in", source, n, True, shape.in_place)]
+    if not shape.in_place:
+        regions.append(("out", target, n, False, True))
+    chained = mode not in (ECB_ENCRYPT, ECB_DECRYPT)
+    if chained:
+        regions.append(("state", STATE + o, 16, True, True))
+    call.regions(*regions)
+    call.arguments(out=target, **{"in": source}, bytes=n, key=KEY, state=STATE + o if chained else 0, flags=mode)
+    call.memory.cells.update(cells)
+    text, state = blocks_of("block", shape.blocks), blocks_of("state", 1) if chained else None
+    if text:
+        call.memory.poke(source, text)
+    if chained:
+        call.memory.poke(STATE + o, state)
+    steps = call.run(trace)
+    if function:
+        result, state = result_of(mode, schedule_of(shape.bits, "key"), text, state)
+        call.expect("the text", target, result)
+        call.expect("the state", STATE + o, state)
+    return steps
+
+
+def of_lanes(kernel, shape, trace, function):
+    mode, n, count = shape.mode, 16 * shape.blocks, shape.lanes
+    call, masks = Call(kernel), shape.mode in (MASKS, None)
+    if mode is None:
+        key_bytes, out_bytes = 32, 8
+    else:
+        key_bytes, out_bytes = A["AES_KEY_BYTES"], n
+    regions, lanes, memory = [("lanes", LANES, A["LANE_STRIDE"] * count, True, False)], [], call.memory
+    for i in range(count):
+        base = LANE + i * STEP
+        key = LANE if shape.same_key else base
+        lane = {"key": key, "nonce": base + 0x10000 + shape.offset, "in": base + 0x20000 + shape.offset, "out": base + 0x80000 + shape.offset}
+        if shape.in_place:
+            lane["out"] = lane["in"]
+        lanes.append(lane)
+        if key == base:
+            regions.append((f"key {i}", key, key_bytes, True, False))
+        if not masks:
+            regions.append((f"state {i}", lane["nonce"], 16, True, True))
+        regions.append((f"in {i}", lane["in"], n, True, shape.in_place))
+        if not shape.in_place:
+            regions.append((f"out {i}", lane["out"], out_bytes, False, True))
+    call.regions(*regions)
+    name = lambda i: f"key{0 if shape.same_key else i}_"
+    for i, lane in enumerate(lanes):
+        at = LANES + i * A["LANE_STRIDE"]
+        for slot in ("out", "in", "key") + (() if masks else ("nonce",)):
+            memory.poke(at + A["LANE_" + slot.upper()], const(lane[slot], 64))
+        if mode is None:
+            memory.poke(lane["key"], cat(*(symbol(f"{name(i)}{j}", 32) for j in range(8))))
+        else:
+            memory.cells.update({a - KEY + lane["key"]: v for a, v in key_cells(kernel, shape.bits, name(i))[0].items()})
+        memory.poke(lane["in"], blocks_of(f"block{i}_", shape.blocks))
+        if not masks:
+            memory.poke(lane["nonce"], blocks_of(f"state{i}_", 1))
+    arguments = {"in": LANES, "bytes": count, "flags": mode or 0}
+    if not masks:
+        arguments["total"] = n
+    call.arguments(**arguments)
+    steps = call.run(trace)
+    if not function:
+        return steps
+    for i, lane in enumerate(lanes):
+        text = blocks_of(f"block{i}_", shape.blocks)
+        if mode is None:
+            key, words = [symbol(f"{name(i)}{j}", 32) for j in range(8)], [cut(text, 32 * j, 32) for j in range(4)]
+            call.expect(f"the mask of lane {i}", lane["out"], cut(spec.chacha20_block(key, words[0], words[1:]), 0, 64))
+            continue
+        result, state = result_of(CBC_ENCRYPT, schedule_of(shape.bits, name(i)), text, const(0, 128) if masks else blocks_of(f"state{i}_", 1))
+        call.expect(f"the output of lane {i}", lane["out"], result)
+        if not masks:
+            call.expect(f"the state of lane {i}", lane["nonce"], state)
+    return steps
+
+
+def prove(kernel, shape, trace=None, function=True):
+    """One call. Returns the number of instructions."""
+    if shape.mode == SETUP:
+        steps = key_cells(kernel, shape.bits, "key", trace)[1]
+        if function:  # what a key holds is the level's own: it is right if what is made with it is
+            for mode in (ECB_ENCRYPT, ECB_DECRYPT):
+                of_one(kernel, ModeShape(mode, 1, shape.bits), None, True)
+        return steps
+    return (of_lanes if shape.lanes else of_one)(kernel, shape, trace, function)
