@@ -10,7 +10,7 @@ import (
 const (
 	batches    = 4 // of each pair
 	batchItems = 512
-	// Bytes of a batch, unless a packet is longer: so many, but no more than all of them together may have, and not too few.
+	// Bytes of a batch, unless a packet is longer: at most so many, fewer if all of them together were too many, and at least so many.
 	mostBytes  = 256 << 10
 	leastBytes = 64 << 10
 	allBytes   = 64 << 20
@@ -37,7 +37,7 @@ type Mesh[T any] struct {
 
 // New joins so many cores. Each of them has to call Receive again and again, and in the end End.
 func New[T any](cores int) *Mesh[T] {
-	m := &Mesh[T]{bytes: min(max(allBytes/batches/cores/cores, leastBytes), mostBytes)}
+	m := &Mesh[T]{bytes: batchBytes(cores)}
 	m.giving.Store(int64(cores))
 	for range cores {
 		var full, free []chan *batch[T]
@@ -48,6 +48,11 @@ func New[T any](cores int) *Mesh[T] {
 	}
 	return m
 }
+
+// Most returns how many bytes of packets a Mesh of so many cores may keep.
+func Most(cores int) int { return cores * (cores - 1) * batches * batchBytes(cores) }
+
+func batchBytes(cores int) int { return min(max(allBytes/batches/cores/cores, leastBytes), mostBytes) }
 
 // A Port is one core's part of a Mesh. It belongs to one goroutine.
 type Port[T any] struct {
