@@ -10,7 +10,7 @@ PROVE_OBJECTS := $(PROVE_KERNELS:%.S=$(B)/%.o)
 PROVE_ARM := $(foreach a,aarch64 arm,$(if $(shell command -v $(PROVE_CC_$(a))),$(patsubst asm/$(a)/%.S,$(B)/prove/$(a)/%.o,$(sort $(wildcard asm/$(a)/*.S)))))
 # Those whose long texts are shown by induction.
 PROVE_LOOPS := $(foreach l,ssse3 avx2 avx512vl,$(B)/asm/x86_64/chacha20poly1305_$(l).o)
-PROVE_GCM_LOOPS := $(foreach l,aesni aesniavx avx2 avx512,$(B)/asm/x86_64/aesgcm_$(l).o)
+PROVE_GCM_LOOPS := $(filter-out %_batch_avx2.o %_batch_avx512.o,$(filter $(B)/asm/x86_64/aesgcm_%,$(PROVE_OBJECTS)))
 # make prove KERNEL=chacha20poly1305_avx2; of that name there may be one in several architectures
 KERNEL ?=
 PROVE_CHOSEN = $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))
