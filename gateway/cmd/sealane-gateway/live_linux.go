@@ -295,7 +295,11 @@ func (l *live) check() error {
 // budget returns what all connections together may hold: half of what the tables leave, as the collector needs the rest.
 func (l *live) budget() int {
 	const program, eachFlow = 64 << 20, 4 << 10
-	return (l.memory<<20 - program - l.flows*eachFlow) / 2
+	between := 0 // what cores keep for each other
+	if l.workers > 1 {
+		between = exchange.Most(l.workers)
+	}
+	return (l.memory<<20 - program - between - l.flows*eachFlow) / 2
 }
 
 func (l *live) openAudit() (*slog.Logger, error) {
@@ -406,7 +410,7 @@ func (c *core) open(name string) (*capture.Live, error) {
 		if c.live.groups[name] == nil {
 			c.live.groups[name] = new(uint16)
 		}
-		o.Group, o.Placement = c.live.groups[name], c.live.placement
+		o.Group, o.Placement = c.live.groups[name], kernels(c.live.placement)
 	}
 	return capture.OpenLive(name, o)
 }

@@ -10,9 +10,9 @@ import (
 const (
 	batches    = 4 // of each pair
 	batchItems = 512
-	// Bytes of a batch, unless a packet is longer: so many, but no more than all of them together may have, and not too few.
+	// Bytes of a batch, unless a packet is longer: at most so many, fewer if all of them together were too many, and at least so many.
 	mostBytes  = 256 << 10
-	leastBytes = 64 << 10
+	leastBytes = 16 << 10
 	allBytes   = 64 << 20
 )
 
@@ -37,7 +37,7 @@ type Mesh[T any] struct {
 
 // New joins so many cores. Each of them has to call Receive again and again, and in the end End.
 func New[T any](cores int) *Mesh[T] {
-	m := &Mesh[T]{bytes: min(max(allBytes/batches/cores/cores, leastBytes), mostBytes)}
+	m := &Mesh[T]{bytes: batchBytes(cores)}
 	m.giving.Store(int64(cores))
 	for range cores {
 		var full, free []chan *batch[T]
@@ -48,6 +48,12 @@ func New[T any](cores int) *Mesh[T] {
 	}
 	return m
 }
+
+// Most returns how many bytes of packets a Mesh of so many cores may keep; of more than 32 cores it is more, if each has much for each
+// other one.
+func Most(cores int) int { return min(cores*(cores-1)*batches*batchBytes(cores), allBytes) }
+
+func batchBytes(cores int) int { return min(max(allBytes/batches/cores/cores, leastBytes), mostBytes) }
 
 // A Port is one core's part of a Mesh. It belongs to one goroutine.
 type Port[T any] struct {
@@ -149,7 +155,7 @@ func (p *Port[T]) Receive() (n int) {
 				clear(b.items)
 				clear(b.memory) // it may have been plaintext
 				b.items, b.ends, b.memory = b.items[:0], b.ends[:0], b.memory[:0]
-				if cap(b.memory) > 2*mostBytes {
+				if cap(b.memory) > 2*p.mesh.bytes {
 					b.memory = nil
 				}
 				p.mesh.free[from][p.self] <- b
