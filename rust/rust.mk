@@ -14,6 +14,7 @@ $(eval $(call long_suite,long-rust-rustls,,rust/check $(B) rustls))
 $(eval $(call long_suite,long-rust-rustcrypto,,rust/peers $(B) rustcrypto))
 $(eval $(call long_suite,long-rust-ring,,rust/peers $(B) ring))
 $(eval $(call long_suite,long-rust-boringtun,,rust/peers $(B) boringtun))
+$(eval $(call long_suite,long-rust-tls,,rust/peers $(B) tls))
 $(eval $(call long_suite,long-rust-fuzz,,rust/check $(B) fuzz $(LONG_SECONDS)))
 $(eval $(call long_suite,long-rust-asan,$(B)/vectors.txt,rust/check $(B) asan))
 
