@@ -511,7 +511,7 @@ class Vectors:
             w = o.size // 4
             return lambda m: m.memory.load_words(at(m), w) * (n // w)
         aligned = 4 * n if not self.vex or "dqa" in self.name or self.name.endswith("aps") else 0
-        if self.name in ("movdqu", "movups", "lddqu") or self.name.startswith("movdqu"):
+        if self.name in ("movdqu", "movups", "lddqu", "movlps", "movhps") or self.name.startswith("movdqu"):
             aligned = 0
         element, mask = self.element, self.mask
 
