@@ -20,7 +20,7 @@ $(eval $(call long_suite,long-fuzz-libfuzzer,$(B)/fuzz_libfuzzer,sh -ec 'mkdir -
 
 # $(call go_fuzzer,module,package,function)
 define go_fuzzer
-$(call long_suite,long-$(3),,$(GO_ENV) $(GO) test -C $(1) ./$(2) -run '^$$$$' -fuzz '^$(3)$$$$' -fuzztime $(LONG_SECONDS)s -parallel 1)
+$(call long_suite,long-$(3),,$(GO_ENV) $(GO) test -C $(1) ./$(2) -run '^$$$$' -fuzz '^$(3)$$$$' -fuzztime $(LONG_SECONDS)s -fuzzminimizetime 100x -parallel 1)
 endef
 $(foreach f,FuzzPeer FuzzBatch,$(eval $(call go_fuzzer,.,internal/aead,$(f))))
 $(eval $(call long_suite,long-govulncheck,,$(GO_ENV) $(GO) test -C cmd/sealane ./internal/accelerate -v -count=1 -run Govulncheck -args -long))
