@@ -314,22 +314,22 @@ static int cap_named(const char *name)
     return -1;
 }
 
-/* The cap that the environment sets; a name that means nothing is in *ignored. */
+/* The cap that the environment sets, -1 without one; a name that means nothing is in *ignored. */
 static int cap_of_environment(const char **ignored)
 {
     const char *asm_switch = environment("SEALANE_ASM"), *name = environment("SEALANE_CPU");
     if (asm_switch != NULL && strcmp(asm_switch, "0") == 0)
         return NAMES - 1;
     if (name == NULL || *name == 0)
-        return 0;
+        return -1;
     const int cap = cap_named(name);
     *ignored = cap < 0 ? name : NULL;
-    return cap < 0 ? 0 : cap;
+    return cap;
 }
 
 enum { SETTLED = 1 << 8 }; /* levels are being chosen: what the program says comes too late */
 
-static atomic_int program_cap;
+static atomic_int program_cap; /* 0: none; else a place + 1 */
 
 int sealane_set_max_level(const char *name)
 {
@@ -342,33 +342,33 @@ int sealane_set_max_level(const char *name)
     do {
         if (before & SETTLED)
             return SEALANE_TOO_LATE;
-    } while (!atomic_compare_exchange_weak(&program_cap, &before, cap));
+    } while (!atomic_compare_exchange_weak(&program_cap, &before, cap + 1));
     return SEALANE_OK;
 }
 
-/* The cap for this process, the same ever after: the lower of the program's and the environment's. Names that mean
- * nothing are ignored, with one warning. */
+/* The cap for this process, the same ever after: the lower of the program's and the environment's, -1 if neither has
+ * one. Names that mean nothing are ignored, with one warning. */
 static int cap_of_process(void)
 {
-    static atomic_int environment_cap; /* 0: not read yet; else a place + 1 */
-    const int program = atomic_fetch_or(&program_cap, SETTLED) & ~SETTLED;
+    static atomic_int environment_cap; /* 0: not read yet; 1: none; else a place + 2 */
+    const int program = (atomic_fetch_or(&program_cap, SETTLED) & ~SETTLED) - 1;
     int known = atomic_load(&environment_cap);
     if (known == 0) {
         const char *ignored = NULL;
-        const int read = cap_of_environment(&ignored) + 1;
+        const int read = cap_of_environment(&ignored) + 2;
         if (atomic_compare_exchange_strong(&environment_cap, &known, read)) {
             known = read;
             if (ignored != NULL)
                 fprintf(stderr, "sealane: SEALANE_CPU=%s is ignored: no such level\n", ignored);
         }
     }
-    return program > known - 1 ? program : known - 1;
+    return program > known - 2 ? program : known - 2;
 }
 
 /* The first level of a table that a cap allows. */
 static unsigned best_allowed(const sealane_table *table, int cap)
 {
-    for (int i = cap; i < NAMES; i++) {
+    for (int i = cap < 0 ? 0 : cap; i < NAMES; i++) {
         const int level = sealane_level_find(table, known_names[i]);
         if (level >= 0)
             return (unsigned)level;
@@ -508,7 +508,7 @@ int sealane_level_of_process(const sealane_table *table)
         int level = sealane_level_choose(table, start, sealane_cpu_features(), report_failed);
 #if defined(MEASURE_LEVELS)
         /* What is to be the same each time is not measured: a level that somebody names, a program with more rights. */
-        if (level >= 0 && table == &sealane_tables[SEALANE_CHACHA20POLY1305] && cap == 0 && !privileged())
+        if (level >= 0 && table == &sealane_tables[SEALANE_CHACHA20POLY1305] && cap < 0 && !privileged())
             level =
                 sealane_level_fastest(table, level, sealane_cpu_features(), ticks_of_packet, limit(), report_failed);
 #endif
