@@ -360,9 +360,10 @@ fn batches() {
     };
     for round in 0..unless_miri(600, 4) {
         // Of one key; of one level; of any.
-        let count = 1 + random.below([3, 16, 40, unless_miri(150, 70)][round % 4]);
+        let most = [3, unless_miri(16, 6), unless_miri(40, 9), unless_miri(150, 12)][round % 4];
+        let count = 1 + random.below(most);
         let first = random.below(keys.len());
-        let longest = [64, 200, 700, 2500][random.below(4)];
+        let longest = [64, 200, unless_miri(700, 300), unless_miri(2500, 400)][random.below(4)];
         let alike = random.below(3) == 0;
         let mut texts = vec![];
         for _ in 0..count {
