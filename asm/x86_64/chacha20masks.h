@@ -53,7 +53,11 @@
     .if 4*\q < LANES
     mov rax, [scratch + LANE + 8*(4*\q + \j)]
     mov rax, [rax + \slot]
+    .if \q == 0
+    vmovdqu xmm\j, [rax + \at]
+    .else
     m_insert \j, \q, [rax + \at]
+    .endif
     .endif
     .endr
     .endr

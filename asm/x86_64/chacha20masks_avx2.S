@@ -25,11 +25,7 @@
     endconstants
 
 .macro m_insert j, q, at:vararg
-    .if \q == 0
-    vmovdqu xmm\j, \at
-    .else
     vinserti128 ymm\j, ymm\j, \at, \q
-    .endif
 .endm
 
 #define t ymm10

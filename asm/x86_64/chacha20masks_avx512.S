@@ -25,11 +25,7 @@
     endconstants
 
 .macro m_insert j, q, at:vararg
-    .if \q == 0
-    vmovdqu xmm\j, \at
-    .else
     vinserti32x4 zmm\j, zmm\j, \at, \q
-    .endif
 .endm
 
 /* Four quarter rounds (RFC 8439, 2.1), in the words w, x, y, z + 0 to 3; x, y, z begin elsewhere in a diagonal round. */

@@ -163,75 +163,12 @@
 
 /* ---- ChaCha20 -------------------------------------------------------------------------------------------------- */
 
-/* A quarter round is 12 steps: a += b; d ^= a; d <<<= 16;  c += d; b ^= c; b <<<= 12;  and again with 8 and 7. */
-.macro quarter step, a, b, c, d
-    .if \step == 0 || \step == 6
-    vpaddd zmm\a, zmm\a, zmm\b
-    .elseif \step == 1 || \step == 7
-    vpxord zmm\d, zmm\d, zmm\a
-    .elseif \step == 2
-    vprold zmm\d, zmm\d, 16
-    .elseif \step == 8
-    vprold zmm\d, zmm\d, 8
-    .elseif \step == 3 || \step == 9
-    vpaddd zmm\c, zmm\c, zmm\d
-    .elseif \step == 4 || \step == 10
-    vpxord zmm\b, zmm\b, zmm\c
-    .elseif \step == 5
-    vprold zmm\b, zmm\b, 12
-    .else
-    vprold zmm\b, zmm\b, 7
-    .endif
-.endm
-
-/* Half a round of a set: two quarter rounds of the columns or the diagonals. */
-.macro columns half, pair, step
-    .if \half == 0
-        .if \pair == 0
-    quarter \step, 0, 4, 8, 12
-    quarter \step, 1, 5, 9, 13
-        .elseif \pair == 1
-    quarter \step, 2, 6, 10, 14
-    quarter \step, 3, 7, 11, 15
-        .elseif \pair == 2
-    quarter \step, 16, 20, 24, 28
-    quarter \step, 17, 21, 25, 29
-        .else
-    quarter \step, 18, 22, 26, 30
-    quarter \step, 19, 23, 27, 31
-        .endif
-    .else
-        .if \pair == 0
-    quarter \step, 0, 5, 10, 15
-    quarter \step, 1, 6, 11, 12
-        .elseif \pair == 1
-    quarter \step, 2, 7, 8, 13
-    quarter \step, 3, 4, 9, 14
-        .elseif \pair == 2
-    quarter \step, 16, 21, 26, 31
-    quarter \step, 17, 22, 27, 28
-        .else
-    quarter \step, 18, 23, 24, 29
-    quarter \step, 19, 20, 25, 30
-        .endif
-    .endif
-.endm
+#include "chacha20_zmm.h"
 
 .macro sixteen_round half
     .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
     columns \half, 0, \step
     columns \half, 1, \step
-    .endr
-.endm
-
-.macro thirtytwo_round half
-    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    columns \half, 0, \step
-    columns \half, 1, \step
-    .endr
-    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    columns \half, 2, \step
-    columns \half, 3, \step
     .endr
 .endm
 
@@ -893,36 +830,23 @@
 
 /* ---- The kernel ------------------------------------------------------------------------------------------------ */
 
+#include "chacha20poly1305_batch_text.h"
+
     function sealane_chacha20poly1305_batch_avx512
-    mov r12, [args + SEALANE_BATCH_LANES]
-    mov r13, [args + SEALANE_BATCH_COUNT]
-    test r13, r13
-    jz .Lend
-    mov [scratch + SAVED_ARGS], args
-    mov [scratch + SAVED_CONSTS], consts
+    batch_begin
     mov qword ptr [scratch + ONES], -1
     mov qword ptr [scratch + USED], ONCE + ONCE_BYTES - VECTORS
 
     /* A wave: its packets' blocks. Block 0 of packet i goes to slot i. */
 .Lwave:
     mov [scratch + FIRST_LANE], r12
-    xor r8d, r8d
-    xor r9d, r9d
-    xor r10d, r10d
-    mov r11d, 1
+    wave_begin
 .Lpacket:
     mov rax, [r12 + SEALANE_LANE_BYTES]
     mov rbx, rax
     shr rbx, 6
     mov [scratch + FULL + 4*r8], ebx
-    add rax, 63
-    shr rax, 6
-    add r9, rax
-    mov [scratch + ACTIVE + 4*r10], r8d
-    cmp rax, r11
-    sbb r10d, -1                                                                /* it stays, if it has text */
-    inc eax
-    mov [scratch + BLOCKS + 4*r8], eax
+    count_blocks
     mov [scratch + RECORD + 8*r8], r12
     add r12, SEALANE_LANE_STRIDE
     inc r8d

@@ -402,6 +402,30 @@
     add \m, 16
 .endm
 
+// the next block comes into the sums x = (h0, X1), y = (Y0, Y1) of this product
+.macro poly_add_next h0, m
+  .ifnb \m
+    add \h0, [\m]
+    adc X1, 0
+    add Y0, [\m+8]
+    adc Y1, 1
+    add \m, 16
+  .endif
+.endm
+
+// h = x + y 2^64, with x = (h0, h1) and y = (Y0, Y1): what reaches 2^130 turns back; the carry from there stays above
+.macro poly_fold h0, h1, h2
+    mov \h2\()d, edi
+    and \h2\()d, 3
+    shr Y1, 2
+    lea Y1, [Y1+4*Y1]                       // 2^130 = 5
+    add \h1, Y0
+    adc \h2, 0
+    add \h0, Y1
+    adc \h1, 0
+    adc \h2, 0
+.endm
+
 // h r, or h r + m: the next product waits for less if m comes into the sums of this one. What reaches 2^130 turns back
 // as soon as y is there; so h is below (5 + 2^-60) 2^128, and h2 <= 11 in the sum of two such and a block, with h1 < 2^8
 // then: x1 < 2^64, as r0 < 2^60 and s1 < 1.25 2^60.
@@ -415,13 +439,7 @@
     mul \h0                                 // x = h0 r0: h0, rbx
     mov \h0, rax
     mov X1, rdx
-  .ifnb \m
-    add \h0, [\m]
-    adc X1, 0
-    add Y0, [\m+8]
-    adc Y1, 1
-    add \m, 16
-  .endif
+    poly_add_next \h0, \m
     mov rax, [rsi+R]
     mul \h1                                 // y += h1 r0
     add Y0, rax
@@ -435,28 +453,14 @@
     add \h1, X1
     add \h0, rax
     adc \h1, rdx
-    mov \h2\()d, edi                        // h = x + y 2^64; the carry from there stays above
-    and \h2\()d, 3
-    shr Y1, 2
-    lea Y1, [Y1+4*Y1]                       // 2^130 = 5
-    add \h1, Y0
-    adc \h2, 0
-    add \h0, Y1
-    adc \h1, 0
-    adc \h2, 0
+    poly_fold \h0, \h1, \h2
 .endm
 #else
 .macro poly_multiply h0, h1, h2, m
     mov rdx, \h0
     mulx Y1, Y0, [rsi+R+8]                  // y = h0 r1
     mulx X1, \h0, [rsi+R]                   // x = h0 r0
-  .ifnb \m
-    add \h0, [\m]
-    adc X1, 0
-    add Y0, [\m+8]
-    adc Y1, 1
-    add \m, 16
-  .endif
+    poly_add_next \h0, \m
     mov rdx, \h1
     mulx X0, \h1, [rsi+R]                   // y += h1 r0
     add Y0, \h1
@@ -469,15 +473,7 @@
     add X1, rdx
     add \h0, X0
     adc \h1, X1
-    mov \h2\()d, edi                        // h = x + y 2^64; the carry from there stays above
-    and \h2\()d, 3
-    shr Y1, 2
-    lea Y1, [Y1+4*Y1]                       // 2^130 = 5
-    add \h1, Y0
-    adc \h2, 0
-    add \h0, Y1
-    adc \h1, 0
-    adc \h2, 0
+    poly_fold \h0, \h1, \h2
 .endm
 #endif
 
