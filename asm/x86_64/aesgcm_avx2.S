@@ -60,13 +60,6 @@
 #define S(i) (SEALANE_GCM_KEY_TABLE + 288 + 16*(18 - (i)))
 
 /* Integer registers. */
-#define args rdi
-#define scratch rsi
-#define consts rdx
-#define src r8
-#define dst r9
-#define mac r10      /* what is authenticated next */
-#define left r11
 #define key r12
 #define power r13    /* key less 16 (18 - m): its H(18) is H^m */
 #define steps r14    /* of eight rows, to be encrypted */
@@ -82,6 +75,8 @@
 #define b ymm13
 #define t ymm14
 #define u ymm15
+
+#include "aesgcm_kernel.h"
 
 /* ---- GHASH ----------------------------------------------------------------------------------------------------- */
 
@@ -109,32 +104,12 @@
     product 0, mi, t, 0, [\at + S(0) - H(0)], 0x00
 .endm
 
-/* hi := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced; in six steps. */
-.macro reduce step
-    .if \step == 0
+/* t := P times the lower half of v; P is in u from the first on. */
+.macro times_p v, first
+    .if \first
     vbroadcasti128 u, [consts + POLY]
-    vpclmulqdq t, lo, u, 0x00                                                   /* P w */
-    .elseif \step == 1
-    vpxor mi, mi, lo
-    vpxor mi, mi, hi
-    vpshufd lo, lo, 0x4e
-    .elseif \step == 2
-    vpxor mi, mi, lo
-    vpxor mi, mi, t
-    .elseif \step == 3
-    vpclmulqdq t, mi, u, 0x00
-    .elseif \step == 4
-    vpshufd mi, mi, 0x4e
-    vpxor hi, hi, mi
-    .else
-    vpxor hi, hi, t
     .endif
-.endm
-
-.macro reduce_all
-    .irp i, 0, 1, 2, 3, 4, 5
-    reduce \i
-    .endr
+    vpclmulqdq t, \v, u, 0x00
 .endm
 
 /* xmm11 := the sum of hi's lanes. */
@@ -215,43 +190,22 @@
     .endif
 .endm
 
-.macro round n, extra, number, hash=0
-    vbroadcasti128 rk, [key + SEALANE_GCM_KEY_SCHEDULE + 16*\number]
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \n
-    vaesenc ymm\i, ymm\i, rk
-    .endif
-    .if \hash
-    hash_step (8*(\number-1)+\i)
-    .endif
-    .endr
-    .if \extra
-    vaesenc xmm12, xmm12, xmm8
-    .endif
+.macro round_key at:vararg
+    vbroadcasti128 rk, [\at]
 .endm
 
-/* All rounds but the last (FIPS 197, 5.1); then rk is the last round key. */
-.macro rounds_but_last n, extra, hash=0
-    .irp i, 1, 2, 3, 4, 5, 6, 7, 8, 9
-    round \n, \extra, \i, \hash
-    .endr
-    cmp rounds, 12
-    jb 1f
-    round \n, \extra, 10
-    round \n, \extra, 11
-    je 1f
-    round \n, \extra, 12
-    round \n, \extra, 13
-1:
-    mov eax, rounds
-    shl eax, 4
-    vbroadcasti128 rk, [key + rax + SEALANE_GCM_KEY_SCHEDULE]
+.macro row_round i
+    vaesenc ymm\i, ymm\i, rk
+.endm
+
+.macro mask_round
+    vaesenc xmm12, xmm12, xmm8
 .endm
 
 .macro encrypt hash=0
     counters ymm0, ymm1, ymm2, ymm3
     counters ymm4, ymm5, ymm6, ymm7
-    rounds_but_last 8, 0, \hash
+    rows_but_last 8, 0, \hash
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     vpxor a, rk, [src + 32*\i]
     vaesenclast ymm\i, ymm\i, a
@@ -277,7 +231,7 @@
     counters ymm4, ymm5
     .endif
     vmovdqa xmm12, [scratch + J0]
-    rounds_but_last \n, 1
+    rows_but_last \n, 1
     vaesenclast xmm12, xmm12, xmm8
     vmovdqa [scratch + MASK], xmm12
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
@@ -289,8 +243,6 @@
 .endm
 
 /* ---- Parts of rows --------------------------------------------------------------------------------------------- */
-
-#include "aesgcm_text.h"
 
 /* a := the n < 32 bytes at `at`, padded with zeroes; n in eax. */
 .macro load_row at
@@ -341,28 +293,8 @@
 
     scratch_end SCRATCH_END
     function sealane_aesgcm_avx2
-    mov flags, [args + SEALANE_ARG_FLAGS]
-    mov key, [args + SEALANE_ARG_KEY]
-    test flags, SEALANE_FLAG_SETUP
-    jnz .Lsetup
-    mov src, [args + SEALANE_ARG_IN]
-    mov dst, [args + SEALANE_ARG_OUT]
-    mov left, [args + SEALANE_ARG_BYTES]
-    test flags, SEALANE_FLAG_FIRST
-    jz .Lcontinue
-    vpxor hi, hi, hi
-    mov rax, [args + SEALANE_ARG_NONCE]
-    test flags, SEALANE_FLAG_NONCE
-    jnz .Lnonce
-    vmovdqu xmm0, [rax]
-    mov ebx, [rax + 12]
-    bswap ebx
-    inc ebx
-    jmp .Lad_begin
-.Lnonce:                                                                        /* word by word, as it may have been written */
-    vmovd xmm0, dword ptr [rax]
-    vpinsrd xmm0, xmm0, [rax + 4], 1
-    vpinsrd xmm0, xmm0, [rax + 8], 2
+    call_begin
+    counter_or_nonce ebx
     mov ebx, 0x01000000
     vpinsrd xmm0, xmm0, ebx, 3
     mov ebx, 2
@@ -570,26 +502,7 @@
     vextracti128 xmm0, ymm0, 1
     vpxor xmm11, xmm11, xmm0
 .Lfinish:
-    mov rax, [args + SEALANE_ARG_STATE]
-    vmovdqa xmm0, [scratch + MASK]
-    test flags, SEALANE_FLAG_FIRST
-    jnz .Lfinish_mask
-    vmovdqu xmm0, [rax + SEALANE_GCM_STATE_MASK]
-.Lfinish_mask:
-    test flags, SEALANE_FLAG_LAST
-    jz .Lfinish_part
-    mov rax, [args + SEALANE_ARG_TAG]
-    vpshufb xmm11, xmm11, [consts + REVERSE]
-    vpxor xmm11, xmm11, xmm0
-    vmovdqu [rax], xmm11
-    jmp .Lwipe
-.Lfinish_part:
-    vpshufb xmm11, xmm11, [consts + REVERSE]
-    vmovdqu [rax + SEALANE_GCM_STATE_Y], xmm11
-    vmovdqu [rax + SEALANE_GCM_STATE_MASK], xmm0
-    vmovdqu xmm0, [key + SEALANE_GCM_KEY_SCHEDULE]
-    vpxor xmm0, xmm0, [scratch + J0]
-    vmovdqu [rax + SEALANE_GCM_STATE_COUNTER], xmm0
+    finish
     mov ebx, [scratch + COUNTERS]                                               /* 8 or 16 more than before the tail */
     sub ebx, 8
     cmp left, 128
@@ -627,7 +540,7 @@
     vpshufd ymm1, ymm7, 0x55
     vpblendd ymm1, ymm0, ymm1, 0x88
     vpblendd ymm0, ymm0, ymm2, 0x88
-    rounds_but_last 2, 1
+    rows_but_last 2, 1
     lea mac, [left + 31]                                                        /* of the blocks and the lengths */
     and mac, -16
     mov power, key
@@ -649,49 +562,16 @@
     tail_row ymm1
     jmp .Ltail_lengths
 
-    /* The key schedule (FIPS 197, 5.2) word by word; SubWord is the last round's SubBytes, four times the same word. */
-#define words r8     /* of the key */
-#define word r9      /* to be made, in bytes from the schedule's begin */
-#define phase r10d
-#define end r11
 #define rcon r13
-.Lsetup:
-    mov ebx, [key + SEALANE_GCM_KEY_ROUNDS]
-    vpxor xmm1, xmm1, xmm1
-    lea r8d, [rbx - 6]
-    mov end, rbx
-    inc end
-    shl end, 4
-    lea word, [4*words]
-    xor phase, phase
-    mov rcon, consts
-    lea r14, [key + SEALANE_GCM_KEY_SCHEDULE]
+    setup_begin rcon, r14
     mov rcx, r14
     mov eax, [r14 + word - 4]
     schedule_words words, word, phase, end, rcon, r14, rcx, ebx, v
 
     /* H (SP 800-38D, 7.1), its bytes reversed, times x. */
-    vmovdqu xmm0, [r14]
-    mov eax, 16
-.Lhash_key:
-    vmovdqu xmm8, [r14 + rax]
-    add rax, 16
-    cmp rax, end
-    je .Lhash_key_last
-    vaesenc xmm0, xmm0, xmm8
-    jmp .Lhash_key
-.Lhash_key_last:
-    vaesenclast xmm0, xmm0, xmm8
-    vpshufb xmm0, xmm0, [consts + REVERSE]
+    hash_key_block
     vpsrlq xmm1, xmm0, 63
-    vpslldq xmm1, xmm1, 8
-    vpshufd xmm2, xmm0, 0xff
-    vpsrad xmm2, xmm2, 31
-    vpshufd xmm3, [consts + POLY], 0x4e
-    vpand xmm2, xmm2, xmm3
-    vpaddq xmm0, xmm0, xmm0
-    vpor xmm0, xmm0, xmm1
-    vpxor xmm0, xmm0, xmm2
+    hash_key_times_x
 
     /* Its powers, two at a time. */
     vpshufd xmm1, xmm0, 0x4e

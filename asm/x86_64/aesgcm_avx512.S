@@ -58,14 +58,7 @@
 #define TAIL 304     /* the last step has fewer, but no fewer than 48 if there was another */
 
 /* Integer registers. */
-#define args rdi
-#define scratch rsi
-#define consts rdx
 #define key rcx
-#define src r8
-#define dst r9
-#define mac r10      /* what is authenticated next */
-#define left r11
 #define rounds ebx
 #define steps r12    /* yet to be encrypted; at the end: 1 if `ad` has a block */
 #define pending r13  /* steps of 256 bytes encrypted but not yet authenticated */
@@ -95,6 +88,8 @@
 #define reverse4 zmm31
 #define ad xmm14     /* the one block of associated data */
 #define last_word k7 /* of the words of four blocks */
+
+#include "aesgcm_kernel.h"
 
 /* ---- GHASH ----------------------------------------------------------------------------------------------------- */
 
@@ -145,7 +140,7 @@
 .endm
 
 /* out := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced. */
-.macro reduce out, r=zmm
+.macro reduce_to out, r=zmm
     vpternlogd \r\()17, \r\()16, \r\()18, 0x96
     vpclmulqdq \r\()9, \r\()16, \r\()25, 0x00                                  /* P w */
     vpshufd \r\()16, \r\()16, 0x4e
@@ -286,42 +281,21 @@
     .endif
 .endm
 
-.macro round n, extra, number, hash=0
-    vbroadcasti32x4 rk, [key + SEALANE_GCM_KEY_SCHEDULE + 16*\number]
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \n
-    vaesenc zmm\i, zmm\i, rk
-    .endif
-    .if \hash
-    hash_step (8*(\number-1)+\i)
-    .endif
-    .endr
-    .if \extra
-    vaesenc mask, mask, rk
-    .endif
+.macro round_key at:vararg
+    vbroadcasti32x4 rk, [\at]
 .endm
 
-/* All rounds but the last (FIPS 197, 5.1); then rk is the last round key. */
-.macro rounds_but_last n, extra, hash=0
-    .irp i, 1, 2, 3, 4, 5, 6, 7, 8, 9
-    round \n, \extra, \i, \hash
-    .endr
-    cmp rounds, 12
-    jb 1f
-    round \n, \extra, 10
-    round \n, \extra, 11
-    je 1f
-    round \n, \extra, 12
-    round \n, \extra, 13
-1:
-    mov eax, rounds
-    shl eax, 4
-    vbroadcasti32x4 rk, [key + rax + SEALANE_GCM_KEY_SCHEDULE]
+.macro row_round i
+    vaesenc zmm\i, zmm\i, rk
+.endm
+
+.macro mask_round
+    vaesenc mask, mask, rk
 .endm
 
 .macro encrypt n, hash=0
     counters \n
-    rounds_but_last \n, 0, \hash
+    rows_but_last \n, 0, \hash
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     .if \i < \n
     vpxord zmm24, rk, [src + 64*\i]
@@ -350,7 +324,7 @@
     vbroadcasti32x4 zmm1, [key + H(12)]
     vbroadcasti32x4 zmm2, [key + S(16)]
     multiply_two 0, zmm20, zmm21, zmm0, zmm1, zmm2
-    reduce y
+    reduce_to y
 .endm
 
 /* The last n rows are encrypted, and J0; their ciphertext to 20 .. */
@@ -358,7 +332,7 @@
 .Ltail\n:
     counters \n
     vmovdqa64 mask, j0
-    rounds_but_last \n, 1
+    rows_but_last \n, 1
     vaesenclast mask, mask, rk
     .irp i, 0, 1, 2, 3, 4
     .if \i < \n - 1
@@ -406,7 +380,7 @@
 .macro last n, hash=1
     counters \n
     vmovdqa64 mask, j0
-    rounds_but_last \n, 1, \hash
+    rows_but_last \n, 1, \hash
     vaesenclast mask, mask, rk
     .if \hash
     .irp i, 72, 73, 75, 76, 77, 79
@@ -414,8 +388,6 @@
     .endr
     .endif
 .endm
-
-#include "aesgcm_text.h"
 
     scratch_end 256
     function sealane_aesgcm_avx512
@@ -440,14 +412,7 @@
     test flags, SEALANE_FLAG_NONCE
     jnz .Lnonce
     vbroadcasti32x4 j0, [rax]
-    mov ebx, [rax + 12]
-    bswap ebx
-    inc ebx
-    jmp .Lad_begin
-.Lnonce:                                                                        /* word by word, as it may have been written */
-    vmovd xmm0, dword ptr [rax]
-    vpinsrd xmm0, xmm0, [rax + 4], 1
-    vpinsrd xmm0, xmm0, [rax + 8], 2
+    counter_or_nonce ebx
     mov ebx, 0x01000000
     vpinsrd xmm0, xmm0, ebx, 3
     vshufi32x4 j0, zmm0, zmm0, 0
@@ -489,7 +454,7 @@
     neg power
     add power, key
     multiply 1, zmm20, [power + H(0)], [power + S(0)]
-    reduce y
+    reduce_to y
     sum_lanes
     add mac, r12
     sub rax, r12
@@ -703,7 +668,7 @@
 .Lhash_one:
     multiply 0, zmm20, [power + H(0)], [power + S(0)]
 .Lfinish:
-    reduce y
+    reduce_to y
     sum_lanes
 .Lfinish_sum:
     vpshufb ymm0, ymm19, ymm15
@@ -736,7 +701,7 @@
 
 .Ltail0:
     vmovdqa64 mask, j0
-    rounds_but_last 0, 1
+    rows_but_last 0, 1
     vaesenclast mask, mask, rk
     test flags, SEALANE_FLAG_LAST
     jz .Lfinish_sum
@@ -747,23 +712,8 @@
     multiply 1, xmm13, [key + H(1)], [key + S(1)], xmm
     jmp .Lfinish
 
-    /* The key schedule (FIPS 197, 5.2) word by word; SubWord is the last round's SubBytes, four times the same word. */
-#define words r8     /* of the key */
-#define word r9      /* to be made, in bytes from the schedule's begin */
-#define phase r10d
-#define end r11
 #define rcon r12
-.Lsetup:
-    mov rounds, [key + SEALANE_GCM_KEY_ROUNDS]
-    vpxor xmm1, xmm1, xmm1
-    lea r8d, [rbx - 6]
-    mov end, rbx
-    inc end
-    shl end, 4
-    lea word, [4*words]
-    xor phase, phase
-    mov rcon, consts
-    lea r13, [key + SEALANE_GCM_KEY_SCHEDULE]
+    setup_begin rcon, r13
     lea r14, [key + SEALANE_GCM_KEY_SCHEDULE]
     mov eax, [r13 + word - 4]
     schedule_words words, word, phase, end, rcon, r13, r14, r15d, v
@@ -794,7 +744,7 @@
     vpshufd \r\()30, \h, 0x4e
     vpxord \r\()30, \r\()30, \h
     multiply 1, \a, \h, \r\()30, \r
-    reduce \a, \r
+    reduce_to \a, \r
 .endm
     vmovdqa xmm1, xmm0
     power_step xmm, xmm1, xmm0                                                  /* H^2 */

@@ -65,14 +65,7 @@
 #define S(i) (H(i) + 16)
 
 /* Integer registers. */
-#define args rdi
-#define scratch rsi
-#define consts rdx
 #define counter ecx  /* of the next block */
-#define src r8
-#define dst r9
-#define mac r10      /* what is authenticated next */
-#define left r11     /* bytes of the tail: 1 to 128, or 0 if there is no text */
 #define key r12
 #define power r13    /* key less 32 m: its H(i) is H^(m+i) */
 #define word3 r13d   /* the first round key's last word */
@@ -90,6 +83,8 @@
 #define b xmm13
 #define t xmm14
 #define u xmm15
+
+#include "aesgcm_kernel.h"
 
 /* ---- GHASH ----------------------------------------------------------------------------------------------------- */
 
@@ -121,31 +116,9 @@
     product \init, mi, [\at + 16], t, 0x00
 .endm
 
-/* hi := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced; in six steps. */
-.macro reduce step
-    .if \step == 0
-    product_of t, [consts+POLY], lo, 0x00                                                       /* P w */
-    .elseif \step == 1
-    vpxor mi, mi, lo
-    vpxor mi, mi, hi
-    vpshufd lo, lo, 0x4e
-    .elseif \step == 2
-    vpxor mi, mi, lo
-    vpxor mi, mi, t
-    .elseif \step == 3
-    product_of t, [consts+POLY], mi, 0x00
-    .elseif \step == 4
-    vpshufd mi, mi, 0x4e
-    vpxor hi, hi, mi
-    .else
-    vpxor hi, hi, t
-    .endif
-.endm
-
-.macro reduce_all
-    .irp i, 0, 1, 2, 3, 4, 5
-    reduce \i
-    .endr
+/* t := P times the lower half of v. */
+.macro times_p v, first
+    product_of t, [consts+POLY], \v, 0x00
 .endm
 
 /* The sum of the halves of a block at \at, in integer registers: two shuffles less for the port that has the most to do
@@ -255,9 +228,9 @@
 .endm
 
 /* To t four counters, and the first round key's last word four times. */
-.macro move_counters to, word
+.macro move_counters to, last
     vmovd \to, counter
-    vpshufd \word, rk, 0xff
+    vpshufd \last, rk, 0xff
     vpshufd \to, \to, 0
     vpaddd \to, \to, [consts+COUNT]
 .endm
@@ -407,32 +380,10 @@
     jmp .Ltail_ragged
 .endm
 
-#include "aesgcm_text.h"
-
     scratch_end SCRATCH_END
     function KERNEL_NAME
-    mov flags, [args + SEALANE_ARG_FLAGS]
-    mov key, [args + SEALANE_ARG_KEY]
-    test flags, SEALANE_FLAG_SETUP
-    jnz .Lsetup
-    mov src, [args + SEALANE_ARG_IN]
-    mov dst, [args + SEALANE_ARG_OUT]
-    mov left, [args + SEALANE_ARG_BYTES]
-    test flags, SEALANE_FLAG_FIRST
-    jz .Lcontinue
-    vpxor hi, hi, hi
-    mov rax, [args + SEALANE_ARG_NONCE]
-    test flags, SEALANE_FLAG_NONCE
-    jnz .Lnonce
-    vmovdqu xmm0, [rax]
-    mov counter, [rax + 12]
-    bswap counter
-    inc counter
-    jmp .Lad_begin
-.Lnonce:                                                                        /* word by word, as it may have been written */
-    vmovd xmm0, dword ptr [rax]
-    vpinsrd xmm0, xmm0, [rax+4], 1
-    vpinsrd xmm0, xmm0, [rax+8], 2
+    call_begin
+    counter_or_nonce counter
     vpxor xmm0, xmm0, [consts+ONE]
     mov counter, 2
 .Lad_begin:
@@ -646,26 +597,7 @@
 .Lreduce:
     reduce_all
 .Lfinish:
-    mov rax, [args + SEALANE_ARG_STATE]
-    vmovdqa xmm0, [scratch+MASK]
-    test flags, SEALANE_FLAG_FIRST
-    jnz .Lfinish_mask
-    vmovdqu xmm0, [rax+SEALANE_GCM_STATE_MASK]
-.Lfinish_mask:
-    test flags, SEALANE_FLAG_LAST
-    jz .Lfinish_part
-    mov rax, [args + SEALANE_ARG_TAG]
-    vpshufb hi, hi, [consts+REVERSE]
-    vpxor hi, hi, xmm0
-    vmovdqu [rax], hi
-    jmp .Lwipe
-.Lfinish_part:
-    vpshufb hi, hi, [consts+REVERSE]
-    vmovdqu [rax+SEALANE_GCM_STATE_Y], hi
-    vmovdqu [rax+SEALANE_GCM_STATE_MASK], xmm0
-    vmovdqu xmm0, [key+SEALANE_GCM_KEY_SCHEDULE]
-    vpxor xmm0, xmm0, [scratch+J0]
-    vmovdqu [rax+SEALANE_GCM_STATE_COUNTER], xmm0
+    finish
     bswap counter
     mov [rax + SEALANE_GCM_STATE_COUNTER + 12], counter
 .Lwipe:
@@ -676,50 +608,17 @@
     vmovdqa [scratch+SUMS+16], xmm0
     jmp .Ldone
 
-    /* The key schedule (FIPS 197, 5.2) word by word; SubWord is the last round's SubBytes, four times the same word. */
-#define words r8     /* of the key */
-#define word r9      /* to be made, in bytes from the schedule's begin */
-#define phase r10d
-#define end r11
 #define rcon r13
-.Lsetup:
-    mov ebx, [key + SEALANE_GCM_KEY_ROUNDS]
-    vpxor xmm1, xmm1, xmm1
-    lea r8d, [rbx - 6]
-    mov end, rbx
-    inc end
-    shl end, 4
-    lea word, [4*words]
-    xor phase, phase
-    mov rcon, consts
-    lea r14, [key + SEALANE_GCM_KEY_SCHEDULE]
+    setup_begin rcon, r14
     mov rcx, r14
     mov eax, [r14 + word - 4]
     schedule_words words, word, phase, end, rcon, r14, rcx, ebx, VEX
 
     /* H (SP 800-38D, 7.1), its bytes reversed, times x. */
-    vmovdqu xmm0, [r14]
-    mov eax, 16
-.Lhash_key:
-    vmovdqu rk, [r14+rax]
-    add rax, 16
-    cmp rax, end
-    je .Lhash_key_last
-    vaesenc xmm0, xmm0, rk
-    jmp .Lhash_key
-.Lhash_key_last:
-    vaesenclast xmm0, xmm0, rk
-    vpshufb xmm0, xmm0, [consts+REVERSE]
+    hash_key_block
     vmovdqa xmm1, xmm0
     vpsrlq xmm1, xmm1, 63
-    vpslldq xmm1, xmm1, 8
-    vpshufd xmm2, xmm0, 0xff
-    vpsrad xmm2, xmm2, 31
-    vpshufd xmm3, [consts+POLY], 0x4e
-    vpand xmm2, xmm2, xmm3
-    vpaddq xmm0, xmm0, xmm0
-    vpor xmm0, xmm0, xmm1
-    vpxor xmm0, xmm0, xmm2
+    hash_key_times_x
 
     /* Its powers: H^2, and from then on the last but one times that, so that two are on their way. */
     vpxor xmm2, xmm2, xmm2                                                          /* the lower power's sum */
