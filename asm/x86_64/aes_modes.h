@@ -1,9 +1,9 @@
 /* AES in the modes that do not authenticate (NIST SP 800-38A, IEEE 1619), for the widths of x86-64's vectors.
  *
- * A row is a vector register: V is its name without the number, WIDTH the blocks in it, 1, 2 or 4. Eight rows go through the
- * rounds at a time, what is left in steps of four, two and one, and of blocks that fill no row. A step takes its input, goes
- * through all rounds but the last (FIPS 197, 5.1; backwards 5.3.5), and adds to the last round key what the mode adds to its
- * output, so that the last round adds both.
+ * A row is a vector register: V is its name without the number, WIDTH the blocks in it, 1, 2 or 4. Eight rows go
+ * through the rounds at a time, what is left in steps of four, two and one, and of blocks that fill no row. A step takes
+ * its input, goes through all rounds but the last (FIPS 197, 5.1; backwards 5.3.5), and adds to the last round key what
+ * the mode adds to its output, so that the last round adds both.
  *
  *   CTR   E(c), E(c + 1), ..      are added to the text
  *   CBC   D(c) + the block before it; going through a step's rows from the last to the first, so that no block is
@@ -11,9 +11,9 @@
  *   XTS   E(p + t) + t, t := t x for each block. All tweaks of eight rows are in scratch memory; t x^(8 WIDTH) for the
  *         next eight is a shift by WIDTH bytes, and what goes out at the top times x^7 + x^2 + x + 1 added below
  *
- * Each includer has macros for its instructions: x_load, x_store, x_load_partial, x_store_partial (left bytes), x_broadcast,
- * x_broadcast_halves (of 16 bytes that were just written in two stores), x_xor, x_enc, x_enclast, x_dec, x_declast, x_previous (the blocks
- * before those of a row).
+ * Each includer has macros for its instructions: x_load, x_store, x_load_partial, x_store_partial (the bytes that are
+ * left), x_broadcast, x_broadcast_halves (of 16 bytes that were just written in two stores), x_xor, x_enc, x_enclast,
+ * x_dec, x_declast, x_previous (the blocks before those of a row).
  */
 
 #define BYTES (16*WIDTH)
@@ -417,8 +417,8 @@
     .endif
 .endm
 
-/* The next four words of a schedule, behind four in x, as many before as the key has: SubWord of the last word that there is,
- * rotated and with a round constant or not, is added to the first, and each word to all after it (FIPS 197, 5.2). */
+/* The next four words of a schedule, behind four in x, as many before as the key has: SubWord of the last word that there
+ * is, rotated and with a round constant or not, is added to the first, and each word to all after it (FIPS 197, 5.2). */
 .macro next_words v, x, last, rotate
     \v\()pshufd xmm2, \last, 0xff
     .if \rotate
@@ -475,7 +475,8 @@
 .Lscheduled:
 .endm
 
-/* The round keys for decryption are those for encryption backwards, and InvMixColumns of all but the first and the last. */
+/* The round keys for decryption are those for encryption backwards, and InvMixColumns of all but the first and the
+ * last. */
 .macro mode_setup inverse, v
     mov r12, [args + SEALANE_ARG_KEY]
     mov ebx, [r12 + SEALANE_AES_KEY_ROUNDS]
@@ -531,14 +532,14 @@
 .Lbegin_ctr:
     x_broadcast reverse, [consts + REVERSE]
     x_broadcast next, [consts + NEXT]
-    x_broadcast_halves ctr, xmm11, state                                        /* a caller may just have written them */
+    x_broadcast_halves ctr, xmm11, state                                        /* maybe just written */
     x_shuffle ctr, ctr, reverse
     mov rax, left
     shr rax, 4
     \v\()movd xmm0, eax
     x_add xmm0, xmm0, xmm11
     x_shuffle xmm0, xmm0, xmm12
-    x_store_block [state], xmm0                                                 /* as a whole, for the next call to read it so */
+    x_store_block [state], xmm0                                                 /* as a whole, to be read so */
     x_load t, [consts + COUNT]
     x_add ctr, ctr, t
     jmp .Lbegun

@@ -1,4 +1,5 @@
-/* AES-GCM (NIST SP 800-38D) for x86-64 with AVX2 and VAES: seals or opens a packet, or a part of one, in one pass; makes keys.
+/* AES-GCM (NIST SP 800-38D) for x86-64 with AVX2 and VAES: seals or opens a packet, or a part of one, in one pass; makes
+ * keys.
  *
  * void sealane_aesgcm_avx2(const args *a, void *scratch, const void *consts)
  *
@@ -8,19 +9,12 @@
  * Registers    all but rsp, rbp; stack 0
  * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.
  *
- * A row is a 256-bit register: two blocks. Counter mode (6.5) makes eight rows of keystream at a time, and GHASH takes in
- * eight between the rounds: sealing, the eight before; opening, the same.
+ * A row is a 256-bit register: two blocks. Counter mode (6.5) makes eight rows of keystream at a time, and GHASH takes
+ * in eight between the rounds: sealing, the eight before; opening, the same.
  *
- * GHASH (6.4) is Horner's rule in GF(2^128): Y := (Y + c) H for every block c. GCM numbers the bits of a block from its
- * first byte's highest, so a block with its bytes reversed is a polynomial with the coefficients in falling order. The
- * product of two such, as vpclmulqdq makes it, is their product divided by x, and 256 bits long: lo + 2^64 mi + 2^128 hi,
- * where by Karatsuba mi = (a0 + a1)(b0 + b1) + lo + hi takes three multiplications in place of four. The half that is
- * too long is reduced from below: the polynomial, x^128 + x^7 + x^2 + x + 1, is 1 + 2^64 P + 2^128 with P = 2^57 + 2^62 +
- * 2^63, so adding P w 2^64 + w 2^128 removes the lowest 64 bits w, and once more the next. That divides by x^128, as it
- * were, and x times too little: the key's powers of H are kept multiplied by x, whence all comes out even.
- *
- * The two lanes of Y add up every second block; eight rows at a time, Y := (Y + c) H^16 + c' H^14 + .. + c'' H^2. The last
- * m blocks are multiplied by H^m .. H, and the lanes are summed. If m is 1, the other lane needs no multiplication.
+ * GHASH (6.4) and its mathematics are in asm/ghash.h; its low, mid, high are lo, mi, hi here. The two lanes of Y add up
+ * every second block; eight rows at a time, Y := (Y + c) H^16 + c' H^14 + .. + c'' H^2. The last m blocks are multiplied
+ * by H^m .. H, and the lanes are summed. If m is 1, the other lane needs no multiplication.
  */
 #include "../asm.S"
 
@@ -494,7 +488,7 @@
     vmovq xmm12, qword ptr [args + SEALANE_ARG_TOTAL]
     vpinsrq xmm12, xmm12, [args + SEALANE_ARG_AD_BYTES], 1
     vpsllq xmm12, xmm12, 3
-    vpxor xmm12, xmm12, xmm0                                                    /* not zero if there is no other block */
+    vpxor xmm12, xmm12, xmm0                                                    /* zero but if alone */
     multiply key + H(1)
 .Ltail_reduce:
     reduce_all

@@ -1,4 +1,5 @@
-/* AES-GCM (NIST SP 800-38D) for x86-64 with AVX-512: seals or opens a packet, or a part of one, in one pass; makes keys.
+/* AES-GCM (NIST SP 800-38D) for x86-64 with AVX-512: seals or opens a packet, or a part of one, in one pass; makes
+ * keys.
  *
  * void sealane_aesgcm_avx512(const args *a, void *scratch, const void *consts)
  *
@@ -10,17 +11,10 @@
  *
  * A row is a 512-bit register: four blocks. Counter mode (6.5) makes four or more rows of keystream at a time.
  *
- * GHASH (6.4) is Horner's rule in GF(2^128): Y := (Y + c) H for every block c. GCM numbers the bits of a block from its
- * first byte's highest, so a block with its bytes reversed is a polynomial with the coefficients in falling order. The
- * product of two such, as vpclmulqdq makes it, is their product divided by x, and 256 bits long: lo + 2^64 mi + 2^128 hi,
- * where by Karatsuba mi = (a0 + a1)(b0 + b1) + lo + hi takes three multiplications in place of four. The half that is
- * too long is reduced from below: the polynomial, x^128 + x^7 + x^2 + x + 1, is 1 + 2^64 P + 2^128 with P = 2^57 + 2^62 +
- * 2^63, so adding P w 2^64 + w 2^128 removes the lowest 64 bits w, and once more the next. That divides by x^128, as it
- * were, and x times too little: the key's powers of H are kept multiplied by x, whence all comes out even.
- *
- * The four lanes of Y add up every fourth block; four rows at a time, Y := (Y + c) H^16 + c' H^12 + c'' H^8 + c''' H^4.
- * The last m blocks, 4 or more if there were others, are multiplied by H^m .. H, and the lanes are summed. One reduction
- * serves all the rows that are added to it.
+ * GHASH (6.4) and its mathematics are in asm/ghash.h; its low, mid, high are lo, mi, hi here. The four lanes of Y add up
+ * every fourth block; four rows at a time, Y := (Y + c) H^16 + c' H^12 + c'' H^8 + c''' H^4. The last m blocks, 4 or more
+ * if there were others, are multiplied by H^m .. H, and the lanes are summed. One reduction serves all the rows that are
+ * added to it.
  */
 #include "../asm.S"
 
@@ -31,7 +25,7 @@
 #define POLY 16      /* P = 2^57 + 2^62 + 2^63, and 1: what is over when a polynomial is multiplied by x */
 #define ROTATE 32    /* RotWord (FIPS 197, 5.2) of the first word, to all words */
 #define RCON 48      /* round constants (FIPS 197, table 5), one byte each */
-#define COUNT 64     /* 0 4 8 12, 1 5 9 13, 2 6 10 14, 3 7 11 15: dword i of lane j is the counter of block j of row i */
+#define COUNT 64     /* 0 4 8 12, 1 5 9 13, 2 6 10 14, 3 7 11 15: dword i of lane j counts block j of row i */
 #define REVERSE4 128 /* of the bytes of a dword */
 #define SIXTEEN 144
 
@@ -375,8 +369,8 @@
     kmovq k1, r13
 .endm
 
-/* The key stream of the last n rows or fewer, and J0 encrypted; between the rounds the eight rows before are authenticated
- * if there are any. */
+/* The key stream of the last n rows or fewer, and J0 encrypted; between the rounds the eight rows before are
+ * authenticated if there are any. */
 .macro last n, hash=1
     counters \n
     vmovdqa64 mask, j0

@@ -1,5 +1,5 @@
 /* What the AES-GCM kernels of one packet do alike, whatever the width of their vectors. Registers have the same names in
- * all; what includes this has named key, flags, power, steps, rounds, rk, lo, mi, hi and, but for avx512, t before. There
+ * all; what includes this has named key, flags, power, steps, rounds, rk, lo, mi, hi and, but for avx512, t before, and there
  * hi is register 11.
  */
 

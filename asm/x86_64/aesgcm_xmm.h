@@ -9,18 +9,13 @@
  * Registers    all but rsp, rbp; stack 0
  * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.
  *
- * Counter mode (6.5) makes eight blocks of keystream at a time, and GHASH takes in eight between the rounds: sealing, the
- * eight before; opening, the same. The last one to eight blocks, the tail, are made four or eight at a time; sealing, the
- * eight before them are taken in meanwhile and not reduced but with the tail, for which there are so many powers of H.
+ * Counter mode (6.5) makes eight blocks of keystream at a time, and GHASH takes in eight between the rounds: sealing,
+ * the eight before; opening, the same. The last one to eight blocks, the tail, are made four or eight at a time; sealing,
+ * the eight before them are taken in meanwhile and not reduced but with the tail, for which there are so many powers of
+ * H.
  *
- * GHASH (6.4) is Horner's rule in GF(2^128): Y := (Y + c) H for every block c; here Y := (Y + c) H^8 + c' H^7 + .. with
- * one reduction. GCM numbers the bits of a block from its first byte's highest, so a block with its bytes reversed is a
- * polynomial with the coefficients in falling order. The product of two such, as pclmulqdq makes it, is their product
- * divided by x, and 256 bits long: lo + 2^64 mi + 2^128 hi, where by Karatsuba mi = (a0 + a1)(b0 + b1) + lo + hi takes
- * three multiplications in place of four. The half that is too long is reduced from below: the polynomial,
- * x^128 + x^7 + x^2 + x + 1, is 1 + 2^64 P + 2^128 with P = 2^57 + 2^62 + 2^63, so adding P w 2^64 + w 2^128 removes the
- * lowest 64 bits w, and once more the next. That divides by x^128, as it were, and x times too little: the key's powers
- * of H are kept multiplied by x, whence all comes out even.
+ * GHASH (6.4) and its mathematics are in asm/ghash.h; its low, mid, high are lo, mi, hi here. Eight blocks at a time:
+ * Y := (Y + c) H^8 + c' H^7 + .. with one reduction.
  */
 #if defined(KERNEL_SSE)
 #include "sse.h"
@@ -59,7 +54,8 @@
 #define SUMS 416     /* of the halves of four blocks */
 #define SCRATCH_END 448
 
-/* The key's table: powers of H from H^17 to H, each followed by the sum of its halves and that of the next lower one's. */
+/* The key's table: powers of H from H^17 to H, each followed by the sum of its halves and that of the next lower
+ * one's. */
 #define POWERS 17    /* eight blocks, eight of the tail, the lengths */
 #define H(i) (SEALANE_GCM_KEY_TABLE + 32*(POWERS - (i)))
 #define S(i) (H(i) + 16)
@@ -195,8 +191,8 @@
 
 /* ---- AES ------------------------------------------------------------------------------------------------------- */
 
-/* The next n counter blocks and the first round key, to the registers from `first` on (0, or 4 of four), from xmm0, which
- * has the same nonce, and rk, that round key. */
+/* The next n counter blocks and the first round key, to the registers from `first` on (0, or 4 of four), from xmm0,
+ * which has the same nonce, and rk, that round key. */
 .macro counters n, first=0
     .if \n == 8
     move_counters t, mi
@@ -500,8 +496,9 @@
     test flags, SEALANE_FLAG_OPEN
     jz .Ltail_behind
 
-    /* The tail: up to four blocks, or up to eight; opening, whose authentication need not wait for them, again up to four. One
-     * reduction is for all of them, the lengths, which come first as they are known, and, sealing, the last of the eights. */
+    /* The tail: up to four blocks, or up to eight; opening, whose authentication need not wait for them, again up to
+     * four. One reduction is for all of them, the lengths, which come first as they are known, and, sealing, the last
+     * of the eights. */
 .Ltail_alone:
     vmovdqa xmm12, xmm0
     test flags, SEALANE_FLAG_OPEN
