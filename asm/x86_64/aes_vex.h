@@ -74,10 +74,10 @@
 
 /* Block j of a row that has the same block everywhere: times x^j. */
 .macro x_spread x
-    vpsllvq t, \x, [consts + LEFT]
-    vpsrlvq u, \x, [consts + RIGHT]
-    vpclmulqdq spare, u, poly, 0x01
-    vpslldq u, u, 8
-    x_xor t, t, spare
-    x_xor \x, t, u
+    vpsllvq tmp, \x, [consts + LEFT]
+    vpsrlvq tmp2, \x, [consts + RIGHT]
+    vpclmulqdq spare, tmp2, poly, 0x01
+    vpslldq tmp2, tmp2, 8
+    x_xor tmp, tmp, spare
+    x_xor \x, tmp, tmp2
 .endm

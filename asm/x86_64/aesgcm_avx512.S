@@ -11,10 +11,10 @@
  *
  * A row is a 512-bit register: four blocks. Counter mode (6.5) makes four or more rows of keystream at a time.
  *
- * GHASH (6.4) and its mathematics are in asm/ghash.h; its low, mid, high are lo, mi, hi here. The four lanes of Y add up
- * every fourth block; four rows at a time, Y := (Y + c) H^16 + c' H^12 + c'' H^8 + c''' H^4. The last m blocks, 4 or more
- * if there were others, are multiplied by H^m .. H, and the lanes are summed. One reduction serves all the rows that are
- * added to it.
+ * GHASH (6.4) and its mathematics are in asm/ghash.h; its low, mid, high are lo, mi, hi here. The four lanes of Y add
+ * up every fourth block; four rows at a time, Y := (Y + c) H^16 + c' H^12 + c'' H^8 + c''' H^4. The last m blocks, 4 or
+ * more if there were others, are multiplied by H^m .. H, and the lanes are summed. One reduction serves all the rows
+ * that are added to it.
  */
 #include "../asm.S"
 
@@ -362,7 +362,7 @@
 
 /* k1 := the bytes that the last row has. */
 .macro last_mask
-    mov rax, left
+    mov rax, text_left
     neg rax
     mov r13, -1
     shrx r13, r13, rax
@@ -394,7 +394,7 @@
 
     mov src, [args + SEALANE_ARG_IN]
     mov dst, [args + SEALANE_ARG_OUT]
-    mov left, [args + SEALANE_ARG_BYTES]
+    mov text_left, [args + SEALANE_ARG_BYTES]
     vpbroadcastd sixteen, [consts + SIXTEEN]
     vbroadcasti32x4 reverse4, [consts + REVERSE4]
     mov eax, 0x8888
@@ -419,7 +419,7 @@
     mov mac, [args + SEALANE_ARG_AD]
     cmp rax, 16
     ja .Lad
-    lea r13, [left - 1]
+    lea r13, [text_left - 1]
     cmp r13, 256
     jae .Lad
 
@@ -472,21 +472,21 @@
     vbroadcasti32x4 rk, [key + SEALANE_GCM_KEY_SCHEDULE]
     vpxord j0, j0, rk
     mov rounds, [key + SEALANE_GCM_KEY_ROUNDS]
-    cmp left, TAIL
+    cmp text_left, TAIL
     jb .Ltail
     mov mac, dst
     test flags, SEALANE_FLAG_OPEN
     cmovnz mac, src
     xor pending, pending
-    cmp left, LOOP
+    cmp text_left, LOOP
     jb .Lfew
 
     /* Eight rows at a time. Seal: encryption is a step ahead of authentication. */
-    lea steps, [left - 48]
+    lea steps, [text_left - 48]
     shr steps, 9
     mov rax, steps
     shl rax, 9
-    sub left, rax
+    sub text_left, rax
     test flags, SEALANE_FLAG_OPEN
     jnz .Lloop
     encrypt 8
@@ -501,17 +501,17 @@
     jnz .Lrest
 .Lended:
     mov pending, 2
-    cmp left, 512
+    cmp text_left, 512
     ja .Lrest
 
     /* Seal: the last eight rows or fewer, and J0; between the rounds the eight before are authenticated. */
     last_mask
-    cmp left, 128
+    cmp text_left, 128
     ja .Llast4
     last 2
     jmp .Llast
 .Llast4:
-    cmp left, 256
+    cmp text_left, 256
     ja .Llast8
     last 4
     jmp .Llast
@@ -519,7 +519,7 @@
     last 8
 .Llast:                                                                         /* ciphertext to 0 .. */
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    cmp left, 64*\i + 64
+    cmp text_left, 64*\i + 64
     jbe .Llast_row\i
     vpxord zmm24, rk, [src + 64*\i]
     vaesenclast zmm\i, zmm\i, zmm24
@@ -540,21 +540,21 @@
     .irp i, 0, 1, 2, 3, 4
     vmovdqa64 zmm2\i, zmm\i
     .endr
-    cmp left, TAIL
+    cmp text_left, TAIL
     jb .Lhash_rows
     authenticate_four
     vmovdqa64 zmm20, zmm4
     vmovdqa64 zmm21, zmm5
     vmovdqa64 zmm22, zmm6
     vmovdqa64 zmm23, zmm7
-    sub left, 256
+    sub text_left, 256
     jmp .Lhash_rows
 
     /* Seal: five to eight rows. */
 .Lfew:
     test flags, SEALANE_FLAG_OPEN
     jnz .Lrest
-    cmp left, 512
+    cmp text_left, 512
     ja .Lrest
     last_mask
     last 8, 0
@@ -563,9 +563,9 @@
     /* Four more rows, and what has not been authenticated yet. */
 .Lrest:
     xor steps, steps
-    cmp left, TAIL
+    cmp text_left, TAIL
     jb .Lpending
-    sub left, 256
+    sub text_left, 256
     inc steps
     test flags, SEALANE_FLAG_OPEN
     jnz .Lauthenticate
@@ -591,16 +591,16 @@
 
     /* What is left, at most five rows, and J0. */
 .Ltail:
-    test left, left
+    test text_left, text_left
     jz .Ltail0
     last_mask
-    cmp left, 64
+    cmp text_left, 64
     jbe .Ltail1
-    cmp left, 128
+    cmp text_left, 128
     jbe .Ltail2
-    cmp left, 192
+    cmp text_left, 192
     jbe .Ltail3
-    cmp left, 256
+    cmp text_left, 256
     jbe .Ltail4
     tail 5
     tail 4
@@ -610,7 +610,7 @@
 
     /* Authenticate these rows and the block of lengths. */
 .Lhash_rows:
-    lea power, [left + 15]
+    lea power, [text_left + 15]
     shr power, 4
     mov eax, flags
     shr eax, 1
@@ -632,18 +632,18 @@
 .Lhash_text:
     vpshufb zmm20, zmm20, reverse
     vpxord zmm20, zmm20, y
-    cmp left, 64
+    cmp text_left, 64
     jbe .Lhash_one
     vpshufb zmm21, zmm21, reverse
     multiply_two 0, zmm20, zmm21, [power + H(0)], [power + H(0) + 64], [power + S(0)]
-    cmp left, 128
+    cmp text_left, 128
     jbe .Lfinish
     vpshufb zmm22, zmm22, reverse
-    cmp left, 192
+    cmp text_left, 192
     jbe .Lhash_three
     vpshufb zmm23, zmm23, reverse
     multiply_two 0, zmm22, zmm23, [power + H(0) + 128], [power + H(0) + 192], [power + S(0) + 128]
-    cmp left, 256
+    cmp text_left, 256
     jbe .Lfinish
     vpshufb zmm24, zmm24, reverse
     multiply 0, zmm24, [power + H(0) + 256], [power + S(0) + 256]

@@ -9,13 +9,13 @@
  * Branches and addresses depend on flags, pointers, lengths and the numbers of rounds only.
  *
  * Four packets at a time, whose rounds are interleaved, or two if they fill the execution units. A row is a 512-bit
- * register: four blocks of one packet, so that a round key is one 128-bit word in all lanes. The encrypted J0 of a packet,
- * the mask of its tag, goes with its rows. Keys of more than 10 rounds begin with what they have more, and then all are
- * in step.
+ * register: four blocks of one packet, so that a round key is one 128-bit word in all lanes. The encrypted J0 of a
+ * packet, the mask of its tag, goes with its rows. Keys of more than 10 rounds begin with what they have more, and then
+ * all are in step.
  *
- * GHASH and its mathematics are in asm/ghash.h. Each packet's blocks are multiplied by falling powers of its own H; then
- * the four lanes of each of the four sums are added up in such a way that lane p has what is packet p's, and blocks of
- * lengths, associated data, reduction and tags are done for four packets in one register.
+ * GHASH and its mathematics are in asm/ghash.h. Each packet's blocks are multiplied by falling powers of its own H;
+ * then the four lanes of each of the four sums are added up in such a way that lane p has what is packet p's, and
+ * blocks of lengths, associated data, reduction and tags are done for four packets in one register.
  *
  * Packets of as many rows, at most four, and no more than a block of associated data go straight; others step by step.
  */
@@ -68,12 +68,12 @@
 #define consts rdx
 #define done r12     /* step by step: bytes of each packet that have been taken */
 #define active r13d  /* two bits for every packet that has more */
-#define left r14     /* packets */
+#define packets_left r14
 #define flags r15d
 /* r8 .. r11 are the packets' keys at ten rounds from the end; rax, rbx, rcx are free. */
 
-/* Rows of packet p in zmm 4p .. 4p + 3, its mask in 16 + p, its round key in 20 + p; then products in 24, 25, 26 (p = 0)
- * or 4p - 4, 4p - 3, 4p - 2.
+/* Rows of packet p in zmm 4p .. 4p + 3, its mask in 16 + p, its round key in 20 + p; then products in 24, 25, 26 (p =
+ * 0) or 4p - 4, 4p - 3, 4p - 2.
  */
 #define lo zmm24
 #define mi zmm25
@@ -446,10 +446,10 @@
 .endm
 
     function sealane_aesgcm_batch_avx512
-    mov left, [args + SEALANE_BATCH_COUNT]
+    mov packets_left, [args + SEALANE_BATCH_COUNT]
     mov flags, [args + SEALANE_ARG_FLAGS]
     mov lane, [args + SEALANE_BATCH_LANES]
-    test left, left
+    test packets_left, packets_left
     jz .Lend
     vbroadcasti32x4 reverse, [consts + REVERSE]
     vbroadcasti32x4 poly, [consts + POLY]
@@ -461,7 +461,7 @@
     kmovd nonce_words, eax
 
 .Lfour:
-    cmp left, 4
+    cmp packets_left, 4
     jb .Lfew
 .Lgo:
     /* All of the same number of rows, and at most one block of associated data? */
@@ -591,7 +591,7 @@
     mov rax, [LANE(0, TAG)]
     vmovdqu64 [rax], xmm16
     add lane, 4*SEALANE_LANE_STRIDE
-    sub left, 4
+    sub packets_left, 4
     ja .Lfour
 
     vpxord zmm0, zmm0, zmm0
@@ -640,7 +640,7 @@
     cmova rbx, rax
     .irp p, 1, 2, 3
     mov ecx, \p
-    cmp left, rcx
+    cmp packets_left, rcx
     lea rax, [lane + SEALANE_LANE_STRIDE*\p]
     cmovbe rax, lane
     vmovdqu64 zmm0, [rax]

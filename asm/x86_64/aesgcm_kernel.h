@@ -1,6 +1,6 @@
-/* What the AES-GCM kernels of one packet do alike, whatever the width of their vectors. Registers have the same names in
- * all; what includes this has named key, flags, power, steps, rounds, rk, lo, mi, hi and, but for avx512, t before, and there
- * hi is register 11.
+/* What the AES-GCM kernels of one packet do alike, whatever the width of their vectors. Registers have the same names
+ * in all; what includes this has named key, flags, power, steps, rounds, rk, lo, mi, hi and, but for avx512, t before,
+ * and there hi is register 11.
  */
 
 /* Integer registers. */
@@ -10,7 +10,7 @@
 #define src r8
 #define dst r9
 #define mac r10      /* what is authenticated next */
-#define left r11     /* bytes of text that are left, or of the tail */
+#define text_left r11 /* bytes of text, or of the tail */
 
 #include "aesgcm_text.h"
 
@@ -30,7 +30,7 @@
     jnz .Lsetup
     mov src, [args + SEALANE_ARG_IN]
     mov dst, [args + SEALANE_ARG_OUT]
-    mov left, [args + SEALANE_ARG_BYTES]
+    mov text_left, [args + SEALANE_ARG_BYTES]
     test flags, SEALANE_FLAG_FIRST
     jz .Lcontinue
     vpxor hi, hi, hi
@@ -65,14 +65,14 @@
     vpshufd lo, lo, 0x4e
     .elseif \step == 2
     vpxor mi, mi, lo
-    vpxor mi, mi, t
+    vpxor mi, mi, tmp
     .elseif \step == 3
     times_p mi, 0
     .elseif \step == 4
     vpshufd mi, mi, 0x4e
     vpxor hi, hi, mi
     .else
-    vpxor hi, hi, t
+    vpxor hi, hi, tmp
     .endif
 .endm
 

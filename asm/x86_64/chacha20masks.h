@@ -1,5 +1,5 @@
-/* Header masks by ChaCha20 (RFC 9001, 5.4.4; RFC 8439, 2.3), for the widths of x86-64's vectors: LANES blocks of as many
- * keys side by side, a word of the state to a vector.
+/* Header masks by ChaCha20 (RFC 9001, 5.4.4; RFC 8439, 2.3), for the widths of x86-64's vectors: LANES blocks of as
+ * many keys side by side, a word of the state to a vector.
  *
  * A 16-byte piece of four lanes is a row of each 128-bit part; transposing 4 by 4 words in each part makes words of all
  * lanes. The words of a key and of a sample are the state's in their order, and of the block only the first two are
@@ -27,7 +27,7 @@
 #define scratch rsi
 #define consts rdx
 #define lanes r8
-#define left r9
+#define lanes_left r9
 #define count r10d
 
 /* Pointers to so many lanes. */
@@ -36,7 +36,7 @@
 1:
     mov eax, ecx
     shl eax, 6
-    cmp left, rcx
+    cmp lanes_left, rcx
     mov r11d, 0
     cmovbe eax, r11d
     add rax, lanes

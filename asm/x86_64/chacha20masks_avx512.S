@@ -59,7 +59,7 @@
 
     function sealane_chacha20masks_avx512
     mov lanes, [args + SEALANE_ARG_IN]
-    mov left, [args + SEALANE_ARG_BYTES]
+    mov lanes_left, [args + SEALANE_ARG_BYTES]
 .Llanes:
     lane_pointers
     rows SEALANE_LANE_KEY, 0
@@ -87,7 +87,7 @@
     outputs \q
     .endr
     add lanes, 64*LANES
-    sub left, LANES
+    sub lanes_left, LANES
     ja .Llanes
     vpxord zmm0, zmm0, zmm0
     vmovdqu64 [scratch + LANE], zmm0

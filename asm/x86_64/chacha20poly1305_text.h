@@ -427,8 +427,8 @@
 .endm
 
 // h r, or h r + m: the next product waits for less if m comes into the sums of this one. What reaches 2^130 turns back
-// as soon as y is there; so h is below (5 + 2^-60) 2^128, and h2 <= 11 in the sum of two such and a block, with h1 < 2^8
-// then: x1 < 2^64, as r0 < 2^60 and s1 < 1.25 2^60.
+// as soon as y is there; so h is below (5 + 2^-60) 2^128, and h2 <= 11 in the sum of two such and a block, with h1 <
+// 2^8 then: x1 < 2^64, as r0 < 2^60 and s1 < 1.25 2^60.
 #if defined(KERNEL_SSE)
 .macro poly_multiply h0, h1, h2, m
     mov rax, [rsi+R+8]
