@@ -89,7 +89,7 @@
     .endif
 .endm
 
-/* lo, mi, hi += a h for the power at `at`. */
+/* lo, mi, hi += block_a h for the power at `at`. */
 .macro multiply at:vararg
     vpshufd tmp, block_a, 0x4e
     vpxor tmp, tmp, block_a
@@ -98,7 +98,7 @@
     product 0, mi, tmp, 0, [\at + S(0) - H(0)], 0x00
 .endm
 
-/* t := P times the lower half of v; P is in u from the first on. */
+/* tmp := P times the lower half of v; P is in tmp2 from the first on. */
 .macro times_p v, first
     .if \first
     vbroadcasti128 tmp2, [consts + POLY]
@@ -238,7 +238,7 @@
 
 /* ---- Parts of rows --------------------------------------------------------------------------------------------- */
 
-/* a := the n < 32 bytes at `at`, padded with zeroes; n in eax. */
+/* block_a := the n < 32 bytes at `at`, padded with zeroes; n in eax. */
 .macro load_row at
     cmp eax, 16
     jb 4f
@@ -275,7 +275,7 @@
     add dst, 32
 .endm
 
-/* hi := a times the power in ymm0, whose halves' sum is in ymm1. */
+/* hi := block_a times the power in ymm0, whose halves' sum is in ymm1. */
 .macro power_step
     vpshufd tmp, block_a, 0x4e
     vpxor tmp, tmp, block_a

@@ -1,6 +1,6 @@
 /* What the AES-GCM kernels of one packet do alike, whatever the width of their vectors. Registers have the same names
- * in all; what includes this has named key, flags, power, steps, rounds, rk, lo, mi, hi and, but for avx512, t before,
- * and there hi is register 11.
+ * in all. What includes this has named key, flags, power, steps, rounds and, where it uses the macros for 128 and 256
+ * bits, lo, mi, hi and tmp before; hi is register 11 there.
  */
 
 /* Integer registers. */
@@ -55,7 +55,7 @@
 /* ---- GHASH, 128 and 256 bits ---- */
 
 /* hi := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced (asm/ghash.h); in six steps. What includes this has times_p, with
- * which t := P times the lower half of v; first, or once more. */
+ * which tmp := P times the lower half of v; first, or once more. */
 .macro reduce step
     .if \step == 0
     times_p lo, 1                                                               /* P w */

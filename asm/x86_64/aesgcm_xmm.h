@@ -103,7 +103,7 @@
     .endif
 .endm
 
-/* lo, mi, hi := or += a h, where h is followed by the sum of its halves. */
+/* lo, mi, hi := or += block_a h, where h is followed by the sum of its halves. */
 .macro multiply init, at:vararg
     vpshufd tmp, block_a, 0x4e
     vpxor tmp, tmp, block_a
@@ -112,7 +112,7 @@
     product \init, mi, [\at + 16], tmp, 0x00
 .endm
 
-/* t := P times the lower half of v. */
+/* tmp := P times the lower half of v. */
 .macro times_p v, first
     product_of tmp, [consts+POLY], \v, 0x00
 .endm
@@ -182,7 +182,7 @@
     .endif
 .endm
 
-/* a := the block of the lengths in bits, its bytes reversed. */
+/* block_a := the block of the lengths in bits, its bytes reversed. */
 .macro lengths
     vmovq block_a, qword ptr [args+SEALANE_ARG_TOTAL]
     vmovhps block_a, block_a, [args+SEALANE_ARG_AD_BYTES]

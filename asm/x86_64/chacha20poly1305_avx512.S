@@ -16,6 +16,12 @@
  * few blocks there are. In the first chunk's shadow integer registers, whose operations take one cycle, make block 0,
  * the Poly1305 key (2.6), and r^2, r^3, r^4; then vectors make r^5 .. r^24. Packets to 128 bytes need no more than r.
  *
+ * The first chunk begins, by the bytes of text in this call, at
+ *   to 128  .Lfirst_four, none at all .Lfour_empty: whole packets with at most 64 bytes of associated data; others as
+ *   to 512  .Lfirst_eight     to 1024  .Lfirst_sixteen     to 1536  .Lfirst_twentyfour     more  .Lfirst_thirtytwo
+ * A packet of 64 bytes goes by .Lfirst_four and .Lfour (block 0 and the keystream), .Lblock0_ready and .Lkey (r and s),
+ * .Lfour_ready (text, and what is authenticated put together), .Lfour_block (Poly1305), .Ltag and .Lfinish.
+ *
  * Poly1305 (2.5), p = 2^130 - 5. Numbers are three limbs of 44 bits, x = x0 + 2^44 x1 + 2^88 x2; 2^132 = 20 mod p, so
  *   (x*y)0 = x0 y0 + 20 x1 y2 + 20 x2 y1     (x*y)1 = x0 y1 + x1 y0 + 20 x2 y2     (x*y)2 = x0 y2 + x1 y1 + x2 y0
  * and 20 y1, 20 y2 are kept beside y. vpmadd52luq/huq add the low and high 52 bits of each product: lo_i + 2^52 hi_i.
@@ -244,8 +250,8 @@
 
 #include "chacha20_zmm.h"
 
-/* Horizontal set: the diagonals are brought under each other by turning rows a, c and d, not b, which is last to be
- * ready: so no turn waits. half 0 is the column round, half 1 the diagonal round.
+/* Horizontal set: the diagonals are brought under each other by rotating rows a, c and d, not b, which is last to be
+ * ready: so no rotation waits. half 0 is the column round, half 1 the diagonal round.
  */
 .macro set step, half, a, b, c, d
     quarter \step, \a, \b, \c, \d

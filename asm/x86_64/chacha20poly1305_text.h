@@ -31,6 +31,16 @@
  * Passes of 8 blocks in columns follow, then, if sealed, 1 to 3 sets of rows. In each of them Poly1305 runs beside the
  * rounds: over what this pass opens, or over what the pass before sealed. The key stream of the first pass, and of a
  * pass that is not full, goes through STREAM.
+ *
+ * Where passes begin, by the bytes of text in them:
+ *               first pass                             later passes
+ *     avx2,     to 64 .Lone_set, 192 .Ltwo_sets,       to 128 .Lone_set_later, 256 .Ltwo_sets_later,
+ *     avx512vl  320 .Lthree_sets, 448 .Lkey_columns    384 .Lthree_sets_later, 512 behind .Lnext
+ *     ssse3     to 64 .Ltwo_sets_later,                to 128 .Ltwo_sets_later, 192 .Lthree_sets_later,
+ *               128 .Lthree_sets_later, 192 .Lpass     256 behind .Lnext
+ * A part that is not the first begins at .Lresume. A packet of 64 bytes that is sealed goes by .Lone_set (ssse3:
+ * .Ltwo_sets_later; block 0 and the key stream), .Lkey_known (associated data), .Lxor (text), .Lpassed, .Lfinish
+ * (Poly1305 of it) and .Ltag; opened, .Lfinish comes before .Lxor, and .Lfinal behind .Lpassed.
  */
 
 /* Scratch, relative to the displaced rsi. */
@@ -118,20 +128,20 @@
     rotate_row 12, \b, \t
 .endm
 
-.macro rows_other_half turn_a, turn_c, a, b, c, d, t
+.macro rows_other_half order_a, order_c, a, b, c, d, t
     vpaddd \a, \a, \b
     vpxor \d, \d, \a
     rotate_bytes 8, \d, ROWS8
     vpaddd \c, \c, \d
     vpxor \b, \c, \b
-    vpshufd \a, \a, \turn_a
+    vpshufd \a, \a, \order_a
     rotate_row 7, \b, \t
     vpshufd \d, \d, 0x4e
-    vpshufd \c, \c, \turn_c
+    vpshufd \c, \c, \order_c
 .endm
 
-// Columns if a and c turn by 1 and 3 words before the next round, diagonals if by 3 and 1: b, always last, stays.
-.macro rows_round sets, turn_a, turn_c
+// Columns if a and c rotate by 1 and 3 words before the next round, diagonals if by 3 and 1: b, always last, stays.
+.macro rows_round sets, order_a, order_c
     rows_half SET0, U0
   .if \sets > 1
     rows_half SET1, U1
@@ -139,12 +149,12 @@
   .if \sets > 2
     rows_half SET2, U0
   .endif
-    rows_other_half \turn_a, \turn_c, SET0, U0
+    rows_other_half \order_a, \order_c, SET0, U0
   .if \sets > 1
-    rows_other_half \turn_a, \turn_c, SET1, U1
+    rows_other_half \order_a, \order_c, SET1, U1
   .endif
   .if \sets > 2
-    rows_other_half \turn_a, \turn_c, SET2, U0
+    rows_other_half \order_a, \order_c, SET2, U0
   .endif
 .endm
 
