@@ -274,7 +274,6 @@ func TestBuild(t *testing.T) {
 			job: Job{Flags: []string{"-tags", "special", "-trimpath", "-ldflags=-s -w -X main.stamp=linked"}}, built: "thing"},
 		{name: "GOFLAGS", files: plain("tagged.go", "//go:build special\n\npackage main\n\nfunc init() { stamp = \"special \" + stamp }\n"),
 			setUp: func(t *testing.T, _ string) { t.Setenv("GOFLAGS", "-mod=mod -tags=special") }, built: "thing"},
-		{name: "PIE", files: plain(), job: Job{Flags: []string{"-buildmode=pie"}}, built: "thing"},
 		{name: "replaced by a fork", files: plain("go.mod", mod+requires(cryptoVersion, sysVersion)+"\nreplace "+cryptoModule+" => ./fork\n",
 			"extra.go", "package main\n\nimport \"golang.org/x/crypto/chacha20poly1305\"\n\nfunc init() { stamp = chacha20poly1305.Extra() }\n"),
 			setUp: fork(func(t *testing.T, dir string) {
@@ -345,14 +344,18 @@ func TestBuild(t *testing.T) {
 		{name: "bare ChaCha20 for ARM", files: plain("main.go", streamProgram), job: Job{GOOS: "linux", GOARCH: "arm"}, built: "thing"},
 		{name: "bare ChaCha20, which has assembly", files: plain("main.go", streamProgram), job: Job{GOOS: "linux", GOARCH: "arm64"}, want: "does not use"},
 		{name: "other system", files: plain(), job: Job{GOOS: "windows", GOARCH: "amd64"}, built: "thing.exe"},
-		{name: "other stripped system", files: plain(), job: Job{GOOS: "darwin", GOARCH: "amd64", Flags: []string{"-ldflags=-s -w"}}, built: "thing"},
 		{name: "architecture without kernels", files: plain(), job: Job{GOOS: "linux", GOARCH: "riscv64"}, want: "no kernel for riscv64"},
-		{name: "architecture without kernels, portable", files: plain(), job: Job{GOOS: "linux", GOARCH: "s390x", AllowPortable: true}, built: "thing"},
 	}
 	if len(Kernels(runtime.GOARCH)) > 0 {
 		cases = append(cases,
 			testCase{name: "kernels left out", files: plain(), job: Job{Flags: []string{"-tags=purego"}}, want: "has only the levels portable of"},
 			testCase{name: "kernels left out, portable", files: plain(), job: Job{Flags: []string{"-tags=purego"}, AllowPortable: true}, built: "thing"})
+	}
+	if *long { // each builds the standard library anew
+		cases = append(cases,
+			testCase{name: "PIE", files: plain(), job: Job{Flags: []string{"-buildmode=pie"}}, built: "thing"},
+			testCase{name: "other stripped system", files: plain(), job: Job{GOOS: "darwin", GOARCH: "amd64", Flags: []string{"-ldflags=-s -w"}}, built: "thing"},
+			testCase{name: "architecture without kernels, portable", files: plain(), job: Job{GOOS: "linux", GOARCH: "s390x", AllowPortable: true}, built: "thing"})
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) { c.test(t) })

@@ -267,12 +267,12 @@ func TestStd(t *testing.T) {
 		{name: "no kernels", files: tlsFiles(), job: Job{Std: true, GOOS: "linux", GOARCH: "riscv64"}, want: "no kernel for riscv64"},
 		{name: "wasm", files: tlsFiles(), job: Job{Std: true, GOOS: "js", GOARCH: "wasm"}, want: "no kernel for wasm"},
 		{name: "Windows on ARM", files: tlsFiles(), job: Job{Std: true, GOOS: "windows", GOARCH: "arm64"}, want: "windows/arm64"},
-		{name: "kernels left out", files: tlsFiles(), job: std("-tags=purego"), want: "has only the levels portable of"},
 		{name: "offline, latest", files: tlsFiles(), job: Job{Std: true, Package: "golang.zx2c4.com/wireguard@latest"}, want: "this needs the network"},
 		{name: "not in the module cache", files: tlsFiles("go.mod", mod+requires("golang.org/x/text v0.1.0"), "text.go", "package main\n\nimport _ \"golang.org/x/text\"\n"), job: std(), want: "go.sum"},
 	}
 	if *long {
 		cases = append(cases,
+			testCase{name: "kernels left out", files: tlsFiles(), job: std("-tags=purego"), want: "has only the levels portable of"},
 			testCase{name: "for Windows", files: tlsFiles(), job: Job{Std: true, GOOS: "windows", GOARCH: "amd64"}, built: "thing.exe"},
 			testCase{name: "for macOS", files: tlsFiles(), job: Job{Std: true, GOOS: "darwin", GOARCH: "arm64"}, built: "thing"},
 			testCase{name: "for 64-bit ARM", files: tlsFiles(), job: Job{Std: true, GOOS: "linux", GOARCH: "arm64"}, built: "thing"},
