@@ -1,4 +1,4 @@
-# make bench: sealane beside its peers, in Go and in C. The results go to bench/results/.
+# make bench: sealane beside its peers, in Go, in C and in Rust. The results go to bench/results/.
 
 BENCH_TIME ?= 4m
 BENCH_GCM_TIME ?= 1m
@@ -24,14 +24,17 @@ bench-modes: $(B)/bench-modes ## AES without authentication and QUIC's packets b
 $(B)/bench-go:
 	cd bench && CGO_ENABLED=0 $(GO) build -o $(abspath $@) .
 
-bench: ## sealane beside its peers, in about 7 minutes; writes bench/results
+bench: ## sealane beside its peers, in about 7 minutes and what Rust takes to build; writes bench/results
 	@tools/bootstrap bench
 	@$(MAKE) --no-print-directory bench-measure
 
 bench-measure: $(B)/bench-c $(B)/bench-go
+	rust=$(abspath $(B))/rust-bench/release/sealane-bench; status=0; \
+	rust/check $(B) bench-program || status=$$?; \
+	if [ $$status -eq 77 ]; then rust=; elif [ $$status -ne 0 ]; then exit $$status; fi; \
 	cd bench && for a in $(BENCH_ALGORITHMS); do \
 	    case $$a in AES*) t=$(BENCH_GCM_TIME) ;; *) t=$(BENCH_TIME) ;; esac; \
-	    $(abspath $(B))/bench-go -c $(abspath $(B)/bench-c) -alg $$a -time $$t $(BENCH_FLAGS) || exit 1; \
+	    $(abspath $(B))/bench-go -c $(abspath $(B)/bench-c) -rust "$$rust" -alg $$a -time $$t $(BENCH_FLAGS) || exit 1; \
 	done
 
 # The harness itself: all candidates agree, and a wrong byte in any of them is found.

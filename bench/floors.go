@@ -129,12 +129,19 @@ func (r *results) outcomes() ([]outcome, error) {
 func (r *results) setupOutcome(language string) outcome {
 	o := outcome{Title: language + ", key set-up in ns, at most", Op: "setup", Limit: alg.SetupLimitNs,
 		State: "not run: no level of sealane is here"}
-	if t := r.tables[language]; t != nil && len(t.levels()) > 0 {
-		o.Got = t.libraryNs(setup, "sealane", t.levels()[0])
+	t := r.tables[language]
+	if t == nil {
+		return o
+	}
+	for _, level := range t.levels() { // the best that was measured
+		if o.Got = t.libraryNs(setup, "sealane", level); o.Got == 0 {
+			continue
+		}
 		o.State = "pass"
 		if o.Got > o.Limit {
 			o.State = "fail"
 		}
+		break
 	}
 	return o
 }

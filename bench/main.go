@@ -1,8 +1,8 @@
-// Command bench measures sealane beside the libraries its users could pick instead, in Go and in C, and writes a table,
-// the raw figures and a plot.
+// Command bench measures sealane beside the libraries its users could pick instead, in Go, in C and in Rust, and writes a
+// table, the raw figures and a plot.
 //
-// The C program and this one measure in turn, both pinned to the same CPU, until the smallest times no longer move or
-// the time is up.
+// The C program, the Rust program and this one measure in turn, all pinned to the same CPU, until the smallest times no
+// longer move or the time is up.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-var languages = []string{"Go", "C"}
+var languages = []string{"Go", "C", "Rust"}
 
 // results is all that a run found.
 type results struct {
@@ -36,6 +36,7 @@ type results struct {
 type options struct {
 	seconds time.Duration
 	program string
+	rust    string
 	dir     string
 	name    string
 	fault   string
@@ -50,6 +51,7 @@ type options struct {
 
 const (
 	roundC     = 4 * time.Second
+	roundRust  = 4 * time.Second
 	roundGo    = 4 * time.Second
 	roundSweep = 4 * time.Second
 	minRounds  = 3
@@ -60,7 +62,8 @@ const (
 func main() {
 	var o options
 	flag.DurationVar(&o.seconds, "time", 4*time.Minute, "measure at most `this long`")
-	flag.StringVar(&o.program, "c", "", "the C `program`, built from c/; without it only Go is measured")
+	flag.StringVar(&o.program, "c", "", "the C `program`, built from c/; without it C is not measured")
+	flag.StringVar(&o.rust, "rust", "", "the Rust `program`, built from ../rust/bench; without it Rust is not measured")
 	flag.StringVar(&o.dir, "out", "results", "`directory` for the results")
 	flag.StringVar(&o.name, "name", "", "`name` of the result files (default: made from the CPU's name)")
 	flag.StringVar(&o.fault, "fault", "", "spoil the output of this Go `candidate`, to see that the check finds it")
@@ -132,7 +135,14 @@ func run(o options) error {
 func (r *results) measure(o options, b *goBench, cpu int) error {
 	start := time.Now()
 	left := func() time.Duration { return o.seconds - time.Since(start) }
-	scale := min(1, float64(o.seconds)/float64(minRounds*(roundC+roundGo+roundSweep)))
+	round := roundGo + roundSweep
+	if o.program != "" {
+		round += roundC
+	}
+	if o.rust != "" {
+		round += roundRust
+	}
+	scale := min(1, float64(o.seconds)/float64(minRounds*round))
 	part := func(d time.Duration) time.Duration { return time.Duration(float64(d) * scale) }
 
 	s, err := sweepAgainst(b, alg.Peer)
@@ -140,7 +150,7 @@ func (r *results) measure(o options, b *goBench, cpu int) error {
 		return err
 	}
 	for r.Moved > mayMove || r.Rounds < minRounds {
-		if r.Rounds > 0 && left() < part(roundC+roundGo+roundSweep)*3/4 {
+		if r.Rounds > 0 && left() < part(round)*3/4 {
 			break
 		}
 		moved, of := 0, 0
@@ -152,12 +162,19 @@ func (r *results) measure(o options, b *goBench, cpu int) error {
 			moved, of = moved+m, of+n
 		}
 		if o.program != "" {
-			t, err := runC(o.program, part(roundC), cpu)
+			t, err := runProgram(o.program, part(roundC), cpu)
 			if err != nil {
 				return err
 			}
 			merge("C", t)
 			r.Machine.Class = t.Class
+		}
+		if o.rust != "" {
+			t, err := runProgram(o.rust, part(roundRust), cpu)
+			if err != nil {
+				return err
+			}
+			merge("Rust", t)
 		}
 		t, err := b.pass(part(roundGo))
 		if err != nil {

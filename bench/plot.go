@@ -31,7 +31,7 @@ var (
 )
 
 const (
-	plotWidth   = 10.8 * vg.Inch
+	panelWidth  = 5.4 * vg.Inch
 	plotHeight  = 4.4 * vg.Inch
 	labelMargin = 1.25 * vg.Inch // right of each panel, for the lines' names
 )
@@ -45,17 +45,18 @@ type curve struct {
 
 // plot draws, for each language, how many times as fast as each peer sealane's best level is.
 func (r *results) plot(path string) error {
-	canvas := vgsvg.New(plotWidth, plotHeight)
-	whole := draw.New(canvas)
-	whole.SetColor(color.White) // also where the page around it is dark
-	whole.Fill(whole.Rectangle.Path())
-
 	var panels []string
 	for _, language := range languages {
 		if t := r.tables[language]; t != nil && len(t.levels()) > 0 {
 			panels = append(panels, language)
 		}
 	}
+	plotWidth := panelWidth * vg.Length(max(len(panels), 2))
+	canvas := vgsvg.New(plotWidth, plotHeight)
+	whole := draw.New(canvas)
+	whole.SetColor(color.White) // also where the page around it is dark
+	whole.Fill(whole.Rectangle.Path())
+
 	title := textStyle(15, ink)
 	whole.FillText(title, vg.Point{X: 16, Y: plotHeight - 12}, "sealane's speed beside its peers'")
 	title = textStyle(10.5, ink)

@@ -86,9 +86,9 @@ func (r *results) markdown(name string, outcomes []outcome) string {
 	w := &report{}
 	w.line("# %s of sealane beside its peers: %s\n", alg.Name, r.Machine.CPU)
 	w.line("Written by `make bench` on %s; do not edit. %s/%s, %s, one core.\n", r.Date, r.Machine.OS, r.Machine.Arch, r.Go)
-	w.line("%s (%s), out of place, a new nonce per packet, written just before it. All candidates of one language take turns in", alg.Name, alg.Standard)
-	w.line("one process, pinned to one CPU; the two processes alternate. Each figure is the smallest time of many short")
-	w.line("batches. The clock of such a machine drifts: compare figures of one run only, and trust the ratios.")
+	w.line("%s (%s), out of place (in Rust in place, which is all that its peers have), a new nonce per packet, written just", alg.Name, alg.Standard)
+	w.line("before it. All candidates of one language take turns in one process, pinned to one CPU; the processes alternate.")
+	w.line("Each figure is the smallest time of many short batches. The clock of such a machine drifts: compare figures of one run only, and trust the ratios.")
 	w.line("%.0f s, %d rounds; the last round made %.1f %% of the times smaller by more than 1 %%.\n", r.Seconds, r.Rounds, r.Moved*100)
 	if r.Machine.Class != "" {
 		features, cycles, _ := strings.Cut(r.Machine.Class, "/")
@@ -386,7 +386,7 @@ func (r *results) writeSetup(w *report) {
 			}
 		}
 	}
-	w.line("In Go this is New, which allocates; in C it gives an existing key object another key.\n")
+	w.line("In Go this is New, which allocates; in C it gives an existing key object another key; in Rust it makes a key and drops it.\n")
 	w.grid([]string{"", "ns"}, rows)
 }
 

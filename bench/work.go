@@ -22,7 +22,7 @@ var (
 	alg = algorithms[0] // of this run
 )
 
-// What is measured. The C program (c/bench.c) has the same lists.
+// What is measured. The C program (c/bench.c) and the Rust program (../rust/bench/src/rows.rs) have the same lists.
 var (
 	sizes   = []int{64, 256, 576, 1024, 1420, 4096, 8192, 16384}
 	adSizes = []int{0, 13}

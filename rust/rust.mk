@@ -16,9 +16,11 @@ $(eval $(call long_suite,long-rust-ring,,rust/peers $(B) ring))
 $(eval $(call long_suite,long-rust-boringtun,,rust/peers $(B) boringtun))
 $(eval $(call long_suite,long-rust-tls,,rust/peers $(B) tls))
 $(eval $(call long_suite,long-rust-fuzz,,rust/check $(B) fuzz $(LONG_SECONDS)))
+$(eval $(call long_suite,long-rust-bench,$(B)/libsealane.a,rust/check $(B) bench))
+$(eval $(call long_suite,long-rust-miri,,rust/check $(B) miri))
 $(eval $(call long_suite,long-rust-asan,$(B)/vectors.txt,rust/check $(B) asan))
 
 .PHONY: bench-rust
 bench-rust: $(B)/libsealane.a ## the crate beside ring, aws-lc-rs, RustCrypto's crates and the C library, in one run
-	cd rust/bench && SEALANE_BUILD=$(abspath $(B)) CARGO_TARGET_DIR=$(abspath $(B))/rust-bench cargo build --locked --release
+	rust/check $(B) bench-program
 	taskset -c 1 $(B)/rust-bench/release/sealane-bench

@@ -1,6 +1,19 @@
-//! Links the C library of the build folder that SEALANE_BUILD names.
+//! Links the C library of the build folder that SEALANE_BUILD names, and tells the program its peers' versions.
+
+/// The version of a crate that Cargo.lock has.
+fn version<'a>(lock: &'a str, name: &str) -> &'a str {
+    let entry = lock.split("[[package]]").find(|entry| entry.contains(&format!("\nname = \"{name}\"\n")));
+    let version = entry.and_then(|entry| entry.split("version = \"").nth(1));
+    version.and_then(|version| version.split('"').next()).expect("a version in Cargo.lock")
+}
 
 fn main() {
+    let lock = std::fs::read_to_string("Cargo.lock").expect("Cargo.lock");
+    for name in ["aes-gcm", "aws-lc-rs", "chacha20poly1305", "ring"] {
+        let variable = name.to_uppercase().replace('-', "_");
+        println!("cargo:rustc-env=VERSION_{variable}={}", version(&lock, name));
+    }
+    println!("cargo:rerun-if-changed=Cargo.lock");
     println!("cargo:rerun-if-env-changed=SEALANE_BUILD");
     if let Ok(folder) = std::env::var("SEALANE_BUILD") {
         println!("cargo:rustc-link-search=native={folder}");

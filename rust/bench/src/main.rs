@@ -4,7 +4,10 @@
 //!     sealane-bench [--turns N] [--fault CANDIDATE]
 //!
 //! Prints nanoseconds a packet for sealane, and how many times as long each peer takes. Before anything is measured all
-//! candidates must agree; with --fault one of them makes a wrong byte, which must be found.
+//! candidates must agree; with --fault one of them makes a wrong byte, which must be found. With --alg it measures what
+//! `make bench` reports, as rows.rs says.
+
+mod rows;
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -66,6 +69,18 @@ macro_rules! ring_like {
                 self.0.open_in_place(nonce, $library::aead::Aad::empty(), text).is_ok()
             }
         }
+
+        impl rows::Session for $name {
+            fn seal(&self, nonce: &[u8; 12], ad: &[u8], text: &mut [u8]) -> Option<[u8; 16]> {
+                let nonce = $library::aead::Nonce::assume_unique_for_key(*nonce);
+                let tag = self.0.seal_in_place_separate_tag(nonce, $library::aead::Aad::from(ad), text).ok()?;
+                tag.as_ref().try_into().ok()
+            }
+            fn open(&self, nonce: &[u8; 12], ad: &[u8], packet: &mut [u8]) -> bool {
+                let nonce = $library::aead::Nonce::assume_unique_for_key(*nonce);
+                self.0.open_in_place(nonce, $library::aead::Aad::from(ad), packet).is_ok()
+            }
+        }
     };
 }
 
@@ -83,6 +98,18 @@ impl<C: AeadInPlace> Candidate for RustCrypto<C> {
     fn open(&mut self, nonce: &[u8; 12], text: &mut [u8], tag: &[u8; 16]) -> bool {
         let nonce = GenericArray::from_slice(nonce);
         self.0.decrypt_in_place_detached(nonce, b"", text, GenericArray::from_slice(tag)).is_ok()
+    }
+}
+
+impl<C: AeadInPlace> rows::Session for RustCrypto<C> {
+    fn seal(&self, nonce: &[u8; 12], ad: &[u8], text: &mut [u8]) -> Option<[u8; 16]> {
+        let tag = self.0.encrypt_in_place_detached(GenericArray::from_slice(nonce), ad, text).ok()?;
+        tag.as_slice().try_into().ok()
+    }
+    fn open(&self, nonce: &[u8; 12], ad: &[u8], packet: &mut [u8]) -> bool {
+        let (text, tag) = packet.split_at_mut(packet.len() - 16);
+        let (nonce, tag) = (GenericArray::from_slice(nonce), GenericArray::from_slice(tag));
+        self.0.decrypt_in_place_detached(nonce, ad, text, tag).is_ok()
     }
 }
 
@@ -248,9 +275,17 @@ fn time(entry: &mut Entry, bytes: usize, open: bool, count: usize, offset: usize
 }
 
 fn main() {
+    let all: Vec<String> = std::env::args().skip(1).collect();
+    if all.iter().any(|argument| argument == "--alg") {
+        if let Err(why) = rows::run(&all) {
+            eprintln!("sealane-bench: {why}");
+            std::process::exit(1);
+        }
+        return;
+    }
     let mut turns = 200;
     let mut fault = String::new();
-    let mut arguments = std::env::args().skip(1);
+    let mut arguments = all.into_iter();
     while let Some(argument) = arguments.next() {
         let value = arguments.next().unwrap_or_default();
         match argument.as_str() {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// runC has the C program measure for a while.
-func runC(program string, d time.Duration, cpu int) (*table, error) {
+// runProgram has the C program, or another that prints the same, measure for a while.
+func runProgram(program string, d time.Duration, cpu int) (*table, error) {
 	args := []string{"--alg", alg.Name, "--seconds", strconv.FormatFloat(d.Seconds(), 'f', 2, 64)}
 	if cpu >= 0 {
 		args = append(args, "--cpu", strconv.Itoa(cpu))
