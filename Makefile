@@ -189,7 +189,8 @@ endef
 
 -include provider/provider.mk
 
-VECTORS := $(filter-out %/aes_cbc_pkcs5_test.json %/aes_xts_test.json,$(wildcard test/vectors/wycheproof/*.json test/vectors/nist/*.rsp))
+VECTORS := $(filter-out %/aes_cbc_pkcs5_test.json %/aes_xts_test.json,$(wildcard test/vectors/wycheproof/*.json \
+    test/vectors/nist/*.rsp test/vectors/nist/aes/*.rsp))
 $(B)/vectors.txt: test/vectors/flatten.go $(VECTORS)
 	@mkdir -p $(@D)
 	$(GO) run $< $(VECTORS) > $@
@@ -244,6 +245,8 @@ $(eval $(call suite,check-limbs26,$(B)/limbs26/check,$(B)/limbs26/check))
 $(eval $(call check_suite,api,$(B)/api $(B)/vectors.txt,$(B)/api $(B)/vectors.txt))
 $(foreach l,$(LEVELS),$(eval $(call suite,api-$(l),$(B)/api $(B)/vectors.txt,\
     env SEALANE_CPU=$(l) $(B)/api $(B)/vectors.txt)))
+$(eval $(call suite,api-planted,$(B)/api $(B)/vectors.txt,\
+    --must-fail "$(B)/api $(B)/vectors.txt --plant=%" ECBVarKey192/150 CBCMMT256/19 XTSGenAES128/25 XTSGenAES256Number/29))
 $(eval $(call suite,api-asan,$(B)/asan-clang/api $(B)/vectors.txt,$(B)/asan-clang/api $(B)/vectors.txt))
 $(eval $(call suite,api-tsan,$(B)/tsan/api $(B)/vectors.txt,$(B)/tsan/api $(B)/vectors.txt))
 $(eval $(call suite,api-limbs26,$(B)/limbs26/api $(B)/vectors.txt,$(B)/limbs26/api $(B)/vectors.txt))

@@ -107,6 +107,17 @@ _\name:
 #endif
 .endm
 
+#if !defined(__x86_64__)
+
+/* The base architecture and nothing optional but what is named. */
+.macro isa extensions:vararg
+    .irp extension, \extensions
+        isa_\extension
+    .endr
+.endm
+
+#endif
+
 #if defined(__x86_64__)
 
 .intel_syntax noprefix
@@ -241,13 +252,6 @@ _\name:
 
 .syntax unified
 
-/* The base architecture and nothing optional but what is named. */
-.macro isa extensions:vararg
-    .irp extension, \extensions
-        isa_\extension
-    .endr
-.endm
-
 /* DWARF numbers d0 256. */
 .macro isa_neon
     .arch armv7-a
@@ -324,12 +328,6 @@ _\name:
 .endm
 
 #elif defined(__aarch64__)
-
-.macro isa extensions:vararg
-    .irp extension, \extensions
-        isa_\extension
-    .endr
-.endm
 
 .macro isa_neon
     .arch armv8-a

@@ -20,9 +20,14 @@ var (
 	// ErrAuthentication is the error of a packet that is not authentic.
 	ErrAuthentication = errors.New("quic: packet authentication failed")
 
+	// ErrSample is the error of a sample that has not 16 bytes.
+	ErrSample = errors.New("quic: a sample has 16 bytes")
+
 	// ErrReserved is the error of an authentic packet whose reserved bits are not zero: a PROTOCOL_VIOLATION of the peer's.
 	ErrReserved = errors.New("quic: reserved bits are not zero")
 )
+
+var errNoKeys = errors.New("quic: Keys that no function of this package has made")
 
 const maxNumber = 1<<62 - 1
 
@@ -43,6 +48,9 @@ type Packet struct {
 	Payload []byte // result of Unprotect: a part of Bytes; nil if Err is not, but for ErrReserved
 	Err     error  // result
 }
+
+// MaskSize is how many bytes a header mask has.
+const MaskSize = 5
 
 // sampleSize bytes from 4 behind the packet number's begin on make the mask (RFC 9001, 5.4.2).
 const (
@@ -228,6 +236,45 @@ func decode(expected uint64, bytes []byte) uint64 {
 	return number
 }
 
+// Mask returns the header mask of one packet (RFC 9001, 5.4): sample is the 16 bytes of the protected packet that begin 4 bytes
+// behind where its packet number begins. The mask's first byte, with 0x0f for long headers and 0x1f for short ones, is added (XOR) to the
+// packet's first byte, the others to as many bytes of the packet number as there are. [Protect] and [Unprotect] do this themselves, for
+// many packets at once and in less time; Mask is for who seals and opens payloads by other means. All Keys of one secret and its
+// updates give the same masks. sample is only read, and nothing is allocated. If it has not 16 bytes, or k is of no use, the mask is zeroes and
+// the error ErrSample or another one.
+func (k *Keys) Mask(sample []byte) (mask [MaskSize]byte, err error) {
+	if k == nil || k.aead == nil {
+		return mask, errNoKeys
+	}
+	if len(sample) != sampleSize {
+		return mask, ErrSample
+	}
+	var block [16]byte
+	var lanes [1]kernel.Lane
+	lanes[0].Out, lanes[0].In, lanes[0].Key = unsafe.Pointer(&block), unsafe.Pointer(unsafe.SliceData(sample)), k.maskKey()
+	k.kind.masks(lanes[:])
+	copy(mask[:], block[:])
+	block = [16]byte{}
+	return mask, nil
+}
+
+func (k *Keys) maskKey() unsafe.Pointer {
+	if k.kind.chacha {
+		return unsafe.Pointer(&k.hp)
+	}
+	return unsafe.Pointer(&k.mask)
+}
+
+// masks makes those of lanes, whose keys are of this kind.
+func (kind maskKind) masks(lanes []kernel.Lane) {
+	a := kernel.Batch(lanes, kernel.AESMasks)
+	if kind.chacha {
+		kernel.ChaCha20Masks(kind.level, &a)
+	} else {
+		kernel.AES(kind.level, &a)
+	}
+}
+
 // makeMasks makes the masks of the n packets in which: of those that can be made side by side at once.
 func (w *workspace) makeMasks(packets []Packet, n int) {
 	w.used = max(w.used, n)
@@ -245,17 +292,9 @@ func (w *workspace) makeMasks(packets []Packet, n int) {
 			done |= 1 << i
 			l := &w.lanes[count]
 			l.Out, l.In = unsafe.Pointer(&w.masks[i]), unsafe.Pointer(&p.Bytes[p.PNOffset+sampleOffset])
-			l.Key = unsafe.Pointer(&p.Keys.mask)
-			if kind.chacha {
-				l.Key = unsafe.Pointer(&p.Keys.hp)
-			}
+			l.Key = p.Keys.maskKey()
 			count++
 		}
-		a := kernel.Batch(w.lanes[:count], kernel.AESMasks)
-		if kind.chacha {
-			kernel.ChaCha20Masks(kind.level, &a)
-		} else {
-			kernel.AES(kind.level, &a)
-		}
+		kind.masks(w.lanes[:count])
 	}
 }

@@ -2,6 +2,7 @@ package quic
 
 import (
 	"bytes"
+	"crypto/aes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -149,6 +150,119 @@ func TestAppendixA(t *testing.T) {
 				t.Error("Retry is not checked")
 			}
 		})
+	}
+}
+
+// TestMask has the samples and masks that RFC 9001 prints (A.2, A.3, A.5), and those of both RFCs' packets; key updates keep masks.
+func TestMask(t *testing.T) {
+	printed := map[string]string{
+		"d1b1c98dd7689fb8ec11d242b123dc9b": "437b9aec36",
+		"2cd0991cd25b0aac406a5816b6394100": "2ec0d8356a",
+		"5e5cd55c41f69080575d7999c25a5bfb": "aefefe7d03",
+	}
+	for _, a := range appendices(t) {
+		for _, x := range []struct {
+			suite Suite
+			s     sample
+		}{{AES128GCM, a.Client}, {AES128GCM, a.Server}, {ChaCha20Poly1305, a.ChaCha}} {
+			keys, err := NewKeys(a.Version, x.suite, x.s.Secret)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next, err := keys.Update()
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := pnOffset(x.s.Header)
+			size := len(x.s.Header) - at
+			sample := x.s.Packet[at+4:][:16]
+			want := []byte{x.s.Header[0] ^ x.s.Packet[0]}
+			for i := range size {
+				want = append(want, x.s.Header[at+i]^x.s.Packet[at+i])
+			}
+			check := func(t *testing.T, k *Keys) {
+				before := bytes.Clone(sample)
+				mask, err := k.Mask(sample)
+				if err != nil || mask[0]&protectedBits(x.s.Header[0]) != want[0] || !bytes.Equal(mask[1:1+size], want[1:]) || !bytes.Equal(sample, before) {
+					t.Errorf("sample %x: mask %x, %v; want %x", sample, mask, err, want)
+				}
+				if p := printed[hex.EncodeToString(sample)]; p != "" && p != hex.EncodeToString(mask[:]) {
+					t.Errorf("sample %x: mask %x, want %s", sample, mask, p)
+				}
+			}
+			forEachMask(t, keys, x.s.HP, check)
+			check(t, next)
+			if a.Version == Version1 && printed[hex.EncodeToString(sample)] == "" {
+				t.Errorf("RFC 9001 has no sample %x", sample)
+			}
+		}
+	}
+}
+
+// TestMaskByDefinition compares masks of random samples with crypto/aes's blocks, and with portable ChaCha20, at every level; and with
+// what Protect does to a header.
+func TestMaskByDefinition(t *testing.T) {
+	r := newRand(t)
+	for i := range 9 {
+		suite := []Suite{AES128GCM, AES256GCM, ChaCha20Poly1305}[i%3]
+		_, size := suite.hash()
+		hp := random(r, size)
+		k, err := NewKeysFrom(suite, random(r, size), random(r, 12), hp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		definition := func(sample []byte) []byte {
+			if suite == ChaCha20Poly1305 {
+				mask := referenceMask(k, sample)
+				return mask[:5]
+			}
+			block, err := aes.NewCipher(hp)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := make([]byte, 16)
+			block.Encrypt(want, sample)
+			return want[:5]
+		}
+		forEachMask(t, k, hp, func(t *testing.T, k *Keys) {
+			for range 10 {
+				sample := random(r, 16)
+				if mask, err := k.Mask(sample); err != nil || !bytes.Equal(mask[:], definition(sample)) {
+					t.Errorf("%#x: mask %x, %v; want %x", uint16(suite), mask, err, definition(sample))
+				}
+			}
+		})
+		for range 10 {
+			p := []Packet{somePacket(r, k)}
+			first, at := p[0].Bytes[0], p[0].PNOffset
+			Protect(p)
+			mask, err := k.Mask(p[0].Bytes[at+4:][:16])
+			if err != nil || p[0].Err != nil {
+				t.Fatal(err, p[0].Err)
+			}
+			number := uint64(0)
+			for j := range int(first&3) + 1 {
+				number = number<<8 | uint64(p[0].Bytes[at+j]^mask[1+j])
+			}
+			if p[0].Bytes[0]^mask[0]&protectedBits(first) != first || number != p[0].Number {
+				t.Errorf("mask %x makes %#x and %d of %#x and %d", mask, p[0].Bytes[0], number, first, p[0].Number)
+			}
+		}
+	}
+}
+
+func TestMaskErrors(t *testing.T) {
+	k := someKeys(t, newRand(t))
+	for n := range 33 {
+		mask, err := k.Mask(make([]byte, n))
+		if n != 16 && (err != ErrSample || mask != [MaskSize]byte{}) || n == 16 && err != nil {
+			t.Errorf("sample of %d bytes: %x, %v", n, mask, err)
+		}
+	}
+	for _, k := range []*Keys{nil, {}} {
+		if mask, err := k.Mask(make([]byte, 16)); err != errNoKeys || mask != [MaskSize]byte{} {
+			t.Errorf("no keys: %x, %v", mask, err)
+		}
 	}
 }
 
@@ -465,6 +579,42 @@ func TestNoAllocations(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(50, func() { Protect(packets); Unprotect(packets) }); n > 0.5 {
 		t.Errorf("%v allocations", n)
+	}
+	for _, suite := range []Suite{AES128GCM, AES256GCM, ChaCha20Poly1305} {
+		_, size := suite.hash()
+		hp, sample := random(r, size), make([]byte, 16)
+		k, err := NewKeysFrom(suite, random(r, size), make([]byte, 12), hp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forEachMask(t, k, hp, func(t *testing.T, k *Keys) {
+			if n := testing.AllocsPerRun(50, func() {
+				mask, _ := k.Mask(sample)
+				sample[0] ^= mask[0]
+			}); n != 0 {
+				t.Errorf("%#x: %v allocations for a mask", uint16(suite), n)
+			}
+		})
+	}
+}
+
+func BenchmarkMask(b *testing.B) {
+	for _, suite := range []Suite{AES128GCM, AES256GCM, ChaCha20Poly1305} {
+		_, size := suite.hash()
+		k, err := NewKeysFrom(suite, make([]byte, size), make([]byte, 12), make([]byte, size))
+		if err != nil {
+			b.Fatal(err)
+		}
+		sample := make([]byte, 16)
+		b.Run(fmt.Sprintf("%#x", uint16(suite)), func(b *testing.B) {
+			for range b.N {
+				mask, err := k.Mask(sample)
+				if err != nil {
+					b.Fatal(err)
+				}
+				sample[0] ^= mask[0]
+			}
+		})
 	}
 }
 

@@ -1,7 +1,8 @@
 /* api: the public interface, as any program sees it: vectors, tampering, wrong input, streams, pieces, threads.
  *
- *     api [FILE]      FILE: Wycheproof's vectors, flattened by test/vectors/flatten.go
- *     api --name      prints the level in use, and nothing else
+ *     api [FILE]               FILE: Wycheproof's and NIST's vectors, flattened by test/vectors/flatten.go
+ *     api FILE --plant=NUMBER  only those of AES without authentication, with a fault in that one; must fail
+ *     api --name               prints the level in use, and nothing else
  *
  * Uses include/sealane.h only, so that it tests an installed library just as well. */
 #include <sealane.h>
@@ -293,25 +294,44 @@ static sealane_alg algorithm_named(const char *name, size_t key_bytes)
     return strcmp(name, "XCHACHA20-POLY1305") == 0 ? SEALANE_XCHACHA20_POLY1305 : SEALANE_CHACHA20_POLY1305;
 }
 
+/* The words of a line of vectors. */
+static char field[9][1 << 14];
+
+/* Reads the next line: 1; 0 at the end, -1 if it is malformed. */
+static int next_vector(FILE *f, vector *v)
+{
+    static char line[1 << 16];
+    if (fgets(line, sizeof line, f) == NULL)
+        return 0;
+    if (sscanf(line, "%s %s %s %s %s %s %s %s %s", field[0], field[1], field[2], field[3], field[4], field[5], field[6],
+               field[7], field[8]) != 9)
+        return -1;
+    v->key_bytes = from_hex(v->key, field[2]);
+    v->nonce_bytes = from_hex(v->nonce, field[3]);
+    v->ad_bytes = from_hex(v->ad, field[4]);
+    v->text_bytes = from_hex(v->text, field[5]);
+    v->sealed_bytes = from_hex(v->sealed, field[6]);
+    v->tag_bytes = from_hex(v->tag, field[7]);
+    return 1;
+}
+
+static int is_mode(const char *algorithm)
+{
+    return strcmp(algorithm, "AES-ECB") == 0 || strcmp(algorithm, "AES-CBC") == 0 || strcmp(algorithm, "AES-XTS") == 0;
+}
+
 /* 1, 0, or -1 if there were no vectors. */
 static int check_vectors(const char *path)
 {
-    static char line[1 << 16], field[9][1 << 14];
     static vector v;
     size_t ran = 0;
+    int got;
     FILE *f = path ? fopen(path, "r") : NULL;
     if (f == NULL)
         return path ? fail("cannot open the file of vectors", 0) : -1;
-    while (fgets(line, sizeof line, f)) {
-        if (sscanf(line, "%s %s %s %s %s %s %s %s %s", field[0], field[1], field[2], field[3], field[4], field[5],
-                   field[6], field[7], field[8]) != 9)
-            return fail("malformed line of vectors", ran);
-        v.key_bytes = from_hex(v.key, field[2]);
-        v.nonce_bytes = from_hex(v.nonce, field[3]);
-        v.ad_bytes = from_hex(v.ad, field[4]);
-        v.text_bytes = from_hex(v.text, field[5]);
-        v.sealed_bytes = from_hex(v.sealed, field[6]);
-        v.tag_bytes = from_hex(v.tag, field[7]);
+    while ((got = next_vector(f, &v)) == 1) {
+        if (is_mode(field[0]))
+            continue;
         if (!run_vector(algorithm_named(field[0], v.key_bytes), &v, strcmp(field[8], "valid") == 0)) {
             snprintf(why, sizeof why, "%.20s test %.20s", field[0], field[1]);
             fclose(f);
@@ -320,6 +340,8 @@ static int check_vectors(const char *path)
         ran++;
     }
     fclose(f);
+    if (got < 0)
+        return fail("malformed line of vectors", ran);
     printf("     %zu vectors of Wycheproof and NIST\n", ran);
     return ran > 1900 ? 1 : fail("too few vectors", ran);
 }
@@ -1000,6 +1022,82 @@ static int check_mode_specifications(void)
            fail("XTS decryption", 17);
 }
 
+static int mode_crypt(const vector *v, int decrypt, uint8_t *out, const uint8_t *in, size_t bytes)
+{
+    sealane_aes_key k;
+    sealane_xts_key x;
+    uint8_t iv[16];
+    memcpy(iv, v->nonce, 16);
+    if (strcmp(field[0], "AES-XTS") == 0)
+        return sealane_aes_xts_key_init(&x, v->key, v->key_bytes) == 0 &&
+               (decrypt ? sealane_aes_xts_decrypt : sealane_aes_xts_encrypt)(&x, iv, out, in, bytes) == 0;
+    if (sealane_aes_key_init(&k, v->key, v->key_bytes) != 0)
+        return 0;
+    if (strcmp(field[0], "AES-CBC") == 0)
+        return (decrypt ? sealane_aes_cbc_decrypt : sealane_aes_cbc_encrypt)(&k, iv, out, in, bytes) == 0 &&
+               memcmp(iv, v->sealed + bytes - 16, 16) == 0;
+    return (decrypt ? sealane_aes_ecb_decrypt : sealane_aes_ecb_encrypt)(&k, out, in, bytes) == 0;
+}
+
+/* What ECB makes of a block is CTR's key stream of that counter. */
+static int mode_counts(const vector *v)
+{
+    const uint8_t zero[16] = {0};
+    uint8_t out[16];
+    sealane_aes_key k;
+    sealane_aes_ctr s;
+    return sealane_aes_key_init(&k, v->key, v->key_bytes) == 0 && sealane_aes_ctr_init(&s, v->text, 128) == 0 &&
+           sealane_aes_ctr_xor(&k, &s, out, zero, 16) == 0 && memcmp(out, v->sealed, 16) == 0;
+}
+
+/* Both ways, apart and in place. */
+static int run_mode_vector(const vector *v)
+{
+    static uint8_t out[8192 + 16];
+    const size_t n = v->text_bytes;
+    if (n < 16 || v->sealed_bytes != n || v->nonce_bytes != (strcmp(field[0], "AES-ECB") == 0 ? 0 : 16))
+        return 0;
+    for (int i = 0; i < 4; i++) {
+        const int decrypt = i / 2, in_place = i % 2;
+        const uint8_t *in = decrypt ? v->sealed : v->text, *want = decrypt ? v->text : v->sealed;
+        memset(out, 0xa5, sizeof out);
+        if (in_place)
+            memcpy(out, in, n);
+        if (!mode_crypt(v, decrypt, out, in_place ? out : in, n) || memcmp(out, want, n) != 0 ||
+            !all(out + n, 16, 0xa5))
+            return 0;
+    }
+    return v->nonce_bytes != 0 || mode_counts(v);
+}
+
+/* NIST's; with a plant, the one of that number is wrong. */
+static int check_mode_vectors(const char *path, const char *plant)
+{
+    static vector v;
+    size_t ran = 0;
+    int got;
+    FILE *f = path ? fopen(path, "r") : NULL;
+    if (f == NULL)
+        return path ? fail("cannot open the file of vectors", 0) : -1;
+    while ((got = next_vector(f, &v)) == 1) {
+        if (!is_mode(field[0]))
+            continue;
+        if (plant != NULL && strcmp(field[1], plant) == 0)
+            v.sealed[v.sealed_bytes - 1] ^= 1;
+        if (!run_mode_vector(&v)) {
+            snprintf(why, sizeof why, "%.30s", field[1]);
+            fclose(f);
+            return 0;
+        }
+        ran++;
+    }
+    fclose(f);
+    if (got < 0)
+        return fail("malformed line of vectors", ran);
+    printf("     %zu vectors of NIST\n", ran);
+    return ran == 1438 ? 1 : fail("how many vectors", ran);
+}
+
 static uint8_t mode_out[100], mode_in[100], mode_iv[16];
 
 /* What a call gave that had to be refused: the status, zeroes in so many bytes, and nothing else written. */
@@ -1114,6 +1212,12 @@ int main(int argc, char **argv)
         puts(bad ? "none" : sealane_impl_name(&k));
         return bad != 0;
     }
+    if (argc > 2 && strncmp(argv[2], "--plant=", 8) == 0) {
+        if (check_mode_vectors(path, argv[2] + 8) == 1)
+            return 0;
+        printf("FAIL %s\n", why);
+        return strcmp(why, argv[2] + 8) == 0 ? 1 : 2;
+    }
     report("first use by several threads", check_first_use());
     if (sealane_key_init(&k, SEALANE_CHACHA20_POLY1305, key, 32) != 0)
         return 1;
@@ -1132,6 +1236,7 @@ int main(int argc, char **argv)
     report("streams and pieces agree with packets", check_pieces());
     report("threads share a key", check_threads());
     report("vectors of AES without authentication", check_mode_specifications());
+    report("NIST's vectors of AES without authentication", check_mode_vectors(path, NULL));
     report("wrong use of AES without authentication", check_wrong_modes());
     report("texts side by side", check_cbc_batch());
     printf("api (%s): %u passed, %u failed, %u not run\n", sealane_impl_name(&k), passed, failed, not_run);

@@ -20,6 +20,7 @@
 #define XMM1_TWICE xmm1, xmm1
 
 #include "aes_modes.h"
+#include "aes_vex.h"
 
     scratch_end MODE_SCRATCH_END
 
@@ -29,14 +30,6 @@
 
 .macro x_xor to, x, y
     vpxord \to, \x, \y
-.endm
-
-.macro x_add to, x, y
-    vpaddd \to, \x, \y
-.endm
-
-.macro x_shuffle to, x, y
-    vpshufb \to, \x, \y
 .endm
 
 .macro x_load to, at:vararg
@@ -55,89 +48,16 @@
     vbroadcasti32x4 \to, \at
 .endm
 
-/* 16 bytes that two stores of 8 have just written are not at hand as a whole: a load of them waits until both are in the cache. */
+/* 16 bytes that two stores of 8 have just written are not at hand as a whole: a load of them waits until both are in
+ * the cache. */
 .macro x_broadcast_halves to, low, at
     vmovq \low, qword ptr [\at]
     vmovhps \low, \low, [\at + 8]
     vshufi32x4 \to, \to, \to, 0
 .endm
 
-.macro x_enc x, y
-    vaesenc \x, \x, \y
-.endm
-
-.macro x_enclast x, y
-    vaesenclast \x, \x, \y
-.endm
-
-.macro x_dec x, y
-    vaesdec \x, \x, \y
-.endm
-
-.macro x_declast x, y
-    vaesdeclast \x, \x, \y
-.endm
-
-.macro x_multiply to, x, y, halves
-    vpclmulqdq \to, \x, \y, \halves
-.endm
-
-.macro x_shift_up to, x
-    vpslldq \to, \x, WIDTH
-.endm
-
-.macro x_shift_down to, x
-    vpsrldq \to, \x, 16 - WIDTH
-.endm
-
-.macro x_bytes_up to, x
-    vpslldq \to, \x, 8
-.endm
-
-.macro x_shift_left to, x, k
-    vpsllq \to, \x, \k
-.endm
-
-.macro x_shift_right to, x, k
-    vpsrlq \to, \x, \k
-.endm
-
-.macro x_zero x
-    vpxor \x, \x, \x
-.endm
-
 .macro x_zero_row x
     vpxord \x, \x, \x
-.endm
-
-.macro x_load_block to, at:vararg
-    vmovdqu \to, xmmword ptr \at
-.endm
-
-.macro x_store_block at:vararg
-    vmovdqu \at
-.endm
-
-.macro x_xor_block x, y
-    vpxor \x, \x, \y
-.endm
-
-.macro x_enc_from x, at:vararg
-    vaesenc \x, \x, \at
-.endm
-
-.macro x_enclast_from x, at:vararg
-    vaesenclast \x, \x, \at
-.endm
-
-/* Block j of a row that has the same block everywhere: times x^j. */
-.macro x_spread x
-    vpsllvq t, \x, [consts + LEFT]
-    vpsrlvq u, \x, [consts + RIGHT]
-    vpclmulqdq spare, u, poly, 0x01
-    vpslldq u, u, 8
-    x_xor t, t, spare
-    x_xor \x, t, u
 .endm
 
 /* One to three blocks that fill no row: k1 has their quadwords. */

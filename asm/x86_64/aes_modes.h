@@ -1,9 +1,9 @@
 /* AES in the modes that do not authenticate (NIST SP 800-38A, IEEE 1619), for the widths of x86-64's vectors.
  *
- * A row is a vector register: V is its name without the number, WIDTH the blocks in it, 1, 2 or 4. Eight rows go through the
- * rounds at a time, what is left in steps of four, two and one, and of blocks that fill no row. A step takes its input, goes
- * through all rounds but the last (FIPS 197, 5.1; backwards 5.3.5), and adds to the last round key what the mode adds to its
- * output, so that the last round adds both.
+ * A row is a vector register: V is its name without the number, WIDTH the blocks in it, 1, 2 or 4. Eight rows go
+ * through the rounds at a time, what is left in steps of four, two and one, and of blocks that fill no row. A step
+ * takes its input, goes through all rounds but the last (FIPS 197, 5.1; backwards 5.3.5), and adds to the last round
+ * key what the mode adds to its output, so that the last round adds both.
  *
  *   CTR   E(c), E(c + 1), ..      are added to the text
  *   CBC   D(c) + the block before it; going through a step's rows from the last to the first, so that no block is
@@ -11,9 +11,9 @@
  *   XTS   E(p + t) + t, t := t x for each block. All tweaks of eight rows are in scratch memory; t x^(8 WIDTH) for the
  *         next eight is a shift by WIDTH bytes, and what goes out at the top times x^7 + x^2 + x + 1 added below
  *
- * Each includer has macros for its instructions: x_load, x_store, x_load_partial, x_store_partial (left bytes), x_broadcast,
- * x_broadcast_halves (of 16 bytes that were just written in two stores), x_xor, x_enc, x_enclast, x_dec, x_declast, x_previous (the blocks
- * before those of a row).
+ * Each includer has macros for its instructions: x_load, x_store, x_load_partial, x_store_partial (the bytes that are
+ * left), x_broadcast, x_broadcast_halves (of 16 bytes that were just written in two stores), x_xor, x_enc, x_enclast,
+ * x_dec, x_declast, x_previous (the blocks before those of a row).
  */
 
 #define BYTES (16*WIDTH)
@@ -55,7 +55,7 @@
 #define backwards ebx
 #define src r8
 #define dst r9
-#define left r10     /* bytes */
+#define text_left r10 /* bytes */
 #define first_key r11
 #define last_key r12
 #define mode r13d
@@ -66,8 +66,8 @@
 #define row0 ROW(0)
 #define row1 ROW(1)
 #define rk ROW(8)
-#define t ROW(9)
-#define u ROW(10)
+#define tmp ROW(9)
+#define tmp2 ROW(10)
 #define ctr ROW(11)   /* the next row's counters, bytes reversed */
 #define chain ROW(11) /* a row whose last block is the one before the next row */
 #define reverse ROW(12)
@@ -93,7 +93,7 @@
 
 /* The last round of row i, which adds u, and its output. */
 .macro last_round i, instruction, partial
-    \instruction V\i, u
+    \instruction V\i, tmp2
     .if \partial
     x_store_partial dst, V\i
     .else
@@ -125,8 +125,8 @@
 .macro outputs_ctr n, partial
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     .if \i < \n
-    input u, \i, \partial
-    x_xor u, u, rk
+    input tmp2, \i, \partial
+    x_xor tmp2, tmp2, rk
     last_round \i, x_enclast, \partial
     .endif
     .endr
@@ -136,15 +136,15 @@
 .macro outputs_xts n, instruction, partial
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     .if \i < \n
-    x_load t, [tweaks + BYTES*\i]
-    x_xor u, t, rk
+    x_load tmp, [tweaks + BYTES*\i]
+    x_xor tmp2, tmp, rk
     last_round \i, \instruction, \partial
     .if \n == 8
-    x_shift_up spare, t
-    x_shift_down t, t
-    x_multiply t, t, poly, 0x00
-    x_xor t, t, spare
-    x_store [tweaks + BYTES*\i], t
+    x_shift_up spare, tmp
+    x_shift_down tmp, tmp
+    x_multiply tmp, tmp, poly, 0x00
+    x_xor tmp, tmp, spare
+    x_store [tweaks + BYTES*\i], tmp
     .endif
     .endif
     .endr
@@ -156,14 +156,14 @@
     .endif
     .irp i, 7, 6, 5, 4, 3, 2, 1
     .if \i < \n
-    x_load u, [src + BYTES*\i - 16]
-    x_xor u, u, rk
+    x_load tmp2, [src + BYTES*\i - 16]
+    x_xor tmp2, tmp2, rk
     last_round \i, x_declast, \partial
     .endif
     .endr
-    input t, 0, \partial
-    x_previous u, t, chain
-    x_xor u, u, rk
+    input tmp, 0, \partial
+    x_previous tmp2, tmp, chain
+    x_xor tmp2, tmp2, rk
     last_round 0, x_declast, \partial
     .if !\partial
     x_move chain, spare
@@ -179,8 +179,8 @@
     jae 3f
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     .if \i < \n
-    input t, \i, \partial
-    x_xor V\i, t, rk
+    input tmp, \i, \partial
+    x_xor V\i, tmp, rk
     .endif
     .endr
     jmp 4f
@@ -196,10 +196,10 @@
 3:
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     .if \i < \n
-    input t, \i, \partial
-    x_load u, [tweaks + BYTES*\i]
-    x_xor t, t, rk
-    x_xor V\i, t, u
+    input tmp, \i, \partial
+    x_load tmp2, [tweaks + BYTES*\i]
+    x_xor tmp, tmp, rk
+    x_xor V\i, tmp, tmp2
     .endif
     .endr
 4:
@@ -238,7 +238,7 @@
 
 /* If so many rows are left. */
 .macro step_if n
-    test left, BYTES*\n
+    test text_left, BYTES*\n
     jz 8f
     step \n
     .if \n < 8
@@ -249,12 +249,12 @@
 
 /* A row times x^k, k not 0. */
 .macro times_x to, from, k
-    x_shift_left t, \from, \k
-    x_shift_right u, \from, (64 - (\k))
-    x_multiply spare, u, poly, 0x01
-    x_xor t, t, spare
-    x_bytes_up u, u
-    x_xor \to, t, u
+    x_shift_left tmp, \from, \k
+    x_shift_right tmp2, \from, (64 - (\k))
+    x_multiply spare, tmp2, poly, 0x01
+    x_xor tmp, tmp, spare
+    x_bytes_up tmp2, tmp2
+    x_xor \to, tmp, tmp2
 .endm
 
 /* The tweaks of eight rows, from the first. */
@@ -417,8 +417,9 @@
     .endif
 .endm
 
-/* The next four words of a schedule, behind four in x, as many before as the key has: SubWord of the last word that there is,
- * rotated and with a round constant or not, is added to the first, and each word to all after it (FIPS 197, 5.2). */
+/* The next four words of a schedule, behind four in x, as many before as the key has: SubWord of the last word that
+ * there is, rotated and with a round constant or not, is added to the first, and each word to all after it (FIPS 197,
+ * 5.2). */
 .macro next_words v, x, last, rotate
     \v\()pshufd xmm2, \last, 0xff
     .if \rotate
@@ -475,7 +476,8 @@
 .Lscheduled:
 .endm
 
-/* The round keys for decryption are those for encryption backwards, and InvMixColumns of all but the first and the last. */
+/* The round keys for decryption are those for encryption backwards, and InvMixColumns of all but the first and the
+ * last. */
 .macro mode_setup inverse, v
     mov r12, [args + SEALANE_ARG_KEY]
     mov ebx, [r12 + SEALANE_AES_KEY_ROUNDS]
@@ -509,8 +511,8 @@
     jae .Llanes_begin
     test mode, mode
     jz .Lsetup
-    mov left, [args + SEALANE_ARG_BYTES]
-    test left, left
+    mov text_left, [args + SEALANE_ARG_BYTES]
+    test text_left, text_left
     jz .Ldone
     mov src, [args + SEALANE_ARG_IN]
     mov dst, [args + SEALANE_ARG_OUT]
@@ -531,22 +533,22 @@
 .Lbegin_ctr:
     x_broadcast reverse, [consts + REVERSE]
     x_broadcast next, [consts + NEXT]
-    x_broadcast_halves ctr, xmm11, state                                        /* a caller may just have written them */
+    x_broadcast_halves ctr, xmm11, state                                        /* maybe just written */
     x_shuffle ctr, ctr, reverse
-    mov rax, left
+    mov rax, text_left
     shr rax, 4
     \v\()movd xmm0, eax
     x_add xmm0, xmm0, xmm11
     x_shuffle xmm0, xmm0, xmm12
-    x_store_block [state], xmm0                                                 /* as a whole, for the next call to read it so */
-    x_load t, [consts + COUNT]
-    x_add ctr, ctr, t
+    x_store_block [state], xmm0                                                 /* as a whole, to be read so */
+    x_load tmp, [consts + COUNT]
+    x_add ctr, ctr, tmp
     jmp .Lbegun
 .Lbegin_chained:
     cmp mode, SEALANE_AES_CBC_DECRYPT
     jne .Lbegin_xts
     x_broadcast chain, [state]
-    x_load_block xmm0, [src + left - 16]
+    x_load_block xmm0, [src + text_left - 16]
     x_store_block [state], xmm0
     jmp .Lbegin_backwards
 .Lbegin_xts:
@@ -560,24 +562,24 @@
 .Lbegun:
     add last_key, first_key
 
-    sub left, 8*BYTES
+    sub text_left, 8*BYTES
     jb .Lless
 .Leight:
     step 8
-    sub left, 8*BYTES
+    sub text_left, 8*BYTES
     jae .Leight
 .Lless:
-    add left, 8*BYTES
+    add text_left, 8*BYTES
     jz .Lend
     step_if 4
     step_if 2
     step_if 1
     .if WIDTH > 1
-    and left, BYTES - 1
+    and text_left, BYTES - 1
     jz .Lend
     x_partial_begin
     step 1, 1
-    add tweaks, left
+    add tweaks, text_left
     .endif
 .Lend:
     cmp mode, SEALANE_AES_XTS_ENCRYPT

@@ -1,4 +1,5 @@
-/* AES-GCM (NIST SP 800-38D) for x86-64 with AVX2 and VAES: seals or opens a packet, or a part of one, in one pass; makes keys.
+/* AES-GCM (NIST SP 800-38D) for x86-64 with AVX2 and VAES: seals or opens a packet, or a part of one, in one pass;
+ * makes keys.
  *
  * void sealane_aesgcm_avx2(const args *a, void *scratch, const void *consts)
  *
@@ -8,19 +9,12 @@
  * Registers    all but rsp, rbp; stack 0
  * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.
  *
- * A row is a 256-bit register: two blocks. Counter mode (6.5) makes eight rows of keystream at a time, and GHASH takes in
- * eight between the rounds: sealing, the eight before; opening, the same.
+ * A row is a 256-bit register: two blocks. Counter mode (6.5) makes eight rows of keystream at a time, and GHASH takes
+ * in eight between the rounds: sealing, the eight before; opening, the same.
  *
- * GHASH (6.4) is Horner's rule in GF(2^128): Y := (Y + c) H for every block c. GCM numbers the bits of a block from its
- * first byte's highest, so a block with its bytes reversed is a polynomial with the coefficients in falling order. The
- * product of two such, as vpclmulqdq makes it, is their product divided by x, and 256 bits long: lo + 2^64 mi + 2^128 hi,
- * where by Karatsuba mi = (a0 + a1)(b0 + b1) + lo + hi takes three multiplications in place of four. The half that is
- * too long is reduced from below: the polynomial, x^128 + x^7 + x^2 + x + 1, is 1 + 2^64 P + 2^128 with P = 2^57 + 2^62 +
- * 2^63, so adding P w 2^64 + w 2^128 removes the lowest 64 bits w, and once more the next. That divides by x^128, as it
- * were, and x times too little: the key's powers of H are kept multiplied by x, whence all comes out even.
- *
- * The two lanes of Y add up every second block; eight rows at a time, Y := (Y + c) H^16 + c' H^14 + .. + c'' H^2. The last
- * m blocks are multiplied by H^m .. H, and the lanes are summed. If m is 1, the other lane needs no multiplication.
+ * GHASH (6.4) and its mathematics are in asm/ghash.h; its low, mid, high are lo, mi, hi here. The two lanes of Y add up
+ * every second block; eight rows at a time, Y := (Y + c) H^16 + c' H^14 + .. + c'' H^2. The last m blocks are
+ * multiplied by H^m .. H, and the lanes are summed. If m is 1, the other lane needs no multiplication.
  */
 #include "../asm.S"
 
@@ -60,13 +54,6 @@
 #define S(i) (SEALANE_GCM_KEY_TABLE + 288 + 16*(18 - (i)))
 
 /* Integer registers. */
-#define args rdi
-#define scratch rsi
-#define consts rdx
-#define src r8
-#define dst r9
-#define mac r10      /* what is authenticated next */
-#define left r11
 #define key r12
 #define power r13    /* key less 16 (18 - m): its H(18) is H^m */
 #define steps r14    /* of eight rows, to be encrypted */
@@ -78,63 +65,45 @@
 #define lo ymm9
 #define mi ymm10
 #define hi ymm11     /* between rows: GHASH so far, to be added to the next */
-#define a ymm12
-#define b ymm13
-#define t ymm14
-#define u ymm15
+#define block_a ymm12
+#define block_b ymm13
+#define tmp ymm14
+#define tmp2 ymm15
+
+#include "aesgcm_kernel.h"
 
 /* ---- GHASH ----------------------------------------------------------------------------------------------------- */
 
 /* sum := or += v * h, with the same h for both lanes or not. */
 .macro product init, sum, v, broadcast, h, halves
     .if \broadcast
-    vbroadcasti128 u, \h
-    vpclmulqdq u, \v, u, \halves
+    vbroadcasti128 tmp2, \h
+    vpclmulqdq tmp2, \v, tmp2, \halves
     .else
-    vpclmulqdq u, \v, \h, \halves
+    vpclmulqdq tmp2, \v, \h, \halves
     .endif
     .if \init
-    vmovdqa \sum, u
+    vmovdqa \sum, tmp2
     .else
-    vpxor \sum, \sum, u
+    vpxor \sum, \sum, tmp2
     .endif
 .endm
 
-/* lo, mi, hi += a h for the power at `at`. */
+/* lo, mi, hi += block_a h for the power at `at`. */
 .macro multiply at:vararg
-    vpshufd t, a, 0x4e
-    vpxor t, t, a
-    product 0, lo, a, 0, [\at], 0x00
-    product 0, hi, a, 0, [\at], 0x11
-    product 0, mi, t, 0, [\at + S(0) - H(0)], 0x00
+    vpshufd tmp, block_a, 0x4e
+    vpxor tmp, tmp, block_a
+    product 0, lo, block_a, 0, [\at], 0x00
+    product 0, hi, block_a, 0, [\at], 0x11
+    product 0, mi, tmp, 0, [\at + S(0) - H(0)], 0x00
 .endm
 
-/* hi := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced; in six steps. */
-.macro reduce step
-    .if \step == 0
-    vbroadcasti128 u, [consts + POLY]
-    vpclmulqdq t, lo, u, 0x00                                                   /* P w */
-    .elseif \step == 1
-    vpxor mi, mi, lo
-    vpxor mi, mi, hi
-    vpshufd lo, lo, 0x4e
-    .elseif \step == 2
-    vpxor mi, mi, lo
-    vpxor mi, mi, t
-    .elseif \step == 3
-    vpclmulqdq t, mi, u, 0x00
-    .elseif \step == 4
-    vpshufd mi, mi, 0x4e
-    vpxor hi, hi, mi
-    .else
-    vpxor hi, hi, t
+/* tmp := P times the lower half of v; P is in tmp2 from the first on. */
+.macro times_p v, first
+    .if \first
+    vbroadcasti128 tmp2, [consts + POLY]
     .endif
-.endm
-
-.macro reduce_all
-    .irp i, 0, 1, 2, 3, 4, 5
-    reduce \i
-    .endr
+    vpclmulqdq tmp, \v, tmp2, 0x00
 .endm
 
 /* xmm11 := the sum of hi's lanes. */
@@ -152,34 +121,34 @@
 /* Two of eight rows at mac, cut into steps to put between other work. */
 .macro multiply_pair step, pair
     .if \step == 0
-    vbroadcasti128 t, [consts + REVERSE]
-    vmovdqu a, [mac + 64*\pair]
+    vbroadcasti128 tmp, [consts + REVERSE]
+    vmovdqu block_a, [mac + 64*\pair]
     .elseif \step == 1
-    vpshufb a, a, t
-    vmovdqu b, [mac + 64*\pair + 32]
+    vpshufb block_a, block_a, tmp
+    vmovdqu block_b, [mac + 64*\pair + 32]
     .elseif \step == 2
     .if \pair == 0
-    vpxor a, a, hi
+    vpxor block_a, block_a, hi
     .endif
-    vpshufb b, b, t
+    vpshufb block_b, block_b, tmp
     .elseif \step == 3
-    vpunpcklqdq t, a, b
+    vpunpcklqdq tmp, block_a, block_b
     .elseif \step == 4
-    vpunpckhqdq u, a, b
+    vpunpckhqdq tmp2, block_a, block_b
     .elseif \step == 5
-    vpxor t, t, u                                                               /* sums of halves of a and of b */
+    vpxor tmp, tmp, tmp2                                                        /* sums of halves of a and of b */
     .elseif \step == 6
-    product (\pair == 0), lo, a, 1, [key + H(16 - 4*\pair)], 0x00
+    product (\pair == 0), lo, block_a, 1, [key + H(16 - 4*\pair)], 0x00
     .elseif \step == 8
-    product (\pair == 0), hi, a, 1, [key + H(16 - 4*\pair)], 0x11
+    product (\pair == 0), hi, block_a, 1, [key + H(16 - 4*\pair)], 0x11
     .elseif \step == 10
-    product 0, lo, b, 1, [key + H(14 - 4*\pair)], 0x00
+    product 0, lo, block_b, 1, [key + H(14 - 4*\pair)], 0x00
     .elseif \step == 12
-    product 0, hi, b, 1, [key + H(14 - 4*\pair)], 0x11
+    product 0, hi, block_b, 1, [key + H(14 - 4*\pair)], 0x11
     .elseif \step == 14
-    product (\pair == 0), mi, t, 1, [key + S(16 - 4*\pair)], 0x00
+    product (\pair == 0), mi, tmp, 1, [key + S(16 - 4*\pair)], 0x00
     .elseif \step == 15
-    product 0, mi, t, 1, [key + S(16 - 4*\pair)], 0x11
+    product 0, mi, tmp, 1, [key + S(16 - 4*\pair)], 0x11
     .endif
 .endm
 
@@ -195,66 +164,45 @@
 
 /* Counter blocks, and the first round key, for four rows, or the first two of them. */
 .macro counters x0, x1, x2, x3
-    vmovdqa t, [scratch + COUNTERS]
-    vbroadcasti128 u, [consts + EIGHT]
-    vpaddd u, u, t
-    vmovdqa [scratch + COUNTERS], u
-    vbroadcasti128 u, [consts + REVERSE4]
-    vpshufb t, t, u
-    vpxor t, t, [scratch + WORD3]
-    vmovdqa u, [scratch + J0]
-    vpshufd \x0, t, 0x00
-    vpshufd \x1, t, 0x55
-    vpblendd \x0, u, \x0, 0x88                                                  /* its word i instead of the last */
-    vpblendd \x1, u, \x1, 0x88
+    vmovdqa tmp, [scratch + COUNTERS]
+    vbroadcasti128 tmp2, [consts + EIGHT]
+    vpaddd tmp2, tmp2, tmp
+    vmovdqa [scratch + COUNTERS], tmp2
+    vbroadcasti128 tmp2, [consts + REVERSE4]
+    vpshufb tmp, tmp, tmp2
+    vpxor tmp, tmp, [scratch + WORD3]
+    vmovdqa tmp2, [scratch + J0]
+    vpshufd \x0, tmp, 0x00
+    vpshufd \x1, tmp, 0x55
+    vpblendd \x0, tmp2, \x0, 0x88                                               /* its word i instead of the last */
+    vpblendd \x1, tmp2, \x1, 0x88
     .ifnb \x2
-    vpshufd \x2, t, 0xaa
-    vpshufd \x3, t, 0xff
-    vpblendd \x2, u, \x2, 0x88
-    vpblendd \x3, u, \x3, 0x88
+    vpshufd \x2, tmp, 0xaa
+    vpshufd \x3, tmp, 0xff
+    vpblendd \x2, tmp2, \x2, 0x88
+    vpblendd \x3, tmp2, \x3, 0x88
     .endif
 .endm
 
-.macro round n, extra, number, hash=0
-    vbroadcasti128 rk, [key + SEALANE_GCM_KEY_SCHEDULE + 16*\number]
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \n
+.macro round_key at:vararg
+    vbroadcasti128 rk, [\at]
+.endm
+
+.macro row_round i
     vaesenc ymm\i, ymm\i, rk
-    .endif
-    .if \hash
-    hash_step (8*(\number-1)+\i)
-    .endif
-    .endr
-    .if \extra
-    vaesenc xmm12, xmm12, xmm8
-    .endif
 .endm
 
-/* All rounds but the last (FIPS 197, 5.1); then rk is the last round key. */
-.macro rounds_but_last n, extra, hash=0
-    .irp i, 1, 2, 3, 4, 5, 6, 7, 8, 9
-    round \n, \extra, \i, \hash
-    .endr
-    cmp rounds, 12
-    jb 1f
-    round \n, \extra, 10
-    round \n, \extra, 11
-    je 1f
-    round \n, \extra, 12
-    round \n, \extra, 13
-1:
-    mov eax, rounds
-    shl eax, 4
-    vbroadcasti128 rk, [key + rax + SEALANE_GCM_KEY_SCHEDULE]
+.macro mask_round
+    vaesenc xmm12, xmm12, xmm8
 .endm
 
 .macro encrypt hash=0
     counters ymm0, ymm1, ymm2, ymm3
     counters ymm4, ymm5, ymm6, ymm7
-    rounds_but_last 8, 0, \hash
+    rows_but_last 8, 0, \hash
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    vpxor a, rk, [src + 32*\i]
-    vaesenclast ymm\i, ymm\i, a
+    vpxor block_a, rk, [src + 32*\i]
+    vaesenclast ymm\i, ymm\i, block_a
     vmovdqu [dst + 32*\i], ymm\i
     .if \hash
     hash_step (72+\i)
@@ -277,7 +225,7 @@
     counters ymm4, ymm5
     .endif
     vmovdqa xmm12, [scratch + J0]
-    rounds_but_last \n, 1
+    rows_but_last \n, 1
     vaesenclast xmm12, xmm12, xmm8
     vmovdqa [scratch + MASK], xmm12
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
@@ -290,9 +238,7 @@
 
 /* ---- Parts of rows --------------------------------------------------------------------------------------------- */
 
-#include "aesgcm_text.h"
-
-/* a := the n < 32 bytes at `at`, padded with zeroes; n in eax. */
+/* block_a := the n < 32 bytes at `at`, padded with zeroes; n in eax. */
 .macro load_row at
     cmp eax, 16
     jb 4f
@@ -303,7 +249,7 @@
     load_partial xmm13, \at, xmm14, v
     add eax, 16
     sub \at, 16
-    vinserti128 a, a, xmm13, 1
+    vinserti128 block_a, block_a, xmm13, 1
     jmp 5f
 4:
     load_partial xmm12, \at, xmm14, v
@@ -312,16 +258,16 @@
 
 /* A row with its keystream, and y added to what is authenticated; ymm4 reverses bytes. */
 .macro tail_row stream, y
-    vmovdqu a, [src]
-    vpxor b, a, \stream
-    vmovdqu [dst], b
+    vmovdqu block_a, [src]
+    vpxor block_b, block_a, \stream
+    vmovdqu [dst], block_b
     test flags, SEALANE_FLAG_OPEN
     jnz 1f
-    vmovdqa a, b
+    vmovdqa block_a, block_b
 1:
-    vpshufb a, a, ymm4
+    vpshufb block_a, block_a, ymm4
     .ifnb \y
-    vpxor a, a, \y
+    vpxor block_a, block_a, \y
     .endif
     multiply power + H(0)
     add power, 32
@@ -329,40 +275,20 @@
     add dst, 32
 .endm
 
-/* hi := a times the power in ymm0, whose halves' sum is in ymm1. */
+/* hi := block_a times the power in ymm0, whose halves' sum is in ymm1. */
 .macro power_step
-    vpshufd t, a, 0x4e
-    vpxor t, t, a
-    vpclmulqdq lo, ymm0, a, 0x00
-    vpclmulqdq hi, ymm0, a, 0x11
-    vpclmulqdq mi, ymm1, t, 0x00
+    vpshufd tmp, block_a, 0x4e
+    vpxor tmp, tmp, block_a
+    vpclmulqdq lo, ymm0, block_a, 0x00
+    vpclmulqdq hi, ymm0, block_a, 0x11
+    vpclmulqdq mi, ymm1, tmp, 0x00
     reduce_all
 .endm
 
     scratch_end SCRATCH_END
     function sealane_aesgcm_avx2
-    mov flags, [args + SEALANE_ARG_FLAGS]
-    mov key, [args + SEALANE_ARG_KEY]
-    test flags, SEALANE_FLAG_SETUP
-    jnz .Lsetup
-    mov src, [args + SEALANE_ARG_IN]
-    mov dst, [args + SEALANE_ARG_OUT]
-    mov left, [args + SEALANE_ARG_BYTES]
-    test flags, SEALANE_FLAG_FIRST
-    jz .Lcontinue
-    vpxor hi, hi, hi
-    mov rax, [args + SEALANE_ARG_NONCE]
-    test flags, SEALANE_FLAG_NONCE
-    jnz .Lnonce
-    vmovdqu xmm0, [rax]
-    mov ebx, [rax + 12]
-    bswap ebx
-    inc ebx
-    jmp .Lad_begin
-.Lnonce:                                                                        /* word by word, as it may have been written */
-    vmovd xmm0, dword ptr [rax]
-    vpinsrd xmm0, xmm0, [rax + 4], 1
-    vpinsrd xmm0, xmm0, [rax + 8], 2
+    call_begin
+    counter_or_nonce ebx
     mov ebx, 0x01000000
     vpinsrd xmm0, xmm0, ebx, 3
     mov ebx, 2
@@ -388,7 +314,7 @@
 .Lad_row:
     cmp steps, 32
     jb .Lad_partial
-    vmovdqu a, [mac]
+    vmovdqu block_a, [mac]
     jmp .Lad_multiply
 .Lad_partial:
     mov eax, r14d
@@ -396,9 +322,9 @@
     mov dst, mac
     mov steps, 32
 .Lad_multiply:
-    vbroadcasti128 u, [consts + REVERSE]
-    vpshufb a, a, u
-    vpxor a, a, ymm1
+    vbroadcasti128 tmp2, [consts + REVERSE]
+    vpshufb block_a, block_a, tmp2
+    vpxor block_a, block_a, ymm1
     vpxor ymm1, ymm1, ymm1
     multiply power + H(0)
     add power, 32
@@ -426,11 +352,11 @@
 .Lbegun:
     mov ebx, [key + SEALANE_GCM_KEY_ROUNDS]
     vbroadcasti128 rk, [key + SEALANE_GCM_KEY_SCHEDULE]
-    vpshufd t, rk, 0xff
+    vpshufd tmp, rk, 0xff
     vinserti128 ymm0, ymm0, xmm0, 1
     vpxor ymm0, ymm0, rk
     vmovdqa [scratch + J0], ymm0
-    vmovdqa [scratch + WORD3], t
+    vmovdqa [scratch + WORD3], tmp
     vpbroadcastd ymm7, xmm7
     vpaddd ymm7, ymm7, [consts + COUNT]
     vmovdqa [scratch + COUNTERS], ymm7
@@ -438,7 +364,7 @@
     /* Eight rows at a time. Seal: encryption is a step ahead of authentication. If more parts follow, rows are left for
      * the end, where lanes are summed.
      */
-    mov steps, left
+    mov steps, text_left
     test flags, SEALANE_FLAG_LAST
     jnz .Lsteps
     sub steps, 1
@@ -448,7 +374,7 @@
     jz .Lshort
     mov rax, steps
     shl rax, 8
-    sub left, rax
+    sub text_left, rax
     mov mac, src
     test flags, SEALANE_FLAG_OPEN
     jnz .Lloop
@@ -473,11 +399,11 @@
 
     /* What is left: at most eight rows, row by row, and the block of lengths. */
 .Ltail:
-    cmp left, 64
+    cmp text_left, 64
     jbe .Ltail_two
-    cmp left, 192
+    cmp text_left, 192
     ja .Ltail_eight
-    cmp left, 128
+    cmp text_left, 128
     ja .Ltail_six
     stream 4
     jmp .Ltail_stream
@@ -491,7 +417,7 @@
     stream 8
 .Ltail_stream:
     vmovdqa ymm0, hi
-    lea power, [left + 15]
+    lea power, [text_left + 15]
     shr power, 4
     mov eax, flags
     and eax, SEALANE_FLAG_LAST
@@ -503,20 +429,20 @@
     add power, key
     lea mac, [scratch + STREAM]
     clear_sums
-    mov steps, left
+    mov steps, text_left
     sub steps, 32
     jb .Ltail_partial
 .Ltail_row:
-    vmovdqu a, [src]
-    vpxor b, a, [mac]
-    vmovdqu [dst], b
+    vmovdqu block_a, [src]
+    vpxor block_b, block_a, [mac]
+    vmovdqu [dst], block_b
     test flags, SEALANE_FLAG_OPEN
     jnz .Ltail_multiply
-    vmovdqa a, b
+    vmovdqa block_a, block_b
 .Ltail_multiply:
-    vbroadcasti128 u, [consts + REVERSE]
-    vpshufb a, a, u
-    vpxor a, a, ymm0
+    vbroadcasti128 tmp2, [consts + REVERSE]
+    vpshufb block_a, block_a, tmp2
+    vpxor block_a, block_a, ymm0
     vpxor ymm0, ymm0, ymm0
     multiply power + H(0)
     add power, 32
@@ -530,13 +456,13 @@
     jz .Ltail_lengths
     mov eax, r14d
     load_row src
-    vpxor b, a, [mac]
+    vpxor block_b, block_a, [mac]
     mov mac, power
     cmp eax, 16
     jb .Ltail_store
     vmovdqu [dst], xmm13
     je .Ltail_stored
-    vextracti128 xmm14, b, 1
+    vextracti128 xmm14, block_b, 1
     sub eax, 16
     add dst, 16
     store_partial xmm14, dst, v
@@ -549,11 +475,11 @@
     test flags, SEALANE_FLAG_OPEN
     jnz .Ltail_last
     neg rax
-    vpand a, b, [consts + rax + MASKS + 32]
+    vpand block_a, block_b, [consts + rax + MASKS + 32]
 .Ltail_last:
-    vbroadcasti128 u, [consts + REVERSE]
-    vpshufb a, a, u
-    vpxor a, a, ymm0
+    vbroadcasti128 tmp2, [consts + REVERSE]
+    vpshufb block_a, block_a, tmp2
+    vpxor block_a, block_a, ymm0
     vpxor ymm0, ymm0, ymm0
     multiply power + H(0)
 .Ltail_lengths:
@@ -562,7 +488,7 @@
     vmovq xmm12, qword ptr [args + SEALANE_ARG_TOTAL]
     vpinsrq xmm12, xmm12, [args + SEALANE_ARG_AD_BYTES], 1
     vpsllq xmm12, xmm12, 3
-    vpxor xmm12, xmm12, xmm0                                                    /* not zero if there is no other block */
+    vpxor xmm12, xmm12, xmm0                                                    /* zero but if alone */
     multiply key + H(1)
 .Ltail_reduce:
     reduce_all
@@ -570,33 +496,14 @@
     vextracti128 xmm0, ymm0, 1
     vpxor xmm11, xmm11, xmm0
 .Lfinish:
-    mov rax, [args + SEALANE_ARG_STATE]
-    vmovdqa xmm0, [scratch + MASK]
-    test flags, SEALANE_FLAG_FIRST
-    jnz .Lfinish_mask
-    vmovdqu xmm0, [rax + SEALANE_GCM_STATE_MASK]
-.Lfinish_mask:
-    test flags, SEALANE_FLAG_LAST
-    jz .Lfinish_part
-    mov rax, [args + SEALANE_ARG_TAG]
-    vpshufb xmm11, xmm11, [consts + REVERSE]
-    vpxor xmm11, xmm11, xmm0
-    vmovdqu [rax], xmm11
-    jmp .Lwipe
-.Lfinish_part:
-    vpshufb xmm11, xmm11, [consts + REVERSE]
-    vmovdqu [rax + SEALANE_GCM_STATE_Y], xmm11
-    vmovdqu [rax + SEALANE_GCM_STATE_MASK], xmm0
-    vmovdqu xmm0, [key + SEALANE_GCM_KEY_SCHEDULE]
-    vpxor xmm0, xmm0, [scratch + J0]
-    vmovdqu [rax + SEALANE_GCM_STATE_COUNTER], xmm0
+    finish
     mov ebx, [scratch + COUNTERS]                                               /* 8 or 16 more than before the tail */
     sub ebx, 8
-    cmp left, 128
+    cmp text_left, 128
     jbe .Lfinish_counter
     sub ebx, 8
 .Lfinish_counter:
-    shr left, 4
+    shr text_left, 4
     add ebx, r11d
     bswap ebx
     mov [rax + SEALANE_GCM_STATE_COUNTER + 12], ebx
@@ -614,21 +521,21 @@
 
     /* Nothing but 32 to 64 bytes and the lengths: what one step hands to the next stays in registers. */
 .Lshort:
-    lea rax, [left - 32]
+    lea rax, [text_left - 32]
     cmp rax, 32
     ja .Ltail
     test flags, SEALANE_FLAG_LAST
     jz .Ltail
-    vbroadcasti128 u, [consts + REVERSE4]
+    vbroadcasti128 tmp2, [consts + REVERSE4]
     vmovdqa xmm12, xmm0
-    vpshufb ymm7, ymm7, u
-    vpxor ymm7, ymm7, t
+    vpshufb ymm7, ymm7, tmp2
+    vpxor ymm7, ymm7, tmp
     vpshufd ymm2, ymm7, 0x00
     vpshufd ymm1, ymm7, 0x55
     vpblendd ymm1, ymm0, ymm1, 0x88
     vpblendd ymm0, ymm0, ymm2, 0x88
-    rounds_but_last 2, 1
-    lea mac, [left + 31]                                                        /* of the blocks and the lengths */
+    rows_but_last 2, 1
+    lea mac, [text_left + 31]                                                   /* of the blocks and the lengths */
     and mac, -16
     mov power, key
     sub power, mac
@@ -643,76 +550,43 @@
     lea mac, [scratch + STREAM + 32]
     tail_row ymm0, ymm3
     vpxor ymm0, ymm0, ymm0
-    lea steps, [left - 64]
-    cmp left, 64
+    lea steps, [text_left - 64]
+    cmp text_left, 64
     jb .Ltail_partial
     tail_row ymm1
     jmp .Ltail_lengths
 
-    /* The key schedule (FIPS 197, 5.2) word by word; SubWord is the last round's SubBytes, four times the same word. */
-#define words r8     /* of the key */
-#define word r9      /* to be made, in bytes from the schedule's begin */
-#define phase r10d
-#define end r11
 #define rcon r13
-.Lsetup:
-    mov ebx, [key + SEALANE_GCM_KEY_ROUNDS]
-    vpxor xmm1, xmm1, xmm1
-    lea r8d, [rbx - 6]
-    mov end, rbx
-    inc end
-    shl end, 4
-    lea word, [4*words]
-    xor phase, phase
-    mov rcon, consts
-    lea r14, [key + SEALANE_GCM_KEY_SCHEDULE]
+    setup_begin rcon, r14
     mov rcx, r14
     mov eax, [r14 + word - 4]
     schedule_words words, word, phase, end, rcon, r14, rcx, ebx, v
 
     /* H (SP 800-38D, 7.1), its bytes reversed, times x. */
-    vmovdqu xmm0, [r14]
-    mov eax, 16
-.Lhash_key:
-    vmovdqu xmm8, [r14 + rax]
-    add rax, 16
-    cmp rax, end
-    je .Lhash_key_last
-    vaesenc xmm0, xmm0, xmm8
-    jmp .Lhash_key
-.Lhash_key_last:
-    vaesenclast xmm0, xmm0, xmm8
-    vpshufb xmm0, xmm0, [consts + REVERSE]
+    hash_key_block
     vpsrlq xmm1, xmm0, 63
-    vpslldq xmm1, xmm1, 8
-    vpshufd xmm2, xmm0, 0xff
-    vpsrad xmm2, xmm2, 31
-    vpshufd xmm3, [consts + POLY], 0x4e
-    vpand xmm2, xmm2, xmm3
-    vpaddq xmm0, xmm0, xmm0
-    vpor xmm0, xmm0, xmm1
-    vpxor xmm0, xmm0, xmm2
+    hash_key_times_x
 
     /* Its powers, two at a time. */
     vpshufd xmm1, xmm0, 0x4e
     vpxor xmm1, xmm1, xmm0
-    vmovdqa a, ymm0
+    vmovdqa block_a, ymm0
     power_step                                                                  /* H^2 */
-    vinserti128 a, hi, xmm0, 1                                                  /* H^2, H */
+    vinserti128 block_a, hi, xmm0, 1                                            /* H^2, H */
     vinserti128 ymm0, hi, xmm11, 1                                              /* H^2, H^2 */
     vpshufd ymm1, ymm0, 0x4e
     vpxor ymm1, ymm1, ymm0
     vpxor ymm2, ymm2, ymm2                                                      /* the lower powers */
     lea rax, [key + H(2)]
 .Lpowers:
-    vmovdqu [rax], a
-    vpunpcklqdq t, a, ymm2
-    vpunpckhqdq u, a, ymm2
-    vpxor t, t, u
-    vmovdqu [rax + S(0) - H(0)], t
-    vmovdqa ymm2, a
+    vmovdqu [rax], block_a
+    vpunpcklqdq tmp, block_a, ymm2
+    vpunpckhqdq tmp2, block_a, ymm2
+    vpxor tmp, tmp, tmp2
+    vmovdqu [rax + S(0) - H(0)], tmp
+    vmovdqa ymm2, block_a
     power_step
-    vmovdqa a, hi
+    vmovdqa block_a, hi
     sub rax, 32
     lea rcx, [key + H(18)]
     cmp rax, rcx

@@ -1,4 +1,5 @@
-/* AES-GCM (NIST SP 800-38D) for x86-64 with AVX-512: seals or opens a packet, or a part of one, in one pass; makes keys.
+/* AES-GCM (NIST SP 800-38D) for x86-64 with AVX-512: seals or opens a packet, or a part of one, in one pass; makes
+ * keys.
  *
  * void sealane_aesgcm_avx512(const args *a, void *scratch, const void *consts)
  *
@@ -10,17 +11,10 @@
  *
  * A row is a 512-bit register: four blocks. Counter mode (6.5) makes four or more rows of keystream at a time.
  *
- * GHASH (6.4) is Horner's rule in GF(2^128): Y := (Y + c) H for every block c. GCM numbers the bits of a block from its
- * first byte's highest, so a block with its bytes reversed is a polynomial with the coefficients in falling order. The
- * product of two such, as vpclmulqdq makes it, is their product divided by x, and 256 bits long: lo + 2^64 mi + 2^128 hi,
- * where by Karatsuba mi = (a0 + a1)(b0 + b1) + lo + hi takes three multiplications in place of four. The half that is
- * too long is reduced from below: the polynomial, x^128 + x^7 + x^2 + x + 1, is 1 + 2^64 P + 2^128 with P = 2^57 + 2^62 +
- * 2^63, so adding P w 2^64 + w 2^128 removes the lowest 64 bits w, and once more the next. That divides by x^128, as it
- * were, and x times too little: the key's powers of H are kept multiplied by x, whence all comes out even.
- *
- * The four lanes of Y add up every fourth block; four rows at a time, Y := (Y + c) H^16 + c' H^12 + c'' H^8 + c''' H^4.
- * The last m blocks, 4 or more if there were others, are multiplied by H^m .. H, and the lanes are summed. One reduction
- * serves all the rows that are added to it.
+ * GHASH (6.4) and its mathematics are in asm/ghash.h; its low, mid, high are lo, mi, hi here. The four lanes of Y add
+ * up every fourth block; four rows at a time, Y := (Y + c) H^16 + c' H^12 + c'' H^8 + c''' H^4. The last m blocks, 4 or
+ * more if there were others, are multiplied by H^m .. H, and the lanes are summed. One reduction serves all the rows
+ * that are added to it.
  */
 #include "../asm.S"
 
@@ -31,7 +25,7 @@
 #define POLY 16      /* P = 2^57 + 2^62 + 2^63, and 1: what is over when a polynomial is multiplied by x */
 #define ROTATE 32    /* RotWord (FIPS 197, 5.2) of the first word, to all words */
 #define RCON 48      /* round constants (FIPS 197, table 5), one byte each */
-#define COUNT 64     /* 0 4 8 12, 1 5 9 13, 2 6 10 14, 3 7 11 15: dword i of lane j is the counter of block j of row i */
+#define COUNT 64     /* 0 4 8 12, 1 5 9 13, 2 6 10 14, 3 7 11 15: dword i of lane j counts block j of row i */
 #define REVERSE4 128 /* of the bytes of a dword */
 #define SIXTEEN 144
 
@@ -58,14 +52,7 @@
 #define TAIL 304     /* the last step has fewer, but no fewer than 48 if there was another */
 
 /* Integer registers. */
-#define args rdi
-#define scratch rsi
-#define consts rdx
 #define key rcx
-#define src r8
-#define dst r9
-#define mac r10      /* what is authenticated next */
-#define left r11
 #define rounds ebx
 #define steps r12    /* yet to be encrypted; at the end: 1 if `ad` has a block */
 #define pending r13  /* steps of 256 bytes encrypted but not yet authenticated */
@@ -95,6 +82,8 @@
 #define reverse4 zmm31
 #define ad xmm14     /* the one block of associated data */
 #define last_word k7 /* of the words of four blocks */
+
+#include "aesgcm_kernel.h"
 
 /* ---- GHASH ----------------------------------------------------------------------------------------------------- */
 
@@ -145,7 +134,7 @@
 .endm
 
 /* out := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced. */
-.macro reduce out, r=zmm
+.macro reduce_to out, r=zmm
     vpternlogd \r\()17, \r\()16, \r\()18, 0x96
     vpclmulqdq \r\()9, \r\()16, \r\()25, 0x00                                  /* P w */
     vpshufd \r\()16, \r\()16, 0x4e
@@ -286,42 +275,21 @@
     .endif
 .endm
 
-.macro round n, extra, number, hash=0
-    vbroadcasti32x4 rk, [key + SEALANE_GCM_KEY_SCHEDULE + 16*\number]
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i < \n
-    vaesenc zmm\i, zmm\i, rk
-    .endif
-    .if \hash
-    hash_step (8*(\number-1)+\i)
-    .endif
-    .endr
-    .if \extra
-    vaesenc mask, mask, rk
-    .endif
+.macro round_key at:vararg
+    vbroadcasti32x4 rk, [\at]
 .endm
 
-/* All rounds but the last (FIPS 197, 5.1); then rk is the last round key. */
-.macro rounds_but_last n, extra, hash=0
-    .irp i, 1, 2, 3, 4, 5, 6, 7, 8, 9
-    round \n, \extra, \i, \hash
-    .endr
-    cmp rounds, 12
-    jb 1f
-    round \n, \extra, 10
-    round \n, \extra, 11
-    je 1f
-    round \n, \extra, 12
-    round \n, \extra, 13
-1:
-    mov eax, rounds
-    shl eax, 4
-    vbroadcasti32x4 rk, [key + rax + SEALANE_GCM_KEY_SCHEDULE]
+.macro row_round i
+    vaesenc zmm\i, zmm\i, rk
+.endm
+
+.macro mask_round
+    vaesenc mask, mask, rk
 .endm
 
 .macro encrypt n, hash=0
     counters \n
-    rounds_but_last \n, 0, \hash
+    rows_but_last \n, 0, \hash
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     .if \i < \n
     vpxord zmm24, rk, [src + 64*\i]
@@ -350,7 +318,7 @@
     vbroadcasti32x4 zmm1, [key + H(12)]
     vbroadcasti32x4 zmm2, [key + S(16)]
     multiply_two 0, zmm20, zmm21, zmm0, zmm1, zmm2
-    reduce y
+    reduce_to y
 .endm
 
 /* The last n rows are encrypted, and J0; their ciphertext to 20 .. */
@@ -358,7 +326,7 @@
 .Ltail\n:
     counters \n
     vmovdqa64 mask, j0
-    rounds_but_last \n, 1
+    rows_but_last \n, 1
     vaesenclast mask, mask, rk
     .irp i, 0, 1, 2, 3, 4
     .if \i < \n - 1
@@ -394,19 +362,19 @@
 
 /* k1 := the bytes that the last row has. */
 .macro last_mask
-    mov rax, left
+    mov rax, text_left
     neg rax
     mov r13, -1
     shrx r13, r13, rax
     kmovq k1, r13
 .endm
 
-/* The key stream of the last n rows or fewer, and J0 encrypted; between the rounds the eight rows before are authenticated
- * if there are any. */
+/* The key stream of the last n rows or fewer, and J0 encrypted; between the rounds the eight rows before are
+ * authenticated if there are any. */
 .macro last n, hash=1
     counters \n
     vmovdqa64 mask, j0
-    rounds_but_last \n, 1, \hash
+    rows_but_last \n, 1, \hash
     vaesenclast mask, mask, rk
     .if \hash
     .irp i, 72, 73, 75, 76, 77, 79
@@ -414,8 +382,6 @@
     .endr
     .endif
 .endm
-
-#include "aesgcm_text.h"
 
     scratch_end 256
     function sealane_aesgcm_avx512
@@ -428,7 +394,7 @@
 
     mov src, [args + SEALANE_ARG_IN]
     mov dst, [args + SEALANE_ARG_OUT]
-    mov left, [args + SEALANE_ARG_BYTES]
+    mov text_left, [args + SEALANE_ARG_BYTES]
     vpbroadcastd sixteen, [consts + SIXTEEN]
     vbroadcasti32x4 reverse4, [consts + REVERSE4]
     mov eax, 0x8888
@@ -440,14 +406,7 @@
     test flags, SEALANE_FLAG_NONCE
     jnz .Lnonce
     vbroadcasti32x4 j0, [rax]
-    mov ebx, [rax + 12]
-    bswap ebx
-    inc ebx
-    jmp .Lad_begin
-.Lnonce:                                                                        /* word by word, as it may have been written */
-    vmovd xmm0, dword ptr [rax]
-    vpinsrd xmm0, xmm0, [rax + 4], 1
-    vpinsrd xmm0, xmm0, [rax + 8], 2
+    counter_or_nonce ebx
     mov ebx, 0x01000000
     vpinsrd xmm0, xmm0, ebx, 3
     vshufi32x4 j0, zmm0, zmm0, 0
@@ -460,7 +419,7 @@
     mov mac, [args + SEALANE_ARG_AD]
     cmp rax, 16
     ja .Lad
-    lea r13, [left - 1]
+    lea r13, [text_left - 1]
     cmp r13, 256
     jae .Lad
 
@@ -489,7 +448,7 @@
     neg power
     add power, key
     multiply 1, zmm20, [power + H(0)], [power + S(0)]
-    reduce y
+    reduce_to y
     sum_lanes
     add mac, r12
     sub rax, r12
@@ -513,21 +472,21 @@
     vbroadcasti32x4 rk, [key + SEALANE_GCM_KEY_SCHEDULE]
     vpxord j0, j0, rk
     mov rounds, [key + SEALANE_GCM_KEY_ROUNDS]
-    cmp left, TAIL
+    cmp text_left, TAIL
     jb .Ltail
     mov mac, dst
     test flags, SEALANE_FLAG_OPEN
     cmovnz mac, src
     xor pending, pending
-    cmp left, LOOP
+    cmp text_left, LOOP
     jb .Lfew
 
     /* Eight rows at a time. Seal: encryption is a step ahead of authentication. */
-    lea steps, [left - 48]
+    lea steps, [text_left - 48]
     shr steps, 9
     mov rax, steps
     shl rax, 9
-    sub left, rax
+    sub text_left, rax
     test flags, SEALANE_FLAG_OPEN
     jnz .Lloop
     encrypt 8
@@ -542,17 +501,17 @@
     jnz .Lrest
 .Lended:
     mov pending, 2
-    cmp left, 512
+    cmp text_left, 512
     ja .Lrest
 
     /* Seal: the last eight rows or fewer, and J0; between the rounds the eight before are authenticated. */
     last_mask
-    cmp left, 128
+    cmp text_left, 128
     ja .Llast4
     last 2
     jmp .Llast
 .Llast4:
-    cmp left, 256
+    cmp text_left, 256
     ja .Llast8
     last 4
     jmp .Llast
@@ -560,7 +519,7 @@
     last 8
 .Llast:                                                                         /* ciphertext to 0 .. */
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    cmp left, 64*\i + 64
+    cmp text_left, 64*\i + 64
     jbe .Llast_row\i
     vpxord zmm24, rk, [src + 64*\i]
     vaesenclast zmm\i, zmm\i, zmm24
@@ -581,21 +540,21 @@
     .irp i, 0, 1, 2, 3, 4
     vmovdqa64 zmm2\i, zmm\i
     .endr
-    cmp left, TAIL
+    cmp text_left, TAIL
     jb .Lhash_rows
     authenticate_four
     vmovdqa64 zmm20, zmm4
     vmovdqa64 zmm21, zmm5
     vmovdqa64 zmm22, zmm6
     vmovdqa64 zmm23, zmm7
-    sub left, 256
+    sub text_left, 256
     jmp .Lhash_rows
 
     /* Seal: five to eight rows. */
 .Lfew:
     test flags, SEALANE_FLAG_OPEN
     jnz .Lrest
-    cmp left, 512
+    cmp text_left, 512
     ja .Lrest
     last_mask
     last 8, 0
@@ -604,9 +563,9 @@
     /* Four more rows, and what has not been authenticated yet. */
 .Lrest:
     xor steps, steps
-    cmp left, TAIL
+    cmp text_left, TAIL
     jb .Lpending
-    sub left, 256
+    sub text_left, 256
     inc steps
     test flags, SEALANE_FLAG_OPEN
     jnz .Lauthenticate
@@ -632,16 +591,16 @@
 
     /* What is left, at most five rows, and J0. */
 .Ltail:
-    test left, left
+    test text_left, text_left
     jz .Ltail0
     last_mask
-    cmp left, 64
+    cmp text_left, 64
     jbe .Ltail1
-    cmp left, 128
+    cmp text_left, 128
     jbe .Ltail2
-    cmp left, 192
+    cmp text_left, 192
     jbe .Ltail3
-    cmp left, 256
+    cmp text_left, 256
     jbe .Ltail4
     tail 5
     tail 4
@@ -651,7 +610,7 @@
 
     /* Authenticate these rows and the block of lengths. */
 .Lhash_rows:
-    lea power, [left + 15]
+    lea power, [text_left + 15]
     shr power, 4
     mov eax, flags
     shr eax, 1
@@ -673,18 +632,18 @@
 .Lhash_text:
     vpshufb zmm20, zmm20, reverse
     vpxord zmm20, zmm20, y
-    cmp left, 64
+    cmp text_left, 64
     jbe .Lhash_one
     vpshufb zmm21, zmm21, reverse
     multiply_two 0, zmm20, zmm21, [power + H(0)], [power + H(0) + 64], [power + S(0)]
-    cmp left, 128
+    cmp text_left, 128
     jbe .Lfinish
     vpshufb zmm22, zmm22, reverse
-    cmp left, 192
+    cmp text_left, 192
     jbe .Lhash_three
     vpshufb zmm23, zmm23, reverse
     multiply_two 0, zmm22, zmm23, [power + H(0) + 128], [power + H(0) + 192], [power + S(0) + 128]
-    cmp left, 256
+    cmp text_left, 256
     jbe .Lfinish
     vpshufb zmm24, zmm24, reverse
     multiply 0, zmm24, [power + H(0) + 256], [power + S(0) + 256]
@@ -703,7 +662,7 @@
 .Lhash_one:
     multiply 0, zmm20, [power + H(0)], [power + S(0)]
 .Lfinish:
-    reduce y
+    reduce_to y
     sum_lanes
 .Lfinish_sum:
     vpshufb ymm0, ymm19, ymm15
@@ -736,7 +695,7 @@
 
 .Ltail0:
     vmovdqa64 mask, j0
-    rounds_but_last 0, 1
+    rows_but_last 0, 1
     vaesenclast mask, mask, rk
     test flags, SEALANE_FLAG_LAST
     jz .Lfinish_sum
@@ -747,23 +706,8 @@
     multiply 1, xmm13, [key + H(1)], [key + S(1)], xmm
     jmp .Lfinish
 
-    /* The key schedule (FIPS 197, 5.2) word by word; SubWord is the last round's SubBytes, four times the same word. */
-#define words r8     /* of the key */
-#define word r9      /* to be made, in bytes from the schedule's begin */
-#define phase r10d
-#define end r11
 #define rcon r12
-.Lsetup:
-    mov rounds, [key + SEALANE_GCM_KEY_ROUNDS]
-    vpxor xmm1, xmm1, xmm1
-    lea r8d, [rbx - 6]
-    mov end, rbx
-    inc end
-    shl end, 4
-    lea word, [4*words]
-    xor phase, phase
-    mov rcon, consts
-    lea r13, [key + SEALANE_GCM_KEY_SCHEDULE]
+    setup_begin rcon, r13
     lea r14, [key + SEALANE_GCM_KEY_SCHEDULE]
     mov eax, [r13 + word - 4]
     schedule_words words, word, phase, end, rcon, r13, r14, r15d, v
@@ -794,7 +738,7 @@
     vpshufd \r\()30, \h, 0x4e
     vpxord \r\()30, \r\()30, \h
     multiply 1, \a, \h, \r\()30, \r
-    reduce \a, \r
+    reduce_to \a, \r
 .endm
     vmovdqa xmm1, xmm0
     power_step xmm, xmm1, xmm0                                                  /* H^2 */

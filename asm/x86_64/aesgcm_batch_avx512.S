@@ -8,13 +8,14 @@
  * Registers    all but rsp, rbp; stack 0
  * Branches and addresses depend on flags, pointers, lengths and the numbers of rounds only.
  *
- * Four packets at a time, whose rounds are interleaved, or two if they fill the execution units. A row is a 512-bit register: four blocks of one packet, so that
- * a round key is one 128-bit word in all lanes. The encrypted J0 of a packet, the mask of its tag, goes with its rows. Keys of
- * more than 10 rounds begin with what they have more, and then all are in step.
+ * Four packets at a time, whose rounds are interleaved, or two if they fill the execution units. A row is a 512-bit
+ * register: four blocks of one packet, so that a round key is one 128-bit word in all lanes. The encrypted J0 of a
+ * packet, the mask of its tag, goes with its rows. Keys of more than 10 rounds begin with what they have more, and then
+ * all are in step.
  *
- * GHASH as in aesgcm_avx512.S, whose notes have the mathematics. Each packet's blocks are multiplied by falling powers of
- * its own H; then the four lanes of each of the four sums are added up in such a way that lane p has what is packet p's,
- * and blocks of lengths, associated data, reduction and tags are done for four packets in one register.
+ * GHASH and its mathematics are in asm/ghash.h. Each packet's blocks are multiplied by falling powers of its own H;
+ * then the four lanes of each of the four sums are added up in such a way that lane p has what is packet p's, and
+ * blocks of lengths, associated data, reduction and tags are done for four packets in one register.
  *
  * Packets of as many rows, at most four, and no more than a block of associated data go straight; others step by step.
  */
@@ -24,7 +25,7 @@
 
 /* Constants. */
 #define REVERSE 0    /* of 16 bytes */
-#define POLY 16      /* P = 2^57 + 2^62 + 2^63, see aesgcm_avx512.S */
+#define POLY 16      /* P = 2^57 + 2^62 + 2^63 (asm/ghash.h) */
 #define REVERSE4 32  /* of the bytes of a dword */
 #define FIRST 48     /* the counter in J0: 1 */
 #define COUNTERS 64  /* the first counter blocks of the text: rows of 2 3 4 5, 6 7 8 9, and so on, bytes reversed */
@@ -43,7 +44,8 @@
     .long 16, 0, 0, 0
     endconstants
 
-/* The key's table, as aesgcm_avx512.S has it: powers fall from H^20 to H; S(i) has the sums of halves of H^i and H^(i-4). */
+/* The key's table, as aesgcm_avx512.S has it: powers fall from H^20 to H; S(i) has the sums of halves of H^i and of
+ * H^(i-4). */
 #define H(i) (SEALANE_GCM_KEY_TABLE + 16*(20 - (i)))
 #define S(i) (SEALANE_GCM_KEY_TABLE + 320 + 16*(20 - (i)))
 #define ROUND_KEY(i) (SEALANE_GCM_KEY_SCHEDULE + 16*(i))
@@ -66,12 +68,12 @@
 #define consts rdx
 #define done r12     /* step by step: bytes of each packet that have been taken */
 #define active r13d  /* two bits for every packet that has more */
-#define left r14     /* packets */
+#define packets_left r14
 #define flags r15d
 /* r8 .. r11 are the packets' keys at ten rounds from the end; rax, rbx, rcx are free. */
 
-/* Rows of packet p in zmm 4p .. 4p + 3, its mask in 16 + p, its round key in 20 + p; then products in 24, 25, 26 (p = 0) or
- * 4p - 4, 4p - 3, 4p - 2.
+/* Rows of packet p in zmm 4p .. 4p + 3, its mask in 16 + p, its round key in 20 + p; then products in 24, 25, 26 (p =
+ * 0) or 4p - 4, 4p - 3, 4p - 2.
  */
 #define lo zmm24
 #define mi zmm25
@@ -444,10 +446,10 @@
 .endm
 
     function sealane_aesgcm_batch_avx512
-    mov left, [args + SEALANE_BATCH_COUNT]
+    mov packets_left, [args + SEALANE_BATCH_COUNT]
     mov flags, [args + SEALANE_ARG_FLAGS]
     mov lane, [args + SEALANE_BATCH_LANES]
-    test left, left
+    test packets_left, packets_left
     jz .Lend
     vbroadcasti32x4 reverse, [consts + REVERSE]
     vbroadcasti32x4 poly, [consts + POLY]
@@ -459,7 +461,7 @@
     kmovd nonce_words, eax
 
 .Lfour:
-    cmp left, 4
+    cmp packets_left, 4
     jb .Lfew
 .Lgo:
     /* All of the same number of rows, and at most one block of associated data? */
@@ -494,7 +496,7 @@
     cmp rbx, 256
     ja .Lsteps
     lea ecx, [rbx - 1]
-    and ecx, -64                                                                /* more than this have all if they have as many rows */
+    and ecx, -64                                                                /* more: all, if of as many rows */
     cmp r8, rcx
     jbe .Lsteps
     cmp r9, rcx
@@ -589,7 +591,7 @@
     mov rax, [LANE(0, TAG)]
     vmovdqu64 [rax], xmm16
     add lane, 4*SEALANE_LANE_STRIDE
-    sub left, 4
+    sub packets_left, 4
     ja .Lfour
 
     vpxord zmm0, zmm0, zmm0
@@ -627,7 +629,8 @@
     multiply 0, 0, zmm1, zmm2, 24, 25, 26, 3, 4
     jmp .Lreduce
 
-    /* Fewer than four are copied, and behind them comes the first again, for nobody; without its text if that is long. */
+    /* Fewer than four are copied, and behind them comes the first again, for nobody; without its text if that is
+     * long. */
 .Lfew:
     vmovdqu64 zmm0, [lane]
     vmovdqa64 [scratch + COPY], zmm0
@@ -637,7 +640,7 @@
     cmova rbx, rax
     .irp p, 1, 2, 3
     mov ecx, \p
-    cmp left, rcx
+    cmp packets_left, rcx
     lea rax, [lane + SEALANE_LANE_STRIDE*\p]
     cmovbe rax, lane
     vmovdqu64 zmm0, [rax]

@@ -8,7 +8,7 @@
     mov ecx, 16
     sub ecx, eax
     shl ecx, 2
-    shr rbx, cl                                                                 /* by 8 (16 - n) in all, which may be 64 */
+    shr rbx, cl                                                                 /* by 8 (16 - n), maybe 64, in all */
     shr rbx, cl
     \v\()movq \to, qword ptr [\at]
     .ifb \v
@@ -102,8 +102,8 @@
     \v\()movd eax, xmm0
 .endm
 
-/* The key schedule (FIPS 197, 5.2) word by word, behind the key; eax: the last word, before: the one as many before as the key
- * has, which are `words`, in r8; word: where the next goes, in bytes from the schedule's begin. */
+/* The key schedule (FIPS 197, 5.2) word by word, behind the key; eax: the last word, before: the one as many before as
+ * the key has, which are `words`, in r8; word: where the next goes, in bytes from the schedule's begin. */
 .macro schedule_words words, word, phase, end, rcon, schedule, before, constant, v
 .Lword:
     test \phase, \phase

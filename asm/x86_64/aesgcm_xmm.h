@@ -9,18 +9,13 @@
  * Registers    all but rsp, rbp; stack 0
  * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.
  *
- * Counter mode (6.5) makes eight blocks of keystream at a time, and GHASH takes in eight between the rounds: sealing, the
- * eight before; opening, the same. The last one to eight blocks, the tail, are made four or eight at a time; sealing, the
- * eight before them are taken in meanwhile and not reduced but with the tail, for which there are so many powers of H.
+ * Counter mode (6.5) makes eight blocks of keystream at a time, and GHASH takes in eight between the rounds: sealing,
+ * the eight before; opening, the same. The last one to eight blocks, the tail, are made four or eight at a time;
+ * sealing, the eight before them are taken in meanwhile and not reduced but with the tail, for which there are so many
+ * powers of H.
  *
- * GHASH (6.4) is Horner's rule in GF(2^128): Y := (Y + c) H for every block c; here Y := (Y + c) H^8 + c' H^7 + .. with
- * one reduction. GCM numbers the bits of a block from its first byte's highest, so a block with its bytes reversed is a
- * polynomial with the coefficients in falling order. The product of two such, as pclmulqdq makes it, is their product
- * divided by x, and 256 bits long: lo + 2^64 mi + 2^128 hi, where by Karatsuba mi = (a0 + a1)(b0 + b1) + lo + hi takes
- * three multiplications in place of four. The half that is too long is reduced from below: the polynomial,
- * x^128 + x^7 + x^2 + x + 1, is 1 + 2^64 P + 2^128 with P = 2^57 + 2^62 + 2^63, so adding P w 2^64 + w 2^128 removes the
- * lowest 64 bits w, and once more the next. That divides by x^128, as it were, and x times too little: the key's powers
- * of H are kept multiplied by x, whence all comes out even.
+ * GHASH (6.4) and its mathematics are in asm/ghash.h; its low, mid, high are lo, mi, hi here. Eight blocks at a time:
+ * Y := (Y + c) H^8 + c' H^7 + .. with one reduction.
  */
 #if defined(KERNEL_SSE)
 #include "sse.h"
@@ -59,20 +54,14 @@
 #define SUMS 416     /* of the halves of four blocks */
 #define SCRATCH_END 448
 
-/* The key's table: powers of H from H^17 to H, each followed by the sum of its halves and that of the next lower one's. */
+/* The key's table: powers of H from H^17 to H, each followed by the sum of its halves and that of the next lower
+ * one's. */
 #define POWERS 17    /* eight blocks, eight of the tail, the lengths */
 #define H(i) (SEALANE_GCM_KEY_TABLE + 32*(POWERS - (i)))
 #define S(i) (H(i) + 16)
 
 /* Integer registers. */
-#define args rdi
-#define scratch rsi
-#define consts rdx
 #define counter ecx  /* of the next block */
-#define src r8
-#define dst r9
-#define mac r10      /* what is authenticated next */
-#define left r11     /* bytes of the tail: 1 to 128, or 0 if there is no text */
 #define key r12
 #define power r13    /* key less 32 m: its H(i) is H^(m+i) */
 #define word3 r13d   /* the first round key's last word */
@@ -86,10 +75,12 @@
 #define lo xmm9
 #define mi xmm10
 #define hi xmm11     /* between blocks: GHASH so far */
-#define a xmm12
-#define b xmm13
-#define t xmm14
-#define u xmm15
+#define block_a xmm12
+#define block_b xmm13
+#define tmp xmm14
+#define tmp2 xmm15
+
+#include "aesgcm_kernel.h"
 
 /* ---- GHASH ----------------------------------------------------------------------------------------------------- */
 
@@ -107,45 +98,23 @@
     .if \init
     product_of \sum, \h, \v, \halves
     .else
-    product_of u, \h, \v, \halves
-    vpxor \sum, \sum, u
+    product_of tmp2, \h, \v, \halves
+    vpxor \sum, \sum, tmp2
     .endif
 .endm
 
-/* lo, mi, hi := or += a h, where h is followed by the sum of its halves. */
+/* lo, mi, hi := or += block_a h, where h is followed by the sum of its halves. */
 .macro multiply init, at:vararg
-    vpshufd t, a, 0x4e
-    vpxor t, t, a
-    product \init, lo, [\at], a, 0x00
-    product \init, hi, [\at], a, 0x11
-    product \init, mi, [\at + 16], t, 0x00
+    vpshufd tmp, block_a, 0x4e
+    vpxor tmp, tmp, block_a
+    product \init, lo, [\at], block_a, 0x00
+    product \init, hi, [\at], block_a, 0x11
+    product \init, mi, [\at + 16], tmp, 0x00
 .endm
 
-/* hi := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced; in six steps. */
-.macro reduce step
-    .if \step == 0
-    product_of t, [consts+POLY], lo, 0x00                                                       /* P w */
-    .elseif \step == 1
-    vpxor mi, mi, lo
-    vpxor mi, mi, hi
-    vpshufd lo, lo, 0x4e
-    .elseif \step == 2
-    vpxor mi, mi, lo
-    vpxor mi, mi, t
-    .elseif \step == 3
-    product_of t, [consts+POLY], mi, 0x00
-    .elseif \step == 4
-    vpshufd mi, mi, 0x4e
-    vpxor hi, hi, mi
-    .else
-    vpxor hi, hi, t
-    .endif
-.endm
-
-.macro reduce_all
-    .irp i, 0, 1, 2, 3, 4, 5
-    reduce \i
-    .endr
+/* tmp := P times the lower half of v. */
+.macro times_p v, first
+    product_of tmp, [consts+POLY], \v, 0x00
 .endm
 
 /* The sum of the halves of a block at \at, in integer registers: two shuffles less for the port that has the most to do
@@ -163,39 +132,39 @@
 /* Two of eight blocks at mac times powers of H, from base + H(8) on, cut into steps to put between other work. */
 .macro multiply_pair step, pair, base
     .if \step == 0
-    vmovdqu a, [mac+32*\pair]
-    vpshufb a, a, [consts+REVERSE]
+    vmovdqu block_a, [mac+32*\pair]
+    vpshufb block_a, block_a, [consts+REVERSE]
     .elseif \step == 1
     .if \pair == 0
-    vpxor a, a, hi
+    vpxor block_a, block_a, hi
     .endif
-    vmovdqu b, [mac+32*\pair+16]
+    vmovdqu block_b, [mac+32*\pair+16]
     .elseif \step == 2
-    vpshufb b, b, [consts+REVERSE]
+    vpshufb block_b, block_b, [consts+REVERSE]
     .elseif \step == 3 && !(\pair & 1)
-    vpunpcklqdq t, a, b
+    vpunpcklqdq tmp, block_a, block_b
     .elseif \step == 4 && !(\pair & 1)
-    vpunpckhqdq u, a, b
+    vpunpckhqdq tmp2, block_a, block_b
     .elseif \step == 5 && !(\pair & 1)
-    vpxor t, t, u                                                                   /* sums of halves of a and of b */
+    vpxor tmp, tmp, tmp2                                                            /* sums of halves of a and of b */
     .elseif \step == 6
-    product (\pair == 0), lo, [\base + H(8 - 2*\pair)], a, 0x00
+    product (\pair == 0), lo, [\base + H(8 - 2*\pair)], block_a, 0x00
     .elseif \step == 8
-    product (\pair == 0), hi, [\base + H(8 - 2*\pair)], a, 0x11
+    product (\pair == 0), hi, [\base + H(8 - 2*\pair)], block_a, 0x11
     .elseif \step == 10
-    product 0, lo, [\base + H(7 - 2*\pair)], b, 0x00
+    product 0, lo, [\base + H(7 - 2*\pair)], block_b, 0x00
     .elseif \step == 12
-    product 0, hi, [\base + H(7 - 2*\pair)], b, 0x11
+    product 0, hi, [\base + H(7 - 2*\pair)], block_b, 0x11
     .elseif \step == 14 && !(\pair & 1)
-    product (\pair == 0), mi, [\base + S(8 - 2*\pair)], t, 0x00
+    product (\pair == 0), mi, [\base + S(8 - 2*\pair)], tmp, 0x00
     .elseif \step == 15 && !(\pair & 1)
-    product 0, mi, [\base + S(8 - 2*\pair)], t, 0x11
+    product 0, mi, [\base + S(8 - 2*\pair)], tmp, 0x11
     .elseif \step == 14
-    vmovq t, qword ptr [scratch+SUMS+8*(\pair-1)]
-    product 0, mi, [\base + S(8 - 2*\pair)], t, 0x00
+    vmovq tmp, qword ptr [scratch+SUMS+8*(\pair-1)]
+    product 0, mi, [\base + S(8 - 2*\pair)], tmp, 0x00
     .elseif \step == 15
-    vmovq t, qword ptr [scratch+SUMS+8*\pair]
-    product 0, mi, [\base + S(8 - 2*\pair)], t, 0x01
+    vmovq tmp, qword ptr [scratch+SUMS+8*\pair]
+    product 0, mi, [\base + S(8 - 2*\pair)], tmp, 0x01
     .endif
     .if !(\pair & 1) && (\step == 7 || \step == 9)
     scalar_sum ((\step - 7)/2), \pair, mac + 32*\pair + 32
@@ -213,51 +182,51 @@
     .endif
 .endm
 
-/* a := the block of the lengths in bits, its bytes reversed. */
+/* block_a := the block of the lengths in bits, its bytes reversed. */
 .macro lengths
-    vmovq a, qword ptr [args+SEALANE_ARG_TOTAL]
-    vmovhps a, a, [args+SEALANE_ARG_AD_BYTES]
-    vpsllq a, a, 3
+    vmovq block_a, qword ptr [args+SEALANE_ARG_TOTAL]
+    vmovhps block_a, block_a, [args+SEALANE_ARG_AD_BYTES]
+    vpsllq block_a, block_a, 3
 .endm
 
 /* ---- AES ------------------------------------------------------------------------------------------------------- */
 
-/* The next n counter blocks and the first round key, to the registers from `first` on (0, or 4 of four), from xmm0, which
- * has the same nonce, and rk, that round key. */
+/* The next n counter blocks and the first round key, to the registers from `first` on (0, or 4 of four), from xmm0,
+ * which has the same nonce, and rk, that round key. */
 .macro counters n, first=0
     .if \n == 8
-    move_counters t, mi
-    vpaddd u, t, [consts+FOUR]
-    vpshufb u, u, [consts+REVERSE4]
-    vpxor u, u, mi
+    move_counters tmp, mi
+    vpaddd tmp2, tmp, [consts+FOUR]
+    vpshufb tmp2, tmp2, [consts+REVERSE4]
+    vpxor tmp2, tmp2, mi
     .else
-    move_counters t, xmm7
+    move_counters tmp, xmm7
     .endif
-    vpshufb t, t, [consts+REVERSE4]
+    vpshufb tmp, tmp, [consts+REVERSE4]
     .if \n == 8
-    vpxor t, t, mi
+    vpxor tmp, tmp, mi
     .else
-    vpxor t, t, xmm7
+    vpxor tmp, tmp, xmm7
     .endif
     .irp i, 1, 2, 3, 4, 5, 6, 7
     .if \first && \i >= \first
-    vinsertps xmm\i, xmm0, t, 0x30+64*(\i-\first)
+    vinsertps xmm\i, xmm0, tmp, 0x30+64*(\i-\first)
     .elseif \first == 0 && \i < \n && \i < 4
-    vinsertps xmm\i, xmm0, t, 0x30+64*\i                                        /* its word i instead of the last */
+    vinsertps xmm\i, xmm0, tmp, 0x30+64*\i                                      /* its word i instead of the last */
     .elseif \first == 0 && \i < \n
-    vinsertps xmm\i, xmm0, u, 0x30+64*(\i-4)
+    vinsertps xmm\i, xmm0, tmp2, 0x30+64*(\i-4)
     .endif
     .endr
     .if \first == 0
-    vinsertps xmm0, xmm0, t, 0x30
+    vinsertps xmm0, xmm0, tmp, 0x30
     .endif
     add counter, \n
 .endm
 
 /* To t four counters, and the first round key's last word four times. */
-.macro move_counters to, word
+.macro move_counters to, last
     vmovd \to, counter
-    vpshufd \word, rk, 0xff
+    vpshufd \last, rk, 0xff
     vpshufd \to, \to, 0
     vpaddd \to, \to, [consts+COUNT]
 .endm
@@ -341,8 +310,8 @@
 .macro encrypt extra, hash=0
     rounds_but_last 8, \extra, 1, \hash, key
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    xor_unaligned a, rk, src+16*\i
-    vaesenclast xmm\i, xmm\i, a
+    xor_unaligned block_a, rk, src+16*\i
+    vaesenclast xmm\i, xmm\i, block_a
     vmovdqu [dst+16*\i], xmm\i
     .if \hash
     hash_step (72+\i), key
@@ -366,7 +335,7 @@
 
 /* power for the blocks of the tail and, LAST, that of the lengths; leaves whether it is LAST in the zero flag. */
 .macro tail_powers
-    lea rax, [left + 15]
+    lea rax, [text_left + 15]
     and eax, 0xf0
     add eax, eax
     mov power, key
@@ -379,18 +348,18 @@
 
 /* Block i of the tail, if it is there and whole, with keystream k. */
 .macro tail_block i, k
-    cmp left, 16*\i + 16
+    cmp text_left, 16*\i + 16
     jb .Ltail_end_\i
-    vmovdqu a, [src+16*\i]
-    vpxor \k, \k, a
+    vmovdqu block_a, [src+16*\i]
+    vpxor \k, \k, block_a
     vmovdqu [dst+16*\i], \k
     test flags, SEALANE_FLAG_OPEN
     jnz 1f
-    vmovdqa a, \k
+    vmovdqa block_a, \k
 1:
-    vpshufb a, a, [consts+REVERSE]
+    vpshufb block_a, block_a, [consts+REVERSE]
     .if \i == 0
-    vpxor a, a, y
+    vpxor block_a, block_a, y
     vpxor y, y, y
     .endif
     multiply 0, power + H(-\i)
@@ -398,41 +367,19 @@
 
 .macro tail_end i, k
 .Ltail_end_\i:
-    test left, 15
+    test text_left, 15
     jz .Lreduce
-    vmovdqa b, \k
+    vmovdqa block_b, \k
     add src, 16*\i
     add dst, 16*\i
     add power, 32*\i
     jmp .Ltail_ragged
 .endm
 
-#include "aesgcm_text.h"
-
     scratch_end SCRATCH_END
     function KERNEL_NAME
-    mov flags, [args + SEALANE_ARG_FLAGS]
-    mov key, [args + SEALANE_ARG_KEY]
-    test flags, SEALANE_FLAG_SETUP
-    jnz .Lsetup
-    mov src, [args + SEALANE_ARG_IN]
-    mov dst, [args + SEALANE_ARG_OUT]
-    mov left, [args + SEALANE_ARG_BYTES]
-    test flags, SEALANE_FLAG_FIRST
-    jz .Lcontinue
-    vpxor hi, hi, hi
-    mov rax, [args + SEALANE_ARG_NONCE]
-    test flags, SEALANE_FLAG_NONCE
-    jnz .Lnonce
-    vmovdqu xmm0, [rax]
-    mov counter, [rax + 12]
-    bswap counter
-    inc counter
-    jmp .Lad_begin
-.Lnonce:                                                                        /* word by word, as it may have been written */
-    vmovd xmm0, dword ptr [rax]
-    vpinsrd xmm0, xmm0, [rax+4], 1
-    vpinsrd xmm0, xmm0, [rax+8], 2
+    call_begin
+    counter_or_nonce counter
     vpxor xmm0, xmm0, [consts+ONE]
     mov counter, 2
 .Lad_begin:
@@ -458,15 +405,15 @@
 .Lad_block:
     cmp steps, 16
     jb .Lad_partial
-    vmovdqu a, [mac]
+    vmovdqu block_a, [mac]
     jmp .Lad_multiply
 .Lad_partial:
     mov eax, r14d
-    load_partial a, mac, t, VEX
+    load_partial block_a, mac, tmp, VEX
     mov steps, 16
 .Lad_multiply:
-    vpshufb a, a, [consts+REVERSE]
-    vpxor a, a, hi
+    vpshufb block_a, block_a, [consts+REVERSE]
+    vpxor block_a, block_a, hi
     multiply 1, power + H(0)
     vpxor xmm1, xmm1, lo
     vpxor xmm2, xmm2, mi
@@ -503,16 +450,16 @@
     vmovdqu rk, [key+SEALANE_GCM_KEY_SCHEDULE]
     vpxor xmm0, xmm0, rk
     vmovdqa [scratch+J0], xmm0
-    test left, left
+    test text_left, text_left
     jz .Lno_text
-    lea steps, [left - 1]
+    lea steps, [text_left - 1]
     shr steps, 7
     jz .Ltail_alone
 
     /* Eight blocks at a time. Seal: encryption is a step ahead of authentication, and encrypts J0 with the first. */
     mov rax, steps
     shl rax, 7
-    sub left, rax
+    sub text_left, rax
     mov word3, [key + SEALANE_GCM_KEY_SCHEDULE + 12]
     cmp steps, 1
     je .Lone_eight
@@ -538,9 +485,9 @@
     sub mac, -128
     dec steps
     jnz .Lloop
-    vpxor t, t, t
+    vpxor tmp, tmp, tmp
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    vmovdqa [scratch+BLOCKS+16*\i], t
+    vmovdqa [scratch+BLOCKS+16*\i], tmp
     .endr
 .Leights_end:
     sub counter, 8
@@ -549,13 +496,14 @@
     test flags, SEALANE_FLAG_OPEN
     jz .Ltail_behind
 
-    /* The tail: up to four blocks, or up to eight; opening, whose authentication need not wait for them, again up to four. One
-     * reduction is for all of them, the lengths, which come first as they are known, and, sealing, the last of the eights. */
+    /* The tail: up to four blocks, or up to eight; opening, whose authentication need not wait for them, again up to
+     * four. One reduction is for all of them, the lengths, which come first as they are known, and, sealing, the last
+     * of the eights. */
 .Ltail_alone:
     vmovdqa xmm12, xmm0
     test flags, SEALANE_FLAG_OPEN
     jnz .Ltail_alone_four
-    cmp left, 64
+    cmp text_left, 64
     ja .Ltail_alone_eight
 .Ltail_alone_four:
     stream 4, 1
@@ -576,7 +524,7 @@
     jmp .Ltail_blocks
 .Ltail_behind:
     tail_powers
-    cmp left, 64
+    cmp text_left, 64
     ja .Ltail_behind_eight
     stream 4, 0, 2
     jmp .Ltail_behind_made
@@ -593,7 +541,7 @@
     tail_block 1, xmm1
     tail_block 2, xmm2
     tail_block 3, xmm3
-    cmp left, 64
+    cmp text_left, 64
     je .Lreduce
     test flags, SEALANE_FLAG_OPEN
     jz .Ltail_more
@@ -615,23 +563,23 @@
     tail_end 2, xmm2
     tail_end 1, xmm1
 .Ltail_end_0:
-    vmovdqa b, xmm0
+    vmovdqa block_b, xmm0
 .Ltail_ragged:
     mov eax, r11d
     and eax, 15
-    load_partial a, src, t, VEX
-    vpxor b, b, a
+    load_partial block_a, src, tmp, VEX
+    vpxor block_b, block_b, block_a
     mov mac, power
-    store_partial b, dst, VEX
+    store_partial block_b, dst, VEX
     mov power, mac
     test flags, SEALANE_FLAG_OPEN
     jnz .Ltail_ragged_multiply
     neg rax
-    vmovdqu a, [consts+rax+MASKS+16]
-    vpand a, a, b
+    vmovdqu block_a, [consts+rax+MASKS+16]
+    vpand block_a, block_a, block_b
 .Ltail_ragged_multiply:
-    vpshufb a, a, [consts+REVERSE]
-    vpxor a, a, y
+    vpshufb block_a, block_a, [consts+REVERSE]
+    vpxor block_a, block_a, y
     multiply 0, power + H(0)
     jmp .Lreduce
 
@@ -641,31 +589,12 @@
     test flags, SEALANE_FLAG_LAST
     jz .Lfinish
     lengths
-    vpxor a, a, hi
+    vpxor block_a, block_a, hi
     multiply 1, key + H(1)
 .Lreduce:
     reduce_all
 .Lfinish:
-    mov rax, [args + SEALANE_ARG_STATE]
-    vmovdqa xmm0, [scratch+MASK]
-    test flags, SEALANE_FLAG_FIRST
-    jnz .Lfinish_mask
-    vmovdqu xmm0, [rax+SEALANE_GCM_STATE_MASK]
-.Lfinish_mask:
-    test flags, SEALANE_FLAG_LAST
-    jz .Lfinish_part
-    mov rax, [args + SEALANE_ARG_TAG]
-    vpshufb hi, hi, [consts+REVERSE]
-    vpxor hi, hi, xmm0
-    vmovdqu [rax], hi
-    jmp .Lwipe
-.Lfinish_part:
-    vpshufb hi, hi, [consts+REVERSE]
-    vmovdqu [rax+SEALANE_GCM_STATE_Y], hi
-    vmovdqu [rax+SEALANE_GCM_STATE_MASK], xmm0
-    vmovdqu xmm0, [key+SEALANE_GCM_KEY_SCHEDULE]
-    vpxor xmm0, xmm0, [scratch+J0]
-    vmovdqu [rax+SEALANE_GCM_STATE_COUNTER], xmm0
+    finish
     bswap counter
     mov [rax + SEALANE_GCM_STATE_COUNTER + 12], counter
 .Lwipe:
@@ -676,64 +605,31 @@
     vmovdqa [scratch+SUMS+16], xmm0
     jmp .Ldone
 
-    /* The key schedule (FIPS 197, 5.2) word by word; SubWord is the last round's SubBytes, four times the same word. */
-#define words r8     /* of the key */
-#define word r9      /* to be made, in bytes from the schedule's begin */
-#define phase r10d
-#define end r11
 #define rcon r13
-.Lsetup:
-    mov ebx, [key + SEALANE_GCM_KEY_ROUNDS]
-    vpxor xmm1, xmm1, xmm1
-    lea r8d, [rbx - 6]
-    mov end, rbx
-    inc end
-    shl end, 4
-    lea word, [4*words]
-    xor phase, phase
-    mov rcon, consts
-    lea r14, [key + SEALANE_GCM_KEY_SCHEDULE]
+    setup_begin rcon, r14
     mov rcx, r14
     mov eax, [r14 + word - 4]
     schedule_words words, word, phase, end, rcon, r14, rcx, ebx, VEX
 
     /* H (SP 800-38D, 7.1), its bytes reversed, times x. */
-    vmovdqu xmm0, [r14]
-    mov eax, 16
-.Lhash_key:
-    vmovdqu rk, [r14+rax]
-    add rax, 16
-    cmp rax, end
-    je .Lhash_key_last
-    vaesenc xmm0, xmm0, rk
-    jmp .Lhash_key
-.Lhash_key_last:
-    vaesenclast xmm0, xmm0, rk
-    vpshufb xmm0, xmm0, [consts+REVERSE]
+    hash_key_block
     vmovdqa xmm1, xmm0
     vpsrlq xmm1, xmm1, 63
-    vpslldq xmm1, xmm1, 8
-    vpshufd xmm2, xmm0, 0xff
-    vpsrad xmm2, xmm2, 31
-    vpshufd xmm3, [consts+POLY], 0x4e
-    vpand xmm2, xmm2, xmm3
-    vpaddq xmm0, xmm0, xmm0
-    vpor xmm0, xmm0, xmm1
-    vpxor xmm0, xmm0, xmm2
+    hash_key_times_x
 
     /* Its powers: H^2, and from then on the last but one times that, so that two are on their way. */
     vpxor xmm2, xmm2, xmm2                                                          /* the lower power's sum */
-    vmovdqa a, xmm0
+    vmovdqa block_a, xmm0
     vmovdqa xmm3, xmm0
     lea rax, [key + H(1)]
     mov rcx, rax
 .Lpowers:
-    vmovdqu [rax], a
-    vpshufd t, a, 0x4e
-    vpxor t, t, a
-    vpunpcklqdq b, t, xmm2
-    vmovdqu [rax+16], b
-    vmovdqa xmm2, t
+    vmovdqu [rax], block_a
+    vpshufd tmp, block_a, 0x4e
+    vpxor tmp, tmp, block_a
+    vpunpcklqdq block_b, tmp, xmm2
+    vmovdqu [rax+16], block_b
+    vmovdqa xmm2, tmp
     vpshufd xmm1, xmm0, 0x4e
     vpxor xmm1, xmm1, xmm0
     vpshufd mi, xmm3, 0x4e
@@ -742,8 +638,8 @@
     vpclmulqdq hi, xmm0, xmm3, 0x11
     vpclmulqdq mi, mi, xmm1, 0x00
     reduce_all
-    vmovdqa xmm3, a
-    vmovdqa a, hi
+    vmovdqa xmm3, block_a
+    vmovdqa block_a, hi
     cmp rax, rcx
     jne 1f
     vmovdqa xmm0, hi

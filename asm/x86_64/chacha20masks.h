@@ -1,11 +1,11 @@
-/* Header masks by ChaCha20 (RFC 9001, 5.4.4; RFC 8439, 2.3), for the widths of x86-64's vectors: LANES blocks of as many keys side by
- * side, a word of the state to a vector V.
+/* Header masks by ChaCha20 (RFC 9001, 5.4.4; RFC 8439, 2.3), for the widths of x86-64's vectors: LANES blocks of as
+ * many keys side by side, a word of the state to a vector.
  *
- * A 16-byte piece of four lanes is a row of each 128-bit part; transposing 4 by 4 words in each part makes words of all lanes. The words
- * of a key and of a sample are the state's in their order, and of the block only the first two are wanted. With less than LANES left
- * the first does the work of those that are missing, again.
+ * A 16-byte piece of four lanes is a row of each 128-bit part; transposing 4 by 4 words in each part makes words of all
+ * lanes. The words of a key and of a sample are the state's in their order, and of the block only the first two are
+ * wanted. With less than LANES left the first does the work of those that are missing, again.
  *
- * Each includer has m_insert: a piece of the lane 4 q + j to part q of row j. */
+ * Each includer has m_insert: a piece of the lane 4 q + j to part q of row j, q not 0. */
 
 /* Constants. */
 #define SIGMA 0      /* "expand 32-byte k" */
@@ -27,7 +27,7 @@
 #define scratch rsi
 #define consts rdx
 #define lanes r8
-#define left r9
+#define lanes_left r9
 #define count r10d
 
 /* Pointers to so many lanes. */
@@ -36,7 +36,7 @@
 1:
     mov eax, ecx
     shl eax, 6
-    cmp left, rcx
+    cmp lanes_left, rcx
     mov r11d, 0
     cmovbe eax, r11d
     add rax, lanes
@@ -53,7 +53,11 @@
     .if 4*\q < LANES
     mov rax, [scratch + LANE + 8*(4*\q + \j)]
     mov rax, [rax + \slot]
+    .if \q == 0
+    vmovdqu xmm\j, [rax + \at]
+    .else
     m_insert \j, \q, [rax + \at]
+    .endif
     .endif
     .endr
     .endr

@@ -25,15 +25,11 @@
     endconstants
 
 .macro m_insert j, q, at:vararg
-    .if \q == 0
-    vmovdqu xmm\j, \at
-    .else
     vinserti128 ymm\j, ymm\j, \at, \q
-    .endif
 .endm
 
-#define t ymm10
-#define u ymm11
+#define tmp ymm10
+#define tmp2 ymm11
 
 .macro rotate x, n, spare
     vpsrld \spare, \x, 32 - \n
@@ -41,7 +37,8 @@
     vpor \x, \x, \spare
 .endm
 
-/* Two quarter rounds (RFC 8439, 2.1); words 8 to 11 are in registers 8 and 9 two at a time, the others in scratch memory. */
+/* Two quarter rounds (RFC 8439, 2.1); words 8 to 11 are in registers 8 and 9 two at a time, the others in scratch
+ * memory. */
 .macro quarters a0, a1, b0, b1, d0, d1
     .irp half, 0, 1
     vpaddd ymm\a0, ymm\a0, ymm\b0
@@ -49,21 +46,21 @@
     vpxor ymm\d0, ymm\d0, ymm\a0
     vpxor ymm\d1, ymm\d1, ymm\a1
     .if \half == 0
-    vpshufb ymm\d0, ymm\d0, t
-    vpshufb ymm\d1, ymm\d1, t
+    vpshufb ymm\d0, ymm\d0, tmp
+    vpshufb ymm\d1, ymm\d1, tmp
     .else
-    vbroadcasti128 t, [consts + ROTATE8]
-    vpshufb ymm\d0, ymm\d0, t
-    vpshufb ymm\d1, ymm\d1, t
+    vbroadcasti128 tmp, [consts + ROTATE8]
+    vpshufb ymm\d0, ymm\d0, tmp
+    vpshufb ymm\d1, ymm\d1, tmp
     .endif
     vpaddd ymm8, ymm8, ymm\d0
     vpaddd ymm9, ymm9, ymm\d1
     vpxor ymm\b0, ymm\b0, ymm8
     vpxor ymm\b1, ymm\b1, ymm9
-    rotate ymm\b0, (12 - 5*\half), t
-    rotate ymm\b1, (12 - 5*\half), u
+    rotate ymm\b0, (12 - 5*\half), tmp
+    rotate ymm\b1, (12 - 5*\half), tmp2
     .endr
-    vbroadcasti128 t, [consts + ROTATE16]
+    vbroadcasti128 tmp, [consts + ROTATE16]
 .endm
 
 .macro exchange from, to
@@ -75,21 +72,21 @@
 
     function sealane_chacha20masks_avx2
     mov lanes, [args + SEALANE_ARG_IN]
-    mov left, [args + SEALANE_ARG_BYTES]
+    mov lanes_left, [args + SEALANE_ARG_BYTES]
 .Llanes:
     lane_pointers
     rows SEALANE_LANE_KEY, 0
-    transpose ymm0, ymm1, ymm2, ymm3, t, u, ymm4, ymm5, ymm6, ymm7
+    transpose ymm0, ymm1, ymm2, ymm3, tmp, tmp2, ymm4, ymm5, ymm6, ymm7
     rows SEALANE_LANE_KEY, 16
-    transpose ymm0, ymm1, ymm2, ymm3, t, u, ymm8, ymm9, ymm12, ymm13
+    transpose ymm0, ymm1, ymm2, ymm3, tmp, tmp2, ymm8, ymm9, ymm12, ymm13
     vmovdqu [scratch + SPILLED + 64], ymm12
     vmovdqu [scratch + SPILLED + 96], ymm13
     rows SEALANE_LANE_IN, 0
-    transpose ymm0, ymm1, ymm2, ymm3, t, u, ymm12, ymm13, ymm14, ymm15
+    transpose ymm0, ymm1, ymm2, ymm3, tmp, tmp2, ymm12, ymm13, ymm14, ymm15
     .irp i, 0, 1, 2, 3
     vpbroadcastd ymm\i, dword ptr [consts + SIGMA + 4*\i]
     .endr
-    vbroadcasti128 t, [consts + ROTATE16]
+    vbroadcasti128 tmp, [consts + ROTATE16]
     mov count, 10
 .Lrounds:
     quarters 0, 1, 4, 5, 12, 13
@@ -100,10 +97,10 @@
     quarters 2, 3, 7, 4, 13, 14
     dec count
     jnz .Lrounds
-    vpbroadcastd t, dword ptr [consts + SIGMA]
-    vpbroadcastd u, dword ptr [consts + SIGMA + 4]
-    vpaddd ymm0, ymm0, t
-    vpaddd ymm1, ymm1, u
+    vpbroadcastd tmp, dword ptr [consts + SIGMA]
+    vpbroadcastd tmp2, dword ptr [consts + SIGMA + 4]
+    vpaddd ymm0, ymm0, tmp
+    vpaddd ymm1, ymm1, tmp2
     vpunpckldq ymm2, ymm0, ymm1
     vpunpckhdq ymm3, ymm0, ymm1
     vmovdqa xmm4, xmm2
@@ -113,7 +110,7 @@
     vextracti128 xmm5, ymm3, 1
     outputs 1
     add lanes, 64*LANES
-    sub left, LANES
+    sub lanes_left, LANES
     ja .Llanes
     vpxor xmm0, xmm0, xmm0
     .irp i, 0, 32, 64, 96, 128, 160

@@ -25,14 +25,11 @@
     endconstants
 
 .macro m_insert j, q, at:vararg
-    .if \q == 0
-    vmovdqu xmm\j, \at
-    .else
     vinserti32x4 zmm\j, zmm\j, \at, \q
-    .endif
 .endm
 
-/* Four quarter rounds (RFC 8439, 2.1), in the words w, x, y, z + 0 to 3; x, y, z begin elsewhere in a diagonal round. */
+/* Four quarter rounds (RFC 8439, 2.1), in the words w, x, y, z + 0 to 3; x, y, z begin elsewhere in a diagonal
+ * round. */
 .macro quarters b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3
     .irp half, 0, 1
     vpaddd zmm0, zmm0, zmm\b0
@@ -62,7 +59,7 @@
 
     function sealane_chacha20masks_avx512
     mov lanes, [args + SEALANE_ARG_IN]
-    mov left, [args + SEALANE_ARG_BYTES]
+    mov lanes_left, [args + SEALANE_ARG_BYTES]
 .Llanes:
     lane_pointers
     rows SEALANE_LANE_KEY, 0
@@ -90,7 +87,7 @@
     outputs \q
     .endr
     add lanes, 64*LANES
-    sub left, LANES
+    sub lanes_left, LANES
     ja .Llanes
     vpxord zmm0, zmm0, zmm0
     vmovdqu64 [scratch + LANE], zmm0

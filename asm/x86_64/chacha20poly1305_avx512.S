@@ -12,9 +12,15 @@
  *    4, 8   one or two sets of four registers; a register is one row of four blocks' states ("horizontal")
  *   16, 32  one or two sets of sixteen registers; a register is one word of sixteen blocks' states ("vertical")
  *   24      sixteen blocks vertically, eight horizontally
- * Where this code is fastest a vector operation takes two cycles, so 20 rounds of 12 dependent steps take 480 however few
- * blocks there are. In the first chunk's shadow integer registers, whose operations take one cycle, make block 0, the
- * Poly1305 key (2.6), and r^2, r^3, r^4; then vectors make r^5 .. r^24. Packets to 128 bytes need no more than r.
+ * Where this code is fastest a vector operation takes two cycles, so 20 rounds of 12 dependent steps take 480 however
+ * few blocks there are. In the first chunk's shadow integer registers, whose operations take one cycle, make block 0,
+ * the Poly1305 key (2.6), and r^2, r^3, r^4; then vectors make r^5 .. r^24. Packets to 128 bytes need no more than r.
+ *
+ * The first chunk begins, by the bytes of text in this call, at
+ *   to 128  .Lfirst_four, none at all .Lfour_empty: whole packets with at most 64 bytes of associated data; others as
+ *   to 512  .Lfirst_eight     to 1024  .Lfirst_sixteen     to 1536  .Lfirst_twentyfour     more  .Lfirst_thirtytwo
+ * A packet of 64 bytes goes by .Lfirst_four and .Lfour (block 0 and the keystream), .Lblock0_ready and .Lkey (r and s),
+ * .Lfour_ready (text, and what is authenticated put together), .Lfour_block (Poly1305), .Ltag and .Lfinish.
  *
  * Poly1305 (2.5), p = 2^130 - 5. Numbers are three limbs of 44 bits, x = x0 + 2^44 x1 + 2^88 x2; 2^132 = 20 mod p, so
  *   (x*y)0 = x0 y0 + 20 x1 y2 + 20 x2 y1     (x*y)1 = x0 y1 + x1 y0 + 20 x2 y2     (x*y)2 = x0 y2 + x1 y1 + x2 y0
@@ -97,7 +103,7 @@
 #define chunk rcx     /* bytes of this half chunk */
 #define src r8
 #define dst r9
-#define left r10      /* bytes from here on */
+#define text_left r10 /* bytes from here on */
 #define mac r12       /* what is authenticated next */
 #define mleft r13     /* bytes to authenticate */
 #define enough r14    /* how far */
@@ -242,31 +248,10 @@
 
 /* ---- ChaCha20 -------------------------------------------------------------------------------------------------- */
 
-/* A quarter round is 12 steps: a += b; d ^= a; d <<<= 16;  c += d; b ^= c; b <<<= 12;  and again with 8 and 7.
- * Step number `step` of one, on registers of any layout.
- */
-.macro quarter step, a, b, c, d
-    .if \step == 0 || \step == 6
-    vpaddd zmm\a, zmm\a, zmm\b
-    .elseif \step == 1 || \step == 7
-    vpxord zmm\d, zmm\d, zmm\a
-    .elseif \step == 2
-    vprold zmm\d, zmm\d, 16
-    .elseif \step == 8
-    vprold zmm\d, zmm\d, 8
-    .elseif \step == 3 || \step == 9
-    vpaddd zmm\c, zmm\c, zmm\d
-    .elseif \step == 4 || \step == 10
-    vpxord zmm\b, zmm\b, zmm\c
-    .elseif \step == 5
-    vprold zmm\b, zmm\b, 12
-    .else
-    vprold zmm\b, zmm\b, 7
-    .endif
-.endm
+#include "chacha20_zmm.h"
 
-/* Horizontal set: the diagonals are brought under each other by turning rows a, c and d, not b, which is last to be
- * ready: so no turn waits. half 0 is the column round, half 1 the diagonal round.
+/* Horizontal set: the diagonals are brought under each other by rotating rows a, c and d, not b, which is last to be
+ * ready: so no rotation waits. half 0 is the column round, half 1 the diagonal round.
  */
 .macro set step, half, a, b, c, d
     quarter \step, \a, \b, \c, \d
@@ -287,40 +272,7 @@
     .endif
 .endm
 
-/* Two of them at a time: of all orders tried the one that keeps the units busiest. */
-.macro columns half, pair, step
-    .if \half == 0
-        .if \pair == 0
-    quarter \step, 0, 4, 8, 12
-    quarter \step, 1, 5, 9, 13
-        .elseif \pair == 1
-    quarter \step, 2, 6, 10, 14
-    quarter \step, 3, 7, 11, 15
-        .elseif \pair == 2
-    quarter \step, 16, 20, 24, 28
-    quarter \step, 17, 21, 25, 29
-        .else
-    quarter \step, 18, 22, 26, 30
-    quarter \step, 19, 23, 27, 31
-        .endif
-    .else
-        .if \pair == 0
-    quarter \step, 0, 5, 10, 15
-    quarter \step, 1, 6, 11, 12
-        .elseif \pair == 1
-    quarter \step, 2, 7, 8, 13
-    quarter \step, 3, 4, 9, 14
-        .elseif \pair == 2
-    quarter \step, 16, 21, 26, 31
-    quarter \step, 17, 22, 27, 28
-        .else
-    quarter \step, 18, 23, 24, 29
-    quarter \step, 19, 20, 25, 30
-        .endif
-    .endif
-.endm
-
-/* The four ways to lay out a chunk. A round: */
+/* The four ways to lay out a chunk. A round (of the longest: thirtytwo_round in chacha20_zmm.h): */
 .macro eight_round half
     .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
     set \step, \half, 0, 1, 2, 3
@@ -338,26 +290,10 @@
 .endm
 
 .macro twentyfour_round half
-    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    columns \half, 0, \step
-    .endr
-    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    columns \half, 1, \step
-    .endr
+    sixteen_round \half
     .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
     set \step, \half, 16, 17, 18, 19
     set \step, \half, 20, 21, 22, 23
-    .endr
-.endm
-
-.macro thirtytwo_round half
-    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    columns \half, 0, \step
-    columns \half, 1, \step
-    .endr
-    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    columns \half, 2, \step
-    columns \half, 3, \step
     .endr
 .endm
 
@@ -571,10 +507,10 @@
     integer_quarter a3, b0, 1, d2
 .endm
 
-/* For one set. On Zen 5 a vector operation takes two cycles if it has to wait for its operands, but one if they are there
- * when it is dispatched. An integer double round and some nops between the steps let it come no sooner, after lfence has
- * let everything before arrive: a double round then takes 33 cycles, not 47. (64 bytes: 497 cycles; without lfence 607;
- * with it and 0, 2, 3, 5 nops 591, 516, 561, 519.)
+/* For one set. On Zen 5 a vector operation takes two cycles if it has to wait for its operands, but one if they are
+ * there when it is dispatched. An integer double round and some nops between the steps let it come no sooner, after
+ * lfence has let everything before arrive: a double round then takes 33 cycles, not 47. (64 bytes: 497 cycles; without
+ * lfence 607; with it and 0, 2, 3, 5 nops 591, 516, 561, 519.)
  */
 .macro four_quarter third, half, a, b, c, d
     .irp part, 0, 1, 2
@@ -602,9 +538,9 @@
 .endm
 
 #define keep r10      /* a mask a step: lanes that already hold their power */
-#define from r11
-#define to r12
-#define move r13      /* bytes a step */
+#define from_row r11
+#define to_row r12
+#define step_bytes r13 /* bytes a step */
 
 /* Registers of what follows block 0: r, 5/4 r1, a power of r. */
 #define r0 r14
@@ -663,7 +599,8 @@
     vpbroadcastq lo2{k1}, rbx
 .endm
 
-/* All lanes times the power that stands in lane 0 of the row from R8 on. With lanes kept as `keep` says, three steps give
+/* All lanes times the power that stands in lane 0 of the row from R8 on. With lanes kept as `keep` says, three steps
+ * give
  *   4 3 2 1 4 3 2 1 -> 8 7 6 5 4 3 2 1 -> 16 .. 9 -> 24 .. 17
  */
 .macro power part
@@ -674,39 +611,39 @@
     kmovw k1, r10d
     shr keep, 8
     .elseif \part == 2
-    vmovdqa64 vx, [from + POWERS + R8]
+    vmovdqa64 vx, [from_row + POWERS + R8]
     movzx eax, r13b
-    shr move, 8
+    shr step_bytes, 8
     .elseif \part >= 3 && \part <= 5
     times 0, (\part - 3), vx, scratch, R8, 1
     .elseif \part == 6
-    vmovdqa64 vx, [from + POWERS + 1*ROW + R8]
-    sub to, rax
+    vmovdqa64 vx, [from_row + POWERS + 1*ROW + R8]
+    sub to_row, rax
     .elseif \part >= 7 && \part <= 9
     times 1, (\part - 7), vx, scratch, R8, 1
     .elseif \part == 10
-    vmovdqa64 vx, [from + POWERS + 2*ROW + R8]
+    vmovdqa64 vx, [from_row + POWERS + 2*ROW + R8]
     .elseif \part >= 11 && \part <= 13
     times 2, (\part - 11), vx, scratch, R8, 1
     .elseif \part >= 14 && \part <= 19
     carry (\part - 14)
     .elseif \part == 20
-    vpblendmq lo0{k1}, lo0, [from + POWERS + R8]
-    vpblendmq lo1{k1}, lo1, [from + POWERS + 1*ROW + R8]
-    vpblendmq lo2{k1}, lo2, [from + POWERS + 2*ROW + R8]
+    vpblendmq lo0{k1}, lo0, [from_row + POWERS + R8]
+    vpblendmq lo1{k1}, lo1, [from_row + POWERS + 1*ROW + R8]
+    vpblendmq lo2{k1}, lo2, [from_row + POWERS + 2*ROW + R8]
     .elseif \part == 21
     clear 27
     clear 28
     vpmadd52luq hi0, lo1, qword ptr [consts + FOLD132]{1to8}
     vpmadd52luq hi1, lo2, qword ptr [consts + FOLD132]{1to8}
     .elseif \part == 22
-    vmovdqa64 [to + POWERS + R8], lo0
-    vmovdqa64 [to + POWERS + 1*ROW + R8], lo1
-    vmovdqa64 [to + POWERS + 2*ROW + R8], lo2
-    mov from, to
+    vmovdqa64 [to_row + POWERS + R8], lo0
+    vmovdqa64 [to_row + POWERS + 1*ROW + R8], lo1
+    vmovdqa64 [to_row + POWERS + 2*ROW + R8], lo2
+    mov from_row, to_row
     .elseif \part == 23
-    vmovdqa64 [to + POWERS + 3*ROW + R8], hi0
-    vmovdqa64 [to + POWERS + 4*ROW + R8], hi1
+    vmovdqa64 [to_row + POWERS + 3*ROW + R8], hi0
+    vmovdqa64 [to_row + POWERS + 4*ROW + R8], hi1
     .endif
 .endm
 
@@ -886,7 +823,7 @@
     integer_begin
     rounds twentyfour, 1
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jz .Lfirst_done                                                             /* sealed at once, while Poly1305 waits */
+    jz .Lfirst_done                                                           /* sealed at once, while Poly1305 waits */
     .irp i, 16, 17, 18, 19, 20, 21, 22, 23
     vmovdqa64 [scratch + SECOND + 64*(\i - 16)], zmm\i
     .endr
@@ -951,7 +888,7 @@
     mov key, [args + SEALANE_ARG_KEY]
     mov src, [args + SEALANE_ARG_IN]
     mov dst, [args + SEALANE_ARG_OUT]
-    mov left, [args + SEALANE_ARG_BYTES]
+    mov text_left, [args + SEALANE_ARG_BYTES]
     mov rbx, [args + SEALANE_ARG_AD_BYTES]
     mov r12, [args + SEALANE_ARG_AD]
     set_rows 28, 29, 30
@@ -960,7 +897,7 @@
     set_end 0, 1, 2, 3
     mov rax, -1
     lea r13, [scratch + SECOND]
-    test rbx, rbx                                                               /* no access with an empty mask: it is slow */
+    test rbx, rbx                                                         /* no access with an empty mask: it is slow */
     jz .Lfour_text
     bzhi rcx, rax, rbx
     kmovq k1, rcx
@@ -970,7 +907,7 @@
     and rcx, -16
     add r13, rcx
 .Lfour_text:
-    mov rcx, left
+    mov rcx, text_left
     test rcx, rcx
     jz .Lfour_lengths
     sub rcx, 64
@@ -986,10 +923,10 @@
     add src, 64
     add dst, 64
     add r13, 64
-    mov left, rcx
+    mov text_left, rcx
     vmovdqa64 zmm0, zmm1
 .Lfour_last:
-    bzhi rcx, rax, left
+    bzhi rcx, rax, text_left
     kmovq k1, rcx
     vmovdqu8 zmm5{k1}{z}, [src]
     vpxorq zmm4, zmm0, zmm5
@@ -999,9 +936,9 @@
     vmovdqu8 zmm5{k1}{z}, zmm4
 .Lfour_second:
     vmovdqu64 [r13], zmm5
-    add left, 15
-    and left, -16
-    add r13, left
+    add text_left, 15
+    and text_left, -16
+    add r13, text_left
 .Lfour_lengths:
     mov rax, [args + SEALANE_ARG_TOTAL]
     mov [r13], rbx
@@ -1131,15 +1068,15 @@
     .endr
     mov r10d, 0xf0
     mov r13d, 0x404000
-    mov from, scratch
-    mov to, scratch
+    mov from_row, scratch
+    mov to_row, scratch
     mov r14d, 3
     jmp .Lpower
 
 .Lfirst_done:
     mov src, [args + SEALANE_ARG_IN]
     mov dst, [args + SEALANE_ARG_OUT]
-    mov left, [args + SEALANE_ARG_BYTES]
+    mov text_left, [args + SEALANE_ARG_BYTES]
     clear_lo
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
     jnz .Lad
@@ -1184,7 +1121,7 @@
     sub rbx, r11
     add r13, r11
 .Lad_step:
-    movzx r12d, al                                                              /* lanes of blocks 0 to 3: even; 4 to 7: odd */
+    movzx r12d, al                                                       /* lanes of blocks 0 to 3: even; 4 to 7: odd */
     shr r12d, 4
     mov r14d, 0x55
     pdep eax, eax, r14d
@@ -1223,14 +1160,14 @@
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     cmovnz mac, src
 
-    /* 16 blocks of text or fewer; their keystream, before the last addition, is in registers 0 to 15. Seal: encrypt, then
-     * authenticate; open: the other way round.
+    /* 16 blocks of text or fewer; their keystream, before the last addition, is in registers 0 to 15. Seal: encrypt,
+     * then authenticate; open: the other way round.
      */
 .Lkeystream:
     mov key, [args + SEALANE_ARG_KEY]
     mov ecx, 1024
-    cmp left, chunk
-    cmovb chunk, left
+    cmp text_left, chunk
+    cmovb chunk, text_left
     cmp dword ptr [scratch + LAYOUT], 8
     je .Leight_end
     sixteen_end
@@ -1240,7 +1177,7 @@
 .Lkeystream_ready:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jz .Lapply
-    lea mleft, [src + left]
+    lea mleft, [src + text_left]
     lea enough, [src + chunk]
     sub mleft, mac
     jmp .Lauthenticate
@@ -1267,7 +1204,7 @@
 .Lapplied:
     add src, chunk
     add dst, chunk
-    sub left, chunk
+    sub text_left, chunk
     mov mleft, dst
     sub mleft, mac
     mov enough, -1
@@ -1281,7 +1218,7 @@
     vmovdqa64 zmm7, zmm23
     jmp .Lsecond
 .Lopened:
-    test left, left
+    test text_left, text_left
     jz .Lfinish
 
     /* The other half of the chunk, or the next pass. */
@@ -1312,7 +1249,7 @@
     mov eax, 32
     mov ebx, 16
     mov ecx, [scratch + NONCE]
-    cmp left, 1024
+    cmp text_left, 1024
     cmovbe eax, ebx
     mov [scratch + LAYOUT], eax
     lea rbx, [scratch + NONCE + 4]
@@ -1387,12 +1324,12 @@
 .Lauthenticated_steps:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jnz .Lauthenticated_open
-    test left, left
+    test text_left, text_left
     jz .Llast
     save_acc h0, h1, h2
     jmp .Lnext
 .Lauthenticated_open:
-    cmp left, 1024                                                              /* what is left will not do for a step */
+    cmp text_left, 1024                                                        /* what is left will not do for a step */
     jbe .Llast
     cmp mac, enough
     jb .Llast
@@ -1498,7 +1435,7 @@
 
     /* The lanes' sum: 2^0 rax + 2^44 r11 + 2^88 mleft + 2^140 mac. */
 .Llast_fold:
-    clear 30                                                                    /* what is secret is wiped while the sum waits */
+    clear 30                                                           /* what is secret is wiped while the sum waits */
     .irp i, 0, 1, 2
     vmovdqa64 [scratch + ACC + 64*\i], vx
     .irp j, 0, 1, 2, 3, 4
@@ -1586,7 +1523,7 @@
     mov mode, MODE_DONE
     cmp dword ptr [scratch + LAYOUT], 4
     je .Lfinish
-    lea mac, [src + left]
+    lea mac, [src + text_left]
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jnz .Lapply
 

@@ -362,13 +362,10 @@
 
 /* ---- The kernel ------------------------------------------------------------------------------------------------ */
 
+#include "chacha20poly1305_batch_text.h"
+
     function sealane_chacha20poly1305_batch_avx2
-    mov r12, [args + SEALANE_BATCH_LANES]
-    mov r13, [args + SEALANE_BATCH_COUNT]
-    test r13, r13
-    jz .Lend
-    mov [scratch + SAVED_ARGS], args
-    mov [scratch + SAVED_CONSTS], consts
+    batch_begin
     vmovdqu ymm0, [consts + ROTATE16]
     vmovdqu ymm1, [consts + ROTATE8]
     vmovdqa [scratch + MASKS + 4*16], ymm0
@@ -389,20 +386,10 @@
     /* A wave: its packets' blocks. Block 0 of packet i goes to slot i. */
 .Lwave:
     mov r14, r12
-    xor r8d, r8d
-    xor r9d, r9d
-    xor r10d, r10d
-    mov r11d, 1
+    wave_begin
 .Lpacket:
     mov rax, [r12 + SEALANE_LANE_BYTES]
-    add rax, 63
-    shr rax, 6
-    add r9, rax
-    mov [scratch + ACTIVE + 4*r10], r8d
-    cmp rax, r11
-    sbb r10d, -1                                                                /* it stays, if it has text */
-    inc eax
-    mov [scratch + BLOCKS + 4*r8], eax
+    count_blocks
     add r12, SEALANE_LANE_STRIDE
     inc r8d
     dec r13

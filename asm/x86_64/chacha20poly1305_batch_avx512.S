@@ -8,16 +8,17 @@
  * Registers    all but rsp, rbp; stack 0
  * Branches and addresses depend on flags, pointers and lengths only.
  *
- * Packets are taken in waves of at most 32, fewer if they are long. A wave's blocks, block 0 of all packets (their Poly1305
- * keys), then block 1 of all that have it, and so on, fill 32 slots a pass: two sets of sixteen registers, a register being
- * one word of sixteen slots' states (16 slots, one set, if no more are left). So slots stay full whatever the lengths.
- * The words of a wave's keys and nonces are laid beside each other once, [word][packet]; a pass picks from there.
+ * Packets are taken in waves of at most 32, fewer if they are long. A wave's blocks, block 0 of all packets (their
+ * Poly1305 keys), then block 1 of all that have it, and so on, fill 32 slots a pass: two sets of sixteen registers, a
+ * register being one word of sixteen slots' states (16 slots, one set, if no more are left). So slots stay full
+ * whatever the lengths. The words of a wave's keys and nonces are laid beside each other once, [word][packet]; a pass
+ * picks from there.
  *
- * Poly1305 (2.5), p = 2^130 - 5, of eight packets at a time: a register is one limb of all eight. x = x0 + 2^44 x1 + 2^88 x2;
- * 2^132 = 20 mod p, so
+ * Poly1305 (2.5), p = 2^130 - 5, of eight packets at a time: a register is one limb of all eight. x = x0 + 2^44 x1 +
+ * 2^88 x2; 2^132 = 20 mod p, so
  *   (x*y)0 = x0 y0 + 20 x1 y2 + 20 x2 y1     (x*y)1 = x0 y1 + x1 y0 + 20 x2 y2     (x*y)2 = x0 y2 + x1 y1 + x2 y0
- * h := (h + m) r^2 + m' r; steps of two times two blocks are counted from the end of a packet's text: all end together, and
- * what lies before the beginning of a packet adds nothing. The block of lengths follows by itself.
+ * h := (h + m) r^2 + m' r; steps of two times two blocks are counted from the end of a packet's text: all end together,
+ * and what lies before the beginning of a packet adds nothing. The block of lengths follows by itself.
  */
 #include "../asm.S"
 
@@ -78,7 +79,7 @@
 #define CRYPT_END 336 /* of the slots whose text waits for their keystream, in SLOT */
 #define SAVED_ARGS 344
 #define SAVED_CONSTS 352
-#define TEXT 360      /* by set: the first of 16 lanes in a row, and what of their text the set is for, less 64; or 0, 0 */
+#define TEXT 360   /* by set: the first of 16 lanes in a row, and what of their text the set is for, less 64; or 0, 0 */
 #define ONCE_AT 392   /* by set: its column of WORDS or ONCE */
 #define USED 408      /* bytes of VECTORS, or ONCE, that have been used */
 #define ACTIVE 448    /* packets that have blocks left, 32 of 32 bits */
@@ -124,7 +125,8 @@
 
 #define WAVE 32       /* packets, at most */
 #define RUN_FROM 256  /* bytes left from which on a vector is done with by itself */
-#define WAVE_BLOCKS 320 /* eight packets more only while the wave has fewer: both its input and its output should stay in L1 */
+/* Eight packets more only while the wave has fewer blocks: both its input and its output should stay in L1. */
+#define WAVE_BLOCKS 320
 
 /* Registers. */
 #define args rdi
@@ -132,8 +134,8 @@
 #define consts rdx
 
 /* As blocks are handed out: */
-#define from r8
-#define to r9
+#define from_index r8
+#define to_index r9
 #define actives r10d
 #define block r11d
 #define vacant r13d
@@ -163,59 +165,7 @@
 
 /* ---- ChaCha20 -------------------------------------------------------------------------------------------------- */
 
-/* A quarter round is 12 steps: a += b; d ^= a; d <<<= 16;  c += d; b ^= c; b <<<= 12;  and again with 8 and 7. */
-.macro quarter step, a, b, c, d
-    .if \step == 0 || \step == 6
-    vpaddd zmm\a, zmm\a, zmm\b
-    .elseif \step == 1 || \step == 7
-    vpxord zmm\d, zmm\d, zmm\a
-    .elseif \step == 2
-    vprold zmm\d, zmm\d, 16
-    .elseif \step == 8
-    vprold zmm\d, zmm\d, 8
-    .elseif \step == 3 || \step == 9
-    vpaddd zmm\c, zmm\c, zmm\d
-    .elseif \step == 4 || \step == 10
-    vpxord zmm\b, zmm\b, zmm\c
-    .elseif \step == 5
-    vprold zmm\b, zmm\b, 12
-    .else
-    vprold zmm\b, zmm\b, 7
-    .endif
-.endm
-
-/* Half a round of a set: two quarter rounds of the columns or the diagonals. */
-.macro columns half, pair, step
-    .if \half == 0
-        .if \pair == 0
-    quarter \step, 0, 4, 8, 12
-    quarter \step, 1, 5, 9, 13
-        .elseif \pair == 1
-    quarter \step, 2, 6, 10, 14
-    quarter \step, 3, 7, 11, 15
-        .elseif \pair == 2
-    quarter \step, 16, 20, 24, 28
-    quarter \step, 17, 21, 25, 29
-        .else
-    quarter \step, 18, 22, 26, 30
-    quarter \step, 19, 23, 27, 31
-        .endif
-    .else
-        .if \pair == 0
-    quarter \step, 0, 5, 10, 15
-    quarter \step, 1, 6, 11, 12
-        .elseif \pair == 1
-    quarter \step, 2, 7, 8, 13
-    quarter \step, 3, 4, 9, 14
-        .elseif \pair == 2
-    quarter \step, 16, 21, 26, 31
-    quarter \step, 17, 22, 27, 28
-        .else
-    quarter \step, 18, 23, 24, 29
-    quarter \step, 19, 20, 25, 30
-        .endif
-    .endif
-.endm
+#include "chacha20_zmm.h"
 
 .macro sixteen_round half
     .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
@@ -224,21 +174,10 @@
     .endr
 .endm
 
-.macro thirtytwo_round half
-    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    columns \half, 0, \step
-    columns \half, 1, \step
-    .endr
-    .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-    columns \half, 2, \step
-    columns \half, 3, \step
-    .endr
-.endm
-
 /* Hands out a block to a slot of the next pass, at rbx. */
 .macro hand_out
-    mov eax, [scratch + ACTIVE + 4*from]
-    mov [scratch + ACTIVE + 4*to], eax
+    mov eax, [scratch + ACTIVE + 4*from_index]
+    mov [scratch + ACTIVE + 4*to_index], eax
     mov [rbx], eax
     mov [rbx + 4], block
     add rbx, 8
@@ -350,8 +289,8 @@
 #define SET0 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
 #define SET1 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
 
-/* Words of the initial states of 16 slots, which are at r14, in registers r0 .. r15. Mostly they are of 16 packets in a row:
- * a column of WORDS. Else they are picked from there, into ONCE.
+/* Words of the initial states of 16 slots, which are at r14, in registers r0 .. r15. Mostly they are of 16 packets in a
+ * row: a column of WORDS. Else they are picked from there, into ONCE.
  */
 .macro set_begin set, index, r0, r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12, r13, r14, r15
     vmovdqa64 zmm\r1, [r14 + 128*\set]
@@ -368,7 +307,7 @@
     vpcmpeqd k1, zmm\r3, zmm\index
     xor r8d, r8d                                                                /* no lanes */
     lea r9, [scratch + ONCE + 64*\set]
-    cmp dword ptr [scratch + SLOTS], 16*\set + 16                              /* behind the slots the table is not written */
+    cmp dword ptr [scratch + SLOTS], 16*\set + 16                        /* behind the slots the table is not written */
     jb 181f
     kortestw k1, k1
     jnc 181f
@@ -381,8 +320,8 @@
     .irp r, \r13, \r14, \r15
     vmovdqa64 zmm\r, [r9 + WORDS_ROW*(\r - \r4 - 1)]
     .endr
-    /* In the last pass whole blocks of text get it at once, unless the packets are to be authenticated first; else it waits
-     * for the next pass's rounds. */
+    /* In the last pass whole blocks of text get it at once, unless the packets are to be authenticated first; else it
+     * waits for the next pass's rounds. */
     vpbroadcastd zmm\r3, r12d
     vpcmpleud k1, zmm\r3, [scratch + FULL + 4*rax]
     kortestw k1, k1
@@ -608,8 +547,9 @@
     .endr
 .endm
 
-/* lo, hi -> three limbs of a little more than 44 bits, in 12 steps. Of two products, one of them of limbs of 45 bits, no step
- * overflows: 256 hi0, 256 hi1 and 5120 hi2 stay below 2^52, as vpmadd52luq needs, since 20 y1 and 20 y2 are below 2^48.4.
+/* lo, hi -> three limbs of a little more than 44 bits, in 12 steps. Of two products, one of them of limbs of 45 bits,
+ * no step overflows: 256 hi0, 256 hi1 and 5120 hi2 stay below 2^52, as vpmadd52luq needs, since 20 y1 and 20 y2 are
+ * below 2^48.4.
  */
 .macro carry_step i, to0, to1, to2, l0, l1, l2, g0, g1, g2
     .if \i == 0
@@ -664,7 +604,8 @@
     vpternlogq x1, vt, mask44, 0xa8                                             /* (x1 | vt) & mask44 */
 .endm
 
-/* Four 128-bit lanes each of a, b (even packets) and c, d (odd ones), one block of each packet -> limbs, but for the bit. */
+/* Four 128-bit lanes each of a, b (even packets) and c, d (odd ones), one block of each packet -> limbs, but for the
+ * bit. */
 .macro blocks a, b, c, d, select
     vshufi32x4 x0, zmm\a, zmm\b, \select
     vshufi32x4 x1, zmm\c, zmm\d, \select
@@ -673,7 +614,8 @@
     limbs
 .endm
 
-/* 64 bytes each of packets zmm0 to zmm7 -> blocks 0 and 1 of even and odd ones (zmm8, 9; 10, 4), 2 and 3 (zmm2, 6; 3, 7). */
+/* 64 bytes each of packets zmm0 to zmm7 -> blocks 0 and 1 of even and odd ones (zmm8, 9; 10, 4), 2 and 3 (zmm2, 6; 3,
+ * 7). */
 .macro pair_blocks
     vshufi32x4 zmm8, zmm0, zmm2, 0x44
     vshufi32x4 zmm2, zmm0, zmm2, 0xee
@@ -765,8 +707,8 @@
     vextracti32x4 [rax], zmm\register, \lane
 .endm
 
-/* A step of whole blocks of text: h := ((h + b0) r^2 + b1 r + b2) r^2 + b3 r. Products and what has other ports alternate:
- * the schedulers hold too little to find it.
+/* A step of whole blocks of text: h := ((h + b0) r^2 + b1 r + b2) r^2 + b3 r. Products and what has other ports
+ * alternate: the schedulers hold too little to find it.
  */
 #define B0 zmm22, zmm23, zmm24
 #define B2 zmm8, zmm9, zmm10
@@ -811,7 +753,8 @@
     keep_h
 .endm
 
-/* Tags of even and odd packets of a vector. The last one comes last: lanes without a packet point to the last packet's tag. */
+/* Tags of even and odd packets of a vector. The last one comes last: lanes without a packet point to the last packet's
+ * tag. */
 .macro vector_tags even, odd
     tag 7, \odd, 3
     tag 6, \even, 3
@@ -824,8 +767,8 @@
 .endm
 
 #define STEPS30 STEPS18, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29
-/* h mod p, plus s, of vector v, in steps. h < 2^132.1; less p for each 2^130 that limb 2 has, it is below 2 p; then it is to be
- * reduced if h + 5 reaches 2^130.
+/* h mod p, plus s, of vector v, in steps. h < 2^132.1; less p for each 2^130 that limb 2 has, it is below 2 p; then it
+ * is to be reduced if h + 5 reaches 2^130.
  */
 .macro reduce i, v, k, h0, h1, h2, t, x0, x1
     .if \i == 0
@@ -893,36 +836,23 @@
 
 /* ---- The kernel ------------------------------------------------------------------------------------------------ */
 
+#include "chacha20poly1305_batch_text.h"
+
     function sealane_chacha20poly1305_batch_avx512
-    mov r12, [args + SEALANE_BATCH_LANES]
-    mov r13, [args + SEALANE_BATCH_COUNT]
-    test r13, r13
-    jz .Lend
-    mov [scratch + SAVED_ARGS], args
-    mov [scratch + SAVED_CONSTS], consts
+    batch_begin
     mov qword ptr [scratch + ONES], -1
     mov qword ptr [scratch + USED], ONCE + ONCE_BYTES - VECTORS
 
     /* A wave: its packets' blocks. Block 0 of packet i goes to slot i. */
 .Lwave:
     mov [scratch + FIRST_LANE], r12
-    xor r8d, r8d
-    xor r9d, r9d
-    xor r10d, r10d
-    mov r11d, 1
+    wave_begin
 .Lpacket:
     mov rax, [r12 + SEALANE_LANE_BYTES]
     mov rbx, rax
     shr rbx, 6
     mov [scratch + FULL + 4*r8], ebx
-    add rax, 63
-    shr rax, 6
-    add r9, rax
-    mov [scratch + ACTIVE + 4*r10], r8d
-    cmp rax, r11
-    sbb r10d, -1                                                                /* it stays, if it has text */
-    inc eax
-    mov [scratch + BLOCKS + 4*r8], eax
+    count_blocks
     mov [scratch + RECORD + 8*r8], r12
     add r12, SEALANE_LANE_STRIDE
     inc r8d
@@ -1027,8 +957,8 @@
     sub ecx, 16
     ja .Lwords
 
-    /* A pass. With its rounds text waiting for keystream gets it, from slot r15 on, and blocks are handed out for the next
-     * pass, to the slots that have become vacant.
+    /* A pass. With its rounds text waiting for keystream gets it, from slot r15 on, and blocks are handed out for the
+     * next pass, to the slots that have become vacant.
      */
 .Lpass:
     mov ebx, [scratch + TABLE]
@@ -1113,8 +1043,9 @@
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jnz .Lwave_done
 
-    /* Poly1305 of the wave's packets, eight at a time in a vector. Every stage is done for all vectors before the next one
-     * begins: what one of them waits for the others fill. First what goes with the lengths, from the lanes' columns.
+    /* Poly1305 of the wave's packets, eight at a time in a vector. Every stage is done for all vectors before the next
+     * one begins: what one of them waits for the others fill. First what goes with the lengths, from the lanes'
+     * columns.
      */
 .Lauthenticate:
     vpbroadcastq mask44, [consts + MASK44]
@@ -1141,7 +1072,7 @@
     vpunpckhqdq zmm9, zmm2, zmm3
     vpunpckhqdq zmm10, zmm4, zmm5
     vpunpckhqdq zmm11, zmm6, zmm7
-    vpunpcklqdq zmm0, zmm0, zmm1                                                /* out, bytes, bytes of associated data */
+    vpunpcklqdq zmm0, zmm0, zmm1                                              /* out, bytes, bytes of associated data */
     vpunpcklqdq zmm1, zmm2, zmm3
     vpunpcklqdq zmm2, zmm4, zmm5
     vpunpcklqdq zmm3, zmm6, zmm7
@@ -1190,7 +1121,7 @@
     vmovdqa64 [rbx + H + 64], zmm7
     vmovdqa64 [rbx + H + 128], zmm7
     vpsubq zmm7, zmm7, zmm5
-    vpunpcklqdq zmm8, zmm6, zmm7                                                /* the largest of all, the least of text */
+    vpunpcklqdq zmm8, zmm6, zmm7                                             /* the largest of all, the least of text */
     vpunpckhqdq zmm9, zmm6, zmm7
     vpmaxsq zmm8, zmm8, zmm9
     vextracti64x4 ymm9, zmm8, 1
@@ -1200,7 +1131,7 @@
     vmovq rax, xmm8
     vpextrq r13, xmm8, 1
     neg r13
-    and r13, -64                                                                /* to go when whole steps of all are text */
+    and r13, -64                                                            /* to go when whole steps of all are text */
     mov [rbx + V_WHOLE], r13
     mov [rbx + V_LONGEST], rax
     add rax, 63
@@ -1317,7 +1248,7 @@
     vpternlogq zmm11, zmm11, zmm11, 0xff
     vpbroadcastq zmm9, togo
     vpsubq zmm10, zmm9, [rbx + TEXT16]                                          /* bytes before the text begins */
-    vpsubq zmm9, zmm9, [rbx + ALL16]                                            /* and before the associated data begins */
+    vpsubq zmm9, zmm9, [rbx + ALL16]                                         /* and before the associated data begins */
     vpmaxsq zmm10, zmm10, zmm8
     vpsllvq zmm10, zmm11, zmm10
     cmp togo, 64

@@ -31,6 +31,16 @@
  * Passes of 8 blocks in columns follow, then, if sealed, 1 to 3 sets of rows. In each of them Poly1305 runs beside the
  * rounds: over what this pass opens, or over what the pass before sealed. The key stream of the first pass, and of a
  * pass that is not full, goes through STREAM.
+ *
+ * Where passes begin, by the bytes of text in them:
+ *               first pass                             later passes
+ *     avx2,     to 64 .Lone_set, 192 .Ltwo_sets,       to 128 .Lone_set_later, 256 .Ltwo_sets_later,
+ *     avx512vl  320 .Lthree_sets, 448 .Lkey_columns    384 .Lthree_sets_later, 512 behind .Lnext
+ *     ssse3     to 64 .Ltwo_sets_later,                to 128 .Ltwo_sets_later, 192 .Lthree_sets_later,
+ *               128 .Lthree_sets_later, 192 .Lpass     256 behind .Lnext
+ * A part that is not the first begins at .Lresume. A packet of 64 bytes that is sealed goes by .Lone_set (ssse3:
+ * .Ltwo_sets_later; block 0 and the key stream), .Lkey_known (associated data), .Lxor (text), .Lpassed, .Lfinish
+ * (Poly1305 of it) and .Ltag; opened, .Lfinish comes before .Lxor, and .Lfinal behind .Lpassed.
  */
 
 /* Scratch, relative to the displaced rsi. */
@@ -118,20 +128,20 @@
     rotate_row 12, \b, \t
 .endm
 
-.macro rows_other_half turn_a, turn_c, a, b, c, d, t
+.macro rows_other_half order_a, order_c, a, b, c, d, t
     vpaddd \a, \a, \b
     vpxor \d, \d, \a
     rotate_bytes 8, \d, ROWS8
     vpaddd \c, \c, \d
     vpxor \b, \c, \b
-    vpshufd \a, \a, \turn_a
+    vpshufd \a, \a, \order_a
     rotate_row 7, \b, \t
     vpshufd \d, \d, 0x4e
-    vpshufd \c, \c, \turn_c
+    vpshufd \c, \c, \order_c
 .endm
 
-// Columns if a and c turn by 1 and 3 words before the next round, diagonals if by 3 and 1: b, always last, stays.
-.macro rows_round sets, turn_a, turn_c
+// Columns if a and c rotate by 1 and 3 words before the next round, diagonals if by 3 and 1: b, always last, stays.
+.macro rows_round sets, order_a, order_c
     rows_half SET0, U0
   .if \sets > 1
     rows_half SET1, U1
@@ -139,12 +149,12 @@
   .if \sets > 2
     rows_half SET2, U0
   .endif
-    rows_other_half \turn_a, \turn_c, SET0, U0
+    rows_other_half \order_a, \order_c, SET0, U0
   .if \sets > 1
-    rows_other_half \turn_a, \turn_c, SET1, U1
+    rows_other_half \order_a, \order_c, SET1, U1
   .endif
   .if \sets > 2
-    rows_other_half \turn_a, \turn_c, SET2, U0
+    rows_other_half \order_a, \order_c, SET2, U0
   .endif
 .endm
 
@@ -402,9 +412,33 @@
     add \m, 16
 .endm
 
+// the next block comes into the sums x = (h0, X1), y = (Y0, Y1) of this product
+.macro poly_add_next h0, m
+  .ifnb \m
+    add \h0, [\m]
+    adc X1, 0
+    add Y0, [\m+8]
+    adc Y1, 1
+    add \m, 16
+  .endif
+.endm
+
+// h = x + y 2^64, with x = (h0, h1) and y = (Y0, Y1): what reaches 2^130 turns back; the carry from there stays above
+.macro poly_fold h0, h1, h2
+    mov \h2\()d, edi
+    and \h2\()d, 3
+    shr Y1, 2
+    lea Y1, [Y1+4*Y1]                       // 2^130 = 5
+    add \h1, Y0
+    adc \h2, 0
+    add \h0, Y1
+    adc \h1, 0
+    adc \h2, 0
+.endm
+
 // h r, or h r + m: the next product waits for less if m comes into the sums of this one. What reaches 2^130 turns back
-// as soon as y is there; so h is below (5 + 2^-60) 2^128, and h2 <= 11 in the sum of two such and a block, with h1 < 2^8
-// then: x1 < 2^64, as r0 < 2^60 and s1 < 1.25 2^60.
+// as soon as y is there; so h is below (5 + 2^-60) 2^128, and h2 <= 11 in the sum of two such and a block, with h1 <
+// 2^8 then: x1 < 2^64, as r0 < 2^60 and s1 < 1.25 2^60.
 #if defined(KERNEL_SSE)
 .macro poly_multiply h0, h1, h2, m
     mov rax, [rsi+R+8]
@@ -415,13 +449,7 @@
     mul \h0                                 // x = h0 r0: h0, rbx
     mov \h0, rax
     mov X1, rdx
-  .ifnb \m
-    add \h0, [\m]
-    adc X1, 0
-    add Y0, [\m+8]
-    adc Y1, 1
-    add \m, 16
-  .endif
+    poly_add_next \h0, \m
     mov rax, [rsi+R]
     mul \h1                                 // y += h1 r0
     add Y0, rax
@@ -435,28 +463,14 @@
     add \h1, X1
     add \h0, rax
     adc \h1, rdx
-    mov \h2\()d, edi                        // h = x + y 2^64; the carry from there stays above
-    and \h2\()d, 3
-    shr Y1, 2
-    lea Y1, [Y1+4*Y1]                       // 2^130 = 5
-    add \h1, Y0
-    adc \h2, 0
-    add \h0, Y1
-    adc \h1, 0
-    adc \h2, 0
+    poly_fold \h0, \h1, \h2
 .endm
 #else
 .macro poly_multiply h0, h1, h2, m
     mov rdx, \h0
     mulx Y1, Y0, [rsi+R+8]                  // y = h0 r1
     mulx X1, \h0, [rsi+R]                   // x = h0 r0
-  .ifnb \m
-    add \h0, [\m]
-    adc X1, 0
-    add Y0, [\m+8]
-    adc Y1, 1
-    add \m, 16
-  .endif
+    poly_add_next \h0, \m
     mov rdx, \h1
     mulx X0, \h1, [rsi+R]                   // y += h1 r0
     add Y0, \h1
@@ -469,15 +483,7 @@
     add X1, rdx
     add \h0, X0
     adc \h1, X1
-    mov \h2\()d, edi                        // h = x + y 2^64; the carry from there stays above
-    and \h2\()d, 3
-    shr Y1, 2
-    lea Y1, [Y1+4*Y1]                       // 2^130 = 5
-    add \h1, Y0
-    adc \h2, 0
-    add \h0, Y1
-    adc \h1, 0
-    adc \h2, 0
+    poly_fold \h0, \h1, \h2
 .endm
 #endif
 

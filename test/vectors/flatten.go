@@ -1,19 +1,23 @@
 //go:build ignore
 
-// Flatten turns Wycheproof's AEAD files and NIST's for GCM into lines that a C program reads without a parser for either:
+// Flatten turns Wycheproof's AEAD files and NIST's for AES into lines that a C program reads without a parser for either:
 //
 //	algorithm number key nonce ad text ciphertext tag valid|invalid
 //
-// in hexadecimal, "-" for empty. Tags of NIST's that are shorter than 12 bytes are left out: they are refused.
+// in hexadecimal, "-" for empty. Tags of NIST's that are shorter than 12 bytes are left out: they are refused. AES-ECB, AES-CBC and
+// AES-XTS have no tag; the nonce is CBC's initial value and XTS's tweak, and the number is a file's and a case's.
 package main
 
 import (
 	"bufio"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -37,7 +41,11 @@ func main() {
 			log.Fatal(err)
 		}
 		if strings.HasSuffix(path, ".rsp") {
-			flattenNIST(out, string(data))
+			if name := strings.TrimSuffix(filepath.Base(path), ".rsp"); strings.HasPrefix(name, "gcm") {
+				flattenNIST(out, string(data))
+			} else {
+				flattenMode(out, name, string(data))
+			}
 			continue
 		}
 		var f file
@@ -55,7 +63,7 @@ func main() {
 	}
 }
 
-func write(out io.Writer, algorithm string, number int, fields ...string) {
+func write(out io.Writer, algorithm string, number any, fields ...string) {
 	fmt.Fprint(out, algorithm, " ", number)
 	for _, field := range fields {
 		if field == "" {
@@ -81,5 +89,30 @@ func flattenNIST(out io.Writer, text string) {
 		if len(f["Tag"]) >= 24 {
 			write(out, "AES-GCM", number, f["Key"], f["IV"], f["AAD"], f["PT"], f["CT"], f["Tag"], result)
 		}
+	}
+}
+
+// flattenMode takes the files of ECB, CBC and XTS: paragraphs as above, of one case each.
+func flattenMode(out io.Writer, name, text string) {
+	cases := 0
+	for _, paragraph := range strings.Split(text, "\n\n") {
+		f := map[string]string{}
+		for _, line := range strings.Split(paragraph, "\n") {
+			field, value, _ := strings.Cut(line, " = ")
+			f[strings.ToUpper(field)] = value
+		}
+		if f["KEY"] == "" {
+			continue
+		}
+		nonce := f["IV"] + f["I"]
+		if n := f["DATAUNITSEQNUMBER"]; n != "" {
+			number, err := strconv.ParseUint(n, 10, 64)
+			if err != nil {
+				log.Fatalf("%s: %v", name, err)
+			}
+			nonce = fmt.Sprintf("%x", binary.LittleEndian.AppendUint64(nil, number)) + strings.Repeat("00", 8)
+		}
+		write(out, "AES-"+name[:3], fmt.Sprint(name, "/", cases), f["KEY"], nonce, "", f["PLAINTEXT"]+f["PT"], f["CIPHERTEXT"]+f["CT"], "", "valid")
+		cases++
 	}
 }

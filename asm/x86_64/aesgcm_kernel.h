@@ -1,0 +1,191 @@
+/* What the AES-GCM kernels of one packet do alike, whatever the width of their vectors. Registers have the same names
+ * in all. What includes this has named key, flags, power, steps, rounds and, where it uses the macros for 128 and 256
+ * bits, lo, mi, hi and tmp before; hi is register 11 there.
+ */
+
+/* Integer registers. */
+#define args rdi
+#define scratch rsi
+#define consts rdx
+#define src r8
+#define dst r9
+#define mac r10      /* what is authenticated next */
+#define text_left r11 /* bytes of text, or of the tail */
+
+#include "aesgcm_text.h"
+
+/* While a key is made. */
+#define words r8     /* of the key */
+#define word r9      /* to be made, in bytes from the schedule's begin */
+#define phase r10d   /* its number modulo words */
+#define end r11      /* of the schedule */
+
+/* ---- The begin of a call, 128 and 256 bits ---- */
+
+/* Arguments of a call, and of its first part: GHASH is 0; the nonce at rax, and if that is J0 in xmm0, too. */
+.macro call_begin
+    mov flags, [args + SEALANE_ARG_FLAGS]
+    mov key, [args + SEALANE_ARG_KEY]
+    test flags, SEALANE_FLAG_SETUP
+    jnz .Lsetup
+    mov src, [args + SEALANE_ARG_IN]
+    mov dst, [args + SEALANE_ARG_OUT]
+    mov text_left, [args + SEALANE_ARG_BYTES]
+    test flags, SEALANE_FLAG_FIRST
+    jz .Lcontinue
+    vpxor hi, hi, hi
+    mov rax, [args + SEALANE_ARG_NONCE]
+    test flags, SEALANE_FLAG_NONCE
+    jnz .Lnonce
+    vmovdqu xmm0, [rax]
+.endm
+
+/* The counter behind J0, which is at rax; from .Lnonce on, if there are 12 bytes of nonce instead: those to xmm0. */
+.macro counter_or_nonce counter
+    mov \counter, [rax + 12]
+    bswap \counter
+    inc \counter
+    jmp .Lad_begin
+.Lnonce:                                                                        /* by words: just written, maybe */
+    vmovd xmm0, dword ptr [rax]
+    vpinsrd xmm0, xmm0, [rax + 4], 1
+    vpinsrd xmm0, xmm0, [rax + 8], 2
+.endm
+
+/* ---- GHASH, 128 and 256 bits ---- */
+
+/* hi := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced (asm/ghash.h); in six steps. What includes this has times_p, with
+ * which tmp := P times the lower half of v; first, or once more. */
+.macro reduce step
+    .if \step == 0
+    times_p lo, 1                                                               /* P w */
+    .elseif \step == 1
+    vpxor mi, mi, lo
+    vpxor mi, mi, hi
+    vpshufd lo, lo, 0x4e
+    .elseif \step == 2
+    vpxor mi, mi, lo
+    vpxor mi, mi, tmp
+    .elseif \step == 3
+    times_p mi, 0
+    .elseif \step == 4
+    vpshufd mi, mi, 0x4e
+    vpxor hi, hi, mi
+    .else
+    vpxor hi, hi, tmp
+    .endif
+.endm
+
+.macro reduce_all
+    .irp i, 0, 1, 2, 3, 4, 5
+    reduce \i
+    .endr
+.endm
+
+/* ---- AES, 256 and 512 bits ---- */
+
+/* Round `number` of n rows and, extra, of the mask. What includes this has round_key (rk := that), row_round i, and
+ * mask_round; and hash_step, steps of GHASH to go with each of eight rows. */
+.macro rows_round n, extra, number, hash=0
+    round_key key + SEALANE_GCM_KEY_SCHEDULE + 16*\number
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    .if \i < \n
+    row_round \i
+    .endif
+    .if \hash
+    hash_step (8*(\number-1)+\i)
+    .endif
+    .endr
+    .if \extra
+    mask_round
+    .endif
+.endm
+
+/* All rounds but the last (FIPS 197, 5.1); then rk is the last round key. */
+.macro rows_but_last n, extra, hash=0
+    .irp i, 1, 2, 3, 4, 5, 6, 7, 8, 9
+    rows_round \n, \extra, \i, \hash
+    .endr
+    cmp rounds, 12
+    jb 1f
+    rows_round \n, \extra, 10
+    rows_round \n, \extra, 11
+    je 1f
+    rows_round \n, \extra, 12
+    rows_round \n, \extra, 13
+1:
+    mov eax, rounds
+    shl eax, 4
+    round_key key + rax + SEALANE_GCM_KEY_SCHEDULE
+.endm
+
+/* ---- The end of a call, 128 and 256 bits ---- */
+
+/* GHASH, in xmm11, becomes the tag, or goes to the state with the mask and the counter block but for its counter. */
+.macro finish
+    mov rax, [args + SEALANE_ARG_STATE]
+    vmovdqa xmm0, [scratch + MASK]
+    test flags, SEALANE_FLAG_FIRST
+    jnz .Lfinish_mask
+    vmovdqu xmm0, [rax + SEALANE_GCM_STATE_MASK]
+.Lfinish_mask:
+    test flags, SEALANE_FLAG_LAST
+    jz .Lfinish_part
+    mov rax, [args + SEALANE_ARG_TAG]
+    vpshufb xmm11, xmm11, [consts + REVERSE]
+    vpxor xmm11, xmm11, xmm0
+    vmovdqu [rax], xmm11
+    jmp .Lwipe
+.Lfinish_part:
+    vpshufb xmm11, xmm11, [consts + REVERSE]
+    vmovdqu [rax + SEALANE_GCM_STATE_Y], xmm11
+    vmovdqu [rax + SEALANE_GCM_STATE_MASK], xmm0
+    vmovdqu xmm0, [key + SEALANE_GCM_KEY_SCHEDULE]
+    vpxor xmm0, xmm0, [scratch + J0]
+    vmovdqu [rax + SEALANE_GCM_STATE_COUNTER], xmm0
+.endm
+
+/* ---- Keys ---- */
+
+/* The key schedule (FIPS 197, 5.2) word by word; SubWord is the last round's SubBytes, four times the same word. */
+.macro setup_begin rcon, schedule
+.Lsetup:
+    mov ebx, [key + SEALANE_GCM_KEY_ROUNDS]
+    vpxor xmm1, xmm1, xmm1
+    lea r8d, [rbx - 6]
+    mov end, rbx
+    inc end
+    shl end, 4
+    lea word, [4*words]
+    xor phase, phase
+    mov \rcon, consts
+    lea \schedule, [key + SEALANE_GCM_KEY_SCHEDULE]
+.endm
+
+/* xmm0 := H (SP 800-38D, 7.1), its bytes reversed; the schedule at r14. 128 and 256 bits. */
+.macro hash_key_block
+    vmovdqu xmm0, [r14]
+    mov eax, 16
+.Lhash_key:
+    vmovdqu xmm8, [r14 + rax]
+    add rax, 16
+    cmp rax, end
+    je .Lhash_key_last
+    vaesenc xmm0, xmm0, xmm8
+    jmp .Lhash_key
+.Lhash_key_last:
+    vaesenclast xmm0, xmm0, xmm8
+    vpshufb xmm0, xmm0, [consts + REVERSE]
+.endm
+
+/* xmm0 := xmm0 times x (asm/ghash.h); xmm1: the highest bit of each half, in bit 0. 128 and 256 bits. */
+.macro hash_key_times_x
+    vpslldq xmm1, xmm1, 8
+    vpshufd xmm2, xmm0, 0xff
+    vpsrad xmm2, xmm2, 31
+    vpshufd xmm3, [consts + POLY], 0x4e
+    vpand xmm2, xmm2, xmm3
+    vpaddq xmm0, xmm0, xmm0
+    vpor xmm0, xmm0, xmm1
+    vpxor xmm0, xmm0, xmm2
+.endm

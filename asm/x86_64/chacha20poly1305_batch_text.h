@@ -1,0 +1,34 @@
+/* What the ChaCha20-Poly1305 kernels of many packets do alike: how a call and a wave begin. What includes this defines
+ * the places in scratch memory SAVED_ARGS, SAVED_CONSTS, ACTIVE (packets that have blocks left) and BLOCKS (how many
+ * each has), 32 bits a packet in the last two.
+ */
+
+/* r12: the first lane, r13: how many there are. */
+.macro batch_begin
+    mov r12, [args + SEALANE_BATCH_LANES]
+    mov r13, [args + SEALANE_BATCH_COUNT]
+    test r13, r13
+    jz .Lend
+    mov [scratch + SAVED_ARGS], args
+    mov [scratch + SAVED_CONSTS], consts
+.endm
+
+/* Of the wave's packets so far: r8 their number, r9 their blocks of text, r10 how many have text; r11 is 1. */
+.macro wave_begin
+    xor r8d, r8d
+    xor r9d, r9d
+    xor r10d, r10d
+    mov r11d, 1
+.endm
+
+/* Packet r8, which has rax bytes of text: its blocks are these, and block 0. */
+.macro count_blocks
+    add rax, 63
+    shr rax, 6
+    add r9, rax
+    mov [scratch + ACTIVE + 4*r10], r8d
+    cmp rax, r11
+    sbb r10d, -1                                                                /* it stays, if it has text */
+    inc eax
+    mov [scratch + BLOCKS + 4*r8], eax
+.endm

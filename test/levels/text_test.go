@@ -1,0 +1,86 @@
+package levels
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+const (
+	equalLines = 6   // equal lines in a row that ought to be one macro
+	longest    = 120 // characters of a line
+)
+
+var comments = regexp.MustCompile(`(?s)/\*.*?\*/|//[^\n]*`)
+
+// Faults of the sources of kernels as texts: lines that are too long, and, blank lines, comments and spaces aside, the first
+// of six that stand in a row elsewhere too.
+func textFaults(t *testing.T, tree fs.FS) (faults []string) {
+	t.Helper()
+	first := map[string]string{} // six lines: where they are
+	sources, err := fs.Glob(tree, "*.[Sh]")
+	if err != nil || len(sources) == 0 {
+		t.Fatal("no sources", err)
+	}
+	for _, name := range sources {
+		data, err := fs.ReadFile(tree, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(data), "\n") {
+			if len([]rune(line)) > longest {
+				faults = append(faults, fmt.Sprintf("%s:%d: %d characters", name, i+1, len([]rune(line))))
+			}
+		}
+		code := comments.ReplaceAllStringFunc(string(data), func(comment string) string {
+			return strings.Repeat("\n", strings.Count(comment, "\n"))
+		})
+		var lines, places []string
+		for i, line := range strings.Split(code, "\n") {
+			if line = strings.Join(strings.Fields(line), ""); line != "" {
+				lines = append(lines, line)
+				places = append(places, fmt.Sprintf("%s:%d", name, i+1))
+			}
+		}
+		for i := range len(lines) - equalLines + 1 {
+			run := strings.Join(lines[i:i+equalLines], "\n")
+			if before, ok := first[run]; ok {
+				faults = append(faults, places[i]+" stands at "+before+" too")
+			} else {
+				first[run] = places[i]
+			}
+		}
+	}
+	return faults
+}
+
+// What two kernels for x86-64 have alike stands once, in a header.
+func TestText(t *testing.T) {
+	folder := filepath.Join(root, "asm", "x86_64")
+	for _, fault := range textFaults(t, os.DirFS(folder)) {
+		t.Error(fault)
+	}
+	text := "\tmov rax, rbx\n\tadd rax, 1\n\n\tadd rax, 2 /* two */\n\tadd rax, 3\n\tadd rax, 4\n"
+	again := strings.ReplaceAll(text, "/* two */", "// again")
+	for name, c := range map[string]struct {
+		a, b   string
+		faults int
+	}{
+		"six lines":            {text + "\tret\n", "\tnop\n" + again + "\tret\n", 1},
+		"six lines, one file":  {text + "\tret\n" + again + "\tret\n", "\tnop\n", 1},
+		"five lines":           {text + "\tret\n", again + "\tnop\n", 0},
+		"121 characters":       {"\tnop\n", "/* " + strings.Repeat("é", 115) + " */\n", 1},
+		"120 characters":       {"\tnop\n", "/* " + strings.Repeat("é", 114) + " */\n", 0},
+		"a long comment twice": {"/*\n1\n2\n3\n4\n5\n6\n*/\n", "/*\n1\n2\n3\n4\n5\n6\n*/\n", 0},
+	} {
+		tree := fstest.MapFS{"a.S": {Data: []byte(c.a)}, "b.h": {Data: []byte(c.b)}}
+		if faults := textFaults(t, tree); len(faults) != c.faults {
+			t.Errorf("%s: %d faults, want %d: %v", name, len(faults), c.faults, faults)
+		}
+	}
+}
