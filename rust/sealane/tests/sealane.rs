@@ -473,9 +473,11 @@ fn vectors() {
         let algorithm = match (name, key.len()) {
             ("CHACHA20-POLY1305", _) => Algorithm::ChaCha20Poly1305,
             ("XCHACHA20-POLY1305", _) => Algorithm::XChaCha20Poly1305,
-            (_, 16) => Algorithm::Aes128Gcm,
-            (_, 24) => Algorithm::Aes192Gcm,
-            _ => Algorithm::Aes256Gcm,
+            ("AES-GCM", 16) => Algorithm::Aes128Gcm,
+            ("AES-GCM", 24) => Algorithm::Aes192Gcm,
+            ("AES-GCM", _) => Algorithm::Aes256Gcm,
+            ("AES-ECB", _) | ("AES-CBC", _) | ("AES-XTS", _) => continue, // which this crate has not
+            _ => panic!("{}: no such algorithm", name),
         };
         let mut count = |what: &'static str| *counts.entry(what).or_insert(0) += 1;
         for (level, works) in levels(algorithm).collect::<Vec<_>>() {
