@@ -465,6 +465,7 @@ int main(int argc, char **argv)
 {
     static const char *const names[] = {"AES-128-CTR", "AES-192-CTR", "AES-256-CTR", "AES-128-CBC",
                                         "AES-192-CBC", "AES-256-CBC", "AES-128-XTS", "AES-256-XTS"};
+    enum { NAMES = sizeof names / sizeof names[0], NOT_RUN = 77 };
     int not_run = 0;
     if (argc < 2)
         return 2;
@@ -472,7 +473,7 @@ int main(int argc, char **argv)
         plant = argv[2] + 8;
     CRYPTO_set_mem_functions(counting_malloc, counting_realloc, counting_free);
     loaded = load_providers(NULL, argv[1]);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < NAMES; i++) {
         check_preference(names[i]);
         if (!is_offered(NULL, names[i])) {
             not_run++;
@@ -497,5 +498,9 @@ int main(int argc, char **argv)
     check_random(argv[1]);
     unload_providers(&loaded);
     printf("modes: %u passed, %u failed, %d not run\n", passed, failed, not_run);
+    if (*plant != 0 && failed == 0 && not_run == NAMES) {
+        printf("not run: %s is a fault of a mode, and at this level the provider offers none\n", plant);
+        return NOT_RUN;
+    }
     return failed != 0;
 }
