@@ -276,32 +276,7 @@ static int init(context *c, const unsigned char *key, size_t key_bytes, const un
     return (is_xts(c) ? set_xts_params : is_mode(c, EVP_CIPH_CBC_MODE) ? set_cbc_params : set_ctr_params)(c, params);
 }
 
-static int encrypt_init(void *v, const unsigned char *key, size_t key_bytes, const unsigned char *iv, size_t iv_bytes,
-                        const OSSL_PARAM params[])
-{
-    return init(v, key, key_bytes, iv, iv_bytes, params, 1);
-}
-
-static int decrypt_init(void *v, const unsigned char *key, size_t key_bytes, const unsigned char *iv, size_t iv_bytes,
-                        const OSSL_PARAM params[])
-{
-    return init(v, key, key_bytes, iv, iv_bytes, params, 0);
-}
-
-/* OpenSSL 3.5: with a key that is an object. */
-static int encrypt_skey_init(void *v, void *skeydata, const unsigned char *iv, size_t iv_bytes,
-                             const OSSL_PARAM params[])
-{
-    const skey *k = skeydata;
-    return encrypt_init(v, k == NULL ? NULL : k->key, k == NULL ? 0 : k->bytes, iv, iv_bytes, params);
-}
-
-static int decrypt_skey_init(void *v, void *skeydata, const unsigned char *iv, size_t iv_bytes,
-                             const OSSL_PARAM params[])
-{
-    const skey *k = skeydata;
-    return decrypt_init(v, k == NULL ? NULL : k->key, k == NULL ? 0 : k->bytes, iv, iv_bytes, params);
-}
+INITS_BY(init)
 
 const uint8_t *aes_apart(uint8_t *out, const uint8_t *in, size_t bytes)
 {

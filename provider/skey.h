@@ -27,4 +27,22 @@ typedef struct skey {
 
 extern const OSSL_ALGORITHM skey_algorithms[];
 
+/* The four functions by which OpenSSL begins, encrypting or decrypting, with bytes or (3.5) with an object as the key,
+ * of one that has "encrypting?" as its last argument. */
+#define INIT_BY(direction, init, enc)                                                                         \
+    static int direction##_init(void *v, const unsigned char *key, size_t key_bytes, const unsigned char *iv, \
+                                size_t iv_bytes, const OSSL_PARAM params[])                                   \
+    {                                                                                                         \
+        return init(v, key, key_bytes, iv, iv_bytes, params, enc);                                            \
+    }                                                                                                         \
+    static int direction##_skey_init(void *v, void *skeydata, const unsigned char *iv, size_t iv_bytes,       \
+                                     const OSSL_PARAM params[])                                               \
+    {                                                                                                         \
+        const skey *k = skeydata;                                                                             \
+        return init(v, k == NULL ? NULL : k->key, k == NULL ? 0 : k->bytes, iv, iv_bytes, params, enc);       \
+    }
+#define INITS_BY(init)        \
+    INIT_BY(encrypt, init, 1) \
+    INIT_BY(decrypt, init, 0)
+
 #endif
