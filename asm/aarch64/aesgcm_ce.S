@@ -54,24 +54,14 @@
 #define SUMS 144
 
 /* Integer registers. */
-#define args x0
+#include "aes_registers.h"
 #define key x0         /* while groups are done */
-#define scratch x1
-#define consts x2
 #define src x3
 #define dst x4
 #define sums x5        /* of H^8 */
 #define powers x6      /* H^8 */
 #define last0 x8       /* the last round key */
 #define last1 x9
-#define t0 x10
-#define t1 x11
-#define t2 x12
-#define t3 x13
-#define t0d w10
-#define t1d w11
-#define t2d w12
-#define t3d w13
 #define u0 x14
 #define u1 x15
 #define u2 x16
@@ -903,7 +893,7 @@
     ldp u2, u3, [args, #SEALANE_ARG_AD]
     rev counter, t2d
     b .Lfirst
-.Lnonce:                                                                        /* word by word, as it may have been written */
+.Lnonce:                                    /* word by word, as it may have been written */
     ldp w14, w15, [t0]
     ldr t2d, [t0, #8]
     ldp q18, q19, [t1, #SEALANE_GCM_KEY_SCHEDULE - 112]

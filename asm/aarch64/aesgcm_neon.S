@@ -49,9 +49,7 @@
 #define EACH 288       /* H^8 to H */
 
 /* Integer registers. */
-#define args x0
-#define scratch x1
-#define consts x2
+#include "aes_registers.h"
 #define src x3
 #define dst x4
 #define text_left x5        /* bytes of text */
@@ -59,14 +57,6 @@
 #define work x7
 #define table x8
 #define counter w9
-#define t0 x10
-#define t1 x11
-#define t2 x12
-#define t3 x13
-#define t0d w10
-#define t1d w11
-#define t2d w12
-#define t3d w13
 #define round_key x14
 #define round x15
 #define fill x16       /* where the next block to be authenticated goes */
@@ -387,7 +377,7 @@
     lsr t3, t2, #32
     rev counter, t3d
     b .Lfirst
-.Lnonce:                                                                        /* word by word, as it may have been written */
+.Lnonce:                                    /* word by word, as it may have been written */
     ldp t1d, t2d, [t0]
     orr t1, t1, t2, lsl #32
     ldr t2d, [t0, #8]

@@ -17,7 +17,7 @@
  * Poly1305 (2.5): h = (h + m) r mod 2^130 - 5 for each block m of 16 bytes and a one above it. With h = h0 .. h4 and
  * r = r0 .. r3 in words, 4 | r1, r2, r3 (clamped), and 2^130 = 5, that is 2^128 ri = si := ri + ri/4:
  *     h r = (h0 r0 + h1 s3 + h2 s2 + h3 s1) + 2^32 (h0 r1 + h1 r0 + h2 s3 + h3 s2 + h4 s1)
- *         + 2^64 (h0 r2 + h1 r1 + h2 r0 + h3 s3 + h4 s2) + 2^96 (h0 r3 + h1 r2 + h2 r1 + h3 r0 + h4 s3) + 2^128 (h4 r0),
+ *         + 2^64 (h0 r2 + h1 r1 + h2 r0 + h3 s3 + h4 s2) + 2^96 (h0 r3 + h1 r2 + h2 r1 + h3 r0 + h4 s3) + 2^128 h4 r0,
  * then h += 5 (h >> 130) without these bits. Each sum stays below 2^64: ri < 2^28, h4 < 10.
  */
 #include "../asm.S"
@@ -258,27 +258,13 @@ function sealane_chacha20poly1305_armv6
 
 /* Authenticate r9 bytes at r8, padded with zeroes. */
 .Lauthenticate:
-    str r12, [r1, #PHASE]
-    and r7, r9, #15
-    bic r9, r9, #15
-    str r7, [r1, #REST]
-    add r9, r8, r9
-    strd r8, r9, [r1, #MESSAGE]
+    set_message
     cmp r8, r9
     beq .Lrest
-.Lpoly:
-    ldr r7, [r8]
-    ldr r9, [r8, #4]
-    ldr r11, [r8, #8]
-    ldr r12, [r8, #12]
-    add r8, r8, #16
-    str r8, [r1, #MESSAGE]
+    next_message
     poly_add r7, r9, r11, r12
     poly_multiply
-    ldrd r8, r9, [r1, #MESSAGE]
-    cmp r8, r9
-    bne .Lpoly
-    authenticate_rest
+    authenticate_more
     tst r11, #SEALANE_FLAG_OPEN
     beq .Lfinish
     b .Lencrypt
@@ -361,11 +347,7 @@ function sealane_chacha20poly1305_armv6
     adcs h1, h1, r8
     adcs h2, h2, r9
     adc h3, h3, r11
-    str h0, [r0]
-    str h1, [r0, #4]
-    str h2, [r0, #8]
-    str h3, [r0, #12]
-    b .Lwipe
+    store_tag
 
 .Lsave:
     ldr r0, [r0, #SEALANE_ARG_STATE]
@@ -382,14 +364,9 @@ function sealane_chacha20poly1305_armv6
     str r7, [r0, #4]
 
 .Lwipe:
-    mov r2, #0
-    mov r3, #0
-    mov r4, #0
-    mov r5, #0
-    mov r6, #0
-    mov r7, #0
-    mov r8, #0
-    mov r9, #0
+.irp word, r2, r3, r4, r5, r6, r7, r8, r9
+    mov \word, #0
+.endr
     sub r1, r1, #32
 .rept 9
     stmia r1!, {r2, r3, r4, r5, r6, r7, r8, r9}

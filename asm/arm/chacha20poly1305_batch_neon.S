@@ -40,7 +40,7 @@ isa neon
 #define FILL_BLOCK -52   /* and its next block */
 #define LANE -44         /* the packet that is authenticated, */
 #define LANES -40        /* and how many are left with it */
-#define MORE -36         /* behind LIMIT: 0: the lengths; MORE_AD: associated data or text; or bytes of text in the next set */
+#define MORE -36         /* behind LIMIT: 0: the lengths; MORE_AD: associated data or text; or bytes of text to come */
 #define TEXT_MESSAGE -32 /* MESSAGE and LIMIT after the associated data */
 #define MESSAGE -24      /* authenticate from here */
 #define LIMIT -20        /* up to here */

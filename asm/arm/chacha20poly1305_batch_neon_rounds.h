@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_batch_neon_rounds.weave, chacha20poly1305_neon_rounds.weave, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    3cd257f52de3b4baa2e2e9aa0db63e19c1f783c64f02fb090018c264cf413d6c
+ * SHA-256    d90e44cd27e4eaf83af2f53b22bb49bcffb34b06ee0255d0b47de0c94c8fd796
  */
 
 /* Instruction sequences of the NEON ChaCha20-Poly1305 kernel for many packets. What it shares with the kernel for one

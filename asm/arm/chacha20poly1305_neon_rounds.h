@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_neon_rounds.weave, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    bab830c07937bd57419f95846bb6ef641ccc6cf72677704b80de22744617cfbf
+ * SHA-256    76497e6b581f847f25b0e7817203d1a6ad25e819cc128885295fe5825637eaf1
  */
 
 /* Registers and instruction sequences of the NEON ChaCha20-Poly1305 kernels.
