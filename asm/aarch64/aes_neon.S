@@ -51,7 +51,7 @@
 #define low x24         /* the tweak */
 #define high x25
 #define total x26
-#define n x27          /* bytes of the text, or lanes, that are done together */
+#define together x27   /* bytes of the text, or lanes, that are done together */
 
 #include "aes_neon.h"
 #include "aes_lanes.h"
@@ -202,7 +202,7 @@
 .endm
 
 .macro some_end i, step, to
-    cmp n, #\step*\i
+    cmp together, #\step*\i
     b.eq \to
 .endm
 
@@ -299,9 +299,9 @@
     ldp low, high, [state]
 
 .Lgroup:
-    mov n, #128
-    cmp text_left, n
-    csel n, text_left, n, lo
+    mov together, #128
+    cmp text_left, together
+    csel together, text_left, together, lo
     cmp operation, #SEALANE_AES_CTR
     b.eq .Lcounters
     some load_block, 16, .Lloaded
@@ -339,7 +339,7 @@
 .Lchained:
     some load_beside, 16, .Lchain
 .Lchain:
-    add t0, src, n
+    add t0, src, together
     ldr q25, [scratch, #OTHERS]
     ldr q24, [t0, #-16]
     bits_add v0, v0, v25
@@ -359,9 +359,9 @@
 .Lstore:
     some store_block, 16, .Lstored
 .Lstored:
-    subs text_left, text_left, n
-    add src, src, n
-    add dst, dst, n
+    subs text_left, text_left, together
+    add src, src, together
+    add dst, dst, together
     b.ne .Lgroup
     cmp operation, #SEALANE_AES_XTS_ENCRYPT
     b.lo .Lwipe
@@ -371,9 +371,9 @@
     /* Up to eight lanes at a time: the round keys of each, block by block like texts. */
     lanes_begin rounds
 .Llanes_more:
-    mov n, #8
-    cmp count, n
-    csel n, count, n, lo
+    mov together, #8
+    cmp count, together
+    csel together, count, together, lo
     mov at, #SEALANE_AES_KEY_SCHEDULE
     add round_key, scratch, #ROUND_KEYS
     mov round, #0
@@ -425,7 +425,7 @@
     some lane_end, 1, .Llanes_done
 .Llanes_done:
     add lanes, lanes, #8*SEALANE_LANE_STRIDE
-    subs count, count, n
+    subs count, count, together
     b.ne .Llanes_more
 
 .Lwipe:

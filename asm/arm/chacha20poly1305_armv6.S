@@ -56,18 +56,26 @@ isa armv6
 #define PHASE_TEXT 2
 #define PHASE_LENGTHS 3
 
-/* Poly1305: accumulator, sums, factors. */
+/* Poly1305: the accumulator; 5 (h >> 130). */
 #define h0 r2
 #define h1 r3
 #define h2 r4
 #define h3 r5
 #define h4 r6
-#define x r7
-#define y r8
-#define z r9
-#define w r11
+#define over r11
+/* Factors: s1 .. s3, and one of r0 .. r3 at a time; then r0 and r1 where h is done. */
+#define poly_s1 r7
+#define poly_s2 r8
+#define poly_s3 r9
+#define poly_r r11
+#define late_r0 r2
+#define late_r1 r3
+/* Words of the product by weight, 2^0 to 2^128; from p2 on they take the place of s1 .. s3. */
 #define p0 r0
 #define p1 r12
+#define p2 r7
+#define p3 r8
+#define p4 r9
 
 #include "chacha20poly1305_text.h"
 
@@ -98,34 +106,34 @@ isa armv6
 
 /* h = h r; column by column, the upper word of each sum and the product with h4 begin the next (umaal). */
 .macro poly_multiply
-    ldmib r1, {x, y, z, w}      /* s1, s2, s3, r0 */
-    umull p0, p1, h3, x
-    umlal p0, p1, h2, y
-    mul x, h4, x                /* h4 s1 */
-    umlal p0, p1, h1, z
-    umlal p0, p1, h0, w
-    umaal p1, x, h3, y
-    mul y, h4, y                /* h4 s2 */
-    umlal p1, x, h1, w
-    ldr w, [r1, #POLY_R1]
-    umlal p1, x, h2, z
-    umlal p1, x, h0, w
-    umaal x, y, h3, z
-    mul z, h4, z                /* h4 s3 */
-    umlal x, y, h1, w
-    ldr w, [r1, #POLY_R0]
-    umlal x, y, h2, w
-    mul h4, w, h4               /* h4 r0 */
-    ldr w, [r1, #POLY_R2]
-    umlal x, y, h0, w
-    umaal y, z, h1, w
-    ldr w, [r1, #POLY_R3]
-    umlal y, z, h0, w
-    ldrd h0, h1, [r1, #POLY_R0]
-    umlal y, z, h3, h0
-    umlal y, z, h2, h1
-    add h4, h4, z
-    poly_fold p0, p1, x, y
+    ldmib r1, {poly_s1, poly_s2, poly_s3, poly_r}       /* r0 */
+    umull p0, p1, h3, poly_s1
+    umlal p0, p1, h2, poly_s2
+    mul p2, h4, poly_s1
+    umlal p0, p1, h1, poly_s3
+    umlal p0, p1, h0, poly_r                            /* h0 r0 */
+    umaal p1, p2, h3, poly_s2
+    mul p3, h4, poly_s2
+    umlal p1, p2, h1, poly_r                            /* h1 r0 */
+    ldr poly_r, [r1, #POLY_R1]
+    umlal p1, p2, h2, poly_s3
+    umlal p1, p2, h0, poly_r                            /* h0 r1 */
+    umaal p2, p3, h3, poly_s3
+    mul p4, h4, poly_s3
+    umlal p2, p3, h1, poly_r                            /* h1 r1 */
+    ldr poly_r, [r1, #POLY_R0]
+    umlal p2, p3, h2, poly_r                            /* h2 r0 */
+    mul h4, poly_r, h4                                  /* h4 r0 */
+    ldr poly_r, [r1, #POLY_R2]
+    umlal p2, p3, h0, poly_r                            /* h0 r2 */
+    umaal p3, p4, h1, poly_r                            /* h1 r2 */
+    ldr poly_r, [r1, #POLY_R3]
+    umlal p3, p4, h0, poly_r                            /* h0 r3 */
+    ldrd late_r0, late_r1, [r1, #POLY_R0]
+    umlal p3, p4, h3, late_r0
+    umlal p3, p4, h2, late_r1
+    add h4, h4, p4
+    poly_fold p0, p1, p2, p3
 .endm
 
 /* ---- the kernel ---- */

@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_armv6_rounds.weave, chacha20poly1305_neon_rounds.weave, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    a5acc44c008e97d0eeef63c1936b2acaf5ae780cdad75666890795278c7b0323
+ * SHA-256    55562ad1c8731ff8753d6451ba3d1f692cf42c8e89201f2b11df38a53d9f14b8
  */
 
 /* A double round. Before and after it, c1, d1, d2 are in cx, dy, dz; the others of their rows in memory. Words of b

@@ -271,9 +271,9 @@ function sealane_chacha20poly1305_neon
     cmp r0, #0
     moveq r0, #9
     beq .Lset_rounds
-    ldrd x, y, [r1, #POLY_S1]
-    ldr w, [r1, #POLY_S3]
-    ldr z, [r1, #POLY_R0]
+    ldrd poly_s1, poly_s2, [r1, #POLY_S1]
+    ldr poly_s3, [r1, #POLY_S3]
+    ldr poly_r0, [r1, #POLY_R0]
 .Lset_poly:
     set_rounds_poly
     ldr r0, [r1, #RIGHT]
@@ -348,9 +348,9 @@ function sealane_chacha20poly1305_neon
     cmp r0, #0
     moveq r0, #10
     beq .Lpair_rounds
-    ldrd x, y, [r1, #POLY_S1]
-    ldr w, [r1, #POLY_S3]
-    ldr z, [r1, #POLY_R0]
+    ldrd poly_s1, poly_s2, [r1, #POLY_S1]
+    ldr poly_s3, [r1, #POLY_S3]
+    ldr poly_r0, [r1, #POLY_R0]
 .Lpair_poly:
     pair_rounds_poly
     ldr r0, [r1, #RIGHT]
@@ -492,9 +492,9 @@ function sealane_chacha20poly1305_neon
     adcs h3, h3, r12
     adc h4, h4, #1
 .Lpoly_multiply:
-    ldrd x, y, [r1, #POLY_S1]
-    ldr w, [r1, #POLY_S3]
-    ldr z, [r1, #POLY_R0]
+    ldrd poly_s1, poly_s2, [r1, #POLY_S1]
+    ldr poly_s3, [r1, #POLY_S3]
+    ldr poly_r0, [r1, #POLY_R0]
     poly_multiply
     authenticate_more
     tst r11, #SEALANE_FLAG_OPEN

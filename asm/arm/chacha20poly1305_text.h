@@ -1,4 +1,4 @@
-/* What the ChaCha20-Poly1305 kernels for 32-bit ARM do alike, in integer registers. They name h0 .. h4, w, and where
+/* What the ChaCha20-Poly1305 kernels for 32-bit ARM do alike, in integer registers. They name h0 .. h4, over, and where
  * things lie in scratch: ARGS, FLAGS, PHASE, MESSAGE, LIMIT, REST, TAIL, STATE, POLY_S.
  */
 
@@ -74,10 +74,10 @@
 
 /* h += 5 (h >> 130) without these bits, h0 .. h3 coming from \e .. \h */
 .macro poly_fold e, f, g, h
-    bic w, h4, #3
+    bic over, h4, #3
     and h4, h4, #3
-    add w, w, w, lsr #2
-    adds h0, \e, w
+    add over, over, over, lsr #2
+    adds h0, \e, over
     adcs h1, \f, #0
     adcs h2, \g, #0
     adcs h3, \h, #0
