@@ -21,8 +21,9 @@ var hiding = regexp.MustCompile(`^(?:#define|alias) ([a-xz]|from|to|left|right)\
 
 var comments = regexp.MustCompile(`(?s)/\*.*?\*/|//[^\n]*`)
 
-// Faults of the sources of kernels as texts: lines that are too long, names that hide, and, blank lines, comments and spaces aside, the first
-// of six that stand in a row elsewhere too. What tools/weave makes of a source that ends in .weave may repeat itself.
+// Faults of the sources of kernels as texts: lines that are too long, names that hide, and, blank lines, comments and spaces
+// aside, the first of six that stand in a row elsewhere too. What tools/weave makes of a source that ends in .weave may repeat
+// itself.
 func textFaults(t *testing.T, tree fs.FS) (faults []string) {
 	t.Helper()
 	first := map[string]string{} // six lines: where they are
