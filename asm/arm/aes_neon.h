@@ -121,7 +121,7 @@
 .endm
 
 #include "aes_key.h"
-#include "aes_sbox_neon.h"
+#include "aes_sbox_neon_rounds.h"
 #include "aes_mix_neon_rounds.h"
 
 /* MixColumns after n rounds, and AddRoundKey. */

@@ -443,19 +443,18 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf304c176 // veor q6, q2, q11
 	WORD $0xf300e178 // veor q7, q0, q12
 	WORD $0xf34221f0 // veor q9, q9, q8
-	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xed81db56 // vstr d13, [r1, #344]
 	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xf24ca15e // vand q13, q6, q7
-	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xf20a8150 // vand q4, q5, q0
 	WORD $0xed81eb60 // vstr d14, [r1, #384]
 	WORD $0xed81fb62 // vstr d15, [r1, #392]
 	WORD $0xf30ae15c // veor q7, q5, q6
 	WORD $0xf302c1f8 // veor q6, q9, q12
 	WORD $0xf24041f2 // vand q10, q8, q9
-	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xedc19b4e // vstr d25, [r1, #312]
 	WORD $0xf30e2170 // veor q1, q7, q8
 	WORD $0xed81ab5c // vstr d10, [r1, #368]
@@ -463,13 +462,14 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf20ea178 // vand q5, q7, q12
 	WORD $0xf34081f6 // veor q12, q8, q11
 	WORD $0xf34201fc // veor q8, q9, q14
-	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xed811b42 // vstr d1, [r1, #264]
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc13b46 // vstr d19, [r1, #280]
 	WORD $0xf24821f0 // vand q9, q12, q8
 	WORD $0xed810b40 // vstr d0, [r1, #256]
-	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xf308815a // veor q4, q4, q5
 	WORD $0xed81eb50 // vstr d14, [r1, #320]
 	WORD $0xed81fb52 // vstr d15, [r1, #328]
 	WORD $0xf202e15c // vand q7, q1, q6
@@ -524,10 +524,10 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xedd17b42 // vldr d23, [r1, #264]
 	WORD $0xf24c8178 // vand q12, q6, q12
 	WORD $0xf20cc17c // vand q6, q6, q14
-	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf34881f0 // veor q12, q12, q8
 	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xedd11b4e // vldr d17, [r1, #312]
 	WORD $0xf24e6176 // vand q11, q7, q11
 	WORD $0xf34aa1dc // veor q13, q13, q6
@@ -550,7 +550,6 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf200c15c // vand q6, q0, q6
 	WORD $0xf30aa176 // veor q5, q5, q11
 	WORD $0xf308417a // veor q2, q4, q13
-	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34aa1f6 // veor q13, q13, q11
 	WORD $0xedd16b60 // vldr d22, [r1, #384]
@@ -558,6 +557,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf34cc1d4 // veor q14, q14, q2
 	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xed915b5e // vldr d5, [r1, #376]
 	WORD $0xf306617a // veor q3, q3, q13
 	WORD $0xf2000176 // vand q0, q0, q11
@@ -1194,19 +1194,18 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf304c176 // veor q6, q2, q11
 	WORD $0xf300e178 // veor q7, q0, q12
 	WORD $0xf34221f0 // veor q9, q9, q8
-	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xed81db56 // vstr d13, [r1, #344]
 	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xf24ca15e // vand q13, q6, q7
-	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xf20a8150 // vand q4, q5, q0
 	WORD $0xed81eb60 // vstr d14, [r1, #384]
 	WORD $0xed81fb62 // vstr d15, [r1, #392]
 	WORD $0xf30ae15c // veor q7, q5, q6
 	WORD $0xf302c1f8 // veor q6, q9, q12
 	WORD $0xf24041f2 // vand q10, q8, q9
-	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xedc19b4e // vstr d25, [r1, #312]
 	WORD $0xf30e2170 // veor q1, q7, q8
 	WORD $0xed81ab5c // vstr d10, [r1, #368]
@@ -1214,13 +1213,14 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf20ea178 // vand q5, q7, q12
 	WORD $0xf34081f6 // veor q12, q8, q11
 	WORD $0xf34201fc // veor q8, q9, q14
-	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xed811b42 // vstr d1, [r1, #264]
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc13b46 // vstr d19, [r1, #280]
 	WORD $0xf24821f0 // vand q9, q12, q8
 	WORD $0xed810b40 // vstr d0, [r1, #256]
-	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xf308815a // veor q4, q4, q5
 	WORD $0xed81eb50 // vstr d14, [r1, #320]
 	WORD $0xed81fb52 // vstr d15, [r1, #328]
 	WORD $0xf202e15c // vand q7, q1, q6
@@ -1275,10 +1275,10 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xedd17b42 // vldr d23, [r1, #264]
 	WORD $0xf24c8178 // vand q12, q6, q12
 	WORD $0xf20cc17c // vand q6, q6, q14
-	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf34881f0 // veor q12, q12, q8
 	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xedd11b4e // vldr d17, [r1, #312]
 	WORD $0xf24e6176 // vand q11, q7, q11
 	WORD $0xf34aa1dc // veor q13, q13, q6
@@ -1301,7 +1301,6 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf200c15c // vand q6, q0, q6
 	WORD $0xf30aa176 // veor q5, q5, q11
 	WORD $0xf308417a // veor q2, q4, q13
-	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34aa1f6 // veor q13, q13, q11
 	WORD $0xedd16b60 // vldr d22, [r1, #384]
@@ -1309,6 +1308,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf34cc1d4 // veor q14, q14, q2
 	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xed915b5e // vldr d5, [r1, #376]
 	WORD $0xf306617a // veor q3, q3, q13
 	WORD $0xf2000176 // vand q0, q0, q11
@@ -1415,19 +1415,18 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf304c176 // veor q6, q2, q11
 	WORD $0xf300e178 // veor q7, q0, q12
 	WORD $0xf34221f0 // veor q9, q9, q8
-	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xed81db56 // vstr d13, [r1, #344]
 	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xf24ca15e // vand q13, q6, q7
-	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xf20a8150 // vand q4, q5, q0
 	WORD $0xed81eb60 // vstr d14, [r1, #384]
 	WORD $0xed81fb62 // vstr d15, [r1, #392]
 	WORD $0xf30ae15c // veor q7, q5, q6
 	WORD $0xf302c1f8 // veor q6, q9, q12
 	WORD $0xf24041f2 // vand q10, q8, q9
-	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xedc19b4e // vstr d25, [r1, #312]
 	WORD $0xf30e2170 // veor q1, q7, q8
 	WORD $0xed81ab5c // vstr d10, [r1, #368]
@@ -1435,13 +1434,14 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf20ea178 // vand q5, q7, q12
 	WORD $0xf34081f6 // veor q12, q8, q11
 	WORD $0xf34201fc // veor q8, q9, q14
-	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xed811b42 // vstr d1, [r1, #264]
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc13b46 // vstr d19, [r1, #280]
 	WORD $0xf24821f0 // vand q9, q12, q8
 	WORD $0xed810b40 // vstr d0, [r1, #256]
-	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xf308815a // veor q4, q4, q5
 	WORD $0xed81eb50 // vstr d14, [r1, #320]
 	WORD $0xed81fb52 // vstr d15, [r1, #328]
 	WORD $0xf202e15c // vand q7, q1, q6
@@ -1496,10 +1496,10 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xedd17b42 // vldr d23, [r1, #264]
 	WORD $0xf24c8178 // vand q12, q6, q12
 	WORD $0xf20cc17c // vand q6, q6, q14
-	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf34881f0 // veor q12, q12, q8
 	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xedd11b4e // vldr d17, [r1, #312]
 	WORD $0xf24e6176 // vand q11, q7, q11
 	WORD $0xf34aa1dc // veor q13, q13, q6
@@ -1522,7 +1522,6 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf200c15c // vand q6, q0, q6
 	WORD $0xf30aa176 // veor q5, q5, q11
 	WORD $0xf308417a // veor q2, q4, q13
-	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34aa1f6 // veor q13, q13, q11
 	WORD $0xedd16b60 // vldr d22, [r1, #384]
@@ -1530,6 +1529,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf34cc1d4 // veor q14, q14, q2
 	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xed915b5e // vldr d5, [r1, #376]
 	WORD $0xf306617a // veor q3, q3, q13
 	WORD $0xf2000176 // vand q0, q0, q11
@@ -1629,19 +1629,18 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf304c176 // veor q6, q2, q11
 	WORD $0xf300e178 // veor q7, q0, q12
 	WORD $0xf34221f0 // veor q9, q9, q8
-	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xed81db56 // vstr d13, [r1, #344]
 	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xf24ca15e // vand q13, q6, q7
-	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xf20a8150 // vand q4, q5, q0
 	WORD $0xed81eb60 // vstr d14, [r1, #384]
 	WORD $0xed81fb62 // vstr d15, [r1, #392]
 	WORD $0xf30ae15c // veor q7, q5, q6
 	WORD $0xf302c1f8 // veor q6, q9, q12
 	WORD $0xf24041f2 // vand q10, q8, q9
-	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xedc19b4e // vstr d25, [r1, #312]
 	WORD $0xf30e2170 // veor q1, q7, q8
 	WORD $0xed81ab5c // vstr d10, [r1, #368]
@@ -1649,13 +1648,14 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf20ea178 // vand q5, q7, q12
 	WORD $0xf34081f6 // veor q12, q8, q11
 	WORD $0xf34201fc // veor q8, q9, q14
-	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xed811b42 // vstr d1, [r1, #264]
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc13b46 // vstr d19, [r1, #280]
 	WORD $0xf24821f0 // vand q9, q12, q8
 	WORD $0xed810b40 // vstr d0, [r1, #256]
-	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xf308815a // veor q4, q4, q5
 	WORD $0xed81eb50 // vstr d14, [r1, #320]
 	WORD $0xed81fb52 // vstr d15, [r1, #328]
 	WORD $0xf202e15c // vand q7, q1, q6
@@ -1710,10 +1710,10 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xedd17b42 // vldr d23, [r1, #264]
 	WORD $0xf24c8178 // vand q12, q6, q12
 	WORD $0xf20cc17c // vand q6, q6, q14
-	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf34881f0 // veor q12, q12, q8
 	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xedd11b4e // vldr d17, [r1, #312]
 	WORD $0xf24e6176 // vand q11, q7, q11
 	WORD $0xf34aa1dc // veor q13, q13, q6
@@ -1736,7 +1736,6 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf200c15c // vand q6, q0, q6
 	WORD $0xf30aa176 // veor q5, q5, q11
 	WORD $0xf308417a // veor q2, q4, q13
-	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34aa1f6 // veor q13, q13, q11
 	WORD $0xedd16b60 // vldr d22, [r1, #384]
@@ -1744,6 +1743,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf34cc1d4 // veor q14, q14, q2
 	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xed915b5e // vldr d5, [r1, #376]
 	WORD $0xf306617a // veor q3, q3, q13
 	WORD $0xf2000176 // vand q0, q0, q11
@@ -1850,19 +1850,18 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf304c176 // veor q6, q2, q11
 	WORD $0xf300e178 // veor q7, q0, q12
 	WORD $0xf34221f0 // veor q9, q9, q8
-	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xed81db56 // vstr d13, [r1, #344]
 	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xf24ca15e // vand q13, q6, q7
-	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xf20a8150 // vand q4, q5, q0
 	WORD $0xed81eb60 // vstr d14, [r1, #384]
 	WORD $0xed81fb62 // vstr d15, [r1, #392]
 	WORD $0xf30ae15c // veor q7, q5, q6
 	WORD $0xf302c1f8 // veor q6, q9, q12
 	WORD $0xf24041f2 // vand q10, q8, q9
-	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xedc19b4e // vstr d25, [r1, #312]
 	WORD $0xf30e2170 // veor q1, q7, q8
 	WORD $0xed81ab5c // vstr d10, [r1, #368]
@@ -1870,13 +1869,14 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf20ea178 // vand q5, q7, q12
 	WORD $0xf34081f6 // veor q12, q8, q11
 	WORD $0xf34201fc // veor q8, q9, q14
-	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xed811b42 // vstr d1, [r1, #264]
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc13b46 // vstr d19, [r1, #280]
 	WORD $0xf24821f0 // vand q9, q12, q8
 	WORD $0xed810b40 // vstr d0, [r1, #256]
-	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xf308815a // veor q4, q4, q5
 	WORD $0xed81eb50 // vstr d14, [r1, #320]
 	WORD $0xed81fb52 // vstr d15, [r1, #328]
 	WORD $0xf202e15c // vand q7, q1, q6
@@ -1931,10 +1931,10 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xedd17b42 // vldr d23, [r1, #264]
 	WORD $0xf24c8178 // vand q12, q6, q12
 	WORD $0xf20cc17c // vand q6, q6, q14
-	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf34881f0 // veor q12, q12, q8
 	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xedd11b4e // vldr d17, [r1, #312]
 	WORD $0xf24e6176 // vand q11, q7, q11
 	WORD $0xf34aa1dc // veor q13, q13, q6
@@ -1957,7 +1957,6 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf200c15c // vand q6, q0, q6
 	WORD $0xf30aa176 // veor q5, q5, q11
 	WORD $0xf308417a // veor q2, q4, q13
-	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34aa1f6 // veor q13, q13, q11
 	WORD $0xedd16b60 // vldr d22, [r1, #384]
@@ -1965,6 +1964,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf34cc1d4 // veor q14, q14, q2
 	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xed915b5e // vldr d5, [r1, #376]
 	WORD $0xf306617a // veor q3, q3, q13
 	WORD $0xf2000176 // vand q0, q0, q11
@@ -2223,19 +2223,18 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf304c176 // veor q6, q2, q11
 	WORD $0xf300e178 // veor q7, q0, q12
 	WORD $0xf34221f0 // veor q9, q9, q8
-	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xed81db56 // vstr d13, [r1, #344]
 	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xf24ca15e // vand q13, q6, q7
-	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xf20a8150 // vand q4, q5, q0
 	WORD $0xed81eb60 // vstr d14, [r1, #384]
 	WORD $0xed81fb62 // vstr d15, [r1, #392]
 	WORD $0xf30ae15c // veor q7, q5, q6
 	WORD $0xf302c1f8 // veor q6, q9, q12
 	WORD $0xf24041f2 // vand q10, q8, q9
-	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xedc19b4e // vstr d25, [r1, #312]
 	WORD $0xf30e2170 // veor q1, q7, q8
 	WORD $0xed81ab5c // vstr d10, [r1, #368]
@@ -2243,13 +2242,14 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf20ea178 // vand q5, q7, q12
 	WORD $0xf34081f6 // veor q12, q8, q11
 	WORD $0xf34201fc // veor q8, q9, q14
-	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xed811b42 // vstr d1, [r1, #264]
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc13b46 // vstr d19, [r1, #280]
 	WORD $0xf24821f0 // vand q9, q12, q8
 	WORD $0xed810b40 // vstr d0, [r1, #256]
-	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xf308815a // veor q4, q4, q5
 	WORD $0xed81eb50 // vstr d14, [r1, #320]
 	WORD $0xed81fb52 // vstr d15, [r1, #328]
 	WORD $0xf202e15c // vand q7, q1, q6
@@ -2304,10 +2304,10 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xedd17b42 // vldr d23, [r1, #264]
 	WORD $0xf24c8178 // vand q12, q6, q12
 	WORD $0xf20cc17c // vand q6, q6, q14
-	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf34881f0 // veor q12, q12, q8
 	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xedd11b4e // vldr d17, [r1, #312]
 	WORD $0xf24e6176 // vand q11, q7, q11
 	WORD $0xf34aa1dc // veor q13, q13, q6
@@ -2330,7 +2330,6 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf200c15c // vand q6, q0, q6
 	WORD $0xf30aa176 // veor q5, q5, q11
 	WORD $0xf308417a // veor q2, q4, q13
-	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34aa1f6 // veor q13, q13, q11
 	WORD $0xedd16b60 // vldr d22, [r1, #384]
@@ -2338,6 +2337,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf34cc1d4 // veor q14, q14, q2
 	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xed915b5e // vldr d5, [r1, #376]
 	WORD $0xf306617a // veor q3, q3, q13
 	WORD $0xf2000176 // vand q0, q0, q11
@@ -2467,19 +2467,18 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf304c176 // veor q6, q2, q11
 	WORD $0xf300e178 // veor q7, q0, q12
 	WORD $0xf34221f0 // veor q9, q9, q8
-	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xed81db56 // vstr d13, [r1, #344]
 	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xf24ca15e // vand q13, q6, q7
-	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xf20a8150 // vand q4, q5, q0
 	WORD $0xed81eb60 // vstr d14, [r1, #384]
 	WORD $0xed81fb62 // vstr d15, [r1, #392]
 	WORD $0xf30ae15c // veor q7, q5, q6
 	WORD $0xf302c1f8 // veor q6, q9, q12
 	WORD $0xf24041f2 // vand q10, q8, q9
-	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xedc19b4e // vstr d25, [r1, #312]
 	WORD $0xf30e2170 // veor q1, q7, q8
 	WORD $0xed81ab5c // vstr d10, [r1, #368]
@@ -2487,13 +2486,14 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf20ea178 // vand q5, q7, q12
 	WORD $0xf34081f6 // veor q12, q8, q11
 	WORD $0xf34201fc // veor q8, q9, q14
-	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xed811b42 // vstr d1, [r1, #264]
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc13b46 // vstr d19, [r1, #280]
 	WORD $0xf24821f0 // vand q9, q12, q8
 	WORD $0xed810b40 // vstr d0, [r1, #256]
-	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xf308815a // veor q4, q4, q5
 	WORD $0xed81eb50 // vstr d14, [r1, #320]
 	WORD $0xed81fb52 // vstr d15, [r1, #328]
 	WORD $0xf202e15c // vand q7, q1, q6
@@ -2548,10 +2548,10 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xedd17b42 // vldr d23, [r1, #264]
 	WORD $0xf24c8178 // vand q12, q6, q12
 	WORD $0xf20cc17c // vand q6, q6, q14
-	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf34881f0 // veor q12, q12, q8
 	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xedd11b4e // vldr d17, [r1, #312]
 	WORD $0xf24e6176 // vand q11, q7, q11
 	WORD $0xf34aa1dc // veor q13, q13, q6
@@ -2574,7 +2574,6 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf200c15c // vand q6, q0, q6
 	WORD $0xf30aa176 // veor q5, q5, q11
 	WORD $0xf308417a // veor q2, q4, q13
-	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34aa1f6 // veor q13, q13, q11
 	WORD $0xedd16b60 // vldr d22, [r1, #384]
@@ -2582,6 +2581,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf34cc1d4 // veor q14, q14, q2
 	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xed915b5e // vldr d5, [r1, #376]
 	WORD $0xf306617a // veor q3, q3, q13
 	WORD $0xf2000176 // vand q0, q0, q11
@@ -2732,19 +2732,18 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf304c176 // veor q6, q2, q11
 	WORD $0xf300e178 // veor q7, q0, q12
 	WORD $0xf34221f0 // veor q9, q9, q8
-	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xed81db56 // vstr d13, [r1, #344]
 	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xf24ca15e // vand q13, q6, q7
-	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xf20a8150 // vand q4, q5, q0
 	WORD $0xed81eb60 // vstr d14, [r1, #384]
 	WORD $0xed81fb62 // vstr d15, [r1, #392]
 	WORD $0xf30ae15c // veor q7, q5, q6
 	WORD $0xf302c1f8 // veor q6, q9, q12
 	WORD $0xf24041f2 // vand q10, q8, q9
-	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xedc19b4e // vstr d25, [r1, #312]
 	WORD $0xf30e2170 // veor q1, q7, q8
 	WORD $0xed81ab5c // vstr d10, [r1, #368]
@@ -2752,13 +2751,14 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf20ea178 // vand q5, q7, q12
 	WORD $0xf34081f6 // veor q12, q8, q11
 	WORD $0xf34201fc // veor q8, q9, q14
-	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xed811b42 // vstr d1, [r1, #264]
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc13b46 // vstr d19, [r1, #280]
 	WORD $0xf24821f0 // vand q9, q12, q8
 	WORD $0xed810b40 // vstr d0, [r1, #256]
-	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xf308815a // veor q4, q4, q5
 	WORD $0xed81eb50 // vstr d14, [r1, #320]
 	WORD $0xed81fb52 // vstr d15, [r1, #328]
 	WORD $0xf202e15c // vand q7, q1, q6
@@ -2813,10 +2813,10 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xedd17b42 // vldr d23, [r1, #264]
 	WORD $0xf24c8178 // vand q12, q6, q12
 	WORD $0xf20cc17c // vand q6, q6, q14
-	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf34881f0 // veor q12, q12, q8
 	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xedd11b4e // vldr d17, [r1, #312]
 	WORD $0xf24e6176 // vand q11, q7, q11
 	WORD $0xf34aa1dc // veor q13, q13, q6
@@ -2839,7 +2839,6 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf200c15c // vand q6, q0, q6
 	WORD $0xf30aa176 // veor q5, q5, q11
 	WORD $0xf308417a // veor q2, q4, q13
-	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34aa1f6 // veor q13, q13, q11
 	WORD $0xedd16b60 // vldr d22, [r1, #384]
@@ -2847,6 +2846,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf34cc1d4 // veor q14, q14, q2
 	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xed915b5e // vldr d5, [r1, #376]
 	WORD $0xf306617a // veor q3, q3, q13
 	WORD $0xf2000176 // vand q0, q0, q11
@@ -2996,19 +2996,18 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf304c176 // veor q6, q2, q11
 	WORD $0xf300e178 // veor q7, q0, q12
 	WORD $0xf34221f0 // veor q9, q9, q8
-	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xed81db56 // vstr d13, [r1, #344]
 	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xf24ca15e // vand q13, q6, q7
-	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xf20a8150 // vand q4, q5, q0
 	WORD $0xed81eb60 // vstr d14, [r1, #384]
 	WORD $0xed81fb62 // vstr d15, [r1, #392]
 	WORD $0xf30ae15c // veor q7, q5, q6
 	WORD $0xf302c1f8 // veor q6, q9, q12
 	WORD $0xf24041f2 // vand q10, q8, q9
-	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xedc19b4e // vstr d25, [r1, #312]
 	WORD $0xf30e2170 // veor q1, q7, q8
 	WORD $0xed81ab5c // vstr d10, [r1, #368]
@@ -3016,13 +3015,14 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf20ea178 // vand q5, q7, q12
 	WORD $0xf34081f6 // veor q12, q8, q11
 	WORD $0xf34201fc // veor q8, q9, q14
-	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xed811b42 // vstr d1, [r1, #264]
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc13b46 // vstr d19, [r1, #280]
 	WORD $0xf24821f0 // vand q9, q12, q8
 	WORD $0xed810b40 // vstr d0, [r1, #256]
-	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xf308815a // veor q4, q4, q5
 	WORD $0xed81eb50 // vstr d14, [r1, #320]
 	WORD $0xed81fb52 // vstr d15, [r1, #328]
 	WORD $0xf202e15c // vand q7, q1, q6
@@ -3077,10 +3077,10 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xedd17b42 // vldr d23, [r1, #264]
 	WORD $0xf24c8178 // vand q12, q6, q12
 	WORD $0xf20cc17c // vand q6, q6, q14
-	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf34881f0 // veor q12, q12, q8
 	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xedd11b4e // vldr d17, [r1, #312]
 	WORD $0xf24e6176 // vand q11, q7, q11
 	WORD $0xf34aa1dc // veor q13, q13, q6
@@ -3103,7 +3103,6 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf200c15c // vand q6, q0, q6
 	WORD $0xf30aa176 // veor q5, q5, q11
 	WORD $0xf308417a // veor q2, q4, q13
-	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34aa1f6 // veor q13, q13, q11
 	WORD $0xedd16b60 // vldr d22, [r1, #384]
@@ -3111,6 +3110,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf34cc1d4 // veor q14, q14, q2
 	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xed915b5e // vldr d5, [r1, #376]
 	WORD $0xf306617a // veor q3, q3, q13
 	WORD $0xf2000176 // vand q0, q0, q11
@@ -3777,19 +3777,18 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf304c176 // veor q6, q2, q11
 	WORD $0xf300e178 // veor q7, q0, q12
 	WORD $0xf34221f0 // veor q9, q9, q8
-	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xed81db56 // vstr d13, [r1, #344]
 	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xf24ca15e // vand q13, q6, q7
-	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xf20a8150 // vand q4, q5, q0
 	WORD $0xed81eb60 // vstr d14, [r1, #384]
 	WORD $0xed81fb62 // vstr d15, [r1, #392]
 	WORD $0xf30ae15c // veor q7, q5, q6
 	WORD $0xf302c1f8 // veor q6, q9, q12
 	WORD $0xf24041f2 // vand q10, q8, q9
-	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xedc19b4e // vstr d25, [r1, #312]
 	WORD $0xf30e2170 // veor q1, q7, q8
 	WORD $0xed81ab5c // vstr d10, [r1, #368]
@@ -3797,13 +3796,14 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf20ea178 // vand q5, q7, q12
 	WORD $0xf34081f6 // veor q12, q8, q11
 	WORD $0xf34201fc // veor q8, q9, q14
-	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xed811b42 // vstr d1, [r1, #264]
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc13b46 // vstr d19, [r1, #280]
 	WORD $0xf24821f0 // vand q9, q12, q8
 	WORD $0xed810b40 // vstr d0, [r1, #256]
-	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xf308815a // veor q4, q4, q5
 	WORD $0xed81eb50 // vstr d14, [r1, #320]
 	WORD $0xed81fb52 // vstr d15, [r1, #328]
 	WORD $0xf202e15c // vand q7, q1, q6
@@ -3858,10 +3858,10 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xedd17b42 // vldr d23, [r1, #264]
 	WORD $0xf24c8178 // vand q12, q6, q12
 	WORD $0xf20cc17c // vand q6, q6, q14
-	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf34881f0 // veor q12, q12, q8
 	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xedd11b4e // vldr d17, [r1, #312]
 	WORD $0xf24e6176 // vand q11, q7, q11
 	WORD $0xf34aa1dc // veor q13, q13, q6
@@ -3884,7 +3884,6 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf200c15c // vand q6, q0, q6
 	WORD $0xf30aa176 // veor q5, q5, q11
 	WORD $0xf308417a // veor q2, q4, q13
-	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34aa1f6 // veor q13, q13, q11
 	WORD $0xedd16b60 // vldr d22, [r1, #384]
@@ -3892,6 +3891,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf34cc1d4 // veor q14, q14, q2
 	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xed915b5e // vldr d5, [r1, #376]
 	WORD $0xf306617a // veor q3, q3, q13
 	WORD $0xf2000176 // vand q0, q0, q11

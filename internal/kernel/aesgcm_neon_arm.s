@@ -452,19 +452,18 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf304c176 // veor q6, q2, q11
 	WORD $0xf300e178 // veor q7, q0, q12
 	WORD $0xf34221f0 // veor q9, q9, q8
-	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xed81db56 // vstr d13, [r1, #344]
 	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xf24ca15e // vand q13, q6, q7
-	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xf20a8150 // vand q4, q5, q0
 	WORD $0xed81eb60 // vstr d14, [r1, #384]
 	WORD $0xed81fb62 // vstr d15, [r1, #392]
 	WORD $0xf30ae15c // veor q7, q5, q6
 	WORD $0xf302c1f8 // veor q6, q9, q12
 	WORD $0xf24041f2 // vand q10, q8, q9
-	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xedc19b4e // vstr d25, [r1, #312]
 	WORD $0xf30e2170 // veor q1, q7, q8
 	WORD $0xed81ab5c // vstr d10, [r1, #368]
@@ -472,13 +471,14 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf20ea178 // vand q5, q7, q12
 	WORD $0xf34081f6 // veor q12, q8, q11
 	WORD $0xf34201fc // veor q8, q9, q14
-	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xed811b42 // vstr d1, [r1, #264]
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc13b46 // vstr d19, [r1, #280]
 	WORD $0xf24821f0 // vand q9, q12, q8
 	WORD $0xed810b40 // vstr d0, [r1, #256]
-	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xf308815a // veor q4, q4, q5
 	WORD $0xed81eb50 // vstr d14, [r1, #320]
 	WORD $0xed81fb52 // vstr d15, [r1, #328]
 	WORD $0xf202e15c // vand q7, q1, q6
@@ -533,10 +533,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xedd17b42 // vldr d23, [r1, #264]
 	WORD $0xf24c8178 // vand q12, q6, q12
 	WORD $0xf20cc17c // vand q6, q6, q14
-	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf34881f0 // veor q12, q12, q8
 	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xedd11b4e // vldr d17, [r1, #312]
 	WORD $0xf24e6176 // vand q11, q7, q11
 	WORD $0xf34aa1dc // veor q13, q13, q6
@@ -559,7 +559,6 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf200c15c // vand q6, q0, q6
 	WORD $0xf30aa176 // veor q5, q5, q11
 	WORD $0xf308417a // veor q2, q4, q13
-	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34aa1f6 // veor q13, q13, q11
 	WORD $0xedd16b60 // vldr d22, [r1, #384]
@@ -567,6 +566,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf34cc1d4 // veor q14, q14, q2
 	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xed915b5e // vldr d5, [r1, #376]
 	WORD $0xf306617a // veor q3, q3, q13
 	WORD $0xf2000176 // vand q0, q0, q11
@@ -673,19 +673,18 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf304c176 // veor q6, q2, q11
 	WORD $0xf300e178 // veor q7, q0, q12
 	WORD $0xf34221f0 // veor q9, q9, q8
-	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xed81db56 // vstr d13, [r1, #344]
 	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xf24ca15e // vand q13, q6, q7
-	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xf20a8150 // vand q4, q5, q0
 	WORD $0xed81eb60 // vstr d14, [r1, #384]
 	WORD $0xed81fb62 // vstr d15, [r1, #392]
 	WORD $0xf30ae15c // veor q7, q5, q6
 	WORD $0xf302c1f8 // veor q6, q9, q12
 	WORD $0xf24041f2 // vand q10, q8, q9
-	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xedc19b4e // vstr d25, [r1, #312]
 	WORD $0xf30e2170 // veor q1, q7, q8
 	WORD $0xed81ab5c // vstr d10, [r1, #368]
@@ -693,13 +692,14 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf20ea178 // vand q5, q7, q12
 	WORD $0xf34081f6 // veor q12, q8, q11
 	WORD $0xf34201fc // veor q8, q9, q14
-	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xed811b42 // vstr d1, [r1, #264]
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc13b46 // vstr d19, [r1, #280]
 	WORD $0xf24821f0 // vand q9, q12, q8
 	WORD $0xed810b40 // vstr d0, [r1, #256]
-	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xf308815a // veor q4, q4, q5
 	WORD $0xed81eb50 // vstr d14, [r1, #320]
 	WORD $0xed81fb52 // vstr d15, [r1, #328]
 	WORD $0xf202e15c // vand q7, q1, q6
@@ -754,10 +754,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xedd17b42 // vldr d23, [r1, #264]
 	WORD $0xf24c8178 // vand q12, q6, q12
 	WORD $0xf20cc17c // vand q6, q6, q14
-	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf34881f0 // veor q12, q12, q8
 	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xedd11b4e // vldr d17, [r1, #312]
 	WORD $0xf24e6176 // vand q11, q7, q11
 	WORD $0xf34aa1dc // veor q13, q13, q6
@@ -780,7 +780,6 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf200c15c // vand q6, q0, q6
 	WORD $0xf30aa176 // veor q5, q5, q11
 	WORD $0xf308417a // veor q2, q4, q13
-	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34aa1f6 // veor q13, q13, q11
 	WORD $0xedd16b60 // vldr d22, [r1, #384]
@@ -788,6 +787,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf34cc1d4 // veor q14, q14, q2
 	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xed915b5e // vldr d5, [r1, #376]
 	WORD $0xf306617a // veor q3, q3, q13
 	WORD $0xf2000176 // vand q0, q0, q11
@@ -887,19 +887,18 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf304c176 // veor q6, q2, q11
 	WORD $0xf300e178 // veor q7, q0, q12
 	WORD $0xf34221f0 // veor q9, q9, q8
-	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xed81db56 // vstr d13, [r1, #344]
 	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xf24ca15e // vand q13, q6, q7
-	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xf20a8150 // vand q4, q5, q0
 	WORD $0xed81eb60 // vstr d14, [r1, #384]
 	WORD $0xed81fb62 // vstr d15, [r1, #392]
 	WORD $0xf30ae15c // veor q7, q5, q6
 	WORD $0xf302c1f8 // veor q6, q9, q12
 	WORD $0xf24041f2 // vand q10, q8, q9
-	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xedc19b4e // vstr d25, [r1, #312]
 	WORD $0xf30e2170 // veor q1, q7, q8
 	WORD $0xed81ab5c // vstr d10, [r1, #368]
@@ -907,13 +906,14 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf20ea178 // vand q5, q7, q12
 	WORD $0xf34081f6 // veor q12, q8, q11
 	WORD $0xf34201fc // veor q8, q9, q14
-	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xed811b42 // vstr d1, [r1, #264]
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc13b46 // vstr d19, [r1, #280]
 	WORD $0xf24821f0 // vand q9, q12, q8
 	WORD $0xed810b40 // vstr d0, [r1, #256]
-	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xf308815a // veor q4, q4, q5
 	WORD $0xed81eb50 // vstr d14, [r1, #320]
 	WORD $0xed81fb52 // vstr d15, [r1, #328]
 	WORD $0xf202e15c // vand q7, q1, q6
@@ -968,10 +968,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xedd17b42 // vldr d23, [r1, #264]
 	WORD $0xf24c8178 // vand q12, q6, q12
 	WORD $0xf20cc17c // vand q6, q6, q14
-	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf34881f0 // veor q12, q12, q8
 	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xedd11b4e // vldr d17, [r1, #312]
 	WORD $0xf24e6176 // vand q11, q7, q11
 	WORD $0xf34aa1dc // veor q13, q13, q6
@@ -994,7 +994,6 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf200c15c // vand q6, q0, q6
 	WORD $0xf30aa176 // veor q5, q5, q11
 	WORD $0xf308417a // veor q2, q4, q13
-	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34aa1f6 // veor q13, q13, q11
 	WORD $0xedd16b60 // vldr d22, [r1, #384]
@@ -1002,6 +1001,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf34cc1d4 // veor q14, q14, q2
 	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xed915b5e // vldr d5, [r1, #376]
 	WORD $0xf306617a // veor q3, q3, q13
 	WORD $0xf2000176 // vand q0, q0, q11
@@ -1108,19 +1108,18 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf304c176 // veor q6, q2, q11
 	WORD $0xf300e178 // veor q7, q0, q12
 	WORD $0xf34221f0 // veor q9, q9, q8
-	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xed81db56 // vstr d13, [r1, #344]
 	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xf24ca15e // vand q13, q6, q7
-	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xf20a8150 // vand q4, q5, q0
 	WORD $0xed81eb60 // vstr d14, [r1, #384]
 	WORD $0xed81fb62 // vstr d15, [r1, #392]
 	WORD $0xf30ae15c // veor q7, q5, q6
 	WORD $0xf302c1f8 // veor q6, q9, q12
 	WORD $0xf24041f2 // vand q10, q8, q9
-	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xedc19b4e // vstr d25, [r1, #312]
 	WORD $0xf30e2170 // veor q1, q7, q8
 	WORD $0xed81ab5c // vstr d10, [r1, #368]
@@ -1128,13 +1127,14 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf20ea178 // vand q5, q7, q12
 	WORD $0xf34081f6 // veor q12, q8, q11
 	WORD $0xf34201fc // veor q8, q9, q14
-	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xed811b42 // vstr d1, [r1, #264]
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc13b46 // vstr d19, [r1, #280]
 	WORD $0xf24821f0 // vand q9, q12, q8
 	WORD $0xed810b40 // vstr d0, [r1, #256]
-	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xf308815a // veor q4, q4, q5
 	WORD $0xed81eb50 // vstr d14, [r1, #320]
 	WORD $0xed81fb52 // vstr d15, [r1, #328]
 	WORD $0xf202e15c // vand q7, q1, q6
@@ -1189,10 +1189,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xedd17b42 // vldr d23, [r1, #264]
 	WORD $0xf24c8178 // vand q12, q6, q12
 	WORD $0xf20cc17c // vand q6, q6, q14
-	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf34881f0 // veor q12, q12, q8
 	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xedd11b4e // vldr d17, [r1, #312]
 	WORD $0xf24e6176 // vand q11, q7, q11
 	WORD $0xf34aa1dc // veor q13, q13, q6
@@ -1215,7 +1215,6 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf200c15c // vand q6, q0, q6
 	WORD $0xf30aa176 // veor q5, q5, q11
 	WORD $0xf308417a // veor q2, q4, q13
-	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34aa1f6 // veor q13, q13, q11
 	WORD $0xedd16b60 // vldr d22, [r1, #384]
@@ -1223,6 +1222,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf34cc1d4 // veor q14, q14, q2
 	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xed915b5e // vldr d5, [r1, #376]
 	WORD $0xf306617a // veor q3, q3, q13
 	WORD $0xf2000176 // vand q0, q0, q11
@@ -1436,19 +1436,18 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf304c176 // veor q6, q2, q11
 	WORD $0xf300e178 // veor q7, q0, q12
 	WORD $0xf34221f0 // veor q9, q9, q8
-	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xed81db56 // vstr d13, [r1, #344]
 	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xf24ca15e // vand q13, q6, q7
-	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xf20a8150 // vand q4, q5, q0
 	WORD $0xed81eb60 // vstr d14, [r1, #384]
 	WORD $0xed81fb62 // vstr d15, [r1, #392]
 	WORD $0xf30ae15c // veor q7, q5, q6
 	WORD $0xf302c1f8 // veor q6, q9, q12
 	WORD $0xf24041f2 // vand q10, q8, q9
-	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xedc19b4e // vstr d25, [r1, #312]
 	WORD $0xf30e2170 // veor q1, q7, q8
 	WORD $0xed81ab5c // vstr d10, [r1, #368]
@@ -1456,13 +1455,14 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf20ea178 // vand q5, q7, q12
 	WORD $0xf34081f6 // veor q12, q8, q11
 	WORD $0xf34201fc // veor q8, q9, q14
-	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xed811b42 // vstr d1, [r1, #264]
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc13b46 // vstr d19, [r1, #280]
 	WORD $0xf24821f0 // vand q9, q12, q8
 	WORD $0xed810b40 // vstr d0, [r1, #256]
-	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xf308815a // veor q4, q4, q5
 	WORD $0xed81eb50 // vstr d14, [r1, #320]
 	WORD $0xed81fb52 // vstr d15, [r1, #328]
 	WORD $0xf202e15c // vand q7, q1, q6
@@ -1517,10 +1517,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xedd17b42 // vldr d23, [r1, #264]
 	WORD $0xf24c8178 // vand q12, q6, q12
 	WORD $0xf20cc17c // vand q6, q6, q14
-	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf34881f0 // veor q12, q12, q8
 	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xedd11b4e // vldr d17, [r1, #312]
 	WORD $0xf24e6176 // vand q11, q7, q11
 	WORD $0xf34aa1dc // veor q13, q13, q6
@@ -1543,7 +1543,6 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf200c15c // vand q6, q0, q6
 	WORD $0xf30aa176 // veor q5, q5, q11
 	WORD $0xf308417a // veor q2, q4, q13
-	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34aa1f6 // veor q13, q13, q11
 	WORD $0xedd16b60 // vldr d22, [r1, #384]
@@ -1551,6 +1550,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf34cc1d4 // veor q14, q14, q2
 	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xed915b5e // vldr d5, [r1, #376]
 	WORD $0xf306617a // veor q3, q3, q13
 	WORD $0xf2000176 // vand q0, q0, q11
@@ -1680,19 +1680,18 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf304c176 // veor q6, q2, q11
 	WORD $0xf300e178 // veor q7, q0, q12
 	WORD $0xf34221f0 // veor q9, q9, q8
-	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xed81db56 // vstr d13, [r1, #344]
 	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xf24ca15e // vand q13, q6, q7
-	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xf20a8150 // vand q4, q5, q0
 	WORD $0xed81eb60 // vstr d14, [r1, #384]
 	WORD $0xed81fb62 // vstr d15, [r1, #392]
 	WORD $0xf30ae15c // veor q7, q5, q6
 	WORD $0xf302c1f8 // veor q6, q9, q12
 	WORD $0xf24041f2 // vand q10, q8, q9
-	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xedc19b4e // vstr d25, [r1, #312]
 	WORD $0xf30e2170 // veor q1, q7, q8
 	WORD $0xed81ab5c // vstr d10, [r1, #368]
@@ -1700,13 +1699,14 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf20ea178 // vand q5, q7, q12
 	WORD $0xf34081f6 // veor q12, q8, q11
 	WORD $0xf34201fc // veor q8, q9, q14
-	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xed811b42 // vstr d1, [r1, #264]
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc13b46 // vstr d19, [r1, #280]
 	WORD $0xf24821f0 // vand q9, q12, q8
 	WORD $0xed810b40 // vstr d0, [r1, #256]
-	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xf308815a // veor q4, q4, q5
 	WORD $0xed81eb50 // vstr d14, [r1, #320]
 	WORD $0xed81fb52 // vstr d15, [r1, #328]
 	WORD $0xf202e15c // vand q7, q1, q6
@@ -1761,10 +1761,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xedd17b42 // vldr d23, [r1, #264]
 	WORD $0xf24c8178 // vand q12, q6, q12
 	WORD $0xf20cc17c // vand q6, q6, q14
-	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf34881f0 // veor q12, q12, q8
 	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xedd11b4e // vldr d17, [r1, #312]
 	WORD $0xf24e6176 // vand q11, q7, q11
 	WORD $0xf34aa1dc // veor q13, q13, q6
@@ -1787,7 +1787,6 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf200c15c // vand q6, q0, q6
 	WORD $0xf30aa176 // veor q5, q5, q11
 	WORD $0xf308417a // veor q2, q4, q13
-	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34aa1f6 // veor q13, q13, q11
 	WORD $0xedd16b60 // vldr d22, [r1, #384]
@@ -1795,6 +1794,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf34cc1d4 // veor q14, q14, q2
 	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xed915b5e // vldr d5, [r1, #376]
 	WORD $0xf306617a // veor q3, q3, q13
 	WORD $0xf2000176 // vand q0, q0, q11
@@ -1945,19 +1945,18 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf304c176 // veor q6, q2, q11
 	WORD $0xf300e178 // veor q7, q0, q12
 	WORD $0xf34221f0 // veor q9, q9, q8
-	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xed81db56 // vstr d13, [r1, #344]
 	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xf24ca15e // vand q13, q6, q7
-	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xf20a8150 // vand q4, q5, q0
 	WORD $0xed81eb60 // vstr d14, [r1, #384]
 	WORD $0xed81fb62 // vstr d15, [r1, #392]
 	WORD $0xf30ae15c // veor q7, q5, q6
 	WORD $0xf302c1f8 // veor q6, q9, q12
 	WORD $0xf24041f2 // vand q10, q8, q9
-	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xedc19b4e // vstr d25, [r1, #312]
 	WORD $0xf30e2170 // veor q1, q7, q8
 	WORD $0xed81ab5c // vstr d10, [r1, #368]
@@ -1965,13 +1964,14 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf20ea178 // vand q5, q7, q12
 	WORD $0xf34081f6 // veor q12, q8, q11
 	WORD $0xf34201fc // veor q8, q9, q14
-	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xed811b42 // vstr d1, [r1, #264]
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc13b46 // vstr d19, [r1, #280]
 	WORD $0xf24821f0 // vand q9, q12, q8
 	WORD $0xed810b40 // vstr d0, [r1, #256]
-	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xf308815a // veor q4, q4, q5
 	WORD $0xed81eb50 // vstr d14, [r1, #320]
 	WORD $0xed81fb52 // vstr d15, [r1, #328]
 	WORD $0xf202e15c // vand q7, q1, q6
@@ -2026,10 +2026,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xedd17b42 // vldr d23, [r1, #264]
 	WORD $0xf24c8178 // vand q12, q6, q12
 	WORD $0xf20cc17c // vand q6, q6, q14
-	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf34881f0 // veor q12, q12, q8
 	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xedd11b4e // vldr d17, [r1, #312]
 	WORD $0xf24e6176 // vand q11, q7, q11
 	WORD $0xf34aa1dc // veor q13, q13, q6
@@ -2052,7 +2052,6 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf200c15c // vand q6, q0, q6
 	WORD $0xf30aa176 // veor q5, q5, q11
 	WORD $0xf308417a // veor q2, q4, q13
-	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34aa1f6 // veor q13, q13, q11
 	WORD $0xedd16b60 // vldr d22, [r1, #384]
@@ -2060,6 +2059,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf34cc1d4 // veor q14, q14, q2
 	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xed915b5e // vldr d5, [r1, #376]
 	WORD $0xf306617a // veor q3, q3, q13
 	WORD $0xf2000176 // vand q0, q0, q11
@@ -2209,19 +2209,18 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf304c176 // veor q6, q2, q11
 	WORD $0xf300e178 // veor q7, q0, q12
 	WORD $0xf34221f0 // veor q9, q9, q8
-	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xed81db56 // vstr d13, [r1, #344]
 	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xf24ca15e // vand q13, q6, q7
-	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xf20a8150 // vand q4, q5, q0
 	WORD $0xed81eb60 // vstr d14, [r1, #384]
 	WORD $0xed81fb62 // vstr d15, [r1, #392]
 	WORD $0xf30ae15c // veor q7, q5, q6
 	WORD $0xf302c1f8 // veor q6, q9, q12
 	WORD $0xf24041f2 // vand q10, q8, q9
-	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xedc19b4e // vstr d25, [r1, #312]
 	WORD $0xf30e2170 // veor q1, q7, q8
 	WORD $0xed81ab5c // vstr d10, [r1, #368]
@@ -2229,13 +2228,14 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf20ea178 // vand q5, q7, q12
 	WORD $0xf34081f6 // veor q12, q8, q11
 	WORD $0xf34201fc // veor q8, q9, q14
-	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xed811b42 // vstr d1, [r1, #264]
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc13b46 // vstr d19, [r1, #280]
 	WORD $0xf24821f0 // vand q9, q12, q8
 	WORD $0xed810b40 // vstr d0, [r1, #256]
-	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xf308815a // veor q4, q4, q5
 	WORD $0xed81eb50 // vstr d14, [r1, #320]
 	WORD $0xed81fb52 // vstr d15, [r1, #328]
 	WORD $0xf202e15c // vand q7, q1, q6
@@ -2290,10 +2290,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xedd17b42 // vldr d23, [r1, #264]
 	WORD $0xf24c8178 // vand q12, q6, q12
 	WORD $0xf20cc17c // vand q6, q6, q14
-	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf34881f0 // veor q12, q12, q8
 	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xedd11b4e // vldr d17, [r1, #312]
 	WORD $0xf24e6176 // vand q11, q7, q11
 	WORD $0xf34aa1dc // veor q13, q13, q6
@@ -2316,7 +2316,6 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf200c15c // vand q6, q0, q6
 	WORD $0xf30aa176 // veor q5, q5, q11
 	WORD $0xf308417a // veor q2, q4, q13
-	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34aa1f6 // veor q13, q13, q11
 	WORD $0xedd16b60 // vldr d22, [r1, #384]
@@ -2324,6 +2323,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf34cc1d4 // veor q14, q14, q2
 	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xed915b5e // vldr d5, [r1, #376]
 	WORD $0xf306617a // veor q3, q3, q13
 	WORD $0xf2000176 // vand q0, q0, q11
@@ -3308,19 +3308,18 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf304c176 // veor q6, q2, q11
 	WORD $0xf300e178 // veor q7, q0, q12
 	WORD $0xf34221f0 // veor q9, q9, q8
-	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xed81db56 // vstr d13, [r1, #344]
 	WORD $0xf348c1fa // veor q14, q12, q13
+	WORD $0xed81cb54 // vstr d12, [r1, #336]
 	WORD $0xf24ca15e // vand q13, q6, q7
-	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xf20a8150 // vand q4, q5, q0
 	WORD $0xed81eb60 // vstr d14, [r1, #384]
 	WORD $0xed81fb62 // vstr d15, [r1, #392]
 	WORD $0xf30ae15c // veor q7, q5, q6
 	WORD $0xf302c1f8 // veor q6, q9, q12
 	WORD $0xf24041f2 // vand q10, q8, q9
-	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc18b4c // vstr d24, [r1, #304]
+	WORD $0xf2046152 // vand q3, q2, q1
 	WORD $0xedc19b4e // vstr d25, [r1, #312]
 	WORD $0xf30e2170 // veor q1, q7, q8
 	WORD $0xed81ab5c // vstr d10, [r1, #368]
@@ -3328,13 +3327,14 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf20ea178 // vand q5, q7, q12
 	WORD $0xf34081f6 // veor q12, q8, q11
 	WORD $0xf34201fc // veor q8, q9, q14
-	WORD $0xf308815a // veor q4, q4, q5
+	WORD $0xed811b42 // vstr d1, [r1, #264]
 	WORD $0xf34aa1da // veor q13, q13, q5
 	WORD $0xedc12b44 // vstr d18, [r1, #272]
+	WORD $0xf246e1fc // vand q15, q11, q14
 	WORD $0xedc13b46 // vstr d19, [r1, #280]
 	WORD $0xf24821f0 // vand q9, q12, q8
 	WORD $0xed810b40 // vstr d0, [r1, #256]
-	WORD $0xed811b42 // vstr d1, [r1, #264]
+	WORD $0xf308815a // veor q4, q4, q5
 	WORD $0xed81eb50 // vstr d14, [r1, #320]
 	WORD $0xed81fb52 // vstr d15, [r1, #328]
 	WORD $0xf202e15c // vand q7, q1, q6
@@ -3389,10 +3389,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xedd17b42 // vldr d23, [r1, #264]
 	WORD $0xf24c8178 // vand q12, q6, q12
 	WORD $0xf20cc17c // vand q6, q6, q14
-	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xf3044178 // veor q2, q2, q12
 	WORD $0xf34881f0 // veor q12, q12, q8
 	WORD $0xedd10b4c // vldr d16, [r1, #304]
+	WORD $0xf34ec150 // veor q14, q7, q0
 	WORD $0xedd11b4e // vldr d17, [r1, #312]
 	WORD $0xf24e6176 // vand q11, q7, q11
 	WORD $0xf34aa1dc // veor q13, q13, q6
@@ -3415,7 +3415,6 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf200c15c // vand q6, q0, q6
 	WORD $0xf30aa176 // veor q5, q5, q11
 	WORD $0xf308417a // veor q2, q4, q13
-	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xf34cc1dc // veor q14, q14, q6
 	WORD $0xf34aa1f6 // veor q13, q13, q11
 	WORD $0xedd16b60 // vldr d22, [r1, #384]
@@ -3423,6 +3422,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34881d4 // veor q12, q12, q2
 	WORD $0xf34cc1d4 // veor q14, q14, q2
 	WORD $0xed914b5c // vldr d4, [r1, #368]
+	WORD $0xf3088174 // veor q4, q4, q10
 	WORD $0xed915b5e // vldr d5, [r1, #376]
 	WORD $0xf306617a // veor q3, q3, q13
 	WORD $0xf2000176 // vand q0, q0, q11

@@ -200,7 +200,7 @@ func (s *source) vectorEffects(base string, args []string) (effects, error) {
 	}
 	var err error
 	switch base {
-	case "vadd", "vsub", "veor", "vext", "vrev32", "vshl", "vmov":
+	case "vadd", "vsub", "veor", "vand", "vext", "vrev32", "vshl", "vmov":
 		e.writes = s.units(args[0])
 		for _, a := range args[1:] {
 			e.reads = append(e.reads, s.units(a)...)
@@ -208,9 +208,12 @@ func (s *source) vectorEffects(base string, args []string) (effects, error) {
 	case "vtbl":
 		e.kind, e.writes = vector128, s.units(args[0])
 		e.reads = append(s.braced(args[1]), s.units(args[2])...)
-	case "vsri":
+	case "vsri", "vbsl":
 		e.writes = s.units(args[0])
-		e.reads = append(s.units(args[1]), e.writes...)
+		for _, a := range args[1:] {
+			e.reads = append(e.reads, s.units(a)...)
+		}
+		e.reads = append(e.reads, e.writes...)
 	case "vswp", "vtrn":
 		e.writes = append(s.units(args[0]), s.units(args[1])...)
 		e.reads = append([]string{}, e.writes...)
