@@ -295,9 +295,15 @@ func (l *live) check() error {
 // budget returns what all connections together may hold: half of what the tables leave, as the collector needs the rest.
 func (l *live) budget() int {
 	const program, eachFlow = 64 << 20, 4 << 10
-	between := 0 // what cores keep for each other
+	between := 0 // what cores keep for each other, and for outputs
 	if l.workers > 1 {
 		between = exchange.Most(l.workers)
+	}
+	if l.out.server != "" {
+		between += output.ServerBytes
+	}
+	if l.out.encrypted != "" {
+		between += output.ArchiveBytes
 	}
 	return (l.memory<<20 - program - between - l.flows*eachFlow) / 2
 }
