@@ -620,16 +620,15 @@ func (l *live) drops() (n uint64) {
 // serve starts what others can connect to.
 func (l *live) serve(ctx context.Context) error {
 	start := func(listener net.Listener, h http.Handler) {
-		s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn)}
+		s := control.Serve(listener, h)
 		context.AfterFunc(ctx, func() { s.Close() })
-		go s.Serve(listener)
 	}
 	if l.api != "" {
 		listener, err := keys.ListenUnix(l.api, l.group)
 		if err != nil {
 			return err
 		}
-		start(listener, control.Flows(l.table))
+		start(listener, control.Flows(l.table, nil))
 	}
 	if l.metrics != "" {
 		listener, err := net.Listen("tcp", l.metrics)
