@@ -24,7 +24,8 @@ import (
 //	lost, not TLS          nothing, for good
 //	of no connection       nothing
 //
-// Segments without payload pass as they are, but FINs, which go behind what they end. What a rule allows passes as it came.
+// Segments without payload pass as they are, but FINs, which go behind what they end, and whatever is between their headers or behind
+// them. What a rule allows passes as it came.
 
 // A Way is where frames go, each with the header in front that capture.Whole tells about. Send's frame stays as it is until Flush.
 type Way interface {
@@ -253,8 +254,8 @@ func (w *Worker) pass(f *capture.Frame, s *packet.Segment, isTCP bool, hash uint
 	}
 	options := int(f.Data[tcp+12]>>4) * 4
 	if len(s.Payload) > 0 || !h.known {
-		h.head = append(h.head[:0], f.Data[:tcp+options]...)
-		h.ip, h.tcp, h.known = ip, tcp, true
+		h.head, h.tcp = appendHeaders(h.head[:0], f.Data, ip, tcp)
+		h.ip, h.known = ip, true
 	}
 	if len(s.Payload) > 0 {
 		n := len(s.Payload)
@@ -284,20 +285,48 @@ func (w *Worker) pass(f *capture.Frame, s *packet.Segment, isTCP bool, hash uint
 	w.dirtyGate(g)
 }
 
-// withoutPayload forwards the header of a segment, and what Ethernet pads.
+// appendHeaders appends the headers of a frame, from Ethernet to TCP's options, without what is between those of IP and TCP: options of
+// IPv4 and extension headers of IPv6, of which there can be kilobytes that nobody reads. It returns where TCP's is.
+func appendHeaders(to, frame []byte, ip, tcp int) ([]byte, int) {
+	head := tcp + int(frame[tcp+12]>>4)*4
+	if frame[ip]>>4 == 4 {
+		to = append(to, frame[:ip+20]...)
+		to[ip] = 4<<4 | 5
+	} else {
+		to = append(to, frame[:ip+40]...)
+		to[ip+6] = 6
+	}
+	return append(to, frame[tcp:head]...), len(to)
+}
+
+// bare tells whether a frame is its headers, none between those of IP and TCP, and at most what Ethernet pads.
+func bare(frame []byte, ip, tcp int) bool {
+	head := tcp + int(frame[tcp+12]>>4)*4
+	if frame[ip]>>4 == 4 && tcp != ip+20 || frame[ip]>>4 == 6 && tcp != ip+40 || len(frame) > max(head, 60) {
+		return false
+	}
+	for _, x := range frame[head:] {
+		if x != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// withoutPayload forwards the headers of a segment.
 func (w *Worker) withoutPayload(f *capture.Frame, ip, tcp int, payload bool) {
 	way := w.o.Gate.Ways[w.Ring]
-	head := tcp + int(f.Data[tcp+12]>>4)*4
 	w.Stats.Gate.Forwarded++
-	if len(f.Data) == head || len(f.Data) <= 60 && !payload {
+	if !payload && bare(f.Data, ip, tcp) {
 		way.Send(capture.Whole(f))
 		return
 	}
-	b := way.Room(virtio + head)
+	most := virtio + tcp + int(f.Data[tcp+12]>>4)*4
+	b := way.Room(most)
 	clear(b[:virtio])
-	copy(b[virtio:], f.Data[:head])
-	finishHeaders(b[virtio:], ip, tcp, 0)
-	way.Commit(len(b), f.Time)
+	frame, tcp := appendHeaders(b[virtio:virtio], f.Data, ip, tcp)
+	finishHeaders(frame, ip, tcp, 0)
+	way.Commit(virtio+len(frame), f.Time)
 }
 
 const virtio = 10

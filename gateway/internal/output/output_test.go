@@ -357,3 +357,48 @@ func TestServer(t *testing.T) {
 		t.Error("nothing is counted")
 	}
 }
+
+// All readers that read nothing together keep no more waiting than one may: who connects often takes no memory by that.
+func TestServerShares(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	connected := make(chan net.Addr, maxReaders)
+	var counts Counts
+	s := NewServer(l, &counts, ServerEvents{Connected: func(a net.Addr) { connected <- a }})
+	const limit = 16 << 20
+	s.mu.Lock()
+	s.limit, s.linger = limit, 10*time.Millisecond
+	s.mu.Unlock()
+	defer s.Close()
+	for range maxReaders {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		<-connected
+	}
+	core := s.Core()
+	piece := bytes.Repeat([]byte{7}, 60000)
+	most := 0
+	for i := range 1000 {
+		copy(core.Room(len(piece)), piece)
+		core.Commit(len(piece), int64(i))
+		core.Flush()
+		s.mu.Lock()
+		held := 0
+		for r := range s.readers {
+			held += len(r.waiting) + r.writing
+		}
+		most = max(most, held)
+		s.mu.Unlock()
+	}
+	if most > limit || most < limit/8 {
+		t.Errorf("%d readers that sleep keep %d bytes waiting, %d are allowed for all", maxReaders, most, limit)
+	}
+	if counts.Unread.Load() == 0 {
+		t.Error("nothing is counted")
+	}
+}
