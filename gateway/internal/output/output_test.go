@@ -402,3 +402,41 @@ func TestServerShares(t *testing.T) {
 		t.Error("nothing is counted")
 	}
 }
+
+// Where others may write to the folder, a link in the place of a file, whenever it is put there, does not make the gateway write
+// elsewhere.
+func TestStreamsLinks(t *testing.T) {
+	for _, when := range []string{"before", "between", "gaps"} {
+		dir, secret := t.TempDir(), filepath.Join(t.TempDir(), "secret")
+		os.WriteFile(secret, []byte("as it was"), 0o600)
+		failed := 0
+		s := NewStreams(dir, func(error) { failed++ })
+		f := &Flow{Client: netip.MustParseAddrPort("10.0.0.1:1000"), Server: netip.MustParseAddrPort("10.0.0.2:443")}
+		name := filepath.Join(dir, "10.0.0.1_1000-10.0.0.2_443.client")
+		link := func() {
+			os.Remove(name)
+			if err := os.Symlink(secret, name); err != nil {
+				t.Skip("not run: ", err)
+			}
+		}
+		if when == "before" {
+			s.open(f) // it has looked which names are free
+			link()
+		}
+		s.Data(f, 0, []byte("plaintext"))
+		if when == "gaps" {
+			name = filepath.Join(dir, "10.0.0.1_1000-10.0.0.2_443.gaps")
+		}
+		if when != "before" {
+			link()
+		}
+		s.Data(f, 0, []byte("more"))
+		s.Gap(f, 0, 10)
+		if b, _ := os.ReadFile(secret); string(b) != "as it was" {
+			t.Errorf("%s: the other file is %q now", when, b)
+		}
+		if failed != 1 || s.Err() == nil {
+			t.Errorf("%s: %d errors were told", when, failed)
+		}
+	}
+}
