@@ -585,24 +585,25 @@
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     aes_last_round v\i
     fill \hash, \open, 1, 0
-    .if \i == 3
+    .if \i == 2
     stp q0, q1, [scratch, #STREAM]
-    .elseif \i == 4
+    .elseif \i == 3
     ldp q0, q1, [scratch, #STATES]
-    .elseif \i == 5
+    .elseif \i == 4
     stp q2, q3, [scratch, #STREAM + 32]
-    .elseif \i == 6
+    .elseif \i == 5
     ldp q2, q3, [scratch, #STATES + 32]
-    .elseif \i == 7
+    .elseif \i == 6
     stp q4, q5, [scratch, #STREAM + 64]
+    .elseif \i == 7
+    ldp q4, q5, [scratch, #STATES + 64]
     .endif
     .endr
-    fill \hash, \open, 1, 0
-    ldp q4, q5, [scratch, #STATES + 64]
     fill \hash, \open, 1, 0
     stp q6, q7, [scratch, #STREAM + 96]
     fill \hash, \open, 1, 0
     ldp q6, q7, [scratch, #STATES + 96]
+    fill \hash, \open, 1, 0
     fill \hash, \open, 1, 0
 .endm
 
