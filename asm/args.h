@@ -68,22 +68,13 @@
 #define SEALANE_GCM_STATE_MASK 32    /* 16 bytes: the encrypted J0 */
 #define SEALANE_GCM_STATE_BYTES 64
 
-<<<<<<< HEAD
 /* AES in the modes that do not authenticate: one kernel a level, sealane_aes_<level>. The same argument block, of which
  * OUT, IN, BYTES, KEY, STATE, TOTAL and FLAGS are used; FLAGS is one of these numbers. All texts are whole blocks, none
  * included: front ends do the rest, a counter of 128 bits (they end a call where the lower 32 wrap) and ciphertext
  * stealing. KEY is a SEALANE_AES_KEY, STATE 16 bytes at any address: read, and left as the next call for the same text
  * wants them; they may not overlap the texts. Initial values and counters are public, tweaks are not. OUT is IN or
  * disjoint from it. */
-#define SEALANE_AES_SETUP 0       /* make KEY from its ROUNDS and the raw key in its SCHEDULE; nothing else is read */
-=======
-/* AES in the modes that do not authenticate: one kernel a level, sealane_aes_<level>. The same argument block, of which OUT, IN,
- * BYTES, KEY, STATE, TOTAL and FLAGS are used; FLAGS is one of these numbers. All texts are whole blocks, none included: front
- * ends do the rest, a counter of 128 bits (they end a call where the lower 32 wrap) and ciphertext stealing. KEY is a
- * SEALANE_AES_KEY, STATE 16 bytes at any address: read, and left as the next call for the same text wants them; they may not
- * overlap the texts. Initial values and counters are public, tweaks are not. OUT is IN or disjoint from it. */
-#define SEALANE_AES_SETUP 0       /* make KEY from its ROUNDS and the raw key in its SCHEDULE; BYTES not 0: not INVERSE */
->>>>>>> modes
+#define SEALANE_AES_SETUP 0       /* make KEY of its ROUNDS and the raw key in its SCHEDULE; BYTES not 0: no INVERSE */
 #define SEALANE_AES_ECB_ENCRYPT 1 /* every block by itself; no STATE */
 #define SEALANE_AES_ECB_DECRYPT 2
 #define SEALANE_AES_CTR 3         /* STATE: the counter block; its last 4 bytes count, big-endian, and wrap around */
