@@ -406,10 +406,10 @@ size_t sealane_batch_run(sealane_op *ops, size_t n, uint64_t direction, sealane_
 
 size_t sealane_seal_batch(sealane_op *ops, size_t n)
 {
-    return sealane_batch_run(ops, n, 0, sealane_level_batch);
+    return sealane_batch_run(ops, n, 0, sealane_batch_of_process);
 }
 
 size_t sealane_open_batch(sealane_op *ops, size_t n)
 {
-    return sealane_batch_run(ops, n, SEALANE_FLAG_OPEN, sealane_level_batch);
+    return sealane_batch_run(ops, n, SEALANE_FLAG_OPEN, sealane_batch_of_process);
 }

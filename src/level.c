@@ -72,7 +72,9 @@ enum { WHOLE_PACKET = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST };
 #define NO_BATCH {NULL, NULL, 0, 0, 0, {0}}
 /* clang-format on */
 
-/* How to fill the row of a batch kernel on any CPU: for each number of whole blocks, n = 2, 3, ... packets of the
+/* On x86-64 the rows of ChaCha20-Poly1305 hold where nothing may be measured: see batchrule.c.
+ *
+ * How to fill the row of a batch kernel on any CPU: for each number of whole blocks, n = 2, 3, ... packets of the
  * shortest and of a middling length of that class in one call, by turns with n single calls; the first n where both are
  * at least as fast. Modelled cycles do where there is no CPU to measure on. Go has rows of its own in internal/kernel,
  * as its calls cost something else. avx512's are of Zen 5, and the modelled cycles of Ice Lake and Zen 4 bear them out
@@ -492,6 +494,21 @@ static uint64_t limit(void)
 }
 #endif
 
+uint64_t sealane_clock(void)
+{
+    return counter();
+}
+
+uint64_t sealane_clock_limit(void)
+{
+    return limit();
+}
+
+int sealane_may_measure(void)
+{
+    return cap_of_process() < 0 && !privileged();
+}
+
 /* A packet of up to 1420 bytes. */
 static uint64_t ticks_of_packet(const sealane_level *level, size_t bytes)
 {
@@ -533,7 +550,7 @@ int sealane_level_of_process(const sealane_table *table)
         int level = sealane_level_choose(table, start, sealane_cpu_features(), report_failed);
 #if defined(MEASURE_LEVELS)
         /* What is to be the same each time is not measured: a level that somebody names, a program with more rights. */
-        if (level >= 0 && table == &sealane_tables[SEALANE_CHACHA20POLY1305] && cap < 0 && !privileged())
+        if (level >= 0 && table == &sealane_tables[SEALANE_CHACHA20POLY1305] && sealane_may_measure())
             level =
                 sealane_level_fastest(table, level, sealane_cpu_features(), ticks_of_packet, limit(), report_failed);
 #endif

@@ -82,6 +82,27 @@ int sealane_level_of_process(const sealane_table *table);
  * the first call and reported. */
 const sealane_batch *sealane_level_batch(const sealane_table *table, const sealane_level *level);
 
+/* Times of a level, in any unit: of one packet, and of batches of RULE_FEW and RULE_MANY packets, of RULE_SHORT and of
+ * RULE_LONG whole blocks and half a one. */
+enum { SEALANE_RULE_SHORT = 10, SEALANE_RULE_LONG = 20, SEALANE_RULE_FEW = 3, SEALANE_RULE_MANY = 8 };
+typedef struct {
+    uint64_t single[2], few[2], many[2];
+} sealane_batch_times;
+
+/* Fills in when the batch kernel pays (batchrule.c). */
+void sealane_batch_rule(sealane_batch *batch, const sealane_batch_times *times);
+
+/* sealane_level_batch with that rule by times that this process has taken, where it may: at the first call for a timed
+ * level, in about 50 us. */
+const sealane_batch *sealane_batch_of_process(const sealane_table *table, const sealane_level *level);
+
+/* 1 if choices may rest on measurements: nobody has named a level, and the program has no more rights than its user. */
+int sealane_may_measure(void);
+
+/* Ticks, and how many a measurement may take. */
+uint64_t sealane_clock(void);
+uint64_t sealane_clock_limit(void);
+
 /* The same for a level outside the table. outcome is 0 at first and remembers the test; failed is called once. */
 typedef void sealane_batch_failed(const sealane_table *table, const sealane_level *level);
 const sealane_batch *sealane_batch_choose(const sealane_table *table, const sealane_level *level,

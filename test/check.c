@@ -87,9 +87,11 @@ static const group process_groups[] = {
     {"GHASH multiplies by the definition", check_ghash},
     {"self-test is obeyed", check_selftest},
     {"fastest of its kind", check_fastest},
+    {"batches go by their times", check_batch_rule},
     {"environment is obeyed", check_environment},
     {"the program's cap is obeyed", check_max_level},
     {"isa lines agree with the table", check_isa},
+    {"batches of a process", check_batches_of_process},
 };
 
 #include "benchmark.h"

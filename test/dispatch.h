@@ -235,3 +235,74 @@ static int check_environment(void)
     }
     return 1;
 }
+
+/* The rule of batches by times that are known: of one packet 100 and 10 a block; a batch takes 400 and 50 a packet,
+ * and 4 a block and packet. */
+static int check_batch_rule(void)
+{
+    sealane_batch b = {.kernel = wrong_batch_tag};
+    sealane_batch_times t, u;
+    for (int i = 0; i < 2; i++) {
+        const uint64_t blocks = i ? SEALANE_RULE_LONG : SEALANE_RULE_SHORT;
+        t.single[i] = 100 + 10 * blocks;
+        t.few[i] = 400 + SEALANE_RULE_FEW * (50 + 4 * blocks);
+        t.many[i] = 400 + SEALANE_RULE_MANY * (50 + 4 * blocks);
+    }
+    sealane_batch_rule(&b, &t);
+    for (unsigned class = 0; class < SEALANE_BATCH_CLASSES; class ++)
+        for (unsigned n = 2; n <= SEALANE_BATCH_FROM_MAX; n++) {
+            const int pays = 400 + n * (50 + 4 * class) <= n * (100 + 10 * class);
+            if (pays != (b.from[class] != 0 && n >= b.from[class]))
+                return fail("%u packets of %u blocks: %s", n, class, pays ? "one by one" : "a batch");
+        }
+    if (b.few != 2 || b.classes != SEALANE_BATCH_CLASSES || b.from[0] != 8 || b.from[31] != 2)
+        return fail("from %u packets on, classes to %u", b.few, b.classes);
+    for (int i = 0; i < 2; i++)
+        u = t, u.few[i] = SEALANE_RULE_FEW * t.single[i], u.many[i] = SEALANE_RULE_MANY * t.single[i];
+    u.few[0] = SEALANE_RULE_FEW * u.single[0] + 1, u.many[0] = SEALANE_RULE_MANY * u.single[0] + 1, u.few[1]++,
+    u.many[1]++;
+    sealane_batch_rule(&b, &u);
+    return (b.classes == 0 && b.few > SEALANE_BATCH_FROM_MAX) ||
+           fail("batches that gain nothing: %u classes, from %u on", b.classes, b.few);
+}
+
+/* 0 if the batches of the level that is named go by the table, 1 if not. */
+static int batches_of_named(const sealane_level *level)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        setenv("SEALANE_CPU", level->name, 1);
+        const sealane_table *t = &sealane_tables[SEALANE_CHACHA20POLY1305];
+        for (int turn = 0; turn < 2; turn++)
+            if (sealane_batch_of_process(t, level) != &level->batch)
+                _exit(1);
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+
+/* What a process finds for itself uses the level's kernel, stays the same, and is not asked for where a level is named.
+ */
+static int check_batches_of_process(void)
+{
+    const sealane_table *t = &sealane_tables[SEALANE_CHACHA20POLY1305];
+    for (unsigned i = 0; i < 2 * t->count; i++) { /* what is found here, children would have */
+        const sealane_level *level = &t->levels[i % t->count];
+        if (level->batch.kernel == NULL || (level->needs & ~sealane_cpu_features()) != 0)
+            continue;
+        if (i < t->count && batches_of_named(level))
+            return fail("%s: named, its batches do not go by the table", level->name);
+        if (i < t->count)
+            continue;
+        const sealane_batch *b = sealane_batch_of_process(t, level);
+        if (b == NULL || b->kernel != level->batch.kernel || b->consts != level->batch.consts ||
+            b->classes > SEALANE_BATCH_CLASSES || b->few < 2 || b != sealane_batch_of_process(t, level))
+            return fail("%s: no batches, or others at the second call", level->name);
+        for (unsigned class = 0; class < b->classes; class ++)
+            if (b->from[class] == 1 || b->from[class] > SEALANE_BATCH_FROM_MAX)
+                return fail("%s: from %u packets on", level->name, b->from[class]);
+    }
+    return 1;
+}

@@ -125,7 +125,7 @@ def rows(options: argparse.Namespace, has_avx512: bool) -> list[Row]:
             found += [Row("Go", algorithm, name, op, size, "aesni", cpus) for name in names for op in OPS for size in sweep]
     known = set(map(int, options.sizes.split(","))) if options.peers_from else set()
     found = [row for row in found if row.candidate.startswith("sealane ") or row.size not in known]
-    return [row for row in found if options.only in row.title()]
+    return [row for row in found if re.search(options.only, row.title())]
 
 
 def sweep_sizes(options: argparse.Namespace) -> list[int]:
@@ -143,11 +143,14 @@ def host() -> tuple[str, str | None]:
 class Figures:
     """Modelled cycles of candidates, and of those of peers.json that are not at hand."""
 
-    def __init__(self, done: list[Done], others: list[dict]):
+    def __init__(self, done: list[Done]):
         self.cycles = {}  # (language, algorithm, op, size, cpu) -> {candidate: cycles}, in the order of candidates
         for one in done:
             for cpu, count in one.result["cycles"].items():
                 self.at(one.row.language, one.row.algorithm, one.row.op, one.row.size, cpu)[one.row.candidate] = count
+
+    def add_elsewhere(self, others: list[dict]) -> None:
+        """Those of libraries that are not at hand."""
         for peer in others:
             for size, figures in peer["by_message_bytes"].items():
                 for cpu, count in figures["modelled_cycles"].items():
@@ -165,6 +168,18 @@ class Figures:
             peers = {n: c for n, c in cell["modelled"].items() if not n.startswith("sealane ")}
             if key in self.cycles:
                 self.cycles[key] = peers | self.cycles[key]
+
+    def add_rest(self, path: Path) -> None:
+        """What was not modelled again, of an earlier table of the same LLVM, each in the place that it has there."""
+        earlier = json.loads(path.read_text())
+        if earlier["llvm"] != x86cost.llvm_version():
+            raise x86cost.X86costError(f"{path} is of LLVM {earlier['llvm']}")
+        for cell in earlier["cells"]:
+            now = self.at(cell["language"], cell["algorithm"], cell["op"], cell["bytes"], cell["cpu"])
+            rest = {n: now.get(n, c) for n, c in cell["modelled"].items() if not n.endswith("*")}
+            again = dict(now)
+            now.clear()
+            now.update(rest | again)
 
     def at(self, *key) -> dict[str, int]:
         return self.cycles.setdefault(key, {})
@@ -307,7 +322,8 @@ def main() -> int:
     parser.add_argument("--cpus", default=",".join(x86cost.CPUS))
     parser.add_argument("--sizes", default="64,256,576,1024,1420,4096,16384")
     parser.add_argument("--sweep", default="", metavar="SIZES", help="Go beside one peer, at these too")
-    parser.add_argument("--only", default="", metavar="TEXT", help="rows whose title has it")
+    parser.add_argument("--only", default="", metavar="TEXT", help="rows whose title has this regular expression")
+    parser.add_argument("--rest-from", type=Path, metavar="JSON", help="what --only leaves out, of an earlier table")
     parser.add_argument("--peers-from", type=Path, metavar="JSON", help="the peers' figures of an earlier table")
     parser.add_argument("--measured", type=Path, nargs="*", default=[], help="make bench's results on the CPU at hand")
     parser.add_argument("output", type=Path, help="a .md file; - for the terminal")
@@ -327,7 +343,10 @@ def main() -> int:
             print(f"x86cost: {failed} of {len(todo)} rows failed; {options.output} is left as it was", file=sys.stderr)
             return 1
         listed = json.loads((HERE / "peers.json").read_text())["peers"]
-        figures = Figures(done, [peer for peer in listed if peer.get("elsewhere")])
+        figures = Figures(done)
+        if options.rest_from:
+            figures.add_rest(options.rest_from)
+        figures.add_elsewhere([peer for peer in listed if peer.get("elsewhere")])
         if options.peers_from:
             figures.add_peers(options.peers_from)
         factors = {}

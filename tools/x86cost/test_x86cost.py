@@ -54,7 +54,7 @@ ROW = {
     "add": x86cost.Row(1, 1, list(WORK), []), "mov_load": x86cost.Row(1, 4, [], list(LOAD)),
     "mov_store": x86cost.Row(1, 1, [], list(STORE)), "imul": x86cost.Row(1, 3, [(0,)], []),
     "mov": x86cost.Row(1, 1, list(WORK), []), "jmp": x86cost.Row(1, 1, [(1,)], []),
-    "xor": x86cost.Row(1, 1, list(WORK), []),
+    "xor": x86cost.Row(1, 1, list(WORK), []), "endbr64": x86cost.Row(2, 100, list(WORK), []),
 }
 ADD_A, ADD_B, ADD_C, ADD_D = "4801d8", "4801d9", "4801da", "4801de"  # add rax, rcx, rdx or rsi, rbx
 IMUL, MOV_AB, MOV_BA = "480fafc3", "4889d8", "4889c3"  # imul rax, rbx; mov rax, rbx; mov rbx, rax
@@ -67,6 +67,7 @@ CYCLES = (
     ("two additions at a time", tuple((x, "add", None) for x in (ADD_A, ADD_B, ADD_C, ADD_D)), 2),
     ("moves of registers are free but for their place", ((MOV_AB, "mov", None), (MOV_BA, "mov", None)), 0.5),
     ("a store is forwarded to a load of it", ((STORE_A, "mov_store", 64), (LOAD_A, "mov_load", 64), (ADD_A, "add", None)), 6),
+    ("endbr64 takes a place and nothing else", (("f30f1efa", "endbr64", None), (ADD_A, "add", None)), 1),
     ("a load elsewhere waits for none", ((STORE_A, "mov_store", 64), (LOAD_A, "mov_load", 128), (ADD_A, "add", None)), 1),
 )
 # A load of 8 bytes of which a store wrote one waits until the store has left, and longer.
@@ -248,7 +249,7 @@ def check_table() -> None:
     cells = {"a": 300, "b": 200, "sealane avx2": 100, "sealane ssse3": 90}
     check("the best peer is compared with the best level", table.Figures.ratio(cells, {}) == (2.0, "b"))
     check("both are scaled", table.Figures.ratio(cells, {"b": 3, "sealane avx2": 2}) == (1.5, "a"))
-    figures = table.Figures([], [])
+    figures = table.Figures([])
     for size, a, b in ((64, 600, 400), (1420, 1000, 1000)):
         figures.at("C", "ChaCha20-Poly1305", "seal", size, "x").update({"peer": 1, "sealane a": a, "sealane b": b})
         figures.at("C", "ChaCha20-Poly1305", "seal", size, "y").update({"sealane a": a, "sealane b": a - 20})
@@ -263,6 +264,14 @@ def check_table() -> None:
         tables = {"C": {"clock_ghz": 3, "cells": [cell, cell | {"ad": 13, "ns": {"sealane avx2": 1}}]}}
         path.write_text(json.dumps({"algorithm": "ChaCha20-Poly1305", "tables": tables}))
         got = table.calibration(path, figures, "znver3")
+        earlier = Path(directory, "earlier.json")
+        kept = {"algorithm": "AES-128-GCM", "language": "C", "op": "seal", "cpu": "x", "bytes": 64}
+        modelled = {"peer": 9, "sealane a": 1, "away*": 7, "sealane c": 3}
+        earlier.write_text(json.dumps({"llvm": x86cost.llvm_version(), "cells": [kept | {"modelled": modelled}]}))
+        figures.add_rest(earlier)
+    rest = figures.at("C", "AES-128-GCM", "seal", 64, "x")
+    check("what was not modelled again is of an earlier table, in its place",
+          list(rest.items()) == [("peer", 9), ("sealane a", 600), ("sealane c", 3), ("sealane b", 400)], rest)
     check("measured over modelled", got == {("C", "ChaCha20-Poly1305", "seal", 64, "sealane avx2"): 1.2}, got)
     check("a row that fails fails the table", failing_row_is_reported())
 

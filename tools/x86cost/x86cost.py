@@ -584,6 +584,8 @@ def prepared(trace: Trace, rows: list[Row], cpu: Cpu) -> list[tuple]:
             latency = 1
         if op.mnemonic.startswith("rep ") and not op.jump:
             latency = 20
+        if nop:
+            latency = 0  # LLVM takes endbr64 for an instruction of 100 cycles
         eliminated = op.zeroing or op.move == "gpr" and cpu.gpr_moves or op.move == "vector" and cpu.vector_moves
         if eliminated:
             latency = 0
