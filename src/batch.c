@@ -425,7 +425,7 @@ int sealane_batch_lanes(const sealane_key *key, const sealane_lane *lanes, size_
         const uint64_t class = lanes[i].bytes / 64;
         if (class > before || batch->from[class] == 0)
             return 0;
-        before = (size_t)class;
+        before = (size_t) class;
     }
     SEALANE_BATCH_SCRATCH(scratch);
     const sealane_args a = batch_args(lanes, n, direction);

@@ -71,7 +71,7 @@ void sealane_quic_keys_wipe(sealane_quic_keys *k)
 /* Up to CHUNK packets. */
 typedef struct {
     _Alignas(64) sealane_lane lanes[CHUNK];
-    sealane_quic_packet *packets[CHUNK];   /* that have no mistake */
+    sealane_quic_packet *packets[CHUNK];  /* that have no mistake */
     const sealane_quic_keys *keys[CHUNK]; /* that they are sealed or opened with */
     mask_kind kinds[CHUNK];
     uint8_t nonces[CHUNK][12], masks[CHUNK][16], tags[CHUNK][16];
