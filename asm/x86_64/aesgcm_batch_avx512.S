@@ -18,6 +18,7 @@
  * blocks of lengths, associated data, reduction and tags are done for four packets in one register.
  *
  * Packets of as many rows, at most four, and no more than a block of associated data go straight; others step by step.
+ * Those of STREAM_LEAST to STREAM_MOST bytes go one after the other (aesgcm_stream.h).
  */
 #include "../asm.S"
 
@@ -31,7 +32,7 @@
 #define COUNTERS 64  /* the first counter blocks of the text: rows of 2 3 4 5, 6 7 8 9, and so on, bytes reversed */
 #define COUNT 320    /* 2 6 10 14, 3 7 11 15 and so on: dword i of lane j is the counter of block j of row i */
 #define SIXTEEN 384
-#define STREAM 448   /* counter blocks from J0's on, rows of 1 2 3 4 and so on, of as many groups as a stream's packet has */
+#define STREAM 448   /* counter blocks from J0's on: rows of 1 2 3 4 and so on, as many as a packet in a stream has */
 #define STREAM_ROWS 36
 
     constants sealane_aesgcm_batch_avx512_constants
@@ -56,10 +57,6 @@
  * H^(i-4). */
 #define H(i) (SEALANE_GCM_KEY_TABLE + 16*(20 - (i)))
 #define S(i) (SEALANE_GCM_KEY_TABLE + 320 + 16*(20 - (i)))
-#define H32 (SEALANE_GCM_KEY_TABLE + 640)
-#define S24 (S(4) + 8)
-#define S28 (S(3) + 8)
-#define S32 (S(2) + 8)
 #define ROUND_KEY(i) (SEALANE_GCM_KEY_SCHEDULE + 16*(i))
 #define LANE(p, slot) lane + SEALANE_LANE_STRIDE*(p) + SEALANE_LANE_##slot
 

@@ -1,9 +1,9 @@
 /* Packets of AES-GCM that are longer than a few rows, one after the other in one stream: for the batch kernel with
- * AVX-512, whose registers lane, consts, packets_left, lo, mi, hi, y, poly, reverse, opening and nonce_words it keeps.
+ * AVX-512, whose lane, consts, packets_left, poly, reverse, opening and nonce_words it keeps; lo, mi, hi and y are what they are there.
  *
  * Four rows are a group. A step ends a group's rounds, begins those of the next, and between them adds the group
  * before to GHASH; so it goes on over the border between packets, and both of a CPU's units for AES and the one for
- * carry-less multiplication are busy all the time. A row of 12 multiplications in their own time is the limit.
+ * carry-less multiplication are busy all the time. The multiplications, three for a row, are the limit on Zen 5.
  *
  * Rows begin a block before the text: the first block of counter mode is J0 itself (SP 800-38D, 7.1), and what is to be
  * authenticated has the last block of associated data in its place. Where the last row has room behind the text, the
@@ -14,10 +14,16 @@
  * are; where m < 4, together with the group before.
  */
 
+/* Powers in the key's table that are not in its row of falling ones, and sums of halves (aesgcm_avx512.S). */
+#define H32 (SEALANE_GCM_KEY_TABLE + 640)
+#define S24 (S(4) + 8)
+#define S28 (S(3) + 8)
+#define S32 (S(2) + 8)
+
 /* Integer registers; flags are not needed any more. */
 #define hash_key r8
-#define ending_keys rbx /* the rounds that end a group have a packet's key, those that begin one maybe the next one's: */
-#define begun_keys rcx  /* at ten rounds from the end */
+#define ending_keys rbx /* ten rounds from the end of the key of the group that ends */
+#define begun_keys rcx  /* and of the one that begins, which may be the next packet's */
 #define src r9          /* a block before the text */
 #define dst r10
 #define text_left r11   /* yet to be ended, with that block */
