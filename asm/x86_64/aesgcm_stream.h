@@ -1,5 +1,6 @@
 /* Packets of AES-GCM that are longer than a few rows, one after the other in one stream: for the batch kernel with
- * AVX-512, whose lane, consts, packets_left, poly, reverse, opening and nonce_words it keeps; lo, mi, hi and y are what they are there.
+ * AVX-512, whose lane, consts, packets_left, poly, reverse, opening and nonce_words it keeps. lo, mi, hi and y are what
+ * they are there.
  *
  * Four rows are a group. A step ends a group's rounds, begins those of the next, and between them adds the group
  * before to GHASH; so it goes on over the border between packets, and both of a CPU's units for AES and the one for
