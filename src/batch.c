@@ -413,3 +413,21 @@ size_t sealane_open_batch(sealane_op *ops, size_t n)
 {
     return sealane_batch_run(ops, n, SEALANE_FLAG_OPEN, sealane_batch_of_process);
 }
+
+int sealane_batch_lanes(const sealane_key *key, const sealane_lane *lanes, size_t n, uint64_t direction)
+{
+    const sealane_table *table = table_of(key_alg(key));
+    const sealane_batch *batch = sealane_level_batch(table, key_level(key));
+    if (batch == NULL || n < SEALANE_BATCH_FROM_MAX)
+        return 0;
+    for (size_t i = 0, before = batch->classes - 1u; i < n; i++) {
+        const uint64_t class = lanes[i].bytes / 64;
+        if (class > before || batch->from[class] == 0)
+            return 0;
+        before = (size_t) class;
+    }
+    SEALANE_BATCH_SCRATCH(scratch);
+    const sealane_args a = batch_args(lanes, n, direction);
+    batch->kernel(&a, scratch, batch->consts);
+    return 1;
+}

@@ -57,7 +57,16 @@ static inline void store64(uint8_t *p, uint64_t v)
 
 static inline uint32_t swap32(uint32_t v)
 {
+#if defined(__GNUC__)
+    return __builtin_bswap32(v);
+#else
     return v >> 24 | (v >> 8 & 0xff00) | (v << 8 & 0xff0000) | v << 24;
+#endif
+}
+
+static inline uint64_t swap64(uint64_t v)
+{
+    return (uint64_t)swap32((uint32_t)v) << 32 | swap32((uint32_t)(v >> 32));
 }
 
 static inline uint64_t load64_be(const uint8_t *p)

@@ -87,7 +87,10 @@ enum { WHOLE_PACKET = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST };
 #define AVX2_BATCH BATCH(chacha20poly1305, avx2, 0, 2, 3, 3, 2, 2, 3, 3, 3, 2, 3, 3, 4, 4, 4, 4, 8, 8, 8)
 /* The same kernel beside one for single packets that is faster. */
 #define AVX512VL_BATCH BATCH(chacha20poly1305, avx2, 0, 4, 4, 4, 4, 4, 4, 4, 8)
-#define AVX512_GCM_BATCH BATCH(aesgcm, avx512, 4, 8, 8, 8, 8, 8)
+/* From 256 bytes on in a stream (asm/x86_64/aesgcm_stream.h), which two packets are enough for in the kernel. */
+#define AVX512_GCM_BATCH                                                                                               \
+    BATCH(aesgcm, avx512, 4, 4, 8, 8, 8, 8, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, \
+          4, 4, 4)
 
 #if defined(HAVE_AARCH64_KERNELS)
 /* One kernel beside two for single packets; modelled, of Cortex-A53 and Neoverse N1, and of Cortex-A72. */

@@ -2,9 +2,9 @@
 #include "../include/sealane.h"
 
 #include "aesmodes.h"
-#include "bytes.h"
+#include "batch.h"
 #include "dit.h"
-#include "level.h"
+#include "key.h"
 
 #define QUIC_MARK 0x736c7131 /* and the algorithm is added */
 
@@ -70,12 +70,13 @@ void sealane_quic_keys_wipe(sealane_quic_keys *k)
 
 /* Up to CHUNK packets. */
 typedef struct {
-    sealane_op ops[CHUNK];
-    sealane_quic_packet *packets[CHUNK]; /* that have no mistake */
-    sealane_lane lanes[CHUNK];
+    _Alignas(64) sealane_lane lanes[CHUNK];
+    sealane_quic_packet *packets[CHUNK];  /* that have no mistake */
+    const sealane_quic_keys *keys[CHUNK]; /* that they are sealed or opened with */
     mask_kind kinds[CHUNK];
-    uint8_t nonces[CHUNK][12], masks[CHUNK][16];
+    uint8_t nonces[CHUNK][12], masks[CHUNK][16], tags[CHUNK][16];
     size_t count;
+    sealane_op ops[CHUNK]; /* if not all go into lanes */
 } work;
 
 static sealane_status mistake(const sealane_quic_packet *p, const mask_kind *kind)
@@ -95,11 +96,33 @@ static size_t number_bytes(const sealane_quic_packet *p)
     return (size_t)(p->bytes[0] & 3) + 1;
 }
 
+/* The masks of all packets, if one AES key makes them: as blocks of a text; 0: there are several, or it is none. */
+static int make_masks_of_one_key(work *w, void *scratch)
+{
+    const mask_kind kind = w->kinds[0];
+    for (size_t i = 0; i < w->count; i++)
+        if (w->kinds[i].key != kind.key)
+            return 0;
+    if (w->count == 0 || kind.rounds == 0)
+        return 0;
+    for (size_t i = 0; i < w->count; i++)
+        memcpy(w->masks[i], w->packets[i]->bytes + w->packets[i]->pn_offset + SAMPLE_OFFSET, SAMPLE_BYTES);
+    const sealane_args a = {.out = slot(w->masks),
+                            .in = slot(w->masks),
+                            .bytes = SAMPLE_BYTES * w->count,
+                            .key = slot(kind.key),
+                            .flags = SEALANE_AES_ECB_ENCRYPT};
+    kind.level->kernel(&a, scratch, kind.level->consts);
+    return 1;
+}
+
 /* The masks of the first packet that has none yet, and of all that are alike, in one call. */
 static void make_masks(work *w)
 {
     SEALANE_SCRATCH(scratch);
     uint8_t done[CHUNK] = {0};
+    if (make_masks_of_one_key(w, scratch))
+        return;
     memset(w->masks, 0, sizeof w->masks);
     for (size_t first = 0; first < w->count; first++) {
         if (done[first])
@@ -121,10 +144,23 @@ static void make_masks(work *w)
     }
 }
 
-static void mask_number(const sealane_quic_packet *p, const uint8_t mask[16], size_t bytes)
+/* Packet numbers are read and written with what is behind them of four bytes, which every packet has: these are the
+ * number's own, as load32 has them. */
+static inline uint32_t number_bits(size_t bytes)
 {
-    for (size_t i = 0; i < bytes; i++)
-        p->bytes[p->pn_offset + i] ^= mask[1 + i];
+    return UINT32_MAX >> (32 - 8 * bytes);
+}
+
+static inline void put_number(sealane_quic_packet *p, size_t bytes)
+{
+    uint8_t *at = p->bytes + p->pn_offset;
+    store32(at, (load32(at) & ~number_bits(bytes)) | swap32((uint32_t)p->number << (32 - 8 * bytes)));
+}
+
+static inline void mask_number(const sealane_quic_packet *p, const uint8_t mask[16], size_t bytes)
+{
+    uint8_t *at = p->bytes + p->pn_offset;
+    store32(at, load32(at) ^ (load32(mask + 1) & number_bits(bytes)));
 }
 
 /* Bits of the first byte that are masked (section 5.4.1). */
@@ -133,40 +169,83 @@ static uint8_t masked_bits(uint8_t first)
     return first & 0x80 ? 0x0f : 0x1f;
 }
 
-/* The operation on a packet whose header is not masked. */
-static sealane_op op_of(const sealane_quic_packet *p, const sealane_quic_keys *k, uint8_t nonce[12])
+/* The lane of packet i, whose header is not masked. */
+static ALWAYS_INLINE inline void set_lane(work *w, size_t i, const sealane_quic_keys *k, int open)
 {
+    const sealane_quic_packet *p = w->packets[i];
+    sealane_lane *l = &w->lanes[i];
     const size_t header = p->pn_offset + number_bytes(p);
+    uint8_t *nonce = w->nonces[i], *tag = p->bytes + p->packet_bytes - SEALANE_TAG_BYTES;
     memcpy(nonce, k->iv, 4);
-    store64_be(nonce + 4, load64_be(k->iv + 4) ^ p->number);
-    return (sealane_op){.out = p->bytes + header,
-                        .in = p->bytes + header,
-                        .in_bytes = p->packet_bytes - header - SEALANE_TAG_BYTES,
-                        .ad = p->bytes,
-                        .ad_bytes = header,
-                        .key = &k->packet,
-                        .nonce = nonce,
-                        .tag = p->bytes + p->packet_bytes - SEALANE_TAG_BYTES,
-                        .nonce_bytes = 12};
+    store64(nonce + 4, load64(k->iv + 4) ^ swap64(p->number));
+    w->keys[i] = k;
+    l->out = l->in = slot(p->bytes + header);
+    l->bytes = p->packet_bytes - header - SEALANE_TAG_BYTES;
+    l->ad = slot(p->bytes);
+    l->ad_bytes = header;
+    l->key = slot(is_gcm(key_alg(&k->packet)) ? (const void *)gcm_key_of(&k->packet) : key_bytes_of(&k->packet));
+    l->nonce = slot(nonce);
+    l->tag = slot(open ? w->tags[i] : tag);
+}
+
+/* Compares the tags that belong to the packets with those that they have. */
+static void compare_tags(work *w)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        sealane_quic_packet *p = w->packets[i];
+        if (equal16(w->tags[i], p->bytes + p->packet_bytes - SEALANE_TAG_BYTES))
+            continue;
+        p->status = SEALANE_NOT_AUTHENTIC;
+        memset(slot_bytes(w->lanes[i].out), 0, w->lanes[i].bytes);
+    }
+    wipe(w->tags, sizeof w->tags[0] * w->count);
+}
+
+/* Seals or opens what is in lanes, and sets each packet's status. The packets of a sender are mostly of one algorithm,
+ * and all but the last of one length. */
+static void run_lanes(work *w, int open)
+{
+    const uint64_t direction = open ? SEALANE_FLAG_OPEN : 0;
+    size_t i = 0;
+    while (i < w->count && key_valid(&w->keys[i]->packet) &&
+           w->keys[i]->packet.opaque[0] == w->keys[0]->packet.opaque[0])
+        w->packets[i++]->status = SEALANE_OK;
+    if (i != 0 && i == w->count && sealane_batch_lanes(&w->keys[0]->packet, w->lanes, i, direction)) {
+        if (open)
+            compare_tags(w);
+        return;
+    }
+    for (i = 0; i < w->count; i++) {
+        const sealane_lane *l = &w->lanes[i];
+        w->ops[i] = (sealane_op){.out = slot_bytes(l->out),
+                                 .in = slot_bytes(l->in),
+                                 .in_bytes = (size_t)l->bytes,
+                                 .ad = slot_bytes(l->ad),
+                                 .ad_bytes = (size_t)l->ad_bytes,
+                                 .key = &w->keys[i]->packet,
+                                 .nonce = w->nonces[i],
+                                 .tag = slot_bytes(l->ad) + w->packets[i]->packet_bytes - SEALANE_TAG_BYTES,
+                                 .nonce_bytes = 12};
+    }
+    (void)!sealane_batch_run(w->ops, w->count, direction, sealane_level_batch);
+    for (i = 0; i < w->count; i++)
+        w->packets[i]->status = w->ops[i].status;
 }
 
 static size_t protect(work *w)
 {
+    size_t good = 0;
     for (size_t i = 0; i < w->count; i++) {
-        sealane_quic_packet *p = w->packets[i];
-        const size_t bytes = number_bytes(p);
-        for (size_t j = 0; j < bytes; j++)
-            p->bytes[p->pn_offset + j] = (uint8_t)(p->number >> 8 * (bytes - 1 - j));
-        w->ops[i] = op_of(p, p->keys, w->nonces[i]);
+        put_number(w->packets[i], number_bytes(w->packets[i]));
+        set_lane(w, i, w->packets[i]->keys, 0);
     }
-    const size_t good = sealane_seal_batch(w->ops, w->count);
+    run_lanes(w, 0);
     make_masks(w);
     for (size_t i = 0; i < w->count; i++) {
         sealane_quic_packet *p = w->packets[i];
-        const size_t bytes = number_bytes(p);
-        p->status = w->ops[i].status;
+        good += p->status == SEALANE_OK;
+        mask_number(p, w->masks[i], number_bytes(p));
         p->bytes[0] ^= w->masks[i][0] & masked_bits(p->bytes[0]);
-        mask_number(p, w->masks[i], bytes);
     }
     return good;
 }
@@ -194,16 +273,15 @@ static size_t unprotect(work *w)
         mask_number(p, w->masks[i], bytes);
         p->number = decode(p->number, p->bytes + p->pn_offset, bytes);
         const int other = !(p->bytes[0] & 0x80) && p->other != NULL && (p->bytes[0] >> 2 & 1) != (p->phase != 0);
-        w->ops[i] = op_of(p, other ? p->other : p->keys, w->nonces[i]);
+        set_lane(w, i, other ? p->other : p->keys, 1);
     }
-    (void)!sealane_open_batch(w->ops, w->count);
+    run_lanes(w, 1);
     for (size_t i = 0; i < w->count; i++) {
         sealane_quic_packet *p = w->packets[i];
         const int reserved = p->bytes[0] & (p->bytes[0] & 0x80 ? 0x0c : 0x18);
-        p->status = w->ops[i].status;
         if (p->status != SEALANE_OK)
             continue;
-        p->payload = w->ops[i].out, p->payload_bytes = w->ops[i].in_bytes;
+        p->payload = slot_bytes(w->lanes[i].out), p->payload_bytes = (size_t)w->lanes[i].bytes;
         if (reserved)
             p->status = SEALANE_RESERVED_BITS;
         good += !reserved;

@@ -18,6 +18,7 @@
  * blocks of lengths, associated data, reduction and tags are done for four packets in one register.
  *
  * Packets of as many rows, at most four, and no more than a block of associated data go straight; others step by step.
+ * Those of STREAM_LEAST to STREAM_MOST bytes go one after the other (aesgcm_stream.h).
  */
 #include "../asm.S"
 
@@ -31,6 +32,8 @@
 #define COUNTERS 64  /* the first counter blocks of the text: rows of 2 3 4 5, 6 7 8 9, and so on, bytes reversed */
 #define COUNT 320    /* 2 6 10 14, 3 7 11 15 and so on: dword i of lane j is the counter of block j of row i */
 #define SIXTEEN 384
+#define STREAM 448   /* counter blocks from J0's on: rows of 1 2 3 4 and so on, as many as a packet in a stream has */
+#define STREAM_ROWS 36
 
     constants sealane_aesgcm_batch_avx512_constants
     .byte 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0
@@ -42,6 +45,12 @@
     .endr
     .long 2, 6, 10, 14, 3, 7, 11, 15, 4, 8, 12, 16, 5, 9, 13, 17
     .long 16, 0, 0, 0
+    .fill 12, 4, 0
+    .set counter, 1
+    .rept 4*STREAM_ROWS
+    .long 0, 0, 0, counter << 24
+    .set counter, counter + 1
+    .endr
     endconstants
 
 /* The key's table, as aesgcm_avx512.S has it: powers fall from H^20 to H; S(i) has the sums of halves of H^i and of
@@ -50,6 +59,10 @@
 #define S(i) (SEALANE_GCM_KEY_TABLE + 320 + 16*(20 - (i)))
 #define ROUND_KEY(i) (SEALANE_GCM_KEY_SCHEDULE + 16*(i))
 #define LANE(p, slot) lane + SEALANE_LANE_STRIDE*(p) + SEALANE_LANE_##slot
+
+/* Bytes of packets that are done in a stream. */
+#define STREAM_LEAST 256
+#define STREAM_MOST (64*STREAM_ROWS - 16)
 
 /* Scratch. */
 #define COPY 256     /* the last lanes, with others to make four */
@@ -445,6 +458,8 @@
     vmovdqa64 [scratch + Y], y
 .endm
 
+#include "aesgcm_stream.h"
+
     function sealane_aesgcm_batch_avx512
     mov packets_left, [args + SEALANE_BATCH_COUNT]
     mov flags, [args + SEALANE_ARG_FLAGS]
@@ -461,6 +476,10 @@
     kmovd nonce_words, eax
 
 .Lfour:
+    mov rax, [LANE(0, BYTES)]
+    sub rax, STREAM_LEAST
+    cmp rax, STREAM_MOST - STREAM_LEAST
+    jbe .Lstream
     cmp packets_left, 4
     jb .Lfew
 .Lgo:
@@ -593,7 +612,7 @@
     add lane, 4*SEALANE_LANE_STRIDE
     sub packets_left, 4
     ja .Lfour
-
+.Lwipe:
     vpxord zmm0, zmm0, zmm0
     .irp at, 0, 64, 128, 192, 256, 320, 384, 448, 512, 576, 640, 704
     vmovdqa64 [scratch + COPY + \at], zmm0
@@ -655,5 +674,10 @@
     .endr
     lea lane, [scratch + COPY]
     jmp .Lgo
+
+    stream
+    test packets_left, packets_left
+    jnz .Lfour
+    jmp .Lwipe
 .Lend:
     endfunction

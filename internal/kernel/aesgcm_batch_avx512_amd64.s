@@ -14,7 +14,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x087f8b48 // mov rdi,QWORD PTR [rdi+0x8]
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x488a840f; WORD $0x0000 // je 0x489f
+	LONG $0x6e94840f; WORD $0x0000 // je 0x6ea9
 	LONG $0x487d6262; WORD $0x3a5a // vbroadcasti32x4 zmm31,XMMWORD PTR [rdx]
 	LONG $0x487d6262; WORD $0x725a; BYTE $0x01 // vbroadcasti32x4 zmm30,XMMWORD PTR [rdx+0x10]
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
@@ -24,9 +24,13 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x000007b8; BYTE $0x00 // mov eax,0x7
 	LONG $0xf892fbc5 // kmovd k7,eax
 // 0x38:
+	LONG $0x10478b48 // mov rax,QWORD PTR [rdi+0x10]
+	LONG $0x01002d48; WORD $0x0000 // sub rax,0x100
+	LONG $0x07f03d48; WORD $0x0000 // cmp rax,0x7f0
+	LONG $0x4867860f; WORD $0x0000 // jbe 0x48b5
 	LONG $0x04fe8349 // cmp r14,0x4
-	LONG $0x4767820f; WORD $0x0000 // jb 0x47a9
-// 0x42:
+	LONG $0x4767820f; WORD $0x0000 // jb 0x47bf
+// 0x58:
 	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
 	LONG $0x605f8b48 // mov rbx,QWORD PTR [rdi+0x60]
 	LONG $0xa08f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xa0]
@@ -51,25 +55,25 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	WORD $0x3948; BYTE $0xcb // cmp rbx,rcx
 	LONG $0xd9420f48 // cmovb rbx,rcx
 	LONG $0x10f88348 // cmp rax,0x10
-	LONG $0x2d01870f; WORD $0x0000 // ja 0x2dac
+	LONG $0x2d01870f; WORD $0x0000 // ja 0x2dc2
 	LONG $0x40150162; WORD $0xedef // vpxord zmm29,zmm29,zmm29
 	LONG $0x40fb8348 // cmp rbx,0x40
-	LONG $0x2555860f; WORD $0x0000 // jbe 0x2610
+	LONG $0x2555860f; WORD $0x0000 // jbe 0x2626
 	LONG $0x00fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x100
-	LONG $0x2ce4870f; WORD $0x0000 // ja 0x2dac
+	LONG $0x2ce4870f; WORD $0x0000 // ja 0x2dc2
 	WORD $0x4b8d; BYTE $0xff // lea ecx,[rbx-0x1]
 	WORD $0xe183; BYTE $0xc0 // and ecx,0xffffffc0
 	WORD $0x3949; BYTE $0xc8 // cmp r8,rcx
-	LONG $0x2cd5860f; WORD $0x0000 // jbe 0x2dac
+	LONG $0x2cd5860f; WORD $0x0000 // jbe 0x2dc2
 	WORD $0x3949; BYTE $0xc9 // cmp r9,rcx
-	LONG $0x2ccc860f; WORD $0x0000 // jbe 0x2dac
+	LONG $0x2ccc860f; WORD $0x0000 // jbe 0x2dc2
 	WORD $0x3949; BYTE $0xca // cmp r10,rcx
-	LONG $0x2cc3860f; WORD $0x0000 // jbe 0x2dac
+	LONG $0x2cc3860f; WORD $0x0000 // jbe 0x2dc2
 	WORD $0x3949; BYTE $0xcb // cmp r11,rcx
-	LONG $0x2cba860f; WORD $0x0000 // jbe 0x2dac
+	LONG $0x2cba860f; WORD $0x0000 // jbe 0x2dc2
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	LONG $0x1b36820f; WORD $0x0000 // jb 0x1c34
-	LONG $0x0ebc840f; WORD $0x0000 // je 0xfc0
+	LONG $0x1b36820f; WORD $0x0000 // jb 0x1c4a
+	LONG $0x0ebc840f; WORD $0x0000 // je 0xfd6
 	LONG $0x284f8b48 // mov rcx,QWORD PTR [rdi+0x28]
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	WORD $0x8b4c; BYTE $0x01 // mov r8,QWORD PTR [rcx]
@@ -84,8 +88,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x405df162; WORD $0x52ef; BYTE $0x03 // vpxord zmm2,zmm20,ZMMWORD PTR [rdx+0xc0]
 	LONG $0x405df162; WORD $0x5aef; BYTE $0x04 // vpxord zmm3,zmm20,ZMMWORD PTR [rdx+0x100]
 	WORD $0x394c; BYTE $0xc1 // cmp rcx,r8
-	WORD $0x5374 // je 0x1aa
-// 0x157:
+	WORD $0x5374 // je 0x1c0
+// 0x16d:
 	LONG $0x487de262; WORD $0x615a; BYTE $0x02 // vbroadcasti32x4 zmm20,XMMWORD PTR [rcx+0x20]
 	LONG $0x487db262; WORD $0xc4dc // vaesenc zmm0,zmm0,zmm20
 	LONG $0x4875b262; WORD $0xccdc // vaesenc zmm1,zmm1,zmm20
@@ -100,8 +104,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x007da262; WORD $0xc4dc // vaesenc xmm16,xmm16,xmm20
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xc1 // cmp rcx,r8
-	WORD $0xad75 // jne 0x157
-// 0x1aa:
+	WORD $0xad75 // jne 0x16d
+// 0x1c0:
 	LONG $0x684f8b48 // mov rcx,QWORD PTR [rdi+0x68]
 	LONG $0x70478b48 // mov rax,QWORD PTR [rdi+0x70]
 	WORD $0x8b4c; BYTE $0x09 // mov r9,QWORD PTR [rcx]
@@ -116,8 +120,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4055f162; WORD $0x72ef; BYTE $0x03 // vpxord zmm6,zmm21,ZMMWORD PTR [rdx+0xc0]
 	LONG $0x4055f162; WORD $0x7aef; BYTE $0x04 // vpxord zmm7,zmm21,ZMMWORD PTR [rdx+0x100]
 	WORD $0x394c; BYTE $0xc9 // cmp rcx,r9
-	WORD $0x5374 // je 0x250
-// 0x1fd:
+	WORD $0x5374 // je 0x266
+// 0x213:
 	LONG $0x487de262; WORD $0x695a; BYTE $0x02 // vbroadcasti32x4 zmm21,XMMWORD PTR [rcx+0x20]
 	LONG $0x485db262; WORD $0xe5dc // vaesenc zmm4,zmm4,zmm21
 	LONG $0x4855b262; WORD $0xeddc // vaesenc zmm5,zmm5,zmm21
@@ -132,8 +136,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x0075a262; WORD $0xcddc // vaesenc xmm17,xmm17,xmm21
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xc9 // cmp rcx,r9
-	WORD $0xad75 // jne 0x1fd
-// 0x250:
+	WORD $0xad75 // jne 0x213
+// 0x266:
 	LONG $0x487dc262; WORD $0x605a; BYTE $0x02 // vbroadcasti32x4 zmm20,XMMWORD PTR [r8+0x20]
 	LONG $0x487db262; WORD $0xc4dc // vaesenc zmm0,zmm0,zmm20
 	LONG $0x4875b262; WORD $0xccdc // vaesenc zmm1,zmm1,zmm20
@@ -380,8 +384,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x404d7162; WORD $0x52ef; BYTE $0x03 // vpxord zmm10,zmm22,ZMMWORD PTR [rdx+0xc0]
 	LONG $0x404d7162; WORD $0x5aef; BYTE $0x04 // vpxord zmm11,zmm22,ZMMWORD PTR [rdx+0x100]
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	WORD $0x5374 // je 0x89f
-// 0x84c:
+	WORD $0x5374 // je 0x8b5
+// 0x862:
 	LONG $0x487de262; WORD $0x715a; BYTE $0x02 // vbroadcasti32x4 zmm22,XMMWORD PTR [rcx+0x20]
 	LONG $0x483d3262; WORD $0xc6dc // vaesenc zmm8,zmm8,zmm22
 	LONG $0x48353262; WORD $0xcedc // vaesenc zmm9,zmm9,zmm22
@@ -396,8 +400,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x006da262; WORD $0xd6dc // vaesenc xmm18,xmm18,xmm22
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	WORD $0xad75 // jne 0x84c
-// 0x89f:
+	WORD $0xad75 // jne 0x862
+// 0x8b5:
 	LONG $0xe88f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xe8]
 	LONG $0xf0878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0xf0]
 	WORD $0x8b4c; BYTE $0x19 // mov r11,QWORD PTR [rcx]
@@ -412,8 +416,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x40457162; WORD $0x72ef; BYTE $0x03 // vpxord zmm14,zmm23,ZMMWORD PTR [rdx+0xc0]
 	LONG $0x40457162; WORD $0x7aef; BYTE $0x04 // vpxord zmm15,zmm23,ZMMWORD PTR [rdx+0x100]
 	WORD $0x394c; BYTE $0xd9 // cmp rcx,r11
-	WORD $0x5374 // je 0x94b
-// 0x8f8:
+	WORD $0x5374 // je 0x961
+// 0x90e:
 	LONG $0x487de262; WORD $0x795a; BYTE $0x02 // vbroadcasti32x4 zmm23,XMMWORD PTR [rcx+0x20]
 	LONG $0x481d3262; WORD $0xe7dc // vaesenc zmm12,zmm12,zmm23
 	LONG $0x48153262; WORD $0xefdc // vaesenc zmm13,zmm13,zmm23
@@ -428,8 +432,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x0065a262; WORD $0xdfdc // vaesenc xmm19,xmm19,xmm23
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xd9 // cmp rcx,r11
-	WORD $0xad75 // jne 0x8f8
-// 0x94b:
+	WORD $0xad75 // jne 0x90e
+// 0x961:
 	LONG $0x487dc262; WORD $0x725a; BYTE $0x02 // vbroadcasti32x4 zmm22,XMMWORD PTR [r10+0x20]
 	LONG $0x483d3262; WORD $0xc6dc // vaesenc zmm8,zmm8,zmm22
 	LONG $0x48353262; WORD $0xcedc // vaesenc zmm9,zmm9,zmm22
@@ -689,8 +693,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x40ad7362; WORD $0xe643; BYTE $0x88 // vshufi64x2 zmm12,zmm26,zmm6,0x88
 	LONG $0x40ad6362; WORD $0xd643; BYTE $0xdd // vshufi64x2 zmm26,zmm26,zmm6,0xdd
 	LONG $0x402d4162; WORD $0xd4ef // vpxord zmm26,zmm26,zmm12
-	LONG $0x003488e9; BYTE $0x00 // jmp 0x4448
-// 0xfc0:
+	LONG $0x003488e9; BYTE $0x00 // jmp 0x445e
+// 0xfd6:
 	LONG $0x284f8b48 // mov rcx,QWORD PTR [rdi+0x28]
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	WORD $0x8b4c; BYTE $0x01 // mov r8,QWORD PTR [rcx]
@@ -704,8 +708,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x405df162; WORD $0x4aef; BYTE $0x02 // vpxord zmm1,zmm20,ZMMWORD PTR [rdx+0x80]
 	LONG $0x405df162; WORD $0x52ef; BYTE $0x03 // vpxord zmm2,zmm20,ZMMWORD PTR [rdx+0xc0]
 	WORD $0x394c; BYTE $0xc1 // cmp rcx,r8
-	WORD $0x4774 // je 0x1053
-// 0x100c:
+	WORD $0x4774 // je 0x1069
+// 0x1022:
 	LONG $0x487de262; WORD $0x615a; BYTE $0x02 // vbroadcasti32x4 zmm20,XMMWORD PTR [rcx+0x20]
 	LONG $0x487db262; WORD $0xc4dc // vaesenc zmm0,zmm0,zmm20
 	LONG $0x4875b262; WORD $0xccdc // vaesenc zmm1,zmm1,zmm20
@@ -718,8 +722,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x007da262; WORD $0xc4dc // vaesenc xmm16,xmm16,xmm20
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xc1 // cmp rcx,r8
-	WORD $0xb975 // jne 0x100c
-// 0x1053:
+	WORD $0xb975 // jne 0x1022
+// 0x1069:
 	LONG $0x684f8b48 // mov rcx,QWORD PTR [rdi+0x68]
 	LONG $0x70478b48 // mov rax,QWORD PTR [rdi+0x70]
 	WORD $0x8b4c; BYTE $0x09 // mov r9,QWORD PTR [rcx]
@@ -733,8 +737,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4055f162; WORD $0x6aef; BYTE $0x02 // vpxord zmm5,zmm21,ZMMWORD PTR [rdx+0x80]
 	LONG $0x4055f162; WORD $0x72ef; BYTE $0x03 // vpxord zmm6,zmm21,ZMMWORD PTR [rdx+0xc0]
 	WORD $0x394c; BYTE $0xc9 // cmp rcx,r9
-	WORD $0x4774 // je 0x10e6
-// 0x109f:
+	WORD $0x4774 // je 0x10fc
+// 0x10b5:
 	LONG $0x487de262; WORD $0x695a; BYTE $0x02 // vbroadcasti32x4 zmm21,XMMWORD PTR [rcx+0x20]
 	LONG $0x485db262; WORD $0xe5dc // vaesenc zmm4,zmm4,zmm21
 	LONG $0x4855b262; WORD $0xeddc // vaesenc zmm5,zmm5,zmm21
@@ -747,8 +751,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x0075a262; WORD $0xcddc // vaesenc xmm17,xmm17,xmm21
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xc9 // cmp rcx,r9
-	WORD $0xb975 // jne 0x109f
-// 0x10e6:
+	WORD $0xb975 // jne 0x10b5
+// 0x10fc:
 	LONG $0x487dc262; WORD $0x605a; BYTE $0x02 // vbroadcasti32x4 zmm20,XMMWORD PTR [r8+0x20]
 	LONG $0x487db262; WORD $0xc4dc // vaesenc zmm0,zmm0,zmm20
 	LONG $0x4875b262; WORD $0xccdc // vaesenc zmm1,zmm1,zmm20
@@ -956,8 +960,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x404d7162; WORD $0x4aef; BYTE $0x02 // vpxord zmm9,zmm22,ZMMWORD PTR [rdx+0x80]
 	LONG $0x404d7162; WORD $0x52ef; BYTE $0x03 // vpxord zmm10,zmm22,ZMMWORD PTR [rdx+0xc0]
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	WORD $0x4774 // je 0x1624
-// 0x15dd:
+	WORD $0x4774 // je 0x163a
+// 0x15f3:
 	LONG $0x487de262; WORD $0x715a; BYTE $0x02 // vbroadcasti32x4 zmm22,XMMWORD PTR [rcx+0x20]
 	LONG $0x483d3262; WORD $0xc6dc // vaesenc zmm8,zmm8,zmm22
 	LONG $0x48353262; WORD $0xcedc // vaesenc zmm9,zmm9,zmm22
@@ -970,8 +974,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x006da262; WORD $0xd6dc // vaesenc xmm18,xmm18,xmm22
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	WORD $0xb975 // jne 0x15dd
-// 0x1624:
+	WORD $0xb975 // jne 0x15f3
+// 0x163a:
 	LONG $0xe88f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xe8]
 	LONG $0xf0878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0xf0]
 	WORD $0x8b4c; BYTE $0x19 // mov r11,QWORD PTR [rcx]
@@ -985,8 +989,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x40457162; WORD $0x6aef; BYTE $0x02 // vpxord zmm13,zmm23,ZMMWORD PTR [rdx+0x80]
 	LONG $0x40457162; WORD $0x72ef; BYTE $0x03 // vpxord zmm14,zmm23,ZMMWORD PTR [rdx+0xc0]
 	WORD $0x394c; BYTE $0xd9 // cmp rcx,r11
-	WORD $0x4774 // je 0x16bd
-// 0x1676:
+	WORD $0x4774 // je 0x16d3
+// 0x168c:
 	LONG $0x487de262; WORD $0x795a; BYTE $0x02 // vbroadcasti32x4 zmm23,XMMWORD PTR [rcx+0x20]
 	LONG $0x481d3262; WORD $0xe7dc // vaesenc zmm12,zmm12,zmm23
 	LONG $0x48153262; WORD $0xefdc // vaesenc zmm13,zmm13,zmm23
@@ -999,8 +1003,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x0065a262; WORD $0xdfdc // vaesenc xmm19,xmm19,xmm23
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xd9 // cmp rcx,r11
-	WORD $0xb975 // jne 0x1676
-// 0x16bd:
+	WORD $0xb975 // jne 0x168c
+// 0x16d3:
 	LONG $0x487dc262; WORD $0x725a; BYTE $0x02 // vbroadcasti32x4 zmm22,XMMWORD PTR [r10+0x20]
 	LONG $0x483d3262; WORD $0xc6dc // vaesenc zmm8,zmm8,zmm22
 	LONG $0x48353262; WORD $0xcedc // vaesenc zmm9,zmm9,zmm22
@@ -1222,8 +1226,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x40ad7362; WORD $0xe643; BYTE $0x88 // vshufi64x2 zmm12,zmm26,zmm6,0x88
 	LONG $0x40ad6362; WORD $0xd643; BYTE $0xdd // vshufi64x2 zmm26,zmm26,zmm6,0xdd
 	LONG $0x402d4162; WORD $0xd4ef // vpxord zmm26,zmm26,zmm12
-	LONG $0x002814e9; BYTE $0x00 // jmp 0x4448
-// 0x1c34:
+	LONG $0x002814e9; BYTE $0x00 // jmp 0x445e
+// 0x1c4a:
 	LONG $0x284f8b48 // mov rcx,QWORD PTR [rdi+0x28]
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	WORD $0x8b4c; BYTE $0x01 // mov r8,QWORD PTR [rcx]
@@ -1236,8 +1240,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x405df162; WORD $0x42ef; BYTE $0x01 // vpxord zmm0,zmm20,ZMMWORD PTR [rdx+0x40]
 	LONG $0x405df162; WORD $0x4aef; BYTE $0x02 // vpxord zmm1,zmm20,ZMMWORD PTR [rdx+0x80]
 	WORD $0x394c; BYTE $0xc1 // cmp rcx,r8
-	WORD $0x3b74 // je 0x1cb4
-// 0x1c79:
+	WORD $0x3b74 // je 0x1cca
+// 0x1c8f:
 	LONG $0x487de262; WORD $0x615a; BYTE $0x02 // vbroadcasti32x4 zmm20,XMMWORD PTR [rcx+0x20]
 	LONG $0x487db262; WORD $0xc4dc // vaesenc zmm0,zmm0,zmm20
 	LONG $0x4875b262; WORD $0xccdc // vaesenc zmm1,zmm1,zmm20
@@ -1248,8 +1252,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x007da262; WORD $0xc4dc // vaesenc xmm16,xmm16,xmm20
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xc1 // cmp rcx,r8
-	WORD $0xc575 // jne 0x1c79
-// 0x1cb4:
+	WORD $0xc575 // jne 0x1c8f
+// 0x1cca:
 	LONG $0x684f8b48 // mov rcx,QWORD PTR [rdi+0x68]
 	LONG $0x70478b48 // mov rax,QWORD PTR [rdi+0x70]
 	WORD $0x8b4c; BYTE $0x09 // mov r9,QWORD PTR [rcx]
@@ -1262,8 +1266,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4055f162; WORD $0x62ef; BYTE $0x01 // vpxord zmm4,zmm21,ZMMWORD PTR [rdx+0x40]
 	LONG $0x4055f162; WORD $0x6aef; BYTE $0x02 // vpxord zmm5,zmm21,ZMMWORD PTR [rdx+0x80]
 	WORD $0x394c; BYTE $0xc9 // cmp rcx,r9
-	WORD $0x3b74 // je 0x1d34
-// 0x1cf9:
+	WORD $0x3b74 // je 0x1d4a
+// 0x1d0f:
 	LONG $0x487de262; WORD $0x695a; BYTE $0x02 // vbroadcasti32x4 zmm21,XMMWORD PTR [rcx+0x20]
 	LONG $0x485db262; WORD $0xe5dc // vaesenc zmm4,zmm4,zmm21
 	LONG $0x4855b262; WORD $0xeddc // vaesenc zmm5,zmm5,zmm21
@@ -1274,8 +1278,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x0075a262; WORD $0xcddc // vaesenc xmm17,xmm17,xmm21
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xc9 // cmp rcx,r9
-	WORD $0xc575 // jne 0x1cf9
-// 0x1d34:
+	WORD $0xc575 // jne 0x1d0f
+// 0x1d4a:
 	LONG $0xa88f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xa8]
 	LONG $0xb0878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0xb0]
 	WORD $0x8b4c; BYTE $0x11 // mov r10,QWORD PTR [rcx]
@@ -1288,8 +1292,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x404d7162; WORD $0x42ef; BYTE $0x01 // vpxord zmm8,zmm22,ZMMWORD PTR [rdx+0x40]
 	LONG $0x404d7162; WORD $0x4aef; BYTE $0x02 // vpxord zmm9,zmm22,ZMMWORD PTR [rdx+0x80]
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	WORD $0x3b74 // je 0x1dba
-// 0x1d7f:
+	WORD $0x3b74 // je 0x1dd0
+// 0x1d95:
 	LONG $0x487de262; WORD $0x715a; BYTE $0x02 // vbroadcasti32x4 zmm22,XMMWORD PTR [rcx+0x20]
 	LONG $0x483d3262; WORD $0xc6dc // vaesenc zmm8,zmm8,zmm22
 	LONG $0x48353262; WORD $0xcedc // vaesenc zmm9,zmm9,zmm22
@@ -1300,8 +1304,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x006da262; WORD $0xd6dc // vaesenc xmm18,xmm18,xmm22
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	WORD $0xc575 // jne 0x1d7f
-// 0x1dba:
+	WORD $0xc575 // jne 0x1d95
+// 0x1dd0:
 	LONG $0xe88f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xe8]
 	LONG $0xf0878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0xf0]
 	WORD $0x8b4c; BYTE $0x19 // mov r11,QWORD PTR [rcx]
@@ -1314,8 +1318,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x40457162; WORD $0x62ef; BYTE $0x01 // vpxord zmm12,zmm23,ZMMWORD PTR [rdx+0x40]
 	LONG $0x40457162; WORD $0x6aef; BYTE $0x02 // vpxord zmm13,zmm23,ZMMWORD PTR [rdx+0x80]
 	WORD $0x394c; BYTE $0xd9 // cmp rcx,r11
-	WORD $0x3b74 // je 0x1e40
-// 0x1e05:
+	WORD $0x3b74 // je 0x1e56
+// 0x1e1b:
 	LONG $0x487de262; WORD $0x795a; BYTE $0x02 // vbroadcasti32x4 zmm23,XMMWORD PTR [rcx+0x20]
 	LONG $0x481d3262; WORD $0xe7dc // vaesenc zmm12,zmm12,zmm23
 	LONG $0x48153262; WORD $0xefdc // vaesenc zmm13,zmm13,zmm23
@@ -1326,8 +1330,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x0065a262; WORD $0xdfdc // vaesenc xmm19,xmm19,xmm23
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xd9 // cmp rcx,r11
-	WORD $0xc575 // jne 0x1e05
-// 0x1e40:
+	WORD $0xc575 // jne 0x1e1b
+// 0x1e56:
 	LONG $0x487dc262; WORD $0x605a; BYTE $0x02 // vbroadcasti32x4 zmm20,XMMWORD PTR [r8+0x20]
 	LONG $0x487db262; WORD $0xc4dc // vaesenc zmm0,zmm0,zmm20
 	LONG $0x4875b262; WORD $0xccdc // vaesenc zmm1,zmm1,zmm20
@@ -1651,8 +1655,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x40ad7362; WORD $0xe643; BYTE $0x88 // vshufi64x2 zmm12,zmm26,zmm6,0x88
 	LONG $0x40ad6362; WORD $0xd643; BYTE $0xdd // vshufi64x2 zmm26,zmm26,zmm6,0xdd
 	LONG $0x402d4162; WORD $0xd4ef // vpxord zmm26,zmm26,zmm12
-	LONG $0x001e38e9; BYTE $0x00 // jmp 0x4448
-// 0x2610:
+	LONG $0x001e38e9; BYTE $0x00 // jmp 0x445e
+// 0x2626:
 	LONG $0x284f8b48 // mov rcx,QWORD PTR [rdi+0x28]
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	WORD $0x8b4c; BYTE $0x01 // mov r8,QWORD PTR [rcx]
@@ -1664,8 +1668,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x405da362; WORD $0xe443; BYTE $0x00 // vshufi32x4 zmm20,zmm20,zmm20,0x0
 	LONG $0x405df162; WORD $0x42ef; BYTE $0x01 // vpxord zmm0,zmm20,ZMMWORD PTR [rdx+0x40]
 	WORD $0x394c; BYTE $0xc1 // cmp rcx,r8
-	WORD $0x2f74 // je 0x267d
-// 0x264e:
+	WORD $0x2f74 // je 0x2693
+// 0x2664:
 	LONG $0x487de262; WORD $0x615a; BYTE $0x02 // vbroadcasti32x4 zmm20,XMMWORD PTR [rcx+0x20]
 	LONG $0x487db262; WORD $0xc4dc // vaesenc zmm0,zmm0,zmm20
 	LONG $0x007da262; WORD $0xc4dc // vaesenc xmm16,xmm16,xmm20
@@ -1674,8 +1678,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x007da262; WORD $0xc4dc // vaesenc xmm16,xmm16,xmm20
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xc1 // cmp rcx,r8
-	WORD $0xd175 // jne 0x264e
-// 0x267d:
+	WORD $0xd175 // jne 0x2664
+// 0x2693:
 	LONG $0x684f8b48 // mov rcx,QWORD PTR [rdi+0x68]
 	LONG $0x70478b48 // mov rax,QWORD PTR [rdi+0x70]
 	WORD $0x8b4c; BYTE $0x09 // mov r9,QWORD PTR [rcx]
@@ -1687,8 +1691,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4055a362; WORD $0xed43; BYTE $0x00 // vshufi32x4 zmm21,zmm21,zmm21,0x0
 	LONG $0x4055f162; WORD $0x62ef; BYTE $0x01 // vpxord zmm4,zmm21,ZMMWORD PTR [rdx+0x40]
 	WORD $0x394c; BYTE $0xc9 // cmp rcx,r9
-	WORD $0x2f74 // je 0x26ea
-// 0x26bb:
+	WORD $0x2f74 // je 0x2700
+// 0x26d1:
 	LONG $0x487de262; WORD $0x695a; BYTE $0x02 // vbroadcasti32x4 zmm21,XMMWORD PTR [rcx+0x20]
 	LONG $0x485db262; WORD $0xe5dc // vaesenc zmm4,zmm4,zmm21
 	LONG $0x0075a262; WORD $0xcddc // vaesenc xmm17,xmm17,xmm21
@@ -1697,8 +1701,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x0075a262; WORD $0xcddc // vaesenc xmm17,xmm17,xmm21
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xc9 // cmp rcx,r9
-	WORD $0xd175 // jne 0x26bb
-// 0x26ea:
+	WORD $0xd175 // jne 0x26d1
+// 0x2700:
 	LONG $0xa88f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xa8]
 	LONG $0xb0878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0xb0]
 	WORD $0x8b4c; BYTE $0x11 // mov r10,QWORD PTR [rcx]
@@ -1710,8 +1714,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x404da362; WORD $0xf643; BYTE $0x00 // vshufi32x4 zmm22,zmm22,zmm22,0x0
 	LONG $0x404d7162; WORD $0x42ef; BYTE $0x01 // vpxord zmm8,zmm22,ZMMWORD PTR [rdx+0x40]
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	WORD $0x2f74 // je 0x275d
-// 0x272e:
+	WORD $0x2f74 // je 0x2773
+// 0x2744:
 	LONG $0x487de262; WORD $0x715a; BYTE $0x02 // vbroadcasti32x4 zmm22,XMMWORD PTR [rcx+0x20]
 	LONG $0x483d3262; WORD $0xc6dc // vaesenc zmm8,zmm8,zmm22
 	LONG $0x006da262; WORD $0xd6dc // vaesenc xmm18,xmm18,xmm22
@@ -1720,8 +1724,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x006da262; WORD $0xd6dc // vaesenc xmm18,xmm18,xmm22
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	WORD $0xd175 // jne 0x272e
-// 0x275d:
+	WORD $0xd175 // jne 0x2744
+// 0x2773:
 	LONG $0xe88f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xe8]
 	LONG $0xf0878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0xf0]
 	WORD $0x8b4c; BYTE $0x19 // mov r11,QWORD PTR [rcx]
@@ -1733,8 +1737,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4045a362; WORD $0xff43; BYTE $0x00 // vshufi32x4 zmm23,zmm23,zmm23,0x0
 	LONG $0x40457162; WORD $0x62ef; BYTE $0x01 // vpxord zmm12,zmm23,ZMMWORD PTR [rdx+0x40]
 	WORD $0x394c; BYTE $0xd9 // cmp rcx,r11
-	WORD $0x2f74 // je 0x27d0
-// 0x27a1:
+	WORD $0x2f74 // je 0x27e6
+// 0x27b7:
 	LONG $0x487de262; WORD $0x795a; BYTE $0x02 // vbroadcasti32x4 zmm23,XMMWORD PTR [rcx+0x20]
 	LONG $0x481d3262; WORD $0xe7dc // vaesenc zmm12,zmm12,zmm23
 	LONG $0x0065a262; WORD $0xdfdc // vaesenc xmm19,xmm19,xmm23
@@ -1743,8 +1747,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x0065a262; WORD $0xdfdc // vaesenc xmm19,xmm19,xmm23
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xd9 // cmp rcx,r11
-	WORD $0xd175 // jne 0x27a1
-// 0x27d0:
+	WORD $0xd175 // jne 0x27b7
+// 0x27e6:
 	LONG $0x487dc262; WORD $0x605a; BYTE $0x02 // vbroadcasti32x4 zmm20,XMMWORD PTR [r8+0x20]
 	LONG $0x487db262; WORD $0xc4dc // vaesenc zmm0,zmm0,zmm20
 	LONG $0x007da262; WORD $0xc4dc // vaesenc xmm16,xmm16,xmm20
@@ -1873,10 +1877,10 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08478b48 // mov rax,QWORD PTR [rdi+0x8]
 	WORD $0x8b48; BYTE $0x0f // mov rcx,QWORD PTR [rdi]
 	LONG $0x98f8e1c4; BYTE $0xc9 // kortestq k1,k1
-	WORD $0x0875 // jne 0x2aeb
+	WORD $0x0875 // jne 0x2b01
 	LONG $0x487df162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm0
-	WORD $0x2aeb // jmp 0x2b15
-// 0x2aeb:
+	WORD $0x2aeb // jmp 0x2b2b
+// 0x2b01:
 	LONG $0xc97f6162; WORD $0x186f // vmovdqu8 zmm27{k1}{z},ZMMWORD PTR [rax]
 	LONG $0x40252162; WORD $0xe4ef // vpxord zmm28,zmm27,zmm20
 	LONG $0x487d9262; WORD $0xc4dd // vaesenclast zmm0,zmm0,zmm28
@@ -1884,7 +1888,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xc97ff162; WORD $0xc06f // vmovdqu8 zmm0{k1}{z},zmm0
 	LONG $0x4dfd9162; WORD $0xc36f // vmovdqa64 zmm0{k5},zmm27
 	LONG $0x487d9262; WORD $0xc700 // vpshufb zmm0,zmm0,zmm31
-// 0x2b15:
+// 0x2b2b:
 	LONG $0x487d6162; WORD $0xd870; BYTE $0x4e // vpshufd zmm27,zmm0,0x4e
 	LONG $0x40256162; WORD $0xd8ef // vpxord zmm27,zmm27,zmm0
 	QUAD $0x00094344487d6362 // vpclmullqlqdq zmm24,zmm0,ZMMWORD PTR [rbx+0x240]
@@ -1902,10 +1906,10 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48478b48 // mov rax,QWORD PTR [rdi+0x48]
 	LONG $0x404f8b48 // mov rcx,QWORD PTR [rdi+0x40]
 	LONG $0x98f8e1c4; BYTE $0xc9 // kortestq k1,k1
-	WORD $0x0875 // jne 0x2b76
+	WORD $0x0875 // jne 0x2b8c
 	LONG $0x485df162; WORD $0xe4ef // vpxord zmm4,zmm4,zmm4
-	WORD $0x2aeb // jmp 0x2ba0
-// 0x2b76:
+	WORD $0x2aeb // jmp 0x2bb6
+// 0x2b8c:
 	LONG $0xc97f6162; WORD $0x186f // vmovdqu8 zmm27{k1}{z},ZMMWORD PTR [rax]
 	LONG $0x40252162; WORD $0xe5ef // vpxord zmm28,zmm27,zmm21
 	LONG $0x485d9262; WORD $0xe4dd // vaesenclast zmm4,zmm4,zmm28
@@ -1913,7 +1917,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xc97ff162; WORD $0xe46f // vmovdqu8 zmm4{k1}{z},zmm4
 	LONG $0x4dfd9162; WORD $0xe36f // vmovdqa64 zmm4{k5},zmm27
 	LONG $0x485d9262; WORD $0xe700 // vpshufb zmm4,zmm4,zmm31
-// 0x2ba0:
+// 0x2bb6:
 	LONG $0x487d6162; WORD $0xdc70; BYTE $0x4e // vpshufd zmm27,zmm4,0x4e
 	LONG $0x40256162; WORD $0xdcef // vpxord zmm27,zmm27,zmm4
 	QUAD $0x00094344485df362 // vpclmullqlqdq zmm0,zmm4,ZMMWORD PTR [rbx+0x240]
@@ -1931,10 +1935,10 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x88878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0x88]
 	LONG $0x808f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0x80]
 	LONG $0x98f8e1c4; BYTE $0xc9 // kortestq k1,k1
-	WORD $0x0875 // jne 0x2c0d
+	WORD $0x0875 // jne 0x2c23
 	LONG $0x483d5162; WORD $0xc0ef // vpxord zmm8,zmm8,zmm8
-	WORD $0x2aeb // jmp 0x2c37
-// 0x2c0d:
+	WORD $0x2aeb // jmp 0x2c4d
+// 0x2c23:
 	LONG $0xc97f6162; WORD $0x186f // vmovdqu8 zmm27{k1}{z},ZMMWORD PTR [rax]
 	LONG $0x40252162; WORD $0xe6ef // vpxord zmm28,zmm27,zmm22
 	LONG $0x483d1262; WORD $0xc4dd // vaesenclast zmm8,zmm8,zmm28
@@ -1942,7 +1946,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xc97f5162; WORD $0xc06f // vmovdqu8 zmm8{k1}{z},zmm8
 	LONG $0x4dfd1162; WORD $0xc36f // vmovdqa64 zmm8{k5},zmm27
 	LONG $0x483d1262; WORD $0xc700 // vpshufb zmm8,zmm8,zmm31
-// 0x2c37:
+// 0x2c4d:
 	LONG $0x487d4162; WORD $0xd870; BYTE $0x4e // vpshufd zmm27,zmm8,0x4e
 	LONG $0x40254162; WORD $0xd8ef // vpxord zmm27,zmm27,zmm8
 	QUAD $0x00096344483df362 // vpclmullqlqdq zmm4,zmm8,ZMMWORD PTR [rbx+0x240]
@@ -1960,10 +1964,10 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xc8878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0xc8]
 	LONG $0xc08f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xc0]
 	LONG $0x98f8e1c4; BYTE $0xc9 // kortestq k1,k1
-	WORD $0x0875 // jne 0x2ca4
+	WORD $0x0875 // jne 0x2cba
 	LONG $0x481d5162; WORD $0xe4ef // vpxord zmm12,zmm12,zmm12
-	WORD $0x2aeb // jmp 0x2cce
-// 0x2ca4:
+	WORD $0x2aeb // jmp 0x2ce4
+// 0x2cba:
 	LONG $0xc97f6162; WORD $0x186f // vmovdqu8 zmm27{k1}{z},ZMMWORD PTR [rax]
 	LONG $0x40252162; WORD $0xe7ef // vpxord zmm28,zmm27,zmm23
 	LONG $0x481d1262; WORD $0xe4dd // vaesenclast zmm12,zmm12,zmm28
@@ -1971,7 +1975,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xc97f5162; WORD $0xe46f // vmovdqu8 zmm12{k1}{z},zmm12
 	LONG $0x4dfd1162; WORD $0xe36f // vmovdqa64 zmm12{k5},zmm27
 	LONG $0x481d1262; WORD $0xe700 // vpshufb zmm12,zmm12,zmm31
-// 0x2cce:
+// 0x2ce4:
 	LONG $0x487d4162; WORD $0xdc70; BYTE $0x4e // vpshufd zmm27,zmm12,0x4e
 	LONG $0x40254162; WORD $0xdcef // vpxord zmm27,zmm27,zmm12
 	QUAD $0x00094344481d7362 // vpclmullqlqdq zmm8,zmm12,ZMMWORD PTR [rbx+0x240]
@@ -2004,21 +2008,21 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x40ad7362; WORD $0xe643; BYTE $0x88 // vshufi64x2 zmm12,zmm26,zmm6,0x88
 	LONG $0x40ad6362; WORD $0xd643; BYTE $0xdd // vshufi64x2 zmm26,zmm26,zmm6,0xdd
 	LONG $0x402d4162; WORD $0xd4ef // vpxord zmm26,zmm26,zmm12
-	LONG $0x00169ce9; BYTE $0x00 // jmp 0x4448
-// 0x2dac:
+	LONG $0x00169ce9; BYTE $0x00 // jmp 0x445e
+// 0x2dc2:
 	LONG $0xc09e8948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x2c0],rbx
 	LONG $0xc8868948; WORD $0x0002; BYTE $0x00 // mov QWORD PTR [rsi+0x2c8],rax
 	LONG $0x40150162; WORD $0xedef // vpxord zmm29,zmm29,zmm29
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
 	WORD $0x8548; BYTE $0xc0 // test rax,rax
-	LONG $0x0320840f; WORD $0x0000 // je 0x30ec
-// 0x2dcc:
+	LONG $0x0320840f; WORD $0x0000 // je 0x3102
+// 0x2de2:
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	LONG $0x487df162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm0
 	LONG $0x285f8b48 // mov rbx,QWORD PTR [rdi+0x28]
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	WORD $0x294c; BYTE $0xe1 // sub rcx,r12
-	WORD $0x4876 // jbe 0x2e2a
+	WORD $0x4876 // jbe 0x2e40
 	LONG $0x000040b8; BYTE $0x00 // mov eax,0x40
 	WORD $0x3948; BYTE $0xc1 // cmp rcx,rax
 	LONG $0xc8470f48 // cmova rcx,rax
@@ -2034,7 +2038,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	WORD $0xe183; BYTE $0xf0 // and ecx,0xfffffff0
 	WORD $0x2948; BYTE $0xcb // sub rbx,rcx
 	LONG $0x03cd8341 // or r13d,0x3
-// 0x2e2a:
+// 0x2e40:
 	LONG $0x487d6162; WORD $0xd870; BYTE $0x4e // vpshufd zmm27,zmm0,0x4e
 	LONG $0x40256162; WORD $0xd8ef // vpxord zmm27,zmm27,zmm0
 	QUAD $0x00094344487d6362 // vpclmullqlqdq zmm24,zmm0,ZMMWORD PTR [rbx+0x240]
@@ -2044,7 +2048,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x685f8b48 // mov rbx,QWORD PTR [rdi+0x68]
 	LONG $0x604f8b48 // mov rcx,QWORD PTR [rdi+0x60]
 	WORD $0x294c; BYTE $0xe1 // sub rcx,r12
-	WORD $0x4876 // jbe 0x2eaa
+	WORD $0x4876 // jbe 0x2ec0
 	LONG $0x000040b8; BYTE $0x00 // mov eax,0x40
 	WORD $0x3948; BYTE $0xc1 // cmp rcx,rax
 	LONG $0xc8470f48 // cmova rcx,rax
@@ -2060,7 +2064,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	WORD $0xe183; BYTE $0xf0 // and ecx,0xfffffff0
 	WORD $0x2948; BYTE $0xcb // sub rbx,rcx
 	LONG $0x0ccd8341 // or r13d,0xc
-// 0x2eaa:
+// 0x2ec0:
 	LONG $0x487d6162; WORD $0xdc70; BYTE $0x4e // vpshufd zmm27,zmm4,0x4e
 	LONG $0x40256162; WORD $0xdcef // vpxord zmm27,zmm27,zmm4
 	QUAD $0x00094344485df362 // vpclmullqlqdq zmm0,zmm4,ZMMWORD PTR [rbx+0x240]
@@ -2070,7 +2074,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xa89f8b48; WORD $0x0000; BYTE $0x00 // mov rbx,QWORD PTR [rdi+0xa8]
 	LONG $0xa08f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xa0]
 	WORD $0x294c; BYTE $0xe1 // sub rcx,r12
-	WORD $0x4b76 // jbe 0x2f33
+	WORD $0x4b76 // jbe 0x2f49
 	LONG $0x000040b8; BYTE $0x00 // mov eax,0x40
 	WORD $0x3948; BYTE $0xc1 // cmp rcx,rax
 	LONG $0xc8470f48 // cmova rcx,rax
@@ -2086,7 +2090,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	WORD $0xe183; BYTE $0xf0 // and ecx,0xfffffff0
 	WORD $0x2948; BYTE $0xcb // sub rbx,rcx
 	LONG $0x30cd8341 // or r13d,0x30
-// 0x2f33:
+// 0x2f49:
 	LONG $0x487d4162; WORD $0xd870; BYTE $0x4e // vpshufd zmm27,zmm8,0x4e
 	LONG $0x40254162; WORD $0xd8ef // vpxord zmm27,zmm27,zmm8
 	QUAD $0x00096344483df362 // vpclmullqlqdq zmm4,zmm8,ZMMWORD PTR [rbx+0x240]
@@ -2096,7 +2100,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xe89f8b48; WORD $0x0000; BYTE $0x00 // mov rbx,QWORD PTR [rdi+0xe8]
 	LONG $0xe08f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xe0]
 	WORD $0x294c; BYTE $0xe1 // sub rcx,r12
-	WORD $0x4e76 // jbe 0x2fbf
+	WORD $0x4e76 // jbe 0x2fd5
 	LONG $0x000040b8; BYTE $0x00 // mov eax,0x40
 	WORD $0x3948; BYTE $0xc1 // cmp rcx,rax
 	LONG $0xc8470f48 // cmova rcx,rax
@@ -2112,7 +2116,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	WORD $0xe183; BYTE $0xf0 // and ecx,0xfffffff0
 	WORD $0x2948; BYTE $0xcb // sub rbx,rcx
 	LONG $0xc0cd8141; WORD $0x0000; BYTE $0x00 // or r13d,0xc0
-// 0x2fbf:
+// 0x2fd5:
 	LONG $0x487d4162; WORD $0xdc70; BYTE $0x4e // vpshufd zmm27,zmm12,0x4e
 	LONG $0x40254162; WORD $0xdcef // vpxord zmm27,zmm27,zmm12
 	QUAD $0x00094344481d7362 // vpclmullqlqdq zmm8,zmm12,ZMMWORD PTR [rbx+0x240]
@@ -2157,12 +2161,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48fd6162; WORD $0x6e7f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [rsi+0x240],zmm29
 	LONG $0x40c48349 // add r12,0x40
 	LONG $0xc8a63b4c; WORD $0x0002; BYTE $0x00 // cmp r12,QWORD PTR [rsi+0x2c8]
-	LONG $0xfce0820f; WORD $0xffff // jb 0x2dcc
-// 0x30ec:
+	LONG $0xfce0820f; WORD $0xffff // jb 0x2de2
+// 0x3102:
 	LONG $0x48fd6162; WORD $0x6e7f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [rsi+0x240],zmm29
 	LONG $0x48fe6162; WORD $0x626f; BYTE $0x05 // vmovdqu64 zmm28,ZMMWORD PTR [rdx+0x140]
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
-// 0x30fd:
+// 0x3113:
 	LONG $0x487d6262; WORD $0x5a5a; BYTE $0x02 // vbroadcasti32x4 zmm27,XMMWORD PTR [rdx+0x20]
 	LONG $0x401d0262; WORD $0xdb00 // vpshufb zmm27,zmm28,zmm27
 	LONG $0x501d6162; WORD $0x62fe; BYTE $0x60 // vpaddd zmm28,zmm28,DWORD BCST [rdx+0x180]
@@ -2187,8 +2191,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x405d9162; WORD $0xd2ef // vpxord zmm2,zmm20,zmm26
 	LONG $0x405d9162; WORD $0xdbef // vpxord zmm3,zmm20,zmm27
 	WORD $0x394c; BYTE $0xc1 // cmp rcx,r8
-	WORD $0x5374 // je 0x31df
-// 0x318c:
+	WORD $0x5374 // je 0x31f5
+// 0x31a2:
 	LONG $0x487de262; WORD $0x615a; BYTE $0x02 // vbroadcasti32x4 zmm20,XMMWORD PTR [rcx+0x20]
 	LONG $0x487db262; WORD $0xc4dc // vaesenc zmm0,zmm0,zmm20
 	LONG $0x4875b262; WORD $0xccdc // vaesenc zmm1,zmm1,zmm20
@@ -2203,8 +2207,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x007da262; WORD $0xc4dc // vaesenc xmm16,xmm16,xmm20
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xc1 // cmp rcx,r8
-	WORD $0xad75 // jne 0x318c
-// 0x31df:
+	WORD $0xad75 // jne 0x31a2
+// 0x31f5:
 	LONG $0x684f8b48 // mov rcx,QWORD PTR [rdi+0x68]
 	LONG $0x70478b48 // mov rax,QWORD PTR [rdi+0x70]
 	WORD $0x8b4c; BYTE $0x09 // mov r9,QWORD PTR [rcx]
@@ -2219,8 +2223,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x40559162; WORD $0xf2ef // vpxord zmm6,zmm21,zmm26
 	LONG $0x40559162; WORD $0xfbef // vpxord zmm7,zmm21,zmm27
 	WORD $0x394c; BYTE $0xc9 // cmp rcx,r9
-	WORD $0x5374 // je 0x3281
-// 0x322e:
+	WORD $0x5374 // je 0x3297
+// 0x3244:
 	LONG $0x487de262; WORD $0x695a; BYTE $0x02 // vbroadcasti32x4 zmm21,XMMWORD PTR [rcx+0x20]
 	LONG $0x485db262; WORD $0xe5dc // vaesenc zmm4,zmm4,zmm21
 	LONG $0x4855b262; WORD $0xeddc // vaesenc zmm5,zmm5,zmm21
@@ -2235,8 +2239,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x0075a262; WORD $0xcddc // vaesenc xmm17,xmm17,xmm21
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xc9 // cmp rcx,r9
-	WORD $0xad75 // jne 0x322e
-// 0x3281:
+	WORD $0xad75 // jne 0x3244
+// 0x3297:
 	LONG $0xa88f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xa8]
 	LONG $0xb0878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0xb0]
 	WORD $0x8b4c; BYTE $0x11 // mov r10,QWORD PTR [rcx]
@@ -2251,8 +2255,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x404d1162; WORD $0xd2ef // vpxord zmm10,zmm22,zmm26
 	LONG $0x404d1162; WORD $0xdbef // vpxord zmm11,zmm22,zmm27
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	WORD $0x5374 // je 0x3329
-// 0x32d6:
+	WORD $0x5374 // je 0x333f
+// 0x32ec:
 	LONG $0x487de262; WORD $0x715a; BYTE $0x02 // vbroadcasti32x4 zmm22,XMMWORD PTR [rcx+0x20]
 	LONG $0x483d3262; WORD $0xc6dc // vaesenc zmm8,zmm8,zmm22
 	LONG $0x48353262; WORD $0xcedc // vaesenc zmm9,zmm9,zmm22
@@ -2267,8 +2271,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x006da262; WORD $0xd6dc // vaesenc xmm18,xmm18,xmm22
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	WORD $0xad75 // jne 0x32d6
-// 0x3329:
+	WORD $0xad75 // jne 0x32ec
+// 0x333f:
 	LONG $0xe88f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xe8]
 	LONG $0xf0878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0xf0]
 	WORD $0x8b4c; BYTE $0x19 // mov r11,QWORD PTR [rcx]
@@ -2283,8 +2287,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x40451162; WORD $0xf2ef // vpxord zmm14,zmm23,zmm26
 	LONG $0x40451162; WORD $0xfbef // vpxord zmm15,zmm23,zmm27
 	WORD $0x394c; BYTE $0xd9 // cmp rcx,r11
-	WORD $0x5374 // je 0x33d1
-// 0x337e:
+	WORD $0x5374 // je 0x33e7
+// 0x3394:
 	LONG $0x487de262; WORD $0x795a; BYTE $0x02 // vbroadcasti32x4 zmm23,XMMWORD PTR [rcx+0x20]
 	LONG $0x481d3262; WORD $0xe7dc // vaesenc zmm12,zmm12,zmm23
 	LONG $0x48153262; WORD $0xefdc // vaesenc zmm13,zmm13,zmm23
@@ -2299,8 +2303,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x0065a262; WORD $0xdfdc // vaesenc xmm19,xmm19,xmm23
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xd9 // cmp rcx,r11
-	WORD $0xad75 // jne 0x337e
-// 0x33d1:
+	WORD $0xad75 // jne 0x3394
+// 0x33e7:
 	LONG $0x487dc262; WORD $0x605a; BYTE $0x02 // vbroadcasti32x4 zmm20,XMMWORD PTR [r8+0x20]
 	LONG $0x487db262; WORD $0xc4dc // vaesenc zmm0,zmm0,zmm20
 	LONG $0x4875b262; WORD $0xccdc // vaesenc zmm1,zmm1,zmm20
@@ -2542,36 +2546,36 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x92fbe1c4; BYTE $0xcb // kmovq k1,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	WORD $0xf983; BYTE $0x40 // cmp ecx,0x40
-	WORD $0x1276 // jbe 0x3991
+	WORD $0x1276 // jbe 0x39a7
 	WORD $0x598d; BYTE $0xc0 // lea ebx,[rcx-0x40]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x398c
+	WORD $0x0576 // jbe 0x39a2
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x398c:
+// 0x39a2:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x3991:
+// 0x39a7:
 	LONG $0x92fbe1c4; BYTE $0xd3 // kmovq k2,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	WORD $0x1276 // jbe 0x39b2
+	WORD $0x1276 // jbe 0x39c8
 	WORD $0x598d; BYTE $0x80 // lea ebx,[rcx-0x80]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x39ad
+	WORD $0x0576 // jbe 0x39c3
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x39ad:
+// 0x39c3:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x39b2:
+// 0x39c8:
 	LONG $0x92fbe1c4; BYTE $0xdb // kmovq k3,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x00c0f981; WORD $0x0000 // cmp ecx,0xc0
-	WORD $0x1576 // jbe 0x39d6
+	WORD $0x1576 // jbe 0x39ec
 	LONG $0xff40998d; WORD $0xffff // lea ebx,[rcx-0xc0]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x39d1
+	WORD $0x0576 // jbe 0x39e7
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x39d1:
+// 0x39e7:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x39d6:
+// 0x39ec:
 	LONG $0x92fbe1c4; BYTE $0xe3 // kmovq k4,rbx
 	WORD $0x598d; BYTE $0x0f // lea ebx,[rcx+0xf]
 	LONG $0xf0e38348 // and rbx,0xfffffffffffffff0
@@ -2580,19 +2584,19 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x487d0362; WORD $0xe939; BYTE $0x00 // vextracti32x4 xmm25,zmm29,0x0
 	LONG $0x003d0162; WORD $0xc0ef // vpxord xmm24,xmm24,xmm24
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0a74 // je 0x3a04
+	WORD $0x0a74 // je 0x3a1a
 	LONG $0x48fd0162; WORD $0xc16f // vmovdqa64 zmm24,zmm25
 	LONG $0x03cd8341 // or r13d,0x3
-// 0x3a04:
+// 0x3a1a:
 	LONG $0x08478b48 // mov rax,QWORD PTR [rdi+0x8]
 	WORD $0x8b48; BYTE $0x0f // mov rcx,QWORD PTR [rdi]
 	WORD $0x014c; BYTE $0xe0 // add rax,r12
 	WORD $0x014c; BYTE $0xe1 // add rcx,r12
 	LONG $0x98f8e1c4; BYTE $0xc9 // kortestq k1,k1
-	WORD $0x0875 // jne 0x3a20
+	WORD $0x0875 // jne 0x3a36
 	LONG $0x487df162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm0
-	WORD $0x2aeb // jmp 0x3a4a
-// 0x3a20:
+	WORD $0x2aeb // jmp 0x3a60
+// 0x3a36:
 	LONG $0xc97f6162; WORD $0x186f // vmovdqu8 zmm27{k1}{z},ZMMWORD PTR [rax]
 	LONG $0x40252162; WORD $0xe4ef // vpxord zmm28,zmm27,zmm20
 	LONG $0x487d9262; WORD $0xc4dd // vaesenclast zmm0,zmm0,zmm28
@@ -2600,12 +2604,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xc97ff162; WORD $0xc06f // vmovdqu8 zmm0{k1}{z},zmm0
 	LONG $0x4dfd9162; WORD $0xc36f // vmovdqa64 zmm0{k5},zmm27
 	LONG $0x487d9262; WORD $0xc700 // vpshufb zmm0,zmm0,zmm31
-// 0x3a4a:
+// 0x3a60:
 	LONG $0x98f8e1c4; BYTE $0xd2 // kortestq k2,k2
-	WORD $0x0875 // jne 0x3a59
+	WORD $0x0875 // jne 0x3a6f
 	LONG $0x4875f162; WORD $0xc9ef // vpxord zmm1,zmm1,zmm1
-	WORD $0x2ceb // jmp 0x3a85
-// 0x3a59:
+	WORD $0x2ceb // jmp 0x3a9b
+// 0x3a6f:
 	LONG $0xca7f6162; WORD $0x586f; BYTE $0x01 // vmovdqu8 zmm27{k2}{z},ZMMWORD PTR [rax+0x40]
 	LONG $0x40252162; WORD $0xe4ef // vpxord zmm28,zmm27,zmm20
 	LONG $0x48759262; WORD $0xccdd // vaesenclast zmm1,zmm1,zmm28
@@ -2613,12 +2617,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xca7ff162; WORD $0xc96f // vmovdqu8 zmm1{k2}{z},zmm1
 	LONG $0x4dfd9162; WORD $0xcb6f // vmovdqa64 zmm1{k5},zmm27
 	LONG $0x48759262; WORD $0xcf00 // vpshufb zmm1,zmm1,zmm31
-// 0x3a85:
+// 0x3a9b:
 	LONG $0x98f8e1c4; BYTE $0xdb // kortestq k3,k3
-	WORD $0x0875 // jne 0x3a94
+	WORD $0x0875 // jne 0x3aaa
 	LONG $0x486df162; WORD $0xd2ef // vpxord zmm2,zmm2,zmm2
-	WORD $0x2ceb // jmp 0x3ac0
-// 0x3a94:
+	WORD $0x2ceb // jmp 0x3ad6
+// 0x3aaa:
 	LONG $0xcb7f6162; WORD $0x586f; BYTE $0x02 // vmovdqu8 zmm27{k3}{z},ZMMWORD PTR [rax+0x80]
 	LONG $0x40252162; WORD $0xe4ef // vpxord zmm28,zmm27,zmm20
 	LONG $0x486d9262; WORD $0xd4dd // vaesenclast zmm2,zmm2,zmm28
@@ -2626,12 +2630,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xcb7ff162; WORD $0xd26f // vmovdqu8 zmm2{k3}{z},zmm2
 	LONG $0x4dfd9162; WORD $0xd36f // vmovdqa64 zmm2{k5},zmm27
 	LONG $0x486d9262; WORD $0xd700 // vpshufb zmm2,zmm2,zmm31
-// 0x3ac0:
+// 0x3ad6:
 	LONG $0x98f8e1c4; BYTE $0xe4 // kortestq k4,k4
-	WORD $0x0875 // jne 0x3acf
+	WORD $0x0875 // jne 0x3ae5
 	LONG $0x4865f162; WORD $0xdbef // vpxord zmm3,zmm3,zmm3
-	WORD $0x2ceb // jmp 0x3afb
-// 0x3acf:
+	WORD $0x2ceb // jmp 0x3b11
+// 0x3ae5:
 	LONG $0xcc7f6162; WORD $0x586f; BYTE $0x03 // vmovdqu8 zmm27{k4}{z},ZMMWORD PTR [rax+0xc0]
 	LONG $0x40252162; WORD $0xe4ef // vpxord zmm28,zmm27,zmm20
 	LONG $0x48659262; WORD $0xdcdd // vaesenclast zmm3,zmm3,zmm28
@@ -2639,7 +2643,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xcc7ff162; WORD $0xdb6f // vmovdqu8 zmm3{k4}{z},zmm3
 	LONG $0x4dfd9162; WORD $0xdb6f // vmovdqa64 zmm3{k5},zmm27
 	LONG $0x48659262; WORD $0xdf00 // vpshufb zmm3,zmm3,zmm31
-// 0x3afb:
+// 0x3b11:
 	LONG $0x487d9162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm24
 	LONG $0x48fd6162; WORD $0xd96c // vpunpcklqdq zmm27,zmm0,zmm1
 	LONG $0x48fd6162; WORD $0xe16d // vpunpckhqdq zmm28,zmm0,zmm1
@@ -2654,7 +2658,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x110e634440256362 // vpclmulhqhqdq zmm28,zmm27,ZMMWORD PTR [rbx+0x380]
 	LONG $0x40350162; WORD $0xccef // vpxord zmm25,zmm25,zmm28
 	LONG $0x98f8e1c4; BYTE $0xdb // kortestq k3,k3
-	WORD $0x5774 // je 0x3bb3
+	WORD $0x5774 // je 0x3bc9
 	LONG $0x48ed6162; WORD $0xdb6c // vpunpcklqdq zmm27,zmm2,zmm3
 	LONG $0x48ed6162; WORD $0xe36d // vpunpckhqdq zmm28,zmm2,zmm3
 	LONG $0x40250162; WORD $0xdcef // vpxord zmm27,zmm27,zmm28
@@ -2667,7 +2671,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x0010634440256362 // vpclmullqlqdq zmm28,zmm27,ZMMWORD PTR [rbx+0x400]
 	QUAD $0x111063444025e362 // vpclmulhqhqdq zmm20,zmm27,ZMMWORD PTR [rbx+0x400]
 	LONG $0x401d2362; WORD $0xcc25; BYTE $0x96 // vpternlogd zmm25,zmm28,zmm20,0x96
-// 0x3bb3:
+// 0x3bc9:
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x504f8b48 // mov rcx,QWORD PTR [rdi+0x50]
 	WORD $0x294c; BYTE $0xe1 // sub rcx,r12
@@ -2683,36 +2687,36 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x92fbe1c4; BYTE $0xcb // kmovq k1,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	WORD $0xf983; BYTE $0x40 // cmp ecx,0x40
-	WORD $0x1276 // jbe 0x3c01
+	WORD $0x1276 // jbe 0x3c17
 	WORD $0x598d; BYTE $0xc0 // lea ebx,[rcx-0x40]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x3bfc
+	WORD $0x0576 // jbe 0x3c12
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x3bfc:
+// 0x3c12:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x3c01:
+// 0x3c17:
 	LONG $0x92fbe1c4; BYTE $0xd3 // kmovq k2,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	WORD $0x1276 // jbe 0x3c22
+	WORD $0x1276 // jbe 0x3c38
 	WORD $0x598d; BYTE $0x80 // lea ebx,[rcx-0x80]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x3c1d
+	WORD $0x0576 // jbe 0x3c33
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x3c1d:
+// 0x3c33:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x3c22:
+// 0x3c38:
 	LONG $0x92fbe1c4; BYTE $0xdb // kmovq k3,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x00c0f981; WORD $0x0000 // cmp ecx,0xc0
-	WORD $0x1576 // jbe 0x3c46
+	WORD $0x1576 // jbe 0x3c5c
 	LONG $0xff40998d; WORD $0xffff // lea ebx,[rcx-0xc0]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x3c41
+	WORD $0x0576 // jbe 0x3c57
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x3c41:
+// 0x3c57:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x3c46:
+// 0x3c5c:
 	LONG $0x92fbe1c4; BYTE $0xe3 // kmovq k4,rbx
 	WORD $0x598d; BYTE $0x0f // lea ebx,[rcx+0xf]
 	LONG $0xf0e38348 // and rbx,0xfffffffffffffff0
@@ -2721,19 +2725,19 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x487d6362; WORD $0xe939; BYTE $0x01 // vextracti32x4 xmm1,zmm29,0x1
 	LONG $0x087df162; WORD $0xc0ef // vpxord xmm0,xmm0,xmm0
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0a74 // je 0x3c74
+	WORD $0x0a74 // je 0x3c8a
 	LONG $0x48fdf162; WORD $0xc16f // vmovdqa64 zmm0,zmm1
 	LONG $0x0ccd8341 // or r13d,0xc
-// 0x3c74:
+// 0x3c8a:
 	LONG $0x48478b48 // mov rax,QWORD PTR [rdi+0x48]
 	LONG $0x404f8b48 // mov rcx,QWORD PTR [rdi+0x40]
 	WORD $0x014c; BYTE $0xe0 // add rax,r12
 	WORD $0x014c; BYTE $0xe1 // add rcx,r12
 	LONG $0x98f8e1c4; BYTE $0xc9 // kortestq k1,k1
-	WORD $0x0875 // jne 0x3c91
+	WORD $0x0875 // jne 0x3ca7
 	LONG $0x485df162; WORD $0xe4ef // vpxord zmm4,zmm4,zmm4
-	WORD $0x2aeb // jmp 0x3cbb
-// 0x3c91:
+	WORD $0x2aeb // jmp 0x3cd1
+// 0x3ca7:
 	LONG $0xc97f6162; WORD $0x186f // vmovdqu8 zmm27{k1}{z},ZMMWORD PTR [rax]
 	LONG $0x40252162; WORD $0xe5ef // vpxord zmm28,zmm27,zmm21
 	LONG $0x485d9262; WORD $0xe4dd // vaesenclast zmm4,zmm4,zmm28
@@ -2741,12 +2745,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xc97ff162; WORD $0xe46f // vmovdqu8 zmm4{k1}{z},zmm4
 	LONG $0x4dfd9162; WORD $0xe36f // vmovdqa64 zmm4{k5},zmm27
 	LONG $0x485d9262; WORD $0xe700 // vpshufb zmm4,zmm4,zmm31
-// 0x3cbb:
+// 0x3cd1:
 	LONG $0x98f8e1c4; BYTE $0xd2 // kortestq k2,k2
-	WORD $0x0875 // jne 0x3cca
+	WORD $0x0875 // jne 0x3ce0
 	LONG $0x4855f162; WORD $0xedef // vpxord zmm5,zmm5,zmm5
-	WORD $0x2ceb // jmp 0x3cf6
-// 0x3cca:
+	WORD $0x2ceb // jmp 0x3d0c
+// 0x3ce0:
 	LONG $0xca7f6162; WORD $0x586f; BYTE $0x01 // vmovdqu8 zmm27{k2}{z},ZMMWORD PTR [rax+0x40]
 	LONG $0x40252162; WORD $0xe5ef // vpxord zmm28,zmm27,zmm21
 	LONG $0x48559262; WORD $0xecdd // vaesenclast zmm5,zmm5,zmm28
@@ -2754,12 +2758,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xca7ff162; WORD $0xed6f // vmovdqu8 zmm5{k2}{z},zmm5
 	LONG $0x4dfd9162; WORD $0xeb6f // vmovdqa64 zmm5{k5},zmm27
 	LONG $0x48559262; WORD $0xef00 // vpshufb zmm5,zmm5,zmm31
-// 0x3cf6:
+// 0x3d0c:
 	LONG $0x98f8e1c4; BYTE $0xdb // kortestq k3,k3
-	WORD $0x0875 // jne 0x3d05
+	WORD $0x0875 // jne 0x3d1b
 	LONG $0x484df162; WORD $0xf6ef // vpxord zmm6,zmm6,zmm6
-	WORD $0x2ceb // jmp 0x3d31
-// 0x3d05:
+	WORD $0x2ceb // jmp 0x3d47
+// 0x3d1b:
 	LONG $0xcb7f6162; WORD $0x586f; BYTE $0x02 // vmovdqu8 zmm27{k3}{z},ZMMWORD PTR [rax+0x80]
 	LONG $0x40252162; WORD $0xe5ef // vpxord zmm28,zmm27,zmm21
 	LONG $0x484d9262; WORD $0xf4dd // vaesenclast zmm6,zmm6,zmm28
@@ -2767,12 +2771,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xcb7ff162; WORD $0xf66f // vmovdqu8 zmm6{k3}{z},zmm6
 	LONG $0x4dfd9162; WORD $0xf36f // vmovdqa64 zmm6{k5},zmm27
 	LONG $0x484d9262; WORD $0xf700 // vpshufb zmm6,zmm6,zmm31
-// 0x3d31:
+// 0x3d47:
 	LONG $0x98f8e1c4; BYTE $0xe4 // kortestq k4,k4
-	WORD $0x0875 // jne 0x3d40
+	WORD $0x0875 // jne 0x3d56
 	LONG $0x4845f162; WORD $0xffef // vpxord zmm7,zmm7,zmm7
-	WORD $0x2ceb // jmp 0x3d6c
-// 0x3d40:
+	WORD $0x2ceb // jmp 0x3d82
+// 0x3d56:
 	LONG $0xcc7f6162; WORD $0x586f; BYTE $0x03 // vmovdqu8 zmm27{k4}{z},ZMMWORD PTR [rax+0xc0]
 	LONG $0x40252162; WORD $0xe5ef // vpxord zmm28,zmm27,zmm21
 	LONG $0x48459262; WORD $0xfcdd // vaesenclast zmm7,zmm7,zmm28
@@ -2780,7 +2784,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xcc7ff162; WORD $0xff6f // vmovdqu8 zmm7{k4}{z},zmm7
 	LONG $0x4dfd9162; WORD $0xfb6f // vmovdqa64 zmm7{k5},zmm27
 	LONG $0x48459262; WORD $0xff00 // vpshufb zmm7,zmm7,zmm31
-// 0x3d6c:
+// 0x3d82:
 	LONG $0x485df162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm0
 	LONG $0x48dd6162; WORD $0xdd6c // vpunpcklqdq zmm27,zmm4,zmm5
 	LONG $0x48dd6162; WORD $0xe56d // vpunpckhqdq zmm28,zmm4,zmm5
@@ -2795,7 +2799,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x110e634440256362 // vpclmulhqhqdq zmm28,zmm27,ZMMWORD PTR [rbx+0x380]
 	LONG $0x48759162; WORD $0xccef // vpxord zmm1,zmm1,zmm28
 	LONG $0x98f8e1c4; BYTE $0xdb // kortestq k3,k3
-	WORD $0x5774 // je 0x3e24
+	WORD $0x5774 // je 0x3e3a
 	LONG $0x48cd6162; WORD $0xdf6c // vpunpcklqdq zmm27,zmm6,zmm7
 	LONG $0x48cd6162; WORD $0xe76d // vpunpckhqdq zmm28,zmm6,zmm7
 	LONG $0x40250162; WORD $0xdcef // vpxord zmm27,zmm27,zmm28
@@ -2808,7 +2812,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x0010634440256362 // vpclmullqlqdq zmm28,zmm27,ZMMWORD PTR [rbx+0x400]
 	QUAD $0x11106b444025e362 // vpclmulhqhqdq zmm21,zmm27,ZMMWORD PTR [rbx+0x400]
 	LONG $0x401db362; WORD $0xcd25; BYTE $0x96 // vpternlogd zmm1,zmm28,zmm21,0x96
-// 0x3e24:
+// 0x3e3a:
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x908f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0x90]
 	WORD $0x294c; BYTE $0xe1 // sub rcx,r12
@@ -2824,36 +2828,36 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x92fbe1c4; BYTE $0xcb // kmovq k1,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	WORD $0xf983; BYTE $0x40 // cmp ecx,0x40
-	WORD $0x1276 // jbe 0x3e75
+	WORD $0x1276 // jbe 0x3e8b
 	WORD $0x598d; BYTE $0xc0 // lea ebx,[rcx-0x40]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x3e70
+	WORD $0x0576 // jbe 0x3e86
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x3e70:
+// 0x3e86:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x3e75:
+// 0x3e8b:
 	LONG $0x92fbe1c4; BYTE $0xd3 // kmovq k2,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	WORD $0x1276 // jbe 0x3e96
+	WORD $0x1276 // jbe 0x3eac
 	WORD $0x598d; BYTE $0x80 // lea ebx,[rcx-0x80]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x3e91
+	WORD $0x0576 // jbe 0x3ea7
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x3e91:
+// 0x3ea7:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x3e96:
+// 0x3eac:
 	LONG $0x92fbe1c4; BYTE $0xdb // kmovq k3,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x00c0f981; WORD $0x0000 // cmp ecx,0xc0
-	WORD $0x1576 // jbe 0x3eba
+	WORD $0x1576 // jbe 0x3ed0
 	LONG $0xff40998d; WORD $0xffff // lea ebx,[rcx-0xc0]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x3eb5
+	WORD $0x0576 // jbe 0x3ecb
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x3eb5:
+// 0x3ecb:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x3eba:
+// 0x3ed0:
 	LONG $0x92fbe1c4; BYTE $0xe3 // kmovq k4,rbx
 	WORD $0x598d; BYTE $0x0f // lea ebx,[rcx+0xf]
 	LONG $0xf0e38348 // and rbx,0xfffffffffffffff0
@@ -2862,19 +2866,19 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x487d6362; WORD $0xed39; BYTE $0x02 // vextracti32x4 xmm5,zmm29,0x2
 	LONG $0x085df162; WORD $0xe4ef // vpxord xmm4,xmm4,xmm4
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0a74 // je 0x3eeb
+	WORD $0x0a74 // je 0x3f01
 	LONG $0x48fdf162; WORD $0xe56f // vmovdqa64 zmm4,zmm5
 	LONG $0x30cd8341 // or r13d,0x30
-// 0x3eeb:
+// 0x3f01:
 	LONG $0x88878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0x88]
 	LONG $0x808f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0x80]
 	WORD $0x014c; BYTE $0xe0 // add rax,r12
 	WORD $0x014c; BYTE $0xe1 // add rcx,r12
 	LONG $0x98f8e1c4; BYTE $0xc9 // kortestq k1,k1
-	WORD $0x0875 // jne 0x3f0e
+	WORD $0x0875 // jne 0x3f24
 	LONG $0x483d5162; WORD $0xc0ef // vpxord zmm8,zmm8,zmm8
-	WORD $0x2aeb // jmp 0x3f38
-// 0x3f0e:
+	WORD $0x2aeb // jmp 0x3f4e
+// 0x3f24:
 	LONG $0xc97f6162; WORD $0x186f // vmovdqu8 zmm27{k1}{z},ZMMWORD PTR [rax]
 	LONG $0x40252162; WORD $0xe6ef // vpxord zmm28,zmm27,zmm22
 	LONG $0x483d1262; WORD $0xc4dd // vaesenclast zmm8,zmm8,zmm28
@@ -2882,12 +2886,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xc97f5162; WORD $0xc06f // vmovdqu8 zmm8{k1}{z},zmm8
 	LONG $0x4dfd1162; WORD $0xc36f // vmovdqa64 zmm8{k5},zmm27
 	LONG $0x483d1262; WORD $0xc700 // vpshufb zmm8,zmm8,zmm31
-// 0x3f38:
+// 0x3f4e:
 	LONG $0x98f8e1c4; BYTE $0xd2 // kortestq k2,k2
-	WORD $0x0875 // jne 0x3f47
+	WORD $0x0875 // jne 0x3f5d
 	LONG $0x48355162; WORD $0xc9ef // vpxord zmm9,zmm9,zmm9
-	WORD $0x2ceb // jmp 0x3f73
-// 0x3f47:
+	WORD $0x2ceb // jmp 0x3f89
+// 0x3f5d:
 	LONG $0xca7f6162; WORD $0x586f; BYTE $0x01 // vmovdqu8 zmm27{k2}{z},ZMMWORD PTR [rax+0x40]
 	LONG $0x40252162; WORD $0xe6ef // vpxord zmm28,zmm27,zmm22
 	LONG $0x48351262; WORD $0xccdd // vaesenclast zmm9,zmm9,zmm28
@@ -2895,12 +2899,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xca7f5162; WORD $0xc96f // vmovdqu8 zmm9{k2}{z},zmm9
 	LONG $0x4dfd1162; WORD $0xcb6f // vmovdqa64 zmm9{k5},zmm27
 	LONG $0x48351262; WORD $0xcf00 // vpshufb zmm9,zmm9,zmm31
-// 0x3f73:
+// 0x3f89:
 	LONG $0x98f8e1c4; BYTE $0xdb // kortestq k3,k3
-	WORD $0x0875 // jne 0x3f82
+	WORD $0x0875 // jne 0x3f98
 	LONG $0x482d5162; WORD $0xd2ef // vpxord zmm10,zmm10,zmm10
-	WORD $0x2ceb // jmp 0x3fae
-// 0x3f82:
+	WORD $0x2ceb // jmp 0x3fc4
+// 0x3f98:
 	LONG $0xcb7f6162; WORD $0x586f; BYTE $0x02 // vmovdqu8 zmm27{k3}{z},ZMMWORD PTR [rax+0x80]
 	LONG $0x40252162; WORD $0xe6ef // vpxord zmm28,zmm27,zmm22
 	LONG $0x482d1262; WORD $0xd4dd // vaesenclast zmm10,zmm10,zmm28
@@ -2908,12 +2912,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xcb7f5162; WORD $0xd26f // vmovdqu8 zmm10{k3}{z},zmm10
 	LONG $0x4dfd1162; WORD $0xd36f // vmovdqa64 zmm10{k5},zmm27
 	LONG $0x482d1262; WORD $0xd700 // vpshufb zmm10,zmm10,zmm31
-// 0x3fae:
+// 0x3fc4:
 	LONG $0x98f8e1c4; BYTE $0xe4 // kortestq k4,k4
-	WORD $0x0875 // jne 0x3fbd
+	WORD $0x0875 // jne 0x3fd3
 	LONG $0x48255162; WORD $0xdbef // vpxord zmm11,zmm11,zmm11
-	WORD $0x2ceb // jmp 0x3fe9
-// 0x3fbd:
+	WORD $0x2ceb // jmp 0x3fff
+// 0x3fd3:
 	LONG $0xcc7f6162; WORD $0x586f; BYTE $0x03 // vmovdqu8 zmm27{k4}{z},ZMMWORD PTR [rax+0xc0]
 	LONG $0x40252162; WORD $0xe6ef // vpxord zmm28,zmm27,zmm22
 	LONG $0x48251262; WORD $0xdcdd // vaesenclast zmm11,zmm11,zmm28
@@ -2921,7 +2925,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xcc7f5162; WORD $0xdb6f // vmovdqu8 zmm11{k4}{z},zmm11
 	LONG $0x4dfd1162; WORD $0xdb6f // vmovdqa64 zmm11{k5},zmm27
 	LONG $0x48251262; WORD $0xdf00 // vpshufb zmm11,zmm11,zmm31
-// 0x3fe9:
+// 0x3fff:
 	LONG $0x483d7162; WORD $0xc4ef // vpxord zmm8,zmm8,zmm4
 	LONG $0x48bd4162; WORD $0xd96c // vpunpcklqdq zmm27,zmm8,zmm9
 	LONG $0x48bd4162; WORD $0xe16d // vpunpckhqdq zmm28,zmm8,zmm9
@@ -2936,7 +2940,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x110e634440256362 // vpclmulhqhqdq zmm28,zmm27,ZMMWORD PTR [rbx+0x380]
 	LONG $0x48559162; WORD $0xecef // vpxord zmm5,zmm5,zmm28
 	LONG $0x98f8e1c4; BYTE $0xdb // kortestq k3,k3
-	WORD $0x5774 // je 0x40a1
+	WORD $0x5774 // je 0x40b7
 	LONG $0x48ad4162; WORD $0xdb6c // vpunpcklqdq zmm27,zmm10,zmm11
 	LONG $0x48ad4162; WORD $0xe36d // vpunpckhqdq zmm28,zmm10,zmm11
 	LONG $0x40250162; WORD $0xdcef // vpxord zmm27,zmm27,zmm28
@@ -2949,7 +2953,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x0010634440256362 // vpclmullqlqdq zmm28,zmm27,ZMMWORD PTR [rbx+0x400]
 	QUAD $0x111073444025e362 // vpclmulhqhqdq zmm22,zmm27,ZMMWORD PTR [rbx+0x400]
 	LONG $0x401db362; WORD $0xee25; BYTE $0x96 // vpternlogd zmm5,zmm28,zmm22,0x96
-// 0x40a1:
+// 0x40b7:
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0xd08f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xd0]
 	WORD $0x294c; BYTE $0xe1 // sub rcx,r12
@@ -2965,36 +2969,36 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x92fbe1c4; BYTE $0xcb // kmovq k1,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	WORD $0xf983; BYTE $0x40 // cmp ecx,0x40
-	WORD $0x1276 // jbe 0x40f2
+	WORD $0x1276 // jbe 0x4108
 	WORD $0x598d; BYTE $0xc0 // lea ebx,[rcx-0x40]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x40ed
+	WORD $0x0576 // jbe 0x4103
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x40ed:
+// 0x4103:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x40f2:
+// 0x4108:
 	LONG $0x92fbe1c4; BYTE $0xd3 // kmovq k2,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	WORD $0x1276 // jbe 0x4113
+	WORD $0x1276 // jbe 0x4129
 	WORD $0x598d; BYTE $0x80 // lea ebx,[rcx-0x80]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x410e
+	WORD $0x0576 // jbe 0x4124
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x410e:
+// 0x4124:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x4113:
+// 0x4129:
 	LONG $0x92fbe1c4; BYTE $0xdb // kmovq k3,rbx
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x00c0f981; WORD $0x0000 // cmp ecx,0xc0
-	WORD $0x1576 // jbe 0x4137
+	WORD $0x1576 // jbe 0x414d
 	LONG $0xff40998d; WORD $0xffff // lea ebx,[rcx-0xc0]
 	WORD $0xfb83; BYTE $0x40 // cmp ebx,0x40
-	WORD $0x0576 // jbe 0x4132
+	WORD $0x0576 // jbe 0x4148
 	LONG $0x000040bb; BYTE $0x00 // mov ebx,0x40
-// 0x4132:
+// 0x4148:
 	LONG $0xf5e0e2c4; BYTE $0xd8 // bzhi rbx,rax,rbx
-// 0x4137:
+// 0x414d:
 	LONG $0x92fbe1c4; BYTE $0xe3 // kmovq k4,rbx
 	WORD $0x598d; BYTE $0x0f // lea ebx,[rcx+0xf]
 	LONG $0xf0e38348 // and rbx,0xfffffffffffffff0
@@ -3003,19 +3007,19 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x487d4362; WORD $0xe939; BYTE $0x03 // vextracti32x4 xmm9,zmm29,0x3
 	LONG $0x083d5162; WORD $0xc0ef // vpxord xmm8,xmm8,xmm8
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0d74 // je 0x416b
+	WORD $0x0d74 // je 0x4181
 	LONG $0x48fd5162; WORD $0xc16f // vmovdqa64 zmm8,zmm9
 	LONG $0xc0cd8141; WORD $0x0000; BYTE $0x00 // or r13d,0xc0
-// 0x416b:
+// 0x4181:
 	LONG $0xc8878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0xc8]
 	LONG $0xc08f8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rdi+0xc0]
 	WORD $0x014c; BYTE $0xe0 // add rax,r12
 	WORD $0x014c; BYTE $0xe1 // add rcx,r12
 	LONG $0x98f8e1c4; BYTE $0xc9 // kortestq k1,k1
-	WORD $0x0875 // jne 0x418e
+	WORD $0x0875 // jne 0x41a4
 	LONG $0x481d5162; WORD $0xe4ef // vpxord zmm12,zmm12,zmm12
-	WORD $0x2aeb // jmp 0x41b8
-// 0x418e:
+	WORD $0x2aeb // jmp 0x41ce
+// 0x41a4:
 	LONG $0xc97f6162; WORD $0x186f // vmovdqu8 zmm27{k1}{z},ZMMWORD PTR [rax]
 	LONG $0x40252162; WORD $0xe7ef // vpxord zmm28,zmm27,zmm23
 	LONG $0x481d1262; WORD $0xe4dd // vaesenclast zmm12,zmm12,zmm28
@@ -3023,12 +3027,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xc97f5162; WORD $0xe46f // vmovdqu8 zmm12{k1}{z},zmm12
 	LONG $0x4dfd1162; WORD $0xe36f // vmovdqa64 zmm12{k5},zmm27
 	LONG $0x481d1262; WORD $0xe700 // vpshufb zmm12,zmm12,zmm31
-// 0x41b8:
+// 0x41ce:
 	LONG $0x98f8e1c4; BYTE $0xd2 // kortestq k2,k2
-	WORD $0x0875 // jne 0x41c7
+	WORD $0x0875 // jne 0x41dd
 	LONG $0x48155162; WORD $0xedef // vpxord zmm13,zmm13,zmm13
-	WORD $0x2ceb // jmp 0x41f3
-// 0x41c7:
+	WORD $0x2ceb // jmp 0x4209
+// 0x41dd:
 	LONG $0xca7f6162; WORD $0x586f; BYTE $0x01 // vmovdqu8 zmm27{k2}{z},ZMMWORD PTR [rax+0x40]
 	LONG $0x40252162; WORD $0xe7ef // vpxord zmm28,zmm27,zmm23
 	LONG $0x48151262; WORD $0xecdd // vaesenclast zmm13,zmm13,zmm28
@@ -3036,12 +3040,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xca7f5162; WORD $0xed6f // vmovdqu8 zmm13{k2}{z},zmm13
 	LONG $0x4dfd1162; WORD $0xeb6f // vmovdqa64 zmm13{k5},zmm27
 	LONG $0x48151262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm31
-// 0x41f3:
+// 0x4209:
 	LONG $0x98f8e1c4; BYTE $0xdb // kortestq k3,k3
-	WORD $0x0875 // jne 0x4202
+	WORD $0x0875 // jne 0x4218
 	LONG $0x480d5162; WORD $0xf6ef // vpxord zmm14,zmm14,zmm14
-	WORD $0x2ceb // jmp 0x422e
-// 0x4202:
+	WORD $0x2ceb // jmp 0x4244
+// 0x4218:
 	LONG $0xcb7f6162; WORD $0x586f; BYTE $0x02 // vmovdqu8 zmm27{k3}{z},ZMMWORD PTR [rax+0x80]
 	LONG $0x40252162; WORD $0xe7ef // vpxord zmm28,zmm27,zmm23
 	LONG $0x480d1262; WORD $0xf4dd // vaesenclast zmm14,zmm14,zmm28
@@ -3049,12 +3053,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xcb7f5162; WORD $0xf66f // vmovdqu8 zmm14{k3}{z},zmm14
 	LONG $0x4dfd1162; WORD $0xf36f // vmovdqa64 zmm14{k5},zmm27
 	LONG $0x480d1262; WORD $0xf700 // vpshufb zmm14,zmm14,zmm31
-// 0x422e:
+// 0x4244:
 	LONG $0x98f8e1c4; BYTE $0xe4 // kortestq k4,k4
-	WORD $0x0875 // jne 0x423d
+	WORD $0x0875 // jne 0x4253
 	LONG $0x48055162; WORD $0xffef // vpxord zmm15,zmm15,zmm15
-	WORD $0x2ceb // jmp 0x4269
-// 0x423d:
+	WORD $0x2ceb // jmp 0x427f
+// 0x4253:
 	LONG $0xcc7f6162; WORD $0x586f; BYTE $0x03 // vmovdqu8 zmm27{k4}{z},ZMMWORD PTR [rax+0xc0]
 	LONG $0x40252162; WORD $0xe7ef // vpxord zmm28,zmm27,zmm23
 	LONG $0x48051262; WORD $0xfcdd // vaesenclast zmm15,zmm15,zmm28
@@ -3062,7 +3066,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xcc7f5162; WORD $0xff6f // vmovdqu8 zmm15{k4}{z},zmm15
 	LONG $0x4dfd1162; WORD $0xfb6f // vmovdqa64 zmm15{k5},zmm27
 	LONG $0x48051262; WORD $0xff00 // vpshufb zmm15,zmm15,zmm31
-// 0x4269:
+// 0x427f:
 	LONG $0x481d5162; WORD $0xe0ef // vpxord zmm12,zmm12,zmm8
 	LONG $0x489d4162; WORD $0xdd6c // vpunpcklqdq zmm27,zmm12,zmm13
 	LONG $0x489d4162; WORD $0xe56d // vpunpckhqdq zmm28,zmm12,zmm13
@@ -3077,7 +3081,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x110e634440256362 // vpclmulhqhqdq zmm28,zmm27,ZMMWORD PTR [rbx+0x380]
 	LONG $0x48351162; WORD $0xccef // vpxord zmm9,zmm9,zmm28
 	LONG $0x98f8e1c4; BYTE $0xdb // kortestq k3,k3
-	WORD $0x5774 // je 0x4321
+	WORD $0x5774 // je 0x4337
 	LONG $0x488d4162; WORD $0xdf6c // vpunpcklqdq zmm27,zmm14,zmm15
 	LONG $0x488d4162; WORD $0xe76d // vpunpckhqdq zmm28,zmm14,zmm15
 	LONG $0x40250162; WORD $0xdcef // vpxord zmm27,zmm27,zmm28
@@ -3090,7 +3094,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x0010634440256362 // vpclmullqlqdq zmm28,zmm27,ZMMWORD PTR [rbx+0x400]
 	QUAD $0x11107b444025e362 // vpclmulhqhqdq zmm23,zmm27,ZMMWORD PTR [rbx+0x400]
 	LONG $0x401d3362; WORD $0xcf25; BYTE $0x96 // vpternlogd zmm9,zmm28,zmm23,0x96
-// 0x4321:
+// 0x4337:
 	LONG $0x40bd7362; WORD $0xe043; BYTE $0x44 // vshufi64x2 zmm12,zmm24,zmm0,0x44
 	LONG $0x40bd6362; WORD $0xc043; BYTE $0xee // vshufi64x2 zmm24,zmm24,zmm0,0xee
 	LONG $0x48dd5362; WORD $0xe843; BYTE $0x44 // vshufi64x2 zmm13,zmm4,zmm8,0x44
@@ -3131,12 +3135,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48fd6162; WORD $0x666f; BYTE $0x0a // vmovdqa64 zmm28,ZMMWORD PTR [rsi+0x280]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0xc0a63b4c; WORD $0x0002; BYTE $0x00 // cmp r12,QWORD PTR [rsi+0x2c0]
-	LONG $0xecca820f; WORD $0xffff // jb 0x30fd
+	LONG $0xecca820f; WORD $0xffff // jb 0x3113
 	LONG $0x403d0162; WORD $0xc0ef // vpxord zmm24,zmm24,zmm24
 	LONG $0x40350162; WORD $0xc9ef // vpxord zmm25,zmm25,zmm25
 	LONG $0x402d0162; WORD $0xd2ef // vpxord zmm26,zmm26,zmm26
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
-// 0x4448:
+// 0x445e:
 	LONG $0x28478b4c // mov r8,QWORD PTR [rdi+0x28]
 	LONG $0x684f8b4c // mov r9,QWORD PTR [rdi+0x68]
 	LONG $0xa8978b4c; WORD $0x0000; BYTE $0x00 // mov r10,QWORD PTR [rdi+0xa8]
@@ -3172,8 +3176,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865f362; WORD $0xe244; BYTE $0x00 // vpclmullqlqdq zmm4,zmm3,zmm2
 	LONG $0x40356162; WORD $0xccef // vpxord zmm25,zmm25,zmm4
 	WORD $0x8545; BYTE $0xed // test r13d,r13d
-	LONG $0x00f6850f; WORD $0x0000 // jne 0x462d
-// 0x4537:
+	LONG $0x00f6850f; WORD $0x0000 // jne 0x4643
+// 0x454d:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d9362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm0,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -3196,7 +3200,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08fee162; WORD $0x007f // vmovdqu64 XMMWORD PTR [rax],xmm16
 	LONG $0x00c78148; WORD $0x0001; BYTE $0x00 // add rdi,0x100
 	LONG $0x04ee8349 // sub r14,0x4
-	LONG $0xba6d870f; WORD $0xffff // ja 0x38
+	LONG $0xba57870f; WORD $0xffff // ja 0x38
+// 0x45e1:
 	LONG $0x487df162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm0
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x04 // vmovdqa64 ZMMWORD PTR [rsi+0x100],zmm0
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [rsi+0x140],zmm0
@@ -3211,8 +3216,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x0e // vmovdqa64 ZMMWORD PTR [rsi+0x380],zmm0
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x0f // vmovdqa64 ZMMWORD PTR [rsi+0x3c0],zmm0
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-	LONG $0x000272e9; BYTE $0x00 // jmp 0x489f
-// 0x462d:
+	LONG $0x002866e9; BYTE $0x00 // jmp 0x6ea9
+// 0x4643:
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	LONG $0xffc3c748; WORD $0xffff; BYTE $0xff // mov rbx,0xffffffffffffffff
 	LONG $0xf570e2c4; BYTE $0xdb // bzhi ebx,ebx,ecx
@@ -3220,9 +3225,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x18478b48 // mov rax,QWORD PTR [rdi+0x18]
 	LONG $0x087df162; WORD $0xc0ef // vpxord xmm0,xmm0,xmm0
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0674 // je 0x4655
+	WORD $0x0674 // je 0x466b
 	LONG $0x897ff162; WORD $0x006f // vmovdqu8 xmm0{k1}{z},XMMWORD PTR [rax]
-// 0x4655:
+// 0x466b:
 	WORD $0x5f8b; BYTE $0x10 // mov ebx,DWORD PTR [rdi+0x10]
 	WORD $0xc383; BYTE $0x1f // add ebx,0x1f
 	WORD $0xe383; BYTE $0xf0 // and ebx,0xfffffff0
@@ -3235,9 +3240,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x58478b48 // mov rax,QWORD PTR [rdi+0x58]
 	LONG $0x085df162; WORD $0xe4ef // vpxord xmm4,xmm4,xmm4
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0674 // je 0x4692
+	WORD $0x0674 // je 0x46a8
 	LONG $0x897ff162; WORD $0x206f // vmovdqu8 xmm4{k1}{z},XMMWORD PTR [rax]
-// 0x4692:
+// 0x46a8:
 	WORD $0x5f8b; BYTE $0x50 // mov ebx,DWORD PTR [rdi+0x50]
 	WORD $0xc383; BYTE $0x1f // add ebx,0x1f
 	WORD $0xe383; BYTE $0xf0 // and ebx,0xfffffff0
@@ -3250,9 +3255,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x98878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0x98]
 	LONG $0x083d5162; WORD $0xc0ef // vpxord xmm8,xmm8,xmm8
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0674 // je 0x46d5
+	WORD $0x0674 // je 0x46eb
 	LONG $0x897f7162; WORD $0x006f // vmovdqu8 xmm8{k1}{z},XMMWORD PTR [rax]
-// 0x46d5:
+// 0x46eb:
 	LONG $0x00909f8b; WORD $0x0000 // mov ebx,DWORD PTR [rdi+0x90]
 	WORD $0xc383; BYTE $0x1f // add ebx,0x1f
 	WORD $0xe383; BYTE $0xf0 // and ebx,0xfffffff0
@@ -3265,9 +3270,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xd8878b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rdi+0xd8]
 	LONG $0x081d5162; WORD $0xe4ef // vpxord xmm12,xmm12,xmm12
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0674 // je 0x471b
+	WORD $0x0674 // je 0x4731
 	LONG $0x897f7162; WORD $0x206f // vmovdqu8 xmm12{k1}{z},XMMWORD PTR [rax]
-// 0x471b:
+// 0x4731:
 	LONG $0x00d09f8b; WORD $0x0000 // mov ebx,DWORD PTR [rdi+0xd0]
 	WORD $0xc383; BYTE $0x1f // add ebx,0x1f
 	WORD $0xe383; BYTE $0xf0 // and ebx,0xfffffff0
@@ -3290,8 +3295,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d6162; WORD $0xd4ef // vpxord zmm26,zmm26,zmm4
 	LONG $0x4865f362; WORD $0xe244; BYTE $0x00 // vpclmullqlqdq zmm4,zmm3,zmm2
 	LONG $0x40356162; WORD $0xccef // vpxord zmm25,zmm25,zmm4
-	LONG $0xfffd8ee9; BYTE $0xff // jmp 0x4537
-// 0x47a9:
+	LONG $0xfffd8ee9; BYTE $0xff // jmp 0x454d
+// 0x47bf:
 	LONG $0x48fef162; WORD $0x076f // vmovdqu64 zmm0,ZMMWORD PTR [rdi]
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x04 // vmovdqa64 ZMMWORD PTR [rsi+0x100],zmm0
 	WORD $0xc031 // xor eax,eax
@@ -3304,42 +3309,1693 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xc7460f48 // cmovbe rax,rdi
 	LONG $0x48fef162; WORD $0x006f // vmovdqu64 zmm0,ZMMWORD PTR [rax]
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [rsi+0x140],zmm0
-	WORD $0x2377 // ja 0x4809
+	WORD $0x2377 // ja 0x481f
 	LONG $0x00868d48; WORD $0x0003; BYTE $0x00 // lea rax,[rsi+0x300]
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x509e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rbx
 	LONG $0x00868d48; WORD $0x0002; BYTE $0x00 // lea rax,[rsi+0x200]
 	LONG $0x78868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x178],rax
-// 0x4809:
+// 0x481f:
 	LONG $0x000002b9; BYTE $0x00 // mov ecx,0x2
 	WORD $0x3949; BYTE $0xce // cmp r14,rcx
 	LONG $0x80878d48; WORD $0x0000; BYTE $0x00 // lea rax,[rdi+0x80]
 	LONG $0xc7460f48 // cmovbe rax,rdi
 	LONG $0x48fef162; WORD $0x006f // vmovdqu64 zmm0,ZMMWORD PTR [rax]
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rsi+0x180],zmm0
-	WORD $0x2377 // ja 0x484e
+	WORD $0x2377 // ja 0x4864
 	LONG $0x00868d48; WORD $0x0003; BYTE $0x00 // lea rax,[rsi+0x300]
 	LONG $0x80868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x180],rax
 	LONG $0x909e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],rbx
 	LONG $0x00868d48; WORD $0x0002; BYTE $0x00 // lea rax,[rsi+0x200]
 	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
-// 0x484e:
+// 0x4864:
 	LONG $0x000003b9; BYTE $0x00 // mov ecx,0x3
 	WORD $0x3949; BYTE $0xce // cmp r14,rcx
 	LONG $0xc0878d48; WORD $0x0000; BYTE $0x00 // lea rax,[rdi+0xc0]
 	LONG $0xc7460f48 // cmovbe rax,rdi
 	LONG $0x48fef162; WORD $0x006f // vmovdqu64 zmm0,ZMMWORD PTR [rax]
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rsi+0x1c0],zmm0
-	WORD $0x2377 // ja 0x4893
+	WORD $0x2377 // ja 0x48a9
 	LONG $0x00868d48; WORD $0x0003; BYTE $0x00 // lea rax,[rsi+0x300]
 	LONG $0xc0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1c0],rax
 	LONG $0xd09e8948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1d0],rbx
 	LONG $0x00868d48; WORD $0x0002; BYTE $0x00 // lea rax,[rsi+0x200]
 	LONG $0xf8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1f8],rax
-// 0x4893:
+// 0x48a9:
 	LONG $0x00be8d48; WORD $0x0001; BYTE $0x00 // lea rdi,[rsi+0x100]
-	LONG $0xffb7a3e9; BYTE $0xff // jmp 0x42
-// 0x489f:
+	LONG $0xffb7a3e9; BYTE $0xff // jmp 0x58
+// 0x48b5:
+	LONG $0x00fff0b8; BYTE $0x00 // mov eax,0xfff0
+	LONG $0xe092f8c5 // kmovw k4,eax
+	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
+	LONG $0x304f8b48 // mov rcx,QWORD PTR [rdi+0x30]
+	LONG $0x8f7ee162; WORD $0x116f // vmovdqu32 xmm18{k7}{z},XMMWORD PTR [rcx]
+	LONG $0x006de162; WORD $0x50ef; BYTE $0x01 // vpxord xmm18,xmm18,XMMWORD PTR [rax+0x10]
+	LONG $0x406da362; WORD $0xd243; BYTE $0x00 // vshufi32x4 zmm18,zmm18,zmm18,0x0
+	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
+	LONG $0x20678b4c // mov r12,QWORD PTR [rdi+0x20]
+	LONG $0x184f8b48 // mov rcx,QWORD PTR [rdi+0x18]
+	WORD $0x854d; BYTE $0xe4 // test r12,r12
+	LONG $0x009c840f; WORD $0x0000 // je 0x498d
+// 0x48f1:
+	LONG $0x10fc8349 // cmp r12,0x10
+	WORD $0x7676 // jbe 0x496d
+	LONG $0x216ffac5 // vmovdqu xmm4,XMMWORD PTR [rcx]
+	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
+	LONG $0x085d9162; WORD $0xe4ef // vpxord xmm4,xmm4,xmm28
+	LONG $0xec70f9c5; BYTE $0x4e // vpshufd xmm5,xmm4,0x4e
+	LONG $0x0855f162; WORD $0xecef // vpxord xmm5,xmm5,xmm4
+	QUAD $0x000230b04459e3c4; WORD $0x0000 // vpclmullqlqdq xmm6,xmm4,XMMWORD PTR [rax+0x230]
+	QUAD $0x000370b84451e3c4; WORD $0x0000 // vpclmullqlqdq xmm7,xmm5,XMMWORD PTR [rax+0x370]
+	QUAD $0x00023080445963c4; WORD $0x1100 // vpclmulhqhqdq xmm8,xmm4,XMMWORD PTR [rax+0x230]
+	LONG $0x084dd362; WORD $0xf825; BYTE $0x96 // vpternlogd xmm7,xmm6,xmm8,0x96
+	LONG $0x084d1362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq xmm9,xmm6,xmm30
+	LONG $0xf670f9c5; BYTE $0x4e // vpshufd xmm6,xmm6,0x4e
+	LONG $0x084dd362; WORD $0xf925; BYTE $0x96 // vpternlogd xmm7,xmm6,xmm9,0x96
+	LONG $0x08451362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq xmm9,xmm7,xmm30
+	LONG $0xff70f9c5; BYTE $0x4e // vpshufd xmm7,xmm7,0x4e
+	LONG $0x08455362; WORD $0xc125; BYTE $0x96 // vpternlogd xmm8,xmm7,xmm9,0x96
+	LONG $0x08fd4162; WORD $0xe06f // vmovdqa64 xmm28,xmm8
+	LONG $0x10c18348 // add rcx,0x10
+	LONG $0x10ec8349 // sub r12,0x10
+	WORD $0x84eb // jmp 0x48f1
+// 0x496d:
+	LONG $0xffffffb8; BYTE $0xff // mov eax,0xffffffff
+	LONG $0xf518e2c4; BYTE $0xc0 // bzhi eax,eax,r12d
+	LONG $0xd892f8c5 // kmovw k3,eax
+	LONG $0x8b7ff162; WORD $0x216f // vmovdqu8 xmm4{k3}{z},XMMWORD PTR [rcx]
+	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
+	LONG $0x001d6162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm4
+// 0x498d:
+	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
+	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
+	LONG $0x04e1c148 // shl rcx,0x4
+	QUAD $0xffffff60088c8d48 // lea rcx,[rax+rcx*1-0xa0]
+	LONG $0xc0a28d4c; WORD $0x0001; BYTE $0x00 // lea r12,[rdx+0x1c0]
+	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
+	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
+	QUAD $0x022464ef406d5162 // vpxord zmm12,zmm18,ZMMWORD PTR [r12+0x80]
+	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
+	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
+	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	WORD $0x4774 // je 0x4a1d
+// 0x49d6:
+	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x485a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x30]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x20c08348 // add rax,0x20
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	WORD $0xb975 // jne 0x49d6
+// 0x4a1d:
+	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0x482db262; WORD $0xc1dc // vaesenc zmm0,zmm10,zmm17
+	LONG $0x4825b262; WORD $0xc9dc // vaesenc zmm1,zmm11,zmm17
+	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
+	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
+// 0x4ab8:
+	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
+	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
+	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
+	LONG $0x10e98349 // sub r9,0x10
+	LONG $0x10ea8349 // sub r10,0x10
+	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
+	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
+	QUAD $0x022464ef406d5162 // vpxord zmm12,zmm18,ZMMWORD PTR [r12+0x80]
+	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
+	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
+	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	WORD $0x4774 // je 0x4b40
+// 0x4af9:
+	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x485a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x30]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x20c08348 // add rax,0x20
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	WORD $0xb975 // jne 0x4af9
+// 0x4b40:
+	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0xcc7e5162; WORD $0x316f // vmovdqu32 zmm14{k4}{z},ZMMWORD PTR [r9]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
+	LONG $0x4c7ed162; WORD $0x027f // vmovdqu32 ZMMWORD PTR [r10]{k4},zmm0
+	LONG $0x08fde162; WORD $0xd86f // vmovdqa64 xmm19,xmm0
+	LONG $0x4dfdd162; WORD $0xc66f // vmovdqa64 zmm0{k5},zmm14
+	LONG $0x487d8262; WORD $0xe700 // vpshufb zmm20,zmm0,zmm31
+	LONG $0x405d8362; WORD $0xe438; BYTE $0x00 // vinserti32x4 zmm20,zmm20,xmm28,0x0
+	LONG $0x482db262; WORD $0xc1dc // vaesenc zmm0,zmm10,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x01 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x40]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x4875d262; WORD $0xcfdd // vaesenclast zmm1,zmm1,zmm15
+	LONG $0x48fed162; WORD $0x4a7f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r10+0x40],zmm1
+	LONG $0x4dfdd162; WORD $0xce6f // vmovdqa64 zmm1{k5},zmm14
+	LONG $0x48758262; WORD $0xef00 // vpshufb zmm21,zmm1,zmm31
+	LONG $0x4825b262; WORD $0xc9dc // vaesenc zmm1,zmm11,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x02 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x80]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x486dd262; WORD $0xd7dd // vaesenclast zmm2,zmm2,zmm15
+	LONG $0x48fed162; WORD $0x527f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r10+0x80],zmm2
+	LONG $0x4dfdd162; WORD $0xd66f // vmovdqa64 zmm2{k5},zmm14
+	LONG $0x486d8262; WORD $0xf700 // vpshufb zmm22,zmm2,zmm31
+	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x03 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0xc0]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x4865d262; WORD $0xdfdd // vaesenclast zmm3,zmm3,zmm15
+	LONG $0x48fed162; WORD $0x5a7f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r10+0xc0],zmm3
+	LONG $0x4dfdd162; WORD $0xde6f // vmovdqa64 zmm3{k5},zmm14
+	LONG $0x48658262; WORD $0xff00 // vpshufb zmm23,zmm3,zmm31
+	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
+	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
+	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
+	LONG $0x000fbfe9; BYTE $0x00 // jmp 0x5cd3
+// 0x4d14:
+	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
+	LONG $0x48fed162; WORD $0x027f // vmovdqu64 ZMMWORD PTR [r10],zmm0
+	LONG $0x4dfdd162; WORD $0xc66f // vmovdqa64 zmm0{k5},zmm14
+	LONG $0x487d8262; WORD $0xe700 // vpshufb zmm20,zmm0,zmm31
+	LONG $0x482db262; WORD $0xc1dc // vaesenc zmm0,zmm10,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x01 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x40]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x4875d262; WORD $0xcfdd // vaesenclast zmm1,zmm1,zmm15
+	LONG $0x48fed162; WORD $0x4a7f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r10+0x40],zmm1
+	LONG $0x4dfdd162; WORD $0xce6f // vmovdqa64 zmm1{k5},zmm14
+	LONG $0x48758262; WORD $0xef00 // vpshufb zmm21,zmm1,zmm31
+	LONG $0x4825b262; WORD $0xc9dc // vaesenc zmm1,zmm11,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x02 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x80]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x486dd262; WORD $0xd7dd // vaesenclast zmm2,zmm2,zmm15
+	LONG $0x48fed162; WORD $0x527f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r10+0x80],zmm2
+	LONG $0x4dfdd162; WORD $0xd66f // vmovdqa64 zmm2{k5},zmm14
+	LONG $0x486d8262; WORD $0xf700 // vpshufb zmm22,zmm2,zmm31
+	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
+	LONG $0xc97f5162; WORD $0x716f; BYTE $0x03 // vmovdqu8 zmm14{k1}{z},ZMMWORD PTR [r9+0xc0]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x4865d262; WORD $0xdfdd // vaesenclast zmm3,zmm3,zmm15
+	LONG $0x497fd162; WORD $0x5a7f; BYTE $0x03 // vmovdqu8 ZMMWORD PTR [r10+0xc0]{k1},zmm3
+	LONG $0xc97ff162; WORD $0xdb6f // vmovdqu8 zmm3{k1}{z},zmm3
+	LONG $0x4dfdd162; WORD $0xde6f // vmovdqa64 zmm3{k5},zmm14
+	LONG $0x48658262; WORD $0xff00 // vpshufb zmm23,zmm3,zmm31
+	LONG $0x4afd8162; WORD $0xfb6f // vmovdqa64 zmm23{k2},zmm27
+	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
+	LONG $0xf698f8c5 // kortestw k6,k6
+	LONG $0x1e5f840f; WORD $0x0000 // je 0x6c37
+	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
+	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
+	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
+	LONG $0x10e98349 // sub r9,0x10
+	LONG $0x10ea8349 // sub r10,0x10
+	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
+	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
+	QUAD $0x022464ef406d5162 // vpxord zmm12,zmm18,ZMMWORD PTR [r12+0x80]
+	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
+	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
+	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	WORD $0x4774 // je 0x4e60
+// 0x4e19:
+	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x485a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x30]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x20c08348 // add rax,0x20
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	WORD $0xb975 // jne 0x4e19
+// 0x4e60:
+	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x40cdb162; WORD $0xe76c // vpunpcklqdq zmm4,zmm22,zmm23
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x40cd3162; WORD $0xc76d // vpunpckhqdq zmm8,zmm22,zmm23
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	QUAD $0x000b4544404d5362 // vpclmullqlqdq zmm8,zmm22,ZMMWORD PTR [r13+0x2c0]
+	QUAD $0x000c4d4440455362 // vpclmullqlqdq zmm9,zmm23,ZMMWORD PTR [r13+0x300]
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x483d4162; WORD $0xc1ef // vpxord zmm24,zmm8,zmm9
+	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	QUAD $0x110b4544404d5362 // vpclmulhqhqdq zmm8,zmm22,ZMMWORD PTR [r13+0x2c0]
+	QUAD $0x110c4d4440455362 // vpclmulhqhqdq zmm9,zmm23,ZMMWORD PTR [r13+0x300]
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x483d4162; WORD $0xd1ef // vpxord zmm26,zmm8,zmm9
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	QUAD $0x00104544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x400]
+	QUAD $0x11104d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x400]
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x483d4162; WORD $0xc9ef // vpxord zmm25,zmm8,zmm9
+	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
+	LONG $0x40ddb162; WORD $0xe56c // vpunpcklqdq zmm4,zmm20,zmm21
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x40dd3162; WORD $0xc56d // vpunpckhqdq zmm8,zmm20,zmm21
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	QUAD $0x00094544405d5362 // vpclmullqlqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
+	QUAD $0x000a4d4440555362 // vpclmullqlqdq zmm9,zmm21,ZMMWORD PTR [r13+0x280]
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
+	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	QUAD $0x11094544405d5362 // vpclmulhqhqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
+	QUAD $0x110a4d4440555362 // vpclmulhqhqdq zmm9,zmm21,ZMMWORD PTR [r13+0x280]
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x483d4362; WORD $0xd125; BYTE $0x96 // vpternlogd zmm26,zmm8,zmm9,0x96
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	QUAD $0x000e4544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x380]
+	QUAD $0x110e4d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x380]
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
+	LONG $0xd298f8c5 // kortestw k2,k2
+	WORD $0x3975 // jne 0x5048
+	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
+	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
+	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
+	LONG $0x403d4162; WORD $0xc0ef // vpxord zmm24,zmm24,zmm8
+	QUAD $0x1123484400255362 // vpclmulhqhqdq xmm9,xmm27,XMMWORD PTR [r8+0x230]
+	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
+	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
+	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
+// 0x5048:
+	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
+	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
+	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
+	LONG $0x403d4362; WORD $0xc825; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm8,0x96
+	LONG $0x40351362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm25,zmm30
+	LONG $0x487d0162; WORD $0xc970; BYTE $0x4e // vpshufd zmm25,zmm25,0x4e
+	LONG $0x40354362; WORD $0xd025; BYTE $0x96 // vpternlogd zmm26,zmm25,zmm8,0x96
+	LONG $0x48fd4362; WORD $0xd03b; BYTE $0x01 // vextracti64x4 ymm8,zmm26,0x1
+	LONG $0x202d5162; WORD $0xc8ef // vpxord ymm9,ymm26,ymm8
+	LONG $0x287d5362; WORD $0xc839; BYTE $0x01 // vextracti32x4 xmm8,ymm9,0x1
+	LONG $0x08355162; WORD $0xc8ef // vpxord xmm9,xmm9,xmm8
+	LONG $0x08351262; WORD $0xcf00 // vpshufb xmm9,xmm9,xmm31
+	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
+	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
+	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0xcc7e5162; WORD $0x316f // vmovdqu32 zmm14{k4}{z},ZMMWORD PTR [r9]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
+	LONG $0x4c7ed162; WORD $0x027f // vmovdqu32 ZMMWORD PTR [r10]{k4},zmm0
+	LONG $0x08fde162; WORD $0xd86f // vmovdqa64 xmm19,xmm0
+	LONG $0x4dfdd162; WORD $0xc66f // vmovdqa64 zmm0{k5},zmm14
+	LONG $0x487d8262; WORD $0xe700 // vpshufb zmm20,zmm0,zmm31
+	LONG $0x405d8362; WORD $0xe438; BYTE $0x00 // vinserti32x4 zmm20,zmm20,xmm28,0x0
+	LONG $0x482db262; WORD $0xc1dc // vaesenc zmm0,zmm10,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x01 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x40]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x4875d262; WORD $0xcfdd // vaesenclast zmm1,zmm1,zmm15
+	LONG $0x48fed162; WORD $0x4a7f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r10+0x40],zmm1
+	LONG $0x4dfdd162; WORD $0xce6f // vmovdqa64 zmm1{k5},zmm14
+	LONG $0x48758262; WORD $0xef00 // vpshufb zmm21,zmm1,zmm31
+	LONG $0x4825b262; WORD $0xc9dc // vaesenc zmm1,zmm11,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x02 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x80]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x486dd262; WORD $0xd7dd // vaesenclast zmm2,zmm2,zmm15
+	LONG $0x48fed162; WORD $0x527f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r10+0x80],zmm2
+	LONG $0x4dfdd162; WORD $0xd66f // vmovdqa64 zmm2{k5},zmm14
+	LONG $0x486d8262; WORD $0xf700 // vpshufb zmm22,zmm2,zmm31
+	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x03 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0xc0]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x4865d262; WORD $0xdfdd // vaesenclast zmm3,zmm3,zmm15
+	LONG $0x48fed162; WORD $0x5a7f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r10+0xc0],zmm3
+	LONG $0x4dfdd162; WORD $0xde6f // vmovdqa64 zmm3{k5},zmm14
+	LONG $0x48658262; WORD $0xff00 // vpshufb zmm23,zmm3,zmm31
+	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
+	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
+	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
+	LONG $0x000b52e9; BYTE $0x00 // jmp 0x5cd3
+// 0x5181:
+	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
+	LONG $0x48fed162; WORD $0x027f // vmovdqu64 ZMMWORD PTR [r10],zmm0
+	LONG $0x4dfdd162; WORD $0xc66f // vmovdqa64 zmm0{k5},zmm14
+	LONG $0x487d8262; WORD $0xe700 // vpshufb zmm20,zmm0,zmm31
+	LONG $0x482db262; WORD $0xc1dc // vaesenc zmm0,zmm10,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x01 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x40]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x4875d262; WORD $0xcfdd // vaesenclast zmm1,zmm1,zmm15
+	LONG $0x48fed162; WORD $0x4a7f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r10+0x40],zmm1
+	LONG $0x4dfdd162; WORD $0xce6f // vmovdqa64 zmm1{k5},zmm14
+	LONG $0x48758262; WORD $0xef00 // vpshufb zmm21,zmm1,zmm31
+	LONG $0x4825b262; WORD $0xc9dc // vaesenc zmm1,zmm11,zmm17
+	LONG $0xc97f5162; WORD $0x716f; BYTE $0x02 // vmovdqu8 zmm14{k1}{z},ZMMWORD PTR [r9+0x80]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x486dd262; WORD $0xd7dd // vaesenclast zmm2,zmm2,zmm15
+	LONG $0x497fd162; WORD $0x527f; BYTE $0x02 // vmovdqu8 ZMMWORD PTR [r10+0x80]{k1},zmm2
+	LONG $0xc97ff162; WORD $0xd26f // vmovdqu8 zmm2{k1}{z},zmm2
+	LONG $0x4dfdd162; WORD $0xd66f // vmovdqa64 zmm2{k5},zmm14
+	LONG $0x486d8262; WORD $0xf700 // vpshufb zmm22,zmm2,zmm31
+	LONG $0x4afd8162; WORD $0xf36f // vmovdqa64 zmm22{k2},zmm27
+	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
+	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
+	LONG $0xf698f8c5 // kortestw k6,k6
+	LONG $0x1ace840f; WORD $0x0000 // je 0x6ced
+	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
+	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
+	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
+	LONG $0x10e98349 // sub r9,0x10
+	LONG $0x10ea8349 // sub r10,0x10
+	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
+	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
+	QUAD $0x022464ef406d5162 // vpxord zmm12,zmm18,ZMMWORD PTR [r12+0x80]
+	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
+	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
+	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	WORD $0x4774 // je 0x52a7
+// 0x5260:
+	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x485a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x30]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x20c08348 // add rax,0x20
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	WORD $0xb975 // jne 0x5260
+// 0x52a7:
+	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x487db162; WORD $0xe670; BYTE $0x4e // vpshufd zmm4,zmm22,0x4e
+	LONG $0x485db162; WORD $0xe6ef // vpxord zmm4,zmm4,zmm22
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	QUAD $0x000b4544404d4362 // vpclmullqlqdq zmm24,zmm22,ZMMWORD PTR [r13+0x2c0]
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	QUAD $0x110b5544404d4362 // vpclmulhqhqdq zmm26,zmm22,ZMMWORD PTR [r13+0x2c0]
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	QUAD $0x00104d44485d4362 // vpclmullqlqdq zmm25,zmm4,ZMMWORD PTR [r13+0x400]
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
+	LONG $0x40ddb162; WORD $0xe56c // vpunpcklqdq zmm4,zmm20,zmm21
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x40dd3162; WORD $0xc56d // vpunpckhqdq zmm8,zmm20,zmm21
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	QUAD $0x00094544405d5362 // vpclmullqlqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
+	QUAD $0x000a4d4440555362 // vpclmullqlqdq zmm9,zmm21,ZMMWORD PTR [r13+0x280]
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
+	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	QUAD $0x11094544405d5362 // vpclmulhqhqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
+	QUAD $0x110a4d4440555362 // vpclmulhqhqdq zmm9,zmm21,ZMMWORD PTR [r13+0x280]
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x483d4362; WORD $0xd125; BYTE $0x96 // vpternlogd zmm26,zmm8,zmm9,0x96
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	QUAD $0x000e4544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x380]
+	QUAD $0x110e4d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x380]
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
+	LONG $0xd298f8c5 // kortestw k2,k2
+	WORD $0x3975 // jne 0x5460
+	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
+	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
+	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
+	LONG $0x403d4162; WORD $0xc0ef // vpxord zmm24,zmm24,zmm8
+	QUAD $0x1123484400255362 // vpclmulhqhqdq xmm9,xmm27,XMMWORD PTR [r8+0x230]
+	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
+	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
+	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
+// 0x5460:
+	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
+	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
+	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
+	LONG $0x403d4362; WORD $0xc825; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm8,0x96
+	LONG $0x40351362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm25,zmm30
+	LONG $0x487d0162; WORD $0xc970; BYTE $0x4e // vpshufd zmm25,zmm25,0x4e
+	LONG $0x40354362; WORD $0xd025; BYTE $0x96 // vpternlogd zmm26,zmm25,zmm8,0x96
+	LONG $0x48fd4362; WORD $0xd03b; BYTE $0x01 // vextracti64x4 ymm8,zmm26,0x1
+	LONG $0x202d5162; WORD $0xc8ef // vpxord ymm9,ymm26,ymm8
+	LONG $0x287d5362; WORD $0xc839; BYTE $0x01 // vextracti32x4 xmm8,ymm9,0x1
+	LONG $0x08355162; WORD $0xc8ef // vpxord xmm9,xmm9,xmm8
+	LONG $0x08351262; WORD $0xcf00 // vpshufb xmm9,xmm9,xmm31
+	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
+	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
+	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0xcc7e5162; WORD $0x316f // vmovdqu32 zmm14{k4}{z},ZMMWORD PTR [r9]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
+	LONG $0x4c7ed162; WORD $0x027f // vmovdqu32 ZMMWORD PTR [r10]{k4},zmm0
+	LONG $0x08fde162; WORD $0xd86f // vmovdqa64 xmm19,xmm0
+	LONG $0x4dfdd162; WORD $0xc66f // vmovdqa64 zmm0{k5},zmm14
+	LONG $0x487d8262; WORD $0xe700 // vpshufb zmm20,zmm0,zmm31
+	LONG $0x405d8362; WORD $0xe438; BYTE $0x00 // vinserti32x4 zmm20,zmm20,xmm28,0x0
+	LONG $0x482db262; WORD $0xc1dc // vaesenc zmm0,zmm10,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x01 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x40]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x4875d262; WORD $0xcfdd // vaesenclast zmm1,zmm1,zmm15
+	LONG $0x48fed162; WORD $0x4a7f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r10+0x40],zmm1
+	LONG $0x4dfdd162; WORD $0xce6f // vmovdqa64 zmm1{k5},zmm14
+	LONG $0x48758262; WORD $0xef00 // vpshufb zmm21,zmm1,zmm31
+	LONG $0x4825b262; WORD $0xc9dc // vaesenc zmm1,zmm11,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x02 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x80]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x486dd262; WORD $0xd7dd // vaesenclast zmm2,zmm2,zmm15
+	LONG $0x48fed162; WORD $0x527f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r10+0x80],zmm2
+	LONG $0x4dfdd162; WORD $0xd66f // vmovdqa64 zmm2{k5},zmm14
+	LONG $0x486d8262; WORD $0xf700 // vpshufb zmm22,zmm2,zmm31
+	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x03 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0xc0]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x4865d262; WORD $0xdfdd // vaesenclast zmm3,zmm3,zmm15
+	LONG $0x48fed162; WORD $0x5a7f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r10+0xc0],zmm3
+	LONG $0x4dfdd162; WORD $0xde6f // vmovdqa64 zmm3{k5},zmm14
+	LONG $0x48658262; WORD $0xff00 // vpshufb zmm23,zmm3,zmm31
+	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
+	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
+	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
+	LONG $0x00073ae9; BYTE $0x00 // jmp 0x5cd3
+// 0x5599:
+	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
+	LONG $0x48fed162; WORD $0x027f // vmovdqu64 ZMMWORD PTR [r10],zmm0
+	LONG $0x4dfdd162; WORD $0xc66f // vmovdqa64 zmm0{k5},zmm14
+	LONG $0x487d8262; WORD $0xe700 // vpshufb zmm20,zmm0,zmm31
+	LONG $0x482db262; WORD $0xc1dc // vaesenc zmm0,zmm10,zmm17
+	LONG $0xc97f5162; WORD $0x716f; BYTE $0x01 // vmovdqu8 zmm14{k1}{z},ZMMWORD PTR [r9+0x40]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x4875d262; WORD $0xcfdd // vaesenclast zmm1,zmm1,zmm15
+	LONG $0x497fd162; WORD $0x4a7f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r10+0x40]{k1},zmm1
+	LONG $0xc97ff162; WORD $0xc96f // vmovdqu8 zmm1{k1}{z},zmm1
+	LONG $0x4dfdd162; WORD $0xce6f // vmovdqa64 zmm1{k5},zmm14
+	LONG $0x48758262; WORD $0xef00 // vpshufb zmm21,zmm1,zmm31
+	LONG $0x4afd8162; WORD $0xeb6f // vmovdqa64 zmm21{k2},zmm27
+	LONG $0x4825b262; WORD $0xc9dc // vaesenc zmm1,zmm11,zmm17
+	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
+	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
+	LONG $0xf698f8c5 // kortestw k6,k6
+	LONG $0x1763840f; WORD $0x0000 // je 0x6d74
+	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
+	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
+	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
+	LONG $0x10e98349 // sub r9,0x10
+	LONG $0x10ea8349 // sub r10,0x10
+	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
+	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
+	QUAD $0x022464ef406d5162 // vpxord zmm12,zmm18,ZMMWORD PTR [r12+0x80]
+	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
+	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
+	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	WORD $0x4774 // je 0x5699
+// 0x5652:
+	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x485a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x30]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x20c08348 // add rax,0x20
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	WORD $0xb975 // jne 0x5652
+// 0x5699:
+	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
+	LONG $0x40ddb162; WORD $0xe56c // vpunpcklqdq zmm4,zmm20,zmm21
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x40dd3162; WORD $0xc56d // vpunpckhqdq zmm8,zmm20,zmm21
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	QUAD $0x00094544405d5362 // vpclmullqlqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
+	QUAD $0x000a4d4440555362 // vpclmullqlqdq zmm9,zmm21,ZMMWORD PTR [r13+0x280]
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x483d4162; WORD $0xc1ef // vpxord zmm24,zmm8,zmm9
+	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	QUAD $0x11094544405d5362 // vpclmulhqhqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
+	QUAD $0x110a4d4440555362 // vpclmulhqhqdq zmm9,zmm21,ZMMWORD PTR [r13+0x280]
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x483d4162; WORD $0xd1ef // vpxord zmm26,zmm8,zmm9
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	QUAD $0x000e4544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x380]
+	QUAD $0x110e4d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x380]
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x483d4162; WORD $0xc9ef // vpxord zmm25,zmm8,zmm9
+	LONG $0xd298f8c5 // kortestw k2,k2
+	WORD $0x3975 // jne 0x582a
+	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
+	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
+	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
+	LONG $0x403d4162; WORD $0xc0ef // vpxord zmm24,zmm24,zmm8
+	QUAD $0x1123484400255362 // vpclmulhqhqdq xmm9,xmm27,XMMWORD PTR [r8+0x230]
+	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
+	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
+	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
+// 0x582a:
+	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
+	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
+	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
+	LONG $0x403d4362; WORD $0xc825; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm8,0x96
+	LONG $0x40351362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm25,zmm30
+	LONG $0x487d0162; WORD $0xc970; BYTE $0x4e // vpshufd zmm25,zmm25,0x4e
+	LONG $0x40354362; WORD $0xd025; BYTE $0x96 // vpternlogd zmm26,zmm25,zmm8,0x96
+	LONG $0x48fd4362; WORD $0xd03b; BYTE $0x01 // vextracti64x4 ymm8,zmm26,0x1
+	LONG $0x202d5162; WORD $0xc8ef // vpxord ymm9,ymm26,ymm8
+	LONG $0x287d5362; WORD $0xc839; BYTE $0x01 // vextracti32x4 xmm8,ymm9,0x1
+	LONG $0x08355162; WORD $0xc8ef // vpxord xmm9,xmm9,xmm8
+	LONG $0x08351262; WORD $0xcf00 // vpshufb xmm9,xmm9,xmm31
+	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
+	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
+	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0xcc7e5162; WORD $0x316f // vmovdqu32 zmm14{k4}{z},ZMMWORD PTR [r9]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
+	LONG $0x4c7ed162; WORD $0x027f // vmovdqu32 ZMMWORD PTR [r10]{k4},zmm0
+	LONG $0x08fde162; WORD $0xd86f // vmovdqa64 xmm19,xmm0
+	LONG $0x4dfdd162; WORD $0xc66f // vmovdqa64 zmm0{k5},zmm14
+	LONG $0x487d8262; WORD $0xe700 // vpshufb zmm20,zmm0,zmm31
+	LONG $0x405d8362; WORD $0xe438; BYTE $0x00 // vinserti32x4 zmm20,zmm20,xmm28,0x0
+	LONG $0x482db262; WORD $0xc1dc // vaesenc zmm0,zmm10,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x01 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x40]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x4875d262; WORD $0xcfdd // vaesenclast zmm1,zmm1,zmm15
+	LONG $0x48fed162; WORD $0x4a7f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r10+0x40],zmm1
+	LONG $0x4dfdd162; WORD $0xce6f // vmovdqa64 zmm1{k5},zmm14
+	LONG $0x48758262; WORD $0xef00 // vpshufb zmm21,zmm1,zmm31
+	LONG $0x4825b262; WORD $0xc9dc // vaesenc zmm1,zmm11,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x02 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x80]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x486dd262; WORD $0xd7dd // vaesenclast zmm2,zmm2,zmm15
+	LONG $0x48fed162; WORD $0x527f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r10+0x80],zmm2
+	LONG $0x4dfdd162; WORD $0xd66f // vmovdqa64 zmm2{k5},zmm14
+	LONG $0x486d8262; WORD $0xf700 // vpshufb zmm22,zmm2,zmm31
+	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x03 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0xc0]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x4865d262; WORD $0xdfdd // vaesenclast zmm3,zmm3,zmm15
+	LONG $0x48fed162; WORD $0x5a7f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r10+0xc0],zmm3
+	LONG $0x4dfdd162; WORD $0xde6f // vmovdqa64 zmm3{k5},zmm14
+	LONG $0x48658262; WORD $0xff00 // vpshufb zmm23,zmm3,zmm31
+	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
+	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
+	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
+	LONG $0x000370e9; BYTE $0x00 // jmp 0x5cd3
+// 0x5963:
+	LONG $0xc97f5162; WORD $0x316f // vmovdqu8 zmm14{k1}{z},ZMMWORD PTR [r9]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
+	LONG $0x497fd162; WORD $0x027f // vmovdqu8 ZMMWORD PTR [r10]{k1},zmm0
+	LONG $0xc97ff162; WORD $0xc06f // vmovdqu8 zmm0{k1}{z},zmm0
+	LONG $0x4dfdd162; WORD $0xc66f // vmovdqa64 zmm0{k5},zmm14
+	LONG $0x487d8262; WORD $0xe700 // vpshufb zmm20,zmm0,zmm31
+	LONG $0x4afd8162; WORD $0xe36f // vmovdqa64 zmm20{k2},zmm27
+	LONG $0x482db262; WORD $0xc1dc // vaesenc zmm0,zmm10,zmm17
+	LONG $0x4825b262; WORD $0xc9dc // vaesenc zmm1,zmm11,zmm17
+	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
+	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
+	LONG $0xf698f8c5 // kortestw k6,k6
+	LONG $0x141b840f; WORD $0x0000 // je 0x6dd0
+	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
+	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
+	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
+	LONG $0x10e98349 // sub r9,0x10
+	LONG $0x10ea8349 // sub r10,0x10
+	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
+	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
+	QUAD $0x022464ef406d5162 // vpxord zmm12,zmm18,ZMMWORD PTR [r12+0x80]
+	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
+	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
+	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	WORD $0x4774 // je 0x5a3d
+// 0x59f6:
+	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x485a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x30]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x20c08348 // add rax,0x20
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	WORD $0xb975 // jne 0x59f6
+// 0x5a3d:
+	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
+	LONG $0x487db162; WORD $0xe470; BYTE $0x4e // vpshufd zmm4,zmm20,0x4e
+	LONG $0x485db162; WORD $0xe4ef // vpxord zmm4,zmm4,zmm20
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	QUAD $0x00094544405d4362 // vpclmullqlqdq zmm24,zmm20,ZMMWORD PTR [r13+0x240]
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	QUAD $0x11095544405d4362 // vpclmulhqhqdq zmm26,zmm20,ZMMWORD PTR [r13+0x240]
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	QUAD $0x000e4d44485d4362 // vpclmullqlqdq zmm25,zmm4,ZMMWORD PTR [r13+0x380]
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0xd298f8c5 // kortestw k2,k2
+	WORD $0x3975 // jne 0x5b9f
+	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
+	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
+	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
+	LONG $0x403d4162; WORD $0xc0ef // vpxord zmm24,zmm24,zmm8
+	QUAD $0x1123484400255362 // vpclmulhqhqdq xmm9,xmm27,XMMWORD PTR [r8+0x230]
+	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
+	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
+	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
+// 0x5b9f:
+	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
+	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
+	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
+	LONG $0x403d4362; WORD $0xc825; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm8,0x96
+	LONG $0x40351362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm25,zmm30
+	LONG $0x487d0162; WORD $0xc970; BYTE $0x4e // vpshufd zmm25,zmm25,0x4e
+	LONG $0x40354362; WORD $0xd025; BYTE $0x96 // vpternlogd zmm26,zmm25,zmm8,0x96
+	LONG $0x48fd4362; WORD $0xd03b; BYTE $0x01 // vextracti64x4 ymm8,zmm26,0x1
+	LONG $0x202d5162; WORD $0xc8ef // vpxord ymm9,ymm26,ymm8
+	LONG $0x287d5362; WORD $0xc839; BYTE $0x01 // vextracti32x4 xmm8,ymm9,0x1
+	LONG $0x08355162; WORD $0xc8ef // vpxord xmm9,xmm9,xmm8
+	LONG $0x08351262; WORD $0xcf00 // vpshufb xmm9,xmm9,xmm31
+	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
+	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
+	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0xcc7e5162; WORD $0x316f // vmovdqu32 zmm14{k4}{z},ZMMWORD PTR [r9]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
+	LONG $0x4c7ed162; WORD $0x027f // vmovdqu32 ZMMWORD PTR [r10]{k4},zmm0
+	LONG $0x08fde162; WORD $0xd86f // vmovdqa64 xmm19,xmm0
+	LONG $0x4dfdd162; WORD $0xc66f // vmovdqa64 zmm0{k5},zmm14
+	LONG $0x487d8262; WORD $0xe700 // vpshufb zmm20,zmm0,zmm31
+	LONG $0x405d8362; WORD $0xe438; BYTE $0x00 // vinserti32x4 zmm20,zmm20,xmm28,0x0
+	LONG $0x482db262; WORD $0xc1dc // vaesenc zmm0,zmm10,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x01 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x40]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x4875d262; WORD $0xcfdd // vaesenclast zmm1,zmm1,zmm15
+	LONG $0x48fed162; WORD $0x4a7f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r10+0x40],zmm1
+	LONG $0x4dfdd162; WORD $0xce6f // vmovdqa64 zmm1{k5},zmm14
+	LONG $0x48758262; WORD $0xef00 // vpshufb zmm21,zmm1,zmm31
+	LONG $0x4825b262; WORD $0xc9dc // vaesenc zmm1,zmm11,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x02 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x80]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x486dd262; WORD $0xd7dd // vaesenclast zmm2,zmm2,zmm15
+	LONG $0x48fed162; WORD $0x527f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r10+0x80],zmm2
+	LONG $0x4dfdd162; WORD $0xd66f // vmovdqa64 zmm2{k5},zmm14
+	LONG $0x486d8262; WORD $0xf700 // vpshufb zmm22,zmm2,zmm31
+	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x03 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0xc0]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x4865d262; WORD $0xdfdd // vaesenclast zmm3,zmm3,zmm15
+	LONG $0x48fed162; WORD $0x5a7f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r10+0xc0],zmm3
+	LONG $0x4dfdd162; WORD $0xde6f // vmovdqa64 zmm3{k5},zmm14
+	LONG $0x48658262; WORD $0xff00 // vpshufb zmm23,zmm3,zmm31
+	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
+	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
+	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
+// 0x5cd3:
+	LONG $0x28478b4c // mov r8,QWORD PTR [rdi+0x28]
+	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
+	LONG $0xf0eb8149; WORD $0x0000; BYTE $0x00 // sub r11,0xf0
+	LONG $0x40150162; WORD $0xedef // vpxord zmm29,zmm29,zmm29
+	LONG $0xdf438d41 // lea eax,[r11-0x21]
+	LONG $0x000100a9; BYTE $0x00 // test eax,0x100
+	LONG $0x036d850f; WORD $0x0000 // jne 0x6064
+	LONG $0x403d0162; WORD $0xc0ef // vpxord zmm24,zmm24,zmm24
+	LONG $0x40350162; WORD $0xc9ef // vpxord zmm25,zmm25,zmm25
+	LONG $0x402d0162; WORD $0xd2ef // vpxord zmm26,zmm26,zmm26
+// 0x5d09:
+	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
+	LONG $0x067c860f; WORD $0x0000 // jbe 0x6392
+	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
+	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
+	QUAD $0x022464ef406d5162 // vpxord zmm12,zmm18,ZMMWORD PTR [r12+0x80]
+	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
+	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
+	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	WORD $0x4774 // je 0x5d8c
+// 0x5d45:
+	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x485a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x30]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x20c08348 // add rax,0x20
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	WORD $0xb975 // jne 0x5d45
+// 0x5d8c:
+	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x487dd262; WORD $0x685a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [r8+0x1c0]
+	LONG $0x487dd262; WORD $0x705a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [r8+0x200]
+	LONG $0x40cdb162; WORD $0xe76c // vpunpcklqdq zmm4,zmm22,zmm23
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x40cd3162; WORD $0xc76d // vpunpckhqdq zmm8,zmm22,zmm23
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x404d7362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm8,zmm22,zmm5
+	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487dd262; WORD $0x785a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [r8+0x300]
+	LONG $0x48fd7162; WORD $0xff6f // vmovdqa64 zmm15,zmm7
+	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
+	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x404d7362; WORD $0xc544; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm22,zmm5
+	LONG $0x40457362; WORD $0xce44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm23,zmm6
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x483d4362; WORD $0xd125; BYTE $0x96 // vpternlogd zmm26,zmm8,zmm9,0x96
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x485d7362; WORD $0xc744; BYTE $0x00 // vpclmullqlqdq zmm8,zmm4,zmm7
+	LONG $0x485d5362; WORD $0xcf44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm4,zmm15
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
+	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x487dd262; WORD $0x685a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [r8+0x140]
+	LONG $0x487dd262; WORD $0x705a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [r8+0x180]
+	LONG $0x40ddb162; WORD $0xe56c // vpunpcklqdq zmm4,zmm20,zmm21
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x40dd3162; WORD $0xc56d // vpunpckhqdq zmm8,zmm20,zmm21
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x405d7362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm8,zmm20,zmm5
+	LONG $0x40557362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm21,zmm6
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487dd262; WORD $0x785a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [r8+0x280]
+	LONG $0x48fd7162; WORD $0xff6f // vmovdqa64 zmm15,zmm7
+	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
+	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x405d7362; WORD $0xc544; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm20,zmm5
+	LONG $0x40557362; WORD $0xce44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm21,zmm6
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x483d4362; WORD $0xd125; BYTE $0x96 // vpternlogd zmm26,zmm8,zmm9,0x96
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x485d7362; WORD $0xc744; BYTE $0x00 // vpclmullqlqdq zmm8,zmm4,zmm7
+	LONG $0x485d5362; WORD $0xcf44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm4,zmm15
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
+	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
+	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
+	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
+	LONG $0x403d4362; WORD $0xc825; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm8,0x96
+	LONG $0x40351362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm25,zmm30
+	LONG $0x487d0162; WORD $0xc970; BYTE $0x4e // vpshufd zmm25,zmm25,0x4e
+	LONG $0x40354362; WORD $0xd025; BYTE $0x96 // vpternlogd zmm26,zmm25,zmm8,0x96
+	LONG $0x48fd0162; WORD $0xea6f // vmovdqa64 zmm29,zmm26
+	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
+	LONG $0x48fed162; WORD $0x027f // vmovdqu64 ZMMWORD PTR [r10],zmm0
+	LONG $0x4dfdd162; WORD $0xc66f // vmovdqa64 zmm0{k5},zmm14
+	LONG $0x487d8262; WORD $0xe700 // vpshufb zmm20,zmm0,zmm31
+	LONG $0x482db262; WORD $0xc1dc // vaesenc zmm0,zmm10,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x01 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x40]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x4875d262; WORD $0xcfdd // vaesenclast zmm1,zmm1,zmm15
+	LONG $0x48fed162; WORD $0x4a7f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r10+0x40],zmm1
+	LONG $0x4dfdd162; WORD $0xce6f // vmovdqa64 zmm1{k5},zmm14
+	LONG $0x48758262; WORD $0xef00 // vpshufb zmm21,zmm1,zmm31
+	LONG $0x4825b262; WORD $0xc9dc // vaesenc zmm1,zmm11,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x02 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x80]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x486dd262; WORD $0xd7dd // vaesenclast zmm2,zmm2,zmm15
+	LONG $0x48fed162; WORD $0x527f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r10+0x80],zmm2
+	LONG $0x4dfdd162; WORD $0xd66f // vmovdqa64 zmm2{k5},zmm14
+	LONG $0x486d8262; WORD $0xf700 // vpshufb zmm22,zmm2,zmm31
+	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x03 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0xc0]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x4865d262; WORD $0xdfdd // vaesenclast zmm3,zmm3,zmm15
+	LONG $0x48fed162; WORD $0x5a7f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r10+0xc0],zmm3
+	LONG $0x4dfdd162; WORD $0xde6f // vmovdqa64 zmm3{k5},zmm14
+	LONG $0x48658262; WORD $0xff00 // vpshufb zmm23,zmm3,zmm31
+	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
+	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
+	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
+	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
+// 0x6064:
+	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
+	LONG $0x0740860f; WORD $0x0000 // jbe 0x67b1
+	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
+	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
+	QUAD $0x022464ef406d5162 // vpxord zmm12,zmm18,ZMMWORD PTR [r12+0x80]
+	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
+	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
+	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	WORD $0x4774 // je 0x60e7
+// 0x60a0:
+	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x485a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x30]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x20c08348 // add rax,0x20
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	WORD $0xb975 // jne 0x60a0
+// 0x60e7:
+	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x487dd262; WORD $0x685a; BYTE $0x3a // vbroadcasti32x4 zmm5,XMMWORD PTR [r8+0x3a0]
+	LONG $0x487dd262; WORD $0x705a; BYTE $0x10 // vbroadcasti32x4 zmm6,XMMWORD PTR [r8+0x100]
+	LONG $0x40cdb162; WORD $0xe76c // vpunpcklqdq zmm4,zmm22,zmm23
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x40cd3162; WORD $0xc76d // vpunpckhqdq zmm8,zmm22,zmm23
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x404d7362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm8,zmm22,zmm5
+	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x48fdd262; WORD $0x7859; BYTE $0x69 // vpbroadcastq zmm7,QWORD PTR [r8+0x348]
+	LONG $0x48fd5262; WORD $0x7859; BYTE $0x48 // vpbroadcastq zmm15,QWORD PTR [r8+0x240]
+	LONG $0x483d4162; WORD $0xc1ef // vpxord zmm24,zmm8,zmm9
+	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x404d7362; WORD $0xc544; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm22,zmm5
+	LONG $0x40457362; WORD $0xce44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm23,zmm6
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x483d4162; WORD $0xd1ef // vpxord zmm26,zmm8,zmm9
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x485d7362; WORD $0xc744; BYTE $0x00 // vpclmullqlqdq zmm8,zmm4,zmm7
+	LONG $0x485d5362; WORD $0xcf44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm4,zmm15
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x483d4162; WORD $0xc9ef // vpxord zmm25,zmm8,zmm9
+	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
+	LONG $0x487dd262; WORD $0x685a; BYTE $0x38 // vbroadcasti32x4 zmm5,XMMWORD PTR [r8+0x380]
+	LONG $0x487dd262; WORD $0x705a; BYTE $0x39 // vbroadcasti32x4 zmm6,XMMWORD PTR [r8+0x390]
+	LONG $0x40ddb162; WORD $0xe56c // vpunpcklqdq zmm4,zmm20,zmm21
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x40dd3162; WORD $0xc56d // vpunpckhqdq zmm8,zmm20,zmm21
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x405d7362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm8,zmm20,zmm5
+	LONG $0x40557362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm21,zmm6
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x48fdd262; WORD $0x7859; BYTE $0x6d // vpbroadcastq zmm7,QWORD PTR [r8+0x368]
+	LONG $0x48fd5262; WORD $0x7859; BYTE $0x6b // vpbroadcastq zmm15,QWORD PTR [r8+0x358]
+	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
+	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x405d7362; WORD $0xc544; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm20,zmm5
+	LONG $0x40557362; WORD $0xce44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm21,zmm6
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x483d4362; WORD $0xd125; BYTE $0x96 // vpternlogd zmm26,zmm8,zmm9,0x96
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x485d7362; WORD $0xc744; BYTE $0x00 // vpclmullqlqdq zmm8,zmm4,zmm7
+	LONG $0x485d5362; WORD $0xcf44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm4,zmm15
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
+	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
+	LONG $0x48fed162; WORD $0x027f // vmovdqu64 ZMMWORD PTR [r10],zmm0
+	LONG $0x4dfdd162; WORD $0xc66f // vmovdqa64 zmm0{k5},zmm14
+	LONG $0x487d8262; WORD $0xe700 // vpshufb zmm20,zmm0,zmm31
+	LONG $0x482db262; WORD $0xc1dc // vaesenc zmm0,zmm10,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x01 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x40]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x4875d262; WORD $0xcfdd // vaesenclast zmm1,zmm1,zmm15
+	LONG $0x48fed162; WORD $0x4a7f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r10+0x40],zmm1
+	LONG $0x4dfdd162; WORD $0xce6f // vmovdqa64 zmm1{k5},zmm14
+	LONG $0x48758262; WORD $0xef00 // vpshufb zmm21,zmm1,zmm31
+	LONG $0x4825b262; WORD $0xc9dc // vaesenc zmm1,zmm11,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x02 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x80]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x486dd262; WORD $0xd7dd // vaesenclast zmm2,zmm2,zmm15
+	LONG $0x48fed162; WORD $0x527f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r10+0x80],zmm2
+	LONG $0x4dfdd162; WORD $0xd66f // vmovdqa64 zmm2{k5},zmm14
+	LONG $0x486d8262; WORD $0xf700 // vpshufb zmm22,zmm2,zmm31
+	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
+	LONG $0x48fe5162; WORD $0x716f; BYTE $0x03 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0xc0]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x4865d262; WORD $0xdfdd // vaesenclast zmm3,zmm3,zmm15
+	LONG $0x48fed162; WORD $0x5a7f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r10+0xc0],zmm3
+	LONG $0x4dfdd162; WORD $0xde6f // vmovdqa64 zmm3{k5},zmm14
+	LONG $0x48658262; WORD $0xff00 // vpshufb zmm23,zmm3,zmm31
+	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
+	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
+	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
+	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
+	LONG $0xfff977e9; BYTE $0xff // jmp 0x5d09
+// 0x6392:
+	LONG $0xff438d41 // lea eax,[r11-0x1]
+	WORD $0xe083; BYTE $0x3f // and eax,0x3f
+	WORD $0xc0ff // inc eax
+	LONG $0xffc1c748; WORD $0xffff; BYTE $0xff // mov rcx,0xffffffffffffffff
+	LONG $0xf5f8e2c4; BYTE $0xc9 // bzhi rcx,rcx,rax
+	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
+	WORD $0xc083; BYTE $0x0f // add eax,0xf
+	WORD $0xe8c1; BYTE $0x04 // shr eax,0x4
+	WORD $0xc001 // add eax,eax
+	LONG $0x000003b9; BYTE $0x00 // mov ecx,0x3
+	LONG $0xf779e2c4; BYTE $0xc1 // shlx eax,ecx,eax
+	WORD $0xb60f; BYTE $0xc0 // movzx eax,al
+	LONG $0xd092f8c5 // kmovw k2,eax
+	LONG $0x676ffac5; BYTE $0x10 // vmovdqu xmm4,XMMWORD PTR [rdi+0x10]
+	LONG $0x676cd9c5; BYTE $0x20 // vpunpcklqdq xmm4,xmm4,XMMWORD PTR [rdi+0x20]
+	LONG $0xf473d9c5; BYTE $0x03 // vpsllq xmm4,xmm4,0x3
+	LONG $0x485d6362; WORD $0xdc43; BYTE $0x00 // vshufi32x4 zmm27,zmm4,zmm4,0x0
+	LONG $0x0f4b8d41 // lea ecx,[r11+0xf]
+	WORD $0xe183; BYTE $0xf0 // and ecx,0xfffffff0
+	WORD $0xc183; BYTE $0x10 // add ecx,0x10
+	WORD $0x894d; BYTE $0xc5 // mov r13,r8
+	WORD $0x2949; BYTE $0xcd // sub r13,rcx
+	LONG $0x387f8b4c // mov r15,QWORD PTR [rdi+0x38]
+	WORD $0xc031 // xor eax,eax
+	WORD $0xff49; BYTE $0xce // dec r14
+	WORD $0x1a74 // je 0x6410
+	LONG $0x504f8b48 // mov rcx,QWORD PTR [rdi+0x50]
+	LONG $0x00e98148; WORD $0x0001; BYTE $0x00 // sub rcx,0x100
+	LONG $0xf0f98148; WORD $0x0007; BYTE $0x00 // cmp rcx,0x7f0
+	WORD $0x0677 // ja 0x6410
+	LONG $0x40c78348 // add rdi,0x40
+	WORD $0xc0ff // inc eax
+// 0x6410:
+	LONG $0xf092f8c5 // kmovw k6,eax
+	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
+	LONG $0x304f8b48 // mov rcx,QWORD PTR [rdi+0x30]
+	LONG $0x8f7ee162; WORD $0x116f // vmovdqu32 xmm18{k7}{z},XMMWORD PTR [rcx]
+	LONG $0x006de162; WORD $0x50ef; BYTE $0x01 // vpxord xmm18,xmm18,XMMWORD PTR [rax+0x10]
+	LONG $0x406da362; WORD $0xd243; BYTE $0x00 // vshufi32x4 zmm18,zmm18,zmm18,0x0
+	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
+	LONG $0x20678b4c // mov r12,QWORD PTR [rdi+0x20]
+	LONG $0x184f8b48 // mov rcx,QWORD PTR [rdi+0x18]
+	WORD $0x854d; BYTE $0xe4 // test r12,r12
+	LONG $0x009c840f; WORD $0x0000 // je 0x64e3
+// 0x6447:
+	LONG $0x10fc8349 // cmp r12,0x10
+	WORD $0x7676 // jbe 0x64c3
+	LONG $0x216ffac5 // vmovdqu xmm4,XMMWORD PTR [rcx]
+	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
+	LONG $0x085d9162; WORD $0xe4ef // vpxord xmm4,xmm4,xmm28
+	LONG $0xec70f9c5; BYTE $0x4e // vpshufd xmm5,xmm4,0x4e
+	LONG $0x0855f162; WORD $0xecef // vpxord xmm5,xmm5,xmm4
+	QUAD $0x000230b04459e3c4; WORD $0x0000 // vpclmullqlqdq xmm6,xmm4,XMMWORD PTR [rax+0x230]
+	QUAD $0x000370b84451e3c4; WORD $0x0000 // vpclmullqlqdq xmm7,xmm5,XMMWORD PTR [rax+0x370]
+	QUAD $0x00023080445963c4; WORD $0x1100 // vpclmulhqhqdq xmm8,xmm4,XMMWORD PTR [rax+0x230]
+	LONG $0x084dd362; WORD $0xf825; BYTE $0x96 // vpternlogd xmm7,xmm6,xmm8,0x96
+	LONG $0x084d1362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq xmm9,xmm6,xmm30
+	LONG $0xf670f9c5; BYTE $0x4e // vpshufd xmm6,xmm6,0x4e
+	LONG $0x084dd362; WORD $0xf925; BYTE $0x96 // vpternlogd xmm7,xmm6,xmm9,0x96
+	LONG $0x08451362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq xmm9,xmm7,xmm30
+	LONG $0xff70f9c5; BYTE $0x4e // vpshufd xmm7,xmm7,0x4e
+	LONG $0x08455362; WORD $0xc125; BYTE $0x96 // vpternlogd xmm8,xmm7,xmm9,0x96
+	LONG $0x08fd4162; WORD $0xe06f // vmovdqa64 xmm28,xmm8
+	LONG $0x10c18348 // add rcx,0x10
+	LONG $0x10ec8349 // sub r12,0x10
+	WORD $0x84eb // jmp 0x6447
+// 0x64c3:
+	LONG $0xffffffb8; BYTE $0xff // mov eax,0xffffffff
+	LONG $0xf518e2c4; BYTE $0xc0 // bzhi eax,eax,r12d
+	LONG $0xd892f8c5 // kmovw k3,eax
+	LONG $0x8b7ff162; WORD $0x216f // vmovdqu8 xmm4{k3}{z},XMMWORD PTR [rcx]
+	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
+	LONG $0x001d6162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm4
+// 0x64e3:
+	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
+	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
+	LONG $0x04e1c148 // shl rcx,0x4
+	QUAD $0xffffff60088c8d48 // lea rcx,[rax+rcx*1-0xa0]
+	LONG $0xc0a28d4c; WORD $0x0001; BYTE $0x00 // lea r12,[rdx+0x1c0]
+	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
+	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
+	QUAD $0x022464ef406d5162 // vpxord zmm12,zmm18,ZMMWORD PTR [r12+0x80]
+	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
+	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
+	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	WORD $0x4774 // je 0x6573
+// 0x652c:
+	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x485a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x30]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x20c08348 // add rax,0x20
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	WORD $0xb975 // jne 0x652c
+// 0x6573:
+	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x487dd262; WORD $0x685a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [r8+0x1c0]
+	LONG $0x487dd262; WORD $0x705a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [r8+0x200]
+	LONG $0x40cdb162; WORD $0xe76c // vpunpcklqdq zmm4,zmm22,zmm23
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x40cd3162; WORD $0xc76d // vpunpckhqdq zmm8,zmm22,zmm23
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x404d7362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm8,zmm22,zmm5
+	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487dd262; WORD $0x785a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [r8+0x300]
+	LONG $0x48fd7162; WORD $0xff6f // vmovdqa64 zmm15,zmm7
+	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
+	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x404d7362; WORD $0xc544; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm22,zmm5
+	LONG $0x40457362; WORD $0xce44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm23,zmm6
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x483d4362; WORD $0xd125; BYTE $0x96 // vpternlogd zmm26,zmm8,zmm9,0x96
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x485d7362; WORD $0xc744; BYTE $0x00 // vpclmullqlqdq zmm8,zmm4,zmm7
+	LONG $0x485d5362; WORD $0xcf44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm4,zmm15
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
+	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x487dd262; WORD $0x685a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [r8+0x140]
+	LONG $0x487dd262; WORD $0x705a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [r8+0x180]
+	LONG $0x40ddb162; WORD $0xe56c // vpunpcklqdq zmm4,zmm20,zmm21
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x40dd3162; WORD $0xc56d // vpunpckhqdq zmm8,zmm20,zmm21
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x405d7362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm8,zmm20,zmm5
+	LONG $0x40557362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm21,zmm6
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487dd262; WORD $0x785a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [r8+0x280]
+	LONG $0x48fd7162; WORD $0xff6f // vmovdqa64 zmm15,zmm7
+	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
+	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x405d7362; WORD $0xc544; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm20,zmm5
+	LONG $0x40557362; WORD $0xce44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm21,zmm6
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x483d4362; WORD $0xd125; BYTE $0x96 // vpternlogd zmm26,zmm8,zmm9,0x96
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x485d7362; WORD $0xc744; BYTE $0x00 // vpclmullqlqdq zmm8,zmm4,zmm7
+	LONG $0x485d5362; WORD $0xcf44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm4,zmm15
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
+	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
+	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
+	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
+	LONG $0x403d4362; WORD $0xc825; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm8,0x96
+	LONG $0x40351362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm25,zmm30
+	LONG $0x487d0162; WORD $0xc970; BYTE $0x4e // vpshufd zmm25,zmm25,0x4e
+	LONG $0x40354362; WORD $0xd025; BYTE $0x96 // vpternlogd zmm26,zmm25,zmm8,0x96
+	LONG $0x48fd0162; WORD $0xea6f // vmovdqa64 zmm29,zmm26
+	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0x40fb8349 // cmp r11,0x40
+	LONG $0xf1d1860f; WORD $0xffff // jbe 0x5963
+	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
+	LONG $0xedfa860f; WORD $0xffff // jbe 0x5599
+	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
+	LONG $0xe9d5860f; WORD $0xffff // jbe 0x5181
+	LONG $0xffe563e9; BYTE $0xff // jmp 0x4d14
+// 0x67b1:
+	LONG $0xff438d41 // lea eax,[r11-0x1]
+	WORD $0xe083; BYTE $0x3f // and eax,0x3f
+	WORD $0xc0ff // inc eax
+	LONG $0xffc1c748; WORD $0xffff; BYTE $0xff // mov rcx,0xffffffffffffffff
+	LONG $0xf5f8e2c4; BYTE $0xc9 // bzhi rcx,rcx,rax
+	LONG $0x92fbe1c4; BYTE $0xc9 // kmovq k1,rcx
+	WORD $0xc083; BYTE $0x0f // add eax,0xf
+	WORD $0xe8c1; BYTE $0x04 // shr eax,0x4
+	WORD $0xc001 // add eax,eax
+	LONG $0x000003b9; BYTE $0x00 // mov ecx,0x3
+	LONG $0xf779e2c4; BYTE $0xc1 // shlx eax,ecx,eax
+	WORD $0xb60f; BYTE $0xc0 // movzx eax,al
+	LONG $0xd092f8c5 // kmovw k2,eax
+	LONG $0x676ffac5; BYTE $0x10 // vmovdqu xmm4,XMMWORD PTR [rdi+0x10]
+	LONG $0x676cd9c5; BYTE $0x20 // vpunpcklqdq xmm4,xmm4,XMMWORD PTR [rdi+0x20]
+	LONG $0xf473d9c5; BYTE $0x03 // vpsllq xmm4,xmm4,0x3
+	LONG $0x485d6362; WORD $0xdc43; BYTE $0x00 // vshufi32x4 zmm27,zmm4,zmm4,0x0
+	LONG $0x0f4b8d41 // lea ecx,[r11+0xf]
+	WORD $0xe183; BYTE $0xf0 // and ecx,0xfffffff0
+	LONG $0x0110c181; WORD $0x0000 // add ecx,0x110
+	WORD $0x894d; BYTE $0xc5 // mov r13,r8
+	WORD $0x2949; BYTE $0xcd // sub r13,rcx
+	LONG $0x387f8b4c // mov r15,QWORD PTR [rdi+0x38]
+	WORD $0xc031 // xor eax,eax
+	WORD $0xff49; BYTE $0xce // dec r14
+	WORD $0x1a74 // je 0x6832
+	LONG $0x504f8b48 // mov rcx,QWORD PTR [rdi+0x50]
+	LONG $0x00e98148; WORD $0x0001; BYTE $0x00 // sub rcx,0x100
+	LONG $0xf0f98148; WORD $0x0007; BYTE $0x00 // cmp rcx,0x7f0
+	WORD $0x0677 // ja 0x6832
+	LONG $0x40c78348 // add rdi,0x40
+	WORD $0xc0ff // inc eax
+// 0x6832:
+	LONG $0xf092f8c5 // kmovw k6,eax
+	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
+	LONG $0x304f8b48 // mov rcx,QWORD PTR [rdi+0x30]
+	LONG $0x8f7ee162; WORD $0x116f // vmovdqu32 xmm18{k7}{z},XMMWORD PTR [rcx]
+	LONG $0x006de162; WORD $0x50ef; BYTE $0x01 // vpxord xmm18,xmm18,XMMWORD PTR [rax+0x10]
+	LONG $0x406da362; WORD $0xd243; BYTE $0x00 // vshufi32x4 zmm18,zmm18,zmm18,0x0
+	LONG $0x001d0162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm28
+	LONG $0x20678b4c // mov r12,QWORD PTR [rdi+0x20]
+	LONG $0x184f8b48 // mov rcx,QWORD PTR [rdi+0x18]
+	WORD $0x854d; BYTE $0xe4 // test r12,r12
+	LONG $0x009c840f; WORD $0x0000 // je 0x6905
+// 0x6869:
+	LONG $0x10fc8349 // cmp r12,0x10
+	WORD $0x7676 // jbe 0x68e5
+	LONG $0x216ffac5 // vmovdqu xmm4,XMMWORD PTR [rcx]
+	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
+	LONG $0x085d9162; WORD $0xe4ef // vpxord xmm4,xmm4,xmm28
+	LONG $0xec70f9c5; BYTE $0x4e // vpshufd xmm5,xmm4,0x4e
+	LONG $0x0855f162; WORD $0xecef // vpxord xmm5,xmm5,xmm4
+	QUAD $0x000230b04459e3c4; WORD $0x0000 // vpclmullqlqdq xmm6,xmm4,XMMWORD PTR [rax+0x230]
+	QUAD $0x000370b84451e3c4; WORD $0x0000 // vpclmullqlqdq xmm7,xmm5,XMMWORD PTR [rax+0x370]
+	QUAD $0x00023080445963c4; WORD $0x1100 // vpclmulhqhqdq xmm8,xmm4,XMMWORD PTR [rax+0x230]
+	LONG $0x084dd362; WORD $0xf825; BYTE $0x96 // vpternlogd xmm7,xmm6,xmm8,0x96
+	LONG $0x084d1362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq xmm9,xmm6,xmm30
+	LONG $0xf670f9c5; BYTE $0x4e // vpshufd xmm6,xmm6,0x4e
+	LONG $0x084dd362; WORD $0xf925; BYTE $0x96 // vpternlogd xmm7,xmm6,xmm9,0x96
+	LONG $0x08451362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq xmm9,xmm7,xmm30
+	LONG $0xff70f9c5; BYTE $0x4e // vpshufd xmm7,xmm7,0x4e
+	LONG $0x08455362; WORD $0xc125; BYTE $0x96 // vpternlogd xmm8,xmm7,xmm9,0x96
+	LONG $0x08fd4162; WORD $0xe06f // vmovdqa64 xmm28,xmm8
+	LONG $0x10c18348 // add rcx,0x10
+	LONG $0x10ec8349 // sub r12,0x10
+	WORD $0x84eb // jmp 0x6869
+// 0x68e5:
+	LONG $0xffffffb8; BYTE $0xff // mov eax,0xffffffff
+	LONG $0xf518e2c4; BYTE $0xc0 // bzhi eax,eax,r12d
+	LONG $0xd892f8c5 // kmovw k3,eax
+	LONG $0x8b7ff162; WORD $0x216f // vmovdqu8 xmm4{k3}{z},XMMWORD PTR [rcx]
+	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
+	LONG $0x001d6162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm4
+// 0x6905:
+	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
+	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
+	LONG $0x04e1c148 // shl rcx,0x4
+	QUAD $0xffffff60088c8d48 // lea rcx,[rax+rcx*1-0xa0]
+	LONG $0xc0a28d4c; WORD $0x0001; BYTE $0x00 // lea r12,[rdx+0x1c0]
+	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
+	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
+	QUAD $0x022464ef406d5162 // vpxord zmm12,zmm18,ZMMWORD PTR [r12+0x80]
+	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
+	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
+	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	WORD $0x4774 // je 0x6995
+// 0x694e:
+	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x487de262; WORD $0x485a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x30]
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x20c08348 // add rax,0x20
+	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
+	WORD $0xb975 // jne 0x694e
+// 0x6995:
+	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x40cdb162; WORD $0xe76c // vpunpcklqdq zmm4,zmm22,zmm23
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x40cd3162; WORD $0xc76d // vpunpckhqdq zmm8,zmm22,zmm23
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	QUAD $0x000b4544404d5362 // vpclmullqlqdq zmm8,zmm22,ZMMWORD PTR [r13+0x2c0]
+	QUAD $0x000c4d4440455362 // vpclmullqlqdq zmm9,zmm23,ZMMWORD PTR [r13+0x300]
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x483d4162; WORD $0xc1ef // vpxord zmm24,zmm8,zmm9
+	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	QUAD $0x110b4544404d5362 // vpclmulhqhqdq zmm8,zmm22,ZMMWORD PTR [r13+0x2c0]
+	QUAD $0x110c4d4440455362 // vpclmulhqhqdq zmm9,zmm23,ZMMWORD PTR [r13+0x300]
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x483d4162; WORD $0xd1ef // vpxord zmm26,zmm8,zmm9
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	QUAD $0x00104544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x400]
+	QUAD $0x11104d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x400]
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x483d4162; WORD $0xc9ef // vpxord zmm25,zmm8,zmm9
+	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
+	LONG $0x40ddb162; WORD $0xe56c // vpunpcklqdq zmm4,zmm20,zmm21
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x40dd3162; WORD $0xc56d // vpunpckhqdq zmm8,zmm20,zmm21
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	QUAD $0x00094544405d5362 // vpclmullqlqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
+	QUAD $0x000a4d4440555362 // vpclmullqlqdq zmm9,zmm21,ZMMWORD PTR [r13+0x280]
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
+	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
+	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
+	QUAD $0x11094544405d5362 // vpclmulhqhqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
+	QUAD $0x110a4d4440555362 // vpclmulhqhqdq zmm9,zmm21,ZMMWORD PTR [r13+0x280]
+	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
+	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
+	LONG $0x483d4362; WORD $0xd125; BYTE $0x96 // vpternlogd zmm26,zmm8,zmm9,0x96
+	LONG $0x486db262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm16
+	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
+	QUAD $0x000e4544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x380]
+	QUAD $0x110e4d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x380]
+	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
+	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
+	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
+	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
+	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0xc97f5162; WORD $0x316f // vmovdqu8 zmm14{k1}{z},ZMMWORD PTR [r9]
+	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
+	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
+	LONG $0x497fd162; WORD $0x027f // vmovdqu8 ZMMWORD PTR [r10]{k1},zmm0
+	LONG $0xc97ff162; WORD $0xc06f // vmovdqu8 zmm0{k1}{z},zmm0
+	LONG $0x4dfdd162; WORD $0xc66f // vmovdqa64 zmm0{k5},zmm14
+	LONG $0x487d8262; WORD $0xe700 // vpshufb zmm20,zmm0,zmm31
+	LONG $0x4afd8162; WORD $0xe36f // vmovdqa64 zmm20{k2},zmm27
+	LONG $0x482db262; WORD $0xc1dc // vaesenc zmm0,zmm10,zmm17
+	LONG $0x4825b262; WORD $0xc9dc // vaesenc zmm1,zmm11,zmm17
+	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
+	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
+	LONG $0x487db162; WORD $0xe470; BYTE $0x4e // vpshufd zmm4,zmm20,0x4e
+	LONG $0x485db162; WORD $0xe4ef // vpxord zmm4,zmm4,zmm20
+	QUAD $0x000d4544405d5362 // vpclmullqlqdq zmm8,zmm20,ZMMWORD PTR [r13+0x340]
+	LONG $0x403d4162; WORD $0xc0ef // vpxord zmm24,zmm24,zmm8
+	QUAD $0x110d4d44405d5362 // vpclmulhqhqdq zmm9,zmm20,ZMMWORD PTR [r13+0x340]
+	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
+	QUAD $0x00124544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x480]
+	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
+	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
+	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
+	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
+	LONG $0x403d4362; WORD $0xc825; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm8,0x96
+	LONG $0x40351362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm25,zmm30
+	LONG $0x487d0162; WORD $0xc970; BYTE $0x4e // vpshufd zmm25,zmm25,0x4e
+	LONG $0x40354362; WORD $0xd025; BYTE $0x96 // vpternlogd zmm26,zmm25,zmm8,0x96
+	LONG $0x48fd4362; WORD $0xd03b; BYTE $0x01 // vextracti64x4 ymm8,zmm26,0x1
+	LONG $0x202d5162; WORD $0xc8ef // vpxord ymm9,ymm26,ymm8
+	LONG $0x287d5362; WORD $0xc839; BYTE $0x01 // vextracti32x4 xmm8,ymm9,0x1
+	LONG $0x08355162; WORD $0xc8ef // vpxord xmm9,xmm9,xmm8
+	LONG $0x08351262; WORD $0xcf00 // vpshufb xmm9,xmm9,xmm31
+	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
+	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
+	LONG $0xf698f8c5 // kortestw k6,k6
+	LONG $0xde86850f; WORD $0xffff // jne 0x4ab8
+	LONG $0x000260e9; BYTE $0x00 // jmp 0x6e97
+// 0x6c37:
+	LONG $0x40cdb162; WORD $0xe76c // vpunpcklqdq zmm4,zmm22,zmm23
+	LONG $0x40cd3162; WORD $0xc76d // vpunpckhqdq zmm8,zmm22,zmm23
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	QUAD $0x000b4544404d5362 // vpclmullqlqdq zmm8,zmm22,ZMMWORD PTR [r13+0x2c0]
+	QUAD $0x000c4d4440455362 // vpclmullqlqdq zmm9,zmm23,ZMMWORD PTR [r13+0x300]
+	LONG $0x483d4162; WORD $0xc1ef // vpxord zmm24,zmm8,zmm9
+	QUAD $0x110b4544404d5362 // vpclmulhqhqdq zmm8,zmm22,ZMMWORD PTR [r13+0x2c0]
+	QUAD $0x110c4d4440455362 // vpclmulhqhqdq zmm9,zmm23,ZMMWORD PTR [r13+0x300]
+	LONG $0x483d4162; WORD $0xd1ef // vpxord zmm26,zmm8,zmm9
+	QUAD $0x00104544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x400]
+	QUAD $0x11104d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x400]
+	LONG $0x483d4162; WORD $0xc9ef // vpxord zmm25,zmm8,zmm9
+	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
+	LONG $0x40ddb162; WORD $0xe56c // vpunpcklqdq zmm4,zmm20,zmm21
+	LONG $0x40dd3162; WORD $0xc56d // vpunpckhqdq zmm8,zmm20,zmm21
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	QUAD $0x00094544405d5362 // vpclmullqlqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
+	QUAD $0x000a4d4440555362 // vpclmullqlqdq zmm9,zmm21,ZMMWORD PTR [r13+0x280]
+	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
+	QUAD $0x11094544405d5362 // vpclmulhqhqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
+	QUAD $0x110a4d4440555362 // vpclmulhqhqdq zmm9,zmm21,ZMMWORD PTR [r13+0x280]
+	LONG $0x483d4362; WORD $0xd125; BYTE $0x96 // vpternlogd zmm26,zmm8,zmm9,0x96
+	QUAD $0x000e4544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x380]
+	QUAD $0x110e4d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x380]
+	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
+	LONG $0x00010ee9; BYTE $0x00 // jmp 0x6dfb
+// 0x6ced:
+	LONG $0x487db162; WORD $0xe670; BYTE $0x4e // vpshufd zmm4,zmm22,0x4e
+	LONG $0x485db162; WORD $0xe6ef // vpxord zmm4,zmm4,zmm22
+	QUAD $0x000b4544404d4362 // vpclmullqlqdq zmm24,zmm22,ZMMWORD PTR [r13+0x2c0]
+	QUAD $0x110b5544404d4362 // vpclmulhqhqdq zmm26,zmm22,ZMMWORD PTR [r13+0x2c0]
+	QUAD $0x00104d44485d4362 // vpclmullqlqdq zmm25,zmm4,ZMMWORD PTR [r13+0x400]
+	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
+	LONG $0x40ddb162; WORD $0xe56c // vpunpcklqdq zmm4,zmm20,zmm21
+	LONG $0x40dd3162; WORD $0xc56d // vpunpckhqdq zmm8,zmm20,zmm21
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	QUAD $0x00094544405d5362 // vpclmullqlqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
+	QUAD $0x000a4d4440555362 // vpclmullqlqdq zmm9,zmm21,ZMMWORD PTR [r13+0x280]
+	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
+	QUAD $0x11094544405d5362 // vpclmulhqhqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
+	QUAD $0x110a4d4440555362 // vpclmulhqhqdq zmm9,zmm21,ZMMWORD PTR [r13+0x280]
+	LONG $0x483d4362; WORD $0xd125; BYTE $0x96 // vpternlogd zmm26,zmm8,zmm9,0x96
+	QUAD $0x000e4544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x380]
+	QUAD $0x110e4d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x380]
+	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
+	LONG $0x000087e9; BYTE $0x00 // jmp 0x6dfb
+// 0x6d74:
+	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
+	LONG $0x40ddb162; WORD $0xe56c // vpunpcklqdq zmm4,zmm20,zmm21
+	LONG $0x40dd3162; WORD $0xc56d // vpunpckhqdq zmm8,zmm20,zmm21
+	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
+	QUAD $0x00094544405d5362 // vpclmullqlqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
+	QUAD $0x000a4d4440555362 // vpclmullqlqdq zmm9,zmm21,ZMMWORD PTR [r13+0x280]
+	LONG $0x483d4162; WORD $0xc1ef // vpxord zmm24,zmm8,zmm9
+	QUAD $0x11094544405d5362 // vpclmulhqhqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
+	QUAD $0x110a4d4440555362 // vpclmulhqhqdq zmm9,zmm21,ZMMWORD PTR [r13+0x280]
+	LONG $0x483d4162; WORD $0xd1ef // vpxord zmm26,zmm8,zmm9
+	QUAD $0x000e4544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x380]
+	QUAD $0x110e4d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x380]
+	LONG $0x483d4162; WORD $0xc9ef // vpxord zmm25,zmm8,zmm9
+	WORD $0x2beb // jmp 0x6dfb
+// 0x6dd0:
+	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
+	LONG $0x487db162; WORD $0xe470; BYTE $0x4e // vpshufd zmm4,zmm20,0x4e
+	LONG $0x485db162; WORD $0xe4ef // vpxord zmm4,zmm4,zmm20
+	QUAD $0x00094544405d4362 // vpclmullqlqdq zmm24,zmm20,ZMMWORD PTR [r13+0x240]
+	QUAD $0x11095544405d4362 // vpclmulhqhqdq zmm26,zmm20,ZMMWORD PTR [r13+0x240]
+	QUAD $0x000e4d44485d4362 // vpclmullqlqdq zmm25,zmm4,ZMMWORD PTR [r13+0x380]
+// 0x6dfb:
+	LONG $0xd298f8c5 // kortestw k2,k2
+	WORD $0x3975 // jne 0x6e3a
+	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
+	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
+	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
+	LONG $0x403d4162; WORD $0xc0ef // vpxord zmm24,zmm24,zmm8
+	QUAD $0x1123484400255362 // vpclmulhqhqdq xmm9,xmm27,XMMWORD PTR [r8+0x230]
+	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
+	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
+	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
+// 0x6e3a:
+	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
+	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
+	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
+	LONG $0x403d4362; WORD $0xc825; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm8,0x96
+	LONG $0x40351362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm25,zmm30
+	LONG $0x487d0162; WORD $0xc970; BYTE $0x4e // vpshufd zmm25,zmm25,0x4e
+	LONG $0x40354362; WORD $0xd025; BYTE $0x96 // vpternlogd zmm26,zmm25,zmm8,0x96
+	LONG $0x48fd4362; WORD $0xd03b; BYTE $0x01 // vextracti64x4 ymm8,zmm26,0x1
+	LONG $0x202d5162; WORD $0xc8ef // vpxord ymm9,ymm26,ymm8
+	LONG $0x287d5362; WORD $0xc839; BYTE $0x01 // vextracti32x4 xmm8,ymm9,0x1
+	LONG $0x08355162; WORD $0xc8ef // vpxord xmm9,xmm9,xmm8
+	LONG $0x08351262; WORD $0xcf00 // vpshufb xmm9,xmm9,xmm31
+	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
+	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
+// 0x6e97:
+	LONG $0x40c78348 // add rdi,0x40
+	WORD $0x854d; BYTE $0xf6 // test r14,r14
+	LONG $0x9194850f; WORD $0xffff // jne 0x38
+	LONG $0xffd738e9; BYTE $0xff // jmp 0x45e1
+// 0x6ea9:
 	RET
 
 DATA aesgcm_batch_avx512_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f
@@ -3398,4 +5054,292 @@ DATA aesgcm_batch_avx512_constants<>+416(SB)/8, $0x0000000000000000
 DATA aesgcm_batch_avx512_constants<>+424(SB)/8, $0x0000000000000000
 DATA aesgcm_batch_avx512_constants<>+432(SB)/8, $0x0000000000000000
 DATA aesgcm_batch_avx512_constants<>+440(SB)/8, $0x0000000000000000
-GLOBL aesgcm_batch_avx512_constants<>(SB), RODATA|NOPTR, $448
+DATA aesgcm_batch_avx512_constants<>+448(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+456(SB)/8, $0x0100000000000000
+DATA aesgcm_batch_avx512_constants<>+464(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+472(SB)/8, $0x0200000000000000
+DATA aesgcm_batch_avx512_constants<>+480(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+488(SB)/8, $0x0300000000000000
+DATA aesgcm_batch_avx512_constants<>+496(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+504(SB)/8, $0x0400000000000000
+DATA aesgcm_batch_avx512_constants<>+512(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+520(SB)/8, $0x0500000000000000
+DATA aesgcm_batch_avx512_constants<>+528(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+536(SB)/8, $0x0600000000000000
+DATA aesgcm_batch_avx512_constants<>+544(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+552(SB)/8, $0x0700000000000000
+DATA aesgcm_batch_avx512_constants<>+560(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+568(SB)/8, $0x0800000000000000
+DATA aesgcm_batch_avx512_constants<>+576(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+584(SB)/8, $0x0900000000000000
+DATA aesgcm_batch_avx512_constants<>+592(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+600(SB)/8, $0x0a00000000000000
+DATA aesgcm_batch_avx512_constants<>+608(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+616(SB)/8, $0x0b00000000000000
+DATA aesgcm_batch_avx512_constants<>+624(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+632(SB)/8, $0x0c00000000000000
+DATA aesgcm_batch_avx512_constants<>+640(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+648(SB)/8, $0x0d00000000000000
+DATA aesgcm_batch_avx512_constants<>+656(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+664(SB)/8, $0x0e00000000000000
+DATA aesgcm_batch_avx512_constants<>+672(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+680(SB)/8, $0x0f00000000000000
+DATA aesgcm_batch_avx512_constants<>+688(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+696(SB)/8, $0x1000000000000000
+DATA aesgcm_batch_avx512_constants<>+704(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+712(SB)/8, $0x1100000000000000
+DATA aesgcm_batch_avx512_constants<>+720(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+728(SB)/8, $0x1200000000000000
+DATA aesgcm_batch_avx512_constants<>+736(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+744(SB)/8, $0x1300000000000000
+DATA aesgcm_batch_avx512_constants<>+752(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+760(SB)/8, $0x1400000000000000
+DATA aesgcm_batch_avx512_constants<>+768(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+776(SB)/8, $0x1500000000000000
+DATA aesgcm_batch_avx512_constants<>+784(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+792(SB)/8, $0x1600000000000000
+DATA aesgcm_batch_avx512_constants<>+800(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+808(SB)/8, $0x1700000000000000
+DATA aesgcm_batch_avx512_constants<>+816(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+824(SB)/8, $0x1800000000000000
+DATA aesgcm_batch_avx512_constants<>+832(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+840(SB)/8, $0x1900000000000000
+DATA aesgcm_batch_avx512_constants<>+848(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+856(SB)/8, $0x1a00000000000000
+DATA aesgcm_batch_avx512_constants<>+864(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+872(SB)/8, $0x1b00000000000000
+DATA aesgcm_batch_avx512_constants<>+880(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+888(SB)/8, $0x1c00000000000000
+DATA aesgcm_batch_avx512_constants<>+896(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+904(SB)/8, $0x1d00000000000000
+DATA aesgcm_batch_avx512_constants<>+912(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+920(SB)/8, $0x1e00000000000000
+DATA aesgcm_batch_avx512_constants<>+928(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+936(SB)/8, $0x1f00000000000000
+DATA aesgcm_batch_avx512_constants<>+944(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+952(SB)/8, $0x2000000000000000
+DATA aesgcm_batch_avx512_constants<>+960(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+968(SB)/8, $0x2100000000000000
+DATA aesgcm_batch_avx512_constants<>+976(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+984(SB)/8, $0x2200000000000000
+DATA aesgcm_batch_avx512_constants<>+992(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1000(SB)/8, $0x2300000000000000
+DATA aesgcm_batch_avx512_constants<>+1008(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1016(SB)/8, $0x2400000000000000
+DATA aesgcm_batch_avx512_constants<>+1024(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1032(SB)/8, $0x2500000000000000
+DATA aesgcm_batch_avx512_constants<>+1040(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1048(SB)/8, $0x2600000000000000
+DATA aesgcm_batch_avx512_constants<>+1056(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1064(SB)/8, $0x2700000000000000
+DATA aesgcm_batch_avx512_constants<>+1072(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1080(SB)/8, $0x2800000000000000
+DATA aesgcm_batch_avx512_constants<>+1088(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1096(SB)/8, $0x2900000000000000
+DATA aesgcm_batch_avx512_constants<>+1104(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1112(SB)/8, $0x2a00000000000000
+DATA aesgcm_batch_avx512_constants<>+1120(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1128(SB)/8, $0x2b00000000000000
+DATA aesgcm_batch_avx512_constants<>+1136(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1144(SB)/8, $0x2c00000000000000
+DATA aesgcm_batch_avx512_constants<>+1152(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1160(SB)/8, $0x2d00000000000000
+DATA aesgcm_batch_avx512_constants<>+1168(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1176(SB)/8, $0x2e00000000000000
+DATA aesgcm_batch_avx512_constants<>+1184(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1192(SB)/8, $0x2f00000000000000
+DATA aesgcm_batch_avx512_constants<>+1200(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1208(SB)/8, $0x3000000000000000
+DATA aesgcm_batch_avx512_constants<>+1216(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1224(SB)/8, $0x3100000000000000
+DATA aesgcm_batch_avx512_constants<>+1232(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1240(SB)/8, $0x3200000000000000
+DATA aesgcm_batch_avx512_constants<>+1248(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1256(SB)/8, $0x3300000000000000
+DATA aesgcm_batch_avx512_constants<>+1264(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1272(SB)/8, $0x3400000000000000
+DATA aesgcm_batch_avx512_constants<>+1280(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1288(SB)/8, $0x3500000000000000
+DATA aesgcm_batch_avx512_constants<>+1296(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1304(SB)/8, $0x3600000000000000
+DATA aesgcm_batch_avx512_constants<>+1312(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1320(SB)/8, $0x3700000000000000
+DATA aesgcm_batch_avx512_constants<>+1328(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1336(SB)/8, $0x3800000000000000
+DATA aesgcm_batch_avx512_constants<>+1344(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1352(SB)/8, $0x3900000000000000
+DATA aesgcm_batch_avx512_constants<>+1360(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1368(SB)/8, $0x3a00000000000000
+DATA aesgcm_batch_avx512_constants<>+1376(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1384(SB)/8, $0x3b00000000000000
+DATA aesgcm_batch_avx512_constants<>+1392(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1400(SB)/8, $0x3c00000000000000
+DATA aesgcm_batch_avx512_constants<>+1408(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1416(SB)/8, $0x3d00000000000000
+DATA aesgcm_batch_avx512_constants<>+1424(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1432(SB)/8, $0x3e00000000000000
+DATA aesgcm_batch_avx512_constants<>+1440(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1448(SB)/8, $0x3f00000000000000
+DATA aesgcm_batch_avx512_constants<>+1456(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1464(SB)/8, $0x4000000000000000
+DATA aesgcm_batch_avx512_constants<>+1472(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1480(SB)/8, $0x4100000000000000
+DATA aesgcm_batch_avx512_constants<>+1488(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1496(SB)/8, $0x4200000000000000
+DATA aesgcm_batch_avx512_constants<>+1504(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1512(SB)/8, $0x4300000000000000
+DATA aesgcm_batch_avx512_constants<>+1520(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1528(SB)/8, $0x4400000000000000
+DATA aesgcm_batch_avx512_constants<>+1536(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1544(SB)/8, $0x4500000000000000
+DATA aesgcm_batch_avx512_constants<>+1552(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1560(SB)/8, $0x4600000000000000
+DATA aesgcm_batch_avx512_constants<>+1568(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1576(SB)/8, $0x4700000000000000
+DATA aesgcm_batch_avx512_constants<>+1584(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1592(SB)/8, $0x4800000000000000
+DATA aesgcm_batch_avx512_constants<>+1600(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1608(SB)/8, $0x4900000000000000
+DATA aesgcm_batch_avx512_constants<>+1616(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1624(SB)/8, $0x4a00000000000000
+DATA aesgcm_batch_avx512_constants<>+1632(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1640(SB)/8, $0x4b00000000000000
+DATA aesgcm_batch_avx512_constants<>+1648(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1656(SB)/8, $0x4c00000000000000
+DATA aesgcm_batch_avx512_constants<>+1664(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1672(SB)/8, $0x4d00000000000000
+DATA aesgcm_batch_avx512_constants<>+1680(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1688(SB)/8, $0x4e00000000000000
+DATA aesgcm_batch_avx512_constants<>+1696(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1704(SB)/8, $0x4f00000000000000
+DATA aesgcm_batch_avx512_constants<>+1712(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1720(SB)/8, $0x5000000000000000
+DATA aesgcm_batch_avx512_constants<>+1728(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1736(SB)/8, $0x5100000000000000
+DATA aesgcm_batch_avx512_constants<>+1744(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1752(SB)/8, $0x5200000000000000
+DATA aesgcm_batch_avx512_constants<>+1760(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1768(SB)/8, $0x5300000000000000
+DATA aesgcm_batch_avx512_constants<>+1776(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1784(SB)/8, $0x5400000000000000
+DATA aesgcm_batch_avx512_constants<>+1792(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1800(SB)/8, $0x5500000000000000
+DATA aesgcm_batch_avx512_constants<>+1808(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1816(SB)/8, $0x5600000000000000
+DATA aesgcm_batch_avx512_constants<>+1824(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1832(SB)/8, $0x5700000000000000
+DATA aesgcm_batch_avx512_constants<>+1840(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1848(SB)/8, $0x5800000000000000
+DATA aesgcm_batch_avx512_constants<>+1856(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1864(SB)/8, $0x5900000000000000
+DATA aesgcm_batch_avx512_constants<>+1872(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1880(SB)/8, $0x5a00000000000000
+DATA aesgcm_batch_avx512_constants<>+1888(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1896(SB)/8, $0x5b00000000000000
+DATA aesgcm_batch_avx512_constants<>+1904(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1912(SB)/8, $0x5c00000000000000
+DATA aesgcm_batch_avx512_constants<>+1920(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1928(SB)/8, $0x5d00000000000000
+DATA aesgcm_batch_avx512_constants<>+1936(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1944(SB)/8, $0x5e00000000000000
+DATA aesgcm_batch_avx512_constants<>+1952(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1960(SB)/8, $0x5f00000000000000
+DATA aesgcm_batch_avx512_constants<>+1968(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1976(SB)/8, $0x6000000000000000
+DATA aesgcm_batch_avx512_constants<>+1984(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+1992(SB)/8, $0x6100000000000000
+DATA aesgcm_batch_avx512_constants<>+2000(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2008(SB)/8, $0x6200000000000000
+DATA aesgcm_batch_avx512_constants<>+2016(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2024(SB)/8, $0x6300000000000000
+DATA aesgcm_batch_avx512_constants<>+2032(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2040(SB)/8, $0x6400000000000000
+DATA aesgcm_batch_avx512_constants<>+2048(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2056(SB)/8, $0x6500000000000000
+DATA aesgcm_batch_avx512_constants<>+2064(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2072(SB)/8, $0x6600000000000000
+DATA aesgcm_batch_avx512_constants<>+2080(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2088(SB)/8, $0x6700000000000000
+DATA aesgcm_batch_avx512_constants<>+2096(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2104(SB)/8, $0x6800000000000000
+DATA aesgcm_batch_avx512_constants<>+2112(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2120(SB)/8, $0x6900000000000000
+DATA aesgcm_batch_avx512_constants<>+2128(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2136(SB)/8, $0x6a00000000000000
+DATA aesgcm_batch_avx512_constants<>+2144(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2152(SB)/8, $0x6b00000000000000
+DATA aesgcm_batch_avx512_constants<>+2160(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2168(SB)/8, $0x6c00000000000000
+DATA aesgcm_batch_avx512_constants<>+2176(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2184(SB)/8, $0x6d00000000000000
+DATA aesgcm_batch_avx512_constants<>+2192(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2200(SB)/8, $0x6e00000000000000
+DATA aesgcm_batch_avx512_constants<>+2208(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2216(SB)/8, $0x6f00000000000000
+DATA aesgcm_batch_avx512_constants<>+2224(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2232(SB)/8, $0x7000000000000000
+DATA aesgcm_batch_avx512_constants<>+2240(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2248(SB)/8, $0x7100000000000000
+DATA aesgcm_batch_avx512_constants<>+2256(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2264(SB)/8, $0x7200000000000000
+DATA aesgcm_batch_avx512_constants<>+2272(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2280(SB)/8, $0x7300000000000000
+DATA aesgcm_batch_avx512_constants<>+2288(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2296(SB)/8, $0x7400000000000000
+DATA aesgcm_batch_avx512_constants<>+2304(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2312(SB)/8, $0x7500000000000000
+DATA aesgcm_batch_avx512_constants<>+2320(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2328(SB)/8, $0x7600000000000000
+DATA aesgcm_batch_avx512_constants<>+2336(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2344(SB)/8, $0x7700000000000000
+DATA aesgcm_batch_avx512_constants<>+2352(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2360(SB)/8, $0x7800000000000000
+DATA aesgcm_batch_avx512_constants<>+2368(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2376(SB)/8, $0x7900000000000000
+DATA aesgcm_batch_avx512_constants<>+2384(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2392(SB)/8, $0x7a00000000000000
+DATA aesgcm_batch_avx512_constants<>+2400(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2408(SB)/8, $0x7b00000000000000
+DATA aesgcm_batch_avx512_constants<>+2416(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2424(SB)/8, $0x7c00000000000000
+DATA aesgcm_batch_avx512_constants<>+2432(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2440(SB)/8, $0x7d00000000000000
+DATA aesgcm_batch_avx512_constants<>+2448(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2456(SB)/8, $0x7e00000000000000
+DATA aesgcm_batch_avx512_constants<>+2464(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2472(SB)/8, $0x7f00000000000000
+DATA aesgcm_batch_avx512_constants<>+2480(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2488(SB)/8, $0x8000000000000000
+DATA aesgcm_batch_avx512_constants<>+2496(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2504(SB)/8, $0x8100000000000000
+DATA aesgcm_batch_avx512_constants<>+2512(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2520(SB)/8, $0x8200000000000000
+DATA aesgcm_batch_avx512_constants<>+2528(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2536(SB)/8, $0x8300000000000000
+DATA aesgcm_batch_avx512_constants<>+2544(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2552(SB)/8, $0x8400000000000000
+DATA aesgcm_batch_avx512_constants<>+2560(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2568(SB)/8, $0x8500000000000000
+DATA aesgcm_batch_avx512_constants<>+2576(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2584(SB)/8, $0x8600000000000000
+DATA aesgcm_batch_avx512_constants<>+2592(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2600(SB)/8, $0x8700000000000000
+DATA aesgcm_batch_avx512_constants<>+2608(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2616(SB)/8, $0x8800000000000000
+DATA aesgcm_batch_avx512_constants<>+2624(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2632(SB)/8, $0x8900000000000000
+DATA aesgcm_batch_avx512_constants<>+2640(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2648(SB)/8, $0x8a00000000000000
+DATA aesgcm_batch_avx512_constants<>+2656(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2664(SB)/8, $0x8b00000000000000
+DATA aesgcm_batch_avx512_constants<>+2672(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2680(SB)/8, $0x8c00000000000000
+DATA aesgcm_batch_avx512_constants<>+2688(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2696(SB)/8, $0x8d00000000000000
+DATA aesgcm_batch_avx512_constants<>+2704(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2712(SB)/8, $0x8e00000000000000
+DATA aesgcm_batch_avx512_constants<>+2720(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2728(SB)/8, $0x8f00000000000000
+DATA aesgcm_batch_avx512_constants<>+2736(SB)/8, $0x0000000000000000
+DATA aesgcm_batch_avx512_constants<>+2744(SB)/8, $0x9000000000000000
+GLOBL aesgcm_batch_avx512_constants<>(SB), RODATA|NOPTR, $2752

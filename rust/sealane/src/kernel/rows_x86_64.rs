@@ -103,8 +103,8 @@ pub(crate) static AESGCM: [Level; 4] = [
         batch: Some(Batch {
             kernel: Kernel { code: k::aesgcm_batch_avx512, constants: &k::AESGCM_BATCH_AVX512_CONSTANTS.0 },
             group: 4,
-            few: 8,
-            from: &[8, 8, 8, 8],
+            few: 4,
+            from: &[8, 8, 8, 8, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
         }),
         timed: false,
     },
