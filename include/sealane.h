@@ -388,6 +388,12 @@ SEALANE_API SEALANE_CHECKED int sealane_quic_keys_init(sealane_quic_keys *k, sea
                                                        const uint8_t iv[12], const uint8_t *hp, size_t key_bytes);
 SEALANE_API void sealane_quic_keys_wipe(sealane_quic_keys *k);
 
+/* The header mask of one sample (RFC 9001, 5.4.3 and 5.4.4), for QUIC implementations that seal payloads and mask
+ * headers apart. A sample is 16 bytes of ciphertext; mask may overlap it. Several masks are made faster within the
+ * calls below. SEALANE_INVALID_KEY, _NULL: mask is zeroed. */
+SEALANE_API SEALANE_CHECKED int sealane_quic_mask(const sealane_quic_keys *k, uint8_t mask[5],
+                                                  const uint8_t sample[16]);
+
 /* A packet, protected or unprotected in place. */
 typedef struct sealane_quic_packet {
     const sealane_quic_keys *keys;

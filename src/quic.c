@@ -68,6 +68,32 @@ void sealane_quic_keys_wipe(sealane_quic_keys *k)
         wipe(k, sizeof *k);
 }
 
+/* ChaCha20's kernels make masks side by side and take as long for one as for many, longer than portable code. */
+static void chacha20_mask(const void *key, uint8_t out[16], const uint8_t sample[16])
+{
+    const sealane_lane lane = {.out = slot(out), .in = slot(sample), .key = slot(key)};
+    const sealane_args a = {.in = slot(&lane), .bytes = 1};
+    sealane_chacha20masks_portable(&a, NULL, NULL);
+}
+
+int sealane_quic_mask(const sealane_quic_keys *k, uint8_t mask[5], const uint8_t sample[16])
+{
+    const mask_kind kind = kind_of(k);
+    uint8_t block[16];
+    int failed = kind.level == NULL ? SEALANE_INVALID_KEY : sample == NULL ? SEALANE_NULL : SEALANE_OK;
+    if (mask == NULL)
+        return SEALANE_NULL;
+    if (!failed && kind.rounds != 0)
+        failed = sealane_aes_ecb_encrypt(&k->mask, block, sample, sizeof block);
+    else if (!failed)
+        chacha20_mask(kind.key, block, sample);
+    if (failed)
+        memset(block, 0, sizeof block);
+    memcpy(mask, block, 5);
+    wipe(block, sizeof block);
+    return failed;
+}
+
 /* Up to CHUNK packets. */
 typedef struct {
     _Alignas(64) sealane_lane lanes[CHUNK];

@@ -33,15 +33,17 @@ typedef enum {
     XTS_ENCRYPT,
     XTS_DECRYPT,
     QUIC_KEYS,
+    MASK,
     PROTECT,
     UNPROTECT,
     FORGED,
     WAYS
 } way;
 
-static const char *const way_names[WAYS] = {
-    "key",     "ECB", "ECB backwards", "CTR in pieces", "CBC",     "CBC backwards", "CBC batch",
-    "XTS key", "XTS", "XTS backwards", "QUIC keys",     "protect", "unprotect",     "unprotect forgeries"};
+static const char *const way_names[WAYS] = {"key",     "ECB",           "ECB backwards",      "CTR in pieces",
+                                            "CBC",     "CBC backwards", "CBC batch",          "XTS key",
+                                            "XTS",     "XTS backwards", "QUIC keys",          "mask",
+                                            "protect", "unprotect",     "unprotect forgeries"};
 
 /* One call. All of it has the same address in every run. */
 static struct {
@@ -111,6 +113,8 @@ static int call(void)
         return sealane_aes_xts_decrypt(&now.xts, now.iv, now.out, now.text, now.bytes);
     case QUIC_KEYS:
         return sealane_quic_keys_init(&now.quic, now.alg, now.key, now.iv, now.hp, now.key_bytes);
+    case MASK:
+        return sealane_quic_mask(&now.quic, now.out, now.text);
     case PROTECT:
         return sealane_quic_protect_batch(now.packets, PACKETS) != PACKETS;
     case UNPROTECT:
@@ -189,6 +193,8 @@ static int prepare(int n, int is_undefined)
     int bad = now.way == KEY || now.way == QUIC_KEYS ? 0 : sealane_aes_key_init(&now.aes, now.key, now.key_bytes);
     if (now.way == XTS_ENCRYPT || now.way == XTS_DECRYPT)
         bad |= sealane_aes_xts_key_init(&now.xts, now.key, now.key_bytes == 32 ? 64 : 32);
+    if (now.way == MASK)
+        bad |= sealane_quic_keys_init(&now.quic, now.alg, now.key, now.iv, now.hp, now.key_bytes);
     for (size_t i = 0; i < PACKETS; i++)
         now.cbc[i] = (sealane_cbc_op){.key = &now.aes,
                                       .iv = now.ivs[i],

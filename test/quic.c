@@ -52,6 +52,8 @@ static size_t from_hex(uint8_t *out, const char *hex)
 
 /* ---- Samples ---- */
 
+static void mask_of(const sealane_quic_keys *k, const uint8_t *plain, const uint8_t *packet, size_t pn_offset);
+
 static void sample(const char *alg, char *const hex[3], uint64_t number, const char *header_hex,
                    const char *payload_hex, size_t payload_bytes, const char *packet_hex)
 {
@@ -70,11 +72,26 @@ static void sample(const char *alg, char *const hex[3], uint64_t number, const c
     check(sealane_quic_protect_batch(&p, 1) == 1, "status", number);
     packet[0] ^= planted("packet");
     check(memcmp(bytes, packet, packet_bytes) == 0, "packet", packet_bytes);
+    packet[0] ^= planted("packet");
+    mask_of(&k, plain, packet, pn_offset);
     p.number = number - number % 2;
     check(sealane_quic_unprotect_batch(&p, 1) == 1 && p.number == number, "number", (size_t)p.number);
     check(p.payload == bytes + header && p.payload_bytes == payload_bytes &&
               memcmp(bytes, plain, header + payload_bytes) == 0,
           "payload", payload_bytes);
+}
+
+/* What masks a header: the difference between a packet's and the plain one (RFC 9001, 5.4.1). */
+static void mask_of(const sealane_quic_keys *k, const uint8_t *plain, const uint8_t *packet, size_t pn_offset)
+{
+    uint8_t mask[5];
+    const size_t number_bytes = (size_t)(plain[0] & 3) + 1;
+    int ok = sealane_quic_mask(k, mask, packet + pn_offset + 4) == 0;
+    mask[2] ^= planted("mask");
+    ok &= (packet[0] ^ plain[0]) == (mask[0] & (plain[0] & 0x80 ? 0x0f : 0x1f));
+    for (size_t i = 0; i < number_bytes; i++)
+        ok &= (packet[pn_offset + i] ^ plain[pn_offset + i]) == mask[1 + i];
+    check(ok, "mask", number_bytes);
 }
 
 static void retry(uint32_t version, const char *dcid_hex, const char *packet_hex)
@@ -218,6 +235,15 @@ static void mistakes(void)
     check(sealane_quic_protect_batch(&p, 1) == 0 && p.status == SEALANE_TOO_LONG, "number", 0);
     p.number = 0, p.bytes = NULL;
     check(sealane_quic_protect_batch(&p, 1) == 0 && p.status == SEALANE_NULL, "NULL", 1);
+    sealane_quic_keys none = keys[0];
+    uint8_t mask[6] = {1, 1, 1, 1, 1, 1};
+    check(sealane_quic_mask(&keys[0], NULL, bytes) == SEALANE_NULL, "NULL", 2);
+    check(sealane_quic_mask(&keys[0], mask, NULL) == SEALANE_NULL && memcmp(mask, zeroes, 5) == 0, "NULL", 3);
+    memset(mask, 1, sizeof mask);
+    check(sealane_quic_mask(NULL, mask, bytes) == SEALANE_INVALID_KEY && memcmp(mask, zeroes, 5) == 0, "no keys", 1);
+    memset(mask, 1, sizeof mask), sealane_quic_keys_wipe(&none);
+    check(sealane_quic_mask(&none, mask, bytes) == SEALANE_INVALID_KEY && memcmp(mask, zeroes, 5) == 0, "no keys", 2);
+    check(sealane_quic_mask(&keys[0], mask, bytes) == 0 && mask[5] == 1, "written behind the mask", 0);
 }
 
 int main(int argc, char **argv)

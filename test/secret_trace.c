@@ -533,7 +533,7 @@ static int trace_modes(int table, int level, size_t *steps, int thorough)
     static const size_t fast[] = {9, 40, 1, 3, 17, 70}, slow[] = {3, 9, 1};
     const sealane_level *l = &sealane_tables[table].levels[level];
     const size_t *const blocks = l->needs == 0 ? slow : fast;
-    const size_t count = l->needs == 0 ? (thorough ? 3 : 1) : thorough ? 6 : 2;
+    const size_t count = l->needs == 0 ? (thorough ? 3 : 1) : thorough ? 6 : 3;
     const int first = table == SEALANE_AES ? SEALANE_AES_ECB_ENCRYPT : SEALANE_AES_MASKS;
     for (size_t i = 0; i < count; i++)
         for (int operation = first; operation <= SEALANE_AES_MASKS; operation++) {

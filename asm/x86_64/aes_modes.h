@@ -536,6 +536,36 @@
 .Lsetup_done:
 .endm
 
+/* ---- One block by itself: no row, no mask, and a store whose bytes can be read again at once ---- */
+
+.macro all_rounds instruction, last
+    x_load_block xmm1, [first_key]
+    add last_key, first_key
+    x_xor_block xmm0, xmm1
+1:
+    add first_key, 16
+    x_load_block xmm1, [first_key]
+    cmp first_key, last_key
+    je 2f
+    \instruction xmm0, xmm1
+    jmp 1b
+2:
+    \last xmm0, xmm1
+.endm
+
+.macro one_block
+    x_load_block xmm0, [src]
+    cmp mode, SEALANE_AES_ECB_DECRYPT
+    je .Lone_backwards
+    all_rounds x_enc, x_enclast
+    jmp .Lone_store
+.Lone_backwards:
+    add first_key, SEALANE_AES_KEY_INVERSE - SEALANE_AES_KEY_SCHEDULE
+    all_rounds x_dec, x_declast
+.Lone_store:
+    x_store_block [dst], xmm0
+.endm
+
 /* ---- The kernel ---- */
 
 .macro mode_kernel inverse, v
@@ -560,6 +590,8 @@
     cmp mode, SEALANE_AES_CTR
     je .Lbegin_ctr
     ja .Lbegin_chained
+    cmp text_left, 16
+    je .Lone
     cmp mode, SEALANE_AES_ECB_DECRYPT
     jne .Lbegun
     jmp .Lbegin_backwards
@@ -623,6 +655,9 @@
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     x_store [scratch + TWEAKS + BYTES*\i], row0
     .endr
+    jmp .Ldone
+.Lone:
+    one_block
     jmp .Ldone
 .Llanes_begin:
     lanes_by_eight

@@ -13,12 +13,12 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	PCALIGN $64
 	LONG $0x506f8b4c // mov r13,QWORD PTR [rdi+0x50]
 	LONG $0x07fd8341 // cmp r13d,0x7
-	LONG $0x1363830f; WORD $0x0000 // jae 0x1371
+	LONG $0x13d7830f; WORD $0x0000 // jae 0x13e5
 	WORD $0x8545; BYTE $0xed // test r13d,r13d
-	LONG $0x1954840f; WORD $0x0000 // je 0x196b
+	LONG $0x19c8840f; WORD $0x0000 // je 0x19df
 	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	LONG $0x1b58840f; WORD $0x0000 // je 0x1b7c
+	LONG $0x1bcc840f; WORD $0x0000 // je 0x1bf0
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
@@ -28,12 +28,14 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x10588d4c // lea r11,[rax+0x10]
 	WORD $0xdb31 // xor ebx,ebx
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1174 // je 0x57
-	WORD $0x5577 // ja 0x9d
+	WORD $0x1b74 // je 0x61
+	WORD $0x5f77 // ja 0xa7
+	LONG $0x10fa8349 // cmp r10,0x10
+	LONG $0x1329840f; WORD $0x0000 // je 0x137b
 	LONG $0x02fd8341 // cmp r13d,0x2
-	LONG $0x024c850f; WORD $0x0000 // jne 0x29e
-	LONG $0x00023be9; BYTE $0x00 // jmp 0x292
-// 0x57:
+	LONG $0x024c850f; WORD $0x0000 // jne 0x2a8
+	LONG $0x00023be9; BYTE $0x00 // jmp 0x29c
+// 0x61:
 	LONG $0x6f0f44f3; BYTE $0x22 // movdqu xmm12,XMMWORD PTR [rdx]
 	LONG $0x6f0f44f3; WORD $0x406a // movdqu xmm13,XMMWORD PTR [rdx+0x40]
 	LONG $0x7e0f45f3; BYTE $0x1f // movq xmm11,QWORD PTR [r15]
@@ -47,15 +49,15 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f41f3; BYTE $0x07 // movdqu XMMWORD PTR [r15],xmm0
 	LONG $0x6f0f44f3; WORD $0x504a // movdqu xmm9,XMMWORD PTR [rdx+0x50]
 	LONG $0xfe0f4566; BYTE $0xd9 // paddd xmm11,xmm9
-	LONG $0x000201e9; BYTE $0x00 // jmp 0x29e
-// 0x9d:
+	LONG $0x000201e9; BYTE $0x00 // jmp 0x2a8
+// 0xa7:
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x1675 // jne 0xb9
+	WORD $0x1675 // jne 0xc3
 	LONG $0x6f0f45f3; BYTE $0x1f // movdqu xmm11,XMMWORD PTR [r15]
 	LONG $0x6f0f43f3; WORD $0x1044; BYTE $0xf0 // movdqu xmm0,XMMWORD PTR [r8+r10*1-0x10]
 	LONG $0x7f0f41f3; BYTE $0x07 // movdqu XMMWORD PTR [r15],xmm0
-	LONG $0x0001d9e9; BYTE $0x00 // jmp 0x292
-// 0xb9:
+	LONG $0x0001d9e9; BYTE $0x00 // jmp 0x29c
+// 0xc3:
 	LONG $0x00b68d4c; WORD $0x0001; BYTE $0x00 // lea r14,[rsi+0x100]
 	LONG $0x6f0f44f3; WORD $0x1062 // movdqu xmm12,XMMWORD PTR [rdx+0x10]
 	LONG $0x6f0f41f3; BYTE $0x07 // movdqu xmm0,XMMWORD PTR [r15]
@@ -138,20 +140,20 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4166; BYTE $0xca // pxor xmm1,xmm10
 	QUAD $0x000001708e7f0ff3 // movdqu XMMWORD PTR [rsi+0x170],xmm1
 	LONG $0x06fd8341 // cmp r13d,0x6
-	WORD $0x0c75 // jne 0x29e
-// 0x292:
+	WORD $0x0c75 // jne 0x2a8
+// 0x29c:
 	LONG $0x000001bb; BYTE $0x00 // mov ebx,0x1
 	LONG $0xf0c38149; WORD $0x0000; BYTE $0x00 // add r11,0xf0
-// 0x29e:
+// 0x2a8:
 	WORD $0x014d; BYTE $0xdc // add r12,r11
 	LONG $0x80ea8149; WORD $0x0000; BYTE $0x00 // sub r10,0x80
-	LONG $0x0927820f; WORD $0x0000 // jb 0xbd5
-// 0x2ae:
+	LONG $0x0927820f; WORD $0x0000 // jb 0xbdf
+// 0x2b8:
 	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	LONG $0x008e840f; WORD $0x0000 // je 0x34b
+	LONG $0x008e840f; WORD $0x0000 // je 0x355
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x0131830f; WORD $0x0000 // jae 0x3f8
+	LONG $0x0131830f; WORD $0x0000 // jae 0x402
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f4166; BYTE $0xc1 // movdqa xmm0,xmm9
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
@@ -176,8 +178,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x6f0f45f3; WORD $0x7048 // movdqu xmm9,XMMWORD PTR [r8+0x70]
 	LONG $0x6f0f4166; BYTE $0xf9 // movdqa xmm7,xmm9
 	LONG $0xef0f4166; BYTE $0xf8 // pxor xmm7,xmm8
-	LONG $0x000183e9; BYTE $0x00 // jmp 0x4ce
-// 0x34b:
+	LONG $0x000183e9; BYTE $0x00 // jmp 0x4d8
+// 0x355:
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
 	LONG $0x380f4166; WORD $0xc400 // pshufb xmm0,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
@@ -210,8 +212,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xfc00 // pshufb xmm7,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
 	LONG $0xef0f4166; BYTE $0xf8 // pxor xmm7,xmm8
-	LONG $0x0000d6e9; BYTE $0x00 // jmp 0x4ce
-// 0x3f8:
+	LONG $0x0000d6e9; BYTE $0x00 // jmp 0x4d8
+// 0x402:
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f45f3; BYTE $0x16 // movdqu xmm10,XMMWORD PTR [r14]
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
@@ -252,11 +254,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
 	LONG $0x6f0f4166; BYTE $0xf9 // movdqa xmm7,xmm9
 	LONG $0xef0f4166; BYTE $0xfa // pxor xmm7,xmm10
-// 0x4ce:
+// 0x4d8:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x036d850f; WORD $0x0000 // jne 0x843
+	LONG $0x036d850f; WORD $0x0000 // jne 0x84d
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x4da:
+// 0x4e4:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -268,11 +270,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xc272 // jb 0x4da
+	WORD $0xc272 // jb 0x4e4
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x6a74 // je 0x58e
-	LONG $0x011f870f; WORD $0x0000 // ja 0x649
+	WORD $0x6a74 // je 0x598
+	LONG $0x011f870f; WORD $0x0000 // ja 0x653
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
@@ -289,8 +291,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f41f3; WORD $0x6071 // movdqu XMMWORD PTR [r9+0x60],xmm6
 	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
 	LONG $0x7f0f41f3; WORD $0x7079 // movdqu XMMWORD PTR [r9+0x70],xmm7
-	LONG $0x00062ce9; BYTE $0x00 // jmp 0xbba
-// 0x58e:
+	LONG $0x00062ce9; BYTE $0x00 // jmp 0xbc4
+// 0x598:
 	LONG $0x6f0f45f3; BYTE $0x10 // movdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2dd // aesenclast xmm0,xmm10
@@ -323,8 +325,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xfadd // aesenclast xmm7,xmm10
 	LONG $0x7f0f41f3; WORD $0x7079 // movdqu XMMWORD PTR [r9+0x70],xmm7
-	LONG $0x000571e9; BYTE $0x00 // jmp 0xbba
-// 0x649:
+	LONG $0x000571e9; BYTE $0x00 // jmp 0xbc4
+// 0x653:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -413,10 +415,10 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
 	LONG $0xef0f4566; BYTE $0xce // pxor xmm9,xmm14
 	LONG $0x7f0f45f3; WORD $0x704e // movdqu XMMWORD PTR [r14+0x70],xmm9
-	LONG $0x000377e9; BYTE $0x00 // jmp 0xbba
-// 0x843:
+	LONG $0x000377e9; BYTE $0x00 // jmp 0xbc4
+// 0x84d:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x847:
+// 0x851:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8de // aesdec xmm1,xmm8
@@ -428,11 +430,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xf8de // aesdec xmm7,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xc272 // jb 0x847
+	WORD $0xc272 // jb 0x851
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x6a74 // je 0x8fb
-	LONG $0x012e870f; WORD $0x0000 // ja 0x9c5
+	WORD $0x6a74 // je 0x905
+	LONG $0x012e870f; WORD $0x0000 // ja 0x9cf
 	LONG $0x380f4166; WORD $0xc0df // aesdeclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8df // aesdeclast xmm1,xmm8
@@ -449,8 +451,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f41f3; WORD $0x6071 // movdqu XMMWORD PTR [r9+0x60],xmm6
 	LONG $0x380f4166; WORD $0xf8df // aesdeclast xmm7,xmm8
 	LONG $0x7f0f41f3; WORD $0x7079 // movdqu XMMWORD PTR [r9+0x70],xmm7
-	LONG $0x0002bfe9; BYTE $0x00 // jmp 0xbba
-// 0x8fb:
+	LONG $0x0002bfe9; BYTE $0x00 // jmp 0xbc4
+// 0x905:
 	LONG $0x6f0f45f3; WORD $0x7070 // movdqu xmm14,XMMWORD PTR [r8+0x70]
 	LONG $0x6f0f45f3; WORD $0x6050 // movdqu xmm10,XMMWORD PTR [r8+0x60]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -486,8 +488,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xc2df // aesdeclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x6f0f4566; BYTE $0xde // movdqa xmm11,xmm14
-	LONG $0x0001f5e9; BYTE $0x00 // jmp 0xbba
-// 0x9c5:
+	LONG $0x0001f5e9; BYTE $0x00 // jmp 0xbc4
+// 0x9cf:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -576,21 +578,21 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
 	LONG $0xef0f4566; BYTE $0xce // pxor xmm9,xmm14
 	LONG $0x7f0f45f3; WORD $0x704e // movdqu XMMWORD PTR [r14+0x70],xmm9
-// 0xbba:
+// 0xbc4:
 	LONG $0x80c08149; WORD $0x0000; BYTE $0x00 // add r8,0x80
 	LONG $0x80c18149; WORD $0x0000; BYTE $0x00 // add r9,0x80
 	LONG $0x80ea8149; WORD $0x0000; BYTE $0x00 // sub r10,0x80
-	LONG $0xf6d9830f; WORD $0xffff // jae 0x2ae
-// 0xbd5:
+	LONG $0xf6d9830f; WORD $0xffff // jae 0x2b8
+// 0xbdf:
 	LONG $0x80c28149; WORD $0x0000; BYTE $0x00 // add r10,0x80
-	LONG $0x0732840f; WORD $0x0000 // je 0x1314
+	LONG $0x0732840f; WORD $0x0000 // je 0x131e
 	LONG $0x40c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x40
-	LONG $0x03b8840f; WORD $0x0000 // je 0xfa7
+	LONG $0x03b8840f; WORD $0x0000 // je 0xfb1
 	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x4e74 // je 0xc48
+	WORD $0x4e74 // je 0xc52
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x009a830f; WORD $0x0000 // jae 0xc9e
+	LONG $0x009a830f; WORD $0x0000 // jae 0xca8
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f4166; BYTE $0xc1 // movdqa xmm0,xmm9
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
@@ -603,8 +605,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x6f0f45f3; WORD $0x3048 // movdqu xmm9,XMMWORD PTR [r8+0x30]
 	LONG $0x6f0f4166; BYTE $0xd9 // movdqa xmm3,xmm9
 	LONG $0xef0f4166; BYTE $0xd8 // pxor xmm3,xmm8
-	LONG $0x0000c0e9; BYTE $0x00 // jmp 0xd08
-// 0xc48:
+	LONG $0x0000c0e9; BYTE $0x00 // jmp 0xd12
+// 0xc52:
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
 	LONG $0x380f4166; WORD $0xc400 // pshufb xmm0,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
@@ -621,8 +623,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xdc00 // pshufb xmm3,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
 	LONG $0xef0f4166; BYTE $0xd8 // pxor xmm3,xmm8
-	WORD $0x6aeb // jmp 0xd08
-// 0xc9e:
+	WORD $0x6aeb // jmp 0xd12
+// 0xca8:
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f45f3; BYTE $0x16 // movdqu xmm10,XMMWORD PTR [r14]
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
@@ -643,11 +645,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
 	LONG $0x6f0f4166; BYTE $0xd9 // movdqa xmm3,xmm9
 	LONG $0xef0f4166; BYTE $0xda // pxor xmm3,xmm10
-// 0xd08:
+// 0xd12:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x0142850f; WORD $0x0000 // jne 0xe52
+	LONG $0x0142850f; WORD $0x0000 // jne 0xe5c
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0xd14:
+// 0xd1e:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -655,11 +657,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xda72 // jb 0xd14
+	WORD $0xda72 // jb 0xd1e
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x3a74 // je 0xd80
-	LONG $0x0093870f; WORD $0x0000 // ja 0xddf
+	WORD $0x3a74 // je 0xd8a
+	LONG $0x0093870f; WORD $0x0000 // ja 0xde9
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
@@ -668,8 +670,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f41f3; WORD $0x2051 // movdqu XMMWORD PTR [r9+0x20],xmm2
 	LONG $0x380f4166; WORD $0xd8dd // aesenclast xmm3,xmm8
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-	LONG $0x00021be9; BYTE $0x00 // jmp 0xf9b
-// 0xd80:
+	LONG $0x00021be9; BYTE $0x00 // jmp 0xfa5
+// 0xd8a:
 	LONG $0x6f0f45f3; BYTE $0x10 // movdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2dd // aesenclast xmm0,xmm10
@@ -686,8 +688,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xdadd // aesenclast xmm3,xmm10
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-	LONG $0x0001bce9; BYTE $0x00 // jmp 0xf9b
-// 0xddf:
+	LONG $0x0001bce9; BYTE $0x00 // jmp 0xfa5
+// 0xde9:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -708,10 +710,10 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xdadd // aesenclast xmm3,xmm10
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-	LONG $0x000149e9; BYTE $0x00 // jmp 0xf9b
-// 0xe52:
+	LONG $0x000149e9; BYTE $0x00 // jmp 0xfa5
+// 0xe5c:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0xe56:
+// 0xe60:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8de // aesdec xmm1,xmm8
@@ -719,11 +721,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xd8de // aesdec xmm3,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xda72 // jb 0xe56
+	WORD $0xda72 // jb 0xe60
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x3a74 // je 0xec2
-	LONG $0x009f870f; WORD $0x0000 // ja 0xf2d
+	WORD $0x3a74 // je 0xecc
+	LONG $0x009f870f; WORD $0x0000 // ja 0xf37
 	LONG $0x380f4166; WORD $0xc0df // aesdeclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8df // aesdeclast xmm1,xmm8
@@ -732,8 +734,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f41f3; WORD $0x2051 // movdqu XMMWORD PTR [r9+0x20],xmm2
 	LONG $0x380f4166; WORD $0xd8df // aesdeclast xmm3,xmm8
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-	LONG $0x0000d9e9; BYTE $0x00 // jmp 0xf9b
-// 0xec2:
+	LONG $0x0000d9e9; BYTE $0x00 // jmp 0xfa5
+// 0xecc:
 	LONG $0x6f0f45f3; WORD $0x3070 // movdqu xmm14,XMMWORD PTR [r8+0x30]
 	LONG $0x6f0f45f3; WORD $0x2050 // movdqu xmm10,XMMWORD PTR [r8+0x20]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -753,8 +755,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xc2df // aesdeclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x6f0f4566; BYTE $0xde // movdqa xmm11,xmm14
-	WORD $0x6eeb // jmp 0xf9b
-// 0xf2d:
+	WORD $0x6eeb // jmp 0xfa5
+// 0xf37:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -775,26 +777,26 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xdadf // aesdeclast xmm3,xmm10
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-// 0xf9b:
+// 0xfa5:
 	LONG $0x40c08349 // add r8,0x40
 	LONG $0x40c18349 // add r9,0x40
 	LONG $0x40c68349 // add r14,0x40
-// 0xfa7:
+// 0xfb1:
 	LONG $0x20c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x20
-	LONG $0x0212840f; WORD $0x0000 // je 0x11c6
+	LONG $0x0212840f; WORD $0x0000 // je 0x11d0
 	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x2774 // je 0xfe6
+	WORD $0x2774 // je 0xff0
 	LONG $0x05fd8341 // cmp r13d,0x5
-	WORD $0x4d73 // jae 0x1012
+	WORD $0x4d73 // jae 0x101c
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f4166; BYTE $0xc1 // movdqa xmm0,xmm9
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
 	LONG $0x6f0f45f3; WORD $0x1048 // movdqu xmm9,XMMWORD PTR [r8+0x10]
 	LONG $0x6f0f4166; BYTE $0xc9 // movdqa xmm1,xmm9
 	LONG $0xef0f4166; BYTE $0xc8 // pxor xmm1,xmm8
-	WORD $0x60eb // jmp 0x1046
-// 0xfe6:
+	WORD $0x60eb // jmp 0x1050
+// 0xff0:
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
 	LONG $0x380f4166; WORD $0xc400 // pshufb xmm0,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
@@ -803,8 +805,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xcc00 // pshufb xmm1,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
 	LONG $0xef0f4166; BYTE $0xc8 // pxor xmm1,xmm8
-	WORD $0x34eb // jmp 0x1046
-// 0x1012:
+	WORD $0x34eb // jmp 0x1050
+// 0x101c:
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f45f3; BYTE $0x16 // movdqu xmm10,XMMWORD PTR [r14]
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
@@ -815,27 +817,27 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
 	LONG $0x6f0f4166; BYTE $0xc9 // movdqa xmm1,xmm9
 	LONG $0xef0f4166; BYTE $0xca // pxor xmm1,xmm10
-// 0x1046:
+// 0x1050:
 	WORD $0xdb85 // test ebx,ebx
-	LONG $0x00b4850f; WORD $0x0000 // jne 0x1102
+	LONG $0x00b4850f; WORD $0x0000 // jne 0x110c
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x1052:
+// 0x105c:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xe672 // jb 0x1052
+	WORD $0xe672 // jb 0x105c
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1e74 // je 0x1096
-	WORD $0x4d77 // ja 0x10c7
+	WORD $0x1e74 // je 0x10a0
+	WORD $0x4d77 // ja 0x10d1
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-	LONG $0x000124e9; BYTE $0x00 // jmp 0x11ba
-// 0x1096:
+	LONG $0x000124e9; BYTE $0x00 // jmp 0x11c4
+// 0x10a0:
 	LONG $0x6f0f45f3; BYTE $0x10 // movdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2dd // aesenclast xmm0,xmm10
@@ -844,8 +846,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xcadd // aesenclast xmm1,xmm10
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-	LONG $0x0000f3e9; BYTE $0x00 // jmp 0x11ba
-// 0x10c7:
+	LONG $0x0000f3e9; BYTE $0x00 // jmp 0x11c4
+// 0x10d1:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -856,26 +858,26 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xcadd // aesenclast xmm1,xmm10
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-	LONG $0x0000b8e9; BYTE $0x00 // jmp 0x11ba
-// 0x1102:
+	LONG $0x0000b8e9; BYTE $0x00 // jmp 0x11c4
+// 0x110c:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x1106:
+// 0x1110:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8de // aesdec xmm1,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xe672 // jb 0x1106
+	WORD $0xe672 // jb 0x1110
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x1b74 // je 0x1147
-	WORD $0x5677 // ja 0x1184
+	WORD $0x1b74 // je 0x1151
+	WORD $0x5677 // ja 0x118e
 	LONG $0x380f4166; WORD $0xc0df // aesdeclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4166; WORD $0xc8df // aesdeclast xmm1,xmm8
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-	WORD $0x73eb // jmp 0x11ba
-// 0x1147:
+	WORD $0x73eb // jmp 0x11c4
+// 0x1151:
 	LONG $0x6f0f45f3; WORD $0x1070 // movdqu xmm14,XMMWORD PTR [r8+0x10]
 	LONG $0x6f0f45f3; BYTE $0x10 // movdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -887,8 +889,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xc2df // aesdeclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x6f0f4566; BYTE $0xde // movdqa xmm11,xmm14
-	WORD $0x36eb // jmp 0x11ba
-// 0x1184:
+	WORD $0x36eb // jmp 0x11c4
+// 0x118e:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
@@ -899,80 +901,80 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xcadf // aesdeclast xmm1,xmm10
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-// 0x11ba:
+// 0x11c4:
 	LONG $0x20c08349 // add r8,0x20
 	LONG $0x20c18349 // add r9,0x20
 	LONG $0x20c68349 // add r14,0x20
-// 0x11c6:
+// 0x11d0:
 	LONG $0x10c2f749; WORD $0x0000; BYTE $0x00 // test r10,0x10
-	LONG $0x0141840f; WORD $0x0000 // je 0x1314
+	LONG $0x0141840f; WORD $0x0000 // je 0x131e
 	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1774 // je 0x11f5
+	WORD $0x1774 // je 0x11ff
 	LONG $0x05fd8341 // cmp r13d,0x5
-	WORD $0x2873 // jae 0x120c
+	WORD $0x2873 // jae 0x1216
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f4166; BYTE $0xc1 // movdqa xmm0,xmm9
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
-	WORD $0x30eb // jmp 0x1225
-// 0x11f5:
+	WORD $0x30eb // jmp 0x122f
+// 0x11ff:
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
 	LONG $0x380f4166; WORD $0xc400 // pshufb xmm0,xmm12
 	LONG $0xfe0f4566; BYTE $0xdd // paddd xmm11,xmm13
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
-	WORD $0x19eb // jmp 0x1225
-// 0x120c:
+	WORD $0x19eb // jmp 0x122f
+// 0x1216:
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f45f3; BYTE $0x16 // movdqu xmm10,XMMWORD PTR [r14]
 	LONG $0xef0f4566; BYTE $0xc8 // pxor xmm9,xmm8
 	LONG $0x6f0f4166; BYTE $0xc1 // movdqa xmm0,xmm9
 	LONG $0xef0f4166; BYTE $0xc2 // pxor xmm0,xmm10
-// 0x1225:
+// 0x122f:
 	WORD $0xdb85 // test ebx,ebx
-	WORD $0x6c75 // jne 0x1295
+	WORD $0x6c75 // jne 0x129f
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x122d:
+// 0x1237:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xec72 // jb 0x122d
+	WORD $0xec72 // jb 0x1237
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x03fd8341 // cmp r13d,0x3
-	WORD $0x1274 // je 0x125f
-	WORD $0x2a77 // ja 0x1279
+	WORD $0x1274 // je 0x1269
+	WORD $0x2a77 // ja 0x1283
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-	LONG $0x0000a9e9; BYTE $0x00 // jmp 0x1308
-// 0x125f:
+	LONG $0x0000a9e9; BYTE $0x00 // jmp 0x1312
+// 0x1269:
 	LONG $0x6f0f45f3; BYTE $0x10 // movdqu xmm10,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2dd // aesenclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-	LONG $0x00008fe9; BYTE $0x00 // jmp 0x1308
-// 0x1279:
+	LONG $0x00008fe9; BYTE $0x00 // jmp 0x1312
+// 0x1283:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2dd // aesenclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-	WORD $0x73eb // jmp 0x1308
-// 0x1295:
+	WORD $0x73eb // jmp 0x1312
+// 0x129f:
 	LONG $0x104b8d49 // lea rcx,[r11+0x10]
-// 0x1299:
+// 0x12a3:
 	LONG $0x6f0f44f3; BYTE $0x01 // movdqu xmm8,XMMWORD PTR [rcx]
 	LONG $0x380f4166; WORD $0xc0de // aesdec xmm0,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	WORD $0x394c; BYTE $0xe1 // cmp rcx,r12
-	WORD $0xec72 // jb 0x1299
+	WORD $0xec72 // jb 0x12a3
 	LONG $0x6f0f45f3; WORD $0x2404 // movdqu xmm8,XMMWORD PTR [r12]
 	LONG $0x04fd8341 // cmp r13d,0x4
-	WORD $0x0f74 // je 0x12c8
-	WORD $0x3377 // ja 0x12ee
+	WORD $0x0f74 // je 0x12d2
+	WORD $0x3377 // ja 0x12f8
 	LONG $0x380f4166; WORD $0xc0df // aesdeclast xmm0,xmm8
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-	WORD $0x40eb // jmp 0x1308
-// 0x12c8:
+	WORD $0x40eb // jmp 0x1312
+// 0x12d2:
 	LONG $0x6f0f45f3; BYTE $0x30 // movdqu xmm14,XMMWORD PTR [r8]
 	LONG $0x6f0f45f3; BYTE $0x08 // movdqu xmm9,XMMWORD PTR [r8]
 	LONG $0x6f0f4566; BYTE $0xd3 // movdqa xmm10,xmm11
@@ -980,20 +982,20 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4166; WORD $0xc2df // aesdeclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x6f0f4566; BYTE $0xde // movdqa xmm11,xmm14
-	WORD $0x1aeb // jmp 0x1308
-// 0x12ee:
+	WORD $0x1aeb // jmp 0x1312
+// 0x12f8:
 	LONG $0x6f0f45f3; BYTE $0x0e // movdqu xmm9,XMMWORD PTR [r14]
 	LONG $0x6f0f4566; BYTE $0xd1 // movdqa xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd0 // pxor xmm10,xmm8
 	LONG $0x380f4166; WORD $0xc2df // aesdeclast xmm0,xmm10
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-// 0x1308:
+// 0x1312:
 	LONG $0x10c08349 // add r8,0x10
 	LONG $0x10c18349 // add r9,0x10
 	LONG $0x10c68349 // add r14,0x10
-// 0x1314:
+// 0x131e:
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x085e820f; WORD $0x0000 // jb 0x1b7c
+	LONG $0x08c8820f; WORD $0x0000 // jb 0x1bf0
 	LONG $0x6f0f41f3; BYTE $0x06 // movdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x7f0f41f3; BYTE $0x07 // movdqu XMMWORD PTR [r15],xmm0
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
@@ -1005,8 +1007,42 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	QUAD $0x00000150867f0ff3 // movdqu XMMWORD PTR [rsi+0x150],xmm0
 	QUAD $0x00000160867f0ff3 // movdqu XMMWORD PTR [rsi+0x160],xmm0
 	QUAD $0x00000170867f0ff3 // movdqu XMMWORD PTR [rsi+0x170],xmm0
-	LONG $0x00080be9; BYTE $0x00 // jmp 0x1b7c
-// 0x1371:
+	LONG $0x000875e9; BYTE $0x00 // jmp 0x1bf0
+// 0x137b:
+	LONG $0x6f0f41f3; BYTE $0x00 // movdqu xmm0,XMMWORD PTR [r8]
+	LONG $0x02fd8341 // cmp r13d,0x2
+	WORD $0x2874 // je 0x13ae
+	LONG $0x6f0f41f3; BYTE $0x0b // movdqu xmm1,XMMWORD PTR [r11]
+	WORD $0x014d; BYTE $0xdc // add r12,r11
+	LONG $0xc1ef0f66 // pxor xmm0,xmm1
+// 0x1392:
+	LONG $0x10c38349 // add r11,0x10
+	LONG $0x6f0f41f3; BYTE $0x0b // movdqu xmm1,XMMWORD PTR [r11]
+	WORD $0x394d; BYTE $0xe3 // cmp r11,r12
+	WORD $0x0774 // je 0x13a7
+	LONG $0xdc380f66; BYTE $0xc1 // aesenc xmm0,xmm1
+	WORD $0xebeb // jmp 0x1392
+// 0x13a7:
+	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
+	WORD $0x2deb // jmp 0x13db
+// 0x13ae:
+	LONG $0xf0c38149; WORD $0x0000; BYTE $0x00 // add r11,0xf0
+	LONG $0x6f0f41f3; BYTE $0x0b // movdqu xmm1,XMMWORD PTR [r11]
+	WORD $0x014d; BYTE $0xdc // add r12,r11
+	LONG $0xc1ef0f66 // pxor xmm0,xmm1
+// 0x13c1:
+	LONG $0x10c38349 // add r11,0x10
+	LONG $0x6f0f41f3; BYTE $0x0b // movdqu xmm1,XMMWORD PTR [r11]
+	WORD $0x394d; BYTE $0xe3 // cmp r11,r12
+	WORD $0x0774 // je 0x13d6
+	LONG $0xde380f66; BYTE $0xc1 // aesdec xmm0,xmm1
+	WORD $0xebeb // jmp 0x13c1
+// 0x13d6:
+	LONG $0xdf380f66; BYTE $0xc1 // aesdeclast xmm0,xmm1
+// 0x13db:
+	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
+	LONG $0x00080be9; BYTE $0x00 // jmp 0x1bf0
+// 0x13e5:
 	LONG $0x10478b48 // mov rax,QWORD PTR [rdi+0x10]
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48478b48 // mov rax,QWORD PTR [rdi+0x48]
@@ -1014,11 +1050,11 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x50ae894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],r13
 	LONG $0x087f8b48 // mov rdi,QWORD PTR [rdi+0x8]
 	LONG $0x08fd8341 // cmp r13d,0x8
-	WORD $0x0b75 // jne 0x13a3
+	WORD $0x0b75 // jne 0x1417
 	QUAD $0x100000014886c748; WORD $0x0000; BYTE $0x00 // mov QWORD PTR [rsi+0x148],0x10
-// 0x13a3:
+// 0x1417:
 	QUAD $0x0100000140be8348 // cmp QWORD PTR [rsi+0x140],0x1
-	LONG $0x04dd840f; WORD $0x0000 // je 0x188e
+	LONG $0x04dd840f; WORD $0x0000 // je 0x1902
 	WORD $0xc931 // xor ecx,ecx
 	LONG $0x000000b8; BYTE $0x00 // mov eax,0x0
 	QUAD $0x0000000140be8348 // cmp QWORD PTR [rsi+0x140],0x0
@@ -1087,7 +1123,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
 	LONG $0xef0f4566; BYTE $0xff // pxor xmm15,xmm15
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	LONG $0x0080840f; WORD $0x0000 // je 0x1578
+	LONG $0x0080840f; WORD $0x0000 // je 0x15ec
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x6f0f44f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [rax]
@@ -1112,7 +1148,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x38868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x138]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x6f0f44f3; BYTE $0x38 // movdqu xmm15,XMMWORD PTR [rax]
-// 0x1578:
+// 0x15ec:
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x08408b48 // mov rax,QWORD PTR [rax+0x8]
 	LONG $0x046f0ff3; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [rax+rdx*1]
@@ -1162,7 +1198,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4466; BYTE $0xf8 // pxor xmm15,xmm0
 	LONG $0xef0f4466; BYTE $0xf9 // pxor xmm15,xmm1
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-// 0x167e:
+// 0x16f2:
 	LONG $0x6f0f41f3; WORD $0x0844; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0x380f4466; WORD $0xc0dc // aesenc xmm8,xmm0
 	LONG $0x6f0f41f3; WORD $0x0944; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r9+rcx*1+0x10]
@@ -1181,7 +1217,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x380f4466; WORD $0xf8dc // aesenc xmm15,xmm0
 	WORD $0xc183; BYTE $0x10 // add ecx,0x10
 	WORD $0xd939 // cmp ecx,ebx
-	WORD $0x9172 // jb 0x167e
+	WORD $0x9172 // jb 0x16f2
 	LONG $0x6f0f41f3; WORD $0x0844; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0x380f4466; WORD $0xc0dd // aesenclast xmm8,xmm0
 	LONG $0x6f0f41f3; WORD $0x0944; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r9+rcx*1+0x10]
@@ -1224,9 +1260,9 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x7f0f44f3; WORD $0x103c // movdqu XMMWORD PTR [rax+rdx*1],xmm15
 	LONG $0x10c28348 // add rdx,0x10
 	LONG $0x48963b48; WORD $0x0001; BYTE $0x00 // cmp rdx,QWORD PTR [rsi+0x148]
-	LONG $0xfd92820f; WORD $0xffff // jb 0x1578
+	LONG $0xfd92820f; WORD $0xffff // jb 0x15ec
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	LONG $0x0080840f; WORD $0x0000 // je 0x1874
+	LONG $0x0080840f; WORD $0x0000 // je 0x18e8
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x7f0f44f3; BYTE $0x00 // movdqu XMMWORD PTR [rax],xmm8
@@ -1251,12 +1287,12 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x38868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x138]
 	LONG $0x30408b48 // mov rax,QWORD PTR [rax+0x30]
 	LONG $0x7f0f44f3; BYTE $0x38 // movdqu XMMWORD PTR [rax],xmm15
-// 0x1874:
+// 0x18e8:
 	LONG $0x00c78148; WORD $0x0002; BYTE $0x00 // add rdi,0x200
 	QUAD $0x0800000140ae8348 // sub QWORD PTR [rsi+0x140],0x8
-	LONG $0xfb1a870f; WORD $0xffff // ja 0x13a3
-	LONG $0x000089e9; BYTE $0x00 // jmp 0x1917
-// 0x188e:
+	LONG $0xfb1a870f; WORD $0xffff // ja 0x1417
+	LONG $0x000089e9; BYTE $0x00 // jmp 0x198b
+// 0x1902:
 	LONG $0x28478b4c // mov r8,QWORD PTR [rdi+0x28]
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -1266,30 +1302,30 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xef0f4566; BYTE $0xc0 // pxor xmm8,xmm8
 	LONG $0x305f8b4c // mov r11,QWORD PTR [rdi+0x30]
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	WORD $0x0574 // je 0x18ba
+	WORD $0x0574 // je 0x192e
 	LONG $0x6f0f45f3; BYTE $0x03 // movdqu xmm8,XMMWORD PTR [r11]
-// 0x18ba:
+// 0x192e:
 	LONG $0x6f0f41f3; WORD $0x1104 // movdqu xmm0,XMMWORD PTR [r9+rdx*1]
 	LONG $0x6f0f41f3; WORD $0x1048 // movdqu xmm1,XMMWORD PTR [r8+0x10]
 	LONG $0xc8ef0f66 // pxor xmm1,xmm0
 	LONG $0xef0f4466; BYTE $0xc1 // pxor xmm8,xmm1
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-// 0x18d4:
+// 0x1948:
 	LONG $0x6f0f41f3; WORD $0x0844; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0x380f4466; WORD $0xc0dc // aesenc xmm8,xmm0
 	WORD $0xc183; BYTE $0x10 // add ecx,0x10
 	WORD $0xd939 // cmp ecx,ebx
-	WORD $0xec72 // jb 0x18d4
+	WORD $0xec72 // jb 0x1948
 	LONG $0x6f0f41f3; WORD $0x0844; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r8+rcx*1+0x10]
 	LONG $0x380f4466; WORD $0xc0dd // aesenclast xmm8,xmm0
 	LONG $0x7f0f45f3; WORD $0x1204 // movdqu XMMWORD PTR [r10+rdx*1],xmm8
 	LONG $0x10c28348 // add rdx,0x10
 	LONG $0x48963b48; WORD $0x0001; BYTE $0x00 // cmp rdx,QWORD PTR [rsi+0x148]
-	WORD $0xb272 // jb 0x18ba
+	WORD $0xb272 // jb 0x192e
 	QUAD $0x0800000150be8348 // cmp QWORD PTR [rsi+0x150],0x8
-	WORD $0x0574 // je 0x1917
+	WORD $0x0574 // je 0x198b
 	LONG $0x7f0f45f3; BYTE $0x03 // movdqu XMMWORD PTR [r11],xmm8
-// 0x1917:
+// 0x198b:
 	WORD $0xc031 // xor eax,eax
 	LONG $0x00868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x100],rax
 	LONG $0x08868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x108],rax
@@ -1302,8 +1338,8 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rax
 	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
-	LONG $0x000211e9; BYTE $0x00 // jmp 0x1b7c
-// 0x196b:
+	LONG $0x000211e9; BYTE $0x00 // jmp 0x1bf0
+// 0x19df:
 	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -1320,10 +1356,10 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xdb6e0f66 // movd xmm3,ebx
 	LONG $0xdb700f66; BYTE $0x00 // pshufd xmm3,xmm3,0x0
 	LONG $0x06f88349 // cmp r8,0x6
-	LONG $0x0116840f; WORD $0x0000 // je 0x1acc
-	LONG $0x0097870f; WORD $0x0000 // ja 0x1a53
+	LONG $0x0116840f; WORD $0x0000 // je 0x1b40
+	LONG $0x0097870f; WORD $0x0000 // ja 0x1ac7
 	LONG $0x80998d48; WORD $0x0000; BYTE $0x00 // lea rbx,[rcx+0x80]
-// 0x19c3:
+// 0x1a37:
 	LONG $0xd06f0f66 // movdqa xmm2,xmm0
 	LONG $0x00380f66; BYTE $0xd7 // pshufb xmm2,xmm7
 	LONG $0xe06f0f66 // movdqa xmm4,xmm0
@@ -1350,16 +1386,16 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x417f0ff3; BYTE $0x10 // movdqu XMMWORD PTR [rcx+0x10],xmm0
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
-	WORD $0x8c72 // jb 0x19c3
+	WORD $0x8c72 // jb 0x1a37
 	LONG $0x00001bb8; BYTE $0x00 // mov eax,0x1b
 	LONG $0xd86e0f66 // movd xmm3,eax
 	LONG $0xdb700f66; BYTE $0x00 // pshufd xmm3,xmm3,0x0
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0xff75820f; WORD $0xffff // jb 0x19c3
-	LONG $0x0000f0e9; BYTE $0x00 // jmp 0x1b43
-// 0x1a53:
+	LONG $0xff75820f; WORD $0xffff // jb 0x1a37
+	LONG $0x0000f0e9; BYTE $0x00 // jmp 0x1bb7
+// 0x1ac7:
 	LONG $0x296f0ff3 // movdqu xmm5,XMMWORD PTR [rcx]
-// 0x1a57:
+// 0x1acb:
 	LONG $0xd56f0f66 // movdqa xmm2,xmm5
 	LONG $0x00380f66; BYTE $0xd7 // pshufb xmm2,xmm7
 	LONG $0xe06f0f66 // movdqa xmm4,xmm0
@@ -1375,7 +1411,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x417f0ff3; BYTE $0x10 // movdqu XMMWORD PTR [rcx+0x10],xmm0
 	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0x00a5830f; WORD $0x0000 // jae 0x1b43
+	LONG $0x00a5830f; WORD $0x0000 // jae 0x1bb7
 	LONG $0xd0700f66; BYTE $0xff // pshufd xmm2,xmm0,0xff
 	LONG $0xe56f0f66 // movdqa xmm4,xmm5
 	LONG $0xfc730f66; BYTE $0x04 // pslldq xmm4,0x4
@@ -1386,26 +1422,26 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0xdd380f66; BYTE $0xd5 // aesenclast xmm2,xmm5
 	LONG $0xea6f0f66 // movdqa xmm5,xmm2
 	LONG $0x297f0ff3 // movdqu XMMWORD PTR [rcx],xmm5
-	WORD $0x8beb // jmp 0x1a57
-// 0x1acc:
+	WORD $0x8beb // jmp 0x1acb
+// 0x1b40:
 	LONG $0xc9ef0f66 // pxor xmm1,xmm1
 	QUAD $0x00000000850c8d4e // lea r9,[r8*4+0x0]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x1ae3:
+// 0x1b57:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x1b08
+	WORD $0x2074 // je 0x1b7c
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x1b25
+	WORD $0x3775 // jne 0x1b99
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x1b25
+	WORD $0x3175 // jne 0x1b99
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0xc0700f66; BYTE $0x00 // pshufd xmm0,xmm0,0x0
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
 	LONG $0xc07e0f66 // movd eax,xmm0
-	WORD $0x1deb // jmp 0x1b25
-// 0x1b08:
+	WORD $0x1deb // jmp 0x1b99
+// 0x1b7c:
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0x00380f66; WORD $0x2042 // pshufb xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
@@ -1413,37 +1449,37 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x1b25:
+// 0x1b99:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x1b3e
+	WORD $0x0372 // jb 0x1bb2
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x1b3e:
+// 0x1bb2:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x1ae3
-// 0x1b43:
+	WORD $0xa072 // jb 0x1b57
+// 0x1bb7:
 	LONG $0x107f8348; BYTE $0x00 // cmp QWORD PTR [rdi+0x10],0x0
-	WORD $0x3275 // jne 0x1b7c
+	WORD $0x3275 // jne 0x1bf0
 	LONG $0x1e448d4b; BYTE $0xf0 // lea rax,[r14+r11*1-0x10]
 	QUAD $0x00000100248c8d49 // lea rcx,[r12+0x100]
 	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
-	WORD $0x0eeb // jmp 0x1b6b
-// 0x1b5d:
+	WORD $0x0eeb // jmp 0x1bdf
+// 0x1bd1:
 	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0x0574 // je 0x1b6b
+	WORD $0x0574 // je 0x1bdf
 	LONG $0xdb380f66; BYTE $0xc0 // aesimc xmm0,xmm0
-// 0x1b6b:
+// 0x1bdf:
 	LONG $0x017f0ff3 // movdqu XMMWORD PTR [rcx],xmm0
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10e88348 // sub rax,0x10
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0xe173 // jae 0x1b5d
-// 0x1b7c:
+	WORD $0xe173 // jae 0x1bd1
+// 0x1bf0:
 	RET
 
 DATA aes_aesni_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f

@@ -521,6 +521,23 @@ static int skey_works(const char *key_type, const char *keys, const char *cipher
     return ok;
 }
 
+/* EVP compares the provider of the key with that of the cipher before it asks either. What has been moved fits. */
+static int moved_key_works(EVP_SKEY *of_default)
+{
+    static const uint8_t iv[16];
+    EVP_CIPHER *cipher = fetch(NULL, "AES-128-CBC", "provider=sealane");
+    EVP_SKEY *moved =
+        EVP_SKEY_to_provider(of_default, NULL, NULL, planted("skeys-moved") ? NULL : "provider=sealane-keys");
+    EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new(), *d = EVP_CIPHER_CTX_new();
+    const int ok = moved != NULL && !EVP_CipherInit_SKEY(c, cipher, of_default, iv, sizeof iv, 1, NULL) &&
+                   EVP_CipherInit_SKEY(d, cipher, moved, iv, sizeof iv, 1, NULL);
+    EVP_CIPHER_CTX_free(c);
+    EVP_CIPHER_CTX_free(d);
+    EVP_SKEY_free(moved);
+    EVP_CIPHER_free(cipher);
+    return ok;
+}
+
 static int check_skeys(void)
 {
     static const char *const own[] = {"ChaCha20-Poly1305", "AES-128-GCM", "AES-192-GCM", "AES-256-GCM",
@@ -537,6 +554,7 @@ static int check_skeys(void)
     EVP_SKEY *k = EVP_SKEY_import_raw_key(NULL, "AES", key, 16, NULL);
     ok &= k != NULL && strcmp(EVP_SKEY_get0_provider_name(k), "default") == 0;
     ok &= skey_works("AES", NULL, "AES-128-OFB", NULL) && skey_works("AES", NULL, "AES-128-GCM", "provider=default");
+    ok &= !is_offered(NULL, "AES-128-CBC") || moved_key_works(k);
     EVP_SKEY_free(k);
     EVP_set_default_properties(NULL, "");
     ERR_clear_error();
