@@ -6,8 +6,8 @@ gateway: ## the TLS gateway, build/sealane-gateway
 
 # Without jetstream: to compile a NATS server for this costs more than it can find. Nor can it find anything where one goroutine
 # reads segments, or where tshark alone is asked.
-$(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -skip '^TestInline$$$$|^TestBudget$$$$|^TestTable$$$$|TestInlineQUIC|TestTshark|TestAnySegments|TestRandomAttackers|TestClosedAttackers|TestWork|TestForgedCost' ./cmd/... ./handover/... \
-    $(addprefix ./internal/,about attack capture control engine exchange flow keys output packet reassembly rules tls)))
+$(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -skip '^TestInline$$$$|^TestBudget$$$$|^TestTable$$$$|TestInlineQUIC|TestTshark|TestAnySegments|TestRandomAttackers|TestClosedAttackers|TestWork|TestForgedCost|FuzzForged' ./cmd/... ./handover/... \
+    $(addprefix ./internal/,about attack capture control engine exchange flow keys listen output packet reassembly rules tls)))
 
 # The captures on arm64, as data processing units have it.
 $(eval $(call suite,gateway-arm64,,sh -c 'command -v qemu-aarch64 >/dev/null || exit 77; \
