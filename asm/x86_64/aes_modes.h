@@ -419,8 +419,8 @@
     .endif
 .endm
 
-/* The next four words of a schedule, behind four in x, as many before as the key has, to `at` bytes from rcx: SubWord of
- * the last word that there is, rotated and with a round constant or not, is added to the first, and each word to all
+/* The next four words of a schedule, behind four in x, as many before as the key has, to `at` bytes from rcx: SubWord
+ * of the last word that there is, rotated and with a round constant or not, is added to the first, and each word to all
  * after it (FIPS 197, 5.2). Where x is not `last`, its own sum goes in as the round key of SubWord: only that and one
  * shuffle are waited for. */
 .macro next_words v, x, last, rotate, at
