@@ -182,7 +182,7 @@ func (l *Log) keep(p []byte) {
 // Flush takes the last line although it has no end. Half a line does no harm: its secret has the wrong length, or no
 // record opens with it.
 func (l *Log) Flush() {
-	if len(l.partial) > 0 {
+	if len(l.partial) > 0 || l.overlong {
 		l.Write([]byte{'\n'})
 	}
 }

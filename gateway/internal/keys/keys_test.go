@@ -147,6 +147,7 @@ func FuzzLog(f *testing.F) {
 	f.Add([]byte(line(ClientTraffic, 1, 32)+line(Master, 2, 48)), 5)
 	f.Add(bytes.Repeat([]byte(line(ClientTraffic, 1, 32)+line(ClientTraffic, 1, 48)+strings.Replace(line(ClientTraffic, 1, 32), "0", "f", 90)), 10), 400) // contradictory
 	f.Add(append(bytes.Repeat([]byte{'x'}, 2*maxLine), line(Master, 1, 48)...), maxLine)                                                                  // endless
+	f.Add(bytes.Repeat([]byte{'x'}, maxLine+20), maxLine+18)                                                                                              // the same, and the log ends
 	names, _ := filepath.Glob("../../testdata/*.keys")
 	for i, name := range names {
 		b, _ := os.ReadFile(name)
@@ -162,6 +163,21 @@ func FuzzLog(f *testing.F) {
 		two.Flush()
 		if one.Secrets != two.Secrets || one.Bad != two.Bad {
 			t.Errorf("cut at %d: %d and %d secrets, %d and %d bad", cut, one.Secrets, two.Secrets, one.Bad, two.Bad)
+		}
+		// What the store has of a connection comes back as it went in.
+		for _, random := range [][32]byte{{31: 1}, {31: 2}} {
+			var s, again Secrets
+			if !one.Store.Get(&random, &s) {
+				continue
+			}
+			three, done := Log{Store: NewStore(10)}, uint8(0)
+			lines := s.Append(nil, &random, &done)
+			three.Write(lines)
+			if three.Bad+three.Ignored > 0 || !three.Store.Get(&random, &again) || !bytes.Equal(again.Append(nil, &random, new(uint8)), lines) {
+				t.Errorf("%s came back otherwise", lines)
+			}
+			one.Store.Use(&random)
+			one.Store.Forget(&random)
 		}
 		if want := uint64(strings.Count(strings.ToUpper(hex.EncodeToString(b)), "0A") + 1); one.Secrets > want {
 			t.Errorf("%d secrets in %d lines", one.Secrets, want)

@@ -254,6 +254,10 @@ func TestNoAllocation(t *testing.T) {
 func FuzzFragments(f *testing.F) {
 	f.Add(uint8(0), []byte{0, 0, 1, 0, 2, 0, 3, 0})
 	f.Add(uint8(1), []byte{3, 0, 2, 1, 1, 2, 0, 3, 0, 7})
+	f.Add(uint8(0), []byte{0, 0, 1, 7, 1, 0, 2, 0, 3, 0})                         // another offset: they overlap
+	f.Add(uint8(2), []byte{0, 0, 1, 0, 1, 30, 2, 0, 3, 0})                        // the same place, other bytes
+	f.Add(uint8(4), []byte{9, 6, 0, 0, 1, 0, 200, 6, 2, 0})                       // two ends
+	f.Add(uint8(3), bytes.Repeat([]byte{0, 43, 1, 44, 2, 45, 3, 46, 4, 47}, 200)) // endless
 	r := rand.New(rand.NewPCG(31, 32))
 	var packets [][]byte
 	for len(packets) < 8 {

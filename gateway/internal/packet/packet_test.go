@@ -226,6 +226,7 @@ func FuzzParse(f *testing.F) {
 	for _, l := range []LinkType{LinkNull, LinkRaw, LinkLinuxSLL, LinkLinuxSLL2} {
 		f.Add(uint16(l), build(r)[14:])
 	}
+	place := NewPlacement()
 	f.Fuzz(func(t *testing.T, link uint16, frame []byte) {
 		var s Segment
 		v := Parse(&s, LinkType(link), frame)
@@ -242,6 +243,9 @@ func FuzzParse(f *testing.F) {
 		}
 		if LinkType(link) != LinkEthernet {
 			return
+		}
+		if h, ok := place.Usual(frame); ok && h != place.Hash(&s.Tuple) {
+			t.Errorf("%+v is dealt out as another one", s.Tuple)
 		}
 		// Whatever gopacket reads without complaint is read alike.
 		p := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.NoCopy)

@@ -48,3 +48,25 @@ func FuzzFrame(f *testing.F) {
 		}
 	})
 }
+
+// FuzzRule: a rule is refused with what is wrong about it, or taken, and then it is the same again.
+func FuzzRule(f *testing.F) {
+	for _, text := range []string{"proto=udp,net=10.0.0.53,port=53", "sni=*.bank.example", "proto=tcp,port=8000-8010,peer=fd00::/8", "net=::ffff:10.0.0.1,proto=47"} {
+		f.Add(text)
+	}
+	p := Packet{Proto: 6, Addr: [2]netip.Addr{netip.MustParseAddr("10.0.0.53"), netip.MustParseAddr("fd00::1")}, Port: [2]uint16{53, 8001}}
+	f.Fuzz(func(t *testing.T, text string) {
+		r, err := Parse(text)
+		if err != nil {
+			return
+		}
+		again, err := Parse(r.String())
+		if err != nil || again != r {
+			t.Fatalf("%+v, and again %+v, %v", r, again, err)
+		}
+		deny, both := Set{Deny: []Rule{r}}, Set{Deny: []Rule{r}, Allow: []Rule{r}}
+		if deny.Packet(&p) != both.Packet(&p) || deny.Name(&p, "www.bank.example.") != both.Name(&p, "www.bank.example.") {
+			t.Errorf("%s: what is denied is allowed", text)
+		}
+	})
+}

@@ -40,9 +40,14 @@ var protocols = map[string]int{"arp": arp, "icmp": 1, "tcp": 6, "udp": 17, "icmp
 func Parse(text string) (Rule, error) {
 	r := Rule{text: text, proto: any}
 	fail := func(term, what string) (Rule, error) { return r, fmt.Errorf("rule %q: %s: %s", text, term, what) }
+	seen := make(map[string]struct{})
 	for _, term := range strings.Split(text, ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(term), "=")
 		var err error
+		if _, twice := seen[name]; twice {
+			return fail(term, "a rule cannot say this twice")
+		}
+		seen[name] = struct{}{}
 		switch name {
 		case "proto":
 			n, ok := protocols[value]
@@ -56,6 +61,9 @@ func Parse(text string) (Rule, error) {
 			p, err := netip.ParsePrefix(value)
 			if a, e := netip.ParseAddr(value); e == nil {
 				p, err = netip.PrefixFrom(a, a.BitLen()), nil
+			}
+			if p.Addr().Is4In6() && p.Bits() >= 96 {
+				p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96) // as packets have it
 			}
 			if err != nil {
 				return fail(term, "it is an address or a network, such as 10.0.0.0/8")

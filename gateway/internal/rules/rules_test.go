@@ -115,3 +115,23 @@ func TestFrame(t *testing.T) {
 		}
 	}
 }
+
+// A rule that says one thing twice would be about the last alone, and one with an address of IPv4 in IPv6 about nothing.
+func TestContradictions(t *testing.T) {
+	for _, text := range []string{"net=10.0.0.1,net=10.0.0.2", "port=1,port=2", "proto=tcp,proto=udp", "sni=a.example,sni=b.example", "peer=10.0.0.1,peer=10.0.0.1"} {
+		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), "twice") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	p := Packet{Proto: 6, Addr: [2]netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.9.9.9")}}
+	for _, text := range []string{"net=::ffff:10.0.0.1", "net=::ffff:10.0.0.0/104", "peer=::ffff:10.9.9.9"} {
+		r, err := Parse(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if s := (&Set{Deny: []Rule{r}}); s.Packet(&p) != Deny {
+			t.Errorf("%s: it is not about %v", text, p.Addr)
+		}
+	}
+}
