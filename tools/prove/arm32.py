@@ -7,6 +7,7 @@ import re
 
 import capstone
 
+import terms
 from common import ArmFlags, elements, known, overflow_of, split
 from arm64 import BY_ELEMENTS, add_elements, integer, look_up, operands, shift_insert
 from terms import (Unproved, add, add_modular, both, carryless, cat, const, cut, either, exact_sum, extend, invert, mix_columns, product,
@@ -422,6 +423,29 @@ TWO = {"vand": by_words(both), "veor": by_words(xor), "vorr": by_words(either), 
        "vshl": shift_by_register}
 
 
+def remembered(f, ops):
+    """Of an instruction that takes and gives vectors only."""
+    names = {r for o in ops for r in re.findall(r"[dq]\d+", o)}
+    for o in ops:
+        if ends := re.fullmatch(r"\{d(\d+)-d(\d+)\}", o):
+            names |= {f"d{n}" for n in range(int(ends[1]), int(ends[2]) + 1)}
+    slices = [place(n) for n in sorted(names)]
+    memo = terms.memo()
+
+    def run(m):
+        v = m.vector
+        key = tuple([w for s in slices for w in v[s]])
+        found = memo.get(key)
+        if found is None:
+            f(m)
+            if not terms.bitwise:
+                memo[key] = [v[s] for s in slices]
+            return
+        for s, words in zip(slices, found):
+            v[s] = words
+    return run
+
+
 def vector(name, ops):
     base, _, width = name.partition(".")
     w = int(width.lstrip("iuspf")) if width else 32
@@ -530,7 +554,8 @@ def step(name, flags, ops):
     if re.match(r"v?(ldm|stm|push|pop)", name):
         return multiple(name, ops)
     if name.startswith(("v", "aes")):
-        return vector(name, ops)
+        vectors = all(re.match(r"\{?[dq]\d|#", o) for o in ops)
+        return remembered(vector(name, ops), ops) if vectors else vector(name, ops)
     if name in ("add", "adc", "sub", "sbc", "rsb", "rsc", "cmp", "cmn"):
         return arithmetic(name, flags, ops)
     if name in LOGIC:

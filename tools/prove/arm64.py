@@ -7,6 +7,7 @@ import re
 
 import capstone
 
+import terms
 from common import ArmFlags, elements, known, overflow_of, pairs, split
 from terms import (Unproved, add, add_modular, both, carryless, cat, const, cut, either, equal, extend, invert, mix_columns, product,
                    rotate_left, select, shift_left, shift_right, sign_fill, sub_shift, subtract, undefined, xor)
@@ -38,7 +39,7 @@ class Machine(ArmFlags):
             if self.general[r] is not name(f"callerx{r}", 64):
                 yield f"x{r}"
         for r in PRESERVED_VECTORS:
-            if self.vector[r][:2] != [name(f"callerd{r}.{i}", 32) for i in range(2)]:
+            if list(self.vector[r][:2]) != [name(f"callerd{r}.{i}", 32) for i in range(2)]:
                 yield f"d{r}"
 
 
@@ -288,7 +289,7 @@ def load_store(name, ops):
             if is_load:
                 def f(m, a, n=n):
                     w = m.memory.load_words(a, size // 4)
-                    m.vector[n] = w + [const(0, 32)] * (4 - len(w))
+                    m.vector[n] = [*w, *[const(0, 32)] * (4 - len(w))]
             else:
                 def f(m, a, n=n):
                     m.memory.store_words(a, m.vector[n][:size // 4])
@@ -380,7 +381,7 @@ def interleave(which, first):
                 out += [x[i + first], y[i + first]]
             return out
         if which == "uzp":
-            return (x + y)[first::2]
+            return [*x, *y][first::2]
         half = n // 2 * first
         return [e for i in range(n // 2) for e in (x[half + i], y[half + i])]
     return run
@@ -437,6 +438,25 @@ def polynomial(ops, high):
             m.vector[d] = split([carryless(cat(*x), cat(*y))])
         else:
             m.vector[d] = split([cut(carryless(p, q), 0, 16) for p, q in zip(elements(x, 8), elements(y, 8))])
+    return run
+
+
+def remembered(f, ops):
+    """Of an instruction that takes and gives vectors only."""
+    numbers = sorted({int(r) for o in ops for r in re.findall(r"\bv(\d+)", o)})
+    memo = terms.memo()
+
+    def run(m):
+        v = m.vector
+        key = tuple([tuple(v[n]) for n in numbers])
+        found = memo.get(key)
+        if found is None:
+            f(m)
+            if not terms.bitwise:
+                memo[key] = tuple([tuple(v[n]) for n in numbers])
+            return
+        for n, words in zip(numbers, found):
+            v[n] = words
     return run
 
 
@@ -550,7 +570,10 @@ def step(name, ops):
     if name in ("hint", "nop", "bti"):
         return lambda m: None
     if any(re.match(r"\{?v\d", o) for o in ops[:2]) or name == "fmov":
-        return single(name, ops) if name in ("st1", "ld1") else simd(name, ops)
+        if name in ("st1", "ld1"):
+            return single(name, ops)
+        vectors = all(re.match(r"\{?v\d|#|lsl #", o) for o in ops)
+        return remembered(simd(name, ops), ops) if vectors else simd(name, ops)
     if name in ("mov", "movz"):
         put, w = write(ops[0]), width_of(ops[0])
         g = second(ops, 1, w)

@@ -152,7 +152,7 @@ class Part(Call):
             if cell[0] == "general":
                 m.general[cell[1]] = v
             elif cell[0] == "vector":
-                m.vector[cell[1]][cell[2]] = v
+                m.set_word(cell[1], cell[2], v)
             elif cell[0] == "mask":
                 m.mask[cell[1]] = v
             else:
@@ -222,7 +222,7 @@ def start(kernel, loop, shape, state, ahead, name, steps, left, nonce_given, kep
         cells[cell] = v
     call.put(cells)
     for cell in call.hash_cells(loop):
-        call.machine.vector[cell[1]][cell[2]] = symbol(f"hash {cell[2]}", 32)
+        call.machine.set_word(cell[1], cell[2], symbol(f"hash {cell[2]}", 32))
     y = call.hash_of(loop)
     waiting = text_named("before", before) if before else None
     if waiting:

@@ -46,10 +46,10 @@ class Memory:
         got = self.cells.get
         o = 8 * (address & 3)
         if o == 0:
-            return [got(a, self.unset) for a in range(address, address + 4 * n, 4)]
+            return tuple([got(a, self.unset) for a in range(address, address + 4 * n, 4)])
         first = address & ~3
         c = [got(a, self.unset) for a in range(first, first + 4 * n + 4, 4)]
-        return [cat(cut(c[i], o, 32 - o), cut(c[i + 1], 0, o)) for i in range(n)]
+        return tuple([cat(cut(c[i], o, 32 - o), cut(c[i + 1], 0, o)) for i in range(n)])
 
     def store(self, address, value):
         self.allowed(address, value.width // 8, True)

@@ -7,6 +7,7 @@ Per kernel: how many calls were shown, and of which lengths. Exit status 1 if on
 import argparse
 import multiprocessing
 import os
+import resource
 import sys
 import time
 
@@ -130,8 +131,36 @@ _kernel = None
 def begin(path, asked):
     global _kernel
     sys.setrecursionlimit(20000)
-    _kernel = kernels.Kernel(path)
-    _kernel.asked = asked
+    if path:
+        _kernel = kernels.Kernel(path)
+        _kernel.asked = asked
+
+
+def chosen_part(shapes, text):
+    """The I-th of N parts."""
+    part, parts = map(int, text.split("/"))
+    return shapes[part - 1::parts]
+
+
+def quick(task):
+    """All calls of a quick run of some kernels, in one process: what they have in common is done once."""
+    paths, folder, part = task
+    found = []
+    for path in paths:
+        begin(path, False)
+        before = time.process_time()
+        results = [one((s, folder)) for s in chosen_part(kernels.shapes(_kernel, True), part)] if _kernel.specified else None
+        found.append((path, results, time.process_time() - before))
+    return found
+
+
+def families(paths):
+    """Kernels that compute the same, of many packets first: those take longest."""
+    found = {}
+    for path in paths:
+        name = os.path.basename(path)
+        found.setdefault(("_batch_" not in name, os.path.dirname(path), name.split("_")[0]), []).append(path)
+    return [found[k] for k in sorted(found)]
 
 
 def one(task):
@@ -146,6 +175,36 @@ def one(task):
         return str(shape), 0, "terms too deep"
 
 
+def processor_time():
+    return sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+
+
+def runs(args):
+    """(path, [(call, instructions, error)] or None, CPU seconds) of each object."""
+    if args.quick:
+        with multiprocessing.Pool(args.jobs, begin, (None, False)) as pool:
+            for found in pool.imap(quick, [(paths, args.queries, args.part) for paths in families(args.objects)]):
+                yield from found
+        return
+    for path in args.objects:
+        kernel = kernels.Kernel(path)
+        if not kernel.specified:
+            yield path, None, 0
+            continue
+        shapes = kernels.shapes(kernel, False) if args.sizes is None else \
+            [(GcmShape if "aesgcm" in kernel.name else Shape)(n, opens=o) for n in args.sizes for o in (False, True)]
+        begun, before, results = time.time(), processor_time(), []
+        with multiprocessing.Pool(args.jobs, begin, (path, args.sizes is not None)) as pool:
+            tasks = [(s, args.queries) for s in chosen_part(shapes, args.part)]
+            for result in pool.imap_unordered(one, tasks, 8):
+                results.append(result)
+                if len(results) % 500 == 0:
+                    print(f"     {kernel}: {len(results)} of {len(tasks)}, {time.time() - begun:.0f} s", flush=True)
+            pool.close()
+            pool.join()
+        yield path, results, processor_time() - before
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
@@ -155,30 +214,22 @@ def main():
     parser.add_argument("--part", default="1/1", help="the I-th of N parts of each kernel's calls, for a run in pieces")
     parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
-    part, parts = map(int, args.part.split("/"))
     failed = shown = unknown = 0
-    for path in args.objects:
+    for path, results, seconds in runs(args):
         kernel = kernels.Kernel(path)
-        if not kernel.specified:
+        if results is None:
             print(f"none {kernel}: no specification here: nothing is shown of it", flush=True)
             unknown += 1
             continue
-        shapes = kernels.shapes(kernel, args.quick) if args.sizes is None else \
-            [(GcmShape if "aesgcm" in kernel.name else Shape)(n, opens=o) for n in args.sizes for o in (False, True)]
-        begun, steps, wrong = time.time(), 0, []
-        with multiprocessing.Pool(args.jobs, begin, (path, args.sizes is not None)) as pool:
-            tasks = [(s, args.queries) for s in shapes][part - 1::parts]
-            for done, (shape, n, error) in enumerate(pool.imap_unordered(one, tasks, 2 if args.quick else 8), 1):
-                steps += n
-                if error:
-                    wrong.append(shape)
-                    print(f"FAIL {kernel}: {shape}: {error}", flush=True)
-                elif done % 500 == 0:
-                    print(f"     {kernel}: {done} of {len(tasks)}, {time.time() - begun:.0f} s", flush=True)
+        wrong = 0
+        for shape, _, error in results:
+            if error:
+                wrong += 1
+                print(f"FAIL {kernel}: {shape}: {error}", flush=True)
         of = "" if not kernel.bitwise or args.sizes is not None else f", function of {1 if args.quick else kernels.FUNCTION} of them"
-        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: {len(tasks) - len(wrong)} of {len(tasks)} calls, {steps:,} instructions, "
-              f"{time.time() - begun:.0f} s{of}", flush=True)
-        failed, shown = failed + len(wrong), shown + len(tasks) - len(wrong)
+        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: {len(results) - wrong} of {len(results)} calls, {sum(n for _, n, _ in results):,} "
+              f"instructions, {seconds:.0f} s of CPU{of}", flush=True)
+        failed, shown = failed + wrong, shown + len(results) - wrong
     print(f"prove: {shown} passed, {failed} failed, {unknown} not run")
     return 1 if failed else 0
 

@@ -15,8 +15,18 @@ def quarter_round(s, a, b, c, d):  # 2.1
         s[z] = rotate_left(xor(s[z], s[x]), n)
 
 
+_chacha20_blocks = terms.memo()
+
+
 def chacha20_block(key, counter, nonce):  # 2.3; the counter is an integer or a value
     counter = counter if isinstance(counter, terms.Value) else const(counter, 32)
+    known = *key, counter, *nonce
+    if known not in _chacha20_blocks:
+        _chacha20_blocks[known] = _chacha20_block(key, counter, nonce)
+    return _chacha20_blocks[known]
+
+
+def _chacha20_block(key, counter, nonce):
     start = [const(c, 32) for c in (0x61707865, 0x3320646e, 0x79622d32, 0x6b206574)] + key + [counter] + nonce
     s = list(start)
     for _ in range(10):

@@ -115,6 +115,12 @@ class Value:
 
     def __init__(self, width, pieces):
         self.width, self.pieces, self.starts, self._residue, self._image = width, pieces, None, None, None
+        if len(pieces) == 1 and pieces[0][0] >= 0:  # most often
+            (atom, low, w), = pieces
+            a = ATOMS[atom]
+            self.most = most = a.most >> low if low + w >= a.width else (1 << w) - 1
+            self.ones, self.constant, self.defined = (1 << most.bit_length()) - 1, None, True
+            return
         most, ones, at, self.defined = 0, 0, 0, True
         for atom, low, w in pieces:
             if atom == CONST:
@@ -170,11 +176,11 @@ class Value:
 
 
 class Atom:
-    __slots__ = ("number", "kind", "operands", "extra", "width", "most", "residues", "images")
+    __slots__ = ("number", "kind", "operands", "extra", "width", "most", "bits", "residues", "images")
 
     def __init__(self, number, kind, operands, extra, width, most):
         self.number, self.kind, self.operands, self.extra = number, kind, operands, extra
-        self.width, self.most, self.residues, self.images = width, most, {}, {}
+        self.width, self.most, self.bits, self.residues, self.images = width, most, most.bit_length(), {}, {}
 
     def residue_from(self, low):
         """Of the atom without its lowest `low` bits."""
@@ -214,6 +220,15 @@ class Atom:
 
     def __repr__(self):
         return f"{self.kind}{self.extra if self.kind == 'symbol' else ''}#{self.number}"
+
+
+_memos = []
+
+
+def memo():
+    """A dictionary of results by operands, which forget() empties."""
+    _memos.append({})
+    return _memos[-1]
 
 
 ATOMS = []
@@ -272,16 +287,22 @@ def _join(pieces):
     return tuple(out)
 
 
+_cats = memo()
+
+
 def cat(*values):
     """Values side by side, lowest first."""
     if len(values) == 1:
         return values[0]
-    pieces = []
-    width = 0
-    for v in values:
-        pieces.extend(v.pieces)
-        width += v.width
-    return _intern(_join(pieces), width)
+    r = _cats.get(values)
+    if r is None:
+        pieces = []
+        width = 0
+        for v in values:
+            pieces.extend(v.pieces)
+            width += v.width
+        r = _cats[values] = _intern(_join(pieces), width)
+    return r
 
 
 _slices = {}
@@ -296,6 +317,11 @@ def cut(v, low, width):
     if r is not None:
         return r
     pieces, at, end, whole = [], 0, low + width, v.pieces
+    if len(whole) == 1 and end <= v.width:  # most often
+        (atom_, plow, _), = whole
+        if atom_ >= 0 and plow + end <= ATOMS[atom_].bits:
+            r = _slices[key] = _intern(((atom_, plow + low, width),), width)
+            return r
     if len(whole) > 8:  # only those that it is made of
         if v.starts is None:
             v.starts = [0, *itertools.accumulate(w for _, _, w in whole)]
@@ -316,8 +342,8 @@ def cut(v, low, width):
     # Bits of an atom above its bound are zeroes.
     out = []
     for atom_, plow, w in pieces:
-        if atom_ >= 0 and plow + w > ATOMS[atom_].most.bit_length():
-            keep = max(0, ATOMS[atom_].most.bit_length() - plow)
+        if atom_ >= 0 and plow + w > ATOMS[atom_].bits:
+            keep = max(0, ATOMS[atom_].bits - plow)
             if keep:
                 out.append((atom_, plow, keep))
             out.append((CONST, 0, w - keep))
@@ -475,9 +501,22 @@ def exact_sum(terms, constant=0, fit=0):
     return r
 
 
+_adds, _modular, _differences = memo(), memo(), memo()
+
+
 def add(width, *values, carry=None, closely=False):
     """The sum modulo 2^width, and what is above it. Of undefined bits nothing is known, here and everywhere. Bounds of sums of
     32 bits, most of them ChaCha20's, are looked at closely only on demand."""
+    key = width, values, carry, closely
+    r = _adds.get(key)
+    if r is None:
+        r = _add(width, values, carry, closely)
+        if not bitwise:  # of which more may be known later
+            _adds[key] = r
+    return r
+
+
+def _add(width, values, carry, closely):
     if not all(v.defined for v in values) or (carry is not None and not carry.defined):
         return undefined(width), undefined(1)
     if bitwise and len(values) == 2 and (r := _spread("spread_sum", *values)) is not None:
@@ -494,6 +533,16 @@ def add(width, *values, carry=None, closely=False):
 def add_modular(a, b):
     """The sum modulo 2^width of two values of one width, where nothing asks for the carry. Constants that were added
     before are added together, so that (x + 1) + 2 is x + 3."""
+    key = a, b
+    r = _modular.get(key)
+    if r is None:
+        r = _add_modular(a, b)
+        if not bitwise:
+            _modular[key] = r
+    return r
+
+
+def _add_modular(a, b):
     w = a.width
     if a.constant is not None:
         a, b = b, a
@@ -515,6 +564,14 @@ def add_modular(a, b):
 
 def subtract(width, a, b, borrow=None):
     """a - b - borrow modulo 2^width, and the borrow, one bit."""
+    key = width, a, b, borrow
+    r = _differences.get(key)
+    if r is None:
+        r = _differences[key] = _subtract(width, a, b, borrow)
+    return r
+
+
+def _subtract(width, a, b, borrow):
     if not (a.defined and b.defined and (borrow is None or borrow.defined)):
         return undefined(width), undefined(1)
     if a is b and (borrow is None or borrow.constant == 0):
@@ -1051,6 +1108,8 @@ def forget():
     import linear
     bits.forget()
     linear.forget()
+    for store in _memos:
+        store.clear()
     forget_operations()
     if many:
         gc.collect()

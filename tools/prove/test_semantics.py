@@ -163,7 +163,7 @@ def machine(values, vectors, masks, flags, data, symbolic, keep):
     for i in FREE:
         m.general[i] = const(values[i], 64) if i in keep else make(f"g{i}", values[i], 64)
     for i in range(32):
-        m.vector[i] = [make(f"v{i}.{j}", (vectors[i] >> 32 * j) & 0xffffffff, 32) for j in range(16)]
+        m.vector[i] = tuple(make(f"v{i}.{j}", (vectors[i] >> 32 * j) & 0xffffffff, 32) for j in range(16))
     m.mask = [const(v, 64) for v in masks]
     m.carry, m.overflow = make("cf", flags & 1, 1), const((flags >> 11) & 1, 1)
     m.memory.region("buffer", BUFFER, 8192, True, True)

@@ -37,11 +37,15 @@ class Machine:
     def __init__(self, memory):
         self.memory = memory
         self.general = [undefined(64)] * 16
-        self.vector = [[undefined(32)] * 16 for _ in range(32)]
+        self.vector = [(undefined(32),) * 16] * 32
         self.mask = [undefined(64)] * 8
         self.carry = self.overflow = None  # one bit, or None if the manual leaves it undefined
         self.result = None  # what zero and sign are of
         self.steps = 0
+
+    def set_word(self, r, i, v):
+        """Of a vector."""
+        self.vector[r] = (*self.vector[r][:i], v, *self.vector[r][i + 1:])
 
     def preserve(self, name):
         for r in PRESERVED:
@@ -186,15 +190,17 @@ def sign(v):
 
 
 def overflow_add(a, b, r):
-    if None in (a.constant, b.constant):
+    x, y, z = a.constant, b.constant, r.constant
+    if x is None or y is None or z is None:
         return None
-    return both(invert(xor(sign(a), sign(b))), xor(sign(a), sign(r)))
+    return const(((x ^ z) & (y ^ z)) >> (a.width - 1), 1)
 
 
 def overflow_subtract(a, b, r):
-    if None in (a.constant, b.constant):
+    x, y, z = a.constant, b.constant, r.constant
+    if x is None or y is None or z is None:
         return None
-    return both(xor(sign(a), sign(b)), xor(sign(a), sign(r)))
+    return const(((x ^ y) & (x ^ z)) >> (a.width - 1), 1)
 
 
 def arithmetic(insn):
@@ -526,14 +532,14 @@ class Vectors:
             for e in range(4 * n // element):
                 out.append(m.memory.load(a + e * element, element) if (k >> e) & 1 else undefined(8 * element))
             v = cat(*out)
-            return [cut(v, 32 * j, 32) for j in range(n)]
+            return tuple(cut(v, 32 * j, 32) for j in range(n))
         return load
 
     def write(self, i=0):
         o = self.ops[i]
         element, mask, zeroing = self.element, self.mask, self.zeroing
         if o.type == X.X86_OP_REG:
-            r, vex, zero = self.number(i), self.vex, const(0, 32)
+            r, vex, zeroes = self.number(i), self.vex, (const(0, 32),) * 16
 
             def put(m, words):
                 old = m.vector[r]
@@ -547,7 +553,7 @@ class Vectors:
                         out.append(select(cut(k, e, 1), x, y))
                     v = cat(*out)
                     words = [cut(v, 32 * j, 32) for j in range(len(words))]
-                m.vector[r] = list(words) + ([zero] * (16 - len(words)) if vex else old[len(words):])
+                m.vector[r] = (*words, *(zeroes[len(words):] if vex else old[len(words):]))
             return put
         at = address(self.insn, o)
         aligned = self.name in ("movdqa", "movaps") or (self.vex and ("dqa" in self.name or self.name == "vmovaps"))
@@ -590,12 +596,40 @@ def two_sources(insn, operation):
     return lambda m: put(m, operation(m, a(m), b(m)))
 
 
+def remembered(f):
+    """Of operations that look at their operands only."""
+    memo = terms.memo()
+
+    def run(m, a, b):
+        key = a, b
+        r = memo.get(key)
+        if r is None:
+            r = tuple(f(m, a, b))
+            if not terms.bitwise:
+                memo[key] = r
+        return r
+    return run
+
+
+def remembered_of_one(f):
+    memo = terms.memo()
+
+    def run(a):
+        r = memo.get(a)
+        if r is None:
+            r = tuple(f(a))
+            if not terms.bitwise:
+                memo[a] = r
+        return r
+    return run
+
+
 def by_words(f):
-    return lambda m, a, b: [f(x, y) for x, y in zip(a, b)]
+    return remembered(lambda m, a, b: [f(x, y) for x, y in zip(a, b)])
 
 
 def by_pairs(f):
-    return lambda m, a, b: halves([f(x, y) for x, y in zip(pairs(a), pairs(b))])
+    return remembered(lambda m, a, b: halves([f(x, y) for x, y in zip(pairs(a), pairs(b))]))
 
 
 def unpack(high, wide):
@@ -646,17 +680,17 @@ TWO_SOURCES = {
     "pmulld": by_words(lambda x, y: cut(product(x, y), 0, 32)),
     "punpckldq": unpack(False, False), "punpckhdq": unpack(True, False),
     "punpcklqdq": unpack(False, True), "punpckhqdq": unpack(True, True),
-    "pshufb": shuffle_bytes,
+    "pshufb": remembered(shuffle_bytes),
     "pmaxsq": constant_pair(lambda x, y: x if signed(x, 64) > signed(y, 64) else y),
     "pminuq": constant_pair(min), "pmaxuq": constant_pair(max),
     "pminud": constant_pair(min, True), "pmaxud": constant_pair(max, True),
     "pcmpeqd": by_words(lambda x, y: const(-1, 32) if x is y else cat(*[equal(x, y)] * 32)),
     "pcmpeqq": by_pairs(lambda x, y: const(-1, 64) if x is y else cat(*[equal(x, y)] * 64)),
     "psllvq": by_pairs(lambda x, y: None), "psrlvq": None,
-    "aesenc": lambda m, a, b: split([aes_round(cat(*x), cat(*y)) for x, y in zip(lanes(a), lanes(b))]),
-    "aesenclast": lambda m, a, b: split([aes_round(cat(*x), cat(*y), True) for x, y in zip(lanes(a), lanes(b))]),
-    "aesdec": lambda m, a, b: split([aes_inverse_round(cat(*x), cat(*y)) for x, y in zip(lanes(a), lanes(b))]),
-    "aesdeclast": lambda m, a, b: split([aes_inverse_round(cat(*x), cat(*y), True) for x, y in zip(lanes(a), lanes(b))]),
+    "aesenc": remembered(lambda m, a, b: split([aes_round(cat(*x), cat(*y)) for x, y in zip(lanes(a), lanes(b))])),
+    "aesenclast": remembered(lambda m, a, b: split([aes_round(cat(*x), cat(*y), True) for x, y in zip(lanes(a), lanes(b))])),
+    "aesdec": remembered(lambda m, a, b: split([aes_inverse_round(cat(*x), cat(*y)) for x, y in zip(lanes(a), lanes(b))])),
+    "aesdeclast": remembered(lambda m, a, b: split([aes_inverse_round(cat(*x), cat(*y), True) for x, y in zip(lanes(a), lanes(b))])),
 }
 
 
@@ -692,13 +726,16 @@ def vector_shift(insn):
     if name in ("pslldq", "psrldq"):
         count = min(count, 16)
         f = (lambda x: shift_left(x, 8 * count)) if name == "pslldq" else (lambda x: shift_right(x, 8 * count))
-        return lambda m: put(m, split([f(cat(*x)) for x in lanes(a(m))]))
+        whole = remembered_of_one(lambda v: split([f(cat(*x)) for x in lanes(v)]))
+        return lambda m: put(m, whole(a(m)))
     f = SHIFTS[name[:4]]
     if name.endswith("q"):
         count = min(count, 64) if not name.startswith("pro") else count
-        return lambda m: put(m, halves([f(x, count) for x in pairs(a(m))]))
+        wide = remembered_of_one(lambda v: halves([f(x, count) for x in pairs(v)]))
+        return lambda m: put(m, wide(a(m)))
     count = min(count, 32) if not name.startswith("pro") else count
-    return lambda m: put(m, [f(x, count) for x in a(m)])
+    narrow = remembered_of_one(lambda v: [f(x, count) for x in v])
+    return lambda m: put(m, narrow(a(m)))
 
 
 def with_immediate(insn, f, sources=1):
@@ -951,7 +988,7 @@ def move_scalar(insn):
 
         def run(m):
             w = s(m) if s else split([g(m)])
-            put(m, (w + [zero] * 4)[:4])
+            put(m, (*w, *[zero] * 4)[:4])
         return run
     a, put = v.read(1, words), target(insn, v.ops[0])
     return lambda m: put(m, cat(*a(m)))
@@ -1125,7 +1162,7 @@ def zero_vectors(insn):
     def run(m):
         zero = const(0, 32)
         for i in range(16):
-            m.vector[i] = [zero] * 16 if everything else m.vector[i][:4] + [zero] * 12
+            m.vector[i] = (zero,) * 16 if everything else m.vector[i][:4] + (zero,) * 12
     return run
 
 
