@@ -17,7 +17,7 @@ func testRustProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(found.peers()) != 3 || len(found.levels()) == 0 || found.ClockGHz <= 0 {
+	if len(found.peers()) != 4 || len(found.levels()) == 0 || found.ClockGHz <= 0 {
 		t.Errorf("peers %q, levels %q, %v GHz", found.peers(), found.levels(), found.ClockGHz)
 	}
 	for _, c := range cells() {

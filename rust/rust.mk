@@ -22,6 +22,5 @@ $(eval $(call long_suite,long-rust-miri,,rust/check $(B) miri))
 $(eval $(call long_suite,long-rust-asan,$(B)/vectors.txt,rust/check $(B) asan))
 
 .PHONY: bench-rust
-bench-rust: $(B)/libsealane.a ## the crate beside ring, aws-lc-rs, RustCrypto's crates and the C library, in one run
-	rust/check $(B) bench-program
-	taskset -c 1 $(B)/rust-bench/release/sealane-bench
+bench-rust: $(B)/libsealane.a ## the crate beside ring, aws-lc-rs, RustCrypto's crates and the C library, in one run; writes bench/results
+	rust/check $(B) bench-results

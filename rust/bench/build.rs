@@ -1,4 +1,5 @@
-//! Links the C library of the build folder that SEALANE_BUILD names, and tells the program its peers' versions.
+//! Links the C library of the build folder that SEALANE_BUILD names, and RustCrypto's crates as native/ builds them in the one
+//! that SEALANE_NATIVE names, and tells the program its peers' versions.
 
 /// The version of a crate that Cargo.lock has.
 fn version<'a>(lock: &'a str, name: &str) -> &'a str {
@@ -21,5 +22,12 @@ fn main() {
         println!("cargo:rustc-cfg=c_library");
         println!("cargo:rerun-if-changed={folder}/libsealane.a");
     }
+    println!("cargo:rerun-if-env-changed=SEALANE_NATIVE");
+    if let Ok(folder) = std::env::var("SEALANE_NATIVE") {
+        println!("cargo:rustc-link-search=native={folder}");
+        println!("cargo:rustc-link-arg=-Wl,-rpath,{folder}");
+        println!("cargo:rustc-cfg=native");
+    }
     println!("cargo:rustc-check-cfg=cfg(c_library)");
+    println!("cargo:rustc-check-cfg=cfg(native)");
 }

@@ -7,6 +7,8 @@
 //! candidates must agree; with --fault one of them makes a wrong byte, which must be found. With --alg it measures what
 //! `make bench` reports, as rows.rs says.
 
+#[cfg(native)]
+mod native;
 mod rows;
 
 use std::hint::black_box;
@@ -216,6 +218,8 @@ fn candidates(algorithm: Algorithm, fault: &str) -> Vec<Entry> {
         ("ring", Box::new(Ring::new(algorithm, key)), true),
         ("aws-lc-rs", Box::new(AwsLc::new(algorithm, key)), true),
         ("RustCrypto", rustcrypto, false),
+        #[cfg(native)]
+        ("its native", Box::new(native::Native::new(algorithm, key)), false),
     ];
     all.drain(..)
         .map(|(name, candidate, attached)| Entry {

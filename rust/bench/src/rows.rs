@@ -340,6 +340,14 @@ fn candidates(algorithm: Algorithm) -> Vec<Candidate> {
             runner: Keys::boxed(&keys, move |key| AwsLc::new(algorithm, key)),
         },
         rustcrypto(algorithm, &keys),
+        #[cfg(native)]
+        Candidate {
+            name: "RustCrypto native".into(),
+            library: "RustCrypto native",
+            how: "the same, with -C target-cpu=native, in a shared library",
+            runner: Keys::boxed(&keys, move |key| super::native::Native::new(algorithm, key)),
+            ..rustcrypto(algorithm, &keys)
+        },
     ];
     // The level of the process goes through Key::new; with_level looks for its level by name.
     let chosen = Key::new(algorithm, &keys[0]).expect("key").level();

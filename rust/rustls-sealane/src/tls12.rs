@@ -115,15 +115,15 @@ impl MessageDecrypter for Records {
     ) -> Result<InboundPlainMessage<'a>, Error> {
         let explicit = self.explicit;
         let length = message.payload.len().checked_sub(explicit + TAG_LEN).ok_or(Error::DecryptError)?;
-        if length > FRAGMENT_MAX {
-            return Err(Error::PeerSentOversizedRecord);
-        }
         let mut nonce = Nonce::new(&self.iv, seq).0;
         if explicit > 0 {
             nonce[SALT_LEN..].copy_from_slice(&message.payload[..explicit]);
         }
         let ad = make_tls12_aad(seq, message.typ, message.version, length);
         self.cipher.open(&nonce, &ad, &mut message.payload[explicit..])?;
+        if length > FRAGMENT_MAX {
+            return Err(Error::PeerSentOversizedRecord); // and not before it is known to be the peer's
+        }
         Ok(message.into_plain_message_range(explicit..explicit + length))
     }
 }
