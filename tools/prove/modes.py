@@ -46,6 +46,15 @@ def shapes(kernel, quick):
     return found
 
 
+def compared(found):
+    """Of a kernel whose AES is made of bit operations, calls that are compared with the specification: of each mode and length of key."""
+    few = [s for s in found if s.blocks * max(1, s.lanes) <= 9]
+    chosen = {}
+    for s in few:
+        chosen.setdefault((s.mode, s.bits, s.blocks > 4 or s.lanes > 4), s)
+    return list(chosen.values())
+
+
 # ---- The specification -----------------------------------------------------------------------------------------------------
 
 def inverse_schedule(schedule):
@@ -121,26 +130,31 @@ def blocks_of(name, n):
 def of_one(kernel, shape, trace, function):
     call, n, o, mode = Call(kernel), 16 * shape.blocks, shape.offset, shape.mode
     source, target = IN + o, (IN if shape.in_place else OUT) + o
+    chained = mode not in (ECB_ENCRYPT, ECB_DECRYPT)
+    text, state = blocks_of("block", shape.blocks), blocks_of("state", 1) if chained else None
+    if mode == CTR and kernel.bitwise:  # which keep what counters have in common: branches may depend on them
+        state = cat(cut(state, 0, 96), spec.reverse(const((0, 29, 0xfffffffd)[shape.blocks % 3], 32)))
+    if function:  # first: it says which S-boxes there are
+        result, after = result_of(mode, schedule_of(shape.bits, "key"), text, state)
     cells, _ = key_cells(kernel, shape.bits, "key")
     regions = [("key", KEY, A["AES_KEY_BYTES"], True, False), ("in", source, n, True, shape.in_place)]
     if not shape.in_place:
         regions.append(("out", target, n, False, True))
-    chained = mode not in (ECB_ENCRYPT, ECB_DECRYPT)
     if chained:
         regions.append(("state", STATE + o, 16, True, True))
     call.regions(*regions)
     call.arguments(out=target, **{"in": source}, bytes=n, key=KEY, state=STATE + o if chained else 0, flags=mode)
     call.memory.cells.update(cells)
-    text, state = blocks_of("block", shape.blocks), blocks_of("state", 1) if chained else None
+    if kernel.bitwise and function:
+        call.fill_scratch()
     if text:
         call.memory.poke(source, text)
     if chained:
         call.memory.poke(STATE + o, state)
     steps = call.run(trace)
     if function:
-        result, state = result_of(mode, schedule_of(shape.bits, "key"), text, state)
         call.expect("the text", target, result)
-        call.expect("the state", STATE + o, state)
+        call.expect("the state", STATE + o, after)
     return steps
 
 
@@ -168,6 +182,11 @@ def of_lanes(kernel, shape, trace, function):
             regions.append((f"out {i}", lane["out"], out_bytes, False, True))
     call.regions(*regions)
     name = lambda i: f"key{0 if shape.same_key else i}_"
+    results = []
+    if function and mode is not None:  # first: it says which S-boxes there are
+        for i in range(count):
+            start = const(0, 128) if masks else blocks_of(f"state{i}_", 1)
+            results.append(result_of(CBC_ENCRYPT, schedule_of(shape.bits, name(i)), blocks_of(f"block{i}_", shape.blocks), start))
     for i, lane in enumerate(lanes):
         at = LANES + i * A["LANE_STRIDE"]
         for slot in ("out", "in", "key") + (() if masks else ("nonce",)):
@@ -183,6 +202,8 @@ def of_lanes(kernel, shape, trace, function):
     if not masks:
         arguments["total"] = n
     call.arguments(**arguments)
+    if kernel.bitwise and function:
+        call.fill_scratch()
     steps = call.run(trace)
     if not function:
         return steps
@@ -192,7 +213,7 @@ def of_lanes(kernel, shape, trace, function):
             key, words = [symbol(f"{name(i)}{j}", 32) for j in range(8)], [cut(text, 32 * j, 32) for j in range(4)]
             call.expect(f"the mask of lane {i}", lane["out"], cut(spec.chacha20_block(key, words[0], words[1:]), 0, 64))
             continue
-        result, state = result_of(CBC_ENCRYPT, schedule_of(shape.bits, name(i)), text, const(0, 128) if masks else blocks_of(f"state{i}_", 1))
+        result, state = results[i]
         call.expect(f"the output of lane {i}", lane["out"], result)
         if not masks:
             call.expect(f"the state of lane {i}", lane["nonce"], state)
@@ -202,6 +223,8 @@ def of_lanes(kernel, shape, trace, function):
 def prove(kernel, shape, trace=None, function=True):
     """One call. Returns the number of instructions."""
     if shape.mode == SETUP:
+        if kernel.bitwise and function:
+            schedule_of(shape.bits, "key")
         steps = key_cells(kernel, shape.bits, "key", trace)[1]
         if function:  # what a key holds is the level's own: it is right if what is made with it is
             for mode in (ECB_ENCRYPT, ECB_DECRYPT):
