@@ -9,8 +9,8 @@ import capstone
 
 import terms
 from common import ArmFlags, elements, known, overflow_of, pairs, split
-from terms import (Unproved, add, add_modular, both, carryless, cat, const, cut, either, equal, extend, inverse_sub_shift, invert, mix_columns, product,
-                   rotate_left, select, shift_left, shift_right, sign_fill, sub_shift, subtract, undefined, xor)
+from terms import (Unproved, add, add_modular, both, carryless, cat, const, cut, either, equal, extend, inverse_sub_shift, invert, mix_columns,
+                   product, rotate_left, select, shift_left, shift_right, sign_fill, sub_shift, subtract, undefined, xor)
 
 STACK_POINTER, POINTER = 31, 64
 ARGUMENTS = (0, 1, 2)
