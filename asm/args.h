@@ -14,8 +14,8 @@
 #define SEALANE_ARG_AD_BYTES 32 /* its bytes; with LAST they also go into the length block */
 #define SEALANE_ARG_KEY 40      /* 32 bytes */
 #define SEALANE_ARG_NONCE 48    /* 12 bytes */
-#define SEALANE_ARG_TAG 56      /* 16 bytes, written with LAST: the tag that belongs to the packet (open: to be compared) */
-#define SEALANE_ARG_STATE 64    /* SEALANE_STATE_BYTES; read without FIRST, written without LAST; unused if both are set */
+#define SEALANE_ARG_TAG 56      /* 16 bytes, written with LAST: the packet's tag (open: to be compared with its own) */
+#define SEALANE_ARG_STATE 64    /* SEALANE_STATE_BYTES; read without FIRST, written without LAST; unused with both */
 #define SEALANE_ARG_TOTAL 72    /* bytes of text in the whole packet, for the length block; read with LAST */
 #define SEALANE_ARG_FLAGS 80    /* SEALANE_FLAG_* */
 #define SEALANE_ARGS_BYTES 88
@@ -48,16 +48,17 @@
 #define SEALANE_LANE_TAG 56   /* 16 bytes, written: the tag that belongs to the packet */
 #define SEALANE_LANE_STRIDE 64
 
-/* AES-GCM: the arguments and flags of ChaCha20-Poly1305, but for these. KEY is a SEALANE_GCM_KEY, which a call with SETUP
- * alone makes from its ROUNDS and the raw key; NONCE, read with FIRST, is the 16-byte block J0 (NIST SP 800-38D, 7.1).
+/* AES-GCM: the arguments and flags of ChaCha20-Poly1305, but for these. KEY is a SEALANE_GCM_KEY, which a call with
+ * SETUP alone makes from its ROUNDS and the raw key; NONCE, read with FIRST, is the 16-byte block J0 (NIST SP 800-38D,
+ * 7.1).
  */
-/* NONCE is 12 bytes, and J0 is those and a 32-bit 1: no copy in fresh memory to wait for. In later parts, where it may be
- * left out: J0 was that, so that the counter is public. */
+/* NONCE is 12 bytes, and J0 is those and a 32-bit 1: no copy in fresh memory to wait for. In later parts, where it may
+ * be left out: J0 was that, so that the counter is public. */
 #define SEALANE_FLAG_NONCE 16
 #define SEALANE_FLAG_SETUP 8  /* expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; nothing else is read */
 
 #define SEALANE_GCM_KEY_ROUNDS 0    /* 64 bits: 10, 12 or 14, set before SETUP */
-#define SEALANE_GCM_KEY_SCHEDULE 16 /* before SETUP 16, 24 or 32 bytes of key; after it what the level likes, 240 bytes */
+#define SEALANE_GCM_KEY_SCHEDULE 16 /* before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes */
 #define SEALANE_GCM_KEY_TABLE 256   /* the level's own: powers of the hash key */
 #define SEALANE_GCM_KEY_BYTES 960
 
@@ -67,32 +68,34 @@
 #define SEALANE_GCM_STATE_MASK 32    /* 16 bytes: the encrypted J0 */
 #define SEALANE_GCM_STATE_BYTES 64
 
-/* AES in the modes that do not authenticate: one kernel a level, sealane_aes_<level>. The same argument block, of which OUT, IN,
- * BYTES, KEY, STATE, TOTAL and FLAGS are used; FLAGS is one of these numbers. All texts are whole blocks, none included: front
- * ends do the rest, a counter of 128 bits (they end a call where the lower 32 wrap) and ciphertext stealing. KEY is a
- * SEALANE_AES_KEY, STATE 16 bytes at any address: read, and left as the next call for the same text wants them; they may not
- * overlap the texts. Initial values and counters are public, tweaks are not. OUT is IN or disjoint from it. */
-#define SEALANE_AES_SETUP 0       /* make KEY from its ROUNDS and the raw key in its SCHEDULE; nothing else is read */
+/* AES in the modes that do not authenticate: one kernel a level, sealane_aes_<level>. The same argument block, of which
+ * OUT, IN, BYTES, KEY, STATE, TOTAL and FLAGS are used; FLAGS is one of these numbers. All texts are whole blocks, none
+ * included: front ends do the rest, a counter of 128 bits (they end a call where the lower 32 wrap) and ciphertext
+ * stealing. KEY is a SEALANE_AES_KEY, STATE 16 bytes at any address: read, and left as the next call for the same text
+ * wants them; they may not overlap the texts. Initial values and counters are public, tweaks are not. OUT is IN or
+ * disjoint from it. */
+#define SEALANE_AES_SETUP 0       /* make KEY of its ROUNDS and the raw key in its SCHEDULE; BYTES not 0: no INVERSE */
 #define SEALANE_AES_ECB_ENCRYPT 1 /* every block by itself; no STATE */
 #define SEALANE_AES_ECB_DECRYPT 2
 #define SEALANE_AES_CTR 3         /* STATE: the counter block; its last 4 bytes count, big-endian, and wrap around */
 #define SEALANE_AES_CBC_DECRYPT 4 /* STATE: what the first block is chained to; left: the last block of the input */
 #define SEALANE_AES_XTS_ENCRYPT 5 /* STATE: the encrypted tweak of the first block; left: that behind the last block */
 #define SEALANE_AES_XTS_DECRYPT 6
-/* BYTES lanes, 1 or more, at IN; TOTAL bytes of text in each, 16 or more: CBC encryption, each lane by itself. Of a lane OUT, IN,
- * KEY are used, and NONCE: 16 bytes like STATE above. All keys have the same ROUNDS. No lane overlaps another. */
+/* BYTES lanes, 1 or more, at IN; TOTAL bytes of text in each, 16 or more: CBC encryption, each lane by itself. OUT, IN
+ * and KEY of a lane are used, and NONCE: 16 bytes like STATE above. All keys have the same ROUNDS. No lane overlaps
+ * another. */
 #define SEALANE_AES_CBC_ENCRYPT 7
 #define SEALANE_AES_MASKS 8       /* the same, of one block each that is chained to nothing; no NONCE, no TOTAL */
 
 /* The first two like those of a SEALANE_GCM_KEY. */
 #define SEALANE_AES_KEY_ROUNDS 0    /* 64 bits: 10, 12 or 14, set before SETUP */
-#define SEALANE_AES_KEY_SCHEDULE 16 /* before SETUP 16, 24 or 32 bytes of key; after it what the level likes, 240 bytes */
+#define SEALANE_AES_KEY_SCHEDULE 16 /* before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes */
 #define SEALANE_AES_KEY_INVERSE 256 /* what the level likes for decryption, 240 bytes */
 #define SEALANE_AES_KEY_BYTES 512
 
-/* Masks by ChaCha20 (RFC 9001, 5.4.4), sealane_chacha20masks_<level>: BYTES lanes, 1 or more, at IN. Of a lane OUT, IN and KEY are
- * used: the first 8 bytes of the block that 32 bytes of KEY give with the 16 bytes of IN, counter and nonce as they stand
- * in ChaCha20's state, go to OUT. */
+/* Masks by ChaCha20 (RFC 9001, 5.4.4), sealane_chacha20masks_<level>: BYTES lanes, 1 or more, at IN. Of a lane OUT, IN
+ * and KEY are used: the first 8 bytes of the block that 32 bytes of KEY give with the 16 bytes of IN, counter and nonce
+ * as they stand in ChaCha20's state, go to OUT. */
 
 /* Scratch memory: 64-byte aligned, uninitialised. The kernel wipes what it wrote there before it returns. */
 #define SEALANE_SCRATCH_SAVE 0         /* first 256 bytes: of the macros, which need none at present */

@@ -4,7 +4,7 @@
  * and is written
  *
  *     #include "../asm.S"
- *     isa .ssse3                         ; the extensions it may use, nothing else assembles (ARM: neon, armv6, aes, pmull)
+ *     isa .ssse3                         ; the extensions it may use (ARM: neon, armv6, aes, pmull): no others assemble
  *     function sealane_thing_ssse3
  *         ...                            ; leaf: no stack, no calls, no relocations, no data
  *     endfunction                        ; the only way out: jump to its end to return early
@@ -14,13 +14,14 @@
  * arm (.arm mode): r0 = args, r1 = scratch, r2 = consts. r10, r13, r14 may not be mentioned, nor pc outside branches.
  * aarch64: x0 = args, x1 = scratch, x2 = consts. sp, x18, x28, x29, x30 may not be mentioned.
  * On both everything else may hold anything at endfunction.
- * Scratch is 64-byte aligned. consts is 64-byte aligned in C, and in Go 32-byte, but 8-byte on arm, where loads from it can
- * have no alignment hints.
+ * Scratch is 64-byte aligned. consts is 64-byte aligned in C, and in Go 32-byte, but 8-byte on arm, where loads from it
+ * can have no alignment hints.
  * Built with SEALANE_GO the prologue and epilogue are empty, and the final return becomes Go's.
  *
- * In C the macros keep what the calling convention preserves on the stack, and say where (.cfi, on Windows .seh): debuggers,
- * profilers and exceptions find the caller, and its registers, from every instruction of a kernel. Bodies do not touch the
- * stack pointer, so one rule holds from prologue to epilogue; test/unwind.c goes through them step by step.
+ * In C the macros keep what the calling convention preserves on the stack, and say where (.cfi, on Windows .seh):
+ * debuggers, profilers and exceptions find the caller, and its registers, from every instruction of a kernel. Bodies do
+ * not touch the stack pointer, so one rule holds from prologue to epilogue; test/unwind.c goes through them step by
+ * step.
  *
  * Constants are written between `constants name` and `endconstants`, in a read-only section: a kernel gets their
  * address as its third argument. Tables that Go needs are translated from there.
@@ -44,7 +45,7 @@
 #define SEALANE_SYMBOL(name) name
 #endif
 
-/* No ";" between statements and "%" instead of "@" before types: the comment characters differ between architectures. */
+/* No ";" between statements and "%" instead of "@" before types: architectures differ in what begins a comment. */
 .macro begin_function name
 #if defined(__APPLE__)
     .text
@@ -72,6 +73,27 @@ _\name:
         .size \name, . - \name
         .purgem endfunction_size
     .endm
+#endif
+#if !defined(SEALANE_GO)
+#if defined(_WIN32)
+    .seh_proc \name
+#else
+    .cfi_startproc
+#endif
+#endif
+.endm
+
+/* Behind a function's last instruction. */
+.macro end_function
+#if !defined(SEALANE_GO)
+#if defined(_WIN32)
+    .seh_endproc
+#else
+    .cfi_endproc
+#endif
+#endif
+#if defined(__ELF__)
+    endfunction_size
 #endif
 .endm
 
@@ -160,11 +182,6 @@ _\name:
 .macro function name
     begin_function \name
 #if !defined(SEALANE_GO)
-#if defined(_WIN32)
-    .seh_proc \name
-#else
-    .cfi_startproc
-#endif
 #if defined(__CET__) && (__CET__ & 1)
     .byte 0xf3, 0x0f, 0x1e, 0xfa    /* endbr64, which the isa line may have switched off */
 #endif
@@ -236,16 +253,7 @@ _\name:
 #endif
 #endif
     ret
-#if !defined(SEALANE_GO)
-#if defined(_WIN32)
-    .seh_endproc
-#else
-    .cfi_endproc
-#endif
-#endif
-#if defined(__ELF__)
-    endfunction_size
-#endif
+    end_function
 .endm
 
 #elif defined(__arm__)
@@ -295,10 +303,11 @@ _\name:
  * have kernels. */
 .macro function name
     .arm
-    begin_function \name
 #if !defined(SEALANE_GO)
     .cfi_sections .debug_frame
-    .cfi_startproc
+#endif
+    begin_function \name
+#if !defined(SEALANE_GO)
     push {r4-r9, r11}
     .cfi_adjust_cfa_offset 28
     .irp n, 4, 5, 6, 7, 8, 9
@@ -319,12 +328,7 @@ _\name:
     .endr
 #endif
     bx lr
-#if !defined(SEALANE_GO)
-    .cfi_endproc
-#endif
-#if defined(__ELF__)
-    endfunction_size
-#endif
+    end_function
 .endm
 
 #elif defined(__aarch64__)
@@ -378,11 +382,6 @@ _\name:
 .macro function name
     begin_function \name
 #if !defined(SEALANE_GO)
-#if defined(_WIN32)
-    .seh_proc \name
-#else
-    .cfi_startproc
-#endif
 #if defined(__ARM_FEATURE_BTI_DEFAULT)
     hint #34    /* bti c */
 #if defined(_WIN32)
@@ -406,8 +405,8 @@ _\name:
 #endif
 .endm
 
-/* In Mach-O every label that stays in the symbol table begins a piece of its own, and no table can say how far the end is
- * from the beginning: there unwinding is right but for the one instruction between the last two. */
+/* In Mach-O every label that stays in the symbol table begins a piece of its own, and no table can say how far the end
+ * is from the beginning: there unwinding is right but for the one instruction between the last two. */
 .macro endfunction
 #if !defined(SEALANE_GO)
 #if defined(_WIN32)
@@ -429,16 +428,7 @@ _\name:
 #endif
 #endif
     ret
-#if !defined(SEALANE_GO)
-#if defined(_WIN32)
-    .seh_endproc
-#else
-    .cfi_endproc
-#endif
-#endif
-#if defined(__ELF__)
-    endfunction_size
-#endif
+    end_function
 .endm
 
 #endif

@@ -55,6 +55,6 @@ $(eval $(call long_suite,long-gateway-race,,env CGO_ENABLED=1 $(GO) test -C gate
 $(eval $(call long_suite,long-gateway-live,,$(GO_ENV) $(GO) test -C gateway ./cmd/sealane-gateway -v -count=1 -run 'Chromium|Suricata'))
 $(eval $(call long_suite,long-gateway-attackers,,$(GO_ENV) $(GO) test -C gateway ./internal/attack -v -count=1 -timeout $(LONG_LIMIT)s \
     -run 'RandomAttackers|ClosedAttackers|Budget' -args -runs 100000 -long $(LONG_SECONDS)s))
-$(foreach f,engine:FuzzSegments reassembly:FuzzHeld packet:FuzzParse packet:FuzzTunnels packet:FuzzFragments about:FuzzMessage control:FuzzPut capture:FuzzReader keys:FuzzLog tls:FuzzMessages tls:FuzzStreams,\
+$(foreach f,engine:FuzzSegments reassembly:FuzzHeld packet:FuzzParse packet:FuzzTunnels packet:FuzzFragments about:FuzzMessage attack:FuzzForged rules:FuzzFrame control:FuzzPut capture:FuzzReader keys:FuzzLog tls:FuzzMessages tls:FuzzStreams,\
     $(eval $(call go_fuzzer,gateway,internal/$(word 1,$(subst :, ,$(f))),$(word 2,$(subst :, ,$(f))))))
 $(eval $(call go_fuzzer,gateway,cmd/sealane-gateway,FuzzConfig))

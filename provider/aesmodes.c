@@ -7,7 +7,14 @@
 
 #include <openssl/params.h>
 
+#include "../src/aesmodes.h"
 #include "skey.h"
+
+#if defined(__GNUC__)
+#define UNROLLED _Pragma("GCC unroll 16")
+#else
+#define UNROLLED
+#endif
 
 enum { UNIT_MAX = 1 << 24 /* bytes that one tweak may encrypt */ };
 
@@ -82,15 +89,36 @@ static int take_number(const context *c, const OSSL_PARAM *p, size_t most, size_
     return 1;
 }
 
-/* Whether there is one parameter, and it is the padding, as EVP passes it: since 3.5 with every init. */
+/* Whether there is one parameter, and it is this one, of so many bytes, its name with the zero at its end. OpenSSL asks
+ * and sets one at every init: to call strcmp takes longer than to make a key. */
+static inline int is_alone(const OSSL_PARAM p[], const char *name, size_t name_bytes, size_t bytes)
+{
+    if (p->key == NULL || p[1].key != NULL || p->data_type != OSSL_PARAM_UNSIGNED_INTEGER || p->data_size != bytes)
+        return 0;
+    UNROLLED
+    for (size_t i = 0; i < name_bytes; i++)
+        if (p->key[i] != name[i])
+            return 0;
+    return p->data != NULL;
+}
+
+#define IS_ALONE(p, name, type) is_alone(p, name, sizeof name, sizeof(type))
+
+/* As EVP passes it: since 3.5 with every init. */
 static int is_padding_alone(const OSSL_PARAM p[])
 {
-    static const char name[] = OSSL_CIPHER_PARAM_PADDING;
-    for (size_t i = 0; i < sizeof name; i++)
-        if (p->key == NULL || p->key[i] != name[i])
-            return 0;
-    return p[1].key == NULL && p->data_type == OSSL_PARAM_UNSIGNED_INTEGER && p->data_size == sizeof(unsigned) &&
-           p->data != NULL;
+    return IS_ALONE(p, OSSL_CIPHER_PARAM_PADDING, unsigned);
+}
+
+/* As OpenSSL before 3.2 asks at every init: a key's length, or an IV's. */
+static int answer_length_alone(const context *c, OSSL_PARAM p[])
+{
+    const int key = IS_ALONE(p, OSSL_CIPHER_PARAM_KEYLEN, size_t);
+    if (!key && !IS_ALONE(p, OSSL_CIPHER_PARAM_IVLEN, size_t))
+        return 0;
+    *(size_t *)p->data = key ? c->shape->key_bytes : c->shape->iv_bytes;
+    p->return_size = sizeof(size_t);
+    return 1;
 }
 
 /* What CTR and CBC have in common; the place is for them to take. */
@@ -122,9 +150,9 @@ static int set_cbc_params(void *v, const OSSL_PARAM params[])
 static int set_ctr_params(void *v, const OSSL_PARAM params[])
 {
     context *c = v;
-    size_t num = place(c);
     if (params == NULL)
         return 1;
+    size_t num = place(c);
     if (!set_shared_params(c, params, BLOCK - 1, &num))
         return 0;
     if (num != place(c)) {
@@ -171,22 +199,23 @@ static int answer_tls_mac(const context *c, OSSL_PARAM *p)
     return 1;
 }
 
-static int get_params(void *v, OSSL_PARAM params[])
+static NOINLINE int get_all_params(const context *c, OSSL_PARAM params[])
 {
-    const context *c = v;
     found_params found;
-    if (params[0].key != NULL && params[1].key == NULL) { /* as OpenSSL before 3.2 asks at every init */
-        const param_name name = param_named(params[0].key);
-        if (name == PARAM_KEYLEN || name == PARAM_IVLEN)
-            return cipher_answer(c->core, &params[0], name == PARAM_KEYLEN ? c->shape->key_bytes : c->shape->iv_bytes);
-    }
-    const uint8_t *now = is_mode(c, EVP_CIPH_CBC_MODE) ? c->cbc.chain : c->ctr.counter;
+    const uint8_t *now = is_mode(c, EVP_CIPH_CBC_MODE)   ? c->cbc.chain
+                         : is_mode(c, EVP_CIPH_CTR_MODE) ? c->ctr.counter
+                                                         : c->iv;
     find_params(&found, params);
     return cipher_get_lengths(c->core, c->shape, &found) &&
            cipher_answer(c->core, found_at(&found, PARAM_PADDING), c->pad) &&
            answer_iv(c, found_at(&found, PARAM_IV), c->iv) && answer_iv(c, found_at(&found, PARAM_UPDATED_IV), now) &&
            cipher_answer(c->core, found_at(&found, PARAM_NUM), place(c)) &&
            answer_tls_mac(c, found_at(&found, PARAM_TLS_MAC));
+}
+
+static int get_params(void *v, OSSL_PARAM params[])
+{
+    return answer_length_alone(v, params) || get_all_params(v, params);
 }
 
 static const OSSL_PARAM *gettable(void *v, void *provider)
@@ -238,27 +267,17 @@ static int is_xts(const context *c)
     return is_mode(c, EVP_CIPH_XTS_MODE);
 }
 
-static int set_key(context *c, const uint8_t *key, size_t bytes)
-{
-    const size_t half = is_xts(c) ? bytes / 2 : bytes;
-    c->has_key = sealane_aes_key_init(&c->key.text, key, half) == SEALANE_OK &&
-                 (!is_xts(c) || sealane_aes_key_init(&c->key.tweak, key + half, half) == SEALANE_OK);
-    return c->has_key;
-}
-
-/* As RFC 3686 and SSH have it, the text's first bytes are a new block's; XTS keeps nothing between data units; CBC
- * begins again with the last IV that was set. */
+/* XTS keeps nothing between data units; CBC begins again with the last IV that was set. */
 static int init(context *c, const unsigned char *key, size_t key_bytes, const unsigned char *iv, size_t iv_bytes,
                 const OSSL_PARAM params[], int enc)
 {
+    const size_t half = is_xts(c) ? key_bytes / 2 : key_bytes;
     c->enc = enc;
     c->num = 0;
-    c->ctr.left = 0;
     if (!cipher_init_lengths(c->core, c->shape, NULL, 0, iv, iv_bytes))
         return 0;
     if (iv != NULL) {
         memcpy(c->iv, iv, BLOCK);
-        memcpy(c->ctr.counter, iv, BLOCK); /* of a stream that begins a block */
         c->has_iv = 1;
     }
     if (c->has_iv)
@@ -266,17 +285,50 @@ static int init(context *c, const unsigned char *key, size_t key_bytes, const un
     c->cbc.held_bytes = 0;
     if (!cipher_init_lengths(c->core, c->shape, key, key_bytes, NULL, 0))
         return 0;
-    const int equal =
-        key == NULL ? c->halves_equal : is_xts(c) && cipher_equal(key, key + key_bytes / 2, key_bytes / 2);
+    const int equal = key == NULL ? c->halves_equal : is_xts(c) && cipher_equal(key, key + half, half);
     if (equal && enc)
         return aes_raise(c, PROV_R_XTS_DUPLICATED_KEYS);
     c->halves_equal = equal;
-    if (key != NULL && !set_key(c, key, key_bytes))
-        return aes_raise(c, PROV_R_KEY_SETUP_FAILED);
-    return (is_xts(c) ? set_xts_params : is_mode(c, EVP_CIPH_CBC_MODE) ? set_cbc_params : set_ctr_params)(c, params);
+    if (key != NULL) {
+        c->has_key = sealane_aes_key_init(&c->key.text, key, half) == SEALANE_OK &&
+                     (!is_xts(c) || sealane_aes_key_encrypts(&c->key.tweak, key + half, half));
+        if (!c->has_key)
+            return aes_raise(c, PROV_R_KEY_SETUP_FAILED);
+    }
+    return (is_xts(c) ? set_xts_params : set_cbc_params)(c, params);
 }
 
-INITS_BY(init)
+/* As RFC 3686 and SSH have it, the text's first bytes are a new block's. OpenSSL's generator begins twice a draw, so
+ * that nothing is done here but what CTR needs. */
+static int ctr_init(context *c, const unsigned char *key, size_t key_bytes, const unsigned char *iv, size_t iv_bytes,
+                    const OSSL_PARAM params[], int enc)
+{
+    c->enc = enc;
+    c->num = 0;
+    c->ctr.left = 0;
+    if (iv != NULL) {
+        if (iv_bytes != BLOCK)
+            return cipher_init_lengths(c->core, c->shape, NULL, 0, iv, iv_bytes);
+        memcpy(c->iv, iv, BLOCK);
+        memcpy(c->ctr.counter, iv, BLOCK); /* of a stream that begins a block */
+        c->has_iv = 1;
+    }
+    if (key != NULL) {
+        if (!cipher_init_lengths(c->core, c->shape, key, key_bytes, NULL, 0))
+            return 0;
+        c->has_key = sealane_aes_key_encrypts(&c->key.text, key, key_bytes);
+        if (!c->has_key)
+            return aes_raise(c, PROV_R_KEY_SETUP_FAILED);
+    }
+    return params == NULL || set_ctr_params(c, params);
+}
+
+INIT_BY(ctr_encrypt, ctr_init, 1)
+INIT_BY(ctr_decrypt, ctr_init, 0)
+INIT_BY(cbc_encrypt, init, 1)
+INIT_BY(cbc_decrypt, init, 0)
+INIT_BY(xts_encrypt, init, 1)
+INIT_BY(xts_decrypt, init, 0)
 
 const uint8_t *aes_apart(uint8_t *out, const uint8_t *in, size_t bytes)
 {
@@ -289,11 +341,9 @@ const uint8_t *aes_apart(uint8_t *out, const uint8_t *in, size_t bytes)
 /* ---- CTR ---- */
 
 /* To the place that was set: in the block before the next one. */
-static int seek(context *c)
+static NOINLINE int seek(context *c)
 {
     uint8_t before[BLOCK];
-    if (c->num == 0)
-        return 1;
     memcpy(before, c->ctr.counter, BLOCK);
     for (int i = BLOCK - 1; i >= 0 && before[i]-- == 0; i--)
         ;
@@ -313,7 +363,9 @@ static int ctr_cipher(void *v, unsigned char *out, size_t *out_bytes, size_t out
     if (out_size < bytes)
         return aes_raise(c, PROV_R_OUTPUT_BUFFER_TOO_SMALL);
     in = aes_apart(out, in, bytes);
-    if (!seek(c) || sealane_aes_ctr_xor(&c->key.text, &c->ctr, out, in, bytes) != SEALANE_OK)
+    if (c->num == 0 && c->ctr.left == 0 && bytes % BLOCK == 0 && in != NULL && out != NULL)
+        sealane_aes_ctr_blocks(&c->key.text, c->ctr.counter, out, in, bytes);
+    else if ((c->num != 0 && !seek(c)) || sealane_aes_ctr_xor(&c->key.text, &c->ctr, out, in, bytes) != SEALANE_OK)
         return aes_raise(c, PROV_R_CIPHER_OPERATION_FAILED);
     *out_bytes = bytes;
     return 1;
@@ -400,10 +452,10 @@ static int xts_final(void *v, unsigned char *out, size_t *out_bytes, size_t out_
         FUNCTION(NEWCTX, new_context_##bits##_##name),                                               \
         FUNCTION(FREECTX, free_context),                                                             \
         FUNCTION(DUPCTX, duplicate),                                                                 \
-        FUNCTION(ENCRYPT_INIT, encrypt_init),                                                        \
-        FUNCTION(DECRYPT_INIT, decrypt_init),                                                        \
-        FUNCTION(ENCRYPT_SKEY_INIT, encrypt_skey_init),                                              \
-        FUNCTION(DECRYPT_SKEY_INIT, decrypt_skey_init),                                              \
+        FUNCTION(ENCRYPT_INIT, name##_encrypt_init),                                                 \
+        FUNCTION(DECRYPT_INIT, name##_decrypt_init),                                                 \
+        FUNCTION(ENCRYPT_SKEY_INIT, name##_encrypt_skey_init),                                       \
+        FUNCTION(DECRYPT_SKEY_INIT, name##_decrypt_skey_init),                                       \
         FUNCTION(UPDATE, name##_update),                                                             \
         FUNCTION(FINAL, name##_final),                                                               \
         FUNCTION(CIPHER, name##_cipher),                                                             \

@@ -55,10 +55,26 @@ static void run(const aes_key *k, uint64_t operation, uint8_t *out, const uint8_
     level->kernel(&a, scratch, level->consts);
 }
 
-static int key_init_at(sealane_aes_key *key, const uint8_t *raw, size_t key_bytes, int index)
+static inline void set_up(aes_key *k, const uint8_t *raw, size_t key_bytes, int index, int encrypts_only)
 {
     SEALANE_SCRATCH(scratch);
-    aes_key *k = (aes_key *)(void *)key;
+    const uint64_t dit = dit_on();
+    const sealane_level *level = &sealane_tables[SEALANE_AES].levels[index];
+    sealane_args a; /* what is not read is not set: a compiler zeroes it by rep stos, which takes as long as all else */
+    a.bytes = (uint64_t)encrypts_only, a.key = slot(&k->schedules), a.flags = SEALANE_AES_SETUP;
+    k->schedules.rounds = 6 + key_bytes / 4;
+    memcpy(k->schedules.schedule, raw, 16); /* in as many bytes as they are loaded again: else that waits */
+    if (key_bytes == 32)
+        memcpy(k->schedules.schedule + 16, raw + 16, 16);
+    else if (key_bytes == 24)
+        memcpy(k->schedules.schedule + 16, raw + 16, 8);
+    level->kernel(&a, scratch, level->consts);
+    k->mark = (uint64_t)AES_MARK << 32 | (uint64_t)index;
+    dit_restore(dit);
+}
+
+static int key_init_at(sealane_aes_key *key, const uint8_t *raw, size_t key_bytes, int index)
+{
     if (key == NULL)
         return SEALANE_INVALID_KEY;
     wipe(key, sizeof *key);
@@ -68,15 +84,17 @@ static int key_init_at(sealane_aes_key *key, const uint8_t *raw, size_t key_byte
         return SEALANE_INVALID_KEY;
     if (index < 0)
         return SEALANE_NO_LEVEL;
-    const uint64_t dit = dit_on();
-    const sealane_level *level = &sealane_tables[SEALANE_AES].levels[index];
-    const sealane_args a = {.key = slot(&k->schedules), .flags = SEALANE_AES_SETUP};
-    k->schedules.rounds = 6 + key_bytes / 4;
-    memcpy(k->schedules.schedule, raw, key_bytes);
-    level->kernel(&a, scratch, level->consts);
-    k->mark = (uint64_t)AES_MARK << 32 | (uint64_t)index;
-    dit_restore(dit);
+    set_up((aes_key *)(void *)key, raw, key_bytes, index, 0);
     return SEALANE_OK;
+}
+
+int sealane_aes_key_encrypts(sealane_aes_key *key, const uint8_t *raw, size_t key_bytes)
+{
+    const int index = sealane_level_of_process(&sealane_tables[SEALANE_AES]);
+    if (index < 0 || (key_bytes != 16 && key_bytes != 24 && key_bytes != 32))
+        return 0;
+    set_up((aes_key *)(void *)key, raw, key_bytes, index, 1);
+    return 1;
 }
 
 int sealane_aes_key_init(sealane_aes_key *key, const uint8_t *raw, size_t key_bytes)
@@ -176,6 +194,14 @@ static void ctr_blocks(const aes_key *k, uint8_t counter[16], uint8_t *out, cons
                 break;
         out += n, in += n, bytes -= n;
     }
+}
+
+void sealane_aes_ctr_blocks(const sealane_aes_key *k, uint8_t counter[16], uint8_t *out, const uint8_t *in,
+                            size_t bytes)
+{
+    const uint64_t dit = dit_on();
+    ctr_blocks((const aes_key *)(const void *)k, counter, out, in, bytes);
+    dit_restore(dit);
 }
 
 int sealane_aes_ctr_init(sealane_aes_ctr *s, const uint8_t counter[16], unsigned counter_bits)

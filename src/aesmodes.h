@@ -27,6 +27,14 @@ _Static_assert(SEALANE_AES_KEY_ROUNDS == SEALANE_GCM_KEY_ROUNDS && SEALANE_AES_K
 /* What a valid key holds, and the level that it was made by; NULL if *key is none. */
 const sealane_aes_schedules *sealane_aes_schedules_of(const sealane_aes_key *key, const sealane_level **level);
 
+/* For the provider, whose contexts have one key after another of one length, often for a few blocks each. A key that
+ * only encrypts: what it has for decryption is left as it was. Nothing is wiped before; 0 if there is no such key. */
+int sealane_aes_key_encrypts(sealane_aes_key *key, const uint8_t *raw, size_t key_bytes);
+
+/* Whole blocks in counter mode, of a key and arguments that have been checked. */
+void sealane_aes_ctr_blocks(const sealane_aes_key *k, uint8_t counter[16], uint8_t *out, const uint8_t *in,
+                            size_t bytes);
+
 /* The tweak of the next block (IEEE 1619, section 5.2): times x in GF(2^128), little-endian. */
 void sealane_xts_double(uint8_t tweak[16]);
 

@@ -153,8 +153,7 @@ static planner planner_of(const sealane_key *k, uint64_t direction, sealane_batc
     r.batch = choice(r.table, r.level);
     r.key_word = (uint32_t)key_word(gcm ? SEALANE_AES_128_GCM : SEALANE_CHACHA20_POLY1305, index, SEALANE_TAG_BYTES);
     r.more_words = gcm ? 2 : 0;
-    r.key_at = gcm ? (size_t)((const uint8_t *)gcm_key_of(k) - (const uint8_t *)k)
-                   : (size_t)(key_bytes_of(k) - (const uint8_t *)k);
+    r.key_at = r.level->key_at;
     return r;
 }
 

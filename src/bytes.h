@@ -9,9 +9,26 @@
 #if defined(__GNUC__)
 #define NOINLINE __attribute__((noinline))
 #define ALWAYS_INLINE __attribute__((always_inline))
+#define UNLIKELY(condition) __builtin_expect((condition) != 0, 0)
 #else
 #define NOINLINE
 #define ALWAYS_INLINE
+#define UNLIKELY(condition) (condition)
+#endif
+
+/* Data that other files of the library have, without a detour by the table of what programs may replace. */
+#if defined(__GNUC__) && !defined(_WIN32)
+#define HIDDEN __attribute__((visibility("hidden")))
+#else
+#define HIDDEN
+#endif
+
+/* Keeps the tests before and behind it apart. Compilers join tests of pointers by logical operations: three
+ * instructions each, where a test and a branch that is not taken are one. */
+#if defined(__GNUC__)
+#define KEEP_APART() __asm__ volatile("")
+#else
+#define KEEP_APART() ((void)0)
 #endif
 
 static inline uint32_t load32(const uint8_t *p)

@@ -8,17 +8,19 @@
 #include "level.h"
 #include "portable.h"
 
-/* opaque[0]: a mark in the upper half, by which a key that was never set up or was wiped is told; below it, a byte
- * each, how many bytes of the tag are cut off, the level's index and the algorithm. opaque[1] to [4]: the 32 bytes of a
- * ChaCha20 key. opaque[8] to [127]: an AES-GCM key. */
+/* opaque[0]: a mark in the upper half, by which a key that was never set up or was wiped is told; below it how many
+ * bytes of the tag are cut off (24 bits), the level's index (5) and the algorithm (3). opaque[1] to [4]: the 32 bytes
+ * of a ChaCha20 key. opaque[8] to [127]: an AES-GCM key. */
 #define KEY_MARK 0x736c6b31
+enum { CHACHA20_KEY_AT = 1 * sizeof(uint64_t), GCM_KEY_AT = 8 * sizeof(uint64_t) };
 
-enum { SHORTEST_TAG = 12 }; /* that a key can have */
+enum { KEY_ALG_BITS = 3, KEY_CUT_AT = 8, SHORTEST_TAG = 12 /* that a key can have */ };
+_Static_assert(SEALANE_AES_192_GCM < 1 << KEY_ALG_BITS, "an algorithm's number is too large");
 
 static inline uint64_t key_word(sealane_alg alg, int level, size_t tag_bytes)
 {
-    return (uint64_t)KEY_MARK << 32 | (uint64_t)(SEALANE_TAG_BYTES - tag_bytes) << 16 | (uint64_t)level << 8 |
-           (uint64_t)alg;
+    return (uint64_t)KEY_MARK << 32 | (uint64_t)(SEALANE_TAG_BYTES - tag_bytes) << KEY_CUT_AT |
+           (uint64_t)level << KEY_ALG_BITS | (uint64_t)alg;
 }
 
 static inline int key_marked(const sealane_key *k)
@@ -28,17 +30,17 @@ static inline int key_marked(const sealane_key *k)
 
 static inline sealane_alg key_alg(const sealane_key *k)
 {
-    return (sealane_alg)(k->opaque[0] & 0xff);
+    return (sealane_alg)(k->opaque[0] & ((1 << KEY_ALG_BITS) - 1));
 }
 
 static inline unsigned key_index(const sealane_key *k)
 {
-    return k->opaque[0] >> 8 & 0xff;
+    return k->opaque[0] >> KEY_ALG_BITS & 0x1f;
 }
 
 static inline size_t key_tag_bytes(const sealane_key *k)
 {
-    return SEALANE_TAG_BYTES - (size_t)(k->opaque[0] >> 16 & 0xff);
+    return SEALANE_TAG_BYTES - (size_t)(k->opaque[0] >> KEY_CUT_AT & 0xffffff);
 }
 
 static inline int is_gcm(sealane_alg alg)
@@ -65,30 +67,24 @@ static inline int key_valid(const sealane_key *k)
            key_index(k) < table_of(key_alg(k))->count && tag_fits(key_alg(k), key_tag_bytes(k));
 }
 
-/* The same in fewer instructions, for keys of a table with whole tags. */
-static inline int key_valid_in(int table, const sealane_key *k)
-{
-    return (uint32_t)k->opaque[0] >> 8 < sealane_tables[table].count;
-}
-
-static inline const sealane_level *level_of(int table, const sealane_key *k)
-{
-    return &sealane_tables[table].levels[key_index(k)];
-}
-
 static inline const sealane_level *key_level(const sealane_key *k)
 {
-    return level_of(is_gcm(key_alg(k)) ? SEALANE_AESGCM : SEALANE_CHACHA20POLY1305, k);
+    return &table_of(key_alg(k))->levels[key_index(k)];
 }
+
+/* The level of a key that has a whole tag and takes nonces of 12 bytes, by the lower half of its word, which is smaller
+ * than PLAIN_KEYS for no other; NULL where no key has that word. */
+enum { PLAIN_KEYS = SEALANE_LEVELS_MAX << KEY_ALG_BITS };
+extern HIDDEN const sealane_level *const sealane_plain_levels[PLAIN_KEYS];
 
 static inline const uint8_t *key_bytes_of(const sealane_key *k)
 {
-    return (const uint8_t *)&k->opaque[1];
+    return (const uint8_t *)k + CHACHA20_KEY_AT;
 }
 
 static inline const sealane_gcm_key *gcm_key_of(const sealane_key *k)
 {
-    return (const sealane_gcm_key *)&k->opaque[8];
+    return (const sealane_gcm_key *)&k->opaque[GCM_KEY_AT / sizeof k->opaque[0]];
 }
 
 /* The hash key H. */

@@ -20,6 +20,7 @@
 #include "aesgcm.h"
 #include "aesmodes.h"
 #include "cpu.h"
+#include "key.h"
 #include "portable.h"
 
 #if defined(__x86_64__) && !defined(__ILP32__) && !defined(SEALANE_NO_ASM)
@@ -36,10 +37,18 @@
     extern sealane_kernel sealane_##primitive##_##level; \
     extern const uint8_t sealane_##primitive##_##level##_constants[];
 
+/* How the front end calls the kernels of a primitive: key_at, flags. */
+enum { WHOLE_PACKET = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST };
+#define CALL_chacha20poly1305 CHACHA20_KEY_AT, WHOLE_PACKET
+#define CALL_aesgcm GCM_KEY_AT, WHOLE_PACKET | SEALANE_FLAG_NONCE
+#define CALL_aes 0, 0
+#define CALL_chacha20masks 0, 0
+
 /* Versions of clang-format differ on braces in a macro. */
 /* clang-format off */
 #define LEVEL_OF(timed, primitive, level, needs, ...) \
-    {#level, (needs), sealane_##primitive##_##level, sealane_##primitive##_##level##_constants, __VA_ARGS__, timed}
+    {#level, (needs), sealane_##primitive##_##level, sealane_##primitive##_##level##_constants, __VA_ARGS__, timed, \
+     CALL_##primitive}
 #define LEVEL(primitive, level, needs, batch) LEVEL_OF(0, primitive, level, needs, batch)
 #define TIMED_LEVEL(primitive, level, needs, batch) LEVEL_OF(1, primitive, level, needs, batch)
 /* clang-format on */
@@ -172,7 +181,8 @@ const sealane_level sealane_levels[] = {
      sealane_chacha20poly1305_portable,
      NULL,
      {sealane_chacha20poly1305_batch_portable, NULL, 0, 2, 16, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}},
-     0},
+     0,
+     CALL_chacha20poly1305},
 };
 
 _Static_assert(sizeof sealane_levels / sizeof sealane_levels[0] <= SEALANE_LEVELS_MAX, "too many levels");
@@ -204,7 +214,8 @@ static const sealane_level aesgcm_levels[] = {
      sealane_aesgcm_portable,
      NULL,
      {sealane_aesgcm_batch_portable, NULL, 0, 2, 16, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}},
-     0},
+     0,
+     CALL_aesgcm},
 };
 
 _Static_assert(sizeof aesgcm_levels / sizeof aesgcm_levels[0] <= SEALANE_LEVELS_MAX, "too many levels");
@@ -230,7 +241,7 @@ static const sealane_level aes_levels[] = {
           NO_BATCH),
     LEVEL(aes, aesni, SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_AES | SEALANE_X86_PCLMUL, NO_BATCH),
 #endif
-    {"portable", 0, sealane_aes_portable, NULL, NO_BATCH, 0},
+    {"portable", 0, sealane_aes_portable, NULL, NO_BATCH, 0, 0, 0},
 };
 
 static const sealane_level chacha20masks_levels[] = {
@@ -238,7 +249,7 @@ static const sealane_level chacha20masks_levels[] = {
     LEVEL(chacha20masks, avx512, SEALANE_X86_AVX2 | SEALANE_X86_AVX512F, NO_BATCH),
     LEVEL(chacha20masks, avx2, SEALANE_X86_AVX2, NO_BATCH),
 #endif
-    {"portable", 0, sealane_chacha20masks_portable, NULL, NO_BATCH, 0},
+    {"portable", 0, sealane_chacha20masks_portable, NULL, NO_BATCH, 0, 0, 0},
 };
 
 const sealane_table sealane_tables[SEALANE_ALL_TABLES] = {
@@ -249,6 +260,20 @@ const sealane_table sealane_tables[SEALANE_ALL_TABLES] = {
     {"aes", aes_levels, sizeof aes_levels / sizeof aes_levels[0], sealane_aes_selftest, NULL},
     {"chacha20masks", chacha20masks_levels, sizeof chacha20masks_levels / sizeof chacha20masks_levels[0],
      sealane_chacha20masks_selftest, NULL},
+};
+
+/* The rows of the algorithms' numbers 0 to 7. */
+_Static_assert(SEALANE_CHACHA20_POLY1305 == 1 && SEALANE_XCHACHA20_POLY1305 == 2 && SEALANE_AES_128_GCM == 3 &&
+                   SEALANE_AES_256_GCM == 4 && SEALANE_AES_192_GCM == 5,
+               "an algorithm's row is another one's");
+#define LEVEL_AT(levels, i) ((i) < sizeof(levels) / sizeof(levels)[0] ? &(levels)[i] : NULL)
+#define GCM_LEVEL_AT(i) LEVEL_AT(aesgcm_levels, i)
+#define PLAIN_LEVELS_AT(i) \
+    NULL, LEVEL_AT(sealane_levels, i), NULL, GCM_LEVEL_AT(i), GCM_LEVEL_AT(i), GCM_LEVEL_AT(i), NULL, NULL
+
+const sealane_level *const sealane_plain_levels[PLAIN_KEYS] = {
+    PLAIN_LEVELS_AT(0), PLAIN_LEVELS_AT(1), PLAIN_LEVELS_AT(2), PLAIN_LEVELS_AT(3),
+    PLAIN_LEVELS_AT(4), PLAIN_LEVELS_AT(5), PLAIN_LEVELS_AT(6), PLAIN_LEVELS_AT(7),
 };
 
 /* Every name that may be asked for on any build and of any primitive, best first. A primitive that has no level of the

@@ -26,7 +26,9 @@ typedef struct sealane_level {
     sealane_kernel *kernel;
     const void *consts;
     sealane_batch batch;
-    uint8_t timed; /* 1: a measurement decides between this level and other timed ones (sealane_level_fastest) */
+    uint8_t timed;  /* 1: a measurement decides between this level and other timed ones (sealane_level_fastest) */
+    uint8_t key_at; /* of what seals packets: offset of the kernel's key in a sealane_key */
+    uint8_t flags;  /* and what goes with a whole packet that has a nonce of 12 bytes */
 } sealane_level;
 
 typedef struct sealane_table {

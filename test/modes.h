@@ -42,15 +42,25 @@ static sealane_aes_schedules *mode_key(unsigned i, unsigned count, sealane_aes_s
         (void *)(arena_place(&arena_mode_keys, count * sizeof *k, now.at_end, 0) + i * sizeof *k);
     const size_t raw_bytes = (size_t)(4 * now.rounds - 24);
     const sealane_args of_twin = {.key = slot(twin), .flags = SEALANE_AES_SETUP},
-                       a = {.key = slot(k), .flags = SEALANE_AES_SETUP};
+                       a = {.key = slot(k), .flags = SEALANE_AES_SETUP},
+                       encrypts_only = {.key = slot(k), .bytes = 1, .flags = SEALANE_AES_SETUP};
+    sealane_aes_schedules before, kept;
     randomise(k, sizeof *k);
     if (now.fill >= 0)
         memset(k->schedule, now.fill, raw_bytes);
     k->rounds = twin->rounds = (uint64_t)now.rounds;
     memcpy(twin->schedule, k->schedule, raw_bytes);
     mode_portable(&of_twin);
+    before = *k;
+    if (i == 0 && !call_part(&encrypts_only, &now.level))
+        return NULL;
+    kept = *k, *k = before;
     if (!call_part(&a, &now.level))
         return NULL;
+    if (i == 0 && memcmp(kept.schedule, k->schedule, sizeof kept.schedule) != 0) {
+        fail("a key that only encrypts has other round keys");
+        return NULL;
+    }
     if (k->rounds != (uint64_t)now.rounds) {
         fail("the number of rounds was changed");
         return NULL;
@@ -359,6 +369,13 @@ CORRUPTER(corrupt_mode_key)
         ((sealane_aes_schedules *)(uintptr_t)a->key)->schedule[5] ^= 1;
 }
 
+CORRUPTER(corrupt_mode_key_encrypts)
+{
+    INNER();
+    if (a->flags == SEALANE_AES_SETUP && a->bytes != 0 && now.primitive == SEALANE_AES)
+        ((sealane_aes_schedules *)(uintptr_t)a->key)->schedule[16 * now.rounds + 3] ^= 1;
+}
+
 CORRUPTER(corrupt_mode_key_in_use)
 {
     INNER();
@@ -435,6 +452,7 @@ CORRUPTER(corrupt_mode_mask_write)
     X(input, "mode-input")               \
     X(key, "mode-key")                   \
     X(key_in_use, "mode-key-in-use")     \
+    X(key_encrypts, "mode-key-encrypts") \
     X(wrap, "mode-wrap")                 \
     X(scratch, "mode-scratch")           \
     X(chain, "mode-chain")

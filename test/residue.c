@@ -170,7 +170,7 @@ static int prepare(int n)
     randomise(now.key, sizeof now.key, &state), randomise(now.text, sizeof now.text, &state);
     memset(now.out, 0, sizeof now.out), memset(&now.s, 0, sizeof now.s);
     int bad = sealane_key_init_at(&now.k, now.kind->alg, now.key, now.kind->key_bytes, now.level);
-    now.k.opaque[0] |= (uint64_t)(SEALANE_TAG_BYTES - now.kind->tag_bytes) << 16;
+    now.k.opaque[0] |= (uint64_t)(SEALANE_TAG_BYTES - now.kind->tag_bytes) << KEY_CUT_AT;
     if (opens)
         bad |= sealane_seal(&now.k, now.text, now.tag, now.nonce, now.kind->nonce_bytes, now.ad, now.ad_bytes, now.text,
                             now.bytes);

@@ -1,17 +1,27 @@
 /* Where random tests begin: the number in the environment variable SEALANE_SEED, so that a run can be made again; a new
- * one for each run where that is not set. Tests print what they began with. */
+ * one for each run where that is not set. What is no number ends the program. Tests print what they began with. */
 #ifndef SEALANE_TEST_SEED_H
 #define SEALANE_TEST_SEED_H
 
+#include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 static inline uint64_t seed_of_run(void)
 {
     const char *const given = getenv("SEALANE_SEED");
-    if (given != NULL && *given != 0)
-        return strtoull(given, NULL, 0);
+    if (given != NULL && *given != 0) {
+        char *end;
+        errno = 0;
+        const unsigned long long seed = strtoull(given, &end, 0);
+        if (*given < '0' || *given > '9' || *end != 0 || errno != 0) {
+            fprintf(stderr, "SEALANE_SEED: \"%s\" is not a number from 0 to 2^64-1\n", given);
+            exit(2);
+        }
+        return seed;
+    }
     struct timespec t;
     timespec_get(&t, TIME_UTC);
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;

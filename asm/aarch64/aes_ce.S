@@ -30,7 +30,7 @@
 #define DECRYPTING (1 << SEALANE_AES_ECB_DECRYPT | 1 << SEALANE_AES_CBC_DECRYPT | 1 << SEALANE_AES_XTS_DECRYPT)
 
 /* Integer registers. */
-#define args x0
+#include "aes_registers.h"
 #define dst x3
 #define src x4
 #define text_left x5       /* bytes */
@@ -38,12 +38,6 @@
 #define state x7
 #define low x8         /* the tweak */
 #define high x9
-#define t0 x10
-#define t1 x11
-#define t3 x13
-#define t0d w10
-#define t1d w11
-#define t3d w13
 #define counter w14
 #define counter_wide x14
 #define polynomial x15 /* 0x87 */
@@ -62,6 +56,7 @@
 #define chain v31      /* the counter block, or what the first block is chained to */
 
 #include "aes_ce.h"
+#include "aes_lanes.h"
 
 /* ---- Rounds ---------------------------------------------------------------------------------------------------- */
 
@@ -387,16 +382,6 @@
     ldr q\k, [x\k, step]
 .endm
 
-.macro lane_store i, k
-    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_OUT]
-    str q\i, [t0, at]
-.endm
-
-.macro lane_end i, k
-    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_NONCE]
-    str q\i, [t0]
-.endm
-
 .macro for_lanes n, do
     \do 0, 19
     .if \n > 1
@@ -555,14 +540,7 @@
     b .Ldone
 
     /* Lanes. */
-.Llanes:
-    mov total, #0
-    b.hi .Llanes_masks
-    ldr total, [args, #SEALANE_ARG_TOTAL]
-.Llanes_masks:
-    ldp lanes, count, [args, #SEALANE_ARG_IN]
-    ldr t0, [lanes, #SEALANE_LANE_KEY]
-    ldr last_step, [t0, #SEALANE_AES_KEY_ROUNDS]
+    lanes_begin last_step
     lsl last_step, last_step, #4
     sub last_step, last_step, #16
 .Llanes_more:

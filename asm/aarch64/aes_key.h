@@ -1,6 +1,6 @@
 /* Key expansion (FIPS 197, 5.2) around its SubWord, for all AES kernels of arm64. The files that include it name word,
- * the last one made; words, of the key; phase, the next word's number modulo words; rcon; next, where it goes; end; t1d
- * and t3d.
+ * the last one made; words, of the key; phase, the next word's number modulo words; rcon; next, where it goes; end;
+ * t1d and t3d.
  */
 
 /* \old: the key's first word. */

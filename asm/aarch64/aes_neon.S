@@ -33,9 +33,7 @@
 #define SCRATCH_END 2304
 
 /* Integer registers. */
-#define args x0
-#define scratch x1
-#define consts x2
+#include "aes_registers.h"
 #define src x3
 #define dst x4
 #define text_left x5        /* bytes of text */
@@ -44,13 +42,6 @@
 #define state x8
 #define counter w9
 #define counter_wide x9
-#define t0 x10
-#define t1 x11
-#define t2 x12
-#define t3 x13
-#define t0d w10
-#define t1d w11
-#define t3d w13
 #define round_key x14
 #define round x15
 #define lanes x20
@@ -60,9 +51,10 @@
 #define low x24         /* the tweak */
 #define high x25
 #define total x26
-#define n x27          /* bytes of the text, or lanes, that are done together */
+#define together x27   /* bytes of the text, or lanes, that are done together */
 
 #include "aes_neon.h"
+#include "aes_lanes.h"
 
     constants sealane_aes_neon_constants
     aes_rows
@@ -165,14 +157,7 @@
     ldp q18, q19, [round_key, #32]
     ldp q20, q21, [round_key, #64]
     ldp q22, q23, [round_key, #96]
-    bits_add v0, v0, v16
-    bits_add v1, v1, v17
-    bits_add v2, v2, v18
-    bits_add v3, v3, v19
-    bits_add v4, v4, v20
-    bits_add v5, v5, v21
-    bits_add v6, v6, v22
-    bits_add v7, v7, v23
+    add_others
     mov round, rounds
 .Linverse_round:
     inverse_linear
@@ -217,7 +202,7 @@
 .endm
 
 .macro some_end i, step, to
-    cmp n, #\step*\i
+    cmp together, #\step*\i
     b.eq \to
 .endm
 
@@ -238,17 +223,6 @@
     ldp q18, q19, [scratch, #OTHERS + 32]
     ldp q20, q21, [scratch, #OTHERS + 64]
     ldp q22, q23, [scratch, #OTHERS + 96]
-.endm
-
-.macro add_others
-    bits_add v0, v0, v16
-    bits_add v1, v1, v17
-    bits_add v2, v2, v18
-    bits_add v3, v3, v19
-    bits_add v4, v4, v20
-    bits_add v5, v5, v21
-    bits_add v6, v6, v22
-    bits_add v7, v7, v23
 .endm
 
 .macro set_counter x
@@ -282,16 +256,6 @@
 .macro lane_load i, k
     ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_IN]
     ldr q\i, [t0, at]
-.endm
-
-.macro lane_store i, k
-    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_OUT]
-    str q\i, [t0, at]
-.endm
-
-.macro lane_end i, k
-    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_NONCE]
-    str q\i, [t0]
 .endm
 
 .macro complement x
@@ -335,9 +299,9 @@
     ldp low, high, [state]
 
 .Lgroup:
-    mov n, #128
-    cmp text_left, n
-    csel n, text_left, n, lo
+    mov together, #128
+    cmp text_left, together
+    csel together, text_left, together, lo
     cmp operation, #SEALANE_AES_CTR
     b.eq .Lcounters
     some load_block, 16, .Lloaded
@@ -375,7 +339,7 @@
 .Lchained:
     some load_beside, 16, .Lchain
 .Lchain:
-    add t0, src, n
+    add t0, src, together
     ldr q25, [scratch, #OTHERS]
     ldr q24, [t0, #-16]
     bits_add v0, v0, v25
@@ -395,9 +359,9 @@
 .Lstore:
     some store_block, 16, .Lstored
 .Lstored:
-    subs text_left, text_left, n
-    add src, src, n
-    add dst, dst, n
+    subs text_left, text_left, together
+    add src, src, together
+    add dst, dst, together
     b.ne .Lgroup
     cmp operation, #SEALANE_AES_XTS_ENCRYPT
     b.lo .Lwipe
@@ -405,18 +369,11 @@
     b .Lwipe
 
     /* Up to eight lanes at a time: the round keys of each, block by block like texts. */
-.Llanes:
-    mov total, #0
-    b.hi .Llanes_masks
-    ldr total, [args, #SEALANE_ARG_TOTAL]
-.Llanes_masks:
-    ldp lanes, count, [args, #SEALANE_ARG_IN]
-    ldr t0, [lanes, #SEALANE_LANE_KEY]
-    ldr rounds, [t0, #SEALANE_AES_KEY_ROUNDS]
+    lanes_begin rounds
 .Llanes_more:
-    mov n, #8
-    cmp count, n
-    csel n, count, n, lo
+    mov together, #8
+    cmp count, together
+    csel together, count, together, lo
     mov at, #SEALANE_AES_KEY_SCHEDULE
     add round_key, scratch, #ROUND_KEYS
     mov round, #0
@@ -468,7 +425,7 @@
     some lane_end, 1, .Llanes_done
 .Llanes_done:
     add lanes, lanes, #8*SEALANE_LANE_STRIDE
-    subs count, count, n
+    subs count, count, together
     b.ne .Llanes_more
 
 .Lwipe:

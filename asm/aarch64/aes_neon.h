@@ -320,7 +320,7 @@
     add round, round, #1
     and t1, round, #3
     add t1, consts, t1, lsl #4
-    ldr q18, [t0], #16                                                          /* the next; behind the last the table */
+    ldr q18, [t0], #16                      /* the next; behind the last the table */
     ldr q17, [t1, #SHIFTED]
     test_bit v0, v8
     test_bit v1, v9
@@ -340,14 +340,8 @@
     b.ls .Lexpand_round
 .endm
 
-/* Encrypts the eight blocks in 0 .. 7. */
-.macro encrypt_blocks
-    transpose_bits
-    add round_key, scratch, #ROUND_KEYS
-    ldp q16, q17, [round_key], #32
-    ldp q18, q19, [round_key], #32
-    ldp q20, q21, [round_key], #32
-    ldp q22, q23, [round_key], #32
+/* 0 .. 7 := 0 .. 7 + 16 .. 23 */
+.macro add_others
     bits_add v0, v0, v16
     bits_add v1, v1, v17
     bits_add v2, v2, v18
@@ -356,6 +350,17 @@
     bits_add v5, v5, v21
     bits_add v6, v6, v22
     bits_add v7, v7, v23
+.endm
+
+/* Encrypts the eight blocks in 0 .. 7. */
+.macro encrypt_blocks
+    transpose_bits
+    add round_key, scratch, #ROUND_KEYS
+    ldp q16, q17, [round_key], #32
+    ldp q18, q19, [round_key], #32
+    ldp q20, q21, [round_key], #32
+    ldp q22, q23, [round_key], #32
+    add_others
     mov round, #0
 .Lround:
     add round, round, #1

@@ -54,24 +54,14 @@
 #define SUMS 144
 
 /* Integer registers. */
-#define args x0
+#include "aes_registers.h"
 #define key x0         /* while groups are done */
-#define scratch x1
-#define consts x2
 #define src x3
 #define dst x4
 #define sums x5        /* of H^8 */
 #define powers x6      /* H^8 */
 #define last0 x8       /* the last round key */
 #define last1 x9
-#define t0 x10
-#define t1 x11
-#define t2 x12
-#define t3 x13
-#define t0d w10
-#define t1d w11
-#define t2d w12
-#define t3d w13
 #define u0 x14
 #define u1 x15
 #define u2 x16
@@ -100,18 +90,18 @@
 #define mid v9
 #define high v10
 #define more v11
-#define va v12
-#define vb v13
-#define vs v14
-#define ha v15
+#define block_a v12
+#define block_b v13
+#define half_sums v14
+#define power_a v15
 #define before_last v24 /* the round key */
 #define count v25
 #define count_key v26
 #define four v27
 #define poly v28
-#define hb v29
-#define hsum v30
-#define vt v31
+#define power_b v29
+#define power_sums v30
+#define product v31
 /* Where there are no groups. */
 #define opening v25    /* all ones, or zeroes */
 #define last_key v26
@@ -153,51 +143,51 @@
     .endr
 .endm
 
-/* low, mid, more := or += x h, of one block; the sum of its halves goes to vs. */
+/* low, mid, more := or += x h, of one block; the sum of its halves goes to half_sums. */
 .macro multiply init, x, h, h_sum
-    ext vs.16b, \x\().16b, \x\().16b, #8
+    ext half_sums.16b, \x\().16b, \x\().16b, #8
     .if \init
     pmull2 low.1q, \x\().2d, \h\().2d
-    eor vs.16b, vs.16b, \x\().16b
+    eor half_sums.16b, half_sums.16b, \x\().16b
     pmull more.1q, \x\().1d, \h\().1d
-    pmull mid.1q, vs.1d, \h_sum\().1d
+    pmull mid.1q, half_sums.1d, \h_sum\().1d
     .else
-    pmull2 vt.1q, \x\().2d, \h\().2d
-    eor vs.16b, vs.16b, \x\().16b
+    pmull2 product.1q, \x\().2d, \h\().2d
+    eor half_sums.16b, half_sums.16b, \x\().16b
     pmull \h\().1q, \x\().1d, \h\().1d
-    pmull vs.1q, vs.1d, \h_sum\().1d
-    eor low.16b, low.16b, vt.16b
+    pmull half_sums.1q, half_sums.1d, \h_sum\().1d
+    eor low.16b, low.16b, product.16b
     eor more.16b, more.16b, \h\().16b
-    eor mid.16b, mid.16b, vs.16b
+    eor mid.16b, mid.16b, half_sums.16b
     .endif
 .endm
 
-/* += x ha + y hb, with the sums of their halves in z; item 0 .. 11. */
+/* += x power_a + y power_b, with the sums of their halves in z; item 0 .. 11. */
 .macro multiply_pair item, x, y, z
     .if (\item) == 0
-    pmull2 vt.1q, \x\().2d, ha.2d
+    pmull2 product.1q, \x\().2d, power_a.2d
     .elseif (\item) == 1
-    pmull ha.1q, \x\().1d, ha.1d
+    pmull power_a.1q, \x\().1d, power_a.1d
     .elseif (\item) == 2
-    pmull2 \x\().1q, \y\().2d, hb.2d
+    pmull2 \x\().1q, \y\().2d, power_b.2d
     .elseif (\item) == 3
-    pmull hb.1q, \y\().1d, hb.1d
+    pmull power_b.1q, \y\().1d, power_b.1d
     .elseif (\item) == 4
-    pmull2 \y\().1q, \z\().2d, hsum.2d
+    pmull2 \y\().1q, \z\().2d, power_sums.2d
     .elseif (\item) == 5
-    pmull hsum.1q, \z\().1d, hsum.1d
+    pmull power_sums.1q, \z\().1d, power_sums.1d
     .elseif (\item) == 6
-    eor low.16b, low.16b, vt.16b
+    eor low.16b, low.16b, product.16b
     .elseif (\item) == 7
-    eor more.16b, more.16b, ha.16b
+    eor more.16b, more.16b, power_a.16b
     .elseif (\item) == 8
     eor mid.16b, mid.16b, \y\().16b
     .elseif (\item) == 9
     eor low.16b, low.16b, \x\().16b
     .elseif (\item) == 10
-    eor more.16b, more.16b, hb.16b
+    eor more.16b, more.16b, power_b.16b
     .else
-    eor mid.16b, mid.16b, hsum.16b
+    eor mid.16b, mid.16b, power_sums.16b
     .endif
 .endm
 
@@ -267,135 +257,135 @@
     reduce 9
     load_pair 1, 0
     .elseif (\item) == 13
-    eor va.16b, va.16b, high.16b
+    eor block_a.16b, block_a.16b, high.16b
     hash_store 4, \columns
     .elseif (\item) == 14
-    trn1 vs.2d, va.2d, vb.2d
+    trn1 half_sums.2d, block_a.2d, block_b.2d
     hash_store 5, \columns
     .elseif (\item) == 15
-    trn2 vt.2d, va.2d, vb.2d
+    trn2 product.2d, block_a.2d, block_b.2d
     hash_store 6, \columns
     .elseif (\item) == 16
-    pmull2 low.1q, va.2d, ha.2d
+    pmull2 low.1q, block_a.2d, power_a.2d
     hash_store 7, \columns
     .elseif (\item) == 17
-    eor vs.16b, vs.16b, vt.16b
+    eor half_sums.16b, half_sums.16b, product.16b
     load_pair 2, 0
     .elseif (\item) == 18
-    pmull high.1q, va.1d, ha.1d
+    pmull high.1q, block_a.1d, power_a.1d
     .elseif (\item) == 19
-    pmull2 va.1q, vb.2d, hb.2d
+    pmull2 block_a.1q, block_b.2d, power_b.2d
     .elseif (\item) == 20
-    pmull hb.1q, vb.1d, hb.1d
+    pmull power_b.1q, block_b.1d, power_b.1d
     .elseif (\item) == 21
-    pmull2 mid.1q, vs.2d, hsum.2d
+    pmull2 mid.1q, half_sums.2d, power_sums.2d
     .elseif (\item) == 22
-    eor low.16b, low.16b, va.16b
+    eor low.16b, low.16b, block_a.16b
     .elseif (\item) == 23
-    pmull hsum.1q, vs.1d, hsum.1d
+    pmull power_sums.1q, half_sums.1d, power_sums.1d
     load_pair 0, 1
     .elseif (\item) == 24
-    eor high.16b, high.16b, hb.16b
+    eor high.16b, high.16b, power_b.16b
     load_pair 1, 1
     .elseif (\item) == 25
-    trn1 vs.2d, va.2d, vb.2d
+    trn1 half_sums.2d, block_a.2d, block_b.2d
     .elseif (\item) == 26
-    trn2 vt.2d, va.2d, vb.2d
+    trn2 product.2d, block_a.2d, block_b.2d
     .elseif (\item) == 27
-    eor mid.16b, mid.16b, hsum.16b
+    eor mid.16b, mid.16b, power_sums.16b
     load_pair 2, 1
     .elseif (\item) == 28
-    eor vs.16b, vs.16b, vt.16b
+    eor half_sums.16b, half_sums.16b, product.16b
     .elseif (\item) == 29
-    pmull2 vt.1q, va.2d, ha.2d
+    pmull2 product.1q, block_a.2d, power_a.2d
     .elseif (\item) == 30
-    pmull ha.1q, va.1d, ha.1d
+    pmull power_a.1q, block_a.1d, power_a.1d
     .elseif (\item) == 31
-    pmull2 va.1q, vb.2d, hb.2d
+    pmull2 block_a.1q, block_b.2d, power_b.2d
     .elseif (\item) == 32
-    pmull hb.1q, vb.1d, hb.1d
+    pmull power_b.1q, block_b.1d, power_b.1d
     .elseif (\item) == 33
-    pmull2 vb.1q, vs.2d, hsum.2d
+    pmull2 block_b.1q, half_sums.2d, power_sums.2d
     .elseif (\item) == 34
-    pmull hsum.1q, vs.1d, hsum.1d
+    pmull power_sums.1q, half_sums.1d, power_sums.1d
     .elseif (\item) == 35
-    eor low.16b, low.16b, vt.16b
+    eor low.16b, low.16b, product.16b
     .elseif (\item) == 36
-    eor high.16b, high.16b, ha.16b
+    eor high.16b, high.16b, power_a.16b
     .elseif (\item) == 37
-    eor low.16b, low.16b, va.16b
+    eor low.16b, low.16b, block_a.16b
     .elseif (\item) == 38
-    eor mid.16b, mid.16b, vb.16b
+    eor mid.16b, mid.16b, block_b.16b
     load_pair 0, 2
     .elseif (\item) == 39
-    eor high.16b, high.16b, hb.16b
+    eor high.16b, high.16b, power_b.16b
     load_pair 1, 2
     .elseif (\item) == 40
-    trn1 vs.2d, va.2d, vb.2d
+    trn1 half_sums.2d, block_a.2d, block_b.2d
     .elseif (\item) == 41
-    trn2 vt.2d, va.2d, vb.2d
+    trn2 product.2d, block_a.2d, block_b.2d
     .elseif (\item) == 42
-    eor mid.16b, mid.16b, hsum.16b
+    eor mid.16b, mid.16b, power_sums.16b
     load_pair 2, 2
     .elseif (\item) == 43
-    eor vs.16b, vs.16b, vt.16b
+    eor half_sums.16b, half_sums.16b, product.16b
     .elseif (\item) == 44
-    pmull2 vt.1q, va.2d, ha.2d
+    pmull2 product.1q, block_a.2d, power_a.2d
     .elseif (\item) == 45
-    pmull ha.1q, va.1d, ha.1d
+    pmull power_a.1q, block_a.1d, power_a.1d
     .elseif (\item) == 46
-    pmull2 va.1q, vb.2d, hb.2d
+    pmull2 block_a.1q, block_b.2d, power_b.2d
     .elseif (\item) == 47
-    pmull hb.1q, vb.1d, hb.1d
+    pmull power_b.1q, block_b.1d, power_b.1d
     .elseif (\item) == 48
-    pmull2 vb.1q, vs.2d, hsum.2d
+    pmull2 block_b.1q, half_sums.2d, power_sums.2d
     .elseif (\item) == 49
-    pmull hsum.1q, vs.1d, hsum.1d
+    pmull power_sums.1q, half_sums.1d, power_sums.1d
     .elseif (\item) == 50
-    eor low.16b, low.16b, vt.16b
+    eor low.16b, low.16b, product.16b
     .elseif (\item) == 51
-    eor high.16b, high.16b, ha.16b
+    eor high.16b, high.16b, power_a.16b
     .elseif (\item) == 52
-    eor low.16b, low.16b, va.16b
+    eor low.16b, low.16b, block_a.16b
     .elseif (\item) == 53
-    eor mid.16b, mid.16b, vb.16b
+    eor mid.16b, mid.16b, block_b.16b
     load_pair 0, 3
     .elseif (\item) == 54
-    eor high.16b, high.16b, hb.16b
+    eor high.16b, high.16b, power_b.16b
     load_pair 1, 3
     .elseif (\item) == 55
-    trn1 vs.2d, va.2d, vb.2d
+    trn1 half_sums.2d, block_a.2d, block_b.2d
     .elseif (\item) == 56
-    trn2 vt.2d, va.2d, vb.2d
+    trn2 product.2d, block_a.2d, block_b.2d
     .elseif (\item) == 57
-    eor mid.16b, mid.16b, hsum.16b
+    eor mid.16b, mid.16b, power_sums.16b
     load_pair 2, 3
     .elseif (\item) == 58
-    eor vs.16b, vs.16b, vt.16b
+    eor half_sums.16b, half_sums.16b, product.16b
     .elseif (\item) == 59
-    pmull2 vt.1q, va.2d, ha.2d
+    pmull2 product.1q, block_a.2d, power_a.2d
     .elseif (\item) == 60
-    pmull ha.1q, va.1d, ha.1d
+    pmull power_a.1q, block_a.1d, power_a.1d
     .elseif (\item) == 61
-    pmull2 va.1q, vb.2d, hb.2d
+    pmull2 block_a.1q, block_b.2d, power_b.2d
     .elseif (\item) == 62
-    pmull hb.1q, vb.1d, hb.1d
+    pmull power_b.1q, block_b.1d, power_b.1d
     .elseif (\item) == 63
-    pmull2 vb.1q, vs.2d, hsum.2d
+    pmull2 block_b.1q, half_sums.2d, power_sums.2d
     .elseif (\item) == 64
-    pmull hsum.1q, vs.1d, hsum.1d
+    pmull power_sums.1q, half_sums.1d, power_sums.1d
     .elseif (\item) == 65
-    eor low.16b, low.16b, vt.16b
+    eor low.16b, low.16b, product.16b
     .elseif (\item) == 66
-    eor high.16b, high.16b, ha.16b
+    eor high.16b, high.16b, power_a.16b
     .elseif (\item) == 67
-    eor low.16b, low.16b, va.16b
+    eor low.16b, low.16b, block_a.16b
     .elseif (\item) == 68
-    eor mid.16b, mid.16b, vb.16b
+    eor mid.16b, mid.16b, block_b.16b
     .elseif (\item) == 69
-    eor high.16b, high.16b, hb.16b
+    eor high.16b, high.16b, power_b.16b
     .elseif (\item) == 70
-    eor mid.16b, mid.16b, hsum.16b
+    eor mid.16b, mid.16b, power_sums.16b
     .endif
 .endm
 
@@ -424,19 +414,19 @@
 .set COLUMN_ITEMS, 13
 .macro column_item item
     .if (\item) == 0
-    mov vt.16b, count.16b
+    mov product.16b, count.16b
     .elseif (\item) == 1
-    add hsum.16b, count.16b, four.16b
+    add power_sums.16b, count.16b, four.16b
     .elseif (\item) == 2
-    aes_round vt, count_key
+    aes_round product, count_key
     .elseif (\item) == 3
-    add count.16b, hsum.16b, four.16b
+    add count.16b, power_sums.16b, four.16b
     .elseif (\item) == 4
-    aes_round hsum, count_key
+    aes_round power_sums, count_key
     .elseif (\item) < 9
-    st1 {vt.s}[(\item)-5], [next_state], stride
+    st1 {product.s}[(\item)-5], [next_state], stride
     .else
-    st1 {hsum.s}[(\item)-9], [next_state], stride
+    st1 {power_sums.s}[(\item)-9], [next_state], stride
     .endif
 .endm
 
@@ -595,24 +585,25 @@
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     aes_last_round v\i
     fill \hash, \open, 1, 0
-    .if \i == 3
+    .if \i == 2
     stp q0, q1, [scratch, #STREAM]
-    .elseif \i == 4
+    .elseif \i == 3
     ldp q0, q1, [scratch, #STATES]
-    .elseif \i == 5
+    .elseif \i == 4
     stp q2, q3, [scratch, #STREAM + 32]
-    .elseif \i == 6
+    .elseif \i == 5
     ldp q2, q3, [scratch, #STATES + 32]
-    .elseif \i == 7
+    .elseif \i == 6
     stp q4, q5, [scratch, #STREAM + 64]
+    .elseif \i == 7
+    ldp q4, q5, [scratch, #STATES + 64]
     .endif
     .endr
-    fill \hash, \open, 1, 0
-    ldp q4, q5, [scratch, #STATES + 64]
     fill \hash, \open, 1, 0
     stp q6, q7, [scratch, #STREAM + 96]
     fill \hash, \open, 1, 0
     ldp q6, q7, [scratch, #STATES + 96]
+    fill \hash, \open, 1, 0
     fill \hash, \open, 1, 0
 .endm
 
@@ -838,7 +829,7 @@
     head_reverse 1, \number, 12
     eor v1.16b, v1.16b, high.16b
     movi high.16b, #0
-    multiply 1, v1, ha, hsum
+    multiply 1, v1, power_a, power_sums
     b 3f
 2:
     str q1, [scratch, #MASK]
@@ -903,7 +894,7 @@
     ldp u2, u3, [args, #SEALANE_ARG_AD]
     rev counter, t2d
     b .Lfirst
-.Lnonce:                                                                        /* word by word, as it may have been written */
+.Lnonce:                                    /* word by word, as it may have been written */
     ldp w14, w15, [t0]
     ldr t2d, [t0, #8]
     ldp q18, q19, [t1, #SEALANE_GCM_KEY_SCHEDULE - 112]
@@ -951,7 +942,7 @@
     rev64 v0.16b, v0.16b
     eor v0.16b, v0.16b, high.16b
     movi high.16b, #0
-    multiply 0, v0, ha, hsum
+    multiply 0, v0, power_a, power_sums
     cbz u3, .Lad_done
     add t0, powers, #128
     cmp u0, t0
@@ -1055,12 +1046,12 @@
     cbz text_left, .Lno_text
     ldr q15, [powers, #128]
     ldr d30, [sums, #64]
-    pmull2 vt.1q, lengths.2d, ha.2d
-    pmull ha.1q, lengths.1d, ha.1d
-    pmull vs.1q, lengths_sum.1d, hsum.1d
-    eor low.16b, low.16b, vt.16b
-    eor high.16b, more.16b, ha.16b
-    eor mid.16b, mid.16b, vs.16b
+    pmull2 product.1q, lengths.2d, power_a.2d
+    pmull power_a.1q, lengths.1d, power_a.1d
+    pmull half_sums.1q, lengths_sum.1d, power_sums.1d
+    eor low.16b, low.16b, product.16b
+    eor high.16b, more.16b, power_a.16b
+    eor mid.16b, mid.16b, half_sums.16b
     b .Lreduce
 .Lhead_part:
     mov high.16b, more.16b
@@ -1071,7 +1062,7 @@
     ldr q15, [powers, #128]
     ldr d30, [sums, #64]
     eor lengths.16b, lengths.16b, high.16b
-    multiply 1, lengths, ha, hsum
+    multiply 1, lengths, power_a, power_sums
     mov high.16b, more.16b
     b .Lreduce
 

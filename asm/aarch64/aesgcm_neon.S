@@ -49,9 +49,7 @@
 #define EACH 288       /* H^8 to H */
 
 /* Integer registers. */
-#define args x0
-#define scratch x1
-#define consts x2
+#include "aes_registers.h"
 #define src x3
 #define dst x4
 #define text_left x5        /* bytes of text */
@@ -59,14 +57,6 @@
 #define work x7
 #define table x8
 #define counter w9
-#define t0 x10
-#define t1 x11
-#define t2 x12
-#define t3 x13
-#define t0d w10
-#define t1d w11
-#define t2d w12
-#define t3d w13
 #define round_key x14
 #define round x15
 #define fill x16       /* where the next block to be authenticated goes */
@@ -79,7 +69,8 @@
 #define ad x24
 #define ad_left x25
 #define after x26      /* authenticating: 0 associated data, 1 text, 2 lengths, 3 to set up a key */
-#define n x27
+#define masked x27     /* not 0: the encrypted J0 is in MASK */
+#define rest x27       /* bytes of the last block */
 
 #include "aes_neon.h"
 
@@ -379,7 +370,7 @@
     ldp dst, src, [args, #SEALANE_ARG_OUT]
     ldr text_left, [args, #SEALANE_ARG_BYTES]
     mov ad_left, #0
-    mov n, #0
+    mov masked, #0
     tbz flags, #0, .Lcontinue
     ldr t0, [args, #SEALANE_ARG_NONCE]
     tbnz flags, #4, .Lnonce
@@ -387,7 +378,7 @@
     lsr t3, t2, #32
     rev counter, t3d
     b .Lfirst
-.Lnonce:                                                                        /* word by word, as it may have been written */
+.Lnonce:                                    /* word by word, as it may have been written */
     ldp t1d, t2d, [t0]
     orr t1, t1, t2, lsl #32
     ldr t2d, [t0, #8]
@@ -450,13 +441,13 @@
     stp q6, q7, [work, #STREAM + 96]
     add stream, work, #STREAM
     tbnz flags, #3, .Lhash_key
-    cbnz n, .Ltext                                                              /* not the first time */
+    cbnz masked, .Ltext
     str q0, [work, #MASK]
     add stream, stream, #16
 
     /* Associated data. */
 .Lad:
-    mov n, #1
+    mov masked, #1
     mov after, #0
     cbz ad_left, .Ltext
     subs ad_left, ad_left, #16
@@ -515,20 +506,20 @@
     append
     b .Ltext
 .Ltext_partial:
-    mov n, text_left
+    mov rest, text_left
     mov text_left, #0
     add t3, work, #PART_IN
     stp xzr, xzr, [t3]
-    copy_partial n, src, t3
+    copy_partial rest, src, t3
     ldr q0, [work, #PART_IN]
     ldr q1, [stream], #16
     bits_add v1, v0, v1
     str q1, [work, #PART_OUT]
     add t3, work, #PART_OUT
-    copy_partial n, t3, dst
+    copy_partial rest, t3, dst
     tbnz flags, #2, .Ltext_append
     add t3, work, #PART_IN                                                      /* still zeroes behind */
-    copy_partial n, dst, t3
+    copy_partial rest, dst, t3
     ldr q0, [work, #PART_IN]
     b .Ltext_append
 
@@ -693,7 +684,7 @@
     fold v2, v27, v28
     bits_add v15, v15, v25
     bits_add v23, v23, v26
-    shrn v26.8b, v26.8h, #8                                                     /* digit 16 again */
+    shrn v26.8b, v26.8h, #8                                                     /* digit 16 masked */
     bits_add v9, v9, v29
     bits_add v17, v17, v30
     fold v3, v29, v30

@@ -46,7 +46,7 @@ isa neon
 #define CONSTS 280
 #define MESSAGE 288
 #define WORK_LEFT 296
-#define TODO 304          /* two sets of four blocks: the pass's, which it leaves to be authenticated, and the next one's */
+#define TODO 304          /* two sets of four blocks: the pass's, which are to be authenticated, and the next one's */
 #define COPY (TODO + 2*TODO_BYTES) /* of the pass's four blocks: the last of a packet, padded */
 #define END (COPY + 4*64)
 
@@ -837,13 +837,7 @@ function sealane_chacha20poly1305_batch_neon
     poly_blocks 1
     subs u0, u0, #16
     b.hs .Lad_block
-.Lad_tail:
-    adds u0, u0, #16
-    b.eq .Lad_done
-    mov u1, message
-    load_partial ad
-    poly_loaded
-.Lad_done:
+    ad_tail
     ldp message, work_left, [scratch, #MESSAGE]
     tbz flags, #DRAIN, .Lround_begun
     b .Ldrain_begun

@@ -19,7 +19,7 @@
  *
  * Poly1305 (2.5): h = (h + m) r mod 2^130 - 5 for each block m of 16 bytes and a one above it. With h = h0 + 2^64 h1 +
  * 2^128 h2, r = r0 + 2^64 r1, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 + r1/4:
- *     h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 (h2 r0),   then h += 5 (h >> 130) without these bits.
+ *     h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 (h2 r0), then h += 5 (h >> 130) without these bits.
  * Three or four of these accompany two double rounds, and four a turn, of the input (open) or of what was written one
  * run before (seal).
  * The single instructions of all are dealt out evenly, since in-order cores issue what stands side by side. Integer

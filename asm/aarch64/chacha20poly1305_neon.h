@@ -6,7 +6,8 @@
 #define TAIL 288          /* last bytes of text as authenticated, padded with zeroes to 16 */
 #define STATE 304         /* initial state but for the counter, which is 0 */
 #define SHORT_END 368
-#define INITIAL 368       /* a set after its first column round: b1 d2 a3 d3 c2 c1 a1 b2 b3 c3 d1 a2; before it: a0 + b0, b0, c0 */
+#define INITIAL 368       /* before a set's first column round a0 + b0, b0, c0; behind it b1 d2 a3 d3 c2 c1 a1 b2 b3 c3
+                           * d1 a2 */
 
 #define CONST_SIGMA 0
 #define CONST_ROTATE8 16
@@ -711,13 +712,7 @@ function KERNEL
     poly_blocks 1
     subs u0, u0, #16
     b.hs .Lad
-.Lad_tail:
-    adds u0, u0, #16
-    b.eq .Lad_done
-    mov u1, message
-    load_partial ad
-    poly_loaded
-.Lad_done:
+    ad_tail
     tbnz flags, #2, .Lad_open
     mov message, out
 .Lfirst:

@@ -427,3 +427,14 @@
     ldr t0, [u1]
 .Lloaded_\name:
 .endm
+
+/* The 16 + u0 bytes of associated data at message, fewer than a block, padded with zeroes. */
+.macro ad_tail
+.Lad_tail:
+    adds u0, u0, #16
+    b.eq .Lad_done
+    mov u1, message
+    load_partial ad
+    poly_loaded
+.Lad_done:
+.endm

@@ -18,11 +18,11 @@
     orr \to, \to, \to, lsl #16
 .endm
 
-#define x r0
+#define plane r0
 #define next r2
 #define row_sum r3
 #define sum r4
-#define u r5
+#define moved r5
 #define row_sum_7 r6
 #define mask r7
 #define unmask r8
@@ -33,14 +33,14 @@
 /* Plane i after n rounds; then row_sum is its sum with the next row, and sum all of the result but row_sum of
  * plane i - 1. */
 .macro mix_plane n, i
-    ldr x, [r1, #OUTPUT + 4*\i]
+    ldr plane, [r1, #OUTPUT + 4*\i]
 .if \n == 0
-    eor row_sum, x, x, ror #8
+    eor row_sum, plane, plane, ror #8
 .else
-    and next, mask, x, ror #(8 + 2*\n)
-    and u, unmask, x, ror #(2*\n)
-    orr next, next, u
-    eor row_sum, x, next
+    and next, mask, plane, ror #(8 + 2*\n)
+    and moved, unmask, plane, ror #(2*\n)
+    orr next, next, moved
+    eor row_sum, plane, next
 .endif
 .if \i == 7
     mov row_sum_7, row_sum
@@ -50,15 +50,15 @@
 .endif
     ldr sum, [round_key, #4*\i]
 .if \n == 0
-    eor sum, sum, x, ror #8
+    eor sum, sum, plane, ror #8
 .else
     eor sum, sum, next
 .endif
 .if \n & 1
-    and u, half, row_sum, ror #20
-    eor sum, sum, u
-    and u, unhalf, row_sum, ror #12
-    eor sum, sum, u
+    and moved, half, row_sum, ror #20
+    eor sum, sum, moved
+    and moved, unhalf, row_sum, ror #12
+    eor sum, sum, moved
 .else
     eor sum, sum, row_sum, ror #16
 .endif
@@ -97,11 +97,11 @@
     str round_key, [r1, #NEXT_KEY]
 .endm
 
-#undef x
+#undef plane
 #undef next
 #undef row_sum
 #undef sum
-#undef u
+#undef moved
 #undef row_sum_7
 #undef mask
 #undef unmask

@@ -2,15 +2,15 @@
  *
  * source     aes_mix_neon_rounds.weave
  * cores      tools/armcost/cores.json
- * SHA-256    11e878f4691d32885b52d712d4fe067de64dac1e70d7e2bed5e5a67a8bd2fbc0
+ * SHA-256    31bbe3fb9b00b28d5cd05285e04d65e56523468604661f62938df037d94c660f
  */
 
 /* MixColumns (FIPS 197, 5.1.3), bit-sliced, and AddRoundKey for the NEON kernels: planes 7 .. 0 from where sub_bytes
  * leaves them, q10, q4, q1, q8, q9, q6, q15, q3, to q7 .. q0. The round key's planes, 7 first, come from r0.
  *
  * Primes mean the next row, where it lies after n rounds, and t is a plane and its next row: a plane becomes its next
- * row, and t'', and t of the plane below; below plane 0 is plane 7, which planes 1, 3 and 4 get, too (x^8 = x^4 + x^3 +
- * x + 1).
+ * row, and t'', and t of the plane below; below plane 0 is plane 7, which planes 1, 3 and 4 get, too
+ * (x^8 = x^4 + x^3 + x + 1).
  */
 
 /* After a multiple of 4 rounds. */

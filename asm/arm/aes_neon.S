@@ -26,18 +26,8 @@ isa neon
 /* Bits of the operations that decrypt blocks. */
 #define DECRYPTING (1 << SEALANE_AES_ECB_DECRYPT | 1 << SEALANE_AES_CBC_DECRYPT | 1 << SEALANE_AES_XTS_DECRYPT)
 
-/* Scratch. */
-#define SPILL 256            /* nine vectors */
-#define BASE 400             /* first round's input but for the counter */
+/* Scratch, beside what aes_neon.h has in it. */
 #define CHAIN 416            /* the tweak, or what the text is chained to */
-#define ARGS 448
-#define CONSTS 452
-#define FLAGS 456            /* that the counter is public */
-#define IN 460
-#define OUT 464
-#define LEFT 468             /* bytes of text left */
-#define COUNTER 472          /* of the next eight blocks */
-#define SKIP 476             /* bytes of their keystream not to use */
 #define OPERATION 480
 #define PART 484             /* bytes of the text, or lanes, that are done together */
 #define PASS 488             /* what the keystream is for */
@@ -45,8 +35,6 @@ isa neon
 #define COUNT 496            /* lanes left */
 #define TOTAL 500            /* bytes of each; 0: masks */
 #define AT 504               /* bytes of them done */
-#define CACHED_32 508        /* see aes_neon.h */
-#define KEYS 512             /* planes 7 .. 0 of each round key but the first */
 #define STREAM (KEYS + 14*128) /* keystream of eight blocks */
 #define TAIL (STREAM + 128)  /* a block of first_rounds */
 #define CACHED_128 (TAIL + 16)

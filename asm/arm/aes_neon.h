@@ -6,8 +6,20 @@
  * MixColumns looks for it there: with a' the next row and t = a + a', a column becomes 2 t + a' + t''. Round keys are
  * laid out likewise.
  *
- * Kernels name where things lie in scratch.
+ * Kernels name where things lie in scratch, but for these.
  */
+#define SPILL 256     /* nine vectors */
+#define BASE 400      /* first round's input but for the counter */
+#define ARGS 448
+#define CONSTS 452
+#define FLAGS 456     /* whether the counter is public */
+#define IN 460
+#define OUT 464
+#define LEFT 468      /* bytes of text left */
+#define COUNTER 472   /* of the next eight blocks */
+#define SKIP 476      /* bytes of their keystream not to use */
+#define CACHED_32 508 /* which 32 blocks, counted from the first, VARYING_1 and ROUND_1 are for */
+#define KEYS 512      /* planes 7 .. 0 of each round key but the first */
 
 /* The constants begin with these. */
 #define CONST_ROWS 0      /* four times 16: where the bytes of a round key go after 0 .. 3 rounds without ShiftRows */
@@ -21,7 +33,7 @@
 #define CONST_FIXED_1 232 /* ones in the bytes that are the same for 128 blocks in round 1, */
 #define CONST_FIXED_2 248 /* in round 2; */
 #define CONST_VARYING 264 /* where the others are in round 2, twice */
-#define CONST_SPREAD_1 272 /* what they get in MixColumns of round 1 from 1, 2, 3 times the one that varies; of four passes */
+#define CONST_SPREAD_1 272 /* what they get in round 1's MixColumns from 1, 2, 3 times what varies; four passes */
 #define CONST_SPREAD_2 288 /* what all bytes get in round 2 */
 
 .macro aes_rows

@@ -186,6 +186,19 @@ endconstants
     eor \low, \low, \x_high, lsl #25
 .endm
 
+/* r5 .. r8 to FACTORS: of the low half, of the high half, of their sum the low word, the high word, their sum. */
+.macro store_factors
+    add r3, r1, #FACTORS
+    eor r9, r5, r6
+    stmia r3!, {r5, r6, r9}
+    eor r9, r7, r8
+    stmia r3!, {r7, r8, r9}
+    eor r5, r5, r7
+    eor r6, r6, r8
+    eor r9, r5, r6
+    stmia r3, {r5, r6, r9}
+.endm
+
 #include "aesgcm_text.h"
 
 /* ---- the kernel ---- */
@@ -253,12 +266,7 @@ function sealane_aesgcm_armv6
     associated_data zero_tail_words
 
 /* Text, block by block; the ciphertext goes to TAIL, too. */
-.Ltext:
-    ldr r6, [r1, #LEFT]
-    ldr r7, [r1, #AVAILABLE]
-    cmp r6, #0
-    beq .Llengths
-    cmp r7, #0
+    text_left
     moveq r4, #PASS_STREAM
     beq .Lpass
     add r8, r1, #STREAM + 32
@@ -462,16 +470,7 @@ function sealane_aesgcm_armv6
     eor r5, r5, r9
     str r3, [r1, #MESSAGE]
 
-/* Factors: of the low half, of the high half, of their sum the low word, the high word, their sum. */
-    add r3, r1, #FACTORS
-    eor r9, r5, r6
-    stmia r3!, {r5, r6, r9}
-    eor r9, r7, r8
-    stmia r3!, {r7, r8, r9}
-    eor r5, r5, r7
-    eor r6, r6, r8
-    eor r9, r5, r6
-    stmia r3, {r5, r6, r9}
+    store_factors
     bytes r2, 0x11
     multiply 0
     multiply 1
@@ -532,14 +531,9 @@ function sealane_aesgcm_armv6
 .Lsetup:
     mov r4, #PASS_SETUP
     str r4, [r1, #PASS]
-    mov r0, #0
-    mov r2, #0
-    mov r3, #0
-    mov r4, #0
-    mov r5, #0
-    mov r6, #0
-    mov r7, #0
-    mov r8, #0
+.irp word, r0, r2, r3, r4, r5, r6, r7, r8
+    mov \word, #0
+.endr
     b .Lpass_columns
 
 /* H x; then every fourth bit of its words and of their sums, in the order of the factors. */
@@ -564,15 +558,7 @@ function sealane_aesgcm_armv6
     eor r8, r8, r2
     and r2, r9, #1
     eor r5, r5, r2
-    add r3, r1, #FACTORS
-    eor r9, r5, r6
-    stmia r3!, {r5, r6, r9}
-    eor r9, r7, r8
-    stmia r3!, {r7, r8, r9}
-    eor r5, r5, r7
-    eor r6, r6, r8
-    eor r9, r5, r6
-    stmia r3, {r5, r6, r9}
+    store_factors
     ldr r0, [r1, #ARGS]
     ldr r4, [r0, #SEALANE_ARG_KEY]
     add r4, r4, #SEALANE_GCM_KEY_TABLE

@@ -116,12 +116,7 @@ endconstants
 scratch_end 640
 function sealane_aesgcm_ce32
     take_arguments
-    message_begin
-    vmov.i8 q15, #0
-    b .Lbegin
-.Lcontinue:
-    ldr r12, [r0, #SEALANE_ARG_STATE]
-    load_counter
+    message_begin_or_continue
     add r8, r12, #SEALANE_GCM_STATE_MASK
     rev r7, r7
     vld1.8 {q0}, [r8]
@@ -152,12 +147,7 @@ function sealane_aesgcm_ce32
     associated_data zero_tail_vector
 
 /* Text: 128 bytes with a pass, or what the last pass left of its keystream. */
-.Ltext:
-    ldr r6, [r1, #LEFT]
-    ldr r7, [r1, #AVAILABLE]
-    cmp r6, #0
-    beq .Llengths
-    cmp r7, #0
+    text_left
     bne .Lstream
     mov r4, #PASS_STREAM
     cmp r6, #128

@@ -23,19 +23,9 @@
 
 isa neon
 
-/* Scratch. */
-#define SPILL 256            /* nine vectors */
-#define BASE 400             /* first round's input but for the counter */
+/* Scratch, beside what aes_neon.h has in it. */
 #define Y 416                /* GHASH so far: first half, second half, bytes reversed */
 #define MASK 432             /* encrypted J0 */
-#define ARGS 448
-#define CONSTS 452
-#define FLAGS 456
-#define IN 460
-#define OUT 464
-#define LEFT 468             /* bytes of text left */
-#define COUNTER 472          /* of the next eight blocks */
-#define SKIP 476             /* bytes of their keystream not to use */
 #define AVAILABLE 480        /* unused bytes at the end of the keystream */
 #define PHASE 484            /* what GHASH goes on with */
 #define PASS 488             /* what the keystream is for */
@@ -43,7 +33,6 @@ isa neon
 #define MESSAGE 496          /* and where they are */
 #define AD_LEFT 500          /* bytes of associated data left */
 #define POWER 504            /* set-up: where the next power of H goes */
-#define KEYS 512             /* planes 7 .. 0 of each round key but the first */
 #define DATA (KEYS + 14*128) /* operands of products */
 #define SUMS (DATA + 192)    /* those of sums of words */
 #define RESULT (DATA + 288)  /* six vectors of products */
@@ -51,11 +40,10 @@ isa neon
 #define TAIL (STREAM + 128)  /* the last blocks, and that of the lengths */
 #define PREFIX (TAIL + 144)  /* first 12 bytes of the counter block */
 #define CACHED_128 (PREFIX + 12)   /* which 128 blocks, counted from the first, the following are for */
-#define CACHED_32 508              /* and which 32 */
 #define ROUND_2 (PREFIX + 16)      /* planes after round 2, but for what varies */
 #define VARYING_2 (ROUND_2 + 128)  /* what varies in round 2: see keep_varying */
 #define VARYING_1 (VARYING_2 + 384) /* what varies in round 1 */
-#define ROUND_1 (VARYING_1 + 384)  /* of each plane after round 1 the bytes that vary in round 2, but for what varies in 1 */
+#define ROUND_1 (VARYING_1 + 384)  /* planes after round 1: the bytes that vary in round 2, but for what varies in 1 */
 #define END (ROUND_1 + 64)
 
 #define PHASE_AD 0
@@ -202,12 +190,7 @@ function sealane_aesgcm_neon
 /* Round keys, in planes. */
     spread_or_setup
 
-    message_begin
-    vmov.i8 q15, #0
-    b .Lbegin
-.Lcontinue:
-    ldr r12, [r0, #SEALANE_ARG_STATE]
-    load_counter
+    message_begin_or_continue
     rev r7, r7
     add r8, r12, #SEALANE_GCM_STATE_MASK
     vld1.8 {q0}, [r8]
@@ -257,12 +240,7 @@ function sealane_aesgcm_neon
     associated_data zero_tail_vector
 
 /* Text: 128 bytes with a pass, or what the last pass left of its keystream. */
-.Ltext:
-    ldr r6, [r1, #LEFT]
-    ldr r7, [r1, #AVAILABLE]
-    cmp r6, #0
-    beq .Llengths
-    cmp r7, #0
+    text_left
     bne .Lstream
     ldr r8, [r1, #SKIP]
     mov r4, #PASS_STREAM

@@ -54,6 +54,16 @@
     ldr r7, [r12, #SEALANE_GCM_STATE_COUNTER + 12]
 .endm
 
+/* r6: bytes of text that are left, r7: of keystream, and whether that is 0. */
+.macro text_left
+.Ltext:
+    ldr r6, [r1, #LEFT]
+    ldr r7, [r1, #AVAILABLE]
+    cmp r6, #0
+    beq .Llengths
+    cmp r7, #0
+.endm
+
 /* TAIL = 0; r6: TAIL, r5: 0. */
 .macro zero_tail_vector
     vmov.i8 q0, #0
@@ -113,6 +123,16 @@
 .endm
 
 /* ---- NEON only ---- */
+
+/* message_begin with no GHASH so far, in q15; at .Lcontinue the state at r12, its prefix and counter loaded. */
+.macro message_begin_or_continue
+    message_begin
+    vmov.i8 q15, #0
+    b .Lbegin
+.Lcontinue:
+    ldr r12, [r0, #SEALANE_ARG_STATE]
+    load_counter
+.endm
 
 /* r6 bytes of text with the r7 bytes that are left of the keystream; the ciphertext goes to TAIL, too. */
 .macro text_stream

@@ -17,7 +17,7 @@
  * Poly1305 (2.5): h = (h + m) r mod 2^130 - 5 for each block m of 16 bytes and a one above it. With h = h0 .. h4 and
  * r = r0 .. r3 in words, 4 | r1, r2, r3 (clamped), and 2^130 = 5, that is 2^128 ri = si := ri + ri/4:
  *     h r = (h0 r0 + h1 s3 + h2 s2 + h3 s1) + 2^32 (h0 r1 + h1 r0 + h2 s3 + h3 s2 + h4 s1)
- *         + 2^64 (h0 r2 + h1 r1 + h2 r0 + h3 s3 + h4 s2) + 2^96 (h0 r3 + h1 r2 + h2 r1 + h3 r0 + h4 s3) + 2^128 (h4 r0),
+ *         + 2^64 (h0 r2 + h1 r1 + h2 r0 + h3 s3 + h4 s2) + 2^96 (h0 r3 + h1 r2 + h2 r1 + h3 r0 + h4 s3) + 2^128 h4 r0,
  * then h += 5 (h >> 130) without these bits. Each sum stays below 2^64: ri < 2^28, h4 < 10.
  */
 #include "../asm.S"
@@ -56,18 +56,26 @@ isa armv6
 #define PHASE_TEXT 2
 #define PHASE_LENGTHS 3
 
-/* Poly1305: accumulator, sums, factors. */
+/* Poly1305: the accumulator; 5 (h >> 130). */
 #define h0 r2
 #define h1 r3
 #define h2 r4
 #define h3 r5
 #define h4 r6
-#define x r7
-#define y r8
-#define z r9
-#define w r11
+#define over r11
+/* Factors: s1 .. s3, and one of r0 .. r3 at a time; then r0 and r1 where h is done. */
+#define poly_s1 r7
+#define poly_s2 r8
+#define poly_s3 r9
+#define poly_r r11
+#define late_r0 r2
+#define late_r1 r3
+/* Words of the product by weight, 2^0 to 2^128; from p2 on they take the place of s1 .. s3. */
 #define p0 r0
 #define p1 r12
+#define p2 r7
+#define p3 r8
+#define p4 r9
 
 #include "chacha20poly1305_text.h"
 
@@ -98,34 +106,34 @@ isa armv6
 
 /* h = h r; column by column, the upper word of each sum and the product with h4 begin the next (umaal). */
 .macro poly_multiply
-    ldmib r1, {x, y, z, w}      /* s1, s2, s3, r0 */
-    umull p0, p1, h3, x
-    umlal p0, p1, h2, y
-    mul x, h4, x                /* h4 s1 */
-    umlal p0, p1, h1, z
-    umlal p0, p1, h0, w
-    umaal p1, x, h3, y
-    mul y, h4, y                /* h4 s2 */
-    umlal p1, x, h1, w
-    ldr w, [r1, #POLY_R1]
-    umlal p1, x, h2, z
-    umlal p1, x, h0, w
-    umaal x, y, h3, z
-    mul z, h4, z                /* h4 s3 */
-    umlal x, y, h1, w
-    ldr w, [r1, #POLY_R0]
-    umlal x, y, h2, w
-    mul h4, w, h4               /* h4 r0 */
-    ldr w, [r1, #POLY_R2]
-    umlal x, y, h0, w
-    umaal y, z, h1, w
-    ldr w, [r1, #POLY_R3]
-    umlal y, z, h0, w
-    ldrd h0, h1, [r1, #POLY_R0]
-    umlal y, z, h3, h0
-    umlal y, z, h2, h1
-    add h4, h4, z
-    poly_fold p0, p1, x, y
+    ldmib r1, {poly_s1, poly_s2, poly_s3, poly_r}       /* r0 */
+    umull p0, p1, h3, poly_s1
+    umlal p0, p1, h2, poly_s2
+    mul p2, h4, poly_s1
+    umlal p0, p1, h1, poly_s3
+    umlal p0, p1, h0, poly_r                            /* h0 r0 */
+    umaal p1, p2, h3, poly_s2
+    mul p3, h4, poly_s2
+    umlal p1, p2, h1, poly_r                            /* h1 r0 */
+    ldr poly_r, [r1, #POLY_R1]
+    umlal p1, p2, h2, poly_s3
+    umlal p1, p2, h0, poly_r                            /* h0 r1 */
+    umaal p2, p3, h3, poly_s3
+    mul p4, h4, poly_s3
+    umlal p2, p3, h1, poly_r                            /* h1 r1 */
+    ldr poly_r, [r1, #POLY_R0]
+    umlal p2, p3, h2, poly_r                            /* h2 r0 */
+    mul h4, poly_r, h4                                  /* h4 r0 */
+    ldr poly_r, [r1, #POLY_R2]
+    umlal p2, p3, h0, poly_r                            /* h0 r2 */
+    umaal p3, p4, h1, poly_r                            /* h1 r2 */
+    ldr poly_r, [r1, #POLY_R3]
+    umlal p3, p4, h0, poly_r                            /* h0 r3 */
+    ldrd late_r0, late_r1, [r1, #POLY_R0]
+    umlal p3, p4, h3, late_r0
+    umlal p3, p4, h2, late_r1
+    add h4, h4, p4
+    poly_fold p0, p1, p2, p3
 .endm
 
 /* ---- the kernel ---- */
@@ -258,27 +266,13 @@ function sealane_chacha20poly1305_armv6
 
 /* Authenticate r9 bytes at r8, padded with zeroes. */
 .Lauthenticate:
-    str r12, [r1, #PHASE]
-    and r7, r9, #15
-    bic r9, r9, #15
-    str r7, [r1, #REST]
-    add r9, r8, r9
-    strd r8, r9, [r1, #MESSAGE]
+    set_message
     cmp r8, r9
     beq .Lrest
-.Lpoly:
-    ldr r7, [r8]
-    ldr r9, [r8, #4]
-    ldr r11, [r8, #8]
-    ldr r12, [r8, #12]
-    add r8, r8, #16
-    str r8, [r1, #MESSAGE]
+    next_message
     poly_add r7, r9, r11, r12
     poly_multiply
-    ldrd r8, r9, [r1, #MESSAGE]
-    cmp r8, r9
-    bne .Lpoly
-    authenticate_rest
+    authenticate_more
     tst r11, #SEALANE_FLAG_OPEN
     beq .Lfinish
     b .Lencrypt
@@ -361,11 +355,7 @@ function sealane_chacha20poly1305_armv6
     adcs h1, h1, r8
     adcs h2, h2, r9
     adc h3, h3, r11
-    str h0, [r0]
-    str h1, [r0, #4]
-    str h2, [r0, #8]
-    str h3, [r0, #12]
-    b .Lwipe
+    store_tag
 
 .Lsave:
     ldr r0, [r0, #SEALANE_ARG_STATE]
@@ -382,14 +372,9 @@ function sealane_chacha20poly1305_armv6
     str r7, [r0, #4]
 
 .Lwipe:
-    mov r2, #0
-    mov r3, #0
-    mov r4, #0
-    mov r5, #0
-    mov r6, #0
-    mov r7, #0
-    mov r8, #0
-    mov r9, #0
+.irp word, r2, r3, r4, r5, r6, r7, r8, r9
+    mov \word, #0
+.endr
     sub r1, r1, #32
 .rept 9
     stmia r1!, {r2, r3, r4, r5, r6, r7, r8, r9}

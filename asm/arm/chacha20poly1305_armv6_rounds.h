@@ -2,11 +2,11 @@
  *
  * source     chacha20poly1305_armv6_rounds.weave, chacha20poly1305_neon_rounds.weave, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    3e21ef207c8084b1e82d351020e4ff5964f8d2fa26c189731466250e6cf12868
+ * SHA-256    55562ad1c8731ff8753d6451ba3d1f692cf42c8e89201f2b11df38a53d9f14b8
  */
 
-/* A double round. Before and after it, c1, d1, d2 are in cx, dy, dz; the others of their rows in memory. Words of b are
- * still to be rotated by ROTATE_4, and of d by ROTATE_3. */
+/* A double round. Before and after it, c1, d1, d2 are in cx, dy, dz; the others of their rows in memory. Words of b
+ * are still to be rotated by ROTATE_4, and of d by ROTATE_3. */
 .macro double_round
     add ia1, ia1, ib1, ror #25              /* ia1 += ib1 */
     eor dy, ia1, dy, ror #24                /* dy ^= ia1 */

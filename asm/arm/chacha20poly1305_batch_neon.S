@@ -40,7 +40,7 @@ isa neon
 #define FILL_BLOCK -52   /* and its next block */
 #define LANE -44         /* the packet that is authenticated, */
 #define LANES -40        /* and how many are left with it */
-#define MORE -36         /* behind LIMIT: 0: the lengths; MORE_AD: associated data or text; or bytes of text in the next set */
+#define MORE -36         /* behind LIMIT: 0: the lengths; MORE_AD: associated data or text; or bytes of text to come */
 #define TEXT_MESSAGE -32 /* MESSAGE and LIMIT after the associated data */
 #define MESSAGE -24      /* authenticate from here */
 #define LIMIT -20        /* up to here */
@@ -78,6 +78,20 @@ isa neon
 
 #include "chacha20poly1305_neon_rounds.h"
 #include "chacha20poly1305_batch_neon_rounds.h"
+
+/* Beside the registers named there: bytes_left in whole blocks; bytes of text in the slots; the slot behind them. */
+#define padded r0
+#define in_slots r11
+#define next_slot r11
+/* Associated data: LANE; where they are; a word of them; where their copy goes; how many bytes of it are left. */
+#define this_lane r12
+#define ad_at r8
+#define ad_word r11
+#define tail_at r7
+#define part r12
+#define zero_0 r0
+#define zero_1 r9
+#define zero_2 r12
 
 function sealane_chacha20poly1305_batch_neon
     ldr r3, [r0, #SEALANE_BATCH_COUNT]
@@ -117,17 +131,17 @@ function sealane_chacha20poly1305_batch_neon
     ldmia r2, {r2, r3, r4, r5}
     slots_begin
     set_round_fill
-    cmp p0, #0
+    cmp bytes_left, #0
     bne .Ltext
-    cmp x, y
+    cmp slot, slots_end
     beq .Lrest
 .Lkey:
     set_round_key
     beq .Lkey_alone
-    cmp w, #0
+    cmp ad_bytes, #0
     bne .Lassociated_data
 .Lmessage:
-    cmp p0, #16
+    cmp bytes_left, #16
     bls .Lmessage_end
     set_round_blocks
     bne .Lmessage
@@ -137,11 +151,11 @@ function sealane_chacha20poly1305_batch_neon
     set_round_block
     beq .Lalone
 .Lmessage_read:
-    cmp z, #0
+    cmp more, #0
     bne .Lmore
     set_round_finish
     beq .Lfinished_alone
-    cmp x, y
+    cmp slot, slots_end
     bne .Lkey
 
 /* All slots of the set before are authenticated. */
@@ -243,8 +257,8 @@ function sealane_chacha20poly1305_batch_neon
     add r0, r1, #H
     str r12, [r1, #ROUNDS]
     ldmia r0, {h0, h1, h2, h4, h3}
-    ldr p0, [r1, #REMAINING]
-    cmp p0, #0
+    ldr bytes_left, [r1, #REMAINING]
+    cmp bytes_left, #0
     beq .Lkey_begin
     b .Ltext
 
@@ -305,95 +319,95 @@ function sealane_chacha20poly1305_batch_neon
     bic r0, r0, #63
     b .Lcrypt_next
 
-/* The slots have the next p0 bytes of the packet's text, or as many as go into them. */
+/* The slots have the next bytes_left bytes of the packet's text, or as many as go into them. */
 .Ltext:
-    add x, r1, #BLOCK
-    cmp p0, #256
-    movlo w, p0
-    movhs w, #256
-    sub z, p0, w
-    add p0, w, #15
-    bic p0, p0, #15
-    add y, x, p0
-    strd x, y, [r1, #MESSAGE]
-    add w, y, #63
-    bic w, w, #63
-    str w, [r1, #SLOT]
-    str z, [r1, #MORE]
-    str z, [r1, #REMAINING]
+    add message, r1, #BLOCK
+    cmp bytes_left, #256
+    movlo in_slots, bytes_left
+    movhs in_slots, #256
+    sub more, bytes_left, in_slots
+    add padded, in_slots, #15
+    bic padded, padded, #15
+    add limit, message, padded
+    strd message, limit, [r1, #MESSAGE]
+    add next_slot, limit, #63
+    bic next_slot, next_slot, #63
+    str next_slot, [r1, #SLOT]
+    str more, [r1, #MORE]
+    str more, [r1, #REMAINING]
 
 /* On with rounds, or without where none are left. */
 .Lon:
-    ldr p1, [r1, #ROUNDS]
-    cmp p1, #0
+    ldr rounds, [r1, #ROUNDS]
+    cmp rounds, #0
     bne .Lmessage
 
 .Lalone:
-    cmp p0, #0
+    cmp bytes_left, #0
     beq .Lalone_more
 .Lalone_block:
     poly_block
-    cmp p0, #0
+    cmp bytes_left, #0
     bne .Lalone_block
 .Lalone_more:
-    cmp z, #0
+    cmp more, #0
     bne .Lmore_alone
     poly_finish
-    cmp z, #0
+    cmp lanes, #0
     beq .Lwipe
 .Lfinished_alone:
-    cmp x, y
+    cmp slot, slots_end
     beq .Lset_end
 .Lkey_begin:
     poly_begin
 .Lkey_alone:
-    cmp w, #0
+    cmp ad_bytes, #0
     beq .Lalone
 
-/* w bytes of associated data, from a copy, and then the text. */
+/* ad_bytes of associated data, from a copy, and then the text. */
 .Lassociated_data:
-    ldrd x, y, [r1, #MESSAGE]
-    ldr p1, [r1, #LANE]
-    strd x, y, [r1, #TEXT_MESSAGE]
-    ldr x, [p1, #SEALANE_LANE_AD]
+    ldrd message, limit, [r1, #MESSAGE]
+    ldr this_lane, [r1, #LANE]
+    strd message, limit, [r1, #TEXT_MESSAGE]
+    ldr ad_at, [this_lane, #SEALANE_LANE_AD]
 .Lad_blocks:
-    mov p0, #0
-    mov y, #0
-    mov p1, #0
-    add z, r1, #TAIL
-    stmia z!, {p0, y, p1}
-    stmia z!, {p0, y, p1}
-    stmia z, {p0, y}
-    cmp w, #32
-    movlo p1, w
-    movhs p1, #32
-    sub w, w, p1
-    add p0, p1, #15
-    sub z, z, #24
-    bic p0, p0, #15
-    str w, [r1, #AD_LEFT]
-    subs p1, p1, #4
+    mov zero_0, #0
+    mov zero_1, #0
+    mov zero_2, #0
+    add tail_at, r1, #TAIL
+    stmia tail_at!, {zero_0, zero_1, zero_2}
+    stmia tail_at!, {zero_0, zero_1, zero_2}
+    stmia tail_at, {zero_0, zero_1}
+    cmp ad_bytes, #32
+    movlo part, ad_bytes
+    movhs part, #32
+    sub ad_bytes, ad_bytes, part
+    add padded, part, #15
+    sub tail_at, tail_at, #24
+    bic padded, padded, #15
+    str ad_bytes, [r1, #AD_LEFT]
+    subs part, part, #4
     blo .Lad_bytes
 .Lad_words:
-    ldr w, [x], #4
-    str w, [z], #4
-    subs p1, p1, #4
+    ldr ad_word, [ad_at], #4
+    str ad_word, [tail_at], #4
+    subs part, part, #4
     bhs .Lad_words
 .Lad_bytes:
-    adds p1, p1, #4
+    adds part, part, #4
     beq .Lad_copied
 .Lad_byte:
-    ldrb w, [x], #1
-    strb w, [z], #1
-    subs p1, p1, #1
+    ldrb ad_word, [ad_at], #1
+    strb ad_word, [tail_at], #1
+    subs part, part, #1
     bne .Lad_byte
 .Lad_copied:
-    str x, [r1, #AD]
-    add x, r1, #TAIL
-    mov z, #MORE_AD
-    add y, x, p0
-    strd x, y, [r1, #MESSAGE]
-    str z, [r1, #MORE]
+    str ad_at, [r1, #AD]
+    add message, r1, #TAIL
+    mov more, #MORE_AD
+    add limit, message, padded
+    strd message, limit, [r1, #MESSAGE]
+    str more, [r1, #MORE]
     b .Lon
 
 /* The rest of the associated data, or the text behind it. */
@@ -403,15 +417,15 @@ function sealane_chacha20poly1305_batch_neon
 .Lmore_alone:
     bpl .Lset_end
 .Lmore_ad:
-    ldr w, [r1, #AD_LEFT]
-    ldr x, [r1, #AD]
-    cmp w, #0
+    ldr ad_bytes, [r1, #AD_LEFT]
+    ldr ad_at, [r1, #AD]
+    cmp ad_bytes, #0
     bne .Lad_blocks
-    ldrd x, y, [r1, #TEXT_MESSAGE]
-    ldr z, [r1, #REMAINING]
-    strd x, y, [r1, #MESSAGE]
-    str z, [r1, #MORE]
-    sub p0, y, x
+    ldrd message, limit, [r1, #TEXT_MESSAGE]
+    ldr more, [r1, #REMAINING]
+    strd message, limit, [r1, #MESSAGE]
+    str more, [r1, #MORE]
+    sub bytes_left, limit, message
     b .Lon
 
 .Lwipe:

@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_batch_neon_rounds.weave, chacha20poly1305_neon_rounds.weave, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    3cd257f52de3b4baa2e2e9aa0db63e19c1f783c64f02fb090018c264cf413d6c
+ * SHA-256    f5fff08aaa84bc27095f88bf773aaf8b78a6b97a2a2a08f27e826f7387f4e044
  */
 
 /* Instruction sequences of the NEON ChaCha20-Poly1305 kernel for many packets. What it shares with the kernel for one
@@ -12,6 +12,32 @@
  * each: on Cortex-A53 a vector instruction and an integer one issue together, on Cortex-A7, where a vector
  * instruction issues alone and takes two cycles, integer ones that may pair stand side by side.
  */
+
+/* What macros leave in registers: bytes that are left of a message, or MESSAGE and LIMIT, or SLOT and the slots' end;
+ * MORE; bytes of associated data; LANE; how many lanes are left. */
+#define bytes_left r0
+#define message r8
+#define limit r9
+#define slot r8
+#define slots_end r9
+#define more r7
+#define ad_bytes r11
+#define lane r7
+#define lanes r7
+/* Within them: a message's words; double rounds left; h + 5, then whether it reaches 2^130; where the tag goes; where
+ * s is, and its words. */
+#define m0 r8
+#define m1 r9
+#define m2 r11
+#define m3 r12
+#define rounds r12
+#define above r8
+#define tag_at r0
+#define s_at r12
+#define s_0 r7
+#define s_1 r8
+#define s_2 r9
+#define s_3 r11
 
 /* The first column round of the set; r7: rows d, r2 .. r5: keys, r9: row a. */
 .macro slots_begin
@@ -98,7 +124,7 @@
 .endm
 
 /* A diagonal round and a column round of the set, along with keys and rows d for the next one: the last packet's
- * again when there are no more. h is read from H. After it p0: REMAINING, x: SLOT, y: the slots' end. */
+ * again when there are no more. h is read from H. After it bytes_left, slot, slots_end. */
 .macro set_round_fill
     vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
     ldr r0, [r1, #ROWS]
@@ -279,11 +305,11 @@
     vshl.i32 q6, q4, #12                    /* b2 <<< 12 */
     veor q5, q5, q3                         /* d3 ^= a3 */
     str r2, [r1, #FILL_BLOCK]
-    add y, r1, #BLOCK + 256
+    add slots_end, r1, #BLOCK + 256
     vadd.i32 q8, q8, q11                    /* c1 += d1 */
     vsri.32 q6, q4, #20                     /* b2 */
     ldmia r12, {r2, r3, r4, r5, r6}
-    mov p1, #8
+    mov rounds, #8
     vshl.i32 q4, q5, #8                     /* d3 <<< 8 */
     veor q15, q15, q8                       /* b1 ^= c1 */
     vadd.i32 q2, q2, q6                     /* a2 += b2 */
@@ -292,18 +318,17 @@
     str r7, [r1, #FILL_LANE]
     vshl.i32 q5, q15, #7                    /* b1 <<< 7 */
     veor q13, q13, q2                       /* d2 ^= a2 */
-    ldr p0, [r1, #REMAINING]
+    ldr bytes_left, [r1, #REMAINING]
     vadd.i32 q10, q10, q4                   /* c3 += d3 */
-    ldr x, [r1, #SLOT]
+    ldr slot, [r1, #SLOT]
     vsri.32 q5, q15, #25                    /* b1 */
-    str p1, [r1, #ROUNDS]
+    str rounds, [r1, #ROUNDS]
     vswp q14, q4                            /* b0, d3 home */
     vswp q12, q11                           /* d0, d1 home */
 .endm
 
 /* The same along with r and s from block 0 in its slot (RFC 8439, 2.6), h = 0, and the text in the slots behind
- * it. After it p0: its bytes, padded to blocks of Poly1305, z: MORE, w: bytes of associated data, Z: no rounds
- * are left. */
+ * it. After it bytes_left, of text, padded to blocks of Poly1305, more, ad_bytes, and Z: no rounds are left. */
 .macro set_round_key
     vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
     ldr r12, [r1, #SLOT]
@@ -453,17 +478,17 @@
     veor q4, q4, q9                         /* b2 ^= c2 */
     vadd.i32 q3, q3, q7                     /* a3 += b3 */
     mov h2, #0
-    ldr p1, [r1, #ROUNDS]
+    ldr rounds, [r1, #ROUNDS]
     vsri.32 q11, q6, #24                    /* d1 */
     vshl.i32 q6, q4, #12                    /* b2 <<< 12 */
     veor q5, q5, q3                         /* d3 ^= a3 */
     vadd.i32 q8, q8, q11                    /* c1 += d1 */
-    subs p1, p1, #1
+    subs rounds, rounds, #1
     mov h3, #0
     vsri.32 q6, q4, #20                     /* b2 */
     vshl.i32 q4, q5, #8                     /* d3 <<< 8 */
     mov h4, #0
-    str p1, [r1, #ROUNDS]
+    str rounds, [r1, #ROUNDS]
     veor q15, q15, q8                       /* b1 ^= c1 */
     vadd.i32 q2, q2, q6                     /* a2 += b2 */
     vsri.32 q4, q5, #24                     /* d3 */
@@ -475,236 +500,236 @@
     vswp q12, q11                           /* d0, d1 home */
 .endm
 
-/* The same along with two blocks of Poly1305. After it p0: bytes left to LIMIT, z: MORE, Z: no rounds are left. */
+/* The same along with two blocks of Poly1305. After it bytes_left to LIMIT, more, and Z: no rounds are left. */
 .macro set_round_blocks
-    ldr z, [r1, #MESSAGE]
+    ldr message_at, [r1, #MESSAGE]
     vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
     vadd.i32 q3, q3, q4                     /* a3 += b0 */
-    ldmia z, {x, y, w, p1}
+    ldmia message_at, {m0, m1, m2, m3}
     vadd.i32 q0, q0, q5                     /* a0 += b1 */
     vsri.32 q15, q13, #24                   /* d2 */
     veor q13, q7, q10                       /* b3 ^= c3 */
-    ldr z, [r1, #POLY_R0]
+    ldr poly_r0, [r1, #POLY_R0]
     veor q7, q14, q0                        /* d3 ^= a0 */
-    adds h0, h0, x
+    adds h0, h0, m0
     vadd.i32 q14, q9, q15                   /* c2 += d2 */
-    adcs h1, h1, y
+    adcs h1, h1, m1
     vshl.i32 q9, q13, #7                    /* b3 <<< 7 */
-    adcs h2, h2, w
+    adcs h2, h2, m2
     vrev32.16 q7, q7                        /* d3 <<< 16 */
-    adcs h3, h3, p1
+    adcs h3, h3, m3
     veor q6, q6, q14                        /* b2 ^= c2 */
-    ldrd x, y, [r1, #POLY_S1]
+    ldrd poly_s1, poly_s2, [r1, #POLY_S1]
     vsri.32 q9, q13, #25                    /* b3 */
-    ldr w, [r1, #POLY_S3]
+    ldr poly_s3, [r1, #POLY_S3]
     vadd.i32 q13, q14, q7                   /* c2 += d3 */
-    umull p0, p1, h0, z                     /* h0 r0 */
+    umull p0, p1, h0, poly_r0               /* h0 r0 */
     vshl.i32 q14, q6, #7                    /* b2 <<< 7 */
-    umlal p0, p1, h3, x                     /* h3 s1 */
+    umlal p0, p1, h3, poly_s1               /* h3 s1 */
     veor q15, q15, q3                       /* d2 ^= a3 */
-    umlal p0, p1, h2, y                     /* h2 s2 */
+    umlal p0, p1, h2, poly_s2               /* h2 s2 */
     veor q5, q5, q13                        /* b1 ^= c2 */
-    umlal p0, p1, h1, w                     /* h1 s3 */
+    umlal p0, p1, h1, poly_s3               /* h1 s3 */
     adc h4, h4, #1
     vsri.32 q14, q6, #25                    /* b2 */
-    mul x, h4, x                            /* 2^32 (h4 s1) */
+    mul t1, h4, poly_s1                     /* 2^32 (h4 s1) */
     vrev32.16 q6, q15                       /* d2 <<< 16 */
     str p0, [r1, #POLY_LOW]
     vshl.i32 q15, q5, #12                   /* b1 <<< 12 */
     vadd.i32 q1, q1, q14                    /* a1 += b2 */
-    mul p0, h4, y                           /* 2^64 (h4 s2) */
+    mul p2, h4, poly_s2                     /* 2^64 (h4 s2) */
     vadd.i32 q8, q8, q6                     /* c1 += d2 */
-    umlal x, p0, h3, y                      /* 2^32 (h3 s2) */
+    umlal t1, p2, h3, poly_s2               /* 2^32 (h3 s2) */
     vsri.32 q15, q5, #20                    /* b1 */
-    ldr y, [r1, #POLY_R1]
+    ldr poly_r1, [r1, #POLY_R1]
     veor q11, q11, q1                       /* d0 ^= a1 */
-    umlal x, p0, h2, w                      /* 2^32 (h2 s3) */
+    umlal t1, p2, h2, poly_s3               /* 2^32 (h2 s3) */
     veor q4, q4, q8                         /* b0 ^= c1 */
-    umlal x, p0, h1, z                      /* 2^32 (h1 r0) */
+    umlal t1, p2, h1, poly_r0               /* 2^32 (h1 r0) */
     vadd.i32 q0, q0, q15                    /* a0 += b1 */
-    umlal x, p0, h0, y                      /* 2^32 (h0 r1) */
+    umlal t1, p2, h0, poly_r1               /* 2^32 (h0 r1) */
     vrev32.16 q5, q11                       /* d0 <<< 16 */
     vshl.i32 q11, q4, #12                   /* b0 <<< 12 */
-    adds p1, p1, x
+    adds p1, p1, t1
     veor q7, q7, q0                         /* d3 ^= a0 */
     vadd.i32 q10, q10, q5                   /* c3 += d0 */
     vsri.32 q11, q4, #20                    /* b0 */
     vshl.i32 q4, q7, #8                     /* d3 <<< 8 */
-    umull x, y, h1, y                       /* 2^64 (h1 r1) */
+    umull t2, p3, h1, poly_r1               /* 2^64 (h1 r1) */
     veor q14, q14, q10                      /* b2 ^= c3 */
-    umlal x, y, h3, w                       /* 2^64 (h3 s3) */
+    umlal t2, p3, h3, poly_s3               /* 2^64 (h3 s3) */
     vadd.i32 q2, q2, q9                     /* a2 += b3 */
-    mul w, h4, w                            /* 2^96 (h4 s3) */
+    mul t3, h4, poly_s3                     /* 2^96 (h4 s3) */
     vsri.32 q4, q7, #24                     /* d3 */
-    umlal x, y, h2, z                       /* 2^64 (h2 r0) */
+    umlal t2, p3, h2, poly_r0               /* 2^64 (h2 r0) */
     vshl.i32 q7, q14, #12                   /* b2 <<< 12 */
-    mul h4, h4, z                           /* 2^128 (h4 r0) */
+    mul h4, h4, poly_r0                     /* 2^128 (h4 r0) */
     veor q12, q12, q2                       /* d1 ^= a2 */
-    umlal w, h4, h3, z                      /* 2^96 (h3 r0) */
+    umlal t3, h4, h3, poly_r0               /* 2^96 (h3 r0) */
     vadd.i32 q3, q3, q11                    /* a3 += b0 */
-    ldrd h3, z, [r1, #POLY_R1]              /* r1, r2 */
+    ldrd late_r1, late_r2, [r1, #POLY_R1]
     vsri.32 q7, q14, #20                    /* b2 */
     vldmia r1, {d28, d29}                   /* c0 from memory */
     vrev32.16 q12, q12                      /* d1 <<< 16 */
-    umlal w, h4, h1, z                      /* 2^96 (h1 r2) */
+    umlal t3, h4, h1, late_r2               /* 2^96 (h1 r2) */
     vadd.i32 q13, q13, q4                   /* c2 += d3 */
     veor q6, q6, q3                         /* d2 ^= a3 */
-    umlal w, h4, h2, h3                     /* 2^96 (h2 r1) */
+    umlal t3, h4, h2, late_r1               /* 2^96 (h2 r1) */
     vadd.i32 q14, q14, q12                  /* c0 += d1 */
-    ldr h2, [r1, #POLY_R3]
+    ldr late_r3, [r1, #POLY_R3]
     veor q15, q15, q13                      /* b1 ^= c2 */
     vstr d26, [r1, #16]                     /* c2 to memory */
     vstr d27, [r1, #24]
     vshl.i32 q13, q6, #8                    /* d2 <<< 8 */
     veor q9, q9, q14                        /* b3 ^= c0 */
-    umlal x, y, h0, z                       /* 2^64 (h0 r2) */
+    umlal t2, p3, h0, late_r2               /* 2^64 (h0 r2) */
     vadd.i32 q1, q1, q7                     /* a1 += b2 */
-    umlal w, h4, h0, h2                     /* 2^96 (h0 r3) */
+    umlal t3, h4, h0, late_r3               /* 2^96 (h0 r3) */
     vsri.32 q13, q6, #24                    /* d2 */
     vshl.i32 q6, q9, #12                    /* b3 <<< 12 */
-    adcs p0, p0, x
+    adcs p2, p2, t2
     veor q5, q5, q1                         /* d0 ^= a1 */
-    adcs y, y, w
+    adcs p3, p3, t3
     vadd.i32 q8, q8, q13                    /* c1 += d2 */
-    ldr x, [r1, #POLY_LOW]
+    ldr low, [r1, #POLY_LOW]
     adc h4, h4, #0
     vsri.32 q6, q9, #20                     /* b3 */
     vshl.i32 q9, q5, #8                     /* d0 <<< 8 */
-    bic w, h4, #3                           /* 4 (h >> 130) */
-    ldr z, [r1, #MESSAGE]
+    bic over, h4, #3                        /* 4 (h >> 130) */
+    ldr message_at, [r1, #MESSAGE]
     veor q11, q11, q8                       /* b0 ^= c1 */
     vadd.i32 q2, q2, q6                     /* a2 += b3 */
-    add w, w, w, lsr #2                     /* 5 (h >> 130) */
+    add over, over, over, lsr #2            /* 5 (h >> 130) */
     and h4, h4, #3
     vsri.32 q9, q5, #24                     /* d0 */
     vshl.i32 q5, q11, #7                    /* b0 <<< 7 */
-    adds h0, x, w
-    add z, z, #16
+    adds h0, low, over
+    add message_at, message_at, #16
     veor q12, q12, q2                       /* d1 ^= a2 */
     vadd.i32 q10, q10, q9                   /* c3 += d0 */
     adcs h1, p1, #0
     vsri.32 q5, q11, #25                    /* b0 */
-    adcs h2, p0, #0
+    adcs h2, p2, #0
     vshl.i32 q11, q12, #8                   /* d1 <<< 8 */
-    adcs h3, y, #0
-    ldmia z!, {x, y, w, p1}
+    adcs h3, p3, #0
+    ldmia message_at!, {m0, m1, m2, m3}
     veor q7, q7, q10                        /* b2 ^= c3 */
     vadd.i32 q0, q0, q5                     /* a0 += b0 */
     adc h4, h4, #0
-    str z, [r1, #MESSAGE]
+    str message_at, [r1, #MESSAGE]
     vsri.32 q11, q12, #24                   /* d1 */
     vshl.i32 q12, q15, #7                   /* b1 <<< 7 */
-    adds h0, h0, x
+    adds h0, h0, m0
     veor q9, q9, q0                         /* d0 ^= a0 */
-    adcs h1, h1, y
+    adcs h1, h1, m1
     vadd.i32 q14, q14, q11                  /* c0 += d1 */
-    adcs h2, h2, w
+    adcs h2, h2, m2
     vsri.32 q12, q15, #25                   /* b1 */
-    adcs h3, h3, p1
+    adcs h3, h3, m3
     vrev32.16 q15, q9                       /* d0 <<< 16 */
-    ldr z, [r1, #POLY_R0]
+    ldr poly_r0, [r1, #POLY_R0]
     adc h4, h4, #1
     veor q6, q6, q14                        /* b3 ^= c0 */
     vadd.i32 q9, q1, q12                    /* a1 += b1 */
     vadd.i32 q1, q14, q15                   /* c0 += d0 */
-    umull p0, p1, h0, z                     /* h0 r0 */
+    umull p0, p1, h0, poly_r0               /* h0 r0 */
     vshl.i32 q14, q6, #7                    /* b3 <<< 7 */
-    ldrd x, y, [r1, #POLY_S1]
+    ldrd poly_s1, poly_s2, [r1, #POLY_S1]
     veor q11, q11, q9                       /* d1 ^= a1 */
-    ldr w, [r1, #POLY_S3]
+    ldr poly_s3, [r1, #POLY_S3]
     veor q5, q5, q1                         /* b0 ^= c0 */
-    umlal p0, p1, h3, x                     /* h3 s1 */
+    umlal p0, p1, h3, poly_s1               /* h3 s1 */
     vsri.32 q14, q6, #25                    /* b3 */
     vrev32.16 q6, q11                       /* d1 <<< 16 */
-    umlal p0, p1, h2, y                     /* h2 s2 */
+    umlal p0, p1, h2, poly_s2               /* h2 s2 */
     vshl.i32 q11, q5, #12                   /* b0 <<< 12 */
-    umlal p0, p1, h1, w                     /* h1 s3 */
+    umlal p0, p1, h1, poly_s3               /* h1 s3 */
     vadd.i32 q3, q3, q14                    /* a3 += b3 */
-    mul x, h4, x                            /* 2^32 (h4 s1) */
+    mul t1, h4, poly_s1                     /* 2^32 (h4 s1) */
     vadd.i32 q8, q8, q6                     /* c1 += d1 */
     str p0, [r1, #POLY_LOW]
     vsri.32 q11, q5, #20                    /* b0 */
     veor q5, q4, q3                         /* d3 ^= a3 */
     vshl.i32 q4, q7, #7                     /* b2 <<< 7 */
-    mul p0, h4, y                           /* 2^64 (h4 s2) */
+    mul p2, h4, poly_s2                     /* 2^64 (h4 s2) */
     vadd.i32 q0, q0, q11                    /* a0 += b0 */
-    umlal x, p0, h3, y                      /* 2^32 (h3 s2) */
+    umlal t1, p2, h3, poly_s2               /* 2^32 (h3 s2) */
     vrev32.16 q5, q5                        /* d3 <<< 16 */
     vsri.32 q4, q7, #25                     /* b2 */
-    ldr y, [r1, #POLY_R1]
+    ldr poly_r1, [r1, #POLY_R1]
     veor q15, q15, q0                       /* d0 ^= a0 */
-    umlal x, p0, h2, w                      /* 2^32 (h2 s3) */
+    umlal t1, p2, h2, poly_s3               /* 2^32 (h2 s3) */
     vadd.i32 q10, q10, q5                   /* c3 += d3 */
-    umlal x, p0, h1, z                      /* 2^32 (h1 r0) */
+    umlal t1, p2, h1, poly_r0               /* 2^32 (h1 r0) */
     veor q7, q12, q8                        /* b1 ^= c1 */
-    umlal x, p0, h0, y                      /* 2^32 (h0 r1) */
+    umlal t1, p2, h0, poly_r1               /* 2^32 (h0 r1) */
     vshl.i32 q12, q15, #8                   /* d0 <<< 8 */
     veor q14, q14, q10                      /* b3 ^= c3 */
-    adds p1, p1, x
+    adds p1, p1, t1
     vadd.i32 q2, q2, q4                     /* a2 += b2 */
-    umull x, y, h1, y                       /* 2^64 (h1 r1) */
+    umull t2, p3, h1, poly_r1               /* 2^64 (h1 r1) */
     vsri.32 q12, q15, #24                   /* d0 */
-    umlal x, y, h3, w                       /* 2^64 (h3 s3) */
+    umlal t2, p3, h3, poly_s3               /* 2^64 (h3 s3) */
     vshl.i32 q15, q7, #12                   /* b1 <<< 12 */
-    mul w, h4, w                            /* 2^96 (h4 s3) */
+    mul t3, h4, poly_s3                     /* 2^96 (h4 s3) */
     veor q13, q13, q2                       /* d2 ^= a2 */
     vadd.i32 q1, q1, q12                    /* c0 += d0 */
-    umlal x, y, h2, z                       /* 2^64 (h2 r0) */
+    umlal t2, p3, h2, poly_r0               /* 2^64 (h2 r0) */
     vsri.32 q15, q7, #20                    /* b1 */
-    mul h4, h4, z                           /* 2^128 (h4 r0) */
+    mul h4, h4, poly_r0                     /* 2^128 (h4 r0) */
     vshl.i32 q7, q14, #12                   /* b3 <<< 12 */
-    umlal w, h4, h3, z                      /* 2^96 (h3 r0) */
+    umlal t3, h4, h3, poly_r0               /* 2^96 (h3 r0) */
     veor q11, q11, q1                       /* b0 ^= c0 */
-    ldrd h3, z, [r1, #POLY_R1]              /* r1, r2 */
+    ldrd late_r1, late_r2, [r1, #POLY_R1]
     vstmia r1, {d2, d3}                     /* c0 to memory */
     vrev32.16 q13, q13                      /* d2 <<< 16 */
     vadd.i32 q1, q9, q15                    /* a1 += b1 */
     vldr d18, [r1, #16]                     /* c2 from memory */
-    umlal w, h4, h1, z                      /* 2^96 (h1 r2) */
+    umlal t3, h4, h1, late_r2               /* 2^96 (h1 r2) */
     vldr d19, [r1, #24]
-    umlal w, h4, h2, h3                     /* 2^96 (h2 r1) */
-    ldr h2, [r1, #POLY_R3]
-    umlal x, y, h0, z                       /* 2^64 (h0 r2) */
+    umlal t3, h4, h2, late_r1               /* 2^96 (h2 r1) */
+    ldr late_r3, [r1, #POLY_R3]
+    umlal t2, p3, h0, late_r2               /* 2^64 (h0 r2) */
     vsri.32 q7, q14, #20                    /* b3 */
     vshl.i32 q14, q11, #7                   /* b0 <<< 7 */
-    umlal w, h4, h0, h2                     /* 2^96 (h0 r3) */
+    umlal t3, h4, h0, late_r3               /* 2^96 (h0 r3) */
     veor q6, q6, q1                         /* d1 ^= a1 */
-    adcs p0, p0, x
+    adcs p2, p2, t2
     vadd.i32 q9, q9, q13                    /* c2 += d2 */
-    ldr x, [r1, #POLY_LOW]
+    ldr low, [r1, #POLY_LOW]
     vsri.32 q14, q11, #25                   /* b0 */
-    adcs y, y, w
+    adcs p3, p3, t3
     vshl.i32 q11, q6, #8                    /* d1 <<< 8 */
     adc h4, h4, #0
     veor q4, q4, q9                         /* b2 ^= c2 */
-    bic w, h4, #3                           /* 4 (h >> 130) */
+    bic over, h4, #3                        /* 4 (h >> 130) */
     vadd.i32 q3, q3, q7                     /* a3 += b3 */
-    add w, w, w, lsr #2                     /* 5 (h >> 130) */
+    add over, over, over, lsr #2            /* 5 (h >> 130) */
     vsri.32 q11, q6, #24                    /* d1 */
     vshl.i32 q6, q4, #12                    /* b2 <<< 12 */
     and h4, h4, #3
-    adds h0, x, w
+    adds h0, low, over
     veor q5, q5, q3                         /* d3 ^= a3 */
     vadd.i32 q8, q8, q11                    /* c1 += d1 */
     adcs h1, p1, #0
-    ldr z, [r1, #MORE]
+    ldr more, [r1, #MORE]
     vsri.32 q6, q4, #20                     /* b2 */
     vshl.i32 q4, q5, #8                     /* d3 <<< 8 */
-    adcs h2, p0, #0
-    ldr p1, [r1, #ROUNDS]
+    adcs h2, p2, #0
+    ldr rounds, [r1, #ROUNDS]
     veor q15, q15, q8                       /* b1 ^= c1 */
     vadd.i32 q2, q2, q6                     /* a2 += b2 */
-    adcs h3, y, #0
-    ldrd x, y, [r1, #MESSAGE]
+    adcs h3, p3, #0
+    ldrd message, limit, [r1, #MESSAGE]
     vsri.32 q4, q5, #24                     /* d3 */
     vshl.i32 q5, q15, #7                    /* b1 <<< 7 */
     adc h4, h4, #0
-    subs p1, p1, #1
+    subs rounds, rounds, #1
     veor q13, q13, q2                       /* d2 ^= a2 */
     vadd.i32 q10, q10, q4                   /* c3 += d3 */
-    sub p0, y, x
+    sub bytes_left, limit, message
     vsri.32 q5, q15, #25                    /* b1 */
-    str p1, [r1, #ROUNDS]
+    str rounds, [r1, #ROUNDS]
     vswp q14, q4                            /* b0, d3 home */
     vswp q12, q11                           /* d0, d1 home */
 .endm
@@ -747,31 +772,31 @@
     vshl.i32 q7, q14, #12                   /* b2 <<< 12 */
     veor q12, q12, q2                       /* d1 ^= a2 */
     vadd.i32 q3, q3, q11                    /* a3 += b0 */
-    ldr z, [r1, #MESSAGE]
+    ldr message_at, [r1, #MESSAGE]
     vsri.32 q7, q14, #20                    /* b2 */
     vldmia r1, {d28, d29}                   /* c0 from memory */
     vrev32.16 q12, q12                      /* d1 <<< 16 */
-    ldmia z!, {x, y, w, p1}
+    ldmia message_at!, {m0, m1, m2, m3}
     vadd.i32 q13, q13, q4                   /* c2 += d3 */
     veor q6, q6, q3                         /* d2 ^= a3 */
     vadd.i32 q14, q14, q12                  /* c0 += d1 */
-    str z, [r1, #MESSAGE]
+    str message_at, [r1, #MESSAGE]
     veor q15, q15, q13                      /* b1 ^= c2 */
     vstr d26, [r1, #16]                     /* c2 to memory */
     vstr d27, [r1, #24]
     vshl.i32 q13, q6, #8                    /* d2 <<< 8 */
     veor q9, q9, q14                        /* b3 ^= c0 */
-    adds h0, h0, x
+    adds h0, h0, m0
     vadd.i32 q1, q1, q7                     /* a1 += b2 */
-    adcs h1, h1, y
+    adcs h1, h1, m1
     vsri.32 q13, q6, #24                    /* d2 */
-    adcs h2, h2, w
+    adcs h2, h2, m2
     vshl.i32 q6, q9, #12                    /* b3 <<< 12 */
-    adcs h3, h3, p1
+    adcs h3, h3, m3
     veor q5, q5, q1                         /* d0 ^= a1 */
-    ldrd x, y, [r1, #POLY_S1]
+    ldrd poly_s1, poly_s2, [r1, #POLY_S1]
     vadd.i32 q8, q8, q13                    /* c1 += d2 */
-    ldr z, [r1, #POLY_R0]
+    ldr poly_r0, [r1, #POLY_R0]
     adc h4, h4, #1
     vsri.32 q6, q9, #20                     /* b3 */
     vshl.i32 q9, q5, #8                     /* d0 <<< 8 */
@@ -782,105 +807,105 @@
     veor q12, q12, q2                       /* d1 ^= a2 */
     vadd.i32 q10, q10, q9                   /* c3 += d0 */
     vsri.32 q5, q11, #25                    /* b0 */
-    umull p0, p1, h0, z                     /* h0 r0 */
+    umull p0, p1, h0, poly_r0               /* h0 r0 */
     vshl.i32 q11, q12, #8                   /* d1 <<< 8 */
-    ldr w, [r1, #POLY_S3]
+    ldr poly_s3, [r1, #POLY_S3]
     veor q7, q7, q10                        /* b2 ^= c3 */
     vadd.i32 q0, q0, q5                     /* a0 += b0 */
-    umlal p0, p1, h3, x                     /* h3 s1 */
+    umlal p0, p1, h3, poly_s1               /* h3 s1 */
     vsri.32 q11, q12, #24                   /* d1 */
     vshl.i32 q12, q15, #7                   /* b1 <<< 7 */
-    umlal p0, p1, h2, y                     /* h2 s2 */
+    umlal p0, p1, h2, poly_s2               /* h2 s2 */
     veor q9, q9, q0                         /* d0 ^= a0 */
-    umlal p0, p1, h1, w                     /* h1 s3 */
+    umlal p0, p1, h1, poly_s3               /* h1 s3 */
     vadd.i32 q14, q14, q11                  /* c0 += d1 */
     vsri.32 q12, q15, #25                   /* b1 */
-    mul x, h4, x                            /* 2^32 (h4 s1) */
+    mul t1, h4, poly_s1                     /* 2^32 (h4 s1) */
     vrev32.16 q15, q9                       /* d0 <<< 16 */
     str p0, [r1, #POLY_LOW]
     veor q6, q6, q14                        /* b3 ^= c0 */
     vadd.i32 q9, q1, q12                    /* a1 += b1 */
-    mul p0, h4, y                           /* 2^64 (h4 s2) */
+    mul p2, h4, poly_s2                     /* 2^64 (h4 s2) */
     vadd.i32 q1, q14, q15                   /* c0 += d0 */
-    umlal x, p0, h3, y                      /* 2^32 (h3 s2) */
+    umlal t1, p2, h3, poly_s2               /* 2^32 (h3 s2) */
     vshl.i32 q14, q6, #7                    /* b3 <<< 7 */
     veor q11, q11, q9                       /* d1 ^= a1 */
-    ldr y, [r1, #POLY_R1]
+    ldr poly_r1, [r1, #POLY_R1]
     veor q5, q5, q1                         /* b0 ^= c0 */
-    umlal x, p0, h2, w                      /* 2^32 (h2 s3) */
+    umlal t1, p2, h2, poly_s3               /* 2^32 (h2 s3) */
     vsri.32 q14, q6, #25                    /* b3 */
     vrev32.16 q6, q11                       /* d1 <<< 16 */
-    umlal x, p0, h1, z                      /* 2^32 (h1 r0) */
+    umlal t1, p2, h1, poly_r0               /* 2^32 (h1 r0) */
     vshl.i32 q11, q5, #12                   /* b0 <<< 12 */
-    umlal x, p0, h0, y                      /* 2^32 (h0 r1) */
+    umlal t1, p2, h0, poly_r1               /* 2^32 (h0 r1) */
     vadd.i32 q3, q3, q14                    /* a3 += b3 */
     vadd.i32 q8, q8, q6                     /* c1 += d1 */
     vsri.32 q11, q5, #20                    /* b0 */
-    adds p1, p1, x
+    adds p1, p1, t1
     veor q5, q4, q3                         /* d3 ^= a3 */
-    umull x, y, h1, y                       /* 2^64 (h1 r1) */
+    umull t2, p3, h1, poly_r1               /* 2^64 (h1 r1) */
     vshl.i32 q4, q7, #7                     /* b2 <<< 7 */
-    umlal x, y, h3, w                       /* 2^64 (h3 s3) */
+    umlal t2, p3, h3, poly_s3               /* 2^64 (h3 s3) */
     vadd.i32 q0, q0, q11                    /* a0 += b0 */
-    mul w, h4, w                            /* 2^96 (h4 s3) */
+    mul t3, h4, poly_s3                     /* 2^96 (h4 s3) */
     vrev32.16 q5, q5                        /* d3 <<< 16 */
     vsri.32 q4, q7, #25                     /* b2 */
-    umlal x, y, h2, z                       /* 2^64 (h2 r0) */
+    umlal t2, p3, h2, poly_r0               /* 2^64 (h2 r0) */
     veor q15, q15, q0                       /* d0 ^= a0 */
-    mul h4, h4, z                           /* 2^128 (h4 r0) */
+    mul h4, h4, poly_r0                     /* 2^128 (h4 r0) */
     vadd.i32 q10, q10, q5                   /* c3 += d3 */
     veor q7, q12, q8                        /* b1 ^= c1 */
-    umlal w, h4, h3, z                      /* 2^96 (h3 r0) */
+    umlal t3, h4, h3, poly_r0               /* 2^96 (h3 r0) */
     vshl.i32 q12, q15, #8                   /* d0 <<< 8 */
-    ldrd h3, z, [r1, #POLY_R1]              /* r1, r2 */
+    ldrd late_r1, late_r2, [r1, #POLY_R1]
     veor q14, q14, q10                      /* b3 ^= c3 */
     vadd.i32 q2, q2, q4                     /* a2 += b2 */
     vsri.32 q12, q15, #24                   /* d0 */
-    umlal w, h4, h1, z                      /* 2^96 (h1 r2) */
+    umlal t3, h4, h1, late_r2               /* 2^96 (h1 r2) */
     vshl.i32 q15, q7, #12                   /* b1 <<< 12 */
-    umlal w, h4, h2, h3                     /* 2^96 (h2 r1) */
+    umlal t3, h4, h2, late_r1               /* 2^96 (h2 r1) */
     veor q13, q13, q2                       /* d2 ^= a2 */
-    ldr h2, [r1, #POLY_R3]
+    ldr late_r3, [r1, #POLY_R3]
     vadd.i32 q1, q1, q12                    /* c0 += d0 */
-    umlal x, y, h0, z                       /* 2^64 (h0 r2) */
+    umlal t2, p3, h0, late_r2               /* 2^64 (h0 r2) */
     vsri.32 q15, q7, #20                    /* b1 */
     vshl.i32 q7, q14, #12                   /* b3 <<< 12 */
-    umlal w, h4, h0, h2                     /* 2^96 (h0 r3) */
+    umlal t3, h4, h0, late_r3               /* 2^96 (h0 r3) */
     veor q11, q11, q1                       /* b0 ^= c0 */
     vstmia r1, {d2, d3}                     /* c0 to memory */
     vrev32.16 q13, q13                      /* d2 <<< 16 */
-    adcs p0, p0, x
+    adcs p2, p2, t2
     vadd.i32 q1, q9, q15                    /* a1 += b1 */
     vldr d18, [r1, #16]                     /* c2 from memory */
-    adcs y, y, w
+    adcs p3, p3, t3
     vldr d19, [r1, #24]
     vsri.32 q7, q14, #20                    /* b3 */
-    ldr x, [r1, #POLY_LOW]
+    ldr low, [r1, #POLY_LOW]
     adc h4, h4, #0
     vshl.i32 q14, q11, #7                   /* b0 <<< 7 */
     veor q6, q6, q1                         /* d1 ^= a1 */
-    bic w, h4, #3                           /* 4 (h >> 130) */
+    bic over, h4, #3                        /* 4 (h >> 130) */
     vadd.i32 q9, q9, q13                    /* c2 += d2 */
-    add w, w, w, lsr #2                     /* 5 (h >> 130) */
+    add over, over, over, lsr #2            /* 5 (h >> 130) */
     vsri.32 q14, q11, #25                   /* b0 */
     and h4, h4, #3
-    adds h0, x, w
+    adds h0, low, over
     vshl.i32 q11, q6, #8                    /* d1 <<< 8 */
     veor q4, q4, q9                         /* b2 ^= c2 */
     adcs h1, p1, #0
-    ldr z, [r1, #MORE]
+    ldr more, [r1, #MORE]
     vadd.i32 q3, q3, q7                     /* a3 += b3 */
     vsri.32 q11, q6, #24                    /* d1 */
-    adcs h2, p0, #0
-    ldr p1, [r1, #ROUNDS]
+    adcs h2, p2, #0
+    ldr rounds, [r1, #ROUNDS]
     vshl.i32 q6, q4, #12                    /* b2 <<< 12 */
     veor q5, q5, q3                         /* d3 ^= a3 */
-    adcs h3, y, #0
-    ldrd x, y, [r1, #MESSAGE]
+    adcs h3, p3, #0
+    ldrd message, limit, [r1, #MESSAGE]
     vadd.i32 q8, q8, q11                    /* c1 += d1 */
     vsri.32 q6, q4, #20                     /* b2 */
     adc h4, h4, #0
-    subs p1, p1, #1
+    subs rounds, rounds, #1
     vshl.i32 q4, q5, #8                     /* d3 <<< 8 */
     veor q15, q15, q8                       /* b1 ^= c1 */
     vadd.i32 q2, q2, q6                     /* a2 += b2 */
@@ -888,14 +913,14 @@
     vshl.i32 q5, q15, #7                    /* b1 <<< 7 */
     veor q13, q13, q2                       /* d2 ^= a2 */
     vadd.i32 q10, q10, q4                   /* c3 += d3 */
-    sub p0, y, x
+    sub bytes_left, limit, message
     vsri.32 q5, q15, #25                    /* b1 */
-    str p1, [r1, #ROUNDS]
+    str rounds, [r1, #ROUNDS]
     vswp q14, q4                            /* b0, d3 home */
     vswp q12, q11                           /* d0, d1 home */
 .endm
 
-/* The same along with the lengths and the tag. After it x: SLOT, y: the slots' end, Z: no rounds are left. */
+/* The same along with the lengths and the tag. After it slot, slots_end, and Z: no rounds are left. */
 .macro set_round_finish
     vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
     vadd.i32 q3, q3, q4                     /* a3 += b0 */
@@ -912,152 +937,152 @@
     vshl.i32 q14, q6, #7                    /* b2 <<< 7 */
     veor q15, q15, q3                       /* d2 ^= a3 */
     veor q5, q5, q13                        /* b1 ^= c2 */
-    ldr z, [r1, #LANE]
+    ldr lane, [r1, #LANE]
     vsri.32 q14, q6, #25                    /* b2 */
     vrev32.16 q6, q15                       /* d2 <<< 16 */
-    ldr x, [z, #SEALANE_LANE_AD_BYTES]
+    ldr m0, [lane, #SEALANE_LANE_AD_BYTES]
     vshl.i32 q15, q5, #12                   /* b1 <<< 12 */
     vadd.i32 q1, q1, q14                    /* a1 += b2 */
-    ldr w, [z, #SEALANE_LANE_BYTES]
+    ldr m2, [lane, #SEALANE_LANE_BYTES]
     vadd.i32 q8, q8, q6                     /* c1 += d2 */
-    ldr z, [r1, #POLY_R0]
+    ldr poly_r0, [r1, #POLY_R0]
     vsri.32 q15, q5, #20                    /* b1 */
-    adds h0, h0, x
+    adds h0, h0, m0
     veor q11, q11, q1                       /* d0 ^= a1 */
     adcs h1, h1, #0
-    ldrd x, y, [r1, #POLY_S1]
+    ldrd poly_s1, poly_s2, [r1, #POLY_S1]
     veor q4, q4, q8                         /* b0 ^= c1 */
     vadd.i32 q0, q0, q15                    /* a0 += b1 */
-    adcs h2, h2, w
+    adcs h2, h2, m2
     vrev32.16 q5, q11                       /* d0 <<< 16 */
     adcs h3, h3, #0
-    ldr w, [r1, #POLY_S3]
+    ldr poly_s3, [r1, #POLY_S3]
     vshl.i32 q11, q4, #12                   /* b0 <<< 12 */
     veor q7, q7, q0                         /* d3 ^= a0 */
-    umull p0, p1, h0, z                     /* h0 r0 */
+    umull p0, p1, h0, poly_r0               /* h0 r0 */
     vadd.i32 q10, q10, q5                   /* c3 += d0 */
-    umlal p0, p1, h3, x                     /* h3 s1 */
+    umlal p0, p1, h3, poly_s1               /* h3 s1 */
     vsri.32 q11, q4, #20                    /* b0 */
-    umlal p0, p1, h2, y                     /* h2 s2 */
+    umlal p0, p1, h2, poly_s2               /* h2 s2 */
     vshl.i32 q4, q7, #8                     /* d3 <<< 8 */
-    umlal p0, p1, h1, w                     /* h1 s3 */
+    umlal p0, p1, h1, poly_s3               /* h1 s3 */
     adc h4, h4, #1
     veor q14, q14, q10                      /* b2 ^= c3 */
-    mul x, h4, x                            /* 2^32 (h4 s1) */
+    mul t1, h4, poly_s1                     /* 2^32 (h4 s1) */
     vadd.i32 q2, q2, q9                     /* a2 += b3 */
     str p0, [r1, #POLY_LOW]
     vsri.32 q4, q7, #24                     /* d3 */
     vshl.i32 q7, q14, #12                   /* b2 <<< 12 */
     veor q12, q12, q2                       /* d1 ^= a2 */
-    mul p0, h4, y                           /* 2^64 (h4 s2) */
+    mul p2, h4, poly_s2                     /* 2^64 (h4 s2) */
     vadd.i32 q3, q3, q11                    /* a3 += b0 */
-    umlal x, p0, h3, y                      /* 2^32 (h3 s2) */
+    umlal t1, p2, h3, poly_s2               /* 2^32 (h3 s2) */
     vsri.32 q7, q14, #20                    /* b2 */
     vldmia r1, {d28, d29}                   /* c0 from memory */
     vrev32.16 q12, q12                      /* d1 <<< 16 */
-    ldr y, [r1, #POLY_R1]
+    ldr poly_r1, [r1, #POLY_R1]
     vadd.i32 q13, q13, q4                   /* c2 += d3 */
-    umlal x, p0, h2, w                      /* 2^32 (h2 s3) */
+    umlal t1, p2, h2, poly_s3               /* 2^32 (h2 s3) */
     veor q6, q6, q3                         /* d2 ^= a3 */
-    umlal x, p0, h1, z                      /* 2^32 (h1 r0) */
+    umlal t1, p2, h1, poly_r0               /* 2^32 (h1 r0) */
     vadd.i32 q14, q14, q12                  /* c0 += d1 */
-    umlal x, p0, h0, y                      /* 2^32 (h0 r1) */
+    umlal t1, p2, h0, poly_r1               /* 2^32 (h0 r1) */
     veor q15, q15, q13                      /* b1 ^= c2 */
     vstr d26, [r1, #16]                     /* c2 to memory */
     vstr d27, [r1, #24]
     vshl.i32 q13, q6, #8                    /* d2 <<< 8 */
     veor q9, q9, q14                        /* b3 ^= c0 */
-    adds p1, p1, x
+    adds p1, p1, t1
     vadd.i32 q1, q1, q7                     /* a1 += b2 */
     vsri.32 q13, q6, #24                    /* d2 */
-    umull x, y, h1, y                       /* 2^64 (h1 r1) */
+    umull t2, p3, h1, poly_r1               /* 2^64 (h1 r1) */
     vshl.i32 q6, q9, #12                    /* b3 <<< 12 */
-    umlal x, y, h3, w                       /* 2^64 (h3 s3) */
+    umlal t2, p3, h3, poly_s3               /* 2^64 (h3 s3) */
     veor q5, q5, q1                         /* d0 ^= a1 */
-    mul w, h4, w                            /* 2^96 (h4 s3) */
+    mul t3, h4, poly_s3                     /* 2^96 (h4 s3) */
     vadd.i32 q8, q8, q13                    /* c1 += d2 */
     vsri.32 q6, q9, #20                     /* b3 */
-    umlal x, y, h2, z                       /* 2^64 (h2 r0) */
+    umlal t2, p3, h2, poly_r0               /* 2^64 (h2 r0) */
     vshl.i32 q9, q5, #8                     /* d0 <<< 8 */
-    mul h4, h4, z                           /* 2^128 (h4 r0) */
+    mul h4, h4, poly_r0                     /* 2^128 (h4 r0) */
     veor q11, q11, q8                       /* b0 ^= c1 */
-    umlal w, h4, h3, z                      /* 2^96 (h3 r0) */
+    umlal t3, h4, h3, poly_r0               /* 2^96 (h3 r0) */
     vadd.i32 q2, q2, q6                     /* a2 += b3 */
     vsri.32 q9, q5, #24                     /* d0 */
-    ldrd h3, z, [r1, #POLY_R1]              /* r1, r2 */
+    ldrd late_r1, late_r2, [r1, #POLY_R1]
     vshl.i32 q5, q11, #7                    /* b0 <<< 7 */
     veor q12, q12, q2                       /* d1 ^= a2 */
-    umlal w, h4, h1, z                      /* 2^96 (h1 r2) */
+    umlal t3, h4, h1, late_r2               /* 2^96 (h1 r2) */
     vadd.i32 q10, q10, q9                   /* c3 += d0 */
-    umlal w, h4, h2, h3                     /* 2^96 (h2 r1) */
+    umlal t3, h4, h2, late_r1               /* 2^96 (h2 r1) */
     vsri.32 q5, q11, #25                    /* b0 */
     vshl.i32 q11, q12, #8                   /* d1 <<< 8 */
-    ldr h2, [r1, #POLY_R3]
+    ldr late_r3, [r1, #POLY_R3]
     veor q7, q7, q10                        /* b2 ^= c3 */
-    umlal x, y, h0, z                       /* 2^64 (h0 r2) */
+    umlal t2, p3, h0, late_r2               /* 2^64 (h0 r2) */
     vadd.i32 q0, q0, q5                     /* a0 += b0 */
-    umlal w, h4, h0, h2                     /* 2^96 (h0 r3) */
+    umlal t3, h4, h0, late_r3               /* 2^96 (h0 r3) */
     vsri.32 q11, q12, #24                   /* d1 */
     vshl.i32 q12, q15, #7                   /* b1 <<< 7 */
-    adcs p0, p0, x
+    adcs p2, p2, t2
     veor q9, q9, q0                         /* d0 ^= a0 */
-    adcs y, y, w
+    adcs p3, p3, t3
     vadd.i32 q14, q14, q11                  /* c0 += d1 */
     vsri.32 q12, q15, #25                   /* b1 */
     adc h4, h4, #0
-    ldr x, [r1, #POLY_LOW]
+    ldr low, [r1, #POLY_LOW]
     vrev32.16 q15, q9                       /* d0 <<< 16 */
     veor q6, q6, q14                        /* b3 ^= c0 */
-    bic w, h4, #3                           /* 4 (h >> 130) */
+    bic over, h4, #3                        /* 4 (h >> 130) */
     vadd.i32 q9, q1, q12                    /* a1 += b1 */
-    add w, w, w, lsr #2                     /* 5 (h >> 130) */
+    add over, over, over, lsr #2            /* 5 (h >> 130) */
     vadd.i32 q1, q14, q15                   /* c0 += d0 */
     and h4, h4, #3
-    adds h0, x, w
+    adds h0, low, over
     vshl.i32 q14, q6, #7                    /* b3 <<< 7 */
     veor q11, q11, q9                       /* d1 ^= a1 */
     adcs h1, p1, #0
     veor q5, q5, q1                         /* b0 ^= c0 */
-    adcs h2, p0, #0
-    ldr z, [r1, #LANE]
+    adcs h2, p2, #0
+    ldr lane, [r1, #LANE]
     vsri.32 q14, q6, #25                    /* b3 */
     vrev32.16 q6, q11                       /* d1 <<< 16 */
-    adcs h3, y, #0
+    adcs h3, p3, #0
     vshl.i32 q11, q5, #12                   /* b0 <<< 12 */
     adc h4, h4, #0
-    adds x, h0, #5                          /* h >= 2^130 - 5 if h + 5 reaches 2^130 */
+    adds above, h0, #5                      /* h >= 2^130 - 5 if h + 5 reaches 2^130 */
     vadd.i32 q3, q3, q14                    /* a3 += b3 */
     vadd.i32 q8, q8, q6                     /* c1 += d1 */
-    adcs x, h1, #0
-    ldr p0, [z, #SEALANE_LANE_TAG]
+    adcs above, h1, #0
+    ldr tag_at, [lane, #SEALANE_LANE_TAG]
     vsri.32 q11, q5, #20                    /* b0 */
     veor q5, q4, q3                         /* d3 ^= a3 */
-    adcs x, h2, #0
-    add z, z, #SEALANE_LANE_STRIDE
+    adcs above, h2, #0
+    add lane, lane, #SEALANE_LANE_STRIDE
     vshl.i32 q4, q7, #7                     /* b2 <<< 7 */
     vadd.i32 q0, q0, q11                    /* a0 += b0 */
-    adcs x, h3, #0
-    str z, [r1, #LANE]
+    adcs above, h3, #0
+    str lane, [r1, #LANE]
     vrev32.16 q5, q5                        /* d3 <<< 16 */
     vsri.32 q4, q7, #25                     /* b2 */
-    adc x, h4, #0
+    adc above, h4, #0
     veor q15, q15, q0                       /* d0 ^= a0 */
-    mov x, x, lsr #2                        /* 0 or 1 */
+    mov above, above, lsr #2                /* 0 or 1 */
     vadd.i32 q10, q10, q5                   /* c3 += d3 */
-    add w, x, x, lsl #2
+    add over, above, above, lsl #2
     veor q7, q12, q8                        /* b1 ^= c1 */
-    add p1, r1, #POLY_S
-    adds h0, h0, w
+    add s_at, r1, #POLY_S
+    adds h0, h0, over
     vshl.i32 q12, q15, #8                   /* d0 <<< 8 */
     veor q14, q14, q10                      /* b3 ^= c3 */
-    ldmia p1, {z, x, y, w}                  /* s */
+    ldmia s_at, {s_0, s_1, s_2, s_3}
     adcs h1, h1, #0
     vadd.i32 q2, q2, q4                     /* a2 += b2 */
     vsri.32 q12, q15, #24                   /* d0 */
     adcs h2, h2, #0
     vshl.i32 q15, q7, #12                   /* b1 <<< 12 */
     adc h3, h3, #0
-    adds h0, h0, z
+    adds h0, h0, s_0
     veor q13, q13, q2                       /* d2 ^= a2 */
     vadd.i32 q1, q1, q12                    /* c0 += d0 */
     vsri.32 q15, q7, #20                    /* b1 */
@@ -1065,45 +1090,45 @@
     veor q11, q11, q1                       /* b0 ^= c0 */
     vstmia r1, {d2, d3}                     /* c0 to memory */
     vrev32.16 q13, q13                      /* d2 <<< 16 */
-    ldr z, [r1, #LANES]
+    ldr lanes, [r1, #LANES]
     vadd.i32 q1, q9, q15                    /* a1 += b1 */
     vldr d18, [r1, #16]                     /* c2 from memory */
     vldr d19, [r1, #24]
     vsri.32 q7, q14, #20                    /* b3 */
     vshl.i32 q14, q11, #7                   /* b0 <<< 7 */
-    adcs h1, h1, x
-    sub z, z, #1
+    adcs h1, h1, s_1
+    sub lanes, lanes, #1
     veor q6, q6, q1                         /* d1 ^= a1 */
-    adcs h2, h2, y
-    add y, r1, #BLOCK + 256
+    adcs h2, h2, s_2
+    add slots_end, r1, #BLOCK + 256
     vadd.i32 q9, q9, q13                    /* c2 += d2 */
     vsri.32 q14, q11, #25                   /* b0 */
     vshl.i32 q11, q6, #8                    /* d1 <<< 8 */
     veor q4, q4, q9                         /* b2 ^= c2 */
     vadd.i32 q3, q3, q7                     /* a3 += b3 */
     vsri.32 q11, q6, #24                    /* d1 */
-    str h0, [p0]
+    str h0, [tag_at]
     vshl.i32 q6, q4, #12                    /* b2 <<< 12 */
-    adc h3, h3, w
+    adc h3, h3, s_3
     veor q5, q5, q3                         /* d3 ^= a3 */
-    ldr p1, [r1, #ROUNDS]
+    ldr rounds, [r1, #ROUNDS]
     vadd.i32 q8, q8, q11                    /* c1 += d1 */
     vsri.32 q6, q4, #20                     /* b2 */
     vshl.i32 q4, q5, #8                     /* d3 <<< 8 */
-    subs p1, p1, #1
-    str h1, [p0, #4]
+    subs rounds, rounds, #1
+    str h1, [tag_at, #4]
     veor q15, q15, q8                       /* b1 ^= c1 */
     vadd.i32 q2, q2, q6                     /* a2 += b2 */
-    str h2, [p0, #8]
+    str h2, [tag_at, #8]
     vsri.32 q4, q5, #24                     /* d3 */
-    str h3, [p0, #12]
+    str h3, [tag_at, #12]
     vshl.i32 q5, q15, #7                    /* b1 <<< 7 */
-    str z, [r1, #LANES]
+    str lanes, [r1, #LANES]
     veor q13, q13, q2                       /* d2 ^= a2 */
     vadd.i32 q10, q10, q4                   /* c3 += d3 */
-    ldr x, [r1, #SLOT]
+    ldr slot, [r1, #SLOT]
     vsri.32 q5, q15, #25                    /* b1 */
-    str p1, [r1, #ROUNDS]
+    str rounds, [r1, #ROUNDS]
     vswp q14, q4                            /* b0, d3 home */
     vswp q12, q11                           /* d0, d1 home */
 .endm
@@ -1484,137 +1509,137 @@
 .endm
 
 .macro poly_block
-    ldr z, [r1, #MESSAGE]
-    ldmia z!, {x, y, w, p1}
-    adds h0, h0, x
-    str z, [r1, #MESSAGE]
-    adcs h1, h1, y
-    ldr z, [r1, #POLY_R0]
-    adcs h2, h2, w
-    ldrd x, y, [r1, #POLY_S1]
-    adcs h3, h3, p1
-    umull p0, p1, h0, z                     /* h0 r0 */
-    ldr w, [r1, #POLY_S3]
-    umlal p0, p1, h3, x                     /* h3 s1 */
-    umlal p0, p1, h2, y                     /* h2 s2 */
-    umlal p0, p1, h1, w                     /* h1 s3 */
+    ldr message_at, [r1, #MESSAGE]
+    ldmia message_at!, {m0, m1, m2, m3}
+    adds h0, h0, m0
+    str message_at, [r1, #MESSAGE]
+    adcs h1, h1, m1
+    ldr poly_r0, [r1, #POLY_R0]
+    adcs h2, h2, m2
+    ldrd poly_s1, poly_s2, [r1, #POLY_S1]
+    adcs h3, h3, m3
+    umull p0, p1, h0, poly_r0               /* h0 r0 */
+    ldr poly_s3, [r1, #POLY_S3]
+    umlal p0, p1, h3, poly_s1               /* h3 s1 */
+    umlal p0, p1, h2, poly_s2               /* h2 s2 */
+    umlal p0, p1, h1, poly_s3               /* h1 s3 */
     adc h4, h4, #1
-    mul x, h4, x                            /* 2^32 (h4 s1) */
+    mul t1, h4, poly_s1                     /* 2^32 (h4 s1) */
     str p0, [r1, #POLY_LOW]
-    mul p0, h4, y                           /* 2^64 (h4 s2) */
-    umlal x, p0, h3, y                      /* 2^32 (h3 s2) */
-    ldr y, [r1, #POLY_R1]
-    umlal x, p0, h2, w                      /* 2^32 (h2 s3) */
-    umlal x, p0, h1, z                      /* 2^32 (h1 r0) */
-    umlal x, p0, h0, y                      /* 2^32 (h0 r1) */
-    adds p1, p1, x
-    umull x, y, h1, y                       /* 2^64 (h1 r1) */
-    umlal x, y, h3, w                       /* 2^64 (h3 s3) */
-    mul w, h4, w                            /* 2^96 (h4 s3) */
-    mul h4, h4, z                           /* 2^128 (h4 r0) */
-    umlal x, y, h2, z                       /* 2^64 (h2 r0) */
-    umlal w, h4, h3, z                      /* 2^96 (h3 r0) */
-    ldrd h3, z, [r1, #POLY_R1]              /* r1, r2 */
-    umlal w, h4, h1, z                      /* 2^96 (h1 r2) */
-    umlal w, h4, h2, h3                     /* 2^96 (h2 r1) */
-    ldr h2, [r1, #POLY_R3]
-    umlal x, y, h0, z                       /* 2^64 (h0 r2) */
-    umlal w, h4, h0, h2                     /* 2^96 (h0 r3) */
-    adcs p0, p0, x
-    ldr x, [r1, #POLY_LOW]
-    adcs y, y, w
+    mul p2, h4, poly_s2                     /* 2^64 (h4 s2) */
+    umlal t1, p2, h3, poly_s2               /* 2^32 (h3 s2) */
+    ldr poly_r1, [r1, #POLY_R1]
+    umlal t1, p2, h2, poly_s3               /* 2^32 (h2 s3) */
+    umlal t1, p2, h1, poly_r0               /* 2^32 (h1 r0) */
+    umlal t1, p2, h0, poly_r1               /* 2^32 (h0 r1) */
+    adds p1, p1, t1
+    umull t2, p3, h1, poly_r1               /* 2^64 (h1 r1) */
+    umlal t2, p3, h3, poly_s3               /* 2^64 (h3 s3) */
+    mul t3, h4, poly_s3                     /* 2^96 (h4 s3) */
+    mul h4, h4, poly_r0                     /* 2^128 (h4 r0) */
+    umlal t2, p3, h2, poly_r0               /* 2^64 (h2 r0) */
+    umlal t3, h4, h3, poly_r0               /* 2^96 (h3 r0) */
+    ldrd late_r1, late_r2, [r1, #POLY_R1]
+    umlal t3, h4, h1, late_r2               /* 2^96 (h1 r2) */
+    umlal t3, h4, h2, late_r1               /* 2^96 (h2 r1) */
+    ldr late_r3, [r1, #POLY_R3]
+    umlal t2, p3, h0, late_r2               /* 2^64 (h0 r2) */
+    umlal t3, h4, h0, late_r3               /* 2^96 (h0 r3) */
+    adcs p2, p2, t2
+    ldr low, [r1, #POLY_LOW]
+    adcs p3, p3, t3
     adc h4, h4, #0
-    bic w, h4, #3                           /* 4 (h >> 130) */
+    bic over, h4, #3                        /* 4 (h >> 130) */
     and h4, h4, #3
-    add w, w, w, lsr #2                     /* 5 (h >> 130) */
-    ldr z, [r1, #MORE]
-    adds h0, x, w
+    add over, over, over, lsr #2            /* 5 (h >> 130) */
+    ldr more, [r1, #MORE]
+    adds h0, low, over
     adcs h1, p1, #0
-    adcs h2, p0, #0
-    adcs h3, y, #0
-    ldrd x, y, [r1, #MESSAGE]
+    adcs h2, p2, #0
+    adcs h3, p3, #0
+    ldrd message, limit, [r1, #MESSAGE]
     adc h4, h4, #0
-    sub p0, y, x
+    sub bytes_left, limit, message
 .endm
 
-/* After it z: LANES. */
+/* After it lanes. */
 .macro poly_finish
-    ldr z, [r1, #LANE]
-    ldr x, [z, #SEALANE_LANE_AD_BYTES]
-    ldr w, [z, #SEALANE_LANE_BYTES]
-    ldr z, [r1, #POLY_R0]
-    adds h0, h0, x
-    ldrd x, y, [r1, #POLY_S1]
+    ldr lane, [r1, #LANE]
+    ldr m0, [lane, #SEALANE_LANE_AD_BYTES]
+    ldr m2, [lane, #SEALANE_LANE_BYTES]
+    ldr poly_r0, [r1, #POLY_R0]
+    adds h0, h0, m0
+    ldrd poly_s1, poly_s2, [r1, #POLY_S1]
     adcs h1, h1, #0
-    adcs h2, h2, w
-    umull p0, p1, h0, z                     /* h0 r0 */
-    ldr w, [r1, #POLY_S3]
+    adcs h2, h2, m2
+    umull p0, p1, h0, poly_r0               /* h0 r0 */
+    ldr poly_s3, [r1, #POLY_S3]
     adcs h3, h3, #0
-    umlal p0, p1, h3, x                     /* h3 s1 */
-    umlal p0, p1, h2, y                     /* h2 s2 */
-    umlal p0, p1, h1, w                     /* h1 s3 */
+    umlal p0, p1, h3, poly_s1               /* h3 s1 */
+    umlal p0, p1, h2, poly_s2               /* h2 s2 */
+    umlal p0, p1, h1, poly_s3               /* h1 s3 */
     adc h4, h4, #1
-    mul x, h4, x                            /* 2^32 (h4 s1) */
+    mul t1, h4, poly_s1                     /* 2^32 (h4 s1) */
     str p0, [r1, #POLY_LOW]
-    mul p0, h4, y                           /* 2^64 (h4 s2) */
-    umlal x, p0, h3, y                      /* 2^32 (h3 s2) */
-    ldr y, [r1, #POLY_R1]
-    umlal x, p0, h2, w                      /* 2^32 (h2 s3) */
-    umlal x, p0, h1, z                      /* 2^32 (h1 r0) */
-    umlal x, p0, h0, y                      /* 2^32 (h0 r1) */
-    adds p1, p1, x
-    umull x, y, h1, y                       /* 2^64 (h1 r1) */
-    umlal x, y, h3, w                       /* 2^64 (h3 s3) */
-    mul w, h4, w                            /* 2^96 (h4 s3) */
-    mul h4, h4, z                           /* 2^128 (h4 r0) */
-    umlal x, y, h2, z                       /* 2^64 (h2 r0) */
-    umlal w, h4, h3, z                      /* 2^96 (h3 r0) */
-    ldrd h3, z, [r1, #POLY_R1]              /* r1, r2 */
-    umlal w, h4, h1, z                      /* 2^96 (h1 r2) */
-    umlal w, h4, h2, h3                     /* 2^96 (h2 r1) */
-    ldr h2, [r1, #POLY_R3]
-    umlal x, y, h0, z                       /* 2^64 (h0 r2) */
-    umlal w, h4, h0, h2                     /* 2^96 (h0 r3) */
-    adcs p0, p0, x
-    ldr x, [r1, #POLY_LOW]
-    adcs y, y, w
+    mul p2, h4, poly_s2                     /* 2^64 (h4 s2) */
+    umlal t1, p2, h3, poly_s2               /* 2^32 (h3 s2) */
+    ldr poly_r1, [r1, #POLY_R1]
+    umlal t1, p2, h2, poly_s3               /* 2^32 (h2 s3) */
+    umlal t1, p2, h1, poly_r0               /* 2^32 (h1 r0) */
+    umlal t1, p2, h0, poly_r1               /* 2^32 (h0 r1) */
+    adds p1, p1, t1
+    umull t2, p3, h1, poly_r1               /* 2^64 (h1 r1) */
+    umlal t2, p3, h3, poly_s3               /* 2^64 (h3 s3) */
+    mul t3, h4, poly_s3                     /* 2^96 (h4 s3) */
+    mul h4, h4, poly_r0                     /* 2^128 (h4 r0) */
+    umlal t2, p3, h2, poly_r0               /* 2^64 (h2 r0) */
+    umlal t3, h4, h3, poly_r0               /* 2^96 (h3 r0) */
+    ldrd late_r1, late_r2, [r1, #POLY_R1]
+    umlal t3, h4, h1, late_r2               /* 2^96 (h1 r2) */
+    umlal t3, h4, h2, late_r1               /* 2^96 (h2 r1) */
+    ldr late_r3, [r1, #POLY_R3]
+    umlal t2, p3, h0, late_r2               /* 2^64 (h0 r2) */
+    umlal t3, h4, h0, late_r3               /* 2^96 (h0 r3) */
+    adcs p2, p2, t2
+    ldr low, [r1, #POLY_LOW]
+    adcs p3, p3, t3
     adc h4, h4, #0
-    bic w, h4, #3                           /* 4 (h >> 130) */
-    add w, w, w, lsr #2                     /* 5 (h >> 130) */
+    bic over, h4, #3                        /* 4 (h >> 130) */
+    add over, over, over, lsr #2            /* 5 (h >> 130) */
     and h4, h4, #3
-    adds h0, x, w
+    adds h0, low, over
     adcs h1, p1, #0
-    adcs h2, p0, #0
-    ldr z, [r1, #LANE]
-    adcs h3, y, #0
+    adcs h2, p2, #0
+    ldr lane, [r1, #LANE]
+    adcs h3, p3, #0
     adc h4, h4, #0
-    adds x, h0, #5                          /* h >= 2^130 - 5 if h + 5 reaches 2^130 */
-    adcs x, h1, #0
-    ldr p0, [z, #SEALANE_LANE_TAG]
-    adcs x, h2, #0
-    add z, z, #SEALANE_LANE_STRIDE
-    adcs x, h3, #0
-    str z, [r1, #LANE]
-    adc x, h4, #0
-    mov x, x, lsr #2                        /* 0 or 1 */
-    add w, x, x, lsl #2
-    add p1, r1, #POLY_S
-    adds h0, h0, w
-    ldmia p1, {z, x, y, w}                  /* s */
+    adds above, h0, #5                      /* h >= 2^130 - 5 if h + 5 reaches 2^130 */
+    adcs above, h1, #0
+    ldr tag_at, [lane, #SEALANE_LANE_TAG]
+    adcs above, h2, #0
+    add lane, lane, #SEALANE_LANE_STRIDE
+    adcs above, h3, #0
+    str lane, [r1, #LANE]
+    adc above, h4, #0
+    mov above, above, lsr #2                /* 0 or 1 */
+    add over, above, above, lsl #2
+    add s_at, r1, #POLY_S
+    adds h0, h0, over
+    ldmia s_at, {s_0, s_1, s_2, s_3}
     adcs h1, h1, #0
     adcs h2, h2, #0
     adc h3, h3, #0
-    adds h0, h0, z
-    ldr z, [r1, #LANES]
-    adcs h1, h1, x
-    str h0, [p0]
-    adcs h2, h2, y
-    add y, r1, #BLOCK + 256
-    str h1, [p0, #4]
-    sub z, z, #1
-    str h2, [p0, #8]
-    adc h3, h3, w
-    str z, [r1, #LANES]
-    str h3, [p0, #12]
-    ldr x, [r1, #SLOT]
+    adds h0, h0, s_0
+    ldr lanes, [r1, #LANES]
+    adcs h1, h1, s_1
+    str h0, [tag_at]
+    adcs h2, h2, s_2
+    add slots_end, r1, #BLOCK + 256
+    str h1, [tag_at, #4]
+    sub lanes, lanes, #1
+    str h2, [tag_at, #8]
+    adc h3, h3, s_3
+    str lanes, [r1, #LANES]
+    str h3, [tag_at, #12]
+    ldr slot, [r1, #SLOT]
 .endm

@@ -20,7 +20,7 @@
  * Poly1305 (2.5): h = (h + m) r mod 2^130 - 5 for each block m of 16 bytes and a one above it. With h = h0 .. h4 and
  * r = r0 .. r3 in words, 4 | r1, r2, r3 (clamped), and 2^130 = 5, that is 2^128 ri = si := ri + ri/4:
  *     h r = (h0 r0 + h1 s3 + h2 s2 + h3 s1) + 2^32 (h0 r1 + h1 r0 + h2 s3 + h3 s2 + h4 s1)
- *         + 2^64 (h0 r2 + h1 r1 + h2 r0 + h3 s3 + h4 s2) + 2^96 (h0 r3 + h1 r2 + h2 r1 + h3 r0 + h4 s3) + 2^128 (h4 r0),
+ *         + 2^64 (h0 r2 + h1 r1 + h2 r0 + h3 s3 + h4 s2) + 2^96 (h0 r3 + h1 r2 + h2 r1 + h3 r0 + h4 s3) + 2^128 h4 r0,
  * then h += 5 (h >> 130) without these bits. Each sum stays below 2^64, also with the next word's product with h4 in
  * its upper half: ri < 2^28, h4 < 8. It is made in integer registers between the vector instructions of a set or pair:
  * of the ciphertext so far when sealing, of what is there when opening.
@@ -271,9 +271,9 @@ function sealane_chacha20poly1305_neon
     cmp r0, #0
     moveq r0, #9
     beq .Lset_rounds
-    ldrd x, y, [r1, #POLY_S1]
-    ldr w, [r1, #POLY_S3]
-    ldr z, [r1, #POLY_R0]
+    ldrd poly_s1, poly_s2, [r1, #POLY_S1]
+    ldr poly_s3, [r1, #POLY_S3]
+    ldr poly_r0, [r1, #POLY_R0]
 .Lset_poly:
     set_rounds_poly
     ldr r0, [r1, #RIGHT]
@@ -348,9 +348,9 @@ function sealane_chacha20poly1305_neon
     cmp r0, #0
     moveq r0, #10
     beq .Lpair_rounds
-    ldrd x, y, [r1, #POLY_S1]
-    ldr w, [r1, #POLY_S3]
-    ldr z, [r1, #POLY_R0]
+    ldrd poly_s1, poly_s2, [r1, #POLY_S1]
+    ldr poly_s3, [r1, #POLY_S3]
+    ldr poly_r0, [r1, #POLY_R0]
 .Lpair_poly:
     pair_rounds_poly
     ldr r0, [r1, #RIGHT]
@@ -478,39 +478,25 @@ function sealane_chacha20poly1305_neon
 /* Authenticate r9 bytes at r8, padded with zeroes. */
 .Lauthenticate:
     ldr r0, [r1, #PENDING]
-    str r12, [r1, #PHASE]
-    and r7, r9, #15
-    bic r9, r9, #15
-    str r7, [r1, #REST]
-    add r9, r8, r9
-    strd r8, r9, [r1, #MESSAGE]
+    set_message
     mov r7, #0
     cmp r0, #0
     str r7, [r1, #PENDING]
     bne .Lpoly_multiply
     cmp r8, r9
     beq .Lrest
-.Lpoly:
-    ldr r7, [r8]
-    ldr r9, [r8, #4]
-    ldr r11, [r8, #8]
-    ldr r12, [r8, #12]
-    add r8, r8, #16
-    str r8, [r1, #MESSAGE]
+    next_message
     adds h0, h0, r7
     adcs h1, h1, r9
     adcs h2, h2, r11
     adcs h3, h3, r12
     adc h4, h4, #1
 .Lpoly_multiply:
-    ldrd x, y, [r1, #POLY_S1]
-    ldr w, [r1, #POLY_S3]
-    ldr z, [r1, #POLY_R0]
+    ldrd poly_s1, poly_s2, [r1, #POLY_S1]
+    ldr poly_s3, [r1, #POLY_S3]
+    ldr poly_r0, [r1, #POLY_R0]
     poly_multiply
-    ldrd r8, r9, [r1, #MESSAGE]
-    cmp r8, r9
-    bne .Lpoly
-    authenticate_rest
+    authenticate_more
     tst r11, #SEALANE_FLAG_OPEN
     bne .Lopened
     b .Lfinish
@@ -542,11 +528,7 @@ function sealane_chacha20poly1305_neon
     poly_tag
     ldr r0, [r1, #ARGS]
     ldr r0, [r0, #SEALANE_ARG_TAG]
-    str h0, [r0]
-    str h1, [r0, #4]
-    str h2, [r0, #8]
-    str h3, [r0, #12]
-    b .Lwipe
+    store_tag
 
 .Lsave:
     ldr r9, [r0, #SEALANE_ARG_BYTES]

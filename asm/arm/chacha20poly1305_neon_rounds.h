@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_neon_rounds.weave, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    bab830c07937bd57419f95846bb6ef641ccc6cf72677704b80de22744617cfbf
+ * SHA-256    0567a7a3db7ef854e18f020fbe82b66bb68feb62402860654e9fc0d8c9450c9e
  */
 
 /* Registers and instruction sequences of the NEON ChaCha20-Poly1305 kernels.
@@ -12,18 +12,34 @@
  * double round all are back.
  */
 
-/* Poly1305: accumulator, factors and sums. The order suits ldrd. */
+/* Poly1305: the accumulator; the order suits ldrd. */
 #define h0 r2
 #define h1 r3
 #define h2 r4
 #define h4 r5
 #define h3 r6
-#define z r7
-#define x r8
-#define y r9
-#define w r11
+/* Factors, in the order in which they are loaded: first r0 and s1 .. s3, then the others in place of what is done. */
+#define poly_r0 r7
+#define poly_s1 r8
+#define poly_s2 r9
+#define poly_s3 r11
+#define poly_r1 r9
+#define late_r1 r6
+#define late_r2 r7
+#define late_r3 r4
+/* Words of the product by weight, 2^0 to 2^96; t1 .. t3 are what is added to p1 .. p3 with the carries. */
 #define p0 r0
 #define p1 r12
+#define p2 r0
+#define p3 r9
+#define t1 r8
+#define t2 r8
+#define t3 r11
+#define low r8
+/* 5 (h >> 130); where a message is; double rounds left. */
+#define over r11
+#define message_at r7
+#define rounds_left r0
 
 #include "chacha20poly1305_text.h"
 
@@ -217,238 +233,238 @@
 
 /* The same along with h = h r + m, twice. */
 .macro set_rounds_poly
-    umull p0, p1, h0, z                     /* h0 r0 */
+    umull p0, p1, h0, poly_r0               /* h0 r0 */
     vshl.i32 q15, q13, #8                   /* d2 <<< 8 */
     vadd.i32 q3, q3, q4                     /* a3 += b0 */
-    umlal p0, p1, h3, x                     /* h3 s1 */
+    umlal p0, p1, h3, poly_s1               /* h3 s1 */
     vadd.i32 q0, q0, q5                     /* a0 += b1 */
-    umlal p0, p1, h2, y                     /* h2 s2 */
+    umlal p0, p1, h2, poly_s2               /* h2 s2 */
     vsri.32 q15, q13, #24                   /* d2 */
-    umlal p0, p1, h1, w                     /* h1 s3 */
+    umlal p0, p1, h1, poly_s3               /* h1 s3 */
     veor q13, q7, q10                       /* b3 ^= c3 */
-    mul x, h4, x                            /* 2^32 (h4 s1) */
+    mul t1, h4, poly_s1                     /* 2^32 (h4 s1) */
     veor q7, q14, q0                        /* d3 ^= a0 */
     vadd.i32 q14, q9, q15                   /* c2 += d2 */
     str p0, [r1, #POLY_LOW]
     vshl.i32 q9, q13, #7                    /* b3 <<< 7 */
-    mul p0, h4, y                           /* 2^64 (h4 s2) */
+    mul p2, h4, poly_s2                     /* 2^64 (h4 s2) */
     vrev32.16 q7, q7                        /* d3 <<< 16 */
-    umlal x, p0, h3, y                      /* 2^32 (h3 s2) */
-    ldr y, [r1, #POLY_R1]
+    umlal t1, p2, h3, poly_s2               /* 2^32 (h3 s2) */
+    ldr poly_r1, [r1, #POLY_R1]
     veor q6, q6, q14                        /* b2 ^= c2 */
-    umlal x, p0, h2, w                      /* 2^32 (h2 s3) */
+    umlal t1, p2, h2, poly_s3               /* 2^32 (h2 s3) */
     vsri.32 q9, q13, #25                    /* b3 */
     vadd.i32 q13, q14, q7                   /* c2 += d3 */
-    umlal x, p0, h1, z                      /* 2^32 (h1 r0) */
+    umlal t1, p2, h1, poly_r0               /* 2^32 (h1 r0) */
     vshl.i32 q14, q6, #7                    /* b2 <<< 7 */
-    umlal x, p0, h0, y                      /* 2^32 (h0 r1) */
+    umlal t1, p2, h0, poly_r1               /* 2^32 (h0 r1) */
     veor q15, q15, q3                       /* d2 ^= a3 */
     veor q5, q5, q13                        /* b1 ^= c2 */
     vadd.i32 q2, q2, q9                     /* a2 += b3 */
-    adds p1, p1, x
-    umull x, y, h1, y                       /* 2^64 (h1 r1) */
+    adds p1, p1, t1
+    umull t2, p3, h1, poly_r1               /* 2^64 (h1 r1) */
     vsri.32 q14, q6, #25                    /* b2 */
-    umlal x, y, h3, w                       /* 2^64 (h3 s3) */
+    umlal t2, p3, h3, poly_s3               /* 2^64 (h3 s3) */
     vrev32.16 q6, q15                       /* d2 <<< 16 */
-    mul w, h4, w                            /* 2^96 (h4 s3) */
+    mul t3, h4, poly_s3                     /* 2^96 (h4 s3) */
     vshl.i32 q15, q5, #12                   /* b1 <<< 12 */
-    umlal x, y, h2, z                       /* 2^64 (h2 r0) */
+    umlal t2, p3, h2, poly_r0               /* 2^64 (h2 r0) */
     vadd.i32 q1, q1, q14                    /* a1 += b2 */
-    mul h4, h4, z                           /* 2^128 (h4 r0) */
+    mul h4, h4, poly_r0                     /* 2^128 (h4 r0) */
     vadd.i32 q8, q8, q6                     /* c1 += d2 */
     vsri.32 q15, q5, #20                    /* b1 */
-    umlal w, h4, h3, z                      /* 2^96 (h3 r0) */
-    ldrd h3, z, [r1, #POLY_R1]              /* r1, r2 */
+    umlal t3, h4, h3, poly_r0               /* 2^96 (h3 r0) */
+    ldrd late_r1, late_r2, [r1, #POLY_R1]
     veor q11, q11, q1                       /* d0 ^= a1 */
     veor q4, q4, q8                         /* b0 ^= c1 */
     vadd.i32 q0, q0, q15                    /* a0 += b1 */
-    umlal w, h4, h1, z                      /* 2^96 (h1 r2) */
+    umlal t3, h4, h1, late_r2               /* 2^96 (h1 r2) */
     vrev32.16 q5, q11                       /* d0 <<< 16 */
     vshl.i32 q11, q4, #12                   /* b0 <<< 12 */
-    umlal x, y, h0, z                       /* 2^64 (h0 r2) */
-    ldr z, [r1, #MESSAGE]
-    umlal w, h4, h2, h3                     /* 2^96 (h2 r1) */
-    ldr h2, [r1, #POLY_R3]
+    umlal t2, p3, h0, late_r2               /* 2^64 (h0 r2) */
+    ldr message_at, [r1, #MESSAGE]
+    umlal t3, h4, h2, late_r1               /* 2^96 (h2 r1) */
+    ldr late_r3, [r1, #POLY_R3]
     veor q7, q7, q0                         /* d3 ^= a0 */
     vadd.i32 q10, q10, q5                   /* c3 += d0 */
-    adcs p0, p0, x
+    adcs p2, p2, t2
     veor q12, q12, q2                       /* d1 ^= a2 */
-    ldr x, [r1, #POLY_LOW]
-    ldr h3, [z, #12]
+    ldr low, [r1, #POLY_LOW]
+    ldr h3, [message_at, #12]
     vsri.32 q11, q4, #20                    /* b0 */
     vshl.i32 q4, q7, #8                     /* d3 <<< 8 */
-    umlal w, h4, h0, h2                     /* 2^96 (h0 r3) */
-    ldr h0, [z, #0]
+    umlal t3, h4, h0, late_r3               /* 2^96 (h0 r3) */
+    ldr h0, [message_at, #0]
     veor q14, q14, q10                      /* b2 ^= c3 */
     vadd.i32 q3, q3, q11                    /* a3 += b0 */
-    ldr h1, [z, #4]
+    ldr h1, [message_at, #4]
     vsri.32 q4, q7, #24                     /* d3 */
-    adcs y, y, w
+    adcs p3, p3, t3
     vshl.i32 q7, q14, #12                   /* b2 <<< 12 */
-    ldr h2, [z, #8]
+    ldr h2, [message_at, #8]
     adc h4, h4, #0
-    adds x, x, h0
+    adds low, low, h0
     adcs p1, p1, h1
     vrev32.16 q12, q12                      /* d1 <<< 16 */
     vsri.32 q7, q14, #20                    /* b2 */
     vldmia r1, {d28, d29}                   /* c0 from memory */
     vadd.i32 q13, q13, q4                   /* c2 += d3 */
-    adcs p0, p0, h2
-    adcs y, y, h3
-    ldr z, [r1, #POLY_R0]
+    adcs p2, p2, h2
+    adcs p3, p3, h3
+    ldr poly_r0, [r1, #POLY_R0]
     adc h4, h4, #0
     veor q6, q6, q3                         /* d2 ^= a3 */
     vadd.i32 q14, q14, q12                  /* c0 += d1 */
-    bic w, h4, #3                           /* 4 (h >> 130) */
+    bic over, h4, #3                        /* 4 (h >> 130) */
     veor q15, q15, q13                      /* b1 ^= c2 */
     vstr d26, [r1, #16]                     /* c2 to memory */
     vstr d27, [r1, #24]
     vshl.i32 q13, q6, #8                    /* d2 <<< 8 */
-    add w, w, w, lsr #2                     /* 5 (h >> 130) */
+    add over, over, over, lsr #2            /* 5 (h >> 130) */
     veor q9, q9, q14                        /* b3 ^= c0 */
     vadd.i32 q1, q1, q7                     /* a1 += b2 */
     vsri.32 q13, q6, #24                    /* d2 */
     and h4, h4, #3
-    adds h0, x, w
+    adds h0, low, over
     vshl.i32 q6, q9, #12                    /* b3 <<< 12 */
     veor q5, q5, q1                         /* d0 ^= a1 */
-    ldr w, [r1, #POLY_S3]
+    ldr poly_s3, [r1, #POLY_S3]
     adcs h1, p1, #0
     vadd.i32 q8, q8, q13                    /* c1 += d2 */
     vsri.32 q6, q9, #20                     /* b3 */
-    adcs h2, p0, #0
-    umull p0, p1, h0, z                     /* h0 r0 */
+    adcs h2, p2, #0
+    umull p0, p1, h0, poly_r0               /* h0 r0 */
     vshl.i32 q9, q5, #8                     /* d0 <<< 8 */
     veor q11, q11, q8                       /* b0 ^= c1 */
-    adcs h3, y, #0
-    ldrd x, y, [r1, #POLY_S1]
+    adcs h3, p3, #0
+    ldrd poly_s1, poly_s2, [r1, #POLY_S1]
     vadd.i32 q2, q2, q6                     /* a2 += b3 */
     vsri.32 q9, q5, #24                     /* d0 */
     vshl.i32 q5, q11, #7                    /* b0 <<< 7 */
     adc h4, h4, #1
-    umlal p0, p1, h3, x                     /* h3 s1 */
+    umlal p0, p1, h3, poly_s1               /* h3 s1 */
     veor q12, q12, q2                       /* d1 ^= a2 */
-    umlal p0, p1, h2, y                     /* h2 s2 */
+    umlal p0, p1, h2, poly_s2               /* h2 s2 */
     vadd.i32 q10, q10, q9                   /* c3 += d0 */
-    umlal p0, p1, h1, w                     /* h1 s3 */
+    umlal p0, p1, h1, poly_s3               /* h1 s3 */
     vsri.32 q5, q11, #25                    /* b0 */
     vshl.i32 q11, q12, #8                   /* d1 <<< 8 */
-    mul x, h4, x                            /* 2^32 (h4 s1) */
+    mul t1, h4, poly_s1                     /* 2^32 (h4 s1) */
     veor q7, q7, q10                        /* b2 ^= c3 */
     vadd.i32 q0, q0, q5                     /* a0 += b0 */
     str p0, [r1, #POLY_LOW]
     vsri.32 q11, q12, #24                   /* d1 */
-    mul p0, h4, y                           /* 2^64 (h4 s2) */
+    mul p2, h4, poly_s2                     /* 2^64 (h4 s2) */
     vshl.i32 q12, q15, #7                   /* b1 <<< 7 */
-    umlal x, p0, h3, y                      /* 2^32 (h3 s2) */
-    ldr y, [r1, #POLY_R1]
+    umlal t1, p2, h3, poly_s2               /* 2^32 (h3 s2) */
+    ldr poly_r1, [r1, #POLY_R1]
     veor q9, q9, q0                         /* d0 ^= a0 */
-    umlal x, p0, h2, w                      /* 2^32 (h2 s3) */
+    umlal t1, p2, h2, poly_s3               /* 2^32 (h2 s3) */
     vadd.i32 q14, q14, q11                  /* c0 += d1 */
-    umlal x, p0, h1, z                      /* 2^32 (h1 r0) */
+    umlal t1, p2, h1, poly_r0               /* 2^32 (h1 r0) */
     vsri.32 q12, q15, #25                   /* b1 */
     vrev32.16 q15, q9                       /* d0 <<< 16 */
-    umlal x, p0, h0, y                      /* 2^32 (h0 r1) */
+    umlal t1, p2, h0, poly_r1               /* 2^32 (h0 r1) */
     veor q6, q6, q14                        /* b3 ^= c0 */
     vadd.i32 q9, q1, q12                    /* a1 += b1 */
     vadd.i32 q1, q14, q15                   /* c0 += d0 */
-    adds p1, p1, x
-    umull x, y, h1, y                       /* 2^64 (h1 r1) */
+    adds p1, p1, t1
+    umull t2, p3, h1, poly_r1               /* 2^64 (h1 r1) */
     vshl.i32 q14, q6, #7                    /* b3 <<< 7 */
-    umlal x, y, h3, w                       /* 2^64 (h3 s3) */
+    umlal t2, p3, h3, poly_s3               /* 2^64 (h3 s3) */
     veor q11, q11, q9                       /* d1 ^= a1 */
     veor q5, q5, q1                         /* b0 ^= c0 */
     vsri.32 q14, q6, #25                    /* b3 */
     vrev32.16 q6, q11                       /* d1 <<< 16 */
-    mul w, h4, w                            /* 2^96 (h4 s3) */
+    mul t3, h4, poly_s3                     /* 2^96 (h4 s3) */
     vshl.i32 q11, q5, #12                   /* b0 <<< 12 */
-    umlal x, y, h2, z                       /* 2^64 (h2 r0) */
+    umlal t2, p3, h2, poly_r0               /* 2^64 (h2 r0) */
     vadd.i32 q3, q3, q14                    /* a3 += b3 */
-    mul h4, h4, z                           /* 2^128 (h4 r0) */
+    mul h4, h4, poly_r0                     /* 2^128 (h4 r0) */
     vadd.i32 q8, q8, q6                     /* c1 += d1 */
-    umlal w, h4, h3, z                      /* 2^96 (h3 r0) */
-    ldrd h3, z, [r1, #POLY_R1]              /* r1, r2 */
+    umlal t3, h4, h3, poly_r0               /* 2^96 (h3 r0) */
+    ldrd late_r1, late_r2, [r1, #POLY_R1]
     vsri.32 q11, q5, #20                    /* b0 */
     veor q5, q4, q3                         /* d3 ^= a3 */
     vshl.i32 q4, q7, #7                     /* b2 <<< 7 */
-    umlal x, y, h0, z                       /* 2^64 (h0 r2) */
+    umlal t2, p3, h0, late_r2               /* 2^64 (h0 r2) */
     vadd.i32 q0, q0, q11                    /* a0 += b0 */
-    umlal w, h4, h1, z                      /* 2^96 (h1 r2) */
+    umlal t3, h4, h1, late_r2               /* 2^96 (h1 r2) */
     vrev32.16 q5, q5                        /* d3 <<< 16 */
     vsri.32 q4, q7, #25                     /* b2 */
-    umlal w, h4, h2, h3                     /* 2^96 (h2 r1) */
+    umlal t3, h4, h2, late_r1               /* 2^96 (h2 r1) */
     veor q15, q15, q0                       /* d0 ^= a0 */
     vadd.i32 q10, q10, q5                   /* c3 += d3 */
-    ldr h2, [r1, #POLY_R3]
+    ldr late_r3, [r1, #POLY_R3]
     veor q7, q12, q8                        /* b1 ^= c1 */
-    ldr z, [r1, #MESSAGE]
+    ldr message_at, [r1, #MESSAGE]
     vshl.i32 q12, q15, #8                   /* d0 <<< 8 */
-    adcs p0, p0, x
+    adcs p2, p2, t2
     vadd.i32 q2, q2, q4                     /* a2 += b2 */
-    umlal w, h4, h0, h2                     /* 2^96 (h0 r3) */
-    ldr x, [r1, #POLY_LOW]
+    umlal t3, h4, h0, late_r3               /* 2^96 (h0 r3) */
+    ldr low, [r1, #POLY_LOW]
     veor q14, q14, q10                      /* b3 ^= c3 */
-    ldr h0, [z, #16]
+    ldr h0, [message_at, #16]
     vsri.32 q12, q15, #24                   /* d0 */
     vshl.i32 q15, q7, #12                   /* b1 <<< 12 */
-    adcs y, y, w
+    adcs p3, p3, t3
     veor q13, q13, q2                       /* d2 ^= a2 */
     adc h4, h4, #0
-    ldr h3, [z, #28]
+    ldr h3, [message_at, #28]
     vadd.i32 q1, q1, q12                    /* c0 += d0 */
-    ldr h1, [z, #20]
+    ldr h1, [message_at, #20]
     vsri.32 q15, q7, #20                    /* b1 */
     vshl.i32 q7, q14, #12                   /* b3 <<< 12 */
-    ldr h2, [z, #24]
-    add z, z, #32
+    ldr h2, [message_at, #24]
+    add message_at, message_at, #32
     vrev32.16 q13, q13                      /* d2 <<< 16 */
     veor q11, q11, q1                       /* b0 ^= c0 */
     vstmia r1, {d2, d3}                     /* c0 to memory */
     vadd.i32 q1, q9, q15                    /* a1 += b1 */
     vldr d19, [r1, #24]
-    adds x, x, h0
+    adds low, low, h0
     vsri.32 q7, q14, #20                    /* b3 */
     vldr d18, [r1, #16]                     /* c2 from memory */
     vshl.i32 q14, q11, #7                   /* b0 <<< 7 */
     adcs p1, p1, h1
     veor q6, q6, q1                         /* d1 ^= a1 */
-    adcs p0, p0, h2
+    adcs p2, p2, h2
     vadd.i32 q3, q3, q7                     /* a3 += b3 */
     vsri.32 q14, q11, #25                   /* b0 */
-    adcs y, y, h3
+    adcs p3, p3, h3
     vadd.i32 q9, q9, q13                    /* c2 += d2 */
     adc h4, h4, #0
-    str z, [r1, #MESSAGE]
+    str message_at, [r1, #MESSAGE]
     vshl.i32 q11, q6, #8                    /* d1 <<< 8 */
     veor q5, q5, q3                         /* d3 ^= a3 */
-    bic w, h4, #3                           /* 4 (h >> 130) */
-    ldr z, [r1, #POLY_R0]
+    bic over, h4, #3                        /* 4 (h >> 130) */
+    ldr poly_r0, [r1, #POLY_R0]
     veor q4, q4, q9                         /* b2 ^= c2 */
     vsri.32 q11, q6, #24                    /* d1 */
-    add w, w, w, lsr #2                     /* 5 (h >> 130) */
+    add over, over, over, lsr #2            /* 5 (h >> 130) */
     and h4, h4, #3
     vshl.i32 q6, q4, #12                    /* b2 <<< 12 */
-    adds h0, x, w
+    adds h0, low, over
     vadd.i32 q8, q8, q11                    /* c1 += d1 */
     vswp q12, q11                           /* d0, d1 home */
     adcs h1, p1, #0
-    ldr w, [r1, #POLY_S3]
+    ldr poly_s3, [r1, #POLY_S3]
     vsri.32 q6, q4, #20                     /* b2 */
     vshl.i32 q4, q5, #8                     /* d3 <<< 8 */
-    adcs h2, p0, #0
-    ldr p0, [r1, #LEFT]
+    adcs h2, p2, #0
+    ldr rounds_left, [r1, #LEFT]
     veor q15, q15, q8                       /* b1 ^= c1 */
     vadd.i32 q2, q2, q6                     /* a2 += b2 */
-    adcs h3, y, #0
-    ldrd x, y, [r1, #POLY_S1]
+    adcs h3, p3, #0
+    ldrd poly_s1, poly_s2, [r1, #POLY_S1]
     vsri.32 q4, q5, #24                     /* d3 */
     vshl.i32 q5, q15, #7                    /* b1 <<< 7 */
     adc h4, h4, #1
-    subs p0, p0, #1
+    subs rounds_left, rounds_left, #1
     veor q13, q13, q2                       /* d2 ^= a2 */
     vadd.i32 q10, q10, q4                   /* c3 += d3 */
     vswp q14, q4                            /* b0, d3 home */
-    str p0, [r1, #LEFT]
+    str rounds_left, [r1, #LEFT]
     vsri.32 q5, q15, #25                    /* b1 */
     bne .Lset_poly
 .endm
@@ -1156,224 +1172,224 @@
 
 /* The same along with h = h r + m, twice. */
 .macro pair_rounds_poly
-    umull p0, p1, h0, z                     /* h0 r0 */
+    umull p0, p1, h0, poly_r0               /* h0 r0 */
     vadd.i32 q4, q4, q5                     /* b1a += b1b */
-    umlal p0, p1, h3, x                     /* h3 s1 */
+    umlal p0, p1, h3, poly_s1               /* h3 s1 */
     vadd.i32 q0, q0, q1                     /* b0a += b0b */
-    umlal p0, p1, h2, y                     /* h2 s2 */
+    umlal p0, p1, h2, poly_s2               /* h2 s2 */
     veor q7, q7, q4                         /* b1d ^= b1a */
-    umlal p0, p1, h1, w                     /* h1 s3 */
+    umlal p0, p1, h1, poly_s3               /* h1 s3 */
     veor q3, q3, q0                         /* b0d ^= b0a */
-    mul x, h4, x                            /* 2^32 (h4 s1) */
+    mul t1, h4, poly_s1                     /* 2^32 (h4 s1) */
     vrev32.16 q7, q7                        /* b1d <<< 16 */
     str p0, [r1, #POLY_LOW]
-    mul p0, h4, y                           /* 2^64 (h4 s2) */
+    mul p2, h4, poly_s2                     /* 2^64 (h4 s2) */
     vrev32.16 q3, q3                        /* b0d <<< 16 */
-    umlal x, p0, h3, y                      /* 2^32 (h3 s2) */
-    ldr y, [r1, #POLY_R1]
-    umlal x, p0, h2, w                      /* 2^32 (h2 s3) */
+    umlal t1, p2, h3, poly_s2               /* 2^32 (h3 s2) */
+    ldr poly_r1, [r1, #POLY_R1]
+    umlal t1, p2, h2, poly_s3               /* 2^32 (h2 s3) */
     vadd.i32 q6, q6, q7                     /* b1c += b1d */
-    umlal x, p0, h1, z                      /* 2^32 (h1 r0) */
+    umlal t1, p2, h1, poly_r0               /* 2^32 (h1 r0) */
     vadd.i32 q2, q2, q3                     /* b0c += b0d */
-    umlal x, p0, h0, y                      /* 2^32 (h0 r1) */
+    umlal t1, p2, h0, poly_r1               /* 2^32 (h0 r1) */
     veor q9, q5, q6                         /* b1b ^= b1c */
     veor q8, q1, q2                         /* b0b ^= b0c */
-    adds p1, p1, x
-    umull x, y, h1, y                       /* 2^64 (h1 r1) */
-    umlal x, y, h3, w                       /* 2^64 (h3 s3) */
+    adds p1, p1, t1
+    umull t2, p3, h1, poly_r1               /* 2^64 (h1 r1) */
+    umlal t2, p3, h3, poly_s3               /* 2^64 (h3 s3) */
     vshl.i32 q5, q9, #12                    /* b1b <<< 12 */
-    umlal x, y, h2, z                       /* 2^64 (h2 r0) */
+    umlal t2, p3, h2, poly_r0               /* 2^64 (h2 r0) */
     vshl.i32 q1, q8, #12                    /* b0b <<< 12 */
-    mul w, h4, w                            /* 2^96 (h4 s3) */
+    mul t3, h4, poly_s3                     /* 2^96 (h4 s3) */
     vsri.32 q5, q9, #20                     /* b1b */
-    mul h4, h4, z                           /* 2^128 (h4 r0) */
-    umlal w, h4, h3, z                      /* 2^96 (h3 r0) */
-    ldrd h3, z, [r1, #POLY_R1]              /* r1, r2 */
+    mul h4, h4, poly_r0                     /* 2^128 (h4 r0) */
+    umlal t3, h4, h3, poly_r0               /* 2^96 (h3 r0) */
+    ldrd late_r1, late_r2, [r1, #POLY_R1]
     vsri.32 q1, q8, #20                     /* b0b */
     vadd.i32 q4, q4, q5                     /* b1a += b1b */
-    umlal x, y, h0, z                       /* 2^64 (h0 r2) */
+    umlal t2, p3, h0, late_r2               /* 2^64 (h0 r2) */
     vadd.i32 q0, q0, q1                     /* b0a += b0b */
-    umlal w, h4, h1, z                      /* 2^96 (h1 r2) */
+    umlal t3, h4, h1, late_r2               /* 2^96 (h1 r2) */
     veor q9, q7, q4                         /* b1d ^= b1a */
-    ldr z, [r1, #MESSAGE]
-    umlal w, h4, h2, h3                     /* 2^96 (h2 r1) */
-    ldr h2, [r1, #POLY_R3]
-    adcs p0, p0, x
+    ldr message_at, [r1, #MESSAGE]
+    umlal t3, h4, h2, late_r1               /* 2^96 (h2 r1) */
+    ldr late_r3, [r1, #POLY_R3]
+    adcs p2, p2, t2
     veor q8, q3, q0                         /* b0d ^= b0a */
     vshl.i32 q7, q9, #8                     /* b1d <<< 8 */
-    ldr h3, [z, #12]
-    umlal w, h4, h0, h2                     /* 2^96 (h0 r3) */
-    ldr h0, [z, #0]
-    ldr x, [r1, #POLY_LOW]
+    ldr h3, [message_at, #12]
+    umlal t3, h4, h0, late_r3               /* 2^96 (h0 r3) */
+    ldr h0, [message_at, #0]
+    ldr low, [r1, #POLY_LOW]
     vshl.i32 q3, q8, #8                     /* b0d <<< 8 */
-    ldr h2, [z, #8]
-    ldr h1, [z, #4]
+    ldr h2, [message_at, #8]
+    ldr h1, [message_at, #4]
     vsri.32 q7, q9, #24                     /* b1d */
     vsri.32 q3, q8, #24                     /* b0d */
-    adcs y, y, w
+    adcs p3, p3, t3
     adc h4, h4, #0
-    adds x, x, h0
+    adds low, low, h0
     vadd.i32 q6, q6, q7                     /* b1c += b1d */
     adcs p1, p1, h1
-    adcs p0, p0, h2
+    adcs p2, p2, h2
     vadd.i32 q2, q2, q3                     /* b0c += b0d */
     vext.32 q7, q7, q7, #3
-    adcs y, y, h3
+    adcs p3, p3, h3
     adc h4, h4, #0
     veor q9, q5, q6                         /* b1b ^= b1c */
     veor q8, q1, q2                         /* b0b ^= b0c */
-    bic w, h4, #3                           /* 4 (h >> 130) */
-    ldr z, [r1, #POLY_R0]
-    add w, w, w, lsr #2                     /* 5 (h >> 130) */
+    bic over, h4, #3                        /* 4 (h >> 130) */
+    ldr poly_r0, [r1, #POLY_R0]
+    add over, over, over, lsr #2            /* 5 (h >> 130) */
     and h4, h4, #3
     vshl.i32 q5, q9, #7                     /* b1b <<< 7 */
     vshl.i32 q1, q8, #7                     /* b0b <<< 7 */
-    adds h0, x, w
-    ldr w, [r1, #POLY_S3]
+    adds h0, low, over
+    ldr poly_s3, [r1, #POLY_S3]
     adcs h1, p1, #0
     vsri.32 q5, q9, #25                     /* b1b */
-    adcs h2, p0, #0
-    umull p0, p1, h0, z                     /* h0 r0 */
+    adcs h2, p2, #0
+    umull p0, p1, h0, poly_r0               /* h0 r0 */
     vsri.32 q1, q8, #25                     /* b0b */
-    adcs h3, y, #0
-    ldrd x, y, [r1, #POLY_S1]
+    adcs h3, p3, #0
+    ldrd poly_s1, poly_s2, [r1, #POLY_S1]
     vext.32 q5, q5, q5, #1
     vext.32 q1, q1, q1, #1
-    umlal p0, p1, h3, x                     /* h3 s1 */
+    umlal p0, p1, h3, poly_s1               /* h3 s1 */
     vext.32 q3, q3, q3, #3
     vadd.i32 q4, q4, q5                     /* b1a += b1b */
-    umlal p0, p1, h2, y                     /* h2 s2 */
+    umlal p0, p1, h2, poly_s2               /* h2 s2 */
     vadd.i32 q0, q0, q1                     /* b0a += b0b */
-    umlal p0, p1, h1, w                     /* h1 s3 */
+    umlal p0, p1, h1, poly_s3               /* h1 s3 */
     adc h4, h4, #1
     vext.32 q6, q6, q6, #2
-    mul x, h4, x                            /* 2^32 (h4 s1) */
+    mul t1, h4, poly_s1                     /* 2^32 (h4 s1) */
     veor q7, q7, q4                         /* b1d ^= b1a */
     str p0, [r1, #POLY_LOW]
     veor q3, q3, q0                         /* b0d ^= b0a */
-    mul p0, h4, y                           /* 2^64 (h4 s2) */
+    mul p2, h4, poly_s2                     /* 2^64 (h4 s2) */
     vext.32 q2, q2, q2, #2
-    umlal x, p0, h3, y                      /* 2^32 (h3 s2) */
-    ldr y, [r1, #POLY_R1]
-    umlal x, p0, h2, w                      /* 2^32 (h2 s3) */
+    umlal t1, p2, h3, poly_s2               /* 2^32 (h3 s2) */
+    ldr poly_r1, [r1, #POLY_R1]
+    umlal t1, p2, h2, poly_s3               /* 2^32 (h2 s3) */
     vrev32.16 q3, q3                        /* b0d <<< 16 */
-    umlal x, p0, h1, z                      /* 2^32 (h1 r0) */
+    umlal t1, p2, h1, poly_r0               /* 2^32 (h1 r0) */
     vrev32.16 q7, q7                        /* b1d <<< 16 */
-    umlal x, p0, h0, y                      /* 2^32 (h0 r1) */
+    umlal t1, p2, h0, poly_r1               /* 2^32 (h0 r1) */
     vadd.i32 q2, q2, q3                     /* b0c += b0d */
     vadd.i32 q6, q6, q7                     /* b1c += b1d */
-    adds p1, p1, x
-    umull x, y, h1, y                       /* 2^64 (h1 r1) */
+    adds p1, p1, t1
+    umull t2, p3, h1, poly_r1               /* 2^64 (h1 r1) */
     veor q8, q1, q2                         /* b0b ^= b0c */
-    umlal x, y, h3, w                       /* 2^64 (h3 s3) */
-    mul w, h4, w                            /* 2^96 (h4 s3) */
+    umlal t2, p3, h3, poly_s3               /* 2^64 (h3 s3) */
+    mul t3, h4, poly_s3                     /* 2^96 (h4 s3) */
     veor q9, q5, q6                         /* b1b ^= b1c */
-    mul h4, h4, z                           /* 2^128 (h4 r0) */
+    mul h4, h4, poly_r0                     /* 2^128 (h4 r0) */
     vshl.i32 q1, q8, #12                    /* b0b <<< 12 */
-    umlal x, y, h2, z                       /* 2^64 (h2 r0) */
+    umlal t2, p3, h2, poly_r0               /* 2^64 (h2 r0) */
     vshl.i32 q5, q9, #12                    /* b1b <<< 12 */
-    umlal w, h4, h3, z                      /* 2^96 (h3 r0) */
-    ldrd h3, z, [r1, #POLY_R1]              /* r1, r2 */
+    umlal t3, h4, h3, poly_r0               /* 2^96 (h3 r0) */
+    ldrd late_r1, late_r2, [r1, #POLY_R1]
     vsri.32 q1, q8, #20                     /* b0b */
     vsri.32 q5, q9, #20                     /* b1b */
-    umlal x, y, h0, z                       /* 2^64 (h0 r2) */
+    umlal t2, p3, h0, late_r2               /* 2^64 (h0 r2) */
     vadd.i32 q0, q0, q1                     /* b0a += b0b */
-    umlal w, h4, h1, z                      /* 2^96 (h1 r2) */
+    umlal t3, h4, h1, late_r2               /* 2^96 (h1 r2) */
     vadd.i32 q4, q4, q5                     /* b1a += b1b */
-    ldr z, [r1, #MESSAGE]
-    umlal w, h4, h2, h3                     /* 2^96 (h2 r1) */
-    ldr h2, [r1, #POLY_R3]
+    ldr message_at, [r1, #MESSAGE]
+    umlal t3, h4, h2, late_r1               /* 2^96 (h2 r1) */
+    ldr late_r3, [r1, #POLY_R3]
     veor q8, q3, q0                         /* b0d ^= b0a */
-    adcs p0, p0, x
+    adcs p2, p2, t2
     veor q9, q7, q4                         /* b1d ^= b1a */
-    ldr x, [r1, #POLY_LOW]
-    umlal w, h4, h0, h2                     /* 2^96 (h0 r3) */
-    ldr h2, [z, #24]
+    ldr low, [r1, #POLY_LOW]
+    umlal t3, h4, h0, late_r3               /* 2^96 (h0 r3) */
+    ldr h2, [message_at, #24]
     vshl.i32 q3, q8, #8                     /* b0d <<< 8 */
-    ldr h0, [z, #16]
-    ldr h3, [z, #28]
+    ldr h0, [message_at, #16]
+    ldr h3, [message_at, #28]
     vshl.i32 q7, q9, #8                     /* b1d <<< 8 */
-    ldr h1, [z, #20]
-    adcs y, y, w
+    ldr h1, [message_at, #20]
+    adcs p3, p3, t3
     vsri.32 q3, q8, #24                     /* b0d */
     adc h4, h4, #0
-    adds x, x, h0
+    adds low, low, h0
     vsri.32 q7, q9, #24                     /* b1d */
-    add z, z, #32
+    add message_at, message_at, #32
     adcs p1, p1, h1
     vadd.i32 q2, q2, q3                     /* b0c += b0d */
-    adcs p0, p0, h2
-    adcs y, y, h3
+    adcs p2, p2, h2
+    adcs p3, p3, h3
     vadd.i32 q6, q6, q7                     /* b1c += b1d */
     vext.32 q3, q3, q3, #1
     adc h4, h4, #0
-    str z, [r1, #MESSAGE]
+    str message_at, [r1, #MESSAGE]
     veor q9, q5, q6                         /* b1b ^= b1c */
-    ldr z, [r1, #POLY_R0]
-    bic w, h4, #3                           /* 4 (h >> 130) */
+    ldr poly_r0, [r1, #POLY_R0]
+    bic over, h4, #3                        /* 4 (h >> 130) */
     veor q8, q1, q2                         /* b0b ^= b0c */
     vext.32 q2, q2, q2, #2
-    add w, w, w, lsr #2                     /* 5 (h >> 130) */
+    add over, over, over, lsr #2            /* 5 (h >> 130) */
     and h4, h4, #3
     vshl.i32 q5, q9, #7                     /* b1b <<< 7 */
     vshl.i32 q1, q8, #7                     /* b0b <<< 7 */
-    adds h0, x, w
+    adds h0, low, over
     adcs h1, p1, #0
-    ldr w, [r1, #POLY_S3]
+    ldr poly_s3, [r1, #POLY_S3]
     vext.32 q7, q7, q7, #1
-    adcs h2, p0, #0
-    ldr p0, [r1, #LEFT]
+    adcs h2, p2, #0
+    ldr rounds_left, [r1, #LEFT]
     vsri.32 q5, q9, #25                     /* b1b */
     vsri.32 q1, q8, #25                     /* b0b */
-    adcs h3, y, #0
-    ldrd x, y, [r1, #POLY_S1]
+    adcs h3, p3, #0
+    ldrd poly_s1, poly_s2, [r1, #POLY_S1]
     adc h4, h4, #1
-    subs p0, p0, #1
+    subs rounds_left, rounds_left, #1
     vext.32 q5, q5, q5, #3
-    str p0, [r1, #LEFT]
+    str rounds_left, [r1, #LEFT]
     vext.32 q1, q1, q1, #3
     vext.32 q6, q6, q6, #2
     bne .Lpair_poly
 .endm
 
-/* h = h r; x, y: s1, s2; w: s3; z: r0. */
+/* h = h r, with r0 and s1 .. s3 in their registers. */
 .macro poly_multiply
-    umull p0, p1, h0, z                     /* h0 r0 */
-    umlal p0, p1, h3, x                     /* h3 s1 */
-    umlal p0, p1, h2, y                     /* h2 s2 */
-    umlal p0, p1, h1, w                     /* h1 s3 */
-    mul x, h4, x                            /* 2^32 (h4 s1) */
+    umull p0, p1, h0, poly_r0               /* h0 r0 */
+    umlal p0, p1, h3, poly_s1               /* h3 s1 */
+    umlal p0, p1, h2, poly_s2               /* h2 s2 */
+    umlal p0, p1, h1, poly_s3               /* h1 s3 */
+    mul t1, h4, poly_s1                     /* 2^32 (h4 s1) */
     str p0, [r1, #POLY_LOW]
-    mul p0, h4, y                           /* 2^64 (h4 s2) */
-    umlal x, p0, h3, y                      /* 2^32 (h3 s2) */
-    ldr y, [r1, #POLY_R1]
-    umlal x, p0, h2, w                      /* 2^32 (h2 s3) */
-    umlal x, p0, h1, z                      /* 2^32 (h1 r0) */
-    umlal x, p0, h0, y                      /* 2^32 (h0 r1) */
-    adds p1, p1, x
-    umull x, y, h1, y                       /* 2^64 (h1 r1) */
-    umlal x, y, h3, w                       /* 2^64 (h3 s3) */
-    mul w, h4, w                            /* 2^96 (h4 s3) */
-    umlal x, y, h2, z                       /* 2^64 (h2 r0) */
-    mul h4, h4, z                           /* 2^128 (h4 r0) */
-    umlal w, h4, h3, z                      /* 2^96 (h3 r0) */
-    ldrd h3, z, [r1, #POLY_R1]              /* r1, r2 */
-    umlal w, h4, h1, z                      /* 2^96 (h1 r2) */
-    umlal w, h4, h2, h3                     /* 2^96 (h2 r1) */
-    ldr h2, [r1, #POLY_R3]
-    umlal x, y, h0, z                       /* 2^64 (h0 r2) */
-    umlal w, h4, h0, h2                     /* 2^96 (h0 r3) */
-    adcs p0, p0, x
-    ldr x, [r1, #POLY_LOW]
-    adcs y, y, w
+    mul p2, h4, poly_s2                     /* 2^64 (h4 s2) */
+    umlal t1, p2, h3, poly_s2               /* 2^32 (h3 s2) */
+    ldr poly_r1, [r1, #POLY_R1]
+    umlal t1, p2, h2, poly_s3               /* 2^32 (h2 s3) */
+    umlal t1, p2, h1, poly_r0               /* 2^32 (h1 r0) */
+    umlal t1, p2, h0, poly_r1               /* 2^32 (h0 r1) */
+    adds p1, p1, t1
+    umull t2, p3, h1, poly_r1               /* 2^64 (h1 r1) */
+    umlal t2, p3, h3, poly_s3               /* 2^64 (h3 s3) */
+    mul t3, h4, poly_s3                     /* 2^96 (h4 s3) */
+    umlal t2, p3, h2, poly_r0               /* 2^64 (h2 r0) */
+    mul h4, h4, poly_r0                     /* 2^128 (h4 r0) */
+    umlal t3, h4, h3, poly_r0               /* 2^96 (h3 r0) */
+    ldrd late_r1, late_r2, [r1, #POLY_R1]
+    umlal t3, h4, h1, late_r2               /* 2^96 (h1 r2) */
+    umlal t3, h4, h2, late_r1               /* 2^96 (h2 r1) */
+    ldr late_r3, [r1, #POLY_R3]
+    umlal t2, p3, h0, late_r2               /* 2^64 (h0 r2) */
+    umlal t3, h4, h0, late_r3               /* 2^96 (h0 r3) */
+    adcs p2, p2, t2
+    ldr low, [r1, #POLY_LOW]
+    adcs p3, p3, t3
     adc h4, h4, #0
-    bic w, h4, #3                           /* 4 (h >> 130) */
-    add w, w, w, lsr #2                     /* 5 (h >> 130) */
-    adds h0, x, w
+    bic over, h4, #3                        /* 4 (h >> 130) */
+    add over, over, over, lsr #2            /* 5 (h >> 130) */
+    adds h0, low, over
     adcs h1, p1, #0
-    adcs h2, p0, #0
+    adcs h2, p2, #0
     and h4, h4, #3
-    adcs h3, y, #0
+    adcs h3, p3, #0
     adc h4, h4, #0
 .endm
 

@@ -1,4 +1,4 @@
-/* What the ChaCha20-Poly1305 kernels for 32-bit ARM do alike, in integer registers. They name h0 .. h4, w, and where
+/* What the ChaCha20-Poly1305 kernels for 32-bit ARM do alike, in integer registers. They name h0 .. h4, over, and where
  * things lie in scratch: ARGS, FLAGS, PHASE, MESSAGE, LIMIT, REST, TAIL, STATE, POLY_S.
  */
 
@@ -74,10 +74,10 @@
 
 /* h += 5 (h >> 130) without these bits, h0 .. h3 coming from \e .. \h */
 .macro poly_fold e, f, g, h
-    bic w, h4, #3
+    bic over, h4, #3
     and h4, h4, #3
-    add w, w, w, lsr #2
-    adds h0, \e, w
+    add over, over, over, lsr #2
+    adds h0, \e, over
     adcs h1, \f, #0
     adcs h2, \g, #0
     adcs h3, \h, #0
@@ -111,8 +111,32 @@
     ldmia r12, {r7, r8, r9, r11}
 .endm
 
-/* What is behind the whole blocks at r8, padded with zeroes; and where it goes on after all of PHASE. */
-.macro authenticate_rest
+/* What PHASE authenticates: r9 bytes at r8. Whole blocks end at LIMIT, now in r9; REST bytes are behind them. */
+.macro set_message
+    str r12, [r1, #PHASE]
+    and r7, r9, #15
+    bic r9, r9, #15
+    str r7, [r1, #REST]
+    add r9, r8, r9
+    strd r8, r9, [r1, #MESSAGE]
+.endm
+
+/* The block at r8 to r7, r9, r11, r12. */
+.macro next_message
+.Lpoly:
+    ldr r7, [r8]
+    ldr r9, [r8, #4]
+    ldr r11, [r8, #8]
+    ldr r12, [r8, #12]
+    add r8, r8, #16
+    str r8, [r1, #MESSAGE]
+.endm
+
+/* Until all whole blocks are done; then what is behind them at r8, padded with zeroes; and on after all of PHASE. */
+.macro authenticate_more
+    ldrd r8, r9, [r1, #MESSAGE]
+    cmp r8, r9
+    bne .Lpoly
 .Lrest:
     ldr r7, [r1, #REST]
     cmp r7, #0
@@ -151,6 +175,15 @@
     cmp r12, #PHASE_TEXT
     blo .Ltext
     bhi .Ltag
+.endm
+
+/* The tag, h0 .. h3, to r0. */
+.macro store_tag
+    str h0, [r0]
+    str h1, [r0, #4]
+    str h2, [r0, #8]
+    str h3, [r0, #12]
+    b .Lwipe
 .endm
 
 /* The lengths (RFC 8439, 2.8), if this is the last part. */

@@ -27,6 +27,7 @@
 #define COUNT 80     /* 0 to 3: a block's place in its row; and that in two qwords, and 64 less that */
 #define LEFT 144
 #define RIGHT 208
+#define ROTATE_LAST 272 /* RotWord of the last word, to all words */
 
 .macro mode_constants
     .byte 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0
@@ -37,6 +38,7 @@
     .long 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0
     .quad 0, 0, 1, 1, 2, 2, 3, 3
     .quad 64, 64, 63, 63, 62, 62, 61, 61
+    .byte 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15, 12, 13, 14, 15, 12
 .endm
 
 /* Scratch. */
@@ -417,29 +419,45 @@
     .endif
 .endm
 
-/* The next four words of a schedule, behind four in x, as many before as the key has: SubWord of the last word that
- * there is, rotated and with a round constant or not, is added to the first, and each word to all after it (FIPS 197,
- * 5.2). */
-.macro next_words v, x, last, rotate
-    \v\()pshufd xmm2, \last, 0xff
+/* The next four words of a schedule, behind four in x, as many before as the key has, to `at` bytes from rcx: SubWord
+ * of the last word that there is, rotated and with a round constant or not, is added to the first, and each word to all
+ * after it (FIPS 197, 5.2). Where x is not `last`, its own sum goes in as the round key of SubWord: only that and one
+ * shuffle are waited for. */
+.macro next_words v, x, last, rotate, at
     .if \rotate
-    movzx eax, byte ptr [r13 + RCON]
-    inc r13
-    \v\()movd xmm3, eax
-    \v\()pshufd xmm3, xmm3, 0
-    in_place \v, pshufb, xmm2, [consts + ROTATE]
+    \v\()movdqa xmm2, \last
+    in_place \v, pshufb, xmm2, xmm7
     .else
-    in_place \v, pxor, xmm3, xmm3
+    \v\()pshufd xmm2, \last, 0xff
     .endif
-    in_place \v, aesenclast, xmm2, xmm3
     .irp bytes, 4, 8
     \v\()movdqa xmm4, \x
     in_place \v, pslldq, xmm4, \bytes
     in_place \v, pxor, \x, xmm4
     .endr
+    .ifc \x, \last
+    in_place \v, aesenclast, xmm2, xmm3
     in_place \v, pxor, \x, xmm2
-    x_store_block [rcx], \x
-    add rcx, 16
+    .else
+    .if \rotate
+    in_place \v, pxor, \x, xmm3
+    .endif
+    in_place \v, aesenclast, xmm2, \x
+    \v\()movdqa \x, xmm2
+    .endif
+    .if \rotate
+    next_constant \v
+    .endif
+    x_store_block [rcx + \at], \x
+.endm
+
+/* The round constant in every word of xmm3: x^i, to the eighth by a shift. */
+.macro next_constant v
+    .ifb \v
+    pslld xmm3, 1
+    .else
+    vpslld xmm3, xmm3, 1
+    .endif
 .endm
 
 /* Keys of 4 and 8 words four at a time; of 6 word by word. */
@@ -449,22 +467,34 @@
     lea rcx, [r14 + 16]
     lea r10, [r14 + end]
     x_load_block xmm0, [r14]
+    x_load_block xmm7, [consts + ROTATE_LAST]
+    mov ebx, 1
+    \v\()movd xmm3, ebx
+    \v\()pshufd xmm3, xmm3, 0
     cmp words, 6
     je .Lby_words
     ja .Lwords_8
+    lea rbx, [rcx + 8*16]
 .Lwords_4:
-    next_words \v, xmm0, xmm0, 1
+    next_words \v, xmm0, xmm0, 1, 0
+    next_words \v, xmm0, xmm0, 1, 16
+    add rcx, 32
+    cmp rcx, rbx
+    jb .Lwords_4
+    mov eax, 27                                                                 /* x^8 */
+    \v\()movd xmm3, eax
+    \v\()pshufd xmm3, xmm3, 0
     cmp rcx, r10
     jb .Lwords_4
     jmp .Lscheduled
 .Lwords_8:
     x_load_block xmm5, [rcx]
-    add rcx, 16
 .Lwords_8_next:
-    next_words \v, xmm0, xmm5, 1
+    next_words \v, xmm0, xmm5, 1, 16
+    add rcx, 32
     cmp rcx, r10
     jae .Lscheduled
-    next_words \v, xmm5, xmm0, 0
+    next_words \v, xmm5, xmm0, 0, 0
     jmp .Lwords_8_next
 .Lby_words:
     \v\()pxor xmm1, XMM1_TWICE
@@ -486,6 +516,8 @@
     inc end
     shl end, 4
     schedule_key \v
+    cmp qword ptr [args + SEALANE_ARG_BYTES], 0
+    jne .Lsetup_done
     lea rax, [r14 + end - 16]
     lea rcx, [r12 + SEALANE_AES_KEY_INVERSE]
     x_load_block xmm0, [rax]
@@ -501,6 +533,7 @@
     sub rax, 16
     cmp rax, r14
     jae .Linverse
+.Lsetup_done:
 .endm
 
 /* ---- The kernel ---- */

@@ -111,16 +111,32 @@ func (k *aesGCM) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 	args.Nonce = unsafe.Pointer(unsafe.SliceData(nonce))
 	args.Total = uint64(n)
 	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagNonce
-	if tagBytes == tagSize {
-		args.Tag = unsafe.Pointer(&out[n])
-		k.run(&args)
+	if tagBytes != tagSize {
+		k.sealCut(&args, out[n:])
 		return ret
 	}
-	var tag [tagSize]byte
-	args.Tag = unsafe.Pointer(&tag)
-	k.run(&args)
-	copy(out[n:], tag[:])
+	args.Tag = unsafe.Pointer(&out[n])
+	if k.ordinary(&args) {
+		kernel.AESGCM(k.level, &args)
+	} else {
+		packet.AESGCM(k.level, &args, k.nonceSize)
+	}
 	return ret
+}
+
+// sealCut seals with a tag that is cut to the size of its place.
+//
+//go:noinline
+func (k *aesGCM) sealCut(like *kernel.Args, place []byte) {
+	var tag [tagSize]byte
+	args := *like // where the tag may be on the stack
+	args.Tag = unsafe.Pointer(&tag)
+	if k.ordinary(&args) {
+		kernel.AESGCM(k.level, &args)
+	} else {
+		packet.AESGCM(k.level, &args, k.nonceSize)
+	}
+	copy(place, tag[:])
 }
 
 func (k *aesGCM) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, error) {
@@ -151,7 +167,11 @@ func (k *aesGCM) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, er
 	args.Tag = unsafe.Pointer(&tag)
 	args.Total = uint64(n)
 	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagOpen | kernel.FlagNonce
-	k.run(&args)
+	if k.ordinary(&args) {
+		kernel.AESGCM(k.level, &args)
+	} else {
+		packet.AESGCM(k.level, &args, k.nonceSize)
+	}
 	differ := differs(&tag, ciphertext[n:])
 	tag = [2]uint64{}
 	if differ {
@@ -173,10 +193,7 @@ func differs(tag *[2]uint64, came []byte) bool {
 	return d != 0
 }
 
-func (k *aesGCM) run(args *kernel.Args) {
-	if (args.Bytes|args.ADBytes) > packet.PartBytes || k.nonceSize != gcmNonceSize {
-		packet.AESGCM(k.level, args, k.nonceSize)
-	} else {
-		kernel.AESGCM(k.level, args)
-	}
+// ordinary says whether a kernel does the packet in one call.
+func (k *aesGCM) ordinary(args *kernel.Args) bool {
+	return (args.Bytes|args.ADBytes) <= packet.PartBytes && k.nonceSize == gcmNonceSize
 }

@@ -18,7 +18,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x1954840f; WORD $0x0000 // je 0x196b
 	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	LONG $0x1b09840f; WORD $0x0000 // je 0x1b2d
+	LONG $0x1b58840f; WORD $0x0000 // je 0x1b7c
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
@@ -993,7 +993,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x10c68349 // add r14,0x10
 // 0x1314:
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x080f820f; WORD $0x0000 // jb 0x1b2d
+	LONG $0x085e820f; WORD $0x0000 // jb 0x1b7c
 	LONG $0x6f0f41f3; BYTE $0x06 // movdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x7f0f41f3; BYTE $0x07 // movdqu XMMWORD PTR [r15],xmm0
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
@@ -1005,7 +1005,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	QUAD $0x00000150867f0ff3 // movdqu XMMWORD PTR [rsi+0x150],xmm0
 	QUAD $0x00000160867f0ff3 // movdqu XMMWORD PTR [rsi+0x160],xmm0
 	QUAD $0x00000170867f0ff3 // movdqu XMMWORD PTR [rsi+0x170],xmm0
-	LONG $0x0007bce9; BYTE $0x00 // jmp 0x1b2d
+	LONG $0x00080be9; BYTE $0x00 // jmp 0x1b7c
 // 0x1371:
 	LONG $0x10478b48 // mov rax,QWORD PTR [rdi+0x10]
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
@@ -1302,7 +1302,7 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rax
 	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
-	LONG $0x0001c2e9; BYTE $0x00 // jmp 0x1b2d
+	LONG $0x000211e9; BYTE $0x00 // jmp 0x1b7c
 // 0x196b:
 	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
@@ -1315,83 +1315,97 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x104e8d49 // lea rcx,[r14+0x10]
 	LONG $0x1e148d4f // lea r10,[r14+r11*1]
 	LONG $0x6f0f41f3; BYTE $0x06 // movdqu xmm0,XMMWORD PTR [r14]
+	QUAD $0x00000110ba6f0ff3 // movdqu xmm7,XMMWORD PTR [rdx+0x110]
+	LONG $0x000001bb; BYTE $0x00 // mov ebx,0x1
+	LONG $0xdb6e0f66 // movd xmm3,ebx
+	LONG $0xdb700f66; BYTE $0x00 // pshufd xmm3,xmm3,0x0
 	LONG $0x06f88349 // cmp r8,0x6
-	LONG $0x00e4840f; WORD $0x0000 // je 0x1a84
-	WORD $0x5177 // ja 0x19f3
-// 0x19a2:
-	LONG $0xd0700f66; BYTE $0xff // pshufd xmm2,xmm0,0xff
-	LONG $0x45b60f41; BYTE $0x30 // movzx eax,BYTE PTR [r13+0x30]
-	WORD $0xff49; BYTE $0xc5 // inc r13
-	LONG $0xd86e0f66 // movd xmm3,eax
-	LONG $0xdb700f66; BYTE $0x00 // pshufd xmm3,xmm3,0x0
-	LONG $0x00380f66; WORD $0x2052 // pshufb xmm2,XMMWORD PTR [rdx+0x20]
-	LONG $0xdd380f66; BYTE $0xd3 // aesenclast xmm2,xmm3
+	LONG $0x0116840f; WORD $0x0000 // je 0x1acc
+	LONG $0x0097870f; WORD $0x0000 // ja 0x1a53
+	LONG $0x80998d48; WORD $0x0000; BYTE $0x00 // lea rbx,[rcx+0x80]
+// 0x19c3:
+	LONG $0xd06f0f66 // movdqa xmm2,xmm0
+	LONG $0x00380f66; BYTE $0xd7 // pshufb xmm2,xmm7
 	LONG $0xe06f0f66 // movdqa xmm4,xmm0
 	LONG $0xfc730f66; BYTE $0x04 // pslldq xmm4,0x4
 	LONG $0xc4ef0f66 // pxor xmm0,xmm4
 	LONG $0xe06f0f66 // movdqa xmm4,xmm0
 	LONG $0xfc730f66; BYTE $0x08 // pslldq xmm4,0x8
 	LONG $0xc4ef0f66 // pxor xmm0,xmm4
+	LONG $0xdd380f66; BYTE $0xd3 // aesenclast xmm2,xmm3
 	LONG $0xc2ef0f66 // pxor xmm0,xmm2
+	LONG $0xf3720f66; BYTE $0x01 // pslld xmm3,0x1
 	LONG $0x017f0ff3 // movdqu XMMWORD PTR [rcx],xmm0
-	LONG $0x10c18348 // add rcx,0x10
+	LONG $0xd06f0f66 // movdqa xmm2,xmm0
+	LONG $0x00380f66; BYTE $0xd7 // pshufb xmm2,xmm7
+	LONG $0xe06f0f66 // movdqa xmm4,xmm0
+	LONG $0xfc730f66; BYTE $0x04 // pslldq xmm4,0x4
+	LONG $0xc4ef0f66 // pxor xmm0,xmm4
+	LONG $0xe06f0f66 // movdqa xmm4,xmm0
+	LONG $0xfc730f66; BYTE $0x08 // pslldq xmm4,0x8
+	LONG $0xc4ef0f66 // pxor xmm0,xmm4
+	LONG $0xdd380f66; BYTE $0xd3 // aesenclast xmm2,xmm3
+	LONG $0xc2ef0f66 // pxor xmm0,xmm2
+	LONG $0xf3720f66; BYTE $0x01 // pslld xmm3,0x1
+	LONG $0x417f0ff3; BYTE $0x10 // movdqu XMMWORD PTR [rcx+0x10],xmm0
+	LONG $0x20c18348 // add rcx,0x20
+	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
+	WORD $0x8c72 // jb 0x19c3
+	LONG $0x00001bb8; BYTE $0x00 // mov eax,0x1b
+	LONG $0xd86e0f66 // movd xmm3,eax
+	LONG $0xdb700f66; BYTE $0x00 // pshufd xmm3,xmm3,0x0
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	WORD $0xb472 // jb 0x19a2
-	LONG $0x000108e9; BYTE $0x00 // jmp 0x1afb
-// 0x19f3:
+	LONG $0xff75820f; WORD $0xffff // jb 0x19c3
+	LONG $0x0000f0e9; BYTE $0x00 // jmp 0x1b43
+// 0x1a53:
 	LONG $0x296f0ff3 // movdqu xmm5,XMMWORD PTR [rcx]
-	LONG $0x10c18348 // add rcx,0x10
-// 0x19fb:
-	LONG $0xd5700f66; BYTE $0xff // pshufd xmm2,xmm5,0xff
-	LONG $0x45b60f41; BYTE $0x30 // movzx eax,BYTE PTR [r13+0x30]
-	WORD $0xff49; BYTE $0xc5 // inc r13
-	LONG $0xd86e0f66 // movd xmm3,eax
-	LONG $0xdb700f66; BYTE $0x00 // pshufd xmm3,xmm3,0x0
-	LONG $0x00380f66; WORD $0x2052 // pshufb xmm2,XMMWORD PTR [rdx+0x20]
-	LONG $0xdd380f66; BYTE $0xd3 // aesenclast xmm2,xmm3
+// 0x1a57:
+	LONG $0xd56f0f66 // movdqa xmm2,xmm5
+	LONG $0x00380f66; BYTE $0xd7 // pshufb xmm2,xmm7
 	LONG $0xe06f0f66 // movdqa xmm4,xmm0
 	LONG $0xfc730f66; BYTE $0x04 // pslldq xmm4,0x4
 	LONG $0xc4ef0f66 // pxor xmm0,xmm4
 	LONG $0xe06f0f66 // movdqa xmm4,xmm0
 	LONG $0xfc730f66; BYTE $0x08 // pslldq xmm4,0x8
 	LONG $0xc4ef0f66 // pxor xmm0,xmm4
-	LONG $0xc2ef0f66 // pxor xmm0,xmm2
-	LONG $0x017f0ff3 // movdqu XMMWORD PTR [rcx],xmm0
-	LONG $0x10c18348 // add rcx,0x10
+	LONG $0xc3ef0f66 // pxor xmm0,xmm3
+	LONG $0xdd380f66; BYTE $0xd0 // aesenclast xmm2,xmm0
+	LONG $0xc26f0f66 // movdqa xmm0,xmm2
+	LONG $0xf3720f66; BYTE $0x01 // pslld xmm3,0x1
+	LONG $0x417f0ff3; BYTE $0x10 // movdqu XMMWORD PTR [rcx+0x10],xmm0
+	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0x00b0830f; WORD $0x0000 // jae 0x1afb
+	LONG $0x00a5830f; WORD $0x0000 // jae 0x1b43
 	LONG $0xd0700f66; BYTE $0xff // pshufd xmm2,xmm0,0xff
-	LONG $0xdbef0f66 // pxor xmm3,xmm3
-	LONG $0xdd380f66; BYTE $0xd3 // aesenclast xmm2,xmm3
 	LONG $0xe56f0f66 // movdqa xmm4,xmm5
 	LONG $0xfc730f66; BYTE $0x04 // pslldq xmm4,0x4
 	LONG $0xecef0f66 // pxor xmm5,xmm4
 	LONG $0xe56f0f66 // movdqa xmm4,xmm5
 	LONG $0xfc730f66; BYTE $0x08 // pslldq xmm4,0x8
 	LONG $0xecef0f66 // pxor xmm5,xmm4
-	LONG $0xeaef0f66 // pxor xmm5,xmm2
+	LONG $0xdd380f66; BYTE $0xd5 // aesenclast xmm2,xmm5
+	LONG $0xea6f0f66 // movdqa xmm5,xmm2
 	LONG $0x297f0ff3 // movdqu XMMWORD PTR [rcx],xmm5
-	LONG $0x10c18348 // add rcx,0x10
-	LONG $0xffff77e9; BYTE $0xff // jmp 0x19fb
-// 0x1a84:
+	WORD $0x8beb // jmp 0x1a57
+// 0x1acc:
 	LONG $0xc9ef0f66 // pxor xmm1,xmm1
 	QUAD $0x00000000850c8d4e // lea r9,[r8*4+0x0]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x1a9b:
+// 0x1ae3:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x1ac0
+	WORD $0x2074 // je 0x1b08
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x1add
+	WORD $0x3775 // jne 0x1b25
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x1add
+	WORD $0x3175 // jne 0x1b25
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0xc0700f66; BYTE $0x00 // pshufd xmm0,xmm0,0x0
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
 	LONG $0xc07e0f66 // movd eax,xmm0
-	WORD $0x1deb // jmp 0x1add
-// 0x1ac0:
+	WORD $0x1deb // jmp 0x1b25
+// 0x1b08:
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0x00380f66; WORD $0x2042 // pshufb xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
@@ -1399,35 +1413,37 @@ TEXT ·AESAESNI(SB), 0, $192-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x1add:
+// 0x1b25:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x1af6
+	WORD $0x0372 // jb 0x1b3e
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x1af6:
+// 0x1b3e:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x1a9b
-// 0x1afb:
+	WORD $0xa072 // jb 0x1ae3
+// 0x1b43:
+	LONG $0x107f8348; BYTE $0x00 // cmp QWORD PTR [rdi+0x10],0x0
+	WORD $0x3275 // jne 0x1b7c
 	LONG $0x1e448d4b; BYTE $0xf0 // lea rax,[r14+r11*1-0x10]
 	QUAD $0x00000100248c8d49 // lea rcx,[r12+0x100]
 	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
-	WORD $0x0eeb // jmp 0x1b1c
-// 0x1b0e:
+	WORD $0x0eeb // jmp 0x1b6b
+// 0x1b5d:
 	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0x0574 // je 0x1b1c
+	WORD $0x0574 // je 0x1b6b
 	LONG $0xdb380f66; BYTE $0xc0 // aesimc xmm0,xmm0
-// 0x1b1c:
+// 0x1b6b:
 	LONG $0x017f0ff3 // movdqu XMMWORD PTR [rcx],xmm0
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10e88348 // sub rax,0x10
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0xe173 // jae 0x1b0e
-// 0x1b2d:
+	WORD $0xe173 // jae 0x1b5d
+// 0x1b7c:
 	RET
 
 DATA aes_aesni_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f
@@ -1464,8 +1480,8 @@ DATA aes_aesni_constants<>+240(SB)/8, $0x000000000000003e
 DATA aes_aesni_constants<>+248(SB)/8, $0x000000000000003e
 DATA aes_aesni_constants<>+256(SB)/8, $0x000000000000003d
 DATA aes_aesni_constants<>+264(SB)/8, $0x000000000000003d
-DATA aes_aesni_constants<>+272(SB)/8, $0x0000000000000000
-DATA aes_aesni_constants<>+280(SB)/8, $0x0000000000000000
+DATA aes_aesni_constants<>+272(SB)/8, $0x0c0f0e0d0c0f0e0d
+DATA aes_aesni_constants<>+280(SB)/8, $0x0c0f0e0d0c0f0e0d
 DATA aes_aesni_constants<>+288(SB)/8, $0x0000000000000000
 DATA aes_aesni_constants<>+296(SB)/8, $0x0000000000000000
 DATA aes_aesni_constants<>+304(SB)/8, $0x0000000000000000

@@ -18,7 +18,7 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x19e4840f; WORD $0x0000 // je 0x19fb
 	LONG $0x10578b4c // mov r10,QWORD PTR [rdi+0x10]
 	WORD $0x854d; BYTE $0xd2 // test r10,r10
-	LONG $0x1b99840f; WORD $0x0000 // je 0x1bbd
+	LONG $0x1be8840f; WORD $0x0000 // je 0x1c0c
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
@@ -966,7 +966,7 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	WORD $0x014d; BYTE $0xd6 // add r14,r10
 // 0x144a:
 	LONG $0x05fd8341 // cmp r13d,0x5
-	LONG $0x0769820f; WORD $0x0000 // jb 0x1bbd
+	LONG $0x07b8820f; WORD $0x0000 // jb 0x1c0c
 	LONG $0x6f7ac1c4; BYTE $0x06 // vmovdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x7f7ac1c4; BYTE $0x07 // vmovdqu XMMWORD PTR [r15],xmm0
 	LONG $0x487df162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm0
@@ -978,7 +978,7 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x48fef162; WORD $0x467f; BYTE $0x09 // vmovdqu64 ZMMWORD PTR [rsi+0x240],zmm0
 	LONG $0x48fef162; WORD $0x467f; BYTE $0x0a // vmovdqu64 ZMMWORD PTR [rsi+0x280],zmm0
 	LONG $0x48fef162; WORD $0x467f; BYTE $0x0b // vmovdqu64 ZMMWORD PTR [rsi+0x2c0],zmm0
-	LONG $0x00071ce9; BYTE $0x00 // jmp 0x1bbd
+	LONG $0x00076be9; BYTE $0x00 // jmp 0x1c0c
 // 0x14a1:
 	LONG $0x10478b48 // mov rax,QWORD PTR [rdi+0x10]
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
@@ -1257,7 +1257,7 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x40868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x140],rax
 	LONG $0x48868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x148],rax
 	LONG $0x50868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x150],rax
-	LONG $0x0001c2e9; BYTE $0x00 // jmp 0x1bbd
+	LONG $0x000211e9; BYTE $0x00 // jmp 0x1c0c
 // 0x19fb:
 	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
@@ -1270,83 +1270,97 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x104e8d49 // lea rcx,[r14+0x10]
 	LONG $0x1e148d4f // lea r10,[r14+r11*1]
 	LONG $0x6f7ac1c4; BYTE $0x06 // vmovdqu xmm0,XMMWORD PTR [r14]
+	QUAD $0x00000110ba6ffac5 // vmovdqu xmm7,XMMWORD PTR [rdx+0x110]
+	LONG $0x000001bb; BYTE $0x00 // mov ebx,0x1
+	LONG $0xdb6ef9c5 // vmovd xmm3,ebx
+	LONG $0xdb70f9c5; BYTE $0x00 // vpshufd xmm3,xmm3,0x0
 	LONG $0x06f88349 // cmp r8,0x6
-	LONG $0x00e4840f; WORD $0x0000 // je 0x1b14
-	WORD $0x5177 // ja 0x1a83
-// 0x1a32:
-	LONG $0xd070f9c5; BYTE $0xff // vpshufd xmm2,xmm0,0xff
-	LONG $0x45b60f41; BYTE $0x30 // movzx eax,BYTE PTR [r13+0x30]
-	WORD $0xff49; BYTE $0xc5 // inc r13
-	LONG $0xd86ef9c5 // vmovd xmm3,eax
-	LONG $0xdb70f9c5; BYTE $0x00 // vpshufd xmm3,xmm3,0x0
-	LONG $0x0069e2c4; WORD $0x2052 // vpshufb xmm2,xmm2,XMMWORD PTR [rdx+0x20]
-	LONG $0xdd69e2c4; BYTE $0xd3 // vaesenclast xmm2,xmm2,xmm3
+	LONG $0x0116840f; WORD $0x0000 // je 0x1b5c
+	LONG $0x0097870f; WORD $0x0000 // ja 0x1ae3
+	LONG $0x80998d48; WORD $0x0000; BYTE $0x00 // lea rbx,[rcx+0x80]
+// 0x1a53:
+	LONG $0xd06ff9c5 // vmovdqa xmm2,xmm0
+	LONG $0x0069e2c4; BYTE $0xd7 // vpshufb xmm2,xmm2,xmm7
 	LONG $0xe06ff9c5 // vmovdqa xmm4,xmm0
 	LONG $0xfc73d9c5; BYTE $0x04 // vpslldq xmm4,xmm4,0x4
 	LONG $0xc4eff9c5 // vpxor xmm0,xmm0,xmm4
 	LONG $0xe06ff9c5 // vmovdqa xmm4,xmm0
 	LONG $0xfc73d9c5; BYTE $0x08 // vpslldq xmm4,xmm4,0x8
 	LONG $0xc4eff9c5 // vpxor xmm0,xmm0,xmm4
+	LONG $0xdd69e2c4; BYTE $0xd3 // vaesenclast xmm2,xmm2,xmm3
 	LONG $0xc2eff9c5 // vpxor xmm0,xmm0,xmm2
+	LONG $0xf372e1c5; BYTE $0x01 // vpslld xmm3,xmm3,0x1
 	LONG $0x017ffac5 // vmovdqu XMMWORD PTR [rcx],xmm0
-	LONG $0x10c18348 // add rcx,0x10
+	LONG $0xd06ff9c5 // vmovdqa xmm2,xmm0
+	LONG $0x0069e2c4; BYTE $0xd7 // vpshufb xmm2,xmm2,xmm7
+	LONG $0xe06ff9c5 // vmovdqa xmm4,xmm0
+	LONG $0xfc73d9c5; BYTE $0x04 // vpslldq xmm4,xmm4,0x4
+	LONG $0xc4eff9c5 // vpxor xmm0,xmm0,xmm4
+	LONG $0xe06ff9c5 // vmovdqa xmm4,xmm0
+	LONG $0xfc73d9c5; BYTE $0x08 // vpslldq xmm4,xmm4,0x8
+	LONG $0xc4eff9c5 // vpxor xmm0,xmm0,xmm4
+	LONG $0xdd69e2c4; BYTE $0xd3 // vaesenclast xmm2,xmm2,xmm3
+	LONG $0xc2eff9c5 // vpxor xmm0,xmm0,xmm2
+	LONG $0xf372e1c5; BYTE $0x01 // vpslld xmm3,xmm3,0x1
+	LONG $0x417ffac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rcx+0x10],xmm0
+	LONG $0x20c18348 // add rcx,0x20
+	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
+	WORD $0x8c72 // jb 0x1a53
+	LONG $0x00001bb8; BYTE $0x00 // mov eax,0x1b
+	LONG $0xd86ef9c5 // vmovd xmm3,eax
+	LONG $0xdb70f9c5; BYTE $0x00 // vpshufd xmm3,xmm3,0x0
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	WORD $0xb472 // jb 0x1a32
-	LONG $0x000108e9; BYTE $0x00 // jmp 0x1b8b
-// 0x1a83:
+	LONG $0xff75820f; WORD $0xffff // jb 0x1a53
+	LONG $0x0000f0e9; BYTE $0x00 // jmp 0x1bd3
+// 0x1ae3:
 	LONG $0x296ffac5 // vmovdqu xmm5,XMMWORD PTR [rcx]
-	LONG $0x10c18348 // add rcx,0x10
-// 0x1a8b:
-	LONG $0xd570f9c5; BYTE $0xff // vpshufd xmm2,xmm5,0xff
-	LONG $0x45b60f41; BYTE $0x30 // movzx eax,BYTE PTR [r13+0x30]
-	WORD $0xff49; BYTE $0xc5 // inc r13
-	LONG $0xd86ef9c5 // vmovd xmm3,eax
-	LONG $0xdb70f9c5; BYTE $0x00 // vpshufd xmm3,xmm3,0x0
-	LONG $0x0069e2c4; WORD $0x2052 // vpshufb xmm2,xmm2,XMMWORD PTR [rdx+0x20]
-	LONG $0xdd69e2c4; BYTE $0xd3 // vaesenclast xmm2,xmm2,xmm3
+// 0x1ae7:
+	LONG $0xd56ff9c5 // vmovdqa xmm2,xmm5
+	LONG $0x0069e2c4; BYTE $0xd7 // vpshufb xmm2,xmm2,xmm7
 	LONG $0xe06ff9c5 // vmovdqa xmm4,xmm0
 	LONG $0xfc73d9c5; BYTE $0x04 // vpslldq xmm4,xmm4,0x4
 	LONG $0xc4eff9c5 // vpxor xmm0,xmm0,xmm4
 	LONG $0xe06ff9c5 // vmovdqa xmm4,xmm0
 	LONG $0xfc73d9c5; BYTE $0x08 // vpslldq xmm4,xmm4,0x8
 	LONG $0xc4eff9c5 // vpxor xmm0,xmm0,xmm4
-	LONG $0xc2eff9c5 // vpxor xmm0,xmm0,xmm2
-	LONG $0x017ffac5 // vmovdqu XMMWORD PTR [rcx],xmm0
-	LONG $0x10c18348 // add rcx,0x10
+	LONG $0xc3eff9c5 // vpxor xmm0,xmm0,xmm3
+	LONG $0xdd69e2c4; BYTE $0xd0 // vaesenclast xmm2,xmm2,xmm0
+	LONG $0xc26ff9c5 // vmovdqa xmm0,xmm2
+	LONG $0xf372e1c5; BYTE $0x01 // vpslld xmm3,xmm3,0x1
+	LONG $0x417ffac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rcx+0x10],xmm0
+	LONG $0x20c18348 // add rcx,0x20
 	WORD $0x394c; BYTE $0xd1 // cmp rcx,r10
-	LONG $0x00b0830f; WORD $0x0000 // jae 0x1b8b
+	LONG $0x00a5830f; WORD $0x0000 // jae 0x1bd3
 	LONG $0xd070f9c5; BYTE $0xff // vpshufd xmm2,xmm0,0xff
-	LONG $0xdbefe1c5 // vpxor xmm3,xmm3,xmm3
-	LONG $0xdd69e2c4; BYTE $0xd3 // vaesenclast xmm2,xmm2,xmm3
 	LONG $0xe56ff9c5 // vmovdqa xmm4,xmm5
 	LONG $0xfc73d9c5; BYTE $0x04 // vpslldq xmm4,xmm4,0x4
 	LONG $0xecefd1c5 // vpxor xmm5,xmm5,xmm4
 	LONG $0xe56ff9c5 // vmovdqa xmm4,xmm5
 	LONG $0xfc73d9c5; BYTE $0x08 // vpslldq xmm4,xmm4,0x8
 	LONG $0xecefd1c5 // vpxor xmm5,xmm5,xmm4
-	LONG $0xeaefd1c5 // vpxor xmm5,xmm5,xmm2
+	LONG $0xdd69e2c4; BYTE $0xd5 // vaesenclast xmm2,xmm2,xmm5
+	LONG $0xea6ff9c5 // vmovdqa xmm5,xmm2
 	LONG $0x297ffac5 // vmovdqu XMMWORD PTR [rcx],xmm5
-	LONG $0x10c18348 // add rcx,0x10
-	LONG $0xffff77e9; BYTE $0xff // jmp 0x1a8b
-// 0x1b14:
+	WORD $0x8beb // jmp 0x1ae7
+// 0x1b5c:
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	QUAD $0x00000000850c8d4e // lea r9,[r8*4+0x0]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x1b2b:
+// 0x1b73:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x1b50
+	WORD $0x2074 // je 0x1b98
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x1b6d
+	WORD $0x3775 // jne 0x1bb5
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x1b6d
+	WORD $0x3175 // jne 0x1bb5
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1deb // jmp 0x1b6d
-// 0x1b50:
+	WORD $0x1deb // jmp 0x1bb5
+// 0x1b98:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -1354,35 +1368,37 @@ TEXT ·AESAVX512(SB), 0, $576-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x1b6d:
+// 0x1bb5:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x1b86
+	WORD $0x0372 // jb 0x1bce
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x1b86:
+// 0x1bce:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x1b2b
-// 0x1b8b:
+	WORD $0xa072 // jb 0x1b73
+// 0x1bd3:
+	LONG $0x107f8348; BYTE $0x00 // cmp QWORD PTR [rdi+0x10],0x0
+	WORD $0x3275 // jne 0x1c0c
 	LONG $0x1e448d4b; BYTE $0xf0 // lea rax,[r14+r11*1-0x10]
 	QUAD $0x00000100248c8d49 // lea rcx,[r12+0x100]
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
-	WORD $0x0eeb // jmp 0x1bac
-// 0x1b9e:
+	WORD $0x0eeb // jmp 0x1bfb
+// 0x1bed:
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0x0574 // je 0x1bac
+	WORD $0x0574 // je 0x1bfb
 	LONG $0xdb79e2c4; BYTE $0xc0 // vaesimc xmm0,xmm0
-// 0x1bac:
+// 0x1bfb:
 	LONG $0x017ffac5 // vmovdqu XMMWORD PTR [rcx],xmm0
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10e88348 // sub rax,0x10
 	WORD $0x394c; BYTE $0xf0 // cmp rax,r14
-	WORD $0xe173 // jae 0x1b9e
-// 0x1bbd:
+	WORD $0xe173 // jae 0x1bed
+// 0x1c0c:
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
 	RET
 
@@ -1420,8 +1436,8 @@ DATA aes_avx512_constants<>+240(SB)/8, $0x000000000000003e
 DATA aes_avx512_constants<>+248(SB)/8, $0x000000000000003e
 DATA aes_avx512_constants<>+256(SB)/8, $0x000000000000003d
 DATA aes_avx512_constants<>+264(SB)/8, $0x000000000000003d
-DATA aes_avx512_constants<>+272(SB)/8, $0x0000000000000000
-DATA aes_avx512_constants<>+280(SB)/8, $0x0000000000000000
+DATA aes_avx512_constants<>+272(SB)/8, $0x0c0f0e0d0c0f0e0d
+DATA aes_avx512_constants<>+280(SB)/8, $0x0c0f0e0d0c0f0e0d
 DATA aes_avx512_constants<>+288(SB)/8, $0x0000000000000000
 DATA aes_avx512_constants<>+296(SB)/8, $0x0000000000000000
 DATA aes_avx512_constants<>+304(SB)/8, $0x0000000000000000

@@ -11,8 +11,8 @@ const (
 	asmArgADBytes = 32 // its bytes; with LAST they also go into the length block
 	asmArgKey     = 40 // 32 bytes
 	asmArgNonce   = 48 // 12 bytes
-	asmArgTag     = 56 // 16 bytes, written with LAST: the tag that belongs to the packet (open: to be compared)
-	asmArgState   = 64 // SEALANE_STATE_BYTES; read without FIRST, written without LAST; unused if both are set
+	asmArgTag     = 56 // 16 bytes, written with LAST: the packet's tag (open: to be compared with its own)
+	asmArgState   = 64 // SEALANE_STATE_BYTES; read without FIRST, written without LAST; unused with both
 	asmArgTotal   = 72 // bytes of text in the whole packet, for the length block; read with LAST
 	asmArgFlags   = 80 // SEALANE_FLAG_*
 	asmArgsBytes  = 88
@@ -44,7 +44,7 @@ const (
 	asmFlagSetup = 8 // expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; nothing else is read
 
 	asmGcmKeyRounds    = 0   // 64 bits: 10, 12 or 14, set before SETUP
-	asmGcmKeySchedule  = 16  // before SETUP 16, 24 or 32 bytes of key; after it what the level likes, 240 bytes
+	asmGcmKeySchedule  = 16  // before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes
 	asmGcmKeyTable     = 256 // the level's own: powers of the hash key
 	asmGcmKeyBytes     = 960
 	asmGcmStateY       = 0  // 16 bytes: GHASH so far, as the block that the standard has
@@ -52,7 +52,7 @@ const (
 	asmGcmStateMask    = 32 // 16 bytes: the encrypted J0
 	asmGcmStateBytes   = 64
 
-	asmAESSetup       = 0 // make KEY from its ROUNDS and the raw key in its SCHEDULE; nothing else is read
+	asmAESSetup       = 0 // make KEY of its ROUNDS and the raw key in its SCHEDULE; BYTES not 0: no INVERSE
 	asmAESECBEncrypt  = 1 // every block by itself; no STATE
 	asmAESECBDecrypt  = 2
 	asmAESCTR         = 3 // STATE: the counter block; its last 4 bytes count, big-endian, and wrap around
@@ -62,7 +62,7 @@ const (
 	asmAESCBCEncrypt  = 7
 	asmAESMasks       = 8   // the same, of one block each that is chained to nothing; no NONCE, no TOTAL
 	asmAESKeyRounds   = 0   // 64 bits: 10, 12 or 14, set before SETUP
-	asmAESKeySchedule = 16  // before SETUP 16, 24 or 32 bytes of key; after it what the level likes, 240 bytes
+	asmAESKeySchedule = 16  // before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes
 	asmAESKeyInverse  = 256 // what the level likes for decryption, 240 bytes
 	asmAESKeyBytes    = 512
 

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/sealane/sealane/tools/internal/gas"
 )
 
 // place is what is known of a register: that it points so many bytes behind the start of scratch memory.
@@ -112,26 +114,6 @@ func constant(word string) (int, bool) {
 	return int(n), err == nil
 }
 
-// splitOperands splits at the commas outside brackets and braces.
-func splitOperands(operands string) []string {
-	var parts []string
-	depth, start := 0, 0
-	for i, c := range operands {
-		switch c {
-		case '[', '{':
-			depth++
-		case ']', '}':
-			depth--
-		case ',':
-			if depth == 0 {
-				parts = append(parts, strings.TrimSpace(operands[start:i]))
-				start = i + 1
-			}
-		}
-	}
-	return append(parts, strings.TrimSpace(operands[start:]))
-}
-
 // moveARM is what an instruction does to the places of the general registers.
 func moveARM(ins *instruction, before places) places {
 	after := before
@@ -140,7 +122,7 @@ func moveARM(ins *instruction, before places) places {
 			after[r] = p
 		}
 	}
-	parts := splitOperands(ins.operands)
+	parts := gas.Operands(ins.operands)
 	if block := armBlock.FindStringSubmatch(ins.mnemonic); block != nil {
 		if strings.HasSuffix(parts[0], "!") {
 			r := registerNumber(parts[0])
@@ -244,7 +226,7 @@ func sum(mnemonic string, parts []string, before places) place {
 // armAccess returns the base register of a memory operand, the first byte relative to the base, and how many bytes; base is
 // -1 if there is no such operand, ok is false if the address is not base plus constant.
 func armAccess(ins *instruction) (base, from, bytes int, ok bool) {
-	parts := splitOperands(ins.operands)
+	parts := gas.Operands(ins.operands)
 	if block := armBlock.FindStringSubmatch(ins.mnemonic); block != nil {
 		bytes, ok = listBytes(parts[1])
 		switch block[2] {

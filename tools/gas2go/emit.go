@@ -95,18 +95,36 @@ func (t *target) writeBody(b *bytes.Buffer, f *function) {
 	t.writeRows(b, f, t.directives, "\t")
 }
 
-// writeRows writes one line for each instruction but the final ret, and one for each run of one-byte nops.
+// writeRows writes one line for each row.
 func (t *target) writeRows(b *bytes.Buffer, f *function, data func(code []byte) string, indent string) {
+	for _, r := range t.rows(f) {
+		if r.target {
+			fmt.Fprintf(b, "// %#x:\n", r.offset)
+		}
+		if len(r.code) > 0 {
+			fmt.Fprintf(b, "%s%s // %s\n", indent, data(r.code), r.text)
+		}
+	}
+}
+
+// A row is one instruction, or a run of one-byte nops.
+type row struct {
+	offset int
+	target bool // of a jump
+	code   []byte
+	text   string
+}
+
+// rows returns all instructions but the final ret, of which only remains that something jumps to it.
+func (t *target) rows(f *function) []row {
 	targets := make(map[int]bool)
 	for i := range f.body {
 		targets[f.body[i].target] = true
 	}
+	var rows []row
 	body := f.body[:len(f.body)-1]
 	for i := 0; i < len(body); {
 		ins := &body[i]
-		if targets[ins.offset] {
-			fmt.Fprintf(b, "// %#x:\n", ins.offset)
-		}
 		code, text := ins.code, ins.text
 		for i++; i < len(body) && text == "nop" && body[i].text == "nop" && !targets[body[i].offset] && len(code) < t.units[0]; i++ {
 			code = append(code[:len(code):len(code)], body[i].code...)
@@ -114,11 +132,12 @@ func (t *target) writeRows(b *bytes.Buffer, f *function, data func(code []byte) 
 		if n := len(code) / len(ins.code); n > 1 {
 			text = fmt.Sprintf("%d x nop", n)
 		}
-		fmt.Fprintf(b, "%s%s // %s\n", indent, data(code), text)
+		rows = append(rows, row{ins.offset, targets[ins.offset], code, text})
 	}
 	if end := f.body[len(body)].offset; targets[end] {
-		fmt.Fprintf(b, "// %#x:\n", end)
+		rows = append(rows, row{offset: end, target: true})
 	}
+	return rows
 }
 
 // directives writes code as Go assembler data, least significant byte first.

@@ -46,23 +46,69 @@ func rustSymbol(kernel, version string) string {
 func (t *target) rustAssembly(source string, k *kernel) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%sfrom %s; DO NOT EDIT.\n", generatedMarker, source)
-	t.writeRows(&b, k.function, t.rustData, "")
+	if t.units[0] == 4 {
+		t.writeRows(&b, k.function, rustWords, "")
+	} else {
+		t.writeRustBytes(&b, k.function)
+	}
 	return b.Bytes()
 }
 
-// rustData writes one instruction as data: words where all have four bytes, so that the object says that they are code.
-func (t *target) rustData(code []byte) string {
+// rustWords writes instructions of four bytes, and says that they are code.
+func rustWords(code []byte) string {
 	var parts []string
-	if t.units[0] == 4 {
-		for ; len(code) >= 4; code = code[4:] {
-			parts = append(parts, fmt.Sprintf("0x%08x", binary.LittleEndian.Uint32(code)))
+	for ; len(code) >= 4; code = code[4:] {
+		parts = append(parts, fmt.Sprintf("0x%08x", binary.LittleEndian.Uint32(code)))
+	}
+	return ".inst " + strings.Join(parts, ",")
+}
+
+// rustRowBytes is how many bytes of instructions share a row. LLVM parses rows each time that a crate is built, more than
+// once, and a row of one byte after the other takes it four times as long as words do.
+const rustRowBytes = 16
+
+// writeRustBytes writes instructions of any length, whole ones to a row, of which a jump's target is the first.
+func (t *target) writeRustBytes(b *bytes.Buffer, f *function) {
+	var code []byte
+	var texts []string
+	flush := func() {
+		if len(code) > 0 {
+			fmt.Fprintf(b, "%s // %s\n", rustData(code), strings.Join(texts, "; "))
 		}
-		return ".inst " + strings.Join(parts, ",")
+		code, texts = nil, nil
+	}
+	for _, r := range t.rows(f) {
+		if r.target {
+			flush()
+			fmt.Fprintf(b, "// %#x:\n", r.offset)
+		}
+		if len(r.code) > 0 {
+			code, texts = append(code, r.code...), append(texts, r.text)
+		}
+		if len(code) >= rustRowBytes {
+			flush()
+		}
+	}
+	flush()
+}
+
+// rustData writes bytes as words of eight, and what is left over byte by byte.
+func rustData(code []byte) string {
+	var words, rest []string
+	for ; len(code) >= 8; code = code[8:] {
+		words = append(words, fmt.Sprintf("0x%016x", binary.LittleEndian.Uint64(code)))
 	}
 	for _, c := range code {
-		parts = append(parts, fmt.Sprintf("0x%02x", c))
+		rest = append(rest, fmt.Sprintf("0x%02x", c))
 	}
-	return ".byte " + strings.Join(parts, ",")
+	var statements []string
+	if words != nil {
+		statements = append(statements, ".quad "+strings.Join(words, ","))
+	}
+	if rest != nil {
+		statements = append(statements, ".byte "+strings.Join(rest, ","))
+	}
+	return strings.Join(statements, "; ")
 }
 
 // rustModule makes the Rust file that declares all of a target's kernels and has their constants.

@@ -111,7 +111,7 @@ def key_cells(kernel, bits, name, trace=None):
     if found is None or found[2] is not first or trace is not None:
         call = Call(kernel)
         call.regions(("key", KEY, A["AES_KEY_BYTES"], True, True))
-        call.arguments(key=KEY, flags=SETUP)
+        call.arguments(key=KEY, bytes=0, flags=SETUP)
         call.memory.poke(KEY + A["AES_KEY_ROUNDS"], const(bits // 32 + 6, 64))
         call.memory.poke(KEY + A["AES_KEY_SCHEDULE"], cat(*(symbol(f"{name}{i}", 32) for i in range(bits // 32))))
         steps = call.run(trace)

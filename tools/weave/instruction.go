@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/sealane/sealane/tools/internal/gas"
 )
 
 // An instruction as far as an order depends on it: what it reads and writes, and what it asks of a core.
@@ -34,26 +36,6 @@ var conditions = map[string]bool{"eq": true, "ne": true, "hs": true, "lo": true,
 	"ls": true, "ge": true, "lt": true, "gt": true, "le": true}
 
 var registerName = regexp.MustCompile(`^[rqd][0-9]+$`)
-
-// operands splits at commas outside of brackets.
-func operands(text string) []string {
-	var list []string
-	depth, start := 0, 0
-	for i, c := range text {
-		switch c {
-		case '[', '{':
-			depth++
-		case ']', '}':
-			depth--
-		case ',':
-			if depth == 0 {
-				list = append(list, strings.TrimSpace(text[start:i]))
-				start = i + 1
-			}
-		}
-	}
-	return append(list, strings.TrimSpace(text[start:]))
-}
 
 // units says which units a register is: halves of a vector, or itself. What is no register has none.
 func (s *source) units(name string) []string {
@@ -121,7 +103,7 @@ func (s *source) addressOf(e *effects, args []string) error {
 
 func (s *source) effects(text string) (effects, error) {
 	mnemonic, rest, _ := strings.Cut(text, " ")
-	args := operands(rest)
+	args := gas.Operands(rest)
 	if strings.HasPrefix(mnemonic, "v") {
 		return s.vectorEffects(strings.Split(mnemonic, ".")[0], args)
 	}

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 
@@ -39,10 +42,42 @@ func applyConfig(cmd *cobra.Command) error {
 	return loadConfig(cmd.Flags(), name.Value.String())
 }
 
+// Those that there are have a few kilobytes, and name nothing inside of something else. The work of reading grows with the square of how
+// deep that goes.
+const (
+	maxConfig  = 64 << 10
+	maxNesting = 100
+)
+
+func readConfig(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	if err == nil && len(b) > maxConfig {
+		return "", fmt.Errorf("%s: longer than %d bytes", file, maxConfig)
+	}
+	if bytes.Count(b, []byte{'{'})+bytes.Count(b, []byte{'['}) > maxNesting {
+		return "", fmt.Errorf("%s: more than %d lists and tables", file, maxNesting)
+	}
+	for n, line := range bytes.Split(b, []byte{'\n'}) {
+		if name, _, _ := bytes.Cut(line, []byte{'='}); bytes.Count(name, []byte{'.'}) > maxNesting && !bytes.ContainsAny(name, `"'#`) {
+			return "", fmt.Errorf("%s, line %d: no setting has a name like this", file, n+1)
+		}
+	}
+	return string(b), err
+}
+
 // loadConfig sets flags that are not set yet.
 func loadConfig(f *pflag.FlagSet, file string) error {
+	text, err := readConfig(file)
+	if err != nil {
+		return fmt.Errorf("--config: %w", err)
+	}
 	var values map[string]any
-	if _, err := toml.DecodeFile(file, &values); err != nil {
+	if _, err := toml.Decode(text, &values); err != nil {
 		var where toml.ParseError
 		if errors.As(err, &where) {
 			return fmt.Errorf("%s, line %d: %s", file, where.Position.Line, where.Message)
@@ -72,7 +107,11 @@ func setFlags(f *pflag.FlagSet, file string, values map[string]any) error {
 
 func setFlag(flag *pflag.Flag, value any) error {
 	kind := flag.Value.Type()
-	wrong := fmt.Errorf("%v is no %s", value, kinds[kind])
+	said := fmt.Sprint(value)
+	if len(said) > 80 {
+		said = said[:80] + "..."
+	}
+	wrong := fmt.Errorf("%s is no %s", said, kinds[kind])
 	switch v := value.(type) {
 	case string:
 		switch kind {

@@ -98,6 +98,27 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
+// What is no configuration, but endless or nested without end, is refused, and neither read for ever nor the end of the process.
+func TestConfigBombs(t *testing.T) {
+	for name, text := range map[string]string{
+		"long":          "tap = \"" + strings.Repeat("x", maxConfig) + "\"",
+		"nested lists":  "keys = " + strings.Repeat("[", maxConfig-100),
+		"closed lists":  "keys = " + strings.Repeat("[", maxConfig/2-100) + strings.Repeat("]", maxConfig/2-100),
+		"nested tables": "keys = " + strings.Repeat("{a=", maxConfig/4),
+		"dotted keys":   strings.Repeat("a.", maxConfig/3) + "a = 1",
+		"many tables":   strings.Repeat("[a.b.c.d.e.f.g.h]\n", maxConfig/20),
+	} {
+		file := filepath.Join(t.TempDir(), "c.toml")
+		os.WriteFile(file, []byte(text), 0o600)
+		if said, ok := run(t, "live", "--config", file, "--check"); ok || !strings.Contains(said, "c.toml") || len(said) > 4096 {
+			t.Errorf("%s: success %v, it says %d bytes, %.200s", name, ok, len(said), said)
+		}
+	}
+	if said, ok := run(t, "live", "--config", "/dev/zero", "--check"); ok || !strings.Contains(said, "longer than") {
+		t.Errorf("/dev/zero: success %v, %.200s", ok, said)
+	}
+}
+
 // The configuration that comes with the package is right as it is, and names no setting that there is not.
 func TestPackagedConfig(t *testing.T) {
 	if said, ok := run(t, "live", "--config", "../../packaging/gateway.toml", "--check"); !ok {

@@ -295,9 +295,15 @@ func (l *live) check() error {
 // budget returns what all connections together may hold: half of what the tables leave, as the collector needs the rest.
 func (l *live) budget() int {
 	const program, eachFlow = 64 << 20, 4 << 10
-	between := 0 // what cores keep for each other
+	between := 0 // what cores keep for each other, and for outputs
 	if l.workers > 1 {
 		between = exchange.Most(l.workers)
+	}
+	if l.out.server != "" {
+		between += output.ServerBytes
+	}
+	if l.out.encrypted != "" {
+		between += output.ArchiveBytes
 	}
 	return (l.memory<<20 - program - between - l.flows*eachFlow) / 2
 }
@@ -614,16 +620,15 @@ func (l *live) drops() (n uint64) {
 // serve starts what others can connect to.
 func (l *live) serve(ctx context.Context) error {
 	start := func(listener net.Listener, h http.Handler) {
-		s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn)}
+		s := control.Serve(listener, h)
 		context.AfterFunc(ctx, func() { s.Close() })
-		go s.Serve(listener)
 	}
 	if l.api != "" {
 		listener, err := keys.ListenUnix(l.api, l.group)
 		if err != nil {
 			return err
 		}
-		start(listener, control.Flows(l.table))
+		start(listener, control.Flows(l.table, nil))
 	}
 	if l.metrics != "" {
 		listener, err := net.Listen("tcp", l.metrics)

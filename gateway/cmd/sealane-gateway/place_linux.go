@@ -7,8 +7,8 @@ import (
 )
 
 // placing is what a core has if there are several: each connection is one core's, whichever ring its packets come from. The kernel puts
-// most of them there. The others (in tunnels over UDP, whose ports differ by direction, out of fragments, and those that come while
-// rings join or leave) are given from core to core.
+// most of them there. The others (out of fragments, in tunnels in tunnels, and those that come while rings join or leave) are given from
+// core to core.
 type placing struct {
 	*packet.Placement
 	port   *exchange.Port[handed]

@@ -261,6 +261,10 @@ func TestLiveWorkers(t *testing.T) {
 				t.Errorf("of %d connections, %d bytes, not all were read", total, total*text)
 			}
 			// That it was not the kernel alone who did it.
+			if _, count, ok := strings.Cut(g.text(), "one core has given another\" count="); ok {
+				n, _, _ := strings.Cut(count, "\n")
+				t.Logf("of %d packets, one core has given another %s", len(frames), n)
+			}
 			if given := strings.Contains(g.text(), "one core has given another"); given != (workers != "1") {
 				t.Errorf("packets were given from core to core: %v", given)
 			}

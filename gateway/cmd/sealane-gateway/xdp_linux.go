@@ -236,21 +236,17 @@ func (x *fast) attach(program *xdp.Program) error {
 }
 
 func (x *fast) serve(ctx context.Context, l net.Listener) {
-	flows := control.Flows(x.table)
-	s := &http.Server{ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			x.mu.Lock()
-			defer x.mu.Unlock()
-			flows.ServeHTTP(w, r)
-			for _, q := range x.queues {
-				select {
-				case q.changed <- struct{}{}:
-				default:
-				}
+	flows := control.Flows(x.table, &x.mu)
+	s := control.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		flows.ServeHTTP(w, r)
+		for _, q := range x.queues {
+			select {
+			case q.changed <- struct{}{}:
+			default:
 			}
-		})}
+		}
+	}))
 	context.AfterFunc(ctx, func() { s.Close() })
-	go s.Serve(l)
 }
 
 // loop moves packets until ctx is done. It looks for changes of the table a hundred times a second at the least.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/sealane/sealane/gateway/internal/capture"
@@ -470,6 +471,75 @@ var rows = []row{
 			change(&f)
 			s := v.script()
 			s.before[i] = []forgery{f}
+			all = append(all, s)
+		}
+		return all
+	}, nil},
+	{"a keep-alive with a byte of garbage", func(v *victim, change func(*forgery)) []*script {
+		var all []*script
+		for _, i := range v.places() {
+			s := v.script()
+			for _, side := range []uint8{0, 1} { // one byte before what is due (RFC 9293, section 3.8.4)
+				f := like(&v.segs[i])
+				if f.data, f.seq = []byte{0}, f.seq-1; side != f.side {
+					f.side, f.seq, f.ack = side, f.ack-1, f.seq+1
+				}
+				change(&f)
+				s.before[i] = append(s.before[i], f)
+			}
+			all = append(all, s)
+		}
+		return all
+	}, nil},
+	{"a SYN of the server, as if both began", func(v *victim, change func(*forgery)) []*script {
+		var all []*script
+		for i := range 4 {
+			for _, seq := range []uint32{0x22222222, v.segs[1].Seq} {
+				f := forgery{side: 1 - v.client, seq: seq, flags: packet.SYN}
+				g := forgery{side: v.client, seq: v.segs[0].Seq, ack: seq + 1, flags: packet.SYN | packet.ACK}
+				change(&f)
+				change(&g)
+				s := v.script()
+				s.before[i] = []forgery{f, g}
+				all = append(all, s)
+			}
+		}
+		return all
+	}, nil},
+	{"a header of the PROXY protocol before the ClientHello", func(v *victim, change func(*forgery)) []*script {
+		i := v.firstData(v.client)
+		var all []*script
+		for _, b := range []string{
+			"PROXY TCP4 192.0.2.1 192.0.2.2 1000 443\r\n", "PROXY UNKNOWN\r\n", "PROXY " + strings.Repeat("x", 200),
+			"\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\x01\x02\x03\x04\x05\x06\x07\x08\x03\xe8\x01\xbb", "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x00",
+			"\r\n\r\n\x00\r\nQUIT\n\x21\x11\xff\xff\x01\x02\x03\x04", "\r\n\r\n\x00\r\nQUIT\n\x20\x00\x04\x00" + strings.Repeat("x", 1024),
+		} {
+			f := like(&v.segs[i])
+			f.data = []byte(b)
+			change(&f)
+			g := f // and another one behind it
+			g.seq += uint32(len(b))
+			s := v.script()
+			s.before[i] = []forgery{f, g}
+			all = append(all, s)
+		}
+		return all
+	}, nil},
+	{"an endless dialogue before the hellos", func(v *victim, change func(*forgery)) []*script {
+		i := v.firstData(v.client)
+		var all []*script
+		for _, lines := range [][2]string{{"STARTTLS\r\n", "220 Go ahead\r\n"}, {"CONNECT a:443 HTTP/1.1\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n"}, {"\x16", "\x16\x03"}} {
+			s := v.script()
+			client, server := v.segs[i].Seq, v.segs[i].Ack
+			for range 200 {
+				f := forgery{side: v.client, seq: client, ack: server, flags: packet.ACK, data: []byte(lines[0])}
+				client += uint32(len(f.data))
+				g := forgery{side: 1 - v.client, seq: server, ack: client, flags: packet.ACK, data: []byte(lines[1])}
+				server += uint32(len(g.data))
+				change(&f)
+				change(&g)
+				s.before[i] = append(s.before[i], f, g)
+			}
 			all = append(all, s)
 		}
 		return all

@@ -464,3 +464,81 @@ func TestClosedAttackers(t *testing.T) {
 	}
 	t.Logf("%d attackers, %d of them had the beginning of a record pass", tried, early)
 }
+
+// between puts bytes between the headers of IP and TCP: options of IPv4, or a header with options of IPv6.
+func between(frame, word []byte) []byte {
+	b := bytes.Clone(frame[:14])
+	if ip := frame[14:]; ip[0]>>4 == 4 {
+		options := make([]byte, 40)
+		copy(options, append([]byte{0x9e, 40}, word...)) // an experiment's (RFC 4727)
+		head := bytes.Clone(ip[:20])
+		head[0] = 4<<4 | 15
+		binary.BigEndian.PutUint16(head[2:], binary.BigEndian.Uint16(head[2:])+40)
+		binary.BigEndian.PutUint16(head[10:], 0)
+		head = append(head, options...)
+		binary.BigEndian.PutUint16(head[10:], packet.Checksum(0, head))
+		return append(append(b, head...), ip[20:]...)
+	} else {
+		options := make([]byte, 256)
+		copy(options, append([]byte{ip[6], 256/8 - 1, 0x1e, 252}, word...))
+		head := bytes.Clone(ip[:40])
+		head[6] = 60
+		binary.BigEndian.PutUint16(head[4:], binary.BigEndian.Uint16(head[4:])+256)
+		return append(append(append(b, head...), options...), ip[40:]...)
+	}
+}
+
+// What is between the headers of IP and TCP, or behind the packet in the frame, is not read by anybody here: nothing of it passes. What
+// the segments say passes all the same.
+func TestClosedHeaders(t *testing.T) {
+	word := []byte("unread, unread, unread")
+	for _, v6 := range []bool{false, true} {
+		r := rand.New(rand.NewPCG(1, 1))
+		s := traffic.NewSession(traffic.AES128, r)
+		frames := talk(s, 1<<16, nil)
+		plain, _, _ := closed(t, frames, s.KeyLog(), nil)
+		for i, f := range frames {
+			var seg packet.Segment
+			if packet.Parse(&seg, f.Link, f.Data) != packet.TCP {
+				t.Fatal("no segment")
+			}
+			if v6 {
+				for k := range seg.Tuple.Addr {
+					seg.Tuple.Addr[k][0] = 0xfd
+				}
+				seg.IPv6 = true
+			}
+			f = frameOf(&seg, seg.Payload, f.Time)
+			if f.Data = between(f.Data, word); len(seg.Payload) == 0 && i%2 == 0 {
+				f.Data = append(f.Data, word...)
+			}
+			frames[i] = f
+		}
+		// And what else passes unless a rule denies it: neighbours that look for each other, with the same.
+		solicit := make([]byte, 14+40+24)
+		copy(solicit[12:], "\x86\xdd\x60\x00\x00\x00\x00\x18\x3a\xff")
+		solicit[22], solicit[38], solicit[54] = 0xfe, 0xff, 135
+		frames = append(frames, capture.Frame{Time: frames[len(frames)-1].Time, Data: between(solicit, word), Link: packet.LinkEthernet})
+		short := make([]byte, 60)
+		copy(short, frameOf(&packet.Segment{Flags: packet.ACK, Tuple: packet.Tuple{Addr: [2][16]byte{{10: 255, 11: 255, 15: 1}, {10: 255, 11: 255, 15: 2}}}}, nil, 0).Data)
+		copy(short[54:], word)
+		frames = append(frames, capture.Frame{Time: frames[len(frames)-1].Time, Data: short, Link: packet.LinkEthernet})
+
+		read, passed, w := closed(t, frames, s.KeyLog(), nil)
+		if n, want := read.total(), plain.total(); n != want || n == 0 {
+			t.Errorf("IPv6 %v: %d bytes of %d were read", v6, n, want)
+		}
+		if n, want := received(passed, s.KeyLog()).total(), plain.total(); n != want {
+			t.Errorf("IPv6 %v: %d bytes of %d passed: %+v", v6, n, want, w.Stats.Gate)
+		}
+		leaked := 0
+		for _, f := range passed {
+			if bytes.Contains(f.Data, word[:6]) {
+				leaked++
+			}
+		}
+		if leaked > 0 {
+			t.Errorf("IPv6 %v: %d of %d packets have passed with bytes that nobody reads", v6, leaked, len(passed))
+		}
+	}
+}

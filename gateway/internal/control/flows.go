@@ -9,8 +9,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/net/netutil"
 
 	"github.com/sealane/sealane/gateway/internal/engine"
 	"github.com/sealane/sealane/gateway/internal/tls"
@@ -130,6 +135,30 @@ func readAll(r io.Reader) ([]byte, error) {
 	}
 }
 
+// leastFlow is shorter than a flow can be: with two endpoints, a suite and a secret.
+const leastFlow = 100
+
+// elements returns how many elements a list in JSON has, if it is one: each would take much more memory than it has bytes.
+func elements(b []byte) int {
+	n, depth, quoted := 1, 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			depth--
+		case c == ',' && depth == 1:
+			n++
+		}
+	}
+	return n
+}
+
 // A request is one flow or a list of them.
 func decode(r io.Reader) (many []flow, err error) {
 	b, err := readAll(r)
@@ -139,6 +168,9 @@ func decode(r io.Reader) (many []flow, err error) {
 	}
 	many = make([]flow, 1)
 	if bytes.HasPrefix(bytes.TrimSpace(b), []byte("[")) {
+		if n := elements(b); n > len(b)/leastFlow+1 {
+			return nil, fmt.Errorf("%d elements in %d bytes: not all of them can be flows", n, len(b))
+		}
 		many = nil
 		err = json.Unmarshal(b, &many)
 	} else {
@@ -147,21 +179,42 @@ func decode(r io.Reader) (many []flow, err error) {
 	return many, err
 }
 
-const maxRequest = 16 << 20
+const (
+	maxRequest = 4 << 20
+	maxAtOnce  = 4 // requests that are read
+)
+
+// Serve has a handler answer those who connect to l, until it is closed. Who says nothing, says it slowly or connects often keeps
+// others waiting for a while at most.
+func Serve(l net.Listener, h http.Handler) *http.Server {
+	const header, request, connections = 10 * time.Second, 30 * time.Second, 64
+	s := &http.Server{Handler: h, ReadHeaderTimeout: header, ReadTimeout: request, IdleTimeout: request,
+		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn)}
+	go s.Serve(netutil.LimitListener(l, connections))
+	return s
+}
 
 // Flows serves the table of given keys:
 //
 //	PUT /flows     a flow, or a list of them, which is taken as a whole or not at all
 //	GET /flows     all flows, or with ?source=...&destination=... one; keys are never told
 //	DELETE /flows  with ?source=...&destination=... one
-func Flows(table *engine.Keys) http.Handler {
+//
+// It holds lock, unless nil, while it changes the table or reads it, and never while it waits for who asks.
+func Flows(table *engine.Keys, lock sync.Locker) http.Handler {
+	if lock == nil {
+		lock = new(sync.Mutex)
+	}
 	mux := http.NewServeMux()
 	fail := func(w http.ResponseWriter, code int, err error) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(code)
 		json.NewEncoder(w).Encode(map[string]string{"error": err.Error()})
 	}
+	room := make(chan struct{}, maxAtOnce)
 	mux.HandleFunc("PUT /flows", func(w http.ResponseWriter, r *http.Request) {
+		room <- struct{}{}
+		defer func() { <-room }()
 		flows, err := decode(http.MaxBytesReader(w, r.Body, maxRequest))
 		taken := 0
 		defer func() {
@@ -184,7 +237,10 @@ func Flows(table *engine.Keys) http.Handler {
 			flows[i].Key, flows[i].IV = k.Given.Key, k.Given.IV
 			ks = append(ks, k)
 		}
-		if err := table.Put(ks...); err != nil {
+		lock.Lock()
+		err = table.Put(ks...)
+		lock.Unlock()
+		if err != nil {
 			fail(w, http.StatusInsufficientStorage, err)
 			return
 		}
@@ -208,20 +264,25 @@ func Flows(table *engine.Keys) http.Handler {
 	mux.HandleFunc("GET /flows", func(w http.ResponseWriter, r *http.Request) {
 		all := []flow{}
 		if r.URL.RawQuery == "" {
+			lock.Lock()
 			for _, k := range table.All() {
 				all = append(all, flowOf(k))
 			}
+			lock.Unlock()
 		} else {
 			s, d, ok := one(w, r)
 			if !ok {
 				return
 			}
-			k := table.Get(s, d)
-			if k == nil {
+			lock.Lock()
+			if k := table.Get(s, d); k != nil {
+				all = append(all, flowOf(k))
+			}
+			lock.Unlock()
+			if len(all) == 0 {
 				fail(w, http.StatusNotFound, missing)
 				return
 			}
-			all = append(all, flowOf(k))
 		}
 		w.Header().Set("Content-Type", "application/json")
 		json.NewEncoder(w).Encode(all)
@@ -231,7 +292,10 @@ func Flows(table *engine.Keys) http.Handler {
 		if !ok {
 			return
 		}
-		if !table.Delete(s, d) {
+		lock.Lock()
+		there := table.Delete(s, d)
+		lock.Unlock()
+		if !there {
 			fail(w, http.StatusNotFound, missing)
 			return
 		}

@@ -7,7 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sealane/sealane/gateway/internal/engine"
@@ -58,7 +60,7 @@ func TestPut(t *testing.T) {
 		"no JSON":                     {"secret", 400, ""},
 	} {
 		table := engine.NewKeys(2)
-		h := Flows(table)
+		h := Flows(table, nil)
 		code, says := request(h, "PUT", "", c.body)
 		if code != c.code || !strings.Contains(says, c.says) {
 			t.Errorf("%s: %d %s", name, code, says)
@@ -80,7 +82,7 @@ func TestPut(t *testing.T) {
 // What is told of flows has no keys in it, and what is deleted is wiped.
 func TestGetAndDelete(t *testing.T) {
 	table := engine.NewKeys(2)
-	h := Flows(table)
+	h := Flows(table, nil)
 	request(h, "PUT", "", flowWith(1, `,"secret":"`+secret+`"`))
 	code, b := request(h, "GET", "", "")
 	var all []map[string]any
@@ -130,7 +132,7 @@ func FuzzPut(f *testing.F) {
 	f.Add(strings.Replace(flowWith(1, `,"key":"`+key+`","iv":"00000000"`), "TLS_AES", "TLS_ECDHE_RSA_WITH_AES", 1))
 	f.Fuzz(func(t *testing.T, body string) {
 		table := engine.NewKeys(3)
-		h := Flows(table)
+		h := Flows(table, nil)
 		code, says := request(h, "PUT", "", body)
 		n := len(table.All())
 		if code != 204 && n != 0 || n > 3 || code >= 500 && code != 507 {
@@ -146,4 +148,78 @@ func FuzzPut(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A request makes no more of itself than it is: a list of millions of nothings is refused before there is memory for each.
+func TestBomb(t *testing.T) {
+	for _, piece := range []string{"{}", "1", "[]", `{"next":1}`, `""`, `"\",\""`} {
+		body := "[" + strings.Repeat(piece+",", (maxRequest-8)/(len(piece)+1)) + piece + "]"
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		code, says := request(Flows(engine.NewKeys(3), nil), "PUT", "", body)
+		runtime.ReadMemStats(&after)
+		if grown := after.TotalAlloc - before.TotalAlloc; code != 400 || grown > 8*maxRequest {
+			t.Errorf("%s, %d bytes of it: %d, %.80s, %d bytes of memory", piece, len(body), code, says, grown)
+		}
+	}
+	// As many as there can be are no bomb.
+	var all []string
+	for i := range 1000 {
+		all = append(all, fmt.Sprintf(`{"source":"1.1.1.1:%d","destination":"1.1.1.1:1","suite":"TLS_AES_128_GCM_SHA256","secret":"%s"}`, i+2, secret))
+	}
+	if code, says := request(Flows(engine.NewKeys(1000), nil), "PUT", "", "["+strings.Join(all, ",")+"]"); code != 204 {
+		t.Errorf("1000 short flows: %d %s", code, says)
+	}
+}
+
+// Who sends a request slowly, or does not take the answer, holds nothing that others wait for.
+func TestSlowRequest(t *testing.T) {
+	var lock sync.Mutex
+	table := engine.NewKeys(3)
+	h := Flows(table, &lock)
+	body, says := io.Pipe()
+	done := make(chan int)
+	go func() {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("PUT", "/flows", body))
+		done <- w.Code
+	}()
+	whole := flowWith(1, `,"secret":"`+secret+`"`)
+	io.WriteString(says, whole[:20]) // it is being read
+	if !lock.TryLock() {
+		t.Fatal("half a request holds the lock")
+	}
+	lock.Unlock()
+	if code, _ := request(h, "PUT", "", flowWith(2, `,"secret":"`+secret+`"`)); code != 204 {
+		t.Errorf("another one, meanwhile: %d", code)
+	}
+	io.WriteString(says, whole[20:])
+	says.Close()
+	if code := <-done; code != 204 || len(table.All()) != 2 {
+		t.Errorf("%d, and %d flows", code, len(table.All()))
+	}
+	w := &stuck{header: make(http.Header), lock: &lock}
+	h.ServeHTTP(w, httptest.NewRequest("GET", "/flows", nil))
+	if w.held || w.n == 0 {
+		t.Errorf("the answer, of %d bytes, is written while the lock is held: %v", w.n, w.held)
+	}
+}
+
+// stuck is a ResponseWriter that looks whether a lock is held.
+type stuck struct {
+	header http.Header
+	lock   *sync.Mutex
+	held   bool
+	n      int
+}
+
+func (s *stuck) Header() http.Header { return s.header }
+func (s *stuck) WriteHeader(int)     {}
+func (s *stuck) Write(b []byte) (int, error) {
+	if s.n += len(b); !s.lock.TryLock() {
+		s.held = true
+	} else {
+		s.lock.Unlock()
+	}
+	return len(b), nil
 }

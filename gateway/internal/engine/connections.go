@@ -30,6 +30,7 @@ type conn struct {
 	tuple  packet.Tuple
 	hash   uint64
 	keys   [2]*Key // given, by side of the tuple
+	_      [8]byte
 }
 
 // The lists that a conn can be on; it may be freed when it is on none.

@@ -24,7 +24,8 @@ import (
 //	lost, not TLS          nothing, for good
 //	of no connection       nothing
 //
-// Segments without payload pass as they are, but FINs, which go behind what they end. What a rule allows passes as it came.
+// Segments without payload pass as they are, but FINs, which go behind what they end, and whatever is between their headers or behind
+// them. What a rule allows passes as it came.
 
 // A Way is where frames go, each with the header in front that capture.Whole tells about. Send's frame stays as it is until Flush.
 type Way interface {
@@ -67,17 +68,30 @@ const (
 	maxSuper = 60000
 )
 
-// half is one direction.
+// A passage is what a gate does with what is read of a direction.
+//
+//	passage   what is read              goes on to
+//	unbegun   nothing was yet           passing: a record was read
+//	passing   goes on in segments       shut: the direction is lost; what was sent is not what was read; a rule lets all pass as it comes
+//	shut      is not the gate's         nothing
+type passage uint8
+
+const (
+	unbegun passage = iota
+	passing
+	shut
+)
+
+// A gateHalf is one direction.
 type gateHalf struct {
-	partAt uint32 // where the record begins of which a part was sent last
-	part   []byte // and its header, as far as it was there
-	sent   uint32 // up to here
-	begun  bool
-	shut   bool
-	plain  int
-	buf    []byte // read since the last settle
-	mem    []byte // sent, and not acknowledged
-	memAt  uint32
+	partAt  uint32 // where the record begins of which a part was sent last
+	part    []byte // and its header, as far as it was there
+	sent    uint32 // up to here
+	passage passage
+	plain   int
+	buf     []byte // read since the last settle
+	mem     []byte // sent, and not acknowledged
+	memAt   uint32
 
 	head    []byte // of the last segment with payload, from Ethernet to TCP's options
 	ip, tcp int
@@ -158,7 +172,7 @@ func (w *Worker) gateHello(c *conn, body []byte) {
 }
 
 func (w *Worker) gateRead(c *conn, side uint8, record []byte) {
-	if g := c.gate; g != nil && !g.half[side].shut {
+	if g := c.gate; g != nil && g.half[side].passage != shut {
 		h := &g.half[side]
 		h.buf = append(h.buf, record...)
 		w.dirtyGate(g)
@@ -253,8 +267,8 @@ func (w *Worker) pass(f *capture.Frame, s *packet.Segment, isTCP bool, hash uint
 	}
 	options := int(f.Data[tcp+12]>>4) * 4
 	if len(s.Payload) > 0 || !h.known {
-		h.head = append(h.head[:0], f.Data[:tcp+options]...)
-		h.ip, h.tcp, h.known = ip, tcp, true
+		h.head, h.tcp = appendHeaders(h.head[:0], f.Data, ip, tcp)
+		h.ip, h.known = ip, true
 	}
 	if len(s.Payload) > 0 {
 		n := len(s.Payload)
@@ -262,10 +276,10 @@ func (w *Worker) pass(f *capture.Frame, s *packet.Segment, isTCP bool, hash uint
 			n = min(n, int(binary.NativeEndian.Uint16(v[4:])))
 		}
 		h.mss = max(h.mss, n+options)
-		if h.shut {
+		if h.passage == shut {
 			w.Stats.Gate.Unread++
 		}
-		if h.begun && reassembly.After(h.sent, s.Seq) {
+		if h.passage == passing && reassembly.After(h.sent, s.Seq) {
 			if end := s.Seq + uint32(len(s.Payload)); !h.again {
 				h.again, h.againAt, h.againEnd = true, s.Seq, end
 			} else {
@@ -284,20 +298,48 @@ func (w *Worker) pass(f *capture.Frame, s *packet.Segment, isTCP bool, hash uint
 	w.dirtyGate(g)
 }
 
-// withoutPayload forwards the header of a segment, and what Ethernet pads.
+// appendHeaders appends the headers of a frame, from Ethernet to TCP's options, without what is between those of IP and TCP: options of
+// IPv4 and extension headers of IPv6, of which there can be kilobytes that nobody reads. It returns where TCP's is.
+func appendHeaders(to, frame []byte, ip, tcp int) ([]byte, int) {
+	head := tcp + int(frame[tcp+12]>>4)*4
+	if frame[ip]>>4 == 4 {
+		to = append(to, frame[:ip+20]...)
+		to[ip] = 4<<4 | 5
+	} else {
+		to = append(to, frame[:ip+40]...)
+		to[ip+6] = 6
+	}
+	return append(to, frame[tcp:head]...), len(to)
+}
+
+// bare tells whether a frame is its headers, none between those of IP and TCP, and at most what Ethernet pads.
+func bare(frame []byte, ip, tcp int) bool {
+	head := tcp + int(frame[tcp+12]>>4)*4
+	if frame[ip]>>4 == 4 && tcp != ip+20 || frame[ip]>>4 == 6 && tcp != ip+40 || len(frame) > max(head, 60) {
+		return false
+	}
+	for _, x := range frame[head:] {
+		if x != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// withoutPayload forwards the headers of a segment.
 func (w *Worker) withoutPayload(f *capture.Frame, ip, tcp int, payload bool) {
 	way := w.o.Gate.Ways[w.Ring]
-	head := tcp + int(f.Data[tcp+12]>>4)*4
 	w.Stats.Gate.Forwarded++
-	if len(f.Data) == head || len(f.Data) <= 60 && !payload {
+	if !payload && bare(f.Data, ip, tcp) {
 		way.Send(capture.Whole(f))
 		return
 	}
-	b := way.Room(virtio + head)
+	most := virtio + tcp + int(f.Data[tcp+12]>>4)*4
+	b := way.Room(most)
 	clear(b[:virtio])
-	copy(b[virtio:], f.Data[:head])
-	finishHeaders(b[virtio:], ip, tcp, 0)
-	way.Commit(len(b), f.Time)
+	frame, tcp := appendHeaders(b[virtio:virtio], f.Data, ip, tcp)
+	finishHeaders(frame, ip, tcp, 0)
+	way.Commit(virtio+len(frame), f.Time)
 }
 
 const virtio = 10
@@ -325,7 +367,7 @@ func finishHeaders(b []byte, ip, tcp, n int) {
 
 // acknowledged lets go of what the receiver has.
 func (w *Worker) acknowledged(h *gateHalf, ack uint32) {
-	if !h.begun || reassembly.After(ack, h.sent+1) {
+	if h.passage != passing || reassembly.After(ack, h.sent+1) {
 		return
 	}
 	n := int(int32(ack - h.memAt))
@@ -374,13 +416,13 @@ func (w *Worker) settleHalf(g *gate, c *conn, side uint8) {
 	state, _ := c.tls.Direction(side)
 	if c.tls.GaveUp(side) {
 		// If it begins, there may be other copies of it, with which it is read again.
-		if _, begins := c.pair.Origin(side); !begins && h.begun {
+		if _, begins := c.pair.Origin(side); !begins && h.passage == passing {
 			w.shut(h)
 		}
-	} else if len(h.buf) > 0 && !h.shut {
+	} else if len(h.buf) > 0 && h.passage != shut {
 		start := read - uint32(len(h.buf))
-		if !h.begun {
-			h.begun, h.sent, h.memAt = true, start, start
+		if h.passage == unbegun {
+			h.passage, h.sent, h.memAt = passing, start, start
 		}
 		if !c.tls.Opened(side) {
 			h.plain += len(h.buf)
@@ -399,20 +441,20 @@ func (w *Worker) settleHalf(g *gate, c *conn, side uint8) {
 	}
 	if h.again {
 		h.again = false
-		if !h.shut {
+		if h.passage != shut {
 			w.resend(h)
 		}
 	}
-	if h.finishing && h.known && !h.shut {
-		if at := h.sent; h.begun && at == h.fin || !h.begun && *c.pair.Next[side] == h.fin {
+	if h.finishing && h.known && h.passage != shut {
+		if at := h.sent; h.passage == passing && at == h.fin || h.passage == unbegun && *c.pair.Next[side] == h.fin {
 			h.finishing = false
 			w.segment1(h, h.fin, nil, packet.FIN|packet.ACK)
-		} else if h.begun && h.fin+1 == at {
+		} else if h.passage == passing && h.fin+1 == at {
 			h.finishing = false
 		}
 	}
 	// A record that is not whole.
-	if h.stalled = 0; h.begun && !h.shut && (state == tls.DirReading || state == tls.DirStarting) && reassembly.After(*c.pair.Next[side], h.sent) {
+	if h.stalled = 0; h.passage == passing && (state == tls.DirReading || state == tls.DirStarting) && reassembly.After(*c.pair.Next[side], h.sent) {
 		h.stalled = max(w.now, 1)
 		if !g.listed {
 			g.listed = true
@@ -437,10 +479,10 @@ func (h *gateHalf) agrees(start uint32) bool {
 }
 
 func (w *Worker) shut(h *gateHalf) {
-	if !h.shut {
+	if h.passage != shut {
 		w.Stats.Gate.Shut++
 		w.gateBytes -= len(h.mem)
-		h.shut, h.buf, h.mem, h.finishing = true, h.buf[:0], h.mem[:0], false
+		h.passage, h.buf, h.mem, h.finishing = shut, h.buf[:0], h.mem[:0], false
 	}
 }
 
@@ -451,7 +493,7 @@ func (w *Worker) pollStalled(now int64) {
 		keep := false
 		for side := range g.half {
 			h := &g.half[side]
-			if g.conn == nil || h.stalled == 0 || h.shut {
+			if g.conn == nil || h.stalled == 0 || h.passage == shut {
 				continue
 			}
 			if now-h.stalled < stallWait {
@@ -506,7 +548,7 @@ func (w *Worker) early(g *gate, side uint8) {
 func (w *Worker) handOver(g *gate) {
 	for side := range g.half {
 		h := &g.half[side]
-		if h.shut || !h.begun {
+		if h.passage != passing {
 			continue
 		}
 		pending := w.dec.Pending(&g.conn.tls, uint8(side))
@@ -514,7 +556,8 @@ func (w *Worker) handOver(g *gate) {
 		if at := int32(h.sent - read); at >= 0 && int(at) < len(pending) && h.known {
 			w.send(h, pending[at:])
 		}
-		h.shut = true
+		w.gateBytes -= len(h.mem)
+		h.passage, h.mem = shut, h.mem[:0]
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"os/user"
 	"strconv"
 	"time"
+
+	"github.com/sealane/sealane/gateway/internal/listen"
 )
 
 // CheckMode refuses a key log that others may read.
@@ -158,19 +160,21 @@ func ListenUnix(path, group string) (net.Listener, error) {
 	return l, err
 }
 
+// So many may send key logs at once; others wait until one of them has ended.
+const maxWriters = 256
+
 // Serve takes key logs from all who connect, until l is closed. Counts of lines go to done, once for each connection.
 func Serve(l net.Listener, store *Store, done func(*Log)) {
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
+	room := make(chan struct{}, maxWriters)
+	listen.Each(l, func(c net.Conn) {
+		room <- struct{}{}
 		go func() {
+			defer func() { <-room }()
 			defer c.Close()
 			log := &Log{Store: store, From: "socket"}
 			io.Copy(log, c)
 			log.Flush()
 			done(log)
 		}()
-	}
+	})
 }

@@ -187,3 +187,41 @@ func TestSocketGroup(t *testing.T) {
 		l.Close()
 	}
 }
+
+// Whoever may connect cannot take all files that the process may open: the others wait, and are taken when one has ended.
+func TestServeManyIdle(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	l, err := ListenUnix(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	store := NewStore(10)
+	go Serve(l, store, func(*Log) {})
+	var idle []net.Conn
+	for range maxWriters {
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		idle = append(idle, c)
+	}
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	random := [32]byte{1}
+	fmt.Fprintf(c, "CLIENT_TRAFFIC_SECRET_0 %x %x\n", random, random)
+	time.Sleep(50 * time.Millisecond)
+	if store.Has(&random) {
+		t.Fatal("one more was taken: there is no bound")
+	}
+	idle[0].Close()
+	for begin := time.Now(); !store.Has(&random); time.Sleep(time.Millisecond) {
+		if time.Since(begin) > 20*time.Second {
+			t.Fatal("nobody was taken when another had ended")
+		}
+	}
+}

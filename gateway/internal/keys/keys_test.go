@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -144,6 +145,13 @@ func TestForget(t *testing.T) {
 
 func FuzzLog(f *testing.F) {
 	f.Add([]byte(line(ClientTraffic, 1, 32)+line(Master, 2, 48)), 5)
+	f.Add(bytes.Repeat([]byte(line(ClientTraffic, 1, 32)+line(ClientTraffic, 1, 48)+strings.Replace(line(ClientTraffic, 1, 32), "0", "f", 90)), 10), 400) // contradictory
+	f.Add(append(bytes.Repeat([]byte{'x'}, 2*maxLine), line(Master, 1, 48)...), maxLine)                                                                  // endless
+	names, _ := filepath.Glob("../../testdata/*.keys")
+	for i, name := range names {
+		b, _ := os.ReadFile(name)
+		f.Add(b, 100*i)
+	}
 	f.Fuzz(func(t *testing.T, b []byte, cut int) {
 		one, two := Log{Store: NewStore(10)}, Log{Store: NewStore(10)}
 		one.Write(b)

@@ -43,8 +43,8 @@ type recentSecrets struct {
 }
 
 const (
-	// maxQueue is how many bytes of packets wait, those of all cores together, but for a few chunks that each has.
-	maxQueue      = 64 << 20
+	// ArchiveBytes is how many bytes of packets wait, those of all cores together, but for a few chunks that each has.
+	ArchiveBytes  = 64 << 20
 	fewChunks     = 4
 	defaultMargin = 2e9 // without a wait, how much older than a packet secrets may be that another file needs
 )
@@ -79,7 +79,7 @@ func NewArchive(w io.Writer, store *keys.Store, wait int64, failed func(error)) 
 
 // Core returns what one of so many cores uses. It is called before any of them does.
 func (a *Archive) Core(of int) *ArchiveCore {
-	c := &ArchiveCore{a: a, most: max(maxQueue/fileBuffer/of, fewChunks), links: []packet.LinkType{packet.LinkEthernet}}
+	c := &ArchiveCore{a: a, most: max(ArchiveBytes/fileBuffer/of, fewChunks), links: []packet.LinkType{packet.LinkEthernet}}
 	a.cores = append(a.cores, c)
 	return c
 }

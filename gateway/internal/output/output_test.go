@@ -357,3 +357,86 @@ func TestServer(t *testing.T) {
 		t.Error("nothing is counted")
 	}
 }
+
+// All readers that read nothing together keep no more waiting than one may: who connects often takes no memory by that.
+func TestServerShares(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	connected := make(chan net.Addr, maxReaders)
+	var counts Counts
+	s := NewServer(l, &counts, ServerEvents{Connected: func(a net.Addr) { connected <- a }})
+	const limit = 16 << 20
+	s.mu.Lock()
+	s.limit, s.linger = limit, 10*time.Millisecond
+	s.mu.Unlock()
+	defer s.Close()
+	for range maxReaders {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		<-connected
+	}
+	core := s.Core()
+	piece := bytes.Repeat([]byte{7}, 60000)
+	most := 0
+	for i := range 1000 {
+		copy(core.Room(len(piece)), piece)
+		core.Commit(len(piece), int64(i))
+		core.Flush()
+		s.mu.Lock()
+		held := 0
+		for r := range s.readers {
+			held += len(r.waiting) + r.writing
+		}
+		most = max(most, held)
+		s.mu.Unlock()
+	}
+	if most > limit || most < limit/8 {
+		t.Errorf("%d readers that sleep keep %d bytes waiting, %d are allowed for all", maxReaders, most, limit)
+	}
+	if counts.Unread.Load() == 0 {
+		t.Error("nothing is counted")
+	}
+}
+
+// Where others may write to the folder, a link in the place of a file, whenever it is put there, does not make the gateway write
+// elsewhere.
+func TestStreamsLinks(t *testing.T) {
+	for _, when := range []string{"before", "between", "gaps"} {
+		dir, secret := t.TempDir(), filepath.Join(t.TempDir(), "secret")
+		os.WriteFile(secret, []byte("as it was"), 0o600)
+		failed := 0
+		s := NewStreams(dir, func(error) { failed++ })
+		f := &Flow{Client: netip.MustParseAddrPort("10.0.0.1:1000"), Server: netip.MustParseAddrPort("10.0.0.2:443")}
+		name := filepath.Join(dir, "10.0.0.1_1000-10.0.0.2_443.client")
+		link := func() {
+			os.Remove(name)
+			if err := os.Symlink(secret, name); err != nil {
+				t.Skip("not run: ", err)
+			}
+		}
+		if when == "before" {
+			s.open(f) // it has looked which names are free
+			link()
+		}
+		s.Data(f, 0, []byte("plaintext"))
+		if when == "gaps" {
+			name = filepath.Join(dir, "10.0.0.1_1000-10.0.0.2_443.gaps")
+		}
+		if when != "before" {
+			link()
+		}
+		s.Data(f, 0, []byte("more"))
+		s.Gap(f, 0, 10)
+		if b, _ := os.ReadFile(secret); string(b) != "as it was" {
+			t.Errorf("%s: the other file is %q now", when, b)
+		}
+		if failed != 1 || s.Err() == nil {
+			t.Errorf("%s: %d errors were told", when, failed)
+		}
+	}
+}

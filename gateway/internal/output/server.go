@@ -4,6 +4,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/sealane/sealane/gateway/internal/listen"
 )
 
 // A Server gives everyone who connects a capture of what is decrypted from then on: PCAP-over-IP. Who reads too slowly
@@ -16,7 +18,7 @@ type Server struct {
 	mu       sync.Mutex
 	readers  map[*reader]struct{}
 	closed   bool
-	limit    int           // bytes that wait for a reader, at most
+	limit    int           // bytes that wait for all readers together, at most: each has an equal share
 	linger   time.Duration // so long may the last bytes take, when it is closed
 	running  sync.WaitGroup
 }
@@ -31,33 +33,33 @@ type ServerEvents struct {
 type reader struct {
 	conn    net.Conn
 	waiting []byte
+	writing int       // bytes that the connection is given now
 	news    sync.Cond // of Server.mu
 	slow    bool
 }
 
 const maxReaders = 16
 
+// ServerBytes is how much a Server keeps for its readers at most.
+const ServerBytes = 64 << 20
+
 // NewServer serves those who connect to l.
 func NewServer(l net.Listener, counts *Counts, events ServerEvents) *Server {
-	s := &Server{listener: l, counts: counts, events: events, readers: make(map[*reader]struct{}), limit: 64 << 20, linger: 3 * time.Second}
+	s := &Server{listener: l, counts: counts, events: events, readers: make(map[*reader]struct{}), limit: ServerBytes, linger: 3 * time.Second}
 	s.File = NewFile(s, false, func(error) {})
 	go s.accept()
 	return s
 }
 
 func (s *Server) accept() {
-	for {
-		c, err := s.listener.Accept()
-		if err != nil {
-			return
-		}
+	listen.Each(s.listener, func(c net.Conn) {
 		r := &reader{conn: c, waiting: s.Header()}
 		r.news.L = &s.mu
 		s.mu.Lock()
 		if s.closed || len(s.readers) == maxReaders {
 			s.mu.Unlock()
 			c.Close()
-			continue
+			return
 		}
 		s.readers[r] = struct{}{}
 		s.running.Add(1)
@@ -66,7 +68,7 @@ func (s *Server) accept() {
 			s.events.Connected(c.RemoteAddr())
 		}
 		go s.serve(r)
-	}
+	})
 }
 
 func (s *Server) serve(r *reader) {
@@ -79,6 +81,7 @@ func (s *Server) serve(r *reader) {
 			r.news.Wait()
 		}
 		b, r.waiting = r.waiting, b[:0]
+		r.writing = len(b)
 		s.mu.Unlock()
 		if len(b) == 0 {
 			return // closed, and nothing is left
@@ -109,8 +112,9 @@ func (s *Server) Write(b []byte) (int, error) {
 	if s.File == nil {
 		return len(b), nil // the header, which each reader gets when it connects
 	}
+	share := s.limit / max(1, len(s.readers))
 	for r := range s.readers {
-		if len(r.waiting)+len(b) > s.limit {
+		if len(r.waiting)+r.writing+len(b) > share {
 			s.counts.Unread.Add(uint64(len(b)))
 			if !r.slow && s.events.TooSlow != nil {
 				r.slow = true

@@ -10,6 +10,8 @@ import (
 // files are the two streams of a connection.
 type files struct {
 	name [2]string
+	gaps string
+	made [3]bool // by this connection: the two, and gaps
 }
 
 // Streams is a Sink that writes the bytes of each connection to files in a folder: ADDRESS_PORT-ADDRESS_PORT.client for
@@ -69,20 +71,27 @@ func (s *Streams) open(f *Flow) *files {
 			s.used[base]++
 		}
 		base = name()
-		f.files = &files{name: [2]string{base + ".client", base + ".server"}}
+		f.files = &files{name: [2]string{base + ".client", base + ".server"}, gaps: base + ".gaps"}
 	}
 	return f.files
 }
 
-func (s *Streams) append(name string, data []byte) {
+// append adds to a file, which has to be new unless it was made already: where others may write to the folder, they cannot have put
+// something in its place, such as a link to another file.
+func (s *Streams) append(name string, made *bool, data []byte) {
 	if s.err != nil {
 		return
 	}
-	w, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	how := os.O_WRONLY | os.O_APPEND | noFollow
+	if !*made {
+		how |= os.O_CREATE | os.O_EXCL
+	}
+	w, err := os.OpenFile(name, how, 0o600)
 	if err != nil {
 		s.fail(err)
 		return
 	}
+	*made = true
 	_, err = w.Write(data)
 	if e := w.Close(); err == nil {
 		err = e
@@ -94,21 +103,22 @@ func (s *Streams) append(name string, data []byte) {
 
 // Data implements Sink.
 func (s *Streams) Data(f *Flow, side uint8, data []byte) {
-	s.append(s.open(f).name[side], data)
+	x := s.open(f)
+	s.append(x.name[side], &x.made[side], data)
 }
 
 // Gap implements Sink.
 func (s *Streams) Gap(f *Flow, side uint8, n int) {
-	if f.files == nil {
+	x := f.files
+	if x == nil {
 		return
 	}
-	name := f.files.name[side]
+	name := x.name[side]
 	at := int64(0)
-	if st, err := os.Stat(name); err == nil {
+	if st, err := os.Lstat(name); err == nil {
 		at = st.Size()
 	}
-	gaps := strings.TrimSuffix(name, filepath.Ext(name)) + ".gaps"
-	s.append(gaps, fmt.Appendf(nil, "%s: about %d bytes of records are missing at %d\n", filepath.Ext(name)[1:], n, at))
+	s.append(x.gaps, &x.made[2], fmt.Appendf(nil, "%s: about %d bytes of records are missing at %d\n", filepath.Ext(name)[1:], n, at))
 }
 
 // End implements Sink.

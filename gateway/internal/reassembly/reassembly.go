@@ -40,6 +40,22 @@ type Stats struct {
 	Deferred  uint64 // times that copies were not tried because too many had been
 }
 
+// A phase is how a direction is read: the first column of the table above. What is unprotected streams.
+//
+//	phase       goes on to
+//	beginning   streaming: a record opens; too much waits for keys; nothing more comes
+//	            contested: a record further on opens, and what is before it does not (leave)
+//	streaming   contested: the next record does not open, or something is missing that will not come
+//	contested   streaming: another copy opens, or a record further on; it was read elsewhere; nothing more comes
+//	            beginning: nothing further on opened (leave)
+type phase uint8
+
+const (
+	streaming phase = iota
+	beginning
+	contested
+)
+
 // A Direction is what one direction holds that no tag has confirmed.
 type Direction struct {
 	Since int64 // when it came to a stop
@@ -50,9 +66,8 @@ type Direction struct {
 	origin    uint32    // where it begins, while it does
 	maybe     [4]uint32 // where else it may begin, the last first; 0 is nowhere
 	base      uint32    // of what is contested, or where TLS stopped in the beginning
-	begun     bool      // origin is known
-	beginning bool
-	contested bool
+	phase     phase
+	begun     bool // origin is known
 	conflict  bool // copies differ
 	fresh     bool // something came since the last try
 	news      bool // something has come since the handshake was read last
@@ -138,7 +153,7 @@ const (
 func (r *Reassembler) Begin(p *Pair) {
 	for side := range p.Dir {
 		d := r.direction(p, side)
-		d.beginning = true
+		d.phase = beginning
 	}
 }
 
@@ -189,12 +204,12 @@ func (p *Pair) Stalled(side uint8) bool {
 	if d == nil {
 		return false
 	}
-	return d.contested || len(d.held.segs) > 0 && After(d.held.segs[len(d.held.segs)-1].end(), *p.Next[side])
+	return d.phase == contested || len(d.held.segs) > 0 && After(d.held.segs[len(d.held.segs)-1].end(), *p.Next[side])
 }
 
 // Maybe says that a direction may begin at a place.
 func (p *Pair) Maybe(side uint8, seq uint32) {
-	if d := p.Dir[side]; d != nil && d.beginning && d.begun && seq != d.origin && !slices.Contains(d.maybe[:], seq) {
+	if d := p.Dir[side]; d != nil && d.phase == beginning && d.begun && seq != d.origin && !slices.Contains(d.maybe[:], seq) {
 		copy(d.maybe[1:], d.maybe[:])
 		d.maybe[0] = seq
 		d.conflict, d.news = true, true
@@ -205,7 +220,7 @@ func (p *Pair) Maybe(side uint8, seq uint32) {
 func (r *Reassembler) Confirmed(p *Pair, side uint8) uint32 {
 	d := p.Dir[side]
 	pending := r.Dec.Pending(p.TLS, side)
-	if d != nil && (d.contested || p.TLS.InDispute(side) && len(pending) == 0) {
+	if d != nil && (d.phase == contested || p.TLS.InDispute(side) && len(pending) == 0) {
 		return d.base
 	}
 	return *p.Next[side] - uint32(len(pending))
@@ -222,7 +237,7 @@ func (p *Pair) news(is bool) {
 
 // Origin returns where a direction begins, while it does.
 func (p *Pair) Origin(side uint8) (seq uint32, ok bool) {
-	if d := p.Dir[side]; d != nil && d.beginning && d.begun {
+	if d := p.Dir[side]; d != nil && d.phase == beginning && d.begun {
 		return d.origin, true
 	}
 	return 0, false
@@ -234,13 +249,13 @@ func (p *Pair) Idle(side uint8) bool { return p.Dir[side] == nil && !p.TLS.InDis
 // Hopeless tells whether much has come of a direction of which no record opens.
 func (p *Pair) Hopeless(side uint8) bool {
 	d := p.Dir[side]
-	return d != nil && d.contested && d.held.bytes > 32<<10 && !p.TLS.Opened(side)
+	return d != nil && d.phase == contested && d.held.bytes > 32<<10 && !p.TLS.Opened(side)
 }
 
 // Contested tells whether a handshake has copies that differ.
 func (p *Pair) Contested() bool {
 	for _, d := range p.Dir {
-		if d != nil && d.beginning && d.conflict {
+		if d != nil && d.phase == beginning && d.conflict {
 			return true
 		}
 	}
@@ -262,7 +277,7 @@ const (
 func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, class Class, now int64) Result {
 	r.now = now
 	d := r.direction(p, int(side))
-	if d.beginning && !d.conflict && seq == *p.Next[side] && !p.TLS.Proved(side) && d.held.ends(seq) && d.held.bytes+len(data) < maxBeginning &&
+	if d.phase == beginning && !d.conflict && seq == *p.Next[side] && !p.TLS.Proved(side) && d.held.ends(seq) && d.held.bytes+len(data) < maxBeginning &&
 		!r.full(d, len(data)) && !p.TLS.InDispute(side) {
 		// A handshake as it should be.
 		if !d.begun {
@@ -293,27 +308,27 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, clas
 
 func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, data []byte, class Class, now int64) Result {
 	next := p.Next[side]
-	if d.beginning && !d.begun {
+	if d.phase == beginning && !d.begun {
 		if seq != *next && looksLikeHello(data, side) && len(d.held.segs) == 0 {
 			*next = seq // whatever the SYN said
 		}
 		d.begun, d.origin = true, *next
 	}
-	if d.beginning && !d.near(seq) && mayBeHello(data, side) {
+	if d.phase == beginning && !d.near(seq) && mayBeHello(data, side) {
 		p.Maybe(side, seq) // the SYN that was seen may be another's
 	}
 	base := r.base(p, d, side)
-	if d.beginning && d.near(seq) {
+	if d.phase == beginning && d.near(seq) {
 		base = seq
 	}
-	if old := base - seq; int32(old) > 0 && !(d.beginning && (old < maxBeginning || looksLikeHello(data, side))) {
+	if old := base - seq; int32(old) > 0 && !(d.phase == beginning && (old < maxBeginning || looksLikeHello(data, side))) {
 		if uint64(old) >= uint64(len(data)) {
 			r.Stats.Repeated++
 			return Repeated
 		}
 		seq, data = seq+old, data[old:]
 	}
-	if seq-base > MaxAhead && !(d.beginning && (base-seq < maxBeginning || looksLikeHello(data, side))) {
+	if seq-base > MaxAhead && !(d.phase == beginning && (base-seq < maxBeginning || looksLikeHello(data, side))) {
 		r.Stats.Unrelated++
 		return Unrelated
 	}
@@ -321,9 +336,9 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 	if !p.Stalled(side) {
 		d.Since = now
 	}
-	if d.beginning {
+	if d.phase == beginning {
 		r.begin(p, d, side, seq, data, class, now)
-	} else if d.contested || ahead > 0 {
+	} else if d.phase == contested || ahead > 0 {
 		if r.keep(p, d, side, seq, data, class, now) == Repeated {
 			return Repeated
 		}
@@ -335,11 +350,11 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 				r.Stats.Conflicts++
 				d.conflict = true
 				r.keep(p, d, side, seq, data, class, now)
-				if !d.contested && seq+uint32(n) == *next {
+				if d.phase != contested && seq+uint32(n) == *next {
 					r.Dec.Stop(p.TLS, side)
 					r.collect(p, side)
 				}
-				if d.contested || seq+uint32(n) != *next {
+				if d.phase == contested || seq+uint32(n) != *next {
 					return Taken
 				}
 			}
@@ -378,9 +393,9 @@ func (d *Direction) near(seq uint32) bool {
 // base returns the place of the first byte that no tag has confirmed.
 func (r *Reassembler) base(p *Pair, d *Direction, side uint8) uint32 {
 	switch {
-	case d.beginning:
+	case d.phase == beginning:
 		return d.origin
-	case d.contested:
+	case d.phase == contested:
 		return d.base
 	}
 	return *p.Next[side] - uint32(len(r.Dec.Pending(p.TLS, side)))
@@ -421,7 +436,7 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 			return Held
 		}
 		// What is missing may not come.
-		if d.credit > burst/2 && !d.beginning && r.seek(p, d, side) {
+		if d.credit > burst/2 && d.phase != beginning && r.seek(p, d, side) {
 			r.stream(p, d, side)
 			if old := r.base(p, d, side) - seq; int32(old) > 0 {
 				if uint64(old) >= uint64(len(data)) {
@@ -576,21 +591,20 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 	}
 	b := r.Dec.TakeDisputed(p.TLS, side)
 	d := r.direction(p, int(side))
-	if d.beginning && !p.TLS.Proved(side) {
+	if d.phase == beginning && !p.TLS.Proved(side) {
 		if len(b) > 0 {
 			d.base, d.news = *p.Next[side]-uint32(len(b)), true
 		}
 		d.conflict = true
 		return // it is all there
 	}
-	if len(b) == 0 && d.contested {
+	if len(b) == 0 && d.phase == contested {
 		return
 	}
 	next := p.Next[side]
 	base := *next - uint32(len(b))
-	if !d.contested {
-		d.contested, d.base, d.fresh = true, base, true
-		d.beginning = false
+	if d.phase != contested {
+		d.phase, d.base, d.fresh = contested, base, true
 		d.failed = d.failed[:0]
 		r.Stats.Contested++
 		d.Since = r.now
@@ -634,7 +648,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 		if d = p.Dir[s]; d == nil {
 			continue
 		}
-		if d.beginning {
+		if d.phase == beginning {
 			r.advance(p, d, s)
 			if p.TLS.Proved(s) {
 				r.prove(p, d, s)
@@ -642,20 +656,20 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 				r.catchUp(p)
 				r.settle(p, 1-side, now)
 			}
-			if d = p.Dir[s]; d == nil || d.beginning {
+			if d = p.Dir[s]; d == nil || d.phase == beginning {
 				continue
 			}
 		}
-		if !d.contested {
+		if d.phase != contested {
 			r.stream(p, d, s)
 		}
-		for d.contested && d.fresh && r.try(p, d, s) {
+		for d.phase == contested && d.fresh && r.try(p, d, s) {
 			r.Stats.Settled++
 			r.stream(p, d, s)
 			d.Since = now
 		}
 		d.again = false
-		if !d.contested && len(d.held.segs) == 0 {
+		if d.phase != contested && len(d.held.segs) == 0 {
 			r.release(p, int(s))
 		}
 	}
@@ -664,7 +678,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 // stream feeds what is held and due. It ends where nothing is, or a record does not open.
 func (r *Reassembler) stream(p *Pair, d *Direction, side uint8) {
 	r.advance(p, d, side)
-	if !d.contested && d.conflict {
+	if d.phase != contested && d.conflict {
 		// What TLS has may never become a record, and another copy of it be one already.
 		base := r.base(p, d, side)
 		if i := d.held.near(base); len(r.Dec.Pending(p.TLS, side)) > 0 && i < len(d.held.segs) && After(*p.Next[side], d.held.segs[0].seq) &&
@@ -673,7 +687,7 @@ func (r *Reassembler) stream(p *Pair, d *Direction, side uint8) {
 			r.collect(p, side)
 		}
 	}
-	if !d.contested {
+	if d.phase != contested {
 		base := r.base(p, d, side)
 		d.held.prune(&r.Pool, base)
 		if len(d.held.segs) == 0 {
@@ -684,7 +698,7 @@ func (r *Reassembler) stream(p *Pair, d *Direction, side uint8) {
 
 func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {
 	next := p.Next[side]
-	for !d.contested {
+	for d.phase != contested {
 		if p.TLS.InDispute(side) {
 			r.collect(p, side)
 			return
@@ -700,7 +714,7 @@ func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {
 // feed feeds a segment that is due.
 func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s *segment) {
 	next, mark := p.Next[side], r.Dec.Mark
-	if d.beginning || d.again {
+	if d.phase == beginning || d.again {
 		d.mark, d.order = max(d.mark, s.mark), max(d.order, s.order)
 		r.Dec.Mark = d.mark
 	}
@@ -710,7 +724,7 @@ func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s *segment) {
 	d.Since = r.now
 	r.Dec.Feed(p.TLS, side, b)
 	r.Dec.Mark = mark
-	if !d.beginning && !p.TLS.InDispute(side) {
+	if d.phase != beginning && !p.TLS.InDispute(side) {
 		d.held.prune(&r.Pool, r.base(p, d, side))
 	}
 }
@@ -721,7 +735,7 @@ func (r *Reassembler) catchUp(p *Pair) {
 		var due [2]*segment
 		first := -1
 		for side, d := range p.Dir {
-			if d == nil || d.contested || p.TLS.InDispute(uint8(side)) || !d.again && !(d.beginning && d.begun) {
+			if d == nil || d.phase == contested || p.TLS.InDispute(uint8(side)) || !d.again && !(d.phase == beginning && d.begun) {
 				continue
 			}
 			s := r.best(p, d, uint8(side), *p.Next[side])
@@ -843,7 +857,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 			r.learn(p, d, side, base, b[:n])
 			d.base += uint32(n)
 			*p.Next[side] = d.base
-			d.contested, d.failed, done = false, d.failed[:0], true
+			d.phase, d.failed, done = streaming, d.failed[:0], true
 		case tls.Refused:
 			d.failed = append(d.failed, h)
 		case tls.Postponed:
@@ -999,7 +1013,7 @@ func (r *Reassembler) prove(p *Pair, d *Direction, side uint8) {
 		}
 		r.learn(p, d, side, d.origin, b)
 	}
-	d.beginning = false
+	d.phase = streaming
 	d.held.prune(&r.Pool, base)
 	if len(d.held.segs) == 0 {
 		d.conflict = false
@@ -1016,10 +1030,10 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
 	r.allow(d, now, maxCredit)
-	if d.beginning {
+	if d.phase == beginning {
 		d.deep = d.conflict
 		r.settle(p, side, now)
-		if d = p.Dir[side]; d != nil && d.beginning {
+		if d = p.Dir[side]; d != nil && d.phase == beginning {
 			d.deep = false
 			r.allow(d, now, maxCredit)
 			r.leave(p, d, side, now)
@@ -1064,13 +1078,13 @@ func (r *Reassembler) leave(p *Pair, d *Direction, side uint8, now int64) bool {
 		}
 	}
 	r.collect(p, side)
-	d.beginning, d.contested = false, true
+	d.phase = contested
 	*p.Next[side] = d.base
 	if r.seek(p, d, side) {
 		r.settle(p, side, now)
 		return true
 	}
-	d.beginning, d.contested = true, false
+	d.phase = beginning
 	*p.Next[side] = next
 	return false
 }
@@ -1080,15 +1094,15 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 	if !p.TLS.Protected(side) {
 		return !p.TLS.Waiting() && r.concede(p, d, side)
 	}
-	if !d.contested {
+	if d.phase != contested {
 		r.Dec.Stop(p.TLS, side)
 		if !p.TLS.InDispute(side) {
 			return r.concede(p, d, side) // it is searched already
 		}
 		d.base = *p.Next[side] // for who has nothing pending
 		r.collect(p, side)
-		if !d.contested {
-			d.contested, d.base, d.fresh = true, *p.Next[side], true
+		if d.phase != contested {
+			d.phase, d.base, d.fresh = contested, *p.Next[side], true
 		}
 	}
 	d.deep = true
@@ -1147,7 +1161,7 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 					r.Stats.HoleBytes += uint64(start - base)
 				}
 				*p.Next[side] = start + uint32(skip+m)
-				d.contested, d.failed = false, d.failed[:0]
+				d.phase, d.failed = streaming, d.failed[:0]
 				return true
 			}
 		}
@@ -1157,7 +1171,7 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 
 // concede gives up what is missing in a direction that nothing can be looked for in.
 func (r *Reassembler) concede(p *Pair, d *Direction, side uint8) bool {
-	if d.beginning || len(d.held.segs) == 0 {
+	if d.phase == beginning || len(d.held.segs) == 0 {
 		return false
 	}
 	next := p.Next[side]
@@ -1181,7 +1195,9 @@ func (r *Reassembler) Jump(p *Pair, side uint8, seq uint32, now int64) {
 	if d == nil {
 		return
 	}
-	d.contested, d.fed = false, d.fed[:0]
+	if d.fed = d.fed[:0]; d.phase == contested {
+		d.phase = streaming
+	}
 	d.held.prune(&r.Pool, seq)
 	r.settle(p, side, now)
 }
@@ -1197,18 +1213,18 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	}
 	r.allow(d, now, 4*maxCredit)
 	d.credit = max(d.credit, burst)
-	d.deep = d.beginning
+	d.deep = d.phase == beginning
 	r.settle(p, side, now)
 	if d = p.Dir[side]; d != nil {
 		d.deep = false
 	}
-	if d != nil && d.beginning {
+	if d != nil && d.phase == beginning {
 		r.allow(d, now, 4*maxCredit)
 		d.credit = max(d.credit, burst)
 		r.leave(p, d, side, now)
 	}
 	for i := 0; i < 1<<12; i++ {
-		if d = p.Dir[side]; d == nil || d.beginning || !d.contested && !p.Stalled(side) || !p.TLS.Protected(side) {
+		if d = p.Dir[side]; d == nil || d.phase == beginning || d.phase != contested && !p.Stalled(side) || !p.TLS.Protected(side) {
 			break
 		}
 		if !r.seek(p, d, side) {
@@ -1227,7 +1243,7 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	}
 	r.Dec.Dispute = false
 	r.Dec.Resume(p.TLS, side)
-	d.contested, d.beginning = false, false
+	d.phase = streaming
 	for {
 		r.Dec.Flush(p.TLS)
 		if s := r.best(p, d, side, *next); s != nil {

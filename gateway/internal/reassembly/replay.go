@@ -47,10 +47,10 @@ type step struct {
 func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data []byte, class Class, now int64) {
 	if d.held.bytes+len(data) > maxBeginning && !d.conflict && len(d.held.segs) > 0 {
 		// It waits for keys, and nothing is in doubt: from here on it is read as it comes.
-		d.beginning = false
+		d.phase = streaming
 		base := r.base(p, d, side)
 		d.held.prune(&r.Pool, base)
-		if seq == *p.Next[side] && !d.contested {
+		if seq == *p.Next[side] && d.phase != contested {
 			*p.Next[side] += uint32(len(data))
 			r.Dec.Feed(p.TLS, side, data)
 			return
@@ -207,7 +207,7 @@ func (r *Reassembler) replay(p *Pair) bool {
 		return false
 	}
 	for side, d := range p.Dir {
-		if d != nil && d.beginning && d.begun && !p.TLS.Proved(uint8(side)) && d.credit < 0 {
+		if d != nil && d.phase == beginning && d.begun && !p.TLS.Proved(uint8(side)) && d.credit < 0 {
 			r.Stats.Deferred++
 			return false
 		}
@@ -218,7 +218,7 @@ func (r *Reassembler) replay(p *Pair) bool {
 	for i, most := range lengths {
 		more := false
 		for _, d := range p.Dir {
-			more = more || d != nil && d.beginning && d.begun && int(d.held.covered(d.origin, most, math.MaxUint64)-d.origin) == most
+			more = more || d != nil && d.phase == beginning && d.begun && int(d.held.covered(d.origin, most, math.MaxUint64)-d.origin) == most
 		}
 		if r.search(p, most) {
 			return true
@@ -234,7 +234,7 @@ func (r *Reassembler) replay(p *Pair) bool {
 func (r *Reassembler) search(p *Pair, most int) bool {
 	var all [2][]candidate
 	for side, d := range p.Dir {
-		if d != nil && d.beginning && d.begun && !p.TLS.Proved(uint8(side)) {
+		if d != nil && d.phase == beginning && d.begun && !p.TLS.Proved(uint8(side)) {
 			if d.credit < 0 {
 				r.Stats.Deferred++
 				d.news = true
@@ -274,7 +274,7 @@ search:
 	r.read(p, &all[0][best[0]], &all[1][best[1]])
 	// What is not needed to see a record open comes behind it.
 	for side := range uint8(2) {
-		if d := p.Dir[side]; d != nil && d.beginning && d.begun {
+		if d := p.Dir[side]; d != nil && d.phase == beginning && d.begun {
 			r.advance(p, d, side)
 		}
 	}
@@ -299,7 +299,7 @@ func (r *Reassembler) read(p *Pair, client, server *candidate) int {
 	}
 	var begun [2]bool
 	for side := range uint8(2) {
-		if d := p.Dir[side]; d != nil && d.beginning && d.begun && !before[side] {
+		if d := p.Dir[side]; d != nil && d.phase == beginning && d.begun && !before[side] {
 			begun[side] = true
 			if before[1-side] {
 				r.Dec.Rewind(p.TLS, side)
@@ -352,7 +352,7 @@ func (r *Reassembler) read(p *Pair, client, server *candidate) int {
 	for side := range uint8(2) {
 		if p.TLS.Proved(side) && !before[side] {
 			d := p.Dir[side]
-			d.beginning = false
+			d.phase = streaming
 			base := *p.Next[side] - uint32(len(r.Dec.Pending(p.TLS, side)))
 			if n := int(base - d.origin); n > 0 {
 				r.learn(p, d, side, d.origin, both[side].bytes[:min(n, len(both[side].bytes))])

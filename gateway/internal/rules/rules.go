@@ -241,8 +241,8 @@ func Frame(b []byte) (p Packet, ip, tcp int, ok bool) {
 		if next == fragment {
 			return p, ip, 0, true
 		}
-		// Neighbours are asked for by packets that never leave their link (RFC 4861).
-		if next == 58 && len(b) >= at+8 && h[7] == 255 && b[at] >= 133 && b[at] <= 136 && len(b) <= at+88 {
+		// Neighbours are asked for by packets that never leave their link (RFC 4861), with nothing in front.
+		if h[6] == 58 && len(b) >= at+8 && h[7] == 255 && b[at] >= 133 && b[at] <= 136 && len(b) <= at+88 {
 			p.Local = true
 		}
 	default:

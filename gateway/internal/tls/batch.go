@@ -71,8 +71,8 @@ func (d *Decrypter) Take(l *Line, c *Conn, p []byte) bool {
 
 // Flush delivers what the batch has of a connection, and of all others.
 func (d *Decrypter) Flush(c *Conn) {
-	for side, armed := range c.armed {
-		if armed && c.half[side].line.queued != 0 {
+	for side, m := range c.mode {
+		if m == armed && c.half[side].line.queued != 0 {
 			d.FlushAll()
 			return
 		}
@@ -128,7 +128,6 @@ func (d *Decrypter) opened(x *pending, op *batch.Op) {
 	c.disarm(l.side)
 	if h := &c.half[l.side]; ok {
 		h.seq++
-		h.opened = true
 		d.inner13(c, l.side, op.Out)
 		if d.Read != nil {
 			d.Read(c, l.side, x.rec)

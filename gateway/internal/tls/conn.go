@@ -57,12 +57,103 @@ type mode uint8
 
 const (
 	reading  mode = iota
+	armed         // reading, and all that the next record needs is in the Line of the direction
 	holding       // until the other direction, or a key, tells how to go on
+	due           // holding, and one of these has told
 	scanning      // for the next record that opens, after loss
 	counting      // there are no keys; records are only counted
-	ignoring      // nothing will be delivered
+	ignoring      // nothing will be delivered, nor would have been
+	losing        // nothing will be delivered of what would have been
 	disputed      // a record does not open; what there is of it and behind it waits for other copies
 )
+
+// holds tells whether bytes wait for keys, or for the other direction.
+func (m mode) holds() bool { return m == holding || m == due }
+
+// over tells whether bytes are thrown away.
+func (m mode) over() bool { return m == ignoring || m == losing }
+
+// A proof is what the records of a direction have shown.
+//
+//	proof      what it is                             a record opens   other keys are installed
+//	unproved   no record has opened                   current          unproved
+//	former     one has, with the keys before these    current          former
+//	current    one has, with these                    current          former
+type proof uint8
+
+const (
+	unproved proof = iota
+	former
+	current
+)
+
+// A lineage is where the keys of a direction come from, and so what follows from them.
+//
+//	lineage   its keys                                                   after a KeyUpdate
+//	logged    follow from secrets of the handshake, or there are none    logged
+//	given     came with the addresses, and the secret behind them        updated
+//	bare      came with the addresses alone                              bare: nothing more is read, NoSecret
+//	updated   follow from the secret that was given                      updated
+type lineage uint8
+
+const (
+	logged lineage = iota
+	given
+	bare
+	updated
+)
+
+var afterUpdate = [...]lineage{logged: logged, given: updated, bare: bare, updated: updated}
+
+// hellos are what was read of a handshake in plain text. The next ones follow by this table; those that come when a record has
+// opened change nothing.
+type hellos uint8
+
+const (
+	unheard    hellos = iota // none
+	offered                  // a ClientHello
+	repeated                 // another one
+	retried                  // a ClientHello, and HelloRetryRequest: 0-RTT data until the next one is nobody's
+	reoffered                // the next one
+	answered                 // a ServerHello
+	reanswered               // the same after a HelloRetryRequest
+)
+
+// A greeting is a message that hellos follow.
+type greeting uint8
+
+const (
+	clientGreets greeting = iota
+	serverRetries
+	serverGreets
+)
+
+var afterHello = [...][3]hellos{
+	//            ClientHello  HelloRetryRequest  ServerHello
+	unheard:    {offered, unheard, unheard},
+	offered:    {repeated, retried, answered},
+	repeated:   {repeated, reoffered, answered},
+	retried:    {reoffered, retried, reanswered},
+	reoffered:  {reoffered, reoffered, reanswered},
+	answered:   {repeated, reanswered, answered},
+	reanswered: {reoffered, reanswered, reanswered},
+}
+
+// hear notes a hello.
+func (c *Conn) hear(g greeting) { c.hellos = afterHello[c.hellos][g] }
+
+// greeted tells whether the hello of a side counts.
+func (c *Conn) greeted(side uint8) bool {
+	if side == Client {
+		return c.hellos != unheard
+	}
+	return c.hellos >= answered
+}
+
+// retry tells whether the server has asked for another ClientHello.
+func (c *Conn) retry() bool {
+	return c.hellos == retried || c.hellos == reoffered || c.hellos == reanswered
+}
 
 // A half is one direction: two cache lines, and what the next bytes of a record that is not whole need, but for rest.part.
 type half struct {
@@ -71,9 +162,7 @@ type half struct {
 	seq     uint64 // number of the next record
 	iv      [12]byte
 	epoch   epoch
-	next    epoch // to be entered with the next record, unless plain
-	mode    mode
-	opened  bool   // at least one record opened in this epoch
+	next    epoch  // to be entered with the next record, unless plain
 	have    uint16 // bytes of the record that is partial
 	fails   uint16 // records in a row that did not open
 	doubt   uint32 // how many records may have been lost
@@ -88,16 +177,13 @@ type half struct {
 
 // A rest is what a direction needs less often.
 type rest struct {
-	part    []byte // the partial record, from the pool
-	gone    uint32 // records lost, as far as they were counted
-	why     Reason // of the last loss
-	cut     bool   // what is ignored would have been delivered
-	last    bool   // these keys were given without the secret that others follow from
-	updated bool   // a KeyUpdate has changed the keys
-	head    [headerBytes]byte
-	held    []byte // bytes that wait, or are searched, in order
-	hs      messages
-	secret  [48]byte
+	part   []byte // the partial record, from the pool
+	gone   uint32 // records lost, as far as they were counted
+	why    Reason // of the last loss
+	head   [headerBytes]byte
+	held   []byte // bytes that wait, or are searched, in order
+	hs     messages
+	secret [48]byte
 }
 
 // A patience is whether a direction waits for keys, its own and those of the other one, which it must not overtake.
@@ -133,26 +219,21 @@ const (
 
 // A Conn is one connection. It belongs to one Decrypter.
 type Conn struct {
-	wake     [2]bool // a direction may go on
-	hello    [2]bool
 	version  uint16
+	mode     [2]mode
+	proof    [2]proof
+	patience [2]patience
+	lineage  [2]lineage
+	hellos   hellos
 	state    State
 	early    earlyState
-	waiting  bool
-	retried  bool
-	given    bool    // keys came with the tuple, there are no secrets
-	found    bool    // the store had secrets
-	armed    [2]bool // the Line of a direction is
-	proved   [2]bool // a record of a direction was opened
-	patience [2]patience
-	hellos   uint32 // of the client
 	trials   uint32
 	suite    *suite
+	secrets  *keys.Secrets // while they are needed
 
-	half    [2]half
-	asked   uint64        // state of the store at the last question
-	secrets *keys.Secrets // while they are needed
-	waits   *waits        // nil at first
+	half  [2]half
+	asked uint64 // state of the store at the last question
+	waits *waits // nil at first
 	// Since is when the connection began to wait for keys, for the user of the package.
 	Since  int64
 	rest   [2]rest
@@ -252,7 +333,14 @@ func (s State) String() string { return stateNames[s] }
 func (c *Conn) State() State { return c.state }
 
 // Waiting tells whether a direction waits for keys.
-func (c *Conn) Waiting() bool { return c.waiting }
+func (c *Conn) Waiting() bool { return c.mode[0].holds() || c.mode[1].holds() }
+
+// wake has a direction that holds bytes go on with them.
+func (c *Conn) wake(side uint8) {
+	if c.mode[side] == holding {
+		c.mode[side] = due
+	}
+}
 
 // Suite returns the number of the cipher suite and of the version, 0 if they are not known.
 func (c *Conn) Suite() (suite, version uint16) {
@@ -263,7 +351,7 @@ func (c *Conn) Suite() (suite, version uint16) {
 }
 
 // Given tells whether the keys came with the addresses.
-func (c *Conn) Given() bool { return c.given }
+func (c *Conn) Given() bool { return c.lineage != [2]lineage{} }
 
 // Random returns the client random, by which key logs name the connection.
 func (c *Conn) Random() [32]byte { return c.random[Client] }

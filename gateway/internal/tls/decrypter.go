@@ -101,8 +101,7 @@ func (d *Decrypter) Feed(c *Conn, side uint8, p []byte) {
 }
 
 func (d *Decrypter) wakeUp(c *Conn) {
-	for c.wake != [2]bool{} {
-		c.wake = [2]bool{}
+	for c.mode[0] == due || c.mode[1] == due {
 		d.resume(c)
 	}
 }
@@ -111,7 +110,8 @@ func (d *Decrypter) wakeUp(c *Conn) {
 func (d *Decrypter) Retry(c *Conn) {
 	d.settle(c)
 	if c.patience == outOfTime || d.Store.Has(&c.random[Client]) {
-		c.wake = [2]bool{true, true}
+		c.wake(Client)
+		c.wake(Server)
 		d.wakeUp(c)
 	}
 }
@@ -128,8 +128,8 @@ func (d *Decrypter) Expire(c *Conn) {
 func (d *Decrypter) resume(c *Conn) {
 	var held [2][]byte
 	for s := range held {
-		if h, r := &c.half[s], &c.rest[s]; h.mode == holding {
-			held[s], r.held, h.mode = r.held, nil, reading
+		if r := &c.rest[s]; c.mode[s].holds() {
+			held[s], r.held, c.mode[s] = r.held, nil, reading
 			d.held -= len(held[s])
 		}
 	}
@@ -145,9 +145,6 @@ func (d *Decrypter) resume(c *Conn) {
 			d.feed(c, p.side, b)
 		}
 		d.Mark = mark
-	}
-	if c.half[0].mode != holding && c.half[1].mode != holding {
-		c.waiting = false
 	}
 }
 
@@ -187,8 +184,8 @@ func (d *Decrypter) Surrender(c *Conn) {
 
 // GaveUp tells whether nothing more will be read of a direction.
 func (c *Conn) GaveUp(side uint8) bool {
-	m := c.half[side].mode
-	return m == ignoring || m == counting
+	m := c.mode[side]
+	return m.over() || m == counting
 }
 
 // Close ends a connection and wipes its keys.
@@ -202,7 +199,7 @@ func (d *Decrypter) Close(c *Conn) {
 	d.settle(c)
 	for s := range uint8(2) {
 		h, r := &c.half[s], &c.rest[s]
-		if h.mode == counting && c.state == Readable {
+		if c.mode[s] == counting && c.state == Readable {
 			d.Stats.LostBytes += uint64(h.missing)
 		}
 		if n := int(h.have) + len(r.held) + r.hs.unfinished(); n > 0 && c.state == Readable {
@@ -217,16 +214,15 @@ func (d *Decrypter) Close(c *Conn) {
 		d.dropPart(c, s)
 		d.dropKeys(c, s)
 		r.hs.reset()
-		*h, *r = half{mode: ignoring, age: h.age + 1}, rest{}
+		*h, *r, c.mode[s] = half{age: h.age + 1}, rest{}, ignoring
 	}
 	d.forget(c)
 }
 
 func (d *Decrypter) forget(c *Conn) {
-	if c.state == Readable && !c.given {
+	if c.state == Readable && !c.Given() {
 		// Others, of which no record opened, have no right to them.
 		d.Store.Forget(&c.random[Client])
 	}
 	d.dropSecrets(c)
-	c.found = false
 }

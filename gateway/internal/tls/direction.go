@@ -55,21 +55,24 @@ func (r Reason) String() string { return reasonNames[r] }
 // directionOf is the table above, by mode and by whether a record has opened.
 var directionOf = [...][2]Direction{
 	reading:  {DirStarting, DirReading},
+	armed:    {DirStarting, DirReading},
 	holding:  {DirWaiting, DirWaiting},
+	due:      {DirWaiting, DirWaiting},
 	scanning: {DirLost, DirLost},
 	counting: {DirLost, DirLost},
 	ignoring: {DirLost, DirLost},
+	losing:   {DirLost, DirLost},
 	disputed: {DirLost, DirLost},
 }
 
 // Direction returns the state of a direction, and why something of it was lost last.
 func (c *Conn) Direction(side uint8) (Direction, Reason) {
-	h, why := &c.half[side], c.rest[side].why
+	why := c.rest[side].why
 	opened := 0
-	if c.proved[side] || c.given {
+	if c.Proved(side) {
 		opened = 1
 	}
-	d := directionOf[h.mode][opened]
+	d := directionOf[c.mode[side]][opened]
 	switch {
 	case d == DirLost && why == Foreign:
 		d = DirNotTLS

@@ -13,7 +13,7 @@ import "bytes"
 //	any        Rewind, Reset: before any record opened   reading, from the beginning
 
 func (d *Decrypter) dispute(c *Conn, side uint8) {
-	c.half[side].mode = disputed
+	c.mode[side] = disputed
 	if d.Disputed != nil {
 		d.Disputed(c)
 	}
@@ -27,34 +27,34 @@ func (d *Decrypter) keep(c *Conn, side uint8, p []byte) {
 }
 
 // InDispute tells whether a direction has stopped.
-func (c *Conn) InDispute(side uint8) bool { return c.half[side].mode == disputed }
+func (c *Conn) InDispute(side uint8) bool { return c.mode[side] == disputed }
 
 // Proved tells whether a record of a direction was opened: its keys, and the hellos that they follow from, are right.
-func (c *Conn) Proved(side uint8) bool { return c.proved[side] || c.given }
+func (c *Conn) Proved(side uint8) bool { return c.proof[side] != unproved || c.Given() }
 
 // Opened tells whether a record of a direction was opened.
-func (c *Conn) Opened(side uint8) bool { return c.proved[side] }
+func (c *Conn) Opened(side uint8) bool { return c.proof[side] != unproved }
 
 // Protected tells whether the tag of its next record decides what a direction is: its keys are there.
 func (c *Conn) Protected(side uint8) bool {
 	h := &c.half[side]
-	return h.aead != nil && h.mode != ignoring && h.mode != counting
+	return h.aead != nil && !c.mode[side].over() && c.mode[side] != counting
 }
 
 // Partial tells whether what is pending of a direction is the beginning of a record.
-func (c *Conn) Partial(side uint8) bool { h := &c.half[side]; return h.mode == reading && h.have > 0 }
+func (c *Conn) Partial(side uint8) bool { return c.mode[side] == reading && c.half[side].have > 0 }
 
 // Hello tells whether a ClientHello was read.
-func (c *Conn) Hello() bool { return c.hello[Client] }
+func (c *Conn) Hello() bool { return c.hellos != unheard }
 
 // Pending returns the bytes that were fed last and that no tag has confirmed: the beginning of a record, or what waits. They
 // are valid until the next call.
 func (d *Decrypter) Pending(c *Conn, side uint8) []byte {
-	h, r := &c.half[side], &c.rest[side]
-	switch h.mode {
-	case holding, disputed:
+	r := &c.rest[side]
+	switch c.mode[side] {
+	case holding, due, disputed:
 		return r.held
-	case reading, counting:
+	case reading, armed, counting:
 		return d.takePart(c, side)
 	}
 	return nil
@@ -81,18 +81,17 @@ const (
 
 // TryRecord takes a record as the next one of a disputed direction, if it opens.
 func (d *Decrypter) TryRecord(c *Conn, side uint8, rec []byte) Outcome {
-	h := &c.half[side]
 	d.settle(c)
-	h.mode = reading
+	c.mode[side] = reading
 	disputed0 := d.Disputed
 	d.Disputed = nil
 	ok := d.whole(c, side, rec)
 	d.Disputed = disputed0
 	switch {
-	case h.mode == disputed:
+	case c.mode[side] == disputed:
 		return Refused
 	case !ok:
-		h.mode = disputed
+		c.mode[side] = disputed
 		return Postponed
 	}
 	d.wakeUp(c)
@@ -102,8 +101,8 @@ func (d *Decrypter) TryRecord(c *Conn, side uint8, rec []byte) Outcome {
 
 // Resume has a disputed direction go on with what is fed next, which is what it stopped at or another copy of it.
 func (d *Decrypter) Resume(c *Conn, side uint8) {
-	if h := &c.half[side]; h.mode == disputed {
-		h.mode = reading
+	if c.mode[side] == disputed {
+		c.mode[side] = reading
 	}
 }
 
@@ -118,7 +117,7 @@ func (d *Decrypter) Seek(c *Conn, side uint8, b []byte, gap int, work *int) int 
 		return 0
 	}
 	d.settle(c)
-	mode0, doubt0, missing0, gone0, trials0, hs0 := h.mode, h.doubt, h.missing, r.gone, c.trials, r.hs
+	mode0, doubt0, missing0, gone0, trials0, hs0 := c.mode[side], h.doubt, h.missing, r.gone, c.trials, r.hs
 	for i := 0; len(b)-i >= headerBytes && *work > 0; i++ {
 		// Whatever is protected says version 3.3 (RFC 8446, section 5.1).
 		at := bytes.Index(b[i+1:], protectedVersion)
@@ -138,7 +137,7 @@ func (d *Decrypter) Seek(c *Conn, side uint8, b []byte, gap int, work *int) int 
 		before := gap + i
 		h.doubt = uint32(min(int(doubt0)+before/shortest+1, maxTrials, max(1, *work/(size+trialBytes))))
 		h.missing = uint32(min(uint64(missing0)+uint64(before), 1<<30))
-		h.mode, c.trials = scanning, 0
+		c.mode[side], c.trials = scanning, 0
 		r.hs = messages{}
 		r.hs.lost = h.epoch == handshake || h.epoch == early
 		disputed0 := d.Disputed
@@ -155,7 +154,7 @@ func (d *Decrypter) Seek(c *Conn, side uint8, b []byte, gap int, work *int) int 
 			c.arm(side)
 			return i + size
 		}
-		h.mode, h.doubt, h.missing, r.gone, c.trials, r.hs = mode0, doubt0, missing0, gone0, trials0, hs0
+		c.mode[side], h.doubt, h.missing, r.gone, c.trials, r.hs = mode0, doubt0, missing0, gone0, trials0, hs0
 	}
 	return 0
 }
@@ -181,8 +180,8 @@ func (d *Decrypter) Concede(c *Conn, side uint8, b []byte) {
 // Stop has a direction wait as if its next record had not opened.
 func (d *Decrypter) Stop(c *Conn, side uint8) {
 	d.settle(c)
-	if h := &c.half[side]; h.mode == reading {
-		h.mode = disputed
+	if c.mode[side] == reading {
+		c.mode[side] = disputed
 		d.keep(c, side, d.takePart(c, side))
 		d.dropPart(c, side)
 	}
@@ -200,9 +199,8 @@ func (d *Decrypter) Reset(c *Conn) {
 		d.rewind(c, s)
 	}
 	d.dropSecrets(c)
-	c.found, c.hello, c.version, c.state, c.early, c.retried, c.suite, c.hellos = false, [2]bool{}, 0, Starting, earlyNone, false, nil, 0
+	c.hellos, c.version, c.state, c.early, c.suite = unheard, 0, Starting, earlyNone, nil
 	c.random = [2][32]byte{}
-	c.waiting, c.wake = false, [2]bool{}
 }
 
 func (d *Decrypter) rewind(c *Conn, side uint8) {
@@ -211,7 +209,7 @@ func (d *Decrypter) rewind(c *Conn, side uint8) {
 	d.dropPart(c, side)
 	d.dropKeys(c, side)
 	r.hs.reset()
-	*h, *r = half{line: h.line, age: h.age + 1}, rest{}
+	*h, *r, c.mode[side] = half{line: h.line, age: h.age + 1}, rest{}, reading
 	if d.Again != nil {
 		d.Again(c, side)
 	}
@@ -233,6 +231,6 @@ func (d *Decrypter) Rewind(c *Conn, side uint8) {
 
 // Promising tells whether what was read of a direction may be the beginning of one that can be read.
 func (c *Conn) Promising(side uint8) bool {
-	m := c.half[side].mode
-	return c.hello[Client] && m != ignoring && m != counting && m != disputed
+	m := c.mode[side]
+	return c.hellos != unheard && !m.over() && m != counting && m != disputed
 }

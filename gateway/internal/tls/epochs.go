@@ -26,7 +26,7 @@ func (d *Decrypter) secret(c *Conn, side uint8, l keys.Label) (secret []byte, wa
 			return s, false
 		}
 	}
-	if changes := d.Store.Changes(); !c.found || changes != c.asked {
+	if changes := d.Store.Changes(); changes != c.asked {
 		if c.secrets == nil {
 			if n := len(d.secrets); n > 0 {
 				c.secrets = d.secrets[n-1]
@@ -36,7 +36,7 @@ func (d *Decrypter) secret(c *Conn, side uint8, l keys.Label) (secret []byte, wa
 			}
 		}
 		c.asked = changes
-		c.found = d.Store.Get(&c.random[Client], c.secrets)
+		d.Store.Get(&c.random[Client], c.secrets)
 		if s := c.secrets.Get(l); s != nil {
 			return s, false
 		}
@@ -98,7 +98,7 @@ func (d *Decrypter) enter(c *Conn, side uint8) bool {
 // late looks whether keys have come for a direction that had none.
 func (d *Decrypter) late(c *Conn, side uint8) bool {
 	h := &c.half[side]
-	if c.suite == nil || c.given || c.secrets == nil && d.Store.Changes() == c.asked {
+	if c.suite == nil || c.Given() || c.secrets == nil && d.Store.Changes() == c.asked {
 		return false
 	}
 	if c.version == version12 {
@@ -109,7 +109,7 @@ func (d *Decrypter) late(c *Conn, side uint8) bool {
 		n := h.seq
 		d.Stats.LostBytes += uint64(h.missing)
 		d.install(c, side)
-		h.seq, h.epoch, h.mode = n, protected12, reading
+		h.seq, h.epoch, c.mode[side] = n, protected12, reading
 		return true
 	}
 	s, _ := d.secret(c, side, labelOf[application][side])
@@ -121,14 +121,14 @@ func (d *Decrypter) late(c *Conn, side uint8) bool {
 	d.Stats.LostBytes += uint64(h.missing)
 	d.install(c, side)
 	h.seq, h.doubt = n-min(n, 32), uint32(min(n, 32))
-	h.epoch, h.mode = application, reading
+	h.epoch, c.mode[side] = application, reading
 	return true
 }
 
 // protect12 follows a ChangeCipherSpec of TLS 1.2. It returns false if the keys may still come.
 func (d *Decrypter) protect12(c *Conn, side uint8) bool {
 	h := &c.half[side]
-	if c.suite == nil || !c.hello[Server] {
+	if c.suite == nil || !c.greeted(Server) {
 		d.giveUp(c, side, NotTLS)
 		return true
 	}
@@ -167,7 +167,7 @@ func (d *Decrypter) install(c *Conn, side uint8) {
 	} else {
 		h.aead, h.gcm, k.gcm = k.aead, k.number, nil
 	}
-	h.seq, h.fails, h.doubt, h.opened = 0, 0, 0, false
+	h.seq, h.fails, h.doubt, c.proof[side] = 0, 0, 0, min(c.proof[side], former)
 	h.age++
 	r.hs.reset()
 	k.wipe()

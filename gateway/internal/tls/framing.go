@@ -3,28 +3,33 @@ package tls
 // Framing cuts the bytes of a direction into records. What becomes of them is the direction's mode:
 //
 //	mode       what its bytes are                     goes on to
-//	reading    records, taken one by one              holding   keys may come yet, or the other direction has to be first
+//	reading    records, taken one by one              armed     all is as usual
+//	                                                  holding   keys may come yet, or the other direction has to be first
 //	                                                  disputed  a record does not open, or none begins here (with Dispute)
 //	                                                  scanning  the same (without Dispute), or bytes are missing
 //	                                                  counting  there are no keys, and none are waited for
-//	                                                  ignoring  it is not TLS, or nothing can open it
-//	holding    kept, up to Limits                     reading   by Retry, Expire, or the other direction; or when too many are kept
+//	                                                  ignoring  it is not TLS, or nothing can open it, and nothing was read
+//	                                                  losing    the same, and something was read or could have been
+//	armed      records, by the Line alone (Take)      reading   whatever is not a whole small record of data; settle
+//	holding    kept, up to Limits                     due       Retry, Expire, a hello of the other direction; or too many are kept
+//	due        kept, as before                        reading   when the call that made it so ends, in the order in which they came
 //	disputed   kept, for who looks for other copies   reading   TryRecord, Seek, Concede, Rewind, Reset
 //	scanning   searched for a record that opens       reading   one opens
 //	counting   records, that are only counted         reading   keys have come
-//	                                                  ignoring  what comes is no record
+//	                                                  losing    what comes is no record
 //	ignoring   thrown away                            reading   Reset, Rewind: before any record opened; Give, Advance
+//	losing     thrown away, and counted as lost       reading   the same
 
 func (d *Decrypter) feed(c *Conn, side uint8, p []byte) {
-	h, r := &c.half[side], &c.rest[side]
+	h := &c.half[side]
 	for len(p) > 0 {
-		switch h.mode {
+		switch c.mode[side] {
 		case ignoring:
-			if r.cut {
-				d.Stats.LostBytes += uint64(len(p))
-			}
 			return
-		case holding:
+		case losing:
+			d.Stats.LostBytes += uint64(len(p))
+			return
+		case holding, due:
 			d.hold(c, side, p)
 			return
 		case disputed:
@@ -43,7 +48,7 @@ func (d *Decrypter) feed(c *Conn, side uint8, p []byte) {
 		if h.have == 0 && len(p) >= headerBytes {
 			if size := headerBytes + int(be.Uint16(p[3:])); len(p) >= size {
 				if !d.whole(c, side, p[:size]) {
-					if h.mode == disputed {
+					if c.mode[side] == disputed {
 						d.keep(c, side, p)
 					} else {
 						d.hold(c, side, p)
@@ -51,7 +56,7 @@ func (d *Decrypter) feed(c *Conn, side uint8, p []byte) {
 					return
 				}
 				// A scan begins behind the byte that is no header.
-				if h.mode == scanning {
+				if c.mode[side] == scanning {
 					d.scan(c, side, p)
 					return
 				}
@@ -62,7 +67,7 @@ func (d *Decrypter) feed(c *Conn, side uint8, p []byte) {
 		n, ok := d.gather(c, side, p)
 		p = p[n:]
 		if !ok {
-			switch h.mode {
+			switch c.mode[side] {
 			case disputed:
 				d.keep(c, side, d.takePart(c, side))
 				d.keep(c, side, p)
@@ -94,7 +99,7 @@ func (d *Decrypter) gather(c *Conn, side uint8, p []byte) (int, bool) {
 				h.have = headerBytes
 				return n, false
 			}
-			if h.mode == scanning {
+			if c.mode[side] == scanning {
 				d.scan(c, side, r.head[:])
 			}
 			return n, true
@@ -118,7 +123,7 @@ func (d *Decrypter) gather(c *Conn, side uint8, p []byte) (int, bool) {
 	if !d.whole(c, side, r.part[:h.size]) {
 		return n, false
 	}
-	if h.mode == scanning {
+	if c.mode[side] == scanning {
 		rec := r.part[:h.size]
 		keep := r.part
 		r.part, h.have = nil, 0
@@ -183,9 +188,10 @@ func (d *Decrypter) giveBuffer(b []byte) {
 
 // hold keeps bytes until the direction can go on.
 func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
-	h, r := &c.half[side], &c.rest[side]
-	h.mode = holding
-	c.waiting = true
+	r := &c.rest[side]
+	if c.mode[side] != due {
+		c.mode[side] = holding
+	}
 	c.disarm(1 - side)
 	if len(p) == 0 {
 		return
@@ -199,7 +205,7 @@ func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
 			return
 		}
 		// Go on without keys: records are counted, and found again if the keys come yet.
-		c.patience[side], c.wake[side] = overfull, true
+		c.patience[side], c.mode[side] = overfull, due
 	}
 	r.held = append(r.held, p...)
 	d.held += len(p) + c.note(side, len(p), d.Mark)
@@ -217,7 +223,7 @@ func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 
 func (d *Decrypter) take(c *Conn, side uint8, rec []byte) bool {
 	h := &c.half[side]
-	if h.mode == counting && !d.late(c, side) {
+	if c.mode[side] == counting && !d.late(c, side) {
 		if plausible(rec) {
 			if rec[0] == typeData || c.version == version12 {
 				h.seq++
@@ -230,14 +236,14 @@ func (d *Decrypter) take(c *Conn, side uint8, rec []byte) bool {
 		d.abandon(c, side)
 		return true
 	}
-	if c.waiting && d.behind(c, side) {
+	if c.mode[1-side].holds() && d.behind(c, side) {
 		return false
 	}
 	if h.next != plain && rec[0] == typeData {
 		if !d.enter(c, side) {
 			return false
 		}
-		if h.mode != reading {
+		if c.mode[side] != reading {
 			return true
 		}
 	}
@@ -245,7 +251,7 @@ func (d *Decrypter) take(c *Conn, side uint8, rec []byte) bool {
 	if h.epoch == application && rec[0] == typeData && len(rec) >= minRecord && len(rec) <= headerBytes+maxText13 {
 		if text := d.open13(h, h.seq, rec); text != nil {
 			h.seq++
-			h.fails, h.doubt, h.opened = 0, 0, true
+			h.fails, h.doubt = 0, 0
 			d.inner13(c, side, text)
 			return true
 		}
@@ -260,21 +266,21 @@ func (d *Decrypter) take(c *Conn, side uint8, rec []byte) bool {
 	case protected12:
 		if text := d.open12(c.suite, h, h.seq, rec); text != nil {
 			h.seq++
-			h.fails, h.doubt, h.opened = 0, 0, true
+			h.fails, h.doubt = 0, 0
 			d.inner12(c, side, rec[0], text)
 			return true
 		}
 		return d.mismatch(c, side, rec)
 	}
 	if (rec[0] == typeCCS && len(rec) == headerBytes+1 || rec[0] == typeAlert && len(rec) == headerBytes+2) &&
-		(!d.Dispute || !c.proved[side]) {
+		(!d.Dispute || c.proof[side] == unproved) {
 		d.took = true
 		return true // for middleboxes, or from a side without keys; never after a record that was authenticated
 	}
 	if rec[0] == typeData && len(rec) >= minRecord && len(rec) <= headerBytes+maxText13 && h.epoch != blind {
 		if text := d.open13(h, h.seq, rec); text != nil {
 			h.seq++
-			h.fails, h.doubt, h.opened = 0, 0, true
+			h.fails, h.doubt = 0, 0
 			d.inner13(c, side, text)
 			return true
 		}
@@ -282,10 +288,10 @@ func (d *Decrypter) take(c *Conn, side uint8, rec []byte) bool {
 	return d.mismatch(c, side, rec)
 }
 
-// behind tells whether a direction has its keys before the other one, and must not overtake it.
+// behind tells whether a direction has its keys before the other one, which holds bytes, and must not overtake it.
 func (d *Decrypter) behind(c *Conn, side uint8) bool {
 	h := &c.half[side]
-	return (h.epoch >= application || h.next == application) && c.half[1-side].mode == holding && d.patient(c, side)
+	return (h.epoch >= application || h.next == application) && d.patient(c, side)
 }
 
 // unframed is called where a record should begin and does not.
@@ -293,7 +299,7 @@ func (d *Decrypter) behind(c *Conn, side uint8) bool {
 // It returns false if the direction stops there.
 func (d *Decrypter) unframed(c *Conn, side uint8) bool {
 	h := &c.half[side]
-	if h.epoch == plain && (h.next == plain || !d.enter(c, side) || h.mode != reading) {
+	if h.epoch == plain && (h.next == plain || !d.enter(c, side) || c.mode[side] != reading) {
 		d.giveUp(c, side, NotTLS)
 		return true
 	}

@@ -63,7 +63,7 @@ func (d *Decrypter) Give(c *Conn, side uint8, g *Given) error {
 		return err
 	}
 	s := suites[g.Suite]
-	h, r := &c.half[side], &c.rest[side]
+	h := &c.half[side]
 	d.settle(c)
 	k := d.newKeys()
 	clear(k.iv[:])
@@ -74,20 +74,22 @@ func (d *Decrypter) Give(c *Conn, side uint8, g *Given) error {
 		k.wipe()
 		return errors.New("no implementation of the suite's cipher")
 	}
-	if !c.given {
-		c.half[1-side].mode = ignoring
+	if !c.Given() {
+		c.mode[1-side] = ignoring
 		if c.state == Readable {
 			d.Store.Forget(&c.random[Client])
 		}
 	}
-	c.suite, c.version, c.given = s, s.version, true
+	c.suite, c.version = s, s.version
 	d.install(c, side)
-	r.last, r.updated = len(g.Secret) == 0, false
+	if c.lineage[side] = given; len(g.Secret) == 0 {
+		c.lineage[side] = bare
+	}
 	h.epoch = application
 	if s.version == version12 {
 		h.epoch = protected12
 	}
-	h.mode, h.seq = reading, g.Next
+	c.mode[side], h.seq = reading, g.Next
 	if !g.Aligned {
 		d.beginScan(c, side, 0)
 		if h.doubt = g.Search; g.Search == 0 {
@@ -102,7 +104,7 @@ func (d *Decrypter) Give(c *Conn, side uint8, g *Given) error {
 func (d *Decrypter) Position(c *Conn, side uint8) (number uint64, have int, ok bool) {
 	d.settle(c)
 	h := &c.half[side]
-	return h.seq, int(h.have), h.mode == reading && h.doubt == 0 && h.skip == 0 && h.aead != nil && !c.rest[side].updated
+	return h.seq, int(h.have), c.mode[side] == reading && h.doubt == 0 && h.skip == 0 && h.aead != nil && c.lineage[side] != updated
 }
 
 // Advance says that the records before a number were read elsewhere, and that what comes begins with it.
@@ -115,6 +117,6 @@ func (d *Decrypter) Advance(c *Conn, side uint8, number uint64) {
 	d.dropPart(c, side)
 	d.held -= c.drop(side)
 	c.rest[side].gone = 0
-	h.mode, h.seq = reading, number
+	c.mode[side], h.seq = reading, number
 	h.fails, h.doubt, h.skip, h.missing = 0, 0, 0, 0
 }

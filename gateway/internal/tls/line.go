@@ -38,26 +38,31 @@ func (c *Conn) Move(side uint8, l *Line) { c.half[side].line = l }
 // arm has records of a direction opened by what is in its Line, if that is all that they need.
 func (c *Conn) arm(side uint8) {
 	h := &c.half[side]
-	if l := h.line; l != nil && h.epoch == application && h.next == plain && h.mode == reading &&
-		h.have|h.fails == 0 && h.skip|h.doubt|h.missing == 0 && c.state == Readable && !c.waiting && c.wake == [2]bool{} {
+	if l := h.line; l != nil && h.epoch == application && h.next == plain && c.mode[side] == reading &&
+		h.have|h.fails == 0 && h.skip|h.doubt|h.missing == 0 && c.state == Readable && !c.Waiting() {
 		l.chacha, l.gcm, l.iv, l.age, l.seq, l.armed = h.chacha, h.gcm, h.iv, h.age, h.seq, true
-		c.armed[side] = true
+		c.mode[side] = armed
 	}
 }
 
 // disarm takes back what the Line of a direction knows better.
 func (c *Conn) disarm(side uint8) {
-	if c.armed[side] {
+	if c.mode[side] == armed {
 		h := &c.half[side]
-		h.opened = h.opened || h.seq != h.line.seq
-		h.seq, h.line.armed, c.armed[side] = h.line.seq, false, false
+		if h.seq != h.line.seq {
+			c.proof[side] = current
+		}
+		h.seq, h.line.armed, c.mode[side] = h.line.seq, false, reading
 	}
 }
 
 // forget wipes the keys in the Line of a direction.
 func (c *Conn) forget(side uint8) {
 	if l := c.half[side].line; l != nil {
-		l.chacha, l.iv, l.gcm, l.armed, c.armed[side] = aead.ChaCha20Poly1305{}, [12]byte{}, 0, false, false
+		l.chacha, l.iv, l.gcm, l.armed = aead.ChaCha20Poly1305{}, [12]byte{}, 0, false
+	}
+	if c.mode[side] == armed {
+		c.mode[side] = reading
 	}
 }
 

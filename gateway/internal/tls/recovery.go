@@ -23,28 +23,28 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 		return
 	}
 	d.settle(c)
-	if h.mode != ignoring && h.mode != counting {
+	if !c.mode[side].over() && c.mode[side] != counting {
 		r.why = Missing
 	}
-	switch h.mode {
-	case ignoring:
+	switch c.mode[side] {
+	case ignoring, losing:
 		return
 	case counting:
 		// The records that follow could be found only by opening them.
 		d.dropPart(c, side)
 		d.abandon(c, side)
 		return
-	case holding:
+	case holding, due:
 		n += len(r.held)
 		d.Stats.HeldOut += uint64(len(r.held))
 		d.held -= c.drop(side)
-		h.mode = reading
+		c.mode[side] = reading
 		if h.next != plain && !d.enter(c, side) {
 			// Without keys there is nothing to search with.
 			d.abandon(c, side)
 			return
 		}
-		if h.mode != reading {
+		if c.mode[side] != reading {
 			return
 		}
 	case scanning:
@@ -60,7 +60,7 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 		d.abandon(c, side)
 		return
 	}
-	if left := int(h.size) - int(h.have); h.have >= headerBytes && n <= left && (h.epoch != plain || c.hello[Server]) {
+	if left := int(h.size) - int(h.have); h.have >= headerBytes && n <= left && (h.epoch != plain || c.greeted(Server)) {
 		h.skip = uint32(left - n)
 		size := h.size
 		d.dropPart(c, side)
@@ -73,7 +73,7 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 		return
 	}
 	if h.next != plain {
-		if !d.enter(c, side) || h.mode != reading {
+		if !d.enter(c, side) || c.mode[side] != reading {
 			d.abandon(c, side)
 			return
 		}
@@ -122,7 +122,7 @@ func (d *Decrypter) reportLost(c *Conn, side uint8) {
 
 func (d *Decrypter) beginScan(c *Conn, side uint8, lost int) {
 	h, r := &c.half[side], &c.rest[side]
-	h.mode = scanning
+	c.mode[side] = scanning
 	r.held = nil
 	h.doubt = uint32(min(int(h.doubt)+lost/shortest+1, maxTrials))
 	r.hs.reset()
@@ -132,7 +132,7 @@ func (d *Decrypter) beginScan(c *Conn, side uint8, lost int) {
 // scan looks for the next record that opens.
 func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 	h, r := &c.half[side], &c.rest[side]
-	h.mode = scanning
+	c.mode[side] = scanning
 	r.held = append(r.held, p...)
 	d.held += len(p)
 	b := r.held
@@ -156,14 +156,14 @@ func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 			d.Stats.LostBytes += uint64(i)
 			d.held -= len(r.held) // which may be given up already
 			r.held = nil
-			if h.mode == scanning {
-				h.mode = reading
+			if c.mode[side] == scanning {
+				c.mode[side] = reading
 			}
 			d.feed(c, side, b[i+size:])
 			return
 		}
 		h.missing = before
-		if h.mode != scanning {
+		if c.mode[side] != scanning {
 			d.held -= len(r.held)
 			r.held = nil
 			return
@@ -188,11 +188,11 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
 			return false
 		}
 	}
-	if !h.opened && d.otherSecret(c, side, rec) || d.find(c, side, rec, 1) {
+	if c.proof[side] != current && d.otherSecret(c, side, rec) || d.find(c, side, rec, 1) {
 		return true
 	}
 	switch {
-	case h.mode != reading:
+	case c.mode[side] != reading:
 		return true
 	case h.epoch == blind:
 		// A record of the handshake. Certificates of 64 KiB would be a surprise.
@@ -200,7 +200,7 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
 			d.undecryptable(c, side)
 		}
 		return true
-	case side == Client && h.epoch == handshake && !h.opened && c.early != earlyNone && h.fails < 1<<10:
+	case side == Client && h.epoch == handshake && c.proof[side] != current && c.early != earlyNone && h.fails < 1<<10:
 		// 0-RTT data that the server will not read, or for which there is no key.
 		h.fails++
 		d.Stats.EarlyDropped += uint64(len(rec))
@@ -219,7 +219,7 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
 // epoch. It takes it if one of them is right.
 func (d *Decrypter) otherSecret(c *Conn, side uint8, rec []byte) bool {
 	h := &c.half[side]
-	if c.given || c.suite == nil || h.epoch == plain || h.epoch == blind || h.seq != 0 {
+	if c.Given() || c.suite == nil || h.epoch == plain || h.epoch == blind || h.seq != 0 {
 		return false
 	}
 	label := keys.Master
@@ -247,7 +247,7 @@ func (d *Decrypter) otherSecret(c *Conn, side uint8, rec []byte) bool {
 			t := half{aead: k.aead, iv: k.iv}
 			if text := d.open12(c.suite, &t, 0, rec); text != nil {
 				d.install(c, side)
-				h.seq, h.opened = 1, true
+				h.seq = 1
 				d.inner12(c, side, rec[0], text)
 				return true
 			}
@@ -259,7 +259,7 @@ func (d *Decrypter) otherSecret(c *Conn, side uint8, rec []byte) bool {
 		t := half{aead: k.aead, iv: k.iv}
 		if text := d.open13(&t, 0, rec); text != nil {
 			d.install(c, side)
-			h.seq, h.opened = 1, true
+			h.seq = 1
 			d.inner13(c, side, text)
 			return true
 		}
@@ -275,8 +275,8 @@ func (d *Decrypter) bad(c *Conn, side uint8, size int) {
 	r.gone++
 	h.doubt = min(h.doubt+1, maxTrials)
 	r.why = Unauthentic
-	if !h.opened && h.fails >= maxFails {
-		if !c.proved[side] {
+	if c.proof[side] != current && h.fails >= maxFails {
+		if c.proof[side] == unproved {
 			r.why = WrongKeys
 		}
 		d.abandon(c, side)
@@ -301,7 +301,7 @@ func (d *Decrypter) find(c *Conn, side uint8, rec []byte, from uint32) bool {
 			d.Stats.Trials++
 			if text := d.open12(c.suite, h, h.seq+uint64(n), rec); text != nil {
 				r.gone += n
-				h.settle(h.seq + uint64(n) + 1)
+				c.found(side, h.seq+uint64(n)+1)
 				d.inner12(c, side, rec[0], text)
 				return true
 			}
@@ -317,7 +317,7 @@ func (d *Decrypter) find(c *Conn, side uint8, rec []byte, from uint32) bool {
 			d.Stats.Trials++
 			if text := d.open13(h, h.seq+uint64(n), rec); text != nil {
 				r.gone += n
-				h.settle(h.seq + uint64(n) + 1)
+				c.found(side, h.seq+uint64(n)+1)
 				d.inner13(c, side, text)
 				return true
 			}
@@ -326,17 +326,19 @@ func (d *Decrypter) find(c *Conn, side uint8, rec []byte, from uint32) bool {
 	return d.findNext(c, side, rec)
 }
 
-func (h *half) settle(seq uint64) {
-	h.seq, h.doubt, h.fails, h.opened = seq, 0, 0, true
-	if h.mode == scanning {
-		h.mode = reading
+// found says that the record before a number is the one that opens.
+func (c *Conn) found(side uint8, seq uint64) {
+	h := &c.half[side]
+	h.seq, h.doubt, h.fails = seq, 0, 0
+	if c.mode[side] == scanning {
+		c.mode[side] = reading
 	}
 }
 
 // findNext tries the keys of the epochs that follow, and those after a KeyUpdate.
 func (d *Decrypter) findNext(c *Conn, side uint8, rec []byte) bool {
 	h, r := &c.half[side], &c.rest[side]
-	if c.suite == nil || r.last {
+	if c.suite == nil || c.lineage[side] == bare {
 		return false
 	}
 	k := d.newKeys()
@@ -388,10 +390,12 @@ func (d *Decrypter) tryKeys(c *Conn, side uint8, k *keySet, e epoch, rec []byte)
 				h.missing, r.gone = 0, 0 // it was the handshake that was lost
 			}
 			d.install(c, side)
-			r.updated = r.updated || h.epoch == application
+			if h.epoch == application {
+				c.lineage[side] = afterUpdate[c.lineage[side]]
+			}
 			h.epoch = e
 			r.gone += uint32(n)
-			h.settle(n + 1)
+			c.found(side, n+1)
 			d.inner13(c, side, text)
 			return true
 		}
@@ -402,8 +406,7 @@ func (d *Decrypter) tryKeys(c *Conn, side uint8, k *keySet, e epoch, rec []byte)
 
 // abandon ends the reading of a direction.
 func (d *Decrypter) abandon(c *Conn, side uint8) {
-	h, r := &c.half[side], &c.rest[side]
-	h.mode, r.cut = ignoring, true
+	c.mode[side] = losing
 	d.Stats.GivenUp++
 	d.lost(c, side, 1)
 	if c.state == Starting {
@@ -420,7 +423,7 @@ func (d *Decrypter) giveUp(c *Conn, side uint8, why State) {
 		c.state = why
 	}
 	for s := range uint8(2) {
-		if s != side && (c.proved[s] || d.Dispute && c.hello[side]) {
+		if s != side && (c.proof[s] != unproved || d.Dispute && c.greeted(side)) {
 			continue // this side's hello is enough for the other one
 		}
 		if r := &c.rest[s]; why == NotTLS && c.state != Readable {
@@ -432,20 +435,20 @@ func (d *Decrypter) giveUp(c *Conn, side uint8, why State) {
 		} else if r.why == Nothing {
 			r.why = Missing
 		}
-		h, r := &c.half[s], &c.rest[s]
 		d.held -= c.drop(s)
 		d.dropPart(c, s)
-		if h.mode != ignoring {
+		if !c.mode[s].over() {
 			d.Stats.GivenUp++
-			h.mode, r.cut = ignoring, c.state == Readable
+			if c.mode[s] = ignoring; c.state == Readable {
+				c.mode[s] = losing
+			}
 		}
 	}
-	c.waiting = false
 }
 
 // undecryptable says that one direction cannot be opened now. Its records are counted, so that later keys find them.
 func (d *Decrypter) undecryptable(c *Conn, side uint8) {
-	c.half[side].mode = counting
+	c.mode[side] = counting
 	if r := &c.rest[side]; r.why == Nothing {
 		r.why = NoKeys
 	}

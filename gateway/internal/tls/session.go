@@ -6,7 +6,7 @@ func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
 	body := rec[headerBytes:]
 	switch rec[0] {
 	case typeHandshake:
-		if side == Server && !c.hello[Client] {
+		if side == Server && !c.greeted(Client) {
 			return false // captured before the ClientHello
 		}
 		d.current, d.side = c, side
@@ -14,12 +14,12 @@ func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
 		if r.hs.lost {
 			d.giveUp(c, side, NotTLS)
 		}
-		d.took = c.half[side].mode == reading
+		d.took = c.mode[side] == reading
 		return true
 	case typeAlert:
 		d.took = true
 	case typeCCS:
-		if !c.hello[Server] && !c.retried {
+		if !c.greeted(Server) && !c.retry() {
 			return false
 		}
 		if c.version == version12 {
@@ -29,11 +29,11 @@ func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
 		d.took = true
 		return true
 	case typeData:
-		if c.retried && c.hellos < 2 {
+		if c.hellos == retried {
 			d.Stats.EarlyDropped += uint64(len(body)) // 0-RTT data before the second ClientHello
 			return true
 		}
-		if !c.hello[Server] {
+		if !c.greeted(Server) {
 			return false
 		}
 		// TLS 1.3 enters its first epoch through next.
@@ -55,7 +55,7 @@ func (d *Decrypter) handshake(r *rest, b []byte) {
 // message takes a handshake message.
 func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 	h, r := &c.half[side], &c.rest[side]
-	if d.Message != nil && body != nil && (c.proved == [2]bool{} || kind > msgServerHello) {
+	if d.Message != nil && body != nil && (c.proof == [2]proof{} || kind > msgServerHello) {
 		d.Message(c, side, kind, body)
 	}
 	switch {
@@ -67,7 +67,7 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 			d.giveUp(c, side, NotTLS)
 			return
 		}
-		if c.proved != [2]bool{} {
+		if c.proof != [2]proof{} {
 			// What has opened follows from the hellos that there were. Others are no part of this connection.
 			if c.random[Client] != hello.random {
 				d.giveUp(c, side, NotTLS)
@@ -76,19 +76,17 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 		}
 		if c.random[Client] != hello.random {
 			d.dropSecrets(c)
-			c.found = false
 			c.random[Client] = hello.random
 		}
 		if d.Hello != nil {
 			d.Hello(c, body)
 		}
 		c.early = earlyNone
-		if hello.earlyData && !c.retried {
+		if hello.earlyData && !c.retry() {
 			c.early = earlyOffered
 		}
-		c.hello = [2]bool{true, false}
-		c.hellos++
-		c.wake[Server] = true
+		c.hear(clientGreets)
+		c.wake(Server)
 	case kind == msgServerHello && side == Server:
 		d.serverHello(c, body)
 	case kind == msgEncryptedExtensions && side == Server && h.epoch == handshake:
@@ -103,13 +101,13 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 	case kind == msgKeyUpdate && h.epoch == application:
 		d.Stats.KeyUpdates++
 		d.updated = true
-		if r.last || !d.newKeys().update(c.suite, &r.secret) {
+		if c.lineage[side] == bare || !d.newKeys().update(c.suite, &r.secret) {
 			r.why = NoSecret
 			d.undecryptable(c, side)
 			return
 		}
 		d.install(c, side)
-		h.epoch, r.updated = application, true
+		h.epoch, c.lineage[side] = application, afterUpdate[c.lineage[side]]
 	}
 }
 
@@ -119,8 +117,8 @@ func (d *Decrypter) serverHello(c *Conn, body []byte) {
 		d.giveUp(c, Server, NotTLS)
 		return
 	}
-	if c.proved != [2]bool{} && c.suite != nil {
-		c.hello[Server] = true
+	if c.proof != [2]proof{} && c.suite != nil {
+		c.hear(serverGreets)
 		// In TLS 1.3 no key that is used here follows from it.
 		if c.version == version12 && c.random[Server] != hello.random {
 			d.giveUp(c, Server, NotTLS)
@@ -128,8 +126,8 @@ func (d *Decrypter) serverHello(c *Conn, body []byte) {
 		return
 	}
 	if hello.retry {
-		c.retried = true
-		c.wake[Client] = true
+		c.hear(serverRetries)
+		c.wake(Client)
 		if c.early != earlyNone {
 			c.early = earlyRejected
 		}
@@ -142,8 +140,8 @@ func (d *Decrypter) serverHello(c *Conn, body []byte) {
 		d.giveUp(c, Server, Unsupported)
 		return
 	}
-	c.hello[Server] = true
-	c.wake[Client] = true
+	c.hear(serverGreets)
+	c.wake(Client)
 	if c.version == version13 {
 		c.half[Server].next = handshake
 		c.half[Client].next = handshake
@@ -195,7 +193,7 @@ func (d *Decrypter) inner13(c *Conn, side uint8, text []byte) {
 	}
 	d.Stats.Records++
 	d.took = true
-	c.proved[side] = true
+	c.proof[side] = current
 	if c.state != Readable {
 		d.readable(c)
 	}
@@ -238,7 +236,7 @@ func (d *Decrypter) earlyData(c *Conn, text []byte) {
 func (d *Decrypter) inner12(c *Conn, side, kind uint8, text []byte) {
 	d.Stats.Records++
 	d.took = true
-	c.proved[side] = true
+	c.proof[side] = current
 	if c.state != Readable {
 		d.readable(c)
 	}
@@ -258,7 +256,7 @@ func (d *Decrypter) inner12(c *Conn, side, kind uint8, text []byte) {
 
 func (d *Decrypter) readable(c *Conn) {
 	c.state = Readable
-	if !c.given {
+	if !c.Given() {
 		d.Store.Use(&c.random[Client])
 	}
 	if d.Opened != nil {

@@ -2,6 +2,8 @@
 //!
 //!     sealane-fuzz SECONDS [SEED]
 //!
+//! Without SEED it is the number in the environment variable `SEALANE_SEED`, or a new one.
+//!
 //! Whole, apart, in pieces and in batches; opened by the other; forged in a random bit. The seed is printed, and a packet
 //! that differs with its number: the same seed finds it again. `SEALANE_PLANT=N` plants a fault in the N-th packet.
 
@@ -212,11 +214,26 @@ fn batch(random: &mut Random, pairs: &[Pair], packets: &[Sealed]) -> Result<(), 
     Ok(())
 }
 
+/// The number that `SEALANE_SEED` has, as in C: decimal, or behind 0x or 0 another.
+fn number(text: &str) -> Option<u64> {
+    let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => (digits, 16),
+        None if text.len() > 1 && text.starts_with('0') => (text, 8),
+        None => (text, 10),
+    };
+    u64::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with('+'))
+}
+
 fn main() -> ExitCode {
+    let given = std::env::var("SEALANE_SEED").ok().filter(|seed| !seed.is_empty());
+    if given.as_deref().map(number) == Some(None) {
+        eprintln!("SEALANE_SEED: {:?} is not a number from 0 to 2^64-1", given.unwrap_or_default());
+        return ExitCode::from(2);
+    }
     let mut arguments = std::env::args().skip(1).map(|argument| argument.parse::<u64>().expect("a number"));
     let seconds = arguments.next().unwrap_or(10);
     let clock = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
-    let seed = arguments.next().unwrap_or_else(clock);
+    let seed = arguments.next().or_else(|| number(given.as_deref()?)).unwrap_or_else(clock);
     let plant = std::env::var("SEALANE_PLANT").ok().and_then(|number| number.parse::<u64>().ok());
     println!("seed {seed}");
     let mut random = Random(seed);

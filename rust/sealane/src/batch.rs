@@ -48,16 +48,7 @@ impl<'a> Packet<'a> {
         self.result = if open {
             self.key.open_text(self.nonce, self.ad, &mut self.text, &self.tag)
         } else {
-            match self.key.seal_text(self.nonce, self.ad, &mut self.text) {
-                Ok(tag) => {
-                    self.tag = tag;
-                    Ok(())
-                }
-                Err(why) => {
-                    self.tag = [0; TAG_LEN];
-                    Err(why)
-                }
-            }
+            self.key.seal_text_to(self.nonce, self.ad, &mut self.text, &mut self.tag)
         };
         self.result.is_ok()
     }
@@ -92,6 +83,14 @@ pub fn open_batch(packets: &mut [Packet<'_>]) -> usize {
 }
 
 fn run(packets: &mut [Packet<'_>], open: bool) -> usize {
+    match packets {
+        [packet] => usize::from(packet.alone(open)),
+        packets => run_chunks(packets, open),
+    }
+}
+
+#[inline(never)]
+fn run_chunks(packets: &mut [Packet<'_>], open: bool) -> usize {
     let _dit = Dit::on();
     packets.chunks_mut(CHUNK).map(|chunk| run_chunk(chunk, open)).sum()
 }

@@ -1,15 +1,10 @@
 //! The level for CPUs without a kernel: RustCrypto's ciphers and hashes, put together as RFC 8439 and NIST SP 800-38D say.
 //! All parts but the last are a multiple of 64 bytes.
 
-use aes::cipher::consts::U16;
 use aes::cipher::generic_array::GenericArray;
-use aes::cipher::{
-    BlockCipher, BlockEncrypt, BlockSizeUser, InnerIvInit, KeyInit, KeyIvInit, StreamCipher, StreamCipherCoreWrapper,
-};
-use aes::{Aes128, Aes192, Aes256};
+use aes::cipher::{BlockEncrypt, KeyInit, KeyIvInit, StreamCipher};
+use aes::{Aes128, Aes192, Aes256, Block};
 use chacha20::ChaCha20;
-use ctr::flavors::Ctr32BE;
-use ctr::CtrCore;
 use ghash::universal_hash::UniversalHash;
 use ghash::GHash;
 use poly1305::Poly1305;
@@ -84,14 +79,20 @@ impl AnyAes {
         }
     }
 
-    pub(crate) fn encrypt(&self, block: &[u8; 16]) -> [u8; 16] {
-        let mut block = (*block).into();
+    /// Encrypts blocks in place. The only place where code for all three is made, since it is most of what compiling this
+    /// file takes.
+    fn encrypt_blocks(&self, blocks: &mut [Block]) {
         match self {
-            AnyAes::Aes128(aes) => aes.encrypt_block(&mut block),
-            AnyAes::Aes192(aes) => aes.encrypt_block(&mut block),
-            AnyAes::Aes256(aes) => aes.encrypt_block(&mut block),
+            AnyAes::Aes128(aes) => aes.encrypt_blocks(blocks),
+            AnyAes::Aes192(aes) => aes.encrypt_blocks(blocks),
+            AnyAes::Aes256(aes) => aes.encrypt_blocks(blocks),
         }
-        block.into()
+    }
+
+    pub(crate) fn encrypt(&self, block: &[u8; 16]) -> [u8; 16] {
+        let mut blocks = [(*block).into()];
+        self.encrypt_blocks(&mut blocks);
+        blocks[0].into()
     }
 }
 
@@ -111,16 +112,12 @@ impl Gcm {
     }
 }
 
-type Counter<'a, A> = StreamCipherCoreWrapper<CtrCore<&'a A, Ctr32BE>>;
-
-enum AnyCounter<'a> {
-    Aes128(Counter<'a, Aes128>),
-    Aes192(Counter<'a, Aes192>),
-    Aes256(Counter<'a, Aes256>),
-}
+/// Blocks of key stream that are made at once: what the crate aes does side by side, or more.
+const WIDTH: usize = 8;
 
 pub(crate) struct GcmParts<'a> {
-    counter: AnyCounter<'a>,
+    aes: &'a AnyAes,
+    block: [u8; 16], // that comes next: the last four bytes count, and wrap around
     hash: GHash,
     mask: [u8; 16],
     lengths: Lengths,
@@ -130,13 +127,6 @@ impl Drop for GcmParts<'_> {
     fn drop(&mut self) {
         self.mask.zeroize();
     }
-}
-
-fn counter<'a, A>(aes: &'a A, j0: &[u8; 16]) -> Counter<'a, A>
-where
-    A: BlockCipher + BlockEncrypt + BlockSizeUser<BlockSize = U16>,
-{
-    StreamCipherCoreWrapper::from_core(CtrCore::inner_iv_init(aes, j0.into()))
 }
 
 impl<'a> GcmParts<'a> {
@@ -149,13 +139,9 @@ impl<'a> GcmParts<'a> {
                 j0[15] = 1;
             }
         }
-        let counter = match &key.aes {
-            AnyAes::Aes128(aes) => AnyCounter::Aes128(counter(aes, &j0)),
-            AnyAes::Aes192(aes) => AnyCounter::Aes192(counter(aes, &j0)),
-            AnyAes::Aes256(aes) => AnyCounter::Aes256(counter(aes, &j0)),
-        };
         let mut parts = GcmParts {
-            counter,
+            aes: &key.aes,
+            block: j0,
             hash: key.hash.clone(),
             mask: [0; 16],
             lengths: Lengths { ad: ad.len() as u64, text: 0 },
@@ -168,15 +154,23 @@ impl<'a> GcmParts<'a> {
     }
 
     fn apply(&mut self, text: &mut [u8]) {
-        // The longest text that callers let through has less blocks than the counter: it cannot fail.
-        let done = match &mut self.counter {
-            AnyCounter::Aes128(counter) => counter.try_apply_keystream(text),
-            AnyCounter::Aes192(counter) => counter.try_apply_keystream(text),
-            AnyCounter::Aes256(counter) => counter.try_apply_keystream(text),
-        };
-        if done.is_err() {
-            text.zeroize();
+        let mut stream = [Block::default(); WIDTH];
+        for text in text.chunks_mut(16 * WIDTH) {
+            let stream = &mut stream[..(text.len() + 15) / 16];
+            for block in stream.iter_mut() {
+                *block = self.block.into();
+                let [.., a, b, c, d] = &mut self.block;
+                let counter = u32::from_be_bytes([*a, *b, *c, *d]).wrapping_add(1);
+                [*a, *b, *c, *d] = counter.to_be_bytes();
+            }
+            self.aes.encrypt_blocks(stream);
+            for (text, stream) in text.chunks_mut(16).zip(stream.iter()) {
+                for (byte, stream) in text.iter_mut().zip(stream) {
+                    *byte ^= stream;
+                }
+            }
         }
+        stream.as_mut_slice().iter_mut().for_each(|block| block.as_mut_slice().zeroize());
     }
 
     pub(crate) fn next(&mut self, text: &mut Text<'_>, open: bool) {

@@ -17,9 +17,9 @@ pub(crate) const ARG_AD_BYTES: usize = 32;
 pub(crate) const ARG_KEY: usize = 40;
 // 12 bytes
 pub(crate) const ARG_NONCE: usize = 48;
-// 16 bytes, written with LAST: the tag that belongs to the packet (open: to be compared)
+// 16 bytes, written with LAST: the packet's tag (open: to be compared with its own)
 pub(crate) const ARG_TAG: usize = 56;
-// SEALANE_STATE_BYTES; read without FIRST, written without LAST; unused if both are set
+// SEALANE_STATE_BYTES; read without FIRST, written without LAST; unused with both
 pub(crate) const ARG_STATE: usize = 64;
 // bytes of text in the whole packet, for the length block; read with LAST
 pub(crate) const ARG_TOTAL: usize = 72;
@@ -62,7 +62,7 @@ pub(crate) const FLAG_NONCE: usize = 16;
 pub(crate) const FLAG_SETUP: usize = 8;
 // 64 bits: 10, 12 or 14, set before SETUP
 pub(crate) const GCM_KEY_ROUNDS: usize = 0;
-// before SETUP 16, 24 or 32 bytes of key; after it what the level likes, 240 bytes
+// before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes
 pub(crate) const GCM_KEY_SCHEDULE: usize = 16;
 // the level's own: powers of the hash key
 pub(crate) const GCM_KEY_TABLE: usize = 256;
@@ -74,7 +74,7 @@ pub(crate) const GCM_STATE_COUNTER: usize = 16;
 // 16 bytes: the encrypted J0
 pub(crate) const GCM_STATE_MASK: usize = 32;
 pub(crate) const GCM_STATE_BYTES: usize = 64;
-// make KEY from its ROUNDS and the raw key in its SCHEDULE; nothing else is read
+// make KEY of its ROUNDS and the raw key in its SCHEDULE; BYTES not 0: no INVERSE
 pub(crate) const AES_SETUP: usize = 0;
 // every block by itself; no STATE
 pub(crate) const AES_ECB_ENCRYPT: usize = 1;
@@ -91,7 +91,7 @@ pub(crate) const AES_CBC_ENCRYPT: usize = 7;
 pub(crate) const AES_MASKS: usize = 8;
 // 64 bits: 10, 12 or 14, set before SETUP
 pub(crate) const AES_KEY_ROUNDS: usize = 0;
-// before SETUP 16, 24 or 32 bytes of key; after it what the level likes, 240 bytes
+// before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes
 pub(crate) const AES_KEY_SCHEDULE: usize = 16;
 // what the level likes for decryption, 240 bytes
 pub(crate) const AES_KEY_INVERSE: usize = 256;

@@ -1715,27 +1715,27 @@
 .inst 0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
 .inst 0x4e284b02 // aese v2.16b, v24.16b
 .inst 0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+.inst 0xad080420 // stp q0, q1, [x1, #256]
 .inst 0x4e284b03 // aese v3.16b, v24.16b
 .inst 0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-.inst 0xad080420 // stp q0, q1, [x1, #256]
+.inst 0xad528420 // ldp q0, q1, [x1, #592]
 .inst 0x4e284b04 // aese v4.16b, v24.16b
 .inst 0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-.inst 0xad528420 // ldp q0, q1, [x1, #592]
+.inst 0xad090c22 // stp q2, q3, [x1, #288]
 .inst 0x4e284b05 // aese v5.16b, v24.16b
 .inst 0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-.inst 0xad090c22 // stp q2, q3, [x1, #288]
+.inst 0xad538c22 // ldp q2, q3, [x1, #624]
 .inst 0x4e284b06 // aese v6.16b, v24.16b
 .inst 0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-.inst 0xad538c22 // ldp q2, q3, [x1, #624]
+.inst 0xad0a1424 // stp q4, q5, [x1, #320]
 .inst 0x4e284b07 // aese v7.16b, v24.16b
 .inst 0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
-.inst 0xad0a1424 // stp q4, q5, [x1, #320]
-.inst 0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 .inst 0xad549424 // ldp q4, q5, [x1, #656]
-.inst 0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+.inst 0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 .inst 0xad0b1c26 // stp q6, q7, [x1, #352]
-.inst 0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+.inst 0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
 .inst 0xad559c26 // ldp q6, q7, [x1, #688]
+.inst 0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
 .inst 0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 .inst 0xb4004ff5 // cbz x21, 0x2478
 .inst 0x54ffce82 // b.cs 0x1450
@@ -2115,27 +2115,27 @@
 .inst 0x0eefe18f // pmull v15.1q, v12.1d, v15.1d
 .inst 0x4e284b02 // aese v2.16b, v24.16b
 .inst 0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
+.inst 0xad080420 // stp q0, q1, [x1, #256]
 .inst 0x4e284b03 // aese v3.16b, v24.16b
 .inst 0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
-.inst 0xad080420 // stp q0, q1, [x1, #256]
+.inst 0xad528420 // ldp q0, q1, [x1, #592]
 .inst 0x4e284b04 // aese v4.16b, v24.16b
 .inst 0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-.inst 0xad528420 // ldp q0, q1, [x1, #592]
+.inst 0xad090c22 // stp q2, q3, [x1, #288]
 .inst 0x4e284b05 // aese v5.16b, v24.16b
 .inst 0x0efee1de // pmull v30.1q, v14.1d, v30.1d
-.inst 0xad090c22 // stp q2, q3, [x1, #288]
+.inst 0xad538c22 // ldp q2, q3, [x1, #624]
 .inst 0x4e284b06 // aese v6.16b, v24.16b
 .inst 0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
-.inst 0xad538c22 // ldp q2, q3, [x1, #624]
+.inst 0xad0a1424 // stp q4, q5, [x1, #320]
 .inst 0x4e284b07 // aese v7.16b, v24.16b
 .inst 0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
-.inst 0xad0a1424 // stp q4, q5, [x1, #320]
-.inst 0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 .inst 0xad549424 // ldp q4, q5, [x1, #656]
-.inst 0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+.inst 0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 .inst 0xad0b1c26 // stp q6, q7, [x1, #352]
-.inst 0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
+.inst 0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
 .inst 0xad559c26 // ldp q6, q7, [x1, #688]
+.inst 0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
 .inst 0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 .inst 0xb40036d5 // cbz x21, 0x278c
 .inst 0x54ffce82 // b.cs 0x1a88
@@ -2356,16 +2356,16 @@
 .inst 0x4e284b00 // aese v0.16b, v24.16b
 .inst 0x4e284b01 // aese v1.16b, v24.16b
 .inst 0x4e284b02 // aese v2.16b, v24.16b
-.inst 0x4e284b03 // aese v3.16b, v24.16b
 .inst 0xad080420 // stp q0, q1, [x1, #256]
-.inst 0x4e284b04 // aese v4.16b, v24.16b
+.inst 0x4e284b03 // aese v3.16b, v24.16b
 .inst 0xad528420 // ldp q0, q1, [x1, #592]
-.inst 0x4e284b05 // aese v5.16b, v24.16b
+.inst 0x4e284b04 // aese v4.16b, v24.16b
 .inst 0xad090c22 // stp q2, q3, [x1, #288]
-.inst 0x4e284b06 // aese v6.16b, v24.16b
+.inst 0x4e284b05 // aese v5.16b, v24.16b
 .inst 0xad538c22 // ldp q2, q3, [x1, #624]
-.inst 0x4e284b07 // aese v7.16b, v24.16b
+.inst 0x4e284b06 // aese v6.16b, v24.16b
 .inst 0xad0a1424 // stp q4, q5, [x1, #320]
+.inst 0x4e284b07 // aese v7.16b, v24.16b
 .inst 0xad549424 // ldp q4, q5, [x1, #656]
 .inst 0xad0b1c26 // stp q6, q7, [x1, #352]
 .inst 0xad559c26 // ldp q6, q7, [x1, #688]

@@ -1,0 +1,114 @@
+package tls
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/sealane/sealane/gateway/internal/keys"
+	"github.com/sealane/sealane/gateway/internal/seed"
+)
+
+// What a connection is and what it has seen is in its tables: no flag stands beside them.
+func TestNoFlags(t *testing.T) {
+	flags := func(of any) (names []string) {
+		for typ, i := reflect.TypeOf(of), 0; i < typ.NumField(); i++ {
+			f := typ.Field(i).Type
+			if f.Kind() == reflect.Array {
+				f = f.Elem()
+			}
+			if f.Kind() == reflect.Bool {
+				names = append(names, typ.Name()+"."+typ.Field(i).Name)
+			}
+		}
+		return names
+	}
+	if names := append(append(flags(Conn{}), flags(half{})...), flags(rest{})...); len(names) > 0 {
+		t.Errorf("flags: %v", names)
+	}
+	if names := flags(Line{}); len(names) != 1 {
+		t.Errorf("a flag is not found: %v", names) // it has one, as nothing else is looked at
+	}
+}
+
+// Each state has a row in each table.
+func TestTables(t *testing.T) {
+	for name, rows := range map[string][2]int{
+		"directionOf": {len(directionOf), int(disputed) + 1},
+		"afterHello":  {len(afterHello), int(reanswered) + 1},
+		"afterUpdate": {len(afterUpdate), int(updated) + 1},
+	} {
+		if rows[0] != rows[1] {
+			t.Errorf("%s: %d rows, %d states", name, rows[0], rows[1])
+		}
+	}
+}
+
+// The table of hellos, against what was said: how many ClientHellos, whether a retry came, whether the last ClientHello was answered.
+func TestHellos(t *testing.T) {
+	random := rand.New(rand.NewPCG(seed.Of(t), 0))
+	for range 1000 {
+		var c Conn
+		var offers int
+		var retry, answer bool
+		for range random.IntN(12) {
+			g := greeting(random.IntN(3))
+			c.hear(g)
+			switch {
+			case g == clientGreets:
+				offers, answer = offers+1, false
+			case offers == 0:
+			case g == serverRetries:
+				retry = true
+			default:
+				answer = true
+			}
+			if c.greeted(Client) != (offers > 0) || c.greeted(Server) != answer || c.retry() != retry {
+				t.Fatalf("after %d ClientHellos, retry %v, answered %v: %d", offers, retry, answer, c.hellos)
+			}
+			if first := retry && !answer && offers == 1; c.hellos == retried != first {
+				t.Fatalf("after %d ClientHellos, retry %v, answered %v: 0-RTT data of the first, %v", offers, retry, answer, c.hellos == retried)
+			}
+		}
+	}
+}
+
+// record returns a record in plain text.
+func record(kind uint8, body []byte) []byte {
+	return append([]byte{kind, 3, 3, byte(len(body) >> 8), byte(len(body))}, body...)
+}
+
+func message(kind uint8, body []byte) []byte {
+	return append([]byte{kind, 0, byte(len(body) >> 8), byte(len(body))}, body...)
+}
+
+// A direction that holds bytes until its keys come is looked at when their time is over, though the other one was given up meanwhile:
+// a stranger's byte is enough for that.
+func TestWaitingBesideOneThatGaveUp(t *testing.T) {
+	d := NewDecrypter(keys.NewStore(10))
+	d.Wait, d.Dispute = true, true
+	d.Plaintext = func(*Conn, uint8, []byte) {}
+	d.Lost = func(*Conn, uint8, int) {}
+	var c Conn
+	client := append(make([]byte, 34), 0, 0, 2, 0x13, 1, 1, 0)
+	client[0], client[1] = 3, 3
+	server := append(make([]byte, 34), 0, 0x13, 1, 0, 0, 6, 0, 43, 0, 2, 3, 4)
+	server[0], server[1] = 3, 3
+	d.Feed(&c, Client, record(typeHandshake, message(msgClientHello, client)))
+	d.Feed(&c, Server, record(typeHandshake, message(msgServerHello, server)))
+	d.Feed(&c, Server, record(typeData, make([]byte, 100)))
+	if !c.Waiting() {
+		t.Fatal("ciphertext does not wait for its keys")
+	}
+	d.Feed(&c, Client, []byte("junk, and more"))
+	if state, _ := c.Direction(Client); state == DirStarting || state == DirReading {
+		t.Fatalf("junk: %v", state)
+	}
+	if state, _ := c.Direction(Server); !c.Waiting() || state != DirWaiting {
+		t.Errorf("the server's direction is %v, and the connection waits: %v", state, c.Waiting())
+	}
+	d.Expire(&c)
+	if state, why := c.Direction(Server); c.Waiting() || state != DirLost || why != NoKeys {
+		t.Errorf("in the end: %v, %v, waits: %v", state, why, c.Waiting())
+	}
+}

@@ -1,0 +1,292 @@
+/* placements: where the parts of a packet may lie, against a plain reading of the rules in include/sealane.h.
+ *
+ *     placements    seals and opens packets whose parts lie in every way to one another: alone and in a batch
+ *
+ * The reference marks bytes, and has no arithmetic on addresses. What is refused must leave zeroes, and nothing else;
+ * what is not must come out as it does with all parts far apart. Uses include/sealane.h only. */
+#include <sealane.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROOM = 1024, NONCE = 12, TAG = SEALANE_TAG_BYTES, NEIGHBOURS = 3 };
+enum { OUT, IN, AD, NONCE_PART, TAG_PART, PARTS };
+static const char *const part_names[PARTS] = {"output", "input", "associated data", "nonce", "tag"};
+
+enum { ABSENT = -1 };
+
+typedef struct {
+    sealane_key *key;
+    int at[PARTS]; /* in the room; ABSENT: NULL */
+    size_t bytes, ad_bytes, nonce_bytes;
+} placement;
+
+static uint8_t room[ROOM], before[ROOM], want[ROOM];
+static sealane_key chacha, gcm;
+static unsigned long tried, refused, failures;
+
+static size_t length(const placement *p, int part)
+{
+    const size_t lengths[PARTS] = {p->bytes, p->bytes, p->ad_bytes, p->nonce_bytes, TAG};
+    return lengths[part];
+}
+
+/* 1 if the parts have a byte in common. */
+static int share(const placement *p, int a, int b)
+{
+    uint8_t has[ROOM] = {0};
+    for (size_t i = 0; i < length(p, a) && p->at[a] != ABSENT; i++)
+        has[(size_t)p->at[a] + i] = 1;
+    for (size_t i = 0; i < length(p, b) && p->at[b] != ABSENT; i++)
+        if (has[(size_t)p->at[b] + i])
+            return 1;
+    return 0;
+}
+
+/* What the header says of such a packet, were its tag right. */
+static sealane_status rule(const placement *p, int open)
+{
+    if (p->key == NULL)
+        return SEALANE_INVALID_KEY;
+    if (p->key == &gcm ? p->nonce_bytes == 0 : p->nonce_bytes != NONCE)
+        return SEALANE_INVALID_NONCE;
+    for (int part = 0; part < PARTS; part++)
+        if (p->at[part] == ABSENT && length(p, part) != 0)
+            return SEALANE_NULL;
+    if (share(p, OUT, AD) || share(p, OUT, NONCE_PART) || share(p, OUT, TAG_PART))
+        return SEALANE_OVERLAP;
+    if (p->at[OUT] != p->at[IN] && share(p, OUT, IN))
+        return SEALANE_OVERLAP;
+    if (!open && (share(p, TAG_PART, AD) || share(p, TAG_PART, NONCE_PART)))
+        return SEALANE_OVERLAP;
+    return SEALANE_OK;
+}
+
+static uint8_t *address(const placement *p, int part)
+{
+    return p->at[part] == ABSENT ? NULL : room + p->at[part];
+}
+
+static int run(const placement *p, int open)
+{
+    uint8_t *const out = address(p, OUT), *const tag = address(p, TAG_PART);
+    const uint8_t *const in = address(p, IN), *const ad = address(p, AD), *const nonce = address(p, NONCE_PART);
+    return open ? sealane_open(p->key, out, tag, nonce, p->nonce_bytes, ad, p->ad_bytes, in, p->bytes)
+                : sealane_seal(p->key, out, tag, nonce, p->nonce_bytes, ad, p->ad_bytes, in, p->bytes);
+}
+
+/* The same as one of a batch, whose other packets must not notice. */
+static int run_in_batch(const placement *p, int open)
+{
+    static uint8_t texts[NEIGHBOURS + 1][64], tags[NEIGHBOURS + 1][TAG];
+    static const uint8_t nonce[NONCE] = {9};
+    sealane_op ops[NEIGHBOURS + 1];
+    sealane_key *const key = p->key == NULL ? &chacha : p->key;
+    const size_t bytes = p->bytes < 64 ? p->bytes : 0, at = p->bytes % (NEIGHBOURS + 1);
+    for (size_t i = 0; i < NEIGHBOURS + 1; i++) {
+        memset(texts[i], (int)i, 64);
+        if (open && sealane_seal(key, texts[i], tags[i], nonce, NONCE, NULL, 0, texts[i], bytes) != 0)
+            return 1;
+        ops[i] = (sealane_op){texts[i], texts[i], bytes, NULL, 0, key, nonce, tags[i], NONCE, SEALANE_OK};
+    }
+    ops[at] =
+        (sealane_op){address(p, OUT),        address(p, IN),       p->bytes,       address(p, AD), p->ad_bytes, p->key,
+                     address(p, NONCE_PART), address(p, TAG_PART), p->nonce_bytes, SEALANE_OK};
+    const size_t good = open ? sealane_open_batch(ops, NEIGHBOURS + 1) : sealane_seal_batch(ops, NEIGHBOURS + 1);
+    return good == NEIGHBOURS + (ops[at].status == SEALANE_OK) ? (int)ops[at].status : 1;
+}
+
+/* What the room must be after the call, and the status. A packet to open has a right tag where all its parts have room,
+ * which the text's first bytes tell. */
+static int expect(const placement *p, int open)
+{
+    static uint8_t out[ROOM], tag[TAG];
+    const sealane_status why = rule(p, open);
+    int status = (int)why;
+    memcpy(want, before, ROOM);
+    if (why == SEALANE_OK && open) {
+        status = sealane_open(p->key, out, before + p->at[TAG_PART], before + p->at[NONCE_PART], p->nonce_bytes,
+                              before + p->at[AD], p->ad_bytes, before + p->at[IN], p->bytes);
+        if (p->at[OUT] != ABSENT)
+            memcpy(want + p->at[OUT], out, p->bytes);
+    } else if (why == SEALANE_OK) {
+        status = sealane_seal(p->key, out, tag, before + p->at[NONCE_PART], p->nonce_bytes, before + p->at[AD],
+                              p->ad_bytes, before + p->at[IN], p->bytes);
+        if (p->at[OUT] != ABSENT)
+            memcpy(want + p->at[OUT], out, p->bytes);
+        memcpy(want + p->at[TAG_PART], tag, TAG);
+    } else {
+        if (p->at[OUT] != ABSENT)
+            memset(want + p->at[OUT], 0, p->bytes);
+        if (p->at[TAG_PART] != ABSENT && !open)
+            memset(want + p->at[TAG_PART], 0, p->key == NULL ? 12 : TAG);
+    }
+    return status;
+}
+
+static void fail(const placement *p, const char *what, int open, int got, int expected)
+{
+    if (failures++ >= 5)
+        return;
+    printf("FAIL %s, %s: %d instead of %d, or other bytes; %zu of text, %zu of associated data, nonce of %zu;", what,
+           open ? "open" : "seal", got, expected, p->bytes, p->ad_bytes, p->nonce_bytes);
+    for (int part = 0; part < PARTS; part++)
+        printf(" %s at %d", part_names[part], p->at[part]);
+    printf("\n");
+}
+
+/* Fills the room; where the packet can be opened, its tag is right now and then. */
+static void fill(const placement *p, int open)
+{
+    static uint8_t counter, out[ROOM];
+    for (size_t i = 0; i < ROOM; i++)
+        room[i] = (uint8_t)(i * 7 + counter);
+    if (open && counter++ % 2 && rule(p, 0) == SEALANE_OK &&
+        sealane_seal(p->key, out, room + p->at[TAG_PART], room + p->at[NONCE_PART], p->nonce_bytes, room + p->at[AD],
+                     p->ad_bytes, room + p->at[IN], p->bytes) == 0)
+        memmove(room + p->at[IN], out, p->bytes);
+    memcpy(before, room, ROOM);
+}
+
+static void try_one(const placement *p)
+{
+    static int (*const ways[2])(const placement *, int) = {run, run_in_batch};
+    for (int open = 0; open < 2; open++) {
+        fill(p, open);
+        const int status = expect(p, open);
+        for (int way = 0; way < 2; way++) {
+            memcpy(room, before, ROOM);
+            const int got = ways[way](p, open);
+            if (got != status || memcmp(room, want, ROOM) != 0)
+                fail(p, way ? "in a batch" : "alone", open, got, status);
+            tried++, refused += got != SEALANE_OK && got != SEALANE_NOT_AUTHENTIC;
+        }
+    }
+}
+
+/* All parts far from each other, or the text in place. */
+static placement apart(sealane_key *key, size_t bytes, size_t ad_bytes, int in_place)
+{
+    return (placement){key, {100, in_place ? 100 : 300, 500, 700, 900}, bytes, ad_bytes, NONCE};
+}
+
+static const size_t texts[] = {1, 2, 12, 17, 33}, ads[] = {0, 1, 13, 20};
+enum { TEXTS = sizeof texts / sizeof *texts, ADS = sizeof ads / sizeof *ads };
+
+/* One part anywhere from in front of another to behind it. */
+static void try_pairs(sealane_key *key, size_t bytes, size_t ad_bytes, int in_place)
+{
+    const placement far = apart(key, bytes, ad_bytes, in_place);
+    for (int moved = 0; moved < PARTS; moved++)
+        for (int fixed = 0; fixed < PARTS; fixed++) {
+            const int first = far.at[fixed] - (int)length(&far, moved) - 1;
+            const int last = far.at[fixed] + (int)length(&far, fixed) + 1;
+            for (int at = first; at <= last && moved != fixed; at++) {
+                placement p = far;
+                p.at[moved] = at;
+                if (in_place && moved <= IN)
+                    p.at[OUT] = p.at[IN] = at;
+                try_one(&p);
+            }
+        }
+}
+
+static uint64_t random_state = 0x9e3779b97f4a7c15; /* the choices are the same in every run */
+
+static size_t below(size_t n)
+{
+    random_state ^= random_state << 13, random_state ^= random_state >> 7, random_state ^= random_state << 17;
+    return (size_t)((random_state >> 11) % n);
+}
+
+/* All parts anywhere in a window: narrow ones have nothing but mistakes, wide ones few. */
+static void try_anywhere(sealane_key *key)
+{
+    placement p = apart(key, 1 + below(20), below(3) * below(20), 0);
+    const size_t window = 20 + below(300);
+    for (int part = 0; part < PARTS; part++)
+        p.at[part] = (int)below(window);
+    if (below(3) == 0)
+        p.at[IN] = p.at[OUT];
+    if (below(4) == 0)
+        p.at[TAG_PART] = p.at[OUT] + (int)p.bytes;
+    try_one(&p);
+}
+
+/* Every choice of parts that are absent, of no text and of no associated data, with several lengths of the nonce. */
+static void try_absent(sealane_key *key, size_t nonce_bytes)
+{
+    for (unsigned absent = 0; absent < 1 << PARTS; absent++)
+        for (unsigned empty = 0; empty < 4; empty++) {
+            placement p = apart(key, empty & 1 ? 0 : 17, empty & 2 ? 0 : 13, absent % 3 == 0);
+            for (int part = 0; part < PARTS; part++)
+                p.at[part] = absent >> part & 1 ? ABSENT : p.at[part];
+            p.nonce_bytes = nonce_bytes;
+            /* The reference reads an empty part where it is. */
+            if (rule(&p, 0) == SEALANE_OK)
+                for (int part = IN; part <= AD; part++)
+                    p.at[part] = p.at[part] == ABSENT ? 0 : p.at[part];
+            try_one(&p);
+        }
+}
+
+/* Lengths at which sums with addresses wrap around. */
+static void try_lengths(sealane_key *key)
+{
+    static const size_t huge[] = {(size_t)-1, (size_t)-2, (size_t)-17, (size_t)-200, (size_t)-1 / 2 + 1};
+    const sealane_status too_long = key == &gcm && sizeof(size_t) > 4 ? SEALANE_TOO_LONG : SEALANE_OVERLAP;
+    for (size_t i = 0; i < sizeof huge / sizeof *huge; i++)
+        for (int open = 0; open < 2; open++) {
+            placement p = apart(key, 17, huge[i], 0); /* wherever it begins, it covers the output */
+            p.at[AD] = p.at[OUT] - 1;
+            fill(&p, 0);
+            memset(want, 0, ROOM);
+            memcpy(want, before, ROOM), memset(want + p.at[OUT], 0, p.bytes);
+            if (!open)
+                memset(want + p.at[TAG_PART], 0, TAG);
+            const int got = run(&p, open);
+            if (got != (int)too_long || memcmp(room, want, ROOM) != 0)
+                fail(&p, "very much associated data", open, got, (int)too_long);
+            tried++, refused++;
+        }
+}
+
+static void crashed(int signal)
+{
+    static const char text[] = "FAIL a call read or wrote where nothing is\n";
+    (void)signal;
+    fwrite(text, 1, sizeof text - 1, stdout);
+    fflush(stdout);
+    _Exit(1);
+}
+
+int main(void)
+{
+    static const uint8_t raw[32] = {1, 2, 3};
+    static const size_t nonces[] = {0, 1, 11, NONCE, 13, 24};
+    signal(SIGSEGV, crashed);
+    if (sealane_key_init(&chacha, SEALANE_CHACHA20_POLY1305, raw, 32) != 0 ||
+        sealane_key_init(&gcm, SEALANE_AES_128_GCM, raw, 16) != 0)
+        return 1;
+    sealane_key *const keys[] = {&chacha, &gcm, NULL};
+    for (size_t k = 0; k < 2; k++) {
+        for (size_t i = 0; i < (size_t)TEXTS * ADS; i++)
+            for (int in_place = 0; in_place < 2; in_place++)
+                try_pairs(keys[k], texts[i / ADS], ads[i % ADS], in_place);
+        for (int i = 0; i < 20000; i++)
+            try_anywhere(keys[k]);
+        try_lengths(keys[k]);
+    }
+    for (size_t i = 0; i < 3 * sizeof nonces / sizeof *nonces; i++)
+        try_absent(keys[i % 3], nonces[i / 3]);
+    if (refused < tried / 10 || refused > tried - tried / 10) {
+        printf("FAIL %lu of %lu refused: too few of a kind\n", refused, tried);
+        failures++;
+    }
+    printf("%lu placements, %lu of them refused\n", tried, refused);
+    printf("placements (%s, %s): %d passed, %lu failed, 0 not run\n", sealane_impl_name(&chacha),
+           sealane_impl_name(&gcm), failures == 0, failures);
+    return failures != 0;
+}
