@@ -15,15 +15,15 @@ LANES, LANE, STEP = 0x100000, 0x10000000, 0x100000
 class ModeShape:
     """A call: mode, blocks of text (of lanes: of each), bits of the key, lanes. mode None: masks by ChaCha20."""
 
-    def __init__(self, mode, blocks=1, bits=128, in_place=False, offset=0, lanes=0, same_key=False):
+    def __init__(self, mode, blocks=1, bits=128, in_place=False, offset=0, lanes=0, same_key=False, encrypts=False):
         self.mode, self.blocks, self.bits, self.in_place, self.offset = mode, blocks, bits, in_place, offset
-        self.lanes, self.same_key = lanes, same_key
+        self.lanes, self.same_key, self.encrypts = lanes, same_key, encrypts  # encrypts: a key that is not to decrypt
         self.size = 16 * blocks * max(1, lanes)
 
     def __str__(self):
         if self.mode is None:
             return f"masks, {self.lanes} lanes"
-        text = f"AES-{self.bits}, {NAMES[self.mode]}"
+        text = f"AES-{self.bits}, {NAMES[self.mode]}" + (" without INVERSE" if self.encrypts else "")
         if self.mode != SETUP:
             text += f", {self.blocks} blocks" + (f", {self.lanes} lanes" if self.lanes else "") + (" of one key" if self.same_key else "")
         return text + (", in place" if self.in_place else "") + (f", at +{self.offset}" if self.offset else "")
@@ -33,7 +33,7 @@ def shapes(kernel, quick):
     if "chacha20masks" in kernel.name:
         return [ModeShape(None, lanes=n) for n in ((1, 7, 17) if quick else (*range(1, 35), 48, 63, 64))]
     bits = (128, 192, 256)
-    found = [ModeShape(SETUP, bits=b) for b in bits]
+    found = [ModeShape(SETUP, bits=b, encrypts=e) for b in bits for e in (False, True)]
     # Eight rows of up to four blocks are the most at a time; then four, two and one; then what fills no row.
     counts = (0, 1, 5, 13, 33, 95) if quick else (*range(0, 35), 47, 63, 64, 65, 71, 95, 96, 100)
     for mode in (ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT):
@@ -51,7 +51,7 @@ def compared(found):
     few = [s for s in found if s.blocks * max(1, s.lanes) <= 9]
     chosen = {}
     for s in few:
-        chosen.setdefault((s.mode, s.bits, s.blocks > 4 or s.lanes > 4), s)
+        chosen.setdefault((s.mode, s.bits, s.blocks > 4 or s.lanes > 4, s.encrypts), s)
     return list(chosen.values())
 
 
@@ -104,14 +104,14 @@ def result_of(mode, schedule, text, state):
 _keys = {}
 
 
-def key_cells(kernel, bits, name, trace=None):
+def key_cells(kernel, bits, name, trace=None, encrypts=False):
     """A key after set-up: its memory, and how many instructions that took."""
-    key = kernel.name, kernel.code, bits, name
+    key = kernel.name, kernel.code, bits, name, encrypts
     first, found = symbol(f"{name}0", 32), _keys.get(key)
     if found is None or found[2] is not first or trace is not None:
         call = Call(kernel)
         call.regions(("key", KEY, A["AES_KEY_BYTES"], True, True))
-        call.arguments(key=KEY, bytes=0, flags=SETUP)
+        call.arguments(key=KEY, bytes=int(encrypts), flags=SETUP)
         call.memory.poke(KEY + A["AES_KEY_ROUNDS"], const(bits // 32 + 6, 64))
         call.memory.poke(KEY + A["AES_KEY_SCHEDULE"], cat(*(symbol(f"{name}{i}", 32) for i in range(bits // 32))))
         steps = call.run(trace)
@@ -136,7 +136,7 @@ def of_one(kernel, shape, trace, function):
         state = cat(cut(state, 0, 96), spec.reverse(const((0, 29, 0xfffffffd)[shape.blocks % 3], 32)))
     if function:  # first: it says which S-boxes there are
         result, after = result_of(mode, schedule_of(shape.bits, "key"), text, state)
-    cells, _ = key_cells(kernel, shape.bits, "key")
+    cells, _ = key_cells(kernel, shape.bits, "key", None, shape.encrypts)
     regions = [("key", KEY, A["AES_KEY_BYTES"], True, False), ("in", source, n, True, shape.in_place)]
     if not shape.in_place:
         regions.append(("out", target, n, False, True))
@@ -225,9 +225,9 @@ def prove(kernel, shape, trace=None, function=True):
     if shape.mode == SETUP:
         if kernel.bitwise and function:
             schedule_of(shape.bits, "key")
-        steps = key_cells(kernel, shape.bits, "key", trace)[1]
+        steps = key_cells(kernel, shape.bits, "key", trace, shape.encrypts)[1]
         if function:  # what a key holds is the level's own: it is right if what is made with it is
-            for mode in (ECB_ENCRYPT, ECB_DECRYPT):
-                of_one(kernel, ModeShape(mode, 1, shape.bits), None, True)
+            for mode in (ECB_ENCRYPT,) if shape.encrypts else (ECB_ENCRYPT, ECB_DECRYPT):
+                of_one(kernel, ModeShape(mode, 1, shape.bits, encrypts=shape.encrypts), None, True)
         return steps
     return (of_lanes if shape.lanes else of_one)(kernel, shape, trace, function)
