@@ -473,7 +473,7 @@ def exact_sum(terms, constant=0, fit=0):
         else:
             # Zeroes above do not belong to an operand: the same number is the same operand at any width.
             live.append((sign, cut(v, 0, max(1, v.ones.bit_length()))))
-    if len(live) == 3 and live[0] == live[1] and live[0][0] > 0 and live[2][1].width == 1:  # twice a number, and a carry
+    if len(live) == 3 and live[0] == live[1] and live[0][0] > 0 and live[2][1].width == 1 and live[0][1].width == 32:  # twice, and a carry
         live[:2] = [(1, shift_left(live[0][1], 1, live[0][1].width + 1))]
     most = total + sum(v.most for sign, v in live if sign > 0)
     least = total - sum(v.most for sign, v in live if sign < 0)
