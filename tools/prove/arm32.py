@@ -10,8 +10,8 @@ import capstone
 import terms
 from common import ArmFlags, elements, known, overflow_of, split
 from arm64 import BY_ELEMENTS, add_elements, integer, look_up, operands, shift_insert
-from terms import (Unproved, add, add_modular, both, carryless, cat, const, cut, either, exact_sum, extend, invert, mix_columns, product,
-                   rotate_left, shift_left, shift_right, sign_fill, sub_shift, subtract, undefined, xor)
+from terms import (Unproved, add, add_modular, both, carryless, cat, const, cut, either, exact_sum, extend, inverse_sub_shift, invert, mix_columns,
+                   product, rotate_left, shift_left, shift_right, sign_fill, sub_shift, subtract, undefined, xor)
 
 STACK_POINTER, POINTER = 13, 32
 ARGUMENTS = (0, 1, 2)
@@ -173,7 +173,16 @@ def move(name, flags, ops):
     put = write(ops[0])
     if name in SHIFTS and len(ops) == 3:
         if not ops[2].startswith("#"):
-            raise Unproved("a shift by a register")
+            if flags:
+                raise Unproved("flags of a shift by a register")
+            a, n, f = read(ops[1]), read(ops[2]), SHIFTS[name]
+
+            def by_register(m):
+                c = known(cut(n(m), 0, 8), "the count of a shift")
+                if c > 31 and name not in ("lsl", "lsr"):
+                    raise Unproved("a shift by more than the width")
+                put(m, const(0, 32) if c > 31 else f(a(m), c) if c else a(m))
+            return by_register
         b = shifted(read(ops[1]), name, integer(ops[2]))
     else:
         b = second(ops, 1)
@@ -535,8 +544,10 @@ def vector(name, ops):
         return lambda m: m.vector.__setitem__(d, [invert(x) for x in m.vector[s]])
     if base == "aese":
         return lambda m: m.vector.__setitem__(d, split([sub_shift(xor(cat(*m.vector[d]), cat(*m.vector[s])))]))
-    if base == "aesmc":
-        return lambda m: m.vector.__setitem__(d, split([mix_columns(cat(*m.vector[s]))]))
+    if base == "aesd":
+        return lambda m: m.vector.__setitem__(d, split([inverse_sub_shift(xor(cat(*m.vector[d]), cat(*m.vector[s])))]))
+    if base in ("aesmc", "aesimc"):
+        return lambda m: m.vector.__setitem__(d, split([mix_columns(cat(*m.vector[s]), base == "aesimc")]))
     if base not in TWO:
         raise Unproved(f"instruction {name} {', '.join(ops)} is not known")
     f = TWO[base]
@@ -583,7 +594,7 @@ def parts(mnemonic):
     for name in NAMES:
         if mnemonic.startswith(name):
             rest = mnemonic[len(name):]
-            flags = rest.startswith("s") and rest[1:] in ("", *CONDITIONS)
+            flags = rest.startswith("s") and rest[1:] in ("", *CONDITIONS) and not name.startswith(("ld", "st"))  # ldrhs is ldr
             rest = rest[1:] if flags else rest
             if rest == "" or rest in CONDITIONS:
                 return name, flags, rest or None

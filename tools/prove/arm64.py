@@ -9,8 +9,8 @@ import capstone
 
 import terms
 from common import ArmFlags, elements, known, overflow_of, pairs, split
-from terms import (Unproved, add, add_modular, both, carryless, cat, const, cut, either, equal, extend, invert, mix_columns, product,
-                   rotate_left, select, shift_left, shift_right, sign_fill, sub_shift, subtract, undefined, xor)
+from terms import (Unproved, add, add_modular, both, carryless, cat, const, cut, either, equal, extend, inverse_sub_shift, invert, mix_columns,
+                   product, rotate_left, select, shift_left, shift_right, sign_fill, sub_shift, subtract, undefined, xor)
 
 STACK_POINTER, POINTER = 31, 64
 ARGUMENTS = (0, 1, 2)
@@ -469,6 +469,10 @@ def simd(name, ops):
         if a == b and name == "eor":
             return lambda m: put(m, [const(0, 32)] * (size // 4))
         return lambda m: put(m, [f(x, y) for x, y in zip(narrow(m.vector[a], size), narrow(m.vector[b], size))])
+    if name in ("mvn", "not"):
+        (d, _, size), (a, _, _) = map(vector, ops)
+        put = put_vector(d, size)
+        return lambda m: put(m, [invert(x) for x in narrow(m.vector[a], size)])
     if name in ("bit", "bif", "bsl"):
         (d, _, size), (a, _, _), (b, _, _) = map(vector, ops)
         put = put_vector(d, size)
@@ -552,9 +556,12 @@ def simd(name, ops):
     if name == "aese":
         (d, _, _), (a, _, _) = map(vector, ops)
         return lambda m: m.vector.__setitem__(d, split([sub_shift(xor(cat(*m.vector[d]), cat(*m.vector[a])))]))
-    if name == "aesmc":
+    if name == "aesd":
         (d, _, _), (a, _, _) = map(vector, ops)
-        return lambda m: m.vector.__setitem__(d, split([mix_columns(cat(*m.vector[a]))]))
+        return lambda m: m.vector.__setitem__(d, split([inverse_sub_shift(xor(cat(*m.vector[d]), cat(*m.vector[a])))]))
+    if name in ("aesmc", "aesimc"):
+        (d, _, _), (a, _, _) = map(vector, ops)
+        return lambda m: m.vector.__setitem__(d, split([mix_columns(cat(*m.vector[a]), name == "aesimc")]))
     f = BY_ELEMENTS.get(name)
     if f is None:
         raise Unproved(f"instruction {name} {', '.join(ops)} is not known")

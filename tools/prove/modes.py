@@ -15,15 +15,15 @@ LANES, LANE, STEP = 0x100000, 0x10000000, 0x100000
 class ModeShape:
     """A call: mode, blocks of text (of lanes: of each), bits of the key, lanes. mode None: masks by ChaCha20."""
 
-    def __init__(self, mode, blocks=1, bits=128, in_place=False, offset=0, lanes=0, same_key=False):
+    def __init__(self, mode, blocks=1, bits=128, in_place=False, offset=0, lanes=0, same_key=False, encrypts=False):
         self.mode, self.blocks, self.bits, self.in_place, self.offset = mode, blocks, bits, in_place, offset
-        self.lanes, self.same_key = lanes, same_key
+        self.lanes, self.same_key, self.encrypts = lanes, same_key, encrypts  # encrypts: a key that is not to decrypt
         self.size = 16 * blocks * max(1, lanes)
 
     def __str__(self):
         if self.mode is None:
             return f"masks, {self.lanes} lanes"
-        text = f"AES-{self.bits}, {NAMES[self.mode]}"
+        text = f"AES-{self.bits}, {NAMES[self.mode]}" + (" without INVERSE" if self.encrypts else "")
         if self.mode != SETUP:
             text += f", {self.blocks} blocks" + (f", {self.lanes} lanes" if self.lanes else "") + (" of one key" if self.same_key else "")
         return text + (", in place" if self.in_place else "") + (f", at +{self.offset}" if self.offset else "")
@@ -33,7 +33,7 @@ def shapes(kernel, quick):
     if "chacha20masks" in kernel.name:
         return [ModeShape(None, lanes=n) for n in ((1, 7, 17) if quick else (*range(1, 35), 48, 63, 64))]
     bits = (128, 192, 256)
-    found = [ModeShape(SETUP, bits=b) for b in bits]
+    found = [ModeShape(SETUP, bits=b, encrypts=e) for b in bits for e in (False, True)]
     # Eight rows of up to four blocks are the most at a time; then four, two and one; then what fills no row.
     counts = (0, 1, 5, 13, 33, 95) if quick else (*range(0, 35), 47, 63, 64, 65, 71, 95, 96, 100)
     for mode in (ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT):
@@ -44,6 +44,15 @@ def shapes(kernel, quick):
             found.append(ModeShape(CBC_ENCRYPT, blocks, bits[n % 3], lanes=n, in_place=n % 4 == 2, offset=n % 2, same_key=n % 3 == 1))
         found.append(ModeShape(MASKS, 1, bits[n % 3], lanes=n, offset=n % 2))
     return found
+
+
+def compared(found):
+    """Of a kernel whose AES is made of bit operations, calls that are compared with the specification: of each mode and length of key."""
+    few = [s for s in found if s.blocks * max(1, s.lanes) <= 9]
+    chosen = {}
+    for s in few:
+        chosen.setdefault((s.mode, s.bits, s.blocks > 4 or s.lanes > 4, s.encrypts), s)
+    return list(chosen.values())
 
 
 # ---- The specification -----------------------------------------------------------------------------------------------------
@@ -95,14 +104,14 @@ def result_of(mode, schedule, text, state):
 _keys = {}
 
 
-def key_cells(kernel, bits, name, trace=None):
+def key_cells(kernel, bits, name, trace=None, encrypts=False):
     """A key after set-up: its memory, and how many instructions that took."""
-    key = kernel.name, kernel.code, bits, name
+    key = kernel.name, kernel.code, bits, name, encrypts
     first, found = symbol(f"{name}0", 32), _keys.get(key)
     if found is None or found[2] is not first or trace is not None:
         call = Call(kernel)
         call.regions(("key", KEY, A["AES_KEY_BYTES"], True, True))
-        call.arguments(key=KEY, bytes=0, flags=SETUP)
+        call.arguments(key=KEY, bytes=int(encrypts), flags=SETUP)
         call.memory.poke(KEY + A["AES_KEY_ROUNDS"], const(bits // 32 + 6, 64))
         call.memory.poke(KEY + A["AES_KEY_SCHEDULE"], cat(*(symbol(f"{name}{i}", 32) for i in range(bits // 32))))
         steps = call.run(trace)
@@ -121,26 +130,31 @@ def blocks_of(name, n):
 def of_one(kernel, shape, trace, function):
     call, n, o, mode = Call(kernel), 16 * shape.blocks, shape.offset, shape.mode
     source, target = IN + o, (IN if shape.in_place else OUT) + o
-    cells, _ = key_cells(kernel, shape.bits, "key")
+    chained = mode not in (ECB_ENCRYPT, ECB_DECRYPT)
+    text, state = blocks_of("block", shape.blocks), blocks_of("state", 1) if chained else None
+    if mode == CTR and kernel.bitwise:  # which keep what counters have in common: branches may depend on them
+        state = cat(cut(state, 0, 96), spec.reverse(const((0, 29, 0xfffffffd)[shape.blocks % 3], 32)))
+    if function:  # first: it says which S-boxes there are
+        result, after = result_of(mode, schedule_of(shape.bits, "key"), text, state)
+    cells, _ = key_cells(kernel, shape.bits, "key", None, shape.encrypts)
     regions = [("key", KEY, A["AES_KEY_BYTES"], True, False), ("in", source, n, True, shape.in_place)]
     if not shape.in_place:
         regions.append(("out", target, n, False, True))
-    chained = mode not in (ECB_ENCRYPT, ECB_DECRYPT)
     if chained:
         regions.append(("state", STATE + o, 16, True, True))
     call.regions(*regions)
     call.arguments(out=target, **{"in": source}, bytes=n, key=KEY, state=STATE + o if chained else 0, flags=mode)
     call.memory.cells.update(cells)
-    text, state = blocks_of("block", shape.blocks), blocks_of("state", 1) if chained else None
+    if kernel.bitwise and function:
+        call.fill_scratch()
     if text:
         call.memory.poke(source, text)
     if chained:
         call.memory.poke(STATE + o, state)
     steps = call.run(trace)
     if function:
-        result, state = result_of(mode, schedule_of(shape.bits, "key"), text, state)
         call.expect("the text", target, result)
-        call.expect("the state", STATE + o, state)
+        call.expect("the state", STATE + o, after)
     return steps
 
 
@@ -168,6 +182,11 @@ def of_lanes(kernel, shape, trace, function):
             regions.append((f"out {i}", lane["out"], out_bytes, False, True))
     call.regions(*regions)
     name = lambda i: f"key{0 if shape.same_key else i}_"
+    results = []
+    if function and mode is not None:  # first: it says which S-boxes there are
+        for i in range(count):
+            start = const(0, 128) if masks else blocks_of(f"state{i}_", 1)
+            results.append(result_of(CBC_ENCRYPT, schedule_of(shape.bits, name(i)), blocks_of(f"block{i}_", shape.blocks), start))
     for i, lane in enumerate(lanes):
         at = LANES + i * A["LANE_STRIDE"]
         for slot in ("out", "in", "key") + (() if masks else ("nonce",)):
@@ -183,6 +202,8 @@ def of_lanes(kernel, shape, trace, function):
     if not masks:
         arguments["total"] = n
     call.arguments(**arguments)
+    if kernel.bitwise and function:
+        call.fill_scratch()
     steps = call.run(trace)
     if not function:
         return steps
@@ -192,7 +213,7 @@ def of_lanes(kernel, shape, trace, function):
             key, words = [symbol(f"{name(i)}{j}", 32) for j in range(8)], [cut(text, 32 * j, 32) for j in range(4)]
             call.expect(f"the mask of lane {i}", lane["out"], cut(spec.chacha20_block(key, words[0], words[1:]), 0, 64))
             continue
-        result, state = result_of(CBC_ENCRYPT, schedule_of(shape.bits, name(i)), text, const(0, 128) if masks else blocks_of(f"state{i}_", 1))
+        result, state = results[i]
         call.expect(f"the output of lane {i}", lane["out"], result)
         if not masks:
             call.expect(f"the state of lane {i}", lane["nonce"], state)
@@ -202,9 +223,11 @@ def of_lanes(kernel, shape, trace, function):
 def prove(kernel, shape, trace=None, function=True):
     """One call. Returns the number of instructions."""
     if shape.mode == SETUP:
-        steps = key_cells(kernel, shape.bits, "key", trace)[1]
+        if kernel.bitwise and function:
+            schedule_of(shape.bits, "key")
+        steps = key_cells(kernel, shape.bits, "key", trace, shape.encrypts)[1]
         if function:  # what a key holds is the level's own: it is right if what is made with it is
-            for mode in (ECB_ENCRYPT, ECB_DECRYPT):
-                of_one(kernel, ModeShape(mode, 1, shape.bits), None, True)
+            for mode in (ECB_ENCRYPT,) if shape.encrypts else (ECB_ENCRYPT, ECB_DECRYPT):
+                of_one(kernel, ModeShape(mode, 1, shape.bits, encrypts=shape.encrypts), None, True)
         return steps
     return (of_lanes if shape.lanes else of_one)(kernel, shape, trace, function)

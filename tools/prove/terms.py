@@ -473,6 +473,8 @@ def exact_sum(terms, constant=0, fit=0):
         else:
             # Zeroes above do not belong to an operand: the same number is the same operand at any width.
             live.append((sign, cut(v, 0, max(1, v.ones.bit_length()))))
+    if len(live) == 3 and live[0] == live[1] and live[0][0] > 0 and live[2][1].width == 1 and live[0][1].width == 32:  # twice, and a carry
+        live[:2] = [(1, shift_left(live[0][1], 1, live[0][1].width + 1))]
     most = total + sum(v.most for sign, v in live if sign > 0)
     least = total - sum(v.most for sign, v in live if sign < 0)
     if least < 0:
@@ -574,8 +576,8 @@ def subtract(width, a, b, borrow=None):
 def _subtract(width, a, b, borrow):
     if not (a.defined and b.defined and (borrow is None or borrow.defined)):
         return undefined(width), undefined(1)
-    if a is b and (borrow is None or borrow.constant == 0):
-        return const(0, width), const(0, 1)
+    if a is b:
+        return (const(0, width), const(0, 1)) if borrow is None else (cat(*[borrow] * width), borrow)
     if lengths and width == 64 and (borrow is None or borrow.constant == 0) and (r := lengths.subtract(a, b)) is not None:
         return r
     terms = [(1, a), (-1, b)]
@@ -923,13 +925,26 @@ def inverse_mix_column(v):
     if not v.defined:
         return undefined(32)
     c = v.constant
-    if c is None:
+    if c is None and not bitwise:
         return atom("imixcol", (v,), None, 32, (1 << 32) - 1)
     # Three times MixColumns, whose matrix has the order 4.
     for _ in range(3):
         v = mix_column(v)
     return v
 
+
+def inverse_affine(v):
+    """FIPS 197, 5.3.2: of a byte, undoes the affine map of SubBytes. With S(x) = A(1/x), the inverse is 1/(A^-1(x)), and 1/x is A^-1(S(x))."""
+    bit = [cut(v, i, 1) for i in range(8)]
+    return xor(cat(*(xor(xor(bit[(i + 2) % 8], bit[(i + 5) % 8]), bit[(i + 7) % 8]) for i in range(8))), const(0x05, 8))
+
+
+def inverse_sbox_by_sbox(v):
+    return inverse_affine(sbox(inverse_affine(v)))
+
+
+if any(inverse_sbox_by_sbox(const(_x, 8)).constant != INVERSE_SBOX[_x] for _x in range(256)):
+    raise AssertionError("the inverse S-box is not the S-box between two affine maps")
 
 _rounds, _inverse = {}, {}
 
@@ -943,7 +958,7 @@ def inverse_sub_shift(state):
         for v in (byte[(4 * (c - r) + r) % 16] for c in range(4) for r in range(4)):
             k = v.constant
             out.append(undefined(8) if not v.defined else const(INVERSE_SBOX[k], 8) if k is not None else
-                       atom("isbox", (byte_of_xor(v),), None, 8, 255))
+                       inverse_sbox_by_sbox(v) if bitwise else atom("isbox", (byte_of_xor(v),), None, 8, 255))
         r = _inverse[state] = cat(*out)
     return r
 
