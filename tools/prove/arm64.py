@@ -137,6 +137,9 @@ def arithmetic(name, ops):
             else:
                 r, c = add_modular(x, y), None
             v = overflow_of(x, y, r)
+        elif not flags and w == 32 and y.constant is not None:  # of a counter
+            put(m, add_modular(x, const(-y.constant % (1 << w), w)))
+            return
         else:
             r, c = subtract(w, x, y, invert(m.bit(m.carry)) if carry else None)
             c, v = invert(c), overflow_of(x, invert(y), r)

@@ -144,9 +144,14 @@ def mutants(rng, count):
         yield at, what, new
 
 
+NOT_RUN = "not run"
+
+
 def try_one(task):
-    """How the mutant was refused, or None."""
-    at, what, code = task
+    """How the mutant was refused, or None; or that its time did not come."""
+    at, what, code, until = task
+    if until and time.time() > until:
+        return at, what, NOT_RUN
     if len(terms.ATOMS) > 400_000:
         terms.forget()
     original = _kernel.steps
@@ -182,16 +187,19 @@ def main():
     parser.add_argument("--more", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--least", type=int, default=0, help="per cent that must be refused, else exit status 1")
+    parser.add_argument("--seconds", type=int, default=0, help="of all kernels together, after which no mutant begins")
     parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
-    refused = survived = 0
-    for path in args.objects:
+    refused = survived = left_out = 0
+    first = time.time()
+    for number, path in enumerate(args.objects, 1):
         begun = time.time()
+        until = args.seconds and first + args.seconds * number / len(args.objects)
         if not kernels.Kernel(path).specified:
             continue
         begin(path, args.more)
-        tasks = list(mutants(random.Random(args.seed), args.count))
-        alive = []
+        tasks = [(*mutant, until) for mutant in mutants(random.Random(args.seed), args.count)]
+        alive, not_run = [], 0
         reasons = collections.Counter()
         with multiprocessing.Pool(args.jobs) as pool:
             for done, (at, what, error) in enumerate(pool.imap_unordered(try_one, tasks, 4), 1):
@@ -199,6 +207,8 @@ def main():
                     print(f"     {_kernel}: {done} of {len(tasks)}, {len(alive)} not refused, {time.time() - begun:.0f} s", flush=True)
                 if error is None:
                     alive.append((at, what))
+                elif error == NOT_RUN:
+                    not_run += 1
                 else:
                     reasons["stopped by an error of the prover's own" if error.startswith("stopped") else
                             "another result" if "specification" in error or "tag" in error or "solver" in error else
@@ -207,11 +217,12 @@ def main():
                             "a branch, address or count on data" if "depends on" in error else "otherwise"] += 1
         for at, what in sorted(alive):
             print(f"     {_kernel} at {at:#x}: {what}: not refused")
-        print(f"{_kernel}: {len(tasks) - len(alive)} of {len(tasks)} mutants refused ("
-              + ", ".join(f"{r}: {n}" for r, n in reasons.most_common()) + f"), {time.time() - begun:.0f} s", flush=True)
-        refused, survived = refused + len(tasks) - len(alive), survived + len(alive)
+        tried = len(tasks) - not_run
+        print(f"{_kernel}: {tried - len(alive)} of {tried} mutants refused ("
+              + ", ".join(f"{r}: {n}" for r, n in reasons.most_common()) + f"), {not_run} not run, {time.time() - begun:.0f} s", flush=True)
+        refused, survived, left_out = refused + tried - len(alive), survived + len(alive), left_out + not_run
         terms.forget()
-    print(f"{refused} mutants refused, {survived} not")
+    print(f"{refused} mutants refused, {survived} not, {left_out} not run; seed {args.seed}")
     return 1 if 100 * refused < args.least * (refused + survived) else 0
 
 

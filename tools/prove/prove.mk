@@ -40,6 +40,10 @@ MUTANTS ?= 1000
 prove-mutants: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## MUTANTS changed copies of a kernel, which the proof must refuse: KERNEL=name, or all
 	$(PROVE_PYTHON) tools/prove/mutate.py --count $(MUTANTS) --more 40 --least 90 $(PROVE_CHOSEN)
 
+# In make test-long, which looks further each time, and for how long.
+PROVE_FOR_LONG = --seconds $(LONG_SECONDS) --seed $$$$(date +%s)
+PROVE_MUTANTS = $(PROVE_PYTHON) tools/prove/mutate.py --count 1000 --more 40 --least 90 $(PROVE_FOR_LONG)
+
 $(eval $(call suite,prove,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/prove.py --quick $(PROVE_OBJECTS)))
 $(eval $(call suite,prove-semantics,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 6 $(PROVE_OBJECTS)))
@@ -52,11 +56,9 @@ $(eval $(call suite,prove-planted-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
 $(eval $(call suite,prove-classic,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py \
     $(B)/asm/x86_64/chacha20poly1305_ssse3.o $(B)/prove/aarch64/chacha20poly1305_neon.o $(B)/prove/arm/chacha20poly1305_armv6.o))
 $(eval $(call long_suite,long-prove-classic,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py $(PROVE_OBJECTS) $(PROVE_ARM)))
-$(eval $(call long_suite,long-prove-mutants-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    $(PROVE_PYTHON) tools/prove/mutate.py --count 1000 --more 40 --least 90 $(PROVE_ARM)))
-$(eval $(call long_suite,long-prove-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/prove.py $(PROVE_ARM)))
+$(eval $(call long_suite,long-prove-mutants-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(PROVE_MUTANTS) $(PROVE_ARM)))
 $(eval $(call long_suite,long-prove-semantics-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 10000 $(PROVE_ARM)))
+    $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 10000 $(PROVE_FOR_LONG) $(PROVE_ARM)))
 else
 $(eval $(call suite,prove-arm,,test/arm --missing "compilers for ARM and qemu-arm"))
 endif
@@ -76,9 +78,10 @@ $(eval $(call suite,prove-planted,$(PROVE_PYTHON) $(B)/libsealane.a,\
     --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 4 --% $(B)/asm/x86_64/aesgcm_aesni.o" plant))
 $(eval $(call suite,prove-mutants,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/mutate.py --count 20 --least 80 $(B)/asm/x86_64/chacha20poly1305_ssse3.o $(B)/asm/x86_64/aes_avx2.o))
-$(eval $(call long_suite,long-prove,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/prove.py $(PROVE_OBJECTS)))
+# All calls of a kernel: a suite each, such as long-prove-x86_64-aesgcm_avx2.
+$(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
+    $(PROVE_PYTHON) $(B)/libsealane.a $(o),$(PROVE_PYTHON) tools/prove/prove.py --jobs 1 $(o))))
 $(eval $(call long_suite,long-prove-semantics,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 10000 $(PROVE_OBJECTS)))
-$(eval $(call long_suite,long-prove-mutants,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/mutate.py --count 1000 --more 40 --least 90 $(PROVE_OBJECTS)))
+    $(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 10000 $(PROVE_FOR_LONG) $(PROVE_OBJECTS)))
+$(eval $(call long_suite,long-prove-mutants,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_MUTANTS) $(PROVE_OBJECTS)))
 endif

@@ -15,6 +15,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import time
 
 import kernels
 import terms
@@ -25,6 +26,7 @@ from terms import Unproved, cat, const, cut, evaluate, symbol
 
 BUFFER = 0x70000000  # behind the heap of a program that lies at the bottom
 GENERAL, VECTOR, MASK, FLAGS, SIZE = 0, 128, 128 + 32 * 64, 128 + 32 * 64 + 64, 128 + 32 * 64 + 64 + 64
+LEAST = 6  # inputs that a form has however short the time
 FREE = [i for i in range(16) if i not in (x86.RSP, x86.RBP)]
 
 
@@ -215,7 +217,8 @@ def missing(insn, md):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--inputs", type=int, default=20)
+    parser.add_argument("--inputs", type=int, default=20, help="of each form, at most")
+    parser.add_argument("--seconds", type=int, default=0, help="of all forms together, once each has had LEAST")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--plant", action="store_true")
     parser.add_argument("objects", nargs="+")
@@ -231,6 +234,7 @@ def main():
                     "rsp" not in insn.op_str:  # what the macros save and restore; the frame around a test needs the stack
                 forms.setdefault(form(insn), bytes(insn.bytes))
     cpu = Cpu()
+    begun, fewest = time.monotonic(), args.inputs
     failed, passed, symbolic_too, not_run = [], 0, 0, collections.Counter()
     for number_of, (what, code) in enumerate(sorted(forms.items())):
         insn = next(md.disasm(code, 0))
@@ -242,7 +246,10 @@ def main():
         terms.forget()
         step = x86.step(insn)
         wrong, as_symbols = None, 0
-        for _ in range(args.inputs):
+        for done in range(args.inputs):
+            if args.seconds and done >= LEAST and time.monotonic() > begun + args.seconds * (number_of + 1) / len(forms):
+                fewest = min(fewest, done)
+                break
             values = [number(rng) for _ in range(16)]
             vectors = [sum(number(rng) << 64 * j for j in range(8)) if rng.random() < 0.9 else (1 << 512) - 1 for _ in range(32)]
             masks = [number(rng) for _ in range(8)]
@@ -299,7 +306,7 @@ def main():
             symbolic_too += as_symbols > 0
     for what, n in sorted(not_run.items()):
         print(f"not run: {what}, {n} forms")
-    print(f"{args.inputs} inputs each; {symbolic_too} forms with symbols too")
+    print(f"{fewest} inputs each, or more; seed {args.seed}; {symbolic_too} forms with symbols too")
     print(f"semantics: {passed} passed, {len(failed)} failed, {sum(not_run.values())} not run")
     return 1 if failed else 0
 

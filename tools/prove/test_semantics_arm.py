@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 import arm32
 import arm64
@@ -234,7 +235,8 @@ def test(arch, forms, args, rng):
         done = 0
         wrong = {}
         as_symbols = collections.Counter()
-        while done < args.inputs:
+        begun = time.monotonic()
+        while done < args.inputs and not (args.seconds and time.monotonic() > begun + args.seconds / 2):  # one half each architecture
             count = min(20, args.inputs - done)
             done += count
             asked, questions = [], []
@@ -291,12 +293,13 @@ def test(arch, forms, args, rng):
             else:
                 passed += 1
                 symbolic_too += as_symbols[k] > 0
-    return passed, failed, symbolic_too
+    return passed, failed, symbolic_too, done
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--inputs", type=int, default=10)
+    parser.add_argument("--inputs", type=int, default=10, help="of each form, at most")
+    parser.add_argument("--seconds", type=int, default=0, help="after which no form gets more")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--plant", action="store_true")
     parser.add_argument("objects", nargs="+")
@@ -317,8 +320,8 @@ def main():
     passed, failed = 0, []
     for arch in (Arm64, Arm32):
         if found[arch.isa]:
-            p, f, s = test(arch, found[arch.isa], args, rng)
-            print(f"{arch.isa.__name__}: {p} of {len(found[arch.isa])} forms, {s} with symbols too, {args.inputs} inputs each")
+            p, f, s, inputs = test(arch, found[arch.isa], args, rng)
+            print(f"{arch.isa.__name__}: {p} of {len(found[arch.isa])} forms, {s} with symbols too, {inputs} inputs each, seed {args.seed}")
             passed, failed = passed + p, failed + f
     print(f"semantics: {passed} passed, {len(failed)} failed, 0 not run")
     return 1 if failed else 0
