@@ -1,7 +1,9 @@
 # make test-long: suites that take minutes, a fuzzer on one processor each.
 
-# Of each fuzzer, of the traces of each level, and of what else goes on until its time is up.
+# Of the traces, and of what else goes on until its time is up.
 LONG_SECONDS ?= 180
+# Of each fuzzer of Go, 5 minutes; the one of Rust gets twice that.
+LONG_FUZZ_SECONDS ?= $(shell echo $$(($(LONG_SECONDS) * 5 / 3)))
 # Of each level in a random test of all of them.
 LONG_LEVEL_SECONDS ?= $(shell echo $$(($(LONG_SECONDS) / 12 + 1)))
 
@@ -20,7 +22,7 @@ $(eval $(call long_suite,long-fuzz-libfuzzer,$(B)/fuzz_libfuzzer,sh -ec 'mkdir -
 
 # $(call go_fuzzer,module,package,function)
 define go_fuzzer
-$(call long_suite,long-$(3),,$(GO_ENV) $(GO) test -C $(1) ./$(2) -run '^$$$$' -fuzz '^$(3)$$$$' -fuzztime $(LONG_SECONDS)s -fuzzminimizetime 100x -parallel 1)
+$(call long_suite,long-$(3),,$(GO_ENV) $(GO) test -C $(1) ./$(2) -run '^$$$$' -fuzz '^$(3)$$$$' -fuzztime $(LONG_FUZZ_SECONDS)s -fuzzminimizetime 100x -parallel 1)
 endef
 $(foreach f,FuzzPeer FuzzBatch,$(eval $(call go_fuzzer,.,internal/aead,$(f))))
 $(eval $(call long_suite,long-govulncheck,,$(GO_ENV) $(GO) test -C cmd/sealane ./internal/accelerate -v -count=1 -run Govulncheck -args -long))
