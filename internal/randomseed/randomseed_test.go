@@ -28,7 +28,7 @@ func TestSeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Run("Go", func(t *testing.T) { testSeed(t, self) })
+	t.Run("Go", func(t *testing.T) { testSeed(t, append(strings.Fields(os.Getenv("SEALANE_TEST_EXEC")), self)...) }) // emulated
 	t.Run("C", func(t *testing.T) {
 		compiler := os.Getenv("CC")
 		if compiler == "" {
@@ -51,9 +51,9 @@ func TestSeed(t *testing.T) {
 	})
 }
 
-func testSeed(t *testing.T, program string) {
+func testSeed(t *testing.T, program ...string) {
 	run := func(seed string) (string, int) {
-		command := exec.Command(program)
+		command := exec.Command(program[0], program[1:]...)
 		command.Env = append(os.Environ(), "SEALANE_TEST_PRINT_SEED=yes", "SEALANE_SEED="+seed)
 		out, err := command.CombinedOutput()
 		var exit *exec.ExitError
