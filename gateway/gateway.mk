@@ -6,7 +6,7 @@ gateway: ## the TLS gateway, build/sealane-gateway
 
 # Without jetstream: to compile a NATS server for this costs more than it can find. Nor can it find anything where one goroutine
 # reads segments, or where tshark alone is asked.
-$(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -skip '^TestInline$$$$|^TestBudget$$$$|^TestTable$$$$|TestInlineQUIC|TestTshark|TestAnySegments|TestRandomAttackers|TestClosedAttackers|TestWork|TestForgedCost|FuzzForged' ./cmd/... ./handover/... \
+$(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -skip '^TestInline$$$$|^TestBudget$$$$|^TestTable$$$$|TestInlineQUIC|TestTshark|TestAnySegments|TestRandomAttackers|TestClosedAttackers|TestWork|TestForgedCost|TestSoak|TestMemory|TestClosedRefuses|TestSynthetic|FuzzForged' ./cmd/... ./handover/... \
     $(addprefix ./internal/,about attack capture control engine exchange flow keys listen output packet reassembly rules tls)))
 
 # The captures on arm64, as data processing units have it.

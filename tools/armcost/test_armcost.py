@@ -97,7 +97,7 @@ def failing_row_is_reported() -> bool:
 
 
 ROOT = Path(__file__).parents[2]
-INCLUDED_BY = {"aes_mix_neon": "aes_neon"}
+INCLUDED_BY = {"aes_mix_neon": "aes_neon", "aes_sbox_neon": "aes_neon"}
 ASSEMBLER = "arm-linux-gnueabihf-gcc"
 
 
