@@ -51,7 +51,7 @@ $(eval $(call suite,bench-gateway-check,gateway,$(GO) run -C gateway ./bench -sh
 $(eval $(call long_suite,long-gateway-soak,,$(GO_ENV) $(GO) test -C gateway ./internal/engine -v -count=1 -timeout $(LONG_LIMIT)s -run Soak -args -long $(LONG_SECONDS)s))
 $(eval $(call long_suite,long-gateway-properties,,$(GO_ENV) $(GO) test -C gateway ./internal/engine -v -count=1 -timeout $(LONG_LIMIT)s \
     -run 'AnySegments|FlippedBits' -args -long $(LONG_SECONDS)s))
-$(eval $(call long_suite,long-gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -count=1 -timeout $(LONG_LIMIT)s -run '^TestInline$$$$|^TestBudget$$$$|^TestTable$$$$' ./cmd/sealane-gateway ./internal/attack))
+$(eval $(call long_suite,long-gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -count=1 -timeout $(LONG_LIMIT)s -run '^TestInline$$$$|^TestBudget$$$$|^TestTable$$$$|TestMemory|TestClosedRefuses' ./cmd/sealane-gateway ./internal/attack))
 $(eval $(call long_suite,long-gateway-live,,$(GO_ENV) $(GO) test -C gateway ./cmd/sealane-gateway -v -count=1 -run 'Chromium|Suricata'))
 $(eval $(call long_suite,long-gateway-attackers,,$(GO_ENV) $(GO) test -C gateway ./internal/attack -v -count=1 -timeout $(LONG_LIMIT)s \
     -run 'RandomAttackers|ClosedAttackers|Budget' -args -runs 100000 -long $(LONG_SECONDS)s))
