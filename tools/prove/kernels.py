@@ -506,6 +506,8 @@ def shapes(kernel, quick):
         return found
     if "_batch_" in kernel.name:
         found = list(shapes_of.batch_shapes(quick))
+        if "aesgcm" in kernel.name and not quick:
+            found += shapes_of.stream_shapes()
     else:
         induction = shapes_of.BY_INDUCTION.get(kernel.name.removeprefix("sealane_")) if kernel.isa is x86 else None
         found = list((shapes_of.gcm_shapes if "aesgcm" in kernel.name else shapes_of.chacha_shapes)(quick, kernel.isa is not x86, induction))
@@ -525,6 +527,8 @@ def shapes(kernel, quick):
     if "_batch_" in kernel.name:  # first as many lanes as callers give, then one that seals
         rest.sort(key=lambda s: len(s.lanes) != 64)
         rest[1:] = sorted(rest[1:], key=lambda s: s.opens)
+        if "aesgcm" in kernel.name:
+            rest.insert(1, shapes_of.BatchShape([(600, 13), (271, 20), (256, 0)]))
     if kernel.bitwise:
         one = GcmShape(40, ad=21, opens=True, j0=True)
         one.function = True
