@@ -421,10 +421,10 @@ int sealane_batch_lanes(const sealane_key *key, const sealane_lane *lanes, size_
     if (batch == NULL || n < SEALANE_BATCH_FROM_MAX)
         return 0;
     for (size_t i = 0, before = batch->classes - 1u; i < n; i++) {
-        const uint64_t class = lanes[i].bytes / 64;
+        const size_t class = (size_t)(lanes[i].bytes / 64);
         if (class > before || batch->from[class] == 0)
             return 0;
-        before = (size_t) class;
+        before = class;
     }
     SEALANE_BATCH_SCRATCH(scratch);
     const sealane_args a = batch_args(lanes, n, direction);
