@@ -473,20 +473,20 @@
     .if \part == 0
     add \a, \b
     xor \d, \a
-    rol \d, 16
+    rol \d, ROTATE_1
     mov cx, [scratch + CWORDS + 4*\c]
     add cx, \d
     .elseif \part == 1
     xor \b, cx
-    rol \b, 12
+    rol \b, ROTATE_2
     add \a, \b
     xor \d, \a
-    rol \d, 8
+    rol \d, ROTATE_3
     .else
     add cx, \d
     mov [scratch + CWORDS + 4*\c], cx
     xor \b, cx
-    rol \b, 7
+    rol \b, ROTATE_4
     .endif
 .endm
 
