@@ -38,11 +38,11 @@ prove: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## a kernel's machine code
 .PHONY: prove-mutants
 MUTANTS ?= 1000
 prove-mutants: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## MUTANTS changed copies of a kernel, which the proof must refuse: KERNEL=name, or all
-	$(PROVE_PYTHON) tools/prove/mutate.py --count $(MUTANTS) --more 40 --least 90 $(PROVE_CHOSEN)
+	$(PROVE_PYTHON) tools/prove/mutate.py --settle --count $(MUTANTS) --least 99 $(PROVE_CHOSEN)
 
 # In make test-long, which looks further each time, and for how long.
 PROVE_FOR_LONG = --seconds $(LONG_SECONDS) --seed $$$$(date +%s)
-PROVE_MUTANTS = $(PROVE_PYTHON) tools/prove/mutate.py --count 1000 --more 40 --least 90 $(PROVE_FOR_LONG)
+PROVE_MUTANTS = $(PROVE_PYTHON) tools/prove/mutate.py --settle --count 100 --least 90 $(PROVE_FOR_LONG)
 
 $(eval $(call suite,prove,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/prove.py --quick $(PROVE_OBJECTS)))
 $(eval $(call suite,prove-semantics,$(PROVE_PYTHON) $(B)/libsealane.a,\

@@ -704,7 +704,7 @@ def _chunked(operation):
             r = memo[key] = memo[b, a] = bits.operation(operation.__name__, a, b)
         if r is None and opaque and a.constant is None and b.constant is None:
             assert a.width == b.width, (a, b)
-            r = memo[key] = cat(*(fresh(x.width) if x.defined and y.defined else undefined(x.width)
+            r = memo[key] = memo[b, a] = cat(*(fresh(x.width) if x.defined and y.defined else undefined(x.width)
                                   for at in range(0, a.width, 32) for w in (min(32, a.width - at),)
                                   for x, y in ((cut(a, at, w), cut(b, at, w)),)))
         if r is None:
