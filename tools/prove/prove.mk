@@ -25,7 +25,7 @@ $(B)/prove/arm/%.o: asm/arm/%.S $(wildcard asm/*.h asm/*.S asm/arm/*.h)
 
 $(PROVE_VENV)/bin/python:
 	python3 -m venv $(PROVE_VENV)
-	$(PROVE_VENV)/bin/pip install --quiet --disable-pip-version-check capstone==5.0.9 pyelftools==0.33 z3-solver==5.4.1.0
+	$(PROVE_VENV)/bin/pip install --quiet --disable-pip-version-check capstone==5.0.9 pyelftools==0.33 z3-solver==5.4.1.0 numpy==2.2.6
 
 .PHONY: prove
 ifeq ($(ISA),x86_64)
@@ -46,11 +46,11 @@ PROVE_MUTANTS = $(PROVE_PYTHON) tools/prove/mutate.py --settle --count 100 --lea
 
 $(eval $(call suite,prove,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/prove.py --quick $(PROVE_OBJECTS)))
 $(eval $(call suite,prove-semantics,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 6 $(PROVE_OBJECTS)))
+    $(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 20 $(PROVE_OBJECTS)))
 ifneq ($(and $(PROVE_ARM),$(shell command -v qemu-arm)),)
 $(eval $(call suite,prove-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/prove.py --quick $(PROVE_ARM)))
 $(eval $(call suite,prove-semantics-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 4 $(PROVE_ARM)))
+    $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 20 $(PROVE_ARM)))
 $(eval $(call suite,prove-planted-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
     --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 2 --% $(B)/prove/aarch64/chacha20poly1305_neon.o" plant))
 $(eval $(call suite,prove-classic,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py \
