@@ -11,6 +11,7 @@ PROVE_ARM := $(foreach a,aarch64 arm,$(if $(shell command -v $(PROVE_CC_$(a))),$
 # Those whose long texts are shown by induction.
 PROVE_LOOPS := $(foreach l,ssse3 avx2 avx512vl,$(B)/asm/x86_64/chacha20poly1305_$(l).o)
 PROVE_GCM_LOOPS := $(filter-out %_batch_avx2.o %_batch_avx512.o,$(filter $(B)/asm/x86_64/aesgcm_%,$(PROVE_OBJECTS)))
+PROVE_MODE_LOOPS := $(filter $(B)/asm/x86_64/aes_%,$(PROVE_OBJECTS))
 # make prove KERNEL=chacha20poly1305_avx2; of that name there may be one in several architectures
 KERNEL ?=
 PROVE_CHOSEN = $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))
@@ -34,6 +35,7 @@ prove: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## a kernel's machine code
 	$(if $(filter $(PROVE_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/loops.py --queries $(B)/prove/queries $(filter $(PROVE_LOOPS),$(PROVE_CHOSEN)))
 	$(if $(filter %/chacha20poly1305_avx512.o,$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/loops512.py --queries $(B)/prove/queries $(filter %/chacha20poly1305_avx512.o,$(PROVE_CHOSEN)))
 	$(if $(filter $(PROVE_GCM_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/gcmloops.py $(filter $(PROVE_GCM_LOOPS),$(PROVE_CHOSEN)))
+	$(if $(filter $(PROVE_MODE_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/modeloops.py $(filter $(PROVE_MODE_LOOPS),$(PROVE_CHOSEN)))
 
 .PHONY: prove-mutants
 MUTANTS ?= 1000
@@ -68,6 +70,9 @@ $(eval $(call long_suite,long-prove-loops,$(PROVE_PYTHON) $(B)/libsealane.a,$(PR
 $(eval $(call suite,prove-gcmloops,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/gcmloops.py --quick --planted $(B)/asm/x86_64/aesgcm_aesni.o))
 $(eval $(call long_suite,long-prove-gcmloops,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/gcmloops.py --planted $(PROVE_GCM_LOOPS)))
+$(eval $(call suite,prove-modeloops,$(PROVE_PYTHON) $(B)/libsealane.a,\
+    $(PROVE_PYTHON) tools/prove/modeloops.py --quick --planted $(B)/asm/x86_64/aes_aesni.o))
+$(eval $(call long_suite,long-prove-modeloops,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/modeloops.py --planted $(PROVE_MODE_LOOPS)))
 $(eval $(call suite,prove-loops512,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/loops512.py --quick --planted $(B)/asm/x86_64/chacha20poly1305_avx512.o))
 $(eval $(call long_suite,long-prove-loops512,$(PROVE_PYTHON) $(B)/libsealane.a,\
