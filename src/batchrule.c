@@ -68,8 +68,9 @@ static uint64_t time_alone(const sealane_op *ops)
     return sealane_clock() - start;
 }
 
-/* Interruptions only add: the shortest times count, of four turns, or of two where those took long. */
-static NOINLINE void measure(sealane_batch_times *t, const sealane_table *table, const sealane_level *level)
+/* Interruptions only add: the shortest times count, of four turns, or of two where those took long. 0 if the level has
+ * no keys. */
+static NOINLINE int measure(sealane_batch_times *t, const sealane_table *table, const sealane_level *level)
 {
     enum { TURNS = 4, TURNS_AT_LEAST = 2 };
     static const uint8_t key[32];
@@ -78,7 +79,7 @@ static NOINLINE void measure(sealane_batch_times *t, const sealane_table *table,
     sealane_key k;
     const uint64_t start = sealane_clock();
     if (sealane_key_init_at(&k, SEALANE_CHACHA20_POLY1305, key, 32, (int)(level - table->levels)) != SEALANE_OK)
-        return;
+        return 0;
     for (int i = 0; i < 2; i++)
         t->single[i] = t->few[i] = t->many[i] = UINT32_MAX;
     for (int turn = 0; turn < TURNS && (turn < TURNS_AT_LEAST || sealane_clock() - start < sealane_clock_limit());
@@ -98,13 +99,22 @@ static NOINLINE void measure(sealane_batch_times *t, const sealane_table *table,
         }
     for (int i = 0; i < 2; i++) /* in quarters of a tick */
         t->few[i] *= ALONE, t->many[i] *= ALONE;
+    return 1;
+}
+
+int sealane_batch_measured(sealane_batch *batch, const sealane_table *table, const sealane_level *level)
+{
+    sealane_batch_times t;
+    if (!measure(&t, table, level))
+        return 0;
+    sealane_batch_rule(batch, &t);
+    return 1;
 }
 
 static NOINLINE const sealane_batch *find(const sealane_table *table, const sealane_level *level)
 {
     const size_t i = (size_t)(level - table->levels);
     unsigned char outcome = UNKNOWN;
-    sealane_batch_times t;
     if (!sealane_may_measure()) {
         atomic_store_explicit(&found[i].outcome, TABLE, memory_order_relaxed);
         return &level->batch;
@@ -114,10 +124,9 @@ static NOINLINE const sealane_batch *find(const sealane_table *table, const seal
     found[i].batch = level->batch;
     found[i].batch.few = 2, found[i].batch.classes = SEALANE_BATCH_CLASSES;
     memset(found[i].batch.from, 2, SEALANE_BATCH_CLASSES); /* while it is measured, batches of two pay */
-    measure(&t, table, level);
-    sealane_batch_rule(&found[i].batch, &t);
-    atomic_store_explicit(&found[i].outcome, FOUND, memory_order_release);
-    return &found[i].batch;
+    outcome = sealane_batch_measured(&found[i].batch, table, level) ? FOUND : TABLE;
+    atomic_store_explicit(&found[i].outcome, outcome, memory_order_release);
+    return outcome == FOUND ? &found[i].batch : &level->batch;
 }
 
 const sealane_batch *sealane_batch_of_process(const sealane_table *table, const sealane_level *level)
@@ -137,6 +146,12 @@ const sealane_batch *sealane_batch_of_process(const sealane_table *table, const 
 }
 
 #else
+
+int sealane_batch_measured(sealane_batch *batch, const sealane_table *table, const sealane_level *level)
+{
+    (void)batch, (void)table, (void)level;
+    return 0;
+}
 
 /* Where a packet takes microseconds these times would too: the tables, modelled, stay. */
 const sealane_batch *sealane_batch_of_process(const sealane_table *table, const sealane_level *level)

@@ -92,6 +92,9 @@ typedef struct {
 /* Fills in when the batch kernel pays (batchrule.c). */
 void sealane_batch_rule(sealane_batch *batch, const sealane_batch_times *times);
 
+/* The same by times that it takes: 1; 0, and batch is as it was, if it cannot, as for a level without keys. */
+int sealane_batch_measured(sealane_batch *batch, const sealane_table *table, const sealane_level *level);
+
 /* sealane_level_batch with that rule by times that this process has taken, where it may: at the first call for a timed
  * level, in about 50 us. */
 const sealane_batch *sealane_batch_of_process(const sealane_table *table, const sealane_level *level);

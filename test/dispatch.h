@@ -266,6 +266,19 @@ static int check_batch_rule(void)
            fail("batches that gain nothing: %u classes, from %u on", b.classes, b.few);
 }
 
+/* Where nothing can be measured, as no key can be made, a batch stays what it was: there is no level behind the last.
+ */
+static int check_batch_without_times(void)
+{
+    const sealane_table *t = &sealane_tables[SEALANE_CHACHA20POLY1305];
+    sealane_batch batch, before;
+    memset(&batch, 3, sizeof batch);
+    before = batch;
+    if (sealane_batch_measured(&batch, t, t->levels + t->count))
+        return fail("batches were measured without a key");
+    return memcmp(&batch, &before, sizeof batch) == 0 || fail("a rule without times");
+}
+
 /* 0 if the batches of the level that is named go by the table, 1 if not. */
 static int batches_of_named(const sealane_level *level)
 {
