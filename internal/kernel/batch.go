@@ -44,6 +44,37 @@ func newBatchPlan(group int, from ...uint8) *BatchPlan {
 	return p
 }
 
+// BatchTimes are of a level, in any unit: of one packet, and of batches of RuleFew and of RuleMany packets, of RuleShort and of
+// RuleLong whole blocks and half a one.
+type BatchTimes struct{ Single, Few, Many [2]int64 }
+
+// What BatchTimes are of.
+const (
+	RuleShort, RuleLong = 10, 20
+	RuleFew, RuleMany   = 3, 8
+)
+
+// A batch of n packets takes a + n b, and one packet by itself s; a, b and s grow steadily with the length. Times of batches of
+// two sizes give a and b of a length, and those of two lengths all others, shorter and longer ones too.
+func (t *BatchTimes) between(at *[2]int64, class int) int64 {
+	return at[0]*int64(RuleLong-class) + at[1]*int64(class-RuleShort)
+}
+
+// Rule fills in by a level's times when its batches pay. The same rule is in the C library.
+func (p *BatchPlan) Rule(t *BatchTimes) {
+	p.Few, p.Below = BatchFromMax+1, 0
+	for class := range p.From {
+		few, many, single := t.between(&t.Few, class), t.between(&t.Many, class), t.between(&t.Single, class)
+		n := int64(2)
+		for n <= BatchFromMax && RuleMany*few-RuleFew*many+n*(many-few) > (RuleMany-RuleFew)*n*single {
+			n++
+		}
+		if p.From[class] = 0; n <= BatchFromMax {
+			p.From[class], p.Few, p.Below = uint8(n), min(p.Few, int(n)), uintptr(class+1)*64
+		}
+	}
+}
+
 // The plans of a primitive's levels.
 type batchPlans [16]*BatchPlan
 
