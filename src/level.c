@@ -72,7 +72,7 @@ enum { WHOLE_PACKET = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST };
 #define NO_BATCH {NULL, NULL, 0, 0, 0, {0}}
 /* clang-format on */
 
-/* On x86-64 the rows of ChaCha20-Poly1305 hold where nothing may be measured: see batchrule.c.
+/* The rows of ChaCha20-Poly1305 hold where nothing may be measured, or that would take too long: see batchrule.c.
  *
  * How to fill the row of a batch kernel on any CPU: for each number of whole blocks, n = 2, 3, ... packets of the
  * shortest and of a middling length of that class in one call, by turns with n single calls; the first n where both are
@@ -453,8 +453,7 @@ int sealane_level_fastest(const sealane_table *table, int first, uint32_t featur
     return count == 0 ? first : (int)rivals[best];
 }
 
-#if defined(HAVE_AARCH64_KERNELS) || defined(HAVE_X86_64_KERNELS)
-#define MEASURE_LEVELS
+#if defined(SEALANE_CLOCK)
 enum { LIMIT_NS = 30000 }; /* for two turns, so that all ends within twice that */
 
 #if defined(HAVE_AARCH64_KERNELS)
@@ -512,6 +511,8 @@ int sealane_may_measure(void)
     return cap_of_process() < 0 && !privileged();
 }
 
+#if defined(HAVE_AARCH64_KERNELS) || defined(HAVE_X86_64_KERNELS)
+#define MEASURE_LEVELS
 /* A packet of up to 1420 bytes. */
 static uint64_t ticks_of_packet(const sealane_level *level, size_t bytes)
 {
@@ -530,6 +531,7 @@ static uint64_t ticks_of_packet(const sealane_level *level, size_t bytes)
     level->kernel(&args, scratch, level->consts);
     return counter() - start;
 }
+#endif
 #endif
 
 static void report_failed(const sealane_level *level)

@@ -97,8 +97,8 @@ func batches() *machineBatches {
 	}
 	if taken {
 		b.Why = "measured:"
-		for i, size := range aead.RuleSizes {
-			b.Why += fmt.Sprintf(" %d bytes, one %v, %d %v, %d %v;", size, time.Duration(times.Single[i]/4),
+		for i, blocks := range times.Blocks {
+			b.Why += fmt.Sprintf(" %d bytes, one %v, %d %v, %d %v;", aead.RuleBytes(blocks), time.Duration(times.Single[i]/4),
 				kernel.RuleFew, time.Duration(times.Few[i]/4), kernel.RuleMany, time.Duration(times.Many[i]/4))
 		}
 		b.Why = strings.TrimSuffix(b.Why, ";")

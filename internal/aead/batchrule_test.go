@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sealane/sealane/internal/kernel"
 )
@@ -15,7 +16,8 @@ func init() { takeTimes = knownTimes }
 
 // knownTimes are 100 and 10 a block for one packet; of a batch 400, 50 a packet, and 4 a block and packet.
 func knownTimes(kernel.Level, *kernel.BatchPlan) (times kernel.BatchTimes, taken bool) {
-	for i, blocks := range []int64{kernel.RuleShort, kernel.RuleLong} {
+	times.Blocks = ruleLengths[0]
+	for i, blocks := range times.Blocks {
 		times.Single[i] = 100 + 10*blocks
 		times.Few[i] = 400 + kernel.RuleFew*(50+4*blocks)
 		times.Many[i] = 400 + kernel.RuleMany*(50+4*blocks)
@@ -31,7 +33,10 @@ func TestBatchTimes(t *testing.T) {
 			level := kernel.Level(row.Level)
 			table := kernel.ChaCha20Poly1305BatchPlan(level)
 			before := *table
-			times, taken := measureBatches(level, table)
+			if _, taken := measureBatches(level, table, 0); taken {
+				t.Error("measured in no time")
+			}
+			times, taken := measureBatches(level, table, time.Hour)
 			if *table != before {
 				t.Error("the table has changed")
 			}
@@ -39,7 +44,7 @@ func TestBatchTimes(t *testing.T) {
 				var plan kernel.BatchPlan
 				plan.Rule(&times) // TestBatchRule wants what can be carried out
 				for i := range times.Single {
-					if times.Single[i] <= 0 || times.Few[i] <= 0 || times.Many[i] <= 0 {
+					if times.Blocks != ruleLengths[0] || times.Single[i] <= 0 || times.Few[i] <= 0 || times.Many[i] <= 0 {
 						t.Errorf("times %v", times)
 					}
 				}

@@ -44,20 +44,20 @@ func newBatchPlan(group int, from ...uint8) *BatchPlan {
 	return p
 }
 
-// BatchTimes are of a level, in any unit: of one packet, and of batches of RuleFew and of RuleMany packets, of RuleShort and of
-// RuleLong whole blocks and half a one.
-type BatchTimes struct{ Single, Few, Many [2]int64 }
+// BatchTimes are of a level, in any unit: of one packet, and of batches of RuleFew and of RuleMany packets, of two lengths, in
+// whole blocks and half a one.
+type BatchTimes struct {
+	Blocks            [2]int64
+	Single, Few, Many [2]int64
+}
 
-// What BatchTimes are of.
-const (
-	RuleShort, RuleLong = 10, 20
-	RuleFew, RuleMany   = 3, 8
-)
+// The batches that BatchTimes are of.
+const RuleFew, RuleMany = 3, 8
 
 // A batch of n packets takes a + n b, and one packet by itself s; a, b and s grow steadily with the length. Times of batches of
 // two sizes give a and b of a length, and those of two lengths all others, shorter and longer ones too.
 func (t *BatchTimes) between(at *[2]int64, class int) int64 {
-	return at[0]*int64(RuleLong-class) + at[1]*int64(class-RuleShort)
+	return at[0]*(t.Blocks[1]-int64(class)) + at[1]*(int64(class)-t.Blocks[0])
 }
 
 // Rule fills in by a level's times when its batches pay. The same rule is in the C library.

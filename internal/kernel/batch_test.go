@@ -377,8 +377,13 @@ func TestBatchPlans(t *testing.T) {
 // TestBatchRule has times that are known: of one packet 100 and 10 a block; a batch takes 400 and 50 a packet, and 4 a block
 // and packet. The C library's check has the same.
 func TestBatchRule(t *testing.T) {
-	var times BatchTimes
-	for i, blocks := range []int64{RuleShort, RuleLong} {
+	testBatchRule(t, [2]int64{10, 20})
+	testBatchRule(t, [2]int64{2, 10})
+}
+
+func testBatchRule(t *testing.T, lengths [2]int64) {
+	times := BatchTimes{Blocks: lengths}
+	for i, blocks := range lengths {
 		times.Single[i] = 100 + 10*blocks
 		times.Few[i] = 400 + RuleFew*(50+4*blocks)
 		times.Many[i] = 400 + RuleMany*(50+4*blocks)
