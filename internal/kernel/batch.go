@@ -44,6 +44,15 @@ func newBatchPlan(group int, from ...uint8) *BatchPlan {
 	return p
 }
 
+// batchPlanFrom has one number for packets of so many classes.
+func batchPlanFrom(n, group, classes int) *BatchPlan {
+	p := &BatchPlan{Group: group, Few: n, Below: uintptr(64 * classes)}
+	for class := range classes {
+		p.From[class] = uint8(n)
+	}
+	return p
+}
+
 // BatchTimes are of a level, in any unit: of one packet, and of batches of RuleFew and of RuleMany packets, of two lengths, in
 // whole blocks and half a one.
 type BatchTimes struct {
@@ -84,7 +93,7 @@ const BatchFromMax = 16
 // BatchClasses is the number of classes of packets with the same number of whole blocks.
 const BatchClasses = 32
 
-var portableBatchPlan = newBatchPlan(0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2)
+var portableBatchPlan = batchPlanFrom(2, 0, 16)
 
 // ChaCha20Poly1305BatchPlan returns the plan of a level, nil if it has no batch kernel that works.
 func ChaCha20Poly1305BatchPlan(level Level) *BatchPlan {
