@@ -14,7 +14,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x087f8b48 // mov rdi,QWORD PTR [rdi+0x8]
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x6e94840f; WORD $0x0000 // je 0x6ea9
+	LONG $0x6ecb840f; WORD $0x0000 // je 0x6ee0
 	LONG $0x487d6262; WORD $0x3a5a // vbroadcasti32x4 zmm31,XMMWORD PTR [rdx]
 	LONG $0x487d6262; WORD $0x725a; BYTE $0x01 // vbroadcasti32x4 zmm30,XMMWORD PTR [rdx+0x10]
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
@@ -3216,7 +3216,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x0e // vmovdqa64 ZMMWORD PTR [rsi+0x380],zmm0
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x0f // vmovdqa64 ZMMWORD PTR [rsi+0x3c0],zmm0
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-	LONG $0x002866e9; BYTE $0x00 // jmp 0x6ea9
+	LONG $0x00289de9; BYTE $0x00 // jmp 0x6ee0
 // 0x4643:
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	LONG $0xffc3c748; WORD $0xffff; BYTE $0xff // mov rbx,0xffffffffffffffff
@@ -3511,7 +3511,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
 	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
-	LONG $0xcc7e5162; WORD $0x316f // vmovdqu32 zmm14{k4}{z},ZMMWORD PTR [r9]
+	QUAD $0x0010b16f48fe5162; WORD $0x0000 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x10]
+	LONG $0xcc0d5362; WORD $0xf643; BYTE $0x90 // vshufi32x4 zmm14{k4}{z},zmm14,zmm14,0x90
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
 	LONG $0x4c7ed162; WORD $0x027f // vmovdqu32 ZMMWORD PTR [r10]{k4},zmm0
@@ -3543,8 +3544,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	LONG $0x000fbfe9; BYTE $0x00 // jmp 0x5cd3
-// 0x4d14:
+	LONG $0x000febe9; BYTE $0x00 // jmp 0x5d0a
+// 0x4d1f:
 	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -3576,7 +3577,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4afd8162; WORD $0xfb6f // vmovdqa64 zmm23{k2},zmm27
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0xf698f8c5 // kortestw k6,k6
-	LONG $0x1e5f840f; WORD $0x0000 // je 0x6c37
+	LONG $0x1e8b840f; WORD $0x0000 // je 0x6c6e
 	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -3589,8 +3590,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x4e60
-// 0x4e19:
+	WORD $0x4774 // je 0x4e6b
+// 0x4e24:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -3603,8 +3604,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x4e19
-// 0x4e60:
+	WORD $0xb975 // jne 0x4e24
+// 0x4e6b:
 	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
 	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
@@ -3671,7 +3672,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
 	LONG $0xd298f8c5 // kortestw k2,k2
-	WORD $0x3975 // jne 0x5048
+	WORD $0x3975 // jne 0x5053
 	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
 	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
 	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
@@ -3680,7 +3681,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
 	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
 	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
-// 0x5048:
+// 0x5053:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -3697,7 +3698,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
 	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
 	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
-	LONG $0xcc7e5162; WORD $0x316f // vmovdqu32 zmm14{k4}{z},ZMMWORD PTR [r9]
+	QUAD $0x0010b16f48fe5162; WORD $0x0000 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x10]
+	LONG $0xcc0d5362; WORD $0xf643; BYTE $0x90 // vshufi32x4 zmm14{k4}{z},zmm14,zmm14,0x90
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
 	LONG $0x4c7ed162; WORD $0x027f // vmovdqu32 ZMMWORD PTR [r10]{k4},zmm0
@@ -3729,8 +3731,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	LONG $0x000b52e9; BYTE $0x00 // jmp 0x5cd3
-// 0x5181:
+	LONG $0x000b73e9; BYTE $0x00 // jmp 0x5d0a
+// 0x5197:
 	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -3756,7 +3758,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0xf698f8c5 // kortestw k6,k6
-	LONG $0x1ace840f; WORD $0x0000 // je 0x6ced
+	LONG $0x1aef840f; WORD $0x0000 // je 0x6d24
 	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -3769,8 +3771,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x52a7
-// 0x5260:
+	WORD $0x4774 // je 0x52bd
+// 0x5276:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -3783,8 +3785,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x5260
-// 0x52a7:
+	WORD $0xb975 // jne 0x5276
+// 0x52bd:
 	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
 	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
@@ -3844,7 +3846,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
 	LONG $0xd298f8c5 // kortestw k2,k2
-	WORD $0x3975 // jne 0x5460
+	WORD $0x3975 // jne 0x5476
 	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
 	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
 	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
@@ -3853,7 +3855,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
 	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
 	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
-// 0x5460:
+// 0x5476:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -3870,7 +3872,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
 	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
 	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
-	LONG $0xcc7e5162; WORD $0x316f // vmovdqu32 zmm14{k4}{z},ZMMWORD PTR [r9]
+	QUAD $0x0010b16f48fe5162; WORD $0x0000 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x10]
+	LONG $0xcc0d5362; WORD $0xf643; BYTE $0x90 // vshufi32x4 zmm14{k4}{z},zmm14,zmm14,0x90
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
 	LONG $0x4c7ed162; WORD $0x027f // vmovdqu32 ZMMWORD PTR [r10]{k4},zmm0
@@ -3902,8 +3905,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	LONG $0x00073ae9; BYTE $0x00 // jmp 0x5cd3
-// 0x5599:
+	LONG $0x000750e9; BYTE $0x00 // jmp 0x5d0a
+// 0x55ba:
 	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -3923,7 +3926,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0xf698f8c5 // kortestw k6,k6
-	LONG $0x1763840f; WORD $0x0000 // je 0x6d74
+	LONG $0x1779840f; WORD $0x0000 // je 0x6dab
 	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -3936,8 +3939,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x5699
-// 0x5652:
+	WORD $0x4774 // je 0x56ba
+// 0x5673:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -3950,8 +3953,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x5652
-// 0x5699:
+	WORD $0xb975 // jne 0x5673
+// 0x56ba:
 	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
 	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
@@ -4006,7 +4009,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4162; WORD $0xc9ef // vpxord zmm25,zmm8,zmm9
 	LONG $0xd298f8c5 // kortestw k2,k2
-	WORD $0x3975 // jne 0x582a
+	WORD $0x3975 // jne 0x584b
 	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
 	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
 	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
@@ -4015,7 +4018,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
 	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
 	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
-// 0x582a:
+// 0x584b:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -4032,7 +4035,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
 	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
 	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
-	LONG $0xcc7e5162; WORD $0x316f // vmovdqu32 zmm14{k4}{z},ZMMWORD PTR [r9]
+	QUAD $0x0010b16f48fe5162; WORD $0x0000 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x10]
+	LONG $0xcc0d5362; WORD $0xf643; BYTE $0x90 // vshufi32x4 zmm14{k4}{z},zmm14,zmm14,0x90
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
 	LONG $0x4c7ed162; WORD $0x027f // vmovdqu32 ZMMWORD PTR [r10]{k4},zmm0
@@ -4064,8 +4068,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	LONG $0x000370e9; BYTE $0x00 // jmp 0x5cd3
-// 0x5963:
+	LONG $0x00037be9; BYTE $0x00 // jmp 0x5d0a
+// 0x598f:
 	LONG $0xc97f5162; WORD $0x316f // vmovdqu8 zmm14{k1}{z},ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -4079,7 +4083,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0xf698f8c5 // kortestw k6,k6
-	LONG $0x141b840f; WORD $0x0000 // je 0x6dd0
+	LONG $0x1426840f; WORD $0x0000 // je 0x6e07
 	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -4092,8 +4096,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x5a3d
-// 0x59f6:
+	WORD $0x4774 // je 0x5a69
+// 0x5a22:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4106,8 +4110,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x59f6
-// 0x5a3d:
+	WORD $0xb975 // jne 0x5a22
+// 0x5a69:
 	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
 	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
@@ -4155,7 +4159,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0xd298f8c5 // kortestw k2,k2
-	WORD $0x3975 // jne 0x5b9f
+	WORD $0x3975 // jne 0x5bcb
 	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
 	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
 	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
@@ -4164,7 +4168,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
 	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
 	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
-// 0x5b9f:
+// 0x5bcb:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -4181,7 +4185,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
 	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
 	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
-	LONG $0xcc7e5162; WORD $0x316f // vmovdqu32 zmm14{k4}{z},ZMMWORD PTR [r9]
+	QUAD $0x0010b16f48fe5162; WORD $0x0000 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x10]
+	LONG $0xcc0d5362; WORD $0xf643; BYTE $0x90 // vshufi32x4 zmm14{k4}{z},zmm14,zmm14,0x90
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
 	LONG $0x4c7ed162; WORD $0x027f // vmovdqu32 ZMMWORD PTR [r10]{k4},zmm0
@@ -4213,20 +4218,20 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-// 0x5cd3:
+// 0x5d0a:
 	LONG $0x28478b4c // mov r8,QWORD PTR [rdi+0x28]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
 	LONG $0xf0eb8149; WORD $0x0000; BYTE $0x00 // sub r11,0xf0
 	LONG $0x40150162; WORD $0xedef // vpxord zmm29,zmm29,zmm29
 	LONG $0xdf438d41 // lea eax,[r11-0x21]
 	LONG $0x000100a9; BYTE $0x00 // test eax,0x100
-	LONG $0x036d850f; WORD $0x0000 // jne 0x6064
+	LONG $0x036d850f; WORD $0x0000 // jne 0x609b
 	LONG $0x403d0162; WORD $0xc0ef // vpxord zmm24,zmm24,zmm24
 	LONG $0x40350162; WORD $0xc9ef // vpxord zmm25,zmm25,zmm25
 	LONG $0x402d0162; WORD $0xd2ef // vpxord zmm26,zmm26,zmm26
-// 0x5d09:
+// 0x5d40:
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x067c860f; WORD $0x0000 // jbe 0x6392
+	LONG $0x067c860f; WORD $0x0000 // jbe 0x63c9
 	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
 	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
 	QUAD $0x022464ef406d5162 // vpxord zmm12,zmm18,ZMMWORD PTR [r12+0x80]
@@ -4234,8 +4239,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x5d8c
-// 0x5d45:
+	WORD $0x4774 // je 0x5dc3
+// 0x5d7c:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4248,8 +4253,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x5d45
-// 0x5d8c:
+	WORD $0xb975 // jne 0x5d7c
+// 0x5dc3:
 	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
 	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
@@ -4363,9 +4368,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
 	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
-// 0x6064:
+// 0x609b:
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x0740860f; WORD $0x0000 // jbe 0x67b1
+	LONG $0x0740860f; WORD $0x0000 // jbe 0x67e8
 	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
 	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
 	QUAD $0x022464ef406d5162 // vpxord zmm12,zmm18,ZMMWORD PTR [r12+0x80]
@@ -4373,8 +4378,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x60e7
-// 0x60a0:
+	WORD $0x4774 // je 0x611e
+// 0x60d7:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4387,8 +4392,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x60a0
-// 0x60e7:
+	WORD $0xb975 // jne 0x60d7
+// 0x611e:
 	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
 	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
@@ -4495,8 +4500,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
 	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
-	LONG $0xfff977e9; BYTE $0xff // jmp 0x5d09
-// 0x6392:
+	LONG $0xfff977e9; BYTE $0xff // jmp 0x5d40
+// 0x63c9:
 	LONG $0xff438d41 // lea eax,[r11-0x1]
 	WORD $0xe083; BYTE $0x3f // and eax,0x3f
 	WORD $0xc0ff // inc eax
@@ -4522,14 +4527,14 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x387f8b4c // mov r15,QWORD PTR [rdi+0x38]
 	WORD $0xc031 // xor eax,eax
 	WORD $0xff49; BYTE $0xce // dec r14
-	WORD $0x1a74 // je 0x6410
+	WORD $0x1a74 // je 0x6447
 	LONG $0x504f8b48 // mov rcx,QWORD PTR [rdi+0x50]
 	LONG $0x00e98148; WORD $0x0001; BYTE $0x00 // sub rcx,0x100
 	LONG $0xf0f98148; WORD $0x0007; BYTE $0x00 // cmp rcx,0x7f0
-	WORD $0x0677 // ja 0x6410
+	WORD $0x0677 // ja 0x6447
 	LONG $0x40c78348 // add rdi,0x40
 	WORD $0xc0ff // inc eax
-// 0x6410:
+// 0x6447:
 	LONG $0xf092f8c5 // kmovw k6,eax
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x304f8b48 // mov rcx,QWORD PTR [rdi+0x30]
@@ -4540,10 +4545,10 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x20678b4c // mov r12,QWORD PTR [rdi+0x20]
 	LONG $0x184f8b48 // mov rcx,QWORD PTR [rdi+0x18]
 	WORD $0x854d; BYTE $0xe4 // test r12,r12
-	LONG $0x009c840f; WORD $0x0000 // je 0x64e3
-// 0x6447:
+	LONG $0x009c840f; WORD $0x0000 // je 0x651a
+// 0x647e:
 	LONG $0x10fc8349 // cmp r12,0x10
-	WORD $0x7676 // jbe 0x64c3
+	WORD $0x7676 // jbe 0x64fa
 	LONG $0x216ffac5 // vmovdqu xmm4,XMMWORD PTR [rcx]
 	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
 	LONG $0x085d9162; WORD $0xe4ef // vpxord xmm4,xmm4,xmm28
@@ -4562,15 +4567,15 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08fd4162; WORD $0xe06f // vmovdqa64 xmm28,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10ec8349 // sub r12,0x10
-	WORD $0x84eb // jmp 0x6447
-// 0x64c3:
+	WORD $0x84eb // jmp 0x647e
+// 0x64fa:
 	LONG $0xffffffb8; BYTE $0xff // mov eax,0xffffffff
 	LONG $0xf518e2c4; BYTE $0xc0 // bzhi eax,eax,r12d
 	LONG $0xd892f8c5 // kmovw k3,eax
 	LONG $0x8b7ff162; WORD $0x216f // vmovdqu8 xmm4{k3}{z},XMMWORD PTR [rcx]
 	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
 	LONG $0x001d6162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm4
-// 0x64e3:
+// 0x651a:
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
 	LONG $0x04e1c148 // shl rcx,0x4
@@ -4583,8 +4588,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x6573
-// 0x652c:
+	WORD $0x4774 // je 0x65aa
+// 0x6563:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4597,8 +4602,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x652c
-// 0x6573:
+	WORD $0xb975 // jne 0x6563
+// 0x65aa:
 	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
 	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
@@ -4682,13 +4687,13 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
 	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0xf1d1860f; WORD $0xffff // jbe 0x5963
+	LONG $0xf1c6860f; WORD $0xffff // jbe 0x598f
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0xedfa860f; WORD $0xffff // jbe 0x5599
+	LONG $0xede4860f; WORD $0xffff // jbe 0x55ba
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0xe9d5860f; WORD $0xffff // jbe 0x5181
-	LONG $0xffe563e9; BYTE $0xff // jmp 0x4d14
-// 0x67b1:
+	LONG $0xe9b4860f; WORD $0xffff // jbe 0x5197
+	LONG $0xffe537e9; BYTE $0xff // jmp 0x4d1f
+// 0x67e8:
 	LONG $0xff438d41 // lea eax,[r11-0x1]
 	WORD $0xe083; BYTE $0x3f // and eax,0x3f
 	WORD $0xc0ff // inc eax
@@ -4714,14 +4719,14 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x387f8b4c // mov r15,QWORD PTR [rdi+0x38]
 	WORD $0xc031 // xor eax,eax
 	WORD $0xff49; BYTE $0xce // dec r14
-	WORD $0x1a74 // je 0x6832
+	WORD $0x1a74 // je 0x6869
 	LONG $0x504f8b48 // mov rcx,QWORD PTR [rdi+0x50]
 	LONG $0x00e98148; WORD $0x0001; BYTE $0x00 // sub rcx,0x100
 	LONG $0xf0f98148; WORD $0x0007; BYTE $0x00 // cmp rcx,0x7f0
-	WORD $0x0677 // ja 0x6832
+	WORD $0x0677 // ja 0x6869
 	LONG $0x40c78348 // add rdi,0x40
 	WORD $0xc0ff // inc eax
-// 0x6832:
+// 0x6869:
 	LONG $0xf092f8c5 // kmovw k6,eax
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x304f8b48 // mov rcx,QWORD PTR [rdi+0x30]
@@ -4732,10 +4737,10 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x20678b4c // mov r12,QWORD PTR [rdi+0x20]
 	LONG $0x184f8b48 // mov rcx,QWORD PTR [rdi+0x18]
 	WORD $0x854d; BYTE $0xe4 // test r12,r12
-	LONG $0x009c840f; WORD $0x0000 // je 0x6905
-// 0x6869:
+	LONG $0x009c840f; WORD $0x0000 // je 0x693c
+// 0x68a0:
 	LONG $0x10fc8349 // cmp r12,0x10
-	WORD $0x7676 // jbe 0x68e5
+	WORD $0x7676 // jbe 0x691c
 	LONG $0x216ffac5 // vmovdqu xmm4,XMMWORD PTR [rcx]
 	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
 	LONG $0x085d9162; WORD $0xe4ef // vpxord xmm4,xmm4,xmm28
@@ -4754,15 +4759,15 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08fd4162; WORD $0xe06f // vmovdqa64 xmm28,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10ec8349 // sub r12,0x10
-	WORD $0x84eb // jmp 0x6869
-// 0x68e5:
+	WORD $0x84eb // jmp 0x68a0
+// 0x691c:
 	LONG $0xffffffb8; BYTE $0xff // mov eax,0xffffffff
 	LONG $0xf518e2c4; BYTE $0xc0 // bzhi eax,eax,r12d
 	LONG $0xd892f8c5 // kmovw k3,eax
 	LONG $0x8b7ff162; WORD $0x216f // vmovdqu8 xmm4{k3}{z},XMMWORD PTR [rcx]
 	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
 	LONG $0x001d6162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm4
-// 0x6905:
+// 0x693c:
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
 	LONG $0x04e1c148 // shl rcx,0x4
@@ -4775,8 +4780,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x6995
-// 0x694e:
+	WORD $0x4774 // je 0x69cc
+// 0x6985:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4789,8 +4794,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x694e
-// 0x6995:
+	WORD $0xb975 // jne 0x6985
+// 0x69cc:
 	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
 	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
@@ -4893,9 +4898,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
 	LONG $0xf698f8c5 // kortestw k6,k6
-	LONG $0xde86850f; WORD $0xffff // jne 0x4ab8
-	LONG $0x000260e9; BYTE $0x00 // jmp 0x6e97
-// 0x6c37:
+	LONG $0xde4f850f; WORD $0xffff // jne 0x4ab8
+	LONG $0x000260e9; BYTE $0x00 // jmp 0x6ece
+// 0x6c6e:
 	LONG $0x40cdb162; WORD $0xe76c // vpunpcklqdq zmm4,zmm22,zmm23
 	LONG $0x40cd3162; WORD $0xc76d // vpunpckhqdq zmm8,zmm22,zmm23
 	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
@@ -4921,8 +4926,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x000e4544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x380]
 	QUAD $0x110e4d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x380]
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
-	LONG $0x00010ee9; BYTE $0x00 // jmp 0x6dfb
-// 0x6ced:
+	LONG $0x00010ee9; BYTE $0x00 // jmp 0x6e32
+// 0x6d24:
 	LONG $0x487db162; WORD $0xe670; BYTE $0x4e // vpshufd zmm4,zmm22,0x4e
 	LONG $0x485db162; WORD $0xe6ef // vpxord zmm4,zmm4,zmm22
 	QUAD $0x000b4544404d4362 // vpclmullqlqdq zmm24,zmm22,ZMMWORD PTR [r13+0x2c0]
@@ -4941,8 +4946,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x000e4544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x380]
 	QUAD $0x110e4d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x380]
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
-	LONG $0x000087e9; BYTE $0x00 // jmp 0x6dfb
-// 0x6d74:
+	LONG $0x000087e9; BYTE $0x00 // jmp 0x6e32
+// 0x6dab:
 	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
 	LONG $0x40ddb162; WORD $0xe56c // vpunpcklqdq zmm4,zmm20,zmm21
 	LONG $0x40dd3162; WORD $0xc56d // vpunpckhqdq zmm8,zmm20,zmm21
@@ -4956,17 +4961,17 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x000e4544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x380]
 	QUAD $0x110e4d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x380]
 	LONG $0x483d4162; WORD $0xc9ef // vpxord zmm25,zmm8,zmm9
-	WORD $0x2beb // jmp 0x6dfb
-// 0x6dd0:
+	WORD $0x2beb // jmp 0x6e32
+// 0x6e07:
 	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
 	LONG $0x487db162; WORD $0xe470; BYTE $0x4e // vpshufd zmm4,zmm20,0x4e
 	LONG $0x485db162; WORD $0xe4ef // vpxord zmm4,zmm4,zmm20
 	QUAD $0x00094544405d4362 // vpclmullqlqdq zmm24,zmm20,ZMMWORD PTR [r13+0x240]
 	QUAD $0x11095544405d4362 // vpclmulhqhqdq zmm26,zmm20,ZMMWORD PTR [r13+0x240]
 	QUAD $0x000e4d44485d4362 // vpclmullqlqdq zmm25,zmm4,ZMMWORD PTR [r13+0x380]
-// 0x6dfb:
+// 0x6e32:
 	LONG $0xd298f8c5 // kortestw k2,k2
-	WORD $0x3975 // jne 0x6e3a
+	WORD $0x3975 // jne 0x6e71
 	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
 	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
 	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
@@ -4975,7 +4980,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
 	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
 	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
-// 0x6e3a:
+// 0x6e71:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -4990,12 +4995,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08351262; WORD $0xcf00 // vpshufb xmm9,xmm9,xmm31
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
-// 0x6e97:
+// 0x6ece:
 	LONG $0x40c78348 // add rdi,0x40
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x9194850f; WORD $0xffff // jne 0x38
-	LONG $0xffd738e9; BYTE $0xff // jmp 0x45e1
-// 0x6ea9:
+	LONG $0x915d850f; WORD $0xffff // jne 0x38
+	LONG $0xffd701e9; BYTE $0xff // jmp 0x45e1
+// 0x6ee0:
 	RET
 
 DATA aesgcm_batch_avx512_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f
