@@ -14,7 +14,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x087f8b48 // mov rdi,QWORD PTR [rdi+0x8]
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x6ecb840f; WORD $0x0000 // je 0x6ee0
+	LONG $0x73cb840f; WORD $0x0000 // je 0x73e0
 	LONG $0x487d6262; WORD $0x3a5a // vbroadcasti32x4 zmm31,XMMWORD PTR [rdx]
 	LONG $0x487d6262; WORD $0x725a; BYTE $0x01 // vbroadcasti32x4 zmm30,XMMWORD PTR [rdx+0x10]
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
@@ -3216,7 +3216,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x0e // vmovdqa64 ZMMWORD PTR [rsi+0x380],zmm0
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x0f // vmovdqa64 ZMMWORD PTR [rsi+0x3c0],zmm0
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-	LONG $0x00289de9; BYTE $0x00 // jmp 0x6ee0
+	LONG $0x002d9de9; BYTE $0x00 // jmp 0x73e0
 // 0x4643:
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	LONG $0xffc3c748; WORD $0xffff; BYTE $0xff // mov rbx,0xffffffffffffffff
@@ -3347,6 +3347,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 // 0x48b5:
 	LONG $0x00fff0b8; BYTE $0x00 // mov eax,0xfff0
 	LONG $0xe092f8c5 // kmovw k4,eax
+	LONG $0x00868d48; WORD $0x0004; BYTE $0x00 // lea rax,[rsi+0x400]
+	LONG $0x18868948; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd18],rax
+	LONG $0x04800548; WORD $0x0000 // add rax,0x480
+	LONG $0x10868948; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd10],rax
+	WORD $0xc031 // xor eax,eax
+	LONG $0x00868948; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd00],rax
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x304f8b48 // mov rcx,QWORD PTR [rdi+0x30]
 	LONG $0x8f7ee162; WORD $0x116f // vmovdqu32 xmm18{k7}{z},XMMWORD PTR [rcx]
@@ -3356,10 +3362,10 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x20678b4c // mov r12,QWORD PTR [rdi+0x20]
 	LONG $0x184f8b48 // mov rcx,QWORD PTR [rdi+0x18]
 	WORD $0x854d; BYTE $0xe4 // test r12,r12
-	LONG $0x009c840f; WORD $0x0000 // je 0x498d
-// 0x48f1:
+	LONG $0x009c840f; WORD $0x0000 // je 0x49b1
+// 0x4915:
 	LONG $0x10fc8349 // cmp r12,0x10
-	WORD $0x7676 // jbe 0x496d
+	WORD $0x7676 // jbe 0x4991
 	LONG $0x216ffac5 // vmovdqu xmm4,XMMWORD PTR [rcx]
 	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
 	LONG $0x085d9162; WORD $0xe4ef // vpxord xmm4,xmm4,xmm28
@@ -3378,19 +3384,67 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08fd4162; WORD $0xe06f // vmovdqa64 xmm28,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10ec8349 // sub r12,0x10
-	WORD $0x84eb // jmp 0x48f1
-// 0x496d:
+	WORD $0x84eb // jmp 0x4915
+// 0x4991:
 	LONG $0xffffffb8; BYTE $0xff // mov eax,0xffffffff
 	LONG $0xf518e2c4; BYTE $0xc0 // bzhi eax,eax,r12d
 	LONG $0xd892f8c5 // kmovw k3,eax
 	LONG $0x8b7ff162; WORD $0x216f // vmovdqu8 xmm4{k3}{z},XMMWORD PTR [rcx]
 	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
 	LONG $0x001d6162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm4
-// 0x498d:
+// 0x49b1:
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
-	LONG $0x04e1c148 // shl rcx,0x4
-	QUAD $0xffffff60088c8d48 // lea rcx,[rax+rcx*1-0xa0]
+	LONG $0x108e8b48; WORD $0x000d; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xd10]
+	LONG $0x00863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd00]
+	LONG $0x0148840f; WORD $0x0000 // je 0x4b11
+	LONG $0x00a68b4c; WORD $0x000d; BYTE $0x00 // mov r12,QWORD PTR [rsi+0xd00]
+	LONG $0x08a6894c; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd08],r12
+	LONG $0x00868948; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd00],rax
+	WORD $0x8949; BYTE $0xcc // mov r12,rcx
+	LONG $0x188e8b48; WORD $0x000d; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xd18]
+	LONG $0x18a6894c; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd18],r12
+	LONG $0x108e8948; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd10],rcx
+	WORD $0x8b4c; BYTE $0x20 // mov r12,QWORD PTR [rax]
+	LONG $0x04e4c149 // shl r12,0x4
+	QUAD $0xffffff6020a48d4e // lea r12,[rax+r12*1-0xa0]
+	LONG $0x20a6894c; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd20],r12
+	QUAD $0x0224645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x20]
+	LONG $0x48fdf162; WORD $0x217f // vmovdqa64 ZMMWORD PTR [rcx],zmm4
+	QUAD $0x0324645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x30]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x01 // vmovdqa64 ZMMWORD PTR [rcx+0x40],zmm4
+	QUAD $0x0424645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x40]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x02 // vmovdqa64 ZMMWORD PTR [rcx+0x80],zmm4
+	QUAD $0x0524645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x50]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x03 // vmovdqa64 ZMMWORD PTR [rcx+0xc0],zmm4
+	QUAD $0x0624645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x60]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x04 // vmovdqa64 ZMMWORD PTR [rcx+0x100],zmm4
+	QUAD $0x0724645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x70]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [rcx+0x140],zmm4
+	QUAD $0x0824645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x80]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rcx+0x180],zmm4
+	QUAD $0x0924645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x90]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rcx+0x1c0],zmm4
+	QUAD $0x0a24645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0xa0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rcx+0x200],zmm4
+	QUAD $0x0b24645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0xb0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [rcx+0x240],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x38 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x380]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0a // vmovdqa64 ZMMWORD PTR [rcx+0x280],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x39 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x390]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0b // vmovdqa64 ZMMWORD PTR [rcx+0x2c0],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x3a // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x3a0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0c // vmovdqa64 ZMMWORD PTR [rcx+0x300],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x10 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x100]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0d // vmovdqa64 ZMMWORD PTR [rcx+0x340],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x14 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x140]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0e // vmovdqa64 ZMMWORD PTR [rcx+0x380],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x18 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x180]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0f // vmovdqa64 ZMMWORD PTR [rcx+0x3c0],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x1c // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x1c0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x10 // vmovdqa64 ZMMWORD PTR [rcx+0x400],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x20 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x200]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x11 // vmovdqa64 ZMMWORD PTR [rcx+0x440],zmm4
+// 0x4b11:
 	LONG $0xc0a28d4c; WORD $0x0001; BYTE $0x00 // lea r12,[rdx+0x1c0]
 	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
 	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
@@ -3398,9 +3452,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x4a1d
-// 0x49d6:
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0x4b74 // je 0x4b96
+// 0x4b4b:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -3412,35 +3466,35 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x49d6
-// 0x4a1d:
-	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0xb575 // jne 0x4b4b
+// 0x4b96:
+	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x01 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x40]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x80]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x03 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
 	LONG $0x482db262; WORD $0xc1dc // vaesenc zmm0,zmm10,zmm17
 	LONG $0x4825b262; WORD $0xc9dc // vaesenc zmm1,zmm11,zmm17
 	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
-// 0x4ab8:
+// 0x4c30:
 	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -3452,9 +3506,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x4b40
-// 0x4af9:
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0x4b74 // je 0x4cc0
+// 0x4c75:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -3466,11 +3520,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x4af9
-// 0x4b40:
-	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0xb575 // jne 0x4c75
+// 0x4cc0:
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
+	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
@@ -3479,8 +3533,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x01 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x40]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
@@ -3489,8 +3543,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x07 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x80]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
@@ -3499,8 +3553,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x03 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
@@ -3509,8 +3563,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x09 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
 	QUAD $0x0010b16f48fe5162; WORD $0x0000 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x10]
 	LONG $0xcc0d5362; WORD $0xf643; BYTE $0x90 // vshufi32x4 zmm14{k4}{z},zmm14,zmm14,0x90
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
@@ -3544,8 +3598,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	LONG $0x000febe9; BYTE $0x00 // jmp 0x5d0a
-// 0x4d1f:
+	LONG $0x001007e9; BYTE $0x00 // jmp 0x5ea5
+// 0x4e9e:
 	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -3577,7 +3631,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4afd8162; WORD $0xfb6f // vmovdqa64 zmm23{k2},zmm27
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0xf698f8c5 // kortestw k6,k6
-	LONG $0x1e8b840f; WORD $0x0000 // je 0x6c6e
+	LONG $0x2161840f; WORD $0x0000 // je 0x70c3
 	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -3589,9 +3643,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x4e6b
-// 0x4e24:
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0x4b74 // je 0x4ff2
+// 0x4fa7:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -3603,11 +3657,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x4e24
-// 0x4e6b:
-	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0xb575 // jne 0x4fa7
+// 0x4ff2:
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
+	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x40cdb162; WORD $0xe76c // vpunpcklqdq zmm4,zmm22,zmm23
@@ -3622,8 +3676,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4162; WORD $0xc1ef // vpxord zmm24,zmm8,zmm9
-	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x01 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x40]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	QUAD $0x110b4544404d5362 // vpclmulhqhqdq zmm8,zmm22,ZMMWORD PTR [r13+0x2c0]
@@ -3638,8 +3692,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4162; WORD $0xc9ef // vpxord zmm25,zmm8,zmm9
-	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x07 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x80]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
@@ -3655,8 +3709,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x03 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	QUAD $0x11094544405d5362 // vpclmulhqhqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
@@ -3672,7 +3726,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
 	LONG $0xd298f8c5 // kortestw k2,k2
-	WORD $0x3975 // jne 0x5053
+	WORD $0x3975 // jne 0x51d9
 	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
 	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
 	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
@@ -3681,7 +3735,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
 	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
 	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
-// 0x5053:
+// 0x51d9:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -3696,8 +3750,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08351262; WORD $0xcf00 // vpshufb xmm9,xmm9,xmm31
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x09 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
 	QUAD $0x0010b16f48fe5162; WORD $0x0000 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x10]
 	LONG $0xcc0d5362; WORD $0xf643; BYTE $0x90 // vshufi32x4 zmm14{k4}{z},zmm14,zmm14,0x90
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
@@ -3731,8 +3785,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	LONG $0x000b73e9; BYTE $0x00 // jmp 0x5d0a
-// 0x5197:
+	LONG $0x000b88e9; BYTE $0x00 // jmp 0x5ea5
+// 0x531d:
 	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -3758,7 +3812,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0xf698f8c5 // kortestw k6,k6
-	LONG $0x1aef840f; WORD $0x0000 // je 0x6d24
+	LONG $0x1dbe840f; WORD $0x0000 // je 0x7179
 	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -3770,9 +3824,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x52bd
-// 0x5276:
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0x4b74 // je 0x544b
+// 0x5400:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -3784,11 +3838,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x5276
-// 0x52bd:
-	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0xb575 // jne 0x5400
+// 0x544b:
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
+	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x487db162; WORD $0xe670; BYTE $0x4e // vpshufd zmm4,zmm22,0x4e
@@ -3800,8 +3854,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x000b4544404d4362 // vpclmullqlqdq zmm24,zmm22,ZMMWORD PTR [r13+0x2c0]
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x01 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x40]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	QUAD $0x110b5544404d4362 // vpclmulhqhqdq zmm26,zmm22,ZMMWORD PTR [r13+0x2c0]
@@ -3812,8 +3866,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x00104d44485d4362 // vpclmullqlqdq zmm25,zmm4,ZMMWORD PTR [r13+0x400]
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x07 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x80]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
@@ -3829,8 +3883,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x03 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	QUAD $0x11094544405d5362 // vpclmulhqhqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
@@ -3846,7 +3900,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
 	LONG $0xd298f8c5 // kortestw k2,k2
-	WORD $0x3975 // jne 0x5476
+	WORD $0x3975 // jne 0x5603
 	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
 	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
 	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
@@ -3855,7 +3909,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
 	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
 	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
-// 0x5476:
+// 0x5603:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -3870,8 +3924,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08351262; WORD $0xcf00 // vpshufb xmm9,xmm9,xmm31
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x09 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
 	QUAD $0x0010b16f48fe5162; WORD $0x0000 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x10]
 	LONG $0xcc0d5362; WORD $0xf643; BYTE $0x90 // vshufi32x4 zmm14{k4}{z},zmm14,zmm14,0x90
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
@@ -3905,8 +3959,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	LONG $0x000750e9; BYTE $0x00 // jmp 0x5d0a
-// 0x55ba:
+	LONG $0x00075ee9; BYTE $0x00 // jmp 0x5ea5
+// 0x5747:
 	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -3926,7 +3980,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0xf698f8c5 // kortestw k6,k6
-	LONG $0x1779840f; WORD $0x0000 // je 0x6dab
+	LONG $0x1a41840f; WORD $0x0000 // je 0x7200
 	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -3938,9 +3992,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x56ba
-// 0x5673:
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0x4b74 // je 0x584f
+// 0x5804:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -3952,11 +4006,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x5673
-// 0x56ba:
-	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0xb575 // jne 0x5804
+// 0x584f:
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
+	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
@@ -3965,8 +4019,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x01 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x40]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
@@ -3975,8 +4029,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x07 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x80]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
@@ -3992,8 +4046,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4162; WORD $0xc1ef // vpxord zmm24,zmm8,zmm9
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x03 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	QUAD $0x11094544405d5362 // vpclmulhqhqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
@@ -4009,7 +4063,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4162; WORD $0xc9ef // vpxord zmm25,zmm8,zmm9
 	LONG $0xd298f8c5 // kortestw k2,k2
-	WORD $0x3975 // jne 0x584b
+	WORD $0x3975 // jne 0x59df
 	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
 	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
 	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
@@ -4018,7 +4072,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
 	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
 	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
-// 0x584b:
+// 0x59df:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -4033,8 +4087,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08351262; WORD $0xcf00 // vpshufb xmm9,xmm9,xmm31
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x09 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
 	QUAD $0x0010b16f48fe5162; WORD $0x0000 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x10]
 	LONG $0xcc0d5362; WORD $0xf643; BYTE $0x90 // vshufi32x4 zmm14{k4}{z},zmm14,zmm14,0x90
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
@@ -4068,8 +4122,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	LONG $0x00037be9; BYTE $0x00 // jmp 0x5d0a
-// 0x598f:
+	LONG $0x000382e9; BYTE $0x00 // jmp 0x5ea5
+// 0x5b23:
 	LONG $0xc97f5162; WORD $0x316f // vmovdqu8 zmm14{k1}{z},ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -4083,7 +4137,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0xf698f8c5 // kortestw k6,k6
-	LONG $0x1426840f; WORD $0x0000 // je 0x6e07
+	LONG $0x16e7840f; WORD $0x0000 // je 0x725c
 	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -4095,9 +4149,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x5a69
-// 0x5a22:
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0x4b74 // je 0x5c05
+// 0x5bba:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4109,11 +4163,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x5a22
-// 0x5a69:
-	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0xb575 // jne 0x5bba
+// 0x5c05:
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
+	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
@@ -4122,8 +4176,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x01 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x40]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
@@ -4132,8 +4186,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x07 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x80]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
@@ -4146,8 +4200,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x00094544405d4362 // vpclmullqlqdq zmm24,zmm20,ZMMWORD PTR [r13+0x240]
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x03 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	QUAD $0x11095544405d4362 // vpclmulhqhqdq zmm26,zmm20,ZMMWORD PTR [r13+0x240]
@@ -4159,7 +4213,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0xd298f8c5 // kortestw k2,k2
-	WORD $0x3975 // jne 0x5bcb
+	WORD $0x3975 // jne 0x5d66
 	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
 	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
 	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
@@ -4168,7 +4222,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
 	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
 	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
-// 0x5bcb:
+// 0x5d66:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -4183,8 +4237,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08351262; WORD $0xcf00 // vpshufb xmm9,xmm9,xmm31
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x09 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
 	QUAD $0x0010b16f48fe5162; WORD $0x0000 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x10]
 	LONG $0xcc0d5362; WORD $0xf643; BYTE $0x90 // vshufi32x4 zmm14{k4}{z},zmm14,zmm14,0x90
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
@@ -4218,29 +4272,29 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-// 0x5d0a:
+// 0x5ea5:
 	LONG $0x28478b4c // mov r8,QWORD PTR [rdi+0x28]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
 	LONG $0xf0eb8149; WORD $0x0000; BYTE $0x00 // sub r11,0xf0
 	LONG $0x40150162; WORD $0xedef // vpxord zmm29,zmm29,zmm29
 	LONG $0xdf438d41 // lea eax,[r11-0x21]
 	LONG $0x000100a9; BYTE $0x00 // test eax,0x100
-	LONG $0x036d850f; WORD $0x0000 // jne 0x609b
+	LONG $0x0376850f; WORD $0x0000 // jne 0x623f
 	LONG $0x403d0162; WORD $0xc0ef // vpxord zmm24,zmm24,zmm24
 	LONG $0x40350162; WORD $0xc9ef // vpxord zmm25,zmm25,zmm25
 	LONG $0x402d0162; WORD $0xd2ef // vpxord zmm26,zmm26,zmm26
-// 0x5d40:
+// 0x5edb:
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x067c860f; WORD $0x0000 // jbe 0x63c9
+	LONG $0x068c860f; WORD $0x0000 // jbe 0x6574
 	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
 	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
 	QUAD $0x022464ef406d5162 // vpxord zmm12,zmm18,ZMMWORD PTR [r12+0x80]
 	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x5dc3
-// 0x5d7c:
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0x4b74 // je 0x5f66
+// 0x5f1b:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4252,15 +4306,15 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x5d7c
-// 0x5dc3:
-	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0xb575 // jne 0x5f1b
+// 0x5f66:
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
+	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
-	LONG $0x487dd262; WORD $0x685a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [r8+0x1c0]
-	LONG $0x487dd262; WORD $0x705a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [r8+0x200]
+	LONG $0x48fdf162; WORD $0x6b6f; BYTE $0x10 // vmovdqa64 zmm5,ZMMWORD PTR [rbx+0x400]
+	LONG $0x48fdf162; WORD $0x736f; BYTE $0x11 // vmovdqa64 zmm6,ZMMWORD PTR [rbx+0x440]
 	LONG $0x40cdb162; WORD $0xe76c // vpunpcklqdq zmm4,zmm22,zmm23
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4272,11 +4326,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487dd262; WORD $0x785a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [r8+0x300]
-	LONG $0x48fd7162; WORD $0xff6f // vmovdqa64 zmm15,zmm7
+	LONG $0x48fdd262; WORD $0x7859; BYTE $0x60 // vpbroadcastq zmm7,QWORD PTR [r8+0x300]
+	LONG $0x48fd5262; WORD $0x7859; BYTE $0x61 // vpbroadcastq zmm15,QWORD PTR [r8+0x308]
 	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x01 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x40]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x404d7362; WORD $0xc544; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm22,zmm5
@@ -4291,12 +4345,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x07 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x80]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
-	LONG $0x487dd262; WORD $0x685a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [r8+0x140]
-	LONG $0x487dd262; WORD $0x705a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [r8+0x180]
+	LONG $0x48fdf162; WORD $0x6b6f; BYTE $0x0e // vmovdqa64 zmm5,ZMMWORD PTR [rbx+0x380]
+	LONG $0x48fdf162; WORD $0x736f; BYTE $0x0f // vmovdqa64 zmm6,ZMMWORD PTR [rbx+0x3c0]
 	LONG $0x40ddb162; WORD $0xe56c // vpunpcklqdq zmm4,zmm20,zmm21
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4308,11 +4362,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x40557362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm21,zmm6
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487dd262; WORD $0x785a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [r8+0x280]
-	LONG $0x48fd7162; WORD $0xff6f // vmovdqa64 zmm15,zmm7
+	LONG $0x48fdd262; WORD $0x7859; BYTE $0x50 // vpbroadcastq zmm7,QWORD PTR [r8+0x280]
+	LONG $0x48fd5262; WORD $0x7859; BYTE $0x51 // vpbroadcastq zmm15,QWORD PTR [r8+0x288]
 	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x03 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x405d7362; WORD $0xc544; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm20,zmm5
@@ -4335,8 +4389,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x487d0162; WORD $0xc970; BYTE $0x4e // vpshufd zmm25,zmm25,0x4e
 	LONG $0x40354362; WORD $0xd025; BYTE $0x96 // vpternlogd zmm26,zmm25,zmm8,0x96
 	LONG $0x48fd0162; WORD $0xea6f // vmovdqa64 zmm29,zmm26
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x09 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
 	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -4368,18 +4422,18 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
 	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
-// 0x609b:
+// 0x623f:
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x0740860f; WORD $0x0000 // jbe 0x67e8
+	LONG $0x089d860f; WORD $0x0000 // jbe 0x6ae9
 	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
 	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
 	QUAD $0x022464ef406d5162 // vpxord zmm12,zmm18,ZMMWORD PTR [r12+0x80]
 	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x611e
-// 0x60d7:
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0x4b74 // je 0x62ca
+// 0x627f:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4391,15 +4445,15 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x60d7
-// 0x611e:
-	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0xb575 // jne 0x627f
+// 0x62ca:
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
+	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
-	LONG $0x487dd262; WORD $0x685a; BYTE $0x3a // vbroadcasti32x4 zmm5,XMMWORD PTR [r8+0x3a0]
-	LONG $0x487dd262; WORD $0x705a; BYTE $0x10 // vbroadcasti32x4 zmm6,XMMWORD PTR [r8+0x100]
+	LONG $0x48fdf162; WORD $0x6b6f; BYTE $0x0c // vmovdqa64 zmm5,ZMMWORD PTR [rbx+0x300]
+	LONG $0x48fdf162; WORD $0x736f; BYTE $0x0d // vmovdqa64 zmm6,ZMMWORD PTR [rbx+0x340]
 	LONG $0x40cdb162; WORD $0xe76c // vpunpcklqdq zmm4,zmm22,zmm23
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4414,8 +4468,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48fdd262; WORD $0x7859; BYTE $0x69 // vpbroadcastq zmm7,QWORD PTR [r8+0x348]
 	LONG $0x48fd5262; WORD $0x7859; BYTE $0x48 // vpbroadcastq zmm15,QWORD PTR [r8+0x240]
 	LONG $0x483d4162; WORD $0xc1ef // vpxord zmm24,zmm8,zmm9
-	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x01 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x40]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x404d7362; WORD $0xc544; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm22,zmm5
@@ -4430,13 +4484,13 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4162; WORD $0xc9ef // vpxord zmm25,zmm8,zmm9
-	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x07 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x80]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
-	LONG $0x487dd262; WORD $0x685a; BYTE $0x38 // vbroadcasti32x4 zmm5,XMMWORD PTR [r8+0x380]
-	LONG $0x487dd262; WORD $0x705a; BYTE $0x39 // vbroadcasti32x4 zmm6,XMMWORD PTR [r8+0x390]
+	LONG $0x48fdf162; WORD $0x6b6f; BYTE $0x0a // vmovdqa64 zmm5,ZMMWORD PTR [rbx+0x280]
+	LONG $0x48fdf162; WORD $0x736f; BYTE $0x0b // vmovdqa64 zmm6,ZMMWORD PTR [rbx+0x2c0]
 	LONG $0x40ddb162; WORD $0xe56c // vpunpcklqdq zmm4,zmm20,zmm21
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4451,8 +4505,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48fdd262; WORD $0x7859; BYTE $0x6d // vpbroadcastq zmm7,QWORD PTR [r8+0x368]
 	LONG $0x48fd5262; WORD $0x7859; BYTE $0x6b // vpbroadcastq zmm15,QWORD PTR [r8+0x358]
 	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x03 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x405d7362; WORD $0xc544; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm20,zmm5
@@ -4467,8 +4521,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x09 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
 	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -4500,8 +4554,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
 	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
-	LONG $0xfff977e9; BYTE $0xff // jmp 0x5d40
-// 0x63c9:
+	LONG $0xfff967e9; BYTE $0xff // jmp 0x5edb
+// 0x6574:
 	LONG $0xff438d41 // lea eax,[r11-0x1]
 	WORD $0xe083; BYTE $0x3f // and eax,0x3f
 	WORD $0xc0ff // inc eax
@@ -4527,14 +4581,14 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x387f8b4c // mov r15,QWORD PTR [rdi+0x38]
 	WORD $0xc031 // xor eax,eax
 	WORD $0xff49; BYTE $0xce // dec r14
-	WORD $0x1a74 // je 0x6447
+	WORD $0x1a74 // je 0x65f2
 	LONG $0x504f8b48 // mov rcx,QWORD PTR [rdi+0x50]
 	LONG $0x00e98148; WORD $0x0001; BYTE $0x00 // sub rcx,0x100
 	LONG $0xf0f98148; WORD $0x0007; BYTE $0x00 // cmp rcx,0x7f0
-	WORD $0x0677 // ja 0x6447
+	WORD $0x0677 // ja 0x65f2
 	LONG $0x40c78348 // add rdi,0x40
 	WORD $0xc0ff // inc eax
-// 0x6447:
+// 0x65f2:
 	LONG $0xf092f8c5 // kmovw k6,eax
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x304f8b48 // mov rcx,QWORD PTR [rdi+0x30]
@@ -4545,10 +4599,10 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x20678b4c // mov r12,QWORD PTR [rdi+0x20]
 	LONG $0x184f8b48 // mov rcx,QWORD PTR [rdi+0x18]
 	WORD $0x854d; BYTE $0xe4 // test r12,r12
-	LONG $0x009c840f; WORD $0x0000 // je 0x651a
-// 0x647e:
+	LONG $0x009c840f; WORD $0x0000 // je 0x66c5
+// 0x6629:
 	LONG $0x10fc8349 // cmp r12,0x10
-	WORD $0x7676 // jbe 0x64fa
+	WORD $0x7676 // jbe 0x66a5
 	LONG $0x216ffac5 // vmovdqu xmm4,XMMWORD PTR [rcx]
 	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
 	LONG $0x085d9162; WORD $0xe4ef // vpxord xmm4,xmm4,xmm28
@@ -4567,19 +4621,67 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08fd4162; WORD $0xe06f // vmovdqa64 xmm28,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10ec8349 // sub r12,0x10
-	WORD $0x84eb // jmp 0x647e
-// 0x64fa:
+	WORD $0x84eb // jmp 0x6629
+// 0x66a5:
 	LONG $0xffffffb8; BYTE $0xff // mov eax,0xffffffff
 	LONG $0xf518e2c4; BYTE $0xc0 // bzhi eax,eax,r12d
 	LONG $0xd892f8c5 // kmovw k3,eax
 	LONG $0x8b7ff162; WORD $0x216f // vmovdqu8 xmm4{k3}{z},XMMWORD PTR [rcx]
 	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
 	LONG $0x001d6162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm4
-// 0x651a:
+// 0x66c5:
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
-	LONG $0x04e1c148 // shl rcx,0x4
-	QUAD $0xffffff60088c8d48 // lea rcx,[rax+rcx*1-0xa0]
+	LONG $0x108e8b48; WORD $0x000d; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xd10]
+	LONG $0x00863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd00]
+	LONG $0x0148840f; WORD $0x0000 // je 0x6825
+	LONG $0x00a68b4c; WORD $0x000d; BYTE $0x00 // mov r12,QWORD PTR [rsi+0xd00]
+	LONG $0x08a6894c; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd08],r12
+	LONG $0x00868948; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd00],rax
+	WORD $0x8949; BYTE $0xcc // mov r12,rcx
+	LONG $0x188e8b48; WORD $0x000d; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xd18]
+	LONG $0x18a6894c; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd18],r12
+	LONG $0x108e8948; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd10],rcx
+	WORD $0x8b4c; BYTE $0x20 // mov r12,QWORD PTR [rax]
+	LONG $0x04e4c149 // shl r12,0x4
+	QUAD $0xffffff6020a48d4e // lea r12,[rax+r12*1-0xa0]
+	LONG $0x20a6894c; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd20],r12
+	QUAD $0x0224645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x20]
+	LONG $0x48fdf162; WORD $0x217f // vmovdqa64 ZMMWORD PTR [rcx],zmm4
+	QUAD $0x0324645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x30]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x01 // vmovdqa64 ZMMWORD PTR [rcx+0x40],zmm4
+	QUAD $0x0424645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x40]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x02 // vmovdqa64 ZMMWORD PTR [rcx+0x80],zmm4
+	QUAD $0x0524645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x50]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x03 // vmovdqa64 ZMMWORD PTR [rcx+0xc0],zmm4
+	QUAD $0x0624645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x60]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x04 // vmovdqa64 ZMMWORD PTR [rcx+0x100],zmm4
+	QUAD $0x0724645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x70]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [rcx+0x140],zmm4
+	QUAD $0x0824645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x80]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rcx+0x180],zmm4
+	QUAD $0x0924645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x90]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rcx+0x1c0],zmm4
+	QUAD $0x0a24645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0xa0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rcx+0x200],zmm4
+	QUAD $0x0b24645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0xb0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [rcx+0x240],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x38 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x380]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0a // vmovdqa64 ZMMWORD PTR [rcx+0x280],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x39 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x390]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0b // vmovdqa64 ZMMWORD PTR [rcx+0x2c0],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x3a // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x3a0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0c // vmovdqa64 ZMMWORD PTR [rcx+0x300],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x10 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x100]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0d // vmovdqa64 ZMMWORD PTR [rcx+0x340],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x14 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x140]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0e // vmovdqa64 ZMMWORD PTR [rcx+0x380],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x18 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x180]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0f // vmovdqa64 ZMMWORD PTR [rcx+0x3c0],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x1c // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x1c0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x10 // vmovdqa64 ZMMWORD PTR [rcx+0x400],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x20 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x200]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x11 // vmovdqa64 ZMMWORD PTR [rcx+0x440],zmm4
+// 0x6825:
 	LONG $0xc0a28d4c; WORD $0x0001; BYTE $0x00 // lea r12,[rdx+0x1c0]
 	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
 	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
@@ -4587,9 +4689,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x65aa
-// 0x6563:
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0x4b74 // je 0x68aa
+// 0x685f:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4601,15 +4703,15 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x6563
-// 0x65aa:
-	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0xb575 // jne 0x685f
+// 0x68aa:
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
+	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
-	LONG $0x487dd262; WORD $0x685a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [r8+0x1c0]
-	LONG $0x487dd262; WORD $0x705a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [r8+0x200]
+	LONG $0x48fdf162; WORD $0x6b6f; BYTE $0x10 // vmovdqa64 zmm5,ZMMWORD PTR [rbx+0x400]
+	LONG $0x48fdf162; WORD $0x736f; BYTE $0x11 // vmovdqa64 zmm6,ZMMWORD PTR [rbx+0x440]
 	LONG $0x40cdb162; WORD $0xe76c // vpunpcklqdq zmm4,zmm22,zmm23
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4621,11 +4723,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487dd262; WORD $0x785a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [r8+0x300]
-	LONG $0x48fd7162; WORD $0xff6f // vmovdqa64 zmm15,zmm7
+	LONG $0x48fdd262; WORD $0x7859; BYTE $0x60 // vpbroadcastq zmm7,QWORD PTR [r8+0x300]
+	LONG $0x48fd5262; WORD $0x7859; BYTE $0x61 // vpbroadcastq zmm15,QWORD PTR [r8+0x308]
 	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x01 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x40]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x404d7362; WORD $0xc544; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm22,zmm5
@@ -4640,12 +4742,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x07 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x80]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
-	LONG $0x487dd262; WORD $0x685a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [r8+0x140]
-	LONG $0x487dd262; WORD $0x705a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [r8+0x180]
+	LONG $0x48fdf162; WORD $0x6b6f; BYTE $0x0e // vmovdqa64 zmm5,ZMMWORD PTR [rbx+0x380]
+	LONG $0x48fdf162; WORD $0x736f; BYTE $0x0f // vmovdqa64 zmm6,ZMMWORD PTR [rbx+0x3c0]
 	LONG $0x40ddb162; WORD $0xe56c // vpunpcklqdq zmm4,zmm20,zmm21
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4657,11 +4759,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x40557362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm21,zmm6
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487dd262; WORD $0x785a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [r8+0x280]
-	LONG $0x48fd7162; WORD $0xff6f // vmovdqa64 zmm15,zmm7
+	LONG $0x48fdd262; WORD $0x7859; BYTE $0x50 // vpbroadcastq zmm7,QWORD PTR [r8+0x280]
+	LONG $0x48fd5262; WORD $0x7859; BYTE $0x51 // vpbroadcastq zmm15,QWORD PTR [r8+0x288]
 	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x03 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x405d7362; WORD $0xc544; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm20,zmm5
@@ -4684,16 +4786,16 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x487d0162; WORD $0xc970; BYTE $0x4e // vpshufd zmm25,zmm25,0x4e
 	LONG $0x40354362; WORD $0xd025; BYTE $0x96 // vpternlogd zmm26,zmm25,zmm8,0x96
 	LONG $0x48fd0162; WORD $0xea6f // vmovdqa64 zmm29,zmm26
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x09 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0xf1c6860f; WORD $0xffff // jbe 0x598f
+	LONG $0xf059860f; WORD $0xffff // jbe 0x5b23
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0xede4860f; WORD $0xffff // jbe 0x55ba
+	LONG $0xec70860f; WORD $0xffff // jbe 0x5747
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0xe9b4860f; WORD $0xffff // jbe 0x5197
-	LONG $0xffe537e9; BYTE $0xff // jmp 0x4d1f
-// 0x67e8:
+	LONG $0xe839860f; WORD $0xffff // jbe 0x531d
+	LONG $0xffe3b5e9; BYTE $0xff // jmp 0x4e9e
+// 0x6ae9:
 	LONG $0xff438d41 // lea eax,[r11-0x1]
 	WORD $0xe083; BYTE $0x3f // and eax,0x3f
 	WORD $0xc0ff // inc eax
@@ -4719,14 +4821,14 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x387f8b4c // mov r15,QWORD PTR [rdi+0x38]
 	WORD $0xc031 // xor eax,eax
 	WORD $0xff49; BYTE $0xce // dec r14
-	WORD $0x1a74 // je 0x6869
+	WORD $0x1a74 // je 0x6b6a
 	LONG $0x504f8b48 // mov rcx,QWORD PTR [rdi+0x50]
 	LONG $0x00e98148; WORD $0x0001; BYTE $0x00 // sub rcx,0x100
 	LONG $0xf0f98148; WORD $0x0007; BYTE $0x00 // cmp rcx,0x7f0
-	WORD $0x0677 // ja 0x6869
+	WORD $0x0677 // ja 0x6b6a
 	LONG $0x40c78348 // add rdi,0x40
 	WORD $0xc0ff // inc eax
-// 0x6869:
+// 0x6b6a:
 	LONG $0xf092f8c5 // kmovw k6,eax
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x304f8b48 // mov rcx,QWORD PTR [rdi+0x30]
@@ -4737,10 +4839,10 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x20678b4c // mov r12,QWORD PTR [rdi+0x20]
 	LONG $0x184f8b48 // mov rcx,QWORD PTR [rdi+0x18]
 	WORD $0x854d; BYTE $0xe4 // test r12,r12
-	LONG $0x009c840f; WORD $0x0000 // je 0x693c
-// 0x68a0:
+	LONG $0x009c840f; WORD $0x0000 // je 0x6c3d
+// 0x6ba1:
 	LONG $0x10fc8349 // cmp r12,0x10
-	WORD $0x7676 // jbe 0x691c
+	WORD $0x7676 // jbe 0x6c1d
 	LONG $0x216ffac5 // vmovdqu xmm4,XMMWORD PTR [rcx]
 	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
 	LONG $0x085d9162; WORD $0xe4ef // vpxord xmm4,xmm4,xmm28
@@ -4759,19 +4861,67 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08fd4162; WORD $0xe06f // vmovdqa64 xmm28,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10ec8349 // sub r12,0x10
-	WORD $0x84eb // jmp 0x68a0
-// 0x691c:
+	WORD $0x84eb // jmp 0x6ba1
+// 0x6c1d:
 	LONG $0xffffffb8; BYTE $0xff // mov eax,0xffffffff
 	LONG $0xf518e2c4; BYTE $0xc0 // bzhi eax,eax,r12d
 	LONG $0xd892f8c5 // kmovw k3,eax
 	LONG $0x8b7ff162; WORD $0x216f // vmovdqu8 xmm4{k3}{z},XMMWORD PTR [rcx]
 	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
 	LONG $0x001d6162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm4
-// 0x693c:
+// 0x6c3d:
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
-	LONG $0x04e1c148 // shl rcx,0x4
-	QUAD $0xffffff60088c8d48 // lea rcx,[rax+rcx*1-0xa0]
+	LONG $0x108e8b48; WORD $0x000d; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xd10]
+	LONG $0x00863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd00]
+	LONG $0x0148840f; WORD $0x0000 // je 0x6d9d
+	LONG $0x00a68b4c; WORD $0x000d; BYTE $0x00 // mov r12,QWORD PTR [rsi+0xd00]
+	LONG $0x08a6894c; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd08],r12
+	LONG $0x00868948; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd00],rax
+	WORD $0x8949; BYTE $0xcc // mov r12,rcx
+	LONG $0x188e8b48; WORD $0x000d; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xd18]
+	LONG $0x18a6894c; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd18],r12
+	LONG $0x108e8948; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd10],rcx
+	WORD $0x8b4c; BYTE $0x20 // mov r12,QWORD PTR [rax]
+	LONG $0x04e4c149 // shl r12,0x4
+	QUAD $0xffffff6020a48d4e // lea r12,[rax+r12*1-0xa0]
+	LONG $0x20a6894c; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd20],r12
+	QUAD $0x0224645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x20]
+	LONG $0x48fdf162; WORD $0x217f // vmovdqa64 ZMMWORD PTR [rcx],zmm4
+	QUAD $0x0324645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x30]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x01 // vmovdqa64 ZMMWORD PTR [rcx+0x40],zmm4
+	QUAD $0x0424645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x40]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x02 // vmovdqa64 ZMMWORD PTR [rcx+0x80],zmm4
+	QUAD $0x0524645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x50]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x03 // vmovdqa64 ZMMWORD PTR [rcx+0xc0],zmm4
+	QUAD $0x0624645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x60]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x04 // vmovdqa64 ZMMWORD PTR [rcx+0x100],zmm4
+	QUAD $0x0724645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x70]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [rcx+0x140],zmm4
+	QUAD $0x0824645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x80]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rcx+0x180],zmm4
+	QUAD $0x0924645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x90]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rcx+0x1c0],zmm4
+	QUAD $0x0a24645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0xa0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rcx+0x200],zmm4
+	QUAD $0x0b24645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0xb0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [rcx+0x240],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x38 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x380]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0a // vmovdqa64 ZMMWORD PTR [rcx+0x280],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x39 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x390]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0b // vmovdqa64 ZMMWORD PTR [rcx+0x2c0],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x3a // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x3a0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0c // vmovdqa64 ZMMWORD PTR [rcx+0x300],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x10 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x100]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0d // vmovdqa64 ZMMWORD PTR [rcx+0x340],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x14 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x140]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0e // vmovdqa64 ZMMWORD PTR [rcx+0x380],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x18 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x180]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0f // vmovdqa64 ZMMWORD PTR [rcx+0x3c0],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x1c // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x1c0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x10 // vmovdqa64 ZMMWORD PTR [rcx+0x400],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x20 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x200]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x11 // vmovdqa64 ZMMWORD PTR [rcx+0x440],zmm4
+// 0x6d9d:
 	LONG $0xc0a28d4c; WORD $0x0001; BYTE $0x00 // lea r12,[rdx+0x1c0]
 	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
 	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
@@ -4779,9 +4929,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x69cc
-// 0x6985:
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0x4b74 // je 0x6e22
+// 0x6dd7:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4793,11 +4943,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x6985
-// 0x69cc:
-	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0xb575 // jne 0x6dd7
+// 0x6e22:
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
+	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x40cdb162; WORD $0xe76c // vpunpcklqdq zmm4,zmm22,zmm23
@@ -4812,8 +4962,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4162; WORD $0xc1ef // vpxord zmm24,zmm8,zmm9
-	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x01 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x40]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	QUAD $0x110b4544404d5362 // vpclmulhqhqdq zmm8,zmm22,ZMMWORD PTR [r13+0x2c0]
@@ -4828,8 +4978,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4162; WORD $0xc9ef // vpxord zmm25,zmm8,zmm9
-	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x07 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x80]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
@@ -4845,8 +4995,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x03 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	QUAD $0x11094544405d5362 // vpclmulhqhqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
@@ -4861,8 +5011,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x09 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
 	LONG $0xc97f5162; WORD $0x316f // vmovdqu8 zmm14{k1}{z},ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -4898,9 +5048,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
 	LONG $0xf698f8c5 // kortestw k6,k6
-	LONG $0xde4f850f; WORD $0xffff // jne 0x4ab8
-	LONG $0x000260e9; BYTE $0x00 // jmp 0x6ece
-// 0x6c6e:
+	LONG $0xdb72850f; WORD $0xffff // jne 0x4c30
+	LONG $0x000260e9; BYTE $0x00 // jmp 0x7323
+// 0x70c3:
 	LONG $0x40cdb162; WORD $0xe76c // vpunpcklqdq zmm4,zmm22,zmm23
 	LONG $0x40cd3162; WORD $0xc76d // vpunpckhqdq zmm8,zmm22,zmm23
 	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
@@ -4926,8 +5076,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x000e4544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x380]
 	QUAD $0x110e4d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x380]
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
-	LONG $0x00010ee9; BYTE $0x00 // jmp 0x6e32
-// 0x6d24:
+	LONG $0x00010ee9; BYTE $0x00 // jmp 0x7287
+// 0x7179:
 	LONG $0x487db162; WORD $0xe670; BYTE $0x4e // vpshufd zmm4,zmm22,0x4e
 	LONG $0x485db162; WORD $0xe6ef // vpxord zmm4,zmm4,zmm22
 	QUAD $0x000b4544404d4362 // vpclmullqlqdq zmm24,zmm22,ZMMWORD PTR [r13+0x2c0]
@@ -4946,8 +5096,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x000e4544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x380]
 	QUAD $0x110e4d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x380]
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
-	LONG $0x000087e9; BYTE $0x00 // jmp 0x6e32
-// 0x6dab:
+	LONG $0x000087e9; BYTE $0x00 // jmp 0x7287
+// 0x7200:
 	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
 	LONG $0x40ddb162; WORD $0xe56c // vpunpcklqdq zmm4,zmm20,zmm21
 	LONG $0x40dd3162; WORD $0xc56d // vpunpckhqdq zmm8,zmm20,zmm21
@@ -4961,17 +5111,17 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x000e4544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x380]
 	QUAD $0x110e4d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x380]
 	LONG $0x483d4162; WORD $0xc9ef // vpxord zmm25,zmm8,zmm9
-	WORD $0x2beb // jmp 0x6e32
-// 0x6e07:
+	WORD $0x2beb // jmp 0x7287
+// 0x725c:
 	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
 	LONG $0x487db162; WORD $0xe470; BYTE $0x4e // vpshufd zmm4,zmm20,0x4e
 	LONG $0x485db162; WORD $0xe4ef // vpxord zmm4,zmm4,zmm20
 	QUAD $0x00094544405d4362 // vpclmullqlqdq zmm24,zmm20,ZMMWORD PTR [r13+0x240]
 	QUAD $0x11095544405d4362 // vpclmulhqhqdq zmm26,zmm20,ZMMWORD PTR [r13+0x240]
 	QUAD $0x000e4d44485d4362 // vpclmullqlqdq zmm25,zmm4,ZMMWORD PTR [r13+0x380]
-// 0x6e32:
+// 0x7287:
 	LONG $0xd298f8c5 // kortestw k2,k2
-	WORD $0x3975 // jne 0x6e71
+	WORD $0x3975 // jne 0x72c6
 	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
 	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
 	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
@@ -4980,7 +5130,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
 	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
 	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
-// 0x6e71:
+// 0x72c6:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -4995,12 +5145,40 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08351262; WORD $0xcf00 // vpshufb xmm9,xmm9,xmm31
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
-// 0x6ece:
+// 0x7323:
 	LONG $0x40c78348 // add rdi,0x40
+	LONG $0x085df162; WORD $0xe4ef // vpxord xmm4,xmm4,xmm4
+	LONG $0x00868d48; WORD $0x0004; BYTE $0x00 // lea rax,[rsi+0x400]
+	WORD $0xc931 // xor ecx,ecx
+	LONG $0x088e3b48; WORD $0x000d; BYTE $0x00 // cmp rcx,QWORD PTR [rsi+0xd08]
+	WORD $0x950f; BYTE $0xc1 // setne cl
+// 0x7340:
+	LONG $0x48fdf162; WORD $0x207f // vmovdqa64 ZMMWORD PTR [rax],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x01 // vmovdqa64 ZMMWORD PTR [rax+0x40],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x02 // vmovdqa64 ZMMWORD PTR [rax+0x80],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x03 // vmovdqa64 ZMMWORD PTR [rax+0xc0],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x04 // vmovdqa64 ZMMWORD PTR [rax+0x100],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [rax+0x140],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rax+0x180],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rax+0x1c0],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rax+0x200],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [rax+0x240],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x0a // vmovdqa64 ZMMWORD PTR [rax+0x280],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x0b // vmovdqa64 ZMMWORD PTR [rax+0x2c0],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x0c // vmovdqa64 ZMMWORD PTR [rax+0x300],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x0d // vmovdqa64 ZMMWORD PTR [rax+0x340],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x0e // vmovdqa64 ZMMWORD PTR [rax+0x380],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x0f // vmovdqa64 ZMMWORD PTR [rax+0x3c0],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x10 // vmovdqa64 ZMMWORD PTR [rax+0x400],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x11 // vmovdqa64 ZMMWORD PTR [rax+0x440],zmm4
+	LONG $0x04800548; WORD $0x0000 // add rax,0x480
+	WORD $0xc9ff // dec ecx
+	LONG $0xff75840f; WORD $0xffff // je 0x7340
+	LONG $0x48fdf162; WORD $0x667f; BYTE $0x34 // vmovdqa64 ZMMWORD PTR [rsi+0xd00],zmm4
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x915d850f; WORD $0xffff // jne 0x38
-	LONG $0xffd701e9; BYTE $0xff // jmp 0x45e1
-// 0x6ee0:
+	LONG $0x8c5d850f; WORD $0xffff // jne 0x38
+	LONG $0xffd201e9; BYTE $0xff // jmp 0x45e1
+// 0x73e0:
 	RET
 
 DATA aesgcm_batch_avx512_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f
