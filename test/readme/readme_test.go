@@ -198,6 +198,9 @@ var substitutes = map[string]string{
 	"sealane info --binary thing":                        `cd $HOME/module && sealane info --binary thing | grep 'runs on sealane'`,
 	"sealane test ./...":                                 `cd $HOME/module && sealane test ./...`,
 
+	// Three ciphers and both directions, as make run has it in full.
+	"sealane bench": "sealane bench --size 64,1420 --repeats 3",
+
 	"sudo ldconfig":                      `PATH=$PATH:/sbin:/usr/sbin ldconfig -n $HOME/usr/lib`,
 	"make lib":                           `make -C "$SEALANE_ROOT" lib B=$B`,
 	"sudo make install":                  `make -C "$SEALANE_ROOT" install B=$B PREFIX=$HOME/usr`,
