@@ -12,6 +12,7 @@ $(eval $(call long_suite,long-rust-oldest,$(B)/vectors.txt,rust/check $(B) oldes
 $(eval $(call long_suite,long-rust-arm64,$(B)/vectors.txt,rust/emulated $(B) arm64 cortex-a72 max))
 $(eval $(call long_suite,long-rust-armhf,$(B)/vectors.txt,rust/emulated $(B) armhf cortex-a7 max))
 $(eval $(call long_suite,long-rust-armel,$(B)/vectors.txt,rust/emulated $(B) armel arm1176 arm926))
+$(eval $(call long_suite,long-rust-armv6hf,$(B)/vectors.txt,rust/emulated $(B) armv6hf arm1176))
 $(eval $(call long_suite,long-rust-targets,$(B)/vectors.txt,rust/targets $(B)))
 $(eval $(call long_suite,long-rust-rustls,,rust/check $(B) rustls))
 $(eval $(call long_suite,long-rust-rustls-oldest,,rust/check $(B) rustls-oldest))
