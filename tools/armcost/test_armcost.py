@@ -84,16 +84,34 @@ DISTANCES = (
 )
 
 
+def table_of(output: Path, *options: str) -> subprocess.CompletedProcess:
+    """Makes a table of two rows, whose program there is none of."""
+    table = [sys.executable, str(Path(__file__).with_name("table.py")), "--programs", str(output.parent)]
+    table += ["--cache", str(output.parent), "--runs", "arm,cortex-a7,chacha,neon", "--sizes", "64", *options, str(output)]
+    return subprocess.run(table, capture_output=True, text=True)
+
+
 def failing_row_is_reported() -> bool:
     """Whether a row that fails is named, fails the command and leaves the table alone."""
     with tempfile.TemporaryDirectory() as directory:
         output = Path(directory, "table.txt")
         output.write_text("as it was")
-        table = [sys.executable, str(Path(__file__).with_name("table.py")), "--programs", directory]
-        table += ["--cache", directory, "--runs", "arm,cortex-a7,chacha,neon", "--sizes", "64", str(output)]
-        done = subprocess.run(table, capture_output=True, text=True)
+        done = table_of(output)
         named = "FAIL chacha at level neon, seal, 64 bytes" in done.stderr
         return done.returncode == 1 and named and output.read_text() == "as it was"
+
+
+def other_rows_are_kept() -> bool:
+    """Whether rows that are not asked for stay, and those that are do not."""
+    rows = [f"chacha at level neon, {way}, 64 bytes, GOARCH=arm, CPU cortex-a7\ninstructions {n}\n" for way, n in (("seal", 1), ("open", 2))]
+    with tempfile.TemporaryDirectory() as directory:
+        output = Path(directory, "table.txt")
+        output.write_text("Written by hand.\n\n" + "\n".join(rows) + "\nOther people's:\n")
+        kept = table_of(output, "--only", "at level none").returncode == 0 and "\n".join(rows) in output.read_text()
+        before = output.read_text()
+        done = table_of(output, "--only", ", open,")
+        named = "FAIL" in done.stderr and ", open," in done.stderr and ", seal," not in done.stderr
+        return kept and done.returncode == 1 and named and output.read_text() == before
 
 
 ROOT = Path(__file__).parents[2]
@@ -168,6 +186,9 @@ def main() -> int:
     if not failing_row_is_reported():
         print("FAIL a row that fails does not fail the table")
         failed += 1
+    if not other_rows_are_kept():
+        print("FAIL a table made in part does not keep its other rows")
+        failed += 1
     for what, opcodes, core, cycles in CYCLES:
         if (got := modelled(opcodes, core)) != cycles:
             print(f"FAIL {what} on {core}: {got} cycles, expected {cycles}")
@@ -177,7 +198,7 @@ def main() -> int:
     if wrong_registers(show=False) < 10:
         print("FAIL what capstone leaves out is not found")
         failed += 1
-    passed = len(REGISTERS) + len(DISTANCES) + len(CYCLES) + 2 + figures - failed
+    passed = len(REGISTERS) + len(DISTANCES) + len(CYCLES) + 3 + figures - failed
     print(f"armcost: {passed} passed, {failed} failed, {0 if figures else 1} not run")
     return 1 if failed else 0
 
