@@ -17,6 +17,7 @@ const rustRowsFile = rustDir + "/rows_%s.rs"
 var (
 	cComment    = regexp.MustCompile(`(?s)/\*.*?\*/`)
 	cGuard      = regexp.MustCompile(`^#if defined\(HAVE_(\w+)_KERNELS\)$`)
+	listDefine  = regexp.MustCompile(`(?m)^#define (\w+) (\w+(?:, \w+)+)\n`) // of numbers, or of lists before it
 	batchDefine = regexp.MustCompile(`(?m)^#define (\w+)\s+BATCH\((\w+), (\w+), (\d+), (\d+), ([\d, ]+)\)$`)
 	levelRow    = regexp.MustCompile(`(TIMED_)?LEVEL\((\w+), (\w+),\s+([A-Z0-9_|\s]+),\s+([A-Z0-9_]+)\),`)
 	rowStart    = regexp.MustCompile(`(?m)^    (?:TIMED_)?LEVEL\(`)
@@ -56,6 +57,10 @@ func (t *target) sourceOf(text []byte) string {
 // rustRows makes the tables of one instruction set.
 func (t *target) rustRows(level []byte) ([]byte, error) {
 	text := t.sourceOf(level)
+	for m := listDefine.FindStringSubmatch(text); m != nil; m = listDefine.FindStringSubmatch(text) {
+		text = strings.Replace(text, m[0], "", 1)
+		text = regexp.MustCompile(`\b`+m[1]+`\b`).ReplaceAllString(text, m[2])
+	}
 	batches, mixed := map[string][]string{}, map[string][]string{}
 	for _, m := range batchDefine.FindAllStringSubmatch(text, -1) {
 		batches[m[1]] = m
