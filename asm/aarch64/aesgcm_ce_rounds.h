@@ -153,19 +153,19 @@
     aese v0.16b, before_last.16b
     aese v1.16b, before_last.16b
     aese v2.16b, before_last.16b
-    stp q0, q1, [scratch, #256]
+    stp q0, q1, [scratch, #STREAM]
     aese v3.16b, before_last.16b
-    ldp q0, q1, [scratch, #592]
+    ldp q0, q1, [scratch, #STATES]
     aese v4.16b, before_last.16b
-    stp q2, q3, [scratch, #256 + 32]
+    stp q2, q3, [scratch, #STREAM + 32]
     aese v5.16b, before_last.16b
-    ldp q2, q3, [scratch, #592 + 32]
+    ldp q2, q3, [scratch, #STATES + 32]
     aese v6.16b, before_last.16b
-    stp q4, q5, [scratch, #256 + 64]
+    stp q4, q5, [scratch, #STREAM + 64]
     aese v7.16b, before_last.16b
-    ldp q4, q5, [scratch, #592 + 64]
-    stp q6, q7, [scratch, #256 + 96]
-    ldp q6, q7, [scratch, #592 + 96]
+    ldp q4, q5, [scratch, #STATES + 64]
+    stp q6, q7, [scratch, #STREAM + 96]
+    ldp q6, q7, [scratch, #STATES + 96]
 .endm
 
 /* A group, whose states have had their first round; the one before it is sealed. A Cortex-A53 has one vector pipe,
@@ -173,11 +173,11 @@
 .macro group_seal
     aese v0.16b, v16.16b
     aesmc v0.16b, v0.16b
-    ldp t0, t1, [scratch, #256 + 0]
+    ldp t0, t1, [scratch, #STREAM + 0]
     ldp t2, t3, [src, #0]
     aese v1.16b, v16.16b
     aesmc v1.16b, v1.16b
-    ldp u0, u1, [scratch, #256 + 16]
+    ldp u0, u1, [scratch, #STREAM + 16]
     pmull more.1q, low.1d, poly.1d          /* P w */
     mov product.16b, count.16b
     aese v2.16b, v16.16b
@@ -204,12 +204,12 @@
     rev t1, t1
     aese v7.16b, v16.16b
     aesmc v7.16b, v7.16b
-    stp t0, t1, [scratch, #384 + 0]
+    stp t0, t1, [scratch, #HASH + 0]
     aese product.16b, count_key.16b
     aesmc product.16b, product.16b
     aese v0.16b, v17.16b
     aesmc v0.16b, v0.16b
-    ldp t0, t1, [scratch, #256 + 32]
+    ldp t0, t1, [scratch, #STREAM + 32]
     eor low.16b, low.16b, more.16b
     eor u0, u0, last0                       /* the last round key */
     aese v1.16b, v17.16b
@@ -238,9 +238,9 @@
     pmull more.1q, mid.1d, poly.1d          /* P w */
     aese v6.16b, v17.16b
     aesmc v6.16b, v6.16b
-    stp u0, u1, [scratch, #384 + 16]
+    stp u0, u1, [scratch, #HASH + 16]
     st1 {product.s}[2], [next_state], stride
-    ldp u0, u1, [scratch, #256 + 48]
+    ldp u0, u1, [scratch, #STREAM + 48]
     aese v7.16b, v17.16b
     aesmc v7.16b, v7.16b
     eor t0, t0, last0                       /* the last round key */
@@ -250,7 +250,7 @@
     aesmc v0.16b, v0.16b
     ldp u2, u3, [src, #48]
     ext high.16b, high.16b, high.16b, #8
-    ldp q12, q13, [scratch, #384 + 32*0]    /* block_a, block_b */
+    ldp q12, q13, [scratch, #HASH + 32*0]   /* block_a, block_b */
     eor t1, t1, last1
     aese v1.16b, v18.16b
     aesmc v1.16b, v1.16b
@@ -273,10 +273,10 @@
     trn2 product.2d, block_a.2d, block_b.2d /* a1, b1 */
     st1 {power_sums.s}[2], [next_state], stride
     trn1 half_sums.2d, block_a.2d, block_b.2d /* a0, b0 */
-    stp t0, t1, [scratch, #384 + 32]
+    stp t0, t1, [scratch, #HASH + 32]
     aese v5.16b, v18.16b
     aesmc v5.16b, v5.16b
-    ldp t0, t1, [scratch, #256 + 64]
+    ldp t0, t1, [scratch, #STREAM + 64]
     pmull2 low.1q, block_a.2d, power_a.2d   /* a1 h1 */
     st1 {power_sums.s}[3], [next_state], stride
     aese v6.16b, v18.16b
@@ -305,13 +305,13 @@
     rev u1, u1
     aese v3.16b, v19.16b
     aesmc v3.16b, v3.16b
-    stp u0, u1, [scratch, #384 + 48]
+    stp u0, u1, [scratch, #HASH + 48]
     eor low.16b, low.16b, block_a.16b
     aese v4.16b, v19.16b
     aesmc v4.16b, v4.16b
-    ldp u0, u1, [scratch, #256 + 80]
+    ldp u0, u1, [scratch, #STREAM + 80]
     pmull power_sums.1q, half_sums.1d, power_sums.1d /* (a0 + a1) (h0 + h1) */
-    ldp q12, q13, [scratch, #384 + 32*1]    /* block_a, block_b */
+    ldp q12, q13, [scratch, #HASH + 32*1]   /* block_a, block_b */
     eor t0, t0, last0                       /* the last round key */
     aese v5.16b, v19.16b
     aesmc v5.16b, v5.16b
@@ -339,9 +339,9 @@
     eor half_sums.16b, half_sums.16b, product.16b
     aese v2.16b, v20.16b
     aesmc v2.16b, v2.16b
-    stp t0, t1, [scratch, #384 + 64]
+    stp t0, t1, [scratch, #HASH + 64]
     pmull2 product.1q, block_a.2d, power_a.2d
-    ldp t0, t1, [scratch, #256 + 96]
+    ldp t0, t1, [scratch, #STREAM + 96]
     aese v3.16b, v20.16b
     aesmc v3.16b, v3.16b
     eor u0, u0, last0                       /* the last round key */
@@ -368,10 +368,10 @@
     aesmc v0.16b, v0.16b
     rev u1, u1
     eor low.16b, low.16b, product.16b
-    stp u0, u1, [scratch, #384 + 80]
+    stp u0, u1, [scratch, #HASH + 80]
     aese v1.16b, v21.16b
     aesmc v1.16b, v1.16b
-    ldp u0, u1, [scratch, #256 + 112]
+    ldp u0, u1, [scratch, #STREAM + 112]
     eor high.16b, high.16b, power_a.16b
     aese v2.16b, v21.16b
     aesmc v2.16b, v2.16b
@@ -382,7 +382,7 @@
     aesmc v3.16b, v3.16b
     eor t1, t1, last1
     eor mid.16b, mid.16b, block_b.16b
-    ldp q12, q13, [scratch, #384 + 32*2]    /* block_a, block_b */
+    ldp q12, q13, [scratch, #HASH + 32*2]   /* block_a, block_b */
     aese v4.16b, v21.16b
     aesmc v4.16b, v4.16b
     eor t0, t0, t2
@@ -400,7 +400,7 @@
     rev t1, t1
     aese v7.16b, v21.16b
     aesmc v7.16b, v7.16b
-    stp t0, t1, [scratch, #384 + 96]
+    stp t0, t1, [scratch, #HASH + 96]
     eor mid.16b, mid.16b, power_sums.16b
     ldr q30, [sums, #16*2]                  /* power_sums: of the powers' halves */
     aese v0.16b, v22.16b
@@ -430,7 +430,7 @@
     pmull2 block_b.1q, half_sums.2d, power_sums.2d
     aese v6.16b, v22.16b
     aesmc v6.16b, v6.16b
-    stp u0, u1, [scratch, #384 + 112]
+    stp u0, u1, [scratch, #HASH + 112]
     pmull power_sums.1q, half_sums.1d, power_sums.1d
     sub next_state, next_state, #128
     aese v7.16b, v22.16b
@@ -450,7 +450,7 @@
     aesmc v2.16b, v2.16b
     add t0d, counter, #7
     eor mid.16b, mid.16b, block_b.16b
-    ldp q12, q13, [scratch, #384 + 32*3]    /* block_a, block_b */
+    ldp q12, q13, [scratch, #HASH + 32*3]   /* block_a, block_b */
     and t0d, t0d, #255
     aese v3.16b, v23.16b
     aesmc v3.16b, v3.16b
@@ -476,35 +476,35 @@
     pmull power_a.1q, block_a.1d, power_a.1d
     aese v2.16b, before_last.16b
     pmull2 block_a.1q, block_b.2d, power_b.2d
-    stp q0, q1, [scratch, #256]
+    stp q0, q1, [scratch, #STREAM]
     aese v3.16b, before_last.16b
     pmull power_b.1q, block_b.1d, power_b.1d
-    ldp q0, q1, [scratch, #592]
+    ldp q0, q1, [scratch, #STATES]
     aese v4.16b, before_last.16b
     pmull2 block_b.1q, half_sums.2d, power_sums.2d
-    stp q2, q3, [scratch, #256 + 32]
+    stp q2, q3, [scratch, #STREAM + 32]
     aese v5.16b, before_last.16b
     pmull power_sums.1q, half_sums.1d, power_sums.1d
-    ldp q2, q3, [scratch, #592 + 32]
+    ldp q2, q3, [scratch, #STATES + 32]
     aese v6.16b, before_last.16b
     eor low.16b, low.16b, product.16b
-    stp q4, q5, [scratch, #256 + 64]
+    stp q4, q5, [scratch, #STREAM + 64]
     aese v7.16b, before_last.16b
     eor high.16b, high.16b, power_a.16b
-    ldp q4, q5, [scratch, #592 + 64]
+    ldp q4, q5, [scratch, #STATES + 64]
     eor low.16b, low.16b, block_a.16b
-    stp q6, q7, [scratch, #256 + 96]
+    stp q6, q7, [scratch, #STREAM + 96]
     eor mid.16b, mid.16b, block_b.16b
-    ldp q6, q7, [scratch, #592 + 96]
+    ldp q6, q7, [scratch, #STATES + 96]
     eor high.16b, high.16b, power_b.16b
     eor mid.16b, mid.16b, power_sums.16b
 .endm
 
 /* The last group is sealed. */
 .macro last_seal
-    ldp t0, t1, [scratch, #256 + 0]
+    ldp t0, t1, [scratch, #STREAM + 0]
     ldp t2, t3, [src, #0]
-    ldp u0, u1, [scratch, #256 + 16]
+    ldp u0, u1, [scratch, #STREAM + 16]
     pmull more.1q, low.1d, poly.1d          /* P w */
     eor t0, t0, last0                       /* the last round key */
     eor mid.16b, mid.16b, low.16b
@@ -517,7 +517,7 @@
     eor mid.16b, mid.16b, high.16b
     rev t0, t0
     rev t1, t1
-    stp t0, t1, [scratch, #384 + 0]
+    stp t0, t1, [scratch, #HASH + 0]
     eor low.16b, low.16b, more.16b
     eor u0, u0, last0                       /* the last round key */
     ldp t2, t3, [src, #32]
@@ -527,16 +527,16 @@
     eor mid.16b, mid.16b, low.16b
     stp u0, u1, [dst, #16]
     rev u0, u0
-    ldp t0, t1, [scratch, #256 + 32]
+    ldp t0, t1, [scratch, #STREAM + 32]
     rev u1, u1
-    stp u0, u1, [scratch, #384 + 16]
+    stp u0, u1, [scratch, #HASH + 16]
     pmull more.1q, mid.1d, poly.1d          /* P w */
-    ldp u0, u1, [scratch, #256 + 48]
+    ldp u0, u1, [scratch, #STREAM + 48]
     eor t0, t0, last0                       /* the last round key */
     eor high.16b, high.16b, more.16b
     ldp u2, u3, [src, #48]
     ext high.16b, high.16b, high.16b, #8
-    ldp q12, q13, [scratch, #384 + 32*0]    /* block_a, block_b */
+    ldp q12, q13, [scratch, #HASH + 32*0]   /* block_a, block_b */
     eor t1, t1, last1
     eor t0, t0, t2
     eor high.16b, high.16b, mid.16b
@@ -548,8 +548,8 @@
     trn1 half_sums.2d, block_a.2d, block_b.2d /* a0, b0 */
     rev t1, t1
     trn2 product.2d, block_a.2d, block_b.2d /* a1, b1 */
-    stp t0, t1, [scratch, #384 + 32]
-    ldp t0, t1, [scratch, #256 + 64]
+    stp t0, t1, [scratch, #HASH + 32]
+    ldp t0, t1, [scratch, #STREAM + 64]
     pmull2 low.1q, block_a.2d, power_a.2d   /* a1 h1 */
     eor u0, u0, last0                       /* the last round key */
     eor half_sums.16b, half_sums.16b, product.16b
@@ -565,11 +565,11 @@
     pmull2 mid.1q, half_sums.2d, power_sums.2d /* (b0 + b1) (k0 + k1) */
     rev u1, u1
     pmull power_b.1q, block_b.1d, power_b.1d /* b0 k0 */
-    stp u0, u1, [scratch, #384 + 48]
+    stp u0, u1, [scratch, #HASH + 48]
     eor low.16b, low.16b, block_a.16b
-    ldp u0, u1, [scratch, #256 + 80]
+    ldp u0, u1, [scratch, #STREAM + 80]
     pmull power_sums.1q, half_sums.1d, power_sums.1d /* (a0 + a1) (h0 + h1) */
-    ldp q12, q13, [scratch, #384 + 32*1]    /* block_a, block_b */
+    ldp q12, q13, [scratch, #HASH + 32*1]   /* block_a, block_b */
     eor t0, t0, last0                       /* the last round key */
     ldp u2, u3, [src, #80]
     eor high.16b, high.16b, power_b.16b
@@ -585,9 +585,9 @@
     rev t0, t0
     rev t1, t1
     eor half_sums.16b, half_sums.16b, product.16b
-    stp t0, t1, [scratch, #384 + 64]
+    stp t0, t1, [scratch, #HASH + 64]
     pmull2 product.1q, block_a.2d, power_a.2d
-    ldp t0, t1, [scratch, #256 + 96]
+    ldp t0, t1, [scratch, #STREAM + 96]
     eor u0, u0, last0                       /* the last round key */
     pmull power_a.1q, block_a.1d, power_a.1d
     ldp t2, t3, [src, #96]
@@ -602,15 +602,15 @@
     rev u1, u1
     eor low.16b, low.16b, product.16b
     pmull power_sums.1q, half_sums.1d, power_sums.1d
-    stp u0, u1, [scratch, #384 + 80]
-    ldp u0, u1, [scratch, #256 + 112]
+    stp u0, u1, [scratch, #HASH + 80]
+    ldp u0, u1, [scratch, #STREAM + 112]
     eor high.16b, high.16b, power_a.16b
     eor t0, t0, last0                       /* the last round key */
     eor low.16b, low.16b, block_a.16b
     ldp u2, u3, [last_text]
     eor t1, t1, last1
     eor mid.16b, mid.16b, block_b.16b
-    ldp q12, q13, [scratch, #384 + 32*2]    /* block_a, block_b */
+    ldp q12, q13, [scratch, #HASH + 32*2]   /* block_a, block_b */
     eor t0, t0, t2
     eor high.16b, high.16b, power_b.16b
     ldp q15, q29, [powers, #32*2]           /* power_a, power_b */
@@ -620,7 +620,7 @@
     rev t0, t0
     trn2 product.2d, block_a.2d, block_b.2d /* a1, b1 */
     rev t1, t1
-    stp t0, t1, [scratch, #384 + 96]
+    stp t0, t1, [scratch, #HASH + 96]
     eor mid.16b, mid.16b, power_sums.16b
     ldr q30, [sums, #16*2]                  /* power_sums: of the powers' halves */
     eor half_sums.16b, half_sums.16b, product.16b
@@ -638,13 +638,13 @@
     rev u0, u0
     rev u1, u1
     pmull2 block_b.1q, half_sums.2d, power_sums.2d
-    stp u0, u1, [scratch, #384 + 112]
+    stp u0, u1, [scratch, #HASH + 112]
     eor low.16b, low.16b, product.16b
     pmull power_sums.1q, half_sums.1d, power_sums.1d
     eor high.16b, high.16b, power_a.16b
     eor low.16b, low.16b, block_a.16b
     eor mid.16b, mid.16b, block_b.16b
-    ldp q12, q13, [scratch, #384 + 32*3]    /* block_a, block_b */
+    ldp q12, q13, [scratch, #HASH + 32*3]   /* block_a, block_b */
     eor high.16b, high.16b, power_b.16b
     ldp q15, q29, [powers, #32*3]           /* power_a, power_b */
     trn1 half_sums.2d, block_a.2d, block_b.2d /* a0, b0 */
@@ -671,11 +671,11 @@
 .macro group_open
     aese v0.16b, v16.16b
     aesmc v0.16b, v0.16b
-    ldp t0, t1, [scratch, #256 + 0]
+    ldp t0, t1, [scratch, #STREAM + 0]
     ldp t2, t3, [src, #0]
     aese v1.16b, v16.16b
     aesmc v1.16b, v1.16b
-    ldp u0, u1, [scratch, #256 + 16]
+    ldp u0, u1, [scratch, #STREAM + 16]
     pmull more.1q, low.1d, poly.1d          /* P w */
     mov product.16b, count.16b
     aese v2.16b, v16.16b
@@ -702,12 +702,12 @@
     rev t1, t3
     aese v7.16b, v16.16b
     aesmc v7.16b, v7.16b
-    stp t0, t1, [scratch, #384 + 0]
+    stp t0, t1, [scratch, #HASH + 0]
     aese product.16b, count_key.16b
     aesmc product.16b, product.16b
     aese v0.16b, v17.16b
     aesmc v0.16b, v0.16b
-    ldp t0, t1, [scratch, #256 + 32]
+    ldp t0, t1, [scratch, #STREAM + 32]
     eor low.16b, low.16b, more.16b
     eor u0, u0, last0                       /* the last round key */
     aese v1.16b, v17.16b
@@ -736,9 +736,9 @@
     pmull more.1q, mid.1d, poly.1d          /* P w */
     aese v6.16b, v17.16b
     aesmc v6.16b, v6.16b
-    stp u0, u1, [scratch, #384 + 16]
+    stp u0, u1, [scratch, #HASH + 16]
     st1 {product.s}[2], [next_state], stride
-    ldp u0, u1, [scratch, #256 + 48]
+    ldp u0, u1, [scratch, #STREAM + 48]
     aese v7.16b, v17.16b
     aesmc v7.16b, v7.16b
     eor t0, t0, last0                       /* the last round key */
@@ -748,7 +748,7 @@
     aesmc v0.16b, v0.16b
     ldp u2, u3, [src, #48]
     ext high.16b, high.16b, high.16b, #8
-    ldp q12, q13, [scratch, #384 + 32*0]    /* block_a, block_b */
+    ldp q12, q13, [scratch, #HASH + 32*0]   /* block_a, block_b */
     eor t1, t1, last1
     aese v1.16b, v18.16b
     aesmc v1.16b, v1.16b
@@ -771,10 +771,10 @@
     trn2 product.2d, block_a.2d, block_b.2d /* a1, b1 */
     st1 {power_sums.s}[2], [next_state], stride
     trn1 half_sums.2d, block_a.2d, block_b.2d /* a0, b0 */
-    stp t0, t1, [scratch, #384 + 32]
+    stp t0, t1, [scratch, #HASH + 32]
     aese v5.16b, v18.16b
     aesmc v5.16b, v5.16b
-    ldp t0, t1, [scratch, #256 + 64]
+    ldp t0, t1, [scratch, #STREAM + 64]
     pmull2 low.1q, block_a.2d, power_a.2d   /* a1 h1 */
     st1 {power_sums.s}[3], [next_state], stride
     aese v6.16b, v18.16b
@@ -803,13 +803,13 @@
     rev u1, u3
     aese v3.16b, v19.16b
     aesmc v3.16b, v3.16b
-    stp u0, u1, [scratch, #384 + 48]
+    stp u0, u1, [scratch, #HASH + 48]
     eor low.16b, low.16b, block_a.16b
     aese v4.16b, v19.16b
     aesmc v4.16b, v4.16b
-    ldp u0, u1, [scratch, #256 + 80]
+    ldp u0, u1, [scratch, #STREAM + 80]
     pmull power_sums.1q, half_sums.1d, power_sums.1d /* (a0 + a1) (h0 + h1) */
-    ldp q12, q13, [scratch, #384 + 32*1]    /* block_a, block_b */
+    ldp q12, q13, [scratch, #HASH + 32*1]   /* block_a, block_b */
     eor t0, t0, last0                       /* the last round key */
     aese v5.16b, v19.16b
     aesmc v5.16b, v5.16b
@@ -837,9 +837,9 @@
     eor half_sums.16b, half_sums.16b, product.16b
     aese v2.16b, v20.16b
     aesmc v2.16b, v2.16b
-    stp t0, t1, [scratch, #384 + 64]
+    stp t0, t1, [scratch, #HASH + 64]
     pmull2 product.1q, block_a.2d, power_a.2d
-    ldp t0, t1, [scratch, #256 + 96]
+    ldp t0, t1, [scratch, #STREAM + 96]
     aese v3.16b, v20.16b
     aesmc v3.16b, v3.16b
     eor u0, u0, last0                       /* the last round key */
@@ -866,10 +866,10 @@
     aesmc v0.16b, v0.16b
     rev u1, u3
     eor low.16b, low.16b, product.16b
-    stp u0, u1, [scratch, #384 + 80]
+    stp u0, u1, [scratch, #HASH + 80]
     aese v1.16b, v21.16b
     aesmc v1.16b, v1.16b
-    ldp u0, u1, [scratch, #256 + 112]
+    ldp u0, u1, [scratch, #STREAM + 112]
     eor high.16b, high.16b, power_a.16b
     aese v2.16b, v21.16b
     aesmc v2.16b, v2.16b
@@ -880,7 +880,7 @@
     aesmc v3.16b, v3.16b
     eor t1, t1, last1
     eor mid.16b, mid.16b, block_b.16b
-    ldp q12, q13, [scratch, #384 + 32*2]    /* block_a, block_b */
+    ldp q12, q13, [scratch, #HASH + 32*2]   /* block_a, block_b */
     aese v4.16b, v21.16b
     aesmc v4.16b, v4.16b
     eor t0, t0, t2
@@ -898,7 +898,7 @@
     rev t1, t3
     aese v7.16b, v21.16b
     aesmc v7.16b, v7.16b
-    stp t0, t1, [scratch, #384 + 96]
+    stp t0, t1, [scratch, #HASH + 96]
     eor mid.16b, mid.16b, power_sums.16b
     ldr q30, [sums, #16*2]                  /* power_sums: of the powers' halves */
     aese v0.16b, v22.16b
@@ -928,7 +928,7 @@
     pmull2 block_b.1q, half_sums.2d, power_sums.2d
     aese v6.16b, v22.16b
     aesmc v6.16b, v6.16b
-    stp u0, u1, [scratch, #384 + 112]
+    stp u0, u1, [scratch, #HASH + 112]
     pmull power_sums.1q, half_sums.1d, power_sums.1d
     sub next_state, next_state, #128
     aese v7.16b, v22.16b
@@ -948,7 +948,7 @@
     aesmc v2.16b, v2.16b
     add t0d, counter, #7
     eor mid.16b, mid.16b, block_b.16b
-    ldp q12, q13, [scratch, #384 + 32*3]    /* block_a, block_b */
+    ldp q12, q13, [scratch, #HASH + 32*3]   /* block_a, block_b */
     and t0d, t0d, #255
     aese v3.16b, v23.16b
     aesmc v3.16b, v3.16b
@@ -974,35 +974,35 @@
     pmull power_a.1q, block_a.1d, power_a.1d
     aese v2.16b, before_last.16b
     pmull2 block_a.1q, block_b.2d, power_b.2d
-    stp q0, q1, [scratch, #256]
+    stp q0, q1, [scratch, #STREAM]
     aese v3.16b, before_last.16b
     pmull power_b.1q, block_b.1d, power_b.1d
-    ldp q0, q1, [scratch, #592]
+    ldp q0, q1, [scratch, #STATES]
     aese v4.16b, before_last.16b
     pmull2 block_b.1q, half_sums.2d, power_sums.2d
-    stp q2, q3, [scratch, #256 + 32]
+    stp q2, q3, [scratch, #STREAM + 32]
     aese v5.16b, before_last.16b
     pmull power_sums.1q, half_sums.1d, power_sums.1d
-    ldp q2, q3, [scratch, #592 + 32]
+    ldp q2, q3, [scratch, #STATES + 32]
     aese v6.16b, before_last.16b
     eor low.16b, low.16b, product.16b
-    stp q4, q5, [scratch, #256 + 64]
+    stp q4, q5, [scratch, #STREAM + 64]
     aese v7.16b, before_last.16b
     eor high.16b, high.16b, power_a.16b
-    ldp q4, q5, [scratch, #592 + 64]
+    ldp q4, q5, [scratch, #STATES + 64]
     eor low.16b, low.16b, block_a.16b
-    stp q6, q7, [scratch, #256 + 96]
+    stp q6, q7, [scratch, #STREAM + 96]
     eor mid.16b, mid.16b, block_b.16b
-    ldp q6, q7, [scratch, #592 + 96]
+    ldp q6, q7, [scratch, #STATES + 96]
     eor high.16b, high.16b, power_b.16b
     eor mid.16b, mid.16b, power_sums.16b
 .endm
 
 /* The last group is opened. */
 .macro last_open
-    ldp t0, t1, [scratch, #256 + 0]
+    ldp t0, t1, [scratch, #STREAM + 0]
     ldp t2, t3, [src, #0]
-    ldp u0, u1, [scratch, #256 + 16]
+    ldp u0, u1, [scratch, #STREAM + 16]
     pmull more.1q, low.1d, poly.1d          /* P w */
     eor t0, t0, last0                       /* the last round key */
     eor mid.16b, mid.16b, low.16b
@@ -1015,7 +1015,7 @@
     eor mid.16b, mid.16b, high.16b
     rev t0, t2
     rev t1, t3
-    stp t0, t1, [scratch, #384 + 0]
+    stp t0, t1, [scratch, #HASH + 0]
     eor low.16b, low.16b, more.16b
     eor u0, u0, last0                       /* the last round key */
     ldp t2, t3, [src, #32]
@@ -1025,16 +1025,16 @@
     eor mid.16b, mid.16b, low.16b
     stp u0, u1, [dst, #16]
     rev u0, u2
-    ldp t0, t1, [scratch, #256 + 32]
+    ldp t0, t1, [scratch, #STREAM + 32]
     rev u1, u3
-    stp u0, u1, [scratch, #384 + 16]
+    stp u0, u1, [scratch, #HASH + 16]
     pmull more.1q, mid.1d, poly.1d          /* P w */
-    ldp u0, u1, [scratch, #256 + 48]
+    ldp u0, u1, [scratch, #STREAM + 48]
     eor t0, t0, last0                       /* the last round key */
     eor high.16b, high.16b, more.16b
     ldp u2, u3, [src, #48]
     ext high.16b, high.16b, high.16b, #8
-    ldp q12, q13, [scratch, #384 + 32*0]    /* block_a, block_b */
+    ldp q12, q13, [scratch, #HASH + 32*0]   /* block_a, block_b */
     eor t1, t1, last1
     eor t0, t0, t2
     eor high.16b, high.16b, mid.16b
@@ -1046,8 +1046,8 @@
     trn1 half_sums.2d, block_a.2d, block_b.2d /* a0, b0 */
     rev t1, t3
     trn2 product.2d, block_a.2d, block_b.2d /* a1, b1 */
-    stp t0, t1, [scratch, #384 + 32]
-    ldp t0, t1, [scratch, #256 + 64]
+    stp t0, t1, [scratch, #HASH + 32]
+    ldp t0, t1, [scratch, #STREAM + 64]
     pmull2 low.1q, block_a.2d, power_a.2d   /* a1 h1 */
     eor u0, u0, last0                       /* the last round key */
     eor half_sums.16b, half_sums.16b, product.16b
@@ -1063,11 +1063,11 @@
     pmull2 mid.1q, half_sums.2d, power_sums.2d /* (b0 + b1) (k0 + k1) */
     rev u1, u3
     pmull power_b.1q, block_b.1d, power_b.1d /* b0 k0 */
-    stp u0, u1, [scratch, #384 + 48]
+    stp u0, u1, [scratch, #HASH + 48]
     eor low.16b, low.16b, block_a.16b
-    ldp u0, u1, [scratch, #256 + 80]
+    ldp u0, u1, [scratch, #STREAM + 80]
     pmull power_sums.1q, half_sums.1d, power_sums.1d /* (a0 + a1) (h0 + h1) */
-    ldp q12, q13, [scratch, #384 + 32*1]    /* block_a, block_b */
+    ldp q12, q13, [scratch, #HASH + 32*1]   /* block_a, block_b */
     eor t0, t0, last0                       /* the last round key */
     ldp u2, u3, [src, #80]
     eor high.16b, high.16b, power_b.16b
@@ -1083,9 +1083,9 @@
     rev t0, t2
     rev t1, t3
     eor half_sums.16b, half_sums.16b, product.16b
-    stp t0, t1, [scratch, #384 + 64]
+    stp t0, t1, [scratch, #HASH + 64]
     pmull2 product.1q, block_a.2d, power_a.2d
-    ldp t0, t1, [scratch, #256 + 96]
+    ldp t0, t1, [scratch, #STREAM + 96]
     eor u0, u0, last0                       /* the last round key */
     pmull power_a.1q, block_a.1d, power_a.1d
     ldp t2, t3, [src, #96]
@@ -1100,15 +1100,15 @@
     rev u1, u3
     eor low.16b, low.16b, product.16b
     pmull power_sums.1q, half_sums.1d, power_sums.1d
-    stp u0, u1, [scratch, #384 + 80]
-    ldp u0, u1, [scratch, #256 + 112]
+    stp u0, u1, [scratch, #HASH + 80]
+    ldp u0, u1, [scratch, #STREAM + 112]
     eor high.16b, high.16b, power_a.16b
     eor t0, t0, last0                       /* the last round key */
     eor low.16b, low.16b, block_a.16b
     ldp u2, u3, [last_text]
     eor t1, t1, last1
     eor mid.16b, mid.16b, block_b.16b
-    ldp q12, q13, [scratch, #384 + 32*2]    /* block_a, block_b */
+    ldp q12, q13, [scratch, #HASH + 32*2]   /* block_a, block_b */
     eor t0, t0, t2
     eor high.16b, high.16b, power_b.16b
     ldp q15, q29, [powers, #32*2]           /* power_a, power_b */
@@ -1118,7 +1118,7 @@
     rev t0, t2
     trn2 product.2d, block_a.2d, block_b.2d /* a1, b1 */
     rev t1, t3
-    stp t0, t1, [scratch, #384 + 96]
+    stp t0, t1, [scratch, #HASH + 96]
     eor mid.16b, mid.16b, power_sums.16b
     ldr q30, [sums, #16*2]                  /* power_sums: of the powers' halves */
     eor half_sums.16b, half_sums.16b, product.16b
@@ -1134,13 +1134,13 @@
     rev u0, u2
     rev u1, u3
     pmull2 block_b.1q, half_sums.2d, power_sums.2d
-    stp u0, u1, [scratch, #384 + 112]
+    stp u0, u1, [scratch, #HASH + 112]
     eor low.16b, low.16b, product.16b
     pmull power_sums.1q, half_sums.1d, power_sums.1d
     eor high.16b, high.16b, power_a.16b
     eor low.16b, low.16b, block_a.16b
     eor mid.16b, mid.16b, block_b.16b
-    ldp q12, q13, [scratch, #384 + 32*3]    /* block_a, block_b */
+    ldp q12, q13, [scratch, #HASH + 32*3]   /* block_a, block_b */
     eor high.16b, high.16b, power_b.16b
     ldp q15, q29, [powers, #32*3]           /* power_a, power_b */
     trn1 half_sums.2d, block_a.2d, block_b.2d /* a0, b0 */

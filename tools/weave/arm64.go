@@ -124,7 +124,7 @@ func (s *source) transfer64(mnemonic string, args []string) (effects, error) {
 		e.writes = moved
 	}
 	if s.apart[address[0]] {
-		at, err := sum(offset)
+		at, err := s.sum(offset)
 		if err != nil {
 			return e, err
 		}
@@ -135,8 +135,8 @@ func (s *source) transfer64(mnemonic string, args []string) (effects, error) {
 	return e, nil
 }
 
-// sum is the value of a text like "#384 + 32*3"; of none, 0.
-func sum(text string) (int, error) {
+// sum is the value of a text like "#HASH + 32*3"; of none, 0.
+func (s *source) sum(text string) (int, error) {
 	total := 0
 	text = strings.TrimPrefix(strings.TrimSpace(text), "#")
 	if text == "" {
@@ -145,7 +145,11 @@ func sum(text string) (int, error) {
 	for _, term := range strings.Split(text, "+") {
 		product := 1
 		for _, factor := range strings.Split(term, "*") {
-			n, err := strconv.Atoi(strings.TrimSpace(factor))
+			factor = strings.TrimSpace(factor)
+			if value, ok := s.lets[factor]; ok {
+				factor = value
+			}
+			n, err := strconv.Atoi(factor)
 			if err != nil {
 				return 0, fmt.Errorf("%q is no sum of numbers", text)
 			}

@@ -77,7 +77,7 @@ func newSource(file string) *source {
 
 // physical reads instructions whose vectors are chosen: there d0 is a register, not a word.
 func (s *source) physical() *source {
-	return &source{aliases: s.aliases, arm64: s.arm64, apart: s.apart}
+	return &source{aliases: s.aliases, arm64: s.arm64, apart: s.apart, lets: s.lets}
 }
 
 var commentStart = regexp.MustCompile(`\s*// ?`)
@@ -339,7 +339,9 @@ func (s *source) expand(call string) ([]op, error) {
 		}
 		values := map[string]string{}
 		for k, v := range s.lets {
-			values[k] = v
+			if !s.arm64 { // there the text keeps them
+				values[k] = v
+			}
 		}
 		for i, p := range st.params {
 			values[p] = args[i]

@@ -134,7 +134,7 @@ func TestOrders64(t *testing.T) {
 		switch {
 		case c.want == "" && err != nil:
 			t.Errorf("%s: %v", c.name, err)
-		case c.want == "" && !strings.Contains(string(made), "    stp x3, x4, [scratch, #16 + 16*2]\n"):
+		case c.want == "" && !strings.Contains(string(made), "    stp x3, x4, [scratch, #PLACE + 16*2]\n"):
 			t.Errorf("%s: wrote\n%s", c.name, made)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
