@@ -103,7 +103,8 @@ def failing_row_is_reported() -> bool:
 
 def other_rows_are_kept() -> bool:
     """Whether rows that are not asked for stay, and those that are do not."""
-    rows = [f"chacha at level neon, {way}, 64 bytes, GOARCH=arm, CPU cortex-a7\ninstructions {n}\n" for way, n in (("seal", 1), ("open", 2))]
+    title = "chacha at level neon, {}, 64 bytes, GOARCH=arm, CPU cortex-a7\ninstructions {}\n"
+    rows = [title.format("seal", 1), title.format("open", 2)]
     with tempfile.TemporaryDirectory() as directory:
         output = Path(directory, "table.txt")
         output.write_text("Written by hand.\n\n" + "\n".join(rows) + "\nOther people's:\n")
