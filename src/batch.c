@@ -417,7 +417,7 @@ size_t sealane_open_batch(sealane_op *ops, size_t n)
 int sealane_batch_lanes(const sealane_key *key, const sealane_lane *lanes, size_t n, uint64_t direction)
 {
     const sealane_table *table = table_of(key_alg(key));
-    const sealane_batch *batch = sealane_level_batch(table, key_level(key));
+    const sealane_batch *batch = sealane_batch_of_process(table, key_level(key));
     if (batch == NULL || n < SEALANE_BATCH_FROM_MAX)
         return 0;
     for (size_t i = 0, before = batch->classes - 1u; i < n; i++) {
