@@ -60,7 +60,6 @@
 #define pending r13  /* steps of 256 bytes encrypted but not yet authenticated */
 #define power r14    /* key less 16 (20 - m): its H(20) is H^m */
 #define flags r15d
-#define flag_bits r15b /* tests of those are shorter */
 
 /* Vector registers: 0 .. 7 keystream, 20 .. 24 text, and */
 #define rk zmm8
@@ -349,7 +348,7 @@
     vmovdqu8 [dst + 64*\i]{k1}, zmm\i
     .endif
     .endr
-    test flag_bits, SEALANE_FLAG_OPEN
+    test flags, SEALANE_FLAG_OPEN
     jnz .Lhash_rows
     .irp i, 0, 1, 2, 3, 4
     .if \i < \n - 1
@@ -392,7 +391,7 @@
     mov key, [args + SEALANE_ARG_KEY]
     vbroadcasti32x4 reverse, [consts + REVERSE]
     vbroadcasti32x4 poly, [consts + POLY]
-    test flag_bits, SEALANE_FLAG_SETUP
+    test flags, SEALANE_FLAG_SETUP
     jnz .Lsetup
 
     mov src, [args + SEALANE_ARG_IN]
@@ -402,11 +401,11 @@
     vbroadcasti32x4 reverse4, [consts + REVERSE4]
     mov eax, 0x8888
     kmovd last_word, eax
-    test flag_bits, SEALANE_FLAG_FIRST
+    test flags, SEALANE_FLAG_FIRST
     jz .Lcontinue
     vpxord xmm19, xmm19, xmm19
     mov rax, [args + SEALANE_ARG_NONCE]
-    test flag_bits, SEALANE_FLAG_NONCE
+    test flags, SEALANE_FLAG_NONCE
     jnz .Lnonce
     vbroadcasti32x4 j0, [rax]
     counter_or_nonce ebx
@@ -478,7 +477,7 @@
     cmp text_left, TAIL
     jb .Ltail
     mov mac, dst
-    test flag_bits, SEALANE_FLAG_OPEN
+    test flags, SEALANE_FLAG_OPEN
     cmovnz mac, src
     xor pending, pending
     cmp text_left, LOOP
@@ -490,7 +489,7 @@
     mov rax, steps
     shl rax, 9
     sub text_left, rax
-    test flag_bits, SEALANE_FLAG_OPEN
+    test flags, SEALANE_FLAG_OPEN
     jnz .Lloop
     encrypt 8
     dec steps
@@ -500,7 +499,7 @@
     add mac, 512
     dec steps
     jnz .Lloop
-    test flag_bits, SEALANE_FLAG_OPEN
+    test flags, SEALANE_FLAG_OPEN
     jnz .Lrest
 .Lended:
     mov pending, 2
@@ -555,7 +554,7 @@
 
     /* Seal: five to eight rows. */
 .Lfew:
-    test flag_bits, SEALANE_FLAG_OPEN
+    test flags, SEALANE_FLAG_OPEN
     jnz .Lrest
     cmp text_left, 512
     ja .Lrest
@@ -570,12 +569,12 @@
     jb .Lpending
     sub text_left, 256
     inc steps
-    test flag_bits, SEALANE_FLAG_OPEN
+    test flags, SEALANE_FLAG_OPEN
     jnz .Lauthenticate
 .Lencrypt:
     encrypt 4
     dec steps
-    test flag_bits, SEALANE_FLAG_OPEN
+    test flags, SEALANE_FLAG_OPEN
     jnz .Ltail
     inc pending
 .Lpending:
@@ -670,11 +669,11 @@
 .Lfinish_sum:
     vpshufb ymm0, ymm19, ymm15
     mov rax, [args + SEALANE_ARG_STATE]
-    test flag_bits, SEALANE_FLAG_FIRST
+    test flags, SEALANE_FLAG_FIRST
     jnz .Lfinish_mask
     vmovdqu64 xmm28, [rax + SEALANE_GCM_STATE_MASK]
 .Lfinish_mask:
-    test flag_bits, SEALANE_FLAG_LAST
+    test flags, SEALANE_FLAG_LAST
     jz .Lfinish_part
     mov rax, [args + SEALANE_ARG_TAG]
     vpxord xmm28, xmm28, xmm0
@@ -700,7 +699,7 @@
     vmovdqa64 mask, j0
     rows_but_last 0, 1
     vaesenclast mask, mask, rk
-    test flag_bits, SEALANE_FLAG_LAST
+    test flags, SEALANE_FLAG_LAST
     jz .Lfinish_sum
     vmovq xmm13, qword ptr [args + SEALANE_ARG_TOTAL]
     vpinsrq xmm13, xmm13, [args + SEALANE_ARG_AD_BYTES], 1

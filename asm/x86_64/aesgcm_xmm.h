@@ -93,7 +93,7 @@
 
 .macro product_of to, h, v, halves
 #if defined(KERNEL_SSE)
-    movdqu \to, \h
+    movups \to, \h                                                              /* a byte less than movdqu */
     pclmulqdq \to, \v, \halves
 #else
     vpclmulqdq \to, \v, \h, (\halves >> 4) | ((\halves & 1) << 4)
@@ -343,7 +343,7 @@
 /* power for the blocks of the tail and, LAST, that of the lengths; leaves whether it is LAST in the zero flag. */
 .macro tail_powers
     lea rax, [text_left + 15]
-    and eax, 0xf0
+    and eax, -16
     add eax, eax
     lea power, [key + NEAR]
     sub power, rax

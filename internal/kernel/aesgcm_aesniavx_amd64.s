@@ -184,7 +184,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
 	LONG $0xdcef21c5 // vpxor xmm11,xmm11,xmm4
 	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
-	LONG $0x00276be9; BYTE $0x00 // jmp 0x2b0c
+	LONG $0x002767e9; BYTE $0x00 // jmp 0x2b08
 // 0x3a1:
 	LONG $0x10fb8349 // cmp r11,0x10
 	LONG $0x0163820f; WORD $0x0000 // jb 0x50e
@@ -423,7 +423,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x28578b4c // mov r10,QWORD PTR [rdi+0x28]
 	LONG $0x08c7f641 // test r15b,0x8
-	LONG $0x21d1850f; WORD $0x0000 // jne 0x2971
+	LONG $0x21cd850f; WORD $0x0000 // jne 0x296d
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
@@ -556,7 +556,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef79c1c4; BYTE $0xc0 // vpxor xmm0,xmm0,xmm8
 	QUAD $0x00000100867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm0
 	WORD $0x854d; BYTE $0xdb // test r11,r11
-	LONG $0x1e26840f; WORD $0x0000 // je 0x27d6
+	LONG $0x1e22840f; WORD $0x0000 // je 0x27d2
 	LONG $0xff738d4d // lea r14,[r11-0x1]
 	LONG $0x07eec149 // shr r14,0x7
 	LONG $0x0a29840f; WORD $0x0000 // je 0x13e7
@@ -1059,7 +1059,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	QUAD $0x00000100866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x100]
 	LONG $0x6f7a41c4; WORD $0x1042 // vmovdqu xmm8,XMMWORD PTR [r10+0x10]
 	LONG $0x04c7f641 // test r15b,0x4
-	LONG $0x04fa840f; WORD $0x0000 // je 0x18e1
+	LONG $0x04f8840f; WORD $0x0000 // je 0x18df
 // 0x13e7:
 	LONG $0xe06f79c5 // vmovdqa xmm12,xmm0
 	LONG $0x04c7f641 // test r15b,0x4
@@ -1294,21 +1294,21 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdd41c2c4; BYTE $0xf8 // vaesenclast xmm7,xmm7,xmm8
 // 0x1869:
 	LONG $0x0f438d49 // lea rax,[r11+0xf]
-	LONG $0x0000f025; BYTE $0x00 // and eax,0xf0
+	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
 	WORD $0xc001 // add eax,eax
 	LONG $0xa0aa8d4d; WORD $0x0003; BYTE $0x00 // lea r13,[r10+0x3a0]
 	WORD $0x2949; BYTE $0xc5 // sub r13,rax
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x0474 // je 0x1888
+	WORD $0x0474 // je 0x1886
 	LONG $0x20ed8349 // sub r13,0x20
-// 0x1888:
+// 0x1886:
 	LONG $0x6f7941c4; BYTE $0xc3 // vmovdqa xmm8,xmm11
-	WORD $0x1475 // jne 0x18a3
+	WORD $0x1475 // jne 0x18a1
 	LONG $0xef3141c4; BYTE $0xc9 // vpxor xmm9,xmm9,xmm9
 	LONG $0xef2941c4; BYTE $0xd2 // vpxor xmm10,xmm10,xmm10
 	LONG $0xef2141c4; BYTE $0xdb // vpxor xmm11,xmm11,xmm11
-	LONG $0x000940e9; BYTE $0x00 // jmp 0x21e3
-// 0x18a3:
+	LONG $0x00093ee9; BYTE $0x00 // jmp 0x21df
+// 0x18a1:
 	LONG $0x677e7ac5; BYTE $0x48 // vmovq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x671618c5; BYTE $0x20 // vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x7319c1c4; WORD $0x03f4 // vpsllq xmm12,xmm12,0x3
@@ -1317,19 +1317,19 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	QUAD $0x0003008a441943c4; WORD $0x0000 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r10+0x300]
 	QUAD $0x0003009a441943c4; WORD $0x1100 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r10+0x300]
 	QUAD $0x00031092440943c4; WORD $0x0000 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r10+0x310]
-	LONG $0x000902e9; BYTE $0x00 // jmp 0x21e3
-// 0x18e1:
+	LONG $0x000900e9; BYTE $0x00 // jmp 0x21df
+// 0x18df:
 	LONG $0x0f438d49 // lea rax,[r11+0xf]
-	LONG $0x0000f025; BYTE $0x00 // and eax,0xf0
+	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
 	WORD $0xc001 // add eax,eax
 	LONG $0xa0aa8d4d; WORD $0x0003; BYTE $0x00 // lea r13,[r10+0x3a0]
 	WORD $0x2949; BYTE $0xc5 // sub r13,rax
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x0474 // je 0x1900
+	WORD $0x0474 // je 0x18fc
 	LONG $0x20ed8349 // sub r13,0x20
-// 0x1900:
+// 0x18fc:
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x03c3870f; WORD $0x0000 // ja 0x1ccd
+	LONG $0x03c3870f; WORD $0x0000 // ja 0x1cc9
 	LONG $0xf16e79c5 // vmovd xmm14,ecx
 	LONG $0x7079c1c4; WORD $0xfff8 // vpshufd xmm7,xmm8,0xff
 	LONG $0x707941c4; WORD $0x00f6 // vpshufd xmm14,xmm14,0x0
@@ -1476,8 +1476,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2274 // je 0x1cad
-// 0x1c8b:
+	WORD $0x2274 // je 0x1ca9
+// 0x1c87:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -1485,15 +1485,15 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xde72 // jb 0x1c8b
-// 0x1cad:
+	WORD $0xde72 // jb 0x1c87
+// 0x1ca9:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
 	LONG $0xdd71c2c4; BYTE $0xc8 // vaesenclast xmm1,xmm1,xmm8
 	LONG $0xdd69c2c4; BYTE $0xd0 // vaesenclast xmm2,xmm2,xmm8
 	LONG $0xdd61c2c4; BYTE $0xd8 // vaesenclast xmm3,xmm3,xmm8
-	LONG $0x0004c3e9; BYTE $0x00 // jmp 0x2190
-// 0x1ccd:
+	LONG $0x0004c3e9; BYTE $0x00 // jmp 0x218c
+// 0x1cc9:
 	LONG $0xf16e79c5 // vmovd xmm14,ecx
 	LONG $0x707941c4; WORD $0xffd0 // vpshufd xmm10,xmm8,0xff
 	LONG $0x707941c4; WORD $0x00f6 // vpshufd xmm14,xmm14,0x0
@@ -1683,8 +1683,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x3674 // je 0x2161
-// 0x212b:
+	WORD $0x3674 // je 0x215d
+// 0x2127:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -1696,8 +1696,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xca72 // jb 0x212b
-// 0x2161:
+	WORD $0xca72 // jb 0x2127
+// 0x215d:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
 	LONG $0xdd71c2c4; BYTE $0xc8 // vaesenclast xmm1,xmm1,xmm8
@@ -1707,10 +1707,10 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdd51c2c4; BYTE $0xe8 // vaesenclast xmm5,xmm5,xmm8
 	LONG $0xdd49c2c4; BYTE $0xf0 // vaesenclast xmm6,xmm6,xmm8
 	LONG $0xdd41c2c4; BYTE $0xf8 // vaesenclast xmm7,xmm7,xmm8
-// 0x2190:
+// 0x218c:
 	LONG $0xef3941c4; BYTE $0xc0 // vpxor xmm8,xmm8,xmm8
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x4874 // je 0x21e3
+	WORD $0x4874 // je 0x21df
 	LONG $0x677e7ac5; BYTE $0x48 // vmovq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x671618c5; BYTE $0x20 // vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x7319c1c4; WORD $0x03f4 // vpsllq xmm12,xmm12,0x3
@@ -1722,16 +1722,16 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	QUAD $0x000310ba440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r10+0x310]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-// 0x21e3:
+// 0x21df:
 	LONG $0x10fb8349 // cmp r11,0x10
-	LONG $0x048e820f; WORD $0x0000 // jb 0x267b
+	LONG $0x048e820f; WORD $0x0000 // jb 0x2677
 	LONG $0x6f7a41c4; BYTE $0x20 // vmovdqu xmm12,XMMWORD PTR [r8]
 	LONG $0xef79c1c4; BYTE $0xc4 // vpxor xmm0,xmm0,xmm12
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0475 // jne 0x2206
+	WORD $0x0475 // jne 0x2202
 	LONG $0xe06f79c5 // vmovdqa xmm12,xmm0
-// 0x2206:
+// 0x2202:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0xef1941c4; BYTE $0xe0 // vpxor xmm12,xmm12,xmm8
 	LONG $0xef3941c4; BYTE $0xc0 // vpxor xmm8,xmm8,xmm8
@@ -1744,14 +1744,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x440943c4; WORD $0x907d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x70]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x20fb8349 // cmp r11,0x20
-	LONG $0x0427820f; WORD $0x0000 // jb 0x2675
+	LONG $0x0427820f; WORD $0x0000 // jb 0x2671
 	LONG $0x6f7a41c4; WORD $0x1060 // vmovdqu xmm12,XMMWORD PTR [r8+0x10]
 	LONG $0xef71c1c4; BYTE $0xcc // vpxor xmm1,xmm1,xmm12
 	LONG $0x7f7ac1c4; WORD $0x1049 // vmovdqu XMMWORD PTR [r9+0x10],xmm1
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0475 // jne 0x2269
+	WORD $0x0475 // jne 0x2265
 	LONG $0xe16f79c5 // vmovdqa xmm12,xmm1
-// 0x2269:
+// 0x2265:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -1762,14 +1762,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x440943c4; WORD $0xb07d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x50]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x30fb8349 // cmp r11,0x30
-	LONG $0x03c8820f; WORD $0x0000 // jb 0x266f
+	LONG $0x03c8820f; WORD $0x0000 // jb 0x266b
 	LONG $0x6f7a41c4; WORD $0x2060 // vmovdqu xmm12,XMMWORD PTR [r8+0x20]
 	LONG $0xef69c1c4; BYTE $0xd4 // vpxor xmm2,xmm2,xmm12
 	LONG $0x7f7ac1c4; WORD $0x2051 // vmovdqu XMMWORD PTR [r9+0x20],xmm2
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0475 // jne 0x22c2
+	WORD $0x0475 // jne 0x22be
 	LONG $0xe26f79c5 // vmovdqa xmm12,xmm2
-// 0x22c2:
+// 0x22be:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -1780,14 +1780,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x440943c4; WORD $0xd07d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x30]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x0369820f; WORD $0x0000 // jb 0x2669
+	LONG $0x0369820f; WORD $0x0000 // jb 0x2665
 	LONG $0x6f7a41c4; WORD $0x3060 // vmovdqu xmm12,XMMWORD PTR [r8+0x30]
 	LONG $0xef61c1c4; BYTE $0xdc // vpxor xmm3,xmm3,xmm12
 	LONG $0x7f7ac1c4; WORD $0x3059 // vmovdqu XMMWORD PTR [r9+0x30],xmm3
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0475 // jne 0x231b
+	WORD $0x0475 // jne 0x2317
 	LONG $0xe36f79c5 // vmovdqa xmm12,xmm3
-// 0x231b:
+// 0x2317:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -1798,9 +1798,9 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x440943c4; WORD $0xf07d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x10]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x0561840f; WORD $0x0000 // je 0x28ba
+	LONG $0x0561840f; WORD $0x0000 // je 0x28b6
 	LONG $0x04c7f641 // test r15b,0x4
-	LONG $0x0186840f; WORD $0x0000 // je 0x24e9
+	LONG $0x0186840f; WORD $0x0000 // je 0x24e5
 	QUAD $0x00000100866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x100]
 	LONG $0x6f7a41c4; WORD $0x1042 // vmovdqu xmm8,XMMWORD PTR [r10+0x10]
 	LONG $0xf16e79c5 // vmovd xmm14,ecx
@@ -1861,8 +1861,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2274 // je 0x24c9
-// 0x24a7:
+	WORD $0x2274 // je 0x24c5
+// 0x24a3:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
@@ -1870,24 +1870,24 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xde72 // jb 0x24a7
-// 0x24c9:
+	WORD $0xde72 // jb 0x24a3
+// 0x24c5:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd59c2c4; BYTE $0xe0 // vaesenclast xmm4,xmm4,xmm8
 	LONG $0xdd51c2c4; BYTE $0xe8 // vaesenclast xmm5,xmm5,xmm8
 	LONG $0xdd49c2c4; BYTE $0xf0 // vaesenclast xmm6,xmm6,xmm8
 	LONG $0xdd41c2c4; BYTE $0xf8 // vaesenclast xmm7,xmm7,xmm8
 	LONG $0xef3941c4; BYTE $0xc0 // vpxor xmm8,xmm8,xmm8
-// 0x24e9:
+// 0x24e5:
 	LONG $0x50fb8349 // cmp r11,0x50
-	LONG $0x0170820f; WORD $0x0000 // jb 0x2663
+	LONG $0x0170820f; WORD $0x0000 // jb 0x265f
 	LONG $0x6f7a41c4; WORD $0x4060 // vmovdqu xmm12,XMMWORD PTR [r8+0x40]
 	LONG $0xef59c1c4; BYTE $0xe4 // vpxor xmm4,xmm4,xmm12
 	LONG $0x7f7ac1c4; WORD $0x4061 // vmovdqu XMMWORD PTR [r9+0x40],xmm4
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0475 // jne 0x250e
+	WORD $0x0475 // jne 0x250a
 	LONG $0xe46f79c5 // vmovdqa xmm12,xmm4
-// 0x250e:
+// 0x250a:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -1898,14 +1898,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x440943c4; WORD $0x107d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x10]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x60fb8349 // cmp r11,0x60
-	LONG $0x0111820f; WORD $0x0000 // jb 0x265d
+	LONG $0x0111820f; WORD $0x0000 // jb 0x2659
 	LONG $0x6f7a41c4; WORD $0x5060 // vmovdqu xmm12,XMMWORD PTR [r8+0x50]
 	LONG $0xef51c1c4; BYTE $0xec // vpxor xmm5,xmm5,xmm12
 	LONG $0x7f7ac1c4; WORD $0x5069 // vmovdqu XMMWORD PTR [r9+0x50],xmm5
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0475 // jne 0x2567
+	WORD $0x0475 // jne 0x2563
 	LONG $0xe56f79c5 // vmovdqa xmm12,xmm5
-// 0x2567:
+// 0x2563:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -1916,14 +1916,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x440943c4; WORD $0x307d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x30]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x70fb8349 // cmp r11,0x70
-	LONG $0x00b2820f; WORD $0x0000 // jb 0x2657
+	LONG $0x00b2820f; WORD $0x0000 // jb 0x2653
 	LONG $0x6f7a41c4; WORD $0x6060 // vmovdqu xmm12,XMMWORD PTR [r8+0x60]
 	LONG $0xef49c1c4; BYTE $0xf4 // vpxor xmm6,xmm6,xmm12
 	LONG $0x7f7ac1c4; WORD $0x6071 // vmovdqu XMMWORD PTR [r9+0x60],xmm6
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0475 // jne 0x25c0
+	WORD $0x0475 // jne 0x25bc
 	LONG $0xe66f79c5 // vmovdqa xmm12,xmm6
-// 0x25c0:
+// 0x25bc:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -1934,14 +1934,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x440943c4; WORD $0x507d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x50]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	WORD $0x5472 // jb 0x2651
+	WORD $0x5472 // jb 0x264d
 	LONG $0x6f7a41c4; WORD $0x7060 // vmovdqu xmm12,XMMWORD PTR [r8+0x70]
 	LONG $0xef41c1c4; BYTE $0xfc // vpxor xmm7,xmm7,xmm12
 	LONG $0x7f7ac1c4; WORD $0x7079 // vmovdqu XMMWORD PTR [r9+0x70],xmm7
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0475 // jne 0x2618
+	WORD $0x0475 // jne 0x2614
 	LONG $0xe76f79c5 // vmovdqa xmm12,xmm7
-// 0x2618:
+// 0x2614:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -1951,40 +1951,40 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0x440943c4; WORD $0x707d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x70]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x000269e9; BYTE $0x00 // jmp 0x28ba
-// 0x2651:
+	LONG $0x000269e9; BYTE $0x00 // jmp 0x28b6
+// 0x264d:
 	LONG $0xef6f79c5 // vmovdqa xmm13,xmm7
-	WORD $0x28eb // jmp 0x267f
-// 0x2657:
+	WORD $0x28eb // jmp 0x267b
+// 0x2653:
 	LONG $0xee6f79c5 // vmovdqa xmm13,xmm6
-	WORD $0x22eb // jmp 0x267f
-// 0x265d:
+	WORD $0x22eb // jmp 0x267b
+// 0x2659:
 	LONG $0xed6f79c5 // vmovdqa xmm13,xmm5
-	WORD $0x1ceb // jmp 0x267f
-// 0x2663:
+	WORD $0x1ceb // jmp 0x267b
+// 0x265f:
 	LONG $0xec6f79c5 // vmovdqa xmm13,xmm4
-	WORD $0x16eb // jmp 0x267f
-// 0x2669:
+	WORD $0x16eb // jmp 0x267b
+// 0x2665:
 	LONG $0xeb6f79c5 // vmovdqa xmm13,xmm3
-	WORD $0x10eb // jmp 0x267f
-// 0x266f:
+	WORD $0x10eb // jmp 0x267b
+// 0x266b:
 	LONG $0xea6f79c5 // vmovdqa xmm13,xmm2
-	WORD $0x0aeb // jmp 0x267f
-// 0x2675:
+	WORD $0x0aeb // jmp 0x267b
+// 0x2671:
 	LONG $0xe96f79c5 // vmovdqa xmm13,xmm1
-	WORD $0x04eb // jmp 0x267f
-// 0x267b:
+	WORD $0x04eb // jmp 0x267b
+// 0x2677:
 	LONG $0xe86f79c5 // vmovdqa xmm13,xmm0
-// 0x267f:
+// 0x267b:
 	WORD $0x8944; BYTE $0xd8 // mov eax,r11d
 	WORD $0xe083; BYTE $0x0f // and eax,0xf
-	LONG $0x022f840f; WORD $0x0000 // je 0x28ba
+	LONG $0x022f840f; WORD $0x0000 // je 0x28b6
 	LONG $0x70e38341 // and r11d,0x70
 	WORD $0x014d; BYTE $0xd8 // add r8,r11
 	WORD $0x014d; BYTE $0xd9 // add r9,r11
 	LONG $0x5d6c8d4f; BYTE $0x00 // lea r13,[r13+r11*2+0x0]
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2272 // jb 0x26c1
+	WORD $0x2272 // jb 0x26bd
 	LONG $0x005c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r8+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
@@ -1993,18 +1993,18 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x7e7a41c4; BYTE $0x20 // vmovq xmm12,QWORD PTR [r8]
 	LONG $0x229963c4; WORD $0x01e3 // vpinsrq xmm12,xmm12,rbx,0x1
-	WORD $0x51eb // jmp 0x2712
-// 0x26c1:
+	WORD $0x51eb // jmp 0x270e
+// 0x26bd:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1c72 // jb 0x26e2
+	WORD $0x1c72 // jb 0x26de
 	LONG $0x005c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r8+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xe3 // shl rbx,cl
 	WORD $0x8b41; BYTE $0x08 // mov ecx,DWORD PTR [r8]
 	WORD $0x0948; BYTE $0xcb // or rbx,rcx
 	LONG $0x6ef961c4; BYTE $0xe3 // vmovq xmm12,rbx
-	WORD $0x30eb // jmp 0x2712
-// 0x26e2:
+	WORD $0x30eb // jmp 0x270e
+// 0x26de:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x1cb60f41; BYTE $0x08 // movzx ebx,BYTE PTR [r8+rcx*1]
@@ -2018,27 +2018,27 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	WORD $0xe3d3 // shl ebx,cl
 	LONG $0xf36e79c5 // vmovd xmm14,ebx
 	LONG $0xeb1941c4; BYTE $0xe6 // vpor xmm12,xmm12,xmm14
-// 0x2712:
+// 0x270e:
 	LONG $0xef1141c4; BYTE $0xec // vpxor xmm13,xmm13,xmm12
 	WORD $0x894d; BYTE $0xec // mov r12,r13
 	LONG $0x7ef961c4; BYTE $0xeb // vmovq rbx,xmm13
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x1b72 // jb 0x273f
+	WORD $0x1b72 // jb 0x273b
 	WORD $0x8949; BYTE $0x19 // mov QWORD PTR [r9],rbx
 	LONG $0x16f943c4; WORD $0x01ed // vpextrq r13,xmm13,0x1
 	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
 	LONG $0xebad0f4c // shrd rbx,r13,cl
 	LONG $0x015c8949; BYTE $0xf8 // mov QWORD PTR [r9+rax*1-0x8],rbx
-	WORD $0x3feb // jmp 0x277e
-// 0x273f:
+	WORD $0x3feb // jmp 0x277a
+// 0x273b:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1472 // jb 0x2758
+	WORD $0x1472 // jb 0x2754
 	WORD $0x8941; BYTE $0x19 // mov DWORD PTR [r9],ebx
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x015c8941; BYTE $0xfc // mov DWORD PTR [r9+rax*1-0x4],ebx
-	WORD $0x26eb // jmp 0x277e
-// 0x2758:
+	WORD $0x26eb // jmp 0x277a
+// 0x2754:
 	WORD $0x8841; BYTE $0x19 // mov BYTE PTR [r9],bl
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
@@ -2050,14 +2050,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
 	WORD $0xd349; BYTE $0xee // shr r14,cl
 	LONG $0x01748845; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],r14b
-// 0x277e:
+// 0x277a:
 	WORD $0x894d; BYTE $0xe5 // mov r13,r12
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x1175 // jne 0x2798
+	WORD $0x1175 // jne 0x2794
 	WORD $0xf748; BYTE $0xd8 // neg rax
 	QUAD $0x00008002a46f7ac5; BYTE $0x00 // vmovdqu xmm12,XMMWORD PTR [rdx+rax*1+0x80]
 	LONG $0xdb1941c4; BYTE $0xe5 // vpand xmm12,xmm12,xmm13
-// 0x2798:
+// 0x2794:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0xef1941c4; BYTE $0xe0 // vpxor xmm12,xmm12,xmm8
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
@@ -2068,8 +2068,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0x440943c4; WORD $0x907d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x70]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x0000e4e9; BYTE $0x00 // jmp 0x28ba
-// 0x27d6:
+	LONG $0x0000e4e9; BYTE $0x00 // jmp 0x28b6
+// 0x27d2:
 	LONG $0xe06f79c5 // vmovdqa xmm12,xmm0
 	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
@@ -2091,19 +2091,19 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x1374 // je 0x2862
-// 0x284f:
+	WORD $0x1374 // je 0x285e
+// 0x284b:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xed72 // jb 0x284f
-// 0x2862:
+	WORD $0xed72 // jb 0x284b
+// 0x285e:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd1942c4; BYTE $0xe0 // vaesenclast xmm12,xmm12,xmm8
 	QUAD $0x00000110a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm12
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x7674 // je 0x28f2
+	WORD $0x7674 // je 0x28ee
 	LONG $0x677e7ac5; BYTE $0x48 // vmovq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x671618c5; BYTE $0x20 // vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x7319c1c4; WORD $0x03f4 // vpsllq xmm12,xmm12,0x3
@@ -2113,7 +2113,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	QUAD $0x0003008a441943c4; WORD $0x0000 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r10+0x300]
 	QUAD $0x0003009a441943c4; WORD $0x1100 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r10+0x300]
 	QUAD $0x00031092440943c4; WORD $0x0000 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r10+0x310]
-// 0x28ba:
+// 0x28b6:
 	LONG $0x443163c4; WORD $0x1072; BYTE $0x00 // vpclmullqlqdq xmm14,xmm9,XMMWORD PTR [rdx+0x10]
 	LONG $0xef2941c4; BYTE $0xd1 // vpxor xmm10,xmm10,xmm9
 	LONG $0xef2941c4; BYTE $0xd3 // vpxor xmm10,xmm10,xmm11
@@ -2124,21 +2124,21 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x707941c4; WORD $0x4ed2 // vpshufd xmm10,xmm10,0x4e
 	LONG $0xef2141c4; BYTE $0xda // vpxor xmm11,xmm11,xmm10
 	LONG $0xef2141c4; BYTE $0xde // vpxor xmm11,xmm11,xmm14
-// 0x28f2:
+// 0x28ee:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	QUAD $0x00000110866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x110]
 	LONG $0x01c7f641 // test r15b,0x1
-	WORD $0x0575 // jne 0x2909
+	WORD $0x0575 // jne 0x2905
 	LONG $0x406ffac5; BYTE $0x20 // vmovdqu xmm0,XMMWORD PTR [rax+0x20]
-// 0x2909:
+// 0x2905:
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x1374 // je 0x2922
+	WORD $0x1374 // je 0x291e
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
 	LONG $0xd8ef21c5 // vpxor xmm11,xmm11,xmm0
 	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
-	WORD $0x26eb // jmp 0x2948
-// 0x2922:
+	WORD $0x26eb // jmp 0x2944
+// 0x291e:
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
 	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
 	LONG $0x407ffac5; BYTE $0x20 // vmovdqu XMMWORD PTR [rax+0x20],xmm0
@@ -2147,14 +2147,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x407ffac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rax+0x10],xmm0
 	WORD $0xc90f // bswap ecx
 	WORD $0x4889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ecx
-// 0x2948:
+// 0x2944:
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	QUAD $0x00000100867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm0
 	QUAD $0x00000110867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm0
 	QUAD $0x000001a0867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x1a0],xmm0
 	QUAD $0x000001b0867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x1b0],xmm0
-	LONG $0x00019be9; BYTE $0x00 // jmp 0x2b0c
-// 0x2971:
+	LONG $0x00019be9; BYTE $0x00 // jmp 0x2b08
+// 0x296d:
 	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -2167,19 +2167,19 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x10728d4d // lea r14,[r10+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x29a0:
+// 0x299c:
 	WORD $0x8545; BYTE $0xe4 // test r12d,r12d
-	WORD $0x2074 // je 0x29c5
+	WORD $0x2074 // je 0x29c1
 	LONG $0x04fc8341 // cmp r12d,0x4
-	WORD $0x3775 // jne 0x29e2
+	WORD $0x3775 // jne 0x29de
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x29e2
+	WORD $0x3175 // jne 0x29de
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1deb // jmp 0x29e2
-// 0x29c5:
+	WORD $0x1deb // jmp 0x29de
+// 0x29c1:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -2187,28 +2187,28 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x29e2:
+// 0x29de:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc4 // inc r12d
 	WORD $0x3945; BYTE $0xc4 // cmp r12d,r8d
-	WORD $0x0372 // jb 0x29fb
+	WORD $0x0372 // jb 0x29f7
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
-// 0x29fb:
+// 0x29f7:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x29a0
+	WORD $0xa072 // jb 0x299c
 	LONG $0x6f7ac1c4; BYTE $0x06 // vmovdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x2a0a:
+// 0x2a06:
 	LONG $0x6f7a41c4; WORD $0x0604 // vmovdqu xmm8,XMMWORD PTR [r14+rax*1]
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x394c; BYTE $0xd8 // cmp rax,r11
-	WORD $0x0774 // je 0x2a20
+	WORD $0x0774 // je 0x2a1c
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	WORD $0xeaeb // jmp 0x2a0a
-// 0x2a20:
+	WORD $0xeaeb // jmp 0x2a06
+// 0x2a1c:
 	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
 	LONG $0x0079e2c4; BYTE $0x02 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx]
 	LONG $0xc86ff9c5 // vmovdqa xmm1,xmm0
@@ -2226,7 +2226,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xd86ff9c5 // vmovdqa xmm3,xmm0
 	LONG $0x00828d49; WORD $0x0003; BYTE $0x00 // lea rax,[r10+0x300]
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
-// 0x2a6e:
+// 0x2a6a:
 	LONG $0x207f7ac5 // vmovdqu XMMWORD PTR [rax],xmm12
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -2253,14 +2253,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xe37f79c5 // vmovdqa xmm3,xmm12
 	LONG $0x6f7941c4; BYTE $0xe3 // vmovdqa xmm12,xmm11
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x0475 // jne 0x2af8
+	WORD $0x0475 // jne 0x2af4
 	LONG $0xd87f79c5 // vmovdqa xmm0,xmm11
-// 0x2af8:
+// 0x2af4:
 	LONG $0x20e88348 // sub rax,0x20
 	LONG $0x00828d4d; WORD $0x0001; BYTE $0x00 // lea r8,[r10+0x100]
 	WORD $0x394c; BYTE $0xc0 // cmp rax,r8
-	LONG $0xff62830f; WORD $0xffff // jae 0x2a6e
-// 0x2b0c:
+	LONG $0xff62830f; WORD $0xffff // jae 0x2a6a
+// 0x2b08:
 	RET
 
 DATA aesgcm_aesniavx_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f

@@ -52,7 +52,7 @@
 .quad 0x41c44ec9707941c4,0xd6ef2941c4d1ef29 // vpshufd xmm9,xmm9,0x4e; vpxor xmm10,xmm10,xmm9; vpxor xmm10,xmm10,xmm14
 .quad 0xc4001072442963c4,0x2141c44ed2707941; .byte 0xef,0xda // vpclmullqlqdq xmm14,xmm10,XMMWORD PTR [rdx+0x10]; vpshufd xmm10,xmm10,0x4e; vpxor xmm11,xmm11,xmm10
 .quad 0x478b48deef2141c4,0x21c51a002162c438; .byte 0xef,0xdc // vpxor xmm11,xmm11,xmm14; mov rax,QWORD PTR [rdi+0x38]; vpshufb xmm11,xmm11,XMMWORD PTR [rdx]; vpxor xmm11,xmm11,xmm4
-.quad 0x00276be9187f7ac5; .byte 0x00 // vmovdqu XMMWORD PTR [rax],xmm11; jmp 0x2b0c
+.quad 0x002767e9187f7ac5; .byte 0x00 // vmovdqu XMMWORD PTR [rax],xmm11; jmp 0x2b08
 // 0x3a1:
 .quad 0x0163820f10fb8349,0xc4206f7a41c40000; .byte 0x41,0x19,0xef,0xe8 // cmp r11,0x10; jb 0x50e; vmovdqu xmm12,XMMWORD PTR [r8]; vpxor xmm13,xmm12,xmm8
 .quad 0x7ac1c4c5dd79c2c4,0xc422001962c4017f; .byte 0x41,0x79,0x70,0xf4,0x4e // vaesenclast xmm0,xmm0,xmm13; vmovdqu XMMWORD PTR [r9],xmm0; vpshufb xmm12,xmm12,XMMWORD PTR [rdx]; vpshufd xmm14,xmm12,0x4e
@@ -139,7 +139,7 @@
 .quad 0x61c2c4d0dc69c2c4,0x83e0dc59c2c4d8dc; .byte 0xc0,0x10 // vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8; vaesenc xmm4,xmm4,xmm8; add eax,0x10
 .quad 0xfffa62e9d972c839; .byte 0xff // cmp eax,ecx; jb 0x762; jmp 0x1f0
 // 0x78e:
-.quad 0x28578b4c507f8b44,0x21d1850f08c7f641; .byte 0x00,0x00 // mov r15d,DWORD PTR [rdi+0x50]; mov r10,QWORD PTR [rdi+0x28]; test r15b,0x8; jne 0x2971
+.quad 0x28578b4c507f8b44,0x21cd850f08c7f641; .byte 0x00,0x00 // mov r15d,DWORD PTR [rdi+0x50]; mov r10,QWORD PTR [rdi+0x28]; test r15b,0x8; jne 0x296d
 .quad 0x4c0f8b4c08478b4c,0x0f01c7f641105f8b; .byte 0x84,0xc2,0x01,0x00,0x00 // mov r8,QWORD PTR [rdi+0x8]; mov r9,QWORD PTR [rdi]; mov r11,QWORD PTR [rdi+0x10]; test r15b,0x1; je 0x977
 .quad 0x478b48dbef2141c4,0xc50d7510c7f64130; .byte 0xfa,0x6f,0x00 // vpxor xmm11,xmm11,xmm11; mov rax,QWORD PTR [rdi+0x30]; test r15b,0x10; jne 0x7d1; vmovdqu xmm0,XMMWORD PTR [rax]
 .quad 0xebc1ffc90f0c488b; .byte 0x1f // mov ecx,DWORD PTR [rax+0xc]; bswap ecx; inc ecx; jmp 0x7f0
@@ -185,7 +185,7 @@
 .byte 0x8b,0x48,0x1c,0x0f,0xc9 // mov ecx,DWORD PTR [rax+0x1c]; bswap ecx
 // 0x98e:
 .quad 0x41c404e3c11a8b41,0xef79c1c410426f7a; .byte 0xc0 // mov ebx,DWORD PTR [r10]; shl ebx,0x4; vmovdqu xmm8,XMMWORD PTR [r10+0x10]; vpxor xmm0,xmm0,xmm8
-.quad 0x00000100867ff9c5,0x001e26840fdb854d; .byte 0x00 // vmovdqa XMMWORD PTR [rsi+0x100],xmm0; test r11,r11; je 0x27d6
+.quad 0x00000100867ff9c5,0x001e22840fdb854d; .byte 0x00 // vmovdqa XMMWORD PTR [rsi+0x100],xmm0; test r11,r11; je 0x27d2
 .quad 0x07eec149ff738d4d,0x894c00000a29840f; .byte 0xf0 // lea r14,[r11-0x1]; shr r14,0x7; je 0x13e7; mov rax,r14
 .quad 0x45c3294907e0c148,0x7401fe83491c6a8b; .byte 0x40 // shl rax,0x7; sub r11,rax; mov r13d,DWORD PTR [r10+0x1c]; cmp r14,0x1; je 0xa12
 .quad 0x00000120867ff9c5,0x00000130867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x120],xmm0; vmovdqa XMMWORD PTR [rsi+0x130],xmm0
@@ -338,7 +338,7 @@
 .quad 0x00000180b67f79c5,0x00000190b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x180],xmm14; vmovdqa XMMWORD PTR [rsi+0x190],xmm14
 // 0x13cc:
 .quad 0x00866ff9c508e983,0x426f7a41c4000001; .byte 0x10 // sub ecx,0x8; vmovdqa xmm0,XMMWORD PTR [rsi+0x100]; vmovdqu xmm8,XMMWORD PTR [r10+0x10]
-.quad 0x04fa840f04c7f641; .byte 0x00,0x00 // test r15b,0x4; je 0x18e1
+.quad 0x04f8840f04c7f641; .byte 0x00,0x00 // test r15b,0x4; je 0x18df
 // 0x13e7:
 .quad 0x04c7f641e06f79c5,0x870f40fb83490a75; .byte 0xb7,0x01,0x00,0x00 // vmovdqa xmm12,xmm0; test r15b,0x4; jne 0x13fb; cmp r11,0x40; ja 0x15b2
 // 0x13fb:
@@ -411,21 +411,21 @@
 .quad 0x71c2c4c0dd79c2c4,0xc4d0dd69c2c4c8dd; .byte 0xc2,0x61,0xdd,0xd8 // vaesenclast xmm0,xmm0,xmm8; vaesenclast xmm1,xmm1,xmm8; vaesenclast xmm2,xmm2,xmm8; vaesenclast xmm3,xmm3,xmm8
 .quad 0x51c2c4e0dd59c2c4,0xc4f0dd49c2c4e8dd; .byte 0xc2,0x41,0xdd,0xf8 // vaesenclast xmm4,xmm4,xmm8; vaesenclast xmm5,xmm5,xmm8; vaesenclast xmm6,xmm6,xmm8; vaesenclast xmm7,xmm7,xmm8
 // 0x1869:
-.quad 0x0000f0250f438d49,0x03a0aa8d4dc00100; .byte 0x00,0x00 // lea rax,[r11+0xf]; and eax,0xf0; add eax,eax; lea r13,[r10+0x3a0]
-.quad 0x7402c7f641c52949; .byte 0x04,0x49,0x83,0xed,0x20 // sub r13,rax; test r15b,0x2; je 0x1888; sub r13,0x20
-// 0x1888:
-.quad 0xc41475c36f7941c4,0xef2941c4c9ef3141; .byte 0xd2 // vmovdqa xmm8,xmm11; jne 0x18a3; vpxor xmm9,xmm9,xmm9; vpxor xmm10,xmm10,xmm10
-.quad 0x0940e9dbef2141c4; .byte 0x00,0x00 // vpxor xmm11,xmm11,xmm11; jmp 0x21e3
-// 0x18a3:
+.quad 0x01f0e0830f438d49,0x000003a0aa8d4dc0 // lea rax,[r11+0xf]; and eax,0xfffffff0; add eax,eax; lea r13,[r10+0x3a0]
+.quad 0x7402c7f641c52949; .byte 0x04,0x49,0x83,0xed,0x20 // sub r13,rax; test r15b,0x2; je 0x1886; sub r13,0x20
+// 0x1886:
+.quad 0xc41475c36f7941c4,0xef2941c4c9ef3141; .byte 0xd2 // vmovdqa xmm8,xmm11; jne 0x18a1; vpxor xmm9,xmm9,xmm9; vpxor xmm10,xmm10,xmm10
+.quad 0x093ee9dbef2141c4; .byte 0x00,0x00 // vpxor xmm11,xmm11,xmm11; jmp 0x21df
+// 0x18a1:
 .quad 0x1618c548677e7ac5,0x03f47319c1c42067 // vmovq xmm12,QWORD PTR [rdi+0x48]; vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]; vpsllq xmm12,xmm12,0x3
 .quad 0x41c44ef4707941c4,0x8a441943c4f4ef09; .byte 0x00,0x03,0x00,0x00,0x00 // vpshufd xmm14,xmm12,0x4e; vpxor xmm14,xmm14,xmm12; vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r10+0x300]
 .quad 0x0003009a441943c4,0x1092440943c41100; .byte 0x03,0x00,0x00,0x00 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r10+0x300]; vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r10+0x310]
-.byte 0xe9,0x02,0x09,0x00,0x00 // jmp 0x21e3
-// 0x18e1:
-.quad 0x0000f0250f438d49,0x03a0aa8d4dc00100; .byte 0x00,0x00 // lea rax,[r11+0xf]; and eax,0xf0; add eax,eax; lea r13,[r10+0x3a0]
-.quad 0x7402c7f641c52949; .byte 0x04,0x49,0x83,0xed,0x20 // sub r13,rax; test r15b,0x2; je 0x1900; sub r13,0x20
-// 0x1900:
-.quad 0x03c3870f40fb8349,0xc1c4f16e79c50000; .byte 0x79,0x70,0xf8,0xff // cmp r11,0x40; ja 0x1ccd; vmovd xmm14,ecx; vpshufd xmm7,xmm8,0xff
+.byte 0xe9,0x00,0x09,0x00,0x00 // jmp 0x21df
+// 0x18df:
+.quad 0x01f0e0830f438d49,0x000003a0aa8d4dc0 // lea rax,[r11+0xf]; and eax,0xfffffff0; add eax,eax; lea r13,[r10+0x3a0]
+.quad 0x7402c7f641c52949; .byte 0x04,0x49,0x83,0xed,0x20 // sub r13,rax; test r15b,0x2; je 0x18fc; sub r13,0x20
+// 0x18fc:
+.quad 0x03c3870f40fb8349,0xc1c4f16e79c50000; .byte 0x79,0x70,0xf8,0xff // cmp r11,0x40; ja 0x1cc9; vmovd xmm14,ecx; vpshufd xmm7,xmm8,0xff
 .quad 0x09c500f6707941c4,0x72000962c44072fe; .byte 0x60 // vpshufd xmm14,xmm14,0x0; vpaddd xmm14,xmm14,XMMWORD PTR [rdx+0x40]; vpshufb xmm14,xmm14,XMMWORD PTR [rdx+0x60]
 .quad 0x2179c3c4f7ef09c5,0xb0d62179c3c470ce // vpxor xmm14,xmm14,xmm7; vinsertps xmm1,xmm0,xmm14,0x70; vinsertps xmm2,xmm0,xmm14,0xb0
 .quad 0xc3c4f0de2179c3c4,0xc404c18330c62179; .byte 0x41,0x7a,0x6f,0x42,0x20 // vinsertps xmm3,xmm0,xmm14,0xf0; vinsertps xmm0,xmm0,xmm14,0x30; add ecx,0x4; vmovdqu xmm8,XMMWORD PTR [r10+0x20]
@@ -471,14 +471,14 @@
 .quad 0x7e7ac5d7ef2941c4,0x0943c4000001b8b6; .byte 0x44,0xbd,0x50,0xff,0xff,0xff,0x10 // vpxor xmm10,xmm10,xmm15; vmovq xmm14,QWORD PTR [rsi+0x1b8]; vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r13-0xb0]
 .quad 0x7a41c4d7ef2941c4,0xc2c4000000a0826f; .byte 0x79,0xdc,0xc0 // vpxor xmm10,xmm10,xmm15; vmovdqu xmm8,XMMWORD PTR [r10+0xa0]; vaesenc xmm0,xmm0,xmm8
 .quad 0x69c2c4c8dc71c2c4,0xb8d8dc61c2c4d0dc; .byte 0xa0,0x00,0x00,0x00 // vaesenc xmm1,xmm1,xmm8; vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8; mov eax,0xa0
-.byte 0x39,0xc3,0x74,0x22 // cmp ebx,eax; je 0x1cad
-// 0x1c8b:
+.byte 0x39,0xc3,0x74,0x22 // cmp ebx,eax; je 0x1ca9
+// 0x1c87:
 .quad 0xc41002446f7a41c4,0xdc71c2c4c0dc79c2; .byte 0xc8 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8
-.quad 0x61c2c4d0dc69c2c4,0x72d83910c083d8dc; .byte 0xde // vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8; add eax,0x10; cmp eax,ebx; jb 0x1c8b
-// 0x1cad:
+.quad 0x61c2c4d0dc69c2c4,0x72d83910c083d8dc; .byte 0xde // vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8; add eax,0x10; cmp eax,ebx; jb 0x1c87
+// 0x1ca9:
 .quad 0xc4101a446f7a41c4,0xdd71c2c4c0dd79c2; .byte 0xc8 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm0,xmm0,xmm8; vaesenclast xmm1,xmm1,xmm8
-.quad 0x61c2c4d0dd69c2c4; .byte 0xdd,0xd8,0xe9,0xc3,0x04,0x00,0x00 // vaesenclast xmm2,xmm2,xmm8; vaesenclast xmm3,xmm3,xmm8; jmp 0x2190
-// 0x1ccd:
+.quad 0x61c2c4d0dd69c2c4; .byte 0xdd,0xd8,0xe9,0xc3,0x04,0x00,0x00 // vaesenclast xmm2,xmm2,xmm8; vaesenclast xmm3,xmm3,xmm8; jmp 0x218c
+// 0x1cc9:
 .quad 0x707941c4f16e79c5,0x00f6707941c4ffd0 // vmovd xmm14,ecx; vpshufd xmm10,xmm8,0xff; vpshufd xmm14,xmm14,0x0
 .quad 0xfe09c54072fe09c5,0x607a000162c4507a // vpaddd xmm14,xmm14,XMMWORD PTR [rdx+0x40]; vpaddd xmm15,xmm14,XMMWORD PTR [rdx+0x50]; vpshufb xmm15,xmm15,XMMWORD PTR [rdx+0x60]
 .quad 0x0962c4faef0141c4,0xf2ef0941c4607200 // vpxor xmm15,xmm15,xmm10; vpshufb xmm14,xmm14,XMMWORD PTR [rdx+0x60]; vpxor xmm14,xmm14,xmm10
@@ -535,50 +535,50 @@
 .quad 0x7a41c4d7ef2941c4,0xc2c4000000a0826f; .byte 0x79,0xdc,0xc0 // vpxor xmm10,xmm10,xmm15; vmovdqu xmm8,XMMWORD PTR [r10+0xa0]; vaesenc xmm0,xmm0,xmm8
 .quad 0x69c2c4c8dc71c2c4,0xc4d8dc61c2c4d0dc; .byte 0xc2,0x59,0xdc,0xe0 // vaesenc xmm1,xmm1,xmm8; vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8; vaesenc xmm4,xmm4,xmm8
 .quad 0x49c2c4e8dc51c2c4,0xb8f8dc41c2c4f0dc; .byte 0xa0,0x00,0x00,0x00 // vaesenc xmm5,xmm5,xmm8; vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8; mov eax,0xa0
-.byte 0x39,0xc3,0x74,0x36 // cmp ebx,eax; je 0x2161
-// 0x212b:
+.byte 0x39,0xc3,0x74,0x36 // cmp ebx,eax; je 0x215d
+// 0x2127:
 .quad 0xc41002446f7a41c4,0xdc71c2c4c0dc79c2; .byte 0xc8 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; vaesenc xmm0,xmm0,xmm8; vaesenc xmm1,xmm1,xmm8
 .quad 0x61c2c4d0dc69c2c4,0xc4e0dc59c2c4d8dc; .byte 0xc2,0x51,0xdc,0xe8 // vaesenc xmm2,xmm2,xmm8; vaesenc xmm3,xmm3,xmm8; vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8
-.quad 0x41c2c4f0dc49c2c4,0x72d83910c083f8dc; .byte 0xca // vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8; add eax,0x10; cmp eax,ebx; jb 0x212b
-// 0x2161:
+.quad 0x41c2c4f0dc49c2c4,0x72d83910c083f8dc; .byte 0xca // vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8; add eax,0x10; cmp eax,ebx; jb 0x2127
+// 0x215d:
 .quad 0xc4101a446f7a41c4,0xdd71c2c4c0dd79c2; .byte 0xc8 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm0,xmm0,xmm8; vaesenclast xmm1,xmm1,xmm8
 .quad 0x61c2c4d0dd69c2c4,0xc4e0dd59c2c4d8dd; .byte 0xc2,0x51,0xdd,0xe8 // vaesenclast xmm2,xmm2,xmm8; vaesenclast xmm3,xmm3,xmm8; vaesenclast xmm4,xmm4,xmm8; vaesenclast xmm5,xmm5,xmm8
 .quad 0x41c2c4f0dd49c2c4; .byte 0xdd,0xf8 // vaesenclast xmm6,xmm6,xmm8; vaesenclast xmm7,xmm7,xmm8
-// 0x2190:
-.quad 0xc7f641c0ef3941c4,0x48677e7ac5487402 // vpxor xmm8,xmm8,xmm8; test r15b,0x2; je 0x21e3; vmovq xmm12,QWORD PTR [rdi+0x48]
+// 0x218c:
+.quad 0xc7f641c0ef3941c4,0x48677e7ac5487402 // vpxor xmm8,xmm8,xmm8; test r15b,0x2; je 0x21df; vmovq xmm12,QWORD PTR [rdi+0x48]
 .quad 0x19c1c420671618c5,0xf4707941c403f473; .byte 0x4e // vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]; vpsllq xmm12,xmm12,0x3; vpshufd xmm14,xmm12,0x4e
 .quad 0x1943c4f4ef0941c4,0xc40000000300ba44; .byte 0x41,0x31,0xef,0xcf // vpxor xmm14,xmm14,xmm12; vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r10+0x300]; vpxor xmm9,xmm9,xmm15
 .quad 0x000300ba441943c4,0xc4dfef2141c41100,0x00000310ba440943; .byte 0x00 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r10+0x300]; vpxor xmm11,xmm11,xmm15; vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r10+0x310]
 .byte 0xc4,0x41,0x29,0xef,0xd7 // vpxor xmm10,xmm10,xmm15
-// 0x21e3:
-.quad 0x048e820f10fb8349,0xc4206f7a41c40000; .byte 0xc1,0x79,0xef,0xc4 // cmp r11,0x10; jb 0x267b; vmovdqu xmm12,XMMWORD PTR [r8]; vpxor xmm0,xmm0,xmm12
-.quad 0xc7f641017f7ac1c4; .byte 0x04,0x75,0x04,0xc5,0x79,0x6f,0xe0 // vmovdqu XMMWORD PTR [r9],xmm0; test r15b,0x4; jne 0x2206; vmovdqa xmm12,xmm0
-// 0x2206:
+// 0x21df:
+.quad 0x048e820f10fb8349,0xc4206f7a41c40000; .byte 0xc1,0x79,0xef,0xc4 // cmp r11,0x10; jb 0x2677; vmovdqu xmm12,XMMWORD PTR [r8]; vpxor xmm0,xmm0,xmm12
+.quad 0xc7f641017f7ac1c4; .byte 0x04,0x75,0x04,0xc5,0x79,0x6f,0xe0 // vmovdqu XMMWORD PTR [r9],xmm0; test r15b,0x4; jne 0x2202; vmovdqa xmm12,xmm0
+// 0x2202:
 .quad 0x1941c422001962c4,0xc4c0ef3941c4e0ef; .byte 0x41,0x79,0x70,0xf4,0x4e // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]; vpxor xmm12,xmm12,xmm8; vpxor xmm8,xmm8,xmm8; vpshufd xmm14,xmm12,0x4e
 .quad 0x1943c4f4ef0941c4,0xef3141c400807d44; .byte 0xcf // vpxor xmm14,xmm14,xmm12; vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x80]; vpxor xmm9,xmm9,xmm15
 .quad 0xc411807d441943c4,0x440943c4dfef2141; .byte 0x7d,0x90,0x00 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x80]; vpxor xmm11,xmm11,xmm15; vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x70]
-.quad 0xfb8349d7ef2941c4,0xc400000427820f20; .byte 0x41,0x7a,0x6f,0x60,0x10 // vpxor xmm10,xmm10,xmm15; cmp r11,0x20; jb 0x2675; vmovdqu xmm12,XMMWORD PTR [r8+0x10]
-.quad 0x7ac1c4ccef71c1c4,0x7504c7f64110497f; .byte 0x04 // vpxor xmm1,xmm1,xmm12; vmovdqu XMMWORD PTR [r9+0x10],xmm1; test r15b,0x4; jne 0x2269
+.quad 0xfb8349d7ef2941c4,0xc400000427820f20; .byte 0x41,0x7a,0x6f,0x60,0x10 // vpxor xmm10,xmm10,xmm15; cmp r11,0x20; jb 0x2671; vmovdqu xmm12,XMMWORD PTR [r8+0x10]
+.quad 0x7ac1c4ccef71c1c4,0x7504c7f64110497f; .byte 0x04 // vpxor xmm1,xmm1,xmm12; vmovdqu XMMWORD PTR [r9+0x10],xmm1; test r15b,0x4; jne 0x2265
 .byte 0xc5,0x79,0x6f,0xe1 // vmovdqa xmm12,xmm1
-// 0x2269:
+// 0x2265:
 .quad 0x7941c422001962c4,0xf4ef0941c44ef470 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]; vpshufd xmm14,xmm12,0x4e; vpxor xmm14,xmm14,xmm12
 .quad 0xc400a07d441943c4,0x441943c4cfef3141; .byte 0x7d,0xa0,0x11 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x60]; vpxor xmm9,xmm9,xmm15; vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x60]
 .quad 0x0943c4dfef2141c4,0xef2941c400b07d44; .byte 0xd7 // vpxor xmm11,xmm11,xmm15; vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x50]; vpxor xmm10,xmm10,xmm15
-.quad 0x03c8820f30fb8349,0x20606f7a41c40000 // cmp r11,0x30; jb 0x266f; vmovdqu xmm12,XMMWORD PTR [r8+0x20]
-.quad 0x7ac1c4d4ef69c1c4,0x7504c7f64120517f; .byte 0x04 // vpxor xmm2,xmm2,xmm12; vmovdqu XMMWORD PTR [r9+0x20],xmm2; test r15b,0x4; jne 0x22c2
+.quad 0x03c8820f30fb8349,0x20606f7a41c40000 // cmp r11,0x30; jb 0x266b; vmovdqu xmm12,XMMWORD PTR [r8+0x20]
+.quad 0x7ac1c4d4ef69c1c4,0x7504c7f64120517f; .byte 0x04 // vpxor xmm2,xmm2,xmm12; vmovdqu XMMWORD PTR [r9+0x20],xmm2; test r15b,0x4; jne 0x22be
 .byte 0xc5,0x79,0x6f,0xe2 // vmovdqa xmm12,xmm2
-// 0x22c2:
+// 0x22be:
 .quad 0x7941c422001962c4,0xf4ef0941c44ef470 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]; vpshufd xmm14,xmm12,0x4e; vpxor xmm14,xmm14,xmm12
 .quad 0xc400c07d441943c4,0x441943c4cfef3141; .byte 0x7d,0xc0,0x11 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x40]; vpxor xmm9,xmm9,xmm15; vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x40]
 .quad 0x0943c4dfef2141c4,0xef2941c400d07d44; .byte 0xd7 // vpxor xmm11,xmm11,xmm15; vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x30]; vpxor xmm10,xmm10,xmm15
-.quad 0x0369820f40fb8349,0x30606f7a41c40000 // cmp r11,0x40; jb 0x2669; vmovdqu xmm12,XMMWORD PTR [r8+0x30]
-.quad 0x7ac1c4dcef61c1c4,0x7504c7f64130597f; .byte 0x04 // vpxor xmm3,xmm3,xmm12; vmovdqu XMMWORD PTR [r9+0x30],xmm3; test r15b,0x4; jne 0x231b
+.quad 0x0369820f40fb8349,0x30606f7a41c40000 // cmp r11,0x40; jb 0x2665; vmovdqu xmm12,XMMWORD PTR [r8+0x30]
+.quad 0x7ac1c4dcef61c1c4,0x7504c7f64130597f; .byte 0x04 // vpxor xmm3,xmm3,xmm12; vmovdqu XMMWORD PTR [r9+0x30],xmm3; test r15b,0x4; jne 0x2317
 .byte 0xc5,0x79,0x6f,0xe3 // vmovdqa xmm12,xmm3
-// 0x231b:
+// 0x2317:
 .quad 0x7941c422001962c4,0xf4ef0941c44ef470 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]; vpshufd xmm14,xmm12,0x4e; vpxor xmm14,xmm14,xmm12
 .quad 0xc400e07d441943c4,0x441943c4cfef3141; .byte 0x7d,0xe0,0x11 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x20]; vpxor xmm9,xmm9,xmm15; vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x20]
 .quad 0x0943c4dfef2141c4,0xef2941c400f07d44; .byte 0xd7 // vpxor xmm11,xmm11,xmm15; vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x10]; vpxor xmm10,xmm10,xmm15
-.quad 0x0561840f40fb8349,0x840f04c7f6410000; .byte 0x86,0x01,0x00,0x00 // cmp r11,0x40; je 0x28ba; test r15b,0x4; je 0x24e9
+.quad 0x0561840f40fb8349,0x840f04c7f6410000; .byte 0x86,0x01,0x00,0x00 // cmp r11,0x40; je 0x28b6; test r15b,0x4; je 0x24e5
 .quad 0x00000100866ff9c5,0x79c510426f7a41c4; .byte 0x6e,0xf1 // vmovdqa xmm0,XMMWORD PTR [rsi+0x100]; vmovdqu xmm8,XMMWORD PTR [r10+0x10]; vmovd xmm14,ecx
 .quad 0x41c4fff87079c1c4,0x72fe09c500f67079; .byte 0x40 // vpshufd xmm7,xmm8,0xff; vpshufd xmm14,xmm14,0x0; vpaddd xmm14,xmm14,XMMWORD PTR [rdx+0x40]
 .quad 0x09c56072000962c4,0x30e62179c3c4f7ef // vpshufb xmm14,xmm14,XMMWORD PTR [rdx+0x60]; vpxor xmm14,xmm14,xmm7; vinsertps xmm4,xmm0,xmm14,0x30
@@ -597,150 +597,150 @@
 .quad 0x51c2c4e0dc59c2c4,0xc4f0dc49c2c4e8dc; .byte 0xc2,0x41,0xdc,0xf8 // vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8; vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8
 .quad 0x0000a0826f7a41c4,0xc2c4e0dc59c2c400; .byte 0x51,0xdc,0xe8 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]; vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8
 .quad 0x41c2c4f0dc49c2c4,0x39000000a0b8f8dc; .byte 0xc3 // vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8; mov eax,0xa0; cmp ebx,eax
-.byte 0x74,0x22 // je 0x24c9
-// 0x24a7:
+.byte 0x74,0x22 // je 0x24c5
+// 0x24a3:
 .quad 0xc41002446f7a41c4,0xdc51c2c4e0dc59c2; .byte 0xe8 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; vaesenc xmm4,xmm4,xmm8; vaesenc xmm5,xmm5,xmm8
-.quad 0x41c2c4f0dc49c2c4,0x72d83910c083f8dc; .byte 0xde // vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8; add eax,0x10; cmp eax,ebx; jb 0x24a7
-// 0x24c9:
+.quad 0x41c2c4f0dc49c2c4,0x72d83910c083f8dc; .byte 0xde // vaesenc xmm6,xmm6,xmm8; vaesenc xmm7,xmm7,xmm8; add eax,0x10; cmp eax,ebx; jb 0x24a3
+// 0x24c5:
 .quad 0xc4101a446f7a41c4,0xdd51c2c4e0dd59c2; .byte 0xe8 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm4,xmm4,xmm8; vaesenclast xmm5,xmm5,xmm8
 .quad 0x41c2c4f0dd49c2c4; .byte 0xdd,0xf8,0xc4,0x41,0x39,0xef,0xc0 // vaesenclast xmm6,xmm6,xmm8; vaesenclast xmm7,xmm7,xmm8; vpxor xmm8,xmm8,xmm8
-// 0x24e9:
-.quad 0x0170820f50fb8349,0x40606f7a41c40000 // cmp r11,0x50; jb 0x2663; vmovdqu xmm12,XMMWORD PTR [r8+0x40]
-.quad 0x7ac1c4e4ef59c1c4,0x7504c7f64140617f; .byte 0x04 // vpxor xmm4,xmm4,xmm12; vmovdqu XMMWORD PTR [r9+0x40],xmm4; test r15b,0x4; jne 0x250e
+// 0x24e5:
+.quad 0x0170820f50fb8349,0x40606f7a41c40000 // cmp r11,0x50; jb 0x265f; vmovdqu xmm12,XMMWORD PTR [r8+0x40]
+.quad 0x7ac1c4e4ef59c1c4,0x7504c7f64140617f; .byte 0x04 // vpxor xmm4,xmm4,xmm12; vmovdqu XMMWORD PTR [r9+0x40],xmm4; test r15b,0x4; jne 0x250a
 .byte 0xc5,0x79,0x6f,0xe4 // vmovdqa xmm12,xmm4
-// 0x250e:
+// 0x250a:
 .quad 0x7941c422001962c4,0xf4ef0941c44ef470 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]; vpshufd xmm14,xmm12,0x4e; vpxor xmm14,xmm14,xmm12
 .quad 0xc400007d441943c4,0x441943c4cfef3141; .byte 0x7d,0x00,0x11 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x0]; vpxor xmm9,xmm9,xmm15; vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x0]
 .quad 0x0943c4dfef2141c4,0xef2941c400107d44; .byte 0xd7 // vpxor xmm11,xmm11,xmm15; vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x10]; vpxor xmm10,xmm10,xmm15
-.quad 0x0111820f60fb8349,0x50606f7a41c40000 // cmp r11,0x60; jb 0x265d; vmovdqu xmm12,XMMWORD PTR [r8+0x50]
-.quad 0x7ac1c4ecef51c1c4,0x7504c7f64150697f; .byte 0x04 // vpxor xmm5,xmm5,xmm12; vmovdqu XMMWORD PTR [r9+0x50],xmm5; test r15b,0x4; jne 0x2567
+.quad 0x0111820f60fb8349,0x50606f7a41c40000 // cmp r11,0x60; jb 0x2659; vmovdqu xmm12,XMMWORD PTR [r8+0x50]
+.quad 0x7ac1c4ecef51c1c4,0x7504c7f64150697f; .byte 0x04 // vpxor xmm5,xmm5,xmm12; vmovdqu XMMWORD PTR [r9+0x50],xmm5; test r15b,0x4; jne 0x2563
 .byte 0xc5,0x79,0x6f,0xe5 // vmovdqa xmm12,xmm5
-// 0x2567:
+// 0x2563:
 .quad 0x7941c422001962c4,0xf4ef0941c44ef470 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]; vpshufd xmm14,xmm12,0x4e; vpxor xmm14,xmm14,xmm12
 .quad 0xc400207d441943c4,0x441943c4cfef3141; .byte 0x7d,0x20,0x11 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x20]; vpxor xmm9,xmm9,xmm15; vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x20]
 .quad 0x0943c4dfef2141c4,0xef2941c400307d44; .byte 0xd7 // vpxor xmm11,xmm11,xmm15; vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x30]; vpxor xmm10,xmm10,xmm15
-.quad 0x00b2820f70fb8349,0x60606f7a41c40000 // cmp r11,0x70; jb 0x2657; vmovdqu xmm12,XMMWORD PTR [r8+0x60]
-.quad 0x7ac1c4f4ef49c1c4,0x7504c7f64160717f; .byte 0x04 // vpxor xmm6,xmm6,xmm12; vmovdqu XMMWORD PTR [r9+0x60],xmm6; test r15b,0x4; jne 0x25c0
+.quad 0x00b2820f70fb8349,0x60606f7a41c40000 // cmp r11,0x70; jb 0x2653; vmovdqu xmm12,XMMWORD PTR [r8+0x60]
+.quad 0x7ac1c4f4ef49c1c4,0x7504c7f64160717f; .byte 0x04 // vpxor xmm6,xmm6,xmm12; vmovdqu XMMWORD PTR [r9+0x60],xmm6; test r15b,0x4; jne 0x25bc
 .byte 0xc5,0x79,0x6f,0xe6 // vmovdqa xmm12,xmm6
-// 0x25c0:
+// 0x25bc:
 .quad 0x7941c422001962c4,0xf4ef0941c44ef470 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]; vpshufd xmm14,xmm12,0x4e; vpxor xmm14,xmm14,xmm12
 .quad 0xc400407d441943c4,0x441943c4cfef3141; .byte 0x7d,0x40,0x11 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x40]; vpxor xmm9,xmm9,xmm15; vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x40]
 .quad 0x0943c4dfef2141c4,0xef2941c400507d44; .byte 0xd7 // vpxor xmm11,xmm11,xmm15; vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x50]; vpxor xmm10,xmm10,xmm15
-.quad 0x7200000080fb8149,0xc470606f7a41c454; .byte 0xc1,0x41,0xef,0xfc // cmp r11,0x80; jb 0x2651; vmovdqu xmm12,XMMWORD PTR [r8+0x70]; vpxor xmm7,xmm7,xmm12
-.quad 0xf64170797f7ac1c4,0xe76f79c5047504c7 // vmovdqu XMMWORD PTR [r9+0x70],xmm7; test r15b,0x4; jne 0x2618; vmovdqa xmm12,xmm7
-// 0x2618:
+.quad 0x7200000080fb8149,0xc470606f7a41c454; .byte 0xc1,0x41,0xef,0xfc // cmp r11,0x80; jb 0x264d; vmovdqu xmm12,XMMWORD PTR [r8+0x70]; vpxor xmm7,xmm7,xmm12
+.quad 0xf64170797f7ac1c4,0xe76f79c5047504c7 // vmovdqu XMMWORD PTR [r9+0x70],xmm7; test r15b,0x4; jne 0x2614; vmovdqa xmm12,xmm7
+// 0x2614:
 .quad 0x7941c422001962c4,0xf4ef0941c44ef470 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]; vpshufd xmm14,xmm12,0x4e; vpxor xmm14,xmm14,xmm12
 .quad 0xc400607d441943c4,0x441943c4cfef3141; .byte 0x7d,0x60,0x11 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x60]; vpxor xmm9,xmm9,xmm15; vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x60]
 .quad 0x0943c4dfef2141c4,0xef2941c400707d44; .byte 0xd7 // vpxor xmm11,xmm11,xmm15; vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x70]; vpxor xmm10,xmm10,xmm15
-.byte 0xe9,0x69,0x02,0x00,0x00 // jmp 0x28ba
-// 0x2651:
-.byte 0xc5,0x79,0x6f,0xef,0xeb,0x28 // vmovdqa xmm13,xmm7; jmp 0x267f
-// 0x2657:
-.byte 0xc5,0x79,0x6f,0xee,0xeb,0x22 // vmovdqa xmm13,xmm6; jmp 0x267f
-// 0x265d:
-.byte 0xc5,0x79,0x6f,0xed,0xeb,0x1c // vmovdqa xmm13,xmm5; jmp 0x267f
-// 0x2663:
-.byte 0xc5,0x79,0x6f,0xec,0xeb,0x16 // vmovdqa xmm13,xmm4; jmp 0x267f
-// 0x2669:
-.byte 0xc5,0x79,0x6f,0xeb,0xeb,0x10 // vmovdqa xmm13,xmm3; jmp 0x267f
-// 0x266f:
-.byte 0xc5,0x79,0x6f,0xea,0xeb,0x0a // vmovdqa xmm13,xmm2; jmp 0x267f
-// 0x2675:
-.byte 0xc5,0x79,0x6f,0xe9,0xeb,0x04 // vmovdqa xmm13,xmm1; jmp 0x267f
-// 0x267b:
+.byte 0xe9,0x69,0x02,0x00,0x00 // jmp 0x28b6
+// 0x264d:
+.byte 0xc5,0x79,0x6f,0xef,0xeb,0x28 // vmovdqa xmm13,xmm7; jmp 0x267b
+// 0x2653:
+.byte 0xc5,0x79,0x6f,0xee,0xeb,0x22 // vmovdqa xmm13,xmm6; jmp 0x267b
+// 0x2659:
+.byte 0xc5,0x79,0x6f,0xed,0xeb,0x1c // vmovdqa xmm13,xmm5; jmp 0x267b
+// 0x265f:
+.byte 0xc5,0x79,0x6f,0xec,0xeb,0x16 // vmovdqa xmm13,xmm4; jmp 0x267b
+// 0x2665:
+.byte 0xc5,0x79,0x6f,0xeb,0xeb,0x10 // vmovdqa xmm13,xmm3; jmp 0x267b
+// 0x266b:
+.byte 0xc5,0x79,0x6f,0xea,0xeb,0x0a // vmovdqa xmm13,xmm2; jmp 0x267b
+// 0x2671:
+.byte 0xc5,0x79,0x6f,0xe9,0xeb,0x04 // vmovdqa xmm13,xmm1; jmp 0x267b
+// 0x2677:
 .byte 0xc5,0x79,0x6f,0xe8 // vmovdqa xmm13,xmm0
-// 0x267f:
-.quad 0x840f0fe083d88944,0x70e383410000022f // mov eax,r11d; and eax,0xf; je 0x28ba; and r11d,0x70
-.quad 0x8d4fd9014dd8014d,0x227208f883005d6c // add r8,r11; add r9,r11; lea r13,[r13+r11*2+0x0]; cmp eax,0x8; jb 0x26c1
+// 0x267b:
+.quad 0x840f0fe083d88944,0x70e383410000022f // mov eax,r11d; and eax,0xf; je 0x28b6; and r11d,0x70
+.quad 0x8d4fd9014dd8014d,0x227208f883005d6c // add r8,r11; add r9,r11; lea r13,[r13+r11*2+0x0]; cmp eax,0x8; jb 0x26bd
 .quad 0x0010b9f8005c8b49,0x4802e1c1c1290000; .byte 0xd3,0xeb // mov rbx,QWORD PTR [r8+rax*1-0x8]; mov ecx,0x10; sub ecx,eax; shl ecx,0x2; shr rbx,cl
-.quad 0x207e7a41c4ebd348,0x51eb01e3229963c4 // shr rbx,cl; vmovq xmm12,QWORD PTR [r8]; vpinsrq xmm12,xmm12,rbx,0x1; jmp 0x2712
-// 0x26c1:
-.quad 0x5c8b411c7204f883,0xffffe0c50c8dfc00; .byte 0xff // cmp eax,0x4; jb 0x26e2; mov ebx,DWORD PTR [r8+rax*1-0x4]; lea ecx,[rax*8-0x20]
-.quad 0x0948088b41e3d348,0x30ebe36ef961c4cb // shl rbx,cl; mov ecx,DWORD PTR [r8]; or rbx,rcx; vmovq xmm12,rbx; jmp 0x2712
-// 0x26e2:
+.quad 0x207e7a41c4ebd348,0x51eb01e3229963c4 // shr rbx,cl; vmovq xmm12,QWORD PTR [r8]; vpinsrq xmm12,xmm12,rbx,0x1; jmp 0x270e
+// 0x26bd:
+.quad 0x5c8b411c7204f883,0xffffe0c50c8dfc00; .byte 0xff // cmp eax,0x4; jb 0x26de; mov ebx,DWORD PTR [r8+rax*1-0x4]; lea ecx,[rax*8-0x20]
+.quad 0x0948088b41e3d348,0x30ebe36ef961c4cb // shl rbx,cl; mov ecx,DWORD PTR [r8]; or rbx,rcx; vmovq xmm12,rbx; jmp 0x270e
+// 0x26de:
 .quad 0x1cb60f41e9d1c189,0x0f41e3d303e1c108; .byte 0xb6,0x08 // mov ecx,eax; shr ecx,1; movzx ebx,BYTE PTR [r8+rcx*1]; shl ecx,0x3; shl ebx,cl; movzx ecx,BYTE PTR [r8]
 .quad 0x0f41e36e79c5cb09,0xf8c50c8dff005cb6; .byte 0xff,0xff,0xff // or ebx,ecx; vmovd xmm12,ebx; movzx ebx,BYTE PTR [r8+rax*1-0x1]; lea ecx,[rax*8-0x8]
 .quad 0x41c4f36e79c5e3d3; .byte 0x19,0xeb,0xe6 // shl ebx,cl; vmovd xmm14,ebx; vpor xmm12,xmm12,xmm14
-// 0x2712:
+// 0x270e:
 .quad 0xec894decef1141c4,0x08f883eb7ef961c4 // vpxor xmm13,xmm13,xmm12; mov r12,r13; vmovq rbx,xmm13; cmp eax,0x8
-.quad 0xf943c41989491b72,0x0000c50c8d01ed16; .byte 0x00,0x00 // jb 0x273f; mov QWORD PTR [r9],rbx; vpextrq r13,xmm13,0x1; lea ecx,[rax*8+0x0]
-.quad 0x015c8949ebad0f4c; .byte 0xf8,0xeb,0x3f // shrd rbx,r13,cl; mov QWORD PTR [r9+rax*1-0x8],rbx; jmp 0x277e
-// 0x273f:
-.quad 0x198941147204f883,0x48ffffffe0c50c8d; .byte 0xd3,0xeb // cmp eax,0x4; jb 0x2758; mov DWORD PTR [r9],ebx; lea ecx,[rax*8-0x20]; shr rbx,cl
-.byte 0x41,0x89,0x5c,0x01,0xfc,0xeb,0x26 // mov DWORD PTR [r9+rax*1-0x4],ebx; jmp 0x277e
-// 0x2758:
+.quad 0xf943c41989491b72,0x0000c50c8d01ed16; .byte 0x00,0x00 // jb 0x273b; mov QWORD PTR [r9],rbx; vpextrq r13,xmm13,0x1; lea ecx,[rax*8+0x0]
+.quad 0x015c8949ebad0f4c; .byte 0xf8,0xeb,0x3f // shrd rbx,r13,cl; mov QWORD PTR [r9+rax*1-0x8],rbx; jmp 0x277a
+// 0x273b:
+.quad 0x198941147204f883,0x48ffffffe0c50c8d; .byte 0xd3,0xeb // cmp eax,0x4; jb 0x2754; mov DWORD PTR [r9],ebx; lea ecx,[rax*8-0x20]; shr rbx,cl
+.byte 0x41,0x89,0x5c,0x01,0xfc,0xeb,0x26 // mov DWORD PTR [r9+rax*1-0x4],ebx; jmp 0x277a
+// 0x2754:
 .quad 0x49e9d1c189198841,0xde894903e1c1cd89 // mov BYTE PTR [r9],bl; mov ecx,eax; shr ecx,1; mov r13,rcx; shl ecx,0x3; mov r14,rbx
 .quad 0x8d291c8843ebd348,0xd349fffffff8c50c; .byte 0xee // shr rbx,cl; mov BYTE PTR [r9+r13*1],bl; lea ecx,[rax*8-0x8]; shr r14,cl
 .byte 0x45,0x88,0x74,0x01,0xff // mov BYTE PTR [r9+rax*1-0x1],r14b
-// 0x277e:
-.quad 0x7504c7f641e5894d,0xa46f7ac5d8f74811; .byte 0x02,0x80,0x00,0x00,0x00 // mov r13,r12; test r15b,0x4; jne 0x2798; neg rax; vmovdqu xmm12,XMMWORD PTR [rdx+rax*1+0x80]
+// 0x277a:
+.quad 0x7504c7f641e5894d,0xa46f7ac5d8f74811; .byte 0x02,0x80,0x00,0x00,0x00 // mov r13,r12; test r15b,0x4; jne 0x2794; neg rax; vmovdqu xmm12,XMMWORD PTR [rdx+rax*1+0x80]
 .byte 0xc4,0x41,0x19,0xdb,0xe5 // vpand xmm12,xmm12,xmm13
-// 0x2798:
+// 0x2794:
 .quad 0x1941c422001962c4,0x4ef4707941c4e0ef // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]; vpxor xmm12,xmm12,xmm8; vpshufd xmm14,xmm12,0x4e
 .quad 0x1943c4f4ef0941c4,0xef3141c400807d44; .byte 0xcf // vpxor xmm14,xmm14,xmm12; vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x80]; vpxor xmm9,xmm9,xmm15
 .quad 0xc411807d441943c4,0x440943c4dfef2141; .byte 0x7d,0x90,0x00 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x80]; vpxor xmm11,xmm11,xmm15; vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x70]
-.quad 0x00e4e9d7ef2941c4; .byte 0x00,0x00 // vpxor xmm10,xmm10,xmm15; jmp 0x28ba
-// 0x27d6:
+.quad 0x00e4e9d7ef2941c4; .byte 0x00,0x00 // vpxor xmm10,xmm10,xmm15; jmp 0x28b6
+// 0x27d2:
 .quad 0x6f7a41c4e06f79c5,0xc4e0dc1942c42042; .byte 0x41,0x7a,0x6f,0x42,0x30 // vmovdqa xmm12,xmm0; vmovdqu xmm8,XMMWORD PTR [r10+0x20]; vaesenc xmm12,xmm12,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x30]
 .quad 0x7a41c4e0dc1942c4,0xe0dc1942c440426f // vaesenc xmm12,xmm12,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x40]; vaesenc xmm12,xmm12,xmm8
 .quad 0x42c450426f7a41c4,0x426f7a41c4e0dc19; .byte 0x60 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]; vaesenc xmm12,xmm12,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x60]
 .quad 0x7a41c4e0dc1942c4,0xe0dc1942c470426f // vaesenc xmm12,xmm12,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x70]; vaesenc xmm12,xmm12,xmm8
 .quad 0x000080826f7a41c4,0x41c4e0dc1942c400; .byte 0x7a,0x6f,0x82,0x90,0x00,0x00,0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]; vaesenc xmm12,xmm12,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0x90]
 .quad 0x7a41c4e0dc1942c4,0x42c4000000a0826f; .byte 0x19,0xdc,0xe0 // vaesenc xmm12,xmm12,xmm8; vmovdqu xmm8,XMMWORD PTR [r10+0xa0]; vaesenc xmm12,xmm12,xmm8
-.quad 0x74c339000000a0b8; .byte 0x13 // mov eax,0xa0; cmp ebx,eax; je 0x2862
-// 0x284f:
+.quad 0x74c339000000a0b8; .byte 0x13 // mov eax,0xa0; cmp ebx,eax; je 0x285e
+// 0x284b:
 .quad 0xc41002446f7a41c4,0x3910c083e0dc1942; .byte 0xd8 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; vaesenc xmm12,xmm12,xmm8; add eax,0x10; cmp eax,ebx
-.byte 0x72,0xed // jb 0x284f
-// 0x2862:
+.byte 0x72,0xed // jb 0x284b
+// 0x285e:
 .quad 0xc4101a446f7a41c4,0xa67f79c5e0dd1942; .byte 0x10,0x01,0x00,0x00 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; vaesenclast xmm12,xmm12,xmm8; vmovdqa XMMWORD PTR [rsi+0x110],xmm12
-.quad 0x7ac5767402c7f641,0x20671618c548677e // test r15b,0x2; je 0x28f2; vmovq xmm12,QWORD PTR [rdi+0x48]; vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
+.quad 0x7ac5767402c7f641,0x20671618c548677e // test r15b,0x2; je 0x28ee; vmovq xmm12,QWORD PTR [rdi+0x48]; vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
 .quad 0x41c403f47319c1c4,0xf4707941c4e3ef19; .byte 0x4e // vpsllq xmm12,xmm12,0x3; vpxor xmm12,xmm12,xmm11; vpshufd xmm14,xmm12,0x4e
 .quad 0x1943c4f4ef0941c4,0xc400000003008a44,0x000003009a441943; .byte 0x11 // vpxor xmm14,xmm14,xmm12; vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r10+0x300]; vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r10+0x300]
 .quad 0x00031092440943c4; .byte 0x00,0x00 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r10+0x310]
-// 0x28ba:
+// 0x28b6:
 .quad 0xc4001072443163c4,0xef2941c4d1ef2941; .byte 0xd3 // vpclmullqlqdq xmm14,xmm9,XMMWORD PTR [rdx+0x10]; vpxor xmm10,xmm10,xmm9; vpxor xmm10,xmm10,xmm11
 .quad 0x41c44ec9707941c4,0xd6ef2941c4d1ef29 // vpshufd xmm9,xmm9,0x4e; vpxor xmm10,xmm10,xmm9; vpxor xmm10,xmm10,xmm14
 .quad 0xc4001072442963c4,0x2141c44ed2707941; .byte 0xef,0xda // vpclmullqlqdq xmm14,xmm10,XMMWORD PTR [rdx+0x10]; vpshufd xmm10,xmm10,0x4e; vpxor xmm11,xmm11,xmm10
 .byte 0xc4,0x41,0x21,0xef,0xde // vpxor xmm11,xmm11,xmm14
-// 0x28f2:
+// 0x28ee:
 .quad 0x866ff9c540478b48,0x01c7f64100000110 // mov rax,QWORD PTR [rdi+0x40]; vmovdqa xmm0,XMMWORD PTR [rsi+0x110]; test r15b,0x1
-.byte 0x75,0x05,0xc5,0xfa,0x6f,0x40,0x20 // jne 0x2909; vmovdqu xmm0,XMMWORD PTR [rax+0x20]
-// 0x2909:
-.quad 0x8b48137402c7f641,0xc51a002162c43847; .byte 0x21,0xef,0xd8 // test r15b,0x2; je 0x2922; mov rax,QWORD PTR [rdi+0x38]; vpshufb xmm11,xmm11,XMMWORD PTR [rdx]; vpxor xmm11,xmm11,xmm0
-.byte 0xc5,0x7a,0x7f,0x18,0xeb,0x26 // vmovdqu XMMWORD PTR [rax],xmm11; jmp 0x2948
-// 0x2922:
+.byte 0x75,0x05,0xc5,0xfa,0x6f,0x40,0x20 // jne 0x2905; vmovdqu xmm0,XMMWORD PTR [rax+0x20]
+// 0x2905:
+.quad 0x8b48137402c7f641,0xc51a002162c43847; .byte 0x21,0xef,0xd8 // test r15b,0x2; je 0x291e; mov rax,QWORD PTR [rdi+0x38]; vpshufb xmm11,xmm11,XMMWORD PTR [rdx]; vpxor xmm11,xmm11,xmm0
+.byte 0xc5,0x7a,0x7f,0x18,0xeb,0x26 // vmovdqu XMMWORD PTR [rax],xmm11; jmp 0x2944
+// 0x291e:
 .quad 0x7f7ac51a002162c4,0xc1c420407ffac518; .byte 0x7a,0x6f,0x42,0x10 // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]; vmovdqu XMMWORD PTR [rax],xmm11; vmovdqu XMMWORD PTR [rax+0x20],xmm0; vmovdqu xmm0,XMMWORD PTR [r10+0x10]
 .quad 0x0000010086eff9c5,0x89c90f10407ffac5; .byte 0x48,0x1c // vpxor xmm0,xmm0,XMMWORD PTR [rsi+0x100]; vmovdqu XMMWORD PTR [rax+0x10],xmm0; bswap ecx; mov DWORD PTR [rax+0x1c],ecx
-// 0x2948:
+// 0x2944:
 .quad 0x867ff9c5c0eff9c5,0x867ff9c500000100; .byte 0x10,0x01,0x00,0x00 // vpxor xmm0,xmm0,xmm0; vmovdqa XMMWORD PTR [rsi+0x100],xmm0; vmovdqa XMMWORD PTR [rsi+0x110],xmm0
 .quad 0x000001a0867ff9c5,0x000001b0867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x1a0],xmm0; vmovdqa XMMWORD PTR [rsi+0x1b0],xmm0
-.byte 0xe9,0x9b,0x01,0x00,0x00 // jmp 0x2b0c
-// 0x2971:
+.byte 0xe9,0x9b,0x01,0x00,0x00 // jmp 0x2b08
+// 0x296d:
 .quad 0x44c9eff1c51a8b41,0xff49db8949fa438d; .byte 0xc3 // mov ebx,DWORD PTR [r10]; vpxor xmm1,xmm1,xmm1; lea r8d,[rbx-0x6]; mov r11,rbx; inc r11
 .quad 0x850c8d4e04e3c149,0x49e4314500000000; .byte 0x89,0xd5 // shl r11,0x4; lea r9,[r8*4+0x0]; xor r12d,r12d; mov r13,rdx
 .quad 0x43f1894c10728d4d; .byte 0x8b,0x44,0x0e,0xfc // lea r14,[r10+0x10]; mov rcx,r14; mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x29a0:
-.quad 0xfc83412074e48545,0x7508f88349377504; .byte 0x31 // test r12d,r12d; je 0x29c5; cmp r12d,0x4; jne 0x29e2; cmp r8,0x8; jne 0x29e2
+// 0x299c:
+.quad 0xfc83412074e48545,0x7508f88349377504; .byte 0x31 // test r12d,r12d; je 0x29c1; cmp r12d,0x4; jne 0x29de; cmp r8,0x8; jne 0x29de
 .quad 0xc070f9c5c06ef9c5,0xf9c5c1dd79e2c400; .byte 0x7e,0xc0 // vmovd xmm0,eax; vpshufd xmm0,xmm0,0x0; vaesenclast xmm0,xmm0,xmm1; vmovd eax,xmm0
-.byte 0xeb,0x1d // jmp 0x29e2
-// 0x29c5:
+.byte 0xeb,0x1d // jmp 0x29de
+// 0x29c1:
 .quad 0x0079e2c4c06ef9c5,0xc5c1dd79e2c42042; .byte 0xf9,0x7e,0xc0 // vmovd xmm0,eax; vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]; vaesenclast xmm0,xmm0,xmm1; vmovd eax,xmm0
 .quad 0xc5ff49305db60f41; .byte 0x31,0xd8 // movzx ebx,BYTE PTR [r13+0x30]; inc r13; xor eax,ebx
-// 0x29e2:
+// 0x29de:
 .quad 0x894304c183480133,0xff4104c183490e04; .byte 0xc4 // xor eax,DWORD PTR [rcx]; add rcx,0x4; mov DWORD PTR [r14+r9*1],eax; add r9,0x4; inc r12d
-.quad 0xe431450372c43945 // cmp r12d,r8d; jb 0x29fb; xor r12d,r12d
-// 0x29fb:
-.quad 0x7ac1c4a072d9394d; .byte 0x6f,0x06,0xb8,0x10,0x00,0x00,0x00 // cmp r9,r11; jb 0x29a0; vmovdqu xmm0,XMMWORD PTR [r14]; mov eax,0x10
-// 0x2a0a:
-.quad 0x834806046f7a41c4,0xc40774d8394c10c0; .byte 0xc2,0x79,0xdc,0xc0 // vmovdqu xmm8,XMMWORD PTR [r14+rax*1]; add rax,0x10; cmp rax,r11; je 0x2a20; vaesenc xmm0,xmm0,xmm8
-.byte 0xeb,0xea // jmp 0x2a0a
-// 0x2a20:
+.quad 0xe431450372c43945 // cmp r12d,r8d; jb 0x29f7; xor r12d,r12d
+// 0x29f7:
+.quad 0x7ac1c4a072d9394d; .byte 0x6f,0x06,0xb8,0x10,0x00,0x00,0x00 // cmp r9,r11; jb 0x299c; vmovdqu xmm0,XMMWORD PTR [r14]; mov eax,0x10
+// 0x2a06:
+.quad 0x834806046f7a41c4,0xc40774d8394c10c0; .byte 0xc2,0x79,0xdc,0xc0 // vmovdqu xmm8,XMMWORD PTR [r14+rax*1]; add rax,0x10; cmp rax,r11; je 0x2a1c; vaesenc xmm0,xmm0,xmm8
+.byte 0xeb,0xea // jmp 0x2a06
+// 0x2a1c:
 .quad 0x79e2c4c0dd79c2c4,0xf1c5c86ff9c50200; .byte 0x73,0xd1,0x3f // vaesenclast xmm0,xmm0,xmm8; vpshufb xmm0,xmm0,XMMWORD PTR [rdx]; vmovdqa xmm1,xmm0; vpsrlq xmm1,xmm1,0x3f
 .quad 0x70f9c508f973f1c5,0xc51fe272e9c5ffd0; .byte 0xf9,0x70,0x5a,0x10,0x4e // vpslldq xmm1,xmm1,0x8; vpshufd xmm2,xmm0,0xff; vpsrad xmm2,xmm2,0x1f; vpshufd xmm3,XMMWORD PTR [rdx+0x10],0x4e
 .quad 0xc0d4f9c5d3dbe9c5,0xc2eff9c5c1ebf9c5 // vpand xmm2,xmm2,xmm3; vpaddq xmm0,xmm0,xmm0; vpor xmm0,xmm0,xmm1; vpxor xmm0,xmm0,xmm2
 .quad 0xe06f79c5d2efe9c5,0x00828d49d86ff9c5; .byte 0x03,0x00,0x00 // vpxor xmm2,xmm2,xmm2; vmovdqa xmm12,xmm0; vmovdqa xmm3,xmm0; lea rax,[r10+0x300]
 .byte 0x48,0x89,0xc1 // mov rcx,rax
-// 0x2a6e:
+// 0x2a6a:
 .quad 0x707941c4207f7ac5,0xc5f4ef0941c44ef4; .byte 0x09,0x6c,0xea // vmovdqu XMMWORD PTR [rax],xmm12; vpshufd xmm14,xmm12,0x4e; vpxor xmm14,xmm14,xmm12; vpunpcklqdq xmm13,xmm14,xmm2
 .quad 0x7f79c510687f7ac5,0xf1c54ec870f9c5f2; .byte 0xef,0xc8 // vmovdqu XMMWORD PTR [rax+0x10],xmm13; vmovdqa xmm2,xmm14; vpshufd xmm1,xmm0,0x4e; vpxor xmm1,xmm1,xmm0
 .quad 0xef29c54ed37079c5,0xc400cb447963c4d3; .byte 0x63,0x79,0x44,0xdb,0x11 // vpshufd xmm10,xmm3,0x4e; vpxor xmm10,xmm10,xmm3; vpclmullqlqdq xmm9,xmm0,xmm3; vpclmulhqhqdq xmm11,xmm0,xmm3
@@ -748,7 +748,7 @@
 .quad 0x7941c4d3ef2941c4,0xd1ef2941c44ec970 // vpxor xmm10,xmm10,xmm11; vpshufd xmm9,xmm9,0x4e; vpxor xmm10,xmm10,xmm9
 .quad 0x2963c4d6ef2941c4,0x707941c400107244; .byte 0xd2,0x4e // vpxor xmm10,xmm10,xmm14; vpclmullqlqdq xmm14,xmm10,XMMWORD PTR [rdx+0x10]; vpshufd xmm10,xmm10,0x4e
 .quad 0x2141c4daef2141c4,0x41c4e37f79c5deef; .byte 0x79,0x6f,0xe3 // vpxor xmm11,xmm11,xmm10; vpxor xmm11,xmm11,xmm14; vmovdqa xmm3,xmm12; vmovdqa xmm12,xmm11
-.quad 0x7f79c50475c83948; .byte 0xd8 // cmp rax,rcx; jne 0x2af8; vmovdqa xmm0,xmm11
-// 0x2af8:
-.quad 0x00828d4d20e88348,0x830fc0394c000001; .byte 0x62,0xff,0xff,0xff // sub rax,0x20; lea r8,[r10+0x100]; cmp rax,r8; jae 0x2a6e
-// 0x2b0c:
+.quad 0x7f79c50475c83948; .byte 0xd8 // cmp rax,rcx; jne 0x2af4; vmovdqa xmm0,xmm11
+// 0x2af4:
+.quad 0x00828d4d20e88348,0x830fc0394c000001; .byte 0x62,0xff,0xff,0xff // sub rax,0x20; lea r8,[r10+0x100]; cmp rax,r8; jae 0x2a6a
+// 0x2b08:
