@@ -68,7 +68,11 @@ static inline uint32_t swap32(uint32_t v)
 
 static inline uint64_t swap64(uint64_t v)
 {
+#if defined(__GNUC__)
+    return __builtin_bswap64(v);
+#else
     return (uint64_t)swap32((uint32_t)v) << 32 | swap32((uint32_t)(v >> 32));
+#endif
 }
 
 static inline uint64_t load64_be(const uint8_t *p)

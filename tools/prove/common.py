@@ -26,7 +26,9 @@ def known(v, what):
     """The integer that v must be for all data: of addresses, counts, branches."""
     c = v.constant
     if c is None:
-        raise Unproved(f"{what} depends on {'data' if v.defined else 'what nothing has written'}")
+        e = Unproved(f"{what} depends on {'data' if v.defined else 'what nothing has written'}")
+        e.value = v
+        raise e
     return c
 
 

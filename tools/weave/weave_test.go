@@ -139,9 +139,13 @@ func TestCycles(t *testing.T) {
 func copyTree(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	files, err := filepath.Glob(filepath.Join("..", "..", "asm", "arm", "*"))
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, folder := range []string{"*.h", "arm/*", "aarch64/*"} {
+		found, err := filepath.Glob(filepath.Join("..", "..", "asm", folder))
+		if err != nil || len(found) == 0 {
+			t.Fatal(folder, err)
+		}
+		files = append(files, found...)
 	}
 	for _, file := range append(files, filepath.Join("..", "..", coresFile)) {
 		text, err := os.ReadFile(file)
@@ -185,7 +189,7 @@ func TestOneChange(t *testing.T) {
 		appears        string
 		stays          string // where no order depends on it
 	}{
-		{"asm/arm/chacha20poly1305_text.h", "#define ROTATE_4 7\n", "#define ROTATE_4 9\n", `(, #9|ror #23) `, "aes_"},
+		{"asm/chacha20.h", "#define ROTATE_4 7\n", "#define ROTATE_4 9\n", `(, #9|ror #23) `, "aes_"},
 		{coresFile, `"vector_64": 4, "vector_128": 4`, `"vector_64": 4, "vector_128": 12`, "", "armv6"},
 	} {
 		root := copyTree(t)
@@ -238,8 +242,8 @@ func TestOneChange(t *testing.T) {
 
 var long = flag.Bool("long", false, "make everything from a copy of the whole tree with each change, by make gen")
 
-// The same through make gen and gen-check, to the kernels that Go and Rust link: those of 32-bit ARM that have these lines
-// change, and no other file does.
+// The same through make gen and gen-check, to the kernels that Go and Rust link: those that have these lines change, of all
+// instruction sets, and no other file does.
 func TestOneChangeEverywhere(t *testing.T) {
 	if !*long {
 		t.Log("not run: takes half a minute; with -long")
@@ -265,28 +269,32 @@ func TestOneChangeEverywhere(t *testing.T) {
 	}
 	must("git -C '" + tree + "' ls-files -z --cached --others --exclude-standard | tar -C '" + tree + "' --null -T - -cf - | tar xf -" +
 		" && git init -q && git add -A && git -c user.name=x -c user.email=x@invalid commit -qm x && make gen-check")
-	for _, c := range []struct{ name, change string }{
-		{"rotation", "sed -i 's/#define ROTATE_4 7/#define ROTATE_4 9/' asm/arm/chacha20poly1305_text.h"},
-		{"latency", "sed -i '/\"restricted\": true/,/\"aes_mix\"/s/\"vector_128\": 4/\"vector_128\": 12/' " + coresFile},
+	kernels, err := filepath.Glob(filepath.Join(root, "asm", "*", "*.S"))
+	if err != nil || len(kernels) < 30 {
+		t.Fatal(kernels, err)
+	}
+	for _, c := range []struct{ name, file, change, kernels string }{
+		{"rotation", "asm/chacha20.h", "sed -i 's/#define ROTATE_4 7/#define ROTATE_4 9/'", "/chacha20"},
+		{"latency", coresFile, "sed -i '/\"restricted\": true/,/\"aes_mix\"/s/\"vector_128\": 4/\"vector_128\": 12/'",
+			"/arm/(chacha20poly1305(_batch)?_neon|aes(gcm)?_neon)"},
 	} {
-		must(c.change)
+		must(c.change + " " + c.file)
 		if out, err := sh("make gen-check"); err == nil {
 			t.Errorf("%s: gen-check sees nothing\n%s", c.name, out)
 		}
 		must("make gen && make gen-check")
 		changed := must("git diff --name-only")
-		for _, kernel := range []string{"chacha20poly1305_neon", "chacha20poly1305_batch_neon", "chacha20poly1305_armv6"} {
-			want := c.name == "rotation" || !strings.Contains(kernel, "armv6")
-			for _, file := range []string{"internal/kernel/" + kernel + "_arm.s", "rust/sealane/src/kernel/arm/" + kernel + ".s"} {
+		for _, kernel := range kernels {
+			isa, name := filepath.Base(filepath.Dir(kernel)), strings.TrimSuffix(filepath.Base(kernel), ".S")
+			goarch := map[string]string{"x86_64": "amd64", "aarch64": "arm64", "arm": "arm"}[isa]
+			want := regexp.MustCompile(c.kernels).MatchString("/" + isa + "/" + name)
+			for _, file := range []string{"internal/kernel/" + name + "_" + goarch + ".s", "rust/sealane/src/kernel/" + isa + "/" + name + ".s"} {
 				if strings.Contains(changed, file+"\n") != want {
 					t.Errorf("%s: %s changed: %v", c.name, file, !want)
 				}
 			}
 		}
-		if strings.Contains(changed, "_arm64") || strings.Contains(changed, "_amd64") {
-			t.Errorf("%s: other kernels changed:\n%s", c.name, changed)
-		}
-		must("git checkout -q -- asm/arm/chacha20poly1305_text.h " + coresFile + " && make gen")
+		must("git checkout -q -- " + c.file + " && make gen")
 		if out := must("git status --porcelain"); out != "" {
 			t.Errorf("%s: taken back, these stay changed:\n%s", c.name, out)
 		}
