@@ -68,12 +68,13 @@ void sealane_quic_keys_wipe(sealane_quic_keys *k)
         wipe(k, sizeof *k);
 }
 
-/* ChaCha20's kernels make masks side by side and take as long for one as for many, longer than portable code. */
-static void chacha20_mask(const void *key, uint8_t out[16], const uint8_t sample[16])
+static void chacha20_mask(const mask_kind *kind, uint8_t out[16], const uint8_t sample[16])
 {
-    const sealane_lane lane = {.out = slot(out), .in = slot(sample), .key = slot(key)};
-    const sealane_args a = {.in = slot(&lane), .bytes = 1};
-    sealane_chacha20masks_portable(&a, NULL, NULL);
+    SEALANE_SCRATCH(scratch);
+    const sealane_lane lane = {.out = slot(out), .in = slot(sample), .key = slot(kind->key)};
+    sealane_args a; /* see sealane_aes_key_init: what masks do not read is not set */
+    a.in = slot(&lane), a.bytes = 1, a.flags = 0;
+    kind->level->kernel(&a, scratch, kind->level->consts);
 }
 
 int sealane_quic_mask(const sealane_quic_keys *k, uint8_t mask[5], const uint8_t sample[16])
@@ -86,7 +87,7 @@ int sealane_quic_mask(const sealane_quic_keys *k, uint8_t mask[5], const uint8_t
     if (!failed && kind.rounds != 0)
         failed = sealane_aes_ecb_encrypt(&k->mask, block, sample, sizeof block);
     else if (!failed)
-        chacha20_mask(kind.key, block, sample);
+        chacha20_mask(&kind, block, sample);
     if (failed)
         memset(block, 0, sizeof block);
     memcpy(mask, block, 5);
