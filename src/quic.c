@@ -217,16 +217,24 @@ static void make_masks(work *w)
         make_masks_of_kinds(w);
 }
 
-/* Packet numbers are read and written with what is behind them of four bytes, which every packet has: these are the
- * number's own, as load32 has them. */
+/* Writes nothing but the number, and reads nothing: what is behind it is text, which registers would keep. */
+static inline void put_number(uint8_t *at, uint32_t number, size_t bytes)
+{
+    if (bytes == 4) {
+        store32(at, swap32(number));
+        return;
+    }
+    at[bytes - 1] = (uint8_t)number;
+    if (bytes > 1)
+        at[bytes - 2] = (uint8_t)(number >> 8);
+    if (bytes > 2)
+        at[0] = (uint8_t)(number >> 16);
+}
+
+/* A number's bits, as load32 has them, of the four bytes from where it begins, which every packet has. */
 static inline uint32_t number_bits(size_t bytes)
 {
     return UINT32_MAX >> (32 - 8 * bytes);
-}
-
-static inline void put_number(uint8_t *at, uint64_t number, size_t bytes)
-{
-    store32(at, (load32(at) & ~number_bits(bytes)) | swap32((uint32_t)number << (32 - 8 * bytes)));
 }
 
 static inline void mask_number(uint8_t *at, const uint8_t mask[16], size_t bytes)
@@ -320,7 +328,7 @@ static size_t protect(work *w, sealane_quic_packet *packets, size_t n)
         if (keys.keys != of_lane.keys)
             of_lane = lane_keys_of(w, keys.keys, count);
         set_lane(w, count, p, p->pn_offset + bytes, of_lane, 0);
-        put_number(w->numbers[count], p->number, bytes);
+        put_number(w->numbers[count], (uint32_t)p->number, bytes);
         count++;
     }
     w->count = count;
