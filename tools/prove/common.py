@@ -38,6 +38,10 @@ class ArmFlags:
     def __init__(self):
         self.carry = self.overflow = self.result = None
 
+    def known(self, v, what):
+        """Of addresses; where pointers are no constants, another (modeloops.py)."""
+        return known(v, what)
+
     def zero(self):
         if self.result is None:
             raise Unproved("a flag that nothing has set")

@@ -21,18 +21,35 @@ import os
 import sys
 import time
 
+import arm64
 import gcmloops
 import kernels
 import linear
 import modes
 import terms
+import x86
 from kernels import A, KEY, SCRATCH, STACK, STATE, Call
 from modes import CBC_DECRYPT, CTR, ECB_DECRYPT, ECB_ENCRYPT, XTS_DECRYPT, XTS_ENCRYPT, blocks_of
 from terms import Unproved, add_modular, cat, const, cut, same, secret
 
 LONGEST = 1 << 60  # bytes of text
 END = 0x1000000  # where the end of a text is in a run, from its begin: beyond all that a loop reaches
-WIDTHS = {"sealane_aes_aesni": 1, "sealane_aes_avx2": 2, "sealane_aes_avx512": 4}  # blocks of a row, of which a pass has eight
+
+
+class Loop:
+    """A pass has eight rows of so many blocks. ahead: the bytes of a pass are taken from the length before the loop begins again, so
+    that there a pass is always to come; else where it begins, and it may be none."""
+
+    def __init__(self, width, ahead):
+        self.step = 8 * 16 * width
+        self.ahead, self.least = self.step if ahead else 0, self.step if ahead else 16
+
+
+LOOPS = {(x86, "aesni"): Loop(1, True), (x86, "avx2"): Loop(2, True), (x86, "avx512"): Loop(4, True), (arm64, "ce"): Loop(1, False)}
+
+
+def loop_of(kernel):
+    return LOOPS.get((kernel.isa, kernel.name.removeprefix("sealane_aes_")))
 
 
 class Shape:
@@ -48,15 +65,18 @@ SHAPES = [Shape(m, bits, in_place) for m in (CTR, XTS_ENCRYPT, CBC_DECRYPT, ECB_
           for bits in (128, 192, 256) for in_place in (False, True)]
 
 
-def head(kernel):
-    """Where the loop begins: of the jumps back on "not below", the target of the longest."""
+def head(kernel, shape):
+    """Where the loop begins. Only which it is, is taken from the code; that a run comes there is what the rest shows."""
     if kernel.head is None:
-        insns, pc = [], 0
-        while pc < len(kernel.code):
-            insns.append(kernel.isa.decode(kernel.code, pc))
-            pc += insns[-1].size
-        kernel.head = max((i.address - i.operands[0].imm, i.operands[0].imm) for i in insns if i.mnemonic == "jae")[1]
-    return kernel.head
+        insns, back = {i.address: i for i in kernel.isa.decoder().disasm(kernel.code, 0)}, []
+        for i in insns.values():
+            if i.mnemonic == ("jae" if kernel.isa is x86 else "b") and (to := int(i.op_str.lstrip("#"), 0)) < i.address:
+                if kernel.isa is x86 or insns[to].mnemonic == "subs":
+                    back.append((i.address - to, to))
+        # Of jumps back on "not below", the target of the longest; or of those that are always taken, to where a pass is counted.
+        order = (XTS_ENCRYPT, XTS_DECRYPT, ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT)
+        kernel.head = dict.fromkeys(order, max(back)[1]) if kernel.isa is x86 else dict(zip(order, sorted(to for _, to in back), strict=True))
+    return kernel.head[shape.mode]
 
 
 class Part(gcmloops.Part):
@@ -88,7 +108,31 @@ class Part(gcmloops.Part):
         found = linear.place(v)
         if what == "an address" and found and found[0] is self.length:
             return END + found[1]
+        if what == "an address" and found and found[0].sum and self.length in found[0].sum:
+            return self.source.address + END + found[1]
         return super().known(v, what)
+
+    def cells(self):
+        m, found = self.machine, {("general", i): v for i, v in enumerate(self.machine.general)}
+        found.update((("vector", i, j), v) for i, words in enumerate(m.vector) for j, v in enumerate(words))
+        found.update((("mask", i), v) for i, v in enumerate(getattr(m, "mask", ())))
+        stack = STACK - self.kernel.isa.STACK_BYTES
+        found.update((("memory", a), v) for a, v in self.memory.cells.items() if SCRATCH <= a < SCRATCH + self.scratch_bytes or stack <= a < STACK)
+        return found
+
+    def put(self, cells):
+        m = self.machine
+        m.general = [terms.undefined(64)] * len(m.general)
+        m.vector = [[terms.undefined(32)] * len(words) for words in m.vector]
+        for cell, v in cells.items():
+            if cell[0] == "memory":
+                self.memory.cells[cell[1]] = v
+            elif cell[0] == "vector":
+                m.vector[cell[1]][cell[2]] = v
+            else:
+                (m.general if cell[0] == "general" else m.mask)[cell[1]] = v
+        if self.kernel.isa is x86:
+            m.vector = [tuple(words) for words in m.vector]
 
 
 def alike(a, b):
@@ -100,20 +144,19 @@ def begin(kernel, shape, state):
     """From the first instruction to the loop. Some modes leave their state already there."""
     last = blocks_of("last", 1)
     call = Part(kernel, shape, 0, state, last)
-    call.length = linear.Base("bytes", pass_of(kernel), LONGEST)
+    call.length = linear.Base("bytes", loop_of(kernel).least, LONGEST)
     call.set(bytes=call.length + 0)
-    kernel.program().run(call.machine, None, 0, head(kernel))
+    kernel.program().run(call.machine, None, 0, head(kernel, shape))
     if shape.mode == CTR:
-        count = cut(linear.shift(call.length + 0, 4, True), 0, 32)
-        after = cat(cut(state, 0, 96), modes.spec.reverse(add_modular(modes.spec.reverse(cut(state, 96, 32)), count)))
-        call.expect("the state", STATE, after)
+        first = modes.spec.reverse(cut(state, 96, 32))
+        if kernel.isa is x86:
+            count = add_modular(first, cut(linear.shift(call.length + 0, 4, True), 0, 32))
+        else:  # a sum of 64 bits, of which 32 are kept: the same number
+            count = cut(terms.add(64, terms.extend(first, 64), terms.shift_right(call.length + 0, 4))[0], 0, 32)
+        call.expect("the state", STATE, cat(cut(state, 0, 96), modes.spec.reverse(count)))
     elif shape.mode == CBC_DECRYPT:
         call.expect("the state", STATE, last)
     return call
-
-
-def pass_of(kernel):
-    return 8 * 16 * WIDTHS[kernel.name]
 
 
 class State(dict):
@@ -126,7 +169,8 @@ def start(kernel, shape, state, ahead, left):
     places = {"in": call.source + 0, "out": call.target + 0, "left": left}
     call.put({cell: places[v] if isinstance(v, str) else v for cell, v in state.items()})
     text = blocks_of("now", ahead // 16)
-    call.memory.poke(call.source.address, text)
+    if text:
+        call.memory.poke(call.source.address, text)
     call.set(bytes=linear.Base("total", ahead, LONGEST) + 0)
     return call, *modes.result_of(shape.mode, modes.schedule_of(shape.bits, "key"), text, any_state(shape))
 
@@ -137,7 +181,7 @@ def any_state(shape):
 
 def induction(kernel, shape, blocks=None, step=None):
     """What is kept, by as many steps as it takes; and the number of instructions. blocks, step: other than it is, as planted faults."""
-    n = pass_of(kernel)
+    n = loop_of(kernel).step
     now = blocks_of("now", blocks or n // 16)
     following = modes.result_of(shape.mode, modes.schedule_of(shape.bits, "key"), now, any_state(shape))[1]
     called, then = begin(kernel, shape, any_state(shape)), begin(kernel, shape, following)
@@ -146,17 +190,16 @@ def induction(kernel, shape, blocks=None, step=None):
     for cell, v in cells.items():
         found = linear.place(v)
         if found:
-            kind = {called.source: "in", called.target: "out"}.get(found[0]) if found[1] == 0 else \
-                "left" if found == (called.length, -n) else None
-            if kind:
-                state[cell] = kind
+            kinds = {(called.source, 0): "in", (called.target, 0): "out", (called.length, -loop_of(kernel).ahead): "left"}
+            if found in kinds:
+                state[cell] = kinds[found]
         elif v.defined and after_pass[cell].defined:
             state[cell] = v
     state.written = {cell[1] for cell in cells if cell[0] == "memory"}
     left = linear.Base("left", n, LONGEST)
     while True:
         call, result, _ = start(kernel, shape, state, step or n, left + 0)
-        kernel.program().run(call.machine, None, head(kernel), head(kernel))
+        kernel.program().run(call.machine, None, head(kernel, shape), head(kernel, shape))
         instructions += call.machine.steps
         after, changed = call.cells(), False
         moved = {"in": (call.source, step or n), "out": (call.target, step or n), "left": (left, -(step or n))}
@@ -174,9 +217,9 @@ def induction(kernel, shape, blocks=None, step=None):
 
 
 def leave(kernel, shape, state, rest):
-    """One pass more, and `rest` bytes, to the end."""
-    call, result, after = start(kernel, shape, state, pass_of(kernel) + rest, const(rest, 64))
-    kernel.program().run(call.machine, None, head(kernel), None)
+    """Where a pass is to come, that, and `rest` bytes, to the end."""
+    call, result, after = start(kernel, shape, state, loop_of(kernel).ahead + rest, const(rest, 64))
+    kernel.program().run(call.machine, None, head(kernel, shape), None)
     call.left_behind()
     for a in sorted(state.written):
         v = call.memory.cells.get(a, call.memory.unset)
@@ -213,7 +256,7 @@ def one(task):
         cases += 2
     except (Unproved, RecursionError) as e:
         return str(shape), 0, 0, [str(e) or "terms too deep"]
-    n = pass_of(_kernel)
+    n = loop_of(_kernel).step
     for rest in (0, n // 2 + 16, n - 16) if quick else range(0, n, 16):
         if len(terms.ATOMS) > 600_000:
             anew(_kernel)
@@ -229,15 +272,12 @@ def one(task):
 def planted(path):
     """Wrong states, and kernels with one instruction less. Returns how many were refused, and how many not."""
     kernel, results = kernels.Kernel(path), []
-    place, program, n = head(kernel), kernel.program(), pass_of(kernel)
-    insns, pc = [], place
-    while pc < len(kernel.code):
-        insns.append(kernel.isa.decode(kernel.code, pc))
-        pc += insns[-1].size
+    program, n = kernel.program(), loop_of(kernel).step
+    insns = list(kernel.isa.decoder().disasm(kernel.code, 0))
 
     def attempt(what, mode, insn=None, **change):
         before, why = dict(program.steps), None
-        shape = Shape(mode, 128, False)
+        shape = Shape(mode, 256, False)
         if insn is not None:
             program.steps[insn.address] = (lambda m: None), insn.address + insn.size, None, f"{insn.mnemonic} {insn.op_str}"
         try:
@@ -252,19 +292,26 @@ def planted(path):
         print(f"{'FAIL' if why is None else 'ok  '} {kernel}: planted: {modes.NAMES[mode]}: {what}: {why or 'not refused'}", flush=True)
         results.append(why is not None)
 
-    def find(mnemonic, text=""):
-        return next(i for i in insns if i.mnemonic.removeprefix("v") == mnemonic and text in i.op_str)
+    def find(mode, mnemonic, text=""):
+        place = head(kernel, Shape(mode, 128, False))
+        return next(i for i in insns if i.address >= place and i.mnemonic.removeprefix("v") == mnemonic and text in i.op_str)
 
     attempt("the counter is one more after a pass", CTR, blocks=n // 16 + 1)
     attempt("the tweak is of one block less", XTS_ENCRYPT, blocks=n // 16 - 1)
     attempt("a pass has a block more", ECB_ENCRYPT, step=n + 16)
-    attempt("the text does not move", ECB_ENCRYPT, find("add", "r8"))
-    attempt("the output does not move", ECB_ENCRYPT, find("add", "r9"))
-    attempt("what is left does not change", ECB_ENCRYPT, find("sub", "r10"))
-    attempt("a counter does not move", CTR, find("paddd"))
-    attempt("a round is left out", CTR, find("aesenc"))
-    attempt("a round of decryption is left out", CBC_DECRYPT, find("aesdec"))
-    attempt("a tweak is not multiplied", XTS_ENCRYPT, find("pclmulqdq" if any("pclmulqdq" in i.mnemonic for i in insns) else "pclmullqlqdq"))
+    if kernel.isa is x86:
+        product = "pclmulqdq" if any("pclmulqdq" in i.mnemonic for i in insns) else "pclmullqlqdq"
+        left_out = (("the text does not move", ECB_ENCRYPT, "add", "r8"), ("the output does not move", ECB_ENCRYPT, "add", "r9"),
+                    ("what is left does not change", ECB_ENCRYPT, "sub", "r10"), ("a counter does not move", CTR, "paddd", ""),
+                    ("a round is left out", CTR, "aesenc", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesdec", ""),
+                    ("a tweak is not multiplied", XTS_ENCRYPT, product, ""))
+    else:
+        left_out = (("a load, and the text does not move", ECB_ENCRYPT, "ldp", "], #"), ("a store, and the output does not move", ECB_ENCRYPT, "stp", "], #"),
+                    ("what is left does not change", ECB_ENCRYPT, "subs", "#0x80"), ("a counter does not move", CTR, "add", "#8"),
+                    ("a round is left out", CTR, "aese", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesd", ""),
+                    ("a tweak is not shifted", XTS_ENCRYPT, "extr", ""))
+    for what, mode, mnemonic, text in left_out:
+        attempt(what, mode, find(mode, mnemonic, text))
     return sum(results), len(results) - sum(results)
 
 
@@ -279,7 +326,7 @@ def main():
     shown = failed = unknown = 0
     for path in args.objects:
         kernel = kernels.Kernel(path)
-        if kernel.name not in WIDTHS:
+        if loop_of(kernel) is None:
             unknown += 1
             continue
         begun, cases, steps, wrong = time.time(), 0, 0, 0
@@ -289,7 +336,7 @@ def main():
                 cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
                 for error in errors:
                     print(f"FAIL {kernel}: {name}: {error}", flush=True)
-        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: texts from {pass_of(kernel)} bytes: {cases} beginnings, steps and ends, {steps:,} instructions, "
+        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: texts from {loop_of(kernel).least} bytes: {cases} beginnings, steps and ends, {steps:,} instructions, "
               f"{time.time() - begun:.0f} s", flush=True)
         shown, failed = shown + cases, failed + wrong
         if args.planted:

@@ -194,7 +194,7 @@ def mutants(rng, count, only):
 
 # ---- Trying them ---------------------------------------------------------------------------------------------------------
 
-NOT_RUN = "not run"
+NOT_RUN, NO_TIME = "not run", "not looked at further: no time"
 
 
 def refuses(i):
@@ -431,7 +431,7 @@ def told_apart(dead):
 
 
 def classify(pool_of, alive, until):
-    """(survivor, class) of each; those whose time did not come are undecided."""
+    """(survivor, class) of each; those whose time did not come count as not run."""
     global _survivors, _reaching
     _survivors, _reaching = alive, collections.defaultdict(set)
     for n, (at, *_) in enumerate(alive):
@@ -447,7 +447,7 @@ def classify(pool_of, alive, until):
             for n in found:
                 calls[n].append(i)
     if not looked:
-        return [(mutant, "undecided: no time", 0) for mutant in alive]
+        return [(mutant, NO_TIME, 0) for mutant in alive]
     steps = {i: s for found in _reached.values() for s, i in found}
     with pool_of() as pool:
         tasks = [(n, sorted(calls[n], key=steps.get)) for n in range(len(alive))]
@@ -488,7 +488,10 @@ def of_kernel(path, args, until):
     for (at, what, *_), kind, count in sorted(classify(pool_of, alive, until)) if args.settle and alive else \
             [(m, "not refused", 0) for m in alive]:
         print(f"     {_kernel} at {at:#x}: {what}: {kind}" + (f" ({count} calls)" if count > 1 else ""))
-        classes[kind.split(":")[0]] += 1
+        if kind == NO_TIME:
+            not_run += 1
+        else:
+            classes[kind.split(":")[0]] += 1
     if args.settle:
         for (at, what, *_), i in told_apart(dead[::max(1, len(dead) // CHECKED)]):
             print(f"FAIL {_kernel} at {at:#x}: {what}: refused in {_shapes[i]}, whose results are the kernel's")

@@ -11,7 +11,7 @@ PROVE_ARM := $(foreach a,aarch64 arm,$(if $(shell command -v $(PROVE_CC_$(a))),$
 # Those whose long texts are shown by induction.
 PROVE_LOOPS := $(foreach l,ssse3 avx2 avx512vl,$(B)/asm/x86_64/chacha20poly1305_$(l).o)
 PROVE_GCM_LOOPS := $(filter-out %_batch_avx2.o %_batch_avx512.o,$(filter $(B)/asm/x86_64/aesgcm_%,$(PROVE_OBJECTS)))
-PROVE_MODE_LOOPS := $(filter $(B)/asm/x86_64/aes_%,$(PROVE_OBJECTS))
+PROVE_MODE_LOOPS := $(filter $(B)/asm/x86_64/aes_%,$(PROVE_OBJECTS)) $(filter %/aarch64/aes_ce.o,$(PROVE_ARM))
 # make prove KERNEL=chacha20poly1305_avx2; of that name there may be one in several architectures
 KERNEL ?=
 PROVE_CHOSEN = $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))
@@ -70,15 +70,16 @@ $(eval $(call long_suite,long-prove-loops,$(PROVE_PYTHON) $(B)/libsealane.a,$(PR
 $(eval $(call suite,prove-gcmloops,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/gcmloops.py --quick --planted $(B)/asm/x86_64/aesgcm_aesni.o))
 $(eval $(call long_suite,long-prove-gcmloops,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/gcmloops.py --planted $(PROVE_GCM_LOOPS)))
-$(eval $(call suite,prove-modeloops,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/modeloops.py --quick --planted $(B)/asm/x86_64/aes_aesni.o))
-$(eval $(call long_suite,long-prove-modeloops,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/modeloops.py --planted $(PROVE_MODE_LOOPS)))
+$(eval $(call suite,prove-modeloops,$(PROVE_PYTHON) $(B)/libsealane.a $(filter %/aes_ce.o,$(PROVE_MODE_LOOPS)),\
+    $(PROVE_PYTHON) tools/prove/modeloops.py --quick --planted $(filter %/aes_aesni.o %/aes_ce.o,$(PROVE_MODE_LOOPS))))
+$(eval $(call long_suite,long-prove-modeloops,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_MODE_LOOPS),$(PROVE_PYTHON) tools/prove/modeloops.py --planted $(PROVE_MODE_LOOPS)))
 $(eval $(call suite,prove-loops512,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/loops512.py --quick --planted $(B)/asm/x86_64/chacha20poly1305_avx512.o))
-$(eval $(call long_suite,long-prove-loops512,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/loops512.py --all $(B)/asm/x86_64/chacha20poly1305_avx512.o))
-$(eval $(call long_suite,long-prove-avx512,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/prove.py --sizes 641-2048 $(B)/asm/x86_64/chacha20poly1305_avx512.o))
+# Of chacha20poly1305_avx512 exits and the calls below them are many: a suite for each part.
+$(foreach i,1 2 3 4,$(eval $(call long_suite,long-prove-loops512-$(i),$(PROVE_PYTHON) $(B)/libsealane.a,\
+    $(PROVE_PYTHON) tools/prove/loops512.py --all --part $(i)/4 $(B)/asm/x86_64/chacha20poly1305_avx512.o)))
+$(foreach i,1 2,$(eval $(call long_suite,long-prove-avx512-$(i),$(PROVE_PYTHON) $(B)/libsealane.a,\
+    $(PROVE_PYTHON) tools/prove/prove.py --sizes 641-2048 --part $(i)/2 $(B)/asm/x86_64/chacha20poly1305_avx512.o)))
 $(eval $(call suite,prove-planted,$(PROVE_PYTHON) $(B)/libsealane.a,\
     --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 4 --% $(B)/asm/x86_64/aesgcm_aesni.o" plant))
 $(eval $(call suite,prove-mutants,$(PROVE_PYTHON) $(B)/libsealane.a,\
