@@ -439,7 +439,7 @@ _Static_assert(COMMON == sizeof(sealane_lane) && offsetof(sealane_args, nonce) =
 int sealane_batch_lanes(const sealane_key *key, const sealane_lane *lanes, size_t n, uint64_t direction)
 {
     const sealane_level *level = key_level(key);
-    const sealane_batch *batch = sealane_level_batch(table_of(key_alg(key)), level);
+    const sealane_batch *batch = sealane_batch_of_process(table_of(key_alg(key)), level);
     SEALANE_BATCH_SCRATCH(scratch);
     sealane_args a;
     if (batch != NULL && n >= SEALANE_BATCH_FROM_MAX && in_order(batch, lanes, n)) {

@@ -23,8 +23,9 @@
 #define S28 (S(3) + 8)
 #define S32 (S(2) + 8)
 
-/* Scratch: of two keys, that of the packet that ends and that of the one that begins if it is another, what is wanted in
- * all lanes: on Zen 5 a load that makes four copies takes a unit that AES and GHASH need, one of 64 bytes does not. */
+/* Scratch: of two keys, that of the packet that ends and that of the one that begins if it is another, what is wanted
+ * in all lanes: on Zen 5 a load that makes four copies takes a unit that AES and GHASH need, one of 64 bytes does not.
+ */
 #define SPREAD 1024
 #define SPREAD_BYTES 1152
 #define SPREAD_ROUND(i) (64*((i) - 1))              /* the last ten rounds' keys */

@@ -17,6 +17,8 @@
 #define LANES 8
 
 #include "chacha20masks.h"
+#define ROTATE_BYTES_FIXED
+#include "../chacha20.h"
 
     scratch_end (SPILLED + 128)
 
@@ -57,8 +59,8 @@
     vpaddd ymm9, ymm9, ymm\d1
     vpxor ymm\b0, ymm\b0, ymm8
     vpxor ymm\b1, ymm\b1, ymm9
-    rotate ymm\b0, (12 - 5*\half), tmp
-    rotate ymm\b1, (12 - 5*\half), tmp2
+    rotate ymm\b0, (ROTATE_2 + (ROTATE_4 - ROTATE_2)*\half), tmp
+    rotate ymm\b1, (ROTATE_2 + (ROTATE_4 - ROTATE_2)*\half), tmp2
     .endr
     vbroadcasti128 tmp, [consts + ROTATE16]
 .endm

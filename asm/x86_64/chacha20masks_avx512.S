@@ -17,6 +17,7 @@
 #define LANES 16
 
 #include "chacha20masks.h"
+#include "../chacha20.h"
 
     scratch_end SPILLED
 
@@ -41,7 +42,7 @@
     vpxord zmm\d2, zmm\d2, zmm2
     vpxord zmm\d3, zmm\d3, zmm3
     .irp d, \d0, \d1, \d2, \d3
-    vprold zmm\d, zmm\d, 16 - 8*\half
+    vprold zmm\d, zmm\d, ROTATE_1 + (ROTATE_3 - ROTATE_1)*\half
     .endr
     vpaddd zmm\c0, zmm\c0, zmm\d0
     vpaddd zmm\c1, zmm\c1, zmm\d1
@@ -52,7 +53,7 @@
     vpxord zmm\b2, zmm\b2, zmm\c2
     vpxord zmm\b3, zmm\b3, zmm\c3
     .irp b, \b0, \b1, \b2, \b3
-    vprold zmm\b, zmm\b, 12 - 5*\half
+    vprold zmm\b, zmm\b, ROTATE_2 + (ROTATE_4 - ROTATE_2)*\half
     .endr
     .endr
 .endm
