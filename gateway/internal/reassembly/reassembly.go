@@ -1314,8 +1314,10 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	r.Dec.Dispute = false
 	r.Dec.Resume(p.TLS, side)
 	d.phase = streaming
-	for {
+	// Forged segments may stand all around the circle of sequence numbers, where one is ahead of the next without an end.
+	for passed := uint32(0); passed <= MaxAhead; {
 		r.Dec.Flush(p.TLS)
+		before := *next
 		if s := r.best(p, d, side, *next); s != nil {
 			b := s.from(*next)
 			*next += uint32(len(b))
@@ -1323,6 +1325,7 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 		} else if !r.concede(p, d, side) {
 			break
 		}
+		passed += *next - before
 	}
 	r.Dec.Dispute = true
 	r.release(p, int(side))
