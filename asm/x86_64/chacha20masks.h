@@ -163,3 +163,16 @@
     dec qword ptr [scratch + LANES_LEFT]
     jnz 1b
 .endm
+
+/* The next lanes side by side, or the last few one by one. */
+.macro take_lanes
+    cmp lanes_left, SINGLE
+    jbe .Lsingle
+    lane_pointers
+.endm
+
+.macro next_lanes
+    add lanes, 64*LANES
+    sub lanes_left, LANES
+    ja .Llanes
+.endm

@@ -76,9 +76,7 @@
     mov lanes, [args + SEALANE_ARG_IN]
     mov lanes_left, [args + SEALANE_ARG_BYTES]
 .Llanes:
-    cmp lanes_left, SINGLE
-    jbe .Lsingle
-    lane_pointers
+    take_lanes
     rows SEALANE_LANE_KEY, 0
     transpose ymm0, ymm1, ymm2, ymm3, tmp, tmp2, ymm4, ymm5, ymm6, ymm7
     rows SEALANE_LANE_KEY, 16
@@ -113,19 +111,14 @@
     vextracti128 xmm4, ymm2, 1
     vextracti128 xmm5, ymm3, 1
     outputs 1
-    add lanes, 64*LANES
-    sub lanes_left, LANES
-    ja .Llanes
+    next_lanes
+    jmp .Lend
+.Lsingle:
+    single_lanes
 .Lend:
     vpxor xmm0, xmm0, xmm0
     .irp i, 0, 32, 64, 96, 128, 160
     vmovdqu [scratch + LANE + \i], ymm0
     .endr
     vzeroupper
-    jmp .Lreturn
-
-.Lsingle:
-    single_lanes
-    jmp .Lend
-.Lreturn:
     endfunction

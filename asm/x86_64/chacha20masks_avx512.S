@@ -62,9 +62,7 @@
     mov lanes, [args + SEALANE_ARG_IN]
     mov lanes_left, [args + SEALANE_ARG_BYTES]
 .Llanes:
-    cmp lanes_left, SINGLE
-    jbe .Lsingle
-    lane_pointers
+    take_lanes
     rows SEALANE_LANE_KEY, 0
     transpose zmm0, zmm1, zmm2, zmm3, zmm16, zmm17, zmm4, zmm5, zmm6, zmm7
     rows SEALANE_LANE_KEY, 16
@@ -89,18 +87,13 @@
     vextracti32x4 xmm5, zmm3, \q
     outputs \q
     .endr
-    add lanes, 64*LANES
-    sub lanes_left, LANES
-    ja .Llanes
+    next_lanes
+    jmp .Lend
+.Lsingle:
+    single_lanes
 .Lend:
     vpxord zmm0, zmm0, zmm0
     vmovdqu64 [scratch + LANE], zmm0
     vmovdqu64 [scratch + LANE + 64], zmm0
     vzeroupper
-    jmp .Lreturn
-
-.Lsingle:
-    single_lanes
-    jmp .Lend
-.Lreturn:
     endfunction

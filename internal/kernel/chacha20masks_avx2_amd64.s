@@ -15,7 +15,7 @@ TEXT ·ChaCha20MasksAVX2(SB), 0, $256-8
 	LONG $0x104f8b4c // mov r9,QWORD PTR [rdi+0x10]
 // 0x8:
 	LONG $0x02f98349 // cmp r9,0x2
-	LONG $0x060e860f; WORD $0x0000 // jbe 0x620
+	LONG $0x05d7860f; WORD $0x0000 // jbe 0x5e9
 	WORD $0xc931 // xor ecx,ecx
 // 0x14:
 	WORD $0xc889 // mov eax,ecx
@@ -316,19 +316,10 @@ TEXT ·ChaCha20MasksAVX2(SB), 0, $256-8
 	LONG $0x00c08149; WORD $0x0002; BYTE $0x00 // add r8,0x200
 	LONG $0x08e98349 // sub r9,0x8
 	LONG $0xfa24870f; WORD $0xffff // ja 0x8
-// 0x5e4:
-	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
-	QUAD $0x00000100867ffec5 // vmovdqu YMMWORD PTR [rsi+0x100],ymm0
-	QUAD $0x00000120867ffec5 // vmovdqu YMMWORD PTR [rsi+0x120],ymm0
-	QUAD $0x00000140867ffec5 // vmovdqu YMMWORD PTR [rsi+0x140],ymm0
-	QUAD $0x00000160867ffec5 // vmovdqu YMMWORD PTR [rsi+0x160],ymm0
-	QUAD $0x00000180867ffec5 // vmovdqu YMMWORD PTR [rsi+0x180],ymm0
-	QUAD $0x000001a0867ffec5 // vmovdqu YMMWORD PTR [rsi+0x1a0],ymm0
-	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-	LONG $0x000242e9; BYTE $0x00 // jmp 0x862
-// 0x620:
+	LONG $0x00023de9; BYTE $0x00 // jmp 0x826
+// 0x5e9:
 	LONG $0x208e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x120],r9
-// 0x627:
+// 0x5f0:
 	LONG $0x1886894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x118],r8
 	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
 	LONG $0x28588b49 // mov rbx,QWORD PTR [r8+0x28]
@@ -347,7 +338,7 @@ TEXT ·ChaCha20MasksAVX2(SB), 0, $256-8
 	LONG $0x622d32b9; BYTE $0x79 // mov ecx,0x79622d32
 	LONG $0x206574ba; BYTE $0x6b // mov edx,0x6b206574
 	QUAD $0x000a0000011086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x110],0xa
-// 0x67e:
+// 0x647:
 	LONG $0x00be8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x100]
 	WORD $0xf801 // add eax,edi
 	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
@@ -461,7 +452,7 @@ TEXT ·ChaCha20MasksAVX2(SB), 0, $256-8
 	WORD $0x3144; BYTE $0xff // xor edi,r15d
 	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
 	LONG $0x01108eff; WORD $0x0000 // dec DWORD PTR [rsi+0x110]
-	LONG $0xfe4c850f; WORD $0xffff // jne 0x67e
+	LONG $0xfe4c850f; WORD $0xffff // jne 0x647
 	LONG $0x70786505; BYTE $0x61 // add eax,0x61707865
 	LONG $0x646ec381; WORD $0x3320 // add ebx,0x3320646e
 	LONG $0x18868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x118]
@@ -470,9 +461,16 @@ TEXT ·ChaCha20MasksAVX2(SB), 0, $256-8
 	WORD $0x5989; BYTE $0x04 // mov DWORD PTR [rcx+0x4],ebx
 	LONG $0x40c08349 // add r8,0x40
 	LONG $0x208eff48; WORD $0x0001; BYTE $0x00 // dec QWORD PTR [rsi+0x120]
-	LONG $0xfdca850f; WORD $0xffff // jne 0x627
-	LONG $0xfffd82e9; BYTE $0xff // jmp 0x5e4
-// 0x862:
+	LONG $0xfdca850f; WORD $0xffff // jne 0x5f0
+// 0x826:
+	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
+	QUAD $0x00000100867ffec5 // vmovdqu YMMWORD PTR [rsi+0x100],ymm0
+	QUAD $0x00000120867ffec5 // vmovdqu YMMWORD PTR [rsi+0x120],ymm0
+	QUAD $0x00000140867ffec5 // vmovdqu YMMWORD PTR [rsi+0x140],ymm0
+	QUAD $0x00000160867ffec5 // vmovdqu YMMWORD PTR [rsi+0x160],ymm0
+	QUAD $0x00000180867ffec5 // vmovdqu YMMWORD PTR [rsi+0x180],ymm0
+	QUAD $0x000001a0867ffec5 // vmovdqu YMMWORD PTR [rsi+0x1a0],ymm0
+	WORD $0xf8c5; BYTE $0x77 // vzeroupper
 	RET
 
 DATA chacha20masks_avx2_constants<>+0(SB)/8, $0x3320646e61707865

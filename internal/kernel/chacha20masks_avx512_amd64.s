@@ -15,7 +15,7 @@ TEXT ·ChaCha20MasksAVX512(SB), 0, $192-8
 	LONG $0x104f8b4c // mov r9,QWORD PTR [rdi+0x10]
 // 0x8:
 	LONG $0x02f98349 // cmp r9,0x2
-	LONG $0x07ea860f; WORD $0x0000 // jbe 0x7fc
+	LONG $0x07d3860f; WORD $0x0000 // jbe 0x7e5
 	WORD $0xc931 // xor ecx,ecx
 // 0x14:
 	WORD $0xc889 // mov eax,ecx
@@ -363,15 +363,10 @@ TEXT ·ChaCha20MasksAVX512(SB), 0, $192-8
 	LONG $0x00c08149; WORD $0x0004; BYTE $0x00 // add r8,0x400
 	LONG $0x10e98349 // sub r9,0x10
 	LONG $0xf828870f; WORD $0xffff // ja 0x8
-// 0x7e0:
-	LONG $0x487df162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm0
-	LONG $0x48fef162; WORD $0x467f; BYTE $0x04 // vmovdqu64 ZMMWORD PTR [rsi+0x100],zmm0
-	LONG $0x48fef162; WORD $0x467f; BYTE $0x05 // vmovdqu64 ZMMWORD PTR [rsi+0x140],zmm0
-	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-	LONG $0x000242e9; BYTE $0x00 // jmp 0xa3e
-// 0x7fc:
+	LONG $0x00023de9; BYTE $0x00 // jmp 0xa22
+// 0x7e5:
 	LONG $0x208e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x120],r9
-// 0x803:
+// 0x7ec:
 	LONG $0x1886894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x118],r8
 	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
 	LONG $0x28588b49 // mov rbx,QWORD PTR [r8+0x28]
@@ -390,7 +385,7 @@ TEXT ·ChaCha20MasksAVX512(SB), 0, $192-8
 	LONG $0x622d32b9; BYTE $0x79 // mov ecx,0x79622d32
 	LONG $0x206574ba; BYTE $0x6b // mov edx,0x6b206574
 	QUAD $0x000a0000011086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x110],0xa
-// 0x85a:
+// 0x843:
 	LONG $0x00be8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x100]
 	WORD $0xf801 // add eax,edi
 	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
@@ -504,7 +499,7 @@ TEXT ·ChaCha20MasksAVX512(SB), 0, $192-8
 	WORD $0x3144; BYTE $0xff // xor edi,r15d
 	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
 	LONG $0x01108eff; WORD $0x0000 // dec DWORD PTR [rsi+0x110]
-	LONG $0xfe4c850f; WORD $0xffff // jne 0x85a
+	LONG $0xfe4c850f; WORD $0xffff // jne 0x843
 	LONG $0x70786505; BYTE $0x61 // add eax,0x61707865
 	LONG $0x646ec381; WORD $0x3320 // add ebx,0x3320646e
 	LONG $0x18868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x118]
@@ -513,9 +508,12 @@ TEXT ·ChaCha20MasksAVX512(SB), 0, $192-8
 	WORD $0x5989; BYTE $0x04 // mov DWORD PTR [rcx+0x4],ebx
 	LONG $0x40c08349 // add r8,0x40
 	LONG $0x208eff48; WORD $0x0001; BYTE $0x00 // dec QWORD PTR [rsi+0x120]
-	LONG $0xfdca850f; WORD $0xffff // jne 0x803
-	LONG $0xfffda2e9; BYTE $0xff // jmp 0x7e0
-// 0xa3e:
+	LONG $0xfdca850f; WORD $0xffff // jne 0x7ec
+// 0xa22:
+	LONG $0x487df162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm0
+	LONG $0x48fef162; WORD $0x467f; BYTE $0x04 // vmovdqu64 ZMMWORD PTR [rsi+0x100],zmm0
+	LONG $0x48fef162; WORD $0x467f; BYTE $0x05 // vmovdqu64 ZMMWORD PTR [rsi+0x140],zmm0
+	WORD $0xf8c5; BYTE $0x77 // vzeroupper
 	RET
 
 DATA chacha20masks_avx512_constants<>+0(SB)/8, $0x3320646e61707865

@@ -45,7 +45,12 @@ class Loop:
         self.ahead, self.least = self.step if ahead else 0, self.step if ahead else 16
 
 
-LOOPS = {(x86, "aesni"): Loop(1, True), (x86, "avx2"): Loop(2, True), (x86, "avx512"): Loop(4, True), (arm64, "ce"): Loop(1, False)}
+LOOPS = {
+    (x86, "aesni"): Loop(1, True),
+    (x86, "avx2"): Loop(2, True),
+    (x86, "avx512"): Loop(4, True),
+    (arm64, "ce"): Loop(1, False),
+}
 
 
 def loop_of(kernel):
