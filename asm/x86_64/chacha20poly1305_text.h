@@ -429,10 +429,8 @@
     and \h2\()d, 3
     shr Y1, 2
     lea Y1, [Y1+4*Y1]                       // 2^130 = 5
-    add \h1, Y0
-    adc \h2, 0
     add \h0, Y1
-    adc \h1, 0
+    adc \h1, Y0
     adc \h2, 0
 .endm
 

@@ -28,7 +28,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x7331c1c4; WORD $0x04f9 // vpslldq xmm9,xmm9,0x4
 	LONG $0x4e7f79c5; BYTE $0x30 // vmovdqa XMMWORD PTR [rsi+0x30],xmm9
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x2c81840f; WORD $0x0000 // je 0x2cd7
+	LONG $0x2bb9840f; WORD $0x0000 // je 0x2c0f
 	LONG $0xa85e8948 // mov QWORD PTR [rsi-0x58],rbx
 	LONG $0x40fb8348 // cmp rbx,0x40
 	WORD $0x6376 // jbe 0xc3
@@ -514,7 +514,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
-	LONG $0x00122ee9; BYTE $0x00 // jmp 0x1c58
+	LONG $0x0011c6e9; BYTE $0x00 // jmp 0x1bf0
 // 0xa2a:
 	LONG $0x000003b9; BYTE $0x00 // mov ecx,0x3
 	QUAD $0x000000e0a07e8148 // cmp QWORD PTR [rsi-0x60],0xe0
@@ -591,7 +591,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x10468948 // mov QWORD PTR [rsi+0x10],rax
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0x017f840f; WORD $0x0000 // je 0xccb
+	LONG $0x016f840f; WORD $0x0000 // je 0xcbb
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
@@ -601,7 +601,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xf0e78349 // and r15,0xfffffffffffffff0
 	LONG $0xd04e8948 // mov QWORD PTR [rsi-0x30],rcx
 	WORD $0x014d; BYTE $0xdf // add r15,r11
-	WORD $0x6deb // jmp 0xbdb
+	WORD $0x65eb // jmp 0xbd3
 // 0xb6e:
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
@@ -626,37 +626,35 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xbdb:
+// 0xbd3:
 	WORD $0x394d; BYTE $0xfb // cmp r11,r15
-	WORD $0x8e75 // jne 0xb6e
+	WORD $0x9675 // jne 0xb6e
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00d0840f; WORD $0x0000 // je 0xcbc
+	LONG $0x00c8840f; WORD $0x0000 // je 0xcac
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0xc0b
+	WORD $0x1a72 // jb 0xc03
 	WORD $0x8b49; BYTE $0x03 // mov rax,QWORD PTR [r11]
 	LONG $0x0b548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r11+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0xc54
-// 0xc0b:
+	WORD $0x49eb // jmp 0xc4c
+// 0xc03:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0xc29
+	WORD $0x1972 // jb 0xc21
 	WORD $0x8b41; BYTE $0x03 // mov eax,DWORD PTR [r11]
 	LONG $0x0b548b41; BYTE $0xfc // mov edx,DWORD PTR [r11+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0xc54
-// 0xc29:
+	WORD $0x2beb // jmp 0xc4c
+// 0xc21:
 	LONG $0x03b60f41 // movzx eax,BYTE PTR [r11]
 	LONG $0x7cb60f41; WORD $0xff0b // movzx edi,BYTE PTR [r11+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -669,7 +667,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0xc54:
+// 0xc4c:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -692,32 +690,30 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xcbc:
+// 0xcac:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
-// 0xccb:
+// 0xcbb:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x0444840f; WORD $0x0000 // je 0x111c
+	LONG $0x041c840f; WORD $0x0000 // je 0x10e4
 	LONG $0x905e8b4c // mov r11,QWORD PTR [rsi-0x70]
 	LONG $0xa8468b48 // mov rax,QWORD PTR [rsi-0x58]
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0xd0a
+	WORD $0x1f72 // jb 0xcfa
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0xd0a
+	WORD $0x0c72 // jb 0xcfa
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0xd0a:
+// 0xcfa:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -736,21 +732,21 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0xd57
+	WORD $0x0f74 // je 0xd47
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0xd57:
+// 0xd47:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0xd6a
+	WORD $0x0f74 // je 0xd5a
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0xd6a:
+// 0xd5a:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0xde1
+	WORD $0x6974 // je 0xdc9
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -775,14 +771,12 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xde1:
+// 0xdc9:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7674 // je 0xe5d
+	WORD $0x6e74 // je 0xe3d
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -807,18 +801,16 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-	LONG $0xffff0de9; BYTE $0xff // jmp 0xd6a
-// 0xe5d:
+	LONG $0xffff1de9; BYTE $0xff // jmp 0xd5a
+// 0xe3d:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	LONG $0xff03850f; WORD $0xffff // jne 0xd6a
+	LONG $0xff13850f; WORD $0xffff // jne 0xd5a
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x01a6840f; WORD $0x0000 // je 0x101b
+	LONG $0x0196840f; WORD $0x0000 // je 0xfeb
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -838,13 +830,11 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x013d840f; WORD $0x0000 // je 0x101b
+	LONG $0x0135840f; WORD $0x0000 // je 0xfeb
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -864,10 +854,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
 	LONG $0xd87e8b4c // mov r15,QWORD PTR [rsi-0x28]
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
@@ -930,35 +918,35 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-// 0x101b:
+// 0xfeb:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x1026:
+// 0xff6:
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00df840f; WORD $0x0000 // je 0x1111
+	LONG $0x00d7840f; WORD $0x0000 // je 0x10d9
 	LONG $0xc87e8b4c // mov r15,QWORD PTR [rsi-0x38]
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x1055
+	WORD $0x1a72 // jb 0x1025
 	WORD $0x8b49; BYTE $0x07 // mov rax,QWORD PTR [r15]
 	LONG $0x0f548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r15+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0x109e
-// 0x1055:
+	WORD $0x49eb // jmp 0x106e
+// 0x1025:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x1073
+	WORD $0x1972 // jb 0x1043
 	WORD $0x8b41; BYTE $0x07 // mov eax,DWORD PTR [r15]
 	LONG $0x0f548b41; BYTE $0xfc // mov edx,DWORD PTR [r15+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0x109e
-// 0x1073:
+	WORD $0x2beb // jmp 0x106e
+// 0x1043:
 	LONG $0x07b60f41 // movzx eax,BYTE PTR [r15]
 	LONG $0x7cb60f41; WORD $0xff0f // movzx edi,BYTE PTR [r15+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -971,7 +959,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x109e:
+// 0x106e:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -994,78 +982,76 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x1111:
+// 0x10d9:
 	LONG $0xa07e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x60],0x0
-	LONG $0x1d04840f; WORD $0x0000 // je 0x2e20
-// 0x111c:
+	LONG $0x1c74840f; WORD $0x0000 // je 0x2d58
+// 0x10e4:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
 	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
 	LONG $0x409e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x140]
 	WORD $0xe983; BYTE $0x20 // sub ecx,0x20
-	WORD $0x2b72 // jb 0x115f
+	WORD $0x2b72 // jb 0x1127
 	LONG $0x0c6ffec5; BYTE $0x08 // vmovdqu ymm1,YMMWORD PTR [rax+rcx*1]
 	LONG $0x0ceff5c5; BYTE $0x0b // vpxor ymm1,ymm1,YMMWORD PTR [rbx+rcx*1]
 	WORD $0xd231 // xor edx,edx
-	WORD $0x12eb // jmp 0x1154
-// 0x1142:
+	WORD $0x12eb // jmp 0x111c
+// 0x110a:
 	LONG $0x046ffec5; BYTE $0x10 // vmovdqu ymm0,YMMWORD PTR [rax+rdx*1]
 	LONG $0x04effdc5; BYTE $0x13 // vpxor ymm0,ymm0,YMMWORD PTR [rbx+rdx*1]
 	LONG $0x047ffec5; BYTE $0x17 // vmovdqu YMMWORD PTR [rdi+rdx*1],ymm0
 	WORD $0xc283; BYTE $0x20 // add edx,0x20
-// 0x1154:
+// 0x111c:
 	WORD $0xca39 // cmp edx,ecx
-	WORD $0xea72 // jb 0x1142
+	WORD $0xea72 // jb 0x110a
 	LONG $0x0c7ffec5; BYTE $0x0f // vmovdqu YMMWORD PTR [rdi+rcx*1],ymm1
-	WORD $0x77eb // jmp 0x11d6
-// 0x115f:
+	WORD $0x77eb // jmp 0x119e
+// 0x1127:
 	WORD $0xc183; BYTE $0x20 // add ecx,0x20
 	WORD $0xf983; BYTE $0x10 // cmp ecx,0x10
-	WORD $0x2072 // jb 0x1187
+	WORD $0x2072 // jb 0x114f
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	LONG $0x4c6ffac5; WORD $0xf008 // vmovdqu xmm1,XMMWORD PTR [rax+rcx*1-0x10]
 	LONG $0x03eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rbx]
 	LONG $0x4ceff1c5; WORD $0xf00b // vpxor xmm1,xmm1,XMMWORD PTR [rbx+rcx*1-0x10]
 	LONG $0x077ffac5 // vmovdqu XMMWORD PTR [rdi],xmm0
 	LONG $0x4c7ffac5; WORD $0xf00f // vmovdqu XMMWORD PTR [rdi+rcx*1-0x10],xmm1
-	WORD $0x4feb // jmp 0x11d6
-// 0x1187:
+	WORD $0x4feb // jmp 0x119e
+// 0x114f:
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x11a6
+	WORD $0x1a72 // jb 0x116e
 	WORD $0x8b4c; BYTE $0x18 // mov r11,QWORD PTR [rax]
 	LONG $0x08548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rax+rcx*1-0x8]
 	WORD $0x334c; BYTE $0x1b // xor r11,QWORD PTR [rbx]
 	LONG $0x0b543348; BYTE $0xf8 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]
 	WORD $0x894c; BYTE $0x1f // mov QWORD PTR [rdi],r11
 	LONG $0x0f548948; BYTE $0xf8 // mov QWORD PTR [rdi+rcx*1-0x8],rdx
-	WORD $0x30eb // jmp 0x11d6
-// 0x11a6:
+	WORD $0x30eb // jmp 0x119e
+// 0x116e:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x2772 // jb 0x11d2
+	WORD $0x2772 // jb 0x119a
 	WORD $0x8b44; BYTE $0x18 // mov r11d,DWORD PTR [rax]
 	LONG $0xfc08548b // mov edx,DWORD PTR [rax+rcx*1-0x4]
 	WORD $0x3344; BYTE $0x1b // xor r11d,DWORD PTR [rbx]
 	LONG $0xfc0b5433 // xor edx,DWORD PTR [rbx+rcx*1-0x4]
 	WORD $0x8944; BYTE $0x1f // mov DWORD PTR [rdi],r11d
 	LONG $0xfc0f5489 // mov DWORD PTR [rdi+rcx*1-0x4],edx
-	WORD $0x14eb // jmp 0x11d6
-// 0x11c2:
+	WORD $0x14eb // jmp 0x119e
+// 0x118a:
 	LONG $0x0854b60f; BYTE $0xff // movzx edx,BYTE PTR [rax+rcx*1-0x1]
 	LONG $0xff0b5432 // xor dl,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xff0f5488 // mov BYTE PTR [rdi+rcx*1-0x1],dl
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-// 0x11d2:
+// 0x119a:
 	WORD $0xc985 // test ecx,ecx
-	WORD $0xec75 // jne 0x11c2
-// 0x11d6:
+	WORD $0xec75 // jne 0x118a
+// 0x119e:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x985e8b4c // mov r11,QWORD PTR [rsi-0x68]
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
@@ -1079,20 +1065,20 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	WORD $0x2948; BYTE $0xca // sub rdx,rcx
 	LONG $0xa0568948 // mov QWORD PTR [rsi-0x60],rdx
-	LONG $0x009c850f; WORD $0x0000 // jne 0x12a6
+	LONG $0x009c850f; WORD $0x0000 // jne 0x126e
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x1bfe850f; WORD $0x0000 // jne 0x2e15
+	LONG $0x1b6e850f; WORD $0x0000 // jne 0x2d4d
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x1241
+	WORD $0x1f72 // jb 0x1209
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x1241
+	WORD $0x0c72 // jb 0x1209
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x1241:
+// 0x1209:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1111,21 +1097,21 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x128e
+	WORD $0x0f74 // je 0x1256
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x128e:
+// 0x1256:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x12a1
+	WORD $0x0f74 // je 0x1269
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x12a1:
-	LONG $0xfffac4e9; BYTE $0xff // jmp 0xd6a
-// 0x12a6:
+// 0x1269:
+	LONG $0xfffaece9; BYTE $0xff // jmp 0xd5a
+// 0x126e:
 	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
 	WORD $0x3948; BYTE $0xca // cmp rdx,rcx
 	LONG $0xca420f48 // cmovb rcx,rdx
@@ -1134,11 +1120,11 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xc1450f48 // cmovne rax,rcx
 	LONG $0x5e450f4c; BYTE $0x90 // cmovne r11,QWORD PTR [rsi-0x70]
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	LONG $0x0c0b860f; WORD $0x0000 // jbe 0x1edd
+	LONG $0x0bdb860f; WORD $0x0000 // jbe 0x1e75
 	LONG $0x0100f981; WORD $0x0000 // cmp ecx,0x100
-	LONG $0x0fa9860f; WORD $0x0000 // jbe 0x2287
+	LONG $0x0f59860f; WORD $0x0000 // jbe 0x21ff
 	LONG $0x0180f981; WORD $0x0000 // cmp ecx,0x180
-	LONG $0x1445860f; WORD $0x0000 // jbe 0x272f
+	LONG $0x13d5860f; WORD $0x0000 // jbe 0x2687
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe87e8b48 // mov rdi,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1163,14 +1149,14 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x1397
+	WORD $0x1f72 // jb 0x135f
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x1397
+	WORD $0x0c72 // jb 0x135f
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x1397:
+// 0x135f:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1189,19 +1175,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x13e4
+	WORD $0x0f74 // je 0x13ac
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x13e4:
+// 0x13ac:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x13f7
+	WORD $0x0f74 // je 0x13bf
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x13f7:
+// 0x13bf:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
@@ -1221,7 +1207,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x14ca
+	WORD $0x6974 // je 0x148a
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1246,12 +1232,10 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x14ca:
+// 0x148a:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
@@ -1277,7 +1261,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x15bd
+	WORD $0x6974 // je 0x1575
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1302,12 +1286,10 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x15bd:
+// 0x1575:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
@@ -1333,7 +1315,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x16b0
+	WORD $0x6974 // je 0x1660
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1358,12 +1340,10 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x16b0:
+// 0x1660:
 	LONG $0xfe0541c4; BYTE $0xf8 // vpaddd ymm15,ymm15,ymm8
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
@@ -1395,7 +1375,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x284df162; WORD $0xce72; BYTE $0x07 // vprold ymm6,ymm6,0x7
 	LONG $0x2845f162; WORD $0xcf72; BYTE $0x07 // vprold ymm7,ymm7,0x7
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x17c3
+	WORD $0x6974 // je 0x176b
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1420,17 +1400,15 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x17c3:
+// 0x176b:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc2a850f; WORD $0xffff // jne 0x13f7
+	LONG $0xfc4a850f; WORD $0xffff // jne 0x13bf
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x01a6840f; WORD $0x0000 // je 0x1981
+	LONG $0x0196840f; WORD $0x0000 // je 0x1919
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1450,13 +1428,11 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x013d840f; WORD $0x0000 // je 0x1981
+	LONG $0x0135840f; WORD $0x0000 // je 0x1919
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1476,10 +1452,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
 	LONG $0xd87e8b4c // mov r15,QWORD PTR [rsi-0x28]
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
@@ -1542,7 +1516,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-// 0x1981:
+// 0x1919:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
@@ -1550,7 +1524,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
 	LONG $0x00a87e81; WORD $0x0002; BYTE $0x00 // cmp DWORD PTR [rsi-0x58],0x200
-	LONG $0x02b0850f; WORD $0x0000 // jne 0x1c58
+	LONG $0x02b0850f; WORD $0x0000 // jne 0x1bf0
 	LONG $0x905e8b48 // mov rbx,QWORD PTR [rsi-0x70]
 	LONG $0x984e8b48 // mov rcx,QWORD PTR [rsi-0x68]
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
@@ -1666,8 +1640,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x000001e093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x1e0]
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	LONG $0xfff57ee9; BYTE $0xff // jmp 0x11d6
-// 0x1c58:
+	LONG $0xfff5aee9; BYTE $0xff // jmp 0x119e
+// 0x1bf0:
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
 	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
@@ -1767,7 +1741,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
 	LONG $0x40968d48; WORD $0x0001; BYTE $0x00 // lea rdx,[rsi+0x140]
 	WORD $0x3948; BYTE $0xd1 // cmp rcx,rdx
-	LONG $0xf18e840f; WORD $0xffff // je 0x1026
+	LONG $0xf1c6840f; WORD $0xffff // je 0xff6
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x088e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x108]
@@ -1781,19 +1755,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-	LONG $0xffeb4de9; BYTE $0xff // jmp 0xa2a
-// 0x1edd:
+	LONG $0xffebb5e9; BYTE $0xff // jmp 0xa2a
+// 0x1e75:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x1f07
+	WORD $0x1f72 // jb 0x1e9f
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x1f07
+	WORD $0x0c72 // jb 0x1e9f
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x1f07:
+// 0x1e9f:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1812,19 +1786,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x1f54
+	WORD $0x0f74 // je 0x1eec
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x1f54:
+// 0x1eec:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x1f67
+	WORD $0x0f74 // je 0x1eff
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x1f67:
+// 0x1eff:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1833,7 +1807,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
 	LONG $0x5a7de2c4; WORD $0x1070 // vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x1f91:
+// 0x1f29:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -1850,7 +1824,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x2056
+	WORD $0x6974 // je 0x1fe6
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1875,14 +1849,12 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2056:
+// 0x1fe6:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x20cd
+	WORD $0x6974 // je 0x2055
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1907,12 +1879,10 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x20cd:
+// 0x2055:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -1929,7 +1899,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x2192
+	WORD $0x6974 // je 0x2112
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1954,14 +1924,12 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2192:
+// 0x2112:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x2209
+	WORD $0x6974 // je 0x2181
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1986,14 +1954,12 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2209:
+// 0x2181:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfd7e850f; WORD $0xffff // jne 0x1f91
+	LONG $0xfd9e850f; WORD $0xffff // jne 0x1f29
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2013,19 +1979,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
 	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
 	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
-	LONG $0xffeae3e9; BYTE $0xff // jmp 0xd6a
-// 0x2287:
+	LONG $0xffeb5be9; BYTE $0xff // jmp 0xd5a
+// 0x21ff:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x22b1
+	WORD $0x1f72 // jb 0x2229
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x22b1
+	WORD $0x0c72 // jb 0x2229
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x22b1:
+// 0x2229:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2044,19 +2010,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x22fe
+	WORD $0x0f74 // je 0x2276
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x22fe:
+// 0x2276:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2311
+	WORD $0x0f74 // je 0x2289
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2311:
+// 0x2289:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2069,7 +2035,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
 	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x234c:
+// 0x22c4:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2101,7 +2067,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x245f
+	WORD $0x6974 // je 0x23cf
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2126,14 +2092,12 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x245f:
+// 0x23cf:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x24d6
+	WORD $0x6974 // je 0x243e
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2158,12 +2122,10 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x24d6:
+// 0x243e:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2195,7 +2157,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x25e9
+	WORD $0x6974 // je 0x2549
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2220,14 +2182,12 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x25e9:
+// 0x2549:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x2660
+	WORD $0x6974 // je 0x25b8
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2252,14 +2212,12 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2660:
+// 0x25b8:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfce2850f; WORD $0xffff // jne 0x234c
+	LONG $0xfd02850f; WORD $0xffff // jne 0x22c4
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2292,19 +2250,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
 	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
 	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
-	LONG $0xffe63be9; BYTE $0xff // jmp 0xd6a
-// 0x272f:
+	LONG $0xffe6d3e9; BYTE $0xff // jmp 0xd5a
+// 0x2687:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x2759
+	WORD $0x1f72 // jb 0x26b1
 	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x2759
+	WORD $0x0c72 // jb 0x26b1
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x2759:
+// 0x26b1:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2323,19 +2281,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x27a6
+	WORD $0x0f74 // je 0x26fe
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x27a6:
+// 0x26fe:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x27b9
+	WORD $0x0f74 // je 0x2711
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x27b9:
+// 0x2711:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2352,7 +2310,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
 	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x2805:
+// 0x275d:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2399,7 +2357,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x2967
+	WORD $0x6974 // je 0x28b7
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2424,14 +2382,12 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2967:
+// 0x28b7:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x29de
+	WORD $0x6974 // je 0x2926
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2456,12 +2412,10 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x29de:
+// 0x2926:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2508,7 +2462,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x2b40
+	WORD $0x6974 // je 0x2a80
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2533,14 +2487,12 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2b40:
+// 0x2a80:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x2bb7
+	WORD $0x6974 // je 0x2aef
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2565,14 +2517,12 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2bb7:
+// 0x2aef:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc44850f; WORD $0xffff // jne 0x2805
+	LONG $0xfc64850f; WORD $0xffff // jne 0x275d
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2618,8 +2568,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
 	QUAD $0x00000280a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x280],ymm12
 	QUAD $0x000002a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x2a0],ymm13
-	LONG $0xffe093e9; BYTE $0xff // jmp 0xd6a
-// 0x2cd7:
+	LONG $0xffe14be9; BYTE $0xff // jmp 0xd5a
+// 0x2c0f:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
@@ -2647,7 +2597,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x2d4e:
+// 0x2c86:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -2701,16 +2651,16 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0x2d4e
-	LONG $0xffe3c1e9; BYTE $0xff // jmp 0x11d6
-// 0x2e15:
+	LONG $0xff3e850f; WORD $0xffff // jne 0x2c86
+	LONG $0xffe451e9; BYTE $0xff // jmp 0x119e
+// 0x2d4d:
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
-// 0x2e20:
+// 0x2d58:
 	LONG $0x805e8b4c // mov r11,QWORD PTR [rsi-0x80]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x00a3840f; WORD $0x0000 // je 0x2ed5
+	LONG $0x009b840f; WORD $0x0000 // je 0x2e05
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
@@ -2733,10 +2683,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x894c; BYTE $0xc0 // mov rax,r8
 	WORD $0x894c; BYTE $0xc9 // mov rcx,r9
@@ -2751,8 +2699,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x6beb // jmp 0x2f40
-// 0x2ed5:
+	WORD $0x6beb // jmp 0x2e70
+// 0x2e05:
 	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -2774,14 +2722,14 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x30508948 // mov QWORD PTR [rax+0x30],rdx
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
-	WORD $0x0475 // jne 0x2f31
+	WORD $0x0475 // jne 0x2e61
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x2f31:
+// 0x2e61:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x2f40:
+// 0x2e70:
 	LONG $0x105b8b49 // mov rbx,QWORD PTR [r11+0x10]
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x467ffdc5; BYTE $0x80 // vmovdqa YMMWORD PTR [rsi-0x80],ymm0
@@ -2794,28 +2742,28 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x00000140867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm0
 	QUAD $0x00000160867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm0
 	QUAD $0x000000015043f741 // test DWORD PTR [r11+0x50],0x1
-	WORD $0x2674 // je 0x2fad
+	WORD $0x2674 // je 0x2edd
 	LONG $0x40fb8348 // cmp rbx,0x40
-	WORD $0x4776 // jbe 0x2fd4
+	WORD $0x4776 // jbe 0x2f04
 	LONG $0x008e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x200]
 	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
-	WORD $0x1776 // jbe 0x2fb4
+	WORD $0x1776 // jbe 0x2ee4
 	LONG $0x808e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x280]
 	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
-	WORD $0x0776 // jbe 0x2fb4
-// 0x2fad:
+	WORD $0x0776 // jbe 0x2ee4
+// 0x2edd:
 	LONG $0xc08e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x3c0]
-// 0x2fb4:
+// 0x2ee4:
 	LONG $0x40468d48 // lea rax,[rsi+0x40]
-// 0x2fb8:
+// 0x2ee8:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
 	LONG $0x407ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm0
 	LONG $0x407ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm0
 	LONG $0x80e88348 // sub rax,0xffffffffffffff80
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe472 // jb 0x2fb8
-// 0x2fd4:
+	WORD $0xe472 // jb 0x2ee8
+// 0x2f04:
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET
