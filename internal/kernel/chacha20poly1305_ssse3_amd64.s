@@ -521,42 +521,6 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xd5720f66; BYTE $0x14 // psrld xmm5,0x14
 	LONG $0xeb0f4166; BYTE $0xef // por xmm5,xmm15
 	LONG $0x380f4466; WORD $0x5e00; BYTE $0x60 // pshufb xmm11,XMMWORD PTR [rsi+0x60]
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7374 // je 0x7b5
-	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
-	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
-	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
-	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
-	LONG $0xcaaf0f4d // imul r9,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-// 0x7b5:
 	LONG $0xfe0f4566; BYTE $0xf2 // paddd xmm14,xmm10
 	LONG $0xef0f4166; BYTE $0xf6 // pxor xmm6,xmm14
 	LONG $0xc4fe0f66 // paddd xmm0,xmm4
@@ -595,6 +559,42 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xd5720f66; BYTE $0x19 // psrld xmm5,0x19
 	LONG $0xeb0f4166; BYTE $0xef // por xmm5,xmm15
 	LONG $0x380f4466; WORD $0x5e00; BYTE $0x40 // pshufb xmm11,XMMWORD PTR [rsi+0x40]
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x7374 // je 0x883
+	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
+	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x883:
 	LONG $0xfe0f4566; BYTE $0xf2 // paddd xmm14,xmm10
 	LONG $0xef0f4166; BYTE $0xf6 // pxor xmm6,xmm14
 	LONG $0xdcfe0f66 // paddd xmm3,xmm4
@@ -633,42 +633,6 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xd5720f66; BYTE $0x14 // psrld xmm5,0x14
 	LONG $0xeb0f4166; BYTE $0xef // por xmm5,xmm15
 	LONG $0x380f4466; WORD $0x4e00; BYTE $0x60 // pshufb xmm9,XMMWORD PTR [rsi+0x60]
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7374 // je 0x9ca
-	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
-	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
-	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
-	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
-	LONG $0xcaaf0f4d // imul r9,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-// 0x9ca:
 	QUAD $0x000230be6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rsi+0x230]
 	LONG $0xfe0f4566; BYTE $0xf8 // paddd xmm15,xmm8
 	QUAD $0x000230be7f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x230],xmm15
@@ -721,6 +685,42 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x720f4166; WORD $0x07f7 // pslld xmm15,0x7
 	LONG $0xd7720f66; BYTE $0x19 // psrld xmm7,0x19
 	LONG $0xeb0f4166; BYTE $0xff // por xmm7,xmm15
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x7374 // je 0xae8
+	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
+	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0xae8:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
 	LONG $0xfbcc850f; WORD $0xffff // jne 0x6be
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]

@@ -146,14 +146,6 @@
 .quad 0xef0f4466dffe0f66,0x4166fc6f0f4466db; .byte 0x0f,0x72,0xf7,0x0c // paddd xmm3,xmm7; pxor xmm11,xmm3; movdqa xmm15,xmm4; pslld xmm15,0xc
 .quad 0x0f416614d4720f66,0x66fd6f0f4466e7eb; .byte 0x41,0x0f,0x72,0xf7,0x0c // psrld xmm4,0x14; por xmm4,xmm15; movdqa xmm15,xmm5; pslld xmm15,0xc
 .quad 0x0f416614d5720f66,0x5e00380f4466efeb; .byte 0x60 // psrld xmm5,0x14; por xmm5,xmm15; pshufb xmm11,XMMWORD PTR [rsi+0x60]
-.quad 0x8b487374c05e3b4c,0xc18948e0f7492046 // cmp r11,QWORD PTR [rsi-0x40]; je 0x7b5; mov rax,QWORD PTR [rsi+0x20]; mul r8; mov rcx,rax
-.quad 0x4918468b48d78948,0xd38948c08949e0f7 // mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8; mov r8,rax; mov rbx,rdx
-.quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
-.quad 0x48e1f74918468b48,0x468b48d71148c101; .byte 0x28 // mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax; adc rdi,rdx; mov rax,QWORD PTR [rsi+0x28]
-.quad 0x4d284e8b4ce1f749,0x1856af0f4ccaaf0f // mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10; imul r10,QWORD PTR [rsi+0x18]
-.quad 0x0149d90149d7014c,0x41fa8941d11149c0; .byte 0x83,0xe2,0x03 // add rdi,r10; add r9,rbx; add r8,rax; adc r9,rdx; mov r10d,edi; and r10d,0x3
-.quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x7b5:
 .quad 0x0f4166f2fe0f4566,0x4466c4fe0f66f6ef; .byte 0x0f,0xef,0xc0 // paddd xmm14,xmm10; pxor xmm6,xmm14; paddd xmm0,xmm4; pxor xmm8,xmm0
 .quad 0x66404600380f4466,0x00000230be6f0f44 // pshufb xmm8,XMMWORD PTR [rsi+0x40]; movdqa xmm15,XMMWORD PTR [rsi+0x230]
 .quad 0x0f4466fbfe0f4566,0x416600000230be7f; .byte 0x0f,0xef,0xff // paddd xmm15,xmm11; movdqa XMMWORD PTR [rsi+0x230],xmm15; pxor xmm7,xmm15
@@ -165,6 +157,14 @@
 .quad 0xef0f4466dffe0f66,0x4166fc6f0f4466db; .byte 0x0f,0x72,0xf7,0x07 // paddd xmm3,xmm7; pxor xmm11,xmm3; movdqa xmm15,xmm4; pslld xmm15,0x7
 .quad 0x0f416619d4720f66,0x66fd6f0f4466e7eb; .byte 0x41,0x0f,0x72,0xf7,0x07 // psrld xmm4,0x19; por xmm4,xmm15; movdqa xmm15,xmm5; pslld xmm15,0x7
 .quad 0x0f416619d5720f66,0x5e00380f4466efeb; .byte 0x40 // psrld xmm5,0x19; por xmm5,xmm15; pshufb xmm11,XMMWORD PTR [rsi+0x40]
+.quad 0x8b487374c05e3b4c,0xc18948e0f7492046 // cmp r11,QWORD PTR [rsi-0x40]; je 0x883; mov rax,QWORD PTR [rsi+0x20]; mul r8; mov rcx,rax
+.quad 0x4918468b48d78948,0xd38948c08949e0f7 // mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8; mov r8,rax; mov rbx,rdx
+.quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
+.quad 0x48e1f74918468b48,0x468b48d71148c101; .byte 0x28 // mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax; adc rdi,rdx; mov rax,QWORD PTR [rsi+0x28]
+.quad 0x4d284e8b4ce1f749,0x1856af0f4ccaaf0f // mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10; imul r10,QWORD PTR [rsi+0x18]
+.quad 0x0149d90149d7014c,0x41fa8941d11149c0; .byte 0x83,0xe2,0x03 // add rdi,r10; add r9,rbx; add r8,rax; adc r9,rdx; mov r10d,edi; and r10d,0x3
+.quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
+// 0x883:
 .quad 0x0f4166f2fe0f4566,0x4466dcfe0f66f6ef; .byte 0x0f,0xef,0xd3 // paddd xmm14,xmm10; pxor xmm6,xmm14; paddd xmm3,xmm4; pxor xmm10,xmm3
 .quad 0x66605600380f4466,0x00000230be6f0f44 // pshufb xmm10,XMMWORD PTR [rsi+0x60]; movdqa xmm15,XMMWORD PTR [rsi+0x230]
 .quad 0x0f4466fbfe0f4566,0x416600000230be7f; .byte 0x0f,0xef,0xff // paddd xmm15,xmm11; movdqa XMMWORD PTR [rsi+0x230],xmm15; pxor xmm7,xmm15
@@ -176,14 +176,6 @@
 .quad 0xef0f4466d7fe0f66,0x4166fc6f0f4466ca; .byte 0x0f,0x72,0xf7,0x0c // paddd xmm2,xmm7; pxor xmm9,xmm2; movdqa xmm15,xmm4; pslld xmm15,0xc
 .quad 0x0f416614d4720f66,0x66fd6f0f4466e7eb; .byte 0x41,0x0f,0x72,0xf7,0x0c // psrld xmm4,0x14; por xmm4,xmm15; movdqa xmm15,xmm5; pslld xmm15,0xc
 .quad 0x0f416614d5720f66,0x4e00380f4466efeb; .byte 0x60 // psrld xmm5,0x14; por xmm5,xmm15; pshufb xmm9,XMMWORD PTR [rsi+0x60]
-.quad 0x8b487374c05e3b4c,0xc18948e0f7492046 // cmp r11,QWORD PTR [rsi-0x40]; je 0x9ca; mov rax,QWORD PTR [rsi+0x20]; mul r8; mov rcx,rax
-.quad 0x4918468b48d78948,0xd38948c08949e0f7 // mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8; mov r8,rax; mov rbx,rdx
-.quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
-.quad 0x48e1f74918468b48,0x468b48d71148c101; .byte 0x28 // mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax; adc rdi,rdx; mov rax,QWORD PTR [rsi+0x28]
-.quad 0x4d284e8b4ce1f749,0x1856af0f4ccaaf0f // mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10; imul r10,QWORD PTR [rsi+0x18]
-.quad 0x0149d90149d7014c,0x41fa8941d11149c0; .byte 0x83,0xe2,0x03 // add rdi,r10; add r9,rbx; add r8,rax; adc r9,rdx; mov r10d,edi; and r10d,0x3
-.quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
-// 0x9ca:
 .quad 0x000230be6f0f4466,0x4466f8fe0f456600; .byte 0x0f,0x7f,0xbe,0x30,0x02,0x00,0x00 // movdqa xmm15,XMMWORD PTR [rsi+0x230]; paddd xmm15,xmm8; movdqa XMMWORD PTR [rsi+0x230],xmm15
 .quad 0xfe0f66f7ef0f4166,0x4466d3ef0f4466dc; .byte 0x0f,0x38,0x00,0x56,0x40 // pxor xmm6,xmm15; paddd xmm3,xmm4; pxor xmm10,xmm3; pshufb xmm10,XMMWORD PTR [rsi+0x40]
 .quad 0x0f4166e1fe0f4566,0x4466c5fe0f66fcef; .byte 0x0f,0xef,0xd8 // paddd xmm12,xmm9; pxor xmm7,xmm12; paddd xmm0,xmm5; pxor xmm11,xmm0
@@ -199,13 +191,21 @@
 .quad 0x0f4566f7ef0f4166,0x66fcef0f4166e1fe; .byte 0x44,0x0f,0x6f,0xfe // pxor xmm6,xmm15; paddd xmm12,xmm9; pxor xmm7,xmm12; movdqa xmm15,xmm6
 .quad 0x0f6607f7720f4166,0xf7eb0f416619d672 // pslld xmm15,0x7; psrld xmm6,0x19; por xmm6,xmm15
 .quad 0x0f4166ff6f0f4466,0x19d7720f6607f772 // movdqa xmm15,xmm7; pslld xmm15,0x7; psrld xmm7,0x19
-.quad 0xe06e83ffeb0f4166,0x48fffffbcc850f01; .byte 0x8b,0x4e,0xc0 // por xmm7,xmm15; sub DWORD PTR [rsi-0x20],0x1; jne 0x6be; mov rcx,QWORD PTR [rsi-0x40]
-.quad 0x8b486074b04e3b48,0xc18948e0f7492046 // cmp rcx,QWORD PTR [rsi-0x50]; je 0xb5c; mov rax,QWORD PTR [rsi+0x20]; mul r8; mov rcx,rax
-.quad 0x4918468b48d78948,0xd38948c08949e0f7 // mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8; mov r8,rax; mov rbx,rdx
-.quad 0x48e1f74918468b48,0x468b48d71148c101; .byte 0x28 // mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax; adc rdi,rdx; mov rax,QWORD PTR [rsi+0x28]
-.quad 0x4d284e8b4ce1f749,0x1856af0f4ccaaf0f // mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10; imul r10,QWORD PTR [rsi+0x18]
+.quad 0x5e3b4cffeb0f4166,0x4920468b487374c0; .byte 0xf7,0xe0 // por xmm7,xmm15; cmp r11,QWORD PTR [rsi-0x40]; je 0xae8; mov rax,QWORD PTR [rsi+0x20]; mul r8
+.quad 0x8b48d78948c18948,0xc08949e0f7491846 // mov rcx,rax; mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8; mov r8,rax
+.quad 0x834803034dd38948,0x8348084b034900d3; .byte 0xd7,0x01 // mov rbx,rdx; add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1
+.quad 0x18468b4810c38349,0x1148c10148e1f749; .byte 0xd7 // add r11,0x10; mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax; adc rdi,rdx
+.quad 0x4ce1f74928468b48,0x4ccaaf0f4d284e8b; .byte 0x0f,0xaf,0x56,0x18 // mov rax,QWORD PTR [rsi+0x28]; mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10; imul r10,QWORD PTR [rsi+0x18]
 .quad 0x0149d90149d7014c,0x41fa8941d11149c0; .byte 0x83,0xe2,0x03 // add rdi,r10; add r9,rbx; add r8,rax; adc r9,rdx; mov r10d,edi; and r10d,0x3
 .quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
+// 0xae8:
+.quad 0xfbcc850f01e06e83,0x3b48c04e8b48ffff; .byte 0x4e,0xb0 // sub DWORD PTR [rsi-0x20],0x1; jne 0x6be; mov rcx,QWORD PTR [rsi-0x40]; cmp rcx,QWORD PTR [rsi-0x50]
+.quad 0xf74920468b486074,0x48d78948c18948e0; .byte 0x8b,0x46,0x18 // je 0xb5c; mov rax,QWORD PTR [rsi+0x20]; mul r8; mov rcx,rax; mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]
+.quad 0x8948c08949e0f749,0xe1f74918468b48d3 // mul r8; mov r8,rax; mov rbx,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r9
+.quad 0x8b48d71148c10148,0x4e8b4ce1f7492846; .byte 0x28 // add rcx,rax; adc rdi,rdx; mov rax,QWORD PTR [rsi+0x28]; mul r9; mov r9,QWORD PTR [rsi+0x28]
+.quad 0x56af0f4ccaaf0f4d,0x49d90149d7014c18; .byte 0x01,0xc0 // imul r9,r10; imul r10,QWORD PTR [rsi+0x18]; add rdi,r10; add r9,rbx; add r8,rax
+.quad 0x8341fa8941d11149,0x8d4802efc14803e2; .byte 0x3c,0xbf // adc r9,rdx; mov r10d,edi; and r10d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]
+.quad 0x8349c91149f80149; .byte 0xd2,0x00 // add r8,rdi; adc r9,rcx; adc r10,0x0
 // 0xb5c:
 .quad 0x4c084e894c06894c,0x4888568b48105689; .byte 0x8b,0x46,0xe8 // mov QWORD PTR [rsi],r8; mov QWORD PTR [rsi+0x8],r9; mov QWORD PTR [rsi+0x10],r10; mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]
 .quad 0x81000001008e8d48,0x850f00000100a87e; .byte 0xf5,0x02,0x00,0x00 // lea rcx,[rsi+0x100]; cmp DWORD PTR [rsi-0x58],0x100; jne 0xe78
