@@ -7,10 +7,9 @@
 
 /* A batch of n packets takes a + n b, and one packet by itself s; a, b and s grow steadily with the length. Times of
  * batches of two sizes give a and b of a length, and those of two lengths all others, shorter and longer ones too. */
-static int64_t between(const uint64_t at[2], int64_t class)
+static int64_t between(const sealane_batch_times *t, const uint64_t at[2], int64_t class)
 {
-    const int64_t low = SEALANE_RULE_SHORT, high = SEALANE_RULE_LONG;
-    return (int64_t)at[0] * (high - class) + (int64_t)at[1] * (class - low);
+    return (int64_t)at[0] * (t->blocks[1] - class) + (int64_t)at[1] * (class - t->blocks[0]);
 }
 
 void sealane_batch_rule(sealane_batch *batch, const sealane_batch_times *t)
@@ -19,7 +18,8 @@ void sealane_batch_rule(sealane_batch *batch, const sealane_batch_times *t)
     batch->few = UINT8_MAX;
     batch->classes = 0;
     for (int class = 0; class < SEALANE_BATCH_CLASSES; class ++) {
-        const int64_t few = between(t->few, class), many = between(t->many, class), s = between(t->single, class);
+        const int64_t few = between(t, t->few, class), many = between(t, t->many, class),
+                      s = between(t, t->single, class);
         int n = 2;
         while (n <= SEALANE_BATCH_FROM_MAX && MANY * few - FEW * many + n * (many - few) > (MANY - FEW) * n * s)
             n++;
@@ -31,9 +31,19 @@ void sealane_batch_rule(sealane_batch *batch, const sealane_batch_times *t)
     }
 }
 
-#if defined(__x86_64__) && !defined(__ILP32__) && !defined(SEALANE_NO_ASM)
+#if defined(SEALANE_CLOCK)
 
-enum { PACKETS = SEALANE_RULE_MANY, BYTES = 64 * SEALANE_RULE_LONG + 32, ALONE = 4 };
+enum {
+    PACKETS = SEALANE_RULE_MANY,
+    ALONE = 4,
+    TURNS = 4,
+    TURNS_AT_LEAST = 2,
+    A_TURN = SEALANE_RULE_FEW + SEALANE_RULE_MANY + ALONE, /* packets of each length */
+};
+
+/* The lengths that are measured, in whole blocks: where the first two would take too long, the others. */
+static const uint8_t lengths[][2] = {{10, 20}, {2, 10}};
+enum { LENGTHS = sizeof lengths / sizeof *lengths, BYTES = 64 * 20 + 32 };
 
 /* What a process has found: for each level, by whoever came first; who comes meanwhile takes the table's. */
 static struct {
@@ -68,43 +78,91 @@ static uint64_t time_alone(const sealane_op *ops)
     return sealane_clock() - start;
 }
 
-/* Interruptions only add: the shortest times count, of four turns, or of two where those took long. */
-static NOINLINE void measure(sealane_batch_times *t, const sealane_table *table, const sealane_level *level)
-{
-    enum { TURNS = 4, TURNS_AT_LEAST = 2 };
-    static const uint8_t key[32];
-    uint8_t text[PACKETS][BYTES] = {{0}}, tag[PACKETS][SEALANE_TAG_BYTES], nonce[12] = {0};
+typedef struct {
+    sealane_key key;
     sealane_op ops[PACKETS];
-    sealane_key k;
+    uint8_t nonce[12], tag[PACKETS][SEALANE_TAG_BYTES], text[PACKETS][BYTES];
+} samples;
+
+static size_t bytes_of(unsigned blocks)
+{
+    return 64 * blocks + 32;
+}
+
+/* They are sealed in place. */
+static void set_ops(samples *s, unsigned blocks)
+{
+    for (int j = 0; j < PACKETS; j++)
+        s->ops[j] = (sealane_op){.out = s->text[j],
+                                 .in = s->text[j],
+                                 .in_bytes = bytes_of(blocks),
+                                 .key = &s->key,
+                                 .nonce = s->nonce,
+                                 .nonce_bytes = sizeof s->nonce,
+                                 .tag = s->tag[j]};
+}
+
+/* The first lengths of which as many turns as there must be will take no more than twice the limit, NULL if none do: by
+ * the time of a few packets, done before. */
+static const uint8_t *lengths_within(samples *s, uint64_t limit)
+{
+    set_ops(s, lengths[0][0]);
+    (void)time_of_batch(s->ops, SEALANE_RULE_FEW);
+    const uint64_t few = time_of_batch(s->ops, SEALANE_RULE_FEW);
+    for (int i = 0; i < LENGTHS; i++) {
+        const uint64_t bytes = A_TURN * (bytes_of(lengths[i][0]) + bytes_of(lengths[i][1]));
+        if (TURNS_AT_LEAST * bytes * few <= 2 * limit * SEALANE_RULE_FEW * bytes_of(lengths[0][0]))
+            return lengths[i];
+    }
+    return NULL;
+}
+
+/* Interruptions only add: the shortest times count, of four turns, or of two where those took long. 0 if the level has
+ * no keys, where it would take too long, and by a clock that is too coarse. */
+static NOINLINE int measure(sealane_batch_times *t, const sealane_table *table, const sealane_level *level,
+                            uint64_t limit)
+{
+    static const uint8_t key[32];
+    samples s;
+    memset(&s, 0, sizeof s);
     const uint64_t start = sealane_clock();
-    if (sealane_key_init_at(&k, SEALANE_CHACHA20_POLY1305, key, 32, (int)(level - table->levels)) != SEALANE_OK)
-        return;
-    for (int i = 0; i < 2; i++)
+    if (sealane_key_init_at(&s.key, SEALANE_CHACHA20_POLY1305, key, 32, (int)(level - table->levels)) != SEALANE_OK)
+        return 0;
+    const uint8_t *const blocks = lengths_within(&s, limit);
+    if (blocks == NULL)
+        return 0;
+    for (int i = 0; i < 2; i++) {
+        t->blocks[i] = blocks[i];
         t->single[i] = t->few[i] = t->many[i] = UINT32_MAX;
-    for (int turn = 0; turn < TURNS && (turn < TURNS_AT_LEAST || sealane_clock() - start < sealane_clock_limit());
-         turn++)
+    }
+    for (int turn = 0; turn < TURNS && (turn < TURNS_AT_LEAST || sealane_clock() - start < limit); turn++)
         for (int i = 0; i < 2; i++) {
-            for (int j = 0; j < PACKETS; j++)
-                ops[j] = (sealane_op){.out = text[j],
-                                      .in = text[j],
-                                      .in_bytes = 64 * (i ? SEALANE_RULE_LONG : SEALANE_RULE_SHORT) + 32,
-                                      .key = &k,
-                                      .nonce = nonce,
-                                      .nonce_bytes = sizeof nonce,
-                                      .tag = tag[j]};
-            t->few[i] = least(t->few[i], time_of_batch(ops, SEALANE_RULE_FEW));
-            t->many[i] = least(t->many[i], time_of_batch(ops, SEALANE_RULE_MANY));
-            t->single[i] = least(t->single[i], time_alone(ops));
+            set_ops(&s, blocks[i]);
+            t->few[i] = least(t->few[i], time_of_batch(s.ops, SEALANE_RULE_FEW));
+            t->many[i] = least(t->many[i], time_of_batch(s.ops, SEALANE_RULE_MANY));
+            t->single[i] = least(t->single[i], time_alone(s.ops));
         }
-    for (int i = 0; i < 2; i++) /* in quarters of a tick */
+    for (int i = 0; i < 2; i++) { /* in quarters of a tick */
+        if (t->few[i] == 0 || t->many[i] == 0 || t->single[i] == 0)
+            return 0;
         t->few[i] *= ALONE, t->many[i] *= ALONE;
+    }
+    return 1;
+}
+
+int sealane_batch_measured(sealane_batch *batch, const sealane_table *table, const sealane_level *level, uint64_t limit)
+{
+    sealane_batch_times t;
+    if (!measure(&t, table, level, limit))
+        return 0;
+    sealane_batch_rule(batch, &t);
+    return 1;
 }
 
 static NOINLINE const sealane_batch *find(const sealane_table *table, const sealane_level *level)
 {
     const size_t i = (size_t)(level - table->levels);
     unsigned char outcome = UNKNOWN;
-    sealane_batch_times t;
     if (!sealane_may_measure()) {
         atomic_store_explicit(&found[i].outcome, TABLE, memory_order_relaxed);
         return &level->batch;
@@ -114,16 +172,15 @@ static NOINLINE const sealane_batch *find(const sealane_table *table, const seal
     found[i].batch = level->batch;
     found[i].batch.few = 2, found[i].batch.classes = SEALANE_BATCH_CLASSES;
     memset(found[i].batch.from, 2, SEALANE_BATCH_CLASSES); /* while it is measured, batches of two pay */
-    measure(&t, table, level);
-    sealane_batch_rule(&found[i].batch, &t);
-    atomic_store_explicit(&found[i].outcome, FOUND, memory_order_release);
-    return &found[i].batch;
+    outcome = sealane_batch_measured(&found[i].batch, table, level, sealane_clock_limit()) ? FOUND : TABLE;
+    atomic_store_explicit(&found[i].outcome, outcome, memory_order_release);
+    return outcome == FOUND ? &found[i].batch : &level->batch;
 }
 
 const sealane_batch *sealane_batch_of_process(const sealane_table *table, const sealane_level *level)
 {
     const sealane_batch *batch = sealane_level_batch(table, level);
-    if (batch == NULL || !level->timed)
+    if (batch == NULL || table != &sealane_tables[SEALANE_CHACHA20POLY1305] || level->needs == 0)
         return batch;
     const size_t i = (size_t)(level - table->levels);
     switch (atomic_load_explicit(&found[i].outcome, memory_order_acquire)) {
@@ -138,7 +195,12 @@ const sealane_batch *sealane_batch_of_process(const sealane_table *table, const 
 
 #else
 
-/* Where a packet takes microseconds these times would too: the tables, modelled, stay. */
+int sealane_batch_measured(sealane_batch *batch, const sealane_table *table, const sealane_level *level, uint64_t limit)
+{
+    (void)batch, (void)table, (void)level, (void)limit;
+    return 0;
+}
+
 const sealane_batch *sealane_batch_of_process(const sealane_table *table, const sealane_level *level)
 {
     return sealane_level_batch(table, level);

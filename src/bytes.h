@@ -27,8 +27,10 @@
  * instructions each, where a test and a branch that is not taken are one. */
 #if defined(__GNUC__)
 #define KEEP_APART() __asm__ volatile("")
+#define HAVE_NOW(x) __asm__ volatile("" : "+r"(x)) /* not where it is needed first */
 #else
 #define KEEP_APART() ((void)0)
+#define HAVE_NOW(x) ((void)(x))
 #endif
 
 static inline uint32_t load32(const uint8_t *p)
@@ -66,7 +68,11 @@ static inline uint32_t swap32(uint32_t v)
 
 static inline uint64_t swap64(uint64_t v)
 {
+#if defined(__GNUC__)
+    return __builtin_bswap64(v);
+#else
     return (uint64_t)swap32((uint32_t)v) << 32 | swap32((uint32_t)(v >> 32));
+#endif
 }
 
 static inline uint64_t load64_be(const uint8_t *p)

@@ -72,25 +72,24 @@ enum { WHOLE_PACKET = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST };
 #define NO_BATCH {NULL, NULL, 0, 0, 0, {0}}
 /* clang-format on */
 
-/* On x86-64 the rows of ChaCha20-Poly1305 hold where nothing may be measured: see batchrule.c.
+/* The rows of ChaCha20-Poly1305 hold where nothing may be measured, or that would take too long: see batchrule.c. On
+ * x86-64 they are the same in C and Go, from four packets on, up to a length that is modelled of the CPUs that run the
+ * level. AES-GCM's kernel takes four packets at a time, or a stream of any number, and pays from one group on; packets
+ * of many lengths measured on Zen 5 gave no better rule.
  *
- * How to fill the row of a batch kernel on any CPU: for each number of whole blocks, n = 2, 3, ... packets of the
- * shortest and of a middling length of that class in one call, by turns with n single calls; the first n where both are
- * at least as fast. Modelled cycles do where there is no CPU to measure on. Go has rows of its own in internal/kernel,
- * as its calls cost something else. avx512's are of Zen 5, and the modelled cycles of Ice Lake and Zen 4 bear them out
- * up to 256 bytes beside avx512mix; those of avx2 and avx512vl are modelled, of Zen 3 and Skylake: the larger number of
- * both.
+ * How to fill the row of a batch kernel for a CPU too slow to measure itself: for each number of whole blocks, n = 2,
+ * 3, ... packets of the shortest and of a middling length of that class in one call, by turns with n single calls; the
+ * first n where both are at least as fast. Modelled cycles do where there is no CPU to measure on. Go has rows of its
+ * own for ARM in internal/kernel, as its calls cost something else.
  */
-#define AVX512_BATCH                                                                                                   \
-    BATCH(chacha20poly1305, avx512, 0, 3, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 5, 5, 5, 6, 5, 5, 6, 6, 7, 7, 7, 11, 10, \
-          6, 6, 6, 11, 11, 11, 13)
-#define AVX2_BATCH BATCH(chacha20poly1305, avx2, 0, 2, 3, 3, 2, 2, 3, 3, 3, 2, 3, 3, 4, 4, 4, 4, 8, 8, 8)
+#define FOUR_4 4, 4, 4, 4
+#define FOUR_8 FOUR_4, FOUR_4
+#define FOUR_32 FOUR_8, FOUR_8, FOUR_8, FOUR_8
+#define AVX512_BATCH BATCH(chacha20poly1305, avx512, 0, 4, FOUR_32)
+#define AVX2_BATCH BATCH(chacha20poly1305, avx2, 0, 4, FOUR_8, FOUR_4)
 /* The same kernel beside one for single packets that is faster. */
-#define AVX512VL_BATCH BATCH(chacha20poly1305, avx2, 0, 4, 4, 4, 4, 4, 4, 4, 8)
-/* From 256 bytes on in a stream (asm/x86_64/aesgcm_stream.h), which two packets are enough for in the kernel. */
-#define AVX512_GCM_BATCH                                                                                               \
-    BATCH(aesgcm, avx512, 4, 4, 8, 8, 8, 8, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, \
-          4, 4, 4)
+#define AVX512VL_BATCH BATCH(chacha20poly1305, avx2, 0, 4, FOUR_8)
+#define AVX512_GCM_BATCH BATCH(aesgcm, avx512, 4, 4, FOUR_32)
 
 #if defined(HAVE_AARCH64_KERNELS)
 /* One kernel beside two for single packets; modelled, of Cortex-A53 and Neoverse N1, and of Cortex-A72. */
@@ -453,8 +452,7 @@ int sealane_level_fastest(const sealane_table *table, int first, uint32_t featur
     return count == 0 ? first : (int)rivals[best];
 }
 
-#if defined(HAVE_AARCH64_KERNELS) || defined(HAVE_X86_64_KERNELS)
-#define MEASURE_LEVELS
+#if defined(SEALANE_CLOCK)
 enum { LIMIT_NS = 30000 }; /* for two turns, so that all ends within twice that */
 
 #if defined(HAVE_AARCH64_KERNELS)
@@ -512,6 +510,8 @@ int sealane_may_measure(void)
     return cap_of_process() < 0 && !privileged();
 }
 
+#if defined(HAVE_AARCH64_KERNELS) || defined(HAVE_X86_64_KERNELS)
+#define MEASURE_LEVELS
 /* A packet of up to 1420 bytes. */
 static uint64_t ticks_of_packet(const sealane_level *level, size_t bytes)
 {
@@ -530,6 +530,7 @@ static uint64_t ticks_of_packet(const sealane_level *level, size_t bytes)
     level->kernel(&args, scratch, level->consts);
     return counter() - start;
 }
+#endif
 #endif
 
 static void report_failed(const sealane_level *level)

@@ -82,24 +82,37 @@ int sealane_level_of_process(const sealane_table *table);
  * the first call and reported. */
 const sealane_batch *sealane_level_batch(const sealane_table *table, const sealane_level *level);
 
-/* Times of a level, in any unit: of one packet, and of batches of RULE_FEW and RULE_MANY packets, of RULE_SHORT and of
- * RULE_LONG whole blocks and half a one. */
-enum { SEALANE_RULE_SHORT = 10, SEALANE_RULE_LONG = 20, SEALANE_RULE_FEW = 3, SEALANE_RULE_MANY = 8 };
+/* Times of a level, in any unit: of one packet, and of batches of RULE_FEW and RULE_MANY packets, of two lengths, in
+ * whole blocks and half a one. */
+enum { SEALANE_RULE_FEW = 3, SEALANE_RULE_MANY = 8 };
 typedef struct {
+    int64_t blocks[2];
     uint64_t single[2], few[2], many[2];
 } sealane_batch_times;
 
 /* Fills in when the batch kernel pays (batchrule.c). */
 void sealane_batch_rule(sealane_batch *batch, const sealane_batch_times *times);
 
-/* sealane_level_batch with that rule by times that this process has taken, where it may: at the first call for a timed
- * level, in about 50 us. */
+/* The same for ChaCha20-Poly1305 by times that it takes: 1; 0, and batch is as it was, if it cannot: for a level
+ * without keys, by a clock that is too coarse, and where that would take more than twice the limit. */
+int sealane_batch_measured(sealane_batch *batch, const sealane_table *table, const sealane_level *level,
+                           uint64_t limit);
+
+/* sealane_level_batch with that rule by times that this process has taken, where it may: at the first call for a level,
+ * in at most about 60 us. */
 const sealane_batch *sealane_batch_of_process(const sealane_table *table, const sealane_level *level);
 
 /* 1 if choices may rest on measurements: nobody has named a level, and the program has no more rights than its user. */
 int sealane_may_measure(void);
 
-/* Ticks, and how many a measurement may take. */
+/* Ticks, and how many a measurement may take; there is a clock where SEALANE_CLOCK is defined. */
+#if (defined(__x86_64__) && !defined(__ILP32__)) ||                             \
+    (defined(__aarch64__) && !defined(__ILP32__) && !defined(__AARCH64EB__)) || \
+    (defined(__ARM_ARCH_ISA_ARM) && !defined(__aarch64__) && !defined(__ARMEB__) && !defined(_WIN32))
+#if !defined(SEALANE_NO_ASM)
+#define SEALANE_CLOCK
+#endif
+#endif
 uint64_t sealane_clock(void);
 uint64_t sealane_clock_limit(void);
 

@@ -68,12 +68,13 @@ void sealane_quic_keys_wipe(sealane_quic_keys *k)
         wipe(k, sizeof *k);
 }
 
-/* ChaCha20's kernels make masks side by side and take as long for one as for many, longer than portable code. */
-static void chacha20_mask(const void *key, uint8_t out[16], const uint8_t sample[16])
+static void chacha20_mask(const mask_kind *kind, uint8_t out[16], const uint8_t sample[16])
 {
-    const sealane_lane lane = {.out = slot(out), .in = slot(sample), .key = slot(key)};
-    const sealane_args a = {.in = slot(&lane), .bytes = 1};
-    sealane_chacha20masks_portable(&a, NULL, NULL);
+    SEALANE_SCRATCH(scratch);
+    const sealane_lane lane = {.out = slot(out), .in = slot(sample), .key = slot(kind->key)};
+    sealane_args a; /* see sealane_aes_key_init: what masks do not read is not set */
+    a.in = slot(&lane), a.bytes = 1, a.flags = 0;
+    kind->level->kernel(&a, scratch, kind->level->consts);
 }
 
 int sealane_quic_mask(const sealane_quic_keys *k, uint8_t mask[5], const uint8_t sample[16])
@@ -86,7 +87,7 @@ int sealane_quic_mask(const sealane_quic_keys *k, uint8_t mask[5], const uint8_t
     if (!failed && kind.rounds != 0)
         failed = sealane_aes_ecb_encrypt(&k->mask, block, sample, sizeof block);
     else if (!failed)
-        chacha20_mask(kind.key, block, sample);
+        chacha20_mask(&kind, block, sample);
     if (failed)
         memset(block, 0, sizeof block);
     memcpy(mask, block, 5);
@@ -98,71 +99,109 @@ int sealane_quic_mask(const sealane_quic_keys *k, uint8_t mask[5], const uint8_t
 typedef struct {
     _Alignas(64) sealane_lane lanes[CHUNK];
     sealane_quic_packet *packets[CHUNK];  /* that have no mistake */
+    uint8_t *numbers[CHUNK];              /* where their packet numbers begin */
     const sealane_quic_keys *keys[CHUNK]; /* that they are sealed or opened with */
-    mask_kind kinds[CHUNK];
     uint8_t nonces[CHUNK][12], masks[CHUNK][16], tags[CHUNK][16];
-    size_t count;
+    mask_kind kinds[CHUNK]; /* several packets one after the other may be of one */
+    uint8_t kind_at[CHUNK]; /* which of them makes a packet's mask */
+    size_t count, kind_count;
+    int alike;             /* 1: all lanes' keys are valid, of one algorithm and level */
     sealane_op ops[CHUNK]; /* if not all go into lanes */
 } work;
 
-static sealane_status mistake(const sealane_quic_packet *p, const mask_kind *kind)
+/* What packets of the same keys have alike, found out where keys change, as those of a sender mostly do not. In
+ * variables of the loops over packets, not in work: a compiler takes it that any store of a byte changes that. */
+typedef struct {
+    const sealane_quic_keys *keys, *other;
+    unsigned kind; /* where in work's; NO_KIND: no valid keys */
+} mask_keys;
+
+enum { NO_KIND = CHUNK };
+
+static const mask_keys no_keys = {NULL, NULL, NO_KIND};
+
+static NOINLINE mask_keys mask_keys_of(work *w, const sealane_quic_packet *p)
 {
-    if (kind->level == NULL || (p->other != NULL && kind_of(p->other).level == NULL))
-        return SEALANE_INVALID_KEY;
-    if (p->bytes == NULL)
-        return SEALANE_NULL;
-    if (p->pn_offset == 0 || p->pn_offset > p->packet_bytes ||
-        p->packet_bytes - p->pn_offset < SAMPLE_OFFSET + SAMPLE_BYTES)
-        return SEALANE_INVALID_LENGTH;
-    return p->number > NUMBER_MAX ? SEALANE_TOO_LONG : SEALANE_OK;
+    const mask_kind kind = kind_of(p->keys);
+    const size_t n = w->kind_count;
+    if (kind.level == NULL || (p->other != NULL && kind_of(p->other).level == NULL))
+        return (mask_keys){p->keys, p->other, NO_KIND};
+    if (n == 0 || w->kinds[n - 1].key != kind.key)
+        w->kinds[w->kind_count++] = kind;
+    return (mask_keys){p->keys, p->other, (unsigned)w->kind_count - 1};
 }
 
-static size_t number_bytes(const sealane_quic_packet *p)
+typedef struct {
+    const sealane_quic_keys *keys;
+    uint64_t key, iv; /* of lanes; all but the first four bytes of the IV */
+    uint8_t iv_begin[4];
+} lane_keys;
+
+static NOINLINE lane_keys lane_keys_of(work *w, const sealane_quic_keys *k, size_t i)
 {
-    return (size_t)(p->bytes[0] & 3) + 1;
+    const int gcm = is_gcm(key_alg(&k->packet));
+    w->alike = key_valid(&k->packet) && (i == 0 || (w->alike && k->packet.opaque[0] == w->keys[0]->packet.opaque[0]));
+    return (lane_keys){.keys = k,
+                       .key = slot(gcm ? (const void *)gcm_key_of(&k->packet) : key_bytes_of(&k->packet)),
+                       .iv = load64(k->iv + 4),
+                       .iv_begin = {k->iv[0], k->iv[1], k->iv[2], k->iv[3]}};
 }
 
-/* The masks of all packets, if one AES key makes them: as blocks of a text; 0: there are several, or it is none. */
-static int make_masks_of_one_key(work *w, void *scratch)
+/* Takes packet i, unless it has a mistake; its status. */
+static ALWAYS_INLINE inline sealane_status take(work *w, sealane_quic_packet *p, size_t i, mask_keys k)
 {
-    const mask_kind kind = w->kinds[0];
+    uint8_t *const bytes = p->bytes;
+    const size_t at = p->pn_offset, packet_bytes = p->packet_bytes;
+    p->payload = NULL, p->payload_bytes = 0;
+    if (k.kind == NO_KIND)
+        return p->status = SEALANE_INVALID_KEY;
+    if (bytes == NULL)
+        return p->status = SEALANE_NULL;
+    if (at == 0 || at > packet_bytes || packet_bytes - at < SAMPLE_OFFSET + SAMPLE_BYTES)
+        return p->status = SEALANE_INVALID_LENGTH;
+    if (p->number > NUMBER_MAX)
+        return p->status = SEALANE_TOO_LONG;
+    w->packets[i] = p;
+    w->numbers[i] = bytes + at;
+    w->kind_at[i] = (uint8_t)k.kind;
+    return p->status = SEALANE_OK;
+}
+
+static inline size_t number_bytes(uint8_t first)
+{
+    return (size_t)(first & 3) + 1;
+}
+
+/* The masks of all packets, if one AES key makes them: as blocks of a text. */
+static void make_masks_of_one_key(work *w)
+{
+    SEALANE_SCRATCH(scratch);
+    const sealane_level *level = w->kinds[0].level;
+    sealane_args a; /* see sealane_aes_key_init: what this operation does not read is not set */
     for (size_t i = 0; i < w->count; i++)
-        if (w->kinds[i].key != kind.key)
-            return 0;
-    if (w->count == 0 || kind.rounds == 0)
-        return 0;
-    for (size_t i = 0; i < w->count; i++)
-        memcpy(w->masks[i], w->packets[i]->bytes + w->packets[i]->pn_offset + SAMPLE_OFFSET, SAMPLE_BYTES);
-    const sealane_args a = {.out = slot(w->masks),
-                            .in = slot(w->masks),
-                            .bytes = SAMPLE_BYTES * w->count,
-                            .key = slot(kind.key),
-                            .flags = SEALANE_AES_ECB_ENCRYPT};
-    kind.level->kernel(&a, scratch, kind.level->consts);
-    return 1;
+        memcpy(w->masks[i], w->numbers[i] + SAMPLE_OFFSET, SAMPLE_BYTES);
+    a.out = a.in = slot(w->masks), a.bytes = SAMPLE_BYTES * w->count;
+    a.key = slot(w->kinds[0].key), a.state = 0, a.flags = SEALANE_AES_ECB_ENCRYPT;
+    level->kernel(&a, scratch, level->consts);
 }
 
 /* The masks of the first packet that has none yet, and of all that are alike, in one call. */
-static void make_masks(work *w)
+static void make_masks_of_kinds(work *w)
 {
     SEALANE_SCRATCH(scratch);
     uint8_t done[CHUNK] = {0};
-    if (make_masks_of_one_key(w, scratch))
-        return;
-    memset(w->masks, 0, sizeof w->masks);
     for (size_t first = 0; first < w->count; first++) {
         if (done[first])
             continue;
-        const mask_kind kind = w->kinds[first];
+        const mask_kind kind = w->kinds[w->kind_at[first]];
         size_t lanes = 0;
         for (size_t i = first; i < w->count; i++) {
-            const sealane_quic_packet *p = w->packets[i];
-            if (done[i] || w->kinds[i].level != kind.level || w->kinds[i].rounds != kind.rounds)
+            const mask_kind *of = &w->kinds[w->kind_at[i]];
+            if (done[i] || of->level != kind.level || of->rounds != kind.rounds)
                 continue;
             done[i] = 1;
-            w->lanes[lanes++] = (sealane_lane){.out = slot(w->masks[i]),
-                                               .in = slot(p->bytes + p->pn_offset + SAMPLE_OFFSET),
-                                               .key = slot(w->kinds[i].key)};
+            w->lanes[lanes++] = (sealane_lane){
+                .out = slot(w->masks[i]), .in = slot(w->numbers[i] + SAMPLE_OFFSET), .key = slot(of->key)};
         }
         const sealane_args a = {
             .in = slot(w->lanes), .bytes = lanes, .flags = kind.rounds == 0 ? 0 : SEALANE_AES_MASKS};
@@ -170,22 +209,36 @@ static void make_masks(work *w)
     }
 }
 
-/* Packet numbers are read and written with what is behind them of four bytes, which every packet has: these are the
- * number's own, as load32 has them. */
+static void make_masks(work *w)
+{
+    if (w->kind_count == 1 && w->kinds[0].rounds != 0)
+        make_masks_of_one_key(w);
+    else
+        make_masks_of_kinds(w);
+}
+
+/* Writes nothing but the number, and reads nothing: what is behind it is text, which registers would keep. */
+static inline void put_number(uint8_t *at, uint32_t number, size_t bytes)
+{
+    if (bytes == 4) {
+        store32(at, swap32(number));
+        return;
+    }
+    at[bytes - 1] = (uint8_t)number;
+    if (bytes > 1)
+        at[bytes - 2] = (uint8_t)(number >> 8);
+    if (bytes > 2)
+        at[0] = (uint8_t)(number >> 16);
+}
+
+/* A number's bits, as load32 has them, of the four bytes from where it begins, which every packet has. */
 static inline uint32_t number_bits(size_t bytes)
 {
     return UINT32_MAX >> (32 - 8 * bytes);
 }
 
-static inline void put_number(sealane_quic_packet *p, size_t bytes)
+static inline void mask_number(uint8_t *at, const uint8_t mask[16], size_t bytes)
 {
-    uint8_t *at = p->bytes + p->pn_offset;
-    store32(at, (load32(at) & ~number_bits(bytes)) | swap32((uint32_t)p->number << (32 - 8 * bytes)));
-}
-
-static inline void mask_number(const sealane_quic_packet *p, const uint8_t mask[16], size_t bytes)
-{
-    uint8_t *at = p->bytes + p->pn_offset;
     store32(at, load32(at) ^ (load32(mask + 1) & number_bits(bytes)));
 }
 
@@ -195,53 +248,51 @@ static uint8_t masked_bits(uint8_t first)
     return first & 0x80 ? 0x0f : 0x1f;
 }
 
-/* The lane of packet i, whose header is not masked. */
-static ALWAYS_INLINE inline void set_lane(work *w, size_t i, const sealane_quic_keys *k, int open)
+/* The lane of packet i, whose header is not masked and has so many bytes. */
+static ALWAYS_INLINE inline void set_lane(work *w, size_t i, const sealane_quic_packet *p, size_t header, lane_keys k,
+                                          int open)
 {
-    const sealane_quic_packet *p = w->packets[i];
     sealane_lane *l = &w->lanes[i];
-    const size_t header = p->pn_offset + number_bytes(p);
-    uint8_t *nonce = w->nonces[i], *tag = p->bytes + p->packet_bytes - SEALANE_TAG_BYTES;
-    memcpy(nonce, k->iv, 4);
-    store64(nonce + 4, load64(k->iv + 4) ^ swap64(p->number));
-    w->keys[i] = k;
-    l->out = l->in = slot(p->bytes + header);
-    l->bytes = p->packet_bytes - header - SEALANE_TAG_BYTES;
-    l->ad = slot(p->bytes);
+    uint8_t *const nonce = w->nonces[i], *const bytes = p->bytes;
+    const size_t text = p->packet_bytes - header - SEALANE_TAG_BYTES;
+    const uint64_t number = p->number;
+    l->out = l->in = slot(bytes + header);
+    l->bytes = text;
+    l->ad = slot(bytes);
     l->ad_bytes = header;
-    l->key = slot(is_gcm(key_alg(&k->packet)) ? (const void *)gcm_key_of(&k->packet) : key_bytes_of(&k->packet));
+    l->key = k.key;
     l->nonce = slot(nonce);
-    l->tag = slot(open ? w->tags[i] : tag);
+    l->tag = slot(open ? w->tags[i] : bytes + header + text);
+    w->keys[i] = k.keys;
+    memcpy(nonce, k.iv_begin, 4);
+    store64(nonce + 4, k.iv ^ swap64(number));
 }
 
-/* Compares the tags that belong to the packets with those that they have. */
-static void compare_tags(work *w)
+/* Compares the tags that belong to the packets with those that they have; how many are right. */
+static size_t compare_tags(work *w)
 {
+    size_t good = w->count;
     for (size_t i = 0; i < w->count; i++) {
         sealane_quic_packet *p = w->packets[i];
         if (equal16(w->tags[i], p->bytes + p->packet_bytes - SEALANE_TAG_BYTES))
             continue;
-        p->status = SEALANE_NOT_AUTHENTIC;
+        p->status = SEALANE_NOT_AUTHENTIC, good--;
         memset(slot_bytes(w->lanes[i].out), 0, w->lanes[i].bytes);
     }
     wipe(w->tags, sizeof w->tags[0] * w->count);
+    return good;
 }
 
-/* Seals or opens what is in lanes, and sets each packet's status. The packets of a sender are mostly of one algorithm,
- * and all but the last of one length. */
-static void run_lanes(work *w, int open)
+/* Seals or opens what is in lanes, sets each packet's status, and returns how many have SEALANE_OK. The packets of a
+ * sender are mostly of one algorithm, and all but the last of one length. */
+static size_t run_lanes(work *w, int open)
 {
     const uint64_t direction = open ? SEALANE_FLAG_OPEN : 0;
-    size_t i = 0;
-    while (i < w->count && key_valid(&w->keys[i]->packet) &&
-           w->keys[i]->packet.opaque[0] == w->keys[0]->packet.opaque[0])
-        w->packets[i++]->status = SEALANE_OK;
-    if (i != 0 && i == w->count && sealane_batch_lanes(&w->keys[0]->packet, w->lanes, i, direction)) {
-        if (open)
-            compare_tags(w);
-        return;
-    }
-    for (i = 0; i < w->count; i++) {
+    if (w->count == 0)
+        return 0;
+    if (w->alike && sealane_batch_lanes(&w->keys[0]->packet, w->lanes, w->count, direction))
+        return open ? compare_tags(w) : w->count;
+    for (size_t i = 0; i < w->count; i++) {
         const sealane_lane *l = &w->lanes[i];
         w->ops[i] = (sealane_op){.out = slot_bytes(l->out),
                                  .in = slot_bytes(l->in),
@@ -253,26 +304,43 @@ static void run_lanes(work *w, int open)
                                  .tag = slot_bytes(l->ad) + w->packets[i]->packet_bytes - SEALANE_TAG_BYTES,
                                  .nonce_bytes = 12};
     }
-    (void)!sealane_batch_run(w->ops, w->count, direction, sealane_level_batch);
-    for (i = 0; i < w->count; i++)
+    const size_t good = sealane_batch_run(w->ops, w->count, direction, sealane_level_batch);
+    for (size_t i = 0; i < w->count; i++)
         w->packets[i]->status = w->ops[i].status;
+    return good;
 }
 
-static size_t protect(work *w)
+static size_t protect(work *w, sealane_quic_packet *packets, size_t n)
 {
-    size_t good = 0;
-    for (size_t i = 0; i < w->count; i++) {
-        put_number(w->packets[i], number_bytes(w->packets[i]));
-        set_lane(w, i, w->packets[i]->keys, 0);
+    size_t count = 0;
+    mask_keys keys = no_keys;
+    lane_keys of_lane = {NULL, 0, 0, {0}};
+    for (size_t i = 0; i < n; i++) {
+        sealane_quic_packet *const p = &packets[i];
+        if (p->keys != keys.keys || p->other != keys.other)
+            keys = mask_keys_of(w, p);
+        if (take(w, p, count, keys) != SEALANE_OK) {
+            if (p->bytes != NULL)
+                memset(p->bytes, 0, p->packet_bytes);
+            continue;
+        }
+        const size_t bytes = number_bytes(p->bytes[0]);
+        if (keys.keys != of_lane.keys)
+            of_lane = lane_keys_of(w, keys.keys, count);
+        set_lane(w, count, p, p->pn_offset + bytes, of_lane, 0);
+        put_number(w->numbers[count], (uint32_t)p->number, bytes);
+        count++;
     }
-    run_lanes(w, 0);
+    w->count = count;
+    const size_t good = run_lanes(w, 0);
     make_masks(w);
-    for (size_t i = 0; i < w->count; i++) {
-        sealane_quic_packet *p = w->packets[i];
-        good += p->status == SEALANE_OK;
-        mask_number(p, w->masks[i], number_bytes(p));
-        p->bytes[0] ^= w->masks[i][0] & masked_bits(p->bytes[0]);
+    for (size_t i = 0; i < count; i++) {
+        uint8_t *const bytes = w->packets[i]->bytes, *const mask = w->masks[i], first = bytes[0];
+        bytes[0] = first ^ (mask[0] & masked_bits(first));
+        mask_number(w->numbers[i], mask, number_bytes(first));
+        memset(mask, 0, sizeof w->masks[i]);
     }
+    keep_stores(w->masks);
     return good;
 }
 
@@ -288,20 +356,35 @@ static uint64_t decode(uint64_t expected, const uint8_t *number, size_t bytes)
     return n > expected + window / 2 && n >= window ? n - window : n;
 }
 
-static size_t unprotect(work *w)
+static size_t unprotect(work *w, sealane_quic_packet *packets, size_t n)
 {
-    size_t good = 0;
-    make_masks(w);
-    for (size_t i = 0; i < w->count; i++) {
-        sealane_quic_packet *p = w->packets[i];
-        p->bytes[0] ^= w->masks[i][0] & masked_bits(p->bytes[0]);
-        const size_t bytes = number_bytes(p);
-        mask_number(p, w->masks[i], bytes);
-        p->number = decode(p->number, p->bytes + p->pn_offset, bytes);
-        const int other = !(p->bytes[0] & 0x80) && p->other != NULL && (p->bytes[0] >> 2 & 1) != (p->phase != 0);
-        set_lane(w, i, other ? p->other : p->keys, 1);
+    size_t count = 0, good = 0;
+    mask_keys keys = no_keys;
+    lane_keys of_lane = {NULL, 0, 0, {0}};
+    for (size_t i = 0; i < n; i++) {
+        if (packets[i].keys != keys.keys || packets[i].other != keys.other)
+            keys = mask_keys_of(w, &packets[i]);
+        count += take(w, &packets[i], count, keys) == SEALANE_OK;
     }
-    run_lanes(w, 1);
+    w->count = count;
+    make_masks(w);
+    for (size_t i = 0; i < count; i++) {
+        sealane_quic_packet *const p = w->packets[i];
+        uint8_t *const at = w->numbers[i], *const mask = w->masks[i];
+        const uint8_t first = p->bytes[0] ^ (mask[0] & masked_bits(p->bytes[0]));
+        const size_t bytes = number_bytes(first);
+        p->bytes[0] = first;
+        mask_number(at, mask, bytes);
+        memset(mask, 0, sizeof w->masks[i]);
+        p->number = decode(p->number, at, bytes);
+        const int other = !(first & 0x80) && p->other != NULL && (first >> 2 & 1) != (p->phase != 0);
+        const sealane_quic_keys *const k = other ? p->other : p->keys;
+        if (k != of_lane.keys)
+            of_lane = lane_keys_of(w, k, i);
+        set_lane(w, i, p, p->pn_offset + bytes, of_lane, 1);
+    }
+    keep_stores(w->masks);
+    (void)run_lanes(w, 1);
     for (size_t i = 0; i < w->count; i++) {
         sealane_quic_packet *p = w->packets[i];
         const int reserved = p->bytes[0] & (p->bytes[0] & 0x80 ? 0x0c : 0x18);
@@ -319,25 +402,14 @@ static size_t run(sealane_quic_packet *packets, size_t n, int sealing)
 {
     work w;
     size_t good = 0;
-    const sealane_quic_keys *last = NULL;
-    mask_kind kind = {NULL, NULL, 0};
+    if (packets == NULL)
+        return 0;
     const uint64_t dit = dit_on();
-    for (size_t at = 0; packets != NULL && at < n; at += CHUNK) {
-        w.count = 0;
-        for (size_t i = at; i < n && i < at + CHUNK; i++) {
-            sealane_quic_packet *p = &packets[i];
-            if (p->keys != last || last == NULL)
-                last = p->keys, kind = kind_of(last);
-            p->payload = NULL, p->payload_bytes = 0;
-            p->status = mistake(p, &kind);
-            if (p->status == SEALANE_OK)
-                w.kinds[w.count] = kind, w.packets[w.count++] = p;
-            else if (sealing && p->bytes != NULL)
-                memset(p->bytes, 0, p->packet_bytes);
-        }
-        good += sealing ? protect(&w) : unprotect(&w);
+    for (size_t at = 0; at < n; at += CHUNK) {
+        const size_t left = n - at < CHUNK ? n - at : CHUNK;
+        w.kind_count = 0;
+        good += sealing ? protect(&w, packets + at, left) : unprotect(&w, packets + at, left);
     }
-    wipe(w.masks, sizeof w.masks);
     dit_restore(dit);
     return good;
 }

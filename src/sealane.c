@@ -299,6 +299,11 @@ static ALWAYS_INLINE inline const sealane_level *plain(const sealane_key *k, uin
         KEEP_APART();            \
     } while (0)
 
+    GIVE_UP_IF(k == NULL);
+    const uint64_t number = k->opaque[0] - ((uint64_t)KEY_MARK << 32);
+    GIVE_UP_IF(number >= PLAIN_KEYS);
+    const sealane_level *level = sealane_plain_levels[number];
+    HAVE_NOW(level); /* what the kernel does waits for its constants, and they for this */
     GIVE_UP_IF(n - 1 >= PLAIN_BYTES - 1);
     GIVE_UP_IF(out == NULL);
     if (in != out) {
@@ -316,10 +321,7 @@ static ALWAYS_INLINE inline const sealane_level *plain(const sealane_key *k, uin
     GIVE_UP_IF(touch(nonce, 12, out, n));
     GIVE_UP_IF(!open && touch(nonce, 12, tag, SEALANE_TAG_BYTES));
     GIVE_UP_IF(touch(tag, SEALANE_TAG_BYTES, out, n));
-    GIVE_UP_IF(k == NULL);
-    const uint64_t number = k->opaque[0] - ((uint64_t)KEY_MARK << 32);
-    GIVE_UP_IF(number >= PLAIN_KEYS);
-    return sealane_plain_levels[number];
+    return level;
 #undef GIVE_UP_IF
 }
 
@@ -340,10 +342,26 @@ static NOINLINE int seal_any(const sealane_key *k, const sealane_args *a, uint8_
     return SEALANE_OK;
 }
 
-/* What a kernel wants of a packet, but for key, tag and flags. */
+/* What a kernel wants of a packet, but for tag, key and flags. */
 #define BEGIN_ARGS(a)                                                                            \
     (a).out = slot(out), (a).in = slot(in), (a).bytes = (a).total = in_bytes, (a).ad = slot(ad), \
     (a).ad_bytes = ad_bytes, (a).nonce = slot(nonce)
+
+/* And key and flags, as AES-GCM has them. Not taken from the level: the key's address would be known three loads later,
+ * and all that the kernel does waits for it. */
+#define BEGIN_KEY(a, direction)     \
+    (a).key = slot(k) + GCM_KEY_AT, \
+    (a).flags = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST | SEALANE_FLAG_NONCE | (direction)
+
+/* They are other ones where a level is not AES-GCM's. */
+static ALWAYS_INLINE inline void end_key(sealane_args *a, const sealane_level *level)
+{
+    if (UNLIKELY(!(level->flags & SEALANE_FLAG_NONCE))) {
+        a->key += CHACHA20_KEY_AT - GCM_KEY_AT;
+        a->flags -= SEALANE_FLAG_NONCE;
+        KEEP_APART();
+    }
+}
 
 int sealane_seal(const sealane_key *k, uint8_t *out, uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
                  const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t in_bytes)
@@ -351,15 +369,15 @@ int sealane_seal(const sealane_key *k, uint8_t *out, uint8_t tag[16], const uint
     SEALANE_SCRATCH(scratch);
     sealane_args a;
     BEGIN_ARGS(a);
+    BEGIN_KEY(a, 0);
     if (UNLIKELY(nonce_bytes != 12))
         return seal_any(k, &a, tag, nonce, nonce_bytes);
     const sealane_level *level = plain(k, out, tag, nonce, ad, ad_bytes, in, in_bytes, 0);
     if (UNLIKELY(level == NULL))
         return seal_any(k, &a, tag, nonce, 12);
     const uint64_t dit = dit_on();
-    a.key = slot(k) + level->key_at;
+    end_key(&a, level);
     a.tag = slot(tag);
-    a.flags = level->flags;
     level->kernel(&a, scratch, level->consts);
     dit_restore(dit);
     return SEALANE_OK;
@@ -394,15 +412,15 @@ int sealane_open(const sealane_key *k, uint8_t *out, const uint8_t tag[16], cons
     uint8_t expected[SEALANE_TAG_BYTES];
     sealane_args a;
     BEGIN_ARGS(a);
+    BEGIN_KEY(a, SEALANE_FLAG_OPEN);
     if (UNLIKELY(nonce_bytes != 12))
         return open_any(k, &a, tag, nonce, nonce_bytes);
     const sealane_level *level = plain(k, out, tag, nonce, ad, ad_bytes, in, in_bytes, 1);
     if (UNLIKELY(level == NULL))
         return open_any(k, &a, tag, nonce, 12);
     const uint64_t dit = dit_on();
-    a.key = slot(k) + level->key_at;
+    end_key(&a, level);
     a.tag = slot(expected);
-    a.flags = (uint64_t)level->flags | SEALANE_FLAG_OPEN;
     level->kernel(&a, scratch, level->consts);
     const int authentic = equal16(expected, tag);
     wipe(expected, sizeof expected);

@@ -88,6 +88,7 @@ static const group process_groups[] = {
     {"self-test is obeyed", check_selftest},
     {"fastest of its kind", check_fastest},
     {"batches go by their times", check_batch_rule},
+    {"batches without times", check_batch_without_times},
     {"environment is obeyed", check_environment},
     {"the program's cap is obeyed", check_max_level},
     {"isa lines agree with the table", check_isa},

@@ -238,12 +238,12 @@ static int check_environment(void)
 
 /* The rule of batches by times that are known: of one packet 100 and 10 a block; a batch takes 400 and 50 a packet,
  * and 4 a block and packet. */
-static int check_batch_rule(void)
+static int check_batch_rule_of(int64_t one, int64_t other)
 {
     sealane_batch b = {.kernel = wrong_batch_tag};
-    sealane_batch_times t, u;
+    sealane_batch_times t = {.blocks = {one, other}}, u;
     for (int i = 0; i < 2; i++) {
-        const uint64_t blocks = i ? SEALANE_RULE_LONG : SEALANE_RULE_SHORT;
+        const uint64_t blocks = (uint64_t)t.blocks[i];
         t.single[i] = 100 + 10 * blocks;
         t.few[i] = 400 + SEALANE_RULE_FEW * (50 + 4 * blocks);
         t.many[i] = 400 + SEALANE_RULE_MANY * (50 + 4 * blocks);
@@ -264,6 +264,27 @@ static int check_batch_rule(void)
     sealane_batch_rule(&b, &u);
     return (b.classes == 0 && b.few > SEALANE_BATCH_FROM_MAX) ||
            fail("batches that gain nothing: %u classes, from %u on", b.classes, b.few);
+}
+
+static int check_batch_rule(void)
+{
+    return check_batch_rule_of(10, 20) && check_batch_rule_of(2, 10);
+}
+
+/* Where nothing can be measured, as no key can be made or in the time there is, a batch stays what it was: there is no
+ * level behind the last.
+ */
+static int check_batch_without_times(void)
+{
+    const sealane_table *t = &sealane_tables[SEALANE_CHACHA20POLY1305];
+    sealane_batch batch, before;
+    memset(&batch, 3, sizeof batch);
+    before = batch;
+    if (sealane_batch_measured(&batch, t, t->levels + t->count, UINT32_MAX))
+        return fail("batches were measured without a key");
+    if (sealane_batch_measured(&batch, t, t->levels + t->count - 1, 0))
+        return fail("batches were measured in no time");
+    return memcmp(&batch, &before, sizeof batch) == 0 || fail("a rule without times");
 }
 
 /* 0 if the batches of the level that is named go by the table, 1 if not. */
@@ -303,6 +324,9 @@ static int check_batches_of_process(void)
         for (unsigned class = 0; class < b->classes; class ++)
             if (b->from[class] == 1 || b->from[class] > SEALANE_BATCH_FROM_MAX)
                 return fail("%s: from %u packets on", level->name, b->from[class]);
+        sealane_batch by_times = level->batch;
+        if (sealane_batch_measured(&by_times, t, level, UINT32_MAX) && by_times.few < 2)
+            return fail("%s: from %u packets on, by times", level->name, by_times.few);
     }
     return 1;
 }

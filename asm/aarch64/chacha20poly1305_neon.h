@@ -70,9 +70,9 @@
     .elseif (\step) == 4 || (\step) == ROW_STEPS - 6
     eor \t\().16b, \b\().16b, \c\().16b
     .elseif (\step) == 5
-    shl \b\().4s, \t\().4s, #12
+    shl \b\().4s, \t\().4s, #ROTATE_2
     .elseif (\step) == 6
-    sri \b\().4s, \t\().4s, #20
+    sri \b\().4s, \t\().4s, #32-ROTATE_2
     .elseif (\step) == 8
     eor \t\().16b, \d\().16b, \a\().16b
     .elseif (\step) == 9
@@ -80,15 +80,15 @@
     .elseif (\step) == ROW_STEPS - 5
     ext \d\().16b, \d\().16b, \d\().16b, #\left_d
     .elseif (\step) == ROW_STEPS - 4
-    shl \b\().4s, \t\().4s, #7
+    shl \b\().4s, \t\().4s, #ROTATE_4
     .elseif (\step) == ROW_STEPS - 3
     ext \c\().16b, \c\().16b, \c\().16b, #8
     .elseif (\step) == ROW_STEPS - 2
-    sri \b\().4s, \t\().4s, #25
+    sri \b\().4s, \t\().4s, #32-ROTATE_4
     .elseif (\step) == ROW_STEPS - 1
     ext \b\().16b, \b\().16b, \b\().16b, #\left_b
     .else
-    sri \d\().4s, \t\().4s, #24
+    sri \d\().4s, \t\().4s, #32-ROTATE_3
     .endif
 .endm
 
@@ -176,9 +176,9 @@
     .elseif \item == 3
     eor nt.16b, nb.16b, nc.16b
     .elseif \item == 4
-    shl nb.4s, nt.4s, #12
+    shl nb.4s, nt.4s, #ROTATE_2
     .elseif \item == 5
-    sri nb.4s, nt.4s, #20
+    sri nb.4s, nt.4s, #32-ROTATE_2
     .elseif \item == 6
     add va0.4s, na.4s, nb.4s
     .elseif \item == 7
@@ -190,9 +190,9 @@
     .elseif \item == 10
     eor nt.16b, nb.16b, vc0.16b
     .elseif \item == 11
-    shl vb0.4s, nt.4s, #7
+    shl vb0.4s, nt.4s, #ROTATE_4
     .else
-    sri vb0.4s, nt.4s, #25
+    sri vb0.4s, nt.4s, #32-ROTATE_4
     .endif
 .endm
 
@@ -375,10 +375,10 @@ function KERNEL
     add v6.4s, v6.4s, v7.4s
     eor vt0.16b, v1.16b, v2.16b
     eor vt1.16b, v5.16b, v6.16b
-    shl v1.4s, vt0.4s, #12
-    shl v5.4s, vt1.4s, #12
-    sri v1.4s, vt0.4s, #20
-    sri v5.4s, vt1.4s, #20
+    shl v1.4s, vt0.4s, #ROTATE_2
+    shl v5.4s, vt1.4s, #ROTATE_2
+    sri v1.4s, vt0.4s, #32-ROTATE_2
+    sri v5.4s, vt1.4s, #32-ROTATE_2
     add v0.4s, v0.4s, v1.4s
     add v4.4s, v4.4s, v5.4s
     eor v3.16b, v3.16b, v0.16b
@@ -391,10 +391,10 @@ function KERNEL
     eor vt1.16b, v5.16b, v6.16b
     ext v3.16b, v3.16b, v3.16b, #(16 - \offset)
     ext v7.16b, v7.16b, v7.16b, #(16 - \offset)
-    shl v1.4s, vt0.4s, #7
-    shl v5.4s, vt1.4s, #7
-    sri v1.4s, vt0.4s, #25
-    sri v5.4s, vt1.4s, #25
+    shl v1.4s, vt0.4s, #ROTATE_4
+    shl v5.4s, vt1.4s, #ROTATE_4
+    sri v1.4s, vt0.4s, #32-ROTATE_4
+    sri v5.4s, vt1.4s, #32-ROTATE_4
     ext v2.16b, v2.16b, v2.16b, #8
     ext v6.16b, v6.16b, v6.16b, #8
     ext v1.16b, v1.16b, v1.16b, #\offset
@@ -465,9 +465,9 @@ function KERNEL
     column_item 1
     eor v30.16b, sb.16b, v18.16b
     column_item 2
-    shl v17.4s, v30.4s, #12
+    shl v17.4s, v30.4s, #ROTATE_2
     column_item 3
-    sri v17.4s, v30.4s, #20
+    sri v17.4s, v30.4s, #32-ROTATE_2
     column_item 4
     add v16.4s, v16.4s, v17.4s
     column_item 5
@@ -482,10 +482,10 @@ function KERNEL
     eor v30.16b, v17.16b, v18.16b
     column_item 9
     dup vd3.4s, v19.s[3]
-    shl v17.4s, v30.4s, #7
+    shl v17.4s, v30.4s, #ROTATE_4
     column_item 10
     dup vc2.4s, v18.s[2]
-    sri v17.4s, v30.4s, #25
+    sri v17.4s, v30.4s, #32-ROTATE_4
     column_item 11
     dup vc1.4s, v18.s[1]
     ext v30.16b, v17.16b, v17.16b, #4

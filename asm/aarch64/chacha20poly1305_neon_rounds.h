@@ -56,6 +56,8 @@
 
 /* Steps of four quarter rounds (RFC 8439, 2.1). A table look-up rotates by 8 in one instruction, on Cortex-A72 in
  * three. */
+#define ROTATE_BYTES_FIXED
+#include "../chacha20.h"
 #if defined(SIX)
 .set STEPS, 15
 #else
@@ -64,7 +66,7 @@
 
 .macro rotate_8 d, t
     .if STEPS == 15
-    shl \d\().4s, \t\().4s, #8
+    shl \d\().4s, \t\().4s, #ROTATE_3
     .else
     tbl \d\().16b, {\t\().16b}, rotate8.16b
     .endif
@@ -282,19 +284,19 @@
     .elseif step == 4 || step == STEPS - 3
     eor \t\().16b, \b\().16b, \c\().16b
     .elseif step == 5
-    shl \b\().4s, \t\().4s, #12
+    shl \b\().4s, \t\().4s, #ROTATE_2
     .elseif step == 6
-    sri \b\().4s, \t\().4s, #20
+    sri \b\().4s, \t\().4s, #32-ROTATE_2
     .elseif step == 8
     eor \t\().16b, \d\().16b, \a\().16b
     .elseif step == 9
     rotate_8 \d, \t
     .elseif step == STEPS - 2
-    shl \b\().4s, \t\().4s, #7
+    shl \b\().4s, \t\().4s, #ROTATE_4
     .elseif step == STEPS - 1
-    sri \b\().4s, \t\().4s, #25
+    sri \b\().4s, \t\().4s, #32-ROTATE_4
     .else
-    sri \d\().4s, \t\().4s, #24
+    sri \d\().4s, \t\().4s, #32-ROTATE_3
     .endif
     fill
 .endm

@@ -2,11 +2,7 @@
  * things lie in scratch: ARGS, FLAGS, PHASE, MESSAGE, LIMIT, REST, TAIL, STATE, POLY_S.
  */
 
-/* A quarter round's rotations to the left (RFC 8439, 2.1), in their order. */
-#define ROTATE_1 16
-#define ROTATE_2 12
-#define ROTATE_3 8
-#define ROTATE_4 7
+#include "../chacha20.h"
 
 /* A block in integer registers: a and b, and what is needed of c and d, whose rows are in memory. */
 #define ia0 r2

@@ -17,13 +17,28 @@
 
 /* Powers in the key's table that are not in its row of falling ones, and sums of halves (aesgcm_avx512.S). */
 #define H32 (SEALANE_GCM_KEY_TABLE + 640)
+#define S12 (S(16) + 8)
+#define S4 (S(8) + 8)
 #define S24 (S(4) + 8)
 #define S28 (S(3) + 8)
 #define S32 (S(2) + 8)
 
+/* Scratch: of two keys, that of the packet that ends and that of the one that begins if it is another, what is wanted
+ * in all lanes: on Zen 5 a load that makes four copies takes a unit that AES and GHASH need, one of 64 bytes does not.
+ */
+#define SPREAD 1024
+#define SPREAD_BYTES 1152
+#define SPREAD_ROUND(i) (64*((i) - 1))              /* the last ten rounds' keys */
+#define SPREAD_POWER(i) (640 + 16*(32 - (i)))       /* H^32, H^28, ..., H^4 */
+#define SPREAD_KEY (SPREAD + 2*SPREAD_BYTES)        /* which key was spread last, or 0, */
+#define SPREAD_KEY_BEFORE (SPREAD_KEY + 8)          /* and before it */
+#define SPREAD_AT (SPREAD_KEY + 16)                 /* where to */
+#define SPREAD_NEXT (SPREAD_KEY + 24)               /* where the next goes */
+#define SPREAD_FIRST (SPREAD_KEY + 32)              /* its key at ten rounds from the end */
+
 /* Integer registers; flags are not needed any more. */
 #define hash_key r8
-#define ending_keys rbx /* ten rounds from the end of the key of the group that ends */
+#define ending_keys rbx /* the spread key of the group that ends */
 #define begun_keys rcx  /* and of the one that begins, which may be the next packet's */
 #define src r9          /* a block before the text */
 #define dst r10
@@ -88,10 +103,10 @@
 .endm
 
 /* The same with powers that are the same in all lanes. */
-.macro equal_powers step, init, a, b, at_a, at_b
+.macro equal_powers step, init, a, b, i, j
     .if \step == 0
-    vbroadcasti32x4 ha, [hash_key + \at_a]
-    vbroadcasti32x4 hb, [hash_key + \at_b]
+    vmovdqa64 ha, [ending_keys + SPREAD_POWER(\i)]
+    vmovdqa64 hb, [ending_keys + SPREAD_POWER(\j)]
     vpunpcklqdq sums_of, \a, \b
     .endif
     stream_products \step, \init, \a, \b, ha, hb, sa, sb
@@ -107,28 +122,28 @@
     vpbroadcastq sb, [hash_key + S28]
     .endif
     .if \step < 8
-    equal_powers \step, 1, zmm22, zmm23, H32+32, H(20)
+    equal_powers \step, 1, zmm22, zmm23, 24, 20
     .else
     .if \step == 8
     vpxord zmm20, zmm20, y
     .endif
-    equal_powers (\step-8), 0, zmm20, zmm21, H32, H32+16
+    equal_powers (\step-8), 0, zmm20, zmm21, 32, 28
     .endif
 .endm
 
 /* By H^16, H^12, H^8, H^4. */
 .macro lower_group step, more:vararg
     .if \step == 3
-    vbroadcasti32x4 sa, [hash_key + S(8)]
-    vmovdqa64 sb, sa
+    vpbroadcastq sa, [hash_key + S(8)]
+    vpbroadcastq sb, [hash_key + S4]
     .elseif \step == 11
-    vbroadcasti32x4 sa, [hash_key + S(16)]
-    vmovdqa64 sb, sa
+    vpbroadcastq sa, [hash_key + S(16)]
+    vpbroadcastq sb, [hash_key + S12]
     .endif
     .if \step < 8
-    equal_powers \step, 0, zmm22, zmm23, H(8), H(4)
+    equal_powers \step, 0, zmm22, zmm23, 8, 4
     .else
-    equal_powers (\step-8), 0, zmm20, zmm21, H(16), H(12)
+    equal_powers (\step-8), 0, zmm20, zmm21, 16, 12
     .endif
     .if \step == 15
     reduce_words lo, mi, hi, ta, poly
@@ -251,7 +266,7 @@
     .endr
     add counters, 256
     mov rax, [LANE(0, KEY)]
-    cmp rax, begun_keys
+    cmp rax, [scratch + SPREAD_FIRST]
     je 2f
 1:
     .irp number, 1, 2
@@ -261,7 +276,7 @@
     .endr
     .endr
     add rax, 32
-    cmp rax, begun_keys
+    cmp rax, [scratch + SPREAD_FIRST]
     jne 1b
 2:
 .endm
@@ -270,16 +285,16 @@
 .macro step_rounds work, more:vararg
     begin_group
     .irp number, 0, 1, 2, 3
-    vbroadcasti32x4 ending_key, [ending_keys + ROUND_KEY(6 + \number)]
-    vbroadcasti32x4 begun_key, [begun_keys + ROUND_KEY(1 + \number)]
+    vmovdqa64 ending_key, [ending_keys + SPREAD_ROUND(6 + \number)]
+    vmovdqa64 begun_key, [begun_keys + SPREAD_ROUND(1 + \number)]
     .irp i, 0, 1, 2, 3
     vaesenc zmm\i, zmm\i, ending_key
     vaesenc zmm1\i, zmm1\i, begun_key
     \work (4*\number+\i), \more
     .endr
     .endr
-    vbroadcasti32x4 ending_key, [ending_keys + ROUND_KEY(10)]
-    vbroadcasti32x4 begun_key, [begun_keys + ROUND_KEY(5)]
+    vmovdqa64 ending_key, [ending_keys + SPREAD_ROUND(10)]
+    vmovdqa64 begun_key, [begun_keys + SPREAD_ROUND(5)]
 .endm
 
 /* The last round of row i, and its text. */
@@ -292,12 +307,14 @@
     vpshufb zmm2\i, zmm\i, reverse
 .endm
 
-/* The same of a packet's rows if they are its first, which begin with J0. */
+/* The same of a packet's rows if they are its first, which begin with J0. A masked load of [src], which is where the
+ * packet before may have its tag, would wait for that: masked bytes count where a load meets a store. */
 .macro end_first_row i
     .if \i
     end_row \i
     .else
-    vmovdqu32 row_text{behind_j0}{z}, [src]
+    vmovdqu64 row_text, [src + 16]
+    vshufi32x4 row_text{behind_j0}{z}, row_text, row_text, 0x90
     vpxord last_key, ending_key, row_text
     vaesenclast zmm0, zmm0, last_key
     vmovdqu32 [dst]{behind_j0}, zmm0
@@ -337,6 +354,33 @@
 
 /* ---- Packets --------------------------------------------------------------------------------------------------- */
 
+/* The key at rax, which is not the one before. */
+.macro spread_key
+    mov counters, [scratch + SPREAD_KEY]
+    mov [scratch + SPREAD_KEY_BEFORE], counters
+    mov [scratch + SPREAD_KEY], rax
+    mov counters, begun_keys
+    mov begun_keys, [scratch + SPREAD_NEXT]
+    mov [scratch + SPREAD_NEXT], counters
+    mov [scratch + SPREAD_AT], begun_keys
+    mov counters, [rax + SEALANE_GCM_KEY_ROUNDS]
+    shl counters, 4
+    lea counters, [rax + counters - 160]
+    mov [scratch + SPREAD_FIRST], counters
+    .irp i, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+    vbroadcasti32x4 zmm4, [counters + ROUND_KEY(\i)]
+    vmovdqa64 [begun_keys + SPREAD_ROUND(\i)], zmm4
+    .endr
+    .irp i, 32, 28, 24
+    vbroadcasti32x4 zmm4, [rax + H32 + 4*(32 - \i)]
+    vmovdqa64 [begun_keys + SPREAD_POWER(\i)], zmm4
+    .endr
+    .irp i, 20, 16, 12, 8, 4
+    vbroadcasti32x4 zmm4, [rax + H(\i)]
+    vmovdqa64 [begun_keys + SPREAD_POWER(\i)], zmm4
+    .endr
+.endm
+
 /* The packet at lane: j0; GHASH of all associated data but the last block, and that block, to ad_block. */
 .macro begin_packet
     mov rax, [LANE(0, KEY)]
@@ -374,9 +418,11 @@
     vpxord ad_block, ad_block, xmm4
 3:
     mov rax, [LANE(0, KEY)]
-    mov begun_keys, [rax + SEALANE_GCM_KEY_ROUNDS]
-    shl begun_keys, 4
-    lea begun_keys, [rax + begun_keys - 160]
+    mov begun_keys, [scratch + SPREAD_AT]
+    cmp rax, [scratch + SPREAD_KEY]
+    je 4f
+    spread_key
+4:
     lea counters, [consts + STREAM]
 .endm
 
@@ -432,15 +478,21 @@
 .Lstream:
     mov eax, 0xfff0
     kmovw behind_j0, eax
+    lea rax, [scratch + SPREAD]
+    mov [scratch + SPREAD_NEXT], rax
+    add rax, SPREAD_BYTES
+    mov [scratch + SPREAD_AT], rax
+    xor eax, eax
+    mov [scratch + SPREAD_KEY], rax
     begin_packet
     begin_group
     .irp number, 1, 2, 3, 4
-    vbroadcasti32x4 begun_key, [begun_keys + ROUND_KEY(\number)]
+    vmovdqa64 begun_key, [begun_keys + SPREAD_ROUND(\number)]
     .irp i, 0, 1, 2, 3
     vaesenc zmm1\i, zmm1\i, begun_key
     .endr
     .endr
-    vbroadcasti32x4 begun_key, [begun_keys + ROUND_KEY(5)]
+    vmovdqa64 begun_key, [begun_keys + SPREAD_ROUND(5)]
     .irp i, 0, 1, 2, 3
     next_row \i
     .endr
@@ -533,4 +585,17 @@
     write_tag
 .Lstream_done:
     add lane, SEALANE_LANE_STRIDE
+    vpxord xmm4, xmm4, xmm4
+    lea rax, [scratch + SPREAD]
+    xor ecx, ecx
+    cmp rcx, [scratch + SPREAD_KEY_BEFORE]
+    setne cl
+1:
+    .irp at, 0, 64, 128, 192, 256, 320, 384, 448, 512, 576, 640, 704, 768, 832, 896, 960, 1024, 1088
+    vmovdqa64 [rax + \at], zmm4
+    .endr
+    add rax, SPREAD_BYTES
+    dec ecx
+    jz 1b
+    vmovdqa64 [scratch + SPREAD_KEY], zmm4
 .endm

@@ -7,6 +7,11 @@
  * or KERNEL_VPROLD, and then neither is needed.
  */
 
+#if !defined(KERNEL_VPROLD)
+#define ROTATE_BYTES_FIXED
+#endif
+#include "../chacha20.h"
+
 /* GNU as and clang choose the same, shorter encoding if a low register is the last operand of vpxor and vpor. */
 
 #define A0 ymm0
@@ -31,7 +36,7 @@
 #define C3 memory           /* C_ROW(3) */
 #endif
 
-.macro rotate_row left, x, t               // x <<<= left, of 12 and 7
+.macro rotate_row left, x, t               // x <<<= left, of ROTATE_2 and ROTATE_4
 #if defined(KERNEL_VPROLD)
     vprold \x, \x, \left
 #else
@@ -41,7 +46,7 @@
 #endif
 .endm
 
-.macro rotate_bytes left, x, mask          // of 16 and 8
+.macro rotate_bytes left, x, mask          // of ROTATE_1 and ROTATE_3
 #if defined(KERNEL_VPROLD)
     vprold \x, \x, \left
 #else
@@ -101,22 +106,22 @@
 
 // The double round in four parts
 .macro columns_part1
-    columns_step 16, A0, B0, D0, A1, B1, D1, 0, C1, D0, B2, C3, D0, B2
-    columns_step 16, A2, B2, D2, A3, B3, D3, 12, C0, D0, B0, C1, D1, B1
+    columns_step ROTATE_1, A0, B0, D0, A1, B1, D1, 0, C1, D0, B2, C3, D0, B2
+    columns_step ROTATE_1, A2, B2, D2, A3, B3, D3, ROTATE_2, C0, D0, B0, C1, D1, B1
 .endm
 
 .macro columns_part2
-    columns_step 8, A0, B0, D0, A1, B1, D1, 12, C2, D2, B2, C3, D3, B3
-    columns_step 8, A2, B2, D2, A3, B3, D3, 7, C0, D0, B0, C1, D1, B1
+    columns_step ROTATE_3, A0, B0, D0, A1, B1, D1, ROTATE_2, C2, D2, B2, C3, D3, B3
+    columns_step ROTATE_3, A2, B2, D2, A3, B3, D3, ROTATE_4, C0, D0, B0, C1, D1, B1
 .endm
 
 .macro columns_part3
-    columns_step 16, A3, B0, D2, A0, B1, D3, 7, C2, D2, B2, C3, D3, B3
-    columns_step 16, A1, B2, D0, A2, B3, D1, 12, C1, D2, B0, C2, D3, B1
+    columns_step ROTATE_1, A3, B0, D2, A0, B1, D3, ROTATE_4, C2, D2, B2, C3, D3, B3
+    columns_step ROTATE_1, A1, B2, D0, A2, B3, D1, ROTATE_2, C1, D2, B0, C2, D3, B1
 .endm
 
 .macro columns_part4
-    columns_step 8, A3, B0, D2, A0, B1, D3, 12, C3, D0, B2, C0, D1, B3
-    columns_step 8, A1, B2, D0, A2, B3, D1, 7, C1, D2, B0, C2, D3, B1
-    columns_step 0, A0, B0, D0, A1, B1, D1, 7, C3, D0, B2, C0, D1, B3
+    columns_step ROTATE_3, A3, B0, D2, A0, B1, D3, ROTATE_2, C3, D0, B2, C0, D1, B3
+    columns_step ROTATE_3, A1, B2, D0, A2, B3, D1, ROTATE_4, C1, D2, B0, C2, D3, B1
+    columns_step 0, A0, B0, D0, A1, B1, D1, ROTATE_4, C3, D0, B2, C0, D1, B3
 .endm

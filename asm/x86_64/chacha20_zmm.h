@@ -1,5 +1,7 @@
 /* ChaCha20 (RFC 8439, 2.1 and 2.3) on 512-bit vectors: what the kernels of one packet and of many have alike. */
 
+#include "../chacha20.h"
+
 /* A quarter round is 12 steps: a += b; d ^= a; d <<<= 16;  c += d; b ^= c; b <<<= 12;  and again with 8 and 7.
  * Step number `step` of one, on registers of any layout.
  */
@@ -9,17 +11,17 @@
     .elseif \step == 1 || \step == 7
     vpxord zmm\d, zmm\d, zmm\a
     .elseif \step == 2
-    vprold zmm\d, zmm\d, 16
+    vprold zmm\d, zmm\d, ROTATE_1
     .elseif \step == 8
-    vprold zmm\d, zmm\d, 8
+    vprold zmm\d, zmm\d, ROTATE_3
     .elseif \step == 3 || \step == 9
     vpaddd zmm\c, zmm\c, zmm\d
     .elseif \step == 4 || \step == 10
     vpxord zmm\b, zmm\b, zmm\c
     .elseif \step == 5
-    vprold zmm\b, zmm\b, 12
+    vprold zmm\b, zmm\b, ROTATE_2
     .else
-    vprold zmm\b, zmm\b, 7
+    vprold zmm\b, zmm\b, ROTATE_4
     .endif
 .endm
 

@@ -17,6 +17,8 @@
 #define LANES 8
 
 #include "chacha20masks.h"
+#define ROTATE_BYTES_FIXED
+#include "../chacha20.h"
 
     scratch_end (SPILLED + 128)
 
@@ -57,8 +59,8 @@
     vpaddd ymm9, ymm9, ymm\d1
     vpxor ymm\b0, ymm\b0, ymm8
     vpxor ymm\b1, ymm\b1, ymm9
-    rotate ymm\b0, (12 - 5*\half), tmp
-    rotate ymm\b1, (12 - 5*\half), tmp2
+    rotate ymm\b0, (ROTATE_2 + (ROTATE_4 - ROTATE_2)*\half), tmp
+    rotate ymm\b1, (ROTATE_2 + (ROTATE_4 - ROTATE_2)*\half), tmp2
     .endr
     vbroadcasti128 tmp, [consts + ROTATE16]
 .endm
@@ -74,6 +76,8 @@
     mov lanes, [args + SEALANE_ARG_IN]
     mov lanes_left, [args + SEALANE_ARG_BYTES]
 .Llanes:
+    cmp lanes_left, SINGLE
+    jbe .Lsingle
     lane_pointers
     rows SEALANE_LANE_KEY, 0
     transpose ymm0, ymm1, ymm2, ymm3, tmp, tmp2, ymm4, ymm5, ymm6, ymm7
@@ -112,9 +116,16 @@
     add lanes, 64*LANES
     sub lanes_left, LANES
     ja .Llanes
+.Lend:
     vpxor xmm0, xmm0, xmm0
     .irp i, 0, 32, 64, 96, 128, 160
     vmovdqu [scratch + LANE + \i], ymm0
     .endr
     vzeroupper
+    jmp .Lreturn
+
+.Lsingle:
+    single_lanes
+    jmp .Lend
+.Lreturn:
     endfunction

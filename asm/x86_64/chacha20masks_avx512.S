@@ -17,6 +17,7 @@
 #define LANES 16
 
 #include "chacha20masks.h"
+#include "../chacha20.h"
 
     scratch_end SPILLED
 
@@ -41,7 +42,7 @@
     vpxord zmm\d2, zmm\d2, zmm2
     vpxord zmm\d3, zmm\d3, zmm3
     .irp d, \d0, \d1, \d2, \d3
-    vprold zmm\d, zmm\d, 16 - 8*\half
+    vprold zmm\d, zmm\d, ROTATE_1 + (ROTATE_3 - ROTATE_1)*\half
     .endr
     vpaddd zmm\c0, zmm\c0, zmm\d0
     vpaddd zmm\c1, zmm\c1, zmm\d1
@@ -52,7 +53,7 @@
     vpxord zmm\b2, zmm\b2, zmm\c2
     vpxord zmm\b3, zmm\b3, zmm\c3
     .irp b, \b0, \b1, \b2, \b3
-    vprold zmm\b, zmm\b, 12 - 5*\half
+    vprold zmm\b, zmm\b, ROTATE_2 + (ROTATE_4 - ROTATE_2)*\half
     .endr
     .endr
 .endm
@@ -61,6 +62,8 @@
     mov lanes, [args + SEALANE_ARG_IN]
     mov lanes_left, [args + SEALANE_ARG_BYTES]
 .Llanes:
+    cmp lanes_left, SINGLE
+    jbe .Lsingle
     lane_pointers
     rows SEALANE_LANE_KEY, 0
     transpose zmm0, zmm1, zmm2, zmm3, zmm16, zmm17, zmm4, zmm5, zmm6, zmm7
@@ -89,8 +92,15 @@
     add lanes, 64*LANES
     sub lanes_left, LANES
     ja .Llanes
+.Lend:
     vpxord zmm0, zmm0, zmm0
     vmovdqu64 [scratch + LANE], zmm0
     vmovdqu64 [scratch + LANE + 64], zmm0
     vzeroupper
+    jmp .Lreturn
+
+.Lsingle:
+    single_lanes
+    jmp .Lend
+.Lreturn:
     endfunction

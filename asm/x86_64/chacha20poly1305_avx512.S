@@ -16,11 +16,8 @@
  * few blocks there are. In the first chunk's shadow integer registers, whose operations take one cycle, make block 0,
  * the Poly1305 key (2.6), and r^2, r^3, r^4; then vectors make r^5 .. r^24. Packets to 128 bytes need no more than r.
  *
- * The first chunk begins, by the bytes of text in this call, at
- *   to 128  .Lfirst_four, none at all .Lfour_empty: whole packets with at most 64 bytes of associated data; others as
- *   to 512  .Lfirst_eight     to 1024  .Lfirst_sixteen     to 1536  .Lfirst_twentyfour     more  .Lfirst_thirtytwo
- * A packet of 64 bytes goes by .Lfirst_four and .Lfour (block 0 and the keystream), .Lblock0_ready and .Lkey (r and s),
- * .Lfour_ready (text, and what is authenticated put together), .Lfour_block (Poly1305), .Ltag and .Lfinish.
+ * The bytes of text in a call say which row of the table of size classes (below) it is; the row names what is gone
+ * through, from the first line to the last.
  *
  * Poly1305 (2.5), p = 2^130 - 5. Numbers are three limbs of 44 bits, x = x0 + 2^44 x1 + 2^88 x2; 2^132 = 20 mod p, so
  *   (x*y)0 = x0 y0 + 20 x1 y2 + 20 x2 y1     (x*y)1 = x0 y1 + x1 y0 + 20 x2 y2     (x*y)2 = x0 y2 + x1 y1 + x2 y0
@@ -77,7 +74,7 @@
     + (PLAN_POWER<<48) + (PLAN_LAST<<54))
 #define PLAN_LONG (PLAN_KEY*01010101010101010101 + (PLAN_LAST<<54))
 #define PLAN_NEXT (PLAN_LAST<<54)
-#define LAYOUT 280    /* of this chunk: number of blocks */
+#define LAYOUT 280    /* of this chunk: number of blocks, of the table of size classes */
 #define PASS 284      /* 0 in the first pass */
 #define SAVED_ARGS 288
 #define SAVED_CONSTS 296
@@ -432,6 +429,71 @@
     transpose_lanes 3, 7, 11, 15
 .endm
 
+/* ---- Size classes ----------------------------------------------------------------------------------------------- */
+
+/* A call is of the first row that its bytes of text fit in, and goes through what stands there from left to right, then
+ * down. Below each pass: the label that it begins at, the macros that begin its states and end them as keystream. Of 24
+ * and 32 blocks the first 16 are one half, done with as a chunk of 16, and the rest the other, as one of 8 or 16.
+ *
+ *   bytes   blocks  first pass               the key          text, and Poly1305                      passes behind
+ *   0          1    .Lfour_empty             .Lblock0_ready   .Lfour_ready .Lfour_block .Ltag .Lfinish     none
+ *   .. 128     4    .Lfirst_four .Lfour      .Lblock0_ready   .Lfour_ready .Lfour_block .Ltag .Lfinish     none
+ *                   four_begin               .Lkey            set_end
+ *   .. 512     8    .Lfirst_eight .Leight    .Lblock0_ready   .Lfirst_done .Lad .Lkeystream                none
+ *                   eight_begin              .Lkey .Lpower    eight_end
+ *   .. 1024   16    .Lfirst_sixteen .Lsixteen    likewise     .Lfirst_done .Lad .Lkeystream                none
+ *                   sixteen_begin                             sixteen_end
+ *   .. 1536   24    .Lfirst_twentyfour .Ltwentyfour           .Lfirst_done .Lad .Lkeystream of 16 blocks   none
+ *                   twentyfour_begin             likewise     .Lsecond .Lkeystream of 8
+ *   more      32    .Lfirst_thirtytwo .Lthirtytwo             .Lfirst_done .Lad .Lkeystream of 16 blocks   .Lnext_pass:
+ *                   thirtytwo_begin          after the rounds .Lsecond .Lkeystream of 16                   below
+ *   what is left of the last row, while there is any:
+ *   .. 1024   16    .Lnext_pass .Lsixteen                     .Lkeystream
+ *   more      32    .Lnext_thirtytwo .Lthirtytwo              .Lkeystream .Lsecond .Lkeystream
+ *
+ * The first two rows are whole packets with at most 64 bytes of associated data; others of their length are of the row
+ * of 8 blocks. From .Lkeystream sealing goes to .Lapply and then, once for all of 24 blocks, to .Lauthenticate;
+ * opening goes the other way round. Then .Lnext takes the other half or the next pass. With the last of the text,
+ * sealing behind it and opening before it, .Llast adds the last blocks and that of the lengths; .Ltag, or the state,
+ * and .Lfinish end the call. LAYOUT is the row's number of blocks, 16 less from .Lsecond on.
+ */
+#define FOUR_BYTES 128
+#define EIGHT_BYTES (64*8)
+#define SIXTEEN_BYTES (64*16)
+#define TWENTYFOUR_BYTES (64*24)
+
+/* LAYOUT of a call with r9 bytes of text; above TWENTYFOUR_BYTES the flags say so. */
+.macro choose_layout
+    mov eax, 8
+    mov r8d, 16
+    .irp most, EIGHT_BYTES, SIXTEEN_BYTES
+    cmp r9, \most
+    cmova eax, r8d
+    add r8d, 8
+    .endr
+    cmp r9, TWENTYFOUR_BYTES
+    cmova eax, r8d
+    mov [scratch + LAYOUT], eax
+.endm
+
+/* To one of these, by LAYOUT. */
+.macro by_layout four, eight, sixteen, twentyfour, thirtytwo
+    cmp dword ptr [scratch + LAYOUT], 4
+    je \four
+    cmp dword ptr [scratch + LAYOUT], 16
+    jb \eight
+    je \sixteen
+    cmp dword ptr [scratch + LAYOUT], 24
+    je \twentyfour
+    jmp \thirtytwo
+.endm
+
+/* The first pass of a row: the vectors' states and block 0 begin. */
+.macro first_pass layout
+    \layout\()_begin
+    integer_begin
+.endm
+
 /* ---- First pass: what runs beside the first chunk's rounds ------------------------------------------------------ */
 
 /* One block in integer registers: rows a, b, d in registers, row c in memory. */
@@ -473,20 +535,20 @@
     .if \part == 0
     add \a, \b
     xor \d, \a
-    rol \d, 16
+    rol \d, ROTATE_1
     mov cx, [scratch + CWORDS + 4*\c]
     add cx, \d
     .elseif \part == 1
     xor \b, cx
-    rol \b, 12
+    rol \b, ROTATE_2
     add \a, \b
     xor \d, \a
-    rol \d, 8
+    rol \d, ROTATE_3
     .else
     add cx, \d
     mov [scratch + CWORDS + 4*\c], cx
     xor \b, cx
-    rol \b, 7
+    rol \b, ROTATE_4
     .endif
 .endm
 
@@ -788,39 +850,27 @@
     mov [scratch + NONCE_COPY], rax
     mov [scratch + NONCE_COPY + 8], r8d
 
-    /* The first pass. Ten integer double rounds need the time of six of the shorter layouts; the last four go with the
-     * powers of r. In the longest layout no vector register is free for these.
+    /* The first pass, by the table of size classes. Ten integer double rounds need the time of six of the shorter
+     * layouts; the last four go with the powers of r. In the longest layout no vector register is free for these.
      */
     mov dword ptr [scratch + PASS], 0
     mov r9, [args + SEALANE_ARG_BYTES]
-    mov eax, 8
-    mov r8d, 16
-    cmp r9, 512
-    cmova eax, r8d
-    add r8d, 8
-    cmp r9, 1024
-    cmova eax, r8d
-    add r8d, 8
-    cmp r9, 1536
-    cmova eax, r8d
-    mov [scratch + LAYOUT], eax
+    choose_layout
     ja .Lfirst_thirtytwo
-    cmp r9, 128
+    cmp r9, FOUR_BYTES
     jbe .Lfirst_four
 .Lfirst_eight:
     movabs rax, PLAN_FIRST
     mov [scratch + PLAN], rax
-    cmp r9, 1024
+    cmp r9, SIXTEEN_BYTES
     ja .Lfirst_twentyfour
-    cmp r9, 512
+    cmp r9, EIGHT_BYTES
     ja .Lfirst_sixteen
-    eight_begin
-    integer_begin
+    first_pass eight
     rounds eight, 0
     jmp .Lfirst_done
 .Lfirst_twentyfour:
-    twentyfour_begin
-    integer_begin
+    first_pass twentyfour
     rounds twentyfour, 1
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jz .Lfirst_done                                                           /* sealed at once, while Poly1305 waits */
@@ -831,13 +881,10 @@
 .Lfirst_thirtytwo:
     movabs rax, PLAN_LONG
     mov [scratch + PLAN], rax
-    thirtytwo_begin
-    integer_begin
+    first_pass thirtytwo
     jmp .Lthirtytwo
 .Lfirst_sixteen:
-    sixteen_begin
-    integer_begin
-
+    first_pass sixteen
     rounds sixteen, 1
     cmp dword ptr [scratch + PASS], 0
     je .Lfirst_done
@@ -863,8 +910,7 @@
     mov dword ptr [scratch + PLAN], 10
     test r9, r9
     jz .Lfour_empty
-    four_begin
-    integer_begin
+    first_pass four
     lfence                                                                      /* see pace */
 .Lfour:
     four_double_round
@@ -987,14 +1033,7 @@
     cmp dword ptr [scratch + LAYOUT], 32
     je .Lthirtytwo_power
 .Lbeside_done:
-    cmp dword ptr [scratch + LAYOUT], 4
-    je .Lfour_half
-    cmp dword ptr [scratch + LAYOUT], 16
-    jb .Leight_half
-    je .Lsixteen_half
-    cmp dword ptr [scratch + LAYOUT], 24
-    je .Ltwentyfour_half
-    jmp .Lthirtytwo_half
+    by_layout .Lfour_half, .Leight_half, .Lsixteen_half, .Ltwentyfour_half, .Lthirtytwo_half
 .Lthirtytwo_power:
     dec r14d
     jnz .Lpower
@@ -1165,7 +1204,7 @@
      */
 .Lkeystream:
     mov key, [args + SEALANE_ARG_KEY]
-    mov ecx, 1024
+    mov ecx, SIXTEEN_BYTES
     cmp text_left, chunk
     cmovb chunk, text_left
     cmp dword ptr [scratch + LAYOUT], 8
@@ -1249,7 +1288,7 @@
     mov eax, 32
     mov ebx, 16
     mov ecx, [scratch + NONCE]
-    cmp text_left, 1024
+    cmp text_left, SIXTEEN_BYTES
     cmovbe eax, ebx
     mov [scratch + LAYOUT], eax
     lea rbx, [scratch + NONCE + 4]
@@ -1329,7 +1368,7 @@
     save_acc h0, h1, h2
     jmp .Lnext
 .Lauthenticated_open:
-    cmp text_left, 1024                                                        /* what is left will not do for a step */
+    cmp text_left, SIXTEEN_BYTES                                               /* what is left will not do for a step */
     jbe .Llast
     cmp mac, enough
     jb .Llast

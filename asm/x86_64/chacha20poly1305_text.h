@@ -124,20 +124,20 @@
 .macro rows_half a, b, c, d, t
     vpaddd \a, \a, \b
     vpxor \d, \d, \a
-    rotate_bytes 16, \d, ROWS16
+    rotate_bytes ROTATE_1, \d, ROWS16
     vpaddd \c, \c, \d
     vpxor \b, \c, \b
-    rotate_row 12, \b, \t
+    rotate_row ROTATE_2, \b, \t
 .endm
 
 .macro rows_other_half order_a, order_c, a, b, c, d, t
     vpaddd \a, \a, \b
     vpxor \d, \d, \a
-    rotate_bytes 8, \d, ROWS8
+    rotate_bytes ROTATE_3, \d, ROWS8
     vpaddd \c, \c, \d
     vpxor \b, \c, \b
     vpshufd \a, \a, \order_a
-    rotate_row 7, \b, \t
+    rotate_row ROTATE_4, \b, \t
     vpshufd \d, \d, 0x4e
     vpshufd \c, \c, \order_c
 .endm

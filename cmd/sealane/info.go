@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	stock "golang.org/x/crypto/chacha20poly1305"
@@ -69,6 +70,53 @@ type machineCipher struct {
 	Name   string         `json:"name"`
 	Levels []machineLevel `json:"levels"`
 	Rival  *machineRival  `json:"rival,omitempty"`
+
+	Batches *machineBatches `json:"batches,omitempty"`
+}
+
+// machineBatches says when packets are done side by side at the chosen level.
+type machineBatches struct {
+	Measured bool   `json:"measured"`
+	From     []int  `json:"from"` // how many packets pay, by their number of whole blocks of 64 bytes; 0: none
+	Why      string `json:"why"`
+}
+
+// batches measures as a program's first batch does; nil if the level in use does packets one by one.
+func batches() *machineBatches {
+	level, err := aead.ChaCha20Poly1305Level()
+	if err != nil {
+		return nil
+	}
+	plan, times, taken := aead.ChaCha20Poly1305BatchTimes(level)
+	if plan == nil || level == kernel.Portable {
+		return nil
+	}
+	b := &machineBatches{Measured: taken, Why: "by a table"}
+	for _, n := range plan.From {
+		b.From = append(b.From, int(n))
+	}
+	if taken {
+		b.Why = "measured:"
+		for i, blocks := range times.Blocks {
+			b.Why += fmt.Sprintf(" %d bytes, one %v, %d %v, %d %v;", aead.RuleBytes(blocks), time.Duration(times.Single[i]/4),
+				kernel.RuleFew, time.Duration(times.Few[i]/4), kernel.RuleMany, time.Duration(times.Many[i]/4))
+		}
+		b.Why = strings.TrimSuffix(b.Why, ";")
+	}
+	return b
+}
+
+func (b *machineBatches) String() string {
+	var pay []string
+	for _, size := range []int{64, 256, 576, 1420} {
+		if from := b.From[size/64]; from != 0 {
+			pay = append(pay, fmt.Sprintf("from %d packets of %d bytes", from, size))
+		}
+	}
+	if pay == nil {
+		pay = []string{"at none of 64 to 1420 bytes"}
+	}
+	return strings.Join(pay, ", ") + "; " + b.Why
 }
 
 // machineRival is the cipher that programs have before sealane build puts them on sealane, and which of both they use here.
@@ -129,7 +177,7 @@ func thisMachine() machine {
 			cipher.Levels = append(cipher.Levels, level)
 		}
 		if c.Name == kernel.ChaCha20Poly1305Levels.Primitive {
-			cipher.Rival = xcrypto()
+			cipher.Rival, cipher.Batches = xcrypto(), batches()
 		}
 		m.Ciphers = append(m.Ciphers, cipher)
 	}
@@ -197,6 +245,9 @@ func machineInfo(w io.Writer, asJSON bool) error {
 		}
 		if c.Rival != nil {
 			fmt.Fprintf(w, "  %-8s  %s\n", c.Rival.Name, c.Rival.Why)
+		}
+		if c.Batches != nil {
+			fmt.Fprintf(w, "  %-8s  pay %s\n", "batches", c.Batches)
 		}
 	}
 	fmt.Fprintf(w, "\nLinux kernel, by AF_ALG (used only by programs that import package afalg, with SEALANE_AFALG=auto)\n")

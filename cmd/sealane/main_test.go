@@ -93,7 +93,8 @@ func TestInfo(t *testing.T) {
 	}
 }
 
-// TestInfoRival: x/crypto is compared with the level in use, but not with one that is named, nor with portable code.
+// TestInfoRival: x/crypto is compared with the level in use, but not with one that is named, nor with portable code; and when
+// batches pay is measured likewise.
 func TestInfoRival(t *testing.T) {
 	level, err := aead.ChaCha20Poly1305Level()
 	if err != nil || level == kernel.Portable {
@@ -113,6 +114,13 @@ func TestInfoRival(t *testing.T) {
 		}
 		if r != nil && (!strings.Contains(r.Why, want) || r.Compared != (environ == "SEALANE_CPU=") || r.Compared && r.Chosen != strings.HasPrefix(r.Why, "faster")) {
 			t.Errorf("%s: %+v", environ, r)
+		}
+		b := m.Ciphers[0].Batches
+		if m.Ciphers[1].Batches != nil || (b != nil) != (r != nil && kernel.ChaCha20Poly1305BatchPlan(level) != nil) || strings.Contains(text, "\n  batches   pay ") != (b != nil) {
+			t.Errorf("%s: %+v\n%s", environ, b, text)
+		}
+		if b != nil && (len(b.From) != kernel.BatchClasses || b.Measured != strings.HasPrefix(b.Why, "measured: ") || b.Measured && environ != "SEALANE_CPU=") {
+			t.Errorf("%s: %+v", environ, b)
 		}
 	}
 }

@@ -202,7 +202,7 @@ func TestBatchBadInput(t *testing.T) {
 // do: the planner looks for packets without overlaps in a way of its own.
 func TestBatchOverlaps(t *testing.T) {
 	step := 1
-	if testing.Short() || raceEnabled {
+	if testing.Short() || raceEnabled || os.Getenv("SEALANE_TEST_EXEC") != "" { // no kernel decides what overlaps
 		step = 7
 	}
 	r := newRand()

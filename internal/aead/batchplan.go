@@ -38,6 +38,7 @@ func laneKey(a cipher.AEAD) (key unsafe.Pointer, level kernel.Level, kind cipher
 // A planner is what packets that share a call of a kernel have in common.
 type planner struct {
 	plan      *kernel.BatchPlan
+	instead   *kernel.BatchPlan // if not nil, the plan of all that have one
 	direction uint64
 	level     kernel.Level
 	gcm       bool
@@ -80,10 +81,13 @@ func (p *planner) use(op *Op, direction uint64) bool {
 	case gcmLane:
 		p.plan = kernel.AESGCMBatchPlan(level)
 	default:
-		p.plan = kernel.ChaCha20Poly1305BatchPlan(level)
+		p.plan = chaCha20Poly1305Plan(level)
 	}
 	if p.plan == nil {
 		return false
+	}
+	if p.instead != nil {
+		p.plan = p.instead
 	}
 	p.direction, p.level, p.gcm = direction, level, kind.gcm()
 	p.tagIn, p.tagOut = 0, tagSize

@@ -107,6 +107,12 @@ var now = func() func() time.Duration {
 	return func() time.Duration { return time.Since(start) }
 }()
 
+// Clock is the time since some moment, to measure by.
+func Clock() time.Duration { return now() }
+
+// MeasureLimit is the time after which a measurement begins no turn that it can do without.
+const MeasureLimit = measureLimit
+
 // fastest returns row i, which has passed its known-answer test, or of those behind it that have samples too one with a
 // clearly smaller product of its times. The caller holds mu.
 func (t *Table) fastest(i int) Row {

@@ -16,6 +16,10 @@ type env struct {
 // fixed says whether the choice is to be the same each time, so that nothing is measured.
 func (e env) fixed() bool { return e.cpu != "" || e.asm == "0" || e.max != "" || e.privileged }
 
+// MayMeasure says whether choices may rest on measurements: nobody has named a level, and the program has no more rights than
+// its user.
+func MayMeasure() bool { return !environment().fixed() }
+
 // environment reads the variables once, when the process makes its first key: what is set later has no effect, and the
 // same for all primitives. Whoever starts a set-uid program does not choose its code.
 var environment = sync.OnceValue(func() env {

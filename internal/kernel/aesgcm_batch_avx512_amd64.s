@@ -14,7 +14,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x087f8b48 // mov rdi,QWORD PTR [rdi+0x8]
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x6e94840f; WORD $0x0000 // je 0x6ea9
+	LONG $0x73cb840f; WORD $0x0000 // je 0x73e0
 	LONG $0x487d6262; WORD $0x3a5a // vbroadcasti32x4 zmm31,XMMWORD PTR [rdx]
 	LONG $0x487d6262; WORD $0x725a; BYTE $0x01 // vbroadcasti32x4 zmm30,XMMWORD PTR [rdx+0x10]
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
@@ -3216,7 +3216,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x0e // vmovdqa64 ZMMWORD PTR [rsi+0x380],zmm0
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x0f // vmovdqa64 ZMMWORD PTR [rsi+0x3c0],zmm0
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-	LONG $0x002866e9; BYTE $0x00 // jmp 0x6ea9
+	LONG $0x002d9de9; BYTE $0x00 // jmp 0x73e0
 // 0x4643:
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	LONG $0xffc3c748; WORD $0xffff; BYTE $0xff // mov rbx,0xffffffffffffffff
@@ -3347,6 +3347,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 // 0x48b5:
 	LONG $0x00fff0b8; BYTE $0x00 // mov eax,0xfff0
 	LONG $0xe092f8c5 // kmovw k4,eax
+	LONG $0x00868d48; WORD $0x0004; BYTE $0x00 // lea rax,[rsi+0x400]
+	LONG $0x18868948; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd18],rax
+	LONG $0x04800548; WORD $0x0000 // add rax,0x480
+	LONG $0x10868948; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd10],rax
+	WORD $0xc031 // xor eax,eax
+	LONG $0x00868948; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd00],rax
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x304f8b48 // mov rcx,QWORD PTR [rdi+0x30]
 	LONG $0x8f7ee162; WORD $0x116f // vmovdqu32 xmm18{k7}{z},XMMWORD PTR [rcx]
@@ -3356,10 +3362,10 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x20678b4c // mov r12,QWORD PTR [rdi+0x20]
 	LONG $0x184f8b48 // mov rcx,QWORD PTR [rdi+0x18]
 	WORD $0x854d; BYTE $0xe4 // test r12,r12
-	LONG $0x009c840f; WORD $0x0000 // je 0x498d
-// 0x48f1:
+	LONG $0x009c840f; WORD $0x0000 // je 0x49b1
+// 0x4915:
 	LONG $0x10fc8349 // cmp r12,0x10
-	WORD $0x7676 // jbe 0x496d
+	WORD $0x7676 // jbe 0x4991
 	LONG $0x216ffac5 // vmovdqu xmm4,XMMWORD PTR [rcx]
 	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
 	LONG $0x085d9162; WORD $0xe4ef // vpxord xmm4,xmm4,xmm28
@@ -3378,19 +3384,67 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08fd4162; WORD $0xe06f // vmovdqa64 xmm28,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10ec8349 // sub r12,0x10
-	WORD $0x84eb // jmp 0x48f1
-// 0x496d:
+	WORD $0x84eb // jmp 0x4915
+// 0x4991:
 	LONG $0xffffffb8; BYTE $0xff // mov eax,0xffffffff
 	LONG $0xf518e2c4; BYTE $0xc0 // bzhi eax,eax,r12d
 	LONG $0xd892f8c5 // kmovw k3,eax
 	LONG $0x8b7ff162; WORD $0x216f // vmovdqu8 xmm4{k3}{z},XMMWORD PTR [rcx]
 	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
 	LONG $0x001d6162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm4
-// 0x498d:
+// 0x49b1:
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
-	LONG $0x04e1c148 // shl rcx,0x4
-	QUAD $0xffffff60088c8d48 // lea rcx,[rax+rcx*1-0xa0]
+	LONG $0x108e8b48; WORD $0x000d; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xd10]
+	LONG $0x00863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd00]
+	LONG $0x0148840f; WORD $0x0000 // je 0x4b11
+	LONG $0x00a68b4c; WORD $0x000d; BYTE $0x00 // mov r12,QWORD PTR [rsi+0xd00]
+	LONG $0x08a6894c; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd08],r12
+	LONG $0x00868948; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd00],rax
+	WORD $0x8949; BYTE $0xcc // mov r12,rcx
+	LONG $0x188e8b48; WORD $0x000d; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xd18]
+	LONG $0x18a6894c; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd18],r12
+	LONG $0x108e8948; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd10],rcx
+	WORD $0x8b4c; BYTE $0x20 // mov r12,QWORD PTR [rax]
+	LONG $0x04e4c149 // shl r12,0x4
+	QUAD $0xffffff6020a48d4e // lea r12,[rax+r12*1-0xa0]
+	LONG $0x20a6894c; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd20],r12
+	QUAD $0x0224645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x20]
+	LONG $0x48fdf162; WORD $0x217f // vmovdqa64 ZMMWORD PTR [rcx],zmm4
+	QUAD $0x0324645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x30]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x01 // vmovdqa64 ZMMWORD PTR [rcx+0x40],zmm4
+	QUAD $0x0424645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x40]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x02 // vmovdqa64 ZMMWORD PTR [rcx+0x80],zmm4
+	QUAD $0x0524645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x50]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x03 // vmovdqa64 ZMMWORD PTR [rcx+0xc0],zmm4
+	QUAD $0x0624645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x60]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x04 // vmovdqa64 ZMMWORD PTR [rcx+0x100],zmm4
+	QUAD $0x0724645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x70]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [rcx+0x140],zmm4
+	QUAD $0x0824645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x80]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rcx+0x180],zmm4
+	QUAD $0x0924645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x90]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rcx+0x1c0],zmm4
+	QUAD $0x0a24645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0xa0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rcx+0x200],zmm4
+	QUAD $0x0b24645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0xb0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [rcx+0x240],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x38 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x380]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0a // vmovdqa64 ZMMWORD PTR [rcx+0x280],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x39 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x390]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0b // vmovdqa64 ZMMWORD PTR [rcx+0x2c0],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x3a // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x3a0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0c // vmovdqa64 ZMMWORD PTR [rcx+0x300],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x10 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x100]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0d // vmovdqa64 ZMMWORD PTR [rcx+0x340],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x14 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x140]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0e // vmovdqa64 ZMMWORD PTR [rcx+0x380],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x18 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x180]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0f // vmovdqa64 ZMMWORD PTR [rcx+0x3c0],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x1c // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x1c0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x10 // vmovdqa64 ZMMWORD PTR [rcx+0x400],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x20 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x200]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x11 // vmovdqa64 ZMMWORD PTR [rcx+0x440],zmm4
+// 0x4b11:
 	LONG $0xc0a28d4c; WORD $0x0001; BYTE $0x00 // lea r12,[rdx+0x1c0]
 	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
 	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
@@ -3398,9 +3452,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x4a1d
-// 0x49d6:
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0x4b74 // je 0x4b96
+// 0x4b4b:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -3412,35 +3466,35 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x49d6
-// 0x4a1d:
-	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0xb575 // jne 0x4b4b
+// 0x4b96:
+	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x01 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x40]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x80]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x03 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
 	LONG $0x482db262; WORD $0xc1dc // vaesenc zmm0,zmm10,zmm17
 	LONG $0x4825b262; WORD $0xc9dc // vaesenc zmm1,zmm11,zmm17
 	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
-// 0x4ab8:
+// 0x4c30:
 	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -3452,9 +3506,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x4b40
-// 0x4af9:
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0x4b74 // je 0x4cc0
+// 0x4c75:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -3466,11 +3520,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x4af9
-// 0x4b40:
-	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0xb575 // jne 0x4c75
+// 0x4cc0:
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
+	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
@@ -3479,8 +3533,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x01 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x40]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
@@ -3489,8 +3543,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x07 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x80]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
@@ -3499,8 +3553,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x03 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
@@ -3509,9 +3563,10 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
-	LONG $0xcc7e5162; WORD $0x316f // vmovdqu32 zmm14{k4}{z},ZMMWORD PTR [r9]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x09 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
+	QUAD $0x0010b16f48fe5162; WORD $0x0000 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x10]
+	LONG $0xcc0d5362; WORD $0xf643; BYTE $0x90 // vshufi32x4 zmm14{k4}{z},zmm14,zmm14,0x90
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
 	LONG $0x4c7ed162; WORD $0x027f // vmovdqu32 ZMMWORD PTR [r10]{k4},zmm0
@@ -3543,8 +3598,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	LONG $0x000fbfe9; BYTE $0x00 // jmp 0x5cd3
-// 0x4d14:
+	LONG $0x001007e9; BYTE $0x00 // jmp 0x5ea5
+// 0x4e9e:
 	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -3576,7 +3631,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4afd8162; WORD $0xfb6f // vmovdqa64 zmm23{k2},zmm27
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0xf698f8c5 // kortestw k6,k6
-	LONG $0x1e5f840f; WORD $0x0000 // je 0x6c37
+	LONG $0x2161840f; WORD $0x0000 // je 0x70c3
 	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -3588,9 +3643,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x4e60
-// 0x4e19:
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0x4b74 // je 0x4ff2
+// 0x4fa7:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -3602,11 +3657,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x4e19
-// 0x4e60:
-	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0xb575 // jne 0x4fa7
+// 0x4ff2:
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
+	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x40cdb162; WORD $0xe76c // vpunpcklqdq zmm4,zmm22,zmm23
@@ -3621,8 +3676,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4162; WORD $0xc1ef // vpxord zmm24,zmm8,zmm9
-	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x01 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x40]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	QUAD $0x110b4544404d5362 // vpclmulhqhqdq zmm8,zmm22,ZMMWORD PTR [r13+0x2c0]
@@ -3637,8 +3692,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4162; WORD $0xc9ef // vpxord zmm25,zmm8,zmm9
-	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x07 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x80]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
@@ -3654,8 +3709,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x03 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	QUAD $0x11094544405d5362 // vpclmulhqhqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
@@ -3671,7 +3726,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
 	LONG $0xd298f8c5 // kortestw k2,k2
-	WORD $0x3975 // jne 0x5048
+	WORD $0x3975 // jne 0x51d9
 	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
 	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
 	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
@@ -3680,7 +3735,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
 	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
 	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
-// 0x5048:
+// 0x51d9:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -3695,9 +3750,10 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08351262; WORD $0xcf00 // vpshufb xmm9,xmm9,xmm31
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
-	LONG $0xcc7e5162; WORD $0x316f // vmovdqu32 zmm14{k4}{z},ZMMWORD PTR [r9]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x09 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
+	QUAD $0x0010b16f48fe5162; WORD $0x0000 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x10]
+	LONG $0xcc0d5362; WORD $0xf643; BYTE $0x90 // vshufi32x4 zmm14{k4}{z},zmm14,zmm14,0x90
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
 	LONG $0x4c7ed162; WORD $0x027f // vmovdqu32 ZMMWORD PTR [r10]{k4},zmm0
@@ -3729,8 +3785,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	LONG $0x000b52e9; BYTE $0x00 // jmp 0x5cd3
-// 0x5181:
+	LONG $0x000b88e9; BYTE $0x00 // jmp 0x5ea5
+// 0x531d:
 	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -3756,7 +3812,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0xf698f8c5 // kortestw k6,k6
-	LONG $0x1ace840f; WORD $0x0000 // je 0x6ced
+	LONG $0x1dbe840f; WORD $0x0000 // je 0x7179
 	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -3768,9 +3824,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x52a7
-// 0x5260:
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0x4b74 // je 0x544b
+// 0x5400:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -3782,11 +3838,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x5260
-// 0x52a7:
-	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0xb575 // jne 0x5400
+// 0x544b:
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
+	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x487db162; WORD $0xe670; BYTE $0x4e // vpshufd zmm4,zmm22,0x4e
@@ -3798,8 +3854,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x000b4544404d4362 // vpclmullqlqdq zmm24,zmm22,ZMMWORD PTR [r13+0x2c0]
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x01 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x40]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	QUAD $0x110b5544404d4362 // vpclmulhqhqdq zmm26,zmm22,ZMMWORD PTR [r13+0x2c0]
@@ -3810,8 +3866,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x00104d44485d4362 // vpclmullqlqdq zmm25,zmm4,ZMMWORD PTR [r13+0x400]
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x07 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x80]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
@@ -3827,8 +3883,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x03 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	QUAD $0x11094544405d5362 // vpclmulhqhqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
@@ -3844,7 +3900,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
 	LONG $0xd298f8c5 // kortestw k2,k2
-	WORD $0x3975 // jne 0x5460
+	WORD $0x3975 // jne 0x5603
 	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
 	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
 	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
@@ -3853,7 +3909,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
 	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
 	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
-// 0x5460:
+// 0x5603:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -3868,9 +3924,10 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08351262; WORD $0xcf00 // vpshufb xmm9,xmm9,xmm31
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
-	LONG $0xcc7e5162; WORD $0x316f // vmovdqu32 zmm14{k4}{z},ZMMWORD PTR [r9]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x09 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
+	QUAD $0x0010b16f48fe5162; WORD $0x0000 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x10]
+	LONG $0xcc0d5362; WORD $0xf643; BYTE $0x90 // vshufi32x4 zmm14{k4}{z},zmm14,zmm14,0x90
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
 	LONG $0x4c7ed162; WORD $0x027f // vmovdqu32 ZMMWORD PTR [r10]{k4},zmm0
@@ -3902,8 +3959,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	LONG $0x00073ae9; BYTE $0x00 // jmp 0x5cd3
-// 0x5599:
+	LONG $0x00075ee9; BYTE $0x00 // jmp 0x5ea5
+// 0x5747:
 	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -3923,7 +3980,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0xf698f8c5 // kortestw k6,k6
-	LONG $0x1763840f; WORD $0x0000 // je 0x6d74
+	LONG $0x1a41840f; WORD $0x0000 // je 0x7200
 	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -3935,9 +3992,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x5699
-// 0x5652:
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0x4b74 // je 0x584f
+// 0x5804:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -3949,11 +4006,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x5652
-// 0x5699:
-	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0xb575 // jne 0x5804
+// 0x584f:
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
+	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
@@ -3962,8 +4019,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x01 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x40]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
@@ -3972,8 +4029,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x07 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x80]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
@@ -3989,8 +4046,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4162; WORD $0xc1ef // vpxord zmm24,zmm8,zmm9
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x03 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	QUAD $0x11094544405d5362 // vpclmulhqhqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
@@ -4006,7 +4063,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4162; WORD $0xc9ef // vpxord zmm25,zmm8,zmm9
 	LONG $0xd298f8c5 // kortestw k2,k2
-	WORD $0x3975 // jne 0x582a
+	WORD $0x3975 // jne 0x59df
 	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
 	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
 	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
@@ -4015,7 +4072,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
 	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
 	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
-// 0x582a:
+// 0x59df:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -4030,9 +4087,10 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08351262; WORD $0xcf00 // vpshufb xmm9,xmm9,xmm31
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
-	LONG $0xcc7e5162; WORD $0x316f // vmovdqu32 zmm14{k4}{z},ZMMWORD PTR [r9]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x09 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
+	QUAD $0x0010b16f48fe5162; WORD $0x0000 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x10]
+	LONG $0xcc0d5362; WORD $0xf643; BYTE $0x90 // vshufi32x4 zmm14{k4}{z},zmm14,zmm14,0x90
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
 	LONG $0x4c7ed162; WORD $0x027f // vmovdqu32 ZMMWORD PTR [r10]{k4},zmm0
@@ -4064,8 +4122,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	LONG $0x000370e9; BYTE $0x00 // jmp 0x5cd3
-// 0x5963:
+	LONG $0x000382e9; BYTE $0x00 // jmp 0x5ea5
+// 0x5b23:
 	LONG $0xc97f5162; WORD $0x316f // vmovdqu8 zmm14{k1}{z},ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -4079,7 +4137,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0xf698f8c5 // kortestw k6,k6
-	LONG $0x141b840f; WORD $0x0000 // je 0x6dd0
+	LONG $0x16e7840f; WORD $0x0000 // je 0x725c
 	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -4091,9 +4149,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x5a3d
-// 0x59f6:
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0x4b74 // je 0x5c05
+// 0x5bba:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4105,11 +4163,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x59f6
-// 0x5a3d:
-	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0xb575 // jne 0x5bba
+// 0x5c05:
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
+	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
@@ -4118,8 +4176,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x01 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x40]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
@@ -4128,8 +4186,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x07 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x80]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
@@ -4142,8 +4200,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x00094544405d4362 // vpclmullqlqdq zmm24,zmm20,ZMMWORD PTR [r13+0x240]
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x03 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	QUAD $0x11095544405d4362 // vpclmulhqhqdq zmm26,zmm20,ZMMWORD PTR [r13+0x240]
@@ -4155,7 +4213,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0xd298f8c5 // kortestw k2,k2
-	WORD $0x3975 // jne 0x5b9f
+	WORD $0x3975 // jne 0x5d66
 	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
 	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
 	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
@@ -4164,7 +4222,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
 	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
 	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
-// 0x5b9f:
+// 0x5d66:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -4179,9 +4237,10 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08351262; WORD $0xcf00 // vpshufb xmm9,xmm9,xmm31
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
-	LONG $0xcc7e5162; WORD $0x316f // vmovdqu32 zmm14{k4}{z},ZMMWORD PTR [r9]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x09 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
+	QUAD $0x0010b16f48fe5162; WORD $0x0000 // vmovdqu64 zmm14,ZMMWORD PTR [r9+0x10]
+	LONG $0xcc0d5362; WORD $0xf643; BYTE $0x90 // vshufi32x4 zmm14{k4}{z},zmm14,zmm14,0x90
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
 	LONG $0x4c7ed162; WORD $0x027f // vmovdqu32 ZMMWORD PTR [r10]{k4},zmm0
@@ -4213,29 +4272,29 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-// 0x5cd3:
+// 0x5ea5:
 	LONG $0x28478b4c // mov r8,QWORD PTR [rdi+0x28]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
 	LONG $0xf0eb8149; WORD $0x0000; BYTE $0x00 // sub r11,0xf0
 	LONG $0x40150162; WORD $0xedef // vpxord zmm29,zmm29,zmm29
 	LONG $0xdf438d41 // lea eax,[r11-0x21]
 	LONG $0x000100a9; BYTE $0x00 // test eax,0x100
-	LONG $0x036d850f; WORD $0x0000 // jne 0x6064
+	LONG $0x0376850f; WORD $0x0000 // jne 0x623f
 	LONG $0x403d0162; WORD $0xc0ef // vpxord zmm24,zmm24,zmm24
 	LONG $0x40350162; WORD $0xc9ef // vpxord zmm25,zmm25,zmm25
 	LONG $0x402d0162; WORD $0xd2ef // vpxord zmm26,zmm26,zmm26
-// 0x5d09:
+// 0x5edb:
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x067c860f; WORD $0x0000 // jbe 0x6392
+	LONG $0x068c860f; WORD $0x0000 // jbe 0x6574
 	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
 	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
 	QUAD $0x022464ef406d5162 // vpxord zmm12,zmm18,ZMMWORD PTR [r12+0x80]
 	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x5d8c
-// 0x5d45:
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0x4b74 // je 0x5f66
+// 0x5f1b:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4247,15 +4306,15 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x5d45
-// 0x5d8c:
-	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0xb575 // jne 0x5f1b
+// 0x5f66:
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
+	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
-	LONG $0x487dd262; WORD $0x685a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [r8+0x1c0]
-	LONG $0x487dd262; WORD $0x705a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [r8+0x200]
+	LONG $0x48fdf162; WORD $0x6b6f; BYTE $0x10 // vmovdqa64 zmm5,ZMMWORD PTR [rbx+0x400]
+	LONG $0x48fdf162; WORD $0x736f; BYTE $0x11 // vmovdqa64 zmm6,ZMMWORD PTR [rbx+0x440]
 	LONG $0x40cdb162; WORD $0xe76c // vpunpcklqdq zmm4,zmm22,zmm23
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4267,11 +4326,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487dd262; WORD $0x785a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [r8+0x300]
-	LONG $0x48fd7162; WORD $0xff6f // vmovdqa64 zmm15,zmm7
+	LONG $0x48fdd262; WORD $0x7859; BYTE $0x60 // vpbroadcastq zmm7,QWORD PTR [r8+0x300]
+	LONG $0x48fd5262; WORD $0x7859; BYTE $0x61 // vpbroadcastq zmm15,QWORD PTR [r8+0x308]
 	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x01 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x40]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x404d7362; WORD $0xc544; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm22,zmm5
@@ -4286,12 +4345,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x07 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x80]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
-	LONG $0x487dd262; WORD $0x685a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [r8+0x140]
-	LONG $0x487dd262; WORD $0x705a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [r8+0x180]
+	LONG $0x48fdf162; WORD $0x6b6f; BYTE $0x0e // vmovdqa64 zmm5,ZMMWORD PTR [rbx+0x380]
+	LONG $0x48fdf162; WORD $0x736f; BYTE $0x0f // vmovdqa64 zmm6,ZMMWORD PTR [rbx+0x3c0]
 	LONG $0x40ddb162; WORD $0xe56c // vpunpcklqdq zmm4,zmm20,zmm21
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4303,11 +4362,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x40557362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm21,zmm6
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487dd262; WORD $0x785a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [r8+0x280]
-	LONG $0x48fd7162; WORD $0xff6f // vmovdqa64 zmm15,zmm7
+	LONG $0x48fdd262; WORD $0x7859; BYTE $0x50 // vpbroadcastq zmm7,QWORD PTR [r8+0x280]
+	LONG $0x48fd5262; WORD $0x7859; BYTE $0x51 // vpbroadcastq zmm15,QWORD PTR [r8+0x288]
 	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x03 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x405d7362; WORD $0xc544; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm20,zmm5
@@ -4330,8 +4389,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x487d0162; WORD $0xc970; BYTE $0x4e // vpshufd zmm25,zmm25,0x4e
 	LONG $0x40354362; WORD $0xd025; BYTE $0x96 // vpternlogd zmm26,zmm25,zmm8,0x96
 	LONG $0x48fd0162; WORD $0xea6f // vmovdqa64 zmm29,zmm26
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x09 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
 	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -4363,18 +4422,18 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
 	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
-// 0x6064:
+// 0x623f:
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x0740860f; WORD $0x0000 // jbe 0x67b1
+	LONG $0x089d860f; WORD $0x0000 // jbe 0x6ae9
 	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
 	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
 	QUAD $0x022464ef406d5162 // vpxord zmm12,zmm18,ZMMWORD PTR [r12+0x80]
 	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x60e7
-// 0x60a0:
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0x4b74 // je 0x62ca
+// 0x627f:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4386,15 +4445,15 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x60a0
-// 0x60e7:
-	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0xb575 // jne 0x627f
+// 0x62ca:
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
+	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
-	LONG $0x487dd262; WORD $0x685a; BYTE $0x3a // vbroadcasti32x4 zmm5,XMMWORD PTR [r8+0x3a0]
-	LONG $0x487dd262; WORD $0x705a; BYTE $0x10 // vbroadcasti32x4 zmm6,XMMWORD PTR [r8+0x100]
+	LONG $0x48fdf162; WORD $0x6b6f; BYTE $0x0c // vmovdqa64 zmm5,ZMMWORD PTR [rbx+0x300]
+	LONG $0x48fdf162; WORD $0x736f; BYTE $0x0d // vmovdqa64 zmm6,ZMMWORD PTR [rbx+0x340]
 	LONG $0x40cdb162; WORD $0xe76c // vpunpcklqdq zmm4,zmm22,zmm23
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4409,8 +4468,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48fdd262; WORD $0x7859; BYTE $0x69 // vpbroadcastq zmm7,QWORD PTR [r8+0x348]
 	LONG $0x48fd5262; WORD $0x7859; BYTE $0x48 // vpbroadcastq zmm15,QWORD PTR [r8+0x240]
 	LONG $0x483d4162; WORD $0xc1ef // vpxord zmm24,zmm8,zmm9
-	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x01 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x40]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x404d7362; WORD $0xc544; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm22,zmm5
@@ -4425,13 +4484,13 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4162; WORD $0xc9ef // vpxord zmm25,zmm8,zmm9
-	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x07 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x80]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
-	LONG $0x487dd262; WORD $0x685a; BYTE $0x38 // vbroadcasti32x4 zmm5,XMMWORD PTR [r8+0x380]
-	LONG $0x487dd262; WORD $0x705a; BYTE $0x39 // vbroadcasti32x4 zmm6,XMMWORD PTR [r8+0x390]
+	LONG $0x48fdf162; WORD $0x6b6f; BYTE $0x0a // vmovdqa64 zmm5,ZMMWORD PTR [rbx+0x280]
+	LONG $0x48fdf162; WORD $0x736f; BYTE $0x0b // vmovdqa64 zmm6,ZMMWORD PTR [rbx+0x2c0]
 	LONG $0x40ddb162; WORD $0xe56c // vpunpcklqdq zmm4,zmm20,zmm21
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4446,8 +4505,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48fdd262; WORD $0x7859; BYTE $0x6d // vpbroadcastq zmm7,QWORD PTR [r8+0x368]
 	LONG $0x48fd5262; WORD $0x7859; BYTE $0x6b // vpbroadcastq zmm15,QWORD PTR [r8+0x358]
 	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x03 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x405d7362; WORD $0xc544; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm20,zmm5
@@ -4462,8 +4521,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x09 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
 	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -4495,8 +4554,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
 	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
-	LONG $0xfff977e9; BYTE $0xff // jmp 0x5d09
-// 0x6392:
+	LONG $0xfff967e9; BYTE $0xff // jmp 0x5edb
+// 0x6574:
 	LONG $0xff438d41 // lea eax,[r11-0x1]
 	WORD $0xe083; BYTE $0x3f // and eax,0x3f
 	WORD $0xc0ff // inc eax
@@ -4522,14 +4581,14 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x387f8b4c // mov r15,QWORD PTR [rdi+0x38]
 	WORD $0xc031 // xor eax,eax
 	WORD $0xff49; BYTE $0xce // dec r14
-	WORD $0x1a74 // je 0x6410
+	WORD $0x1a74 // je 0x65f2
 	LONG $0x504f8b48 // mov rcx,QWORD PTR [rdi+0x50]
 	LONG $0x00e98148; WORD $0x0001; BYTE $0x00 // sub rcx,0x100
 	LONG $0xf0f98148; WORD $0x0007; BYTE $0x00 // cmp rcx,0x7f0
-	WORD $0x0677 // ja 0x6410
+	WORD $0x0677 // ja 0x65f2
 	LONG $0x40c78348 // add rdi,0x40
 	WORD $0xc0ff // inc eax
-// 0x6410:
+// 0x65f2:
 	LONG $0xf092f8c5 // kmovw k6,eax
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x304f8b48 // mov rcx,QWORD PTR [rdi+0x30]
@@ -4540,10 +4599,10 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x20678b4c // mov r12,QWORD PTR [rdi+0x20]
 	LONG $0x184f8b48 // mov rcx,QWORD PTR [rdi+0x18]
 	WORD $0x854d; BYTE $0xe4 // test r12,r12
-	LONG $0x009c840f; WORD $0x0000 // je 0x64e3
-// 0x6447:
+	LONG $0x009c840f; WORD $0x0000 // je 0x66c5
+// 0x6629:
 	LONG $0x10fc8349 // cmp r12,0x10
-	WORD $0x7676 // jbe 0x64c3
+	WORD $0x7676 // jbe 0x66a5
 	LONG $0x216ffac5 // vmovdqu xmm4,XMMWORD PTR [rcx]
 	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
 	LONG $0x085d9162; WORD $0xe4ef // vpxord xmm4,xmm4,xmm28
@@ -4562,19 +4621,67 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08fd4162; WORD $0xe06f // vmovdqa64 xmm28,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10ec8349 // sub r12,0x10
-	WORD $0x84eb // jmp 0x6447
-// 0x64c3:
+	WORD $0x84eb // jmp 0x6629
+// 0x66a5:
 	LONG $0xffffffb8; BYTE $0xff // mov eax,0xffffffff
 	LONG $0xf518e2c4; BYTE $0xc0 // bzhi eax,eax,r12d
 	LONG $0xd892f8c5 // kmovw k3,eax
 	LONG $0x8b7ff162; WORD $0x216f // vmovdqu8 xmm4{k3}{z},XMMWORD PTR [rcx]
 	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
 	LONG $0x001d6162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm4
-// 0x64e3:
+// 0x66c5:
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
-	LONG $0x04e1c148 // shl rcx,0x4
-	QUAD $0xffffff60088c8d48 // lea rcx,[rax+rcx*1-0xa0]
+	LONG $0x108e8b48; WORD $0x000d; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xd10]
+	LONG $0x00863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd00]
+	LONG $0x0148840f; WORD $0x0000 // je 0x6825
+	LONG $0x00a68b4c; WORD $0x000d; BYTE $0x00 // mov r12,QWORD PTR [rsi+0xd00]
+	LONG $0x08a6894c; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd08],r12
+	LONG $0x00868948; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd00],rax
+	WORD $0x8949; BYTE $0xcc // mov r12,rcx
+	LONG $0x188e8b48; WORD $0x000d; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xd18]
+	LONG $0x18a6894c; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd18],r12
+	LONG $0x108e8948; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd10],rcx
+	WORD $0x8b4c; BYTE $0x20 // mov r12,QWORD PTR [rax]
+	LONG $0x04e4c149 // shl r12,0x4
+	QUAD $0xffffff6020a48d4e // lea r12,[rax+r12*1-0xa0]
+	LONG $0x20a6894c; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd20],r12
+	QUAD $0x0224645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x20]
+	LONG $0x48fdf162; WORD $0x217f // vmovdqa64 ZMMWORD PTR [rcx],zmm4
+	QUAD $0x0324645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x30]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x01 // vmovdqa64 ZMMWORD PTR [rcx+0x40],zmm4
+	QUAD $0x0424645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x40]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x02 // vmovdqa64 ZMMWORD PTR [rcx+0x80],zmm4
+	QUAD $0x0524645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x50]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x03 // vmovdqa64 ZMMWORD PTR [rcx+0xc0],zmm4
+	QUAD $0x0624645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x60]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x04 // vmovdqa64 ZMMWORD PTR [rcx+0x100],zmm4
+	QUAD $0x0724645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x70]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [rcx+0x140],zmm4
+	QUAD $0x0824645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x80]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rcx+0x180],zmm4
+	QUAD $0x0924645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x90]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rcx+0x1c0],zmm4
+	QUAD $0x0a24645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0xa0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rcx+0x200],zmm4
+	QUAD $0x0b24645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0xb0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [rcx+0x240],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x38 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x380]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0a // vmovdqa64 ZMMWORD PTR [rcx+0x280],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x39 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x390]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0b // vmovdqa64 ZMMWORD PTR [rcx+0x2c0],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x3a // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x3a0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0c // vmovdqa64 ZMMWORD PTR [rcx+0x300],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x10 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x100]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0d // vmovdqa64 ZMMWORD PTR [rcx+0x340],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x14 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x140]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0e // vmovdqa64 ZMMWORD PTR [rcx+0x380],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x18 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x180]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0f // vmovdqa64 ZMMWORD PTR [rcx+0x3c0],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x1c // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x1c0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x10 // vmovdqa64 ZMMWORD PTR [rcx+0x400],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x20 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x200]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x11 // vmovdqa64 ZMMWORD PTR [rcx+0x440],zmm4
+// 0x6825:
 	LONG $0xc0a28d4c; WORD $0x0001; BYTE $0x00 // lea r12,[rdx+0x1c0]
 	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
 	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
@@ -4582,9 +4689,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x6573
-// 0x652c:
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0x4b74 // je 0x68aa
+// 0x685f:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4596,15 +4703,15 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x652c
-// 0x6573:
-	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0xb575 // jne 0x685f
+// 0x68aa:
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
+	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
-	LONG $0x487dd262; WORD $0x685a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [r8+0x1c0]
-	LONG $0x487dd262; WORD $0x705a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [r8+0x200]
+	LONG $0x48fdf162; WORD $0x6b6f; BYTE $0x10 // vmovdqa64 zmm5,ZMMWORD PTR [rbx+0x400]
+	LONG $0x48fdf162; WORD $0x736f; BYTE $0x11 // vmovdqa64 zmm6,ZMMWORD PTR [rbx+0x440]
 	LONG $0x40cdb162; WORD $0xe76c // vpunpcklqdq zmm4,zmm22,zmm23
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4616,11 +4723,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487dd262; WORD $0x785a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [r8+0x300]
-	LONG $0x48fd7162; WORD $0xff6f // vmovdqa64 zmm15,zmm7
+	LONG $0x48fdd262; WORD $0x7859; BYTE $0x60 // vpbroadcastq zmm7,QWORD PTR [r8+0x300]
+	LONG $0x48fd5262; WORD $0x7859; BYTE $0x61 // vpbroadcastq zmm15,QWORD PTR [r8+0x308]
 	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x01 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x40]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x404d7362; WORD $0xc544; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm22,zmm5
@@ -4635,12 +4742,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x07 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x80]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
-	LONG $0x487dd262; WORD $0x685a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [r8+0x140]
-	LONG $0x487dd262; WORD $0x705a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [r8+0x180]
+	LONG $0x48fdf162; WORD $0x6b6f; BYTE $0x0e // vmovdqa64 zmm5,ZMMWORD PTR [rbx+0x380]
+	LONG $0x48fdf162; WORD $0x736f; BYTE $0x0f // vmovdqa64 zmm6,ZMMWORD PTR [rbx+0x3c0]
 	LONG $0x40ddb162; WORD $0xe56c // vpunpcklqdq zmm4,zmm20,zmm21
 	LONG $0x4875b262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm16
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4652,11 +4759,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x40557362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm21,zmm6
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
-	LONG $0x487dd262; WORD $0x785a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [r8+0x280]
-	LONG $0x48fd7162; WORD $0xff6f // vmovdqa64 zmm15,zmm7
+	LONG $0x48fdd262; WORD $0x7859; BYTE $0x50 // vpbroadcastq zmm7,QWORD PTR [r8+0x280]
+	LONG $0x48fd5262; WORD $0x7859; BYTE $0x51 // vpbroadcastq zmm15,QWORD PTR [r8+0x288]
 	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x03 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x405d7362; WORD $0xc544; BYTE $0x11 // vpclmulhqhqdq zmm8,zmm20,zmm5
@@ -4679,16 +4786,16 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x487d0162; WORD $0xc970; BYTE $0x4e // vpshufd zmm25,zmm25,0x4e
 	LONG $0x40354362; WORD $0xd025; BYTE $0x96 // vpternlogd zmm26,zmm25,zmm8,0x96
 	LONG $0x48fd0162; WORD $0xea6f // vmovdqa64 zmm29,zmm26
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x09 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0xf1d1860f; WORD $0xffff // jbe 0x5963
+	LONG $0xf059860f; WORD $0xffff // jbe 0x5b23
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0xedfa860f; WORD $0xffff // jbe 0x5599
+	LONG $0xec70860f; WORD $0xffff // jbe 0x5747
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0xe9d5860f; WORD $0xffff // jbe 0x5181
-	LONG $0xffe563e9; BYTE $0xff // jmp 0x4d14
-// 0x67b1:
+	LONG $0xe839860f; WORD $0xffff // jbe 0x531d
+	LONG $0xffe3b5e9; BYTE $0xff // jmp 0x4e9e
+// 0x6ae9:
 	LONG $0xff438d41 // lea eax,[r11-0x1]
 	WORD $0xe083; BYTE $0x3f // and eax,0x3f
 	WORD $0xc0ff // inc eax
@@ -4714,14 +4821,14 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x387f8b4c // mov r15,QWORD PTR [rdi+0x38]
 	WORD $0xc031 // xor eax,eax
 	WORD $0xff49; BYTE $0xce // dec r14
-	WORD $0x1a74 // je 0x6832
+	WORD $0x1a74 // je 0x6b6a
 	LONG $0x504f8b48 // mov rcx,QWORD PTR [rdi+0x50]
 	LONG $0x00e98148; WORD $0x0001; BYTE $0x00 // sub rcx,0x100
 	LONG $0xf0f98148; WORD $0x0007; BYTE $0x00 // cmp rcx,0x7f0
-	WORD $0x0677 // ja 0x6832
+	WORD $0x0677 // ja 0x6b6a
 	LONG $0x40c78348 // add rdi,0x40
 	WORD $0xc0ff // inc eax
-// 0x6832:
+// 0x6b6a:
 	LONG $0xf092f8c5 // kmovw k6,eax
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x304f8b48 // mov rcx,QWORD PTR [rdi+0x30]
@@ -4732,10 +4839,10 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x20678b4c // mov r12,QWORD PTR [rdi+0x20]
 	LONG $0x184f8b48 // mov rcx,QWORD PTR [rdi+0x18]
 	WORD $0x854d; BYTE $0xe4 // test r12,r12
-	LONG $0x009c840f; WORD $0x0000 // je 0x6905
-// 0x6869:
+	LONG $0x009c840f; WORD $0x0000 // je 0x6c3d
+// 0x6ba1:
 	LONG $0x10fc8349 // cmp r12,0x10
-	WORD $0x7676 // jbe 0x68e5
+	WORD $0x7676 // jbe 0x6c1d
 	LONG $0x216ffac5 // vmovdqu xmm4,XMMWORD PTR [rcx]
 	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
 	LONG $0x085d9162; WORD $0xe4ef // vpxord xmm4,xmm4,xmm28
@@ -4754,19 +4861,67 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08fd4162; WORD $0xe06f // vmovdqa64 xmm28,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10ec8349 // sub r12,0x10
-	WORD $0x84eb // jmp 0x6869
-// 0x68e5:
+	WORD $0x84eb // jmp 0x6ba1
+// 0x6c1d:
 	LONG $0xffffffb8; BYTE $0xff // mov eax,0xffffffff
 	LONG $0xf518e2c4; BYTE $0xc0 // bzhi eax,eax,r12d
 	LONG $0xd892f8c5 // kmovw k3,eax
 	LONG $0x8b7ff162; WORD $0x216f // vmovdqu8 xmm4{k3}{z},XMMWORD PTR [rcx]
 	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
 	LONG $0x001d6162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm4
-// 0x6905:
+// 0x6c3d:
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x8b48; BYTE $0x08 // mov rcx,QWORD PTR [rax]
-	LONG $0x04e1c148 // shl rcx,0x4
-	QUAD $0xffffff60088c8d48 // lea rcx,[rax+rcx*1-0xa0]
+	LONG $0x108e8b48; WORD $0x000d; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xd10]
+	LONG $0x00863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd00]
+	LONG $0x0148840f; WORD $0x0000 // je 0x6d9d
+	LONG $0x00a68b4c; WORD $0x000d; BYTE $0x00 // mov r12,QWORD PTR [rsi+0xd00]
+	LONG $0x08a6894c; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd08],r12
+	LONG $0x00868948; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd00],rax
+	WORD $0x8949; BYTE $0xcc // mov r12,rcx
+	LONG $0x188e8b48; WORD $0x000d; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xd18]
+	LONG $0x18a6894c; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd18],r12
+	LONG $0x108e8948; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd10],rcx
+	WORD $0x8b4c; BYTE $0x20 // mov r12,QWORD PTR [rax]
+	LONG $0x04e4c149 // shl r12,0x4
+	QUAD $0xffffff6020a48d4e // lea r12,[rax+r12*1-0xa0]
+	LONG $0x20a6894c; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd20],r12
+	QUAD $0x0224645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x20]
+	LONG $0x48fdf162; WORD $0x217f // vmovdqa64 ZMMWORD PTR [rcx],zmm4
+	QUAD $0x0324645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x30]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x01 // vmovdqa64 ZMMWORD PTR [rcx+0x40],zmm4
+	QUAD $0x0424645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x40]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x02 // vmovdqa64 ZMMWORD PTR [rcx+0x80],zmm4
+	QUAD $0x0524645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x50]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x03 // vmovdqa64 ZMMWORD PTR [rcx+0xc0],zmm4
+	QUAD $0x0624645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x60]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x04 // vmovdqa64 ZMMWORD PTR [rcx+0x100],zmm4
+	QUAD $0x0724645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x70]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [rcx+0x140],zmm4
+	QUAD $0x0824645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x80]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rcx+0x180],zmm4
+	QUAD $0x0924645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0x90]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rcx+0x1c0],zmm4
+	QUAD $0x0a24645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0xa0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rcx+0x200],zmm4
+	QUAD $0x0b24645a487dd262 // vbroadcasti32x4 zmm4,XMMWORD PTR [r12+0xb0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [rcx+0x240],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x38 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x380]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0a // vmovdqa64 ZMMWORD PTR [rcx+0x280],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x39 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x390]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0b // vmovdqa64 ZMMWORD PTR [rcx+0x2c0],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x3a // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x3a0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0c // vmovdqa64 ZMMWORD PTR [rcx+0x300],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x10 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x100]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0d // vmovdqa64 ZMMWORD PTR [rcx+0x340],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x14 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x140]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0e // vmovdqa64 ZMMWORD PTR [rcx+0x380],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x18 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x180]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x0f // vmovdqa64 ZMMWORD PTR [rcx+0x3c0],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x1c // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x1c0]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x10 // vmovdqa64 ZMMWORD PTR [rcx+0x400],zmm4
+	LONG $0x487df262; WORD $0x605a; BYTE $0x20 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x200]
+	LONG $0x48fdf162; WORD $0x617f; BYTE $0x11 // vmovdqa64 ZMMWORD PTR [rcx+0x440],zmm4
+// 0x6d9d:
 	LONG $0xc0a28d4c; WORD $0x0001; BYTE $0x00 // lea r12,[rdx+0x1c0]
 	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
 	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
@@ -4774,9 +4929,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x03246cef406d5162 // vpxord zmm13,zmm18,ZMMWORD PTR [r12+0xc0]
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x4774 // je 0x6995
-// 0x694e:
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0x4b74 // je 0x6e22
+// 0x6dd7:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4788,11 +4943,11 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481d3262; WORD $0xe1dc // vaesenc zmm12,zmm12,zmm17
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
-	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xb975 // jne 0x694e
-// 0x6995:
-	LONG $0x487de262; WORD $0x435a; BYTE $0x07 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x70]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x20]
+	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
+	WORD $0xb575 // jne 0x6dd7
+// 0x6e22:
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
+	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x40cdb162; WORD $0xe76c // vpunpcklqdq zmm4,zmm22,zmm23
@@ -4807,8 +4962,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4162; WORD $0xc1ef // vpxord zmm24,zmm8,zmm9
-	LONG $0x487de262; WORD $0x435a; BYTE $0x08 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x80]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x03 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x30]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x06 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x180]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x01 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x40]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	QUAD $0x110b4544404d5362 // vpclmulhqhqdq zmm8,zmm22,ZMMWORD PTR [r13+0x2c0]
@@ -4823,8 +4978,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4162; WORD $0xc9ef // vpxord zmm25,zmm8,zmm9
-	LONG $0x487de262; WORD $0x435a; BYTE $0x09 // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0x90]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x04 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x40]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x07 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x1c0]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x02 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x80]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
@@ -4840,8 +4995,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc125; BYTE $0x96 // vpternlogd zmm24,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0a // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xa0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x05 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x50]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x08 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x200]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x03 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0xc0]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	QUAD $0x11094544405d5362 // vpclmulhqhqdq zmm8,zmm20,ZMMWORD PTR [r13+0x240]
@@ -4856,8 +5011,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
-	LONG $0x487de262; WORD $0x435a; BYTE $0x0b // vbroadcasti32x4 zmm16,XMMWORD PTR [rbx+0xb0]
-	LONG $0x487de262; WORD $0x495a; BYTE $0x06 // vbroadcasti32x4 zmm17,XMMWORD PTR [rcx+0x60]
+	LONG $0x48fde162; WORD $0x436f; BYTE $0x09 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x240]
+	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
 	LONG $0xc97f5162; WORD $0x316f // vmovdqu8 zmm14{k1}{z},ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -4893,9 +5048,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
 	LONG $0xf698f8c5 // kortestw k6,k6
-	LONG $0xde86850f; WORD $0xffff // jne 0x4ab8
-	LONG $0x000260e9; BYTE $0x00 // jmp 0x6e97
-// 0x6c37:
+	LONG $0xdb72850f; WORD $0xffff // jne 0x4c30
+	LONG $0x000260e9; BYTE $0x00 // jmp 0x7323
+// 0x70c3:
 	LONG $0x40cdb162; WORD $0xe76c // vpunpcklqdq zmm4,zmm22,zmm23
 	LONG $0x40cd3162; WORD $0xc76d // vpunpckhqdq zmm8,zmm22,zmm23
 	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
@@ -4921,8 +5076,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x000e4544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x380]
 	QUAD $0x110e4d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x380]
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
-	LONG $0x00010ee9; BYTE $0x00 // jmp 0x6dfb
-// 0x6ced:
+	LONG $0x00010ee9; BYTE $0x00 // jmp 0x7287
+// 0x7179:
 	LONG $0x487db162; WORD $0xe670; BYTE $0x4e // vpshufd zmm4,zmm22,0x4e
 	LONG $0x485db162; WORD $0xe6ef // vpxord zmm4,zmm4,zmm22
 	QUAD $0x000b4544404d4362 // vpclmullqlqdq zmm24,zmm22,ZMMWORD PTR [r13+0x2c0]
@@ -4941,8 +5096,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x000e4544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x380]
 	QUAD $0x110e4d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x380]
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
-	LONG $0x000087e9; BYTE $0x00 // jmp 0x6dfb
-// 0x6d74:
+	LONG $0x000087e9; BYTE $0x00 // jmp 0x7287
+// 0x7200:
 	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
 	LONG $0x40ddb162; WORD $0xe56c // vpunpcklqdq zmm4,zmm20,zmm21
 	LONG $0x40dd3162; WORD $0xc56d // vpunpckhqdq zmm8,zmm20,zmm21
@@ -4956,17 +5111,17 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x000e4544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x380]
 	QUAD $0x110e4d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x380]
 	LONG $0x483d4162; WORD $0xc9ef // vpxord zmm25,zmm8,zmm9
-	WORD $0x2beb // jmp 0x6dfb
-// 0x6dd0:
+	WORD $0x2beb // jmp 0x7287
+// 0x725c:
 	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
 	LONG $0x487db162; WORD $0xe470; BYTE $0x4e // vpshufd zmm4,zmm20,0x4e
 	LONG $0x485db162; WORD $0xe4ef // vpxord zmm4,zmm4,zmm20
 	QUAD $0x00094544405d4362 // vpclmullqlqdq zmm24,zmm20,ZMMWORD PTR [r13+0x240]
 	QUAD $0x11095544405d4362 // vpclmulhqhqdq zmm26,zmm20,ZMMWORD PTR [r13+0x240]
 	QUAD $0x000e4d44485d4362 // vpclmullqlqdq zmm25,zmm4,ZMMWORD PTR [r13+0x380]
-// 0x6dfb:
+// 0x7287:
 	LONG $0xd298f8c5 // kortestw k2,k2
-	WORD $0x3975 // jne 0x6e3a
+	WORD $0x3975 // jne 0x72c6
 	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
 	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
 	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
@@ -4975,7 +5130,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
 	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
 	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
-// 0x6e3a:
+// 0x72c6:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -4990,12 +5145,40 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08351262; WORD $0xcf00 // vpshufb xmm9,xmm9,xmm31
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
-// 0x6e97:
+// 0x7323:
 	LONG $0x40c78348 // add rdi,0x40
+	LONG $0x085df162; WORD $0xe4ef // vpxord xmm4,xmm4,xmm4
+	LONG $0x00868d48; WORD $0x0004; BYTE $0x00 // lea rax,[rsi+0x400]
+	WORD $0xc931 // xor ecx,ecx
+	LONG $0x088e3b48; WORD $0x000d; BYTE $0x00 // cmp rcx,QWORD PTR [rsi+0xd08]
+	WORD $0x950f; BYTE $0xc1 // setne cl
+// 0x7340:
+	LONG $0x48fdf162; WORD $0x207f // vmovdqa64 ZMMWORD PTR [rax],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x01 // vmovdqa64 ZMMWORD PTR [rax+0x40],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x02 // vmovdqa64 ZMMWORD PTR [rax+0x80],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x03 // vmovdqa64 ZMMWORD PTR [rax+0xc0],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x04 // vmovdqa64 ZMMWORD PTR [rax+0x100],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x05 // vmovdqa64 ZMMWORD PTR [rax+0x140],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x06 // vmovdqa64 ZMMWORD PTR [rax+0x180],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x07 // vmovdqa64 ZMMWORD PTR [rax+0x1c0],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x08 // vmovdqa64 ZMMWORD PTR [rax+0x200],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x09 // vmovdqa64 ZMMWORD PTR [rax+0x240],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x0a // vmovdqa64 ZMMWORD PTR [rax+0x280],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x0b // vmovdqa64 ZMMWORD PTR [rax+0x2c0],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x0c // vmovdqa64 ZMMWORD PTR [rax+0x300],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x0d // vmovdqa64 ZMMWORD PTR [rax+0x340],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x0e // vmovdqa64 ZMMWORD PTR [rax+0x380],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x0f // vmovdqa64 ZMMWORD PTR [rax+0x3c0],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x10 // vmovdqa64 ZMMWORD PTR [rax+0x400],zmm4
+	LONG $0x48fdf162; WORD $0x607f; BYTE $0x11 // vmovdqa64 ZMMWORD PTR [rax+0x440],zmm4
+	LONG $0x04800548; WORD $0x0000 // add rax,0x480
+	WORD $0xc9ff // dec ecx
+	LONG $0xff75840f; WORD $0xffff // je 0x7340
+	LONG $0x48fdf162; WORD $0x667f; BYTE $0x34 // vmovdqa64 ZMMWORD PTR [rsi+0xd00],zmm4
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x9194850f; WORD $0xffff // jne 0x38
-	LONG $0xffd738e9; BYTE $0xff // jmp 0x45e1
-// 0x6ea9:
+	LONG $0x8c5d850f; WORD $0xffff // jne 0x38
+	LONG $0xffd201e9; BYTE $0xff // jmp 0x45e1
+// 0x73e0:
 	RET
 
 DATA aesgcm_batch_avx512_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f

@@ -33,15 +33,44 @@ type BatchPlan struct {
 	Below uintptr // nor do packets of so many bytes
 }
 
-func newBatchPlan(group int, from ...uint8) *BatchPlan {
-	p := &BatchPlan{Group: group, Few: BatchFromMax, Below: uintptr(64 * len(from))}
-	for class, n := range from {
-		p.From[class] = n
-		if n != 0 {
-			p.Few = min(p.Few, int(n))
-		}
+// batchPlanFrom has one number for packets of so many classes.
+func batchPlanFrom(n, group, classes int) *BatchPlan {
+	p := &BatchPlan{Group: group, Few: n, Below: uintptr(64 * classes)}
+	for class := range classes {
+		p.From[class] = uint8(n)
 	}
 	return p
+}
+
+// BatchTimes are of a level, in any unit: of one packet, and of batches of RuleFew and of RuleMany packets, of two lengths, in
+// whole blocks and half a one.
+type BatchTimes struct {
+	Blocks            [2]int64
+	Single, Few, Many [2]int64
+}
+
+// The batches that BatchTimes are of.
+const RuleFew, RuleMany = 3, 8
+
+// A batch of n packets takes a + n b, and one packet by itself s; a, b and s grow steadily with the length. Times of batches of
+// two sizes give a and b of a length, and those of two lengths all others, shorter and longer ones too.
+func (t *BatchTimes) between(at *[2]int64, class int) int64 {
+	return at[0]*(t.Blocks[1]-int64(class)) + at[1]*(int64(class)-t.Blocks[0])
+}
+
+// Rule fills in by a level's times when its batches pay. The same rule is in the C library.
+func (p *BatchPlan) Rule(t *BatchTimes) {
+	p.Few, p.Below = BatchFromMax+1, 0
+	for class := range p.From {
+		few, many, single := t.between(&t.Few, class), t.between(&t.Many, class), t.between(&t.Single, class)
+		n := int64(2)
+		for n <= BatchFromMax && RuleMany*few-RuleFew*many+n*(many-few) > (RuleMany-RuleFew)*n*single {
+			n++
+		}
+		if p.From[class] = 0; n <= BatchFromMax {
+			p.From[class], p.Few, p.Below = uint8(n), min(p.Few, int(n)), uintptr(class+1)*64
+		}
+	}
 }
 
 // The plans of a primitive's levels.
@@ -53,7 +82,7 @@ const BatchFromMax = 16
 // BatchClasses is the number of classes of packets with the same number of whole blocks.
 const BatchClasses = 32
 
-var portableBatchPlan = newBatchPlan(0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2)
+var portableBatchPlan = batchPlanFrom(2, 0, 16)
 
 // ChaCha20Poly1305BatchPlan returns the plan of a level, nil if it has no batch kernel that works.
 func ChaCha20Poly1305BatchPlan(level Level) *BatchPlan {

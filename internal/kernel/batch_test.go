@@ -373,3 +373,59 @@ func TestBatchPlans(t *testing.T) {
 		}
 	}
 }
+
+// TestBatchRule has times that are known: of one packet 100 and 10 a block; a batch takes 400 and 50 a packet, and 4 a block
+// and packet. The C library's check has the same.
+func TestBatchRule(t *testing.T) {
+	testBatchRule(t, [2]int64{10, 20})
+	testBatchRule(t, [2]int64{2, 10})
+}
+
+func testBatchRule(t *testing.T, lengths [2]int64) {
+	times := BatchTimes{Blocks: lengths}
+	for i, blocks := range lengths {
+		times.Single[i] = 100 + 10*blocks
+		times.Few[i] = 400 + RuleFew*(50+4*blocks)
+		times.Many[i] = 400 + RuleMany*(50+4*blocks)
+	}
+	p := BatchPlan{Group: 4}
+	p.Rule(&times)
+	for class, from := range p.From {
+		for n := 2; n <= BatchFromMax; n++ {
+			pays := 400+n*(50+4*class) <= n*(100+10*class)
+			if pays != (from != 0 && n >= int(from)) {
+				t.Errorf("%d packets of %d blocks: from %d on", n, class, from)
+			}
+		}
+	}
+	if p.Group != 4 || p.Few != 2 || p.Below != 64*BatchClasses || p.From[0] != 8 || p.From[31] != 2 {
+		t.Errorf("%+v", p)
+	}
+	for i := range times.Single {
+		times.Few[i], times.Many[i] = RuleFew*times.Single[i]+1, RuleMany*times.Single[i]+1
+	}
+	p.Rule(&times)
+	if p.Below != 0 || p.Few <= BatchFromMax || p.From != [BatchClasses]uint8{} {
+		t.Errorf("batches that gain nothing: %+v", p)
+	}
+	// Whatever is measured can be carried out.
+	r := newRand()
+	for range 1000 {
+		for i := range times.Single {
+			times.Single[i], times.Few[i], times.Many[i] = 1+r.Int64N(1<<31), 1+r.Int64N(1<<31), 1+r.Int64N(1<<31)
+		}
+		p.Rule(&times)
+		few, below := BatchFromMax+1, 0
+		for class, from := range p.From {
+			if from == 1 || from > BatchFromMax {
+				t.Fatalf("%v: from %d on", times, from)
+			}
+			if from != 0 {
+				few, below = min(few, int(from)), 64*(class+1)
+			}
+		}
+		if p.Few != few || p.Below != uintptr(below) {
+			t.Fatalf("%v: %+v", times, p)
+		}
+	}
+}

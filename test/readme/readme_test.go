@@ -178,15 +178,14 @@ func TestC(t *testing.T) {
 // What test runs a command that is not run here, since it takes minutes, or an installed system. The text must be in
 // the file, so that a command which nothing runs any more is noticed.
 var elsewhere = map[string]struct{ file, text string }{
-	"make run":            {"test/fresh", "make run"},
-	"make test":           {"test/fresh", "make test"},
-	"make bench":          {"Makefile", "bench-check"},
-	"make bench-arm":      {"tools/armcost/armcost.mk", "test_armcost.py"},
-	"make test-vm":        {"afalg/afalg.mk", "test-vm"},
-	"make wireguard-demo": {"wireguard/wireguard.mk", "demonstration -size"},
-	"make https-demo":     {"https/https.mk", "demonstration -tls $$s -size 0.125"},
-	"make gateway":        {"gateway/gateway.mk", "suite,gateway-demo,gateway"},
-	"sudo gateway/demo":   {"gateway/gateway.mk", "gateway/demo $(B)/sealane-gateway"},
+	"make run":                          {"test/fresh", "make run"},
+	"make test":                         {"test/fresh", "make test"},
+	"make bench":                        {"Makefile", "bench-check"},
+	"make bench-arm":                    {"tools/armcost/armcost.mk", "test_armcost.py"},
+	"make test-vm":                      {"afalg/afalg.mk", "test-vm"},
+	"make wireguard-demo":               {"wireguard/wireguard.mk", "demonstration -size"},
+	"make https-demo":                   {"https/https.mk", "demonstration -tls $$s -size 0.125"},
+	"make gateway && sudo gateway/demo": {"gateway/gateway.mk", "gateway/demo $(B)/sealane-gateway"},
 	"go test -run NONE -bench . github.com/sealane/sealane/afalg": {"afalg/packets_linux_test.go", "func Benchmark"},
 }
 
@@ -199,13 +198,16 @@ var substitutes = map[string]string{
 	"sealane info --binary thing":                        `cd $HOME/module && sealane info --binary thing | grep 'runs on sealane'`,
 	"sealane test ./...":                                 `cd $HOME/module && sealane test ./...`,
 
-	"sudo ldconfig":                               `PATH=$PATH:/sbin:/usr/sbin ldconfig -n $HOME/usr/lib`,
-	"make lib":                                    `make -C "$SEALANE_ROOT" lib B=$B`,
-	"sudo make install":                           `make -C "$SEALANE_ROOT" install B=$B PREFIX=$HOME/usr`,
-	"make install PREFIX=$HOME/.local":            `make -C "$SEALANE_ROOT" install B=$B PREFIX=$HOME/.local`,
-	"make uninstall PREFIX=$HOME/.local":          `make -C "$SEALANE_ROOT" uninstall B=$B PREFIX=$HOME/.local; ! find $HOME/.local -type f -o -type l | grep .`,
-	"make provider && sudo make install-provider": `make -C "$SEALANE_ROOT" install-provider B=$B PREFIX=$HOME/usr`,
-	"sudo sealane-openssl on": `cp /etc/ssl/openssl.cnf $HOME; export OPENSSL_CONF=$HOME/openssl.cnf
+	// Three ciphers and both directions, as make run has it in full.
+	"sealane bench": "sealane bench --size 64,1420 --repeats 3",
+
+	"sudo ldconfig":                      `PATH=$PATH:/sbin:/usr/sbin ldconfig -n $HOME/usr/lib`,
+	"make lib":                           `make -C "$SEALANE_ROOT" lib B=$B`,
+	"sudo make install":                  `make -C "$SEALANE_ROOT" install B=$B PREFIX=$HOME/usr`,
+	"make install PREFIX=$HOME/.local":   `make -C "$SEALANE_ROOT" install B=$B PREFIX=$HOME/.local`,
+	"make uninstall PREFIX=$HOME/.local": `make -C "$SEALANE_ROOT" uninstall B=$B PREFIX=$HOME/.local; ! find $HOME/.local -type f -o -type l | grep .`,
+	"make provider && sudo make install-provider && sudo sealane-openssl on": `make -C "$SEALANE_ROOT" install-provider B=$B PREFIX=$HOME/usr
+		cp /etc/ssl/openssl.cnf $HOME; export OPENSSL_CONF=$HOME/openssl.cnf
 		$HOME/usr/bin/sealane-openssl on $HOME/openssl.cnf; openssl list -providers | grep sealane`,
 }
 
@@ -299,10 +301,16 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// Every other block is in a language that a test here runs.
+// Every other block is in a language that a test here runs, or is the front page's of Rust, beside whose crate it is run.
 func TestLanguages(t *testing.T) {
+	if !strings.Contains(read(t, filepath.Join(root, "rust", "check")), "front_page ../README.md") {
+		t.Error("rust/check does not run the front page's example")
+	}
 	for _, page := range pages(t) {
 		for _, m := range fence.FindAllStringSubmatch(read(t, page), -1) {
+			if m[1] == "rust" && page == filepath.Join(root, "README.md") {
+				continue
+			}
 			if !slices.Contains([]string{"go", "c", "sh", "cmake"}, m[1]) {
 				t.Errorf("%s: nothing runs a block of language %q", page, m[1])
 			}

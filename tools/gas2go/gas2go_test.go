@@ -346,6 +346,10 @@ func TestCheck(t *testing.T) {
 		{"machine code in Rust", edit(rustSum, ",0xc98548c0", ",0xc98548c1"), 1, rustSum + ":2: differs from its source"},
 		{"comment in Rust", edit(rustSum, "; xor eax,eax", "; xor eax, eax"), 0, "same but for comments (by another version of objdump?): " + rustSum},
 		{"constant in Rust", edit(rustDir+"/x86_64.rs", "    0x67, ", "    0x68, "), 1, "x86_64.rs"},
+		{"row in Rust", edit(rustDir+"/rows_arm.rs", "needs: ARMV6", "needs: NEON"), 1, "rows_arm.rs:"},
+		{"row in C", edit(levelSource, "SEALANE_ARM_ARMV6, NO_BATCH", "SEALANE_ARM_NEON, NO_BATCH"), 1, "rows_arm.rs:"},
+		{"numbers of a batch", edit(levelSource, "neon, 0, 2, 2, 3, 3, 8)", "neon, 0, 2, 2, 3, 3, 9)"), 1, "rows_aarch64.rs:"},
+		{"a list of such numbers", edit(levelSource, "#define FOUR_4 4, 4, 4, 4", "#define FOUR_4 4, 4, 4, 5"), 1, "rows_x86_64.rs:"},
 		{"version", edit(versionSource, "#define SEALANE_VERSION \"", "#define SEALANE_VERSION \"9"), 1, "x86_64.rs"},
 		{"source gone from Rust", remove("asm/x86_64/sum_ssse3.S"), 1, rustSum + " has no source any more"},
 		{"offset", edit(offsetsFile, "asmStateR       = 24", "asmStateR       = 32"), 1, "offsets.go"},
@@ -391,6 +395,10 @@ func TestLevels(t *testing.T) {
 		{"no name", `"ssse3",`, `SSSE3,`, "want names, each once"},
 		{"portable not last", `"portable"};`, `"portable", "last"};`, "the last is not portable"},
 		{"no list", "known_names[]", "names[]", "no known_names"},
+		{"a row that is none", "    LEVEL(aes, ce32, ", "    LEVEL(aes, ce32 + 1, ", "rows of arm, of which"},
+		{"a feature that is none", "ce32, SEALANE_ARM_NEON |", "ce32, NEON |", `needs "NEON": no feature`},
+		{"a batch that is none", "SEALANE_ARM_NEON, NEON6_BATCH", "SEALANE_ARM_NEON, NEON7_BATCH", "neon6 of chacha20poly1305: no NEON7_BATCH for aarch64"},
+		{"a primitive without a table", "    LEVEL(aes, ", "    LEVEL(rsa, ", "Rust has no table of rsa"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

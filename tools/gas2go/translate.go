@@ -70,7 +70,7 @@ func translate(root string, targets []*target) (*report, error) {
 	}
 	r := &report{root: root, targets: targets, layout: l, version: version, ran: make(map[*target]bool),
 		files: map[string][]byte{offsetsFile: offsets, rustLayout: l.rustLayout()}}
-	if err := r.addLevels(levels); err != nil {
+	if err := errors.Join(r.addLevels(levels), r.addRustRows()); err != nil {
 		return nil, err
 	}
 	var errs []error

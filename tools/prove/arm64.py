@@ -255,16 +255,18 @@ def address(text, behind):
     before = text.endswith("!")
 
     def at(m):
-        b = known(m.general[base], "an address")
+        v = m.general[base]
+        b = m.known(v, "an address")
+        moved = lambda by: const(b + by, 64) if v.constant is not None else add(64, v, const(by, 64))[0]
         if base == STACK_POINTER and b % 16:
             raise Unproved("the stack pointer is not a multiple of 16")
         if behind is not None:
             step = behind if isinstance(behind, int) else known(behind(m), "an address")
-            m.general[base] = const(b + step, 64)
+            m.general[base] = moved(step)
             return b
         a = b + offset + (known(index(m), "an address") << by if index else 0)
         if before:
-            m.general[base] = const(a, 64)
+            m.general[base] = moved(a - b)
         return a & ((1 << 64) - 1)
     return at
 

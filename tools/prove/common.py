@@ -26,7 +26,9 @@ def known(v, what):
     """The integer that v must be for all data: of addresses, counts, branches."""
     c = v.constant
     if c is None:
-        raise Unproved(f"{what} depends on {'data' if v.defined else 'what nothing has written'}")
+        e = Unproved(f"{what} depends on {'data' if v.defined else 'what nothing has written'}")
+        e.value = v
+        raise e
     return c
 
 
@@ -35,6 +37,10 @@ class ArmFlags:
 
     def __init__(self):
         self.carry = self.overflow = self.result = None
+
+    def known(self, v, what):
+        """Of addresses; where pointers are no constants, another (modeloops.py)."""
+        return known(v, what)
 
     def zero(self):
         if self.result is None:

@@ -272,8 +272,9 @@ def rests(shape, phase, everything):
     return [n for i, n in enumerate(n for n in range(1, PASS + 1) if n % 64 in (0, 1, 63)) if i % PHASES == phase]
 
 
-def whole(kernel, shape, folder, everything=False, few=None):
-    """Base, also with associated data, step and exits. Returns the numbers of cases and instructions, and what is wrong."""
+def whole(kernel, shape, folder, everything=False, few=None, part=(1, 1)):
+    """Base, also with associated data, step and exits, or the I-th of N parts of these. Returns the numbers of cases and
+    instructions, and what is wrong."""
     anew()
     state = begin(kernel, shape)
     others = [begin(kernel, shape, ad_bytes) for ad_bytes in (ADS if shape[0] & FIRST and not few else ())]
@@ -290,7 +291,7 @@ def whole(kernel, shape, folder, everything=False, few=None):
                 any(v.most > most for row, most in zip(limbs(other.call), at[0][0]) for v in row):
             raise Unproved("after associated data the loop begins in another way")
     for phase in range(PHASES):
-        for rest in few or rests(shape, phase, everything):
+        for rest in list(few or rests(shape, phase, everything))[part[0] - 1::part[1]]:
             if len(terms.ATOMS) > 1_500_000:
                 anew()  # and as it was, of new terms
                 again = begin(kernel, shape)
@@ -347,6 +348,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="sealing whole packets, with three exits")
     parser.add_argument("--all", action="store_true", help="every exit of these")
+    parser.add_argument("--part", type=lambda t: tuple(map(int, t.split("/"))), default=(1, 1), help="the I-th of N parts of the exits")
     parser.add_argument("--planted", action="store_true")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--queries")
@@ -359,7 +361,7 @@ def main():
             unknown += 1
             continue
         begun, cases, steps, wrong = time.time(), 0, 0, 0
-        tasks = [(path, shape, args.queries, args.all, [577] if args.quick else None) for shape in SHAPES[:1 if args.quick else len(SHAPES)]]
+        tasks = [(path, shape, args.queries, args.all, [577] if args.quick else None, args.part) for shape in SHAPES[:1 if args.quick else len(SHAPES)]]
         with multiprocessing.Pool(min(args.jobs, len(tasks))) as pool:
             for shape, n, instructions, errors in pool.imap_unordered(one, tasks):
                 cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
@@ -377,13 +379,13 @@ def main():
 
 
 def one(task):
-    path, shape, folder, everything, few = task
+    path, shape, folder, everything, few, part = task
     sys.setrecursionlimit(20000)
     flags, opens, in_place = shape
-    part = {WHOLE: "", FIRST: ", first part", 0: ", middle part", LAST: ", last part"}[flags]
-    name = f"{'open' if opens else 'seal'}{part}{', in place' if in_place else ''}"
+    which = {WHOLE: "", FIRST: ", first part", 0: ", middle part", LAST: ", last part"}[flags]
+    name = f"{'open' if opens else 'seal'}{which}{', in place' if in_place else ''}"
     try:
-        return name, *whole(kernels.Kernel(path), shape, folder, everything, few)
+        return name, *whole(kernels.Kernel(path), shape, folder, everything, few, part)
     except Unproved as e:
         return name, 0, 0, [str(e)]
     except RecursionError:

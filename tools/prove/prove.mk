@@ -11,6 +11,7 @@ PROVE_ARM := $(foreach a,aarch64 arm,$(if $(shell command -v $(PROVE_CC_$(a))),$
 # Those whose long texts are shown by induction.
 PROVE_LOOPS := $(foreach l,ssse3 avx2 avx512vl,$(B)/asm/x86_64/chacha20poly1305_$(l).o)
 PROVE_GCM_LOOPS := $(filter-out %_batch_avx2.o %_batch_avx512.o,$(filter $(B)/asm/x86_64/aesgcm_%,$(PROVE_OBJECTS)))
+PROVE_MODE_LOOPS := $(filter $(B)/asm/x86_64/aes_%,$(PROVE_OBJECTS)) $(filter %/aarch64/aes_ce.o,$(PROVE_ARM))
 # make prove KERNEL=chacha20poly1305_avx2; of that name there may be one in several architectures
 KERNEL ?=
 PROVE_CHOSEN = $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))
@@ -25,7 +26,7 @@ $(B)/prove/arm/%.o: asm/arm/%.S $(wildcard asm/*.h asm/*.S asm/arm/*.h)
 
 $(PROVE_VENV)/bin/python:
 	python3 -m venv $(PROVE_VENV)
-	$(PROVE_VENV)/bin/pip install --quiet --disable-pip-version-check capstone==5.0.9 pyelftools==0.33 z3-solver==5.4.1.0
+	$(PROVE_VENV)/bin/pip install --quiet --disable-pip-version-check capstone==5.0.9 pyelftools==0.33 z3-solver==5.4.1.0 numpy==2.2.6
 
 .PHONY: prove
 ifeq ($(ISA),x86_64)
@@ -34,23 +35,24 @@ prove: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## a kernel's machine code
 	$(if $(filter $(PROVE_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/loops.py --queries $(B)/prove/queries $(filter $(PROVE_LOOPS),$(PROVE_CHOSEN)))
 	$(if $(filter %/chacha20poly1305_avx512.o,$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/loops512.py --queries $(B)/prove/queries $(filter %/chacha20poly1305_avx512.o,$(PROVE_CHOSEN)))
 	$(if $(filter $(PROVE_GCM_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/gcmloops.py $(filter $(PROVE_GCM_LOOPS),$(PROVE_CHOSEN)))
+	$(if $(filter $(PROVE_MODE_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/modeloops.py $(filter $(PROVE_MODE_LOOPS),$(PROVE_CHOSEN)))
 
 .PHONY: prove-mutants
 MUTANTS ?= 1000
 prove-mutants: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## MUTANTS changed copies of a kernel, which the proof must refuse: KERNEL=name, or all
-	$(PROVE_PYTHON) tools/prove/mutate.py --count $(MUTANTS) --more 40 --least 90 $(PROVE_CHOSEN)
+	$(PROVE_PYTHON) tools/prove/mutate.py --settle --count $(MUTANTS) --least 99 $(PROVE_CHOSEN)
 
 # In make test-long, which looks further each time, and for how long.
 PROVE_FOR_LONG = --seconds $(LONG_SECONDS) --seed $$$$(date +%s)
-PROVE_MUTANTS = $(PROVE_PYTHON) tools/prove/mutate.py --count 1000 --more 40 --least 90 $(PROVE_FOR_LONG)
+PROVE_MUTANTS = $(PROVE_PYTHON) tools/prove/mutate.py --settle --count 100 --least 90 $(PROVE_FOR_LONG)
 
 $(eval $(call suite,prove,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/prove.py --quick $(PROVE_OBJECTS)))
 $(eval $(call suite,prove-semantics,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 6 $(PROVE_OBJECTS)))
+    $(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 20 $(PROVE_OBJECTS)))
 ifneq ($(and $(PROVE_ARM),$(shell command -v qemu-arm)),)
 $(eval $(call suite,prove-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/prove.py --quick $(PROVE_ARM)))
 $(eval $(call suite,prove-semantics-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 4 $(PROVE_ARM)))
+    $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 20 $(PROVE_ARM)))
 $(eval $(call suite,prove-planted-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
     --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 2 --% $(B)/prove/aarch64/chacha20poly1305_neon.o" plant))
 $(eval $(call suite,prove-classic,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py \
@@ -68,12 +70,16 @@ $(eval $(call long_suite,long-prove-loops,$(PROVE_PYTHON) $(B)/libsealane.a,$(PR
 $(eval $(call suite,prove-gcmloops,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/gcmloops.py --quick --planted $(B)/asm/x86_64/aesgcm_aesni.o))
 $(eval $(call long_suite,long-prove-gcmloops,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/gcmloops.py --planted $(PROVE_GCM_LOOPS)))
+$(eval $(call suite,prove-modeloops,$(PROVE_PYTHON) $(B)/libsealane.a $(filter %/aes_ce.o,$(PROVE_MODE_LOOPS)),\
+    $(PROVE_PYTHON) tools/prove/modeloops.py --quick --planted $(filter %/aes_aesni.o %/aes_ce.o,$(PROVE_MODE_LOOPS))))
+$(eval $(call long_suite,long-prove-modeloops,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_MODE_LOOPS),$(PROVE_PYTHON) tools/prove/modeloops.py --planted $(PROVE_MODE_LOOPS)))
 $(eval $(call suite,prove-loops512,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/loops512.py --quick --planted $(B)/asm/x86_64/chacha20poly1305_avx512.o))
-$(eval $(call long_suite,long-prove-loops512,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/loops512.py --all $(B)/asm/x86_64/chacha20poly1305_avx512.o))
-$(eval $(call long_suite,long-prove-avx512,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/prove.py --sizes 641-2048 $(B)/asm/x86_64/chacha20poly1305_avx512.o))
+# Of chacha20poly1305_avx512 exits and the calls below them are many: a suite for each part.
+$(foreach i,1 2 3 4,$(eval $(call long_suite,long-prove-loops512-$(i),$(PROVE_PYTHON) $(B)/libsealane.a,\
+    $(PROVE_PYTHON) tools/prove/loops512.py --all --part $(i)/4 $(B)/asm/x86_64/chacha20poly1305_avx512.o)))
+$(foreach i,1 2,$(eval $(call long_suite,long-prove-avx512-$(i),$(PROVE_PYTHON) $(B)/libsealane.a,\
+    $(PROVE_PYTHON) tools/prove/prove.py --sizes 641-2048 --part $(i)/2 $(B)/asm/x86_64/chacha20poly1305_avx512.o)))
 $(eval $(call suite,prove-planted,$(PROVE_PYTHON) $(B)/libsealane.a,\
     --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 4 --% $(B)/asm/x86_64/aesgcm_aesni.o" plant))
 $(eval $(call suite,prove-mutants,$(PROVE_PYTHON) $(B)/libsealane.a,\

@@ -13,7 +13,8 @@ from terms import ATOMS, CONST, P, Unproved, cut
 
 RADICES = ((0, 64, 128), (0, 44, 88))
 CANDIDATES = 400
-TIMEOUT = 120  # seconds of the solver
+# Steps of the solver for a question, in its own count, so that a busy machine changes no answer: kernels' take 1 to 10 million.
+EFFORT = 2_000_000_000
 
 
 def _cone(value):
@@ -46,15 +47,16 @@ def find_limbs(tag, residue):
     zero = terms.const(0, 1)
     known.append((0, zero))
     # Where the bounds say that h < p the highest limb does not go into the tag: it is among all values of few bits.
-    everything = ((radix, i, j) for radix in RADICES for i in range(len(known)) for j in range(len(known)))
+    wide = [(r, v) for r, v in known if v.most >> 32 or v is zero]  # as the lower limbs; not the words of s
+    everything = ((radix, i, j) for radix in RADICES for i in range(len(wide)) for j in range(len(wide)))
     top, small = {}, {radix: small_at(radix[2]) for radix in RADICES}
     for radix in RADICES:
         for r, v in known:
             top.setdefault((radix, (r << radix[2]) % P), []).append(v)
     for place in itertools.chain(list(_places), everything):
         radix, i, j = place
-        if max(i, j) < len(known):
-            (r0, v0), (r1, v1) = known[i], known[j]
+        if max(i, j) < len(wide):
+            (r0, v0), (r1, v1) = wide[i], wide[j]
             r2 = (residue - r0 - (r1 << radix[1])) % P
             for v2 in (*top.get((radix, r2), ()), *small[radix].get(r2, ())):
                 if place not in _places:
@@ -210,7 +212,7 @@ def solve(text, folder):
         with open(os.path.join(folder, hashlib.sha256(text.encode()).hexdigest()[:16] + ".smt2"), "w") as out:
             out.write(text)
     solver = z3.SolverFor("QF_BV")
-    solver.set("timeout", 1000 * TIMEOUT)
+    solver.set("rlimit", EFFORT)
     solver.from_string(text)
     answer = _answers[text] = str(solver.check())
     return answer

@@ -106,6 +106,8 @@ def constant_image(c):
 class Unproved(Exception):
     """What was to be shown does not hold, or could not be shown."""
 
+    value = None  # what would have to be known, where that is it
+
 
 class Value:
     """Width in bits, pieces, the greatest integer it can be, and the bits that may be ones."""
@@ -704,7 +706,7 @@ def _chunked(operation):
             r = memo[key] = memo[b, a] = bits.operation(operation.__name__, a, b)
         if r is None and opaque and a.constant is None and b.constant is None:
             assert a.width == b.width, (a, b)
-            r = memo[key] = cat(*(fresh(x.width) if x.defined and y.defined else undefined(x.width)
+            r = memo[key] = memo[b, a] = cat(*(fresh(x.width) if x.defined and y.defined else undefined(x.width)
                                   for at in range(0, a.width, 32) for w in (min(32, a.width - at),)
                                   for x, y in ((cut(a, at, w), cut(b, at, w)),)))
         if r is None:
@@ -1060,58 +1062,6 @@ def same(a, b):
 def secret(v):
     """Whether any bit depends on data."""
     return any(n >= 0 for n, _, _ in v.pieces)
-
-
-def evaluate(v, given):
-    """The integer that v is if symbols have the integers in given, a dictionary by name that also keeps what was found."""
-    r, at = 0, 0
-    for n, low, w in v.pieces:
-        if n == UNDEF:
-            raise Unproved("undefined bits have no value")
-        r |= ((low if n == CONST else _evaluate_atom(n, given) >> low) & ((1 << w) - 1)) << at
-        at += w
-    return r
-
-
-def _evaluate_atom(n, given):
-    if n in given:
-        return given[n]
-    a = ATOMS[n]
-    o = a.operands
-    if a.kind == "symbol":
-        r = given[a.extra]
-    elif a.kind == "sum":
-        r = a.extra + sum(s * evaluate(v, given) for s, v in o)
-    elif a.kind == "mul":
-        r = evaluate(o[0], given) * evaluate(o[1], given)
-    elif a.kind == "xor":
-        r = a.extra
-        for v in o:
-            r ^= evaluate(v, given)
-    elif a.kind in ("and", "or"):
-        x, y = (list(o) * 2)[:2]
-        x, y = evaluate(x, given), evaluate(y, given)
-        r = x & y if a.kind == "and" else x | y
-    elif a.kind == "select":
-        r = evaluate(o[1] if evaluate(o[0], given) else o[2], given)
-    elif a.kind == "equal":
-        r = int(len({evaluate(v, given) for v in o}) == 1)
-    elif a.kind == "borrow":
-        r = int(not (evaluate(o[1], given) and not evaluate(o[0], given)))
-    elif a.kind == "sbox":
-        r = SBOX[evaluate(o[0], given)]
-    elif a.kind == "isbox":
-        r = INVERSE_SBOX[evaluate(o[0], given)]
-    elif a.kind in ("mixcol", "imixcol"):
-        r = (mix_column if a.kind == "mixcol" else inverse_mix_column)(const(evaluate(o[0], given), 32)).constant
-    elif a.kind == "clmul":
-        r = carryless(const(evaluate(o[0], given), o[0].width), const(evaluate(o[1], given), o[1].width)).constant
-    else:
-        raise Unproved(f"{a.kind} has no value")
-    if not 0 <= r <= a.most or r >> a.width:
-        raise AssertionError(f"{a} is {r:#x}, out of its bounds")
-    given[n] = r
-    return r
 
 
 def forget():

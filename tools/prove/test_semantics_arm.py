@@ -3,13 +3,12 @@ mnemonic and form of its operands, with random and edge inputs.
 
     test_semantics_arm.py [--inputs N] [--seed S] [--plant] OBJECT...
 
-All forms go into one static program, which is given the states of registers and memory before, and tells those after. Each
-input is taken twice: as constants, and as symbols whose result is then evaluated. --plant makes one instruction in a hundred
-wrong, which must be found.
+All forms go into one static program, which is given the states of registers and memory before, many at a time, and tells those
+after. All inputs are taken as symbols, whose result is then evaluated (columns.py), and some as constants too. --plant makes
+one instruction in a hundred wrong, which must be found.
 """
 import argparse
 import collections
-import os
 import random
 import re
 import subprocess
@@ -19,12 +18,16 @@ import time
 
 import arm32
 import arm64
+import columns
 import kernels
+import numpy as np
 import terms
 from memory import Memory
-from terms import Unproved, cat, const, cut, evaluate, symbol
+from terms import Unproved, const
 
-BUFFER, BYTES, FROM, SEEN = 0x30000000, 8192, 1792, 1024  # what an instruction may touch; that part of it is compared
+BUFFER, BYTES, FROM, SEEN = 0x30000000, 8192, 2176, 384  # what an instruction may touch is that part of it
+AIM = FROM + 128
+FEW = 20  # inputs of a form whose time did not come
 
 C = """
 #define _GNU_SOURCE
@@ -33,18 +36,22 @@ C = """
 #include <string.h>
 #include <sys/mman.h>
 extern void (*const forms[])(void *);
-static _Alignas(64) unsigned char state[%(size)d];
+static _Alignas(64) unsigned char records[%(most)d][%(size)d + %(seen)d];
 int main(void)
 {
     unsigned char *b = mmap((void *)%(buffer)#xUL, %(bytes)d, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-    uint32_t which;
+    uint32_t asked[2]; /* which form, how many records */
     if (b != (void *)%(buffer)#xUL)
         return 1;
-    while (fread(&which, 4, 1, stdin) == 1) {
-        if (fread(state, sizeof state, 1, stdin) != 1 || fread(b + %(from)d, %(seen)d, 1, stdin) != 1)
+    while (fread(asked, 8, 1, stdin) == 1) {
+        if (asked[1] > %(most)d || fread(records, sizeof records[0], asked[1], stdin) != asked[1])
             return 1;
-        forms[which](state);
-        if (fwrite(state, sizeof state, 1, stdout) != 1 || fwrite(b + %(from)d, %(seen)d, 1, stdout) != 1)
+        for (uint32_t i = 0; i < asked[1]; i++) {
+            memcpy(b + %(from)d, records[i] + %(size)d, %(seen)d);
+            forms[asked[0]](records[i]);
+            memcpy(records[i] + %(size)d, b + %(from)d, %(seen)d);
+        }
+        if (fwrite(records, sizeof records[0], asked[1], stdout) != asked[1] || fflush(stdout))
             return 1;
     }
     return 0;
@@ -130,15 +137,6 @@ def form(insn):
     return insn.mnemonic, short, same
 
 
-def number(rng, edges):
-    k = rng.random()
-    return rng.choice(edges) if k < 0.3 else rng.getrandbits(rng.randrange(1, 65)) if k < 0.5 else rng.getrandbits(64)
-
-
-EDGES = [0, 1, 2, 3, 5, 0x7f, 0x80, 0xff, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffb, 1 << 32, (1 << 44) - 1, 1 << 52, (1 << 63) - 1,
-         1 << 63, (1 << 64) - 1, (1 << 64) - 5, 0x0ffffffc0fffffff]
-
-
 def arrange(arch, insn, rng, values, vectors):
     """Makes addresses lie in the buffer, and counts and controls what kernels have. Returns the registers that are not data."""
     keep = set()
@@ -148,11 +146,11 @@ def arrange(arch, insn, rng, values, vectors):
     find = arch.isa.number
     if many:
         b = find(many[1])
-        values[b] = BUFFER + 2304
+        values[b] = BUFFER + AIM
         keep.add(b)
     elif m:
         inside = [o.strip() for o in m[1].split(",")]
-        b, aim = find(inside[0].split(":")[0]), BUFFER + 2304 + (0 if ":" in inside[0] or name in ("ldrd", "strd") else rng.choice((0, 0, 1, 3)))
+        b, aim = find(inside[0].split(":")[0]), BUFFER + AIM + (0 if ":" in inside[0] or name in ("ldrd", "strd") else rng.choice((0, 0, 1, 3)))
         if name.startswith(("vldr", "vstr")):
             aim &= ~3
         behind = text[m.end():].strip(" ,")
@@ -184,122 +182,114 @@ def arrange(arch, insn, rng, values, vectors):
     return keep
 
 
-def tell(flags):
-    return flags >> 31 & 1, flags >> 30 & 1, flags >> 29 & 1, flags >> 28 & 1
+class Emulated(columns.Machines):
+    """The program with all forms, under the emulator."""
+
+    by, spoiled = "the emulator", "g1"
+
+    def __init__(self, arch, codes, folder):
+        self.arch = arch
+        with open(folder + "/f.s", "w") as f:
+            f.write(arch.assembly(codes))
+        with open(folder + "/m.c", "w") as f:
+            f.write(C % {"size": arch.size, "buffer": BUFFER, "bytes": BYTES, "from": FROM, "seen": SEEN, "most": columns.PER_GROUP})
+        subprocess.run([arch.compiler, "-O1", "-static", "-o", folder + "/t", folder + "/m.c", folder + "/f.s"], check=True)
+        self.process = subprocess.Popen([*arch.emulator, folder + "/t"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.words = (arch.size + SEEN) // 8
+        self.places = {f"g{i}": (arch.pointer, arch.pointer // 32 * i) for i in arch.free}
+        self.places |= {f"v{i}": (32, arch.vector // 4 + i) for i in range(4 * arch.vectors)}
+        self.places |= {f"m{j}": (32, (arch.size + j) // 4) for j in range(0, SEEN, 4)}
+        self.places["carry"] = 1, 8 * arch.flags + 29
+        compared = {at // 2 for name, (_, at) in self.places.items() if name != "carry"}
+        self.compared = np.array(sorted(compared))
+
+    def close(self):
+        self.process.stdin.close()
+        if self.process.wait():
+            raise SystemExit("the emulated program failed")
+
+    def seen(self, name):
+        return True
+
+    def made(self, get):
+        m, arch = self.arch.isa.Machine(Memory()), self.arch
+        for i in arch.free:
+            m.general[i] = get(f"g{i}", arch.pointer)
+        arch.set_vectors(m, [get(f"v{i}", 32) for i in range(4 * arch.vectors)])
+        m.carry, m.overflow, m.result = get("carry", 1), const(self.overflow, 1), const(self.result, 64)
+        m.memory.region("buffer", BUFFER + FROM, SEEN, True, True)
+        m.memory.cells = {BUFFER + FROM + j: get(f"m{j}", 32) for j in range(0, SEEN, 4)}
+        return m
+
+    def values(self, m):
+        found = {f"g{i}": m.general[i] for i in self.arch.free}
+        found.update((f"v{i}", v) for i, v in enumerate(self.arch.vector_words(m)))
+        found.update((f"m{j}", m.memory.cells[BUFFER + FROM + j]) for j in range(0, SEEN, 4))
+        return found
+
+    def run(self, which, records):
+        self.process.stdin.write(np.array([which, len(records)], dtype=np.uint32).tobytes() + records.tobytes())
+        self.process.stdin.flush()
+        got = self.process.stdout.read(records.nbytes)
+        if len(got) != records.nbytes:
+            raise SystemExit("the emulator did not answer every question")
+        return np.frombuffer(got, dtype=np.uint64).reshape(records.shape)
+
+    def flags(self, m, records):
+        word = records.view(np.uint32)[:, self.arch.flags // 4].astype(np.uint64)
+        return [("carry", m.carry, word >> 29 & 1), ("overflow", m.overflow, word >> 28 & 1), ("zero", m.zero(), word >> 30 & 1),
+                ("negative", m.negative(), word >> 31 & 1)]
+
+    def spoil(self, m):
+        m.general[1] = terms.xor(m.general[1], const(1, self.arch.pointer))
+
+    def prepare(self, insn, rng, records):
+        arch = self.arch
+        words = records.view(np.uint32)
+        nz, v = rng.choice((0, 1 << 31, 1 << 30)), rng.choice((0, 1 << 28))
+        self.result, self.overflow = 0 if nz == 1 << 30 else 1 << 63 if nz else 1, v >> 28
+        at = arch.flags // 4
+        words[:, at] = words[:, at] & (1 << 29) | (nz | v | (0x10 if arch is Arm32 else 0))
+        size = arch.pointer // 32
+        given = {i: int(words[0, size * i]) for i in arch.free}
+        values = collections.defaultdict(int, given)
+        first = words[0, arch.vector // 4:arch.vector // 4 + 4 * arch.vectors].tobytes()
+        vectors = [first[16 * i:16 * i + 16] for i in range(arch.vectors)]
+        keep = arrange(arch, insn, rng, values, vectors)
+        for i in keep:
+            words[0, size * i:size * i + size] = [values[i] >> 32 * j & 0xffffffff for j in range(size)]
+        words[0, arch.vector // 4:arch.vector // 4 + 4 * arch.vectors] = np.frombuffer(b"".join(vectors), dtype=np.uint32)
+        return {f"g{i}" for i in keep}
 
 
-def machine(arch, values, vectors, flags, data, symbolic, keep, fixed):
-    m, given = arch.isa.Machine(Memory()), {}
-    make = (lambda n, v, w: (given.__setitem__(n, v), symbol(n, w))[1]) if symbolic else (lambda n, v, w: const(v, w))
-    for i in arch.free:
-        m.general[i] = const(values[i], arch.pointer) if i in keep else make(f"g{i}", values[i], arch.pointer)
-    words = [int.from_bytes(v[4 * j:4 * j + 4], "little") for v in vectors for j in range(4)]
-    arch.set_vectors(m, [const(w, 32) if i // 4 in fixed else make(f"v{i}", w, 32) for i, w in enumerate(words)])
-    n, z, c, v = tell(flags)
-    m.carry, m.overflow = make("c", c, 1), const(v, 1)
-    m.result = const(0 if z else 1 << 63 if n else 1, 64)
-    m.memory.region("buffer", BUFFER, BYTES, True, True)
-    for j in range(0, SEEN, 4):
-        m.memory.poke(BUFFER + FROM + j, make(f"m{j}", int.from_bytes(data[j:j + 4], "little"), 32))
-    return m, given
-
-
-def differences(arch, m, given, state, buffer, sets_flags):
-    def check(what, v, got):
-        want = evaluate(v, given)
-        if want != got:
-            yield f"{what}: {want:#x} here, {got:#x} by the emulator"
-    w = arch.pointer // 8
-    for i in arch.free:
-        yield from check(f"register {i}", m.general[i], int.from_bytes(state[w * i:w * i + w], "little"))
-    yield from check("the vectors", cat(*arch.vector_words(m)), int.from_bytes(state[arch.vector:arch.vector + 16 * arch.vectors], "little"))
-    n, z, c, v = tell(int.from_bytes(state[arch.flags:arch.flags + 4], "little"))
-    yield from check("carry", m.carry, c)
-    if m.overflow is not None:
-        yield from check("overflow", m.overflow, v)
-    yield from check("zero", m.zero(), z)
-    yield from check("negative", m.negative(), n)
-    yield from check("memory", m.memory.peek(BUFFER + FROM, SEEN), int.from_bytes(buffer, "little"))
-
-
-def test(arch, forms, args, rng):
+def test(arch, forms, args, rng, numbers):
     """Of (mnemonic and form) -> instruction. Returns how many passed, and failures."""
     order = sorted(forms.items(), key=lambda t: t[0])
-    failed, passed, symbolic_too = [], 0, 0
+    failed, passed, symbolic_too, in_full, begun = [], 0, 0, 0, time.monotonic()
+    terms.forget()
     with tempfile.TemporaryDirectory() as d:
-        with open(d + "/f.s", "w") as f:
-            f.write(arch.assembly([int.from_bytes(i.bytes, "little") for _, i in order]))
-        with open(d + "/m.c", "w") as f:
-            f.write(C % {"size": arch.size, "buffer": BUFFER, "bytes": BYTES, "from": FROM, "seen": SEEN})
-        subprocess.run([arch.compiler, "-O1", "-static", "-o", d + "/t", d + "/m.c", d + "/f.s"], check=True)
-        done = 0
-        wrong = {}
-        as_symbols = collections.Counter()
-        begun = time.monotonic()
-        while done < args.inputs and not (args.seconds and time.monotonic() > begun + args.seconds / 2):  # one half each architecture
-            count = min(20, args.inputs - done)
-            done += count
-            asked, questions = [], []
-            for k, (what, insn) in enumerate(order):
-                for _ in range(count if k not in wrong else 0):
-                    values = [number(rng, EDGES) % (1 << arch.pointer) for _ in range(32)]
-                    vectors = [b"".join(number(rng, EDGES).to_bytes(8, "little") for _ in range(2)) for _ in range(arch.vectors)]
-                    data = bytes(rng.getrandbits(8) for _ in range(SEEN))
-                    flags = rng.choice((0, 1 << 31, 1 << 30)) | rng.choice((0, 1 << 29)) | rng.choice((0, 1 << 28))
-                    keep = arrange(arch, insn, rng, values, vectors)
-                    state = bytearray(arch.size)
-                    for i in arch.free:
-                        state[arch.pointer // 8 * i:arch.pointer // 8 * (i + 1)] = values[i].to_bytes(arch.pointer // 8, "little")
-                    state[arch.vector:arch.vector + 16 * arch.vectors] = b"".join(vectors)
-                    state[arch.flags:arch.flags + 4] = (flags | (0x10 if arch is Arm32 else 0)).to_bytes(4, "little")
-                    asked.append(k.to_bytes(4, "little") + bytes(state) + data)
-                    questions.append((k, values, vectors, flags, data, keep))
-            got = subprocess.run([*arch.emulator, d + "/t"], input=b"".join(asked), stdout=subprocess.PIPE, check=True).stdout
-            each = arch.size + SEEN
-            if len(got) != each * len(questions):
-                raise SystemExit("the emulator did not answer every question")
-            for n, (k, values, vectors, flags, data, keep) in enumerate(questions):
-                if k in wrong:
-                    continue
-                what, insn = order[k]
-                answer = got[each * n:each * (n + 1)]
-                controls = set()
-                if insn.mnemonic.startswith(("tbl", "vtbl", "vshl.u32")):
-                    r = int(re.search(r"(\d+)(\.\w+)?$", insn.op_str)[1])
-                    controls = {r if arch is Arm64 or insn.mnemonic[1] == "s" else r // 2}
-                for symbolic in (False, True):
-                    if n % 50 == 0:
-                        terms.forget()
-                    try:
-                        f = arch.isa.meaning(bytes(insn.bytes), 0)[0]
-                        m, given = machine(arch, values, vectors, flags, data, symbolic, keep, controls if symbolic else set())
-                        f(m)
-                    except Unproved as e:
-                        if symbolic and "depends on data" in str(e):
-                            continue
-                        wrong[k] = str(e)
-                        break
-                    if args.plant and k % 100 == 7:
-                        m.general[1] = terms.xor(m.general[1], const(1, arch.pointer))
-                    found = next(differences(arch, m, given, answer[:arch.size], answer[arch.size:], True), None)
-                    if found:
-                        wrong[k] = found + (" (symbols)" if symbolic else " (constants)")
-                        break
-                    as_symbols[k] += symbolic
+        emulated = Emulated(arch, [int.from_bytes(i.bytes, "little") for _, i in order], d)
         for k, (what, insn) in enumerate(order):
-            if k in wrong:
+            if len(terms.ATOMS) > 50_000:
+                terms.forget()
+            late = args.seconds and time.monotonic() > begun + args.seconds / 2  # one half each architecture
+            in_full += not late
+            wrong, symbolic = columns.compare(emulated, k, insn, arch.isa.meaning(bytes(insn.bytes), 0)[0], numbers, rng,
+                                              min(args.inputs, FEW) if late else args.inputs, args.plant and k % 100 == 7)
+            if wrong:
                 failed.append(what)
-                print(f"FAIL {insn.mnemonic} {insn.op_str}: {wrong[k]}")
+                print(f"FAIL {insn.mnemonic} {insn.op_str}: {wrong}")
             else:
                 passed += 1
-                symbolic_too += as_symbols[k] > 0
-    return passed, failed, symbolic_too, done
+                symbolic_too += symbolic
+        emulated.close()
+    return passed, failed, symbolic_too, in_full
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--inputs", type=int, default=10, help="of each form, at most")
-    parser.add_argument("--seconds", type=int, default=0, help="after which no form gets more")
+    parser.add_argument("--inputs", type=int, default=1000, help="of each form, at most")
+    parser.add_argument("--seconds", type=int, default=0, help="after which forms get FEW")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--plant", action="store_true")
     parser.add_argument("objects", nargs="+")
@@ -317,11 +307,12 @@ def main():
             if re.match(r"(b|b\..*|b(eq|ne|cs|hs|lo|cc|mi|pl|hi|ls|gt|lt|ge|le)|cbn?z|tbn?z|ret|bx|v?push|v?pop)$", name) or "sp" in re.split(r"\W+", text):
                 continue
             found[k.isa].setdefault(form(insn), insn)
-    passed, failed = 0, []
+    passed, failed, numbers = 0, [], columns.pool(args.seed)
     for arch in (Arm64, Arm32):
         if found[arch.isa]:
-            p, f, s, inputs = test(arch, found[arch.isa], args, rng)
-            print(f"{arch.isa.__name__}: {p} of {len(found[arch.isa])} forms, {s} with symbols too, {inputs} inputs each, seed {args.seed}")
+            p, f, s, in_full = test(arch, found[arch.isa], args, rng, numbers)
+            print(f"{arch.isa.__name__}: {p} of {len(found[arch.isa])} forms, {s} with symbols too, {in_full} with {args.inputs} inputs each, "
+                  f"seed {args.seed}")
             passed, failed = passed + p, failed + f
     print(f"semantics: {passed} passed, {len(failed)} failed, 0 not run")
     return 1 if failed else 0

@@ -8,7 +8,7 @@ import capstone
 from capstone import x86_const as X
 
 import terms
-from common import pairs, split
+from common import known, pairs, split
 from terms import (Unproved, add, add_modular, aes_inverse_round, aes_round, both, carryless, cat, const, cut, either, equal, exact_sum, extend, invert,
                    mix_columns, product, rotate_left, select, shift_left, shift_right, sign_fill, subtract, undefined, xor)
 
@@ -94,11 +94,8 @@ class Machine:
         return invert(v) if negate else v
 
     def known(self, v, what):
-        """The integer that v must be for all data: of addresses, counts, branches."""
         c = v.constant
-        if c is None:
-            raise Unproved(f"{what} depends on {'data' if v.defined else 'what nothing has written'}")
-        return c
+        return known(v, what) if c is None else c
 
 
 def decoder():

@@ -420,7 +420,7 @@ func TestClosedNames(t *testing.T) {
 
 // Whatever random attackers send, nothing passes that was not read, and what was read passes.
 func TestClosedAttackers(t *testing.T) {
-	runs := min(*runs, 100000) / 4
+	runs := min(*runs, 100000) / 20
 	begun := seedOf(t)
 	var all []*victim
 	var streams [][2][]byte

@@ -42,7 +42,7 @@ func (c *crowd) flush() {
 // what it holds.
 func TestBudget(t *testing.T) {
 	opens, flows, memory := 100_000, 1<<12, 32<<20
-	if *runs > 2000 {
+	if *long > 0 {
 		opens, flows, memory = 1_000_000, 1<<16, 256<<20
 	}
 	var m runtime.MemStats

@@ -128,7 +128,7 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 	w.order.Segment(&c.pair, side^c.client, seq, p, reassembly.ClassOf(s), w.now)
 	w.fed(c)
 	w.mark(c, e)
-	if c.tls.State() == tls.NotTLS && !c.tls.Hello() && !c.pair.Contested() {
+	if c.tls.State() == tls.NotTLS && !c.tls.Hello() && !c.pair.Contested() && !c.pair.Greeting() {
 		for side := range uint8(2) {
 			if at, ok := c.pair.Origin(side ^ c.client); ok {
 				e.Next[side] = at // what is there may come yet

@@ -152,6 +152,7 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 		}
 	}
 	w.dec.Limits = def.TLS
+	w.dec.Expect(def.Flows)
 	w.dec.Wait = def.KeyWait > 0
 	w.dec.Batch = true
 	w.dec.Plaintext = func(c *tls.Conn, side uint8, data []byte) {

@@ -5,7 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/packet"
+	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
 // check holds segments that data describes, four bytes each, and compares with what each place was said to be.
@@ -162,4 +164,40 @@ func TestHeld(t *testing.T) {
 func FuzzHeld(f *testing.F) {
 	f.Add([]byte{0, 20, 0, 1, 10, 20, 1, 0, 5, 3, 0, 1})
 	f.Fuzz(func(t *testing.T, data []byte) { check(t, data[:min(len(data), 400)]) })
+}
+
+// Where others hold all that there is, and the one that held most has gone, a direction that holds nothing has nothing to let go of: what
+// comes for it is dropped.
+func TestNoRoomForAnybody(t *testing.T) {
+	const limit = 10 << 10
+	r := New(tls.NewDecrypter(keys.NewStore(1)), limit)
+	pairs := make([]Pair, 3)
+	conns, next := make([]tls.Conn, len(pairs)), make([][2]uint32, len(pairs))
+	send := func(i int, seq uint32, n int) Result {
+		return r.Segment(&pairs[i], tls.Server, seq, bytes.Repeat([]byte{22}, n), Class{}, 1)
+	}
+	for i := range pairs {
+		p := &pairs[i]
+		p.TLS = &conns[i]
+		p.Next = [2]*uint32{&next[i][0], &next[i][1]}
+		r.Begin(p)
+	}
+	for k := range uint32(2) { // the first one holds most
+		send(0, 100+k*1000, 700)
+	}
+	for k := range uint32(2) {
+		send(1, 100+k*1000, 600)
+	}
+	if r.largest != pairs[0].Dir[tls.Server] || r.Pool.room(700) {
+		t.Fatalf("%d bytes of %d are held", r.Pool.Held, limit)
+	}
+	r.Pool.Limit = r.Pool.Held / 2
+	r.Release(&pairs[0])
+	if r.largest != nil || r.Pool.room(700) {
+		t.Fatalf("%d bytes of %d are held by who is left", r.Pool.Held, r.Pool.Limit)
+	}
+	evicted := r.Stats.Evicted
+	if send(2, 100, 700); r.Stats.Evicted == evicted || len(pairs[2].Dir[tls.Server].held.segs) != 0 {
+		t.Errorf("it is held all the same: %+v", r.Stats)
+	}
 }

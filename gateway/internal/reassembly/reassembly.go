@@ -262,6 +262,13 @@ func (p *Pair) Contested() bool {
 	return false
 }
 
+// Greeting tells whether what a client said first looks like a ClientHello, though it may not be one: what makes it none may be forged,
+// and the real bytes of that place may still come.
+func (p *Pair) Greeting() bool {
+	d := p.Dir[tls.Client]
+	return d != nil && d.phase == beginning && d.begun && d.looksLikeHello(d.origin, tls.Client)
+}
+
 // A Result is what became of a segment.
 type Result uint8
 
@@ -536,6 +543,9 @@ func (r *Reassembler) evict(p *Pair, d *Direction, side uint8, seq uint32, n int
 		r.Stats.Evicted++
 		l.held.remove(&r.Pool, len(l.held.segs)-1)
 		return true
+	}
+	if len(d.held.segs) == 0 {
+		return false // others hold all there is, and which of them most is not known
 	}
 	base, usual := r.base(p, d, side), p.Usual[side]
 	of := func(seq uint32, n int, class Class) merit { return meritOf(usual, base, many, seq, n, class) }
@@ -1244,8 +1254,10 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	r.Dec.Dispute = false
 	r.Dec.Resume(p.TLS, side)
 	d.phase = streaming
-	for {
+	// Forged segments may stand all around the circle of sequence numbers, where one is ahead of the next without an end.
+	for passed := uint32(0); passed <= MaxAhead; {
 		r.Dec.Flush(p.TLS)
+		before := *next
 		if s := r.best(p, d, side, *next); s != nil {
 			b := s.from(*next)
 			*next += uint32(len(b))
@@ -1253,6 +1265,7 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 		} else if !r.concede(p, d, side) {
 			break
 		}
+		passed += *next - before
 	}
 	r.Dec.Dispute = true
 	r.release(p, int(side))

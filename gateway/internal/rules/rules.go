@@ -234,6 +234,10 @@ func Frame(b []byte) (p Packet, ip, tcp int, ok bool) {
 			return p, 0, 0, false
 		}
 		p.Addr = [2]netip.Addr{netip.AddrFrom16([16]byte(h[8:])), netip.AddrFrom16([16]byte(h[24:]))}
+		// No packet may have these addresses (RFC 6890, section 2.2.3), and a rule would take them for those of IPv4, or not.
+		if p.Addr[0].Is4In6() || p.Addr[1].Is4In6() {
+			return p, 0, 0, false
+		}
 		next := int(h[6])
 		at += 40
 		for n := 0; next == 0 || next == 43 || next == 60; n++ {

@@ -88,8 +88,12 @@ type Decrypter struct {
 func NewDecrypter(store *keys.Store) *Decrypter {
 	d := &Decrypter{Store: store, Limits: DefaultLimits, scratch: make([]byte, maxRecord)}
 	d.each = func(kind uint8, body []byte) { d.message(d.current, d.side, kind, body) }
+	d.Expect(1 << gcmShift)
 	return d
 }
+
+// Expect says, before the first connection, how many there are at a time, so that a few take little memory. There may be more.
+func (d *Decrypter) Expect(connections int) { d.gcm.expect(connections) }
 
 // Feed takes the next bytes of a direction. p is not kept and not changed.
 func (d *Decrypter) Feed(c *Conn, side uint8, p []byte) {

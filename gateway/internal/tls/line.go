@@ -97,20 +97,28 @@ type gcmKey struct {
 type gcmKeys struct {
 	slabs [][]gcmKey
 	free  []uint32
+	shift uint8 // of their numbers, to slabs
 }
 
 const gcmShift = 11 // two megabytes
 
+// expect takes memory in pieces for so many connections, if these are smaller than two megabytes.
+func (k *gcmKeys) expect(connections int) {
+	for k.shift = 4; k.shift < gcmShift && 1<<k.shift < 2*connections; {
+		k.shift++
+	}
+}
+
 // at returns the key with a number, which begin with 1.
 func (k *gcmKeys) at(number uint32) *aead.AESGCM {
 	number--
-	return &k.slabs[number>>gcmShift][number%(1<<gcmShift)].AESGCM
+	return &k.slabs[number>>k.shift][number&(1<<k.shift-1)].AESGCM
 }
 
 func (k *gcmKeys) take() uint32 {
 	if len(k.free) == 0 {
-		k.slabs = append(k.slabs, flow.Slab[gcmKey](1<<gcmShift))
-		for n := uint32(len(k.slabs)) << gcmShift; n > uint32(len(k.slabs)-1)<<gcmShift; n-- {
+		k.slabs = append(k.slabs, flow.Slab[gcmKey](1<<k.shift))
+		for n := uint32(len(k.slabs)) << k.shift; n > uint32(len(k.slabs)-1)<<k.shift; n-- {
 			k.free = append(k.free, n)
 		}
 	}

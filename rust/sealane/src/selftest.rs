@@ -300,40 +300,4 @@ mod tests {
             }
         }
     }
-
-    /// The rows of batches are those of the C library, whose file stands in the repository.
-    #[test]
-    fn batch_rows_are_those_of_c() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../src/level.c");
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text.replace("\\\n", " "),
-            Err(_) => return println!("not run: no {}", path), // a packed crate
-        };
-        let row = |name: &str| -> Vec<u8> {
-            let define = format!("#define {} BATCH(", name);
-            // NEON's has two: of 64-bit ARM first.
-            let nth = usize::from(name == "NEON_BATCH" && cfg!(target_arch = "arm"));
-            let line = text
-                .lines()
-                .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
-                .filter(|line| line.starts_with(&define))
-                .nth(nth)
-                .expect(name);
-            let numbers = line.trim_end_matches(')').split(", ").skip(2);
-            numbers.map(|number| number.trim().parse().expect("a number")).collect()
-        };
-        let mut seen = 0;
-        for (table, gcm) in [(&CHACHA20POLY1305, ""), (&AESGCM, "GCM_")] {
-            for (_, level) in table.levels() {
-                if let Some(batch) = &level.batch {
-                    let kernel = level.name.replace("avx512mix", "avx512"); // whose it is
-                    let name = format!("{}_{}BATCH", kernel.to_uppercase(), gcm);
-                    let ours: Vec<u8> = [batch.group, batch.few].iter().chain(batch.from).copied().collect();
-                    assert_eq!(ours, row(&name), "{}", name);
-                    seen += 1;
-                }
-            }
-        }
-        println!("{} rows", seen);
-    }
 }

@@ -1,0 +1,350 @@
+"""Every length at once, of AES in ECB, CTR, CBC (decryption) and XTS: the loop of a kernel over long texts, by induction.
+
+    modeloops.py [--quick] [--planted] [--jobs N] OBJECT...
+
+What the loop keeps is not written down. Let f(S) be what the run from the first instruction leaves in a cell (a register, a
+word of a vector, four bytes of scratch or stack) where the loop begins, if the state of the mode (counter block, block before,
+tweak; of ECB nothing) is S. The invariant is: there is an S such that each cell holds f(S), pointers and length aside; and the
+output so far is the specification's, whose state is S. With S any 128 bits,
+
+    base   is the definition of f
+    step   after a pass from f(S) each cell holds f(S'), S' being the state that the specification has after the blocks of a pass:
+           f(S') is found by another run from the first instruction, with S' as the state. What does not is taken as never written,
+           and the step is tried again, until nothing changes
+    exit   a pass, and what is left of less than one, to the return: output, state, wiping
+
+As in gcmloops.py pointers to text and lengths are symbols with bounds.
+"""
+import argparse
+import multiprocessing
+import os
+import sys
+import time
+
+import arm64
+import gcmloops
+import kernels
+import linear
+import modes
+import terms
+import x86
+from kernels import A, KEY, SCRATCH, STACK, STATE, Call
+from modes import CBC_DECRYPT, CTR, ECB_DECRYPT, ECB_ENCRYPT, XTS_DECRYPT, XTS_ENCRYPT, blocks_of
+from terms import Unproved, add_modular, cat, const, cut, same, secret
+
+LONGEST = 1 << 60  # bytes of text
+END = 0x1000000  # where the end of a text is in a run, from its begin: beyond all that a loop reaches
+
+
+class Loop:
+    """A pass has eight rows of so many blocks. ahead: the bytes of a pass are taken from the length before the loop begins again, so
+    that there a pass is always to come; else where it begins, and it may be none."""
+
+    def __init__(self, width, ahead):
+        self.step = 8 * 16 * width
+        self.ahead, self.least = self.step if ahead else 0, self.step if ahead else 16
+
+
+LOOPS = {(x86, "aesni"): Loop(1, True), (x86, "avx2"): Loop(2, True), (x86, "avx512"): Loop(4, True), (arm64, "ce"): Loop(1, False)}
+
+
+def loop_of(kernel):
+    return LOOPS.get((kernel.isa, kernel.name.removeprefix("sealane_aes_")))
+
+
+class Shape:
+    def __init__(self, mode, bits, in_place):
+        self.mode, self.bits, self.in_place = mode, bits, in_place
+        self.chained = mode not in (ECB_ENCRYPT, ECB_DECRYPT)
+
+    def __str__(self):
+        return f"AES-{self.bits}, {modes.NAMES[self.mode]}" + (", in place" if self.in_place else "")
+
+
+SHAPES = [Shape(m, bits, in_place) for m in (CTR, XTS_ENCRYPT, CBC_DECRYPT, ECB_ENCRYPT, ECB_DECRYPT, XTS_DECRYPT)
+          for bits in (128, 192, 256) for in_place in (False, True)]
+
+
+def head(kernel, shape):
+    """Where the loop begins. Only which it is, is taken from the code; that a run comes there is what the rest shows."""
+    if kernel.head is None:
+        insns, back = {i.address: i for i in kernel.isa.decoder().disasm(kernel.code, 0)}, []
+        for i in insns.values():
+            if i.mnemonic == ("jae" if kernel.isa is x86 else "b") and (to := int(i.op_str.lstrip("#"), 0)) < i.address:
+                if kernel.isa is x86 or insns[to].mnemonic == "subs":
+                    back.append((i.address - to, to))
+        # Of jumps back on "not below", the target of the longest; or of those that are always taken, to where a pass is counted.
+        order = (XTS_ENCRYPT, XTS_DECRYPT, ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT)
+        kernel.head = dict.fromkeys(order, max(back)[1]) if kernel.isa is x86 else dict(zip(order, sorted(to for _, to in back), strict=True))
+    return kernel.head[shape.mode]
+
+
+class Part(gcmloops.Part):
+    """A run of a part of a call. at_end: the last block of a text, that is read before the loop."""
+
+    def __init__(self, kernel, shape, ahead, memory_state, at_end=None):
+        Call.__init__(self, kernel)
+        pointer = lambda name, address: linear.Base(name, 1 << 20, 1 << 62, address=address)
+        self.source = pointer("in", kernels.IN + 1)
+        self.target = self.source if shape.in_place else pointer("out", kernels.OUT + 3)
+        self.length, self.machine.known = None, self.known
+        regions = [("key", KEY, A["AES_KEY_BYTES"], True, False), ("in", self.source.address, ahead, True, shape.in_place)]
+        if not shape.in_place:
+            regions.append(("out", self.target.address, ahead, False, True))
+        if shape.chained:
+            regions.append(("state", STATE, 16, True, True))
+        if at_end:
+            regions.append(("end of in", self.source.address + END - 16, 16, True, False))
+        self.regions(*regions)
+        self.arguments(key=KEY, state=STATE if shape.chained else 0, flags=shape.mode)
+        self.set(**{"in": self.source + 0}, out=self.target + 0)
+        self.memory.cells.update(modes.key_cells(kernel, shape.bits, "key")[0])
+        if shape.chained:
+            self.memory.poke(STATE, memory_state)
+        if at_end:
+            self.memory.poke(self.source.address + END - 16, at_end)
+
+    def known(self, v, what):
+        found = linear.place(v)
+        if what == "an address" and found and found[0] is self.length:
+            return END + found[1]
+        if what == "an address" and found and found[0].sum and self.length in found[0].sum:
+            return self.source.address + END + found[1]
+        return super().known(v, what)
+
+    def cells(self):
+        m, found = self.machine, {("general", i): v for i, v in enumerate(self.machine.general)}
+        found.update((("vector", i, j), v) for i, words in enumerate(m.vector) for j, v in enumerate(words))
+        found.update((("mask", i), v) for i, v in enumerate(getattr(m, "mask", ())))
+        stack = STACK - self.kernel.isa.STACK_BYTES
+        found.update((("memory", a), v) for a, v in self.memory.cells.items() if SCRATCH <= a < SCRATCH + self.scratch_bytes or stack <= a < STACK)
+        return found
+
+    def put(self, cells):
+        m = self.machine
+        m.general = [terms.undefined(64)] * len(m.general)
+        m.vector = [[terms.undefined(32)] * len(words) for words in m.vector]
+        for cell, v in cells.items():
+            if cell[0] == "memory":
+                self.memory.cells[cell[1]] = v
+            elif cell[0] == "vector":
+                m.vector[cell[1]][cell[2]] = v
+            else:
+                (m.general if cell[0] == "general" else m.mask)[cell[1]] = v
+        if self.kernel.isa is x86:
+            m.vector = [tuple(words) for words in m.vector]
+
+
+def alike(a, b):
+    """Bit by bit."""
+    return a is b or a.defined and b.defined and all(same(cut(a, i, 8), cut(b, i, 8)) for i in range(0, a.width, 8))
+
+
+def begin(kernel, shape, state):
+    """From the first instruction to the loop. Some modes leave their state already there."""
+    last = blocks_of("last", 1)
+    call = Part(kernel, shape, 0, state, last)
+    call.length = linear.Base("bytes", loop_of(kernel).least, LONGEST)
+    call.set(bytes=call.length + 0)
+    kernel.program().run(call.machine, None, 0, head(kernel, shape))
+    if shape.mode == CTR:
+        first = modes.spec.reverse(cut(state, 96, 32))
+        if kernel.isa is x86:
+            count = add_modular(first, cut(linear.shift(call.length + 0, 4, True), 0, 32))
+        else:  # a sum of 64 bits, of which 32 are kept: the same number
+            count = cut(terms.add(64, terms.extend(first, 64), terms.shift_right(call.length + 0, 4))[0], 0, 32)
+        call.expect("the state", STATE, cat(cut(state, 0, 96), modes.spec.reverse(count)))
+    elif shape.mode == CBC_DECRYPT:
+        call.expect("the state", STATE, last)
+    return call
+
+
+class State(dict):
+    """Cell -> value, or what it points to; written: addresses in scratch."""
+
+
+def start(kernel, shape, state, ahead, left):
+    """A run from the loop's begin. Also its text, the specification's result and state."""
+    call = Part(kernel, shape, ahead, blocks_of("state in memory", 1))
+    places = {"in": call.source + 0, "out": call.target + 0, "left": left}
+    call.put({cell: places[v] if isinstance(v, str) else v for cell, v in state.items()})
+    text = blocks_of("now", ahead // 16)
+    if text:
+        call.memory.poke(call.source.address, text)
+    call.set(bytes=linear.Base("total", ahead, LONGEST) + 0)
+    return call, *modes.result_of(shape.mode, modes.schedule_of(shape.bits, "key"), text, any_state(shape))
+
+
+def any_state(shape):
+    return blocks_of("any state", 1) if shape.chained else None
+
+
+def induction(kernel, shape, blocks=None, step=None):
+    """What is kept, by as many steps as it takes; and the number of instructions. blocks, step: other than it is, as planted faults."""
+    n = loop_of(kernel).step
+    now = blocks_of("now", blocks or n // 16)
+    following = modes.result_of(shape.mode, modes.schedule_of(shape.bits, "key"), now, any_state(shape))[1]
+    called, then = begin(kernel, shape, any_state(shape)), begin(kernel, shape, following)
+    cells, after_pass = called.cells(), then.cells()
+    state, instructions = State(), called.machine.steps
+    for cell, v in cells.items():
+        found = linear.place(v)
+        if found:
+            kinds = {(called.source, 0): "in", (called.target, 0): "out", (called.length, -loop_of(kernel).ahead): "left"}
+            if found in kinds:
+                state[cell] = kinds[found]
+        elif v.defined and after_pass[cell].defined:
+            state[cell] = v
+    state.written = {cell[1] for cell in cells if cell[0] == "memory"}
+    left = linear.Base("left", n, LONGEST)
+    while True:
+        call, result, _ = start(kernel, shape, state, step or n, left + 0)
+        kernel.program().run(call.machine, None, head(kernel, shape), head(kernel, shape))
+        instructions += call.machine.steps
+        after, changed = call.cells(), False
+        moved = {"in": (call.source, step or n), "out": (call.target, step or n), "left": (left, -(step or n))}
+        for cell, v in list(state.items()):
+            if not (linear.place(after[cell]) == moved[v] if isinstance(v, str) else alike(after[cell], after_pass[cell])):
+                del state[cell]
+                changed = True
+        state.written |= {cell[1] for cell in after if cell[0] == "memory"}
+        if not changed:
+            break
+    call.expect("the text", call.target.address, result)
+    if "left" not in state.values():
+        raise Unproved("nothing counts what is left")
+    return state, instructions
+
+
+def leave(kernel, shape, state, rest):
+    """Where a pass is to come, that, and `rest` bytes, to the end."""
+    call, result, after = start(kernel, shape, state, loop_of(kernel).ahead + rest, const(rest, 64))
+    kernel.program().run(call.machine, None, head(kernel, shape), None)
+    call.left_behind()
+    for a in sorted(state.written):
+        v = call.memory.cells.get(a, call.memory.unset)
+        if SCRATCH <= a < STACK - kernel.isa.STACK_BYTES and (not v.defined or secret(v)):
+            raise Unproved(f"scratch + {a - SCRATCH}, which the loop has written, is not wiped")
+    call.expect("the text", call.target.address, result)
+    if shape.chained:  # what was there when the loop began, or what is there now
+        call.expect("the state", STATE, after if shape.mode in (XTS_ENCRYPT, XTS_DECRYPT) else blocks_of("state in memory", 1))
+    return call.machine.steps
+
+
+def anew(kernel):
+    kernels.mode(False, False, False, True)
+    terms.forget()
+    terms.lengths = linear
+
+
+_kernel = None
+
+
+def begin_worker(path):
+    global _kernel
+    sys.setrecursionlimit(20000)
+    _kernel = kernels.Kernel(path)
+
+
+def one(task):
+    """A call's base, step and exits: (what, cases, instructions, what is wrong)."""
+    number, quick = task
+    shape, wrong, cases = SHAPES[number], [], 0
+    anew(_kernel)
+    try:
+        state, steps = induction(_kernel, shape)
+        cases += 2
+    except (Unproved, RecursionError) as e:
+        return str(shape), 0, 0, [str(e) or "terms too deep"]
+    n = loop_of(_kernel).step
+    for rest in (0, n // 2 + 16, n - 16) if quick else range(0, n, 16):
+        if len(terms.ATOMS) > 600_000:
+            anew(_kernel)
+            state, _ = induction(_kernel, shape)
+        try:
+            steps += leave(_kernel, shape, state, rest)
+            cases += 1
+        except (Unproved, RecursionError) as e:
+            wrong.append(f"{rest} bytes left: {str(e) or 'terms too deep'}")
+    return str(shape), cases, steps, wrong
+
+
+def planted(path):
+    """Wrong states, and kernels with one instruction less. Returns how many were refused, and how many not."""
+    kernel, results = kernels.Kernel(path), []
+    program, n = kernel.program(), loop_of(kernel).step
+    insns = list(kernel.isa.decoder().disasm(kernel.code, 0))
+
+    def attempt(what, mode, insn=None, **change):
+        before, why = dict(program.steps), None
+        shape = Shape(mode, 256, False)
+        if insn is not None:
+            program.steps[insn.address] = (lambda m: None), insn.address + insn.size, None, f"{insn.mnemonic} {insn.op_str}"
+        try:
+            anew(kernel)
+            state, _ = induction(kernel, shape, **change)
+            for rest in (0, n - 16):
+                leave(kernel, shape, state, rest)
+        except (Unproved, AssertionError) as e:
+            why = str(e) or "a number out of its bounds"
+        program.steps.clear()
+        program.steps.update(before)
+        print(f"{'FAIL' if why is None else 'ok  '} {kernel}: planted: {modes.NAMES[mode]}: {what}: {why or 'not refused'}", flush=True)
+        results.append(why is not None)
+
+    def find(mode, mnemonic, text=""):
+        place = head(kernel, Shape(mode, 128, False))
+        return next(i for i in insns if i.address >= place and i.mnemonic.removeprefix("v") == mnemonic and text in i.op_str)
+
+    attempt("the counter is one more after a pass", CTR, blocks=n // 16 + 1)
+    attempt("the tweak is of one block less", XTS_ENCRYPT, blocks=n // 16 - 1)
+    attempt("a pass has a block more", ECB_ENCRYPT, step=n + 16)
+    if kernel.isa is x86:
+        product = "pclmulqdq" if any("pclmulqdq" in i.mnemonic for i in insns) else "pclmullqlqdq"
+        left_out = (("the text does not move", ECB_ENCRYPT, "add", "r8"), ("the output does not move", ECB_ENCRYPT, "add", "r9"),
+                    ("what is left does not change", ECB_ENCRYPT, "sub", "r10"), ("a counter does not move", CTR, "paddd", ""),
+                    ("a round is left out", CTR, "aesenc", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesdec", ""),
+                    ("a tweak is not multiplied", XTS_ENCRYPT, product, ""))
+    else:
+        left_out = (("a load, and the text does not move", ECB_ENCRYPT, "ldp", "], #"), ("a store, and the output does not move", ECB_ENCRYPT, "stp", "], #"),
+                    ("what is left does not change", ECB_ENCRYPT, "subs", "#0x80"), ("a counter does not move", CTR, "add", "#8"),
+                    ("a round is left out", CTR, "aese", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesd", ""),
+                    ("a tweak is not shifted", XTS_ENCRYPT, "extr", ""))
+    for what, mode, mnemonic, text in left_out:
+        attempt(what, mode, find(mode, mnemonic, text))
+    return sum(results), len(results) - sum(results)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--planted", action="store_true")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("objects", nargs="+")
+    args = parser.parse_args()
+    sys.setrecursionlimit(20000)
+    shown = failed = unknown = 0
+    for path in args.objects:
+        kernel = kernels.Kernel(path)
+        if loop_of(kernel) is None:
+            unknown += 1
+            continue
+        begun, cases, steps, wrong = time.time(), 0, 0, 0
+        tasks = [(i, args.quick) for i in (range(0, len(SHAPES), 7) if args.quick else range(len(SHAPES)))]
+        with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
+            for name, n, instructions, errors in pool.imap_unordered(one, tasks):
+                cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
+                for error in errors:
+                    print(f"FAIL {kernel}: {name}: {error}", flush=True)
+        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: texts from {loop_of(kernel).least} bytes: {cases} beginnings, steps and ends, {steps:,} instructions, "
+              f"{time.time() - begun:.0f} s", flush=True)
+        shown, failed = shown + cases, failed + wrong
+        if args.planted:
+            yes, no = planted(path)
+            shown, failed = shown + yes, failed + no
+    print(f"modeloops: {shown} passed, {failed} failed, {unknown} not run")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
