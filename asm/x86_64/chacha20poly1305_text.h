@@ -18,8 +18,9 @@
  * Poly1305 (2.5): h = (h + m) r mod p = 2^130 - 5 for each block m of 16 bytes and a one above it. With h = h0 + 2^64
  * h1 + 2^128 h2, r = r0 + 2^64 r1, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 + r1/4:
  *     h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 (h2 r0),   then h += 5 (h >> 130) without those.
- * Two chains share a long span of blocks, as each step waits for the one before: A has all but the last l, B those,
- * and the sum of both is hA r^l + hB.
+ * Two chains can share a long span of blocks, as each step waits for the one before: A has all but the last l, B those;
+ * if A has added its last block, but not yet multiplied it, the sum of both is hA r^(l+1) + hB. The powers cost some 90
+ * cycles that nothing hides: a packet has them where they save more, and else chain A alone.
  *
  * Two layouts. Rows: a vector has one row of two blocks' states; a set of four vectors is two blocks, and one to three
  * sets are in work together. Columns: a vector has one word of 8 blocks.
@@ -60,8 +61,9 @@
 #define SPAN_END B_END      /* with which the span ends; */
 #endif
 #define TAIL -48            /* bytes behind both: less than a block */
-#define POWER_AT -40        /* r^l, or 0 where chain B is empty */
+#define POWER_AT -40        /* r^(l+1), or 0 where chain B is empty */
 #define COUNT -32
+#define POWERS_KNOWN -16    /* how many, or 0: then there is no chain B */
 #define KEY_AT -24
 #define AHEAD -16           /* bytes of key stream before STREAM: 64 in the first pass, then none (ssse3) */
 #define H 0                 /* h0, h1, h2 */
@@ -429,10 +431,8 @@
     and \h2\()d, 3
     shr Y1, 2
     lea Y1, [Y1+4*Y1]                       // 2^130 = 5
-    add \h1, Y0
-    adc \h2, 0
     add \h0, Y1
-    adc \h1, 0
+    adc \h1, Y0
     adc \h2, 0
 .endm
 
@@ -681,18 +681,20 @@
 .endm
 #else
 // two chains where that pays
-#define TWO_CHAINS 14       /* blocks: B has 8 of them, */
-#define TWO_LONG_CHAINS 24  /* or 16 */
+#define TWO_CHAINS 14       /* blocks: B has 7 of them, */
+#define TWO_LONG_CHAINS 24  /* or 15 */
 .macro span_choose none
     xor ecx, ecx
     xor edx, edx
     cmp eax, 16*TWO_CHAINS
     jb .Lspan_choose\@
-    mov ecx, 8
+    cmp [rsi+POWERS_KNOWN], rdx
+    je .Lspan_choose\@
+    mov ecx, 7
     lea rdx, [rsi+POWERS+2*24]
     cmp eax, 16*TWO_LONG_CHAINS
     jb .Lspan_choose\@
-    mov ecx, 16
+    mov ecx, 15
     lea rdx, [rsi+POWERS+3*24]
 .Lspan_choose\@:
 .endm
@@ -726,7 +728,7 @@
 .endm
 #endif
 
-// the next block of chain A, of chain B, if there is one
+// the next block of chain A, of chain B, if there is one; if not, on at \otherwise
 .macro span_step_a none
     cmp MA, [rsi+A_END]
     je .Lspan_step_a\@
@@ -734,10 +736,14 @@
 .Lspan_step_a\@:
 .endm
 
-.macro span_step_b none
+.macro span_step_b otherwise
 #if !defined(KERNEL_SSE)
     cmp MB, [rsi+B_END]
+  .ifb \otherwise
     je .Lspan_step_b\@
+  .else
+    je \otherwise
+  .endif
     poly_multiply HB0, HB1, HB2, MB
 .Lspan_step_b\@:
 #endif
@@ -748,17 +754,19 @@
     mov rcx, [rsi+A_END]
     cmp rcx, [rsi+SPAN]
     je .Lspan_ended\@
-    poly_multiply HA0, HA1, HA2
 #if !defined(KERNEL_SSE)
     cmp qword ptr [rsi+POWER_AT], 0
-    je .Lspan_ended\@
+    je .Lspan_one_chain\@
     poly_multiply HB0, HB1, HB2
     mov MB, [rsi+POWER_AT]
-    poly_multiply_long MB                   // hA r^l + hB
+    poly_multiply_long MB                   // hA r^(l+1) + hB
     add HA0, HB0
     adc HA1, HB1
     adc HA2, HB2
+    jmp .Lspan_ended\@
+.Lspan_one_chain\@:
 #endif
+    poly_multiply HA0, HA1, HA2
 .Lspan_ended\@:
     poly_store
 .endm
@@ -826,11 +834,16 @@
     rows_begin \sets
 .Llater_pass_rows\@:
     rows_column_round \sets
-    span_step_a
     span_step_b
+    span_step_a
     rows_diagonal_round \sets
-    span_step_a
+  .if \sets < 3
+    span_step_b .Lno_chain_b\@
+.Lno_chain_b_done\@:
+  .else                                     // 3 sets have two chains whenever the span is long
     span_step_b
+  .endif
+    span_step_a
     sub dword ptr [rsi+COUNT], 1
     jnz .Llater_pass_rows\@
     mov rdx, [rsi+TABLE_AT]
@@ -839,6 +852,12 @@
     rows_even_block ymm0, xmm3, ymm6, xmm9, 0
     rows_odd_block ymm0, ymm3, ymm6, ymm9, 64
     rows_later_sets \sets, 128
+    jmp .Lfinish
+  .if \sets < 3
+.Lno_chain_b\@:
+    span_step_a
+    jmp .Lno_chain_b_done\@
+  .endif
 .endm
 #endif
 
@@ -965,14 +984,31 @@ function KERNEL_NAME
 
 #endif
 
-// ---- The powers of r that chains need -------------------------------------------------------------------------------
+// ---- The powers of r, if there are to be two chains -----------------------------------------------------------------
+// They pay in long packets, and where nothing hides the Poly1305 of 257 bytes or more: in a packet of one pass that of
+// all, else that of what is opened in the first pass or sealed in the last one.
+#define LONG_SEALED 961
+#define LONG_OPENED 1152
 .Lpowers:
 #if !defined(KERNEL_SSE)
-    mov ecx, 3
-    cmp qword ptr [rsi+LEFT], 16*TWO_CHAINS
+    mov rax, [rsi+LEFT]
+    xor ecx, ecx
+    mov [rsi+POWERS_KNOWN], rcx
+    cmp rax, 16*TWO_CHAINS
     jb .Lkey_known
-    cmp qword ptr [rsi+LEFT], 321
-    sbb ecx, -1                             // 4 if a span may be long
+    mov rdi, [rsi+ARGS]
+    mov edx, LONG_SEALED
+    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    mov edi, LONG_OPENED
+    cmovnz edx, edi
+    cmp rax, rdx
+    jae 1f
+    lea edx, [rax+63]                       // modulo 512: what is opened first, or less than what is sealed last
+    test edx, 256
+    jz .Lkey_known
+1:  cmp rax, 321
+    sbb ecx, -4                             // 4 if a span may be long, else 3
+    mov [rsi+POWERS_KNOWN], rcx
     poly_powers
 #endif
 
@@ -1154,15 +1190,18 @@ function KERNEL_NAME
     columns_begin
     span_begin
 6:  columns_part1
-    span_step_a
+    span_step_b
     columns_part2
-    span_step_b
-    columns_part3
     span_step_a
-    columns_part4
-    span_step_b
+    columns_part3
+    span_step_b 8f
+7:  columns_part4
+    span_step_a
     sub dword ptr [rsi+COUNT], 1
     jnz 6b
+#if !defined(KERNEL_SSE)
+    span_step_a                             // one of 32 blocks is left if there is no chain B
+#endif
     span_end
     mov rdx, [rsi+TABLE_AT]
     mov rax, [rsi+KEY_AT]
@@ -1173,6 +1212,10 @@ function KERNEL_NAME
     mov rcx, [rsi+OUT]
     columns_end rbx, rcx
     jmp .Lpassed
+#if !defined(KERNEL_SSE)
+8:  span_step_a                             // where there is no chain B, A takes three blocks a double round
+    jmp 7b
+#endif
 5:
 #if defined(KERNEL_SSE)
     stream_at_rcx
@@ -1210,17 +1253,14 @@ function KERNEL_NAME
 // ---- Up to 128 bytes ------------------------------------------------------------------------------------------------
 .Lone_set_later:
     later_pass_rows 1
-    jmp .Lfinish
 
 // ---- Up to 256 bytes ------------------------------------------------------------------------------------------------
 .Ltwo_sets_later:
     later_pass_rows 2
-    jmp .Lfinish
 
 // ---- Up to 384 bytes ------------------------------------------------------------------------------------------------
 .Lthree_sets_later:
     later_pass_rows 3
-    jmp .Lfinish
 #endif
 
 // ---- A later part of a long packet begins ---------------------------------------------------------------------------
@@ -1244,6 +1284,7 @@ function KERNEL_NAME
     mov qword ptr [rsi+AHEAD], 0
 #else
     mov ecx, 4
+    mov [rsi+POWERS_KNOWN], rcx
     poly_powers
 #endif
     jmp .Lpassed

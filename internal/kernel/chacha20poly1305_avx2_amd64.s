@@ -28,7 +28,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x7331c1c4; WORD $0x04f9 // vpslldq xmm9,xmm9,0x4
 	LONG $0x4e7f79c5; BYTE $0x30 // vmovdqa XMMWORD PTR [rsi+0x30],xmm9
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x2f13840f; WORD $0x0000 // je 0x2f69
+	LONG $0x307b840f; WORD $0x0000 // je 0x30d1
 	LONG $0xa85e8948 // mov QWORD PTR [rsi-0x58],rbx
 	LONG $0x40fb8348 // cmp rbx,0x40
 	WORD $0x6376 // jbe 0xc3
@@ -129,7 +129,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
 	LONG $0xa07e8348; BYTE $0x40 // cmp QWORD PTR [rsi-0x60],0x40
 	LONG $0x094b870f; WORD $0x0000 // ja 0xb7b
-	LONG $0x000a43e9; BYTE $0x00 // jmp 0xc78
+	LONG $0x000a74e9; BYTE $0x00 // jmp 0xca9
 // 0x235:
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
@@ -260,7 +260,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
 	QUAD $0x000000c0a07e8148 // cmp QWORD PTR [rsi-0x60],0xc0
 	LONG $0x06c4870f; WORD $0x0000 // ja 0xb7b
-	LONG $0x0007bce9; BYTE $0x00 // jmp 0xc78
+	LONG $0x0007ede9; BYTE $0x00 // jmp 0xca9
 // 0x4bc:
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
@@ -608,20 +608,34 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
-	LONG $0x0012cfe9; BYTE $0x00 // jmp 0x1e4a
+	LONG $0x001395e9; BYTE $0x00 // jmp 0x1f10
 // 0xb7b:
-	LONG $0x000003b9; BYTE $0x00 // mov ecx,0x3
-	QUAD $0x000000e0a07e8148 // cmp QWORD PTR [rsi-0x60],0xe0
-	LONG $0x00ea820f; WORD $0x0000 // jb 0xc78
-	QUAD $0x00000141a07e8148 // cmp QWORD PTR [rsi-0x60],0x141
-	WORD $0xd983; BYTE $0xff // sbb ecx,0xffffffff
+	LONG $0xa0468b48 // mov rax,QWORD PTR [rsi-0x60]
+	WORD $0xc931 // xor ecx,ecx
+	LONG $0xf04e8948 // mov QWORD PTR [rsi-0x10],rcx
+	LONG $0x00e03d48; WORD $0x0000 // cmp rax,0xe0
+	LONG $0x0118820f; WORD $0x0000 // jb 0xca9
+	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
+	LONG $0x0003c1ba; BYTE $0x00 // mov edx,0x3c1
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x000480bf; BYTE $0x00 // mov edi,0x480
+	WORD $0x450f; BYTE $0xd7 // cmovne edx,edi
+	WORD $0x3948; BYTE $0xd0 // cmp rax,rdx
+	WORD $0x0f73 // jae 0xbbd
+	WORD $0x508d; BYTE $0x3f // lea edx,[rax+0x3f]
+	LONG $0x0100c2f7; WORD $0x0000 // test edx,0x100
+	LONG $0x00ec840f; WORD $0x0000 // je 0xca9
+// 0xbbd:
+	LONG $0x01413d48; WORD $0x0000 // cmp rax,0x141
+	WORD $0xd983; BYTE $0xfc // sbb ecx,0xfffffffc
+	LONG $0xf04e8948 // mov QWORD PTR [rsi-0x10],rcx
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
 	LONG $0xa0b68d4c; WORD $0x0000; BYTE $0x00 // lea r14,[rsi+0xa0]
 	QUAD $0x000000a00ebc8d4c // lea r15,[rsi+rcx*1+0xa0]
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0xbb6:
+// 0xbe7:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -675,8 +689,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0xbb6
-// 0xc78:
+	LONG $0xff3e850f; WORD $0xffff // jne 0xbe7
+// 0xca9:
 	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
 	WORD $0xc031 // xor eax,eax
@@ -685,7 +699,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x10468948 // mov QWORD PTR [rsi+0x10],rax
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0x017f840f; WORD $0x0000 // je 0xe1c
+	LONG $0x016f840f; WORD $0x0000 // je 0xe3d
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
@@ -695,8 +709,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xf0e78349 // and r15,0xfffffffffffffff0
 	LONG $0xd04e8948 // mov QWORD PTR [rsi-0x30],rcx
 	WORD $0x014d; BYTE $0xdf // add r15,r11
-	WORD $0x6deb // jmp 0xd2c
-// 0xcbf:
+	WORD $0x65eb // jmp 0xd55
+// 0xcf0:
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -720,37 +734,35 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xd2c:
+// 0xd55:
 	WORD $0x394d; BYTE $0xfb // cmp r11,r15
-	WORD $0x8e75 // jne 0xcbf
+	WORD $0x9675 // jne 0xcf0
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00d0840f; WORD $0x0000 // je 0xe0d
+	LONG $0x00c8840f; WORD $0x0000 // je 0xe2e
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0xd5c
+	WORD $0x1a72 // jb 0xd85
 	WORD $0x8b49; BYTE $0x03 // mov rax,QWORD PTR [r11]
 	LONG $0x0b548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r11+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0xda5
-// 0xd5c:
+	WORD $0x49eb // jmp 0xdce
+// 0xd85:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0xd7a
+	WORD $0x1972 // jb 0xda3
 	WORD $0x8b41; BYTE $0x03 // mov eax,DWORD PTR [r11]
 	LONG $0x0b548b41; BYTE $0xfc // mov edx,DWORD PTR [r11+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0xda5
-// 0xd7a:
+	WORD $0x2beb // jmp 0xdce
+// 0xda3:
 	LONG $0x03b60f41 // movzx eax,BYTE PTR [r11]
 	LONG $0x7cb60f41; WORD $0xff0b // movzx edi,BYTE PTR [r11+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -763,7 +775,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0xda5:
+// 0xdce:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -786,32 +798,32 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xe0d:
+// 0xe2e:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
-// 0xe1c:
+// 0xe3d:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x0444840f; WORD $0x0000 // je 0x126d
+	LONG $0x0424840f; WORD $0x0000 // je 0x126e
 	LONG $0x905e8b4c // mov r11,QWORD PTR [rsi-0x70]
 	LONG $0xa8468b48 // mov rax,QWORD PTR [rsi-0x58]
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0xe5b
-	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
+	WORD $0x2572 // jb 0xe82
+	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
+	WORD $0x1f74 // je 0xe82
+	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0xe5b
-	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	WORD $0x0c72 // jb 0xe82
+	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0xe5b:
+// 0xe82:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -830,21 +842,21 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0xea8
+	WORD $0x0f74 // je 0xecf
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0xea8:
+// 0xecf:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0xebb
+	WORD $0x0f74 // je 0xee2
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0xebb:
+// 0xee2:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0xf32
+	WORD $0x6974 // je 0xf51
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -869,14 +881,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xf32:
+// 0xf51:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7674 // je 0xfae
+	WORD $0x6e74 // je 0xfc5
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -901,44 +911,18 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-	LONG $0xffff0de9; BYTE $0xff // jmp 0xebb
-// 0xfae:
+	LONG $0xffff1de9; BYTE $0xff // jmp 0xee2
+// 0xfc5:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	LONG $0xff03850f; WORD $0xffff // jne 0xebb
+	LONG $0xff13850f; WORD $0xffff // jne 0xee2
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x01a6840f; WORD $0x0000 // je 0x116c
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
+	LONG $0x0198840f; WORD $0x0000 // je 0x1175
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x013d840f; WORD $0x0000 // je 0x116c
+	LONG $0x0137840f; WORD $0x0000 // je 0x111f
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -958,10 +942,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
 	LONG $0xd87e8b4c // mov r15,QWORD PTR [rsi-0x28]
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
@@ -1024,35 +1006,59 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-// 0x116c:
+	WORD $0x56eb // jmp 0x1175
+// 0x111f:
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x1175:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x1177:
+// 0x1180:
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00df840f; WORD $0x0000 // je 0x1262
+	LONG $0x00d7840f; WORD $0x0000 // je 0x1263
 	LONG $0xc87e8b4c // mov r15,QWORD PTR [rsi-0x38]
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x11a6
+	WORD $0x1a72 // jb 0x11af
 	WORD $0x8b49; BYTE $0x07 // mov rax,QWORD PTR [r15]
 	LONG $0x0f548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r15+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0x11ef
-// 0x11a6:
+	WORD $0x49eb // jmp 0x11f8
+// 0x11af:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x11c4
+	WORD $0x1972 // jb 0x11cd
 	WORD $0x8b41; BYTE $0x07 // mov eax,DWORD PTR [r15]
 	LONG $0x0f548b41; BYTE $0xfc // mov edx,DWORD PTR [r15+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0x11ef
-// 0x11c4:
+	WORD $0x2beb // jmp 0x11f8
+// 0x11cd:
 	LONG $0x07b60f41 // movzx eax,BYTE PTR [r15]
 	LONG $0x7cb60f41; WORD $0xff0f // movzx edi,BYTE PTR [r15+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -1065,7 +1071,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x11ef:
+// 0x11f8:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -1088,78 +1094,76 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x1262:
+// 0x1263:
 	LONG $0xa07e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x60],0x0
-	LONG $0x1e45840f; WORD $0x0000 // je 0x30b2
-// 0x126d:
+	LONG $0x1fb0840f; WORD $0x0000 // je 0x321e
+// 0x126e:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
 	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
 	LONG $0x409e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x140]
 	WORD $0xe983; BYTE $0x20 // sub ecx,0x20
-	WORD $0x2b72 // jb 0x12b0
+	WORD $0x2b72 // jb 0x12b1
 	LONG $0x0c6ffec5; BYTE $0x08 // vmovdqu ymm1,YMMWORD PTR [rax+rcx*1]
 	LONG $0x0ceff5c5; BYTE $0x0b // vpxor ymm1,ymm1,YMMWORD PTR [rbx+rcx*1]
 	WORD $0xd231 // xor edx,edx
-	WORD $0x12eb // jmp 0x12a5
-// 0x1293:
+	WORD $0x12eb // jmp 0x12a6
+// 0x1294:
 	LONG $0x046ffec5; BYTE $0x10 // vmovdqu ymm0,YMMWORD PTR [rax+rdx*1]
 	LONG $0x04effdc5; BYTE $0x13 // vpxor ymm0,ymm0,YMMWORD PTR [rbx+rdx*1]
 	LONG $0x047ffec5; BYTE $0x17 // vmovdqu YMMWORD PTR [rdi+rdx*1],ymm0
 	WORD $0xc283; BYTE $0x20 // add edx,0x20
-// 0x12a5:
+// 0x12a6:
 	WORD $0xca39 // cmp edx,ecx
-	WORD $0xea72 // jb 0x1293
+	WORD $0xea72 // jb 0x1294
 	LONG $0x0c7ffec5; BYTE $0x0f // vmovdqu YMMWORD PTR [rdi+rcx*1],ymm1
-	WORD $0x77eb // jmp 0x1327
-// 0x12b0:
+	WORD $0x77eb // jmp 0x1328
+// 0x12b1:
 	WORD $0xc183; BYTE $0x20 // add ecx,0x20
 	WORD $0xf983; BYTE $0x10 // cmp ecx,0x10
-	WORD $0x2072 // jb 0x12d8
+	WORD $0x2072 // jb 0x12d9
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	LONG $0x4c6ffac5; WORD $0xf008 // vmovdqu xmm1,XMMWORD PTR [rax+rcx*1-0x10]
 	LONG $0x03eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rbx]
 	LONG $0x4ceff1c5; WORD $0xf00b // vpxor xmm1,xmm1,XMMWORD PTR [rbx+rcx*1-0x10]
 	LONG $0x077ffac5 // vmovdqu XMMWORD PTR [rdi],xmm0
 	LONG $0x4c7ffac5; WORD $0xf00f // vmovdqu XMMWORD PTR [rdi+rcx*1-0x10],xmm1
-	WORD $0x4feb // jmp 0x1327
-// 0x12d8:
+	WORD $0x4feb // jmp 0x1328
+// 0x12d9:
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x12f7
+	WORD $0x1a72 // jb 0x12f8
 	WORD $0x8b4c; BYTE $0x18 // mov r11,QWORD PTR [rax]
 	LONG $0x08548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rax+rcx*1-0x8]
 	WORD $0x334c; BYTE $0x1b // xor r11,QWORD PTR [rbx]
 	LONG $0x0b543348; BYTE $0xf8 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]
 	WORD $0x894c; BYTE $0x1f // mov QWORD PTR [rdi],r11
 	LONG $0x0f548948; BYTE $0xf8 // mov QWORD PTR [rdi+rcx*1-0x8],rdx
-	WORD $0x30eb // jmp 0x1327
-// 0x12f7:
+	WORD $0x30eb // jmp 0x1328
+// 0x12f8:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x2772 // jb 0x1323
+	WORD $0x2772 // jb 0x1324
 	WORD $0x8b44; BYTE $0x18 // mov r11d,DWORD PTR [rax]
 	LONG $0xfc08548b // mov edx,DWORD PTR [rax+rcx*1-0x4]
 	WORD $0x3344; BYTE $0x1b // xor r11d,DWORD PTR [rbx]
 	LONG $0xfc0b5433 // xor edx,DWORD PTR [rbx+rcx*1-0x4]
 	WORD $0x8944; BYTE $0x1f // mov DWORD PTR [rdi],r11d
 	LONG $0xfc0f5489 // mov DWORD PTR [rdi+rcx*1-0x4],edx
-	WORD $0x14eb // jmp 0x1327
-// 0x1313:
+	WORD $0x14eb // jmp 0x1328
+// 0x1314:
 	LONG $0x0854b60f; BYTE $0xff // movzx edx,BYTE PTR [rax+rcx*1-0x1]
 	LONG $0xff0b5432 // xor dl,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xff0f5488 // mov BYTE PTR [rdi+rcx*1-0x1],dl
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-// 0x1323:
+// 0x1324:
 	WORD $0xc985 // test ecx,ecx
-	WORD $0xec75 // jne 0x1313
-// 0x1327:
+	WORD $0xec75 // jne 0x1314
+// 0x1328:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x985e8b4c // mov r11,QWORD PTR [rsi-0x68]
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
@@ -1173,20 +1177,22 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	WORD $0x2948; BYTE $0xca // sub rdx,rcx
 	LONG $0xa0568948 // mov QWORD PTR [rsi-0x60],rdx
-	LONG $0x009c850f; WORD $0x0000 // jne 0x13f7
+	LONG $0x00a2850f; WORD $0x0000 // jne 0x13fe
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x1d3f850f; WORD $0x0000 // jne 0x30a7
+	LONG $0x1eaa850f; WORD $0x0000 // jne 0x3213
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x1392
-	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
+	WORD $0x2572 // jb 0x1399
+	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
+	WORD $0x1f74 // je 0x1399
+	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x1392
-	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	WORD $0x0c72 // jb 0x1399
+	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x1392:
+// 0x1399:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1205,21 +1211,21 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x13df
+	WORD $0x0f74 // je 0x13e6
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x13df:
+// 0x13e6:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x13f2
+	WORD $0x0f74 // je 0x13f9
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x13f2:
-	LONG $0xfffac4e9; BYTE $0xff // jmp 0xebb
-// 0x13f7:
+// 0x13f9:
+	LONG $0xfffae4e9; BYTE $0xff // jmp 0xee2
+// 0x13fe:
 	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
 	WORD $0x3948; BYTE $0xca // cmp rdx,rcx
 	LONG $0xca420f48 // cmovb rcx,rdx
@@ -1228,11 +1234,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xc1450f48 // cmovne rax,rcx
 	LONG $0x5e450f4c; BYTE $0x90 // cmovne r11,QWORD PTR [rsi-0x70]
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	LONG $0x0ca4860f; WORD $0x0000 // jbe 0x20c7
+	LONG $0x0d63860f; WORD $0x0000 // jbe 0x218d
 	LONG $0x0100f981; WORD $0x0000 // cmp ecx,0x100
-	LONG $0x1066860f; WORD $0x0000 // jbe 0x2495
+	LONG $0x1183860f; WORD $0x0000 // jbe 0x25b9
 	LONG $0x0180f981; WORD $0x0000 // cmp ecx,0x180
-	LONG $0x153a860f; WORD $0x0000 // jbe 0x2975
+	LONG $0x16b5860f; WORD $0x0000 // jbe 0x2af7
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe87e8b48 // mov rdi,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1261,14 +1267,16 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x1505
-	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
+	WORD $0x2572 // jb 0x1512
+	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
+	WORD $0x1f74 // je 0x1512
+	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x1505
-	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	WORD $0x0c72 // jb 0x1512
+	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x1505:
+// 0x1512:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1287,19 +1295,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x1552
+	WORD $0x0f74 // je 0x155f
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x1552:
+// 0x155f:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x1565
+	WORD $0x0f74 // je 0x1572
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x1565:
+// 0x1572:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0x003d62c4; WORD $0x6046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]
@@ -1322,38 +1330,36 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x002562c4; WORD $0x605e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x1642
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
+	WORD $0x6974 // je 0x1647
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	LONG $0x10c78349 // add r15,0x10
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xe9 // add rcx,r13
 	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
 	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x014c; BYTE $0xf7 // add rdi,r14
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x1149; BYTE $0xdd // adc r13,rbx
+	WORD $0x8941; BYTE $0xfe // mov r14d,edi
+	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-// 0x1642:
+	WORD $0x0149; BYTE $0xfc // add r12,rdi
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
+	LONG $0x00d68349 // adc r14,0x0
+// 0x1647:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
@@ -1387,38 +1393,36 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x002562c4; WORD $0x405e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]
-	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x1758
-	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x1755
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
-	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c78349 // add r15,0x10
-	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xe9 // add rcx,r13
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
 	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
-	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
 	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xf7 // add rdi,r14
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc4 // add r12,rax
-	WORD $0x1149; BYTE $0xdd // adc r13,rbx
-	WORD $0x8941; BYTE $0xfe // mov r14d,edi
-	LONG $0x03e68341 // and r14d,0x3
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
-	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
-	LONG $0x00d68349 // adc r14,0x0
-// 0x1758:
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x1755:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
@@ -1452,38 +1456,36 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x003562c4; WORD $0x604e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x186e
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
+	LONG $0x069e840f; WORD $0x0000 // je 0x1e9c
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	LONG $0x10c78349 // add r15,0x10
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xe9 // add rcx,r13
 	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
 	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x014c; BYTE $0xf7 // add rdi,r14
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x1149; BYTE $0xdd // adc r13,rbx
+	WORD $0x8941; BYTE $0xfe // mov r14d,edi
+	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-// 0x186e:
+	WORD $0x0149; BYTE $0xfc // add r12,rdi
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
+	LONG $0x00d68349 // adc r14,0x0
+// 0x1867:
 	QUAD $0x000003a0befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x3a0]
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
@@ -1528,69 +1530,73 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
-	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x19bd
-	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x19ae
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
-	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c78349 // add r15,0x10
-	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xe9 // add rcx,r13
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
 	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
-	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
 	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xf7 // add rdi,r14
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc4 // add r12,rax
-	WORD $0x1149; BYTE $0xdd // adc r13,rbx
-	WORD $0x8941; BYTE $0xfe // mov r14d,edi
-	LONG $0x03e68341 // and r14d,0x3
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
-	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
-	LONG $0x00d68349 // adc r14,0x0
-// 0x19bd:
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x19ae:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfb9e850f; WORD $0xffff // jne 0x1565
+	LONG $0xfbba850f; WORD $0xffff // jne 0x1572
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x1a27
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x1a27:
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x01a6840f; WORD $0x0000 // je 0x1b7b
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
+	LONG $0x0198840f; WORD $0x0000 // je 0x1bcd
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x013d840f; WORD $0x0000 // je 0x1b7b
+	LONG $0x0137840f; WORD $0x0000 // je 0x1b77
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1610,10 +1616,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
 	LONG $0xd87e8b4c // mov r15,QWORD PTR [rsi-0x28]
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
@@ -1676,7 +1680,31 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-// 0x1b7b:
+	WORD $0x56eb // jmp 0x1bcd
+// 0x1b77:
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x1bcd:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
@@ -1684,7 +1712,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
 	LONG $0x00a87e81; WORD $0x0002; BYTE $0x00 // cmp DWORD PTR [rsi-0x58],0x200
-	LONG $0x02a8850f; WORD $0x0000 // jne 0x1e4a
+	LONG $0x031c850f; WORD $0x0000 // jne 0x1f10
 	LONG $0x905e8b48 // mov rbx,QWORD PTR [rsi-0x70]
 	LONG $0x984e8b48 // mov rcx,QWORD PTR [rsi-0x68]
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
@@ -1799,8 +1827,40 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x000001e093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x1e0]
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	LONG $0xfff4dde9; BYTE $0xff // jmp 0x1327
-// 0x1e4a:
+	LONG $0xfff48ce9; BYTE $0xff // jmp 0x1328
+// 0x1e9c:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x1f0b
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x1f0b:
+	LONG $0xfff957e9; BYTE $0xff // jmp 0x1867
+// 0x1f10:
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
 	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
 	QUAD $0x00000380b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm14
@@ -1899,7 +1959,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
 	LONG $0x40968d48; WORD $0x0001; BYTE $0x00 // lea rdx,[rsi+0x140]
 	WORD $0x3948; BYTE $0xd1 // cmp rcx,rdx
-	LONG $0xf0f5840f; WORD $0xffff // je 0x1177
+	LONG $0xf038840f; WORD $0xffff // je 0x1180
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x088e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x108]
@@ -1913,19 +1973,21 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-	LONG $0xffeab4e9; BYTE $0xff // jmp 0xb7b
-// 0x20c7:
+	LONG $0xffe9eee9; BYTE $0xff // jmp 0xb7b
+// 0x218d:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x20f1
-	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
+	WORD $0x2572 // jb 0x21bd
+	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
+	WORD $0x1f74 // je 0x21bd
+	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x20f1
-	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	WORD $0x0c72 // jb 0x21bd
+	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x20f1:
+// 0x21bd:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1944,19 +2006,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x213e
+	WORD $0x0f74 // je 0x220a
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x213e:
+// 0x220a:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2151
+	WORD $0x0f74 // je 0x221d
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2151:
+// 0x221d:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1967,7 +2029,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x218b:
+// 0x2257:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -1987,40 +2049,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x225a
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
-	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-// 0x225a:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x22d1
+	WORD $0x6974 // je 0x231e
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2045,12 +2075,40 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x22d1:
+// 0x231e:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x238d
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x238d:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2070,40 +2128,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xdbeb9dc5 // vpor ymm3,ymm12,ymm3
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x23a0
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
-	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-// 0x23a0:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x2417
+	LONG $0x0156840f; WORD $0x0000 // je 0x2545
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2128,14 +2154,42 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2417:
+// 0x2458:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x24c7
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x24c7:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfd6a850f; WORD $0xffff // jne 0x218b
+	LONG $0xfd86850f; WORD $0xffff // jne 0x2257
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2155,19 +2209,53 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
 	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
 	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
-	LONG $0xffea26e9; BYTE $0xff // jmp 0xebb
-// 0x2495:
+	LONG $0xffe99de9; BYTE $0xff // jmp 0xee2
+// 0x2545:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x25b4
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x25b4:
+	LONG $0xfffe9fe9; BYTE $0xff // jmp 0x2458
+// 0x25b9:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x24bf
-	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
+	WORD $0x2572 // jb 0x25e9
+	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
+	WORD $0x1f74 // je 0x25e9
+	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x24bf
-	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	WORD $0x0c72 // jb 0x25e9
+	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x24bf:
+// 0x25e9:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2186,19 +2274,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x250c
+	WORD $0x0f74 // je 0x2636
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x250c:
+// 0x2636:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x251f
+	WORD $0x0f74 // je 0x2649
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x251f:
+// 0x2649:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2213,7 +2301,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x256a:
+// 0x2694:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2252,40 +2340,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x2691
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
-	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-// 0x2691:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x2708
+	WORD $0x6974 // je 0x27b3
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2310,12 +2366,40 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2708:
+// 0x27b3:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x2822
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x2822:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2354,40 +2438,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xe4eb95c5 // vpor ymm4,ymm13,ymm4
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x282f
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
-	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-// 0x282f:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x28a6
+	LONG $0x01a7840f; WORD $0x0000 // je 0x2a83
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2412,14 +2464,42 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x28a6:
+// 0x2945:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x29b4
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x29b4:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfcba850f; WORD $0xffff // jne 0x256a
+	LONG $0xfcd6850f; WORD $0xffff // jne 0x2694
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2452,19 +2532,53 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
 	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
 	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
-	LONG $0xffe546e9; BYTE $0xff // jmp 0xebb
-// 0x2975:
+	LONG $0xffe45fe9; BYTE $0xff // jmp 0xee2
+// 0x2a83:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x2af2
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x2af2:
+	LONG $0xfffe4ee9; BYTE $0xff // jmp 0x2945
+// 0x2af7:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x299f
-	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
+	WORD $0x2572 // jb 0x2b27
+	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
+	WORD $0x1f74 // je 0x2b27
+	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x299f
-	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	WORD $0x0c72 // jb 0x2b27
+	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x299f:
+// 0x2b27:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2483,19 +2597,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x29ec
+	WORD $0x0f74 // je 0x2b74
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x29ec:
+// 0x2b74:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x29ff
+	WORD $0x0f74 // je 0x2b87
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x29ff:
+// 0x2b87:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2514,7 +2628,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x2a5b:
+// 0x2be3:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2572,40 +2686,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x2bdb
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
-	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-// 0x2bdb:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x2c52
+	WORD $0x6974 // je 0x2d5b
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2630,12 +2712,40 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2c52:
+// 0x2d5b:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x2dca
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x2dca:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2693,40 +2803,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xedeb9dc5 // vpor ymm5,ymm12,ymm5
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x2dd2
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
-	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-// 0x2dd2:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x2e49
+	WORD $0x6974 // je 0x2f42
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2751,14 +2829,42 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2e49:
+// 0x2f42:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x2fb1
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x2fb1:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc08850f; WORD $0xffff // jne 0x2a5b
+	LONG $0xfc28850f; WORD $0xffff // jne 0x2be3
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2804,8 +2910,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
 	QUAD $0x00000280a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x280],ymm12
 	QUAD $0x000002a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x2a0],ymm13
-	LONG $0xffdf52e9; BYTE $0xff // jmp 0xebb
-// 0x2f69:
+	LONG $0xffde11e9; BYTE $0xff // jmp 0xee2
+// 0x30d1:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
@@ -2827,13 +2933,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
 	QUAD $0x00000000a846c748 // mov QWORD PTR [rsi-0x58],0x0
 	LONG $0x000004b9; BYTE $0x00 // mov ecx,0x4
+	LONG $0xf04e8948 // mov QWORD PTR [rsi-0x10],rcx
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
 	LONG $0xa0b68d4c; WORD $0x0000; BYTE $0x00 // lea r14,[rsi+0xa0]
 	QUAD $0x000000a00ebc8d4c // lea r15,[rsi+rcx*1+0xa0]
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x2fe0:
+// 0x314c:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -2887,16 +2994,16 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0x2fe0
-	LONG $0xffe280e9; BYTE $0xff // jmp 0x1327
-// 0x30a7:
+	LONG $0xff3e850f; WORD $0xffff // jne 0x314c
+	LONG $0xffe115e9; BYTE $0xff // jmp 0x1328
+// 0x3213:
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
-// 0x30b2:
+// 0x321e:
 	LONG $0x805e8b4c // mov r11,QWORD PTR [rsi-0x80]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x00a3840f; WORD $0x0000 // je 0x3167
+	LONG $0x009b840f; WORD $0x0000 // je 0x32cb
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
@@ -2919,10 +3026,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x894c; BYTE $0xc0 // mov rax,r8
 	WORD $0x894c; BYTE $0xc9 // mov rcx,r9
@@ -2937,8 +3042,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x6beb // jmp 0x31d2
-// 0x3167:
+	WORD $0x6beb // jmp 0x3336
+// 0x32cb:
 	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -2960,14 +3065,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x30508948 // mov QWORD PTR [rax+0x30],rdx
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
-	WORD $0x0475 // jne 0x31c3
+	WORD $0x0475 // jne 0x3327
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x31c3:
+// 0x3327:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x31d2:
+// 0x3336:
 	LONG $0x105b8b49 // mov rbx,QWORD PTR [r11+0x10]
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x467ffdc5; BYTE $0x80 // vmovdqa YMMWORD PTR [rsi-0x80],ymm0
@@ -2980,28 +3085,28 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x00000140867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm0
 	QUAD $0x00000160867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm0
 	QUAD $0x000000015043f741 // test DWORD PTR [r11+0x50],0x1
-	WORD $0x2674 // je 0x323f
+	WORD $0x2674 // je 0x33a3
 	LONG $0x40fb8348 // cmp rbx,0x40
-	WORD $0x4776 // jbe 0x3266
+	WORD $0x4776 // jbe 0x33ca
 	LONG $0x008e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x200]
 	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
-	WORD $0x1776 // jbe 0x3246
+	WORD $0x1776 // jbe 0x33aa
 	LONG $0x808e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x280]
 	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
-	WORD $0x0776 // jbe 0x3246
-// 0x323f:
+	WORD $0x0776 // jbe 0x33aa
+// 0x33a3:
 	LONG $0xc08e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x3c0]
-// 0x3246:
+// 0x33aa:
 	LONG $0x40468d48 // lea rax,[rsi+0x40]
-// 0x324a:
+// 0x33ae:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
 	LONG $0x407ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm0
 	LONG $0x407ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm0
 	LONG $0x80e88348 // sub rax,0xffffffffffffff80
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe472 // jb 0x324a
-// 0x3266:
+	WORD $0xe472 // jb 0x33ae
+// 0x33ca:
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET

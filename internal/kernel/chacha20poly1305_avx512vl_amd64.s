@@ -28,7 +28,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x7331c1c4; WORD $0x04f9 // vpslldq xmm9,xmm9,0x4
 	LONG $0x4e7f79c5; BYTE $0x30 // vmovdqa XMMWORD PTR [rsi+0x30],xmm9
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x2c81840f; WORD $0x0000 // je 0x2cd7
+	LONG $0x2de9840f; WORD $0x0000 // je 0x2e3f
 	LONG $0xa85e8948 // mov QWORD PTR [rsi-0x58],rbx
 	LONG $0x40fb8348 // cmp rbx,0x40
 	WORD $0x6376 // jbe 0xc3
@@ -119,7 +119,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
 	LONG $0xa07e8348; BYTE $0x40 // cmp QWORD PTR [rsi-0x60],0x40
 	LONG $0x081e870f; WORD $0x0000 // ja 0xa2a
-	LONG $0x000916e9; BYTE $0x00 // jmp 0xb27
+	LONG $0x000947e9; BYTE $0x00 // jmp 0xb58
 // 0x211:
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
@@ -232,7 +232,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
 	QUAD $0x000000c0a07e8148 // cmp QWORD PTR [rsi-0x60],0xc0
 	LONG $0x05cf870f; WORD $0x0000 // ja 0xa2a
-	LONG $0x0006c7e9; BYTE $0x00 // jmp 0xb27
+	LONG $0x0006f8e9; BYTE $0x00 // jmp 0xb58
 // 0x460:
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
@@ -514,20 +514,34 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
-	LONG $0x00122ee9; BYTE $0x00 // jmp 0x1c58
+	LONG $0x0012f4e9; BYTE $0x00 // jmp 0x1d1e
 // 0xa2a:
-	LONG $0x000003b9; BYTE $0x00 // mov ecx,0x3
-	QUAD $0x000000e0a07e8148 // cmp QWORD PTR [rsi-0x60],0xe0
-	LONG $0x00ea820f; WORD $0x0000 // jb 0xb27
-	QUAD $0x00000141a07e8148 // cmp QWORD PTR [rsi-0x60],0x141
-	WORD $0xd983; BYTE $0xff // sbb ecx,0xffffffff
+	LONG $0xa0468b48 // mov rax,QWORD PTR [rsi-0x60]
+	WORD $0xc931 // xor ecx,ecx
+	LONG $0xf04e8948 // mov QWORD PTR [rsi-0x10],rcx
+	LONG $0x00e03d48; WORD $0x0000 // cmp rax,0xe0
+	LONG $0x0118820f; WORD $0x0000 // jb 0xb58
+	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
+	LONG $0x0003c1ba; BYTE $0x00 // mov edx,0x3c1
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x000480bf; BYTE $0x00 // mov edi,0x480
+	WORD $0x450f; BYTE $0xd7 // cmovne edx,edi
+	WORD $0x3948; BYTE $0xd0 // cmp rax,rdx
+	WORD $0x0f73 // jae 0xa6c
+	WORD $0x508d; BYTE $0x3f // lea edx,[rax+0x3f]
+	LONG $0x0100c2f7; WORD $0x0000 // test edx,0x100
+	LONG $0x00ec840f; WORD $0x0000 // je 0xb58
+// 0xa6c:
+	LONG $0x01413d48; WORD $0x0000 // cmp rax,0x141
+	WORD $0xd983; BYTE $0xfc // sbb ecx,0xfffffffc
+	LONG $0xf04e8948 // mov QWORD PTR [rsi-0x10],rcx
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
 	LONG $0xa0b68d4c; WORD $0x0000; BYTE $0x00 // lea r14,[rsi+0xa0]
 	QUAD $0x000000a00ebc8d4c // lea r15,[rsi+rcx*1+0xa0]
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0xa65:
+// 0xa96:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -581,8 +595,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0xa65
-// 0xb27:
+	LONG $0xff3e850f; WORD $0xffff // jne 0xa96
+// 0xb58:
 	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
 	WORD $0xc031 // xor eax,eax
@@ -591,7 +605,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x10468948 // mov QWORD PTR [rsi+0x10],rax
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0x017f840f; WORD $0x0000 // je 0xccb
+	LONG $0x016f840f; WORD $0x0000 // je 0xcec
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
@@ -601,8 +615,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xf0e78349 // and r15,0xfffffffffffffff0
 	LONG $0xd04e8948 // mov QWORD PTR [rsi-0x30],rcx
 	WORD $0x014d; BYTE $0xdf // add r15,r11
-	WORD $0x6deb // jmp 0xbdb
-// 0xb6e:
+	WORD $0x65eb // jmp 0xc04
+// 0xb9f:
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -626,37 +640,35 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xbdb:
+// 0xc04:
 	WORD $0x394d; BYTE $0xfb // cmp r11,r15
-	WORD $0x8e75 // jne 0xb6e
+	WORD $0x9675 // jne 0xb9f
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00d0840f; WORD $0x0000 // je 0xcbc
+	LONG $0x00c8840f; WORD $0x0000 // je 0xcdd
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0xc0b
+	WORD $0x1a72 // jb 0xc34
 	WORD $0x8b49; BYTE $0x03 // mov rax,QWORD PTR [r11]
 	LONG $0x0b548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r11+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0xc54
-// 0xc0b:
+	WORD $0x49eb // jmp 0xc7d
+// 0xc34:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0xc29
+	WORD $0x1972 // jb 0xc52
 	WORD $0x8b41; BYTE $0x03 // mov eax,DWORD PTR [r11]
 	LONG $0x0b548b41; BYTE $0xfc // mov edx,DWORD PTR [r11+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0xc54
-// 0xc29:
+	WORD $0x2beb // jmp 0xc7d
+// 0xc52:
 	LONG $0x03b60f41 // movzx eax,BYTE PTR [r11]
 	LONG $0x7cb60f41; WORD $0xff0b // movzx edi,BYTE PTR [r11+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -669,7 +681,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0xc54:
+// 0xc7d:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -692,32 +704,32 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xcbc:
+// 0xcdd:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
-// 0xccb:
+// 0xcec:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x0444840f; WORD $0x0000 // je 0x111c
+	LONG $0x0424840f; WORD $0x0000 // je 0x111d
 	LONG $0x905e8b4c // mov r11,QWORD PTR [rsi-0x70]
 	LONG $0xa8468b48 // mov rax,QWORD PTR [rsi-0x58]
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0xd0a
-	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
+	WORD $0x2572 // jb 0xd31
+	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
+	WORD $0x1f74 // je 0xd31
+	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0xd0a
-	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	WORD $0x0c72 // jb 0xd31
+	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0xd0a:
+// 0xd31:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -736,21 +748,21 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0xd57
+	WORD $0x0f74 // je 0xd7e
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0xd57:
+// 0xd7e:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0xd6a
+	WORD $0x0f74 // je 0xd91
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0xd6a:
+// 0xd91:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0xde1
+	WORD $0x6974 // je 0xe00
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -775,14 +787,12 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xde1:
+// 0xe00:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7674 // je 0xe5d
+	WORD $0x6e74 // je 0xe74
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -807,44 +817,18 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-	LONG $0xffff0de9; BYTE $0xff // jmp 0xd6a
-// 0xe5d:
+	LONG $0xffff1de9; BYTE $0xff // jmp 0xd91
+// 0xe74:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	LONG $0xff03850f; WORD $0xffff // jne 0xd6a
+	LONG $0xff13850f; WORD $0xffff // jne 0xd91
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x01a6840f; WORD $0x0000 // je 0x101b
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
+	LONG $0x0198840f; WORD $0x0000 // je 0x1024
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x013d840f; WORD $0x0000 // je 0x101b
+	LONG $0x0137840f; WORD $0x0000 // je 0xfce
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -864,10 +848,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
 	LONG $0xd87e8b4c // mov r15,QWORD PTR [rsi-0x28]
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
@@ -930,35 +912,59 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-// 0x101b:
+	WORD $0x56eb // jmp 0x1024
+// 0xfce:
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x1024:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x1026:
+// 0x102f:
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00df840f; WORD $0x0000 // je 0x1111
+	LONG $0x00d7840f; WORD $0x0000 // je 0x1112
 	LONG $0xc87e8b4c // mov r15,QWORD PTR [rsi-0x38]
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x1055
+	WORD $0x1a72 // jb 0x105e
 	WORD $0x8b49; BYTE $0x07 // mov rax,QWORD PTR [r15]
 	LONG $0x0f548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r15+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0x109e
-// 0x1055:
+	WORD $0x49eb // jmp 0x10a7
+// 0x105e:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x1073
+	WORD $0x1972 // jb 0x107c
 	WORD $0x8b41; BYTE $0x07 // mov eax,DWORD PTR [r15]
 	LONG $0x0f548b41; BYTE $0xfc // mov edx,DWORD PTR [r15+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0x109e
-// 0x1073:
+	WORD $0x2beb // jmp 0x10a7
+// 0x107c:
 	LONG $0x07b60f41 // movzx eax,BYTE PTR [r15]
 	LONG $0x7cb60f41; WORD $0xff0f // movzx edi,BYTE PTR [r15+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -971,7 +977,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x109e:
+// 0x10a7:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -994,78 +1000,76 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x1111:
+// 0x1112:
 	LONG $0xa07e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x60],0x0
-	LONG $0x1d04840f; WORD $0x0000 // je 0x2e20
-// 0x111c:
+	LONG $0x1e6f840f; WORD $0x0000 // je 0x2f8c
+// 0x111d:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
 	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
 	LONG $0x409e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x140]
 	WORD $0xe983; BYTE $0x20 // sub ecx,0x20
-	WORD $0x2b72 // jb 0x115f
+	WORD $0x2b72 // jb 0x1160
 	LONG $0x0c6ffec5; BYTE $0x08 // vmovdqu ymm1,YMMWORD PTR [rax+rcx*1]
 	LONG $0x0ceff5c5; BYTE $0x0b // vpxor ymm1,ymm1,YMMWORD PTR [rbx+rcx*1]
 	WORD $0xd231 // xor edx,edx
-	WORD $0x12eb // jmp 0x1154
-// 0x1142:
+	WORD $0x12eb // jmp 0x1155
+// 0x1143:
 	LONG $0x046ffec5; BYTE $0x10 // vmovdqu ymm0,YMMWORD PTR [rax+rdx*1]
 	LONG $0x04effdc5; BYTE $0x13 // vpxor ymm0,ymm0,YMMWORD PTR [rbx+rdx*1]
 	LONG $0x047ffec5; BYTE $0x17 // vmovdqu YMMWORD PTR [rdi+rdx*1],ymm0
 	WORD $0xc283; BYTE $0x20 // add edx,0x20
-// 0x1154:
+// 0x1155:
 	WORD $0xca39 // cmp edx,ecx
-	WORD $0xea72 // jb 0x1142
+	WORD $0xea72 // jb 0x1143
 	LONG $0x0c7ffec5; BYTE $0x0f // vmovdqu YMMWORD PTR [rdi+rcx*1],ymm1
-	WORD $0x77eb // jmp 0x11d6
-// 0x115f:
+	WORD $0x77eb // jmp 0x11d7
+// 0x1160:
 	WORD $0xc183; BYTE $0x20 // add ecx,0x20
 	WORD $0xf983; BYTE $0x10 // cmp ecx,0x10
-	WORD $0x2072 // jb 0x1187
+	WORD $0x2072 // jb 0x1188
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	LONG $0x4c6ffac5; WORD $0xf008 // vmovdqu xmm1,XMMWORD PTR [rax+rcx*1-0x10]
 	LONG $0x03eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rbx]
 	LONG $0x4ceff1c5; WORD $0xf00b // vpxor xmm1,xmm1,XMMWORD PTR [rbx+rcx*1-0x10]
 	LONG $0x077ffac5 // vmovdqu XMMWORD PTR [rdi],xmm0
 	LONG $0x4c7ffac5; WORD $0xf00f // vmovdqu XMMWORD PTR [rdi+rcx*1-0x10],xmm1
-	WORD $0x4feb // jmp 0x11d6
-// 0x1187:
+	WORD $0x4feb // jmp 0x11d7
+// 0x1188:
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x11a6
+	WORD $0x1a72 // jb 0x11a7
 	WORD $0x8b4c; BYTE $0x18 // mov r11,QWORD PTR [rax]
 	LONG $0x08548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rax+rcx*1-0x8]
 	WORD $0x334c; BYTE $0x1b // xor r11,QWORD PTR [rbx]
 	LONG $0x0b543348; BYTE $0xf8 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]
 	WORD $0x894c; BYTE $0x1f // mov QWORD PTR [rdi],r11
 	LONG $0x0f548948; BYTE $0xf8 // mov QWORD PTR [rdi+rcx*1-0x8],rdx
-	WORD $0x30eb // jmp 0x11d6
-// 0x11a6:
+	WORD $0x30eb // jmp 0x11d7
+// 0x11a7:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x2772 // jb 0x11d2
+	WORD $0x2772 // jb 0x11d3
 	WORD $0x8b44; BYTE $0x18 // mov r11d,DWORD PTR [rax]
 	LONG $0xfc08548b // mov edx,DWORD PTR [rax+rcx*1-0x4]
 	WORD $0x3344; BYTE $0x1b // xor r11d,DWORD PTR [rbx]
 	LONG $0xfc0b5433 // xor edx,DWORD PTR [rbx+rcx*1-0x4]
 	WORD $0x8944; BYTE $0x1f // mov DWORD PTR [rdi],r11d
 	LONG $0xfc0f5489 // mov DWORD PTR [rdi+rcx*1-0x4],edx
-	WORD $0x14eb // jmp 0x11d6
-// 0x11c2:
+	WORD $0x14eb // jmp 0x11d7
+// 0x11c3:
 	LONG $0x0854b60f; BYTE $0xff // movzx edx,BYTE PTR [rax+rcx*1-0x1]
 	LONG $0xff0b5432 // xor dl,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xff0f5488 // mov BYTE PTR [rdi+rcx*1-0x1],dl
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-// 0x11d2:
+// 0x11d3:
 	WORD $0xc985 // test ecx,ecx
-	WORD $0xec75 // jne 0x11c2
-// 0x11d6:
+	WORD $0xec75 // jne 0x11c3
+// 0x11d7:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x985e8b4c // mov r11,QWORD PTR [rsi-0x68]
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
@@ -1079,20 +1083,22 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	WORD $0x2948; BYTE $0xca // sub rdx,rcx
 	LONG $0xa0568948 // mov QWORD PTR [rsi-0x60],rdx
-	LONG $0x009c850f; WORD $0x0000 // jne 0x12a6
+	LONG $0x00a2850f; WORD $0x0000 // jne 0x12ad
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x1bfe850f; WORD $0x0000 // jne 0x2e15
+	LONG $0x1d69850f; WORD $0x0000 // jne 0x2f81
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x1241
-	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
+	WORD $0x2572 // jb 0x1248
+	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
+	WORD $0x1f74 // je 0x1248
+	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x1241
-	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	WORD $0x0c72 // jb 0x1248
+	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x1241:
+// 0x1248:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1111,21 +1117,21 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x128e
+	WORD $0x0f74 // je 0x1295
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x128e:
+// 0x1295:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x12a1
+	WORD $0x0f74 // je 0x12a8
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x12a1:
-	LONG $0xfffac4e9; BYTE $0xff // jmp 0xd6a
-// 0x12a6:
+// 0x12a8:
+	LONG $0xfffae4e9; BYTE $0xff // jmp 0xd91
+// 0x12ad:
 	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
 	WORD $0x3948; BYTE $0xca // cmp rdx,rcx
 	LONG $0xca420f48 // cmovb rcx,rdx
@@ -1134,11 +1140,11 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xc1450f48 // cmovne rax,rcx
 	LONG $0x5e450f4c; BYTE $0x90 // cmovne r11,QWORD PTR [rsi-0x70]
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	LONG $0x0c0b860f; WORD $0x0000 // jbe 0x1edd
+	LONG $0x0cca860f; WORD $0x0000 // jbe 0x1fa3
 	LONG $0x0100f981; WORD $0x0000 // cmp ecx,0x100
-	LONG $0x0fa9860f; WORD $0x0000 // jbe 0x2287
+	LONG $0x10c6860f; WORD $0x0000 // jbe 0x23ab
 	LONG $0x0180f981; WORD $0x0000 // cmp ecx,0x180
-	LONG $0x1445860f; WORD $0x0000 // jbe 0x272f
+	LONG $0x15c0860f; WORD $0x0000 // jbe 0x28b1
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe87e8b48 // mov rdi,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1163,14 +1169,16 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x1397
-	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
+	WORD $0x2572 // jb 0x13a4
+	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
+	WORD $0x1f74 // je 0x13a4
+	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x1397
-	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	WORD $0x0c72 // jb 0x13a4
+	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x1397:
+// 0x13a4:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1189,19 +1197,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x13e4
+	WORD $0x0f74 // je 0x13f1
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x13e4:
+// 0x13f1:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x13f7
+	WORD $0x0f74 // je 0x1404
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x13f7:
+// 0x1404:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
@@ -1220,64 +1228,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x14ca
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
-	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-// 0x14ca:
-	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
-	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
-	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
-	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
-	LONG $0x283dd162; WORD $0xc872; BYTE $0x08 // vprold ymm8,ymm8,0x8
-	LONG $0xfe0541c4; BYTE $0xfb // vpaddd ymm15,ymm15,ymm11
-	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
-	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
-	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
-	LONG $0x284df162; WORD $0xce72; BYTE $0x0c // vprold ymm6,ymm6,0xc
-	LONG $0x2845f162; WORD $0xcf72; BYTE $0x0c // vprold ymm7,ymm7,0xc
-	LONG $0x2835d162; WORD $0xc972; BYTE $0x08 // vprold ymm9,ymm9,0x8
-	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
-	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
-	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
-	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
-	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
-	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
-	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
-	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
-	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
-	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
-	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
-	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x15bd
+	WORD $0x6974 // je 0x14cf
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1302,38 +1254,36 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x15bd:
+// 0x14cf:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
-	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
-	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
-	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
+	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
+	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	LONG $0x283dd162; WORD $0xc872; BYTE $0x08 // vprold ymm8,ymm8,0x8
 	LONG $0xfe0541c4; BYTE $0xfb // vpaddd ymm15,ymm15,ymm11
 	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
-	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
-	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
-	LONG $0x284df162; WORD $0xce72; BYTE $0x07 // vprold ymm6,ymm6,0x7
-	LONG $0x2845f162; WORD $0xcf72; BYTE $0x07 // vprold ymm7,ymm7,0x7
-	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
-	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
-	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
-	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
-	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
-	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
-	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
-	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
-	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
-	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
-	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
-	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
-	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
+	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
+	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
+	LONG $0x284df162; WORD $0xce72; BYTE $0x0c // vprold ymm6,ymm6,0xc
+	LONG $0x2845f162; WORD $0xcf72; BYTE $0x0c // vprold ymm7,ymm7,0xc
+	LONG $0x2835d162; WORD $0xc972; BYTE $0x08 // vprold ymm9,ymm9,0x8
+	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
+	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
+	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
+	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
+	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x16b0
+	WORD $0x6974 // je 0x15ba
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1358,12 +1308,64 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x16b0:
+// 0x15ba:
+	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
+	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
+	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
+	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
+	LONG $0xfe0541c4; BYTE $0xfb // vpaddd ymm15,ymm15,ymm11
+	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
+	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
+	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
+	LONG $0x284df162; WORD $0xce72; BYTE $0x07 // vprold ymm6,ymm6,0x7
+	LONG $0x2845f162; WORD $0xcf72; BYTE $0x07 // vprold ymm7,ymm7,0x7
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
+	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
+	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
+	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
+	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
+	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
+	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
+	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
+	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
+	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
+	LONG $0x066a840f; WORD $0x0000 // je 0x1caa
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c78349 // add r15,0x10
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xe9 // add rcx,r13
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xf7 // add rdi,r14
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x1149; BYTE $0xdd // adc r13,rbx
+	WORD $0x8941; BYTE $0xfe // mov r14d,edi
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xfc // add r12,rdi
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
+	LONG $0x00d68349 // adc r14,0x0
+// 0x16a9:
 	LONG $0xfe0541c4; BYTE $0xf8 // vpaddd ymm15,ymm15,ymm8
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
@@ -1394,69 +1396,73 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
 	LONG $0x284df162; WORD $0xce72; BYTE $0x07 // vprold ymm6,ymm6,0x7
 	LONG $0x2845f162; WORD $0xcf72; BYTE $0x07 // vprold ymm7,ymm7,0x7
-	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x17c3
-	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x17b4
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
-	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
 	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c78349 // add r15,0x10
-	WORD $0x894c; BYTE $0xea // mov rdx,r13
-	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xe9 // add rcx,r13
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
 	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
-	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
 	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xf7 // add rdi,r14
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
 	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc4 // add r12,rax
-	WORD $0x1149; BYTE $0xdd // adc r13,rbx
-	WORD $0x8941; BYTE $0xfe // mov r14d,edi
-	LONG $0x03e68341 // and r14d,0x3
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
-	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
-	LONG $0x00d68349 // adc r14,0x0
-// 0x17c3:
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x17b4:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc2a850f; WORD $0xffff // jne 0x13f7
+	LONG $0xfc46850f; WORD $0xffff // jne 0x1404
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x182d
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x182d:
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x01a6840f; WORD $0x0000 // je 0x1981
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
+	LONG $0x0198840f; WORD $0x0000 // je 0x19d3
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x013d840f; WORD $0x0000 // je 0x1981
+	LONG $0x0137840f; WORD $0x0000 // je 0x197d
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1476,10 +1482,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
 	LONG $0xd87e8b4c // mov r15,QWORD PTR [rsi-0x28]
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
@@ -1542,7 +1546,31 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-// 0x1981:
+	WORD $0x56eb // jmp 0x19d3
+// 0x197d:
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x19d3:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
@@ -1550,7 +1578,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
 	LONG $0x00a87e81; WORD $0x0002; BYTE $0x00 // cmp DWORD PTR [rsi-0x58],0x200
-	LONG $0x02b0850f; WORD $0x0000 // jne 0x1c58
+	LONG $0x0324850f; WORD $0x0000 // jne 0x1d1e
 	LONG $0x905e8b48 // mov rbx,QWORD PTR [rsi-0x70]
 	LONG $0x984e8b48 // mov rcx,QWORD PTR [rsi-0x68]
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
@@ -1666,8 +1694,40 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x000001e093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x1e0]
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	LONG $0xfff57ee9; BYTE $0xff // jmp 0x11d6
-// 0x1c58:
+	LONG $0xfff52de9; BYTE $0xff // jmp 0x11d7
+// 0x1caa:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x1d19
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x1d19:
+	LONG $0xfff98be9; BYTE $0xff // jmp 0x16a9
+// 0x1d1e:
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
 	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
@@ -1767,7 +1827,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
 	LONG $0x40968d48; WORD $0x0001; BYTE $0x00 // lea rdx,[rsi+0x140]
 	WORD $0x3948; BYTE $0xd1 // cmp rcx,rdx
-	LONG $0xf18e840f; WORD $0xffff // je 0x1026
+	LONG $0xf0d1840f; WORD $0xffff // je 0x102f
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x088e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x108]
@@ -1781,19 +1841,21 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-	LONG $0xffeb4de9; BYTE $0xff // jmp 0xa2a
-// 0x1edd:
+	LONG $0xffea87e9; BYTE $0xff // jmp 0xa2a
+// 0x1fa3:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x1f07
-	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
+	WORD $0x2572 // jb 0x1fd3
+	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
+	WORD $0x1f74 // je 0x1fd3
+	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x1f07
-	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	WORD $0x0c72 // jb 0x1fd3
+	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x1f07:
+// 0x1fd3:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1812,19 +1874,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x1f54
+	WORD $0x0f74 // je 0x2020
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x1f54:
+// 0x2020:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x1f67
+	WORD $0x0f74 // je 0x2033
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x1f67:
+// 0x2033:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1833,7 +1895,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
 	LONG $0x5a7de2c4; WORD $0x1070 // vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x1f91:
+// 0x205d:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -1849,40 +1911,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2865f162; WORD $0xcb72; BYTE $0x07 // vprold ymm3,ymm3,0x7
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x2056
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
-	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-// 0x2056:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x20cd
+	WORD $0x6974 // je 0x211a
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1907,12 +1937,40 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x20cd:
+// 0x211a:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x2189
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x2189:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -1928,40 +1986,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2865f162; WORD $0xcb72; BYTE $0x07 // vprold ymm3,ymm3,0x7
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x2192
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
-	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-// 0x2192:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x2209
+	LONG $0x0156840f; WORD $0x0000 // je 0x2337
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1986,14 +2012,42 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2209:
+// 0x224a:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x22b9
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x22b9:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfd7e850f; WORD $0xffff // jne 0x1f91
+	LONG $0xfd9a850f; WORD $0xffff // jne 0x205d
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2013,19 +2067,53 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
 	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
 	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
-	LONG $0xffeae3e9; BYTE $0xff // jmp 0xd6a
-// 0x2287:
+	LONG $0xffea5ae9; BYTE $0xff // jmp 0xd91
+// 0x2337:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x23a6
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x23a6:
+	LONG $0xfffe9fe9; BYTE $0xff // jmp 0x224a
+// 0x23ab:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x22b1
-	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
+	WORD $0x2572 // jb 0x23db
+	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
+	WORD $0x1f74 // je 0x23db
+	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x22b1
-	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	WORD $0x0c72 // jb 0x23db
+	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x22b1:
+// 0x23db:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2044,19 +2132,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x22fe
+	WORD $0x0f74 // je 0x2428
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x22fe:
+// 0x2428:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2311
+	WORD $0x0f74 // je 0x243b
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2311:
+// 0x243b:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2069,7 +2157,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
 	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x234c:
+// 0x2476:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2100,40 +2188,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x245f
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
-	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-// 0x245f:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x24d6
+	WORD $0x6974 // je 0x2581
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2158,12 +2214,40 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x24d6:
+// 0x2581:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x25f0
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x25f0:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2194,40 +2278,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x25e9
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
-	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-// 0x25e9:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x2660
+	LONG $0x01a7840f; WORD $0x0000 // je 0x283d
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2252,14 +2304,42 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2660:
+// 0x26ff:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x276e
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x276e:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfce2850f; WORD $0xffff // jne 0x234c
+	LONG $0xfcfe850f; WORD $0xffff // jne 0x2476
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2292,19 +2372,53 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
 	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
 	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
-	LONG $0xffe63be9; BYTE $0xff // jmp 0xd6a
-// 0x272f:
+	LONG $0xffe554e9; BYTE $0xff // jmp 0xd91
+// 0x283d:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x28ac
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x28ac:
+	LONG $0xfffe4ee9; BYTE $0xff // jmp 0x26ff
+// 0x28b1:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x1f72 // jb 0x2759
-	LONG $0x000008b9; BYTE $0x00 // mov ecx,0x8
+	WORD $0x2572 // jb 0x28e1
+	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
+	WORD $0x1f74 // je 0x28e1
+	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x2759
-	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	WORD $0x0c72 // jb 0x28e1
+	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x2759:
+// 0x28e1:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2323,19 +2437,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x27a6
+	WORD $0x0f74 // je 0x292e
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x27a6:
+// 0x292e:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x27b9
+	WORD $0x0f74 // je 0x2941
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x27b9:
+// 0x2941:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2352,7 +2466,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
 	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x2805:
+// 0x298d:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2398,40 +2512,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x2967
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
-	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-// 0x2967:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x29de
+	WORD $0x6974 // je 0x2ae7
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2456,12 +2538,40 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x29de:
+// 0x2ae7:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x2b56
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x2b56:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2507,40 +2617,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7174 // je 0x2b40
-	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
-	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
-	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
-	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	WORD $0x894c; BYTE $0xca // mov rdx,r9
-	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xc9 // add rcx,r9
-	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
-	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
-	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-// 0x2b40:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x7174 // je 0x2bb7
+	WORD $0x6974 // je 0x2cb0
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2565,14 +2643,42 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e68341 // and r14d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xcd // add r13,rcx
-	LONG $0x00d68349 // adc r14,0x0
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
-	LONG $0x00d58349 // adc r13,0x0
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2bb7:
+// 0x2cb0:
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x2d1f
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x2d1f:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc44850f; WORD $0xffff // jne 0x2805
+	LONG $0xfc64850f; WORD $0xffff // jne 0x298d
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2618,8 +2724,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
 	QUAD $0x00000280a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x280],ymm12
 	QUAD $0x000002a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x2a0],ymm13
-	LONG $0xffe093e9; BYTE $0xff // jmp 0xd6a
-// 0x2cd7:
+	LONG $0xffdf52e9; BYTE $0xff // jmp 0xd91
+// 0x2e3f:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
@@ -2641,13 +2747,14 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
 	QUAD $0x00000000a846c748 // mov QWORD PTR [rsi-0x58],0x0
 	LONG $0x000004b9; BYTE $0x00 // mov ecx,0x4
+	LONG $0xf04e8948 // mov QWORD PTR [rsi-0x10],rcx
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
 	LONG $0xa0b68d4c; WORD $0x0000; BYTE $0x00 // lea r14,[rsi+0xa0]
 	QUAD $0x000000a00ebc8d4c // lea r15,[rsi+rcx*1+0xa0]
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x2d4e:
+// 0x2eba:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -2701,16 +2808,16 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0x2d4e
-	LONG $0xffe3c1e9; BYTE $0xff // jmp 0x11d6
-// 0x2e15:
+	LONG $0xff3e850f; WORD $0xffff // jne 0x2eba
+	LONG $0xffe256e9; BYTE $0xff // jmp 0x11d7
+// 0x2f81:
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
-// 0x2e20:
+// 0x2f8c:
 	LONG $0x805e8b4c // mov r11,QWORD PTR [rsi-0x80]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x00a3840f; WORD $0x0000 // je 0x2ed5
+	LONG $0x009b840f; WORD $0x0000 // je 0x3039
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
@@ -2733,10 +2840,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x894c; BYTE $0xc0 // mov rax,r8
 	WORD $0x894c; BYTE $0xc9 // mov rcx,r9
@@ -2751,8 +2856,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x6beb // jmp 0x2f40
-// 0x2ed5:
+	WORD $0x6beb // jmp 0x30a4
+// 0x3039:
 	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -2774,14 +2879,14 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x30508948 // mov QWORD PTR [rax+0x30],rdx
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
-	WORD $0x0475 // jne 0x2f31
+	WORD $0x0475 // jne 0x3095
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x2f31:
+// 0x3095:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x2f40:
+// 0x30a4:
 	LONG $0x105b8b49 // mov rbx,QWORD PTR [r11+0x10]
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x467ffdc5; BYTE $0x80 // vmovdqa YMMWORD PTR [rsi-0x80],ymm0
@@ -2794,28 +2899,28 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x00000140867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm0
 	QUAD $0x00000160867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm0
 	QUAD $0x000000015043f741 // test DWORD PTR [r11+0x50],0x1
-	WORD $0x2674 // je 0x2fad
+	WORD $0x2674 // je 0x3111
 	LONG $0x40fb8348 // cmp rbx,0x40
-	WORD $0x4776 // jbe 0x2fd4
+	WORD $0x4776 // jbe 0x3138
 	LONG $0x008e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x200]
 	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
-	WORD $0x1776 // jbe 0x2fb4
+	WORD $0x1776 // jbe 0x3118
 	LONG $0x808e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x280]
 	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
-	WORD $0x0776 // jbe 0x2fb4
-// 0x2fad:
+	WORD $0x0776 // jbe 0x3118
+// 0x3111:
 	LONG $0xc08e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x3c0]
-// 0x2fb4:
+// 0x3118:
 	LONG $0x40468d48 // lea rax,[rsi+0x40]
-// 0x2fb8:
+// 0x311c:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
 	LONG $0x407ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm0
 	LONG $0x407ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm0
 	LONG $0x80e88348 // sub rax,0xffffffffffffff80
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe472 // jb 0x2fb8
-// 0x2fd4:
+	WORD $0xe472 // jb 0x311c
+// 0x3138:
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET

@@ -35,7 +35,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x487f0f66; BYTE $0x10 // movdqa XMMWORD PTR [rax+0x10],xmm1
 	LONG $0x7f0f4466; WORD $0x304e // movdqa XMMWORD PTR [rsi+0x30],xmm9
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x1a9c840f; WORD $0x0000 // je 0x1b14
+	LONG $0x1a25840f; WORD $0x0000 // je 0x1a9d
 	LONG $0x0000c0b9; BYTE $0x00 // mov ecx,0xc0
 	WORD $0x3948; BYTE $0xcb // cmp rbx,rcx
 	WORD $0x2376 // jbe 0xa5
@@ -60,7 +60,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	WORD $0x8948; BYTE $0x06 // mov QWORD PTR [rsi],rax
 	LONG $0x08468948 // mov QWORD PTR [rsi+0x8],rax
 	LONG $0x10468948 // mov QWORD PTR [rsi+0x10],rax
-	LONG $0x000534e9; BYTE $0x00 // jmp 0x604
+	LONG $0x000505e9; BYTE $0x00 // jmp 0x5d5
 // 0xd0:
 	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
@@ -68,7 +68,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xf0468948 // mov QWORD PTR [rsi-0x10],rax
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0x0193840f; WORD $0x0000 // je 0x281
+	LONG $0x0183840f; WORD $0x0000 // je 0x271
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
@@ -78,7 +78,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xf0e78349 // and r15,0xfffffffffffffff0
 	LONG $0xd04e8948 // mov QWORD PTR [rsi-0x30],rcx
 	WORD $0x014d; BYTE $0xdf // add r15,r11
-	WORD $0x77eb // jmp 0x187
+	WORD $0x6feb // jmp 0x17f
 // 0x110:
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
@@ -109,37 +109,35 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x187:
+// 0x17f:
 	WORD $0x394d; BYTE $0xfb // cmp r11,r15
-	WORD $0x8475 // jne 0x110
+	WORD $0x8c75 // jne 0x110
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00da840f; WORD $0x0000 // je 0x272
+	LONG $0x00d2840f; WORD $0x0000 // je 0x262
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x1b7
+	WORD $0x1a72 // jb 0x1af
 	WORD $0x8b49; BYTE $0x03 // mov rax,QWORD PTR [r11]
 	LONG $0x0b548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r11+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0x200
-// 0x1b7:
+	WORD $0x49eb // jmp 0x1f8
+// 0x1af:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x1d5
+	WORD $0x1972 // jb 0x1cd
 	WORD $0x8b41; BYTE $0x03 // mov eax,DWORD PTR [r11]
 	LONG $0x0b548b41; BYTE $0xfc // mov edx,DWORD PTR [r11+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0x200
-// 0x1d5:
+	WORD $0x2beb // jmp 0x1f8
+// 0x1cd:
 	LONG $0x03b60f41 // movzx eax,BYTE PTR [r11]
 	LONG $0x7cb60f41; WORD $0xff0b // movzx edi,BYTE PTR [r11+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -152,7 +150,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x200:
+// 0x1f8:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -181,19 +179,17 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x272:
+// 0x262:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
-// 0x281:
+// 0x271:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x0245840f; WORD $0x0000 // je 0x4d3
+	LONG $0x0226840f; WORD $0x0000 // je 0x4a4
 	LONG $0x905e8b4c // mov r11,QWORD PTR [rsi-0x70]
 	LONG $0xa8468b48 // mov rax,QWORD PTR [rsi-0x58]
 	WORD $0xc789 // mov edi,eax
@@ -207,14 +203,14 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2cc
+	WORD $0x0f74 // je 0x2bc
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2cc:
+// 0x2bc:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	LONG $0x0080840f; WORD $0x0000 // je 0x356
+	WORD $0x7574 // je 0x337
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
@@ -245,16 +241,14 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-	LONG $0xffff76e9; BYTE $0xff // jmp 0x2cc
-// 0x356:
+	WORD $0x85eb // jmp 0x2bc
+// 0x337:
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	WORD $0x6874 // je 0x3c8
+	WORD $0x6074 // je 0x3a1
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
@@ -280,40 +274,38 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x3c8:
+// 0x3a1:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x3d3:
+// 0x3ac:
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00e9840f; WORD $0x0000 // je 0x4c8
+	LONG $0x00e1840f; WORD $0x0000 // je 0x499
 	LONG $0xc07e8b4c // mov r15,QWORD PTR [rsi-0x40]
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x402
+	WORD $0x1a72 // jb 0x3db
 	WORD $0x8b49; BYTE $0x07 // mov rax,QWORD PTR [r15]
 	LONG $0x0f548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r15+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0x44b
-// 0x402:
+	WORD $0x49eb // jmp 0x424
+// 0x3db:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x420
+	WORD $0x1972 // jb 0x3f9
 	WORD $0x8b41; BYTE $0x07 // mov eax,DWORD PTR [r15]
 	LONG $0x0f548b41; BYTE $0xfc // mov edx,DWORD PTR [r15+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0x44b
-// 0x420:
+	WORD $0x2beb // jmp 0x424
+// 0x3f9:
 	LONG $0x07b60f41 // movzx eax,BYTE PTR [r15]
 	LONG $0x7cb60f41; WORD $0xff0f // movzx edi,BYTE PTR [r15+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -326,7 +318,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x44b:
+// 0x424:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -355,69 +347,67 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x4c8:
+// 0x499:
 	LONG $0xa07e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x60],0x0
-	LONG $0x16ae840f; WORD $0x0000 // je 0x1b81
-// 0x4d3:
+	LONG $0x1666840f; WORD $0x0000 // je 0x1b0a
+// 0x4a4:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
 	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
 	LONG $0x009e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x100]
 	WORD $0xe983; BYTE $0x10 // sub ecx,0x10
-	WORD $0x2f72 // jb 0x51a
+	WORD $0x2f72 // jb 0x4eb
 	LONG $0x0c6f0ff3; BYTE $0x08 // movdqu xmm1,XMMWORD PTR [rax+rcx*1]
 	LONG $0x146f0ff3; BYTE $0x0b // movdqu xmm2,XMMWORD PTR [rbx+rcx*1]
 	LONG $0xcaef0f66 // pxor xmm1,xmm2
 	WORD $0xd231 // xor edx,edx
-	WORD $0x12eb // jmp 0x50f
-// 0x4fd:
+	WORD $0x12eb // jmp 0x4e0
+// 0x4ce:
 	LONG $0x046f0ff3; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [rax+rdx*1]
 	LONG $0x04ef0f66; BYTE $0x13 // pxor xmm0,XMMWORD PTR [rbx+rdx*1]
 	LONG $0x047f0ff3; BYTE $0x17 // movdqu XMMWORD PTR [rdi+rdx*1],xmm0
 	WORD $0xc283; BYTE $0x10 // add edx,0x10
-// 0x50f:
+// 0x4e0:
 	WORD $0xca39 // cmp edx,ecx
-	WORD $0xea72 // jb 0x4fd
+	WORD $0xea72 // jb 0x4ce
 	LONG $0x0c7f0ff3; BYTE $0x0f // movdqu XMMWORD PTR [rdi+rcx*1],xmm1
-	WORD $0x52eb // jmp 0x56c
-// 0x51a:
+	WORD $0x52eb // jmp 0x53d
+// 0x4eb:
 	WORD $0xc183; BYTE $0x10 // add ecx,0x10
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x53c
+	WORD $0x1a72 // jb 0x50d
 	WORD $0x8b4c; BYTE $0x18 // mov r11,QWORD PTR [rax]
 	LONG $0x08548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rax+rcx*1-0x8]
 	WORD $0x334c; BYTE $0x1b // xor r11,QWORD PTR [rbx]
 	LONG $0x0b543348; BYTE $0xf8 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]
 	WORD $0x894c; BYTE $0x1f // mov QWORD PTR [rdi],r11
 	LONG $0x0f548948; BYTE $0xf8 // mov QWORD PTR [rdi+rcx*1-0x8],rdx
-	WORD $0x30eb // jmp 0x56c
-// 0x53c:
+	WORD $0x30eb // jmp 0x53d
+// 0x50d:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x2772 // jb 0x568
+	WORD $0x2772 // jb 0x539
 	WORD $0x8b44; BYTE $0x18 // mov r11d,DWORD PTR [rax]
 	LONG $0xfc08548b // mov edx,DWORD PTR [rax+rcx*1-0x4]
 	WORD $0x3344; BYTE $0x1b // xor r11d,DWORD PTR [rbx]
 	LONG $0xfc0b5433 // xor edx,DWORD PTR [rbx+rcx*1-0x4]
 	WORD $0x8944; BYTE $0x1f // mov DWORD PTR [rdi],r11d
 	LONG $0xfc0f5489 // mov DWORD PTR [rdi+rcx*1-0x4],edx
-	WORD $0x14eb // jmp 0x56c
-// 0x558:
+	WORD $0x14eb // jmp 0x53d
+// 0x529:
 	LONG $0x0854b60f; BYTE $0xff // movzx edx,BYTE PTR [rax+rcx*1-0x1]
 	LONG $0xff0b5432 // xor dl,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xff0f5488 // mov BYTE PTR [rdi+rcx*1-0x1],dl
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-// 0x568:
+// 0x539:
 	WORD $0xc985 // test ecx,ecx
-	WORD $0xec75 // jne 0x558
-// 0x56c:
+	WORD $0xec75 // jne 0x529
+// 0x53d:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x985e8b4c // mov r11,QWORD PTR [rsi-0x68]
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
@@ -431,9 +421,9 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	WORD $0x2948; BYTE $0xca // sub rdx,rcx
 	LONG $0xa0568948 // mov QWORD PTR [rsi-0x60],rdx
-	WORD $0x4875 // jne 0x5e4
+	WORD $0x4875 // jne 0x5b5
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x15cd850f; WORD $0x0000 // jne 0x1b76
+	LONG $0x1585850f; WORD $0x0000 // jne 0x1aff
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -445,14 +435,14 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x5df
+	WORD $0x0f74 // je 0x5b0
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x5df:
-	LONG $0xfffce8e9; BYTE $0xff // jmp 0x2cc
-// 0x5e4:
+// 0x5b0:
+	LONG $0xfffd07e9; BYTE $0xff // jmp 0x2bc
+// 0x5b5:
 	LONG $0x000100b9; BYTE $0x00 // mov ecx,0x100
 	WORD $0x3948; BYTE $0xca // cmp rdx,rcx
 	LONG $0xca420f48 // cmovb rcx,rdx
@@ -460,11 +450,11 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	LONG $0xc1450f48 // cmovne rax,rcx
 	LONG $0x5e450f4c; BYTE $0x90 // cmovne r11,QWORD PTR [rsi-0x70]
-// 0x604:
+// 0x5d5:
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	LONG $0x0b50860f; WORD $0x0000 // jbe 0x1160
+	LONG $0x0b38860f; WORD $0x0000 // jbe 0x1119
 	LONG $0x00c0f981; WORD $0x0000 // cmp ecx,0xc0
-	LONG $0x0f87860f; WORD $0x0000 // jbe 0x15a3
+	LONG $0x0f57860f; WORD $0x0000 // jbe 0x1544
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe87e8b48 // mov rdi,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -501,12 +491,12 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x6ed
+	WORD $0x0f74 // je 0x6be
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x6ed:
+// 0x6be:
 	LONG $0xc4fe0f66 // paddd xmm0,xmm4
 	LONG $0xef0f4466; BYTE $0xc0 // pxor xmm8,xmm0
 	LONG $0x380f4466; WORD $0x4600; BYTE $0x60 // pshufb xmm8,XMMWORD PTR [rsi+0x60]
@@ -531,44 +521,6 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xd5720f66; BYTE $0x14 // psrld xmm5,0x14
 	LONG $0xeb0f4166; BYTE $0xef // por xmm5,xmm15
 	LONG $0x380f4466; WORD $0x5e00; BYTE $0x60 // pshufb xmm11,XMMWORD PTR [rsi+0x60]
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7b74 // je 0x7ec
-	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
-	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
-	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
-	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
-	LONG $0xcaaf0f4d // imul r9,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-// 0x7ec:
 	LONG $0xfe0f4566; BYTE $0xf2 // paddd xmm14,xmm10
 	LONG $0xef0f4166; BYTE $0xf6 // pxor xmm6,xmm14
 	LONG $0xc4fe0f66 // paddd xmm0,xmm4
@@ -607,6 +559,42 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xd5720f66; BYTE $0x19 // psrld xmm5,0x19
 	LONG $0xeb0f4166; BYTE $0xef // por xmm5,xmm15
 	LONG $0x380f4466; WORD $0x5e00; BYTE $0x40 // pshufb xmm11,XMMWORD PTR [rsi+0x40]
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x7374 // je 0x883
+	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
+	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x883:
 	LONG $0xfe0f4566; BYTE $0xf2 // paddd xmm14,xmm10
 	LONG $0xef0f4166; BYTE $0xf6 // pxor xmm6,xmm14
 	LONG $0xdcfe0f66 // paddd xmm3,xmm4
@@ -645,44 +633,6 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xd5720f66; BYTE $0x14 // psrld xmm5,0x14
 	LONG $0xeb0f4166; BYTE $0xef // por xmm5,xmm15
 	LONG $0x380f4466; WORD $0x4e00; BYTE $0x60 // pshufb xmm9,XMMWORD PTR [rsi+0x60]
-	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7b74 // je 0xa09
-	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
-	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe0 // mul r8
-	WORD $0x8949; BYTE $0xc0 // mov r8,rax
-	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
-	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
-	LONG $0x00d38348 // adc rbx,0x0
-	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
-	LONG $0x01d78348 // adc rdi,0x1
-	LONG $0x10c38349 // add r11,0x10
-	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	WORD $0x0148; BYTE $0xc1 // add rcx,rax
-	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
-	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
-	WORD $0xf749; BYTE $0xe1 // mul r9
-	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
-	LONG $0xcaaf0f4d // imul r9,r10
-	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
-	WORD $0x014c; BYTE $0xd7 // add rdi,r10
-	WORD $0x0149; BYTE $0xd9 // add r9,rbx
-	WORD $0x0149; BYTE $0xc0 // add r8,rax
-	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
-	WORD $0x8941; BYTE $0xfa // mov r10d,edi
-	LONG $0x03e28341 // and r10d,0x3
-	LONG $0x02efc148 // shr rdi,0x2
-	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
-	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
-	LONG $0x00d28349 // adc r10,0x0
-// 0xa09:
 	QUAD $0x000230be6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rsi+0x230]
 	LONG $0xfe0f4566; BYTE $0xf8 // paddd xmm15,xmm8
 	QUAD $0x000230be7f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x230],xmm15
@@ -735,11 +685,47 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x720f4166; WORD $0x07f7 // pslld xmm15,0x7
 	LONG $0xd7720f66; BYTE $0x19 // psrld xmm7,0x19
 	LONG $0xeb0f4166; BYTE $0xff // por xmm7,xmm15
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x7374 // je 0xae8
+	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
+	WORD $0x8948; BYTE $0xd7 // mov rdi,rdx
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe0 // mul r8
+	WORD $0x8949; BYTE $0xc0 // mov r8,rax
+	WORD $0x8948; BYTE $0xd3 // mov rbx,rdx
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	LONG $0x18468b48 // mov rax,QWORD PTR [rsi+0x18]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	WORD $0x0148; BYTE $0xc1 // add rcx,rax
+	WORD $0x1148; BYTE $0xd7 // adc rdi,rdx
+	LONG $0x28468b48 // mov rax,QWORD PTR [rsi+0x28]
+	WORD $0xf749; BYTE $0xe1 // mul r9
+	LONG $0x284e8b4c // mov r9,QWORD PTR [rsi+0x28]
+	LONG $0xcaaf0f4d // imul r9,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0149; BYTE $0xd9 // add r9,rbx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0xae8:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfbbc850f; WORD $0xffff // jne 0x6ed
+	LONG $0xfbcc850f; WORD $0xffff // jne 0x6be
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	WORD $0x6874 // je 0xba3
+	WORD $0x6074 // je 0xb5c
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
@@ -765,12 +751,10 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xba3:
+// 0xb5c:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
@@ -778,7 +762,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
 	LONG $0x00a87e81; WORD $0x0001; BYTE $0x00 // cmp DWORD PTR [rsi-0x58],0x100
-	LONG $0x02f5850f; WORD $0x0000 // jne 0xebf
+	LONG $0x02f5850f; WORD $0x0000 // jne 0xe78
 	LONG $0x905e8b48 // mov rbx,QWORD PTR [rsi-0x70]
 	LONG $0x984e8b48 // mov rcx,QWORD PTR [rsi-0x68]
 	QUAD $0x000200a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x200],xmm12
@@ -917,8 +901,8 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xfaef0f66 // pxor xmm7,xmm2
 	QUAD $0x000000e0a97f0ff3 // movdqu XMMWORD PTR [rcx+0xe0],xmm5
 	QUAD $0x000000f0b97f0ff3 // movdqu XMMWORD PTR [rcx+0xf0],xmm7
-	LONG $0xfff6ade9; BYTE $0xff // jmp 0x56c
-// 0xebf:
+	LONG $0xfff6c5e9; BYTE $0xff // jmp 0x53d
+// 0xe78:
 	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
 	LONG $0xf04e2b48 // sub rcx,QWORD PTR [rsi-0x10]
 	QUAD $0x000200a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x200],xmm12
@@ -1025,10 +1009,10 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	QUAD $0x000000b0b17f0ff3 // movdqu XMMWORD PTR [rcx+0xb0],xmm6
 	QUAD $0x000000e0a97f0ff3 // movdqu XMMWORD PTR [rcx+0xe0],xmm5
 	QUAD $0x000000f0b97f0ff3 // movdqu XMMWORD PTR [rcx+0xf0],xmm7
-// 0x1105:
+// 0x10be:
 	LONG $0x00968d48; WORD $0x0001; BYTE $0x00 // lea rdx,[rsi+0x100]
 	WORD $0x3948; BYTE $0xd1 // cmp rcx,rdx
-	LONG $0xf2be840f; WORD $0xffff // je 0x3d3
+	LONG $0xf2de840f; WORD $0xffff // je 0x3ac
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xc0868b48; WORD $0x0000; BYTE $0x00 // mov rax,QWORD PTR [rsi+0xc0]
 	LONG $0xc88e8b48; WORD $0x0000; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xc8]
@@ -1042,8 +1026,8 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-	LONG $0xffef70e9; BYTE $0xff // jmp 0xd0
-// 0x1160:
+	LONG $0xffefb7e9; BYTE $0xff // jmp 0xd0
+// 0x1119:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1055,12 +1039,12 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x1196
+	WORD $0x0f74 // je 0x114f
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x1196:
+// 0x114f:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1076,7 +1060,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xfe0f4466; WORD $0x104a // paddd xmm9,XMMWORD PTR [rdx+0x10]
 	QUAD $0x0000b0b26f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rdx+0xb0]
 	QUAD $0x000090ba6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rdx+0x90]
-// 0x11e7:
+// 0x11a0:
 	LONG $0xc3fe0f66 // paddd xmm0,xmm3
 	LONG $0xef0f4466; BYTE $0xc8 // pxor xmm9,xmm0
 	LONG $0x380f4566; WORD $0xce00 // pshufb xmm9,xmm14
@@ -1120,7 +1104,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
 	LONG $0xff700f66; BYTE $0x39 // pshufd xmm7,xmm7,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7b74 // je 0x133c
+	WORD $0x7374 // je 0x12ed
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
@@ -1151,12 +1135,10 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x133c:
+// 0x12ed:
 	LONG $0xc3fe0f66 // paddd xmm0,xmm3
 	LONG $0xef0f4466; BYTE $0xc8 // pxor xmm9,xmm0
 	LONG $0x380f4566; WORD $0xce00 // pshufb xmm9,xmm14
@@ -1200,7 +1182,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
 	LONG $0xff700f66; BYTE $0x93 // pshufd xmm7,xmm7,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7b74 // je 0x1491
+	WORD $0x7374 // je 0x143a
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
@@ -1231,17 +1213,15 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1491:
+// 0x143a:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfd4c850f; WORD $0xffff // jne 0x11e7
+	LONG $0xfd5c850f; WORD $0xffff // jne 0x11a0
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	WORD $0x6874 // je 0x150d
+	WORD $0x6074 // je 0x14ae
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
@@ -1267,12 +1247,10 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x150d:
+// 0x14ae:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
@@ -1302,8 +1280,8 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x617f0f66; BYTE $0x50 // movdqa XMMWORD PTR [rcx+0x50],xmm4
 	LONG $0x797f0f66; BYTE $0x60 // movdqa XMMWORD PTR [rcx+0x60],xmm7
 	LONG $0x7f0f4466; WORD $0x7051 // movdqa XMMWORD PTR [rcx+0x70],xmm10
-	LONG $0xfffb62e9; BYTE $0xff // jmp 0x1105
-// 0x15a3:
+	LONG $0xfffb7ae9; BYTE $0xff // jmp 0x10be
+// 0x1544:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1315,12 +1293,12 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x15d9
+	WORD $0x0f74 // je 0x157a
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x15d9:
+// 0x157a:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1341,7 +1319,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0xfe0f4466; WORD $0x104a // paddd xmm9,XMMWORD PTR [rdx+0x10]
 	QUAD $0x0000b0b26f0f4466; BYTE $0x00 // movdqa xmm14,XMMWORD PTR [rdx+0xb0]
 	QUAD $0x000090ba6f0f4466; BYTE $0x00 // movdqa xmm15,XMMWORD PTR [rdx+0x90]
-// 0x1642:
+// 0x15e3:
 	LONG $0xc3fe0f66 // paddd xmm0,xmm3
 	LONG $0xef0f4466; BYTE $0xc8 // pxor xmm9,xmm0
 	LONG $0x380f4566; WORD $0xce00 // pshufb xmm9,xmm14
@@ -1406,7 +1384,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x700f4566; WORD $0x4edb // pshufd xmm11,xmm11,0x4e
 	LONG $0x700f4566; WORD $0x39c0 // pshufd xmm8,xmm8,0x39
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7b74 // je 0x1804
+	WORD $0x7374 // je 0x179d
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
@@ -1437,12 +1415,10 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1804:
+// 0x179d:
 	LONG $0xc3fe0f66 // paddd xmm0,xmm3
 	LONG $0xef0f4466; BYTE $0xc8 // pxor xmm9,xmm0
 	LONG $0x380f4566; WORD $0xce00 // pshufb xmm9,xmm14
@@ -1507,7 +1483,7 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x700f4566; WORD $0x4edb // pshufd xmm11,xmm11,0x4e
 	LONG $0x700f4566; WORD $0x93c0 // pshufd xmm8,xmm8,0x93
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x7b74 // je 0x19c6
+	WORD $0x7374 // je 0x1957
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
@@ -1538,17 +1514,15 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x19c6:
+// 0x1957:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc72850f; WORD $0xffff // jne 0x1642
+	LONG $0xfc82850f; WORD $0xffff // jne 0x15e3
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	WORD $0x6874 // je 0x1a42
+	WORD $0x6074 // je 0x19cb
 	LONG $0x20468b48 // mov rax,QWORD PTR [rsi+0x20]
 	WORD $0xf749; BYTE $0xe0 // mul r8
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
@@ -1574,12 +1548,10 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1a42:
+// 0x19cb:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
@@ -1618,8 +1590,8 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	QUAD $0x00000090a97f0f66 // movdqa XMMWORD PTR [rcx+0x90],xmm5
 	QUAD $0x0000a0817f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rcx+0xa0],xmm8
 	QUAD $0x0000b0997f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rcx+0xb0],xmm11
-	LONG $0xfff5f1e9; BYTE $0xff // jmp 0x1105
-// 0x1b14:
+	LONG $0xfff621e9; BYTE $0xff // jmp 0x10be
+// 0x1a9d:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
@@ -1641,15 +1613,15 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
 	QUAD $0x00000000a846c748 // mov QWORD PTR [rsi-0x58],0x0
 	QUAD $0x00000000f046c748 // mov QWORD PTR [rsi-0x10],0x0
-	LONG $0xffe9f6e9; BYTE $0xff // jmp 0x56c
-// 0x1b76:
+	LONG $0xffea3ee9; BYTE $0xff // jmp 0x53d
+// 0x1aff:
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
-// 0x1b81:
+// 0x1b0a:
 	LONG $0x805e8b4c // mov r11,QWORD PTR [rsi-0x80]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x00ad840f; WORD $0x0000 // je 0x1c40
+	LONG $0x00a5840f; WORD $0x0000 // je 0x1bc1
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
@@ -1678,10 +1650,8 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02efc148 // shr rdi,0x2
 	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
-	WORD $0x0149; BYTE $0xc9 // add r9,rcx
-	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
-	LONG $0x00d18349 // adc r9,0x0
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
 	WORD $0x894c; BYTE $0xc0 // mov rax,r8
 	WORD $0x894c; BYTE $0xc9 // mov rcx,r9
@@ -1696,8 +1666,8 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x6beb // jmp 0x1cab
-// 0x1c40:
+	WORD $0x6beb // jmp 0x1c2c
+// 0x1bc1:
 	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -1719,31 +1689,31 @@ TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	LONG $0x30508948 // mov QWORD PTR [rax+0x30],rdx
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
-	WORD $0x0475 // jne 0x1c9c
+	WORD $0x0475 // jne 0x1c1d
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x1c9c:
+// 0x1c1d:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x1cab:
+// 0x1c2c:
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
 	LONG $0x80468d48 // lea rax,[rsi-0x80]
 	QUAD $0x000000015043f741 // test DWORD PTR [r11+0x50],0x1
-	WORD $0x0e74 // je 0x1ccb
+	WORD $0x0e74 // je 0x1c4c
 	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
 	LONG $0x107b8349; BYTE $0x40 // cmp QWORD PTR [r11+0x10],0x40
-	WORD $0x0776 // jbe 0x1cd2
-// 0x1ccb:
+	WORD $0x0776 // jbe 0x1c53
+// 0x1c4c:
 	LONG $0x408e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x240]
-// 0x1cd2:
+// 0x1c53:
 	LONG $0x007f0f66 // movdqa XMMWORD PTR [rax],xmm0
 	LONG $0x407f0f66; BYTE $0x10 // movdqa XMMWORD PTR [rax+0x10],xmm0
 	LONG $0x407f0f66; BYTE $0x20 // movdqa XMMWORD PTR [rax+0x20],xmm0
 	LONG $0x407f0f66; BYTE $0x30 // movdqa XMMWORD PTR [rax+0x30],xmm0
 	LONG $0x40c08348 // add rax,0x40
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe472 // jb 0x1cd2
+	WORD $0xe472 // jb 0x1c53
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET
 

@@ -5,7 +5,7 @@
 .quad 0x45f308416e0f4166,0xc86c0f4466097e0f // movd xmm0,DWORD PTR [r9+0x8]; movq xmm9,QWORD PTR [r9]; punpcklqdq xmm9,xmm0
 .quad 0x0ff304f9730f4166,0x4810486f0ff3006f; .byte 0x8d,0x86,0xa0,0x00,0x00,0x00 // pslldq xmm9,0x4; movdqu xmm0,XMMWORD PTR [rax]; movdqu xmm1,XMMWORD PTR [rax+0x10]; lea rax,[rsi+0xa0]
 .quad 0x007f0f66e8468948,0x0f446610487f0f66; .byte 0x7f,0x4e,0x30 // mov QWORD PTR [rsi-0x18],rax; movdqa XMMWORD PTR [rax],xmm0; movdqa XMMWORD PTR [rax+0x10],xmm1; movdqa XMMWORD PTR [rsi+0x30],xmm9
-.quad 0x0f000000015047f7,0x00c0b900001a9c84; .byte 0x00,0x00 // test DWORD PTR [rdi+0x50],0x1; je 0x1b14; mov ecx,0xc0
+.quad 0x0f000000015047f7,0x00c0b900001a2584; .byte 0x00,0x00 // test DWORD PTR [rdi+0x50],0x1; je 0x1a9d; mov ecx,0xc0
 .quad 0x5047f72376cb3948,0x8148107500000004; .byte 0xfb,0x00,0x01,0x00,0x00 // cmp rbx,rcx; jbe 0xa5; test DWORD PTR [rdi+0x50],0x4; jne 0x9b; cmp rbx,0x100
 .quad 0xeb00000080b91177; .byte 0x0a // ja 0xa5; mov ecx,0x80; jmp 0xa5
 // 0x9b:
@@ -13,122 +13,120 @@
 // 0xa5:
 .quad 0x48cb470f48d93948,0x00000040b8a84e89 // cmp rcx,rbx; cmova rcx,rbx; mov QWORD PTR [rsi-0x58],rcx; mov eax,0x40
 .quad 0x8949c101f0468948,0x8948068948c031f3; .byte 0x46,0x08 // mov QWORD PTR [rsi-0x10],rax; add ecx,eax; mov r11,rsi; xor eax,eax; mov QWORD PTR [rsi],rax; mov QWORD PTR [rsi+0x8],rax
-.quad 0x000534e910468948; .byte 0x00 // mov QWORD PTR [rsi+0x10],rax; jmp 0x604
+.quad 0x000505e910468948; .byte 0x00 // mov QWORD PTR [rsi+0x10],rax; jmp 0x5d5
 // 0xd0:
 .quad 0x48000000013046c7,0x468948c031807e8b; .byte 0xf0 // mov DWORD PTR [rsi+0x30],0x1; mov rdi,QWORD PTR [rsi-0x80]; xor eax,eax; mov QWORD PTR [rsi-0x10],rax
-.quad 0x0fc98548204f8b48,0x068b4c0000019384 // mov rcx,QWORD PTR [rdi+0x20]; test rcx,rcx; je 0x281; mov r8,QWORD PTR [rsi]
+.quad 0x0fc98548204f8b48,0x068b4c0000018384 // mov rcx,QWORD PTR [rdi+0x20]; test rcx,rcx; je 0x271; mov r8,QWORD PTR [rsi]
 .quad 0x10568b4c084e8b4c,0x83cf8949185f8b4c; .byte 0xe1,0x0f // mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]; mov r11,QWORD PTR [rdi+0x18]; mov r15,rcx; and ecx,0xf
-.quad 0xd04e8948f0e78349; .byte 0x4d,0x01,0xdf,0xeb,0x77 // and r15,0xfffffffffffffff0; mov QWORD PTR [rsi-0x30],rcx; add r15,r11; jmp 0x187
+.quad 0xd04e8948f0e78349; .byte 0x4d,0x01,0xdf,0xeb,0x6f // and r15,0xfffffffffffffff0; mov QWORD PTR [rsi-0x30],rcx; add r15,r11; jmp 0x17f
 // 0x110:
 .quad 0x49084b134d03034d,0x4810c3834901d283; .byte 0x8b,0x46,0x20 // add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10; mov rax,QWORD PTR [rsi+0x20]
 .quad 0x8948c18948e0f749,0xe0f74918468b48d7 // mul r8; mov rcx,rax; mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8
 .quad 0x8b48d38948c08949,0xc10148e1f7491846 // mov r8,rax; mov rbx,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax
 .quad 0x4928468b48d71148,0x0f4d284e8b4ce1f7; .byte 0xaf,0xca // adc rdi,rdx; mov rax,QWORD PTR [rsi+0x28]; mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10
 .quad 0xd7014c1856af0f4c,0x1149c00149d90149; .byte 0xd1 // imul r10,QWORD PTR [rsi+0x18]; add rdi,r10; add r9,rbx; add r8,rax; adc r9,rdx
-.quad 0x4803e28341fa8941,0x49bf3c8d4802efc1; .byte 0x01,0xc9 // mov r10d,edi; and r10d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r9,rcx
-.quad 0x49f8014900d28349; .byte 0x83,0xd1,0x00,0x49,0x83,0xd2,0x00 // adc r10,0x0; add r8,rdi; adc r9,0x0; adc r10,0x0
-// 0x187:
-.quad 0x4e8b488475fb394d,0x0000da840fc985d0; .byte 0x00 // cmp r11,r15; jne 0x110; mov rcx,QWORD PTR [rsi-0x30]; test ecx,ecx; je 0x272
-.quad 0x038b491a7208f983,0xcd0c8df80b548b49; .byte 0x88,0xff,0xff,0xff // cmp ecx,0x8; jb 0x1b7; mov rax,QWORD PTR [r11]; mov rdx,QWORD PTR [r11+rcx*1-0x8]; lea ecx,[rcx*8-0x78]
-.quad 0xeac148ead348d9f7; .byte 0x08,0xeb,0x49 // neg ecx; shr rdx,cl; shr rdx,0x8; jmp 0x200
-// 0x1b7:
-.quad 0x038b41197204f983,0xcd0c8dfc0b548b41; .byte 0xe0,0xff,0xff,0xff // cmp ecx,0x4; jb 0x1d5; mov eax,DWORD PTR [r11]; mov edx,DWORD PTR [r11+rcx*1-0x4]; lea ecx,[rcx*8-0x20]
-.quad 0xd231d00948e2d348; .byte 0xeb,0x2b // shl rdx,cl; or rax,rdx; xor edx,edx; jmp 0x200
-// 0x1d5:
+.quad 0x4803e28341fa8941,0x49bf3c8d4802efc1; .byte 0x01,0xf8 // mov r10d,edi; and r10d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi
+.byte 0x49,0x11,0xc9,0x49,0x83,0xd2,0x00 // adc r9,rcx; adc r10,0x0
+// 0x17f:
+.quad 0x4e8b488c75fb394d,0x0000d2840fc985d0; .byte 0x00 // cmp r11,r15; jne 0x110; mov rcx,QWORD PTR [rsi-0x30]; test ecx,ecx; je 0x262
+.quad 0x038b491a7208f983,0xcd0c8df80b548b49; .byte 0x88,0xff,0xff,0xff // cmp ecx,0x8; jb 0x1af; mov rax,QWORD PTR [r11]; mov rdx,QWORD PTR [r11+rcx*1-0x8]; lea ecx,[rcx*8-0x78]
+.quad 0xeac148ead348d9f7; .byte 0x08,0xeb,0x49 // neg ecx; shr rdx,cl; shr rdx,0x8; jmp 0x1f8
+// 0x1af:
+.quad 0x038b41197204f983,0xcd0c8dfc0b548b41; .byte 0xe0,0xff,0xff,0xff // cmp ecx,0x4; jb 0x1cd; mov eax,DWORD PTR [r11]; mov edx,DWORD PTR [r11+rcx*1-0x4]; lea ecx,[rcx*8-0x20]
+.quad 0xd231d00948e2d348; .byte 0xeb,0x2b // shl rdx,cl; or rax,rdx; xor edx,edx; jmp 0x1f8
+// 0x1cd:
 .quad 0x7cb60f4103b60f41,0xf8cd0c8dcb89ff0b; .byte 0xff,0xff,0xff // movzx eax,BYTE PTR [r11]; movzx edi,BYTE PTR [r11+rcx*1-0x1]; mov ebx,ecx; lea ecx,[rcx*8-0x8]
 .quad 0x0f41ebd1f809e7d3,0x0000dd0c8d1b14b6; .byte 0x00,0x00 // shl edi,cl; or eax,edi; shr ebx,1; movzx edx,BYTE PTR [r11+rbx*1]; lea ecx,[rbx*8+0x0]
 .byte 0xd3,0xe2,0x09,0xd0,0x31,0xd2 // shl edx,cl; or eax,edx; xor edx,edx
-// 0x200:
+// 0x1f8:
 .quad 0x8349d11149c00149,0xf74920468b4801d2; .byte 0xe0 // add r8,rax; adc r9,rdx; adc r10,0x1; mov rax,QWORD PTR [rsi+0x20]; mul r8
 .quad 0x8b48d78948c18948,0xc08949e0f7491846 // mov rcx,rax; mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8; mov r8,rax
 .quad 0x4918468b48d38948,0xd71148c10148e1f7 // mov rbx,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax; adc rdi,rdx
 .quad 0x4ce1f74928468b48,0x4ccaaf0f4d284e8b; .byte 0x0f,0xaf,0x56,0x18 // mov rax,QWORD PTR [rsi+0x28]; mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10; imul r10,QWORD PTR [rsi+0x18]
 .quad 0x0149d90149d7014c,0x41fa8941d11149c0; .byte 0x83,0xe2,0x03 // add rdi,r10; add r9,rbx; add r8,rax; adc r9,rdx; mov r10d,edi; and r10d,0x3
-.quad 0xbf3c8d4802efc148,0x4900d28349c90149; .byte 0x01,0xf8 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r9,rcx; adc r10,0x0; add r8,rdi
-.quad 0x00d2834900d18349 // adc r9,0x0; adc r10,0x0
-// 0x272:
+.quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
+// 0x262:
 .quad 0x4c084e894c06894c; .byte 0x89,0x56,0x10,0x48,0x8b,0x7e,0x80 // mov QWORD PTR [rsi],r8; mov QWORD PTR [rsi+0x8],r9; mov QWORD PTR [rsi+0x10],r10; mov rdi,QWORD PTR [rsi-0x80]
-// 0x281:
-.quad 0x0f000000045047f7,0x5e8b4c0000024584; .byte 0x90 // test DWORD PTR [rdi+0x50],0x4; je 0x4d3; mov r11,QWORD PTR [rsi-0x70]
+// 0x271:
+.quad 0x0f000000045047f7,0x5e8b4c0000022684; .byte 0x90 // test DWORD PTR [rdi+0x50],0x4; je 0x4a4; mov r11,QWORD PTR [rsi-0x70]
 .quad 0xe783c789a8468b48,0xf0e083d07e89480f // mov rax,QWORD PTR [rsi-0x58]; mov edi,eax; and edi,0xf; mov QWORD PTR [rsi-0x30],rdi; and eax,0xfffffff0
 .quad 0xc07e8948033c8d49,0x4c068b4cb05e894c; .byte 0x8b,0x4e,0x08 // lea rdi,[r11+rax*1]; mov QWORD PTR [rsi-0x40],rdi; mov QWORD PTR [rsi-0x50],r11; mov r8,QWORD PTR [rsi]; mov r9,QWORD PTR [rsi+0x8]
-.quad 0x0f74c08510568b4c,0x49084b134d03034d; .byte 0x83,0xd2,0x01 // mov r10,QWORD PTR [rsi+0x10]; test eax,eax; je 0x2cc; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1
+.quad 0x0f74c08510568b4c,0x49084b134d03034d; .byte 0x83,0xd2,0x01 // mov r10,QWORD PTR [rsi+0x10]; test eax,eax; je 0x2bc; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1
 .byte 0x49,0x83,0xc3,0x10 // add r11,0x10
-// 0x2cc:
-.quad 0x0080840fc05e3b4c,0xf74920468b480000; .byte 0xe0 // cmp r11,QWORD PTR [rsi-0x40]; je 0x356; mov rax,QWORD PTR [rsi+0x20]; mul r8
-.quad 0x8b48d78948c18948,0xc08949e0f7491846 // mov rcx,rax; mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8; mov r8,rax
-.quad 0x834803034dd38948,0x8348084b034900d3; .byte 0xd7,0x01 // mov rbx,rdx; add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1
-.quad 0x18468b4810c38349,0x1148c10148e1f749; .byte 0xd7 // add r11,0x10; mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax; adc rdi,rdx
-.quad 0x4ce1f74928468b48,0x4ccaaf0f4d284e8b; .byte 0x0f,0xaf,0x56,0x18 // mov rax,QWORD PTR [rsi+0x28]; mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10; imul r10,QWORD PTR [rsi+0x18]
+// 0x2bc:
+.quad 0x8b487574c05e3b4c,0xc18948e0f7492046 // cmp r11,QWORD PTR [rsi-0x40]; je 0x337; mov rax,QWORD PTR [rsi+0x20]; mul r8; mov rcx,rax
+.quad 0x4918468b48d78948,0xd38948c08949e0f7 // mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8; mov r8,rax; mov rbx,rdx
+.quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
+.quad 0x48e1f74918468b48,0x468b48d71148c101; .byte 0x28 // mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax; adc rdi,rdx; mov rax,QWORD PTR [rsi+0x28]
+.quad 0x4d284e8b4ce1f749,0x1856af0f4ccaaf0f // mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10; imul r10,QWORD PTR [rsi+0x18]
 .quad 0x0149d90149d7014c,0x41fa8941d11149c0; .byte 0x83,0xe2,0x03 // add rdi,r10; add r9,rbx; add r8,rax; adc r9,rdx; mov r10d,edi; and r10d,0x3
-.quad 0xbf3c8d4802efc148,0x4900d28349c90149; .byte 0x01,0xf8 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r9,rcx; adc r10,0x0; add r8,rdi
-.quad 0x00d2834900d18349; .byte 0xe9,0x76,0xff,0xff,0xff // adc r9,0x0; adc r10,0x0; jmp 0x2cc
-// 0x356:
-.quad 0xb04e3b48c04e8b48,0xf74920468b486874; .byte 0xe0 // mov rcx,QWORD PTR [rsi-0x40]; cmp rcx,QWORD PTR [rsi-0x50]; je 0x3c8; mov rax,QWORD PTR [rsi+0x20]; mul r8
+.quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
+.byte 0xeb,0x85 // jmp 0x2bc
+// 0x337:
+.quad 0xb04e3b48c04e8b48,0xf74920468b486074; .byte 0xe0 // mov rcx,QWORD PTR [rsi-0x40]; cmp rcx,QWORD PTR [rsi-0x50]; je 0x3a1; mov rax,QWORD PTR [rsi+0x20]; mul r8
 .quad 0x8b48d78948c18948,0xc08949e0f7491846 // mov rcx,rax; mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8; mov r8,rax
 .quad 0x4918468b48d38948,0xd71148c10148e1f7 // mov rbx,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax; adc rdi,rdx
 .quad 0x4ce1f74928468b48,0x4ccaaf0f4d284e8b; .byte 0x0f,0xaf,0x56,0x18 // mov rax,QWORD PTR [rsi+0x28]; mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10; imul r10,QWORD PTR [rsi+0x18]
 .quad 0x0149d90149d7014c,0x41fa8941d11149c0; .byte 0x83,0xe2,0x03 // add rdi,r10; add r9,rbx; add r8,rax; adc r9,rdx; mov r10d,edi; and r10d,0x3
-.quad 0xbf3c8d4802efc148,0x4900d28349c90149; .byte 0x01,0xf8 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r9,rcx; adc r10,0x0; add r8,rdi
-.quad 0x00d2834900d18349 // adc r9,0x0; adc r10,0x0
-// 0x3c8:
+.quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
+// 0x3a1:
 .quad 0x4c084e894c06894c; .byte 0x89,0x56,0x10 // mov QWORD PTR [rsi],r8; mov QWORD PTR [rsi+0x8],r9; mov QWORD PTR [rsi+0x10],r10
-// 0x3d3:
-.quad 0x840fc985d04e8b48,0xc07e8b4c000000e9 // mov rcx,QWORD PTR [rsi-0x30]; test ecx,ecx; je 0x4c8; mov r15,QWORD PTR [rsi-0x40]
-.quad 0x078b491a7208f983,0xcd0c8df80f548b49; .byte 0x88,0xff,0xff,0xff // cmp ecx,0x8; jb 0x402; mov rax,QWORD PTR [r15]; mov rdx,QWORD PTR [r15+rcx*1-0x8]; lea ecx,[rcx*8-0x78]
-.quad 0xeac148ead348d9f7; .byte 0x08,0xeb,0x49 // neg ecx; shr rdx,cl; shr rdx,0x8; jmp 0x44b
-// 0x402:
-.quad 0x078b41197204f983,0xcd0c8dfc0f548b41; .byte 0xe0,0xff,0xff,0xff // cmp ecx,0x4; jb 0x420; mov eax,DWORD PTR [r15]; mov edx,DWORD PTR [r15+rcx*1-0x4]; lea ecx,[rcx*8-0x20]
-.quad 0xd231d00948e2d348; .byte 0xeb,0x2b // shl rdx,cl; or rax,rdx; xor edx,edx; jmp 0x44b
-// 0x420:
+// 0x3ac:
+.quad 0x840fc985d04e8b48,0xc07e8b4c000000e1 // mov rcx,QWORD PTR [rsi-0x30]; test ecx,ecx; je 0x499; mov r15,QWORD PTR [rsi-0x40]
+.quad 0x078b491a7208f983,0xcd0c8df80f548b49; .byte 0x88,0xff,0xff,0xff // cmp ecx,0x8; jb 0x3db; mov rax,QWORD PTR [r15]; mov rdx,QWORD PTR [r15+rcx*1-0x8]; lea ecx,[rcx*8-0x78]
+.quad 0xeac148ead348d9f7; .byte 0x08,0xeb,0x49 // neg ecx; shr rdx,cl; shr rdx,0x8; jmp 0x424
+// 0x3db:
+.quad 0x078b41197204f983,0xcd0c8dfc0f548b41; .byte 0xe0,0xff,0xff,0xff // cmp ecx,0x4; jb 0x3f9; mov eax,DWORD PTR [r15]; mov edx,DWORD PTR [r15+rcx*1-0x4]; lea ecx,[rcx*8-0x20]
+.quad 0xd231d00948e2d348; .byte 0xeb,0x2b // shl rdx,cl; or rax,rdx; xor edx,edx; jmp 0x424
+// 0x3f9:
 .quad 0x7cb60f4107b60f41,0xf8cd0c8dcb89ff0f; .byte 0xff,0xff,0xff // movzx eax,BYTE PTR [r15]; movzx edi,BYTE PTR [r15+rcx*1-0x1]; mov ebx,ecx; lea ecx,[rcx*8-0x8]
 .quad 0x0f41ebd1f809e7d3,0x0000dd0c8d1f14b6; .byte 0x00,0x00 // shl edi,cl; or eax,edi; shr ebx,1; movzx edx,BYTE PTR [r15+rbx*1]; lea ecx,[rbx*8+0x0]
 .byte 0xd3,0xe2,0x09,0xd0,0x31,0xd2 // shl edx,cl; or eax,edx; xor edx,edx
-// 0x44b:
+// 0x424:
 .quad 0x8349d11149c00149,0xf74920468b4801d2; .byte 0xe0 // add r8,rax; adc r9,rdx; adc r10,0x1; mov rax,QWORD PTR [rsi+0x20]; mul r8
 .quad 0x8b48d78948c18948,0xc08949e0f7491846 // mov rcx,rax; mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8; mov r8,rax
 .quad 0x4918468b48d38948,0xd71148c10148e1f7 // mov rbx,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax; adc rdi,rdx
 .quad 0x4ce1f74928468b48,0x4ccaaf0f4d284e8b; .byte 0x0f,0xaf,0x56,0x18 // mov rax,QWORD PTR [rsi+0x28]; mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10; imul r10,QWORD PTR [rsi+0x18]
 .quad 0x0149d90149d7014c,0x41fa8941d11149c0; .byte 0x83,0xe2,0x03 // add rdi,r10; add r9,rbx; add r8,rax; adc r9,rdx; mov r10d,edi; and r10d,0x3
-.quad 0xbf3c8d4802efc148,0x4900d28349c90149; .byte 0x01,0xf8 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r9,rcx; adc r10,0x0; add r8,rdi
-.quad 0x00d2834900d18349,0x4c084e894c06894c; .byte 0x89,0x56,0x10 // adc r9,0x0; adc r10,0x0; mov QWORD PTR [rsi],r8; mov QWORD PTR [rsi+0x8],r9; mov QWORD PTR [rsi+0x10],r10
-// 0x4c8:
-.quad 0xae840f00a07e8348; .byte 0x16,0x00,0x00 // cmp QWORD PTR [rsi-0x60],0x0; je 0x1b81
-// 0x4d3:
+.quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
+.quad 0x4c084e894c06894c; .byte 0x89,0x56,0x10 // mov QWORD PTR [rsi],r8; mov QWORD PTR [rsi+0x8],r9; mov QWORD PTR [rsi+0x10],r10
+// 0x499:
+.quad 0x66840f00a07e8348; .byte 0x16,0x00,0x00 // cmp QWORD PTR [rsi-0x60],0x0; je 0x1b0a
+// 0x4a4:
 .quad 0x90468b48a84e8b48,0x009e8d48987e8b48; .byte 0x01,0x00,0x00 // mov rcx,QWORD PTR [rsi-0x58]; mov rax,QWORD PTR [rsi-0x70]; mov rdi,QWORD PTR [rsi-0x68]; lea rbx,[rsi+0x100]
-.quad 0x6f0ff32f7210e983,0x660b146f0ff3080c; .byte 0x0f,0xef,0xca // sub ecx,0x10; jb 0x51a; movdqu xmm1,XMMWORD PTR [rax+rcx*1]; movdqu xmm2,XMMWORD PTR [rbx+rcx*1]; pxor xmm1,xmm2
-.byte 0x31,0xd2,0xeb,0x12 // xor edx,edx; jmp 0x50f
-// 0x4fd:
+.quad 0x6f0ff32f7210e983,0x660b146f0ff3080c; .byte 0x0f,0xef,0xca // sub ecx,0x10; jb 0x4eb; movdqu xmm1,XMMWORD PTR [rax+rcx*1]; movdqu xmm2,XMMWORD PTR [rbx+rcx*1]; pxor xmm1,xmm2
+.byte 0x31,0xd2,0xeb,0x12 // xor edx,edx; jmp 0x4e0
+// 0x4ce:
 .quad 0xef0f6610046f0ff3,0x8317047f0ff31304; .byte 0xc2,0x10 // movdqu xmm0,XMMWORD PTR [rax+rdx*1]; pxor xmm0,XMMWORD PTR [rbx+rdx*1]; movdqu XMMWORD PTR [rdi+rdx*1],xmm0; add edx,0x10
-// 0x50f:
-.quad 0x0c7f0ff3ea72ca39; .byte 0x0f,0xeb,0x52 // cmp edx,ecx; jb 0x4fd; movdqu XMMWORD PTR [rdi+rcx*1],xmm1; jmp 0x56c
-// 0x51a:
-.quad 0x1a7208f98310c183,0xf808548b48188b4c // add ecx,0x10; cmp ecx,0x8; jb 0x53c; mov r11,QWORD PTR [rax]; mov rdx,QWORD PTR [rax+rcx*1-0x8]
+// 0x4e0:
+.quad 0x0c7f0ff3ea72ca39; .byte 0x0f,0xeb,0x52 // cmp edx,ecx; jb 0x4ce; movdqu XMMWORD PTR [rdi+rcx*1],xmm1; jmp 0x53d
+// 0x4eb:
+.quad 0x1a7208f98310c183,0xf808548b48188b4c // add ecx,0x10; cmp ecx,0x8; jb 0x50d; mov r11,QWORD PTR [rax]; mov rdx,QWORD PTR [rax+rcx*1-0x8]
 .quad 0xf80b5433481b334c,0xf80f5489481f894c // xor r11,QWORD PTR [rbx]; xor rdx,QWORD PTR [rbx+rcx*1-0x8]; mov QWORD PTR [rdi],r11; mov QWORD PTR [rdi+rcx*1-0x8],rdx
-.byte 0xeb,0x30 // jmp 0x56c
-// 0x53c:
-.quad 0x188b44277204f983,0x331b3344fc08548b; .byte 0x54,0x0b,0xfc // cmp ecx,0x4; jb 0x568; mov r11d,DWORD PTR [rax]; mov edx,DWORD PTR [rax+rcx*1-0x4]; xor r11d,DWORD PTR [rbx]; xor edx,DWORD PTR [rbx+rcx*1-0x4]
-.quad 0xebfc0f54891f8944; .byte 0x14 // mov DWORD PTR [rdi],r11d; mov DWORD PTR [rdi+rcx*1-0x4],edx; jmp 0x56c
-// 0x558:
+.byte 0xeb,0x30 // jmp 0x53d
+// 0x50d:
+.quad 0x188b44277204f983,0x331b3344fc08548b; .byte 0x54,0x0b,0xfc // cmp ecx,0x4; jb 0x539; mov r11d,DWORD PTR [rax]; mov edx,DWORD PTR [rax+rcx*1-0x4]; xor r11d,DWORD PTR [rbx]; xor edx,DWORD PTR [rbx+rcx*1-0x4]
+.quad 0xebfc0f54891f8944; .byte 0x14 // mov DWORD PTR [rdi],r11d; mov DWORD PTR [rdi+rcx*1-0x4],edx; jmp 0x53d
+// 0x529:
 .quad 0x0b5432ff0854b60f,0x01e983ff0f5488ff // movzx edx,BYTE PTR [rax+rcx*1-0x1]; xor dl,BYTE PTR [rbx+rcx*1-0x1]; mov BYTE PTR [rdi+rcx*1-0x1],dl; sub ecx,0x1
-// 0x568:
-.byte 0x85,0xc9,0x75,0xec // test ecx,ecx; jne 0x558
-// 0x56c:
+// 0x539:
+.byte 0x85,0xc9,0x75,0xec // test ecx,ecx; jne 0x529
+// 0x53d:
 .quad 0x985e8b4ca84e8b48,0xa0568b48807e8b48 // mov rcx,QWORD PTR [rsi-0x58]; mov r11,QWORD PTR [rsi-0x68]; mov rdi,QWORD PTR [rsi-0x80]; mov rdx,QWORD PTR [rsi-0x60]
 .quad 0xebc10b048d49cb89,0x4e01489846894806; .byte 0x90 // mov ebx,ecx; lea rax,[r11+rcx*1]; shr ebx,0x6; mov QWORD PTR [rsi-0x68],rax; add QWORD PTR [rsi-0x70],rcx
-.quad 0x2948c88948305e01,0xf74875a0568948ca; .byte 0x47,0x50,0x04,0x00,0x00,0x00 // add DWORD PTR [rsi+0x30],ebx; mov rax,rcx; sub rdx,rcx; mov QWORD PTR [rsi-0x60],rdx; jne 0x5e4; test DWORD PTR [rdi+0x50],0x4
-.quad 0xc789000015cd850f,0x83d07e89480fe783; .byte 0xe0,0xf0 // jne 0x1b76; mov edi,eax; and edi,0xf; mov QWORD PTR [rsi-0x30],rdi; and eax,0xfffffff0
+.quad 0x2948c88948305e01,0xf74875a0568948ca; .byte 0x47,0x50,0x04,0x00,0x00,0x00 // add DWORD PTR [rsi+0x30],ebx; mov rax,rcx; sub rdx,rcx; mov QWORD PTR [rsi-0x60],rdx; jne 0x5b5; test DWORD PTR [rdi+0x50],0x4
+.quad 0xc78900001585850f,0x83d07e89480fe783; .byte 0xe0,0xf0 // jne 0x1aff; mov edi,eax; and edi,0xf; mov QWORD PTR [rsi-0x30],rdi; and eax,0xfffffff0
 .quad 0xc07e8948033c8d49,0x4c068b4cb05e894c; .byte 0x8b,0x4e,0x08 // lea rdi,[r11+rax*1]; mov QWORD PTR [rsi-0x40],rdi; mov QWORD PTR [rsi-0x50],r11; mov r8,QWORD PTR [rsi]; mov r9,QWORD PTR [rsi+0x8]
-.quad 0x0f74c08510568b4c,0x49084b134d03034d; .byte 0x83,0xd2,0x01 // mov r10,QWORD PTR [rsi+0x10]; test eax,eax; je 0x5df; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1
+.quad 0x0f74c08510568b4c,0x49084b134d03034d; .byte 0x83,0xd2,0x01 // mov r10,QWORD PTR [rsi+0x10]; test eax,eax; je 0x5b0; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1
 .byte 0x49,0x83,0xc3,0x10 // add r11,0x10
-// 0x5df:
-.byte 0xe9,0xe8,0xfc,0xff,0xff // jmp 0x2cc
-// 0x5e4:
+// 0x5b0:
+.byte 0xe9,0x07,0xfd,0xff,0xff // jmp 0x2bc
+// 0x5b5:
 .quad 0xca394800000100b9,0xa84e8948ca420f48 // mov ecx,0x100; cmp rdx,rcx; cmovb rcx,rdx; mov QWORD PTR [rsi-0x58],rcx
 .quad 0x48000000045047f7,0x905e450f4cc1450f // test DWORD PTR [rdi+0x50],0x4; cmovne rax,rcx; cmovne r11,QWORD PTR [rsi-0x70]
-// 0x604:
-.quad 0x860f00000080f981,0x00c0f98100000b50; .byte 0x00,0x00 // cmp ecx,0x80; jbe 0x1160; cmp ecx,0xc0
-.quad 0x8b4800000f87860f,0x46c7e87e8b488856; .byte 0xe0,0x0a,0x00,0x00,0x00 // jbe 0x15a3; mov rdx,QWORD PTR [rsi-0x78]; mov rdi,QWORD PTR [rsi-0x18]; mov DWORD PTR [rsi-0x20],0xa
+// 0x5d5:
+.quad 0x860f00000080f981,0x00c0f98100000b38; .byte 0x00,0x00 // cmp ecx,0x80; jbe 0x1119; cmp ecx,0xc0
+.quad 0x8b4800000f57860f,0x46c7e87e8b488856; .byte 0xe0,0x0a,0x00,0x00,0x00 // jbe 0x1544; mov rdx,QWORD PTR [rsi-0x78]; mov rdi,QWORD PTR [rsi-0x18]; mov DWORD PTR [rsi-0x20],0xa
 .quad 0x00000090826f0f66,0x000000b08a6f0f66 // movdqa xmm0,XMMWORD PTR [rdx+0x90]; movdqa xmm1,XMMWORD PTR [rdx+0xb0]
 .quad 0x7f0f6640467f0f66,0x1067700f4466604e; .byte 0xff // movdqa XMMWORD PTR [rsi+0x40],xmm0; movdqa XMMWORD PTR [rsi+0x60],xmm1; pshufd xmm12,XMMWORD PTR [rdi+0x10],0xff
 .quad 0x000230a67f0f4466,0x003046700f446600 // movdqa XMMWORD PTR [rsi+0x230],xmm12; pshufd xmm8,XMMWORD PTR [rsi+0x30],0x0
@@ -139,8 +137,8 @@
 .quad 0x6655106f700f4466,0xc789aa1077700f44 // pshufd xmm13,XMMWORD PTR [rdi+0x10],0x55; pshufd xmm14,XMMWORD PTR [rdi+0x10],0xaa; mov edi,eax
 .quad 0x83d07e89480fe783,0x8948033c8d49f0e0; .byte 0x7e,0xc0 // and edi,0xf; mov QWORD PTR [rsi-0x30],rdi; and eax,0xfffffff0; lea rdi,[r11+rax*1]; mov QWORD PTR [rsi-0x40],rdi
 .quad 0x4c068b4cb05e894c,0x8510568b4c084e8b; .byte 0xc0 // mov QWORD PTR [rsi-0x50],r11; mov r8,QWORD PTR [rsi]; mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]; test eax,eax
-.quad 0x4b134d03034d0f74,0xc3834901d2834908; .byte 0x10 // je 0x6ed; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
-// 0x6ed:
+.quad 0x4b134d03034d0f74,0xc3834901d2834908; .byte 0x10 // je 0x6be; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
+// 0x6be:
 .quad 0xef0f4466c4fe0f66,0x604600380f4466c0 // paddd xmm0,xmm4; pxor xmm8,xmm0; pshufb xmm8,XMMWORD PTR [rsi+0x60]
 .quad 0xef0f4466cdfe0f66,0x604e00380f4466c9 // paddd xmm1,xmm5; pxor xmm9,xmm1; pshufb xmm9,XMMWORD PTR [rsi+0x60]
 .quad 0x0f4166e0fe0f4566,0x4466d6fe0f66e4ef; .byte 0x0f,0xef,0xd2 // paddd xmm12,xmm8; pxor xmm4,xmm12; paddd xmm2,xmm6; pxor xmm10,xmm2
@@ -148,15 +146,6 @@
 .quad 0xef0f4466dffe0f66,0x4166fc6f0f4466db; .byte 0x0f,0x72,0xf7,0x0c // paddd xmm3,xmm7; pxor xmm11,xmm3; movdqa xmm15,xmm4; pslld xmm15,0xc
 .quad 0x0f416614d4720f66,0x66fd6f0f4466e7eb; .byte 0x41,0x0f,0x72,0xf7,0x0c // psrld xmm4,0x14; por xmm4,xmm15; movdqa xmm15,xmm5; pslld xmm15,0xc
 .quad 0x0f416614d5720f66,0x5e00380f4466efeb; .byte 0x60 // psrld xmm5,0x14; por xmm5,xmm15; pshufb xmm11,XMMWORD PTR [rsi+0x60]
-.quad 0x8b487b74c05e3b4c,0xc18948e0f7492046 // cmp r11,QWORD PTR [rsi-0x40]; je 0x7ec; mov rax,QWORD PTR [rsi+0x20]; mul r8; mov rcx,rax
-.quad 0x4918468b48d78948,0xd38948c08949e0f7 // mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8; mov r8,rax; mov rbx,rdx
-.quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
-.quad 0x48e1f74918468b48,0x468b48d71148c101; .byte 0x28 // mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax; adc rdi,rdx; mov rax,QWORD PTR [rsi+0x28]
-.quad 0x4d284e8b4ce1f749,0x1856af0f4ccaaf0f // mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10; imul r10,QWORD PTR [rsi+0x18]
-.quad 0x0149d90149d7014c,0x41fa8941d11149c0; .byte 0x83,0xe2,0x03 // add rdi,r10; add r9,rbx; add r8,rax; adc r9,rdx; mov r10d,edi; and r10d,0x3
-.quad 0xbf3c8d4802efc148,0x4900d28349c90149; .byte 0x01,0xf8 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r9,rcx; adc r10,0x0; add r8,rdi
-.quad 0x00d2834900d18349 // adc r9,0x0; adc r10,0x0
-// 0x7ec:
 .quad 0x0f4166f2fe0f4566,0x4466c4fe0f66f6ef; .byte 0x0f,0xef,0xc0 // paddd xmm14,xmm10; pxor xmm6,xmm14; paddd xmm0,xmm4; pxor xmm8,xmm0
 .quad 0x66404600380f4466,0x00000230be6f0f44 // pshufb xmm8,XMMWORD PTR [rsi+0x40]; movdqa xmm15,XMMWORD PTR [rsi+0x230]
 .quad 0x0f4466fbfe0f4566,0x416600000230be7f; .byte 0x0f,0xef,0xff // paddd xmm15,xmm11; movdqa XMMWORD PTR [rsi+0x230],xmm15; pxor xmm7,xmm15
@@ -168,6 +157,14 @@
 .quad 0xef0f4466dffe0f66,0x4166fc6f0f4466db; .byte 0x0f,0x72,0xf7,0x07 // paddd xmm3,xmm7; pxor xmm11,xmm3; movdqa xmm15,xmm4; pslld xmm15,0x7
 .quad 0x0f416619d4720f66,0x66fd6f0f4466e7eb; .byte 0x41,0x0f,0x72,0xf7,0x07 // psrld xmm4,0x19; por xmm4,xmm15; movdqa xmm15,xmm5; pslld xmm15,0x7
 .quad 0x0f416619d5720f66,0x5e00380f4466efeb; .byte 0x40 // psrld xmm5,0x19; por xmm5,xmm15; pshufb xmm11,XMMWORD PTR [rsi+0x40]
+.quad 0x8b487374c05e3b4c,0xc18948e0f7492046 // cmp r11,QWORD PTR [rsi-0x40]; je 0x883; mov rax,QWORD PTR [rsi+0x20]; mul r8; mov rcx,rax
+.quad 0x4918468b48d78948,0xd38948c08949e0f7 // mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8; mov r8,rax; mov rbx,rdx
+.quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
+.quad 0x48e1f74918468b48,0x468b48d71148c101; .byte 0x28 // mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax; adc rdi,rdx; mov rax,QWORD PTR [rsi+0x28]
+.quad 0x4d284e8b4ce1f749,0x1856af0f4ccaaf0f // mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10; imul r10,QWORD PTR [rsi+0x18]
+.quad 0x0149d90149d7014c,0x41fa8941d11149c0; .byte 0x83,0xe2,0x03 // add rdi,r10; add r9,rbx; add r8,rax; adc r9,rdx; mov r10d,edi; and r10d,0x3
+.quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
+// 0x883:
 .quad 0x0f4166f2fe0f4566,0x4466dcfe0f66f6ef; .byte 0x0f,0xef,0xd3 // paddd xmm14,xmm10; pxor xmm6,xmm14; paddd xmm3,xmm4; pxor xmm10,xmm3
 .quad 0x66605600380f4466,0x00000230be6f0f44 // pshufb xmm10,XMMWORD PTR [rsi+0x60]; movdqa xmm15,XMMWORD PTR [rsi+0x230]
 .quad 0x0f4466fbfe0f4566,0x416600000230be7f; .byte 0x0f,0xef,0xff // paddd xmm15,xmm11; movdqa XMMWORD PTR [rsi+0x230],xmm15; pxor xmm7,xmm15
@@ -179,15 +176,6 @@
 .quad 0xef0f4466d7fe0f66,0x4166fc6f0f4466ca; .byte 0x0f,0x72,0xf7,0x0c // paddd xmm2,xmm7; pxor xmm9,xmm2; movdqa xmm15,xmm4; pslld xmm15,0xc
 .quad 0x0f416614d4720f66,0x66fd6f0f4466e7eb; .byte 0x41,0x0f,0x72,0xf7,0x0c // psrld xmm4,0x14; por xmm4,xmm15; movdqa xmm15,xmm5; pslld xmm15,0xc
 .quad 0x0f416614d5720f66,0x4e00380f4466efeb; .byte 0x60 // psrld xmm5,0x14; por xmm5,xmm15; pshufb xmm9,XMMWORD PTR [rsi+0x60]
-.quad 0x8b487b74c05e3b4c,0xc18948e0f7492046 // cmp r11,QWORD PTR [rsi-0x40]; je 0xa09; mov rax,QWORD PTR [rsi+0x20]; mul r8; mov rcx,rax
-.quad 0x4918468b48d78948,0xd38948c08949e0f7 // mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8; mov r8,rax; mov rbx,rdx
-.quad 0x4900d3834803034d,0x4901d78348084b03; .byte 0x83,0xc3,0x10 // add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1; add r11,0x10
-.quad 0x48e1f74918468b48,0x468b48d71148c101; .byte 0x28 // mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax; adc rdi,rdx; mov rax,QWORD PTR [rsi+0x28]
-.quad 0x4d284e8b4ce1f749,0x1856af0f4ccaaf0f // mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10; imul r10,QWORD PTR [rsi+0x18]
-.quad 0x0149d90149d7014c,0x41fa8941d11149c0; .byte 0x83,0xe2,0x03 // add rdi,r10; add r9,rbx; add r8,rax; adc r9,rdx; mov r10d,edi; and r10d,0x3
-.quad 0xbf3c8d4802efc148,0x4900d28349c90149; .byte 0x01,0xf8 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r9,rcx; adc r10,0x0; add r8,rdi
-.quad 0x00d2834900d18349 // adc r9,0x0; adc r10,0x0
-// 0xa09:
 .quad 0x000230be6f0f4466,0x4466f8fe0f456600; .byte 0x0f,0x7f,0xbe,0x30,0x02,0x00,0x00 // movdqa xmm15,XMMWORD PTR [rsi+0x230]; paddd xmm15,xmm8; movdqa XMMWORD PTR [rsi+0x230],xmm15
 .quad 0xfe0f66f7ef0f4166,0x4466d3ef0f4466dc; .byte 0x0f,0x38,0x00,0x56,0x40 // pxor xmm6,xmm15; paddd xmm3,xmm4; pxor xmm10,xmm3; pshufb xmm10,XMMWORD PTR [rsi+0x40]
 .quad 0x0f4166e1fe0f4566,0x4466c5fe0f66fcef; .byte 0x0f,0xef,0xd8 // paddd xmm12,xmm9; pxor xmm7,xmm12; paddd xmm0,xmm5; pxor xmm11,xmm0
@@ -203,17 +191,24 @@
 .quad 0x0f4566f7ef0f4166,0x66fcef0f4166e1fe; .byte 0x44,0x0f,0x6f,0xfe // pxor xmm6,xmm15; paddd xmm12,xmm9; pxor xmm7,xmm12; movdqa xmm15,xmm6
 .quad 0x0f6607f7720f4166,0xf7eb0f416619d672 // pslld xmm15,0x7; psrld xmm6,0x19; por xmm6,xmm15
 .quad 0x0f4166ff6f0f4466,0x19d7720f6607f772 // movdqa xmm15,xmm7; pslld xmm15,0x7; psrld xmm7,0x19
-.quad 0xe06e83ffeb0f4166,0x48fffffbbc850f01; .byte 0x8b,0x4e,0xc0 // por xmm7,xmm15; sub DWORD PTR [rsi-0x20],0x1; jne 0x6ed; mov rcx,QWORD PTR [rsi-0x40]
-.quad 0x8b486874b04e3b48,0xc18948e0f7492046 // cmp rcx,QWORD PTR [rsi-0x50]; je 0xba3; mov rax,QWORD PTR [rsi+0x20]; mul r8; mov rcx,rax
-.quad 0x4918468b48d78948,0xd38948c08949e0f7 // mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8; mov r8,rax; mov rbx,rdx
-.quad 0x48e1f74918468b48,0x468b48d71148c101; .byte 0x28 // mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax; adc rdi,rdx; mov rax,QWORD PTR [rsi+0x28]
-.quad 0x4d284e8b4ce1f749,0x1856af0f4ccaaf0f // mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10; imul r10,QWORD PTR [rsi+0x18]
+.quad 0x5e3b4cffeb0f4166,0x4920468b487374c0; .byte 0xf7,0xe0 // por xmm7,xmm15; cmp r11,QWORD PTR [rsi-0x40]; je 0xae8; mov rax,QWORD PTR [rsi+0x20]; mul r8
+.quad 0x8b48d78948c18948,0xc08949e0f7491846 // mov rcx,rax; mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8; mov r8,rax
+.quad 0x834803034dd38948,0x8348084b034900d3; .byte 0xd7,0x01 // mov rbx,rdx; add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1
+.quad 0x18468b4810c38349,0x1148c10148e1f749; .byte 0xd7 // add r11,0x10; mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax; adc rdi,rdx
+.quad 0x4ce1f74928468b48,0x4ccaaf0f4d284e8b; .byte 0x0f,0xaf,0x56,0x18 // mov rax,QWORD PTR [rsi+0x28]; mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10; imul r10,QWORD PTR [rsi+0x18]
 .quad 0x0149d90149d7014c,0x41fa8941d11149c0; .byte 0x83,0xe2,0x03 // add rdi,r10; add r9,rbx; add r8,rax; adc r9,rdx; mov r10d,edi; and r10d,0x3
-.quad 0xbf3c8d4802efc148,0x4900d28349c90149; .byte 0x01,0xf8 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r9,rcx; adc r10,0x0; add r8,rdi
-.quad 0x00d2834900d18349 // adc r9,0x0; adc r10,0x0
-// 0xba3:
+.quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
+// 0xae8:
+.quad 0xfbcc850f01e06e83,0x3b48c04e8b48ffff; .byte 0x4e,0xb0 // sub DWORD PTR [rsi-0x20],0x1; jne 0x6be; mov rcx,QWORD PTR [rsi-0x40]; cmp rcx,QWORD PTR [rsi-0x50]
+.quad 0xf74920468b486074,0x48d78948c18948e0; .byte 0x8b,0x46,0x18 // je 0xb5c; mov rax,QWORD PTR [rsi+0x20]; mul r8; mov rcx,rax; mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]
+.quad 0x8948c08949e0f749,0xe1f74918468b48d3 // mul r8; mov r8,rax; mov rbx,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r9
+.quad 0x8b48d71148c10148,0x4e8b4ce1f7492846; .byte 0x28 // add rcx,rax; adc rdi,rdx; mov rax,QWORD PTR [rsi+0x28]; mul r9; mov r9,QWORD PTR [rsi+0x28]
+.quad 0x56af0f4ccaaf0f4d,0x49d90149d7014c18; .byte 0x01,0xc0 // imul r9,r10; imul r10,QWORD PTR [rsi+0x18]; add rdi,r10; add r9,rbx; add r8,rax
+.quad 0x8341fa8941d11149,0x8d4802efc14803e2; .byte 0x3c,0xbf // adc r9,rdx; mov r10d,edi; and r10d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]
+.quad 0x8349c91149f80149; .byte 0xd2,0x00 // add r8,rdi; adc r9,rcx; adc r10,0x0
+// 0xb5c:
 .quad 0x4c084e894c06894c,0x4888568b48105689; .byte 0x8b,0x46,0xe8 // mov QWORD PTR [rsi],r8; mov QWORD PTR [rsi+0x8],r9; mov QWORD PTR [rsi+0x10],r10; mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]
-.quad 0x81000001008e8d48,0x850f00000100a87e; .byte 0xf5,0x02,0x00,0x00 // lea rcx,[rsi+0x100]; cmp DWORD PTR [rsi-0x58],0x100; jne 0xebf
+.quad 0x81000001008e8d48,0x850f00000100a87e; .byte 0xf5,0x02,0x00,0x00 // lea rcx,[rsi+0x100]; cmp DWORD PTR [rsi-0x58],0x100; jne 0xe78
 .quad 0x984e8b48905e8b48,0x000200a67f0f4466; .byte 0x00 // mov rbx,QWORD PTR [rsi-0x70]; mov rcx,QWORD PTR [rsi-0x68]; movdqa XMMWORD PTR [rsi+0x200],xmm12
 .quad 0x000210ae7f0f4466,0x0220b67f0f446600; .byte 0x00,0x00 // movdqa XMMWORD PTR [rsi+0x210],xmm13; movdqa XMMWORD PTR [rsi+0x220],xmm14
 .quad 0xfe0f665042fe0f66,0x667052fe0f66604a; .byte 0x0f,0xfe,0x9a,0x80,0x00,0x00,0x00 // paddd xmm0,XMMWORD PTR [rdx+0x50]; paddd xmm1,XMMWORD PTR [rdx+0x60]; paddd xmm2,XMMWORD PTR [rdx+0x70]; paddd xmm3,XMMWORD PTR [rdx+0x80]
@@ -255,8 +250,8 @@
 .quad 0x000000a0a17f0ff3,0x000000b0b17f0ff3 // movdqu XMMWORD PTR [rcx+0xa0],xmm4; movdqu XMMWORD PTR [rcx+0xb0],xmm6
 .quad 0x000000e0836f0ff3,0x000000f0936f0ff3 // movdqu xmm0,XMMWORD PTR [rbx+0xe0]; movdqu xmm2,XMMWORD PTR [rbx+0xf0]
 .quad 0xfaef0f66e8ef0f66,0x000000e0a97f0ff3 // pxor xmm5,xmm0; pxor xmm7,xmm2; movdqu XMMWORD PTR [rcx+0xe0],xmm5
-.quad 0x000000f0b97f0ff3; .byte 0xe9,0xad,0xf6,0xff,0xff // movdqu XMMWORD PTR [rcx+0xf0],xmm7; jmp 0x56c
-// 0xebf:
+.quad 0x000000f0b97f0ff3; .byte 0xe9,0xc5,0xf6,0xff,0xff // movdqu XMMWORD PTR [rcx+0xf0],xmm7; jmp 0x53d
+// 0xe78:
 .quad 0x48000001008e8d48,0xa67f0f4466f04e2b; .byte 0x00,0x02,0x00,0x00 // lea rcx,[rsi+0x100]; sub rcx,QWORD PTR [rsi-0x10]; movdqa XMMWORD PTR [rsi+0x200],xmm12
 .quad 0x000210ae7f0f4466,0x0220b67f0f446600; .byte 0x00,0x00 // movdqa XMMWORD PTR [rsi+0x210],xmm13; movdqa XMMWORD PTR [rsi+0x220],xmm14
 .quad 0xfe0f665042fe0f66,0x667052fe0f66604a; .byte 0x0f,0xfe,0x9a,0x80,0x00,0x00,0x00 // paddd xmm0,XMMWORD PTR [rdx+0x50]; paddd xmm1,XMMWORD PTR [rdx+0x60]; paddd xmm2,XMMWORD PTR [rdx+0x70]; paddd xmm3,XMMWORD PTR [rdx+0x80]
@@ -289,22 +284,22 @@
 .quad 0x0f44f360597f0ff3,0xa0a17f0ff370597f; .byte 0x00,0x00,0x00 // movdqu XMMWORD PTR [rcx+0x60],xmm3; movdqu XMMWORD PTR [rcx+0x70],xmm11; movdqu XMMWORD PTR [rcx+0xa0],xmm4
 .quad 0x000000b0b17f0ff3,0x000000e0a97f0ff3 // movdqu XMMWORD PTR [rcx+0xb0],xmm6; movdqu XMMWORD PTR [rcx+0xe0],xmm5
 .quad 0x000000f0b97f0ff3 // movdqu XMMWORD PTR [rcx+0xf0],xmm7
-// 0x1105:
-.quad 0x4800000100968d48,0xfffff2be840fd139 // lea rdx,[rsi+0x100]; cmp rcx,rdx; je 0x3d3
+// 0x10be:
+.quad 0x4800000100968d48,0xfffff2de840fd139 // lea rdx,[rsi+0x100]; cmp rcx,rdx; je 0x3ac
 .quad 0xc0868b4888568b48,0x00c88e8b48000000; .byte 0x00,0x00 // mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi+0xc0]; mov rcx,QWORD PTR [rsi+0xc8]
 .quad 0x000000d08e6f0f66,0x48000000a0822348; .byte 0x23,0x8a,0xa8,0x00,0x00,0x00 // movdqa xmm1,XMMWORD PTR [rsi+0xd0]; and rax,QWORD PTR [rdx+0xa0]; and rcx,QWORD PTR [rdx+0xa8]
 .quad 0x000000808e7f0f66,0x4818468948ca8948; .byte 0xc1,0xea,0x02 // movdqa XMMWORD PTR [rsi+0x80],xmm1; mov rdx,rcx; mov QWORD PTR [rsi+0x18],rax; shr rdx,0x2
-.quad 0x48ca0148204e8948,0xffffef70e9285689 // mov QWORD PTR [rsi+0x20],rcx; add rdx,rcx; mov QWORD PTR [rsi+0x28],rdx; jmp 0xd0
-// 0x1160:
+.quad 0x48ca0148204e8948,0xffffefb7e9285689 // mov QWORD PTR [rsi+0x20],rcx; add rdx,rcx; mov QWORD PTR [rsi+0x28],rdx; jmp 0xd0
+// 0x1119:
 .quad 0x7e89480fe783c789,0x033c8d49f0e083d0 // mov edi,eax; and edi,0xf; mov QWORD PTR [rsi-0x30],rdi; and eax,0xfffffff0; lea rdi,[r11+rax*1]
 .quad 0xb05e894cc07e8948,0x4c084e8b4c068b4c; .byte 0x8b,0x56,0x10 // mov QWORD PTR [rsi-0x40],rdi; mov QWORD PTR [rsi-0x50],r11; mov r8,QWORD PTR [rsi]; mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]
-.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x1196; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
-// 0x1196:
+.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x114f; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
+// 0x114f:
 .quad 0xe8468b4888568b48,0xf30000000ae046c7; .byte 0x44,0x0f,0x6f,0x4e,0x30 // mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]; mov DWORD PTR [rsi-0x20],0xa; movdqu xmm9,XMMWORD PTR [rsi+0x30]
 .quad 0x186f0ff3026f0ff3,0x6f0f6610706f0ff3; .byte 0xc8 // movdqu xmm0,XMMWORD PTR [rdx]; movdqu xmm3,XMMWORD PTR [rax]; movdqu xmm6,XMMWORD PTR [rax+0x10]; movdqa xmm1,xmm0
 .quad 0xfe6f0f66e36f0f66,0x0f4466d16f0f4566; .byte 0xfe,0x52,0x20 // movdqa xmm4,xmm3; movdqa xmm7,xmm6; movdqa xmm10,xmm9; paddd xmm10,XMMWORD PTR [rdx+0x20]
 .quad 0x4466104afe0f4466,0x66000000b0b26f0f,0x00000090ba6f0f44 // paddd xmm9,XMMWORD PTR [rdx+0x10]; movdqa xmm14,XMMWORD PTR [rdx+0xb0]; movdqa xmm15,XMMWORD PTR [rdx+0x90]
-// 0x11e7:
+// 0x11a0:
 .quad 0xef0f4466c3fe0f66,0x66ce00380f4566c8; .byte 0x41,0x0f,0xfe,0xf1 // paddd xmm0,xmm3; pxor xmm9,xmm0; pshufb xmm9,xmm14; paddd xmm6,xmm9
 .quad 0x6f0f4466deef0f66,0x660cf4720f4166e3; .byte 0x0f,0x72,0xd3,0x14 // pxor xmm3,xmm6; movdqa xmm12,xmm3; pslld xmm12,0xc; psrld xmm3,0x14
 .quad 0xfe0f66dceb0f4166,0x4566d1ef0f4466cc; .byte 0x0f,0x38,0x00,0xd6 // por xmm3,xmm12; paddd xmm1,xmm4; pxor xmm10,xmm1; pshufb xmm10,xmm14
@@ -316,15 +311,14 @@
 .quad 0xef0f4466ccfe0f66,0x66d700380f4566d1; .byte 0x41,0x0f,0xfe,0xfa // paddd xmm1,xmm4; pxor xmm10,xmm1; pshufb xmm10,xmm15; paddd xmm7,xmm10
 .quad 0xc9700f66e7ef0f66,0x4166ec6f0f446693; .byte 0x0f,0x72,0xf5,0x07 // pxor xmm4,xmm7; pshufd xmm1,xmm1,0x93; movdqa xmm13,xmm4; pslld xmm13,0x7
 .quad 0x0f416619d4720f66,0x4ed2700f4566e5eb // psrld xmm4,0x19; por xmm4,xmm13; pshufd xmm10,xmm10,0x4e
-.quad 0x5e3b4c39ff700f66,0x4920468b487b74c0; .byte 0xf7,0xe0 // pshufd xmm7,xmm7,0x39; cmp r11,QWORD PTR [rsi-0x40]; je 0x133c; mov rax,QWORD PTR [rsi+0x20]; mul r8
+.quad 0x5e3b4c39ff700f66,0x4920468b487374c0; .byte 0xf7,0xe0 // pshufd xmm7,xmm7,0x39; cmp r11,QWORD PTR [rsi-0x40]; je 0x12ed; mov rax,QWORD PTR [rsi+0x20]; mul r8
 .quad 0x8b48d78948c18948,0xc08949e0f7491846 // mov rcx,rax; mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8; mov r8,rax
 .quad 0x834803034dd38948,0x8348084b034900d3; .byte 0xd7,0x01 // mov rbx,rdx; add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1
 .quad 0x18468b4810c38349,0x1148c10148e1f749; .byte 0xd7 // add r11,0x10; mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax; adc rdi,rdx
 .quad 0x4ce1f74928468b48,0x4ccaaf0f4d284e8b; .byte 0x0f,0xaf,0x56,0x18 // mov rax,QWORD PTR [rsi+0x28]; mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10; imul r10,QWORD PTR [rsi+0x18]
 .quad 0x0149d90149d7014c,0x41fa8941d11149c0; .byte 0x83,0xe2,0x03 // add rdi,r10; add r9,rbx; add r8,rax; adc r9,rdx; mov r10d,edi; and r10d,0x3
-.quad 0xbf3c8d4802efc148,0x4900d28349c90149; .byte 0x01,0xf8 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r9,rcx; adc r10,0x0; add r8,rdi
-.quad 0x00d2834900d18349 // adc r9,0x0; adc r10,0x0
-// 0x133c:
+.quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
+// 0x12ed:
 .quad 0xef0f4466c3fe0f66,0x66ce00380f4566c8; .byte 0x41,0x0f,0xfe,0xf1 // paddd xmm0,xmm3; pxor xmm9,xmm0; pshufb xmm9,xmm14; paddd xmm6,xmm9
 .quad 0x6f0f4466deef0f66,0x660cf4720f4166e3; .byte 0x0f,0x72,0xd3,0x14 // pxor xmm3,xmm6; movdqa xmm12,xmm3; pslld xmm12,0xc; psrld xmm3,0x14
 .quad 0xfe0f66dceb0f4166,0x4566d1ef0f4466cc; .byte 0x0f,0x38,0x00,0xd6 // por xmm3,xmm12; paddd xmm1,xmm4; pxor xmm10,xmm1; pshufb xmm10,xmm14
@@ -336,23 +330,22 @@
 .quad 0xef0f4466ccfe0f66,0x66d700380f4566d1; .byte 0x41,0x0f,0xfe,0xfa // paddd xmm1,xmm4; pxor xmm10,xmm1; pshufb xmm10,xmm15; paddd xmm7,xmm10
 .quad 0xc9700f66e7ef0f66,0x4166ec6f0f446639; .byte 0x0f,0x72,0xf5,0x07 // pxor xmm4,xmm7; pshufd xmm1,xmm1,0x39; movdqa xmm13,xmm4; pslld xmm13,0x7
 .quad 0x0f416619d4720f66,0x4ed2700f4566e5eb // psrld xmm4,0x19; por xmm4,xmm13; pshufd xmm10,xmm10,0x4e
-.quad 0x5e3b4c93ff700f66,0x4920468b487b74c0; .byte 0xf7,0xe0 // pshufd xmm7,xmm7,0x93; cmp r11,QWORD PTR [rsi-0x40]; je 0x1491; mov rax,QWORD PTR [rsi+0x20]; mul r8
+.quad 0x5e3b4c93ff700f66,0x4920468b487374c0; .byte 0xf7,0xe0 // pshufd xmm7,xmm7,0x93; cmp r11,QWORD PTR [rsi-0x40]; je 0x143a; mov rax,QWORD PTR [rsi+0x20]; mul r8
 .quad 0x8b48d78948c18948,0xc08949e0f7491846 // mov rcx,rax; mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8; mov r8,rax
 .quad 0x834803034dd38948,0x8348084b034900d3; .byte 0xd7,0x01 // mov rbx,rdx; add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]; adc rdi,0x1
 .quad 0x18468b4810c38349,0x1148c10148e1f749; .byte 0xd7 // add r11,0x10; mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax; adc rdi,rdx
 .quad 0x4ce1f74928468b48,0x4ccaaf0f4d284e8b; .byte 0x0f,0xaf,0x56,0x18 // mov rax,QWORD PTR [rsi+0x28]; mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10; imul r10,QWORD PTR [rsi+0x18]
 .quad 0x0149d90149d7014c,0x41fa8941d11149c0; .byte 0x83,0xe2,0x03 // add rdi,r10; add r9,rbx; add r8,rax; adc r9,rdx; mov r10d,edi; and r10d,0x3
-.quad 0xbf3c8d4802efc148,0x4900d28349c90149; .byte 0x01,0xf8 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r9,rcx; adc r10,0x0; add r8,rdi
-.quad 0x00d2834900d18349 // adc r9,0x0; adc r10,0x0
-// 0x1491:
-.quad 0xfd4c850f01e06e83,0x3b48c04e8b48ffff; .byte 0x4e,0xb0 // sub DWORD PTR [rsi-0x20],0x1; jne 0x11e7; mov rcx,QWORD PTR [rsi-0x40]; cmp rcx,QWORD PTR [rsi-0x50]
-.quad 0xf74920468b486874,0x48d78948c18948e0; .byte 0x8b,0x46,0x18 // je 0x150d; mov rax,QWORD PTR [rsi+0x20]; mul r8; mov rcx,rax; mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]
+.quad 0xbf3c8d4802efc148,0x8349c91149f80149; .byte 0xd2,0x00 // shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi; adc r9,rcx; adc r10,0x0
+// 0x143a:
+.quad 0xfd5c850f01e06e83,0x3b48c04e8b48ffff; .byte 0x4e,0xb0 // sub DWORD PTR [rsi-0x20],0x1; jne 0x11a0; mov rcx,QWORD PTR [rsi-0x40]; cmp rcx,QWORD PTR [rsi-0x50]
+.quad 0xf74920468b486074,0x48d78948c18948e0; .byte 0x8b,0x46,0x18 // je 0x14ae; mov rax,QWORD PTR [rsi+0x20]; mul r8; mov rcx,rax; mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]
 .quad 0x8948c08949e0f749,0xe1f74918468b48d3 // mul r8; mov r8,rax; mov rbx,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r9
 .quad 0x8b48d71148c10148,0x4e8b4ce1f7492846; .byte 0x28 // add rcx,rax; adc rdi,rdx; mov rax,QWORD PTR [rsi+0x28]; mul r9; mov r9,QWORD PTR [rsi+0x28]
 .quad 0x56af0f4ccaaf0f4d,0x49d90149d7014c18; .byte 0x01,0xc0 // imul r9,r10; imul r10,QWORD PTR [rsi+0x18]; add rdi,r10; add r9,rbx; add r8,rax
 .quad 0x8341fa8941d11149,0x8d4802efc14803e2; .byte 0x3c,0xbf // adc r9,rdx; mov r10d,edi; and r10d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]
-.quad 0x4900d28349c90149,0x834900d18349f801; .byte 0xd2,0x00 // add r9,rcx; adc r10,0x0; add r8,rdi; adc r9,0x0; adc r10,0x0
-// 0x150d:
+.quad 0x8349c91149f80149; .byte 0xd2,0x00 // add r8,rdi; adc r9,rcx; adc r10,0x0
+// 0x14ae:
 .quad 0x4c084e894c06894c,0x4888568b48105689; .byte 0x8b,0x46,0xe8 // mov QWORD PTR [rsi],r8; mov QWORD PTR [rsi+0x8],r9; mov QWORD PTR [rsi+0x10],r10; mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]
 .quad 0x48000001008e8d48,0x226f0f44f3f04e2b // lea rcx,[rsi+0x100]; sub rcx,QWORD PTR [rsi-0x10]; movdqu xmm12,XMMWORD PTR [rdx]
 .quad 0x0f44f3286f0f44f3,0x7e6f0f44f310706f; .byte 0x30 // movdqu xmm13,XMMWORD PTR [rax]; movdqu xmm14,XMMWORD PTR [rax+0x10]; movdqu xmm15,XMMWORD PTR [rsi+0x30]
@@ -361,19 +354,19 @@
 .quad 0x0f4566fefe0f4166,0x2052fe0f4466d7fe // paddd xmm7,xmm14; paddd xmm10,xmm15; paddd xmm10,XMMWORD PTR [rdx+0x20]
 .quad 0x597f0f66017f0f66,0x446620717f0f6610; .byte 0x0f,0x7f,0x49,0x30 // movdqa XMMWORD PTR [rcx],xmm0; movdqa XMMWORD PTR [rcx+0x10],xmm3; movdqa XMMWORD PTR [rcx+0x20],xmm6; movdqa XMMWORD PTR [rcx+0x30],xmm9
 .quad 0x7f0f6640497f0f66,0x6660797f0f665061; .byte 0x44,0x0f,0x7f,0x51,0x70 // movdqa XMMWORD PTR [rcx+0x40],xmm1; movdqa XMMWORD PTR [rcx+0x50],xmm4; movdqa XMMWORD PTR [rcx+0x60],xmm7; movdqa XMMWORD PTR [rcx+0x70],xmm10
-.byte 0xe9,0x62,0xfb,0xff,0xff // jmp 0x1105
-// 0x15a3:
+.byte 0xe9,0x7a,0xfb,0xff,0xff // jmp 0x10be
+// 0x1544:
 .quad 0x7e89480fe783c789,0x033c8d49f0e083d0 // mov edi,eax; and edi,0xf; mov QWORD PTR [rsi-0x30],rdi; and eax,0xfffffff0; lea rdi,[r11+rax*1]
 .quad 0xb05e894cc07e8948,0x4c084e8b4c068b4c; .byte 0x8b,0x56,0x10 // mov QWORD PTR [rsi-0x40],rdi; mov QWORD PTR [rsi-0x50],r11; mov r8,QWORD PTR [rsi]; mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]
-.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x15d9; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
-// 0x15d9:
+.quad 0x4d03034d0f74c085,0x4901d28349084b13; .byte 0x83,0xc3,0x10 // test eax,eax; je 0x157a; add r8,QWORD PTR [r11]; adc r9,QWORD PTR [r11+0x8]; adc r10,0x1; add r11,0x10
+// 0x157a:
 .quad 0xe8468b4888568b48,0xf30000000ae046c7; .byte 0x44,0x0f,0x6f,0x4e,0x30 // mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]; mov DWORD PTR [rsi-0x20],0xa; movdqu xmm9,XMMWORD PTR [rsi+0x30]
 .quad 0x186f0ff3026f0ff3,0x6f0f6610706f0ff3; .byte 0xd0 // movdqu xmm0,XMMWORD PTR [rdx]; movdqu xmm3,XMMWORD PTR [rax]; movdqu xmm6,XMMWORD PTR [rax+0x10]; movdqa xmm2,xmm0
 .quad 0x6f0f4466eb6f0f66,0x4466d96f0f4566c6; .byte 0x0f,0xfe,0x5a,0x30 // movdqa xmm5,xmm3; movdqa xmm8,xmm6; movdqa xmm11,xmm9; paddd xmm11,XMMWORD PTR [rdx+0x30]
 .quad 0xe36f0f66c86f0f66,0x6f0f4566fe6f0f66; .byte 0xd1 // movdqa xmm1,xmm0; movdqa xmm4,xmm3; movdqa xmm7,xmm6; movdqa xmm10,xmm9
 .quad 0x44662052fe0f4466,0x6f0f4466104afe0f; .byte 0xb2,0xb0,0x00,0x00,0x00 // paddd xmm10,XMMWORD PTR [rdx+0x20]; paddd xmm9,XMMWORD PTR [rdx+0x10]; movdqa xmm14,XMMWORD PTR [rdx+0xb0]
 .quad 0x000090ba6f0f4466; .byte 0x00 // movdqa xmm15,XMMWORD PTR [rdx+0x90]
-// 0x1642:
+// 0x15e3:
 .quad 0xef0f4466c3fe0f66,0x66ce00380f4566c8; .byte 0x41,0x0f,0xfe,0xf1 // paddd xmm0,xmm3; pxor xmm9,xmm0; pshufb xmm9,xmm14; paddd xmm6,xmm9
 .quad 0x6f0f4466deef0f66,0x660cf4720f4166e3; .byte 0x0f,0x72,0xd3,0x14 // pxor xmm3,xmm6; movdqa xmm12,xmm3; pslld xmm12,0xc; psrld xmm3,0x14
 .quad 0xfe0f66dceb0f4166,0x4566d1ef0f4466cc; .byte 0x0f,0x38,0x00,0xd6 // por xmm3,xmm12; paddd xmm1,xmm4; pxor xmm10,xmm1; pshufb xmm10,xmm14
@@ -391,15 +384,15 @@
 .quad 0xef0f4466d5fe0f66,0x66df00380f4566da; .byte 0x45,0x0f,0xfe,0xc3 // paddd xmm2,xmm5; pxor xmm11,xmm2; pshufb xmm11,xmm15; paddd xmm8,xmm11
 .quad 0x700f66e8ef0f4166,0x66e56f0f446693d2; .byte 0x41,0x0f,0x72,0xf4,0x07 // pxor xmm5,xmm8; pshufd xmm2,xmm2,0x93; movdqa xmm12,xmm5; pslld xmm12,0x7
 .quad 0x0f416619d5720f66,0x4edb700f4566eceb // psrld xmm5,0x19; por xmm5,xmm12; pshufd xmm11,xmm11,0x4e
-.quad 0x3b4c39c0700f4566,0x20468b487b74c05e // pshufd xmm8,xmm8,0x39; cmp r11,QWORD PTR [rsi-0x40]; je 0x1804; mov rax,QWORD PTR [rsi+0x20]
+.quad 0x3b4c39c0700f4566,0x20468b487374c05e // pshufd xmm8,xmm8,0x39; cmp r11,QWORD PTR [rsi-0x40]; je 0x179d; mov rax,QWORD PTR [rsi+0x20]
 .quad 0x8948c18948e0f749,0xe0f74918468b48d7 // mul r8; mov rcx,rax; mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8
 .quad 0x034dd38948c08949,0x4b034900d3834803; .byte 0x08 // mov r8,rax; mov rbx,rdx; add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]
 .quad 0x10c3834901d78348,0x48e1f74918468b48; .byte 0x01,0xc1 // adc rdi,0x1; add r11,0x10; mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax
 .quad 0x4928468b48d71148,0x0f4d284e8b4ce1f7; .byte 0xaf,0xca // adc rdi,rdx; mov rax,QWORD PTR [rsi+0x28]; mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10
 .quad 0xd7014c1856af0f4c,0x1149c00149d90149; .byte 0xd1 // imul r10,QWORD PTR [rsi+0x18]; add rdi,r10; add r9,rbx; add r8,rax; adc r9,rdx
-.quad 0x4803e28341fa8941,0x49bf3c8d4802efc1; .byte 0x01,0xc9 // mov r10d,edi; and r10d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r9,rcx
-.quad 0x49f8014900d28349; .byte 0x83,0xd1,0x00,0x49,0x83,0xd2,0x00 // adc r10,0x0; add r8,rdi; adc r9,0x0; adc r10,0x0
-// 0x1804:
+.quad 0x4803e28341fa8941,0x49bf3c8d4802efc1; .byte 0x01,0xf8 // mov r10d,edi; and r10d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi
+.byte 0x49,0x11,0xc9,0x49,0x83,0xd2,0x00 // adc r9,rcx; adc r10,0x0
+// 0x179d:
 .quad 0xef0f4466c3fe0f66,0x66ce00380f4566c8; .byte 0x41,0x0f,0xfe,0xf1 // paddd xmm0,xmm3; pxor xmm9,xmm0; pshufb xmm9,xmm14; paddd xmm6,xmm9
 .quad 0x6f0f4466deef0f66,0x660cf4720f4166e3; .byte 0x0f,0x72,0xd3,0x14 // pxor xmm3,xmm6; movdqa xmm12,xmm3; pslld xmm12,0xc; psrld xmm3,0x14
 .quad 0xfe0f66dceb0f4166,0x4566d1ef0f4466cc; .byte 0x0f,0x38,0x00,0xd6 // por xmm3,xmm12; paddd xmm1,xmm4; pxor xmm10,xmm1; pshufb xmm10,xmm14
@@ -417,23 +410,23 @@
 .quad 0xef0f4466d5fe0f66,0x66df00380f4566da; .byte 0x45,0x0f,0xfe,0xc3 // paddd xmm2,xmm5; pxor xmm11,xmm2; pshufb xmm11,xmm15; paddd xmm8,xmm11
 .quad 0x700f66e8ef0f4166,0x66e56f0f446639d2; .byte 0x41,0x0f,0x72,0xf4,0x07 // pxor xmm5,xmm8; pshufd xmm2,xmm2,0x39; movdqa xmm12,xmm5; pslld xmm12,0x7
 .quad 0x0f416619d5720f66,0x4edb700f4566eceb // psrld xmm5,0x19; por xmm5,xmm12; pshufd xmm11,xmm11,0x4e
-.quad 0x3b4c93c0700f4566,0x20468b487b74c05e // pshufd xmm8,xmm8,0x93; cmp r11,QWORD PTR [rsi-0x40]; je 0x19c6; mov rax,QWORD PTR [rsi+0x20]
+.quad 0x3b4c93c0700f4566,0x20468b487374c05e // pshufd xmm8,xmm8,0x93; cmp r11,QWORD PTR [rsi-0x40]; je 0x1957; mov rax,QWORD PTR [rsi+0x20]
 .quad 0x8948c18948e0f749,0xe0f74918468b48d7 // mul r8; mov rcx,rax; mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8
 .quad 0x034dd38948c08949,0x4b034900d3834803; .byte 0x08 // mov r8,rax; mov rbx,rdx; add r8,QWORD PTR [r11]; adc rbx,0x0; add rcx,QWORD PTR [r11+0x8]
 .quad 0x10c3834901d78348,0x48e1f74918468b48; .byte 0x01,0xc1 // adc rdi,0x1; add r11,0x10; mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax
 .quad 0x4928468b48d71148,0x0f4d284e8b4ce1f7; .byte 0xaf,0xca // adc rdi,rdx; mov rax,QWORD PTR [rsi+0x28]; mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10
 .quad 0xd7014c1856af0f4c,0x1149c00149d90149; .byte 0xd1 // imul r10,QWORD PTR [rsi+0x18]; add rdi,r10; add r9,rbx; add r8,rax; adc r9,rdx
-.quad 0x4803e28341fa8941,0x49bf3c8d4802efc1; .byte 0x01,0xc9 // mov r10d,edi; and r10d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r9,rcx
-.quad 0x49f8014900d28349; .byte 0x83,0xd1,0x00,0x49,0x83,0xd2,0x00 // adc r10,0x0; add r8,rdi; adc r9,0x0; adc r10,0x0
-// 0x19c6:
-.quad 0xfc72850f01e06e83,0x3b48c04e8b48ffff; .byte 0x4e,0xb0 // sub DWORD PTR [rsi-0x20],0x1; jne 0x1642; mov rcx,QWORD PTR [rsi-0x40]; cmp rcx,QWORD PTR [rsi-0x50]
-.quad 0xf74920468b486874,0x48d78948c18948e0; .byte 0x8b,0x46,0x18 // je 0x1a42; mov rax,QWORD PTR [rsi+0x20]; mul r8; mov rcx,rax; mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]
+.quad 0x4803e28341fa8941,0x49bf3c8d4802efc1; .byte 0x01,0xf8 // mov r10d,edi; and r10d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi
+.byte 0x49,0x11,0xc9,0x49,0x83,0xd2,0x00 // adc r9,rcx; adc r10,0x0
+// 0x1957:
+.quad 0xfc82850f01e06e83,0x3b48c04e8b48ffff; .byte 0x4e,0xb0 // sub DWORD PTR [rsi-0x20],0x1; jne 0x15e3; mov rcx,QWORD PTR [rsi-0x40]; cmp rcx,QWORD PTR [rsi-0x50]
+.quad 0xf74920468b486074,0x48d78948c18948e0; .byte 0x8b,0x46,0x18 // je 0x19cb; mov rax,QWORD PTR [rsi+0x20]; mul r8; mov rcx,rax; mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]
 .quad 0x8948c08949e0f749,0xe1f74918468b48d3 // mul r8; mov r8,rax; mov rbx,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r9
 .quad 0x8b48d71148c10148,0x4e8b4ce1f7492846; .byte 0x28 // add rcx,rax; adc rdi,rdx; mov rax,QWORD PTR [rsi+0x28]; mul r9; mov r9,QWORD PTR [rsi+0x28]
 .quad 0x56af0f4ccaaf0f4d,0x49d90149d7014c18; .byte 0x01,0xc0 // imul r9,r10; imul r10,QWORD PTR [rsi+0x18]; add rdi,r10; add r9,rbx; add r8,rax
 .quad 0x8341fa8941d11149,0x8d4802efc14803e2; .byte 0x3c,0xbf // adc r9,rdx; mov r10d,edi; and r10d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]
-.quad 0x4900d28349c90149,0x834900d18349f801; .byte 0xd2,0x00 // add r9,rcx; adc r10,0x0; add r8,rdi; adc r9,0x0; adc r10,0x0
-// 0x1a42:
+.quad 0x8349c91149f80149; .byte 0xd2,0x00 // add r8,rdi; adc r9,rcx; adc r10,0x0
+// 0x19cb:
 .quad 0x4c084e894c06894c,0x4888568b48105689; .byte 0x8b,0x46,0xe8 // mov QWORD PTR [rsi],r8; mov QWORD PTR [rsi+0x8],r9; mov QWORD PTR [rsi+0x10],r10; mov rdx,QWORD PTR [rsi-0x78]; mov rax,QWORD PTR [rsi-0x18]
 .quad 0x48000001008e8d48,0x226f0f44f3f04e2b // lea rcx,[rsi+0x100]; sub rcx,QWORD PTR [rsi-0x10]; movdqu xmm12,XMMWORD PTR [rdx]
 .quad 0x0f44f3286f0f44f3,0x7e6f0f44f310706f; .byte 0x30 // movdqu xmm13,XMMWORD PTR [rax]; movdqu xmm14,XMMWORD PTR [rax+0x10]; movdqu xmm15,XMMWORD PTR [rsi+0x30]
@@ -445,42 +438,42 @@
 .quad 0x0f6630497f0f4466,0x50617f0f6640497f // movdqa XMMWORD PTR [rcx+0x30],xmm9; movdqa XMMWORD PTR [rcx+0x40],xmm1; movdqa XMMWORD PTR [rcx+0x50],xmm4
 .quad 0x0f446660797f0f66,0x80917f0f6670517f; .byte 0x00,0x00,0x00 // movdqa XMMWORD PTR [rcx+0x60],xmm7; movdqa XMMWORD PTR [rcx+0x70],xmm10; movdqa XMMWORD PTR [rcx+0x80],xmm2
 .quad 0x00000090a97f0f66,0x0000a0817f0f4466; .byte 0x00 // movdqa XMMWORD PTR [rcx+0x90],xmm5; movdqa XMMWORD PTR [rcx+0xa0],xmm8
-.quad 0x0000b0997f0f4466; .byte 0x00,0xe9,0xf1,0xf5,0xff,0xff // movdqa XMMWORD PTR [rcx+0xb0],xmm11; jmp 0x1105
-// 0x1b14:
+.quad 0x0000b0997f0f4466; .byte 0x00,0xe9,0x21,0xf6,0xff,0xff // movdqa XMMWORD PTR [rcx+0xb0],xmm11; jmp 0x10be
+// 0x1a9d:
 .quad 0x49008b4940478b4c,0x4810508b4908488b; .byte 0x89,0x06 // mov r8,QWORD PTR [rdi+0x40]; mov rax,QWORD PTR [r8]; mov rcx,QWORD PTR [r8+0x8]; mov rdx,QWORD PTR [r8+0x10]; mov QWORD PTR [rsi],rax
 .quad 0x10568948084e8948,0x0f6628406f0f41f3; .byte 0x7f,0x86,0x80,0x00,0x00,0x00 // mov QWORD PTR [rsi+0x8],rcx; mov QWORD PTR [rsi+0x10],rdx; movdqu xmm0,XMMWORD PTR [r8+0x28]; movdqa XMMWORD PTR [rsi+0x80],xmm0
 .quad 0x4930468938408b41,0x4820488b4918408b; .byte 0x89,0xca // mov eax,DWORD PTR [r8+0x38]; mov DWORD PTR [rsi+0x30],eax; mov rax,QWORD PTR [r8+0x18]; mov rcx,QWORD PTR [r8+0x20]; mov rdx,rcx
 .quad 0x02eac14818468948,0x48ca0148204e8948; .byte 0x89,0x56,0x28 // mov QWORD PTR [rsi+0x18],rax; shr rdx,0x2; mov QWORD PTR [rsi+0x20],rcx; add rdx,rcx; mov QWORD PTR [rsi+0x28],rdx
 .quad 0x00000000a846c748,0x00000000f046c748 // mov QWORD PTR [rsi-0x58],0x0; mov QWORD PTR [rsi-0x10],0x0
-.byte 0xe9,0xf6,0xe9,0xff,0xff // jmp 0x56c
-// 0x1b76:
+.byte 0xe9,0x3e,0xea,0xff,0xff // jmp 0x53d
+// 0x1aff:
 .quad 0x4c084e8b4c068b4c; .byte 0x8b,0x56,0x10 // mov r8,QWORD PTR [rsi]; mov r9,QWORD PTR [rsi+0x8]; mov r10,QWORD PTR [rsi+0x10]
-// 0x1b81:
-.quad 0x5043f741805e8b4c,0x00ad840f00000002; .byte 0x00,0x00 // mov r11,QWORD PTR [rsi-0x80]; test DWORD PTR [r11+0x50],0x2; je 0x1c40
+// 0x1b0a:
+.quad 0x5043f741805e8b4c,0x00a5840f00000002; .byte 0x00,0x00 // mov r11,QWORD PTR [rsi-0x80]; test DWORD PTR [r11+0x50],0x2; je 0x1bc1
 .quad 0x484b134d2043034d,0x20468b4801d28349 // add r8,QWORD PTR [r11+0x20]; adc r9,QWORD PTR [r11+0x48]; adc r10,0x1; mov rax,QWORD PTR [rsi+0x20]
 .quad 0x8948c18948e0f749,0xe0f74918468b48d7 // mul r8; mov rcx,rax; mov rdi,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r8
 .quad 0x8b48d38948c08949,0xc10148e1f7491846 // mov r8,rax; mov rbx,rdx; mov rax,QWORD PTR [rsi+0x18]; mul r9; add rcx,rax
 .quad 0x4928468b48d71148,0x0f4d284e8b4ce1f7; .byte 0xaf,0xca // adc rdi,rdx; mov rax,QWORD PTR [rsi+0x28]; mul r9; mov r9,QWORD PTR [rsi+0x28]; imul r9,r10
 .quad 0xd7014c1856af0f4c,0x1149c00149d90149; .byte 0xd1 // imul r10,QWORD PTR [rsi+0x18]; add rdi,r10; add r9,rbx; add r8,rax; adc r9,rdx
-.quad 0x4803e28341fa8941,0x49bf3c8d4802efc1; .byte 0x01,0xc9 // mov r10d,edi; and r10d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r9,rcx
-.quad 0x49f8014900d28349,0x4c00d2834900d183; .byte 0x89,0xc0 // adc r10,0x0; add r8,rdi; adc r9,0x0; adc r10,0x0; mov rax,r8
-.quad 0x4805c08348c9894c,0x4900d2834900d183; .byte 0x83,0xfa,0x04 // mov rcx,r9; add rax,0x5; adc rcx,0x0; adc r10,0x0; cmp r10,0x4
-.quad 0xc9430f4cc0430f4c,0x4c0000008086034c; .byte 0x13,0x8e,0x88,0x00,0x00,0x00 // cmovae r8,rax; cmovae r9,rcx; add r8,QWORD PTR [rsi+0x80]; adc r9,QWORD PTR [rsi+0x88]
-.quad 0x4c00894c38438b49; .byte 0x89,0x48,0x08,0xeb,0x6b // mov rax,QWORD PTR [r11+0x38]; mov QWORD PTR [rax],r8; mov QWORD PTR [rax+0x8],r9; jmp 0x1cab
-// 0x1c40:
+.quad 0x4803e28341fa8941,0x49bf3c8d4802efc1; .byte 0x01,0xf8 // mov r10d,edi; and r10d,0x3; shr rdi,0x2; lea rdi,[rdi+rdi*4]; add r8,rdi
+.quad 0x4c00d28349c91149,0xc08348c9894cc089; .byte 0x05 // adc r9,rcx; adc r10,0x0; mov rax,r8; mov rcx,r9; add rax,0x5
+.quad 0x00d2834900d18348,0xc0430f4c04fa8349 // adc rcx,0x0; adc r10,0x0; cmp r10,0x4; cmovae r8,rax
+.quad 0x8086034cc9430f4c,0x00888e134c000000; .byte 0x00,0x00 // cmovae r9,rcx; add r8,QWORD PTR [rsi+0x80]; adc r9,QWORD PTR [rsi+0x88]
+.quad 0x4c00894c38438b49; .byte 0x89,0x48,0x08,0xeb,0x6b // mov rax,QWORD PTR [r11+0x38]; mov QWORD PTR [rax],r8; mov QWORD PTR [rax+0x8],r9; jmp 0x1c2c
+// 0x1bc1:
 .quad 0x4803e28341d1894c,0x49890c8d4802e9c1; .byte 0x01,0xc8 // mov rcx,r10; and r10d,0x3; shr rcx,0x2; lea rcx,[rcx+rcx*4]; add r8,rcx
 .quad 0x00d2834900d18349,0x4c00894c40438b49; .byte 0x89,0x48,0x08 // adc r9,0x0; adc r10,0x0; mov rax,QWORD PTR [r11+0x40]; mov QWORD PTR [rax],r8; mov QWORD PTR [rax+0x8],r9
 .quad 0x184e8b481050894c,0x1848894820568b48 // mov QWORD PTR [rax+0x10],r10; mov rcx,QWORD PTR [rsi+0x18]; mov rdx,QWORD PTR [rsi+0x20]; mov QWORD PTR [rax+0x18],rcx
 .quad 0x808e8b4820508948,0x0088968b48000000; .byte 0x00,0x00 // mov QWORD PTR [rax+0x20],rdx; mov rcx,QWORD PTR [rsi+0x80]; mov rdx,QWORD PTR [rsi+0x88]
-.quad 0x3050894828488948,0x7501e183504b8b41; .byte 0x04 // mov QWORD PTR [rax+0x28],rcx; mov QWORD PTR [rax+0x30],rdx; mov ecx,DWORD PTR [r11+0x50]; and ecx,0x1; jne 0x1c9c
+.quad 0x3050894828488948,0x7501e183504b8b41; .byte 0x04 // mov QWORD PTR [rax+0x28],rcx; mov QWORD PTR [rax+0x30],rdx; mov ecx,DWORD PTR [r11+0x50]; and ecx,0x1; jne 0x1c1d
 .byte 0x48,0x8b,0x48,0x38 // mov rcx,QWORD PTR [rax+0x38]
-// 0x1c9c:
+// 0x1c1d:
 .quad 0x06eac14810538b49; .byte 0x48,0x01,0xd1,0x48,0x89,0x48,0x38 // mov rdx,QWORD PTR [r11+0x10]; shr rdx,0x6; add rcx,rdx; mov QWORD PTR [rax+0x38],rcx
-// 0x1cab:
+// 0x1c2c:
 .quad 0x80468d48c0ef0f66,0x000000015043f741 // pxor xmm0,xmm0; lea rax,[rsi-0x80]; test DWORD PTR [r11+0x50],0x1
-.quad 0x0001408e8d480e74,0x077640107b834900 // je 0x1ccb; lea rcx,[rsi+0x140]; cmp QWORD PTR [r11+0x10],0x40; jbe 0x1cd2
-// 0x1ccb:
+.quad 0x0001408e8d480e74,0x077640107b834900 // je 0x1c4c; lea rcx,[rsi+0x140]; cmp QWORD PTR [r11+0x10],0x40; jbe 0x1c53
+// 0x1c4c:
 .byte 0x48,0x8d,0x8e,0x40,0x02,0x00,0x00 // lea rcx,[rsi+0x240]
-// 0x1cd2:
+// 0x1c53:
 .quad 0x407f0f66007f0f66,0x0f6620407f0f6610; .byte 0x7f,0x40,0x30 // movdqa XMMWORD PTR [rax],xmm0; movdqa XMMWORD PTR [rax+0x10],xmm0; movdqa XMMWORD PTR [rax+0x20],xmm0; movdqa XMMWORD PTR [rax+0x30],xmm0
-.quad 0x72c8394840c08348,0x00000180ee8148e4 // add rax,0x40; cmp rax,rcx; jb 0x1cd2; sub rsi,0x180
+.quad 0x72c8394840c08348,0x00000180ee8148e4 // add rax,0x40; cmp rax,rcx; jb 0x1c53; sub rsi,0x180
