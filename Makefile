@@ -173,6 +173,12 @@ SUITES :=
 LONG_SUITES :=
 # Seconds: no suite of make test-long may take longer.
 LONG_LIMIT ?= 1800
+# Of the traces, and of what else goes on until its time is up.
+LONG_SECONDS ?= 180
+# Of each fuzzer of Go, 5 minutes; the one of Rust gets twice that.
+LONG_FUZZ_SECONDS ?= $(shell echo $$(($(LONG_SECONDS) * 5 / 3)))
+# Of each level in a random test of all of them.
+LONG_LEVEL_SECONDS ?= $(shell echo $$(($(LONG_SECONDS) / 12 + 1)))
 CHECK_SUITES := check gofmt gen-check
 
 # $(call suite,name,what it needs,command): a target test-name, and its place in the sum of make test; long_suite: of

@@ -158,6 +158,8 @@ _\name:
 #if defined(_WIN32) || defined(SEALANE_TEST_WIN64)
 #define SEALANE_WIN64_CALLS
 #define WIN64_FRAME 216     /* xmm6 to xmm15 and seven others; keeps the stack at multiples of 16 */
+#elif defined(__ELF__) && !defined(SEALANE_GO)
+#define SEALANE_SAVES_LATER
 #endif
 
 /* A vector register into the frame, and the same for unwinding. DWARF numbers it 17 + n. */
@@ -179,7 +181,23 @@ _\name:
 #endif
 .endm
 
-.macro function name
+/* The red zone: 128 bytes below the stack pointer that belong to a leaf. */
+.macro save_registers
+    mov [rsp - 8], rbx
+    mov [rsp - 16], r12
+    mov [rsp - 24], r13
+    mov [rsp - 32], r14
+    mov [rsp - 40], r15
+    .cfi_offset 3, -16
+    .cfi_offset 12, -24
+    .cfi_offset 13, -32
+    .cfi_offset 14, -40
+    .cfi_offset 15, -48
+.endm
+
+/* later: where it can be, what is preserved is not saved before save_registers_later; what begins the function does
+ * without those registers, and ends at the label that endfunction is given. In Mach-O no table can say that. */
+.macro function name, later
     begin_function \name
 #if !defined(SEALANE_GO)
 #if defined(__CET__) && (__CET__ & 1)
@@ -209,22 +227,29 @@ _\name:
     mov rsi, rdx
     mov rdx, r8
 #else
-    /* The red zone: 128 bytes below the stack pointer that belong to a leaf. */
-    mov [rsp - 8], rbx
-    mov [rsp - 16], r12
-    mov [rsp - 24], r13
-    mov [rsp - 32], r14
-    mov [rsp - 40], r15
-    .cfi_offset 3, -16
-    .cfi_offset 12, -24
-    .cfi_offset 13, -32
-    .cfi_offset 14, -40
-    .cfi_offset 15, -48
+#if defined(SEALANE_SAVES_LATER)
+    .ifb \later
+    save_registers
+    .endif
+#else
+    save_registers
+#endif
 #endif
 #endif
 .endm
 
-.macro endfunction
+.macro save_registers_later
+#if defined(SEALANE_SAVES_LATER)
+    save_registers
+#endif
+.endm
+
+.macro endfunction unsaved
+#if !defined(SEALANE_SAVES_LATER)
+    .ifnb \unsaved
+\unsaved:
+    .endif
+#endif
 #if !defined(SEALANE_GO)
 #if defined(SEALANE_WIN64_CALLS)
     .irp n, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
@@ -251,6 +276,14 @@ _\name:
     mov r14, [rsp - 32]
     mov r15, [rsp - 40]
 #endif
+#endif
+#if defined(SEALANE_SAVES_LATER)
+    .ifnb \unsaved
+    .irp n, 3, 12, 13, 14, 15
+    .cfi_restore \n
+    .endr
+\unsaved:
+    .endif
 #endif
     ret
     end_function

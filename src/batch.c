@@ -414,20 +414,48 @@ size_t sealane_open_batch(sealane_op *ops, size_t n)
     return sealane_batch_run(ops, n, SEALANE_FLAG_OPEN, sealane_batch_of_process);
 }
 
-int sealane_batch_lanes(const sealane_key *key, const sealane_lane *lanes, size_t n, uint64_t direction)
+/* Whether one call of the batch kernel is the best for lanes in this order. */
+static int in_order(const sealane_batch *batch, const sealane_lane *lanes, size_t n)
 {
-    const sealane_table *table = table_of(key_alg(key));
-    const sealane_batch *batch = sealane_level_batch(table, key_level(key));
-    if (batch == NULL || n < SEALANE_BATCH_FROM_MAX)
-        return 0;
-    for (size_t i = 0, before = batch->classes - 1u; i < n; i++) {
-        const size_t class = (size_t)(lanes[i].bytes / 64);
+    uint64_t bytes = UINT64_MAX; /* of the lanes that were looked at last, which mostly are of one length */
+    size_t before = batch->classes - 1u;
+    for (size_t i = 0; i < n; i++) {
+        if (lanes[i].bytes == bytes)
+            continue;
+        bytes = lanes[i].bytes;
+        const size_t class = (size_t)(bytes / 64);
         if (class > before || batch->from[class] == 0)
             return 0;
         before = class;
     }
+    return 1;
+}
+
+/* What a lane and the arguments of one packet have in common. */
+enum { COMMON = offsetof(sealane_args, state) };
+_Static_assert(COMMON == sizeof(sealane_lane) && offsetof(sealane_args, nonce) == offsetof(sealane_lane, nonce),
+               "lane");
+
+int sealane_batch_lanes(const sealane_key *key, const sealane_lane *lanes, size_t n, uint64_t direction)
+{
+    const sealane_level *level = key_level(key);
+    const sealane_batch *batch = sealane_batch_of_process(table_of(key_alg(key)), level);
     SEALANE_BATCH_SCRATCH(scratch);
-    const sealane_args a = batch_args(lanes, n, direction);
-    batch->kernel(&a, scratch, batch->consts);
+    sealane_args a;
+    if (batch != NULL && n >= SEALANE_BATCH_FROM_MAX && in_order(batch, lanes, n)) {
+        a = batch_args(lanes, n, direction);
+        batch->kernel(&a, scratch, batch->consts);
+        return 1;
+    }
+    if (batch != NULL && n >= batch->few)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        if (lanes[i].bytes > INT32_MAX) /* it may be too long for the cipher */
+            return 0;
+    for (size_t i = 0; i < n; i++) {
+        memcpy(&a, &lanes[i], COMMON);
+        a.state = 0, a.total = a.bytes, a.flags = direction | level->flags;
+        level->kernel(&a, scratch, level->consts);
+    }
     return 1;
 }

@@ -68,12 +68,13 @@ void sealane_quic_keys_wipe(sealane_quic_keys *k)
         wipe(k, sizeof *k);
 }
 
-/* ChaCha20's kernels make masks side by side and take as long for one as for many, longer than portable code. */
-static void chacha20_mask(const void *key, uint8_t out[16], const uint8_t sample[16])
+static void chacha20_mask(const mask_kind *kind, uint8_t out[16], const uint8_t sample[16])
 {
-    const sealane_lane lane = {.out = slot(out), .in = slot(sample), .key = slot(key)};
-    const sealane_args a = {.in = slot(&lane), .bytes = 1};
-    sealane_chacha20masks_portable(&a, NULL, NULL);
+    SEALANE_SCRATCH(scratch);
+    const sealane_lane lane = {.out = slot(out), .in = slot(sample), .key = slot(kind->key)};
+    sealane_args a; /* see sealane_aes_key_init: what masks do not read is not set */
+    a.in = slot(&lane), a.bytes = 1, a.flags = 0;
+    kind->level->kernel(&a, scratch, kind->level->consts);
 }
 
 int sealane_quic_mask(const sealane_quic_keys *k, uint8_t mask[5], const uint8_t sample[16])
@@ -86,7 +87,7 @@ int sealane_quic_mask(const sealane_quic_keys *k, uint8_t mask[5], const uint8_t
     if (!failed && kind.rounds != 0)
         failed = sealane_aes_ecb_encrypt(&k->mask, block, sample, sizeof block);
     else if (!failed)
-        chacha20_mask(kind.key, block, sample);
+        chacha20_mask(&kind, block, sample);
     if (failed)
         memset(block, 0, sizeof block);
     memcpy(mask, block, 5);
@@ -216,16 +217,24 @@ static void make_masks(work *w)
         make_masks_of_kinds(w);
 }
 
-/* Packet numbers are read and written with what is behind them of four bytes, which every packet has: these are the
- * number's own, as load32 has them. */
+/* Writes nothing but the number, and reads nothing: what is behind it is text, which registers would keep. */
+static inline void put_number(uint8_t *at, uint32_t number, size_t bytes)
+{
+    if (bytes == 4) {
+        store32(at, swap32(number));
+        return;
+    }
+    at[bytes - 1] = (uint8_t)number;
+    if (bytes > 1)
+        at[bytes - 2] = (uint8_t)(number >> 8);
+    if (bytes > 2)
+        at[0] = (uint8_t)(number >> 16);
+}
+
+/* A number's bits, as load32 has them, of the four bytes from where it begins, which every packet has. */
 static inline uint32_t number_bits(size_t bytes)
 {
     return UINT32_MAX >> (32 - 8 * bytes);
-}
-
-static inline void put_number(uint8_t *at, uint64_t number, size_t bytes)
-{
-    store32(at, (load32(at) & ~number_bits(bytes)) | swap32((uint32_t)number << (32 - 8 * bytes)));
 }
 
 static inline void mask_number(uint8_t *at, const uint8_t mask[16], size_t bytes)
@@ -319,7 +328,7 @@ static size_t protect(work *w, sealane_quic_packet *packets, size_t n)
         if (keys.keys != of_lane.keys)
             of_lane = lane_keys_of(w, keys.keys, count);
         set_lane(w, count, p, p->pn_offset + bytes, of_lane, 0);
-        put_number(w->numbers[count], p->number, bytes);
+        put_number(w->numbers[count], (uint32_t)p->number, bytes);
         count++;
     }
     w->count = count;

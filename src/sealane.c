@@ -356,7 +356,7 @@ static NOINLINE int seal_any(const sealane_key *k, const sealane_args *a, uint8_
 /* They are other ones where a level is not AES-GCM's. */
 static ALWAYS_INLINE inline void end_key(sealane_args *a, const sealane_level *level)
 {
-    if (!(level->flags & SEALANE_FLAG_NONCE)) {
+    if (UNLIKELY(!(level->flags & SEALANE_FLAG_NONCE))) {
         a->key += CHACHA20_KEY_AT - GCM_KEY_AT;
         a->flags -= SEALANE_FLAG_NONCE;
         KEEP_APART();

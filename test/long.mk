@@ -1,12 +1,5 @@
 # make test-long: suites that take minutes, a fuzzer on one processor each.
 
-# Of the traces, and of what else goes on until its time is up.
-LONG_SECONDS ?= 180
-# Of each fuzzer of Go, 5 minutes; the one of Rust gets twice that.
-LONG_FUZZ_SECONDS ?= $(shell echo $$(($(LONG_SECONDS) * 5 / 3)))
-# Of each level in a random test of all of them.
-LONG_LEVEL_SECONDS ?= $(shell echo $$(($(LONG_SECONDS) / 12 + 1)))
-
 $(eval $(call long_suite,long-check,$(B)/check,sh -ec 'end=$$$$(($$$$(date +%s) + $(LONG_SECONDS))); n=0; \
     while [ $$$$(date +%s) -lt $$$$end ]; do $(B)/check >$(B)/long-check.log || { cat $(B)/long-check.log; exit 1; }; n=$$$$((n + 1)); done; \
     tail -n 1 $(B)/long-check.log; echo "$$$$n times"'))

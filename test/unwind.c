@@ -332,7 +332,7 @@ static int check_modes(int table, int level)
 
 static int check_level(int table, int level)
 {
-    static const size_t sizes[] = {0, 100, 900};
+    static const size_t sizes[] = {0, 40, 100, 900};
     const sealane_level *l = &sealane_tables[table].levels[level];
     const int gcm = table == SEALANE_AESGCM;
     const void *kernel_key = gcm ? (const void *)gcm_key_of(&k) : key;

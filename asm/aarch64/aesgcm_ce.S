@@ -16,7 +16,8 @@
  * Counter mode (6.5) makes eight blocks at a time. As long as only the counter's last byte changes, the state after the
  * first round (FIPS 197, 5.1) changes in its first column only; the columns of four blocks come from one round. What
  * aese and pmull need not do is done in integer registers, beside them: a group of eight is encrypted while the one
- * before it is added to the text and authenticated. What is over, J0 and up to seven blocks, comes first.
+ * before it is added to the text and authenticated, in the order that aesgcm_ce_rounds.weave says. What is over, J0 and
+ * up to seven blocks, comes first.
  */
 #include "../asm.S"
 
@@ -191,204 +192,6 @@
     .endif
 .endm
 
-/* Loads of a pair of a group. */
-.macro load_pair item, pair
-    .if (\item) == 0
-    .if text_done < 20*(\pair) + 22
-    .error "the pair has not been written yet"
-    .endif
-    ldp q12, q13, [scratch, #HASH + 32*(\pair)]
-    .elseif (\item) == 1
-    ldp q15, q29, [powers, #32*(\pair)]
-    .else
-    ldr q30, [sums, #16*(\pair)]
-    .endif
-.endm
-
-.macro hash_column item, columns
-    .if \columns
-    column_item \item
-    .endif
-.endm
-
-.macro hash_store item, columns
-    .if \columns
-    column_item (5 + \item)
-    .endif
-.endm
-
-/* A group, in items of a calculation and often a load or store, after what was before is reduced. With columns, also
- * the first columns of the next group's states. */
-.set HASH_ITEMS, 71
-.set REDUCE_ITEMS, 11 /* of these, before the first block is read */
-.macro hash_item item, columns
-    .if (\item) == 0
-    reduce 0
-    hash_column 0, \columns
-    .elseif (\item) == 1
-    reduce 1
-    reduce 2
-    .elseif (\item) == 2
-    hash_column 1, \columns
-    .elseif (\item) == 3
-    reduce 3
-    .elseif (\item) == 4
-    hash_column 2, \columns
-    .elseif (\item) == 5
-    reduce 4
-    .elseif (\item) == 6
-    hash_column 3, \columns
-    .elseif (\item) == 7
-    reduce 5
-    hash_store 0, \columns
-    .elseif (\item) == 8
-    hash_column 4, \columns
-    hash_store 1, \columns
-    .elseif (\item) == 9
-    reduce 6
-    hash_store 2, \columns
-    .elseif (\item) == 10
-    reduce 7
-    hash_store 3, \columns
-    .elseif (\item) == 11
-    reduce 8
-    load_pair 0, 0
-    .elseif (\item) == 12
-    reduce 9
-    load_pair 1, 0
-    .elseif (\item) == 13
-    eor block_a.16b, block_a.16b, high.16b
-    hash_store 4, \columns
-    .elseif (\item) == 14
-    trn1 half_sums.2d, block_a.2d, block_b.2d
-    hash_store 5, \columns
-    .elseif (\item) == 15
-    trn2 product.2d, block_a.2d, block_b.2d
-    hash_store 6, \columns
-    .elseif (\item) == 16
-    pmull2 low.1q, block_a.2d, power_a.2d
-    hash_store 7, \columns
-    .elseif (\item) == 17
-    eor half_sums.16b, half_sums.16b, product.16b
-    load_pair 2, 0
-    .elseif (\item) == 18
-    pmull high.1q, block_a.1d, power_a.1d
-    .elseif (\item) == 19
-    pmull2 block_a.1q, block_b.2d, power_b.2d
-    .elseif (\item) == 20
-    pmull power_b.1q, block_b.1d, power_b.1d
-    .elseif (\item) == 21
-    pmull2 mid.1q, half_sums.2d, power_sums.2d
-    .elseif (\item) == 22
-    eor low.16b, low.16b, block_a.16b
-    .elseif (\item) == 23
-    pmull power_sums.1q, half_sums.1d, power_sums.1d
-    load_pair 0, 1
-    .elseif (\item) == 24
-    eor high.16b, high.16b, power_b.16b
-    load_pair 1, 1
-    .elseif (\item) == 25
-    trn1 half_sums.2d, block_a.2d, block_b.2d
-    .elseif (\item) == 26
-    trn2 product.2d, block_a.2d, block_b.2d
-    .elseif (\item) == 27
-    eor mid.16b, mid.16b, power_sums.16b
-    load_pair 2, 1
-    .elseif (\item) == 28
-    eor half_sums.16b, half_sums.16b, product.16b
-    .elseif (\item) == 29
-    pmull2 product.1q, block_a.2d, power_a.2d
-    .elseif (\item) == 30
-    pmull power_a.1q, block_a.1d, power_a.1d
-    .elseif (\item) == 31
-    pmull2 block_a.1q, block_b.2d, power_b.2d
-    .elseif (\item) == 32
-    pmull power_b.1q, block_b.1d, power_b.1d
-    .elseif (\item) == 33
-    pmull2 block_b.1q, half_sums.2d, power_sums.2d
-    .elseif (\item) == 34
-    pmull power_sums.1q, half_sums.1d, power_sums.1d
-    .elseif (\item) == 35
-    eor low.16b, low.16b, product.16b
-    .elseif (\item) == 36
-    eor high.16b, high.16b, power_a.16b
-    .elseif (\item) == 37
-    eor low.16b, low.16b, block_a.16b
-    .elseif (\item) == 38
-    eor mid.16b, mid.16b, block_b.16b
-    load_pair 0, 2
-    .elseif (\item) == 39
-    eor high.16b, high.16b, power_b.16b
-    load_pair 1, 2
-    .elseif (\item) == 40
-    trn1 half_sums.2d, block_a.2d, block_b.2d
-    .elseif (\item) == 41
-    trn2 product.2d, block_a.2d, block_b.2d
-    .elseif (\item) == 42
-    eor mid.16b, mid.16b, power_sums.16b
-    load_pair 2, 2
-    .elseif (\item) == 43
-    eor half_sums.16b, half_sums.16b, product.16b
-    .elseif (\item) == 44
-    pmull2 product.1q, block_a.2d, power_a.2d
-    .elseif (\item) == 45
-    pmull power_a.1q, block_a.1d, power_a.1d
-    .elseif (\item) == 46
-    pmull2 block_a.1q, block_b.2d, power_b.2d
-    .elseif (\item) == 47
-    pmull power_b.1q, block_b.1d, power_b.1d
-    .elseif (\item) == 48
-    pmull2 block_b.1q, half_sums.2d, power_sums.2d
-    .elseif (\item) == 49
-    pmull power_sums.1q, half_sums.1d, power_sums.1d
-    .elseif (\item) == 50
-    eor low.16b, low.16b, product.16b
-    .elseif (\item) == 51
-    eor high.16b, high.16b, power_a.16b
-    .elseif (\item) == 52
-    eor low.16b, low.16b, block_a.16b
-    .elseif (\item) == 53
-    eor mid.16b, mid.16b, block_b.16b
-    load_pair 0, 3
-    .elseif (\item) == 54
-    eor high.16b, high.16b, power_b.16b
-    load_pair 1, 3
-    .elseif (\item) == 55
-    trn1 half_sums.2d, block_a.2d, block_b.2d
-    .elseif (\item) == 56
-    trn2 product.2d, block_a.2d, block_b.2d
-    .elseif (\item) == 57
-    eor mid.16b, mid.16b, power_sums.16b
-    load_pair 2, 3
-    .elseif (\item) == 58
-    eor half_sums.16b, half_sums.16b, product.16b
-    .elseif (\item) == 59
-    pmull2 product.1q, block_a.2d, power_a.2d
-    .elseif (\item) == 60
-    pmull power_a.1q, block_a.1d, power_a.1d
-    .elseif (\item) == 61
-    pmull2 block_a.1q, block_b.2d, power_b.2d
-    .elseif (\item) == 62
-    pmull power_b.1q, block_b.1d, power_b.1d
-    .elseif (\item) == 63
-    pmull2 block_b.1q, half_sums.2d, power_sums.2d
-    .elseif (\item) == 64
-    pmull power_sums.1q, half_sums.1d, power_sums.1d
-    .elseif (\item) == 65
-    eor low.16b, low.16b, product.16b
-    .elseif (\item) == 66
-    eor high.16b, high.16b, power_a.16b
-    .elseif (\item) == 67
-    eor low.16b, low.16b, block_a.16b
-    .elseif (\item) == 68
-    eor mid.16b, mid.16b, block_b.16b
-    .elseif (\item) == 69
-    eor high.16b, high.16b, power_b.16b
-    .elseif (\item) == 70
-    eor mid.16b, mid.16b, power_sums.16b
-    .endif
-.endm
-
 /* ---- AES ------------------------------------------------------------------------------------------------------- */
 
 #include "aes_ce.h"
@@ -408,147 +211,6 @@
 
 .macro set_counter x, value
     mov \x\().s[3], \value
-.endm
-
-/* The first columns of the next group's states; item 0 .. 12. */
-.set COLUMN_ITEMS, 13
-.macro column_item item
-    .if (\item) == 0
-    mov product.16b, count.16b
-    .elseif (\item) == 1
-    add power_sums.16b, count.16b, four.16b
-    .elseif (\item) == 2
-    aes_round product, count_key
-    .elseif (\item) == 3
-    add count.16b, power_sums.16b, four.16b
-    .elseif (\item) == 4
-    aes_round power_sums, count_key
-    .elseif (\item) < 9
-    st1 {product.s}[(\item)-5], [next_state], stride
-    .else
-    st1 {power_sums.s}[(\item)-9], [next_state], stride
-    .endif
-.endm
-
-/* Block 0 .. 7 of the group before is added to the text; items 2 .. 81, after two that load. With last, it is the
- * packet's last group. Even and odd blocks have registers of their own. Then what there is to do from group to group.
- * */
-.set TEXT_ITEMS, 82
-.set LOOP_ITEMS, 90
-.macro text_item item, open, last
-    .if (\item) == 0
-    ldp t0, t1, [scratch, #STREAM]
-    .elseif (\item) == 1
-    ldp t2, t3, [src]
-    .elseif (\item) == 82
-    sub next_state, next_state, #128
-    .elseif (\item) == 83
-    add counter, counter, #8
-    .elseif (\item) == 84
-    sub groups, groups, #1
-    .elseif (\item) == 85
-    add src, src, #128
-    .elseif (\item) == 86
-    add dst, dst, #128
-    .elseif (\item) == 87
-    add t0d, counter, #7
-    .elseif (\item) == 88
-    and t0d, t0d, #255
-    .elseif (\item) == 89
-    cmp t0d, limit
-    .elseif ((\item)-2)/10 % 2 == 0
-    text_step (((\item)-2)/10), (((\item)-2)%10), \open, \last, t0, t1, t2, t3, u0, u1, u2, u3
-    .else
-    text_step (((\item)-2)/10), (((\item)-2)%10), \open, \last, u0, u1, u2, u3, t0, t1, t2, t3
-    .endif
-.endm
-
-.macro text_step block, step, open, last, x0, x1, y0, y1, next_x0, next_x1, next_y0, next_y1
-    .if (\step) == 0
-    .if (\block) < 7
-    ldp \next_x0, \next_x1, [scratch, #STREAM + 16*(\block) + 16]
-    .endif
-    .elseif (\step) == 1
-    eor \x0, \x0, last0
-    .elseif (\step) == 2
-    .if (\block) == 6 && \last
-    ldp \next_y0, \next_y1, [last_text]
-    .elseif (\block) < 7
-    ldp \next_y0, \next_y1, [src, #16*(\block) + 16]
-    .endif
-    .elseif (\step) == 3
-    eor \x1, \x1, last1
-    .elseif (\step) == 4
-    eor \x0, \x0, \y0
-    .elseif (\step) == 5
-    eor \x1, \x1, \y1
-    .elseif (\step) == 6
-    .if (\block) == 7 && \last
-    stp \x0, \x1, [last_output]
-    .if !\open
-    and \x0, \x0, mask0
-    and \x1, \x1, mask1
-    .endif
-    .else
-    stp \x0, \x1, [dst, #16*(\block)]
-    .endif
-    .elseif (\step) == 7
-    .if \open
-    rev \x0, \y0
-    .else
-    rev \x0, \x0
-    .endif
-    .elseif (\step) == 8
-    .if \open
-    rev \x1, \y1
-    .else
-    rev \x1, \x1
-    .endif
-    .else
-    stp \x0, \x1, [scratch, #HASH + 16*(\block)]
-    .endif
-.endm
-
-/* Behind each of 72 rounds of a state: the text's items that are due, three for every two rounds, and those of the
- * hash's, as many as reduce in the first 16 rounds, the others in 60. */
-.macro fill hash, open, columns, last
-    .set slots_done, slots_done + 1
-    .if \hash
-    text_until slots_done*3/2, \open, \last
-    .if slots_done <= 16
-    hash_until slots_done*REDUCE_ITEMS/16, \columns
-    .else
-    hash_until (REDUCE_ITEMS + (slots_done-16)*(HASH_ITEMS-REDUCE_ITEMS)/60), \columns
-    .endif
-    text_until ((slots_done*3 + 1)/2), \open, \last
-    .elseif slots_done <= COLUMN_ITEMS
-    column_item (slots_done-1)
-    .endif
-.endm
-
-.macro text_until item, open, last
-    .rept 2
-    .if text_done < (\item) && text_done < LOOP_ITEMS - \last*(LOOP_ITEMS - TEXT_ITEMS)
-    text_item text_done, \open, \last
-    .set text_done, text_done + 1
-    .endif
-    .endr
-.endm
-
-.macro hash_until item, columns
-    .rept 2
-    .if hash_done < (\item)
-    hash_item hash_done, \columns
-    .set hash_done, hash_done + 1
-    .endif
-    .endr
-.endm
-
-.macro round number, hash, open
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    aes_round v\i, v\number
-    fill \hash, \open, 1, 0
-    .endr
 .endm
 
 /* Rounds that AES-192 and AES-256 have more, before the others, with n states. */
@@ -572,40 +234,9 @@
     .endr
 .endm
 
-/* A group, whose states have had their first round, is encrypted, and the one before added to the text and
- * authenticated. Then the next group's states are loaded. */
-.macro group hash, open=0
-    .set slots_done, 0
-    .set text_done, 0
-    .set hash_done, 0
-    more_rounds 8, key
-    .irp k, 16, 17, 18, 19, 20, 21, 22, 23
-    round \k, \hash, \open
-    .endr
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    aes_last_round v\i
-    fill \hash, \open, 1, 0
-    .if \i == 2
-    stp q0, q1, [scratch, #STREAM]
-    .elseif \i == 3
-    ldp q0, q1, [scratch, #STATES]
-    .elseif \i == 4
-    stp q2, q3, [scratch, #STREAM + 32]
-    .elseif \i == 5
-    ldp q2, q3, [scratch, #STATES + 32]
-    .elseif \i == 6
-    stp q4, q5, [scratch, #STREAM + 64]
-    .elseif \i == 7
-    ldp q4, q5, [scratch, #STATES + 64]
-    .endif
-    .endr
-    fill \hash, \open, 1, 0
-    stp q6, q7, [scratch, #STREAM + 96]
-    fill \hash, \open, 1, 0
-    ldp q6, q7, [scratch, #STATES + 96]
-    fill \hash, \open, 1, 0
-    fill \hash, \open, 1, 0
-.endm
+/* ---- Groups ---------------------------------------------------------------------------------------------------- */
+
+#include "aesgcm_ce_rounds.h"
 
 /* To the next group: its states cannot stay where bytes of the counter change that are not the last. */
 .macro next_group none_left, again
@@ -629,16 +260,6 @@
     csel t0, t3, t0, eq
     sub t0, consts, t0
     ldp mask0, mask1, [t0, #MASKS + 16]
-.endm
-
-.macro last_group open
-    last_block
-    .set slots_done, 0
-    .set text_done, 0
-    .set hash_done, 0
-    .rept 76
-    fill 1, \open, 0, 1
-    .endr
 .endm
 
 /* Where the lengths follow, theirs is the lowest power. Their product, or zeroes, to 3 .. 5. */
@@ -1114,14 +735,17 @@
 .Lnext:
     tbnz mode, #8, .Lopen
 .Lseal:
-    group 1, 0
+    more_rounds 8, key
+    group_seal
     next_group .Lseal_last, .Lseal
 .Lopen:
-    group 1, 1
+    more_rounds 8, key
+    group_open
     next_group .Lopen_last, .Lopen
 
 .Lfirst_group:
-    group 0
+    more_rounds 8, key
+    group_first
     sub next_state, next_state, #128
     add counter, counter, #8
     sub groups, groups, #1
@@ -1136,11 +760,13 @@
     /* The last group's text and hash, and the lengths'. */
 .Lseal_last:
     last_powers
-    last_group 0
+    last_block
+    last_seal
     b .Llast
 .Lopen_last:
     last_powers
-    last_group 1
+    last_block
+    last_open
 .Llast:
     mov the_key, key
     ldr args, [scratch, #ARGS]

@@ -55,9 +55,12 @@
 
 /* Integer registers. */
 #define key r12
+#define mac r10      /* what is authenticated next */
+#define phase r10d   /* while a key is made: the word's number modulo words */
 #define power r13    /* key less 16 (18 - m): its H(18) is H^m */
 #define steps r14    /* of eight rows, to be encrypted */
 #define flags r15d
+#define flag_bits r15b /* tests of those are shorter */
 #define rounds ebx
 
 /* Vector registers: 0 .. 7 keystream, and */
@@ -261,7 +264,7 @@
     vmovdqu block_a, [src]
     vpxor block_b, block_a, \stream
     vmovdqu [dst], block_b
-    test flags, SEALANE_FLAG_OPEN
+    test flag_bits, SEALANE_FLAG_OPEN
     jnz 1f
     vmovdqa block_a, block_b
 1:
@@ -365,7 +368,7 @@
      * the end, where lanes are summed.
      */
     mov steps, text_left
-    test flags, SEALANE_FLAG_LAST
+    test flag_bits, SEALANE_FLAG_LAST
     jnz .Lsteps
     sub steps, 1
     adc steps, 0
@@ -376,7 +379,7 @@
     shl rax, 8
     sub text_left, rax
     mov mac, src
-    test flags, SEALANE_FLAG_OPEN
+    test flag_bits, SEALANE_FLAG_OPEN
     jnz .Lloop
     mov mac, dst
     encrypt
@@ -387,7 +390,7 @@
     add mac, 256
     dec steps
     jnz .Lloop
-    test flags, SEALANE_FLAG_OPEN
+    test flag_bits, SEALANE_FLAG_OPEN
     jnz .Ltail
 .Llast_eight:
     .irp pair, 0, 1, 2, 3
@@ -436,7 +439,7 @@
     vmovdqu block_a, [src]
     vpxor block_b, block_a, [mac]
     vmovdqu [dst], block_b
-    test flags, SEALANE_FLAG_OPEN
+    test flag_bits, SEALANE_FLAG_OPEN
     jnz .Ltail_multiply
     vmovdqa block_a, block_b
 .Ltail_multiply:
@@ -472,7 +475,7 @@
     store_partial xmm13, dst, v
 .Ltail_stored:
     mov power, mac
-    test flags, SEALANE_FLAG_OPEN
+    test flag_bits, SEALANE_FLAG_OPEN
     jnz .Ltail_last
     neg rax
     vpand block_a, block_b, [consts + rax + MASKS + 32]
@@ -483,7 +486,7 @@
     vpxor ymm0, ymm0, ymm0
     multiply power + H(0)
 .Ltail_lengths:
-    test flags, SEALANE_FLAG_LAST
+    test flag_bits, SEALANE_FLAG_LAST
     jz .Ltail_reduce
     vmovq xmm12, qword ptr [args + SEALANE_ARG_TOTAL]
     vpinsrq xmm12, xmm12, [args + SEALANE_ARG_AD_BYTES], 1
@@ -524,7 +527,7 @@
     lea rax, [text_left - 32]
     cmp rax, 32
     ja .Ltail
-    test flags, SEALANE_FLAG_LAST
+    test flag_bits, SEALANE_FLAG_LAST
     jz .Ltail
     vbroadcasti128 tmp2, [consts + REVERSE4]
     vmovdqa xmm12, xmm0

@@ -53,6 +53,8 @@
 
 /* Integer registers. */
 #define key rcx
+#define mac r10      /* what is authenticated next */
+#define phase r10d   /* while a key is made: the word's number modulo words */
 #define rounds ebx
 #define steps r12    /* yet to be encrypted; at the end: 1 if `ad` has a block */
 #define pending r13  /* steps of 256 bytes encrypted but not yet authenticated */

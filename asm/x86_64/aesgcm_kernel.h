@@ -9,7 +9,6 @@
 #define consts rdx
 #define src r8
 #define dst r9
-#define mac r10      /* what is authenticated next */
 #define text_left r11 /* bytes of text, or of the tail */
 
 #include "aesgcm_text.h"
@@ -17,7 +16,6 @@
 /* While a key is made. */
 #define words r8     /* of the key */
 #define word r9      /* to be made, in bytes from the schedule's begin */
-#define phase r10d   /* its number modulo words */
 #define end r11      /* of the schedule */
 
 /* ---- The begin of a call, 128 and 256 bits ---- */
@@ -26,16 +24,16 @@
 .macro call_begin
     mov flags, [args + SEALANE_ARG_FLAGS]
     mov key, [args + SEALANE_ARG_KEY]
-    test flags, SEALANE_FLAG_SETUP
+    test flag_bits, SEALANE_FLAG_SETUP
     jnz .Lsetup
     mov src, [args + SEALANE_ARG_IN]
     mov dst, [args + SEALANE_ARG_OUT]
     mov text_left, [args + SEALANE_ARG_BYTES]
-    test flags, SEALANE_FLAG_FIRST
+    test flag_bits, SEALANE_FLAG_FIRST
     jz .Lcontinue
     vpxor hi, hi, hi
     mov rax, [args + SEALANE_ARG_NONCE]
-    test flags, SEALANE_FLAG_NONCE
+    test flag_bits, SEALANE_FLAG_NONCE
     jnz .Lnonce
     vmovdqu xmm0, [rax]
 .endm
@@ -46,7 +44,12 @@
     bswap \counter
     inc \counter
     jmp .Lad_begin
-.Lnonce:                                                                        /* by words: just written, maybe */
+.Lnonce:
+    nonce_words
+.endm
+
+/* xmm0 := the nonce at rax; by words, as it was just written, maybe. */
+.macro nonce_words
     vmovd xmm0, dword ptr [rax]
     vpinsrd xmm0, xmm0, [rax + 4], 1
     vpinsrd xmm0, xmm0, [rax + 8], 2
@@ -125,11 +128,11 @@
 .macro finish
     mov rax, [args + SEALANE_ARG_STATE]
     vmovdqa xmm0, [scratch + MASK]
-    test flags, SEALANE_FLAG_FIRST
+    test flag_bits, SEALANE_FLAG_FIRST
     jnz .Lfinish_mask
     vmovdqu xmm0, [rax + SEALANE_GCM_STATE_MASK]
 .Lfinish_mask:
-    test flags, SEALANE_FLAG_LAST
+    test flag_bits, SEALANE_FLAG_LAST
     jz .Lfinish_part
     mov rax, [args + SEALANE_ARG_TAG]
     vpshufb xmm11, xmm11, [consts + REVERSE]

@@ -1,45 +1,46 @@
 /* What the AES-GCM kernels do alike. v is v where instructions have VEX encodings, and nothing where they have not. */
 
-/* The n < 16 bytes at `at`, padded with zeroes; n in eax, the last part's shift in rcx. */
-.macro load_partial to, at, spare, v
+/* The n < 16 bytes at `at`, padded with zeroes; n in eax, the last part's shift in rcx; word32 is the lower half of
+ * word. */
+.macro load_partial to, at, spare, v, word=rbx, word32=ebx
     cmp eax, 8
     jb 1f
-    mov rbx, [\at + rax - 8]
+    mov \word, [\at + rax - 8]
     mov ecx, 16
     sub ecx, eax
     shl ecx, 2
-    shr rbx, cl                                                                 /* by 8 (16 - n), maybe 64, in all */
-    shr rbx, cl
+    shr \word, cl                                                              /* by 8 (16 - n), maybe 64, in all */
+    shr \word, cl
     \v\()movq \to, qword ptr [\at]
     .ifb \v
-    pinsrq \to, rbx, 1
+    pinsrq \to, \word, 1
     .else
-    vpinsrq \to, \to, rbx, 1
+    vpinsrq \to, \to, \word, 1
     .endif
     jmp 3f
 1:
     cmp eax, 4
     jb 2f
-    mov ebx, [\at + rax - 4]
+    mov \word32, [\at + rax - 4]
     lea ecx, [8*rax - 32]
-    shl rbx, cl
+    shl \word, cl
     mov ecx, [\at]
-    or rbx, rcx
-    \v\()movq \to, rbx
+    or \word, rcx
+    \v\()movq \to, \word
     jmp 3f
 2:
     mov ecx, eax
     shr ecx, 1
-    movzx ebx, byte ptr [\at + rcx]
+    movzx \word32, byte ptr [\at + rcx]
     shl ecx, 3
-    shl ebx, cl
+    shl \word32, cl
     movzx ecx, byte ptr [\at]
-    or ebx, ecx
-    \v\()movd \to, ebx
-    movzx ebx, byte ptr [\at + rax - 1]
+    or \word32, ecx
+    \v\()movd \to, \word32
+    movzx \word32, byte ptr [\at + rax - 1]
     lea ecx, [8*rax - 8]
-    shl ebx, cl
-    \v\()movd \spare, ebx
+    shl \word32, cl
+    \v\()movd \spare, \word32
     .ifb \v
     por \to, \spare
     .else
@@ -48,36 +49,37 @@
 3:
 .endm
 
-.macro store_partial from, at, v
-    \v\()movq rbx, \from
+/* The n < 16 lowest bytes of a vector, n in eax; rcx and three registers besides. */
+.macro store_partial from, at, v, word=rbx, word32=ebx, word8=bl, other=power, third=steps, third8=r14b
+    \v\()movq \word, \from
     cmp eax, 8
     jb 1f
-    mov [\at], rbx
-    \v\()pextrq power, \from, 1
+    mov [\at], \word
+    \v\()pextrq \other, \from, 1
     lea ecx, [8*rax]
-    shrd rbx, power, cl                                                         /* by 8 (n - 8), modulo 64 */
-    mov [\at + rax - 8], rbx
+    shrd \word, \other, cl                                                     /* by 8 (n - 8), modulo 64 */
+    mov [\at + rax - 8], \word
     jmp 3f
 1:
     cmp eax, 4
     jb 2f
-    mov [\at], ebx
+    mov [\at], \word32
     lea ecx, [8*rax - 32]
-    shr rbx, cl
-    mov [\at + rax - 4], ebx
+    shr \word, cl
+    mov [\at + rax - 4], \word32
     jmp 3f
 2:
-    mov [\at], bl
+    mov [\at], \word8
     mov ecx, eax
     shr ecx, 1
-    mov power, rcx
+    mov \other, rcx
     shl ecx, 3
-    mov steps, rbx
-    shr rbx, cl
-    mov [\at + power], bl
+    mov \third, \word
+    shr \word, cl
+    mov [\at + \other], \word8
     lea ecx, [8*rax - 8]
-    shr steps, cl
-    mov [\at + rax - 1], r14b
+    shr \third, cl
+    mov [\at + rax - 1], \third8
 3:
 .endm
 

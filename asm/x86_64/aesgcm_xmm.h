@@ -33,7 +33,7 @@
 #define FOUR 80      /* 4, 4, 4, 4 */
 #define REVERSE4 96  /* of the bytes of a dword */
 #define MASKS 112    /* 16 bytes from 16 - n on: n ones, 16 - n zeroes */
-#define ONE 144      /* the last word of J0 */
+#define NUMBERS 144  /* counters 1 .. 5, each the last word of a block */
 
     constants KERNEL_CONSTANTS
     .byte 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0
@@ -44,7 +44,9 @@
     .long 4, 4, 4, 4
     .byte 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12
     .quad -1, -1, 0, 0
-    .byte 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1
+    .irp i, 1, 2, 3, 4, 5
+    .byte 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \i
+    .endr
     endconstants
 
 /* Scratch. */
@@ -59,15 +61,20 @@
 #define POWERS 17    /* eight blocks, eight of the tail, the lengths */
 #define H(i) (SEALANE_GCM_KEY_TABLE + 32*(POWERS - (i)))
 #define S(i) (H(i) + 16)
+#define NEAR (H(0) + 128) /* what is within 128 bytes has a short address */
 
 /* Integer registers. */
 #define counter ecx  /* of the next block */
-#define key r12
-#define power r13    /* key less 32 m: its H(i) is H^(m+i) */
+#define key r10
+#define mac r12      /* what is authenticated next */
+#define phase r12d   /* while a key is made: the word's number modulo words */
+#define power r13    /* key less 32 m, plus NEAR: at H(i) - NEAR from it is H^(m+i) */
 #define word3 r13d   /* the first round key's last word */
 #define steps r14    /* of eight blocks, to be encrypted */
 #define flags r15d
+#define flag_bits r15b /* tests of those are shorter */
 #define rounds ebx   /* times 16 */
+#define little_power rsi /* for little packets, which need no scratch memory */
 
 /* Vector registers: 0 .. 7 keystream, and */
 #define rk xmm8
@@ -86,7 +93,7 @@
 
 .macro product_of to, h, v, halves
 #if defined(KERNEL_SSE)
-    movdqu \to, \h
+    movups \to, \h                                                              /* a byte less than movdqu */
     pclmulqdq \to, \v, \halves
 #else
     vpclmulqdq \to, \v, \h, (\halves >> 4) | ((\halves & 1) << 4)
@@ -325,7 +332,7 @@
 /* The next n blocks' keystream, to the registers from `first` on; from the first counter block in xmm0. */
 .macro stream n, extra, hash=0, first=0
     counters \n, \first
-    rounds_but_last \n, \extra, 0, \hash, power, \first
+    rounds_but_last \n, \extra, 0, \hash, power-NEAR, \first
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     .if \i >= \first && \i < \first + \n
     vaesenclast xmm\i, xmm\i, rk
@@ -336,11 +343,11 @@
 /* power for the blocks of the tail and, LAST, that of the lengths; leaves whether it is LAST in the zero flag. */
 .macro tail_powers
     lea rax, [text_left + 15]
-    and eax, 0xf0
+    and eax, -16
     add eax, eax
-    mov power, key
+    lea power, [key + NEAR]
     sub power, rax
-    test flags, SEALANE_FLAG_LAST
+    test flag_bits, SEALANE_FLAG_LAST
     jz 1f
     sub power, 32                                                               /* not 0 */
 1:
@@ -353,7 +360,7 @@
     vmovdqu block_a, [src+16*\i]
     vpxor \k, \k, block_a
     vmovdqu [dst+16*\i], \k
-    test flags, SEALANE_FLAG_OPEN
+    test flag_bits, SEALANE_FLAG_OPEN
     jnz 1f
     vmovdqa block_a, \k
 1:
@@ -362,25 +369,164 @@
     vpxor block_a, block_a, y
     vpxor y, y, y
     .endif
-    multiply 0, power + H(-\i)
+    multiply 0, power + H(-\i) - NEAR
 .endm
 
-.macro tail_end i, k
-.Ltail_end_\i:
-    test text_left, 15
-    jz .Lreduce
-    vmovdqa block_b, \k
-    add src, 16*\i
-    add dst, 16*\i
-    add power, 32*\i
-    jmp .Ltail_ragged
+/* ---- Little packets -------------------------------------------------------------------------------------------- */
+
+/* Block i of a little packet's text, if it is there and whole, with its keystream but for the last round, whose key is
+ * rk; and sums += its product. */
+.macro little_block i, k, open
+    cmp text_left, 16*\i + 16
+    jb .Llittle_end_\i
+    .if \open
+    vmovdqu block_a, [src+16*\i]
+    vpxor block_b, block_a, rk
+    vaesenclast \k, \k, block_b
+    vmovdqu [dst+16*\i], \k
+    vpshufb block_a, block_a, [consts+REVERSE]
+    .else
+    xor_unaligned block_a, rk, src+16*\i
+    vaesenclast \k, \k, block_a
+    vmovdqu [dst+16*\i], \k
+    vpshufb block_a, \k, [consts+REVERSE]
+    .endif
+    multiply 0, little_power + H(1-\i) - NEAR
 .endm
 
     scratch_end SCRATCH_END
-    function KERNEL_NAME
+    function KERNEL_NAME, later
+
+    /* A whole packet of 1 to 64 bytes, with at most one block of associated data and a nonce of 12 bytes. */
+    mov eax, [args + SEALANE_ARG_FLAGS]
+    and eax, ~SEALANE_FLAG_OPEN
+    cmp eax, SEALANE_FLAG_FIRST + SEALANE_FLAG_LAST + SEALANE_FLAG_NONCE
+    jne .Lbegin
+    mov text_left, [args + SEALANE_ARG_BYTES]
+    lea rax, [text_left - 1]
+    cmp rax, 64
+    jae .Lbegin
+    cmp qword ptr [args + SEALANE_ARG_AD_BYTES], 16
+    ja .Lbegin
+
+    /* Five counter blocks and the first round key: J0's, which becomes the mask, and the text's. */
+    mov rax, [args + SEALANE_ARG_NONCE]
+    mov key, [args + SEALANE_ARG_KEY]
+    nonce_words
+    vmovdqu rk, [key+SEALANE_GCM_KEY_SCHEDULE]
+    vpxor xmm0, xmm0, rk
+    vpxor xmm4, xmm0, [consts+NUMBERS]
+    vpxor xmm1, xmm0, [consts+NUMBERS+32]
+    vpxor xmm2, xmm0, [consts+NUMBERS+48]
+    vpxor xmm3, xmm0, [consts+NUMBERS+64]
+    vpxor xmm0, xmm0, [consts+NUMBERS+16]
+
+    /* The sums begin with the block of lengths, whose other half is 0 without associated data. */
+    lea eax, [8*r11]
+    vmovd block_a, eax
+    product 1, lo, [key + H(1)], block_a, 0x00
+    product 1, mi, [key + S(1)], block_a, 0x00
+    vpxor hi, hi, hi
+    lea eax, [r11 + 15]
+    and eax, 0x70
+    add eax, eax
+    lea little_power, [key + NEAR]
+    sub little_power, rax                                                       /* its H(1) is of the first block */
+    mov rax, [args + SEALANE_ARG_AD_BYTES]
+    test eax, eax
+    jnz .Llittle_ad
+.Llittle_rounds:
+    .irp i, 1, 2, 3, 4, 5, 6, 7, 8, 9
+    round 5, 0, \i
+    .endr
+    mov eax, 160
+    mov ecx, [key + SEALANE_GCM_KEY_ROUNDS]
+    shl ecx, 4
+    cmp ecx, eax
+    jne .Llittle_more_rounds
+.Llittle_last_round:
+    vmovdqu rk, [key+rcx+SEALANE_GCM_KEY_SCHEDULE]
+    vaesenclast xmm4, xmm4, rk
+    mov src, [args + SEALANE_ARG_IN]
+    mov dst, [args + SEALANE_ARG_OUT]
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz .Llittle_open
+    .irp i, 0, 1, 2, 3
+    little_block \i, xmm\i, 0
+    .endr
+.Llittle_reduce:
+    reduce_all
+    mov rax, [args + SEALANE_ARG_TAG]
+    vpshufb hi, hi, [consts+REVERSE]
+    vpxor hi, hi, xmm4
+    vmovdqu [rax], hi
+    jmp .Llittle_done
+.Llittle_open:
+    .irp i, 0, 1, 2, 3
+    little_block \i, xmm\i, 1
+    .endr
+    jmp .Llittle_reduce
+
+    /* The text ends within block i, or before it. */
+    .irp i, 3, 2, 1, 0
+.Llittle_end_\i:
+    vaesenclast block_b, xmm\i, rk
+    .if \i
+    jmp .Llittle_ragged
+    .endif
+    .endr
+.Llittle_ragged:
+    mov eax, r11d
+    and eax, 15
+    jz .Llittle_reduce
+    and r11d, 48
+    add src, text_left
+    add dst, text_left
+    lea little_power, [little_power + 2*text_left]
+    load_partial block_a, src, tmp, VEX, r11, r11d
+    vpxor block_b, block_b, block_a
+    store_partial block_b, dst, VEX, r11, r11d, r11b, r8, r10, r10b
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz .Llittle_ragged_multiply
+    neg rax
+    vmovdqu block_a, [consts+rax+MASKS+16]
+    vpand block_a, block_a, block_b
+.Llittle_ragged_multiply:
+    vpshufb block_a, block_a, [consts+REVERSE]
+    multiply 0, little_power + H(1) - NEAR
+    jmp .Llittle_reduce
+
+    /* The other half of the lengths' block, and the block of associated data. */
+.Llittle_ad:
+    lea ecx, [8*rax]
+    vmovd block_a, ecx
+    product 1, hi, [key + H(1)], block_a, 0x01
+    product 0, mi, [key + S(1)], block_a, 0x00
+    mov r8, [args + SEALANE_ARG_AD]
+    cmp eax, 16
+    je .Llittle_ad_whole
+    load_partial block_a, r8, tmp, VEX, r9, r9d
+    jmp .Llittle_ad_multiply
+.Llittle_ad_whole:
+    vmovdqu block_a, [r8]
+.Llittle_ad_multiply:
+    vpshufb block_a, block_a, [consts+REVERSE]
+    multiply 0, little_power + H(2) - NEAR
+    jmp .Llittle_rounds
+
+    /* Of longer keys. */
+.Llittle_more_rounds:
+    round 5, 0, 0
+    add eax, 16
+    cmp eax, ecx
+    jb .Llittle_more_rounds
+    jmp .Llittle_last_round
+
+.Lbegin:
+    save_registers_later
     call_begin
     counter_or_nonce counter
-    vpxor xmm0, xmm0, [consts+ONE]
+    vpxor xmm0, xmm0, [consts+NUMBERS]
     mov counter, 2
 .Lad_begin:
     mov steps, [args + SEALANE_ARG_AD_BYTES]
@@ -470,7 +616,7 @@
     vmovdqa xmm12, xmm0
     counters 8
     mov mac, src
-    test flags, SEALANE_FLAG_OPEN
+    test flag_bits, SEALANE_FLAG_OPEN
     jnz .Lloop_counted
     mov mac, dst
     encrypt 1
@@ -493,7 +639,7 @@
     sub counter, 8
     vmovdqa xmm0, [scratch+J0]
     vmovdqu rk, [key+SEALANE_GCM_KEY_SCHEDULE]
-    test flags, SEALANE_FLAG_OPEN
+    test flag_bits, SEALANE_FLAG_OPEN
     jz .Ltail_behind
 
     /* The tail: up to four blocks, or up to eight; opening, whose authentication need not wait for them, again up to
@@ -501,7 +647,7 @@
      * of the eights. */
 .Ltail_alone:
     vmovdqa xmm12, xmm0
-    test flags, SEALANE_FLAG_OPEN
+    test flag_bits, SEALANE_FLAG_OPEN
     jnz .Ltail_alone_four
     cmp text_left, 64
     ja .Ltail_alone_eight
@@ -532,7 +678,7 @@
     stream 8, 0, 2
 .Ltail_behind_made:
     vpxor y, y, y
-    test flags, SEALANE_FLAG_LAST
+    test flag_bits, SEALANE_FLAG_LAST
     jz .Ltail_blocks
     lengths
     multiply 0, key + H(1)
@@ -543,7 +689,7 @@
     tail_block 3, xmm3
     cmp text_left, 64
     je .Lreduce
-    test flags, SEALANE_FLAG_OPEN
+    test flag_bits, SEALANE_FLAG_OPEN
     jz .Ltail_more
     vmovdqa xmm0, [scratch+J0]
     vmovdqu rk, [key+SEALANE_GCM_KEY_SCHEDULE]
@@ -555,24 +701,29 @@
     tail_block 6, xmm6
     tail_block 7, xmm7
     jmp .Lreduce
-    tail_end 7, xmm7
-    tail_end 6, xmm6
-    tail_end 5, xmm5
-    tail_end 4, xmm4
-    tail_end 3, xmm3
-    tail_end 2, xmm2
-    tail_end 1, xmm1
-.Ltail_end_0:
-    vmovdqa block_b, xmm0
+
+    /* It ends within block i, or before it. */
+    .irp i, 7, 6, 5, 4, 3, 2, 1, 0
+.Ltail_end_\i:
+    vmovdqa block_b, xmm\i
+    .if \i
+    jmp .Ltail_ragged
+    .endif
+    .endr
 .Ltail_ragged:
     mov eax, r11d
     and eax, 15
+    jz .Lreduce
+    and r11d, 0x70
+    add src, text_left
+    add dst, text_left
+    lea power, [power + 2*text_left]
     load_partial block_a, src, tmp, VEX
     vpxor block_b, block_b, block_a
     mov mac, power
     store_partial block_b, dst, VEX
     mov power, mac
-    test flags, SEALANE_FLAG_OPEN
+    test flag_bits, SEALANE_FLAG_OPEN
     jnz .Ltail_ragged_multiply
     neg rax
     vmovdqu block_a, [consts+rax+MASKS+16]
@@ -580,13 +731,13 @@
 .Ltail_ragged_multiply:
     vpshufb block_a, block_a, [consts+REVERSE]
     vpxor block_a, block_a, y
-    multiply 0, power + H(0)
+    multiply 0, power + H(0) - NEAR
     jmp .Lreduce
 
 .Lno_text:
     vmovdqa xmm12, xmm0
     rounds_but_last 0, 1
-    test flags, SEALANE_FLAG_LAST
+    test flag_bits, SEALANE_FLAG_LAST
     jz .Lfinish
     lengths
     vpxor block_a, block_a, hi
@@ -650,4 +801,4 @@
     jae .Lpowers
 
 .Ldone:
-    endfunction
+    endfunction .Llittle_done

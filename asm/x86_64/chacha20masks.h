@@ -5,6 +5,9 @@
  * lanes. The words of a key and of a sample are the state's in their order, and of the block only the first two are
  * wanted. With less than LANES left the first does the work of those that are missing, again.
  *
+ * One or two lanes go one by one in integer registers: a block is a chain of 240 steps, which vectors make no shorter,
+ * and on Zen 5 a step of theirs takes two cycles.
+ *
  * Each includer has m_insert: a piece of the lane 4 q + j to part q of row j, q not 0. */
 
 /* Constants. */
@@ -90,4 +93,73 @@
     vmovhps qword ptr [rax], xmm5
     .endif
     .endr
+.endm
+
+/* ---- One lane ---- */
+
+#define SINGLE 2        /* at most so many lanes go one by one */
+#define THIRD LANE      /* words 8 to 11, for which no registers are left */
+#define ROUNDS_LEFT (LANE + 16)
+#define AT_LANE (LANE + 24) /* what lanes and lanes_left are elsewhere */
+#define LANES_LEFT (LANE + 32)
+
+/* RFC 8439, 2.1; c in memory: from its last step in a round to its first in the next there is time enough. */
+.macro quarter a, b, c, d
+    mov r15d, [scratch + THIRD + 4*\c]
+    add \a, \b
+    xor \d, \a
+    rol \d, 16
+    add r15d, \d
+    xor \b, r15d
+    rol \b, 12
+    add \a, \b
+    xor \d, \a
+    rol \d, 8
+    add r15d, \d
+    mov [scratch + THIRD + 4*\c], r15d
+    xor \b, r15d
+    rol \b, 7
+.endm
+
+.macro single_lanes
+    mov [scratch + LANES_LEFT], lanes_left
+1:
+    mov [scratch + AT_LANE], lanes
+    mov rax, [lanes + SEALANE_LANE_IN]
+    mov rbx, [lanes + SEALANE_LANE_KEY]
+    mov r11d, [rax]
+    mov r12d, [rax + 4]
+    mov r13d, [rax + 8]
+    mov r14d, [rax + 12]
+    vmovdqu xmm0, [rbx + 16]
+    vmovdqu [scratch + THIRD], xmm0
+    mov edi, [rbx]
+    mov r8d, [rbx + 4]
+    mov r9d, [rbx + 8]
+    mov r10d, [rbx + 12]
+    mov eax, 0x61707865
+    mov ebx, 0x3320646e
+    mov ecx, 0x79622d32
+    mov edx, 0x6b206574
+    mov dword ptr [scratch + ROUNDS_LEFT], 10
+2:
+    quarter eax, edi, 0, r11d
+    quarter ebx, r8d, 1, r12d
+    quarter ecx, r9d, 2, r13d
+    quarter edx, r10d, 3, r14d
+    quarter eax, r8d, 2, r14d
+    quarter ebx, r9d, 3, r11d
+    quarter ecx, r10d, 0, r12d
+    quarter edx, edi, 1, r13d
+    dec dword ptr [scratch + ROUNDS_LEFT]
+    jnz 2b
+    add eax, 0x61707865
+    add ebx, 0x3320646e
+    mov lanes, [scratch + AT_LANE]
+    mov rcx, [lanes + SEALANE_LANE_OUT]
+    mov [rcx], eax
+    mov [rcx + 4], ebx
+    add lanes, SEALANE_LANE_STRIDE
+    dec qword ptr [scratch + LANES_LEFT]
+    jnz 1b
 .endm

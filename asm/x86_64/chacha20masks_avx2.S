@@ -76,6 +76,8 @@
     mov lanes, [args + SEALANE_ARG_IN]
     mov lanes_left, [args + SEALANE_ARG_BYTES]
 .Llanes:
+    cmp lanes_left, SINGLE
+    jbe .Lsingle
     lane_pointers
     rows SEALANE_LANE_KEY, 0
     transpose ymm0, ymm1, ymm2, ymm3, tmp, tmp2, ymm4, ymm5, ymm6, ymm7
@@ -114,9 +116,16 @@
     add lanes, 64*LANES
     sub lanes_left, LANES
     ja .Llanes
+.Lend:
     vpxor xmm0, xmm0, xmm0
     .irp i, 0, 32, 64, 96, 128, 160
     vmovdqu [scratch + LANE + \i], ymm0
     .endr
     vzeroupper
+    jmp .Lreturn
+
+.Lsingle:
+    single_lanes
+    jmp .Lend
+.Lreturn:
     endfunction

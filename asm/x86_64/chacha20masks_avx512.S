@@ -62,6 +62,8 @@
     mov lanes, [args + SEALANE_ARG_IN]
     mov lanes_left, [args + SEALANE_ARG_BYTES]
 .Llanes:
+    cmp lanes_left, SINGLE
+    jbe .Lsingle
     lane_pointers
     rows SEALANE_LANE_KEY, 0
     transpose zmm0, zmm1, zmm2, zmm3, zmm16, zmm17, zmm4, zmm5, zmm6, zmm7
@@ -90,8 +92,15 @@
     add lanes, 64*LANES
     sub lanes_left, LANES
     ja .Llanes
+.Lend:
     vpxord zmm0, zmm0, zmm0
     vmovdqu64 [scratch + LANE], zmm0
     vmovdqu64 [scratch + LANE + 64], zmm0
     vzeroupper
+    jmp .Lreturn
+
+.Lsingle:
+    single_lanes
+    jmp .Lend
+.Lreturn:
     endfunction

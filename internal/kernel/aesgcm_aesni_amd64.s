@@ -11,37 +11,502 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	ANDQ $-64, SI
 	LEAQ aesgcm_aesni_constants<>(SB), DX
 	PCALIGN $64
+	WORD $0x478b; BYTE $0x50 // mov eax,DWORD PTR [rdi+0x50]
+	WORD $0xe083; BYTE $0xfb // and eax,0xfffffffb
+	WORD $0xf883; BYTE $0x13 // cmp eax,0x13
+	LONG $0x08e9850f; WORD $0x0000 // jne 0x8f8
+	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
+	LONG $0xff438d49 // lea rax,[r11-0x1]
+	LONG $0x40f88348 // cmp rax,0x40
+	LONG $0x08d7830f; WORD $0x0000 // jae 0x8f8
+	LONG $0x207f8348; BYTE $0x10 // cmp QWORD PTR [rdi+0x20],0x10
+	LONG $0x08cc870f; WORD $0x0000 // ja 0x8f8
+	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
+	LONG $0x28578b4c // mov r10,QWORD PTR [rdi+0x28]
+	LONG $0x006e0f66 // movd xmm0,DWORD PTR [rax]
+	LONG $0x223a0f66; WORD $0x0440; BYTE $0x01 // pinsrd xmm0,DWORD PTR [rax+0x4],0x1
+	LONG $0x223a0f66; WORD $0x0840; BYTE $0x02 // pinsrd xmm0,DWORD PTR [rax+0x8],0x2
+	LONG $0x6f0f45f3; WORD $0x1042 // movdqu xmm8,XMMWORD PTR [r10+0x10]
+	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
+	LONG $0xe06f0f66 // movdqa xmm4,xmm0
+	QUAD $0x00000090a2ef0f66 // pxor xmm4,XMMWORD PTR [rdx+0x90]
+	LONG $0xc86f0f66 // movdqa xmm1,xmm0
+	QUAD $0x000000b08aef0f66 // pxor xmm1,XMMWORD PTR [rdx+0xb0]
+	LONG $0xd06f0f66 // movdqa xmm2,xmm0
+	QUAD $0x000000c092ef0f66 // pxor xmm2,XMMWORD PTR [rdx+0xc0]
+	LONG $0xd86f0f66 // movdqa xmm3,xmm0
+	QUAD $0x000000d09aef0f66 // pxor xmm3,XMMWORD PTR [rdx+0xd0]
+	QUAD $0x000000a082ef0f66 // pxor xmm0,XMMWORD PTR [rdx+0xa0]
+	QUAD $0x00000000dd048d42 // lea eax,[r11*8+0x0]
+	LONG $0x6e0f4466; BYTE $0xe0 // movd xmm12,eax
+	QUAD $0x000003008a100f45 // movups xmm9,XMMWORD PTR [r10+0x300]
+	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
+	QUAD $0x0000031092100f45 // movups xmm10,XMMWORD PTR [r10+0x310]
+	LONG $0x3a0f4566; WORD $0xd444; BYTE $0x00 // pclmullqlqdq xmm10,xmm12
+	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
+	LONG $0x0f438d41 // lea eax,[r11+0xf]
+	WORD $0xe083; BYTE $0x70 // and eax,0x70
+	WORD $0xc001 // add eax,eax
+	LONG $0xa0b28d49; WORD $0x0003; BYTE $0x00 // lea rsi,[r10+0x3a0]
+	WORD $0x2948; BYTE $0xc6 // sub rsi,rax
+	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
+	WORD $0xc085 // test eax,eax
+	LONG $0x06dc850f; WORD $0x0000 // jne 0x7b4
+// 0xd8:
+	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x8b41; BYTE $0x0a // mov ecx,DWORD PTR [r10]
+	WORD $0xe1c1; BYTE $0x04 // shl ecx,0x4
+	WORD $0xc139 // cmp ecx,eax
+	LONG $0x068f850f; WORD $0x0000 // jne 0x8c7
+// 0x238:
+	LONG $0x6f0f45f3; WORD $0x0a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rcx*1+0x10]
+	LONG $0x380f4166; WORD $0xe0dd // aesenclast xmm4,xmm8
+	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
+	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x020a850f; WORD $0x0000 // jne 0x463
+	LONG $0x10fb8349 // cmp r11,0x10
+	LONG $0x03d7820f; WORD $0x0000 // jb 0x63a
+	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
+	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
+	LONG $0x380f4166; WORD $0xc4dd // aesenclast xmm0,xmm12
+	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
+	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	QUAD $0xffffff60be100f44 // movups xmm15,XMMWORD PTR [rsi-0xa0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	QUAD $0xffffff60be100f44 // movups xmm15,XMMWORD PTR [rsi-0xa0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	QUAD $0xffffff70be100f44 // movups xmm15,XMMWORD PTR [rsi-0x90]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x20fb8349 // cmp r11,0x20
+	LONG $0x0359820f; WORD $0x0000 // jb 0x62d
+	LONG $0x6f0f45f3; WORD $0x1060 // movdqu xmm12,XMMWORD PTR [r8+0x10]
+	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
+	LONG $0x380f4166; WORD $0xccdd // aesenclast xmm1,xmm12
+	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
+	LONG $0x6f0f4466; BYTE $0xe1 // movdqa xmm12,xmm1
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	LONG $0x7e100f44; BYTE $0x80 // movups xmm15,XMMWORD PTR [rsi-0x80]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x7e100f44; BYTE $0x80 // movups xmm15,XMMWORD PTR [rsi-0x80]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x7e100f44; BYTE $0x90 // movups xmm15,XMMWORD PTR [rsi-0x70]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x30fb8349 // cmp r11,0x30
+	LONG $0x02e2820f; WORD $0x0000 // jb 0x620
+	LONG $0x6f0f45f3; WORD $0x2060 // movdqu xmm12,XMMWORD PTR [r8+0x20]
+	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
+	LONG $0x380f4166; WORD $0xd4dd // aesenclast xmm2,xmm12
+	LONG $0x7f0f41f3; WORD $0x2051 // movdqu XMMWORD PTR [r9+0x20],xmm2
+	LONG $0x6f0f4466; BYTE $0xe2 // movdqa xmm12,xmm2
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	LONG $0x7e100f44; BYTE $0xa0 // movups xmm15,XMMWORD PTR [rsi-0x60]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x7e100f44; BYTE $0xa0 // movups xmm15,XMMWORD PTR [rsi-0x60]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x7e100f44; BYTE $0xb0 // movups xmm15,XMMWORD PTR [rsi-0x50]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x40fb8349 // cmp r11,0x40
+	LONG $0x026b820f; WORD $0x0000 // jb 0x613
+	LONG $0x6f0f45f3; WORD $0x3060 // movdqu xmm12,XMMWORD PTR [r8+0x30]
+	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
+	LONG $0x380f4166; WORD $0xdcdd // aesenclast xmm3,xmm12
+	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
+	LONG $0x6f0f4466; BYTE $0xe3 // movdqa xmm12,xmm3
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	LONG $0x7e100f44; BYTE $0xc0 // movups xmm15,XMMWORD PTR [rsi-0x40]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x7e100f44; BYTE $0xc0 // movups xmm15,XMMWORD PTR [rsi-0x40]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x7e100f44; BYTE $0xd0 // movups xmm15,XMMWORD PTR [rsi-0x30]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+// 0x408:
+	LONG $0x72100f44; BYTE $0x10 // movups xmm14,XMMWORD PTR [rdx+0x10]
+	LONG $0x3a0f4566; WORD $0xf144; BYTE $0x00 // pclmullqlqdq xmm14,xmm9
+	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
+	LONG $0xef0f4566; BYTE $0xd3 // pxor xmm10,xmm11
+	LONG $0x700f4566; WORD $0x4ec9 // pshufd xmm9,xmm9,0x4e
+	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
+	LONG $0xef0f4566; BYTE $0xd6 // pxor xmm10,xmm14
+	LONG $0x72100f44; BYTE $0x10 // movups xmm14,XMMWORD PTR [rdx+0x10]
+	LONG $0x3a0f4566; WORD $0xf244; BYTE $0x00 // pclmullqlqdq xmm14,xmm10
+	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
+	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
+	LONG $0xef0f4566; BYTE $0xde // pxor xmm11,xmm14
+	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
+	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
+	LONG $0xef0f4466; BYTE $0xdc // pxor xmm11,xmm4
+	LONG $0x7f0f44f3; BYTE $0x18 // movdqu XMMWORD PTR [rax],xmm11
+	LONG $0x002e4be9; BYTE $0x00 // jmp 0x32ae
+// 0x463:
+	LONG $0x10fb8349 // cmp r11,0x10
+	LONG $0x01cd820f; WORD $0x0000 // jb 0x63a
+	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
+	LONG $0x6f0f4566; BYTE $0xec // movdqa xmm13,xmm12
+	LONG $0xef0f4566; BYTE $0xe8 // pxor xmm13,xmm8
+	LONG $0x380f4166; WORD $0xc5dd // aesenclast xmm0,xmm13
+	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	QUAD $0xffffff60be100f44 // movups xmm15,XMMWORD PTR [rsi-0xa0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	QUAD $0xffffff60be100f44 // movups xmm15,XMMWORD PTR [rsi-0xa0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	QUAD $0xffffff70be100f44 // movups xmm15,XMMWORD PTR [rsi-0x90]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x20fb8349 // cmp r11,0x20
+	LONG $0x014f820f; WORD $0x0000 // jb 0x62d
+	LONG $0x6f0f45f3; WORD $0x1060 // movdqu xmm12,XMMWORD PTR [r8+0x10]
+	LONG $0x6f0f4566; BYTE $0xec // movdqa xmm13,xmm12
+	LONG $0xef0f4566; BYTE $0xe8 // pxor xmm13,xmm8
+	LONG $0x380f4166; WORD $0xcddd // aesenclast xmm1,xmm13
+	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	LONG $0x7e100f44; BYTE $0x80 // movups xmm15,XMMWORD PTR [rsi-0x80]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x7e100f44; BYTE $0x80 // movups xmm15,XMMWORD PTR [rsi-0x80]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x7e100f44; BYTE $0x90 // movups xmm15,XMMWORD PTR [rsi-0x70]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x30fb8349 // cmp r11,0x30
+	LONG $0x00d8820f; WORD $0x0000 // jb 0x620
+	LONG $0x6f0f45f3; WORD $0x2060 // movdqu xmm12,XMMWORD PTR [r8+0x20]
+	LONG $0x6f0f4566; BYTE $0xec // movdqa xmm13,xmm12
+	LONG $0xef0f4566; BYTE $0xe8 // pxor xmm13,xmm8
+	LONG $0x380f4166; WORD $0xd5dd // aesenclast xmm2,xmm13
+	LONG $0x7f0f41f3; WORD $0x2051 // movdqu XMMWORD PTR [r9+0x20],xmm2
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	LONG $0x7e100f44; BYTE $0xa0 // movups xmm15,XMMWORD PTR [rsi-0x60]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x7e100f44; BYTE $0xa0 // movups xmm15,XMMWORD PTR [rsi-0x60]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x7e100f44; BYTE $0xb0 // movups xmm15,XMMWORD PTR [rsi-0x50]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x40fb8349 // cmp r11,0x40
+	WORD $0x6572 // jb 0x613
+	LONG $0x6f0f45f3; WORD $0x3060 // movdqu xmm12,XMMWORD PTR [r8+0x30]
+	LONG $0x6f0f4566; BYTE $0xec // movdqa xmm13,xmm12
+	LONG $0xef0f4566; BYTE $0xe8 // pxor xmm13,xmm8
+	LONG $0x380f4166; WORD $0xdddd // aesenclast xmm3,xmm13
+	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	LONG $0x7e100f44; BYTE $0xc0 // movups xmm15,XMMWORD PTR [rsi-0x40]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x7e100f44; BYTE $0xc0 // movups xmm15,XMMWORD PTR [rsi-0x40]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x7e100f44; BYTE $0xd0 // movups xmm15,XMMWORD PTR [rsi-0x30]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0xfffdf5e9; BYTE $0xff // jmp 0x408
+// 0x613:
+	LONG $0x6f0f4466; BYTE $0xeb // movdqa xmm13,xmm3
+	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
+	WORD $0x25eb // jmp 0x645
+// 0x620:
+	LONG $0x6f0f4466; BYTE $0xea // movdqa xmm13,xmm2
+	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
+	WORD $0x18eb // jmp 0x645
+// 0x62d:
+	LONG $0x6f0f4466; BYTE $0xe9 // movdqa xmm13,xmm1
+	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
+	WORD $0x0beb // jmp 0x645
+// 0x63a:
+	LONG $0x6f0f4466; BYTE $0xe8 // movdqa xmm13,xmm0
+	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
+// 0x645:
+	WORD $0x8944; BYTE $0xd8 // mov eax,r11d
+	WORD $0xe083; BYTE $0x0f // and eax,0xf
+	LONG $0xfdb7840f; WORD $0xffff // je 0x408
+	LONG $0x30e38341 // and r11d,0x30
+	WORD $0x014d; BYTE $0xd8 // add r8,r11
+	WORD $0x014d; BYTE $0xd9 // add r9,r11
+	LONG $0x5e348d4a // lea rsi,[rsi+r11*2]
+	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
+	WORD $0x2372 // jb 0x687
+	LONG $0x005c8b4d; BYTE $0xf8 // mov r11,QWORD PTR [r8+rax*1-0x8]
+	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	WORD $0xc129 // sub ecx,eax
+	WORD $0xe1c1; BYTE $0x02 // shl ecx,0x2
+	WORD $0xd349; BYTE $0xeb // shr r11,cl
+	WORD $0xd349; BYTE $0xeb // shr r11,cl
+	LONG $0x7e0f45f3; BYTE $0x20 // movq xmm12,QWORD PTR [r8]
+	LONG $0x3a0f4d66; WORD $0xe322; BYTE $0x01 // pinsrq xmm12,r11,0x1
+	WORD $0x56eb // jmp 0x6dd
+// 0x687:
+	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
+	WORD $0x1c72 // jb 0x6a8
+	LONG $0x005c8b45; BYTE $0xfc // mov r11d,DWORD PTR [r8+rax*1-0x4]
+	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
+	WORD $0xd349; BYTE $0xe3 // shl r11,cl
+	WORD $0x8b41; BYTE $0x08 // mov ecx,DWORD PTR [r8]
+	WORD $0x0949; BYTE $0xcb // or r11,rcx
+	LONG $0x6e0f4d66; BYTE $0xe3 // movq xmm12,r11
+	WORD $0x35eb // jmp 0x6dd
+// 0x6a8:
+	WORD $0xc189 // mov ecx,eax
+	WORD $0xe9d1 // shr ecx,1
+	LONG $0x1cb60f45; BYTE $0x08 // movzx r11d,BYTE PTR [r8+rcx*1]
+	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
+	WORD $0xd341; BYTE $0xe3 // shl r11d,cl
+	LONG $0x08b60f41 // movzx ecx,BYTE PTR [r8]
+	WORD $0x0941; BYTE $0xcb // or r11d,ecx
+	LONG $0x6e0f4566; BYTE $0xe3 // movd xmm12,r11d
+	LONG $0x5cb60f45; WORD $0xff00 // movzx r11d,BYTE PTR [r8+rax*1-0x1]
+	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
+	WORD $0xd341; BYTE $0xe3 // shl r11d,cl
+	LONG $0x6e0f4566; BYTE $0xf3 // movd xmm14,r11d
+	LONG $0xeb0f4566; BYTE $0xe6 // por xmm12,xmm14
+// 0x6dd:
+	LONG $0xef0f4566; BYTE $0xec // pxor xmm13,xmm12
+	LONG $0x7e0f4d66; BYTE $0xeb // movq r11,xmm13
+	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
+	WORD $0x1c72 // jb 0x708
+	WORD $0x894d; BYTE $0x19 // mov QWORD PTR [r9],r11
+	LONG $0x3a0f4d66; WORD $0xe816; BYTE $0x01 // pextrq r8,xmm13,0x1
+	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
+	LONG $0xc3ad0f4d // shrd r11,r8,cl
+	LONG $0x015c894d; BYTE $0xf8 // mov QWORD PTR [r9+rax*1-0x8],r11
+	WORD $0x3feb // jmp 0x747
+// 0x708:
+	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
+	WORD $0x1472 // jb 0x721
+	WORD $0x8945; BYTE $0x19 // mov DWORD PTR [r9],r11d
+	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
+	WORD $0xd349; BYTE $0xeb // shr r11,cl
+	LONG $0x015c8945; BYTE $0xfc // mov DWORD PTR [r9+rax*1-0x4],r11d
+	WORD $0x26eb // jmp 0x747
+// 0x721:
+	WORD $0x8845; BYTE $0x19 // mov BYTE PTR [r9],r11b
+	WORD $0xc189 // mov ecx,eax
+	WORD $0xe9d1 // shr ecx,1
+	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
+	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
+	WORD $0x894d; BYTE $0xda // mov r10,r11
+	WORD $0xd349; BYTE $0xeb // shr r11,cl
+	LONG $0x011c8847 // mov BYTE PTR [r9+r8*1],r11b
+	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
+	WORD $0xd349; BYTE $0xea // shr r10,cl
+	LONG $0x01548845; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],r10b
+// 0x747:
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	WORD $0x1275 // jne 0x762
+	WORD $0xf748; BYTE $0xd8 // neg rax
+	QUAD $0x008002a46f0f44f3; WORD $0x0000 // movdqu xmm12,XMMWORD PTR [rdx+rax*1+0x80]
+	LONG $0xdb0f4566; BYTE $0xe5 // pand xmm12,xmm13
+// 0x762:
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	QUAD $0xffffff60be100f44 // movups xmm15,XMMWORD PTR [rsi-0xa0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	QUAD $0xffffff60be100f44 // movups xmm15,XMMWORD PTR [rsi-0xa0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	QUAD $0xffffff70be100f44 // movups xmm15,XMMWORD PTR [rsi-0x90]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0xfffc54e9; BYTE $0xff // jmp 0x408
+// 0x7b4:
+	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
+	LONG $0x6e0f4466; BYTE $0xe1 // movd xmm12,ecx
+	QUAD $0x000003009a100f45 // movups xmm11,XMMWORD PTR [r10+0x300]
+	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x01 // pclmulhqlqdq xmm11,xmm12
+	QUAD $0x00000310ba100f45 // movups xmm15,XMMWORD PTR [r10+0x310]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x18478b4c // mov r8,QWORD PTR [rdi+0x18]
+	WORD $0xf883; BYTE $0x10 // cmp eax,0x10
+	LONG $0x0080840f; WORD $0x0000 // je 0x870
+	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
+	WORD $0x2372 // jb 0x818
+	LONG $0x004c8b4d; BYTE $0xf8 // mov r9,QWORD PTR [r8+rax*1-0x8]
+	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	WORD $0xc129 // sub ecx,eax
+	WORD $0xe1c1; BYTE $0x02 // shl ecx,0x2
+	WORD $0xd349; BYTE $0xe9 // shr r9,cl
+	WORD $0xd349; BYTE $0xe9 // shr r9,cl
+	LONG $0x7e0f45f3; BYTE $0x20 // movq xmm12,QWORD PTR [r8]
+	LONG $0x3a0f4d66; WORD $0xe122; BYTE $0x01 // pinsrq xmm12,r9,0x1
+	WORD $0x56eb // jmp 0x86e
+// 0x818:
+	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
+	WORD $0x1c72 // jb 0x839
+	LONG $0x004c8b45; BYTE $0xfc // mov r9d,DWORD PTR [r8+rax*1-0x4]
+	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
+	WORD $0xd349; BYTE $0xe1 // shl r9,cl
+	WORD $0x8b41; BYTE $0x08 // mov ecx,DWORD PTR [r8]
+	WORD $0x0949; BYTE $0xc9 // or r9,rcx
+	LONG $0x6e0f4d66; BYTE $0xe1 // movq xmm12,r9
+	WORD $0x35eb // jmp 0x86e
+// 0x839:
+	WORD $0xc189 // mov ecx,eax
+	WORD $0xe9d1 // shr ecx,1
+	LONG $0x0cb60f45; BYTE $0x08 // movzx r9d,BYTE PTR [r8+rcx*1]
+	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
+	WORD $0xd341; BYTE $0xe1 // shl r9d,cl
+	LONG $0x08b60f41 // movzx ecx,BYTE PTR [r8]
+	WORD $0x0941; BYTE $0xc9 // or r9d,ecx
+	LONG $0x6e0f4566; BYTE $0xe1 // movd xmm12,r9d
+	LONG $0x4cb60f45; WORD $0xff00 // movzx r9d,BYTE PTR [r8+rax*1-0x1]
+	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
+	WORD $0xd341; BYTE $0xe1 // shl r9d,cl
+	LONG $0x6e0f4566; BYTE $0xf1 // movd xmm14,r9d
+	LONG $0xeb0f4566; BYTE $0xe6 // por xmm12,xmm14
+// 0x86e:
+	WORD $0x05eb // jmp 0x875
+// 0x870:
+	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
+// 0x875:
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	QUAD $0xffffff40be100f44 // movups xmm15,XMMWORD PTR [rsi-0xc0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	QUAD $0xffffff40be100f44 // movups xmm15,XMMWORD PTR [rsi-0xc0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	QUAD $0xffffff50be100f44 // movups xmm15,XMMWORD PTR [rsi-0xb0]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0xfff811e9; BYTE $0xff // jmp 0xd8
+// 0x8c7:
+	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xc839 // cmp eax,ecx
+	WORD $0xd472 // jb 0x8c7
+	LONG $0xfff940e9; BYTE $0xff // jmp 0x238
+// 0x8f8:
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
-	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
-	LONG $0x08c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x8
-	LONG $0x29cd850f; WORD $0x0000 // jne 0x29e2
+	LONG $0x28578b4c // mov r10,QWORD PTR [rdi+0x28]
+	LONG $0x08c7f641 // test r15b,0x8
+	LONG $0x27e2850f; WORD $0x0000 // jne 0x30ec
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
-	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
-	LONG $0x01e6840f; WORD $0x0000 // je 0x213
+	LONG $0x01c7f641 // test r15b,0x1
+	LONG $0x01e2840f; WORD $0x0000 // je 0xb01
 	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
-	LONG $0x10c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x10
-	WORD $0x0d75 // jne 0x4c
+	LONG $0x10c7f641 // test r15b,0x10
+	WORD $0x0d75 // jne 0x93b
 	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
 	WORD $0x488b; BYTE $0x0c // mov ecx,DWORD PTR [rax+0xc]
 	WORD $0xc90f // bswap ecx
 	WORD $0xc1ff // inc ecx
-	WORD $0x1feb // jmp 0x6b
-// 0x4c:
+	WORD $0x1feb // jmp 0x95a
+// 0x93b:
 	LONG $0x006e0f66 // movd xmm0,DWORD PTR [rax]
 	LONG $0x223a0f66; WORD $0x0440; BYTE $0x01 // pinsrd xmm0,DWORD PTR [rax+0x4],0x1
 	LONG $0x223a0f66; WORD $0x0840; BYTE $0x02 // pinsrd xmm0,DWORD PTR [rax+0x8],0x2
 	QUAD $0x0000009082ef0f66 // pxor xmm0,XMMWORD PTR [rdx+0x90]
 	LONG $0x000002b9; BYTE $0x00 // mov ecx,0x2
-// 0x6b:
+// 0x95a:
 	LONG $0x20778b4c // mov r14,QWORD PTR [rdi+0x20]
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x01b4840f; WORD $0x0000 // je 0x22c
-	LONG $0x18578b4c // mov r10,QWORD PTR [rdi+0x18]
+	LONG $0x01b3840f; WORD $0x0000 // je 0xb1a
+	LONG $0x18678b4c // mov r12,QWORD PTR [rdi+0x18]
 	LONG $0xf96e0f66 // movd xmm7,ecx
-// 0x80:
+// 0x96f:
 	LONG $0x80c5c749; WORD $0x0000; BYTE $0x00 // mov r13,0x80
 	WORD $0x394d; BYTE $0xee // cmp r14,r13
 	LONG $0xee420f4d // cmovb r13,r14
@@ -49,119 +514,119 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0xf0e58349 // and r13,0xfffffffffffffff0
 	WORD $0x014d; BYTE $0xed // add r13,r13
 	WORD $0xf749; BYTE $0xdd // neg r13
-	WORD $0x014d; BYTE $0xe5 // add r13,r12
+	WORD $0x014d; BYTE $0xd5 // add r13,r10
 	LONG $0xc9ef0f66 // pxor xmm1,xmm1
 	LONG $0xd2ef0f66 // pxor xmm2,xmm2
 	LONG $0xdbef0f66 // pxor xmm3,xmm3
-// 0xab:
+// 0x99a:
 	LONG $0x10fe8349 // cmp r14,0x10
-	WORD $0x0a72 // jb 0xbb
-	LONG $0x6f0f45f3; BYTE $0x22 // movdqu xmm12,XMMWORD PTR [r10]
-	LONG $0x000085e9; BYTE $0x00 // jmp 0x140
-// 0xbb:
+	WORD $0x0b72 // jb 0x9ab
+	LONG $0x6f0f45f3; WORD $0x2424 // movdqu xmm12,XMMWORD PTR [r12]
+	LONG $0x000088e9; BYTE $0x00 // jmp 0xa33
+// 0x9ab:
 	WORD $0x8944; BYTE $0xf0 // mov eax,r14d
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2372 // jb 0xe6
-	LONG $0x025c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r10+rax*1-0x8]
+	WORD $0x2472 // jb 0x9d7
+	LONG $0x045c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r12+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
 	WORD $0xe1c1; BYTE $0x02 // shl ecx,0x2
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
-	LONG $0x7e0f45f3; BYTE $0x22 // movq xmm12,QWORD PTR [r10]
+	LONG $0x7e0f45f3; WORD $0x2424 // movq xmm12,QWORD PTR [r12]
 	LONG $0x3a0f4c66; WORD $0xe322; BYTE $0x01 // pinsrq xmm12,rbx,0x1
-	WORD $0x53eb // jmp 0x139
-// 0xe6:
+	WORD $0x55eb // jmp 0xa2c
+// 0x9d7:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1c72 // jb 0x107
-	LONG $0x025c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r10+rax*1-0x4]
+	WORD $0x1d72 // jb 0x9f9
+	LONG $0x045c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r12+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xe3 // shl rbx,cl
-	WORD $0x8b41; BYTE $0x0a // mov ecx,DWORD PTR [r10]
+	LONG $0x240c8b41 // mov ecx,DWORD PTR [r12]
 	WORD $0x0948; BYTE $0xcb // or rbx,rcx
 	LONG $0x6e0f4c66; BYTE $0xe3 // movq xmm12,rbx
-	WORD $0x32eb // jmp 0x139
-// 0x107:
+	WORD $0x33eb // jmp 0xa2c
+// 0x9f9:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
-	LONG $0x1cb60f41; BYTE $0x0a // movzx ebx,BYTE PTR [r10+rcx*1]
+	LONG $0x1cb60f41; BYTE $0x0c // movzx ebx,BYTE PTR [r12+rcx*1]
 	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
 	WORD $0xe3d3 // shl ebx,cl
-	LONG $0x0ab60f41 // movzx ecx,BYTE PTR [r10]
+	LONG $0x0cb60f41; BYTE $0x24 // movzx ecx,BYTE PTR [r12]
 	WORD $0xcb09 // or ebx,ecx
 	LONG $0x6e0f4466; BYTE $0xe3 // movd xmm12,ebx
-	LONG $0x5cb60f41; WORD $0xff02 // movzx ebx,BYTE PTR [r10+rax*1-0x1]
+	LONG $0x5cb60f41; WORD $0xff04 // movzx ebx,BYTE PTR [r12+rax*1-0x1]
 	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
 	WORD $0xe3d3 // shl ebx,cl
 	LONG $0x6e0f4466; BYTE $0xf3 // movd xmm14,ebx
 	LONG $0xeb0f4566; BYTE $0xe6 // por xmm12,xmm14
-// 0x139:
+// 0xa2c:
 	LONG $0x10c6c749; WORD $0x0000; BYTE $0x00 // mov r14,0x10
-// 0x140:
+// 0xa33:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0xef0f4566; BYTE $0xe3 // pxor xmm12,xmm11
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	QUAD $0x0003208d6f0f45f3; BYTE $0x00 // movdqu xmm9,XMMWORD PTR [r13+0x320]
+	QUAD $0x000003208d100f45 // movups xmm9,XMMWORD PTR [r13+0x320]
 	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
-	QUAD $0x0003209d6f0f45f3; BYTE $0x00 // movdqu xmm11,XMMWORD PTR [r13+0x320]
+	QUAD $0x000003209d100f45 // movups xmm11,XMMWORD PTR [r13+0x320]
 	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
-	QUAD $0x000330956f0f45f3; BYTE $0x00 // movdqu xmm10,XMMWORD PTR [r13+0x330]
+	QUAD $0x0000033095100f45 // movups xmm10,XMMWORD PTR [r13+0x330]
 	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
 	LONG $0xef0f4166; BYTE $0xc9 // pxor xmm1,xmm9
 	LONG $0xef0f4166; BYTE $0xd2 // pxor xmm2,xmm10
 	LONG $0xef0f4166; BYTE $0xdb // pxor xmm3,xmm11
 	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
-	LONG $0x10c28349 // add r10,0x10
+	LONG $0x10c48349 // add r12,0x10
 	LONG $0x10ee8349 // sub r14,0x10
-	WORD $0x0d74 // je 0x1b1
+	WORD $0x0d74 // je 0xaa1
 	LONG $0x20c58349 // add r13,0x20
-	WORD $0x394d; BYTE $0xe5 // cmp r13,r12
-	LONG $0xfefa850f; WORD $0xffff // jne 0xab
-// 0x1b1:
+	WORD $0x394d; BYTE $0xd5 // cmp r13,r10
+	LONG $0xfef9850f; WORD $0xffff // jne 0x99a
+// 0xaa1:
 	LONG $0x6f0f4466; BYTE $0xc9 // movdqa xmm9,xmm1
 	LONG $0x6f0f4466; BYTE $0xd2 // movdqa xmm10,xmm2
 	LONG $0x6f0f4466; BYTE $0xdb // movdqa xmm11,xmm3
-	LONG $0x6f0f44f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [rdx+0x10]
+	LONG $0x72100f44; BYTE $0x10 // movups xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf144; BYTE $0x00 // pclmullqlqdq xmm14,xmm9
 	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd3 // pxor xmm10,xmm11
 	LONG $0x700f4566; WORD $0x4ec9 // pshufd xmm9,xmm9,0x4e
 	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd6 // pxor xmm10,xmm14
-	LONG $0x6f0f44f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [rdx+0x10]
+	LONG $0x72100f44; BYTE $0x10 // movups xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf244; BYTE $0x00 // pclmullqlqdq xmm14,xmm10
 	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
 	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
 	LONG $0xef0f4566; BYTE $0xde // pxor xmm11,xmm14
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0xfe73850f; WORD $0xffff // jne 0x80
+	LONG $0xfe74850f; WORD $0xffff // jne 0x96f
 	LONG $0xf97e0f66 // movd ecx,xmm7
-	WORD $0x19eb // jmp 0x22c
-// 0x213:
+	WORD $0x19eb // jmp 0xb1a
+// 0xb01:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x6f0f44f3; BYTE $0x18 // movdqu xmm11,XMMWORD PTR [rax]
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0x406f0ff3; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [rax+0x10]
 	WORD $0x488b; BYTE $0x1c // mov ecx,DWORD PTR [rax+0x1c]
 	WORD $0xc90f // bswap ecx
-// 0x22c:
-	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
+// 0xb1a:
+	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
 	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+0x10]
+	LONG $0x6f0f45f3; WORD $0x1042 // movdqu xmm8,XMMWORD PTR [r10+0x10]
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
 	QUAD $0x00000100867f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm0
 	WORD $0x854d; BYTE $0xdb // test r11,r11
-	LONG $0x25ac840f; WORD $0x0000 // je 0x27fc
+	LONG $0x23e5840f; WORD $0x0000 // je 0x2f21
 	LONG $0xff738d4d // lea r14,[r11-0x1]
 	LONG $0x07eec149 // shr r14,0x7
-	LONG $0x0c4a840f; WORD $0x0000 // je 0xea8
+	LONG $0x0c0e840f; WORD $0x0000 // je 0x1758
 	WORD $0x894c; BYTE $0xf0 // mov rax,r14
 	LONG $0x07e0c148 // shl rax,0x7
 	WORD $0x2949; BYTE $0xc3 // sub r11,rax
-	LONG $0x246c8b45; BYTE $0x1c // mov r13d,DWORD PTR [r12+0x1c]
+	LONG $0x1c6a8b45 // mov r13d,DWORD PTR [r10+0x1c]
 	LONG $0x01fe8349 // cmp r14,0x1
-	WORD $0x4074 // je 0x2b3
+	WORD $0x4074 // je 0xb9e
 	QUAD $0x00000120867f0f66 // movdqa XMMWORD PTR [rsi+0x120],xmm0
 	QUAD $0x00000130867f0f66 // movdqa XMMWORD PTR [rsi+0x130],xmm0
 	QUAD $0x00000140867f0f66 // movdqa XMMWORD PTR [rsi+0x140],xmm0
@@ -170,7 +635,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	QUAD $0x00000170867f0f66 // movdqa XMMWORD PTR [rsi+0x170],xmm0
 	QUAD $0x00000180867f0f66 // movdqa XMMWORD PTR [rsi+0x180],xmm0
 	QUAD $0x00000190867f0f66 // movdqa XMMWORD PTR [rsi+0x190],xmm0
-// 0x2b3:
+// 0xb9e:
 	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
 	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
 	LONG $0x700f4566; WORD $0xffd0 // pshufd xmm10,xmm8,0xff
@@ -198,11 +663,11 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4166; WORD $0xff21; BYTE $0xf0 // insertps xmm7,xmm15,0xf0
 	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
-	WORD $0x894d; BYTE $0xc2 // mov r10,r8
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0413850f; WORD $0x0000 // jne 0x76c
-	WORD $0x894d; BYTE $0xca // mov r10,r9
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x20 // movdqu xmm8,XMMWORD PTR [r12+0x20]
+	WORD $0x894d; BYTE $0xc4 // mov r12,r8
+	LONG $0x04c7f641 // test r15b,0x4
+	LONG $0x040a850f; WORD $0x0000 // jne 0x104b
+	WORD $0x894d; BYTE $0xcc // mov r12,r9
+	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -212,7 +677,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x30 // movdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -223,7 +688,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x01fe8349 // cmp r14,0x1
-	WORD $0x6f74 // je 0x44b
+	WORD $0x6f74 // je 0xd31
 	WORD $0x018d // lea eax,[rcx]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
@@ -256,8 +721,8 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
 	LONG $0x019c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x19c],eax
-// 0x44b:
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x40 // movdqu xmm8,XMMWORD PTR [r12+0x40]
+// 0xd31:
+	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -267,7 +732,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x50 // movdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -277,7 +742,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x60 // movdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -287,7 +752,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x70 // movdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -297,7 +762,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x008024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x80]
+	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -307,7 +772,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x009024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x90]
+	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -317,7 +782,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x00a024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xa0]
+	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -329,9 +794,9 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x4474 // je 0x64c
-// 0x608:
-	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	WORD $0x4474 // je 0xf2b
+// 0xee7:
+	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -343,9 +808,9 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xbc72 // jb 0x608
-// 0x64c:
-	LONG $0x6f0f45f3; WORD $0x1c44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	WORD $0xbc72 // jb 0xee7
+// 0xf2b:
+	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4566; WORD $0xe0dd // aesenclast xmm12,xmm8
 	QUAD $0x000110a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm12
 	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
@@ -384,8 +849,8 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x80e98349 // sub r9,0xffffffffffffff80
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
 	WORD $0xff49; BYTE $0xce // dec r14
-	LONG $0x075d840f; WORD $0x0000 // je 0xe89
-// 0x72c:
+	LONG $0x0732840f; WORD $0x0000 // je 0x173d
+// 0x100b:
 	QUAD $0x00000120866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x120]
 	QUAD $0x000001308e6f0f66 // movdqa xmm1,XMMWORD PTR [rsi+0x130]
 	QUAD $0x00000140966f0f66 // movdqa xmm2,XMMWORD PTR [rsi+0x140]
@@ -394,14 +859,14 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	QUAD $0x00000170ae6f0f66 // movdqa xmm5,XMMWORD PTR [rsi+0x170]
 	QUAD $0x00000180b66f0f66 // movdqa xmm6,XMMWORD PTR [rsi+0x180]
 	QUAD $0x00000190be6f0f66 // movdqa xmm7,XMMWORD PTR [rsi+0x190]
-// 0x76c:
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x20 // movdqu xmm8,XMMWORD PTR [r12+0x20]
+// 0x104b:
+	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x6f0f45f3; BYTE $0x22 // movdqu xmm12,XMMWORD PTR [r10]
+	LONG $0x6f0f45f3; WORD $0x2424 // movdqu xmm12,XMMWORD PTR [r12]
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0xef0f4566; BYTE $0xe3 // pxor xmm12,xmm11
-	LONG $0x6f0f45f3; WORD $0x106a // movdqu xmm13,XMMWORD PTR [r10+0x10]
+	LONG $0x6f0f45f3; WORD $0x246c; BYTE $0x10 // movdqu xmm13,XMMWORD PTR [r12+0x10]
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
@@ -413,41 +878,41 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x0220248c6f0f45f3; WORD $0x0000 // movdqu xmm9,XMMWORD PTR [r12+0x220]
+	QUAD $0x000002208a100f45 // movups xmm9,XMMWORD PTR [r10+0x220]
 	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x20428b49 // mov rax,QWORD PTR [r10+0x20]
-	LONG $0x28423349 // xor rax,QWORD PTR [r10+0x28]
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x30 // movdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0x24448b49; BYTE $0x20 // mov rax,QWORD PTR [r12+0x20]
+	LONG $0x24443349; BYTE $0x28 // xor rax,QWORD PTR [r12+0x28]
+	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0x0220249c6f0f45f3; WORD $0x0000 // movdqu xmm11,XMMWORD PTR [r12+0x220]
+	QUAD $0x000002209a100f45 // movups xmm11,XMMWORD PTR [r10+0x220]
 	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0x024024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x240]
+	QUAD $0x00000240ba100f45 // movups xmm15,XMMWORD PTR [r10+0x240]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x30428b49 // mov rax,QWORD PTR [r10+0x30]
-	LONG $0x38423349 // xor rax,QWORD PTR [r10+0x38]
+	LONG $0x24448b49; BYTE $0x30 // mov rax,QWORD PTR [r12+0x30]
+	LONG $0x24443349; BYTE $0x38 // xor rax,QWORD PTR [r12+0x38]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	QUAD $0x024024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x240]
+	QUAD $0x00000240ba100f45 // movups xmm15,XMMWORD PTR [r10+0x240]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xa8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],rax
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x023024946f0f45f3; WORD $0x0000 // movdqu xmm10,XMMWORD PTR [r12+0x230]
+	QUAD $0x0000023092100f45 // movups xmm10,XMMWORD PTR [r10+0x230]
 	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x023024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x230]
+	QUAD $0x00000230ba100f45 // movups xmm15,XMMWORD PTR [r10+0x230]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x01fe8349 // cmp r14,0x1
-	WORD $0x6f74 // je 0x91d
+	WORD $0x6f74 // je 0x11f4
 	WORD $0x018d // lea eax,[rcx]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
@@ -480,55 +945,55 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
 	LONG $0x019c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x19c],eax
-// 0x91d:
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x40 // movdqu xmm8,XMMWORD PTR [r12+0x40]
+// 0x11f4:
+	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x6f0f45f3; WORD $0x2062 // movdqu xmm12,XMMWORD PTR [r10+0x20]
+	LONG $0x6f0f45f3; WORD $0x2464; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r12+0x20]
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x6f0f45f3; WORD $0x306a // movdqu xmm13,XMMWORD PTR [r10+0x30]
+	LONG $0x6f0f45f3; WORD $0x246c; BYTE $0x30 // movdqu xmm13,XMMWORD PTR [r12+0x30]
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x026024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x260]
+	QUAD $0x00000260ba100f45 // movups xmm15,XMMWORD PTR [r10+0x260]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x50 // movdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0x026024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x260]
+	QUAD $0x00000260ba100f45 // movups xmm15,XMMWORD PTR [r10+0x260]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0x028024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x280]
+	QUAD $0x00000280ba100f45 // movups xmm15,XMMWORD PTR [r10+0x280]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	QUAD $0x028024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x280]
+	QUAD $0x00000280ba100f45 // movups xmm15,XMMWORD PTR [r10+0x280]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	QUAD $0x0001a0b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1a0]
-	QUAD $0x027024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x270]
+	QUAD $0x00000270ba100f45 // movups xmm15,XMMWORD PTR [r10+0x270]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	QUAD $0x0001a8b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1a8]
-	QUAD $0x027024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x270]
+	QUAD $0x00000270ba100f45 // movups xmm15,XMMWORD PTR [r10+0x270]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x01 // pclmulhqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x60 // movdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x6f0f45f3; WORD $0x4062 // movdqu xmm12,XMMWORD PTR [r10+0x40]
+	LONG $0x6f0f45f3; WORD $0x2464; BYTE $0x40 // movdqu xmm12,XMMWORD PTR [r12+0x40]
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x6f0f45f3; WORD $0x506a // movdqu xmm13,XMMWORD PTR [r10+0x50]
+	LONG $0x6f0f45f3; WORD $0x246c; BYTE $0x50 // movdqu xmm13,XMMWORD PTR [r12+0x50]
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
@@ -540,88 +1005,88 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x02a024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x2a0]
+	QUAD $0x000002a0ba100f45 // movups xmm15,XMMWORD PTR [r10+0x2a0]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x60428b49 // mov rax,QWORD PTR [r10+0x60]
-	LONG $0x68423349 // xor rax,QWORD PTR [r10+0x68]
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x70 // movdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x24448b49; BYTE $0x60 // mov rax,QWORD PTR [r12+0x60]
+	LONG $0x24443349; BYTE $0x68 // xor rax,QWORD PTR [r12+0x68]
+	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0x02a024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x2a0]
+	QUAD $0x000002a0ba100f45 // movups xmm15,XMMWORD PTR [r10+0x2a0]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xb0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],rax
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0x02c024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x2c0]
+	QUAD $0x000002c0ba100f45 // movups xmm15,XMMWORD PTR [r10+0x2c0]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x70428b49 // mov rax,QWORD PTR [r10+0x70]
-	LONG $0x78423349 // xor rax,QWORD PTR [r10+0x78]
+	LONG $0x24448b49; BYTE $0x70 // mov rax,QWORD PTR [r12+0x70]
+	LONG $0x24443349; BYTE $0x78 // xor rax,QWORD PTR [r12+0x78]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	QUAD $0x02c024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x2c0]
+	QUAD $0x000002c0ba100f45 // movups xmm15,XMMWORD PTR [r10+0x2c0]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x02b024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x2b0]
+	QUAD $0x000002b0ba100f45 // movups xmm15,XMMWORD PTR [r10+0x2b0]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x02b024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x2b0]
+	QUAD $0x000002b0ba100f45 // movups xmm15,XMMWORD PTR [r10+0x2b0]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	QUAD $0x008024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x80]
+	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x6f0f45f3; WORD $0x6062 // movdqu xmm12,XMMWORD PTR [r10+0x60]
+	LONG $0x6f0f45f3; WORD $0x2464; BYTE $0x60 // movdqu xmm12,XMMWORD PTR [r12+0x60]
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x6f0f45f3; WORD $0x706a // movdqu xmm13,XMMWORD PTR [r10+0x70]
+	LONG $0x6f0f45f3; WORD $0x246c; BYTE $0x70 // movdqu xmm13,XMMWORD PTR [r12+0x70]
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x02e024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x2e0]
+	QUAD $0x000002e0ba100f45 // movups xmm15,XMMWORD PTR [r10+0x2e0]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x009024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x90]
+	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0x02e024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x2e0]
+	QUAD $0x000002e0ba100f45 // movups xmm15,XMMWORD PTR [r10+0x2e0]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0x030024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x300]
+	QUAD $0x00000300ba100f45 // movups xmm15,XMMWORD PTR [r10+0x300]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	QUAD $0x030024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x300]
+	QUAD $0x00000300ba100f45 // movups xmm15,XMMWORD PTR [r10+0x300]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	QUAD $0x0001b0b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1b0]
-	QUAD $0x02f024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x2f0]
+	QUAD $0x000002f0ba100f45 // movups xmm15,XMMWORD PTR [r10+0x2f0]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	QUAD $0x0001b8b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1b8]
-	QUAD $0x02f024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x2f0]
+	QUAD $0x000002f0ba100f45 // movups xmm15,XMMWORD PTR [r10+0x2f0]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x01 // pclmulhqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	QUAD $0x00a024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xa0]
+	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x6f0f44f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [rdx+0x10]
+	LONG $0x72100f44; BYTE $0x10 // movups xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf144; BYTE $0x00 // pclmullqlqdq xmm14,xmm9
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
@@ -634,13 +1099,13 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0xef0f4566; BYTE $0xd6 // pxor xmm10,xmm14
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x6f0f44f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [rdx+0x10]
+	LONG $0x72100f44; BYTE $0x10 // movups xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf244; BYTE $0x00 // pclmullqlqdq xmm14,xmm10
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x3e74 // je 0xd57
-// 0xd19:
-	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	WORD $0x3e74 // je 0x160b
+// 0x15cd:
+	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -651,9 +1116,9 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xc272 // jb 0xd19
-// 0xd57:
-	LONG $0x6f0f45f3; WORD $0x1c44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	WORD $0xc272 // jb 0x15cd
+// 0x160b:
+	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
 	LONG $0x380f4166; WORD $0xc4dd // aesenclast xmm0,xmm12
@@ -692,9 +1157,9 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x80e88349 // sub r8,0xffffffffffffff80
 	LONG $0x80e98349 // sub r9,0xffffffffffffff80
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
-	LONG $0x80ea8349 // sub r10,0xffffffffffffff80
+	LONG $0x80ec8349 // sub r12,0xffffffffffffff80
 	WORD $0xff49; BYTE $0xce // dec r14
-	LONG $0xf8f0850f; WORD $0xffff // jne 0x72c
+	LONG $0xf91b850f; WORD $0xffff // jne 0x100b
 	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
 	QUAD $0x000120b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x120],xmm14
 	QUAD $0x000130b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x130],xmm14
@@ -704,19 +1169,19 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	QUAD $0x000170b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x170],xmm14
 	QUAD $0x000180b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x180],xmm14
 	QUAD $0x000190b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x190],xmm14
-// 0xe89:
+// 0x173d:
 	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
 	QUAD $0x00000100866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x100]
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+0x10]
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0603840f; WORD $0x0000 // je 0x14ab
-// 0xea8:
+	LONG $0x6f0f45f3; WORD $0x1042 // movdqu xmm8,XMMWORD PTR [r10+0x10]
+	LONG $0x04c7f641 // test r15b,0x4
+	LONG $0x05e7840f; WORD $0x0000 // je 0x1d3f
+// 0x1758:
 	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0a75 // jne 0xec0
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x0a75 // jne 0x176d
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x020c870f; WORD $0x0000 // ja 0x10cc
-// 0xec0:
+	LONG $0x0203870f; WORD $0x0000 // ja 0x1970
+// 0x176d:
 	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
 	LONG $0x700f4166; WORD $0xfff8 // pshufd xmm7,xmm8,0xff
 	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
@@ -731,55 +1196,55 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4166; WORD $0xde21; BYTE $0xf0 // insertps xmm3,xmm14,0xf0
 	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x04 // add ecx,0x4
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x20 // movdqu xmm8,XMMWORD PTR [r12+0x20]
+	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x30 // movdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x40 // movdqu xmm8,XMMWORD PTR [r12+0x40]
+	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x50 // movdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x60 // movdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x70 // movdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x008024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x80]
+	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x009024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x90]
+	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x00a024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xa0]
+	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -787,9 +1252,9 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2c74 // je 0x1099
-// 0x106d:
-	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	WORD $0x2c74 // je 0x193d
+// 0x1911:
+	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -797,17 +1262,17 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xd472 // jb 0x106d
-// 0x1099:
-	LONG $0x6f0f45f3; WORD $0x1c44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	WORD $0xd472 // jb 0x1911
+// 0x193d:
+	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4566; WORD $0xe0dd // aesenclast xmm12,xmm8
 	QUAD $0x000110a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm12
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dd // aesenclast xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dd // aesenclast xmm3,xmm8
-	LONG $0x000352e9; BYTE $0x00 // jmp 0x141e
-// 0x10cc:
+	LONG $0x000349e9; BYTE $0x00 // jmp 0x1cb9
+// 0x1970:
 	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
 	LONG $0x700f4566; WORD $0xffd0 // pshufd xmm10,xmm8,0xff
 	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
@@ -834,7 +1299,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4166; WORD $0xff21; BYTE $0xf0 // insertps xmm7,xmm15,0xf0
 	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x20 // movdqu xmm8,XMMWORD PTR [r12+0x20]
+	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -844,7 +1309,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x30 // movdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -854,7 +1319,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x40 // movdqu xmm8,XMMWORD PTR [r12+0x40]
+	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -864,7 +1329,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x50 // movdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -874,7 +1339,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x60 // movdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -884,7 +1349,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x70 // movdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -894,7 +1359,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x008024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x80]
+	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -904,7 +1369,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x009024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x90]
+	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -914,7 +1379,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x00a024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xa0]
+	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -926,9 +1391,9 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x4474 // je 0x13d8
-// 0x1394:
-	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	WORD $0x4474 // je 0x1c73
+// 0x1c2f:
+	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -940,9 +1405,9 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xbc72 // jb 0x1394
-// 0x13d8:
-	LONG $0x6f0f45f3; WORD $0x1c44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	WORD $0xbc72 // jb 0x1c2f
+// 0x1c73:
+	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4566; WORD $0xe0dd // aesenclast xmm12,xmm8
 	QUAD $0x000110a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm12
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
@@ -953,47 +1418,47 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xe8dd // aesenclast xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dd // aesenclast xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
-// 0x141e:
+// 0x1cb9:
 	LONG $0x0f438d49 // lea rax,[r11+0xf]
-	LONG $0x0000f025; BYTE $0x00 // and eax,0xf0
+	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
 	WORD $0xc001 // add eax,eax
-	WORD $0x894d; BYTE $0xe5 // mov r13,r12
+	LONG $0xa0aa8d4d; WORD $0x0003; BYTE $0x00 // lea r13,[r10+0x3a0]
 	WORD $0x2949; BYTE $0xc5 // sub r13,rax
-	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x0474 // je 0x143c
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x0474 // je 0x1cd6
 	LONG $0x20ed8349 // sub r13,0x20
-// 0x143c:
+// 0x1cd6:
 	LONG $0x6f0f4566; BYTE $0xc3 // movdqa xmm8,xmm11
-	WORD $0x1475 // jne 0x1457
+	WORD $0x1475 // jne 0x1cf1
 	LONG $0xef0f4566; BYTE $0xc9 // pxor xmm9,xmm9
 	LONG $0xef0f4566; BYTE $0xd2 // pxor xmm10,xmm10
 	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
-	LONG $0x000b86e9; BYTE $0x00 // jmp 0x1fdd
-// 0x1457:
+	LONG $0x000b54e9; BYTE $0x00 // jmp 0x2845
+// 0x1cf1:
 	LONG $0x7e0f44f3; WORD $0x4867 // movq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x67160f44; BYTE $0x20 // movhps xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	QUAD $0x0300248c6f0f45f3; WORD $0x0000 // movdqu xmm9,XMMWORD PTR [r12+0x300]
+	QUAD $0x000003008a100f45 // movups xmm9,XMMWORD PTR [r10+0x300]
 	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
-	QUAD $0x0300249c6f0f45f3; WORD $0x0000 // movdqu xmm11,XMMWORD PTR [r12+0x300]
+	QUAD $0x000003009a100f45 // movups xmm11,XMMWORD PTR [r10+0x300]
 	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
-	QUAD $0x031024946f0f45f3; WORD $0x0000 // movdqu xmm10,XMMWORD PTR [r12+0x310]
+	QUAD $0x0000031092100f45 // movups xmm10,XMMWORD PTR [r10+0x310]
 	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
-	LONG $0x000b32e9; BYTE $0x00 // jmp 0x1fdd
-// 0x14ab:
+	LONG $0x000b06e9; BYTE $0x00 // jmp 0x2845
+// 0x1d3f:
 	LONG $0x0f438d49 // lea rax,[r11+0xf]
-	LONG $0x0000f025; BYTE $0x00 // and eax,0xf0
+	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
 	WORD $0xc001 // add eax,eax
-	WORD $0x894d; BYTE $0xe5 // mov r13,r12
+	LONG $0xa0aa8d4d; WORD $0x0003; BYTE $0x00 // lea r13,[r10+0x3a0]
 	WORD $0x2949; BYTE $0xc5 // sub r13,rax
-	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x0474 // je 0x14c9
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x0474 // je 0x1d5c
 	LONG $0x20ed8349 // sub r13,0x20
-// 0x14c9:
+// 0x1d5c:
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x04ac870f; WORD $0x0000 // ja 0x197f
+	LONG $0x049b870f; WORD $0x0000 // ja 0x2201
 	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
 	LONG $0x700f4166; WORD $0xfff8 // pshufd xmm7,xmm8,0xff
 	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
@@ -1008,12 +1473,12 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4166; WORD $0xde21; BYTE $0xf0 // insertps xmm3,xmm14,0xf0
 	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x04 // add ecx,0x4
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x20 // movdqu xmm8,XMMWORD PTR [r12+0x20]
+	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x6f0f45f3; BYTE $0x22 // movdqu xmm12,XMMWORD PTR [r10]
+	LONG $0x6f0f45f3; WORD $0x2424 // movdqu xmm12,XMMWORD PTR [r12]
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0xef0f4566; BYTE $0xe3 // pxor xmm12,xmm11
-	LONG $0x6f0f45f3; WORD $0x106a // movdqu xmm13,XMMWORD PTR [r10+0x10]
+	LONG $0x6f0f45f3; WORD $0x246c; BYTE $0x10 // movdqu xmm13,XMMWORD PTR [r12+0x10]
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
 	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
@@ -1023,73 +1488,73 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x6d0f4566; BYTE $0xfd // punpckhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	QUAD $0x0002208d6f0f45f3; BYTE $0x00 // movdqu xmm9,XMMWORD PTR [r13+0x220]
+	QUAD $0xfffffe808d100f45 // movups xmm9,XMMWORD PTR [r13-0x180]
 	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
-	LONG $0x20428b49 // mov rax,QWORD PTR [r10+0x20]
-	LONG $0x28423349 // xor rax,QWORD PTR [r10+0x28]
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x30 // movdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0x24448b49; BYTE $0x20 // mov rax,QWORD PTR [r12+0x20]
+	LONG $0x24443349; BYTE $0x28 // xor rax,QWORD PTR [r12+0x28]
+	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0x0002209d6f0f45f3; BYTE $0x00 // movdqu xmm11,XMMWORD PTR [r13+0x220]
+	QUAD $0xfffffe809d100f45 // movups xmm11,XMMWORD PTR [r13-0x180]
 	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	QUAD $0x000240bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x240]
+	QUAD $0xfffffea0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x160]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x30428b49 // mov rax,QWORD PTR [r10+0x30]
-	LONG $0x38423349 // xor rax,QWORD PTR [r10+0x38]
+	LONG $0x24448b49; BYTE $0x30 // mov rax,QWORD PTR [r12+0x30]
+	LONG $0x24443349; BYTE $0x38 // xor rax,QWORD PTR [r12+0x38]
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0x000240bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x240]
+	QUAD $0xfffffea0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x160]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xa8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],rax
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	QUAD $0x000230956f0f45f3; BYTE $0x00 // movdqu xmm10,XMMWORD PTR [r13+0x230]
+	QUAD $0xfffffe9095100f45 // movups xmm10,XMMWORD PTR [r13-0x170]
 	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
-	QUAD $0x000230bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x230]
+	QUAD $0xfffffe90bd100f45 // movups xmm15,XMMWORD PTR [r13-0x170]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x40 // movdqu xmm8,XMMWORD PTR [r12+0x40]
+	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x6f0f45f3; WORD $0x2062 // movdqu xmm12,XMMWORD PTR [r10+0x20]
+	LONG $0x6f0f45f3; WORD $0x2464; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r12+0x20]
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0x6f0f45f3; WORD $0x306a // movdqu xmm13,XMMWORD PTR [r10+0x30]
+	LONG $0x6f0f45f3; WORD $0x246c; BYTE $0x30 // movdqu xmm13,XMMWORD PTR [r12+0x30]
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	QUAD $0x000260bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x260]
+	QUAD $0xfffffec0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x140]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x50 // movdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0x000260bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x260]
+	QUAD $0xfffffec0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x140]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	QUAD $0x000280bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x280]
+	QUAD $0xfffffee0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x120]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0x000280bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x280]
+	QUAD $0xfffffee0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x120]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	QUAD $0x0001a0b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1a0]
-	QUAD $0x000270bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x270]
+	QUAD $0xfffffed0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x130]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	QUAD $0x0001a8b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1a8]
-	QUAD $0x000270bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x270]
+	QUAD $0xfffffed0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x130]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x01 // pclmulhqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x60 // movdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x6f0f45f3; WORD $0x4062 // movdqu xmm12,XMMWORD PTR [r10+0x40]
+	LONG $0x6f0f45f3; WORD $0x2464; BYTE $0x40 // movdqu xmm12,XMMWORD PTR [r12+0x40]
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0x6f0f45f3; WORD $0x506a // movdqu xmm13,XMMWORD PTR [r10+0x50]
+	LONG $0x6f0f45f3; WORD $0x246c; BYTE $0x50 // movdqu xmm13,XMMWORD PTR [r12+0x50]
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
 	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
@@ -1099,96 +1564,96 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x6d0f4566; BYTE $0xfd // punpckhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	QUAD $0x0002a0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2a0]
+	QUAD $0xffffff00bd100f45 // movups xmm15,XMMWORD PTR [r13-0x100]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x60428b49 // mov rax,QWORD PTR [r10+0x60]
-	LONG $0x68423349 // xor rax,QWORD PTR [r10+0x68]
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x70 // movdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x24448b49; BYTE $0x60 // mov rax,QWORD PTR [r12+0x60]
+	LONG $0x24443349; BYTE $0x68 // xor rax,QWORD PTR [r12+0x68]
+	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0x0002a0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2a0]
+	QUAD $0xffffff00bd100f45 // movups xmm15,XMMWORD PTR [r13-0x100]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xb0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],rax
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	QUAD $0x0002c0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2c0]
+	QUAD $0xffffff20bd100f45 // movups xmm15,XMMWORD PTR [r13-0xe0]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x70428b49 // mov rax,QWORD PTR [r10+0x70]
-	LONG $0x78423349 // xor rax,QWORD PTR [r10+0x78]
+	LONG $0x24448b49; BYTE $0x70 // mov rax,QWORD PTR [r12+0x70]
+	LONG $0x24443349; BYTE $0x78 // xor rax,QWORD PTR [r12+0x78]
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0x0002c0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2c0]
+	QUAD $0xffffff20bd100f45 // movups xmm15,XMMWORD PTR [r13-0xe0]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	QUAD $0x0002b0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2b0]
+	QUAD $0xffffff10bd100f45 // movups xmm15,XMMWORD PTR [r13-0xf0]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	QUAD $0x0002b0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2b0]
+	QUAD $0xffffff10bd100f45 // movups xmm15,XMMWORD PTR [r13-0xf0]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	QUAD $0x008024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x80]
+	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x6f0f45f3; WORD $0x6062 // movdqu xmm12,XMMWORD PTR [r10+0x60]
+	LONG $0x6f0f45f3; WORD $0x2464; BYTE $0x60 // movdqu xmm12,XMMWORD PTR [r12+0x60]
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0x6f0f45f3; WORD $0x706a // movdqu xmm13,XMMWORD PTR [r10+0x70]
+	LONG $0x6f0f45f3; WORD $0x246c; BYTE $0x70 // movdqu xmm13,XMMWORD PTR [r12+0x70]
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	QUAD $0x0002e0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2e0]
+	QUAD $0xffffff40bd100f45 // movups xmm15,XMMWORD PTR [r13-0xc0]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x009024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x90]
+	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0x0002e0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2e0]
+	QUAD $0xffffff40bd100f45 // movups xmm15,XMMWORD PTR [r13-0xc0]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	QUAD $0x000300bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x300]
+	QUAD $0xffffff60bd100f45 // movups xmm15,XMMWORD PTR [r13-0xa0]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0x000300bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x300]
+	QUAD $0xffffff60bd100f45 // movups xmm15,XMMWORD PTR [r13-0xa0]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	QUAD $0x0001b0b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1b0]
-	QUAD $0x0002f0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2f0]
+	QUAD $0xffffff50bd100f45 // movups xmm15,XMMWORD PTR [r13-0xb0]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	QUAD $0x0001b8b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1b8]
-	QUAD $0x0002f0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2f0]
+	QUAD $0xffffff50bd100f45 // movups xmm15,XMMWORD PTR [r13-0xb0]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x01 // pclmulhqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	QUAD $0x00a024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xa0]
+	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2674 // je 0x195b
-// 0x1935:
-	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	WORD $0x2674 // je 0x21dd
+// 0x21b7:
+	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xda72 // jb 0x1935
-// 0x195b:
-	LONG $0x6f0f45f3; WORD $0x1c44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	WORD $0xda72 // jb 0x21b7
+// 0x21dd:
+	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dd // aesenclast xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dd // aesenclast xmm3,xmm8
-	LONG $0x0005f2e9; BYTE $0x00 // jmp 0x1f71
-// 0x197f:
+	LONG $0x0005e1e9; BYTE $0x00 // jmp 0x27e2
+// 0x2201:
 	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
 	LONG $0x700f4566; WORD $0xffd0 // pshufd xmm10,xmm8,0xff
 	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
@@ -1215,13 +1680,13 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4166; WORD $0xff21; BYTE $0xf0 // insertps xmm7,xmm15,0xf0
 	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x20 // movdqu xmm8,XMMWORD PTR [r12+0x20]
+	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x6f0f45f3; BYTE $0x22 // movdqu xmm12,XMMWORD PTR [r10]
+	LONG $0x6f0f45f3; WORD $0x2424 // movdqu xmm12,XMMWORD PTR [r12]
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0xef0f4566; BYTE $0xe3 // pxor xmm12,xmm11
-	LONG $0x6f0f45f3; WORD $0x106a // movdqu xmm13,XMMWORD PTR [r10+0x10]
+	LONG $0x6f0f45f3; WORD $0x246c; BYTE $0x10 // movdqu xmm13,XMMWORD PTR [r12+0x10]
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
@@ -1233,87 +1698,87 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x0002208d6f0f45f3; BYTE $0x00 // movdqu xmm9,XMMWORD PTR [r13+0x220]
+	QUAD $0xfffffe808d100f45 // movups xmm9,XMMWORD PTR [r13-0x180]
 	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x20428b49 // mov rax,QWORD PTR [r10+0x20]
-	LONG $0x28423349 // xor rax,QWORD PTR [r10+0x28]
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x30 // movdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0x24448b49; BYTE $0x20 // mov rax,QWORD PTR [r12+0x20]
+	LONG $0x24443349; BYTE $0x28 // xor rax,QWORD PTR [r12+0x28]
+	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0x0002209d6f0f45f3; BYTE $0x00 // movdqu xmm11,XMMWORD PTR [r13+0x220]
+	QUAD $0xfffffe809d100f45 // movups xmm11,XMMWORD PTR [r13-0x180]
 	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0x000240bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x240]
+	QUAD $0xfffffea0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x160]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x30428b49 // mov rax,QWORD PTR [r10+0x30]
-	LONG $0x38423349 // xor rax,QWORD PTR [r10+0x38]
+	LONG $0x24448b49; BYTE $0x30 // mov rax,QWORD PTR [r12+0x30]
+	LONG $0x24443349; BYTE $0x38 // xor rax,QWORD PTR [r12+0x38]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	QUAD $0x000240bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x240]
+	QUAD $0xfffffea0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x160]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xa8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],rax
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x000230956f0f45f3; BYTE $0x00 // movdqu xmm10,XMMWORD PTR [r13+0x230]
+	QUAD $0xfffffe9095100f45 // movups xmm10,XMMWORD PTR [r13-0x170]
 	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x000230bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x230]
+	QUAD $0xfffffe90bd100f45 // movups xmm15,XMMWORD PTR [r13-0x170]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x40 // movdqu xmm8,XMMWORD PTR [r12+0x40]
+	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x6f0f45f3; WORD $0x2062 // movdqu xmm12,XMMWORD PTR [r10+0x20]
+	LONG $0x6f0f45f3; WORD $0x2464; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r12+0x20]
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x6f0f45f3; WORD $0x306a // movdqu xmm13,XMMWORD PTR [r10+0x30]
+	LONG $0x6f0f45f3; WORD $0x246c; BYTE $0x30 // movdqu xmm13,XMMWORD PTR [r12+0x30]
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x000260bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x260]
+	QUAD $0xfffffec0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x140]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x50 // movdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0x000260bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x260]
+	QUAD $0xfffffec0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x140]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0x000280bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x280]
+	QUAD $0xfffffee0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x120]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	QUAD $0x000280bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x280]
+	QUAD $0xfffffee0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x120]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	QUAD $0x0001a0b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1a0]
-	QUAD $0x000270bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x270]
+	QUAD $0xfffffed0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x130]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	QUAD $0x0001a8b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1a8]
-	QUAD $0x000270bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x270]
+	QUAD $0xfffffed0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x130]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x01 // pclmulhqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x60 // movdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x6f0f45f3; WORD $0x4062 // movdqu xmm12,XMMWORD PTR [r10+0x40]
+	LONG $0x6f0f45f3; WORD $0x2464; BYTE $0x40 // movdqu xmm12,XMMWORD PTR [r12+0x40]
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x6f0f45f3; WORD $0x506a // movdqu xmm13,XMMWORD PTR [r10+0x50]
+	LONG $0x6f0f45f3; WORD $0x246c; BYTE $0x50 // movdqu xmm13,XMMWORD PTR [r12+0x50]
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
@@ -1325,85 +1790,85 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x0002a0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2a0]
+	QUAD $0xffffff00bd100f45 // movups xmm15,XMMWORD PTR [r13-0x100]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x60428b49 // mov rax,QWORD PTR [r10+0x60]
-	LONG $0x68423349 // xor rax,QWORD PTR [r10+0x68]
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x70 // movdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x24448b49; BYTE $0x60 // mov rax,QWORD PTR [r12+0x60]
+	LONG $0x24443349; BYTE $0x68 // xor rax,QWORD PTR [r12+0x68]
+	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0x0002a0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2a0]
+	QUAD $0xffffff00bd100f45 // movups xmm15,XMMWORD PTR [r13-0x100]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xb0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],rax
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0x0002c0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2c0]
+	QUAD $0xffffff20bd100f45 // movups xmm15,XMMWORD PTR [r13-0xe0]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x70428b49 // mov rax,QWORD PTR [r10+0x70]
-	LONG $0x78423349 // xor rax,QWORD PTR [r10+0x78]
+	LONG $0x24448b49; BYTE $0x70 // mov rax,QWORD PTR [r12+0x70]
+	LONG $0x24443349; BYTE $0x78 // xor rax,QWORD PTR [r12+0x78]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	QUAD $0x0002c0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2c0]
+	QUAD $0xffffff20bd100f45 // movups xmm15,XMMWORD PTR [r13-0xe0]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x0002b0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2b0]
+	QUAD $0xffffff10bd100f45 // movups xmm15,XMMWORD PTR [r13-0xf0]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x0002b0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2b0]
+	QUAD $0xffffff10bd100f45 // movups xmm15,XMMWORD PTR [r13-0xf0]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	QUAD $0x008024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x80]
+	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x6f0f45f3; WORD $0x6062 // movdqu xmm12,XMMWORD PTR [r10+0x60]
+	LONG $0x6f0f45f3; WORD $0x2464; BYTE $0x60 // movdqu xmm12,XMMWORD PTR [r12+0x60]
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x6f0f45f3; WORD $0x706a // movdqu xmm13,XMMWORD PTR [r10+0x70]
+	LONG $0x6f0f45f3; WORD $0x246c; BYTE $0x70 // movdqu xmm13,XMMWORD PTR [r12+0x70]
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x0002e0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2e0]
+	QUAD $0xffffff40bd100f45 // movups xmm15,XMMWORD PTR [r13-0xc0]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x009024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x90]
+	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0x0002e0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2e0]
+	QUAD $0xffffff40bd100f45 // movups xmm15,XMMWORD PTR [r13-0xc0]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0x000300bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x300]
+	QUAD $0xffffff60bd100f45 // movups xmm15,XMMWORD PTR [r13-0xa0]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	QUAD $0x000300bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x300]
+	QUAD $0xffffff60bd100f45 // movups xmm15,XMMWORD PTR [r13-0xa0]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	QUAD $0x0001b0b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1b0]
-	QUAD $0x0002f0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2f0]
+	QUAD $0xffffff50bd100f45 // movups xmm15,XMMWORD PTR [r13-0xb0]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	QUAD $0x0001b8b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1b8]
-	QUAD $0x0002f0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x2f0]
+	QUAD $0xffffff50bd100f45 // movups xmm15,XMMWORD PTR [r13-0xb0]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x01 // pclmulhqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	QUAD $0x00a024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xa0]
+	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -1414,9 +1879,9 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x3e74 // je 0x1f3a
-// 0x1efc:
-	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	WORD $0x3e74 // je 0x27ab
+// 0x276d:
+	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
@@ -1427,9 +1892,9 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xc272 // jb 0x1efc
-// 0x1f3a:
-	LONG $0x6f0f45f3; WORD $0x1c44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	WORD $0xc272 // jb 0x276d
+// 0x27ab:
+	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dd // aesenclast xmm2,xmm8
@@ -1438,117 +1903,117 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xe8dd // aesenclast xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dd // aesenclast xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
-// 0x1f71:
+// 0x27e2:
 	LONG $0xef0f4566; BYTE $0xc0 // pxor xmm8,xmm8
-	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x5e74 // je 0x1fdd
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x5874 // je 0x2845
 	LONG $0x7e0f44f3; WORD $0x4867 // movq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x67160f44; BYTE $0x20 // movhps xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	QUAD $0x030024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x300]
+	QUAD $0x00000300ba100f45 // movups xmm15,XMMWORD PTR [r10+0x300]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x030024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x300]
+	QUAD $0x00000300ba100f45 // movups xmm15,XMMWORD PTR [r10+0x300]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	QUAD $0x031024bc6f0f45f3; WORD $0x0000 // movdqu xmm15,XMMWORD PTR [r12+0x310]
+	QUAD $0x00000310ba100f45 // movups xmm15,XMMWORD PTR [r10+0x310]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-// 0x1fdd:
+// 0x2845:
 	LONG $0x10fb8349 // cmp r11,0x10
-	LONG $0x06aa820f; WORD $0x0000 // jb 0x2691
+	LONG $0x0561820f; WORD $0x0000 // jb 0x2db0
 	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
 	LONG $0xef0f4166; BYTE $0xc4 // pxor xmm0,xmm12
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0575 // jne 0x2004
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x0575 // jne 0x2869
 	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
-// 0x2004:
+// 0x2869:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
 	LONG $0xef0f4566; BYTE $0xc0 // pxor xmm8,xmm8
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	QUAD $0x000320bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x320]
+	LONG $0x7d100f45; BYTE $0x80 // movups xmm15,XMMWORD PTR [r13-0x80]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x000320bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x320]
+	LONG $0x7d100f45; BYTE $0x80 // movups xmm15,XMMWORD PTR [r13-0x80]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	QUAD $0x000330bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x330]
+	LONG $0x7d100f45; BYTE $0x90 // movups xmm15,XMMWORD PTR [r13-0x70]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x20fb8349 // cmp r11,0x20
-	LONG $0x0609820f; WORD $0x0000 // jb 0x2671
+	LONG $0x04e8820f; WORD $0x0000 // jb 0x2da9
 	LONG $0x6f0f45f3; WORD $0x1060 // movdqu xmm12,XMMWORD PTR [r8+0x10]
 	LONG $0xef0f4166; BYTE $0xcc // pxor xmm1,xmm12
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0575 // jne 0x2087
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x0575 // jne 0x28dd
 	LONG $0x6f0f4466; BYTE $0xe1 // movdqa xmm12,xmm1
-// 0x2087:
+// 0x28dd:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	QUAD $0x000340bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x340]
+	LONG $0x7d100f45; BYTE $0xa0 // movups xmm15,XMMWORD PTR [r13-0x60]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x000340bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x340]
+	LONG $0x7d100f45; BYTE $0xa0 // movups xmm15,XMMWORD PTR [r13-0x60]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	QUAD $0x000350bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x350]
+	LONG $0x7d100f45; BYTE $0xb0 // movups xmm15,XMMWORD PTR [r13-0x50]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x30fb8349 // cmp r11,0x30
-	LONG $0x0570820f; WORD $0x0000 // jb 0x2651
+	LONG $0x0477820f; WORD $0x0000 // jb 0x2da2
 	LONG $0x6f0f45f3; WORD $0x2060 // movdqu xmm12,XMMWORD PTR [r8+0x20]
 	LONG $0xef0f4166; BYTE $0xd4 // pxor xmm2,xmm12
 	LONG $0x7f0f41f3; WORD $0x2051 // movdqu XMMWORD PTR [r9+0x20],xmm2
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0575 // jne 0x2100
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x0575 // jne 0x2947
 	LONG $0x6f0f4466; BYTE $0xe2 // movdqa xmm12,xmm2
-// 0x2100:
+// 0x2947:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	QUAD $0x000360bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x360]
+	LONG $0x7d100f45; BYTE $0xc0 // movups xmm15,XMMWORD PTR [r13-0x40]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x000360bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x360]
+	LONG $0x7d100f45; BYTE $0xc0 // movups xmm15,XMMWORD PTR [r13-0x40]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	QUAD $0x000370bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x370]
+	LONG $0x7d100f45; BYTE $0xd0 // movups xmm15,XMMWORD PTR [r13-0x30]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x04d7820f; WORD $0x0000 // jb 0x2631
+	LONG $0x0406820f; WORD $0x0000 // jb 0x2d9b
 	LONG $0x6f0f45f3; WORD $0x3060 // movdqu xmm12,XMMWORD PTR [r8+0x30]
 	LONG $0xef0f4166; BYTE $0xdc // pxor xmm3,xmm12
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0575 // jne 0x2179
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x0575 // jne 0x29b1
 	LONG $0x6f0f4466; BYTE $0xe3 // movdqa xmm12,xmm3
-// 0x2179:
+// 0x29b1:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	QUAD $0x000380bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x380]
+	LONG $0x7d100f45; BYTE $0xe0 // movups xmm15,XMMWORD PTR [r13-0x20]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x000380bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x380]
+	LONG $0x7d100f45; BYTE $0xe0 // movups xmm15,XMMWORD PTR [r13-0x20]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	QUAD $0x000390bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x390]
+	LONG $0x7d100f45; BYTE $0xf0 // movups xmm15,XMMWORD PTR [r13-0x10]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x0740840f; WORD $0x0000 // je 0x2913
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x01d4840f; WORD $0x0000 // je 0x23b4
+	LONG $0x0627840f; WORD $0x0000 // je 0x3026
+	LONG $0x04c7f641 // test r15b,0x4
+	LONG $0x01ca840f; WORD $0x0000 // je 0x2bd3
 	QUAD $0x00000100866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x100]
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+0x10]
+	LONG $0x6f0f45f3; WORD $0x1042 // movdqu xmm8,XMMWORD PTR [r10+0x10]
 	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
 	LONG $0x700f4166; WORD $0xfff8 // pshufd xmm7,xmm8,0xff
 	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
@@ -1564,219 +2029,189 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0xf86f0f66 // movdqa xmm7,xmm0
 	LONG $0x3a0f4166; WORD $0xfe21; BYTE $0xf0 // insertps xmm7,xmm14,0xf0
 	WORD $0xc183; BYTE $0x04 // add ecx,0x4
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x20 // movdqu xmm8,XMMWORD PTR [r12+0x20]
+	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x30 // movdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x40 // movdqu xmm8,XMMWORD PTR [r12+0x40]
+	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x50 // movdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x60 // movdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x70 // movdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x008024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x80]
+	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x009024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x90]
+	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x00a024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xa0]
+	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2674 // je 0x2390
-// 0x236a:
-	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	WORD $0x2674 // je 0x2baf
+// 0x2b89:
+	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xda72 // jb 0x236a
-// 0x2390:
-	LONG $0x6f0f45f3; WORD $0x1c44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	WORD $0xda72 // jb 0x2b89
+// 0x2baf:
+	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4166; WORD $0xe0dd // aesenclast xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dd // aesenclast xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dd // aesenclast xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
 	LONG $0xef0f4566; BYTE $0xc0 // pxor xmm8,xmm8
-// 0x23b4:
+// 0x2bd3:
 	LONG $0x50fb8349 // cmp r11,0x50
-	LONG $0x0250820f; WORD $0x0000 // jb 0x260e
+	LONG $0x01b7820f; WORD $0x0000 // jb 0x2d94
 	LONG $0x6f0f45f3; WORD $0x4060 // movdqu xmm12,XMMWORD PTR [r8+0x40]
 	LONG $0xef0f4166; BYTE $0xe4 // pxor xmm4,xmm12
 	LONG $0x7f0f41f3; WORD $0x4061 // movdqu XMMWORD PTR [r9+0x40],xmm4
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0575 // jne 0x23dd
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x0575 // jne 0x2bf9
 	LONG $0x6f0f4466; BYTE $0xe4 // movdqa xmm12,xmm4
-// 0x23dd:
+// 0x2bf9:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	QUAD $0x0003a0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x3a0]
+	LONG $0x7d100f45; BYTE $0x00 // movups xmm15,XMMWORD PTR [r13+0x0]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x0003a0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x3a0]
+	LONG $0x7d100f45; BYTE $0x00 // movups xmm15,XMMWORD PTR [r13+0x0]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	QUAD $0x0003b0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x3b0]
+	LONG $0x7d100f45; BYTE $0x10 // movups xmm15,XMMWORD PTR [r13+0x10]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x60fb8349 // cmp r11,0x60
-	LONG $0x01b1820f; WORD $0x0000 // jb 0x25e8
+	LONG $0x0146820f; WORD $0x0000 // jb 0x2d8d
 	LONG $0x6f0f45f3; WORD $0x5060 // movdqu xmm12,XMMWORD PTR [r8+0x50]
 	LONG $0xef0f4166; BYTE $0xec // pxor xmm5,xmm12
 	LONG $0x7f0f41f3; WORD $0x5069 // movdqu XMMWORD PTR [r9+0x50],xmm5
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0575 // jne 0x2456
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x0575 // jne 0x2c63
 	LONG $0x6f0f4466; BYTE $0xe5 // movdqa xmm12,xmm5
-// 0x2456:
+// 0x2c63:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	QUAD $0x0003c0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x3c0]
+	LONG $0x7d100f45; BYTE $0x20 // movups xmm15,XMMWORD PTR [r13+0x20]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x0003c0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x3c0]
+	LONG $0x7d100f45; BYTE $0x20 // movups xmm15,XMMWORD PTR [r13+0x20]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	QUAD $0x0003d0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x3d0]
+	LONG $0x7d100f45; BYTE $0x30 // movups xmm15,XMMWORD PTR [r13+0x30]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x70fb8349 // cmp r11,0x70
-	LONG $0x0112820f; WORD $0x0000 // jb 0x25c2
+	LONG $0x00d5820f; WORD $0x0000 // jb 0x2d86
 	LONG $0x6f0f45f3; WORD $0x6060 // movdqu xmm12,XMMWORD PTR [r8+0x60]
 	LONG $0xef0f4166; BYTE $0xf4 // pxor xmm6,xmm12
 	LONG $0x7f0f41f3; WORD $0x6071 // movdqu XMMWORD PTR [r9+0x60],xmm6
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0575 // jne 0x24cf
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x0575 // jne 0x2ccd
 	LONG $0x6f0f4466; BYTE $0xe6 // movdqa xmm12,xmm6
-// 0x24cf:
+// 0x2ccd:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	QUAD $0x0003e0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x3e0]
+	LONG $0x7d100f45; BYTE $0x40 // movups xmm15,XMMWORD PTR [r13+0x40]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x0003e0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x3e0]
+	LONG $0x7d100f45; BYTE $0x40 // movups xmm15,XMMWORD PTR [r13+0x40]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	QUAD $0x0003f0bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x3f0]
+	LONG $0x7d100f45; BYTE $0x50 // movups xmm15,XMMWORD PTR [r13+0x50]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	WORD $0x7472 // jb 0x259c
+	WORD $0x6572 // jb 0x2d7f
 	LONG $0x6f0f45f3; WORD $0x7060 // movdqu xmm12,XMMWORD PTR [r8+0x70]
 	LONG $0xef0f4166; BYTE $0xfc // pxor xmm7,xmm12
 	LONG $0x7f0f41f3; WORD $0x7079 // movdqu XMMWORD PTR [r9+0x70],xmm7
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0575 // jne 0x2547
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x0575 // jne 0x2d36
 	LONG $0x6f0f4466; BYTE $0xe7 // movdqa xmm12,xmm7
-// 0x2547:
+// 0x2d36:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	QUAD $0x000400bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x400]
+	LONG $0x7d100f45; BYTE $0x60 // movups xmm15,XMMWORD PTR [r13+0x60]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x000400bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x400]
+	LONG $0x7d100f45; BYTE $0x60 // movups xmm15,XMMWORD PTR [r13+0x60]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	QUAD $0x000410bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x410]
+	LONG $0x7d100f45; BYTE $0x70 // movups xmm15,XMMWORD PTR [r13+0x70]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x000377e9; BYTE $0x00 // jmp 0x2913
-// 0x259c:
-	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x036a840f; WORD $0x0000 // je 0x2913
+	LONG $0x0002a7e9; BYTE $0x00 // jmp 0x3026
+// 0x2d7f:
 	LONG $0x6f0f4466; BYTE $0xef // movdqa xmm13,xmm7
-	LONG $0x70c08349 // add r8,0x70
-	LONG $0x70c18349 // add r9,0x70
-	LONG $0xe0c58149; WORD $0x0000; BYTE $0x00 // add r13,0xe0
-	LONG $0x0000d4e9; BYTE $0x00 // jmp 0x2696
-// 0x25c2:
-	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x0344840f; WORD $0x0000 // je 0x2913
+	WORD $0x2feb // jmp 0x2db5
+// 0x2d86:
 	LONG $0x6f0f4466; BYTE $0xee // movdqa xmm13,xmm6
-	LONG $0x60c08349 // add r8,0x60
-	LONG $0x60c18349 // add r9,0x60
-	LONG $0xc0c58149; WORD $0x0000; BYTE $0x00 // add r13,0xc0
-	LONG $0x0000aee9; BYTE $0x00 // jmp 0x2696
-// 0x25e8:
-	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x031e840f; WORD $0x0000 // je 0x2913
+	WORD $0x28eb // jmp 0x2db5
+// 0x2d8d:
 	LONG $0x6f0f4466; BYTE $0xed // movdqa xmm13,xmm5
-	LONG $0x50c08349 // add r8,0x50
-	LONG $0x50c18349 // add r9,0x50
-	LONG $0xa0c58149; WORD $0x0000; BYTE $0x00 // add r13,0xa0
-	LONG $0x000088e9; BYTE $0x00 // jmp 0x2696
-// 0x260e:
-	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x02f8840f; WORD $0x0000 // je 0x2913
+	WORD $0x21eb // jmp 0x2db5
+// 0x2d94:
 	LONG $0x6f0f4466; BYTE $0xec // movdqa xmm13,xmm4
-	LONG $0x40c08349 // add r8,0x40
-	LONG $0x40c18349 // add r9,0x40
-	LONG $0x80c58149; WORD $0x0000; BYTE $0x00 // add r13,0x80
-	WORD $0x65eb // jmp 0x2696
-// 0x2631:
-	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x02d5840f; WORD $0x0000 // je 0x2913
+	WORD $0x1aeb // jmp 0x2db5
+// 0x2d9b:
 	LONG $0x6f0f4466; BYTE $0xeb // movdqa xmm13,xmm3
-	LONG $0x30c08349 // add r8,0x30
-	LONG $0x30c18349 // add r9,0x30
-	LONG $0x60c58349 // add r13,0x60
-	WORD $0x45eb // jmp 0x2696
-// 0x2651:
-	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x02b5840f; WORD $0x0000 // je 0x2913
+	WORD $0x13eb // jmp 0x2db5
+// 0x2da2:
 	LONG $0x6f0f4466; BYTE $0xea // movdqa xmm13,xmm2
-	LONG $0x20c08349 // add r8,0x20
-	LONG $0x20c18349 // add r9,0x20
-	LONG $0x40c58349 // add r13,0x40
-	WORD $0x25eb // jmp 0x2696
-// 0x2671:
-	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x0295840f; WORD $0x0000 // je 0x2913
+	WORD $0x0ceb // jmp 0x2db5
+// 0x2da9:
 	LONG $0x6f0f4466; BYTE $0xe9 // movdqa xmm13,xmm1
-	LONG $0x10c08349 // add r8,0x10
-	LONG $0x10c18349 // add r9,0x10
-	LONG $0x20c58349 // add r13,0x20
-	WORD $0x05eb // jmp 0x2696
-// 0x2691:
+	WORD $0x05eb // jmp 0x2db5
+// 0x2db0:
 	LONG $0x6f0f4466; BYTE $0xe8 // movdqa xmm13,xmm0
-// 0x2696:
+// 0x2db5:
 	WORD $0x8944; BYTE $0xd8 // mov eax,r11d
 	WORD $0xe083; BYTE $0x0f // and eax,0xf
+	LONG $0x0265840f; WORD $0x0000 // je 0x3026
+	LONG $0x70e38341 // and r11d,0x70
+	WORD $0x014d; BYTE $0xd8 // add r8,r11
+	WORD $0x014d; BYTE $0xd9 // add r9,r11
+	LONG $0x5d6c8d4f; BYTE $0x00 // lea r13,[r13+r11*2+0x0]
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2372 // jb 0x26c4
+	WORD $0x2372 // jb 0x2df8
 	LONG $0x005c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r8+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
@@ -1785,18 +2220,18 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x7e0f45f3; BYTE $0x20 // movq xmm12,QWORD PTR [r8]
 	LONG $0x3a0f4c66; WORD $0xe322; BYTE $0x01 // pinsrq xmm12,rbx,0x1
-	WORD $0x53eb // jmp 0x2717
-// 0x26c4:
+	WORD $0x53eb // jmp 0x2e4b
+// 0x2df8:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1c72 // jb 0x26e5
+	WORD $0x1c72 // jb 0x2e19
 	LONG $0x005c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r8+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xe3 // shl rbx,cl
 	WORD $0x8b41; BYTE $0x08 // mov ecx,DWORD PTR [r8]
 	WORD $0x0948; BYTE $0xcb // or rbx,rcx
 	LONG $0x6e0f4c66; BYTE $0xe3 // movq xmm12,rbx
-	WORD $0x32eb // jmp 0x2717
-// 0x26e5:
+	WORD $0x32eb // jmp 0x2e4b
+// 0x2e19:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x1cb60f41; BYTE $0x08 // movzx ebx,BYTE PTR [r8+rcx*1]
@@ -1810,27 +2245,27 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	WORD $0xe3d3 // shl ebx,cl
 	LONG $0x6e0f4466; BYTE $0xf3 // movd xmm14,ebx
 	LONG $0xeb0f4566; BYTE $0xe6 // por xmm12,xmm14
-// 0x2717:
+// 0x2e4b:
 	LONG $0xef0f4566; BYTE $0xec // pxor xmm13,xmm12
-	WORD $0x894d; BYTE $0xea // mov r10,r13
+	WORD $0x894d; BYTE $0xec // mov r12,r13
 	LONG $0x7e0f4c66; BYTE $0xeb // movq rbx,xmm13
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x1c72 // jb 0x2745
+	WORD $0x1c72 // jb 0x2e79
 	WORD $0x8949; BYTE $0x19 // mov QWORD PTR [r9],rbx
 	LONG $0x3a0f4d66; WORD $0xed16; BYTE $0x01 // pextrq r13,xmm13,0x1
 	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
 	LONG $0xebad0f4c // shrd rbx,r13,cl
 	LONG $0x015c8949; BYTE $0xf8 // mov QWORD PTR [r9+rax*1-0x8],rbx
-	WORD $0x3feb // jmp 0x2784
-// 0x2745:
+	WORD $0x3feb // jmp 0x2eb8
+// 0x2e79:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1472 // jb 0x275e
+	WORD $0x1472 // jb 0x2e92
 	WORD $0x8941; BYTE $0x19 // mov DWORD PTR [r9],ebx
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x015c8941; BYTE $0xfc // mov DWORD PTR [r9+rax*1-0x4],ebx
-	WORD $0x26eb // jmp 0x2784
-// 0x275e:
+	WORD $0x26eb // jmp 0x2eb8
+// 0x2e92:
 	WORD $0x8841; BYTE $0x19 // mov BYTE PTR [r9],bl
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
@@ -1842,144 +2277,144 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
 	WORD $0xd349; BYTE $0xee // shr r14,cl
 	LONG $0x01748845; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],r14b
-// 0x2784:
-	WORD $0x894d; BYTE $0xd5 // mov r13,r10
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x1275 // jne 0x27a2
+// 0x2eb8:
+	WORD $0x894d; BYTE $0xe5 // mov r13,r12
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x1275 // jne 0x2ed3
 	WORD $0xf748; BYTE $0xd8 // neg rax
 	QUAD $0x008002a46f0f44f3; WORD $0x0000 // movdqu xmm12,XMMWORD PTR [rdx+rax*1+0x80]
 	LONG $0xdb0f4566; BYTE $0xe5 // pand xmm12,xmm13
-// 0x27a2:
+// 0x2ed3:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	QUAD $0x000320bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x320]
+	LONG $0x7d100f45; BYTE $0x80 // movups xmm15,XMMWORD PTR [r13-0x80]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x000320bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x320]
+	LONG $0x7d100f45; BYTE $0x80 // movups xmm15,XMMWORD PTR [r13-0x80]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	QUAD $0x000330bd6f0f45f3; BYTE $0x00 // movdqu xmm15,XMMWORD PTR [r13+0x330]
+	LONG $0x7d100f45; BYTE $0x90 // movups xmm15,XMMWORD PTR [r13-0x70]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x000117e9; BYTE $0x00 // jmp 0x2913
-// 0x27fc:
+	LONG $0x000105e9; BYTE $0x00 // jmp 0x3026
+// 0x2f21:
 	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x20 // movdqu xmm8,XMMWORD PTR [r12+0x20]
+	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x30 // movdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x40 // movdqu xmm8,XMMWORD PTR [r12+0x40]
+	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x50 // movdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x60 // movdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x2444; BYTE $0x70 // movdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x008024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x80]
+	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x009024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0x90]
+	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x00a024846f0f45f3; WORD $0x0000 // movdqu xmm8,XMMWORD PTR [r12+0xa0]
+	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x1474 // je 0x289c
-// 0x2888:
-	LONG $0x6f0f45f3; WORD $0x0444; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	WORD $0x1474 // je 0x2fb8
+// 0x2fa4:
+	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xec72 // jb 0x2888
-// 0x289c:
-	LONG $0x6f0f45f3; WORD $0x1c44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	WORD $0xec72 // jb 0x2fa4
+// 0x2fb8:
+	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4566; WORD $0xe0dd // aesenclast xmm12,xmm8
 	QUAD $0x000110a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm12
-	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	LONG $0x0098840f; WORD $0x0000 // je 0x2957
+	LONG $0x02c7f641 // test r15b,0x2
+	LONG $0x0090840f; WORD $0x0000 // je 0x3068
 	LONG $0x7e0f44f3; WORD $0x4867 // movq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x67160f44; BYTE $0x20 // movhps xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
 	LONG $0xef0f4566; BYTE $0xe3 // pxor xmm12,xmm11
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	QUAD $0x0300248c6f0f45f3; WORD $0x0000 // movdqu xmm9,XMMWORD PTR [r12+0x300]
+	QUAD $0x000003008a100f45 // movups xmm9,XMMWORD PTR [r10+0x300]
 	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
-	QUAD $0x0300249c6f0f45f3; WORD $0x0000 // movdqu xmm11,XMMWORD PTR [r12+0x300]
+	QUAD $0x000003009a100f45 // movups xmm11,XMMWORD PTR [r10+0x300]
 	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
-	QUAD $0x031024946f0f45f3; WORD $0x0000 // movdqu xmm10,XMMWORD PTR [r12+0x310]
+	QUAD $0x0000031092100f45 // movups xmm10,XMMWORD PTR [r10+0x310]
 	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
-// 0x2913:
-	LONG $0x6f0f44f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [rdx+0x10]
+// 0x3026:
+	LONG $0x72100f44; BYTE $0x10 // movups xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf144; BYTE $0x00 // pclmullqlqdq xmm14,xmm9
 	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd3 // pxor xmm10,xmm11
 	LONG $0x700f4566; WORD $0x4ec9 // pshufd xmm9,xmm9,0x4e
 	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd6 // pxor xmm10,xmm14
-	LONG $0x6f0f44f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [rdx+0x10]
+	LONG $0x72100f44; BYTE $0x10 // movups xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf244; BYTE $0x00 // pclmullqlqdq xmm14,xmm10
 	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
 	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
 	LONG $0xef0f4566; BYTE $0xde // pxor xmm11,xmm14
-// 0x2957:
+// 0x3068:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	QUAD $0x00000110866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x110]
-	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
-	WORD $0x0575 // jne 0x2971
+	LONG $0x01c7f641 // test r15b,0x1
+	WORD $0x0575 // jne 0x307f
 	LONG $0x406f0ff3; BYTE $0x20 // movdqu xmm0,XMMWORD PTR [rax+0x20]
-// 0x2971:
-	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x1674 // je 0x2990
+// 0x307f:
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x1674 // je 0x309b
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0xef0f4466; BYTE $0xd8 // pxor xmm11,xmm0
 	LONG $0x7f0f44f3; BYTE $0x18 // movdqu XMMWORD PTR [rax],xmm11
-	WORD $0x29eb // jmp 0x29b9
-// 0x2990:
+	WORD $0x28eb // jmp 0x30c3
+// 0x309b:
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0x7f0f44f3; BYTE $0x18 // movdqu XMMWORD PTR [rax],xmm11
 	LONG $0x407f0ff3; BYTE $0x20 // movdqu XMMWORD PTR [rax+0x20],xmm0
-	LONG $0x6f0f41f3; WORD $0x2444; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [r12+0x10]
+	LONG $0x6f0f41f3; WORD $0x1042 // movdqu xmm0,XMMWORD PTR [r10+0x10]
 	QUAD $0x0000010086ef0f66 // pxor xmm0,XMMWORD PTR [rsi+0x100]
 	LONG $0x407f0ff3; BYTE $0x10 // movdqu XMMWORD PTR [rax+0x10],xmm0
 	WORD $0xc90f // bswap ecx
 	WORD $0x4889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ecx
-// 0x29b9:
+// 0x30c3:
 	LONG $0xc0ef0f66 // pxor xmm0,xmm0
 	QUAD $0x00000100867f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm0
 	QUAD $0x00000110867f0f66 // movdqa XMMWORD PTR [rsi+0x110],xmm0
 	QUAD $0x000001a0867f0f66 // movdqa XMMWORD PTR [rsi+0x1a0],xmm0
 	QUAD $0x000001b0867f0f66 // movdqa XMMWORD PTR [rsi+0x1b0],xmm0
-	LONG $0x0001c8e9; BYTE $0x00 // jmp 0x2baa
-// 0x29e2:
-	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
+	LONG $0x0001c2e9; BYTE $0x00 // jmp 0x32ae
+// 0x30ec:
+	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
 	LONG $0xc9ef0f66 // pxor xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
 	WORD $0x8949; BYTE $0xdb // mov r11,rbx
 	WORD $0xff49; BYTE $0xc3 // inc r11
 	LONG $0x04e3c149 // shl r11,0x4
 	QUAD $0x00000000850c8d4e // lea r9,[r8*4+0x0]
-	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
+	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	WORD $0x8949; BYTE $0xd5 // mov r13,rdx
-	LONG $0x24748d4d; BYTE $0x10 // lea r14,[r12+0x10]
+	LONG $0x10728d4d // lea r14,[r10+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x2a13:
-	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x2a38
-	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x2a55
+// 0x311b:
+	WORD $0x8545; BYTE $0xe4 // test r12d,r12d
+	WORD $0x2074 // je 0x3140
+	LONG $0x04fc8341 // cmp r12d,0x4
+	WORD $0x3775 // jne 0x315d
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x2a55
+	WORD $0x3175 // jne 0x315d
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0xc0700f66; BYTE $0x00 // pshufd xmm0,xmm0,0x0
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
 	LONG $0xc07e0f66 // movd eax,xmm0
-	WORD $0x1deb // jmp 0x2a55
-// 0x2a38:
+	WORD $0x1deb // jmp 0x315d
+// 0x3140:
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0x00380f66; WORD $0x2042 // pshufb xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
@@ -1987,28 +2422,28 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x2a55:
+// 0x315d:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
-	WORD $0xff41; BYTE $0xc2 // inc r10d
-	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x2a6e
-	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x2a6e:
+	WORD $0xff41; BYTE $0xc4 // inc r12d
+	WORD $0x3945; BYTE $0xc4 // cmp r12d,r8d
+	WORD $0x0372 // jb 0x3176
+	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
+// 0x3176:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x2a13
+	WORD $0xa072 // jb 0x311b
 	LONG $0x6f0f41f3; BYTE $0x06 // movdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x2a7d:
+// 0x3185:
 	LONG $0x6f0f45f3; WORD $0x0604 // movdqu xmm8,XMMWORD PTR [r14+rax*1]
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x394c; BYTE $0xd8 // cmp rax,r11
-	WORD $0x0874 // je 0x2a94
+	WORD $0x0874 // je 0x319c
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	WORD $0xe9eb // jmp 0x2a7d
-// 0x2a94:
+	WORD $0xe9eb // jmp 0x3185
+// 0x319c:
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x00380f66; BYTE $0x02 // pshufb xmm0,XMMWORD PTR [rdx]
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
@@ -2024,9 +2459,9 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0xd2ef0f66 // pxor xmm2,xmm2
 	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
 	LONG $0xd86f0f66 // movdqa xmm3,xmm0
-	QUAD $0x0000030024848d49 // lea rax,[r12+0x300]
+	LONG $0x00828d49; WORD $0x0003; BYTE $0x00 // lea rax,[r10+0x300]
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
-// 0x2ae5:
+// 0x31ec:
 	LONG $0x7f0f44f3; BYTE $0x20 // movdqu XMMWORD PTR [rax],xmm12
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
@@ -2043,14 +2478,14 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x6f0f4466; BYTE $0xd8 // movdqa xmm11,xmm0
 	LONG $0x3a0f4466; WORD $0xdb44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm3
 	LONG $0x3a0f4466; WORD $0xd144; BYTE $0x00 // pclmullqlqdq xmm10,xmm1
-	LONG $0x6f0f44f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [rdx+0x10]
+	LONG $0x72100f44; BYTE $0x10 // movups xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf144; BYTE $0x00 // pclmullqlqdq xmm14,xmm9
 	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd3 // pxor xmm10,xmm11
 	LONG $0x700f4566; WORD $0x4ec9 // pshufd xmm9,xmm9,0x4e
 	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
 	LONG $0xef0f4566; BYTE $0xd6 // pxor xmm10,xmm14
-	LONG $0x6f0f44f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [rdx+0x10]
+	LONG $0x72100f44; BYTE $0x10 // movups xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf244; BYTE $0x00 // pclmullqlqdq xmm14,xmm10
 	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
 	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
@@ -2058,14 +2493,14 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x6f0f4166; BYTE $0xdc // movdqa xmm3,xmm12
 	LONG $0x6f0f4566; BYTE $0xe3 // movdqa xmm12,xmm11
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x0575 // jne 0x2b95
+	WORD $0x0575 // jne 0x329a
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
-// 0x2b95:
+// 0x329a:
 	LONG $0x20e88348 // sub rax,0x20
-	QUAD $0x0000010024848d4d // lea r8,[r12+0x100]
+	LONG $0x00828d4d; WORD $0x0001; BYTE $0x00 // lea r8,[r10+0x100]
 	WORD $0x394c; BYTE $0xc0 // cmp rax,r8
-	LONG $0xff3b830f; WORD $0xffff // jae 0x2ae5
-// 0x2baa:
+	LONG $0xff3e830f; WORD $0xffff // jae 0x31ec
+// 0x32ae:
 	RET
 
 DATA aesgcm_aesni_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f
@@ -2089,7 +2524,15 @@ DATA aesgcm_aesni_constants<>+136(SB)/8, $0x0000000000000000
 DATA aesgcm_aesni_constants<>+144(SB)/8, $0x0000000000000000
 DATA aesgcm_aesni_constants<>+152(SB)/8, $0x0100000000000000
 DATA aesgcm_aesni_constants<>+160(SB)/8, $0x0000000000000000
-DATA aesgcm_aesni_constants<>+168(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+168(SB)/8, $0x0200000000000000
 DATA aesgcm_aesni_constants<>+176(SB)/8, $0x0000000000000000
-DATA aesgcm_aesni_constants<>+184(SB)/8, $0x0000000000000000
-GLOBL aesgcm_aesni_constants<>(SB), RODATA|NOPTR, $192
+DATA aesgcm_aesni_constants<>+184(SB)/8, $0x0300000000000000
+DATA aesgcm_aesni_constants<>+192(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+200(SB)/8, $0x0400000000000000
+DATA aesgcm_aesni_constants<>+208(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+216(SB)/8, $0x0500000000000000
+DATA aesgcm_aesni_constants<>+224(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+232(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+240(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+248(SB)/8, $0x0000000000000000
+GLOBL aesgcm_aesni_constants<>(SB), RODATA|NOPTR, $256

@@ -11,37 +11,446 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	ANDQ $-64, SI
 	LEAQ aesgcm_aesniavx_constants<>(SB), DX
 	PCALIGN $64
+	WORD $0x478b; BYTE $0x50 // mov eax,DWORD PTR [rdi+0x50]
+	WORD $0xe083; BYTE $0xfb // and eax,0xfffffffb
+	WORD $0xf883; BYTE $0x13 // cmp eax,0x13
+	LONG $0x077f850f; WORD $0x0000 // jne 0x78e
+	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
+	LONG $0xff438d49 // lea rax,[r11-0x1]
+	LONG $0x40f88348 // cmp rax,0x40
+	LONG $0x076d830f; WORD $0x0000 // jae 0x78e
+	LONG $0x207f8348; BYTE $0x10 // cmp QWORD PTR [rdi+0x20],0x10
+	LONG $0x0762870f; WORD $0x0000 // ja 0x78e
+	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
+	LONG $0x28578b4c // mov r10,QWORD PTR [rdi+0x28]
+	LONG $0x006ef9c5 // vmovd xmm0,DWORD PTR [rax]
+	LONG $0x2279e3c4; WORD $0x0440; BYTE $0x01 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x4],0x1
+	LONG $0x2279e3c4; WORD $0x0840; BYTE $0x02 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x8],0x2
+	LONG $0x6f7a41c4; WORD $0x1042 // vmovdqu xmm8,XMMWORD PTR [r10+0x10]
+	LONG $0xef79c1c4; BYTE $0xc0 // vpxor xmm0,xmm0,xmm8
+	QUAD $0x00000090a2eff9c5 // vpxor xmm4,xmm0,XMMWORD PTR [rdx+0x90]
+	QUAD $0x000000b08aeff9c5 // vpxor xmm1,xmm0,XMMWORD PTR [rdx+0xb0]
+	QUAD $0x000000c092eff9c5 // vpxor xmm2,xmm0,XMMWORD PTR [rdx+0xc0]
+	QUAD $0x000000d09aeff9c5 // vpxor xmm3,xmm0,XMMWORD PTR [rdx+0xd0]
+	QUAD $0x000000a082eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rdx+0xa0]
+	QUAD $0x00000000dd048d42 // lea eax,[r11*8+0x0]
+	LONG $0xe06e79c5 // vmovd xmm12,eax
+	QUAD $0x0003008a441943c4; WORD $0x0000 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r10+0x300]
+	QUAD $0x00031092441943c4; WORD $0x0000 // vpclmullqlqdq xmm10,xmm12,XMMWORD PTR [r10+0x310]
+	LONG $0xef2141c4; BYTE $0xdb // vpxor xmm11,xmm11,xmm11
+	LONG $0x0f438d41 // lea eax,[r11+0xf]
+	WORD $0xe083; BYTE $0x70 // and eax,0x70
+	WORD $0xc001 // add eax,eax
+	LONG $0xa0b28d49; WORD $0x0003; BYTE $0x00 // lea rsi,[r10+0x3a0]
+	WORD $0x2948; BYTE $0xc6 // sub rsi,rax
+	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
+	WORD $0xc085 // test eax,eax
+	LONG $0x05b2850f; WORD $0x0000 // jne 0x66f
+// 0xbd:
+	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0x8b41; BYTE $0x0a // mov ecx,DWORD PTR [r10]
+	WORD $0xe1c1; BYTE $0x04 // shl ecx,0x4
+	WORD $0xc139 // cmp ecx,eax
+	LONG $0x0572850f; WORD $0x0000 // jne 0x762
+// 0x1f0:
+	LONG $0x6f7a41c4; WORD $0x0a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rcx*1+0x10]
+	LONG $0xdd59c2c4; BYTE $0xe0 // vaesenclast xmm4,xmm4,xmm8
+	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
+	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x0191850f; WORD $0x0000 // jne 0x3a1
+	LONG $0x10fb8349 // cmp r11,0x10
+	LONG $0x02f4820f; WORD $0x0000 // jb 0x50e
+	LONG $0xef3941c4; BYTE $0x20 // vpxor xmm12,xmm8,XMMWORD PTR [r8]
+	LONG $0xdd79c2c4; BYTE $0xc4 // vaesenclast xmm0,xmm0,xmm12
+	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
+	LONG $0x007962c4; BYTE $0x22 // vpshufb xmm12,xmm0,XMMWORD PTR [rdx]
+	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
+	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
+	QUAD $0xffff60be441963c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [rsi-0xa0]
+	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	QUAD $0xffff60be441963c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [rsi-0xa0]
+	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	QUAD $0xffff70be440963c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0x90]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
+	LONG $0x20fb8349 // cmp r11,0x20
+	LONG $0x0297820f; WORD $0x0000 // jb 0x507
+	LONG $0xef3941c4; WORD $0x1060 // vpxor xmm12,xmm8,XMMWORD PTR [r8+0x10]
+	LONG $0xdd71c2c4; BYTE $0xcc // vaesenclast xmm1,xmm1,xmm12
+	LONG $0x7f7ac1c4; WORD $0x1049 // vmovdqu XMMWORD PTR [r9+0x10],xmm1
+	LONG $0x007162c4; BYTE $0x22 // vpshufb xmm12,xmm1,XMMWORD PTR [rdx]
+	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
+	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
+	LONG $0x441963c4; WORD $0x807e; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [rsi-0x80]
+	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	LONG $0x441963c4; WORD $0x807e; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [rsi-0x80]
+	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	LONG $0x440963c4; WORD $0x907e; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0x70]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
+	LONG $0x30fb8349 // cmp r11,0x30
+	LONG $0x0241820f; WORD $0x0000 // jb 0x500
+	LONG $0xef3941c4; WORD $0x2060 // vpxor xmm12,xmm8,XMMWORD PTR [r8+0x20]
+	LONG $0xdd69c2c4; BYTE $0xd4 // vaesenclast xmm2,xmm2,xmm12
+	LONG $0x7f7ac1c4; WORD $0x2051 // vmovdqu XMMWORD PTR [r9+0x20],xmm2
+	LONG $0x006962c4; BYTE $0x22 // vpshufb xmm12,xmm2,XMMWORD PTR [rdx]
+	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
+	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
+	LONG $0x441963c4; WORD $0xa07e; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [rsi-0x60]
+	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	LONG $0x441963c4; WORD $0xa07e; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [rsi-0x60]
+	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	LONG $0x440963c4; WORD $0xb07e; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0x50]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
+	LONG $0x40fb8349 // cmp r11,0x40
+	LONG $0x01eb820f; WORD $0x0000 // jb 0x4f9
+	LONG $0xef3941c4; WORD $0x3060 // vpxor xmm12,xmm8,XMMWORD PTR [r8+0x30]
+	LONG $0xdd61c2c4; BYTE $0xdc // vaesenclast xmm3,xmm3,xmm12
+	LONG $0x7f7ac1c4; WORD $0x3059 // vmovdqu XMMWORD PTR [r9+0x30],xmm3
+	LONG $0x006162c4; BYTE $0x22 // vpshufb xmm12,xmm3,XMMWORD PTR [rdx]
+	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
+	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
+	LONG $0x441963c4; WORD $0xc07e; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [rsi-0x40]
+	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	LONG $0x441963c4; WORD $0xc07e; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [rsi-0x40]
+	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	LONG $0x440963c4; WORD $0xd07e; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0x30]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
+// 0x353:
+	LONG $0x443163c4; WORD $0x1072; BYTE $0x00 // vpclmullqlqdq xmm14,xmm9,XMMWORD PTR [rdx+0x10]
+	LONG $0xef2941c4; BYTE $0xd1 // vpxor xmm10,xmm10,xmm9
+	LONG $0xef2941c4; BYTE $0xd3 // vpxor xmm10,xmm10,xmm11
+	LONG $0x707941c4; WORD $0x4ec9 // vpshufd xmm9,xmm9,0x4e
+	LONG $0xef2941c4; BYTE $0xd1 // vpxor xmm10,xmm10,xmm9
+	LONG $0xef2941c4; BYTE $0xd6 // vpxor xmm10,xmm10,xmm14
+	LONG $0x442963c4; WORD $0x1072; BYTE $0x00 // vpclmullqlqdq xmm14,xmm10,XMMWORD PTR [rdx+0x10]
+	LONG $0x707941c4; WORD $0x4ed2 // vpshufd xmm10,xmm10,0x4e
+	LONG $0xef2141c4; BYTE $0xda // vpxor xmm11,xmm11,xmm10
+	LONG $0xef2141c4; BYTE $0xde // vpxor xmm11,xmm11,xmm14
+	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
+	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
+	LONG $0xdcef21c5 // vpxor xmm11,xmm11,xmm4
+	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
+	LONG $0x002767e9; BYTE $0x00 // jmp 0x2b08
+// 0x3a1:
+	LONG $0x10fb8349 // cmp r11,0x10
+	LONG $0x0163820f; WORD $0x0000 // jb 0x50e
+	LONG $0x6f7a41c4; BYTE $0x20 // vmovdqu xmm12,XMMWORD PTR [r8]
+	LONG $0xef1941c4; BYTE $0xe8 // vpxor xmm13,xmm12,xmm8
+	LONG $0xdd79c2c4; BYTE $0xc5 // vaesenclast xmm0,xmm0,xmm13
+	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
+	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
+	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
+	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
+	QUAD $0xffff60be441963c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [rsi-0xa0]
+	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	QUAD $0xffff60be441963c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [rsi-0xa0]
+	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	QUAD $0xffff70be440963c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0x90]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
+	LONG $0x20fb8349 // cmp r11,0x20
+	LONG $0x0101820f; WORD $0x0000 // jb 0x507
+	LONG $0x6f7a41c4; WORD $0x1060 // vmovdqu xmm12,XMMWORD PTR [r8+0x10]
+	LONG $0xef1941c4; BYTE $0xe8 // vpxor xmm13,xmm12,xmm8
+	LONG $0xdd71c2c4; BYTE $0xcd // vaesenclast xmm1,xmm1,xmm13
+	LONG $0x7f7ac1c4; WORD $0x1049 // vmovdqu XMMWORD PTR [r9+0x10],xmm1
+	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
+	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
+	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
+	LONG $0x441963c4; WORD $0x807e; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [rsi-0x80]
+	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	LONG $0x441963c4; WORD $0x807e; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [rsi-0x80]
+	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	LONG $0x440963c4; WORD $0x907e; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0x70]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
+	LONG $0x30fb8349 // cmp r11,0x30
+	LONG $0x00a6820f; WORD $0x0000 // jb 0x500
+	LONG $0x6f7a41c4; WORD $0x2060 // vmovdqu xmm12,XMMWORD PTR [r8+0x20]
+	LONG $0xef1941c4; BYTE $0xe8 // vpxor xmm13,xmm12,xmm8
+	LONG $0xdd69c2c4; BYTE $0xd5 // vaesenclast xmm2,xmm2,xmm13
+	LONG $0x7f7ac1c4; WORD $0x2051 // vmovdqu XMMWORD PTR [r9+0x20],xmm2
+	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
+	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
+	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
+	LONG $0x441963c4; WORD $0xa07e; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [rsi-0x60]
+	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	LONG $0x441963c4; WORD $0xa07e; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [rsi-0x60]
+	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	LONG $0x440963c4; WORD $0xb07e; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0x50]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
+	LONG $0x40fb8349 // cmp r11,0x40
+	WORD $0x4f72 // jb 0x4f9
+	LONG $0x6f7a41c4; WORD $0x3060 // vmovdqu xmm12,XMMWORD PTR [r8+0x30]
+	LONG $0xef1941c4; BYTE $0xe8 // vpxor xmm13,xmm12,xmm8
+	LONG $0xdd61c2c4; BYTE $0xdd // vaesenclast xmm3,xmm3,xmm13
+	LONG $0x7f7ac1c4; WORD $0x3059 // vmovdqu XMMWORD PTR [r9+0x30],xmm3
+	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
+	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
+	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
+	LONG $0x441963c4; WORD $0xc07e; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [rsi-0x40]
+	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	LONG $0x441963c4; WORD $0xc07e; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [rsi-0x40]
+	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	LONG $0x440963c4; WORD $0xd07e; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0x30]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
+	LONG $0xfffe5ae9; BYTE $0xff // jmp 0x353
+// 0x4f9:
+	LONG $0xdd6142c4; BYTE $0xe8 // vaesenclast xmm13,xmm3,xmm8
+	WORD $0x13eb // jmp 0x513
+// 0x500:
+	LONG $0xdd6942c4; BYTE $0xe8 // vaesenclast xmm13,xmm2,xmm8
+	WORD $0x0ceb // jmp 0x513
+// 0x507:
+	LONG $0xdd7142c4; BYTE $0xe8 // vaesenclast xmm13,xmm1,xmm8
+	WORD $0x05eb // jmp 0x513
+// 0x50e:
+	LONG $0xdd7942c4; BYTE $0xe8 // vaesenclast xmm13,xmm0,xmm8
+// 0x513:
+	WORD $0x8944; BYTE $0xd8 // mov eax,r11d
+	WORD $0xe083; BYTE $0x0f // and eax,0xf
+	LONG $0xfe34840f; WORD $0xffff // je 0x353
+	LONG $0x30e38341 // and r11d,0x30
+	WORD $0x014d; BYTE $0xd8 // add r8,r11
+	WORD $0x014d; BYTE $0xd9 // add r9,r11
+	LONG $0x5e348d4a // lea rsi,[rsi+r11*2]
+	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
+	WORD $0x2272 // jb 0x554
+	LONG $0x005c8b4d; BYTE $0xf8 // mov r11,QWORD PTR [r8+rax*1-0x8]
+	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	WORD $0xc129 // sub ecx,eax
+	WORD $0xe1c1; BYTE $0x02 // shl ecx,0x2
+	WORD $0xd349; BYTE $0xeb // shr r11,cl
+	WORD $0xd349; BYTE $0xeb // shr r11,cl
+	LONG $0x7e7a41c4; BYTE $0x20 // vmovq xmm12,QWORD PTR [r8]
+	LONG $0x229943c4; WORD $0x01e3 // vpinsrq xmm12,xmm12,r11,0x1
+	WORD $0x56eb // jmp 0x5aa
+// 0x554:
+	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
+	WORD $0x1c72 // jb 0x575
+	LONG $0x005c8b45; BYTE $0xfc // mov r11d,DWORD PTR [r8+rax*1-0x4]
+	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
+	WORD $0xd349; BYTE $0xe3 // shl r11,cl
+	WORD $0x8b41; BYTE $0x08 // mov ecx,DWORD PTR [r8]
+	WORD $0x0949; BYTE $0xcb // or r11,rcx
+	LONG $0x6ef941c4; BYTE $0xe3 // vmovq xmm12,r11
+	WORD $0x35eb // jmp 0x5aa
+// 0x575:
+	WORD $0xc189 // mov ecx,eax
+	WORD $0xe9d1 // shr ecx,1
+	LONG $0x1cb60f45; BYTE $0x08 // movzx r11d,BYTE PTR [r8+rcx*1]
+	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
+	WORD $0xd341; BYTE $0xe3 // shl r11d,cl
+	LONG $0x08b60f41 // movzx ecx,BYTE PTR [r8]
+	WORD $0x0941; BYTE $0xcb // or r11d,ecx
+	LONG $0x6e7941c4; BYTE $0xe3 // vmovd xmm12,r11d
+	LONG $0x5cb60f45; WORD $0xff00 // movzx r11d,BYTE PTR [r8+rax*1-0x1]
+	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
+	WORD $0xd341; BYTE $0xe3 // shl r11d,cl
+	LONG $0x6e7941c4; BYTE $0xf3 // vmovd xmm14,r11d
+	LONG $0xeb1941c4; BYTE $0xe6 // vpor xmm12,xmm12,xmm14
+// 0x5aa:
+	LONG $0xef1141c4; BYTE $0xec // vpxor xmm13,xmm13,xmm12
+	LONG $0x7ef941c4; BYTE $0xeb // vmovq r11,xmm13
+	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
+	WORD $0x1b72 // jb 0x5d4
+	WORD $0x894d; BYTE $0x19 // mov QWORD PTR [r9],r11
+	LONG $0x16f943c4; WORD $0x01e8 // vpextrq r8,xmm13,0x1
+	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
+	LONG $0xc3ad0f4d // shrd r11,r8,cl
+	LONG $0x015c894d; BYTE $0xf8 // mov QWORD PTR [r9+rax*1-0x8],r11
+	WORD $0x3feb // jmp 0x613
+// 0x5d4:
+	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
+	WORD $0x1472 // jb 0x5ed
+	WORD $0x8945; BYTE $0x19 // mov DWORD PTR [r9],r11d
+	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
+	WORD $0xd349; BYTE $0xeb // shr r11,cl
+	LONG $0x015c8945; BYTE $0xfc // mov DWORD PTR [r9+rax*1-0x4],r11d
+	WORD $0x26eb // jmp 0x613
+// 0x5ed:
+	WORD $0x8845; BYTE $0x19 // mov BYTE PTR [r9],r11b
+	WORD $0xc189 // mov ecx,eax
+	WORD $0xe9d1 // shr ecx,1
+	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
+	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
+	WORD $0x894d; BYTE $0xda // mov r10,r11
+	WORD $0xd349; BYTE $0xeb // shr r11,cl
+	LONG $0x011c8847 // mov BYTE PTR [r9+r8*1],r11b
+	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
+	WORD $0xd349; BYTE $0xea // shr r10,cl
+	LONG $0x01548845; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],r10b
+// 0x613:
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	WORD $0x1175 // jne 0x62d
+	WORD $0xf748; BYTE $0xd8 // neg rax
+	QUAD $0x00008002a46f7ac5; BYTE $0x00 // vmovdqu xmm12,XMMWORD PTR [rdx+rax*1+0x80]
+	LONG $0xdb1941c4; BYTE $0xe5 // vpand xmm12,xmm12,xmm13
+// 0x62d:
+	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
+	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
+	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
+	QUAD $0xffff60be441963c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [rsi-0xa0]
+	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	QUAD $0xffff60be441963c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [rsi-0xa0]
+	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	QUAD $0xffff70be440963c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0x90]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
+	LONG $0xfffce4e9; BYTE $0xff // jmp 0x353
+// 0x66f:
+	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
+	LONG $0xe16e79c5 // vmovd xmm12,ecx
+	QUAD $0x0003009a441943c4; WORD $0x1000 // vpclmullqhqdq xmm11,xmm12,XMMWORD PTR [r10+0x300]
+	QUAD $0x000310ba441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r10+0x310]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
+	LONG $0x18478b4c // mov r8,QWORD PTR [rdi+0x18]
+	WORD $0xf883; BYTE $0x10 // cmp eax,0x10
+	WORD $0x7f74 // je 0x71b
+	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
+	WORD $0x2272 // jb 0x6c3
+	LONG $0x004c8b4d; BYTE $0xf8 // mov r9,QWORD PTR [r8+rax*1-0x8]
+	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
+	WORD $0xc129 // sub ecx,eax
+	WORD $0xe1c1; BYTE $0x02 // shl ecx,0x2
+	WORD $0xd349; BYTE $0xe9 // shr r9,cl
+	WORD $0xd349; BYTE $0xe9 // shr r9,cl
+	LONG $0x7e7a41c4; BYTE $0x20 // vmovq xmm12,QWORD PTR [r8]
+	LONG $0x229943c4; WORD $0x01e1 // vpinsrq xmm12,xmm12,r9,0x1
+	WORD $0x56eb // jmp 0x719
+// 0x6c3:
+	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
+	WORD $0x1c72 // jb 0x6e4
+	LONG $0x004c8b45; BYTE $0xfc // mov r9d,DWORD PTR [r8+rax*1-0x4]
+	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
+	WORD $0xd349; BYTE $0xe1 // shl r9,cl
+	WORD $0x8b41; BYTE $0x08 // mov ecx,DWORD PTR [r8]
+	WORD $0x0949; BYTE $0xc9 // or r9,rcx
+	LONG $0x6ef941c4; BYTE $0xe1 // vmovq xmm12,r9
+	WORD $0x35eb // jmp 0x719
+// 0x6e4:
+	WORD $0xc189 // mov ecx,eax
+	WORD $0xe9d1 // shr ecx,1
+	LONG $0x0cb60f45; BYTE $0x08 // movzx r9d,BYTE PTR [r8+rcx*1]
+	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
+	WORD $0xd341; BYTE $0xe1 // shl r9d,cl
+	LONG $0x08b60f41 // movzx ecx,BYTE PTR [r8]
+	WORD $0x0941; BYTE $0xc9 // or r9d,ecx
+	LONG $0x6e7941c4; BYTE $0xe1 // vmovd xmm12,r9d
+	LONG $0x4cb60f45; WORD $0xff00 // movzx r9d,BYTE PTR [r8+rax*1-0x1]
+	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
+	WORD $0xd341; BYTE $0xe1 // shl r9d,cl
+	LONG $0x6e7941c4; BYTE $0xf1 // vmovd xmm14,r9d
+	LONG $0xeb1941c4; BYTE $0xe6 // vpor xmm12,xmm12,xmm14
+// 0x719:
+	WORD $0x05eb // jmp 0x720
+// 0x71b:
+	LONG $0x6f7a41c4; BYTE $0x20 // vmovdqu xmm12,XMMWORD PTR [r8]
+// 0x720:
+	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
+	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
+	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
+	QUAD $0xffff40be441963c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [rsi-0xc0]
+	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	QUAD $0xffff40be441963c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [rsi-0xc0]
+	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	QUAD $0xffff50be440963c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0xb0]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
+	LONG $0xfff95be9; BYTE $0xff // jmp 0xbd
+// 0x762:
+	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xc839 // cmp eax,ecx
+	WORD $0xd972 // jb 0x762
+	LONG $0xfffa62e9; BYTE $0xff // jmp 0x1f0
+// 0x78e:
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
-	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
-	LONG $0x08c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x8
-	LONG $0x2343850f; WORD $0x0000 // jne 0x2358
+	LONG $0x28578b4c // mov r10,QWORD PTR [rdi+0x28]
+	LONG $0x08c7f641 // test r15b,0x8
+	LONG $0x21cd850f; WORD $0x0000 // jne 0x296d
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
-	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
-	LONG $0x01c1840f; WORD $0x0000 // je 0x1ee
+	LONG $0x01c7f641 // test r15b,0x1
+	LONG $0x01c2840f; WORD $0x0000 // je 0x977
 	LONG $0xef2141c4; BYTE $0xdb // vpxor xmm11,xmm11,xmm11
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
-	LONG $0x10c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x10
-	WORD $0x0d75 // jne 0x4c
+	LONG $0x10c7f641 // test r15b,0x10
+	WORD $0x0d75 // jne 0x7d1
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	WORD $0x488b; BYTE $0x0c // mov ecx,DWORD PTR [rax+0xc]
 	WORD $0xc90f // bswap ecx
 	WORD $0xc1ff // inc ecx
-	WORD $0x1feb // jmp 0x6b
-// 0x4c:
+	WORD $0x1feb // jmp 0x7f0
+// 0x7d1:
 	LONG $0x006ef9c5 // vmovd xmm0,DWORD PTR [rax]
 	LONG $0x2279e3c4; WORD $0x0440; BYTE $0x01 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x4],0x1
 	LONG $0x2279e3c4; WORD $0x0840; BYTE $0x02 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x8],0x2
 	QUAD $0x0000009082eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rdx+0x90]
 	LONG $0x000002b9; BYTE $0x00 // mov ecx,0x2
-// 0x6b:
+// 0x7f0:
 	LONG $0x20778b4c // mov r14,QWORD PTR [rdi+0x20]
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x018d840f; WORD $0x0000 // je 0x205
-	LONG $0x18578b4c // mov r10,QWORD PTR [rdi+0x18]
+	LONG $0x0191840f; WORD $0x0000 // je 0x98e
+	LONG $0x18678b4c // mov r12,QWORD PTR [rdi+0x18]
 	LONG $0xf96ef9c5 // vmovd xmm7,ecx
-// 0x80:
+// 0x805:
 	LONG $0x80c5c749; WORD $0x0000; BYTE $0x00 // mov r13,0x80
 	WORD $0x394d; BYTE $0xee // cmp r14,r13
 	LONG $0xee420f4d // cmovb r13,r14
@@ -49,55 +458,55 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xf0e58349 // and r13,0xfffffffffffffff0
 	WORD $0x014d; BYTE $0xed // add r13,r13
 	WORD $0xf749; BYTE $0xdd // neg r13
-	WORD $0x014d; BYTE $0xe5 // add r13,r12
+	WORD $0x014d; BYTE $0xd5 // add r13,r10
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	LONG $0xd2efe9c5 // vpxor xmm2,xmm2,xmm2
 	LONG $0xdbefe1c5 // vpxor xmm3,xmm3,xmm3
-// 0xab:
+// 0x830:
 	LONG $0x10fe8349 // cmp r14,0x10
-	WORD $0x0a72 // jb 0xbb
-	LONG $0x6f7a41c4; BYTE $0x22 // vmovdqu xmm12,XMMWORD PTR [r10]
-	LONG $0x000082e9; BYTE $0x00 // jmp 0x13d
-// 0xbb:
+	WORD $0x0b72 // jb 0x841
+	LONG $0x6f7a41c4; WORD $0x2424 // vmovdqu xmm12,XMMWORD PTR [r12]
+	LONG $0x000085e9; BYTE $0x00 // jmp 0x8c6
+// 0x841:
 	WORD $0x8944; BYTE $0xf0 // mov eax,r14d
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2272 // jb 0xe5
-	LONG $0x025c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r10+rax*1-0x8]
+	WORD $0x2372 // jb 0x86c
+	LONG $0x045c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r12+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
 	WORD $0xe1c1; BYTE $0x02 // shl ecx,0x2
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
-	LONG $0x7e7a41c4; BYTE $0x22 // vmovq xmm12,QWORD PTR [r10]
+	LONG $0x7e7a41c4; WORD $0x2424 // vmovq xmm12,QWORD PTR [r12]
 	LONG $0x229963c4; WORD $0x01e3 // vpinsrq xmm12,xmm12,rbx,0x1
-	WORD $0x51eb // jmp 0x136
-// 0xe5:
+	WORD $0x53eb // jmp 0x8bf
+// 0x86c:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1c72 // jb 0x106
-	LONG $0x025c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r10+rax*1-0x4]
+	WORD $0x1d72 // jb 0x88e
+	LONG $0x045c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r12+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xe3 // shl rbx,cl
-	WORD $0x8b41; BYTE $0x0a // mov ecx,DWORD PTR [r10]
+	LONG $0x240c8b41 // mov ecx,DWORD PTR [r12]
 	WORD $0x0948; BYTE $0xcb // or rbx,rcx
 	LONG $0x6ef961c4; BYTE $0xe3 // vmovq xmm12,rbx
-	WORD $0x30eb // jmp 0x136
-// 0x106:
+	WORD $0x31eb // jmp 0x8bf
+// 0x88e:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
-	LONG $0x1cb60f41; BYTE $0x0a // movzx ebx,BYTE PTR [r10+rcx*1]
+	LONG $0x1cb60f41; BYTE $0x0c // movzx ebx,BYTE PTR [r12+rcx*1]
 	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
 	WORD $0xe3d3 // shl ebx,cl
-	LONG $0x0ab60f41 // movzx ecx,BYTE PTR [r10]
+	LONG $0x0cb60f41; BYTE $0x24 // movzx ecx,BYTE PTR [r12]
 	WORD $0xcb09 // or ebx,ecx
 	LONG $0xe36e79c5 // vmovd xmm12,ebx
-	LONG $0x5cb60f41; WORD $0xff02 // movzx ebx,BYTE PTR [r10+rax*1-0x1]
+	LONG $0x5cb60f41; WORD $0xff04 // movzx ebx,BYTE PTR [r12+rax*1-0x1]
 	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
 	WORD $0xe3d3 // shl ebx,cl
 	LONG $0xf36e79c5 // vmovd xmm14,ebx
 	LONG $0xeb1941c4; BYTE $0xe6 // vpor xmm12,xmm12,xmm14
-// 0x136:
+// 0x8bf:
 	LONG $0x10c6c749; WORD $0x0000; BYTE $0x00 // mov r14,0x10
-// 0x13d:
+// 0x8c6:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0xef1941c4; BYTE $0xe3 // vpxor xmm12,xmm12,xmm11
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
@@ -109,13 +518,13 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef69c1c4; BYTE $0xd2 // vpxor xmm2,xmm2,xmm10
 	LONG $0xef61c1c4; BYTE $0xdb // vpxor xmm3,xmm3,xmm11
 	LONG $0xef2141c4; BYTE $0xdb // vpxor xmm11,xmm11,xmm11
-	LONG $0x10c28349 // add r10,0x10
+	LONG $0x10c48349 // add r12,0x10
 	LONG $0x10ee8349 // sub r14,0x10
-	WORD $0x0d74 // je 0x19b
+	WORD $0x0d74 // je 0x924
 	LONG $0x20c58349 // add r13,0x20
-	WORD $0x394d; BYTE $0xe5 // cmp r13,r12
-	LONG $0xff10850f; WORD $0xffff // jne 0xab
-// 0x19b:
+	WORD $0x394d; BYTE $0xd5 // cmp r13,r10
+	LONG $0xff0c850f; WORD $0xffff // jne 0x830
+// 0x924:
 	LONG $0xc96f79c5 // vmovdqa xmm9,xmm1
 	LONG $0xd26f79c5 // vmovdqa xmm10,xmm2
 	LONG $0xdb6f79c5 // vmovdqa xmm11,xmm3
@@ -130,33 +539,33 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef2141c4; BYTE $0xda // vpxor xmm11,xmm11,xmm10
 	LONG $0xef2141c4; BYTE $0xde // vpxor xmm11,xmm11,xmm14
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0xfe98850f; WORD $0xffff // jne 0x80
+	LONG $0xfe94850f; WORD $0xffff // jne 0x805
 	LONG $0xf97ef9c5 // vmovd ecx,xmm7
-	WORD $0x17eb // jmp 0x205
-// 0x1ee:
+	WORD $0x17eb // jmp 0x98e
+// 0x977:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x186f7ac5 // vmovdqu xmm11,XMMWORD PTR [rax]
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
 	LONG $0x406ffac5; BYTE $0x10 // vmovdqu xmm0,XMMWORD PTR [rax+0x10]
 	WORD $0x488b; BYTE $0x1c // mov ecx,DWORD PTR [rax+0x1c]
 	WORD $0xc90f // bswap ecx
-// 0x205:
-	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
+// 0x98e:
+	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
 	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+0x10]
+	LONG $0x6f7a41c4; WORD $0x1042 // vmovdqu xmm8,XMMWORD PTR [r10+0x10]
 	LONG $0xef79c1c4; BYTE $0xc0 // vpxor xmm0,xmm0,xmm8
 	QUAD $0x00000100867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm0
 	WORD $0x854d; BYTE $0xdb // test r11,r11
-	LONG $0x1f7e840f; WORD $0x0000 // je 0x21a7
+	LONG $0x1e22840f; WORD $0x0000 // je 0x27d2
 	LONG $0xff738d4d // lea r14,[r11-0x1]
 	LONG $0x07eec149 // shr r14,0x7
-	LONG $0x0a4b840f; WORD $0x0000 // je 0xc82
+	LONG $0x0a29840f; WORD $0x0000 // je 0x13e7
 	WORD $0x894c; BYTE $0xf0 // mov rax,r14
 	LONG $0x07e0c148 // shl rax,0x7
 	WORD $0x2949; BYTE $0xc3 // sub r11,rax
-	LONG $0x246c8b45; BYTE $0x1c // mov r13d,DWORD PTR [r12+0x1c]
+	LONG $0x1c6a8b45 // mov r13d,DWORD PTR [r10+0x1c]
 	LONG $0x01fe8349 // cmp r14,0x1
-	WORD $0x4074 // je 0x28c
+	WORD $0x4074 // je 0xa12
 	QUAD $0x00000120867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x120],xmm0
 	QUAD $0x00000130867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm0
 	QUAD $0x00000140867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x140],xmm0
@@ -165,7 +574,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	QUAD $0x00000170867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x170],xmm0
 	QUAD $0x00000180867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x180],xmm0
 	QUAD $0x00000190867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x190],xmm0
-// 0x28c:
+// 0xa12:
 	LONG $0xe06f79c5 // vmovdqa xmm12,xmm0
 	LONG $0xf16e79c5 // vmovd xmm14,ecx
 	LONG $0x707941c4; WORD $0xffd0 // vpshufd xmm10,xmm8,0xff
@@ -185,11 +594,11 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x2179c3c4; WORD $0xf0ff // vinsertps xmm7,xmm0,xmm15,0xf0
 	LONG $0x2179c3c4; WORD $0x30c6 // vinsertps xmm0,xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
-	WORD $0x894d; BYTE $0xc2 // mov r10,r8
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0387850f; WORD $0x0000 // jne 0x68a
-	WORD $0x894d; BYTE $0xca // mov r10,r9
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x20 // vmovdqu xmm8,XMMWORD PTR [r12+0x20]
+	WORD $0x894d; BYTE $0xc4 // mov r12,r8
+	LONG $0x04c7f641 // test r15b,0x4
+	LONG $0x037e850f; WORD $0x0000 // jne 0xe04
+	WORD $0x894d; BYTE $0xcc // mov r12,r9
+	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -199,7 +608,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x30 // vmovdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -210,7 +619,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	LONG $0x01fe8349 // cmp r14,0x1
-	WORD $0x6f74 // je 0x3e3
+	WORD $0x6f74 // je 0xb64
 	WORD $0x018d // lea eax,[rcx]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
@@ -243,8 +652,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
 	LONG $0x019c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x19c],eax
-// 0x3e3:
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x40 // vmovdqu xmm8,XMMWORD PTR [r12+0x40]
+// 0xb64:
+	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -254,7 +663,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x50 // vmovdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -264,7 +673,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x60 // vmovdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -274,7 +683,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x70 // vmovdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -284,7 +693,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x008024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x80]
+	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -294,7 +703,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x009024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x90]
+	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -304,7 +713,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x00a024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0xa0]
+	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -316,9 +725,9 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x3b74 // je 0x59c
-// 0x561:
-	LONG $0x6f7a41c4; WORD $0x0444; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	WORD $0x3b74 // je 0xd16
+// 0xcdb:
+	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -330,9 +739,9 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xc572 // jb 0x561
-// 0x59c:
-	LONG $0x6f7a41c4; WORD $0x1c44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	WORD $0xc572 // jb 0xcdb
+// 0xd16:
+	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd1942c4; BYTE $0xe0 // vaesenclast xmm12,xmm12,xmm8
 	QUAD $0x00000110a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm12
 	LONG $0xef3941c4; BYTE $0x20 // vpxor xmm12,xmm8,XMMWORD PTR [r8]
@@ -363,8 +772,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x80e98349 // sub r9,0xffffffffffffff80
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
 	WORD $0xff49; BYTE $0xce // dec r14
-	LONG $0x0619840f; WORD $0x0000 // je 0xc63
-// 0x64a:
+	LONG $0x0608840f; WORD $0x0000 // je 0x13cc
+// 0xdc4:
 	QUAD $0x00000120866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x120]
 	QUAD $0x000001308e6ff9c5 // vmovdqa xmm1,XMMWORD PTR [rsi+0x130]
 	QUAD $0x00000140966ff9c5 // vmovdqa xmm2,XMMWORD PTR [rsi+0x140]
@@ -373,14 +782,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	QUAD $0x00000170ae6ff9c5 // vmovdqa xmm5,XMMWORD PTR [rsi+0x170]
 	QUAD $0x00000180b66ff9c5 // vmovdqa xmm6,XMMWORD PTR [rsi+0x180]
 	QUAD $0x00000190be6ff9c5 // vmovdqa xmm7,XMMWORD PTR [rsi+0x190]
-// 0x68a:
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x20 // vmovdqu xmm8,XMMWORD PTR [r12+0x20]
+// 0xe04:
+	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0x6f7a41c4; BYTE $0x22 // vmovdqu xmm12,XMMWORD PTR [r10]
+	LONG $0x6f7a41c4; WORD $0x2424 // vmovdqu xmm12,XMMWORD PTR [r12]
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xef1941c4; BYTE $0xe3 // vpxor xmm12,xmm12,xmm11
-	LONG $0x6f7a41c4; WORD $0x106a // vmovdqu xmm13,XMMWORD PTR [r10+0x10]
+	LONG $0x6f7a41c4; WORD $0x246c; BYTE $0x10 // vmovdqu xmm13,XMMWORD PTR [r12+0x10]
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
@@ -390,35 +799,35 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xef0941c4; BYTE $0xf7 // vpxor xmm14,xmm14,xmm15
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0x0220248c441943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r12+0x220]
+	QUAD $0x0002208a441943c4; WORD $0x0000 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r10+0x220]
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x20428b49 // mov rax,QWORD PTR [r10+0x20]
-	LONG $0x28423349 // xor rax,QWORD PTR [r10+0x28]
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x30 // vmovdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0x24448b49; BYTE $0x20 // mov rax,QWORD PTR [r12+0x20]
+	LONG $0x24443349; BYTE $0x28 // xor rax,QWORD PTR [r12+0x28]
+	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	QUAD $0x0220249c441943c4; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r12+0x220]
+	QUAD $0x0002209a441943c4; WORD $0x1100 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r10+0x220]
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	QUAD $0x024024bc441143c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r12+0x240]
+	QUAD $0x000240ba441143c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r10+0x240]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0x30428b49 // mov rax,QWORD PTR [r10+0x30]
-	LONG $0x38423349 // xor rax,QWORD PTR [r10+0x38]
+	LONG $0x24448b49; BYTE $0x30 // mov rax,QWORD PTR [r12+0x30]
+	LONG $0x24443349; BYTE $0x38 // xor rax,QWORD PTR [r12+0x38]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	QUAD $0x024024bc441143c4; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r12+0x240]
+	QUAD $0x000240ba441143c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r10+0x240]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xa8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],rax
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0x02302494440943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r12+0x230]
+	QUAD $0x00023092440943c4; WORD $0x0000 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r10+0x230]
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	QUAD $0x023024bc440943c4; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r12+0x230]
+	QUAD $0x000230ba440943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r10+0x230]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x01fe8349 // cmp r14,0x1
-	WORD $0x6f74 // je 0x7fb
+	WORD $0x6f74 // je 0xf73
 	WORD $0x018d // lea eax,[rcx]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
@@ -451,49 +860,49 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
 	LONG $0x019c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x19c],eax
-// 0x7fb:
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x40 // vmovdqu xmm8,XMMWORD PTR [r12+0x40]
+// 0xf73:
+	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0x6f7a41c4; WORD $0x2062 // vmovdqu xmm12,XMMWORD PTR [r10+0x20]
+	LONG $0x6f7a41c4; WORD $0x2464; BYTE $0x20 // vmovdqu xmm12,XMMWORD PTR [r12+0x20]
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0x6f7a41c4; WORD $0x306a // vmovdqu xmm13,XMMWORD PTR [r10+0x30]
+	LONG $0x6f7a41c4; WORD $0x246c; BYTE $0x30 // vmovdqu xmm13,XMMWORD PTR [r12+0x30]
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0x026024bc441943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r12+0x260]
+	QUAD $0x000260ba441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r10+0x260]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x50 // vmovdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	QUAD $0x026024bc441943c4; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r12+0x260]
+	QUAD $0x000260ba441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r10+0x260]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	QUAD $0x028024bc441143c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r12+0x280]
+	QUAD $0x000280ba441143c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r10+0x280]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	QUAD $0x028024bc441143c4; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r12+0x280]
+	QUAD $0x000280ba441143c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r10+0x280]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	QUAD $0x000001a0b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1a0]
-	QUAD $0x027024bc440943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r12+0x270]
+	QUAD $0x000270ba440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r10+0x270]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	QUAD $0x000001a8b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1a8]
-	QUAD $0x027024bc440943c4; WORD $0x0000; BYTE $0x10 // vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r12+0x270]
+	QUAD $0x000270ba440943c4; WORD $0x1000 // vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r10+0x270]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x60 // vmovdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0x6f7a41c4; WORD $0x4062 // vmovdqu xmm12,XMMWORD PTR [r10+0x40]
+	LONG $0x6f7a41c4; WORD $0x2464; BYTE $0x40 // vmovdqu xmm12,XMMWORD PTR [r12+0x40]
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0x6f7a41c4; WORD $0x506a // vmovdqu xmm13,XMMWORD PTR [r10+0x50]
+	LONG $0x6f7a41c4; WORD $0x246c; BYTE $0x50 // vmovdqu xmm13,XMMWORD PTR [r12+0x50]
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
@@ -503,73 +912,73 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xef0941c4; BYTE $0xf7 // vpxor xmm14,xmm14,xmm15
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0x02a024bc441943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r12+0x2a0]
+	QUAD $0x0002a0ba441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r10+0x2a0]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x60428b49 // mov rax,QWORD PTR [r10+0x60]
-	LONG $0x68423349 // xor rax,QWORD PTR [r10+0x68]
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x70 // vmovdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x24448b49; BYTE $0x60 // mov rax,QWORD PTR [r12+0x60]
+	LONG $0x24443349; BYTE $0x68 // xor rax,QWORD PTR [r12+0x68]
+	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	QUAD $0x02a024bc441943c4; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r12+0x2a0]
+	QUAD $0x0002a0ba441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r10+0x2a0]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xb0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],rax
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	QUAD $0x02c024bc441143c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r12+0x2c0]
+	QUAD $0x0002c0ba441143c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r10+0x2c0]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0x70428b49 // mov rax,QWORD PTR [r10+0x70]
-	LONG $0x78423349 // xor rax,QWORD PTR [r10+0x78]
+	LONG $0x24448b49; BYTE $0x70 // mov rax,QWORD PTR [r12+0x70]
+	LONG $0x24443349; BYTE $0x78 // xor rax,QWORD PTR [r12+0x78]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	QUAD $0x02c024bc441143c4; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r12+0x2c0]
+	QUAD $0x0002c0ba441143c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r10+0x2c0]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0x02b024bc440943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r12+0x2b0]
+	QUAD $0x0002b0ba440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r10+0x2b0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	QUAD $0x02b024bc440943c4; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r12+0x2b0]
+	QUAD $0x0002b0ba440943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r10+0x2b0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	QUAD $0x008024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x80]
+	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0x6f7a41c4; WORD $0x6062 // vmovdqu xmm12,XMMWORD PTR [r10+0x60]
+	LONG $0x6f7a41c4; WORD $0x2464; BYTE $0x60 // vmovdqu xmm12,XMMWORD PTR [r12+0x60]
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0x6f7a41c4; WORD $0x706a // vmovdqu xmm13,XMMWORD PTR [r10+0x70]
+	LONG $0x6f7a41c4; WORD $0x246c; BYTE $0x70 // vmovdqu xmm13,XMMWORD PTR [r12+0x70]
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0x02e024bc441943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r12+0x2e0]
+	QUAD $0x0002e0ba441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r10+0x2e0]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	QUAD $0x009024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x90]
+	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	QUAD $0x02e024bc441943c4; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r12+0x2e0]
+	QUAD $0x0002e0ba441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r10+0x2e0]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	QUAD $0x030024bc441143c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r12+0x300]
+	QUAD $0x000300ba441143c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r10+0x300]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	QUAD $0x030024bc441143c4; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r12+0x300]
+	QUAD $0x000300ba441143c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r10+0x300]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	QUAD $0x000001b0b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1b0]
-	QUAD $0x02f024bc440943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r12+0x2f0]
+	QUAD $0x0002f0ba440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r10+0x2f0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	QUAD $0x000001b8b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1b8]
-	QUAD $0x02f024bc440943c4; WORD $0x0000; BYTE $0x10 // vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r12+0x2f0]
+	QUAD $0x0002f0ba440943c4; WORD $0x1000 // vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r10+0x2f0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	QUAD $0x00a024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0xa0]
+	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0x443163c4; WORD $0x1072; BYTE $0x00 // vpclmullqlqdq xmm14,xmm9,XMMWORD PTR [rdx+0x10]
@@ -587,9 +996,9 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x442963c4; WORD $0x1072; BYTE $0x00 // vpclmullqlqdq xmm14,xmm10,XMMWORD PTR [rdx+0x10]
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x3674 // je 0xb69
-// 0xb33:
-	LONG $0x6f7a41c4; WORD $0x0444; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	WORD $0x3674 // je 0x12d2
+// 0x129c:
+	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -600,9 +1009,9 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xca72 // jb 0xb33
-// 0xb69:
-	LONG $0x6f7a41c4; WORD $0x1c44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	WORD $0xca72 // jb 0x129c
+// 0x12d2:
+	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xef3941c4; BYTE $0x20 // vpxor xmm12,xmm8,XMMWORD PTR [r8]
 	LONG $0xdd79c2c4; BYTE $0xc4 // vaesenclast xmm0,xmm0,xmm12
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
@@ -633,9 +1042,9 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x80e88349 // sub r8,0xffffffffffffff80
 	LONG $0x80e98349 // sub r9,0xffffffffffffff80
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
-	LONG $0x80ea8349 // sub r10,0xffffffffffffff80
+	LONG $0x80ec8349 // sub r12,0xffffffffffffff80
 	WORD $0xff49; BYTE $0xce // dec r14
-	LONG $0xfa2c850f; WORD $0xffff // jne 0x64a
+	LONG $0xfa3d850f; WORD $0xffff // jne 0xdc4
 	LONG $0xef0941c4; BYTE $0xf6 // vpxor xmm14,xmm14,xmm14
 	QUAD $0x00000120b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x120],xmm14
 	QUAD $0x00000130b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm14
@@ -645,19 +1054,19 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	QUAD $0x00000170b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x170],xmm14
 	QUAD $0x00000180b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x180],xmm14
 	QUAD $0x00000190b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x190],xmm14
-// 0xc63:
+// 0x13cc:
 	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
 	QUAD $0x00000100866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x100]
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+0x10]
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0511840f; WORD $0x0000 // je 0x1193
-// 0xc82:
+	LONG $0x6f7a41c4; WORD $0x1042 // vmovdqu xmm8,XMMWORD PTR [r10+0x10]
+	LONG $0x04c7f641 // test r15b,0x4
+	LONG $0x04f8840f; WORD $0x0000 // je 0x18df
+// 0x13e7:
 	LONG $0xe06f79c5 // vmovdqa xmm12,xmm0
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0a75 // jne 0xc99
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x0a75 // jne 0x13fb
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x01c0870f; WORD $0x0000 // ja 0xe59
-// 0xc99:
+	LONG $0x01b7870f; WORD $0x0000 // ja 0x15b2
+// 0x13fb:
 	LONG $0xf16e79c5 // vmovd xmm14,ecx
 	LONG $0x7079c1c4; WORD $0xfff8 // vpshufd xmm7,xmm8,0xff
 	LONG $0x707941c4; WORD $0x00f6 // vpshufd xmm14,xmm14,0x0
@@ -669,55 +1078,55 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x2179c3c4; WORD $0xf0de // vinsertps xmm3,xmm0,xmm14,0xf0
 	LONG $0x2179c3c4; WORD $0x30c6 // vinsertps xmm0,xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x04 // add ecx,0x4
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x20 // vmovdqu xmm8,XMMWORD PTR [r12+0x20]
+	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x30 // vmovdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x40 // vmovdqu xmm8,XMMWORD PTR [r12+0x40]
+	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x50 // vmovdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x60 // vmovdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x70 // vmovdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x008024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x80]
+	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x009024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x90]
+	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x00a024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0xa0]
+	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -725,9 +1134,9 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2774 // je 0xe2c
-// 0xe05:
-	LONG $0x6f7a41c4; WORD $0x0444; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	WORD $0x2774 // je 0x1585
+// 0x155e:
+	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -735,17 +1144,17 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xd972 // jb 0xe05
-// 0xe2c:
-	LONG $0x6f7a41c4; WORD $0x1c44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	WORD $0xd972 // jb 0x155e
+// 0x1585:
+	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd1942c4; BYTE $0xe0 // vaesenclast xmm12,xmm12,xmm8
 	QUAD $0x00000110a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm12
 	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
 	LONG $0xdd71c2c4; BYTE $0xc8 // vaesenclast xmm1,xmm1,xmm8
 	LONG $0xdd69c2c4; BYTE $0xd0 // vaesenclast xmm2,xmm2,xmm8
 	LONG $0xdd61c2c4; BYTE $0xd8 // vaesenclast xmm3,xmm3,xmm8
-	LONG $0x0002c0e9; BYTE $0x00 // jmp 0x1119
-// 0xe59:
+	LONG $0x0002b7e9; BYTE $0x00 // jmp 0x1869
+// 0x15b2:
 	LONG $0xf16e79c5 // vmovd xmm14,ecx
 	LONG $0x707941c4; WORD $0xffd0 // vpshufd xmm10,xmm8,0xff
 	LONG $0x707941c4; WORD $0x00f6 // vpshufd xmm14,xmm14,0x0
@@ -764,7 +1173,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x2179c3c4; WORD $0xf0ff // vinsertps xmm7,xmm0,xmm15,0xf0
 	LONG $0x2179c3c4; WORD $0x30c6 // vinsertps xmm0,xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x20 // vmovdqu xmm8,XMMWORD PTR [r12+0x20]
+	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -774,7 +1183,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x30 // vmovdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -784,7 +1193,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x40 // vmovdqu xmm8,XMMWORD PTR [r12+0x40]
+	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -794,7 +1203,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x50 // vmovdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -804,7 +1213,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x60 // vmovdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -814,7 +1223,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x70 // vmovdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -824,7 +1233,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x008024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x80]
+	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -834,7 +1243,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x009024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x90]
+	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -844,7 +1253,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x00a024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0xa0]
+	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -856,9 +1265,9 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x3b74 // je 0x10dd
-// 0x10a2:
-	LONG $0x6f7a41c4; WORD $0x0444; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	WORD $0x3b74 // je 0x182d
+// 0x17f2:
+	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -870,9 +1279,9 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xc572 // jb 0x10a2
-// 0x10dd:
-	LONG $0x6f7a41c4; WORD $0x1c44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	WORD $0xc572 // jb 0x17f2
+// 0x182d:
+	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd1942c4; BYTE $0xe0 // vaesenclast xmm12,xmm12,xmm8
 	QUAD $0x00000110a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm12
 	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
@@ -883,44 +1292,44 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdd51c2c4; BYTE $0xe8 // vaesenclast xmm5,xmm5,xmm8
 	LONG $0xdd49c2c4; BYTE $0xf0 // vaesenclast xmm6,xmm6,xmm8
 	LONG $0xdd41c2c4; BYTE $0xf8 // vaesenclast xmm7,xmm7,xmm8
-// 0x1119:
+// 0x1869:
 	LONG $0x0f438d49 // lea rax,[r11+0xf]
-	LONG $0x0000f025; BYTE $0x00 // and eax,0xf0
+	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
 	WORD $0xc001 // add eax,eax
-	WORD $0x894d; BYTE $0xe5 // mov r13,r12
+	LONG $0xa0aa8d4d; WORD $0x0003; BYTE $0x00 // lea r13,[r10+0x3a0]
 	WORD $0x2949; BYTE $0xc5 // sub r13,rax
-	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x0474 // je 0x1137
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x0474 // je 0x1886
 	LONG $0x20ed8349 // sub r13,0x20
-// 0x1137:
+// 0x1886:
 	LONG $0x6f7941c4; BYTE $0xc3 // vmovdqa xmm8,xmm11
-	WORD $0x1475 // jne 0x1152
+	WORD $0x1475 // jne 0x18a1
 	LONG $0xef3141c4; BYTE $0xc9 // vpxor xmm9,xmm9,xmm9
 	LONG $0xef2941c4; BYTE $0xd2 // vpxor xmm10,xmm10,xmm10
 	LONG $0xef2141c4; BYTE $0xdb // vpxor xmm11,xmm11,xmm11
-	LONG $0x00093ae9; BYTE $0x00 // jmp 0x1a8c
-// 0x1152:
+	LONG $0x00093ee9; BYTE $0x00 // jmp 0x21df
+// 0x18a1:
 	LONG $0x677e7ac5; BYTE $0x48 // vmovq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x671618c5; BYTE $0x20 // vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x7319c1c4; WORD $0x03f4 // vpsllq xmm12,xmm12,0x3
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	QUAD $0x0300248c441943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r12+0x300]
-	QUAD $0x0300249c441943c4; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r12+0x300]
-	QUAD $0x03102494440943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r12+0x310]
-	LONG $0x0008f9e9; BYTE $0x00 // jmp 0x1a8c
-// 0x1193:
+	QUAD $0x0003008a441943c4; WORD $0x0000 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r10+0x300]
+	QUAD $0x0003009a441943c4; WORD $0x1100 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r10+0x300]
+	QUAD $0x00031092440943c4; WORD $0x0000 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r10+0x310]
+	LONG $0x000900e9; BYTE $0x00 // jmp 0x21df
+// 0x18df:
 	LONG $0x0f438d49 // lea rax,[r11+0xf]
-	LONG $0x0000f025; BYTE $0x00 // and eax,0xf0
+	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
 	WORD $0xc001 // add eax,eax
-	WORD $0x894d; BYTE $0xe5 // mov r13,r12
+	LONG $0xa0aa8d4d; WORD $0x0003; BYTE $0x00 // lea r13,[r10+0x3a0]
 	WORD $0x2949; BYTE $0xc5 // sub r13,rax
-	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x0474 // je 0x11b1
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x0474 // je 0x18fc
 	LONG $0x20ed8349 // sub r13,0x20
-// 0x11b1:
+// 0x18fc:
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x03bc870f; WORD $0x0000 // ja 0x1577
+	LONG $0x03c3870f; WORD $0x0000 // ja 0x1cc9
 	LONG $0xf16e79c5 // vmovd xmm14,ecx
 	LONG $0x7079c1c4; WORD $0xfff8 // vpshufd xmm7,xmm8,0xff
 	LONG $0x707941c4; WORD $0x00f6 // vpshufd xmm14,xmm14,0x0
@@ -932,12 +1341,12 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x2179c3c4; WORD $0xf0de // vinsertps xmm3,xmm0,xmm14,0xf0
 	LONG $0x2179c3c4; WORD $0x30c6 // vinsertps xmm0,xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x04 // add ecx,0x4
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x20 // vmovdqu xmm8,XMMWORD PTR [r12+0x20]
+	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0x6f7a41c4; BYTE $0x22 // vmovdqu xmm12,XMMWORD PTR [r10]
+	LONG $0x6f7a41c4; WORD $0x2424 // vmovdqu xmm12,XMMWORD PTR [r12]
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0xef1941c4; BYTE $0xe3 // vpxor xmm12,xmm12,xmm11
-	LONG $0x6f7a41c4; WORD $0x106a // vmovdqu xmm13,XMMWORD PTR [r10+0x10]
+	LONG $0x6f7a41c4; WORD $0x246c; BYTE $0x10 // vmovdqu xmm13,XMMWORD PTR [r12+0x10]
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
 	LONG $0x6c1941c4; BYTE $0xf5 // vpunpcklqdq xmm14,xmm12,xmm13
@@ -945,61 +1354,61 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x6d1941c4; BYTE $0xfd // vpunpckhqdq xmm15,xmm12,xmm13
 	LONG $0xef0941c4; BYTE $0xf7 // vpxor xmm14,xmm14,xmm15
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	QUAD $0x0002208d441943c4; WORD $0x0000 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r13+0x220]
-	LONG $0x20428b49 // mov rax,QWORD PTR [r10+0x20]
-	LONG $0x28423349 // xor rax,QWORD PTR [r10+0x28]
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x30 // vmovdqu xmm8,XMMWORD PTR [r12+0x30]
+	QUAD $0xfffe808d441943c4; WORD $0x00ff // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r13-0x180]
+	LONG $0x24448b49; BYTE $0x20 // mov rax,QWORD PTR [r12+0x20]
+	LONG $0x24443349; BYTE $0x28 // xor rax,QWORD PTR [r12+0x28]
+	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	QUAD $0x0002209d441943c4; WORD $0x1100 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r13+0x220]
+	QUAD $0xfffe809d441943c4; WORD $0x11ff // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r13-0x180]
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	QUAD $0x000240bd441143c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13+0x240]
+	QUAD $0xfffea0bd441143c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0x160]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0x30428b49 // mov rax,QWORD PTR [r10+0x30]
-	LONG $0x38423349 // xor rax,QWORD PTR [r10+0x38]
+	LONG $0x24448b49; BYTE $0x30 // mov rax,QWORD PTR [r12+0x30]
+	LONG $0x24443349; BYTE $0x38 // xor rax,QWORD PTR [r12+0x38]
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	QUAD $0x000240bd441143c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13+0x240]
+	QUAD $0xfffea0bd441143c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0x160]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xa8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],rax
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	QUAD $0x00023095440943c4; WORD $0x0000 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r13+0x230]
-	QUAD $0x000230bd440943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r13+0x230]
+	QUAD $0xfffe9095440943c4; WORD $0x00ff // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r13-0x170]
+	QUAD $0xfffe90bd440943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r13-0x170]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x40 // vmovdqu xmm8,XMMWORD PTR [r12+0x40]
+	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0x6f7a41c4; WORD $0x2062 // vmovdqu xmm12,XMMWORD PTR [r10+0x20]
+	LONG $0x6f7a41c4; WORD $0x2464; BYTE $0x20 // vmovdqu xmm12,XMMWORD PTR [r12+0x20]
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
-	LONG $0x6f7a41c4; WORD $0x306a // vmovdqu xmm13,XMMWORD PTR [r10+0x30]
+	LONG $0x6f7a41c4; WORD $0x246c; BYTE $0x30 // vmovdqu xmm13,XMMWORD PTR [r12+0x30]
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	QUAD $0x000260bd441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x260]
+	QUAD $0xfffec0bd441943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x140]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x50 // vmovdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	QUAD $0x000260bd441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x260]
+	QUAD $0xfffec0bd441943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x140]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	QUAD $0x000280bd441143c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13+0x280]
+	QUAD $0xfffee0bd441143c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0x120]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	QUAD $0x000280bd441143c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13+0x280]
+	QUAD $0xfffee0bd441143c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0x120]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	QUAD $0x000001a0b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1a0]
-	QUAD $0x000270bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x270]
+	QUAD $0xfffed0bd440943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x130]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	QUAD $0x000001a8b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1a8]
-	QUAD $0x000270bd440943c4; WORD $0x1000 // vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r13+0x270]
+	QUAD $0xfffed0bd440943c4; WORD $0x10ff // vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r13-0x130]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x60 // vmovdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0x6f7a41c4; WORD $0x4062 // vmovdqu xmm12,XMMWORD PTR [r10+0x40]
+	LONG $0x6f7a41c4; WORD $0x2464; BYTE $0x40 // vmovdqu xmm12,XMMWORD PTR [r12+0x40]
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
-	LONG $0x6f7a41c4; WORD $0x506a // vmovdqu xmm13,XMMWORD PTR [r10+0x50]
+	LONG $0x6f7a41c4; WORD $0x246c; BYTE $0x50 // vmovdqu xmm13,XMMWORD PTR [r12+0x50]
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
 	LONG $0x6c1941c4; BYTE $0xf5 // vpunpcklqdq xmm14,xmm12,xmm13
@@ -1007,84 +1416,84 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x6d1941c4; BYTE $0xfd // vpunpckhqdq xmm15,xmm12,xmm13
 	LONG $0xef0941c4; BYTE $0xf7 // vpxor xmm14,xmm14,xmm15
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	QUAD $0x0002a0bd441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x2a0]
+	QUAD $0xffff00bd441943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x100]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0x60428b49 // mov rax,QWORD PTR [r10+0x60]
-	LONG $0x68423349 // xor rax,QWORD PTR [r10+0x68]
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x70 // vmovdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x24448b49; BYTE $0x60 // mov rax,QWORD PTR [r12+0x60]
+	LONG $0x24443349; BYTE $0x68 // xor rax,QWORD PTR [r12+0x68]
+	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	QUAD $0x0002a0bd441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x2a0]
+	QUAD $0xffff00bd441943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x100]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xb0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],rax
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	QUAD $0x0002c0bd441143c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13+0x2c0]
+	QUAD $0xffff20bd441143c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0xe0]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0x70428b49 // mov rax,QWORD PTR [r10+0x70]
-	LONG $0x78423349 // xor rax,QWORD PTR [r10+0x78]
+	LONG $0x24448b49; BYTE $0x70 // mov rax,QWORD PTR [r12+0x70]
+	LONG $0x24443349; BYTE $0x78 // xor rax,QWORD PTR [r12+0x78]
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	QUAD $0x0002c0bd441143c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13+0x2c0]
+	QUAD $0xffff20bd441143c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0xe0]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	QUAD $0x0002b0bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x2b0]
+	QUAD $0xffff10bd440943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0xf0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	QUAD $0x0002b0bd440943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r13+0x2b0]
+	QUAD $0xffff10bd440943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r13-0xf0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	QUAD $0x008024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x80]
+	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0x6f7a41c4; WORD $0x6062 // vmovdqu xmm12,XMMWORD PTR [r10+0x60]
+	LONG $0x6f7a41c4; WORD $0x2464; BYTE $0x60 // vmovdqu xmm12,XMMWORD PTR [r12+0x60]
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
-	LONG $0x6f7a41c4; WORD $0x706a // vmovdqu xmm13,XMMWORD PTR [r10+0x70]
+	LONG $0x6f7a41c4; WORD $0x246c; BYTE $0x70 // vmovdqu xmm13,XMMWORD PTR [r12+0x70]
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	QUAD $0x0002e0bd441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x2e0]
+	QUAD $0xffff40bd441943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0xc0]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	QUAD $0x009024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x90]
+	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	QUAD $0x0002e0bd441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x2e0]
+	QUAD $0xffff40bd441943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0xc0]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	QUAD $0x000300bd441143c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13+0x300]
+	QUAD $0xffff60bd441143c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0xa0]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	QUAD $0x000300bd441143c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13+0x300]
+	QUAD $0xffff60bd441143c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0xa0]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	QUAD $0x000001b0b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1b0]
-	QUAD $0x0002f0bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x2f0]
+	QUAD $0xffff50bd440943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0xb0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	QUAD $0x000001b8b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1b8]
-	QUAD $0x0002f0bd440943c4; WORD $0x1000 // vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r13+0x2f0]
+	QUAD $0xffff50bd440943c4; WORD $0x10ff // vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r13-0xb0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	QUAD $0x00a024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0xa0]
+	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2274 // je 0x1557
-// 0x1535:
-	LONG $0x6f7a41c4; WORD $0x0444; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	WORD $0x2274 // je 0x1ca9
+// 0x1c87:
+	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xde72 // jb 0x1535
-// 0x1557:
-	LONG $0x6f7a41c4; WORD $0x1c44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	WORD $0xde72 // jb 0x1c87
+// 0x1ca9:
+	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
 	LONG $0xdd71c2c4; BYTE $0xc8 // vaesenclast xmm1,xmm1,xmm8
 	LONG $0xdd69c2c4; BYTE $0xd0 // vaesenclast xmm2,xmm2,xmm8
 	LONG $0xdd61c2c4; BYTE $0xd8 // vaesenclast xmm3,xmm3,xmm8
-	LONG $0x0004bce9; BYTE $0x00 // jmp 0x1a33
-// 0x1577:
+	LONG $0x0004c3e9; BYTE $0x00 // jmp 0x218c
+// 0x1cc9:
 	LONG $0xf16e79c5 // vmovd xmm14,ecx
 	LONG $0x707941c4; WORD $0xffd0 // vpshufd xmm10,xmm8,0xff
 	LONG $0x707941c4; WORD $0x00f6 // vpshufd xmm14,xmm14,0x0
@@ -1103,13 +1512,13 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x2179c3c4; WORD $0xf0ff // vinsertps xmm7,xmm0,xmm15,0xf0
 	LONG $0x2179c3c4; WORD $0x30c6 // vinsertps xmm0,xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x20 // vmovdqu xmm8,XMMWORD PTR [r12+0x20]
+	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0x6f7a41c4; BYTE $0x22 // vmovdqu xmm12,XMMWORD PTR [r10]
+	LONG $0x6f7a41c4; WORD $0x2424 // vmovdqu xmm12,XMMWORD PTR [r12]
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xef1941c4; BYTE $0xe3 // vpxor xmm12,xmm12,xmm11
-	LONG $0x6f7a41c4; WORD $0x106a // vmovdqu xmm13,XMMWORD PTR [r10+0x10]
+	LONG $0x6f7a41c4; WORD $0x246c; BYTE $0x10 // vmovdqu xmm13,XMMWORD PTR [r12+0x10]
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
@@ -1119,75 +1528,75 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xef0941c4; BYTE $0xf7 // vpxor xmm14,xmm14,xmm15
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0x0002208d441943c4; WORD $0x0000 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r13+0x220]
+	QUAD $0xfffe808d441943c4; WORD $0x00ff // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r13-0x180]
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x20428b49 // mov rax,QWORD PTR [r10+0x20]
-	LONG $0x28423349 // xor rax,QWORD PTR [r10+0x28]
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x30 // vmovdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0x24448b49; BYTE $0x20 // mov rax,QWORD PTR [r12+0x20]
+	LONG $0x24443349; BYTE $0x28 // xor rax,QWORD PTR [r12+0x28]
+	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	QUAD $0x0002209d441943c4; WORD $0x1100 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r13+0x220]
+	QUAD $0xfffe809d441943c4; WORD $0x11ff // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r13-0x180]
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	QUAD $0x000240bd441143c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13+0x240]
+	QUAD $0xfffea0bd441143c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0x160]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0x30428b49 // mov rax,QWORD PTR [r10+0x30]
-	LONG $0x38423349 // xor rax,QWORD PTR [r10+0x38]
+	LONG $0x24448b49; BYTE $0x30 // mov rax,QWORD PTR [r12+0x30]
+	LONG $0x24443349; BYTE $0x38 // xor rax,QWORD PTR [r12+0x38]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	QUAD $0x000240bd441143c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13+0x240]
+	QUAD $0xfffea0bd441143c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0x160]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xa8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],rax
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0x00023095440943c4; WORD $0x0000 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r13+0x230]
+	QUAD $0xfffe9095440943c4; WORD $0x00ff // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r13-0x170]
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	QUAD $0x000230bd440943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r13+0x230]
+	QUAD $0xfffe90bd440943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r13-0x170]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x40 // vmovdqu xmm8,XMMWORD PTR [r12+0x40]
+	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0x6f7a41c4; WORD $0x2062 // vmovdqu xmm12,XMMWORD PTR [r10+0x20]
+	LONG $0x6f7a41c4; WORD $0x2464; BYTE $0x20 // vmovdqu xmm12,XMMWORD PTR [r12+0x20]
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0x6f7a41c4; WORD $0x306a // vmovdqu xmm13,XMMWORD PTR [r10+0x30]
+	LONG $0x6f7a41c4; WORD $0x246c; BYTE $0x30 // vmovdqu xmm13,XMMWORD PTR [r12+0x30]
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0x000260bd441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x260]
+	QUAD $0xfffec0bd441943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x140]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x50 // vmovdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	QUAD $0x000260bd441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x260]
+	QUAD $0xfffec0bd441943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x140]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	QUAD $0x000280bd441143c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13+0x280]
+	QUAD $0xfffee0bd441143c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0x120]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	QUAD $0x000280bd441143c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13+0x280]
+	QUAD $0xfffee0bd441143c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0x120]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	QUAD $0x000001a0b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1a0]
-	QUAD $0x000270bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x270]
+	QUAD $0xfffed0bd440943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x130]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	QUAD $0x000001a8b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1a8]
-	QUAD $0x000270bd440943c4; WORD $0x1000 // vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r13+0x270]
+	QUAD $0xfffed0bd440943c4; WORD $0x10ff // vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r13-0x130]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x60 // vmovdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0x6f7a41c4; WORD $0x4062 // vmovdqu xmm12,XMMWORD PTR [r10+0x40]
+	LONG $0x6f7a41c4; WORD $0x2464; BYTE $0x40 // vmovdqu xmm12,XMMWORD PTR [r12+0x40]
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0x6f7a41c4; WORD $0x506a // vmovdqu xmm13,XMMWORD PTR [r10+0x50]
+	LONG $0x6f7a41c4; WORD $0x246c; BYTE $0x50 // vmovdqu xmm13,XMMWORD PTR [r12+0x50]
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
@@ -1197,73 +1606,73 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xef0941c4; BYTE $0xf7 // vpxor xmm14,xmm14,xmm15
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0x0002a0bd441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x2a0]
+	QUAD $0xffff00bd441943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x100]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x60428b49 // mov rax,QWORD PTR [r10+0x60]
-	LONG $0x68423349 // xor rax,QWORD PTR [r10+0x68]
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x70 // vmovdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x24448b49; BYTE $0x60 // mov rax,QWORD PTR [r12+0x60]
+	LONG $0x24443349; BYTE $0x68 // xor rax,QWORD PTR [r12+0x68]
+	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	QUAD $0x0002a0bd441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x2a0]
+	QUAD $0xffff00bd441943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x100]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xb0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],rax
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	QUAD $0x0002c0bd441143c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13+0x2c0]
+	QUAD $0xffff20bd441143c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0xe0]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0x70428b49 // mov rax,QWORD PTR [r10+0x70]
-	LONG $0x78423349 // xor rax,QWORD PTR [r10+0x78]
+	LONG $0x24448b49; BYTE $0x70 // mov rax,QWORD PTR [r12+0x70]
+	LONG $0x24443349; BYTE $0x78 // xor rax,QWORD PTR [r12+0x78]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	QUAD $0x0002c0bd441143c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13+0x2c0]
+	QUAD $0xffff20bd441143c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0xe0]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
 	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0x0002b0bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x2b0]
+	QUAD $0xffff10bd440943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0xf0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	QUAD $0x0002b0bd440943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r13+0x2b0]
+	QUAD $0xffff10bd440943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r13-0xf0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	QUAD $0x008024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x80]
+	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0x6f7a41c4; WORD $0x6062 // vmovdqu xmm12,XMMWORD PTR [r10+0x60]
+	LONG $0x6f7a41c4; WORD $0x2464; BYTE $0x60 // vmovdqu xmm12,XMMWORD PTR [r12+0x60]
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0x6f7a41c4; WORD $0x706a // vmovdqu xmm13,XMMWORD PTR [r10+0x70]
+	LONG $0x6f7a41c4; WORD $0x246c; BYTE $0x70 // vmovdqu xmm13,XMMWORD PTR [r12+0x70]
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0x0002e0bd441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x2e0]
+	QUAD $0xffff40bd441943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0xc0]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	QUAD $0x009024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x90]
+	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	QUAD $0x0002e0bd441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x2e0]
+	QUAD $0xffff40bd441943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0xc0]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	QUAD $0x000300bd441143c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13+0x300]
+	QUAD $0xffff60bd441143c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0xa0]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	QUAD $0x000300bd441143c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13+0x300]
+	QUAD $0xffff60bd441143c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0xa0]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	QUAD $0x000001b0b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1b0]
-	QUAD $0x0002f0bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x2f0]
+	QUAD $0xffff50bd440943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0xb0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	QUAD $0x000001b8b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1b8]
-	QUAD $0x0002f0bd440943c4; WORD $0x1000 // vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r13+0x2f0]
+	QUAD $0xffff50bd440943c4; WORD $0x10ff // vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r13-0xb0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	QUAD $0x00a024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0xa0]
+	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -1274,9 +1683,9 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x3674 // je 0x1a04
-// 0x19ce:
-	LONG $0x6f7a41c4; WORD $0x0444; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	WORD $0x3674 // je 0x215d
+// 0x2127:
+	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
@@ -1287,9 +1696,9 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xca72 // jb 0x19ce
-// 0x1a04:
-	LONG $0x6f7a41c4; WORD $0x1c44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	WORD $0xca72 // jb 0x2127
+// 0x215d:
+	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
 	LONG $0xdd71c2c4; BYTE $0xc8 // vaesenclast xmm1,xmm1,xmm8
 	LONG $0xdd69c2c4; BYTE $0xd0 // vaesenclast xmm2,xmm2,xmm8
@@ -1298,102 +1707,102 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdd51c2c4; BYTE $0xe8 // vaesenclast xmm5,xmm5,xmm8
 	LONG $0xdd49c2c4; BYTE $0xf0 // vaesenclast xmm6,xmm6,xmm8
 	LONG $0xdd41c2c4; BYTE $0xf8 // vaesenclast xmm7,xmm7,xmm8
-// 0x1a33:
+// 0x218c:
 	LONG $0xef3941c4; BYTE $0xc0 // vpxor xmm8,xmm8,xmm8
-	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x4b74 // je 0x1a8c
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x4874 // je 0x21df
 	LONG $0x677e7ac5; BYTE $0x48 // vmovq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x671618c5; BYTE $0x20 // vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x7319c1c4; WORD $0x03f4 // vpsllq xmm12,xmm12,0x3
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	QUAD $0x030024bc441943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r12+0x300]
+	QUAD $0x000300ba441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r10+0x300]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	QUAD $0x030024bc441943c4; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r12+0x300]
+	QUAD $0x000300ba441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r10+0x300]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	QUAD $0x031024bc440943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r12+0x310]
+	QUAD $0x000310ba440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r10+0x310]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-// 0x1a8c:
+// 0x21df:
 	LONG $0x10fb8349 // cmp r11,0x10
-	LONG $0x05bf820f; WORD $0x0000 // jb 0x2055
+	LONG $0x048e820f; WORD $0x0000 // jb 0x2677
 	LONG $0x6f7a41c4; BYTE $0x20 // vmovdqu xmm12,XMMWORD PTR [r8]
 	LONG $0xef79c1c4; BYTE $0xc4 // vpxor xmm0,xmm0,xmm12
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0475 // jne 0x1ab2
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x0475 // jne 0x2202
 	LONG $0xe06f79c5 // vmovdqa xmm12,xmm0
-// 0x1ab2:
+// 0x2202:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0xef1941c4; BYTE $0xe0 // vpxor xmm12,xmm12,xmm8
 	LONG $0xef3941c4; BYTE $0xc0 // vpxor xmm8,xmm8,xmm8
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	QUAD $0x000320bd441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x320]
+	LONG $0x441943c4; WORD $0x807d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x80]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	QUAD $0x000320bd441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x320]
+	LONG $0x441943c4; WORD $0x807d; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x80]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	QUAD $0x000330bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x330]
+	LONG $0x440943c4; WORD $0x907d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x70]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x20fb8349 // cmp r11,0x20
-	LONG $0x0533820f; WORD $0x0000 // jb 0x2036
+	LONG $0x0427820f; WORD $0x0000 // jb 0x2671
 	LONG $0x6f7a41c4; WORD $0x1060 // vmovdqu xmm12,XMMWORD PTR [r8+0x10]
 	LONG $0xef71c1c4; BYTE $0xcc // vpxor xmm1,xmm1,xmm12
 	LONG $0x7f7ac1c4; WORD $0x1049 // vmovdqu XMMWORD PTR [r9+0x10],xmm1
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0475 // jne 0x1b21
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x0475 // jne 0x2265
 	LONG $0xe16f79c5 // vmovdqa xmm12,xmm1
-// 0x1b21:
+// 0x2265:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	QUAD $0x000340bd441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x340]
+	LONG $0x441943c4; WORD $0xa07d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x60]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	QUAD $0x000340bd441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x340]
+	LONG $0x441943c4; WORD $0xa07d; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x60]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	QUAD $0x000350bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x350]
+	LONG $0x440943c4; WORD $0xb07d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x50]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x30fb8349 // cmp r11,0x30
-	LONG $0x04af820f; WORD $0x0000 // jb 0x2017
+	LONG $0x03c8820f; WORD $0x0000 // jb 0x266b
 	LONG $0x6f7a41c4; WORD $0x2060 // vmovdqu xmm12,XMMWORD PTR [r8+0x20]
 	LONG $0xef69c1c4; BYTE $0xd4 // vpxor xmm2,xmm2,xmm12
 	LONG $0x7f7ac1c4; WORD $0x2051 // vmovdqu XMMWORD PTR [r9+0x20],xmm2
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0475 // jne 0x1b86
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x0475 // jne 0x22be
 	LONG $0xe26f79c5 // vmovdqa xmm12,xmm2
-// 0x1b86:
+// 0x22be:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	QUAD $0x000360bd441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x360]
+	LONG $0x441943c4; WORD $0xc07d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x40]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	QUAD $0x000360bd441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x360]
+	LONG $0x441943c4; WORD $0xc07d; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x40]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	QUAD $0x000370bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x370]
+	LONG $0x440943c4; WORD $0xd07d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x30]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x042b820f; WORD $0x0000 // jb 0x1ff8
+	LONG $0x0369820f; WORD $0x0000 // jb 0x2665
 	LONG $0x6f7a41c4; WORD $0x3060 // vmovdqu xmm12,XMMWORD PTR [r8+0x30]
 	LONG $0xef61c1c4; BYTE $0xdc // vpxor xmm3,xmm3,xmm12
 	LONG $0x7f7ac1c4; WORD $0x3059 // vmovdqu XMMWORD PTR [r9+0x30],xmm3
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0475 // jne 0x1beb
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x0475 // jne 0x2317
 	LONG $0xe36f79c5 // vmovdqa xmm12,xmm3
-// 0x1beb:
+// 0x2317:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	QUAD $0x000380bd441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x380]
+	LONG $0x441943c4; WORD $0xe07d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x20]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	QUAD $0x000380bd441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x380]
+	LONG $0x441943c4; WORD $0xe07d; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x20]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	QUAD $0x000390bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x390]
+	LONG $0x440943c4; WORD $0xf07d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x10]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x0668840f; WORD $0x0000 // je 0x229a
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0190840f; WORD $0x0000 // je 0x1dcf
+	LONG $0x0561840f; WORD $0x0000 // je 0x28b6
+	LONG $0x04c7f641 // test r15b,0x4
+	LONG $0x0186840f; WORD $0x0000 // je 0x24e5
 	QUAD $0x00000100866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x100]
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+0x10]
+	LONG $0x6f7a41c4; WORD $0x1042 // vmovdqu xmm8,XMMWORD PTR [r10+0x10]
 	LONG $0xf16e79c5 // vmovd xmm14,ecx
 	LONG $0x7079c1c4; WORD $0xfff8 // vpshufd xmm7,xmm8,0xff
 	LONG $0x707941c4; WORD $0x00f6 // vpshufd xmm14,xmm14,0x0
@@ -1405,207 +1814,177 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x2179c3c4; WORD $0xb0f6 // vinsertps xmm6,xmm0,xmm14,0xb0
 	LONG $0x2179c3c4; WORD $0xf0fe // vinsertps xmm7,xmm0,xmm14,0xf0
 	WORD $0xc183; BYTE $0x04 // add ecx,0x4
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x20 // vmovdqu xmm8,XMMWORD PTR [r12+0x20]
+	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x30 // vmovdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x40 // vmovdqu xmm8,XMMWORD PTR [r12+0x40]
+	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x50 // vmovdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x60 // vmovdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x70 // vmovdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	QUAD $0x008024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x80]
+	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	QUAD $0x009024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x90]
+	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	QUAD $0x00a024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0xa0]
+	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2274 // je 0x1daf
-// 0x1d8d:
-	LONG $0x6f7a41c4; WORD $0x0444; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	WORD $0x2274 // je 0x24c5
+// 0x24a3:
+	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xde72 // jb 0x1d8d
-// 0x1daf:
-	LONG $0x6f7a41c4; WORD $0x1c44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	WORD $0xde72 // jb 0x24a3
+// 0x24c5:
+	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd59c2c4; BYTE $0xe0 // vaesenclast xmm4,xmm4,xmm8
 	LONG $0xdd51c2c4; BYTE $0xe8 // vaesenclast xmm5,xmm5,xmm8
 	LONG $0xdd49c2c4; BYTE $0xf0 // vaesenclast xmm6,xmm6,xmm8
 	LONG $0xdd41c2c4; BYTE $0xf8 // vaesenclast xmm7,xmm7,xmm8
 	LONG $0xef3941c4; BYTE $0xc0 // vpxor xmm8,xmm8,xmm8
-// 0x1dcf:
+// 0x24e5:
 	LONG $0x50fb8349 // cmp r11,0x50
-	LONG $0x01fd820f; WORD $0x0000 // jb 0x1fd6
+	LONG $0x0170820f; WORD $0x0000 // jb 0x265f
 	LONG $0x6f7a41c4; WORD $0x4060 // vmovdqu xmm12,XMMWORD PTR [r8+0x40]
 	LONG $0xef59c1c4; BYTE $0xe4 // vpxor xmm4,xmm4,xmm12
 	LONG $0x7f7ac1c4; WORD $0x4061 // vmovdqu XMMWORD PTR [r9+0x40],xmm4
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0475 // jne 0x1df7
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x0475 // jne 0x250a
 	LONG $0xe46f79c5 // vmovdqa xmm12,xmm4
-// 0x1df7:
+// 0x250a:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	QUAD $0x0003a0bd441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x3a0]
+	LONG $0x441943c4; WORD $0x007d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x0]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	QUAD $0x0003a0bd441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x3a0]
+	LONG $0x441943c4; WORD $0x007d; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x0]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	QUAD $0x0003b0bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x3b0]
+	LONG $0x440943c4; WORD $0x107d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x10]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x60fb8349 // cmp r11,0x60
-	LONG $0x0173820f; WORD $0x0000 // jb 0x1fb1
+	LONG $0x0111820f; WORD $0x0000 // jb 0x2659
 	LONG $0x6f7a41c4; WORD $0x5060 // vmovdqu xmm12,XMMWORD PTR [r8+0x50]
 	LONG $0xef51c1c4; BYTE $0xec // vpxor xmm5,xmm5,xmm12
 	LONG $0x7f7ac1c4; WORD $0x5069 // vmovdqu XMMWORD PTR [r9+0x50],xmm5
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0475 // jne 0x1e5c
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x0475 // jne 0x2563
 	LONG $0xe56f79c5 // vmovdqa xmm12,xmm5
-// 0x1e5c:
+// 0x2563:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	QUAD $0x0003c0bd441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x3c0]
+	LONG $0x441943c4; WORD $0x207d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x20]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	QUAD $0x0003c0bd441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x3c0]
+	LONG $0x441943c4; WORD $0x207d; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x20]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	QUAD $0x0003d0bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x3d0]
+	LONG $0x440943c4; WORD $0x307d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x30]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x70fb8349 // cmp r11,0x70
-	LONG $0x00e9820f; WORD $0x0000 // jb 0x1f8c
+	LONG $0x00b2820f; WORD $0x0000 // jb 0x2653
 	LONG $0x6f7a41c4; WORD $0x6060 // vmovdqu xmm12,XMMWORD PTR [r8+0x60]
 	LONG $0xef49c1c4; BYTE $0xf4 // vpxor xmm6,xmm6,xmm12
 	LONG $0x7f7ac1c4; WORD $0x6071 // vmovdqu XMMWORD PTR [r9+0x60],xmm6
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0475 // jne 0x1ec1
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x0475 // jne 0x25bc
 	LONG $0xe66f79c5 // vmovdqa xmm12,xmm6
-// 0x1ec1:
+// 0x25bc:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	QUAD $0x0003e0bd441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x3e0]
+	LONG $0x441943c4; WORD $0x407d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x40]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	QUAD $0x0003e0bd441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x3e0]
+	LONG $0x441943c4; WORD $0x407d; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x40]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	QUAD $0x0003f0bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x3f0]
+	LONG $0x440943c4; WORD $0x507d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x50]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	WORD $0x6072 // jb 0x1f67
+	WORD $0x5472 // jb 0x264d
 	LONG $0x6f7a41c4; WORD $0x7060 // vmovdqu xmm12,XMMWORD PTR [r8+0x70]
 	LONG $0xef41c1c4; BYTE $0xfc // vpxor xmm7,xmm7,xmm12
 	LONG $0x7f7ac1c4; WORD $0x7079 // vmovdqu XMMWORD PTR [r9+0x70],xmm7
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0475 // jne 0x1f25
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x0475 // jne 0x2614
 	LONG $0xe76f79c5 // vmovdqa xmm12,xmm7
-// 0x1f25:
+// 0x2614:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	QUAD $0x000400bd441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x400]
+	LONG $0x441943c4; WORD $0x607d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x60]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	QUAD $0x000400bd441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x400]
+	LONG $0x441943c4; WORD $0x607d; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x60]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	QUAD $0x000410bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x410]
+	LONG $0x440943c4; WORD $0x707d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x70]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x000333e9; BYTE $0x00 // jmp 0x229a
-// 0x1f67:
-	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x0326840f; WORD $0x0000 // je 0x229a
+	LONG $0x000269e9; BYTE $0x00 // jmp 0x28b6
+// 0x264d:
 	LONG $0xef6f79c5 // vmovdqa xmm13,xmm7
-	LONG $0x70c08349 // add r8,0x70
-	LONG $0x70c18349 // add r9,0x70
-	LONG $0xe0c58149; WORD $0x0000; BYTE $0x00 // add r13,0xe0
-	LONG $0x0000cde9; BYTE $0x00 // jmp 0x2059
-// 0x1f8c:
-	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x0301840f; WORD $0x0000 // je 0x229a
+	WORD $0x28eb // jmp 0x267b
+// 0x2653:
 	LONG $0xee6f79c5 // vmovdqa xmm13,xmm6
-	LONG $0x60c08349 // add r8,0x60
-	LONG $0x60c18349 // add r9,0x60
-	LONG $0xc0c58149; WORD $0x0000; BYTE $0x00 // add r13,0xc0
-	LONG $0x0000a8e9; BYTE $0x00 // jmp 0x2059
-// 0x1fb1:
-	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x02dc840f; WORD $0x0000 // je 0x229a
+	WORD $0x22eb // jmp 0x267b
+// 0x2659:
 	LONG $0xed6f79c5 // vmovdqa xmm13,xmm5
-	LONG $0x50c08349 // add r8,0x50
-	LONG $0x50c18349 // add r9,0x50
-	LONG $0xa0c58149; WORD $0x0000; BYTE $0x00 // add r13,0xa0
-	LONG $0x000083e9; BYTE $0x00 // jmp 0x2059
-// 0x1fd6:
-	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x02b7840f; WORD $0x0000 // je 0x229a
+	WORD $0x1ceb // jmp 0x267b
+// 0x265f:
 	LONG $0xec6f79c5 // vmovdqa xmm13,xmm4
-	LONG $0x40c08349 // add r8,0x40
-	LONG $0x40c18349 // add r9,0x40
-	LONG $0x80c58149; WORD $0x0000; BYTE $0x00 // add r13,0x80
-	WORD $0x61eb // jmp 0x2059
-// 0x1ff8:
-	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x0295840f; WORD $0x0000 // je 0x229a
+	WORD $0x16eb // jmp 0x267b
+// 0x2665:
 	LONG $0xeb6f79c5 // vmovdqa xmm13,xmm3
-	LONG $0x30c08349 // add r8,0x30
-	LONG $0x30c18349 // add r9,0x30
-	LONG $0x60c58349 // add r13,0x60
-	WORD $0x42eb // jmp 0x2059
-// 0x2017:
-	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x0276840f; WORD $0x0000 // je 0x229a
+	WORD $0x10eb // jmp 0x267b
+// 0x266b:
 	LONG $0xea6f79c5 // vmovdqa xmm13,xmm2
-	LONG $0x20c08349 // add r8,0x20
-	LONG $0x20c18349 // add r9,0x20
-	LONG $0x40c58349 // add r13,0x40
-	WORD $0x23eb // jmp 0x2059
-// 0x2036:
-	LONG $0x0fc3f749; WORD $0x0000; BYTE $0x00 // test r11,0xf
-	LONG $0x0257840f; WORD $0x0000 // je 0x229a
+	WORD $0x0aeb // jmp 0x267b
+// 0x2671:
 	LONG $0xe96f79c5 // vmovdqa xmm13,xmm1
-	LONG $0x10c08349 // add r8,0x10
-	LONG $0x10c18349 // add r9,0x10
-	LONG $0x20c58349 // add r13,0x20
-	WORD $0x04eb // jmp 0x2059
-// 0x2055:
+	WORD $0x04eb // jmp 0x267b
+// 0x2677:
 	LONG $0xe86f79c5 // vmovdqa xmm13,xmm0
-// 0x2059:
+// 0x267b:
 	WORD $0x8944; BYTE $0xd8 // mov eax,r11d
 	WORD $0xe083; BYTE $0x0f // and eax,0xf
+	LONG $0x022f840f; WORD $0x0000 // je 0x28b6
+	LONG $0x70e38341 // and r11d,0x70
+	WORD $0x014d; BYTE $0xd8 // add r8,r11
+	WORD $0x014d; BYTE $0xd9 // add r9,r11
+	LONG $0x5d6c8d4f; BYTE $0x00 // lea r13,[r13+r11*2+0x0]
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2272 // jb 0x2086
+	WORD $0x2272 // jb 0x26bd
 	LONG $0x005c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r8+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
@@ -1614,18 +1993,18 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x7e7a41c4; BYTE $0x20 // vmovq xmm12,QWORD PTR [r8]
 	LONG $0x229963c4; WORD $0x01e3 // vpinsrq xmm12,xmm12,rbx,0x1
-	WORD $0x51eb // jmp 0x20d7
-// 0x2086:
+	WORD $0x51eb // jmp 0x270e
+// 0x26bd:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1c72 // jb 0x20a7
+	WORD $0x1c72 // jb 0x26de
 	LONG $0x005c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r8+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xe3 // shl rbx,cl
 	WORD $0x8b41; BYTE $0x08 // mov ecx,DWORD PTR [r8]
 	WORD $0x0948; BYTE $0xcb // or rbx,rcx
 	LONG $0x6ef961c4; BYTE $0xe3 // vmovq xmm12,rbx
-	WORD $0x30eb // jmp 0x20d7
-// 0x20a7:
+	WORD $0x30eb // jmp 0x270e
+// 0x26de:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x1cb60f41; BYTE $0x08 // movzx ebx,BYTE PTR [r8+rcx*1]
@@ -1639,27 +2018,27 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	WORD $0xe3d3 // shl ebx,cl
 	LONG $0xf36e79c5 // vmovd xmm14,ebx
 	LONG $0xeb1941c4; BYTE $0xe6 // vpor xmm12,xmm12,xmm14
-// 0x20d7:
+// 0x270e:
 	LONG $0xef1141c4; BYTE $0xec // vpxor xmm13,xmm13,xmm12
-	WORD $0x894d; BYTE $0xea // mov r10,r13
+	WORD $0x894d; BYTE $0xec // mov r12,r13
 	LONG $0x7ef961c4; BYTE $0xeb // vmovq rbx,xmm13
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x1b72 // jb 0x2104
+	WORD $0x1b72 // jb 0x273b
 	WORD $0x8949; BYTE $0x19 // mov QWORD PTR [r9],rbx
 	LONG $0x16f943c4; WORD $0x01ed // vpextrq r13,xmm13,0x1
 	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
 	LONG $0xebad0f4c // shrd rbx,r13,cl
 	LONG $0x015c8949; BYTE $0xf8 // mov QWORD PTR [r9+rax*1-0x8],rbx
-	WORD $0x3feb // jmp 0x2143
-// 0x2104:
+	WORD $0x3feb // jmp 0x277a
+// 0x273b:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1472 // jb 0x211d
+	WORD $0x1472 // jb 0x2754
 	WORD $0x8941; BYTE $0x19 // mov DWORD PTR [r9],ebx
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x015c8941; BYTE $0xfc // mov DWORD PTR [r9+rax*1-0x4],ebx
-	WORD $0x26eb // jmp 0x2143
-// 0x211d:
+	WORD $0x26eb // jmp 0x277a
+// 0x2754:
 	WORD $0x8841; BYTE $0x19 // mov BYTE PTR [r9],bl
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
@@ -1671,70 +2050,70 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
 	WORD $0xd349; BYTE $0xee // shr r14,cl
 	LONG $0x01748845; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],r14b
-// 0x2143:
-	WORD $0x894d; BYTE $0xd5 // mov r13,r10
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x1175 // jne 0x2160
+// 0x277a:
+	WORD $0x894d; BYTE $0xe5 // mov r13,r12
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x1175 // jne 0x2794
 	WORD $0xf748; BYTE $0xd8 // neg rax
 	QUAD $0x00008002a46f7ac5; BYTE $0x00 // vmovdqu xmm12,XMMWORD PTR [rdx+rax*1+0x80]
 	LONG $0xdb1941c4; BYTE $0xe5 // vpand xmm12,xmm12,xmm13
-// 0x2160:
+// 0x2794:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0xef1941c4; BYTE $0xe0 // vpxor xmm12,xmm12,xmm8
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	QUAD $0x000320bd441943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x320]
+	LONG $0x441943c4; WORD $0x807d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x80]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	QUAD $0x000320bd441943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x320]
+	LONG $0x441943c4; WORD $0x807d; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x80]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	QUAD $0x000330bd440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x330]
+	LONG $0x440943c4; WORD $0x907d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x70]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x0000f3e9; BYTE $0x00 // jmp 0x229a
-// 0x21a7:
+	LONG $0x0000e4e9; BYTE $0x00 // jmp 0x28b6
+// 0x27d2:
 	LONG $0xe06f79c5 // vmovdqa xmm12,xmm0
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x20 // vmovdqu xmm8,XMMWORD PTR [r12+0x20]
+	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x30 // vmovdqu xmm8,XMMWORD PTR [r12+0x30]
+	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x40 // vmovdqu xmm8,XMMWORD PTR [r12+0x40]
+	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x50 // vmovdqu xmm8,XMMWORD PTR [r12+0x50]
+	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x60 // vmovdqu xmm8,XMMWORD PTR [r12+0x60]
+	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x2444; BYTE $0x70 // vmovdqu xmm8,XMMWORD PTR [r12+0x70]
+	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x008024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x80]
+	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x009024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0x90]
+	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x00a024846f7a41c4; WORD $0x0000 // vmovdqu xmm8,XMMWORD PTR [r12+0xa0]
+	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x1374 // je 0x223c
-// 0x2229:
-	LONG $0x6f7a41c4; WORD $0x0444; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rax*1+0x10]
+	WORD $0x1374 // je 0x285e
+// 0x284b:
+	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xed72 // jb 0x2229
-// 0x223c:
-	LONG $0x6f7a41c4; WORD $0x1c44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r12+rbx*1+0x10]
+	WORD $0xed72 // jb 0x284b
+// 0x285e:
+	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xdd1942c4; BYTE $0xe0 // vaesenclast xmm12,xmm12,xmm8
 	QUAD $0x00000110a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm12
-	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x7974 // je 0x22d2
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x7674 // je 0x28ee
 	LONG $0x677e7ac5; BYTE $0x48 // vmovq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x671618c5; BYTE $0x20 // vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x7319c1c4; WORD $0x03f4 // vpsllq xmm12,xmm12,0x3
 	LONG $0xef1941c4; BYTE $0xe3 // vpxor xmm12,xmm12,xmm11
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	QUAD $0x0300248c441943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r12+0x300]
-	QUAD $0x0300249c441943c4; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r12+0x300]
-	QUAD $0x03102494440943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r12+0x310]
-// 0x229a:
+	QUAD $0x0003008a441943c4; WORD $0x0000 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r10+0x300]
+	QUAD $0x0003009a441943c4; WORD $0x1100 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r10+0x300]
+	QUAD $0x00031092440943c4; WORD $0x0000 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r10+0x310]
+// 0x28b6:
 	LONG $0x443163c4; WORD $0x1072; BYTE $0x00 // vpclmullqlqdq xmm14,xmm9,XMMWORD PTR [rdx+0x10]
 	LONG $0xef2941c4; BYTE $0xd1 // vpxor xmm10,xmm10,xmm9
 	LONG $0xef2941c4; BYTE $0xd3 // vpxor xmm10,xmm10,xmm11
@@ -1745,62 +2124,62 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x707941c4; WORD $0x4ed2 // vpshufd xmm10,xmm10,0x4e
 	LONG $0xef2141c4; BYTE $0xda // vpxor xmm11,xmm11,xmm10
 	LONG $0xef2141c4; BYTE $0xde // vpxor xmm11,xmm11,xmm14
-// 0x22d2:
+// 0x28ee:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	QUAD $0x00000110866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x110]
-	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
-	WORD $0x0575 // jne 0x22ec
+	LONG $0x01c7f641 // test r15b,0x1
+	WORD $0x0575 // jne 0x2905
 	LONG $0x406ffac5; BYTE $0x20 // vmovdqu xmm0,XMMWORD PTR [rax+0x20]
-// 0x22ec:
-	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x1374 // je 0x2308
+// 0x2905:
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x1374 // je 0x291e
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
 	LONG $0xd8ef21c5 // vpxor xmm11,xmm11,xmm0
 	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
-	WORD $0x27eb // jmp 0x232f
-// 0x2308:
+	WORD $0x26eb // jmp 0x2944
+// 0x291e:
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
 	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
 	LONG $0x407ffac5; BYTE $0x20 // vmovdqu XMMWORD PTR [rax+0x20],xmm0
-	LONG $0x6f7ac1c4; WORD $0x2444; BYTE $0x10 // vmovdqu xmm0,XMMWORD PTR [r12+0x10]
+	LONG $0x6f7ac1c4; WORD $0x1042 // vmovdqu xmm0,XMMWORD PTR [r10+0x10]
 	QUAD $0x0000010086eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rsi+0x100]
 	LONG $0x407ffac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rax+0x10],xmm0
 	WORD $0xc90f // bswap ecx
 	WORD $0x4889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ecx
-// 0x232f:
+// 0x2944:
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	QUAD $0x00000100867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm0
 	QUAD $0x00000110867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm0
 	QUAD $0x000001a0867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x1a0],xmm0
 	QUAD $0x000001b0867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x1b0],xmm0
-	LONG $0x00019fe9; BYTE $0x00 // jmp 0x24f7
-// 0x2358:
-	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
+	LONG $0x00019be9; BYTE $0x00 // jmp 0x2b08
+// 0x296d:
+	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
 	WORD $0x8949; BYTE $0xdb // mov r11,rbx
 	WORD $0xff49; BYTE $0xc3 // inc r11
 	LONG $0x04e3c149 // shl r11,0x4
 	QUAD $0x00000000850c8d4e // lea r9,[r8*4+0x0]
-	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
+	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
 	WORD $0x8949; BYTE $0xd5 // mov r13,rdx
-	LONG $0x24748d4d; BYTE $0x10 // lea r14,[r12+0x10]
+	LONG $0x10728d4d // lea r14,[r10+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x2389:
-	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x23ae
-	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x23cb
+// 0x299c:
+	WORD $0x8545; BYTE $0xe4 // test r12d,r12d
+	WORD $0x2074 // je 0x29c1
+	LONG $0x04fc8341 // cmp r12d,0x4
+	WORD $0x3775 // jne 0x29de
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x23cb
+	WORD $0x3175 // jne 0x29de
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1deb // jmp 0x23cb
-// 0x23ae:
+	WORD $0x1deb // jmp 0x29de
+// 0x29c1:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -1808,28 +2187,28 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x23cb:
+// 0x29de:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
-	WORD $0xff41; BYTE $0xc2 // inc r10d
-	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x23e4
-	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x23e4:
+	WORD $0xff41; BYTE $0xc4 // inc r12d
+	WORD $0x3945; BYTE $0xc4 // cmp r12d,r8d
+	WORD $0x0372 // jb 0x29f7
+	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
+// 0x29f7:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x2389
+	WORD $0xa072 // jb 0x299c
 	LONG $0x6f7ac1c4; BYTE $0x06 // vmovdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x23f3:
+// 0x2a06:
 	LONG $0x6f7a41c4; WORD $0x0604 // vmovdqu xmm8,XMMWORD PTR [r14+rax*1]
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x394c; BYTE $0xd8 // cmp rax,r11
-	WORD $0x0774 // je 0x2409
+	WORD $0x0774 // je 0x2a1c
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	WORD $0xeaeb // jmp 0x23f3
-// 0x2409:
+	WORD $0xeaeb // jmp 0x2a06
+// 0x2a1c:
 	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
 	LONG $0x0079e2c4; BYTE $0x02 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx]
 	LONG $0xc86ff9c5 // vmovdqa xmm1,xmm0
@@ -1845,9 +2224,9 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xd2efe9c5 // vpxor xmm2,xmm2,xmm2
 	LONG $0xe06f79c5 // vmovdqa xmm12,xmm0
 	LONG $0xd86ff9c5 // vmovdqa xmm3,xmm0
-	QUAD $0x0000030024848d49 // lea rax,[r12+0x300]
+	LONG $0x00828d49; WORD $0x0003; BYTE $0x00 // lea rax,[r10+0x300]
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
-// 0x2458:
+// 0x2a6a:
 	LONG $0x207f7ac5 // vmovdqu XMMWORD PTR [rax],xmm12
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -1874,14 +2253,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xe37f79c5 // vmovdqa xmm3,xmm12
 	LONG $0x6f7941c4; BYTE $0xe3 // vmovdqa xmm12,xmm11
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x0475 // jne 0x24e2
+	WORD $0x0475 // jne 0x2af4
 	LONG $0xd87f79c5 // vmovdqa xmm0,xmm11
-// 0x24e2:
+// 0x2af4:
 	LONG $0x20e88348 // sub rax,0x20
-	QUAD $0x0000010024848d4d // lea r8,[r12+0x100]
+	LONG $0x00828d4d; WORD $0x0001; BYTE $0x00 // lea r8,[r10+0x100]
 	WORD $0x394c; BYTE $0xc0 // cmp rax,r8
-	LONG $0xff61830f; WORD $0xffff // jae 0x2458
-// 0x24f7:
+	LONG $0xff62830f; WORD $0xffff // jae 0x2a6a
+// 0x2b08:
 	RET
 
 DATA aesgcm_aesniavx_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f
@@ -1905,7 +2284,15 @@ DATA aesgcm_aesniavx_constants<>+136(SB)/8, $0x0000000000000000
 DATA aesgcm_aesniavx_constants<>+144(SB)/8, $0x0000000000000000
 DATA aesgcm_aesniavx_constants<>+152(SB)/8, $0x0100000000000000
 DATA aesgcm_aesniavx_constants<>+160(SB)/8, $0x0000000000000000
-DATA aesgcm_aesniavx_constants<>+168(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+168(SB)/8, $0x0200000000000000
 DATA aesgcm_aesniavx_constants<>+176(SB)/8, $0x0000000000000000
-DATA aesgcm_aesniavx_constants<>+184(SB)/8, $0x0000000000000000
-GLOBL aesgcm_aesniavx_constants<>(SB), RODATA|NOPTR, $192
+DATA aesgcm_aesniavx_constants<>+184(SB)/8, $0x0300000000000000
+DATA aesgcm_aesniavx_constants<>+192(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+200(SB)/8, $0x0400000000000000
+DATA aesgcm_aesniavx_constants<>+208(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+216(SB)/8, $0x0500000000000000
+DATA aesgcm_aesniavx_constants<>+224(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+232(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+240(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+248(SB)/8, $0x0000000000000000
+GLOBL aesgcm_aesniavx_constants<>(SB), RODATA|NOPTR, $256

@@ -1493,10 +1493,10 @@ ready:
 	WORD $0x4e284b5e // aese v30.16b, v26.16b
 	WORD $0x4e286bde // aesmc v30.16b, v30.16b
 	WORD $0x0d9892ff // st1 {v31.s}[1], [x23], x24
+	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
 	WORD $0x4e284a26 // aese v6.16b, v17.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0xa9193c2e // stp x14, x15, [x1, #400]
-	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
 	WORD $0x4d9882ff // st1 {v31.s}[2], [x23], x24
 	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
 	WORD $0x4e284a27 // aese v7.16b, v17.16b
@@ -1524,13 +1524,13 @@ ready:
 	WORD $0x4e284a43 // aese v3.16b, v18.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
 	WORD $0xdac00d4a // rev x10, x10
-	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0x0d9892fe // st1 {v30.s}[1], [x23], x24
 	WORD $0x4e284a44 // aese v4.16b, v18.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
 	WORD $0xdac00d6b // rev x11, x11
 	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0x4d9882fe // st1 {v30.s}[2], [x23], x24
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0xa91a2c2a // stp x10, x11, [x1, #416]
 	WORD $0x4e284a45 // aese v5.16b, v18.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
@@ -1893,10 +1893,10 @@ ready:
 	WORD $0x4e284b5e // aese v30.16b, v26.16b
 	WORD $0x4e286bde // aesmc v30.16b, v30.16b
 	WORD $0x0d9892ff // st1 {v31.s}[1], [x23], x24
+	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
 	WORD $0x4e284a26 // aese v6.16b, v17.16b
 	WORD $0x4e2868c6 // aesmc v6.16b, v6.16b
 	WORD $0xa9193c2e // stp x14, x15, [x1, #400]
-	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
 	WORD $0x4d9882ff // st1 {v31.s}[2], [x23], x24
 	WORD $0xa9533c2e // ldp x14, x15, [x1, #304]
 	WORD $0x4e284a27 // aese v7.16b, v17.16b
@@ -1924,13 +1924,13 @@ ready:
 	WORD $0x4e284a43 // aese v3.16b, v18.16b
 	WORD $0x4e286863 // aesmc v3.16b, v3.16b
 	WORD $0xdac00d8a // rev x10, x12
-	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0x0d9892fe // st1 {v30.s}[1], [x23], x24
 	WORD $0x4e284a44 // aese v4.16b, v18.16b
 	WORD $0x4e286884 // aesmc v4.16b, v4.16b
 	WORD $0xdac00dab // rev x11, x13
 	WORD $0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 	WORD $0x4d9882fe // st1 {v30.s}[2], [x23], x24
+	WORD $0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 	WORD $0xa91a2c2a // stp x10, x11, [x1, #416]
 	WORD $0x4e284a45 // aese v5.16b, v18.16b
 	WORD $0x4e2868a5 // aesmc v5.16b, v5.16b
@@ -2452,7 +2452,6 @@ ready:
 	WORD $0xdac00d4a // rev x10, x10
 	WORD $0xdac00d6b // rev x11, x11
 	WORD $0xa9182c2a // stp x10, x11, [x1, #384]
-	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
 	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
 	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0xa942346c // ldp x12, x13, [x3, #32]
@@ -2462,6 +2461,7 @@ ready:
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
 	WORD $0xdac00dce // rev x14, x14
+	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
 	WORD $0xdac00def // rev x15, x15
 	WORD $0xa9193c2e // stp x14, x15, [x1, #400]
 	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
@@ -2495,10 +2495,10 @@ ready:
 	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0xdac00dce // rev x14, x14
 	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
 	WORD $0xdac00def // rev x15, x15
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0xa91b3c2e // stp x14, x15, [x1, #432]
 	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
@@ -2533,9 +2533,9 @@ ready:
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
 	WORD $0xdac00dce // rev x14, x14
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0xdac00def // rev x15, x15
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0xa91d3c2e // stp x14, x15, [x1, #464]
 	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
 	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
@@ -2573,8 +2573,8 @@ ready:
 	WORD $0xdac00def // rev x15, x15
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 	WORD $0xa91f3c2e // stp x14, x15, [x1, #496]
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
 	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
@@ -2591,11 +2591,11 @@ ready:
 	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 	WORD $0x140000c3 // b 0x2a94
@@ -2651,7 +2651,6 @@ ready:
 	WORD $0xdac00d8a // rev x10, x12
 	WORD $0xdac00dab // rev x11, x13
 	WORD $0xa9182c2a // stp x10, x11, [x1, #384]
-	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
 	WORD $0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
 	WORD $0xca0801ce // eor x14, x14, x8
 	WORD $0xa942346c // ldp x12, x13, [x3, #32]
@@ -2661,6 +2660,7 @@ ready:
 	WORD $0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 	WORD $0xa9013c8e // stp x14, x15, [x4, #16]
 	WORD $0xdac00e0e // rev x14, x16
+	WORD $0xa9522c2a // ldp x10, x11, [x1, #288]
 	WORD $0xdac00e2f // rev x15, x17
 	WORD $0xa9193c2e // stp x14, x15, [x1, #400]
 	WORD $0x0efce12b // pmull v11.1q, v9.1d, v28.1d
@@ -2694,10 +2694,10 @@ ready:
 	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0xca1101ef // eor x15, x15, x17
 	WORD $0xa9033c8e // stp x14, x15, [x4, #48]
-	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0xdac00e0e // rev x14, x16
 	WORD $0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
 	WORD $0xdac00e2f // rev x15, x17
+	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0xa91b3c2e // stp x14, x15, [x1, #432]
 	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0xa9553c2e // ldp x14, x15, [x1, #336]
@@ -2732,9 +2732,9 @@ ready:
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 	WORD $0xa9053c8e // stp x14, x15, [x4, #80]
 	WORD $0xdac00e0e // rev x14, x16
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0xdac00e2f // rev x15, x17
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0xa91d3c2e // stp x14, x15, [x1, #464]
 	WORD $0xa9573c2e // ldp x14, x15, [x1, #368]
 	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
@@ -2770,8 +2770,8 @@ ready:
 	WORD $0xdac00e2f // rev x15, x17
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 	WORD $0xa91f3c2e // stp x14, x15, [x1, #496]
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
 	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
@@ -2788,11 +2788,11 @@ ready:
 	WORD $0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 	WORD $0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 	WORD $0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+	WORD $0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 	WORD $0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
-	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+	WORD $0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 	WORD $0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
 	WORD $0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 // 0x2a94:

@@ -33,17 +33,6 @@ type BatchPlan struct {
 	Below uintptr // nor do packets of so many bytes
 }
 
-func newBatchPlan(group int, from ...uint8) *BatchPlan {
-	p := &BatchPlan{Group: group, Few: BatchFromMax, Below: uintptr(64 * len(from))}
-	for class, n := range from {
-		p.From[class] = n
-		if n != 0 {
-			p.Few = min(p.Few, int(n))
-		}
-	}
-	return p
-}
-
 // batchPlanFrom has one number for packets of so many classes.
 func batchPlanFrom(n, group, classes int) *BatchPlan {
 	p := &BatchPlan{Group: group, Few: n, Below: uintptr(64 * classes)}

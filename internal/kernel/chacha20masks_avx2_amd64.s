@@ -14,8 +14,10 @@ TEXT ·ChaCha20MasksAVX2(SB), 0, $256-8
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	LONG $0x104f8b4c // mov r9,QWORD PTR [rdi+0x10]
 // 0x8:
+	LONG $0x02f98349 // cmp r9,0x2
+	LONG $0x060e860f; WORD $0x0000 // jbe 0x620
 	WORD $0xc931 // xor ecx,ecx
-// 0xa:
+// 0x14:
 	WORD $0xc889 // mov eax,ecx
 	WORD $0xe0c1; BYTE $0x06 // shl eax,0x6
 	WORD $0x3949; BYTE $0xc9 // cmp r9,rcx
@@ -25,7 +27,7 @@ TEXT ·ChaCha20MasksAVX2(SB), 0, $256-8
 	QUAD $0x00000100ce848948 // mov QWORD PTR [rsi+rcx*8+0x100],rax
 	WORD $0xc1ff // inc ecx
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0xdc72 // jb 0xa
+	WORD $0xdc72 // jb 0x14
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x28408b48 // mov rax,QWORD PTR [rax+0x28]
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
@@ -130,7 +132,7 @@ TEXT ·ChaCha20MasksAVX2(SB), 0, $256-8
 	LONG $0x587de2c4; WORD $0x0c5a // vpbroadcastd ymm3,DWORD PTR [rdx+0xc]
 	LONG $0x5a7d62c4; WORD $0x1052 // vbroadcasti128 ymm10,XMMWORD PTR [rdx+0x10]
 	LONG $0x000aba41; WORD $0x0000 // mov r10d,0xa
-// 0x24f:
+// 0x259:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
 	LONG $0xe0ef1dc5 // vpxor ymm12,ymm12,ymm0
@@ -276,7 +278,7 @@ TEXT ·ChaCha20MasksAVX2(SB), 0, $256-8
 	LONG $0xeb5dc1c4; BYTE $0xe3 // vpor ymm4,ymm4,ymm11
 	LONG $0x5a7d62c4; WORD $0x1052 // vbroadcasti128 ymm10,XMMWORD PTR [rdx+0x10]
 	WORD $0xff41; BYTE $0xca // dec r10d
-	LONG $0xfd27850f; WORD $0xffff // jne 0x24f
+	LONG $0xfd27850f; WORD $0xffff // jne 0x259
 	LONG $0x587d62c4; BYTE $0x12 // vpbroadcastd ymm10,DWORD PTR [rdx]
 	LONG $0x587d62c4; WORD $0x045a // vpbroadcastd ymm11,DWORD PTR [rdx+0x4]
 	LONG $0xfe7dc1c4; BYTE $0xc2 // vpaddd ymm0,ymm0,ymm10
@@ -313,7 +315,8 @@ TEXT ·ChaCha20MasksAVX2(SB), 0, $256-8
 	LONG $0x2817f8c5 // vmovhps QWORD PTR [rax],xmm5
 	LONG $0x00c08149; WORD $0x0002; BYTE $0x00 // add r8,0x200
 	LONG $0x08e98349 // sub r9,0x8
-	LONG $0xfa2e870f; WORD $0xffff // ja 0x8
+	LONG $0xfa24870f; WORD $0xffff // ja 0x8
+// 0x5e4:
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	QUAD $0x00000100867ffec5 // vmovdqu YMMWORD PTR [rsi+0x100],ymm0
 	QUAD $0x00000120867ffec5 // vmovdqu YMMWORD PTR [rsi+0x120],ymm0
@@ -322,6 +325,154 @@ TEXT ·ChaCha20MasksAVX2(SB), 0, $256-8
 	QUAD $0x00000180867ffec5 // vmovdqu YMMWORD PTR [rsi+0x180],ymm0
 	QUAD $0x000001a0867ffec5 // vmovdqu YMMWORD PTR [rsi+0x1a0],ymm0
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
+	LONG $0x000242e9; BYTE $0x00 // jmp 0x862
+// 0x620:
+	LONG $0x208e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x120],r9
+// 0x627:
+	LONG $0x1886894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x118],r8
+	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
+	LONG $0x28588b49 // mov rbx,QWORD PTR [r8+0x28]
+	WORD $0x8b44; BYTE $0x18 // mov r11d,DWORD PTR [rax]
+	LONG $0x04608b44 // mov r12d,DWORD PTR [rax+0x4]
+	LONG $0x08688b44 // mov r13d,DWORD PTR [rax+0x8]
+	LONG $0x0c708b44 // mov r14d,DWORD PTR [rax+0xc]
+	LONG $0x436ffac5; BYTE $0x10 // vmovdqu xmm0,XMMWORD PTR [rbx+0x10]
+	QUAD $0x00000100867ffac5 // vmovdqu XMMWORD PTR [rsi+0x100],xmm0
+	WORD $0x3b8b // mov edi,DWORD PTR [rbx]
+	LONG $0x04438b44 // mov r8d,DWORD PTR [rbx+0x4]
+	LONG $0x084b8b44 // mov r9d,DWORD PTR [rbx+0x8]
+	LONG $0x0c538b44 // mov r10d,DWORD PTR [rbx+0xc]
+	LONG $0x707865b8; BYTE $0x61 // mov eax,0x61707865
+	LONG $0x20646ebb; BYTE $0x33 // mov ebx,0x3320646e
+	LONG $0x622d32b9; BYTE $0x79 // mov ecx,0x79622d32
+	LONG $0x206574ba; BYTE $0x6b // mov edx,0x6b206574
+	QUAD $0x000a0000011086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x110],0xa
+// 0x67e:
+	LONG $0x00be8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x100]
+	WORD $0xf801 // add eax,edi
+	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
+	LONG $0x10c3c141 // rol r11d,0x10
+	WORD $0x0145; BYTE $0xdf // add r15d,r11d
+	WORD $0x3144; BYTE $0xff // xor edi,r15d
+	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
+	WORD $0xf801 // add eax,edi
+	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
+	LONG $0x08c3c141 // rol r11d,0x8
+	WORD $0x0145; BYTE $0xdf // add r15d,r11d
+	LONG $0x00be8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x100],r15d
+	WORD $0x3144; BYTE $0xff // xor edi,r15d
+	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
+	LONG $0x04be8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x104]
+	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x10c4c141 // rol r12d,0x10
+	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
+	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
+	LONG $0x04be8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x104],r15d
+	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
+	LONG $0x07c0c141 // rol r8d,0x7
+	LONG $0x08be8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x108]
+	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x10c5c141 // rol r13d,0x10
+	WORD $0x0145; BYTE $0xef // add r15d,r13d
+	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0145; BYTE $0xef // add r15d,r13d
+	LONG $0x08be8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x108],r15d
+	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
+	LONG $0x07c1c141 // rol r9d,0x7
+	LONG $0x0cbe8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x10c]
+	WORD $0x0144; BYTE $0xd2 // add edx,r10d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x10c6c141 // rol r14d,0x10
+	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
+	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd2 // add edx,r10d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
+	LONG $0x0cbe8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x10c],r15d
+	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
+	LONG $0x07c2c141 // rol r10d,0x7
+	LONG $0x08be8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x108]
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
+	LONG $0x10c6c141 // rol r14d,0x10
+	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
+	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
+	LONG $0x08be8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x108],r15d
+	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
+	LONG $0x07c0c141 // rol r8d,0x7
+	LONG $0x0cbe8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x10c]
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
+	LONG $0x10c3c141 // rol r11d,0x10
+	WORD $0x0145; BYTE $0xdf // add r15d,r11d
+	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
+	LONG $0x08c3c141 // rol r11d,0x8
+	WORD $0x0145; BYTE $0xdf // add r15d,r11d
+	LONG $0x0cbe8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x10c],r15d
+	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
+	LONG $0x07c1c141 // rol r9d,0x7
+	LONG $0x00be8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x100]
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
+	LONG $0x10c4c141 // rol r12d,0x10
+	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
+	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
+	LONG $0x00be8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x100],r15d
+	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
+	LONG $0x07c2c141 // rol r10d,0x7
+	LONG $0x04be8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x104]
+	WORD $0xfa01 // add edx,edi
+	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
+	LONG $0x10c5c141 // rol r13d,0x10
+	WORD $0x0145; BYTE $0xef // add r15d,r13d
+	WORD $0x3144; BYTE $0xff // xor edi,r15d
+	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
+	WORD $0xfa01 // add edx,edi
+	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0145; BYTE $0xef // add r15d,r13d
+	LONG $0x04be8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x104],r15d
+	WORD $0x3144; BYTE $0xff // xor edi,r15d
+	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
+	LONG $0x01108eff; WORD $0x0000 // dec DWORD PTR [rsi+0x110]
+	LONG $0xfe4c850f; WORD $0xffff // jne 0x67e
+	LONG $0x70786505; BYTE $0x61 // add eax,0x61707865
+	LONG $0x646ec381; WORD $0x3320 // add ebx,0x3320646e
+	LONG $0x18868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x118]
+	WORD $0x8b49; BYTE $0x08 // mov rcx,QWORD PTR [r8]
+	WORD $0x0189 // mov DWORD PTR [rcx],eax
+	WORD $0x5989; BYTE $0x04 // mov DWORD PTR [rcx+0x4],ebx
+	LONG $0x40c08349 // add r8,0x40
+	LONG $0x208eff48; WORD $0x0001; BYTE $0x00 // dec QWORD PTR [rsi+0x120]
+	LONG $0xfdca850f; WORD $0xffff // jne 0x627
+	LONG $0xfffd82e9; BYTE $0xff // jmp 0x5e4
+// 0x862:
 	RET
 
 DATA chacha20masks_avx2_constants<>+0(SB)/8, $0x3320646e61707865

@@ -14,8 +14,10 @@ TEXT ·ChaCha20MasksAVX512(SB), 0, $192-8
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	LONG $0x104f8b4c // mov r9,QWORD PTR [rdi+0x10]
 // 0x8:
+	LONG $0x02f98349 // cmp r9,0x2
+	LONG $0x07ea860f; WORD $0x0000 // jbe 0x7fc
 	WORD $0xc931 // xor ecx,ecx
-// 0xa:
+// 0x14:
 	WORD $0xc889 // mov eax,ecx
 	WORD $0xe0c1; BYTE $0x06 // shl eax,0x6
 	WORD $0x3949; BYTE $0xc9 // cmp r9,rcx
@@ -25,7 +27,7 @@ TEXT ·ChaCha20MasksAVX512(SB), 0, $192-8
 	QUAD $0x00000100ce848948 // mov QWORD PTR [rsi+rcx*8+0x100],rax
 	WORD $0xc1ff // inc ecx
 	WORD $0xf983; BYTE $0x10 // cmp ecx,0x10
-	WORD $0xdc72 // jb 0xa
+	WORD $0xdc72 // jb 0x14
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x28408b48 // mov rax,QWORD PTR [rax+0x28]
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
@@ -199,7 +201,7 @@ TEXT ·ChaCha20MasksAVX512(SB), 0, $192-8
 	LONG $0x487df262; WORD $0x5258; BYTE $0x02 // vpbroadcastd zmm2,DWORD PTR [rdx+0x8]
 	LONG $0x487df262; WORD $0x5a58; BYTE $0x03 // vpbroadcastd zmm3,DWORD PTR [rdx+0xc]
 	LONG $0x000aba41; WORD $0x0000 // mov r10d,0xa
-// 0x42b:
+// 0x435:
 	LONG $0x487df162; WORD $0xc4fe // vpaddd zmm0,zmm0,zmm4
 	LONG $0x4875f162; WORD $0xcdfe // vpaddd zmm1,zmm1,zmm5
 	LONG $0x486df162; WORD $0xd6fe // vpaddd zmm2,zmm2,zmm6
@@ -297,7 +299,7 @@ TEXT ·ChaCha20MasksAVX512(SB), 0, $192-8
 	LONG $0x4845f162; WORD $0xcf72; BYTE $0x07 // vprold zmm7,zmm7,0x7
 	LONG $0x485df162; WORD $0xcc72; BYTE $0x07 // vprold zmm4,zmm4,0x7
 	WORD $0xff41; BYTE $0xca // dec r10d
-	LONG $0xfd97850f; WORD $0xffff // jne 0x42b
+	LONG $0xfd97850f; WORD $0xffff // jne 0x435
 	LONG $0x587df162; WORD $0x02fe // vpaddd zmm0,zmm0,DWORD BCST [rdx]
 	LONG $0x5875f162; WORD $0x4afe; BYTE $0x01 // vpaddd zmm1,zmm1,DWORD BCST [rdx+0x4]
 	LONG $0x487df162; WORD $0xd162 // vpunpckldq zmm2,zmm0,zmm1
@@ -360,11 +362,160 @@ TEXT ·ChaCha20MasksAVX512(SB), 0, $192-8
 	LONG $0x2817f8c5 // vmovhps QWORD PTR [rax],xmm5
 	LONG $0x00c08149; WORD $0x0004; BYTE $0x00 // add r8,0x400
 	LONG $0x10e98349 // sub r9,0x10
-	LONG $0xf832870f; WORD $0xffff // ja 0x8
+	LONG $0xf828870f; WORD $0xffff // ja 0x8
+// 0x7e0:
 	LONG $0x487df162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm0
 	LONG $0x48fef162; WORD $0x467f; BYTE $0x04 // vmovdqu64 ZMMWORD PTR [rsi+0x100],zmm0
 	LONG $0x48fef162; WORD $0x467f; BYTE $0x05 // vmovdqu64 ZMMWORD PTR [rsi+0x140],zmm0
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
+	LONG $0x000242e9; BYTE $0x00 // jmp 0xa3e
+// 0x7fc:
+	LONG $0x208e894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x120],r9
+// 0x803:
+	LONG $0x1886894c; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x118],r8
+	LONG $0x08408b49 // mov rax,QWORD PTR [r8+0x8]
+	LONG $0x28588b49 // mov rbx,QWORD PTR [r8+0x28]
+	WORD $0x8b44; BYTE $0x18 // mov r11d,DWORD PTR [rax]
+	LONG $0x04608b44 // mov r12d,DWORD PTR [rax+0x4]
+	LONG $0x08688b44 // mov r13d,DWORD PTR [rax+0x8]
+	LONG $0x0c708b44 // mov r14d,DWORD PTR [rax+0xc]
+	LONG $0x436ffac5; BYTE $0x10 // vmovdqu xmm0,XMMWORD PTR [rbx+0x10]
+	QUAD $0x00000100867ffac5 // vmovdqu XMMWORD PTR [rsi+0x100],xmm0
+	WORD $0x3b8b // mov edi,DWORD PTR [rbx]
+	LONG $0x04438b44 // mov r8d,DWORD PTR [rbx+0x4]
+	LONG $0x084b8b44 // mov r9d,DWORD PTR [rbx+0x8]
+	LONG $0x0c538b44 // mov r10d,DWORD PTR [rbx+0xc]
+	LONG $0x707865b8; BYTE $0x61 // mov eax,0x61707865
+	LONG $0x20646ebb; BYTE $0x33 // mov ebx,0x3320646e
+	LONG $0x622d32b9; BYTE $0x79 // mov ecx,0x79622d32
+	LONG $0x206574ba; BYTE $0x6b // mov edx,0x6b206574
+	QUAD $0x000a0000011086c7; WORD $0x0000 // mov DWORD PTR [rsi+0x110],0xa
+// 0x85a:
+	LONG $0x00be8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x100]
+	WORD $0xf801 // add eax,edi
+	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
+	LONG $0x10c3c141 // rol r11d,0x10
+	WORD $0x0145; BYTE $0xdf // add r15d,r11d
+	WORD $0x3144; BYTE $0xff // xor edi,r15d
+	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
+	WORD $0xf801 // add eax,edi
+	WORD $0x3141; BYTE $0xc3 // xor r11d,eax
+	LONG $0x08c3c141 // rol r11d,0x8
+	WORD $0x0145; BYTE $0xdf // add r15d,r11d
+	LONG $0x00be8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x100],r15d
+	WORD $0x3144; BYTE $0xff // xor edi,r15d
+	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
+	LONG $0x04be8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x104]
+	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x10c4c141 // rol r12d,0x10
+	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
+	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc3 // add ebx,r8d
+	WORD $0x3141; BYTE $0xdc // xor r12d,ebx
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
+	LONG $0x04be8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x104],r15d
+	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
+	LONG $0x07c0c141 // rol r8d,0x7
+	LONG $0x08be8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x108]
+	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x10c5c141 // rol r13d,0x10
+	WORD $0x0145; BYTE $0xef // add r15d,r13d
+	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xc9 // add ecx,r9d
+	WORD $0x3141; BYTE $0xcd // xor r13d,ecx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0145; BYTE $0xef // add r15d,r13d
+	LONG $0x08be8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x108],r15d
+	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
+	LONG $0x07c1c141 // rol r9d,0x7
+	LONG $0x0cbe8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x10c]
+	WORD $0x0144; BYTE $0xd2 // add edx,r10d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x10c6c141 // rol r14d,0x10
+	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
+	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd2 // add edx,r10d
+	WORD $0x3141; BYTE $0xd6 // xor r14d,edx
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
+	LONG $0x0cbe8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x10c],r15d
+	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
+	LONG $0x07c2c141 // rol r10d,0x7
+	LONG $0x08be8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x108]
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
+	LONG $0x10c6c141 // rol r14d,0x10
+	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
+	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
+	LONG $0x0cc0c141 // rol r8d,0xc
+	WORD $0x0144; BYTE $0xc0 // add eax,r8d
+	WORD $0x3141; BYTE $0xc6 // xor r14d,eax
+	LONG $0x08c6c141 // rol r14d,0x8
+	WORD $0x0145; BYTE $0xf7 // add r15d,r14d
+	LONG $0x08be8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x108],r15d
+	WORD $0x3145; BYTE $0xf8 // xor r8d,r15d
+	LONG $0x07c0c141 // rol r8d,0x7
+	LONG $0x0cbe8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x10c]
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
+	LONG $0x10c3c141 // rol r11d,0x10
+	WORD $0x0145; BYTE $0xdf // add r15d,r11d
+	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
+	LONG $0x0cc1c141 // rol r9d,0xc
+	WORD $0x0144; BYTE $0xcb // add ebx,r9d
+	WORD $0x3141; BYTE $0xdb // xor r11d,ebx
+	LONG $0x08c3c141 // rol r11d,0x8
+	WORD $0x0145; BYTE $0xdf // add r15d,r11d
+	LONG $0x0cbe8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x10c],r15d
+	WORD $0x3145; BYTE $0xf9 // xor r9d,r15d
+	LONG $0x07c1c141 // rol r9d,0x7
+	LONG $0x00be8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x100]
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
+	LONG $0x10c4c141 // rol r12d,0x10
+	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
+	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
+	LONG $0x0cc2c141 // rol r10d,0xc
+	WORD $0x0144; BYTE $0xd1 // add ecx,r10d
+	WORD $0x3141; BYTE $0xcc // xor r12d,ecx
+	LONG $0x08c4c141 // rol r12d,0x8
+	WORD $0x0145; BYTE $0xe7 // add r15d,r12d
+	LONG $0x00be8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x100],r15d
+	WORD $0x3145; BYTE $0xfa // xor r10d,r15d
+	LONG $0x07c2c141 // rol r10d,0x7
+	LONG $0x04be8b44; WORD $0x0001; BYTE $0x00 // mov r15d,DWORD PTR [rsi+0x104]
+	WORD $0xfa01 // add edx,edi
+	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
+	LONG $0x10c5c141 // rol r13d,0x10
+	WORD $0x0145; BYTE $0xef // add r15d,r13d
+	WORD $0x3144; BYTE $0xff // xor edi,r15d
+	WORD $0xc7c1; BYTE $0x0c // rol edi,0xc
+	WORD $0xfa01 // add edx,edi
+	WORD $0x3141; BYTE $0xd5 // xor r13d,edx
+	LONG $0x08c5c141 // rol r13d,0x8
+	WORD $0x0145; BYTE $0xef // add r15d,r13d
+	LONG $0x04be8944; WORD $0x0001; BYTE $0x00 // mov DWORD PTR [rsi+0x104],r15d
+	WORD $0x3144; BYTE $0xff // xor edi,r15d
+	WORD $0xc7c1; BYTE $0x07 // rol edi,0x7
+	LONG $0x01108eff; WORD $0x0000 // dec DWORD PTR [rsi+0x110]
+	LONG $0xfe4c850f; WORD $0xffff // jne 0x85a
+	LONG $0x70786505; BYTE $0x61 // add eax,0x61707865
+	LONG $0x646ec381; WORD $0x3320 // add ebx,0x3320646e
+	LONG $0x18868b4c; WORD $0x0001; BYTE $0x00 // mov r8,QWORD PTR [rsi+0x118]
+	WORD $0x8b49; BYTE $0x08 // mov rcx,QWORD PTR [r8]
+	WORD $0x0189 // mov DWORD PTR [rcx],eax
+	WORD $0x5989; BYTE $0x04 // mov DWORD PTR [rcx+0x4],ebx
+	LONG $0x40c08349 // add r8,0x40
+	LONG $0x208eff48; WORD $0x0001; BYTE $0x00 // dec QWORD PTR [rsi+0x120]
+	LONG $0xfdca850f; WORD $0xffff // jne 0x803
+	LONG $0xfffda2e9; BYTE $0xff // jmp 0x7e0
+// 0xa3e:
 	RET
 
 DATA chacha20masks_avx512_constants<>+0(SB)/8, $0x3320646e61707865

@@ -538,7 +538,48 @@ static int moved_key_works(EVP_SKEY *of_default)
     return ok;
 }
 
-static int check_skeys(void)
+static int begins_with(OSSL_LIB_CTX *libctx, const char *cipher_name, EVP_SKEY *k)
+{
+    static const uint8_t iv[16];
+    EVP_CIPHER *cipher = fetch(libctx, cipher_name, NULL);
+    EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
+    const int ok =
+        k != NULL && EVP_CipherInit_SKEY(c, cipher, k, iv, (size_t)EVP_CIPHER_get_iv_length(cipher), 1, NULL);
+    EVP_CIPHER_CTX_free(c);
+    EVP_CIPHER_free(cipher);
+    ERR_clear_error();
+    return ok;
+}
+
+/* Where sealane is activated before the default provider, an import without properties gives its key: its ciphers take
+ * that, the default provider's once it has been moved, and what was imported for them. */
+static void check_skeys_of_the_first(const char *folder)
+{
+    static uint8_t key[16] = {1};
+    OSSL_LIB_CTX *libctx = OSSL_LIB_CTX_new();
+    OSSL_PROVIDER_set_default_search_path(libctx, folder);
+    OSSL_PROVIDER *sealane = OSSL_PROVIDER_load(libctx, "sealane"), *stock = OSSL_PROVIDER_load(libctx, "default");
+    EVP_SKEY *k = EVP_SKEY_import_raw_key(libctx, "AES", key, sizeof key, NULL);
+    EVP_SKEY *moved = EVP_SKEY_to_provider(k, libctx, NULL, planted("skeys-first") ? NULL : "provider=default");
+    EVP_SKEY *theirs = EVP_SKEY_import_raw_key(libctx, "AES", key, sizeof key, "provider=default");
+    int ok = sealane != NULL && stock != NULL && k != NULL && moved != NULL &&
+             strcmp(EVP_SKEY_get0_provider_name(k), "sealane") == 0 &&
+             strcmp(EVP_SKEY_get0_provider_name(moved), "default") == 0;
+    ok = ok && !begins_with(libctx, "AES-128-ECB", k) && begins_with(libctx, "AES-128-ECB", moved) &&
+         begins_with(libctx, "AES-128-ECB", theirs);
+    if (is_offered(libctx, "AES-128-GCM"))
+        ok = ok && begins_with(libctx, "AES-128-GCM", k) && !begins_with(libctx, "AES-128-GCM", moved);
+    EVP_SKEY_free(k);
+    EVP_SKEY_free(moved);
+    EVP_SKEY_free(theirs);
+    OSSL_PROVIDER_unload(stock);
+    OSSL_PROVIDER_unload(sealane);
+    OSSL_LIB_CTX_free(libctx);
+    ERR_clear_error();
+    verdict("keys as objects where sealane comes first: for its ciphers, and moved for all others", ok);
+}
+
+static int check_skeys(const char *folder)
 {
     static const char *const own[] = {"ChaCha20-Poly1305", "AES-128-GCM", "AES-192-GCM", "AES-256-GCM",
                                       "ChaCha20",          "AES-128-CTR", "AES-256-XTS", "AES-192-CBC"};
@@ -559,11 +600,13 @@ static int check_skeys(void)
     EVP_set_default_properties(NULL, "");
     ERR_clear_error();
     verdict("keys as objects, of sealane for its ciphers and of nobody else's by preference", ok);
+    check_skeys_of_the_first(folder);
     return 0;
 }
 #else
-static int check_skeys(void)
+static int check_skeys(const char *folder)
 {
+    (void)folder;
     return 1; /* not run: this OpenSSL has none */
 }
 #endif
@@ -602,7 +645,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof aeads / sizeof aeads[0]; i++)
         not_run += !check_aead(aeads[i].name, argv[2], aeads[i].vectors);
     check_stream();
-    not_run += check_skeys();
+    not_run += check_skeys(argv[1]);
     check_reloading(argv[1]);
     check_self_test(argv[1]);
     unload_providers(&loaded);

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -104,6 +105,85 @@ func TestModelled(t *testing.T) {
 	// Planted: another figure, another level.
 	for _, planted := range [][2]string{{", seal | ", ", seal | 9.99 x/crypto | "}, {"avx2 on ", "ssse3 on "}} {
 		if found, _ := wrongRows(front, strings.ReplaceAll(results, planted[0], planted[1])); len(found) == 0 {
+			t.Errorf("%q is not found", planted[1])
+		}
+	}
+}
+
+var (
+	armTitle  = regexp.MustCompile(`^(\w+) at level (\w+), seal, (.*) bytes, GOARCH=(arm|arm64)7?, CPU`)
+	armFigure = regexp.MustCompile(`^(instructions|[a-z]+-\w+) +([0-9]+)`)
+	armRow    = regexp.MustCompile("^\\| (?:(32-bit|arm64) )?`(\\w+)`, ([\\w -]+?)(?: \\(counted\\))? \\| ([0-9,]+) \\| ([0-9,]*)")
+)
+
+// armFigures reads bench/results/arm-modelled.txt: cipher, level, bytes, GOARCH, core or "instructions".
+func armFigures(text string) map[string]int {
+	figures, title := map[string]int{}, ""
+	for line := range strings.Lines(text) {
+		if m := armTitle.FindStringSubmatch(line); m != nil {
+			title = strings.Join(m[1:], " ")
+		} else if m := armFigure.FindStringSubmatch(line); m != nil && title != "" {
+			figures[title+" "+m[1]], _ = strconv.Atoi(m[2])
+		} else if strings.TrimSpace(line) == "" {
+			title = ""
+		}
+	}
+	return figures
+}
+
+// wrongOnARM compares docs/arm.md's columns of sealane with them.
+func wrongOnARM(page, results string) (wrong []string, compared int) {
+	figures, cipher, bytes := armFigures(results), "", ""
+	compare := func(line, cell, bytes, m1, level, core string, packets int) {
+		goarch := "arm"
+		if m1 == "arm64" || level == "ce" {
+			goarch = "arm64"
+		}
+		core = strings.ToLower(strings.ReplaceAll(core, " ", "-"))
+		said, _ := strconv.Atoi(strings.ReplaceAll(cell, ",", ""))
+		modelled := figures[strings.Join([]string{cipher, level, bytes, goarch, core}, " ")]
+		compared++
+		if modelled == 0 || said != (modelled+packets/2)/packets {
+			wrong = append(wrong, fmt.Sprintf("%s: %s is %d in the results", strings.TrimSpace(line), cell, modelled/packets))
+		}
+	}
+	for line := range strings.Lines(page) {
+		switch {
+		case strings.HasPrefix(line, "## ChaCha20-Poly1305,"):
+			cipher, bytes = "chacha", "1420"
+		case strings.HasPrefix(line, "## AES-128-GCM,"):
+			cipher, bytes = "gcm128", "1420"
+		case strings.HasPrefix(line, "## Batches"):
+			cipher, bytes = "chacha", "64"
+		case strings.HasPrefix(line, "## "):
+			cipher = ""
+		}
+		m := armRow.FindStringSubmatch(line)
+		if m == nil || cipher == "" {
+			continue
+		}
+		if bytes == "64" {
+			compare(line, m[4], "a batch of 32 times 64", m[1], m[2], m[3], 32)
+			compare(line, m[5], bytes, m[1], m[2], m[3], 1)
+		} else {
+			compare(line, m[4], bytes, m[1], m[2], m[3], 1)
+		}
+	}
+	return wrong, compared
+}
+
+// TestARM: what docs/arm.md says of sealane is what make bench-arm wrote.
+func TestARM(t *testing.T) {
+	page, results := read(t, root+"/docs/arm.md"), read(t, root+"/bench/results/arm-modelled.txt")
+	wrong, compared := wrongOnARM(page, results)
+	if compared != 27 {
+		t.Errorf("%d figures compared, want 27", compared)
+	}
+	for _, w := range wrong {
+		t.Error(w)
+	}
+	for _, planted := range [][2]string{{"cortex-a72  ", "cortex-a72 1"}, {"level ce,", "level cf,"}, {"batch of 32", "batch of 33"}} {
+		if found, _ := wrongOnARM(page, strings.ReplaceAll(results, planted[0], planted[1])); len(found) == 0 {
 			t.Errorf("%q is not found", planted[1])
 		}
 	}

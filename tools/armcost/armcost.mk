@@ -3,6 +3,8 @@
 ARMCOST_VENV ?= $(B)/armcost
 ARMCOST_PYTHON ?= $(ARMCOST_VENV)/bin/python
 ARMCOST = $(ARMCOST_PYTHON) tools/armcost/armcost.py
+# Of the rows' titles, those that bench-arm makes anew, if not all: make bench-arm ARMCOST_ONLY='level ce,'
+ARMCOST_ONLY ?=
 ARMCOST_SIZES ?= 64 256 1420 8192
 ARMCOST_CT_SIZES ?= 0 1 64 255 1420
 ARMCOST_BATCH := 32
@@ -48,7 +50,8 @@ ARMCOST_RESULTS := bench/results/arm-modelled.txt
 bench-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm7 $(B)/seal.arm64 ## modelled cycles and exact instruction counts on ARM; writes bench/results
 	$(ARMCOST_PYTHON) tools/armcost/table.py --programs $(B) --cache $(B)/armcost-cycles \
 	    --runs "$(ARMCOST_RUNS)" --sizes "$(ARMCOST_SIZES)" \
-	    --batch-runs "$(ARMCOST_BATCH_RUNS)" --batch-sizes "$(ARMCOST_BATCH_SIZES)" --batch $(ARMCOST_BATCH) $(ARMCOST_RESULTS)
+	    --batch-runs "$(ARMCOST_BATCH_RUNS)" --batch-sizes "$(ARMCOST_BATCH_SIZES)" --batch $(ARMCOST_BATCH) \
+	    --only '$(ARMCOST_ONLY)' $(ARMCOST_RESULTS)
 
 ct-arm: $(ARMCOST_PYTHON) $(B)/seal.arm $(B)/seal.arm7 $(B)/seal.arm64 ## the same branches and addresses for two secrets
 	@p=0 f=0; ct() { cpu=$$1; shift; \

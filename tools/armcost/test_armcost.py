@@ -84,38 +84,59 @@ DISTANCES = (
 )
 
 
+def table_of(output: Path, *options: str) -> subprocess.CompletedProcess:
+    """Makes a table of two rows, whose program there is none of."""
+    table = [sys.executable, str(Path(__file__).with_name("table.py")), "--programs", str(output.parent)]
+    table += ["--cache", str(output.parent), "--runs", "arm,cortex-a7,chacha,neon", "--sizes", "64", *options, str(output)]
+    return subprocess.run(table, capture_output=True, text=True)
+
+
 def failing_row_is_reported() -> bool:
     """Whether a row that fails is named, fails the command and leaves the table alone."""
     with tempfile.TemporaryDirectory() as directory:
         output = Path(directory, "table.txt")
         output.write_text("as it was")
-        table = [sys.executable, str(Path(__file__).with_name("table.py")), "--programs", directory]
-        table += ["--cache", directory, "--runs", "arm,cortex-a7,chacha,neon", "--sizes", "64", str(output)]
-        done = subprocess.run(table, capture_output=True, text=True)
+        done = table_of(output)
         named = "FAIL chacha at level neon, seal, 64 bytes" in done.stderr
         return done.returncode == 1 and named and output.read_text() == "as it was"
 
 
+def other_rows_are_kept() -> bool:
+    """Whether rows that are not asked for stay, and those that are do not."""
+    title = "chacha at level neon, {}, 64 bytes, GOARCH=arm, CPU cortex-a7\ninstructions {}\n"
+    rows = [title.format("seal", 1), title.format("open", 2)]
+    with tempfile.TemporaryDirectory() as directory:
+        output = Path(directory, "table.txt")
+        output.write_text("Written by hand.\n\n" + "\n".join(rows) + "\nOther people's:\n")
+        kept = table_of(output, "--only", "at level none").returncode == 0 and "\n".join(rows) in output.read_text()
+        before = output.read_text()
+        done = table_of(output, "--only", ", open,")
+        named = "FAIL" in done.stderr and ", open," in done.stderr and ", seal," not in done.stderr
+        return kept and done.returncode == 1 and named and output.read_text() == before
+
+
 ROOT = Path(__file__).parents[2]
 INCLUDED_BY = {"aes_mix_neon": "aes_neon", "aes_sbox_neon": "aes_neon"}
-ASSEMBLER = "arm-linux-gnueabihf-gcc"
+ASSEMBLERS = {"arm": ("arm-linux-gnueabihf-gcc", armcost.ARM), "aarch64": ("aarch64-linux-gnu-gcc", armcost.ARM64)}
 
 
 def macro_operations(kernel: Path, names: list[str], directory: str) -> dict[str, list[armcost.Operation]]:
     """The instructions of a kernel's macros, from the assembler's machine code."""
-    text = kernel.read_text()
-    text = "\n".join(line for line in text[: text.index("\nfunction ")].splitlines() if not line.startswith("scratch_end"))
+    assembler, target = ASSEMBLERS[kernel.parent.name]
+    lines = kernel.read_text().splitlines()
+    end = next(at for at, line in enumerate(lines) if line.strip().startswith("function "))
+    text = "\n".join(line for line in lines[:end] if not line.strip().startswith("scratch_end"))
     labels = "".join(f".L{label}:\n" for label in ("set_rounds", "set_poly", "set_key", "pair_rounds", "pair_poly"))
     source, compiled, code = (Path(directory, f"macros.{suffix}") for suffix in ("S", "o", "bin"))
     body = "".join(f"macro_{name}:\n{name}\n" for name in names)
     source.write_text(f"{text}\n.text\n{labels}{body}macro_end:\n#endif\n")
-    subprocess.run([ASSEMBLER, "-c", "-I", kernel.parent, "-o", compiled, source], check=True)
-    subprocess.run([ASSEMBLER.replace("gcc", "objcopy"), "-O", "binary", "-j", ".text", compiled, code], check=True)
-    symbols = subprocess.run([ASSEMBLER.replace("gcc", "nm"), compiled], capture_output=True, text=True, check=True).stdout
+    subprocess.run([assembler, "-c", "-I", kernel.parent, "-o", compiled, source], check=True)
+    subprocess.run([assembler.replace("gcc", "objcopy"), "-O", "binary", "-j", ".text", compiled, code], check=True)
+    symbols = subprocess.run([assembler.replace("gcc", "nm"), compiled], capture_output=True, text=True, check=True).stdout
     places = sorted((int(line.split()[0], 16), line.split()[2]) for line in symbols.splitlines() if "macro_" in line)
     machine = code.read_bytes()
     opcodes = [int.from_bytes(machine[at : at + 4], "little") for at in range(0, len(machine), 4)]
-    decoded = {opcode: armcost.decode(armcost.ARM, opcode) for opcode in set(opcodes)}
+    decoded = {opcode: armcost.decode(target, opcode) for opcode in set(opcodes)}
     ends = [end for end, _ in places[1:]]
     return {
         name.removeprefix("macro_"): [decoded[opcode] for opcode in opcodes[start // 4 : end // 4]]
@@ -136,10 +157,11 @@ def different_scoreboards() -> tuple[int, int]:
     figures = wrong = 0
     for kernel, rows in kernels.items():
         with tempfile.TemporaryDirectory() as directory:
-            source = ROOT / "asm" / "arm" / f"{INCLUDED_BY.get(kernel, kernel)}.S"
+            isa = "arm" if (ROOT / "asm" / "arm" / f"{kernel}_rounds.weave").exists() else "aarch64"
+            source = ROOT / "asm" / isa / f"{INCLUDED_BY.get(kernel, kernel)}.S"
             macros = macro_operations(source, [name for name, *_ in rows], directory)
         for name, _, *cells in rows:
-            times = 3 if name.startswith(("set_round", "pair_round")) else 1
+            times = 3 if name.startswith(("set_round", "pair_round", "group_seal", "group_open")) else 1
             for core, _, cycles in zip(cells[::3], cells[1::3], cells[2::3]):
                 figures += 1
                 ours = armcost.in_order_cycles(macros[name] * times, armcost.IN_ORDER_CORES[core]) / times
@@ -152,7 +174,7 @@ def different_scoreboards() -> tuple[int, int]:
 def main() -> int:
     failed = wrong_registers()
     figures = 0
-    if shutil.which(ASSEMBLER) and shutil.which("go"):
+    if all(shutil.which(assembler) for assembler, _ in ASSEMBLERS.values()) and shutil.which("go"):
         figures, wrong = different_scoreboards()
         failed += wrong
         if figures < 40:
@@ -165,6 +187,9 @@ def main() -> int:
     if not failing_row_is_reported():
         print("FAIL a row that fails does not fail the table")
         failed += 1
+    if not other_rows_are_kept():
+        print("FAIL a table made in part does not keep its other rows")
+        failed += 1
     for what, opcodes, core, cycles in CYCLES:
         if (got := modelled(opcodes, core)) != cycles:
             print(f"FAIL {what} on {core}: {got} cycles, expected {cycles}")
@@ -174,7 +199,7 @@ def main() -> int:
     if wrong_registers(show=False) < 10:
         print("FAIL what capstone leaves out is not found")
         failed += 1
-    passed = len(REGISTERS) + len(DISTANCES) + len(CYCLES) + 2 + figures - failed
+    passed = len(REGISTERS) + len(DISTANCES) + len(CYCLES) + 3 + figures - failed
     print(f"armcost: {passed} passed, {failed} failed, {0 if figures else 1} not run")
     return 1 if failed else 0
 

@@ -39,19 +39,19 @@ ADS = (1, 13, 16, 40)
 
 class Loop:
     """step: bytes of a pass. over: the fewest that are over after the passes. register, lanes: which vector register has GHASH so far,
-    in how many lanes."""
+    in how many lanes. behind: the general register that says what is authenticated next, for planted faults."""
 
-    def __init__(self, step, over, register, lanes):
-        self.step, self.register, self.lanes = step, register, lanes
+    def __init__(self, step, over, register, lanes, behind):
+        self.step, self.register, self.lanes, self.behind = step, register, lanes, behind
         self.least = 2 * step + over  # bytes of the texts that it is for
         self.blocks, self.lag = step // 16, step  # what the counter goes on by; how far authentication is behind, sealing
 
 
 LOOPS = {
-    "sealane_aesgcm_aesni": Loop(128, 1, 11, 1),
-    "sealane_aesgcm_aesniavx": Loop(128, 1, 11, 1),
-    "sealane_aesgcm_avx2": Loop(256, 1, 11, 2),
-    "sealane_aesgcm_avx512": Loop(512, 48, 19, 4),
+    "sealane_aesgcm_aesni": Loop(128, 1, 11, 1, "r12"),
+    "sealane_aesgcm_aesniavx": Loop(128, 1, 11, 1, "r12"),
+    "sealane_aesgcm_avx2": Loop(256, 1, 11, 2, "r10"),
+    "sealane_aesgcm_avx512": Loop(512, 48, 19, 4, "r10"),
 }
 
 
@@ -470,7 +470,7 @@ def planted(path):
         pc += insn.size
 
     def attempt(what, pc=None, **change):
-        loop = Loop(right.step, right.least - 2 * right.step, right.register, right.lanes)
+        loop = Loop(right.step, right.least - 2 * right.step, right.register, right.lanes, right.behind)
         for name, v in change.items():
             setattr(loop, name, v)
         program = kernel.program()
@@ -499,7 +499,7 @@ def planted(path):
     attempt("authentication is a block less behind", lag=right.lag - 16)
     attempt("GHASH is in another register", register=right.register - 2)
     attempt("GHASH is in twice as many lanes" if right.lanes < 4 else "GHASH is in one lane", lanes=2 if right.lanes == 1 else 4 if right.lanes == 2 else 1)
-    attempt("what is authenticated does not move", find("sub" if right.step == 128 else "add", "r10"))
+    attempt("what is authenticated does not move", find("sub" if right.step == 128 else "add", right.behind))
     attempt("the text does not move", find("sub" if right.step == 128 else "add", "r8"))
     attempt("the passes are not counted", find("dec"))
     attempt("a product of the loop is left out", find("pclmulqdq" if "pclmulqdq" in after else "pclmullqlqdq"))

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/sealane/sealane/tools/internal/gas"
@@ -23,7 +24,7 @@ type effects struct {
 
 type access struct {
 	load, store bool
-	word        string // the offset from r1 if that is all there is to the address of a single register, otherwise ""
+	words       []string // what it is of memory that is known by name, or nil: an offset from r1; on arm64 8 bytes each at a base that is apart
 }
 
 const flagsUnit = "flags"
@@ -39,6 +40,9 @@ var registerName = regexp.MustCompile(`^[rqd][0-9]+$`)
 
 // units says which units a register is: halves of a vector, or itself. What is no register has none.
 func (s *source) units(name string) []string {
+	if s.arm64 {
+		return s.units64(name)
+	}
 	if r, ok := s.aliases[name]; ok {
 		name = r
 	}
@@ -93,15 +97,18 @@ func (s *source) addressOf(e *effects, args []string) error {
 		e.writes = append(e.writes, base[0])
 		e.address = base[0]
 	} else if base[0] == "r1" {
-		e.memory.word = "0"
+		e.memory.words = []string{"0"}
 		if len(parts) > 1 {
-			e.memory.word = strings.TrimPrefix(strings.TrimSpace(parts[1]), "#")
+			e.memory.words[0] = strings.TrimPrefix(strings.TrimSpace(parts[1]), "#")
 		}
 	}
 	return nil
 }
 
 func (s *source) effects(text string) (effects, error) {
+	if s.arm64 {
+		return s.effects64(text)
+	}
 	mnemonic, rest, _ := strings.Cut(text, " ")
 	args := gas.Operands(rest)
 	if strings.HasPrefix(mnemonic, "v") {
@@ -136,14 +143,14 @@ func (s *source) effects(text string) (effects, error) {
 		e.kind, e.memory.load = load, true
 		e.writes = all(args[:registers])
 		if err = s.addressOf(&e, args); base != "ldr" {
-			e.memory.word = ""
+			e.memory.words = nil
 		}
 	case "str", "strb", "strd":
 		registers := map[string]int{"strd": 2}[base] + map[string]int{"str": 1, "strb": 1}[base]
 		e.kind, e.memory.store = store, true
 		e.reads = all(args[:registers])
 		if err = s.addressOf(&e, args); base != "str" {
-			e.memory.word = ""
+			e.memory.words = nil
 		}
 	case "ldm", "stm":
 		address := s.units(strings.TrimSuffix(args[0], "!"))
@@ -229,7 +236,7 @@ func (s *source) vectorEffects(base string, args []string) (effects, error) {
 		err = s.addressOf(&e, args)
 	case "vldmia", "vstmia":
 		moved := s.braced(args[1])
-		e.beats, e.memory.word = len(moved), "0"
+		e.beats, e.memory.words = len(moved), []string{"0"}
 		if args[0] != "r1" {
 			return e, fmt.Errorf("%s of other memory than r1's", base)
 		}
@@ -243,25 +250,25 @@ func (s *source) vectorEffects(base string, args []string) (effects, error) {
 		return e, fmt.Errorf("unknown instruction %q", base)
 	}
 	if base == "vld1" || base == "vst1" {
-		e.memory.word = ""
+		e.memory.words = nil
 	}
 	return e, err
 }
 
-// set is registers and flags as bits: r0 .. r15, flags, d0 .. d31.
+// set is registers and flags as bits: r0 .. r15 or x0 .. x30, flags, d0 .. d31 or v0 .. v31.
 type set uint64
 
 func bitOf(unit string) set {
 	var n int
 	switch {
 	case unit == flagsUnit:
-		return 1 << 16
-	case unit[0] == 'r':
-		fmt.Sscanf(unit, "r%d", &n)
+		return 1 << 31
+	case unit[0] == 'r' || unit[0] == 'x':
+		fmt.Sscanf(unit[1:], "%d", &n)
 		return 1 << n
 	}
-	fmt.Sscanf(unit, "d%d", &n)
-	return 1 << (17 + n)
+	fmt.Sscanf(unit[1:], "%d", &n)
+	return 1 << (32 + n)
 }
 
 func setOf(units []string) set {
@@ -272,10 +279,15 @@ func setOf(units []string) set {
 	return b
 }
 
-// Two accesses to memory keep their order if one is a store, unless both are words at different offsets from r1.
+// Two accesses to memory keep their order if one is a store, unless both are of words known by name, and of others.
 func (a access) conflicts(b access) bool {
 	if !a.store && !b.store || !(a.load || a.store) || !(b.load || b.store) {
 		return false
 	}
-	return a.word == "" || b.word == "" || a.word == b.word
+	for _, word := range a.words {
+		if slices.Contains(b.words, word) {
+			return true
+		}
+	}
+	return a.words == nil || b.words == nil
 }

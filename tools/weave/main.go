@@ -122,6 +122,7 @@ func each(root string, use func(file string, text []byte) error) error {
 // weaveAll weaves the macros of a file, and those of included files that they use, in the order in which they stand. A macro
 // that takes another's instructions takes them in the order of the source, before improvement.
 func (s *source) weaveAll(cores []core) error {
+	cores = s.coresOf(cores)
 	for _, m := range s.sequence {
 		steps, err := s.weave(m)
 		if err != nil {
@@ -133,7 +134,20 @@ func (s *source) weaveAll(cores []core) error {
 		if m.order != "" && !m.fixed && slices.Contains(s.parts, any(m)) {
 			improve(s.improved[m.name], len(m.begin), len(m.end), cores, m.times)
 		}
+		if err := pairs(s.improved[m.name]); err != nil {
+			return fmt.Errorf("%s: %s: %w", m.at, m.name, err)
+		}
 		s.asWritten[m.name] = all
+	}
+	return nil
+}
+
+// pairs says whether each AESMC stands right behind its AESE: cores issue such a pair as one instruction.
+func pairs(steps []step) error {
+	for i, s := range steps {
+		if s.kind == aesMix && (i == 0 || steps[i-1].kind != aes || steps[i-1].writes != s.writes) {
+			return fmt.Errorf("%s stands apart from its aese", s.text)
+		}
 	}
 	return nil
 }
@@ -227,7 +241,7 @@ func printCycles(root string, stdout io.Writer) error {
 				continue
 			}
 			fmt.Fprintf(stdout, "%-24s%14d", m.name, len(s.asWritten[m.name]))
-			for _, c := range cores {
+			for _, c := range s.coresOf(cores) {
 				fmt.Fprintf(stdout, "%14s %6.1f %6.1f", c.name, float64(c.cycles(s.asWritten[m.name], m.times))/float64(m.times),
 					float64(c.cycles(s.improved[m.name], m.times))/float64(m.times))
 			}

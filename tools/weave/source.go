@@ -52,6 +52,8 @@ type macro struct {
 // source is one .weave file with those that it includes.
 type source struct {
 	file      string
+	arm64     bool
+	apart     map[string]bool   // registers at whose memory nothing of the others' lies, but where results depend on it anyway
 	aliases   map[string]string // register by name
 	words     map[string]bool   // names of vectors whose registers the order chooses
 	lets      map[string]string
@@ -68,14 +70,14 @@ type source struct {
 }
 
 func newSource(file string) *source {
-	return &source{file: file, aliases: map[string]string{}, words: map[string]bool{}, lets: map[string]string{},
+	return &source{file: file, arm64: filepath.Base(filepath.Dir(file)) == "aarch64", apart: map[string]bool{}, aliases: map[string]string{}, words: map[string]bool{}, lets: map[string]string{},
 		places: map[string]map[string]string{}, streams: map[string]*stream{}, groups: map[string][]input{}, macros: map[string]*macro{},
 		woven: map[string][]step{}, improved: map[string][]step{}, asWritten: map[string][]step{}}
 }
 
 // physical reads instructions whose vectors are chosen: there d0 is a register, not a word.
 func (s *source) physical() *source {
-	return &source{aliases: s.aliases}
+	return &source{aliases: s.aliases, arm64: s.arm64, apart: s.apart, lets: s.lets}
 }
 
 var commentStart = regexp.MustCompile(`\s*// ?`)
@@ -126,6 +128,11 @@ func (s *source) read(file string, included bool) error {
 			switch {
 			case words[0] == "//":
 				inMacro.doc = append(inMacro.doc, rest)
+			case words[0] == "order" && len(words) == 2:
+				if s.macros[words[1]] == nil {
+					return fail("no macro %s before this one", words[1])
+				}
+				inMacro.order = s.macros[words[1]].order
 			case words[0] == "order":
 			case words[0] == "in" || words[0] == "out":
 				m, err := s.parsePlaces(words[1:])
@@ -183,6 +190,14 @@ func (s *source) read(file string, included bool) error {
 			if err := s.readHeader(filepath.Join(filepath.Dir(file), words[1])); err != nil {
 				return err
 			}
+		case words[0] == "apart" && s.arm64:
+			for _, name := range words[1:] {
+				units := s.units(name)
+				if len(units) != 1 {
+					return fail("%s is no register", name)
+				}
+				s.apart[units[0]] = true
+			}
 		case words[0] == "words":
 			for _, w := range words[1:] {
 				s.words[w] = true
@@ -220,7 +235,7 @@ func (s *source) read(file string, included bool) error {
 	return nil
 }
 
-var definition = regexp.MustCompile(`(?m)^#define (\w+) (?:(r[0-9]+)|([0-9]+))(?: |$)`)
+var definition = regexp.MustCompile(`(?m)^#define (\w+) (?:([rxwv][0-9]+)|([0-9]+))(?: |$)`)
 
 // readHeader takes names of registers and numbers from a header that the written text includes.
 func (s *source) readHeader(file string) error {
@@ -324,7 +339,9 @@ func (s *source) expand(call string) ([]op, error) {
 		}
 		values := map[string]string{}
 		for k, v := range s.lets {
-			values[k] = v
+			if !s.arm64 { // there the text keeps them
+				values[k] = v
+			}
 		}
 		for i, p := range st.params {
 			values[p] = args[i]

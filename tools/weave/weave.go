@@ -78,9 +78,10 @@ func (s *source) start(m *macro) (*machine, error) {
 				reads = append(reads, v)
 				w.pending[v]++
 			}
-			if fx.memory.load && fx.memory.word != "" {
-				v := read("memory " + fx.memory.word)
-				reads = append(reads, v)
+			if fx.memory.load {
+				for _, word := range fx.memory.words {
+					reads = append(reads, read("memory "+word))
+				}
 			}
 			targets := fx.writes
 			if o.renamed != "" {
@@ -91,10 +92,12 @@ func (s *source) start(m *macro) (*machine, error) {
 				latest[u] = w.count
 				writes = append(writes, w.count)
 			}
-			if fx.memory.store && fx.memory.word != "" {
-				w.count++
-				latest["memory "+fx.memory.word] = w.count
-				writes = append(writes, w.count)
+			if fx.memory.store {
+				for _, word := range fx.memory.words {
+					w.count++
+					latest["memory "+word] = w.count
+					writes = append(writes, w.count)
+				}
 			}
 			t.reads, t.writes, t.fx = append(t.reads, reads), append(t.writes, writes), append(t.fx, fx)
 			t.next = append(t.next, i)
@@ -278,9 +281,12 @@ func (w *machine) issue(t *thread, i int, to string) (string, error) {
 			return text, fmt.Errorf("%s (%s): %s is not what it is in the order of the source", text, o.text, u)
 		}
 	}
-	memory := "memory " + fx.memory.word
-	if fx.memory.load && fx.memory.word != "" && w.content[memory] != t.reads[i][len(t.reads[i])-1] {
-		return text, fmt.Errorf("%s: memory is not what it is in the order of the source", text)
+	if fx.memory.load {
+		for n, word := range fx.memory.words {
+			if w.content["memory "+word] != t.reads[i][len(fx.reads)+n] {
+				return text, fmt.Errorf("%s: memory is not what it is in the order of the source", text)
+			}
+		}
 	}
 	// What is written, as units of registers.
 	var targets []string
@@ -309,7 +315,7 @@ func (w *machine) issue(t *thread, i int, to string) (string, error) {
 	}
 	w.clock++
 	for _, u := range fx.reads {
-		if at, _ := w.at(u); at[0] == 'd' {
+		if at, _ := w.at(u); at[0] == 'd' { // not on arm64, where the order chooses no vector
 			var d int
 			fmt.Sscanf(at, "d%d", &d)
 			if q := fmt.Sprintf("q%d", d/2); w.isFree(q) {
@@ -320,8 +326,10 @@ func (w *machine) issue(t *thread, i int, to string) (string, error) {
 	for n, u := range targets {
 		w.content[u] = t.writes[i][n]
 	}
-	if fx.memory.store && fx.memory.word != "" {
-		w.content[memory] = t.writes[i][len(t.writes[i])-1]
+	if fx.memory.store {
+		for n, word := range fx.memory.words {
+			w.content["memory "+word] = t.writes[i][len(fx.writes)+n]
+		}
 	}
 	for k, word := range words {
 		w.place[word] = vectorAfter(to, k)

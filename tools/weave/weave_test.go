@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"os"
 	"os/exec"
@@ -84,6 +85,63 @@ func TestOrders(t *testing.T) {
 	}
 }
 
+const small64 = `
+header names.h
+apart scratch text
+stream sum x y
+    eor x.16b, x.16b, y.16b         // x ^= y
+    pmull x.1q, x.1d, y.1d
+stream kept
+    ldp x3, x4, [text, #PLACE]
+    stp x3, x4, [scratch, #PLACE + 16*2]
+stream loaded
+    ldr q4, [scratch, #PLACE + 32]
+    aese v4.16b, v5.16b
+    aesmc v4.16b, v4.16b
+macro both
+    A = sum first v1
+    p = kept
+    q = loaded
+    order
+        ORDER
+`
+
+// The same on arm64, where registers are those of the source, and memory at named registers is followed.
+func TestOrders64(t *testing.T) {
+	cores, table := testCores(t)
+	for _, c := range []struct{ name, order, source, changed, want string }{
+		{"right", "p A p A q 2q", "", "", ""},
+		{"a load before its store", "p A q A p 2q", "", "", "memory is not what it is in the order of the source"},
+		{"beside it", "p A q A p 2q", "[scratch, #PLACE + 32]", "[scratch, #PLACE + 48]", ""},
+		{"half of it", "p A q A p 2q", "[scratch, #PLACE + 32]", "[scratch, #PLACE + 24]", "memory is not"},
+		{"a value too early", "A+1 A 2p 3q", "", "", "is not what it is in the order of the source"},
+		{"a part of a vector", "p A p A q 2q", "eor x.16b, x.16b, y.16b", "mov x.d[1], x3", "writes a part of a vector"},
+		{"an address that changes", "p A p A q 2q", "[text, #PLACE]", "[text], #16", "not at a fixed offset"},
+		{"an offset that is none", "p A p A q 2q", "#PLACE]", "#OTHER]", "is no sum of numbers"},
+		{"an unknown instruction", "p A p A q 2q", "aese v4", "sha1h v4", "unknown instruction"},
+		{"a pair apart", "p A p q q A q", "    order\n", "    fixed\n    order\n", "stands apart from its aese"},
+		{"not a register", "p A p A q 2q", "apart scratch text", "apart scratch 17", "17 is no register"},
+	} {
+		folder := filepath.Join(t.TempDir(), "aarch64")
+		file := filepath.Join(folder, "small_rounds.weave")
+		text := strings.Replace(strings.Replace(small64, "ORDER", c.order, 1), c.source, c.changed, 1)
+		for name, text := range map[string]string{file: text, filepath.Join(folder, "names.h"): "#define scratch x1 /* . */\n#define text x2\n#define first v0\n#define PLACE 16\n"} {
+			if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		made, err := generate(file, cores, table)
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", c.name, err)
+		case c.want == "" && !strings.Contains(string(made), "    stp x3, x4, [scratch, #PLACE + 16*2]\n"):
+			t.Errorf("%s: wrote\n%s", c.name, made)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
 func TestSources(t *testing.T) {
 	for text, want := range map[string]string{
 		"stream s\n    frob r2, r3\nmacro m\n    s = s\n":                        "unknown instruction",
@@ -94,6 +152,7 @@ func TestSources(t *testing.T) {
 		"words a\nmacro m\n    in a:r0\n":                                        "a word and its vector",
 		"    add r2, r2, #1\n":                                                   "nothing it belongs to",
 		"stream s\nstream s\n":                                                   "stands twice",
+		"macro m\n    order n\n":                                                 "no macro n before this one",
 		"nonsense\n":                                                             "is not understood",
 	} {
 		cores, table := testCores(t)
@@ -118,7 +177,12 @@ func TestCycles(t *testing.T) {
 		{"cortex-a53", "vldmia r1, {d0, d1}; vadd.i32 q1, q0, q0", 5},
 		{"cortex-a7", "vadd.i32 q1, q0, q0; vadd.i32 q2, q1, q0", 6},
 		{"cortex-a7", "add r2, r2, #1; add r3, r3, #1; add r4, r4, r5; add r6, r6, r7", 3},
+		{"cortex-a53", "aese v0.16b, v1.16b; aesmc v0.16b, v0.16b; aese v0.16b, v2.16b", 4},
+		{"cortex-a53", "aese v0.16b, v1.16b; aesmc v2.16b, v0.16b; aese v2.16b, v3.16b", 7},
+		{"cortex-a53", "pmull v0.1q, v1.1d, v2.1d; eor v3.16b, v3.16b, v0.16b", 5},
+		{"cortex-a53", "ldp q0, q1, [x1]; ldp x3, x4, [x2]; stp x3, x4, [x5]", 6},
 	} {
+		s.arm64 = strings.Contains(c.text, "v0.") || strings.Contains(c.text, "x1")
 		var steps []step
 		for _, text := range strings.Split(c.text, "; ") {
 			fx, err := s.effects(text)
@@ -189,8 +253,10 @@ func TestOneChange(t *testing.T) {
 		appears        string
 		stays          string // where no order depends on it
 	}{
-		{"asm/chacha20.h", "#define ROTATE_4 7\n", "#define ROTATE_4 9\n", `(, #9|ror #23) `, "aes_"},
-		{coresFile, `"vector_64": 4, "vector_128": 4`, `"vector_64": 4, "vector_128": 12`, "", "armv6"},
+		{"asm/chacha20.h", "#define ROTATE_4 7\n", "#define ROTATE_4 9\n", `(, #9|ror #23) `, "aes"},
+		{coresFile, `"vector_64": 4, "vector_128": 4`, `"vector_64": 4, "vector_128": 12`, "", "armv6|aesgcm_ce"},
+		{coresFile, "\"vector_multiply\": 4, \"vector_load\": 4,\n        \"vector_64\": 3",
+			"\"vector_multiply\": 9, \"vector_load\": 4,\n        \"vector_64\": 3", "", "^(aes_|chacha)"},
 	} {
 		root := copyTree(t)
 		command := func(name string) int {
@@ -277,6 +343,7 @@ func TestOneChangeEverywhere(t *testing.T) {
 		{"rotation", "asm/chacha20.h", "sed -i 's/#define ROTATE_4 7/#define ROTATE_4 9/'", "/chacha20"},
 		{"latency", coresFile, "sed -i '/\"restricted\": true/,/\"aes_mix\"/s/\"vector_128\": 4/\"vector_128\": 12/'",
 			"/arm/(chacha20poly1305(_batch)?_neon|aes(gcm)?_neon)"},
+		{"latency on arm64", coresFile, "sed -i '/\"restricted\": false/,/\"aes_mix\"/s/\"vector_multiply\": 4/\"vector_multiply\": 9/'", "/aarch64/aesgcm_ce"},
 	} {
 		must(c.change + " " + c.file)
 		if out, err := sh("make gen-check"); err == nil {

@@ -135,7 +135,7 @@ func (l *live) command() *cobra.Command {
 	f.StringVar(&l.api, "api", "", "let who connects to this Unix socket give keys by address: PUT, GET, DELETE /flows")
 	f.StringVar(&l.group, "api-group", "", "let this group connect to --api as well")
 	f.StringVar(&l.metrics, "metrics", "", "serve metrics for Prometheus at this address, such as localhost:9101")
-	f.StringVar(&l.audit, "audit", "", "append to this file which connections were decrypted")
+	f.StringVar(&l.audit, "audit", "", "append to this file which connections were decrypted; - is standard output")
 	f.BoolVar(&l.status, "status", false, "show what happens in the terminal")
 	return cmd
 }

@@ -177,6 +177,8 @@ func (o *outputs) open() error {
 		o.serving = output.NewServer(l, o.counts, output.ServerEvents{
 			Connected: func(a net.Addr) { slog.Info("reader connected", "address", a) },
 			TooSlow:   func(a net.Addr) { slog.Warn("reader too slow: it loses packets", "address", a) },
+			Evicted:   func(a net.Addr) { slog.Warn("a reader that read nothing made room for another", "address", a) },
+			Refused:   func(a net.Addr) { slog.Warn("too many readers: one was turned away", "address", a) },
 		})
 		o.closers = append(o.closers, o.serving)
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 )
 
 // An appended is a file that is only ever added to, and that another can take the place of while it is written.
@@ -26,15 +29,21 @@ func openAppended(name string) (*appended, error) {
 	return a, a.reopen()
 }
 
-// reopen goes on with what has the name now. If that fails, with what there was.
+// reopen goes on with what has the name now. If that fails, with what there was. Links are not followed: who may write to the folder
+// could have lines appended to any file. "-" is standard output.
 func (a *appended) reopen() error {
-	f, err := os.OpenFile(a.name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
+	f := os.Stdout
+	if a.name != "-" {
+		var err error
+		if f, err = os.OpenFile(a.name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW, 0o600); errors.Is(err, unix.ELOOP) {
+			return fmt.Errorf("%s is a link, and links are not followed", a.name)
+		} else if err != nil {
+			return err
+		}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.f != nil {
+	if a.f != nil && a.f != os.Stdout {
 		a.f.Close()
 	}
 	a.f = f
@@ -50,6 +59,9 @@ func (a *appended) Write(b []byte) (int, error) {
 func (a *appended) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.f == os.Stdout {
+		return nil
+	}
 	return a.f.Close()
 }
 

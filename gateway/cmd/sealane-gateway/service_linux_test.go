@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -307,4 +308,39 @@ func sorted(s string) string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// The audit goes to the file with its name, and to no other that a link there, put whenever, leads to.
+func TestAuditLinks(t *testing.T) {
+	dir := t.TempDir()
+	name, other := filepath.Join(dir, "audit"), filepath.Join(dir, "other")
+	os.WriteFile(other, []byte("as it was"), 0o600)
+	link := func() {
+		os.Remove(name)
+		if err := os.Symlink(other, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link()
+	if _, err := openAppended(name); err == nil || !strings.Contains(err.Error(), "is a link") {
+		t.Errorf("a link is opened: %v", err)
+	}
+	os.Remove(name)
+	a, err := openAppended(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	io.WriteString(a, "one\n")
+	os.Rename(name, name+".1")
+	link() // before SIGHUP
+	if err := a.reopen(); err == nil {
+		t.Error("a link is opened anew")
+	}
+	io.WriteString(a, "two\n")
+	for file, want := range map[string]string{other: "as it was", name + ".1": "one\ntwo\n"} {
+		if b, _ := os.ReadFile(file); string(b) != want {
+			t.Errorf("%s has %q", file, b)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/sealane/sealane/gateway/internal/capture"
@@ -137,5 +138,119 @@ func TestBudget(t *testing.T) {
 			t.Logf("%s: %d MB, %d reclaims, %d paid", name, grown>>20, w.Stats.Reclaims, w.Stats.Paid)
 			runtime.KeepAlive(w)
 		}
+	}
+}
+
+// elsewhere returns the same connection between other addresses.
+func (v *victim) elsewhere(n byte) *victim {
+	x := *v
+	x.segs, x.frames = slices.Clone(v.segs), nil
+	for i := range x.segs {
+		x.segs[i].Tuple.Addr[v.client][15] ^= n
+	}
+	for i := range x.segs {
+		x.frames = append(x.frames, x.forge(v.frames[i].Time, like(&x.segs[i])))
+	}
+	x.id = x.segs[0].Tuple.Endpoint(v.client).String() + " " + x.segs[0].Tuple.Endpoint(1-v.client).String()
+	return &x
+}
+
+// 34,000 segments of one byte, out of order, on a connection that is read, on one of which nothing is, and on one without keys: a
+// neighbour whose segments are out of order as well has all of its bytes come out, and so has the connection that they are sent on, if it
+// can. Memory stays below its budget, and the work does not grow with what is held.
+func TestSingleBytes(t *testing.T) {
+	const segments, budget = 34000, 1 << 20
+	neighbour := load(t, "s-aes256")
+	other := load(t, "s-aes128")
+	type outcome struct {
+		got   *sink
+		stats engine.Stats
+		most  int // bytes of memory
+	}
+	// try sends so many of them, spread over all that the neighbour says, on another connection that has come so far.
+	try := func(on *victim, keyLog []byte, at, segments int) outcome {
+		store, s := keys.NewStore(100), &sink{}
+		log := keys.Log{Store: store}
+		log.Write(neighbour.keyLog)
+		log.Write(keyLog)
+		w := engine.NewWorker(store, s, engine.Options{Flows: 64, KeyWait: 50e6, HoleWait: 200e6, Memory: budget})
+		w.Frames(on.frames[:at])
+		var m runtime.MemStats
+		heap := func() int {
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return int(m.HeapAlloc)
+		}
+		before, most := heap(), 0
+		seq := on.isn(1 - on.client)
+		for i := range on.segs[:at] {
+			if s := &on.segs[i]; s.Side != on.client {
+				seq = s.Seq + uint32(len(s.Payload))
+			}
+		}
+		n := len(neighbour.frames)
+		single := uint32(0)
+		for i := range neighbour.frames {
+			k := i
+			// Every two of a side change places, but for what begins and ends the connection.
+			if j := i ^ 1; i > 7 && max(i, j) < n-4 && neighbour.segs[i].Side == neighbour.segs[j].Side {
+				k = j
+			}
+			f := neighbour.frames[k]
+			f.Time = neighbour.frames[0].Time + int64(i)*1e6
+			w.Frames([]capture.Frame{f})
+			for int(single) < segments*(i+1)/n {
+				x := forgery{side: 1 - on.client, seq: seq + 3000 + single*7919%uint32(segments)*2, ack: on.segs[at-1].Ack, flags: packet.ACK, data: []byte{byte(single)}}
+				w.Frames([]capture.Frame{on.forge(f.Time, x)})
+				if single++; single%4000 == 0 {
+					most = max(most, heap()-before)
+				}
+			}
+		}
+		w.Frames(on.frames[at:])
+		w.Close()
+		return outcome{s, w.Stats, most}
+	}
+	for name, c := range map[string]struct {
+		at    int
+		known bool // its keys are
+	}{
+		"read":                {other.server[len(other.server)/2], true},
+		"before the hellos":   {4, true},
+		"between the hellos":  {other.server[0], true},
+		"without keys":        {other.server[len(other.server)/2], false},
+		"without keys, hello": {other.server[0], false},
+	} {
+		on := other.elsewhere(64)
+		var keyLog []byte
+		if c.known {
+			keyLog = on.keyLog
+		}
+		alone, x := try(on, keyLog, c.at, 0), try(on, keyLog, c.at, segments)
+		for id, want := range map[string]*victim{neighbour.id: neighbour, on.id: on} {
+			p := x.got.plain[id]
+			if want == on && !c.known {
+				if p != nil {
+					t.Errorf("%s: something came out without keys", name)
+				}
+				continue
+			}
+			for side := range want.plain {
+				if p == nil || !bytes.Equal(p[side], want.plain[side]) {
+					t.Errorf("%s: not all that side %d of %s said came out, or something else: %+v", name, side, id, x.stats)
+				}
+			}
+		}
+		if alone.stats.Reordered < 10 {
+			t.Errorf("%s: the neighbour is in order: %+v", name, alone.stats)
+		}
+		if x.most > budget {
+			t.Errorf("%s: %d KB of memory, %d are allowed: %+v", name, x.most>>10, budget>>10, x.stats)
+		}
+		// Few of them are a reason to read anything again.
+		if x.stats.TLS.Trials > alone.stats.TLS.Trials+segments/100 || x.stats.Replays > alone.stats.Replays+200 {
+			t.Errorf("%s: %d records tried and %d handshakes read again, %d and %d without them", name, x.stats.TLS.Trials, x.stats.Replays, alone.stats.TLS.Trials, alone.stats.Replays)
+		}
+		t.Logf("%s: %d KB of memory, %d trials and %d handshakes read again, %d and %d without", name, x.most>>10, x.stats.TLS.Trials, x.stats.Replays, alone.stats.TLS.Trials, alone.stats.Replays)
 	}
 }

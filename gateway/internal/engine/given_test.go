@@ -237,3 +237,98 @@ func TestKeyUpdatesRace(t *testing.T) {
 		}
 	}
 }
+
+// Keys come for the middle of a connection, and the first record of which all is there is searched for. What a stranger sends ahead of it,
+// before that is found, costs nothing; a segment that is really lost costs the record that it is of.
+func TestGivenSearchAttacked(t *testing.T) {
+	const records, size = 20, 1 << 14
+	for name, c := range map[string]struct {
+		forged func(f *packet.Segment) // ahead of the first segment
+		lost   int                     // segment that does not come; 0: none
+		want   int                     // records
+	}{
+		"nothing":                {nil, 0, records - 1},
+		"a byte just ahead":      {func(f *packet.Segment) { f.Seq, f.Payload = f.Seq+3000, []byte{23} }, 0, records - 1},
+		"a byte 60 KB ahead":     {func(f *packet.Segment) { f.Seq, f.Payload = f.Seq+60<<10, []byte{23} }, 0, records - 1},
+		"a byte 1 MiB ahead":     {func(f *packet.Segment) { f.Seq, f.Payload = f.Seq+1<<20, []byte{23} }, 0, records - 1},
+		"1400 bytes 1 MiB ahead": {func(f *packet.Segment) { f.Seq, f.Payload = f.Seq+1<<20, bytes.Repeat([]byte{23, 3, 3, 0, 9}, 280) }, 0, records - 1},
+		"a record 60 KB ahead": {func(f *packet.Segment) {
+			f.Seq, f.Payload = f.Seq+60<<10, append([]byte{23, 3, 3, 5, 0x73}, make([]byte, 1395)...)
+		}, 0, records - 1},
+		"a record 3 KB ahead": {func(f *packet.Segment) {
+			f.Seq, f.Payload = f.Seq+3000, append([]byte{23, 3, 3, 5, 0x73}, make([]byte, 1395)...)
+		}, 0, records - 2},
+		"a segment lost":            {nil, 3, records - 1},
+		"one of another lost":       {nil, 20, records - 2},
+		"one lost, and a byte more": {func(f *packet.Segment) { f.Seq, f.Payload = f.Seq+1<<20, []byte{23} }, 3, records - 1},
+	} {
+		for _, suite := range []uint16{traffic.AES128, traffic.ChaCha20} {
+			r := rand.New(rand.NewPCG(3, 4))
+			var frames []capture.Frame
+			s, conn := traffic.NewSession(suite, r), traffic.NewConn(5, &frames)
+			conn.Handshake(s, 1000)
+			given := tls.Given{Suite: suite}
+			given.Key, given.IV, given.Next = s.Keys(traffic.Server)
+			begin := len(frames)
+			var want []byte
+			for i := range records {
+				data := bytes.Repeat([]byte{byte(i + 1)}, size)
+				want = append(want, data...)
+				conn.Send(traffic.Server, s.Data(traffic.Server, data, size))
+			}
+			var segs []capture.Frame // with data, of the server
+			for _, f := range frames[begin:] {
+				var g packet.Segment
+				if packet.Parse(&g, packet.LinkEthernet, f.Data) == packet.TCP && len(g.Payload) > 0 {
+					segs = append(segs, f)
+				}
+			}
+			segs = segs[2:] // the first record is not whole
+			var g packet.Segment
+			packet.Parse(&g, packet.LinkEthernet, segs[0].Data)
+			table, got := NewKeys(10), &collector{}
+			if err := table.Put(&Key{Source: g.Tuple.Endpoint(g.Side), Destination: g.Tuple.Endpoint(1 - g.Side), FromServer: true, Given: given}); err != nil {
+				t.Fatal(err)
+			}
+			w := NewWorker(keys.NewStore(1), got, Options{Flows: 10, Keys: table, KeyWait: 50e6, HoleWait: 200e6})
+			at := segs[0].Time
+			w.Tick(at)
+			at += 2e6
+			w.Tick(at)
+			for i, f := range segs {
+				if i == c.lost && i > 0 {
+					continue
+				}
+				f.Time = at
+				w.Frames([]capture.Frame{f})
+				if i == 0 && c.forged != nil {
+					x := g
+					c.forged(&x)
+					var to packet.Template
+					link := [12]byte{1}
+					to.Init(&link, 0, false, &x.Tuple.Addr[x.Side], &x.Tuple.Addr[1-x.Side], x.Tuple.Port[x.Side], x.Tuple.Port[1-x.Side])
+					b := make([]byte, to.Size()+len(x.Payload))
+					to.Build(b, x.Seq, x.Ack, packet.ACK, 0, x.Payload, true)
+					w.Frames([]capture.Frame{{Time: at, Data: b, Link: packet.LinkEthernet}})
+					for range 400 { // a pause of 4 s
+						at += 10e6
+						w.Tick(at)
+					}
+				}
+				at += 1e6
+			}
+			for range 100 {
+				at += 10e6
+				w.Tick(at)
+			}
+			b := []byte(nil)
+			if len(got.streams) == 1 {
+				b = got.streams[0].bytes(1)
+			}
+			if len(b) < c.want*size || len(b) > (records-1)*size || !bytes.HasSuffix(want, b[len(b)-min(len(b), size*(records-2)):]) {
+				t.Errorf("%s, suite %x: %d bytes, of %d records: %+v", name, suite, len(b), c.want, w.Snapshot())
+			}
+			w.Close()
+		}
+	}
+}

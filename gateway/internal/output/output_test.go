@@ -2,6 +2,7 @@ package output
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -401,6 +402,137 @@ func TestServerShares(t *testing.T) {
 	if counts.Unread.Load() == 0 {
 		t.Error("nothing is counted")
 	}
+}
+
+// pipes is a listener whose connections keep nothing: what is written waits until it is read.
+type pipes struct {
+	net.Listener
+	came chan net.Conn
+}
+
+func (l *pipes) Accept() (net.Conn, error) {
+	c, ok := <-l.came
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+func (l *pipes) Close() error { close(l.came); return nil }
+
+// Who reads nothing keeps nobody from reading: when all places are taken, the one that has taken nothing for longest goes, if that is long.
+// Who reads stays, and if all do, the new one goes.
+func TestServerEvicts(t *testing.T) {
+	l := &pipes{came: make(chan net.Conn)}
+	connected, evicted, refused := make(chan net.Addr, 2), make(chan net.Addr, 1), make(chan net.Addr, 1)
+	var counts Counts
+	s := NewServer(l, &counts, ServerEvents{
+		Connected: func(a net.Addr) { connected <- a }, Evicted: func(a net.Addr) { evicted <- a }, Refused: func(a net.Addr) { refused <- a },
+	})
+	clock := time.Unix(1000, 0)
+	pass := func(d time.Duration) {
+		s.mu.Lock()
+		clock = clock.Add(d)
+		s.mu.Unlock()
+	}
+	s.mu.Lock()
+	s.now, s.linger = func() time.Time { return clock }, 10*time.Millisecond
+	s.mu.Unlock()
+	defer s.Close()
+	var its []net.Conn // the server's ends
+	connect := func() net.Conn {
+		mine, end := net.Pipe()
+		its = append(its, end)
+		l.came <- end
+		return mine
+	}
+	// until waits for what is true of the readers, by connection.
+	until := func(is func(map[net.Conn]*reader) bool) {
+		for ok := false; !ok; time.Sleep(time.Millisecond) {
+			all := make(map[net.Conn]*reader)
+			s.mu.Lock()
+			for r := range s.readers {
+				all[r.conn] = r
+			}
+			ok = is(all)
+			s.mu.Unlock()
+		}
+	}
+	// giving waits until so many are given something that they do not take.
+	giving := func(want int) {
+		until(func(all map[net.Conn]*reader) bool {
+			n := 0
+			for _, r := range all {
+				if r.writing > 0 {
+					n++
+				}
+			}
+			return n == want
+		})
+	}
+	header := make([]byte, 24)
+	var all []net.Conn
+	for i := range maxReaders {
+		all = append(all, connect())
+		<-connected
+		until(func(all map[net.Conn]*reader) bool { return all[its[i]].writing > 0 })
+		if i == 1 || i == 5 { // these read, the others do not even take the header
+			if _, err := io.ReadFull(all[i], header); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pass(time.Millisecond)
+	}
+	giving(maxReaders - 2)
+	// Nobody is stuck for long.
+	pass(maxStuck - time.Second)
+	late := connect()
+	<-refused
+	if _, err := late.Read(header); err == nil {
+		t.Error("who was refused is given something")
+	}
+	// The first is, then the third: not the second, which reads.
+	pass(time.Second)
+	for _, first := range []int{0, 2} {
+		c := connect()
+		<-connected
+		<-evicted
+		if _, err := io.ReadFull(c, header); err != nil {
+			t.Errorf("the new one is given %v", err)
+		}
+		until(func(all map[net.Conn]*reader) bool { return all[its[len(its)-1]].writing == 0 })
+		until(func(all map[net.Conn]*reader) bool {
+			if all[its[first]] != nil {
+				t.Errorf("reader %d has its place still", first)
+			}
+			return true
+		})
+	}
+	for _, i := range []int{1, 5} {
+		all[i].SetReadDeadline(time.Now().Add(time.Millisecond))
+		if _, err := all[i].Read(header); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("reader %d, which reads: %v", i, err)
+		}
+		all[i].SetReadDeadline(time.Time{})
+	}
+	// Who takes a little of much now and then stays, and of the others each goes once.
+	core := s.Core()
+	core.Commit(len(core.Room(3*portion)), 1)
+	core.Flush()
+	giving(maxReaders)
+	pass(maxStuck)
+	if _, err := io.ReadFull(all[1], make([]byte, portion)); err != nil {
+		t.Fatal(err)
+	}
+	until(func(all map[net.Conn]*reader) bool { return all[its[1]].since.Equal(clock) })
+	for range maxReaders - 1 {
+		connect()
+		<-connected
+		<-evicted
+		giving(maxReaders)
+	}
+	connect()
+	<-refused
+	until(func(all map[net.Conn]*reader) bool { return len(all) == maxReaders && all[its[1]] != nil })
 }
 
 // Where others may write to the folder, a link in the place of a file, whenever it is put there, does not make the gateway write

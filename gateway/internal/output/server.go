@@ -9,7 +9,7 @@ import (
 )
 
 // A Server gives everyone who connects a capture of what is decrypted from then on: PCAP-over-IP. Who reads too slowly
-// loses whole packets, never parts of them.
+// loses whole packets, never parts of them, and who has taken nothing for long makes room for others when there are too many.
 type Server struct {
 	*File
 	listener net.Listener
@@ -21,12 +21,15 @@ type Server struct {
 	limit    int           // bytes that wait for all readers together, at most: each has an equal share
 	linger   time.Duration // so long may the last bytes take, when it is closed
 	running  sync.WaitGroup
+	now      func() time.Time
 }
 
 // ServerEvents are told about readers, unless nil.
 type ServerEvents struct {
 	Connected func(net.Addr)
 	TooSlow   func(net.Addr) // once for each
+	Evicted   func(net.Addr) // it read nothing for long, and another one wants its place
+	Refused   func(net.Addr) // there are too many, and all of them read
 }
 
 // reader is one who is connected. Its goroutine takes all that waits at once.
@@ -34,18 +37,25 @@ type reader struct {
 	conn    net.Conn
 	waiting []byte
 	writing int       // bytes that the connection is given now
+	since   time.Time // when it took something last, or was given something, while writing is not 0
 	news    sync.Cond // of Server.mu
 	slow    bool
 }
 
-const maxReaders = 16
+const (
+	maxReaders = 16
+	// Who takes nothing for so long of what it is given loses its place to who asks for one.
+	maxStuck = 5 * time.Second
+	// It is given so much at a time: each of these that it takes is a sign of life.
+	portion = 64 << 10
+)
 
 // ServerBytes is how much a Server keeps for its readers at most.
 const ServerBytes = 64 << 20
 
 // NewServer serves those who connect to l.
 func NewServer(l net.Listener, counts *Counts, events ServerEvents) *Server {
-	s := &Server{listener: l, counts: counts, events: events, readers: make(map[*reader]struct{}), limit: ServerBytes, linger: 3 * time.Second}
+	s := &Server{listener: l, counts: counts, events: events, readers: make(map[*reader]struct{}), limit: ServerBytes, linger: 3 * time.Second, now: time.Now}
 	s.File = NewFile(s, false, func(error) {})
 	go s.accept()
 	return s
@@ -56,19 +66,63 @@ func (s *Server) accept() {
 		r := &reader{conn: c, waiting: s.Header()}
 		r.news.L = &s.mu
 		s.mu.Lock()
+		var evicted *reader
+		if len(s.readers) == maxReaders {
+			evicted = s.evict()
+		}
 		if s.closed || len(s.readers) == maxReaders {
+			full := !s.closed
 			s.mu.Unlock()
 			c.Close()
+			if full && s.events.Refused != nil {
+				s.events.Refused(c.RemoteAddr())
+			}
 			return
 		}
 		s.readers[r] = struct{}{}
 		s.running.Add(1)
 		s.mu.Unlock()
+		if evicted != nil && s.events.Evicted != nil {
+			s.events.Evicted(evicted.conn.RemoteAddr())
+		}
 		if s.events.Connected != nil {
 			s.events.Connected(c.RemoteAddr())
 		}
 		go s.serve(r)
 	})
+}
+
+// evict ends the reader that has taken nothing for longest of what it is given, if that is long, and returns it, or nil. It needs the
+// lock. Who reads what there is, or is given nothing because there is nothing, keeps its place.
+func (s *Server) evict() (longest *reader) {
+	now := s.now()
+	for r := range s.readers {
+		if r.writing > 0 && now.Sub(r.since) >= maxStuck && (longest == nil || r.since.Before(longest.since)) {
+			longest = r
+		}
+	}
+	if longest != nil {
+		delete(s.readers, longest)
+		longest.conn.Close() // which ends its Write
+	}
+	return longest
+}
+
+// give gives a reader bytes, and notes when it takes some of them.
+func (s *Server) give(r *reader, b []byte) error {
+	for len(b) > 0 {
+		n := min(len(b), portion)
+		if _, err := r.conn.Write(b[:n]); err != nil {
+			return err
+		}
+		b = b[n:]
+		s.mu.Lock()
+		if r.since = s.now(); len(b) == 0 {
+			r.writing = 0
+		}
+		s.mu.Unlock()
+	}
+	return nil
 }
 
 func (s *Server) serve(r *reader) {
@@ -81,12 +135,12 @@ func (s *Server) serve(r *reader) {
 			r.news.Wait()
 		}
 		b, r.waiting = r.waiting, b[:0]
-		r.writing = len(b)
+		r.writing, r.since = len(b), s.now()
 		s.mu.Unlock()
 		if len(b) == 0 {
 			return // closed, and nothing is left
 		}
-		if _, err := r.conn.Write(b); err != nil {
+		if err := s.give(r, b); err != nil {
 			s.mu.Lock()
 			delete(s.readers, r)
 			s.mu.Unlock()

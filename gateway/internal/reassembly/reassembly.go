@@ -75,6 +75,7 @@ type Direction struct {
 	deep      bool // it is stalled: all that differs is tried
 	postponed bool // the record that is due may open once keys have come, of this direction or of the other one
 	policy    uint8
+	looks     uint8 // for a record behind a hole, without enough work
 	fed       []fed // bytes that TLS got last
 	credit    int   // bytes that may be tried
 	failed    []uint64
@@ -147,6 +148,10 @@ const (
 	maxOdd             = 24
 	maxInvolved        = 20
 	maxFed             = 64
+	// Of bytes behind a hole so many are looked through at once, and so often a hole waits for more work.
+	maxIsland  = 128 << 10
+	maxLooks   = 8
+	maxForgone = 16 << 10
 )
 
 // Begin has a direction kept from its beginning on.
@@ -1106,8 +1111,11 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 	}
 	if d.phase != contested {
 		r.Dec.Stop(p.TLS, side)
+		if p.TLS.Searching(side) {
+			return r.overleap(p, d, side)
+		}
 		if !p.TLS.InDispute(side) {
-			return r.concede(p, d, side) // it is searched already
+			return r.concede(p, d, side)
 		}
 		d.base = *p.Next[side] // for who has nothing pending
 		r.collect(p, side)
@@ -1129,9 +1137,8 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 			bad = 1
 		}
 	}
-	const most = 128 << 10
-	if cap(r.other) < most {
-		r.other = make([]byte, most)
+	if cap(r.other) < maxIsland {
+		r.other = make([]byte, maxIsland)
 	}
 	tried := 0
 	for i := 0; i < len(d.held.segs) && tried < 16 && d.credit > 0; tried++ {
@@ -1143,7 +1150,7 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 		if After(base, start) {
 			start = base
 		}
-		end := d.held.covered(start, most, math.MaxUint64)
+		end := d.held.covered(start, maxIsland, math.MaxUint64)
 		for j := i; ; j++ {
 			if j == len(d.held.segs) || After(d.held.segs[j].seq, end) {
 				i = max(j, i+1)
@@ -1177,6 +1184,59 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 		}
 	}
 	return false
+}
+
+// overleap looks for a record that opens behind a hole in a direction that is searched already. The hole is given up when one does; one of
+// at most maxForgone bytes also when there was not enough work to try all that may be a record, maxLooks times.
+func (r *Reassembler) overleap(p *Pair, d *Direction, side uint8) bool {
+	base := *p.Next[side]
+	short := d.credit <= 0
+	for i := d.held.near(base); i < len(d.held.segs) && d.credit > 0; {
+		start := d.held.segs[i].seq
+		if !After(start, base) {
+			i++
+			continue
+		}
+		end := d.held.covered(start, maxIsland, math.MaxUint64)
+		for i++; i < len(d.held.segs) && !After(d.held.segs[i].seq, end); {
+			i++
+		}
+		n := int(end - start)
+		if n < 5 {
+			continue
+		}
+		if cap(r.other) < maxIsland {
+			r.other = make([]byte, maxIsland)
+		}
+		b := r.other[:n]
+		d.credit -= n/4 + d.paint(r.arrange(d, p.Usual[side], start, end, d.policy), start, b)
+		m := r.Dec.Seek(p.TLS, side, b, int(start-base), &d.credit)
+		if m > 0 {
+			r.Stats.Holes++
+			r.Stats.HoleBytes += uint64(start - base)
+			*p.Next[side] = start + uint32(m)
+			d.looks = 0
+			return true
+		}
+		short = short || d.credit <= 0
+	}
+	if !short {
+		return false
+	}
+	r.Stats.Deferred++
+	if d.looks = min(d.looks+1, maxLooks); d.looks < maxLooks {
+		return false
+	}
+	for _, s := range d.held.segs {
+		if After(s.seq, base) {
+			if s.seq-base > maxForgone {
+				return false
+			}
+			break
+		}
+	}
+	d.looks = 0
+	return r.concede(p, d, side)
 }
 
 // concede gives up what is missing in a direction that nothing can be looked for in.

@@ -35,6 +35,9 @@ func (c *Conn) Proved(side uint8) bool { return c.proof[side] != unproved || c.G
 // Opened tells whether a record of a direction was opened.
 func (c *Conn) Opened(side uint8) bool { return c.proof[side] != unproved }
 
+// Searching tells whether a direction is searched for its next record, as keys came for the middle of it.
+func (c *Conn) Searching(side uint8) bool { return c.mode[side] == scanning }
+
 // Protected tells whether the tag of its next record decides what a direction is: its keys are there.
 func (c *Conn) Protected(side uint8) bool {
 	h := &c.half[side]
@@ -108,7 +111,8 @@ func (d *Decrypter) Resume(c *Conn, side uint8) {
 
 var protectedVersion = []byte{3, 3}
 
-// Seek looks in b, which follows after gap bytes that are missing or do not open, for a record that opens, and takes it. It
+// Seek looks in b, which follows after gap bytes that are missing or do not open, for a record that opens, and takes it: in a direction
+// that is disputed, or is searched, where it looks behind a hole. It
 // returns how far it is taken then, 0 if there is none: then nothing has changed. Of work it takes the bytes that it tried to
 // open, and stops when there is none left.
 func (d *Decrypter) Seek(c *Conn, side uint8, b []byte, gap int, work *int) int {
@@ -148,6 +152,11 @@ func (d *Decrypter) Seek(c *Conn, side uint8, b []byte, gap int, work *int) int 
 		if ok {
 			d.Stats.Resyncs++
 			d.Stats.LostBytes += uint64(before)
+			if mode0 == scanning { // what was searched until now is before it
+				d.Stats.LostBytes += uint64(len(r.held))
+				d.held -= len(r.held)
+				r.held = nil
+			}
 			c.trials = trials0
 			hs0.drop()
 			d.wakeUp(c)

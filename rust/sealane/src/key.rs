@@ -177,7 +177,13 @@ impl Key {
         self.seal_text(nonce, ad, &mut Text::in_place(text))
     }
 
-    /// Encrypts `input` to `output`, of the same length; else as `seal_in_place`.
+    /// Encrypts `input` to `output`, of the same length; else as `seal_in_place`. That they overlap cannot be said in Rust:
+    ///
+    /// ```compile_fail,E0502
+    /// # let key = sealane::Key::new(sealane::Algorithm::Aes128Gcm, &[7; 16]).unwrap();
+    /// let mut buffer = [0; 100];
+    /// key.seal(&[1; 12], b"", &buffer[..50], &mut buffer[20..70]).unwrap();
+    /// ```
     ///
     /// # Errors
     /// [`Error::InvalidNonce`], [`Error::TooLong`], [`Error::LengthMismatch`]: `output` is zeroed.
@@ -354,5 +360,31 @@ impl SubKey {
 impl Drop for SubKey {
     fn drop(&mut self) {
         self.key.zeroize();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Texts of the longest length that a standard allows and of one byte more, which no test can hold in memory.
+    #[test]
+    fn longest_texts() {
+        let gcm = 68_719_476_704; // SP 800-38D, section 5.2.1.1: 2^39 - 256 bits
+        let chacha = 274_877_906_880; // RFC 8439, section 2.8
+        for (algorithm, most) in [
+            (Algorithm::ChaCha20Poly1305, chacha),
+            (Algorithm::XChaCha20Poly1305, chacha),
+            (Algorithm::Aes128Gcm, gcm),
+            (Algorithm::Aes192Gcm, gcm),
+            (Algorithm::Aes256Gcm, gcm),
+        ] {
+            let key = Key::new(algorithm, &[1; 32][..algorithm.key_len()]).expect("key");
+            let nonce = &[2; 24][..algorithm.nonce_len()];
+            assert_eq!(key.mistake(nonce, b"", most), None);
+            assert_eq!(key.mistake(nonce, b"", most + 1), Some(Error::TooLong));
+            assert_eq!(key.mistake(nonce, b"", u64::MAX), Some(Error::TooLong));
+            assert_eq!(key.mistake(&[], b"", most + 1), Some(Error::InvalidNonce));
+        }
     }
 }

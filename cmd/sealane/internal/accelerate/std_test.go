@@ -500,6 +500,116 @@ func TestStdPlanted(t *testing.T) {
 	}
 }
 
+// pathsProgram says whose code does each of the modes, in a program where sealane's leaves one bit wrong: the standard library's
+// single blocks tell what is right, and FIPS 197's example what these are.
+const pathsProgram = `package main
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/hex"
+	"fmt"
+)
+
+func main() {
+	key, _ := hex.DecodeString("000102030405060708090a0b0c0d0e0f")
+	block, _ := aes.NewCipher(key)
+	text, _ := hex.DecodeString("00112233445566778899aabbccddeeff")
+	out := make([]byte, 16)
+	block.Encrypt(out, text)
+	encrypted := hex.EncodeToString(out) == "69c4e0d86a7b0430d8cdb78070b4c55a"
+	block.Decrypt(out, out)
+	fmt.Println("blocks", whose(encrypted && bytes.Equal(out, text)))
+	for _, n := range []int{16, 128, 240, 4096} {
+		in, want, got := make([]byte, n), make([]byte, n), make([]byte, n)
+		counter := make([]byte, 16)
+		for i := 0; i < n; i += 16 {
+			counter[15], counter[14] = byte(i/16), byte(i/16>>8)
+			block.Encrypt(want[i:], counter)
+		}
+		cipher.NewCTR(block, make([]byte, 16)).XORKeyStream(got, in)
+		fmt.Println("CTR", n, whose(bytes.Equal(got, want)))
+		last := make([]byte, 16)
+		for i := 0; i < n; i += 16 {
+			block.Encrypt(last, last)
+			copy(want[i:], last)
+		}
+		cipher.NewCBCEncrypter(block, make([]byte, 16)).CryptBlocks(got, in)
+		fmt.Println("CBC encryption", n, whose(bytes.Equal(got, want)))
+		cipher.NewCBCDecrypter(block, make([]byte, 16)).CryptBlocks(got, want)
+		fmt.Println("CBC decryption", n, whose(bytes.Equal(got, in)))
+	}
+}
+
+func whose(right bool) string {
+	if right {
+		return "own"
+	}
+	return "sealane"
+}
+`
+
+// TestStdPaths: single blocks, texts that are too short, and all texts on CPUs without AES instructions or at the portable level
+// are left to the standard library.
+func TestStdPaths(t *testing.T) {
+	if !*long {
+		t.Skip("NOT RUN: part of make test-long")
+	}
+	if runtime.GOARCH != "amd64" {
+		t.Skip("NOT RUN: an emulated CPU without AES is asked for as amd64's")
+	}
+	dir := t.TempDir()
+	for name, content := range plain("main.go", pathsProgram) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	const file, before, wrong = "modes/modes.go", "kernel.AES(", "defer func(p unsafe.Pointer) { *(*byte)(p) ^= 1 }(unsafe.Pointer(unsafe.SliceData(dst))); kernel.AES("
+	planted := 0
+	mustBuild(t, Job{Std: true, Output: "ours", plant: func(tree tree) {
+		planted = strings.Count(string(tree[file]), before)
+		tree[file] = []byte(strings.ReplaceAll(string(tree[file]), before, wrong))
+	}})
+	if planted != 4 {
+		t.Errorf("%d calls of the kernels", planted)
+	}
+	mode := func(ctr, cbc string) string { // whose CTR of 4096 bytes, and CBC of more than a block
+		want := "blocks own\n"
+		for _, n := range []int{16, 128, 240, 4096} {
+			ctrs, cbcs := "own", "own"
+			if n > 16 {
+				cbcs = cbc
+			}
+			if n == 4096 {
+				ctrs = ctr
+			}
+			want += fmt.Sprintf("CTR %d %s\nCBC encryption %d %s\nCBC decryption %d %s\n", n, ctrs, n, cbcs, n, cbcs)
+		}
+		return want
+	}
+	for _, c := range []struct{ environ, emulator, want string }{
+		{"SEALANE_CPU=aesni", "", mode("sealane", "sealane")},
+		{"SEALANE_CPU=portable", "", mode("own", "own")},
+		{"SEALANE_ASM=0", "", mode("own", "own")},
+		{"SEALANE_CPU=aesni GODEBUG=cpu.aes=off", "", mode("own", "own")},
+		{"", "qemu-x86_64 -cpu Westmere", mode("sealane", "sealane")},
+		{"", "qemu-x86_64 -cpu Nehalem", mode("own", "own")}, // it has no AES
+	} {
+		command := append(strings.Fields(c.emulator), "./ours")
+		if _, err := exec.LookPath(command[0]); err != nil {
+			t.Log("NOT RUN: ", err)
+			continue
+		}
+		cmd := exec.Command(command[0], command[1:]...)
+		cmd.Env = append(os.Environ(), strings.Fields(c.environ)...)
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != c.want {
+			t.Errorf("%s %s: %v\n%s\nwant\n%s", c.environ, c.emulator, err, out, c.want)
+		}
+	}
+}
+
 // TestRenameStock: of a file that declares something else, nothing is made.
 func TestRenameStock(t *testing.T) {
 	for _, patch := range []func(string, []byte) ([]byte, error){patchBlock, patchCTR, patchCBC} {

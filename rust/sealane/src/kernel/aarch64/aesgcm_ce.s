@@ -1474,10 +1474,10 @@
 .inst 0x4e284b5e // aese v30.16b, v26.16b
 .inst 0x4e286bde // aesmc v30.16b, v30.16b
 .inst 0x0d9892ff // st1 {v31.s}[1], [x23], x24
+.inst 0x0efce12b // pmull v11.1q, v9.1d, v28.1d
 .inst 0x4e284a26 // aese v6.16b, v17.16b
 .inst 0x4e2868c6 // aesmc v6.16b, v6.16b
 .inst 0xa9193c2e // stp x14, x15, [x1, #400]
-.inst 0x0efce12b // pmull v11.1q, v9.1d, v28.1d
 .inst 0x4d9882ff // st1 {v31.s}[2], [x23], x24
 .inst 0xa9533c2e // ldp x14, x15, [x1, #304]
 .inst 0x4e284a27 // aese v7.16b, v17.16b
@@ -1505,13 +1505,13 @@
 .inst 0x4e284a43 // aese v3.16b, v18.16b
 .inst 0x4e286863 // aesmc v3.16b, v3.16b
 .inst 0xdac00d4a // rev x10, x10
-.inst 0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 .inst 0x0d9892fe // st1 {v30.s}[1], [x23], x24
 .inst 0x4e284a44 // aese v4.16b, v18.16b
 .inst 0x4e286884 // aesmc v4.16b, v4.16b
 .inst 0xdac00d6b // rev x11, x11
 .inst 0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 .inst 0x4d9882fe // st1 {v30.s}[2], [x23], x24
+.inst 0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 .inst 0xa91a2c2a // stp x10, x11, [x1, #416]
 .inst 0x4e284a45 // aese v5.16b, v18.16b
 .inst 0x4e2868a5 // aesmc v5.16b, v5.16b
@@ -1874,10 +1874,10 @@
 .inst 0x4e284b5e // aese v30.16b, v26.16b
 .inst 0x4e286bde // aesmc v30.16b, v30.16b
 .inst 0x0d9892ff // st1 {v31.s}[1], [x23], x24
+.inst 0x0efce12b // pmull v11.1q, v9.1d, v28.1d
 .inst 0x4e284a26 // aese v6.16b, v17.16b
 .inst 0x4e2868c6 // aesmc v6.16b, v6.16b
 .inst 0xa9193c2e // stp x14, x15, [x1, #400]
-.inst 0x0efce12b // pmull v11.1q, v9.1d, v28.1d
 .inst 0x4d9882ff // st1 {v31.s}[2], [x23], x24
 .inst 0xa9533c2e // ldp x14, x15, [x1, #304]
 .inst 0x4e284a27 // aese v7.16b, v17.16b
@@ -1905,13 +1905,13 @@
 .inst 0x4e284a43 // aese v3.16b, v18.16b
 .inst 0x4e286863 // aesmc v3.16b, v3.16b
 .inst 0xdac00d8a // rev x10, x12
-.inst 0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 .inst 0x0d9892fe // st1 {v30.s}[1], [x23], x24
 .inst 0x4e284a44 // aese v4.16b, v18.16b
 .inst 0x4e286884 // aesmc v4.16b, v4.16b
 .inst 0xdac00dab // rev x11, x13
 .inst 0x4ecd699f // trn2 v31.2d, v12.2d, v13.2d
 .inst 0x4d9882fe // st1 {v30.s}[2], [x23], x24
+.inst 0x4ecd298e // trn1 v14.2d, v12.2d, v13.2d
 .inst 0xa91a2c2a // stp x10, x11, [x1, #416]
 .inst 0x4e284a45 // aese v5.16b, v18.16b
 .inst 0x4e2868a5 // aesmc v5.16b, v5.16b
@@ -2433,7 +2433,6 @@
 .inst 0xdac00d4a // rev x10, x10
 .inst 0xdac00d6b // rev x11, x11
 .inst 0xa9182c2a // stp x10, x11, [x1, #384]
-.inst 0xa9522c2a // ldp x10, x11, [x1, #288]
 .inst 0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
 .inst 0xca0801ce // eor x14, x14, x8
 .inst 0xa942346c // ldp x12, x13, [x3, #32]
@@ -2443,6 +2442,7 @@
 .inst 0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 .inst 0xa9013c8e // stp x14, x15, [x4, #16]
 .inst 0xdac00dce // rev x14, x14
+.inst 0xa9522c2a // ldp x10, x11, [x1, #288]
 .inst 0xdac00def // rev x15, x15
 .inst 0xa9193c2e // stp x14, x15, [x1, #400]
 .inst 0x0efce12b // pmull v11.1q, v9.1d, v28.1d
@@ -2476,10 +2476,10 @@
 .inst 0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 .inst 0xca1101ef // eor x15, x15, x17
 .inst 0xa9033c8e // stp x14, x15, [x4, #48]
-.inst 0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 .inst 0xdac00dce // rev x14, x14
 .inst 0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
 .inst 0xdac00def // rev x15, x15
+.inst 0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 .inst 0xa91b3c2e // stp x14, x15, [x1, #432]
 .inst 0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 .inst 0xa9553c2e // ldp x14, x15, [x1, #336]
@@ -2514,9 +2514,9 @@
 .inst 0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 .inst 0xa9053c8e // stp x14, x15, [x4, #80]
 .inst 0xdac00dce // rev x14, x14
-.inst 0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 .inst 0xdac00def // rev x15, x15
 .inst 0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+.inst 0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 .inst 0xa91d3c2e // stp x14, x15, [x1, #464]
 .inst 0xa9573c2e // ldp x14, x15, [x1, #368]
 .inst 0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
@@ -2554,8 +2554,8 @@
 .inst 0xdac00def // rev x15, x15
 .inst 0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 .inst 0xa91f3c2e // stp x14, x15, [x1, #496]
-.inst 0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 .inst 0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+.inst 0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 .inst 0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
 .inst 0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 .inst 0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
@@ -2572,11 +2572,11 @@
 .inst 0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 .inst 0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 .inst 0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-.inst 0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 .inst 0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+.inst 0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 .inst 0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
-.inst 0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 .inst 0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+.inst 0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 .inst 0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
 .inst 0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 .inst 0x140000c3 // b 0x2a94
@@ -2632,7 +2632,6 @@
 .inst 0xdac00d8a // rev x10, x12
 .inst 0xdac00dab // rev x11, x13
 .inst 0xa9182c2a // stp x10, x11, [x1, #384]
-.inst 0xa9522c2a // ldp x10, x11, [x1, #288]
 .inst 0x6e2b1d08 // eor v8.16b, v8.16b, v11.16b
 .inst 0xca0801ce // eor x14, x14, x8
 .inst 0xa942346c // ldp x12, x13, [x3, #32]
@@ -2642,6 +2641,7 @@
 .inst 0x6e281d29 // eor v9.16b, v9.16b, v8.16b
 .inst 0xa9013c8e // stp x14, x15, [x4, #16]
 .inst 0xdac00e0e // rev x14, x16
+.inst 0xa9522c2a // ldp x10, x11, [x1, #288]
 .inst 0xdac00e2f // rev x15, x17
 .inst 0xa9193c2e // stp x14, x15, [x1, #400]
 .inst 0x0efce12b // pmull v11.1q, v9.1d, v28.1d
@@ -2675,10 +2675,10 @@
 .inst 0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 .inst 0xca1101ef // eor x15, x15, x17
 .inst 0xa9033c8e // stp x14, x15, [x4, #48]
-.inst 0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 .inst 0xdac00e0e // rev x14, x16
 .inst 0x4efee1c9 // pmull2 v9.1q, v14.2d, v30.2d
 .inst 0xdac00e2f // rev x15, x17
+.inst 0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 .inst 0xa91b3c2e // stp x14, x15, [x1, #432]
 .inst 0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 .inst 0xa9553c2e // ldp x14, x15, [x1, #336]
@@ -2713,9 +2713,9 @@
 .inst 0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 .inst 0xa9053c8e // stp x14, x15, [x4, #80]
 .inst 0xdac00e0e // rev x14, x16
-.inst 0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 .inst 0xdac00e2f // rev x15, x17
 .inst 0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+.inst 0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 .inst 0xa91d3c2e // stp x14, x15, [x1, #464]
 .inst 0xa9573c2e // ldp x14, x15, [x1, #368]
 .inst 0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
@@ -2751,8 +2751,8 @@
 .inst 0xdac00e2f // rev x15, x17
 .inst 0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
 .inst 0xa91f3c2e // stp x14, x15, [x1, #496]
-.inst 0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 .inst 0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+.inst 0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 .inst 0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
 .inst 0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 .inst 0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
@@ -2769,11 +2769,11 @@
 .inst 0x4efde1ac // pmull2 v12.1q, v13.2d, v29.2d
 .inst 0x0efde1bd // pmull v29.1q, v13.1d, v29.1d
 .inst 0x4efee1cd // pmull2 v13.1q, v14.2d, v30.2d
-.inst 0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 .inst 0x6e3f1d08 // eor v8.16b, v8.16b, v31.16b
+.inst 0x0efee1de // pmull v30.1q, v14.1d, v30.1d
 .inst 0x6e2f1d4a // eor v10.16b, v10.16b, v15.16b
-.inst 0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 .inst 0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
+.inst 0x6e2c1d08 // eor v8.16b, v8.16b, v12.16b
 .inst 0x6e3d1d4a // eor v10.16b, v10.16b, v29.16b
 .inst 0x6e3e1d29 // eor v9.16b, v9.16b, v30.16b
 // 0x2a94:
