@@ -1,6 +1,8 @@
 # Included by the Makefile. What is shown of the machine code for all keys and texts: see PROOF.md.
 
-PROVE_VENV ?= $(B)/prove/venv
+PROVE_PACKAGES := capstone==5.0.9 pyelftools==0.33 z3-solver==5.4.1.0 numpy==2.2.6
+# Of another name with other packages, so that they are installed.
+PROVE_VENV ?= $(B)/prove/venv-$(firstword $(shell echo $(PROVE_PACKAGES) | cksum))
 PROVE_PYTHON ?= $(PROVE_VENV)/bin/python
 PROVE_CC_aarch64 := aarch64-linux-gnu-gcc
 PROVE_CC_arm := arm-linux-gnueabihf-gcc
@@ -26,7 +28,7 @@ $(B)/prove/arm/%.o: asm/arm/%.S $(wildcard asm/*.h asm/*.S asm/arm/*.h)
 
 $(PROVE_VENV)/bin/python:
 	python3 -m venv $(PROVE_VENV)
-	$(PROVE_VENV)/bin/pip install --quiet --disable-pip-version-check capstone==5.0.9 pyelftools==0.33 z3-solver==5.4.1.0 numpy==2.2.6
+	$(PROVE_VENV)/bin/pip install --quiet --disable-pip-version-check --no-compile $(PROVE_PACKAGES)
 
 .PHONY: prove
 ifeq ($(ISA),x86_64)
@@ -43,7 +45,7 @@ prove-mutants: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## MUTANTS changed
 	$(PROVE_PYTHON) tools/prove/mutate.py --settle --count $(MUTANTS) --least 99 $(PROVE_CHOSEN)
 
 # In make test-long, which looks further each time, and for how long.
-PROVE_FOR_LONG = --seconds $(LONG_SECONDS) --seed $$$$(date +%s)
+PROVE_FOR_LONG = --seconds $$(LONG_SECONDS) --seed $$$$(date +%s)
 PROVE_MUTANTS = $(PROVE_PYTHON) tools/prove/mutate.py --settle --count 100 --least 90 $(PROVE_FOR_LONG)
 
 $(eval $(call suite,prove,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/prove.py --quick $(PROVE_OBJECTS)))
