@@ -36,6 +36,9 @@ class Machine(ArmFlags):
         for r in PRESERVED_VECTORS:
             self.vector[2 * r:2 * r + 2] = [name(f"callerd{r}.{i}", 32) for i in range(2)]
 
+    def fill_vectors(self, name):
+        self.vector = [name(f"vector{i}", 32) if not w.defined else w for i, w in enumerate(self.vector)]
+
     def preserved(self, name):
         for r in PRESERVED:
             if self.general[r] is not name(f"callerr{r}", 32):

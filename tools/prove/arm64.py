@@ -33,6 +33,9 @@ class Machine(ArmFlags):
         for r in PRESERVED_VECTORS:
             self.vector[r] = [name(f"callerd{r}.{i}", 32) for i in range(2)] + [undefined(32)] * 2
 
+    def fill_vectors(self, name):
+        self.vector = [[name(f"vector{r}.{i}", 32) if not w.defined else w for i, w in enumerate(v)] for r, v in enumerate(self.vector)]
+
     def preserved(self, name):
         """Registers that are not the caller's any more."""
         for r in PRESERVED:

@@ -154,10 +154,12 @@ class Call:
         for name, v in values.items():
             self.memory.poke(ARGS + A["ARG_" + name.upper()], const(v, 64))
 
-    def fill_scratch(self):
-        """With whatever: what is added there and cancels is then no use of what nothing has written."""
+    def fill(self):
+        """Scratch and vector registers with whatever: what is added there and cancels, such as the bits of a block that there is
+        none of when bits are transposed, is then no use of what nothing has written. What is whatever is not in a result."""
         for at in range(SCRATCH + self.kernel.scratch_from, SCRATCH + self.scratch_bytes, 4):
             self.memory.cells[at] = symbol(f"before {at}", 32)
+        self.machine.fill_vectors(symbol)
 
     def run(self, trace=None):
         self.kernel.program().run(self.machine, trace)

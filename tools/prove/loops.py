@@ -207,8 +207,9 @@ def one_time(flags):
 
 
 def state_before():
-    """What a part before has left: accumulator, below 2^131, and counter."""
-    return [symbol("state h0", 64), symbol("state h1", 64), symbol("state h2", 3)], symbol("state counter", 64)
+    """What a part before has left: accumulator, below 2^131, and counter, in 64 bits. It is below 2^32 where text follows: a packet's
+    last block has at most 2^32 - 1."""
+    return [symbol("state h0", 64), symbol("state h1", 64), symbol("state h2", 3)], extend(symbol("state counter", 32), 64)
 
 
 def residue(limbs):

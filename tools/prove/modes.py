@@ -146,7 +146,7 @@ def of_one(kernel, shape, trace, function):
     call.arguments(out=target, **{"in": source}, bytes=n, key=KEY, state=STATE + o if chained else 0, flags=mode)
     call.memory.cells.update(cells)
     if kernel.bitwise and function:
-        call.fill_scratch()
+        call.fill()
     if text:
         call.memory.poke(source, text)
     if chained:
@@ -203,7 +203,7 @@ def of_lanes(kernel, shape, trace, function):
         arguments["total"] = n
     call.arguments(**arguments)
     if kernel.bitwise and function:
-        call.fill_scratch()
+        call.fill()
     steps = call.run(trace)
     if not function:
         return steps
