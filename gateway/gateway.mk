@@ -6,8 +6,8 @@ gateway: ## the TLS gateway, build/sealane-gateway
 
 # Without jetstream: to compile a NATS server for this costs more than it can find. Nor can it find anything where one goroutine
 # reads segments, or where tshark alone is asked. go-vet-gateway has vetted it.
-$(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -vet=off -skip '^TestInline$$$$|^TestBudget$$$$|^TestTable$$$$|TestInlineQUIC|TestTshark|TestAnySegments|TestRandomAttackers|TestClosedAttackers|TestWork|TestForgedCost|TestSoak|TestMemory|TestClosedRefuses|TestSynthetic|FuzzForged' ./cmd/... ./handover/... \
-    $(addprefix ./internal/,about attack capture control engine exchange flow keys listen output packet reassembly rules tls)))
+$(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -vet=off -skip '^TestInline$$$$|^TestBudget$$$$|^TestTable$$$$|TestInlineQUIC|TestTshark|TestAnySegments|TestSoak|TestMemory|TestSynthetic' ./cmd/... ./handover/... \
+    $(addprefix ./internal/,capture control engine exchange keys listen output packet)))
 
 # The captures on arm64, as data processing units have it.
 $(eval $(call suite,gateway-arm64,,sh -c 'command -v qemu-aarch64 >/dev/null || exit 77; \
@@ -52,6 +52,10 @@ $(eval $(call long_suite,long-gateway-soak,,$(GO_ENV) $(GO) test -C gateway ./in
 $(eval $(call long_suite,long-gateway-properties,,$(GO_ENV) $(GO) test -C gateway ./internal/engine -v -count=1 -timeout $(LONG_LIMIT)s \
     -run 'AnySegments|FlippedBits' -args -long $(LONG_SECONDS)s))
 $(eval $(call long_suite,long-gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -count=1 -timeout $(LONG_LIMIT)s -run '^TestInline$$$$|^TestBudget$$$$|^TestTable$$$$|TestMemory|TestClosedRefuses' ./cmd/sealane-gateway ./internal/attack))
+# What has one goroutine: only pointers are checked.
+$(eval $(call long_suite,long-gateway-race-alone,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -count=1 -timeout $(LONG_LIMIT)s \
+    -skip '^TestBudget$$$$|^TestTable$$$$|TestRandomAttackers|TestClosedAttackers|TestWork|TestForgedCost|FuzzForged' \
+    $(addprefix ./internal/,about attack flow reassembly rules tls)))
 $(eval $(call long_suite,long-gateway-live,,$(GO_ENV) $(GO) test -C gateway ./cmd/sealane-gateway -v -count=1 -run 'Chromium|Suricata'))
 $(eval $(call long_suite,long-gateway-attackers,,$(GO_ENV) $(GO) test -C gateway ./internal/attack -v -count=1 -timeout $(LONG_LIMIT)s \
     -run 'RandomAttackers|ClosedAttackers|Budget' -args -runs 100000 -long $(LONG_SECONDS)s))

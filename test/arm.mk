@@ -15,7 +15,7 @@ endef
 # $(call go_arm,suite or long_suite,name,environment,qemu and its options,options and packages). Tests that start programs find the
 # emulator in SEALANE_TEST_EXEC.
 define go_arm
-$$(eval $$(call $(1),$(2),,env CGO_ENABLED=0 $(3) SEALANE_TEST_EXEC="$(4)" $(GO) test -v -exec "$(4)" $(5)))
+$$(eval $$(call $(1),$(2),,env CGO_ENABLED=0 $(3) SEALANE_TEST_EXEC="$(4)" $(GO) test -v -vet=off -exec "$(4)" $(5)))
 endef
 
 # A kernel gives the same results on each CPU that has it: each runs in full on one (portable code and armv6 on arm1176, neon on

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -241,7 +242,22 @@ func TestNATS(t *testing.T) {
 		t.Error("there is no such stream")
 	}
 	publish("keys.web", line(1)) // before anybody listens
-	if err := Subscribe(ctx, url, "TLSKEYS", "keys.web", &keys.Log{Store: s}, func(err error) { t.Log(err) }); err != nil {
+	// What the end of the server leads to may be said after that of the test.
+	var mutex sync.Mutex
+	ended := false
+	t.Cleanup(func() {
+		mutex.Lock()
+		defer mutex.Unlock()
+		ended = true
+	})
+	report := func(err error) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if !ended {
+			t.Log(err)
+		}
+	}
+	if err := Subscribe(ctx, url, "TLSKEYS", "keys.web", &keys.Log{Store: s}, report); err != nil {
 		t.Fatal(err)
 	}
 	wait(t, s, 1)
