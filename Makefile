@@ -173,8 +173,10 @@ SUITES :=
 LONG_SUITES :=
 # Seconds: no suite of make test-long may take longer.
 LONG_LIMIT ?= 1800
-# Of the traces, and of what else goes on until its time is up.
+# Of what goes on until its time is up.
 LONG_SECONDS ?= 180
+# Of each level in a trace: there are some twenty in one suite.
+LONG_TRACE_SECONDS ?= $(shell echo $$(($(LONG_SECONDS) / 6 + 1)))
 # Of each fuzzer of Go, 5 minutes; the one of Rust gets twice that.
 LONG_FUZZ_SECONDS ?= $(shell echo $$(($(LONG_SECONDS) * 5 / 3)))
 # Of each level in a random test of all of them.

@@ -3,7 +3,7 @@
 $(eval $(call long_suite,long-check,$(B)/check,sh -ec 'end=$$$$(($$$$(date +%s) + $(LONG_SECONDS))); n=0; \
     while [ $$$$(date +%s) -lt $$$$end ]; do $(B)/check >$(B)/long-check.log || { cat $(B)/long-check.log; exit 1; }; n=$$$$((n + 1)); done; \
     tail -n 1 $(B)/long-check.log; echo "$$$$n times"'))
-$(eval $(call long_suite,long-secret-trace,$(B)/secret_trace,$(B)/secret_trace --long=$(shell echo $$(($(LONG_SECONDS) / 6 + 1)))))
+$(eval $(call long_suite,long-secret-trace,$(B)/secret_trace,$(B)/secret_trace --long=$(LONG_TRACE_SECONDS)))
 $(foreach part,vet test,$(eval $(call long_suite,long-platforms-$(part),,$(GO_ENV) $(GO) test . -v -count=1 -timeout $(LONG_LIMIT)s \
     -run Platforms/$(part) -args -long)))
 $(eval $(call long_suite,long-go,,$(GO_ENV) $(GO) test -v -count=1 -timeout $(LONG_LIMIT)s ./internal/kernel ./internal/aead \

@@ -31,6 +31,9 @@ func TestBatchTimes(t *testing.T) {
 		t.Run(row.Name, func(t *testing.T) {
 			skipUnsupported(t, row)
 			level := kernel.Level(row.Level)
+			if int(level) >= len(foundPlans) {
+				t.Fatalf("level %d shares its place of %d with another one", level, len(foundPlans))
+			}
 			table := kernel.ChaCha20Poly1305BatchPlan(level)
 			before := *table
 			if _, taken := measureBatches(level, table, 0); taken {

@@ -45,7 +45,7 @@ prove-mutants: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## MUTANTS changed
 	$(PROVE_PYTHON) tools/prove/mutate.py --settle --count $(MUTANTS) --least 99 $(PROVE_CHOSEN)
 
 # In make test-long, which looks further each time, and for how long.
-PROVE_FOR_LONG = --seconds $$(LONG_SECONDS) --seed $$$$(date +%s)
+PROVE_FOR_LONG = --seconds $(LONG_SECONDS) --seed $$$$(date +%s)
 PROVE_MUTANTS = $(PROVE_PYTHON) tools/prove/mutate.py --settle --count 100 --least 90 $(PROVE_FOR_LONG)
 
 $(eval $(call suite,prove,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/prove.py --quick $(PROVE_OBJECTS)))
