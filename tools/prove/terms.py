@@ -525,7 +525,7 @@ def _add(width, values, carry, closely):
         return undefined(width), undefined(1)
     if bitwise and len(values) == 2 and (r := _spread("spread_sum", *values)) is not None:
         return r, const(0, 1)
-    if lengths and width == 64 and (r := lengths.add(values, carry)) is not None:
+    if lengths and width >= 32 and (r := lengths.add(values, carry)) is not None:
         return r
     terms = [(1, v) for v in values]
     if carry is not None:
@@ -580,7 +580,7 @@ def _subtract(width, a, b, borrow):
         return undefined(width), undefined(1)
     if a is b:
         return (const(0, width), const(0, 1)) if borrow is None else (cat(*[borrow] * width), borrow)
-    if lengths and width == 64 and (borrow is None or borrow.constant == 0) and (r := lengths.subtract(a, b)) is not None:
+    if lengths and width >= 32 and (borrow is None or borrow.constant == 0) and (r := lengths.subtract(a, b)) is not None:
         return r
     terms = [(1, a), (-1, b)]
     constant = 1 << width
@@ -709,6 +709,8 @@ def _chunked(operation):
             r = memo[key] = memo[b, a] = cat(*(fresh(x.width) if x.defined and y.defined else undefined(x.width)
                                   for at in range(0, a.width, 32) for w in (min(32, a.width - at),)
                                   for x, y in ((cut(a, at, w), cut(b, at, w)),)))
+        if r is None and lengths and operation.__name__ == "both" and (r := lengths.clear_low(a, b)) is not None:
+            memo[key] = memo[b, a] = r
         if r is None:
             assert a.width == b.width, (a, b)
             out = []
