@@ -831,6 +831,12 @@ def equal(a, b):
     if lengths and (r := lengths.equal(a, b)) is not None:
         return r
     for x, y in ((a, b), (b, a)):
+        if y.constant is not None:  # bits of x that are constants, and others
+            at = 0
+            for n, low, w in x.pieces:
+                if n == CONST and (y.constant >> at) & ((1 << w) - 1) != low:
+                    return const(0, 1)
+                at += w
         if y.constant == 0 and x.ones & (x.ones - 1) == 0:  # of one bit
             return invert(cut(x, x.ones.bit_length() - 1, 1))
     return atom("equal", frozenset((a, b)), None, 1, 1)
