@@ -127,9 +127,8 @@ class Part(Call):
         super().__init__(kernel)
         self.shape, flags = shape, shape.flags
         self.width, self.bytes = kernel.isa.POINTER, None
-        pointer = lambda name, address: linear.Base(name, 1 << 20, 1 << self.width - 2, address=address, width=self.width)
-        self.source = pointer("in", kernels.IN + 1)
-        self.target = self.source if shape.in_place else pointer("out", kernels.OUT + 3)
+        self.source, self.begin_in = self.pointer("in", kernels.IN + 1)
+        self.target, self.begin_out = (self.source, self.begin_in) if shape.in_place else self.pointer("out", kernels.OUT + 3)
         self.machine.known = self.known
         regions = [("key", KEY, A["GCM_KEY_BYTES"], True, False), ("nonce", NONCE, 12 if nonce_given else 16, True, False)]
         for base, pieces in zip((self.source, self.target), texts):
@@ -155,7 +154,12 @@ class Part(Call):
             memory.poke(STATE + A["GCM_STATE_MASK"], self.mask)
         self.arguments(ad=AD, key=KEY, nonce=NONCE, tag=TAG, state=0 if flags == WHOLE else STATE,
                        flags=flags | (OPEN if shape.opens else 0) | (A["FLAG_NONCE"] if nonce_given else 0))
-        self.set(**{"in": self.source + 0}, out=self.target + 0)
+        self.set(**{"in": self.begin_in + 0}, out=self.begin_out + 0)
+
+    def pointer(self, name, address):
+        """Where a text is in a run, and what the arguments say of it."""
+        base = linear.Base(name, 1 << 20, 1 << self.width - 2, address=address, width=self.width)
+        return base, base
 
     def set(self, **values):
         for name, v in values.items():

@@ -148,7 +148,7 @@ def low_bits(a, mask):
     if found is None or low or mask >> w:
         return None
     base, offset = found
-    if base.modulus & mask or mask >= base.modulus:
+    if base.modulus & (base.modulus - 1) or mask >= base.modulus:
         return None
     results = {(r + offset) & mask for r in base.of}
     return const(results.pop(), a.width) if len(results) == 1 else None

@@ -559,6 +559,10 @@ def _add_modular(a, b):
                     (sign_, only), = ATOMS[n].operands
                     if sign_ > 0 and only.width <= w:
                         return add_modular(add_modular(x, extend(only, w)), const(ATOMS[n].extra, w))
+    if c is not None and lengths and len(a.pieces) > 1 and a.pieces[0][0] == CONST:  # of a counter that ends with a known byte
+        _, low, known = a.pieces[0]
+        total = low + c
+        return cat(const(total, known), add_modular(cut(a, known, w - known), const(total >> known, w - known)))
     if c is not None and len(a.pieces) == 1:
         (n, low, width), = a.pieces
         if n >= 0 and low == 0 and width == w and ATOMS[n].kind == "sum" and all(s > 0 for s, _ in ATOMS[n].operands):
