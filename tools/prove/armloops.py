@@ -19,6 +19,7 @@ scratch or stack. Where the loop begins again a cell is one of
 On 32-bit ARM lengths and pointers are numbers of 32 bits.
 """
 import argparse
+import copy
 import multiprocessing
 import os
 import sys
@@ -57,12 +58,7 @@ class Loop:
     def __init__(self, head, step, enough, arrivals, least, limbs, left, message, pending=False, classes=(None,), opens=(False, True)):
         self.head, self.step, self.enough, self.arrivals, self.least, self.limbs = head, step, enough, arrivals, least, limbs
         self.left, self.message, self.pending, self.classes, self.opens = left, message, pending, classes, opens
-
-    def but(self, **change):
-        other = Loop(**vars(self))
-        for name, v in change.items():
-            setattr(other, name, v)
-        return other
+        self.blocks = step // 64
 
 
 def find(kernel, text, number=0, before=0):
@@ -81,6 +77,21 @@ LOOPS = {
     (arm32, "neon"): Loop(lambda k: find(k, "ldr r8, [r1, #-0x18]", before=1), 256, 257, 3, 1280,
                           [(general(2), 0), (general(3), 32), (general(4), 64), (general(6), 96), (general(5), 128)],
                           scratch(320 - 56), scratch(320 - 24), True, (tuple(range(1, 193)), (0, *range(193, 256))), (False,)),
+}
+
+
+# Instructions behind where the loop begins that a planted fault leaves out: (what that is, how they begin).
+LEFT_OUT = {
+    (arm64, "neon"): [("the text does not move", "add x2, x2, #0x100"), ("the output does not move", "add x3, x3, #0x100"),
+                      ("what is left does not change", "sub x4, x4, #0x100"), ("the counter does not go on", "add v31.4s, v31.4s"),
+                      ("a product is left out", "umulh"), ("a carry is dropped", "adc x"), ("a rotation is left out", "sri v"),
+                      ("a wipe is left out", "stp q0, q0, [x1, #0x170]")],
+    (arm64, "neon6"): [("what is left does not change", "subs x4, x4, #0x40", 1), ("the counter does not go on", "add v31.4s, v31.4s"),
+                       ("a product is left out", "umulh"), ("a carry is dropped", "adc x"), ("a rotation is left out", "sri v"),
+                       ("a wipe is left out", "stp q0, q0, [x1, #0x170]")],
+    (arm32, "neon"): [("the text does not move", "str r7, [r1, #-0x34]"), ("the output does not move", "str sb, [r1, #-0x30]"),
+                      ("what is left does not change", "str r8, [r1, #-0x38]"), ("a product is left out", "umlal"),
+                      ("a carry is dropped", "adc r"), ("a rotation is left out", "vsri.32"), ("the counter does not go on", "str r0, [r1, #0x90]")],
 }
 
 
@@ -278,6 +289,8 @@ def begin(kernel, loop, shape, counter=None, ad_bytes=0, of=None):
     kind, offset = place_of(call, call.get(loop.message)) or (None, 0)
     if kind != ("in" if opens or shape.in_place else "out") or not 0 <= offset <= size or offset % 16:
         raise Unproved(f"what is authenticated next is not known: {kind} {offset}")
+    if offset > call.done and not opens:
+        raise Unproved("what has not been sealed is authenticated")
     h = 0 if shape.flags & FIRST else residue(h_before())
     h = spec.poly1305(h, call.r, spec.pad16(ad) if ad else None)
     if offset:
@@ -352,7 +365,7 @@ def induction(kernel, loop, shape, of=None):
     going_on = Shape(shape.flags & LAST, shape.opens, shape.in_place)
     template = begin(kernel, loop, going_on, x)
     blocks = template.done // 64
-    following = begin(kernel, loop, going_on, add_modular(x, const(step // 64, 32)))
+    following = begin(kernel, loop, going_on, add_modular(x, const(loop.blocks, 32)))
     steps, cases = template.machine.steps + following.machine.steps, 1
     if shape.flags & FIRST:
         called = begin(kernel, loop, shape, of=of)
@@ -521,6 +534,53 @@ def one(task):
     return str(shape), cases, steps, wrong
 
 
+def leave_out(kernel, insn):
+    """Changes the kernel's program; returns a function that puts it right again."""
+    program = kernel.program()
+    before = dict(program.steps)
+    program.steps[insn.address] = (lambda m: None), insn.address + insn.size, None, f"{insn.mnemonic} {insn.op_str}"
+
+    def back():
+        program.steps.clear()
+        program.steps.update(before)
+    return back
+
+
+def behind(kernel, place, text, number=0):
+    """An instruction behind a place that begins so."""
+    return [i for i in kernel.isa.decoder().disasm(kernel.code, 0) if i.address >= place and f"{i.mnemonic} {i.op_str}".startswith(text)][number]
+
+
+def planted(path):
+    """Wrong loops, and kernels with one instruction less. Returns how many were refused, and how many not."""
+    kernel, results = kernels.Kernel(path), []
+    right = loop_of(kernel)
+    place, of = head(kernel, right), right.classes[0]
+
+    def attempt(what, insn=None, **change):
+        loop, why = copy.copy(right), None
+        for name, v in change.items():
+            setattr(loop, name, v)
+        back = leave_out(kernel, insn) if insn else lambda: None
+        try:
+            anew()
+            state, _, _ = induction(kernel, loop, Shape(), of)
+            leave(kernel, loop, Shape(), state, loop.enough - 59)
+        except (Unproved, AssertionError) as e:
+            why = str(e) or "a number out of its bounds"
+        back()
+        print(f"{'FAIL' if why is None else 'ok  '} {kernel}: planted: {what}: {why or 'not refused'}", flush=True)
+        results.append(why is not None)
+
+    attempt("the counter goes on by one more", blocks=right.blocks + 1)
+    attempt("a pass has 64 bytes more", step=right.step + 64)
+    attempt("limbs are in another order", limbs=[(right.limbs[1][0], right.limbs[0][1]), (right.limbs[0][0], right.limbs[1][1]), *right.limbs[2:]])
+    attempt("there is a pass with a pass less", enough=right.enough - right.step)
+    for what, text, *number in LEFT_OUT[kernel.isa, kernel.name.removeprefix("sealane_chacha20poly1305_")]:
+        attempt(what, behind(kernel, place, text, *number))
+    return sum(results), len(results) - sum(results)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
@@ -547,6 +607,9 @@ def main():
         print(f"{'FAIL' if wrong else 'ok  '} {kernel}: texts from {loop.least} bytes: {cases} beginnings, steps and ends, {steps:,} instructions, "
               f"{time.time() - begun:.0f} s", flush=True)
         shown, failed = shown + cases, failed + wrong
+        if args.planted:
+            yes, no = planted(path)
+            shown, failed = shown + yes, failed + no
     print(f"armloops: {shown} passed, {failed} failed, {unknown} not run")
     return 1 if failed else 0
 
