@@ -36,7 +36,7 @@ from kernels import A, AD, FIRST, KEY, LAST, NONCE, OPEN, SCRATCH, STACK, STATE,
 from terms import P, Unproved, add_modular, cat, const, cut, extend, same, secret, symbol
 
 WHOLE = FIRST | LAST
-LONGEST = {arm64: (1 << 38) - 64, arm32: 1 << 30}  # bytes of text: RFC 8439, 2.8; half of what 32 bits address
+LONGEST = {arm64: (1 << 38) - 64, arm32: (1 << 30) - 64}  # bytes of text: RFC 8439, 2.8; half of what 32 bits address
 FAR = 1 << 16
 ADS = (1, 13, 16, 40)
 

@@ -35,11 +35,31 @@ class Base:
 
 _known, _atoms = {}, {}
 _made = {}  # quotients, their multiples, remainders
+_further = {}  # (base, another): by how much the one is further on than the other, which is a base too
 
 
 def forget():
-    for d in (_known, _atoms, _made):
+    for d in (_known, _atoms, _made, _further):
         d.clear()
+
+
+def relate(x, y, by):
+    """x = y + by"""
+    _further[x, y] = by
+
+
+def _difference(x, y):
+    """x - y of places, as a place that is a length; or None."""
+    other = x[0].sum[x[0].sum[0] is y[0]] if x[0].sum and y[0] in x[0].sum else _further.get((x[0], y[0]))
+    return (other, x[1] - y[1]) if other else None
+
+
+def _negative(base, offset):
+    """0 - (base + offset), which is not 0, in registers."""
+    key = base, offset, "negative"
+    if key not in _made:
+        _made[key] = Base(f"-({base.name}{offset:+d})", (1 << base.width) - base.most - offset, (1 << base.width) - base.least - offset, width=base.width)
+    return _made[key] + 0
 
 
 def shift(v, n, right):
@@ -114,10 +134,10 @@ def subtract(a, b):
         return const(x[1] - y[1], a.width), const(x[1] < y[1], 1)
     if x and y and y[0].multiple and y[1] == 0 and y[0].multiple[0] is x[0] and x[1] >= y[0].multiple[1]:
         return remainder(*x, y[0].multiple), const(0, 1)
-    if x and y and x[0].sum and y[0] in x[0].sum:
-        other = x[0].sum[x[0].sum[0] is y[0]]
-        if other.least + x[1] - y[1] >= 0:
-            return other + (x[1] - y[1]), const(0, 1)
+    if x and y and (d := _difference(x, y)) and d[0].least + d[1] >= 0:
+        return d[0] + d[1], const(0, 1)
+    if x and y and (d := _difference(y, x)) and d[0].least + d[1] > 0:
+        return _negative(*d), const(1, 1)
     if x and b.constant is not None:
         base, offset = x[0], x[1] - b.constant
         if base.least + offset >= 0:
