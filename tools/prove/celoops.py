@@ -225,7 +225,7 @@ def induction(kernel, shape, residues, lasts, given, blocks=8):
             new, kind = found.get(cell, terms.undefined(32)), state.kinds[cell]
             good = place_of(call, new, call.done_bytes) == v if kind == "place" else \
                 new.defined and same(new, exact[cell]) if kind == "moving" else new.defined and (new is v or same(new, v))
-            if not good and kind == "kept" and new.defined:
+            if not good and kind == "kept" and linear.place(new) is None:
                 tails[cell] = new
             elif not good:
                 del state[cell]
@@ -247,6 +247,8 @@ def induction(kernel, shape, residues, lasts, given, blocks=8):
     for cell in differing:
         state[cell], state.kinds[cell] = symbol(f"kept {cell}", first[cell].width), "kept"
     place, changed, cases = head(kernel, shape), True, 0
+    begun = [call.cells() for call, _ in calls]
+    everywhere = lambda cell: (found.get(cell, terms.undefined(1)) for found in begun)
     while changed:
         changed, cases = False, len(calls)
         for last in lasts:
@@ -268,6 +270,9 @@ def induction(kernel, shape, residues, lasts, given, blocks=8):
                     good = p is not None and p[0] is base and p[1] == offset + by
                 elif kind == "moving":
                     good = new.defined and same(new, following[cell])
+                    if not good and new is words.cells(word)[cell] and all(same(new_, v) for new_ in everywhere(cell)):
+                        state.kinds[cell], changed = "kept", True  # it happened to be what a run gives that goes on there
+                        continue
                 else:
                     good = new.defined and (new is v or same(new, v))
                 if not good:

@@ -1,6 +1,6 @@
 """Shows of a kernel's machine code, for calls of given lengths and for all data, what PROOF.md says.
 
-    prove.py [--quick] [--jobs N] [--queries FOLDER] [--sizes A-B,C] [--part I/N] OBJECT...
+    prove.py [--quick] [--jobs N] [--queries FOLDER] [--sizes A-B,C [--ad A-B,C]] [--part I/N] OBJECT...
 
 Per kernel: how many calls were shown, and of which lengths. Exit status 1 if one was not.
 """
@@ -204,7 +204,7 @@ def runs(args):
             yield path, None, 0
             continue
         shapes = kernels.shapes(kernel, False) if args.sizes is None else \
-            [(GcmShape if "aesgcm" in kernel.name else Shape)(n, opens=o) for n in args.sizes for o in (False, True)]
+            [(GcmShape if "aesgcm" in kernel.name else Shape)(n, ad=ad, opens=o) for n in args.sizes for ad in args.ad for o in (False, True)]
         begun, before, results = time.time(), processor_time(), []
         with multiprocessing.Pool(args.jobs, begin, (path, args.sizes is not None)) as pool:
             tasks = [(s, args.queries) for s in chosen_part(shapes, args.part)]
@@ -223,6 +223,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--queries")
     parser.add_argument("--sizes", type=chosen)
+    parser.add_argument("--ad", type=chosen, default=[0], help="with --sizes: bytes of associated data")
     parser.add_argument("--part", default="1/1", help="the I-th of N parts of each kernel's calls, for a run in pieces")
     parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
