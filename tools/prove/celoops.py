@@ -389,7 +389,7 @@ def one(task):
     return name, cases, steps, wrong
 
 
-def planted(path):
+def planted(path, quick):
     """Wrong invariants, and kernels with one instruction less. Returns how many were refused, and how many not."""
     global HASH
     kernel, results = kernels.Kernel(path), []
@@ -418,6 +418,8 @@ def planted(path):
     HASH = right
     attempt("the text does not move", "add x3, x3, #0x80")
     attempt("the output does not move", "add x4, x4, #0x80")
+    if quick:
+        return sum(results), len(results) - sum(results)
     attempt("the groups are not counted", "sub x21, x21, #1")
     attempt("the counter does not go on", "add w25, w25, #8")
     attempt("first columns do not go on", "add v30")
@@ -452,7 +454,7 @@ def main():
               f"{time.time() - begun:.0f} s", flush=True)
         shown, failed = shown + cases, failed + wrong
         if args.planted:
-            yes, no = planted(path)
+            yes, no = planted(path, args.quick)
             shown, failed = shown + yes, failed + no
     print(f"celoops: {shown} passed, {failed} failed, {unknown} not run")
     return 1 if failed else 0
