@@ -84,7 +84,7 @@ def shifted(f, how, n):
     def run(m):
         v = f(m)
         out = None if n == 0 else cut(v, 32 - n, 1) if how == "lsl" else cut(v, n - 1, 1)
-        return g(v, n) if n else v, out
+        return (terms.lengths and how == "lsr" and terms.lengths.shift(v, n, True)) or (g(v, n) if n else v), out
     return run
 
 

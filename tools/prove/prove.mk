@@ -45,6 +45,7 @@ prove: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## a kernel's machine code
 	$(if $(filter $(PROVE_MODE_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/modeloops.py $(filter $(PROVE_MODE_LOOPS),$(PROVE_CHOSEN)))
 	$(if $(filter $(PROVE_CE_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/celoops.py $(filter $(PROVE_CE_LOOPS),$(PROVE_CHOSEN)))
 	$(if $(filter $(PROVE_ARM_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/armloops.py --queries $(B)/prove/queries $(filter $(PROVE_ARM_LOOPS),$(PROVE_CHOSEN)))
+	$(if $(filter %/arm/chacha20poly1305_neon.o,$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/armopen.py --queries $(B)/prove/queries $(filter %/arm/chacha20poly1305_neon.o,$(PROVE_CHOSEN)))
 	$(if $(filter $(PROVE_ARM6_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/arm6loops.py --queries $(B)/prove/queries $(filter $(PROVE_ARM6_LOOPS),$(PROVE_CHOSEN)))
 
 .PHONY: prove-mutants
@@ -71,6 +72,7 @@ $(eval $(call suite,prove-celoops,$(PROVE_PYTHON) $(PROVE_CE_LOOPS),$(PROVE_PYTH
 $(eval $(call suite,prove-arm6loops,$(PROVE_PYTHON) $(PROVE_ARM6_LOOPS),$(PROVE_PYTHON) tools/prove/arm6loops.py --quick --planted $(PROVE_ARM6_LOOPS)))
 $(eval $(call long_suite,long-prove-celoops,$(PROVE_PYTHON) $(PROVE_CE_LOOPS),$(PROVE_PYTHON) tools/prove/celoops.py --planted $(PROVE_CE_LOOPS)))
 $(eval $(call long_suite,long-prove-arm6loops,$(PROVE_PYTHON) $(PROVE_ARM6_LOOPS),$(PROVE_PYTHON) tools/prove/arm6loops.py --planted $(PROVE_ARM6_LOOPS)))
+$(eval $(call long_suite,long-prove-armopen,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove/armopen.py --planted $(PROVE_ARM_LOOPS)))
 $(eval $(call long_suite,long-prove-armloops,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove/armloops.py --planted $(PROVE_ARM_LOOPS)))
 $(eval $(call long_suite,long-prove-classic,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py $(PROVE_OBJECTS) $(PROVE_ARM)))
 $(eval $(call long_suite,long-prove-mutants-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(PROVE_MUTANTS) $(PROVE_ARM)))
