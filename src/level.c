@@ -58,18 +58,16 @@ enum { WHOLE_PACKET = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST };
     extern sealane_kernel sealane_##primitive##_batch_##level; \
     extern const uint8_t sealane_##primitive##_batch_##level##_constants[];
 
-#define BATCH(primitive, level, group, few, ...)                                                              \
+#define BATCH_IN_STREAM(primitive, level, group, few, least, below, ...)                                      \
     {                                                                                                         \
         sealane_##primitive##_batch_##level, sealane_##primitive##_batch_##level##_constants, (group), (few), \
-            sizeof((uint8_t[]){__VA_ARGS__}),                                                                 \
-        {                                                                                                     \
-            __VA_ARGS__                                                                                       \
-        }                                                                                                     \
+            sizeof((uint8_t[]){__VA_ARGS__}), {__VA_ARGS__}, (least), (below)                                 \
     }
+#define BATCH(primitive, level, group, few, ...) BATCH_IN_STREAM(primitive, level, group, few, 0, 0, __VA_ARGS__)
 
 /* Versions of clang-format differ on braces in a macro. */
 /* clang-format off */
-#define NO_BATCH {NULL, NULL, 0, 0, 0, {0}}
+#define NO_BATCH {NULL, NULL, 0, 0, 0, {0}, 0, 0}
 /* clang-format on */
 
 /* The rows of ChaCha20-Poly1305 hold where nothing may be measured, or that would take too long: see batchrule.c. On
@@ -89,7 +87,7 @@ enum { WHOLE_PACKET = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST };
 #define AVX2_BATCH BATCH(chacha20poly1305, avx2, 0, 4, FOUR_8, FOUR_4)
 /* The same kernel beside one for single packets that is faster. */
 #define AVX512VL_BATCH BATCH(chacha20poly1305, avx2, 0, 4, FOUR_8)
-#define AVX512_GCM_BATCH BATCH(aesgcm, avx512, 4, 4, FOUR_32)
+#define AVX512_GCM_BATCH BATCH_IN_STREAM(aesgcm, avx512, 4, 4, 512, 2289, FOUR_32)
 
 #if defined(HAVE_AARCH64_KERNELS)
 /* One kernel beside two for single packets; modelled, of Cortex-A53 and Neoverse N1, and of Cortex-A72. */
@@ -184,7 +182,7 @@ const sealane_level sealane_levels[] = {
      0,
      sealane_chacha20poly1305_portable,
      NULL,
-     {sealane_chacha20poly1305_batch_portable, NULL, 0, 2, 16, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}},
+     {sealane_chacha20poly1305_batch_portable, NULL, 0, 2, 16, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, 0, 0},
      0,
      CALL_chacha20poly1305},
 };
@@ -217,7 +215,7 @@ static const sealane_level aesgcm_levels[] = {
      0,
      sealane_aesgcm_portable,
      NULL,
-     {sealane_aesgcm_batch_portable, NULL, 0, 2, 16, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}},
+     {sealane_aesgcm_batch_portable, NULL, 0, 2, 16, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, 0, 0},
      0,
      CALL_aesgcm},
 };
