@@ -58,12 +58,15 @@ enum { WHOLE_PACKET = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST };
     extern sealane_kernel sealane_##primitive##_batch_##level; \
     extern const uint8_t sealane_##primitive##_batch_##level##_constants[];
 
-#define BATCH_IN_STREAM(primitive, level, group, few, least, below, ...)                                      \
+/* Which packets go in a stream: least, below. AES-GCM's kernel could from 256 bytes on, and of two it pays from 512. */
+#define STREAM_chacha20poly1305 0, 0
+#define STREAM_aesgcm 512, 2289
+
+#define BATCH(primitive, level, group, few, ...)                                                              \
     {                                                                                                         \
         sealane_##primitive##_batch_##level, sealane_##primitive##_batch_##level##_constants, (group), (few), \
-            sizeof((uint8_t[]){__VA_ARGS__}), {__VA_ARGS__}, (least), (below)                                 \
+            sizeof((uint8_t[]){__VA_ARGS__}), {__VA_ARGS__}, STREAM_##primitive                               \
     }
-#define BATCH(primitive, level, group, few, ...) BATCH_IN_STREAM(primitive, level, group, few, 0, 0, __VA_ARGS__)
 
 /* Versions of clang-format differ on braces in a macro. */
 /* clang-format off */
@@ -87,7 +90,7 @@ enum { WHOLE_PACKET = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST };
 #define AVX2_BATCH BATCH(chacha20poly1305, avx2, 0, 4, FOUR_8, FOUR_4)
 /* The same kernel beside one for single packets that is faster. */
 #define AVX512VL_BATCH BATCH(chacha20poly1305, avx2, 0, 4, FOUR_8)
-#define AVX512_GCM_BATCH BATCH_IN_STREAM(aesgcm, avx512, 4, 4, 512, 2289, FOUR_32)
+#define AVX512_GCM_BATCH BATCH(aesgcm, avx512, 4, 4, FOUR_32)
 
 #if defined(HAVE_AARCH64_KERNELS)
 /* One kernel beside two for single packets; modelled, of Cortex-A53 and Neoverse N1, and of Cortex-A72. */
