@@ -315,7 +315,7 @@ def one(task):
     return str(shape), cases, steps, wrong
 
 
-def planted(path):
+def planted(path, quick):
     """Wrong invariants, and kernels with one instruction less. Returns how many were refused, and how many not."""
     kernel, results = kernels.Kernel(path), []
 
@@ -336,6 +336,8 @@ def planted(path):
     attempt("the counter goes on by two", blocks=2)
     attempt("blocks of 32 bytes are authenticated", step=32)
     attempt("the text does not move", "str r2, [r1, #-8]")
+    if quick:
+        return sum(results), len(results) - sum(results)
     attempt("the output does not move", "str r3, [r1, #-4]")
     attempt("what is left does not change", "str fp, [r1, #-0xc]")
     attempt("the counter does not go on", "str r2, [r1, #0x90]")
@@ -362,7 +364,7 @@ def main():
             unknown += 1
             continue
         begun, cases, steps, wrong = time.time(), 0, 0, 0
-        tasks = [(i, args.quick, args.queries) for i in ((0, 3) if args.quick else range(len(armloops.SHAPES)))]
+        tasks = [(i, args.quick, args.queries) for i in ((3,) if args.quick else range(len(armloops.SHAPES)))]
         with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
             for name, n, instructions, errors in pool.imap_unordered(one, tasks):
                 cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
@@ -372,7 +374,7 @@ def main():
               f"{time.time() - begun:.0f} s", flush=True)
         shown, failed = shown + cases, failed + wrong
         if args.planted:
-            yes, no = planted(path)
+            yes, no = planted(path, args.quick)
             shown, failed = shown + yes, failed + no
     print(f"arm6loops: {shown} passed, {failed} failed, {unknown} not run")
     return 1 if failed else 0

@@ -470,9 +470,9 @@ def leave(kernel, loop, shape, state, rest, folder=None):
     call.expect("r in the state", STATE + A["STATE_R"], call.r)
     call.expect("s in the state", STATE + A["STATE_S"], call.s)
     # That of the call's begin and the blocks of the whole call; or that of the loop, gone on: which is the same number.
-    before = const(1, 64) if shape.flags & FIRST else extend(symbol("state counter", 32), 64)
-    got = call.memory.peek(STATE + A["STATE_COUNTER"], 8)
-    whole = terms.add(64, before, terms.shift_right(extend(bytes_, 64), 6))[0]
+    before = const(1, 32) if shape.flags & FIRST else symbol("state counter", 32)
+    got, blocks = call.memory.peek(STATE + A["STATE_COUNTER"], 8), terms.shift_right(bytes_, 6)
+    whole = terms.add(64, extend(before, 64), blocks)[0] if kernel.isa is arm64 else extend(add_modular(before, blocks), 64)
     if not same(got, whole):
         call.expect("the counter in the state", STATE + A["STATE_COUNTER"], extend(add_modular(state.counter, const(rest // 64, 32)), 64))
     return call.machine.steps

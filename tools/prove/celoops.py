@@ -225,7 +225,7 @@ def induction(kernel, shape, residues, lasts, given, blocks=8):
             new, kind = found.get(cell, terms.undefined(32)), state.kinds[cell]
             good = place_of(call, new, call.done_bytes) == v if kind == "place" else \
                 new.defined and same(new, exact[cell]) if kind == "moving" else new.defined and (new is v or same(new, v))
-            if not good and kind == "kept" and new.defined:
+            if not good and kind == "kept" and linear.place(new) is None:
                 tails[cell] = new
             elif not good:
                 del state[cell]
@@ -247,6 +247,8 @@ def induction(kernel, shape, residues, lasts, given, blocks=8):
     for cell in differing:
         state[cell], state.kinds[cell] = symbol(f"kept {cell}", first[cell].width), "kept"
     place, changed, cases = head(kernel, shape), True, 0
+    begun = [call.cells() for call, _ in calls]
+    everywhere = lambda cell: (found.get(cell, terms.undefined(1)) for found in begun)
     while changed:
         changed, cases = False, len(calls)
         for last in lasts:
@@ -268,6 +270,9 @@ def induction(kernel, shape, residues, lasts, given, blocks=8):
                     good = p is not None and p[0] is base and p[1] == offset + by
                 elif kind == "moving":
                     good = new.defined and same(new, following[cell])
+                    if not good and new is words.cells(word)[cell] and all(same(new_, v) for new_ in everywhere(cell)):
+                        state.kinds[cell], changed = "kept", True  # it happened to be what a run gives that goes on there
+                        continue
                 else:
                     good = new.defined and (new is v or same(new, v))
                 if not good:
@@ -384,7 +389,7 @@ def one(task):
     return name, cases, steps, wrong
 
 
-def planted(path):
+def planted(path, quick):
     """Wrong invariants, and kernels with one instruction less. Returns how many were refused, and how many not."""
     global HASH
     kernel, results = kernels.Kernel(path), []
@@ -413,6 +418,8 @@ def planted(path):
     HASH = right
     attempt("the text does not move", "add x3, x3, #0x80")
     attempt("the output does not move", "add x4, x4, #0x80")
+    if quick:
+        return sum(results), len(results) - sum(results)
     attempt("the groups are not counted", "sub x21, x21, #1")
     attempt("the counter does not go on", "add w25, w25, #8")
     attempt("first columns do not go on", "add v30")
@@ -447,7 +454,7 @@ def main():
               f"{time.time() - begun:.0f} s", flush=True)
         shown, failed = shown + cases, failed + wrong
         if args.planted:
-            yes, no = planted(path)
+            yes, no = planted(path, args.quick)
             shown, failed = shown + yes, failed + no
     print(f"celoops: {shown} passed, {failed} failed, {unknown} not run")
     return 1 if failed else 0
