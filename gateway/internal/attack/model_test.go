@@ -438,6 +438,8 @@ func TestAttackersOfOld(t *testing.T) {
 		{8446, 2506, "a forged ServerHello that says the same, from elsewhere; then five copies of one record"},
 		{8446, 7549, "six copies of one record"},
 		{8446, 9791, "the same"},
+		{13, 1537, "what looks like a ClientHello in the name of the server, before the SYN"},
+		{15, 6737, "nine copies of one record, four of them of one place"},
 	} {
 		if sum := attackers(t, all, of.seed, of.run, of.run+1, nil); sum.unread+sum.undecided+sum.foreign > 0 {
 			t.Errorf("seed %d, run %d (%s): %+v", of.seed, of.run, of.what, sum)

@@ -56,6 +56,10 @@ func (r *Reassembler) alternatives(d *Direction, usual Class, at uint32, n int, 
 	queue[0] = []*branch{{hash: newHash(r.seed)}}
 	seen := make(map[uint64]struct{})
 	var over []*segment
+	limit := maxBranches
+	if d.deep {
+		limit = 8 * maxBranches
+	}
 	for cost, made := 0, 0; cost <= maxCost; {
 		q := queue[cost]
 		if len(q) == 0 {
@@ -75,7 +79,7 @@ func (r *Reassembler) alternatives(d *Direction, usual Class, at uint32, n int, 
 			}
 			continue
 		}
-		if made >= maxBranches || d.credit < 0 {
+		if made >= limit || d.credit < 0 {
 			continue // those that are whole come yet
 		}
 		place, looked := at+uint32(b.end), 0
@@ -101,7 +105,7 @@ func (r *Reassembler) alternatives(d *Direction, usual Class, at uint32, n int, 
 				continue
 			}
 			grow := func(end int, more int) {
-				if end = min(end, n); cost+more <= maxCost && made < 2*maxBranches {
+				if end = min(end, n); cost+more <= maxCost && made < 2*limit {
 					made++
 					x := &branch{from: b, of: s, end: end, hash: b.hash}
 					x.hash.Write(s.from(place)[:end-b.end])

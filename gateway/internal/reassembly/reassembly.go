@@ -219,7 +219,7 @@ func (p *Pair) Stalled(side uint8) bool {
 
 // Maybe says that a direction may begin at a place.
 func (p *Pair) Maybe(side uint8, seq uint32) {
-	if d := p.Dir[side]; d != nil && d.phase == beginning && d.begun && seq != d.origin && !slices.Contains(d.maybe[:], seq) {
+	if d := p.Dir[side]; d != nil && d.phase == beginning && !(d.begun && seq == d.origin) && !slices.Contains(d.maybe[:], seq) {
 		copy(d.maybe[1:], d.maybe[:])
 		d.maybe[0] = seq
 		d.conflict, d.news = true, true
@@ -1032,7 +1032,13 @@ func (r *Reassembler) learn(p *Pair, d *Direction, side uint8, base uint32, b []
 		if at >= int32(len(b)) {
 			return
 		}
-		if s.class.Known && at >= 0 && len(s.buf) >= 5 && same(b[at:], s.buf) == min(len(s.buf), len(b)-int(at)) {
+		x, y := b, s.buf
+		if at >= 0 {
+			x = b[at:]
+		} else {
+			y = s.from(base)
+		}
+		if n := min(len(x), len(y)); s.class.Known && n >= 5 && same(x, y) == n {
 			p.Usual[side] = s.class
 		}
 	}
@@ -1373,6 +1379,54 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	}
 	r.Dec.Dispute = true
 	r.release(p, int(side))
+}
+
+// CanTurn tells whether all that came of a connection can be read again, the other way round: no record of it has opened.
+func (r *Reassembler) CanTurn(p *Pair) bool {
+	for side, d := range p.Dir {
+		if d == nil || d.phase != beginning || p.TLS.Proved(uint8(side)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Turn makes the client the server, and the server the client, in a connection that CanTurn.
+func (r *Reassembler) Turn(p *Pair) {
+	r.Dec.Reset(p.TLS)
+	p.Dir[0], p.Dir[1] = p.Dir[1], p.Dir[0]
+	p.Next[0], p.Next[1] = p.Next[1], p.Next[0]
+	p.Usual[0], p.Usual[1] = p.Usual[1], p.Usual[0]
+	for side, d := range p.Dir {
+		if d.begun {
+			*p.Next[side] = d.origin
+		}
+		d.conflict, d.news = true, true
+		d.mark, d.order = math.MinInt64, 0
+		d.read, d.failed = d.read[:0], d.failed[:0]
+	}
+}
+
+// Search looks with patience for beginnings with which a record opens. There must be none that has.
+func (r *Reassembler) Search(p *Pair, now int64) {
+	if !r.CanTurn(p) || !p.Contested() {
+		return
+	}
+	r.now = now
+	for _, d := range p.Dir {
+		r.allow(d, now, 4*maxCredit)
+		d.credit = max(d.credit, burst)
+		d.deep, d.failed = true, d.failed[:0]
+	}
+	r.settle(p, tls.Client, now)
+	if r.CanTurn(p) {
+		r.settle(p, tls.Server, now)
+	}
+	for _, d := range p.Dir {
+		if d != nil {
+			d.deep = false
+		}
+	}
 }
 
 // Retry is called when keys may have come, or will not.

@@ -281,3 +281,14 @@ func Salient(b []byte, side uint8) (what []byte, ok bool) {
 	}
 	return nil, false
 }
+
+// Greets tells which side says what begins with b, if that is a hello: it looks at its headers and at its version.
+func Greets(b []byte) (side uint8, ok bool) {
+	if len(b) < headerBytes+4+2 || b[0] != typeHandshake || b[1] != 3 || b[2] > 4 || b[9] != 3 || b[10] > 4 {
+		return 0, false
+	}
+	if size := int(be.Uint32(b[headerBytes:]) & 0xffffff); size < 2+32 || size+4 > int(be.Uint16(b[3:])) {
+		return 0, false
+	}
+	return b[headerBytes] - msgClientHello, b[headerBytes] == msgClientHello || b[headerBytes] == msgServerHello
+}
