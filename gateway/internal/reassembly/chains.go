@@ -214,9 +214,7 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 				ended = true
 				return len(heads) < maxHellos
 			}
-			b := make([]byte, n)
-			d.credit -= d.paint(r.arrange(d, usual, at, at+uint32(n), d.policy), at, b)
-			copy(b, head)
+			b := r.withHead(d, usual, at, n, head)
 			next.changed = next.changed || head[0] == 20
 			next.bytes = append(slices.Clip(c.bytes), b...)
 			if !greets || len(head) < 9 || 9+size24(head) > n {
@@ -248,6 +246,23 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 		})
 	}
 	return all
+}
+
+// withHead returns the likeliest record with a header.
+func (r *Reassembler) withHead(d *Direction, usual Class, at uint32, n int, head []byte) (found []byte) {
+	tried := 0
+	r.alternatives(d, usual, at, n, func(b []byte) bool {
+		if tried++; slices.Equal(b[:min(n, len(head))], head[:min(n, len(head))]) {
+			found = b
+		}
+		return found == nil && tried < 4*maxHellos
+	})
+	if found == nil {
+		found = make([]byte, n)
+		d.credit -= d.paint(r.arrange(d, usual, at, at+uint32(n), d.policy), at, found)
+		copy(found, head)
+	}
+	return found
 }
 
 // size24 returns how long the message is with whose header a record begins.
