@@ -50,12 +50,17 @@ prove: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## a kernel's machine code
 
 .PHONY: prove-mutants
 MUTANTS ?= 1000
+# Of mutants what is known is kept here, and not found out again.
+PROVE_RECORD = $(B)/prove/mutants.jsonl
 prove-mutants: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## MUTANTS changed copies of a kernel, which the proof must refuse: KERNEL=name, or all
-	$(PROVE_PYTHON) tools/prove/mutate.py --settle --count $(MUTANTS) --least 99 $(PROVE_CHOSEN)
+	$(PROVE_PYTHON) tools/prove/mutate.py --settle --calls 300 --count $(MUTANTS) --least 99 --record $(PROVE_RECORD) $(PROVE_CHOSEN)
+	$(PROVE_PYTHON) tools/prove/native.py $(PROVE_RECORD) $(PROVE_CHOSEN)
 
 # In make test-long, which looks further each time, and for how long.
 PROVE_FOR_LONG = --seconds $(LONG_SECONDS) --seed $$$$(date +%s)
-PROVE_MUTANTS = $(PROVE_PYTHON) tools/prove/mutate.py --settle --count 100 --least 90 $(PROVE_FOR_LONG)
+# $(call prove_mutants,record,objects)
+prove_mutants = sh -ec 'rm -f $(1); $(PROVE_PYTHON) tools/prove/mutate.py --settle --calls 100 --count 100 --least 90 --record $(1) \
+    $(PROVE_FOR_LONG) $(2); $(PROVE_PYTHON) tools/prove/native.py --calls 50 $(1) $(2)'
 
 $(eval $(call suite,prove,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/prove.py --quick $(PROVE_OBJECTS)))
 $(eval $(call suite,prove-semantics,$(PROVE_PYTHON) $(B)/libsealane.a,\
@@ -75,7 +80,7 @@ $(eval $(call long_suite,long-prove-arm6loops,$(PROVE_PYTHON) $(PROVE_ARM6_LOOPS
 $(eval $(call long_suite,long-prove-armopen,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove/armopen.py --planted $(PROVE_ARM_LOOPS)))
 $(eval $(call long_suite,long-prove-armloops,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove/armloops.py --planted $(PROVE_ARM_LOOPS)))
 $(eval $(call long_suite,long-prove-classic,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py $(PROVE_OBJECTS) $(PROVE_ARM)))
-$(eval $(call long_suite,long-prove-mutants-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(PROVE_MUTANTS) $(PROVE_ARM)))
+$(eval $(call long_suite,long-prove-mutants-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(call prove_mutants,$(B)/prove/mutants-arm.jsonl,$(PROVE_ARM))))
 $(eval $(call long_suite,long-prove-semantics-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
     $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 10000 $(PROVE_FOR_LONG) $(PROVE_ARM)))
 else
@@ -112,5 +117,5 @@ $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(eval $(call long_suite,long-prove-$(
     $(PROVE_PYTHON) $(B)/libsealane.a $(o),$(PROVE_PYTHON) tools/prove/prove.py --jobs 1 $(o))))
 $(eval $(call long_suite,long-prove-semantics,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 10000 $(PROVE_FOR_LONG) $(PROVE_OBJECTS)))
-$(eval $(call long_suite,long-prove-mutants,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_MUTANTS) $(PROVE_OBJECTS)))
+$(eval $(call long_suite,long-prove-mutants,$(PROVE_PYTHON) $(B)/libsealane.a,$(call prove_mutants,$(B)/prove/mutants-long.jsonl,$(PROVE_OBJECTS))))
 endif
