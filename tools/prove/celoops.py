@@ -21,6 +21,7 @@ import armloops
 import gcmloops
 import kernels
 import linear
+import prove
 import spec
 import terms
 from gcmloops import ADS, LONGEST, WHOLE, Shape, nonce_symbols, text_named
@@ -433,6 +434,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--planted", action="store_true")
+    parser.add_argument("--part", default="1/1", help="the I-th of N parts")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
@@ -444,7 +446,7 @@ def main():
             unknown += 1
             continue
         begun, cases, steps, wrong = time.time(), 0, 0, 0
-        tasks = tasks_of(args.quick)
+        tasks = prove.chosen_part(tasks_of(args.quick), args.part)
         with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
             for name, n, instructions, errors in pool.imap_unordered(one, tasks):
                 cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)

@@ -236,6 +236,127 @@ def leave(kernel, shape, state, rest):
     return call.machine.steps
 
 
+# ---- CBC encryption, of x86-64 -------------------------------------------------------------------------------------------
+#
+# As many texts of one length side by side as front ends give, or one. The state is what each lane is chained to.
+
+CBC_LANES = 8  # TOGETHER of src/aes_api.c, and what aes/modes.go has
+TEXT = 2  # rdx: bytes from the begin of each text
+AT = 0x1000  # where it points to in a run
+LANES, LANE, LANE_STEP = 0x100000, 0x10000000, 0x100000
+
+
+def cbc_head(kernel, count):
+    """Behind the last store of a pass 16 is added to rdx, and from there it goes back: of two loops the first is of many."""
+    insns = list(kernel.isa.decoder().disasm(kernel.code, 0))
+    found = [int(insns[i + 2].op_str, 0) for i, insn in enumerate(insns) if f"{insn.mnemonic} {insn.op_str}" == "add rdx, 0x10"
+             and insns[i + 1].mnemonic == "cmp" and insns[i + 2].mnemonic == "jb"]
+    return found[count == 1]
+
+
+class CbcPart(Call):
+    known = gcmloops.Part.known
+
+    def __init__(self, kernel, bits, count, in_place, before, at):
+        """before: what each lane is chained to when the call begins. at: where the block is that a pass takes."""
+        super().__init__(kernel)
+        self.machine.known = self.known
+        self.lanes, regions = [], [("lanes", LANES, A["LANE_STRIDE"] * count, True, False)]
+        self.schedules = [modes.schedule_of(bits, f"key{i}_") for i in range(count)]
+        for i in range(count):
+            base = LANE + i * LANE_STEP
+            lane = {"key": base, "nonce": base + 0x10001, "in": base + 0x20003}
+            lane["out"] = lane["in"] if in_place else base + 0x80005
+            self.lanes.append(lane)
+            regions += [(f"key {i}", base, A["AES_KEY_BYTES"], True, False), (f"state {i}", lane["nonce"], 16, True, True)]
+            if at is not None:
+                regions.append((f"in {i}", lane["in"] + at, 16, True, in_place))
+                if not in_place:
+                    regions.append((f"out {i}", lane["out"] + at, 16, False, True))
+        self.regions(*regions)
+        for i, lane in enumerate(self.lanes):
+            for slot, v in lane.items():
+                self.memory.poke(LANES + i * A["LANE_STRIDE"] + A["LANE_" + slot.upper()], const(v, 64))
+            self.memory.cells.update({a - KEY + lane["key"]: v for a, v in modes.key_cells(kernel, bits, f"key{i}_")[0].items()})
+            self.memory.poke(lane["nonce"], before[i])
+            if at is not None:
+                self.memory.poke(lane["in"] + at, blocks_of(f"now{i}_", 1))
+        self.total = linear.Base("total", 32, LONGEST, modulus=16)
+        self.arguments(**{"in": LANES}, bytes=count, flags=modes.CBC_ENCRYPT)
+        self.memory.poke(kernels.ARGS + A["ARG_TOTAL"], self.total + 0)
+
+    cells, put = Part.cells, Part.put
+
+    def bytes_at(self):
+        """Where the length of the texts is: cells, and functions that set and get it."""
+        found = [a for a in sorted(self.memory.cells) if SCRATCH <= a < SCRATCH + self.scratch_bytes and linear.place(self.memory.peek(a, 8)) == (self.total, 0)]
+        registers = [i for i, v in enumerate(self.machine.general) if linear.place(v) == (self.total, 0)]
+        if len(found) == 1:
+            a, = found
+            return {("memory", a), ("memory", a + 4)}, lambda call, v: call.memory.poke(a, v), lambda call: call.memory.peek(a, 8)
+        if len(registers) != 1:
+            raise Unproved("the length is not known")
+        i, = registers
+        return {("general", i)}, lambda call, v: call.machine.general.__setitem__(i, v), lambda call: call.machine.general[i]
+
+
+def cbc(kernel, bits, count, in_place=False, by=16):
+    """Base, step and exit. Returns the number of instructions. by: other than it is, as a planted fault."""
+    before = [blocks_of(f"any state {i} ", 1) for i in range(count)]
+    now = [blocks_of(f"now{i}_", 1) for i in range(count)]
+    place, steps = cbc_head(kernel, count), 0
+
+    def begin(chained):
+        call = CbcPart(kernel, bits, count, in_place, chained, None)
+        kernel.program().run(call.machine, None, 0, place)
+        if call.machine.general[TEXT].constant != 0:
+            raise Unproved("the first pass is not at the texts' begin")
+        return call
+    called = begin(before)
+    after = [modes.result_of(modes.CBC_ENCRYPT, s, t, v)[1] for s, t, v in zip(called.schedules, now, before)]
+    then = begin(after)
+    cells, following, (special, set_length, get_length) = called.cells(), then.cells(), called.bytes_at()
+    special.add(("general", TEXT))
+    state = {c: v for c, v in cells.items() if c not in special and v.defined and following[c].defined}
+    written = {c[1] for c in cells if c[0] == "memory"}
+    for last in (False, True):
+        while True:
+            call = CbcPart(kernel, bits, count, in_place, [blocks_of(f"state in memory {i} ", 1) for i in range(count)], AT)
+            text = linear.Base("text", 0, LONGEST, address=AT, modulus=16)
+            end, left = linear.Base("end", 16, 2 * LONGEST), linear.Base("left", 32, LONGEST, modulus=16)
+            linear.relate(end, text, left)
+            call.put(state)
+            call.machine.general[TEXT] = text + 0
+            set_length(call, text + 16 if last else end + 0)
+            kernel.program().run(call.machine, None, place, None if last else place)
+            steps += call.machine.steps
+            if last:
+                break
+            found = call.cells()
+            gone = [c for c in state if not alike(found[c], following[c])]
+            written |= {c[1] for c in found if c[0] == "memory"}
+            for c in gone:
+                del state[c]
+            if gone:
+                continue
+            if linear.place(call.machine.general[TEXT]) != (text, by) or linear.place(get_length(call)) != (end, 0):
+                raise Unproved("the texts do not move by a block")
+            break
+        for i, lane in enumerate(call.lanes):
+            call.expect(f"the output of lane {i}", lane["out"] + AT, after[i])
+    call.left_behind()
+    for a in sorted(written):
+        v = call.memory.cells.get(a, call.memory.unset)
+        if SCRATCH <= a < STACK - kernel.isa.STACK_BYTES and (not v.defined or secret(v)):
+            raise Unproved(f"scratch + {a - SCRATCH}, which the loop has written, is not wiped")
+    for i, lane in enumerate(call.lanes):
+        call.expect(f"the state of lane {i}", lane["nonce"], after[i])
+    return steps
+
+
+CBC_CALLS = [(bits, count, in_place) for count in range(1, CBC_LANES + 1) for bits in (128, 192, 256) for in_place in (False, True)]
+
+
 def anew(kernel):
     kernels.mode(False, False, False, True)
     terms.forget()
@@ -251,9 +372,22 @@ def begin_worker(path):
     _kernel = kernels.Kernel(path)
 
 
+def of_lanes(quick):
+    wrong, cases, steps = [], 0, 0
+    for call in CBC_CALLS[7::31] if quick else CBC_CALLS:
+        anew(_kernel)
+        try:
+            steps, cases = steps + cbc(_kernel, *call), cases + 3
+        except (Unproved, RecursionError) as e:
+            wrong.append(f"AES-{call[0]}, {call[1]} lanes{', in place' if call[2] else ''}: {str(e) or 'terms too deep'}")
+    return "cbc encrypt", cases, steps, wrong
+
+
 def one(task):
     """A call's base, step and exits: (what, cases, instructions, what is wrong)."""
     number, quick = task
+    if number is None:
+        return of_lanes(quick)
     shape, wrong, cases = SHAPES[number], [], 0
     anew(_kernel)
     try:
@@ -282,14 +416,17 @@ def planted(path):
 
     def attempt(what, mode, insn=None, **change):
         before, why = dict(program.steps), None
-        shape = Shape(mode, 256, False)
+        shape = Shape(mode, 256, False) if mode != modes.CBC_ENCRYPT else None
         if insn is not None:
             program.steps[insn.address] = (lambda m: None), insn.address + insn.size, None, f"{insn.mnemonic} {insn.op_str}"
         try:
             anew(kernel)
-            state, _ = induction(kernel, shape, **change)
-            for rest in (0, n - 16):
-                leave(kernel, shape, state, rest)
+            if shape is None:
+                cbc(kernel, 128, 3, **change)
+            else:
+                state, _ = induction(kernel, shape, **change)
+                for rest in (0, n - 16):
+                    leave(kernel, shape, state, rest)
         except (Unproved, AssertionError) as e:
             why = str(e) or "a number out of its bounds"
         program.steps.clear()
@@ -305,6 +442,11 @@ def planted(path):
     attempt("the tweak is of one block less", XTS_ENCRYPT, blocks=n // 16 - 1)
     attempt("a pass has a block more", ECB_ENCRYPT, step=n + 16)
     if kernel.isa is x86:
+        behind = lambda text: next(i for i in insns if i.address >= cbc_head(kernel, 3) and f"{i.mnemonic} {i.op_str}".removeprefix("v").startswith(text))
+        attempt("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
+        attempt("the texts do not move", modes.CBC_ENCRYPT, behind("add rdx"))
+        attempt("a lane is not chained", modes.CBC_ENCRYPT, behind("pxor xmm10"))
+        attempt("a round is left out", modes.CBC_ENCRYPT, behind("aesenc xmm9"))
         product = "pclmulqdq" if any("pclmulqdq" in i.mnemonic for i in insns) else "pclmullqlqdq"
         left_out = (("the text does not move", ECB_ENCRYPT, "add", "r8"), ("the output does not move", ECB_ENCRYPT, "add", "r9"),
                     ("what is left does not change", ECB_ENCRYPT, "sub", "r10"), ("a counter does not move", CTR, "paddd", ""),
@@ -336,6 +478,7 @@ def main():
             continue
         begun, cases, steps, wrong = time.time(), 0, 0, 0
         tasks = [(i, args.quick) for i in (range(0, len(SHAPES), 7) if args.quick else range(len(SHAPES)))]
+        tasks += [(None, args.quick)] if kernel.isa is x86 else []
         with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
             for name, n, instructions, errors in pool.imap_unordered(one, tasks):
                 cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
