@@ -29,7 +29,7 @@ from kernels import A, AD, FIRST, LAST, SCRATCH, STACK, STATE, TAG, text_symbols
 from terms import Unproved, add_modular, carryless, cat, const, cut, field_product, same, secret, symbol, xor
 
 NAME = "sealane_aesgcm_ce"
-GROUP, LEAST = 128, 512
+GROUP, LEAST = 128, 256
 END = 0x800000  # where the end of a text is in a run that begins a call, from its begin
 HASH = [("vector", r, i) for r in (8, 9, 10) for i in range(4)]
 POLY = const(0xc200000000000000, 64)
