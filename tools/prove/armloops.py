@@ -77,7 +77,8 @@ LOOPS = {
     # .Lmore. Opening, Poly1305 goes faster than ChaCha20: what is between them grows.
     (arm32, "neon"): Loop(lambda k: find(k, "ldr r8, [r1, #-0x18]", before=1), 256, 257, 3, 960,
                           [(general(2), 0), (general(3), 32), (general(4), 64), (general(6), 96), (general(5), 128)],
-                          scratch(320 - 56), scratch(320 - 24), True, tuple(tuple(n % 256 for n in range(i + 1, i + 65)) for i in range(0, 256, 64)), (False,)),
+                          scratch(320 - 56), scratch(320 - 24), True,
+                          tuple(tuple(n % 256 for n in range(i + 1, i + 65)) for i in range(0, 256, 64)), (False,)),
 }
 
 
@@ -472,7 +473,8 @@ def leave(kernel, loop, shape, state, rest, folder=None):
     call.expect("s in the state", STATE + A["STATE_S"], call.s)
     # That of the call's begin and the blocks of the whole call; or that of the loop, gone on: which is the same number.
     before = const(1, 32) if shape.flags & FIRST else symbol("state counter", 32)
-    got, blocks = call.memory.peek(STATE + A["STATE_COUNTER"], 8), terms.shift_right(bytes_, 6) if kernel.isa is arm64 else linear.shift(bytes_, 6, True)
+    got = call.memory.peek(STATE + A["STATE_COUNTER"], 8)
+    blocks = terms.shift_right(bytes_, 6) if kernel.isa is arm64 else linear.shift(bytes_, 6, True)
     whole = terms.add(64, extend(before, 64), blocks)[0] if kernel.isa is arm64 else extend(add_modular(before, blocks), 64)
     if not same(got, whole):
         call.expect("the counter in the state", STATE + A["STATE_COUNTER"], extend(add_modular(state.counter, const(rest // 64, 32)), 64))

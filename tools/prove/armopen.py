@@ -268,8 +268,8 @@ def main():
                 cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
                 for error in errors:
                     print(f"FAIL {kernel}: {name}: {error}", flush=True)
-        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: opening texts from {loop.least} bytes: {cases} beginnings, steps and ends, {steps:,} instructions, "
-              f"{time.time() - begun:.0f} s", flush=True)
+        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: opening texts from {loop.least} bytes: {cases} beginnings, steps and ends, "
+              f"{steps:,} instructions, {time.time() - begun:.0f} s", flush=True)
         shown, failed = shown + cases, failed + wrong
         if args.planted:
             yes, no = planted(path)

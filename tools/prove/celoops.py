@@ -24,7 +24,7 @@ import linear
 import prove
 import spec
 import terms
-from gcmloops import ADS, LONGEST, WHOLE, Shape, nonce_symbols, text_named
+from gcmloops import ADS, LONGEST, Shape, nonce_symbols, text_named
 from kernels import A, AD, FIRST, LAST, SCRATCH, STACK, STATE, TAG, text_symbols
 from terms import Unproved, add_modular, carryless, cat, const, cut, field_product, same, secret, symbol, xor
 
@@ -151,8 +151,8 @@ def start(kernel, shape, state, moving, n, groups, given, word):
     for cell, v in state.items():
         if isinstance(v, tuple):
             kind, offset = v
-            v = {"in": call.source, "out": call.target}[kind] + offset if kind in ("in", "out") else groups + offset if isinstance(groups, linear.Base) \
-                else const(groups + offset, 64)
+            v = {"in": call.source, "out": call.target}[kind] + offset if kind in ("in", "out") else \
+                groups + offset if isinstance(groups, linear.Base) else const(groups + offset, 64)
         cells[cell] = moving[cell] if state.kinds[cell] == "moving" else v
     call.put(cells)
     call.machine.vector = [list(v) for v in call.machine.vector]
@@ -312,8 +312,7 @@ def leave(kernel, shape, state, residue, last, given):
     if shape.flags & LAST:
         bits = lambda v: spec.reverse(terms.shift_left(v, 3))
         y = spec.ghash(y, call.h, cat(bits(terms.extend(call.ad_bytes, 64)), bits(terms.extend(symbol("packet bytes", 61), 64))))
-        mask = spec.field_element(cat(*(state.mask(i) for i in range(4)))) if hasattr(state, "mask") else spec.field_element(call.mask)
-        if spec.field_element(call.memory.peek(TAG, 16)) != y ^ mask:
+        if spec.field_element(call.memory.peek(TAG, 16)) != y ^ spec.field_element(call.mask):
             raise Unproved("the tag is not that of the specification")
         return call.machine.steps
     if spec.field_element(call.memory.peek(STATE + A["GCM_STATE_Y"], 16)) != y:
