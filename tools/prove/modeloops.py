@@ -18,6 +18,7 @@ As in gcmloops.py pointers to text and lengths are symbols with bounds.
 import argparse
 import multiprocessing
 import os
+import re
 import sys
 import time
 
@@ -236,22 +237,25 @@ def leave(kernel, shape, state, rest):
     return call.machine.steps
 
 
-# ---- CBC encryption, of x86-64 -------------------------------------------------------------------------------------------
+# ---- CBC encryption, of x86-64 and arm64 ----------------------------------------------------------------------------------
 #
 # As many texts of one length side by side as front ends give, or one. The state is what each lane is chained to.
 
 CBC_LANES = 8  # TOGETHER of src/aes_api.c, and what aes/modes.go has
-TEXT = 2  # rdx: bytes from the begin of each text
 AT = 0x1000  # where it points to in a run
 LANES, LANE, LANE_STEP = 0x100000, 0x10000000, 0x100000
 
 
 def cbc_head(kernel, count):
-    """Behind the last store of a pass 16 is added to rdx, and from there it goes back: of two loops the first is of many."""
-    insns = list(kernel.isa.decoder().disasm(kernel.code, 0))
-    found = [int(insns[i + 2].op_str, 0) for i, insn in enumerate(insns) if f"{insn.mnemonic} {insn.op_str}" == "add rdx, 0x10"
-             and insns[i + 1].mnemonic == "cmp" and insns[i + 2].mnemonic == "jb"]
-    return found[count == 1]
+    """Where the loop begins, and which register says where in the texts it is: behind the last store of a pass 16 is added to that,
+    and if it is less than the texts' length goes back. On x86-64 the first such loop is of many and the second of one, on arm64 there is
+    one for each number from 8 down."""
+    insns, found = list(kernel.isa.decoder().disasm(kernel.code, 0)), []
+    for i, insn in enumerate(insns[:-2]):
+        if m := re.fullmatch(r"add (rdx, 0x10|x(\d+), x\2, #0x10)", f"{insn.mnemonic} {insn.op_str}"):
+            if insns[i + 1].mnemonic == "cmp" and insns[i + 1].op_str.startswith(insn.op_str.split(",")[0]) and insns[i + 2].mnemonic in ("jb", "b.lo"):
+                found.append((int(insns[i + 2].op_str.lstrip("#"), 0), int(m[2] or 2)))
+    return found[count == 1] if kernel.isa is x86 else found[CBC_LANES - count]
 
 
 class CbcPart(Call):
@@ -304,19 +308,19 @@ def cbc(kernel, bits, count, in_place=False, by=16):
     """Base, step and exit. Returns the number of instructions. by: other than it is, as a planted fault."""
     before = [blocks_of(f"any state {i} ", 1) for i in range(count)]
     now = [blocks_of(f"now{i}_", 1) for i in range(count)]
-    place, steps = cbc_head(kernel, count), 0
+    (place, register), steps = cbc_head(kernel, count), 0
 
     def begin(chained):
         call = CbcPart(kernel, bits, count, in_place, chained, None)
         kernel.program().run(call.machine, None, 0, place)
-        if call.machine.general[TEXT].constant != 0:
+        if call.machine.general[register].constant != 0:
             raise Unproved("the first pass is not at the texts' begin")
         return call
     called = begin(before)
     after = [modes.result_of(modes.CBC_ENCRYPT, s, t, v)[1] for s, t, v in zip(called.schedules, now, before)]
     then = begin(after)
     cells, following, (special, set_length, get_length) = called.cells(), then.cells(), called.bytes_at()
-    special.add(("general", TEXT))
+    special.add(("general", register))
     state = {c: v for c, v in cells.items() if c not in special and v.defined and following[c].defined}
     written = {c[1] for c in cells if c[0] == "memory"}
     for last in (False, True):
@@ -326,7 +330,7 @@ def cbc(kernel, bits, count, in_place=False, by=16):
             end, left = linear.Base("end", 16, 2 * LONGEST), linear.Base("left", 32, LONGEST, modulus=16)
             linear.relate(end, text, left)
             call.put(state)
-            call.machine.general[TEXT] = text + 0
+            call.machine.general[register] = text + 0
             set_length(call, text + 16 if last else end + 0)
             kernel.program().run(call.machine, None, place, None if last else place)
             steps += call.machine.steps
@@ -339,7 +343,7 @@ def cbc(kernel, bits, count, in_place=False, by=16):
                 del state[c]
             if gone:
                 continue
-            if linear.place(call.machine.general[TEXT]) != (text, by) or linear.place(get_length(call)) != (end, 0):
+            if linear.place(call.machine.general[register]) != (text, by) or linear.place(get_length(call)) != (end, 0):
                 raise Unproved("the texts do not move by a block")
             break
         for i, lane in enumerate(call.lanes):
@@ -442,7 +446,7 @@ def planted(path):
     attempt("the tweak is of one block less", XTS_ENCRYPT, blocks=n // 16 - 1)
     attempt("a pass has a block more", ECB_ENCRYPT, step=n + 16)
     if kernel.isa is x86:
-        behind = lambda text: next(i for i in insns if i.address >= cbc_head(kernel, 3) and f"{i.mnemonic} {i.op_str}".removeprefix("v").startswith(text))
+        behind = lambda text: next(i for i in insns if i.address >= cbc_head(kernel, 3)[0] and f"{i.mnemonic} {i.op_str}".removeprefix("v").startswith(text))
         attempt("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
         attempt("the texts do not move", modes.CBC_ENCRYPT, behind("add rdx"))
         attempt("a lane is not chained", modes.CBC_ENCRYPT, behind("pxor xmm10"))
@@ -453,6 +457,9 @@ def planted(path):
                     ("a round is left out", CTR, "aesenc", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesdec", ""),
                     ("a tweak is not multiplied", XTS_ENCRYPT, product, ""))
     else:
+        attempt("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
+        attempt("the texts do not move", modes.CBC_ENCRYPT, next(i for i in insns if i.address >= cbc_head(kernel, 3)[0] and i.op_str.endswith("#0x10")
+                                                                 and i.op_str.startswith(f"x{cbc_head(kernel, 3)[1]}, ")))
         left_out = (("a load, and the text does not move", ECB_ENCRYPT, "ldp", "], #"), ("a store, and the output does not move", ECB_ENCRYPT, "stp", "], #"),
                     ("what is left does not change", ECB_ENCRYPT, "subs", "#0x80"), ("a counter does not move", CTR, "add", "#8"),
                     ("a round is left out", CTR, "aese", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesd", ""),
@@ -478,7 +485,7 @@ def main():
             continue
         begun, cases, steps, wrong = time.time(), 0, 0, 0
         tasks = [(i, args.quick) for i in (range(0, len(SHAPES), 7) if args.quick else range(len(SHAPES)))]
-        tasks += [(None, args.quick)] if kernel.isa is x86 else []
+        tasks.append((None, args.quick))
         with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
             for name, n, instructions, errors in pool.imap_unordered(one, tasks):
                 cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
