@@ -119,9 +119,12 @@ def arithmetic(name, flags, ops):
         base, put = name, write(ops[0])
     a, b = read(ops[1]), second(ops, 2)
     carry = base in ("adc", "sbc", "rsc")
+    itself = base in ("sub", "sbc") and ops[2:] == ops[1:2]  # then only the carry matters
 
     def run(m):
         x, (y, _) = a(m), b(m)
+        if itself and not x.defined:
+            x = y = const(0, 32)
         if base in ("rsb", "rsc"):
             x, y = y, x
         if base in ("add", "adc"):

@@ -22,6 +22,7 @@ import re
 import sys
 import time
 
+import arm32
 import arm64
 import gcmloops
 import kernels
@@ -33,7 +34,7 @@ from kernels import A, KEY, SCRATCH, STACK, STATE, Call
 from modes import CBC_DECRYPT, CTR, ECB_DECRYPT, ECB_ENCRYPT, XTS_DECRYPT, XTS_ENCRYPT, blocks_of
 from terms import Unproved, add_modular, cat, const, cut, same, secret
 
-LONGEST = 1 << 60  # bytes of text
+LONGEST = 1 << 60  # bytes of text; of 32-bit ARM 2^30
 END = 0x1000000  # where the end of a text is in a run, from its begin: beyond all that a loop reaches
 
 
@@ -51,6 +52,7 @@ LOOPS = {
     (x86, "avx2"): Loop(2, True),
     (x86, "avx512"): Loop(4, True),
     (arm64, "ce"): Loop(1, False),
+    (arm32, "ce32"): Loop(1, False),
 }
 
 
@@ -90,7 +92,8 @@ class Part(gcmloops.Part):
 
     def __init__(self, kernel, shape, ahead, memory_state, at_end=None):
         Call.__init__(self, kernel)
-        pointer = lambda name, address: linear.Base(name, 1 << 20, 1 << 62, address=address)
+        self.width = kernel.isa.POINTER
+        pointer = lambda name, address: linear.Base(name, 1 << 20, 1 << self.width - 2, address=address, width=self.width)
         self.source = pointer("in", kernels.IN + 1)
         self.target = self.source if shape.in_place else pointer("out", kernels.OUT + 3)
         self.length, self.machine.known = None, self.known
@@ -120,7 +123,10 @@ class Part(gcmloops.Part):
 
     def cells(self):
         m, found = self.machine, {("general", i): v for i, v in enumerate(self.machine.general)}
-        found.update((("vector", i, j), v) for i, words in enumerate(m.vector) for j, v in enumerate(words))
+        if self.kernel.isa is arm32:
+            found.update((("vector", i), v) for i, v in enumerate(m.vector))
+        else:
+            found.update((("vector", i, j), v) for i, words in enumerate(m.vector) for j, v in enumerate(words))
         found.update((("mask", i), v) for i, v in enumerate(getattr(m, "mask", ())))
         stack = STACK - self.kernel.isa.STACK_BYTES
         found.update((("memory", a), v) for a, v in self.memory.cells.items() if SCRATCH <= a < SCRATCH + self.scratch_bytes or stack <= a < STACK)
@@ -128,11 +134,13 @@ class Part(gcmloops.Part):
 
     def put(self, cells):
         m = self.machine
-        m.general = [terms.undefined(64)] * len(m.general)
-        m.vector = [[terms.undefined(32)] * len(words) for words in m.vector]
+        m.general = [terms.undefined(v.width) for v in m.general]
+        m.vector = [terms.undefined(32)] * 64 if self.kernel.isa is arm32 else [[terms.undefined(32)] * len(words) for words in m.vector]
         for cell, v in cells.items():
             if cell[0] == "memory":
                 self.memory.cells[cell[1]] = v
+            elif cell[0] == "vector" and len(cell) == 2:
+                m.vector[cell[1]] = v
             elif cell[0] == "vector":
                 m.vector[cell[1]][cell[2]] = v
             else:
@@ -150,12 +158,12 @@ def begin(kernel, shape, state):
     """From the first instruction to the loop. Some modes leave their state already there."""
     last = blocks_of("last", 1)
     call = Part(kernel, shape, 0, state, last)
-    call.length = linear.Base("bytes", loop_of(kernel).least, LONGEST)
+    call.length = length(kernel, "bytes", loop_of(kernel).least)
     call.set(bytes=call.length + 0)
     kernel.program().run(call.machine, None, 0, head(kernel, shape))
     if shape.mode == CTR:
         first = modes.spec.reverse(cut(state, 96, 32))
-        if kernel.isa is x86:
+        if kernel.isa is not arm64:
             count = add_modular(first, cut(linear.shift(call.length + 0, 4, True), 0, 32))
         else:  # a sum of 64 bits, of which 32 are kept: the same number
             count = cut(terms.add(64, terms.extend(first, 64), terms.shift_right(call.length + 0, 4))[0], 0, 32)
@@ -163,6 +171,10 @@ def begin(kernel, shape, state):
     elif shape.mode == CBC_DECRYPT:
         call.expect("the state", STATE, last)
     return call
+
+
+def length(kernel, name, least):
+    return linear.Base(name, least, LONGEST if kernel.isa.POINTER == 64 else (1 << 30) - 64, width=kernel.isa.POINTER)
 
 
 class State(dict):
@@ -177,7 +189,7 @@ def start(kernel, shape, state, ahead, left):
     text = blocks_of("now", ahead // 16)
     if text:
         call.memory.poke(call.source.address, text)
-    call.set(bytes=linear.Base("total", ahead, LONGEST) + 0)
+    call.set(bytes=length(kernel, "total", ahead) + 0)
     return call, *modes.result_of(shape.mode, modes.schedule_of(shape.bits, "key"), text, any_state(shape))
 
 
@@ -202,7 +214,7 @@ def induction(kernel, shape, blocks=None, step=None):
         elif v.defined and after_pass[cell].defined:
             state[cell] = v
     state.written = {cell[1] for cell in cells if cell[0] == "memory"}
-    left = linear.Base("left", n, LONGEST)
+    left = length(kernel, "left", n)
     while True:
         call, result, _ = start(kernel, shape, state, step or n, left + 0)
         kernel.program().run(call.machine, None, head(kernel, shape), head(kernel, shape))
@@ -224,7 +236,7 @@ def induction(kernel, shape, blocks=None, step=None):
 
 def leave(kernel, shape, state, rest):
     """Where a pass is to come, that, and `rest` bytes, to the end."""
-    call, result, after = start(kernel, shape, state, loop_of(kernel).ahead + rest, const(rest, 64))
+    call, result, after = start(kernel, shape, state, loop_of(kernel).ahead + rest, const(rest, kernel.isa.POINTER))
     kernel.program().run(call.machine, None, head(kernel, shape), None)
     call.left_behind()
     for a in sorted(state.written):
@@ -456,6 +468,11 @@ def planted(path):
                     ("what is left does not change", ECB_ENCRYPT, "sub", "r10"), ("a counter does not move", CTR, "paddd", ""),
                     ("a round is left out", CTR, "aesenc", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesdec", ""),
                     ("a tweak is not multiplied", XTS_ENCRYPT, product, ""))
+    elif kernel.isa is arm32:
+        left_out = (("a load, and the text does not move", ECB_ENCRYPT, "ld1.8", "[r3]!"), ("a store, and the output does not move", ECB_ENCRYPT, "st1.8", "[r4]!"),
+                    ("what is left does not change", ECB_ENCRYPT, "subs", "r5, r5, #0x80"), ("a counter does not move", CTR, "add", "r2, r2, #1"),
+                    ("a round is left out", CTR, "aese.8", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesd.8", ""),
+                    ("a tweak is not reduced", XTS_ENCRYPT, "eor", "r2, r2"))
     else:
         attempt("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
         attempt("the texts do not move", modes.CBC_ENCRYPT, next(i for i in insns if i.address >= cbc_head(kernel, 3)[0] and i.op_str.endswith("#0x10")
@@ -485,7 +502,7 @@ def main():
             continue
         begun, cases, steps, wrong = time.time(), 0, 0, 0
         tasks = [(i, args.quick) for i in (range(0, len(SHAPES), 7) if args.quick else range(len(SHAPES)))]
-        tasks.append((None, args.quick))
+        tasks += [(None, args.quick)] if kernel.isa is not arm32 else []
         with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
             for name, n, instructions, errors in pool.imap_unordered(one, tasks):
                 cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
