@@ -24,6 +24,7 @@ import arm32
 import armloops
 import kernels
 import linear
+import prove
 import terms
 from arm6loops import Invariant, accumulated, finish
 from armloops import ADS, Shape, anew, authenticated, begin, general, head, leave_out, scratch, text_named
@@ -246,6 +247,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--planted", action="store_true")
+    parser.add_argument("--part", default="1/1", help="the I-th of N parts")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--queries")
     parser.add_argument("objects", nargs="+")
@@ -259,10 +261,10 @@ def main():
             unknown += 1
             continue
         begun, cases, steps, wrong = time.time(), 0, 0, 0
-        calls = [(i, of, p, 4 if i == 0 and of == loop.classes[0] and not args.quick else 1) for i in ((0,) if args.quick else range(len(SHAPES)))
+        calls = [(i, of, p, 8 if i == 0 and of == loop.classes[0] and not args.quick else 1) for i in ((0,) if args.quick else range(len(SHAPES)))
                  for of in (loop.classes[:1] if args.quick else loop.classes if SHAPES[i].flags & FIRST else (None,))
-                 for p in range(1 if args.quick or i or of != loop.classes[0] else 4)]
-        tasks = [(c, args.quick, args.queries) for c in calls]
+                 for p in range(1 if args.quick or i or of != loop.classes[0] else 8)]
+        tasks = prove.chosen_part([(c, args.quick, args.queries) for c in calls], args.part)
         with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
             for name, n, instructions, errors in pool.imap_unordered(one, tasks):
                 cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)
