@@ -269,7 +269,7 @@ static const row rows[] = {
      ipsec_start,
      quic_protect,
      ipsec_quic_calls,
-     {1 * PACKET, 2 * PACKET, 3 * PACKET, 4 * PACKET, 8 * PACKET, 16 * PACKET, PACKETS * PACKET},
+     {1 * PACKET, 2 * PACKET, 3 * PACKET, 4 * PACKET, 8 * PACKET, 16 * PACKET, 64 * PACKET},
      1},
 #endif
     {"QUIC, masks left out by the peer", "ipsec-mb", ipsec_start, quic_protect, ipsec_gcm, {PACKETS * PACKET}, 2},
