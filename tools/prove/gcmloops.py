@@ -39,17 +39,18 @@ ADS = (1, 13, 16, 40)
 
 class Loop:
     """step: bytes of a pass. over: the fewest that are over after the passes. register, lanes: which vector register has GHASH so far,
-    in how many lanes. behind: the general register that says what is authenticated next, for planted faults."""
+    in how many lanes. behind: the general register that says what is authenticated next, for planted faults. passes: with fewer a text
+    may go another way."""
 
-    def __init__(self, step, over, register, lanes, behind):
+    def __init__(self, step, over, register, lanes, behind, passes=2):
         self.step, self.register, self.lanes, self.behind = step, register, lanes, behind
-        self.least = 2 * step + over  # bytes of the texts that it is for
+        self.least = passes * step + over  # bytes of the texts that it is for
         self.blocks, self.lag = step // 16, step  # what the counter goes on by; how far authentication is behind, sealing
 
 
 LOOPS = {
-    "sealane_aesgcm_aesni": Loop(128, 1, 11, 1, "r12"),
-    "sealane_aesgcm_aesniavx": Loop(128, 1, 11, 1, "r12"),
+    "sealane_aesgcm_aesni": Loop(128, 1, 11, 1, "r12", 3),
+    "sealane_aesgcm_aesniavx": Loop(128, 1, 11, 1, "r12", 3),
     "sealane_aesgcm_avx2": Loop(256, 1, 11, 2, "r10"),
     "sealane_aesgcm_avx512": Loop(512, 48, 19, 4, "r10"),
 }
