@@ -14,7 +14,7 @@ full run that reaches them:
     no difference   whatever the registers are: the same instruction in another encoding, or two that change nothing
     same state      registers, flags and memory behind the instruction are the same in all these calls
     soon the same   if not at once, they are some instructions later: what differed is dead
-    specified       if not even that, all of the specification holds in the calls in which something differs
+    specified       if not even that, all of the specification holds in 40 of the calls in which something differs, or in all
     undecided       there was no time to say
 
 The middle four compute what the kernel computes, the first of them for all calls, the others for all that were run. What
@@ -49,8 +49,10 @@ from capstone import x86_const as X
 from terms import Unproved, symbol
 
 TRIES = 8  # calls that a mutant is run for first
+TRIES_SETTLED = 4  # where those that are not refused are looked at further
 SHORT = 60  # of the calls that reach it, from how many of the shortest these are
 SECONDS = 30  # of processor's time for one of them; a mutant that takes longer has not been decided
+PROVED = 40  # calls of those in which something differs, at most, in which a mutant is tried further
 SOON = 300  # instructions in which a state may become the same again
 TOGETHER = 40  # mutants of one run of a call
 CHECKED = 10  # of the refused, how many must differ where those that are not are looked at
@@ -70,7 +72,7 @@ def limit(seconds):
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
 
 
-_kernel = _shapes = _reached = _steps = _mutants = _refused = None
+_kernel = _shapes = _reached = _steps = _mutants = _refused = _proved = None
 _calls = []  # what kernels.run has run
 
 
@@ -390,20 +392,20 @@ def explore(i, those, was, until):
     return Forks(i, those, was, until).run()
 
 
-def tries(at):
+def tries(at, most):
     """Calls that a mutant is run for first."""
     calls = [i for _, i in _reached[at]]
-    if not _kernel.of_modes:  # which has calls of many modes
-        near = calls[:SHORT]
-        calls = near[:TRIES // 2] + near[TRIES // 2::max(1, len(near) // (TRIES // 2))]
+    if not _kernel.of_modes or most < TRIES:  # which has calls of many modes
+        near = calls if _kernel.of_modes else calls[:SHORT]
+        calls = near[:most // 2] + near[most // 2::max(1, len(near) // (most // 2))]
     if _kernel.bitwise:  # which takes seconds where it compares
-        calls = [i for i in calls if function(i)][:TRIES // 2] + [i for i in calls if not function(i)][:TRIES // 2]
+        calls = [i for i in calls if function(i)][:most // 2] + [i for i in calls if not function(i)][:most // 2]
     return calls
 
 
-def rounds(pool, numbers, until, tell):
+def rounds(pool, numbers, most, until, tell):
     """Tries mutants in one call after the other; tell(number, why, call) of each. Returns those that are not refused."""
-    chosen = {n: tries(_mutants[n][0]) for n in numbers}
+    chosen = {n: tries(_mutants[n][0], most) for n in numbers}
     for k in range(max(map(len, chosen.values()), default=0)):
         groups = collections.defaultdict(list)
         for n in numbers:
@@ -576,7 +578,7 @@ def settle(task):
     if not those or until and time.time() > until:
         return i, {}
     found = {n: (kind, None) for n, kind in look(i, those).items()}
-    differ = [n for n in those if found[n][0] == OTHER]
+    differ = [n for n in those if found[n][0] == OTHER and _proved[n] < PROVED]
     if differ:
         for n, why in explore(i, differ, None if function(i) else results(), until).items():
             if why == DIFFERS:  # compare after all
@@ -586,6 +588,7 @@ def settle(task):
                 finally:
                     _kernel.asked = False
             found[n] = OTHER, why
+            _proved[n] += why is None
             if why not in (None, NOT_RUN, NO_TIME):
                 _refused[n] = 1
     return i, found
@@ -601,20 +604,19 @@ def told_apart(dead):
 
 def classify(pool_of, alive, until, tell):
     """Says of each survivor what it is."""
-    global _refused
-    _refused = mmap.mmap(-1, len(_mutants))  # seen by all that work
+    global _refused, _proved
+    _refused, _proved = mmap.mmap(-1, len(_mutants)), mmap.mmap(-1, len(_mutants))  # seen by all that work
     reaching = collections.defaultdict(list)
     for n in alive:
         for _, i in _reached[_mutants[n][0]]:
             reaching[i].append(n)
-    calls, state, looked, missing, gone = collections.Counter(), dict.fromkeys(alive, SAME), collections.Counter(), set(), set()
+    state, looked, missing, gone = dict.fromkeys(alive, SAME), collections.Counter(), set(), set()
     order = random.Random(1).sample(sorted(reaching), len(reaching))
     with pool_of() as pool:
         for i, found in pool.imap_unordered(settle, [(i, reaching[i], until) for i in order]):
             for n, (kind, why) in found.items():
                 looked[n] += 1
                 state[n] = max(state[n], kind)
-                calls[n] += kind == OTHER
                 if why in (NOT_RUN, NO_TIME):
                     missing.add(n)
                 elif why is not None and n not in gone:
@@ -628,7 +630,7 @@ def classify(pool_of, alive, until, tell):
             tell(n, NO_TIME, None)
         else:
             tell(n, None, None, "no difference" if state[n] == SAME and any_state(at, end, code) else
-                 ("same state", "soon the same", "specified")[state[n]], calls[n] or looked[n])
+                 ("same state", "soon the same", "specified")[state[n]], _proved[n] or looked[n])
 
 
 def kind_of_refusal(error):
@@ -703,7 +705,7 @@ def of_kernel(path, args, until):
         if done % 100 == 0 and len(todo) > 100:
             print(f"     {_kernel}: {done} of {len(todo)}, {time.time() - begun:.0f} s", flush=True)
     with pool_of() as pool:
-        alive = rounds(pool, todo, until, tell)
+        alive = rounds(pool, todo, TRIES_SETTLED if args.settle else TRIES, until, tell)
     if args.settle and alive:
         print(f"     {_kernel}: {len(alive)} not refused at once, {time.time() - begun:.0f} s", flush=True)
         classify(pool_of, alive, until, tell)
