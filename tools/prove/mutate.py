@@ -170,27 +170,36 @@ def dependent(first, second):
         register.lstrip("wx") in [t.lstrip("wx") for t in re.split(r"\W+", second.op_str.partition(",")[2])] and register[0] not in "#{["
 
 
-def mutants(rng, count, only):
-    """(address, what was done, where that ends, code)"""
+def mutants(seed, count, only):
+    """(address, what was done, where that ends, code). The first of many are those of few."""
     code, isa = _kernel.code, _kernel.isa
-    md, nop = isa.decoder(), NOP[isa]
-    insns = {i.address: i for i in md.disasm(code, 0) if i.address in _reached}
-    targets = {int(m[1], 0) for i in md.disasm(code, 0) if branches(i) and (m := re.search(r"#?(0x[0-9a-f]+)$", i.op_str))}
+    insns = {i.address: i for i in isa.decoder().disasm(code, 0)}
+    targets = {int(m[1], 0) for i in insns.values() if branches(i) and (m := re.search(r"#?(0x[0-9a-f]+)$", i.op_str))}
     places = [a for a, i in insns.items() if i.mnemonic not in ("endbr64", "nop", "lfence", "ret", "bx") and (not only or a in only)]
-    made, seen, left = 0, set(), []
-    for _ in range(100 * count):  # of few instructions there may be fewer
-        if made == count:
-            break
-        if not left:  # each instruction once before one is changed again
-            left = rng.sample(places, len(places))
-        at = left.pop()
-        insn = insns[at]
+    made, seen = 0, set()
+    for lap in range(100):  # each instruction once before one is changed again; of few there may be fewer mutants
+        for at in random.Random(f"{seed} {lap}").sample(places, len(places)):
+            if made == count:
+                return
+            if at in _reached and (mutant := mutate(random.Random(f"{seed} {lap} {at}"), insns, targets, at)) and mutant[3] not in seen:
+                seen.add(mutant[3])
+                made += 1
+                yield mutant
+
+
+def mutate(rng, insns, targets, at):
+    """A mutant of an instruction, or None if nothing that was tried is one."""
+    code, isa, insn = _kernel.code, _kernel.isa, insns[at]
+    md, nop = isa.decoder(), NOP[isa]
+    for _ in range(30):
         kind = rng.random()
         new, end = bytearray(code), at + insn.size
         if kind < 0.15:
             new[at:at + insn.size] = nop * (insn.size // len(nop))
             what = f"without {insn.mnemonic} {insn.op_str}"
-        elif kind < 0.25 and at + insn.size in insns and not branches(insn):
+        elif kind < 0.25:
+            if at + insn.size not in insns or branches(insn):
+                continue
             after = insns[at + insn.size]
             if after.address in targets or branches(after) or (independent(insn, after) if isa is x86 else not dependent(insn, after)):
                 continue
@@ -213,12 +222,10 @@ def mutants(rng, count, only):
                     and insn.operands[0].reg == other.operands[0].reg and (insn.operands[1].imm - other.operands[1].imm) % 32 == 0:
                 continue  # the same rotation
             what = f"{other.mnemonic} {other.op_str} for {insn.mnemonic} {insn.op_str}"
-        new = bytes(new)
-        if new == code or new in seen:
-            continue
-        seen.add(new)
-        made += 1
-        yield at, what, end, new
+        if new != code:
+            return at, what, end, bytes(new)
+    return None
+
 
 # ---- Trying them ---------------------------------------------------------------------------------------------------------
 
@@ -686,7 +693,7 @@ def of_kernel(path, args, until):
     cover(pool_of)
     if args.settle:
         print(f"     {_kernel}: {len(_reached)} instructions reached by {len(_shapes)} calls, {time.time() - begun:.0f} s", flush=True)
-    _mutants = list(mutants(random.Random(args.seed), args.count, args.at))
+    _mutants = list(mutants(args.seed, args.count, args.at))
     record = Record(args.record)
     todo = [n for n in range(len(_mutants)) if n not in record.known]
     left_out, undecided, dead, done = [], [], [], 0
