@@ -63,8 +63,10 @@ type Direction struct {
 	mark      int64
 	order     uint64
 	held      held
-	origin    uint32    // where it begins, while it does
-	first     uint32    // what that was at first; 0 is nowhere
+	origin    uint32 // where it begins, while it does
+	first     uint32 // what that was at first; 0 is nowhere
+	last      uint32 // where the last segment is
+	lastBytes int
 	maybe     [4]uint32 // where else it may begin, the last first; 0 is nowhere
 	base      uint32    // of what is contested, or where TLS stopped in the beginning
 	phase     phase
@@ -78,6 +80,7 @@ type Direction struct {
 	policy    uint8
 	looks     uint8    // for a record behind a hole, without enough work
 	fed       []fed    // bytes that TLS got last
+	hunt      *hunt    // while it is searched, or nil
 	credit    int      // bytes that may be tried
 	failed    []uint64 // records that did not open
 	read      []uint64 // pairs of beginnings with which none did
@@ -192,7 +195,9 @@ func (r *Reassembler) release(p *Pair, side int) {
 	}
 	clear(d.held.segs)
 	r.spare = min(r.spare+min(max(d.credit, 0), burst), maxSpare) // for others
-	*d = Direction{held: held{segs: d.held.segs[:0], tops: d.held.tops[:0]}, failed: d.failed[:0], read: d.read[:0], fed: d.fed[:0]}
+	segs, tops, failed, read, fed := d.held.segs[:0], d.held.tops[:0], d.failed[:0], d.read[:0], d.fed[:0]
+	*d = Direction{}
+	d.held.segs, d.held.tops, d.failed, d.read, d.fed = segs, tops, failed, read, fed
 	if r.largest == d {
 		r.largest = nil
 	}
@@ -254,7 +259,9 @@ func (p *Pair) Origin(side uint8) (seq uint32, ok bool) {
 }
 
 // Idle tells whether nothing is held of a direction, and it can be read on elsewhere.
-func (p *Pair) Idle(side uint8) bool { return p.Dir[side] == nil && !p.TLS.InDispute(side) }
+func (p *Pair) Idle(side uint8) bool {
+	return p.Dir[side] == nil && !p.TLS.InDispute(side) && !p.TLS.Searching(side)
+}
 
 // Hopeless tells whether much has come of a direction of which no record opens.
 func (p *Pair) Hopeless(side uint8) bool {
@@ -302,7 +309,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, clas
 		}
 		d.Since = now
 		r.order++
-		d.held.insert(&r.Pool, segment{seq: seq, class: class, order: r.order, mark: r.Dec.Mark}, data)
+		d.held.insert(&r.Pool, seq, class, r.order, r.Dec.Mark, data)
 		p.news(true)
 		*p.Next[side] += uint32(len(data))
 		d.mark, d.order = max(d.mark, r.Dec.Mark), r.order
@@ -318,6 +325,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, clas
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
 	d.credit = min(d.credit+len(data)*perByte+perSegment, maxCredit)
+	d.last, d.lastBytes = seq, len(data)
 	result := r.segment(p, d, side, seq, data, class, now)
 	r.settle(p, side, now)
 	return result
@@ -355,7 +363,7 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 	}
 	if d.phase == beginning {
 		r.begin(p, d, side, seq, data, class, now)
-	} else if d.phase == contested || ahead > 0 {
+	} else if d.phase == contested || ahead > 0 || p.TLS.Searching(side) {
 		if r.keep(p, d, side, seq, data, class, now) == Repeated {
 			return Repeated
 		}
@@ -444,7 +452,7 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 				d.conflict = true
 			}
 			r.order++
-			d.held.insert(&r.Pool, segment{seq: x.from, class: class, order: r.order, mark: r.Dec.Mark}, x.rest)
+			d.held.insert(&r.Pool, x.from, class, r.order, r.Dec.Mark, x.rest)
 			d.fresh = d.fresh || int32(x.from-d.base) < maxRecord
 			p.news(true)
 			if r.largest == nil || d.held.bytes > r.largest.held.bytes {
@@ -642,7 +650,7 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 		}
 		if x := d.held.novel(at, b[:n], class, p.Usual[side]); len(x.rest) > 0 {
 			d.conflict = d.conflict || x.conflict
-			d.held.insert(&r.Pool, segment{seq: x.from, class: class, order: order, mark: r.Dec.Mark}, x.rest)
+			d.held.insert(&r.Pool, x.from, class, order, r.Dec.Mark, x.rest)
 		}
 		at, b = at+uint32(n), b[n:]
 	}
@@ -679,6 +687,9 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 			if d = p.Dir[s]; d == nil || d.phase == beginning {
 				continue
 			}
+		}
+		if p.TLS.Searching(s) && (s != side || !r.hunt(p, d, s, d.last, d.lastBytes)) {
+			continue
 		}
 		if d.phase != contested {
 			r.stream(p, d, s)
@@ -1226,59 +1237,6 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 		}
 	}
 	return false
-}
-
-// overleap looks for a record that opens behind a hole in a direction that is searched already. The hole is given up when one does; one of
-// at most maxForgone bytes also when there was not enough work to try all that may be a record, maxLooks times.
-func (r *Reassembler) overleap(p *Pair, d *Direction, side uint8) bool {
-	base := *p.Next[side]
-	short := d.credit <= 0
-	for i := d.held.near(base); i < len(d.held.segs) && d.credit > 0; {
-		start := d.held.segs[i].seq
-		if !After(start, base) {
-			i++
-			continue
-		}
-		end := d.held.covered(start, maxIsland, math.MaxUint64)
-		for i++; i < len(d.held.segs) && !After(d.held.segs[i].seq, end); {
-			i++
-		}
-		n := int(end - start)
-		if n < 5 {
-			continue
-		}
-		if cap(r.other) < maxIsland {
-			r.other = make([]byte, maxIsland)
-		}
-		b := r.other[:n]
-		d.credit -= n/4 + d.paint(r.arrange(d, p.Usual[side], start, end, d.policy), start, b)
-		m := r.Dec.Seek(p.TLS, side, b, int(start-base), &d.credit)
-		if m > 0 {
-			r.Stats.Holes++
-			r.Stats.HoleBytes += uint64(start - base)
-			*p.Next[side] = start + uint32(m)
-			d.looks = 0
-			return true
-		}
-		short = short || d.credit <= 0
-	}
-	if !short {
-		return false
-	}
-	r.Stats.Deferred++
-	if d.looks = min(d.looks+1, maxLooks); d.looks < maxLooks {
-		return false
-	}
-	for _, s := range d.held.segs {
-		if After(s.seq, base) {
-			if s.seq-base > maxForgone {
-				return false
-			}
-			break
-		}
-	}
-	d.looks = 0
-	return r.concede(p, d, side)
 }
 
 // concede gives up what is missing in a direction that nothing can be looked for in.
