@@ -125,8 +125,11 @@ func (w *Worker) pollQueued(now int64) {
 					w.order.Tick(&c.pair, side, now, wait)
 				}
 			}
+			if w.doubted(c) && now-c.turned >= w.o.HoleWait {
+				w.tryTurned(c, true)
+			}
 			w.mark(c, e)
-			if c.pair.Stalled(0) || c.pair.Stalled(1) || c.tls.InDispute(0) || c.tls.InDispute(1) {
+			if w.doubted(c) || c.pair.Stalled(0) || c.pair.Stalled(1) || c.tls.InDispute(0) || c.tls.InDispute(1) {
 				kept = append(kept, c)
 				continue
 			}
