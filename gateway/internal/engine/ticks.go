@@ -139,8 +139,8 @@ func (w *Worker) pollQueued(now int64) {
 					w.order.Tick(&c.pair, side, now, wait)
 				}
 			}
-			if w.doubted(c) && now-c.turned >= w.o.HoleWait {
-				w.tryTurned(c, true)
+			if w.doubted(c) && now-c.turned >= w.o.HoleWait && c.pair.News() {
+				w.tryTurned(c, true, false)
 			}
 			w.mark(c, e)
 			if w.doubted(c) || c.pair.Stalled(0) || c.pair.Stalled(1) || c.tls.InDispute(0) || c.tls.InDispute(1) {
