@@ -3,6 +3,7 @@ package quic
 import (
 	"bytes"
 	"crypto/aes"
+	"crypto/cipher"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -262,6 +263,73 @@ func TestMaskErrors(t *testing.T) {
 	for _, k := range []*Keys{nil, {}} {
 		if mask, err := k.Mask(make([]byte, 16)); err != errNoKeys || mask != [MaskSize]byte{} {
 			t.Errorf("no keys: %x, %v", mask, err)
+		}
+	}
+}
+
+// TestPayload has payloads protected apart from headers: as Protect and Unprotect do it, in place and elsewhere, by any AEAD.
+func TestPayload(t *testing.T) {
+	r := newRand(t)
+	for i := range 60 {
+		k := someKeys(t, r)
+		if i%4 == 0 {
+			k.aead = struct{ cipher.AEAD }{k.aead} // of another module
+		}
+		p := somePacket(r, k)
+		header := p.PNOffset + int(p.Bytes[0]&3) + 1
+		payload := bytes.Clone(p.Bytes[header : len(p.Bytes)-TagSize])
+		packets := []Packet{p}
+		Protect(packets)
+		want := bytes.Clone(p.Bytes[header:])
+		mask, err := k.Mask(p.Bytes[p.PNOffset+4:][:16])
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := bytes.Clone(p.Bytes[:header])
+		plain[0] ^= mask[0] & protectedBits(plain[0])
+		for j := range plain[p.PNOffset:] {
+			plain[p.PNOffset+j] ^= mask[1+j]
+		}
+		before := bytes.Clone(plain)
+		sealed, err := k.Seal([]byte("before"), p.Number, payload, plain)
+		if err != nil || !bytes.Equal(sealed[6:], want) || string(sealed[:6]) != "before" {
+			t.Fatalf("%d: sealed %x, %v; want %x", i, sealed, err, want)
+		}
+		buffer := append(bytes.Clone(payload), make([]byte, TagSize)...)
+		if sealed, err = k.Seal(buffer[:0], p.Number, buffer[:len(payload)], plain); err != nil || !bytes.Equal(buffer, want) || &sealed[0] != &buffer[0] {
+			t.Fatalf("%d: sealed in place %x, %v; want %x", i, sealed, err, want)
+		}
+		opened, err := k.Open([]byte("before"), p.Number, sealed, plain)
+		if err != nil || !bytes.Equal(opened[6:], payload) {
+			t.Fatalf("%d: opened %x, %v; want %x", i, opened, err, payload)
+		}
+		for _, forge := range []func(number *uint64, sealed, header []byte){
+			func(number *uint64, sealed, header []byte) { *number ^= 1 << r.IntN(62) },
+			func(number *uint64, sealed, header []byte) { sealed[r.IntN(len(sealed))] ^= 1 << r.IntN(8) },
+			func(number *uint64, sealed, header []byte) { header[r.IntN(len(header))] ^= 1 << r.IntN(8) },
+		} {
+			number, sealed, forged := p.Number, bytes.Clone(sealed), bytes.Clone(plain)
+			forge(&number, sealed, forged)
+			opened, err := k.Open(sealed[:0], number, sealed, forged)
+			if err != ErrAuthentication || opened != nil || !bytes.Equal(sealed[:len(payload)], make([]byte, len(payload))) {
+				t.Fatalf("%d: forged: opened %x of %x, %v", i, opened, sealed, err)
+			}
+		}
+		if !bytes.Equal(plain, before) {
+			t.Errorf("%d: the header is changed", i)
+		}
+	}
+	for _, c := range []struct {
+		k      *Keys
+		number uint64
+		want   error
+	}{{nil, 1, errNoKeys}, {&Keys{}, 1, errNoKeys}, {someKeys(t, r), 1 << 62, ErrNumber}} {
+		b := make([]byte, 40)
+		if sealed, err := c.k.Seal(b[:0], c.number, b[:10], nil); err != c.want || sealed != nil {
+			t.Errorf("sealed %x, %v; want %v", sealed, err, c.want)
+		}
+		if opened, err := c.k.Open(b[:0], c.number, b, nil); err != c.want || opened != nil || !bytes.Equal(b, make([]byte, 40)) {
+			t.Errorf("opened %x, %v; want %v", opened, err, c.want)
 		}
 	}
 }
@@ -586,6 +654,15 @@ func TestNoAllocations(t *testing.T) {
 		k, err := NewKeysFrom(suite, random(r, size), make([]byte, 12), hp)
 		if err != nil {
 			t.Fatal(err)
+		}
+		b := make([]byte, 100+TagSize)
+		if n := testing.AllocsPerRun(50, func() {
+			sealed, _ := k.Seal(b[:0], 1, b[:100], hp)
+			if _, err := k.Open(b[:0], 1, sealed, hp); err != nil {
+				t.Error(err)
+			}
+		}); n != 0 {
+			t.Errorf("%#x: %v allocations for a payload", uint16(suite), n)
 		}
 		forEachMask(t, k, hp, func(t *testing.T, k *Keys) {
 			if n := testing.AllocsPerRun(50, func() {

@@ -124,10 +124,15 @@
 
 /* ---- The end of a call, 128 and 256 bits ---- */
 
-/* GHASH, in xmm11, becomes the tag, or goes to the state with the mask and the counter block but for its counter. */
-.macro finish
+/* GHASH, in xmm11, becomes the tag, or goes to the state with the mask and the counter block but for its counter; or,
+ * where the mask is still in a register, without the counter block. */
+.macro finish mask
     mov rax, [args + SEALANE_ARG_STATE]
+    .ifb \mask
     vmovdqa xmm0, [scratch + MASK]
+    .else
+    vmovdqa xmm0, \mask
+    .endif
     test flag_bits, SEALANE_FLAG_FIRST
     jnz .Lfinish_mask
     vmovdqu xmm0, [rax + SEALANE_GCM_STATE_MASK]
@@ -143,9 +148,11 @@
     vpshufb xmm11, xmm11, [consts + REVERSE]
     vmovdqu [rax + SEALANE_GCM_STATE_Y], xmm11
     vmovdqu [rax + SEALANE_GCM_STATE_MASK], xmm0
+    .ifb \mask
     vmovdqu xmm0, [key + SEALANE_GCM_KEY_SCHEDULE]
     vpxor xmm0, xmm0, [scratch + J0]
     vmovdqu [rax + SEALANE_GCM_STATE_COUNTER], xmm0
+    .endif
 .endm
 
 /* ---- Keys ---- */

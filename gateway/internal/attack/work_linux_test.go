@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -187,6 +188,25 @@ func BenchmarkForged(b *testing.B) {
 	}
 	for _, size := range []int{1, 150, 517, 793, 1400} {
 		b.Run(fmt.Sprintf("ordinary, %d bytes", size), func(b *testing.B) { b.ReportMetric(float64(ordinary(size, b.N)), "cpu-ns/op") })
+	}
+}
+
+// How many times the processor time of ordinary packets forged ones as long take: the median of some turns. make bench-gateway has a row
+// for it, which says what it may be at most.
+func BenchmarkForgedTimes(b *testing.B) {
+	v := load(b, "s-aes256")
+	const packets, turns = 1 << 17, 7
+	for _, c := range nuisances(v) {
+		size := len(c.make(0).data)
+		b.Run(c.name, func(b *testing.B) {
+			var times []float64
+			for range b.N * turns {
+				forged, _ := c.cost(v, packets)
+				times = append(times, float64(forged)/float64(ordinary(size, packets)))
+			}
+			slices.Sort(times)
+			b.ReportMetric(times[len(times)/2], "times/op")
+		})
 	}
 }
 

@@ -149,6 +149,7 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 		def = w.o
 	}
 	w.order = reassembly.New(w.dec, def.Queued)
+	w.dec.Dispute = !trusting
 	w.dec.Disputed = func(c *tls.Conn) {
 		if c := connOf(c); c.used {
 			c.entry.Flags |= flow.Queued0 | flow.Queued1

@@ -74,7 +74,7 @@ func (r *Reassembler) hunt(p *Pair, d *Direction, side uint8, seq uint32, n int)
 	if b := r.Dec.TakeSearched(p.TLS, side); len(b) > 0 {
 		*next -= uint32(len(b))
 		r.order++
-		d.held.insert(&r.Pool, segment{seq: *next, order: r.order, mark: r.Dec.Mark}, b)
+		d.held.insert(&r.Pool, *next, Class{}, r.order, r.Dec.Mark, b)
 	}
 	end := d.held.covered(*next, MaxBytes, math.MaxUint64)
 	total, h := int(end-*next), d.hunt

@@ -196,7 +196,9 @@ func (r *Reassembler) release(p *Pair, side int) {
 	}
 	clear(d.held.segs)
 	r.spare = min(r.spare+min(max(d.credit, 0), burst), maxSpare) // for others
-	*d = Direction{held: held{segs: d.held.segs[:0], tops: d.held.tops[:0]}, failed: d.failed[:0], read: d.read[:0], fed: d.fed[:0]}
+	segs, tops, failed, read, fed := d.held.segs[:0], d.held.tops[:0], d.failed[:0], d.read[:0], d.fed[:0]
+	*d = Direction{}
+	d.held.segs, d.held.tops, d.failed, d.read, d.fed = segs, tops, failed, read, fed
 	if r.largest == d {
 		r.largest = nil
 	}
@@ -308,7 +310,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, clas
 		}
 		d.Since = now
 		r.order++
-		d.held.insert(&r.Pool, segment{seq: seq, class: class, order: r.order, mark: r.Dec.Mark}, data)
+		d.held.insert(&r.Pool, seq, class, r.order, r.Dec.Mark, data)
 		p.news(true)
 		*p.Next[side] += uint32(len(data))
 		d.mark, d.order = max(d.mark, r.Dec.Mark), r.order
@@ -451,7 +453,7 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 				d.conflict = true
 			}
 			r.order++
-			d.held.insert(&r.Pool, segment{seq: x.from, class: class, order: r.order, mark: r.Dec.Mark}, x.rest)
+			d.held.insert(&r.Pool, x.from, class, r.order, r.Dec.Mark, x.rest)
 			d.fresh = d.fresh || int32(x.from-d.base) < maxRecord
 			p.news(true)
 			if r.largest == nil || d.held.bytes > r.largest.held.bytes {
@@ -649,7 +651,7 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 		}
 		if x := d.held.novel(at, b[:n], class, p.Usual[side]); len(x.rest) > 0 {
 			d.conflict = d.conflict || x.conflict
-			d.held.insert(&r.Pool, segment{seq: x.from, class: class, order: order, mark: r.Dec.Mark}, x.rest)
+			d.held.insert(&r.Pool, x.from, class, order, r.Dec.Mark, x.rest)
 		}
 		at, b = at+uint32(n), b[n:]
 	}
