@@ -237,8 +237,8 @@ func (w *Worker) Frames(frames []capture.Frame) {
 func (w *Worker) parse(l *lot, later []capture.Frame) {
 	lines := w.lines[:0]
 	for i := range later[:min(lotFrames, len(later))] {
-		if f := later[i].Data; len(f) > 64 {
-			lines = append(lines, unsafe.Pointer(&f[0]), unsafe.Pointer(&f[64]))
+		if f := later[i].Data; len(f) > 0 { // 54 bytes are an acknowledgement
+			lines = append(lines, unsafe.Pointer(&f[0]), unsafe.Pointer(&f[min(len(f)-1, 64)]))
 		}
 	}
 	flow.Prefetch(lines)
