@@ -276,16 +276,21 @@
     x_xor \to, tmp, tmp2
 .endm
 
-/* The tweaks of eight rows, from the first. */
+/* The tweaks of eight rows, from the first; of four if there is less than three rows of text. */
 .macro first_tweaks
     x_broadcast poly, [consts + POLY]
     x_broadcast row0, [state]
     x_spread row0
     x_store [scratch + TWEAKS], row0
     .irp i, 1, 2, 3, 4, 5, 6, 7
+    .if \i == 4
+    cmp text_left, 3*BYTES
+    jb 1f
+    .endif
     times_x row1, row0, (WIDTH*\i)
     x_store [scratch + TWEAKS + BYTES*\i], row1
     .endr
+1:
 .endm
 
 /* ---- Lanes: eight blocks of as many keys at a time, in registers 8 to 15 ---- */

@@ -42,15 +42,16 @@ ADS = (1, 13, 16, 40)
 
 class Loop:
     """step: bytes of a pass. over: the fewest that are over after the passes. register, lanes: which vector register has GHASH so far,
-    in how many lanes. behind: the general register that says what is authenticated next, for planted faults."""
+    in how many lanes. behind: the general register that says what is authenticated next, for planted faults. passes: with fewer a text
+    may go another way."""
 
     counts_bytes = False  # what is left is counted in bytes, a pass being among them where the loop begins; else in passes
     begin = None  # the instruction that the loop begins with
     arrivals = 1, 1  # when it is reached so often, in the first part and in later ones, the induction begins
 
-    def __init__(self, step, over, register, lanes, behind):
+    def __init__(self, step, over, register, lanes, behind, passes=2):
         self.step, self.register, self.lanes, self.behind = step, register, lanes, behind
-        self.least = 2 * step + over  # bytes of the texts that it is for
+        self.least = passes * step + over  # bytes of the texts that it is for
         self.blocks, self.lag = step // 16, step  # what the counter goes on by; how far authentication is behind, sealing
 
     def hash_cells(self):
@@ -72,8 +73,8 @@ class Crypto32(Loop):
 
 
 LOOPS = {
-    "sealane_aesgcm_aesni": Loop(128, 1, 11, 1, "r12"),
-    "sealane_aesgcm_aesniavx": Loop(128, 1, 11, 1, "r12"),
+    "sealane_aesgcm_aesni": Loop(128, 1, 11, 1, "r12", 3),
+    "sealane_aesgcm_aesniavx": Loop(128, 1, 11, 1, "r12", 3),
     "sealane_aesgcm_avx2": Loop(256, 1, 11, 2, "r10"),
     "sealane_aesgcm_avx512": Loop(512, 48, 19, 4, "r10"),
     "sealane_aesgcm_ce32": Crypto32(),

@@ -14,7 +14,7 @@ full run that reaches them:
     no difference   whatever the registers are: the same instruction in another encoding, or two that change nothing
     same state      registers, flags and memory behind the instruction are the same in all these calls
     soon the same   if not at once, they are some instructions later: what differed is dead
-    specified       if not even that, all of the specification holds in the calls in which something differs
+    specified       if not even that, all of the specification holds in 40 of the calls in which something differs, or in all
     undecided       there was no time to say
 
 The middle four compute what the kernel computes, the first of them for all calls, the others for all that were run. What
@@ -49,8 +49,10 @@ from capstone import x86_const as X
 from terms import Unproved, symbol
 
 TRIES = 8  # calls that a mutant is run for first
+TRIES_SETTLED = 4  # where those that are not refused are looked at further
 SHORT = 60  # of the calls that reach it, from how many of the shortest these are
-SECONDS = 30  # of processor's time for one of them; a mutant that takes longer has not been decided
+SECONDS, LONGER = 12, 60  # of processor's time for one of them; LONGER where AES is made of bit operations. A mutant that takes more is undecided
+PROVED = 40  # calls of those in which something differs, at most, in which a mutant is tried further
 SOON = 300  # instructions in which a state may become the same again
 TOGETHER = 40  # mutants of one run of a call
 CHECKED = 10  # of the refused, how many must differ where those that are not are looked at
@@ -70,7 +72,7 @@ def limit(seconds):
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
 
 
-_kernel = _shapes = _reached = _steps = _mutants = _refused = None
+_kernel = _shapes = _reached = _steps = _mutants = _refused = _proved = None
 _calls = []  # what kernels.run has run
 
 
@@ -168,27 +170,36 @@ def dependent(first, second):
         register.lstrip("wx") in [t.lstrip("wx") for t in re.split(r"\W+", second.op_str.partition(",")[2])] and register[0] not in "#{["
 
 
-def mutants(rng, count, only):
-    """(address, what was done, where that ends, code)"""
+def mutants(seed, count, only):
+    """(address, what was done, where that ends, code). The first of many are those of few."""
     code, isa = _kernel.code, _kernel.isa
-    md, nop = isa.decoder(), NOP[isa]
-    insns = {i.address: i for i in md.disasm(code, 0) if i.address in _reached}
-    targets = {int(m[1], 0) for i in md.disasm(code, 0) if branches(i) and (m := re.search(r"#?(0x[0-9a-f]+)$", i.op_str))}
+    insns = {i.address: i for i in isa.decoder().disasm(code, 0)}
+    targets = {int(m[1], 0) for i in insns.values() if branches(i) and (m := re.search(r"#?(0x[0-9a-f]+)$", i.op_str))}
     places = [a for a, i in insns.items() if i.mnemonic not in ("endbr64", "nop", "lfence", "ret", "bx") and (not only or a in only)]
-    made, seen, left = 0, set(), []
-    for _ in range(100 * count):  # of few instructions there may be fewer
-        if made == count:
-            break
-        if not left:  # each instruction once before one is changed again
-            left = rng.sample(places, len(places))
-        at = left.pop()
-        insn = insns[at]
+    made, seen = 0, set()
+    for lap in range(100):  # each instruction once before one is changed again; of few there may be fewer mutants
+        for at in random.Random(f"{seed} {lap}").sample(places, len(places)):
+            if made == count:
+                return
+            if at in _reached and (mutant := mutate(random.Random(f"{seed} {lap} {at}"), insns, targets, at)) and mutant[3] not in seen:
+                seen.add(mutant[3])
+                made += 1
+                yield mutant
+
+
+def mutate(rng, insns, targets, at):
+    """A mutant of an instruction, or None if nothing that was tried is one."""
+    code, isa, insn = _kernel.code, _kernel.isa, insns[at]
+    md, nop = isa.decoder(), NOP[isa]
+    for _ in range(30):
         kind = rng.random()
         new, end = bytearray(code), at + insn.size
         if kind < 0.15:
             new[at:at + insn.size] = nop * (insn.size // len(nop))
             what = f"without {insn.mnemonic} {insn.op_str}"
-        elif kind < 0.25 and at + insn.size in insns and not branches(insn):
+        elif kind < 0.25:
+            if at + insn.size not in insns or branches(insn):
+                continue
             after = insns[at + insn.size]
             if after.address in targets or branches(after) or (independent(insn, after) if isa is x86 else not dependent(insn, after)):
                 continue
@@ -211,12 +222,10 @@ def mutants(rng, count, only):
                     and insn.operands[0].reg == other.operands[0].reg and (insn.operands[1].imm - other.operands[1].imm) % 32 == 0:
                 continue  # the same rotation
             what = f"{other.mnemonic} {other.op_str} for {insn.mnemonic} {insn.op_str}"
-        new = bytes(new)
-        if new == code or new in seen:
-            continue
-        seen.add(new)
-        made += 1
-        yield at, what, end, new
+        if new != code:
+            return at, what, end, bytes(new)
+    return None
+
 
 # ---- Trying them ---------------------------------------------------------------------------------------------------------
 
@@ -316,7 +325,7 @@ class Forks:
                 steps.pop(a, None)
             for a in [a for a in steps if at - 16 < a < at + 32]:
                 del steps[a]
-            limit(SECONDS)
+            limit(LONGER)
             common.Code.LIMIT = most_steps(self.i)
             return True
         os.close(theirs)
@@ -390,20 +399,20 @@ def explore(i, those, was, until):
     return Forks(i, those, was, until).run()
 
 
-def tries(at):
+def tries(at, most):
     """Calls that a mutant is run for first."""
     calls = [i for _, i in _reached[at]]
-    if not _kernel.of_modes:  # which has calls of many modes
-        near = calls[:SHORT]
-        calls = near[:TRIES // 2] + near[TRIES // 2::max(1, len(near) // (TRIES // 2))]
+    if not _kernel.of_modes or most < TRIES:  # which has calls of many modes
+        near = calls if _kernel.of_modes else calls[:SHORT]
+        calls = near[:most // 2] + near[most // 2::max(1, len(near) // (most // 2))]
     if _kernel.bitwise:  # which takes seconds where it compares
-        calls = [i for i in calls if function(i)][:TRIES // 2] + [i for i in calls if not function(i)][:TRIES // 2]
+        calls = [i for i in calls if function(i)][:most // 2] + [i for i in calls if not function(i)][:most // 2]
     return calls
 
 
-def rounds(pool, numbers, until, tell):
+def rounds(pool, numbers, most, until, tell):
     """Tries mutants in one call after the other; tell(number, why, call) of each. Returns those that are not refused."""
-    chosen = {n: tries(_mutants[n][0]) for n in numbers}
+    chosen = {n: tries(_mutants[n][0], most) for n in numbers}
     for k in range(max(map(len, chosen.values()), default=0)):
         groups = collections.defaultdict(list)
         for n in numbers:
@@ -413,7 +422,7 @@ def rounds(pool, numbers, until, tell):
         gone = set()
         for i, found in pool.imap_unordered(attempt, tasks):
             for n, why in found.items():
-                if why is not None and why != NO_TIME:
+                if why is not None:
                     gone.add(n)
                     tell(n, why, i)
         numbers = [n for n in numbers if n not in gone]
@@ -576,7 +585,7 @@ def settle(task):
     if not those or until and time.time() > until:
         return i, {}
     found = {n: (kind, None) for n, kind in look(i, those).items()}
-    differ = [n for n in those if found[n][0] == OTHER]
+    differ = [n for n in those if found[n][0] == OTHER and _proved[n] < PROVED]
     if differ:
         for n, why in explore(i, differ, None if function(i) else results(), until).items():
             if why == DIFFERS:  # compare after all
@@ -586,7 +595,8 @@ def settle(task):
                 finally:
                     _kernel.asked = False
             found[n] = OTHER, why
-            if why not in (None, NOT_RUN, NO_TIME):
+            _proved[n] += why is None
+            if why not in (None, NOT_RUN):
                 _refused[n] = 1
     return i, found
 
@@ -601,21 +611,20 @@ def told_apart(dead):
 
 def classify(pool_of, alive, until, tell):
     """Says of each survivor what it is."""
-    global _refused
-    _refused = mmap.mmap(-1, len(_mutants))  # seen by all that work
+    global _refused, _proved
+    _refused, _proved = mmap.mmap(-1, len(_mutants)), mmap.mmap(-1, len(_mutants))  # seen by all that work
     reaching = collections.defaultdict(list)
     for n in alive:
         for _, i in _reached[_mutants[n][0]]:
             reaching[i].append(n)
-    calls, state, looked, missing, gone = collections.Counter(), dict.fromkeys(alive, SAME), collections.Counter(), set(), set()
+    state, looked, missing, gone = dict.fromkeys(alive, SAME), collections.Counter(), set(), set()
     order = random.Random(1).sample(sorted(reaching), len(reaching))
     with pool_of() as pool:
         for i, found in pool.imap_unordered(settle, [(i, reaching[i], until) for i in order]):
             for n, (kind, why) in found.items():
                 looked[n] += 1
                 state[n] = max(state[n], kind)
-                calls[n] += kind == OTHER
-                if why in (NOT_RUN, NO_TIME):
+                if why == NOT_RUN:
                     missing.add(n)
                 elif why is not None and n not in gone:
                     gone.add(n)
@@ -628,7 +637,7 @@ def classify(pool_of, alive, until, tell):
             tell(n, NO_TIME, None)
         else:
             tell(n, None, None, "no difference" if state[n] == SAME and any_state(at, end, code) else
-                 ("same state", "soon the same", "specified")[state[n]], calls[n] or looked[n])
+                 ("same state", "soon the same", "specified")[state[n]], _proved[n] or looked[n])
 
 
 def kind_of_refusal(error):
@@ -684,7 +693,7 @@ def of_kernel(path, args, until):
     cover(pool_of)
     if args.settle:
         print(f"     {_kernel}: {len(_reached)} instructions reached by {len(_shapes)} calls, {time.time() - begun:.0f} s", flush=True)
-    _mutants = list(mutants(random.Random(args.seed), args.count, args.at))
+    _mutants = list(mutants(args.seed, args.count, args.at))
     record = Record(args.record)
     todo = [n for n in range(len(_mutants)) if n not in record.known]
     left_out, undecided, dead, done = [], [], [], 0
@@ -694,8 +703,10 @@ def of_kernel(path, args, until):
         done += 1
         if why == NOT_RUN:
             left_out.append(n)
+        elif why == NO_TIME and i is None and until and time.time() > until:
+            left_out.append(n)
         elif why == NO_TIME:
-            (left_out if until and time.time() > until else undecided).append(n)
+            record.add(n, "undecided", why, 0)
         else:
             record.add(n, kind, why, calls)
             if kind == "refused":
@@ -703,7 +714,7 @@ def of_kernel(path, args, until):
         if done % 100 == 0 and len(todo) > 100:
             print(f"     {_kernel}: {done} of {len(todo)}, {time.time() - begun:.0f} s", flush=True)
     with pool_of() as pool:
-        alive = rounds(pool, todo, until, tell)
+        alive = rounds(pool, todo, TRIES_SETTLED if args.settle else TRIES, until, tell)
     if args.settle and alive:
         print(f"     {_kernel}: {len(alive)} not refused at once, {time.time() - begun:.0f} s", flush=True)
         classify(pool_of, alive, until, tell)
@@ -722,14 +733,14 @@ def of_kernel(path, args, until):
             reasons[kind_of_refusal(why)] += 1
         else:
             print(f"     {_kernel} at {_mutants[n][0]:#x}: {_mutants[n][1]}: {kind}" + (f" ({calls} calls)" if calls > 1 else ""))
-    for n in sorted(undecided):
-        print(f"     {_kernel} at {_mutants[n][0]:#x}: {_mutants[n][1]}: " + ("undecided" if args.settle else "not refused"))
-    refused = classes.pop("refused", 0)
+    for n in sorted(undecided) if not args.settle else ():
+        print(f"     {_kernel} at {_mutants[n][0]:#x}: {_mutants[n][1]}: not refused")
+    refused, unknown = classes.pop("refused", 0), len(undecided) + classes.pop("undecided", 0)
     print(f"{_kernel}: {refused} of {len(_mutants) - len(left_out)} mutants refused (" + ", ".join(f"{r}: {n}" for r, n in reasons.most_common()) + ")"
-          + "".join(f", {n} {k}" for k, n in sorted(classes.items())) + f", {len(undecided)} undecided, {len(left_out)} not run, "
+          + "".join(f", {n} {k}" for k, n in sorted(classes.items())) + f", {unknown} undecided, {len(left_out)} not run, "
           f"{seconds + record.seconds:.0f} s of CPU", flush=True)
     terms.forget()
-    return refused, classes.total(), len(undecided), len(left_out)
+    return refused, classes.total(), unknown, len(left_out)
 
 
 def main():

@@ -1,11 +1,12 @@
-"""Mutants that mutate.py says compute the same, beside the kernel, on this CPU or, of ARM, in an emulator: calls of a full run
-with random data, among them as many zeroes and ones as make carries.
+"""Mutants that mutate.py says compute the same, beside the kernel, on this CPU or, of ARM, in an emulator: the calls of a full
+run with random data, among them as many zeroes and ones as make carries.
 
     native.py [--calls N] [--seed S] RECORD OBJECT...
 
-RECORD is what mutate.py --record has written. Exit status 1 if one leaves other results behind than the kernel, or does not
-come to its end: then what says that it is the same is wrong. Or if of the refused, some of which are run too, fewer than
-half do: then nothing is seen here.
+RECORD is what mutate.py --record has written. A mutant that leaves other results behind than the kernel, or does not come
+to its end, must be refused in that call, which mutate.py has not run then: this is added to the record. Exit status 1 if it
+is not: then the prover is wrong. Or if of mutants that were refused before, some of which are run too, fewer than half
+leave other results: then nothing is seen here.
 """
 import argparse
 import json
@@ -20,6 +21,7 @@ import arm64
 import kernels
 import modes
 import mutate
+import terms
 import x86
 from terms import const
 
@@ -104,9 +106,20 @@ class Calls:
     def __init__(self, kernel, server, rng):
         self.kernel, self.server, self.rng = kernel, server, rng
         self.codes, self.differ = {}, {}
-        for module in (kernels, modes):
-            module.symbol = self.symbol
+
+    def __enter__(self):
+        self.kept = kernels.symbol, modes.symbol, kernels.Call.run
+        kernels.symbol = modes.symbol = self.symbol
         kernels.Call.run = lambda call, trace=None: self.run(call)
+        return self
+
+    def __exit__(self, *_):
+        kernels.symbol, modes.symbol, kernels.Call.run = self.kept
+        kernels._keys.clear()
+        modes._keys.clear()
+        if self.server.process:
+            self.server.process.stdin.close()
+            self.server.process.wait()
 
     def symbol(self, name, width, most=None):
         if name not in self.known:
@@ -152,9 +165,20 @@ class Calls:
         return [content for name, _, content in self.split(call, got) if name != "scratch"]
 
 
+def refused(kernel, shape, at, code):
+    """Why the prover refuses a mutant in a call, or None."""
+    kernel.asked = True
+    mutate._shapes, mutate._mutants = [shape], [(at, None, None, code)]
+    mutate._steps = {0: kernels.run(kernel, shape, None)}
+    try:
+        return mutate.as_mutant(0, 0)
+    finally:
+        kernel.asked = False
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--calls", type=int, default=200, help="of each kernel, drawn from a full run's")
+    parser.add_argument("--calls", type=int, default=0, help="of each kernel at most so many, drawn from a full run's")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("record")
     parser.add_argument("objects", nargs="+")
@@ -162,38 +186,52 @@ def main():
     passed = failed = 0
     for path in args.objects:
         kernel = mutate._kernel = kernels.Kernel(path)
-        same, refused = {}, {}
+        found = {}
         with open(args.record) as f:
             for line in f:
                 d = json.loads(line)
                 if d["kernel"] == [str(kernel), mutate.digest()] and "name" in d:
-                    at, code = d["name"].split()
-                    at, code = int(at, 16), bytes.fromhex(code)
-                    (refused if d["kind"] == "refused" else same)[f"{at:#x}: {d['what']}: {d['kind']}"] = \
-                        kernel.code[:at] + code + kernel.code[at + len(code):]
-        refused = dict(random.Random(args.seed).sample(sorted(refused.items()), min(REFUSED, len(refused))))
-        shapes = list(kernels.shapes(kernel, False))
-        rng = random.Random(args.seed)
-        with tempfile.TemporaryDirectory() as folder:
-            calls = Calls(kernel, Server(kernel.isa, folder), rng)
-            calls.codes = same | refused
-            for shape in rng.sample(shapes, min(args.calls, len(shapes))):
+                    found[d["name"]] = d
+        codes = {}
+        for name in found:
+            at, code = name.split()
+            at, code = int(at, 16), bytes.fromhex(code)
+            codes[name] = at, kernel.code[:at] + code + kernel.code[at + len(code):]
+        same = [name for name, d in found.items() if d["kind"] not in ("refused", "undecided")]
+        before = sorted(name for name, d in found.items() if d["kind"] == "refused")
+        before = random.Random(args.seed).sample(before, min(REFUSED, len(before)))
+        shapes, rng = list(kernels.shapes(kernel, False)), random.Random(args.seed)
+        if args.calls:
+            shapes = rng.sample(shapes, min(args.calls, len(shapes)))
+        with tempfile.TemporaryDirectory() as folder, Calls(kernel, Server(kernel.isa, folder), rng) as calls:
+            calls.codes = {name: codes[name][1] for name in same + before}
+            for shape in shapes:
                 calls.shape, calls.known = shape, {}
                 kernels._keys.clear()
                 modes._keys.clear()
+                terms.forget()
                 kernels._run(kernel, shape, None)
-            if calls.server.process:
-                calls.server.process.stdin.close()
-                calls.server.process.wait()
-        wrong, seen = set(same) & set(calls.differ), set(refused) & set(calls.differ)
-        for what in sorted(wrong):
-            print(f"FAIL {kernel} at {what}: another result in {calls.differ[what]}")
-        if 2 * len(seen) < len(refused):
-            print(f"FAIL {kernel}: of {len(refused)} that are refused only {len(seen)} leave other results")
-        print(f"{kernel}: {len(same) - len(wrong)} of {len(same)} mutants leave the kernel's results in {min(args.calls, len(shapes))} calls; "
-              f"of {len(refused)} that are refused {len(seen)} others", flush=True)
-        failed += len(wrong) + (2 * len(seen) < len(refused))
-        passed += len(same) - len(wrong)
+        wrong = seen = gone = 0
+        for name, shape in sorted(calls.differ.items()):
+            if name in before:
+                seen += 1
+                continue
+            d = found[name]
+            why = refused(kernel, shape, *codes[name])
+            if why is None or why == mutate.NO_TIME:
+                wrong += 1
+                print(f"FAIL {kernel} at {d['what']}: {d['kind']}: another result in {shape}, where it is not refused")
+                continue
+            gone += 1
+            with open(args.record, "a") as f:
+                f.write(json.dumps(d | {"kind": "refused", "why": why, "calls": 0}) + "\n")
+        if 2 * seen < len(before):
+            print(f"FAIL {kernel}: of {len(before)} that are refused only {seen} leave other results")
+        print(f"{kernel}: {len(same) - wrong - gone} of {len(same)} mutants leave the kernel's results in {len(shapes)} calls, {gone} do not in a call "
+              f"in which they are refused; of {len(before)} refused before {seen} leave others", flush=True)
+        failed += wrong + (2 * seen < len(before))
+        passed += len(same) - wrong
+        terms.forget()
     print(f"native: {passed} passed, {failed} failed, 0 not run")
     return 1 if failed else 0
 

@@ -53,13 +53,13 @@ MUTANTS ?= 1000
 # Of mutants what is known is kept here, and not found out again.
 PROVE_RECORD = $(B)/prove/mutants.jsonl
 prove-mutants: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## MUTANTS changed copies of a kernel, which the proof must refuse: KERNEL=name, or all
-	$(PROVE_PYTHON) tools/prove/mutate.py --settle --calls 300 --count $(MUTANTS) --least 99 --record $(PROVE_RECORD) $(PROVE_CHOSEN)
-	$(PROVE_PYTHON) tools/prove/native.py $(PROVE_RECORD) $(PROVE_CHOSEN)
+	$(PROVE_PYTHON) tools/prove/mutate.py --settle --calls 120 --count $(MUTANTS) --least 99 --record $(PROVE_RECORD) $(PROVE_CHOSEN)
+	$(PROVE_PYTHON) tools/prove/native.py --calls 600 $(PROVE_RECORD) $(PROVE_CHOSEN)
 
 # In make test-long, which looks further each time, and for how long.
 PROVE_FOR_LONG = --seconds $(LONG_SECONDS) --seed $$$$(date +%s)
 # $(call prove_mutants,record,objects)
-prove_mutants = sh -ec 'rm -f $(1); $(PROVE_PYTHON) tools/prove/mutate.py --settle --calls 100 --count 100 --least 90 --record $(1) \
+prove_mutants = sh -ec 'rm -f $(1); $(PROVE_PYTHON) tools/prove/mutate.py --settle --calls 60 --count 100 --least 90 --record $(1) \
     $(PROVE_FOR_LONG) $(2); $(PROVE_PYTHON) tools/prove/native.py --calls 50 $(1) $(2)'
 
 $(eval $(call suite,prove,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/prove.py --quick $(PROVE_OBJECTS)))

@@ -122,16 +122,22 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 			return
 		}
 		w.open(e, hash, time)
-		w.order.Begin(&w.conn(e.Conn).pair)
-		for side, at := range before {
-			// What a SYN said may be right nevertheless.
-			if c := w.conn(e.Conn); begun&started(uint8(side)) != 0 && at != e.Next[side] {
-				c.pair.Maybe(uint8(side)^c.client, at)
+		if !trusting {
+			w.order.Begin(&w.conn(e.Conn).pair)
+			for side, at := range before {
+				// What a SYN said may be right nevertheless.
+				if c := w.conn(e.Conn); begun&started(uint8(side)) != 0 && at != e.Next[side] {
+					c.pair.Maybe(uint8(side)^c.client, at)
+				}
 			}
 		}
 	}
 	c := w.conn(e.Conn)
 	c.link(s)
+	if trusting {
+		w.trust(c, e, side, seq, p)
+		return
+	}
 	w.greeted(c, s, p)
 	w.order.Segment(&c.pair, side^c.client, seq, p, reassembly.ClassOf(s), w.now)
 	w.heard(c)
@@ -144,6 +150,15 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 			}
 		}
 		w.ignore(e)
+	}
+}
+
+// trust takes a segment if it is the next one.
+func (w *Worker) trust(c *conn, e *entry, side uint8, seq uint32, p []byte) {
+	if seq == e.Next[side] {
+		e.Next[side] += uint32(len(p))
+		w.dec.Feed(&c.tls, side^c.client, p)
+		w.fed(c)
 	}
 }
 

@@ -17,7 +17,7 @@ func holds(p *Pool, base uint32, all ...any) *Direction {
 		if all[i+2].(bool) {
 			c.Sum = packet.SumBad
 		}
-		d.held.insert(p, segment{seq: base + uint32(all[i].(int)), class: c, order: uint64(i + 1)}, []byte(all[i+1].(string)))
+		d.held.insert(p, base+uint32(all[i].(int)), c, uint64(i+1), 0, []byte(all[i+1].(string)))
 	}
 	return d
 }
@@ -86,7 +86,7 @@ func TestAlternativesBounded(t *testing.T) {
 		d := &Direction{credit: credit}
 		for i := range MaxSegments {
 			b := bytes.Repeat([]byte{byte(i)}, 1+i%7*16)
-			d.held.insert(&p, segment{seq: uint32(i * 3), class: Class{TTL: uint8(i % 3), Known: true}, order: uint64(i)}, b)
+			d.held.insert(&p, uint32(i*3), Class{TTL: uint8(i % 3), Known: true}, uint64(i), 0, b)
 		}
 		seen := make(map[string]bool)
 		n := 0

@@ -63,8 +63,10 @@ type Direction struct {
 	mark      int64
 	order     uint64
 	held      held
-	origin    uint32    // where it begins, while it does
-	first     uint32    // what that was at first; 0 is nowhere
+	origin    uint32 // where it begins, while it does
+	first     uint32 // what that was at first; 0 is nowhere
+	last      uint32 // where the last segment is
+	lastBytes int
 	maybe     [4]uint32 // where else it may begin, the last first; 0 is nowhere
 	base      uint32    // of what is contested, or where TLS stopped in the beginning
 	phase     phase
@@ -78,6 +80,7 @@ type Direction struct {
 	policy    uint8
 	looks     uint8    // for a record behind a hole, without enough work
 	fed       []fed    // bytes that TLS got last
+	hunt      *hunt    // while it is searched, or nil
 	credit    int      // bytes that may be tried
 	failed    []uint64 // records that did not open
 	read      []uint64 // pairs of beginnings with which none did
@@ -142,6 +145,7 @@ const (
 	maxCredit  = 4 * burst
 	perByte    = 2
 	perSegment = 96
+	perLast    = 4
 	maxCopies  = 16
 	maxFailed  = 512
 	// So many ways through the copies of a record are tried as they come, and when it is stalled.
@@ -192,7 +196,9 @@ func (r *Reassembler) release(p *Pair, side int) {
 	}
 	clear(d.held.segs)
 	r.spare = min(r.spare+min(max(d.credit, 0), burst), maxSpare) // for others
-	*d = Direction{held: held{segs: d.held.segs[:0], tops: d.held.tops[:0]}, failed: d.failed[:0], read: d.read[:0], fed: d.fed[:0]}
+	segs, tops, failed, read, fed := d.held.segs[:0], d.held.tops[:0], d.failed[:0], d.read[:0], d.fed[:0]
+	*d = Direction{}
+	d.held.segs, d.held.tops, d.failed, d.read, d.fed = segs, tops, failed, read, fed
 	if r.largest == d {
 		r.largest = nil
 	}
@@ -254,7 +260,9 @@ func (p *Pair) Origin(side uint8) (seq uint32, ok bool) {
 }
 
 // Idle tells whether nothing is held of a direction, and it can be read on elsewhere.
-func (p *Pair) Idle(side uint8) bool { return p.Dir[side] == nil && !p.TLS.InDispute(side) }
+func (p *Pair) Idle(side uint8) bool {
+	return p.Dir[side] == nil && !p.TLS.InDispute(side) && !p.TLS.Searching(side)
+}
 
 // Hopeless tells whether much has come of a direction of which no record opens.
 func (p *Pair) Hopeless(side uint8) bool {
@@ -302,7 +310,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, clas
 		}
 		d.Since = now
 		r.order++
-		d.held.insert(&r.Pool, segment{seq: seq, class: class, order: r.order, mark: r.Dec.Mark}, data)
+		d.held.insert(&r.Pool, seq, class, r.order, r.Dec.Mark, data)
 		p.news(true)
 		*p.Next[side] += uint32(len(data))
 		d.mark, d.order = max(d.mark, r.Dec.Mark), r.order
@@ -318,6 +326,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, clas
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
 	d.credit = min(d.credit+len(data)*perByte+perSegment, maxCredit)
+	d.last, d.lastBytes = seq, len(data)
 	result := r.segment(p, d, side, seq, data, class, now)
 	r.settle(p, side, now)
 	return result
@@ -355,7 +364,7 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 	}
 	if d.phase == beginning {
 		r.begin(p, d, side, seq, data, class, now)
-	} else if d.phase == contested || ahead > 0 {
+	} else if d.phase == contested || ahead > 0 || p.TLS.Searching(side) {
 		if r.keep(p, d, side, seq, data, class, now) == Repeated {
 			return Repeated
 		}
@@ -444,7 +453,7 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 				d.conflict = true
 			}
 			r.order++
-			d.held.insert(&r.Pool, segment{seq: x.from, class: class, order: r.order, mark: r.Dec.Mark}, x.rest)
+			d.held.insert(&r.Pool, x.from, class, r.order, r.Dec.Mark, x.rest)
 			d.fresh = d.fresh || int32(x.from-d.base) < maxRecord
 			p.news(true)
 			if r.largest == nil || d.held.bytes > r.largest.held.bytes {
@@ -642,7 +651,7 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 		}
 		if x := d.held.novel(at, b[:n], class, p.Usual[side]); len(x.rest) > 0 {
 			d.conflict = d.conflict || x.conflict
-			d.held.insert(&r.Pool, segment{seq: x.from, class: class, order: order, mark: r.Dec.Mark}, x.rest)
+			d.held.insert(&r.Pool, x.from, class, order, r.Dec.Mark, x.rest)
 		}
 		at, b = at+uint32(n), b[n:]
 	}
@@ -679,6 +688,9 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 			if d = p.Dir[s]; d == nil || d.phase == beginning {
 				continue
 			}
+		}
+		if p.TLS.Searching(s) && (s != side || !r.hunt(p, d, s, d.last, d.lastBytes)) {
+			continue
 		}
 		if d.phase != contested {
 			r.stream(p, d, s)
@@ -1120,6 +1132,13 @@ func (r *Reassembler) allow(d *Direction, now int64, most int) {
 	}
 }
 
+// last gives a direction that ends work out of what there is for all, and in any case as much as its bytes have earned: anybody can have
+// many connections that end.
+func (r *Reassembler) last(d *Direction, now int64) {
+	r.allow(d, now, 4*maxCredit)
+	d.credit = max(d.credit, min(burst, d.held.bytes*perLast))
+}
+
 // leave looks for a record further on in a direction that begins, and of which a part is missing or does not open. If there is
 // one, the beginning is over.
 func (r *Reassembler) leave(p *Pair, d *Direction, side uint8, now int64) bool {
@@ -1228,59 +1247,6 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 	return false
 }
 
-// overleap looks for a record that opens behind a hole in a direction that is searched already. The hole is given up when one does; one of
-// at most maxForgone bytes also when there was not enough work to try all that may be a record, maxLooks times.
-func (r *Reassembler) overleap(p *Pair, d *Direction, side uint8) bool {
-	base := *p.Next[side]
-	short := d.credit <= 0
-	for i := d.held.near(base); i < len(d.held.segs) && d.credit > 0; {
-		start := d.held.segs[i].seq
-		if !After(start, base) {
-			i++
-			continue
-		}
-		end := d.held.covered(start, maxIsland, math.MaxUint64)
-		for i++; i < len(d.held.segs) && !After(d.held.segs[i].seq, end); {
-			i++
-		}
-		n := int(end - start)
-		if n < 5 {
-			continue
-		}
-		if cap(r.other) < maxIsland {
-			r.other = make([]byte, maxIsland)
-		}
-		b := r.other[:n]
-		d.credit -= n/4 + d.paint(r.arrange(d, p.Usual[side], start, end, d.policy), start, b)
-		m := r.Dec.Seek(p.TLS, side, b, int(start-base), &d.credit)
-		if m > 0 {
-			r.Stats.Holes++
-			r.Stats.HoleBytes += uint64(start - base)
-			*p.Next[side] = start + uint32(m)
-			d.looks = 0
-			return true
-		}
-		short = short || d.credit <= 0
-	}
-	if !short {
-		return false
-	}
-	r.Stats.Deferred++
-	if d.looks = min(d.looks+1, maxLooks); d.looks < maxLooks {
-		return false
-	}
-	for _, s := range d.held.segs {
-		if After(s.seq, base) {
-			if s.seq-base > maxForgone {
-				return false
-			}
-			break
-		}
-	}
-	d.looks = 0
-	return r.concede(p, d, side)
-}
-
 // concede gives up what is missing in a direction that nothing can be looked for in.
 func (r *Reassembler) concede(p *Pair, d *Direction, side uint8) bool {
 	if d.phase == beginning || len(d.held.segs) == 0 {
@@ -1326,8 +1292,7 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	// What the other one began with counts as well.
 	for s, o := range p.Dir {
 		if o != nil && (s == int(side) || o.phase == beginning && !p.TLS.Proved(uint8(s))) {
-			r.allow(o, now, 4*maxCredit)
-			o.credit = max(o.credit, burst)
+			r.last(o, now)
 			o.deep, o.failed = o.phase == beginning, o.failed[:0]
 		}
 	}
@@ -1339,8 +1304,7 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	}
 	d = p.Dir[side]
 	if d != nil && d.phase == beginning {
-		r.allow(d, now, 4*maxCredit)
-		d.credit = max(d.credit, burst)
+		r.last(d, now)
 		r.leave(p, d, side, now)
 	}
 	for i := 0; i < 1<<12; i++ {
@@ -1381,6 +1345,16 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	r.release(p, int(side))
 }
 
+// News tells whether something came since a handshake was read last.
+func (p *Pair) News() bool {
+	for _, d := range p.Dir {
+		if d != nil && d.news {
+			return true
+		}
+	}
+	return false
+}
+
 // CanTurn tells whether all that came of a connection can be read again, the other way round: no record of it has opened.
 func (r *Reassembler) CanTurn(p *Pair) bool {
 	for side, d := range p.Dir {
@@ -1403,19 +1377,22 @@ func (r *Reassembler) Turn(p *Pair) {
 		}
 		d.conflict, d.news = true, true
 		d.mark, d.order = math.MinInt64, 0
-		d.read, d.failed = d.read[:0], d.failed[:0]
 	}
 }
 
-// Search looks with patience for beginnings with which a record opens. There must be none that has.
-func (r *Reassembler) Search(p *Pair, now int64) {
+// Search looks with patience for beginnings with which a record opens, in a connection that CanTurn. At the end of the connection there is
+// some work for it in any case.
+func (r *Reassembler) Search(p *Pair, now int64, end bool) {
 	if !r.CanTurn(p) || !p.Contested() {
 		return
 	}
 	r.now = now
 	for _, d := range p.Dir {
-		r.allow(d, now, 4*maxCredit)
-		d.credit = max(d.credit, burst)
+		if end {
+			r.last(d, now)
+		} else {
+			r.allow(d, now, maxCredit)
+		}
 		d.deep, d.failed = true, d.failed[:0]
 	}
 	r.settle(p, tls.Client, now)

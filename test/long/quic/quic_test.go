@@ -80,7 +80,7 @@ var stacks = []stack{{
 		{"a wrong mask of the number", "header_protector.go", change{"number[i] ^= mask[1+i]", "number[i] ^= mask[1+i] ^ 1"}},
 		{"a wrong tag of a Retry packet", "retry.go", change{"\treturn &tag\n", "\ttag[0] ^= 1\n\treturn &tag\n"}},
 		{"each end's keys for the other's Initial packets", "initial.go", change{"PerspectiveServer", "PerspectiveClient"}},
-		{"Protect seals another number", "packets.go", change{"at, Number: number}}\n\tif", "at, Number: number ^ 1<<40}}\n\tif"}},
+		{"Protect seals another number", "packets.go", change{"at, Number: number}\n\tpackets := []quic.Packet{one, one}\n\tpackets[1].Bytes = bytes.Clone(packet)\n\tif", "at, Number: number ^ 1<<40}\n\tpackets := []quic.Packet{one, one}\n\tpackets[1].Bytes = bytes.Clone(packet)\n\tif"}},
 	},
 }, {
 	module: "golang.org/x/net", folder: "quic", add: "testdata/xnet",
@@ -108,14 +108,14 @@ var stacks = []stack{{
 		{"a wrong number unprotecting", "sealane.go", change{"Number: uint64(pnumMax + 1)}}", "Number: uint64(pnumMax+1) ^ 1<<40}}"}},
 		{"a wrong mask", "sealane.go", change{"\treturn pkt\n}\n\nfunc sealaneUnprotect", "\tpkt[pnumOff] ^= 1\n\treturn pkt\n}\n\nfunc sealaneUnprotect"}},
 		{"a wrong key phase", "sealane.go", change{"\treturn next\n", "\tnext, _ = next.Update()\n\treturn next\n"}},
-		{"a forged packet is unprotected", "sealane.go", change{"pnumOff, pnumMax)\n\tif failed ==", "pnumOff, pnumMax)\n\tif failed != nil {\n\t\tfailed = nil\n\t}\n\tif failed =="}},
+		{"a forged packet is taken for one with a PING frame", "sealane.go", change{"pnumOff, pnumMax)\n\tif failed ==", "pnumOff, pnumMax)\n\tif failed != nil {\n\t\tpay, failed = []byte{1}, nil\n\t}\n\tif failed =="}},
 	},
 }}
 
 func goCommand(t *testing.T, dir string, args ...string) ([]byte, error) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "TIMESCALE_FACTOR=3") // quic-go's tests wait that much longer
 	var errors bytes.Buffer
 	cmd.Stderr = &errors
 	out, err := cmd.Output()
@@ -237,8 +237,23 @@ func (s *stack) putFiles(t *testing.T, dir string) {
 	}
 }
 
-// TestUpstream: what passes as it comes passes with package quic. Some of these tests have deadlines, or wait for others' packets: one that
-// does not pass has another try by itself.
+// without returns the arguments of go test that run those that do not pass and in the other outcomes do: at most twenty.
+func (of outcomes) without(other outcomes) (args []string) {
+	for _, name := range other.names("pass") {
+		if of[name] != "pass" {
+			pkg, test, _ := strings.Cut(name, " ")
+			top, _, _ := strings.Cut(test, "/")
+			args = append(args, pkg+" -run=^"+top+"$")
+		}
+	}
+	args = slices.Compact(args)
+	return args[:min(len(args), 20)]
+}
+
+// tries are how often one may fail: some have deadlines, such as a second for 32 handshakes, and what else the machine does counts.
+const tries = 10
+
+// TestUpstream: what passes as it comes passes with package quic, some of it by itself.
 func TestUpstream(t *testing.T) {
 	for _, s := range stacks {
 		t.Run(s.module, func(t *testing.T) {
@@ -246,16 +261,16 @@ func TestUpstream(t *testing.T) {
 			stock := test(t, dir, s.packages...)
 			s.put(t, dir)
 			ours := test(t, dir, s.packages...)
-			again := map[string]bool{}
-			for _, name := range stock.names("pass") {
-				if ours[name] != "pass" {
-					pkg, test, _ := strings.Cut(name, " ")
-					top, _, _ := strings.Cut(test, "/")
-					again[pkg+" -run=^"+top+"$"] = true
+			again := ours.without(stock)
+			for range tries {
+				for _, one := range again {
+					of := test(t, dir, strings.Split(one, " ")...)
+					maps.DeleteFunc(of, func(name, outcome string) bool { return outcome != "pass" })
+					maps.Copy(ours, of)
 				}
-			}
-			for _, one := range slices.Sorted(maps.Keys(again))[:min(len(again), 20)] {
-				maps.Copy(ours, test(t, dir, strings.Split(one, " ")...))
+				if len(ours.without(stock)) == 0 {
+					break
+				}
 			}
 			passed := stock.names("pass")
 			for _, name := range passed {
@@ -293,6 +308,57 @@ func TestFaults(t *testing.T) {
 				}
 				t.Logf("%d tests fail: %q", len(of.names("fail")), of.names("fail"))
 			})
+		}
+	}
+}
+
+// figures are quic-go's benchmarks: of a package, with a pattern.
+var figures = []struct{ pkg, pattern string }{
+	{"./internal/handshake", "PacketEncryption|PacketDecryption"},
+	{"./integrationtests/self", "^BenchmarkTransfer$"},
+}
+
+// TestFigures times quic-go's benchmarks as they come and with package quic, by turns, and prints the least times: a packet of 1200 bytes
+// sealed or opened, without its header's mask, and handshake and transfer over loopback.
+func TestFigures(t *testing.T) {
+	s := &stacks[0]
+	dirs := [2]string{s.copied(t), s.copied(t)}
+	s.put(t, dirs[1])
+	edit(t, filepath.Join(dirs[1], s.folder, "packets.go"), change{"const comparing = true", "const comparing = false"})
+	for _, f := range figures {
+		var programs [2]string
+		for i, dir := range dirs {
+			programs[i] = filepath.Join(dir, "benchmark")
+			if _, err := goCommand(t, dir, "test", "-c", "-o", programs[i], f.pkg); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var times [2]map[string]float64
+		for turn := range 10 {
+			i := turn % 2
+			cmd := exec.Command(programs[i], "-test.run=^$", "-test.bench="+f.pattern, "-test.benchtime=0.3s", "-test.cpu=1")
+			cmd.Dir = filepath.Join(dirs[i], f.pkg)
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", cmd, err, out)
+			}
+			if times[i] == nil {
+				times[i] = map[string]float64{}
+			}
+			for line := range strings.Lines(string(out)) {
+				var name string
+				var n int
+				var ns float64
+				if k, _ := fmt.Sscanf(line, "%s %d %f ns/op", &name, &n, &ns); k == 3 && (times[i][name] == 0 || ns < times[i][name]) {
+					times[i][name] = ns
+				}
+			}
+		}
+		if len(times[0]) == 0 || len(times[0]) != len(times[1]) {
+			t.Errorf("%s: benchmarks %v and %v", f.pkg, times[0], times[1])
+		}
+		for _, name := range slices.Sorted(maps.Keys(times[0])) {
+			fmt.Printf("%s: %.0f ns as it comes, %.0f ns with package quic: %.2f times as fast\n", name, times[0][name], times[1][name], times[0][name]/times[1][name])
 		}
 	}
 }
