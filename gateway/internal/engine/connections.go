@@ -369,8 +369,8 @@ func (w *Worker) finish(e *entry) {
 	// Keys that are there count, and no others will.
 	w.dec.Expire(&c.tls)
 	w.order.Retry(&c.pair, w.now)
-	if w.order.Search(&c.pair, w.now); w.doubted(c) {
-		w.tryTurned(c, true)
+	if w.order.Search(&c.pair, w.now, true); w.doubted(c) {
+		w.tryTurned(c, true, true)
 	}
 	for side := range uint8(2) {
 		w.order.Finish(&c.pair, side^c.client, w.now)

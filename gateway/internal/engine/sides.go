@@ -10,8 +10,8 @@ import (
 // Which side is the client is what the first packets say, which may be forged. Until a record opens it may be the other one.
 //
 //	the client is              what comes                                   and then
-//	who said SYN, or a hello   a hello of the other one, as clients say;    if the client has said none as well, it is the other one
-//	                           a hello of the client, as servers say        else it is in doubt
+//	who said SYN, or a hello   a hello of the other one, as clients say;    it is in doubt, and for now the other one if it has said
+//	                           a hello of the client, as servers say        none as well
 //	in doubt                   more segments: at 1, 2, 4 and so on,         it is read the other way round, and stays so if a record opens
 //	                           after HoleWait, and at the end
 
@@ -29,13 +29,13 @@ func (w *Worker) greeted(c *conn, s *packet.Segment, p []byte) {
 	if !ok || says == s.Side^c.client || c.given || c.tls.State() == tls.Readable || !w.order.CanTurn(&c.pair) {
 		return
 	}
-	if says == tls.Client && !c.pair.Greeting() {
-		w.turn(c)
+	if c.doubt > 0 {
 		return
 	}
-	if c.doubt == 0 {
-		c.doubt, c.turned = 1, w.now
-		w.list(c)
+	c.doubt, c.turned = 1, w.now
+	w.list(c)
+	if says == tls.Client && !c.pair.Greeting() {
+		w.turn(c)
 	}
 }
 
@@ -47,17 +47,17 @@ func (w *Worker) heard(c *conn) {
 	if c.doubt++; c.doubt == 0 {
 		c.doubt--
 	} else if bits.OnesCount8(uint8(c.doubt-1)) == 1 {
-		w.tryTurned(c, false)
+		w.tryTurned(c, false, false)
 	}
 }
 
 // tryTurned reads a connection of which no record has opened the other way round. If none opens so, it is as before.
-func (w *Worker) tryTurned(c *conn, patient bool) {
+func (w *Worker) tryTurned(c *conn, patient, end bool) {
 	c.turned = w.now
 	for range 2 {
 		w.turn(c)
 		if patient {
-			w.order.Search(&c.pair, w.now)
+			w.order.Search(&c.pair, w.now, end)
 		} else {
 			w.order.Retry(&c.pair, w.now)
 		}

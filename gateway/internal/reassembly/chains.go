@@ -13,8 +13,8 @@ import (
 type branch struct {
 	from *branch
 	of   *segment
-	end  int // bytes
-	hash maphash.Hash
+	end  int    // bytes
+	hash uint64 // of these, as they are cut
 }
 
 const (
@@ -53,8 +53,8 @@ func (b *branch) bytes(at uint32) []byte {
 // authenticated before others. Between segments that are as likely the last ones come first.
 func (r *Reassembler) alternatives(d *Direction, usual Class, at uint32, n int, each func(b []byte) bool) {
 	var queue [maxCost + 1][]*branch
-	queue[0] = []*branch{{hash: newHash(r.seed)}}
-	seen := make(map[uint64]struct{})
+	queue[0] = []*branch{{}}
+	seen, whole := make(map[uint64]struct{}), make(map[uint64]struct{})
 	var over []*segment
 	limit := maxBranches
 	if d.deep {
@@ -68,17 +68,21 @@ func (r *Reassembler) alternatives(d *Direction, usual Class, at uint32, n int, 
 		}
 		b := q[len(q)-1]
 		queue[cost] = q[:len(q)-1]
-		sum := b.hash.Sum64() ^ uint64(b.end)
-		if _, there := seen[sum]; there {
-			continue
-		}
-		seen[sum] = struct{}{}
 		if b.end == n {
-			if !each(b.bytes(at)) {
+			all := b.bytes(at)
+			sum := maphash.Bytes(r.seed, all)
+			if _, there := whole[sum]; there {
+				continue
+			}
+			if whole[sum] = struct{}{}; !each(all) {
 				return
 			}
 			continue
 		}
+		if _, there := seen[b.hash]; there {
+			continue
+		}
+		seen[b.hash] = struct{}{}
 		if made >= limit || d.credit < 0 {
 			continue // those that are whole come yet
 		}
@@ -107,8 +111,8 @@ func (r *Reassembler) alternatives(d *Direction, usual Class, at uint32, n int, 
 			grow := func(end int, more int) {
 				if end = min(end, n); cost+more <= maxCost && made < 2*limit {
 					made++
-					x := &branch{from: b, of: s, end: end, hash: b.hash}
-					x.hash.Write(s.from(place)[:end-b.end])
+					const odd = 0x9e3779b97f4a7c15
+					x := &branch{from: b, of: s, end: end, hash: (b.hash+maphash.Bytes(r.seed, s.from(place)[:end-b.end]))*odd + uint64(end)}
 					d.credit -= perBranch + (end-b.end)/4
 					queue[cost+more] = append(queue[cost+more], x)
 				}
@@ -131,11 +135,6 @@ func (r *Reassembler) alternatives(d *Direction, usual Class, at uint32, n int, 
 		}
 		d.credit -= looked * perOverlap
 	}
-}
-
-func newHash(seed maphash.Seed) (h maphash.Hash) {
-	h.SetSeed(seed)
-	return h
 }
 
 // A chain is what a direction may have begun with, record by record, as far as they are in plain text. Only what matters is told apart:

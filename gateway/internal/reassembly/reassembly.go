@@ -145,6 +145,7 @@ const (
 	maxCredit  = 4 * burst
 	perByte    = 2
 	perSegment = 96
+	perLast    = 4
 	maxCopies  = 16
 	maxFailed  = 512
 	// So many ways through the copies of a record are tried as they come, and when it is stalled.
@@ -1131,6 +1132,13 @@ func (r *Reassembler) allow(d *Direction, now int64, most int) {
 	}
 }
 
+// last gives a direction that ends work out of what there is for all, and in any case as much as its bytes have earned: anybody can have
+// many connections that end.
+func (r *Reassembler) last(d *Direction, now int64) {
+	r.allow(d, now, 4*maxCredit)
+	d.credit = max(d.credit, min(burst, d.held.bytes*perLast))
+}
+
 // leave looks for a record further on in a direction that begins, and of which a part is missing or does not open. If there is
 // one, the beginning is over.
 func (r *Reassembler) leave(p *Pair, d *Direction, side uint8, now int64) bool {
@@ -1284,8 +1292,7 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	// What the other one began with counts as well.
 	for s, o := range p.Dir {
 		if o != nil && (s == int(side) || o.phase == beginning && !p.TLS.Proved(uint8(s))) {
-			r.allow(o, now, 4*maxCredit)
-			o.credit = max(o.credit, burst)
+			r.last(o, now)
 			o.deep, o.failed = o.phase == beginning, o.failed[:0]
 		}
 	}
@@ -1297,8 +1304,7 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	}
 	d = p.Dir[side]
 	if d != nil && d.phase == beginning {
-		r.allow(d, now, 4*maxCredit)
-		d.credit = max(d.credit, burst)
+		r.last(d, now)
 		r.leave(p, d, side, now)
 	}
 	for i := 0; i < 1<<12; i++ {
@@ -1339,6 +1345,16 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	r.release(p, int(side))
 }
 
+// News tells whether something came since a handshake was read last.
+func (p *Pair) News() bool {
+	for _, d := range p.Dir {
+		if d != nil && d.news {
+			return true
+		}
+	}
+	return false
+}
+
 // CanTurn tells whether all that came of a connection can be read again, the other way round: no record of it has opened.
 func (r *Reassembler) CanTurn(p *Pair) bool {
 	for side, d := range p.Dir {
@@ -1361,19 +1377,22 @@ func (r *Reassembler) Turn(p *Pair) {
 		}
 		d.conflict, d.news = true, true
 		d.mark, d.order = math.MinInt64, 0
-		d.read, d.failed = d.read[:0], d.failed[:0]
 	}
 }
 
-// Search looks with patience for beginnings with which a record opens. There must be none that has.
-func (r *Reassembler) Search(p *Pair, now int64) {
+// Search looks with patience for beginnings with which a record opens, in a connection that CanTurn. At the end of the connection there is
+// some work for it in any case.
+func (r *Reassembler) Search(p *Pair, now int64, end bool) {
 	if !r.CanTurn(p) || !p.Contested() {
 		return
 	}
 	r.now = now
 	for _, d := range p.Dir {
-		r.allow(d, now, 4*maxCredit)
-		d.credit = max(d.credit, burst)
+		if end {
+			r.last(d, now)
+		} else {
+			r.allow(d, now, maxCredit)
+		}
 		d.deep, d.failed = true, d.failed[:0]
 	}
 	r.settle(p, tls.Client, now)

@@ -80,7 +80,7 @@ var stacks = []stack{{
 		{"a wrong mask of the number", "header_protector.go", change{"number[i] ^= mask[1+i]", "number[i] ^= mask[1+i] ^ 1"}},
 		{"a wrong tag of a Retry packet", "retry.go", change{"\treturn &tag\n", "\ttag[0] ^= 1\n\treturn &tag\n"}},
 		{"each end's keys for the other's Initial packets", "initial.go", change{"PerspectiveServer", "PerspectiveClient"}},
-		{"Protect seals another number", "packets.go", change{"at, Number: number}}\n\tif", "at, Number: number ^ 1<<40}}\n\tif"}},
+		{"Protect seals another number", "packets.go", change{"at, Number: number}\n\tpackets := []quic.Packet{one, one}\n\tpackets[1].Bytes = bytes.Clone(packet)\n\tif", "at, Number: number ^ 1<<40}\n\tpackets := []quic.Packet{one, one}\n\tpackets[1].Bytes = bytes.Clone(packet)\n\tif"}},
 	},
 }, {
 	module: "golang.org/x/net", folder: "quic", add: "testdata/xnet",
