@@ -101,7 +101,7 @@ class Code:
 
     def run(self, machine, trace=None, start=0, stop=None):
         """To the end, or from `start` to the next time at `stop`."""
-        pc, steps, code, meaning, begun = start, self.steps, self.code, self.meaning, False
+        pc, steps, meaning, begun = start, self.steps, self.meaning, False
         try:
             while True:
                 if pc == stop and begun:
@@ -109,7 +109,7 @@ class Code:
                 begun = True
                 step = steps.get(pc)
                 if step is None:
-                    step = steps[pc] = meaning(code, pc)
+                    step = steps[pc] = meaning(self.code, pc)
                 f, after, branch, _ = step
                 machine.steps += 1
                 if machine.steps > self.LIMIT:

@@ -1,7 +1,7 @@
 """What x86.py says of an instruction, beside what this CPU does: every instruction of the kernels, by mnemonic and form of
 its operands, with random and edge inputs.
 
-    test_semantics.py [--inputs N] [--plant] OBJECT...
+    test_semantics.py [--inputs N] [--part I/N] [--plant] OBJECT...
 
 All inputs are taken as symbols, whose result is then evaluated (columns.py), and some as constants too, so that the
 terms are tested as well as the folding of constants. Instructions that this CPU does not have are listed as not run. --plant
@@ -224,6 +224,7 @@ def main():
     parser.add_argument("--inputs", type=int, default=1000, help="of each form, at most")
     parser.add_argument("--seconds", type=int, default=0, help="after which forms get FEW")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--part", default="1/1", help="the I-th of N parts of the forms, for a run in pieces")
     parser.add_argument("--plant", action="store_true")
     parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
@@ -240,7 +241,10 @@ def main():
     cpu, numbers = Cpu(), columns.pool(args.seed)
     begun, in_full = time.monotonic(), 0
     failed, passed, symbolic_too, not_run = [], 0, 0, collections.Counter()
+    part, parts = map(int, args.part.split("/"))
     for number_of, (what, code) in enumerate(sorted(forms.items())):
+        if number_of % parts != part - 1:
+            continue
         insn = next(md.disasm(code, 0))
         lack = missing(insn, md)
         if lack:

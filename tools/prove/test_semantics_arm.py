@@ -1,7 +1,7 @@
 """What arm64.py and arm32.py say of an instruction, beside what an emulator does: every instruction of the kernels, by
 mnemonic and form of its operands, with random and edge inputs.
 
-    test_semantics_arm.py [--inputs N] [--seed S] [--plant] OBJECT...
+    test_semantics_arm.py [--inputs N] [--seed S] [--part I/N] [--plant] OBJECT...
 
 All forms go into one static program, which is given the states of registers and memory before, many at a time, and tells those
 after. All inputs are taken as symbols, whose result is then evaluated (columns.py), and some as constants too. --plant makes
@@ -264,7 +264,8 @@ class Emulated(columns.Machines):
 
 def test(arch, forms, args, rng, numbers):
     """Of (mnemonic and form) -> instruction. Returns how many passed, and failures."""
-    order = sorted(forms.items(), key=lambda t: t[0])
+    part, parts = map(int, args.part.split("/"))
+    order = sorted(forms.items(), key=lambda t: t[0])[part - 1::parts]
     failed, passed, symbolic_too, in_full, begun = [], 0, 0, 0, time.monotonic()
     terms.forget()
     with tempfile.TemporaryDirectory() as d:
@@ -291,6 +292,7 @@ def main():
     parser.add_argument("--inputs", type=int, default=1000, help="of each form, at most")
     parser.add_argument("--seconds", type=int, default=0, help="after which forms get FEW")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--part", default="1/1", help="the I-th of N parts of the forms, for a run in pieces")
     parser.add_argument("--plant", action="store_true")
     parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
@@ -311,7 +313,7 @@ def main():
     for arch in (Arm64, Arm32):
         if found[arch.isa]:
             p, f, s, in_full = test(arch, found[arch.isa], args, rng, numbers)
-            print(f"{arch.isa.__name__}: {p} of {len(found[arch.isa])} forms, {s} with symbols too, {in_full} with {args.inputs} inputs each, "
+            print(f"{arch.isa.__name__}: {p} of {p + len(f)} forms, {s} with symbols too, {in_full} with {args.inputs} inputs each, "
                   f"seed {args.seed}")
             passed, failed = passed + p, failed + f
     print(f"semantics: {passed} passed, {len(failed)} failed, 0 not run")

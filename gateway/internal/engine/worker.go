@@ -90,6 +90,9 @@ type Worker struct {
 	now       int64 // by clock
 	swept     int64
 	polled    int64
+	waited    int64 // when all that wait for keys were looked at
+	sought    int64 // the same for what is missing
+	unstalled int64 // and for records that are not whole, at a gate
 	changes   uint64
 	waiting   []*conn
 	queued    []*conn
@@ -106,6 +109,7 @@ type Worker struct {
 	holders   []holder // of reclaim
 	gateBytes int
 	polling   bool    // the lists are gone through
+	looked    uint64  // connections in them, so far
 	leaving   int     // connections that are over and in a list, at most
 	dirty     []*gate // something of them may pass
 	stalled   []*gate // a record of them is not whole

@@ -1,0 +1,240 @@
+"""Mutants that mutate.py says compute the same, beside the kernel, on this CPU or, of ARM, in an emulator: the calls of a full
+run with random data, among them as many zeroes and ones as make carries.
+
+    native.py [--calls N] [--seed S] RECORD OBJECT...
+
+RECORD is what mutate.py --record has written. A mutant that leaves other results behind than the kernel, or does not come
+to its end, must be refused in that call, which mutate.py has not run then: this is added to the record. Exit status 1 if it
+is not: then the prover is wrong. Or if of mutants that were refused before, some of which are run too, fewer than half
+leave other results: then nothing is seen here.
+"""
+import argparse
+import json
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+import arm32
+import arm64
+import kernels
+import modes
+import mutate
+import terms
+import x86
+from terms import const
+
+CODE, SECONDS = 0x50000000, 10
+REFUSED = 10
+
+C = """
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static struct { uint64_t start, bytes, back; } part[1000];
+static void in(void *p, size_t n) { if (n && fread(p, n, 1, stdin) != 1) exit(0); }
+int main(void)
+{
+    for (;;) {
+        uint64_t head[4]; /* parts, and the three arguments */
+        in(head, sizeof head);
+        if (head[0] > 1000)
+            return 1;
+        for (uint64_t i = 0; i < head[0]; i++) {
+            in(&part[i], sizeof part[i]);
+            uintptr_t at = part[i].start & ~(uintptr_t)4095, end = (part[i].start + part[i].bytes + 4095) & ~(uintptr_t)4095;
+            if (mmap((void *)at, end - at, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != (void *)at)
+                return 1;
+        }
+        for (uint64_t i = 0; i < head[0]; i++)
+            in((void *)(uintptr_t)part[i].start, part[i].bytes);
+        __builtin___clear_cache((char *)%(code)#xUL, (char *)%(code)#xUL + (1 << 20));
+        alarm(%(seconds)d);
+        ((void (*)(void *, void *, void *))(uintptr_t)%(code)#xUL)((void *)(uintptr_t)head[1], (void *)(uintptr_t)head[2], (void *)(uintptr_t)head[3]);
+        for (uint64_t i = 0; i < head[0]; i++)
+            if (part[i].back && part[i].bytes)
+                fwrite((void *)(uintptr_t)part[i].start, part[i].bytes, 1, stdout);
+        fflush(stdout);
+    }
+}
+"""
+BUILD = {x86: (["cc"], []), arm64: (["aarch64-linux-gnu-gcc"], ["qemu-aarch64", "-cpu", "max"]),
+         arm32: (["arm-linux-gnueabihf-gcc"], ["qemu-arm", "-cpu", "max"])}
+
+
+class Server:
+    """A process that calls machine code; a new one where it has died."""
+
+    def __init__(self, isa, folder):
+        compiler, self.emulator = BUILD[isa]
+        with open(folder + "/n.c", "w") as f:
+            f.write(C % {"code": CODE, "seconds": SECONDS})
+        self.program, self.process = folder + "/n", None
+        # Where it does not lie where calls have their data.
+        subprocess.run([*compiler, "-O1", "-static", "-no-pie", "-Wl,-Ttext-segment=0x60000000", "-o", self.program, folder + "/n.c"], check=True)
+
+    def call(self, code, arguments, parts):
+        """Of parts (start, content, whether it comes back): what comes back, or None."""
+        if self.process is None or self.process.poll() is not None:
+            self.process = subprocess.Popen([*self.emulator, self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        parts = [(CODE, code, False), *parts]
+        said = struct.pack("<4Q", len(parts), *arguments)
+        said += b"".join(struct.pack("<3Q", start, len(content), back) for start, content, back in parts)
+        said += b"".join(content for _, content, _ in parts)
+        want = sum(len(content) for _, content, back in parts if back)
+        try:
+            self.process.stdin.write(said)
+            self.process.stdin.flush()
+            got = self.process.stdout.read(want)
+        except BrokenPipeError:
+            got = b""
+        if len(got) == want:
+            return got
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+        return None
+
+
+class Calls:
+    """Calls of kernels.py with random constants for symbols, made by a server, of a kernel and of mutants of it."""
+
+    def __init__(self, kernel, server, rng):
+        self.kernel, self.server, self.rng = kernel, server, rng
+        self.codes, self.differ = {}, {}
+
+    def __enter__(self):
+        self.kept = kernels.symbol, modes.symbol, kernels.Call.run
+        kernels.symbol = modes.symbol = self.symbol
+        kernels.Call.run = lambda call, trace=None: self.run(call)
+        return self
+
+    def __exit__(self, *_):
+        kernels.symbol, modes.symbol, kernels.Call.run = self.kept
+        kernels._keys.clear()
+        modes._keys.clear()
+        if self.server.process:
+            self.server.process.stdin.close()
+            self.server.process.wait()
+
+    def symbol(self, name, width, most=None):
+        if name not in self.known:
+            some = self.rng.getrandbits(width)
+            self.known[name] = self.rng.choice((some, some, some, 0, (1 << width) - 1)) if most is None else min(most, some)
+        return const(self.known[name], width)
+
+    def run(self, call):
+        """Leaves in memory what the kernel leaves there; notes whose mutants leave something else."""
+        parts = []
+        for r in call.memory.regions:
+            if r.name != "stack":
+                v = call.memory.peek(r.start, r.end - r.start)
+                # Of what nothing has written: what is not the same each time.
+                content = b"".join((low if n == -1 else self.rng.getrandbits(w)) .to_bytes(-(-w // 8), "little") for n, low, w in v.pieces) \
+                    if all(w % 8 == 0 for _, _, w in v.pieces) else None
+                if content is None:
+                    raise SystemExit("a value of bits")
+                parts.append((r.start, content, r.write))
+        arguments = kernels.ARGS, kernels.SCRATCH, call.consts
+        got = self.server.call(call.kernel.code, arguments, parts)
+        if got is None:
+            raise SystemExit(f"{self.kernel} as it is: not at its end")
+        if call.kernel is self.kernel:
+            kept, at = self.without_scratch(call, got), self.shape
+            for n, code in self.codes.items():
+                if n not in self.differ:
+                    other = self.server.call(code, arguments, parts)
+                    if other is None or self.without_scratch(call, other) != kept:
+                        self.differ[n] = at
+        for name, start, content in self.split(call, got):
+            call.memory.put(start, content)
+        return 0
+
+    def split(self, call, got):
+        at = 0
+        for r in call.memory.regions:
+            if r.write and r.name != "stack":
+                yield r.name, r.start, got[at:at + r.end - r.start]
+                at += r.end - r.start
+
+    def without_scratch(self, call, got):
+        return [content for name, _, content in self.split(call, got) if name != "scratch"]
+
+
+def refused(kernel, shape, at, code):
+    """Why the prover refuses a mutant in a call, or None."""
+    kernel.asked = True
+    mutate._shapes, mutate._mutants = [shape], [(at, None, None, code)]
+    mutate._steps = {0: kernels.run(kernel, shape, None)}
+    try:
+        return mutate.as_mutant(0, 0)
+    finally:
+        kernel.asked = False
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--calls", type=int, default=0, help="of each kernel at most so many, drawn from a full run's")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("record")
+    parser.add_argument("objects", nargs="+")
+    args = parser.parse_args()
+    passed = failed = 0
+    for path in args.objects:
+        kernel = mutate._kernel = kernels.Kernel(path)
+        found = {}
+        with open(args.record) as f:
+            for line in f:
+                d = json.loads(line)
+                if d["kernel"] == [str(kernel), mutate.digest()] and "name" in d:
+                    found[d["name"]] = d
+        codes = {}
+        for name in found:
+            at, code = name.split()
+            at, code = int(at, 16), bytes.fromhex(code)
+            codes[name] = at, kernel.code[:at] + code + kernel.code[at + len(code):]
+        same = [name for name, d in found.items() if d["kind"] not in ("refused", "undecided")]
+        before = sorted(name for name, d in found.items() if d["kind"] == "refused")
+        before = random.Random(args.seed).sample(before, min(REFUSED, len(before)))
+        shapes, rng = list(kernels.shapes(kernel, False)), random.Random(args.seed)
+        if args.calls:
+            shapes = rng.sample(shapes, min(args.calls, len(shapes)))
+        with tempfile.TemporaryDirectory() as folder, Calls(kernel, Server(kernel.isa, folder), rng) as calls:
+            calls.codes = {name: codes[name][1] for name in same + before}
+            for shape in shapes:
+                calls.shape, calls.known = shape, {}
+                kernels._keys.clear()
+                modes._keys.clear()
+                terms.forget()
+                kernels._run(kernel, shape, None)
+        wrong = seen = gone = 0
+        for name, shape in sorted(calls.differ.items()):
+            if name in before:
+                seen += 1
+                continue
+            d = found[name]
+            why = refused(kernel, shape, *codes[name])
+            if why is None or why == mutate.NO_TIME:
+                wrong += 1
+                print(f"FAIL {kernel} at {d['what']}: {d['kind']}: another result in {shape}, where it is not refused")
+                continue
+            gone += 1
+            with open(args.record, "a") as f:
+                f.write(json.dumps(d | {"kind": "refused", "why": why, "calls": 0}) + "\n")
+        if 2 * seen < len(before):
+            print(f"FAIL {kernel}: of {len(before)} that are refused only {seen} leave other results")
+        print(f"{kernel}: {len(same) - wrong - gone} of {len(same)} mutants leave the kernel's results in {len(shapes)} calls, {gone} do not in a call "
+              f"in which they are refused; of {len(before)} refused before {seen} leave others", flush=True)
+        failed += wrong + (2 * seen < len(before))
+        passed += len(same) - wrong
+        terms.forget()
+    print(f"native: {passed} passed, {failed} failed, 0 not run")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
