@@ -274,7 +274,7 @@ $(eval $(call suite,quic,$(B)/quic $(B)/quic.txt,$(B)/quic $(B)/quic.txt))
 $(foreach l,avx2 aesni portable,$(eval $(call suite,quic-$(l),$(B)/quic $(B)/quic.txt,env SEALANE_CPU=$(l) $(B)/quic $(B)/quic.txt)))
 $(eval $(call suite,quic-asan,$(B)/asan-clang/quic $(B)/quic.txt,$(B)/asan-clang/quic $(B)/quic.txt))
 $(eval $(call suite,quic-planted,$(B)/quic $(B)/quic.txt,\
-    --must-fail "$(B)/quic $(B)/quic.txt --plant=%" packet mask retry batch alike))
+    --must-fail "$(B)/quic $(B)/quic.txt --plant=%" packet mask retry batch alike single))
 $(eval $(call suite,modes-openssl,$(B)/modes_openssl,$(B)/modes_openssl --seconds=2))
 $(eval $(call suite,modes-openssl-corrupt,$(B)/modes_openssl,--must-fail "$(B)/modes_openssl --seconds=2 --%" corrupt))
 $(eval $(call suite,secret-valgrind,$(B)/secret_valgrind,valgrind --quiet $(B)/secret_valgrind))

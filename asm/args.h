@@ -28,7 +28,7 @@
 #define SEALANE_STATE_H 0        /* three 64-bit words: Poly1305 accumulator, below 2^131, not fully reduced */
 #define SEALANE_STATE_R 24       /* two 64-bit words: clamped r */
 #define SEALANE_STATE_S 40       /* two 64-bit words: s */
-#define SEALANE_STATE_COUNTER 56 /* the next ChaCha20 block's counter, in 64 bits */
+#define SEALANE_STATE_COUNTER 56 /* the next ChaCha20 block's counter; of its 64 bits the lower 32 are read */
 #define SEALANE_STATE_BYTES 64
 
 /* Many packets in one call. The same argument block, of which these slots are used, and with

@@ -195,6 +195,14 @@ _\name:
     .cfi_offset 15, -48
 .endm
 
+.macro load_registers
+    mov rbx, [rsp - 8]
+    mov r12, [rsp - 16]
+    mov r13, [rsp - 24]
+    mov r14, [rsp - 32]
+    mov r15, [rsp - 40]
+.endm
+
 /* later: where it can be, what is preserved is not saved before save_registers_later; what begins the function does
  * without those registers, and ends at the label that endfunction is given. In Mach-O no table can say that. */
 .macro function name, later
@@ -244,6 +252,27 @@ _\name:
 #endif
 .endm
 
+/* The same on a way that branches off before: there, and where its text ends. */
+.macro save_registers_there
+#if defined(SEALANE_SAVES_LATER)
+    .cfi_remember_state
+    save_registers
+#endif
+.endm
+
+/* And before code that is for what has not saved them, too. They stay where they were saved. */
+.macro restore_registers
+#if defined(SEALANE_SAVES_LATER)
+    load_registers
+#endif
+.endm
+
+.macro registers_not_saved
+#if defined(SEALANE_SAVES_LATER)
+    .cfi_restore_state
+#endif
+.endm
+
 .macro endfunction unsaved
 #if !defined(SEALANE_SAVES_LATER)
     .ifnb \unsaved
@@ -270,11 +299,7 @@ _\name:
     .endr
 #endif
 #else
-    mov rbx, [rsp - 8]
-    mov r12, [rsp - 16]
-    mov r13, [rsp - 24]
-    mov r14, [rsp - 32]
-    mov r15, [rsp - 40]
+    load_registers
 #endif
 #endif
 #if defined(SEALANE_SAVES_LATER)

@@ -3,6 +3,7 @@ package quic
 import (
 	"bytes"
 	"crypto/aes"
+	"crypto/cipher"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -266,6 +267,73 @@ func TestMaskErrors(t *testing.T) {
 	}
 }
 
+// TestPayload has payloads protected apart from headers: as Protect and Unprotect do it, in place and elsewhere, by any AEAD.
+func TestPayload(t *testing.T) {
+	r := newRand(t)
+	for i := range 60 {
+		k := someKeys(t, r)
+		if i%4 == 0 {
+			k.aead = struct{ cipher.AEAD }{k.aead} // of another module
+		}
+		p := somePacket(r, k)
+		header := p.PNOffset + int(p.Bytes[0]&3) + 1
+		payload := bytes.Clone(p.Bytes[header : len(p.Bytes)-TagSize])
+		packets := []Packet{p}
+		Protect(packets)
+		want := bytes.Clone(p.Bytes[header:])
+		mask, err := k.Mask(p.Bytes[p.PNOffset+4:][:16])
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := bytes.Clone(p.Bytes[:header])
+		plain[0] ^= mask[0] & protectedBits(plain[0])
+		for j := range plain[p.PNOffset:] {
+			plain[p.PNOffset+j] ^= mask[1+j]
+		}
+		before := bytes.Clone(plain)
+		sealed, err := k.Seal([]byte("before"), p.Number, payload, plain)
+		if err != nil || !bytes.Equal(sealed[6:], want) || string(sealed[:6]) != "before" {
+			t.Fatalf("%d: sealed %x, %v; want %x", i, sealed, err, want)
+		}
+		buffer := append(bytes.Clone(payload), make([]byte, TagSize)...)
+		if sealed, err = k.Seal(buffer[:0], p.Number, buffer[:len(payload)], plain); err != nil || !bytes.Equal(buffer, want) || &sealed[0] != &buffer[0] {
+			t.Fatalf("%d: sealed in place %x, %v; want %x", i, sealed, err, want)
+		}
+		opened, err := k.Open([]byte("before"), p.Number, sealed, plain)
+		if err != nil || !bytes.Equal(opened[6:], payload) {
+			t.Fatalf("%d: opened %x, %v; want %x", i, opened, err, payload)
+		}
+		for _, forge := range []func(number *uint64, sealed, header []byte){
+			func(number *uint64, sealed, header []byte) { *number ^= 1 << r.IntN(62) },
+			func(number *uint64, sealed, header []byte) { sealed[r.IntN(len(sealed))] ^= 1 << r.IntN(8) },
+			func(number *uint64, sealed, header []byte) { header[r.IntN(len(header))] ^= 1 << r.IntN(8) },
+		} {
+			number, sealed, forged := p.Number, bytes.Clone(sealed), bytes.Clone(plain)
+			forge(&number, sealed, forged)
+			opened, err := k.Open(sealed[:0], number, sealed, forged)
+			if err != ErrAuthentication || opened != nil || !bytes.Equal(sealed[:len(payload)], make([]byte, len(payload))) {
+				t.Fatalf("%d: forged: opened %x of %x, %v", i, opened, sealed, err)
+			}
+		}
+		if !bytes.Equal(plain, before) {
+			t.Errorf("%d: the header is changed", i)
+		}
+	}
+	for _, c := range []struct {
+		k      *Keys
+		number uint64
+		want   error
+	}{{nil, 1, errNoKeys}, {&Keys{}, 1, errNoKeys}, {someKeys(t, r), 1 << 62, ErrNumber}} {
+		b := make([]byte, 40)
+		if sealed, err := c.k.Seal(b[:0], c.number, b[:10], nil); err != c.want || sealed != nil {
+			t.Errorf("sealed %x, %v; want %v", sealed, err, c.want)
+		}
+		if opened, err := c.k.Open(b[:0], c.number, b, nil); err != c.want || opened != nil || !bytes.Equal(b, make([]byte, 40)) {
+			t.Errorf("opened %x, %v; want %v", opened, err, c.want)
+		}
+	}
+}
+
 // forEachMask runs f for keys with every level of masks.
 func forEachMask(t *testing.T, k *Keys, hp []byte, f func(t *testing.T, k *Keys)) {
 	table := &kernel.AESLevels
@@ -374,6 +442,59 @@ func TestBatches(t *testing.T) {
 				}
 			case p.Err != nil || !bytes.Equal(p.Payload, plain[i]) || p.Number != numbers[i]:
 				t.Fatalf("packet %d: %v, number %d, not %d", i, p.Err, p.Number, numbers[i])
+			}
+		}
+	}
+}
+
+// TestOne: a packet by itself is what it is in a batch, protected, and unprotected, forged or not, by either phase's keys.
+func TestOne(t *testing.T) {
+	r := newRand(t)
+	for i := range 300 {
+		k := someKeys(t, r)
+		next, err := k.Update()
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := []*Keys{k, next}[r.IntN(2)]
+		p := somePacket(r, of)
+		if r.IntN(20) == 0 {
+			p.Bytes = p.Bytes[:p.PNOffset+r.IntN(20)]
+		}
+		if r.IntN(40) == 0 {
+			p.Number = 1<<62 + r.Uint64N(9)
+		}
+		p.Bytes[0] |= byte(r.IntN(20)) / 19 << 3 // a reserved bit
+		same := func(what string, f func(packets []Packet)) {
+			one, two := p, []Packet{somePacket(r, k), p}
+			two[1].Bytes = bytes.Clone(p.Bytes)
+			ones := []Packet{one}
+			f(ones)
+			f(two)
+			if ones[0].Err != two[1].Err || ones[0].Number != two[1].Number || !bytes.Equal(ones[0].Payload, two[1].Payload) || !bytes.Equal(ones[0].Bytes, two[1].Bytes) {
+				t.Fatalf("%d: %s: by itself %v, number %d, in a batch %v, number %d", i, what, ones[0].Err, ones[0].Number, two[1].Err, two[1].Number)
+			}
+			p = ones[0]
+		}
+		same("protect", Protect)
+		p.Keys, p.Other = k, next
+		if r.IntN(3) == 0 {
+			p.Bytes[r.IntN(len(p.Bytes))] ^= 1 << r.IntN(8)
+		}
+		same("unprotect", func(packets []Packet) { Unprotect(packets) })
+	}
+	for _, p := range []Packet{{}, {Keys: &Keys{}}, {Keys: someKeys(t, r), Other: &Keys{}}} {
+		p.Bytes, p.PNOffset = make([]byte, 100), 1
+		for n := range 3 {
+			packets := make([]Packet, n+1)
+			for i := range packets {
+				packets[i] = p
+			}
+			if Protect(packets); packets[n].Err != errNoKeys || !bytes.Equal(p.Bytes, make([]byte, 100)) {
+				t.Errorf("protected without keys: %v", packets[n].Err)
+			}
+			if Unprotect(packets) != 0 || packets[n].Err != errNoKeys {
+				t.Errorf("unprotected without keys: %v", packets[n].Err)
 			}
 		}
 	}
@@ -502,7 +623,8 @@ func TestParameters(t *testing.T) {
 	if _, err := NewKeysFrom(AES128GCM, make([]byte, 16), make([]byte, 12), make([]byte, 32)); err == nil {
 		t.Error("a header protection key that is too long is taken")
 	}
-	p := []Packet{{Keys: someKeys(t, newRand(t)), Bytes: make([]byte, 100), PNOffset: 1, Number: 1 << 62}, {PNOffset: -1}, {PNOffset: 5}}
+	k := someKeys(t, newRand(t))
+	p := []Packet{{Keys: k, Bytes: make([]byte, 100), PNOffset: 1, Number: 1 << 62}, {Keys: k, PNOffset: -1}, {Keys: k, PNOffset: 5}}
 	Protect(p)
 	if p[0].Err != ErrNumber || p[1].Err != ErrShort || p[2].Err != ErrShort {
 		t.Errorf("%v, %v, %v", p[0].Err, p[1].Err, p[2].Err)
@@ -586,6 +708,15 @@ func TestNoAllocations(t *testing.T) {
 		k, err := NewKeysFrom(suite, random(r, size), make([]byte, 12), hp)
 		if err != nil {
 			t.Fatal(err)
+		}
+		b := make([]byte, 100+TagSize)
+		if n := testing.AllocsPerRun(50, func() {
+			sealed, _ := k.Seal(b[:0], 1, b[:100], hp)
+			if _, err := k.Open(b[:0], 1, sealed, hp); err != nil {
+				t.Error(err)
+			}
+		}); n != 0 {
+			t.Errorf("%#x: %v allocations for a payload", uint16(suite), n)
 		}
 		forEachMask(t, k, hp, func(t *testing.T, k *Keys) {
 			if n := testing.AllocsPerRun(50, func() {

@@ -23,7 +23,7 @@ static const sealane_level *level_of_key(const aes_key *k)
 }
 
 /* Whatever stands in its memory, no index leaves the table. */
-static const aes_key *valid(const sealane_aes_key *key)
+static inline const aes_key *valid(const sealane_aes_key *key)
 {
     const aes_key *k = (const aes_key *)(const void *)key;
     const uint64_t index = k == NULL ? 0 : k->mark & 0xffffffff;
@@ -42,16 +42,15 @@ const sealane_aes_schedules *sealane_aes_schedules_of(const sealane_aes_key *key
     return &k->schedules;
 }
 
-static void run(const aes_key *k, uint64_t operation, uint8_t *out, const uint8_t *in, size_t bytes, uint8_t *state)
+/* Only what kernels of modes read is set: all of it costs as much as a block. */
+static ALWAYS_INLINE inline void run(const aes_key *k, uint64_t operation, uint8_t *out, const uint8_t *in,
+                                     size_t bytes, uint8_t *state)
 {
     SEALANE_SCRATCH(scratch);
     const sealane_level *level = level_of_key(k);
-    const sealane_args a = {.out = slot(out),
-                            .in = slot(in),
-                            .bytes = bytes,
-                            .key = slot(&k->schedules),
-                            .state = slot(state),
-                            .flags = operation};
+    sealane_args a;
+    a.out = slot(out), a.in = slot(in), a.bytes = bytes;
+    a.key = slot(&k->schedules), a.state = slot(state), a.flags = operation;
     level->kernel(&a, scratch, level->consts);
 }
 
@@ -124,7 +123,7 @@ static int refuse(sealane_status why, uint8_t *out, size_t bytes)
     return why;
 }
 
-static sealane_status text_mistake(const uint8_t *out, const uint8_t *in, size_t bytes)
+static ALWAYS_INLINE inline sealane_status text_mistake(const uint8_t *out, const uint8_t *in, size_t bytes)
 {
     if (bytes == 0)
         return SEALANE_OK;
@@ -134,14 +133,14 @@ static sealane_status text_mistake(const uint8_t *out, const uint8_t *in, size_t
 }
 
 /* The same, and beside it 16 bytes of initial value, which may be written. */
-static sealane_status mistake(const aes_key *k, const uint8_t *out, const uint8_t *in, size_t bytes, const uint8_t *iv,
-                              int whole)
+static ALWAYS_INLINE inline sealane_status mistake(const aes_key *k, const uint8_t *out, const uint8_t *in,
+                                                   size_t bytes, const uint8_t *iv)
 {
     if (k == NULL)
         return SEALANE_INVALID_KEY;
     if (iv == NULL)
         return SEALANE_NULL;
-    if (whole && bytes % 16 != 0)
+    if (bytes % 16 != 0)
         return SEALANE_INVALID_LENGTH;
     const sealane_status why = text_mistake(out, in, bytes);
     if (why == SEALANE_OK && bytes != 0 && (overlap(out, bytes, iv, 16) || overlap(in, bytes, iv, 16)))
@@ -183,7 +182,8 @@ static uint32_t counter_of(const uint8_t block[16])
 }
 
 /* Whole blocks. Kernels count with 32 bits: a text ends where they wrap around, and goes on with a carry. */
-static void ctr_blocks(const aes_key *k, uint8_t counter[16], uint8_t *out, const uint8_t *in, size_t bytes)
+static ALWAYS_INLINE inline void ctr_blocks(const aes_key *k, uint8_t counter[16], uint8_t *out, const uint8_t *in,
+                                            size_t bytes)
 {
     while (bytes > 0) {
         const uint64_t until = 16 * (((uint64_t)1 << 32) - counter_of(counter));
@@ -226,7 +226,8 @@ void sealane_aes_ctr_wipe(sealane_aes_ctr *s)
         wipe(s, sizeof *s);
 }
 
-static void ctr_pieces(const aes_key *k, sealane_aes_ctr *s, uint8_t *out, const uint8_t *in, size_t bytes)
+static ALWAYS_INLINE inline void ctr_pieces(const aes_key *k, sealane_aes_ctr *s, uint8_t *out, const uint8_t *in,
+                                            size_t bytes)
 {
     for (; bytes > 0 && s->left > 0; bytes--)
         *out++ = *in++ ^ s->stream[16 - s->left--];
@@ -251,7 +252,7 @@ int sealane_aes_ctr_xor(const sealane_aes_key *key, sealane_aes_ctr *s, uint8_t 
     const uint64_t blocks = beyond / 16 + (beyond % 16 != 0);
     if (overlap(out, in_bytes, s, sizeof *s) || overlap(in, in_bytes, s, sizeof *s))
         return SEALANE_OVERLAP;
-    const sealane_status why = mistake(k, out, in, in_bytes, s->counter, 0);
+    const sealane_status why = k == NULL ? SEALANE_INVALID_KEY : text_mistake(out, in, in_bytes);
     if (why != SEALANE_OK)
         return refuse(why, out, in_bytes);
     if (s->limited && blocks > s->blocks)
@@ -268,24 +269,27 @@ int sealane_aes_ctr_xor(const sealane_aes_key *key, sealane_aes_ctr *s, uint8_t 
 static void encrypt_lanes(const sealane_level *level, sealane_lane *lanes, size_t count, size_t bytes)
 {
     SEALANE_SCRATCH(scratch);
-    const sealane_args a = {.in = slot(lanes), .bytes = count, .total = bytes, .flags = SEALANE_AES_CBC_ENCRYPT};
+    sealane_args a;
+    a.in = slot(lanes), a.bytes = count, a.total = bytes, a.flags = SEALANE_AES_CBC_ENCRYPT;
     level->kernel(&a, scratch, level->consts);
 }
 
-static sealane_lane lane_of(const aes_key *k, uint8_t *out, const uint8_t *in, uint8_t *iv)
+static ALWAYS_INLINE inline void set_lane(sealane_lane *l, const aes_key *k, uint8_t *out, const uint8_t *in,
+                                          uint8_t *iv)
 {
-    return (sealane_lane){.out = slot(out), .in = slot(in), .key = slot(&k->schedules), .nonce = slot(iv)};
+    l->out = slot(out), l->in = slot(in), l->key = slot(&k->schedules), l->nonce = slot(iv);
 }
 
 int sealane_aes_cbc_encrypt(const sealane_aes_key *key, uint8_t iv[16], uint8_t *out, const uint8_t *in,
                             size_t in_bytes)
 {
     const aes_key *k = valid(key);
-    const sealane_status why = mistake(k, out, in, in_bytes, iv, 1);
+    const sealane_status why = mistake(k, out, in, in_bytes, iv);
     if (why != SEALANE_OK)
         return refuse(why, out, in_bytes);
     const uint64_t dit = dit_on();
-    sealane_lane lane = lane_of(k, out, in, iv);
+    sealane_lane lane;
+    set_lane(&lane, k, out, in, iv);
     if (in_bytes != 0)
         encrypt_lanes(level_of_key(k), &lane, 1, in_bytes);
     dit_restore(dit);
@@ -296,7 +300,7 @@ int sealane_aes_cbc_decrypt(const sealane_aes_key *key, uint8_t iv[16], uint8_t 
                             size_t in_bytes)
 {
     const aes_key *k = valid(key);
-    const sealane_status why = mistake(k, out, in, in_bytes, iv, 1);
+    const sealane_status why = mistake(k, out, in, in_bytes, iv);
     if (why != SEALANE_OK)
         return refuse(why, out, in_bytes);
     const uint64_t dit = dit_on();
@@ -338,7 +342,7 @@ static void add_text(cbc_run *r, const aes_key *k, const sealane_cbc_op *op)
     if (r->count > 0 && (r->key->mark != k->mark || r->key->schedules.rounds != k->schedules.rounds))
         run_until(r, 0);
     run_until(r, TOGETHER - 1);
-    r->lanes[r->count] = lane_of(k, op->out, op->in, op->iv);
+    set_lane(&r->lanes[r->count], k, op->out, op->in, op->iv);
     r->left[r->count++] = op->in_bytes;
     r->key = k;
 }
@@ -350,7 +354,7 @@ size_t sealane_aes_cbc_encrypt_batch(sealane_cbc_op *ops, size_t n)
     const uint64_t dit = dit_on();
     for (size_t i = 0; ops != NULL && i < n; i++) {
         const aes_key *k = valid(ops[i].key);
-        ops[i].status = mistake(k, ops[i].out, ops[i].in, ops[i].in_bytes, ops[i].iv, 1);
+        ops[i].status = mistake(k, ops[i].out, ops[i].in, ops[i].in_bytes, ops[i].iv);
         if (ops[i].status != SEALANE_OK)
             refuse(ops[i].status, ops[i].out, ops[i].in_bytes);
         else if (ops[i].in_bytes != 0)

@@ -417,6 +417,11 @@ size_t sealane_open_batch(sealane_op *ops, size_t n)
 /* Whether one call of the batch kernel is the best for lanes in this order. */
 static int in_order(const sealane_batch *batch, const sealane_lane *lanes, size_t n)
 {
+    size_t streamed = 0;
+    while (streamed < n && batch->least <= lanes[streamed].bytes && lanes[streamed].bytes < batch->below)
+        streamed++;
+    if (n < SEALANE_BATCH_FROM_MAX || streamed == n)
+        return streamed == n;
     uint64_t bytes = UINT64_MAX; /* of the lanes that were looked at last, which mostly are of one length */
     size_t before = batch->classes - 1u;
     for (size_t i = 0; i < n; i++) {
@@ -442,8 +447,9 @@ int sealane_batch_lanes(const sealane_key *key, const sealane_lane *lanes, size_
     const sealane_batch *batch = sealane_batch_of_process(table_of(key_alg(key)), level);
     SEALANE_BATCH_SCRATCH(scratch);
     sealane_args a;
-    if (batch != NULL && n >= SEALANE_BATCH_FROM_MAX && in_order(batch, lanes, n)) {
-        a = batch_args(lanes, n, direction);
+    if (batch != NULL && n > 1 && in_order(batch, lanes, n)) {
+        a.in = slot(lanes), a.bytes = n,
+        a.flags = direction; /* batch_args, but what is not read is not zeroed and copied */
         batch->kernel(&a, scratch, batch->consts);
         return 1;
     }

@@ -16,6 +16,7 @@ typedef struct sealane_batch {
     uint8_t few;     /* the least of from: fewer packets never pay */
     uint8_t classes; /* of which packets ever pay; longer ones never do */
     uint8_t from[SEALANE_BATCH_CLASSES]; /* 0: never, unless they come between others that do */
+    uint16_t least, below; /* bytes of packets that it does one after the other, of which two pay; 0, 0: it does not */
 } sealane_batch;
 
 #define SEALANE_BATCH_FROM_MAX 16

@@ -8,7 +8,7 @@
 
 #define QUIC_MARK 0x736c7131 /* and the algorithm is added */
 
-enum { CHUNK = 64, SAMPLE_OFFSET = 4, SAMPLE_BYTES = 16 };
+enum { CHUNK = 64, SAMPLE_OFFSET = 4, SAMPLE_BYTES = 16, ROW_PAYS = 3 };
 
 static const uint64_t NUMBER_MAX = ((uint64_t)1 << 62) - 1;
 
@@ -20,20 +20,19 @@ typedef struct {
     uint64_t rounds;
 } mask_kind;
 
-static mask_kind kind_of(const sealane_quic_keys *k)
+/* Its members are put together in registers: a compiler that stores them one by one and loads two at once waits. */
+static ALWAYS_INLINE inline mask_kind kind_of(const sealane_quic_keys *k)
 {
     const sealane_table *masks = &sealane_tables[SEALANE_CHACHA20MASKS];
-    mask_kind kind = {NULL, NULL, 0};
+    const sealane_level *level = NULL;
     if (k == NULL)
-        return kind;
-    if (k->ready == QUIC_MARK + SEALANE_CHACHA20_POLY1305) {
-        kind.level = &masks->levels[sealane_level_of_process(masks)];
-        kind.key = k->mask_key;
-    } else if (k->ready == QUIC_MARK + SEALANE_AES_128_GCM || k->ready == QUIC_MARK + SEALANE_AES_256_GCM) {
-        const sealane_aes_schedules *schedules = sealane_aes_schedules_of(&k->mask, &kind.level);
-        kind.key = schedules, kind.rounds = schedules == NULL ? 0 : schedules->rounds;
-    }
-    return kind;
+        return (mask_kind){NULL, NULL, 0};
+    if (k->ready == QUIC_MARK + SEALANE_CHACHA20_POLY1305)
+        return (mask_kind){&masks->levels[sealane_level_of_process(masks)], k->mask_key, 0};
+    if (k->ready != QUIC_MARK + SEALANE_AES_128_GCM && k->ready != QUIC_MARK + SEALANE_AES_256_GCM)
+        return (mask_kind){NULL, NULL, 0};
+    const sealane_aes_schedules *schedules = sealane_aes_schedules_of(&k->mask, &level);
+    return (mask_kind){level, schedules, schedules == NULL ? 0 : schedules->rounds};
 }
 
 int sealane_quic_keys_init(sealane_quic_keys *k, sealane_alg alg, const uint8_t *key, const uint8_t iv[12],
@@ -68,28 +67,31 @@ void sealane_quic_keys_wipe(sealane_quic_keys *k)
         wipe(k, sizeof *k);
 }
 
-static void chacha20_mask(const mask_kind *kind, uint8_t out[16], const uint8_t sample[16])
+/* The mask of one sample, in the first bytes of a block. */
+static ALWAYS_INLINE inline void make_mask(const mask_kind *kind, uint8_t block[16], const uint8_t *sample)
 {
     SEALANE_SCRATCH(scratch);
-    const sealane_lane lane = {.out = slot(out), .in = slot(sample), .key = slot(kind->key)};
+    const sealane_lane lane = {.out = slot(block), .in = slot(sample), .key = slot(kind->key)};
     sealane_args a; /* see sealane_aes_key_init: what masks do not read is not set */
-    a.in = slot(&lane), a.bytes = 1, a.flags = 0;
+    if (kind->rounds != 0)
+        a.out = slot(block), a.in = slot(sample), a.bytes = SAMPLE_BYTES, a.key = slot(kind->key), a.state = 0,
+        a.flags = SEALANE_AES_ECB_ENCRYPT;
+    else
+        a.in = slot(&lane), a.bytes = 1, a.flags = 0;
     kind->level->kernel(&a, scratch, kind->level->consts);
 }
 
 int sealane_quic_mask(const sealane_quic_keys *k, uint8_t mask[5], const uint8_t sample[16])
 {
     const mask_kind kind = kind_of(k);
-    uint8_t block[16];
-    int failed = kind.level == NULL ? SEALANE_INVALID_KEY : sample == NULL ? SEALANE_NULL : SEALANE_OK;
+    const int failed = kind.level == NULL ? SEALANE_INVALID_KEY : sample == NULL ? SEALANE_NULL : SEALANE_OK;
+    uint8_t block[16] = {0};
     if (mask == NULL)
         return SEALANE_NULL;
-    if (!failed && kind.rounds != 0)
-        failed = sealane_aes_ecb_encrypt(&k->mask, block, sample, sizeof block);
-    else if (!failed)
-        chacha20_mask(&kind, block, sample);
-    if (failed)
-        memset(block, 0, sizeof block);
+    const uint64_t dit = dit_on();
+    if (!failed)
+        make_mask(&kind, block, sample);
+    dit_restore(dit);
     memcpy(mask, block, 5);
     wipe(block, sizeof block);
     return failed;
@@ -147,24 +149,32 @@ static NOINLINE lane_keys lane_keys_of(work *w, const sealane_quic_keys *k, size
                        .iv_begin = {k->iv[0], k->iv[1], k->iv[2], k->iv[3]}};
 }
 
-/* Takes packet i, unless it has a mistake; its status. */
-static ALWAYS_INLINE inline sealane_status take(work *w, sealane_quic_packet *p, size_t i, mask_keys k)
+/* Why a packet cannot be done; its results begin as those of a failure. */
+static ALWAYS_INLINE inline sealane_status mistake(sealane_quic_packet *p, int keys_valid)
 {
-    uint8_t *const bytes = p->bytes;
     const size_t at = p->pn_offset, packet_bytes = p->packet_bytes;
     p->payload = NULL, p->payload_bytes = 0;
-    if (k.kind == NO_KIND)
+    if (!keys_valid)
         return p->status = SEALANE_INVALID_KEY;
-    if (bytes == NULL)
+    if (p->bytes == NULL)
         return p->status = SEALANE_NULL;
     if (at == 0 || at > packet_bytes || packet_bytes - at < SAMPLE_OFFSET + SAMPLE_BYTES)
         return p->status = SEALANE_INVALID_LENGTH;
     if (p->number > NUMBER_MAX)
         return p->status = SEALANE_TOO_LONG;
-    w->packets[i] = p;
-    w->numbers[i] = bytes + at;
-    w->kind_at[i] = (uint8_t)k.kind;
     return p->status = SEALANE_OK;
+}
+
+/* Takes packet i, unless it has a mistake; its status. */
+static ALWAYS_INLINE inline sealane_status take(work *w, sealane_quic_packet *p, size_t i, mask_keys k)
+{
+    const sealane_status status = mistake(p, k.kind != NO_KIND);
+    if (status != SEALANE_OK)
+        return status;
+    w->packets[i] = p;
+    w->numbers[i] = p->bytes + p->pn_offset;
+    w->kind_at[i] = (uint8_t)k.kind;
+    return SEALANE_OK;
 }
 
 static inline size_t number_bytes(uint8_t first)
@@ -172,12 +182,18 @@ static inline size_t number_bytes(uint8_t first)
     return (size_t)(first & 3) + 1;
 }
 
-/* The masks of all packets, if one AES key makes them: as blocks of a text. */
+/* The masks of all packets, if one AES key makes them: as blocks of a text, which the CPU has to put together from as
+ * many stores before it can load a row of them, so not of two. */
 static void make_masks_of_one_key(work *w)
 {
     SEALANE_SCRATCH(scratch);
     const sealane_level *level = w->kinds[0].level;
     sealane_args a; /* see sealane_aes_key_init: what this operation does not read is not set */
+    if (w->count < ROW_PAYS) {
+        for (size_t i = 0; i < w->count; i++)
+            make_mask(&w->kinds[0], w->masks[i], w->numbers[i] + SAMPLE_OFFSET);
+        return;
+    }
     for (size_t i = 0; i < w->count; i++)
         memcpy(w->masks[i], w->numbers[i] + SAMPLE_OFFSET, SAMPLE_BYTES);
     a.out = a.in = slot(w->masks), a.bytes = SAMPLE_BYTES * w->count;
@@ -203,8 +219,8 @@ static void make_masks_of_kinds(work *w)
             w->lanes[lanes++] = (sealane_lane){
                 .out = slot(w->masks[i]), .in = slot(w->numbers[i] + SAMPLE_OFFSET), .key = slot(of->key)};
         }
-        const sealane_args a = {
-            .in = slot(w->lanes), .bytes = lanes, .flags = kind.rounds == 0 ? 0 : SEALANE_AES_MASKS};
+        sealane_args a;
+        a.in = slot(w->lanes), a.bytes = lanes, a.flags = kind.rounds == 0 ? 0 : SEALANE_AES_MASKS;
         kind.level->kernel(&a, scratch, kind.level->consts);
     }
 }
@@ -294,15 +310,13 @@ static size_t run_lanes(work *w, int open)
         return open ? compare_tags(w) : w->count;
     for (size_t i = 0; i < w->count; i++) {
         const sealane_lane *l = &w->lanes[i];
-        w->ops[i] = (sealane_op){.out = slot_bytes(l->out),
-                                 .in = slot_bytes(l->in),
-                                 .in_bytes = (size_t)l->bytes,
-                                 .ad = slot_bytes(l->ad),
-                                 .ad_bytes = (size_t)l->ad_bytes,
-                                 .key = &w->keys[i]->packet,
-                                 .nonce = w->nonces[i],
-                                 .tag = slot_bytes(l->ad) + w->packets[i]->packet_bytes - SEALANE_TAG_BYTES,
-                                 .nonce_bytes = 12};
+        sealane_op *op =
+            &w->ops[i]; /* member by member: a whole one is zeroed first, by an instruction that takes long */
+        op->out = slot_bytes(l->out), op->in = slot_bytes(l->in), op->in_bytes = (size_t)l->bytes;
+        op->ad = slot_bytes(l->ad), op->ad_bytes = (size_t)l->ad_bytes;
+        op->key = &w->keys[i]->packet;
+        op->nonce = w->nonces[i], op->nonce_bytes = sizeof w->nonces[i];
+        op->tag = slot_bytes(l->ad) + w->packets[i]->packet_bytes - SEALANE_TAG_BYTES;
     }
     const size_t good = sealane_batch_run(w->ops, w->count, direction, sealane_level_batch);
     for (size_t i = 0; i < w->count; i++)
@@ -356,6 +370,23 @@ static uint64_t decode(uint64_t expected, const uint8_t *number, size_t bytes)
     return n > expected + window / 2 && n >= window ? n - window : n;
 }
 
+/* Which keys a packet is opened with, by the first byte of its header without the mask. */
+static inline const sealane_quic_keys *keys_of_phase(const sealane_quic_packet *p, uint8_t first)
+{
+    const int other = !(first & 0x80) && p->other != NULL && (first >> 2 & 1) != (p->phase != 0);
+    return other ? p->other : p->keys;
+}
+
+/* Of an authentic packet: where its payload is, and whether its header is as it must be. */
+static inline int opened(sealane_quic_packet *p, uint8_t *payload, size_t payload_bytes)
+{
+    const int reserved = p->bytes[0] & (p->bytes[0] & 0x80 ? 0x0c : 0x18);
+    p->payload = payload, p->payload_bytes = payload_bytes;
+    if (reserved)
+        p->status = SEALANE_RESERVED_BITS;
+    return !reserved;
+}
+
 static size_t unprotect(work *w, sealane_quic_packet *packets, size_t n)
 {
     size_t count = 0, good = 0;
@@ -377,8 +408,7 @@ static size_t unprotect(work *w, sealane_quic_packet *packets, size_t n)
         mask_number(at, mask, bytes);
         memset(mask, 0, sizeof w->masks[i]);
         p->number = decode(p->number, at, bytes);
-        const int other = !(first & 0x80) && p->other != NULL && (first >> 2 & 1) != (p->phase != 0);
-        const sealane_quic_keys *const k = other ? p->other : p->keys;
+        const sealane_quic_keys *const k = keys_of_phase(p, first);
         if (k != of_lane.keys)
             of_lane = lane_keys_of(w, k, i);
         set_lane(w, i, p, p->pn_offset + bytes, of_lane, 1);
@@ -387,29 +417,104 @@ static size_t unprotect(work *w, sealane_quic_packet *packets, size_t n)
     (void)run_lanes(w, 1);
     for (size_t i = 0; i < w->count; i++) {
         sealane_quic_packet *p = w->packets[i];
-        const int reserved = p->bytes[0] & (p->bytes[0] & 0x80 ? 0x0c : 0x18);
-        if (p->status != SEALANE_OK)
-            continue;
-        p->payload = slot_bytes(w->lanes[i].out), p->payload_bytes = (size_t)w->lanes[i].bytes;
-        if (reserved)
-            p->status = SEALANE_RESERVED_BITS;
-        good += !reserved;
+        if (p->status == SEALANE_OK)
+            good += (size_t)opened(p, slot_bytes(w->lanes[i].out), (size_t)w->lanes[i].bytes);
     }
     return good;
 }
 
-static size_t run(sealane_quic_packet *packets, size_t n, int sealing)
+/* The text of a packet by itself, whose header is not masked and has so many bytes. */
+static ALWAYS_INLINE inline void one_text(const sealane_quic_keys *k, const sealane_quic_packet *p, size_t header,
+                                          uint8_t *tag, uint64_t direction)
+{
+    SEALANE_SCRATCH(scratch);
+    const sealane_level *const level = key_level(&k->packet);
+    uint8_t nonce[12], *const text = p->bytes + header;
+    sealane_args a;
+    memcpy(nonce, k->iv, 4);
+    store64(nonce + 4, load64(k->iv + 4) ^ swap64(p->number));
+    a.out = a.in = slot(text), a.bytes = a.total = p->packet_bytes - header - SEALANE_TAG_BYTES;
+    a.ad = slot(p->bytes), a.ad_bytes = header;
+    a.key = slot(is_gcm(key_alg(&k->packet)) ? (const void *)gcm_key_of(&k->packet) : key_bytes_of(&k->packet));
+    a.nonce = slot(nonce), a.tag = slot(tag), a.state = 0, a.flags = direction | level->flags;
+    level->kernel(&a, scratch, level->consts);
+}
+
+static inline void mask_header(const sealane_quic_packet *p, const uint8_t mask[16], uint8_t unmasked)
+{
+    uint8_t *const bytes = p->bytes;
+    mask_number(bytes + p->pn_offset, mask, number_bytes(unmasked));
+    bytes[0] ^= mask[0] & masked_bits(bytes[0]);
+}
+
+static size_t protect_one(sealane_quic_packet *p, const mask_kind *kind)
+{
+    uint8_t mask[16];
+    const uint8_t first = p->bytes[0];
+    const size_t bytes = number_bytes(first), header = p->pn_offset + bytes;
+    put_number(p->bytes + p->pn_offset, (uint32_t)p->number, bytes);
+    one_text(p->keys, p, header, p->bytes + p->packet_bytes - SEALANE_TAG_BYTES, 0);
+    make_mask(kind, mask, p->bytes + p->pn_offset + SAMPLE_OFFSET);
+    mask_header(p, mask, first);
+    wipe(mask, sizeof mask);
+    return 1;
+}
+
+static size_t unprotect_one(sealane_quic_packet *p, const mask_kind *kind)
+{
+    uint8_t mask[16], tag[SEALANE_TAG_BYTES], *const number = p->bytes + p->pn_offset;
+    make_mask(kind, mask, number + SAMPLE_OFFSET);
+    const uint8_t first = p->bytes[0] ^ (mask[0] & masked_bits(p->bytes[0]));
+    const size_t bytes = number_bytes(first), header = p->pn_offset + bytes,
+                 text = p->packet_bytes - header - SEALANE_TAG_BYTES;
+    mask_header(p, mask, first);
+    wipe(mask, sizeof mask);
+    p->number = decode(p->number, number, bytes);
+    one_text(keys_of_phase(p, first), p, header, tag, SEALANE_FLAG_OPEN);
+    const int same = equal16(tag, p->bytes + header + text);
+    wipe(tag, sizeof tag);
+    if (same)
+        return (size_t)opened(p, p->bytes + header, text);
+    p->status = SEALANE_NOT_AUTHENTIC;
+    memset(p->bytes + header, 0, text);
+    return 0;
+}
+
+/* A packet by itself, without what goes into lanes; -1: it is one for the planner. */
+static NOINLINE int run_one(sealane_quic_packet *p, int sealing)
+{
+    const mask_kind kind = kind_of(p->keys);
+    const int valid = kind.level != NULL && (p->other == NULL || kind_of(p->other).level != NULL);
+    if (mistake(p, valid) != SEALANE_OK) {
+        if (sealing && p->bytes != NULL)
+            memset(p->bytes, 0, p->packet_bytes);
+        return 0;
+    }
+    if (p->packet_bytes > INT32_MAX || !key_valid(&p->keys->packet) ||
+        (p->other != NULL && !key_valid(&p->other->packet)))
+        return -1;
+    return (int)(sealing ? protect_one(p, &kind) : unprotect_one(p, &kind));
+}
+
+static NOINLINE size_t run_many(sealane_quic_packet *packets, size_t n, int sealing)
 {
     work w;
     size_t good = 0;
-    if (packets == NULL)
-        return 0;
-    const uint64_t dit = dit_on();
     for (size_t at = 0; at < n; at += CHUNK) {
         const size_t left = n - at < CHUNK ? n - at : CHUNK;
         w.kind_count = 0;
         good += sealing ? protect(&w, packets + at, left) : unprotect(&w, packets + at, left);
     }
+    return good;
+}
+
+static ALWAYS_INLINE inline size_t run(sealane_quic_packet *packets, size_t n, int sealing)
+{
+    if (packets == NULL)
+        return 0;
+    const uint64_t dit = dit_on();
+    const int one = n == 1 ? run_one(packets, sealing) : -1;
+    const size_t good = one >= 0 ? (size_t)one : run_many(packets, n, sealing);
     dit_restore(dit);
     return good;
 }

@@ -24,3 +24,4 @@ $(eval $(call long_suite,long-std,,$(GO_ENV) $(GO) test -C cmd/sealane ./interna
 $(eval $(call long_suite,long-tailscaled,,$(GO_ENV) $(GO) test -C cmd/sealane ./internal/accelerate -v -count=1 -timeout 2h -run Tailscaled -args -long))
 $(eval $(call long_suite,long-gains,https-programs,$(GO_ENV) SEALANE=$(CURDIR)/$(B)/sealane DEMONSTRATION=$(HTTPS)/demonstration \
     $(GO) test -C test/long/gains -v -count=1 -timeout 2h .))
+$(eval $(call long_suite,long-quic,,env GOWORK=off $(GO_ENV) $(GO) test -C test/long/quic -v -count=1 -timeout $(LONG_LIMIT)s .))

@@ -156,6 +156,16 @@
     aesenclast \x, xmm0
 .endm
 
+.macro x_dec_from x, at:vararg
+    movdqu xmm0, \at
+    aesdec \x, xmm0
+.endm
+
+.macro x_declast_from x, at:vararg
+    movdqu xmm0, \at
+    aesdeclast \x, xmm0
+.endm
+
 .macro x_spread x
 .endm
 

@@ -77,8 +77,21 @@
 #define next ROW(13)
 #define spare ROW(14)
 
-/* All rounds of n rows but the last; then rk is the last round key. */
+/* All rounds of n rows but the last; then rk is the last round key. Of one row they are written out: a loop would be
+ * most of what a text that short executes. */
 .macro rounds_but_last n, instruction
+    .if \n == 1
+    .irp i, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
+    .if \i == 10 || \i == 12
+    lea round, [first_key + 16*\i]
+    cmp round, last_key
+    je 1f
+    .endif
+    x_broadcast rk, [first_key + 16*\i]
+    \instruction V\()0, rk
+    .endr
+1:
+    .else
     lea round, [first_key + 16]
 1:
     x_broadcast rk, [round]
@@ -90,6 +103,7 @@
     add round, 16
     cmp round, last_key
     jb 1b
+    .endif
     x_broadcast rk, [last_key]
 .endm
 
@@ -238,10 +252,13 @@
     .endif
 .endm
 
-/* If so many rows are left. */
-.macro step_if n
+/* If so many rows are left; at the label, they are. */
+.macro step_if n, label
     test text_left, BYTES*\n
     jz 8f
+    .ifnb \label
+\label:
+    .endif
     step \n
     .if \n < 8
     add tweaks, BYTES*\n
@@ -259,16 +276,21 @@
     x_xor \to, tmp, tmp2
 .endm
 
-/* The tweaks of eight rows, from the first. */
+/* The tweaks of eight rows, from the first; of four if there is less than three rows of text. */
 .macro first_tweaks
     x_broadcast poly, [consts + POLY]
     x_broadcast row0, [state]
     x_spread row0
     x_store [scratch + TWEAKS], row0
     .irp i, 1, 2, 3, 4, 5, 6, 7
+    .if \i == 4
+    cmp text_left, 3*BYTES
+    jb 1f
+    .endif
     times_x row1, row0, (WIDTH*\i)
     x_store [scratch + TWEAKS + BYTES*\i], row1
     .endr
+1:
 .endm
 
 /* ---- Lanes: eight blocks of as many keys at a time, in registers 8 to 15 ---- */
@@ -276,6 +298,19 @@
 #define lanes rdi
 #define text rdx     /* bytes from the begin */
 #define rounds ebx   /* times 16 */
+#define one_bytes r14 /* of a lane by itself */
+
+/* Of one block, all rounds but the last but these: of keys with more, two or four more. */
+.macro rounds_of_one instruction, x, at, rounds
+    .irp i, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
+    .if \i == 10 || \i == 12
+    cmp \rounds, 16*\i
+    je 1f
+    .endif
+    \instruction \x, [\at + 16*\i]
+    .endr
+1:
+.endm
 
 /* x := E(x) of a lane's block, the keys at r8 to r15. */
 .macro lanes_encrypt
@@ -298,21 +333,31 @@
     mov rax, [rax + \what]
 .endm
 
+.macro lanes_wipe
+    xor eax, eax
+    .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+    mov [scratch + LANE + 8*\n], rax
+    .endr
+.endm
+
 /* With less than eight lanes left the first does the work of those that are missing, again: everything is read before
  * anything is written. */
 .macro lanes_by_eight
     mov rax, [args + SEALANE_ARG_BYTES]
-    mov [scratch + LANES_LEFT], rax
-    mov rax, [args + SEALANE_ARG_TOTAL]
-    mov [scratch + LANE_BYTES], rax
-    mov [scratch + LANE_MODE], r13
+    mov one_bytes, [args + SEALANE_ARG_TOTAL]
     mov lanes, [args + SEALANE_ARG_IN]
     cmp mode, SEALANE_AES_MASKS
-    jne .Llanes
-    mov qword ptr [scratch + LANE_BYTES], 16
+    jne 1f
+    mov one_bytes, 16
+1:
+    cmp rax, 1
+    je .Llanes_one
+    mov [scratch + LANES_LEFT], rax
+    mov [scratch + LANE_BYTES], one_bytes
+    mov [scratch + LANE_MODE], r13
 .Llanes:
     cmp qword ptr [scratch + LANES_LEFT], 1
-    je .Llanes_one
+    je .Llanes_last
     .irp n, 8, 9, 10, 11, 12, 13, 14, 15
     xor ecx, ecx
     mov eax, 64*(\n - 8)
@@ -360,7 +405,12 @@
     add lanes, 512
     sub qword ptr [scratch + LANES_LEFT], 8
     ja .Llanes
-    jmp .Llanes_wipe
+    lanes_wipe
+    jmp .Ldone
+.Llanes_last:
+    mov one_bytes, [scratch + LANE_BYTES]
+    mov r13, [scratch + LANE_MODE]
+    lanes_wipe
 
     /* One alone: each round waits for the one before. */
 .Llanes_one:
@@ -368,37 +418,28 @@
     mov r9, [lanes + SEALANE_LANE_IN]
     mov r10, [lanes + SEALANE_LANE_OUT]
     mov rounds, [r8 + SEALANE_AES_KEY_ROUNDS]
+    add r8, SEALANE_AES_KEY_SCHEDULE
     shl rounds, 4
     xor text, text
     x_zero xmm8
-    mov r11, [lanes + SEALANE_LANE_NONCE]
-    cmp qword ptr [scratch + LANE_MODE], SEALANE_AES_MASKS
+    cmp mode, SEALANE_AES_MASKS
     je .Llanes_one_block
+    mov r11, [lanes + SEALANE_LANE_NONCE]
     x_load_block xmm8, [r11]
 .Llanes_one_block:
     x_load_block xmm0, [r9 + text]
-    x_load_block xmm1, [r8 + SEALANE_AES_KEY_SCHEDULE]
+    x_load_block xmm1, [r8]
     x_xor_block xmm1, xmm0
     x_xor_block xmm8, xmm1
-    mov ecx, 16
-1:
-    x_enc_from xmm8, [r8 + round + SEALANE_AES_KEY_SCHEDULE]
-    add ecx, 16
-    cmp ecx, rounds
-    jb 1b
-    x_enclast_from xmm8, [r8 + round + SEALANE_AES_KEY_SCHEDULE]
+    rounds_of_one x_enc_from, xmm8, r8, rounds
+    x_enclast_from xmm8, [r8 + rbx]
     x_store_block [r10 + text], xmm8
     add text, 16
-    cmp text, [scratch + LANE_BYTES]
+    cmp text, one_bytes
     jb .Llanes_one_block
-    cmp qword ptr [scratch + LANE_MODE], SEALANE_AES_MASKS
-    je .Llanes_wipe
+    cmp mode, SEALANE_AES_MASKS
+    je .Ldone
     x_store_block [r11], xmm8
-.Llanes_wipe:
-    xor eax, eax
-    .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
-    mov [scratch + LANE + 8*\n], rax
-    .endr
 .endm
 
 /* ---- Keys ---- */
@@ -540,30 +581,22 @@
 
 .macro all_rounds instruction, last
     x_load_block xmm1, [first_key]
-    add last_key, first_key
-    x_xor_block xmm0, xmm1
-1:
-    add first_key, 16
-    x_load_block xmm1, [first_key]
-    cmp first_key, last_key
-    je 2f
-    \instruction xmm0, xmm1
-    jmp 1b
-2:
-    \last xmm0, xmm1
+    x_xor_block xmm8, xmm1
+    rounds_of_one \instruction, xmm8, first_key, last_key
+    \last xmm8, [first_key + last_key]
 .endm
 
 .macro one_block
-    x_load_block xmm0, [src]
+    x_load_block xmm8, [src]
     cmp mode, SEALANE_AES_ECB_DECRYPT
     je .Lone_backwards
-    all_rounds x_enc, x_enclast
+    all_rounds x_enc_from, x_enclast_from
     jmp .Lone_store
 .Lone_backwards:
     add first_key, SEALANE_AES_KEY_INVERSE - SEALANE_AES_KEY_SCHEDULE
-    all_rounds x_dec, x_declast
+    all_rounds x_dec_from, x_declast_from
 .Lone_store:
-    x_store_block [dst], xmm0
+    x_store_block [dst], xmm8
 .endm
 
 /* ---- The kernel ---- */
@@ -627,6 +660,11 @@
 .Lbegun:
     add last_key, first_key
 
+    cmp text_left, BYTES
+    .if WIDTH > 1
+    jb .Lpart
+    .endif
+    je .Lrow
     sub text_left, 8*BYTES
     jb .Lless
 .Leight:
@@ -638,10 +676,11 @@
     jz .Lend
     step_if 4
     step_if 2
-    step_if 1
+    step_if 1, .Lrow
     .if WIDTH > 1
     and text_left, BYTES - 1
     jz .Lend
+.Lpart:
     x_partial_begin
     step 1, 1
     add tweaks, text_left

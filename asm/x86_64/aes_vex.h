@@ -72,6 +72,14 @@
     vaesenclast \x, \x, \at
 .endm
 
+.macro x_dec_from x, at:vararg
+    vaesdec \x, \x, \at
+.endm
+
+.macro x_declast_from x, at:vararg
+    vaesdeclast \x, \x, \at
+.endm
+
 /* Block j of a row that has the same block everywhere: times x^j. */
 .macro x_spread x
     vpsllvq tmp, \x, [consts + LEFT]

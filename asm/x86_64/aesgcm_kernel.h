@@ -55,6 +55,24 @@
     vpinsrd xmm0, xmm0, [rax + 8], 2
 .endm
 
+/* The begin of a call that has its own way up to 64 bytes: a whole packet, with at most one block of associated data
+ * and a nonce of 12 bytes. What is like that but longer, or has no text, goes to `longer`. */
+.macro little_begin longer
+    mov eax, [args + SEALANE_ARG_FLAGS]
+    and eax, ~SEALANE_FLAG_OPEN
+    cmp eax, SEALANE_FLAG_FIRST + SEALANE_FLAG_LAST + SEALANE_FLAG_NONCE
+    jne .Lbegin
+    mov text_left, [args + SEALANE_ARG_BYTES]
+    lea rax, [text_left - 1]
+    cmp rax, 64
+    jae \longer
+    cmp qword ptr [args + SEALANE_ARG_AD_BYTES], 16
+    ja .Lbegin
+    mov rax, [args + SEALANE_ARG_NONCE]
+    mov key, [args + SEALANE_ARG_KEY]
+    nonce_words
+.endm
+
 /* ---- GHASH, 128 and 256 bits ---- */
 
 /* hi := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced (asm/ghash.h); in six steps. What includes this has times_p, with
@@ -124,10 +142,15 @@
 
 /* ---- The end of a call, 128 and 256 bits ---- */
 
-/* GHASH, in xmm11, becomes the tag, or goes to the state with the mask and the counter block but for its counter. */
-.macro finish
+/* GHASH, in xmm11, becomes the tag, or goes to the state with the mask and the counter block but for its counter; or,
+ * where the mask is still in a register, without the counter block. */
+.macro finish mask
     mov rax, [args + SEALANE_ARG_STATE]
+    .ifb \mask
     vmovdqa xmm0, [scratch + MASK]
+    .else
+    vmovdqa xmm0, \mask
+    .endif
     test flag_bits, SEALANE_FLAG_FIRST
     jnz .Lfinish_mask
     vmovdqu xmm0, [rax + SEALANE_GCM_STATE_MASK]
@@ -143,9 +166,11 @@
     vpshufb xmm11, xmm11, [consts + REVERSE]
     vmovdqu [rax + SEALANE_GCM_STATE_Y], xmm11
     vmovdqu [rax + SEALANE_GCM_STATE_MASK], xmm0
+    .ifb \mask
     vmovdqu xmm0, [key + SEALANE_GCM_KEY_SCHEDULE]
     vpxor xmm0, xmm0, [scratch + J0]
     vmovdqu [rax + SEALANE_GCM_STATE_COUNTER], xmm0
+    .endif
 .endm
 
 /* ---- Keys ---- */

@@ -56,6 +56,7 @@
 #define tb zmm9
 #define row_text zmm14
 #define last_key zmm15
+#define last_key_ymm ymm15
 #define sb zmm15
 #define ending_key zmm16
 #define begun_key zmm17
@@ -307,8 +308,10 @@
     vpshufb zmm2\i, zmm\i, reverse
 .endm
 
-/* The same of a packet's rows if they are its first, which begin with J0. A masked load of [src], which is where the
- * packet before may have its tag, would wait for that: masked bytes count where a load meets a store. */
+/* The same of a packet's rows if they are its first, which begin with J0: no byte before the text is loaded or stored,
+ * masked or not. A masked load of [src], which is where the packet before may have its tag, would wait for that: masked
+ * bytes count where a load meets a store; and where they lie in a page that is not there, a masked store of [dst] takes
+ * over a thousand cycles. */
 .macro end_first_row i
     .if \i
     end_row \i
@@ -317,7 +320,9 @@
     vshufi32x4 row_text{behind_j0}{z}, row_text, row_text, 0x90
     vpxord last_key, ending_key, row_text
     vaesenclast zmm0, zmm0, last_key
-    vmovdqu32 [dst]{behind_j0}, zmm0
+    vshufi32x4 last_key, zmm0, zmm0, 0x39
+    vmovdqu [dst + 16], last_key_ymm
+    vextracti32x4 [dst + 48], last_key, 2
     vmovdqa64 tag_mask, xmm0
     vmovdqa64 zmm0{opening}, row_text
     vpshufb zmm20, zmm0, reverse

@@ -50,7 +50,7 @@
 .endm
 
 /* The n < 16 lowest bytes of a vector, n in eax; rcx and three registers besides. */
-.macro store_partial from, at, v, word=rbx, word32=ebx, word8=bl, other=power, third=steps, third8=r14b
+.macro store_partial from, at, v, word=rbx, word32=ebx, word8=bl, other=power, other32=r13d
     \v\()movq \word, \from
     cmp eax, 8
     jb 1f
@@ -72,14 +72,15 @@
     mov [\at], \word8
     mov ecx, eax
     shr ecx, 1
-    mov \other, rcx
+    mov \other32, ecx
     shl ecx, 3
-    mov \third, \word
-    shr \word, cl
+    shr \word32, cl
     mov [\at + \other], \word8
-    lea ecx, [8*rax - 8]
-    shr \third, cl
-    mov [\at + rax - 1], \third8
+    lea ecx, [rax - 1]
+    sub ecx, \other32
+    shl ecx, 3
+    shr \word32, cl
+    mov [\at + rax - 1], \word8
 3:
 .endm
 

@@ -10,9 +10,9 @@
  * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.
  *
  * Counter mode (6.5) makes eight blocks of keystream at a time, and GHASH takes in eight between the rounds: sealing,
- * the eight before; opening, the same. The last one to eight blocks, the tail, are made four or eight at a time;
- * sealing, the eight before them are taken in meanwhile and not reduced but with the tail, for which there are so many
- * powers of H.
+ * the eight before; opening, the same. The last one to eight blocks, the tail, are as many as there are; sealing, the
+ * eight before them are taken in meanwhile and not reduced but with the tail, for which there are so many powers of H.
+ * Where one call follows another AES waits for what is between its last round and its first: as little as can be.
  *
  * GHASH (6.4) and its mathematics are in asm/ghash.h; its low, mid, high are lo, mi, hi here. Eight blocks at a time:
  * Y := (Y + c) H^8 + c' H^7 + .. with one reduction.
@@ -20,8 +20,10 @@
 #if defined(KERNEL_SSE)
 #include "sse.h"
 #define VEX
+#define THREE 0      /* whether three blocks of a tail have code of their own, or take that of four, as room is short */
 #else
 #define VEX v
+#define THREE 1
 #endif
 
 /* Constants. */
@@ -33,7 +35,8 @@
 #define FOUR 80      /* 4, 4, 4, 4 */
 #define REVERSE4 96  /* of the bytes of a dword */
 #define MASKS 112    /* 16 bytes from 16 - n on: n ones, 16 - n zeroes */
-#define NUMBERS 144  /* counters 1 .. 5, each the last word of a block */
+#define NUMBERS 144  /* counters 1 .. 30, each the last word of a block */
+#define NUMBER(i) (NUMBERS + 16*((i) - 1))
 
     constants KERNEL_CONSTANTS
     .byte 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0
@@ -44,17 +47,18 @@
     .long 4, 4, 4, 4
     .byte 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12
     .quad -1, -1, 0, 0
-    .irp i, 1, 2, 3, 4, 5
-    .byte 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \i
+    .irp tens, 0, 10, 20
+    .irp ones, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+    .byte 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \tens + \ones
+    .endr
     .endr
     endconstants
 
 /* Scratch. */
 #define J0 256       /* J0 or a later counter block, and the first round key */
-#define MASK 272     /* the encrypted J0 */
-#define BLOCKS 288   /* the next eight counter blocks, and the first round key */
-#define SUMS 416     /* of the halves of four blocks */
-#define SCRATCH_END 448
+#define BLOCKS 272   /* the next eight counter blocks, and the first round key */
+#define SUMS 400     /* of the halves of four blocks */
+#define SCRATCH_END 432
 
 /* The key's table: powers of H from H^17 to H, each followed by the sum of its halves and that of the next lower
  * one's. */
@@ -74,16 +78,24 @@
 #define flags r15d
 #define flag_bits r15b /* tests of those are shorter */
 #define rounds ebx   /* times 16 */
-#define little_power rsi /* for little packets, which need no scratch memory */
+#define last_power rsi /* power of the last blocks, in place of scratch */
+
+/* Flags besides those of the call, and what is in place of the key where that is not needed any more. */
+#define BEHIND 0x20  /* the eight blocks at mac are not authenticated yet */
+#define PLAIN 0x40   /* a whole packet with a nonce of 12 bytes and no associated data, and of at most */
+#define PLAIN_MOST 384 /* bytes: then all of its counters are in the table */
+#define FRESH 0x80   /* nothing was authenticated before the tail */
+#define WHOLE 0      /* a packet that ends with these blocks; of a little one the key is still there */
+#define PART 1       /* more parts follow, or came before */
 
 /* Vector registers: 0 .. 7 keystream, and */
 #define rk xmm8
-#define y xmm8       /* in the tail: GHASH so far */
 #define lo xmm9
 #define mi xmm10
 #define hi xmm11     /* between blocks: GHASH so far */
 #define block_a xmm12
 #define block_b xmm13
+#define mask xmm13   /* at the end: the encrypted J0 */
 #define tmp xmm14
 #define tmp2 xmm15
 
@@ -137,7 +149,7 @@
 .endm
 
 /* Two of eight blocks at mac times powers of H, from base + H(8) on, cut into steps to put between other work. */
-.macro multiply_pair step, pair, base
+.macro multiply_pair step, pair, base, scalar=1
     .if \step == 0
     vmovdqu block_a, [mac+32*\pair]
     vpshufb block_a, block_a, [consts+REVERSE]
@@ -148,11 +160,11 @@
     vmovdqu block_b, [mac+32*\pair+16]
     .elseif \step == 2
     vpshufb block_b, block_b, [consts+REVERSE]
-    .elseif \step == 3 && !(\pair & 1)
+    .elseif \step == 3 && !(\pair & \scalar)
     vpunpcklqdq tmp, block_a, block_b
-    .elseif \step == 4 && !(\pair & 1)
+    .elseif \step == 4 && !(\pair & \scalar)
     vpunpckhqdq tmp2, block_a, block_b
-    .elseif \step == 5 && !(\pair & 1)
+    .elseif \step == 5 && !(\pair & \scalar)
     vpxor tmp, tmp, tmp2                                                            /* sums of halves of a and of b */
     .elseif \step == 6
     product (\pair == 0), lo, [\base + H(8 - 2*\pair)], block_a, 0x00
@@ -162,9 +174,9 @@
     product 0, lo, [\base + H(7 - 2*\pair)], block_b, 0x00
     .elseif \step == 12
     product 0, hi, [\base + H(7 - 2*\pair)], block_b, 0x11
-    .elseif \step == 14 && !(\pair & 1)
+    .elseif \step == 14 && !(\pair & \scalar)
     product (\pair == 0), mi, [\base + S(8 - 2*\pair)], tmp, 0x00
-    .elseif \step == 15 && !(\pair & 1)
+    .elseif \step == 15 && !(\pair & \scalar)
     product 0, mi, [\base + S(8 - 2*\pair)], tmp, 0x11
     .elseif \step == 14
     vmovq tmp, qword ptr [scratch+SUMS+8*(\pair-1)]
@@ -173,19 +185,36 @@
     vmovq tmp, qword ptr [scratch+SUMS+8*\pair]
     product 0, mi, [\base + S(8 - 2*\pair)], tmp, 0x01
     .endif
-    .if !(\pair & 1) && (\step == 7 || \step == 9)
+    .if \scalar && !(\pair & 1) && (\step == 7 || \step == 9)
     scalar_sum ((\step - 7)/2), \pair, mac + 32*\pair + 32
-    .elseif !(\pair & 1) && (\step == 11 || \step == 13)
+    .elseif \scalar && !(\pair & 1) && (\step == 11 || \step == 13)
     scalar_sum ((\step - 11)/2), (\pair + 1), mac + 32*\pair + 48
     .endif
 .endm
 
 /* All of eight blocks in 64 steps, and one reduction in 12 more. */
-.macro hash_step step, base
+.macro hash_step step
     .if (\step) < 64
-    multiply_pair ((\step) & 15), ((\step)/16), \base
+    multiply_pair ((\step) & 15), ((\step)/16), key
     .elseif ((\step) & 1) && (\step) < 76
     reduce ((\step-65)/2)
+    .endif
+.endm
+
+/* Block i of those in 0 .. 3 times its power of H, in nine steps. */
+.macro hash_four_step i, step
+    .if \step == 0
+    vpshufb block_a, xmm\i, [consts+REVERSE]
+    .elseif \step == 1
+    vpshufd tmp, block_a, 0x4e
+    .elseif \step == 2
+    vpxor tmp, tmp, block_a
+    .elseif \step == 3
+    product 0, lo, [power + H(1-\i) - NEAR], block_a, 0x00
+    .elseif \step == 5
+    product 0, hi, [power + H(1-\i) - NEAR], block_a, 0x11
+    .elseif \step == 7
+    product 0, mi, [power + S(1-\i) - NEAR], tmp, 0x00
     .endif
 .endm
 
@@ -198,35 +227,29 @@
 
 /* ---- AES ------------------------------------------------------------------------------------------------------- */
 
-/* The next n counter blocks and the first round key, to the registers from `first` on (0, or 4 of four), from xmm0,
- * which has the same nonce, and rk, that round key. */
-.macro counters n, first=0
+/* The next n counter blocks, four or eight, and the first round key, from xmm0, which has the same nonce, and rk, that
+ * round key. */
+.macro counters n
     .if \n == 8
     move_counters tmp, mi
     vpaddd tmp2, tmp, [consts+FOUR]
     vpshufb tmp2, tmp2, [consts+REVERSE4]
     vpxor tmp2, tmp2, mi
-    .else
-    move_counters tmp, xmm7
-    .endif
     vpshufb tmp, tmp, [consts+REVERSE4]
-    .if \n == 8
     vpxor tmp, tmp, mi
     .else
-    vpxor tmp, tmp, xmm7
+    move_counters tmp, tmp2
+    vpshufb tmp, tmp, [consts+REVERSE4]
+    vpxor tmp, tmp, tmp2
     .endif
     .irp i, 1, 2, 3, 4, 5, 6, 7
-    .if \first && \i >= \first
-    vinsertps xmm\i, xmm0, tmp, 0x30+64*(\i-\first)
-    .elseif \first == 0 && \i < \n && \i < 4
+    .if \i < 4
     vinsertps xmm\i, xmm0, tmp, 0x30+64*\i                                      /* its word i instead of the last */
-    .elseif \first == 0 && \i < \n
+    .elseif \i < \n
     vinsertps xmm\i, xmm0, tmp2, 0x30+64*(\i-4)
     .endif
     .endr
-    .if \first == 0
     vinsertps xmm0, xmm0, tmp, 0x30
-    .endif
     add counter, \n
 .endm
 
@@ -246,9 +269,9 @@
     mov [scratch + BLOCKS + 16*\i + 12], eax
 .endm
 
-/* A round of n blocks and, extra, of xmm12; number 0: the one whose number times 16 is in rax. hash: steps of hashing
- * with each block, from the base; 1: to the end, 2: all but the reduction. */
-.macro round n, extra, number, hash=0, base, first=0
+/* A round of n blocks from register `first` on and, extra, of that block; number 0: the one whose number times 16 is in
+ * rax. hash 1: with each block a step of hashing eight; 2: of hashing the four blocks before. */
+.macro round n, extra, number, hash=0, first=0
     .if \number
     vmovdqu rk, [key+SEALANE_GCM_KEY_SCHEDULE+16*\number]
     .else
@@ -258,25 +281,26 @@
     .if \i >= \first && \i < \first + \n
     vaesenc xmm\i, xmm\i, rk
     .if \hash == 1
-    hash_step (\n*(\number-1)+\i), \base
-    .elseif \hash == 2 && \n == 8 && \n*(\number-1)+\i < 64
-    hash_step (\n*(\number-1)+\i), \base
-    .elseif \hash == 2 && \n == 4 && \n*(\number-1)+\i < 32
-    hash_step (2*(\n*(\number-1)+\i)), \base
-    hash_step (2*(\n*(\number-1)+\i)+1), \base
+    hash_step (\n*(\number-1)+\i)
+    .elseif \hash == 2
+    .irp hashed, 0, 1, 2, 3
+    hash_four_step \hashed, (4*(\number-1)+\i-4-9*\hashed)
+    .endr
     .endif
     .endif
     .endr
-    .if \extra
-    vaesenc xmm12, xmm12, rk
+    .ifnb \extra
+    vaesenc \extra, \extra, rk
     .endif
 .endm
 
-/* All rounds but the last (FIPS 197, 5.1); then rk is the last round key. next: the counters of the next eight blocks
- * besides, if there are any. */
-.macro rounds_but_last n, extra, next=0, hash=0, base, first=0
-    round \n, \extra, 1, \hash, \base, \first
-    round \n, \extra, 2, \hash, \base, \first
+/* All rounds but the last (FIPS 197, 5.1), and of the extra block the last, too; then rk is the last round key. next:
+ * the counters of the next eight blocks besides, if there are any. */
+.macro rounds_but_last n, extra, next=0, hash=0, first=0, from=1
+    .if \from == 1
+    round \n, \extra, 1, \hash, \first
+    round \n, \extra, 2, \hash, \first
+    .endif
     .if \next
     cmp steps, 1
     je 2f
@@ -286,21 +310,20 @@
 2:
     .endif
     .irp i, 3, 4, 5, 6, 7, 8, 9
-    round \n, \extra, \i, \hash, \base, \first
+    round \n, \extra, \i, \hash, \first
     .endr
     mov eax, 160
     cmp rounds, eax
     je 2f
 1:
-    round \n, \extra, 0, 0, , \first
+    round \n, \extra, 0, 0, \first
     add eax, 16
     cmp eax, rounds
     jb 1b
 2:
     vmovdqu rk, [key+rbx+SEALANE_GCM_KEY_SCHEDULE]
-    .if \extra
-    vaesenclast xmm12, xmm12, rk
-    vmovdqa [scratch+MASK], xmm12
+    .ifnb \extra
+    vaesenclast \extra, \extra, rk
     .endif
 .endm
 
@@ -313,15 +336,21 @@
 #endif
 .endm
 
-/* Eight blocks, whose counters are there. */
-.macro encrypt extra, hash=0
-    rounds_but_last 8, \extra, 1, \hash, key
+/* The nonce, whatever the counter, and the first round key to all blocks of the next eight. */
+.macro blocks_of v
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    vmovdqa [scratch+BLOCKS+16*\i], \v
+    .endr
+.endm
+
+/* The last round of eight blocks, and their text. */
+.macro encrypt hash=0
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     xor_unaligned block_a, rk, src+16*\i
     vaesenclast xmm\i, xmm\i, block_a
     vmovdqu [dst+16*\i], xmm\i
     .if \hash
-    hash_step (72+\i), key
+    hash_step (72+\i)
     .endif
     .endr
     sub src, -128
@@ -329,60 +358,17 @@
     add counter, 8
 .endm
 
-/* The next n blocks' keystream, to the registers from `first` on; from the first counter block in xmm0. */
-.macro stream n, extra, hash=0, first=0
-    counters \n, \first
-    rounds_but_last \n, \extra, 0, \hash, power-NEAR, \first
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    .if \i >= \first && \i < \first + \n
-    vaesenclast xmm\i, xmm\i, rk
-    .endif
-    .endr
-.endm
+/* ---- The last blocks -------------------------------------------------------------------------------------------- */
 
-/* power for the blocks of the tail and, LAST, that of the lengths; leaves whether it is LAST in the zero flag. */
-.macro tail_powers
-    lea rax, [text_left + 15]
-    and eax, -16
-    add eax, eax
-    lea power, [key + NEAR]
-    sub power, rax
-    test flag_bits, SEALANE_FLAG_LAST
-    jz 1f
-    sub power, 32                                                               /* not 0 */
-1:
-.endm
-
-/* Block i of the tail, if it is there and whole, with keystream k. */
-.macro tail_block i, k
+/* Block i of what is left, if it is there and whole, with its keystream but for the last round, whose key is rk; and
+ * sums += its product. */
+.macro last_block i, k, open
     cmp text_left, 16*\i + 16
-    jb .Ltail_end_\i
-    vmovdqu block_a, [src+16*\i]
-    vpxor \k, \k, block_a
-    vmovdqu [dst+16*\i], \k
-    test flag_bits, SEALANE_FLAG_OPEN
-    jnz 1f
-    vmovdqa block_a, \k
-1:
-    vpshufb block_a, block_a, [consts+REVERSE]
-    .if \i == 0
-    vpxor block_a, block_a, y
-    vpxor y, y, y
-    .endif
-    multiply 0, power + H(-\i) - NEAR
-.endm
-
-/* ---- Little packets -------------------------------------------------------------------------------------------- */
-
-/* Block i of a little packet's text, if it is there and whole, with its keystream but for the last round, whose key is
- * rk; and sums += its product. */
-.macro little_block i, k, open
-    cmp text_left, 16*\i + 16
-    jb .Llittle_end_\i
+    jb .Lblocks_end_\i
     .if \open
     vmovdqu block_a, [src+16*\i]
-    vpxor block_b, block_a, rk
-    vaesenclast \k, \k, block_b
+    vpxor tmp, block_a, rk
+    vaesenclast \k, \k, tmp
     vmovdqu [dst+16*\i], \k
     vpshufb block_a, block_a, [consts+REVERSE]
     .else
@@ -391,35 +377,71 @@
     vmovdqu [dst+16*\i], \k
     vpshufb block_a, \k, [consts+REVERSE]
     .endif
-    multiply 0, little_power + H(1-\i) - NEAR
+    multiply 0, last_power + H(1-\i) - NEAR
+.endm
+
+/* From here on J0 is not needed: it is wiped. In place of the key there is WHOLE or PART; a part's nonce, which is that
+ * of its next counter block too, goes to the state. */
+.macro end_counters
+    test flag_bits, PLAIN
+    jnz 1f
+    mov eax, flags
+    and eax, SEALANE_FLAG_FIRST + SEALANE_FLAG_LAST
+    cmp eax, SEALANE_FLAG_FIRST + SEALANE_FLAG_LAST
+    je 1f
+    vmovdqu tmp, [key+SEALANE_GCM_KEY_SCHEDULE]
+    vpxor tmp, tmp, [scratch+J0]
+    mov r10d, PART
+    test flag_bits, SEALANE_FLAG_LAST
+    jnz 2f
+    mov rax, [args + SEALANE_ARG_STATE]
+    vmovdqu [rax + SEALANE_GCM_STATE_COUNTER], tmp
+    jmp 2f
+1:
+    xor r10d, r10d                                                              /* WHOLE */
+2:
+    vpxor tmp, tmp, tmp
+    vmovdqa [scratch+J0], tmp
+.endm
+
+/* What else is wanted at the begin of a packet that is PLAIN. */
+.macro plain_begin
+    mov flags, [args + SEALANE_ARG_FLAGS]
+    cmp text_left, PLAIN_MOST
+    ja 1f
+    or flags, PLAIN
+1:
+    mov src, [args + SEALANE_ARG_IN]
+    mov dst, [args + SEALANE_ARG_OUT]
+    mov rounds, [key + SEALANE_GCM_KEY_ROUNDS]
+    shl rounds, 4
+    vpxor block_a, block_a, [consts+NUMBER(1)]
+    vmovdqa [scratch+J0], block_a
+    vpxor hi, hi, hi
+.endm
+
+/* steps of more than 128 bytes, and what is left after them. */
+.macro whole_eights
+    lea steps, [text_left - 1]
+    shr steps, 7
+    mov rax, steps
+    shl rax, 7
+    sub text_left, rax
 .endm
 
     scratch_end SCRATCH_END
     function KERNEL_NAME, later
 
     /* A whole packet of 1 to 64 bytes, with at most one block of associated data and a nonce of 12 bytes. */
-    mov eax, [args + SEALANE_ARG_FLAGS]
-    and eax, ~SEALANE_FLAG_OPEN
-    cmp eax, SEALANE_FLAG_FIRST + SEALANE_FLAG_LAST + SEALANE_FLAG_NONCE
-    jne .Lbegin
-    mov text_left, [args + SEALANE_ARG_BYTES]
-    lea rax, [text_left - 1]
-    cmp rax, 64
-    jae .Lbegin
-    cmp qword ptr [args + SEALANE_ARG_AD_BYTES], 16
-    ja .Lbegin
+    little_begin .Llonger
 
     /* Five counter blocks and the first round key: J0's, which becomes the mask, and the text's. */
-    mov rax, [args + SEALANE_ARG_NONCE]
-    mov key, [args + SEALANE_ARG_KEY]
-    nonce_words
     vmovdqu rk, [key+SEALANE_GCM_KEY_SCHEDULE]
     vpxor xmm0, xmm0, rk
-    vpxor xmm4, xmm0, [consts+NUMBERS]
-    vpxor xmm1, xmm0, [consts+NUMBERS+32]
-    vpxor xmm2, xmm0, [consts+NUMBERS+48]
-    vpxor xmm3, xmm0, [consts+NUMBERS+64]
-    vpxor xmm0, xmm0, [consts+NUMBERS+16]
+    vpxor mask, xmm0, [consts+NUMBER(1)]
+    .irp i, 1, 2, 3, 0
+    vpxor xmm\i, xmm0, [consts+NUMBER(2+\i)]
+    .endr
 
     /* The sums begin with the block of lengths, whose other half is 0 without associated data. */
     lea eax, [8*r11]
@@ -430,14 +452,14 @@
     lea eax, [r11 + 15]
     and eax, 0x70
     add eax, eax
-    lea little_power, [key + NEAR]
-    sub little_power, rax                                                       /* its H(1) is of the first block */
+    lea last_power, [key + NEAR]
+    sub last_power, rax                                                       /* its H(1) is of the first block */
     mov rax, [args + SEALANE_ARG_AD_BYTES]
     test eax, eax
     jnz .Llittle_ad
 .Llittle_rounds:
     .irp i, 1, 2, 3, 4, 5, 6, 7, 8, 9
-    round 5, 0, \i
+    round 4, mask, \i
     .endr
     mov eax, 160
     mov ecx, [key + SEALANE_GCM_KEY_ROUNDS]
@@ -446,55 +468,64 @@
     jne .Llittle_more_rounds
 .Llittle_last_round:
     vmovdqu rk, [key+rcx+SEALANE_GCM_KEY_SCHEDULE]
-    vaesenclast xmm4, xmm4, rk
+    vaesenclast mask, mask, rk
     mov src, [args + SEALANE_ARG_IN]
     mov dst, [args + SEALANE_ARG_OUT]
+
+    /* The last blocks of any packet, or four before them: keystream but for the last round in 0 .. 3. Nothing is in
+     * registers that a little packet has not saved. */
+.Lblocks:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jnz .Llittle_open
+    jnz .Lblocks_open
     .irp i, 0, 1, 2, 3
-    little_block \i, xmm\i, 0
+    last_block \i, xmm\i, 0
     .endr
-.Llittle_reduce:
+.Lblocks_whole:
+    cmp text_left, 64
+    ja .Lmore
+.Lblocks_reduce:
     reduce_all
+    cmp key, PART
+    je .Lfinish
     mov rax, [args + SEALANE_ARG_TAG]
     vpshufb hi, hi, [consts+REVERSE]
-    vpxor hi, hi, xmm4
+    vpxor hi, hi, mask
     vmovdqu [rax], hi
     jmp .Llittle_done
-.Llittle_open:
+.Lblocks_open:
     .irp i, 0, 1, 2, 3
-    little_block \i, xmm\i, 1
+    last_block \i, xmm\i, 1
     .endr
-    jmp .Llittle_reduce
+    jmp .Lblocks_whole
 
     /* The text ends within block i, or before it. */
     .irp i, 3, 2, 1, 0
-.Llittle_end_\i:
-    vaesenclast block_b, xmm\i, rk
+.Lblocks_end_\i:
+    vaesenclast xmm0, xmm\i, rk
     .if \i
-    jmp .Llittle_ragged
+    jmp .Lblocks_ragged
     .endif
     .endr
-.Llittle_ragged:
+.Lblocks_ragged:
     mov eax, r11d
     and eax, 15
-    jz .Llittle_reduce
+    jz .Lblocks_reduce
     and r11d, 48
     add src, text_left
     add dst, text_left
-    lea little_power, [little_power + 2*text_left]
+    lea last_power, [last_power + 2*text_left]
     load_partial block_a, src, tmp, VEX, r11, r11d
-    vpxor block_b, block_b, block_a
-    store_partial block_b, dst, VEX, r11, r11d, r11b, r8, r10, r10b
+    vpxor xmm0, xmm0, block_a
+    store_partial xmm0, dst, VEX, r11, r11d, r11b, r8, r8d
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jnz .Llittle_ragged_multiply
+    jnz .Lragged_multiply
     neg rax
     vmovdqu block_a, [consts+rax+MASKS+16]
-    vpand block_a, block_a, block_b
-.Llittle_ragged_multiply:
+    vpand block_a, block_a, xmm0
+.Lragged_multiply:
     vpshufb block_a, block_a, [consts+REVERSE]
-    multiply 0, little_power + H(1) - NEAR
-    jmp .Llittle_reduce
+    multiply 0, last_power + H(1) - NEAR
+    jmp .Lblocks_reduce
 
     /* The other half of the lengths' block, and the block of associated data. */
 .Llittle_ad:
@@ -511,22 +542,65 @@
     vmovdqu block_a, [r8]
 .Llittle_ad_multiply:
     vpshufb block_a, block_a, [consts+REVERSE]
-    multiply 0, little_power + H(2) - NEAR
+    multiply 0, last_power + H(2) - NEAR
     jmp .Llittle_rounds
 
     /* Of longer keys. */
 .Llittle_more_rounds:
-    round 5, 0, 0
+    round 4, mask, 0
     add eax, 16
     cmp eax, ecx
     jb .Llittle_more_rounds
     jmp .Llittle_last_round
 
+    /* A longer one, without associated data. Sealing more than 128 bytes, AES begins before all else. */
+.Llonger:
+    test text_left, text_left
+    jz .Lbegin
+    cmp qword ptr [args + SEALANE_ARG_AD_BYTES], 0
+    jne .Lbegin
+    mov rax, [args + SEALANE_ARG_NONCE]
+    mov key, [args + SEALANE_ARG_KEY]
+    nonce_words
+    vmovdqu rk, [key+SEALANE_GCM_KEY_SCHEDULE]
+    vpxor block_a, xmm0, rk
+    cmp text_left, 128
+    jbe .Lplain
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz .Lplain
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    vpxor xmm\i, block_a, [consts+NUMBER(2+\i)]
+    .endr
+    round 8, , 1
+    round 8, , 2
+    save_registers_there
+    plain_begin
+    mov counter, 10
+    whole_eights
+    jmp .Lfirst_eight
+    registers_not_saved
+.Lplain:
+    save_registers_there
+    plain_begin
+    mov counter, 2
+    cmp text_left, 128
+    jbe .Lplain_tail
+    whole_eights
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
+    vpxor xmm\i, block_a, [consts+NUMBER(1^(2+\i))]                                 /* instead of J0's, which is 1 */
+    .endr
+    mov counter, 10
+    jmp .Lopen_eights
+.Lplain_tail:
+    or flags, FRESH
+    jmp .Ltail
+    registers_not_saved
+
 .Lbegin:
     save_registers_later
     call_begin
     counter_or_nonce counter
-    vpxor xmm0, xmm0, [consts+NUMBERS]
+    vpxor xmm0, xmm0, [consts+NUMBER(1)]
     mov counter, 2
 .Lad_begin:
     mov steps, [args + SEALANE_ARG_AD_BYTES]
@@ -598,36 +672,46 @@
     vmovdqa [scratch+J0], xmm0
     test text_left, text_left
     jz .Lno_text
-    lea steps, [text_left - 1]
-    shr steps, 7
-    jz .Ltail_alone
+    cmp text_left, 128
+    jbe .Ltail
 
-    /* Eight blocks at a time. Seal: encryption is a step ahead of authentication, and encrypts J0 with the first. */
-    mov rax, steps
-    shl rax, 7
-    sub text_left, rax
+    /* Eight blocks at a time. Seal: encryption is a step ahead of authentication. */
+    whole_eights
+    vmovdqa block_a, xmm0
+    counters 8
+    test flag_bits, SEALANE_FLAG_OPEN
+    jnz .Lopen_eights
+    round 8, , 1
+    round 8, , 2
+.Lfirst_eight:
     mov word3, [key + SEALANE_GCM_KEY_SCHEDULE + 12]
     cmp steps, 1
     je .Lone_eight
+    blocks_of block_a
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    vmovdqa [scratch+BLOCKS+16*\i], xmm0
+    next_counter \i
     .endr
 .Lone_eight:
-    vmovdqa xmm12, xmm0
-    counters 8
-    mov mac, src
-    test flag_bits, SEALANE_FLAG_OPEN
-    jnz .Lloop_counted
+    rounds_but_last 8, , from=3
     mov mac, dst
-    encrypt 1
+    encrypt
     dec steps
     jz .Leights_end
+    jmp .Lloop
+.Lopen_eights:
+    mov word3, [key + SEALANE_GCM_KEY_SCHEDULE + 12]
+    mov mac, src
+    cmp steps, 1
+    je .Lloop_counted
+    blocks_of block_a
+    jmp .Lloop_counted
 .Lloop:
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     vmovdqa xmm\i, [scratch+BLOCKS+16*\i]
     .endr
 .Lloop_counted:
-    encrypt 0, 1
+    rounds_but_last 8, , next=1, hash=1
+    encrypt 1
     sub mac, -128
     dec steps
     jnz .Lloop
@@ -635,125 +719,199 @@
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     vmovdqa [scratch+BLOCKS+16*\i], tmp
     .endr
+    vmovdqa [scratch+SUMS], tmp
+    vmovdqa [scratch+SUMS+16], tmp
 .Leights_end:
     sub counter, 8
-    vmovdqa xmm0, [scratch+J0]
-    vmovdqu rk, [key+SEALANE_GCM_KEY_SCHEDULE]
     test flag_bits, SEALANE_FLAG_OPEN
-    jz .Ltail_behind
+    jnz .Ltail
+    or flags, BEHIND
 
-    /* The tail: up to four blocks, or up to eight; opening, whose authentication need not wait for them, again up to
-     * four. One reduction is for all of them, the lengths, which come first as they are known, and, sealing, the last
-     * of the eights. */
-.Ltail_alone:
-    vmovdqa xmm12, xmm0
-    test flag_bits, SEALANE_FLAG_OPEN
-    jnz .Ltail_alone_four
+    /* The tail: up to four blocks, or four and then up to four. One reduction is for all of them, the lengths and,
+     * sealing, the last of the eights. Counters are in a table where few blocks came before. */
+.Ltail:
+    lea rax, [text_left + 15]
+    and eax, -16
+    add eax, eax
+    lea power, [key + NEAR]
+    sub power, rax                                                              /* its H(1) is of the first block */
+    vmovdqa xmm0, [scratch+J0]
+    test flag_bits, PLAIN
+    jz .Ltail_any
+    mov eax, counter
+    shl eax, 4
+    add rax, consts
+    .irp i, 1, 2, 3, 4, 5, 6, 7
+    vpxor xmm\i, xmm0, [rax+NUMBER(1^\i)]
+    .endr
+    vpxor xmm0, xmm0, [rax+NUMBER(1^0)]
+    add counter, 8
+.Ltail_counted:
     cmp text_left, 64
-    ja .Ltail_alone_eight
-.Ltail_alone_four:
-    stream 4, 1
-    jmp .Ltail_alone_made
-.Ltail_alone_eight:
-    stream 8, 1
-.Ltail_alone_made:
-    tail_powers
-    vmovdqa y, hi
-    jnz .Ltail_lengths
+    ja .Lfour_and_more
+    vmovdqa xmm7, [scratch+J0]
+    .if THREE
+    cmp text_left, 48
+    ja .Lstream4
+    cmp text_left, 32
+    ja .Lstream3
+    .else
+    cmp text_left, 32
+    ja .Lstream4
+    .endif
+    cmp text_left, 16
+    ja .Lstream2
+    rounds_but_last 1, xmm7
+    jmp .Lstreamed
+.Lstream2:
+    rounds_but_last 2, xmm7
+    jmp .Lstreamed
+    .if THREE
+.Lstream3:
+    rounds_but_last 3, xmm7
+    jmp .Lstreamed
+    .endif
+.Lstream4:
+    rounds_but_last 4, xmm7
+    jmp .Lstreamed
+.Lfour_and_more:
+    rounds_but_last 4
+.Lstreamed:
+    test flag_bits, BEHIND
+    jz .Lsums
+    .irp pair, 0, 1, 2, 3
+    .irp step, 0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 15
+    multiply_pair \step, \pair, power-NEAR-32, 0
+    .endr
+    .endr
+    test flag_bits, SEALANE_FLAG_LAST
+    jz .Lsummed
+    lengths
+    multiply 0, key + H(1)
+    jmp .Lsummed
+.Lsums:
+    vmovdqa block_b, hi
     vpxor lo, lo, lo
     vpxor mi, mi, mi
     vpxor hi, hi, hi
-    jmp .Ltail_blocks
-.Ltail_lengths:
+    test flag_bits, SEALANE_FLAG_LAST
+    jz .Lsums_before
     lengths
     multiply 1, key + H(1)
-    jmp .Ltail_blocks
-.Ltail_behind:
-    tail_powers
+    test flag_bits, FRESH
+    jnz .Lsummed
+.Lsums_before:
+    vmovdqa block_a, block_b
+    multiply 0, power + H(1) - NEAR
+.Lsummed:
+    vmovdqa mask, xmm7
     cmp text_left, 64
-    ja .Ltail_behind_eight
-    stream 4, 0, 2
-    jmp .Ltail_behind_made
-.Ltail_behind_eight:
-    stream 8, 0, 2
-.Ltail_behind_made:
-    vpxor y, y, y
-    test flag_bits, SEALANE_FLAG_LAST
-    jz .Ltail_blocks
-    lengths
-    multiply 0, key + H(1)
-.Ltail_blocks:
-    tail_block 0, xmm0
-    tail_block 1, xmm1
-    tail_block 2, xmm2
-    tail_block 3, xmm3
-    cmp text_left, 64
-    je .Lreduce
+    jbe .Lstreams
+    vmovdqa mask, [scratch+J0]
     test flag_bits, SEALANE_FLAG_OPEN
-    jz .Ltail_more
-    vmovdqa xmm0, [scratch+J0]
-    vmovdqu rk, [key+SEALANE_GCM_KEY_SCHEDULE]
-    stream 4, 0, 0, 4
-    vpxor y, y, y
-.Ltail_more:
-    tail_block 4, xmm4
-    tail_block 5, xmm5
-    tail_block 6, xmm6
-    tail_block 7, xmm7
-    jmp .Lreduce
+    jz .Lmore_streams
+.Lstreams:
+    end_counters
+    mov last_power, power
+    restore_registers
+    jmp .Lblocks
 
-    /* It ends within block i, or before it. */
-    .irp i, 7, 6, 5, 4, 3, 2, 1, 0
-.Ltail_end_\i:
-    vmovdqa block_b, xmm\i
-    .if \i
-    jmp .Ltail_ragged
+    /* Those behind the first four: sealing, made before or while these are hashed; opening, after that. */
+.Lmore_streams:
+    .if THREE
+    cmp text_left, 112
+    ja .Lmore4
+    cmp text_left, 96
+    ja .Lmore3
+    .else
+    cmp text_left, 96
+    ja .Lmore4
     .endif
-    .endr
-.Ltail_ragged:
-    mov eax, r11d
-    and eax, 15
-    jz .Lreduce
-    and r11d, 0x70
-    add src, text_left
-    add dst, text_left
-    lea power, [power + 2*text_left]
-    load_partial block_a, src, tmp, VEX
-    vpxor block_b, block_b, block_a
-    mov mac, power
-    store_partial block_b, dst, VEX
-    mov power, mac
+    cmp text_left, 80
+    ja .Lmore2
+    rounds_but_last 1, mask, first=4
+    jmp .Lmore_streamed
+.Lmore2:
+    rounds_but_last 2, mask, first=4
+    jmp .Lmore_streamed
+    .if THREE
+.Lmore3:
+    rounds_but_last 3, mask, first=4
+    jmp .Lmore_streamed
+    .endif
+.Lmore4:
     test flag_bits, SEALANE_FLAG_OPEN
-    jnz .Ltail_ragged_multiply
-    neg rax
-    vmovdqu block_a, [consts+rax+MASKS+16]
-    vpand block_a, block_a, block_b
-.Ltail_ragged_multiply:
-    vpshufb block_a, block_a, [consts+REVERSE]
-    vpxor block_a, block_a, y
-    multiply 0, power + H(0) - NEAR
-    jmp .Lreduce
+    jz .Lmore4_seal
+    rounds_but_last 4, mask, first=4
+.Lmore_streamed:
+    test flag_bits, SEALANE_FLAG_OPEN
+    jz .Lstreams
+    mov key, mac
+    jmp .Lmore_made
+
+    /* Four blocks are done, and there are more. */
+.Lmore:
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jz .Lmore_blocks
+    mov mac, key
+    mov key, [args + SEALANE_ARG_KEY]
+    mov flags, [args + SEALANE_ARG_FLAGS]
+    mov rounds, [key + SEALANE_GCM_KEY_ROUNDS]
+    shl rounds, 4
+    jmp .Lmore_streams
+.Lmore4_seal:
+    .irp i, 0, 1, 2, 3
+    xor_unaligned block_a, rk, src+16*\i
+    vaesenclast xmm\i, xmm\i, block_a
+    vmovdqu [dst+16*\i], xmm\i
+    .endr
+    rounds_but_last 4, mask, 0, 2, 4
+    end_counters
+    mov last_power, power
+.Lmore_made:
+    restore_registers
+.Lmore_blocks:
+    add src, 64
+    add dst, 64
+    sub text_left, 64
+    sub last_power, -128
+    vmovdqa xmm0, xmm4
+    vmovdqa xmm1, xmm5
+    vmovdqa xmm2, xmm6
+    vmovdqa xmm3, xmm7
+    jmp .Lblocks
+
+.Ltail_any:
+    vmovdqu rk, [key+SEALANE_GCM_KEY_SCHEDULE]
+    test flag_bits, SEALANE_FLAG_LAST
+    jnz .Ltail_counters
+    add power, 32
+.Ltail_counters:
+    cmp text_left, 64
+    ja .Ltail_counters8
+    counters 4
+    jmp .Ltail_counted
+.Ltail_counters8:
+    counters 8
+    jmp .Ltail_counted
 
 .Lno_text:
-    vmovdqa xmm12, xmm0
-    rounds_but_last 0, 1
+    vmovdqa mask, xmm0
+    rounds_but_last 0, mask
+    mov mac, key
+    end_counters
     test flag_bits, SEALANE_FLAG_LAST
     jz .Lfinish
     lengths
     vpxor block_a, block_a, hi
-    multiply 1, key + H(1)
-.Lreduce:
+    multiply 1, mac + H(1)
     reduce_all
 .Lfinish:
-    finish
+    mov flags, [args + SEALANE_ARG_FLAGS]
+    finish mask
     bswap counter
     mov [rax + SEALANE_GCM_STATE_COUNTER + 12], counter
-.Lwipe:
-    vpxor xmm0, xmm0, xmm0
-    vmovdqa [scratch+J0], xmm0
-    vmovdqa [scratch+MASK], xmm0
-    vmovdqa [scratch+SUMS], xmm0
-    vmovdqa [scratch+SUMS+16], xmm0
+.Lwipe:                                                                          /* is done */
     jmp .Ldone
 
 #define rcon r13

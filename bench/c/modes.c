@@ -136,7 +136,12 @@ static void evp_texts(void)
              "EVP");
 }
 
-/* ---- QUIC: 64 packets of 1200 bytes under one key ---- */
+/* ---- QUIC: up to 64 packets of 1200 bytes under one key ---- */
+
+static size_t packet_count(void)
+{
+    return bytes / PACKET;
+}
 
 static sealane_quic_keys quic_keys;
 static uint8_t packets[2][PACKETS][PACKET];
@@ -144,13 +149,14 @@ static uint8_t packets[2][PACKETS][PACKET];
 static void quic_protect(void)
 {
     static sealane_quic_packet p[PACKETS];
-    for (size_t i = 0; i < PACKETS; i++) {
+    const size_t n = packet_count();
+    for (size_t i = 0; i < n; i++) {
         packets[0][i][0] = 0x43;
         p[i] =
             (sealane_quic_packet){.keys = &quic_keys, .bytes = packets[0][i], .packet_bytes = PACKET, .pn_offset = 9};
         p[i].number = i;
     }
-    must(sealane_quic_protect_batch(p, PACKETS) == PACKETS, "QUIC");
+    must(sealane_quic_protect_batch(p, n) == n, "QUIC");
 }
 
 #if defined(HAVE_IPSEC)
@@ -174,14 +180,15 @@ static void ipsec_start(void)
 static void ipsec_packets(int with_masks)
 {
     struct gcm_context_data ctx;
-    for (size_t i = 0; i < PACKETS; i++) {
+    const size_t n = packet_count();
+    for (size_t i = 0; i < n; i++) {
         uint8_t nonce[12], *b = packets[1][i];
         memcpy(nonce, iv, 12), nonce[11] ^= (uint8_t)i;
         b[0] = 0x43, b[9] = b[10] = b[11] = 0, b[12] = (uint8_t)i;
         IMB_AES128_GCM_ENC(manager, &gcm_keys, &ctx, b + HEADER, b + HEADER, PACKET - HEADER - 16, nonce, b, HEADER,
                            b + PACKET - 16, 16);
     }
-    for (size_t i = 0; with_masks && i < PACKETS; i++) {
+    for (size_t i = 0; with_masks && i < n; i++) {
         IMB_JOB *job = IMB_GET_NEXT_JOB(manager);
         memset(job, 0, sizeof *job);
         job->cipher_mode = IMB_CIPHER_ECB, job->hash_alg = IMB_AUTH_NULL, job->chain_order = IMB_ORDER_CIPHER_HASH;
@@ -192,7 +199,7 @@ static void ipsec_packets(int with_masks)
     }
     while (with_masks && IMB_FLUSH_JOB(manager) != NULL)
         ;
-    for (size_t i = 0; with_masks && i < PACKETS; i++) {
+    for (size_t i = 0; with_masks && i < n; i++) {
         packets[1][i][0] ^= masks[i][0] & 0x1f;
         for (size_t j = 0; j < 4; j++)
             packets[1][i][9 + j] ^= masks[i][1 + j];
@@ -218,7 +225,8 @@ static void ipsec_quic_calls(void)
     static void *texts[PACKETS], *tags[PACKETS], *outs[PACKETS];
     static const void *ins[PACKETS], *ivs[PACKETS], *headers[PACKETS], *samples[PACKETS];
     static uint64_t sizes[PACKETS];
-    for (size_t i = 0; i < PACKETS; i++) {
+    const size_t n = packet_count();
+    for (size_t i = 0; i < n; i++) {
         uint8_t *b = packets[1][i];
         memcpy(nonces[i], iv, 12), nonces[i][11] ^= (uint8_t)i;
         b[0] = 0x43, b[9] = b[10] = b[11] = 0, b[12] = (uint8_t)i;
@@ -226,13 +234,67 @@ static void ipsec_quic_calls(void)
         ivs[i] = nonces[i], headers[i] = b, samples[i] = b + 9 + 4, outs[i] = masks[i];
     }
     imb_quic_aes_gcm(manager, &gcm_keys, IMB_KEY_128_BYTES, IMB_DIR_ENCRYPT, texts, ins, sizes, ivs, headers, HEADER,
-                     tags, 16, PACKETS);
-    imb_quic_hp_aes_ecb(manager, mask_keys[0], outs, samples, PACKETS, IMB_KEY_128_BYTES);
-    for (size_t i = 0; i < PACKETS; i++) {
+                     tags, 16, n);
+    imb_quic_hp_aes_ecb(manager, mask_keys[0], outs, samples, n, IMB_KEY_128_BYTES);
+    for (size_t i = 0; i < n; i++) {
         packets[1][i][0] ^= masks[i][0] & 0x1f;
         for (size_t j = 0; j < 4; j++)
             packets[1][i][9 + j] ^= masks[i][1 + j];
     }
+}
+
+static uint8_t sealed[PACKETS][PACKET];
+
+/* With a copy of each packet, as it is unprotected in place. */
+static void quic_unprotect(void)
+{
+    static sealane_quic_packet p[PACKETS];
+    const size_t n = packet_count();
+    for (size_t i = 0; i < n; i++) {
+        memcpy(packets[0][i], sealed[i], PACKET);
+        p[i] =
+            (sealane_quic_packet){.keys = &quic_keys, .bytes = packets[0][i], .packet_bytes = PACKET, .pn_offset = 9};
+        p[i].number = i;
+    }
+    must(sealane_quic_unprotect_batch(p, n) == n, "QUIC");
+}
+
+static void ipsec_unprotect_start(void)
+{
+    ipsec_start();
+    bytes = PACKETS * PACKET;
+    quic_protect();
+    memcpy(sealed, packets[0], sizeof sealed);
+    memset(packets, 0, sizeof packets);
+}
+
+static void ipsec_quic_unprotect(void)
+{
+    static uint8_t nonces[PACKETS][12], found[PACKETS][16];
+    static void *texts[PACKETS], *tags[PACKETS], *outs[PACKETS];
+    static const void *ins[PACKETS], *ivs[PACKETS], *headers[PACKETS], *samples[PACKETS];
+    static uint64_t sizes[PACKETS];
+    const size_t n = packet_count();
+    for (size_t i = 0; i < n; i++) {
+        memcpy(packets[1][i], sealed[i], PACKET);
+        samples[i] = packets[1][i] + 9 + 4, outs[i] = masks[i];
+    }
+    imb_quic_hp_aes_ecb(manager, mask_keys[0], outs, samples, n, IMB_KEY_128_BYTES);
+    for (size_t i = 0; i < n; i++) {
+        uint8_t *b = packets[1][i];
+        b[0] ^= masks[i][0] & 0x1f;
+        for (size_t j = 0; j < 4; j++)
+            b[9 + j] ^= masks[i][1 + j];
+        memcpy(nonces[i], iv, 12);
+        for (size_t j = 0; j < 4; j++)
+            nonces[i][8 + j] ^= b[9 + j];
+        ins[i] = texts[i] = b + HEADER, sizes[i] = PACKET - HEADER - 16, tags[i] = found[i];
+        ivs[i] = nonces[i], headers[i] = b;
+    }
+    imb_quic_aes_gcm(manager, &gcm_keys, IMB_KEY_128_BYTES, IMB_DIR_DECRYPT, texts, ins, sizes, ivs, headers, HEADER,
+                     tags, 16, n);
+    for (size_t i = 0; i < n; i++)
+        must(memcmp(found[i], packets[1][i] + PACKET - 16, 16) == 0, "tag");
 }
 #endif
 #endif
@@ -256,12 +318,19 @@ static const row rows[] = {
 #if defined(HAVE_IPSEC)
     {"QUIC, 64 packets, AES-128-GCM", "ipsec-mb", ipsec_start, quic_protect, ipsec_quic, {PACKETS * PACKET}, 1},
 #if defined(HAVE_IPSEC_QUIC)
-    {"QUIC, 64 packets, its QUIC calls",
+    {"QUIC, packets of 1200 bytes, its QUIC calls",
      "ipsec-mb",
      ipsec_start,
      quic_protect,
      ipsec_quic_calls,
-     {PACKETS * PACKET},
+     {1 * PACKET, 2 * PACKET, 3 * PACKET, 4 * PACKET, 8 * PACKET, 16 * PACKET, 64 * PACKET},
+     1},
+    {"QUIC, unprotected, its QUIC calls",
+     "ipsec-mb",
+     ipsec_unprotect_start,
+     quic_unprotect,
+     ipsec_quic_unprotect,
+     {1 * PACKET, 2 * PACKET, 3 * PACKET, 4 * PACKET, 8 * PACKET, 16 * PACKET, 64 * PACKET},
      1},
 #endif
     {"QUIC, masks left out by the peer", "ipsec-mb", ipsec_start, quic_protect, ipsec_gcm, {PACKETS * PACKET}, 2},
@@ -284,7 +353,7 @@ static int run(const row *r, double limit, const char *fault)
         bytes = r->sizes[i];
         r->ours(), r->theirs();
         if (r->quic && fault)
-            packets[1][PACKETS - 1][0] ^= 1;
+            packets[1][0][0] ^= 1;
         else if (fault)
             want[bytes - 1] ^= 1;
         if (r->quic == 1 ? memcmp(packets[0], packets[1], sizeof packets[0]) != 0
@@ -298,7 +367,7 @@ static int run(const row *r, double limit, const char *fault)
             const double a = time_of(r->ours, repeats), b = time_of(r->theirs, repeats);
             ours = a < ours ? a : ours, theirs = b < theirs ? b : theirs;
         }
-        printf("%-34s %6zu  sealane %9.1f ns  %s %9.1f ns  %.2f\n", r->name, bytes, 1e9 * ours, r->peer, 1e9 * theirs,
+        printf("%-44s %6zu  sealane %9.1f ns  %s %9.1f ns  %.2f\n", r->name, bytes, 1e9 * ours, r->peer, 1e9 * theirs,
                theirs / ours);
     }
     return 0;

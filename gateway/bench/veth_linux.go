@@ -18,19 +18,28 @@ import (
 	"github.com/sealane/sealane/gateway/internal/traffic"
 )
 
-// veth sends records, each in a packet of 1500 bytes, from one end of a pair of interfaces to the other, at up to half a
-// million a second. It returns how many millions the reader can take in a second of processor time, or 0 if one was dropped
-// each time that it was tried.
-func veth() (float64, bool) {
-	near, far := fmt.Sprintf("slb%da", os.Getpid()%100000), fmt.Sprintf("slb%db", os.Getpid()%100000)
+// vethPair makes a pair of interfaces, and returns its ends and what removes it: nil if there is none, as only root may.
+func vethPair() (near, far string, remove func()) {
+	near, far = fmt.Sprintf("slb%da", os.Getpid()%100000), fmt.Sprintf("slb%db", os.Getpid()%100000)
 	if exec.Command("ip", "link", "add", near, "mtu", "1500", "type", "veth", "peer", "name", far, "mtu", "1500").Run() != nil {
-		return 0, false
+		return near, far, nil
 	}
-	defer exec.Command("ip", "link", "del", near).Run()
 	for _, name := range []string{near, far} {
 		os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0o644)
 		exec.Command("ip", "link", "set", name, "up").Run()
 	}
+	return near, far, func() { exec.Command("ip", "link", "del", near).Run() }
+}
+
+// veth sends records, each in a packet of 1500 bytes, from one end of a pair of interfaces to the other, at up to half a
+// million a second. It returns how many millions the reader can take in a second of processor time, or 0 if one was dropped
+// each time that it was tried.
+func veth() (float64, bool) {
+	near, far, remove := vethPair()
+	if remove == nil {
+		return 0, false
+	}
+	defer remove()
 	runtime.GOMAXPROCS(2)
 	defer runtime.GOMAXPROCS(1)
 	const rate = 0.52e6

@@ -7,16 +7,24 @@ import (
 	"strings"
 )
 
-// What the gateway keeps of connections, and how long it takes to come to it: predicted from the caches, beside what its own table
-// took (gateway/internal/flow, TestPlacement: make nicmodel-gateway). gateway.json has the least of three runs for each figure, latencies as
-// well as places.
+// What the gateway keeps of connections, and how long it takes to come to it: predicted from the caches, beside what its own structures
+// took (gateway/internal/engine, TestPlacement: make nicmodel-gateway). gateway.json has the least of three rounds for each figure, latencies
+// as well as places, and the sizes of the structures; TestPlacementSizes there fails when these are not those of the gateway any more.
 
 type gatewayPlaces struct {
+	Sizes   gatewaySizes
 	Latency []float64 // ns: L1, L2, L3, half of the last level's size, memory
-	Places  []struct {
-		Flows, IndexBytes       int
-		Index, Entry, Side, Key float64
-	}
+	Places  []gatewayPlace
+}
+
+// gatewaySizes are in bytes.
+type gatewaySizes struct{ Slot, Line, Entry, Key, State, HalfOpen int }
+
+type gatewayPlace struct {
+	Flows, IndexBytes, HalfOpenBytes int
+	// ns
+	Index, Entry, Side, Key, State float64
+	HalfOpenIndex, HalfOpenEntry   float64
 }
 
 func readGateway(path string) (g gatewayPlaces, err error) {
@@ -48,6 +56,9 @@ type layer struct {
 	name   string
 	bytes  int
 	shares []float64 // of it, by memory
+
+	beside   bool    // behind the line of the layer before, and so fetched with it
+	measured float64 // ns to come to it
 }
 
 // lay gives each layer its share of the memories, in order.
@@ -56,6 +67,10 @@ func lay(memories []memory, layers []layer) {
 	for i := range layers {
 		l := &layers[i]
 		l.shares = make([]float64, len(memories))
+		if l.beside {
+			l.bytes, l.shares = 0, layers[i-1].shares
+			continue
+		}
 		for rest := l.bytes; rest > 0; {
 			n := rest
 			if at < len(memories)-1 {
@@ -72,6 +87,9 @@ func lay(memories []memory, layers []layer) {
 }
 
 func (l *layer) latency(memories []memory) (ns float64) {
+	if l.beside {
+		return memories[0].latency
+	}
 	for i, share := range l.shares {
 		ns += share * memories[i].latency
 	}
@@ -83,7 +101,7 @@ func (g *gatewayPlaces) text(b *strings.Builder) {
 		return
 	}
 	memories := g.memories()
-	b.WriteString("\n## The gateway's own data\n\nMeasured with it, the least of three runs on a machine that others used as well: ")
+	b.WriteString("\n## The gateway's own data\n\nMeasured with it, the least of three rounds on a machine that others used as well: ")
 	for i, m := range memories {
 		if i > 0 {
 			b.WriteString(", ")
@@ -95,36 +113,55 @@ func (g *gatewayPlaces) text(b *strings.Builder) {
 		fmt.Fprintf(b, " %.1f ns", m.latency)
 	}
 	b.WriteString(".\n\n| flows | what | KiB | L1, % | L2, % | L3, % | memory, % | predicted, ns | measured, ns |\n|--:|---|--:|--:|--:|--:|--:|--:|--:|\n")
-	first := g.Places[0]
-	base := []float64{first.Index, first.Entry, first.Side, first.Key}
-	var before float64
+	first := g.chains(0)[0][0]
+	before := g.Places[0].Index - first.latency(memories) // the hash, and choosing the connection
 	for n, p := range g.Places {
-		measured := []float64{p.Index, p.Entry, p.Side, p.Key}
-		predicted := 0.0
-		for step, l := range g.layers(n) {
-			predicted += l.latency(memories)
-			if n == 0 && step == 0 {
-				before = base[0] - predicted // the hash, and choosing the connection
+		for _, chain := range g.chains(n) {
+			predicted := before
+			for _, l := range chain {
+				predicted += l.latency(memories)
+				if l.measured == 0 {
+					continue // another chain has it
+				}
+				fmt.Fprintf(b, "| %d | %s | ", p.Flows, l.name)
+				if l.beside {
+					b.WriteString("beside it |")
+				} else {
+					fmt.Fprintf(b, "%d |", l.bytes>>10)
+				}
+				for _, s := range l.shares {
+					fmt.Fprintf(b, " %.0f |", 100*s)
+				}
+				fmt.Fprintf(b, " %.0f | %.0f |\n", predicted, l.measured)
 			}
-			fmt.Fprintf(b, "| %d | %s | %d |", p.Flows, l.name, l.bytes>>10)
-			for _, s := range l.shares {
-				fmt.Fprintf(b, " %.0f |", 100*s)
-			}
-			fmt.Fprintf(b, " %.0f | %.0f |\n", before+predicted, measured[step])
 		}
 	}
 }
 
-// layers are those of the n-th place. To come to one, all before it are gone through. Of an entry's three lines each is a layer;
-// of the two directions' lines both count.
-func (g *gatewayPlaces) layers(n int) []layer {
-	p := g.Places[n]
-	all := []layer{
-		{name: "slot of the index", bytes: p.IndexBytes},
-		{name: "connection, first line", bytes: 64 * p.Flows},
-		{name: "connection, line of the direction", bytes: 64 * p.Flows},
-		{name: "key of AES-GCM, first of 15 lines", bytes: 64 * p.Flows},
+// chains are those of the n-th place: to come to a layer, all before it are gone through. Who fetches a line is given what is beside it, so
+// that an entry counts whole, and of what takes more lines than three the first two; half-open connections have a table of their own, whose
+// entries are no whole lines.
+func (g *gatewayPlaces) chains(n int) [][]layer {
+	p, size := g.Places[n], g.Sizes
+	lines := func(bytes int) int { return (bytes + size.Line - 1) / size.Line }
+	index := layer{name: "slot of the index", bytes: p.IndexBytes, measured: p.Index}
+	entry := layer{name: "connection, first line", bytes: size.Entry * p.Flows, measured: p.Entry}
+	side := layer{name: "connection, line of the direction", measured: p.Side, beside: true}
+	key := layer{name: fmt.Sprintf("key of AES-GCM, first of %d lines", lines(size.Key)), bytes: 2 * size.Line * p.Flows, measured: p.Key}
+	state := layer{name: fmt.Sprintf("all else of it, first of %d lines", lines(size.State)), bytes: 2 * size.Line * p.Flows, measured: p.State}
+	chains := [][]layer{
+		{index, entry, side, key},
+		{index, entry, side, state},
+		{
+			{name: "slot of the half-open", bytes: p.HalfOpenBytes, measured: p.HalfOpenIndex},
+			{name: "half-open connection", bytes: size.HalfOpen * p.Flows, measured: p.HalfOpenEntry},
+		},
 	}
-	lay(g.memories(), all)
-	return all
+	for i := range chains {
+		lay(g.memories(), chains[i])
+	}
+	for i := range chains[1][:3] {
+		chains[1][i].measured = 0
+	}
+	return chains
 }

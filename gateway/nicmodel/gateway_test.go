@@ -8,41 +8,61 @@ import (
 
 // Shares are whole, nearer memories are filled first, and more flows never wait less.
 func TestLay(t *testing.T) {
-	g := gatewayPlaces{Latency: []float64{1, 4, 12, 80, 150}}
+	g := gatewayPlaces{Sizes: gatewaySizes{8, 64, 192, 1024, 1024, 68}, Latency: []float64{1, 4, 12, 80, 150}}
 	for _, n := range []int{1000, 100_000, 1_000_000} {
-		g.Places = append(g.Places, struct {
-			Flows, IndexBytes       int
-			Index, Entry, Side, Key float64
-		}{Flows: n, IndexBytes: 16 * n})
+		g.Places = append(g.Places, gatewayPlace{Flows: n, IndexBytes: 16 * n, HalfOpenBytes: 16 * n})
 	}
 	m := g.memories()
 	if want := 16 << 20 * 70 / 138; math.Abs(float64(m[2].bytes-want)) > 1<<20 {
 		t.Errorf("%d bytes of the last level, of which half take 80 ns", m[2].bytes)
 	}
-	last := 0.0
+	var last [3]float64
 	for n := range g.Places {
-		var used [4]float64
-		sum := 0.0
-		for _, l := range g.layers(n) {
-			whole := 0.0
-			for i, s := range l.shares {
-				whole += s
-				used[i] += s * float64(l.bytes)
+		for k, chain := range g.chains(n) {
+			var used [4]float64
+			sum := 0.0
+			for _, l := range chain {
+				whole := 0.0
+				for i, s := range l.shares {
+					whole += s
+					used[i] += s * float64(l.bytes)
+				}
+				if math.Abs(whole-1) > 1e-9 {
+					t.Errorf("%s: shares %v", l.name, l.shares)
+				}
+				sum += l.latency(m)
 			}
-			if math.Abs(whole-1) > 1e-9 {
-				t.Errorf("%s: shares %v", l.name, l.shares)
+			for i := range m[:3] {
+				if used[i] > float64(m[i].bytes)+1 || used[i+1] > 0 && used[i] < float64(m[i].bytes)-1 {
+					t.Errorf("%d flows: %.0f bytes in %s of %d", g.Places[n].Flows, used[i], m[i].name, m[i].bytes)
+				}
 			}
-			sum += l.latency(m)
+			if sum < last[k] {
+				t.Errorf("%d flows wait %v, fewer wait %v", g.Places[n].Flows, sum, last[k])
+			}
+			last[k] = sum
 		}
-		for i := range m[:3] {
-			if used[i] > float64(m[i].bytes)+1 || used[i+1] > 0 && used[i] < float64(m[i].bytes)-1 {
-				t.Errorf("%d flows: %.0f bytes in %s of %d", g.Places[n].Flows, used[i], m[i].name, m[i].bytes)
+	}
+}
+
+// What was measured is what was predicted, as far as README.md says.
+func TestPredicted(t *testing.T) {
+	g, err := readGateway("gateway.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := g.memories()
+	before := g.Places[0].Index - g.chains(0)[0][0].latency(m)
+	for n, p := range g.Places {
+		for _, chain := range g.chains(n) {
+			predicted := before
+			for _, l := range chain {
+				predicted += l.latency(m)
+				if l.measured > 0 && (l.measured > 1.6*predicted || l.measured < predicted/2) {
+					t.Errorf("%d flows, %s: %.0f ns, %.0f were predicted", p.Flows, l.name, l.measured, predicted)
+				}
 			}
 		}
-		if sum < last {
-			t.Errorf("%d flows wait %v, fewer wait %v", g.Places[n].Flows, sum, last)
-		}
-		last = sum
 	}
 }
 

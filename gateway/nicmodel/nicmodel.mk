@@ -8,4 +8,4 @@ nicmodel-measure: ## measures what the model is held against: this machine's cac
 	cd gateway/nicmodel && CGO_ENABLED=0 $(GO) run . -measure
 
 nicmodel-gateway: ## measures how long it takes to come to the gateway's own data, for results.md
-	cd gateway && CGO_ENABLED=0 $(GO) test ./internal/flow -count=1 -run TestPlacement -args -placement $(CURDIR)/gateway/nicmodel/gateway.json
+	cd gateway && CGO_ENABLED=0 $(GO) test ./internal/engine -count=1 -run TestPlacement$$ -args -placement $(CURDIR)/gateway/nicmodel/gateway.json

@@ -236,6 +236,12 @@ func grow(dst []byte, total int) []byte {
 	return grown
 }
 
+// touch says whether x and y, of so many bytes, share memory; neither is empty.
+func touch(x unsafe.Pointer, xBytes int, y unsafe.Pointer, yBytes int) bool {
+	before := uintptr(xBytes - 1)
+	return uintptr(x)-uintptr(y)+before < before+uintptr(yBytes)
+}
+
 // overlap says whether x and y share memory.
 func overlap(x, y []byte) bool {
 	x0, y0 := uintptr(unsafe.Pointer(unsafe.SliceData(x))), uintptr(unsafe.Pointer(unsafe.SliceData(y)))

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func AESGCMAESNI(a *Args)
-TEXT ·AESGCMAESNI(SB), 0, $256-8
+TEXT ·AESGCMAESNI(SB), 0, $240-8
 	MOVQ a+0(FP), DI
 	LEAQ -193(SP), SI
 	ANDQ $-64, SI
@@ -14,13 +14,13 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	WORD $0x478b; BYTE $0x50 // mov eax,DWORD PTR [rdi+0x50]
 	WORD $0xe083; BYTE $0xfb // and eax,0xfffffffb
 	WORD $0xf883; BYTE $0x13 // cmp eax,0x13
-	LONG $0x08e9850f; WORD $0x0000 // jne 0x8f8
+	LONG $0x0b4a850f; WORD $0x0000 // jne 0xb59
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
 	LONG $0xff438d49 // lea rax,[r11-0x1]
 	LONG $0x40f88348 // cmp rax,0x40
-	LONG $0x08d7830f; WORD $0x0000 // jae 0x8f8
+	LONG $0x08e4830f; WORD $0x0000 // jae 0x905
 	LONG $0x207f8348; BYTE $0x10 // cmp QWORD PTR [rdi+0x20],0x10
-	LONG $0x08cc870f; WORD $0x0000 // ja 0x8f8
+	LONG $0x0b2d870f; WORD $0x0000 // ja 0xb59
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	LONG $0x28578b4c // mov r10,QWORD PTR [rdi+0x28]
 	LONG $0x006e0f66 // movd xmm0,DWORD PTR [rax]
@@ -28,8 +28,8 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x223a0f66; WORD $0x0840; BYTE $0x02 // pinsrd xmm0,DWORD PTR [rax+0x8],0x2
 	LONG $0x6f0f45f3; WORD $0x1042 // movdqu xmm8,XMMWORD PTR [r10+0x10]
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
-	LONG $0xe06f0f66 // movdqa xmm4,xmm0
-	QUAD $0x00000090a2ef0f66 // pxor xmm4,XMMWORD PTR [rdx+0x90]
+	LONG $0x6f0f4466; BYTE $0xe8 // movdqa xmm13,xmm0
+	QUAD $0x000090aaef0f4466; BYTE $0x00 // pxor xmm13,XMMWORD PTR [rdx+0x90]
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
 	QUAD $0x000000b08aef0f66 // pxor xmm1,XMMWORD PTR [rdx+0xb0]
 	LONG $0xd06f0f66 // movdqa xmm2,xmm0
@@ -51,76 +51,77 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	WORD $0x2948; BYTE $0xc6 // sub rsi,rax
 	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
 	WORD $0xc085 // test eax,eax
-	LONG $0x06dc850f; WORD $0x0000 // jne 0x7b4
-// 0xd8:
+	LONG $0x06e7850f; WORD $0x0000 // jne 0x7c1
+// 0xda:
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x8b41; BYTE $0x0a // mov ecx,DWORD PTR [r10]
 	WORD $0xe1c1; BYTE $0x04 // shl ecx,0x4
 	WORD $0xc139 // cmp ecx,eax
-	LONG $0x068f850f; WORD $0x0000 // jne 0x8c7
-// 0x238:
+	LONG $0x069a850f; WORD $0x0000 // jne 0x8d4
+// 0x23a:
 	LONG $0x6f0f45f3; WORD $0x0a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rcx*1+0x10]
-	LONG $0x380f4166; WORD $0xe0dd // aesenclast xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
+// 0x24e:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x020a850f; WORD $0x0000 // jne 0x463
+	LONG $0x021e850f; WORD $0x0000 // jne 0x479
 	LONG $0x10fb8349 // cmp r11,0x10
-	LONG $0x03d7820f; WORD $0x0000 // jb 0x63a
+	LONG $0x03e8820f; WORD $0x0000 // jb 0x64d
 	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
 	LONG $0x380f4166; WORD $0xc4dd // aesenclast xmm0,xmm12
@@ -139,7 +140,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x20fb8349 // cmp r11,0x20
-	LONG $0x0359820f; WORD $0x0000 // jb 0x62d
+	LONG $0x036b820f; WORD $0x0000 // jb 0x641
 	LONG $0x6f0f45f3; WORD $0x1060 // movdqu xmm12,XMMWORD PTR [r8+0x10]
 	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
 	LONG $0x380f4166; WORD $0xccdd // aesenclast xmm1,xmm12
@@ -158,7 +159,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x30fb8349 // cmp r11,0x30
-	LONG $0x02e2820f; WORD $0x0000 // jb 0x620
+	LONG $0x02f5820f; WORD $0x0000 // jb 0x635
 	LONG $0x6f0f45f3; WORD $0x2060 // movdqu xmm12,XMMWORD PTR [r8+0x20]
 	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
 	LONG $0x380f4166; WORD $0xd4dd // aesenclast xmm2,xmm12
@@ -177,7 +178,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x026b820f; WORD $0x0000 // jb 0x613
+	LONG $0x027f820f; WORD $0x0000 // jb 0x629
 	LONG $0x6f0f45f3; WORD $0x3060 // movdqu xmm12,XMMWORD PTR [r8+0x30]
 	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
 	LONG $0x380f4166; WORD $0xdcdd // aesenclast xmm3,xmm12
@@ -195,7 +196,10 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x7e100f44; BYTE $0xd0 // movups xmm15,XMMWORD PTR [rsi-0x30]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-// 0x408:
+// 0x40a:
+	LONG $0x40fb8349 // cmp r11,0x40
+	LONG $0x2341870f; WORD $0x0000 // ja 0x2755
+// 0x414:
 	LONG $0x72100f44; BYTE $0x10 // movups xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf144; BYTE $0x00 // pclmullqlqdq xmm14,xmm9
 	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
@@ -208,18 +212,20 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
 	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
 	LONG $0xef0f4566; BYTE $0xde // pxor xmm11,xmm14
+	LONG $0x01fa8349 // cmp r10,0x1
+	LONG $0x292b840f; WORD $0x0000 // je 0x2d8b
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
-	LONG $0xef0f4466; BYTE $0xdc // pxor xmm11,xmm4
+	LONG $0xef0f4566; BYTE $0xdd // pxor xmm11,xmm13
 	LONG $0x7f0f44f3; BYTE $0x18 // movdqu XMMWORD PTR [rax],xmm11
-	LONG $0x002e4be9; BYTE $0x00 // jmp 0x32ae
-// 0x463:
+	LONG $0x002b22e9; BYTE $0x00 // jmp 0x2f9b
+// 0x479:
 	LONG $0x10fb8349 // cmp r11,0x10
-	LONG $0x01cd820f; WORD $0x0000 // jb 0x63a
+	LONG $0x01ca820f; WORD $0x0000 // jb 0x64d
 	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
-	LONG $0x6f0f4566; BYTE $0xec // movdqa xmm13,xmm12
-	LONG $0xef0f4566; BYTE $0xe8 // pxor xmm13,xmm8
-	LONG $0x380f4166; WORD $0xc5dd // aesenclast xmm0,xmm13
+	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
+	LONG $0xef0f4566; BYTE $0xf0 // pxor xmm14,xmm8
+	LONG $0x380f4166; WORD $0xc6dd // aesenclast xmm0,xmm14
 	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
@@ -234,11 +240,11 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x20fb8349 // cmp r11,0x20
-	LONG $0x014f820f; WORD $0x0000 // jb 0x62d
+	LONG $0x014d820f; WORD $0x0000 // jb 0x641
 	LONG $0x6f0f45f3; WORD $0x1060 // movdqu xmm12,XMMWORD PTR [r8+0x10]
-	LONG $0x6f0f4566; BYTE $0xec // movdqa xmm13,xmm12
-	LONG $0xef0f4566; BYTE $0xe8 // pxor xmm13,xmm8
-	LONG $0x380f4166; WORD $0xcddd // aesenclast xmm1,xmm13
+	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
+	LONG $0xef0f4566; BYTE $0xf0 // pxor xmm14,xmm8
+	LONG $0x380f4166; WORD $0xcedd // aesenclast xmm1,xmm14
 	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
@@ -253,11 +259,11 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x30fb8349 // cmp r11,0x30
-	LONG $0x00d8820f; WORD $0x0000 // jb 0x620
+	LONG $0x00d7820f; WORD $0x0000 // jb 0x635
 	LONG $0x6f0f45f3; WORD $0x2060 // movdqu xmm12,XMMWORD PTR [r8+0x20]
-	LONG $0x6f0f4566; BYTE $0xec // movdqa xmm13,xmm12
-	LONG $0xef0f4566; BYTE $0xe8 // pxor xmm13,xmm8
-	LONG $0x380f4166; WORD $0xd5dd // aesenclast xmm2,xmm13
+	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
+	LONG $0xef0f4566; BYTE $0xf0 // pxor xmm14,xmm8
+	LONG $0x380f4166; WORD $0xd6dd // aesenclast xmm2,xmm14
 	LONG $0x7f0f41f3; WORD $0x2051 // movdqu XMMWORD PTR [r9+0x20],xmm2
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
@@ -272,11 +278,11 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x40fb8349 // cmp r11,0x40
-	WORD $0x6572 // jb 0x613
+	WORD $0x6572 // jb 0x629
 	LONG $0x6f0f45f3; WORD $0x3060 // movdqu xmm12,XMMWORD PTR [r8+0x30]
-	LONG $0x6f0f4566; BYTE $0xec // movdqa xmm13,xmm12
-	LONG $0xef0f4566; BYTE $0xe8 // pxor xmm13,xmm8
-	LONG $0x380f4166; WORD $0xdddd // aesenclast xmm3,xmm13
+	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
+	LONG $0xef0f4566; BYTE $0xf0 // pxor xmm14,xmm8
+	LONG $0x380f4166; WORD $0xdedd // aesenclast xmm3,xmm14
 	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
@@ -290,32 +296,31 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x7e100f44; BYTE $0xd0 // movups xmm15,XMMWORD PTR [rsi-0x30]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0xfffdf5e9; BYTE $0xff // jmp 0x408
-// 0x613:
-	LONG $0x6f0f4466; BYTE $0xeb // movdqa xmm13,xmm3
-	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
-	WORD $0x25eb // jmp 0x645
-// 0x620:
-	LONG $0x6f0f4466; BYTE $0xea // movdqa xmm13,xmm2
-	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
-	WORD $0x18eb // jmp 0x645
-// 0x62d:
-	LONG $0x6f0f4466; BYTE $0xe9 // movdqa xmm13,xmm1
-	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
-	WORD $0x0beb // jmp 0x645
-// 0x63a:
-	LONG $0x6f0f4466; BYTE $0xe8 // movdqa xmm13,xmm0
-	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
-// 0x645:
+	LONG $0xfffde1e9; BYTE $0xff // jmp 0x40a
+// 0x629:
+	LONG $0xc36f0f66 // movdqa xmm0,xmm3
+	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
+	WORD $0x1eeb // jmp 0x653
+// 0x635:
+	LONG $0xc26f0f66 // movdqa xmm0,xmm2
+	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
+	WORD $0x12eb // jmp 0x653
+// 0x641:
+	LONG $0xc16f0f66 // movdqa xmm0,xmm1
+	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
+	WORD $0x06eb // jmp 0x653
+// 0x64d:
+	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
+// 0x653:
 	WORD $0x8944; BYTE $0xd8 // mov eax,r11d
 	WORD $0xe083; BYTE $0x0f // and eax,0xf
-	LONG $0xfdb7840f; WORD $0xffff // je 0x408
+	LONG $0xfdb5840f; WORD $0xffff // je 0x414
 	LONG $0x30e38341 // and r11d,0x30
 	WORD $0x014d; BYTE $0xd8 // add r8,r11
 	WORD $0x014d; BYTE $0xd9 // add r9,r11
 	LONG $0x5e348d4a // lea rsi,[rsi+r11*2]
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2372 // jb 0x687
+	WORD $0x2372 // jb 0x695
 	LONG $0x005c8b4d; BYTE $0xf8 // mov r11,QWORD PTR [r8+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
@@ -324,18 +329,18 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	WORD $0xd349; BYTE $0xeb // shr r11,cl
 	LONG $0x7e0f45f3; BYTE $0x20 // movq xmm12,QWORD PTR [r8]
 	LONG $0x3a0f4d66; WORD $0xe322; BYTE $0x01 // pinsrq xmm12,r11,0x1
-	WORD $0x56eb // jmp 0x6dd
-// 0x687:
+	WORD $0x56eb // jmp 0x6eb
+// 0x695:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1c72 // jb 0x6a8
+	WORD $0x1c72 // jb 0x6b6
 	LONG $0x005c8b45; BYTE $0xfc // mov r11d,DWORD PTR [r8+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd349; BYTE $0xe3 // shl r11,cl
 	WORD $0x8b41; BYTE $0x08 // mov ecx,DWORD PTR [r8]
 	WORD $0x0949; BYTE $0xcb // or r11,rcx
 	LONG $0x6e0f4d66; BYTE $0xe3 // movq xmm12,r11
-	WORD $0x35eb // jmp 0x6dd
-// 0x6a8:
+	WORD $0x35eb // jmp 0x6eb
+// 0x6b6:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x1cb60f45; BYTE $0x08 // movzx r11d,BYTE PTR [r8+rcx*1]
@@ -349,44 +354,45 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	WORD $0xd341; BYTE $0xe3 // shl r11d,cl
 	LONG $0x6e0f4566; BYTE $0xf3 // movd xmm14,r11d
 	LONG $0xeb0f4566; BYTE $0xe6 // por xmm12,xmm14
-// 0x6dd:
-	LONG $0xef0f4566; BYTE $0xec // pxor xmm13,xmm12
-	LONG $0x7e0f4d66; BYTE $0xeb // movq r11,xmm13
+// 0x6eb:
+	LONG $0xef0f4166; BYTE $0xc4 // pxor xmm0,xmm12
+	LONG $0x7e0f4966; BYTE $0xc3 // movq r11,xmm0
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x1c72 // jb 0x708
+	WORD $0x1c72 // jb 0x716
 	WORD $0x894d; BYTE $0x19 // mov QWORD PTR [r9],r11
-	LONG $0x3a0f4d66; WORD $0xe816; BYTE $0x01 // pextrq r8,xmm13,0x1
+	LONG $0x3a0f4966; WORD $0xc016; BYTE $0x01 // pextrq r8,xmm0,0x1
 	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
 	LONG $0xc3ad0f4d // shrd r11,r8,cl
 	LONG $0x015c894d; BYTE $0xf8 // mov QWORD PTR [r9+rax*1-0x8],r11
-	WORD $0x3feb // jmp 0x747
-// 0x708:
+	WORD $0x3eeb // jmp 0x754
+// 0x716:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1472 // jb 0x721
+	WORD $0x1472 // jb 0x72f
 	WORD $0x8945; BYTE $0x19 // mov DWORD PTR [r9],r11d
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd349; BYTE $0xeb // shr r11,cl
 	LONG $0x015c8945; BYTE $0xfc // mov DWORD PTR [r9+rax*1-0x4],r11d
-	WORD $0x26eb // jmp 0x747
-// 0x721:
+	WORD $0x25eb // jmp 0x754
+// 0x72f:
 	WORD $0x8845; BYTE $0x19 // mov BYTE PTR [r9],r11b
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
-	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
+	WORD $0x8941; BYTE $0xc8 // mov r8d,ecx
 	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
-	WORD $0x894d; BYTE $0xda // mov r10,r11
-	WORD $0xd349; BYTE $0xeb // shr r11,cl
+	WORD $0xd341; BYTE $0xeb // shr r11d,cl
 	LONG $0x011c8847 // mov BYTE PTR [r9+r8*1],r11b
-	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
-	WORD $0xd349; BYTE $0xea // shr r10,cl
-	LONG $0x01548845; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],r10b
-// 0x747:
+	WORD $0x488d; BYTE $0xff // lea ecx,[rax-0x1]
+	WORD $0x2944; BYTE $0xc1 // sub ecx,r8d
+	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
+	WORD $0xd341; BYTE $0xeb // shr r11d,cl
+	LONG $0x015c8845; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],r11b
+// 0x754:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x1275 // jne 0x762
+	WORD $0x1275 // jne 0x76f
 	WORD $0xf748; BYTE $0xd8 // neg rax
 	QUAD $0x008002a46f0f44f3; WORD $0x0000 // movdqu xmm12,XMMWORD PTR [rdx+rax*1+0x80]
-	LONG $0xdb0f4566; BYTE $0xe5 // pand xmm12,xmm13
-// 0x762:
+	LONG $0xdb0f4466; BYTE $0xe0 // pand xmm12,xmm0
+// 0x76f:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
@@ -399,8 +405,8 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	QUAD $0xffffff70be100f44 // movups xmm15,XMMWORD PTR [rsi-0x90]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0xfffc54e9; BYTE $0xff // jmp 0x408
-// 0x7b4:
+	LONG $0xfffc53e9; BYTE $0xff // jmp 0x414
+// 0x7c1:
 	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
 	LONG $0x6e0f4466; BYTE $0xe1 // movd xmm12,ecx
 	QUAD $0x000003009a100f45 // movups xmm11,XMMWORD PTR [r10+0x300]
@@ -410,9 +416,9 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x18478b4c // mov r8,QWORD PTR [rdi+0x18]
 	WORD $0xf883; BYTE $0x10 // cmp eax,0x10
-	LONG $0x0080840f; WORD $0x0000 // je 0x870
+	LONG $0x0080840f; WORD $0x0000 // je 0x87d
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2372 // jb 0x818
+	WORD $0x2372 // jb 0x825
 	LONG $0x004c8b4d; BYTE $0xf8 // mov r9,QWORD PTR [r8+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
@@ -421,18 +427,18 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	WORD $0xd349; BYTE $0xe9 // shr r9,cl
 	LONG $0x7e0f45f3; BYTE $0x20 // movq xmm12,QWORD PTR [r8]
 	LONG $0x3a0f4d66; WORD $0xe122; BYTE $0x01 // pinsrq xmm12,r9,0x1
-	WORD $0x56eb // jmp 0x86e
-// 0x818:
+	WORD $0x56eb // jmp 0x87b
+// 0x825:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1c72 // jb 0x839
+	WORD $0x1c72 // jb 0x846
 	LONG $0x004c8b45; BYTE $0xfc // mov r9d,DWORD PTR [r8+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd349; BYTE $0xe1 // shl r9,cl
 	WORD $0x8b41; BYTE $0x08 // mov ecx,DWORD PTR [r8]
 	WORD $0x0949; BYTE $0xc9 // or r9,rcx
 	LONG $0x6e0f4d66; BYTE $0xe1 // movq xmm12,r9
-	WORD $0x35eb // jmp 0x86e
-// 0x839:
+	WORD $0x35eb // jmp 0x87b
+// 0x846:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x0cb60f45; BYTE $0x08 // movzx r9d,BYTE PTR [r8+rcx*1]
@@ -446,11 +452,11 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	WORD $0xd341; BYTE $0xe1 // shl r9d,cl
 	LONG $0x6e0f4566; BYTE $0xf1 // movd xmm14,r9d
 	LONG $0xeb0f4566; BYTE $0xe6 // por xmm12,xmm14
-// 0x86e:
-	WORD $0x05eb // jmp 0x875
-// 0x870:
+// 0x87b:
+	WORD $0x05eb // jmp 0x882
+// 0x87d:
 	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
-// 0x875:
+// 0x882:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
@@ -463,50 +469,162 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	QUAD $0xffffff50be100f44 // movups xmm15,XMMWORD PTR [rsi-0xb0]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0xfff811e9; BYTE $0xff // jmp 0xd8
-// 0x8c7:
+	LONG $0xfff806e9; BYTE $0xff // jmp 0xda
+// 0x8d4:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xc839 // cmp eax,ecx
-	WORD $0xd472 // jb 0x8c7
-	LONG $0xfff940e9; BYTE $0xff // jmp 0x238
-// 0x8f8:
+	WORD $0xd472 // jb 0x8d4
+	LONG $0xfff935e9; BYTE $0xff // jmp 0x23a
+// 0x905:
+	WORD $0x854d; BYTE $0xdb // test r11,r11
+	LONG $0x024b840f; WORD $0x0000 // je 0xb59
+	LONG $0x207f8348; BYTE $0x00 // cmp QWORD PTR [rdi+0x20],0x0
+	LONG $0x0240850f; WORD $0x0000 // jne 0xb59
+	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
+	LONG $0x28578b4c // mov r10,QWORD PTR [rdi+0x28]
+	LONG $0x006e0f66 // movd xmm0,DWORD PTR [rax]
+	LONG $0x223a0f66; WORD $0x0440; BYTE $0x01 // pinsrd xmm0,DWORD PTR [rax+0x4],0x1
+	LONG $0x223a0f66; WORD $0x0840; BYTE $0x02 // pinsrd xmm0,DWORD PTR [rax+0x8],0x2
+	LONG $0x6f0f45f3; WORD $0x1042 // movdqu xmm8,XMMWORD PTR [r10+0x10]
+	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
+	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
+	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
+	LONG $0x0132860f; WORD $0x0000 // jbe 0xa82
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x0125850f; WORD $0x0000 // jne 0xa82
+	LONG $0x6f0f4166; BYTE $0xc4 // movdqa xmm0,xmm12
+	QUAD $0x000000a082ef0f66 // pxor xmm0,XMMWORD PTR [rdx+0xa0]
+	LONG $0x6f0f4166; BYTE $0xcc // movdqa xmm1,xmm12
+	QUAD $0x000000b08aef0f66 // pxor xmm1,XMMWORD PTR [rdx+0xb0]
+	LONG $0x6f0f4166; BYTE $0xd4 // movdqa xmm2,xmm12
+	QUAD $0x000000c092ef0f66 // pxor xmm2,XMMWORD PTR [rdx+0xc0]
+	LONG $0x6f0f4166; BYTE $0xdc // movdqa xmm3,xmm12
+	QUAD $0x000000d09aef0f66 // pxor xmm3,XMMWORD PTR [rdx+0xd0]
+	LONG $0x6f0f4166; BYTE $0xe4 // movdqa xmm4,xmm12
+	QUAD $0x000000e0a2ef0f66 // pxor xmm4,XMMWORD PTR [rdx+0xe0]
+	LONG $0x6f0f4166; BYTE $0xec // movdqa xmm5,xmm12
+	QUAD $0x000000f0aaef0f66 // pxor xmm5,XMMWORD PTR [rdx+0xf0]
+	LONG $0x6f0f4166; BYTE $0xf4 // movdqa xmm6,xmm12
+	QUAD $0x00000100b2ef0f66 // pxor xmm6,XMMWORD PTR [rdx+0x100]
+	LONG $0x6f0f4166; BYTE $0xfc // movdqa xmm7,xmm12
+	QUAD $0x00000110baef0f66 // pxor xmm7,XMMWORD PTR [rdx+0x110]
+	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
+	LONG $0x80fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x180
+	WORD $0x0477 // ja 0xa42
+	LONG $0x40cf8341 // or r15d,0x40
+// 0xa42:
+	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
+	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
+	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
+	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
+	QUAD $0x000090a2ef0f4466; BYTE $0x00 // pxor xmm12,XMMWORD PTR [rdx+0x90]
+	QUAD $0x000100a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x100],xmm12
+	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
+	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
+	LONG $0xff738d4d // lea r14,[r11-0x1]
+	LONG $0x07eec149 // shr r14,0x7
+	WORD $0x894c; BYTE $0xf0 // mov rax,r14
+	LONG $0x07e0c148 // shl rax,0x7
+	WORD $0x2949; BYTE $0xc3 // sub r11,rax
+	LONG $0x000446e9; BYTE $0x00 // jmp 0xec8
+// 0xa82:
+	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
+	LONG $0x80fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x180
+	WORD $0x0477 // ja 0xa93
+	LONG $0x40cf8341 // or r15d,0x40
+// 0xa93:
+	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
+	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
+	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
+	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
+	QUAD $0x000090a2ef0f4466; BYTE $0x00 // pxor xmm12,XMMWORD PTR [rdx+0x90]
+	QUAD $0x000100a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x100],xmm12
+	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
+	LONG $0x000002b9; BYTE $0x00 // mov ecx,0x2
+	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
+	LONG $0x0084860f; WORD $0x0000 // jbe 0xb4d
+	LONG $0xff738d4d // lea r14,[r11-0x1]
+	LONG $0x07eec149 // shr r14,0x7
+	WORD $0x894c; BYTE $0xf0 // mov rax,r14
+	LONG $0x07e0c148 // shl rax,0x7
+	WORD $0x2949; BYTE $0xc3 // sub r11,rax
+	LONG $0x6f0f4166; BYTE $0xc4 // movdqa xmm0,xmm12
+	QUAD $0x000000b082ef0f66 // pxor xmm0,XMMWORD PTR [rdx+0xb0]
+	LONG $0x6f0f4166; BYTE $0xcc // movdqa xmm1,xmm12
+	QUAD $0x000000a08aef0f66 // pxor xmm1,XMMWORD PTR [rdx+0xa0]
+	LONG $0x6f0f4166; BYTE $0xd4 // movdqa xmm2,xmm12
+	QUAD $0x000000d092ef0f66 // pxor xmm2,XMMWORD PTR [rdx+0xd0]
+	LONG $0x6f0f4166; BYTE $0xdc // movdqa xmm3,xmm12
+	QUAD $0x000000c09aef0f66 // pxor xmm3,XMMWORD PTR [rdx+0xc0]
+	LONG $0x6f0f4166; BYTE $0xe4 // movdqa xmm4,xmm12
+	QUAD $0x000000f0a2ef0f66 // pxor xmm4,XMMWORD PTR [rdx+0xf0]
+	LONG $0x6f0f4166; BYTE $0xec // movdqa xmm5,xmm12
+	QUAD $0x000000e0aaef0f66 // pxor xmm5,XMMWORD PTR [rdx+0xe0]
+	LONG $0x6f0f4166; BYTE $0xf4 // movdqa xmm6,xmm12
+	QUAD $0x00000110b2ef0f66 // pxor xmm6,XMMWORD PTR [rdx+0x110]
+	LONG $0x6f0f4166; BYTE $0xfc // movdqa xmm7,xmm12
+	QUAD $0x00000100baef0f66 // pxor xmm7,XMMWORD PTR [rdx+0x100]
+	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
+	LONG $0x0006e0e9; BYTE $0x00 // jmp 0x122d
+// 0xb4d:
+	LONG $0x80cf8141; WORD $0x0000; BYTE $0x00 // or r15d,0x80
+	LONG $0x000e80e9; BYTE $0x00 // jmp 0x19d9
+// 0xb59:
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x28578b4c // mov r10,QWORD PTR [rdi+0x28]
 	LONG $0x08c7f641 // test r15b,0x8
-	LONG $0x27e2850f; WORD $0x0000 // jne 0x30ec
+	LONG $0x226e850f; WORD $0x0000 // jne 0x2dd9
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
 	LONG $0x01c7f641 // test r15b,0x1
-	LONG $0x01e2840f; WORD $0x0000 // je 0xb01
+	LONG $0x01e2840f; WORD $0x0000 // je 0xd62
 	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	LONG $0x10c7f641 // test r15b,0x10
-	WORD $0x0d75 // jne 0x93b
+	WORD $0x0d75 // jne 0xb9c
 	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
 	WORD $0x488b; BYTE $0x0c // mov ecx,DWORD PTR [rax+0xc]
 	WORD $0xc90f // bswap ecx
 	WORD $0xc1ff // inc ecx
-	WORD $0x1feb // jmp 0x95a
-// 0x93b:
+	WORD $0x1feb // jmp 0xbbb
+// 0xb9c:
 	LONG $0x006e0f66 // movd xmm0,DWORD PTR [rax]
 	LONG $0x223a0f66; WORD $0x0440; BYTE $0x01 // pinsrd xmm0,DWORD PTR [rax+0x4],0x1
 	LONG $0x223a0f66; WORD $0x0840; BYTE $0x02 // pinsrd xmm0,DWORD PTR [rax+0x8],0x2
 	QUAD $0x0000009082ef0f66 // pxor xmm0,XMMWORD PTR [rdx+0x90]
 	LONG $0x000002b9; BYTE $0x00 // mov ecx,0x2
-// 0x95a:
+// 0xbbb:
 	LONG $0x20778b4c // mov r14,QWORD PTR [rdi+0x20]
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x01b3840f; WORD $0x0000 // je 0xb1a
+	LONG $0x01b3840f; WORD $0x0000 // je 0xd7b
 	LONG $0x18678b4c // mov r12,QWORD PTR [rdi+0x18]
 	LONG $0xf96e0f66 // movd xmm7,ecx
-// 0x96f:
+// 0xbd0:
 	LONG $0x80c5c749; WORD $0x0000; BYTE $0x00 // mov r13,0x80
 	WORD $0x394d; BYTE $0xee // cmp r14,r13
 	LONG $0xee420f4d // cmovb r13,r14
@@ -518,15 +636,15 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0xc9ef0f66 // pxor xmm1,xmm1
 	LONG $0xd2ef0f66 // pxor xmm2,xmm2
 	LONG $0xdbef0f66 // pxor xmm3,xmm3
-// 0x99a:
+// 0xbfb:
 	LONG $0x10fe8349 // cmp r14,0x10
-	WORD $0x0b72 // jb 0x9ab
+	WORD $0x0b72 // jb 0xc0c
 	LONG $0x6f0f45f3; WORD $0x2424 // movdqu xmm12,XMMWORD PTR [r12]
-	LONG $0x000088e9; BYTE $0x00 // jmp 0xa33
-// 0x9ab:
+	LONG $0x000088e9; BYTE $0x00 // jmp 0xc94
+// 0xc0c:
 	WORD $0x8944; BYTE $0xf0 // mov eax,r14d
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2472 // jb 0x9d7
+	WORD $0x2472 // jb 0xc38
 	LONG $0x045c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r12+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
@@ -535,18 +653,18 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x7e0f45f3; WORD $0x2424 // movq xmm12,QWORD PTR [r12]
 	LONG $0x3a0f4c66; WORD $0xe322; BYTE $0x01 // pinsrq xmm12,rbx,0x1
-	WORD $0x55eb // jmp 0xa2c
-// 0x9d7:
+	WORD $0x55eb // jmp 0xc8d
+// 0xc38:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1d72 // jb 0x9f9
+	WORD $0x1d72 // jb 0xc5a
 	LONG $0x045c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r12+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xe3 // shl rbx,cl
 	LONG $0x240c8b41 // mov ecx,DWORD PTR [r12]
 	WORD $0x0948; BYTE $0xcb // or rbx,rcx
 	LONG $0x6e0f4c66; BYTE $0xe3 // movq xmm12,rbx
-	WORD $0x33eb // jmp 0xa2c
-// 0x9f9:
+	WORD $0x33eb // jmp 0xc8d
+// 0xc5a:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x1cb60f41; BYTE $0x0c // movzx ebx,BYTE PTR [r12+rcx*1]
@@ -560,9 +678,9 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	WORD $0xe3d3 // shl ebx,cl
 	LONG $0x6e0f4466; BYTE $0xf3 // movd xmm14,ebx
 	LONG $0xeb0f4566; BYTE $0xe6 // por xmm12,xmm14
-// 0xa2c:
+// 0xc8d:
 	LONG $0x10c6c749; WORD $0x0000; BYTE $0x00 // mov r14,0x10
-// 0xa33:
+// 0xc94:
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0xef0f4566; BYTE $0xe3 // pxor xmm12,xmm11
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
@@ -579,11 +697,11 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
 	LONG $0x10c48349 // add r12,0x10
 	LONG $0x10ee8349 // sub r14,0x10
-	WORD $0x0d74 // je 0xaa1
+	WORD $0x0d74 // je 0xd02
 	LONG $0x20c58349 // add r13,0x20
 	WORD $0x394d; BYTE $0xd5 // cmp r13,r10
-	LONG $0xfef9850f; WORD $0xffff // jne 0x99a
-// 0xaa1:
+	LONG $0xfef9850f; WORD $0xffff // jne 0xbfb
+// 0xd02:
 	LONG $0x6f0f4466; BYTE $0xc9 // movdqa xmm9,xmm1
 	LONG $0x6f0f4466; BYTE $0xd2 // movdqa xmm10,xmm2
 	LONG $0x6f0f4466; BYTE $0xdb // movdqa xmm11,xmm3
@@ -600,42 +718,31 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
 	LONG $0xef0f4566; BYTE $0xde // pxor xmm11,xmm14
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0xfe74850f; WORD $0xffff // jne 0x96f
+	LONG $0xfe74850f; WORD $0xffff // jne 0xbd0
 	LONG $0xf97e0f66 // movd ecx,xmm7
-	WORD $0x19eb // jmp 0xb1a
-// 0xb01:
+	WORD $0x19eb // jmp 0xd7b
+// 0xd62:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x6f0f44f3; BYTE $0x18 // movdqu xmm11,XMMWORD PTR [rax]
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0x406f0ff3; BYTE $0x10 // movdqu xmm0,XMMWORD PTR [rax+0x10]
 	WORD $0x488b; BYTE $0x1c // mov ecx,DWORD PTR [rax+0x1c]
 	WORD $0xc90f // bswap ecx
-// 0xb1a:
+// 0xd7b:
 	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
 	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
 	LONG $0x6f0f45f3; WORD $0x1042 // movdqu xmm8,XMMWORD PTR [r10+0x10]
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
 	QUAD $0x00000100867f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm0
 	WORD $0x854d; BYTE $0xdb // test r11,r11
-	LONG $0x23e5840f; WORD $0x0000 // je 0x2f21
+	LONG $0x1e61840f; WORD $0x0000 // je 0x2bfe
+	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
+	LONG $0x0c2f860f; WORD $0x0000 // jbe 0x19d9
 	LONG $0xff738d4d // lea r14,[r11-0x1]
 	LONG $0x07eec149 // shr r14,0x7
-	LONG $0x0c0e840f; WORD $0x0000 // je 0x1758
 	WORD $0x894c; BYTE $0xf0 // mov rax,r14
 	LONG $0x07e0c148 // shl rax,0x7
 	WORD $0x2949; BYTE $0xc3 // sub r11,rax
-	LONG $0x1c6a8b45 // mov r13d,DWORD PTR [r10+0x1c]
-	LONG $0x01fe8349 // cmp r14,0x1
-	WORD $0x4074 // je 0xb9e
-	QUAD $0x00000120867f0f66 // movdqa XMMWORD PTR [rsi+0x120],xmm0
-	QUAD $0x00000130867f0f66 // movdqa XMMWORD PTR [rsi+0x130],xmm0
-	QUAD $0x00000140867f0f66 // movdqa XMMWORD PTR [rsi+0x140],xmm0
-	QUAD $0x00000150867f0f66 // movdqa XMMWORD PTR [rsi+0x150],xmm0
-	QUAD $0x00000160867f0f66 // movdqa XMMWORD PTR [rsi+0x160],xmm0
-	QUAD $0x00000170867f0f66 // movdqa XMMWORD PTR [rsi+0x170],xmm0
-	QUAD $0x00000180867f0f66 // movdqa XMMWORD PTR [rsi+0x180],xmm0
-	QUAD $0x00000190867f0f66 // movdqa XMMWORD PTR [rsi+0x190],xmm0
-// 0xb9e:
 	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
 	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
 	LONG $0x700f4566; WORD $0xffd0 // pshufd xmm10,xmm8,0xff
@@ -663,10 +770,8 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4166; WORD $0xff21; BYTE $0xf0 // insertps xmm7,xmm15,0xf0
 	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
-	WORD $0x894d; BYTE $0xc4 // mov r12,r8
 	LONG $0x04c7f641 // test r15b,0x4
-	LONG $0x040a850f; WORD $0x0000 // jne 0x104b
-	WORD $0x894d; BYTE $0xcc // mov r12,r9
+	LONG $0x03d1850f; WORD $0x0000 // jne 0x122d
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -676,7 +781,6 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -686,42 +790,51 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
+// 0xec8:
+	LONG $0x1c6a8b45 // mov r13d,DWORD PTR [r10+0x1c]
 	LONG $0x01fe8349 // cmp r14,0x1
-	WORD $0x6f74 // je 0xd31
+	LONG $0x00b7840f; WORD $0x0000 // je 0xf8d
+	QUAD $0x000110a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm12
+	QUAD $0x000120a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x120],xmm12
+	QUAD $0x000130a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x130],xmm12
+	QUAD $0x000140a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x140],xmm12
+	QUAD $0x000150a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x150],xmm12
+	QUAD $0x000160a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x160],xmm12
+	QUAD $0x000170a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x170],xmm12
+	QUAD $0x000180a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x180],xmm12
 	WORD $0x018d // lea eax,[rcx]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x012c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x12c],eax
+	LONG $0x011c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x11c],eax
 	WORD $0x418d; BYTE $0x01 // lea eax,[rcx+0x1]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x013c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x13c],eax
+	LONG $0x012c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x12c],eax
 	WORD $0x418d; BYTE $0x02 // lea eax,[rcx+0x2]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x014c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],eax
+	LONG $0x013c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x13c],eax
 	WORD $0x418d; BYTE $0x03 // lea eax,[rcx+0x3]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x015c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x15c],eax
+	LONG $0x014c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],eax
 	WORD $0x418d; BYTE $0x04 // lea eax,[rcx+0x4]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x016c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x16c],eax
+	LONG $0x015c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x15c],eax
 	WORD $0x418d; BYTE $0x05 // lea eax,[rcx+0x5]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x017c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x17c],eax
+	LONG $0x016c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x16c],eax
 	WORD $0x418d; BYTE $0x06 // lea eax,[rcx+0x6]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x018c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x18c],eax
+	LONG $0x017c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x17c],eax
 	WORD $0x418d; BYTE $0x07 // lea eax,[rcx+0x7]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x019c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x19c],eax
-// 0xd31:
+	LONG $0x018c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x18c],eax
+// 0xf8d:
 	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -731,7 +844,6 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -741,7 +853,6 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -751,7 +862,6 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -761,7 +871,6 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -771,7 +880,6 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -781,7 +889,6 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -791,11 +898,10 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x4474 // je 0xf2b
-// 0xee7:
+	WORD $0x3e74 // je 0x1157
+// 0x1119:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -805,14 +911,12 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xbc72 // jb 0xee7
-// 0xf2b:
+	WORD $0xc272 // jb 0x1119
+// 0x1157:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-	LONG $0x380f4566; WORD $0xe0dd // aesenclast xmm12,xmm8
-	QUAD $0x000110a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm12
+	WORD $0x894d; BYTE $0xcc // mov r12,r9
 	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
 	LONG $0x380f4166; WORD $0xc4dd // aesenclast xmm0,xmm12
@@ -849,17 +953,32 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x80e98349 // sub r9,0xffffffffffffff80
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
 	WORD $0xff49; BYTE $0xce // dec r14
-	LONG $0x0732840f; WORD $0x0000 // je 0x173d
-// 0x100b:
-	QUAD $0x00000120866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x120]
-	QUAD $0x000001308e6f0f66 // movdqa xmm1,XMMWORD PTR [rsi+0x130]
-	QUAD $0x00000140966f0f66 // movdqa xmm2,XMMWORD PTR [rsi+0x140]
-	QUAD $0x000001509e6f0f66 // movdqa xmm3,XMMWORD PTR [rsi+0x150]
-	QUAD $0x00000160a66f0f66 // movdqa xmm4,XMMWORD PTR [rsi+0x160]
-	QUAD $0x00000170ae6f0f66 // movdqa xmm5,XMMWORD PTR [rsi+0x170]
-	QUAD $0x00000180b66f0f66 // movdqa xmm6,XMMWORD PTR [rsi+0x180]
-	QUAD $0x00000190be6f0f66 // movdqa xmm7,XMMWORD PTR [rsi+0x190]
-// 0x104b:
+	LONG $0x07a1840f; WORD $0x0000 // je 0x19cc
+	WORD $0x5beb // jmp 0x1288
+// 0x122d:
+	LONG $0x1c6a8b45 // mov r13d,DWORD PTR [r10+0x1c]
+	WORD $0x894d; BYTE $0xc4 // mov r12,r8
+	LONG $0x01fe8349 // cmp r14,0x1
+	LONG $0x008a840f; WORD $0x0000 // je 0x12c8
+	QUAD $0x000110a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm12
+	QUAD $0x000120a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x120],xmm12
+	QUAD $0x000130a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x130],xmm12
+	QUAD $0x000140a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x140],xmm12
+	QUAD $0x000150a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x150],xmm12
+	QUAD $0x000160a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x160],xmm12
+	QUAD $0x000170a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x170],xmm12
+	QUAD $0x000180a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x180],xmm12
+	WORD $0x40eb // jmp 0x12c8
+// 0x1288:
+	QUAD $0x00000110866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x110]
+	QUAD $0x000001208e6f0f66 // movdqa xmm1,XMMWORD PTR [rsi+0x120]
+	QUAD $0x00000130966f0f66 // movdqa xmm2,XMMWORD PTR [rsi+0x130]
+	QUAD $0x000001409e6f0f66 // movdqa xmm3,XMMWORD PTR [rsi+0x140]
+	QUAD $0x00000150a66f0f66 // movdqa xmm4,XMMWORD PTR [rsi+0x150]
+	QUAD $0x00000160ae6f0f66 // movdqa xmm5,XMMWORD PTR [rsi+0x160]
+	QUAD $0x00000170b66f0f66 // movdqa xmm6,XMMWORD PTR [rsi+0x170]
+	QUAD $0x00000180be6f0f66 // movdqa xmm7,XMMWORD PTR [rsi+0x180]
+// 0x12c8:
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x6f0f45f3; WORD $0x2424 // movdqu xmm12,XMMWORD PTR [r12]
@@ -889,7 +1008,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
+	LONG $0x90868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],rax
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	QUAD $0x00000240ba100f45 // movups xmm15,XMMWORD PTR [r10+0x240]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
@@ -903,7 +1022,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xa8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],rax
+	LONG $0x98868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],rax
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	QUAD $0x0000023092100f45 // movups xmm10,XMMWORD PTR [r10+0x230]
 	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
@@ -912,40 +1031,40 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x01fe8349 // cmp r14,0x1
-	WORD $0x6f74 // je 0x11f4
+	WORD $0x6f74 // je 0x1471
 	WORD $0x018d // lea eax,[rcx]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x012c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x12c],eax
+	LONG $0x011c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x11c],eax
 	WORD $0x418d; BYTE $0x01 // lea eax,[rcx+0x1]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x013c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x13c],eax
+	LONG $0x012c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x12c],eax
 	WORD $0x418d; BYTE $0x02 // lea eax,[rcx+0x2]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x014c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],eax
+	LONG $0x013c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x13c],eax
 	WORD $0x418d; BYTE $0x03 // lea eax,[rcx+0x3]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x015c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x15c],eax
+	LONG $0x014c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],eax
 	WORD $0x418d; BYTE $0x04 // lea eax,[rcx+0x4]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x016c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x16c],eax
+	LONG $0x015c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x15c],eax
 	WORD $0x418d; BYTE $0x05 // lea eax,[rcx+0x5]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x017c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x17c],eax
+	LONG $0x016c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x16c],eax
 	WORD $0x418d; BYTE $0x06 // lea eax,[rcx+0x6]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x018c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x18c],eax
+	LONG $0x017c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x17c],eax
 	WORD $0x418d; BYTE $0x07 // lea eax,[rcx+0x7]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x019c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x19c],eax
-// 0x11f4:
+	LONG $0x018c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x18c],eax
+// 0x1471:
 	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x6f0f45f3; WORD $0x2464; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r12+0x20]
@@ -979,12 +1098,12 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x0001a0b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1a0]
+	QUAD $0x000190b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x190]
 	QUAD $0x00000270ba100f45 // movups xmm15,XMMWORD PTR [r10+0x270]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x0001a8b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1a8]
+	QUAD $0x000198b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x198]
 	QUAD $0x00000270ba100f45 // movups xmm15,XMMWORD PTR [r10+0x270]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x01 // pclmulhqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
@@ -1018,7 +1137,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xb0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],rax
+	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	QUAD $0x000002c0ba100f45 // movups xmm15,XMMWORD PTR [r10+0x2c0]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
@@ -1032,7 +1151,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
+	LONG $0xa8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],rax
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	QUAD $0x000002b0ba100f45 // movups xmm15,XMMWORD PTR [r10+0x2b0]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
@@ -1074,12 +1193,12 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x0001b0b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1b0]
+	QUAD $0x0001a0b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1a0]
 	QUAD $0x000002f0ba100f45 // movups xmm15,XMMWORD PTR [r10+0x2f0]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x0001b8b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1b8]
+	QUAD $0x0001a8b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1a8]
 	QUAD $0x000002f0ba100f45 // movups xmm15,XMMWORD PTR [r10+0x2f0]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x01 // pclmulhqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
@@ -1103,8 +1222,8 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4566; WORD $0xf244; BYTE $0x00 // pclmullqlqdq xmm14,xmm10
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x3e74 // je 0x160b
-// 0x15cd:
+	WORD $0x3e74 // je 0x1888
+// 0x184a:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -1116,8 +1235,8 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xc272 // jb 0x15cd
-// 0x160b:
+	WORD $0xc272 // jb 0x184a
+// 0x1888:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
@@ -1159,8 +1278,9 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
 	LONG $0x80ec8349 // sub r12,0xffffffffffffff80
 	WORD $0xff49; BYTE $0xce // dec r14
-	LONG $0xf91b850f; WORD $0xffff // jne 0x100b
+	LONG $0xf91b850f; WORD $0xffff // jne 0x1288
 	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
+	QUAD $0x000110b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm14
 	QUAD $0x000120b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x120],xmm14
 	QUAD $0x000130b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x130],xmm14
 	QUAD $0x000140b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x140],xmm14
@@ -1169,744 +1289,384 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	QUAD $0x000170b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x170],xmm14
 	QUAD $0x000180b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x180],xmm14
 	QUAD $0x000190b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x190],xmm14
-// 0x173d:
+	QUAD $0x0001a0b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x1a0],xmm14
+// 0x19cc:
 	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x0475 // jne 0x19d9
+	LONG $0x20cf8341 // or r15d,0x20
+// 0x19d9:
+	LONG $0x0f438d49 // lea rax,[r11+0xf]
+	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
+	WORD $0xc001 // add eax,eax
+	LONG $0xa0aa8d4d; WORD $0x0003; BYTE $0x00 // lea r13,[r10+0x3a0]
+	WORD $0x2949; BYTE $0xc5 // sub r13,rax
 	QUAD $0x00000100866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x100]
-	LONG $0x6f0f45f3; WORD $0x1042 // movdqu xmm8,XMMWORD PTR [r10+0x10]
-	LONG $0x04c7f641 // test r15b,0x4
-	LONG $0x05e7840f; WORD $0x0000 // je 0x1d3f
-// 0x1758:
-	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
-	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0a75 // jne 0x176d
-	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x0203870f; WORD $0x0000 // ja 0x1970
-// 0x176d:
-	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
-	LONG $0x700f4166; WORD $0xfff8 // pshufd xmm7,xmm8,0xff
-	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
-	LONG $0xfe0f4466; WORD $0x4072 // paddd xmm14,XMMWORD PTR [rdx+0x40]
-	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
-	LONG $0xef0f4466; BYTE $0xf7 // pxor xmm14,xmm7
+	LONG $0x40c7f641 // test r15b,0x40
+	LONG $0x1101840f; WORD $0x0000 // je 0x2aff
+	WORD $0xc889 // mov eax,ecx
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0x0148; BYTE $0xd0 // add rax,rdx
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
-	LONG $0x3a0f4166; WORD $0xce21; BYTE $0x70 // insertps xmm1,xmm14,0x70
+	QUAD $0x0000008088ef0f66 // pxor xmm1,XMMWORD PTR [rax+0x80]
 	LONG $0xd06f0f66 // movdqa xmm2,xmm0
-	LONG $0x3a0f4166; WORD $0xd621; BYTE $0xb0 // insertps xmm2,xmm14,0xb0
+	QUAD $0x000000b090ef0f66 // pxor xmm2,XMMWORD PTR [rax+0xb0]
 	LONG $0xd86f0f66 // movdqa xmm3,xmm0
-	LONG $0x3a0f4166; WORD $0xde21; BYTE $0xf0 // insertps xmm3,xmm14,0xf0
-	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
-	WORD $0xc183; BYTE $0x04 // add ecx,0x4
-	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
-	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2c74 // je 0x193d
-// 0x1911:
-	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	WORD $0xc083; BYTE $0x10 // add eax,0x10
-	WORD $0xd839 // cmp eax,ebx
-	WORD $0xd472 // jb 0x1911
-// 0x193d:
-	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-	LONG $0x380f4566; WORD $0xe0dd // aesenclast xmm12,xmm8
-	QUAD $0x000110a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm12
-	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dd // aesenclast xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dd // aesenclast xmm3,xmm8
-	LONG $0x000349e9; BYTE $0x00 // jmp 0x1cb9
-// 0x1970:
-	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
-	LONG $0x700f4566; WORD $0xffd0 // pshufd xmm10,xmm8,0xff
-	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
-	LONG $0xfe0f4466; WORD $0x4072 // paddd xmm14,XMMWORD PTR [rdx+0x40]
-	LONG $0x6f0f4566; BYTE $0xfe // movdqa xmm15,xmm14
-	LONG $0xfe0f4466; WORD $0x507a // paddd xmm15,XMMWORD PTR [rdx+0x50]
-	LONG $0x380f4466; WORD $0x7a00; BYTE $0x60 // pshufb xmm15,XMMWORD PTR [rdx+0x60]
-	LONG $0xef0f4566; BYTE $0xfa // pxor xmm15,xmm10
-	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
-	LONG $0xef0f4566; BYTE $0xf2 // pxor xmm14,xmm10
-	LONG $0xc86f0f66 // movdqa xmm1,xmm0
-	LONG $0x3a0f4166; WORD $0xce21; BYTE $0x70 // insertps xmm1,xmm14,0x70
-	LONG $0xd06f0f66 // movdqa xmm2,xmm0
-	LONG $0x3a0f4166; WORD $0xd621; BYTE $0xb0 // insertps xmm2,xmm14,0xb0
-	LONG $0xd86f0f66 // movdqa xmm3,xmm0
-	LONG $0x3a0f4166; WORD $0xde21; BYTE $0xf0 // insertps xmm3,xmm14,0xf0
+	QUAD $0x000000a098ef0f66 // pxor xmm3,XMMWORD PTR [rax+0xa0]
 	LONG $0xe06f0f66 // movdqa xmm4,xmm0
-	LONG $0x3a0f4166; WORD $0xe721; BYTE $0x30 // insertps xmm4,xmm15,0x30
+	QUAD $0x000000d0a0ef0f66 // pxor xmm4,XMMWORD PTR [rax+0xd0]
 	LONG $0xe86f0f66 // movdqa xmm5,xmm0
-	LONG $0x3a0f4166; WORD $0xef21; BYTE $0x70 // insertps xmm5,xmm15,0x70
+	QUAD $0x000000c0a8ef0f66 // pxor xmm5,XMMWORD PTR [rax+0xc0]
 	LONG $0xf06f0f66 // movdqa xmm6,xmm0
-	LONG $0x3a0f4166; WORD $0xf721; BYTE $0xb0 // insertps xmm6,xmm15,0xb0
+	QUAD $0x000000f0b0ef0f66 // pxor xmm6,XMMWORD PTR [rax+0xf0]
 	LONG $0xf86f0f66 // movdqa xmm7,xmm0
-	LONG $0x3a0f4166; WORD $0xff21; BYTE $0xf0 // insertps xmm7,xmm15,0xf0
-	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
+	QUAD $0x000000e0b8ef0f66 // pxor xmm7,XMMWORD PTR [rax+0xe0]
+	QUAD $0x0000009080ef0f66 // pxor xmm0,XMMWORD PTR [rax+0x90]
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
+// 0x1a65:
+	LONG $0x40fb8349 // cmp r11,0x40
+	LONG $0x03ac870f; WORD $0x0000 // ja 0x1e1b
+	QUAD $0x00000100be6f0f66 // movdqa xmm7,XMMWORD PTR [rsi+0x100]
+	LONG $0x20fb8349 // cmp r11,0x20
+	LONG $0x0206870f; WORD $0x0000 // ja 0x1c87
+	LONG $0x10fb8349 // cmp r11,0x10
+	LONG $0x00e0870f; WORD $0x0000 // ja 0x1b6b
+	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x1a74 // je 0x1b59
+// 0x1b3f:
+	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xe672 // jb 0x1b3f
+// 0x1b59:
+	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
+	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
+	LONG $0x0003fde9; BYTE $0x00 // jmp 0x1f68
+// 0x1b6b:
+	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x2074 // je 0x1c75
+// 0x1c55:
+	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xe072 // jb 0x1c55
+// 0x1c75:
+	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
+	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
+	LONG $0x0002e1e9; BYTE $0x00 // jmp 0x1f68
+// 0x1c87:
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x4474 // je 0x1c73
-// 0x1c2f:
+	WORD $0x2c74 // je 0x1e09
+// 0x1ddd:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xbc72 // jb 0x1c2f
-// 0x1c73:
+	WORD $0xd472 // jb 0x1ddd
+// 0x1e09:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-	LONG $0x380f4566; WORD $0xe0dd // aesenclast xmm12,xmm8
-	QUAD $0x000110a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm12
-	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dd // aesenclast xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dd // aesenclast xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dd // aesenclast xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dd // aesenclast xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dd // aesenclast xmm6,xmm8
 	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
-// 0x1cb9:
-	LONG $0x0f438d49 // lea rax,[r11+0xf]
-	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
-	WORD $0xc001 // add eax,eax
-	LONG $0xa0aa8d4d; WORD $0x0003; BYTE $0x00 // lea r13,[r10+0x3a0]
-	WORD $0x2949; BYTE $0xc5 // sub r13,rax
-	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x0474 // je 0x1cd6
-	LONG $0x20ed8349 // sub r13,0x20
-// 0x1cd6:
-	LONG $0x6f0f4566; BYTE $0xc3 // movdqa xmm8,xmm11
-	WORD $0x1475 // jne 0x1cf1
-	LONG $0xef0f4566; BYTE $0xc9 // pxor xmm9,xmm9
-	LONG $0xef0f4566; BYTE $0xd2 // pxor xmm10,xmm10
-	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
-	LONG $0x000b54e9; BYTE $0x00 // jmp 0x2845
-// 0x1cf1:
-	LONG $0x7e0f44f3; WORD $0x4867 // movq xmm12,QWORD PTR [rdi+0x48]
-	LONG $0x67160f44; BYTE $0x20 // movhps xmm12,QWORD PTR [rdi+0x20]
-	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
-	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
-	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	QUAD $0x000003008a100f45 // movups xmm9,XMMWORD PTR [r10+0x300]
-	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
-	QUAD $0x000003009a100f45 // movups xmm11,XMMWORD PTR [r10+0x300]
-	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
-	QUAD $0x0000031092100f45 // movups xmm10,XMMWORD PTR [r10+0x310]
-	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
-	LONG $0x000b06e9; BYTE $0x00 // jmp 0x2845
-// 0x1d3f:
-	LONG $0x0f438d49 // lea rax,[r11+0xf]
-	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
-	WORD $0xc001 // add eax,eax
-	LONG $0xa0aa8d4d; WORD $0x0003; BYTE $0x00 // lea r13,[r10+0x3a0]
-	WORD $0x2949; BYTE $0xc5 // sub r13,rax
-	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x0474 // je 0x1d5c
-	LONG $0x20ed8349 // sub r13,0x20
-// 0x1d5c:
-	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x049b870f; WORD $0x0000 // ja 0x2201
-	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
-	LONG $0x700f4166; WORD $0xfff8 // pshufd xmm7,xmm8,0xff
-	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
-	LONG $0xfe0f4466; WORD $0x4072 // paddd xmm14,XMMWORD PTR [rdx+0x40]
-	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
-	LONG $0xef0f4466; BYTE $0xf7 // pxor xmm14,xmm7
-	LONG $0xc86f0f66 // movdqa xmm1,xmm0
-	LONG $0x3a0f4166; WORD $0xce21; BYTE $0x70 // insertps xmm1,xmm14,0x70
-	LONG $0xd06f0f66 // movdqa xmm2,xmm0
-	LONG $0x3a0f4166; WORD $0xd621; BYTE $0xb0 // insertps xmm2,xmm14,0xb0
-	LONG $0xd86f0f66 // movdqa xmm3,xmm0
-	LONG $0x3a0f4166; WORD $0xde21; BYTE $0xf0 // insertps xmm3,xmm14,0xf0
-	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
-	WORD $0xc183; BYTE $0x04 // add ecx,0x4
+	LONG $0x00014de9; BYTE $0x00 // jmp 0x1f68
+// 0x1e1b:
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x2674 // je 0x1f61
+// 0x1f3b:
+	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
+	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
+	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
+	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xda72 // jb 0x1f3b
+// 0x1f61:
+	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
+// 0x1f68:
+	LONG $0x20c7f641 // test r15b,0x20
+	LONG $0x0308840f; WORD $0x0000 // je 0x227a
 	LONG $0x6f0f45f3; WORD $0x2424 // movdqu xmm12,XMMWORD PTR [r12]
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0xef0f4566; BYTE $0xe3 // pxor xmm12,xmm11
 	LONG $0x6f0f45f3; WORD $0x246c; BYTE $0x10 // movdqu xmm13,XMMWORD PTR [r12+0x10]
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
 	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
 	LONG $0x6c0f4566; BYTE $0xf5 // punpcklqdq xmm14,xmm13
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x6f0f4566; BYTE $0xfc // movdqa xmm15,xmm12
 	LONG $0x6d0f4566; BYTE $0xfd // punpckhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	QUAD $0xfffffe808d100f45 // movups xmm9,XMMWORD PTR [r13-0x180]
+	QUAD $0xfffffe608d100f45 // movups xmm9,XMMWORD PTR [r13-0x1a0]
 	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
-	LONG $0x24448b49; BYTE $0x20 // mov rax,QWORD PTR [r12+0x20]
-	LONG $0x24443349; BYTE $0x28 // xor rax,QWORD PTR [r12+0x28]
-	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0xfffffe809d100f45 // movups xmm11,XMMWORD PTR [r13-0x180]
+	QUAD $0xfffffe609d100f45 // movups xmm11,XMMWORD PTR [r13-0x1a0]
 	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
-	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	QUAD $0xfffffea0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x160]
+	QUAD $0xfffffe80bd100f45 // movups xmm15,XMMWORD PTR [r13-0x180]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x24448b49; BYTE $0x30 // mov rax,QWORD PTR [r12+0x30]
-	LONG $0x24443349; BYTE $0x38 // xor rax,QWORD PTR [r12+0x38]
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0xfffffea0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x160]
+	QUAD $0xfffffe80bd100f45 // movups xmm15,XMMWORD PTR [r13-0x180]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xa8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],rax
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	QUAD $0xfffffe9095100f45 // movups xmm10,XMMWORD PTR [r13-0x170]
+	QUAD $0xfffffe7095100f45 // movups xmm10,XMMWORD PTR [r13-0x190]
 	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
-	QUAD $0xfffffe90bd100f45 // movups xmm15,XMMWORD PTR [r13-0x170]
+	QUAD $0xfffffe70bd100f45 // movups xmm15,XMMWORD PTR [r13-0x190]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x6f0f45f3; WORD $0x2464; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r12+0x20]
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x6f0f45f3; WORD $0x246c; BYTE $0x30 // movdqu xmm13,XMMWORD PTR [r12+0x30]
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	QUAD $0xfffffec0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x140]
+	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
+	LONG $0x6c0f4566; BYTE $0xf5 // punpcklqdq xmm14,xmm13
+	LONG $0x6f0f4566; BYTE $0xfc // movdqa xmm15,xmm12
+	LONG $0x6d0f4566; BYTE $0xfd // punpckhqdq xmm15,xmm13
+	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
+	QUAD $0xfffffea0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x160]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0xfffffec0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x140]
+	QUAD $0xfffffea0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x160]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	QUAD $0xfffffee0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x120]
+	QUAD $0xfffffec0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x140]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0xfffffee0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x120]
+	QUAD $0xfffffec0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x140]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	QUAD $0x0001a0b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1a0]
-	QUAD $0xfffffed0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x130]
+	QUAD $0xfffffeb0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x150]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	QUAD $0x0001a8b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1a8]
-	QUAD $0xfffffed0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x130]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x01 // pclmulhqlqdq xmm15,xmm14
+	QUAD $0xfffffeb0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x150]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x6f0f45f3; WORD $0x2464; BYTE $0x40 // movdqu xmm12,XMMWORD PTR [r12+0x40]
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x6f0f45f3; WORD $0x246c; BYTE $0x50 // movdqu xmm13,XMMWORD PTR [r12+0x50]
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
 	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
 	LONG $0x6c0f4566; BYTE $0xf5 // punpcklqdq xmm14,xmm13
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
 	LONG $0x6f0f4566; BYTE $0xfc // movdqa xmm15,xmm12
 	LONG $0x6d0f4566; BYTE $0xfd // punpckhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	QUAD $0xffffff00bd100f45 // movups xmm15,XMMWORD PTR [r13-0x100]
+	QUAD $0xfffffee0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x120]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x24448b49; BYTE $0x60 // mov rax,QWORD PTR [r12+0x60]
-	LONG $0x24443349; BYTE $0x68 // xor rax,QWORD PTR [r12+0x68]
-	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0xffffff00bd100f45 // movups xmm15,XMMWORD PTR [r13-0x100]
+	QUAD $0xfffffee0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x120]
 	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xb0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],rax
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	QUAD $0xffffff20bd100f45 // movups xmm15,XMMWORD PTR [r13-0xe0]
+	QUAD $0xffffff00bd100f45 // movups xmm15,XMMWORD PTR [r13-0x100]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x24448b49; BYTE $0x70 // mov rax,QWORD PTR [r12+0x70]
-	LONG $0x24443349; BYTE $0x78 // xor rax,QWORD PTR [r12+0x78]
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0xffffff20bd100f45 // movups xmm15,XMMWORD PTR [r13-0xe0]
+	QUAD $0xffffff00bd100f45 // movups xmm15,XMMWORD PTR [r13-0x100]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	QUAD $0xffffff10bd100f45 // movups xmm15,XMMWORD PTR [r13-0xf0]
+	QUAD $0xfffffef0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x110]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	QUAD $0xffffff10bd100f45 // movups xmm15,XMMWORD PTR [r13-0xf0]
+	QUAD $0xfffffef0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x110]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x6f0f45f3; WORD $0x2464; BYTE $0x60 // movdqu xmm12,XMMWORD PTR [r12+0x60]
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0x6f0f45f3; WORD $0x246c; BYTE $0x70 // movdqu xmm13,XMMWORD PTR [r12+0x70]
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	QUAD $0xffffff40bd100f45 // movups xmm15,XMMWORD PTR [r13-0xc0]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0xffffff40bd100f45 // movups xmm15,XMMWORD PTR [r13-0xc0]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	QUAD $0xffffff60bd100f45 // movups xmm15,XMMWORD PTR [r13-0xa0]
-	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0xffffff60bd100f45 // movups xmm15,XMMWORD PTR [r13-0xa0]
-	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	QUAD $0x0001b0b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1b0]
-	QUAD $0xffffff50bd100f45 // movups xmm15,XMMWORD PTR [r13-0xb0]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	QUAD $0x0001b8b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1b8]
-	QUAD $0xffffff50bd100f45 // movups xmm15,XMMWORD PTR [r13-0xb0]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x01 // pclmulhqlqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
-	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2674 // je 0x21dd
-// 0x21b7:
-	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	WORD $0xc083; BYTE $0x10 // add eax,0x10
-	WORD $0xd839 // cmp eax,ebx
-	WORD $0xda72 // jb 0x21b7
-// 0x21dd:
-	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dd // aesenclast xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dd // aesenclast xmm3,xmm8
-	LONG $0x0005e1e9; BYTE $0x00 // jmp 0x27e2
-// 0x2201:
-	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
-	LONG $0x700f4566; WORD $0xffd0 // pshufd xmm10,xmm8,0xff
-	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
-	LONG $0xfe0f4466; WORD $0x4072 // paddd xmm14,XMMWORD PTR [rdx+0x40]
-	LONG $0x6f0f4566; BYTE $0xfe // movdqa xmm15,xmm14
-	LONG $0xfe0f4466; WORD $0x507a // paddd xmm15,XMMWORD PTR [rdx+0x50]
-	LONG $0x380f4466; WORD $0x7a00; BYTE $0x60 // pshufb xmm15,XMMWORD PTR [rdx+0x60]
-	LONG $0xef0f4566; BYTE $0xfa // pxor xmm15,xmm10
-	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
-	LONG $0xef0f4566; BYTE $0xf2 // pxor xmm14,xmm10
-	LONG $0xc86f0f66 // movdqa xmm1,xmm0
-	LONG $0x3a0f4166; WORD $0xce21; BYTE $0x70 // insertps xmm1,xmm14,0x70
-	LONG $0xd06f0f66 // movdqa xmm2,xmm0
-	LONG $0x3a0f4166; WORD $0xd621; BYTE $0xb0 // insertps xmm2,xmm14,0xb0
-	LONG $0xd86f0f66 // movdqa xmm3,xmm0
-	LONG $0x3a0f4166; WORD $0xde21; BYTE $0xf0 // insertps xmm3,xmm14,0xf0
-	LONG $0xe06f0f66 // movdqa xmm4,xmm0
-	LONG $0x3a0f4166; WORD $0xe721; BYTE $0x30 // insertps xmm4,xmm15,0x30
-	LONG $0xe86f0f66 // movdqa xmm5,xmm0
-	LONG $0x3a0f4166; WORD $0xef21; BYTE $0x70 // insertps xmm5,xmm15,0x70
-	LONG $0xf06f0f66 // movdqa xmm6,xmm0
-	LONG $0x3a0f4166; WORD $0xf721; BYTE $0xb0 // insertps xmm6,xmm15,0xb0
-	LONG $0xf86f0f66 // movdqa xmm7,xmm0
-	LONG $0x3a0f4166; WORD $0xff21; BYTE $0xf0 // insertps xmm7,xmm15,0xf0
-	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
-	WORD $0xc183; BYTE $0x08 // add ecx,0x8
-	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x6f0f45f3; WORD $0x2424 // movdqu xmm12,XMMWORD PTR [r12]
-	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0xef0f4566; BYTE $0xe3 // pxor xmm12,xmm11
-	LONG $0x6f0f45f3; WORD $0x246c; BYTE $0x10 // movdqu xmm13,XMMWORD PTR [r12+0x10]
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
 	LONG $0x6c0f4566; BYTE $0xf5 // punpcklqdq xmm14,xmm13
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x6f0f4566; BYTE $0xfc // movdqa xmm15,xmm12
 	LONG $0x6d0f4566; BYTE $0xfd // punpckhqdq xmm15,xmm13
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0xfffffe808d100f45 // movups xmm9,XMMWORD PTR [r13-0x180]
-	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x24448b49; BYTE $0x20 // mov rax,QWORD PTR [r12+0x20]
-	LONG $0x24443349; BYTE $0x28 // xor rax,QWORD PTR [r12+0x28]
-	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0xfffffe809d100f45 // movups xmm11,XMMWORD PTR [r13-0x180]
-	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0xfffffea0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x160]
+	QUAD $0xffffff20bd100f45 // movups xmm15,XMMWORD PTR [r13-0xe0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	QUAD $0xffffff20bd100f45 // movups xmm15,XMMWORD PTR [r13-0xe0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	QUAD $0xffffff40bd100f45 // movups xmm15,XMMWORD PTR [r13-0xc0]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x24448b49; BYTE $0x30 // mov rax,QWORD PTR [r12+0x30]
-	LONG $0x24443349; BYTE $0x38 // xor rax,QWORD PTR [r12+0x38]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	QUAD $0xfffffea0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x160]
+	QUAD $0xffffff40bd100f45 // movups xmm15,XMMWORD PTR [r13-0xc0]
 	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
 	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xa8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],rax
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0xfffffe9095100f45 // movups xmm10,XMMWORD PTR [r13-0x170]
-	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0xfffffe90bd100f45 // movups xmm15,XMMWORD PTR [r13-0x170]
+	QUAD $0xffffff30bd100f45 // movups xmm15,XMMWORD PTR [r13-0xd0]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	QUAD $0xffffff30bd100f45 // movups xmm15,XMMWORD PTR [r13-0xd0]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x6f0f45f3; WORD $0x2464; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r12+0x20]
-	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x6f0f45f3; WORD $0x246c; BYTE $0x30 // movdqu xmm13,XMMWORD PTR [r12+0x30]
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0xfffffec0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x140]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0xfffffec0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x140]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0xfffffee0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x120]
-	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	QUAD $0xfffffee0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x120]
-	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x0001a0b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1a0]
-	QUAD $0xfffffed0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x130]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x0001a8b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1a8]
-	QUAD $0xfffffed0bd100f45 // movups xmm15,XMMWORD PTR [r13-0x130]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x01 // pclmulhqlqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x6f0f45f3; WORD $0x2464; BYTE $0x40 // movdqu xmm12,XMMWORD PTR [r12+0x40]
-	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x6f0f45f3; WORD $0x246c; BYTE $0x50 // movdqu xmm13,XMMWORD PTR [r12+0x50]
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x6f0f4566; BYTE $0xf4 // movdqa xmm14,xmm12
-	LONG $0x6c0f4566; BYTE $0xf5 // punpcklqdq xmm14,xmm13
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x6f0f4566; BYTE $0xfc // movdqa xmm15,xmm12
-	LONG $0x6d0f4566; BYTE $0xfd // punpckhqdq xmm15,xmm13
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0xffffff00bd100f45 // movups xmm15,XMMWORD PTR [r13-0x100]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x24448b49; BYTE $0x60 // mov rax,QWORD PTR [r12+0x60]
-	LONG $0x24443349; BYTE $0x68 // xor rax,QWORD PTR [r12+0x68]
-	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0xffffff00bd100f45 // movups xmm15,XMMWORD PTR [r13-0x100]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xb0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],rax
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0xffffff20bd100f45 // movups xmm15,XMMWORD PTR [r13-0xe0]
-	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x24448b49; BYTE $0x70 // mov rax,QWORD PTR [r12+0x70]
-	LONG $0x24443349; BYTE $0x78 // xor rax,QWORD PTR [r12+0x78]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	QUAD $0xffffff20bd100f45 // movups xmm15,XMMWORD PTR [r13-0xe0]
-	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0xffffff10bd100f45 // movups xmm15,XMMWORD PTR [r13-0xf0]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0xffffff10bd100f45 // movups xmm15,XMMWORD PTR [r13-0xf0]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x6f0f45f3; WORD $0x2464; BYTE $0x60 // movdqu xmm12,XMMWORD PTR [r12+0x60]
-	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x6f0f45f3; WORD $0x246c; BYTE $0x70 // movdqu xmm13,XMMWORD PTR [r12+0x70]
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4466; WORD $0x2a00 // pshufb xmm13,XMMWORD PTR [rdx]
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0xffffff40bd100f45 // movups xmm15,XMMWORD PTR [r13-0xc0]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	QUAD $0xffffff40bd100f45 // movups xmm15,XMMWORD PTR [r13-0xc0]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	QUAD $0xffffff60bd100f45 // movups xmm15,XMMWORD PTR [r13-0xa0]
-	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x00 // pclmullqlqdq xmm15,xmm13
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	QUAD $0xffffff60bd100f45 // movups xmm15,XMMWORD PTR [r13-0xa0]
-	LONG $0x3a0f4566; WORD $0xfd44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm13
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	QUAD $0x0001b0b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1b0]
-	QUAD $0xffffff50bd100f45 // movups xmm15,XMMWORD PTR [r13-0xb0]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x0001b8b67e0f44f3; BYTE $0x00 // movq xmm14,QWORD PTR [rsi+0x1b8]
-	QUAD $0xffffff50bd100f45 // movups xmm15,XMMWORD PTR [r13-0xb0]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x01 // pclmulhqlqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
-	WORD $0xc339 // cmp ebx,eax
-	WORD $0x3e74 // je 0x27ab
-// 0x276d:
-	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	WORD $0xc083; BYTE $0x10 // add eax,0x10
-	WORD $0xd839 // cmp eax,ebx
-	WORD $0xc272 // jb 0x276d
-// 0x27ab:
-	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dd // aesenclast xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dd // aesenclast xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dd // aesenclast xmm3,xmm8
-	LONG $0x380f4166; WORD $0xe0dd // aesenclast xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dd // aesenclast xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dd // aesenclast xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
-// 0x27e2:
-	LONG $0xef0f4566; BYTE $0xc0 // pxor xmm8,xmm8
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x5874 // je 0x2845
+	LONG $0x0112840f; WORD $0x0000 // je 0x232f
 	LONG $0x7e0f44f3; WORD $0x4867 // movq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x67160f44; BYTE $0x20 // movhps xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
@@ -1921,423 +1681,17 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	QUAD $0x00000310ba100f45 // movups xmm15,XMMWORD PTR [r10+0x310]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-// 0x2845:
-	LONG $0x10fb8349 // cmp r11,0x10
-	LONG $0x0561820f; WORD $0x0000 // jb 0x2db0
-	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
-	LONG $0xef0f4166; BYTE $0xc4 // pxor xmm0,xmm12
-	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
-	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0575 // jne 0x2869
-	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
-// 0x2869:
-	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
-	LONG $0xef0f4566; BYTE $0xc0 // pxor xmm8,xmm8
-	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
-	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	LONG $0x7d100f45; BYTE $0x80 // movups xmm15,XMMWORD PTR [r13-0x80]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x7d100f45; BYTE $0x80 // movups xmm15,XMMWORD PTR [r13-0x80]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x7d100f45; BYTE $0x90 // movups xmm15,XMMWORD PTR [r13-0x70]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x20fb8349 // cmp r11,0x20
-	LONG $0x04e8820f; WORD $0x0000 // jb 0x2da9
-	LONG $0x6f0f45f3; WORD $0x1060 // movdqu xmm12,XMMWORD PTR [r8+0x10]
-	LONG $0xef0f4166; BYTE $0xcc // pxor xmm1,xmm12
-	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
-	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0575 // jne 0x28dd
-	LONG $0x6f0f4466; BYTE $0xe1 // movdqa xmm12,xmm1
-// 0x28dd:
-	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
-	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	LONG $0x7d100f45; BYTE $0xa0 // movups xmm15,XMMWORD PTR [r13-0x60]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x7d100f45; BYTE $0xa0 // movups xmm15,XMMWORD PTR [r13-0x60]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x7d100f45; BYTE $0xb0 // movups xmm15,XMMWORD PTR [r13-0x50]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x30fb8349 // cmp r11,0x30
-	LONG $0x0477820f; WORD $0x0000 // jb 0x2da2
-	LONG $0x6f0f45f3; WORD $0x2060 // movdqu xmm12,XMMWORD PTR [r8+0x20]
-	LONG $0xef0f4166; BYTE $0xd4 // pxor xmm2,xmm12
-	LONG $0x7f0f41f3; WORD $0x2051 // movdqu XMMWORD PTR [r9+0x20],xmm2
-	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0575 // jne 0x2947
-	LONG $0x6f0f4466; BYTE $0xe2 // movdqa xmm12,xmm2
-// 0x2947:
-	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
-	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	LONG $0x7d100f45; BYTE $0xc0 // movups xmm15,XMMWORD PTR [r13-0x40]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x7d100f45; BYTE $0xc0 // movups xmm15,XMMWORD PTR [r13-0x40]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x7d100f45; BYTE $0xd0 // movups xmm15,XMMWORD PTR [r13-0x30]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x0406820f; WORD $0x0000 // jb 0x2d9b
-	LONG $0x6f0f45f3; WORD $0x3060 // movdqu xmm12,XMMWORD PTR [r8+0x30]
-	LONG $0xef0f4166; BYTE $0xdc // pxor xmm3,xmm12
-	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
-	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0575 // jne 0x29b1
-	LONG $0x6f0f4466; BYTE $0xe3 // movdqa xmm12,xmm3
-// 0x29b1:
-	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
-	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	LONG $0x7d100f45; BYTE $0xe0 // movups xmm15,XMMWORD PTR [r13-0x20]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x7d100f45; BYTE $0xe0 // movups xmm15,XMMWORD PTR [r13-0x20]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x7d100f45; BYTE $0xf0 // movups xmm15,XMMWORD PTR [r13-0x10]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x0627840f; WORD $0x0000 // je 0x3026
-	LONG $0x04c7f641 // test r15b,0x4
-	LONG $0x01ca840f; WORD $0x0000 // je 0x2bd3
-	QUAD $0x00000100866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x100]
-	LONG $0x6f0f45f3; WORD $0x1042 // movdqu xmm8,XMMWORD PTR [r10+0x10]
-	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
-	LONG $0x700f4166; WORD $0xfff8 // pshufd xmm7,xmm8,0xff
-	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
-	LONG $0xfe0f4466; WORD $0x4072 // paddd xmm14,XMMWORD PTR [rdx+0x40]
-	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
-	LONG $0xef0f4466; BYTE $0xf7 // pxor xmm14,xmm7
-	LONG $0xe06f0f66 // movdqa xmm4,xmm0
-	LONG $0x3a0f4166; WORD $0xe621; BYTE $0x30 // insertps xmm4,xmm14,0x30
-	LONG $0xe86f0f66 // movdqa xmm5,xmm0
-	LONG $0x3a0f4166; WORD $0xee21; BYTE $0x70 // insertps xmm5,xmm14,0x70
-	LONG $0xf06f0f66 // movdqa xmm6,xmm0
-	LONG $0x3a0f4166; WORD $0xf621; BYTE $0xb0 // insertps xmm6,xmm14,0xb0
-	LONG $0xf86f0f66 // movdqa xmm7,xmm0
-	LONG $0x3a0f4166; WORD $0xfe21; BYTE $0xf0 // insertps xmm7,xmm14,0xf0
-	WORD $0xc183; BYTE $0x04 // add ecx,0x4
-	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
-	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2674 // je 0x2baf
-// 0x2b89:
-	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	WORD $0xc083; BYTE $0x10 // add eax,0x10
-	WORD $0xd839 // cmp eax,ebx
-	WORD $0xda72 // jb 0x2b89
-// 0x2baf:
-	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-	LONG $0x380f4166; WORD $0xe0dd // aesenclast xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dd // aesenclast xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dd // aesenclast xmm6,xmm8
-	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
-	LONG $0xef0f4566; BYTE $0xc0 // pxor xmm8,xmm8
-// 0x2bd3:
-	LONG $0x50fb8349 // cmp r11,0x50
-	LONG $0x01b7820f; WORD $0x0000 // jb 0x2d94
-	LONG $0x6f0f45f3; WORD $0x4060 // movdqu xmm12,XMMWORD PTR [r8+0x40]
-	LONG $0xef0f4166; BYTE $0xe4 // pxor xmm4,xmm12
-	LONG $0x7f0f41f3; WORD $0x4061 // movdqu XMMWORD PTR [r9+0x40],xmm4
-	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0575 // jne 0x2bf9
-	LONG $0x6f0f4466; BYTE $0xe4 // movdqa xmm12,xmm4
-// 0x2bf9:
-	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
-	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	LONG $0x7d100f45; BYTE $0x00 // movups xmm15,XMMWORD PTR [r13+0x0]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x7d100f45; BYTE $0x00 // movups xmm15,XMMWORD PTR [r13+0x0]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x7d100f45; BYTE $0x10 // movups xmm15,XMMWORD PTR [r13+0x10]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x60fb8349 // cmp r11,0x60
-	LONG $0x0146820f; WORD $0x0000 // jb 0x2d8d
-	LONG $0x6f0f45f3; WORD $0x5060 // movdqu xmm12,XMMWORD PTR [r8+0x50]
-	LONG $0xef0f4166; BYTE $0xec // pxor xmm5,xmm12
-	LONG $0x7f0f41f3; WORD $0x5069 // movdqu XMMWORD PTR [r9+0x50],xmm5
-	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0575 // jne 0x2c63
-	LONG $0x6f0f4466; BYTE $0xe5 // movdqa xmm12,xmm5
-// 0x2c63:
-	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
-	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	LONG $0x7d100f45; BYTE $0x20 // movups xmm15,XMMWORD PTR [r13+0x20]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x7d100f45; BYTE $0x20 // movups xmm15,XMMWORD PTR [r13+0x20]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x7d100f45; BYTE $0x30 // movups xmm15,XMMWORD PTR [r13+0x30]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x70fb8349 // cmp r11,0x70
-	LONG $0x00d5820f; WORD $0x0000 // jb 0x2d86
-	LONG $0x6f0f45f3; WORD $0x6060 // movdqu xmm12,XMMWORD PTR [r8+0x60]
-	LONG $0xef0f4166; BYTE $0xf4 // pxor xmm6,xmm12
-	LONG $0x7f0f41f3; WORD $0x6071 // movdqu XMMWORD PTR [r9+0x60],xmm6
-	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0575 // jne 0x2ccd
-	LONG $0x6f0f4466; BYTE $0xe6 // movdqa xmm12,xmm6
-// 0x2ccd:
-	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
-	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	LONG $0x7d100f45; BYTE $0x40 // movups xmm15,XMMWORD PTR [r13+0x40]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x7d100f45; BYTE $0x40 // movups xmm15,XMMWORD PTR [r13+0x40]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x7d100f45; BYTE $0x50 // movups xmm15,XMMWORD PTR [r13+0x50]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	WORD $0x6572 // jb 0x2d7f
-	LONG $0x6f0f45f3; WORD $0x7060 // movdqu xmm12,XMMWORD PTR [r8+0x70]
-	LONG $0xef0f4166; BYTE $0xfc // pxor xmm7,xmm12
-	LONG $0x7f0f41f3; WORD $0x7079 // movdqu XMMWORD PTR [r9+0x70],xmm7
-	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0575 // jne 0x2d36
-	LONG $0x6f0f4466; BYTE $0xe7 // movdqa xmm12,xmm7
-// 0x2d36:
-	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
-	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	LONG $0x7d100f45; BYTE $0x60 // movups xmm15,XMMWORD PTR [r13+0x60]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x7d100f45; BYTE $0x60 // movups xmm15,XMMWORD PTR [r13+0x60]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x7d100f45; BYTE $0x70 // movups xmm15,XMMWORD PTR [r13+0x70]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x0002a7e9; BYTE $0x00 // jmp 0x3026
-// 0x2d7f:
-	LONG $0x6f0f4466; BYTE $0xef // movdqa xmm13,xmm7
-	WORD $0x2feb // jmp 0x2db5
-// 0x2d86:
-	LONG $0x6f0f4466; BYTE $0xee // movdqa xmm13,xmm6
-	WORD $0x28eb // jmp 0x2db5
-// 0x2d8d:
-	LONG $0x6f0f4466; BYTE $0xed // movdqa xmm13,xmm5
-	WORD $0x21eb // jmp 0x2db5
-// 0x2d94:
-	LONG $0x6f0f4466; BYTE $0xec // movdqa xmm13,xmm4
-	WORD $0x1aeb // jmp 0x2db5
-// 0x2d9b:
-	LONG $0x6f0f4466; BYTE $0xeb // movdqa xmm13,xmm3
-	WORD $0x13eb // jmp 0x2db5
-// 0x2da2:
-	LONG $0x6f0f4466; BYTE $0xea // movdqa xmm13,xmm2
-	WORD $0x0ceb // jmp 0x2db5
-// 0x2da9:
-	LONG $0x6f0f4466; BYTE $0xe9 // movdqa xmm13,xmm1
-	WORD $0x05eb // jmp 0x2db5
-// 0x2db0:
-	LONG $0x6f0f4466; BYTE $0xe8 // movdqa xmm13,xmm0
-// 0x2db5:
-	WORD $0x8944; BYTE $0xd8 // mov eax,r11d
-	WORD $0xe083; BYTE $0x0f // and eax,0xf
-	LONG $0x0265840f; WORD $0x0000 // je 0x3026
-	LONG $0x70e38341 // and r11d,0x70
-	WORD $0x014d; BYTE $0xd8 // add r8,r11
-	WORD $0x014d; BYTE $0xd9 // add r9,r11
-	LONG $0x5d6c8d4f; BYTE $0x00 // lea r13,[r13+r11*2+0x0]
-	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2372 // jb 0x2df8
-	LONG $0x005c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r8+rax*1-0x8]
-	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-	WORD $0xc129 // sub ecx,eax
-	WORD $0xe1c1; BYTE $0x02 // shl ecx,0x2
-	WORD $0xd348; BYTE $0xeb // shr rbx,cl
-	WORD $0xd348; BYTE $0xeb // shr rbx,cl
-	LONG $0x7e0f45f3; BYTE $0x20 // movq xmm12,QWORD PTR [r8]
-	LONG $0x3a0f4c66; WORD $0xe322; BYTE $0x01 // pinsrq xmm12,rbx,0x1
-	WORD $0x53eb // jmp 0x2e4b
-// 0x2df8:
-	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1c72 // jb 0x2e19
-	LONG $0x005c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r8+rax*1-0x4]
-	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
-	WORD $0xd348; BYTE $0xe3 // shl rbx,cl
-	WORD $0x8b41; BYTE $0x08 // mov ecx,DWORD PTR [r8]
-	WORD $0x0948; BYTE $0xcb // or rbx,rcx
-	LONG $0x6e0f4c66; BYTE $0xe3 // movq xmm12,rbx
-	WORD $0x32eb // jmp 0x2e4b
-// 0x2e19:
-	WORD $0xc189 // mov ecx,eax
-	WORD $0xe9d1 // shr ecx,1
-	LONG $0x1cb60f41; BYTE $0x08 // movzx ebx,BYTE PTR [r8+rcx*1]
-	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
-	WORD $0xe3d3 // shl ebx,cl
-	LONG $0x08b60f41 // movzx ecx,BYTE PTR [r8]
-	WORD $0xcb09 // or ebx,ecx
-	LONG $0x6e0f4466; BYTE $0xe3 // movd xmm12,ebx
-	LONG $0x5cb60f41; WORD $0xff00 // movzx ebx,BYTE PTR [r8+rax*1-0x1]
-	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
-	WORD $0xe3d3 // shl ebx,cl
-	LONG $0x6e0f4466; BYTE $0xf3 // movd xmm14,ebx
-	LONG $0xeb0f4566; BYTE $0xe6 // por xmm12,xmm14
-// 0x2e4b:
-	LONG $0xef0f4566; BYTE $0xec // pxor xmm13,xmm12
-	WORD $0x894d; BYTE $0xec // mov r12,r13
-	LONG $0x7e0f4c66; BYTE $0xeb // movq rbx,xmm13
-	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x1c72 // jb 0x2e79
-	WORD $0x8949; BYTE $0x19 // mov QWORD PTR [r9],rbx
-	LONG $0x3a0f4d66; WORD $0xed16; BYTE $0x01 // pextrq r13,xmm13,0x1
-	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
-	LONG $0xebad0f4c // shrd rbx,r13,cl
-	LONG $0x015c8949; BYTE $0xf8 // mov QWORD PTR [r9+rax*1-0x8],rbx
-	WORD $0x3feb // jmp 0x2eb8
-// 0x2e79:
-	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1472 // jb 0x2e92
-	WORD $0x8941; BYTE $0x19 // mov DWORD PTR [r9],ebx
-	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
-	WORD $0xd348; BYTE $0xeb // shr rbx,cl
-	LONG $0x015c8941; BYTE $0xfc // mov DWORD PTR [r9+rax*1-0x4],ebx
-	WORD $0x26eb // jmp 0x2eb8
-// 0x2e92:
-	WORD $0x8841; BYTE $0x19 // mov BYTE PTR [r9],bl
-	WORD $0xc189 // mov ecx,eax
-	WORD $0xe9d1 // shr ecx,1
-	WORD $0x8949; BYTE $0xcd // mov r13,rcx
-	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
-	WORD $0x8949; BYTE $0xde // mov r14,rbx
-	WORD $0xd348; BYTE $0xeb // shr rbx,cl
-	LONG $0x291c8843 // mov BYTE PTR [r9+r13*1],bl
-	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
-	WORD $0xd349; BYTE $0xee // shr r14,cl
-	LONG $0x01748845; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],r14b
-// 0x2eb8:
-	WORD $0x894d; BYTE $0xe5 // mov r13,r12
-	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x1275 // jne 0x2ed3
-	WORD $0xf748; BYTE $0xd8 // neg rax
-	QUAD $0x008002a46f0f44f3; WORD $0x0000 // movdqu xmm12,XMMWORD PTR [rdx+rax*1+0x80]
-	LONG $0xdb0f4566; BYTE $0xe5 // pand xmm12,xmm13
-// 0x2ed3:
-	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
-	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
-	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
-	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
-	LONG $0x7d100f45; BYTE $0x80 // movups xmm15,XMMWORD PTR [r13-0x80]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
-	LONG $0x7d100f45; BYTE $0x80 // movups xmm15,XMMWORD PTR [r13-0x80]
-	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
-	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
-	LONG $0x7d100f45; BYTE $0x90 // movups xmm15,XMMWORD PTR [r13-0x70]
-	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
-	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x000105e9; BYTE $0x00 // jmp 0x3026
-// 0x2f21:
-	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
-	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
-	WORD $0xc339 // cmp ebx,eax
-	WORD $0x1474 // je 0x2fb8
-// 0x2fa4:
-	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
-	LONG $0x380f4566; WORD $0xe0dc // aesenc xmm12,xmm8
-	WORD $0xc083; BYTE $0x10 // add eax,0x10
-	WORD $0xd839 // cmp eax,ebx
-	WORD $0xec72 // jb 0x2fa4
-// 0x2fb8:
-	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-	LONG $0x380f4566; WORD $0xe0dd // aesenclast xmm12,xmm8
-	QUAD $0x000110a67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x110],xmm12
+	LONG $0x0000b5e9; BYTE $0x00 // jmp 0x232f
+// 0x227a:
+	LONG $0x6f0f4566; BYTE $0xeb // movdqa xmm13,xmm11
+	LONG $0xef0f4566; BYTE $0xc9 // pxor xmm9,xmm9
+	LONG $0xef0f4566; BYTE $0xd2 // pxor xmm10,xmm10
+	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
 	LONG $0x02c7f641 // test r15b,0x2
-	LONG $0x0090840f; WORD $0x0000 // je 0x3068
+	WORD $0x4f74 // je 0x22e3
 	LONG $0x7e0f44f3; WORD $0x4867 // movq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x67160f44; BYTE $0x20 // movhps xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
-	LONG $0xef0f4566; BYTE $0xe3 // pxor xmm12,xmm11
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
 	QUAD $0x000003008a100f45 // movups xmm9,XMMWORD PTR [r10+0x300]
@@ -2346,7 +1700,521 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
 	QUAD $0x0000031092100f45 // movups xmm10,XMMWORD PTR [r10+0x310]
 	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
-// 0x3026:
+	LONG $0x80c7f641 // test r15b,0x80
+	WORD $0x4c75 // jne 0x232f
+// 0x22e3:
+	LONG $0x6f0f4566; BYTE $0xe5 // movdqa xmm12,xmm13
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	QUAD $0xffffff60bd100f45 // movups xmm15,XMMWORD PTR [r13-0xa0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	QUAD $0xffffff60bd100f45 // movups xmm15,XMMWORD PTR [r13-0xa0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	QUAD $0xffffff70bd100f45 // movups xmm15,XMMWORD PTR [r13-0x90]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+// 0x232f:
+	LONG $0x6f0f4466; BYTE $0xef // movdqa xmm13,xmm7
+	LONG $0x40fb8349 // cmp r11,0x40
+	WORD $0x0f76 // jbe 0x2349
+	QUAD $0x000100ae6f0f4466; BYTE $0x00 // movdqa xmm13,XMMWORD PTR [rsi+0x100]
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x5174 // je 0x239a
+// 0x2349:
+	LONG $0x40c7f641 // test r15b,0x40
+	WORD $0x3275 // jne 0x2381
+	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
+	WORD $0xe083; BYTE $0x03 // and eax,0x3
+	WORD $0xf883; BYTE $0x03 // cmp eax,0x3
+	WORD $0x2774 // je 0x2381
+	LONG $0x6f0f45f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [r10+0x10]
+	QUAD $0x000100b6ef0f4466; BYTE $0x00 // pxor xmm14,XMMWORD PTR [rsi+0x100]
+	LONG $0x0001ba41; WORD $0x0000 // mov r10d,0x1
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x0f75 // jne 0x2384
+	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
+	LONG $0x7f0f44f3; WORD $0x1070 // movdqu XMMWORD PTR [rax+0x10],xmm14
+	WORD $0x03eb // jmp 0x2384
+// 0x2381:
+	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
+// 0x2384:
+	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
+	QUAD $0x000100b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x100],xmm14
+	WORD $0x894c; BYTE $0xee // mov rsi,r13
+	LONG $0xffdeb4e9; BYTE $0xff // jmp 0x24e
+// 0x239a:
+	LONG $0x60fb8349 // cmp r11,0x60
+	LONG $0x0206870f; WORD $0x0000 // ja 0x25aa
+	LONG $0x50fb8349 // cmp r11,0x50
+	LONG $0x00e0870f; WORD $0x0000 // ja 0x248e
+	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x1a74 // je 0x247c
+// 0x2462:
+	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xe672 // jb 0x2462
+// 0x247c:
+	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
+	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
+	LONG $0x0002b5e9; BYTE $0x00 // jmp 0x2743
+// 0x248e:
+	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x2074 // je 0x2598
+// 0x2578:
+	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xe072 // jb 0x2578
+// 0x2598:
+	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
+	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
+	LONG $0x000199e9; BYTE $0x00 // jmp 0x2743
+// 0x25aa:
+	LONG $0x04c7f641 // test r15b,0x4
+	LONG $0x01c4840f; WORD $0x0000 // je 0x2778
+	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x2c74 // je 0x2736
+// 0x270a:
+	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xd472 // jb 0x270a
+// 0x2736:
+	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
+	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
+// 0x2743:
+	LONG $0x04c7f641 // test r15b,0x4
+	LONG $0xfbfc840f; WORD $0xffff // je 0x2349
+	WORD $0x894d; BYTE $0xe2 // mov r10,r12
+	LONG $0x000385e9; BYTE $0x00 // jmp 0x2ada
+// 0x2755:
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x0378840f; WORD $0x0000 // je 0x2ada
+	WORD $0x894d; BYTE $0xd4 // mov r12,r10
+	LONG $0x28578b4c // mov r10,QWORD PTR [rdi+0x28]
+	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
+	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
+	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
+	LONG $0xfffc22e9; BYTE $0xff // jmp 0x239a
+// 0x2778:
+	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
+	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
+	LONG $0x380f4166; WORD $0xc4dd // aesenclast xmm0,xmm12
+	LONG $0x7f0f41f3; BYTE $0x01 // movdqu XMMWORD PTR [r9],xmm0
+	LONG $0x6f0f45f3; WORD $0x1060 // movdqu xmm12,XMMWORD PTR [r8+0x10]
+	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
+	LONG $0x380f4166; WORD $0xccdd // aesenclast xmm1,xmm12
+	LONG $0x7f0f41f3; WORD $0x1049 // movdqu XMMWORD PTR [r9+0x10],xmm1
+	LONG $0x6f0f45f3; WORD $0x2060 // movdqu xmm12,XMMWORD PTR [r8+0x20]
+	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
+	LONG $0x380f4166; WORD $0xd4dd // aesenclast xmm2,xmm12
+	LONG $0x7f0f41f3; WORD $0x2051 // movdqu XMMWORD PTR [r9+0x20],xmm2
+	LONG $0x6f0f45f3; WORD $0x3060 // movdqu xmm12,XMMWORD PTR [r8+0x30]
+	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
+	LONG $0x380f4166; WORD $0xdcdd // aesenclast xmm3,xmm12
+	LONG $0x7f0f41f3; WORD $0x3059 // movdqu XMMWORD PTR [r9+0x30],xmm3
+	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x6f0f4466; BYTE $0xe0 // movdqa xmm12,xmm0
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	QUAD $0xffffff60bd100f45 // movups xmm15,XMMWORD PTR [r13-0xa0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	QUAD $0xffffff60bd100f45 // movups xmm15,XMMWORD PTR [r13-0xa0]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	QUAD $0xffffff70bd100f45 // movups xmm15,XMMWORD PTR [r13-0x90]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x6f0f4466; BYTE $0xe1 // movdqa xmm12,xmm1
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x7d100f45; BYTE $0x80 // movups xmm15,XMMWORD PTR [r13-0x80]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x7d100f45; BYTE $0x80 // movups xmm15,XMMWORD PTR [r13-0x80]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x7d100f45; BYTE $0x90 // movups xmm15,XMMWORD PTR [r13-0x70]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x6f0f4466; BYTE $0xe2 // movdqa xmm12,xmm2
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x7d100f45; BYTE $0xa0 // movups xmm15,XMMWORD PTR [r13-0x60]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x7d100f45; BYTE $0xa0 // movups xmm15,XMMWORD PTR [r13-0x60]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x7d100f45; BYTE $0xb0 // movups xmm15,XMMWORD PTR [r13-0x50]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x6f0f4466; BYTE $0xe3 // movdqa xmm12,xmm3
+	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x7d100f45; BYTE $0xc0 // movups xmm15,XMMWORD PTR [r13-0x40]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x00 // pclmullqlqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xcf // pxor xmm9,xmm15
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x7d100f45; BYTE $0xc0 // movups xmm15,XMMWORD PTR [r13-0x40]
+	LONG $0x3a0f4566; WORD $0xfc44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm12
+	LONG $0xef0f4566; BYTE $0xdf // pxor xmm11,xmm15
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x7d100f45; BYTE $0xd0 // movups xmm15,XMMWORD PTR [r13-0x30]
+	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
+	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x2c74 // je 0x2a81
+// 0x2a55:
+	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
+	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
+	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
+	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
+	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xd472 // jb 0x2a55
+// 0x2a81:
+	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
+	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
+	LONG $0x40c7f641 // test r15b,0x40
+	WORD $0x3275 // jne 0x2ac6
+	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
+	WORD $0xe083; BYTE $0x03 // and eax,0x3
+	WORD $0xf883; BYTE $0x03 // cmp eax,0x3
+	WORD $0x2774 // je 0x2ac6
+	LONG $0x6f0f45f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [r10+0x10]
+	QUAD $0x000100b6ef0f4466; BYTE $0x00 // pxor xmm14,XMMWORD PTR [rsi+0x100]
+	LONG $0x0001ba41; WORD $0x0000 // mov r10d,0x1
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x0f75 // jne 0x2ac9
+	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
+	LONG $0x7f0f44f3; WORD $0x1070 // movdqu XMMWORD PTR [rax+0x10],xmm14
+	WORD $0x03eb // jmp 0x2ac9
+// 0x2ac6:
+	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
+// 0x2ac9:
+	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
+	QUAD $0x000100b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x100],xmm14
+	WORD $0x894c; BYTE $0xee // mov rsi,r13
+// 0x2ada:
+	LONG $0x40c08349 // add r8,0x40
+	LONG $0x40c18349 // add r9,0x40
+	LONG $0x40eb8349 // sub r11,0x40
+	LONG $0x80ee8348 // sub rsi,0xffffffffffffff80
+	LONG $0xc46f0f66 // movdqa xmm0,xmm4
+	LONG $0xcd6f0f66 // movdqa xmm1,xmm5
+	LONG $0xd66f0f66 // movdqa xmm2,xmm6
+	LONG $0xdf6f0f66 // movdqa xmm3,xmm7
+	LONG $0xffd74fe9; BYTE $0xff // jmp 0x24e
+// 0x2aff:
+	LONG $0x6f0f45f3; WORD $0x1042 // movdqu xmm8,XMMWORD PTR [r10+0x10]
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x0475 // jne 0x2b0f
+	LONG $0x20c58349 // add r13,0x20
+// 0x2b0f:
+	LONG $0x40fb8349 // cmp r11,0x40
+	WORD $0x5377 // ja 0x2b68
+	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
+	LONG $0x700f4566; WORD $0xfff8 // pshufd xmm15,xmm8,0xff
+	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
+	LONG $0xfe0f4466; WORD $0x4072 // paddd xmm14,XMMWORD PTR [rdx+0x40]
+	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
+	LONG $0xef0f4566; BYTE $0xf7 // pxor xmm14,xmm15
+	LONG $0xc86f0f66 // movdqa xmm1,xmm0
+	LONG $0x3a0f4166; WORD $0xce21; BYTE $0x70 // insertps xmm1,xmm14,0x70
+	LONG $0xd06f0f66 // movdqa xmm2,xmm0
+	LONG $0x3a0f4166; WORD $0xd621; BYTE $0xb0 // insertps xmm2,xmm14,0xb0
+	LONG $0xd86f0f66 // movdqa xmm3,xmm0
+	LONG $0x3a0f4166; WORD $0xde21; BYTE $0xf0 // insertps xmm3,xmm14,0xf0
+	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
+	WORD $0xc183; BYTE $0x04 // add ecx,0x4
+	LONG $0xffeefde9; BYTE $0xff // jmp 0x1a65
+// 0x2b68:
+	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
+	LONG $0x700f4566; WORD $0xffd0 // pshufd xmm10,xmm8,0xff
+	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
+	LONG $0xfe0f4466; WORD $0x4072 // paddd xmm14,XMMWORD PTR [rdx+0x40]
+	LONG $0x6f0f4566; BYTE $0xfe // movdqa xmm15,xmm14
+	LONG $0xfe0f4466; WORD $0x507a // paddd xmm15,XMMWORD PTR [rdx+0x50]
+	LONG $0x380f4466; WORD $0x7a00; BYTE $0x60 // pshufb xmm15,XMMWORD PTR [rdx+0x60]
+	LONG $0xef0f4566; BYTE $0xfa // pxor xmm15,xmm10
+	LONG $0x380f4466; WORD $0x7200; BYTE $0x60 // pshufb xmm14,XMMWORD PTR [rdx+0x60]
+	LONG $0xef0f4566; BYTE $0xf2 // pxor xmm14,xmm10
+	LONG $0xc86f0f66 // movdqa xmm1,xmm0
+	LONG $0x3a0f4166; WORD $0xce21; BYTE $0x70 // insertps xmm1,xmm14,0x70
+	LONG $0xd06f0f66 // movdqa xmm2,xmm0
+	LONG $0x3a0f4166; WORD $0xd621; BYTE $0xb0 // insertps xmm2,xmm14,0xb0
+	LONG $0xd86f0f66 // movdqa xmm3,xmm0
+	LONG $0x3a0f4166; WORD $0xde21; BYTE $0xf0 // insertps xmm3,xmm14,0xf0
+	LONG $0xe06f0f66 // movdqa xmm4,xmm0
+	LONG $0x3a0f4166; WORD $0xe721; BYTE $0x30 // insertps xmm4,xmm15,0x30
+	LONG $0xe86f0f66 // movdqa xmm5,xmm0
+	LONG $0x3a0f4166; WORD $0xef21; BYTE $0x70 // insertps xmm5,xmm15,0x70
+	LONG $0xf06f0f66 // movdqa xmm6,xmm0
+	LONG $0x3a0f4166; WORD $0xf721; BYTE $0xb0 // insertps xmm6,xmm15,0xb0
+	LONG $0xf86f0f66 // movdqa xmm7,xmm0
+	LONG $0x3a0f4166; WORD $0xff21; BYTE $0xf0 // insertps xmm7,xmm15,0xf0
+	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
+	WORD $0xc183; BYTE $0x08 // add ecx,0x8
+	LONG $0xffee67e9; BYTE $0xff // jmp 0x1a65
+// 0x2bfe:
+	LONG $0x6f0f4466; BYTE $0xe8 // movdqa xmm13,xmm0
+	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x1474 // je 0x2c95
+// 0x2c81:
+	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
+	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xec72 // jb 0x2c81
+// 0x2c95:
+	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
+	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
+	WORD $0x894d; BYTE $0xd4 // mov r12,r10
+	LONG $0x40c7f641 // test r15b,0x40
+	WORD $0x3275 // jne 0x2cdd
+	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
+	WORD $0xe083; BYTE $0x03 // and eax,0x3
+	WORD $0xf883; BYTE $0x03 // cmp eax,0x3
+	WORD $0x2774 // je 0x2cdd
+	LONG $0x6f0f45f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [r10+0x10]
+	QUAD $0x000100b6ef0f4466; BYTE $0x00 // pxor xmm14,XMMWORD PTR [rsi+0x100]
+	LONG $0x0001ba41; WORD $0x0000 // mov r10d,0x1
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x0f75 // jne 0x2ce0
+	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
+	LONG $0x7f0f44f3; WORD $0x1070 // movdqu XMMWORD PTR [rax+0x10],xmm14
+	WORD $0x03eb // jmp 0x2ce0
+// 0x2cdd:
+	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
+// 0x2ce0:
+	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
+	QUAD $0x000100b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x100],xmm14
+	LONG $0x02c7f641 // test r15b,0x2
+	LONG $0x0093840f; WORD $0x0000 // je 0x2d8b
+	LONG $0x7e0f44f3; WORD $0x4867 // movq xmm12,QWORD PTR [rdi+0x48]
+	LONG $0x67160f44; BYTE $0x20 // movhps xmm12,QWORD PTR [rdi+0x20]
+	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
+	LONG $0xef0f4566; BYTE $0xe3 // pxor xmm12,xmm11
+	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
+	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
+	QUAD $0x000300248c100f45; BYTE $0x00 // movups xmm9,XMMWORD PTR [r12+0x300]
+	LONG $0x3a0f4566; WORD $0xcc44; BYTE $0x00 // pclmullqlqdq xmm9,xmm12
+	QUAD $0x000300249c100f45; BYTE $0x00 // movups xmm11,XMMWORD PTR [r12+0x300]
+	LONG $0x3a0f4566; WORD $0xdc44; BYTE $0x11 // pclmulhqhqdq xmm11,xmm12
+	QUAD $0x0003102494100f45; BYTE $0x00 // movups xmm10,XMMWORD PTR [r12+0x310]
+	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
 	LONG $0x72100f44; BYTE $0x10 // movups xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf144; BYTE $0x00 // pclmullqlqdq xmm14,xmm9
 	LONG $0xef0f4566; BYTE $0xd1 // pxor xmm10,xmm9
@@ -2359,37 +2227,30 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
 	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
 	LONG $0xef0f4566; BYTE $0xde // pxor xmm11,xmm14
-// 0x3068:
+// 0x2d8b:
+	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
-	QUAD $0x00000110866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x110]
+	LONG $0x6f0f4166; BYTE $0xc5 // movdqa xmm0,xmm13
 	LONG $0x01c7f641 // test r15b,0x1
-	WORD $0x0575 // jne 0x307f
+	WORD $0x0575 // jne 0x2da3
 	LONG $0x406f0ff3; BYTE $0x20 // movdqu xmm0,XMMWORD PTR [rax+0x20]
-// 0x307f:
+// 0x2da3:
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x1674 // je 0x309b
+	WORD $0x1674 // je 0x2dbf
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0xef0f4466; BYTE $0xd8 // pxor xmm11,xmm0
 	LONG $0x7f0f44f3; BYTE $0x18 // movdqu XMMWORD PTR [rax],xmm11
-	WORD $0x28eb // jmp 0x30c3
-// 0x309b:
+	WORD $0x15eb // jmp 0x2dd4
+// 0x2dbf:
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0x7f0f44f3; BYTE $0x18 // movdqu XMMWORD PTR [rax],xmm11
 	LONG $0x407f0ff3; BYTE $0x20 // movdqu XMMWORD PTR [rax+0x20],xmm0
-	LONG $0x6f0f41f3; WORD $0x1042 // movdqu xmm0,XMMWORD PTR [r10+0x10]
-	QUAD $0x0000010086ef0f66 // pxor xmm0,XMMWORD PTR [rsi+0x100]
-	LONG $0x407f0ff3; BYTE $0x10 // movdqu XMMWORD PTR [rax+0x10],xmm0
 	WORD $0xc90f // bswap ecx
 	WORD $0x4889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ecx
-// 0x30c3:
-	LONG $0xc0ef0f66 // pxor xmm0,xmm0
-	QUAD $0x00000100867f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm0
-	QUAD $0x00000110867f0f66 // movdqa XMMWORD PTR [rsi+0x110],xmm0
-	QUAD $0x000001a0867f0f66 // movdqa XMMWORD PTR [rsi+0x1a0],xmm0
-	QUAD $0x000001b0867f0f66 // movdqa XMMWORD PTR [rsi+0x1b0],xmm0
-	LONG $0x0001c2e9; BYTE $0x00 // jmp 0x32ae
-// 0x30ec:
+// 0x2dd4:
+	LONG $0x0001c2e9; BYTE $0x00 // jmp 0x2f9b
+// 0x2dd9:
 	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
 	LONG $0xc9ef0f66 // pxor xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -2402,19 +2263,19 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x10728d4d // lea r14,[r10+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x311b:
+// 0x2e08:
 	WORD $0x8545; BYTE $0xe4 // test r12d,r12d
-	WORD $0x2074 // je 0x3140
+	WORD $0x2074 // je 0x2e2d
 	LONG $0x04fc8341 // cmp r12d,0x4
-	WORD $0x3775 // jne 0x315d
+	WORD $0x3775 // jne 0x2e4a
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x315d
+	WORD $0x3175 // jne 0x2e4a
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0xc0700f66; BYTE $0x00 // pshufd xmm0,xmm0,0x0
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
 	LONG $0xc07e0f66 // movd eax,xmm0
-	WORD $0x1deb // jmp 0x315d
-// 0x3140:
+	WORD $0x1deb // jmp 0x2e4a
+// 0x2e2d:
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0x00380f66; WORD $0x2042 // pshufb xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
@@ -2422,28 +2283,28 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x315d:
+// 0x2e4a:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc4 // inc r12d
 	WORD $0x3945; BYTE $0xc4 // cmp r12d,r8d
-	WORD $0x0372 // jb 0x3176
+	WORD $0x0372 // jb 0x2e63
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
-// 0x3176:
+// 0x2e63:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x311b
+	WORD $0xa072 // jb 0x2e08
 	LONG $0x6f0f41f3; BYTE $0x06 // movdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x3185:
+// 0x2e72:
 	LONG $0x6f0f45f3; WORD $0x0604 // movdqu xmm8,XMMWORD PTR [r14+rax*1]
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x394c; BYTE $0xd8 // cmp rax,r11
-	WORD $0x0874 // je 0x319c
+	WORD $0x0874 // je 0x2e89
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	WORD $0xe9eb // jmp 0x3185
-// 0x319c:
+	WORD $0xe9eb // jmp 0x2e72
+// 0x2e89:
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x00380f66; BYTE $0x02 // pshufb xmm0,XMMWORD PTR [rdx]
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
@@ -2461,7 +2322,7 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0xd86f0f66 // movdqa xmm3,xmm0
 	LONG $0x00828d49; WORD $0x0003; BYTE $0x00 // lea rax,[r10+0x300]
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
-// 0x31ec:
+// 0x2ed9:
 	LONG $0x7f0f44f3; BYTE $0x20 // movdqu XMMWORD PTR [rax],xmm12
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
@@ -2493,14 +2354,14 @@ TEXT ·AESGCMAESNI(SB), 0, $256-8
 	LONG $0x6f0f4166; BYTE $0xdc // movdqa xmm3,xmm12
 	LONG $0x6f0f4566; BYTE $0xe3 // movdqa xmm12,xmm11
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x0575 // jne 0x329a
+	WORD $0x0575 // jne 0x2f87
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
-// 0x329a:
+// 0x2f87:
 	LONG $0x20e88348 // sub rax,0x20
 	LONG $0x00828d4d; WORD $0x0001; BYTE $0x00 // lea r8,[r10+0x100]
 	WORD $0x394c; BYTE $0xc0 // cmp rax,r8
-	LONG $0xff3e830f; WORD $0xffff // jae 0x31ec
-// 0x32ae:
+	LONG $0xff3e830f; WORD $0xffff // jae 0x2ed9
+// 0x2f9b:
 	RET
 
 DATA aesgcm_aesni_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f
@@ -2532,7 +2393,55 @@ DATA aesgcm_aesni_constants<>+200(SB)/8, $0x0400000000000000
 DATA aesgcm_aesni_constants<>+208(SB)/8, $0x0000000000000000
 DATA aesgcm_aesni_constants<>+216(SB)/8, $0x0500000000000000
 DATA aesgcm_aesni_constants<>+224(SB)/8, $0x0000000000000000
-DATA aesgcm_aesni_constants<>+232(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+232(SB)/8, $0x0600000000000000
 DATA aesgcm_aesni_constants<>+240(SB)/8, $0x0000000000000000
-DATA aesgcm_aesni_constants<>+248(SB)/8, $0x0000000000000000
-GLOBL aesgcm_aesni_constants<>(SB), RODATA|NOPTR, $256
+DATA aesgcm_aesni_constants<>+248(SB)/8, $0x0700000000000000
+DATA aesgcm_aesni_constants<>+256(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+264(SB)/8, $0x0800000000000000
+DATA aesgcm_aesni_constants<>+272(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+280(SB)/8, $0x0900000000000000
+DATA aesgcm_aesni_constants<>+288(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+296(SB)/8, $0x0a00000000000000
+DATA aesgcm_aesni_constants<>+304(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+312(SB)/8, $0x0b00000000000000
+DATA aesgcm_aesni_constants<>+320(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+328(SB)/8, $0x0c00000000000000
+DATA aesgcm_aesni_constants<>+336(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+344(SB)/8, $0x0d00000000000000
+DATA aesgcm_aesni_constants<>+352(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+360(SB)/8, $0x0e00000000000000
+DATA aesgcm_aesni_constants<>+368(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+376(SB)/8, $0x0f00000000000000
+DATA aesgcm_aesni_constants<>+384(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+392(SB)/8, $0x1000000000000000
+DATA aesgcm_aesni_constants<>+400(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+408(SB)/8, $0x1100000000000000
+DATA aesgcm_aesni_constants<>+416(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+424(SB)/8, $0x1200000000000000
+DATA aesgcm_aesni_constants<>+432(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+440(SB)/8, $0x1300000000000000
+DATA aesgcm_aesni_constants<>+448(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+456(SB)/8, $0x1400000000000000
+DATA aesgcm_aesni_constants<>+464(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+472(SB)/8, $0x1500000000000000
+DATA aesgcm_aesni_constants<>+480(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+488(SB)/8, $0x1600000000000000
+DATA aesgcm_aesni_constants<>+496(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+504(SB)/8, $0x1700000000000000
+DATA aesgcm_aesni_constants<>+512(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+520(SB)/8, $0x1800000000000000
+DATA aesgcm_aesni_constants<>+528(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+536(SB)/8, $0x1900000000000000
+DATA aesgcm_aesni_constants<>+544(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+552(SB)/8, $0x1a00000000000000
+DATA aesgcm_aesni_constants<>+560(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+568(SB)/8, $0x1b00000000000000
+DATA aesgcm_aesni_constants<>+576(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+584(SB)/8, $0x1c00000000000000
+DATA aesgcm_aesni_constants<>+592(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+600(SB)/8, $0x1d00000000000000
+DATA aesgcm_aesni_constants<>+608(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+616(SB)/8, $0x1e00000000000000
+DATA aesgcm_aesni_constants<>+624(SB)/8, $0x0000000000000000
+DATA aesgcm_aesni_constants<>+632(SB)/8, $0x0000000000000000
+GLOBL aesgcm_aesni_constants<>(SB), RODATA|NOPTR, $640

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func AESGCMAESNIAVX(a *Args)
-TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
+TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	MOVQ a+0(FP), DI
 	LEAQ -193(SP), SI
 	ANDQ $-64, SI
@@ -14,13 +14,13 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	WORD $0x478b; BYTE $0x50 // mov eax,DWORD PTR [rdi+0x50]
 	WORD $0xe083; BYTE $0xfb // and eax,0xfffffffb
 	WORD $0xf883; BYTE $0x13 // cmp eax,0x13
-	LONG $0x077f850f; WORD $0x0000 // jne 0x78e
+	LONG $0x0979850f; WORD $0x0000 // jne 0x988
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
 	LONG $0xff438d49 // lea rax,[r11-0x1]
 	LONG $0x40f88348 // cmp rax,0x40
-	LONG $0x076d830f; WORD $0x0000 // jae 0x78e
+	LONG $0x0780830f; WORD $0x0000 // jae 0x7a1
 	LONG $0x207f8348; BYTE $0x10 // cmp QWORD PTR [rdi+0x20],0x10
-	LONG $0x0762870f; WORD $0x0000 // ja 0x78e
+	LONG $0x095c870f; WORD $0x0000 // ja 0x988
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	LONG $0x28578b4c // mov r10,QWORD PTR [rdi+0x28]
 	LONG $0x006ef9c5 // vmovd xmm0,DWORD PTR [rax]
@@ -28,7 +28,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x2279e3c4; WORD $0x0840; BYTE $0x02 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x8],0x2
 	LONG $0x6f7a41c4; WORD $0x1042 // vmovdqu xmm8,XMMWORD PTR [r10+0x10]
 	LONG $0xef79c1c4; BYTE $0xc0 // vpxor xmm0,xmm0,xmm8
-	QUAD $0x00000090a2eff9c5 // vpxor xmm4,xmm0,XMMWORD PTR [rdx+0x90]
+	QUAD $0x00000090aaef79c5 // vpxor xmm13,xmm0,XMMWORD PTR [rdx+0x90]
 	QUAD $0x000000b08aeff9c5 // vpxor xmm1,xmm0,XMMWORD PTR [rdx+0xb0]
 	QUAD $0x000000c092eff9c5 // vpxor xmm2,xmm0,XMMWORD PTR [rdx+0xc0]
 	QUAD $0x000000d09aeff9c5 // vpxor xmm3,xmm0,XMMWORD PTR [rdx+0xd0]
@@ -45,76 +45,77 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	WORD $0x2948; BYTE $0xc6 // sub rsi,rax
 	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
 	WORD $0xc085 // test eax,eax
-	LONG $0x05b2850f; WORD $0x0000 // jne 0x66f
+	LONG $0x05c5850f; WORD $0x0000 // jne 0x682
 // 0xbd:
 	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0x8b41; BYTE $0x0a // mov ecx,DWORD PTR [r10]
 	WORD $0xe1c1; BYTE $0x04 // shl ecx,0x4
 	WORD $0xc139 // cmp ecx,eax
-	LONG $0x0572850f; WORD $0x0000 // jne 0x762
+	LONG $0x0585850f; WORD $0x0000 // jne 0x775
 // 0x1f0:
 	LONG $0x6f7a41c4; WORD $0x0a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rcx*1+0x10]
-	LONG $0xdd59c2c4; BYTE $0xe0 // vaesenclast xmm4,xmm4,xmm8
+	LONG $0xdd1142c4; BYTE $0xe8 // vaesenclast xmm13,xmm13,xmm8
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
+// 0x203:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x0191850f; WORD $0x0000 // jne 0x3a1
+	LONG $0x01a6850f; WORD $0x0000 // jne 0x3b6
 	LONG $0x10fb8349 // cmp r11,0x10
-	LONG $0x02f4820f; WORD $0x0000 // jb 0x50e
+	LONG $0x0309820f; WORD $0x0000 // jb 0x523
 	LONG $0xef3941c4; BYTE $0x20 // vpxor xmm12,xmm8,XMMWORD PTR [r8]
 	LONG $0xdd79c2c4; BYTE $0xc4 // vaesenclast xmm0,xmm0,xmm12
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
@@ -128,7 +129,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	QUAD $0xffff70be440963c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0x90]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x20fb8349 // cmp r11,0x20
-	LONG $0x0297820f; WORD $0x0000 // jb 0x507
+	LONG $0x02ac820f; WORD $0x0000 // jb 0x51c
 	LONG $0xef3941c4; WORD $0x1060 // vpxor xmm12,xmm8,XMMWORD PTR [r8+0x10]
 	LONG $0xdd71c2c4; BYTE $0xcc // vaesenclast xmm1,xmm1,xmm12
 	LONG $0x7f7ac1c4; WORD $0x1049 // vmovdqu XMMWORD PTR [r9+0x10],xmm1
@@ -142,7 +143,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x440963c4; WORD $0x907e; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0x70]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x30fb8349 // cmp r11,0x30
-	LONG $0x0241820f; WORD $0x0000 // jb 0x500
+	LONG $0x0256820f; WORD $0x0000 // jb 0x515
 	LONG $0xef3941c4; WORD $0x2060 // vpxor xmm12,xmm8,XMMWORD PTR [r8+0x20]
 	LONG $0xdd69c2c4; BYTE $0xd4 // vaesenclast xmm2,xmm2,xmm12
 	LONG $0x7f7ac1c4; WORD $0x2051 // vmovdqu XMMWORD PTR [r9+0x20],xmm2
@@ -156,7 +157,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x440963c4; WORD $0xb07e; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0x50]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x01eb820f; WORD $0x0000 // jb 0x4f9
+	LONG $0x0200820f; WORD $0x0000 // jb 0x50e
 	LONG $0xef3941c4; WORD $0x3060 // vpxor xmm12,xmm8,XMMWORD PTR [r8+0x30]
 	LONG $0xdd61c2c4; BYTE $0xdc // vaesenclast xmm3,xmm3,xmm12
 	LONG $0x7f7ac1c4; WORD $0x3059 // vmovdqu XMMWORD PTR [r9+0x30],xmm3
@@ -170,6 +171,9 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x440963c4; WORD $0xd07e; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0x30]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 // 0x353:
+	LONG $0x40fb8349 // cmp r11,0x40
+	LONG $0x209e870f; WORD $0x0000 // ja 0x23fb
+// 0x35d:
 	LONG $0x443163c4; WORD $0x1072; BYTE $0x00 // vpclmullqlqdq xmm14,xmm9,XMMWORD PTR [rdx+0x10]
 	LONG $0xef2941c4; BYTE $0xd1 // vpxor xmm10,xmm10,xmm9
 	LONG $0xef2941c4; BYTE $0xd3 // vpxor xmm10,xmm10,xmm11
@@ -180,17 +184,19 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x707941c4; WORD $0x4ed2 // vpshufd xmm10,xmm10,0x4e
 	LONG $0xef2141c4; BYTE $0xda // vpxor xmm11,xmm11,xmm10
 	LONG $0xef2141c4; BYTE $0xde // vpxor xmm11,xmm11,xmm14
+	LONG $0x01fa8349 // cmp r10,0x1
+	LONG $0x2582840f; WORD $0x0000 // je 0x2921
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
-	LONG $0xdcef21c5 // vpxor xmm11,xmm11,xmm4
+	LONG $0xef2141c4; BYTE $0xdd // vpxor xmm11,xmm11,xmm13
 	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
-	LONG $0x002767e9; BYTE $0x00 // jmp 0x2b08
-// 0x3a1:
+	LONG $0x00274ee9; BYTE $0x00 // jmp 0x2b04
+// 0x3b6:
 	LONG $0x10fb8349 // cmp r11,0x10
-	LONG $0x0163820f; WORD $0x0000 // jb 0x50e
+	LONG $0x0163820f; WORD $0x0000 // jb 0x523
 	LONG $0x6f7a41c4; BYTE $0x20 // vmovdqu xmm12,XMMWORD PTR [r8]
-	LONG $0xef1941c4; BYTE $0xe8 // vpxor xmm13,xmm12,xmm8
-	LONG $0xdd79c2c4; BYTE $0xc5 // vaesenclast xmm0,xmm0,xmm13
+	LONG $0xef1941c4; BYTE $0xf0 // vpxor xmm14,xmm12,xmm8
+	LONG $0xdd79c2c4; BYTE $0xc6 // vaesenclast xmm0,xmm0,xmm14
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
@@ -202,10 +208,10 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	QUAD $0xffff70be440963c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0x90]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x20fb8349 // cmp r11,0x20
-	LONG $0x0101820f; WORD $0x0000 // jb 0x507
+	LONG $0x0101820f; WORD $0x0000 // jb 0x51c
 	LONG $0x6f7a41c4; WORD $0x1060 // vmovdqu xmm12,XMMWORD PTR [r8+0x10]
-	LONG $0xef1941c4; BYTE $0xe8 // vpxor xmm13,xmm12,xmm8
-	LONG $0xdd71c2c4; BYTE $0xcd // vaesenclast xmm1,xmm1,xmm13
+	LONG $0xef1941c4; BYTE $0xf0 // vpxor xmm14,xmm12,xmm8
+	LONG $0xdd71c2c4; BYTE $0xce // vaesenclast xmm1,xmm1,xmm14
 	LONG $0x7f7ac1c4; WORD $0x1049 // vmovdqu XMMWORD PTR [r9+0x10],xmm1
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
@@ -217,10 +223,10 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x440963c4; WORD $0x907e; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0x70]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x30fb8349 // cmp r11,0x30
-	LONG $0x00a6820f; WORD $0x0000 // jb 0x500
+	LONG $0x00a6820f; WORD $0x0000 // jb 0x515
 	LONG $0x6f7a41c4; WORD $0x2060 // vmovdqu xmm12,XMMWORD PTR [r8+0x20]
-	LONG $0xef1941c4; BYTE $0xe8 // vpxor xmm13,xmm12,xmm8
-	LONG $0xdd69c2c4; BYTE $0xd5 // vaesenclast xmm2,xmm2,xmm13
+	LONG $0xef1941c4; BYTE $0xf0 // vpxor xmm14,xmm12,xmm8
+	LONG $0xdd69c2c4; BYTE $0xd6 // vaesenclast xmm2,xmm2,xmm14
 	LONG $0x7f7ac1c4; WORD $0x2051 // vmovdqu XMMWORD PTR [r9+0x20],xmm2
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
@@ -232,10 +238,10 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x440963c4; WORD $0xb07e; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0x50]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x40fb8349 // cmp r11,0x40
-	WORD $0x4f72 // jb 0x4f9
+	WORD $0x4f72 // jb 0x50e
 	LONG $0x6f7a41c4; WORD $0x3060 // vmovdqu xmm12,XMMWORD PTR [r8+0x30]
-	LONG $0xef1941c4; BYTE $0xe8 // vpxor xmm13,xmm12,xmm8
-	LONG $0xdd61c2c4; BYTE $0xdd // vaesenclast xmm3,xmm3,xmm13
+	LONG $0xef1941c4; BYTE $0xf0 // vpxor xmm14,xmm12,xmm8
+	LONG $0xdd61c2c4; BYTE $0xde // vaesenclast xmm3,xmm3,xmm14
 	LONG $0x7f7ac1c4; WORD $0x3059 // vmovdqu XMMWORD PTR [r9+0x30],xmm3
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
@@ -246,28 +252,28 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0x440963c4; WORD $0xd07e; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0x30]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0xfffe5ae9; BYTE $0xff // jmp 0x353
-// 0x4f9:
-	LONG $0xdd6142c4; BYTE $0xe8 // vaesenclast xmm13,xmm3,xmm8
-	WORD $0x13eb // jmp 0x513
-// 0x500:
-	LONG $0xdd6942c4; BYTE $0xe8 // vaesenclast xmm13,xmm2,xmm8
-	WORD $0x0ceb // jmp 0x513
-// 0x507:
-	LONG $0xdd7142c4; BYTE $0xe8 // vaesenclast xmm13,xmm1,xmm8
-	WORD $0x05eb // jmp 0x513
+	LONG $0xfffe45e9; BYTE $0xff // jmp 0x353
 // 0x50e:
-	LONG $0xdd7942c4; BYTE $0xe8 // vaesenclast xmm13,xmm0,xmm8
-// 0x513:
+	LONG $0xdd61c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm3,xmm8
+	WORD $0x13eb // jmp 0x528
+// 0x515:
+	LONG $0xdd69c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm2,xmm8
+	WORD $0x0ceb // jmp 0x528
+// 0x51c:
+	LONG $0xdd71c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm1,xmm8
+	WORD $0x05eb // jmp 0x528
+// 0x523:
+	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
+// 0x528:
 	WORD $0x8944; BYTE $0xd8 // mov eax,r11d
 	WORD $0xe083; BYTE $0x0f // and eax,0xf
-	LONG $0xfe34840f; WORD $0xffff // je 0x353
+	LONG $0xfe29840f; WORD $0xffff // je 0x35d
 	LONG $0x30e38341 // and r11d,0x30
 	WORD $0x014d; BYTE $0xd8 // add r8,r11
 	WORD $0x014d; BYTE $0xd9 // add r9,r11
 	LONG $0x5e348d4a // lea rsi,[rsi+r11*2]
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2272 // jb 0x554
+	WORD $0x2272 // jb 0x569
 	LONG $0x005c8b4d; BYTE $0xf8 // mov r11,QWORD PTR [r8+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
@@ -276,18 +282,18 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	WORD $0xd349; BYTE $0xeb // shr r11,cl
 	LONG $0x7e7a41c4; BYTE $0x20 // vmovq xmm12,QWORD PTR [r8]
 	LONG $0x229943c4; WORD $0x01e3 // vpinsrq xmm12,xmm12,r11,0x1
-	WORD $0x56eb // jmp 0x5aa
-// 0x554:
+	WORD $0x56eb // jmp 0x5bf
+// 0x569:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1c72 // jb 0x575
+	WORD $0x1c72 // jb 0x58a
 	LONG $0x005c8b45; BYTE $0xfc // mov r11d,DWORD PTR [r8+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd349; BYTE $0xe3 // shl r11,cl
 	WORD $0x8b41; BYTE $0x08 // mov ecx,DWORD PTR [r8]
 	WORD $0x0949; BYTE $0xcb // or r11,rcx
 	LONG $0x6ef941c4; BYTE $0xe3 // vmovq xmm12,r11
-	WORD $0x35eb // jmp 0x5aa
-// 0x575:
+	WORD $0x35eb // jmp 0x5bf
+// 0x58a:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x1cb60f45; BYTE $0x08 // movzx r11d,BYTE PTR [r8+rcx*1]
@@ -301,44 +307,45 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	WORD $0xd341; BYTE $0xe3 // shl r11d,cl
 	LONG $0x6e7941c4; BYTE $0xf3 // vmovd xmm14,r11d
 	LONG $0xeb1941c4; BYTE $0xe6 // vpor xmm12,xmm12,xmm14
-// 0x5aa:
-	LONG $0xef1141c4; BYTE $0xec // vpxor xmm13,xmm13,xmm12
-	LONG $0x7ef941c4; BYTE $0xeb // vmovq r11,xmm13
+// 0x5bf:
+	LONG $0xef79c1c4; BYTE $0xc4 // vpxor xmm0,xmm0,xmm12
+	LONG $0x7ef9c1c4; BYTE $0xc3 // vmovq r11,xmm0
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x1b72 // jb 0x5d4
+	WORD $0x1b72 // jb 0x5e9
 	WORD $0x894d; BYTE $0x19 // mov QWORD PTR [r9],r11
-	LONG $0x16f943c4; WORD $0x01e8 // vpextrq r8,xmm13,0x1
+	LONG $0x16f9c3c4; WORD $0x01c0 // vpextrq r8,xmm0,0x1
 	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
 	LONG $0xc3ad0f4d // shrd r11,r8,cl
 	LONG $0x015c894d; BYTE $0xf8 // mov QWORD PTR [r9+rax*1-0x8],r11
-	WORD $0x3feb // jmp 0x613
-// 0x5d4:
+	WORD $0x3eeb // jmp 0x627
+// 0x5e9:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1472 // jb 0x5ed
+	WORD $0x1472 // jb 0x602
 	WORD $0x8945; BYTE $0x19 // mov DWORD PTR [r9],r11d
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd349; BYTE $0xeb // shr r11,cl
 	LONG $0x015c8945; BYTE $0xfc // mov DWORD PTR [r9+rax*1-0x4],r11d
-	WORD $0x26eb // jmp 0x613
-// 0x5ed:
+	WORD $0x25eb // jmp 0x627
+// 0x602:
 	WORD $0x8845; BYTE $0x19 // mov BYTE PTR [r9],r11b
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
-	WORD $0x8949; BYTE $0xc8 // mov r8,rcx
+	WORD $0x8941; BYTE $0xc8 // mov r8d,ecx
 	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
-	WORD $0x894d; BYTE $0xda // mov r10,r11
-	WORD $0xd349; BYTE $0xeb // shr r11,cl
+	WORD $0xd341; BYTE $0xeb // shr r11d,cl
 	LONG $0x011c8847 // mov BYTE PTR [r9+r8*1],r11b
-	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
-	WORD $0xd349; BYTE $0xea // shr r10,cl
-	LONG $0x01548845; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],r10b
-// 0x613:
+	WORD $0x488d; BYTE $0xff // lea ecx,[rax-0x1]
+	WORD $0x2944; BYTE $0xc1 // sub ecx,r8d
+	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
+	WORD $0xd341; BYTE $0xeb // shr r11d,cl
+	LONG $0x015c8845; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],r11b
+// 0x627:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x1175 // jne 0x62d
+	WORD $0x1075 // jne 0x640
 	WORD $0xf748; BYTE $0xd8 // neg rax
 	QUAD $0x00008002a46f7ac5; BYTE $0x00 // vmovdqu xmm12,XMMWORD PTR [rdx+rax*1+0x80]
-	LONG $0xdb1941c4; BYTE $0xe5 // vpand xmm12,xmm12,xmm13
-// 0x62d:
+	LONG $0xe0db19c5 // vpand xmm12,xmm12,xmm0
+// 0x640:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -348,8 +355,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	QUAD $0xffff70be440963c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0x90]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0xfffce4e9; BYTE $0xff // jmp 0x353
-// 0x66f:
+	LONG $0xfffcdbe9; BYTE $0xff // jmp 0x35d
+// 0x682:
 	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
 	LONG $0xe16e79c5 // vmovd xmm12,ecx
 	QUAD $0x0003009a441943c4; WORD $0x1000 // vpclmullqhqdq xmm11,xmm12,XMMWORD PTR [r10+0x300]
@@ -357,9 +364,9 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x18478b4c // mov r8,QWORD PTR [rdi+0x18]
 	WORD $0xf883; BYTE $0x10 // cmp eax,0x10
-	WORD $0x7f74 // je 0x71b
+	WORD $0x7f74 // je 0x72e
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2272 // jb 0x6c3
+	WORD $0x2272 // jb 0x6d6
 	LONG $0x004c8b4d; BYTE $0xf8 // mov r9,QWORD PTR [r8+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
@@ -368,18 +375,18 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	WORD $0xd349; BYTE $0xe9 // shr r9,cl
 	LONG $0x7e7a41c4; BYTE $0x20 // vmovq xmm12,QWORD PTR [r8]
 	LONG $0x229943c4; WORD $0x01e1 // vpinsrq xmm12,xmm12,r9,0x1
-	WORD $0x56eb // jmp 0x719
-// 0x6c3:
+	WORD $0x56eb // jmp 0x72c
+// 0x6d6:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1c72 // jb 0x6e4
+	WORD $0x1c72 // jb 0x6f7
 	LONG $0x004c8b45; BYTE $0xfc // mov r9d,DWORD PTR [r8+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd349; BYTE $0xe1 // shl r9,cl
 	WORD $0x8b41; BYTE $0x08 // mov ecx,DWORD PTR [r8]
 	WORD $0x0949; BYTE $0xc9 // or r9,rcx
 	LONG $0x6ef941c4; BYTE $0xe1 // vmovq xmm12,r9
-	WORD $0x35eb // jmp 0x719
-// 0x6e4:
+	WORD $0x35eb // jmp 0x72c
+// 0x6f7:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x0cb60f45; BYTE $0x08 // movzx r9d,BYTE PTR [r8+rcx*1]
@@ -393,11 +400,11 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	WORD $0xd341; BYTE $0xe1 // shl r9d,cl
 	LONG $0x6e7941c4; BYTE $0xf1 // vmovd xmm14,r9d
 	LONG $0xeb1941c4; BYTE $0xe6 // vpor xmm12,xmm12,xmm14
-// 0x719:
-	WORD $0x05eb // jmp 0x720
-// 0x71b:
+// 0x72c:
+	WORD $0x05eb // jmp 0x733
+// 0x72e:
 	LONG $0x6f7a41c4; BYTE $0x20 // vmovdqu xmm12,XMMWORD PTR [r8]
-// 0x720:
+// 0x733:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -407,50 +414,145 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	QUAD $0xffff50be440963c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [rsi-0xb0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0xfff95be9; BYTE $0xff // jmp 0xbd
-// 0x762:
+	LONG $0xfff948e9; BYTE $0xff // jmp 0xbd
+// 0x775:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xc839 // cmp eax,ecx
-	WORD $0xd972 // jb 0x762
-	LONG $0xfffa62e9; BYTE $0xff // jmp 0x1f0
-// 0x78e:
+	WORD $0xd972 // jb 0x775
+	LONG $0xfffa4fe9; BYTE $0xff // jmp 0x1f0
+// 0x7a1:
+	WORD $0x854d; BYTE $0xdb // test r11,r11
+	LONG $0x01de840f; WORD $0x0000 // je 0x988
+	LONG $0x207f8348; BYTE $0x00 // cmp QWORD PTR [rdi+0x20],0x0
+	LONG $0x01d3850f; WORD $0x0000 // jne 0x988
+	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
+	LONG $0x28578b4c // mov r10,QWORD PTR [rdi+0x28]
+	LONG $0x006ef9c5 // vmovd xmm0,DWORD PTR [rax]
+	LONG $0x2279e3c4; WORD $0x0440; BYTE $0x01 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x4],0x1
+	LONG $0x2279e3c4; WORD $0x0840; BYTE $0x02 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x8],0x2
+	LONG $0x6f7a41c4; WORD $0x1042 // vmovdqu xmm8,XMMWORD PTR [r10+0x10]
+	LONG $0xef7941c4; BYTE $0xe0 // vpxor xmm12,xmm0,xmm8
+	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
+	LONG $0x00f8860f; WORD $0x0000 // jbe 0x8df
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x00eb850f; WORD $0x0000 // jne 0x8df
+	QUAD $0x000000a082ef99c5 // vpxor xmm0,xmm12,XMMWORD PTR [rdx+0xa0]
+	QUAD $0x000000b08aef99c5 // vpxor xmm1,xmm12,XMMWORD PTR [rdx+0xb0]
+	QUAD $0x000000c092ef99c5 // vpxor xmm2,xmm12,XMMWORD PTR [rdx+0xc0]
+	QUAD $0x000000d09aef99c5 // vpxor xmm3,xmm12,XMMWORD PTR [rdx+0xd0]
+	QUAD $0x000000e0a2ef99c5 // vpxor xmm4,xmm12,XMMWORD PTR [rdx+0xe0]
+	QUAD $0x000000f0aaef99c5 // vpxor xmm5,xmm12,XMMWORD PTR [rdx+0xf0]
+	QUAD $0x00000100b2ef99c5 // vpxor xmm6,xmm12,XMMWORD PTR [rdx+0x100]
+	QUAD $0x00000110baef99c5 // vpxor xmm7,xmm12,XMMWORD PTR [rdx+0x110]
+	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
+	LONG $0x80fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x180
+	WORD $0x0477 // ja 0x8a1
+	LONG $0x40cf8341 // or r15d,0x40
+// 0x8a1:
+	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
+	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
+	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
+	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
+	QUAD $0x00000090a2ef19c5 // vpxor xmm12,xmm12,XMMWORD PTR [rdx+0x90]
+	QUAD $0x00000100a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm12
+	LONG $0xef2141c4; BYTE $0xdb // vpxor xmm11,xmm11,xmm11
+	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
+	LONG $0xff738d4d // lea r14,[r11-0x1]
+	LONG $0x07eec149 // shr r14,0x7
+	WORD $0x894c; BYTE $0xf0 // mov rax,r14
+	LONG $0x07e0c148 // shl rax,0x7
+	WORD $0x2949; BYTE $0xc3 // sub r11,rax
+	LONG $0x0003b7e9; BYTE $0x00 // jmp 0xc96
+// 0x8df:
+	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
+	LONG $0x80fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x180
+	WORD $0x0477 // ja 0x8f0
+	LONG $0x40cf8341 // or r15d,0x40
+// 0x8f0:
+	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
+	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
+	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
+	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
+	QUAD $0x00000090a2ef19c5 // vpxor xmm12,xmm12,XMMWORD PTR [rdx+0x90]
+	QUAD $0x00000100a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm12
+	LONG $0xef2141c4; BYTE $0xdb // vpxor xmm11,xmm11,xmm11
+	LONG $0x000002b9; BYTE $0x00 // mov ecx,0x2
+	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
+	WORD $0x5c76 // jbe 0x97c
+	LONG $0xff738d4d // lea r14,[r11-0x1]
+	LONG $0x07eec149 // shr r14,0x7
+	WORD $0x894c; BYTE $0xf0 // mov rax,r14
+	LONG $0x07e0c148 // shl rax,0x7
+	WORD $0x2949; BYTE $0xc3 // sub r11,rax
+	QUAD $0x000000b082ef99c5 // vpxor xmm0,xmm12,XMMWORD PTR [rdx+0xb0]
+	QUAD $0x000000a08aef99c5 // vpxor xmm1,xmm12,XMMWORD PTR [rdx+0xa0]
+	QUAD $0x000000d092ef99c5 // vpxor xmm2,xmm12,XMMWORD PTR [rdx+0xd0]
+	QUAD $0x000000c09aef99c5 // vpxor xmm3,xmm12,XMMWORD PTR [rdx+0xc0]
+	QUAD $0x000000f0a2ef99c5 // vpxor xmm4,xmm12,XMMWORD PTR [rdx+0xf0]
+	QUAD $0x000000e0aaef99c5 // vpxor xmm5,xmm12,XMMWORD PTR [rdx+0xe0]
+	QUAD $0x00000110b2ef99c5 // vpxor xmm6,xmm12,XMMWORD PTR [rdx+0x110]
+	QUAD $0x00000100baef99c5 // vpxor xmm7,xmm12,XMMWORD PTR [rdx+0x100]
+	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
+	LONG $0x000607e9; BYTE $0x00 // jmp 0xf83
+// 0x97c:
+	LONG $0x80cf8141; WORD $0x0000; BYTE $0x00 // or r15d,0x80
+	LONG $0x000c73e9; BYTE $0x00 // jmp 0x15fb
+// 0x988:
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x28578b4c // mov r10,QWORD PTR [rdi+0x28]
 	LONG $0x08c7f641 // test r15b,0x8
-	LONG $0x21cd850f; WORD $0x0000 // jne 0x296d
+	LONG $0x1fcf850f; WORD $0x0000 // jne 0x2969
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
 	LONG $0x01c7f641 // test r15b,0x1
-	LONG $0x01c2840f; WORD $0x0000 // je 0x977
+	LONG $0x01c2840f; WORD $0x0000 // je 0xb71
 	LONG $0xef2141c4; BYTE $0xdb // vpxor xmm11,xmm11,xmm11
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	LONG $0x10c7f641 // test r15b,0x10
-	WORD $0x0d75 // jne 0x7d1
+	WORD $0x0d75 // jne 0x9cb
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	WORD $0x488b; BYTE $0x0c // mov ecx,DWORD PTR [rax+0xc]
 	WORD $0xc90f // bswap ecx
 	WORD $0xc1ff // inc ecx
-	WORD $0x1feb // jmp 0x7f0
-// 0x7d1:
+	WORD $0x1feb // jmp 0x9ea
+// 0x9cb:
 	LONG $0x006ef9c5 // vmovd xmm0,DWORD PTR [rax]
 	LONG $0x2279e3c4; WORD $0x0440; BYTE $0x01 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x4],0x1
 	LONG $0x2279e3c4; WORD $0x0840; BYTE $0x02 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x8],0x2
 	QUAD $0x0000009082eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rdx+0x90]
 	LONG $0x000002b9; BYTE $0x00 // mov ecx,0x2
-// 0x7f0:
+// 0x9ea:
 	LONG $0x20778b4c // mov r14,QWORD PTR [rdi+0x20]
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x0191840f; WORD $0x0000 // je 0x98e
+	LONG $0x0191840f; WORD $0x0000 // je 0xb88
 	LONG $0x18678b4c // mov r12,QWORD PTR [rdi+0x18]
 	LONG $0xf96ef9c5 // vmovd xmm7,ecx
-// 0x805:
+// 0x9ff:
 	LONG $0x80c5c749; WORD $0x0000; BYTE $0x00 // mov r13,0x80
 	WORD $0x394d; BYTE $0xee // cmp r14,r13
 	LONG $0xee420f4d // cmovb r13,r14
@@ -462,15 +564,15 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	LONG $0xd2efe9c5 // vpxor xmm2,xmm2,xmm2
 	LONG $0xdbefe1c5 // vpxor xmm3,xmm3,xmm3
-// 0x830:
+// 0xa2a:
 	LONG $0x10fe8349 // cmp r14,0x10
-	WORD $0x0b72 // jb 0x841
+	WORD $0x0b72 // jb 0xa3b
 	LONG $0x6f7a41c4; WORD $0x2424 // vmovdqu xmm12,XMMWORD PTR [r12]
-	LONG $0x000085e9; BYTE $0x00 // jmp 0x8c6
-// 0x841:
+	LONG $0x000085e9; BYTE $0x00 // jmp 0xac0
+// 0xa3b:
 	WORD $0x8944; BYTE $0xf0 // mov eax,r14d
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2372 // jb 0x86c
+	WORD $0x2372 // jb 0xa66
 	LONG $0x045c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r12+rax*1-0x8]
 	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
 	WORD $0xc129 // sub ecx,eax
@@ -479,18 +581,18 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x7e7a41c4; WORD $0x2424 // vmovq xmm12,QWORD PTR [r12]
 	LONG $0x229963c4; WORD $0x01e3 // vpinsrq xmm12,xmm12,rbx,0x1
-	WORD $0x53eb // jmp 0x8bf
-// 0x86c:
+	WORD $0x53eb // jmp 0xab9
+// 0xa66:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1d72 // jb 0x88e
+	WORD $0x1d72 // jb 0xa88
 	LONG $0x045c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r12+rax*1-0x4]
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xe3 // shl rbx,cl
 	LONG $0x240c8b41 // mov ecx,DWORD PTR [r12]
 	WORD $0x0948; BYTE $0xcb // or rbx,rcx
 	LONG $0x6ef961c4; BYTE $0xe3 // vmovq xmm12,rbx
-	WORD $0x31eb // jmp 0x8bf
-// 0x88e:
+	WORD $0x31eb // jmp 0xab9
+// 0xa88:
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
 	LONG $0x1cb60f41; BYTE $0x0c // movzx ebx,BYTE PTR [r12+rcx*1]
@@ -504,9 +606,9 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	WORD $0xe3d3 // shl ebx,cl
 	LONG $0xf36e79c5 // vmovd xmm14,ebx
 	LONG $0xeb1941c4; BYTE $0xe6 // vpor xmm12,xmm12,xmm14
-// 0x8bf:
+// 0xab9:
 	LONG $0x10c6c749; WORD $0x0000; BYTE $0x00 // mov r14,0x10
-// 0x8c6:
+// 0xac0:
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0xef1941c4; BYTE $0xe3 // vpxor xmm12,xmm12,xmm11
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
@@ -520,11 +622,11 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef2141c4; BYTE $0xdb // vpxor xmm11,xmm11,xmm11
 	LONG $0x10c48349 // add r12,0x10
 	LONG $0x10ee8349 // sub r14,0x10
-	WORD $0x0d74 // je 0x924
+	WORD $0x0d74 // je 0xb1e
 	LONG $0x20c58349 // add r13,0x20
 	WORD $0x394d; BYTE $0xd5 // cmp r13,r10
-	LONG $0xff0c850f; WORD $0xffff // jne 0x830
-// 0x924:
+	LONG $0xff0c850f; WORD $0xffff // jne 0xa2a
+// 0xb1e:
 	LONG $0xc96f79c5 // vmovdqa xmm9,xmm1
 	LONG $0xd26f79c5 // vmovdqa xmm10,xmm2
 	LONG $0xdb6f79c5 // vmovdqa xmm11,xmm3
@@ -539,42 +641,31 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef2141c4; BYTE $0xda // vpxor xmm11,xmm11,xmm10
 	LONG $0xef2141c4; BYTE $0xde // vpxor xmm11,xmm11,xmm14
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0xfe94850f; WORD $0xffff // jne 0x805
+	LONG $0xfe94850f; WORD $0xffff // jne 0x9ff
 	LONG $0xf97ef9c5 // vmovd ecx,xmm7
-	WORD $0x17eb // jmp 0x98e
-// 0x977:
+	WORD $0x17eb // jmp 0xb88
+// 0xb71:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x186f7ac5 // vmovdqu xmm11,XMMWORD PTR [rax]
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
 	LONG $0x406ffac5; BYTE $0x10 // vmovdqu xmm0,XMMWORD PTR [rax+0x10]
 	WORD $0x488b; BYTE $0x1c // mov ecx,DWORD PTR [rax+0x1c]
 	WORD $0xc90f // bswap ecx
-// 0x98e:
+// 0xb88:
 	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
 	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
 	LONG $0x6f7a41c4; WORD $0x1042 // vmovdqu xmm8,XMMWORD PTR [r10+0x10]
 	LONG $0xef79c1c4; BYTE $0xc0 // vpxor xmm0,xmm0,xmm8
 	QUAD $0x00000100867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm0
 	WORD $0x854d; BYTE $0xdb // test r11,r11
-	LONG $0x1e22840f; WORD $0x0000 // je 0x27d2
+	LONG $0x1c17840f; WORD $0x0000 // je 0x27c1
+	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
+	LONG $0x0a44860f; WORD $0x0000 // jbe 0x15fb
 	LONG $0xff738d4d // lea r14,[r11-0x1]
 	LONG $0x07eec149 // shr r14,0x7
-	LONG $0x0a29840f; WORD $0x0000 // je 0x13e7
 	WORD $0x894c; BYTE $0xf0 // mov rax,r14
 	LONG $0x07e0c148 // shl rax,0x7
 	WORD $0x2949; BYTE $0xc3 // sub r11,rax
-	LONG $0x1c6a8b45 // mov r13d,DWORD PTR [r10+0x1c]
-	LONG $0x01fe8349 // cmp r14,0x1
-	WORD $0x4074 // je 0xa12
-	QUAD $0x00000120867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x120],xmm0
-	QUAD $0x00000130867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm0
-	QUAD $0x00000140867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x140],xmm0
-	QUAD $0x00000150867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x150],xmm0
-	QUAD $0x00000160867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x160],xmm0
-	QUAD $0x00000170867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x170],xmm0
-	QUAD $0x00000180867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x180],xmm0
-	QUAD $0x00000190867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x190],xmm0
-// 0xa12:
 	LONG $0xe06f79c5 // vmovdqa xmm12,xmm0
 	LONG $0xf16e79c5 // vmovd xmm14,ecx
 	LONG $0x707941c4; WORD $0xffd0 // vpshufd xmm10,xmm8,0xff
@@ -594,10 +685,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x2179c3c4; WORD $0xf0ff // vinsertps xmm7,xmm0,xmm15,0xf0
 	LONG $0x2179c3c4; WORD $0x30c6 // vinsertps xmm0,xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
-	WORD $0x894d; BYTE $0xc4 // mov r12,r8
 	LONG $0x04c7f641 // test r15b,0x4
-	LONG $0x037e850f; WORD $0x0000 // jne 0xe04
-	WORD $0x894d; BYTE $0xcc // mov r12,r9
+	LONG $0x0349850f; WORD $0x0000 // jne 0xf83
 	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -607,7 +696,6 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -617,42 +705,51 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+// 0xc96:
+	LONG $0x1c6a8b45 // mov r13d,DWORD PTR [r10+0x1c]
 	LONG $0x01fe8349 // cmp r14,0x1
-	WORD $0x6f74 // je 0xb64
+	LONG $0x00af840f; WORD $0x0000 // je 0xd53
+	QUAD $0x00000110a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm12
+	QUAD $0x00000120a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x120],xmm12
+	QUAD $0x00000130a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm12
+	QUAD $0x00000140a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x140],xmm12
+	QUAD $0x00000150a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x150],xmm12
+	QUAD $0x00000160a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x160],xmm12
+	QUAD $0x00000170a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x170],xmm12
+	QUAD $0x00000180a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x180],xmm12
 	WORD $0x018d // lea eax,[rcx]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x012c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x12c],eax
+	LONG $0x011c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x11c],eax
 	WORD $0x418d; BYTE $0x01 // lea eax,[rcx+0x1]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x013c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x13c],eax
+	LONG $0x012c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x12c],eax
 	WORD $0x418d; BYTE $0x02 // lea eax,[rcx+0x2]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x014c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],eax
+	LONG $0x013c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x13c],eax
 	WORD $0x418d; BYTE $0x03 // lea eax,[rcx+0x3]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x015c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x15c],eax
+	LONG $0x014c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],eax
 	WORD $0x418d; BYTE $0x04 // lea eax,[rcx+0x4]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x016c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x16c],eax
+	LONG $0x015c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x15c],eax
 	WORD $0x418d; BYTE $0x05 // lea eax,[rcx+0x5]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x017c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x17c],eax
+	LONG $0x016c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x16c],eax
 	WORD $0x418d; BYTE $0x06 // lea eax,[rcx+0x6]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x018c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x18c],eax
+	LONG $0x017c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x17c],eax
 	WORD $0x418d; BYTE $0x07 // lea eax,[rcx+0x7]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x019c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x19c],eax
-// 0xb64:
+	LONG $0x018c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x18c],eax
+// 0xd53:
 	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -662,7 +759,6 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -672,7 +768,6 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -682,7 +777,6 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -692,7 +786,6 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -702,7 +795,6 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -712,7 +804,6 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -722,11 +813,10 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x3b74 // je 0xd16
-// 0xcdb:
+	WORD $0x3674 // je 0xedd
+// 0xea7:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -736,14 +826,12 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xc572 // jb 0xcdb
-// 0xd16:
+	WORD $0xca72 // jb 0xea7
+// 0xedd:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-	LONG $0xdd1942c4; BYTE $0xe0 // vaesenclast xmm12,xmm12,xmm8
-	QUAD $0x00000110a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm12
+	WORD $0x894d; BYTE $0xcc // mov r12,r9
 	LONG $0xef3941c4; BYTE $0x20 // vpxor xmm12,xmm8,XMMWORD PTR [r8]
 	LONG $0xdd79c2c4; BYTE $0xc4 // vaesenclast xmm0,xmm0,xmm12
 	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
@@ -772,17 +860,32 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x80e98349 // sub r9,0xffffffffffffff80
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
 	WORD $0xff49; BYTE $0xce // dec r14
-	LONG $0x0608840f; WORD $0x0000 // je 0x13cc
-// 0xdc4:
-	QUAD $0x00000120866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x120]
-	QUAD $0x000001308e6ff9c5 // vmovdqa xmm1,XMMWORD PTR [rsi+0x130]
-	QUAD $0x00000140966ff9c5 // vmovdqa xmm2,XMMWORD PTR [rsi+0x140]
-	QUAD $0x000001509e6ff9c5 // vmovdqa xmm3,XMMWORD PTR [rsi+0x150]
-	QUAD $0x00000160a66ff9c5 // vmovdqa xmm4,XMMWORD PTR [rsi+0x160]
-	QUAD $0x00000170ae6ff9c5 // vmovdqa xmm5,XMMWORD PTR [rsi+0x170]
-	QUAD $0x00000180b66ff9c5 // vmovdqa xmm6,XMMWORD PTR [rsi+0x180]
-	QUAD $0x00000190be6ff9c5 // vmovdqa xmm7,XMMWORD PTR [rsi+0x190]
-// 0xe04:
+	LONG $0x066d840f; WORD $0x0000 // je 0x15ee
+	WORD $0x53eb // jmp 0xfd6
+// 0xf83:
+	LONG $0x1c6a8b45 // mov r13d,DWORD PTR [r10+0x1c]
+	WORD $0x894d; BYTE $0xc4 // mov r12,r8
+	LONG $0x01fe8349 // cmp r14,0x1
+	LONG $0x0082840f; WORD $0x0000 // je 0x1016
+	QUAD $0x00000110a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm12
+	QUAD $0x00000120a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x120],xmm12
+	QUAD $0x00000130a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm12
+	QUAD $0x00000140a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x140],xmm12
+	QUAD $0x00000150a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x150],xmm12
+	QUAD $0x00000160a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x160],xmm12
+	QUAD $0x00000170a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x170],xmm12
+	QUAD $0x00000180a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x180],xmm12
+	WORD $0x40eb // jmp 0x1016
+// 0xfd6:
+	QUAD $0x00000110866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x110]
+	QUAD $0x000001208e6ff9c5 // vmovdqa xmm1,XMMWORD PTR [rsi+0x120]
+	QUAD $0x00000130966ff9c5 // vmovdqa xmm2,XMMWORD PTR [rsi+0x130]
+	QUAD $0x000001409e6ff9c5 // vmovdqa xmm3,XMMWORD PTR [rsi+0x140]
+	QUAD $0x00000150a66ff9c5 // vmovdqa xmm4,XMMWORD PTR [rsi+0x150]
+	QUAD $0x00000160ae6ff9c5 // vmovdqa xmm5,XMMWORD PTR [rsi+0x160]
+	QUAD $0x00000170b66ff9c5 // vmovdqa xmm6,XMMWORD PTR [rsi+0x170]
+	QUAD $0x00000180be6ff9c5 // vmovdqa xmm7,XMMWORD PTR [rsi+0x180]
+// 0x1016:
 	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0x6f7a41c4; WORD $0x2424 // vmovdqu xmm12,XMMWORD PTR [r12]
@@ -808,7 +911,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	QUAD $0x0002209a441943c4; WORD $0x1100 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r10+0x220]
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
+	LONG $0x90868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x190],rax
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	QUAD $0x000240ba441143c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r10+0x240]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
@@ -820,47 +923,47 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xa8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],rax
+	LONG $0x98868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x198],rax
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	QUAD $0x00023092440943c4; WORD $0x0000 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r10+0x230]
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	QUAD $0x000230ba440943c4; WORD $0x1100 // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r10+0x230]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x01fe8349 // cmp r14,0x1
-	WORD $0x6f74 // je 0xf73
+	WORD $0x6f74 // je 0x1185
 	WORD $0x018d // lea eax,[rcx]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x012c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x12c],eax
+	LONG $0x011c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x11c],eax
 	WORD $0x418d; BYTE $0x01 // lea eax,[rcx+0x1]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x013c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x13c],eax
+	LONG $0x012c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x12c],eax
 	WORD $0x418d; BYTE $0x02 // lea eax,[rcx+0x2]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x014c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],eax
+	LONG $0x013c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x13c],eax
 	WORD $0x418d; BYTE $0x03 // lea eax,[rcx+0x3]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x015c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x15c],eax
+	LONG $0x014c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x14c],eax
 	WORD $0x418d; BYTE $0x04 // lea eax,[rcx+0x4]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x016c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x16c],eax
+	LONG $0x015c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x15c],eax
 	WORD $0x418d; BYTE $0x05 // lea eax,[rcx+0x5]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x017c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x17c],eax
+	LONG $0x016c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x16c],eax
 	WORD $0x418d; BYTE $0x06 // lea eax,[rcx+0x6]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x018c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x18c],eax
+	LONG $0x017c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x17c],eax
 	WORD $0x418d; BYTE $0x07 // lea eax,[rcx+0x7]
 	WORD $0xc80f // bswap eax
 	WORD $0x3144; BYTE $0xe8 // xor eax,r13d
-	LONG $0x019c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x19c],eax
-// 0xf73:
+	LONG $0x018c8689; WORD $0x0000 // mov DWORD PTR [rsi+0x18c],eax
+// 0x1185:
 	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0x6f7a41c4; WORD $0x2464; BYTE $0x20 // vmovdqu xmm12,XMMWORD PTR [r12+0x20]
@@ -890,11 +993,11 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0x000001a0b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1a0]
+	QUAD $0x00000190b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x190]
 	QUAD $0x000270ba440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r10+0x270]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	QUAD $0x000001a8b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1a8]
+	QUAD $0x00000198b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x198]
 	QUAD $0x000270ba440943c4; WORD $0x1000 // vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r10+0x270]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
@@ -923,7 +1026,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xb0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],rax
+	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	QUAD $0x0002c0ba441143c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r10+0x2c0]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
@@ -935,7 +1038,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
+	LONG $0xa8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],rax
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	QUAD $0x0002b0ba440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r10+0x2b0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
@@ -971,11 +1074,11 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0x000001b0b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1b0]
+	QUAD $0x000001a0b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1a0]
 	QUAD $0x0002f0ba440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r10+0x2f0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	QUAD $0x000001b8b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1b8]
+	QUAD $0x000001a8b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1a8]
 	QUAD $0x0002f0ba440943c4; WORD $0x1000 // vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r10+0x2f0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
 	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
@@ -996,8 +1099,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x442963c4; WORD $0x1072; BYTE $0x00 // vpclmullqlqdq xmm14,xmm10,XMMWORD PTR [rdx+0x10]
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x3674 // je 0x12d2
-// 0x129c:
+	WORD $0x3674 // je 0x14e4
+// 0x14ae:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
@@ -1009,8 +1112,8 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xca72 // jb 0x129c
-// 0x12d2:
+	WORD $0xca72 // jb 0x14ae
+// 0x14e4:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0xef3941c4; BYTE $0x20 // vpxor xmm12,xmm8,XMMWORD PTR [r8]
 	LONG $0xdd79c2c4; BYTE $0xc4 // vaesenclast xmm0,xmm0,xmm12
@@ -1044,8 +1147,9 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
 	LONG $0x80ec8349 // sub r12,0xffffffffffffff80
 	WORD $0xff49; BYTE $0xce // dec r14
-	LONG $0xfa3d850f; WORD $0xffff // jne 0xdc4
+	LONG $0xfa3d850f; WORD $0xffff // jne 0xfd6
 	LONG $0xef0941c4; BYTE $0xf6 // vpxor xmm14,xmm14,xmm14
+	QUAD $0x00000110b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm14
 	QUAD $0x00000120b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x120],xmm14
 	QUAD $0x00000130b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x130],xmm14
 	QUAD $0x00000140b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x140],xmm14
@@ -1054,663 +1158,409 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	QUAD $0x00000170b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x170],xmm14
 	QUAD $0x00000180b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x180],xmm14
 	QUAD $0x00000190b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x190],xmm14
-// 0x13cc:
+	QUAD $0x000001a0b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x1a0],xmm14
+// 0x15ee:
 	WORD $0xe983; BYTE $0x08 // sub ecx,0x8
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x0475 // jne 0x15fb
+	LONG $0x20cf8341 // or r15d,0x20
+// 0x15fb:
+	LONG $0x0f438d49 // lea rax,[r11+0xf]
+	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
+	WORD $0xc001 // add eax,eax
+	LONG $0xa0aa8d4d; WORD $0x0003; BYTE $0x00 // lea r13,[r10+0x3a0]
+	WORD $0x2949; BYTE $0xc5 // sub r13,rax
 	QUAD $0x00000100866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x100]
-	LONG $0x6f7a41c4; WORD $0x1042 // vmovdqu xmm8,XMMWORD PTR [r10+0x10]
-	LONG $0x04c7f641 // test r15b,0x4
-	LONG $0x04f8840f; WORD $0x0000 // je 0x18df
-// 0x13e7:
-	LONG $0xe06f79c5 // vmovdqa xmm12,xmm0
-	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0a75 // jne 0x13fb
-	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x01b7870f; WORD $0x0000 // ja 0x15b2
-// 0x13fb:
-	LONG $0xf16e79c5 // vmovd xmm14,ecx
-	LONG $0x7079c1c4; WORD $0xfff8 // vpshufd xmm7,xmm8,0xff
-	LONG $0x707941c4; WORD $0x00f6 // vpshufd xmm14,xmm14,0x0
-	LONG $0x72fe09c5; BYTE $0x40 // vpaddd xmm14,xmm14,XMMWORD PTR [rdx+0x40]
-	LONG $0x000962c4; WORD $0x6072 // vpshufb xmm14,xmm14,XMMWORD PTR [rdx+0x60]
-	LONG $0xf7ef09c5 // vpxor xmm14,xmm14,xmm7
-	LONG $0x2179c3c4; WORD $0x70ce // vinsertps xmm1,xmm0,xmm14,0x70
-	LONG $0x2179c3c4; WORD $0xb0d6 // vinsertps xmm2,xmm0,xmm14,0xb0
-	LONG $0x2179c3c4; WORD $0xf0de // vinsertps xmm3,xmm0,xmm14,0xf0
-	LONG $0x2179c3c4; WORD $0x30c6 // vinsertps xmm0,xmm0,xmm14,0x30
-	WORD $0xc183; BYTE $0x04 // add ecx,0x4
-	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
-	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2774 // je 0x1585
-// 0x155e:
-	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	WORD $0xc083; BYTE $0x10 // add eax,0x10
-	WORD $0xd839 // cmp eax,ebx
-	WORD $0xd972 // jb 0x155e
-// 0x1585:
-	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-	LONG $0xdd1942c4; BYTE $0xe0 // vaesenclast xmm12,xmm12,xmm8
-	QUAD $0x00000110a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm12
-	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
-	LONG $0xdd71c2c4; BYTE $0xc8 // vaesenclast xmm1,xmm1,xmm8
-	LONG $0xdd69c2c4; BYTE $0xd0 // vaesenclast xmm2,xmm2,xmm8
-	LONG $0xdd61c2c4; BYTE $0xd8 // vaesenclast xmm3,xmm3,xmm8
-	LONG $0x0002b7e9; BYTE $0x00 // jmp 0x1869
-// 0x15b2:
-	LONG $0xf16e79c5 // vmovd xmm14,ecx
-	LONG $0x707941c4; WORD $0xffd0 // vpshufd xmm10,xmm8,0xff
-	LONG $0x707941c4; WORD $0x00f6 // vpshufd xmm14,xmm14,0x0
-	LONG $0x72fe09c5; BYTE $0x40 // vpaddd xmm14,xmm14,XMMWORD PTR [rdx+0x40]
-	LONG $0x7afe09c5; BYTE $0x50 // vpaddd xmm15,xmm14,XMMWORD PTR [rdx+0x50]
-	LONG $0x000162c4; WORD $0x607a // vpshufb xmm15,xmm15,XMMWORD PTR [rdx+0x60]
-	LONG $0xef0141c4; BYTE $0xfa // vpxor xmm15,xmm15,xmm10
-	LONG $0x000962c4; WORD $0x6072 // vpshufb xmm14,xmm14,XMMWORD PTR [rdx+0x60]
-	LONG $0xef0941c4; BYTE $0xf2 // vpxor xmm14,xmm14,xmm10
-	LONG $0x2179c3c4; WORD $0x70ce // vinsertps xmm1,xmm0,xmm14,0x70
-	LONG $0x2179c3c4; WORD $0xb0d6 // vinsertps xmm2,xmm0,xmm14,0xb0
-	LONG $0x2179c3c4; WORD $0xf0de // vinsertps xmm3,xmm0,xmm14,0xf0
-	LONG $0x2179c3c4; WORD $0x30e7 // vinsertps xmm4,xmm0,xmm15,0x30
-	LONG $0x2179c3c4; WORD $0x70ef // vinsertps xmm5,xmm0,xmm15,0x70
-	LONG $0x2179c3c4; WORD $0xb0f7 // vinsertps xmm6,xmm0,xmm15,0xb0
-	LONG $0x2179c3c4; WORD $0xf0ff // vinsertps xmm7,xmm0,xmm15,0xf0
-	LONG $0x2179c3c4; WORD $0x30c6 // vinsertps xmm0,xmm0,xmm14,0x30
+	LONG $0x40c7f641 // test r15b,0x40
+	LONG $0x10e3840f; WORD $0x0000 // je 0x2703
+	WORD $0xc889 // mov eax,ecx
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	WORD $0x0148; BYTE $0xd0 // add rax,rdx
+	QUAD $0x0000008088eff9c5 // vpxor xmm1,xmm0,XMMWORD PTR [rax+0x80]
+	QUAD $0x000000b090eff9c5 // vpxor xmm2,xmm0,XMMWORD PTR [rax+0xb0]
+	QUAD $0x000000a098eff9c5 // vpxor xmm3,xmm0,XMMWORD PTR [rax+0xa0]
+	QUAD $0x000000d0a0eff9c5 // vpxor xmm4,xmm0,XMMWORD PTR [rax+0xd0]
+	QUAD $0x000000c0a8eff9c5 // vpxor xmm5,xmm0,XMMWORD PTR [rax+0xc0]
+	QUAD $0x000000f0b0eff9c5 // vpxor xmm6,xmm0,XMMWORD PTR [rax+0xf0]
+	QUAD $0x000000e0b8eff9c5 // vpxor xmm7,xmm0,XMMWORD PTR [rax+0xe0]
+	QUAD $0x0000009080eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rax+0x90]
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
+// 0x166b:
+	LONG $0x40fb8349 // cmp r11,0x40
+	LONG $0x047e870f; WORD $0x0000 // ja 0x1af3
+	QUAD $0x00000100be6ff9c5 // vmovdqa xmm7,XMMWORD PTR [rsi+0x100]
+	LONG $0x30fb8349 // cmp r11,0x30
+	LONG $0x030b870f; WORD $0x0000 // ja 0x1992
+	LONG $0x20fb8349 // cmp r11,0x20
+	LONG $0x01d2870f; WORD $0x0000 // ja 0x1863
+	LONG $0x10fb8349 // cmp r11,0x10
+	LONG $0x00cb870f; WORD $0x0000 // ja 0x1766
+	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x1874 // je 0x1755
+// 0x173d:
+	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xe872 // jb 0x173d
+// 0x1755:
+	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
+	LONG $0xdd41c2c4; BYTE $0xf8 // vaesenclast xmm7,xmm7,xmm8
+	LONG $0x0004b2e9; BYTE $0x00 // jmp 0x1c18
+// 0x1766:
+	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x1d74 // je 0x1852
+// 0x1835:
+	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xe372 // jb 0x1835
+// 0x1852:
+	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
+	LONG $0xdd41c2c4; BYTE $0xf8 // vaesenclast xmm7,xmm7,xmm8
+	LONG $0x0003b5e9; BYTE $0x00 // jmp 0x1c18
+// 0x1863:
+	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x2274 // je 0x1981
+// 0x195f:
+	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xde72 // jb 0x195f
+// 0x1981:
+	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
+	LONG $0xdd41c2c4; BYTE $0xf8 // vaesenclast xmm7,xmm7,xmm8
+	LONG $0x000286e9; BYTE $0x00 // jmp 0x1c18
+// 0x1992:
 	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x3b74 // je 0x182d
-// 0x17f2:
+	WORD $0x2774 // je 0x1ae2
+// 0x1abb:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xc572 // jb 0x17f2
-// 0x182d:
+	WORD $0xd972 // jb 0x1abb
+// 0x1ae2:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-	LONG $0xdd1942c4; BYTE $0xe0 // vaesenclast xmm12,xmm12,xmm8
-	QUAD $0x00000110a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm12
-	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
-	LONG $0xdd71c2c4; BYTE $0xc8 // vaesenclast xmm1,xmm1,xmm8
-	LONG $0xdd69c2c4; BYTE $0xd0 // vaesenclast xmm2,xmm2,xmm8
-	LONG $0xdd61c2c4; BYTE $0xd8 // vaesenclast xmm3,xmm3,xmm8
-	LONG $0xdd59c2c4; BYTE $0xe0 // vaesenclast xmm4,xmm4,xmm8
-	LONG $0xdd51c2c4; BYTE $0xe8 // vaesenclast xmm5,xmm5,xmm8
-	LONG $0xdd49c2c4; BYTE $0xf0 // vaesenclast xmm6,xmm6,xmm8
 	LONG $0xdd41c2c4; BYTE $0xf8 // vaesenclast xmm7,xmm7,xmm8
-// 0x1869:
-	LONG $0x0f438d49 // lea rax,[r11+0xf]
-	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
-	WORD $0xc001 // add eax,eax
-	LONG $0xa0aa8d4d; WORD $0x0003; BYTE $0x00 // lea r13,[r10+0x3a0]
-	WORD $0x2949; BYTE $0xc5 // sub r13,rax
-	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x0474 // je 0x1886
-	LONG $0x20ed8349 // sub r13,0x20
-// 0x1886:
-	LONG $0x6f7941c4; BYTE $0xc3 // vmovdqa xmm8,xmm11
-	WORD $0x1475 // jne 0x18a1
-	LONG $0xef3141c4; BYTE $0xc9 // vpxor xmm9,xmm9,xmm9
-	LONG $0xef2941c4; BYTE $0xd2 // vpxor xmm10,xmm10,xmm10
-	LONG $0xef2141c4; BYTE $0xdb // vpxor xmm11,xmm11,xmm11
-	LONG $0x00093ee9; BYTE $0x00 // jmp 0x21df
-// 0x18a1:
-	LONG $0x677e7ac5; BYTE $0x48 // vmovq xmm12,QWORD PTR [rdi+0x48]
-	LONG $0x671618c5; BYTE $0x20 // vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
-	LONG $0x7319c1c4; WORD $0x03f4 // vpsllq xmm12,xmm12,0x3
-	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
-	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	QUAD $0x0003008a441943c4; WORD $0x0000 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r10+0x300]
-	QUAD $0x0003009a441943c4; WORD $0x1100 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r10+0x300]
-	QUAD $0x00031092440943c4; WORD $0x0000 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r10+0x310]
-	LONG $0x000900e9; BYTE $0x00 // jmp 0x21df
-// 0x18df:
-	LONG $0x0f438d49 // lea rax,[r11+0xf]
-	WORD $0xe083; BYTE $0xf0 // and eax,0xfffffff0
-	WORD $0xc001 // add eax,eax
-	LONG $0xa0aa8d4d; WORD $0x0003; BYTE $0x00 // lea r13,[r10+0x3a0]
-	WORD $0x2949; BYTE $0xc5 // sub r13,rax
-	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x0474 // je 0x18fc
-	LONG $0x20ed8349 // sub r13,0x20
-// 0x18fc:
-	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x03c3870f; WORD $0x0000 // ja 0x1cc9
-	LONG $0xf16e79c5 // vmovd xmm14,ecx
-	LONG $0x7079c1c4; WORD $0xfff8 // vpshufd xmm7,xmm8,0xff
-	LONG $0x707941c4; WORD $0x00f6 // vpshufd xmm14,xmm14,0x0
-	LONG $0x72fe09c5; BYTE $0x40 // vpaddd xmm14,xmm14,XMMWORD PTR [rdx+0x40]
-	LONG $0x000962c4; WORD $0x6072 // vpshufb xmm14,xmm14,XMMWORD PTR [rdx+0x60]
-	LONG $0xf7ef09c5 // vpxor xmm14,xmm14,xmm7
-	LONG $0x2179c3c4; WORD $0x70ce // vinsertps xmm1,xmm0,xmm14,0x70
-	LONG $0x2179c3c4; WORD $0xb0d6 // vinsertps xmm2,xmm0,xmm14,0xb0
-	LONG $0x2179c3c4; WORD $0xf0de // vinsertps xmm3,xmm0,xmm14,0xf0
-	LONG $0x2179c3c4; WORD $0x30c6 // vinsertps xmm0,xmm0,xmm14,0x30
-	WORD $0xc183; BYTE $0x04 // add ecx,0x4
+	LONG $0x000125e9; BYTE $0x00 // jmp 0x1c18
+// 0x1af3:
 	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x2274 // je 0x1c11
+// 0x1bef:
+	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
+	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
+	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
+	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
+	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xde72 // jb 0x1bef
+// 0x1c11:
+	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
+// 0x1c18:
+	LONG $0x20c7f641 // test r15b,0x20
+	LONG $0x0250840f; WORD $0x0000 // je 0x1e72
 	LONG $0x6f7a41c4; WORD $0x2424 // vmovdqu xmm12,XMMWORD PTR [r12]
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0xef1941c4; BYTE $0xe3 // vpxor xmm12,xmm12,xmm11
 	LONG $0x6f7a41c4; WORD $0x246c; BYTE $0x10 // vmovdqu xmm13,XMMWORD PTR [r12+0x10]
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
 	LONG $0x6c1941c4; BYTE $0xf5 // vpunpcklqdq xmm14,xmm12,xmm13
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0x6d1941c4; BYTE $0xfd // vpunpckhqdq xmm15,xmm12,xmm13
 	LONG $0xef0941c4; BYTE $0xf7 // vpxor xmm14,xmm14,xmm15
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	QUAD $0xfffe808d441943c4; WORD $0x00ff // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r13-0x180]
-	LONG $0x24448b49; BYTE $0x20 // mov rax,QWORD PTR [r12+0x20]
-	LONG $0x24443349; BYTE $0x28 // xor rax,QWORD PTR [r12+0x28]
-	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	QUAD $0xfffe809d441943c4; WORD $0x11ff // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r13-0x180]
-	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	QUAD $0xfffea0bd441143c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0x160]
+	QUAD $0xfffe608d441943c4; WORD $0x00ff // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r13-0x1a0]
+	QUAD $0xfffe609d441943c4; WORD $0x11ff // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r13-0x1a0]
+	QUAD $0xfffe80bd441143c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0x180]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0x24448b49; BYTE $0x30 // mov rax,QWORD PTR [r12+0x30]
-	LONG $0x24443349; BYTE $0x38 // xor rax,QWORD PTR [r12+0x38]
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	QUAD $0xfffea0bd441143c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0x160]
+	QUAD $0xfffe80bd441143c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0x180]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xa8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],rax
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	QUAD $0xfffe9095440943c4; WORD $0x00ff // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r13-0x170]
-	QUAD $0xfffe90bd440943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r13-0x170]
+	QUAD $0xfffe7095440943c4; WORD $0x00ff // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r13-0x190]
+	QUAD $0xfffe70bd440943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r13-0x190]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0x6f7a41c4; WORD $0x2464; BYTE $0x20 // vmovdqu xmm12,XMMWORD PTR [r12+0x20]
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x6f7a41c4; WORD $0x246c; BYTE $0x30 // vmovdqu xmm13,XMMWORD PTR [r12+0x30]
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	QUAD $0xfffec0bd441943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x140]
+	LONG $0x6c1941c4; BYTE $0xf5 // vpunpcklqdq xmm14,xmm12,xmm13
+	LONG $0x6d1941c4; BYTE $0xfd // vpunpckhqdq xmm15,xmm12,xmm13
+	LONG $0xef0941c4; BYTE $0xf7 // vpxor xmm14,xmm14,xmm15
+	QUAD $0xfffea0bd441943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x160]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	QUAD $0xfffec0bd441943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x140]
+	QUAD $0xfffea0bd441943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x160]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	QUAD $0xfffee0bd441143c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0x120]
+	QUAD $0xfffec0bd441143c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0x140]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	QUAD $0xfffee0bd441143c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0x120]
+	QUAD $0xfffec0bd441143c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0x140]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	QUAD $0x000001a0b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1a0]
-	QUAD $0xfffed0bd440943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x130]
+	QUAD $0xfffeb0bd440943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x150]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	QUAD $0x000001a8b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1a8]
-	QUAD $0xfffed0bd440943c4; WORD $0x10ff // vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r13-0x130]
+	QUAD $0xfffeb0bd440943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r13-0x150]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0x6f7a41c4; WORD $0x2464; BYTE $0x40 // vmovdqu xmm12,XMMWORD PTR [r12+0x40]
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x6f7a41c4; WORD $0x246c; BYTE $0x50 // vmovdqu xmm13,XMMWORD PTR [r12+0x50]
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
 	LONG $0x6c1941c4; BYTE $0xf5 // vpunpcklqdq xmm14,xmm12,xmm13
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
 	LONG $0x6d1941c4; BYTE $0xfd // vpunpckhqdq xmm15,xmm12,xmm13
 	LONG $0xef0941c4; BYTE $0xf7 // vpxor xmm14,xmm14,xmm15
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	QUAD $0xffff00bd441943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x100]
+	QUAD $0xfffee0bd441943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x120]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0x24448b49; BYTE $0x60 // mov rax,QWORD PTR [r12+0x60]
-	LONG $0x24443349; BYTE $0x68 // xor rax,QWORD PTR [r12+0x68]
-	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	QUAD $0xffff00bd441943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x100]
+	QUAD $0xfffee0bd441943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x120]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xb0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],rax
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	QUAD $0xffff20bd441143c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0xe0]
+	QUAD $0xffff00bd441143c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0x100]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0x24448b49; BYTE $0x70 // mov rax,QWORD PTR [r12+0x70]
-	LONG $0x24443349; BYTE $0x78 // xor rax,QWORD PTR [r12+0x78]
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	QUAD $0xffff20bd441143c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0xe0]
+	QUAD $0xffff00bd441143c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0x100]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	QUAD $0xffff10bd440943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0xf0]
+	QUAD $0xfffef0bd440943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x110]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	QUAD $0xffff10bd440943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r13-0xf0]
+	QUAD $0xfffef0bd440943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r13-0x110]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
 	LONG $0x6f7a41c4; WORD $0x2464; BYTE $0x60 // vmovdqu xmm12,XMMWORD PTR [r12+0x60]
 	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
 	LONG $0x6f7a41c4; WORD $0x246c; BYTE $0x70 // vmovdqu xmm13,XMMWORD PTR [r12+0x70]
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
 	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	QUAD $0xffff40bd441943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0xc0]
-	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	QUAD $0xffff40bd441943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0xc0]
-	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	QUAD $0xffff60bd441143c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0xa0]
-	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	QUAD $0xffff60bd441143c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0xa0]
-	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	QUAD $0x000001b0b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1b0]
-	QUAD $0xffff50bd440943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0xb0]
-	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	QUAD $0x000001b8b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1b8]
-	QUAD $0xffff50bd440943c4; WORD $0x10ff // vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r13-0xb0]
-	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
-	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2274 // je 0x1ca9
-// 0x1c87:
-	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	WORD $0xc083; BYTE $0x10 // add eax,0x10
-	WORD $0xd839 // cmp eax,ebx
-	WORD $0xde72 // jb 0x1c87
-// 0x1ca9:
-	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
-	LONG $0xdd71c2c4; BYTE $0xc8 // vaesenclast xmm1,xmm1,xmm8
-	LONG $0xdd69c2c4; BYTE $0xd0 // vaesenclast xmm2,xmm2,xmm8
-	LONG $0xdd61c2c4; BYTE $0xd8 // vaesenclast xmm3,xmm3,xmm8
-	LONG $0x0004c3e9; BYTE $0x00 // jmp 0x218c
-// 0x1cc9:
-	LONG $0xf16e79c5 // vmovd xmm14,ecx
-	LONG $0x707941c4; WORD $0xffd0 // vpshufd xmm10,xmm8,0xff
-	LONG $0x707941c4; WORD $0x00f6 // vpshufd xmm14,xmm14,0x0
-	LONG $0x72fe09c5; BYTE $0x40 // vpaddd xmm14,xmm14,XMMWORD PTR [rdx+0x40]
-	LONG $0x7afe09c5; BYTE $0x50 // vpaddd xmm15,xmm14,XMMWORD PTR [rdx+0x50]
-	LONG $0x000162c4; WORD $0x607a // vpshufb xmm15,xmm15,XMMWORD PTR [rdx+0x60]
-	LONG $0xef0141c4; BYTE $0xfa // vpxor xmm15,xmm15,xmm10
-	LONG $0x000962c4; WORD $0x6072 // vpshufb xmm14,xmm14,XMMWORD PTR [rdx+0x60]
-	LONG $0xef0941c4; BYTE $0xf2 // vpxor xmm14,xmm14,xmm10
-	LONG $0x2179c3c4; WORD $0x70ce // vinsertps xmm1,xmm0,xmm14,0x70
-	LONG $0x2179c3c4; WORD $0xb0d6 // vinsertps xmm2,xmm0,xmm14,0xb0
-	LONG $0x2179c3c4; WORD $0xf0de // vinsertps xmm3,xmm0,xmm14,0xf0
-	LONG $0x2179c3c4; WORD $0x30e7 // vinsertps xmm4,xmm0,xmm15,0x30
-	LONG $0x2179c3c4; WORD $0x70ef // vinsertps xmm5,xmm0,xmm15,0x70
-	LONG $0x2179c3c4; WORD $0xb0f7 // vinsertps xmm6,xmm0,xmm15,0xb0
-	LONG $0x2179c3c4; WORD $0xf0ff // vinsertps xmm7,xmm0,xmm15,0xf0
-	LONG $0x2179c3c4; WORD $0x30c6 // vinsertps xmm0,xmm0,xmm14,0x30
-	WORD $0xc183; BYTE $0x08 // add ecx,0x8
-	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0x6f7a41c4; WORD $0x2424 // vmovdqu xmm12,XMMWORD PTR [r12]
-	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0xef1941c4; BYTE $0xe3 // vpxor xmm12,xmm12,xmm11
-	LONG $0x6f7a41c4; WORD $0x246c; BYTE $0x10 // vmovdqu xmm13,XMMWORD PTR [r12+0x10]
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
 	LONG $0x6c1941c4; BYTE $0xf5 // vpunpcklqdq xmm14,xmm12,xmm13
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0x6d1941c4; BYTE $0xfd // vpunpckhqdq xmm15,xmm12,xmm13
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xef0941c4; BYTE $0xf7 // vpxor xmm14,xmm14,xmm15
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0xfffe808d441943c4; WORD $0x00ff // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r13-0x180]
-	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x24448b49; BYTE $0x20 // mov rax,QWORD PTR [r12+0x20]
-	LONG $0x24443349; BYTE $0x28 // xor rax,QWORD PTR [r12+0x28]
-	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	QUAD $0xfffe809d441943c4; WORD $0x11ff // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r13-0x180]
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xa0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a0],rax
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	QUAD $0xfffea0bd441143c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0x160]
+	QUAD $0xffff20bd441943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0xe0]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0x24448b49; BYTE $0x30 // mov rax,QWORD PTR [r12+0x30]
-	LONG $0x24443349; BYTE $0x38 // xor rax,QWORD PTR [r12+0x38]
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	QUAD $0xfffea0bd441143c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0x160]
+	QUAD $0xffff20bd441943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0xe0]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xa8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1a8],rax
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0xfffe9095440943c4; WORD $0x00ff // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r13-0x170]
-	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	QUAD $0xfffe90bd440943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r13-0x170]
-	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0x6f7a41c4; WORD $0x2464; BYTE $0x20 // vmovdqu xmm12,XMMWORD PTR [r12+0x20]
-	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0x6f7a41c4; WORD $0x246c; BYTE $0x30 // vmovdqu xmm13,XMMWORD PTR [r12+0x30]
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0xfffec0bd441943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x140]
+	QUAD $0xffff40bd441143c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0xc0]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	QUAD $0xfffec0bd441943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x140]
+	QUAD $0xffff40bd441143c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0xc0]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	QUAD $0xfffee0bd441143c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0x120]
-	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	QUAD $0xfffee0bd441143c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0x120]
-	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0x000001a0b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1a0]
-	QUAD $0xfffed0bd440943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x130]
+	QUAD $0xffff30bd440943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0xd0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	QUAD $0x000001a8b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1a8]
-	QUAD $0xfffed0bd440943c4; WORD $0x10ff // vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r13-0x130]
+	QUAD $0xffff30bd440943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r13-0xd0]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0x6f7a41c4; WORD $0x2464; BYTE $0x40 // vmovdqu xmm12,XMMWORD PTR [r12+0x40]
-	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0x6f7a41c4; WORD $0x246c; BYTE $0x50 // vmovdqu xmm13,XMMWORD PTR [r12+0x50]
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0x6c1941c4; BYTE $0xf5 // vpunpcklqdq xmm14,xmm12,xmm13
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0x6d1941c4; BYTE $0xfd // vpunpckhqdq xmm15,xmm12,xmm13
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xef0941c4; BYTE $0xf7 // vpxor xmm14,xmm14,xmm15
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0xffff00bd441943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x100]
-	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x24448b49; BYTE $0x60 // mov rax,QWORD PTR [r12+0x60]
-	LONG $0x24443349; BYTE $0x68 // xor rax,QWORD PTR [r12+0x68]
-	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	QUAD $0xffff00bd441943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x100]
-	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xb0868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b0],rax
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	QUAD $0xffff20bd441143c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0xe0]
-	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0x24448b49; BYTE $0x70 // mov rax,QWORD PTR [r12+0x70]
-	LONG $0x24443349; BYTE $0x78 // xor rax,QWORD PTR [r12+0x78]
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	QUAD $0xffff20bd441143c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0xe0]
-	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	WORD $0x0f48; BYTE $0xc8 // bswap rax
-	LONG $0xb8868948; WORD $0x0001; BYTE $0x00 // mov QWORD PTR [rsi+0x1b8],rax
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0xffff10bd440943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0xf0]
-	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	QUAD $0xffff10bd440943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm14,XMMWORD PTR [r13-0xf0]
-	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0x6f7a41c4; WORD $0x2464; BYTE $0x60 // vmovdqu xmm12,XMMWORD PTR [r12+0x60]
-	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0x6f7a41c4; WORD $0x246c; BYTE $0x70 // vmovdqu xmm13,XMMWORD PTR [r12+0x70]
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	LONG $0x001162c4; BYTE $0x2a // vpshufb xmm13,xmm13,XMMWORD PTR [rdx]
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0xffff40bd441943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0xc0]
-	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	QUAD $0xffff40bd441943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0xc0]
-	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	QUAD $0xffff60bd441143c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm13,XMMWORD PTR [r13-0xa0]
-	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	QUAD $0xffff60bd441143c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm13,XMMWORD PTR [r13-0xa0]
-	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	QUAD $0x000001b0b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1b0]
-	QUAD $0xffff50bd440943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0xb0]
-	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	QUAD $0x000001b8b67e7ac5 // vmovq xmm14,QWORD PTR [rsi+0x1b8]
-	QUAD $0xffff50bd440943c4; WORD $0x10ff // vpclmullqhqdq xmm15,xmm14,XMMWORD PTR [r13-0xb0]
-	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
-	WORD $0xc339 // cmp ebx,eax
-	WORD $0x3674 // je 0x215d
-// 0x2127:
-	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
-	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	LONG $0xdc71c2c4; BYTE $0xc8 // vaesenc xmm1,xmm1,xmm8
-	LONG $0xdc69c2c4; BYTE $0xd0 // vaesenc xmm2,xmm2,xmm8
-	LONG $0xdc61c2c4; BYTE $0xd8 // vaesenc xmm3,xmm3,xmm8
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	WORD $0xc083; BYTE $0x10 // add eax,0x10
-	WORD $0xd839 // cmp eax,ebx
-	WORD $0xca72 // jb 0x2127
-// 0x215d:
-	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
-	LONG $0xdd71c2c4; BYTE $0xc8 // vaesenclast xmm1,xmm1,xmm8
-	LONG $0xdd69c2c4; BYTE $0xd0 // vaesenclast xmm2,xmm2,xmm8
-	LONG $0xdd61c2c4; BYTE $0xd8 // vaesenclast xmm3,xmm3,xmm8
-	LONG $0xdd59c2c4; BYTE $0xe0 // vaesenclast xmm4,xmm4,xmm8
-	LONG $0xdd51c2c4; BYTE $0xe8 // vaesenclast xmm5,xmm5,xmm8
-	LONG $0xdd49c2c4; BYTE $0xf0 // vaesenclast xmm6,xmm6,xmm8
-	LONG $0xdd41c2c4; BYTE $0xf8 // vaesenclast xmm7,xmm7,xmm8
-// 0x218c:
-	LONG $0xef3941c4; BYTE $0xc0 // vpxor xmm8,xmm8,xmm8
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x4874 // je 0x21df
+	LONG $0x00e3840f; WORD $0x0000 // je 0x1f08
 	LONG $0x677e7ac5; BYTE $0x48 // vmovq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x671618c5; BYTE $0x20 // vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x7319c1c4; WORD $0x03f4 // vpsllq xmm12,xmm12,0x3
@@ -1722,398 +1572,564 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
 	QUAD $0x000310ba440943c4; WORD $0x0000 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r10+0x310]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-// 0x21df:
-	LONG $0x10fb8349 // cmp r11,0x10
-	LONG $0x048e820f; WORD $0x0000 // jb 0x2677
-	LONG $0x6f7a41c4; BYTE $0x20 // vmovdqu xmm12,XMMWORD PTR [r8]
-	LONG $0xef79c1c4; BYTE $0xc4 // vpxor xmm0,xmm0,xmm12
-	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
-	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0475 // jne 0x2202
-	LONG $0xe06f79c5 // vmovdqa xmm12,xmm0
-// 0x2202:
-	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
-	LONG $0xef1941c4; BYTE $0xe0 // vpxor xmm12,xmm12,xmm8
-	LONG $0xef3941c4; BYTE $0xc0 // vpxor xmm8,xmm8,xmm8
+	LONG $0x000096e9; BYTE $0x00 // jmp 0x1f08
+// 0x1e72:
+	LONG $0x6f7941c4; BYTE $0xeb // vmovdqa xmm13,xmm11
+	LONG $0xef3141c4; BYTE $0xc9 // vpxor xmm9,xmm9,xmm9
+	LONG $0xef2941c4; BYTE $0xd2 // vpxor xmm10,xmm10,xmm10
+	LONG $0xef2141c4; BYTE $0xdb // vpxor xmm11,xmm11,xmm11
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x3f74 // je 0x1ecb
+	LONG $0x677e7ac5; BYTE $0x48 // vmovq xmm12,QWORD PTR [rdi+0x48]
+	LONG $0x671618c5; BYTE $0x20 // vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
+	LONG $0x7319c1c4; WORD $0x03f4 // vpsllq xmm12,xmm12,0x3
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
+	QUAD $0x0003008a441943c4; WORD $0x0000 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r10+0x300]
+	QUAD $0x0003009a441943c4; WORD $0x1100 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r10+0x300]
+	QUAD $0x00031092440943c4; WORD $0x0000 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r10+0x310]
+	LONG $0x80c7f641 // test r15b,0x80
+	WORD $0x3d75 // jne 0x1f08
+// 0x1ecb:
+	LONG $0x6f7941c4; BYTE $0xe5 // vmovdqa xmm12,xmm13
+	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
+	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
+	QUAD $0xffff60bd441943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0xa0]
+	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	QUAD $0xffff60bd441943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0xa0]
+	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	QUAD $0xffff70bd440943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x90]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
+// 0x1f08:
+	LONG $0xef6f79c5 // vmovdqa xmm13,xmm7
+	LONG $0x40fb8349 // cmp r11,0x40
+	WORD $0x0e76 // jbe 0x1f20
+	QUAD $0x00000100ae6f79c5 // vmovdqa xmm13,XMMWORD PTR [rsi+0x100]
+	LONG $0x04c7f641 // test r15b,0x4
+	WORD $0x4e74 // je 0x1f6e
+// 0x1f20:
+	LONG $0x40c7f641 // test r15b,0x40
+	WORD $0x3075 // jne 0x1f56
+	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
+	WORD $0xe083; BYTE $0x03 // and eax,0x3
+	WORD $0xf883; BYTE $0x03 // cmp eax,0x3
+	WORD $0x2574 // je 0x1f56
+	LONG $0x6f7a41c4; WORD $0x1072 // vmovdqu xmm14,XMMWORD PTR [r10+0x10]
+	QUAD $0x00000100b6ef09c5 // vpxor xmm14,xmm14,XMMWORD PTR [rsi+0x100]
+	LONG $0x0001ba41; WORD $0x0000 // mov r10d,0x1
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x0e75 // jne 0x1f59
+	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
+	LONG $0x707f7ac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rax+0x10],xmm14
+	WORD $0x03eb // jmp 0x1f59
+// 0x1f56:
+	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
+// 0x1f59:
+	LONG $0xef0941c4; BYTE $0xf6 // vpxor xmm14,xmm14,xmm14
+	QUAD $0x00000100b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm14
+	WORD $0x894c; BYTE $0xee // mov rsi,r13
+	LONG $0xffe295e9; BYTE $0xff // jmp 0x203
+// 0x1f6e:
+	LONG $0x70fb8349 // cmp r11,0x70
+	LONG $0x030b870f; WORD $0x0000 // ja 0x2283
+	LONG $0x60fb8349 // cmp r11,0x60
+	LONG $0x01d2870f; WORD $0x0000 // ja 0x2154
+	LONG $0x50fb8349 // cmp r11,0x50
+	LONG $0x00cb870f; WORD $0x0000 // ja 0x2057
+	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x1874 // je 0x2046
+// 0x202e:
+	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xe872 // jb 0x202e
+// 0x2046:
+	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
+	LONG $0xdd1142c4; BYTE $0xe8 // vaesenclast xmm13,xmm13,xmm8
+	LONG $0x000392e9; BYTE $0x00 // jmp 0x23e9
+// 0x2057:
+	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x1d74 // je 0x2143
+// 0x2126:
+	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xe372 // jb 0x2126
+// 0x2143:
+	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
+	LONG $0xdd1142c4; BYTE $0xe8 // vaesenclast xmm13,xmm13,xmm8
+	LONG $0x000295e9; BYTE $0x00 // jmp 0x23e9
+// 0x2154:
+	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x2274 // je 0x2272
+// 0x2250:
+	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xde72 // jb 0x2250
+// 0x2272:
+	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
+	LONG $0xdd1142c4; BYTE $0xe8 // vaesenclast xmm13,xmm13,xmm8
+	LONG $0x000166e9; BYTE $0x00 // jmp 0x23e9
+// 0x2283:
+	LONG $0x04c7f641 // test r15b,0x4
+	LONG $0x0191840f; WORD $0x0000 // je 0x241e
+	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x2774 // je 0x23dd
+// 0x23b6:
+	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xd972 // jb 0x23b6
+// 0x23dd:
+	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
+	LONG $0xdd1142c4; BYTE $0xe8 // vaesenclast xmm13,xmm13,xmm8
+// 0x23e9:
+	LONG $0x04c7f641 // test r15b,0x4
+	LONG $0xfb2d840f; WORD $0xffff // je 0x1f20
+	WORD $0x894d; BYTE $0xe2 // mov r10,r12
+	LONG $0x0002e3e9; BYTE $0x00 // jmp 0x26de
+// 0x23fb:
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x02d6840f; WORD $0x0000 // je 0x26de
+	WORD $0x894d; BYTE $0xd4 // mov r12,r10
+	LONG $0x28578b4c // mov r10,QWORD PTR [rdi+0x28]
+	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
+	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
+	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
+	LONG $0xfffb50e9; BYTE $0xff // jmp 0x1f6e
+// 0x241e:
+	LONG $0xef3941c4; BYTE $0x20 // vpxor xmm12,xmm8,XMMWORD PTR [r8]
+	LONG $0xdd79c2c4; BYTE $0xc4 // vaesenclast xmm0,xmm0,xmm12
+	LONG $0x7f7ac1c4; BYTE $0x01 // vmovdqu XMMWORD PTR [r9],xmm0
+	LONG $0xef3941c4; WORD $0x1060 // vpxor xmm12,xmm8,XMMWORD PTR [r8+0x10]
+	LONG $0xdd71c2c4; BYTE $0xcc // vaesenclast xmm1,xmm1,xmm12
+	LONG $0x7f7ac1c4; WORD $0x1049 // vmovdqu XMMWORD PTR [r9+0x10],xmm1
+	LONG $0xef3941c4; WORD $0x2060 // vpxor xmm12,xmm8,XMMWORD PTR [r8+0x20]
+	LONG $0xdd69c2c4; BYTE $0xd4 // vaesenclast xmm2,xmm2,xmm12
+	LONG $0x7f7ac1c4; WORD $0x2051 // vmovdqu XMMWORD PTR [r9+0x20],xmm2
+	LONG $0xef3941c4; WORD $0x3060 // vpxor xmm12,xmm8,XMMWORD PTR [r8+0x30]
+	LONG $0xdd61c2c4; BYTE $0xdc // vaesenclast xmm3,xmm3,xmm12
+	LONG $0x7f7ac1c4; WORD $0x3059 // vmovdqu XMMWORD PTR [r9+0x30],xmm3
+	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0x007962c4; BYTE $0x22 // vpshufb xmm12,xmm0,XMMWORD PTR [rdx]
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	QUAD $0xffff60bd441943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0xa0]
+	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	QUAD $0xffff60bd441943c4; WORD $0x11ff // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0xa0]
+	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	QUAD $0xffff70bd440943c4; WORD $0x00ff // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x90]
+	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0x007162c4; BYTE $0x22 // vpshufb xmm12,xmm1,XMMWORD PTR [rdx]
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0x441943c4; WORD $0x807d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x80]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0x441943c4; WORD $0x807d; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x80]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0x440943c4; WORD $0x907d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x70]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x20fb8349 // cmp r11,0x20
-	LONG $0x0427820f; WORD $0x0000 // jb 0x2671
-	LONG $0x6f7a41c4; WORD $0x1060 // vmovdqu xmm12,XMMWORD PTR [r8+0x10]
-	LONG $0xef71c1c4; BYTE $0xcc // vpxor xmm1,xmm1,xmm12
-	LONG $0x7f7ac1c4; WORD $0x1049 // vmovdqu XMMWORD PTR [r9+0x10],xmm1
-	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0475 // jne 0x2265
-	LONG $0xe16f79c5 // vmovdqa xmm12,xmm1
-// 0x2265:
-	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0x006962c4; BYTE $0x22 // vpshufb xmm12,xmm2,XMMWORD PTR [rdx]
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0x441943c4; WORD $0xa07d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x60]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
 	LONG $0x441943c4; WORD $0xa07d; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x60]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0x440943c4; WORD $0xb07d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x50]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x30fb8349 // cmp r11,0x30
-	LONG $0x03c8820f; WORD $0x0000 // jb 0x266b
-	LONG $0x6f7a41c4; WORD $0x2060 // vmovdqu xmm12,XMMWORD PTR [r8+0x20]
-	LONG $0xef69c1c4; BYTE $0xd4 // vpxor xmm2,xmm2,xmm12
-	LONG $0x7f7ac1c4; WORD $0x2051 // vmovdqu XMMWORD PTR [r9+0x20],xmm2
-	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0475 // jne 0x22be
-	LONG $0xe26f79c5 // vmovdqa xmm12,xmm2
-// 0x22be:
-	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0x006162c4; BYTE $0x22 // vpshufb xmm12,xmm3,XMMWORD PTR [rdx]
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0x441943c4; WORD $0xc07d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x40]
 	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
 	LONG $0x441943c4; WORD $0xc07d; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x40]
 	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
 	LONG $0x440943c4; WORD $0xd07d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x30]
 	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x0369820f; WORD $0x0000 // jb 0x2665
-	LONG $0x6f7a41c4; WORD $0x3060 // vmovdqu xmm12,XMMWORD PTR [r8+0x30]
-	LONG $0xef61c1c4; BYTE $0xdc // vpxor xmm3,xmm3,xmm12
-	LONG $0x7f7ac1c4; WORD $0x3059 // vmovdqu XMMWORD PTR [r9+0x30],xmm3
-	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0475 // jne 0x2317
-	LONG $0xe36f79c5 // vmovdqa xmm12,xmm3
-// 0x2317:
-	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
-	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
-	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	LONG $0x441943c4; WORD $0xe07d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x20]
-	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0x441943c4; WORD $0xe07d; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x20]
-	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	LONG $0x440943c4; WORD $0xf07d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x10]
-	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x0561840f; WORD $0x0000 // je 0x28b6
-	LONG $0x04c7f641 // test r15b,0x4
-	LONG $0x0186840f; WORD $0x0000 // je 0x24e5
-	QUAD $0x00000100866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x100]
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
+	WORD $0xc339 // cmp ebx,eax
+	WORD $0x2774 // je 0x2689
+// 0x2662:
+	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
+	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
+	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
+	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
+	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
+	WORD $0xc083; BYTE $0x10 // add eax,0x10
+	WORD $0xd839 // cmp eax,ebx
+	WORD $0xd972 // jb 0x2662
+// 0x2689:
+	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
+	LONG $0xdd1142c4; BYTE $0xe8 // vaesenclast xmm13,xmm13,xmm8
+	LONG $0x40c7f641 // test r15b,0x40
+	WORD $0x3075 // jne 0x26cb
+	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
+	WORD $0xe083; BYTE $0x03 // and eax,0x3
+	WORD $0xf883; BYTE $0x03 // cmp eax,0x3
+	WORD $0x2574 // je 0x26cb
+	LONG $0x6f7a41c4; WORD $0x1072 // vmovdqu xmm14,XMMWORD PTR [r10+0x10]
+	QUAD $0x00000100b6ef09c5 // vpxor xmm14,xmm14,XMMWORD PTR [rsi+0x100]
+	LONG $0x0001ba41; WORD $0x0000 // mov r10d,0x1
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x0e75 // jne 0x26ce
+	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
+	LONG $0x707f7ac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rax+0x10],xmm14
+	WORD $0x03eb // jmp 0x26ce
+// 0x26cb:
+	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
+// 0x26ce:
+	LONG $0xef0941c4; BYTE $0xf6 // vpxor xmm14,xmm14,xmm14
+	QUAD $0x00000100b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm14
+	WORD $0x894c; BYTE $0xee // mov rsi,r13
+// 0x26de:
+	LONG $0x40c08349 // add r8,0x40
+	LONG $0x40c18349 // add r9,0x40
+	LONG $0x40eb8349 // sub r11,0x40
+	LONG $0x80ee8348 // sub rsi,0xffffffffffffff80
+	LONG $0xc46ff9c5 // vmovdqa xmm0,xmm4
+	LONG $0xcd6ff9c5 // vmovdqa xmm1,xmm5
+	LONG $0xd66ff9c5 // vmovdqa xmm2,xmm6
+	LONG $0xdf6ff9c5 // vmovdqa xmm3,xmm7
+	LONG $0xffdb00e9; BYTE $0xff // jmp 0x203
+// 0x2703:
 	LONG $0x6f7a41c4; WORD $0x1042 // vmovdqu xmm8,XMMWORD PTR [r10+0x10]
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x0475 // jne 0x2713
+	LONG $0x20c58349 // add r13,0x20
+// 0x2713:
+	LONG $0x40fb8349 // cmp r11,0x40
+	WORD $0x4077 // ja 0x2759
 	LONG $0xf16e79c5 // vmovd xmm14,ecx
-	LONG $0x7079c1c4; WORD $0xfff8 // vpshufd xmm7,xmm8,0xff
+	LONG $0x707941c4; WORD $0xfff8 // vpshufd xmm15,xmm8,0xff
 	LONG $0x707941c4; WORD $0x00f6 // vpshufd xmm14,xmm14,0x0
 	LONG $0x72fe09c5; BYTE $0x40 // vpaddd xmm14,xmm14,XMMWORD PTR [rdx+0x40]
 	LONG $0x000962c4; WORD $0x6072 // vpshufb xmm14,xmm14,XMMWORD PTR [rdx+0x60]
-	LONG $0xf7ef09c5 // vpxor xmm14,xmm14,xmm7
-	LONG $0x2179c3c4; WORD $0x30e6 // vinsertps xmm4,xmm0,xmm14,0x30
-	LONG $0x2179c3c4; WORD $0x70ee // vinsertps xmm5,xmm0,xmm14,0x70
-	LONG $0x2179c3c4; WORD $0xb0f6 // vinsertps xmm6,xmm0,xmm14,0xb0
-	LONG $0x2179c3c4; WORD $0xf0fe // vinsertps xmm7,xmm0,xmm14,0xf0
+	LONG $0xef0941c4; BYTE $0xf7 // vpxor xmm14,xmm14,xmm15
+	LONG $0x2179c3c4; WORD $0x70ce // vinsertps xmm1,xmm0,xmm14,0x70
+	LONG $0x2179c3c4; WORD $0xb0d6 // vinsertps xmm2,xmm0,xmm14,0xb0
+	LONG $0x2179c3c4; WORD $0xf0de // vinsertps xmm3,xmm0,xmm14,0xf0
+	LONG $0x2179c3c4; WORD $0x30c6 // vinsertps xmm0,xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x04 // add ecx,0x4
-	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
-	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2274 // je 0x24c5
-// 0x24a3:
-	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
-	LONG $0xdc59c2c4; BYTE $0xe0 // vaesenc xmm4,xmm4,xmm8
-	LONG $0xdc51c2c4; BYTE $0xe8 // vaesenc xmm5,xmm5,xmm8
-	LONG $0xdc49c2c4; BYTE $0xf0 // vaesenc xmm6,xmm6,xmm8
-	LONG $0xdc41c2c4; BYTE $0xf8 // vaesenc xmm7,xmm7,xmm8
-	WORD $0xc083; BYTE $0x10 // add eax,0x10
-	WORD $0xd839 // cmp eax,ebx
-	WORD $0xde72 // jb 0x24a3
-// 0x24c5:
-	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-	LONG $0xdd59c2c4; BYTE $0xe0 // vaesenclast xmm4,xmm4,xmm8
-	LONG $0xdd51c2c4; BYTE $0xe8 // vaesenclast xmm5,xmm5,xmm8
-	LONG $0xdd49c2c4; BYTE $0xf0 // vaesenclast xmm6,xmm6,xmm8
-	LONG $0xdd41c2c4; BYTE $0xf8 // vaesenclast xmm7,xmm7,xmm8
-	LONG $0xef3941c4; BYTE $0xc0 // vpxor xmm8,xmm8,xmm8
-// 0x24e5:
-	LONG $0x50fb8349 // cmp r11,0x50
-	LONG $0x0170820f; WORD $0x0000 // jb 0x265f
-	LONG $0x6f7a41c4; WORD $0x4060 // vmovdqu xmm12,XMMWORD PTR [r8+0x40]
-	LONG $0xef59c1c4; BYTE $0xe4 // vpxor xmm4,xmm4,xmm12
-	LONG $0x7f7ac1c4; WORD $0x4061 // vmovdqu XMMWORD PTR [r9+0x40],xmm4
-	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0475 // jne 0x250a
-	LONG $0xe46f79c5 // vmovdqa xmm12,xmm4
-// 0x250a:
-	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
-	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
-	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	LONG $0x441943c4; WORD $0x007d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x0]
-	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0x441943c4; WORD $0x007d; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x0]
-	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	LONG $0x440943c4; WORD $0x107d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x10]
-	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x60fb8349 // cmp r11,0x60
-	LONG $0x0111820f; WORD $0x0000 // jb 0x2659
-	LONG $0x6f7a41c4; WORD $0x5060 // vmovdqu xmm12,XMMWORD PTR [r8+0x50]
-	LONG $0xef51c1c4; BYTE $0xec // vpxor xmm5,xmm5,xmm12
-	LONG $0x7f7ac1c4; WORD $0x5069 // vmovdqu XMMWORD PTR [r9+0x50],xmm5
-	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0475 // jne 0x2563
-	LONG $0xe56f79c5 // vmovdqa xmm12,xmm5
-// 0x2563:
-	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
-	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
-	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	LONG $0x441943c4; WORD $0x207d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x20]
-	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0x441943c4; WORD $0x207d; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x20]
-	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	LONG $0x440943c4; WORD $0x307d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x30]
-	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x70fb8349 // cmp r11,0x70
-	LONG $0x00b2820f; WORD $0x0000 // jb 0x2653
-	LONG $0x6f7a41c4; WORD $0x6060 // vmovdqu xmm12,XMMWORD PTR [r8+0x60]
-	LONG $0xef49c1c4; BYTE $0xf4 // vpxor xmm6,xmm6,xmm12
-	LONG $0x7f7ac1c4; WORD $0x6071 // vmovdqu XMMWORD PTR [r9+0x60],xmm6
-	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0475 // jne 0x25bc
-	LONG $0xe66f79c5 // vmovdqa xmm12,xmm6
-// 0x25bc:
-	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
-	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
-	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	LONG $0x441943c4; WORD $0x407d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x40]
-	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0x441943c4; WORD $0x407d; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x40]
-	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	LONG $0x440943c4; WORD $0x507d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x50]
-	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	WORD $0x5472 // jb 0x264d
-	LONG $0x6f7a41c4; WORD $0x7060 // vmovdqu xmm12,XMMWORD PTR [r8+0x70]
-	LONG $0xef41c1c4; BYTE $0xfc // vpxor xmm7,xmm7,xmm12
-	LONG $0x7f7ac1c4; WORD $0x7079 // vmovdqu XMMWORD PTR [r9+0x70],xmm7
-	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0475 // jne 0x2614
-	LONG $0xe76f79c5 // vmovdqa xmm12,xmm7
-// 0x2614:
-	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
-	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
-	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	LONG $0x441943c4; WORD $0x607d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13+0x60]
-	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0x441943c4; WORD $0x607d; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13+0x60]
-	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	LONG $0x440943c4; WORD $0x707d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13+0x70]
-	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x000269e9; BYTE $0x00 // jmp 0x28b6
-// 0x264d:
-	LONG $0xef6f79c5 // vmovdqa xmm13,xmm7
-	WORD $0x28eb // jmp 0x267b
-// 0x2653:
-	LONG $0xee6f79c5 // vmovdqa xmm13,xmm6
-	WORD $0x22eb // jmp 0x267b
-// 0x2659:
-	LONG $0xed6f79c5 // vmovdqa xmm13,xmm5
-	WORD $0x1ceb // jmp 0x267b
-// 0x265f:
-	LONG $0xec6f79c5 // vmovdqa xmm13,xmm4
-	WORD $0x16eb // jmp 0x267b
-// 0x2665:
-	LONG $0xeb6f79c5 // vmovdqa xmm13,xmm3
-	WORD $0x10eb // jmp 0x267b
-// 0x266b:
-	LONG $0xea6f79c5 // vmovdqa xmm13,xmm2
-	WORD $0x0aeb // jmp 0x267b
-// 0x2671:
-	LONG $0xe96f79c5 // vmovdqa xmm13,xmm1
-	WORD $0x04eb // jmp 0x267b
-// 0x2677:
+	LONG $0xffef12e9; BYTE $0xff // jmp 0x166b
+// 0x2759:
+	LONG $0xf16e79c5 // vmovd xmm14,ecx
+	LONG $0x707941c4; WORD $0xffd0 // vpshufd xmm10,xmm8,0xff
+	LONG $0x707941c4; WORD $0x00f6 // vpshufd xmm14,xmm14,0x0
+	LONG $0x72fe09c5; BYTE $0x40 // vpaddd xmm14,xmm14,XMMWORD PTR [rdx+0x40]
+	LONG $0x7afe09c5; BYTE $0x50 // vpaddd xmm15,xmm14,XMMWORD PTR [rdx+0x50]
+	LONG $0x000162c4; WORD $0x607a // vpshufb xmm15,xmm15,XMMWORD PTR [rdx+0x60]
+	LONG $0xef0141c4; BYTE $0xfa // vpxor xmm15,xmm15,xmm10
+	LONG $0x000962c4; WORD $0x6072 // vpshufb xmm14,xmm14,XMMWORD PTR [rdx+0x60]
+	LONG $0xef0941c4; BYTE $0xf2 // vpxor xmm14,xmm14,xmm10
+	LONG $0x2179c3c4; WORD $0x70ce // vinsertps xmm1,xmm0,xmm14,0x70
+	LONG $0x2179c3c4; WORD $0xb0d6 // vinsertps xmm2,xmm0,xmm14,0xb0
+	LONG $0x2179c3c4; WORD $0xf0de // vinsertps xmm3,xmm0,xmm14,0xf0
+	LONG $0x2179c3c4; WORD $0x30e7 // vinsertps xmm4,xmm0,xmm15,0x30
+	LONG $0x2179c3c4; WORD $0x70ef // vinsertps xmm5,xmm0,xmm15,0x70
+	LONG $0x2179c3c4; WORD $0xb0f7 // vinsertps xmm6,xmm0,xmm15,0xb0
+	LONG $0x2179c3c4; WORD $0xf0ff // vinsertps xmm7,xmm0,xmm15,0xf0
+	LONG $0x2179c3c4; WORD $0x30c6 // vinsertps xmm0,xmm0,xmm14,0x30
+	WORD $0xc183; BYTE $0x08 // add ecx,0x8
+	LONG $0xffeeaae9; BYTE $0xff // jmp 0x166b
+// 0x27c1:
 	LONG $0xe86f79c5 // vmovdqa xmm13,xmm0
-// 0x267b:
-	WORD $0x8944; BYTE $0xd8 // mov eax,r11d
-	WORD $0xe083; BYTE $0x0f // and eax,0xf
-	LONG $0x022f840f; WORD $0x0000 // je 0x28b6
-	LONG $0x70e38341 // and r11d,0x70
-	WORD $0x014d; BYTE $0xd8 // add r8,r11
-	WORD $0x014d; BYTE $0xd9 // add r9,r11
-	LONG $0x5d6c8d4f; BYTE $0x00 // lea r13,[r13+r11*2+0x0]
-	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x2272 // jb 0x26bd
-	LONG $0x005c8b49; BYTE $0xf8 // mov rbx,QWORD PTR [r8+rax*1-0x8]
-	LONG $0x000010b9; BYTE $0x00 // mov ecx,0x10
-	WORD $0xc129 // sub ecx,eax
-	WORD $0xe1c1; BYTE $0x02 // shl ecx,0x2
-	WORD $0xd348; BYTE $0xeb // shr rbx,cl
-	WORD $0xd348; BYTE $0xeb // shr rbx,cl
-	LONG $0x7e7a41c4; BYTE $0x20 // vmovq xmm12,QWORD PTR [r8]
-	LONG $0x229963c4; WORD $0x01e3 // vpinsrq xmm12,xmm12,rbx,0x1
-	WORD $0x51eb // jmp 0x270e
-// 0x26bd:
-	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1c72 // jb 0x26de
-	LONG $0x005c8b41; BYTE $0xfc // mov ebx,DWORD PTR [r8+rax*1-0x4]
-	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
-	WORD $0xd348; BYTE $0xe3 // shl rbx,cl
-	WORD $0x8b41; BYTE $0x08 // mov ecx,DWORD PTR [r8]
-	WORD $0x0948; BYTE $0xcb // or rbx,rcx
-	LONG $0x6ef961c4; BYTE $0xe3 // vmovq xmm12,rbx
-	WORD $0x30eb // jmp 0x270e
-// 0x26de:
-	WORD $0xc189 // mov ecx,eax
-	WORD $0xe9d1 // shr ecx,1
-	LONG $0x1cb60f41; BYTE $0x08 // movzx ebx,BYTE PTR [r8+rcx*1]
-	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
-	WORD $0xe3d3 // shl ebx,cl
-	LONG $0x08b60f41 // movzx ecx,BYTE PTR [r8]
-	WORD $0xcb09 // or ebx,ecx
-	LONG $0xe36e79c5 // vmovd xmm12,ebx
-	LONG $0x5cb60f41; WORD $0xff00 // movzx ebx,BYTE PTR [r8+rax*1-0x1]
-	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
-	WORD $0xe3d3 // shl ebx,cl
-	LONG $0xf36e79c5 // vmovd xmm14,ebx
-	LONG $0xeb1941c4; BYTE $0xe6 // vpor xmm12,xmm12,xmm14
-// 0x270e:
-	LONG $0xef1141c4; BYTE $0xec // vpxor xmm13,xmm13,xmm12
-	WORD $0x894d; BYTE $0xec // mov r12,r13
-	LONG $0x7ef961c4; BYTE $0xeb // vmovq rbx,xmm13
-	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x1b72 // jb 0x273b
-	WORD $0x8949; BYTE $0x19 // mov QWORD PTR [r9],rbx
-	LONG $0x16f943c4; WORD $0x01ed // vpextrq r13,xmm13,0x1
-	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
-	LONG $0xebad0f4c // shrd rbx,r13,cl
-	LONG $0x015c8949; BYTE $0xf8 // mov QWORD PTR [r9+rax*1-0x8],rbx
-	WORD $0x3feb // jmp 0x277a
-// 0x273b:
-	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1472 // jb 0x2754
-	WORD $0x8941; BYTE $0x19 // mov DWORD PTR [r9],ebx
-	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
-	WORD $0xd348; BYTE $0xeb // shr rbx,cl
-	LONG $0x015c8941; BYTE $0xfc // mov DWORD PTR [r9+rax*1-0x4],ebx
-	WORD $0x26eb // jmp 0x277a
-// 0x2754:
-	WORD $0x8841; BYTE $0x19 // mov BYTE PTR [r9],bl
-	WORD $0xc189 // mov ecx,eax
-	WORD $0xe9d1 // shr ecx,1
-	WORD $0x8949; BYTE $0xcd // mov r13,rcx
-	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
-	WORD $0x8949; BYTE $0xde // mov r14,rbx
-	WORD $0xd348; BYTE $0xeb // shr rbx,cl
-	LONG $0x291c8843 // mov BYTE PTR [r9+r13*1],bl
-	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
-	WORD $0xd349; BYTE $0xee // shr r14,cl
-	LONG $0x01748845; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],r14b
-// 0x277a:
-	WORD $0x894d; BYTE $0xe5 // mov r13,r12
-	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x1175 // jne 0x2794
-	WORD $0xf748; BYTE $0xd8 // neg rax
-	QUAD $0x00008002a46f7ac5; BYTE $0x00 // vmovdqu xmm12,XMMWORD PTR [rdx+rax*1+0x80]
-	LONG $0xdb1941c4; BYTE $0xe5 // vpand xmm12,xmm12,xmm13
-// 0x2794:
-	LONG $0x001962c4; BYTE $0x22 // vpshufb xmm12,xmm12,XMMWORD PTR [rdx]
-	LONG $0xef1941c4; BYTE $0xe0 // vpxor xmm12,xmm12,xmm8
-	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
-	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	LONG $0x441943c4; WORD $0x807d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm12,XMMWORD PTR [r13-0x80]
-	LONG $0xef3141c4; BYTE $0xcf // vpxor xmm9,xmm9,xmm15
-	LONG $0x441943c4; WORD $0x807d; BYTE $0x11 // vpclmulhqhqdq xmm15,xmm12,XMMWORD PTR [r13-0x80]
-	LONG $0xef2141c4; BYTE $0xdf // vpxor xmm11,xmm11,xmm15
-	LONG $0x440943c4; WORD $0x907d; BYTE $0x00 // vpclmullqlqdq xmm15,xmm14,XMMWORD PTR [r13-0x70]
-	LONG $0xef2941c4; BYTE $0xd7 // vpxor xmm10,xmm10,xmm15
-	LONG $0x0000e4e9; BYTE $0x00 // jmp 0x28b6
-// 0x27d2:
-	LONG $0xe06f79c5 // vmovdqa xmm12,xmm0
 	LONG $0x6f7a41c4; WORD $0x2042 // vmovdqu xmm8,XMMWORD PTR [r10+0x20]
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	LONG $0x6f7a41c4; WORD $0x3042 // vmovdqu xmm8,XMMWORD PTR [r10+0x30]
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	LONG $0x6f7a41c4; WORD $0x4042 // vmovdqu xmm8,XMMWORD PTR [r10+0x40]
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	LONG $0x6f7a41c4; WORD $0x5042 // vmovdqu xmm8,XMMWORD PTR [r10+0x50]
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	LONG $0x6f7a41c4; WORD $0x6042 // vmovdqu xmm8,XMMWORD PTR [r10+0x60]
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	LONG $0x6f7a41c4; WORD $0x7042 // vmovdqu xmm8,XMMWORD PTR [r10+0x70]
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	QUAD $0x000080826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x80]
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	QUAD $0x000090826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0x90]
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	QUAD $0x0000a0826f7a41c4; BYTE $0x00 // vmovdqu xmm8,XMMWORD PTR [r10+0xa0]
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x1374 // je 0x285e
-// 0x284b:
+	WORD $0x1374 // je 0x284d
+// 0x283a:
 	LONG $0x6f7a41c4; WORD $0x0244; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
-	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
+	LONG $0xdc1142c4; BYTE $0xe8 // vaesenc xmm13,xmm13,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xed72 // jb 0x284b
-// 0x285e:
+	WORD $0xed72 // jb 0x283a
+// 0x284d:
 	LONG $0x6f7a41c4; WORD $0x1a44; BYTE $0x10 // vmovdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-	LONG $0xdd1942c4; BYTE $0xe0 // vaesenclast xmm12,xmm12,xmm8
-	QUAD $0x00000110a67f79c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm12
+	LONG $0xdd1142c4; BYTE $0xe8 // vaesenclast xmm13,xmm13,xmm8
+	WORD $0x894d; BYTE $0xd4 // mov r12,r10
+	LONG $0x40c7f641 // test r15b,0x40
+	WORD $0x3075 // jne 0x2892
+	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
+	WORD $0xe083; BYTE $0x03 // and eax,0x3
+	WORD $0xf883; BYTE $0x03 // cmp eax,0x3
+	WORD $0x2574 // je 0x2892
+	LONG $0x6f7a41c4; WORD $0x1072 // vmovdqu xmm14,XMMWORD PTR [r10+0x10]
+	QUAD $0x00000100b6ef09c5 // vpxor xmm14,xmm14,XMMWORD PTR [rsi+0x100]
+	LONG $0x0001ba41; WORD $0x0000 // mov r10d,0x1
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x7674 // je 0x28ee
+	WORD $0x0e75 // jne 0x2895
+	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
+	LONG $0x707f7ac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rax+0x10],xmm14
+	WORD $0x03eb // jmp 0x2895
+// 0x2892:
+	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
+// 0x2895:
+	LONG $0xef0941c4; BYTE $0xf6 // vpxor xmm14,xmm14,xmm14
+	QUAD $0x00000100b67f79c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm14
+	LONG $0x02c7f641 // test r15b,0x2
+	WORD $0x7974 // je 0x2921
 	LONG $0x677e7ac5; BYTE $0x48 // vmovq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x671618c5; BYTE $0x20 // vmovhps xmm12,xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x7319c1c4; WORD $0x03f4 // vpsllq xmm12,xmm12,0x3
 	LONG $0xef1941c4; BYTE $0xe3 // vpxor xmm12,xmm12,xmm11
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
-	QUAD $0x0003008a441943c4; WORD $0x0000 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r10+0x300]
-	QUAD $0x0003009a441943c4; WORD $0x1100 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r10+0x300]
-	QUAD $0x00031092440943c4; WORD $0x0000 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r10+0x310]
-// 0x28b6:
+	QUAD $0x0300248c441943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm9,xmm12,XMMWORD PTR [r12+0x300]
+	QUAD $0x0300249c441943c4; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq xmm11,xmm12,XMMWORD PTR [r12+0x300]
+	QUAD $0x03102494440943c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq xmm10,xmm14,XMMWORD PTR [r12+0x310]
 	LONG $0x443163c4; WORD $0x1072; BYTE $0x00 // vpclmullqlqdq xmm14,xmm9,XMMWORD PTR [rdx+0x10]
 	LONG $0xef2941c4; BYTE $0xd1 // vpxor xmm10,xmm10,xmm9
 	LONG $0xef2941c4; BYTE $0xd3 // vpxor xmm10,xmm10,xmm11
@@ -2124,37 +2140,30 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x707941c4; WORD $0x4ed2 // vpshufd xmm10,xmm10,0x4e
 	LONG $0xef2141c4; BYTE $0xda // vpxor xmm11,xmm11,xmm10
 	LONG $0xef2141c4; BYTE $0xde // vpxor xmm11,xmm11,xmm14
-// 0x28ee:
+// 0x2921:
+	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
-	QUAD $0x00000110866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x110]
+	LONG $0xe87f79c5 // vmovdqa xmm0,xmm13
 	LONG $0x01c7f641 // test r15b,0x1
-	WORD $0x0575 // jne 0x2905
+	WORD $0x0575 // jne 0x2938
 	LONG $0x406ffac5; BYTE $0x20 // vmovdqu xmm0,XMMWORD PTR [rax+0x20]
-// 0x2905:
+// 0x2938:
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x1374 // je 0x291e
+	WORD $0x1374 // je 0x2951
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
 	LONG $0xd8ef21c5 // vpxor xmm11,xmm11,xmm0
 	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
-	WORD $0x26eb // jmp 0x2944
-// 0x291e:
+	WORD $0x13eb // jmp 0x2964
+// 0x2951:
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
 	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
 	LONG $0x407ffac5; BYTE $0x20 // vmovdqu XMMWORD PTR [rax+0x20],xmm0
-	LONG $0x6f7ac1c4; WORD $0x1042 // vmovdqu xmm0,XMMWORD PTR [r10+0x10]
-	QUAD $0x0000010086eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rsi+0x100]
-	LONG $0x407ffac5; BYTE $0x10 // vmovdqu XMMWORD PTR [rax+0x10],xmm0
 	WORD $0xc90f // bswap ecx
 	WORD $0x4889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ecx
-// 0x2944:
-	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
-	QUAD $0x00000100867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x100],xmm0
-	QUAD $0x00000110867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x110],xmm0
-	QUAD $0x000001a0867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x1a0],xmm0
-	QUAD $0x000001b0867ff9c5 // vmovdqa XMMWORD PTR [rsi+0x1b0],xmm0
-	LONG $0x00019be9; BYTE $0x00 // jmp 0x2b08
-// 0x296d:
+// 0x2964:
+	LONG $0x00019be9; BYTE $0x00 // jmp 0x2b04
+// 0x2969:
 	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -2167,19 +2176,19 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x10728d4d // lea r14,[r10+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x299c:
+// 0x2998:
 	WORD $0x8545; BYTE $0xe4 // test r12d,r12d
-	WORD $0x2074 // je 0x29c1
+	WORD $0x2074 // je 0x29bd
 	LONG $0x04fc8341 // cmp r12d,0x4
-	WORD $0x3775 // jne 0x29de
+	WORD $0x3775 // jne 0x29da
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x29de
+	WORD $0x3175 // jne 0x29da
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1deb // jmp 0x29de
-// 0x29c1:
+	WORD $0x1deb // jmp 0x29da
+// 0x29bd:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -2187,28 +2196,28 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x29de:
+// 0x29da:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc4 // inc r12d
 	WORD $0x3945; BYTE $0xc4 // cmp r12d,r8d
-	WORD $0x0372 // jb 0x29f7
+	WORD $0x0372 // jb 0x29f3
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
-// 0x29f7:
+// 0x29f3:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x299c
+	WORD $0xa072 // jb 0x2998
 	LONG $0x6f7ac1c4; BYTE $0x06 // vmovdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x2a06:
+// 0x2a02:
 	LONG $0x6f7a41c4; WORD $0x0604 // vmovdqu xmm8,XMMWORD PTR [r14+rax*1]
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x394c; BYTE $0xd8 // cmp rax,r11
-	WORD $0x0774 // je 0x2a1c
+	WORD $0x0774 // je 0x2a18
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	WORD $0xeaeb // jmp 0x2a06
-// 0x2a1c:
+	WORD $0xeaeb // jmp 0x2a02
+// 0x2a18:
 	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
 	LONG $0x0079e2c4; BYTE $0x02 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx]
 	LONG $0xc86ff9c5 // vmovdqa xmm1,xmm0
@@ -2226,7 +2235,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xd86ff9c5 // vmovdqa xmm3,xmm0
 	LONG $0x00828d49; WORD $0x0003; BYTE $0x00 // lea rax,[r10+0x300]
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
-// 0x2a6a:
+// 0x2a66:
 	LONG $0x207f7ac5 // vmovdqu XMMWORD PTR [rax],xmm12
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -2253,14 +2262,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $256-8
 	LONG $0xe37f79c5 // vmovdqa xmm3,xmm12
 	LONG $0x6f7941c4; BYTE $0xe3 // vmovdqa xmm12,xmm11
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x0475 // jne 0x2af4
+	WORD $0x0475 // jne 0x2af0
 	LONG $0xd87f79c5 // vmovdqa xmm0,xmm11
-// 0x2af4:
+// 0x2af0:
 	LONG $0x20e88348 // sub rax,0x20
 	LONG $0x00828d4d; WORD $0x0001; BYTE $0x00 // lea r8,[r10+0x100]
 	WORD $0x394c; BYTE $0xc0 // cmp rax,r8
-	LONG $0xff62830f; WORD $0xffff // jae 0x2a6a
-// 0x2b08:
+	LONG $0xff62830f; WORD $0xffff // jae 0x2a66
+// 0x2b04:
 	RET
 
 DATA aesgcm_aesniavx_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f
@@ -2292,7 +2301,55 @@ DATA aesgcm_aesniavx_constants<>+200(SB)/8, $0x0400000000000000
 DATA aesgcm_aesniavx_constants<>+208(SB)/8, $0x0000000000000000
 DATA aesgcm_aesniavx_constants<>+216(SB)/8, $0x0500000000000000
 DATA aesgcm_aesniavx_constants<>+224(SB)/8, $0x0000000000000000
-DATA aesgcm_aesniavx_constants<>+232(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+232(SB)/8, $0x0600000000000000
 DATA aesgcm_aesniavx_constants<>+240(SB)/8, $0x0000000000000000
-DATA aesgcm_aesniavx_constants<>+248(SB)/8, $0x0000000000000000
-GLOBL aesgcm_aesniavx_constants<>(SB), RODATA|NOPTR, $256
+DATA aesgcm_aesniavx_constants<>+248(SB)/8, $0x0700000000000000
+DATA aesgcm_aesniavx_constants<>+256(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+264(SB)/8, $0x0800000000000000
+DATA aesgcm_aesniavx_constants<>+272(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+280(SB)/8, $0x0900000000000000
+DATA aesgcm_aesniavx_constants<>+288(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+296(SB)/8, $0x0a00000000000000
+DATA aesgcm_aesniavx_constants<>+304(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+312(SB)/8, $0x0b00000000000000
+DATA aesgcm_aesniavx_constants<>+320(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+328(SB)/8, $0x0c00000000000000
+DATA aesgcm_aesniavx_constants<>+336(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+344(SB)/8, $0x0d00000000000000
+DATA aesgcm_aesniavx_constants<>+352(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+360(SB)/8, $0x0e00000000000000
+DATA aesgcm_aesniavx_constants<>+368(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+376(SB)/8, $0x0f00000000000000
+DATA aesgcm_aesniavx_constants<>+384(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+392(SB)/8, $0x1000000000000000
+DATA aesgcm_aesniavx_constants<>+400(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+408(SB)/8, $0x1100000000000000
+DATA aesgcm_aesniavx_constants<>+416(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+424(SB)/8, $0x1200000000000000
+DATA aesgcm_aesniavx_constants<>+432(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+440(SB)/8, $0x1300000000000000
+DATA aesgcm_aesniavx_constants<>+448(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+456(SB)/8, $0x1400000000000000
+DATA aesgcm_aesniavx_constants<>+464(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+472(SB)/8, $0x1500000000000000
+DATA aesgcm_aesniavx_constants<>+480(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+488(SB)/8, $0x1600000000000000
+DATA aesgcm_aesniavx_constants<>+496(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+504(SB)/8, $0x1700000000000000
+DATA aesgcm_aesniavx_constants<>+512(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+520(SB)/8, $0x1800000000000000
+DATA aesgcm_aesniavx_constants<>+528(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+536(SB)/8, $0x1900000000000000
+DATA aesgcm_aesniavx_constants<>+544(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+552(SB)/8, $0x1a00000000000000
+DATA aesgcm_aesniavx_constants<>+560(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+568(SB)/8, $0x1b00000000000000
+DATA aesgcm_aesniavx_constants<>+576(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+584(SB)/8, $0x1c00000000000000
+DATA aesgcm_aesniavx_constants<>+592(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+600(SB)/8, $0x1d00000000000000
+DATA aesgcm_aesniavx_constants<>+608(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+616(SB)/8, $0x1e00000000000000
+DATA aesgcm_aesniavx_constants<>+624(SB)/8, $0x0000000000000000
+DATA aesgcm_aesniavx_constants<>+632(SB)/8, $0x0000000000000000
+GLOBL aesgcm_aesniavx_constants<>(SB), RODATA|NOPTR, $640

@@ -14,7 +14,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x28678b4c // mov r12,QWORD PTR [rdi+0x28]
 	LONG $0x08c7f641 // test r15b,0x8
-	LONG $0x248a850f; WORD $0x0000 // jne 0x249c
+	LONG $0x2480850f; WORD $0x0000 // jne 0x2492
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
@@ -208,7 +208,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x00d68349 // adc r14,0x0
 // 0x302:
 	LONG $0x08eec149 // shr r14,0x8
-	LONG $0x1edd840f; WORD $0x0000 // je 0x21e9
+	LONG $0x1ed3840f; WORD $0x0000 // je 0x21df
 	WORD $0x894c; BYTE $0xf0 // mov rax,r14
 	LONG $0x08e0c148 // shl rax,0x8
 	WORD $0x2949; BYTE $0xc3 // sub r11,rax
@@ -1374,7 +1374,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	WORD $0xe083; BYTE $0x02 // and eax,0x2
 	WORD $0xe8d1 // shr eax,1
 	WORD $0x0149; BYTE $0xc5 // add r13,rax
-	LONG $0x03c7840f; WORD $0x0000 // je 0x2102
+	LONG $0x03bd840f; WORD $0x0000 // je 0x20f8
 	LONG $0x04e5c149 // shl r13,0x4
 	WORD $0xf749; BYTE $0xdd // neg r13
 	WORD $0x014d; BYTE $0xe5 // add r13,r12
@@ -1413,7 +1413,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	WORD $0x8673 // jae 0x1d64
 // 0x1dde:
 	LONG $0x20c68349 // add r14,0x20
-	LONG $0x0272840f; WORD $0x0000 // je 0x205a
+	LONG $0x0268840f; WORD $0x0000 // je 0x2050
 	WORD $0x8944; BYTE $0xf0 // mov eax,r14d
 	WORD $0xf883; BYTE $0x10 // cmp eax,0x10
 	LONG $0x0099820f; WORD $0x0000 // jb 0x1e8d
@@ -1501,81 +1501,83 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xef1d41c4; BYTE $0x2a // vpxor ymm13,ymm12,YMMWORD PTR [r10]
 	WORD $0x894d; BYTE $0xea // mov r10,r13
 	WORD $0xf883; BYTE $0x10 // cmp eax,0x10
-	LONG $0x0081820f; WORD $0x0000 // jb 0x1f97
+	WORD $0x7e72 // jb 0x1f90
 	LONG $0x7f7a41c4; BYTE $0x29 // vmovdqu XMMWORD PTR [r9],xmm13
-	LONG $0x00da840f; WORD $0x0000 // je 0x1ffb
+	LONG $0x00d4840f; WORD $0x0000 // je 0x1ff1
 	LONG $0x397d43c4; WORD $0x01ee // vextracti128 xmm14,ymm13,0x1
 	WORD $0xe883; BYTE $0x10 // sub eax,0x10
 	LONG $0x10c18349 // add r9,0x10
 	LONG $0x7ef961c4; BYTE $0xf3 // vmovq rbx,xmm14
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x1b72 // jb 0x1f53
+	WORD $0x1b72 // jb 0x1f4f
 	WORD $0x8949; BYTE $0x19 // mov QWORD PTR [r9],rbx
 	LONG $0x16f943c4; WORD $0x01f5 // vpextrq r13,xmm14,0x1
 	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
 	LONG $0xebad0f4c // shrd rbx,r13,cl
 	LONG $0x015c8949; BYTE $0xf8 // mov QWORD PTR [r9+rax*1-0x8],rbx
-	WORD $0x3feb // jmp 0x1f92
-// 0x1f53:
+	WORD $0x3ceb // jmp 0x1f8b
+// 0x1f4f:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1472 // jb 0x1f6c
+	WORD $0x1472 // jb 0x1f68
 	WORD $0x8941; BYTE $0x19 // mov DWORD PTR [r9],ebx
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x015c8941; BYTE $0xfc // mov DWORD PTR [r9+rax*1-0x4],ebx
-	WORD $0x26eb // jmp 0x1f92
-// 0x1f6c:
+	WORD $0x23eb // jmp 0x1f8b
+// 0x1f68:
 	WORD $0x8841; BYTE $0x19 // mov BYTE PTR [r9],bl
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
-	WORD $0x8949; BYTE $0xcd // mov r13,rcx
+	WORD $0x8941; BYTE $0xcd // mov r13d,ecx
 	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
-	WORD $0x8949; BYTE $0xde // mov r14,rbx
-	WORD $0xd348; BYTE $0xeb // shr rbx,cl
+	WORD $0xebd3 // shr ebx,cl
 	LONG $0x291c8843 // mov BYTE PTR [r9+r13*1],bl
-	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
-	WORD $0xd349; BYTE $0xee // shr r14,cl
-	LONG $0x01748845; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],r14b
-// 0x1f92:
+	WORD $0x488d; BYTE $0xff // lea ecx,[rax-0x1]
+	WORD $0x2944; BYTE $0xe9 // sub ecx,r13d
+	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
+	WORD $0xebd3 // shr ebx,cl
+	LONG $0x015c8841; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],bl
+// 0x1f8b:
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
-	WORD $0x64eb // jmp 0x1ffb
-// 0x1f97:
+	WORD $0x61eb // jmp 0x1ff1
+// 0x1f90:
 	LONG $0x7ef961c4; BYTE $0xeb // vmovq rbx,xmm13
 	WORD $0xf883; BYTE $0x08 // cmp eax,0x8
-	WORD $0x1b72 // jb 0x1fbc
+	WORD $0x1b72 // jb 0x1fb5
 	WORD $0x8949; BYTE $0x19 // mov QWORD PTR [r9],rbx
 	LONG $0x16f943c4; WORD $0x01ed // vpextrq r13,xmm13,0x1
 	LONG $0x00c50c8d; WORD $0x0000; BYTE $0x00 // lea ecx,[rax*8+0x0]
 	LONG $0xebad0f4c // shrd rbx,r13,cl
 	LONG $0x015c8949; BYTE $0xf8 // mov QWORD PTR [r9+rax*1-0x8],rbx
-	WORD $0x3feb // jmp 0x1ffb
-// 0x1fbc:
+	WORD $0x3ceb // jmp 0x1ff1
+// 0x1fb5:
 	WORD $0xf883; BYTE $0x04 // cmp eax,0x4
-	WORD $0x1472 // jb 0x1fd5
+	WORD $0x1472 // jb 0x1fce
 	WORD $0x8941; BYTE $0x19 // mov DWORD PTR [r9],ebx
 	LONG $0xe0c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x20]
 	WORD $0xd348; BYTE $0xeb // shr rbx,cl
 	LONG $0x015c8941; BYTE $0xfc // mov DWORD PTR [r9+rax*1-0x4],ebx
-	WORD $0x26eb // jmp 0x1ffb
-// 0x1fd5:
+	WORD $0x23eb // jmp 0x1ff1
+// 0x1fce:
 	WORD $0x8841; BYTE $0x19 // mov BYTE PTR [r9],bl
 	WORD $0xc189 // mov ecx,eax
 	WORD $0xe9d1 // shr ecx,1
-	WORD $0x8949; BYTE $0xcd // mov r13,rcx
+	WORD $0x8941; BYTE $0xcd // mov r13d,ecx
 	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
-	WORD $0x8949; BYTE $0xde // mov r14,rbx
-	WORD $0xd348; BYTE $0xeb // shr rbx,cl
+	WORD $0xebd3 // shr ebx,cl
 	LONG $0x291c8843 // mov BYTE PTR [r9+r13*1],bl
-	LONG $0xf8c50c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rax*8-0x8]
-	WORD $0xd349; BYTE $0xee // shr r14,cl
-	LONG $0x01748845; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],r14b
-// 0x1ffb:
+	WORD $0x488d; BYTE $0xff // lea ecx,[rax-0x1]
+	WORD $0x2944; BYTE $0xe9 // sub ecx,r13d
+	WORD $0xe1c1; BYTE $0x03 // shl ecx,0x3
+	WORD $0xebd3 // shr ebx,cl
+	LONG $0x015c8841; BYTE $0xff // mov BYTE PTR [r9+rax*1-0x1],bl
+// 0x1ff1:
 	WORD $0x894d; BYTE $0xd5 // mov r13,r10
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0c75 // jne 0x2010
+	WORD $0x0c75 // jne 0x2006
 	WORD $0xf748; BYTE $0xd8 // neg rax
 	QUAD $0x0000a002a4db15c5; BYTE $0x00 // vpand ymm12,ymm13,YMMWORD PTR [rdx+rax*1+0xa0]
-// 0x2010:
+// 0x2006:
 	LONG $0x5a7d62c4; BYTE $0x3a // vbroadcasti128 ymm15,XMMWORD PTR [rdx]
 	LONG $0x001d42c4; BYTE $0xe7 // vpshufb ymm12,ymm12,ymm15
 	LONG $0xe0ef1dc5 // vpxor ymm12,ymm12,ymm0
@@ -1588,9 +1590,9 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xef2541c4; BYTE $0xdf // vpxor ymm11,ymm11,ymm15
 	QUAD $0x000340bd440d43c4; WORD $0x0000 // vpclmullqlqdq ymm15,ymm14,YMMWORD PTR [r13+0x340]
 	LONG $0xef2d41c4; BYTE $0xd7 // vpxor ymm10,ymm10,ymm15
-// 0x205a:
+// 0x2050:
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x5174 // je 0x20b1
+	WORD $0x5174 // je 0x20a7
 	LONG $0x677e7ac5; BYTE $0x48 // vmovq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x229963c4; WORD $0x2067; BYTE $0x01 // vpinsrq xmm12,xmm12,QWORD PTR [rdi+0x20],0x1
 	LONG $0x7319c1c4; WORD $0x03f4 // vpsllq xmm12,xmm12,0x3
@@ -1603,7 +1605,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xef2541c4; BYTE $0xdf // vpxor ymm11,ymm11,ymm15
 	QUAD $0x033024bc440d43c4; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq ymm15,ymm14,YMMWORD PTR [r12+0x330]
 	LONG $0xef2d41c4; BYTE $0xd7 // vpxor ymm10,ymm10,ymm15
-// 0x20b1:
+// 0x20a7:
 	LONG $0x5a7d62c4; WORD $0x107a // vbroadcasti128 ymm15,XMMWORD PTR [rdx+0x10]
 	LONG $0x443543c4; WORD $0x00f7 // vpclmullqlqdq ymm14,ymm9,ymm15
 	LONG $0xef2d41c4; BYTE $0xd1 // vpxor ymm10,ymm10,ymm9
@@ -1619,21 +1621,21 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xef2141c4; BYTE $0xde // vpxor xmm11,xmm11,xmm14
 	LONG $0x397de3c4; WORD $0x01c0 // vextracti128 xmm0,ymm0,0x1
 	LONG $0xd8ef21c5 // vpxor xmm11,xmm11,xmm0
-// 0x2102:
+// 0x20f8:
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	QUAD $0x00000160866ff9c5 // vmovdqa xmm0,XMMWORD PTR [rsi+0x160]
 	LONG $0x01c7f641 // test r15b,0x1
-	WORD $0x0575 // jne 0x2119
+	WORD $0x0575 // jne 0x210f
 	LONG $0x406ffac5; BYTE $0x20 // vmovdqu xmm0,XMMWORD PTR [rax+0x20]
-// 0x2119:
+// 0x210f:
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x1374 // je 0x2132
+	WORD $0x1374 // je 0x2128
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
 	LONG $0xd8ef21c5 // vpxor xmm11,xmm11,xmm0
 	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
-	WORD $0x43eb // jmp 0x2175
-// 0x2132:
+	WORD $0x43eb // jmp 0x216b
+// 0x2128:
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
 	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
 	LONG $0x407ffac5; BYTE $0x20 // vmovdqu XMMWORD PTR [rax+0x20],xmm0
@@ -1643,14 +1645,14 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x01209e8b; WORD $0x0000 // mov ebx,DWORD PTR [rsi+0x120]
 	WORD $0xeb83; BYTE $0x08 // sub ebx,0x8
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	WORD $0x0376 // jbe 0x2169
+	WORD $0x0376 // jbe 0x215f
 	WORD $0xeb83; BYTE $0x08 // sub ebx,0x8
-// 0x2169:
+// 0x215f:
 	LONG $0x04ebc149 // shr r11,0x4
 	WORD $0x0144; BYTE $0xdb // add ebx,r11d
 	WORD $0xcb0f // bswap ebx
 	WORD $0x5889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ebx
-// 0x2175:
+// 0x216b:
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	QUAD $0x00000100867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x100],ymm0
 	QUAD $0x00000120867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x120],ymm0
@@ -1659,20 +1661,20 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	QUAD $0x00000180867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm0
 	QUAD $0x000001a0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm0
 	LONG $0x107f8348; BYTE $0x40 // cmp QWORD PTR [rdi+0x10],0x40
-	LONG $0x04e4860f; WORD $0x0000 // jbe 0x2698
+	LONG $0x04e4860f; WORD $0x0000 // jbe 0x268e
 	QUAD $0x000001c0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm0
 	QUAD $0x000001e0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm0
 	QUAD $0x00000200867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm0
 	QUAD $0x00000220867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm0
 	QUAD $0x00000240867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm0
 	QUAD $0x00000260867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm0
-	LONG $0x0004afe9; BYTE $0x00 // jmp 0x2698
-// 0x21e9:
+	LONG $0x0004afe9; BYTE $0x00 // jmp 0x268e
+// 0x21df:
 	LONG $0xe0438d49 // lea rax,[r11-0x20]
 	LONG $0x20f88348 // cmp rax,0x20
-	LONG $0xef38870f; WORD $0xffff // ja 0x112f
+	LONG $0xef42870f; WORD $0xffff // ja 0x112f
 	LONG $0x02c7f641 // test r15b,0x2
-	LONG $0xef2e840f; WORD $0xffff // je 0x112f
+	LONG $0xef38840f; WORD $0xffff // je 0x112f
 	LONG $0x5a7d62c4; WORD $0x707a // vbroadcasti128 ymm15,XMMWORD PTR [rdx+0x70]
 	LONG $0xe06f79c5 // vmovdqa xmm12,xmm0
 	LONG $0x0045c2c4; BYTE $0xff // vpshufb ymm7,ymm7,ymm15
@@ -1718,7 +1720,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
 	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x6672 // jb 0x2365
+	WORD $0x6672 // jb 0x235b
 	QUAD $0x00b024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xb0]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
@@ -1727,7 +1729,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-	WORD $0x3274 // je 0x2365
+	WORD $0x3274 // je 0x235b
 	QUAD $0x00d024845a7d42c4; WORD $0x0000 // vbroadcasti128 ymm8,XMMWORD PTR [r12+0xd0]
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
@@ -1736,7 +1738,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xdc7dc2c4; BYTE $0xc0 // vaesenc ymm0,ymm0,ymm8
 	LONG $0xdc75c2c4; BYTE $0xc8 // vaesenc ymm1,ymm1,ymm8
 	LONG $0xdc1942c4; BYTE $0xe0 // vaesenc xmm12,xmm12,xmm8
-// 0x2365:
+// 0x235b:
 	WORD $0xd889 // mov eax,ebx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	LONG $0x5a7d42c4; WORD $0x0444; BYTE $0x10 // vbroadcasti128 ymm8,XMMWORD PTR [r12+rax*1+0x10]
@@ -1759,9 +1761,9 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xe8ef1dc5 // vpxor ymm13,ymm12,ymm0
 	LONG $0x7f7e41c4; BYTE $0x29 // vmovdqu YMMWORD PTR [r9],ymm13
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0575 // jne 0x23d6
+	WORD $0x0575 // jne 0x23cc
 	LONG $0x6f7d41c4; BYTE $0xe5 // vmovdqa ymm12,ymm13
-// 0x23d6:
+// 0x23cc:
 	LONG $0x001d62c4; BYTE $0xe4 // vpshufb ymm12,ymm12,ymm4
 	LONG $0xe3ef1dc5 // vpxor ymm12,ymm12,ymm3
 	LONG $0x707d41c4; WORD $0x4ef4 // vpshufd ymm14,ymm12,0x4e
@@ -1778,14 +1780,14 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xc0effdc5 // vpxor ymm0,ymm0,ymm0
 	LONG $0xc0738d4d // lea r14,[r11-0x40]
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0xf9a9820f; WORD $0xffff // jb 0x1dde
+	LONG $0xf9b3820f; WORD $0xffff // jb 0x1dde
 	LONG $0x6f7e41c4; BYTE $0x20 // vmovdqu ymm12,YMMWORD PTR [r8]
 	LONG $0xe9ef1dc5 // vpxor ymm13,ymm12,ymm1
 	LONG $0x7f7e41c4; BYTE $0x29 // vmovdqu YMMWORD PTR [r9],ymm13
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x0575 // jne 0x244e
+	WORD $0x0575 // jne 0x2444
 	LONG $0x6f7d41c4; BYTE $0xe5 // vmovdqa ymm12,ymm13
-// 0x244e:
+// 0x2444:
 	LONG $0x001d62c4; BYTE $0xe4 // vpshufb ymm12,ymm12,ymm4
 	LONG $0x707d41c4; WORD $0x4ef4 // vpshufd ymm14,ymm12,0x4e
 	LONG $0xef0d41c4; BYTE $0xf4 // vpxor ymm14,ymm14,ymm12
@@ -1798,8 +1800,8 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x20c58349 // add r13,0x20
 	LONG $0x20c08349 // add r8,0x20
 	LONG $0x20c18349 // add r9,0x20
-	LONG $0xfffbbee9; BYTE $0xff // jmp 0x205a
-// 0x249c:
+	LONG $0xfffbbee9; BYTE $0xff // jmp 0x2050
+// 0x2492:
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -1812,19 +1814,19 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x24748d4d; BYTE $0x10 // lea r14,[r12+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x24cd:
+// 0x24c3:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x24f2
+	WORD $0x2074 // je 0x24e8
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x250f
+	WORD $0x3775 // jne 0x2505
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x250f
+	WORD $0x3175 // jne 0x2505
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1deb // jmp 0x250f
-// 0x24f2:
+	WORD $0x1deb // jmp 0x2505
+// 0x24e8:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -1832,28 +1834,28 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x250f:
+// 0x2505:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x2528
+	WORD $0x0372 // jb 0x251e
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x2528:
+// 0x251e:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x24cd
+	WORD $0xa072 // jb 0x24c3
 	LONG $0x6f7ac1c4; BYTE $0x06 // vmovdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x2537:
+// 0x252d:
 	LONG $0x6f7a41c4; WORD $0x0604 // vmovdqu xmm8,XMMWORD PTR [r14+rax*1]
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x394c; BYTE $0xd8 // cmp rax,r11
-	WORD $0x0774 // je 0x254d
+	WORD $0x0774 // je 0x2543
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	WORD $0xeaeb // jmp 0x2537
-// 0x254d:
+	WORD $0xeaeb // jmp 0x252d
+// 0x2543:
 	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
 	LONG $0x0079e2c4; BYTE $0x02 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx]
 	LONG $0xd073f1c5; BYTE $0x3f // vpsrlq xmm1,xmm0,0x3f
@@ -1890,7 +1892,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xc8eff5c5 // vpxor ymm1,ymm1,ymm0
 	LONG $0xd2efedc5 // vpxor ymm2,ymm2,ymm2
 	QUAD $0x0000020024848d49 // lea rax,[r12+0x200]
-// 0x2608:
+// 0x25fe:
 	LONG $0x207f7ec5 // vmovdqu YMMWORD PTR [rax],ymm12
 	LONG $0xf26c1dc5 // vpunpcklqdq ymm14,ymm12,ymm2
 	LONG $0xfa6d1dc5 // vpunpckhqdq ymm15,ymm12,ymm2
@@ -1917,8 +1919,8 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x20e88348 // sub rax,0x20
 	QUAD $0x00000100248c8d49 // lea rcx,[r12+0x100]
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	LONG $0xff70830f; WORD $0xffff // jae 0x2608
-// 0x2698:
+	LONG $0xff70830f; WORD $0xffff // jae 0x25fe
+// 0x268e:
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
 	RET
 

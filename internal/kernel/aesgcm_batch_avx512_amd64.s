@@ -14,7 +14,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x087f8b48 // mov rdi,QWORD PTR [rdi+0x8]
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x73cb840f; WORD $0x0000 // je 0x73e0
+	LONG $0x7416840f; WORD $0x0000 // je 0x742b
 	LONG $0x487d6262; WORD $0x3a5a // vbroadcasti32x4 zmm31,XMMWORD PTR [rdx]
 	LONG $0x487d6262; WORD $0x725a; BYTE $0x01 // vbroadcasti32x4 zmm30,XMMWORD PTR [rdx+0x10]
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
@@ -3216,7 +3216,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x0e // vmovdqa64 ZMMWORD PTR [rsi+0x380],zmm0
 	LONG $0x48fdf162; WORD $0x467f; BYTE $0x0f // vmovdqa64 ZMMWORD PTR [rsi+0x3c0],zmm0
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-	LONG $0x002d9de9; BYTE $0x00 // jmp 0x73e0
+	LONG $0x002de8e9; BYTE $0x00 // jmp 0x742b
 // 0x4643:
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	LONG $0xffc3c748; WORD $0xffff; BYTE $0xff // mov rbx,0xffffffffffffffff
@@ -3569,7 +3569,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xcc0d5362; WORD $0xf643; BYTE $0x90 // vshufi32x4 zmm14{k4}{z},zmm14,zmm14,0x90
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
-	LONG $0x4c7ed162; WORD $0x027f // vmovdqu32 ZMMWORD PTR [r10]{k4},zmm0
+	LONG $0x487d7362; WORD $0xf843; BYTE $0x39 // vshufi32x4 zmm15,zmm0,zmm0,0x39
+	LONG $0x7f7e41c4; WORD $0x107a // vmovdqu YMMWORD PTR [r10+0x10],ymm15
+	QUAD $0x02037a39487d5362 // vextracti32x4 XMMWORD PTR [r10+0x30],zmm15,0x2
 	LONG $0x08fde162; WORD $0xd86f // vmovdqa64 xmm19,xmm0
 	LONG $0x4dfdd162; WORD $0xc66f // vmovdqa64 zmm0{k5},zmm14
 	LONG $0x487d8262; WORD $0xe700 // vpshufb zmm20,zmm0,zmm31
@@ -3598,8 +3600,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	LONG $0x001007e9; BYTE $0x00 // jmp 0x5ea5
-// 0x4e9e:
+	LONG $0x001043e9; BYTE $0x00 // jmp 0x5ef0
+// 0x4ead:
 	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -3631,7 +3633,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4afd8162; WORD $0xfb6f // vmovdqa64 zmm23{k2},zmm27
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0xf698f8c5 // kortestw k6,k6
-	LONG $0x2161840f; WORD $0x0000 // je 0x70c3
+	LONG $0x219d840f; WORD $0x0000 // je 0x710e
 	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -3644,8 +3646,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
-	WORD $0x4b74 // je 0x4ff2
-// 0x4fa7:
+	WORD $0x4b74 // je 0x5001
+// 0x4fb6:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -3658,8 +3660,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
 	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
-	WORD $0xb575 // jne 0x4fa7
-// 0x4ff2:
+	WORD $0xb575 // jne 0x4fb6
+// 0x5001:
 	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
 	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
@@ -3726,7 +3728,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
 	LONG $0xd298f8c5 // kortestw k2,k2
-	WORD $0x3975 // jne 0x51d9
+	WORD $0x3975 // jne 0x51e8
 	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
 	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
 	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
@@ -3735,7 +3737,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
 	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
 	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
-// 0x51d9:
+// 0x51e8:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -3756,7 +3758,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xcc0d5362; WORD $0xf643; BYTE $0x90 // vshufi32x4 zmm14{k4}{z},zmm14,zmm14,0x90
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
-	LONG $0x4c7ed162; WORD $0x027f // vmovdqu32 ZMMWORD PTR [r10]{k4},zmm0
+	LONG $0x487d7362; WORD $0xf843; BYTE $0x39 // vshufi32x4 zmm15,zmm0,zmm0,0x39
+	LONG $0x7f7e41c4; WORD $0x107a // vmovdqu YMMWORD PTR [r10+0x10],ymm15
+	QUAD $0x02037a39487d5362 // vextracti32x4 XMMWORD PTR [r10+0x30],zmm15,0x2
 	LONG $0x08fde162; WORD $0xd86f // vmovdqa64 xmm19,xmm0
 	LONG $0x4dfdd162; WORD $0xc66f // vmovdqa64 zmm0{k5},zmm14
 	LONG $0x487d8262; WORD $0xe700 // vpshufb zmm20,zmm0,zmm31
@@ -3785,8 +3789,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	LONG $0x000b88e9; BYTE $0x00 // jmp 0x5ea5
-// 0x531d:
+	LONG $0x000bb5e9; BYTE $0x00 // jmp 0x5ef0
+// 0x533b:
 	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -3812,7 +3816,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0xf698f8c5 // kortestw k6,k6
-	LONG $0x1dbe840f; WORD $0x0000 // je 0x7179
+	LONG $0x1deb840f; WORD $0x0000 // je 0x71c4
 	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -3825,8 +3829,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
-	WORD $0x4b74 // je 0x544b
-// 0x5400:
+	WORD $0x4b74 // je 0x5469
+// 0x541e:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -3839,8 +3843,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
 	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
-	WORD $0xb575 // jne 0x5400
-// 0x544b:
+	WORD $0xb575 // jne 0x541e
+// 0x5469:
 	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
 	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
@@ -3900,7 +3904,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
 	LONG $0xd298f8c5 // kortestw k2,k2
-	WORD $0x3975 // jne 0x5603
+	WORD $0x3975 // jne 0x5621
 	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
 	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
 	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
@@ -3909,7 +3913,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
 	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
 	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
-// 0x5603:
+// 0x5621:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -3930,7 +3934,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xcc0d5362; WORD $0xf643; BYTE $0x90 // vshufi32x4 zmm14{k4}{z},zmm14,zmm14,0x90
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
-	LONG $0x4c7ed162; WORD $0x027f // vmovdqu32 ZMMWORD PTR [r10]{k4},zmm0
+	LONG $0x487d7362; WORD $0xf843; BYTE $0x39 // vshufi32x4 zmm15,zmm0,zmm0,0x39
+	LONG $0x7f7e41c4; WORD $0x107a // vmovdqu YMMWORD PTR [r10+0x10],ymm15
+	QUAD $0x02037a39487d5362 // vextracti32x4 XMMWORD PTR [r10+0x30],zmm15,0x2
 	LONG $0x08fde162; WORD $0xd86f // vmovdqa64 xmm19,xmm0
 	LONG $0x4dfdd162; WORD $0xc66f // vmovdqa64 zmm0{k5},zmm14
 	LONG $0x487d8262; WORD $0xe700 // vpshufb zmm20,zmm0,zmm31
@@ -3959,8 +3965,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	LONG $0x00075ee9; BYTE $0x00 // jmp 0x5ea5
-// 0x5747:
+	LONG $0x00077ce9; BYTE $0x00 // jmp 0x5ef0
+// 0x5774:
 	LONG $0x48fe5162; WORD $0x316f // vmovdqu64 zmm14,ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -3980,7 +3986,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0xf698f8c5 // kortestw k6,k6
-	LONG $0x1a41840f; WORD $0x0000 // je 0x7200
+	LONG $0x1a5f840f; WORD $0x0000 // je 0x724b
 	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -3993,8 +3999,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
-	WORD $0x4b74 // je 0x584f
-// 0x5804:
+	WORD $0x4b74 // je 0x587c
+// 0x5831:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4007,8 +4013,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
 	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
-	WORD $0xb575 // jne 0x5804
-// 0x584f:
+	WORD $0xb575 // jne 0x5831
+// 0x587c:
 	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
 	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
@@ -4063,7 +4069,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x483d4162; WORD $0xc9ef // vpxord zmm25,zmm8,zmm9
 	LONG $0xd298f8c5 // kortestw k2,k2
-	WORD $0x3975 // jne 0x59df
+	WORD $0x3975 // jne 0x5a0c
 	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
 	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
 	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
@@ -4072,7 +4078,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
 	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
 	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
-// 0x59df:
+// 0x5a0c:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -4093,7 +4099,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xcc0d5362; WORD $0xf643; BYTE $0x90 // vshufi32x4 zmm14{k4}{z},zmm14,zmm14,0x90
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
-	LONG $0x4c7ed162; WORD $0x027f // vmovdqu32 ZMMWORD PTR [r10]{k4},zmm0
+	LONG $0x487d7362; WORD $0xf843; BYTE $0x39 // vshufi32x4 zmm15,zmm0,zmm0,0x39
+	LONG $0x7f7e41c4; WORD $0x107a // vmovdqu YMMWORD PTR [r10+0x10],ymm15
+	QUAD $0x02037a39487d5362 // vextracti32x4 XMMWORD PTR [r10+0x30],zmm15,0x2
 	LONG $0x08fde162; WORD $0xd86f // vmovdqa64 xmm19,xmm0
 	LONG $0x4dfdd162; WORD $0xc66f // vmovdqa64 zmm0{k5},zmm14
 	LONG $0x487d8262; WORD $0xe700 // vpshufb zmm20,zmm0,zmm31
@@ -4122,8 +4130,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	LONG $0x000382e9; BYTE $0x00 // jmp 0x5ea5
-// 0x5b23:
+	LONG $0x000391e9; BYTE $0x00 // jmp 0x5ef0
+// 0x5b5f:
 	LONG $0xc97f5162; WORD $0x316f // vmovdqu8 zmm14{k1}{z},ZMMWORD PTR [r9]
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
@@ -4137,7 +4145,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x481db262; WORD $0xd1dc // vaesenc zmm2,zmm12,zmm17
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0xf698f8c5 // kortestw k6,k6
-	LONG $0x16e7840f; WORD $0x0000 // je 0x725c
+	LONG $0x16f6840f; WORD $0x0000 // je 0x72a7
 	WORD $0x8948; BYTE $0xcb // mov rbx,rcx
 	LONG $0x084f8b4c // mov r9,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x17 // mov r10,QWORD PTR [rdi]
@@ -4150,8 +4158,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
-	WORD $0x4b74 // je 0x5c05
-// 0x5bba:
+	WORD $0x4b74 // je 0x5c41
+// 0x5bf6:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4164,8 +4172,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
 	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
-	WORD $0xb575 // jne 0x5bba
-// 0x5c05:
+	WORD $0xb575 // jne 0x5bf6
+// 0x5c41:
 	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
 	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
@@ -4213,7 +4221,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4865b262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0xd298f8c5 // kortestw k2,k2
-	WORD $0x3975 // jne 0x5d66
+	WORD $0x3975 // jne 0x5da2
 	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
 	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
 	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
@@ -4222,7 +4230,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
 	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
 	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
-// 0x5d66:
+// 0x5da2:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -4243,7 +4251,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0xcc0d5362; WORD $0xf643; BYTE $0x90 // vshufi32x4 zmm14{k4}{z},zmm14,zmm14,0x90
 	LONG $0x407d5162; WORD $0xfeef // vpxord zmm15,zmm16,zmm14
 	LONG $0x487dd262; WORD $0xc7dd // vaesenclast zmm0,zmm0,zmm15
-	LONG $0x4c7ed162; WORD $0x027f // vmovdqu32 ZMMWORD PTR [r10]{k4},zmm0
+	LONG $0x487d7362; WORD $0xf843; BYTE $0x39 // vshufi32x4 zmm15,zmm0,zmm0,0x39
+	LONG $0x7f7e41c4; WORD $0x107a // vmovdqu YMMWORD PTR [r10+0x10],ymm15
+	QUAD $0x02037a39487d5362 // vextracti32x4 XMMWORD PTR [r10+0x30],zmm15,0x2
 	LONG $0x08fde162; WORD $0xd86f // vmovdqa64 xmm19,xmm0
 	LONG $0x4dfdd162; WORD $0xc66f // vmovdqa64 zmm0{k5},zmm14
 	LONG $0x487d8262; WORD $0xe700 // vpshufb zmm20,zmm0,zmm31
@@ -4272,20 +4282,20 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x4815b262; WORD $0xd9dc // vaesenc zmm3,zmm13,zmm17
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-// 0x5ea5:
+// 0x5ef0:
 	LONG $0x28478b4c // mov r8,QWORD PTR [rdi+0x28]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
 	LONG $0xf0eb8149; WORD $0x0000; BYTE $0x00 // sub r11,0xf0
 	LONG $0x40150162; WORD $0xedef // vpxord zmm29,zmm29,zmm29
 	LONG $0xdf438d41 // lea eax,[r11-0x21]
 	LONG $0x000100a9; BYTE $0x00 // test eax,0x100
-	LONG $0x0376850f; WORD $0x0000 // jne 0x623f
+	LONG $0x0376850f; WORD $0x0000 // jne 0x628a
 	LONG $0x403d0162; WORD $0xc0ef // vpxord zmm24,zmm24,zmm24
 	LONG $0x40350162; WORD $0xc9ef // vpxord zmm25,zmm25,zmm25
 	LONG $0x402d0162; WORD $0xd2ef // vpxord zmm26,zmm26,zmm26
-// 0x5edb:
+// 0x5f26:
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x068c860f; WORD $0x0000 // jbe 0x6574
+	LONG $0x068c860f; WORD $0x0000 // jbe 0x65bf
 	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
 	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
 	QUAD $0x022464ef406d5162 // vpxord zmm12,zmm18,ZMMWORD PTR [r12+0x80]
@@ -4293,8 +4303,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
-	WORD $0x4b74 // je 0x5f66
-// 0x5f1b:
+	WORD $0x4b74 // je 0x5fb1
+// 0x5f66:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4307,8 +4317,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
 	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
-	WORD $0xb575 // jne 0x5f1b
-// 0x5f66:
+	WORD $0xb575 // jne 0x5f66
+// 0x5fb1:
 	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
 	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
@@ -4422,9 +4432,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
 	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
-// 0x623f:
+// 0x628a:
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x089d860f; WORD $0x0000 // jbe 0x6ae9
+	LONG $0x089d860f; WORD $0x0000 // jbe 0x6b34
 	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
 	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
 	QUAD $0x022464ef406d5162 // vpxord zmm12,zmm18,ZMMWORD PTR [r12+0x80]
@@ -4432,8 +4442,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
-	WORD $0x4b74 // je 0x62ca
-// 0x627f:
+	WORD $0x4b74 // je 0x6315
+// 0x62ca:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4446,8 +4456,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
 	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
-	WORD $0xb575 // jne 0x627f
-// 0x62ca:
+	WORD $0xb575 // jne 0x62ca
+// 0x6315:
 	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
 	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
@@ -4554,8 +4564,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
 	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
-	LONG $0xfff967e9; BYTE $0xff // jmp 0x5edb
-// 0x6574:
+	LONG $0xfff967e9; BYTE $0xff // jmp 0x5f26
+// 0x65bf:
 	LONG $0xff438d41 // lea eax,[r11-0x1]
 	WORD $0xe083; BYTE $0x3f // and eax,0x3f
 	WORD $0xc0ff // inc eax
@@ -4581,14 +4591,14 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x387f8b4c // mov r15,QWORD PTR [rdi+0x38]
 	WORD $0xc031 // xor eax,eax
 	WORD $0xff49; BYTE $0xce // dec r14
-	WORD $0x1a74 // je 0x65f2
+	WORD $0x1a74 // je 0x663d
 	LONG $0x504f8b48 // mov rcx,QWORD PTR [rdi+0x50]
 	LONG $0x00e98148; WORD $0x0001; BYTE $0x00 // sub rcx,0x100
 	LONG $0xf0f98148; WORD $0x0007; BYTE $0x00 // cmp rcx,0x7f0
-	WORD $0x0677 // ja 0x65f2
+	WORD $0x0677 // ja 0x663d
 	LONG $0x40c78348 // add rdi,0x40
 	WORD $0xc0ff // inc eax
-// 0x65f2:
+// 0x663d:
 	LONG $0xf092f8c5 // kmovw k6,eax
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x304f8b48 // mov rcx,QWORD PTR [rdi+0x30]
@@ -4599,10 +4609,10 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x20678b4c // mov r12,QWORD PTR [rdi+0x20]
 	LONG $0x184f8b48 // mov rcx,QWORD PTR [rdi+0x18]
 	WORD $0x854d; BYTE $0xe4 // test r12,r12
-	LONG $0x009c840f; WORD $0x0000 // je 0x66c5
-// 0x6629:
+	LONG $0x009c840f; WORD $0x0000 // je 0x6710
+// 0x6674:
 	LONG $0x10fc8349 // cmp r12,0x10
-	WORD $0x7676 // jbe 0x66a5
+	WORD $0x7676 // jbe 0x66f0
 	LONG $0x216ffac5 // vmovdqu xmm4,XMMWORD PTR [rcx]
 	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
 	LONG $0x085d9162; WORD $0xe4ef // vpxord xmm4,xmm4,xmm28
@@ -4621,19 +4631,19 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08fd4162; WORD $0xe06f // vmovdqa64 xmm28,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10ec8349 // sub r12,0x10
-	WORD $0x84eb // jmp 0x6629
-// 0x66a5:
+	WORD $0x84eb // jmp 0x6674
+// 0x66f0:
 	LONG $0xffffffb8; BYTE $0xff // mov eax,0xffffffff
 	LONG $0xf518e2c4; BYTE $0xc0 // bzhi eax,eax,r12d
 	LONG $0xd892f8c5 // kmovw k3,eax
 	LONG $0x8b7ff162; WORD $0x216f // vmovdqu8 xmm4{k3}{z},XMMWORD PTR [rcx]
 	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
 	LONG $0x001d6162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm4
-// 0x66c5:
+// 0x6710:
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x108e8b48; WORD $0x000d; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xd10]
 	LONG $0x00863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd00]
-	LONG $0x0148840f; WORD $0x0000 // je 0x6825
+	LONG $0x0148840f; WORD $0x0000 // je 0x6870
 	LONG $0x00a68b4c; WORD $0x000d; BYTE $0x00 // mov r12,QWORD PTR [rsi+0xd00]
 	LONG $0x08a6894c; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd08],r12
 	LONG $0x00868948; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd00],rax
@@ -4681,7 +4691,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48fdf162; WORD $0x617f; BYTE $0x10 // vmovdqa64 ZMMWORD PTR [rcx+0x400],zmm4
 	LONG $0x487df262; WORD $0x605a; BYTE $0x20 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x200]
 	LONG $0x48fdf162; WORD $0x617f; BYTE $0x11 // vmovdqa64 ZMMWORD PTR [rcx+0x440],zmm4
-// 0x6825:
+// 0x6870:
 	LONG $0xc0a28d4c; WORD $0x0001; BYTE $0x00 // lea r12,[rdx+0x1c0]
 	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
 	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
@@ -4690,8 +4700,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
-	WORD $0x4b74 // je 0x68aa
-// 0x685f:
+	WORD $0x4b74 // je 0x68f5
+// 0x68aa:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4704,8 +4714,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
 	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
-	WORD $0xb575 // jne 0x685f
-// 0x68aa:
+	WORD $0xb575 // jne 0x68aa
+// 0x68f5:
 	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
 	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
@@ -4789,13 +4799,13 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48fde162; WORD $0x436f; BYTE $0x09 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x240]
 	LONG $0x48fde162; WORD $0x496f; BYTE $0x04 // vmovdqa64 zmm17,ZMMWORD PTR [rcx+0x100]
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0xf059860f; WORD $0xffff // jbe 0x5b23
+	LONG $0xf04a860f; WORD $0xffff // jbe 0x5b5f
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0xec70860f; WORD $0xffff // jbe 0x5747
+	LONG $0xec52860f; WORD $0xffff // jbe 0x5774
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0xe839860f; WORD $0xffff // jbe 0x531d
-	LONG $0xffe3b5e9; BYTE $0xff // jmp 0x4e9e
-// 0x6ae9:
+	LONG $0xe80c860f; WORD $0xffff // jbe 0x533b
+	LONG $0xffe379e9; BYTE $0xff // jmp 0x4ead
+// 0x6b34:
 	LONG $0xff438d41 // lea eax,[r11-0x1]
 	WORD $0xe083; BYTE $0x3f // and eax,0x3f
 	WORD $0xc0ff // inc eax
@@ -4821,14 +4831,14 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x387f8b4c // mov r15,QWORD PTR [rdi+0x38]
 	WORD $0xc031 // xor eax,eax
 	WORD $0xff49; BYTE $0xce // dec r14
-	WORD $0x1a74 // je 0x6b6a
+	WORD $0x1a74 // je 0x6bb5
 	LONG $0x504f8b48 // mov rcx,QWORD PTR [rdi+0x50]
 	LONG $0x00e98148; WORD $0x0001; BYTE $0x00 // sub rcx,0x100
 	LONG $0xf0f98148; WORD $0x0007; BYTE $0x00 // cmp rcx,0x7f0
-	WORD $0x0677 // ja 0x6b6a
+	WORD $0x0677 // ja 0x6bb5
 	LONG $0x40c78348 // add rdi,0x40
 	WORD $0xc0ff // inc eax
-// 0x6b6a:
+// 0x6bb5:
 	LONG $0xf092f8c5 // kmovw k6,eax
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x304f8b48 // mov rcx,QWORD PTR [rdi+0x30]
@@ -4839,10 +4849,10 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x20678b4c // mov r12,QWORD PTR [rdi+0x20]
 	LONG $0x184f8b48 // mov rcx,QWORD PTR [rdi+0x18]
 	WORD $0x854d; BYTE $0xe4 // test r12,r12
-	LONG $0x009c840f; WORD $0x0000 // je 0x6c3d
-// 0x6ba1:
+	LONG $0x009c840f; WORD $0x0000 // je 0x6c88
+// 0x6bec:
 	LONG $0x10fc8349 // cmp r12,0x10
-	WORD $0x7676 // jbe 0x6c1d
+	WORD $0x7676 // jbe 0x6c68
 	LONG $0x216ffac5 // vmovdqu xmm4,XMMWORD PTR [rcx]
 	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
 	LONG $0x085d9162; WORD $0xe4ef // vpxord xmm4,xmm4,xmm28
@@ -4861,19 +4871,19 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08fd4162; WORD $0xe06f // vmovdqa64 xmm28,xmm8
 	LONG $0x10c18348 // add rcx,0x10
 	LONG $0x10ec8349 // sub r12,0x10
-	WORD $0x84eb // jmp 0x6ba1
-// 0x6c1d:
+	WORD $0x84eb // jmp 0x6bec
+// 0x6c68:
 	LONG $0xffffffb8; BYTE $0xff // mov eax,0xffffffff
 	LONG $0xf518e2c4; BYTE $0xc0 // bzhi eax,eax,r12d
 	LONG $0xd892f8c5 // kmovw k3,eax
 	LONG $0x8b7ff162; WORD $0x216f // vmovdqu8 xmm4{k3}{z},XMMWORD PTR [rcx]
 	LONG $0x085d9262; WORD $0xe700 // vpshufb xmm4,xmm4,xmm31
 	LONG $0x001d6162; WORD $0xe4ef // vpxord xmm28,xmm28,xmm4
-// 0x6c3d:
+// 0x6c88:
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x108e8b48; WORD $0x000d; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0xd10]
 	LONG $0x00863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd00]
-	LONG $0x0148840f; WORD $0x0000 // je 0x6d9d
+	LONG $0x0148840f; WORD $0x0000 // je 0x6de8
 	LONG $0x00a68b4c; WORD $0x000d; BYTE $0x00 // mov r12,QWORD PTR [rsi+0xd00]
 	LONG $0x08a6894c; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd08],r12
 	LONG $0x00868948; WORD $0x000d; BYTE $0x00 // mov QWORD PTR [rsi+0xd00],rax
@@ -4921,7 +4931,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48fdf162; WORD $0x617f; BYTE $0x10 // vmovdqa64 ZMMWORD PTR [rcx+0x400],zmm4
 	LONG $0x487df262; WORD $0x605a; BYTE $0x20 // vbroadcasti32x4 zmm4,XMMWORD PTR [rax+0x200]
 	LONG $0x48fdf162; WORD $0x617f; BYTE $0x11 // vmovdqa64 ZMMWORD PTR [rcx+0x440],zmm4
-// 0x6d9d:
+// 0x6de8:
 	LONG $0xc0a28d4c; WORD $0x0001; BYTE $0x00 // lea r12,[rdx+0x1c0]
 	LONG $0x406d5162; WORD $0x14ef; BYTE $0x24 // vpxord zmm10,zmm18,ZMMWORD PTR [r12]
 	QUAD $0x01245cef406d5162 // vpxord zmm11,zmm18,ZMMWORD PTR [r12+0x40]
@@ -4930,8 +4940,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x00c48149; WORD $0x0001; BYTE $0x00 // add r12,0x100
 	LONG $0x28478b48 // mov rax,QWORD PTR [rdi+0x28]
 	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
-	WORD $0x4b74 // je 0x6e22
-// 0x6dd7:
+	WORD $0x4b74 // je 0x6e6d
+// 0x6e22:
 	LONG $0x487de262; WORD $0x485a; BYTE $0x02 // vbroadcasti32x4 zmm17,XMMWORD PTR [rax+0x20]
 	LONG $0x482d3262; WORD $0xd1dc // vaesenc zmm10,zmm10,zmm17
 	LONG $0x48253262; WORD $0xd9dc // vaesenc zmm11,zmm11,zmm17
@@ -4944,8 +4954,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48153262; WORD $0xe9dc // vaesenc zmm13,zmm13,zmm17
 	LONG $0x20c08348 // add rax,0x20
 	LONG $0x20863b48; WORD $0x000d; BYTE $0x00 // cmp rax,QWORD PTR [rsi+0xd20]
-	WORD $0xb575 // jne 0x6dd7
-// 0x6e22:
+	WORD $0xb575 // jne 0x6e22
+// 0x6e6d:
 	LONG $0x48fde162; WORD $0x436f; BYTE $0x05 // vmovdqa64 zmm16,ZMMWORD PTR [rbx+0x140]
 	LONG $0x48fde162; WORD $0x096f // vmovdqa64 zmm17,ZMMWORD PTR [rcx]
 	LONG $0x487db262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm16
@@ -5048,9 +5058,9 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
 	LONG $0xf698f8c5 // kortestw k6,k6
-	LONG $0xdb72850f; WORD $0xffff // jne 0x4c30
-	LONG $0x000260e9; BYTE $0x00 // jmp 0x7323
-// 0x70c3:
+	LONG $0xdb27850f; WORD $0xffff // jne 0x4c30
+	LONG $0x000260e9; BYTE $0x00 // jmp 0x736e
+// 0x710e:
 	LONG $0x40cdb162; WORD $0xe76c // vpunpcklqdq zmm4,zmm22,zmm23
 	LONG $0x40cd3162; WORD $0xc76d // vpunpckhqdq zmm8,zmm22,zmm23
 	LONG $0x485dd162; WORD $0xe0ef // vpxord zmm4,zmm4,zmm8
@@ -5076,8 +5086,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x000e4544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x380]
 	QUAD $0x110e4d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x380]
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
-	LONG $0x00010ee9; BYTE $0x00 // jmp 0x7287
-// 0x7179:
+	LONG $0x00010ee9; BYTE $0x00 // jmp 0x72d2
+// 0x71c4:
 	LONG $0x487db162; WORD $0xe670; BYTE $0x4e // vpshufd zmm4,zmm22,0x4e
 	LONG $0x485db162; WORD $0xe6ef // vpxord zmm4,zmm4,zmm22
 	QUAD $0x000b4544404d4362 // vpclmullqlqdq zmm24,zmm22,ZMMWORD PTR [r13+0x2c0]
@@ -5096,8 +5106,8 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x000e4544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x380]
 	QUAD $0x110e4d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x380]
 	LONG $0x483d4362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm25,zmm8,zmm9,0x96
-	LONG $0x000087e9; BYTE $0x00 // jmp 0x7287
-// 0x7200:
+	LONG $0x000087e9; BYTE $0x00 // jmp 0x72d2
+// 0x724b:
 	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
 	LONG $0x40ddb162; WORD $0xe56c // vpunpcklqdq zmm4,zmm20,zmm21
 	LONG $0x40dd3162; WORD $0xc56d // vpunpckhqdq zmm8,zmm20,zmm21
@@ -5111,17 +5121,17 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	QUAD $0x000e4544485d5362 // vpclmullqlqdq zmm8,zmm4,ZMMWORD PTR [r13+0x380]
 	QUAD $0x110e4d44485d5362 // vpclmulhqhqdq zmm9,zmm4,ZMMWORD PTR [r13+0x380]
 	LONG $0x483d4162; WORD $0xc9ef // vpxord zmm25,zmm8,zmm9
-	WORD $0x2beb // jmp 0x7287
-// 0x725c:
+	WORD $0x2beb // jmp 0x72d2
+// 0x72a7:
 	LONG $0x405d8162; WORD $0xe5ef // vpxord zmm20,zmm20,zmm29
 	LONG $0x487db162; WORD $0xe470; BYTE $0x4e // vpshufd zmm4,zmm20,0x4e
 	LONG $0x485db162; WORD $0xe4ef // vpxord zmm4,zmm4,zmm20
 	QUAD $0x00094544405d4362 // vpclmullqlqdq zmm24,zmm20,ZMMWORD PTR [r13+0x240]
 	QUAD $0x11095544405d4362 // vpclmulhqhqdq zmm26,zmm20,ZMMWORD PTR [r13+0x240]
 	QUAD $0x000e4d44485d4362 // vpclmullqlqdq zmm25,zmm4,ZMMWORD PTR [r13+0x380]
-// 0x7287:
+// 0x72d2:
 	LONG $0xd298f8c5 // kortestw k2,k2
-	WORD $0x3975 // jne 0x72c6
+	WORD $0x3975 // jne 0x7311
 	LONG $0x087d9162; WORD $0xe370; BYTE $0x4e // vpshufd xmm4,xmm27,0x4e
 	LONG $0x085d9162; WORD $0xe3ef // vpxord xmm4,xmm4,xmm27
 	QUAD $0x0023404400255362 // vpclmullqlqdq xmm8,xmm27,XMMWORD PTR [r8+0x230]
@@ -5130,7 +5140,7 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x402d4162; WORD $0xd1ef // vpxord zmm26,zmm26,zmm9
 	QUAD $0x00037080445943c4; WORD $0x0000 // vpclmullqlqdq xmm8,xmm4,XMMWORD PTR [r8+0x370]
 	LONG $0x40354162; WORD $0xc8ef // vpxord zmm25,zmm25,zmm8
-// 0x72c6:
+// 0x7311:
 	LONG $0x403d0362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm25,zmm24,zmm26,0x96
 	LONG $0x403d1362; WORD $0xc644; BYTE $0x00 // vpclmullqlqdq zmm8,zmm24,zmm30
 	LONG $0x487d0162; WORD $0xc070; BYTE $0x4e // vpshufd zmm24,zmm24,0x4e
@@ -5145,14 +5155,14 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x08351262; WORD $0xcf00 // vpshufb xmm9,xmm9,xmm31
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	LONG $0x08fec162; WORD $0x1f7f // vmovdqu64 XMMWORD PTR [r15],xmm19
-// 0x7323:
+// 0x736e:
 	LONG $0x40c78348 // add rdi,0x40
 	LONG $0x085df162; WORD $0xe4ef // vpxord xmm4,xmm4,xmm4
 	LONG $0x00868d48; WORD $0x0004; BYTE $0x00 // lea rax,[rsi+0x400]
 	WORD $0xc931 // xor ecx,ecx
 	LONG $0x088e3b48; WORD $0x000d; BYTE $0x00 // cmp rcx,QWORD PTR [rsi+0xd08]
 	WORD $0x950f; BYTE $0xc1 // setne cl
-// 0x7340:
+// 0x738b:
 	LONG $0x48fdf162; WORD $0x207f // vmovdqa64 ZMMWORD PTR [rax],zmm4
 	LONG $0x48fdf162; WORD $0x607f; BYTE $0x01 // vmovdqa64 ZMMWORD PTR [rax+0x40],zmm4
 	LONG $0x48fdf162; WORD $0x607f; BYTE $0x02 // vmovdqa64 ZMMWORD PTR [rax+0x80],zmm4
@@ -5173,12 +5183,12 @@ TEXT ·AESGCMBatchAVX512(SB), 0, $0-16
 	LONG $0x48fdf162; WORD $0x607f; BYTE $0x11 // vmovdqa64 ZMMWORD PTR [rax+0x440],zmm4
 	LONG $0x04800548; WORD $0x0000 // add rax,0x480
 	WORD $0xc9ff // dec ecx
-	LONG $0xff75840f; WORD $0xffff // je 0x7340
+	LONG $0xff75840f; WORD $0xffff // je 0x738b
 	LONG $0x48fdf162; WORD $0x667f; BYTE $0x34 // vmovdqa64 ZMMWORD PTR [rsi+0xd00],zmm4
 	WORD $0x854d; BYTE $0xf6 // test r14,r14
-	LONG $0x8c5d850f; WORD $0xffff // jne 0x38
-	LONG $0xffd201e9; BYTE $0xff // jmp 0x45e1
-// 0x73e0:
+	LONG $0x8c12850f; WORD $0xffff // jne 0x38
+	LONG $0xffd1b6e9; BYTE $0xff // jmp 0x45e1
+// 0x742b:
 	RET
 
 DATA aesgcm_batch_avx512_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f

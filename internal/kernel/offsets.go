@@ -24,7 +24,7 @@ const (
 	asmStateH       = 0  // three 64-bit words: Poly1305 accumulator, below 2^131, not fully reduced
 	asmStateR       = 24 // two 64-bit words: clamped r
 	asmStateS       = 40 // two 64-bit words: s
-	asmStateCounter = 56 // the next ChaCha20 block's counter, in 64 bits
+	asmStateCounter = 56 // the next ChaCha20 block's counter; of its 64 bits the lower 32 are read
 	asmStateBytes   = 64
 
 	asmBatchLanes = 8  // array of lanes, aligned to 64 bytes in C, to 8 in Go

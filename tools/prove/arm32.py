@@ -224,6 +224,11 @@ def multiply(name, ops):
 
 # ---- Memory -----------------------------------------------------------------------------------------------------------
 
+def moved(v, by):
+    """A pointer so many bytes further."""
+    return const(v.constant + by, 32) if v.constant is not None else add(32, v, const(by, 32))[0]
+
+
 def address(ops, i):
     """The address of operand i, and what its register becomes: a function of the machine that does both."""
     text = ops[i]
@@ -256,15 +261,17 @@ def address(ops, i):
         offset, index, sign, by = of(inside[1:])
 
     def at(m, size=0):
-        b = known(m.general[base], "an address")
+        v = m.general[base]
+        b = m.known(v, "an address")
         if behind is not None:
             o, j, s, n = behind
-            m.general[base] = const(b + o + (s * (known(j(m), "an address") << n) if j else 0), 32)
+            m.general[base] = moved(v, o + (s * (known(j(m), "an address") << n) if j else 0))
             a = b
         else:
-            a = (b + offset + (sign * (known(index(m), "an address") << by) if index else 0)) & 0xffffffff
+            by_ = offset + (sign * (known(index(m), "an address") << by) if index else 0)
+            a = (b + by_) & 0xffffffff
             if before:
-                m.general[base] = const(a if not size else b + size, 32)
+                m.general[base] = moved(v, size or by_)
                 a = a if not size else b
         if align and a % align:
             raise Unproved(f"an address that is no multiple of {align}")
@@ -336,14 +343,15 @@ def multiple(name, ops):
     low = -size if down and first else 4 - size if down else 4 if first and not vectors else 0
 
     def run(m):
-        b = known(m.general[r], "an address")
+        v = m.general[r]
+        b = m.known(v, "an address")
         a = b + low
         if a % 4:
             raise Unproved(f"{name} at an address that is no multiple of 4")
         if is_load:
             words = m.memory.load_words(a, size // 4)
             if back:
-                m.general[r] = const(b - size if down else b + size, 32)
+                m.general[r] = moved(v, -size if down else size)
             if vectors:
                 for i, n in enumerate(numbers):
                     m.vector[2 * n:2 * n + 2] = words[2 * i:2 * i + 2]
@@ -357,7 +365,7 @@ def multiple(name, ops):
                 words = [m.general[n] for n in numbers]
             m.memory.store_words(a, words)
             if back:
-                m.general[r] = const(b - size if down else b + size, 32)
+                m.general[r] = moved(v, -size if down else size)
     return run
 
 

@@ -194,7 +194,11 @@ def shift(name, ops):
     put, a, f = write(ops[0]), read(ops[1]), SHIFTS[name]
     if ops[2].startswith("#"):
         n = integer(ops[2])
-        return lambda m: put(m, f(a(m), n))
+
+        def run(m):
+            v = a(m)
+            put(m, (terms.lengths and name == "lsr" and terms.lengths.shift(v, n, True)) or f(v, n))
+        return run
     c = read(ops[2])
     return lambda m: put(m, f(a(m), known(c(m), "the count of a shift") % w))
 
@@ -206,7 +210,11 @@ def field(name, ops):
     if name in ("ubfx", "sbfx"):
         low, n = integer(ops[2]), integer(ops[3])
         if name == "ubfx":
-            return lambda m: put(m, extend(cut(s[0](m), low, n), w))
+            def bits(m):
+                v = s[0](m)
+                k = terms.lengths and terms.lengths.low_bits(v, ((1 << n) - 1) << low)
+                put(m, shift_right(k, low) if k else extend(cut(v, low, n), w))
+            return bits
         return lambda m: put(m, sign_fill(shift_left(s[0](m), w - low - n), w - n))
     if name == "extr":
         n = integer(ops[3])

@@ -7,17 +7,16 @@ same for everything that the base may be. A branch on anything else is refused a
 import terms
 from terms import ATOMS, const, cut, extend, symbol
 
-M64 = 1 << 64
-
 
 class Base:
     """An integer of least .. most. Of those, where `of` is given, the ones whose residue modulo `modulus` is in it. address:
-    where a pointer points in a run; no address that is not on base + constant can be near it."""
+    where a pointer points in a run; no address that is not on base + constant can be near it. width: of the registers that hold it."""
 
     made = 0
 
-    def __init__(self, name, least, most, address=None, modulus=1, of=(0,)):
+    def __init__(self, name, least, most, address=None, modulus=1, of=(0,), width=64):
         Base.made += 1
+        self.width = width
         name = f"{name} {Base.made}"  # no two are the same symbol
         self.name, self.least, self.most, self.address, self.modulus, self.of = name, least, most, address, modulus, of
         self.quotient = self.multiple = None  # (base, offset, n): (base + offset) >> n, and that << n
@@ -25,10 +24,10 @@ class Base:
         self.rest = False  # what is over of such a division
 
     def __add__(self, offset):
-        """base + offset as a value of 64 bits, which it must fit into."""
+        """base + offset as a value of its width, which it must fit into."""
         most = self.most + offset
-        assert self.least + offset >= 0 and most < M64
-        v = extend(symbol(f"{self.name}{offset:+d}", most.bit_length(), most), 64)
+        assert self.least + offset >= 0 and most >> self.width == 0
+        v = extend(symbol(f"{self.name}{offset:+d}", most.bit_length(), most), self.width)
         _known[v] = self, offset
         _atoms[v.pieces[0][0]] = self, offset
         return v
@@ -36,15 +35,35 @@ class Base:
 
 _known, _atoms = {}, {}
 _made = {}  # quotients, their multiples, remainders
+_further = {}  # (base, another): by how much the one is further on than the other, which is a base too
 
 
 def forget():
-    for d in (_known, _atoms, _made):
+    for d in (_known, _atoms, _made, _further):
         d.clear()
 
 
+def relate(x, y, by):
+    """x = y + by"""
+    _further[x, y] = by
+
+
+def _difference(x, y):
+    """x - y of places, as a place that is a length; or None."""
+    other = x[0].sum[x[0].sum[0] is y[0]] if x[0].sum and y[0] in x[0].sum else _further.get((x[0], y[0]))
+    return (other, x[1] - y[1]) if other else None
+
+
+def _negative(base, offset):
+    """0 - (base + offset), which is not 0, in registers."""
+    key = base, offset, "negative"
+    if key not in _made:
+        _made[key] = Base(f"-({base.name}{offset:+d})", (1 << base.width) - base.most - offset, (1 << base.width) - base.least - offset, width=base.width)
+    return _made[key] + 0
+
+
 def shift(v, n, right):
-    """Of 64 bits: a base + offset divided by 2^n, and such a quotient multiplied by it again; else None."""
+    """A base + offset divided by 2^n, and such a quotient multiplied by it again; else None."""
     found = _known.get(v)
     if found is None:
         return None
@@ -52,10 +71,10 @@ def shift(v, n, right):
     key = base, offset, n, right
     if key not in _made:
         if right:
-            made = Base(f"{base.name} / {1 << n}", base.least + offset >> n, base.most + offset >> n)
+            made = Base(f"{base.name} / {1 << n}", base.least + offset >> n, base.most + offset >> n, width=base.width)
             made.quotient = key[:3]
         elif base.quotient and offset == 0 and base.quotient[2] == n:
-            made = Base(f"{base.name} * {1 << n}", base.least << n, base.most << n)
+            made = Base(f"{base.name} * {1 << n}", base.least << n, base.most << n, width=base.width)
             made.multiple = base.quotient
         else:
             return None
@@ -68,7 +87,7 @@ def remainder(base, offset, multiple):
     key = base, offset, multiple
     if key not in _made:
         _, o, n = multiple
-        made = _made[key] = Base(f"{base.name} % {1 << n}", offset - o, offset - o + (1 << n) - 1)
+        made = _made[key] = Base(f"{base.name} % {1 << n}", offset - o, offset - o + (1 << n) - 1, width=base.width)
         made.rest = True
     return _made[key] + 0
 
@@ -79,7 +98,7 @@ def place(v):
 
 
 def add(values, carry):
-    """Of 64 bits: the sum and the carry, if there is one base among constants and the carry is always the same."""
+    """The sum and the carry, if there is one base among constants and the carry is always the same."""
     if not _known or (carry is not None and carry.constant is None):
         return None
     found, total = [], carry.constant if carry is not None else 0
@@ -95,40 +114,40 @@ def add(values, carry):
         return None
     if len(found) == 2:  # a pointer and a length: the end of a text
         (x, _), (y, _) = found
-        if x.most + y.most >> 63 or (x.address is None) == (y.address is None):
+        if x.most + y.most >> x.width - 1 or (x.address is None) == (y.address is None) or x.width != y.width:
             return None
         if (x, y) not in _made:
-            made = _made[x, y] = _made[y, x] = Base(f"{x.name} + {y.name}", x.least + y.least, x.most + y.most)
+            made = _made[x, y] = _made[y, x] = Base(f"{x.name} + {y.name}", x.least + y.least, x.most + y.most, width=x.width)
             made.sum = x, y
         found = [(_made[x, y], found[0][1] + found[1][1])]
     base, offset = found[0]
-    high = (base.least + offset + total) >> 64
-    if high != (base.most + offset + total) >> 64:
+    high = (base.least + offset + total) >> base.width
+    if high != (base.most + offset + total) >> base.width:
         return None
-    return base + (offset + total - (high << 64)), const(high, max(1, high.bit_length()))
+    return base + (offset + total - (high << base.width)), const(high, max(1, high.bit_length()))
 
 
 def subtract(a, b):
-    """Of 64 bits: a - b and the borrow."""
+    """a - b and the borrow."""
     x, y = _known.get(a), _known.get(b)
     if x and y and x[0] is y[0]:
-        return const(x[1] - y[1], 64), const(x[1] < y[1], 1)
+        return const(x[1] - y[1], a.width), const(x[1] < y[1], 1)
     if x and y and y[0].multiple and y[1] == 0 and y[0].multiple[0] is x[0] and x[1] >= y[0].multiple[1]:
         return remainder(*x, y[0].multiple), const(0, 1)
-    if x and y and x[0].sum and y[0] in x[0].sum:
-        other = x[0].sum[x[0].sum[0] is y[0]]
-        if other.least + x[1] - y[1] >= 0:
-            return other + (x[1] - y[1]), const(0, 1)
+    if x and y and (d := _difference(x, y)) and d[0].least + d[1] >= 0:
+        return d[0] + d[1], const(0, 1)
+    if x and y and (d := _difference(y, x)) and d[0].least + d[1] > 0:
+        return _negative(*d), const(1, 1)
     if x and b.constant is not None:
         base, offset = x[0], x[1] - b.constant
         if base.least + offset >= 0:
             return base + offset, const(0, 1)
         if base.most + offset < 0:
-            return base + (offset + M64), const(1, 1)
+            return base + (offset + (1 << base.width)), const(1, 1)
     if y and a.constant is not None:
         # The difference is no base + constant: a value of which nothing is known.
         if a.constant < y[0].least + y[1]:
-            return terms.fresh(64), const(1, 1)
+            return terms.fresh(a.width), const(1, 1)
     return None
 
 
@@ -149,7 +168,18 @@ def low_bits(a, mask):
     if found is None or low or mask >> w:
         return None
     base, offset = found
-    if base.modulus & mask or mask >= base.modulus:
+    if base.modulus & (base.modulus - 1) or mask >= base.modulus:
         return None
     results = {(r + offset) & mask for r in base.of}
     return const(results.pop(), a.width) if len(results) == 1 else None
+
+
+def clear_low(a, b):
+    """a & -2^n or that the other way round, if the low bits are one number: base + offset less that."""
+    for v, mask in ((a, b.constant), (b, a.constant)):
+        if mask is not None and v in _known:
+            low = ~mask & ((1 << v.width) - 1)
+            base, offset = _known[v]
+            if low & (low + 1) == 0 and (bits := low_bits(v, low)) is not None and base.least + offset >= bits.constant:
+                return base + (offset - bits.constant)
+    return None

@@ -16,6 +16,7 @@ import time
 
 import kernels
 import linear
+import prove
 import reduction
 import spec
 import terms
@@ -385,6 +386,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="sealing whole packets, with three exits")
     parser.add_argument("--all", action="store_true", help="every exit of these")
     parser.add_argument("--part", type=lambda t: tuple(map(int, t.split("/"))), default=(1, 1), help="the I-th of N parts of the exits")
+    parser.add_argument("--shapes", type=prove.chosen, default=range(len(SHAPES)), help="of the calls sealed or opened these: A-B,C")
     parser.add_argument("--planted", action="store_true")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--queries")
@@ -397,7 +399,7 @@ def main():
             unknown += 1
             continue
         begun, cases, steps, wrong = time.time(), 0, 0, 0
-        tasks = [(path, shape, args.queries, args.all, [577] if args.quick else None, args.part) for shape in SHAPES[:1 if args.quick else len(SHAPES)]]
+        tasks = [(path, shape, args.queries, args.all, [577] if args.quick else None, args.part) for shape in ([SHAPES[0]] if args.quick else [SHAPES[i] for i in args.shapes])]
         with multiprocessing.Pool(min(args.jobs, len(tasks))) as pool:
             for shape, n, instructions, errors in pool.imap_unordered(one, tasks):
                 cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)

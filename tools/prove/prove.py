@@ -1,6 +1,6 @@
 """Shows of a kernel's machine code, for calls of given lengths and for all data, what PROOF.md says.
 
-    prove.py [--quick] [--jobs N] [--queries FOLDER] [--sizes A-B,C] [--part I/N] OBJECT...
+    prove.py [--quick] [--jobs N] [--queries FOLDER] [--sizes A-B,C [--ad A-B,C] | --lanes] [--part I/N] OBJECT...
 
 Per kernel: how many calls were shown, and of which lengths. Exit status 1 if one was not.
 """
@@ -24,8 +24,8 @@ ADS = tuple(range(0, 65)) + (128, 1000)
 
 
 # From here on lengths are shown by induction (loops.py, gcmloops.py): below, each is run.
-BY_INDUCTION = {"chacha20poly1305_ssse3": 448, "chacha20poly1305_avx2": 1152, "chacha20poly1305_avx512vl": 1152,
-                "aesgcm_aesni": 257, "aesgcm_aesniavx": 257, "aesgcm_avx2": 513, "aesgcm_avx512": 1072}
+BY_INDUCTION = {"chacha20poly1305_ssse3": 448, "chacha20poly1305_avx2": 1472, "chacha20poly1305_avx512vl": 1152,
+                "aesgcm_aesni": 385, "aesgcm_aesniavx": 385, "aesgcm_avx2": 513, "aesgcm_avx512": 1072}
 
 
 def chacha_shapes(quick, arm=False, induction=None):
@@ -128,6 +128,23 @@ def batch_shapes(quick):
             yield BatchShape(lanes, opens=opens, in_place=True, offset=1, bits=256)
 
 
+# Longer packets are no lanes: of 64 bytes and more, SEALANE_BATCH_CLASSES of src/level.h times.
+LANE_CLASSES = 32
+
+
+def lane_shapes():
+    """Every length that front ends give to a lane, sealed and opened: once among lanes of as many whole blocks, once among lanes of all
+    numbers of them, sorted as front ends sort them. 16 lanes, whose keys are those of all calls, so that much is made once."""
+    more = lambda i, j: ((7 * j + i) % 33,)
+    for i in range(4 * LANE_CLASSES):
+        c, r = divmod(i, 4)
+        yield BatchShape([(64 * c + 16 * r + j, *more(i, j)) for j in range(16)], opens=bool((c ^ r) & 1), in_place=bool(i & 4), bits=(128, 192, 256)[i % 3])
+    for i in range(128):
+        parity, n = divmod(i, 64)
+        yield BatchShape([(64 * (2 * k + parity) + n, *more(i, k)) for k in range(LANE_CLASSES // 2 - 1, -1, -1)],
+                         opens=not (parity ^ n // 16) & 1, in_place=bool(i & 2), bits=(128, 192, 256)[i % 3])
+
+
 def chosen(text):
     """Sizes from A-B,C."""
     out = []
@@ -203,8 +220,8 @@ def runs(args):
         if not kernel.specified:
             yield path, None, 0
             continue
-        shapes = kernels.shapes(kernel, False) if args.sizes is None else \
-            [(GcmShape if "aesgcm" in kernel.name else Shape)(n, opens=o) for n in args.sizes for o in (False, True)]
+        shapes = list(lane_shapes()) if args.lanes else kernels.shapes(kernel, False) if args.sizes is None else \
+            [(GcmShape if "aesgcm" in kernel.name else Shape)(n, ad=ad, opens=o) for n in args.sizes for ad in args.ad for o in (False, True)]
         begun, before, results = time.time(), processor_time(), []
         with multiprocessing.Pool(args.jobs, begin, (path, args.sizes is not None)) as pool:
             tasks = [(s, args.queries) for s in chosen_part(shapes, args.part)]
@@ -223,6 +240,8 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--queries")
     parser.add_argument("--sizes", type=chosen)
+    parser.add_argument("--ad", type=chosen, default=[0], help="with --sizes: bytes of associated data")
+    parser.add_argument("--lanes", action="store_true", help="of kernels of many packets: every length that front ends give to a lane")
     parser.add_argument("--part", default="1/1", help="the I-th of N parts of each kernel's calls, for a run in pieces")
     parser.add_argument("objects", nargs="+")
     args = parser.parse_args()

@@ -525,7 +525,7 @@ def _add(width, values, carry, closely):
         return undefined(width), undefined(1)
     if bitwise and len(values) == 2 and (r := _spread("spread_sum", *values)) is not None:
         return r, const(0, 1)
-    if lengths and width == 64 and (r := lengths.add(values, carry)) is not None:
+    if lengths and width >= 32 and (r := lengths.add(values, carry)) is not None:
         return r
     terms = [(1, v) for v in values]
     if carry is not None:
@@ -559,6 +559,10 @@ def _add_modular(a, b):
                     (sign_, only), = ATOMS[n].operands
                     if sign_ > 0 and only.width <= w:
                         return add_modular(add_modular(x, extend(only, w)), const(ATOMS[n].extra, w))
+    if c is not None and lengths and len(a.pieces) > 1 and a.pieces[0][0] == CONST:  # of a counter that ends with a known byte
+        _, low, known = a.pieces[0]
+        total = low + c
+        return cat(const(total, known), add_modular(cut(a, known, w - known), const(total >> known, w - known)))
     if c is not None and len(a.pieces) == 1:
         (n, low, width), = a.pieces
         if n >= 0 and low == 0 and width == w and ATOMS[n].kind == "sum" and all(s > 0 for s, _ in ATOMS[n].operands):
@@ -580,7 +584,7 @@ def _subtract(width, a, b, borrow):
         return undefined(width), undefined(1)
     if a is b:
         return (const(0, width), const(0, 1)) if borrow is None else (cat(*[borrow] * width), borrow)
-    if lengths and width == 64 and (borrow is None or borrow.constant == 0) and (r := lengths.subtract(a, b)) is not None:
+    if lengths and width >= 32 and (borrow is None or borrow.constant == 0) and (r := lengths.subtract(a, b)) is not None:
         return r
     terms = [(1, a), (-1, b)]
     constant = 1 << width
@@ -709,6 +713,8 @@ def _chunked(operation):
             r = memo[key] = memo[b, a] = cat(*(fresh(x.width) if x.defined and y.defined else undefined(x.width)
                                   for at in range(0, a.width, 32) for w in (min(32, a.width - at),)
                                   for x, y in ((cut(a, at, w), cut(b, at, w)),)))
+        if r is None and lengths and operation.__name__ == "both" and (r := lengths.clear_low(a, b)) is not None:
+            memo[key] = memo[b, a] = r
         if r is None:
             assert a.width == b.width, (a, b)
             out = []
@@ -829,6 +835,12 @@ def equal(a, b):
     if lengths and (r := lengths.equal(a, b)) is not None:
         return r
     for x, y in ((a, b), (b, a)):
+        if y.constant is not None:  # bits of x that are constants, and others
+            at = 0
+            for n, low, w in x.pieces:
+                if n == CONST and (y.constant >> at) & ((1 << w) - 1) != low:
+                    return const(0, 1)
+                at += w
         if y.constant == 0 and x.ones & (x.ones - 1) == 0:  # of one bit
             return invert(cut(x, x.ones.bit_length() - 1, 1))
     return atom("equal", frozenset((a, b)), None, 1, 1)

@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -186,16 +187,37 @@ func (l *lab) gateway(ns int, args ...string) *process {
 	return p
 }
 
-// tshark shows the HTTP requests and answers that it finds on an interface.
-func (l *lab) tshark(ns int, args ...string) *process {
-	p := start(l.t, l.command(ns, "tshark", append([]string{"-l", "-Y", "http", "-T", "fields", "-e", "http.request.uri",
-		"-e", "http.response.code", "-e", "http.content_length"}, args...)...))
+// tshark shows the HTTP requests and answers that it finds on an interface. What it says comes before it reads: it has begun when the kernel has one
+// packet socket more that takes every protocol (ETH_P_ALL, 0003) of this interface.
+func (l *lab) tshark(ns int, name string) *process {
+	before := l.readers(ns, name)
+	p := start(l.t, l.command(ns, "tshark", "-l", "-Y", "http", "-T", "fields", "-e", "http.request.uri",
+		"-e", "http.response.code", "-e", "http.content_length", "-i", name))
 	p.waitFor(l.t, "Capturing on", 1)
-	// Some versions say when they have really begun.
-	for i := 0; i < 60 && !strings.Contains(p.text(), "Capture started"); i++ {
-		time.Sleep(50 * time.Millisecond)
+	if !eventually(func() bool { return l.readers(ns, name) > before }) {
+		l.t.Errorf("tshark does not read %s", name)
 	}
 	return p
+}
+
+// readers counts the packet sockets that take all of an interface (/proc/net/packet: address, references, type, protocol, interface, running).
+func (l *lab) readers(ns int, name string) (n int) {
+	if err := l.in(ns, func() error {
+		i, err := net.InterfaceByName(name)
+		if err != nil {
+			return err
+		}
+		table, err := os.ReadFile("/proc/thread-self/net/packet")
+		for _, line := range strings.Split(string(table), "\n") {
+			if f := strings.Fields(line); len(f) > 5 && f[3] == "0003" && f[4] == strconv.Itoa(i.Index) && f[5] == "1" {
+				n++
+			}
+		}
+		return err
+	}); err != nil {
+		l.t.Fatal(err)
+	}
+	return n
 }
 
 func TestLive(t *testing.T) {
@@ -208,7 +230,7 @@ func TestLive(t *testing.T) {
 	g := l.gateway(1, "--interface", "left", "--keys", keyLog, "--tap", "plain", "--output-interface", "out", "--serve", "127.0.0.1:57012",
 		"--metrics", "127.0.0.1:9101", "--audit", l.file("audit"), "--keys-socket", l.file("keys.sock"), "--workers", "2",
 		"--key-wait", "30s") // this machine may be busy
-	onTAP, onVeth := l.tshark(1, "-i", "plain"), l.tshark(1, "-i", "tool")
+	onTAP, onVeth := l.tshark(1, "plain"), l.tshark(1, "tool")
 	overIP := start(t, l.command(1, "tshark", "-l", "-i", "TCP@127.0.0.1:57012", "-Y", "http", "-T", "fields", "-e", "http.request.uri"))
 	g.waitFor(t, "reader connected", 1)
 	for i, suite := range []string{"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"} {
@@ -278,7 +300,7 @@ func TestChromium(t *testing.T) {
 	keyLog := l.file("keys.log")
 	os.WriteFile(keyLog, nil, 0o600)
 	g := l.gateway(1, "--interface", "left", "--keys", keyLog, "--tap", "plain", "--key-wait", "30s")
-	onTAP := l.tshark(1, "-i", "plain")
+	onTAP := l.tshark(1, "plain")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	browser := exec.CommandContext(ctx, "ip", "netns", "exec", l.names[0], "chromium", "--headless", "--no-sandbox", "--disable-gpu",
@@ -367,7 +389,7 @@ func TestInline(t *testing.T) {
 				args = append(args, "--allow", "proto=udp,net=10.99.0.2,port=7777")
 			}
 			g := l.gateway(1, args...)
-			shark := l.tshark(1, "-i", "plain")
+			shark := l.tshark(1, "plain")
 			for _, page := range []string{"secret-page", "large"} {
 				if n, err := l.curl(keyLog, page); err != nil || n < 20 {
 					t.Fatalf("curl: %d bytes of %s, %v", n, page, err)
@@ -572,7 +594,7 @@ func TestOutputInterfaceGone(t *testing.T) {
 	}
 	g.waitFor(t, "output stopped", 1)
 	come()
-	shark := l.tshark(1, "-i", "tool")
+	shark := l.tshark(1, "tool")
 	for i := 0; !strings.Contains(shark.text(), "\t200\t26"); i++ {
 		if i == 200 {
 			t.Fatal("nothing comes")

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -12,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -60,7 +63,7 @@ func (o *outputs) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.size, "write-size", 0, "go on with another file after so many MiB")
 	f.DurationVar(&o.every, "write-every", 0, "go on with another file after this time, such as 1h")
 	f.IntVar(&o.keep, "write-keep", 0, "keep so many files of each name, and delete the oldest ones, those of earlier runs as well; 0 keeps all")
-	f.StringVar(&o.chains, "certificates", "", "write the certificates of decrypted connections to this folder, each chain once, named by the SHA-256 of its first")
+	f.StringVar(&o.chains, "certificates", "", "write the certificates of decrypted connections to this folder, each chain once, named by the SHA-256 of its first; 16384 of them in a run")
 	f.StringVar(&o.streams, "streams", "", "write the bytes of each connection to files in this folder")
 	f.IntVar(&o.segment, "segment", output.DefaultSegment, "most bytes of plaintext in one packet; on an interface what fits into 1500 bytes, unless given")
 	o.given = f.Changed
@@ -217,30 +220,64 @@ func (o *outputs) roll(name string) (*output.Roll, error) {
 // about tells whether anybody asks what connections are about.
 func (o *outputs) about() bool { return o.encrypted != "" || o.chains != "" }
 
-// chain returns what writes certificates, or nil.
+// So many chains are written in a run: clients may show whatever they like.
+const maxChains = 1 << 14
+
+// chain returns what writes certificates, or nil. Each chain is written once; its file is named by its first certificate, and by all of
+// them if there is another one that begins with this.
 func (o *outputs) chain() func(string, [][]byte) {
 	if o.chains == "" {
 		return nil
 	}
 	complain := failed(o.chains)
-	var said atomic.Bool
+	var said, full atomic.Bool
+	var mu sync.Mutex
+	seen := make(map[[32]byte]struct{})
 	return func(fingerprint string, certificates [][]byte) {
-		f, err := os.OpenFile(filepath.Join(o.chains, fingerprint+".pem"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if errors.Is(err, fs.ErrExist) {
+		var text []byte
+		for _, c := range certificates {
+			text = append(text, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c})...)
+		}
+		sum := sha256.Sum256(text)
+		mu.Lock()
+		_, there := seen[sum]
+		room := len(seen) < maxChains
+		if room {
+			seen[sum] = struct{}{}
+		}
+		mu.Unlock()
+		if there {
 			return
 		}
-		for _, c := range certificates {
-			if err == nil {
-				err = pem.Encode(f, &pem.Block{Type: "CERTIFICATE", Bytes: c})
+		if !room {
+			if !full.Swap(true) {
+				slog.Warn("no more certificates are written in this run", "folder", o.chains, "chains", maxChains)
 			}
+			return
 		}
-		if f != nil {
-			err = errors.Join(err, f.Close())
+		err := writeNew(filepath.Join(o.chains, fingerprint+".pem"), text)
+		if errors.Is(err, fs.ErrExist) {
+			err = writeNew(filepath.Join(o.chains, fmt.Sprintf("%s-%x.pem", fingerprint, sum[:8])), text)
 		}
-		if err != nil && !said.Swap(true) {
+		if err != nil && !errors.Is(err, fs.ErrExist) && !said.Swap(true) {
 			complain(err)
 		}
 	}
+}
+
+// writeNew writes a file that is not there, or has this in it.
+func writeNew(name string, text []byte) error {
+	if st, err := os.Lstat(name); err == nil && st.Mode().IsRegular() && st.Size() == int64(len(text)) {
+		if b, err := os.ReadFile(name); err == nil && bytes.Equal(b, text) {
+			return nil
+		}
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
 }
 
 // sink returns where one core puts plaintext, and where its packets, which is nil unless they are kept.

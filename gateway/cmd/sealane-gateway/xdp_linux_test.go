@@ -95,7 +95,7 @@ func testXDP(t *testing.T, queues int) {
 	fetch := func(t *testing.T, suite string, page []byte) {
 		t.Helper()
 		address, failed := l.server(suite, page, client)
-		out, err := l.command(0, "curl", "-sk", "--http1.1", "--max-time", "10", "--tls13-ciphers", suite, "https://"+address+"/").Output()
+		out, err := l.command(0, "curl", "-sk", "--http1.1", "--max-time", "60", "--tls13-ciphers", suite, "https://"+address+"/").Output()
 		if err != nil || !bytes.Equal(out, page) {
 			t.Fatalf("curl: %d bytes, %v", len(out), err)
 		}

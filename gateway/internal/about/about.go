@@ -11,6 +11,9 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"net/netip"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/crypto/cryptobyte"
 )
@@ -85,7 +88,15 @@ func (c *Connection) Message(side, kind uint8, version uint16, body []byte) {
 	}
 }
 
-func cut(b []byte, most int) string { return string(b[:min(len(b), most)]) }
+// cut returns the beginning of what a peer says, with what is no character that can be seen replaced: it may end in a terminal.
+func cut(b []byte, most int) string {
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsGraphic(r) {
+			return '?'
+		}
+		return r
+	}, string(b[:min(len(b), most)]))
+}
 
 func extensions(s cryptobyte.String, each func(kind uint16, value cryptobyte.String)) {
 	var list cryptobyte.String

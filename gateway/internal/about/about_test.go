@@ -1,8 +1,15 @@
 package about
 
 import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"math/big"
 	"net/netip"
+	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 )
 
 // From the baselines of https://github.com/corelight/community-id-spec, commit b1fe530faa0c, baseline/baseline_deflt.json and
@@ -26,6 +33,37 @@ func TestCommunityID(t *testing.T) {
 	}
 }
 
+// seen tells whether all of a text are characters that can be seen.
+func seen(text string) bool {
+	return utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) }) < 0
+}
+
+// What peers say is read in terminals: it has no sequences for these, no line ends, and does not change direction.
+func TestSeen(t *testing.T) {
+	for _, name := range []string{"\x1b[2J", "a\nb", "\x7f", "\u009b2J", "\u0085", "\u202egnp.exe", "\u2028", "\xff\xfe\x9b", "\x00", "\ufeff"} {
+		var c Connection
+		hello := append(make([]byte, 34), 0, 0, 2, 0x13, 1, 1, 0)
+		n := byte(len(name))
+		hello = append(hello, 0, n+9, 0, 0, 0, n+5, 0, n+3, 0, 0, n)
+		c.Message(0, clientHello, 0x0303, append(hello, name...))
+		c.Message(1, encryptedExtensions, 0x0304, append([]byte{0, n + 7, 0, 16, 0, n + 3, 0, n + 1, n}, name...))
+		template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "x" + name, Organization: []string{name}}}
+		public, private, _ := ed25519.GenerateKey(nil)
+		if cert, err := x509.CreateCertificate(nil, template, template, public, private); err == nil {
+			m := len(cert)
+			c.Message(1, certificate, 0x0304, append(append([]byte{0, 0, byte((m + 5) >> 8), byte(m + 5), 0, byte(m >> 8), byte(m)}, cert...), 0, 0))
+			if c.Certificate[1].Subject == "" {
+				t.Errorf("%q: no subject", name)
+			}
+		}
+		for what, text := range map[string]string{"name": c.ServerName, "protocol": c.Protocol, "subject": c.Certificate[1].Subject} {
+			if !seen(text) || text == "" && what != "subject" {
+				t.Errorf("%s: %q became %q", what, name, text)
+			}
+		}
+	}
+}
+
 // Whatever comes is taken or ignored.
 func FuzzMessage(f *testing.F) {
 	hello := append(make([]byte, 34), 0, 0, 2, 0x13, 1, 1, 0, 0, 18, 0, 0, 0, 14, 0, 12, 0, 0, 9)
@@ -41,7 +79,7 @@ func FuzzMessage(f *testing.F) {
 			}
 		}
 		c.Message(side&1, kind, version, body)
-		if len(c.ServerName) > maxName || len(c.Protocol) > maxName || n > len(body) {
+		if !seen(c.ServerName) || !seen(c.Protocol) || !seen(c.Certificate[side&1].Subject) || len(c.ServerName) > maxName || len(c.Protocol) > maxName || n > len(body) {
 			t.Errorf("%+v, %d bytes of certificates", c, n)
 		}
 	})

@@ -326,6 +326,12 @@ var rows = []row{
 		}
 		return all
 	}, nil},
+	{"a ClientHello in the name of the server", func(v *victim, change func(*forgery)) []*script {
+		return v.turned(v.client, change)
+	}, nil},
+	{"a ServerHello in the name of the client", func(v *victim, change func(*forgery)) []*script {
+		return v.turned(1-v.client, change)
+	}, nil},
 	{"a FIN ahead of the window", func(v *victim, change func(*forgery)) []*script {
 		var all []*script
 		for _, i := range v.places() {
@@ -580,6 +586,28 @@ func (v *victim) beforeHello(side uint8, change func(*forgery)) []*script {
 		change(&f)
 		s := v.script()
 		s.before[i] = []forgery{f}
+		all = append(all, s)
+	}
+	return all
+}
+
+// turned has the hello of a side said by the other one, before the connection begins, and at every packet until data comes.
+func (v *victim) turned(side uint8, change func(*forgery)) (all []*script) {
+	hello := v.segs[v.firstData(side)].Payload
+	for _, seq := range []uint32{v.isn(1 - side), v.isn(1-side) + 700, 0x33333333} {
+		for at := range v.firstData(1-v.client) + 4 {
+			f := forgery{side: 1 - side, seq: seq, ack: v.isn(side), flags: packet.ACK | packet.PSH, data: bytes.Clone(hello)}
+			change(&f)
+			s := v.script()
+			s.before[at] = []forgery{f}
+			all = append(all, s)
+		}
+		s := v.script()
+		for at := range v.firstData(1-v.client) + 4 {
+			f := forgery{side: 1 - side, seq: seq, ack: v.isn(side), flags: packet.ACK | packet.PSH, data: bytes.Clone(hello)}
+			change(&f)
+			s.before[at] = []forgery{f}
+		}
 		all = append(all, s)
 	}
 	return all

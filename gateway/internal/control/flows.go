@@ -184,11 +184,16 @@ const (
 	maxAtOnce  = 4 // requests that are read
 )
 
-// Serve has a handler answer those who connect to l, until it is closed. Who says nothing, says it slowly or connects often keeps
-// others waiting for a while at most.
+// Serve has a handler answer those who connect to l, until it is closed. Who says nothing, says it slowly, does not listen or connects
+// often keeps others waiting for a while at most.
 func Serve(l net.Listener, h http.Handler) *http.Server {
-	const header, request, connections = 10 * time.Second, 30 * time.Second, 64
-	s := &http.Server{Handler: h, ReadHeaderTimeout: header, ReadTimeout: request, IdleTimeout: request,
+	return serve(l, h, 10*time.Second, 30*time.Second)
+}
+
+const connections = 64
+
+func serve(l net.Listener, h http.Handler, header, request time.Duration) *http.Server {
+	s := &http.Server{Handler: h, ReadHeaderTimeout: header, ReadTimeout: request, WriteTimeout: 2 * request, IdleTimeout: request,
 		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn)}
 	go s.Serve(netutil.LimitListener(l, connections))
 	return s

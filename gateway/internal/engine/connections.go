@@ -21,6 +21,7 @@ type conn struct {
 	listed uint8
 	given  bool // its keys came with its addresses
 	linked bool // flow.Link is known
+	doubt  doubt
 	_      [8]byte
 	tls    tls.Conn
 	flow   output.Flow
@@ -30,7 +31,7 @@ type conn struct {
 	tuple  packet.Tuple
 	hash   uint64
 	keys   [2]*Key // given, by side of the tuple
-	_      [8]byte
+	turned int64   // when it was read the other way round last
 }
 
 // The lists that a conn can be on; it may be freed when it is on none.
@@ -258,7 +259,7 @@ func (w *Worker) fin(s *packet.Segment, e *entry) {
 	if s.Flags&packet.SYN != 0 {
 		at++
 	}
-	if at == e.Next[side] && e.Flags&(flow.Queued0<<side) == 0 && reassembly.ClassOf(s).Like(c.pair.Usual[side^c.client]) {
+	if at == e.Next[side] && e.Flags&(flow.Queued0<<side) == 0 && (trusting || reassembly.ClassOf(s).Like(c.pair.Usual[side^c.client])) {
 		e.Flags |= ended(side)
 		return
 	}
@@ -368,6 +369,9 @@ func (w *Worker) finish(e *entry) {
 	// Keys that are there count, and no others will.
 	w.dec.Expire(&c.tls)
 	w.order.Retry(&c.pair, w.now)
+	if w.order.Search(&c.pair, w.now, true); w.doubted(c) {
+		w.tryTurned(c, true, true)
+	}
 	for side := range uint8(2) {
 		w.order.Finish(&c.pair, side^c.client, w.now)
 		// What the receiver has and the capture lacks, but for the number that a FIN takes.

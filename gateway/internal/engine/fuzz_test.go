@@ -48,7 +48,7 @@ func FuzzSegments(f *testing.F) {
 				s.Ack += uint32(int8(p[1])) << (p[3] & 31)
 			}
 			// Again, at another place.
-			at := (i + int(int8(p[3]))%16 + len(segments)) % len(segments)
+			at := (i + int(int8(p[3]))%16 + 16*len(segments)) % len(segments)
 			segments = append(segments, packet.Segment{})
 			copy(segments[at+1:], segments[at:])
 			segments[at] = s

@@ -488,6 +488,10 @@ func (w *Worker) shut(h *gateHalf) {
 
 // pollStalled sends what is here of records whose rest does not come.
 func (w *Worker) pollStalled(now int64) {
+	if now-w.unstalled < int64(len(w.stalled))*eachLook {
+		return
+	}
+	w.unstalled = now
 	kept := w.stalled[:0]
 	for _, g := range w.stalled {
 		keep := false

@@ -291,6 +291,7 @@ func (w *Worker) giveTo(e *entry, k *Key, side uint8, fresh bool) {
 	}
 	k.state.Store(KeyReading)
 	c.keys[side] = k
+	w.mark(c, e)
 }
 
 // reportGiven says how far the connections with given keys are.

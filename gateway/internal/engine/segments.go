@@ -83,6 +83,7 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 			}
 		}
 	}
+	before, begun := e.Next, e.Flags
 	if e.Flags&flow.Ignored != 0 || e.Conn == 0 {
 		ignored := e.Flags&flow.Ignored != 0
 		hello := tls.LooksLikeClientHello(p) && (len(p) >= 6 || ignored) || ignored && seq == e.Next[side] && p[0] == 22 && len(p) < 3
@@ -121,20 +122,43 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 			return
 		}
 		w.open(e, hash, time)
-		w.order.Begin(&w.conn(e.Conn).pair)
+		if !trusting {
+			w.order.Begin(&w.conn(e.Conn).pair)
+			for side, at := range before {
+				// What a SYN said may be right nevertheless.
+				if c := w.conn(e.Conn); begun&started(uint8(side)) != 0 && at != e.Next[side] {
+					c.pair.Maybe(uint8(side)^c.client, at)
+				}
+			}
+		}
 	}
 	c := w.conn(e.Conn)
 	c.link(s)
+	if trusting {
+		w.trust(c, e, side, seq, p)
+		return
+	}
+	w.greeted(c, s, p)
 	w.order.Segment(&c.pair, side^c.client, seq, p, reassembly.ClassOf(s), w.now)
+	w.heard(c)
 	w.fed(c)
 	w.mark(c, e)
-	if c.tls.State() == tls.NotTLS && !c.tls.Hello() && !c.pair.Contested() && !c.pair.Greeting() {
+	if c.tls.State() == tls.NotTLS && !c.tls.Hello() && !c.pair.Contested() && !c.pair.Greeting() && !w.doubted(c) {
 		for side := range uint8(2) {
 			if at, ok := c.pair.Origin(side ^ c.client); ok {
 				e.Next[side] = at // what is there may come yet
 			}
 		}
 		w.ignore(e)
+	}
+}
+
+// trust takes a segment if it is the next one.
+func (w *Worker) trust(c *conn, e *entry, side uint8, seq uint32, p []byte) {
+	if seq == e.Next[side] {
+		e.Next[side] += uint32(len(p))
+		w.dec.Feed(&c.tls, side^c.client, p)
+		w.fed(c)
 	}
 }
 

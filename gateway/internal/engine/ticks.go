@@ -14,6 +14,9 @@ const closingIdle = 5e9
 // What the receiver has not acknowledged is waited for so many times longer.
 const patience = 10
 
+// What it may take to look at a connection, in nanoseconds.
+const eachLook = 2000
+
 // Tick does what is due at a time: it gives up waiting for keys and segments, and looks for idle connections. Frames
 // calls it with the time of packets.
 func (w *Worker) Tick(now int64) {
@@ -37,7 +40,8 @@ func (w *Worker) due() {
 		if len(w.waiting) > 0 {
 			w.pollWaiting(now)
 		}
-		if len(w.queued) > 0 {
+		if len(w.queued) > 0 && now-w.sought >= int64(len(w.queued))*eachLook {
+			w.sought = now
 			w.pollQueued(now)
 		}
 		w.polling, w.leaving = false, 0
@@ -74,11 +78,20 @@ func (w *Worker) age(e *entry) uint32 {
 }
 
 func (w *Worker) pollWaiting(now int64) {
-	changes := w.dec.Store.Changes()
-	news := changes != w.changes
-	w.changes = changes
+	// With many of them, all are looked at less often. Whose time is over is looked at, and his keys are, whenever they came.
+	all, news := now-w.waited >= int64(len(w.waiting))*eachLook, false
+	if all {
+		changes := w.dec.Store.Changes()
+		news = changes != w.changes
+		w.waited, w.changes = now, changes
+	}
 	kept := w.waiting[:0]
-	for _, c := range w.waiting {
+	for i, c := range w.waiting {
+		w.looked++
+		if !all && c.used && now-c.tls.Since < w.o.KeyWait {
+			kept = append(kept, w.waiting[i:]...) // they are in the order in which they came
+			break
+		}
 		if c.used {
 			if news {
 				w.dec.Mark = w.clock.last
@@ -113,6 +126,7 @@ func (w *Worker) pollWaiting(now int64) {
 func (w *Worker) pollQueued(now int64) {
 	kept := w.queued[:0]
 	for _, c := range w.queued {
+		w.looked++
 		if c.used {
 			e := c.entry
 			w.dec.Mark = w.clock.last
@@ -125,8 +139,11 @@ func (w *Worker) pollQueued(now int64) {
 					w.order.Tick(&c.pair, side, now, wait)
 				}
 			}
+			if w.doubted(c) && now-c.turned >= w.o.HoleWait && c.pair.News() {
+				w.tryTurned(c, true, false)
+			}
 			w.mark(c, e)
-			if c.pair.Stalled(0) || c.pair.Stalled(1) || c.tls.InDispute(0) || c.tls.InDispute(1) {
+			if w.doubted(c) || c.pair.Stalled(0) || c.pair.Stalled(1) || c.tls.InDispute(0) || c.tls.InDispute(1) {
 				kept = append(kept, c)
 				continue
 			}

@@ -90,6 +90,9 @@ type Worker struct {
 	now       int64 // by clock
 	swept     int64
 	polled    int64
+	waited    int64 // when all that wait for keys were looked at
+	sought    int64 // the same for what is missing
+	unstalled int64 // and for records that are not whole, at a gate
 	changes   uint64
 	waiting   []*conn
 	queued    []*conn
@@ -106,6 +109,7 @@ type Worker struct {
 	holders   []holder // of reclaim
 	gateBytes int
 	polling   bool    // the lists are gone through
+	looked    uint64  // connections in them, so far
 	leaving   int     // connections that are over and in a list, at most
 	dirty     []*gate // something of them may pass
 	stalled   []*gate // a record of them is not whole
@@ -145,6 +149,7 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 		def = w.o
 	}
 	w.order = reassembly.New(w.dec, def.Queued)
+	w.dec.Dispute = !trusting
 	w.dec.Disputed = func(c *tls.Conn) {
 		if c := connOf(c); c.used {
 			c.entry.Flags |= flow.Queued0 | flow.Queued1
@@ -232,8 +237,8 @@ func (w *Worker) Frames(frames []capture.Frame) {
 func (w *Worker) parse(l *lot, later []capture.Frame) {
 	lines := w.lines[:0]
 	for i := range later[:min(lotFrames, len(later))] {
-		if f := later[i].Data; len(f) > 64 {
-			lines = append(lines, unsafe.Pointer(&f[0]), unsafe.Pointer(&f[64]))
+		if f := later[i].Data; len(f) > 0 { // 54 bytes are an acknowledgement
+			lines = append(lines, unsafe.Pointer(&f[0]), unsafe.Pointer(&f[min(len(f)-1, 64)]))
 		}
 	}
 	flow.Prefetch(lines)

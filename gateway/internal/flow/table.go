@@ -136,6 +136,12 @@ func (t *Table[S]) at(number uint32) *Entry[S] {
 // Count returns the number of connections.
 func (t *Table[S]) Count() int { return t.count }
 
+// SlotBytes is what the index has for each slot.
+const SlotBytes = 8
+
+// IndexBytes returns the size of the index.
+func (t *Table[S]) IndexBytes() int { return SlotBytes * len(t.index) }
+
 // Made returns how many entries there are memory for; those that were removed are used again.
 func (t *Table[S]) Made() int { return int(t.made) }
 

@@ -22,6 +22,7 @@ const (
 	pieceData      = 2048 - 8
 	maxPieces      = 2048 // 4 MiB
 	maxDatagrams   = 1024
+	maxParts       = 256  // pieces of one packet: the smallest that routers make of the largest are 496 bytes or more
 	fragmentWait   = 30e9 // how long for the rest (RFC 1122, section 3.3.2, allows 60 to 120 s; systems take 30)
 	maxWholeHeader = 40 + 120
 	maxIP          = 0xffff
@@ -51,6 +52,8 @@ type datagram struct {
 	begun        int64
 	chain        uint32 // others in the same bucket
 	older, newer uint32
+	before, next uint32 // of the same addresses, older and newer
+	parts        uint16 // pieces
 	first        uint32 // piece
 	total        int32  // bytes behind the header, -1 if not known
 	have         int32
@@ -71,6 +74,8 @@ type fragments struct {
 	freeGram   uint32
 	buckets    [256]uint32
 	pairs      [256]uint16 // pieces and datagrams, by addresses
+	firsts     [256]uint32 // the oldest datagram, by addresses
+	lasts      [256]uint32
 	oldest     uint32
 	newest     uint32
 	chunks     [][]byte
@@ -213,6 +218,11 @@ func (f *fragments) add(st *FragmentStats, k *fragmentKey, head []byte, at int, 
 	case !more:
 		g.total = int32(end)
 	}
+	if int(g.parts)+(len(data)+pieceData-1)/pieceData > maxParts {
+		st.Bad++
+		f.refuse(g)
+		return nil
+	}
 	if at == 0 {
 		g.heads = uint16(copy(g.head[:], head))
 	}
@@ -290,6 +300,12 @@ func (f *fragments) begin(st *FragmentStats, k *fragmentKey, hash uint64, now in
 		f.oldest = number
 	}
 	f.newest = number
+	if g.before = f.lasts[pair]; g.before != 0 {
+		f.datagram(g.before).next = number
+	} else {
+		f.firsts[pair] = number
+	}
+	f.lasts[pair] = number
 	f.pairs[pair]++
 	return number
 }
@@ -304,6 +320,7 @@ func (f *fragments) takePiece(st *FragmentStats, of uint32) uint32 {
 	n := f.freePiece
 	f.freePiece = f.piece(n).next
 	f.pairs[f.datagram(of).pair]++
+	f.datagram(of).parts++
 	return n
 }
 
@@ -315,10 +332,7 @@ func (f *fragments) evict(st *FragmentStats) uint32 {
 			most = i
 		}
 	}
-	n := f.oldest
-	for f.datagram(n).pair != uint8(most) {
-		n = f.datagram(n).newer
-	}
+	n := f.firsts[most]
 	st.Evicted++
 	f.remove(n)
 	return n
@@ -332,7 +346,7 @@ func (f *fragments) freePieces(g *datagram) {
 		n = next
 		f.pairs[g.pair]--
 	}
-	g.first = 0
+	g.first, g.parts = 0, 0
 }
 
 func (f *fragments) refuse(g *datagram) {
@@ -349,6 +363,16 @@ func (f *fragments) remove(number uint32) {
 		link = &f.datagram(*link).chain
 	}
 	*link = g.chain
+	if g.before != 0 {
+		f.datagram(g.before).next = g.next
+	} else {
+		f.firsts[g.pair] = g.next
+	}
+	if g.next != 0 {
+		f.datagram(g.next).before = g.before
+	} else {
+		f.lasts[g.pair] = g.before
+	}
 	if g.older != 0 {
 		f.datagram(g.older).newer = g.newer
 	} else {

@@ -100,6 +100,23 @@ func (f *fragments) check(t *testing.T, held int) {
 			used++
 		}
 	}
+	// The lists by addresses are the same, from both ends.
+	for pair := range f.firsts {
+		last, n := uint32(0), 0
+		for k := f.firsts[pair]; k != 0; last, k = k, f.datagram(k).next {
+			g := f.datagram(k)
+			pieces := 0
+			for q := g.first; q != 0; q = f.piece(q).next {
+				pieces++
+			}
+			if n += 1 + pieces; g.before != last || int(g.pair) != pair || int(g.parts) != pieces {
+				t.Fatalf("datagram %d: behind %d, not %d; of pair %d, in the list of %d; %d pieces, not %d", k, g.before, last, g.pair, pair, g.parts, pieces)
+			}
+		}
+		if f.lasts[pair] != last || n != int(f.pairs[pair]) {
+			t.Fatalf("pair %d: %d is the last, not %d; %d in all, not %d", pair, f.lasts[pair], last, f.pairs[pair], n)
+		}
+	}
 	if pieces+used != maxPieces || grams+listed != maxDatagrams || sum != used+listed || held >= 0 && listed != held {
 		t.Fatalf("%d+%d pieces, %d+%d datagrams, by pairs %d, %d to be held", pieces, used, grams, listed, sum, held)
 	}

@@ -8,6 +8,7 @@ package packet
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"math/bits"
 	"net/netip"
 	"unsafe"
 )
@@ -211,18 +212,21 @@ const (
 
 // Sum computes the checksums of IP and TCP. A host whose network card computes them sees those of its own packets as bad.
 func (s *Segment) Sum() Sum {
-	switch {
-	case s.Missing > 0:
+	if s.Missing > 0 {
 		return SumUnknown
-	case !s.IPv6 && fold(sum(0, s.ip[:int(s.ip[0]&15)*4])) != 0xffff:
-		return SumBad
 	}
-	// The pseudo header (RFC 9293, section 3.1; RFC 8200, section 8.1). What is in front of a mapped address adds nothing.
-	tcp := s.ip[s.head:]
-	var rest [6]byte
-	be.PutUint32(rest[:], uint32(len(tcp)))
-	rest[5] = 6
-	if fold(sum(sum(sum(sum(0, s.Tuple.Addr[0][:]), s.Tuple.Addr[1][:]), rest[:]), tcp)) != 0xffff {
+	// The pseudo header: addresses, protocol and length (RFC 9293, section 3.1; RFC 8200, section 8.1).
+	ip, tcp := s.ip, s.ip[s.head:]
+	pseudo := uint64(protoTCP)<<8 + uint64(bits.ReverseBytes32(uint32(len(tcp))))
+	if s.IPv6 {
+		pseudo = sum(pseudo, ip[8:40])
+	} else {
+		if fold(sum(0, ip[:int(ip[0]&15)*4])) != 0xffff {
+			return SumBad
+		}
+		pseudo += uint64(binary.LittleEndian.Uint32(ip[12:])) + uint64(binary.LittleEndian.Uint32(ip[16:]))
+	}
+	if fold(sum(pseudo, tcp)) != 0xffff {
 		return SumBad
 	}
 	return SumGood

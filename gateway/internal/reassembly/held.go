@@ -300,19 +300,28 @@ func (h *held) novel(seq uint32, data []byte, class, usual Class) (x novelty) {
 	return x
 }
 
-func (h *held) insert(p *Pool, s segment, data []byte) {
-	s.buf = p.take(data)
+func (h *held) insert(p *Pool, seq uint32, class Class, order uint64, mark int64, data []byte) {
 	h.bytes += len(data)
-	var at *segment
+	var s *segment
 	if n := len(p.segs); n > 0 {
-		at, p.segs = p.segs[n-1], p.segs[:n-1]
+		s, p.segs = p.segs[n-1], p.segs[:n-1]
 	} else {
-		at = new(segment)
+		s = new(segment)
 	}
-	*at = s
+	s.seq, s.class, s.order, s.mark, s.buf = seq, class, order, mark, p.take(data)
 	i, j := 0, len(h.segs)
-	if n := j; n > 0 && After(s.seq, h.segs[n-1].seq) {
-		i = n
+	if j == 0 || After(s.seq, h.segs[j-1].seq) {
+		// The usual case: it is the last.
+		h.segs = append(h.segs, s)
+		if s.reach = s.end(); j > 0 && After(h.segs[j-1].reach, s.reach) {
+			s.reach = h.segs[j-1].reach
+		}
+		if b := j / block; !h.stale && b == len(h.tops) {
+			h.tops = append(h.tops, s.end())
+		} else if !h.stale && After(s.end(), h.tops[b]) {
+			h.tops[b] = s.end()
+		}
+		return
 	}
 	for i < j {
 		m := int(uint(i+j) >> 1)
@@ -322,7 +331,7 @@ func (h *held) insert(p *Pool, s segment, data []byte) {
 			j = m
 		}
 	}
-	h.segs = slices.Insert(h.segs, i, at)
+	h.segs = slices.Insert(h.segs, i, s)
 	h.reaches(i)
 	h.top(i)
 }
@@ -330,7 +339,7 @@ func (h *held) insert(p *Pool, s segment, data []byte) {
 // drop gives back the memory of a segment.
 func (p *Pool) drop(s *segment) {
 	p.give(s.buf)
-	*s = segment{}
+	s.buf = nil
 	if len(p.segs) < 1<<12 {
 		p.segs = append(p.segs, s)
 	}
@@ -358,7 +367,12 @@ func (h *held) prune(p *Pool, base uint32) {
 			p.drop(s)
 		}
 	}
-	if kept < n {
+	switch {
+	case kept < n && n == len(h.segs):
+		clear(h.segs[kept:])
+		h.segs = h.segs[:kept]
+		h.stale, h.solid = true, [2]uint32{}
+	case kept < n:
 		h.segs = slices.Delete(h.segs, kept, n)
 		h.stale, h.solid = true, [2]uint32{}
 	}

@@ -35,7 +35,7 @@ func check(t *testing.T, data []byte) {
 			if !bytes.Contains(b, rest) || int32(seq-base) < int32(at) {
 				t.Fatal("what is new is not a part of what came")
 			}
-			h.insert(&p, segment{seq: seq, class: class, order: order}, rest)
+			h.insert(&p, seq, class, order, 0, rest)
 		}
 	}
 	sound(t, &h)
@@ -124,7 +124,7 @@ func TestHeldBlocks(t *testing.T) {
 				conflicts++
 			}
 			if len(x.rest) > 0 {
-				h.insert(&p, segment{seq: x.from, class: usual, order: order}, x.rest)
+				h.insert(&p, x.from, usual, order, 0, x.rest)
 			}
 			switch at := base + r.Uint32N(600); r.IntN(40) {
 			case 0:
@@ -139,7 +139,7 @@ func TestHeldBlocks(t *testing.T) {
 				}
 			}
 			if len(h.segs) == 0 {
-				h.insert(&p, segment{seq: base, class: usual, order: order}, []byte{1})
+				h.insert(&p, base, usual, order, 0, []byte{1})
 			}
 			sound(t, &h)
 		}

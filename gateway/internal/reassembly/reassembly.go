@@ -63,7 +63,10 @@ type Direction struct {
 	mark      int64
 	order     uint64
 	held      held
-	origin    uint32    // where it begins, while it does
+	origin    uint32 // where it begins, while it does
+	first     uint32 // what that was at first; 0 is nowhere
+	last      uint32 // where the last segment is
+	lastBytes int
 	maybe     [4]uint32 // where else it may begin, the last first; 0 is nowhere
 	base      uint32    // of what is contested, or where TLS stopped in the beginning
 	phase     phase
@@ -75,10 +78,13 @@ type Direction struct {
 	deep      bool // it is stalled: all that differs is tried
 	postponed bool // the record that is due may open once keys have come, of this direction or of the other one
 	policy    uint8
-	looks     uint8 // for a record behind a hole, without enough work
-	fed       []fed // bytes that TLS got last
-	credit    int   // bytes that may be tried
-	failed    []uint64
+	looks     uint8    // for a record behind a hole, without enough work
+	fed       []fed    // bytes that TLS got last
+	hunt      *hunt    // while it is searched, or nil
+	credit    int      // bytes that may be tried
+	failed    []uint64 // records that did not open
+	read      []uint64 // pairs of beginnings with which none did
+	salt      uint64   // stands for the keys with which records do not open
 	owner     *Pair
 	// What was let go of when there was no room; nothing that is no better is taken.
 	floor      merit
@@ -139,8 +145,11 @@ const (
 	maxCredit  = 4 * burst
 	perByte    = 2
 	perSegment = 96
+	perLast    = 4
 	maxCopies  = 16
 	maxFailed  = 512
+	// So many ways through the copies of a record are tried as they come, and when it is stalled.
+	fewWays, maxWays = 8, 256
 	// All directions of a worker share 100 MB of trials in a second, a few percent of what a core opens, beside what each earns by
 	// what comes.
 	nanosecondsPerByte = 10
@@ -187,7 +196,9 @@ func (r *Reassembler) release(p *Pair, side int) {
 	}
 	clear(d.held.segs)
 	r.spare = min(r.spare+min(max(d.credit, 0), burst), maxSpare) // for others
-	*d = Direction{held: held{segs: d.held.segs[:0], tops: d.held.tops[:0]}, failed: d.failed[:0], fed: d.fed[:0]}
+	segs, tops, failed, read, fed := d.held.segs[:0], d.held.tops[:0], d.failed[:0], d.read[:0], d.fed[:0]
+	*d = Direction{}
+	d.held.segs, d.held.tops, d.failed, d.read, d.fed = segs, tops, failed, read, fed
 	if r.largest == d {
 		r.largest = nil
 	}
@@ -214,7 +225,7 @@ func (p *Pair) Stalled(side uint8) bool {
 
 // Maybe says that a direction may begin at a place.
 func (p *Pair) Maybe(side uint8, seq uint32) {
-	if d := p.Dir[side]; d != nil && d.phase == beginning && d.begun && seq != d.origin && !slices.Contains(d.maybe[:], seq) {
+	if d := p.Dir[side]; d != nil && d.phase == beginning && !(d.begun && seq == d.origin) && !slices.Contains(d.maybe[:], seq) {
 		copy(d.maybe[1:], d.maybe[:])
 		d.maybe[0] = seq
 		d.conflict, d.news = true, true
@@ -249,7 +260,9 @@ func (p *Pair) Origin(side uint8) (seq uint32, ok bool) {
 }
 
 // Idle tells whether nothing is held of a direction, and it can be read on elsewhere.
-func (p *Pair) Idle(side uint8) bool { return p.Dir[side] == nil && !p.TLS.InDispute(side) }
+func (p *Pair) Idle(side uint8) bool {
+	return p.Dir[side] == nil && !p.TLS.InDispute(side) && !p.TLS.Searching(side)
+}
 
 // Hopeless tells whether much has come of a direction of which no record opens.
 func (p *Pair) Hopeless(side uint8) bool {
@@ -293,11 +306,11 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, clas
 		!r.full(d, len(data)) && !p.TLS.InDispute(side) {
 		// A handshake as it should be.
 		if !d.begun {
-			d.begun, d.origin = true, seq
+			d.begun, d.origin, d.first = true, seq, seq
 		}
 		d.Since = now
 		r.order++
-		d.held.insert(&r.Pool, segment{seq: seq, class: class, order: r.order, mark: r.Dec.Mark}, data)
+		d.held.insert(&r.Pool, seq, class, r.order, r.Dec.Mark, data)
 		p.news(true)
 		*p.Next[side] += uint32(len(data))
 		d.mark, d.order = max(d.mark, r.Dec.Mark), r.order
@@ -313,6 +326,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, clas
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
 	d.credit = min(d.credit+len(data)*perByte+perSegment, maxCredit)
+	d.last, d.lastBytes = seq, len(data)
 	result := r.segment(p, d, side, seq, data, class, now)
 	r.settle(p, side, now)
 	return result
@@ -324,7 +338,7 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 		if seq != *next && looksLikeHello(data, side) && len(d.held.segs) == 0 {
 			*next = seq // whatever the SYN said
 		}
-		d.begun, d.origin = true, *next
+		d.begun, d.origin, d.first = true, *next, *next
 	}
 	if d.phase == beginning && !d.near(seq) && mayBeHello(data, side) {
 		p.Maybe(side, seq) // the SYN that was seen may be another's
@@ -350,7 +364,7 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 	}
 	if d.phase == beginning {
 		r.begin(p, d, side, seq, data, class, now)
-	} else if d.phase == contested || ahead > 0 {
+	} else if d.phase == contested || ahead > 0 || p.TLS.Searching(side) {
 		if r.keep(p, d, side, seq, data, class, now) == Repeated {
 			return Repeated
 		}
@@ -439,7 +453,7 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 				d.conflict = true
 			}
 			r.order++
-			d.held.insert(&r.Pool, segment{seq: x.from, class: class, order: r.order, mark: r.Dec.Mark}, x.rest)
+			d.held.insert(&r.Pool, x.from, class, r.order, r.Dec.Mark, x.rest)
 			d.fresh = d.fresh || int32(x.from-d.base) < maxRecord
 			p.news(true)
 			if r.largest == nil || d.held.bytes > r.largest.held.bytes {
@@ -637,7 +651,7 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 		}
 		if x := d.held.novel(at, b[:n], class, p.Usual[side]); len(x.rest) > 0 {
 			d.conflict = d.conflict || x.conflict
-			d.held.insert(&r.Pool, segment{seq: x.from, class: class, order: order, mark: r.Dec.Mark}, x.rest)
+			d.held.insert(&r.Pool, x.from, class, order, r.Dec.Mark, x.rest)
 		}
 		at, b = at+uint32(n), b[n:]
 	}
@@ -667,13 +681,16 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 			r.advance(p, d, s)
 			if p.TLS.Proved(s) {
 				r.prove(p, d, s)
-			} else if d.conflict && d.begun && s == side && (d.news || d.deep) && r.replay(p) {
+			} else if p.Contested() && d.begun && s == side && (d.news || d.deep) && r.replay(p) {
 				r.catchUp(p)
 				r.settle(p, 1-side, now)
 			}
 			if d = p.Dir[s]; d == nil || d.phase == beginning {
 				continue
 			}
+		}
+		if p.TLS.Searching(s) && (s != side || !r.hunt(p, d, s, d.last, d.lastBytes)) {
+			continue
 		}
 		if d.phase != contested {
 			r.stream(p, d, s)
@@ -847,15 +864,13 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	usual := p.Usual[side]
 	end := base + uint32(have)
 	done, stop := false, false
-	// one paints in an order, and tries what that gives.
-	one := func(list []int) []byte {
-		b := r.record[:have]
-		d.credit -= d.paint(list, base, b)
+	// test tries the record that b begins with, and returns its bytes.
+	test := func(b []byte) []byte {
 		n := frame(b)
-		if n == 0 || n > have {
+		if n == 0 || n > len(b) {
 			return b
 		}
-		h := maphash.Bytes(r.seed, b[:n])
+		h := maphash.Bytes(r.seed, b[:n]) ^ d.salt
 		if slices.Contains(d.failed, h) {
 			return b[:n]
 		}
@@ -879,6 +894,12 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 			stop, d.fresh, d.postponed = true, true, true
 		}
 		return b[:n]
+	}
+	// one paints in an order, and tries what that gives.
+	one := func(list []int) []byte {
+		b := r.record[:have]
+		d.credit -= d.paint(list, base, b)
+		return test(b)
 	}
 	if d.credit < 0 {
 		r.Stats.Deferred++
@@ -932,6 +953,31 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	for k := range odd {
 		order = append(append(order[:0], list...), odd[k])
 		if one(order); done || stop {
+			return done
+		}
+	}
+	// The ways through the copies, the likeliest first.
+	most := fewWays
+	if d.deep {
+		most = maxWays
+	}
+	var heads [][]byte
+	r.alternatives(d, usual, base, 5, func(head []byte) bool {
+		if n := frame(head); n > 0 && n <= have {
+			heads = append(heads, head)
+		}
+		return len(heads) < maxHellos
+	})
+	for _, head := range heads {
+		ways := 0
+		r.alternatives(d, usual, base, frame(head), func(b []byte) bool {
+			if bytes.Equal(b[:5], head) {
+				test(b)
+				ways++
+			}
+			return ways < most && !done && !stop
+		})
+		if done || stop {
 			return done
 		}
 	}
@@ -998,7 +1044,13 @@ func (r *Reassembler) learn(p *Pair, d *Direction, side uint8, base uint32, b []
 		if at >= int32(len(b)) {
 			return
 		}
-		if s.class.Known && at >= 0 && len(s.buf) >= 5 && same(b[at:], s.buf) == min(len(s.buf), len(b)-int(at)) {
+		x, y := b, s.buf
+		if at >= 0 {
+			x = b[at:]
+		} else {
+			y = s.from(base)
+		}
+		if n := min(len(x), len(y)); s.class.Known && n >= 5 && same(x, y) == n {
 			p.Usual[side] = s.class
 		}
 	}
@@ -1015,6 +1067,7 @@ func (r *Reassembler) prove(p *Pair, d *Direction, side uint8) {
 			}
 		}
 	} else if n := int(base - d.origin); n > 0 && n <= maxBeginning {
+		// What was sent in plain text may be anybody's.
 		b := make([]byte, 0, n)
 		for at := d.origin; at != base; {
 			s := r.best(p, d, side, at)
@@ -1026,7 +1079,8 @@ func (r *Reassembler) prove(p *Pair, d *Direction, side uint8) {
 			b = append(b, x...)
 			at += uint32(len(x))
 		}
-		r.learn(p, d, side, d.origin, b)
+		plain := protectedFrom(b)
+		r.learn(p, d, side, d.origin+uint32(plain), b[plain:])
 	}
 	d.phase = streaming
 	d.held.prune(&r.Pool, base)
@@ -1045,8 +1099,9 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
 	r.allow(d, now, maxCredit)
+	d.failed = d.failed[:0]
 	if d.phase == beginning {
-		d.deep = d.conflict
+		d.deep = p.Contested()
 		r.settle(p, side, now)
 		if d = p.Dir[side]; d != nil && d.phase == beginning {
 			d.deep = false
@@ -1055,7 +1110,6 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 		}
 		return
 	}
-	d.failed = d.failed[:0]
 	if r.seek(p, d, side) {
 		r.settle(p, side, now)
 	}
@@ -1076,6 +1130,13 @@ func (r *Reassembler) allow(d *Direction, now int64, most int) {
 		d.credit += n
 		r.spare -= n
 	}
+}
+
+// last gives a direction that ends work out of what there is for all, and in any case as much as its bytes have earned: anybody can have
+// many connections that end.
+func (r *Reassembler) last(d *Direction, now int64) {
+	r.allow(d, now, 4*maxCredit)
+	d.credit = max(d.credit, min(burst, d.held.bytes*perLast))
 }
 
 // leave looks for a record further on in a direction that begins, and of which a part is missing or does not open. If there is
@@ -1186,59 +1247,6 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 	return false
 }
 
-// overleap looks for a record that opens behind a hole in a direction that is searched already. The hole is given up when one does; one of
-// at most maxForgone bytes also when there was not enough work to try all that may be a record, maxLooks times.
-func (r *Reassembler) overleap(p *Pair, d *Direction, side uint8) bool {
-	base := *p.Next[side]
-	short := d.credit <= 0
-	for i := d.held.near(base); i < len(d.held.segs) && d.credit > 0; {
-		start := d.held.segs[i].seq
-		if !After(start, base) {
-			i++
-			continue
-		}
-		end := d.held.covered(start, maxIsland, math.MaxUint64)
-		for i++; i < len(d.held.segs) && !After(d.held.segs[i].seq, end); {
-			i++
-		}
-		n := int(end - start)
-		if n < 5 {
-			continue
-		}
-		if cap(r.other) < maxIsland {
-			r.other = make([]byte, maxIsland)
-		}
-		b := r.other[:n]
-		d.credit -= n/4 + d.paint(r.arrange(d, p.Usual[side], start, end, d.policy), start, b)
-		m := r.Dec.Seek(p.TLS, side, b, int(start-base), &d.credit)
-		if m > 0 {
-			r.Stats.Holes++
-			r.Stats.HoleBytes += uint64(start - base)
-			*p.Next[side] = start + uint32(m)
-			d.looks = 0
-			return true
-		}
-		short = short || d.credit <= 0
-	}
-	if !short {
-		return false
-	}
-	r.Stats.Deferred++
-	if d.looks = min(d.looks+1, maxLooks); d.looks < maxLooks {
-		return false
-	}
-	for _, s := range d.held.segs {
-		if After(s.seq, base) {
-			if s.seq-base > maxForgone {
-				return false
-			}
-			break
-		}
-	}
-	d.looks = 0
-	return r.concede(p, d, side)
-}
-
 // concede gives up what is missing in a direction that nothing can be looked for in.
 func (r *Reassembler) concede(p *Pair, d *Direction, side uint8) bool {
 	if d.phase == beginning || len(d.held.segs) == 0 {
@@ -1281,16 +1289,22 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	if d == nil {
 		return
 	}
-	r.allow(d, now, 4*maxCredit)
-	d.credit = max(d.credit, burst)
-	d.deep = d.phase == beginning
-	r.settle(p, side, now)
-	if d = p.Dir[side]; d != nil {
-		d.deep = false
+	// What the other one began with counts as well.
+	for s, o := range p.Dir {
+		if o != nil && (s == int(side) || o.phase == beginning && !p.TLS.Proved(uint8(s))) {
+			r.last(o, now)
+			o.deep, o.failed = o.phase == beginning, o.failed[:0]
+		}
 	}
+	r.settle(p, side, now)
+	for _, o := range p.Dir {
+		if o != nil {
+			o.deep = false
+		}
+	}
+	d = p.Dir[side]
 	if d != nil && d.phase == beginning {
-		r.allow(d, now, 4*maxCredit)
-		d.credit = max(d.credit, burst)
+		r.last(d, now)
 		r.leave(p, d, side, now)
 	}
 	for i := 0; i < 1<<12; i++ {
@@ -1331,10 +1345,79 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	r.release(p, int(side))
 }
 
+// News tells whether something came since a handshake was read last.
+func (p *Pair) News() bool {
+	for _, d := range p.Dir {
+		if d != nil && d.news {
+			return true
+		}
+	}
+	return false
+}
+
+// CanTurn tells whether all that came of a connection can be read again, the other way round: no record of it has opened.
+func (r *Reassembler) CanTurn(p *Pair) bool {
+	for side, d := range p.Dir {
+		if d == nil || d.phase != beginning || p.TLS.Proved(uint8(side)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Turn makes the client the server, and the server the client, in a connection that CanTurn.
+func (r *Reassembler) Turn(p *Pair) {
+	r.Dec.Reset(p.TLS)
+	p.Dir[0], p.Dir[1] = p.Dir[1], p.Dir[0]
+	p.Next[0], p.Next[1] = p.Next[1], p.Next[0]
+	p.Usual[0], p.Usual[1] = p.Usual[1], p.Usual[0]
+	for side, d := range p.Dir {
+		if d.begun {
+			*p.Next[side] = d.origin
+		}
+		d.conflict, d.news = true, true
+		d.mark, d.order = math.MinInt64, 0
+	}
+}
+
+// Search looks with patience for beginnings with which a record opens, in a connection that CanTurn. At the end of the connection there is
+// some work for it in any case.
+func (r *Reassembler) Search(p *Pair, now int64, end bool) {
+	if !r.CanTurn(p) || !p.Contested() {
+		return
+	}
+	r.now = now
+	for _, d := range p.Dir {
+		if end {
+			r.last(d, now)
+		} else {
+			r.allow(d, now, maxCredit)
+		}
+		d.deep, d.failed = true, d.failed[:0]
+	}
+	r.settle(p, tls.Client, now)
+	if r.CanTurn(p) {
+		r.settle(p, tls.Server, now)
+	}
+	for _, d := range p.Dir {
+		if d != nil {
+			d.deep = false
+		}
+	}
+}
+
 // Retry is called when keys may have come, or will not.
 func (r *Reassembler) Retry(p *Pair, now int64) {
 	r.now = now
 	p.news(true)
+	for _, d := range p.Dir {
+		if d != nil {
+			d.read = d.read[:0]
+			if d.phase == beginning {
+				d.failed = d.failed[:0]
+			}
+		}
+	}
 	r.settle(p, 0, now)
 	r.settle(p, 1, now)
 }

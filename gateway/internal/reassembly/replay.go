@@ -1,6 +1,7 @@
 package reassembly
 
 import (
+	"hash/maphash"
 	"math"
 	"slices"
 
@@ -23,7 +24,7 @@ func mayBeHello(data []byte, side uint8) bool {
 }
 
 const (
-	maxOrigins    = 6
+	maxOrigins    = 8
 	maxCandidates = 200
 )
 
@@ -35,6 +36,9 @@ type candidate struct {
 	origin uint32
 	bytes  []byte
 	steps  []step // how it came
+	// What decides whether a record opens: so many bytes, those in plain text, and the latest of the copies of what is protected behind them.
+	plain  int
+	latest uint64
 }
 
 type step struct {
@@ -74,76 +78,110 @@ func (d *Direction) looksLikeHello(at uint32, side uint8) bool {
 	return false
 }
 
-// candidates returns what a direction may have begun with, the likeliest first.
-func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (all []candidate) {
-	origins := []uint32{d.origin}
-	for _, at := range d.maybe {
-		if at != 0 && at != d.origin {
-			origins = append(origins, at)
+// origins returns where a direction may begin, the likeliest first: where it was read last, where hellos are whose keys are there, where
+// SYNs said, and where other hellos are.
+func (r *Reassembler) origins(d *Direction, side uint8) []uint32 {
+	all, others := []uint32{d.origin}, []uint32(nil)
+	for _, at := range append([]uint32{d.first}, d.maybe[:]...) {
+		if at != 0 && at != d.origin && !slices.Contains(others, at) {
+			others = append(others, at)
 		}
 	}
-	for i := range d.held.segs {
-		s := d.held.segs[i]
-		if !looksLikeHello(s.buf, side) || slices.Contains(origins, s.seq) || len(origins) == maxOrigins {
+	d.credit -= len(d.held.segs) * perOverlap
+	for _, s := range d.held.segs {
+		if !looksLikeHello(s.buf, side) || slices.Contains(all, s.seq) || slices.Contains(others, s.seq) {
 			continue
 		}
-		// After a HelloRetryRequest there is a second one.
-		if !slices.ContainsFunc(origins, func(o uint32) bool {
-			return s.seq-o < maxBeginning && d.looksLikeHello(o, side) && !After(s.seq, d.held.covered(o, maxBeginning, math.MaxUint64))
-		}) {
-			origins = append(origins, s.seq)
+		if known := r.known(s.buf, side); known && len(all) < maxOrigins {
+			all = append(all, s.seq)
+		} else if !known && len(others) < 2*maxOrigins {
+			others = append(others, s.seq)
 		}
 	}
-	add := func(origin uint32, list []int, n int) []byte {
+	// After a HelloRetryRequest there is a second hello, which is no beginning: it comes last.
+	all = append(all, others...)
+	slices.SortStableFunc(all[1:], func(a, b uint32) int { return d.behind(all[0], a, side) - d.behind(all[0], b, side) })
+	return all
+}
+
+// behind returns 1 if a place follows on what begins at another one, with a hello, without a hole.
+func (d *Direction) behind(origin, at uint32, side uint8) int {
+	if at-origin < maxBeginning && d.looksLikeHello(origin, side) && !After(at, d.held.covered(origin, maxBeginning, math.MaxUint64)) {
+		return 1
+	}
+	return 0
+}
+
+// latest returns the order of the latest segment of the record that may begin at a place.
+func (d *Direction) latest(at uint32) (order uint64) {
+	for i := d.held.near(at); i < len(d.held.segs) && After(at+maxRecord, d.held.segs[i].seq); i++ {
+		if s := d.held.segs[i]; After(s.end(), at) {
+			order = max(order, s.order)
+		}
+	}
+	return order
+}
+
+// known tells whether there are keys for the random of a ClientHello.
+func (r *Reassembler) known(b []byte, side uint8) bool {
+	const at = 5 + 4 + 2
+	return side == tls.Client && len(b) >= at+32 && r.Dec.Store.Has((*[32]byte)(b[at:]))
+}
+
+// candidates returns what a direction may have begun with, the likeliest first.
+func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (all []candidate) {
+	add := func(origin uint32, front []byte, list []int, n, plain int) {
+		if n == 0 {
+			return
+		}
 		b := make([]byte, n)
 		d.credit -= d.paint(list, origin, b)
-		if len(all) >= maxCandidates || n >= 1 && b[0] != 22 && b[0] != 21 ||
+		copy(b, front)
+		if b[0] != 22 && b[0] != 21 || len(all) == maxCandidates ||
 			slices.ContainsFunc(all, func(c candidate) bool { return c.origin == origin && slices.Equal(c.bytes, b) }) {
-			return b
+			return
 		}
-		all = append(all, candidate{origin: origin, bytes: b})
-		return b
+		all = append(all, candidate{origin: origin, bytes: b, plain: plain, latest: d.latest(origin + uint32(plain))})
 	}
 	usual := p.Usual[side]
+	origins := r.origins(d, side)
+	chains := r.chains(p, d, side, origins, most)
+	for policy := range uint8(policies) {
+		for i := range chains {
+			c := &chains[i]
+			if policy > 0 && d.credit < 0 {
+				break
+			}
+			end := d.held.covered(c.origin, most, math.MaxUint64)
+			add(c.origin, c.bytes, r.arrange(d, usual, c.origin, end, d.policy^policy), int(end-c.origin), len(c.bytes))
+		}
+	}
+	// Where records are not told apart, as a hello is in several, or something is missing.
 	for _, origin := range origins {
 		end := d.held.covered(origin, most, math.MaxUint64)
 		n := int(end - origin)
-		if n == 0 {
+		if n == 0 || d.credit < 0 {
 			continue
 		}
-		var first []byte
 		for policy := range uint8(policies) {
-			b := add(origin, r.arrange(d, usual, origin, end, policy), n)
-			if policy == 0 {
-				first = b
-			}
-		}
-		list := slices.Clone(r.arrange(d, usual, origin, end, 0))
-		var odd []int
-		for _, i := range list {
-			s := d.held.segs[i]
-			at := int32(s.seq - origin)
-			if at >= 0 && int(at) < n && same(first[at:], s.buf) < min(len(s.buf), n-int(at)) {
-				odd = append(odd, i)
-			}
-		}
-		order := make([]int, 0, len(list)+1)
-		for k, i := range odd {
-			// What came last has not been tried in any order.
-			if d.deep || d.held.segs[i].order == r.order || k < 4 {
-				order = append(append(order[:0], list...), i)
-				add(origin, order, n)
-			}
+			add(origin, nil, r.arrange(d, usual, origin, end, policy), n, n)
 		}
 		if !d.deep {
 			continue
 		}
+		list := slices.Clone(r.arrange(d, usual, origin, end, 0))
+		order := make([]int, 0, len(list)+1)
 		involved := d.involved(list)
+		for _, i := range involved {
+			order = append(append(order[:0], list...), i)
+			add(origin, nil, order, n, n)
+		}
 		for policy := range uint8(2) {
 			list = append(list[:0], r.arrange(d, usual, origin, end, policy)...)
 			for a := range involved {
 				for b := range a + 1 {
-					add(origin, without(order, list, involved[a], involved[b]), n)
+					order = without(order, list, involved[a], involved[b])
+					add(origin, nil, order, n, n)
 				}
 			}
 		}
@@ -250,18 +288,26 @@ func (r *Reassembler) search(p *Pair, most int) bool {
 		all[0] = r.likely(all[0])
 	}
 	best, score := [2]int{}, -1
+	deep := p.deep()
 search:
 	for sum := 0; sum < len(all[0])+len(all[1])-1; sum++ {
 		for i := max(0, sum-len(all[1])+1); i <= min(sum, len(all[0])-1); i++ {
 			j := sum - i
+			pair := r.pair(&all[0][i], &all[1][j], deep)
+			if p.failed(pair) {
+				continue
+			}
 			stats := r.Dec.Stats
-			n := r.read(p, &all[0][i], &all[1][j])
+			n := r.read(p, &all[0][i], &all[1][j], true)
 			if n == proved {
 				return true
 			}
 			r.Dec.Stats = stats // it was only tried
 			if n > score {
 				best, score = [2]int{i, j}, n
+			}
+			if n == hopeless {
+				p.fail(pair)
 			}
 			for _, d := range p.Dir {
 				if d != nil && d.credit < 0 {
@@ -271,7 +317,7 @@ search:
 			}
 		}
 	}
-	r.read(p, &all[0][best[0]], &all[1][best[1]])
+	r.read(p, &all[0][best[0]], &all[1][best[1]], false)
 	// What is not needed to see a record open comes behind it.
 	for side := range uint8(2) {
 		if d := p.Dir[side]; d != nil && d.phase == beginning && d.begun {
@@ -289,8 +335,54 @@ const (
 	proved
 )
 
-// read feeds two beginnings to TLS.
-func (r *Reassembler) read(p *Pair, client, server *candidate) int {
+// deep tells whether a direction is looked at with patience.
+func (p *Pair) deep() bool {
+	for _, d := range p.Dir {
+		if d != nil && d.phase == beginning && d.deep {
+			return true
+		}
+	}
+	return false
+}
+
+// pair returns a number for what decides whether a record opens with two beginnings.
+func (r *Reassembler) pair(client, server *candidate, deep bool) (n uint64) {
+	for _, c := range [...]*candidate{client, server} {
+		n = n*31 + maphash.Bytes(r.seed, c.bytes[:c.plain]) ^ uint64(c.origin) ^ c.latest<<32
+	}
+	if deep {
+		n = ^n
+	}
+	return n
+}
+
+// maxRead is how many pairs of beginnings with which no record opens are remembered.
+const maxRead = 1024
+
+// failed tells whether no record opened with a pair of beginnings, nor will.
+func (p *Pair) failed(pair uint64) bool {
+	for _, d := range p.Dir {
+		if d != nil && slices.Contains(d.read, pair) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Pair) fail(pair uint64) {
+	for _, d := range p.Dir {
+		if d != nil && d.phase == beginning {
+			if len(d.read) == maxRead {
+				d.read = d.read[:0]
+			}
+			d.read = append(d.read, pair)
+			return
+		}
+	}
+}
+
+// read feeds two beginnings to TLS. If it searches, it tries other copies of the first protected record.
+func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) int {
 	r.Stats.Replays++
 	before := [2]bool{p.TLS.Proved(0), p.TLS.Proved(1)}
 	both := [2]*candidate{client, server}
@@ -350,13 +442,20 @@ func (r *Reassembler) read(p *Pair, client, server *candidate) int {
 	}
 	result := hopeless
 	for side := range uint8(2) {
+		if begun[side] && searches {
+			r.first(p, p.Dir[side], side)
+		}
+	}
+	for side := range uint8(2) {
 		if p.TLS.Proved(side) && !before[side] {
 			d := p.Dir[side]
-			d.phase = streaming
 			base := *p.Next[side] - uint32(len(r.Dec.Pending(p.TLS, side)))
-			if n := int(base - d.origin); n > 0 {
-				r.learn(p, d, side, d.origin, both[side].bytes[:min(n, len(both[side].bytes))])
+			if n := int(base - d.origin); n > 0 && d.phase == beginning {
+				b := both[side].bytes[:min(n, len(both[side].bytes))]
+				plain := protectedFrom(b)
+				r.learn(p, d, side, d.origin+uint32(plain), b[plain:])
 			}
+			d.phase = streaming
 			d.held.prune(&r.Pool, base)
 			d.again = true
 			result = proved
@@ -374,4 +473,38 @@ func (r *Reassembler) read(p *Pair, client, server *candidate) int {
 		}
 	}
 	return result
+}
+
+// first tries copies of the first record that is protected, of a direction that begins and in which it does not open.
+func (r *Reassembler) first(p *Pair, d *Direction, side uint8) {
+	if d.phase != beginning || !p.TLS.InDispute(side) || !p.TLS.Protected(side) {
+		return
+	}
+	r.collect(p, side)
+	random := p.TLS.Random()
+	d.salt = maphash.Bytes(r.seed, random[:])
+	suite, version := p.TLS.Suite()
+	d.salt ^= uint64(suite) | uint64(version)<<16
+	for range 4 {
+		if !r.try(p, d, side) || p.TLS.Proved(side) {
+			break
+		}
+		// It was one that is not protected, for middleboxes.
+		d.phase = beginning
+		r.Dec.Stop(p.TLS, side)
+	}
+	d.salt = 0
+}
+
+// protectedFrom returns how many bytes of a beginning are records in plain text, of which nothing shows who sent them.
+func protectedFrom(b []byte) (n int) {
+	for changed := false; len(b)-n >= 5 && !changed; {
+		size := frame(b[n:])
+		if size == 0 || b[n] == 23 {
+			break
+		}
+		changed = b[n] == 20
+		n += size
+	}
+	return min(n, len(b))
 }

@@ -85,8 +85,9 @@ func Parse(text string) (Rule, error) {
 			}
 			r.from, r.to = uint16(a), uint16(b)
 		case "sni":
-			if r.sni = strings.ToLower(value); strings.TrimPrefix(r.sni, "*.") == "" || strings.Contains(r.sni[1:], "*") {
-				return fail(term, "it is a name, or *.NAME")
+			// What could not be a name would never be one, and a denial of it would be none.
+			if r.sni = strings.ToLower(strings.TrimRight(value, ".")); !named(strings.TrimPrefix(r.sni, "*.")) {
+				return fail(term, "it is a name of letters, digits, - and _ (xn-- where it has others), or *.NAME")
 			}
 		default:
 			return fail(term, "terms are proto=, net=, port=, peer= and sni=")
@@ -102,6 +103,16 @@ func Parse(text string) (Rule, error) {
 		return fail("port", "only TCP and UDP have ports")
 	}
 	return r, nil
+}
+
+// named tells whether a client may ask for a name.
+func named(name string) bool {
+	for _, label := range strings.Split(name, ".") {
+		if label == "" || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return false
+		}
+	}
+	return true
 }
 
 func (r *Rule) String() string { return r.text }
@@ -174,7 +185,7 @@ func (s *Set) Packet(p *Packet) Verdict {
 
 // Name decides about a TLS connection whose client has said which server it asks for; "" is none.
 func (s *Set) Name(p *Packet, sni string) Verdict {
-	sni = strings.ToLower(strings.TrimSuffix(sni, "."))
+	sni = strings.ToLower(strings.TrimRight(sni, "."))
 	switch {
 	case match(s.Deny, p, sni, true):
 		return Deny

@@ -59,14 +59,18 @@ func TestRules(t *testing.T) {
 	}{
 		{"sni=a.test", "a.test", true}, {"sni=A.test", "a.TEST", true}, {"sni=a.test", "b.a.test", false}, {"sni=a.test", "", false},
 		{"sni=*.a.test", "b.a.test", true}, {"sni=*.a.test", "a.test", false}, {"sni=*.a.test", ".a.test", false}, {"sni=*.a.test", "bada.test", false},
-		{"sni=a.test,port=444", "a.test", false}, {"port=443", "whatever", true},
+		{"sni=a.test,port=444", "a.test", false},
+		// The root has no name, and to say it changes nothing.
+		{"sni=a.test.", "a.test", true}, {"sni=*.a.test.", "b.a.test", true}, {"sni=a.test", "a.test.", true}, {"sni=a.test", "a.test..", true},
+		{"sni=_x-1.a.test", "_x-1.a.test", true},
+		{"port=443", "whatever", true},
 	} {
 		set := Set{Allow: one(t, c.rule)}
 		if got := set.Name(&tls, c.name) == Allow; got != c.match {
 			t.Errorf("%s, %q: %v", c.rule, c.name, got)
 		}
 	}
-	for _, bad := range []string{"", "proto=300", "proto=gre", "net=10.0.0.0/40", "port=0", "port=9-8", "port=70000", "sni=", "sni=*.", "sni=a.*", "what=1", "sni=a,proto=udp", "proto=icmp,port=1"} {
+	for _, bad := range []string{"", "proto=300", "proto=gre", "net=10.0.0.0/40", "port=0", "port=9-8", "port=70000", "sni=", "sni=*.", "sni=a.*", "sni=*", "sni=.", "sni=.a.test", "sni=a..test", "sni=b\u00fccher.test", "sni=a test", "sni=*.*.test", "sni=**.test", "what=1", "sni=a,proto=udp", "proto=icmp,port=1"} {
 		if _, err := Parse(bad); err == nil || !strings.Contains(err.Error(), "rule") {
 			t.Errorf("%q: %v", bad, err)
 		}

@@ -147,7 +147,7 @@ func (c *Conn) greeted(side uint8) bool {
 	if side == Client {
 		return c.hellos != unheard
 	}
-	return c.hellos >= answered
+	return c.hellos >= answered || c.proof[Server] != unproved
 }
 
 // retry tells whether the server has asked for another ClientHello.

@@ -174,6 +174,36 @@ const trialBytes = 256
 // TrialBytes is what the opening of a record of so many bytes costs, in bytes.
 func TrialBytes(n int) int { return n + trialBytes }
 
+// TakeSearched returns what was collected of a direction that is searched, and leaves nothing there.
+func (d *Decrypter) TakeSearched(c *Conn, side uint8) []byte {
+	if !c.Searching(side) {
+		return nil
+	}
+	return d.TakeDisputed(c, side)
+}
+
+// Pass says that the next bytes of a direction that is searched are of no record that will open.
+func (d *Decrypter) Pass(c *Conn, side uint8, n int) {
+	h := &c.half[side]
+	d.lost(c, side, n)
+	h.doubt = uint32(min(int(h.doubt)+n/shortest, maxTrials))
+}
+
+// Plausible returns where the next record that is protected may begin in b, or -1.
+func Plausible(b []byte) int {
+	// Whatever is protected says version 3.3 (RFC 8446, section 5.1).
+	for i := 0; len(b)-i >= headerBytes; i++ {
+		at := bytes.Index(b[i+1:], protectedVersion)
+		if i += at; at < 0 || len(b)-i < headerBytes {
+			break
+		}
+		if plausible(b[i:]) {
+			return i
+		}
+	}
+	return -1
+}
+
 // Concede ends a dispute: what is fed next is read as if there were nothing else. A record that does not open is passed over.
 func (d *Decrypter) Concede(c *Conn, side uint8, b []byte) {
 	d.settle(c)

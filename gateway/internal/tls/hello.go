@@ -257,3 +257,38 @@ func ClientRandom(b []byte) (random [32]byte, ok bool) {
 	h, ok := parseClientHello(b[headerBytes+4:][:size])
 	return h.random, ok
 }
+
+// Salient returns what the keys and the epochs of a connection follow from, of a message that is the hello of a side: as bytes, to be
+// compared. It returns false if b does not begin with one.
+func Salient(b []byte, side uint8) (what []byte, ok bool) {
+	if len(b) < 4 {
+		return nil, false
+	}
+	size := int(be.Uint32(b) & 0xffffff)
+	if len(b) < 4+size || size > maxMessage {
+		return nil, false
+	}
+	switch body := b[4 : 4+size]; {
+	case b[0] == msgClientHello && side == Client:
+		h, ok := parseClientHello(body)
+		if h.earlyData {
+			return append(h.random[:], 1), ok
+		}
+		return append(h.random[:], 0), ok
+	case b[0] == msgServerHello && side == Server:
+		h, ok := parseServerHello(body)
+		return be.AppendUint16(be.AppendUint16(h.random[:], h.version), h.suite), ok
+	}
+	return nil, false
+}
+
+// Greets tells which side says what begins with b, if that is a hello: it looks at its headers and at its version.
+func Greets(b []byte) (side uint8, ok bool) {
+	if len(b) < headerBytes+4+2 || b[0] != typeHandshake || b[1] != 3 || b[2] > 4 || b[9] != 3 || b[10] > 4 {
+		return 0, false
+	}
+	if size := int(be.Uint32(b[headerBytes:]) & 0xffffff); size < 2+32 || size+4 > int(be.Uint16(b[3:])) {
+		return 0, false
+	}
+	return b[headerBytes] - msgClientHello, b[headerBytes] == msgClientHello || b[headerBytes] == msgServerHello
+}

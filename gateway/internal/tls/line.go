@@ -93,6 +93,9 @@ type gcmKey struct {
 	_ [flow.Line - unsafe.Sizeof(aead.AESGCM{})%flow.Line]byte
 }
 
+// KeyBytes is what one of them takes.
+const KeyBytes = int(unsafe.Sizeof(gcmKey{}))
+
 // gcmKeys are the keys of AES-GCM of all connections. They take a kilobyte each.
 type gcmKeys struct {
 	slabs [][]gcmKey

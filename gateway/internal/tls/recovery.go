@@ -393,7 +393,7 @@ func (d *Decrypter) tryKeys(c *Conn, side uint8, k *keySet, e epoch, rec []byte)
 			if h.epoch == application {
 				c.lineage[side] = afterUpdate[c.lineage[side]]
 			}
-			h.epoch = e
+			h.epoch, h.next = e, plain // were it still to be entered, its numbers would begin anew
 			r.gone += uint32(n)
 			c.found(side, n+1)
 			d.inner13(c, side, text)

@@ -38,7 +38,7 @@ pub(crate) const STATE_H: usize = 0;
 pub(crate) const STATE_R: usize = 24;
 // two 64-bit words: s
 pub(crate) const STATE_S: usize = 40;
-// the next ChaCha20 block's counter, in 64 bits
+// the next ChaCha20 block's counter; of its 64 bits the lower 32 are read
 pub(crate) const STATE_COUNTER: usize = 56;
 pub(crate) const STATE_BYTES: usize = 64;
 // array of lanes, aligned to 64 bytes in C, to 8 in Go

@@ -1,0 +1,254 @@
+package reassembly
+
+import (
+	"hash/maphash"
+	"math"
+	"slices"
+
+	"github.com/sealane/sealane/gateway/internal/tls"
+)
+
+// A direction whose keys came for the middle of it is searched for the first record that opens. Until then neither the place nor the number
+// of a record is known, nor which copy of a segment is real; so nothing is fed to TLS, and all is kept, at least 128 KiB.
+//
+//	tried are           in each order of copies, and for ways through them    with the next 64 numbers, then with 4096
+//	when                bytes come without a hole: what is new                there is work: 65,536 trials, then as for all
+//	                    after a while: all there is, also behind holes
+//	a record opens      reading goes on behind it; what is before it is lost
+
+// A hunt is how far the search of a direction is.
+type hunt struct {
+	sought int // bytes without a hole in which all was tried that is whole, with the first order of copies
+	full   int // the same, with all orders and ways
+	late   int // bytes that came since all were tried
+	trials int
+	tried  map[uint64]struct{}
+}
+
+const (
+	// So much is kept, in case that other copies of it come.
+	huntKept, huntMost = 128 << 10, 256 << 10
+	// These trials are free.
+	freeTrials = 1 << 16
+	maxTried   = 1 << 13
+	perHeader  = 64
+	maxSpots   = 64
+)
+
+var huntNumbers = [...]int{64, 4096}
+
+// A spot is where a record may be.
+type spot struct{ at, size int }
+
+// spots returns where records may be in b; if there are many, the longest first: who makes many up has to send as much. rest is where the
+// first begins that is not whole.
+func spots(b []byte) (all []spot, rest int) {
+	rest = max(len(b)-4, 0)
+	for i := 0; ; i++ {
+		n := tls.Plausible(b[i:])
+		if n < 0 {
+			break
+		}
+		i += n
+		size := frame(b[i:])
+		if i+size > len(b) {
+			rest = min(rest, i)
+		} else if behind := b[i+size:]; size > 5+16 && (len(behind) < 5 || frame(behind) > 0) {
+			all = append(all, spot{i, size})
+		}
+	}
+	if len(all) > maxSpots {
+		slices.SortStableFunc(all, func(a, b spot) int { return b.size - a.size })
+	}
+	return all, rest
+}
+
+// hunt looks for a record that opens in what a direction has without a hole, behind what it has tried. The segment that came last is at
+// seq.
+func (r *Reassembler) hunt(p *Pair, d *Direction, side uint8, seq uint32, n int) bool {
+	if d.hunt == nil {
+		d.hunt = &hunt{tried: make(map[uint64]struct{})}
+		d.credit += maxCredit
+	}
+	next := p.Next[side]
+	if b := r.Dec.TakeSearched(p.TLS, side); len(b) > 0 {
+		*next -= uint32(len(b))
+		r.order++
+		d.held.insert(&r.Pool, *next, Class{}, r.order, r.Dec.Mark, b)
+	}
+	end := d.held.covered(*next, MaxBytes, math.MaxUint64)
+	total, h := int(end-*next), d.hunt
+	if !d.conflict {
+		h.full = h.sought
+	} else {
+		h.full = max(0, min(h.full, int(int32(seq-*next))-maxRecord))
+	}
+	h.late += n
+	all := d.conflict && h.late >= maxRecord/2
+	from := min(h.sought, total)
+	if all {
+		from = min(h.full, total)
+	}
+	rest := total - from
+	for _, numbers := range huntNumbers {
+		found, whole := r.sift(p, d, side, *next+uint32(from), end, numbers, all)
+		if found {
+			return true
+		}
+		rest = min(rest, whole)
+	}
+	h.sought = max(h.sought, from+rest)
+	if all && d.credit >= 0 {
+		h.full, h.late = from+rest, 0
+	} else if !d.conflict {
+		h.full = h.sought
+	}
+	if n := min(total-huntKept, h.full); total > huntMost && n > 0 {
+		r.Dec.Pass(p.TLS, side, n)
+		*next += uint32(n)
+		h.sought, h.full = h.sought-n, h.full-n
+		d.held.prune(&r.Pool, *next)
+	}
+	return false
+}
+
+// sift tries what may be a record between two places.
+func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32, numbers int, every bool) (found bool, rest int) {
+	n := int(end - start)
+	rest = n
+	if n < 5 {
+		return false, 0
+	}
+	if cap(r.other) < n {
+		r.other = make([]byte, max(n, maxIsland))
+	}
+	for policy := range uint8(policies) {
+		if policy > 0 && (!every || !d.conflict || d.credit < 0) {
+			break
+		}
+		b := r.other[:n]
+		d.credit -= n/4 + d.paint(r.arrange(d, p.Usual[side], start, end, d.policy^policy), start, b)
+		all, whole := spots(b)
+		d.credit -= len(all) * perHeader
+		rest = min(rest, whole)
+		for _, s := range all {
+			if ok, short := r.bid(p, d, side, start+uint32(s.at), b[s.at:s.at+s.size], numbers); ok || short {
+				return ok, min(rest, s.at)
+			}
+		}
+	}
+	if !every || !d.conflict || numbers > huntNumbers[0] {
+		return false, rest
+	}
+	// Ways through the copies of what may be a record.
+	b := r.other[:n]
+	d.credit -= n/4 + d.paint(r.arrange(d, p.Usual[side], start, end, d.policy), start, b)
+	all, _ := spots(b)
+	for _, s := range all[:min(len(all), maxSpots)] {
+		ok, short, ways := false, d.credit < 0, 0
+		r.alternatives(d, p.Usual[side], start+uint32(s.at), s.size, func(way []byte) bool {
+			if slices.Equal(way[:5], b[s.at:s.at+5]) && !short {
+				ok, short = r.bid(p, d, side, start+uint32(s.at), way, numbers)
+			}
+			ways++
+			return !ok && !short && ways < fewWays
+		})
+		if ok || short {
+			return ok, min(rest, s.at)
+		}
+	}
+	return false, rest
+}
+
+// bid tries a record at a place with so many numbers. short says that there is not enough work.
+func (r *Reassembler) bid(p *Pair, d *Direction, side uint8, at uint32, rec []byte, numbers int) (ok, short bool) {
+	h := d.hunt
+	key := maphash.Bytes(r.seed, rec) + uint64(numbers)
+	if _, there := h.tried[key]; there {
+		return false, false
+	}
+	cost := numbers * tls.TrialBytes(len(rec))
+	free := h.trials < freeTrials
+	if !free && d.credit < min(cost, maxCredit/2) {
+		return false, true
+	}
+	work := cost
+	if !free {
+		work = min(work, d.credit)
+	}
+	before := work
+	base := *p.Next[side]
+	trials := r.Dec.Stats.Trials
+	m := r.Dec.Seek(p.TLS, side, rec, int(at-base), &work)
+	h.trials += int(r.Dec.Stats.Trials - trials)
+	if !free {
+		d.credit -= before - work
+	}
+	if m == 0 {
+		if len(h.tried) >= maxTried {
+			clear(h.tried)
+		}
+		h.tried[key] = struct{}{}
+		return false, false
+	}
+	r.learn(p, d, side, at, rec)
+	if hole := d.held.covered(base, MaxBytes, math.MaxUint64); After(at, hole) {
+		r.Stats.Holes++
+		r.Stats.HoleBytes += uint64(at - hole)
+	}
+	*p.Next[side] = at + uint32(m)
+	d.hunt, d.looks, d.Since = nil, 0, r.now
+	return true, false
+}
+
+// overleap looks for a record that opens behind a hole in a direction that is searched. The hole is given up when one does, and 16 KiB of
+// it at a time also when there was not enough work to try all that may be a record, maxLooks times.
+func (r *Reassembler) overleap(p *Pair, d *Direction, side uint8) bool {
+	if r.hunt(p, d, side, *p.Next[side], 0) {
+		return true
+	}
+	base := *p.Next[side]
+	hole := d.held.covered(base, MaxBytes, math.MaxUint64)
+	for _, numbers := range huntNumbers {
+		if found, _ := r.sift(p, d, side, base, hole, numbers, true); found {
+			return true
+		}
+		for i := d.held.near(hole); i < len(d.held.segs) && d.credit > 0; {
+			start := d.held.segs[i].seq
+			if !After(start, hole) {
+				i++
+				continue
+			}
+			end := d.held.covered(start, maxIsland, math.MaxUint64)
+			for i++; i < len(d.held.segs) && !After(d.held.segs[i].seq, end); {
+				i++
+			}
+			if found, _ := r.sift(p, d, side, start, end, numbers, true); found {
+				return true
+			}
+		}
+	}
+	if d.credit > maxCredit/2 {
+		return false
+	}
+	r.Stats.Deferred++
+	if d.looks = min(d.looks+1, maxLooks); d.looks < maxLooks {
+		return false
+	}
+	for _, s := range d.held.segs {
+		if After(s.seq, hole) {
+			n := min(s.seq-hole, maxForgone)
+			r.Stats.Holes++
+			r.Stats.HoleBytes += uint64(n)
+			d.looks = 0
+			// What is before it is given up as well.
+			n += hole - *p.Next[side]
+			*p.Next[side] += n
+			r.Dec.Lose(p.TLS, side, int(n))
+			d.hunt.sought, d.hunt.full = 0, 0
+			d.held.prune(&r.Pool, *p.Next[side])
+			return true
+		}
+	}
+	return false
+}
