@@ -278,17 +278,18 @@ class Forks:
             self.hook(at)
         try:
             why = refuses(self.i)
-        except TooLong:
-            why = NO_TIME
+        except BaseException as e:
+            if self.number is not None:  # a child goes nowhere else
+                self.tell(NO_TIME if isinstance(e, TooLong) else f"stopped: {type(e).__name__}")
+            raise
         finally:
-            if self.number is None:
-                program.steps = self.kept
+            program.steps = self.kept
         if self.number is not None:
             if why is None and self.was is not None and results() != self.was:
                 why = DIFFERS
             self.tell(why)
         if why is not None:
-            raise SystemExit(f"{_kernel} as it is: {_shapes[self.i]}: {why}")
+            raise RuntimeError(f"{_kernel} as it is: {_shapes[self.i]}: {why}")
         return self.found
 
     def hook(self, at):
@@ -392,7 +393,8 @@ def explore(i, those, was, until):
         return found
     if until and time.time() > until:
         return dict.fromkeys(those, NOT_RUN)
-    tidy()
+    if was is None:  # else it is in terms of now
+        tidy()
     for keys in (kernels._keys, modes._keys):  # a key is set up in the call
         for key in [k for k in keys if k[0] == _kernel.name]:
             del keys[key]
@@ -591,7 +593,7 @@ def settle(task):
             if why == DIFFERS:  # compare after all
                 _kernel.asked = True
                 try:
-                    why = explore(i, [n], None, until)[n]
+                    why = explore(i, [n], None, until).get(n, NOT_RUN)
                 finally:
                     _kernel.asked = False
             found[n] = OTHER, why
