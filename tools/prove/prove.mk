@@ -105,9 +105,9 @@ $(foreach i,1 2,$(eval $(call long_suite,long-prove-avx512-$(i),$(PROVE_PYTHON) 
 # Opening behind associated data, its induction begins with longer texts.
 $(eval $(call long_suite,long-prove-avx512-ad,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/prove.py --sizes 2049-2304 --ad 1$(comma)13$(comma)16$(comma)40$(comma)200 --jobs 1 $(B)/asm/x86_64/chacha20poly1305_avx512.o))
-# Every length that front ends give to a lane: a suite for each kernel of many packets.
-$(foreach o,$(PROVE_LANES),$(eval $(call long_suite,long-prove-lanes-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
-    $(PROVE_PYTHON) $(B)/libsealane.a $(o),$(PROVE_PYTHON) tools/prove/prove.py --lanes --jobs 1 $(o))))
+# Every length that front ends give to a lane: four suites for each kernel of many packets.
+$(foreach i,1 2 3 4,$(foreach o,$(PROVE_LANES),$(eval $(call long_suite,long-prove-lanes-$(i)-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
+    $(PROVE_PYTHON) $(B)/libsealane.a $(o),$(PROVE_PYTHON) tools/prove/prove.py --lanes --part $(i)/4 --jobs 1 $(o)))))
 $(eval $(call suite,prove-planted,$(PROVE_PYTHON) $(B)/libsealane.a,\
     --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 4 --% $(B)/asm/x86_64/aesgcm_aesni.o" plant))
 $(eval $(call suite,prove-mutants,$(PROVE_PYTHON) $(B)/libsealane.a,\
