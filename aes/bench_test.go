@@ -34,6 +34,9 @@ func BenchmarkStandardLibrary(b *testing.B) {
 				return func() { m.CryptBlocks(text, text) }
 			}},
 		} {
+			if m.name != "CTR" && n%16 != 0 {
+				continue
+			}
 			for i, c := range []cipher.Block{ours, std} {
 				b.Run(fmt.Sprintf("%s/%d/%s", m.name, n, []string{"sealane", "crypto"}[i]), func(b *testing.B) {
 					f := m.of(c)

@@ -74,6 +74,10 @@ var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 // they are; the others do not suffer from them. Every number may be used once under one key, and the limits of RFC 9001, 6.6 are
 // the caller's to keep. Packets must not overlap each other.
 func Protect(packets []Packet) {
+	if len(packets) == 1 {
+		packets[0].protect()
+		return
+	}
 	w := workspaces.Get().(*workspace)
 	for len(packets) > 0 {
 		n := min(len(packets), chunk)
@@ -87,6 +91,9 @@ func Protect(packets []Packet) {
 // ErrAuthentication, zeroes in place of its payload, and a header that is nobody's; one with ErrShort is left as it is. Packets that others
 // made may be of any content.
 func Unprotect(packets []Packet) (opened int) {
+	if len(packets) == 1 {
+		return packets[0].unprotect()
+	}
 	w := workspaces.Get().(*workspace)
 	for len(packets) > 0 {
 		n := min(len(packets), chunk)
@@ -107,10 +114,12 @@ func (w *workspace) done() {
 	workspaces.Put(w)
 }
 
-// check sets Err of a packet that has no sample.
+// check sets Err of a packet that cannot be done.
 func (p *Packet) check() bool {
 	p.Err, p.Payload = nil, nil
 	switch {
+	case !p.Keys.made() || p.Other != nil && !p.Other.made():
+		p.Err = errNoKeys
 	case p.PNOffset < 1 || p.PNOffset > len(p.Bytes) || len(p.Bytes)-p.PNOffset < sampleOffset+sampleSize:
 		p.Err = ErrShort
 	case p.Number > maxNumber:
@@ -126,12 +135,7 @@ func (w *workspace) protect(packets []Packet) {
 		if !p.check() {
 			continue
 		}
-		size := int(p.Bytes[0]&3) + 1
-		number, header := p.Number, p.PNOffset+size
-		for j := header - 1; j >= p.PNOffset; j-- {
-			p.Bytes[j] = byte(number)
-			number >>= 8
-		}
+		header := p.putNumber()
 		p.Keys.nonce(&w.nonces[n], p.Number)
 		end := len(p.Bytes) - TagSize
 		w.ops[n] = batch.Op{AEAD: p.Keys.aead, Dst: p.Bytes[header:header], Nonce: w.nonces[n][:], Src: p.Bytes[header:end], AD: p.Bytes[:header]}
@@ -143,7 +147,7 @@ func (w *workspace) protect(packets []Packet) {
 	for i := range n {
 		p := &packets[w.which[i]]
 		size := int(p.Bytes[0]&3) + 1
-		p.mask(&w.masks[i], size)
+		p.mask(w.masks[i][:MaskSize], size)
 	}
 }
 
@@ -158,34 +162,90 @@ func (w *workspace) unprotect(packets []Packet) (opened int) {
 	w.makeMasks(packets, n)
 	for i := range n {
 		p := &packets[w.which[i]]
-		p.Bytes[0] ^= w.masks[i][0] & protectedBits(p.Bytes[0])
-		size := int(p.Bytes[0]&3) + 1
-		p.maskNumber(&w.masks[i], size)
-		p.Number = decode(p.Number, p.Bytes[p.PNOffset:p.PNOffset+size])
-		keys := p.Keys
-		if p.Bytes[0]&0x80 == 0 && p.Other != nil && (p.Bytes[0]&0x04 != 0) != keys.phase {
-			keys = p.Other
-		}
-		header := p.PNOffset + size
+		keys, header := p.unmask(w.masks[i][:MaskSize])
 		keys.nonce(&w.nonces[i], p.Number)
 		w.ops[i] = batch.Op{AEAD: keys.aead, Dst: p.Bytes[header:header], Nonce: w.nonces[i][:], Src: p.Bytes[header:], AD: p.Bytes[:header]}
 	}
 	batch.OpenBatch(w.ops[:n])
 	for i := range n {
 		p := &packets[w.which[i]]
-		switch {
-		case w.ops[i].Err != nil:
-			p.Err = ErrAuthentication
-			continue
-		case p.Bytes[0]&reservedBits(p.Bytes[0]) != 0:
-			p.Err = ErrReserved
-		default:
-			opened++
-		}
-		p.Payload = w.ops[i].Out
+		opened += p.result(w.ops[i].Out, w.ops[i].Err)
 	}
 	return opened
 }
+
+// protect is Protect of one packet, without what a batch has to put down.
+func (p *Packet) protect() {
+	if !p.check() {
+		return
+	}
+	header := p.putNumber()
+	if _, p.Err = p.Keys.Seal(p.Bytes[header:header], p.Number, p.Bytes[header:len(p.Bytes)-TagSize], p.Bytes[:header]); p.Err != nil {
+		return
+	}
+	mask, err := p.Keys.Mask(p.sample())
+	p.Err = err
+	p.mask(mask[:], header-p.PNOffset)
+}
+
+// unprotect is Unprotect of one packet.
+func (p *Packet) unprotect() int {
+	if !p.check() {
+		return 0
+	}
+	mask, err := p.Keys.Mask(p.sample())
+	if err != nil {
+		p.Err = err
+		return 0
+	}
+	keys, header := p.unmask(mask[:])
+	payload, err := keys.Open(p.Bytes[header:header], p.Number, p.Bytes[header:], p.Bytes[:header])
+	return p.result(payload, err)
+}
+
+func (p *Packet) sample() []byte {
+	return p.Bytes[p.PNOffset+sampleOffset:][:sampleSize]
+}
+
+// putNumber fills in the packet number, and returns how long the header is.
+func (p *Packet) putNumber() int {
+	number, header := p.Number, p.PNOffset+int(p.Bytes[0]&3)+1
+	for j := header - 1; j >= p.PNOffset; j-- {
+		p.Bytes[j] = byte(number)
+		number >>= 8
+	}
+	return header
+}
+
+// unmask takes the mask off the header and decodes the packet number. It returns the keys that the payload has, and how long the header is.
+func (p *Packet) unmask(mask []byte) (keys *Keys, header int) {
+	p.Bytes[0] ^= mask[0] & protectedBits(p.Bytes[0])
+	size := int(p.Bytes[0]&3) + 1
+	p.maskNumber(mask, size)
+	header = p.PNOffset + size
+	p.Number = decode(p.Number, p.Bytes[p.PNOffset:header])
+	if p.Bytes[0]&0x80 == 0 && p.Other != nil && (p.Bytes[0]&0x04 != 0) != p.Keys.phase {
+		return p.Other, header
+	}
+	return p.Keys, header
+}
+
+// result takes what opening gave, and returns 1 if the packet has no Err.
+func (p *Packet) result(payload []byte, err error) int {
+	if err != nil {
+		p.Err = ErrAuthentication
+		return 0
+	}
+	p.Payload = payload
+	if p.Bytes[0]&reservedBits(p.Bytes[0]) != 0 {
+		p.Err = ErrReserved
+		return 0
+	}
+	return 1
+}
+
+// made says whether they are a function's of this package.
+func (k *Keys) made() bool { return k != nil && k.aead != nil }
 
 // nonce is the iv, to which the packet number is added (RFC 9001, 5.3).
 func (k *Keys) nonce(to *[12]byte, number uint64) {
@@ -208,12 +268,12 @@ func reservedBits(first byte) byte {
 	return 0x18
 }
 
-func (p *Packet) mask(mask *[16]byte, size int) {
+func (p *Packet) mask(mask []byte, size int) {
 	p.Bytes[0] ^= mask[0] & protectedBits(p.Bytes[0])
 	p.maskNumber(mask, size)
 }
 
-func (p *Packet) maskNumber(mask *[16]byte, size int) {
+func (p *Packet) maskNumber(mask []byte, size int) {
 	number := p.Bytes[p.PNOffset : p.PNOffset+size]
 	for i := range number {
 		number[i] ^= mask[1+i]
@@ -243,7 +303,7 @@ func decode(expected uint64, bytes []byte) uint64 {
 // updates give the same masks. sample is only read, and nothing is allocated. If it has not 16 bytes, or k is of no use, the mask is zeroes and
 // the error ErrSample or another one.
 func (k *Keys) Mask(sample []byte) (mask [MaskSize]byte, err error) {
-	if k == nil || k.aead == nil {
+	if !k.made() {
 		return mask, errNoKeys
 	}
 	if len(sample) != sampleSize {

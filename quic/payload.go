@@ -54,7 +54,7 @@ func (k *Keys) Open(dst []byte, number uint64, sealed, header []byte) (payload [
 }
 
 func (k *Keys) payloadNonce(to *[12]byte, number uint64) error {
-	if k == nil || k.aead == nil {
+	if !k.made() {
 		return errNoKeys
 	}
 	if number > maxNumber {

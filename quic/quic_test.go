@@ -447,6 +447,59 @@ func TestBatches(t *testing.T) {
 	}
 }
 
+// TestOne: a packet by itself is what it is in a batch, protected, and unprotected, forged or not, by either phase's keys.
+func TestOne(t *testing.T) {
+	r := newRand(t)
+	for i := range 300 {
+		k := someKeys(t, r)
+		next, err := k.Update()
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := []*Keys{k, next}[r.IntN(2)]
+		p := somePacket(r, of)
+		if r.IntN(20) == 0 {
+			p.Bytes = p.Bytes[:p.PNOffset+r.IntN(20)]
+		}
+		if r.IntN(40) == 0 {
+			p.Number = 1<<62 + r.Uint64N(9)
+		}
+		p.Bytes[0] |= byte(r.IntN(20)) / 19 << 3 // a reserved bit
+		same := func(what string, f func(packets []Packet)) {
+			one, two := p, []Packet{somePacket(r, k), p}
+			two[1].Bytes = bytes.Clone(p.Bytes)
+			ones := []Packet{one}
+			f(ones)
+			f(two)
+			if ones[0].Err != two[1].Err || ones[0].Number != two[1].Number || !bytes.Equal(ones[0].Payload, two[1].Payload) || !bytes.Equal(ones[0].Bytes, two[1].Bytes) {
+				t.Fatalf("%d: %s: by itself %v, number %d, in a batch %v, number %d", i, what, ones[0].Err, ones[0].Number, two[1].Err, two[1].Number)
+			}
+			p = ones[0]
+		}
+		same("protect", Protect)
+		p.Keys, p.Other = k, next
+		if r.IntN(3) == 0 {
+			p.Bytes[r.IntN(len(p.Bytes))] ^= 1 << r.IntN(8)
+		}
+		same("unprotect", func(packets []Packet) { Unprotect(packets) })
+	}
+	for _, p := range []Packet{{}, {Keys: &Keys{}}, {Keys: someKeys(t, r), Other: &Keys{}}} {
+		p.Bytes, p.PNOffset = make([]byte, 100), 1
+		for n := range 3 {
+			packets := make([]Packet, n+1)
+			for i := range packets {
+				packets[i] = p
+			}
+			if Protect(packets); packets[n].Err != errNoKeys || !bytes.Equal(p.Bytes, make([]byte, 100)) {
+				t.Errorf("protected without keys: %v", packets[n].Err)
+			}
+			if Unprotect(packets) != 0 || packets[n].Err != errNoKeys {
+				t.Errorf("unprotected without keys: %v", packets[n].Err)
+			}
+		}
+	}
+}
+
 // reference protects a packet by RFC 9001, 5.3 and 5.4, step by step.
 func reference(p Packet) []byte {
 	b := bytes.Clone(p.Bytes)
@@ -570,7 +623,8 @@ func TestParameters(t *testing.T) {
 	if _, err := NewKeysFrom(AES128GCM, make([]byte, 16), make([]byte, 12), make([]byte, 32)); err == nil {
 		t.Error("a header protection key that is too long is taken")
 	}
-	p := []Packet{{Keys: someKeys(t, newRand(t)), Bytes: make([]byte, 100), PNOffset: 1, Number: 1 << 62}, {PNOffset: -1}, {PNOffset: 5}}
+	k := someKeys(t, newRand(t))
+	p := []Packet{{Keys: k, Bytes: make([]byte, 100), PNOffset: 1, Number: 1 << 62}, {Keys: k, PNOffset: -1}, {Keys: k, PNOffset: 5}}
 	Protect(p)
 	if p[0].Err != ErrNumber || p[1].Err != ErrShort || p[2].Err != ErrShort {
 		t.Errorf("%v, %v, %v", p[0].Err, p[1].Err, p[2].Err)

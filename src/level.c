@@ -58,19 +58,16 @@ enum { WHOLE_PACKET = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST };
     extern sealane_kernel sealane_##primitive##_batch_##level; \
     extern const uint8_t sealane_##primitive##_batch_##level##_constants[];
 
-/* Which packets go in a stream: least, below. AES-GCM's kernel could from 256 bytes on; two pay from 500 on Zen 5, and as
- * modelled from 800 on Ice Lake, and nowhere much on Zen 4, where three do. */
+/* Which packets go in a stream: least, below. AES-GCM's kernel could from 256 bytes on; two pay from 500 on Zen 5, and
+ * as modelled from 800 on Ice Lake, and nowhere much on Zen 4, where three do. */
 #define STREAM_chacha20poly1305 0, 0
 #define STREAM_aesgcm 768, 2289
 
-#define BATCH(primitive, level, group, few, ...)                                                              \
-    {                                                                                                         \
-        sealane_##primitive##_batch_##level, sealane_##primitive##_batch_##level##_constants, (group), (few), \
-            sizeof((uint8_t[]){__VA_ARGS__}), {__VA_ARGS__}, STREAM_##primitive                               \
-    }
-
 /* Versions of clang-format differ on braces in a macro. */
 /* clang-format off */
+#define BATCH(primitive, level, group, few, ...) \
+    {sealane_##primitive##_batch_##level, sealane_##primitive##_batch_##level##_constants, (group), (few), \
+     sizeof((uint8_t[]){__VA_ARGS__}), {__VA_ARGS__}, STREAM_##primitive}
 #define NO_BATCH {NULL, NULL, 0, 0, 0, {0}, 0, 0}
 /* clang-format on */
 

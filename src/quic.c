@@ -8,7 +8,7 @@
 
 #define QUIC_MARK 0x736c7131 /* and the algorithm is added */
 
-enum { CHUNK = 64, SAMPLE_OFFSET = 4, SAMPLE_BYTES = 16 };
+enum { CHUNK = 64, SAMPLE_OFFSET = 4, SAMPLE_BYTES = 16, ROW_PAYS = 3 };
 
 static const uint64_t NUMBER_MAX = ((uint64_t)1 << 62) - 1;
 
@@ -182,12 +182,18 @@ static inline size_t number_bytes(uint8_t first)
     return (size_t)(first & 3) + 1;
 }
 
-/* The masks of all packets, if one AES key makes them: as blocks of a text. */
+/* The masks of all packets, if one AES key makes them: as blocks of a text, which the CPU has to put together from as
+ * many stores before it can load a row of them, so not of two. */
 static void make_masks_of_one_key(work *w)
 {
     SEALANE_SCRATCH(scratch);
     const sealane_level *level = w->kinds[0].level;
     sealane_args a; /* see sealane_aes_key_init: what this operation does not read is not set */
+    if (w->count < ROW_PAYS) {
+        for (size_t i = 0; i < w->count; i++)
+            make_mask(&w->kinds[0], w->masks[i], w->numbers[i] + SAMPLE_OFFSET);
+        return;
+    }
     for (size_t i = 0; i < w->count; i++)
         memcpy(w->masks[i], w->numbers[i] + SAMPLE_OFFSET, SAMPLE_BYTES);
     a.out = a.in = slot(w->masks), a.bytes = SAMPLE_BYTES * w->count;

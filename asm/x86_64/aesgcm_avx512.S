@@ -28,6 +28,8 @@
 #define COUNT 64     /* 0 4 8 12, 1 5 9 13, 2 6 10 14, 3 7 11 15: dword i of lane j counts block j of row i */
 #define REVERSE4 128 /* of the bytes of a dword */
 #define SIXTEEN 144
+#define ONE 160      /* a counter of 1, the last word of a block */
+#define NUMBERS 192  /* and of 2 to 5 */
 
     constants sealane_aesgcm_avx512_constants
     .byte 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0
@@ -37,6 +39,9 @@
     .long 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15
     .byte 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12
     .long 16, 0, 0, 0
+    .irp i, 1, 0, 2, 3, 4, 5
+    .byte 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \i
+    .endr
     endconstants
 
 /* The key's table. Powers fall from H^20 to H; beside the i-th is a pair of sums of halves, of H^i and H^(i-4). Then
@@ -386,7 +391,95 @@
 .endm
 
     scratch_end 256
-    function sealane_aesgcm_avx512
+    function sealane_aesgcm_avx512, later
+
+    /* A whole packet of 1 to 64 bytes, with at most one block of associated data and a nonce of 12 bytes. */
+    little_begin .Lbegin
+    vshufi32x4 zmm0, zmm0, zmm0, 0
+    vbroadcasti32x4 rk, [key + SEALANE_GCM_KEY_SCHEDULE]
+    vpxord zmm0, zmm0, rk
+    vpxord xmm28, xmm0, [consts + ONE]
+    vpxord zmm0, zmm0, [consts + NUMBERS]
+    vbroadcasti32x4 reverse, [consts + REVERSE]
+    vbroadcasti32x4 poly, [consts + POLY]
+
+    /* The sums begin with the block of lengths, whose other half is 0 without associated data. */
+    lea eax, [8*r11]
+    vmovd xmm13, eax
+    vpclmulqdq xmm16, xmm13, [key + H(1)], 0x00
+    vpclmulqdq xmm17, xmm13, [key + S(1)], 0x00
+    vpxord xmm18, xmm18, xmm18
+    lea eax, [r11 + 15]
+    and eax, 0x70
+    mov mac, key
+    sub mac, rax                                                                /* its H(1) is of the first block */
+    mov rax, [args + SEALANE_ARG_AD_BYTES]
+    test eax, eax
+    jnz .Llittle_ad
+.Llittle_rounds:
+    mov r8, -1
+    bzhi r8, r8, text_left
+    kmovq k1, r8
+    mov r8, [args + SEALANE_ARG_IN]
+    vmovdqu8 zmm20{k1}{z}, [r8]
+    .irp number, 1, 2, 3, 4, 5, 6, 7, 8, 9
+    rows_round 1, 1, \number
+    .endr
+    mov eax, 160
+    mov r9d, [key + SEALANE_GCM_KEY_ROUNDS]
+    shl r9d, 4
+    cmp r9d, eax
+    jne .Llittle_more_rounds
+.Llittle_last_round:
+    round_key key + r9 + SEALANE_GCM_KEY_SCHEDULE
+    vpxord ra, rk, zmm20
+    vaesenclast zmm0, zmm0, ra
+    vaesenclast xmm28, xmm28, xmm8
+    mov r9, [args + SEALANE_ARG_OUT]
+    vmovdqu8 [r9]{k1}, zmm0
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz .Llittle_hash
+    vmovdqu8 zmm20{k1}{z}, zmm0
+.Llittle_hash:
+    vpshufb zmm20, zmm20, reverse
+    multiply 0, zmm20, [mac + H(1)], [mac + S(1)]
+    reduce_to y
+    sum_lanes
+    mov rax, [args + SEALANE_ARG_TAG]
+    vpshufb xmm19, xmm19, xmm15
+    vpxord xmm28, xmm28, xmm19
+    vmovdqu64 [rax], xmm28
+    vzeroupper
+    jmp .Llittle_done
+
+    /* The other half of the lengths' block, and the block of associated data. */
+.Llittle_ad:
+    lea r8d, [8*rax]
+    vmovd xmm13, r8d
+    vpclmulqdq xmm18, xmm13, [key + H(1)], 0x10
+    vpclmulqdq xmm9, xmm13, [key + S(1)], 0x00
+    vpxord xmm17, xmm17, xmm9
+    mov r8d, -1
+    bzhi r8d, r8d, eax
+    kmovd k1, r8d
+    mov r8, [args + SEALANE_ARG_AD]
+    vmovdqu8 ad{k1}{z}, [r8]
+    vpshufb ad, ad, xmm15
+    multiply 0, ad, [mac + H(2)], [mac + S(2)], xmm
+    jmp .Llittle_rounds
+
+    /* Of longer keys. */
+.Llittle_more_rounds:
+    round_key key + rax + SEALANE_GCM_KEY_SCHEDULE
+    row_round 0
+    mask_round
+    add eax, 16
+    cmp eax, r9d
+    jb .Llittle_more_rounds
+    jmp .Llittle_last_round
+
+.Lbegin:
+    save_registers_later
     mov flags, [args + SEALANE_ARG_FLAGS]
     mov key, [args + SEALANE_ARG_KEY]
     vbroadcasti32x4 reverse, [consts + REVERSE]
@@ -781,4 +874,4 @@
 
 .Ldone:
     vzeroupper
-    endfunction
+    endfunction .Llittle_done

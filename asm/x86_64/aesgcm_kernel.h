@@ -55,6 +55,24 @@
     vpinsrd xmm0, xmm0, [rax + 8], 2
 .endm
 
+/* The begin of a call that has its own way up to 64 bytes: a whole packet, with at most one block of associated data
+ * and a nonce of 12 bytes. What is like that but longer, or has no text, goes to `longer`. */
+.macro little_begin longer
+    mov eax, [args + SEALANE_ARG_FLAGS]
+    and eax, ~SEALANE_FLAG_OPEN
+    cmp eax, SEALANE_FLAG_FIRST + SEALANE_FLAG_LAST + SEALANE_FLAG_NONCE
+    jne .Lbegin
+    mov text_left, [args + SEALANE_ARG_BYTES]
+    lea rax, [text_left - 1]
+    cmp rax, 64
+    jae \longer
+    cmp qword ptr [args + SEALANE_ARG_AD_BYTES], 16
+    ja .Lbegin
+    mov rax, [args + SEALANE_ARG_NONCE]
+    mov key, [args + SEALANE_ARG_KEY]
+    nonce_words
+.endm
+
 /* ---- GHASH, 128 and 256 bits ---- */
 
 /* hi := lo + 2^64 (mi + lo + hi) + 2^128 hi, reduced (asm/ghash.h); in six steps. What includes this has times_p, with

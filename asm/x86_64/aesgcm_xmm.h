@@ -20,8 +20,10 @@
 #if defined(KERNEL_SSE)
 #include "sse.h"
 #define VEX
+#define THREE 0      /* whether three blocks of a tail have code of their own, or take that of four, as room is short */
 #else
 #define VEX v
+#define THREE 1
 #endif
 
 /* Constants. */
@@ -431,21 +433,9 @@
     function KERNEL_NAME, later
 
     /* A whole packet of 1 to 64 bytes, with at most one block of associated data and a nonce of 12 bytes. */
-    mov eax, [args + SEALANE_ARG_FLAGS]
-    and eax, ~SEALANE_FLAG_OPEN
-    cmp eax, SEALANE_FLAG_FIRST + SEALANE_FLAG_LAST + SEALANE_FLAG_NONCE
-    jne .Lbegin
-    mov text_left, [args + SEALANE_ARG_BYTES]
-    lea rax, [text_left - 1]
-    cmp rax, 64
-    jae .Llonger
-    cmp qword ptr [args + SEALANE_ARG_AD_BYTES], 16
-    ja .Lbegin
+    little_begin .Llonger
 
     /* Five counter blocks and the first round key: J0's, which becomes the mask, and the text's. */
-    mov rax, [args + SEALANE_ARG_NONCE]
-    mov key, [args + SEALANE_ARG_KEY]
-    nonce_words
     vmovdqu rk, [key+SEALANE_GCM_KEY_SCHEDULE]
     vpxor xmm0, xmm0, rk
     vpxor mask, xmm0, [consts+NUMBER(1)]
@@ -760,10 +750,15 @@
     cmp text_left, 64
     ja .Lfour_and_more
     vmovdqa xmm7, [scratch+J0]
+    .if THREE
     cmp text_left, 48
     ja .Lstream4
     cmp text_left, 32
     ja .Lstream3
+    .else
+    cmp text_left, 32
+    ja .Lstream4
+    .endif
     cmp text_left, 16
     ja .Lstream2
     rounds_but_last 1, xmm7
@@ -771,9 +766,11 @@
 .Lstream2:
     rounds_but_last 2, xmm7
     jmp .Lstreamed
+    .if THREE
 .Lstream3:
     rounds_but_last 3, xmm7
     jmp .Lstreamed
+    .endif
 .Lstream4:
     rounds_but_last 4, xmm7
     jmp .Lstreamed
@@ -821,10 +818,15 @@
 
     /* Those behind the first four: sealing, made before or while these are hashed; opening, after that. */
 .Lmore_streams:
+    .if THREE
     cmp text_left, 112
     ja .Lmore4
     cmp text_left, 96
     ja .Lmore3
+    .else
+    cmp text_left, 96
+    ja .Lmore4
+    .endif
     cmp text_left, 80
     ja .Lmore2
     rounds_but_last 1, mask, first=4
@@ -832,9 +834,11 @@
 .Lmore2:
     rounds_but_last 2, mask, first=4
     jmp .Lmore_streamed
+    .if THREE
 .Lmore3:
     rounds_but_last 3, mask, first=4
     jmp .Lmore_streamed
+    .endif
 .Lmore4:
     test flag_bits, SEALANE_FLAG_OPEN
     jz .Lmore4_seal

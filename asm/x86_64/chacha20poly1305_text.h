@@ -31,14 +31,17 @@
  *     columns                   otherwise
  * Passes of 8 blocks in columns follow, then, if sealed, 1 to 3 sets of rows. In each of them Poly1305 runs beside the
  * rounds: over what this pass opens, or over what the pass before sealed. The key stream of the first pass, and of a
- * pass that is not full, goes through STREAM.
+ * pass that is not full, goes through STREAM. What the first pass opens in a long packet, avx2 authenticates beside the
+ * two passes behind it (.Lbehind).
  *
  * Where passes begin, by the bytes of text in them:
  *               first pass                             later passes
- *     avx2,     to 64 .Lone_set, 192 .Ltwo_sets,       to 128 .Lone_set_later, 256 .Ltwo_sets_later,
- *     avx512vl  320 .Lthree_sets, 448 .Lkey_columns    384 .Lthree_sets_later, 512 behind .Lnext
+ *     avx2      to 64 .Lone_set, 192 .Ltwo_sets,       to 128 .Lone_set_later, 256 .Ltwo_sets_later,
+ *               320 .Lthree_sets, 448 .Lkey_columns    384 .Lthree_sets_later, 512 .Lcolumns
+ *     avx512vl  to 64 .Lone_set, 192 .Ltwo_sets,       the same
+ *               320 .Lthree_sets_later, 448 .Lcolumns
  *     ssse3     to 64 .Ltwo_sets_later,                to 128 .Ltwo_sets_later, 192 .Lthree_sets_later,
- *               128 .Lthree_sets_later, 192 .Lpass     256 behind .Lnext
+ *               128 .Lthree_sets_later, 192 .Lcolumns  256 .Lcolumns
  * A part that is not the first begins at .Lresume. A packet of 64 bytes that is sealed goes by .Lone_set (ssse3:
  * .Ltwo_sets_later; block 0 and the key stream), .Lkey_known (associated data), .Lxor (text), .Lpassed, .Lfinish
  * (Poly1305 of it) and .Ltag; opened, .Lfinish comes before .Lxor, and .Lfinal behind .Lpassed.
@@ -63,9 +66,15 @@
 #define TAIL -48            /* bytes behind both: less than a block */
 #define POWER_AT -40        /* r^(l+1), or 0 where chain B is empty */
 #define COUNT -32
-#define POWERS_KNOWN -16    /* how many, or 0: then there is no chain B */
 #define KEY_AT -24
-#define AHEAD -16           /* bytes of key stream before STREAM: 64 in the first pass, then none (ssse3) */
+#if defined(KERNEL_SSE)
+#define AHEAD -16           /* bytes of key stream before STREAM: 64 in the first pass, then none (not avx2) */
+#else
+#define AHEAD -72
+#define HELD -16            /* bytes of text before IN that the key stream in STREAM is for, */
+#define LAG -12             /* and how many of them are not authenticated yet (avx2, opening) */
+#define POWERS_KNOWN -8     /* how many, or 0: then there is no chain B */
+#endif
 #define H 0                 /* h0, h1, h2 */
 #define R 24                /* r0, r1, s1 */
 #define NONCE_ROW 48        /* row d of the next block: counter, nonce */
@@ -108,6 +117,11 @@
 
 #if defined(KERNEL_SSE)
 #include "sse.h"
+#elif !defined(KERNEL_VPROLD)
+#define KERNEL_LAG          /* see .Lbehind: it pays where six instructions go into a cycle, and costs 1.4 KiB */
+#endif
+#if defined(KERNEL_SSE) || defined(KERNEL_VPROLD)
+#define KERNEL_AHEAD        /* the first pass, from 193 bytes on (ssse3: any), is one like the others, of no span */
 #endif
 #include "chacha20_columns.h"
 
@@ -225,19 +239,24 @@
     movdqa [rcx+\place+48], \d
 .endm
 #else
-// block 2i+1 of a set, then block 2i, at that place in STREAM
+// block 2i+1 of a set, then block 2i, at that place of ROWS_AT
+#if defined(KERNEL_VPROLD)
+#define ROWS_AT rcx
+#else
+#define ROWS_AT rsi+STREAM
+#endif
 .macro rows_odd_block a, b, c, d, place
     vperm2i128 U0, \a, \b, 0x31
     vperm2i128 U1, \c, \d, 0x31
-    vmovdqa [rsi+STREAM+\place], U0
-    vmovdqa [rsi+STREAM+\place+32], U1
+    vmovdqa [ROWS_AT+\place], U0
+    vmovdqa [ROWS_AT+\place+32], U1
 .endm
 
 .macro rows_even_block a, b, c, d, place
     vinserti128 U0, \a, \b, 1
     vinserti128 U1, \c, \d, 1
-    vmovdqa [rsi+STREAM+\place], U0
-    vmovdqa [rsi+STREAM+\place+32], U1
+    vmovdqa [ROWS_AT+\place], U0
+    vmovdqa [ROWS_AT+\place+32], U1
 .endm
 
 .macro rows_later_sets sets, place
@@ -683,6 +702,7 @@
 // two chains where that pays
 #define TWO_CHAINS 14       /* blocks: B has 7 of them, */
 #define TWO_LONG_CHAINS 24  /* or 15 */
+#define LAG_PASS (16*46)    /* bytes that .Lbehind has room for */
 .macro span_choose none
     xor ecx, ecx
     xor edx, edx
@@ -773,6 +793,12 @@
 
 // ---- Phases that the size classes share the text of -----------------------------------------------------------------
 
+// where the key stream of this pass goes
+.macro stream_at_rcx none
+    lea rcx, [rsi+STREAM]
+    sub rcx, [rsi+AHEAD]
+.endm
+
 #if defined(KERNEL_SSE)
 // A pass by rows beside Poly1305
 .macro pass_rows sets
@@ -799,13 +825,15 @@
     rows_block SET2, 128
   .endif
 .endm
-
-// where the key stream of this pass goes
-.macro stream_at_rcx none
-    lea rcx, [rsi+STREAM]
-    sub rcx, [rsi+AHEAD]
-.endm
 #else
+// r and s: block 0 is the even one of the first set; the constants at rdx
+.macro rows_key none
+    vpand xmm12, xmm0, [rdx+CONST_CLAMP]
+    vmovq rax, xmm12
+    vpextrq rcx, xmm12, 1
+    vmovdqa [rsi+S], xmm3
+.endm
+
 // First pass by rows: block 0 and 2 sets - 1 text blocks, beside nothing
 .macro first_pass_rows sets
     rows_begin \sets
@@ -816,16 +844,19 @@
     sub ecx, 1
     jnz .Lfirst_pass_rows_0\@
     rows_end \sets
-    vpand xmm12, xmm0, [rdx+CONST_CLAMP]
-    vmovq rax, xmm12
-    vpextrq rcx, xmm12, 1
-    vmovdqa [rsi+S], xmm3
+    rows_key
+#if defined(KERNEL_VPROLD)
+    poly_key
+    lea rcx, [rsi+STREAM]
+#endif
     rows_odd_block ymm0, ymm3, ymm6, ymm9, 0
     rows_later_sets \sets, 64
+#if !defined(KERNEL_VPROLD)
     poly_key
+#endif
 .endm
 
-// A later pass by rows beside Poly1305
+// A pass by rows beside Poly1305: a later one, or with KERNEL_AHEAD and three sets the first one too
 .macro later_pass_rows sets
     span_begin
     mov rdx, [rsi+TABLE_AT]
@@ -849,9 +880,25 @@
     mov rdx, [rsi+TABLE_AT]
     mov rax, [rsi+KEY_AT]
     rows_end \sets
+#if defined(KERNEL_VPROLD)
+  .if \sets == 3
+    cmp dword ptr [rsi+AHEAD], 0
+    je .Lpass_rows_0\@
+    rows_key
+    poly_key
+.Lpass_rows_0\@:
+  .endif
+    stream_at_rcx
+#endif
     rows_even_block ymm0, xmm3, ymm6, xmm9, 0
     rows_odd_block ymm0, ymm3, ymm6, ymm9, 64
     rows_later_sets \sets, 128
+#if defined(KERNEL_VPROLD)
+  .if \sets == 3
+    cmp dword ptr [rsi+AHEAD], 0
+    jne .Lpowers
+  .endif
+#endif
     jmp .Lfinish
   .if \sets < 3
 .Lno_chain_b\@:
@@ -894,6 +941,9 @@ function KERNEL_NAME
     vpslldq xmm9, xmm9, 4
 #endif
     vmovdqa [rsi+NONCE_ROW], xmm9
+#if defined(KERNEL_LAG)
+    mov qword ptr [rsi+HELD], 0             // and LAG
+#endif
     test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
     jz .Lresume
 #if defined(KERNEL_SSE)
@@ -927,8 +977,10 @@ function KERNEL_NAME
     jbe .Lone_set
     cmp rbx, 192
     jbe .Ltwo_sets
+#if !defined(KERNEL_VPROLD)
     cmp rbx, 320
     jbe .Lthree_sets
+#endif
     mov ecx, 448
     test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jz 1f
@@ -943,9 +995,20 @@ function KERNEL_NAME
     jbe .Lone_set
     cmp ecx, 192
     jbe .Ltwo_sets
+#if defined(KERNEL_VPROLD)
+    xor eax, eax                            // a pass like the others, over an empty span
+    mov qword ptr [rsi+AHEAD], 64
+    mov [rsi+H], rax
+    mov [rsi+H+8], rax
+    mov [rsi+H+16], rax
+    mov MA, rsi
+    add ecx, 64
+    jmp .Lpass
+#else
     cmp ecx, 320
     jbe .Lthree_sets
     jmp .Lkey_columns
+#endif
 
 // ---- First pass, up to 64 bytes -------------------------------------------------------------------------------------
 .Lone_set:
@@ -961,6 +1024,7 @@ function KERNEL_NAME
     ja .Lpowers
     jmp .Lkey_known
 
+#if !defined(KERNEL_VPROLD)
 // ---- First pass, up to 320 bytes ------------------------------------------------------------------------------------
 .Lthree_sets:
     first_pass_rows 3
@@ -981,6 +1045,7 @@ function KERNEL_NAME
     mov rax, [rsi+KEY_AT]
     lea rcx, [rsi+STREAM-64]                // block 0 before it
     jmp .Lstream_columns
+#endif
 
 #endif
 
@@ -1017,9 +1082,10 @@ function KERNEL_NAME
     mov dword ptr [rsi+NONCE_ROW], 1
     mov rdi, [rsi+ARGS]
     xor eax, eax
-#if defined(KERNEL_SSE)
+#if defined(KERNEL_AHEAD)
     mov [rsi+AHEAD], rax
-#else
+#endif
+#if !defined(KERNEL_SSE)
     mov [rsi+H], rax
     mov [rsi+H+8], rax
     mov [rsi+H+16], rax
@@ -1051,6 +1117,14 @@ function KERNEL_NAME
     jz .Lxor
     mov MA, [rsi+IN]
     mov rax, [rsi+CHUNK]
+#if defined(KERNEL_LAG)
+    cmp qword ptr [rsi+LEFT], LONG_OPENED
+    jb 1f
+    mov [rsi+HELD], eax                     // the next pass authenticates it too
+    mov [rsi+LAG], eax
+    jmp .Lpassed
+1:
+#endif
     span_begin
 
 // ---- Authenticate what is left of the span, its tail too ------------------------------------------------------------
@@ -1082,6 +1156,10 @@ function KERNEL_NAME
     poly_store
 1:  cmp qword ptr [rsi+LEFT], 0             // nothing if it was what was sealed last
     je .Ltag
+#if defined(KERNEL_LAG)
+    cmp dword ptr [rsi+HELD], 0
+    jne .Lpassed
+#endif
 
 // ---- Text ^ STREAM: whole vectors, the last one so that it ends with the text ---------------------------------------
 .Lxor:
@@ -1172,9 +1250,12 @@ function KERNEL_NAME
     test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     cmovnz rax, rcx
     cmovnz MA, [rsi+IN]
-#if defined(KERNEL_SSE)
+#if defined(KERNEL_LAG)
+    cmp dword ptr [rsi+HELD], 0
+    jne .Lbehind
+#endif
 .Lpass:                                     // ecx bytes of key stream, beside Poly1305 over eax at MA
-#else
+#if !defined(KERNEL_SSE)
     cmp ecx, SET
     jbe .Lone_set_later
 #endif
@@ -1184,11 +1265,16 @@ function KERNEL_NAME
     jbe .Lthree_sets_later
 
 // ---- Up to 512 bytes, beside Poly1305 over 512 ----------------------------------------------------------------------
+.Lcolumns:
     mov rdx, [rsi+TABLE_AT]
     mov rdi, [rsi+KEY_AT]
     mov dword ptr [rsi+COUNT], 10
     columns_begin
     span_begin
+#if defined(KERNEL_LAG)
+    cmp dword ptr [rsi+HELD], 0
+    jne .Lbehind_rounds
+#endif
 6:  columns_part1
     span_step_b
     columns_part2
@@ -1202,7 +1288,13 @@ function KERNEL_NAME
 #if !defined(KERNEL_SSE)
     span_step_a                             // one of 32 blocks is left if there is no chain B
 #endif
+.Lspan_over:
     span_end
+#if defined(KERNEL_LAG)
+    cmp dword ptr [rsi+HELD], 0
+    jne .Lheld
+#endif
+.Lcolumns_out:
     mov rdx, [rsi+TABLE_AT]
     mov rax, [rsi+KEY_AT]
     lea rcx, [rsi+STREAM]
@@ -1217,7 +1309,7 @@ function KERNEL_NAME
     jmp 7b
 #endif
 5:
-#if defined(KERNEL_SSE)
+#if defined(KERNEL_AHEAD)
     stream_at_rcx
 #endif
 .Lstream_columns:
@@ -1263,6 +1355,59 @@ function KERNEL_NAME
     later_pass_rows 3
 #endif
 
+#if defined(KERNEL_LAG)
+// ---- Up to 512 bytes that are opened, beside Poly1305 over more: the second and third pass of a long packet ---------
+// r is known behind the first pass only: its text, 448 bytes at most, is authenticated beside these two. What is not
+// authenticated yet may not be overwritten, if it is opened in place, so its key stream waits in STREAM.
+.Lbehind:
+    mov edx, [rsi+LAG]
+    add eax, edx
+    sub MA, rdx
+    xor edx, edx
+    cmp eax, LAG_PASS                       // more only in the second pass, which is never the last one
+    jbe 1f
+    lea edx, [rax-LAG_PASS]
+    mov eax, LAG_PASS
+1:  mov [rsi+LAG], edx
+    jmp .Lcolumns
+.Lbehind_rounds:                            // room for 46 blocks: 30 steps of chain A, of 31 blocks, and 14 of B, of 15
+    columns_part1
+    span_step_a
+    span_step_b
+    columns_part2
+    span_step_a
+    columns_part3
+    span_step_b
+    columns_part4
+    span_step_a
+    sub dword ptr [rsi+COUNT], 1
+    jnz .Lbehind_rounds
+    jmp .Lspan_over
+.Lheld:                                     // the text before IN is authenticated now
+    mov ecx, [rsi+HELD]
+    mov rax, [rsi+IN]
+    mov rdi, [rsi+OUT]
+    lea rbx, [rsi+STREAM]
+    sub rax, rcx
+    sub rdi, rcx
+    xor edx, edx
+1:  vmovdqu T0, [rax+rdx]
+    vpxor T0, T0, [rbx+rdx]
+    vmovdqu [rdi+rdx], T0
+    add edx, VECTOR
+    cmp edx, ecx
+    jb 1b
+    xor ecx, ecx
+    cmp [rsi+LAG], ecx
+    mov [rsi+HELD], ecx
+    je .Lcolumns_out
+    mov dword ptr [rsi+HELD], COLUMNS       // that of this pass is not
+    mov rdx, [rsi+TABLE_AT]
+    mov rax, [rsi+KEY_AT]
+    lea rcx, [rsi+STREAM]
+    jmp .Lstream_columns
+#endif
+
 // ---- A later part of a long packet begins ---------------------------------------------------------------------------
 .Lresume:
     mov r8, [rdi+SEALANE_ARG_STATE]
@@ -1280,9 +1425,10 @@ function KERNEL_NAME
     mov rcx, [r8+SEALANE_STATE_R+8]
     poly_key
     mov qword ptr [rsi+CHUNK], 0
-#if defined(KERNEL_SSE)
+#if defined(KERNEL_AHEAD)
     mov qword ptr [rsi+AHEAD], 0
-#else
+#endif
+#if !defined(KERNEL_SSE)
     mov ecx, 4
     mov [rsi+POWERS_KNOWN], rcx
     poly_powers

@@ -198,7 +198,7 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 // 0x40a:
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x2605870f; WORD $0x0000 // ja 0x2a19
+	LONG $0x2341870f; WORD $0x0000 // ja 0x2755
 // 0x414:
 	LONG $0x72100f44; BYTE $0x10 // movups xmm14,XMMWORD PTR [rdx+0x10]
 	LONG $0x3a0f4566; WORD $0xf144; BYTE $0x00 // pclmullqlqdq xmm14,xmm9
@@ -213,12 +213,12 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
 	LONG $0xef0f4566; BYTE $0xde // pxor xmm11,xmm14
 	LONG $0x01fa8349 // cmp r10,0x1
-	LONG $0x2bef840f; WORD $0x0000 // je 0x304f
+	LONG $0x292b840f; WORD $0x0000 // je 0x2d8b
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0xef0f4566; BYTE $0xdd // pxor xmm11,xmm13
 	LONG $0x7f0f44f3; BYTE $0x18 // movdqu XMMWORD PTR [rax],xmm11
-	LONG $0x002de6e9; BYTE $0x00 // jmp 0x325f
+	LONG $0x002b22e9; BYTE $0x00 // jmp 0x2f9b
 // 0x479:
 	LONG $0x10fb8349 // cmp r11,0x10
 	LONG $0x01ca820f; WORD $0x0000 // jb 0x64d
@@ -597,7 +597,7 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x28578b4c // mov r10,QWORD PTR [rdi+0x28]
 	LONG $0x08c7f641 // test r15b,0x8
-	LONG $0x2532850f; WORD $0x0000 // jne 0x309d
+	LONG $0x226e850f; WORD $0x0000 // jne 0x2dd9
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
@@ -735,7 +735,7 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0xef0f4166; BYTE $0xc0 // pxor xmm0,xmm8
 	QUAD $0x00000100867f0f66 // movdqa XMMWORD PTR [rsi+0x100],xmm0
 	WORD $0x854d; BYTE $0xdb // test r11,r11
-	LONG $0x2125840f; WORD $0x0000 // je 0x2ec2
+	LONG $0x1e61840f; WORD $0x0000 // je 0x2bfe
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
 	LONG $0x0c2f860f; WORD $0x0000 // jbe 0x19d9
 	LONG $0xff738d4d // lea r14,[r11-0x1]
@@ -1303,7 +1303,7 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	WORD $0x2949; BYTE $0xc5 // sub r13,rax
 	QUAD $0x00000100866f0f66 // movdqa xmm0,XMMWORD PTR [rsi+0x100]
 	LONG $0x40c7f641 // test r15b,0x40
-	LONG $0x13c5840f; WORD $0x0000 // je 0x2dc3
+	LONG $0x1101840f; WORD $0x0000 // je 0x2aff
 	WORD $0xc889 // mov eax,ecx
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	WORD $0x0148; BYTE $0xd0 // add rax,rdx
@@ -1325,14 +1325,12 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
 // 0x1a65:
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x050e870f; WORD $0x0000 // ja 0x1f7d
+	LONG $0x03ac870f; WORD $0x0000 // ja 0x1e1b
 	QUAD $0x00000100be6f0f66 // movdqa xmm7,XMMWORD PTR [rsi+0x100]
-	LONG $0x30fb8349 // cmp r11,0x30
-	LONG $0x0368870f; WORD $0x0000 // ja 0x1de9
 	LONG $0x20fb8349 // cmp r11,0x20
-	LONG $0x0206870f; WORD $0x0000 // ja 0x1c91
+	LONG $0x0206870f; WORD $0x0000 // ja 0x1c87
 	LONG $0x10fb8349 // cmp r11,0x10
-	LONG $0x00e0870f; WORD $0x0000 // ja 0x1b75
+	LONG $0x00e0870f; WORD $0x0000 // ja 0x1b6b
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
@@ -1362,19 +1360,19 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x1a74 // je 0x1b63
-// 0x1b49:
+	WORD $0x1a74 // je 0x1b59
+// 0x1b3f:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xe672 // jb 0x1b49
-// 0x1b63:
+	WORD $0xe672 // jb 0x1b3f
+// 0x1b59:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
-	LONG $0x000555e9; BYTE $0x00 // jmp 0x20ca
-// 0x1b75:
+	LONG $0x0003fde9; BYTE $0x00 // jmp 0x1f68
+// 0x1b6b:
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -1413,154 +1411,92 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2074 // je 0x1c7f
-// 0x1c5f:
+	WORD $0x2074 // je 0x1c75
+// 0x1c55:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xe072 // jb 0x1c5f
-// 0x1c7f:
+	WORD $0xe072 // jb 0x1c55
+// 0x1c75:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
-	LONG $0x000439e9; BYTE $0x00 // jmp 0x20ca
-// 0x1c91:
+	LONG $0x0002e1e9; BYTE $0x00 // jmp 0x1f68
+// 0x1c87:
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2674 // je 0x1dd7
-// 0x1db1:
+	WORD $0x2c74 // je 0x1e09
+// 0x1ddd:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
 	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
+	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xda72 // jb 0x1db1
-// 0x1dd7:
+	WORD $0xd472 // jb 0x1ddd
+// 0x1e09:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
-	LONG $0x0002e1e9; BYTE $0x00 // jmp 0x20ca
-// 0x1de9:
-	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
-	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2c74 // je 0x1f6b
-// 0x1f3f:
-	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
-	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
-	LONG $0x380f4166; WORD $0xd0dc // aesenc xmm2,xmm8
-	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
-	LONG $0x380f4166; WORD $0xf8dc // aesenc xmm7,xmm8
-	WORD $0xc083; BYTE $0x10 // add eax,0x10
-	WORD $0xd839 // cmp eax,ebx
-	WORD $0xd472 // jb 0x1f3f
-// 0x1f6b:
-	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-	LONG $0x380f4166; WORD $0xf8dd // aesenclast xmm7,xmm8
-	LONG $0x00014de9; BYTE $0x00 // jmp 0x20ca
-// 0x1f7d:
+	LONG $0x00014de9; BYTE $0x00 // jmp 0x1f68
+// 0x1e1b:
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -1608,8 +1544,8 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2674 // je 0x20c3
-// 0x209d:
+	WORD $0x2674 // je 0x1f61
+// 0x1f3b:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
 	LONG $0x380f4166; WORD $0xc8dc // aesenc xmm1,xmm8
@@ -1617,12 +1553,12 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4166; WORD $0xd8dc // aesenc xmm3,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xda72 // jb 0x209d
-// 0x20c3:
+	WORD $0xda72 // jb 0x1f3b
+// 0x1f61:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-// 0x20ca:
+// 0x1f68:
 	LONG $0x20c7f641 // test r15b,0x20
-	LONG $0x0308840f; WORD $0x0000 // je 0x23dc
+	LONG $0x0308840f; WORD $0x0000 // je 0x227a
 	LONG $0x6f0f45f3; WORD $0x2424 // movdqu xmm12,XMMWORD PTR [r12]
 	LONG $0x380f4466; WORD $0x2200 // pshufb xmm12,XMMWORD PTR [rdx]
 	LONG $0xef0f4566; BYTE $0xe3 // pxor xmm12,xmm11
@@ -1730,7 +1666,7 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x11 // pclmulhqhqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
 	LONG $0x02c7f641 // test r15b,0x2
-	LONG $0x0112840f; WORD $0x0000 // je 0x2491
+	LONG $0x0112840f; WORD $0x0000 // je 0x232f
 	LONG $0x7e0f44f3; WORD $0x4867 // movq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x67160f44; BYTE $0x20 // movhps xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
@@ -1745,14 +1681,14 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	QUAD $0x00000310ba100f45 // movups xmm15,XMMWORD PTR [r10+0x310]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-	LONG $0x0000b5e9; BYTE $0x00 // jmp 0x2491
-// 0x23dc:
+	LONG $0x0000b5e9; BYTE $0x00 // jmp 0x232f
+// 0x227a:
 	LONG $0x6f0f4566; BYTE $0xeb // movdqa xmm13,xmm11
 	LONG $0xef0f4566; BYTE $0xc9 // pxor xmm9,xmm9
 	LONG $0xef0f4566; BYTE $0xd2 // pxor xmm10,xmm10
 	LONG $0xef0f4566; BYTE $0xdb // pxor xmm11,xmm11
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x4f74 // je 0x2445
+	WORD $0x4f74 // je 0x22e3
 	LONG $0x7e0f44f3; WORD $0x4867 // movq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x67160f44; BYTE $0x20 // movhps xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
@@ -1765,8 +1701,8 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	QUAD $0x0000031092100f45 // movups xmm10,XMMWORD PTR [r10+0x310]
 	LONG $0x3a0f4566; WORD $0xd644; BYTE $0x00 // pclmullqlqdq xmm10,xmm14
 	LONG $0x80c7f641 // test r15b,0x80
-	WORD $0x4c75 // jne 0x2491
-// 0x2445:
+	WORD $0x4c75 // jne 0x232f
+// 0x22e3:
 	LONG $0x6f0f4566; BYTE $0xe5 // movdqa xmm12,xmm13
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
@@ -1779,42 +1715,40 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	QUAD $0xffffff70bd100f45 // movups xmm15,XMMWORD PTR [r13-0x90]
 	LONG $0x3a0f4566; WORD $0xfe44; BYTE $0x00 // pclmullqlqdq xmm15,xmm14
 	LONG $0xef0f4566; BYTE $0xd7 // pxor xmm10,xmm15
-// 0x2491:
+// 0x232f:
 	LONG $0x6f0f4466; BYTE $0xef // movdqa xmm13,xmm7
 	LONG $0x40fb8349 // cmp r11,0x40
-	WORD $0x0f76 // jbe 0x24ab
+	WORD $0x0f76 // jbe 0x2349
 	QUAD $0x000100ae6f0f4466; BYTE $0x00 // movdqa xmm13,XMMWORD PTR [rsi+0x100]
 	LONG $0x04c7f641 // test r15b,0x4
-	WORD $0x5174 // je 0x24fc
-// 0x24ab:
+	WORD $0x5174 // je 0x239a
+// 0x2349:
 	LONG $0x40c7f641 // test r15b,0x40
-	WORD $0x3275 // jne 0x24e3
+	WORD $0x3275 // jne 0x2381
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
 	WORD $0xe083; BYTE $0x03 // and eax,0x3
 	WORD $0xf883; BYTE $0x03 // cmp eax,0x3
-	WORD $0x2774 // je 0x24e3
+	WORD $0x2774 // je 0x2381
 	LONG $0x6f0f45f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [r10+0x10]
 	QUAD $0x000100b6ef0f4466; BYTE $0x00 // pxor xmm14,XMMWORD PTR [rsi+0x100]
 	LONG $0x0001ba41; WORD $0x0000 // mov r10d,0x1
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x0f75 // jne 0x24e6
+	WORD $0x0f75 // jne 0x2384
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x7f0f44f3; WORD $0x1070 // movdqu XMMWORD PTR [rax+0x10],xmm14
-	WORD $0x03eb // jmp 0x24e6
-// 0x24e3:
+	WORD $0x03eb // jmp 0x2384
+// 0x2381:
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x24e6:
+// 0x2384:
 	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
 	QUAD $0x000100b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x100],xmm14
 	WORD $0x894c; BYTE $0xee // mov rsi,r13
-	LONG $0xffdd52e9; BYTE $0xff // jmp 0x24e
-// 0x24fc:
-	LONG $0x70fb8349 // cmp r11,0x70
-	LONG $0x0368870f; WORD $0x0000 // ja 0x286e
+	LONG $0xffdeb4e9; BYTE $0xff // jmp 0x24e
+// 0x239a:
 	LONG $0x60fb8349 // cmp r11,0x60
-	LONG $0x0206870f; WORD $0x0000 // ja 0x2716
+	LONG $0x0206870f; WORD $0x0000 // ja 0x25aa
 	LONG $0x50fb8349 // cmp r11,0x50
-	LONG $0x00e0870f; WORD $0x0000 // ja 0x25fa
+	LONG $0x00e0870f; WORD $0x0000 // ja 0x248e
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
@@ -1844,19 +1778,19 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x1a74 // je 0x25e8
-// 0x25ce:
+	WORD $0x1a74 // je 0x247c
+// 0x2462:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xe672 // jb 0x25ce
-// 0x25e8:
+	WORD $0xe672 // jb 0x2462
+// 0x247c:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
-	LONG $0x00040de9; BYTE $0x00 // jmp 0x2a07
-// 0x25fa:
+	LONG $0x0002b5e9; BYTE $0x00 // jmp 0x2743
+// 0x248e:
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
@@ -1895,84 +1829,22 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2074 // je 0x2704
-// 0x26e4:
+	WORD $0x2074 // je 0x2598
+// 0x2578:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xe072 // jb 0x26e4
-// 0x2704:
+	WORD $0xe072 // jb 0x2578
+// 0x2598:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
-	LONG $0x0002f1e9; BYTE $0x00 // jmp 0x2a07
-// 0x2716:
-	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
-	LONG $0x6f0f45f3; WORD $0x3042 // movdqu xmm8,XMMWORD PTR [r10+0x30]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
-	LONG $0x6f0f45f3; WORD $0x4042 // movdqu xmm8,XMMWORD PTR [r10+0x40]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
-	LONG $0x6f0f45f3; WORD $0x5042 // movdqu xmm8,XMMWORD PTR [r10+0x50]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
-	LONG $0x6f0f45f3; WORD $0x6042 // movdqu xmm8,XMMWORD PTR [r10+0x60]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
-	LONG $0x6f0f45f3; WORD $0x7042 // movdqu xmm8,XMMWORD PTR [r10+0x70]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
-	QUAD $0x000080826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x80]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
-	QUAD $0x000090826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0x90]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
-	QUAD $0x0000a0826f0f45f3; BYTE $0x00 // movdqu xmm8,XMMWORD PTR [r10+0xa0]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
-	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
-	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2674 // je 0x285c
-// 0x2836:
-	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
-	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
-	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
-	LONG $0x380f4166; WORD $0xf0dc // aesenc xmm6,xmm8
-	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
-	WORD $0xc083; BYTE $0x10 // add eax,0x10
-	WORD $0xd839 // cmp eax,ebx
-	WORD $0xda72 // jb 0x2836
-// 0x285c:
-	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
-	LONG $0x000199e9; BYTE $0x00 // jmp 0x2a07
-// 0x286e:
+	LONG $0x000199e9; BYTE $0x00 // jmp 0x2743
+// 0x25aa:
 	LONG $0x04c7f641 // test r15b,0x4
-	LONG $0x01c4840f; WORD $0x0000 // je 0x2a3c
+	LONG $0x01c4840f; WORD $0x0000 // je 0x2778
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
@@ -2029,8 +1901,8 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2c74 // je 0x29fa
-// 0x29ce:
+	WORD $0x2c74 // je 0x2736
+// 0x270a:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
@@ -2039,25 +1911,25 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xd472 // jb 0x29ce
-// 0x29fa:
+	WORD $0xd472 // jb 0x270a
+// 0x2736:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
-// 0x2a07:
+// 0x2743:
 	LONG $0x04c7f641 // test r15b,0x4
-	LONG $0xfa9a840f; WORD $0xffff // je 0x24ab
+	LONG $0xfbfc840f; WORD $0xffff // je 0x2349
 	WORD $0x894d; BYTE $0xe2 // mov r10,r12
-	LONG $0x000385e9; BYTE $0x00 // jmp 0x2d9e
-// 0x2a19:
+	LONG $0x000385e9; BYTE $0x00 // jmp 0x2ada
+// 0x2755:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x0378840f; WORD $0x0000 // je 0x2d9e
+	LONG $0x0378840f; WORD $0x0000 // je 0x2ada
 	WORD $0x894d; BYTE $0xd4 // mov r12,r10
 	LONG $0x28578b4c // mov r10,QWORD PTR [rdi+0x28]
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
 	WORD $0xe3c1; BYTE $0x04 // shl ebx,0x4
-	LONG $0xfffac0e9; BYTE $0xff // jmp 0x24fc
-// 0x2a3c:
+	LONG $0xfffc22e9; BYTE $0xff // jmp 0x239a
+// 0x2778:
 	LONG $0x6f0f45f3; BYTE $0x20 // movdqu xmm12,XMMWORD PTR [r8]
 	LONG $0xef0f4566; BYTE $0xe0 // pxor xmm12,xmm8
 	LONG $0x380f4166; WORD $0xc4dd // aesenclast xmm0,xmm12
@@ -2182,8 +2054,8 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x2c74 // je 0x2d45
-// 0x2d19:
+	WORD $0x2c74 // je 0x2a81
+// 0x2a55:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4166; WORD $0xe0dc // aesenc xmm4,xmm8
 	LONG $0x380f4166; WORD $0xe8dc // aesenc xmm5,xmm8
@@ -2192,31 +2064,31 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xd472 // jb 0x2d19
-// 0x2d45:
+	WORD $0xd472 // jb 0x2a55
+// 0x2a81:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
 	LONG $0x40c7f641 // test r15b,0x40
-	WORD $0x3275 // jne 0x2d8a
+	WORD $0x3275 // jne 0x2ac6
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
 	WORD $0xe083; BYTE $0x03 // and eax,0x3
 	WORD $0xf883; BYTE $0x03 // cmp eax,0x3
-	WORD $0x2774 // je 0x2d8a
+	WORD $0x2774 // je 0x2ac6
 	LONG $0x6f0f45f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [r10+0x10]
 	QUAD $0x000100b6ef0f4466; BYTE $0x00 // pxor xmm14,XMMWORD PTR [rsi+0x100]
 	LONG $0x0001ba41; WORD $0x0000 // mov r10d,0x1
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x0f75 // jne 0x2d8d
+	WORD $0x0f75 // jne 0x2ac9
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x7f0f44f3; WORD $0x1070 // movdqu XMMWORD PTR [rax+0x10],xmm14
-	WORD $0x03eb // jmp 0x2d8d
-// 0x2d8a:
+	WORD $0x03eb // jmp 0x2ac9
+// 0x2ac6:
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x2d8d:
+// 0x2ac9:
 	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
 	QUAD $0x000100b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x100],xmm14
 	WORD $0x894c; BYTE $0xee // mov rsi,r13
-// 0x2d9e:
+// 0x2ada:
 	LONG $0x40c08349 // add r8,0x40
 	LONG $0x40c18349 // add r9,0x40
 	LONG $0x40eb8349 // sub r11,0x40
@@ -2225,15 +2097,15 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0xcd6f0f66 // movdqa xmm1,xmm5
 	LONG $0xd66f0f66 // movdqa xmm2,xmm6
 	LONG $0xdf6f0f66 // movdqa xmm3,xmm7
-	LONG $0xffd48be9; BYTE $0xff // jmp 0x24e
-// 0x2dc3:
+	LONG $0xffd74fe9; BYTE $0xff // jmp 0x24e
+// 0x2aff:
 	LONG $0x6f0f45f3; WORD $0x1042 // movdqu xmm8,XMMWORD PTR [r10+0x10]
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x0475 // jne 0x2dd3
+	WORD $0x0475 // jne 0x2b0f
 	LONG $0x20c58349 // add r13,0x20
-// 0x2dd3:
+// 0x2b0f:
 	LONG $0x40fb8349 // cmp r11,0x40
-	WORD $0x5377 // ja 0x2e2c
+	WORD $0x5377 // ja 0x2b68
 	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
 	LONG $0x700f4566; WORD $0xfff8 // pshufd xmm15,xmm8,0xff
 	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
@@ -2248,8 +2120,8 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x3a0f4166; WORD $0xde21; BYTE $0xf0 // insertps xmm3,xmm14,0xf0
 	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x04 // add ecx,0x4
-	LONG $0xffec39e9; BYTE $0xff // jmp 0x1a65
-// 0x2e2c:
+	LONG $0xffeefde9; BYTE $0xff // jmp 0x1a65
+// 0x2b68:
 	LONG $0x6e0f4466; BYTE $0xf1 // movd xmm14,ecx
 	LONG $0x700f4566; WORD $0xffd0 // pshufd xmm10,xmm8,0xff
 	LONG $0x700f4566; WORD $0x00f6 // pshufd xmm14,xmm14,0x0
@@ -2276,8 +2148,8 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x3a0f4166; WORD $0xff21; BYTE $0xf0 // insertps xmm7,xmm15,0xf0
 	LONG $0x3a0f4166; WORD $0xc621; BYTE $0x30 // insertps xmm0,xmm14,0x30
 	WORD $0xc183; BYTE $0x08 // add ecx,0x8
-	LONG $0xffeba3e9; BYTE $0xff // jmp 0x1a65
-// 0x2ec2:
+	LONG $0xffee67e9; BYTE $0xff // jmp 0x1a65
+// 0x2bfe:
 	LONG $0x6f0f4466; BYTE $0xe8 // movdqa xmm13,xmm0
 	LONG $0x6f0f45f3; WORD $0x2042 // movdqu xmm8,XMMWORD PTR [r10+0x20]
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
@@ -2299,38 +2171,38 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
 	WORD $0xc339 // cmp ebx,eax
-	WORD $0x1474 // je 0x2f59
-// 0x2f45:
+	WORD $0x1474 // je 0x2c95
+// 0x2c81:
 	LONG $0x6f0f45f3; WORD $0x0244; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]
 	LONG $0x380f4566; WORD $0xe8dc // aesenc xmm13,xmm8
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	WORD $0xd839 // cmp eax,ebx
-	WORD $0xec72 // jb 0x2f45
-// 0x2f59:
+	WORD $0xec72 // jb 0x2c81
+// 0x2c95:
 	LONG $0x6f0f45f3; WORD $0x1a44; BYTE $0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
 	LONG $0x380f4566; WORD $0xe8dd // aesenclast xmm13,xmm8
 	WORD $0x894d; BYTE $0xd4 // mov r12,r10
 	LONG $0x40c7f641 // test r15b,0x40
-	WORD $0x3275 // jne 0x2fa1
+	WORD $0x3275 // jne 0x2cdd
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
 	WORD $0xe083; BYTE $0x03 // and eax,0x3
 	WORD $0xf883; BYTE $0x03 // cmp eax,0x3
-	WORD $0x2774 // je 0x2fa1
+	WORD $0x2774 // je 0x2cdd
 	LONG $0x6f0f45f3; WORD $0x1072 // movdqu xmm14,XMMWORD PTR [r10+0x10]
 	QUAD $0x000100b6ef0f4466; BYTE $0x00 // pxor xmm14,XMMWORD PTR [rsi+0x100]
 	LONG $0x0001ba41; WORD $0x0000 // mov r10d,0x1
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x0f75 // jne 0x2fa4
+	WORD $0x0f75 // jne 0x2ce0
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x7f0f44f3; WORD $0x1070 // movdqu XMMWORD PTR [rax+0x10],xmm14
-	WORD $0x03eb // jmp 0x2fa4
-// 0x2fa1:
+	WORD $0x03eb // jmp 0x2ce0
+// 0x2cdd:
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x2fa4:
+// 0x2ce0:
 	LONG $0xef0f4566; BYTE $0xf6 // pxor xmm14,xmm14
 	QUAD $0x000100b67f0f4466; BYTE $0x00 // movdqa XMMWORD PTR [rsi+0x100],xmm14
 	LONG $0x02c7f641 // test r15b,0x2
-	LONG $0x0093840f; WORD $0x0000 // je 0x304f
+	LONG $0x0093840f; WORD $0x0000 // je 0x2d8b
 	LONG $0x7e0f44f3; WORD $0x4867 // movq xmm12,QWORD PTR [rdi+0x48]
 	LONG $0x67160f44; BYTE $0x20 // movhps xmm12,QWORD PTR [rdi+0x20]
 	LONG $0x730f4166; WORD $0x03f4 // psllq xmm12,0x3
@@ -2355,30 +2227,30 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x700f4566; WORD $0x4ed2 // pshufd xmm10,xmm10,0x4e
 	LONG $0xef0f4566; BYTE $0xda // pxor xmm11,xmm10
 	LONG $0xef0f4566; BYTE $0xde // pxor xmm11,xmm14
-// 0x304f:
+// 0x2d8b:
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x6f0f4166; BYTE $0xc5 // movdqa xmm0,xmm13
 	LONG $0x01c7f641 // test r15b,0x1
-	WORD $0x0575 // jne 0x3067
+	WORD $0x0575 // jne 0x2da3
 	LONG $0x406f0ff3; BYTE $0x20 // movdqu xmm0,XMMWORD PTR [rax+0x20]
-// 0x3067:
+// 0x2da3:
 	LONG $0x02c7f641 // test r15b,0x2
-	WORD $0x1674 // je 0x3083
+	WORD $0x1674 // je 0x2dbf
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0xef0f4466; BYTE $0xd8 // pxor xmm11,xmm0
 	LONG $0x7f0f44f3; BYTE $0x18 // movdqu XMMWORD PTR [rax],xmm11
-	WORD $0x15eb // jmp 0x3098
-// 0x3083:
+	WORD $0x15eb // jmp 0x2dd4
+// 0x2dbf:
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0x7f0f44f3; BYTE $0x18 // movdqu XMMWORD PTR [rax],xmm11
 	LONG $0x407f0ff3; BYTE $0x20 // movdqu XMMWORD PTR [rax+0x20],xmm0
 	WORD $0xc90f // bswap ecx
 	WORD $0x4889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ecx
-// 0x3098:
-	LONG $0x0001c2e9; BYTE $0x00 // jmp 0x325f
-// 0x309d:
+// 0x2dd4:
+	LONG $0x0001c2e9; BYTE $0x00 // jmp 0x2f9b
+// 0x2dd9:
 	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
 	LONG $0xc9ef0f66 // pxor xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -2391,19 +2263,19 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x10728d4d // lea r14,[r10+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x30cc:
+// 0x2e08:
 	WORD $0x8545; BYTE $0xe4 // test r12d,r12d
-	WORD $0x2074 // je 0x30f1
+	WORD $0x2074 // je 0x2e2d
 	LONG $0x04fc8341 // cmp r12d,0x4
-	WORD $0x3775 // jne 0x310e
+	WORD $0x3775 // jne 0x2e4a
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x310e
+	WORD $0x3175 // jne 0x2e4a
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0xc0700f66; BYTE $0x00 // pshufd xmm0,xmm0,0x0
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
 	LONG $0xc07e0f66 // movd eax,xmm0
-	WORD $0x1deb // jmp 0x310e
-// 0x30f1:
+	WORD $0x1deb // jmp 0x2e4a
+// 0x2e2d:
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0x00380f66; WORD $0x2042 // pshufb xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
@@ -2411,28 +2283,28 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x310e:
+// 0x2e4a:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc4 // inc r12d
 	WORD $0x3945; BYTE $0xc4 // cmp r12d,r8d
-	WORD $0x0372 // jb 0x3127
+	WORD $0x0372 // jb 0x2e63
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
-// 0x3127:
+// 0x2e63:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x30cc
+	WORD $0xa072 // jb 0x2e08
 	LONG $0x6f0f41f3; BYTE $0x06 // movdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x3136:
+// 0x2e72:
 	LONG $0x6f0f45f3; WORD $0x0604 // movdqu xmm8,XMMWORD PTR [r14+rax*1]
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x394c; BYTE $0xd8 // cmp rax,r11
-	WORD $0x0874 // je 0x314d
+	WORD $0x0874 // je 0x2e89
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	WORD $0xe9eb // jmp 0x3136
-// 0x314d:
+	WORD $0xe9eb // jmp 0x2e72
+// 0x2e89:
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
 	LONG $0x00380f66; BYTE $0x02 // pshufb xmm0,XMMWORD PTR [rdx]
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
@@ -2450,7 +2322,7 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0xd86f0f66 // movdqa xmm3,xmm0
 	LONG $0x00828d49; WORD $0x0003; BYTE $0x00 // lea rax,[r10+0x300]
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
-// 0x319d:
+// 0x2ed9:
 	LONG $0x7f0f44f3; BYTE $0x20 // movdqu XMMWORD PTR [rax],xmm12
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
@@ -2482,14 +2354,14 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x6f0f4166; BYTE $0xdc // movdqa xmm3,xmm12
 	LONG $0x6f0f4566; BYTE $0xe3 // movdqa xmm12,xmm11
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x0575 // jne 0x324b
+	WORD $0x0575 // jne 0x2f87
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
-// 0x324b:
+// 0x2f87:
 	LONG $0x20e88348 // sub rax,0x20
 	LONG $0x00828d4d; WORD $0x0001; BYTE $0x00 // lea r8,[r10+0x100]
 	WORD $0x394c; BYTE $0xc0 // cmp rax,r8
-	LONG $0xff3e830f; WORD $0xffff // jae 0x319d
-// 0x325f:
+	LONG $0xff3e830f; WORD $0xffff // jae 0x2ed9
+// 0x2f9b:
 	RET
 
 DATA aesgcm_aesni_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f

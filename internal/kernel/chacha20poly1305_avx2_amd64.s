@@ -27,34 +27,35 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x223143c4; WORD $0x0849; BYTE $0x02 // vpinsrd xmm9,xmm9,DWORD PTR [r9+0x8],0x2
 	LONG $0x7331c1c4; WORD $0x04f9 // vpslldq xmm9,xmm9,0x4
 	LONG $0x4e7f79c5; BYTE $0x30 // vmovdqa XMMWORD PTR [rsi+0x30],xmm9
+	QUAD $0x00000000f046c748 // mov QWORD PTR [rsi-0x10],0x0
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x307b840f; WORD $0x0000 // je 0x30d1
+	LONG $0x35eb840f; WORD $0x0000 // je 0x3649
 	LONG $0xa85e8948 // mov QWORD PTR [rsi-0x58],rbx
 	LONG $0x40fb8348 // cmp rbx,0x40
-	WORD $0x6376 // jbe 0xc3
+	WORD $0x6376 // jbe 0xcb
 	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
-	LONG $0x01c8860f; WORD $0x0000 // jbe 0x235
+	LONG $0x01c8860f; WORD $0x0000 // jbe 0x23d
 	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
-	LONG $0x0442860f; WORD $0x0000 // jbe 0x4bc
+	LONG $0x0442860f; WORD $0x0000 // jbe 0x4c4
 	LONG $0x0001c0b9; BYTE $0x00 // mov ecx,0x1c0
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x0a74 // je 0x92
+	WORD $0x0a74 // je 0x9a
 	LONG $0x3f4b8d48 // lea rcx,[rbx+0x3f]
 	LONG $0x01c0e181; WORD $0x0000 // and ecx,0x1c0
-// 0x92:
+// 0x9a:
 	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
 	LONG $0xcb470f48 // cmova rcx,rbx
 	LONG $0xa84e8948 // mov QWORD PTR [rsi-0x58],rcx
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x2274 // je 0xc3
+	WORD $0x2274 // je 0xcb
 	WORD $0xf983; BYTE $0x40 // cmp ecx,0x40
-	WORD $0x1d76 // jbe 0xc3
+	WORD $0x1d76 // jbe 0xcb
 	LONG $0x00c0f981; WORD $0x0000 // cmp ecx,0xc0
-	LONG $0x0183860f; WORD $0x0000 // jbe 0x235
+	LONG $0x0183860f; WORD $0x0000 // jbe 0x23d
 	LONG $0x0140f981; WORD $0x0000 // cmp ecx,0x140
-	LONG $0x03fe860f; WORD $0x0000 // jbe 0x4bc
-	LONG $0x000786e9; BYTE $0x00 // jmp 0x849
-// 0xc3:
+	LONG $0x03fe860f; WORD $0x0000 // jbe 0x4c4
+	LONG $0x000786e9; BYTE $0x00 // jmp 0x851
+// 0xcb:
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
@@ -63,7 +64,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0xf3:
+// 0xfb:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -103,7 +104,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xff47850f; WORD $0xffff // jne 0xf3
+	LONG $0xff47850f; WORD $0xffff // jne 0xfb
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
 	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
@@ -128,9 +129,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
 	LONG $0xa07e8348; BYTE $0x40 // cmp QWORD PTR [rsi-0x60],0x40
-	LONG $0x094b870f; WORD $0x0000 // ja 0xb7b
-	LONG $0x000a74e9; BYTE $0x00 // jmp 0xca9
-// 0x235:
+	LONG $0x094b870f; WORD $0x0000 // ja 0xb83
+	LONG $0x000a74e9; BYTE $0x00 // jmp 0xcb1
+// 0x23d:
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
@@ -143,7 +144,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0x276:
+// 0x27e:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -221,7 +222,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xfe97850f; WORD $0xffff // jne 0x276
+	LONG $0xfe97850f; WORD $0xffff // jne 0x27e
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
 	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
@@ -259,9 +260,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
 	QUAD $0x000000c0a07e8148 // cmp QWORD PTR [rsi-0x60],0xc0
-	LONG $0x06c4870f; WORD $0x0000 // ja 0xb7b
-	LONG $0x0007ede9; BYTE $0x00 // jmp 0xca9
-// 0x4bc:
+	LONG $0x06c4870f; WORD $0x0000 // ja 0xb83
+	LONG $0x0007ede9; BYTE $0x00 // jmp 0xcb1
+// 0x4c4:
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
@@ -278,7 +279,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0x50e:
+// 0x516:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -394,7 +395,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xfde5850f; WORD $0xffff // jne 0x50e
+	LONG $0xfde5850f; WORD $0xffff // jne 0x516
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
 	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
@@ -444,8 +445,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-	LONG $0x000332e9; BYTE $0x00 // jmp 0xb7b
-// 0x849:
+	LONG $0x000332e9; BYTE $0x00 // jmp 0xb83
+// 0x851:
 	WORD $0x8948; BYTE $0xc7 // mov rdi,rax
 	QUAD $0x00000120826ffdc5 // vmovdqa ymm0,YMMWORD PTR [rdx+0x120]
 	QUAD $0x000001408a6ffdc5 // vmovdqa ymm1,YMMWORD PTR [rdx+0x140]
@@ -470,7 +471,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x587d62c4; WORD $0x146f // vpbroadcastd ymm13,DWORD PTR [rdi+0x14]
 	LONG $0x587d62c4; WORD $0x1877 // vpbroadcastd ymm14,DWORD PTR [rdi+0x18]
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0x8e2:
+// 0x8ea:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0x003d62c4; WORD $0x6046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]
@@ -604,38 +605,38 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xfd7b850f; WORD $0xffff // jne 0x8e2
+	LONG $0xfd7b850f; WORD $0xffff // jne 0x8ea
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
-	LONG $0x001395e9; BYTE $0x00 // jmp 0x1f10
-// 0xb7b:
+	LONG $0x0013d2e9; BYTE $0x00 // jmp 0x1f55
+// 0xb83:
 	LONG $0xa0468b48 // mov rax,QWORD PTR [rsi-0x60]
 	WORD $0xc931 // xor ecx,ecx
-	LONG $0xf04e8948 // mov QWORD PTR [rsi-0x10],rcx
+	LONG $0xf84e8948 // mov QWORD PTR [rsi-0x8],rcx
 	LONG $0x00e03d48; WORD $0x0000 // cmp rax,0xe0
-	LONG $0x0118820f; WORD $0x0000 // jb 0xca9
+	LONG $0x0118820f; WORD $0x0000 // jb 0xcb1
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
 	LONG $0x0003c1ba; BYTE $0x00 // mov edx,0x3c1
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	LONG $0x000480bf; BYTE $0x00 // mov edi,0x480
 	WORD $0x450f; BYTE $0xd7 // cmovne edx,edi
 	WORD $0x3948; BYTE $0xd0 // cmp rax,rdx
-	WORD $0x0f73 // jae 0xbbd
+	WORD $0x0f73 // jae 0xbc5
 	WORD $0x508d; BYTE $0x3f // lea edx,[rax+0x3f]
 	LONG $0x0100c2f7; WORD $0x0000 // test edx,0x100
-	LONG $0x00ec840f; WORD $0x0000 // je 0xca9
-// 0xbbd:
+	LONG $0x00ec840f; WORD $0x0000 // je 0xcb1
+// 0xbc5:
 	LONG $0x01413d48; WORD $0x0000 // cmp rax,0x141
 	WORD $0xd983; BYTE $0xfc // sbb ecx,0xfffffffc
-	LONG $0xf04e8948 // mov QWORD PTR [rsi-0x10],rcx
+	LONG $0xf84e8948 // mov QWORD PTR [rsi-0x8],rcx
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
 	LONG $0xa0b68d4c; WORD $0x0000; BYTE $0x00 // lea r14,[rsi+0xa0]
 	QUAD $0x000000a00ebc8d4c // lea r15,[rsi+rcx*1+0xa0]
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0xbe7:
+// 0xbef:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -689,8 +690,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0xbe7
-// 0xca9:
+	LONG $0xff3e850f; WORD $0xffff // jne 0xbef
+// 0xcb1:
 	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
 	WORD $0xc031 // xor eax,eax
@@ -699,7 +700,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x10468948 // mov QWORD PTR [rsi+0x10],rax
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0x016f840f; WORD $0x0000 // je 0xe3d
+	LONG $0x016f840f; WORD $0x0000 // je 0xe45
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
@@ -709,8 +710,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xf0e78349 // and r15,0xfffffffffffffff0
 	LONG $0xd04e8948 // mov QWORD PTR [rsi-0x30],rcx
 	WORD $0x014d; BYTE $0xdf // add r15,r11
-	WORD $0x65eb // jmp 0xd55
-// 0xcf0:
+	WORD $0x65eb // jmp 0xd5d
+// 0xcf8:
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -737,32 +738,32 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xd55:
+// 0xd5d:
 	WORD $0x394d; BYTE $0xfb // cmp r11,r15
-	WORD $0x9675 // jne 0xcf0
+	WORD $0x9675 // jne 0xcf8
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00c8840f; WORD $0x0000 // je 0xe2e
+	LONG $0x00c8840f; WORD $0x0000 // je 0xe36
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0xd85
+	WORD $0x1a72 // jb 0xd8d
 	WORD $0x8b49; BYTE $0x03 // mov rax,QWORD PTR [r11]
 	LONG $0x0b548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r11+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0xdce
-// 0xd85:
+	WORD $0x49eb // jmp 0xdd6
+// 0xd8d:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0xda3
+	WORD $0x1972 // jb 0xdab
 	WORD $0x8b41; BYTE $0x03 // mov eax,DWORD PTR [r11]
 	LONG $0x0b548b41; BYTE $0xfc // mov edx,DWORD PTR [r11+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0xdce
-// 0xda3:
+	WORD $0x2beb // jmp 0xdd6
+// 0xdab:
 	LONG $0x03b60f41 // movzx eax,BYTE PTR [r11]
 	LONG $0x7cb60f41; WORD $0xff0b // movzx edi,BYTE PTR [r11+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -775,7 +776,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0xdce:
+// 0xdd6:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -801,29 +802,35 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xe2e:
+// 0xe36:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
-// 0xe3d:
+// 0xe45:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x0424840f; WORD $0x0000 // je 0x126e
+	LONG $0x0443840f; WORD $0x0000 // je 0x1295
 	LONG $0x905e8b4c // mov r11,QWORD PTR [rsi-0x70]
 	LONG $0xa8468b48 // mov rax,QWORD PTR [rsi-0x58]
+	QUAD $0x00000480a07e8148 // cmp QWORD PTR [rsi-0x60],0x480
+	WORD $0x0b72 // jb 0xe6f
+	WORD $0x4689; BYTE $0xf0 // mov DWORD PTR [rsi-0x10],eax
+	WORD $0x4689; BYTE $0xf4 // mov DWORD PTR [rsi-0xc],eax
+	LONG $0x0004e0e9; BYTE $0x00 // jmp 0x134f
+// 0xe6f:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0xe82
-	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
-	WORD $0x1f74 // je 0xe82
+	WORD $0x2572 // jb 0xe9f
+	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
+	WORD $0x1f74 // je 0xe9f
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0xe82
+	WORD $0x0c72 // jb 0xe9f
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0xe82:
+// 0xe9f:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -842,21 +849,21 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0xecf
+	WORD $0x0f74 // je 0xeec
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0xecf:
+// 0xeec:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0xee2
+	WORD $0x0f74 // je 0xeff
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0xee2:
+// 0xeff:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0xf51
+	WORD $0x6974 // je 0xf6e
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -884,9 +891,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xf51:
+// 0xf6e:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6e74 // je 0xfc5
+	WORD $0x6e74 // je 0xfe2
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -914,15 +921,15 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-	LONG $0xffff1de9; BYTE $0xff // jmp 0xee2
-// 0xfc5:
+	LONG $0xffff1de9; BYTE $0xff // jmp 0xeff
+// 0xfe2:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	LONG $0xff13850f; WORD $0xffff // jne 0xee2
+	LONG $0xff13850f; WORD $0xffff // jne 0xeff
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x0198840f; WORD $0x0000 // je 0x1175
+	LONG $0x0198840f; WORD $0x0000 // je 0x1192
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x0137840f; WORD $0x0000 // je 0x111f
+	LONG $0x0137840f; WORD $0x0000 // je 0x113c
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1006,8 +1013,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-	WORD $0x56eb // jmp 0x1175
-// 0x111f:
+	WORD $0x56eb // jmp 0x1192
+// 0x113c:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1030,35 +1037,35 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1175:
+// 0x1192:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x1180:
+// 0x119d:
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00d7840f; WORD $0x0000 // je 0x1263
+	LONG $0x00d7840f; WORD $0x0000 // je 0x1280
 	LONG $0xc87e8b4c // mov r15,QWORD PTR [rsi-0x38]
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x11af
+	WORD $0x1a72 // jb 0x11cc
 	WORD $0x8b49; BYTE $0x07 // mov rax,QWORD PTR [r15]
 	LONG $0x0f548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r15+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0x11f8
-// 0x11af:
+	WORD $0x49eb // jmp 0x1215
+// 0x11cc:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x11cd
+	WORD $0x1972 // jb 0x11ea
 	WORD $0x8b41; BYTE $0x07 // mov eax,DWORD PTR [r15]
 	LONG $0x0f548b41; BYTE $0xfc // mov edx,DWORD PTR [r15+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0x11f8
-// 0x11cd:
+	WORD $0x2beb // jmp 0x1215
+// 0x11ea:
 	LONG $0x07b60f41 // movzx eax,BYTE PTR [r15]
 	LONG $0x7cb60f41; WORD $0xff0f // movzx edi,BYTE PTR [r15+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -1071,7 +1078,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x11f8:
+// 0x1215:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -1100,70 +1107,72 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x1263:
+// 0x1280:
 	LONG $0xa07e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x60],0x0
-	LONG $0x1fb0840f; WORD $0x0000 // je 0x321e
-// 0x126e:
+	LONG $0x250b840f; WORD $0x0000 // je 0x3796
+	LONG $0x00f07e83 // cmp DWORD PTR [rsi-0x10],0x0
+	LONG $0x00ba850f; WORD $0x0000 // jne 0x134f
+// 0x1295:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
 	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
 	LONG $0x409e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x140]
 	WORD $0xe983; BYTE $0x20 // sub ecx,0x20
-	WORD $0x2b72 // jb 0x12b1
+	WORD $0x2b72 // jb 0x12d8
 	LONG $0x0c6ffec5; BYTE $0x08 // vmovdqu ymm1,YMMWORD PTR [rax+rcx*1]
 	LONG $0x0ceff5c5; BYTE $0x0b // vpxor ymm1,ymm1,YMMWORD PTR [rbx+rcx*1]
 	WORD $0xd231 // xor edx,edx
-	WORD $0x12eb // jmp 0x12a6
-// 0x1294:
+	WORD $0x12eb // jmp 0x12cd
+// 0x12bb:
 	LONG $0x046ffec5; BYTE $0x10 // vmovdqu ymm0,YMMWORD PTR [rax+rdx*1]
 	LONG $0x04effdc5; BYTE $0x13 // vpxor ymm0,ymm0,YMMWORD PTR [rbx+rdx*1]
 	LONG $0x047ffec5; BYTE $0x17 // vmovdqu YMMWORD PTR [rdi+rdx*1],ymm0
 	WORD $0xc283; BYTE $0x20 // add edx,0x20
-// 0x12a6:
+// 0x12cd:
 	WORD $0xca39 // cmp edx,ecx
-	WORD $0xea72 // jb 0x1294
+	WORD $0xea72 // jb 0x12bb
 	LONG $0x0c7ffec5; BYTE $0x0f // vmovdqu YMMWORD PTR [rdi+rcx*1],ymm1
-	WORD $0x77eb // jmp 0x1328
-// 0x12b1:
+	WORD $0x77eb // jmp 0x134f
+// 0x12d8:
 	WORD $0xc183; BYTE $0x20 // add ecx,0x20
 	WORD $0xf983; BYTE $0x10 // cmp ecx,0x10
-	WORD $0x2072 // jb 0x12d9
+	WORD $0x2072 // jb 0x1300
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	LONG $0x4c6ffac5; WORD $0xf008 // vmovdqu xmm1,XMMWORD PTR [rax+rcx*1-0x10]
 	LONG $0x03eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rbx]
 	LONG $0x4ceff1c5; WORD $0xf00b // vpxor xmm1,xmm1,XMMWORD PTR [rbx+rcx*1-0x10]
 	LONG $0x077ffac5 // vmovdqu XMMWORD PTR [rdi],xmm0
 	LONG $0x4c7ffac5; WORD $0xf00f // vmovdqu XMMWORD PTR [rdi+rcx*1-0x10],xmm1
-	WORD $0x4feb // jmp 0x1328
-// 0x12d9:
+	WORD $0x4feb // jmp 0x134f
+// 0x1300:
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x12f8
+	WORD $0x1a72 // jb 0x131f
 	WORD $0x8b4c; BYTE $0x18 // mov r11,QWORD PTR [rax]
 	LONG $0x08548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rax+rcx*1-0x8]
 	WORD $0x334c; BYTE $0x1b // xor r11,QWORD PTR [rbx]
 	LONG $0x0b543348; BYTE $0xf8 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]
 	WORD $0x894c; BYTE $0x1f // mov QWORD PTR [rdi],r11
 	LONG $0x0f548948; BYTE $0xf8 // mov QWORD PTR [rdi+rcx*1-0x8],rdx
-	WORD $0x30eb // jmp 0x1328
-// 0x12f8:
+	WORD $0x30eb // jmp 0x134f
+// 0x131f:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x2772 // jb 0x1324
+	WORD $0x2772 // jb 0x134b
 	WORD $0x8b44; BYTE $0x18 // mov r11d,DWORD PTR [rax]
 	LONG $0xfc08548b // mov edx,DWORD PTR [rax+rcx*1-0x4]
 	WORD $0x3344; BYTE $0x1b // xor r11d,DWORD PTR [rbx]
 	LONG $0xfc0b5433 // xor edx,DWORD PTR [rbx+rcx*1-0x4]
 	WORD $0x8944; BYTE $0x1f // mov DWORD PTR [rdi],r11d
 	LONG $0xfc0f5489 // mov DWORD PTR [rdi+rcx*1-0x4],edx
-	WORD $0x14eb // jmp 0x1328
-// 0x1314:
+	WORD $0x14eb // jmp 0x134f
+// 0x133b:
 	LONG $0x0854b60f; BYTE $0xff // movzx edx,BYTE PTR [rax+rcx*1-0x1]
 	LONG $0xff0b5432 // xor dl,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xff0f5488 // mov BYTE PTR [rdi+rcx*1-0x1],dl
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-// 0x1324:
+// 0x134b:
 	WORD $0xc985 // test ecx,ecx
-	WORD $0xec75 // jne 0x1314
-// 0x1328:
+	WORD $0xec75 // jne 0x133b
+// 0x134f:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x985e8b4c // mov r11,QWORD PTR [rsi-0x68]
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
@@ -1177,22 +1186,22 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	WORD $0x2948; BYTE $0xca // sub rdx,rcx
 	LONG $0xa0568948 // mov QWORD PTR [rsi-0x60],rdx
-	LONG $0x00a2850f; WORD $0x0000 // jne 0x13fe
+	LONG $0x00a2850f; WORD $0x0000 // jne 0x1425
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x1eaa850f; WORD $0x0000 // jne 0x3213
+	LONG $0x23fb850f; WORD $0x0000 // jne 0x378b
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x1399
-	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
-	WORD $0x1f74 // je 0x1399
+	WORD $0x2572 // jb 0x13c0
+	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
+	WORD $0x1f74 // je 0x13c0
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x1399
+	WORD $0x0c72 // jb 0x13c0
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x1399:
+// 0x13c0:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1211,21 +1220,21 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x13e6
+	WORD $0x0f74 // je 0x140d
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x13e6:
+// 0x140d:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x13f9
+	WORD $0x0f74 // je 0x1420
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x13f9:
-	LONG $0xfffae4e9; BYTE $0xff // jmp 0xee2
-// 0x13fe:
+// 0x1420:
+	LONG $0xfffadae9; BYTE $0xff // jmp 0xeff
+// 0x1425:
 	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
 	WORD $0x3948; BYTE $0xca // cmp rdx,rcx
 	LONG $0xca420f48 // cmovb rcx,rdx
@@ -1233,12 +1242,15 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	LONG $0xc1450f48 // cmovne rax,rcx
 	LONG $0x5e450f4c; BYTE $0x90 // cmovne r11,QWORD PTR [rsi-0x70]
+	LONG $0x00f07e83 // cmp DWORD PTR [rsi-0x10],0x0
+	LONG $0x1cc7850f; WORD $0x0000 // jne 0x3116
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	LONG $0x0d63860f; WORD $0x0000 // jbe 0x218d
+	LONG $0x0d77860f; WORD $0x0000 // jbe 0x21d2
 	LONG $0x0100f981; WORD $0x0000 // cmp ecx,0x100
-	LONG $0x1183860f; WORD $0x0000 // jbe 0x25b9
+	LONG $0x1197860f; WORD $0x0000 // jbe 0x25fe
 	LONG $0x0180f981; WORD $0x0000 // cmp ecx,0x180
-	LONG $0x16b5860f; WORD $0x0000 // jbe 0x2af7
+	LONG $0x16c9860f; WORD $0x0000 // jbe 0x2b3c
+// 0x1473:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe87e8b48 // mov rdi,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1267,16 +1279,16 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x1512
-	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
-	WORD $0x1f74 // je 0x1512
+	WORD $0x2572 // jb 0x1543
+	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
+	WORD $0x1f74 // je 0x1543
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x1512
+	WORD $0x0c72 // jb 0x1543
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x1512:
+// 0x1543:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1295,19 +1307,22 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x155f
+	WORD $0x0f74 // je 0x1590
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x155f:
+// 0x1590:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x1572
+	WORD $0x0f74 // je 0x15a3
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x1572:
+// 0x15a3:
+	LONG $0x00f07e83 // cmp DWORD PTR [rsi-0x10],0x0
+	LONG $0x1b8d850f; WORD $0x0000 // jne 0x313a
+// 0x15ad:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0x003d62c4; WORD $0x6046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]
@@ -1331,7 +1346,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x002562c4; WORD $0x605e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x1647
+	WORD $0x6974 // je 0x1682
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1359,7 +1374,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x1647:
+// 0x1682:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
@@ -1394,7 +1409,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x002562c4; WORD $0x405e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x1755
+	WORD $0x6974 // je 0x1790
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1422,7 +1437,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1755:
+// 0x1790:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
@@ -1457,7 +1472,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
 	LONG $0x003562c4; WORD $0x604e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	LONG $0x069e840f; WORD $0x0000 // je 0x1e9c
+	LONG $0x06a8840f; WORD $0x0000 // je 0x1ee1
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1485,7 +1500,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x1867:
+// 0x18a2:
 	QUAD $0x000003a0befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x3a0]
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
@@ -1531,7 +1546,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
 	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x19ae
+	WORD $0x6974 // je 0x19e9
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1559,11 +1574,11 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x19ae:
+// 0x19e9:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfbba850f; WORD $0xffff // jne 0x1572
+	LONG $0xfbba850f; WORD $0xffff // jne 0x15ad
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x1a27
+	WORD $0x6974 // je 0x1a62
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1591,12 +1606,12 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1a27:
+// 0x1a62:
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x0198840f; WORD $0x0000 // je 0x1bcd
+	LONG $0x0198840f; WORD $0x0000 // je 0x1c08
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x0137840f; WORD $0x0000 // je 0x1b77
+	LONG $0x0137840f; WORD $0x0000 // je 0x1bb2
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1680,8 +1695,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-	WORD $0x56eb // jmp 0x1bcd
-// 0x1b77:
+	WORD $0x56eb // jmp 0x1c08
+// 0x1bb2:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1704,15 +1719,18 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1bcd:
+// 0x1c08:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
+	LONG $0x00f07e83 // cmp DWORD PTR [rsi-0x10],0x0
+	LONG $0x19d3850f; WORD $0x0000 // jne 0x35f0
+// 0x1c1d:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
 	LONG $0x00a87e81; WORD $0x0002; BYTE $0x00 // cmp DWORD PTR [rsi-0x58],0x200
-	LONG $0x031c850f; WORD $0x0000 // jne 0x1f10
+	LONG $0x031c850f; WORD $0x0000 // jne 0x1f55
 	LONG $0x905e8b48 // mov rbx,QWORD PTR [rsi-0x70]
 	LONG $0x984e8b48 // mov rcx,QWORD PTR [rsi-0x68]
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
@@ -1827,10 +1845,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x000001e093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x1e0]
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	LONG $0xfff48ce9; BYTE $0xff // jmp 0x1328
-// 0x1e9c:
+	LONG $0xfff46ee9; BYTE $0xff // jmp 0x134f
+// 0x1ee1:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x1f0b
+	WORD $0x6974 // je 0x1f50
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1858,9 +1876,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1f0b:
-	LONG $0xfff957e9; BYTE $0xff // jmp 0x1867
-// 0x1f10:
+// 0x1f50:
+	LONG $0xfff94de9; BYTE $0xff // jmp 0x18a2
+// 0x1f55:
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
 	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
 	QUAD $0x00000380b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm14
@@ -1959,7 +1977,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
 	LONG $0x40968d48; WORD $0x0001; BYTE $0x00 // lea rdx,[rsi+0x140]
 	WORD $0x3948; BYTE $0xd1 // cmp rcx,rdx
-	LONG $0xf038840f; WORD $0xffff // je 0x1180
+	LONG $0xf010840f; WORD $0xffff // je 0x119d
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x088e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x108]
@@ -1973,21 +1991,21 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-	LONG $0xffe9eee9; BYTE $0xff // jmp 0xb7b
-// 0x218d:
+	LONG $0xffe9b1e9; BYTE $0xff // jmp 0xb83
+// 0x21d2:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x21bd
-	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
-	WORD $0x1f74 // je 0x21bd
+	WORD $0x2572 // jb 0x2202
+	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
+	WORD $0x1f74 // je 0x2202
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x21bd
+	WORD $0x0c72 // jb 0x2202
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x21bd:
+// 0x2202:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2006,19 +2024,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x220a
+	WORD $0x0f74 // je 0x224f
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x220a:
+// 0x224f:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x221d
+	WORD $0x0f74 // je 0x2262
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x221d:
+// 0x2262:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2029,7 +2047,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x2257:
+// 0x229c:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2050,7 +2068,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x231e
+	WORD $0x6974 // je 0x2363
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2078,9 +2096,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x231e:
+// 0x2363:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x238d
+	WORD $0x6974 // je 0x23d2
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2108,7 +2126,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x238d:
+// 0x23d2:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2129,7 +2147,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	LONG $0x0156840f; WORD $0x0000 // je 0x2545
+	LONG $0x0156840f; WORD $0x0000 // je 0x258a
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2157,9 +2175,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2458:
+// 0x249d:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x24c7
+	WORD $0x6974 // je 0x250c
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2187,9 +2205,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x24c7:
+// 0x250c:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfd86850f; WORD $0xffff // jne 0x2257
+	LONG $0xfd86850f; WORD $0xffff // jne 0x229c
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2209,10 +2227,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
 	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
 	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
-	LONG $0xffe99de9; BYTE $0xff // jmp 0xee2
-// 0x2545:
+	LONG $0xffe975e9; BYTE $0xff // jmp 0xeff
+// 0x258a:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x25b4
+	WORD $0x6974 // je 0x25f9
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2240,22 +2258,22 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x25b4:
-	LONG $0xfffe9fe9; BYTE $0xff // jmp 0x2458
-// 0x25b9:
+// 0x25f9:
+	LONG $0xfffe9fe9; BYTE $0xff // jmp 0x249d
+// 0x25fe:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x25e9
-	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
-	WORD $0x1f74 // je 0x25e9
+	WORD $0x2572 // jb 0x262e
+	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
+	WORD $0x1f74 // je 0x262e
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x25e9
+	WORD $0x0c72 // jb 0x262e
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x25e9:
+// 0x262e:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2274,19 +2292,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x2636
+	WORD $0x0f74 // je 0x267b
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x2636:
+// 0x267b:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2649
+	WORD $0x0f74 // je 0x268e
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2649:
+// 0x268e:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2301,7 +2319,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x2694:
+// 0x26d9:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2341,7 +2359,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x27b3
+	WORD $0x6974 // je 0x27f8
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2369,9 +2387,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x27b3:
+// 0x27f8:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2822
+	WORD $0x6974 // je 0x2867
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2399,7 +2417,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2822:
+// 0x2867:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2439,7 +2457,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	LONG $0x01a7840f; WORD $0x0000 // je 0x2a83
+	LONG $0x01a7840f; WORD $0x0000 // je 0x2ac8
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2467,9 +2485,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2945:
+// 0x298a:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x29b4
+	WORD $0x6974 // je 0x29f9
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2497,9 +2515,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x29b4:
+// 0x29f9:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfcd6850f; WORD $0xffff // jne 0x2694
+	LONG $0xfcd6850f; WORD $0xffff // jne 0x26d9
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2532,10 +2550,10 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
 	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
 	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
-	LONG $0xffe45fe9; BYTE $0xff // jmp 0xee2
-// 0x2a83:
+	LONG $0xffe437e9; BYTE $0xff // jmp 0xeff
+// 0x2ac8:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2af2
+	WORD $0x6974 // je 0x2b37
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2563,22 +2581,22 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2af2:
-	LONG $0xfffe4ee9; BYTE $0xff // jmp 0x2945
-// 0x2af7:
+// 0x2b37:
+	LONG $0xfffe4ee9; BYTE $0xff // jmp 0x298a
+// 0x2b3c:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x2b27
-	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
-	WORD $0x1f74 // je 0x2b27
+	WORD $0x2572 // jb 0x2b6c
+	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
+	WORD $0x1f74 // je 0x2b6c
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x2b27
+	WORD $0x0c72 // jb 0x2b6c
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x2b27:
+// 0x2b6c:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2597,19 +2615,19 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x2b74
+	WORD $0x0f74 // je 0x2bb9
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x2b74:
+// 0x2bb9:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2b87
+	WORD $0x0f74 // je 0x2bcc
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2b87:
+// 0x2bcc:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2628,7 +2646,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	QUAD $0x00000140b26f7dc5 // vmovdqa ymm14,YMMWORD PTR [rdx+0x140]
 	QUAD $0x00000120ba6f7dc5 // vmovdqa ymm15,YMMWORD PTR [rdx+0x120]
-// 0x2be3:
+// 0x2c28:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2687,7 +2705,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x2d5b
+	WORD $0x6974 // je 0x2da0
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2715,9 +2733,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2d5b:
+// 0x2da0:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2dca
+	WORD $0x6974 // je 0x2e0f
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2745,7 +2763,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2dca:
+// 0x2e0f:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x003542c4; BYTE $0xce // vpshufb ymm9,ymm9,ymm14
@@ -2804,7 +2822,7 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x2f42
+	WORD $0x6974 // je 0x2f87
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2832,9 +2850,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2f42:
+// 0x2f87:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2fb1
+	WORD $0x6974 // je 0x2ff6
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2862,9 +2880,9 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2fb1:
+// 0x2ff6:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc28850f; WORD $0xffff // jne 0x2be3
+	LONG $0xfc28850f; WORD $0xffff // jne 0x2c28
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2910,8 +2928,330 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
 	QUAD $0x00000280a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x280],ymm12
 	QUAD $0x000002a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x2a0],ymm13
-	LONG $0xffde11e9; BYTE $0xff // jmp 0xee2
-// 0x30d1:
+	LONG $0xffdde9e9; BYTE $0xff // jmp 0xeff
+// 0x3116:
+	WORD $0x568b; BYTE $0xf4 // mov edx,DWORD PTR [rsi-0xc]
+	WORD $0xd001 // add eax,edx
+	WORD $0x2949; BYTE $0xd3 // sub r11,rdx
+	WORD $0xd231 // xor edx,edx
+	LONG $0x0002e03d; BYTE $0x00 // cmp eax,0x2e0
+	WORD $0x0b76 // jbe 0x3132
+	LONG $0xfd20908d; WORD $0xffff // lea edx,[rax-0x2e0]
+	LONG $0x0002e0b8; BYTE $0x00 // mov eax,0x2e0
+// 0x3132:
+	WORD $0x5689; BYTE $0xf4 // mov DWORD PTR [rsi-0xc],edx
+	LONG $0xffe339e9; BYTE $0xff // jmp 0x1473
+// 0x313a:
+	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
+	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	LONG $0x003d62c4; WORD $0x6046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]
+	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
+	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
+	LONG $0x003562c4; WORD $0x604e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]
+	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
+	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0x002d62c4; WORD $0x6056 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x60]
+	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
+	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
+	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0x002562c4; WORD $0x605e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x320f
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x320f:
+	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
+	WORD $0x6974 // je 0x327e
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c78349 // add r15,0x10
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xe9 // add rcx,r13
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xf7 // add rdi,r14
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x1149; BYTE $0xdd // adc r13,rbx
+	WORD $0x8941; BYTE $0xfe // mov r14d,edi
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xfc // add r12,rdi
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
+	LONG $0x00d68349 // adc r14,0x0
+// 0x327e:
+	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
+	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
+	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
+	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	LONG $0x003d62c4; WORD $0x4046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x40]
+	QUAD $0x000003a0befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
+	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
+	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
+	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
+	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
+	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
+	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	LONG $0x003562c4; WORD $0x404e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x40]
+	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
+	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0x002d62c4; WORD $0x4056 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x40]
+	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
+	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
+	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0x002562c4; WORD $0x405e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x338c
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x338c:
+	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
+	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
+	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
+	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	LONG $0x002d62c4; WORD $0x6056 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x60]
+	QUAD $0x000003a0befe25c5 // vpaddd ymm15,ymm11,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
+	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
+	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
+	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
+	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
+	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
+	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	LONG $0x002562c4; WORD $0x605e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x60]
+	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
+	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
+	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0x003d62c4; WORD $0x6046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x60]
+	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
+	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
+	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
+	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
+	LONG $0xf47285c5; BYTE $0x0c // vpslld ymm15,ymm4,0xc
+	LONG $0xd472ddc5; BYTE $0x14 // vpsrld ymm4,ymm4,0x14
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+	LONG $0xf57285c5; BYTE $0x0c // vpslld ymm15,ymm5,0xc
+	LONG $0xd572d5c5; BYTE $0x14 // vpsrld ymm5,ymm5,0x14
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0x003562c4; WORD $0x604e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x60]
+	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
+	WORD $0x6974 // je 0x349a
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c78349 // add r15,0x10
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xe9 // add rcx,r13
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xf7 // add rdi,r14
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x1149; BYTE $0xdd // adc r13,rbx
+	WORD $0x8941; BYTE $0xfe // mov r14d,edi
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xfc // add r12,rdi
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
+	LONG $0x00d68349 // adc r14,0x0
+// 0x349a:
+	QUAD $0x000003a0befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
+	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
+	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
+	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	LONG $0x002d62c4; WORD $0x4056 // vpshufb ymm10,ymm10,YMMWORD PTR [rsi+0x40]
+	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
+	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
+	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
+	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
+	LONG $0xf67285c5; BYTE $0x0c // vpslld ymm15,ymm6,0xc
+	LONG $0xd672cdc5; BYTE $0x14 // vpsrld ymm6,ymm6,0x14
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	LONG $0xf77285c5; BYTE $0x0c // vpslld ymm15,ymm7,0xc
+	LONG $0xd772c5c5; BYTE $0x14 // vpsrld ymm7,ymm7,0x14
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	LONG $0x002562c4; WORD $0x405e // vpshufb ymm11,ymm11,YMMWORD PTR [rsi+0x40]
+	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
+	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
+	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0x003d62c4; WORD $0x4046 // vpshufb ymm8,ymm8,YMMWORD PTR [rsi+0x40]
+	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
+	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
+	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
+	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
+	LONG $0xf47285c5; BYTE $0x07 // vpslld ymm15,ymm4,0x7
+	LONG $0xd472ddc5; BYTE $0x19 // vpsrld ymm4,ymm4,0x19
+	LONG $0xe4eb85c5 // vpor ymm4,ymm15,ymm4
+	LONG $0xf57285c5; BYTE $0x07 // vpslld ymm15,ymm5,0x7
+	LONG $0xd572d5c5; BYTE $0x19 // vpsrld ymm5,ymm5,0x19
+	LONG $0xedeb85c5 // vpor ymm5,ymm15,ymm5
+	LONG $0x003562c4; WORD $0x404e // vpshufb ymm9,ymm9,YMMWORD PTR [rsi+0x40]
+	QUAD $0x000003a0befe3dc5 // vpaddd ymm15,ymm8,YMMWORD PTR [rsi+0x3a0]
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
+	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
+	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
+	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
+	LONG $0xf67285c5; BYTE $0x07 // vpslld ymm15,ymm6,0x7
+	LONG $0xd672cdc5; BYTE $0x19 // vpsrld ymm6,ymm6,0x19
+	LONG $0xf6eb85c5 // vpor ymm6,ymm15,ymm6
+	LONG $0xf77285c5; BYTE $0x07 // vpslld ymm15,ymm7,0x7
+	LONG $0xd772c5c5; BYTE $0x19 // vpsrld ymm7,ymm7,0x19
+	LONG $0xffeb85c5 // vpor ymm7,ymm15,ymm7
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x35e1
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x35e1:
+	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
+	LONG $0xfb4f850f; WORD $0xffff // jne 0x313a
+	LONG $0xffe472e9; BYTE $0xff // jmp 0x1a62
+// 0x35f0:
+	WORD $0x4e8b; BYTE $0xf0 // mov ecx,DWORD PTR [rsi-0x10]
+	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
+	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
+	LONG $0x409e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x140]
+	WORD $0x2948; BYTE $0xc8 // sub rax,rcx
+	WORD $0x2948; BYTE $0xcf // sub rdi,rcx
+	WORD $0xd231 // xor edx,edx
+// 0x360a:
+	LONG $0x3c6f7ec5; BYTE $0x10 // vmovdqu ymm15,YMMWORD PTR [rax+rdx*1]
+	LONG $0x3cef05c5; BYTE $0x13 // vpxor ymm15,ymm15,YMMWORD PTR [rbx+rdx*1]
+	LONG $0x3c7f7ec5; BYTE $0x17 // vmovdqu YMMWORD PTR [rdi+rdx*1],ymm15
+	WORD $0xc283; BYTE $0x20 // add edx,0x20
+	WORD $0xca39 // cmp edx,ecx
+	WORD $0xea72 // jb 0x360a
+	WORD $0xc931 // xor ecx,ecx
+	WORD $0x4e39; BYTE $0xf4 // cmp DWORD PTR [rsi-0xc],ecx
+	WORD $0x4e89; BYTE $0xf0 // mov DWORD PTR [rsi-0x10],ecx
+	LONG $0xe5ef840f; WORD $0xffff // je 0x1c1d
+	LONG $0x00f046c7; WORD $0x0002; BYTE $0x00 // mov DWORD PTR [rsi-0x10],0x200
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
+	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
+	LONG $0xffe90ce9; BYTE $0xff // jmp 0x1f55
+// 0x3649:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
@@ -2933,14 +3273,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
 	QUAD $0x00000000a846c748 // mov QWORD PTR [rsi-0x58],0x0
 	LONG $0x000004b9; BYTE $0x00 // mov ecx,0x4
-	LONG $0xf04e8948 // mov QWORD PTR [rsi-0x10],rcx
+	LONG $0xf84e8948 // mov QWORD PTR [rsi-0x8],rcx
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
 	LONG $0xa0b68d4c; WORD $0x0000; BYTE $0x00 // lea r14,[rsi+0xa0]
 	QUAD $0x000000a00ebc8d4c // lea r15,[rsi+rcx*1+0xa0]
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x314c:
+// 0x36c4:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -2994,16 +3334,16 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0x314c
-	LONG $0xffe115e9; BYTE $0xff // jmp 0x1328
-// 0x3213:
+	LONG $0xff3e850f; WORD $0xffff // jne 0x36c4
+	LONG $0xffdbc4e9; BYTE $0xff // jmp 0x134f
+// 0x378b:
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
-// 0x321e:
+// 0x3796:
 	LONG $0x805e8b4c // mov r11,QWORD PTR [rsi-0x80]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x009b840f; WORD $0x0000 // je 0x32cb
+	LONG $0x009b840f; WORD $0x0000 // je 0x3843
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
@@ -3042,8 +3382,8 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x6beb // jmp 0x3336
-// 0x32cb:
+	WORD $0x6beb // jmp 0x38ae
+// 0x3843:
 	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -3065,14 +3405,14 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	LONG $0x30508948 // mov QWORD PTR [rax+0x30],rdx
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
-	WORD $0x0475 // jne 0x3327
+	WORD $0x0475 // jne 0x389f
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x3327:
+// 0x389f:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x3336:
+// 0x38ae:
 	LONG $0x105b8b49 // mov rbx,QWORD PTR [r11+0x10]
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x467ffdc5; BYTE $0x80 // vmovdqa YMMWORD PTR [rsi-0x80],ymm0
@@ -3085,28 +3425,28 @@ TEXT ·ChaCha20Poly1305AVX2(SB), 0, $1152-8
 	QUAD $0x00000140867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm0
 	QUAD $0x00000160867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm0
 	QUAD $0x000000015043f741 // test DWORD PTR [r11+0x50],0x1
-	WORD $0x2674 // je 0x33a3
+	WORD $0x2674 // je 0x391b
 	LONG $0x40fb8348 // cmp rbx,0x40
-	WORD $0x4776 // jbe 0x33ca
+	WORD $0x4776 // jbe 0x3942
 	LONG $0x008e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x200]
 	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
-	WORD $0x1776 // jbe 0x33aa
+	WORD $0x1776 // jbe 0x3922
 	LONG $0x808e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x280]
 	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
-	WORD $0x0776 // jbe 0x33aa
-// 0x33a3:
+	WORD $0x0776 // jbe 0x3922
+// 0x391b:
 	LONG $0xc08e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x3c0]
-// 0x33aa:
+// 0x3922:
 	LONG $0x40468d48 // lea rax,[rsi+0x40]
-// 0x33ae:
+// 0x3926:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
 	LONG $0x407ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm0
 	LONG $0x407ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm0
 	LONG $0x80e88348 // sub rax,0xffffffffffffff80
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe472 // jb 0x33ae
-// 0x33ca:
+	WORD $0xe472 // jb 0x3926
+// 0x3942:
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET

@@ -28,40 +28,43 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x7331c1c4; WORD $0x04f9 // vpslldq xmm9,xmm9,0x4
 	LONG $0x4e7f79c5; BYTE $0x30 // vmovdqa XMMWORD PTR [rsi+0x30],xmm9
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x2de9840f; WORD $0x0000 // je 0x2e3f
+	LONG $0x285e840f; WORD $0x0000 // je 0x28b4
 	LONG $0xa85e8948 // mov QWORD PTR [rsi-0x58],rbx
 	LONG $0x40fb8348 // cmp rbx,0x40
-	WORD $0x6376 // jbe 0xc3
+	WORD $0x6576 // jbe 0xc5
 	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
-	LONG $0x01a4860f; WORD $0x0000 // jbe 0x211
-	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
-	LONG $0x03e6860f; WORD $0x0000 // jbe 0x460
+	LONG $0x01a6860f; WORD $0x0000 // jbe 0x213
 	LONG $0x0001c0b9; BYTE $0x00 // mov ecx,0x1c0
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x0a74 // je 0x92
+	WORD $0x0a74 // je 0x85
 	LONG $0x3f4b8d48 // lea rcx,[rbx+0x3f]
 	LONG $0x01c0e181; WORD $0x0000 // and ecx,0x1c0
-// 0x92:
+// 0x85:
 	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
 	LONG $0xcb470f48 // cmova rcx,rbx
 	LONG $0xa84e8948 // mov QWORD PTR [rsi-0x58],rcx
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x2274 // je 0xc3
+	WORD $0x3174 // je 0xc5
 	WORD $0xf983; BYTE $0x40 // cmp ecx,0x40
-	WORD $0x1d76 // jbe 0xc3
+	WORD $0x2c76 // jbe 0xc5
 	LONG $0x00c0f981; WORD $0x0000 // cmp ecx,0xc0
-	LONG $0x015f860f; WORD $0x0000 // jbe 0x211
-	LONG $0x0140f981; WORD $0x0000 // cmp ecx,0x140
-	LONG $0x03a2860f; WORD $0x0000 // jbe 0x460
-	LONG $0x0006dee9; BYTE $0x00 // jmp 0x7a1
-// 0xc3:
+	LONG $0x016e860f; WORD $0x0000 // jbe 0x213
+	WORD $0xc031 // xor eax,eax
+	QUAD $0x00000040b846c748 // mov QWORD PTR [rsi-0x48],0x40
+	WORD $0x8948; BYTE $0x06 // mov QWORD PTR [rsi],rax
+	LONG $0x08468948 // mov QWORD PTR [rsi+0x8],rax
+	LONG $0x10468948 // mov QWORD PTR [rsi+0x10],rax
+	WORD $0x8949; BYTE $0xf3 // mov r11,rsi
+	WORD $0xc183; BYTE $0x40 // add ecx,0x40
+	LONG $0x000c3ae9; BYTE $0x00 // jmp 0xcff
+// 0xc5:
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
 	LONG $0x5a7de2c4; WORD $0x1070 // vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0xe3:
+// 0xe5:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -93,7 +96,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xff5b850f; WORD $0xffff // jne 0xe3
+	LONG $0xff5b850f; WORD $0xffff // jne 0xe5
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
 	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
@@ -107,20 +110,21 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x7ef961c4; BYTE $0xe0 // vmovq rax,xmm12
 	LONG $0x16f963c4; WORD $0x01e1 // vpextrq rcx,xmm12,0x1
 	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
-	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
-	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
-	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
 	LONG $0x02eac148 // shr rdx,0x2
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
+	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
+	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
+	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
+	LONG $0x217f7dc5 // vmovdqa YMMWORD PTR [rcx],ymm12
+	LONG $0x697f7dc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rcx+0x20],ymm13
 	LONG $0xa07e8348; BYTE $0x40 // cmp QWORD PTR [rsi-0x60],0x40
-	LONG $0x081e870f; WORD $0x0000 // ja 0xa2a
-	LONG $0x000947e9; BYTE $0x00 // jmp 0xb58
-// 0x211:
+	LONG $0x024a870f; WORD $0x0000 // ja 0x458
+	LONG $0x000373e9; BYTE $0x00 // jmp 0x586
+// 0x213:
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
@@ -131,7 +135,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0x242:
+// 0x244:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -193,7 +197,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xfebf850f; WORD $0xffff // jne 0x242
+	LONG $0xfebf850f; WORD $0xffff // jne 0x244
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
 	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
@@ -212,336 +216,55 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x7ef961c4; BYTE $0xe0 // vmovq rax,xmm12
 	LONG $0x16f963c4; WORD $0x01e1 // vpextrq rcx,xmm12,0x1
 	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
-	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
-	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
-	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
-	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
-	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
-	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
-	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
-	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
-	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
 	LONG $0x02eac148 // shr rdx,0x2
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
+	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
+	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
+	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
+	LONG $0x217f7dc5 // vmovdqa YMMWORD PTR [rcx],ymm12
+	LONG $0x697f7dc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rcx+0x20],ymm13
+	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
+	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
+	LONG $0x617f7dc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rcx+0x40],ymm12
+	LONG $0x697f7dc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rcx+0x60],ymm13
+	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
+	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
+	QUAD $0x00000080a17f7dc5 // vmovdqa YMMWORD PTR [rcx+0x80],ymm12
+	QUAD $0x000000a0a97f7dc5 // vmovdqa YMMWORD PTR [rcx+0xa0],ymm13
 	QUAD $0x000000c0a07e8148 // cmp QWORD PTR [rsi-0x60],0xc0
-	LONG $0x05cf870f; WORD $0x0000 // ja 0xa2a
-	LONG $0x0006f8e9; BYTE $0x00 // jmp 0xb58
-// 0x460:
-	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
-	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
-	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
-	LONG $0x5a7de2c4; WORD $0x1070 // vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
-	LONG $0xd06ffdc5 // vmovdqa ymm2,ymm0
-	LONG $0xeb6ffdc5 // vmovdqa ymm5,ymm3
-	LONG $0xc66f7dc5 // vmovdqa ymm8,ymm6
-	LONG $0x5afe35c5; BYTE $0x60 // vpaddd ymm11,ymm9,YMMWORD PTR [rdx+0x60]
-	LONG $0xc86ffdc5 // vmovdqa ymm1,ymm0
-	LONG $0xe36ffdc5 // vmovdqa ymm4,ymm3
-	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
-	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
-	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0x4a2:
-	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
-	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
-	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
-	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
-	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
-	LONG $0x2865f162; WORD $0xcb72; BYTE $0x0c // vprold ymm3,ymm3,0xc
-	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
-	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
-	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
-	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
-	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
-	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
-	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
-	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
-	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
-	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
-	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
-	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
-	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
-	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
-	LONG $0x2835d162; WORD $0xc972; BYTE $0x08 // vprold ymm9,ymm9,0x8
-	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
-	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
-	LONG $0xc070fdc5; BYTE $0x93 // vpshufd ymm0,ymm0,0x93
-	LONG $0x2865f162; WORD $0xcb72; BYTE $0x07 // vprold ymm3,ymm3,0x7
-	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
-	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
-	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
-	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
-	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
-	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
-	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
-	LONG $0xc970fdc5; BYTE $0x93 // vpshufd ymm1,ymm1,0x93
-	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
-	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
-	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
-	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
-	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
-	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
-	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
-	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
-	LONG $0xd270fdc5; BYTE $0x93 // vpshufd ymm2,ymm2,0x93
-	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
-	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
-	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
-	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
-	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
-	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
-	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
-	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
-	LONG $0x2865f162; WORD $0xcb72; BYTE $0x0c // vprold ymm3,ymm3,0xc
-	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
-	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
-	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
-	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
-	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
-	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
-	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
-	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
-	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
-	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
-	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
-	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
-	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
-	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
-	LONG $0x2835d162; WORD $0xc972; BYTE $0x08 // vprold ymm9,ymm9,0x8
-	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
-	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
-	LONG $0xc070fdc5; BYTE $0x39 // vpshufd ymm0,ymm0,0x39
-	LONG $0x2865f162; WORD $0xcb72; BYTE $0x07 // vprold ymm3,ymm3,0x7
-	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
-	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
-	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
-	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
-	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
-	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
-	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
-	LONG $0xc970fdc5; BYTE $0x39 // vpshufd ymm1,ymm1,0x39
-	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
-	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
-	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
-	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
-	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
-	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
-	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
-	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
-	LONG $0xd270fdc5; BYTE $0x39 // vpshufd ymm2,ymm2,0x39
-	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
-	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
-	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
-	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xfe21850f; WORD $0xffff // jne 0x4a2
-	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
-	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
-	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
-	LONG $0x5a7d62c4; WORD $0x307e // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x30]
-	LONG $0xfe7dc1c4; BYTE $0xc4 // vpaddd ymm0,ymm0,ymm12
-	LONG $0xfe65c1c4; BYTE $0xdd // vpaddd ymm3,ymm3,ymm13
-	LONG $0xfe4dc1c4; BYTE $0xf6 // vpaddd ymm6,ymm6,ymm14
-	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
-	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-	LONG $0xfe75c1c4; BYTE $0xcc // vpaddd ymm1,ymm1,ymm12
-	LONG $0xfe5dc1c4; BYTE $0xe5 // vpaddd ymm4,ymm4,ymm13
-	LONG $0xfe45c1c4; BYTE $0xfe // vpaddd ymm7,ymm7,ymm14
-	LONG $0xfe2d41c4; BYTE $0xd7 // vpaddd ymm10,ymm10,ymm15
-	LONG $0x52fe2dc5; BYTE $0x40 // vpaddd ymm10,ymm10,YMMWORD PTR [rdx+0x40]
-	LONG $0xfe6dc1c4; BYTE $0xd4 // vpaddd ymm2,ymm2,ymm12
-	LONG $0xfe55c1c4; BYTE $0xed // vpaddd ymm5,ymm5,ymm13
-	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
-	LONG $0xfe2541c4; BYTE $0xdf // vpaddd ymm11,ymm11,ymm15
-	LONG $0x5afe25c5; BYTE $0x60 // vpaddd ymm11,ymm11,YMMWORD PTR [rdx+0x60]
-	LONG $0x62db79c5; BYTE $0x10 // vpand xmm12,xmm0,XMMWORD PTR [rdx+0x10]
-	LONG $0x7ef961c4; BYTE $0xe0 // vmovq rax,xmm12
-	LONG $0x16f963c4; WORD $0x01e1 // vpextrq rcx,xmm12,0x1
-	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
-	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
-	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
-	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
-	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
-	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
-	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
-	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
-	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
-	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
-	LONG $0x386d63c4; WORD $0x01e5 // vinserti128 ymm12,ymm2,xmm5,0x1
-	LONG $0x383d43c4; WORD $0x01eb // vinserti128 ymm13,ymm8,xmm11,0x1
-	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
-	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
-	LONG $0x466d63c4; WORD $0x31e5 // vperm2i128 ymm12,ymm2,ymm5,0x31
-	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
-	QUAD $0x00000240a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm12
-	QUAD $0x00000260ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm13
-	WORD $0x8948; BYTE $0xca // mov rdx,rcx
-	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
-	LONG $0x02eac148 // shr rdx,0x2
-	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
-	WORD $0x0148; BYTE $0xca // add rdx,rcx
-	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-	LONG $0x000289e9; BYTE $0x00 // jmp 0xa2a
-// 0x7a1:
-	WORD $0x8948; BYTE $0xc7 // mov rdi,rax
-	LONG $0x587d62c4; WORD $0x1c67 // vpbroadcastd ymm12,DWORD PTR [rdi+0x1c]
-	LONG $0x6f7d41c4; BYTE $0xfc // vmovdqa ymm15,ymm12
-	LONG $0x587d62c4; WORD $0x3046 // vpbroadcastd ymm8,DWORD PTR [rsi+0x30]
-	QUAD $0x000000a0826ffdc5 // vmovdqa ymm0,YMMWORD PTR [rdx+0xa0]
-	QUAD $0x000000c08a6ffdc5 // vmovdqa ymm1,YMMWORD PTR [rdx+0xc0]
-	QUAD $0x000000e0926ffdc5 // vmovdqa ymm2,YMMWORD PTR [rdx+0xe0]
-	QUAD $0x000001009a6ffdc5 // vmovdqa ymm3,YMMWORD PTR [rdx+0x100]
-	QUAD $0x0000008082fe3dc5 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x80]
-	LONG $0x587de2c4; BYTE $0x27 // vpbroadcastd ymm4,DWORD PTR [rdi]
-	LONG $0x587de2c4; WORD $0x046f // vpbroadcastd ymm5,DWORD PTR [rdi+0x4]
-	LONG $0x587de2c4; WORD $0x0877 // vpbroadcastd ymm6,DWORD PTR [rdi+0x8]
-	LONG $0x587de2c4; WORD $0x0c7f // vpbroadcastd ymm7,DWORD PTR [rdi+0xc]
-	LONG $0x587d62c4; WORD $0x344e // vpbroadcastd ymm9,DWORD PTR [rsi+0x34]
-	LONG $0x587d62c4; WORD $0x3856 // vpbroadcastd ymm10,DWORD PTR [rsi+0x38]
-	LONG $0x587d62c4; WORD $0x3c5e // vpbroadcastd ymm11,DWORD PTR [rsi+0x3c]
-	LONG $0x587d62c4; WORD $0x1067 // vpbroadcastd ymm12,DWORD PTR [rdi+0x10]
-	LONG $0x587d62c4; WORD $0x146f // vpbroadcastd ymm13,DWORD PTR [rdi+0x14]
-	LONG $0x587d62c4; WORD $0x1877 // vpbroadcastd ymm14,DWORD PTR [rdi+0x18]
-	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0x81d:
-	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
-	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
-	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
-	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
-	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
-	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
-	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
-	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
-	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
-	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
-	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
-	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
-	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
-	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
-	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
-	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
-	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
-	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
-	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
-	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
-	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
-	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
-	LONG $0x283dd162; WORD $0xc872; BYTE $0x08 // vprold ymm8,ymm8,0x8
-	LONG $0xfe0541c4; BYTE $0xfb // vpaddd ymm15,ymm15,ymm11
-	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
-	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
-	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
-	LONG $0x284df162; WORD $0xce72; BYTE $0x0c // vprold ymm6,ymm6,0xc
-	LONG $0x2845f162; WORD $0xcf72; BYTE $0x0c // vprold ymm7,ymm7,0xc
-	LONG $0x2835d162; WORD $0xc972; BYTE $0x08 // vprold ymm9,ymm9,0x8
-	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
-	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
-	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
-	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
-	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
-	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
-	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
-	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
-	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
-	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
-	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
-	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
-	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
-	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
-	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
-	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
-	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
-	LONG $0xfe0541c4; BYTE $0xfb // vpaddd ymm15,ymm15,ymm11
-	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
-	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
-	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
-	LONG $0x284df162; WORD $0xce72; BYTE $0x07 // vprold ymm6,ymm6,0x7
-	LONG $0x2845f162; WORD $0xcf72; BYTE $0x07 // vprold ymm7,ymm7,0x7
-	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
-	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
-	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
-	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
-	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
-	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
-	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
-	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
-	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
-	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
-	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
-	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
-	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
-	LONG $0xfe0541c4; BYTE $0xf8 // vpaddd ymm15,ymm15,ymm8
-	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
-	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
-	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
-	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
-	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
-	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
-	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
-	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
-	LONG $0x284df162; WORD $0xce72; BYTE $0x0c // vprold ymm6,ymm6,0xc
-	LONG $0x2845f162; WORD $0xcf72; BYTE $0x0c // vprold ymm7,ymm7,0xc
-	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
-	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
-	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
-	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
-	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
-	LONG $0x283dd162; WORD $0xc872; BYTE $0x08 // vprold ymm8,ymm8,0x8
-	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
-	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
-	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
-	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
-	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
-	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
-	LONG $0x2835d162; WORD $0xc972; BYTE $0x08 // vprold ymm9,ymm9,0x8
-	LONG $0xfe0541c4; BYTE $0xf8 // vpaddd ymm15,ymm15,ymm8
-	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
-	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
-	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
-	LONG $0x284df162; WORD $0xce72; BYTE $0x07 // vprold ymm6,ymm6,0x7
-	LONG $0x2845f162; WORD $0xcf72; BYTE $0x07 // vprold ymm7,ymm7,0x7
-	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xfe07850f; WORD $0xffff // jne 0x81d
-	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
-	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
-	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
-	LONG $0x0012f4e9; BYTE $0x00 // jmp 0x1d1e
-// 0xa2a:
+	WORD $0x0577 // ja 0x458
+	LONG $0x00012ee9; BYTE $0x00 // jmp 0x586
+// 0x458:
 	LONG $0xa0468b48 // mov rax,QWORD PTR [rsi-0x60]
 	WORD $0xc931 // xor ecx,ecx
-	LONG $0xf04e8948 // mov QWORD PTR [rsi-0x10],rcx
+	LONG $0xf84e8948 // mov QWORD PTR [rsi-0x8],rcx
 	LONG $0x00e03d48; WORD $0x0000 // cmp rax,0xe0
-	LONG $0x0118820f; WORD $0x0000 // jb 0xb58
+	LONG $0x0118820f; WORD $0x0000 // jb 0x586
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
 	LONG $0x0003c1ba; BYTE $0x00 // mov edx,0x3c1
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	LONG $0x000480bf; BYTE $0x00 // mov edi,0x480
 	WORD $0x450f; BYTE $0xd7 // cmovne edx,edi
 	WORD $0x3948; BYTE $0xd0 // cmp rax,rdx
-	WORD $0x0f73 // jae 0xa6c
+	WORD $0x0f73 // jae 0x49a
 	WORD $0x508d; BYTE $0x3f // lea edx,[rax+0x3f]
 	LONG $0x0100c2f7; WORD $0x0000 // test edx,0x100
-	LONG $0x00ec840f; WORD $0x0000 // je 0xb58
-// 0xa6c:
+	LONG $0x00ec840f; WORD $0x0000 // je 0x586
+// 0x49a:
 	LONG $0x01413d48; WORD $0x0000 // cmp rax,0x141
 	WORD $0xd983; BYTE $0xfc // sbb ecx,0xfffffffc
-	LONG $0xf04e8948 // mov QWORD PTR [rsi-0x10],rcx
+	LONG $0xf84e8948 // mov QWORD PTR [rsi-0x8],rcx
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
 	LONG $0xa0b68d4c; WORD $0x0000; BYTE $0x00 // lea r14,[rsi+0xa0]
 	QUAD $0x000000a00ebc8d4c // lea r15,[rsi+rcx*1+0xa0]
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0xa96:
+// 0x4c4:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -595,17 +318,18 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0xa96
-// 0xb58:
+	LONG $0xff3e850f; WORD $0xffff // jne 0x4c4
+// 0x586:
 	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
 	WORD $0xc031 // xor eax,eax
+	LONG $0xb8468948 // mov QWORD PTR [rsi-0x48],rax
 	WORD $0x8948; BYTE $0x06 // mov QWORD PTR [rsi],rax
 	LONG $0x08468948 // mov QWORD PTR [rsi+0x8],rax
 	LONG $0x10468948 // mov QWORD PTR [rsi+0x10],rax
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0x016f840f; WORD $0x0000 // je 0xcec
+	LONG $0x016f840f; WORD $0x0000 // je 0x71e
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
@@ -615,8 +339,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xf0e78349 // and r15,0xfffffffffffffff0
 	LONG $0xd04e8948 // mov QWORD PTR [rsi-0x30],rcx
 	WORD $0x014d; BYTE $0xdf // add r15,r11
-	WORD $0x65eb // jmp 0xc04
-// 0xb9f:
+	WORD $0x65eb // jmp 0x636
+// 0x5d1:
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -643,32 +367,32 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xc04:
+// 0x636:
 	WORD $0x394d; BYTE $0xfb // cmp r11,r15
-	WORD $0x9675 // jne 0xb9f
+	WORD $0x9675 // jne 0x5d1
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00c8840f; WORD $0x0000 // je 0xcdd
+	LONG $0x00c8840f; WORD $0x0000 // je 0x70f
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0xc34
+	WORD $0x1a72 // jb 0x666
 	WORD $0x8b49; BYTE $0x03 // mov rax,QWORD PTR [r11]
 	LONG $0x0b548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r11+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0xc7d
-// 0xc34:
+	WORD $0x49eb // jmp 0x6af
+// 0x666:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0xc52
+	WORD $0x1972 // jb 0x684
 	WORD $0x8b41; BYTE $0x03 // mov eax,DWORD PTR [r11]
 	LONG $0x0b548b41; BYTE $0xfc // mov edx,DWORD PTR [r11+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0xc7d
-// 0xc52:
+	WORD $0x2beb // jmp 0x6af
+// 0x684:
 	LONG $0x03b60f41 // movzx eax,BYTE PTR [r11]
 	LONG $0x7cb60f41; WORD $0xff0b // movzx edi,BYTE PTR [r11+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -681,7 +405,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0xc7d:
+// 0x6af:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -707,29 +431,29 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xcdd:
+// 0x70f:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
-// 0xcec:
+// 0x71e:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x0424840f; WORD $0x0000 // je 0x111d
+	LONG $0x0424840f; WORD $0x0000 // je 0xb4f
 	LONG $0x905e8b4c // mov r11,QWORD PTR [rsi-0x70]
 	LONG $0xa8468b48 // mov rax,QWORD PTR [rsi-0x58]
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0xd31
-	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
-	WORD $0x1f74 // je 0xd31
+	WORD $0x2572 // jb 0x763
+	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
+	WORD $0x1f74 // je 0x763
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0xd31
+	WORD $0x0c72 // jb 0x763
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0xd31:
+// 0x763:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -748,21 +472,21 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0xd7e
+	WORD $0x0f74 // je 0x7b0
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0xd7e:
+// 0x7b0:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0xd91
+	WORD $0x0f74 // je 0x7c3
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0xd91:
+// 0x7c3:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0xe00
+	WORD $0x6974 // je 0x832
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -790,9 +514,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xe00:
+// 0x832:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6e74 // je 0xe74
+	WORD $0x6e74 // je 0x8a6
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -820,15 +544,15 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-	LONG $0xffff1de9; BYTE $0xff // jmp 0xd91
-// 0xe74:
+	LONG $0xffff1de9; BYTE $0xff // jmp 0x7c3
+// 0x8a6:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	LONG $0xff13850f; WORD $0xffff // jne 0xd91
+	LONG $0xff13850f; WORD $0xffff // jne 0x7c3
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x0198840f; WORD $0x0000 // je 0x1024
+	LONG $0x0198840f; WORD $0x0000 // je 0xa56
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x0137840f; WORD $0x0000 // je 0xfce
+	LONG $0x0137840f; WORD $0x0000 // je 0xa00
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -912,8 +636,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-	WORD $0x56eb // jmp 0x1024
-// 0xfce:
+	WORD $0x56eb // jmp 0xa56
+// 0xa00:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -936,35 +660,35 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1024:
+// 0xa56:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x102f:
+// 0xa61:
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00d7840f; WORD $0x0000 // je 0x1112
+	LONG $0x00d7840f; WORD $0x0000 // je 0xb44
 	LONG $0xc87e8b4c // mov r15,QWORD PTR [rsi-0x38]
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x105e
+	WORD $0x1a72 // jb 0xa90
 	WORD $0x8b49; BYTE $0x07 // mov rax,QWORD PTR [r15]
 	LONG $0x0f548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r15+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0x10a7
-// 0x105e:
+	WORD $0x49eb // jmp 0xad9
+// 0xa90:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x107c
+	WORD $0x1972 // jb 0xaae
 	WORD $0x8b41; BYTE $0x07 // mov eax,DWORD PTR [r15]
 	LONG $0x0f548b41; BYTE $0xfc // mov edx,DWORD PTR [r15+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0x10a7
-// 0x107c:
+	WORD $0x2beb // jmp 0xad9
+// 0xaae:
 	LONG $0x07b60f41 // movzx eax,BYTE PTR [r15]
 	LONG $0x7cb60f41; WORD $0xff0f // movzx edi,BYTE PTR [r15+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -977,7 +701,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x10a7:
+// 0xad9:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -1006,70 +730,70 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0x1112:
+// 0xb44:
 	LONG $0xa07e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x60],0x0
-	LONG $0x1e6f840f; WORD $0x0000 // je 0x2f8c
-// 0x111d:
+	LONG $0x1eba840f; WORD $0x0000 // je 0x2a09
+// 0xb4f:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
 	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
 	LONG $0x409e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x140]
 	WORD $0xe983; BYTE $0x20 // sub ecx,0x20
-	WORD $0x2b72 // jb 0x1160
+	WORD $0x2b72 // jb 0xb92
 	LONG $0x0c6ffec5; BYTE $0x08 // vmovdqu ymm1,YMMWORD PTR [rax+rcx*1]
 	LONG $0x0ceff5c5; BYTE $0x0b // vpxor ymm1,ymm1,YMMWORD PTR [rbx+rcx*1]
 	WORD $0xd231 // xor edx,edx
-	WORD $0x12eb // jmp 0x1155
-// 0x1143:
+	WORD $0x12eb // jmp 0xb87
+// 0xb75:
 	LONG $0x046ffec5; BYTE $0x10 // vmovdqu ymm0,YMMWORD PTR [rax+rdx*1]
 	LONG $0x04effdc5; BYTE $0x13 // vpxor ymm0,ymm0,YMMWORD PTR [rbx+rdx*1]
 	LONG $0x047ffec5; BYTE $0x17 // vmovdqu YMMWORD PTR [rdi+rdx*1],ymm0
 	WORD $0xc283; BYTE $0x20 // add edx,0x20
-// 0x1155:
+// 0xb87:
 	WORD $0xca39 // cmp edx,ecx
-	WORD $0xea72 // jb 0x1143
+	WORD $0xea72 // jb 0xb75
 	LONG $0x0c7ffec5; BYTE $0x0f // vmovdqu YMMWORD PTR [rdi+rcx*1],ymm1
-	WORD $0x77eb // jmp 0x11d7
-// 0x1160:
+	WORD $0x77eb // jmp 0xc09
+// 0xb92:
 	WORD $0xc183; BYTE $0x20 // add ecx,0x20
 	WORD $0xf983; BYTE $0x10 // cmp ecx,0x10
-	WORD $0x2072 // jb 0x1188
+	WORD $0x2072 // jb 0xbba
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	LONG $0x4c6ffac5; WORD $0xf008 // vmovdqu xmm1,XMMWORD PTR [rax+rcx*1-0x10]
 	LONG $0x03eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rbx]
 	LONG $0x4ceff1c5; WORD $0xf00b // vpxor xmm1,xmm1,XMMWORD PTR [rbx+rcx*1-0x10]
 	LONG $0x077ffac5 // vmovdqu XMMWORD PTR [rdi],xmm0
 	LONG $0x4c7ffac5; WORD $0xf00f // vmovdqu XMMWORD PTR [rdi+rcx*1-0x10],xmm1
-	WORD $0x4feb // jmp 0x11d7
-// 0x1188:
+	WORD $0x4feb // jmp 0xc09
+// 0xbba:
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x11a7
+	WORD $0x1a72 // jb 0xbd9
 	WORD $0x8b4c; BYTE $0x18 // mov r11,QWORD PTR [rax]
 	LONG $0x08548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rax+rcx*1-0x8]
 	WORD $0x334c; BYTE $0x1b // xor r11,QWORD PTR [rbx]
 	LONG $0x0b543348; BYTE $0xf8 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]
 	WORD $0x894c; BYTE $0x1f // mov QWORD PTR [rdi],r11
 	LONG $0x0f548948; BYTE $0xf8 // mov QWORD PTR [rdi+rcx*1-0x8],rdx
-	WORD $0x30eb // jmp 0x11d7
-// 0x11a7:
+	WORD $0x30eb // jmp 0xc09
+// 0xbd9:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x2772 // jb 0x11d3
+	WORD $0x2772 // jb 0xc05
 	WORD $0x8b44; BYTE $0x18 // mov r11d,DWORD PTR [rax]
 	LONG $0xfc08548b // mov edx,DWORD PTR [rax+rcx*1-0x4]
 	WORD $0x3344; BYTE $0x1b // xor r11d,DWORD PTR [rbx]
 	LONG $0xfc0b5433 // xor edx,DWORD PTR [rbx+rcx*1-0x4]
 	WORD $0x8944; BYTE $0x1f // mov DWORD PTR [rdi],r11d
 	LONG $0xfc0f5489 // mov DWORD PTR [rdi+rcx*1-0x4],edx
-	WORD $0x14eb // jmp 0x11d7
-// 0x11c3:
+	WORD $0x14eb // jmp 0xc09
+// 0xbf5:
 	LONG $0x0854b60f; BYTE $0xff // movzx edx,BYTE PTR [rax+rcx*1-0x1]
 	LONG $0xff0b5432 // xor dl,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xff0f5488 // mov BYTE PTR [rdi+rcx*1-0x1],dl
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-// 0x11d3:
+// 0xc05:
 	WORD $0xc985 // test ecx,ecx
-	WORD $0xec75 // jne 0x11c3
-// 0x11d7:
+	WORD $0xec75 // jne 0xbf5
+// 0xc09:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x985e8b4c // mov r11,QWORD PTR [rsi-0x68]
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
@@ -1083,22 +807,22 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	WORD $0x2948; BYTE $0xca // sub rdx,rcx
 	LONG $0xa0568948 // mov QWORD PTR [rsi-0x60],rdx
-	LONG $0x00a2850f; WORD $0x0000 // jne 0x12ad
+	LONG $0x00a2850f; WORD $0x0000 // jne 0xcdf
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x1d69850f; WORD $0x0000 // jne 0x2f81
+	LONG $0x1db4850f; WORD $0x0000 // jne 0x29fe
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x1248
-	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
-	WORD $0x1f74 // je 0x1248
+	WORD $0x2572 // jb 0xc7a
+	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
+	WORD $0x1f74 // je 0xc7a
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x1248
+	WORD $0x0c72 // jb 0xc7a
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x1248:
+// 0xc7a:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1117,21 +841,21 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x1295
+	WORD $0x0f74 // je 0xcc7
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x1295:
+// 0xcc7:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x12a8
+	WORD $0x0f74 // je 0xcda
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x12a8:
-	LONG $0xfffae4e9; BYTE $0xff // jmp 0xd91
-// 0x12ad:
+// 0xcda:
+	LONG $0xfffae4e9; BYTE $0xff // jmp 0x7c3
+// 0xcdf:
 	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
 	WORD $0x3948; BYTE $0xca // cmp rdx,rcx
 	LONG $0xca420f48 // cmovb rcx,rdx
@@ -1139,12 +863,13 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	LONG $0xc1450f48 // cmovne rax,rcx
 	LONG $0x5e450f4c; BYTE $0x90 // cmovne r11,QWORD PTR [rsi-0x70]
+// 0xcff:
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	LONG $0x0cca860f; WORD $0x0000 // jbe 0x1fa3
+	LONG $0x0cd5860f; WORD $0x0000 // jbe 0x19e0
 	LONG $0x0100f981; WORD $0x0000 // cmp ecx,0x100
-	LONG $0x10c6860f; WORD $0x0000 // jbe 0x23ab
+	LONG $0x10cf860f; WORD $0x0000 // jbe 0x1de6
 	LONG $0x0180f981; WORD $0x0000 // cmp ecx,0x180
-	LONG $0x15c0860f; WORD $0x0000 // jbe 0x28b1
+	LONG $0x15c7860f; WORD $0x0000 // jbe 0x22ea
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe87e8b48 // mov rdi,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1169,16 +894,16 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x13a4
-	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
-	WORD $0x1f74 // je 0x13a4
+	WORD $0x2572 // jb 0xdd6
+	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
+	WORD $0x1f74 // je 0xdd6
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x13a4
+	WORD $0x0c72 // jb 0xdd6
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x13a4:
+// 0xdd6:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1197,19 +922,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x13f1
+	WORD $0x0f74 // je 0xe23
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x13f1:
+// 0xe23:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x1404
+	WORD $0x0f74 // je 0xe36
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x1404:
+// 0xe36:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
@@ -1229,7 +954,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x14cf
+	WORD $0x6974 // je 0xf01
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1257,7 +982,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x14cf:
+// 0xf01:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
@@ -1283,7 +1008,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x15ba
+	WORD $0x6974 // je 0xfec
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1311,7 +1036,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x15ba:
+// 0xfec:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
@@ -1337,7 +1062,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	LONG $0x066a840f; WORD $0x0000 // je 0x1caa
+	LONG $0x066a840f; WORD $0x0000 // je 0x16dc
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1365,7 +1090,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x16a9:
+// 0x10db:
 	LONG $0xfe0541c4; BYTE $0xf8 // vpaddd ymm15,ymm15,ymm8
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
@@ -1397,7 +1122,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x284df162; WORD $0xce72; BYTE $0x07 // vprold ymm6,ymm6,0x7
 	LONG $0x2845f162; WORD $0xcf72; BYTE $0x07 // vprold ymm7,ymm7,0x7
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x17b4
+	WORD $0x6974 // je 0x11e6
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1425,11 +1150,11 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x17b4:
+// 0x11e6:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc46850f; WORD $0xffff // jne 0x1404
+	LONG $0xfc46850f; WORD $0xffff // jne 0xe36
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x182d
+	WORD $0x6974 // je 0x125f
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1457,12 +1182,12 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x182d:
+// 0x125f:
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x0198840f; WORD $0x0000 // je 0x19d3
+	LONG $0x0198840f; WORD $0x0000 // je 0x1405
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x0137840f; WORD $0x0000 // je 0x197d
+	LONG $0x0137840f; WORD $0x0000 // je 0x13af
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1546,8 +1271,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-	WORD $0x56eb // jmp 0x19d3
-// 0x197d:
+	WORD $0x56eb // jmp 0x1405
+// 0x13af:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1570,7 +1295,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x19d3:
+// 0x1405:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
@@ -1578,7 +1303,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
 	LONG $0x00a87e81; WORD $0x0002; BYTE $0x00 // cmp DWORD PTR [rsi-0x58],0x200
-	LONG $0x0324850f; WORD $0x0000 // jne 0x1d1e
+	LONG $0x0324850f; WORD $0x0000 // jne 0x1750
 	LONG $0x905e8b48 // mov rbx,QWORD PTR [rsi-0x70]
 	LONG $0x984e8b48 // mov rcx,QWORD PTR [rsi-0x68]
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
@@ -1694,10 +1419,10 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x000001e093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x1e0]
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	LONG $0xfff52de9; BYTE $0xff // jmp 0x11d7
-// 0x1caa:
+	LONG $0xfff52de9; BYTE $0xff // jmp 0xc09
+// 0x16dc:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x1d19
+	WORD $0x6974 // je 0x174b
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1725,9 +1450,11 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1d19:
-	LONG $0xfff98be9; BYTE $0xff // jmp 0x16a9
-// 0x1d1e:
+// 0x174b:
+	LONG $0xfff98be9; BYTE $0xff // jmp 0x10db
+// 0x1750:
+	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
+	LONG $0xb84e2b48 // sub rcx,QWORD PTR [rsi-0x48]
 	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
 	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
@@ -1827,7 +1554,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
 	LONG $0x40968d48; WORD $0x0001; BYTE $0x00 // lea rdx,[rsi+0x140]
 	WORD $0x3948; BYTE $0xd1 // cmp rcx,rdx
-	LONG $0xf0d1840f; WORD $0xffff // je 0x102f
+	LONG $0xf0c6840f; WORD $0xffff // je 0xa61
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x088e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x108]
@@ -1841,21 +1568,21 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-	LONG $0xffea87e9; BYTE $0xff // jmp 0xa2a
-// 0x1fa3:
+	LONG $0xffea78e9; BYTE $0xff // jmp 0x458
+// 0x19e0:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x1fd3
-	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
-	WORD $0x1f74 // je 0x1fd3
+	WORD $0x2572 // jb 0x1a10
+	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
+	WORD $0x1f74 // je 0x1a10
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x1fd3
+	WORD $0x0c72 // jb 0x1a10
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x1fd3:
+// 0x1a10:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1874,19 +1601,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x2020
+	WORD $0x0f74 // je 0x1a5d
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x2020:
+// 0x1a5d:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2033
+	WORD $0x0f74 // je 0x1a70
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2033:
+// 0x1a70:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1895,7 +1622,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
 	LONG $0x5a7de2c4; WORD $0x1070 // vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x205d:
+// 0x1a9a:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -1912,7 +1639,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x211a
+	WORD $0x6974 // je 0x1b57
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1940,9 +1667,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x211a:
+// 0x1b57:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2189
+	WORD $0x6974 // je 0x1bc6
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1970,7 +1697,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2189:
+// 0x1bc6:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -1987,7 +1714,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	LONG $0x0156840f; WORD $0x0000 // je 0x2337
+	LONG $0x0154840f; WORD $0x0000 // je 0x1d72
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2015,9 +1742,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x224a:
+// 0x1c87:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x22b9
+	WORD $0x6974 // je 0x1cf6
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2045,9 +1772,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x22b9:
+// 0x1cf6:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfd9a850f; WORD $0xffff // jne 0x205d
+	LONG $0xfd9a850f; WORD $0xffff // jne 0x1a9a
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2059,18 +1786,20 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe4dc1c4; BYTE $0xf6 // vpaddd ymm6,ymm6,ymm14
 	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
+	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
+	LONG $0xb84e2b48 // sub rcx,QWORD PTR [rsi-0x48]
 	LONG $0x387d63c4; WORD $0x01e3 // vinserti128 ymm12,ymm0,xmm3,0x1
 	LONG $0x384d43c4; WORD $0x01e9 // vinserti128 ymm13,ymm6,xmm9,0x1
-	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
-	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
+	LONG $0x217f7dc5 // vmovdqa YMMWORD PTR [rcx],ymm12
+	LONG $0x697f7dc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rcx+0x20],ymm13
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
-	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
-	LONG $0xffea5ae9; BYTE $0xff // jmp 0xd91
-// 0x2337:
+	LONG $0x617f7dc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rcx+0x40],ymm12
+	LONG $0x697f7dc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rcx+0x60],ymm13
+	LONG $0xffea51e9; BYTE $0xff // jmp 0x7c3
+// 0x1d72:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x23a6
+	WORD $0x6974 // je 0x1de1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2098,22 +1827,22 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x23a6:
-	LONG $0xfffe9fe9; BYTE $0xff // jmp 0x224a
-// 0x23ab:
+// 0x1de1:
+	LONG $0xfffea1e9; BYTE $0xff // jmp 0x1c87
+// 0x1de6:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x23db
-	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
-	WORD $0x1f74 // je 0x23db
+	WORD $0x2572 // jb 0x1e16
+	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
+	WORD $0x1f74 // je 0x1e16
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x23db
+	WORD $0x0c72 // jb 0x1e16
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x23db:
+// 0x1e16:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2132,19 +1861,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x2428
+	WORD $0x0f74 // je 0x1e63
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x2428:
+// 0x1e63:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x243b
+	WORD $0x0f74 // je 0x1e76
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x243b:
+// 0x1e76:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2157,7 +1886,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
 	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x2476:
+// 0x1eb1:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2189,7 +1918,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x2581
+	WORD $0x6974 // je 0x1fbc
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2217,9 +1946,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2581:
+// 0x1fbc:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x25f0
+	WORD $0x6974 // je 0x202b
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2247,7 +1976,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x25f0:
+// 0x202b:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2279,7 +2008,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	LONG $0x01a7840f; WORD $0x0000 // je 0x283d
+	LONG $0x01a5840f; WORD $0x0000 // je 0x2276
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2307,9 +2036,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x26ff:
+// 0x213a:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x276e
+	WORD $0x6974 // je 0x21a9
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2337,9 +2066,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x276e:
+// 0x21a9:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfcfe850f; WORD $0xffff // jne 0x2476
+	LONG $0xfcfe850f; WORD $0xffff // jne 0x1eb1
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2356,26 +2085,28 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe45c1c4; BYTE $0xfe // vpaddd ymm7,ymm7,ymm14
 	LONG $0xfe2d41c4; BYTE $0xd7 // vpaddd ymm10,ymm10,ymm15
 	LONG $0x52fe2dc5; BYTE $0x40 // vpaddd ymm10,ymm10,YMMWORD PTR [rdx+0x40]
+	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
+	LONG $0xb84e2b48 // sub rcx,QWORD PTR [rsi-0x48]
 	LONG $0x387d63c4; WORD $0x01e3 // vinserti128 ymm12,ymm0,xmm3,0x1
 	LONG $0x384d43c4; WORD $0x01e9 // vinserti128 ymm13,ymm6,xmm9,0x1
-	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
-	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
+	LONG $0x217f7dc5 // vmovdqa YMMWORD PTR [rcx],ymm12
+	LONG $0x697f7dc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rcx+0x20],ymm13
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
-	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
+	LONG $0x617f7dc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rcx+0x40],ymm12
+	LONG $0x697f7dc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rcx+0x60],ymm13
 	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
 	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
-	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
+	QUAD $0x00000080a17f7dc5 // vmovdqa YMMWORD PTR [rcx+0x80],ymm12
+	QUAD $0x000000a0a97f7dc5 // vmovdqa YMMWORD PTR [rcx+0xa0],ymm13
 	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
-	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
-	LONG $0xffe554e9; BYTE $0xff // jmp 0xd91
-// 0x283d:
+	QUAD $0x000000c0a17f7dc5 // vmovdqa YMMWORD PTR [rcx+0xc0],ymm12
+	QUAD $0x000000e0a97f7dc5 // vmovdqa YMMWORD PTR [rcx+0xe0],ymm13
+	LONG $0xffe54de9; BYTE $0xff // jmp 0x7c3
+// 0x2276:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x28ac
+	WORD $0x6974 // je 0x22e5
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2403,22 +2134,22 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x28ac:
-	LONG $0xfffe4ee9; BYTE $0xff // jmp 0x26ff
-// 0x28b1:
+// 0x22e5:
+	LONG $0xfffe50e9; BYTE $0xff // jmp 0x213a
+// 0x22ea:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x28e1
-	LONG $0xf0563948 // cmp QWORD PTR [rsi-0x10],rdx
-	WORD $0x1f74 // je 0x28e1
+	WORD $0x2572 // jb 0x231a
+	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
+	WORD $0x1f74 // je 0x231a
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x28e1
+	WORD $0x0c72 // jb 0x231a
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x28e1:
+// 0x231a:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2437,19 +2168,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x292e
+	WORD $0x0f74 // je 0x2367
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x292e:
+// 0x2367:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x2941
+	WORD $0x0f74 // je 0x237a
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x2941:
+// 0x237a:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2466,7 +2197,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
 	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x298d:
+// 0x23c6:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2513,7 +2244,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x2ae7
+	WORD $0x6974 // je 0x2520
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2541,9 +2272,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2ae7:
+// 0x2520:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2b56
+	WORD $0x6974 // je 0x258f
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2571,7 +2302,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2b56:
+// 0x258f:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2618,7 +2349,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x2cb0
+	WORD $0x6974 // je 0x26e9
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2646,9 +2377,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2cb0:
+// 0x26e9:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2d1f
+	WORD $0x6974 // je 0x2758
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2676,9 +2407,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2d1f:
+// 0x2758:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc64850f; WORD $0xffff // jne 0x298d
+	LONG $0xfc64850f; WORD $0xffff // jne 0x23c6
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2700,32 +2431,49 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
 	LONG $0xfe2541c4; BYTE $0xdf // vpaddd ymm11,ymm11,ymm15
 	LONG $0x5afe25c5; BYTE $0x60 // vpaddd ymm11,ymm11,YMMWORD PTR [rdx+0x60]
+	LONG $0x00b87e83 // cmp DWORD PTR [rsi-0x48],0x0
+	WORD $0x2e74 // je 0x27ff
+	LONG $0x62db79c5; BYTE $0x10 // vpand xmm12,xmm0,XMMWORD PTR [rdx+0x10]
+	LONG $0x7ef961c4; BYTE $0xe0 // vmovq rax,xmm12
+	LONG $0x16f963c4; WORD $0x01e1 // vpextrq rcx,xmm12,0x1
+	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
+	WORD $0x8948; BYTE $0xca // mov rdx,rcx
+	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
+	LONG $0x02eac148 // shr rdx,0x2
+	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
+	WORD $0x0148; BYTE $0xca // add rdx,rcx
+	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
+// 0x27ff:
+	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
+	LONG $0xb84e2b48 // sub rcx,QWORD PTR [rsi-0x48]
 	LONG $0x387d63c4; WORD $0x01e3 // vinserti128 ymm12,ymm0,xmm3,0x1
 	LONG $0x384d43c4; WORD $0x01e9 // vinserti128 ymm13,ymm6,xmm9,0x1
-	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
-	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
+	LONG $0x217f7dc5 // vmovdqa YMMWORD PTR [rcx],ymm12
+	LONG $0x697f7dc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rcx+0x20],ymm13
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
-	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
+	LONG $0x617f7dc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rcx+0x40],ymm12
+	LONG $0x697f7dc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rcx+0x60],ymm13
 	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
 	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
-	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
+	QUAD $0x00000080a17f7dc5 // vmovdqa YMMWORD PTR [rcx+0x80],ymm12
+	QUAD $0x000000a0a97f7dc5 // vmovdqa YMMWORD PTR [rcx+0xa0],ymm13
 	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
-	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
+	QUAD $0x000000c0a17f7dc5 // vmovdqa YMMWORD PTR [rcx+0xc0],ymm12
+	QUAD $0x000000e0a97f7dc5 // vmovdqa YMMWORD PTR [rcx+0xe0],ymm13
 	LONG $0x386d63c4; WORD $0x01e5 // vinserti128 ymm12,ymm2,xmm5,0x1
 	LONG $0x383d43c4; WORD $0x01eb // vinserti128 ymm13,ymm8,xmm11,0x1
-	QUAD $0x00000240a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm12
-	QUAD $0x00000260ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm13
+	QUAD $0x00000100a17f7dc5 // vmovdqa YMMWORD PTR [rcx+0x100],ymm12
+	QUAD $0x00000120a97f7dc5 // vmovdqa YMMWORD PTR [rcx+0x120],ymm13
 	LONG $0x466d63c4; WORD $0x31e5 // vperm2i128 ymm12,ymm2,ymm5,0x31
 	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
-	QUAD $0x00000280a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x280],ymm12
-	QUAD $0x000002a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x2a0],ymm13
-	LONG $0xffdf52e9; BYTE $0xff // jmp 0xd91
-// 0x2e3f:
+	QUAD $0x00000140a17f7dc5 // vmovdqa YMMWORD PTR [rcx+0x140],ymm12
+	QUAD $0x00000160a97f7dc5 // vmovdqa YMMWORD PTR [rcx+0x160],ymm13
+	LONG $0x00b87e83 // cmp DWORD PTR [rsi-0x48],0x0
+	LONG $0xdba9850f; WORD $0xffff // jne 0x458
+	LONG $0xffdf0fe9; BYTE $0xff // jmp 0x7c3
+// 0x28b4:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
@@ -2746,15 +2494,16 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
 	QUAD $0x00000000a846c748 // mov QWORD PTR [rsi-0x58],0x0
+	QUAD $0x00000000b846c748 // mov QWORD PTR [rsi-0x48],0x0
 	LONG $0x000004b9; BYTE $0x00 // mov ecx,0x4
-	LONG $0xf04e8948 // mov QWORD PTR [rsi-0x10],rcx
+	LONG $0xf84e8948 // mov QWORD PTR [rsi-0x8],rcx
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
 	LONG $0xa0b68d4c; WORD $0x0000; BYTE $0x00 // lea r14,[rsi+0xa0]
 	QUAD $0x000000a00ebc8d4c // lea r15,[rsi+rcx*1+0xa0]
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x2eba:
+// 0x2937:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -2808,16 +2557,16 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0x2eba
-	LONG $0xffe256e9; BYTE $0xff // jmp 0x11d7
-// 0x2f81:
+	LONG $0xff3e850f; WORD $0xffff // jne 0x2937
+	LONG $0xffe20be9; BYTE $0xff // jmp 0xc09
+// 0x29fe:
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
-// 0x2f8c:
+// 0x2a09:
 	LONG $0x805e8b4c // mov r11,QWORD PTR [rsi-0x80]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x009b840f; WORD $0x0000 // je 0x3039
+	LONG $0x009b840f; WORD $0x0000 // je 0x2ab6
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
@@ -2856,8 +2605,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x6beb // jmp 0x30a4
-// 0x3039:
+	WORD $0x6beb // jmp 0x2b21
+// 0x2ab6:
 	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -2879,14 +2628,14 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x30508948 // mov QWORD PTR [rax+0x30],rdx
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
-	WORD $0x0475 // jne 0x3095
+	WORD $0x0475 // jne 0x2b12
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x3095:
+// 0x2b12:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x30a4:
+// 0x2b21:
 	LONG $0x105b8b49 // mov rbx,QWORD PTR [r11+0x10]
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x467ffdc5; BYTE $0x80 // vmovdqa YMMWORD PTR [rsi-0x80],ymm0
@@ -2899,28 +2648,28 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x00000140867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm0
 	QUAD $0x00000160867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm0
 	QUAD $0x000000015043f741 // test DWORD PTR [r11+0x50],0x1
-	WORD $0x2674 // je 0x3111
+	WORD $0x2674 // je 0x2b8e
 	LONG $0x40fb8348 // cmp rbx,0x40
-	WORD $0x4776 // jbe 0x3138
+	WORD $0x4776 // jbe 0x2bb5
 	LONG $0x008e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x200]
 	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
-	WORD $0x1776 // jbe 0x3118
+	WORD $0x1776 // jbe 0x2b95
 	LONG $0x808e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x280]
 	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
-	WORD $0x0776 // jbe 0x3118
-// 0x3111:
+	WORD $0x0776 // jbe 0x2b95
+// 0x2b8e:
 	LONG $0xc08e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x3c0]
-// 0x3118:
+// 0x2b95:
 	LONG $0x40468d48 // lea rax,[rsi+0x40]
-// 0x311c:
+// 0x2b99:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
 	LONG $0x407ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm0
 	LONG $0x407ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm0
 	LONG $0x80e88348 // sub rax,0xffffffffffffff80
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe472 // jb 0x311c
-// 0x3138:
+	WORD $0xe472 // jb 0x2b99
+// 0x2bb5:
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET

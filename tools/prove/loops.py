@@ -40,11 +40,12 @@ class Loop:
     """step: bytes of a pass. first: bytes of the first pass, where one seals; where one opens, what bits `mask` of the bytes + 63
     say. kept: (offset, bytes) in scratch of what does not change. most: the greatest h2, where the text
     begins in this call and where it goes on. least: bytes of text in a call from which it is shown so, where it begins there.
-    blocks: what the counter goes on by."""
+    blocks: what the counter goes on by. behind: how many passes the state is another one in before, where a text that begins in this
+    call is opened."""
 
-    def __init__(self, step, first, mask, most, kept, least):
+    def __init__(self, step, first, mask, most, kept, least, behind=0):
         self.step, self.first, self.mask, self.most, self.kept, self.least = step, first, mask, most, kept, least
-        self.blocks = step // 64
+        self.blocks, self.behind = step // 64, behind
 
     def most_of(self, flags):
         return self.most[0 if flags & FIRST else 1]
@@ -60,11 +61,11 @@ class Loop:
 
 # Arguments, table, key pointer; r, s1; the nonce; s; the key, or how many powers of r there are, and those.
 _POINTERS = [(-128, 16), (-24, 8), (24, 24), (52, 12), (128, 16)]
-_WIDE = _POINTERS + [(-16, 8), (160, 96)]
+_WIDE = _POINTERS + [(-8, 8), (160, 96)]
 LOOPS = {
     "sealane_chacha20poly1305_ssse3": Loop(256, 192, 192, (4, 7), _POINTERS + [(-16, 8), (160, 32)], 448),
-    "sealane_chacha20poly1305_avx2": Loop(512, 448, 448, (8, 8), _WIDE, 1152),
-    "sealane_chacha20poly1305_avx512vl": Loop(512, 448, 448, (8, 8), _WIDE, 1152),
+    "sealane_chacha20poly1305_avx2": Loop(512, 448, 448, (8, 8), _WIDE + [(-16, 8)], 1472, 1),
+    "sealane_chacha20poly1305_avx512vl": Loop(512, 448, 448, (8, 8), _WIDE + [(-72, 8)], 1152),
 }
 
 
@@ -217,11 +218,12 @@ def residue(limbs):
 
 
 def base(kernel, loop, shape, ad_bytes, first, of):
-    """From the beginning to the loop's second state. Returns the call."""
+    """From the beginning to the loop's second state, or so many passes later as it takes. Returns the call."""
     flags, opens, in_place = shape
-    least = max(first + loop.step, loop.least if flags & FIRST else 0)
+    before = first + (loop.behind * loop.step if opens and flags & FIRST else 0)
+    size = before + loop.step
+    least = max(size, loop.least if flags & FIRST else 0)
     bytes_ = linear.Base("bytes", least, LONGEST, modulus=loop.step, of=of)
-    size = first + loop.step
     call = Part(kernel, shape, ([(0, size, True, in_place)], [] if in_place else [(0, size, not opens, True)]), ad_bytes)
     call.set_arguments(const(ad_bytes, 64), bytes_ + 0)
     ad, text = text_symbols("ad", ad_bytes), text_symbols("text", size)
@@ -230,7 +232,8 @@ def base(kernel, loop, shape, ad_bytes, first, of):
     call.memory.poke(call.source.address, text)
     stop = head(kernel)
     call.go(0, stop)
-    call.go(stop, stop)
+    for _ in range((size - first) // loop.step):
+        call.go(stop, stop)
     key, nonce = key_symbols()
     r, s = one_time(flags)
     counter, h = const(1, 32), 0
@@ -241,7 +244,7 @@ def base(kernel, loop, shape, ad_bytes, first, of):
     call.expect("the text", call.target.address, result)
     h = spec.poly1305(h, r, spec.pad16(ad) if ad else None)
     h = spec.poly1305(h, r, text if opens else cut(result, 0, 8 * first) if first else None)
-    check_moving(call, loop, first, (bytes_, -first), add_modular(counter, const(first // 64, 32)), h)
+    check_moving(call, loop, before, (bytes_, -before), add_modular(counter, const(before // 64, 32)), h)
     return call
 
 
@@ -433,7 +436,7 @@ def planted(path):
     right = LOOPS[kernel.name]
 
     def attempt(what, change=None, pc=None):
-        loop = Loop(right.step, right.first, right.mask, right.most, right.kept, right.least)
+        loop = Loop(right.step, right.first, right.mask, right.most, right.kept, right.least, right.behind)
         if change:
             change(loop)
         program = kernel.program()

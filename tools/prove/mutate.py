@@ -51,7 +51,7 @@ from terms import Unproved, symbol
 TRIES = 8  # calls that a mutant is run for first
 TRIES_SETTLED = 4  # where those that are not refused are looked at further
 SHORT = 60  # of the calls that reach it, from how many of the shortest these are
-SECONDS = 30  # of processor's time for one of them; a mutant that takes longer has not been decided
+SECONDS, LONGER = 12, 60  # of processor's time for one of them; LONGER where AES is made of bit operations. A mutant that takes more is undecided
 PROVED = 40  # calls of those in which something differs, at most, in which a mutant is tried further
 SOON = 300  # instructions in which a state may become the same again
 TOGETHER = 40  # mutants of one run of a call
@@ -278,17 +278,18 @@ class Forks:
             self.hook(at)
         try:
             why = refuses(self.i)
-        except TooLong:
-            why = NO_TIME
+        except BaseException as e:
+            if self.number is not None:  # a child goes nowhere else
+                self.tell(NO_TIME if isinstance(e, TooLong) else f"stopped: {type(e).__name__}")
+            raise
         finally:
-            if self.number is None:
-                program.steps = self.kept
+            program.steps = self.kept
         if self.number is not None:
             if why is None and self.was is not None and results() != self.was:
                 why = DIFFERS
             self.tell(why)
         if why is not None:
-            raise SystemExit(f"{_kernel} as it is: {_shapes[self.i]}: {why}")
+            raise RuntimeError(f"{_kernel} as it is: {_shapes[self.i]}: {why}")
         return self.found
 
     def hook(self, at):
@@ -325,7 +326,7 @@ class Forks:
                 steps.pop(a, None)
             for a in [a for a in steps if at - 16 < a < at + 32]:
                 del steps[a]
-            limit(SECONDS)
+            limit(LONGER)
             common.Code.LIMIT = most_steps(self.i)
             return True
         os.close(theirs)
@@ -392,7 +393,8 @@ def explore(i, those, was, until):
         return found
     if until and time.time() > until:
         return dict.fromkeys(those, NOT_RUN)
-    tidy()
+    if was is None:  # else it is in terms of now
+        tidy()
     for keys in (kernels._keys, modes._keys):  # a key is set up in the call
         for key in [k for k in keys if k[0] == _kernel.name]:
             del keys[key]
@@ -422,7 +424,7 @@ def rounds(pool, numbers, most, until, tell):
         gone = set()
         for i, found in pool.imap_unordered(attempt, tasks):
             for n, why in found.items():
-                if why is not None and why != NO_TIME:
+                if why is not None:
                     gone.add(n)
                     tell(n, why, i)
         numbers = [n for n in numbers if n not in gone]
@@ -591,12 +593,12 @@ def settle(task):
             if why == DIFFERS:  # compare after all
                 _kernel.asked = True
                 try:
-                    why = explore(i, [n], None, until)[n]
+                    why = explore(i, [n], None, until).get(n, NOT_RUN)
                 finally:
                     _kernel.asked = False
             found[n] = OTHER, why
             _proved[n] += why is None
-            if why not in (None, NOT_RUN, NO_TIME):
+            if why not in (None, NOT_RUN):
                 _refused[n] = 1
     return i, found
 
@@ -624,7 +626,7 @@ def classify(pool_of, alive, until, tell):
             for n, (kind, why) in found.items():
                 looked[n] += 1
                 state[n] = max(state[n], kind)
-                if why in (NOT_RUN, NO_TIME):
+                if why == NOT_RUN:
                     missing.add(n)
                 elif why is not None and n not in gone:
                     gone.add(n)
@@ -703,8 +705,10 @@ def of_kernel(path, args, until):
         done += 1
         if why == NOT_RUN:
             left_out.append(n)
+        elif why == NO_TIME and i is None and until and time.time() > until:
+            left_out.append(n)
         elif why == NO_TIME:
-            (left_out if until and time.time() > until else undecided).append(n)
+            record.add(n, "undecided", why, 0)
         else:
             record.add(n, kind, why, calls)
             if kind == "refused":
@@ -731,14 +735,14 @@ def of_kernel(path, args, until):
             reasons[kind_of_refusal(why)] += 1
         else:
             print(f"     {_kernel} at {_mutants[n][0]:#x}: {_mutants[n][1]}: {kind}" + (f" ({calls} calls)" if calls > 1 else ""))
-    for n in sorted(undecided):
-        print(f"     {_kernel} at {_mutants[n][0]:#x}: {_mutants[n][1]}: " + ("undecided" if args.settle else "not refused"))
-    refused = classes.pop("refused", 0)
+    for n in sorted(undecided) if not args.settle else ():
+        print(f"     {_kernel} at {_mutants[n][0]:#x}: {_mutants[n][1]}: not refused")
+    refused, unknown = classes.pop("refused", 0), len(undecided) + classes.pop("undecided", 0)
     print(f"{_kernel}: {refused} of {len(_mutants) - len(left_out)} mutants refused (" + ", ".join(f"{r}: {n}" for r, n in reasons.most_common()) + ")"
-          + "".join(f", {n} {k}" for k, n in sorted(classes.items())) + f", {len(undecided)} undecided, {len(left_out)} not run, "
+          + "".join(f", {n} {k}" for k, n in sorted(classes.items())) + f", {unknown} undecided, {len(left_out)} not run, "
           f"{seconds + record.seconds:.0f} s of CPU", flush=True)
     terms.forget()
-    return refused, classes.total(), len(undecided), len(left_out)
+    return refused, classes.total(), unknown, len(left_out)
 
 
 def main():

@@ -197,8 +197,8 @@ def main():
             at, code = name.split()
             at, code = int(at, 16), bytes.fromhex(code)
             codes[name] = at, kernel.code[:at] + code + kernel.code[at + len(code):]
-        same = [name for name, d in found.items() if d["kind"] != "refused"]
-        before = sorted(set(found) - set(same))
+        same = [name for name, d in found.items() if d["kind"] not in ("refused", "undecided")]
+        before = sorted(name for name, d in found.items() if d["kind"] == "refused")
         before = random.Random(args.seed).sample(before, min(REFUSED, len(before)))
         shapes, rng = list(kernels.shapes(kernel, False)), random.Random(args.seed)
         if args.calls:

@@ -27,6 +27,7 @@ SWEEP = {"ChaCha20-Poly1305": "x/crypto", "AES-128-GCM": "standard library"}  # 
 # What a peer may use, so that it does what it would do on the CPU that is modelled: SEALANE_BENCH_PEERS is for ipsec-mb
 # and libgcrypt; bits of OPENSSL_ia32cap switch off AVX-512, and VAES and VPCLMULQDQ; the C library copies.
 NO_AVX512 = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=" + ",".join(f"-AVX512{x}" for x in ("F", "VL", "BW", "DQ", "CD"))}
+OWN = ("asm", "src", "include", "internal/aead", "internal/kernel")  # what sealane's own rows depend on, beside bench
 PEERS = {
     "aesni": NO_AVX512 | {"SEALANE_BENCH_PEERS": "aesni", "OPENSSL_ia32cap": ":~0x600d0230000"},
     "vaes": NO_AVX512 | {"SEALANE_BENCH_PEERS": "vaes", "OPENSSL_ia32cap": ":~0xd0230000"},
@@ -140,10 +141,32 @@ def host() -> tuple[str, str | None]:
     return name, MODELS.get((field["vendor_id"], family), {}).get(number)
 
 
+def git(*words: str) -> subprocess.CompletedProcess:
+    return subprocess.run(["git", "-C", str(HERE), *words], capture_output=True, text=True)
+
+
+def revision() -> str:
+    """The commit that sealane's own rows are of; with a + if what is in work differs from it. None known: empty."""
+    folders = [f":/{name}" for name in OWN]
+    head = git("rev-parse", "HEAD")
+    if head.returncode:
+        return ""
+    return head.stdout.strip() + "+" * bool(git("status", "--porcelain", "--", *folders).stdout)
+
+
+def same_code(commit: str) -> bool:
+    """Whether that commit has the same kernels and front ends as what is in work."""
+    folders = [f":/{name}" for name in OWN]
+    untracked = git("ls-files", "--others", "--exclude-standard", "--", *folders)
+    return bool(re.fullmatch("[0-9a-f]{40}", commit)) and not untracked.stdout and (
+        git("diff", "--quiet", commit, "--", *folders).returncode == 0)
+
+
 class Figures:
     """Modelled cycles of candidates, and of those of peers.json that are not at hand."""
 
     def __init__(self, done: list[Done]):
+        self.kept = {}  # "LANGUAGE, ALGORITHM, CANDIDATE" -> the commit of the earlier table that its rows are of
         self.cycles = {}  # (language, algorithm, op, size, cpu) -> {candidate: cycles}, in the order of candidates
         for one in done:
             for cpu, count in one.result["cycles"].items():
@@ -169,11 +192,22 @@ class Figures:
             if key in self.cycles:
                 self.cycles[key] = peers | self.cycles[key]
 
-    def add_rest(self, path: Path) -> None:
-        """What was not modelled again, of an earlier table of the same LLVM, each in the place that it has there."""
+    def add_rest(self, path: Path, mix: bool = False) -> None:
+        """What was not modelled again, of an earlier table of the same LLVM, each in the place that it has there. Rows of
+        sealane's own levels only if they are of the code that is here now, or if it may be mixed."""
         earlier = json.loads(path.read_text())
         if earlier["llvm"] != x86cost.llvm_version():
             raise x86cost.X86costError(f"{path} is of LLVM {earlier['llvm']}")
+        commit = earlier.get("commit", "")
+        for cell in earlier["cells"]:
+            now = self.cycles.get((cell["language"], cell["algorithm"], cell["op"], cell["bytes"], cell["cpu"]), {})
+            for name in cell["modelled"]:
+                if name not in now and not name.endswith("*"):
+                    row = f"{cell['language']}, {cell['algorithm']}, {name}"
+                    self.kept[row] = earlier.get("kept", {}).get(row, commit)
+        own = {row: at for row, at in self.kept.items() if ", sealane " in row and not same_code(at)}
+        if own and not mix:
+            raise x86cost.X86costError(f"{path} has rows of other code: {', '.join(own)}; model them again, or say --mix")
         for cell in earlier["cells"]:
             now = self.at(cell["language"], cell["algorithm"], cell["op"], cell["bytes"], cell["cpu"])
             rest = {n: now.get(n, c) for n, c in cell["modelled"].items() if not n.endswith("*")}
@@ -243,6 +277,7 @@ tools/x86cost/peers.json, of libraries that are not at hand, which has no figure
 Cycles of the peer that takes the fewest over those of the level that a first key would take there; above 1 sealane is
 faster. Levels: {levels(figures, options)}.
 """
+    text += kept(figures)
     text += f"In brackets both are scaled by what was measured on {at_hand[0]}.\n\n" if factors else "\n"
     for algorithm in options.algorithms.split(","):
         for language in options.languages.split(","):
@@ -261,6 +296,16 @@ faster. Levels: {levels(figures, options)}.
                     body.append(line)
             text += f"### {algorithm}, {language}\n\n" + grid(["bytes", *sizes], body)
     return text + sweep(figures, options)
+
+
+def kept(figures: Figures) -> str:
+    """Which rows are not of this run: one line for each commit."""
+    text = ""
+    for commit in sorted(set(figures.kept.values())):
+        rows_of = [row for row, at in figures.kept.items() if at == commit]
+        text += f"\nOf an earlier table ({f'commit {commit[:12]}' if commit else 'of a commit that it does not name'}): "
+        text += f"{'; '.join(rows_of)}.\n"
+    return text
 
 
 def levels(figures: Figures, options: argparse.Namespace) -> str:
@@ -302,7 +347,8 @@ def sweep(figures: Figures, options: argparse.Namespace) -> str:
 def raw(figures: Figures, options: argparse.Namespace, at_hand: tuple[str, str | None]) -> str:
     """All modelled cycles, one line for each algorithm, language, operation, CPU and size."""
     about = "Modelled core cycles of one warm call, none measured. Written by make bench-x86; do not edit."
-    head = {"about": about, "llvm": x86cost.llvm_version(), "traced_on": at_hand[0]}
+    head = {"about": about, "llvm": x86cost.llvm_version(), "traced_on": at_hand[0], "commit": revision()}
+    head |= {"kept": figures.kept} if figures.kept else {}
     cells = [
         json.dumps({"algorithm": algorithm, "language": language, "op": op, "cpu": cpu, "bytes": size, "modelled": cycles})
         for (language, algorithm, op, size, cpu), cycles in sorted(figures.cycles.items())
@@ -324,6 +370,7 @@ def main() -> int:
     parser.add_argument("--sweep", default="", metavar="SIZES", help="Go beside one peer, at these too")
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose title has this regular expression")
     parser.add_argument("--rest-from", type=Path, metavar="JSON", help="what --only leaves out, of an earlier table")
+    parser.add_argument("--mix", action="store_true", help="rows of sealane's own of other code may be among them")
     parser.add_argument("--peers-from", type=Path, metavar="JSON", help="the peers' figures of an earlier table")
     parser.add_argument("--measured", type=Path, nargs="*", default=[], help="make bench's results on the CPU at hand")
     parser.add_argument("output", type=Path, help="a .md file; - for the terminal")
@@ -345,7 +392,9 @@ def main() -> int:
         listed = json.loads((HERE / "peers.json").read_text())["peers"]
         figures = Figures(done)
         if options.rest_from:
-            figures.add_rest(options.rest_from)
+            figures.add_rest(options.rest_from, options.mix)
+            for row, commit in figures.kept.items():
+                print(f"kept from {options.rest_from}, commit {commit or 'unknown'}: {row}", file=sys.stderr)
         figures.add_elsewhere([peer for peer in listed if peer.get("elsewhere")])
         if options.peers_from:
             figures.add_peers(options.peers_from)

@@ -268,7 +268,11 @@ def check_table() -> None:
         kept = {"algorithm": "AES-128-GCM", "language": "C", "op": "seal", "cpu": "x", "bytes": 64}
         modelled = {"peer": 9, "sealane a": 1, "away*": 7, "sealane c": 3}
         earlier.write_text(json.dumps({"llvm": x86cost.llvm_version(), "cells": [kept | {"modelled": modelled}]}))
-        figures.add_rest(earlier)
+        refused = error_of(lambda: figures.add_rest(earlier))
+        figures.add_rest(earlier, mix=True)
+    check("rows of sealane's own of an unknown commit are refused, by name", "C, AES-128-GCM, sealane c" in refused, refused)
+    check("what is kept is said", "(of a commit that it does not name): C, AES-128-GCM, peer; C, AES-128-GCM, sealane c."
+          in table.kept(figures), table.kept(figures))
     rest = figures.at("C", "AES-128-GCM", "seal", 64, "x")
     check("what was not modelled again is of an earlier table, in its place",
           list(rest.items()) == [("peer", 9), ("sealane a", 600), ("sealane c", 3), ("sealane b", 400)], rest)

@@ -62,14 +62,14 @@
 .quad 0x100f44dfef0f4566,0xfe443a0f4566d07e; .byte 0x00 // pxor xmm11,xmm15; movups xmm15,XMMWORD PTR [rsi-0x30]; pclmullqlqdq xmm15,xmm14
 .byte 0x66,0x45,0x0f,0xef,0xd7 // pxor xmm10,xmm15
 // 0x40a:
-.quad 0x2605870f40fb8349; .byte 0x00,0x00 // cmp r11,0x40; ja 0x2a19
+.quad 0x2341870f40fb8349; .byte 0x00,0x00 // cmp r11,0x40; ja 0x2755
 // 0x414:
 .quad 0x0f45661072100f44,0xef0f456600f1443a; .byte 0xd1 // movups xmm14,XMMWORD PTR [rdx+0x10]; pclmullqlqdq xmm14,xmm9; pxor xmm10,xmm9
 .quad 0x0f4566d3ef0f4566,0xd1ef0f45664ec970 // pxor xmm10,xmm11; pshufd xmm9,xmm9,0x4e; pxor xmm10,xmm9
 .quad 0x100f44d6ef0f4566,0xf2443a0f45661072; .byte 0x00 // pxor xmm10,xmm14; movups xmm14,XMMWORD PTR [rdx+0x10]; pclmullqlqdq xmm14,xmm10
 .quad 0x45664ed2700f4566,0xdeef0f4566daef0f // pshufd xmm10,xmm10,0x4e; pxor xmm11,xmm10; pxor xmm11,xmm14
-.quad 0x2bef840f01fa8349,0x446638478b480000; .byte 0x0f,0x38,0x00,0x1a // cmp r10,0x1; je 0x304f; mov rax,QWORD PTR [rdi+0x38]; pshufb xmm11,XMMWORD PTR [rdx]
-.quad 0x0f44f3ddef0f4566; .byte 0x7f,0x18,0xe9,0xe6,0x2d,0x00,0x00 // pxor xmm11,xmm13; movdqu XMMWORD PTR [rax],xmm11; jmp 0x325f
+.quad 0x292b840f01fa8349,0x446638478b480000; .byte 0x0f,0x38,0x00,0x1a // cmp r10,0x1; je 0x2d8b; mov rax,QWORD PTR [rdi+0x38]; pshufb xmm11,XMMWORD PTR [rdx]
+.quad 0x0f44f3ddef0f4566; .byte 0x7f,0x18,0xe9,0x22,0x2b,0x00,0x00 // pxor xmm11,xmm13; movdqu XMMWORD PTR [rax],xmm11; jmp 0x2f9b
 // 0x479:
 .quad 0x01ca820f10fb8349,0x66206f0f45f30000; .byte 0x45,0x0f,0x6f,0xf4 // cmp r11,0x10; jb 0x64d; movdqu xmm12,XMMWORD PTR [r8]; movdqa xmm14,xmm12
 .quad 0x0f4166f0ef0f4566,0x017f0f41f3c6dd38 // pxor xmm14,xmm8; aesenclast xmm0,xmm14; movdqu XMMWORD PTR [r9],xmm0
@@ -203,7 +203,7 @@
 // 0xb4d:
 .quad 0xe900000080cf8141; .byte 0x80,0x0e,0x00,0x00 // or r15d,0x80; jmp 0x19d9
 // 0xb59:
-.quad 0x28578b4c507f8b44,0x2532850f08c7f641; .byte 0x00,0x00 // mov r15d,DWORD PTR [rdi+0x50]; mov r10,QWORD PTR [rdi+0x28]; test r15b,0x8; jne 0x309d
+.quad 0x28578b4c507f8b44,0x226e850f08c7f641; .byte 0x00,0x00 // mov r15d,DWORD PTR [rdi+0x50]; mov r10,QWORD PTR [rdi+0x28]; test r15b,0x8; jne 0x2dd9
 .quad 0x4c0f8b4c08478b4c,0x0f01c7f641105f8b; .byte 0x84,0xe2,0x01,0x00,0x00 // mov r8,QWORD PTR [rdi+0x8]; mov r9,QWORD PTR [rdi]; mov r11,QWORD PTR [rdi+0x10]; test r15b,0x1; je 0xd62
 .quad 0x478b48dbef0f4566,0xf30d7510c7f64130; .byte 0x0f,0x6f,0x00 // pxor xmm11,xmm11; mov rax,QWORD PTR [rdi+0x30]; test r15b,0x10; jne 0xb9c; movdqu xmm0,XMMWORD PTR [rax]
 .quad 0xebc1ffc90f0c488b; .byte 0x1f // mov ecx,DWORD PTR [rax+0xc]; bswap ecx; inc ecx; jmp 0xbbb
@@ -251,7 +251,7 @@
 .byte 0x8b,0x48,0x1c,0x0f,0xc9 // mov ecx,DWORD PTR [rax+0x1c]; bswap ecx
 // 0xd7b:
 .quad 0x45f304e3c11a8b41,0xef0f416610426f0f; .byte 0xc0 // mov ebx,DWORD PTR [r10]; shl ebx,0x4; movdqu xmm8,XMMWORD PTR [r10+0x10]; pxor xmm0,xmm8
-.quad 0x00000100867f0f66,0x002125840fdb854d; .byte 0x00 // movdqa XMMWORD PTR [rsi+0x100],xmm0; test r11,r11; je 0x2ec2
+.quad 0x00000100867f0f66,0x001e61840fdb854d; .byte 0x00 // movdqa XMMWORD PTR [rsi+0x100],xmm0; test r11,r11; je 0x2bfe
 .quad 0x0f00000080fb8149,0x738d4d00000c2f86; .byte 0xff // cmp r11,0x80; jbe 0x19d9; lea r14,[r11-0x1]
 .quad 0x48f0894c07eec149,0x4466c3294907e0c1; .byte 0x0f,0x6f,0xe0 // shr r14,0x7; mov rax,r14; shl rax,0x7; sub r11,rax; movdqa xmm12,xmm0
 .quad 0x0f4566f16e0f4466,0xf6700f4566ffd070; .byte 0x00 // movd xmm14,ecx; pshufd xmm10,xmm8,0xff; pshufd xmm14,xmm14,0x0
@@ -443,7 +443,7 @@
 .quad 0x7504c7f64108e983; .byte 0x04,0x41,0x83,0xcf,0x20 // sub ecx,0x8; test r15b,0x4; jne 0x19d9; or r15d,0x20
 // 0x19d9:
 .quad 0x01f0e0830f438d49,0x000003a0aa8d4dc0 // lea rax,[r11+0xf]; and eax,0xfffffff0; add eax,eax; lea r13,[r10+0x3a0]
-.quad 0x00866f0f66c52949,0x0f40c7f641000001; .byte 0x84,0xc5,0x13,0x00,0x00 // sub r13,rax; movdqa xmm0,XMMWORD PTR [rsi+0x100]; test r15b,0x40; je 0x2dc3
+.quad 0x00866f0f66c52949,0x0f40c7f641000001; .byte 0x84,0x01,0x11,0x00,0x00 // sub r13,rax; movdqa xmm0,XMMWORD PTR [rsi+0x100]; test r15b,0x40; je 0x2aff
 .quad 0xd0014804e0c1c889,0x88ef0f66c86f0f66; .byte 0x80,0x00,0x00,0x00 // mov eax,ecx; shl eax,0x4; add rax,rdx; movdqa xmm1,xmm0; pxor xmm1,XMMWORD PTR [rax+0x80]
 .quad 0x90ef0f66d06f0f66,0xd86f0f66000000b0 // movdqa xmm2,xmm0; pxor xmm2,XMMWORD PTR [rax+0xb0]; movdqa xmm3,xmm0
 .quad 0x000000a098ef0f66,0xa0ef0f66e06f0f66; .byte 0xd0,0x00,0x00,0x00 // pxor xmm3,XMMWORD PTR [rax+0xa0]; movdqa xmm4,xmm0; pxor xmm4,XMMWORD PTR [rax+0xd0]
@@ -451,25 +451,24 @@
 .quad 0x000000f0b0ef0f66,0xb8ef0f66f86f0f66; .byte 0xe0,0x00,0x00,0x00 // pxor xmm6,XMMWORD PTR [rax+0xf0]; movdqa xmm7,xmm0; pxor xmm7,XMMWORD PTR [rax+0xe0]
 .quad 0x0000009080ef0f66; .byte 0x83,0xc1,0x08 // pxor xmm0,XMMWORD PTR [rax+0x90]; add ecx,0x8
 // 0x1a65:
-.quad 0x050e870f40fb8349,0x0100be6f0f660000; .byte 0x00,0x00 // cmp r11,0x40; ja 0x1f7d; movdqa xmm7,XMMWORD PTR [rsi+0x100]
-.quad 0x0368870f30fb8349,0x870f20fb83490000; .byte 0x06,0x02,0x00,0x00 // cmp r11,0x30; ja 0x1de9; cmp r11,0x20; ja 0x1c91
-.quad 0x00e0870f10fb8349,0x20426f0f45f30000 // cmp r11,0x10; ja 0x1b75; movdqu xmm8,XMMWORD PTR [r10+0x20]
-.quad 0x4166c0dc380f4166,0x6f0f45f3f8dc380f; .byte 0x42,0x30 // aesenc xmm0,xmm8; aesenc xmm7,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x30]
-.quad 0x4166c0dc380f4166,0x6f0f45f3f8dc380f; .byte 0x42,0x40 // aesenc xmm0,xmm8; aesenc xmm7,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x40]
-.quad 0x4166c0dc380f4166,0x6f0f45f3f8dc380f; .byte 0x42,0x50 // aesenc xmm0,xmm8; aesenc xmm7,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x50]
-.quad 0x4166c0dc380f4166,0x6f0f45f3f8dc380f; .byte 0x42,0x60 // aesenc xmm0,xmm8; aesenc xmm7,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x60]
-.quad 0x4166c0dc380f4166,0x6f0f45f3f8dc380f; .byte 0x42,0x70 // aesenc xmm0,xmm8; aesenc xmm7,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x70]
-.quad 0x4166c0dc380f4166,0x6f0f45f3f8dc380f; .byte 0x82,0x80,0x00,0x00,0x00 // aesenc xmm0,xmm8; aesenc xmm7,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x80]
-.quad 0x4166c0dc380f4166,0x6f0f45f3f8dc380f; .byte 0x82,0x90,0x00,0x00,0x00 // aesenc xmm0,xmm8; aesenc xmm7,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x90]
-.quad 0x4166c0dc380f4166,0x6f0f45f3f8dc380f; .byte 0x82,0xa0,0x00,0x00,0x00 // aesenc xmm0,xmm8; aesenc xmm7,xmm8; movdqu xmm8,XMMWORD PTR [r10+0xa0]
-.quad 0x4166c0dc380f4166,0x0000a0b8f8dc380f; .byte 0x00 // aesenc xmm0,xmm8; aesenc xmm7,xmm8; mov eax,0xa0
-.byte 0x39,0xc3,0x74,0x1a // cmp ebx,eax; je 0x1b63
-// 0x1b49:
+.quad 0x03ac870f40fb8349,0x0100be6f0f660000; .byte 0x00,0x00 // cmp r11,0x40; ja 0x1e1b; movdqa xmm7,XMMWORD PTR [rsi+0x100]
+.quad 0x0206870f20fb8349,0x870f10fb83490000; .byte 0xe0,0x00,0x00,0x00 // cmp r11,0x20; ja 0x1c87; cmp r11,0x10; ja 0x1b6b
+.quad 0x416620426f0f45f3,0x380f4166c0dc380f; .byte 0xdc,0xf8 // movdqu xmm8,XMMWORD PTR [r10+0x20]; aesenc xmm0,xmm8; aesenc xmm7,xmm8
+.quad 0x416630426f0f45f3,0x380f4166c0dc380f; .byte 0xdc,0xf8 // movdqu xmm8,XMMWORD PTR [r10+0x30]; aesenc xmm0,xmm8; aesenc xmm7,xmm8
+.quad 0x416640426f0f45f3,0x380f4166c0dc380f; .byte 0xdc,0xf8 // movdqu xmm8,XMMWORD PTR [r10+0x40]; aesenc xmm0,xmm8; aesenc xmm7,xmm8
+.quad 0x416650426f0f45f3,0x380f4166c0dc380f; .byte 0xdc,0xf8 // movdqu xmm8,XMMWORD PTR [r10+0x50]; aesenc xmm0,xmm8; aesenc xmm7,xmm8
+.quad 0x416660426f0f45f3,0x380f4166c0dc380f; .byte 0xdc,0xf8 // movdqu xmm8,XMMWORD PTR [r10+0x60]; aesenc xmm0,xmm8; aesenc xmm7,xmm8
+.quad 0x416670426f0f45f3,0x380f4166c0dc380f; .byte 0xdc,0xf8 // movdqu xmm8,XMMWORD PTR [r10+0x70]; aesenc xmm0,xmm8; aesenc xmm7,xmm8
+.quad 0x000080826f0f45f3,0x66c0dc380f416600; .byte 0x41,0x0f,0x38,0xdc,0xf8 // movdqu xmm8,XMMWORD PTR [r10+0x80]; aesenc xmm0,xmm8; aesenc xmm7,xmm8
+.quad 0x000090826f0f45f3,0x66c0dc380f416600; .byte 0x41,0x0f,0x38,0xdc,0xf8 // movdqu xmm8,XMMWORD PTR [r10+0x90]; aesenc xmm0,xmm8; aesenc xmm7,xmm8
+.quad 0x0000a0826f0f45f3,0x66c0dc380f416600; .byte 0x41,0x0f,0x38,0xdc,0xf8 // movdqu xmm8,XMMWORD PTR [r10+0xa0]; aesenc xmm0,xmm8; aesenc xmm7,xmm8
+.quad 0x74c339000000a0b8; .byte 0x1a // mov eax,0xa0; cmp ebx,eax; je 0x1b59
+// 0x1b3f:
 .quad 0x661002446f0f45f3,0x0f4166c0dc380f41; .byte 0x38,0xdc,0xf8 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; aesenc xmm0,xmm8; aesenc xmm7,xmm8
-.byte 0x83,0xc0,0x10,0x39,0xd8,0x72,0xe6 // add eax,0x10; cmp eax,ebx; jb 0x1b49
-// 0x1b63:
-.quad 0x66101a446f0f45f3,0x0555e9f8dd380f41; .byte 0x00,0x00 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; aesenclast xmm7,xmm8; jmp 0x20ca
-// 0x1b75:
+.byte 0x83,0xc0,0x10,0x39,0xd8,0x72,0xe6 // add eax,0x10; cmp eax,ebx; jb 0x1b3f
+// 0x1b59:
+.quad 0x66101a446f0f45f3,0x03fde9f8dd380f41; .byte 0x00,0x00 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; aesenclast xmm7,xmm8; jmp 0x1f68
+// 0x1b6b:
 .quad 0x416620426f0f45f3,0x380f4166c0dc380f; .byte 0xdc,0xc8 // movdqu xmm8,XMMWORD PTR [r10+0x20]; aesenc xmm0,xmm8; aesenc xmm1,xmm8
 .quad 0x45f3f8dc380f4166,0x380f416630426f0f; .byte 0xdc,0xc0 // aesenc xmm7,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x30]; aesenc xmm0,xmm8
 .quad 0x4166c8dc380f4166,0x6f0f45f3f8dc380f; .byte 0x42,0x40 // aesenc xmm1,xmm8; aesenc xmm7,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x40]
@@ -482,36 +481,13 @@
 .quad 0x45f3f8dc380f4166,0x6600000090826f0f; .byte 0x41,0x0f,0x38,0xdc,0xc0 // aesenc xmm7,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x90]; aesenc xmm0,xmm8
 .quad 0x4166c8dc380f4166,0x6f0f45f3f8dc380f; .byte 0x82,0xa0,0x00,0x00,0x00 // aesenc xmm1,xmm8; aesenc xmm7,xmm8; movdqu xmm8,XMMWORD PTR [r10+0xa0]
 .quad 0x4166c0dc380f4166,0x380f4166c8dc380f; .byte 0xdc,0xf8 // aesenc xmm0,xmm8; aesenc xmm1,xmm8; aesenc xmm7,xmm8
-.quad 0x74c339000000a0b8; .byte 0x20 // mov eax,0xa0; cmp ebx,eax; je 0x1c7f
-// 0x1c5f:
+.quad 0x74c339000000a0b8; .byte 0x20 // mov eax,0xa0; cmp ebx,eax; je 0x1c75
+// 0x1c55:
 .quad 0x661002446f0f45f3,0x0f4166c0dc380f41; .byte 0x38,0xdc,0xc8 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; aesenc xmm0,xmm8; aesenc xmm1,xmm8
-.quad 0xc083f8dc380f4166; .byte 0x10,0x39,0xd8,0x72,0xe0 // aesenc xmm7,xmm8; add eax,0x10; cmp eax,ebx; jb 0x1c5f
-// 0x1c7f:
-.quad 0x66101a446f0f45f3,0x0439e9f8dd380f41; .byte 0x00,0x00 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; aesenclast xmm7,xmm8; jmp 0x20ca
-// 0x1c91:
-.quad 0x416620426f0f45f3,0x380f4166c0dc380f; .byte 0xdc,0xc8 // movdqu xmm8,XMMWORD PTR [r10+0x20]; aesenc xmm0,xmm8; aesenc xmm1,xmm8
-.quad 0x4166d0dc380f4166,0x6f0f45f3f8dc380f; .byte 0x42,0x30 // aesenc xmm2,xmm8; aesenc xmm7,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x30]
-.quad 0x4166c0dc380f4166,0x380f4166c8dc380f; .byte 0xdc,0xd0 // aesenc xmm0,xmm8; aesenc xmm1,xmm8; aesenc xmm2,xmm8
-.quad 0x45f3f8dc380f4166,0x380f416640426f0f; .byte 0xdc,0xc0 // aesenc xmm7,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x40]; aesenc xmm0,xmm8
-.quad 0x4166c8dc380f4166,0x380f4166d0dc380f; .byte 0xdc,0xf8 // aesenc xmm1,xmm8; aesenc xmm2,xmm8; aesenc xmm7,xmm8
-.quad 0x416650426f0f45f3,0x380f4166c0dc380f; .byte 0xdc,0xc8 // movdqu xmm8,XMMWORD PTR [r10+0x50]; aesenc xmm0,xmm8; aesenc xmm1,xmm8
-.quad 0x4166d0dc380f4166,0x6f0f45f3f8dc380f; .byte 0x42,0x60 // aesenc xmm2,xmm8; aesenc xmm7,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x60]
-.quad 0x4166c0dc380f4166,0x380f4166c8dc380f; .byte 0xdc,0xd0 // aesenc xmm0,xmm8; aesenc xmm1,xmm8; aesenc xmm2,xmm8
-.quad 0x45f3f8dc380f4166,0x380f416670426f0f; .byte 0xdc,0xc0 // aesenc xmm7,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x70]; aesenc xmm0,xmm8
-.quad 0x4166c8dc380f4166,0x380f4166d0dc380f; .byte 0xdc,0xf8 // aesenc xmm1,xmm8; aesenc xmm2,xmm8; aesenc xmm7,xmm8
-.quad 0x000080826f0f45f3,0x66c0dc380f416600; .byte 0x41,0x0f,0x38,0xdc,0xc8 // movdqu xmm8,XMMWORD PTR [r10+0x80]; aesenc xmm0,xmm8; aesenc xmm1,xmm8
-.quad 0x4166d0dc380f4166,0x6f0f45f3f8dc380f; .byte 0x82,0x90,0x00,0x00,0x00 // aesenc xmm2,xmm8; aesenc xmm7,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x90]
-.quad 0x4166c0dc380f4166,0x380f4166c8dc380f; .byte 0xdc,0xd0 // aesenc xmm0,xmm8; aesenc xmm1,xmm8; aesenc xmm2,xmm8
-.quad 0x45f3f8dc380f4166,0x66000000a0826f0f; .byte 0x41,0x0f,0x38,0xdc,0xc0 // aesenc xmm7,xmm8; movdqu xmm8,XMMWORD PTR [r10+0xa0]; aesenc xmm0,xmm8
-.quad 0x4166c8dc380f4166,0x380f4166d0dc380f; .byte 0xdc,0xf8 // aesenc xmm1,xmm8; aesenc xmm2,xmm8; aesenc xmm7,xmm8
-.quad 0x74c339000000a0b8; .byte 0x26 // mov eax,0xa0; cmp ebx,eax; je 0x1dd7
-// 0x1db1:
-.quad 0x661002446f0f45f3,0x0f4166c0dc380f41; .byte 0x38,0xdc,0xc8 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; aesenc xmm0,xmm8; aesenc xmm1,xmm8
-.quad 0x4166d0dc380f4166,0x3910c083f8dc380f; .byte 0xd8 // aesenc xmm2,xmm8; aesenc xmm7,xmm8; add eax,0x10; cmp eax,ebx
-.byte 0x72,0xda // jb 0x1db1
-// 0x1dd7:
-.quad 0x66101a446f0f45f3,0x02e1e9f8dd380f41; .byte 0x00,0x00 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; aesenclast xmm7,xmm8; jmp 0x20ca
-// 0x1de9:
+.quad 0xc083f8dc380f4166; .byte 0x10,0x39,0xd8,0x72,0xe0 // aesenc xmm7,xmm8; add eax,0x10; cmp eax,ebx; jb 0x1c55
+// 0x1c75:
+.quad 0x66101a446f0f45f3,0x02e1e9f8dd380f41; .byte 0x00,0x00 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; aesenclast xmm7,xmm8; jmp 0x1f68
+// 0x1c87:
 .quad 0x416620426f0f45f3,0x380f4166c0dc380f; .byte 0xdc,0xc8 // movdqu xmm8,XMMWORD PTR [r10+0x20]; aesenc xmm0,xmm8; aesenc xmm1,xmm8
 .quad 0x4166d0dc380f4166,0x380f4166d8dc380f; .byte 0xdc,0xf8 // aesenc xmm2,xmm8; aesenc xmm3,xmm8; aesenc xmm7,xmm8
 .quad 0x416630426f0f45f3,0x380f4166c0dc380f; .byte 0xdc,0xc8 // movdqu xmm8,XMMWORD PTR [r10+0x30]; aesenc xmm0,xmm8; aesenc xmm1,xmm8
@@ -530,14 +506,14 @@
 .quad 0x4166d0dc380f4166,0x380f4166d8dc380f; .byte 0xdc,0xf8 // aesenc xmm2,xmm8; aesenc xmm3,xmm8; aesenc xmm7,xmm8
 .quad 0x0000a0826f0f45f3,0x66c0dc380f416600; .byte 0x41,0x0f,0x38,0xdc,0xc8 // movdqu xmm8,XMMWORD PTR [r10+0xa0]; aesenc xmm0,xmm8; aesenc xmm1,xmm8
 .quad 0x4166d0dc380f4166,0x380f4166d8dc380f; .byte 0xdc,0xf8 // aesenc xmm2,xmm8; aesenc xmm3,xmm8; aesenc xmm7,xmm8
-.quad 0x74c339000000a0b8; .byte 0x2c // mov eax,0xa0; cmp ebx,eax; je 0x1f6b
-// 0x1f3f:
+.quad 0x74c339000000a0b8; .byte 0x2c // mov eax,0xa0; cmp ebx,eax; je 0x1e09
+// 0x1ddd:
 .quad 0x661002446f0f45f3,0x0f4166c0dc380f41; .byte 0x38,0xdc,0xc8 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; aesenc xmm0,xmm8; aesenc xmm1,xmm8
 .quad 0x4166d0dc380f4166,0x380f4166d8dc380f; .byte 0xdc,0xf8 // aesenc xmm2,xmm8; aesenc xmm3,xmm8; aesenc xmm7,xmm8
-.byte 0x83,0xc0,0x10,0x39,0xd8,0x72,0xd4 // add eax,0x10; cmp eax,ebx; jb 0x1f3f
-// 0x1f6b:
-.quad 0x66101a446f0f45f3,0x014de9f8dd380f41; .byte 0x00,0x00 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; aesenclast xmm7,xmm8; jmp 0x20ca
-// 0x1f7d:
+.byte 0x83,0xc0,0x10,0x39,0xd8,0x72,0xd4 // add eax,0x10; cmp eax,ebx; jb 0x1ddd
+// 0x1e09:
+.quad 0x66101a446f0f45f3,0x014de9f8dd380f41; .byte 0x00,0x00 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; aesenclast xmm7,xmm8; jmp 0x1f68
+// 0x1e1b:
 .quad 0x416620426f0f45f3,0x380f4166c0dc380f; .byte 0xdc,0xc8 // movdqu xmm8,XMMWORD PTR [r10+0x20]; aesenc xmm0,xmm8; aesenc xmm1,xmm8
 .quad 0x4166d0dc380f4166,0x6f0f45f3d8dc380f; .byte 0x42,0x30 // aesenc xmm2,xmm8; aesenc xmm3,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x30]
 .quad 0x4166c0dc380f4166,0x380f4166c8dc380f; .byte 0xdc,0xd0 // aesenc xmm0,xmm8; aesenc xmm1,xmm8; aesenc xmm2,xmm8
@@ -553,15 +529,15 @@
 .quad 0x4166c0dc380f4166,0x380f4166c8dc380f; .byte 0xdc,0xd0 // aesenc xmm0,xmm8; aesenc xmm1,xmm8; aesenc xmm2,xmm8
 .quad 0x45f3d8dc380f4166,0x66000000a0826f0f; .byte 0x41,0x0f,0x38,0xdc,0xc0 // aesenc xmm3,xmm8; movdqu xmm8,XMMWORD PTR [r10+0xa0]; aesenc xmm0,xmm8
 .quad 0x4166c8dc380f4166,0x380f4166d0dc380f; .byte 0xdc,0xd8 // aesenc xmm1,xmm8; aesenc xmm2,xmm8; aesenc xmm3,xmm8
-.quad 0x74c339000000a0b8; .byte 0x26 // mov eax,0xa0; cmp ebx,eax; je 0x20c3
-// 0x209d:
+.quad 0x74c339000000a0b8; .byte 0x26 // mov eax,0xa0; cmp ebx,eax; je 0x1f61
+// 0x1f3b:
 .quad 0x661002446f0f45f3,0x0f4166c0dc380f41; .byte 0x38,0xdc,0xc8 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; aesenc xmm0,xmm8; aesenc xmm1,xmm8
 .quad 0x4166d0dc380f4166,0x3910c083d8dc380f; .byte 0xd8 // aesenc xmm2,xmm8; aesenc xmm3,xmm8; add eax,0x10; cmp eax,ebx
-.byte 0x72,0xda // jb 0x209d
-// 0x20c3:
+.byte 0x72,0xda // jb 0x1f3b
+// 0x1f61:
 .byte 0xf3,0x45,0x0f,0x6f,0x44,0x1a,0x10 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]
-// 0x20ca:
-.quad 0x0308840f20c7f641,0x24246f0f45f30000 // test r15b,0x20; je 0x23dc; movdqu xmm12,XMMWORD PTR [r12]
+// 0x1f68:
+.quad 0x0308840f20c7f641,0x24246f0f45f30000 // test r15b,0x20; je 0x227a; movdqu xmm12,XMMWORD PTR [r12]
 .quad 0x45662200380f4466,0x6c6f0f45f3e3ef0f; .byte 0x24,0x10 // pshufb xmm12,XMMWORD PTR [rdx]; pxor xmm12,xmm11; movdqu xmm13,XMMWORD PTR [r12+0x10]
 .quad 0x45662a00380f4466,0xf56c0f4566f46f0f // pshufb xmm13,XMMWORD PTR [rdx]; movdqa xmm14,xmm12; punpcklqdq xmm14,xmm13
 .quad 0x0f4566fc6f0f4566,0x45f7ef0f4566fd6d; .byte 0x0f,0x10,0x8d,0x60,0xfe,0xff,0xff // movdqa xmm15,xmm12; punpckhqdq xmm15,xmm13; pxor xmm14,xmm15; movups xmm9,XMMWORD PTR [r13-0x1a0]
@@ -596,56 +572,55 @@
 .quad 0x6611fd443a0f4566,0xbd100f45dfef0f45; .byte 0x30,0xff,0xff,0xff // pclmulhqhqdq xmm15,xmm13; pxor xmm11,xmm15; movups xmm15,XMMWORD PTR [r13-0xd0]
 .quad 0x6600fe443a0f4566,0xbd100f45d7ef0f45; .byte 0x30,0xff,0xff,0xff // pclmullqlqdq xmm15,xmm14; pxor xmm10,xmm15; movups xmm15,XMMWORD PTR [r13-0xd0]
 .quad 0x6611fe443a0f4566,0x02c7f641d7ef0f45 // pclmulhqhqdq xmm15,xmm14; pxor xmm10,xmm15; test r15b,0x2
-.quad 0x44f300000112840f,0x67160f4448677e0f; .byte 0x20 // je 0x2491; movq xmm12,QWORD PTR [rdi+0x48]; movhps xmm12,QWORD PTR [rdi+0x20]
+.quad 0x44f300000112840f,0x67160f4448677e0f; .byte 0x20 // je 0x232f; movq xmm12,QWORD PTR [rdi+0x48]; movhps xmm12,QWORD PTR [rdi+0x20]
 .quad 0x456603f4730f4166,0xef0f45664ef4700f; .byte 0xf4 // psllq xmm12,0x3; pshufd xmm14,xmm12,0x4e; pxor xmm14,xmm12
 .quad 0x00000300ba100f45,0x6600fc443a0f4566; .byte 0x45,0x0f,0xef,0xcf // movups xmm15,XMMWORD PTR [r10+0x300]; pclmullqlqdq xmm15,xmm12; pxor xmm9,xmm15
 .quad 0x00000300ba100f45,0x6611fc443a0f4566; .byte 0x45,0x0f,0xef,0xdf // movups xmm15,XMMWORD PTR [r10+0x300]; pclmulhqhqdq xmm15,xmm12; pxor xmm11,xmm15
 .quad 0x00000310ba100f45,0x6600fe443a0f4566; .byte 0x45,0x0f,0xef,0xd7 // movups xmm15,XMMWORD PTR [r10+0x310]; pclmullqlqdq xmm15,xmm14; pxor xmm10,xmm15
-.byte 0xe9,0xb5,0x00,0x00,0x00 // jmp 0x2491
-// 0x23dc:
+.byte 0xe9,0xb5,0x00,0x00,0x00 // jmp 0x232f
+// 0x227a:
 .quad 0x0f4566eb6f0f4566,0x66d2ef0f4566c9ef; .byte 0x45,0x0f,0xef,0xdb // movdqa xmm13,xmm11; pxor xmm9,xmm9; pxor xmm10,xmm10; pxor xmm11,xmm11
-.quad 0x44f34f7402c7f641,0x67160f4448677e0f; .byte 0x20 // test r15b,0x2; je 0x2445; movq xmm12,QWORD PTR [rdi+0x48]; movhps xmm12,QWORD PTR [rdi+0x20]
+.quad 0x44f34f7402c7f641,0x67160f4448677e0f; .byte 0x20 // test r15b,0x2; je 0x22e3; movq xmm12,QWORD PTR [rdi+0x48]; movhps xmm12,QWORD PTR [rdi+0x20]
 .quad 0x456603f4730f4166,0xef0f45664ef4700f; .byte 0xf4 // psllq xmm12,0x3; pshufd xmm14,xmm12,0x4e; pxor xmm14,xmm12
 .quad 0x000003008a100f45,0x4500cc443a0f4566; .byte 0x0f,0x10,0x9a,0x00,0x03,0x00,0x00 // movups xmm9,XMMWORD PTR [r10+0x300]; pclmullqlqdq xmm9,xmm12; movups xmm11,XMMWORD PTR [r10+0x300]
 .quad 0x4511dc443a0f4566,0x660000031092100f; .byte 0x45,0x0f,0x3a,0x44,0xd6,0x00 // pclmulhqhqdq xmm11,xmm12; movups xmm10,XMMWORD PTR [r10+0x310]; pclmullqlqdq xmm10,xmm14
-.byte 0x41,0xf6,0xc7,0x80,0x75,0x4c // test r15b,0x80; jne 0x2491
-// 0x2445:
+.byte 0x41,0xf6,0xc7,0x80,0x75,0x4c // test r15b,0x80; jne 0x232f
+// 0x22e3:
 .quad 0x0f4566e56f0f4566,0xf4ef0f45664ef470 // movdqa xmm12,xmm13; pshufd xmm14,xmm12,0x4e; pxor xmm14,xmm12
 .quad 0xffffff60bd100f45,0x6600fc443a0f4566; .byte 0x45,0x0f,0xef,0xcf // movups xmm15,XMMWORD PTR [r13-0xa0]; pclmullqlqdq xmm15,xmm12; pxor xmm9,xmm15
 .quad 0xffffff60bd100f45,0x6611fc443a0f4566; .byte 0x45,0x0f,0xef,0xdf // movups xmm15,XMMWORD PTR [r13-0xa0]; pclmulhqhqdq xmm15,xmm12; pxor xmm11,xmm15
 .quad 0xffffff70bd100f45,0x6600fe443a0f4566; .byte 0x45,0x0f,0xef,0xd7 // movups xmm15,XMMWORD PTR [r13-0x90]; pclmullqlqdq xmm15,xmm14; pxor xmm10,xmm15
-// 0x2491:
-.quad 0xfb8349ef6f0f4466,0xae6f0f44660f7640; .byte 0x00,0x01,0x00,0x00 // movdqa xmm13,xmm7; cmp r11,0x40; jbe 0x24ab; movdqa xmm13,XMMWORD PTR [rsi+0x100]
-.byte 0x41,0xf6,0xc7,0x04,0x74,0x51 // test r15b,0x4; je 0x24fc
-// 0x24ab:
-.quad 0x8944327540c7f641,0x7403f88303e083f8; .byte 0x27 // test r15b,0x40; jne 0x24e3; mov eax,r15d; and eax,0x3; cmp eax,0x3; je 0x24e3
+// 0x232f:
+.quad 0xfb8349ef6f0f4466,0xae6f0f44660f7640; .byte 0x00,0x01,0x00,0x00 // movdqa xmm13,xmm7; cmp r11,0x40; jbe 0x2349; movdqa xmm13,XMMWORD PTR [rsi+0x100]
+.byte 0x41,0xf6,0xc7,0x04,0x74,0x51 // test r15b,0x4; je 0x239a
+// 0x2349:
+.quad 0x8944327540c7f641,0x7403f88303e083f8; .byte 0x27 // test r15b,0x40; jne 0x2381; mov eax,r15d; and eax,0x3; cmp eax,0x3; je 0x2381
 .quad 0x446610726f0f45f3,0x4100000100b6ef0f; .byte 0xba,0x01,0x00,0x00,0x00 // movdqu xmm14,XMMWORD PTR [r10+0x10]; pxor xmm14,XMMWORD PTR [rsi+0x100]; mov r10d,0x1
-.quad 0x8b480f7502c7f641,0x10707f0f44f34047 // test r15b,0x2; jne 0x24e6; mov rax,QWORD PTR [rdi+0x40]; movdqu XMMWORD PTR [rax+0x10],xmm14
-.byte 0xeb,0x03 // jmp 0x24e6
-// 0x24e3:
+.quad 0x8b480f7502c7f641,0x10707f0f44f34047 // test r15b,0x2; jne 0x2384; mov rax,QWORD PTR [rdi+0x40]; movdqu XMMWORD PTR [rax+0x10],xmm14
+.byte 0xeb,0x03 // jmp 0x2384
+// 0x2381:
 .byte 0x45,0x31,0xd2 // xor r10d,r10d
-// 0x24e6:
+// 0x2384:
 .quad 0x0f4466f6ef0f4566,0x894c00000100b67f; .byte 0xee // pxor xmm14,xmm14; movdqa XMMWORD PTR [rsi+0x100],xmm14; mov rsi,r13
-.byte 0xe9,0x52,0xdd,0xff,0xff // jmp 0x24e
-// 0x24fc:
-.quad 0x0368870f70fb8349,0x870f60fb83490000; .byte 0x06,0x02,0x00,0x00 // cmp r11,0x70; ja 0x286e; cmp r11,0x60; ja 0x2716
-.quad 0x00e0870f50fb8349,0x20426f0f45f30000 // cmp r11,0x50; ja 0x25fa; movdqu xmm8,XMMWORD PTR [r10+0x20]
-.quad 0x4566e0dc380f4166,0x6f0f45f3e8dc380f; .byte 0x42,0x30 // aesenc xmm4,xmm8; aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x30]
-.quad 0x4566e0dc380f4166,0x6f0f45f3e8dc380f; .byte 0x42,0x40 // aesenc xmm4,xmm8; aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x40]
-.quad 0x4566e0dc380f4166,0x6f0f45f3e8dc380f; .byte 0x42,0x50 // aesenc xmm4,xmm8; aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x50]
-.quad 0x4566e0dc380f4166,0x6f0f45f3e8dc380f; .byte 0x42,0x60 // aesenc xmm4,xmm8; aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x60]
-.quad 0x4566e0dc380f4166,0x6f0f45f3e8dc380f; .byte 0x42,0x70 // aesenc xmm4,xmm8; aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x70]
-.quad 0x4566e0dc380f4166,0x6f0f45f3e8dc380f; .byte 0x82,0x80,0x00,0x00,0x00 // aesenc xmm4,xmm8; aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x80]
-.quad 0x4566e0dc380f4166,0x6f0f45f3e8dc380f; .byte 0x82,0x90,0x00,0x00,0x00 // aesenc xmm4,xmm8; aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x90]
-.quad 0x4566e0dc380f4166,0x6f0f45f3e8dc380f; .byte 0x82,0xa0,0x00,0x00,0x00 // aesenc xmm4,xmm8; aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0xa0]
-.quad 0x4566e0dc380f4166,0x0000a0b8e8dc380f; .byte 0x00 // aesenc xmm4,xmm8; aesenc xmm13,xmm8; mov eax,0xa0
-.byte 0x39,0xc3,0x74,0x1a // cmp ebx,eax; je 0x25e8
-// 0x25ce:
+.byte 0xe9,0xb4,0xde,0xff,0xff // jmp 0x24e
+// 0x239a:
+.quad 0x0206870f60fb8349,0x870f50fb83490000; .byte 0xe0,0x00,0x00,0x00 // cmp r11,0x60; ja 0x25aa; cmp r11,0x50; ja 0x248e
+.quad 0x416620426f0f45f3,0x380f4566e0dc380f; .byte 0xdc,0xe8 // movdqu xmm8,XMMWORD PTR [r10+0x20]; aesenc xmm4,xmm8; aesenc xmm13,xmm8
+.quad 0x416630426f0f45f3,0x380f4566e0dc380f; .byte 0xdc,0xe8 // movdqu xmm8,XMMWORD PTR [r10+0x30]; aesenc xmm4,xmm8; aesenc xmm13,xmm8
+.quad 0x416640426f0f45f3,0x380f4566e0dc380f; .byte 0xdc,0xe8 // movdqu xmm8,XMMWORD PTR [r10+0x40]; aesenc xmm4,xmm8; aesenc xmm13,xmm8
+.quad 0x416650426f0f45f3,0x380f4566e0dc380f; .byte 0xdc,0xe8 // movdqu xmm8,XMMWORD PTR [r10+0x50]; aesenc xmm4,xmm8; aesenc xmm13,xmm8
+.quad 0x416660426f0f45f3,0x380f4566e0dc380f; .byte 0xdc,0xe8 // movdqu xmm8,XMMWORD PTR [r10+0x60]; aesenc xmm4,xmm8; aesenc xmm13,xmm8
+.quad 0x416670426f0f45f3,0x380f4566e0dc380f; .byte 0xdc,0xe8 // movdqu xmm8,XMMWORD PTR [r10+0x70]; aesenc xmm4,xmm8; aesenc xmm13,xmm8
+.quad 0x000080826f0f45f3,0x66e0dc380f416600; .byte 0x45,0x0f,0x38,0xdc,0xe8 // movdqu xmm8,XMMWORD PTR [r10+0x80]; aesenc xmm4,xmm8; aesenc xmm13,xmm8
+.quad 0x000090826f0f45f3,0x66e0dc380f416600; .byte 0x45,0x0f,0x38,0xdc,0xe8 // movdqu xmm8,XMMWORD PTR [r10+0x90]; aesenc xmm4,xmm8; aesenc xmm13,xmm8
+.quad 0x0000a0826f0f45f3,0x66e0dc380f416600; .byte 0x45,0x0f,0x38,0xdc,0xe8 // movdqu xmm8,XMMWORD PTR [r10+0xa0]; aesenc xmm4,xmm8; aesenc xmm13,xmm8
+.quad 0x74c339000000a0b8; .byte 0x1a // mov eax,0xa0; cmp ebx,eax; je 0x247c
+// 0x2462:
 .quad 0x661002446f0f45f3,0x0f4566e0dc380f41; .byte 0x38,0xdc,0xe8 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; aesenc xmm4,xmm8; aesenc xmm13,xmm8
-.byte 0x83,0xc0,0x10,0x39,0xd8,0x72,0xe6 // add eax,0x10; cmp eax,ebx; jb 0x25ce
-// 0x25e8:
-.quad 0x66101a446f0f45f3,0x040de9e8dd380f45; .byte 0x00,0x00 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; aesenclast xmm13,xmm8; jmp 0x2a07
-// 0x25fa:
+.byte 0x83,0xc0,0x10,0x39,0xd8,0x72,0xe6 // add eax,0x10; cmp eax,ebx; jb 0x2462
+// 0x247c:
+.quad 0x66101a446f0f45f3,0x02b5e9e8dd380f45; .byte 0x00,0x00 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; aesenclast xmm13,xmm8; jmp 0x2743
+// 0x248e:
 .quad 0x416620426f0f45f3,0x380f4166e0dc380f; .byte 0xdc,0xe8 // movdqu xmm8,XMMWORD PTR [r10+0x20]; aesenc xmm4,xmm8; aesenc xmm5,xmm8
 .quad 0x45f3e8dc380f4566,0x380f416630426f0f; .byte 0xdc,0xe0 // aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x30]; aesenc xmm4,xmm8
 .quad 0x4566e8dc380f4166,0x6f0f45f3e8dc380f; .byte 0x42,0x40 // aesenc xmm5,xmm8; aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x40]
@@ -658,37 +633,14 @@
 .quad 0x45f3e8dc380f4566,0x6600000090826f0f; .byte 0x41,0x0f,0x38,0xdc,0xe0 // aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x90]; aesenc xmm4,xmm8
 .quad 0x4566e8dc380f4166,0x6f0f45f3e8dc380f; .byte 0x82,0xa0,0x00,0x00,0x00 // aesenc xmm5,xmm8; aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0xa0]
 .quad 0x4166e0dc380f4166,0x380f4566e8dc380f; .byte 0xdc,0xe8 // aesenc xmm4,xmm8; aesenc xmm5,xmm8; aesenc xmm13,xmm8
-.quad 0x74c339000000a0b8; .byte 0x20 // mov eax,0xa0; cmp ebx,eax; je 0x2704
-// 0x26e4:
+.quad 0x74c339000000a0b8; .byte 0x20 // mov eax,0xa0; cmp ebx,eax; je 0x2598
+// 0x2578:
 .quad 0x661002446f0f45f3,0x0f4166e0dc380f41; .byte 0x38,0xdc,0xe8 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; aesenc xmm4,xmm8; aesenc xmm5,xmm8
-.quad 0xc083e8dc380f4566; .byte 0x10,0x39,0xd8,0x72,0xe0 // aesenc xmm13,xmm8; add eax,0x10; cmp eax,ebx; jb 0x26e4
-// 0x2704:
-.quad 0x66101a446f0f45f3,0x02f1e9e8dd380f45; .byte 0x00,0x00 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; aesenclast xmm13,xmm8; jmp 0x2a07
-// 0x2716:
-.quad 0x416620426f0f45f3,0x380f4166e0dc380f; .byte 0xdc,0xe8 // movdqu xmm8,XMMWORD PTR [r10+0x20]; aesenc xmm4,xmm8; aesenc xmm5,xmm8
-.quad 0x4566f0dc380f4166,0x6f0f45f3e8dc380f; .byte 0x42,0x30 // aesenc xmm6,xmm8; aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x30]
-.quad 0x4166e0dc380f4166,0x380f4166e8dc380f; .byte 0xdc,0xf0 // aesenc xmm4,xmm8; aesenc xmm5,xmm8; aesenc xmm6,xmm8
-.quad 0x45f3e8dc380f4566,0x380f416640426f0f; .byte 0xdc,0xe0 // aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x40]; aesenc xmm4,xmm8
-.quad 0x4166e8dc380f4166,0x380f4566f0dc380f; .byte 0xdc,0xe8 // aesenc xmm5,xmm8; aesenc xmm6,xmm8; aesenc xmm13,xmm8
-.quad 0x416650426f0f45f3,0x380f4166e0dc380f; .byte 0xdc,0xe8 // movdqu xmm8,XMMWORD PTR [r10+0x50]; aesenc xmm4,xmm8; aesenc xmm5,xmm8
-.quad 0x4566f0dc380f4166,0x6f0f45f3e8dc380f; .byte 0x42,0x60 // aesenc xmm6,xmm8; aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x60]
-.quad 0x4166e0dc380f4166,0x380f4166e8dc380f; .byte 0xdc,0xf0 // aesenc xmm4,xmm8; aesenc xmm5,xmm8; aesenc xmm6,xmm8
-.quad 0x45f3e8dc380f4566,0x380f416670426f0f; .byte 0xdc,0xe0 // aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x70]; aesenc xmm4,xmm8
-.quad 0x4166e8dc380f4166,0x380f4566f0dc380f; .byte 0xdc,0xe8 // aesenc xmm5,xmm8; aesenc xmm6,xmm8; aesenc xmm13,xmm8
-.quad 0x000080826f0f45f3,0x66e0dc380f416600; .byte 0x41,0x0f,0x38,0xdc,0xe8 // movdqu xmm8,XMMWORD PTR [r10+0x80]; aesenc xmm4,xmm8; aesenc xmm5,xmm8
-.quad 0x4566f0dc380f4166,0x6f0f45f3e8dc380f; .byte 0x82,0x90,0x00,0x00,0x00 // aesenc xmm6,xmm8; aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x90]
-.quad 0x4166e0dc380f4166,0x380f4166e8dc380f; .byte 0xdc,0xf0 // aesenc xmm4,xmm8; aesenc xmm5,xmm8; aesenc xmm6,xmm8
-.quad 0x45f3e8dc380f4566,0x66000000a0826f0f; .byte 0x41,0x0f,0x38,0xdc,0xe0 // aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0xa0]; aesenc xmm4,xmm8
-.quad 0x4166e8dc380f4166,0x380f4566f0dc380f; .byte 0xdc,0xe8 // aesenc xmm5,xmm8; aesenc xmm6,xmm8; aesenc xmm13,xmm8
-.quad 0x74c339000000a0b8; .byte 0x26 // mov eax,0xa0; cmp ebx,eax; je 0x285c
-// 0x2836:
-.quad 0x661002446f0f45f3,0x0f4166e0dc380f41; .byte 0x38,0xdc,0xe8 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; aesenc xmm4,xmm8; aesenc xmm5,xmm8
-.quad 0x4566f0dc380f4166,0x3910c083e8dc380f; .byte 0xd8 // aesenc xmm6,xmm8; aesenc xmm13,xmm8; add eax,0x10; cmp eax,ebx
-.byte 0x72,0xda // jb 0x2836
-// 0x285c:
-.quad 0x66101a446f0f45f3,0x0199e9e8dd380f45; .byte 0x00,0x00 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; aesenclast xmm13,xmm8; jmp 0x2a07
-// 0x286e:
-.quad 0x01c4840f04c7f641,0x20426f0f45f30000 // test r15b,0x4; je 0x2a3c; movdqu xmm8,XMMWORD PTR [r10+0x20]
+.quad 0xc083e8dc380f4566; .byte 0x10,0x39,0xd8,0x72,0xe0 // aesenc xmm13,xmm8; add eax,0x10; cmp eax,ebx; jb 0x2578
+// 0x2598:
+.quad 0x66101a446f0f45f3,0x0199e9e8dd380f45; .byte 0x00,0x00 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; aesenclast xmm13,xmm8; jmp 0x2743
+// 0x25aa:
+.quad 0x01c4840f04c7f641,0x20426f0f45f30000 // test r15b,0x4; je 0x2778; movdqu xmm8,XMMWORD PTR [r10+0x20]
 .quad 0x4166e0dc380f4166,0x380f4166e8dc380f; .byte 0xdc,0xf0 // aesenc xmm4,xmm8; aesenc xmm5,xmm8; aesenc xmm6,xmm8
 .quad 0x4566f8dc380f4166,0x6f0f45f3e8dc380f; .byte 0x42,0x30 // aesenc xmm7,xmm8; aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x30]
 .quad 0x4166e0dc380f4166,0x380f4166e8dc380f; .byte 0xdc,0xf0 // aesenc xmm4,xmm8; aesenc xmm5,xmm8; aesenc xmm6,xmm8
@@ -707,19 +659,19 @@
 .quad 0x4566f8dc380f4166,0x6f0f45f3e8dc380f; .byte 0x82,0xa0,0x00,0x00,0x00 // aesenc xmm7,xmm8; aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0xa0]
 .quad 0x4166e0dc380f4166,0x380f4166e8dc380f; .byte 0xdc,0xf0 // aesenc xmm4,xmm8; aesenc xmm5,xmm8; aesenc xmm6,xmm8
 .quad 0x4566f8dc380f4166,0x0000a0b8e8dc380f; .byte 0x00 // aesenc xmm7,xmm8; aesenc xmm13,xmm8; mov eax,0xa0
-.byte 0x39,0xc3,0x74,0x2c // cmp ebx,eax; je 0x29fa
-// 0x29ce:
+.byte 0x39,0xc3,0x74,0x2c // cmp ebx,eax; je 0x2736
+// 0x270a:
 .quad 0x661002446f0f45f3,0x0f4166e0dc380f41; .byte 0x38,0xdc,0xe8 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; aesenc xmm4,xmm8; aesenc xmm5,xmm8
 .quad 0x4166f0dc380f4166,0x380f4566f8dc380f; .byte 0xdc,0xe8 // aesenc xmm6,xmm8; aesenc xmm7,xmm8; aesenc xmm13,xmm8
-.byte 0x83,0xc0,0x10,0x39,0xd8,0x72,0xd4 // add eax,0x10; cmp eax,ebx; jb 0x29ce
-// 0x29fa:
+.byte 0x83,0xc0,0x10,0x39,0xd8,0x72,0xd4 // add eax,0x10; cmp eax,ebx; jb 0x270a
+// 0x2736:
 .quad 0x66101a446f0f45f3; .byte 0x45,0x0f,0x38,0xdd,0xe8 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; aesenclast xmm13,xmm8
-// 0x2a07:
-.quad 0xfa9a840f04c7f641,0x0385e9e2894dffff; .byte 0x00,0x00 // test r15b,0x4; je 0x24ab; mov r10,r12; jmp 0x2d9e
-// 0x2a19:
-.quad 0x0f000000045047f7,0xd4894d0000037884 // test DWORD PTR [rdi+0x50],0x4; je 0x2d9e; mov r12,r10
-.quad 0x507f8b4428578b4c,0xc0e904e3c11a8b41; .byte 0xfa,0xff,0xff // mov r10,QWORD PTR [rdi+0x28]; mov r15d,DWORD PTR [rdi+0x50]; mov ebx,DWORD PTR [r10]; shl ebx,0x4; jmp 0x24fc
-// 0x2a3c:
+// 0x2743:
+.quad 0xfbfc840f04c7f641,0x0385e9e2894dffff; .byte 0x00,0x00 // test r15b,0x4; je 0x2349; mov r10,r12; jmp 0x2ada
+// 0x2755:
+.quad 0x0f000000045047f7,0xd4894d0000037884 // test DWORD PTR [rdi+0x50],0x4; je 0x2ada; mov r12,r10
+.quad 0x507f8b4428578b4c,0x22e904e3c11a8b41; .byte 0xfc,0xff,0xff // mov r10,QWORD PTR [rdi+0x28]; mov r15d,DWORD PTR [rdi+0x50]; mov ebx,DWORD PTR [r10]; shl ebx,0x4; jmp 0x239a
+// 0x2778:
 .quad 0x0f4566206f0f45f3,0xc4dd380f4166e0ef // movdqu xmm12,XMMWORD PTR [r8]; pxor xmm12,xmm8; aesenclast xmm0,xmm12
 .quad 0x0f45f3017f0f41f3,0xe0ef0f456610606f // movdqu XMMWORD PTR [r9],xmm0; movdqu xmm12,XMMWORD PTR [r8+0x10]; pxor xmm12,xmm8
 .quad 0x41f3ccdd380f4166,0x6f0f45f310497f0f; .byte 0x60,0x20 // aesenclast xmm1,xmm12; movdqu XMMWORD PTR [r9+0x10],xmm1; movdqu xmm12,XMMWORD PTR [r8+0x20]
@@ -761,33 +713,33 @@
 .quad 0x0f4166dfef0f4566,0xdc380f4166e8dc38; .byte 0xf0 // pxor xmm11,xmm15; aesenc xmm5,xmm8; aesenc xmm6,xmm8
 .quad 0x0f4566d07d100f45,0xef0f456600fe443a; .byte 0xd7 // movups xmm15,XMMWORD PTR [r13-0x30]; pclmullqlqdq xmm15,xmm14; pxor xmm10,xmm15
 .quad 0x4566f8dc380f4166,0x0000a0b8e8dc380f; .byte 0x00 // aesenc xmm7,xmm8; aesenc xmm13,xmm8; mov eax,0xa0
-.byte 0x39,0xc3,0x74,0x2c // cmp ebx,eax; je 0x2d45
-// 0x2d19:
+.byte 0x39,0xc3,0x74,0x2c // cmp ebx,eax; je 0x2a81
+// 0x2a55:
 .quad 0x661002446f0f45f3,0x0f4166e0dc380f41; .byte 0x38,0xdc,0xe8 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; aesenc xmm4,xmm8; aesenc xmm5,xmm8
 .quad 0x4166f0dc380f4166,0x380f4566f8dc380f; .byte 0xdc,0xe8 // aesenc xmm6,xmm8; aesenc xmm7,xmm8; aesenc xmm13,xmm8
-.byte 0x83,0xc0,0x10,0x39,0xd8,0x72,0xd4 // add eax,0x10; cmp eax,ebx; jb 0x2d19
-// 0x2d45:
+.byte 0x83,0xc0,0x10,0x39,0xd8,0x72,0xd4 // add eax,0x10; cmp eax,ebx; jb 0x2a55
+// 0x2a81:
 .quad 0x66101a446f0f45f3,0xc7f641e8dd380f45; .byte 0x40 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; aesenclast xmm13,xmm8; test r15b,0x40
-.quad 0x03e083f889443275,0x0f45f3277403f883; .byte 0x6f,0x72,0x10 // jne 0x2d8a; mov eax,r15d; and eax,0x3; cmp eax,0x3; je 0x2d8a; movdqu xmm14,XMMWORD PTR [r10+0x10]
+.quad 0x03e083f889443275,0x0f45f3277403f883; .byte 0x6f,0x72,0x10 // jne 0x2ac6; mov eax,r15d; and eax,0x3; cmp eax,0x3; je 0x2ac6; movdqu xmm14,XMMWORD PTR [r10+0x10]
 .quad 0x000100b6ef0f4466,0x4100000001ba4100; .byte 0xf6,0xc7,0x02 // pxor xmm14,XMMWORD PTR [rsi+0x100]; mov r10d,0x1; test r15b,0x2
-.quad 0x44f340478b480f75; .byte 0x0f,0x7f,0x70,0x10,0xeb,0x03 // jne 0x2d8d; mov rax,QWORD PTR [rdi+0x40]; movdqu XMMWORD PTR [rax+0x10],xmm14; jmp 0x2d8d
-// 0x2d8a:
+.quad 0x44f340478b480f75; .byte 0x0f,0x7f,0x70,0x10,0xeb,0x03 // jne 0x2ac9; mov rax,QWORD PTR [rdi+0x40]; movdqu XMMWORD PTR [rax+0x10],xmm14; jmp 0x2ac9
+// 0x2ac6:
 .byte 0x45,0x31,0xd2 // xor r10d,r10d
-// 0x2d8d:
+// 0x2ac9:
 .quad 0x0f4466f6ef0f4566,0x894c00000100b67f; .byte 0xee // pxor xmm14,xmm14; movdqa XMMWORD PTR [rsi+0x100],xmm14; mov rsi,r13
-// 0x2d9e:
+// 0x2ada:
 .quad 0x40c1834940c08349,0x80ee834840eb8349 // add r8,0x40; add r9,0x40; sub r11,0x40; sub rsi,0xffffffffffffff80
 .quad 0xcd6f0f66c46f0f66,0xdf6f0f66d66f0f66 // movdqa xmm0,xmm4; movdqa xmm1,xmm5; movdqa xmm2,xmm6; movdqa xmm3,xmm7
-.byte 0xe9,0x8b,0xd4,0xff,0xff // jmp 0x24e
-// 0x2dc3:
-.quad 0xf64110426f0f45f3,0x20c58349047502c7 // movdqu xmm8,XMMWORD PTR [r10+0x10]; test r15b,0x2; jne 0x2dd3; add r13,0x20
-// 0x2dd3:
-.quad 0x4466537740fb8349,0xf8700f4566f16e0f; .byte 0xff // cmp r11,0x40; ja 0x2e2c; movd xmm14,ecx; pshufd xmm15,xmm8,0xff
+.byte 0xe9,0x4f,0xd7,0xff,0xff // jmp 0x24e
+// 0x2aff:
+.quad 0xf64110426f0f45f3,0x20c58349047502c7 // movdqu xmm8,XMMWORD PTR [r10+0x10]; test r15b,0x2; jne 0x2b0f; add r13,0x20
+// 0x2b0f:
+.quad 0x4466537740fb8349,0xf8700f4566f16e0f; .byte 0xff // cmp r11,0x40; ja 0x2b68; movd xmm14,ecx; pshufd xmm15,xmm8,0xff
 .quad 0x446600f6700f4566,0x380f44664072fe0f; .byte 0x00,0x72,0x60 // pshufd xmm14,xmm14,0x0; paddd xmm14,XMMWORD PTR [rdx+0x40]; pshufb xmm14,XMMWORD PTR [rdx+0x60]
 .quad 0x6f0f66f7ef0f4566,0x70ce213a0f4166c8 // pxor xmm14,xmm15; movdqa xmm1,xmm0; insertps xmm1,xmm14,0x70
 .quad 0x3a0f4166d06f0f66,0x66d86f0f66b0d621; .byte 0x41,0x0f,0x3a,0x21,0xde,0xf0 // movdqa xmm2,xmm0; insertps xmm2,xmm14,0xb0; movdqa xmm3,xmm0; insertps xmm3,xmm14,0xf0
-.quad 0x8330c6213a0f4166; .byte 0xc1,0x04,0xe9,0x39,0xec,0xff,0xff // insertps xmm0,xmm14,0x30; add ecx,0x4; jmp 0x1a65
-// 0x2e2c:
+.quad 0x8330c6213a0f4166; .byte 0xc1,0x04,0xe9,0xfd,0xee,0xff,0xff // insertps xmm0,xmm14,0x30; add ecx,0x4; jmp 0x1a65
+// 0x2b68:
 .quad 0x0f4566f16e0f4466,0xf6700f4566ffd070; .byte 0x00 // movd xmm14,ecx; pshufd xmm10,xmm8,0xff; pshufd xmm14,xmm14,0x0
 .quad 0x45664072fe0f4466,0x7afe0f4466fe6f0f; .byte 0x50 // paddd xmm14,XMMWORD PTR [rdx+0x40]; movdqa xmm15,xmm14; paddd xmm15,XMMWORD PTR [rdx+0x50]
 .quad 0x66607a00380f4466,0x380f4466faef0f45; .byte 0x00,0x72,0x60 // pshufb xmm15,XMMWORD PTR [rdx+0x60]; pxor xmm15,xmm10; pshufb xmm14,XMMWORD PTR [rdx+0x60]
@@ -795,29 +747,29 @@
 .quad 0x3a0f4166d06f0f66,0x66d86f0f66b0d621; .byte 0x41,0x0f,0x3a,0x21,0xde,0xf0 // movdqa xmm2,xmm0; insertps xmm2,xmm14,0xb0; movdqa xmm3,xmm0; insertps xmm3,xmm14,0xf0
 .quad 0x3a0f4166e06f0f66,0x66e86f0f6630e721; .byte 0x41,0x0f,0x3a,0x21,0xef,0x70 // movdqa xmm4,xmm0; insertps xmm4,xmm15,0x30; movdqa xmm5,xmm0; insertps xmm5,xmm15,0x70
 .quad 0x3a0f4166f06f0f66,0x66f86f0f66b0f721; .byte 0x41,0x0f,0x3a,0x21,0xff,0xf0 // movdqa xmm6,xmm0; insertps xmm6,xmm15,0xb0; movdqa xmm7,xmm0; insertps xmm7,xmm15,0xf0
-.quad 0x8330c6213a0f4166; .byte 0xc1,0x08,0xe9,0xa3,0xeb,0xff,0xff // insertps xmm0,xmm14,0x30; add ecx,0x8; jmp 0x1a65
-// 0x2ec2:
+.quad 0x8330c6213a0f4166; .byte 0xc1,0x08,0xe9,0x67,0xee,0xff,0xff // insertps xmm0,xmm14,0x30; add ecx,0x8; jmp 0x1a65
+// 0x2bfe:
 .quad 0x0f45f3e86f0f4466,0xdc380f456620426f; .byte 0xe8 // movdqa xmm13,xmm0; movdqu xmm8,XMMWORD PTR [r10+0x20]; aesenc xmm13,xmm8
 .quad 0x456630426f0f45f3,0x6f0f45f3e8dc380f; .byte 0x42,0x40 // movdqu xmm8,XMMWORD PTR [r10+0x30]; aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x40]
 .quad 0x45f3e8dc380f4566,0x380f456650426f0f; .byte 0xdc,0xe8 // aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x50]; aesenc xmm13,xmm8
 .quad 0x456660426f0f45f3,0x6f0f45f3e8dc380f; .byte 0x42,0x70 // movdqu xmm8,XMMWORD PTR [r10+0x60]; aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x70]
 .quad 0x45f3e8dc380f4566,0x6600000080826f0f; .byte 0x45,0x0f,0x38,0xdc,0xe8 // aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0x80]; aesenc xmm13,xmm8
 .quad 0x000090826f0f45f3,0xf3e8dc380f456600,0x000000a0826f0f45 // movdqu xmm8,XMMWORD PTR [r10+0x90]; aesenc xmm13,xmm8; movdqu xmm8,XMMWORD PTR [r10+0xa0]
-.quad 0xa0b8e8dc380f4566; .byte 0x00,0x00,0x00,0x39,0xc3,0x74,0x14 // aesenc xmm13,xmm8; mov eax,0xa0; cmp ebx,eax; je 0x2f59
-// 0x2f45:
+.quad 0xa0b8e8dc380f4566; .byte 0x00,0x00,0x00,0x39,0xc3,0x74,0x14 // aesenc xmm13,xmm8; mov eax,0xa0; cmp ebx,eax; je 0x2c95
+// 0x2c81:
 .quad 0x661002446f0f45f3,0x10c083e8dc380f45 // movdqu xmm8,XMMWORD PTR [r10+rax*1+0x10]; aesenc xmm13,xmm8; add eax,0x10
-.byte 0x39,0xd8,0x72,0xec // cmp eax,ebx; jb 0x2f45
-// 0x2f59:
+.byte 0x39,0xd8,0x72,0xec // cmp eax,ebx; jb 0x2c81
+// 0x2c95:
 .quad 0x66101a446f0f45f3,0xd4894de8dd380f45 // movdqu xmm8,XMMWORD PTR [r10+rbx*1+0x10]; aesenclast xmm13,xmm8; mov r12,r10
-.quad 0x8944327540c7f641,0x7403f88303e083f8; .byte 0x27 // test r15b,0x40; jne 0x2fa1; mov eax,r15d; and eax,0x3; cmp eax,0x3; je 0x2fa1
+.quad 0x8944327540c7f641,0x7403f88303e083f8; .byte 0x27 // test r15b,0x40; jne 0x2cdd; mov eax,r15d; and eax,0x3; cmp eax,0x3; je 0x2cdd
 .quad 0x446610726f0f45f3,0x4100000100b6ef0f; .byte 0xba,0x01,0x00,0x00,0x00 // movdqu xmm14,XMMWORD PTR [r10+0x10]; pxor xmm14,XMMWORD PTR [rsi+0x100]; mov r10d,0x1
-.quad 0x8b480f7502c7f641,0x10707f0f44f34047 // test r15b,0x2; jne 0x2fa4; mov rax,QWORD PTR [rdi+0x40]; movdqu XMMWORD PTR [rax+0x10],xmm14
-.byte 0xeb,0x03 // jmp 0x2fa4
-// 0x2fa1:
+.quad 0x8b480f7502c7f641,0x10707f0f44f34047 // test r15b,0x2; jne 0x2ce0; mov rax,QWORD PTR [rdi+0x40]; movdqu XMMWORD PTR [rax+0x10],xmm14
+.byte 0xeb,0x03 // jmp 0x2ce0
+// 0x2cdd:
 .byte 0x45,0x31,0xd2 // xor r10d,r10d
-// 0x2fa4:
+// 0x2ce0:
 .quad 0x0f4466f6ef0f4566,0xf64100000100b67f; .byte 0xc7,0x02 // pxor xmm14,xmm14; movdqa XMMWORD PTR [rsi+0x100],xmm14; test r15b,0x2
-.quad 0x44f300000093840f,0x67160f4448677e0f; .byte 0x20 // je 0x304f; movq xmm12,QWORD PTR [rdi+0x48]; movhps xmm12,QWORD PTR [rdi+0x20]
+.quad 0x44f300000093840f,0x67160f4448677e0f; .byte 0x20 // je 0x2d8b; movq xmm12,QWORD PTR [rdi+0x48]; movhps xmm12,QWORD PTR [rdi+0x20]
 .quad 0x456603f4730f4166,0xf4700f4566e3ef0f; .byte 0x4e // psllq xmm12,0x3; pxor xmm12,xmm11; pshufd xmm14,xmm12,0x4e
 .quad 0x100f45f4ef0f4566,0x456600000300248c; .byte 0x0f,0x3a,0x44,0xcc,0x00 // pxor xmm14,xmm12; movups xmm9,XMMWORD PTR [r12+0x300]; pclmullqlqdq xmm9,xmm12
 .quad 0x000300249c100f45,0x11dc443a0f456600 // movups xmm11,XMMWORD PTR [r12+0x300]; pclmulhqhqdq xmm11,xmm12
@@ -826,43 +778,43 @@
 .quad 0x0f4566d3ef0f4566,0xd1ef0f45664ec970 // pxor xmm10,xmm11; pshufd xmm9,xmm9,0x4e; pxor xmm10,xmm9
 .quad 0x100f44d6ef0f4566,0xf2443a0f45661072; .byte 0x00 // pxor xmm10,xmm14; movups xmm14,XMMWORD PTR [rdx+0x10]; pclmullqlqdq xmm14,xmm10
 .quad 0x45664ed2700f4566,0xdeef0f4566daef0f // pshufd xmm10,xmm10,0x4e; pxor xmm11,xmm10; pxor xmm11,xmm14
-// 0x304f:
+// 0x2d8b:
 .quad 0x40478b48507f8b44,0xc7f641c56f0f4166; .byte 0x01 // mov r15d,DWORD PTR [rdi+0x50]; mov rax,QWORD PTR [rdi+0x40]; movdqa xmm0,xmm13; test r15b,0x1
-.byte 0x75,0x05,0xf3,0x0f,0x6f,0x40,0x20 // jne 0x3067; movdqu xmm0,XMMWORD PTR [rax+0x20]
-// 0x3067:
-.quad 0x8b48167402c7f641,0x1a00380f44663847 // test r15b,0x2; je 0x3083; mov rax,QWORD PTR [rdi+0x38]; pshufb xmm11,XMMWORD PTR [rdx]
-.quad 0x0f44f3d8ef0f4466; .byte 0x7f,0x18,0xeb,0x15 // pxor xmm11,xmm0; movdqu XMMWORD PTR [rax],xmm11; jmp 0x3098
-// 0x3083:
+.byte 0x75,0x05,0xf3,0x0f,0x6f,0x40,0x20 // jne 0x2da3; movdqu xmm0,XMMWORD PTR [rax+0x20]
+// 0x2da3:
+.quad 0x8b48167402c7f641,0x1a00380f44663847 // test r15b,0x2; je 0x2dbf; mov rax,QWORD PTR [rdi+0x38]; pshufb xmm11,XMMWORD PTR [rdx]
+.quad 0x0f44f3d8ef0f4466; .byte 0x7f,0x18,0xeb,0x15 // pxor xmm11,xmm0; movdqu XMMWORD PTR [rax],xmm11; jmp 0x2dd4
+// 0x2dbf:
 .quad 0x44f31a00380f4466,0x20407f0ff3187f0f // pshufb xmm11,XMMWORD PTR [rdx]; movdqu XMMWORD PTR [rax],xmm11; movdqu XMMWORD PTR [rax+0x20],xmm0
 .byte 0x0f,0xc9,0x89,0x48,0x1c // bswap ecx; mov DWORD PTR [rax+0x1c],ecx
-// 0x3098:
-.byte 0xe9,0xc2,0x01,0x00,0x00 // jmp 0x325f
-// 0x309d:
+// 0x2dd4:
+.byte 0xe9,0xc2,0x01,0x00,0x00 // jmp 0x2f9b
+// 0x2dd9:
 .quad 0x44c9ef0f661a8b41,0xff49db8949fa438d; .byte 0xc3 // mov ebx,DWORD PTR [r10]; pxor xmm1,xmm1; lea r8d,[rbx-0x6]; mov r11,rbx; inc r11
 .quad 0x850c8d4e04e3c149,0x49e4314500000000; .byte 0x89,0xd5 // shl r11,0x4; lea r9,[r8*4+0x0]; xor r12d,r12d; mov r13,rdx
 .quad 0x43f1894c10728d4d; .byte 0x8b,0x44,0x0e,0xfc // lea r14,[r10+0x10]; mov rcx,r14; mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x30cc:
-.quad 0xfc83412074e48545,0x7508f88349377504; .byte 0x31 // test r12d,r12d; je 0x30f1; cmp r12d,0x4; jne 0x310e; cmp r8,0x8; jne 0x310e
+// 0x2e08:
+.quad 0xfc83412074e48545,0x7508f88349377504; .byte 0x31 // test r12d,r12d; je 0x2e2d; cmp r12d,0x4; jne 0x2e4a; cmp r8,0x8; jne 0x2e4a
 .quad 0xc0700f66c06e0f66,0x0f66c1dd380f6600; .byte 0x7e,0xc0 // movd xmm0,eax; pshufd xmm0,xmm0,0x0; aesenclast xmm0,xmm1; movd eax,xmm0
-.byte 0xeb,0x1d // jmp 0x310e
-// 0x30f1:
+.byte 0xeb,0x1d // jmp 0x2e4a
+// 0x2e2d:
 .quad 0x00380f66c06e0f66,0x66c1dd380f662042; .byte 0x0f,0x7e,0xc0 // movd xmm0,eax; pshufb xmm0,XMMWORD PTR [rdx+0x20]; aesenclast xmm0,xmm1; movd eax,xmm0
 .quad 0xc5ff49305db60f41; .byte 0x31,0xd8 // movzx ebx,BYTE PTR [r13+0x30]; inc r13; xor eax,ebx
-// 0x310e:
+// 0x2e4a:
 .quad 0x894304c183480133,0xff4104c183490e04; .byte 0xc4 // xor eax,DWORD PTR [rcx]; add rcx,0x4; mov DWORD PTR [r14+r9*1],eax; add r9,0x4; inc r12d
-.quad 0xe431450372c43945 // cmp r12d,r8d; jb 0x3127; xor r12d,r12d
-// 0x3127:
-.quad 0x0f41f3a072d9394d; .byte 0x6f,0x06,0xb8,0x10,0x00,0x00,0x00 // cmp r9,r11; jb 0x30cc; movdqu xmm0,XMMWORD PTR [r14]; mov eax,0x10
-// 0x3136:
-.quad 0x834806046f0f45f3,0x660874d8394c10c0; .byte 0x41,0x0f,0x38,0xdc,0xc0 // movdqu xmm8,XMMWORD PTR [r14+rax*1]; add rax,0x10; cmp rax,r11; je 0x314d; aesenc xmm0,xmm8
-.byte 0xeb,0xe9 // jmp 0x3136
-// 0x314d:
+.quad 0xe431450372c43945 // cmp r12d,r8d; jb 0x2e63; xor r12d,r12d
+// 0x2e63:
+.quad 0x0f41f3a072d9394d; .byte 0x6f,0x06,0xb8,0x10,0x00,0x00,0x00 // cmp r9,r11; jb 0x2e08; movdqu xmm0,XMMWORD PTR [r14]; mov eax,0x10
+// 0x2e72:
+.quad 0x834806046f0f45f3,0x660874d8394c10c0; .byte 0x41,0x0f,0x38,0xdc,0xc0 // movdqu xmm8,XMMWORD PTR [r14+rax*1]; add rax,0x10; cmp rax,r11; je 0x2e89; aesenc xmm0,xmm8
+.byte 0xeb,0xe9 // jmp 0x2e72
+// 0x2e89:
 .quad 0x0f66c0dd380f4166,0x66c86f0f66020038; .byte 0x0f,0x73,0xd1,0x3f // aesenclast xmm0,xmm8; pshufb xmm0,XMMWORD PTR [rdx]; movdqa xmm1,xmm0; psrlq xmm1,0x3f
 .quad 0x700f6608f9730f66,0x661fe2720f66ffd0; .byte 0x0f,0x70,0x5a,0x10,0x4e // pslldq xmm1,0x8; pshufd xmm2,xmm0,0xff; psrad xmm2,0x1f; pshufd xmm3,XMMWORD PTR [rdx+0x10],0x4e
 .quad 0xc0d40f66d3db0f66,0xc2ef0f66c1eb0f66 // pand xmm2,xmm3; paddq xmm0,xmm0; por xmm0,xmm1; pxor xmm0,xmm2
 .quad 0x6f0f4466d2ef0f66,0x828d49d86f0f66e0; .byte 0x00,0x03,0x00,0x00 // pxor xmm2,xmm2; movdqa xmm12,xmm0; movdqa xmm3,xmm0; lea rax,[r10+0x300]
 .byte 0x48,0x89,0xc1 // mov rcx,rax
-// 0x319d:
+// 0x2ed9:
 .quad 0x0f4566207f0f44f3,0xf4ef0f45664ef470 // movdqu XMMWORD PTR [rax],xmm12; pshufd xmm14,xmm12,0x4e; pxor xmm14,xmm12
 .quad 0x0f4466ee6f0f4566,0x10687f0f44f3ea6c // movdqa xmm13,xmm14; punpcklqdq xmm13,xmm2; movdqu XMMWORD PTR [rax+0x10],xmm13
 .quad 0x700f66d66f0f4166,0x4466c8ef0f664ec8; .byte 0x0f,0x70,0xd3,0x4e // movdqa xmm2,xmm14; pshufd xmm1,xmm0,0x4e; pxor xmm1,xmm0; pshufd xmm10,xmm3,0x4e
@@ -872,7 +824,7 @@
 .quad 0x0f4566d3ef0f4566,0xd1ef0f45664ec970 // pxor xmm10,xmm11; pshufd xmm9,xmm9,0x4e; pxor xmm10,xmm9
 .quad 0x100f44d6ef0f4566,0xf2443a0f45661072; .byte 0x00 // pxor xmm10,xmm14; movups xmm14,XMMWORD PTR [rdx+0x10]; pclmullqlqdq xmm14,xmm10
 .quad 0x45664ed2700f4566,0xdeef0f4566daef0f // pshufd xmm10,xmm10,0x4e; pxor xmm11,xmm10; pxor xmm11,xmm14
-.quad 0x0f4566dc6f0f4166,0x660575c83948e36f; .byte 0x41,0x0f,0x6f,0xc3 // movdqa xmm3,xmm12; movdqa xmm12,xmm11; cmp rax,rcx; jne 0x324b; movdqa xmm0,xmm11
-// 0x324b:
-.quad 0x00828d4d20e88348,0x830fc0394c000001; .byte 0x3e,0xff,0xff,0xff // sub rax,0x20; lea r8,[r10+0x100]; cmp rax,r8; jae 0x319d
-// 0x325f:
+.quad 0x0f4566dc6f0f4166,0x660575c83948e36f; .byte 0x41,0x0f,0x6f,0xc3 // movdqa xmm3,xmm12; movdqa xmm12,xmm11; cmp rax,rcx; jne 0x2f87; movdqa xmm0,xmm11
+// 0x2f87:
+.quad 0x00828d4d20e88348,0x830fc0394c000001; .byte 0x3e,0xff,0xff,0xff // sub rax,0x20; lea r8,[r10+0x100]; cmp rax,r8; jae 0x2ed9
+// 0x2f9b:
