@@ -84,7 +84,7 @@ def shifted(f, how, n):
     def run(m):
         v = f(m)
         out = None if n == 0 else cut(v, 32 - n, 1) if how == "lsl" else cut(v, n - 1, 1)
-        return g(v, n) if n else v, out
+        return (terms.lengths and how == "lsr" and terms.lengths.shift(v, n, True)) or (g(v, n) if n else v), out
     return run
 
 
@@ -119,9 +119,12 @@ def arithmetic(name, flags, ops):
         base, put = name, write(ops[0])
     a, b = read(ops[1]), second(ops, 2)
     carry = base in ("adc", "sbc", "rsc")
+    itself = base in ("sub", "sbc") and ops[2:] == ops[1:2]  # then only the carry matters
 
     def run(m):
         x, (y, _) = a(m), b(m)
+        if itself and not x.defined:
+            x = y = const(0, 32)
         if base in ("rsb", "rsc"):
             x, y = y, x
         if base in ("add", "adc"):

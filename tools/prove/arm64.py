@@ -275,7 +275,7 @@ def address(text, behind):
             step = behind if isinstance(behind, int) else known(behind(m), "an address")
             m.general[base] = moved(step)
             return b
-        a = b + offset + (known(index(m), "an address") << by if index else 0)
+        a = b + offset + (m.known(index(m), "an address") << by if index else 0)
         if before:
             m.general[base] = moved(a - b)
         return a & ((1 << 64) - 1)

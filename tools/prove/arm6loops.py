@@ -28,7 +28,7 @@ import spec
 import terms
 from armloops import ADS, FAR, WHOLE, Shape, anew, general, h_before, leave_out, residue, scratch, text_named
 from kernels import A, AD, FIRST, LAST, SCRATCH, STACK, STATE, TAG, text_symbols
-from terms import P, Unproved, add_modular, cat, const, cut, extend, same, secret, symbol
+from terms import P, Unproved, add_modular, cat, const, extend, same, secret, symbol
 
 NAME = "sealane_chacha20poly1305_armv6"
 LEAST = 128
@@ -162,7 +162,7 @@ def encrypting(kernel, shape, inv, n):
     call.left = call.length("left", 65)
     call.all_done, call.counter = done, symbol(X, 32)
     call.set(bytes=call.length("bytes", 1) + 0 if n is None else done + n, ad_bytes=symbol("ad bytes", 64))
-    h = inv.put(call, **{"in": call.source + 0, "out": call.target + 0, "counter": call.counter, "left": call.left + 0 if n is None else const(n, 32)})
+    h = inv.put(call, **{"in": call.source + 0}, out=call.target + 0, counter=call.counter, left=call.left + 0 if n is None else const(n, 32))
     text = text_named("now", size)
     call.memory.poke(call.source.address, text)
     return call, h, call.cipher(0, text)
@@ -172,7 +172,7 @@ def step_e(kernel, shape, e, inv, blocks=1):
     call, h, result = encrypting(kernel, shape, inv, None)
     call.go(head(kernel, e), head(kernel, e))
     call.expect("the text", call.target.address, result)
-    expect_places(call, e, counter=add_modular(call.counter, const(blocks, 32)), left=(call.left, -64), **{"in": (call.source, 64), "out": (call.target, 64)})
+    expect_places(call, e, **{"in": (call.source, 64)}, out=(call.target, 64), left=(call.left, -64), counter=add_modular(call.counter, const(blocks, 32)))
     if accumulated(call, e) != h:
         raise Unproved("encrypting changes the accumulator")
     return call

@@ -511,7 +511,7 @@ def shapes(kernel, quick):
         if "aesgcm" in kernel.name and not quick:
             found += shapes_of.stream_shapes()
     else:
-        induction = shapes_of.BY_INDUCTION.get(kernel.name.removeprefix("sealane_")) if kernel.isa is x86 else None
+        induction = shapes_of.BY_INDUCTION.get(kernel.name.removeprefix("sealane_"))
         found = list((shapes_of.gcm_shapes if "aesgcm" in kernel.name else shapes_of.chacha_shapes)(quick, kernel.isa is not x86, induction))
     if not quick and kernel.bitwise:  # which takes long
         found = [s for s in found if isinstance(s, Setup) or s.size <= 700]

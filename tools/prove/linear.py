@@ -5,7 +5,7 @@ Each is a symbol, so that whatever else is done with it is sound. Here is what t
 same for everything that the base may be. A branch on anything else is refused as one on data is.
 """
 import terms
-from terms import ATOMS, const, cut, extend, symbol
+from terms import cat, const, extend, symbol
 
 
 class Base:
@@ -27,7 +27,11 @@ class Base:
         """base + offset as a value of its width, which it must fit into."""
         most = self.most + offset
         assert self.least + offset >= 0 and most >> self.width == 0
-        v = extend(symbol(f"{self.name}{offset:+d}", most.bit_length(), most), self.width)
+        half = 1 << self.width - 1
+        if self.least + offset >= half:  # as a number with a sign, negative
+            v = cat(symbol(f"{self.name}{offset:+d}", self.width - 1, most - half), const(1, 1))
+        else:
+            v = extend(symbol(f"{self.name}{offset:+d}", most.bit_length(), most), self.width)
         _known[v] = self, offset
         _atoms[v.pieces[0][0]] = self, offset
         return v

@@ -497,6 +497,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--planted", action="store_true")
+    parser.add_argument("--part", default="1/1", help="the I-th of N parts of the ends")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--queries")
     parser.add_argument("objects", nargs="+")
@@ -520,7 +521,7 @@ def main():
             continue
         wrong = 0
         written = set().union(*(k.written for k in kept.values()))
-        tasks = [(e, args.queries) for e in exits(loop, args.quick)]
+        tasks = prove.chosen_part([(e, args.queries) for e in exits(loop, args.quick)], args.part)
         with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_exits, (path, written)) as pool:
             for done, (name, n, error) in enumerate(pool.imap_unordered(one_exit, tasks, 1 if args.quick else 8), 1):
                 steps += n

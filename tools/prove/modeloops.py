@@ -18,9 +18,11 @@ As in gcmloops.py pointers to text and lengths are symbols with bounds.
 import argparse
 import multiprocessing
 import os
+import re
 import sys
 import time
 
+import arm32
 import arm64
 import gcmloops
 import kernels
@@ -32,7 +34,7 @@ from kernels import A, KEY, SCRATCH, STACK, STATE, Call
 from modes import CBC_DECRYPT, CTR, ECB_DECRYPT, ECB_ENCRYPT, XTS_DECRYPT, XTS_ENCRYPT, blocks_of
 from terms import Unproved, add_modular, cat, const, cut, same, secret
 
-LONGEST = 1 << 60  # bytes of text
+LONGEST = 1 << 60  # bytes of text; of 32-bit ARM 2^30
 END = 0x1000000  # where the end of a text is in a run, from its begin: beyond all that a loop reaches
 
 
@@ -50,6 +52,7 @@ LOOPS = {
     (x86, "avx2"): Loop(2, True),
     (x86, "avx512"): Loop(4, True),
     (arm64, "ce"): Loop(1, False),
+    (arm32, "ce32"): Loop(1, False),
 }
 
 
@@ -89,7 +92,8 @@ class Part(gcmloops.Part):
 
     def __init__(self, kernel, shape, ahead, memory_state, at_end=None):
         Call.__init__(self, kernel)
-        pointer = lambda name, address: linear.Base(name, 1 << 20, 1 << 62, address=address)
+        self.width = kernel.isa.POINTER
+        pointer = lambda name, address: linear.Base(name, 1 << 20, 1 << self.width - 2, address=address, width=self.width)
         self.source = pointer("in", kernels.IN + 1)
         self.target = self.source if shape.in_place else pointer("out", kernels.OUT + 3)
         self.length, self.machine.known = None, self.known
@@ -119,7 +123,10 @@ class Part(gcmloops.Part):
 
     def cells(self):
         m, found = self.machine, {("general", i): v for i, v in enumerate(self.machine.general)}
-        found.update((("vector", i, j), v) for i, words in enumerate(m.vector) for j, v in enumerate(words))
+        if self.kernel.isa is arm32:
+            found.update((("vector", i), v) for i, v in enumerate(m.vector))
+        else:
+            found.update((("vector", i, j), v) for i, words in enumerate(m.vector) for j, v in enumerate(words))
         found.update((("mask", i), v) for i, v in enumerate(getattr(m, "mask", ())))
         stack = STACK - self.kernel.isa.STACK_BYTES
         found.update((("memory", a), v) for a, v in self.memory.cells.items() if SCRATCH <= a < SCRATCH + self.scratch_bytes or stack <= a < STACK)
@@ -127,11 +134,13 @@ class Part(gcmloops.Part):
 
     def put(self, cells):
         m = self.machine
-        m.general = [terms.undefined(64)] * len(m.general)
-        m.vector = [[terms.undefined(32)] * len(words) for words in m.vector]
+        m.general = [terms.undefined(v.width) for v in m.general]
+        m.vector = [terms.undefined(32)] * 64 if self.kernel.isa is arm32 else [[terms.undefined(32)] * len(words) for words in m.vector]
         for cell, v in cells.items():
             if cell[0] == "memory":
                 self.memory.cells[cell[1]] = v
+            elif cell[0] == "vector" and len(cell) == 2:
+                m.vector[cell[1]] = v
             elif cell[0] == "vector":
                 m.vector[cell[1]][cell[2]] = v
             else:
@@ -149,12 +158,12 @@ def begin(kernel, shape, state):
     """From the first instruction to the loop. Some modes leave their state already there."""
     last = blocks_of("last", 1)
     call = Part(kernel, shape, 0, state, last)
-    call.length = linear.Base("bytes", loop_of(kernel).least, LONGEST)
+    call.length = length(kernel, "bytes", loop_of(kernel).least)
     call.set(bytes=call.length + 0)
     kernel.program().run(call.machine, None, 0, head(kernel, shape))
     if shape.mode == CTR:
         first = modes.spec.reverse(cut(state, 96, 32))
-        if kernel.isa is x86:
+        if kernel.isa is not arm64:
             count = add_modular(first, cut(linear.shift(call.length + 0, 4, True), 0, 32))
         else:  # a sum of 64 bits, of which 32 are kept: the same number
             count = cut(terms.add(64, terms.extend(first, 64), terms.shift_right(call.length + 0, 4))[0], 0, 32)
@@ -162,6 +171,10 @@ def begin(kernel, shape, state):
     elif shape.mode == CBC_DECRYPT:
         call.expect("the state", STATE, last)
     return call
+
+
+def length(kernel, name, least):
+    return linear.Base(name, least, LONGEST if kernel.isa.POINTER == 64 else (1 << 30) - 64, width=kernel.isa.POINTER)
 
 
 class State(dict):
@@ -176,7 +189,7 @@ def start(kernel, shape, state, ahead, left):
     text = blocks_of("now", ahead // 16)
     if text:
         call.memory.poke(call.source.address, text)
-    call.set(bytes=linear.Base("total", ahead, LONGEST) + 0)
+    call.set(bytes=length(kernel, "total", ahead) + 0)
     return call, *modes.result_of(shape.mode, modes.schedule_of(shape.bits, "key"), text, any_state(shape))
 
 
@@ -201,7 +214,7 @@ def induction(kernel, shape, blocks=None, step=None):
         elif v.defined and after_pass[cell].defined:
             state[cell] = v
     state.written = {cell[1] for cell in cells if cell[0] == "memory"}
-    left = linear.Base("left", n, LONGEST)
+    left = length(kernel, "left", n)
     while True:
         call, result, _ = start(kernel, shape, state, step or n, left + 0)
         kernel.program().run(call.machine, None, head(kernel, shape), head(kernel, shape))
@@ -223,7 +236,7 @@ def induction(kernel, shape, blocks=None, step=None):
 
 def leave(kernel, shape, state, rest):
     """Where a pass is to come, that, and `rest` bytes, to the end."""
-    call, result, after = start(kernel, shape, state, loop_of(kernel).ahead + rest, const(rest, 64))
+    call, result, after = start(kernel, shape, state, loop_of(kernel).ahead + rest, const(rest, kernel.isa.POINTER))
     kernel.program().run(call.machine, None, head(kernel, shape), None)
     call.left_behind()
     for a in sorted(state.written):
@@ -234,6 +247,130 @@ def leave(kernel, shape, state, rest):
     if shape.chained:  # what was there when the loop began, or what is there now
         call.expect("the state", STATE, after if shape.mode in (XTS_ENCRYPT, XTS_DECRYPT) else blocks_of("state in memory", 1))
     return call.machine.steps
+
+
+# ---- CBC encryption, of x86-64 and arm64 ----------------------------------------------------------------------------------
+#
+# As many texts of one length side by side as front ends give, or one. The state is what each lane is chained to.
+
+CBC_LANES = 8  # TOGETHER of src/aes_api.c, and what aes/modes.go has
+AT = 0x1000  # where it points to in a run
+LANES, LANE, LANE_STEP = 0x100000, 0x10000000, 0x100000
+
+
+def cbc_head(kernel, count):
+    """Where the loop begins, and which register says where in the texts it is: behind the last store of a pass 16 is added to that,
+    and if it is less than the texts' length goes back. On x86-64 the first such loop is of many and the second of one, on arm64 there is
+    one for each number from 8 down."""
+    insns, found = list(kernel.isa.decoder().disasm(kernel.code, 0)), []
+    for i, insn in enumerate(insns[:-2]):
+        if m := re.fullmatch(r"add (rdx, 0x10|x(\d+), x\2, #0x10)", f"{insn.mnemonic} {insn.op_str}"):
+            if insns[i + 1].mnemonic == "cmp" and insns[i + 1].op_str.startswith(insn.op_str.split(",")[0]) and insns[i + 2].mnemonic in ("jb", "b.lo"):
+                found.append((int(insns[i + 2].op_str.lstrip("#"), 0), int(m[2] or 2)))
+    return found[count == 1] if kernel.isa is x86 else found[CBC_LANES - count]
+
+
+class CbcPart(Call):
+    known = gcmloops.Part.known
+
+    def __init__(self, kernel, bits, count, in_place, before, at):
+        """before: what each lane is chained to when the call begins. at: where the block is that a pass takes."""
+        super().__init__(kernel)
+        self.machine.known = self.known
+        self.lanes, regions = [], [("lanes", LANES, A["LANE_STRIDE"] * count, True, False)]
+        self.schedules = [modes.schedule_of(bits, f"key{i}_") for i in range(count)]
+        for i in range(count):
+            base = LANE + i * LANE_STEP
+            lane = {"key": base, "nonce": base + 0x10001, "in": base + 0x20003}
+            lane["out"] = lane["in"] if in_place else base + 0x80005
+            self.lanes.append(lane)
+            regions += [(f"key {i}", base, A["AES_KEY_BYTES"], True, False), (f"state {i}", lane["nonce"], 16, True, True)]
+            if at is not None:
+                regions.append((f"in {i}", lane["in"] + at, 16, True, in_place))
+                if not in_place:
+                    regions.append((f"out {i}", lane["out"] + at, 16, False, True))
+        self.regions(*regions)
+        for i, lane in enumerate(self.lanes):
+            for slot, v in lane.items():
+                self.memory.poke(LANES + i * A["LANE_STRIDE"] + A["LANE_" + slot.upper()], const(v, 64))
+            self.memory.cells.update({a - KEY + lane["key"]: v for a, v in modes.key_cells(kernel, bits, f"key{i}_")[0].items()})
+            self.memory.poke(lane["nonce"], before[i])
+            if at is not None:
+                self.memory.poke(lane["in"] + at, blocks_of(f"now{i}_", 1))
+        self.total = linear.Base("total", 32, LONGEST, modulus=16)
+        self.arguments(**{"in": LANES}, bytes=count, flags=modes.CBC_ENCRYPT)
+        self.memory.poke(kernels.ARGS + A["ARG_TOTAL"], self.total + 0)
+
+    cells, put = Part.cells, Part.put
+
+    def bytes_at(self):
+        """Where the length of the texts is: cells, and functions that set and get it."""
+        found = [a for a in sorted(self.memory.cells) if SCRATCH <= a < SCRATCH + self.scratch_bytes and linear.place(self.memory.peek(a, 8)) == (self.total, 0)]
+        registers = [i for i, v in enumerate(self.machine.general) if linear.place(v) == (self.total, 0)]
+        if len(found) == 1:
+            a, = found
+            return {("memory", a), ("memory", a + 4)}, lambda call, v: call.memory.poke(a, v), lambda call: call.memory.peek(a, 8)
+        if len(registers) != 1:
+            raise Unproved("the length is not known")
+        i, = registers
+        return {("general", i)}, lambda call, v: call.machine.general.__setitem__(i, v), lambda call: call.machine.general[i]
+
+
+def cbc(kernel, bits, count, in_place=False, by=16):
+    """Base, step and exit. Returns the number of instructions. by: other than it is, as a planted fault."""
+    before = [blocks_of(f"any state {i} ", 1) for i in range(count)]
+    now = [blocks_of(f"now{i}_", 1) for i in range(count)]
+    (place, register), steps = cbc_head(kernel, count), 0
+
+    def begin(chained):
+        call = CbcPart(kernel, bits, count, in_place, chained, None)
+        kernel.program().run(call.machine, None, 0, place)
+        if call.machine.general[register].constant != 0:
+            raise Unproved("the first pass is not at the texts' begin")
+        return call
+    called = begin(before)
+    after = [modes.result_of(modes.CBC_ENCRYPT, s, t, v)[1] for s, t, v in zip(called.schedules, now, before)]
+    then = begin(after)
+    cells, following, (special, set_length, get_length) = called.cells(), then.cells(), called.bytes_at()
+    special.add(("general", register))
+    state = {c: v for c, v in cells.items() if c not in special and v.defined and following[c].defined}
+    written = {c[1] for c in cells if c[0] == "memory"}
+    for last in (False, True):
+        while True:
+            call = CbcPart(kernel, bits, count, in_place, [blocks_of(f"state in memory {i} ", 1) for i in range(count)], AT)
+            text = linear.Base("text", 0, LONGEST, address=AT, modulus=16)
+            end, left = linear.Base("end", 16, 2 * LONGEST), linear.Base("left", 32, LONGEST, modulus=16)
+            linear.relate(end, text, left)
+            call.put(state)
+            call.machine.general[register] = text + 0
+            set_length(call, text + 16 if last else end + 0)
+            kernel.program().run(call.machine, None, place, None if last else place)
+            steps += call.machine.steps
+            if last:
+                break
+            found = call.cells()
+            gone = [c for c in state if not alike(found[c], following[c])]
+            written |= {c[1] for c in found if c[0] == "memory"}
+            for c in gone:
+                del state[c]
+            if gone:
+                continue
+            if linear.place(call.machine.general[register]) != (text, by) or linear.place(get_length(call)) != (end, 0):
+                raise Unproved("the texts do not move by a block")
+            break
+        for i, lane in enumerate(call.lanes):
+            call.expect(f"the output of lane {i}", lane["out"] + AT, after[i])
+    call.left_behind()
+    for a in sorted(written):
+        v = call.memory.cells.get(a, call.memory.unset)
+        if SCRATCH <= a < STACK - kernel.isa.STACK_BYTES and (not v.defined or secret(v)):
+            raise Unproved(f"scratch + {a - SCRATCH}, which the loop has written, is not wiped")
+    for i, lane in enumerate(call.lanes):
+        call.expect(f"the state of lane {i}", lane["nonce"], after[i])
+    return steps
+
+
+CBC_CALLS = [(bits, count, in_place) for count in range(1, CBC_LANES + 1) for bits in (128, 192, 256) for in_place in (False, True)]
 
 
 def anew(kernel):
@@ -251,9 +388,22 @@ def begin_worker(path):
     _kernel = kernels.Kernel(path)
 
 
+def of_lanes(quick):
+    wrong, cases, steps = [], 0, 0
+    for call in CBC_CALLS[7::31] if quick else CBC_CALLS:
+        anew(_kernel)
+        try:
+            steps, cases = steps + cbc(_kernel, *call), cases + 3
+        except (Unproved, RecursionError) as e:
+            wrong.append(f"AES-{call[0]}, {call[1]} lanes{', in place' if call[2] else ''}: {str(e) or 'terms too deep'}")
+    return "cbc encrypt", cases, steps, wrong
+
+
 def one(task):
     """A call's base, step and exits: (what, cases, instructions, what is wrong)."""
     number, quick = task
+    if number is None:
+        return of_lanes(quick)
     shape, wrong, cases = SHAPES[number], [], 0
     anew(_kernel)
     try:
@@ -282,14 +432,17 @@ def planted(path):
 
     def attempt(what, mode, insn=None, **change):
         before, why = dict(program.steps), None
-        shape = Shape(mode, 256, False)
+        shape = Shape(mode, 256, False) if mode != modes.CBC_ENCRYPT else None
         if insn is not None:
             program.steps[insn.address] = (lambda m: None), insn.address + insn.size, None, f"{insn.mnemonic} {insn.op_str}"
         try:
             anew(kernel)
-            state, _ = induction(kernel, shape, **change)
-            for rest in (0, n - 16):
-                leave(kernel, shape, state, rest)
+            if shape is None:
+                cbc(kernel, 128, 3, **change)
+            else:
+                state, _ = induction(kernel, shape, **change)
+                for rest in (0, n - 16):
+                    leave(kernel, shape, state, rest)
         except (Unproved, AssertionError) as e:
             why = str(e) or "a number out of its bounds"
         program.steps.clear()
@@ -305,12 +458,25 @@ def planted(path):
     attempt("the tweak is of one block less", XTS_ENCRYPT, blocks=n // 16 - 1)
     attempt("a pass has a block more", ECB_ENCRYPT, step=n + 16)
     if kernel.isa is x86:
+        behind = lambda text: next(i for i in insns if i.address >= cbc_head(kernel, 3)[0] and f"{i.mnemonic} {i.op_str}".removeprefix("v").startswith(text))
+        attempt("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
+        attempt("the texts do not move", modes.CBC_ENCRYPT, behind("add rdx"))
+        attempt("a lane is not chained", modes.CBC_ENCRYPT, behind("pxor xmm10"))
+        attempt("a round is left out", modes.CBC_ENCRYPT, behind("aesenc xmm9"))
         product = "pclmulqdq" if any("pclmulqdq" in i.mnemonic for i in insns) else "pclmullqlqdq"
         left_out = (("the text does not move", ECB_ENCRYPT, "add", "r8"), ("the output does not move", ECB_ENCRYPT, "add", "r9"),
                     ("what is left does not change", ECB_ENCRYPT, "sub", "r10"), ("a counter does not move", CTR, "paddd", ""),
                     ("a round is left out", CTR, "aesenc", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesdec", ""),
                     ("a tweak is not multiplied", XTS_ENCRYPT, product, ""))
+    elif kernel.isa is arm32:
+        left_out = (("a load, and the text does not move", ECB_ENCRYPT, "ld1.8", "[r3]!"), ("a store, and the output does not move", ECB_ENCRYPT, "st1.8", "[r4]!"),
+                    ("what is left does not change", ECB_ENCRYPT, "subs", "r5, r5, #0x80"), ("a counter does not move", CTR, "add", "r2, r2, #1"),
+                    ("a round is left out", CTR, "aese.8", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesd.8", ""),
+                    ("a tweak is not reduced", XTS_ENCRYPT, "eor", "r2, r2"))
     else:
+        attempt("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
+        attempt("the texts do not move", modes.CBC_ENCRYPT, next(i for i in insns if i.address >= cbc_head(kernel, 3)[0] and i.op_str.endswith("#0x10")
+                                                                 and i.op_str.startswith(f"x{cbc_head(kernel, 3)[1]}, ")))
         left_out = (("a load, and the text does not move", ECB_ENCRYPT, "ldp", "], #"), ("a store, and the output does not move", ECB_ENCRYPT, "stp", "], #"),
                     ("what is left does not change", ECB_ENCRYPT, "subs", "#0x80"), ("a counter does not move", CTR, "add", "#8"),
                     ("a round is left out", CTR, "aese", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesd", ""),
@@ -336,6 +502,7 @@ def main():
             continue
         begun, cases, steps, wrong = time.time(), 0, 0, 0
         tasks = [(i, args.quick) for i in (range(0, len(SHAPES), 7) if args.quick else range(len(SHAPES)))]
+        tasks += [(None, args.quick)] if kernel.isa is not arm32 else []
         with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
             for name, n, instructions, errors in pool.imap_unordered(one, tasks):
                 cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)

@@ -9,6 +9,7 @@ SETUP, ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT, CBC
     (A["AES_" + n] for n in "SETUP ECB_ENCRYPT ECB_DECRYPT CTR CBC_DECRYPT XTS_ENCRYPT XTS_DECRYPT CBC_ENCRYPT MASKS".split())
 NAMES = {A["AES_" + n]: n.lower().replace("_", " ") for n in "SETUP ECB_ENCRYPT ECB_DECRYPT CTR CBC_DECRYPT XTS_ENCRYPT XTS_DECRYPT "
          "CBC_ENCRYPT MASKS".split()}
+MASK_LANES = 64  # the most that callers give: CHUNK of src/quic.c, batchLanes of quic/
 LANES, LANE, STEP = 0x100000, 0x10000000, 0x100000
 
 
@@ -31,7 +32,7 @@ class ModeShape:
 
 def shapes(kernel, quick):
     if "chacha20masks" in kernel.name:
-        return [ModeShape(None, lanes=n) for n in ((1, 7, 17) if quick else (*range(1, 35), 48, 63, 64))]
+        return [ModeShape(None, lanes=n) for n in ((1, 7, 17) if quick else range(1, MASK_LANES + 1))]
     bits = (128, 192, 256)
     found = [ModeShape(SETUP, bits=b, encrypts=e) for b in bits for e in (False, True)]
     # Eight rows of up to four blocks are the most at a time; then four, two and one; then what fills no row.
@@ -43,6 +44,8 @@ def shapes(kernel, quick):
         for blocks in (1, 3):
             found.append(ModeShape(CBC_ENCRYPT, blocks, bits[n % 3], lanes=n, in_place=n % 4 == 2, offset=n % 2, same_key=n % 3 == 1))
         found.append(ModeShape(MASKS, 1, bits[n % 3], lanes=n, offset=n % 2))
+    if not quick:
+        found += [ModeShape(MASKS, 1, bits[n % 3], lanes=n, offset=n % 2) for n in range(1, MASK_LANES + 1) if n > 17 and n not in (24, 25)]
     return found
 
 

@@ -18,7 +18,7 @@ PROVE_CE_LOOPS := $(filter %/aesgcm_ce.o,$(PROVE_ARM))
 PROVE_ARM_LOOPS := $(filter %/chacha20poly1305_neon.o %/chacha20poly1305_neon6.o,$(PROVE_ARM))
 PROVE_ARM6_LOOPS := $(filter %/chacha20poly1305_armv6.o,$(PROVE_ARM))
 PROVE_LANES := $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(if $(findstring _batch_,$(o)),$(o)))
-PROVE_MODE_LOOPS := $(filter $(B)/asm/x86_64/aes_%,$(PROVE_OBJECTS)) $(filter %/aarch64/aes_ce.o,$(PROVE_ARM))
+PROVE_MODE_LOOPS := $(filter $(B)/asm/x86_64/aes_%,$(PROVE_OBJECTS)) $(filter %/aarch64/aes_ce.o %/arm/aes_ce32.o,$(PROVE_ARM))
 # make prove KERNEL=chacha20poly1305_avx2; of that name there may be one in several architectures
 KERNEL ?=
 PROVE_CHOSEN = $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))
@@ -45,6 +45,7 @@ prove: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## a kernel's machine code
 	$(if $(filter $(PROVE_MODE_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/modeloops.py $(filter $(PROVE_MODE_LOOPS),$(PROVE_CHOSEN)))
 	$(if $(filter $(PROVE_CE_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/celoops.py $(filter $(PROVE_CE_LOOPS),$(PROVE_CHOSEN)))
 	$(if $(filter $(PROVE_ARM_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/armloops.py --queries $(B)/prove/queries $(filter $(PROVE_ARM_LOOPS),$(PROVE_CHOSEN)))
+	$(if $(filter %/arm/chacha20poly1305_neon.o,$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/armopen.py --queries $(B)/prove/queries $(filter %/arm/chacha20poly1305_neon.o,$(PROVE_CHOSEN)))
 	$(if $(filter $(PROVE_ARM6_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/arm6loops.py --queries $(B)/prove/queries $(filter $(PROVE_ARM6_LOOPS),$(PROVE_CHOSEN)))
 
 .PHONY: prove-mutants
@@ -76,6 +77,7 @@ $(eval $(call suite,prove-celoops,$(PROVE_PYTHON) $(PROVE_CE_LOOPS),$(PROVE_PYTH
 $(eval $(call suite,prove-arm6loops,$(PROVE_PYTHON) $(PROVE_ARM6_LOOPS),$(PROVE_PYTHON) tools/prove/arm6loops.py --quick --planted $(PROVE_ARM6_LOOPS)))
 $(eval $(call long_suite,long-prove-celoops,$(PROVE_PYTHON) $(PROVE_CE_LOOPS),$(PROVE_PYTHON) tools/prove/celoops.py --planted $(PROVE_CE_LOOPS)))
 $(eval $(call long_suite,long-prove-arm6loops,$(PROVE_PYTHON) $(PROVE_ARM6_LOOPS),$(PROVE_PYTHON) tools/prove/arm6loops.py --planted $(PROVE_ARM6_LOOPS)))
+$(eval $(call long_suite,long-prove-armopen,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove/armopen.py --planted $(PROVE_ARM_LOOPS)))
 $(eval $(call long_suite,long-prove-armloops,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove/armloops.py --planted $(PROVE_ARM_LOOPS)))
 $(eval $(call long_suite,long-prove-classic,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py $(PROVE_OBJECTS) $(PROVE_ARM)))
 $(eval $(call long_suite,long-prove-mutants-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(call prove_mutants,$(B)/prove/mutants-arm.jsonl,$(PROVE_ARM))))

@@ -214,7 +214,10 @@ func (w *Worker) Frames(frames []capture.Frame) {
 		if i < n {
 			l := &w.lots[i%steps]
 			l.frames = frames[i*lotFrames : min((i+1)*lotFrames, len(frames))]
-			w.parse(l, frames[min((i+1)*lotFrames, len(frames)):])
+			if i < steps-1 {
+				w.headers(frames[i*lotFrames : min((i+1)*lotFrames, len(frames))])
+			}
+			w.parse(l)
 		}
 		if i >= 1 && i-1 < n {
 			w.locate(&w.lots[(i-1)%steps])
@@ -223,7 +226,7 @@ func (w *Worker) Frames(frames []capture.Frame) {
 			w.ready(&w.lots[(i-2)%steps])
 		}
 		if i >= 3 {
-			w.handle(&w.lots[(i-3)%steps], &w.lots[(i-2)%steps])
+			w.handle(&w.lots[(i-3)%steps], &w.lots[(i-2)%steps], frames[min((i+1)*lotFrames, len(frames)):])
 		}
 	}
 	w.dec.FlushAll()
@@ -234,15 +237,8 @@ func (w *Worker) Frames(frames []capture.Frame) {
 }
 
 // parse is the first step.
-func (w *Worker) parse(l *lot, later []capture.Frame) {
+func (w *Worker) parse(l *lot) {
 	lines := w.lines[:0]
-	for i := range later[:min(lotFrames, len(later))] {
-		if f := later[i].Data; len(f) > 0 { // 54 bytes are an acknowledgement
-			lines = append(lines, unsafe.Pointer(&f[0]), unsafe.Pointer(&f[min(len(f)-1, 64)]))
-		}
-	}
-	flow.Prefetch(lines)
-	lines = lines[:0]
 	now := w.now
 	if now == 0 && len(l.frames) > 0 {
 		now = l.frames[0].Time
@@ -288,11 +284,29 @@ func (w *Worker) ready(l *lot) {
 	}
 }
 
-// handle is the fourth step. With each packet it asks for the payload of one of the next lot.
-func (w *Worker) handle(l, next *lot) {
+// headersAtOnce are so many that the ways through the page tables, which each may need, overlap.
+const headersAtOnce = 8
+
+// headers asks for those of frames that are to be parsed.
+func (w *Worker) headers(frames []capture.Frame) {
+	lines := w.lines[:0]
+	for i := range frames {
+		if f := frames[i].Data; len(f) > 0 { // 54 bytes are an acknowledgement
+			lines = append(lines, unsafe.Pointer(&f[0]), unsafe.Pointer(&f[min(len(f)-1, 64)]))
+		}
+	}
+	flow.Prefetch(lines)
+}
+
+// handle is the fourth step. With each packet it asks for the payload of one of the next lot, and every few for the headers of those that
+// are parsed next: if that came before, the keys of all these packets would drive the headers out again.
+func (w *Worker) handle(l, next *lot, later []capture.Frame) {
 	for i := range l.frames {
 		if i < len(next.frames) && next.verdicts[i] == packet.TCP {
 			flow.PrefetchBytes(next.segments[i].Payload[:min(len(next.segments[i].Payload), 4096)])
+		}
+		if i%headersAtOnce == 0 && i < len(later) {
+			w.headers(later[i:min(i+headersAtOnce, len(later))])
 		}
 		f := &l.frames[i]
 		w.Stats.Frames++

@@ -130,6 +130,7 @@ func (r *Reassembler) known(b []byte, side uint8) bool {
 
 // candidates returns what a direction may have begun with, the likeliest first.
 func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (all []candidate) {
+	sums := make(map[uint64]struct{})
 	add := func(origin uint32, front []byte, list []int, n, plain int) {
 		if n == 0 {
 			return
@@ -137,10 +138,15 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (a
 		b := make([]byte, n)
 		d.credit -= d.paint(list, origin, b)
 		copy(b, front)
-		if b[0] != 22 && b[0] != 21 || len(all) == maxCandidates ||
-			slices.ContainsFunc(all, func(c candidate) bool { return c.origin == origin && slices.Equal(c.bytes, b) }) {
+		if b[0] != 22 && b[0] != 21 || len(all) == maxCandidates {
 			return
 		}
+		d.credit -= n / 4
+		sum := maphash.Bytes(r.seed, b) ^ uint64(origin)
+		if _, there := sums[sum]; there {
+			return
+		}
+		sums[sum] = struct{}{}
 		all = append(all, candidate{origin: origin, bytes: b, plain: plain, latest: d.latest(origin + uint32(plain))})
 	}
 	usual := p.Usual[side]
@@ -173,6 +179,9 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (a
 		order := make([]int, 0, len(list)+1)
 		involved := d.involved(list)
 		for _, i := range involved {
+			if d.credit < 0 {
+				break
+			}
 			order = append(append(order[:0], list...), i)
 			add(origin, nil, order, n, n)
 		}
@@ -180,6 +189,9 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (a
 			list = append(list[:0], r.arrange(d, usual, origin, end, policy)...)
 			for a := range involved {
 				for b := range a + 1 {
+					if d.credit < 0 || len(all) == maxCandidates {
+						break
+					}
 					order = without(order, list, involved[a], involved[b])
 					add(origin, nil, order, n, n)
 				}
@@ -322,6 +334,7 @@ search:
 	for side := range uint8(2) {
 		if d := p.Dir[side]; d != nil && d.phase == beginning && d.begun {
 			r.advance(p, d, side)
+			d.credit -= int(min(*p.Next[side]-d.origin, maxBeginning))
 		}
 	}
 	return false
