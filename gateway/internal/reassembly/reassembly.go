@@ -681,7 +681,8 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 			r.advance(p, d, s)
 			if p.TLS.Proved(s) {
 				r.prove(p, d, s)
-			} else if p.Contested() && d.begun && s == side && (d.news || d.deep) && r.replay(p) {
+			} else if (d.conflict || p.Contested() && d.held.bytes <= lengths[len(lengths)-1]) && d.begun && s == side && (d.news || d.deep) && r.replay(p) {
+				// Of a direction without copies, what is further on decides nothing.
 				r.catchUp(p)
 				r.settle(p, 1-side, now)
 			}

@@ -334,6 +334,7 @@ search:
 	for side := range uint8(2) {
 		if d := p.Dir[side]; d != nil && d.phase == beginning && d.begun {
 			r.advance(p, d, side)
+			d.credit -= int(min(*p.Next[side]-d.origin, maxBeginning))
 		}
 	}
 	return false
