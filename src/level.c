@@ -119,7 +119,7 @@ BATCH_KERNEL(chacha20poly1305, avx2)
 KERNEL(chacha20poly1305, avx512vl)
 KERNEL(chacha20poly1305, avx2)
 KERNEL(chacha20poly1305, ssse3)
-COMPOSED(chacha20poly1305, avx512mix, avx512vl, 256, avx512)
+COMPOSED(chacha20poly1305, avx512mix, avx512vl, 320, avx512)
 #define sealane_chacha20poly1305_avx512mix_constants sealane_chacha20poly1305_avx512_constants
 KERNEL(aesgcm, avx512)
 BATCH_KERNEL(aesgcm, avx512)
