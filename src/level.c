@@ -99,17 +99,18 @@ enum { WHOLE_PACKET = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST };
 #define NEON_BATCH BATCH(chacha20poly1305, neon, 0, 3, 4, 4, 3, 3, 4, 4, 3, 3, 4, 4, 4, 6, 6, 6)
 #endif
 
-/* Two kernels as one level: whole packets leave no state, so one kernel does those of at most that many bytes, and the
- * other all else. */
-#define COMPOSED(primitive, level, little, most, large)                                                \
-    static void SEALANE_KERNEL_ABI sealane_##primitive##_##level(const sealane_args *a, void *scratch, \
-                                                                 const void *consts)                   \
-    {                                                                                                  \
-        enum { WHOLE = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST };                                       \
-        if ((a->flags & WHOLE) == WHOLE && a->bytes <= (most))                                         \
-            sealane_##primitive##_##little(a, scratch, sealane_##primitive##_##little##_constants);    \
-        else                                                                                           \
-            sealane_##primitive##_##large(a, scratch, consts);                                         \
+/* Two kernels as one level: whole packets leave no state, so one kernel does those of at most `most` bytes, and of
+ * those that are opened also what has more than `above` and at most `opened`, and the other all else. */
+#define COMPOSED(primitive, level, little, most, above, opened, large)                                          \
+    static void SEALANE_KERNEL_ABI sealane_##primitive##_##level(const sealane_args *a, void *scratch,          \
+                                                                 const void *consts)                            \
+    {                                                                                                           \
+        enum { WHOLE = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST };                                                \
+        const int between = a->bytes > (above) && a->bytes <= (opened);                                         \
+        if ((a->flags & WHOLE) == WHOLE && (a->bytes <= (most) || ((a->flags & SEALANE_FLAG_OPEN) && between))) \
+            sealane_##primitive##_##little(a, scratch, sealane_##primitive##_##little##_constants);             \
+        else                                                                                                    \
+            sealane_##primitive##_##large(a, scratch, consts);                                                  \
     }
 
 #if defined(HAVE_X86_64_KERNELS)
@@ -119,7 +120,7 @@ BATCH_KERNEL(chacha20poly1305, avx2)
 KERNEL(chacha20poly1305, avx512vl)
 KERNEL(chacha20poly1305, avx2)
 KERNEL(chacha20poly1305, ssse3)
-COMPOSED(chacha20poly1305, avx512mix, avx512vl, 256, avx512)
+COMPOSED(chacha20poly1305, avx512mix, avx512vl, 320, 512, 576, avx512)
 #define sealane_chacha20poly1305_avx512mix_constants sealane_chacha20poly1305_avx512_constants
 KERNEL(aesgcm, avx512)
 BATCH_KERNEL(aesgcm, avx512)

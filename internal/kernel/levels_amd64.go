@@ -18,7 +18,7 @@ func chaCha20Poly1305Rows() []dispatch.Row {
 		{
 			Level:   uint8(AVX512Mix),
 			Name:    "avx512mix",
-			Summary: "avx512vl for packets of at most 256 bytes, avx512 for longer ones",
+			Summary: "avx512vl for packets of at most 320 bytes and opening 513 to 576, avx512 for others",
 			Needs:   []string{"sse2", "ssse3", "sse4.1", "avx", "avx2", "bmi", "bmi2", "avx512f", "avx512vl", "avx512bw", "avx512ifma"},
 			Test:    chaCha20Poly1305TestOf(AVX512Mix),
 			Samples: chaCha20Poly1305SamplesOf(AVX512Mix),
@@ -72,7 +72,8 @@ func ChaCha20Poly1305(level Level, a *Args) {
 // all else.
 func ChaCha20Poly1305AVX512Mix(a *Args) {
 	const whole = FlagFirst | FlagLast
-	if a.Flags&whole == whole && a.Bytes <= 256 {
+	opened := a.Flags&FlagOpen != 0 && a.Bytes > 512 && a.Bytes <= 576
+	if a.Flags&whole == whole && (a.Bytes <= 320 || opened) {
 		ChaCha20Poly1305AVX512VL(a)
 	} else {
 		ChaCha20Poly1305AVX512(a)

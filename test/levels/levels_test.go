@@ -51,7 +51,7 @@ func (i isa) source(primitive, level string) string {
 
 var (
 	row       = regexp.MustCompile(`^\s+(?:TIMED_)?LEVEL\((\w+), (\w+),`)
-	composed  = regexp.MustCompile(`(?m)^COMPOSED\((\w+), (\w+), `)
+	composed  = regexp.MustCompile(`(?m)^COMPOSED\((\w+), (\w+), \w+, (\d+), (\d+), (\d+), \w+\)$`)
 	goName    = regexp.MustCompile(`(?m)^\t\t\tName:\s+"(\w+)",$`)
 	pageName  = regexp.MustCompile("`(\\w+)`")
 	knownName = regexp.MustCompile(`"(\w+)"`)
@@ -145,6 +145,13 @@ func missing(t *testing.T, tree fs.FS) map[string][]string {
 			if call := strings.ToLower("\t\t" + m[1] + level + "("); !strings.Contains(strings.ToLower(text(goFile(i))), call) {
 				add(goFile(i), "a call of the kernel of %s at level %s", m[1], level)
 			}
+			for _, c := range composed.FindAllStringSubmatch(text(master), -1) {
+				for _, which := range []string{"a.Bytes <= " + c[3] + " ", "a.Bytes > " + c[4] + " && a.Bytes <= " + c[5] + "\n"} {
+					if c[1] == m[1] && c[2] == level && !strings.Contains(text(goFile(i)), which) {
+						add(goFile(i), "the bytes of %s at level %s: %s", m[1], level, which)
+					}
+				}
+			}
 			if p.heading != "" && !has(pageName, onPage(text(i.page), p.heading), level) {
 				add(i.page, "%s in a table of %s", level, p.heading)
 			}
@@ -235,6 +242,8 @@ func TestPlanted(t *testing.T) {
 		{goFile(isas[0]), "\t\tAESGCMAESNIAVX(a)", ""},
 		{isas[0].page, "| `aesniavx` |", "| aesniavx |"},
 		{goFile(isas[0]), "\t\tChaCha20Poly1305AVX512Mix(a)", ""},
+		{goFile(isas[0]), "a.Bytes <= 320", "a.Bytes <= 321"},
+		{goFile(isas[0]), "a.Bytes > 512", "a.Bytes >= 512"},
 		{isas[1].page, "`ce32`", "ce32"},
 		{goFile(isas[1]), `"neon6"`, `"neon"`},
 	} {

@@ -422,8 +422,8 @@ func TestComposedLevel(t *testing.T) {
 	root := newRoot(t, goodKernels(t)...)
 	list := readFile(t, filepath.Join(repository, levelSource))
 	writeFile(t, filepath.Join(root, levelSource),
-		list+"\nCOMPOSED(sum, avx2, ssse3, 64, avx512)\n"+
-			"COMPOSED(sum, aesni, ssse3, 64, neon)\n")
+		list+"\nCOMPOSED(sum, avx2, ssse3, 64, 0, 0, avx512)\n"+
+			"COMPOSED(sum, aesni, ssse3, 64, 0, 0, neon)\n")
 	if status, out := gas2go("-root", root, "gen"); status != 0 {
 		t.Fatalf("status %d:\n%s", status, out)
 	}

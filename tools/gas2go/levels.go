@@ -26,7 +26,7 @@ const (
 var (
 	levelNames = regexp.MustCompile(`(?s)\bknown_names\[\] = \{(.*?)\};`)
 	levelWord  = regexp.MustCompile(`^"([a-z0-9]+)"$`)
-	composed   = regexp.MustCompile(`(?m)^COMPOSED\(\w+, (\w+), (\w+), \d+, (\w+)\)$`)
+	composed   = regexp.MustCompile(`(?m)^COMPOSED\(\w+, (\w+), (\w+), \d+, \d+, \d+, (\w+)\)$`)
 )
 
 // readLevels returns the names of all levels, best first.

@@ -21,7 +21,7 @@ var (
 	batchDefine = regexp.MustCompile(`(?m)^#define (\w+)\s+BATCH\((\w+), (\w+), (\d+), (\d+), ([\d, ]+)\)$`)
 	levelRow    = regexp.MustCompile(`(TIMED_)?LEVEL\((\w+), (\w+),\s+([A-Z0-9_|\s]+),\s+([A-Z0-9_]+)\),`)
 	rowStart    = regexp.MustCompile(`(?m)^    (?:TIMED_)?LEVEL\(`)
-	composition = regexp.MustCompile(`(?m)^COMPOSED\((\w+), (\w+), (\w+), (\d+), (\w+)\)$`)
+	composition = regexp.MustCompile(`(?m)^COMPOSED\((\w+), (\w+), (\w+), (\d+), (\d+), (\d+), (\w+)\)$`)
 	feature     = regexp.MustCompile(`^SEALANE_(?:X86|ARM)_([A-Z0-9]+)$`)
 )
 
@@ -87,7 +87,7 @@ func (t *target) rustRows(level []byte) ([]byte, error) {
 		kernel := rustKernel(primitive + "_" + name)
 		if c := mixed[primitive+"_"+name]; c != nil {
 			t.writeMixed(&functions, c)
-			kernel = fmt.Sprintf("Kernel { code: %s_%s, constants: &k::%s_CONSTANTS.0 }", primitive, name, strings.ToUpper(primitive+"_"+c[5]))
+			kernel = fmt.Sprintf("Kernel { code: %s_%s, constants: &k::%s_CONSTANTS.0 }", primitive, name, strings.ToUpper(primitive+"_"+c[7]))
 		}
 		row := fmt.Sprintf("    Level {\n        name: %q,\n        needs: %s,\n        kernel: Some(%s),\n", name, strings.Join(features, " | "), kernel)
 		if b := batches[batch]; b != nil {
@@ -125,17 +125,21 @@ func rustKernel(name string) string {
 }
 
 // writeMixed makes the function of a level of two kernels. Whole packets leave no state, so one of them does those of at
-// most that many bytes, and the other all else.
+// most that many bytes, and those that are opened between two numbers, and the other all else.
 func (t *target) writeMixed(b *bytes.Buffer, c []string) {
 	abi := "C"
 	if t == amd64 {
 		abi = "sysv64"
 	}
-	primitive, name, little, most, large := c[1], c[2], c[3], c[4], c[5]
-	fmt.Fprintf(b, "\n/// Whole packets of at most %s bytes by `%s`, all else by `%s`.\n#[allow(unsafe_code)]\n#[rustfmt::skip]\n"+
-		"unsafe extern %q fn %s_%s(args: *const Args, scratch: *mut u8, constants: *const u8) {\n", most, little, large, abi, primitive, name)
+	primitive, name, little, most, above, opened, large := c[1], c[2], c[3], c[4], c[5], c[6], c[7]
+	fmt.Fprintf(b, "\n/// Whole packets of at most %s bytes, and opened of more than %s and at most %s, by `%s`, all else by `%s`.\n"+
+		"#[allow(unsafe_code)]\n#[rustfmt::skip]\n"+
+		"unsafe extern %q fn %s_%s(args: *const Args, scratch: *mut u8, constants: *const u8) {\n",
+		most, above, opened, little, large, abi, primitive, name)
 	fmt.Fprintf(b, "    const WHOLE: u64 = (FLAG_FIRST | FLAG_LAST) as u64;\n    let slots = &(*args).0;\n"+
-		"    if slots[ARG_FLAGS / 8] & WHOLE == WHOLE && slots[ARG_BYTES / 8] <= %s {\n", most)
+		"    let (flags, bytes) = (slots[ARG_FLAGS / 8], slots[ARG_BYTES / 8]);\n"+
+		"    let opened = flags & FLAG_OPEN as u64 != 0 && bytes > %s && bytes <= %s;\n"+
+		"    if flags & WHOLE == WHOLE && (bytes <= %s || opened) {\n", above, opened, most)
 	fmt.Fprintf(b, "        k::%s_%s(args, scratch, k::%s_CONSTANTS.0.as_ptr());\n    } else {\n        k::%s_%s(args, scratch, constants);\n    }\n}\n",
 		primitive, little, strings.ToUpper(primitive+"_"+little), primitive, large)
 }

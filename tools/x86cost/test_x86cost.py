@@ -78,6 +78,16 @@ LATENCIES = (
     ("aesenc xmm0, xmm1", "660f38dcc1", {"haswell": 7, "skylake": 4, "icelake-server": 3, "alderlake": 3, "znver2": 4}),
     ("vpaddd ymm0, ymm0, ymm2", "c5fdfec2", {"haswell": 1, "skylake": 1, "znver2": 1, "znver3": 1, "znver4": 1}),
     ("imul rax, rbx", "480fafc3", {"haswell": 3, "skylake": 3, "alderlake": 3, "znver3": 3}),
+    ("vpmadd52luq zmm0, zmm1, zmm2", "62f2f548b4c2", {"icelake-server": 4, "znver4": 4}),
+)
+# What many of one instruction take each, where none waits for another: ports of 512 bits are two on Ice Lake, and each is
+# taken for two cycles on Zen 4.
+THROUGHPUTS = (
+    ("vpaddd zmm0, zmm1, zmm2", "62f17548fec2", {"icelake-server": 1 / 2, "znver4": 1 / 2}),
+    ("vpaddd ymm0, ymm1, ymm2", "c5f5fec2", {"icelake-server": 1 / 3, "znver4": 1 / 4}),
+    ("vprold zmm0, zmm1, 7", "62f17d4872c907", {"icelake-server": 1, "znver4": 1}),
+    ("vaesenc zmm0, zmm1, zmm2", "62f27548dcc2", {"icelake-server": 1, "znver4": 1}),
+    ("vaesenc ymm0, ymm1, ymm2", "c4e275dcc2", {"icelake-server": 1 / 2, "znver4": 1 / 2}),
 )
 
 PROGRAM = """
@@ -230,6 +240,26 @@ def check_latencies(decoder: x86cost.Decoder) -> None:
             check(f"{text} on {cpu}", abs(got - latency) < 0.05, f"{got} cycles, expected {latency}")
 
 
+def wrong_throughputs(decoder: x86cost.Decoder) -> list[str]:
+    wrong = []
+    for text, code, cpus in THROUGHPUTS:
+        one = bytes.fromhex(code)
+        trace = x86cost.Trace([one], [0] * 400, [False] * 400, [(None, None)] * 400, [decoder.decode(one.ljust(16, b"\x90"))])
+        for cpu, cycles in cpus.items():
+            got = x86cost.model_cycles(trace, x86cost.assembly([one]), cpu) / 400
+            if abs(got - cycles) > 0.05 * cycles:
+                wrong.append(f"{text} on {cpu}: {got} cycles, expected {cycles}")
+    return wrong
+
+
+def check_loads() -> None:
+    """A load of AVX-512 needs no port of vectors on Ice Lake, but for a mask."""
+    lines = ["vmovdqu64\t(%rsi), %zmm1", "vbroadcasti32x4\t(%rsi), %zmm1", "vpbroadcastd\t4(%rsi), %zmm1",
+             "vmovdqu8\t(%rsi), %zmm1 {%k1} {z}", "vpaddd\t(%rsi), %zmm1, %zmm2"]
+    ports = [len(row.ports) for row in x86cost.tables(lines, "icelake-server")]
+    check("loads on Ice Lake", ports == [0, 0, 0, 1, 1], ports)
+
+
 def failing_row_is_reported() -> bool:
     """Whether a row that fails is named, fails the command and leaves the table alone."""
     with tempfile.TemporaryDirectory() as directory:
@@ -308,7 +338,16 @@ def main() -> int:
     else:
         check_traces()
         check_latencies(decoder)
+        wrong = wrong_throughputs(decoder)
+        check("throughputs", not wrong, "\n".join(wrong))
+        check_loads()
         check_table()
+        # Planted: LLVM's own rows of 512 bits.
+        rule = x86cost.corrected_avx512
+        x86cost.corrected_avx512 = lambda row, line, cpu, flat: row
+        wrong = wrong_throughputs(decoder)
+        check("wrong rows of AVX-512 are found", len(wrong) == 5, wrong)
+        x86cost.corrected_avx512 = rule
     # Planted: vector code by capstone's word alone, a CPU that forwards every store at once, one without free moves.
     x86cost.ACCUMULATE = x86cost.SSE_COPY = x86cost.re.compile("")
     check("a wrong rule for vectors is found", len(wrong_registers(decoder)) >= 4)

@@ -458,6 +458,24 @@ CORRECTIONS = {
     "znver2": [(r"v?pclmulqdq", 4, 4, ["Zn2FPU0", "Zn2FPU0"])],
     "znver4": [(r"vpshufb .*%ymm.*%ymm", 1, 1, ["Zn4FPVShuf01"])],
 }
+# Loads and broadcasts of no mask.
+EVEX_LOAD = r"v(movdq[au](8|16|32|64)|movup[sd]|movap[sd]|p?broadcast\w+) [^%]*\(.*\), %[xyz]mm\d+$"
+
+
+def corrected_avx512(row: Row, line: str, cpu: str, flat: dict) -> Row:
+    """What LLVM's rows of AVX-512 say of neither CPU right."""
+    uops, latency, ports = row.uops, row.latency, row.ports
+    if cpu == "icelake-server":
+        if re.match(EVEX_LOAD, line):
+            uops, ports = 1, []
+        if line.startswith("vpmadd52"):
+            latency = row.latency - 1
+        if "%zmm" in line:  # nothing of 512 bits goes to port 1
+            closed = set(flat["ICXPort1"])
+            ports = [tuple(port for port in group if port not in closed) or group for group in ports]
+    if cpu == "znver4" and "%zmm" in line:  # a pipe takes one half after the other
+        ports = [group for group in ports for _ in range(2)]
+    return Row(uops, latency, ports, row.memory_ports)
 
 
 def corrected(row: Row, line: str, cpu: str, flat: dict) -> Row:
@@ -468,8 +486,9 @@ def corrected(row: Row, line: str, cpu: str, flat: dict) -> Row:
                 loads = CPUS[cpu].load_vector + ("ymm" in line and CPUS[cpu].wide_load)
                 latency += loads if "mm" in line else CPUS[cpu].load
                 uops += CPUS[cpu].fused_domain
-            return Row(uops, latency, [flat[name] for name in ports], row.memory_ports)
-    return row
+            row = Row(uops, latency, [flat[name] for name in ports], row.memory_ports)
+            break
+    return corrected_avx512(row, line, cpu, flat)
 
 
 def tables(lines: list[str], cpu: str) -> list[Row]:

@@ -8,13 +8,15 @@ use super::{x86_64 as k, Args, Kernel};
 use crate::cpu::*;
 use crate::level::{Batch, Level};
 
-/// Whole packets of at most 256 bytes by `avx512vl`, all else by `avx512`.
+/// Whole packets of at most 320 bytes, and opened of more than 512 and at most 576, by `avx512vl`, all else by `avx512`.
 #[allow(unsafe_code)]
 #[rustfmt::skip]
 unsafe extern "sysv64" fn chacha20poly1305_avx512mix(args: *const Args, scratch: *mut u8, constants: *const u8) {
     const WHOLE: u64 = (FLAG_FIRST | FLAG_LAST) as u64;
     let slots = &(*args).0;
-    if slots[ARG_FLAGS / 8] & WHOLE == WHOLE && slots[ARG_BYTES / 8] <= 256 {
+    let (flags, bytes) = (slots[ARG_FLAGS / 8], slots[ARG_BYTES / 8]);
+    let opened = flags & FLAG_OPEN as u64 != 0 && bytes > 512 && bytes <= 576;
+    if flags & WHOLE == WHOLE && (bytes <= 320 || opened) {
         k::chacha20poly1305_avx512vl(args, scratch, k::CHACHA20POLY1305_AVX512VL_CONSTANTS.0.as_ptr());
     } else {
         k::chacha20poly1305_avx512(args, scratch, constants);
