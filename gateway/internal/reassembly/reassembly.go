@@ -126,6 +126,8 @@ type Reassembler struct {
 	other   []byte
 	merits  []merit // of what is held, for evict
 	sorted  []merit
+	ways    []*ways // of walks that are over
+	arena   arena
 }
 
 // New returns a Reassembler that feeds d.
@@ -856,6 +858,7 @@ func frame(b []byte) int {
 
 // try looks for copies with which the record at base opens.
 func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
+	defer r.arena.release(r.arena.mark())
 	base := d.base
 	d.fresh, d.postponed = false, false
 	have := int(d.held.unbroken(base, maxRecord) - base)

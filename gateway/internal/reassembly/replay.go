@@ -130,23 +130,20 @@ func (r *Reassembler) known(b []byte, side uint8) bool {
 
 // candidates returns what a direction may have begun with, the likeliest first.
 func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (all []candidate) {
-	sums := make(map[uint64]struct{})
+	w := r.begins()
+	defer func() { r.ways = append(r.ways, w) }()
 	add := func(origin uint32, front []byte, list []int, n, plain int) {
-		if n == 0 {
+		if n == 0 || len(all) == maxCandidates {
 			return
 		}
-		b := make([]byte, n)
-		d.credit -= d.paint(list, origin, b)
+		mark := r.arena.mark()
+		b := r.arena.take(n)
+		d.credit -= d.paint(list, origin, b) + n/4
 		copy(b, front)
-		if b[0] != 22 && b[0] != 21 || len(all) == maxCandidates {
+		if b[0] != 22 && b[0] != 21 || !w.seen.add(maphash.Bytes(r.seed, b)^uint64(origin)) {
+			r.arena.release(mark)
 			return
 		}
-		d.credit -= n / 4
-		sum := maphash.Bytes(r.seed, b) ^ uint64(origin)
-		if _, there := sums[sum]; there {
-			return
-		}
-		sums[sum] = struct{}{}
 		all = append(all, candidate{origin: origin, bytes: b, plain: plain, latest: d.latest(origin + uint32(plain))})
 	}
 	usual := p.Usual[side]
@@ -197,10 +194,6 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (a
 				}
 			}
 		}
-	}
-	for i := range all {
-		all[i].steps = d.steps(&all[i])
-		d.credit -= len(d.held.segs) * perStep
 	}
 	return all
 }
@@ -283,6 +276,7 @@ func (r *Reassembler) replay(p *Pair) bool {
 // search is replay with at most so many bytes of each direction.
 func (r *Reassembler) search(p *Pair, most int) bool {
 	var all [2][]candidate
+	defer r.arena.release(r.arena.mark())
 	for side, d := range p.Dir {
 		if d != nil && d.phase == beginning && d.begun && !p.TLS.Proved(uint8(side)) {
 			if d.credit < 0 {
@@ -409,8 +403,11 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) in
 			if before[1-side] {
 				r.Dec.Rewind(p.TLS, side)
 			}
-			if both[side].bytes != nil {
-				d.origin = both[side].origin
+			if c := both[side]; c.bytes != nil {
+				if d.origin = c.origin; c.steps == nil {
+					c.steps = d.steps(c)
+					d.credit -= len(d.held.segs) * perStep
+				}
 			}
 			*p.Next[side] = d.origin
 			d.mark, d.order = math.MinInt64, 0
