@@ -76,6 +76,7 @@ type Direction struct {
 	news      bool // something has come since the handshake was read last
 	again     bool // it was read again: what is due now came before
 	deep      bool // it is stalled: all that differs is tried
+	endowed   bool // it has had its burst
 	postponed bool // the record that is due may open once keys have come, of this direction or of the other one
 	policy    uint8
 	looks     uint8    // for a record behind a hole, without enough work
@@ -106,6 +107,8 @@ type Pair struct {
 	Next  [2]*uint32 // sequence numbers that are due, by side of TLS
 	Dir   [2]*Direction
 	Usual [2]Class // of packets that were authenticated
+	claim claim
+	asked bool // its hellos were looked at for claim
 }
 
 // A Reassembler serves many connections. It belongs to one core.
@@ -142,23 +145,13 @@ const (
 	maxRecord = 5 + 1<<14 + 2048
 	// What is kept of a handshake, for reading it again.
 	maxBeginning = 256 << 10
-	// Work that one direction may have done for it: some of it at once, and the rest by what comes.
-	burst      = 1 << 20
-	maxCredit  = 4 * burst
-	perByte    = 2
-	perSegment = 96
-	perLast    = 4
-	maxCopies  = 16
-	maxFailed  = 512
+	maxCopies    = 16
+	maxFailed    = 512
 	// So many ways through the copies of a record are tried as they come, and when it is stalled.
 	fewWays, maxWays = 8, 256
-	// All directions of a worker share 100 MB of trials in a second, a few percent of what a core opens, beside what each earns by
-	// what comes.
-	nanosecondsPerByte = 10
-	maxSpare           = 64 << 20
-	maxOdd             = 24
-	maxInvolved        = 20
-	maxFed             = 64
+	maxOdd           = 24
+	maxInvolved      = 20
+	maxFed           = 64
 	// Of bytes behind a hole so many are looked through at once, and so often a hole waits for more work.
 	maxIsland  = 128 << 10
 	maxLooks   = 8
@@ -181,9 +174,9 @@ func (r *Reassembler) direction(p *Pair, side int) *Direction {
 		} else {
 			p.Dir[side] = new(Direction)
 		}
-		r.refill(r.now)
-		p.Dir[side].owner, p.Dir[side].credit, p.Dir[side].Since = p, min(burst, r.spare), r.now
-		r.spare -= p.Dir[side].credit
+		d := p.Dir[side]
+		d.owner, d.credit, d.Since = p, firstCredit, r.now
+		r.endow(p, d)
 	}
 	return p.Dir[side]
 }
@@ -1102,14 +1095,14 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	d.Since, r.now = now, now
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
-	r.allow(d, now, maxCredit)
+	r.allow(p, d, now, maxCredit)
 	d.failed = d.failed[:0]
 	if d.phase == beginning {
 		d.deep = p.Contested()
 		r.settle(p, side, now)
 		if d = p.Dir[side]; d != nil && d.phase == beginning {
 			d.deep = false
-			r.allow(d, now, maxCredit)
+			r.allow(p, d, now, maxCredit)
 			r.leave(p, d, side, now)
 		}
 		return
@@ -1117,30 +1110,6 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	if r.seek(p, d, side) {
 		r.settle(p, side, now)
 	}
-}
-
-// refill brings the work that there is for all directions up to date.
-func (r *Reassembler) refill(now int64) {
-	if now > r.spared {
-		r.spare = min(r.spare+int(min(now-r.spared, 1e9)/nanosecondsPerByte), maxSpare)
-		r.spared = now
-	}
-}
-
-// allow gives a direction that is stalled more work to be done, out of what there is for all of them.
-func (r *Reassembler) allow(d *Direction, now int64, most int) {
-	r.refill(now)
-	if n := min(most-d.credit, r.spare); n > 0 {
-		d.credit += n
-		r.spare -= n
-	}
-}
-
-// last gives a direction that ends work out of what there is for all, and in any case as much as its bytes have earned: anybody can have
-// many connections that end.
-func (r *Reassembler) last(d *Direction, now int64) {
-	r.allow(d, now, 4*maxCredit)
-	d.credit = max(d.credit, min(burst, d.held.bytes*perLast))
 }
 
 // leave looks for a record further on in a direction that begins, and of which a part is missing or does not open. If there is
@@ -1296,7 +1265,7 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	// What the other one began with counts as well.
 	for s, o := range p.Dir {
 		if o != nil && (s == int(side) || o.phase == beginning && !p.TLS.Proved(uint8(s))) {
-			r.last(o, now)
+			r.last(p, o, now)
 			o.deep, o.failed = o.phase == beginning, o.failed[:0]
 		}
 	}
@@ -1308,7 +1277,7 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	}
 	d = p.Dir[side]
 	if d != nil && d.phase == beginning {
-		r.last(d, now)
+		r.last(p, d, now)
 		r.leave(p, d, side, now)
 	}
 	for i := 0; i < 1<<12; i++ {
@@ -1372,6 +1341,7 @@ func (r *Reassembler) CanTurn(p *Pair) bool {
 // Turn makes the client the server, and the server the client, in a connection that CanTurn.
 func (r *Reassembler) Turn(p *Pair) {
 	r.Dec.Reset(p.TLS)
+	p.asked = false
 	p.Dir[0], p.Dir[1] = p.Dir[1], p.Dir[0]
 	p.Next[0], p.Next[1] = p.Next[1], p.Next[0]
 	p.Usual[0], p.Usual[1] = p.Usual[1], p.Usual[0]
@@ -1393,9 +1363,9 @@ func (r *Reassembler) Search(p *Pair, now int64, end bool) {
 	r.now = now
 	for _, d := range p.Dir {
 		if end {
-			r.last(d, now)
+			r.last(p, d, now)
 		} else {
-			r.allow(d, now, maxCredit)
+			r.allow(p, d, now, maxCredit)
 		}
 		d.deep, d.failed = true, d.failed[:0]
 	}
@@ -1414,6 +1384,7 @@ func (r *Reassembler) Search(p *Pair, now int64, end bool) {
 func (r *Reassembler) Retry(p *Pair, now int64) {
 	r.now = now
 	p.news(true)
+	p.asked = false
 	for _, d := range p.Dir {
 		if d != nil {
 			d.read = d.read[:0]

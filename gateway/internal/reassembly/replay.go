@@ -63,6 +63,9 @@ func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data 
 		return
 	}
 	r.keep(p, d, side, seq, data, class, now)
+	if r.named(p, side, data, r.Dec.Mark); side == tls.Client && len(d.held.segs) < fewAsked {
+		p.asked = false
+	}
 	if After(d.origin, seq) || looksLikeHello(data, side) && seq-d.origin > maxBeginning {
 		d.conflict, d.news = true, true // another beginning
 	}
@@ -124,8 +127,7 @@ func (d *Direction) latest(at uint32) (order uint64) {
 
 // known tells whether there are keys for the random of a ClientHello.
 func (r *Reassembler) known(b []byte, side uint8) bool {
-	const at = 5 + 4 + 2
-	return side == tls.Client && len(b) >= at+32 && r.Dec.Store.Has((*[32]byte)(b[at:]))
+	return side == tls.Client && len(b) >= toRandom+32 && r.Dec.Store.Has((*[32]byte)(b[toRandom:]))
 }
 
 // candidates returns what a direction may have begun with, the likeliest first.
@@ -200,7 +202,7 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (a
 
 // likely returns those candidates for what a client said whose random has secrets, some for each, or all of them if none has:
 // of the hellos little else matters to the other side's keys.
-func (r *Reassembler) likely(all []candidate) []candidate {
+func (r *Reassembler) likely(p *Pair, all []candidate) []candidate {
 	var kept, again []candidate
 	var randoms [][32]byte
 	for _, c := range all {
@@ -211,6 +213,7 @@ func (r *Reassembler) likely(all []candidate) []candidate {
 			again = append(again, c) // there may be a second one, after a HelloRetryRequest
 		case len(kept) < 4:
 			randoms = append(randoms, random)
+			r.named(p, tls.Client, c.bytes, r.Dec.Mark)
 			kept = append(kept, c)
 		}
 	}
@@ -250,7 +253,10 @@ func (r *Reassembler) replay(p *Pair) bool {
 		return false
 	}
 	for side, d := range p.Dir {
-		if d != nil && d.phase == beginning && d.begun && !p.TLS.Proved(uint8(side)) && d.credit < 0 {
+		if d == nil || d.phase != beginning || !d.begun || p.TLS.Proved(uint8(side)) {
+			continue
+		}
+		if r.endow(p, d); d.credit < 0 {
 			r.Stats.Deferred++
 			return false
 		}
@@ -291,7 +297,7 @@ func (r *Reassembler) search(p *Pair, most int) bool {
 		}
 	}
 	if !p.TLS.Proved(0) && !p.TLS.Proved(1) {
-		all[0] = r.likely(all[0])
+		all[0] = r.likely(p, all[0])
 	}
 	best, score := [2]int{}, -1
 	deep := p.deep()

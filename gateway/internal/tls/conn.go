@@ -227,6 +227,7 @@ type Conn struct {
 	hellos   hellos
 	state    State
 	early    earlyState
+	foremost bool // one of the first of which a record opened, with this client random
 	trials   uint32
 	suite    *suite
 	secrets  *keys.Secrets // while they are needed

@@ -35,6 +35,9 @@ func (c *Conn) Proved(side uint8) bool { return c.proof[side] != unproved || c.G
 // Opened tells whether a record of a direction was opened.
 func (c *Conn) Opened(side uint8) bool { return c.proof[side] != unproved }
 
+// Foremost tells whether this is one of the first connections with its client random of which a record opened.
+func (c *Conn) Foremost() bool { return c.foremost }
+
 // Searching tells whether a direction is searched for its next record, as keys came for the middle of it.
 func (c *Conn) Searching(side uint8) bool { return c.mode[side] == scanning }
 

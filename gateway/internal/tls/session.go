@@ -1,5 +1,7 @@
 package tls
 
+import "github.com/sealane/sealane/gateway/internal/keys"
+
 // plainRecord takes a record that is not encrypted.
 func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
 	_, r := &c.half[side], &c.rest[side]
@@ -257,7 +259,7 @@ func (d *Decrypter) inner12(c *Conn, side, kind uint8, text []byte) {
 func (d *Decrypter) readable(c *Conn) {
 	c.state = Readable
 	if !c.Given() {
-		d.Store.Use(&c.random[Client])
+		c.foremost = d.Store.Use(&c.random[Client]) <= keys.Claims
 	}
 	if d.Opened != nil {
 		d.Opened(c)

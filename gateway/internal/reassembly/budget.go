@@ -1,0 +1,140 @@
+package reassembly
+
+import "github.com/sealane/sealane/gateway/internal/tls"
+
+// What a worker does to find out which of several copies is real is paid for in bytes that are opened, by the direction that needs it.
+// A direction earns by what comes of it, about what ordinary bytes cost as many; that is all that anybody can have. More is lent by
+// what all directions of a worker share: a burst, work for who is stalled, and some at the end. That is for connections with a claim.
+//
+// A stranger can forge all but keys: the client randoms that the key log has are few, and each is of one connection. Whoever names one
+// first has a claim, and a few behind him, as a mirror may send a connection more than once. Who sees a random on the wire and names it
+// in other connections comes later than that one, and has none.
+//
+//	a connection has                             its claim
+//	keys that came with its addresses            granted
+//	a record that opened                         granted if it was one of the first of which one did, with this random
+//	a ClientHello whose random has secrets       granted if that came as one of the first
+//	no such hello                                none: there is nothing to be found
+type claim uint8
+
+const (
+	unclaimed claim = iota
+	granted
+	refused // for good: others opened records before
+)
+
+const (
+	// Work that one direction may have done for it: some of it at once, and the rest by what comes.
+	firstCredit = 4 << 10
+	burst       = 1 << 20
+	maxCredit   = 4 * burst
+	perByte     = 2
+	perSegment  = 96
+	perLast     = 4
+	// All directions of a worker share 100 MB of trials in a second, a few percent of what a core opens.
+	nanosecondsPerByte = 10
+	maxSpare           = 64 << 20
+	// One of them takes no more at a time than this part of what there is: there is some for the next.
+	largestPart = 8
+)
+
+// entitled tells whether a connection has a claim.
+func (r *Reassembler) entitled(p *Pair) bool {
+	if p.claim != unclaimed || p.TLS == nil {
+		return p.claim == granted
+	}
+	if p.TLS.Given() {
+		return true
+	}
+	if p.TLS.Opened(0) || p.TLS.Opened(1) {
+		if p.claim = refused; p.TLS.Foremost() {
+			p.claim = granted
+		}
+		return p.claim == granted
+	}
+	if d := p.Dir[tls.Client]; d != nil && !p.asked {
+		p.asked = true
+		d.credit -= len(d.held.segs) * perOverlap
+		steps := maxAsked
+		for i := 0; i < len(d.held.segs) && p.claim == unclaimed; i++ {
+			s := d.held.segs[i]
+			if !mayBeHello(s.buf, tls.Client) {
+				continue
+			}
+			var b [toRandom + 32]byte
+			r.spelled(p, d, s.seq, b[:], copy(b[:], s.buf), s.mark, &steps)
+		}
+	}
+	return p.claim == granted
+}
+
+const (
+	// So many segments in the beginning of hellos are looked at for a random, and in so many segments it is looked for whenever one comes.
+	maxAsked, fewAsked = 128, 64
+)
+
+// spelled looks for the random of a ClientHello that may be in several segments: n bytes of what b has room for are there.
+func (r *Reassembler) spelled(p *Pair, d *Direction, seq uint32, b []byte, n int, mark int64, steps *int) {
+	if n == len(b) {
+		r.named(p, tls.Client, b, mark)
+		return
+	}
+	at := seq + uint32(n)
+	for i := d.held.near(at); i < len(d.held.segs) && !After(d.held.segs[i].seq, at) && *steps > 0 && p.claim == unclaimed; i++ {
+		if rest := d.held.segs[i].from(at); rest != nil {
+			*steps--
+			r.spelled(p, d, seq, b, n+copy(b[n:], rest), mark, steps)
+		}
+	}
+}
+
+// toRandom is where a ClientHello has its random, behind the headers of the record and of the message.
+const toRandom = 5 + 4 + 2
+
+// named looks at what begins like a ClientHello, and came at a time, for a random that gives its connection a claim.
+func (r *Reassembler) named(p *Pair, side uint8, b []byte, mark int64) {
+	if p.claim == unclaimed && side == tls.Client && len(b) >= toRandom+32 && looksLikeHello(b, side) &&
+		r.Dec.Store.Claim((*[32]byte)(b[toRandom:]), mark) {
+		p.claim = granted
+	}
+}
+
+// refill brings the work that there is for all directions up to date.
+func (r *Reassembler) refill(now int64) {
+	if now > r.spared {
+		r.spare = min(r.spare+int(min(now-r.spared, 1e9)/nanosecondsPerByte), maxSpare)
+		r.spared = now
+	}
+}
+
+// endow gives a direction its burst, once, if its connection has a claim.
+func (r *Reassembler) endow(p *Pair, d *Direction) {
+	if !d.endowed && r.entitled(p) {
+		d.endowed = true
+		r.lend(d, r.now, burst)
+	}
+}
+
+// lend brings a direction up to so much work, or as far as that goes.
+func (r *Reassembler) lend(d *Direction, now int64, most int) {
+	r.refill(now)
+	if n := min(most-d.credit, r.spare/largestPart); n > 0 {
+		d.credit += n
+		r.spare -= n
+	}
+}
+
+// allow gives a direction that is stalled more work to be done, if its connection has a claim.
+func (r *Reassembler) allow(p *Pair, d *Direction, now int64, most int) {
+	if r.entitled(p) {
+		r.lend(d, now, most)
+	}
+}
+
+// last gives a direction that ends work, and in any case as much as its bytes have earned.
+func (r *Reassembler) last(p *Pair, d *Direction, now int64) {
+	if r.entitled(p) {
+		r.lend(d, now, 4*maxCredit)
+		d.credit = max(d.credit, min(burst, d.held.bytes*perLast))
+	}
+}
