@@ -134,19 +134,22 @@ func (s *Store) Use(random *[32]byte) int {
 	return e.uses
 }
 
-// Claim tells whether a connection whose hello came at a time is among the first, of those that asked, which have named a random that
-// there are secrets of. Who came earlier and asks later is.
-func (s *Store) Claim(random *[32]byte, at int64) bool {
+// Claim tells whether there are secrets of a random, and whether a connection whose hello came at a time is among the first, of those
+// that asked, which have named it. Who came earlier and asks later is.
+func (s *Store) Claim(random *[32]byte, at int64) (first, known bool) {
+	if !s.Has(random) {
+		return false, false
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.byHello[*random]
 	if e == nil {
-		return false
+		return false, false
 	}
 	latest := 0
 	for i, other := range e.claims[:e.claimed] {
 		if other == at {
-			return true
+			return true, true
 		}
 		if other > e.claims[latest] {
 			latest = i
@@ -156,12 +159,12 @@ func (s *Store) Claim(random *[32]byte, at int64) bool {
 	case e.claimed < Claims:
 		e.claims[e.claimed] = at
 		e.claimed++
-		return true
+		return true, true
 	case at < e.claims[latest]:
 		e.claims[latest] = at
-		return true
+		return true, true
 	}
-	return false
+	return false, true
 }
 
 // Forget says that a connection has ended that called Use. When none is left with this random, and for as long as Linger says none comes,

@@ -14,13 +14,22 @@ import "github.com/sealane/sealane/gateway/internal/tls"
 //	keys that came with its addresses            granted
 //	a record that opened                         granted if it was one of the first of which one did, with this random
 //	a ClientHello whose random has secrets       granted if that came as one of the first
-//	no such hello                                none: there is nothing to be found
+//	no such hello                                unkeyed, as there is nothing to be found; it is not searched
 type claim uint8
 
 const (
-	unclaimed claim = iota
+	unkeyed claim = iota
+	late          // others named the random before
+	refused       // for good: others opened records before
 	granted
-	refused // for good: others opened records before
+)
+
+// asked is what is known of the hellos of a connection without a claim.
+type asked uint8
+
+const (
+	looked asked = 1 << iota // all that are held were looked at
+	pieces                   // one of them may be in several segments: they are looked at again when one comes
 )
 
 const (
@@ -40,11 +49,11 @@ const (
 
 // entitled tells whether a connection has a claim.
 func (r *Reassembler) entitled(p *Pair) bool {
-	if p.claim != unclaimed || p.TLS == nil {
-		return p.claim == granted
-	}
 	if p.TLS.Given() {
-		return true
+		p.claim = granted
+	}
+	if p.claim >= refused {
+		return p.claim == granted
 	}
 	if p.TLS.Opened(0) || p.TLS.Opened(1) {
 		if p.claim = refused; p.TLS.Foremost() {
@@ -52,11 +61,11 @@ func (r *Reassembler) entitled(p *Pair) bool {
 		}
 		return p.claim == granted
 	}
-	if d := p.Dir[tls.Client]; d != nil && !p.asked {
-		p.asked = true
+	if d := p.Dir[tls.Client]; d != nil && p.asked&looked == 0 {
+		p.asked |= looked
 		d.credit -= len(d.held.segs) * perOverlap
 		steps := maxAsked
-		for i := 0; i < len(d.held.segs) && p.claim == unclaimed; i++ {
+		for i := 0; i < len(d.held.segs) && p.claim < granted; i++ {
 			s := d.held.segs[i]
 			if !mayBeHello(s.buf, tls.Client) {
 				continue
@@ -80,7 +89,7 @@ func (r *Reassembler) spelled(p *Pair, d *Direction, seq uint32, b []byte, n int
 		return
 	}
 	at := seq + uint32(n)
-	for i := d.held.near(at); i < len(d.held.segs) && !After(d.held.segs[i].seq, at) && *steps > 0 && p.claim == unclaimed; i++ {
+	for i := d.held.near(at); i < len(d.held.segs) && !After(d.held.segs[i].seq, at) && *steps > 0 && p.claim < granted; i++ {
 		if rest := d.held.segs[i].from(at); rest != nil {
 			*steps--
 			r.spelled(p, d, seq, b, n+copy(b[n:], rest), mark, steps)
@@ -93,11 +102,19 @@ const toRandom = 5 + 4 + 2
 
 // named looks at what begins like a ClientHello, and came at a time, for a random that gives its connection a claim.
 func (r *Reassembler) named(p *Pair, side uint8, b []byte, mark int64) {
-	if p.claim == unclaimed && side == tls.Client && len(b) >= toRandom+32 && looksLikeHello(b, side) &&
-		r.Dec.Store.Claim((*[32]byte)(b[toRandom:]), mark) {
+	if p.claim >= refused || side != tls.Client || len(b) < toRandom+32 || !looksLikeHello(b, side) {
+		return
+	}
+	switch first, known := r.Dec.Store.Claim((*[32]byte)(b[toRandom:]), mark); {
+	case first:
 		p.claim = granted
+	case known:
+		p.claim = late
 	}
 }
+
+// keyed tells whether there may be keys with which a record of a connection opens.
+func (r *Reassembler) keyed(p *Pair) bool { return r.entitled(p) || p.claim != unkeyed }
 
 // refill brings the work that there is for all directions up to date.
 func (r *Reassembler) refill(now int64) {
@@ -113,6 +130,15 @@ func (r *Reassembler) endow(p *Pair, d *Direction) {
 		d.endowed = true
 		r.lend(d, r.now, burst)
 	}
+}
+
+// earn adds what bytes that came are worth. Without a claim it is half as much: to keep copies costs more than to read on.
+func (d *Direction) earn(p *Pair, bytes int) {
+	n := bytes*perByte + perSegment
+	if p.claim != granted {
+		n /= 2
+	}
+	d.credit = min(d.credit+n, maxCredit)
 }
 
 // lend brings a direction up to so much work, or as far as that goes.

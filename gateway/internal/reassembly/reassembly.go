@@ -108,7 +108,7 @@ type Pair struct {
 	Dir   [2]*Direction
 	Usual [2]Class // of packets that were authenticated
 	claim claim
-	asked bool // its hellos were looked at for claim
+	asked asked
 }
 
 // A Reassembler serves many connections. It belongs to one core.
@@ -320,7 +320,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, clas
 	}
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
-	d.credit = min(d.credit+len(data)*perByte+perSegment, maxCredit)
+	d.earn(p, len(data))
 	d.last, d.lastBytes = seq, len(data)
 	result := r.segment(p, d, side, seq, data, class, now)
 	r.settle(p, side, now)
@@ -1341,7 +1341,7 @@ func (r *Reassembler) CanTurn(p *Pair) bool {
 // Turn makes the client the server, and the server the client, in a connection that CanTurn.
 func (r *Reassembler) Turn(p *Pair) {
 	r.Dec.Reset(p.TLS)
-	p.asked = false
+	p.asked &^= looked
 	p.Dir[0], p.Dir[1] = p.Dir[1], p.Dir[0]
 	p.Next[0], p.Next[1] = p.Next[1], p.Next[0]
 	p.Usual[0], p.Usual[1] = p.Usual[1], p.Usual[0]
@@ -1384,7 +1384,7 @@ func (r *Reassembler) Search(p *Pair, now int64, end bool) {
 func (r *Reassembler) Retry(p *Pair, now int64) {
 	r.now = now
 	p.news(true)
-	p.asked = false
+	p.asked &^= looked
 	for _, d := range p.Dir {
 		if d != nil {
 			d.read = d.read[:0]

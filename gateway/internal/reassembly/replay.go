@@ -64,7 +64,12 @@ func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data 
 	}
 	r.keep(p, d, side, seq, data, class, now)
 	if r.named(p, side, data, r.Dec.Mark); side == tls.Client && len(d.held.segs) < fewAsked {
-		p.asked = false
+		if len(data) < toRandom+32 && mayBeHello(data, side) {
+			p.asked |= pieces
+		}
+		if p.asked&pieces != 0 {
+			p.asked &^= looked
+		}
 	}
 	if After(d.origin, seq) || looksLikeHello(data, side) && seq-d.origin > maxBeginning {
 		d.conflict, d.news = true, true // another beginning
@@ -223,6 +228,12 @@ func (r *Reassembler) likely(p *Pair, all []candidate) []candidate {
 	return append(kept, again[:min(len(again), 8)]...)
 }
 
+// perRead is what it costs to begin to read a direction again, and perKey what keys do, in bytes that are opened.
+const perRead, perKey = 1 << 10, 8 << 10
+
+// leastSearch is what a search takes at least: who has no claim saves for it.
+const leastSearch = 2*perKey + 4*perRead
+
 // perStep is what steps costs for a segment, in bytes that are opened.
 const perStep = 64
 
@@ -256,10 +267,13 @@ func (r *Reassembler) replay(p *Pair) bool {
 		if d == nil || d.phase != beginning || !d.begun || p.TLS.Proved(uint8(side)) {
 			continue
 		}
-		if r.endow(p, d); d.credit < 0 {
+		if r.endow(p, d); d.credit < 0 || p.claim != granted && d.credit < leastSearch {
 			r.Stats.Deferred++
 			return false
 		}
+	}
+	if !r.keyed(p) {
+		return false
 	}
 	p.news(false)
 	mark := r.Dec.Mark
@@ -397,6 +411,7 @@ func (p *Pair) fail(pair uint64) {
 // read feeds two beginnings to TLS. If it searches, it tries other copies of the first protected record.
 func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) int {
 	r.Stats.Replays++
+	derived := r.Dec.Derived
 	before := [2]bool{p.TLS.Proved(0), p.TLS.Proved(1)}
 	both := [2]*candidate{client, server}
 	if before == [2]bool{} {
@@ -417,7 +432,7 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) in
 			}
 			*p.Next[side] = d.origin
 			d.mark, d.order = math.MinInt64, 0
-			d.credit -= len(both[side].bytes) + perSegment
+			d.credit -= len(both[side].bytes) + perRead
 		}
 	}
 	at, done := [2]int{}, [2]int{}
@@ -460,6 +475,11 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) in
 	for side := range uint8(2) {
 		if begun[side] && searches {
 			r.first(p, p.Dir[side], side)
+		}
+	}
+	for side, d := range p.Dir {
+		if begun[side] {
+			d.credit -= int(r.Dec.Derived-derived) * perKey
 		}
 	}
 	for side := range uint8(2) {

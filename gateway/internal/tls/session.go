@@ -1,7 +1,5 @@
 package tls
 
-import "github.com/sealane/sealane/gateway/internal/keys"
-
 // plainRecord takes a record that is not encrypted.
 func (d *Decrypter) plainRecord(c *Conn, side uint8, rec []byte) bool {
 	_, r := &c.half[side], &c.rest[side]
@@ -259,7 +257,7 @@ func (d *Decrypter) inner12(c *Conn, side, kind uint8, text []byte) {
 func (d *Decrypter) readable(c *Conn) {
 	c.state = Readable
 	if !c.Given() {
-		c.foremost = d.Store.Use(&c.random[Client]) <= keys.Claims
+		c.nth = uint8(min(d.Store.Use(&c.random[Client]), 255))
 	}
 	if d.Opened != nil {
 		d.Opened(c)
