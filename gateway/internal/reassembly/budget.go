@@ -1,6 +1,10 @@
 package reassembly
 
-import "github.com/sealane/sealane/gateway/internal/tls"
+import (
+	"math"
+
+	"github.com/sealane/sealane/gateway/internal/tls"
+)
 
 // What a worker does to find out which of several copies is real is paid for in bytes that are opened, by the direction that needs it.
 // A direction earns by what comes of it, about what ordinary bytes cost as many; that is all that anybody can have. More is lent by
@@ -22,14 +26,6 @@ const (
 	late          // others named the random before
 	refused       // for good: others opened records before
 	granted
-)
-
-// asked is what is known of the hellos of a connection without a claim.
-type asked uint8
-
-const (
-	looked asked = 1 << iota // all that are held were looked at
-	pieces                   // one of them may be in several segments: they are looked at again when one comes
 )
 
 const (
@@ -61,28 +57,29 @@ func (r *Reassembler) entitled(p *Pair) bool {
 		}
 		return p.claim == granted
 	}
-	if d := p.Dir[tls.Client]; d != nil && p.asked&looked == 0 {
-		p.asked |= looked
+	if d := p.Dir[tls.Client]; d != nil && !p.asked {
+		p.asked = true
 		d.credit -= len(d.held.segs) * perOverlap
-		steps := maxAsked
+		steps, last := maxAsked, (*segment)(nil)
 		for i := 0; i < len(d.held.segs) && p.claim < granted; i++ {
-			s := d.held.segs[i]
-			if !mayBeHello(s.buf, tls.Client) {
-				continue
+			if s := d.held.segs[i]; mayBeHello(s.buf, tls.Client) && (last == nil || last.seq != s.seq) {
+				var b [toRandom + 32]byte
+				r.spelled(p, d, s.seq, b[:], 0, math.MinInt64, &steps)
+				last = s
 			}
-			var b [toRandom + 32]byte
-			r.spelled(p, d, s.seq, b[:], copy(b[:], s.buf), s.mark, &steps)
 		}
 	}
 	return p.claim == granted
 }
 
 const (
-	// So many segments in the beginning of hellos are looked at for a random, and in so many segments it is looked for whenever one comes.
-	maxAsked, fewAsked = 128, 64
+	// So many ways through segments are looked at for a random, and in so many segments it is looked for whenever one comes.
+	maxAsked, fewAsked = 256, 64
 )
 
-// spelled looks for the random of a ClientHello that may be in several segments: n bytes of what b has room for are there.
+// spelled looks for the random of a ClientHello that begins at a place and may be in several segments: n bytes of what b has room for
+// are there, the last of them since mark: who had said the first bytes of a hello before does not come first. A segment goes on to its
+// end, or up to where another one begins.
 func (r *Reassembler) spelled(p *Pair, d *Direction, seq uint32, b []byte, n int, mark int64, steps *int) {
 	if n == len(b) {
 		r.named(p, tls.Client, b, mark)
@@ -90,11 +87,35 @@ func (r *Reassembler) spelled(p *Pair, d *Direction, seq uint32, b []byte, n int
 	}
 	at := seq + uint32(n)
 	for i := d.held.near(at); i < len(d.held.segs) && !After(d.held.segs[i].seq, at) && *steps > 0 && p.claim < granted; i++ {
-		if rest := d.held.segs[i].from(at); rest != nil {
-			*steps--
-			r.spelled(p, d, seq, b, n+copy(b[n:], rest), mark, steps)
+		s := d.held.segs[i]
+		rest := s.from(at)
+		if rest == nil {
+			continue
+		}
+		*steps--
+		end, latest := n+copy(b[n:], rest), max(mark, s.mark)
+		r.spelled(p, d, seq, b, end, latest, steps)
+		for k := i + 1; k < len(d.held.segs) && After(seq+uint32(end), d.held.segs[k].seq); k++ {
+			if o := d.held.segs[k]; After(o.seq, at) && o.seq != d.held.segs[k-1].seq && *steps > 0 && p.claim < granted {
+				copy(b[n:end], rest)
+				r.spelled(p, d, seq, b, int(o.seq-seq), latest, steps)
+			}
 		}
 	}
+}
+
+// opens tells whether a segment may have a part of a ClientHello up to its random.
+func (d *Direction) opens(seq uint32, data []byte) bool {
+	const close = 256
+	if mayBeHello(data, tls.Client) || seq-d.origin < close || seq-d.first < close {
+		return true
+	}
+	for _, at := range d.maybe {
+		if seq-at < close {
+			return true
+		}
+	}
+	return false
 }
 
 // toRandom is where a ClientHello has its random, behind the headers of the record and of the message.

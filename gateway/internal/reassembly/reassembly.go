@@ -108,7 +108,7 @@ type Pair struct {
 	Dir   [2]*Direction
 	Usual [2]Class // of packets that were authenticated
 	claim claim
-	asked asked
+	asked bool // the hellos that are held were looked at for claim
 }
 
 // A Reassembler serves many connections. It belongs to one core.
@@ -1341,7 +1341,7 @@ func (r *Reassembler) CanTurn(p *Pair) bool {
 // Turn makes the client the server, and the server the client, in a connection that CanTurn.
 func (r *Reassembler) Turn(p *Pair) {
 	r.Dec.Reset(p.TLS)
-	p.asked &^= looked
+	p.asked = false
 	p.Dir[0], p.Dir[1] = p.Dir[1], p.Dir[0]
 	p.Next[0], p.Next[1] = p.Next[1], p.Next[0]
 	p.Usual[0], p.Usual[1] = p.Usual[1], p.Usual[0]
@@ -1384,7 +1384,7 @@ func (r *Reassembler) Search(p *Pair, now int64, end bool) {
 func (r *Reassembler) Retry(p *Pair, now int64) {
 	r.now = now
 	p.news(true)
-	p.asked &^= looked
+	p.asked = false
 	for _, d := range p.Dir {
 		if d != nil {
 			d.read = d.read[:0]
