@@ -96,18 +96,19 @@ func (f *fragments) check(t *testing.T, held int) {
 	used, listed := 0, 0
 	for n := f.oldest; n != 0; n = f.datagram(n).newer {
 		listed++
-		for q := f.datagram(n).first; q != 0; q = f.piece(q).next {
-			used++
-		}
+		used += int(f.datagram(n).parts)
 	}
 	// The lists by addresses are the same, from both ends.
 	for pair := range f.firsts {
 		last, n := uint32(0), 0
 		for k := f.firsts[pair]; k != 0; last, k = k, f.datagram(k).next {
 			g := f.datagram(k)
-			pieces := 0
-			for q := g.first; q != 0; q = f.piece(q).next {
-				pieces++
+			pieces, end := int(g.parts), 0
+			for _, s := range g.slots[:g.parts] {
+				if int(s.at) < end || s.n == 0 {
+					t.Fatalf("datagram %d: slots %v", k, g.slots[:g.parts])
+				}
+				end = s.end()
 			}
 			if n += 1 + pieces; g.before != last || int(g.pair) != pair || int(g.parts) != pieces {
 				t.Fatalf("datagram %d: behind %d, not %d; of pair %d, in the list of %d; %d pieces, not %d", k, g.before, last, g.pair, pair, g.parts, pieces)
