@@ -2,6 +2,7 @@ package reassembly
 
 import (
 	"math"
+	"slices"
 
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
@@ -57,8 +58,8 @@ func (r *Reassembler) entitled(p *Pair) bool {
 		}
 		return p.claim == granted
 	}
-	if d := p.Dir[tls.Client]; d != nil && !p.asked {
-		p.asked = true
+	if d := p.Dir[tls.Client]; d != nil && p.asked == 0 {
+		p.asked = uint8(min(max(len(d.held.segs), 1), 255))
 		d.credit -= len(d.held.segs) * perOverlap
 		steps, last := maxAsked, (*segment)(nil)
 		for i := 0; i < len(d.held.segs) && p.claim < granted; i++ {
@@ -73,8 +74,8 @@ func (r *Reassembler) entitled(p *Pair) bool {
 }
 
 const (
-	// So many ways through segments are looked at for a random, and in so many segments it is looked for whenever one comes.
-	maxAsked, fewAsked = 256, 64
+	// So many ways through segments are looked at for a random, and of so many segments as they come.
+	maxAsked, fewAsked = 64, 64
 )
 
 // spelled looks for the random of a ClientHello that begins at a place and may be in several segments: n bytes of what b has room for
@@ -104,18 +105,14 @@ func (r *Reassembler) spelled(p *Pair, d *Direction, seq uint32, b []byte, n int
 	}
 }
 
-// opens tells whether a segment may have a part of a ClientHello up to its random.
-func (d *Direction) opens(seq uint32, data []byte) bool {
-	const close = 256
-	if mayBeHello(data, tls.Client) || seq-d.origin < close || seq-d.first < close {
-		return true
+// opens tells whether a segment may be a part of a ClientHello up to its random, with others, and it is time to look: when there are
+// twice as many as there were.
+func (p *Pair) opens(d *Direction, seq uint32, data []byte) bool {
+	if len(d.held.segs) < 2*int(p.asked) || len(d.held.segs) > fewAsked {
+		return false
 	}
-	for _, at := range d.maybe {
-		if seq-at < close {
-			return true
-		}
-	}
-	return false
+	within := func(at uint32) bool { return seq-at-1 < toRandom+32 }
+	return len(data) < toRandom+32 && mayBeHello(data, tls.Client) || within(d.origin) || within(d.first) || slices.ContainsFunc(d.maybe[:], within)
 }
 
 // toRandom is where a ClientHello has its random, behind the headers of the record and of the message.

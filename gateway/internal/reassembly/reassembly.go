@@ -108,7 +108,7 @@ type Pair struct {
 	Dir   [2]*Direction
 	Usual [2]Class // of packets that were authenticated
 	claim claim
-	asked bool // the hellos that are held were looked at for claim
+	asked uint8 // how many segments of the client there were when its hellos were looked at for claim
 }
 
 // A Reassembler serves many connections. It belongs to one core.
@@ -923,6 +923,18 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	}
 	// Those that differ from the first choice, each alone and then together.
 	list := slices.Clone(r.arrange(d, usual, base, end, d.policy))
+	var heads [][]byte
+	r.alternatives(d, usual, base, 5, func(head []byte) bool {
+		if n := frame(head); n > 0 && n <= have {
+			heads = append(heads, head)
+		}
+		return len(heads) < maxHellos
+	})
+	for _, head := range heads {
+		if d.deep && r.sumUp(p, d, side, list, head, func(b []byte) bool { test(b); return done || stop }) {
+			return done
+		}
+	}
 	var odd []int
 	for _, i := range list {
 		s := d.held.segs[i]
@@ -958,13 +970,6 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	if d.deep {
 		most = maxWays
 	}
-	var heads [][]byte
-	r.alternatives(d, usual, base, 5, func(head []byte) bool {
-		if n := frame(head); n > 0 && n <= have {
-			heads = append(heads, head)
-		}
-		return len(heads) < maxHellos
-	})
 	for _, head := range heads {
 		ways := 0
 		r.alternatives(d, usual, base, frame(head), func(b []byte) bool {
@@ -1108,6 +1113,16 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 		return
 	}
 	if r.seek(p, d, side) {
+		r.settle(p, side, now)
+	}
+	// Records behind one that was contested may be so as well, and wait for nothing else.
+	for d = p.Dir[side]; d != nil && d.phase == contested && d.conflict && d.credit > burst; d = p.Dir[side] {
+		d.deep = true
+		ok := r.try(p, d, side)
+		if d.deep = false; !ok {
+			return
+		}
+		r.Stats.Settled++
 		r.settle(p, side, now)
 	}
 }
@@ -1341,7 +1356,7 @@ func (r *Reassembler) CanTurn(p *Pair) bool {
 // Turn makes the client the server, and the server the client, in a connection that CanTurn.
 func (r *Reassembler) Turn(p *Pair) {
 	r.Dec.Reset(p.TLS)
-	p.asked = false
+	p.asked = 0
 	p.Dir[0], p.Dir[1] = p.Dir[1], p.Dir[0]
 	p.Next[0], p.Next[1] = p.Next[1], p.Next[0]
 	p.Usual[0], p.Usual[1] = p.Usual[1], p.Usual[0]
@@ -1384,7 +1399,7 @@ func (r *Reassembler) Search(p *Pair, now int64, end bool) {
 func (r *Reassembler) Retry(p *Pair, now int64) {
 	r.now = now
 	p.news(true)
-	p.asked = false
+	p.asked = 0
 	for _, d := range p.Dir {
 		if d != nil {
 			d.read = d.read[:0]

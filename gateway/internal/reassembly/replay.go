@@ -63,8 +63,8 @@ func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data 
 		return
 	}
 	r.keep(p, d, side, seq, data, class, now)
-	if r.named(p, side, data, r.Dec.Mark); side == tls.Client && len(d.held.segs) < fewAsked && d.opens(seq, data) {
-		p.asked = false
+	if r.named(p, side, data, r.Dec.Mark); side == tls.Client && p.claim < granted && p.opens(d, seq, data) {
+		p.asked = 0
 	}
 	if After(d.origin, seq) || looksLikeHello(data, side) && seq-d.origin > maxBeginning {
 		d.conflict, d.news = true, true // another beginning
