@@ -400,7 +400,7 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 
 // near tells whether a place is in the beginning of a direction, wherever that is.
 func (d *Direction) near(seq uint32) bool {
-	if seq-d.origin < maxBeginning {
+	if seq-d.origin < maxBeginning || d.first != 0 && seq-d.first < maxBeginning {
 		return true
 	}
 	for _, at := range d.maybe {
