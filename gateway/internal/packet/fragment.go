@@ -41,11 +41,13 @@ type slot struct{ at, n, piece uint16 }
 
 func (s *slot) end() int { return int(s.at) + int(s.n) }
 
+// A fragmentKey is what fragments of a packet have in common. They come the same way: one with another TTL may be of somebody whose
+// fragments the receiver does not get, and has a packet of its own here.
 type fragmentKey struct {
 	src, dst [16]byte
-	id       uint32
+	id       uint32 // of IPv4 with the TTL above it
 	zone     uint16
-	proto    uint8
+	proto    uint8 // the hop limit of IPv6, whose packets have none
 	version  uint8
 }
 
@@ -135,7 +137,7 @@ func (d *decoder) fragmentIPv4(b []byte, header, missing int) Verdict {
 		st.Bad++ // no receiver takes it either, or it cannot be seen whole
 		return Fragment
 	}
-	k := fragmentKey{id: uint32(be.Uint16(b[4:])), zone: d.fragmentZone(), proto: b[9], version: 4}
+	k := fragmentKey{id: uint32(b[8])<<16 | uint32(be.Uint16(b[4:])), zone: d.fragmentZone(), proto: b[9], version: 4}
 	copy(k.src[:], b[12:16])
 	copy(k.dst[:], b[16:20])
 	whole := d.parser.parts.add(st, &k, b[:header], int(field&0x1fff)*8, field&0x2000 != 0, b[header:], d.now)
@@ -163,7 +165,7 @@ func (d *decoder) fragmentIPv6(b []byte, nextAt, at, missing int) Verdict {
 	}
 	h := b[at:]
 	field := be.Uint16(h[2:])
-	k := fragmentKey{src: [16]byte(b[8:24]), dst: [16]byte(b[24:40]), id: be.Uint32(h[4:]), zone: d.fragmentZone(), version: 6}
+	k := fragmentKey{src: [16]byte(b[8:24]), dst: [16]byte(b[24:40]), id: be.Uint32(h[4:]), zone: d.fragmentZone(), proto: b[7], version: 6}
 	var head [maxWholeHeader]byte
 	copy(head[:], b[:at])
 	head[nextAt] = h[0]

@@ -160,15 +160,26 @@ func TestRefusedFragments(t *testing.T) {
 			bad      uint64
 			whole    bool
 		}{
-			"another copy":          {other, 1, uint64(last), false},
-			"half over the next":    {field(parts[1], 64), 1, uint64(last), false},
-			"behind the end":        {field(parts[0], 8000), 1, 0, false},
-			"another end":           {field(parts[last], 800), 1, 0, false},
-			"beyond 65535":          {field(parts[0], 65480), 0, 1, true},
-			"an odd number":         {odd, 0, 1, true},
-			"the same":              {parts[1], 0, 0, true},
-			"cut by the capture":    {parts[0][:len(parts[0])-4], 0, 1, true},
-			"of another datagram":   {wrap.Split(ip, 120, 2)[0], 0, 0, true},
+			"another copy":        {other, 1, uint64(last), false},
+			"half over the next":  {field(parts[1], 64), 1, uint64(last), false},
+			"behind the end":      {field(parts[0], 8000), 1, 0, false},
+			"another end":         {field(parts[last], 800), 1, 0, false},
+			"beyond 65535":        {field(parts[0], 65480), 0, 1, true},
+			"an odd number":       {odd, 0, 1, true},
+			"the same":            {parts[1], 0, 0, true},
+			"cut by the capture":  {parts[0][:len(parts[0])-4], 0, 1, true},
+			"of another datagram": {wrap.Split(ip, 120, 2)[0], 0, 0, true},
+			"another copy that goes less far": {func() []byte {
+				b := bytes.Clone(other)
+				if version == 6 {
+					b[7] = 3
+					return b
+				}
+				b[8] = 3
+				be.PutUint16(b[10:], 0)
+				be.PutUint16(b[10:], Checksum(0, b[:int(b[0]&15)*4]))
+				return b
+			}(), 0, 0, true},
 			"wrong header checksum": {func() []byte { b := bytes.Clone(other); b[10] ^= 1; return b }(), 0, 1, version == 4},
 		} {
 			if version == 6 && name == "wrong header checksum" {
