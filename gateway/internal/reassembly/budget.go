@@ -1,6 +1,7 @@
 package reassembly
 
 import (
+	"hash/maphash"
 	"math"
 	"slices"
 
@@ -62,10 +63,13 @@ func (r *Reassembler) entitled(p *Pair) bool {
 		p.asked = uint8(min(max(len(d.held.segs), 1), 255))
 		d.credit -= len(d.held.segs) * perOverlap
 		steps, last := maxAsked, (*segment)(nil)
+		w := r.begins()
+		defer func() { r.ways = append(r.ways, w) }()
 		for i := 0; i < len(d.held.segs) && p.claim < granted; i++ {
 			if s := d.held.segs[i]; mayBeHello(s.buf, tls.Client) && (last == nil || last.seq != s.seq) {
 				var b [toRandom + 32]byte
-				r.spelled(p, d, s.seq, b[:], 0, math.MinInt64, &steps)
+				w.seen.reset()
+				r.spelled(p, d, w, s.seq, b[:], 0, math.MinInt64, &steps)
 				last = s
 			}
 		}
@@ -81,7 +85,11 @@ const (
 // spelled looks for the random of a ClientHello that begins at a place and may be in several segments: n bytes of what b has room for
 // are there, the last of them since mark: who had said the first bytes of a hello before does not come first. A segment goes on to its
 // end, or up to where another one begins.
-func (r *Reassembler) spelled(p *Pair, d *Direction, seq uint32, b []byte, n int, mark int64, steps *int) {
+func (r *Reassembler) spelled(p *Pair, d *Direction, w *ways, seq uint32, b []byte, n int, mark int64, steps *int) {
+	const odd = 0x9e3779b97f4a7c15
+	if !w.seen.add(maphash.Bytes(r.seed, b[:n]) + uint64(n)*odd) {
+		return // copies before said the same
+	}
 	if n == len(b) {
 		r.named(p, tls.Client, b, mark)
 		return
@@ -90,16 +98,16 @@ func (r *Reassembler) spelled(p *Pair, d *Direction, seq uint32, b []byte, n int
 	for i := d.held.near(at); i < len(d.held.segs) && !After(d.held.segs[i].seq, at) && *steps > 0 && p.claim < granted; i++ {
 		s := d.held.segs[i]
 		rest := s.from(at)
-		if rest == nil {
+		if rest = rest[:min(len(rest), len(b)-n)]; len(rest) == 0 {
 			continue
 		}
 		*steps--
 		end, latest := n+copy(b[n:], rest), max(mark, s.mark)
-		r.spelled(p, d, seq, b, end, latest, steps)
+		r.spelled(p, d, w, seq, b, end, latest, steps)
 		for k := i + 1; k < len(d.held.segs) && After(seq+uint32(end), d.held.segs[k].seq); k++ {
 			if o := d.held.segs[k]; After(o.seq, at) && o.seq != d.held.segs[k-1].seq && *steps > 0 && p.claim < granted {
 				copy(b[n:end], rest)
-				r.spelled(p, d, seq, b, int(o.seq-seq), latest, steps)
+				r.spelled(p, d, w, seq, b, int(o.seq-seq), latest, steps)
 			}
 		}
 	}
@@ -123,11 +131,17 @@ func (r *Reassembler) named(p *Pair, side uint8, b []byte, mark int64) {
 	if p.claim >= refused || side != tls.Client || len(b) < toRandom+32 || !looksLikeHello(b, side) {
 		return
 	}
-	switch first, known := r.Dec.Store.Claim((*[32]byte)(b[toRandom:]), mark); {
+	random, changes := (*[32]byte)(b[toRandom:]), r.Dec.Store.Changes()
+	if *random == r.unknown && changes == r.changes {
+		return // as in the copy before
+	}
+	switch first, known := r.Dec.Store.Claim(random, mark); {
 	case first:
 		p.claim = granted
 	case known:
 		p.claim = late
+	default:
+		r.unknown, r.changes = *random, changes
 	}
 }
 

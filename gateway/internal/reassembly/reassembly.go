@@ -129,7 +129,9 @@ type Reassembler struct {
 	other   []byte
 	merits  []merit // of what is held, for evict
 	sorted  []merit
-	ways    []*ways // of walks that are over
+	ways    []*ways  // of walks that are over
+	unknown [32]byte // a client random that had no secrets when there were so many changes of the store
+	changes uint64
 	arena   arena
 }
 
@@ -1103,7 +1105,7 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	r.allow(p, d, now, maxCredit)
 	d.failed = d.failed[:0]
 	if d.phase == beginning {
-		d.deep = p.Contested()
+		d.deep, p.asked = p.Contested(), 0
 		r.settle(p, side, now)
 		if d = p.Dir[side]; d != nil && d.phase == beginning {
 			d.deep = false
@@ -1372,7 +1374,7 @@ func (r *Reassembler) Turn(p *Pair) {
 // Search looks with patience for beginnings with which a record opens, in a connection that CanTurn. At the end of the connection there is
 // some work for it in any case.
 func (r *Reassembler) Search(p *Pair, now int64, end bool) {
-	if !r.CanTurn(p) || !p.Contested() {
+	if !r.CanTurn(p) || !p.Contested() || !r.keyed(p) {
 		return
 	}
 	r.now = now
@@ -1395,11 +1397,13 @@ func (r *Reassembler) Search(p *Pair, now int64, end bool) {
 	}
 }
 
-// Retry is called when keys may have come, or will not.
-func (r *Reassembler) Retry(p *Pair, now int64) {
+// Retry is called when keys may have come, which is news, or will not.
+func (r *Reassembler) Retry(p *Pair, now int64, news bool) {
 	r.now = now
 	p.news(true)
-	p.asked = 0
+	if news {
+		p.asked = 0
+	}
 	for _, d := range p.Dir {
 		if d != nil {
 			d.read = d.read[:0]
