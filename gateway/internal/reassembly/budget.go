@@ -1,6 +1,7 @@
 package reassembly
 
 import (
+	"bytes"
 	"hash/maphash"
 	"math"
 	"slices"
@@ -95,12 +96,19 @@ func (r *Reassembler) spelled(p *Pair, d *Direction, w *ways, seq uint32, b []by
 		return
 	}
 	at := seq + uint32(n)
+	var tried [4][]byte
+	others := 0
 	for i := d.held.near(at); i < len(d.held.segs) && !After(d.held.segs[i].seq, at) && *steps > 0 && p.claim < granted; i++ {
 		s := d.held.segs[i]
 		rest := s.from(at)
 		if rest = rest[:min(len(rest), len(b)-n)]; len(rest) == 0 {
 			continue
 		}
+		if slices.ContainsFunc(tried[:min(others, len(tried))], func(o []byte) bool { return bytes.Equal(o, rest) }) {
+			continue
+		}
+		tried[others%len(tried)] = rest
+		others++
 		*steps--
 		end, latest := n+copy(b[n:], rest), max(mark, s.mark)
 		r.spelled(p, d, w, seq, b, end, latest, steps)
