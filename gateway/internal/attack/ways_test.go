@@ -8,7 +8,8 @@ import (
 	"github.com/sealane/sealane/gateway/internal/capture"
 )
 
-// mixed has forged copies of the segments of a server, some before and some after: from the first-th on, so many segments.
+// mixed has forged copies of the segments of a server, some before and some after: from the first-th on, so many
+// segments.
 func (v *victim) mixed(r *rand.Rand, first, segments, copies int) (frames []capture.Frame) {
 	n := 0
 	for i := range v.segs {
@@ -35,8 +36,8 @@ func (v *victim) mixed(r *rand.Rand, first, segments, copies int) (frames []capt
 	return frames
 }
 
-// A record of which each segment has a forged copy or two is found among all that it may be. With more copies than there is work for,
-// records that they are in are lost, and counted; what is before and behind them comes out.
+// A record of which each segment has a forged copy or two is found among all that it may be. With more copies than
+// there is work for, records that they are in are lost, and counted; what is before and behind them comes out.
 func TestWays(t *testing.T) {
 	const record = 1 << 14
 	for _, name := range victims {
@@ -53,8 +54,8 @@ func TestWays(t *testing.T) {
 					t.Errorf("%s, %d copies of %d segments: %d bytes of %d are missing", name, c.copies, c.segments, missing, v.bytes)
 				}
 				if st := &w.Stats.TLS; missing > 0 && (st.LostBytes < uint64(missing) || st.BadRecords == 0) {
-					t.Errorf("%s, %d copies of %d segments: %d bytes are missing, counted are %d in %d records", name, c.copies, c.segments, missing,
-						st.LostBytes, st.BadRecords)
+					t.Errorf("%s, %d copies of %d segments: %d bytes are missing, counted are %d in %d records",
+						name, c.copies, c.segments, missing, st.LostBytes, st.BadRecords)
 				}
 			}
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/sealane/sealane/gateway/internal/keys"
 )
 
-// What is asked for ahead, in bytes: messages that wait here are memory that anybody takes who may publish. It is at least as much as
-// two messages may have.
+// What is asked for ahead, in bytes: messages that wait here are memory that anybody takes who may publish. It is at
+// least as much as two messages may have.
 const ahead = 32 << 20
 
 // Subscribe takes key logs from a NATS JetStream: each message is some whole lines. It begins with what the stream still
@@ -55,8 +55,9 @@ func Subscribe(ctx context.Context, url, stream, subject string, log *keys.Log, 
 	return nil
 }
 
-// A subscription reads one stream. An ordered consumer lives in memory, and is made anew after an interruption from where it was; but a
-// stream that somebody has deleted and made again counts from 1, and has to be read from its beginning.
+// A subscription reads one stream. An ordered consumer lives in memory, and is made anew after an interruption from
+// where it was; but a stream that somebody has deleted and made again counts from 1, and has to be read from its
+// beginning.
 type subscription struct {
 	js      jetstream.JetStream
 	stream  string
@@ -93,7 +94,8 @@ func (s *subscription) begin(ctx context.Context) error {
 		defer s.mutex.Unlock()
 		s.log.Write(m.Data())
 		s.log.Flush() // a message is never continued by another
-	}, jetstream.PullMaxBytes(s.ahead), jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { s.warn(err) }))
+	}, jetstream.PullMaxBytes(s.ahead),
+		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { s.warn(err) }))
 	if err == nil {
 		s.running, s.created = running, created
 	}

@@ -274,10 +274,15 @@ func TestNATS(t *testing.T) {
 	wait(t, s, 4)
 }
 
+// keysStream is one that anybody may make.
+var keysStream = jetstream.StreamConfig{Name: "TLSKEYS", Subjects: []string{"keys"}}
+
 // start starts a server without TLS.
 func start(t *testing.T) *server.Server {
 	t.Helper()
-	n, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
+	n, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +308,7 @@ func TestStreamDeleted(t *testing.T) {
 	}
 	create := func(lines ...byte) {
 		t.Helper()
-		if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "TLSKEYS", Subjects: []string{"keys"}}); err != nil {
+		if _, err := js.CreateStream(t.Context(), keysStream); err != nil {
 			t.Fatal(err)
 		}
 		for _, b := range lines {
@@ -344,7 +349,7 @@ func TestLargeMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "TLSKEYS", Subjects: []string{"keys"}}); err != nil {
+	if _, err := js.CreateStream(t.Context(), keysStream); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 40 {

@@ -196,7 +196,9 @@ func TestClaim(t *testing.T) {
 	for i, c := range []struct {
 		at    int64
 		first bool
-	}{{100, true}, {100, true}, {300, true}, {400, false}, {200, true}, {300, false}, {250, false}, {100, true}, {200, true}} {
+	}{
+		{100, true}, {100, true}, {300, true}, {400, false}, {200, true}, {300, false}, {250, false}, {100, true}, {200, true},
+	} {
 		if first, known := s.Claim(&random, c.at); first != c.first || !known {
 			t.Errorf("%d, at %d: %v, %v", i, c.at, first, known)
 		}

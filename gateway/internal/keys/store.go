@@ -134,8 +134,8 @@ func (s *Store) Use(random *[32]byte) int {
 	return e.uses
 }
 
-// Claim tells whether there are secrets of a random, and whether a connection whose hello came at a time is among the first, of those
-// that asked, which have named it. Who came earlier and asks later is.
+// Claim tells whether there are secrets of a random, and whether a connection whose hello came at a time is among the
+// first, of those that asked, which have named it. Who came earlier and asks later is.
 func (s *Store) Claim(random *[32]byte, at int64) (first, known bool) {
 	if !s.Has(random) {
 		return false, false

@@ -35,7 +35,9 @@ var fragmentFloods = map[string]func(i int) []byte{
 		}
 		return part(1, uint16(i), 0, true, 8)
 	},
-	"as many as there may be of each packet, in order": func(i int) []byte { return part(1, uint16(i/250), i%250*8, true, 8) },
+	"as many as there may be of each packet, in order": func(i int) []byte {
+		return part(1, uint16(i/250), i%250*8, true, 8)
+	},
 	"the same, each between two of others": func(i int) []byte {
 		k := i % 250 * 2
 		if k >= 250 {
@@ -47,7 +49,8 @@ var fragmentFloods = map[string]func(i int) []byte{
 	"of many addresses":  func(i int) []byte { return part(byte(i), uint16(i), 0, true, 1400) },
 }
 
-// nested returns fragments of IPv6 with which one packet after the other is whole, each of which is a fragment of the next.
+// nested returns fragments of IPv6 with which one packet after the other is whole, each of which is a fragment of the
+// next.
 func nested(i int) []byte {
 	const depth, size, each = 200, 60000, 1400
 	const last = (size + each - 1) / each
@@ -122,7 +125,8 @@ func TestFragmentPieces(t *testing.T) {
 	}
 }
 
-// A packet that is whole is no fragment of another one: one fragment would else have many packets copied, one after the other.
+// A packet that is whole is no fragment of another one: one fragment would else have many packets copied, one after the
+// other.
 func TestNestedFragments(t *testing.T) {
 	var p Parser
 	var s Segment

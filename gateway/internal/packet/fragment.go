@@ -12,7 +12,7 @@ type FragmentStats struct {
 	Whole      uint64 // packets put together
 	Duplicates uint64 // fragments that say nothing new
 	Overlaps   uint64 // packets refused because two fragments claim the same bytes (RFC 5722)
-	Bad        uint64 // fragments of impossible places or sizes, in each other, cut off by the capture, or with a bad header checksum
+	Bad        uint64 // fragments of impossible places or sizes, in each other, cut off, or with a bad header checksum
 	Expired    uint64 // packets of which a part did not come in time
 	Evicted    uint64 // packets that made room for others
 }
@@ -41,8 +41,8 @@ type slot struct{ at, n, piece uint16 }
 
 func (s *slot) end() int { return int(s.at) + int(s.n) }
 
-// A fragmentKey is what fragments of a packet have in common. They come the same way: one with another TTL may be of somebody whose
-// fragments the receiver does not get, and has a packet of its own here.
+// A fragmentKey is what fragments of a packet have in common. They come the same way: one with another TTL may be of
+// somebody whose fragments the receiver does not get, and has a packet of its own here.
 type fragmentKey struct {
 	src, dst [16]byte
 	id       uint32 // of IPv4 with the TTL above it
@@ -165,7 +165,8 @@ func (d *decoder) fragmentIPv6(b []byte, nextAt, at, missing int) Verdict {
 	}
 	h := b[at:]
 	field := be.Uint16(h[2:])
-	k := fragmentKey{src: [16]byte(b[8:24]), dst: [16]byte(b[24:40]), id: be.Uint32(h[4:]), zone: d.fragmentZone(), proto: b[7], version: 6}
+	k := fragmentKey{id: be.Uint32(h[4:]), zone: d.fragmentZone(), proto: b[7], version: 6}
+	k.src, k.dst = [16]byte(b[8:24]), [16]byte(b[24:40])
 	var head [maxWholeHeader]byte
 	copy(head[:], b[:at])
 	head[nextAt] = h[0]

@@ -9,13 +9,14 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// What a worker does to find out which of several copies is real is paid for in bytes that are opened, by the direction that needs it.
-// A direction earns by what comes of it, about what ordinary bytes cost as many; that is all that anybody can have. More is lent by
-// what all directions of a worker share: a burst, work for who is stalled, and some at the end. That is for connections with a claim.
+// What a worker does to find out which of several copies is real is paid for in bytes that are opened, by the direction
+// that needs it. A direction earns by what comes of it, about what ordinary bytes cost as many; that is all that
+// anybody can have. More is lent by what all directions of a worker share: a burst, work for who is stalled, and some
+// at the end. That is for connections with a claim.
 //
-// A stranger can forge all but keys: the client randoms that the key log has are few, and each is of one connection. Whoever names one
-// first has a claim, and a few behind him, as a mirror may send a connection more than once. Who sees a random on the wire and names it
-// in other connections comes later than that one, and has none.
+// A stranger can forge all but keys: the client randoms that the key log has are few, and each is of one connection.
+// Whoever names one first has a claim, and a few behind him, as a mirror may send a connection more than once. Who sees
+// a random on the wire and names it in other connections comes later than that one, and has none.
 //
 //	a connection has                             its claim
 //	keys that came with its addresses            granted
@@ -83,9 +84,9 @@ const (
 	maxAsked, fewAsked = 64, 64
 )
 
-// spelled looks for the random of a ClientHello that begins at a place and may be in several segments: n bytes of what b has room for
-// are there, the last of them since mark: who had said the first bytes of a hello before does not come first. A segment goes on to its
-// end, or up to where another one begins.
+// spelled looks for the random of a ClientHello that begins at a place and may be in several segments: n bytes of what
+// b has room for are there, the last of them since mark: who had said the first bytes of a hello before does not come
+// first. A segment goes on to its end, or up to where another one begins.
 func (r *Reassembler) spelled(p *Pair, d *Direction, w *ways, seq uint32, b []byte, n int, mark int64, steps *int) {
 	const odd = 0x9e3779b97f4a7c15
 	if !w.seen.add(maphash.Bytes(r.seed, b[:n]) + uint64(n)*odd) {
@@ -98,8 +99,11 @@ func (r *Reassembler) spelled(p *Pair, d *Direction, w *ways, seq uint32, b []by
 	at := seq + uint32(n)
 	var tried [4][]byte
 	others := 0
-	for i := d.held.near(at); i < len(d.held.segs) && !After(d.held.segs[i].seq, at) && *steps > 0 && p.claim < granted; i++ {
+	for i := d.held.near(at); i < len(d.held.segs) && *steps > 0 && p.claim < granted; i++ {
 		s := d.held.segs[i]
+		if After(s.seq, at) {
+			break
+		}
 		rest := s.from(at)
 		if rest = rest[:min(len(rest), len(b)-n)]; len(rest) == 0 {
 			continue
@@ -121,14 +125,15 @@ func (r *Reassembler) spelled(p *Pair, d *Direction, w *ways, seq uint32, b []by
 	}
 }
 
-// opens tells whether a segment may be a part of a ClientHello up to its random, with others, and it is time to look: when there are
-// twice as many as there were.
+// opens tells whether a segment may be a part of a ClientHello up to its random, with others, and it is time to look:
+// when there are twice as many as there were.
 func (p *Pair) opens(d *Direction, seq uint32, data []byte) bool {
 	if len(d.held.segs) < 2*int(p.asked) || len(d.held.segs) > fewAsked {
 		return false
 	}
 	within := func(at uint32) bool { return seq-at-1 < toRandom+32 }
-	return len(data) < toRandom+32 && mayBeHello(data, tls.Client) || within(d.origin) || within(d.first) || slices.ContainsFunc(d.maybe[:], within)
+	return len(data) < toRandom+32 && mayBeHello(data, tls.Client) || within(d.origin) || within(d.first) ||
+		slices.ContainsFunc(d.maybe[:], within)
 }
 
 // toRandom is where a ClientHello has its random, behind the headers of the record and of the message.
@@ -172,7 +177,8 @@ func (r *Reassembler) endow(p *Pair, d *Direction) {
 	}
 }
 
-// earn adds what bytes that came are worth. Without a claim it is half as much: to keep copies costs more than to read on.
+// earn adds what bytes that came are worth. Without a claim it is half as much: to keep copies costs more than to read
+// on.
 func (d *Direction) earn(p *Pair, bytes int) {
 	n := bytes*perByte + perSegment
 	if p.claim != granted {

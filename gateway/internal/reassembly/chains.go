@@ -231,7 +231,8 @@ func (r *Reassembler) alternatives(d *Direction, usual Class, at uint32, n int, 
 					made++
 					const odd = 0x9e3779b97f4a7c15
 					x := w.branch()
-					*x = branch{from: b, of: s, end: end, hash: (b.hash+maphash.Bytes(r.seed, s.from(place)[:end-b.end]))*odd + uint64(end)}
+					hash := b.hash + maphash.Bytes(r.seed, s.from(place)[:end-b.end])
+					*x = branch{from: b, of: s, end: end, hash: hash*odd + uint64(end)}
 					d.credit -= perBranch + (end-b.end)/4
 					w.queue[cost+more] = append(w.queue[cost+more], x)
 				}

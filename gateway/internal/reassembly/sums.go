@@ -9,10 +9,10 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// A record of twelve segments, of each of which a stranger sent one copy, has four thousand ways, and each that is tried costs a record.
-// But a tag is a sum of what its segments add to it, and a mask: with the tag of one way, and of those in which one segment is another
-// copy, there is the tag of every way. Half of the segments have some dozens of sums, and so has the other half; where one of these is
-// what is missing to the tag of the record, that is its way.
+// A record of twelve segments, of each of which a stranger sent one copy, has four thousand ways, and each that is
+// tried costs a record. But a tag is a sum of what its segments add to it, and a mask: with the tag of one way, and of
+// those in which one segment is another copy, there is the tag of every way. Half of the segments have some dozens of
+// sums, and so has the other half; where one of these is what is missing to the tag of the record, that is its way.
 const (
 	mostSums   = 1 << 12 // of a half
 	mostPlaces = 48      // places of a record where copies differ
@@ -56,7 +56,8 @@ func (s sums) sub(a, b number) number {
 	return number{hi, lo}
 }
 
-// places returns where copies of a record differ from one of its bytes on to another, and its bytes with the first copy of each.
+// places returns where copies of a record differ from one of its bytes on to another, and its bytes with the first copy
+// of each.
 func (d *Direction) places(list []int, base uint32, from, n int) (b []byte, all []place, ok bool) {
 	cuts := []int{from, n}
 	for _, i := range list {
@@ -111,15 +112,15 @@ func halve(all []place) (left, right []place, ok bool) {
 	return nil, nil, false
 }
 
-// each calls f with the sum of every way through places, and its number, until f returns true.
-func (s sums) each(part []place, deltas [][]number, f func(way int, sum number) bool) bool {
+// each calls f with the number of every way through the places of a half, and what it adds, until it returns true.
+func (s sums) each(h half, f func(way int, sum number) bool) bool {
 	var walk func(k, way int, sum number) bool
 	walk = func(k, way int, sum number) bool {
-		if k == len(part) {
+		if k == len(h.places) {
 			return f(way, sum)
 		}
-		for i := range part[k].copies {
-			if walk(k+1, way*len(part[k].copies)+i, s.add(sum, deltas[k][i])) {
+		for i := range h.places[k].copies {
+			if walk(k+1, way*len(h.places[k].copies)+i, s.add(sum, h.adds[k][i])) {
 				return true
 			}
 		}
@@ -138,7 +139,7 @@ func put(b []byte, part []place, way int) {
 }
 
 // bySums looks for the way through the copies of a record, of which the beginning and the end are front and tag, and has test try it.
-func (r *Reassembler) bySums(p *Pair, d *Direction, side uint8, list []int, front, tag []byte, test func(b []byte) bool) bool {
+func (r *Reassembler) bySums(p *Pair, d *Direction, side uint8, list []int, front, tag []byte, test func([]byte) bool) bool {
 	n := frame(front)
 	b, all, ok := d.places(list, d.base, len(front), n-tagBytes)
 	if !ok || len(all) == 0 {
@@ -163,7 +164,19 @@ func (r *Reassembler) bySums(p *Pair, d *Direction, side uint8, list []int, fron
 	defer t.Wipe()
 	s := sums{t.Adds}
 	first := s.of(t.Tag(b))
-	var deltas [][]number
+	adds := s.differences(t, b, first, all)
+	defer wipe(adds)
+	want := s.sub(s.of([tagBytes]byte(tag)), first)
+	k := len(left)
+	return s.meet(d, want, half{left, adds[:k]}, half{right, adds[k:]}, func(l, r int) bool {
+		put(b, left, l)
+		put(b, right, r)
+		return test(b)
+	})
+}
+
+// differences returns what each copy adds to the tag of a record that has the first of all.
+func (s sums) differences(t *tls.Tagger, b []byte, first number, all []place) (adds [][]number) {
 	for _, x := range all {
 		of := make([]number, len(x.copies))
 		for i, c := range x.copies[1:] {
@@ -171,29 +184,40 @@ func (r *Reassembler) bySums(p *Pair, d *Direction, side uint8, list []int, fron
 			of[i+1] = s.sub(s.of(t.Tag(b)), first)
 		}
 		copy(b[x.at:], x.copies[0])
-		deltas = append(deltas, of)
+		adds = append(adds, of)
 	}
-	want := s.sub(s.of([tagBytes]byte(tag)), first)
-	known := make(map[number]half)
-	defer func() { // who has these has what the key makes of each block
-		clear(known)
-		for _, of := range deltas {
-			clear(of)
-		}
-	}()
-	s.each(left, deltas[:len(left)], func(way int, sum number) bool {
-		known[s.near(sum)] = half{way, sum}
+	return adds
+}
+
+// wipe forgets what copies add: who has that has what the key makes of each block.
+func wipe(adds [][]number) {
+	for _, of := range adds {
+		clear(of)
+	}
+}
+
+// A half are some of the places of a record.
+type half struct {
+	places []place
+	adds   [][]number
+}
+
+// meet calls found for ways through both halves that together add what is wanted, until it returns true.
+func (s sums) meet(d *Direction, want number, left, right half, found func(left, right int) bool) bool {
+	known := make(map[number]way)
+	defer clear(known)
+	s.each(left, func(n int, sum number) bool {
+		known[s.near(sum)] = way{n, sum}
 		return false
 	})
 	d.credit -= len(known) * perSum
-	return s.each(right, deltas[len(left):], func(way int, sum number) bool {
+	done := false
+	s.each(right, func(n int, sum number) bool {
 		rest := s.sub(want, sum)
 		d.credit -= perSum
 		for _, at := range [...]number{s.near(s.sub(rest, s.slack())), s.near(s.add(rest, s.slack()))} {
 			if other, there := known[at]; there && s.same(rest, other.sum) {
-				put(b, left, other.way)
-				put(b, right, way)
-				if test(b) {
+				if done = found(other.number, n); done {
 					return true
 				}
 			}
@@ -203,15 +227,17 @@ func (r *Reassembler) bySums(p *Pair, d *Direction, side uint8, list []int, fron
 		}
 		return d.credit < 0
 	})
+	return done
 }
 
-// A half is a way through half of the places, and what it adds.
-type half struct {
-	way int
-	sum number
+// A way goes through half of the places, and has a number.
+type way struct {
+	number int
+	sum    number
 }
 
-// Numbers mod 2^130-5 that pass it lose a multiple of it: of the bits that tags have, a multiple of 5 is gained for each copy at most.
+// Numbers mod 2^130-5 that pass it lose a multiple of it: of the bits that tags have, a multiple of 5 is gained for
+// each copy at most.
 const (
 	slackBits = 9
 	slack     = 1<<(slackBits-1) - 1
@@ -243,7 +269,8 @@ func (s sums) same(a, b number) bool {
 	return x.hi == 0 && x.lo <= slack || x.hi == ^uint64(0) && -x.lo <= slack
 }
 
-// sumUp is bySums for all that a record with a header may begin with before its ciphertext, and for all tags that it may have.
+// sumUp is bySums for all that a record with a header may begin with before its ciphertext, and for all tags that it
+// may have.
 func (r *Reassembler) sumUp(p *Pair, d *Direction, side uint8, list []int, head []byte, test func(b []byte) bool) bool {
 	n, skip, usual := frame(head), p.TLS.Plain(), p.Usual[side]
 	if n < skip+tagBytes {

@@ -1,8 +1,9 @@
 package tls
 
-// A Tagger computes the tag that the next record of a direction would have, had it other bytes: what a record with copies that differ is
-// put together from is found by tags of a few of them, as these add up. A tag is a sum over the blocks of ciphertext, of GHASH (NIST SP
-// 800-38D, section 6.4) or Poly1305 (RFC 8439, section 2.5), and a mask that is the same for all of them.
+// A Tagger computes the tag that the next record of a direction would have, had it other bytes: what a record with
+// copies that differ is put together from is found by tags of a few of them, as these add up. A tag is a sum over the
+// blocks of ciphertext, of GHASH (NIST SP 800-38D, section 6.4) or Poly1305 (RFC 8439, section 2.5), and a mask that is
+// the same for all of them.
 //
 // It seals with the key and nonce of the record. Nothing of that leaves the process, where the key is.
 type Tagger struct {
@@ -11,7 +12,7 @@ type Tagger struct {
 	aad    [13]byte
 	added  int    // bytes of aad
 	Skip   int    // bytes before the ciphertext, which tags are not sums of
-	Adds   bool   // tags are numbers mod 2^130-5, without their upper bits, in little-endian order; else elements of a field of 2^128
+	Adds   bool   // tags are numbers mod 2^130-5 without their upper bits, little-endian; else elements of GF(2^128)
 	stream []byte // of the cipher
 	text   []byte
 }
@@ -29,7 +30,8 @@ func (d *Decrypter) Tagger(c *Conn, side uint8, rec []byte) (*Tagger, bool) {
 	h := &c.half[side]
 	t := &Tagger{half: h, nonce: h.iv, Skip: c.Plain()}
 	n := len(rec) - t.Skip - tagBytes
-	if h.aead == nil || c.suite == nil || h.epoch == plain || h.epoch == blind || h.next != plain || n < 0 || len(rec) > maxRecord {
+	keyed := h.aead != nil && c.suite != nil && h.epoch != plain && h.epoch != blind && h.next == plain
+	if !keyed || n < 0 || len(rec) > maxRecord {
 		return nil, false
 	}
 	t.Adds = c.suite.chacha
