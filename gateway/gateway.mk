@@ -61,7 +61,7 @@ $(eval $(call long_suite,long-gateway-properties,,$(GO_ENV) $(GO) test -C gatewa
 $(eval $(call long_suite,long-gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -count=1 -timeout $(LONG_LIMIT)s -run '^TestInline$$$$|^TestBudget$$$$|^TestTable$$$$|TestMemory|TestClosedRefuses' ./cmd/sealane-gateway ./internal/attack))
 # What has one goroutine: only pointers are checked.
 $(eval $(call long_suite,long-gateway-race-alone,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -count=1 -timeout $(LONG_LIMIT)s \
-    -skip '^TestBudget$$$$|^TestTable$$$$|TestRandomAttackers|TestClosedAttackers|TestWork|TestForgedCost|FuzzForged' \
+    -skip '^TestBudget$$$$|^TestTable$$$$|TestRandomAttackers|TestClosedAttackers|TestWork|TestForgedCost|TestForgedEnds|FuzzForged' \
     $(addprefix ./internal/,about attack flow reassembly rules tls)))
 $(eval $(call long_suite,long-gateway-live,,$(GO_ENV) $(GO) test -C gateway ./cmd/sealane-gateway -v -count=1 -run 'Chromium|Suricata'))
 $(eval $(call long_suite,long-gateway-attackers,,$(GO_ENV) $(GO) test -C gateway ./internal/attack -v -count=1 -timeout $(LONG_LIMIT)s \

@@ -440,6 +440,9 @@ func TestAttackersOfOld(t *testing.T) {
 		{8446, 9791, "the same"},
 		{13, 1537, "what looks like a ClientHello in the name of the server, before the SYN"},
 		{15, 6737, "nine copies of one record, four of them of one place"},
+		{20261123, 9359, "a hello in two segments, of which a forged one before has the first as well"},
+		{20261124, 52354, "a byte as of a hello far ahead, and then segments where the client began"},
+		{555, 18763, "the first two bytes of a hello, after one byte that was none"},
 	} {
 		if sum := attackers(t, all, of.seed, of.run, of.run+1, nil); sum.unread+sum.undecided+sum.foreign > 0 {
 			t.Errorf("seed %d, run %d (%s): %+v", of.seed, of.run, of.what, sum)

@@ -368,7 +368,7 @@ func (w *Worker) finish(e *entry) {
 	w.closeGate(c)
 	// Keys that are there count, and no others will.
 	w.dec.Expire(&c.tls)
-	w.order.Retry(&c.pair, w.now)
+	w.order.Retry(&c.pair, w.now, true)
 	if w.order.Search(&c.pair, w.now, true); w.doubted(c) {
 		w.tryTurned(c, true, true)
 	}

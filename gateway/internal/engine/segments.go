@@ -86,7 +86,8 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 	before, begun := e.Next, e.Flags
 	if e.Flags&flow.Ignored != 0 || e.Conn == 0 {
 		ignored := e.Flags&flow.Ignored != 0
-		hello := tls.LooksLikeClientHello(p) && (len(p) >= 6 || ignored) || ignored && seq == e.Next[side] && p[0] == 22 && len(p) < 3
+		hello := tls.LooksLikeClientHello(p) && (len(p) >= 6 || ignored) ||
+			ignored && len(p) < 3 && p[0] == 22 && (len(p) < 2 || p[1] == 3)
 		if e.Flags&flow.Ignored != 0 {
 			if !hello {
 				return

@@ -59,7 +59,7 @@ func (w *Worker) tryTurned(c *conn, patient, end bool) {
 		if patient {
 			w.order.Search(&c.pair, w.now, end)
 		} else {
-			w.order.Retry(&c.pair, w.now)
+			w.order.Retry(&c.pair, w.now, false)
 		}
 		if c.tls.State() == tls.Readable || !w.order.CanTurn(&c.pair) {
 			return

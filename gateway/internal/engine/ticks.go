@@ -96,7 +96,7 @@ func (w *Worker) pollWaiting(now int64) {
 			if news {
 				w.dec.Mark = w.clock.last
 				w.dec.Retry(&c.tls)
-				w.order.Retry(&c.pair, now)
+				w.order.Retry(&c.pair, now, true)
 				w.mark(c, c.entry)
 			}
 			switch {
@@ -104,7 +104,7 @@ func (w *Worker) pollWaiting(now int64) {
 				w.Stats.Late++
 			case now-c.tls.Since >= w.o.KeyWait:
 				w.dec.Expire(&c.tls)
-				w.order.Retry(&c.pair, now)
+				w.order.Retry(&c.pair, now, false)
 				w.mark(c, c.entry)
 			default:
 				kept = append(kept, c)

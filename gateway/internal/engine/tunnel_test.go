@@ -16,6 +16,7 @@ import (
 
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/keys"
+	"github.com/sealane/sealane/gateway/internal/packet"
 	"github.com/sealane/sealane/gateway/internal/traffic"
 	"github.com/sealane/sealane/gateway/internal/wrap"
 )
@@ -155,6 +156,57 @@ func (c *prefaced) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
+// preface returns the frames of a connection with what comes before TLS, then a question and the same as its answer, and
+// its key log.
+func preface(t *testing.T, cert stdtls.Certificate, number int, steps []step, joined bool, version uint16) (
+	frames []capture.Frame, keyLog, question []byte) {
+	t.Helper()
+	var mu sync.Mutex
+	conn := traffic.NewConn(number, &frames)
+	conn.Open()
+	var before []byte
+	for i, s := range steps {
+		if joined && i == len(steps)-1 {
+			before = []byte(s.text)
+			break
+		}
+		conn.Send(s.side, []byte(s.text))
+	}
+	a, b := net.Pipe()
+	a.SetDeadline(time.Now().Add(20 * time.Second))
+	b.SetDeadline(time.Now().Add(20 * time.Second))
+	var log locked
+	server := stdtls.Server(&prefaced{a, traffic.Server, &mu, conn, &before}, &stdtls.Config{
+		Certificates: []stdtls.Certificate{cert}, SessionTicketsDisabled: true,
+	})
+	client := stdtls.Client(&prefaced{b, traffic.Client, &mu, conn, &before}, &stdtls.Config{
+		InsecureSkipVerify: true, KeyLogWriter: &log, MaxVersion: version, ServerName: "sealane.test",
+	})
+	question = make([]byte, 3000)
+	rand.Read(question)
+	done := make(chan error, 1)
+	go func() {
+		_, err := io.ReadFull(server, make([]byte, len(question)))
+		if err == nil {
+			_, err = server.Write(question)
+		}
+		done <- err
+	}()
+	if _, err := client.Write(question); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(client, make([]byte, len(question))); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	mu.Lock()
+	conn.Close()
+	mu.Unlock()
+	return frames, log.b.Bytes(), question
+}
+
 // Connections in which TLS begins after something else are read: with the beginning of the connection, from its middle on, and with
 // what comes last before TLS in the same segment if that is a PROXY header.
 func TestBeforeTLS(t *testing.T) {
@@ -172,50 +224,11 @@ func TestBeforeTLS(t *testing.T) {
 			}
 			t.Run(name+", "+c.name, func(t *testing.T) {
 				number++
-				var frames []capture.Frame
-				var mu sync.Mutex
-				conn := traffic.NewConn(number, &frames)
-				conn.Open()
-				var before []byte
-				for i, s := range steps {
-					if c.joined && i == len(steps)-1 {
-						before = []byte(s.text)
-						break
-					}
-					conn.Send(s.side, []byte(s.text))
-				}
+				frames, log, question := preface(t, cert, number, steps, c.joined, c.version)
 				if c.midway {
 					frames = frames[3:]
 				}
-				a, b := net.Pipe()
-				a.SetDeadline(time.Now().Add(20 * time.Second))
-				b.SetDeadline(time.Now().Add(20 * time.Second))
-				var log locked
-				server := stdtls.Server(&prefaced{a, traffic.Server, &mu, conn, &before}, &stdtls.Config{Certificates: []stdtls.Certificate{cert}, SessionTicketsDisabled: true})
-				client := stdtls.Client(&prefaced{b, traffic.Client, &mu, conn, &before}, &stdtls.Config{InsecureSkipVerify: true, KeyLogWriter: &log, MaxVersion: c.version, ServerName: "sealane.test"})
-				question := make([]byte, 3000)
-				rand.Read(question)
-				done := make(chan error, 1)
-				go func() {
-					_, err := io.ReadFull(server, make([]byte, len(question)))
-					if err == nil {
-						_, err = server.Write(question)
-					}
-					done <- err
-				}()
-				if _, err := client.Write(question); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := io.ReadFull(client, make([]byte, len(question))); err != nil {
-					t.Fatal(err)
-				}
-				if err := <-done; err != nil {
-					t.Fatal(err)
-				}
-				mu.Lock()
-				conn.Close()
-				mu.Unlock()
-				got, stats := runFrames(frames, log.b.Bytes(), Options{})
+				got, stats := runFrames(frames, log, Options{})
 				if len(got.streams) != 1 || !bytes.Equal(got.streams[0].bytes(0), question) || !bytes.Equal(got.streams[0].bytes(1), question) {
 					t.Errorf("%d streams; %+v", len(got.streams), stats)
 				}
@@ -225,4 +238,93 @@ func TestBeforeTLS(t *testing.T) {
 			})
 		}
 	}
+}
+
+// What a stranger says in the middle of such a dialogue, in the name of either side, changes nothing: other hellos,
+// headers and answers, text without end, and ends.
+func TestForgedBeforeTLS(t *testing.T) {
+	cert := certificate(t)
+	number := 400
+	for name, steps := range dialogues {
+		number++
+		frames, log, question := preface(t, cert, number, steps, false, stdtls.VersionTLS13)
+		var segs []packet.Segment
+		hello, flight := 0, 0
+		for i, f := range frames {
+			var s packet.Segment
+			if packet.Parse(&s, f.Link, f.Data) != packet.TCP {
+				t.Fatal("no segment")
+			}
+			if segs = append(segs, s); len(s.Payload) > 5 && s.Payload[0] == 22 && s.Payload[5] == 1 && hello == 0 {
+				hello = i
+			}
+			if len(s.Payload) > 5 && s.Payload[0] == 22 && s.Payload[5] == 2 && flight == 0 {
+				flight = i
+			}
+		}
+		other := bytes.Clone(segs[hello].Payload)
+		other[15] ^= 1 // its random
+		greeting := bytes.Clone(segs[flight].Payload)
+		greeting[15] ^= 1
+		for i := 5 + int(greeting[3])<<8 + int(greeting[4]); i < len(greeting); i++ {
+			greeting[i] ^= 0x5a // what the server encrypts nobody else has before
+		}
+		says := map[string][2][]byte{
+			"a ClientHello":             {other, nil},
+			"a ServerHello":             {nil, greeting},
+			"both":                      {other, greeting},
+			"hellos the other way":      {greeting, other},
+			"a header of PROXY":         {[]byte("PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n"), nil},
+			"half of one":               {[]byte("PROXY TCP4 192.0.2"), nil},
+			"answers":                   {[]byte("STARTTLS\r\n"), []byte("220 Go ahead\r\n")},
+			"text, much of it":          {bytes.Repeat([]byte("x"), 1400), bytes.Repeat([]byte("y"), 1400)},
+			"two bytes as of a hello":   {{22, 3}, {22, 3}},
+			"ends (flags without data)": {{}, {}},
+		}
+		for what, text := range says {
+			for at := 3; at <= flight; at++ {
+				var all []capture.Frame
+				all = append(all, frames[:at]...)
+				for side, p := range text {
+					if p == nil {
+						continue
+					}
+					sender := side ^ int(segs[hello].Side)
+					all = append(all, forgeBehind(segs[:at], frames[at-1].Time, uint8(sender), p))
+				}
+				all = append(all, frames[at:]...)
+				got, stats := runFrames(all, log, Options{})
+				if len(got.streams) != 1 || !bytes.Equal(got.streams[0].bytes(0), question) ||
+					!bytes.Equal(got.streams[0].bytes(1), question) {
+					t.Errorf("%s, %s before frame %d (%d is the hello): %d streams; %+v",
+						name, what, at, hello, len(got.streams), stats)
+				}
+			}
+		}
+	}
+}
+
+// forgeBehind makes a segment of a side with data, or FIN and RST without, for the place where it is.
+func forgeBehind(segs []packet.Segment, at int64, side uint8, data []byte) capture.Frame {
+	var next [2]uint32
+	for i := range segs {
+		s := &segs[i]
+		end := s.Seq + uint32(len(s.Payload))
+		if s.Flags&packet.SYN != 0 {
+			end++
+		}
+		next[s.Side] = end
+	}
+	like := &segs[0]
+	var t packet.Template
+	link := [12]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
+	from, to := like.Tuple.Port[side], like.Tuple.Port[1-side]
+	t.Init(&link, 0, like.IPv6, &like.Tuple.Addr[side], &like.Tuple.Addr[1-side], from, to)
+	flags := uint8(packet.ACK | packet.PSH)
+	if len(data) == 0 {
+		flags = packet.FIN | packet.ACK
+	}
+	b := make([]byte, t.Size()+len(data))
+	t.Build(b, next[side], next[1-side], flags, 7, data, true)
+	return capture.Frame{Time: at, Data: b, Link: packet.LinkEthernet}
 }

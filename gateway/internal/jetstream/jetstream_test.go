@@ -273,3 +273,105 @@ func TestNATS(t *testing.T) {
 	publish("keys.web", line(5))
 	wait(t, s, 4)
 }
+
+// keysStream is one that anybody may make.
+var keysStream = jetstream.StreamConfig{Name: "TLSKEYS", Subjects: []string{"keys"}}
+
+// start starts a server without TLS.
+func start(t *testing.T) *server.Server {
+	t.Helper()
+	n, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Start()
+	t.Cleanup(n.Shutdown)
+	if !n.ReadyForConnections(20 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	return n
+}
+
+// Who may delete a stream and make it anew does not blind the gateway: its messages begin with number 1 then.
+func TestStreamDeleted(t *testing.T) {
+	n := start(t)
+	c, err := nats.Connect(n.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	js, err := jetstream.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	create := func(lines ...byte) {
+		t.Helper()
+		if _, err := js.CreateStream(t.Context(), keysStream); err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range lines {
+			if _, err := js.Publish(t.Context(), "keys", []byte(line(b))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	create(1, 2, 3, 4, 5)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s := keys.NewStore(100)
+	go Follow(ctx, n.ClientURL(), "TLSKEYS", "", &keys.Log{Store: s}, func(err error) {})
+	wait(t, s, 5)
+	for i := range 2 {
+		if err := js.DeleteStream(t.Context(), "TLSKEYS"); err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 {
+			time.Sleep(2 * time.Second)
+		}
+		create(byte(6+2*i), byte(7+2*i))
+		begin := time.Now()
+		wait(t, s, 7+2*i)
+		t.Logf("found after %v", time.Since(begin).Round(time.Millisecond))
+	}
+}
+
+// Large messages of others, and many, are passed over; what a server says without end is told a few times.
+func TestLargeMessages(t *testing.T) {
+	n := start(t)
+	c, err := nats.Connect(n.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	js, err := jetstream.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateStream(t.Context(), keysStream); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 40 {
+		text := strings.Repeat([]string{"\n", "x", line(9)[:90], "CLIENT_RANDOM "}[i%4], 1<<20/[]int{1, 1, 90, 14}[i%4])
+		if _, err := js.Publish(t.Context(), "keys", []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := js.Publish(t.Context(), "keys", []byte(line(1))); err != nil {
+		t.Fatal(err)
+	}
+	s := keys.NewStore(100)
+	if err := Subscribe(t.Context(), n.ClientURL(), "TLSKEYS", "", &keys.Log{Store: s}, func(error) {}); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, s, 1)
+	told := 0
+	warn := sparing(func(error) { told++ })
+	for i := range 10000 {
+		warn(fmt.Errorf("cause %d", i/2))
+	}
+	if told != 10 {
+		t.Errorf("%d of 5000 causes were told", told)
+	}
+}

@@ -184,3 +184,29 @@ func FuzzLog(f *testing.F) {
 		}
 	})
 }
+
+// The first connections that name a random have a claim, by when they did and not by when they ask.
+func TestClaim(t *testing.T) {
+	s := NewStore(2)
+	random := [32]byte{1}
+	if first, known := s.Claim(&random, 1); first || known {
+		t.Error("a claim without secrets")
+	}
+	s.Add(&random, Master, make([]byte, 48))
+	for i, c := range []struct {
+		at    int64
+		first bool
+	}{
+		{100, true}, {100, true}, {300, true}, {400, false}, {200, true}, {300, false}, {250, false}, {100, true}, {200, true},
+	} {
+		if first, known := s.Claim(&random, c.at); first != c.first || !known {
+			t.Errorf("%d, at %d: %v, %v", i, c.at, first, known)
+		}
+	}
+	for i := range 5 {
+		if n := s.Use(&random); n != i+1 {
+			t.Errorf("%d connections have been, and %d are counted", i+1, n)
+		}
+		s.Forget(&random)
+	}
+}

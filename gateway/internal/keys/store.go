@@ -28,8 +28,15 @@ type Store struct {
 type entry struct {
 	Secrets
 	users int    // connections of which a record opened, and that have not ended
+	uses  int    // the same, and those that have
 	left  uint64 // number of the leaver, once there are none
+	// When those that were first named the random in their hellos.
+	claims  [Claims]int64
+	claimed uint8
 }
+
+// Claims is how many connections with one client random are taken to be that one: a mirror may send it more than once.
+const Claims = 2
 
 // A leaver has no users left.
 type leaver struct {
@@ -113,13 +120,51 @@ func (s *Store) Has(random *[32]byte) bool {
 const linger = 2 * time.Second
 
 // Use says that a record of a connection was opened with its secrets. They stay until Forget is called as often, and a little longer.
-func (s *Store) Use(random *[32]byte) {
+// It returns how many connections that have been.
+func (s *Store) Use(random *[32]byte) int {
 	s.mu.Lock()
-	if e := s.byHello[*random]; e != nil {
-		e.users++
-		e.left = 0
+	defer s.mu.Unlock()
+	e := s.byHello[*random]
+	if e == nil {
+		return 1
 	}
-	s.mu.Unlock()
+	e.users++
+	e.uses++
+	e.left = 0
+	return e.uses
+}
+
+// Claim tells whether there are secrets of a random, and whether a connection whose hello came at a time is among the
+// first, of those that asked, which have named it. Who came earlier and asks later is.
+func (s *Store) Claim(random *[32]byte, at int64) (first, known bool) {
+	if !s.Has(random) {
+		return false, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.byHello[*random]
+	if e == nil {
+		return false, false
+	}
+	latest := 0
+	for i, other := range e.claims[:e.claimed] {
+		if other == at {
+			return true, true
+		}
+		if other > e.claims[latest] {
+			latest = i
+		}
+	}
+	switch {
+	case e.claimed < Claims:
+		e.claims[e.claimed] = at
+		e.claimed++
+		return true, true
+	case at < e.claims[latest]:
+		e.claims[latest] = at
+		return true, true
+	}
+	return false, true
 }
 
 // Forget says that a connection has ended that called Use. When none is left with this random, and for as long as Linger says none comes,

@@ -35,7 +35,47 @@ var fragmentFloods = map[string]func(i int) []byte{
 		}
 		return part(1, uint16(i), 0, true, 8)
 	},
-	"of many addresses": func(i int) []byte { return part(byte(i), uint16(i), 0, true, 1400) },
+	"as many as there may be of each packet, in order": func(i int) []byte {
+		return part(1, uint16(i/250), i%250*8, true, 8)
+	},
+	"the same, each between two of others": func(i int) []byte {
+		k := i % 250 * 2
+		if k >= 250 {
+			k = 499 - k
+		}
+		return part(1, uint16(i/250), k*8, true, 8)
+	},
+	"packets in packets": nested,
+	"of many addresses":  func(i int) []byte { return part(byte(i), uint16(i), 0, true, 1400) },
+}
+
+// nested returns fragments of IPv6 with which one packet after the other is whole, each of which is a fragment of the
+// next.
+func nested(i int) []byte {
+	const depth, size, each = 200, 60000, 1400
+	const last = (size + each - 1) / each
+	id := uint32(i / (depth + last))
+	at := func(level uint32, offset int, more bool, data []byte) []byte {
+		f := uint16(offset)
+		if more {
+			f |= 1
+		}
+		h := append([]byte{44, 0}, byte(f>>8), byte(f))
+		return append(binary.BigEndian.AppendUint32(h, id<<16|level), data...)
+	}
+	packet := func(b []byte) []byte {
+		ip := make([]byte, 40, 40+len(b))
+		ip[0], ip[6], ip[7], ip[8], ip[24], ip[39] = 0x60, 44, 64, 0x20, 0x20, 1
+		binary.BigEndian.PutUint16(ip[4:], uint16(len(b)))
+		return append(append(make([]byte, 12, 14+len(ip)+len(b)), 0x86, 0xdd), append(ip, b...)...)
+	}
+	k := i % (depth + last)
+	if k < depth { // the first 8 bytes of each: the header of the next one's second part
+		return packet(at(uint32(k), 0, true, at(uint32(k+1), 8, false, nil)))
+	}
+	k -= depth // the second part of the outermost, as the second parts of all
+	n := min(each, size-k*each)
+	return packet(at(0, 8+k*each, k < last-1, make([]byte, n)))
 }
 
 // What fragments cost.
@@ -75,9 +115,7 @@ func TestFragmentPieces(t *testing.T) {
 			p.Parse(&s, LinkEthernet, part(1, 7, (n-1-i)*c.each, i > 0, min(c.each, size-(n-1-i)*c.each)), 1)
 			pieces := 0
 			for k := range p.parts.datagrams {
-				for x := p.parts.datagrams[k].first; x != 0; x = p.parts.piece(x).next {
-					pieces++
-				}
+				pieces += int(p.parts.datagrams[k].parts)
 			}
 			most = max(most, pieces)
 		}
@@ -85,4 +123,20 @@ func TestFragmentPieces(t *testing.T) {
 			t.Errorf("%s: %d pieces at most, whole %v: %+v", name, most, whole, p.Fragments)
 		}
 	}
+}
+
+// A packet that is whole is no fragment of another one: one fragment would else have many packets copied, one after the
+// other.
+func TestNestedFragments(t *testing.T) {
+	var p Parser
+	var s Segment
+	for i := range 243 {
+		if v := p.Parse(&s, LinkEthernet, nested(i), 1); v != Fragment {
+			t.Fatalf("fragment %d is %v", i, v)
+		}
+	}
+	if st := p.Fragments; st.Whole != 1 || st.Bad != 1 || st.Seen != 244 {
+		t.Errorf("%+v", st)
+	}
+	p.parts.check(t, 199)
 }

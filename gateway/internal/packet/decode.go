@@ -83,6 +83,7 @@ type decoder struct {
 	now    int64
 	zone   uint64 // all that makes the zone, mixed
 	depth  int8   // tunnels
+	joined int8   // tunnels around the packet put together last, and 1: it is no fragment (RFC 8200, section 4.1)
 	tags   int8
 }
 

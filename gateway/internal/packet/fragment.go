@@ -12,14 +12,14 @@ type FragmentStats struct {
 	Whole      uint64 // packets put together
 	Duplicates uint64 // fragments that say nothing new
 	Overlaps   uint64 // packets refused because two fragments claim the same bytes (RFC 5722)
-	Bad        uint64 // fragments of impossible places or sizes, cut off by the capture, or with a bad header checksum
+	Bad        uint64 // fragments of impossible places or sizes, in each other, cut off, or with a bad header checksum
 	Expired    uint64 // packets of which a part did not come in time
 	Evicted    uint64 // packets that made room for others
 }
 
 // The bounds of what one core keeps of packets that are not whole.
 const (
-	pieceData      = 2048 - 8
+	pieceData      = 2048 - 4
 	maxPieces      = 2048 // 4 MiB
 	maxDatagrams   = 1024
 	maxParts       = 256  // pieces of one packet: the smallest that routers make of the largest are 496 bytes or more
@@ -30,19 +30,24 @@ const (
 	maxChunks      = 64 // of packets put together since the last release
 )
 
-// A piece is some bytes of a datagram; those of one are a list, in order. Pieces have numbers that begin with 1.
+// A piece is some bytes of a datagram. Pieces have numbers that begin with 1.
 type piece struct {
-	next uint32
-	at   uint16
-	n    uint16
+	next uint32 // of those that are free
 	data [pieceData]byte
 }
 
+// A slot says where a piece is in its datagram.
+type slot struct{ at, n, piece uint16 }
+
+func (s *slot) end() int { return int(s.at) + int(s.n) }
+
+// A fragmentKey is what fragments of a packet have in common. They come the same way: one with another TTL may be of
+// somebody whose fragments the receiver does not get, and has a packet of its own here.
 type fragmentKey struct {
 	src, dst [16]byte
-	id       uint32
+	id       uint32 // of IPv4 with the TTL above it
 	zone     uint16
-	proto    uint8
+	proto    uint8 // the hop limit of IPv6, whose packets have none
 	version  uint8
 }
 
@@ -53,8 +58,7 @@ type datagram struct {
 	chain        uint32 // others in the same bucket
 	older, newer uint32
 	before, next uint32 // of the same addresses, older and newer
-	parts        uint16 // pieces
-	first        uint32 // piece
+	parts        uint16 // pieces: so many of slots, in order
 	total        int32  // bytes behind the header, -1 if not known
 	have         int32
 	heads        uint16 // bytes of head, 0 if the first fragment did not come
@@ -62,6 +66,20 @@ type datagram struct {
 	used         bool
 	refused      bool // nothing of it is believed until it expires
 	head         [maxWholeHeader]byte
+	slots        [maxParts]slot
+}
+
+// from returns the first slot that ends behind a place.
+func (g *datagram) from(at int) int {
+	i, j := 0, int(g.parts)
+	for i < j {
+		if m := (i + j) / 2; g.slots[m].end() > at {
+			j = m
+		} else {
+			i = m + 1
+		}
+	}
+	return i
 }
 
 // fragments are the datagrams of one core. Its memory is taken with the first fragment, and stays.
@@ -119,7 +137,7 @@ func (d *decoder) fragmentIPv4(b []byte, header, missing int) Verdict {
 		st.Bad++ // no receiver takes it either, or it cannot be seen whole
 		return Fragment
 	}
-	k := fragmentKey{id: uint32(be.Uint16(b[4:])), zone: d.fragmentZone(), proto: b[9], version: 4}
+	k := fragmentKey{id: uint32(b[8])<<16 | uint32(be.Uint16(b[4:])), zone: d.fragmentZone(), proto: b[9], version: 4}
 	copy(k.src[:], b[12:16])
 	copy(k.dst[:], b[16:20])
 	whole := d.parser.parts.add(st, &k, b[:header], int(field&0x1fff)*8, field&0x2000 != 0, b[header:], d.now)
@@ -141,13 +159,14 @@ func (d *decoder) fragmentIPv6(b []byte, nextAt, at, missing int) Verdict {
 	}
 	st := &d.parser.Fragments
 	st.Seen++
-	if missing > 0 || at > maxWholeHeader {
+	if missing > 0 || at > maxWholeHeader || d.joined == d.depth+1 {
 		st.Bad++
 		return Fragment
 	}
 	h := b[at:]
 	field := be.Uint16(h[2:])
-	k := fragmentKey{src: [16]byte(b[8:24]), dst: [16]byte(b[24:40]), id: be.Uint32(h[4:]), zone: d.fragmentZone(), version: 6}
+	k := fragmentKey{id: be.Uint32(h[4:]), zone: d.fragmentZone(), proto: b[7], version: 6}
+	k.src, k.dst = [16]byte(b[8:24]), [16]byte(b[24:40])
 	var head [maxWholeHeader]byte
 	copy(head[:], b[:at])
 	head[nextAt] = h[0]
@@ -156,7 +175,7 @@ func (d *decoder) fragmentIPv6(b []byte, nextAt, at, missing int) Verdict {
 		return Fragment
 	}
 	be.PutUint16(whole[4:], uint16(len(whole)-40))
-	d.s.Whole = true
+	d.s.Whole, d.joined = true, d.depth+1
 	return d.ipv6(whole)
 }
 
@@ -197,12 +216,9 @@ func (f *fragments) add(st *FragmentStats, k *fragmentKey, head []byte, at int, 
 		return nil
 	}
 	// Where it belongs, and whether that is free.
-	link := &g.first
-	for *link != 0 && int(f.piece(*link).at)+int(f.piece(*link).n) <= at {
-		link = &f.piece(*link).next
-	}
-	if *link != 0 && int(f.piece(*link).at) < end {
-		if f.same(*link, at, data) {
+	i := g.from(at)
+	if i < int(g.parts) && int(g.slots[i].at) < end {
+		if f.same(g.slots[i:g.parts], at, data) {
 			st.Duplicates++
 		} else {
 			st.Overlaps++
@@ -211,7 +227,7 @@ func (f *fragments) add(st *FragmentStats, k *fragmentKey, head []byte, at int, 
 		return nil
 	}
 	switch {
-	case g.total >= 0 && (end > int(g.total) || !more), !more && f.last(g) > end:
+	case g.total >= 0 && (end > int(g.total) || !more), !more && g.parts > 0 && g.slots[g.parts-1].end() > end:
 		st.Overlaps++ // there are two ends
 		f.refuse(g)
 		return nil
@@ -232,12 +248,11 @@ func (f *fragments) add(st *FragmentStats, k *fragmentKey, head []byte, at int, 
 		if n == 0 {
 			return nil // it has itself made room
 		}
-		p := f.piece(n)
-		p.at, p.n = uint16(end-len(rest)), uint16(copy(p.data[:], rest))
-		rest = rest[p.n:]
-		p.next = *link
-		*link = n
-		link = &p.next
+		copy(g.slots[i+1:], g.slots[i:g.parts])
+		g.parts++
+		size := copy(f.piece(n).data[:], rest)
+		g.slots[i] = slot{uint16(end - len(rest)), uint16(size), uint16(n)}
+		rest, i = rest[size:], i+1
 	}
 	if g.have != g.total || g.heads == 0 {
 		return nil
@@ -249,23 +264,24 @@ func (f *fragments) add(st *FragmentStats, k *fragmentKey, head []byte, at int, 
 		return nil
 	}
 	copy(whole, g.head[:g.heads])
-	for n := g.first; n != 0; n = f.piece(n).next {
-		p := f.piece(n)
-		copy(whole[int(g.heads)+int(p.at):], p.data[:p.n])
+	for _, s := range g.slots[:g.parts] {
+		copy(whole[int(g.heads)+int(s.at):], f.piece(uint32(s.piece)).data[:s.n])
 	}
 	st.Whole++
 	f.remove(number)
 	return whole
 }
 
-// same tells whether the pieces from one on have data at a place already, all of it.
-func (f *fragments) same(number uint32, at int, data []byte) bool {
-	for ; number != 0 && len(data) > 0; number = f.piece(number).next {
-		p := f.piece(number)
-		if int(p.at) > at {
+// same tells whether pieces have data at a place already, all of it.
+func (f *fragments) same(slots []slot, at int, data []byte) bool {
+	for _, s := range slots {
+		if len(data) == 0 {
+			break
+		}
+		if int(s.at) > at {
 			return false
 		}
-		have := p.data[at-int(p.at) : p.n]
+		have := f.piece(uint32(s.piece)).data[at-int(s.at) : s.n]
 		n := min(len(have), len(data))
 		if !bytes.Equal(have[:n], data[:n]) {
 			return false
@@ -273,15 +289,6 @@ func (f *fragments) same(number uint32, at int, data []byte) bool {
 		at, data = at+n, data[n:]
 	}
 	return len(data) == 0
-}
-
-// last returns where the last piece of a datagram ends.
-func (f *fragments) last(g *datagram) int {
-	end := 0
-	for n := g.first; n != 0; n = f.piece(n).next {
-		end = int(f.piece(n).at) + int(f.piece(n).n)
-	}
-	return end
 }
 
 func (f *fragments) begin(st *FragmentStats, k *fragmentKey, hash uint64, now int64) uint32 {
@@ -292,7 +299,8 @@ func (f *fragments) begin(st *FragmentStats, k *fragmentKey, hash uint64, now in
 	number := f.freeGram
 	g := f.datagram(number)
 	f.freeGram = g.chain
-	*g = datagram{key: *k, begun: now, chain: f.buckets[uint8(hash)], older: f.newest, total: -1, pair: pair, used: true}
+	g.key, g.begun, g.chain, g.older, g.newer, g.next = *k, now, f.buckets[uint8(hash)], f.newest, 0, 0
+	g.parts, g.total, g.have, g.heads, g.pair, g.used, g.refused = 0, -1, 0, 0, pair, true, false
 	f.buckets[uint8(hash)] = number
 	if f.newest != 0 {
 		f.datagram(f.newest).newer = number
@@ -320,7 +328,6 @@ func (f *fragments) takePiece(st *FragmentStats, of uint32) uint32 {
 	n := f.freePiece
 	f.freePiece = f.piece(n).next
 	f.pairs[f.datagram(of).pair]++
-	f.datagram(of).parts++
 	return n
 }
 
@@ -339,14 +346,11 @@ func (f *fragments) evict(st *FragmentStats) uint32 {
 }
 
 func (f *fragments) freePieces(g *datagram) {
-	for n := g.first; n != 0; {
-		p := f.piece(n)
-		next := p.next
-		p.next, f.freePiece = f.freePiece, n
-		n = next
+	for _, s := range g.slots[:g.parts] {
+		f.piece(uint32(s.piece)).next, f.freePiece = f.freePiece, uint32(s.piece)
 		f.pairs[g.pair]--
 	}
-	g.first, g.parts = 0, 0
+	g.parts = 0
 }
 
 func (f *fragments) refuse(g *datagram) {

@@ -96,18 +96,19 @@ func (f *fragments) check(t *testing.T, held int) {
 	used, listed := 0, 0
 	for n := f.oldest; n != 0; n = f.datagram(n).newer {
 		listed++
-		for q := f.datagram(n).first; q != 0; q = f.piece(q).next {
-			used++
-		}
+		used += int(f.datagram(n).parts)
 	}
 	// The lists by addresses are the same, from both ends.
 	for pair := range f.firsts {
 		last, n := uint32(0), 0
 		for k := f.firsts[pair]; k != 0; last, k = k, f.datagram(k).next {
 			g := f.datagram(k)
-			pieces := 0
-			for q := g.first; q != 0; q = f.piece(q).next {
-				pieces++
+			pieces, end := int(g.parts), 0
+			for _, s := range g.slots[:g.parts] {
+				if int(s.at) < end || s.n == 0 {
+					t.Fatalf("datagram %d: slots %v", k, g.slots[:g.parts])
+				}
+				end = s.end()
 			}
 			if n += 1 + pieces; g.before != last || int(g.pair) != pair || int(g.parts) != pieces {
 				t.Fatalf("datagram %d: behind %d, not %d; of pair %d, in the list of %d; %d pieces, not %d", k, g.before, last, g.pair, pair, g.parts, pieces)
@@ -159,15 +160,26 @@ func TestRefusedFragments(t *testing.T) {
 			bad      uint64
 			whole    bool
 		}{
-			"another copy":          {other, 1, uint64(last), false},
-			"half over the next":    {field(parts[1], 64), 1, uint64(last), false},
-			"behind the end":        {field(parts[0], 8000), 1, 0, false},
-			"another end":           {field(parts[last], 800), 1, 0, false},
-			"beyond 65535":          {field(parts[0], 65480), 0, 1, true},
-			"an odd number":         {odd, 0, 1, true},
-			"the same":              {parts[1], 0, 0, true},
-			"cut by the capture":    {parts[0][:len(parts[0])-4], 0, 1, true},
-			"of another datagram":   {wrap.Split(ip, 120, 2)[0], 0, 0, true},
+			"another copy":        {other, 1, uint64(last), false},
+			"half over the next":  {field(parts[1], 64), 1, uint64(last), false},
+			"behind the end":      {field(parts[0], 8000), 1, 0, false},
+			"another end":         {field(parts[last], 800), 1, 0, false},
+			"beyond 65535":        {field(parts[0], 65480), 0, 1, true},
+			"an odd number":       {odd, 0, 1, true},
+			"the same":            {parts[1], 0, 0, true},
+			"cut by the capture":  {parts[0][:len(parts[0])-4], 0, 1, true},
+			"of another datagram": {wrap.Split(ip, 120, 2)[0], 0, 0, true},
+			"another copy that goes less far": {func() []byte {
+				b := bytes.Clone(other)
+				if version == 6 {
+					b[7] = 3
+					return b
+				}
+				b[8] = 3
+				be.PutUint16(b[10:], 0)
+				be.PutUint16(b[10:], Checksum(0, b[:int(b[0]&15)*4]))
+				return b
+			}(), 0, 0, true},
 			"wrong header checksum": {func() []byte { b := bytes.Clone(other); b[10] ^= 1; return b }(), 0, 1, version == 4},
 		} {
 			if version == 6 && name == "wrong header checksum" {

@@ -17,6 +17,133 @@ type branch struct {
 	hash uint64 // of these, as they are cut
 }
 
+// ways is what a walk through copies needs, used again by the next one.
+type ways struct {
+	queue       [maxCost + 1][]*branch
+	seen, whole set
+	over        []*segment
+	blocks      [][]branch
+	made        int
+}
+
+// branchBlock is how many branches are made at once.
+const branchBlock = 64
+
+func (w *ways) branch() *branch {
+	if w.made == len(w.blocks)*branchBlock {
+		w.blocks = append(w.blocks, make([]branch, branchBlock))
+	}
+	b := &w.blocks[w.made/branchBlock][w.made%branchBlock]
+	w.made++
+	*b = branch{}
+	return b
+}
+
+// begins returns ways for a walk: walks may be in each other.
+func (r *Reassembler) begins() *ways {
+	n := len(r.ways)
+	if n == 0 {
+		return new(ways)
+	}
+	w := r.ways[n-1]
+	r.ways = r.ways[:n-1]
+	for i := range w.queue {
+		w.queue[i] = w.queue[i][:0]
+	}
+	w.seen.reset()
+	w.whole.reset()
+	w.made = 0
+	return w
+}
+
+// A set is one of hashes.
+type set struct {
+	slots []uint64 // open addressing; 0 is free
+	n     int
+}
+
+const smallSet = 64
+
+// reset empties a set. What many have made large does not stay so: the next one would pay for it.
+func (s *set) reset() {
+	if len(s.slots) > smallSet {
+		s.slots = s.slots[:smallSet]
+	}
+	if s.n > 0 {
+		clear(s.slots)
+	}
+	s.n = 0
+}
+
+// add tells whether a hash is new.
+func (s *set) add(hash uint64) bool {
+	if s.n*2 >= len(s.slots) {
+		old := s.slots
+		s.slots = make([]uint64, max(2*len(old), smallSet))
+		s.n = 0
+		for _, h := range old {
+			if h != 0 {
+				s.add(h)
+			}
+		}
+	}
+	hash = max(hash, 1)
+	for i := hash; ; i++ {
+		switch slot := &s.slots[i%uint64(len(s.slots))]; *slot {
+		case hash:
+			return false
+		case 0:
+			*slot = hash
+			s.n++
+			return true
+		}
+	}
+}
+
+// An arena is memory for bytes that one search needs. What is taken from it is not cleared.
+type arena struct {
+	blocks [][]byte
+	at     int // blocks in use
+	used   int // bytes of the last of them
+}
+
+const arenaBlock = 64 << 10
+
+func (a *arena) take(n int) []byte {
+	if n > arenaBlock/4 {
+		return make([]byte, n)
+	}
+	if a.at == 0 || a.used+n > arenaBlock {
+		if a.at == len(a.blocks) {
+			a.blocks = append(a.blocks, make([]byte, arenaBlock))
+		}
+		a.at, a.used = a.at+1, 0
+	}
+	b := a.blocks[a.at-1][a.used : a.used+n : a.used+n]
+	a.used += n
+	return b
+}
+
+// join returns two pieces in a row.
+func (a *arena) join(x, y []byte) []byte {
+	b := a.take(len(x) + len(y))
+	copy(b[copy(b, x):], y)
+	return b
+}
+
+// An arenaMark is up to where an arena is in use.
+type arenaMark struct{ at, used int }
+
+func (a *arena) mark() arenaMark { return arenaMark{a.at, a.used} }
+
+// release gives back what was taken since.
+func (a *arena) release(m arenaMark) {
+	if a.at, a.used = m.at, m.used; len(a.blocks) > a.at+4 {
+		clear(a.blocks[a.at+4:])
+		a.blocks = a.blocks[:a.at+4]
+	}
+}
+
 const (
 	// What a way through copies costs, in steps that are unlikely: a segment breaks off another or begins within it, or is not like the one
 	// before, or the first not like those that were authenticated.
@@ -40,8 +167,8 @@ func (c Class) unlike(o Class) int {
 }
 
 // bytes returns those of a branch, from a place on.
-func (b *branch) bytes(at uint32) []byte {
-	all := make([]byte, b.end)
+func (b *branch) bytes(into *arena, at uint32) []byte {
+	all := into.take(b.end)
 	for ; b.from != nil; b = b.from {
 		copy(all[b.from.end:b.end], b.of.from(at+uint32(b.from.end)))
 	}
@@ -50,49 +177,40 @@ func (b *branch) bytes(at uint32) []byte {
 
 // alternatives calls each with the different bytes that the copies of a place give, n of them from at on, the likeliest first, until it
 // returns false: segments that follow on each other before such as break each other off, and those like the packets that were
-// authenticated before others. Between segments that are as likely the last ones come first.
+// authenticated before others. Between segments that are as likely the last ones come first. The bytes are the arena's.
 func (r *Reassembler) alternatives(d *Direction, usual Class, at uint32, n int, each func(b []byte) bool) {
-	var queue [maxCost + 1][]*branch
-	queue[0] = []*branch{{}}
-	seen, whole := make(map[uint64]struct{}), make(map[uint64]struct{})
-	var over []*segment
+	w := r.begins()
+	defer func() { r.ways = append(r.ways, w) }()
+	w.queue[0] = append(w.queue[0], w.branch())
 	limit := maxBranches
 	if d.deep {
 		limit = 8 * maxBranches
 	}
 	for cost, made := 0, 0; cost <= maxCost; {
-		q := queue[cost]
+		q := w.queue[cost]
 		if len(q) == 0 {
 			cost++
 			continue
 		}
 		b := q[len(q)-1]
-		queue[cost] = q[:len(q)-1]
+		w.queue[cost] = q[:len(q)-1]
 		if b.end == n {
-			all := b.bytes(at)
-			sum := maphash.Bytes(r.seed, all)
-			if _, there := whole[sum]; there {
-				continue
-			}
-			if whole[sum] = struct{}{}; !each(all) {
+			if all := b.bytes(&r.arena, at); w.whole.add(maphash.Bytes(r.seed, all)) && !each(all) {
 				return
 			}
 			continue
 		}
-		if _, there := seen[b.hash]; there {
-			continue
-		}
-		seen[b.hash] = struct{}{}
-		if made >= limit || d.credit < 0 {
+		if !w.seen.add(b.hash) || made >= limit || d.credit < 0 {
 			continue // those that are whole come yet
 		}
 		place, looked := at+uint32(b.end), 0
-		over = over[:0]
+		over := w.over[:0]
 		for i := d.held.near(place); i < len(d.held.segs) && !After(d.held.segs[i].seq, place); i++ {
 			if looked++; d.held.segs[i].from(place) != nil {
 				over = append(over, d.held.segs[i])
 			}
 		}
+		w.over = over
 		// The largest are tried first: a real segment is rarely the smallest.
 		slices.SortStableFunc(over, func(a, b *segment) int { return int(int32(a.end() - b.end())) })
 		for _, s := range over {
@@ -112,9 +230,11 @@ func (r *Reassembler) alternatives(d *Direction, usual Class, at uint32, n int, 
 				if end = min(end, n); cost+more <= maxCost && made < 2*limit {
 					made++
 					const odd = 0x9e3779b97f4a7c15
-					x := &branch{from: b, of: s, end: end, hash: (b.hash+maphash.Bytes(r.seed, s.from(place)[:end-b.end]))*odd + uint64(end)}
+					x := w.branch()
+					hash := b.hash + maphash.Bytes(r.seed, s.from(place)[:end-b.end])
+					*x = branch{from: b, of: s, end: end, hash: hash*odd + uint64(end)}
 					d.credit -= perBranch + (end-b.end)/4
-					queue[cost+more] = append(queue[cost+more], x)
+					w.queue[cost+more] = append(w.queue[cost+more], x)
 				}
 			}
 			last := place
@@ -147,6 +267,17 @@ type chain struct {
 	changed bool // ChangeCipherSpec was seen
 }
 
+// state returns a number for what follows from a chain, up to a place.
+func (c *chain) state(at uint32) uint64 {
+	const odd = 0x9e3779b97f4a7c15
+	n := (uint64(at)<<32|uint64(c.origin))*odd ^ c.hello
+	if c.changed {
+		n = ^n
+	}
+	n *= odd
+	return n ^ n>>29
+}
+
 const (
 	maxChains = 24
 	maxHellos = 8
@@ -156,12 +287,8 @@ const (
 // chains returns what a direction may have begun with up to where its bytes are protected, or are not there, of at most so many bytes.
 func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32, most int) (all []chain) {
 	usual := p.Usual[side]
-	type state struct {
-		at, origin uint32
-		hello      uint64
-		changed    bool
-	}
-	seen := make(map[state]struct{})
+	w := r.begins()
+	defer func() { r.ways = append(r.ways, w) }()
 	var open []chain
 	for i, origin := range origins {
 		open = append(open, chain{origin: origin, cost: i})
@@ -176,11 +303,9 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 		c := open[best]
 		open = slices.Delete(open, best, best+1)
 		at := c.origin + uint32(len(c.bytes))
-		s := state{at, c.origin, c.hello, c.changed}
-		if _, there := seen[s]; there {
+		if !w.seen.add(c.state(at)) {
 			continue
 		}
-		seen[s] = struct{}{}
 		left := int(d.held.covered(at, most-len(c.bytes), math.MaxUint64) - at)
 		if left < 5 {
 			all = append(all, c)
@@ -215,7 +340,7 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 			}
 			b := r.withHead(d, usual, at, n, head)
 			next.changed = next.changed || head[0] == 20
-			next.bytes = append(slices.Clip(c.bytes), b...)
+			next.bytes = r.arena.join(c.bytes, b)
 			if !greets || len(head) < 9 || 9+size24(head) > n {
 				open = append(open, next)
 				return len(heads) < maxHellos
@@ -230,7 +355,7 @@ func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32
 					return len(hellos) < maxHellos
 				}
 				x := next
-				x.bytes = slices.Clone(next.bytes)
+				x.bytes = r.arena.join(next.bytes, nil)
 				copy(x.bytes[len(c.bytes):], hello)
 				x.hello = c.hello*31 + is
 				x.cost += len(hellos)
@@ -257,7 +382,7 @@ func (r *Reassembler) withHead(d *Direction, usual Class, at uint32, n int, head
 		return found == nil && tried < 4*maxHellos
 	})
 	if found == nil {
-		found = make([]byte, n)
+		found = r.arena.take(n)
 		d.credit -= d.paint(r.arrange(d, usual, at, at+uint32(n), d.policy), at, found)
 		copy(found, head)
 	}

@@ -76,6 +76,7 @@ type Direction struct {
 	news      bool // something has come since the handshake was read last
 	again     bool // it was read again: what is due now came before
 	deep      bool // it is stalled: all that differs is tried
+	endowed   bool // it has had its burst
 	postponed bool // the record that is due may open once keys have come, of this direction or of the other one
 	policy    uint8
 	looks     uint8    // for a record behind a hole, without enough work
@@ -106,6 +107,8 @@ type Pair struct {
 	Next  [2]*uint32 // sequence numbers that are due, by side of TLS
 	Dir   [2]*Direction
 	Usual [2]Class // of packets that were authenticated
+	claim claim
+	asked uint8 // how many segments of the client there were when its hellos were looked at for claim
 }
 
 // A Reassembler serves many connections. It belongs to one core.
@@ -126,6 +129,10 @@ type Reassembler struct {
 	other   []byte
 	merits  []merit // of what is held, for evict
 	sorted  []merit
+	ways    []*ways  // of walks that are over
+	unknown [32]byte // a client random that had no secrets when there were so many changes of the store
+	changes uint64
+	arena   arena
 }
 
 // New returns a Reassembler that feeds d.
@@ -140,23 +147,13 @@ const (
 	maxRecord = 5 + 1<<14 + 2048
 	// What is kept of a handshake, for reading it again.
 	maxBeginning = 256 << 10
-	// Work that one direction may have done for it: some of it at once, and the rest by what comes.
-	burst      = 1 << 20
-	maxCredit  = 4 * burst
-	perByte    = 2
-	perSegment = 96
-	perLast    = 4
-	maxCopies  = 16
-	maxFailed  = 512
+	maxCopies    = 16
+	maxFailed    = 512
 	// So many ways through the copies of a record are tried as they come, and when it is stalled.
 	fewWays, maxWays = 8, 256
-	// All directions of a worker share 100 MB of trials in a second, a few percent of what a core opens, beside what each earns by
-	// what comes.
-	nanosecondsPerByte = 10
-	maxSpare           = 64 << 20
-	maxOdd             = 24
-	maxInvolved        = 20
-	maxFed             = 64
+	maxOdd           = 24
+	maxInvolved      = 20
+	maxFed           = 64
 	// Of bytes behind a hole so many are looked through at once, and so often a hole waits for more work.
 	maxIsland  = 128 << 10
 	maxLooks   = 8
@@ -179,9 +176,9 @@ func (r *Reassembler) direction(p *Pair, side int) *Direction {
 		} else {
 			p.Dir[side] = new(Direction)
 		}
-		r.refill(r.now)
-		p.Dir[side].owner, p.Dir[side].credit, p.Dir[side].Since = p, min(burst, r.spare), r.now
-		r.spare -= p.Dir[side].credit
+		d := p.Dir[side]
+		d.owner, d.credit, d.Since = p, firstCredit, r.now
+		r.endow(p, d)
 	}
 	return p.Dir[side]
 }
@@ -325,7 +322,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, clas
 	}
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
-	d.credit = min(d.credit+len(data)*perByte+perSegment, maxCredit)
+	d.earn(p, len(data))
 	d.last, d.lastBytes = seq, len(data)
 	result := r.segment(p, d, side, seq, data, class, now)
 	r.settle(p, side, now)
@@ -405,7 +402,7 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 
 // near tells whether a place is in the beginning of a direction, wherever that is.
 func (d *Direction) near(seq uint32) bool {
-	if seq-d.origin < maxBeginning {
+	if seq-d.origin < maxBeginning || d.first != 0 && seq-d.first < maxBeginning {
 		return true
 	}
 	for _, at := range d.maybe {
@@ -856,6 +853,7 @@ func frame(b []byte) int {
 
 // try looks for copies with which the record at base opens.
 func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
+	defer r.arena.release(r.arena.mark())
 	base := d.base
 	d.fresh, d.postponed = false, false
 	have := int(d.held.unbroken(base, maxRecord) - base)
@@ -927,6 +925,18 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	}
 	// Those that differ from the first choice, each alone and then together.
 	list := slices.Clone(r.arrange(d, usual, base, end, d.policy))
+	var heads [][]byte
+	r.alternatives(d, usual, base, 5, func(head []byte) bool {
+		if n := frame(head); n > 0 && n <= have {
+			heads = append(heads, head)
+		}
+		return len(heads) < maxHellos
+	})
+	for _, head := range heads {
+		if d.deep && r.sumUp(p, d, side, list, head, func(b []byte) bool { test(b); return done || stop }) {
+			return done
+		}
+	}
 	var odd []int
 	for _, i := range list {
 		s := d.held.segs[i]
@@ -962,13 +972,6 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	if d.deep {
 		most = maxWays
 	}
-	var heads [][]byte
-	r.alternatives(d, usual, base, 5, func(head []byte) bool {
-		if n := frame(head); n > 0 && n <= have {
-			heads = append(heads, head)
-		}
-		return len(heads) < maxHellos
-	})
 	for _, head := range heads {
 		ways := 0
 		r.alternatives(d, usual, base, frame(head), func(b []byte) bool {
@@ -1099,14 +1102,14 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	d.Since, r.now = now, now
 	r.Dec.Flush(p.TLS)
 	r.collect(p, side)
-	r.allow(d, now, maxCredit)
+	r.allow(p, d, now, maxCredit)
 	d.failed = d.failed[:0]
 	if d.phase == beginning {
-		d.deep = p.Contested()
+		d.deep, p.asked = p.Contested(), 0
 		r.settle(p, side, now)
 		if d = p.Dir[side]; d != nil && d.phase == beginning {
 			d.deep = false
-			r.allow(d, now, maxCredit)
+			r.allow(p, d, now, maxCredit)
 			r.leave(p, d, side, now)
 		}
 		return
@@ -1114,30 +1117,16 @@ func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	if r.seek(p, d, side) {
 		r.settle(p, side, now)
 	}
-}
-
-// refill brings the work that there is for all directions up to date.
-func (r *Reassembler) refill(now int64) {
-	if now > r.spared {
-		r.spare = min(r.spare+int(min(now-r.spared, 1e9)/nanosecondsPerByte), maxSpare)
-		r.spared = now
+	// Records behind one that was contested may be so as well, and wait for nothing else.
+	for d = p.Dir[side]; d != nil && d.phase == contested && d.conflict && d.credit > burst; d = p.Dir[side] {
+		d.deep = true
+		ok := r.try(p, d, side)
+		if d.deep = false; !ok {
+			return
+		}
+		r.Stats.Settled++
+		r.settle(p, side, now)
 	}
-}
-
-// allow gives a direction that is stalled more work to be done, out of what there is for all of them.
-func (r *Reassembler) allow(d *Direction, now int64, most int) {
-	r.refill(now)
-	if n := min(most-d.credit, r.spare); n > 0 {
-		d.credit += n
-		r.spare -= n
-	}
-}
-
-// last gives a direction that ends work out of what there is for all, and in any case as much as its bytes have earned: anybody can have
-// many connections that end.
-func (r *Reassembler) last(d *Direction, now int64) {
-	r.allow(d, now, 4*maxCredit)
-	d.credit = max(d.credit, min(burst, d.held.bytes*perLast))
 }
 
 // leave looks for a record further on in a direction that begins, and of which a part is missing or does not open. If there is
@@ -1293,7 +1282,7 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	// What the other one began with counts as well.
 	for s, o := range p.Dir {
 		if o != nil && (s == int(side) || o.phase == beginning && !p.TLS.Proved(uint8(s))) {
-			r.last(o, now)
+			r.last(p, o, now)
 			o.deep, o.failed = o.phase == beginning, o.failed[:0]
 		}
 	}
@@ -1305,7 +1294,7 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	}
 	d = p.Dir[side]
 	if d != nil && d.phase == beginning {
-		r.last(d, now)
+		r.last(p, d, now)
 		r.leave(p, d, side, now)
 	}
 	for i := 0; i < 1<<12; i++ {
@@ -1369,6 +1358,7 @@ func (r *Reassembler) CanTurn(p *Pair) bool {
 // Turn makes the client the server, and the server the client, in a connection that CanTurn.
 func (r *Reassembler) Turn(p *Pair) {
 	r.Dec.Reset(p.TLS)
+	p.asked = 0
 	p.Dir[0], p.Dir[1] = p.Dir[1], p.Dir[0]
 	p.Next[0], p.Next[1] = p.Next[1], p.Next[0]
 	p.Usual[0], p.Usual[1] = p.Usual[1], p.Usual[0]
@@ -1384,15 +1374,15 @@ func (r *Reassembler) Turn(p *Pair) {
 // Search looks with patience for beginnings with which a record opens, in a connection that CanTurn. At the end of the connection there is
 // some work for it in any case.
 func (r *Reassembler) Search(p *Pair, now int64, end bool) {
-	if !r.CanTurn(p) || !p.Contested() {
+	if !r.CanTurn(p) || !p.Contested() || !r.keyed(p) {
 		return
 	}
 	r.now = now
 	for _, d := range p.Dir {
 		if end {
-			r.last(d, now)
+			r.last(p, d, now)
 		} else {
-			r.allow(d, now, maxCredit)
+			r.allow(p, d, now, maxCredit)
 		}
 		d.deep, d.failed = true, d.failed[:0]
 	}
@@ -1407,10 +1397,13 @@ func (r *Reassembler) Search(p *Pair, now int64, end bool) {
 	}
 }
 
-// Retry is called when keys may have come, or will not.
-func (r *Reassembler) Retry(p *Pair, now int64) {
+// Retry is called when keys may have come, which is news, or will not.
+func (r *Reassembler) Retry(p *Pair, now int64, news bool) {
 	r.now = now
 	p.news(true)
+	if news {
+		p.asked = 0
+	}
 	for _, d := range p.Dir {
 		if d != nil {
 			d.read = d.read[:0]

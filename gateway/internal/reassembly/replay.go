@@ -63,6 +63,9 @@ func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data 
 		return
 	}
 	r.keep(p, d, side, seq, data, class, now)
+	if r.named(p, side, data, r.Dec.Mark); side == tls.Client && p.claim < granted && p.opens(d, seq, data) {
+		p.asked = 0
+	}
 	if After(d.origin, seq) || looksLikeHello(data, side) && seq-d.origin > maxBeginning {
 		d.conflict, d.news = true, true // another beginning
 	}
@@ -124,29 +127,25 @@ func (d *Direction) latest(at uint32) (order uint64) {
 
 // known tells whether there are keys for the random of a ClientHello.
 func (r *Reassembler) known(b []byte, side uint8) bool {
-	const at = 5 + 4 + 2
-	return side == tls.Client && len(b) >= at+32 && r.Dec.Store.Has((*[32]byte)(b[at:]))
+	return side == tls.Client && len(b) >= toRandom+32 && r.Dec.Store.Has((*[32]byte)(b[toRandom:]))
 }
 
 // candidates returns what a direction may have begun with, the likeliest first.
 func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (all []candidate) {
-	sums := make(map[uint64]struct{})
+	w := r.begins()
+	defer func() { r.ways = append(r.ways, w) }()
 	add := func(origin uint32, front []byte, list []int, n, plain int) {
-		if n == 0 {
+		if n == 0 || len(all) == maxCandidates {
 			return
 		}
-		b := make([]byte, n)
-		d.credit -= d.paint(list, origin, b)
+		mark := r.arena.mark()
+		b := r.arena.take(n)
+		d.credit -= d.paint(list, origin, b) + n/4
 		copy(b, front)
-		if b[0] != 22 && b[0] != 21 || len(all) == maxCandidates {
+		if b[0] != 22 && b[0] != 21 || !w.seen.add(maphash.Bytes(r.seed, b)^uint64(origin)) {
+			r.arena.release(mark)
 			return
 		}
-		d.credit -= n / 4
-		sum := maphash.Bytes(r.seed, b) ^ uint64(origin)
-		if _, there := sums[sum]; there {
-			return
-		}
-		sums[sum] = struct{}{}
 		all = append(all, candidate{origin: origin, bytes: b, plain: plain, latest: d.latest(origin + uint32(plain))})
 	}
 	usual := p.Usual[side]
@@ -198,16 +197,12 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (a
 			}
 		}
 	}
-	for i := range all {
-		all[i].steps = d.steps(&all[i])
-		d.credit -= len(d.held.segs) * perStep
-	}
 	return all
 }
 
 // likely returns those candidates for what a client said whose random has secrets, some for each, or all of them if none has:
 // of the hellos little else matters to the other side's keys.
-func (r *Reassembler) likely(all []candidate) []candidate {
+func (r *Reassembler) likely(p *Pair, all []candidate) []candidate {
 	var kept, again []candidate
 	var randoms [][32]byte
 	for _, c := range all {
@@ -218,6 +213,7 @@ func (r *Reassembler) likely(all []candidate) []candidate {
 			again = append(again, c) // there may be a second one, after a HelloRetryRequest
 		case len(kept) < 4:
 			randoms = append(randoms, random)
+			r.named(p, tls.Client, c.bytes, r.Dec.Mark)
 			kept = append(kept, c)
 		}
 	}
@@ -226,6 +222,12 @@ func (r *Reassembler) likely(all []candidate) []candidate {
 	}
 	return append(kept, again[:min(len(again), 8)]...)
 }
+
+// perRead is what it costs to begin to read a direction again, and perKey what keys do, in bytes that are opened.
+const perRead, perKey = 1 << 10, 8 << 10
+
+// leastSearch is what a search takes at least: who has no claim saves for it.
+const leastSearch = 2*perKey + 4*perRead
 
 // perStep is what steps costs for a segment, in bytes that are opened.
 const perStep = 64
@@ -257,10 +259,16 @@ func (r *Reassembler) replay(p *Pair) bool {
 		return false
 	}
 	for side, d := range p.Dir {
-		if d != nil && d.phase == beginning && d.begun && !p.TLS.Proved(uint8(side)) && d.credit < 0 {
+		if d == nil || d.phase != beginning || !d.begun || p.TLS.Proved(uint8(side)) {
+			continue
+		}
+		if r.endow(p, d); d.credit < 0 || p.claim != granted && d.credit < leastSearch {
 			r.Stats.Deferred++
 			return false
 		}
+	}
+	if !r.keyed(p) {
+		return false
 	}
 	p.news(false)
 	mark := r.Dec.Mark
@@ -283,6 +291,7 @@ func (r *Reassembler) replay(p *Pair) bool {
 // search is replay with at most so many bytes of each direction.
 func (r *Reassembler) search(p *Pair, most int) bool {
 	var all [2][]candidate
+	defer r.arena.release(r.arena.mark())
 	for side, d := range p.Dir {
 		if d != nil && d.phase == beginning && d.begun && !p.TLS.Proved(uint8(side)) {
 			if d.credit < 0 {
@@ -297,7 +306,7 @@ func (r *Reassembler) search(p *Pair, most int) bool {
 		}
 	}
 	if !p.TLS.Proved(0) && !p.TLS.Proved(1) {
-		all[0] = r.likely(all[0])
+		all[0] = r.likely(p, all[0])
 	}
 	best, score := [2]int{}, -1
 	deep := p.deep()
@@ -397,6 +406,7 @@ func (p *Pair) fail(pair uint64) {
 // read feeds two beginnings to TLS. If it searches, it tries other copies of the first protected record.
 func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) int {
 	r.Stats.Replays++
+	derived := r.Dec.Derived
 	before := [2]bool{p.TLS.Proved(0), p.TLS.Proved(1)}
 	both := [2]*candidate{client, server}
 	if before == [2]bool{} {
@@ -409,12 +419,15 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) in
 			if before[1-side] {
 				r.Dec.Rewind(p.TLS, side)
 			}
-			if both[side].bytes != nil {
-				d.origin = both[side].origin
+			if c := both[side]; c.bytes != nil {
+				if d.origin = c.origin; c.steps == nil {
+					c.steps = d.steps(c)
+					d.credit -= len(d.held.segs) * perStep
+				}
 			}
 			*p.Next[side] = d.origin
 			d.mark, d.order = math.MinInt64, 0
-			d.credit -= len(both[side].bytes) + perSegment
+			d.credit -= len(both[side].bytes) + perRead
 		}
 	}
 	at, done := [2]int{}, [2]int{}
@@ -457,6 +470,11 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) in
 	for side := range uint8(2) {
 		if begun[side] && searches {
 			r.first(p, p.Dir[side], side)
+		}
+	}
+	for side, d := range p.Dir {
+		if begun[side] {
+			d.credit -= int(r.Dec.Derived-derived) * perKey
 		}
 	}
 	for side := range uint8(2) {

@@ -227,6 +227,7 @@ type Conn struct {
 	hellos   hellos
 	state    State
 	early    earlyState
+	nth      uint8 // which of those with this client random of which a record opened, from 1 on
 	trials   uint32
 	suite    *suite
 	secrets  *keys.Secrets // while they are needed

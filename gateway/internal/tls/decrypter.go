@@ -34,10 +34,12 @@ var DefaultLimits = Limits{HeldFlow: 4 << 20, Held: 64 << 20, Partial: 128 << 20
 
 // A Decrypter reads many connections. It is not safe for concurrent use: there is one for each core.
 type Decrypter struct {
-	Store  *keys.Store
-	Limits Limits
-	Wait   bool // keys may come after the records that need them
-	Batch  bool // small records may be delivered late, with FlushAll; p of Feed must stay as it is until then
+	Store *keys.Store
+	// Derived is how many times keys were derived, for who pays for it.
+	Derived uint64
+	Limits  Limits
+	Wait    bool // keys may come after the records that need them
+	Batch   bool // small records may be delivered late, with FlushAll; p of Feed must stay as it is until then
 	// Dispute has a direction stop at a record that does not open, with what follows it, until TryRecord, Seek or Concede:
 	// there may be other copies of its bytes.
 	Dispute bool

@@ -1,6 +1,10 @@
 package tls
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/sealane/sealane/gateway/internal/keys"
+)
 
 // A direction whose next record does not open stops there, if the user asks for that with Decrypter.Dispute: the bytes may be
 // forged, and other copies of them may be there or come. The user takes what waits, and decides how it goes on:
@@ -34,6 +38,9 @@ func (c *Conn) Proved(side uint8) bool { return c.proof[side] != unproved || c.G
 
 // Opened tells whether a record of a direction was opened.
 func (c *Conn) Opened(side uint8) bool { return c.proof[side] != unproved }
+
+// Foremost tells whether this is one of the first connections with its client random of which a record opened.
+func (c *Conn) Foremost() bool { return c.nth <= keys.Claims }
 
 // Searching tells whether a direction is searched for its next record, as keys came for the middle of it.
 func (c *Conn) Searching(side uint8) bool { return c.mode[side] == scanning }

@@ -148,6 +148,7 @@ func (d *Decrypter) protect12(c *Conn, side uint8) bool {
 
 // newKeys returns the place where keys are derived, before install takes them.
 func (d *Decrypter) newKeys() *keySet {
+	d.Derived++
 	k := &d.keys
 	if k.gcm == nil {
 		k.number = d.gcm.take()

@@ -257,7 +257,7 @@ func (d *Decrypter) inner12(c *Conn, side, kind uint8, text []byte) {
 func (d *Decrypter) readable(c *Conn) {
 	c.state = Readable
 	if !c.Given() {
-		d.Store.Use(&c.random[Client])
+		c.nth = uint8(min(d.Store.Use(&c.random[Client]), 255))
 	}
 	if d.Opened != nil {
 		d.Opened(c)

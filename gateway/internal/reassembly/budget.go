@@ -1,0 +1,212 @@
+package reassembly
+
+import (
+	"bytes"
+	"hash/maphash"
+	"math"
+	"slices"
+
+	"github.com/sealane/sealane/gateway/internal/tls"
+)
+
+// What a worker does to find out which of several copies is real is paid for in bytes that are opened, by the direction
+// that needs it. A direction earns by what comes of it, about what ordinary bytes cost as many; that is all that
+// anybody can have. More is lent by what all directions of a worker share: a burst, work for who is stalled, and some
+// at the end. That is for connections with a claim.
+//
+// A stranger can forge all but keys: the client randoms that the key log has are few, and each is of one connection.
+// Whoever names one first has a claim, and a few behind him, as a mirror may send a connection more than once. Who sees
+// a random on the wire and names it in other connections comes later than that one, and has none.
+//
+//	a connection has                             its claim
+//	keys that came with its addresses            granted
+//	a record that opened                         granted if it was one of the first of which one did, with this random
+//	a ClientHello whose random has secrets       granted if that came as one of the first
+//	no such hello                                unkeyed, as there is nothing to be found; it is not searched
+type claim uint8
+
+const (
+	unkeyed claim = iota
+	late          // others named the random before
+	refused       // for good: others opened records before
+	granted
+)
+
+const (
+	// Work that one direction may have done for it: some of it at once, and the rest by what comes.
+	firstCredit = 4 << 10
+	burst       = 1 << 20
+	maxCredit   = 4 * burst
+	perByte     = 2
+	perSegment  = 96
+	perLast     = 4
+	// All directions of a worker share 100 MB of trials in a second, a few percent of what a core opens.
+	nanosecondsPerByte = 10
+	maxSpare           = 64 << 20
+	// One of them takes no more at a time than this part of what there is: there is some for the next.
+	largestPart = 8
+)
+
+// entitled tells whether a connection has a claim.
+func (r *Reassembler) entitled(p *Pair) bool {
+	if p.TLS.Given() {
+		p.claim = granted
+	}
+	if p.claim >= refused {
+		return p.claim == granted
+	}
+	if p.TLS.Opened(0) || p.TLS.Opened(1) {
+		if p.claim = refused; p.TLS.Foremost() {
+			p.claim = granted
+		}
+		return p.claim == granted
+	}
+	if d := p.Dir[tls.Client]; d != nil && p.asked == 0 {
+		p.asked = uint8(min(max(len(d.held.segs), 1), 255))
+		d.credit -= len(d.held.segs) * perOverlap
+		steps, last := maxAsked, (*segment)(nil)
+		w := r.begins()
+		defer func() { r.ways = append(r.ways, w) }()
+		for i := 0; i < len(d.held.segs) && p.claim < granted; i++ {
+			if s := d.held.segs[i]; mayBeHello(s.buf, tls.Client) && (last == nil || last.seq != s.seq) {
+				var b [toRandom + 32]byte
+				w.seen.reset()
+				r.spelled(p, d, w, s.seq, b[:], 0, math.MinInt64, &steps)
+				last = s
+			}
+		}
+	}
+	return p.claim == granted
+}
+
+const (
+	// So many ways through segments are looked at for a random, and of so many segments as they come.
+	maxAsked, fewAsked = 64, 64
+)
+
+// spelled looks for the random of a ClientHello that begins at a place and may be in several segments: n bytes of what
+// b has room for are there, the last of them since mark: who had said the first bytes of a hello before does not come
+// first. A segment goes on to its end, or up to where another one begins.
+func (r *Reassembler) spelled(p *Pair, d *Direction, w *ways, seq uint32, b []byte, n int, mark int64, steps *int) {
+	const odd = 0x9e3779b97f4a7c15
+	if !w.seen.add(maphash.Bytes(r.seed, b[:n]) + uint64(n)*odd) {
+		return // copies before said the same
+	}
+	if n == len(b) {
+		r.named(p, tls.Client, b, mark)
+		return
+	}
+	at := seq + uint32(n)
+	var tried [4][]byte
+	others := 0
+	for i := d.held.near(at); i < len(d.held.segs) && *steps > 0 && p.claim < granted; i++ {
+		s := d.held.segs[i]
+		if After(s.seq, at) {
+			break
+		}
+		rest := s.from(at)
+		if rest = rest[:min(len(rest), len(b)-n)]; len(rest) == 0 {
+			continue
+		}
+		if slices.ContainsFunc(tried[:min(others, len(tried))], func(o []byte) bool { return bytes.Equal(o, rest) }) {
+			continue
+		}
+		tried[others%len(tried)] = rest
+		others++
+		*steps--
+		end, latest := n+copy(b[n:], rest), max(mark, s.mark)
+		r.spelled(p, d, w, seq, b, end, latest, steps)
+		for k := i + 1; k < len(d.held.segs) && After(seq+uint32(end), d.held.segs[k].seq); k++ {
+			if o := d.held.segs[k]; After(o.seq, at) && o.seq != d.held.segs[k-1].seq && *steps > 0 && p.claim < granted {
+				copy(b[n:end], rest)
+				r.spelled(p, d, w, seq, b, int(o.seq-seq), latest, steps)
+			}
+		}
+	}
+}
+
+// opens tells whether a segment may be a part of a ClientHello up to its random, with others, and it is time to look:
+// when there are twice as many as there were.
+func (p *Pair) opens(d *Direction, seq uint32, data []byte) bool {
+	if len(d.held.segs) < 2*int(p.asked) || len(d.held.segs) > fewAsked {
+		return false
+	}
+	within := func(at uint32) bool { return seq-at-1 < toRandom+32 }
+	return len(data) < toRandom+32 && mayBeHello(data, tls.Client) || within(d.origin) || within(d.first) ||
+		slices.ContainsFunc(d.maybe[:], within)
+}
+
+// toRandom is where a ClientHello has its random, behind the headers of the record and of the message.
+const toRandom = 5 + 4 + 2
+
+// named looks at what begins like a ClientHello, and came at a time, for a random that gives its connection a claim.
+func (r *Reassembler) named(p *Pair, side uint8, b []byte, mark int64) {
+	if p.claim >= refused || side != tls.Client || len(b) < toRandom+32 || !looksLikeHello(b, side) {
+		return
+	}
+	random, changes := (*[32]byte)(b[toRandom:]), r.Dec.Store.Changes()
+	if *random == r.unknown && changes == r.changes {
+		return // as in the copy before
+	}
+	switch first, known := r.Dec.Store.Claim(random, mark); {
+	case first:
+		p.claim = granted
+	case known:
+		p.claim = late
+	default:
+		r.unknown, r.changes = *random, changes
+	}
+}
+
+// keyed tells whether there may be keys with which a record of a connection opens.
+func (r *Reassembler) keyed(p *Pair) bool { return r.entitled(p) || p.claim != unkeyed }
+
+// refill brings the work that there is for all directions up to date.
+func (r *Reassembler) refill(now int64) {
+	if now > r.spared {
+		r.spare = min(r.spare+int(min(now-r.spared, 1e9)/nanosecondsPerByte), maxSpare)
+		r.spared = now
+	}
+}
+
+// endow gives a direction its burst, once, if its connection has a claim.
+func (r *Reassembler) endow(p *Pair, d *Direction) {
+	if !d.endowed && r.entitled(p) {
+		d.endowed = true
+		r.lend(d, r.now, burst)
+	}
+}
+
+// earn adds what bytes that came are worth. Without a claim it is half as much: to keep copies costs more than to read
+// on.
+func (d *Direction) earn(p *Pair, bytes int) {
+	n := bytes*perByte + perSegment
+	if p.claim != granted {
+		n /= 2
+	}
+	d.credit = min(d.credit+n, maxCredit)
+}
+
+// lend brings a direction up to so much work, or as far as that goes.
+func (r *Reassembler) lend(d *Direction, now int64, most int) {
+	r.refill(now)
+	if n := min(most-d.credit, r.spare/largestPart); n > 0 {
+		d.credit += n
+		r.spare -= n
+	}
+}
+
+// allow gives a direction that is stalled more work to be done, if its connection has a claim.
+func (r *Reassembler) allow(p *Pair, d *Direction, now int64, most int) {
+	if r.entitled(p) {
+		r.lend(d, now, most)
+	}
+}
+
+// last gives a direction that ends work, and in any case as much as its bytes have earned.
+func (r *Reassembler) last(p *Pair, d *Direction, now int64) {
+	if r.entitled(p) {
+		r.lend(d, now, 4*maxCredit)
+		d.credit = max(d.credit, min(burst, d.held.bytes*perLast))
+	}
+}

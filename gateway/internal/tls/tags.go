@@ -1,0 +1,71 @@
+package tls
+
+// A Tagger computes the tag that the next record of a direction would have, had it other bytes: what a record with
+// copies that differ is put together from is found by tags of a few of them, as these add up. A tag is a sum over the
+// blocks of ciphertext, of GHASH (NIST SP 800-38D, section 6.4) or Poly1305 (RFC 8439, section 2.5), and a mask that is
+// the same for all of them.
+//
+// It seals with the key and nonce of the record. Nothing of that leaves the process, where the key is.
+type Tagger struct {
+	half   *half
+	nonce  [12]byte
+	aad    [13]byte
+	added  int    // bytes of aad
+	Skip   int    // bytes before the ciphertext, which tags are not sums of
+	Adds   bool   // tags are numbers mod 2^130-5 without their upper bits, little-endian; else elements of GF(2^128)
+	stream []byte // of the cipher
+	text   []byte
+}
+
+// Plain is how many bytes of a record of a direction come before its ciphertext.
+func (c *Conn) Plain() int {
+	if c.suite != nil && c.suite.explicit() {
+		return headerBytes + 8
+	}
+	return headerBytes
+}
+
+// Tagger returns one for a record, whose length and bytes before the ciphertext are those of rec.
+func (d *Decrypter) Tagger(c *Conn, side uint8, rec []byte) (*Tagger, bool) {
+	h := &c.half[side]
+	t := &Tagger{half: h, nonce: h.iv, Skip: c.Plain()}
+	n := len(rec) - t.Skip - tagBytes
+	keyed := h.aead != nil && c.suite != nil && h.epoch != plain && h.epoch != blind && h.next == plain
+	if !keyed || n < 0 || len(rec) > maxRecord {
+		return nil, false
+	}
+	t.Adds = c.suite.chacha
+	if h.epoch != protected12 {
+		t.added = copy(t.aad[:], rec[:headerBytes])
+	} else {
+		be.PutUint64(t.aad[:], h.seq)
+		copy(t.aad[8:], rec[:3])
+		be.PutUint16(t.aad[11:], uint16(n))
+		t.added = len(t.aad)
+	}
+	if c.suite.explicit() {
+		copy(t.nonce[4:], rec[headerBytes:])
+	} else {
+		be.PutUint64(t.nonce[4:], be.Uint64(t.nonce[4:])^h.seq)
+	}
+	t.text = make([]byte, n, n+tagBytes)
+	t.stream = h.aead.Seal(nil, t.nonce[:], t.text, t.aad[:t.added])[:n]
+	return t, true
+}
+
+// Tag returns the tag for the ciphertext in rec.
+func (t *Tagger) Tag(rec []byte) (tag [tagBytes]byte) {
+	text := t.text[:len(t.stream)]
+	for i, k := range t.stream {
+		text[i] = rec[t.Skip+i] ^ k
+	}
+	sealed := t.half.aead.Seal(text[:0], t.nonce[:], text, t.aad[:t.added])
+	copy(tag[:], sealed[len(text):])
+	return tag
+}
+
+// Wipe forgets the key stream.
+func (t *Tagger) Wipe() {
+	clear(t.stream)
+	clear(t.text[:cap(t.text)])
+}
