@@ -63,20 +63,27 @@ func (r *Reassembler) entitled(p *Pair) bool {
 	}
 	if d := p.Dir[tls.Client]; d != nil && p.asked == 0 {
 		p.asked = uint8(min(max(len(d.held.segs), 1), 255))
-		d.credit -= len(d.held.segs) * perOverlap
-		steps, last := maxAsked, (*segment)(nil)
-		w := r.begins()
-		defer func() { r.ways = append(r.ways, w) }()
-		for i := 0; i < len(d.held.segs) && p.claim < granted; i++ {
-			if s := d.held.segs[i]; mayBeHello(s.buf, tls.Client) && (last == nil || last.seq != s.seq) {
-				var b [toRandom + 32]byte
-				w.seen.reset()
-				r.spelled(p, d, w, s.seq, b[:], 0, math.MinInt64, &steps)
-				last = s
-			}
+		if len(d.held.segs) > 0 {
+			r.ask(p, d)
 		}
 	}
 	return p.claim == granted
+}
+
+// ask looks for the randoms of ClientHellos in what is held of a client.
+func (r *Reassembler) ask(p *Pair, d *Direction) {
+	d.credit -= len(d.held.segs) * perOverlap
+	steps, last := maxAsked, (*segment)(nil)
+	w := r.begins()
+	defer func() { r.ways = append(r.ways, w) }()
+	for i := 0; i < len(d.held.segs) && p.claim < granted; i++ {
+		if s := d.held.segs[i]; mayBeHello(s.buf, tls.Client) && (last == nil || last.seq != s.seq) {
+			var b [toRandom + 32]byte
+			w.seen.reset()
+			r.spelled(p, d, w, s.seq, b[:], 0, math.MinInt64, &steps)
+			last = s
+		}
+	}
 }
 
 const (
