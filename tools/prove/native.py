@@ -35,23 +35,24 @@ C = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 static struct { uint64_t start, bytes, back, kept; } part[1000];
 static uintptr_t first_page(uint64_t i) { return part[i].start & ~(uintptr_t)4095; }
 static uintptr_t last_page(uint64_t i) { return (part[i].start + part[i].bytes + 4095) & ~(uintptr_t)4095; }
 static void in(void *p, size_t n) { if (n && fread(p, n, 1, stdin) != 1) exit(0); }
-int main(void)
+static void serve(void)
 {
     for (;;) {
         uint64_t head[4]; /* parts, and the three arguments */
         in(head, sizeof head);
         if (head[0] > 1000)
-            return 1;
+            exit(1);
         for (uint64_t i = 0; i < head[0]; i++) {
             in(&part[i], sizeof part[i]);
             uintptr_t at = first_page(i), end = last_page(i);
             if (mmap((void *)at, end - at, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != (void *)at)
-                return 1;
+                exit(1);
         }
         for (uint64_t i = 0; i < head[0]; i++)
             in((void *)(uintptr_t)part[i].start, part[i].bytes);
@@ -68,6 +69,15 @@ int main(void)
                 fwrite((void *)(uintptr_t)part[i].start, part[i].bytes, 1, stdout);
         fflush(stdout);
     }
+}
+int main(void) /* on a stack that lies here: of a program for 32-bit ARM it may lie where lanes are */
+{
+    static _Alignas(64) char stack[1 << 18];
+    static ucontext_t before, there;
+    getcontext(&there);
+    there.uc_stack.ss_sp = stack, there.uc_stack.ss_size = sizeof stack, there.uc_link = &before;
+    makecontext(&there, serve, 0);
+    return swapcontext(&before, &there);
 }
 """
 BUILD = {x86: (["cc"], []), arm64: (["aarch64-linux-gnu-gcc"], ["qemu-aarch64", "-cpu", "max"]),
