@@ -624,7 +624,7 @@ def parts(mnemonic):
 
 
 def unspecified(name, word):
-    """Whether bits are not as they should be, which capstone does not look at: those that should be zeroes; a number of doubles."""
+    """Whether bits are not as they should be, unseen by capstone: those that should be zero; a number of doubles."""
     kind = word >> 25 & 7
     if kind in (0, 1) and name in ("cmp", "cmn", "tst", "teq"):
         return word >> 12 & 15

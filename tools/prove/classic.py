@@ -108,7 +108,8 @@ def main():
         kernel = kernels.Kernel(path)
         if kernel.specified and kernel.of_modes and "chacha20" not in kernel.name:
             kinds = of_key(kernel)
-            print(f"{kernel}: " + ", ".join(f"{kind} {sum(v)} of {len(v)} refused" for kind, v in kinds.items()), flush=True)
+            said = ", ".join(f"{kind} {sum(v)} of {len(v)} refused" for kind, v in kinds.items())
+            print(f"{kernel}: {said}", flush=True)
             refusals += sum(map(sum, kinds.values()))
             missed += sum(len(v) - sum(v) for v in kinds.values())
         if not kernel.specified or "chacha20poly1305" not in kernel.name or "_batch_" in kernel.name:

@@ -194,14 +194,17 @@ def symbols_of(values):
 
 
 def neighbours(forms, form, isa, md, skipped):
-    """Of forms (what -> instruction): other forms, one bit turned over, whose meaning is given as well. Mutants have them."""
+    """Of forms (what -> instruction): others, one bit turned over, whose meaning is given too. Mutants have them."""
     found = {}
     for insn in list(forms.values()):
         for bit in range(8 * insn.size):
             code = bytearray(insn.bytes)
             code[bit // 8] ^= 1 << bit % 8
             other = next(md.disasm(bytes(code), 0), None)
-            if other is None or other.size != insn.size or skipped(other) or (what := form(other)) in forms or what in found:
+            if other is None or other.size != insn.size or skipped(other):
+                continue
+            what = form(other)
+            if what in forms or what in found:
                 continue
             try:
                 isa.meaning(bytes(code), 0)

@@ -114,7 +114,7 @@ def key_cells(kernel, bits, name, trace=None, encrypts=False):
     first, found = symbol(f"{name}0", 32), _keys.get(key)
     if found is None or found[2] is not first or trace is not None:
         call = Call(kernel)
-        # Written are as many round keys as there are, and where no inverse is asked for, none but by ARM's AES instructions.
+        # Written are as many round keys as there are; if no inverse is asked for, none but by ARM's AES instructions.
         schedule, inverse, size = A["AES_KEY_SCHEDULE"], A["AES_KEY_INVERSE"], 16 * (bits // 32 + 7)
         left = encrypts and (kernel.isa is x86 or kernel.bitwise)
         call.regions(("rounds", KEY, schedule, True, False), ("schedule", KEY + schedule, size, True, True),

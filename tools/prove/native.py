@@ -96,8 +96,8 @@ class Server:
         subprocess.run([*compiler, "-O1", "-static", "-no-pie", "-Wl,-Ttext-segment=0x60000000", "-o", self.program, folder + "/n.c"], check=True)
 
     def call(self, code, arguments, parts):
-        """Of parts (start, content, whether it comes back, whether it and what lies around it is compared): a number that stands
-        for the latter, and what comes back, or None."""
+        """Of parts (start, content, whether it comes back, whether it and what lies around it is compared): a number
+        that stands for the latter, and what comes back, or None."""
         if self.process is None or self.process.poll() is not None:
             self.process = subprocess.Popen([*self.emulator, self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         parts = [(CODE, code, False, False), *parts]

@@ -75,9 +75,11 @@ $(eval $(call suite,prove-planted-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
 $(eval $(call suite,prove-neighbours-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
     $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --neighbours --inputs 10 --part 1/10 $(PROVE_ARM)))
 $(eval $(call suite,prove-neighbours-planted-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics_arm.py --neighbours --inputs 2 --part 1/4 --% $(B)/prove/arm/aes_ce32.o" plant))
+    --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics_arm.py --neighbours --inputs 2 --part 1/4 --% \
+    $(B)/prove/arm/aes_ce32.o" plant))
 $(eval $(call suite,prove-classic,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py \
-    $(B)/asm/x86_64/chacha20poly1305_ssse3.o $(B)/prove/aarch64/chacha20poly1305_neon.o $(B)/prove/arm/chacha20poly1305_armv6.o \
+    $(B)/asm/x86_64/chacha20poly1305_ssse3.o $(B)/prove/aarch64/chacha20poly1305_neon.o \
+    $(B)/prove/arm/chacha20poly1305_armv6.o \
     $(filter %/aes_aesni.o %/aes_ce.o %/aes_ce32.o,$(PROVE_MODE_LOOPS))))
 $(eval $(call suite,prove-celoops,$(PROVE_PYTHON) $(PROVE_CE_LOOPS),$(PROVE_PYTHON) tools/prove/celoops.py --quick --planted $(PROVE_CE_LOOPS)))
 $(eval $(call suite,prove-arm6loops,$(PROVE_PYTHON) $(PROVE_ARM6_LOOPS),$(PROVE_PYTHON) tools/prove/arm6loops.py --quick --planted $(PROVE_ARM6_LOOPS)))
@@ -119,7 +121,8 @@ $(foreach i,1 2 3 4,$(foreach o,$(PROVE_LANES),$(eval $(call long_suite,long-pro
 $(eval $(call suite,prove-neighbours,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/test_semantics.py --neighbours --inputs 10 --part 1/30 $(PROVE_OBJECTS)))
 $(eval $(call suite,prove-neighbours-planted,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --neighbours --inputs 4 --part 1/4 --% $(B)/asm/x86_64/aesgcm_aesni.o" plant))
+    --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --neighbours --inputs 4 --part 1/4 --% \
+    $(B)/asm/x86_64/aesgcm_aesni.o" plant))
 $(eval $(call suite,prove-planted,$(PROVE_PYTHON) $(B)/libsealane.a,\
     --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 4 --% $(B)/asm/x86_64/aesgcm_aesni.o" plant))
 $(eval $(call suite,prove-mutants,$(PROVE_PYTHON) $(B)/libsealane.a,\

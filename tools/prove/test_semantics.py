@@ -5,8 +5,9 @@ its operands, with random and edge inputs.
 
 All inputs are taken as symbols, whose result is then evaluated (columns.py), and some as constants too, so that the
 terms are tested as well as the folding of constants. Instructions that this CPU does not have are listed as not run. --plant
-makes one instruction in a hundred wrong, which must be found. --neighbours takes what no kernel has but a mutant may (mutate.py):
-forms made of these by turning one bit over, whose meaning is given as well. Then what the prover refuses is no failure, and counted.
+makes one instruction in a hundred wrong, which must be found. --neighbours takes what no kernel has
+but a mutant may (mutate.py): forms made of these by turning one bit over, whose meaning is given as well. Then what the
+prover refuses is no failure, and counted.
 """
 import argparse
 import collections
@@ -223,7 +224,7 @@ def missing(insn, md):
 
 
 def skipped(insn):
-    """Branches are in common.py; what the macros save and restore is on the stack, which the frame around a test needs."""
+    """Branches are in common.py; what the macros save is on the stack, which the frame around a test needs."""
     return insn.mnemonic.startswith("j") or insn.mnemonic in ("ret", "endbr64", "nop", "lfence") or \
         re.search(r"\b([re]?[sb]p|[sb]pl|rip)\b", insn.op_str) is not None
 
@@ -243,7 +244,7 @@ def apart(f):
 
 
 def try_neighbours(cpu, forms, numbers, rng, args):
-    """Of (what -> instruction): 0 if the CPU does the same with all of them, but for those that are refused, or not compared."""
+    """Of (what -> instruction): 0 if the CPU does the same with all of them that are not refused, or not compared."""
     passed, failed, refused, stopped, begun = 0, 0, 0, 0, time.monotonic()
     part, parts = map(int, args.part.split("/"))
     for i, (_, insn) in enumerate(sorted(forms.items(), key=lambda t: t[0])[part - 1::parts]):
@@ -264,8 +265,8 @@ def try_neighbours(cpu, forms, numbers, rng, args):
             stopped += 1
         else:
             refused += 1
-    print(f"{passed} forms that are no kernel's, with {args.inputs} inputs each, {refused} refused, {stopped} not compared; "
-          f"{time.monotonic() - begun:.0f} s")
+    print(f"{passed} forms that are no kernel's, with {args.inputs} inputs each, {refused} refused, "
+          f"{stopped} not compared; {time.monotonic() - begun:.0f} s")
     print(f"semantics: {passed} passed, {failed} failed, 0 not run")
     return 1 if failed else 0
 
@@ -304,7 +305,8 @@ def main():
         cpu.load(insn)
         if len(terms.ATOMS) > 50_000:
             terms.forget()
-        wrong, symbolic = columns.compare(cpu, 0, insn, x86.step(insn), numbers, rng, args.inputs, args.plant and number_of % 100 == 7)
+        wrong, symbolic = columns.compare(cpu, 0, insn, x86.step(insn), numbers, rng, args.inputs,
+                                          args.plant and number_of % 100 == 7)
         if wrong:
             failed.append((insn, wrong))
             print(f"FAIL {insn.mnemonic} {insn.op_str}: {wrong}")

@@ -5,8 +5,9 @@ mnemonic and form of its operands, with random and edge inputs.
 
 All forms go into one static program, which is given the states of registers and memory before, many at a time, and tells those
 after. All inputs are taken as symbols, whose result is then evaluated (columns.py), and some as constants too. --plant makes
-one instruction in a hundred wrong, which must be found. --neighbours takes what no kernel has but a mutant may (mutate.py): forms
-made of these by turning one bit over, whose meaning is given as well. Then what the prover refuses is no failure, and counted.
+one instruction in a hundred wrong, which must be found. --neighbours takes what no kernel has
+but a mutant may (mutate.py): forms made of these by turning one bit over, whose meaning is given as well. Then what the
+prover refuses is no failure, and counted.
 """
 import argparse
 import collections
@@ -275,7 +276,7 @@ class Emulated(columns.Machines):
 
 
 def test(arch, forms, args, rng, numbers):
-    """Of (mnemonic and form) -> instruction. Returns how many passed, how many of these with symbols, what is refused, failures."""
+    """Of (mnemonic and form) -> instruction. Returns how many passed, failures, how many with symbols, how many not."""
     part, parts = map(int, args.part.split("/"))
     order = sorted(forms.items(), key=lambda t: t[0])[part - 1::parts]
     failed, passed, symbolic_too, refused = [], 0, 0, [0, 0]
@@ -286,7 +287,8 @@ def test(arch, forms, args, rng, numbers):
             if len(terms.ATOMS) > 50_000:
                 terms.forget()
             try:
-                wrong, symbolic = columns.compare(emulated, k, insn, arch.isa.meaning(bytes(insn.bytes), 0)[0], numbers, rng, args.inputs,
+                step = arch.isa.meaning(bytes(insn.bytes), 0)[0]
+                wrong, symbolic = columns.compare(emulated, k, insn, step, numbers, rng, args.inputs,
                                                   args.plant and k % 100 == 7)
             except (Unproved, *STOPS) as e:
                 wrong = f"stopped: {e}"
@@ -304,8 +306,8 @@ def test(arch, forms, args, rng, numbers):
 
 def skipped(insn):
     """Branches are in common.py; what the macros save and restore is on the stack, whose pointer the frame needs."""
-    return re.match(r"(b|b\..*|b(eq|ne|cs|hs|lo|cc|mi|pl|hi|ls|gt|lt|ge|le)|cbn?z|tbn?z|ret|bx|v?push|v?pop)$", insn.mnemonic) or \
-        "sp" in re.split(r"\W+", insn.op_str)
+    branch = r"(b|b\..*|b(eq|ne|cs|hs|lo|cc|mi|pl|hi|ls|gt|lt|ge|le)|cbn?z|tbn?z|ret|bx|v?push|v?pop)$"
+    return re.match(branch, insn.mnemonic) or "sp" in re.split(r"\W+", insn.op_str)
 
 
 def main():
@@ -332,8 +334,9 @@ def main():
             if args.neighbours:
                 found[arch.isa] = columns.neighbours(found[arch.isa], form, arch.isa, arch.isa.decoder(), skipped)
             p, f, s, refused = test(arch, found[arch.isa], args, rng, numbers)
-            print(f"{arch.isa.__name__}: {p} of {p + len(f)} forms, {s} with symbols too, with {args.inputs} inputs each, seed {args.seed}"
-                  + (f", {refused[0]} refused, {refused[1]} not compared" if args.neighbours else ""))
+            more = f", {refused[0]} refused, {refused[1]} not compared" if args.neighbours else ""
+            print(f"{arch.isa.__name__}: {p} of {p + len(f)} forms, {s} with symbols too, "
+                  f"with {args.inputs} inputs each, seed {args.seed}{more}")
             passed, failed = passed + p, failed + f
     print(f"semantics: {passed} passed, {len(failed)} failed, 0 not run")
     return 1 if failed else 0

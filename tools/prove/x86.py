@@ -1227,8 +1227,8 @@ def step(insn):
 
 
 def no_instruction(insn):
-    """Whether a CPU has none there, which capstone does not see: of EVEX, zeroing without a mask, or of a mask or of memory; rounding,
-    which shares its bit with broadcasts; a mask register above k7; vectors of a length that there is not."""
+    """Whether a CPU has none there, which capstone does not see: of EVEX, zeroing without a mask, or of a mask or of
+    memory; rounding, which shares its bit with broadcasts; a mask register above k7; vectors of no such length."""
     code = bytes(insn.bytes)
     if code[0] != 0x62 or not insn.operands:
         return False
