@@ -74,7 +74,7 @@
  * stealing. KEY is a SEALANE_AES_KEY, STATE 16 bytes at any address: read, and left as the next call for the same text
  * wants them; they may not overlap the texts. Initial values and counters are public, tweaks are not. OUT is IN or
  * disjoint from it. */
-#define SEALANE_AES_SETUP 0       /* make KEY of its ROUNDS and the raw key in its SCHEDULE; BYTES not 0: no INVERSE */
+#define SEALANE_AES_SETUP 0       /* make KEY of ROUNDS and the raw key in SCHEDULE; BYTES not 0: INVERSE may stay */
 #define SEALANE_AES_ECB_ENCRYPT 1 /* every block by itself; no STATE */
 #define SEALANE_AES_ECB_DECRYPT 2
 #define SEALANE_AES_CTR 3         /* STATE: the counter block; its last 4 bytes count, big-endian, and wrap around */

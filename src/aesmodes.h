@@ -28,7 +28,7 @@ _Static_assert(SEALANE_AES_KEY_ROUNDS == SEALANE_GCM_KEY_ROUNDS && SEALANE_AES_K
 const sealane_aes_schedules *sealane_aes_schedules_of(const sealane_aes_key *key, const sealane_level **level);
 
 /* For the provider, whose contexts have one key after another of one length, often for a few blocks each. A key that
- * only encrypts: what it has for decryption is left as it was. Nothing is wiped before; 0 if there is no such key. */
+ * only encrypts: what it has for decryption may stay as it was. Nothing is wiped before; 0 if there is no such key. */
 int sealane_aes_key_encrypts(sealane_aes_key *key, const uint8_t *raw, size_t key_bytes);
 
 /* Whole blocks in counter mode, of a key and arguments that have been checked. */

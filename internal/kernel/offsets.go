@@ -52,7 +52,7 @@ const (
 	asmGcmStateMask    = 32 // 16 bytes: the encrypted J0
 	asmGcmStateBytes   = 64
 
-	asmAESSetup       = 0 // make KEY of its ROUNDS and the raw key in its SCHEDULE; BYTES not 0: no INVERSE
+	asmAESSetup       = 0 // make KEY of ROUNDS and the raw key in SCHEDULE; BYTES not 0: INVERSE may stay
 	asmAESECBEncrypt  = 1 // every block by itself; no STATE
 	asmAESECBDecrypt  = 2
 	asmAESCTR         = 3 // STATE: the counter block; its last 4 bytes count, big-endian, and wrap around

@@ -140,7 +140,7 @@ def arithmetic(name, ops):
             else:
                 r, c = add_modular(x, y), None
             v = overflow_of(x, y, r)
-        elif not flags and w == 32 and y.constant is not None:  # of a counter
+        elif not flags and not carry and w == 32 and y.constant is not None:  # of a counter
             put(m, add_modular(x, const(-y.constant % (1 << w), w)))
             return
         else:
@@ -521,6 +521,8 @@ def simd(name, ops):
             m.vector[n] = split(e)
         return insert
     if name == "fmov":
+        if not re.fullmatch(r"d\d+ x\w+|x\w+ d\d+", " ".join(ops)):
+            raise Unproved(f"{name} {', '.join(ops)}")
         if ops[0][0] == "d":
             n, g = int(ops[0][1:]), read(ops[1])
             return lambda m: m.vector.__setitem__(n, split([g(m)]) + [const(0, 32)] * 2)

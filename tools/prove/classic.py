@@ -8,7 +8,12 @@
     wipe      the last store of zeroes is left out
     scratch   16 bytes less of scratch than the kernel's source states
 
-Kernels of ChaCha20-Poly1305 that work on single packets. Exit status 1 if one is not refused, or if a kernel has none.
+Kernels of ChaCha20-Poly1305 that work on single packets. And of AES's modes, when a key is made:
+
+    behind    one more round key is stored than there are
+    inverse   the question whether keys to decrypt are wanted is left out (x86-64)
+
+Exit status 1 if one is not refused, or if a kernel has none.
 """
 import re
 import sys
@@ -16,6 +21,7 @@ import sys
 import arm32
 import arm64
 import kernels
+import modes
 import terms
 import x86
 from kernels import Shape
@@ -70,11 +76,42 @@ def refused(kernel, shapes=SHAPES):
     return None
 
 
+def of_key(kernel):
+    """Of a kernel of AES's modes: kind -> whether it is refused."""
+    program, setup, found = kernel.program(), modes.ModeShape(modes.SETUP, bits=128, encrypts=True), {}
+    kernels.run(kernel, setup, trace := set())  # without an error, as it is
+    good = dict(program.steps)
+
+    def try_with(kind, pc, function):
+        _, after, branch, text = good[pc]
+        program.steps[pc] = function, after, branch, text
+        try:
+            kernels.run(kernel, setup, set())  # a trace: the key is made again
+            found.setdefault(kind, []).append(False)
+        except Unproved:
+            found.setdefault(kind, []).append(True)
+        program.steps[pc] = good[pc]
+    behind = kernels.KEY + kernels.A["AES_KEY_SCHEDULE"] + 16 * 11
+    last = max(pc for pc in trace if good[pc][0])
+    try_with("behind", last, lambda m: (good[last][0](m), m.memory.store(behind, terms.const(0, 128))))
+    if kernel.isa is x86:
+        for pc in sorted(pc for pc in trace if good[pc][3] == f"cmp qword ptr [rdi + {kernels.A['ARG_BYTES']:#x}], 0"):
+            try_with("inverse", pc, lambda m: None)
+        found.setdefault("inverse", [False])
+    return found
+
+
 def main():
     sys.setrecursionlimit(20000)
     refusals, missed = 0, 0
     for path in sys.argv[1:]:
         kernel = kernels.Kernel(path)
+        if kernel.specified and kernel.of_modes and "chacha20" not in kernel.name:
+            kinds = of_key(kernel)
+            said = ", ".join(f"{kind} {sum(v)} of {len(v)} refused" for kind, v in kinds.items())
+            print(f"{kernel}: {said}", flush=True)
+            refusals += sum(map(sum, kinds.values()))
+            missed += sum(len(v) - sum(v) for v in kinds.values())
         if not kernel.specified or "chacha20poly1305" not in kernel.name or "_batch_" in kernel.name:
             continue
         isa, program, count = kernel.isa, kernel.program(), {}

@@ -4,9 +4,12 @@ Columns: what a value is for each of many inputs, in numbers of 64 bits, two of 
 meaning on symbols, found once for a group of inputs and evaluated for all of them, and on constants for some of them, beside
 what the machine made of the same inputs. In a group what decides an address, a count or a branch is the same.
 """
+import re
+
 import numpy as np
 
 import terms
+from common import STOPS
 from terms import ATOMS, CONST, INVERSE_SBOX, SBOX, UNDEF, Unproved, const, symbol
 
 LEAST = 3  # inputs of a group that are also taken as constants; of many one in 50
@@ -190,6 +193,27 @@ def symbols_of(values):
     return names
 
 
+def neighbours(forms, form, isa, md, skipped):
+    """Of forms (what -> instruction): others, one bit turned over, whose meaning is given too. Mutants have them."""
+    found = {}
+    for insn in list(forms.values()):
+        for bit in range(8 * insn.size):
+            code = bytearray(insn.bytes)
+            code[bit // 8] ^= 1 << bit % 8
+            other = next(md.disasm(bytes(code), 0), None)
+            if other is None or other.size != insn.size or skipped(other):
+                continue
+            what = form(other)
+            if what in forms or what in found:
+                continue
+            try:
+                isa.meaning(bytes(code), 0)
+            except (Unproved, *STOPS):
+                continue
+            found[what] = other
+    return found
+
+
 # ---- An instruction -----------------------------------------------------------------------------------------------------------
 
 class Machines:
@@ -299,6 +323,11 @@ def group(machines, which, insn, step, records, rng, constants, plant):
                 return f"{name}: {v} here, {int(got[0]):#x} by {machines.by} (constants)", symbolic, False
         i += 1
     return None, symbolic, bool(fixed - addresses)
+
+
+def differs(wrong):
+    """Whether an error is a difference from the machine; else the prover refuses an instruction with these inputs."""
+    return re.search(" by the (CPU|emulator)", wrong) is not None or "out of its bounds" in wrong
 
 
 def compare(machines, which, insn, step, numbers, rng, inputs, plant):

@@ -1,6 +1,9 @@
 """What machines have in common: conditions, values in words, and code that is decoded once."""
 from terms import Unproved, both, cat, const, cut, equal, invert, xor
 
+# What the meaning of something that is no instruction may stop with, besides Unproved.
+STOPS = (RecursionError, AssertionError, ValueError, IndexError, KeyError, TypeError, AttributeError)
+
 
 def pairs(words):
     return [cat(words[i], words[i + 1]) for i in range(0, len(words), 2)]

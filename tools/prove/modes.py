@@ -2,6 +2,7 @@
 5.4.4): calls as src/aes_api.c and src/quic.c make them, and what must be true afterwards."""
 import spec
 import terms
+import x86
 from kernels import A, IN, KEY, OUT, STATE, Call
 from terms import cat, const, cut, symbol, xor
 
@@ -113,7 +114,11 @@ def key_cells(kernel, bits, name, trace=None, encrypts=False):
     first, found = symbol(f"{name}0", 32), _keys.get(key)
     if found is None or found[2] is not first or trace is not None:
         call = Call(kernel)
-        call.regions(("key", KEY, A["AES_KEY_BYTES"], True, True))
+        # Written are as many round keys as there are; if no inverse is asked for, none but by ARM's AES instructions.
+        schedule, inverse, size = A["AES_KEY_SCHEDULE"], A["AES_KEY_INVERSE"], 16 * (bits // 32 + 7)
+        left = encrypts and (kernel.isa is x86 or kernel.bitwise)
+        call.regions(("rounds", KEY, schedule, True, False), ("schedule", KEY + schedule, size, True, True),
+                     ("inverse", KEY + inverse, 0 if left else size, True, True))
         call.arguments(key=KEY, bytes=int(encrypts), flags=SETUP)
         call.memory.poke(KEY + A["AES_KEY_ROUNDS"], const(bits // 32 + 6, 64))
         call.memory.poke(KEY + A["AES_KEY_SCHEDULE"], cat(*(symbol(f"{name}{i}", 32) for i in range(bits // 32))))

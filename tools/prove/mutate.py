@@ -46,6 +46,7 @@ import reduction
 import terms
 import x86
 from capstone import x86_const as X
+from common import STOPS
 from terms import Unproved, symbol
 
 TRIES = 8  # calls that a mutant is run for first
@@ -56,7 +57,6 @@ PROVED = 40  # calls of those in which something differs, at most, in which a mu
 SOON = 300  # instructions in which a state may become the same again
 TOGETHER = 40  # mutants of one run of a call
 CHECKED = 10  # of the refused, how many must differ where those that are not are looked at
-STOPS = (RecursionError, AssertionError, ValueError, IndexError, KeyError, TypeError, AttributeError)
 
 
 class TooLong(Exception):

@@ -27,6 +27,7 @@ from terms import const
 
 CODE, SECONDS = 0x50000000, 10
 REFUSED = 10
+AROUND = 8  # bytes of the number that stands for what is compared
 
 C = """
 #define _GNU_SOURCE
@@ -34,32 +35,49 @@ C = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
-static struct { uint64_t start, bytes, back; } part[1000];
+static struct { uint64_t start, bytes, back, kept; } part[1000];
+static uintptr_t first_page(uint64_t i) { return part[i].start & ~(uintptr_t)4095; }
+static uintptr_t last_page(uint64_t i) { return (part[i].start + part[i].bytes + 4095) & ~(uintptr_t)4095; }
 static void in(void *p, size_t n) { if (n && fread(p, n, 1, stdin) != 1) exit(0); }
-int main(void)
+static void serve(void)
 {
     for (;;) {
         uint64_t head[4]; /* parts, and the three arguments */
         in(head, sizeof head);
         if (head[0] > 1000)
-            return 1;
+            exit(1);
         for (uint64_t i = 0; i < head[0]; i++) {
             in(&part[i], sizeof part[i]);
-            uintptr_t at = part[i].start & ~(uintptr_t)4095, end = (part[i].start + part[i].bytes + 4095) & ~(uintptr_t)4095;
+            uintptr_t at = first_page(i), end = last_page(i);
             if (mmap((void *)at, end - at, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != (void *)at)
-                return 1;
+                exit(1);
         }
         for (uint64_t i = 0; i < head[0]; i++)
             in((void *)(uintptr_t)part[i].start, part[i].bytes);
         __builtin___clear_cache((char *)%(code)#xUL, (char *)%(code)#xUL + (1 << 20));
         alarm(%(seconds)d);
         ((void (*)(void *, void *, void *))(uintptr_t)%(code)#xUL)((void *)(uintptr_t)head[1], (void *)(uintptr_t)head[2], (void *)(uintptr_t)head[3]);
+        uint64_t around = 0; /* of all pages of parts that are kept, what lies around these too */
+        for (uint64_t i = 0; i < head[0]; i++)
+            for (uintptr_t at = first_page(i); part[i].kept && at < last_page(i); at += 8)
+                around = (around ^ *(uint64_t *)at) * 0x9e3779b97f4a7c15 + 1;
+        fwrite(&around, sizeof around, 1, stdout);
         for (uint64_t i = 0; i < head[0]; i++)
             if (part[i].back && part[i].bytes)
                 fwrite((void *)(uintptr_t)part[i].start, part[i].bytes, 1, stdout);
         fflush(stdout);
     }
+}
+int main(void) /* on a stack that lies here: of a program for 32-bit ARM it may lie where lanes are */
+{
+    static _Alignas(64) char stack[1 << 18];
+    static ucontext_t before, there;
+    getcontext(&there);
+    there.uc_stack.ss_sp = stack, there.uc_stack.ss_size = sizeof stack, there.uc_link = &before;
+    makecontext(&there, serve, 0);
+    return swapcontext(&before, &there);
 }
 """
 BUILD = {x86: (["cc"], []), arm64: (["aarch64-linux-gnu-gcc"], ["qemu-aarch64", "-cpu", "max"]),
@@ -78,14 +96,15 @@ class Server:
         subprocess.run([*compiler, "-O1", "-static", "-no-pie", "-Wl,-Ttext-segment=0x60000000", "-o", self.program, folder + "/n.c"], check=True)
 
     def call(self, code, arguments, parts):
-        """Of parts (start, content, whether it comes back): what comes back, or None."""
+        """Of parts (start, content, whether it comes back, whether it and what lies around it is compared): a number
+        that stands for the latter, and what comes back, or None."""
         if self.process is None or self.process.poll() is not None:
             self.process = subprocess.Popen([*self.emulator, self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        parts = [(CODE, code, False), *parts]
+        parts = [(CODE, code, False, False), *parts]
         said = struct.pack("<4Q", len(parts), *arguments)
-        said += b"".join(struct.pack("<3Q", start, len(content), back) for start, content, back in parts)
-        said += b"".join(content for _, content, _ in parts)
-        want = sum(len(content) for _, content, back in parts if back)
+        said += b"".join(struct.pack("<4Q", start, len(content), back, kept) for start, content, back, kept in parts)
+        said += b"".join(content for _, content, _, _ in parts)
+        want = AROUND + sum(len(content) for _, content, back, _ in parts if back)
         try:
             self.process.stdin.write(said)
             self.process.stdin.flush()
@@ -93,7 +112,7 @@ class Server:
         except BrokenPipeError:
             got = b""
         if len(got) == want:
-            return got
+            return got[:AROUND], got[AROUND:]
         self.process.kill()
         self.process.wait()
         self.process = None
@@ -134,35 +153,28 @@ class Calls:
             if r.name != "stack":
                 v = call.memory.peek(r.start, r.end - r.start)
                 # Of what nothing has written: what is not the same each time.
-                content = b"".join((low if n == -1 else self.rng.getrandbits(w)) .to_bytes(-(-w // 8), "little") for n, low, w in v.pieces) \
+                content = b"".join((low if n == -1 else self.rng.getrandbits(w)).to_bytes(-(-w // 8), "little") for n, low, w in v.pieces) \
                     if all(w % 8 == 0 for _, _, w in v.pieces) else None
                 if content is None:
                     raise SystemExit("a value of bits")
-                parts.append((r.start, content, r.write))
+                parts.append((r.start, content, r.write, r.name != "scratch"))
         arguments = kernels.ARGS, kernels.SCRATCH, call.consts
         got = self.server.call(call.kernel.code, arguments, parts)
         if got is None:
             raise SystemExit(f"{self.kernel} as it is: not at its end")
         if call.kernel is self.kernel:
-            kept, at = self.without_scratch(call, got), self.shape
+            kept, at = got[0], self.shape
             for n, code in self.codes.items():
                 if n not in self.differ:
                     other = self.server.call(code, arguments, parts)
-                    if other is None or self.without_scratch(call, other) != kept:
+                    if other is None or other[0] != kept:
                         self.differ[n] = at
-        for name, start, content in self.split(call, got):
-            call.memory.put(start, content)
-        return 0
-
-    def split(self, call, got):
         at = 0
         for r in call.memory.regions:
             if r.write and r.name != "stack":
-                yield r.name, r.start, got[at:at + r.end - r.start]
+                call.memory.put(r.start, got[1][at:at + r.end - r.start])
                 at += r.end - r.start
-
-    def without_scratch(self, call, got):
-        return [content for name, _, content in self.split(call, got) if name != "scratch"]
+        return 0
 
 
 def refused(kernel, shape, at, code):

@@ -57,7 +57,8 @@ prove-mutants: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## MUTANTS changed
 	$(PROVE_PYTHON) tools/prove/native.py --calls 600 $(PROVE_RECORD) $(PROVE_CHOSEN)
 
 # In make test-long, which looks further each time, and for how long.
-PROVE_FOR_LONG = --seconds $(LONG_SECONDS) --seed $$$$(date +%s)
+PROVE_ANY_SEED = --seed $$$$(date +%s)
+PROVE_FOR_LONG = --seconds $(LONG_SECONDS) $(PROVE_ANY_SEED)
 # $(call prove_mutants,record,objects)
 prove_mutants = sh -ec 'rm -f $(1); $(PROVE_PYTHON) tools/prove/mutate.py --settle --calls 60 --count 100 --least 90 --record $(1) \
     $(PROVE_FOR_LONG) $(2); $(PROVE_PYTHON) tools/prove/native.py --calls 50 $(1) $(2)'
@@ -71,8 +72,15 @@ $(eval $(call suite,prove-semantics-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
     $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 20 $(PROVE_ARM)))
 $(eval $(call suite,prove-planted-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
     --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 2 --% $(B)/prove/aarch64/chacha20poly1305_neon.o" plant))
+$(eval $(call suite,prove-neighbours-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
+    $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --neighbours --inputs 10 --part 1/10 $(PROVE_ARM)))
+$(eval $(call suite,prove-neighbours-planted-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
+    --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics_arm.py --neighbours --inputs 2 --part 1/4 --% \
+    $(B)/prove/arm/aes_ce32.o" plant))
 $(eval $(call suite,prove-classic,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py \
-    $(B)/asm/x86_64/chacha20poly1305_ssse3.o $(B)/prove/aarch64/chacha20poly1305_neon.o $(B)/prove/arm/chacha20poly1305_armv6.o))
+    $(B)/asm/x86_64/chacha20poly1305_ssse3.o $(B)/prove/aarch64/chacha20poly1305_neon.o \
+    $(B)/prove/arm/chacha20poly1305_armv6.o \
+    $(filter %/aes_aesni.o %/aes_ce.o %/aes_ce32.o,$(PROVE_MODE_LOOPS))))
 $(eval $(call suite,prove-celoops,$(PROVE_PYTHON) $(PROVE_CE_LOOPS),$(PROVE_PYTHON) tools/prove/celoops.py --quick --planted $(PROVE_CE_LOOPS)))
 $(eval $(call suite,prove-arm6loops,$(PROVE_PYTHON) $(PROVE_ARM6_LOOPS),$(PROVE_PYTHON) tools/prove/arm6loops.py --quick --planted $(PROVE_ARM6_LOOPS)))
 $(eval $(call long_suite,long-prove-celoops,$(PROVE_PYTHON) $(PROVE_CE_LOOPS),$(PROVE_PYTHON) tools/prove/celoops.py --planted $(PROVE_CE_LOOPS)))
@@ -82,7 +90,9 @@ $(eval $(call long_suite,long-prove-armloops,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),
 $(eval $(call long_suite,long-prove-classic,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py $(PROVE_OBJECTS) $(PROVE_ARM)))
 $(eval $(call long_suite,long-prove-mutants-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(call prove_mutants,$(B)/prove/mutants-arm.jsonl,$(PROVE_ARM))))
 $(eval $(call long_suite,long-prove-semantics-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 10000 $(PROVE_FOR_LONG) $(PROVE_ARM)))
+    $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_ARM)))
+$(eval $(call long_suite,long-prove-neighbours-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
+    $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --neighbours --inputs 1000 $(PROVE_ANY_SEED) $(PROVE_ARM)))
 else
 $(eval $(call suite,prove-arm,,test/arm --missing "compilers for ARM and qemu-arm"))
 endif
@@ -108,6 +118,11 @@ $(eval $(call long_suite,long-prove-avx512-ad,$(PROVE_PYTHON) $(B)/libsealane.a,
 # Every length that front ends give to a lane: four suites for each kernel of many packets.
 $(foreach i,1 2 3 4,$(foreach o,$(PROVE_LANES),$(eval $(call long_suite,long-prove-lanes-$(i)-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
     $(PROVE_PYTHON) $(B)/libsealane.a $(o),$(PROVE_PYTHON) tools/prove/prove.py --lanes --part $(i)/4 --jobs 1 $(o)))))
+$(eval $(call suite,prove-neighbours,$(PROVE_PYTHON) $(B)/libsealane.a,\
+    $(PROVE_PYTHON) tools/prove/test_semantics.py --neighbours --inputs 10 --part 1/30 $(PROVE_OBJECTS)))
+$(eval $(call suite,prove-neighbours-planted,$(PROVE_PYTHON) $(B)/libsealane.a,\
+    --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --neighbours --inputs 4 --part 1/4 --% \
+    $(B)/asm/x86_64/aesgcm_aesni.o" plant))
 $(eval $(call suite,prove-planted,$(PROVE_PYTHON) $(B)/libsealane.a,\
     --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 4 --% $(B)/asm/x86_64/aesgcm_aesni.o" plant))
 $(eval $(call suite,prove-mutants,$(PROVE_PYTHON) $(B)/libsealane.a,\
@@ -116,6 +131,8 @@ $(eval $(call suite,prove-mutants,$(PROVE_PYTHON) $(B)/libsealane.a,\
 $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
     $(PROVE_PYTHON) $(B)/libsealane.a $(o),$(PROVE_PYTHON) tools/prove/prove.py --jobs 1 $(o))))
 $(eval $(call long_suite,long-prove-semantics,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 10000 $(PROVE_FOR_LONG) $(PROVE_OBJECTS)))
+    $(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_OBJECTS)))
+$(eval $(call long_suite,long-prove-neighbours,$(PROVE_PYTHON) $(B)/libsealane.a,\
+    $(PROVE_PYTHON) tools/prove/test_semantics.py --neighbours --inputs 100 $(PROVE_ANY_SEED) $(PROVE_OBJECTS)))
 $(eval $(call long_suite,long-prove-mutants,$(PROVE_PYTHON) $(B)/libsealane.a,$(call prove_mutants,$(B)/prove/mutants-long.jsonl,$(PROVE_OBJECTS))))
 endif

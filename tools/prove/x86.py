@@ -467,6 +467,8 @@ def element_bytes(name):
     """Bytes of an element, as far as the mask of an EVEX instruction needs them."""
     if name in MASKED_MOVES:
         return MASKED_MOVES[name]
+    if name in ("vpunpckldq", "vpunpckhdq"):
+        return 4
     for end, n in (("8", 1), ("b", 1), ("w", 2), ("d", 4), ("q", 8), ("32x4", 4), ("64x2", 8), ("64x4", 8)):
         if name.endswith(end):
             return n
@@ -725,6 +727,8 @@ def vector_shift(insn):
         f = (lambda x: shift_left(x, 8 * count)) if name == "pslldq" else (lambda x: shift_right(x, 8 * count))
         whole = remembered_of_one(lambda v: split([f(cat(*x)) for x in lanes(v)]))
         return lambda m: put(m, whole(a(m)))
+    if name[4:] not in ("d", "q"):
+        raise Unproved(f"{insn.mnemonic} is not known")
     f = SHIFTS[name[:4]]
     if name.endswith("q"):
         count = min(count, 64) if not name.startswith("pro") else count
@@ -1052,6 +1056,8 @@ def compare_to_mask(insn):
     name = v.name
     k = int(insn.reg_name(v.ops[0].reg)[1:])
     wide = name.endswith("q")
+    if not wide and not name.endswith("d"):
+        raise Unproved(f"{name} is not known")
     n = v.words(1)
     w = 64 if wide else 32
     v.element = w // 8
@@ -1220,6 +1226,18 @@ def step(insn):
     raise Unproved(f"instruction {name} {insn.op_str} is not known")
 
 
+def no_instruction(insn):
+    """Whether a CPU has none there, which capstone does not see: of EVEX, zeroing without a mask, or of a mask or of
+    memory; rounding, which shares its bit with broadcasts; a mask register above k7; vectors of no such length."""
+    code = bytes(insn.bytes)
+    if code[0] != 0x62 or not insn.operands:
+        return False
+    zeroing, register, broadcast = code[3] & 0x80, insn.operands[0].type == X.X86_OP_REG, code[3] & 0x10
+    to_mask = register and insn.reg_name(insn.operands[0].reg).startswith("k")
+    return zeroing and (not code[3] & 7 or to_mask or not register) or broadcast and "{1to" not in insn.op_str \
+        or to_mask and code[1] & 0x90 != 0x90 or code[3] & 0x60 == 0x60
+
+
 _md = decoder()
 
 
@@ -1240,4 +1258,6 @@ def meaning(code, pc):
         if insn.operands[0].type != X.X86_OP_IMM:
             raise Unproved("an indirect jump")
         return None, after, (lambda m: m.condition(name[1:]), insn.operands[0].imm), text
+    if no_instruction(insn):
+        raise Unproved(f"{text} is no instruction")
     return step(insn), after, None, text

@@ -74,7 +74,7 @@ pub(crate) const GCM_STATE_COUNTER: usize = 16;
 // 16 bytes: the encrypted J0
 pub(crate) const GCM_STATE_MASK: usize = 32;
 pub(crate) const GCM_STATE_BYTES: usize = 64;
-// make KEY of its ROUNDS and the raw key in its SCHEDULE; BYTES not 0: no INVERSE
+// make KEY of ROUNDS and the raw key in SCHEDULE; BYTES not 0: INVERSE may stay
 pub(crate) const AES_SETUP: usize = 0;
 // every block by itself; no STATE
 pub(crate) const AES_ECB_ENCRYPT: usize = 1;
