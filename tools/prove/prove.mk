@@ -14,6 +14,8 @@ PROVE_ARM := $(foreach a,aarch64 arm,$(if $(shell command -v $(PROVE_CC_$(a))),$
 PROVE_LOOPS := $(foreach l,ssse3 avx2 avx512vl,$(B)/asm/x86_64/chacha20poly1305_$(l).o)
 PROVE_GCM_LOOPS := $(filter-out %_batch_avx2.o %_batch_avx512.o,$(filter $(B)/asm/x86_64/aesgcm_%,$(PROVE_OBJECTS))) \
     $(filter %/aesgcm_ce32.o,$(PROVE_ARM))
+# Those whose associated data are.
+PROVE_AD_LOOPS := $(PROVE_LOOPS) $(filter $(B)/asm/x86_64/%,$(PROVE_GCM_LOOPS))
 PROVE_CE_LOOPS := $(filter %/aesgcm_ce.o,$(PROVE_ARM))
 PROVE_ARM_LOOPS := $(filter %/chacha20poly1305_neon.o %/chacha20poly1305_neon6.o,$(PROVE_ARM))
 PROVE_ARM6_LOOPS := $(filter %/chacha20poly1305_armv6.o,$(PROVE_ARM))
@@ -42,6 +44,7 @@ prove: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## a kernel's machine code
 	$(if $(filter $(PROVE_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/loops.py --queries $(B)/prove/queries $(filter $(PROVE_LOOPS),$(PROVE_CHOSEN)))
 	$(if $(filter %/chacha20poly1305_avx512.o,$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/loops512.py --queries $(B)/prove/queries $(filter %/chacha20poly1305_avx512.o,$(PROVE_CHOSEN)))
 	$(if $(filter $(PROVE_GCM_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/gcmloops.py $(filter $(PROVE_GCM_LOOPS),$(PROVE_CHOSEN)))
+	$(if $(filter $(PROVE_AD_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/adloops.py --queries $(B)/prove/queries $(filter $(PROVE_AD_LOOPS),$(PROVE_CHOSEN)))
 	$(if $(filter $(PROVE_MODE_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/modeloops.py $(filter $(PROVE_MODE_LOOPS),$(PROVE_CHOSEN)))
 	$(if $(filter $(PROVE_CE_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/celoops.py $(filter $(PROVE_CE_LOOPS),$(PROVE_CHOSEN)))
 	$(if $(filter $(PROVE_ARM_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/armloops.py --queries $(B)/prove/queries $(filter $(PROVE_ARM_LOOPS),$(PROVE_CHOSEN)))
@@ -92,6 +95,9 @@ $(eval $(call long_suite,long-prove-loops,$(PROVE_PYTHON) $(B)/libsealane.a,$(PR
 $(eval $(call suite,prove-gcmloops,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/gcmloops.py --quick --planted $(B)/asm/x86_64/aesgcm_aesni.o))
 $(eval $(call long_suite,long-prove-gcmloops,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_GCM_LOOPS),$(PROVE_PYTHON) tools/prove/gcmloops.py --planted $(PROVE_GCM_LOOPS)))
+$(eval $(call suite,prove-adloops,$(PROVE_PYTHON) $(B)/libsealane.a,\
+    $(PROVE_PYTHON) tools/prove/adloops.py --quick --planted $(B)/asm/x86_64/chacha20poly1305_ssse3.o $(B)/asm/x86_64/aesgcm_aesni.o))
+$(eval $(call long_suite,long-prove-adloops,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_AD_LOOPS),$(PROVE_PYTHON) tools/prove/adloops.py --planted $(PROVE_AD_LOOPS)))
 $(eval $(call suite,prove-modeloops,$(PROVE_PYTHON) $(B)/libsealane.a $(filter %/aes_ce.o,$(PROVE_MODE_LOOPS)),\
     $(PROVE_PYTHON) tools/prove/modeloops.py --quick --planted $(filter %/aes_aesni.o %/aes_ce.o,$(PROVE_MODE_LOOPS))))
 $(eval $(call long_suite,long-prove-modeloops,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_MODE_LOOPS),$(PROVE_PYTHON) tools/prove/modeloops.py --planted $(PROVE_MODE_LOOPS)))

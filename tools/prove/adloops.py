@@ -1,0 +1,710 @@
+"""Every length of associated data at once: the loop over it, by induction, and what follows, with an accumulator of any value.
+
+    adloops.py [--quick] [--planted] [--jobs N] [--part I/N] [--queries FOLDER] OBJECT...
+
+What a kernel does with associated data lies between the instruction that asks for their length and the one where text begins (or
+what follows, where there is none). Of this section, run by itself with anything in all cells but those that it is found to read, are
+shown
+
+    entry   from its beginning to its loop, by classes of the length where it matters: pointer, end and bytes left are what
+            they should be, the accumulator that of nothing
+    step    from there to there, if enough is left: one pass further, the accumulator, of any value, being the specification's
+    exit    from there, for each number of bytes with which there is no step, to the section's end
+
+So of any length the section leaves the specification's accumulator, within bounds; cells that are the same as before it, or one
+constant, or an argument; and others, of which nothing is used then. It reads nothing of scratch and registers but `needed`.
+
+Then calls are run in which it is not executed: `ad_bytes` is a symbol with bounds. Where the section begins, the cells that it needs
+must be what they were above; then those that it changes are changed, the accumulator to any number within the bounds, and the call
+goes on at its end. Its result must be the specification's for associated data whose polynomial is that number: of every length of
+text below those that are shown by induction, and in the bases of that induction, which must keep what it keeps.
+"""
+import argparse
+import copy
+import itertools
+import multiprocessing
+import os
+import sys
+import time
+
+import gcmloops
+import kernels
+import linear
+import loops
+import prove
+import spec
+import terms
+from kernels import A, AD, FIRST, LAST, NONCE, SCRATCH, STACK, Call, GcmShape, Shape, text_symbols
+from loops import WHOLE, anew
+from terms import P, Unproved, cat, const, cut, extend, field_product, same, secret, symbol
+
+BLOCK = 17  # more than a block of associated data
+MOST = 1 << 60  # bytes of associated data: more than there can be of memory
+ARGUMENTS = ("out", "in", "bytes", "key", "nonce", "tag", "state", "total", "flags")
+FRAME = SCRATCH + loops.FRAME
+
+
+class Kind:
+    """Of a section. step: bytes of a pass. modulus: entry and exits depend on the length modulo it. short: texts of so many bytes go
+    another way with at most a block of associated data. text: the cell that says how long the text is, where that is asked for."""
+
+    def __init__(self, step, modulus=1, short=-1, text=None):
+        self.step, self.modulus, self.short, self.text = step, modulus, short, text
+
+    def leasts(self):
+        return (1, BLOCK) if self.short >= 0 else (1,)
+
+    def least(self, text):
+        """Bytes of associated data with which a text goes through the section."""
+        return BLOCK if text <= self.short else 1
+
+    def rests(self, residue):
+        """With how many bytes there is no step."""
+        return [self.step + residue] if self.modulus > 1 else range(1, self.step + 1)
+
+
+class Poly1305(Kind):
+    """inside, behind: cells of the accumulator's three limbs of 64 bits, in the loop and behind the section."""
+
+    def __init__(self, inside, behind, **more):
+        super().__init__(16, 16, **more)
+        self.inside, self.behind = inside, behind
+
+    def parts(self, call, cells):
+        found = call.cells()
+        return [cat(*(found.get(c, terms.undefined(32)) for c in limb)) for limb in cells]
+
+    def value(self, call, cells, r):
+        limbs = self.parts(call, cells)
+        if not all(v.defined for v in limbs):
+            raise Unproved("the accumulator is not there")
+        return loops.residue(limbs)
+
+    def set(self, call, cells, most):
+        """Any number, the highest limb of at most `most`."""
+        top = extend(symbol(f"ad h2 at most {most}", max(1, most.bit_length()), most), 64)
+        for limb, v in zip(cells, (symbol("ad h0", 64), symbol("ad h1", 64), top)):
+            call.change({c: cut(v, 64 // len(limb) * i, 64 // len(limb)) for i, c in enumerate(limb)})
+
+    def most(self, call, cells):
+        return self.parts(call, cells)[2].most
+
+    def key(self, bits):
+        return loops.one_time(FIRST)[0]
+
+    def absorb(self, h, r, text):
+        return spec.poly1305(h, r, spec.pad16(text))
+
+
+class Ghash(Kind):
+    def __init__(self, step, register, **more):
+        super().__init__(step, **more)
+        self.inside = self.behind = [("vector", register, i) for i in range(4)]
+        self.upper = [("vector", register, i) for i in range(4, 16)]
+
+    def value(self, call, cells, h):
+        found = call.cells()
+        v = cat(*(found[c] for c in cells))
+        if not v.defined:
+            raise Unproved("GHASH is not there")
+        return field_product(terms.X127, v.image)
+
+    def set(self, call, cells, most):
+        call.change({c: symbol(f"ad y{i}", 32) for i, c in enumerate(cells)})
+
+    def most(self, call, cells):
+        return 0
+
+    def key(self, bits):
+        return spec.field_element(spec.aes(spec.key_schedule(cat(*(symbol(f"key{i}", 32) for i in range(bits // 32)))), const(0, 128)))
+
+    def absorb(self, y, h, text):
+        return spec.ghash(y, h, text)
+
+
+_REGISTERS = [[("general", n)] for n in (8, 9, 10)]
+_SLOTS = [[("memory", FRAME + 8 * i), ("memory", FRAME + 8 * i + 4)] for i in range(3)]
+KINDS = {
+    "sealane_chacha20poly1305_ssse3": Poly1305(_REGISTERS, _SLOTS),
+    "sealane_chacha20poly1305_avx2": Poly1305(_REGISTERS, _SLOTS),
+    "sealane_chacha20poly1305_avx512vl": Poly1305(_REGISTERS, _SLOTS),
+    "sealane_aesgcm_aesni": Ghash(128, 11, short=64),
+    "sealane_aesgcm_aesniavx": Ghash(128, 11, short=64),
+    "sealane_aesgcm_avx2": Ghash(256, 11),
+    "sealane_aesgcm_avx512": Ghash(64, 19, short=256, text=("general", 11)),
+}
+
+
+def locate(kernel):
+    """Where the section begins, where it ends, and where its loop does. Only which these are is taken from there."""
+    insns = list(kernel.isa.decoder().disasm(kernel.code, 0))
+    found = []
+    for i, insn in enumerate(insns):
+        if insn.mnemonic == "mov" and insn.op_str.endswith(f"+ {A['ARG_AD_BYTES']:#x}]"):
+            register = insn.op_str.split(",")[0]
+            for j in (i + 1, i + 2):
+                if f"{insns[j].mnemonic} {insns[j].op_str}" == f"test {register}, {register}" and insns[j + 1].mnemonic == "je":
+                    found.append((insn.address, insns[j + 1].operands[0].imm))
+    # A way of their own of short packets has it twice.
+    begin, end = found[-1]
+    back = [insn for insn in insns if begin < insn.address < end and insn.mnemonic.startswith("j") and begin < insn.operands[0].imm < insn.address]
+    return begin, end, back[-1].operands[0].imm
+
+
+def flat(cells):
+    return [c for group in cells for c in (group if isinstance(group, list) else [group])]
+
+
+def anything(cell, width):
+    return symbol(f"anything in {cell}", width)
+
+
+def alike(a, b):
+    return a is b or a.constant is not None and a.constant == b.constant and a.width == b.width
+
+
+class Stopped(Exception):
+    """Where the section begins."""
+
+
+class Recorder(dict):
+    """Cells of memory: which were read before they were written."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.read, self.written = set(), set()
+
+    def get(self, key, default=None):
+        if key not in self.written:
+            self.read.add(key)
+        return super().get(key, default)
+
+    def __setitem__(self, key, v):
+        self.written.add(key)
+        super().__setitem__(key, v)
+
+
+class Registers(list):
+    """Registers, likewise."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.read, self.written = set(), set()
+
+    def __getitem__(self, n):
+        if n not in self.written:
+            self.read.add(n)
+        return super().__getitem__(n)
+
+    def __setitem__(self, n, v):
+        self.written.add(n)
+        super().__setitem__(n, v)
+
+
+class Lemma:
+    """What has been shown of the section, without terms: needed: cells; changed: cell -> ("constant", number, bits), ("argument", name),
+    ("data",): of scratch, of the section's data; or ("dead",). most: of the accumulator behind it."""
+
+    def __init__(self, needed):
+        self.needed, self.changed, self.most = needed, None, 0
+
+
+class Section:
+    """Of a kernel, with terms of a process: what its cells are where it begins. j0: of AES-GCM, with any J0. least: the fewest bytes
+    of associated data."""
+
+    def __init__(self, kernel, j0=False, least=1, lemma=None):
+        self.kernel, self.kind, self.j0, self.least, self.lemma = kernel, KINDS[kernel.name], j0, least, lemma
+        self.gcm = "aesgcm" in kernel.name
+        self.begin, self.end, self.loop = locate(kernel)
+        self.renew()
+
+    def renew(self):
+        """After terms have been forgotten."""
+        self.pointer = linear.Base("ad", 1 << 20, 1 << 62, address=AD)
+        self.bytes = linear.Base("ad bytes", self.least, MOST)
+        self.values, self.bits = {}, 128
+
+    # ---- The section by itself -------------------------------------------------------------------------------------------
+
+    def before(self, text=300):
+        """A call up to where the section begins."""
+        found = []
+        self.stop_there = found.append
+        shape = GcmShape(text, j0=self.j0) if self.gcm else Shape(text)
+        shape.section = self
+        try:
+            if self.gcm:
+                kernels.aesgcm(self.kernel, shape, None, False)
+            else:
+                kernels.chacha20poly1305(self.kernel, shape, None, None, False)
+        except Stopped:
+            pass
+        finally:
+            self.stop_there = None
+        return found[0]
+
+    stop_there = None
+
+    def alone(self, cells, pieces, pointer, n):
+        """The section by itself, or a part of it: in all other cells is anything. pieces: (bytes from pointer, bytes) that it may read."""
+        call = Call(self.kernel)
+        call.regions(*[("ad", AD + first, size, True, False) for first, size in pieces if size],
+                     *([("key", kernels.KEY, A["GCM_KEY_BYTES"], True, False)] if self.gcm else []))
+        m = call.machine
+        kept = call.kernel.isa.STACK_POINTER
+        call.change({c: anything(c, v.width) for c, v in call.cells().items() if c != ("general", kept)})
+        for first, end in ((SCRATCH + self.kernel.scratch_from, SCRATCH + call.scratch_bytes), (STACK - call.kernel.isa.STACK_BYTES, STACK)):
+            call.change({("memory", a): anything(("memory", a), 32) for a in range(first, end, 4)})
+        call.change(cells)
+        call.before = call.cells()
+        for name in ARGUMENTS:
+            call.memory.poke(kernels.ARGS + A["ARG_" + name.upper()], symbol(f"argument {name}", 64))
+        call.memory.poke(kernels.ARGS + A["ARG_AD"], pointer + 0)
+        call.memory.poke(kernels.ARGS + A["ARG_AD_BYTES"], n)
+        if self.gcm:
+            call.memory.cells.update(kernels.gcm_key(self.kernel, self.bits)[0])
+
+        def known(v, what):
+            found = linear.place(v)
+            if what == "an address" and found and found[0] is pointer and abs(found[1]) < 1 << 16:
+                return AD + found[1]
+            return type(m).known(m, v, what)
+        m.known = known
+        return call
+
+    def go(self, call, start, stop):
+        self.kernel.program().run(call.machine, None, start, stop)
+
+    def find_needed(self):
+        """What the section reads before it has written it: of some lengths, of which the lemma shows that it is enough for all."""
+        reference, needed = self.before().cells(), set()
+        step = self.kind.step
+        for n in (*range(self.least, BLOCK), step, step + 1, 2 * step + 13):
+            call = self.alone(reference, [(0, n)], self.pointer, const(n, 64))
+            call.memory.cells = memory = Recorder(call.memory.cells)
+            m = call.machine
+            m.general, m.vector = Registers(m.general), Registers(m.vector)
+            self.go(call, self.begin, self.end)
+            needed |= {("memory", a) for a in memory.read} | {("general", i) for i in m.general.read}
+            needed |= {c for c in reference if c[0] == "vector" and c[1] in m.vector.read}
+        return {c for c in needed if c in reference and reference[c].defined}
+
+    def prove(self, quick=False, needed=None):
+        """Entry, steps and exits. Returns how many and of how many instructions."""
+        kind = self.kind
+        lemma = Lemma(needed or self.find_needed())
+        reference = self.before().cells()
+        self.values = {c: self.any_counter(c, reference[c]) for c in lemma.needed}
+        if kind.text in self.values:
+            self.values[kind.text] = linear.Base("text", kind.short + 1, MOST) + 0
+        self.ends, self.cases, self.steps, self.touched = [], 0, 0, set()
+        bound = 0
+        for self.bits in (128, 192, 256) if self.gcm and not quick else (128,):
+            self.key = kind.key(self.bits)
+            for residue in range(kind.modulus):
+                bound = self.of_class(residue, bound, quick)
+        lemma.most = max((kind.most(call, kind.behind) for call, _ in self.ends), default=0)
+        lemma.changed = self.outcome()
+        self.lemma = lemma
+        return self.cases, self.steps
+
+    def any_counter(self, cell, v):
+        """Of AES-GCM, what the section needs of a call's data is its counter, which it only moves: any number of so many bits."""
+        bits = v.ones.bit_length()
+        return extend(symbol(f"any counter in {cell}", bits), v.width) if self.gcm and secret(v) else v
+
+    def of_class(self, residue, bound, quick):
+        """All of the lengths with this residue. Returns a bound of the accumulator in the loop."""
+        kind = self.kind
+        rests = list(kind.rests(residue))
+        # Of fewer than a pass, or than may go another way.
+        for few in ([residue] if residue else []) if kind.modulus > 1 else range(self.least, BLOCK) if kind.text else ():
+            self.finish(self.values, None, few)
+        n = linear.Base("ad bytes", max(rests[0], BLOCK if kind.text else self.least), MOST, modulus=kind.modulus, of=(residue,))
+        call = self.alone(self.values, [], self.pointer, n + 0)
+        self.go(call, self.begin, self.loop)
+        if kind.value(call, kind.inside, self.key) != 0:
+            raise Unproved("the accumulator is not that of nothing where the loop begins")
+        self.count(call)
+        state = {}
+        for cell, v in call.cells().items():
+            if cell in flat(kind.inside) or v is anything(cell, v.width):
+                continue
+            place = self.place_of(v, self.pointer, n)
+            if place != ("unknown", 0):
+                state[cell] = place or v
+        bound = max(bound, kind.most(call, kind.inside))
+        while True:
+            found = self.step(state, bound, residue, rests)
+            if found is None:
+                break
+            bound = max(bound, found)
+        for rest in rests[:4] + rests[-4:] if quick and len(rests) > 8 else rests:
+            self.finish(state, bound, rest)
+        return bound
+
+    def place_of(self, v, pointer, n):
+        """("ad", offset), ("end", ..) or ("left", ..) of what is a place."""
+        found = linear.place(v)
+        if found is None:
+            return None
+        base, offset = found
+        if base is pointer:
+            return "ad", offset
+        if base is n:
+            return "left", offset
+        if base.sum and set(base.sum) == {pointer, n}:
+            return "end", offset
+        return "unknown", 0
+
+    def put(self, state, pieces, pointer, n):
+        """A run from the loop's beginning. n: a base, or a number."""
+        number = isinstance(n, int)
+        left = const(n, 64) if number else n + 0
+
+        def value(v):
+            if not isinstance(v, tuple):
+                return v
+            what, offset = v
+            if what == "ad":
+                return pointer + offset
+            if what == "left":
+                return const(n + offset, 64) if number else n + offset
+            if number:
+                return pointer + (n + offset)
+            return linear.place(terms.add(64, pointer + 0, left)[0])[0] + offset
+        call = self.alone({c: value(v) for c, v in state.items()}, pieces, pointer, symbol("argument ad_bytes", 64))
+        # Arguments can be read again, but what they say of associated data is of the beginning.
+        call.memory.poke(kernels.ARGS + A["ARG_AD"], symbol("argument ad", 64))
+        return call
+
+    def step(self, state, bound, residue, rests):
+        """Shows it, having dropped of the state what is not kept, or returns a greater bound of the accumulator."""
+        kind = self.kind
+        while True:
+            pointer = linear.Base("ad in a pass", 1 << 20, 1 << 62, address=AD)
+            left = linear.Base("ad left", kind.step + rests[0], MOST, modulus=kind.modulus, of=(residue,))
+            call = self.put(state, [(0, kind.step)], pointer, left)
+            kind.set(call, kind.inside, bound)
+            h = kind.value(call, kind.inside, self.key)
+            text = text_symbols("ad pass ", kind.step)
+            call.memory.poke(AD, text)
+            self.go(call, self.loop, self.loop)
+            after, wrong = call.cells(), []
+            for cell, v in state.items():
+                if isinstance(v, tuple):
+                    what, offset = v
+                    place = self.place_of(after[cell], pointer, left)
+                    if place != (what, offset + {"ad": kind.step, "left": -kind.step, "end": 0}[what]):
+                        wrong.append(cell)
+                elif not alike(after[cell], v):
+                    wrong.append(cell)
+            if not wrong:
+                break
+            for cell in wrong:
+                del state[cell]
+        if kind.value(call, kind.inside, self.key) != kind.absorb(h, self.key, text):
+            raise Unproved("the accumulator is not that of the specification after a pass")
+        self.count(call)
+        most = kind.most(call, kind.inside)
+        return most if most > bound else None
+
+    def finish(self, state, bound, rest):
+        """From the loop, or with no bound from the section's beginning, with `rest` bytes to its end."""
+        kind = self.kind
+        if bound is None:
+            call, h = self.alone(self.values, [(0, rest)], self.pointer, const(rest, 64)), 0
+        else:
+            call = self.put(state, [(0, rest)], linear.Base("ad at the end", 1 << 20, 1 << 62, address=AD), rest)
+            kind.set(call, kind.inside, bound)
+            h = kind.value(call, kind.inside, self.key)
+        text = text_symbols("ad pass ", rest)
+        call.memory.poke(AD, text)
+        self.go(call, self.begin if bound is None else self.loop, self.end)
+        if kind.value(call, kind.behind, self.key) != kind.absorb(h, self.key, text):
+            raise Unproved(f"the accumulator is not that of the specification behind {rest} bytes")
+        self.count(call)
+        self.ends.append((call, call.cells()))
+
+    def count(self, call):
+        self.cases, self.steps = self.cases + 1, self.steps + call.machine.steps
+        self.touched |= {c for c, v in call.cells().items() if c not in call.before or not alike(v, call.before[c])}
+
+    def outcome(self):
+        """Of each cell that was touched, and is not at all ends what it was before, what the call must not or may use."""
+        arguments = {symbol(f"argument {name}", 64): name for name in ARGUMENTS}
+        changed = {}
+        for cell in sorted(self.touched - set(flat(self.kind.behind))):
+            ends = [found[cell] for _, found in self.ends]
+            first, one = ends[0], all(alike(v, ends[0]) for v in ends)
+            if one and cell in self.values and alike(first, self.values[cell]):
+                continue
+            if one and first.constant is not None:
+                changed[cell] = "constant", first.constant, first.width
+            elif one and first in arguments:
+                changed[cell] = "argument", arguments[first], 64
+            else:
+                changed[cell] = "data" if cell[0] == "memory" and any(secret(v) for v in ends) else "dead", None, first.width
+        return changed
+
+    # ---- Calls in which it is not executed ---------------------------------------------------------------------------------
+
+    def arguments(self, call):
+        """Of associated data, whatever they are."""
+        call.memory.poke(kernels.ARGS + A["ARG_AD"], self.pointer + 0)
+        call.memory.poke(kernels.ARGS + A["ARG_AD_BYTES"], self.bytes + 0)
+
+    def through(self, call, stop=None):
+        """From the first instruction to `stop`, or the return. Returns what the accumulator is behind the section."""
+        self.go(call, 0, self.begin)
+        if self.stop_there:
+            self.stop_there(call)
+            raise Stopped
+        found, m = call.cells(), call.machine
+        for cell in self.lemma.needed:
+            if cell == self.kind.text:
+                place = linear.place(found[cell])
+                good = (place[0].least + place[1] if place else found[cell].constant) > self.kind.short
+            else:
+                v = self.value(cell)
+                good = found[cell].defined and (same(found[cell], v) or self.gcm and secret(v) and found[cell].most <= v.most)
+            if not good:
+                raise Unproved(f"{cell} is not what the section was shown for")
+        values = {}
+        for cell, (what, v, width) in self.lemma.changed.items():
+            values[cell] = const(v, width) if what == "constant" else \
+                call.memory.peek(kernels.ARGS + A["ARG_" + v.upper()], 8) if what == "argument" else \
+                symbol(f"ad left {cell}", width) if what == "data" else terms.undefined(width)
+        call.change(values)
+        self.kind.set(call, self.kind.behind, self.lemma.most)
+        for flag in ("carry", "overflow", "result"):
+            setattr(m, flag, None)
+        h = self.kind.value(call, self.kind.behind, None)
+        self.go(call, self.end, stop)
+        return h
+
+    def value(self, cell):
+        if not self.values:
+            reference = self.before().cells()
+            self.values = {c: self.any_counter(c, reference[c]) for c in self.lemma.needed}
+        return self.values[cell]
+
+
+# ---- All of it -----------------------------------------------------------------------------------------------------------
+
+BOTH = (False, True)
+
+
+def shapes(kernel, quick):
+    """Calls with associated data of any length: every length of text below those of the induction, and some in place and of parts."""
+    gcm, least = "aesgcm" in kernel.name, prove.BY_INDUCTION[kernel.name.removeprefix("sealane_")]
+    sizes = [0, 1, 77, least - 1] if quick else range(least)
+    few = [100] if quick else [n for n in (0, 1, 16, 64, 100, 200, 333, 512, 700, 1111, 1400) if n < least]
+    bits = lambda n: {"bits": (128, 192, 256)[n % 3]} if gcm and not quick else {}
+    make = GcmShape if gcm else Shape
+    found = [make(n, opens=o, **bits(n)) for n in sizes for o in BOTH]
+    found += [make(n, opens=o, in_place=True, offset=n % 4, **bits(n + 1)) for n in few for o in BOTH]
+    # What goes another way, each length of it.
+    short = KINDS[kernel.name].short + 1
+    found += [make(n, ad=ad, opens=o, **bits(n + ad)) for n in ((17,) if quick and short else range(short)) for ad in ((5,) if quick else range(1, BLOCK)) for o in BOTH]
+    found += [make(n, opens=o, flags=FIRST, **bits(n // 64)) for n in ((64,) if quick else range(0, least, 64)) for o in BOTH]
+    if gcm:
+        found += [make(n, opens=o, j0=True) for n in few for o in BOTH]
+    return found
+
+
+_kernel = _sections = None
+
+
+def begin_worker(path, lemmas):
+    global _kernel, _sections
+    sys.setrecursionlimit(20000)
+    anew()
+    _kernel = kernels.Kernel(path)
+    _sections = {how: Section(_kernel, *how, lemma) for how, lemma in lemmas.items()}
+
+
+def forget():
+    anew()
+    for s in _sections.values():
+        s.renew()
+
+
+def one(task):
+    shape, folder = task
+    if len(terms.ATOMS) > 600_000:
+        forget()
+    try:
+        if isinstance(shape, int):
+            name = f"long texts, {shape}"
+            return name, bases(shape), None
+        name = str(shape)
+        if shape.ad == 0:
+            name += ", any associated data"
+            shape.section = _sections[getattr(shape, "j0", False), KINDS[_kernel.name].least(shape.size)]
+        if isinstance(shape, GcmShape):
+            return name, kernels.aesgcm(_kernel, shape), None
+        return name, kernels.chacha20poly1305(_kernel, shape, folder), None
+    except Unproved as e:
+        return name, 0, str(e)
+    except RecursionError:
+        return name, 0, "terms too deep"
+
+
+def long_calls(kernel, quick):
+    """Numbers of the ways to begin a packet with a long text."""
+    all_ = gcmloops.SHAPES if "aesgcm" in kernel.name else loops.SHAPES
+    flags = lambda shape: shape.flags if "aesgcm" in kernel.name else shape[0]
+    found = [i for i, shape in enumerate(all_) if flags(shape) & FIRST]
+    return found[:2] if quick else found
+
+
+def bases(number):
+    """That a long text's loop begins as it does without associated data, or with 13 bytes. Returns the number of instructions."""
+    forget()
+    if "aesgcm" in _kernel.name:
+        loop, shape = gcmloops.LOOPS[_kernel.name], gcmloops.SHAPES[number]
+        state, _ = gcmloops.induction(_kernel, loop, shape)
+        cells, written = set(state), set(state.written)
+        steps = gcmloops.with_ad(_kernel, loop, shape, state, state.kind, 0, _sections[shape.j0, 1])
+        if cells != set(state):
+            raise Unproved(f"with associated data {sorted(cells - set(state))} is otherwise where the loop begins")
+        if written != state.written:
+            raise Unproved("with associated data more of scratch is written")
+        return steps
+    loop, shape = loops.LOOPS[_kernel.name], loops.SHAPES[number]
+    kept, steps = None, 0
+    for first, of in loop.classes(*shape[:2]):
+        call = loops.base(_kernel, loop, shape, 13, first, of)
+        if kept is None:
+            kept = loops.Kept(call, loop)
+        kept.check(call, loop)
+        written = set(kept.written)
+        call = loops.base(_kernel, loop, shape, 0, first, of, _sections[False, 1])
+        kept.check(call, loop)
+        steps += call.machine.steps
+        if kept.written != written:
+            raise Unproved("with associated data more of scratch is written")
+    return steps
+
+
+# Instructions of a section that a planted fault leaves out: (what that is, how they begin, which of them).
+_POLY1305 = [("the pointer does not move", "add r11, 0x10", 0), ("a carry is dropped", "adc r9, rcx", 0), ("the last carry is dropped", "adc r10, 0", 0),
+             ("a product is left out", "imul", 0), ("2^128 is left out", "adc r10, 1", 0), ("the tail is not cut off", "shr rdx", 1)]
+_GHASH = [("what is left does not change", "sub r14,", 0), ("a product is left out", ("pclmul", "vpclmul"), 0), ("the power is another", "neg r13", 0),
+          ("the tail is not cut off", "shr rbx, cl", 1)]
+LEFT_OUT = {
+    "sealane_chacha20poly1305_ssse3": _POLY1305,
+    "sealane_chacha20poly1305_avx2": _POLY1305,
+    "sealane_chacha20poly1305_avx512vl": _POLY1305,
+    "sealane_aesgcm_aesni": _GHASH + [("the pointer does not move", "add r12, 0x10", 0)],
+    "sealane_aesgcm_aesniavx": _GHASH + [("the pointer does not move", "add r12, 0x10", 0)],
+    "sealane_aesgcm_avx2": _GHASH + [("the pointer does not move", "add r10, 0x20", 0), ("lanes are not added up", "vextracti128", -1)],
+    "sealane_aesgcm_avx512": [("what is left does not change", "sub rax, r12", 0), ("a product is left out", "vpclmul", 0), ("the power is another", "neg r14", 0),
+                              ("the tail is not cut off", "bzhi r13,", 0), ("the pointer does not move", "add r10, r12", 0),
+                              ("lanes are not added up", "vextracti64x4", 0)],
+}
+
+
+def planted(path):
+    """Kernels with one instruction less in the section, and wrong ideas of it. Returns how many were refused, and how many not."""
+    kernel = kernels.Kernel(path)
+    right, results = KINDS[kernel.name], []
+    begin, end, _ = locate(kernel)
+    insns = list(kernel.isa.decoder().disasm(kernel.code[begin:end], begin))
+    anew()
+    needed = Section(kernel).find_needed()
+
+    def attempt(what, pc=None, behind=None, **change):
+        kind = copy.copy(right)
+        for name, v in change.items():
+            setattr(kind, name, v)
+        why = None
+        try:
+            anew()
+            kernel.steps = None
+            kernel.program().LIMIT = 100_000
+            section = Section(kernel)
+            section.kind = kind
+            if pc is not None:
+                _, following, _, text = kernel.isa.meaning(kernel.code, pc)
+                kernel.program().steps[pc] = (lambda m: None), following, None, text
+            section.prove(True, needed)
+            if behind:
+                behind(section)
+            shape = (GcmShape if section.gcm else Shape)(300)
+            shape.section = section
+            (kernels.aesgcm if section.gcm else kernels.chacha20poly1305)(kernel, shape)
+        except Unproved as e:
+            why = str(e)
+        print(f"{'FAIL' if why is None else 'ok  '} {kernel}: planted: {what}: {why or 'not refused'}", flush=True)
+        results.append(why is not None)
+
+    def another(section):
+        """Where the accumulator is behind the section there is another number than the lemma says."""
+        value = section.kind.value
+        section.kind.value = lambda *args: value(*args) ^ 1
+
+    def other_key(section):
+        cell = max(c for c in section.lemma.needed if c != right.text)
+        section.values[cell] = const(12345, section.values[cell].width)
+
+    for what, text, number in LEFT_OUT[kernel.name]:
+        attempt(what, [i.address for i in insns if f"{i.mnemonic} {i.op_str}".startswith(text)][number])
+    attempt("a pass has 16 bytes more", step=right.step + 16)
+    attempt("the accumulator is elsewhere", inside=right.inside[1:] + right.inside[:1])
+    attempt("the accumulator is another", behind=another)
+    attempt("the section was shown for other cells", behind=other_key)
+    return sum(results), len(results) - sum(results)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--planted", action="store_true")
+    parser.add_argument("--part", default="1/1", help="the I-th of N parts of the calls")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--queries")
+    parser.add_argument("objects", nargs="+")
+    args = parser.parse_args()
+    sys.setrecursionlimit(20000)
+    shown = failed = unknown = 0
+    for path in args.objects:
+        kernel = kernels.Kernel(path)
+        if kernel.name not in KINDS:
+            unknown += 1
+            continue
+        begun, before, cases, steps, wrong = time.time(), prove.processor_time(), 0, 0, 0
+        try:
+            lemmas = {}
+            for how in itertools.product(BOTH if "aesgcm" in kernel.name else (False,), KINDS[kernel.name].leasts()):
+                anew()
+                section = Section(kernel, *how)
+                n, i = section.prove(args.quick)
+                lemmas[how], cases, steps = section.lemma, cases + n, steps + i
+        except Unproved as e:
+            print(f"FAIL {kernel}: {e}", flush=True)
+            failed += 1
+            continue
+        tasks = prove.chosen_part([(s, args.queries) for s in [*long_calls(kernel, args.quick), *shapes(kernel, args.quick)]], args.part)
+        with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path, lemmas)) as pool:
+            for name, n, error in pool.imap_unordered(one, tasks, 1 if args.quick else 8):
+                steps += n
+                if error:
+                    wrong += 1
+                    print(f"FAIL {kernel}: {name}: {error}", flush=True)
+            pool.close()
+            pool.join()
+        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: associated data of any length: {cases} entries, steps and exits, {len(tasks) - wrong} of "
+              f"{len(tasks)} calls, {steps:,} instructions, {prove.processor_time() - before:.0f} s of CPU", flush=True)
+        shown, failed = shown + cases + len(tasks) - wrong, failed + wrong
+        if args.planted:
+            yes, no = planted(path)
+            shown, failed = shown + yes, failed + no
+    print(f"adloops: {shown} passed, {failed} failed, {unknown} not run")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
