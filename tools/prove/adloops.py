@@ -27,6 +27,11 @@ import os
 import sys
 import time
 
+import arm32
+import arm6loops
+import arm64
+import armloops
+import armopen
 import gcmloops
 import kernels
 import linear
@@ -34,41 +39,57 @@ import loops
 import prove
 import spec
 import terms
+import x86
 from kernels import A, AD, FIRST, LAST, NONCE, SCRATCH, STACK, Call, GcmShape, Shape, text_symbols
 from loops import WHOLE, anew
 from terms import P, Unproved, cat, const, cut, extend, field_product, same, secret, symbol
 
 BLOCK = 17  # more than a block of associated data
-MOST = 1 << 60  # bytes of associated data: more than there can be of memory
 ARGUMENTS = ("out", "in", "bytes", "key", "nonce", "tag", "state", "total", "flags")
 FRAME = SCRATCH + loops.FRAME
 
 
 class Kind:
-    """Of a section. step: bytes of a pass. modulus: entry and exits depend on the length modulo it. short: texts of so many bytes go
-    another way with at most a block of associated data. text: the cell that says how long the text is, where that is asked for."""
+    """Of a section. step: bytes of a pass. leasts: the fewest bytes of associated data that it is shown for, and more than a block, where
+    texts of at most `short` bytes go another way with fewer. text: the cell that says how long the text is, where that is asked for;
+    flags: the cell that has the call's flags, where they are moved.
+    places: where it begins and ends, and its loop."""
 
-    def __init__(self, step, modulus=1, short=-1, text=None):
-        self.step, self.modulus, self.short, self.text = step, modulus, short, text
+    modulus = 1  # entry and exits depend on the length modulo it
 
-    def leasts(self):
-        return (1, BLOCK) if self.short >= 0 else (1,)
+    def __init__(self, step, places, least=1, short=-1, text=None, flags=None):
+        self.step, self.places, self.short, self.text, self.flags = step, places, short, text, flags
+        self.leasts = (least, BLOCK) if short >= 0 else (least,)
 
     def least(self, text):
         """Bytes of associated data with which a text goes through the section."""
-        return BLOCK if text <= self.short else 1
+        return self.leasts[text <= self.short]
+
+    def few(self, residue, least):
+        """With how many bytes the loop may not be reached: (of these, the fewest with which it is)."""
+        return (range(least, BLOCK), BLOCK) if self.text else ((), least)
 
     def rests(self, residue):
         """With how many bytes there is no step."""
-        return [self.step + residue] if self.modulus > 1 else range(1, self.step + 1)
+        return range(1, self.step + 1)
 
 
 class Poly1305(Kind):
-    """inside, behind: cells of the accumulator's three limbs of 64 bits, in the loop and behind the section."""
+    """inside, behind: cells of the accumulator's limbs, in the loop and behind the section. exact: whether the loop stops when a
+    multiple of 16 bytes is done, of which the length modulo 16 is taken first; else it counts bytes."""
 
-    def __init__(self, inside, behind, **more):
-        super().__init__(16, 16, **more)
-        self.inside, self.behind = inside, behind
+    def __init__(self, places, inside, behind, exact=True, **more):
+        super().__init__(16, places, **more)
+        self.inside, self.behind, self.modulus = inside, behind, 16 if exact else 1
+        self.width = 64 if len(inside) == 3 else 32
+
+    def few(self, residue, least):
+        if self.modulus == 1:
+            return range(least, 16), 16
+        return [residue] if residue >= least else [], 16 + residue
+
+    def rests(self, residue):
+        return [16 + residue] if self.modulus > 1 else range(16, 32)
 
     def parts(self, call, cells):
         found = call.cells()
@@ -78,29 +99,31 @@ class Poly1305(Kind):
         limbs = self.parts(call, cells)
         if not all(v.defined for v in limbs):
             raise Unproved("the accumulator is not there")
-        return loops.residue(limbs)
+        return sum(v.residue << self.width * i for i, v in enumerate(limbs)) % P
 
     def set(self, call, cells, most):
         """Any number, the highest limb of at most `most`."""
-        top = extend(symbol(f"ad h2 at most {most}", max(1, most.bit_length()), most), 64)
-        for limb, v in zip(cells, (symbol("ad h0", 64), symbol("ad h1", 64), top)):
-            call.change({c: cut(v, 64 // len(limb) * i, 64 // len(limb)) for i, c in enumerate(limb)})
+        for i, limb in enumerate(cells):
+            v = symbol(f"ad h{i}", self.width)
+            if i == len(cells) - 1:
+                v = extend(symbol(f"ad h{i} at most {most}", max(1, most.bit_length()), most), self.width)
+            bits = self.width // len(limb)
+            call.change({c: cut(v, bits * j, bits) for j, c in enumerate(limb)})
 
     def most(self, call, cells):
-        return self.parts(call, cells)[2].most
+        return self.parts(call, cells)[-1].most
 
     def key(self, bits):
         return loops.one_time(FIRST)[0]
 
     def absorb(self, h, r, text):
-        return spec.poly1305(h, r, spec.pad16(text))
+        return spec.poly1305(h, r, spec.pad16(text)) if text else h
 
 
 class Ghash(Kind):
     def __init__(self, step, register, **more):
-        super().__init__(step, **more)
+        super().__init__(step, x86_places, **more)
         self.inside = self.behind = [("vector", register, i) for i in range(4)]
-        self.upper = [("vector", register, i) for i in range(4, 16)]
 
     def value(self, call, cells, h):
         found = call.cells()
@@ -119,24 +142,11 @@ class Ghash(Kind):
         return spec.field_element(spec.aes(spec.key_schedule(cat(*(symbol(f"key{i}", 32) for i in range(bits // 32)))), const(0, 128)))
 
     def absorb(self, y, h, text):
-        return spec.ghash(y, h, text)
+        return spec.ghash(y, h, text) if text else y
 
 
-_REGISTERS = [[("general", n)] for n in (8, 9, 10)]
-_SLOTS = [[("memory", FRAME + 8 * i), ("memory", FRAME + 8 * i + 4)] for i in range(3)]
-KINDS = {
-    "sealane_chacha20poly1305_ssse3": Poly1305(_REGISTERS, _SLOTS),
-    "sealane_chacha20poly1305_avx2": Poly1305(_REGISTERS, _SLOTS),
-    "sealane_chacha20poly1305_avx512vl": Poly1305(_REGISTERS, _SLOTS),
-    "sealane_aesgcm_aesni": Ghash(128, 11, short=64),
-    "sealane_aesgcm_aesniavx": Ghash(128, 11, short=64),
-    "sealane_aesgcm_avx2": Ghash(256, 11),
-    "sealane_aesgcm_avx512": Ghash(64, 19, short=256, text=("general", 11)),
-}
-
-
-def locate(kernel):
-    """Where the section begins, where it ends, and where its loop does. Only which these are is taken from there."""
+def x86_places(kernel):
+    """The length is asked for, and where it is 0 the section is left out. The loop's jump back is the last."""
     insns = list(kernel.isa.decoder().disasm(kernel.code, 0))
     found = []
     for i, insn in enumerate(insns):
@@ -147,8 +157,43 @@ def locate(kernel):
                     found.append((insn.address, insns[j + 1].operands[0].imm))
     # A way of their own of short packets has it twice.
     begin, end = found[-1]
-    back = [insn for insn in insns if begin < insn.address < end and insn.mnemonic.startswith("j") and begin < insn.operands[0].imm < insn.address]
-    return begin, end, back[-1].operands[0].imm
+    inside = [insn for insn in insns if begin < insn.address < end and insn.mnemonic.startswith("j")]
+    return begin, end, [i.operands[0].imm for i in inside if begin < i.operands[0].imm < i.address][-1]
+
+
+def places(begin, end, loop):
+    """How the instructions begin that these are, and the next: the first one; the first two behind it."""
+    def find(kernel):
+        found = [(i.address, f"{i.mnemonic} {i.op_str}") for i in kernel.isa.decoder().disasm(kernel.code, 0)]
+        found = [(a, f"{text}; {after}") for (a, text), (_, after) in zip(found, found[1:])]
+        at = next(a for a, text in found if text.startswith(begin))
+        return at, *(next(a for a, text in found if a > at and text.startswith(t)) for t in (end, loop))
+    return find
+
+
+_X86 = [[("general", n)] for n in (8, 9, 10)], [[("memory", FRAME + 8 * i), ("memory", FRAME + 8 * i + 4)] for i in range(3)]
+_ARM64 = [[("general", n)] for n in (19, 20, 21)]
+_NEON32, _ARMV6 = ([[("general", n)] for n in numbers] for numbers in ((2, 3, 4, 6, 5), (2, 3, 4, 5, 6)))
+_neon64 = lambda: Poly1305(places("ldp x22, x7, [x5, #0x18]", "tbnz w6, #2", "ldp x12, x13, [x22], #0x10"), _ARM64, _ARM64, False, least=0)
+KINDS = {
+    (x86, "chacha20poly1305_ssse3"): Poly1305(x86_places, *_X86),
+    (x86, "chacha20poly1305_avx2"): Poly1305(x86_places, *_X86),
+    (x86, "chacha20poly1305_avx512vl"): Poly1305(x86_places, *_X86),
+    (x86, "aesgcm_aesni"): Ghash(128, 11, short=64),
+    (x86, "aesgcm_aesniavx"): Ghash(128, 11, short=64),
+    (x86, "aesgcm_avx2"): Ghash(256, 11),
+    (x86, "aesgcm_avx512"): Ghash(64, 19, short=256, text=("general", 11)),
+    (arm64, "chacha20poly1305_neon"): _neon64(),
+    (arm64, "chacha20poly1305_neon6"): _neon64(),
+    (arm32, "chacha20poly1305_neon"): Poly1305(places("ldr r8, [r0, #0x18]", "ldr r7, [r1, #-0x38]", "ldr r7, [r8]"), _NEON32, _NEON32, least=0,
+                                                flags=armloops.scratch(320 - 60)),
+    (arm32, "chacha20poly1305_armv6"): Poly1305(places("ldr r8, [r0, #0x18]", "ldr fp, [r1, #-0x14]; mov ip, #2", "ldr r7, [r8]"), _ARMV6, _ARMV6, least=0,
+                                                 flags=armloops.scratch(288 - 20)),
+}
+
+
+def kind_of(kernel):
+    return KINDS.get((kernel.isa, kernel.name.removeprefix("sealane_")))
 
 
 def flat(cells):
@@ -214,16 +259,24 @@ class Section:
     of associated data."""
 
     def __init__(self, kernel, j0=False, least=1, lemma=None):
-        self.kernel, self.kind, self.j0, self.least, self.lemma = kernel, KINDS[kernel.name], j0, least, lemma
+        self.kernel, self.kind, self.j0, self.least, self.lemma = kernel, kind_of(kernel), j0, least, lemma
+        self.width = kernel.isa.POINTER
         self.gcm = "aesgcm" in kernel.name
-        self.begin, self.end, self.loop = locate(kernel)
+        self.begin, self.end, self.loop = self.kind.places(kernel)
         self.renew()
 
     def renew(self):
         """After terms have been forgotten."""
-        self.pointer = linear.Base("ad", 1 << 20, 1 << 62, address=AD)
-        self.bytes = linear.Base("ad bytes", self.least, MOST)
+        self.pointer = self.base("ad", 1 << 20, 1 << self.width - 2, address=AD)
+        self.bytes = self.length("ad bytes", self.least)
         self.values, self.bits = {}, 128
+
+    def base(self, name, least, most, **more):
+        return linear.Base(name, least, most, width=self.width, **more)
+
+    def length(self, name, least, **more):
+        """Of associated data: on 32-bit ARM less than half of what 32 bits address."""
+        return self.base(name, least, 1 << self.width - 4, **more)
 
     # ---- The section by itself -------------------------------------------------------------------------------------------
 
@@ -260,8 +313,8 @@ class Section:
         call.before = call.cells()
         for name in ARGUMENTS:
             call.memory.poke(kernels.ARGS + A["ARG_" + name.upper()], symbol(f"argument {name}", 64))
-        call.memory.poke(kernels.ARGS + A["ARG_AD"], pointer + 0)
-        call.memory.poke(kernels.ARGS + A["ARG_AD_BYTES"], n)
+        call.memory.poke(kernels.ARGS + A["ARG_AD"], extend(pointer + 0, 64))
+        call.memory.poke(kernels.ARGS + A["ARG_AD_BYTES"], extend(n, 64))
         if self.gcm:
             call.memory.cells.update(kernels.gcm_key(self.kernel, self.bits)[0])
 
@@ -280,8 +333,8 @@ class Section:
         """What the section reads before it has written it: of some lengths, of which the lemma shows that it is enough for all."""
         reference, needed = self.before().cells(), set()
         step = self.kind.step
-        for n in (*range(self.least, BLOCK), step, step + 1, 2 * step + 13):
-            call = self.alone(reference, [(0, n)], self.pointer, const(n, 64))
+        for n in (*range(max(1, self.least), BLOCK), step, step + 1, 2 * step + 13):
+            call = self.alone(reference, [(0, n)], self.pointer, const(n, self.width))
             call.memory.cells = memory = Recorder(call.memory.cells)
             m = call.machine
             m.general, m.vector = Registers(m.general), Registers(m.vector)
@@ -296,8 +349,10 @@ class Section:
         lemma = Lemma(needed or self.find_needed())
         reference = self.before().cells()
         self.values = {c: self.any_counter(c, reference[c]) for c in lemma.needed}
+        if kind.flags in self.values:
+            self.values[kind.flags] = symbol("any flags", self.values[kind.flags].width)
         if kind.text in self.values:
-            self.values[kind.text] = linear.Base("text", kind.short + 1, MOST) + 0
+            self.values[kind.text] = self.length("text", kind.short + 1) + 0
         self.ends, self.cases, self.steps, self.touched = [], 0, 0, set()
         bound = 0
         for self.bits in (128, 192, 256) if self.gcm and not quick else (128,):
@@ -319,9 +374,10 @@ class Section:
         kind = self.kind
         rests = list(kind.rests(residue))
         # Of fewer than a pass, or than may go another way.
-        for few in ([residue] if residue else []) if kind.modulus > 1 else range(self.least, BLOCK) if kind.text else ():
-            self.finish(self.values, None, few)
-        n = linear.Base("ad bytes", max(rests[0], BLOCK if kind.text else self.least), MOST, modulus=kind.modulus, of=(residue,))
+        few, low = kind.few(residue, self.least)
+        for n in few:
+            self.finish(self.values, None, n)
+        n = self.length("ad bytes", low, modulus=kind.modulus, of=(residue,))
         call = self.alone(self.values, [], self.pointer, n + 0)
         self.go(call, self.begin, self.loop)
         if kind.value(call, kind.inside, self.key) != 0:
@@ -361,7 +417,7 @@ class Section:
     def put(self, state, pieces, pointer, n):
         """A run from the loop's beginning. n: a base, or a number."""
         number = isinstance(n, int)
-        left = const(n, 64) if number else n + 0
+        left = const(n, self.width) if number else n + 0
 
         def value(v):
             if not isinstance(v, tuple):
@@ -370,11 +426,11 @@ class Section:
             if what == "ad":
                 return pointer + offset
             if what == "left":
-                return const(n + offset, 64) if number else n + offset
+                return const(n + offset, self.width) if number else n + offset
             if number:
                 return pointer + (n + offset)
-            return linear.place(terms.add(64, pointer + 0, left)[0])[0] + offset
-        call = self.alone({c: value(v) for c, v in state.items()}, pieces, pointer, symbol("argument ad_bytes", 64))
+            return linear.place(terms.add(self.width, pointer + 0, left)[0])[0] + offset
+        call = self.alone({c: value(v) for c, v in state.items()}, pieces, pointer, symbol("argument ad_bytes", self.width))
         # Arguments can be read again, but what they say of associated data is of the beginning.
         call.memory.poke(kernels.ARGS + A["ARG_AD"], symbol("argument ad", 64))
         return call
@@ -383,8 +439,8 @@ class Section:
         """Shows it, having dropped of the state what is not kept, or returns a greater bound of the accumulator."""
         kind = self.kind
         while True:
-            pointer = linear.Base("ad in a pass", 1 << 20, 1 << 62, address=AD)
-            left = linear.Base("ad left", kind.step + rests[0], MOST, modulus=kind.modulus, of=(residue,))
+            pointer = self.base("ad in a pass", 1 << 20, 1 << self.width - 2, address=AD)
+            left = self.length("ad left", kind.step + rests[0], modulus=kind.modulus, of=(residue,))
             call = self.put(state, [(0, kind.step)], pointer, left)
             kind.set(call, kind.inside, bound)
             h = kind.value(call, kind.inside, self.key)
@@ -414,13 +470,14 @@ class Section:
         """From the loop, or with no bound from the section's beginning, with `rest` bytes to its end."""
         kind = self.kind
         if bound is None:
-            call, h = self.alone(self.values, [(0, rest)], self.pointer, const(rest, 64)), 0
+            call, h = self.alone(self.values, [(0, rest)], self.pointer, const(rest, self.width)), 0
         else:
-            call = self.put(state, [(0, rest)], linear.Base("ad at the end", 1 << 20, 1 << 62, address=AD), rest)
+            call = self.put(state, [(0, rest)], self.base("ad at the end", 1 << 20, 1 << self.width - 2, address=AD), rest)
             kind.set(call, kind.inside, bound)
             h = kind.value(call, kind.inside, self.key)
         text = text_symbols("ad pass ", rest)
-        call.memory.poke(AD, text)
+        if text:
+            call.memory.poke(AD, text)
         self.go(call, self.begin if bound is None else self.loop, self.end)
         if kind.value(call, kind.behind, self.key) != kind.absorb(h, self.key, text):
             raise Unproved(f"the accumulator is not that of the specification behind {rest} bytes")
@@ -442,6 +499,8 @@ class Section:
                 continue
             if one and first.constant is not None:
                 changed[cell] = "constant", first.constant, first.width
+            elif one and self.kind.flags in self.values and first is self.values[self.kind.flags]:
+                changed[cell] = "cell", self.kind.flags, first.width
             elif one and first in arguments:
                 changed[cell] = "argument", arguments[first], 64
             else:
@@ -452,8 +511,8 @@ class Section:
 
     def arguments(self, call):
         """Of associated data, whatever they are."""
-        call.memory.poke(kernels.ARGS + A["ARG_AD"], self.pointer + 0)
-        call.memory.poke(kernels.ARGS + A["ARG_AD_BYTES"], self.bytes + 0)
+        call.memory.poke(kernels.ARGS + A["ARG_AD"], extend(self.pointer + 0, 64))
+        call.memory.poke(kernels.ARGS + A["ARG_AD_BYTES"], extend(self.bytes + 0, 64))
 
     def through(self, call, stop=None):
         """From the first instruction to `stop`, or the return. Returns what the accumulator is behind the section."""
@@ -463,7 +522,9 @@ class Section:
             raise Stopped
         found, m = call.cells(), call.machine
         for cell in self.lemma.needed:
-            if cell == self.kind.text:
+            if cell == self.kind.flags:
+                good = True
+            elif cell == self.kind.text:
                 place = linear.place(found[cell])
                 good = (place[0].least + place[1] if place else found[cell].constant) > self.kind.short
             else:
@@ -473,7 +534,7 @@ class Section:
                 raise Unproved(f"{cell} is not what the section was shown for")
         values = {}
         for cell, (what, v, width) in self.lemma.changed.items():
-            values[cell] = const(v, width) if what == "constant" else \
+            values[cell] = const(v, width) if what == "constant" else found[v] if what == "cell" else \
                 call.memory.peek(kernels.ARGS + A["ARG_" + v.upper()], 8) if what == "argument" else \
                 symbol(f"ad left {cell}", width) if what == "data" else terms.undefined(width)
         call.change(values)
@@ -506,7 +567,7 @@ def shapes(kernel, quick):
     found = [make(n, opens=o, **bits(n)) for n in sizes for o in BOTH]
     found += [make(n, opens=o, in_place=True, offset=n % 4, **bits(n + 1)) for n in few for o in BOTH]
     # What goes another way, each length of it.
-    short = KINDS[kernel.name].short + 1
+    short = kind_of(kernel).short + 1
     found += [make(n, ad=ad, opens=o, **bits(n + ad)) for n in ((17,) if quick and short else range(short)) for ad in ((5,) if quick else range(1, BLOCK)) for o in BOTH]
     found += [make(n, opens=o, flags=FIRST, **bits(n // 64)) for n in ((64,) if quick else range(0, least, 64)) for o in BOTH]
     if gcm:
@@ -542,7 +603,7 @@ def one(task):
         name = str(shape)
         if shape.ad == 0:
             name += ", any associated data"
-            shape.section = _sections[getattr(shape, "j0", False), KINDS[_kernel.name].least(shape.size)]
+            shape.section = _sections[getattr(shape, "j0", False), kind_of(_kernel).least(shape.size)]
         if isinstance(shape, GcmShape):
             return name, kernels.aesgcm(_kernel, shape), None
         return name, kernels.chacha20poly1305(_kernel, shape, folder), None
@@ -554,15 +615,45 @@ def one(task):
 
 def long_calls(kernel, quick):
     """Numbers of the ways to begin a packet with a long text."""
-    all_ = gcmloops.SHAPES if "aesgcm" in kernel.name else loops.SHAPES
-    flags = lambda shape: shape.flags if "aesgcm" in kernel.name else shape[0]
-    found = [i for i, shape in enumerate(all_) if flags(shape) & FIRST]
+    if kernel.isa is not x86:
+        all_ = armloops.SHAPES
+    else:
+        all_ = gcmloops.SHAPES if "aesgcm" in kernel.name else loops.SHAPES
+    found = [i for i, shape in enumerate(all_) if (shape[0] if isinstance(shape, tuple) else shape.flags) & FIRST]
     return found[:2] if quick else found
+
+
+def arm_bases(number):
+    """As bases(): the state of the induction is the same with associated data of any length."""
+    shape, section, steps = armloops.SHAPES[number], _sections[False, 0], 0
+    if _kernel.name == arm6loops.NAME:
+        (_, _, *before), _, _ = arm6loops.induction(_kernel, shape)
+        (_, _, *after), _, steps = arm6loops.induction(_kernel, shape, section=section)
+        pairs = [((set(i.kept), i.most, i.written) for i in pair) for pair in zip(before, after)]
+    elif shape.opens and _kernel.isa is arm32:
+        loop, pairs = armopen.loop_of(_kernel), []
+        for of in loop.classes:
+            before, _, _ = armopen.induction(_kernel, loop, shape, of, True)
+            after, _, n = armopen.induction(_kernel, loop, shape, of, True, section)
+            pairs.append((set(i.kept), i.most, i.written) for i in (before, after))
+            steps += n
+    else:
+        loop, pairs = armloops.loop_of(_kernel), []
+        for of in loop.classes:
+            before, _, _ = armloops.induction(_kernel, loop, shape, of)
+            after, _, n = armloops.induction(_kernel, loop, shape, of, section)
+            pairs.append((set(s), s.limbs, s.written, s.mac) for s in (before, after))
+            steps += n
+    if any(a != b for a, b in pairs):
+        raise Unproved("with associated data the loop begins otherwise")
+    return steps
 
 
 def bases(number):
     """That a long text's loop begins as it does without associated data, or with 13 bytes. Returns the number of instructions."""
     forget()
+    if _kernel.isa is not x86:
+        return arm_bases(number)
     if "aesgcm" in _kernel.name:
         loop, shape = gcmloops.LOOPS[_kernel.name], gcmloops.SHAPES[number]
         state, _ = gcmloops.induction(_kernel, loop, shape)
@@ -594,27 +685,35 @@ _POLY1305 = [("the pointer does not move", "add r11, 0x10", 0), ("a carry is dro
              ("a product is left out", "imul", 0), ("2^128 is left out", "adc r10, 1", 0), ("the tail is not cut off", "shr rdx", 1)]
 _GHASH = [("what is left does not change", "sub r14,", 0), ("a product is left out", ("pclmul", "vpclmul"), 0), ("the power is another", "neg r13", 0),
           ("the tail is not cut off", "shr rbx, cl", 1)]
+_NEON_LEFT_OUT = [("what is left does not change", "subs x7, x7, #0x10", 1), ("a product is left out", "umulh", 0), ("a carry is dropped", "adcs x20, x26", 0),
+                  ("the last carry is dropped", "adc x21, x21, xzr", 1), ("2^128 is left out", "adc x21, x21, x0", 0), ("the tail is another", "lsl x10", 0)]
+_POINTER = "the pointer does not move"
 LEFT_OUT = {
-    "sealane_chacha20poly1305_ssse3": _POLY1305,
-    "sealane_chacha20poly1305_avx2": _POLY1305,
-    "sealane_chacha20poly1305_avx512vl": _POLY1305,
-    "sealane_aesgcm_aesni": _GHASH + [("the pointer does not move", "add r12, 0x10", 0)],
-    "sealane_aesgcm_aesniavx": _GHASH + [("the pointer does not move", "add r12, 0x10", 0)],
-    "sealane_aesgcm_avx2": _GHASH + [("the pointer does not move", "add r10, 0x20", 0), ("lanes are not added up", "vextracti128", -1)],
-    "sealane_aesgcm_avx512": [("what is left does not change", "sub rax, r12", 0), ("a product is left out", "vpclmul", 0), ("the power is another", "neg r14", 0),
-                              ("the tail is not cut off", "bzhi r13,", 0), ("the pointer does not move", "add r10, r12", 0),
-                              ("lanes are not added up", "vextracti64x4", 0)],
+    (x86, "chacha20poly1305_ssse3"): _POLY1305,
+    (x86, "chacha20poly1305_avx2"): _POLY1305,
+    (x86, "chacha20poly1305_avx512vl"): _POLY1305,
+    (x86, "aesgcm_aesni"): _GHASH + [(_POINTER, "add r12, 0x10", 0)],
+    (x86, "aesgcm_aesniavx"): _GHASH + [(_POINTER, "add r12, 0x10", 0)],
+    (x86, "aesgcm_avx2"): _GHASH + [(_POINTER, "add r10, 0x20", 0), ("lanes are not added up", "vextracti128", -1)],
+    (x86, "aesgcm_avx512"): [("what is left does not change", "sub rax, r12", 0), ("a product is left out", "vpclmul", 0), ("the power is another", "neg r14", 0),
+                             ("the tail is not cut off", "bzhi r13,", 0), (_POINTER, "add r10, r12", 0), ("lanes are not added up", "vextracti64x4", 0)],
+    (arm64, "chacha20poly1305_neon"): _NEON_LEFT_OUT,
+    (arm64, "chacha20poly1305_neon6"): _NEON_LEFT_OUT,
+    (arm32, "chacha20poly1305_neon"): [(_POINTER, "str r8, [r1, #-0x18]", 0), ("a product is left out", "umlal", 2), ("a carry is dropped", "adcs r4, r0", 0),
+                                       ("2^128 is left out", "adc r5, r5, #1", 0), ("the tail is not padded", "str r0, [sb, #0xc]", 0)],
+    (arm32, "chacha20poly1305_armv6"): [(_POINTER, "str r8, [r1, #-0x20]", 0), ("a product is left out", "umaal", 2), ("a carry is dropped", "adcs r4", 1),
+                                        ("2^128 is left out", "adc r6, r6, #1", 0), ("the tail is not padded", "str r0, [sb, #0xc]", 0)],
 }
 
 
 def planted(path):
     """Kernels with one instruction less in the section, and wrong ideas of it. Returns how many were refused, and how many not."""
     kernel = kernels.Kernel(path)
-    right, results = KINDS[kernel.name], []
-    begin, end, _ = locate(kernel)
+    right, results = kind_of(kernel), []
+    begin, end, _ = right.places(kernel)
     insns = list(kernel.isa.decoder().disasm(kernel.code[begin:end], begin))
     anew()
-    needed = Section(kernel).find_needed()
+    needed = Section(kernel, least=right.leasts[0]).find_needed()
 
     def attempt(what, pc=None, behind=None, **change):
         kind = copy.copy(right)
@@ -625,7 +724,7 @@ def planted(path):
             anew()
             kernel.steps = None
             kernel.program().LIMIT = 100_000
-            section = Section(kernel)
+            section = Section(kernel, least=right.leasts[0])
             section.kind = kind
             if pc is not None:
                 _, following, _, text = kernel.isa.meaning(kernel.code, pc)
@@ -647,10 +746,10 @@ def planted(path):
         section.kind.value = lambda *args: value(*args) ^ 1
 
     def other_key(section):
-        cell = max(c for c in section.lemma.needed if c != right.text)
+        cell = max(c for c in section.lemma.needed if c not in (right.text, right.flags))
         section.values[cell] = const(12345, section.values[cell].width)
 
-    for what, text, number in LEFT_OUT[kernel.name]:
+    for what, text, number in LEFT_OUT[kernel.isa, kernel.name.removeprefix("sealane_")]:
         attempt(what, [i.address for i in insns if f"{i.mnemonic} {i.op_str}".startswith(text)][number])
     attempt("a pass has 16 bytes more", step=right.step + 16)
     attempt("the accumulator is elsewhere", inside=right.inside[1:] + right.inside[:1])
@@ -672,13 +771,13 @@ def main():
     shown = failed = unknown = 0
     for path in args.objects:
         kernel = kernels.Kernel(path)
-        if kernel.name not in KINDS:
+        if kind_of(kernel) is None:
             unknown += 1
             continue
         begun, before, cases, steps, wrong = time.time(), prove.processor_time(), 0, 0, 0
         try:
             lemmas = {}
-            for how in itertools.product(BOTH if "aesgcm" in kernel.name else (False,), KINDS[kernel.name].leasts()):
+            for how in itertools.product(BOTH if "aesgcm" in kernel.name else (False,), kind_of(kernel).leasts):
                 anew()
                 section = Section(kernel, *how)
                 n, i = section.prove(args.quick)

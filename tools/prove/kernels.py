@@ -262,7 +262,7 @@ class Shape:
 
 
 def ad_length(shape):
-    return shape.section.bytes + 0 if shape.section else const(shape.ad, 64)
+    return extend(shape.section.bytes + 0, 64) if shape.section else const(shape.ad, 64)
 
 
 def run_call(call, shape, trace):
