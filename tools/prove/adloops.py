@@ -36,6 +36,7 @@ import gcmloops
 import kernels
 import linear
 import loops
+import loops512
 import prove
 import spec
 import terms
@@ -44,22 +45,21 @@ from kernels import A, AD, FIRST, LAST, NONCE, SCRATCH, STACK, Call, GcmShape, S
 from loops import WHOLE, anew
 from terms import P, Unproved, cat, const, cut, extend, field_product, same, secret, symbol
 
-BLOCK = 17  # more than a block of associated data
 ARGUMENTS = ("out", "in", "bytes", "key", "nonce", "tag", "state", "total", "flags")
 FRAME = SCRATCH + loops.FRAME
 
 
 class Kind:
-    """Of a section. step: bytes of a pass. leasts: the fewest bytes of associated data that it is shown for, and more than a block, where
+    """Of a section. step: bytes of a pass. leasts: the fewest bytes of associated data that it is shown for; or `block` where
     texts of at most `short` bytes go another way with fewer. text: the cell that says how long the text is, where that is asked for;
     flags: the cell that has the call's flags, where they are moved.
     places: where it begins and ends, and its loop."""
 
     modulus = 1  # entry and exits depend on the length modulo it
 
-    def __init__(self, step, places, least=1, short=-1, text=None, flags=None):
-        self.step, self.places, self.short, self.text, self.flags = step, places, short, text, flags
-        self.leasts = (least, BLOCK) if short >= 0 else (least,)
+    def __init__(self, step, places, least=1, short=-1, block=17, text=None, flags=None):
+        self.step, self.places, self.short, self.block, self.text, self.flags = step, places, short, block, text, flags
+        self.leasts = (least, block) if short >= 0 else (least,)
 
     def least(self, text):
         """Bytes of associated data with which a text goes through the section."""
@@ -67,7 +67,11 @@ class Kind:
 
     def few(self, residue, least):
         """With how many bytes the loop may not be reached: (of these, the fewest with which it is)."""
-        return (range(least, BLOCK), BLOCK) if self.text else ((), least)
+        return (range(least, self.block), self.block) if self.text else ((), least)
+
+    def taken(self, residue):
+        """Bytes before the induction begins; the loop is then reached for the second time."""
+        return 0
 
     def rests(self, residue):
         """With how many bytes there is no step."""
@@ -102,7 +106,8 @@ class Poly1305(Kind):
         return sum(v.residue << self.width * i for i, v in enumerate(limbs)) % P
 
     def set(self, call, cells, most):
-        """Any number, the highest limb of at most `most`."""
+        """Any number, the highest limb of at most most[0]."""
+        most, = most
         for i, limb in enumerate(cells):
             v = symbol(f"ad h{i}", self.width)
             if i == len(cells) - 1:
@@ -111,7 +116,45 @@ class Poly1305(Kind):
             call.change({c: cut(v, bits * j, bits) for j, c in enumerate(limb)})
 
     def most(self, call, cells):
-        return self.parts(call, cells)[-1].most
+        return self.parts(call, cells)[-1].most,
+
+    def key(self, bits):
+        return loops.one_time(FIRST)[0]
+
+    def absorb(self, h, r, text):
+        return spec.poly1305(h, r, spec.pad16(text)) if text else h
+
+
+class Lanes(Kind):
+    """Of chacha20poly1305_avx512: eight blocks at a time, those that are over first, in the highest lanes."""
+
+    modulus = 128
+
+    def __init__(self):
+        super().__init__(128, x86_places, short=256, block=65)
+        self.inside = self.behind = [[("memory", loops512.ACC + 64 * i + 4 * j) for j in range(16)] for i in range(3)]
+
+    def taken(self, residue):
+        return (residue - 1) // 16 * 16 + 16 if residue else 128
+
+    def few(self, residue, least):
+        return [n for n in (residue or 128,) if n >= least], (residue or 128) + 128
+
+    def rests(self, residue):
+        return [(residue - 1) % 16 + 113]
+
+    def value(self, call, cells, r):
+        if not all(v.defined for row in loops512.limbs(call) for v in row):
+            raise Unproved("the accumulator is not there")
+        return loops512.accumulated(call, self.key(128))
+
+    def set(self, call, cells, most):
+        for i in range(3):
+            for j in range(8):
+                call.memory.poke(loops512.ACC + 64 * i + 8 * j, extend(symbol(f"ad acc {i} {j} at most {most[i]}", most[i].bit_length(), most[i]), 64))
+
+    def most(self, call, cells):
+        return tuple(max(v.most for v in row) for row in loops512.limbs(call))
 
     def key(self, bits):
         return loops.one_time(FIRST)[0]
@@ -136,7 +179,7 @@ class Ghash(Kind):
         call.change({c: symbol(f"ad y{i}", 32) for i, c in enumerate(cells)})
 
     def most(self, call, cells):
-        return 0
+        return ()
 
     def key(self, bits):
         return spec.field_element(spec.aes(spec.key_schedule(cat(*(symbol(f"key{i}", 32) for i in range(bits // 32)))), const(0, 128)))
@@ -179,6 +222,7 @@ KINDS = {
     (x86, "chacha20poly1305_ssse3"): Poly1305(x86_places, *_X86),
     (x86, "chacha20poly1305_avx2"): Poly1305(x86_places, *_X86),
     (x86, "chacha20poly1305_avx512vl"): Poly1305(x86_places, *_X86),
+    (x86, "chacha20poly1305_avx512"): Lanes(),
     (x86, "aesgcm_aesni"): Ghash(128, 11, short=64),
     (x86, "aesgcm_aesniavx"): Ghash(128, 11, short=64),
     (x86, "aesgcm_avx2"): Ghash(256, 11),
@@ -194,6 +238,10 @@ KINDS = {
 
 def kind_of(kernel):
     return KINDS.get((kernel.isa, kernel.name.removeprefix("sealane_")))
+
+
+def greatest(*bounds):
+    return tuple(map(max, *bounds)) if len(bounds) > 1 else bounds[0]
 
 
 def flat(cells):
@@ -251,7 +299,7 @@ class Lemma:
     ("data",): of scratch, of the section's data; or ("dead",). most: of the accumulator behind it."""
 
     def __init__(self, needed):
-        self.needed, self.changed, self.most = needed, None, 0
+        self.needed, self.changed, self.most = needed, None, ()
 
 
 class Section:
@@ -333,7 +381,7 @@ class Section:
         """What the section reads before it has written it: of some lengths, of which the lemma shows that it is enough for all."""
         reference, needed = self.before().cells(), set()
         step = self.kind.step
-        for n in (*range(max(1, self.least), BLOCK), step, step + 1, 2 * step + 13):
+        for n in (*range(max(1, self.least), max(17, self.least + 1)), step, step + 1, 2 * step + 13):
             call = self.alone(reference, [(0, n)], self.pointer, const(n, self.width))
             call.memory.cells = memory = Recorder(call.memory.cells)
             m = call.machine
@@ -354,12 +402,12 @@ class Section:
         if kind.text in self.values:
             self.values[kind.text] = self.length("text", kind.short + 1) + 0
         self.ends, self.cases, self.steps, self.touched = [], 0, 0, set()
-        bound = 0
+        bound = None
         for self.bits in (128, 192, 256) if self.gcm and not quick else (128,):
             self.key = kind.key(self.bits)
             for residue in range(kind.modulus):
                 bound = self.of_class(residue, bound, quick)
-        lemma.most = max((kind.most(call, kind.behind) for call, _ in self.ends), default=0)
+        lemma.most = greatest(*(kind.most(call, kind.behind) for call, _ in self.ends))
         lemma.changed = self.outcome()
         self.lemma = lemma
         return self.cases, self.steps
@@ -378,24 +426,29 @@ class Section:
         for n in few:
             self.finish(self.values, None, n)
         n = self.length("ad bytes", low, modulus=kind.modulus, of=(residue,))
-        call = self.alone(self.values, [], self.pointer, n + 0)
+        done = kind.taken(residue)
+        call = self.alone(self.values, [(0, done)], self.pointer, n + 0)
+        text = text_symbols("ad pass ", done)
+        if text:
+            call.memory.poke(AD, text)
         self.go(call, self.begin, self.loop)
-        if kind.value(call, kind.inside, self.key) != 0:
-            raise Unproved("the accumulator is not that of nothing where the loop begins")
+        if done:
+            self.go(call, self.loop, self.loop)
+        if kind.value(call, kind.inside, self.key) != kind.absorb(0, self.key, text):
+            raise Unproved("the accumulator is not that of the specification where the loop begins")
         self.count(call)
         state = {}
         for cell, v in call.cells().items():
             if cell in flat(kind.inside) or v is anything(cell, v.width):
                 continue
             place = self.place_of(v, self.pointer, n)
-            if place != ("unknown", 0):
-                state[cell] = place or v
-        bound = max(bound, kind.most(call, kind.inside))
-        while True:
-            found = self.step(state, bound, residue, rests)
-            if found is None:
-                break
-            bound = max(bound, found)
+            if place and place[0] != "unknown":  # as seen from there
+                state[cell] = place[0], place[1] + {"ad": -done, "left": done, "end": 0}[place[0]]
+            elif not place:
+                state[cell] = v
+        bound = greatest(kind.most(call, kind.inside), *([bound] if bound is not None else []))
+        while (found := self.step(state, bound, (residue - done) % kind.modulus, rests)) != bound:
+            bound = found
         for rest in rests[:4] + rests[-4:] if quick and len(rests) > 8 else rests:
             self.finish(state, bound, rest)
         return bound
@@ -436,7 +489,7 @@ class Section:
         return call
 
     def step(self, state, bound, residue, rests):
-        """Shows it, having dropped of the state what is not kept, or returns a greater bound of the accumulator."""
+        """Shows it, having dropped of the state what is not kept. Returns the accumulator's bounds, of which the run's must not be less."""
         kind = self.kind
         while True:
             pointer = self.base("ad in a pass", 1 << 20, 1 << self.width - 2, address=AD)
@@ -463,8 +516,7 @@ class Section:
         if kind.value(call, kind.inside, self.key) != kind.absorb(h, self.key, text):
             raise Unproved("the accumulator is not that of the specification after a pass")
         self.count(call)
-        most = kind.most(call, kind.inside)
-        return most if most > bound else None
+        return greatest(bound, kind.most(call, kind.inside))
 
     def finish(self, state, bound, rest):
         """From the loop, or with no bound from the section's beginning, with `rest` bytes to its end."""
@@ -559,7 +611,7 @@ BOTH = (False, True)
 
 def shapes(kernel, quick):
     """Calls with associated data of any length: every length of text below those of the induction, and some in place and of parts."""
-    gcm, least = "aesgcm" in kernel.name, prove.BY_INDUCTION[kernel.name.removeprefix("sealane_")]
+    gcm, least = "aesgcm" in kernel.name, prove.BY_INDUCTION.get(kernel.name.removeprefix("sealane_"), loops512.LEAST + 256)
     sizes = [0, 1, 77, least - 1] if quick else range(least)
     few = [100] if quick else [n for n in (0, 1, 16, 64, 100, 200, 333, 512, 700, 1111, 1400) if n < least]
     bits = lambda n: {"bits": (128, 192, 256)[n % 3]} if gcm and not quick else {}
@@ -568,7 +620,9 @@ def shapes(kernel, quick):
     found += [make(n, opens=o, in_place=True, offset=n % 4, **bits(n + 1)) for n in few for o in BOTH]
     # What goes another way, each length of it.
     short = kind_of(kernel).short + 1
-    found += [make(n, ad=ad, opens=o, **bits(n + ad)) for n in ((17,) if quick and short else range(short)) for ad in ((5,) if quick else range(1, BLOCK)) for o in BOTH]
+    ads = (5,) if quick else range(1, kind_of(kernel).block)
+    found += [make(n, ad=ad, opens=o, **bits(n + ad)) for n in ((17,) if quick and short else range(short)) for ad in ads for o in BOTH]
+    found += [make(n, ad=ad, opens=ad % 2 == 0, flags=FIRST) for n in range(0, 0 if quick else short, 64) for ad in ads]
     found += [make(n, opens=o, flags=FIRST, **bits(n // 64)) for n in ((64,) if quick else range(0, least, 64)) for o in BOTH]
     if gcm:
         found += [make(n, opens=o, j0=True) for n in few for o in BOTH]
@@ -664,6 +718,14 @@ def bases(number):
         if written != state.written:
             raise Unproved("with associated data more of scratch is written")
         return steps
+    if _kernel.name == loops512.NAME:
+        states = []
+        for section in (None, _sections[False, 1]):
+            state, _, steps = loops512.induction(_kernel, loops.SHAPES[number], (13,), section)
+            states.append((set(state), [(bounds, mac, set(at)) for bounds, mac, at in state.phases], state.written))
+        if states[0] != states[1]:
+            raise Unproved("with associated data the loop begins otherwise")
+        return steps
     loop, shape = loops.LOOPS[_kernel.name], loops.SHAPES[number]
     kept, steps = None, 0
     for first, of in loop.classes(*shape[:2]):
@@ -692,6 +754,10 @@ LEFT_OUT = {
     (x86, "chacha20poly1305_ssse3"): _POLY1305,
     (x86, "chacha20poly1305_avx2"): _POLY1305,
     (x86, "chacha20poly1305_avx512vl"): _POLY1305,
+    (x86, "chacha20poly1305_avx512"): [
+        (_POINTER, "add rbx, 0x80", 0), ("what is left does not change", "sub r13, 0x80", 0), ("a product is left out", "vpmadd52luq", 3),
+        ("a carry is dropped", "vpaddq zmm26, zmm26", 0), ("lanes are in another order", "pdep eax", 0), ("the tail is not cut off", "bzhi r14,", 0),
+        ("empty lanes are read", "bzhi rax, rax, r11", 0), ("2^128 is left out", "vporq", 0)],
     (x86, "aesgcm_aesni"): _GHASH + [(_POINTER, "add r12, 0x10", 0)],
     (x86, "aesgcm_aesniavx"): _GHASH + [(_POINTER, "add r12, 0x10", 0)],
     (x86, "aesgcm_avx2"): _GHASH + [(_POINTER, "add r10, 0x20", 0), ("lanes are not added up", "vextracti128", -1)],
@@ -752,7 +818,12 @@ def planted(path):
     for what, text, number in LEFT_OUT[kernel.isa, kernel.name.removeprefix("sealane_")]:
         attempt(what, [i.address for i in insns if f"{i.mnemonic} {i.op_str}".startswith(text)][number])
     attempt("a pass has 16 bytes more", step=right.step + 16)
-    attempt("the accumulator is elsewhere", inside=right.inside[1:] + right.inside[:1])
+    if isinstance(right, Lanes):
+        order, loops512.ORDER = loops512.ORDER, tuple(range(8))
+        attempt("lanes in another order")
+        loops512.ORDER = order
+    else:
+        attempt("the accumulator is elsewhere", inside=right.inside[1:] + right.inside[:1])
     attempt("the accumulator is another", behind=another)
     attempt("the section was shown for other cells", behind=other_key)
     return sum(results), len(results) - sum(results)

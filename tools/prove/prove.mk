@@ -18,7 +18,7 @@ PROVE_CE_LOOPS := $(filter %/aesgcm_ce.o,$(PROVE_ARM))
 PROVE_ARM_LOOPS := $(filter %/chacha20poly1305_neon.o %/chacha20poly1305_neon6.o,$(PROVE_ARM))
 PROVE_ARM6_LOOPS := $(filter %/chacha20poly1305_armv6.o,$(PROVE_ARM))
 # Those whose associated data are.
-PROVE_AD_LOOPS := $(PROVE_LOOPS) $(filter $(B)/asm/x86_64/%,$(PROVE_GCM_LOOPS))
+PROVE_AD_LOOPS := $(PROVE_LOOPS) $(B)/asm/x86_64/chacha20poly1305_avx512.o $(filter $(B)/asm/x86_64/%,$(PROVE_GCM_LOOPS))
 PROVE_ARM_AD_LOOPS := $(PROVE_ARM_LOOPS) $(PROVE_ARM6_LOOPS)
 PROVE_LANES := $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(if $(findstring _batch_,$(o)),$(o)))
 PROVE_MODE_LOOPS := $(filter $(B)/asm/x86_64/aes_%,$(PROVE_OBJECTS)) $(filter %/aarch64/aes_ce.o %/arm/aes_ce32.o,$(PROVE_ARM))
@@ -100,7 +100,8 @@ $(eval $(call suite,prove-gcmloops,$(PROVE_PYTHON) $(B)/libsealane.a,\
 $(eval $(call long_suite,long-prove-gcmloops,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_GCM_LOOPS),$(PROVE_PYTHON) tools/prove/gcmloops.py --planted $(PROVE_GCM_LOOPS)))
 $(eval $(call suite,prove-adloops,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/adloops.py --quick --planted $(B)/asm/x86_64/chacha20poly1305_ssse3.o $(B)/asm/x86_64/aesgcm_aesni.o))
-$(eval $(call long_suite,long-prove-adloops,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_AD_LOOPS),$(PROVE_PYTHON) tools/prove/adloops.py --planted $(PROVE_AD_LOOPS)))
+$(foreach i,1 2 3,$(eval $(call long_suite,long-prove-adloops-$(i),$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_AD_LOOPS),\
+    $(PROVE_PYTHON) tools/prove/adloops.py $(if $(filter 1,$(i)),--planted) --part $(i)/3 $(PROVE_AD_LOOPS))))
 $(eval $(call suite,prove-modeloops,$(PROVE_PYTHON) $(B)/libsealane.a $(filter %/aes_ce.o,$(PROVE_MODE_LOOPS)),\
     $(PROVE_PYTHON) tools/prove/modeloops.py --quick --planted $(filter %/aes_aesni.o %/aes_ce.o,$(PROVE_MODE_LOOPS))))
 $(eval $(call long_suite,long-prove-modeloops,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_MODE_LOOPS),$(PROVE_PYTHON) tools/prove/modeloops.py --planted $(PROVE_MODE_LOOPS)))
