@@ -32,6 +32,7 @@ import arm6loops
 import arm64
 import armloops
 import armopen
+import celoops
 import gcmloops
 import kernels
 import linear
@@ -45,20 +46,22 @@ from kernels import A, AD, FIRST, LAST, NONCE, SCRATCH, STACK, Call, GcmShape, S
 from loops import WHOLE, anew
 from terms import P, Unproved, cat, const, cut, extend, field_product, same, secret, symbol
 
-ARGUMENTS = ("out", "in", "bytes", "key", "nonce", "tag", "state", "total", "flags")
+ARGUMENTS = ("out", "in", "bytes", "nonce", "tag", "state", "total", "flags")
 FRAME = SCRATCH + loops.FRAME
 
 
 class Kind:
     """Of a section. step: bytes of a pass. leasts: the fewest bytes of associated data that it is shown for; or `block` where
     texts of at most `short` bytes go another way with fewer. text: the cell that says how long the text is, where that is asked for;
-    flags: the cell that has the call's flags, where they are moved.
+    moved: cells that the section only moves, such as the call's flags.
     places: where it begins and ends, and its loop."""
 
     modulus = 1  # entry and exits depend on the length modulo it
+    counts_blocks = False  # what is left is counted in blocks
+    given = {}
 
-    def __init__(self, step, places, least=1, short=-1, block=17, text=None, flags=None):
-        self.step, self.places, self.short, self.block, self.text, self.flags = step, places, short, block, text, flags
+    def __init__(self, step, places, least=1, short=-1, block=17, text=None, moved=()):
+        self.step, self.places, self.short, self.block, self.text, self.moved = step, places, short, block, text, moved
         self.leasts = (least, block) if short >= 0 else (least,)
 
     def least(self, text):
@@ -188,6 +191,48 @@ class Ghash(Kind):
         return spec.ghash(y, h, text) if text else y
 
 
+class Sums(Ghash):
+    """Of arm64's aesgcm_ce: three sums of products that have not been reduced. given: where the pointer and the length are where the
+    section begins."""
+
+    given = {("general", 16): "ad", ("general", 17): "bytes"}
+
+    def __init__(self):
+        Kind.__init__(self, 128, zero_jump("cbz x17"))
+        self.inside = self.behind = celoops.HASH
+
+    def value(self, call, cells, h):
+        return celoops.Part.accumulated(call)
+
+    def set(self, call, cells, most):
+        call.change({c: symbol(f"ad sum {i}", 32) for i, c in enumerate(cells)})
+
+
+class Blocks(Ghash):
+    """Of 32-bit ARM's aesgcm_ce32: whole blocks are counted, and what is over stays in memory. Halves have their bytes reversed."""
+
+    modulus, counts_blocks = 16, True
+
+    def __init__(self):
+        Kind.__init__(self, 128, lambda kernel: (at := armloops.find(kernel, "ldr r3, [r0, #0x18]"), at + 0x60, armloops.find(kernel, "subs r5, r4, #8")), least=0,
+                      moved=(armloops.scratch(324), armloops.scratch(332)))
+        self.inside, self.behind = [("vector", n) for n in (62, 63, 60, 61)], [armloops.scratch(272 + o) for o in (8, 12, 0, 4)]
+
+    def few(self, residue, least):
+        return [residue] if residue >= least else [], 16 + residue
+
+    def rests(self, residue):
+        return range(16 + residue, 129 + residue, 16)
+
+
+def zero_jump(text):
+    """Of a section that begins with a jump around it, which begins so, and whose loop follows."""
+    def find(kernel):
+        insn = next(i for i in kernel.isa.decoder().disasm(kernel.code, 0) if f"{i.mnemonic} {i.op_str}".startswith(text))
+        return insn.address, int(insn.op_str.split("#")[1], 16), insn.address + 4
+    return find
+
+
 def x86_places(kernel):
     """The length is asked for, and where it is 0 the section is left out. The loop's jump back is the last."""
     insns = list(kernel.isa.decoder().disasm(kernel.code, 0))
@@ -229,10 +274,12 @@ KINDS = {
     (x86, "aesgcm_avx512"): Ghash(64, 19, short=256, text=("general", 11)),
     (arm64, "chacha20poly1305_neon"): _neon64(),
     (arm64, "chacha20poly1305_neon6"): _neon64(),
+    (arm64, "aesgcm_ce"): Sums(),
+    (arm32, "aesgcm_ce32"): Blocks(),
     (arm32, "chacha20poly1305_neon"): Poly1305(places("ldr r8, [r0, #0x18]", "ldr r7, [r1, #-0x38]", "ldr r7, [r8]"), _NEON32, _NEON32, least=0,
-                                                flags=armloops.scratch(320 - 60)),
+                                                moved=(armloops.scratch(320 - 60),)),
     (arm32, "chacha20poly1305_armv6"): Poly1305(places("ldr r8, [r0, #0x18]", "ldr fp, [r1, #-0x14]; mov ip, #2", "ldr r7, [r8]"), _ARMV6, _ARMV6, least=0,
-                                                 flags=armloops.scratch(288 - 20)),
+                                                 moved=(armloops.scratch(288 - 20),)),
 }
 
 
@@ -284,13 +331,15 @@ class Registers(list):
         super().__init__(*args)
         self.read, self.written = set(), set()
 
+    def numbers(self, n):
+        return range(*n.indices(len(self))) if isinstance(n, slice) else (n,)
+
     def __getitem__(self, n):
-        if n not in self.written:
-            self.read.add(n)
+        self.read.update(set(self.numbers(n)) - self.written)
         return super().__getitem__(n)
 
     def __setitem__(self, n, v):
-        self.written.add(n)
+        self.written.update(self.numbers(n))
         super().__setitem__(n, v)
 
 
@@ -326,6 +375,8 @@ class Section:
         """Of associated data: on 32-bit ARM less than half of what 32 bits address."""
         return self.base(name, least, 1 << self.width - 4, **more)
 
+    whole = None  # of a run: where whole blocks are counted, the length, of which what is over is taken later
+
     # ---- The section by itself -------------------------------------------------------------------------------------------
 
     def before(self, text=300):
@@ -347,7 +398,7 @@ class Section:
 
     stop_there = None
 
-    def alone(self, cells, pieces, pointer, n):
+    def alone(self, cells, pieces, pointer, n, begins=True):
         """The section by itself, or a part of it: in all other cells is anything. pieces: (bytes from pointer, bytes) that it may read."""
         call = Call(self.kernel)
         call.regions(*[("ad", AD + first, size, True, False) for first, size in pieces if size],
@@ -358,9 +409,11 @@ class Section:
         for first, end in ((SCRATCH + self.kernel.scratch_from, SCRATCH + call.scratch_bytes), (STACK - call.kernel.isa.STACK_BYTES, STACK)):
             call.change({("memory", a): anything(("memory", a), 32) for a in range(first, end, 4)})
         call.change(cells)
+        call.change({c: pointer + 0 if what == "ad" else n for c, what in self.kind.given.items() if begins})
         call.before = call.cells()
         for name in ARGUMENTS:
             call.memory.poke(kernels.ARGS + A["ARG_" + name.upper()], symbol(f"argument {name}", 64))
+        call.memory.poke(kernels.ARGS + A["ARG_KEY"], const(kernels.KEY, 64))
         call.memory.poke(kernels.ARGS + A["ARG_AD"], extend(pointer + 0, 64))
         call.memory.poke(kernels.ARGS + A["ARG_AD_BYTES"], extend(n, 64))
         if self.gcm:
@@ -397,8 +450,8 @@ class Section:
         lemma = Lemma(needed or self.find_needed())
         reference = self.before().cells()
         self.values = {c: self.any_counter(c, reference[c]) for c in lemma.needed}
-        if kind.flags in self.values:
-            self.values[kind.flags] = symbol("any flags", self.values[kind.flags].width)
+        for cell in lemma.needed & set(kind.moved):
+            self.values[cell] = symbol(f"any {cell}", self.values[cell].width)
         if kind.text in self.values:
             self.values[kind.text] = self.length("text", kind.short + 1) + 0
         self.ends, self.cases, self.steps, self.touched = [], 0, 0, set()
@@ -443,7 +496,7 @@ class Section:
                 continue
             place = self.place_of(v, self.pointer, n)
             if place and place[0] != "unknown":  # as seen from there
-                state[cell] = place[0], place[1] + {"ad": -done, "left": done, "end": 0}[place[0]]
+                state[cell] = place[0], place[1] + {"ad": -done, "left": done}.get(place[0], 0)
             elif not place:
                 state[cell] = v
         bound = greatest(kind.most(call, kind.inside), *([bound] if bound is not None else []))
@@ -462,7 +515,9 @@ class Section:
         if base is pointer:
             return "ad", offset
         if base is n:
-            return "left", offset
+            return "whole" if self.kind.counts_blocks else "left", offset
+        if self.kind.counts_blocks and base.quotient == (n, 0, 4):
+            return "blocks", offset
         if base.sum and set(base.sum) == {pointer, n}:
             return "end", offset
         return "unknown", 0
@@ -470,6 +525,7 @@ class Section:
     def put(self, state, pieces, pointer, n):
         """A run from the loop's beginning. n: a base, or a number."""
         number = isinstance(n, int)
+        whole = self.whole
         left = const(n, self.width) if number else n + 0
 
         def value(v):
@@ -478,12 +534,16 @@ class Section:
             what, offset = v
             if what == "ad":
                 return pointer + offset
+            if what == "whole":
+                return whole + offset
+            if what == "blocks":
+                return const((n >> 4) + offset, self.width) if number else n + offset
             if what == "left":
                 return const(n + offset, self.width) if number else n + offset
             if number:
                 return pointer + (n + offset)
             return linear.place(terms.add(self.width, pointer + 0, left)[0])[0] + offset
-        call = self.alone({c: value(v) for c, v in state.items()}, pieces, pointer, symbol("argument ad_bytes", self.width))
+        call = self.alone({c: value(v) for c, v in state.items()}, pieces, pointer, symbol("argument ad_bytes", self.width), False)
         # Arguments can be read again, but what they say of associated data is of the beginning.
         call.memory.poke(kernels.ARGS + A["ARG_AD"], symbol("argument ad", 64))
         return call
@@ -493,7 +553,9 @@ class Section:
         kind = self.kind
         while True:
             pointer = self.base("ad in a pass", 1 << 20, 1 << self.width - 2, address=AD)
-            left = self.length("ad left", kind.step + rests[0], modulus=kind.modulus, of=(residue,))
+            self.whole = self.length("ad whole", rests[0], modulus=kind.modulus, of=(residue,))
+            left = self.base("ad blocks", (kind.step + rests[0]) >> 4, 1 << self.width - 5) if kind.counts_blocks else \
+                self.length("ad left", kind.step + rests[0], modulus=kind.modulus, of=(residue,))
             call = self.put(state, [(0, kind.step)], pointer, left)
             kind.set(call, kind.inside, bound)
             h = kind.value(call, kind.inside, self.key)
@@ -504,8 +566,12 @@ class Section:
             for cell, v in state.items():
                 if isinstance(v, tuple):
                     what, offset = v
-                    place = self.place_of(after[cell], pointer, left)
-                    if place != (what, offset + {"ad": kind.step, "left": -kind.step, "end": 0}[what]):
+                    place = linear.place(after[cell]) if kind.counts_blocks and what != "ad" else self.place_of(after[cell], pointer, left)
+                    if what == "whole":
+                        place = place and ("whole", place[1] if place[0] is self.whole else None)
+                    elif what == "blocks":
+                        place = place and ("blocks", place[1] if place[0] is left else None)
+                    if place != (what, offset + {"ad": kind.step, "left": -kind.step, "blocks": -(kind.step >> 4)}.get(what, 0)):
                         wrong.append(cell)
                 elif not alike(after[cell], v):
                     wrong.append(cell)
@@ -542,6 +608,7 @@ class Section:
 
     def outcome(self):
         """Of each cell that was touched, and is not at all ends what it was before, what the call must not or may use."""
+        moved = {self.values[c]: c for c in self.kind.moved if c in self.values}
         arguments = {symbol(f"argument {name}", 64): name for name in ARGUMENTS}
         changed = {}
         for cell in sorted(self.touched - set(flat(self.kind.behind))):
@@ -551,8 +618,8 @@ class Section:
                 continue
             if one and first.constant is not None:
                 changed[cell] = "constant", first.constant, first.width
-            elif one and self.kind.flags in self.values and first is self.values[self.kind.flags]:
-                changed[cell] = "cell", self.kind.flags, first.width
+            elif one and first in moved:
+                changed[cell] = "cell", moved[first], first.width
             elif one and first in arguments:
                 changed[cell] = "argument", arguments[first], 64
             else:
@@ -574,8 +641,10 @@ class Section:
             raise Stopped
         found, m = call.cells(), call.machine
         for cell in self.lemma.needed:
-            if cell == self.kind.flags:
-                good = True
+            if cell in self.kind.moved:
+                good = found[cell].defined
+            elif cell in self.kind.given:
+                good = linear.place(found[cell]) == ((self.pointer if self.kind.given[cell] == "ad" else self.bytes), 0)
             elif cell == self.kind.text:
                 place = linear.place(found[cell])
                 good = (place[0].least + place[1] if place else found[cell].constant) > self.kind.short
@@ -629,11 +698,12 @@ def shapes(kernel, quick):
     return found
 
 
-_kernel = _sections = None
+_kernel = _sections = _quick = None
 
 
-def begin_worker(path, lemmas):
-    global _kernel, _sections
+def begin_worker(path, lemmas, quick):
+    global _kernel, _sections, _quick
+    _quick = quick
     sys.setrecursionlimit(20000)
     anew()
     _kernel = kernels.Kernel(path)
@@ -669,10 +739,9 @@ def one(task):
 
 def long_calls(kernel, quick):
     """Numbers of the ways to begin a packet with a long text."""
-    if kernel.isa is not x86:
-        all_ = armloops.SHAPES
-    else:
-        all_ = gcmloops.SHAPES if "aesgcm" in kernel.name else loops.SHAPES
+    if kernel.name == celoops.NAME:
+        return [i for i, (number, *_) in enumerate(celoops.tasks_of(quick)) if celoops.SHAPES[number][0].flags & FIRST]
+    all_ = gcmloops.SHAPES if "aesgcm" in kernel.name else loops.SHAPES if kernel.isa is x86 else armloops.SHAPES
     found = [i for i, shape in enumerate(all_) if (shape[0] if isinstance(shape, tuple) else shape.flags) & FIRST]
     return found[:2] if quick else found
 
@@ -706,13 +775,19 @@ def arm_bases(number):
 def bases(number):
     """That a long text's loop begins as it does without associated data, or with 13 bytes. Returns the number of instructions."""
     forget()
-    if _kernel.isa is not x86:
+    if _kernel.name == celoops.NAME:
+        number, residues, lasts, ends = celoops.tasks_of(_quick)[number]
+        shape, given = celoops.SHAPES[number]
+        state, _, steps = celoops.induction(_kernel, shape, residues, lasts, given, section=_sections[shape.j0 or not given, 1])
+        # Of some lengths less is kept than without associated data.
+        return steps + sum(celoops.leave(_kernel, shape, state, residue, last, given) for residue, last in ends)
+    if "aesgcm" not in _kernel.name and _kernel.isa is not x86:
         return arm_bases(number)
     if "aesgcm" in _kernel.name:
         loop, shape = gcmloops.LOOPS[_kernel.name], gcmloops.SHAPES[number]
         state, _ = gcmloops.induction(_kernel, loop, shape)
         cells, written = set(state), set(state.written)
-        steps = gcmloops.with_ad(_kernel, loop, shape, state, state.kind, 0, _sections[shape.j0, 1])
+        steps = gcmloops.with_ad(_kernel, loop, shape, state, state.kind, 0, _sections[shape.j0, kind_of(_kernel).leasts[0]])
         if cells != set(state):
             raise Unproved(f"with associated data {sorted(cells - set(state))} is otherwise where the loop begins")
         if written != state.written:
@@ -765,6 +840,10 @@ LEFT_OUT = {
                              ("the tail is not cut off", "bzhi r13,", 0), (_POINTER, "add r10, r12", 0), ("lanes are not added up", "vextracti64x4", 0)],
     (arm64, "chacha20poly1305_neon"): _NEON_LEFT_OUT,
     (arm64, "chacha20poly1305_neon6"): _NEON_LEFT_OUT,
+    (arm64, "aesgcm_ce"): [("what is left does not change", "subs x17", 0), ("a product is left out", "pmull", 4), ("a sum is not kept", "mov v10.16b", 0),
+                           ("the power is another", "sub x14", 0), ("GHASH is counted twice", "movi v10", 0)],
+    (arm32, "aesgcm_ce32"): [("what is left does not change", "mov r4, r5", 0), ("a product is left out", "vmull.p64", 1), ("a sum is not reduced", "veor q2, q2, q1", 0),
+                             ("the tail is another", "strb r7", 0), ("GHASH is counted twice", "vmov.i8 q15", 0)],
     (arm32, "chacha20poly1305_neon"): [(_POINTER, "str r8, [r1, #-0x18]", 0), ("a product is left out", "umlal", 2), ("a carry is dropped", "adcs r4, r0", 0),
                                        ("2^128 is left out", "adc r5, r5, #1", 0), ("the tail is not padded", "str r0, [sb, #0xc]", 0)],
     (arm32, "chacha20poly1305_armv6"): [(_POINTER, "str r8, [r1, #-0x20]", 0), ("a product is left out", "umaal", 2), ("a carry is dropped", "adcs r4", 1),
@@ -776,8 +855,10 @@ def planted(path):
     """Kernels with one instruction less in the section, and wrong ideas of it. Returns how many were refused, and how many not."""
     kernel = kernels.Kernel(path)
     right, results = kind_of(kernel), []
-    begin, end, _ = right.places(kernel)
+    begin, end, loop = right.places(kernel)
     insns = list(kernel.isa.decoder().disasm(kernel.code[begin:end], begin))
+    if not begin <= loop < end:
+        insns += kernel.isa.decoder().disasm(kernel.code[loop:loop + 256], loop)
     anew()
     needed = Section(kernel, least=right.leasts[0]).find_needed()
 
@@ -812,7 +893,7 @@ def planted(path):
         section.kind.value = lambda *args: value(*args) ^ 1
 
     def other_key(section):
-        cell = max(c for c in section.lemma.needed if c not in (right.text, right.flags))
+        cell = max(c for c in section.lemma.needed if c not in (right.text, *right.moved, *right.given))
         section.values[cell] = const(12345, section.values[cell].width)
 
     for what, text, number in LEFT_OUT[kernel.isa, kernel.name.removeprefix("sealane_")]:
@@ -822,6 +903,10 @@ def planted(path):
         order, loops512.ORDER = loops512.ORDER, tuple(range(8))
         attempt("lanes in another order")
         loops512.ORDER = order
+    elif isinstance(right, Sums):
+        cells, celoops.HASH = celoops.HASH, [("vector", r, i) for r in (11, 9, 10) for i in range(4)]
+        attempt("a sum is in another register")
+        celoops.HASH = cells
     else:
         attempt("the accumulator is elsewhere", inside=right.inside[1:] + right.inside[:1])
     attempt("the accumulator is another", behind=another)
@@ -858,7 +943,7 @@ def main():
             failed += 1
             continue
         tasks = prove.chosen_part([(s, args.queries) for s in [*long_calls(kernel, args.quick), *shapes(kernel, args.quick)]], args.part)
-        with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path, lemmas)) as pool:
+        with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path, lemmas, args.quick)) as pool:
             for name, n, error in pool.imap_unordered(one, tasks, 1 if args.quick else 8):
                 steps += n
                 if error:

@@ -48,6 +48,7 @@ class Loop:
     counts_bytes = False  # what is left is counted in bytes, a pass being among them where the loop begins; else in passes
     begin = None  # the instruction that the loop begins with
     arrivals = 1, 1  # when it is reached so often, in the first part and in later ones, the induction begins
+    before_ad = 0  # how often it is reached before the associated data
 
     def __init__(self, step, over, register, lanes, behind, passes=2):
         self.step, self.register, self.lanes, self.behind = step, register, lanes, behind
@@ -62,7 +63,7 @@ class Loop:
 class Crypto32(Loop):
     """32-bit ARM: GHASH so far is in memory, each half with its bytes reversed. Authentication is never behind."""
 
-    counts_bytes, begin, arrivals = True, "str r4, [r1, #0x154]", (2, 1)
+    counts_bytes, begin, arrivals, before_ad = True, "str r4, [r1, #0x154]", (2, 1), 1
 
     def __init__(self):
         self.step, self.lanes, self.blocks, self.lag, self.y = 128, 1, 8, 0, SCRATCH + 272
@@ -211,7 +212,7 @@ def begin(kernel, loop, shape, word, nonce_given, name, ad_bytes=0, section=None
         behind_ad = section.through(call, place)
     else:
         call.kernel.program().run(call.machine, None, 0, place)
-    for _ in range(loop.arrivals[0 if shape.flags & FIRST else 1] - 1):
+    for _ in range(loop.arrivals[0 if shape.flags & FIRST else 1] - 1 - (loop.before_ad if section else 0)):
         call.kernel.program().run(call.machine, None, place, place)
     if loop.counts_bytes:
         done = [-p[1] for v in call.cells().values() if (p := linear.place(v)) and p[0] is bytes_]

@@ -219,7 +219,7 @@ class Call:
             elif cell[0] == "vector" and self.kernel.isa is x86:
                 m.set_word(cell[1], cell[2], v)
             elif cell[0] == "vector":
-                m.vector[cell[1]][cell[2]] = v
+                m.vector[cell[1]] = [v if i == cell[2] else w for i, w in enumerate(m.vector[cell[1]])]
             elif cell[0] == "mask":
                 m.mask[cell[1]] = v
             else:

@@ -19,7 +19,7 @@ PROVE_ARM_LOOPS := $(filter %/chacha20poly1305_neon.o %/chacha20poly1305_neon6.o
 PROVE_ARM6_LOOPS := $(filter %/chacha20poly1305_armv6.o,$(PROVE_ARM))
 # Those whose associated data are.
 PROVE_AD_LOOPS := $(PROVE_LOOPS) $(B)/asm/x86_64/chacha20poly1305_avx512.o $(filter $(B)/asm/x86_64/%,$(PROVE_GCM_LOOPS))
-PROVE_ARM_AD_LOOPS := $(PROVE_ARM_LOOPS) $(PROVE_ARM6_LOOPS)
+PROVE_ARM_AD_LOOPS := $(PROVE_ARM_LOOPS) $(PROVE_ARM6_LOOPS) $(PROVE_CE_LOOPS) $(filter %/aesgcm_ce32.o,$(PROVE_ARM))
 PROVE_LANES := $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(if $(findstring _batch_,$(o)),$(o)))
 PROVE_MODE_LOOPS := $(filter $(B)/asm/x86_64/aes_%,$(PROVE_OBJECTS)) $(filter %/aarch64/aes_ce.o %/arm/aes_ce32.o,$(PROVE_ARM))
 # make prove KERNEL=chacha20poly1305_avx2; of that name there may be one in several architectures
@@ -84,6 +84,8 @@ $(eval $(call long_suite,long-prove-celoops,$(PROVE_PYTHON) $(PROVE_CE_LOOPS),$(
 $(eval $(call long_suite,long-prove-arm6loops,$(PROVE_PYTHON) $(PROVE_ARM6_LOOPS),$(PROVE_PYTHON) tools/prove/arm6loops.py --planted $(PROVE_ARM6_LOOPS)))
 $(eval $(call long_suite,long-prove-armopen,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove/armopen.py --planted $(PROVE_ARM_LOOPS)))
 $(eval $(call long_suite,long-prove-armloops,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove/armloops.py --planted $(PROVE_ARM_LOOPS)))
+$(eval $(call suite,prove-adloops-arm,$(PROVE_PYTHON) $(PROVE_ARM_AD_LOOPS),\
+    $(PROVE_PYTHON) tools/prove/adloops.py --quick $(PROVE_ARM6_LOOPS) $(PROVE_CE_LOOPS)))
 $(eval $(call long_suite,long-prove-adloops-arm,$(PROVE_PYTHON) $(PROVE_ARM_AD_LOOPS),$(PROVE_PYTHON) tools/prove/adloops.py --planted $(PROVE_ARM_AD_LOOPS)))
 $(eval $(call long_suite,long-prove-classic,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py $(PROVE_OBJECTS) $(PROVE_ARM)))
 $(eval $(call long_suite,long-prove-mutants-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(call prove_mutants,$(B)/prove/mutants-arm.jsonl,$(PROVE_ARM))))
