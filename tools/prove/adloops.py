@@ -1,23 +1,26 @@
-"""Every length of associated data at once: the loop over it, by induction, and what follows, with an accumulator of any value.
+"""Every length of associated data at once: the loop over it by induction, and what follows with any accumulator.
 
     adloops.py [--quick] [--planted] [--jobs N] [--part I/N] [--queries FOLDER] OBJECT...
 
-What a kernel does with associated data lies between the instruction that asks for their length and the one where text begins (or
-what follows, where there is none). Of this section, run by itself with anything in all cells but those that it is found to read, are
-shown
+What a kernel does with associated data lies between the instruction that asks for their length and the one where text
+begins, or what follows where there is none. Of this section, run by itself with anything in all cells but those that it
+is found to read, are shown
 
-    entry   from its beginning to its loop, by classes of the length where it matters: pointer, end and bytes left are what
-            they should be, the accumulator that of nothing
-    step    from there to there, if enough is left: one pass further, the accumulator, of any value, being the specification's
+    entry   from its beginning to its loop, by classes of the length where it matters: pointer, end and bytes left are
+            what they should be, the accumulator that of what was taken
+    step    from there to there, if enough is left: one pass further, the accumulator, of any value, being the
+            specification's
     exit    from there, for each number of bytes with which there is no step, to the section's end
 
-So of any length the section leaves the specification's accumulator, within bounds; cells that are the same as before it, or one
-constant, or an argument; and others, of which nothing is used then. It reads nothing of scratch and registers but `needed`.
+So of any length the section leaves the specification's accumulator, within bounds; cells that are the same as before,
+or one constant, or an argument; and others, of which nothing is used then. It reads nothing of scratch and registers
+but what is `needed`.
 
-Then calls are run in which it is not executed: `ad_bytes` is a symbol with bounds. Where the section begins, the cells that it needs
-must be what they were above; then those that it changes are changed, the accumulator to any number within the bounds, and the call
-goes on at its end. Its result must be the specification's for associated data whose polynomial is that number: of every length of
-text below those that are shown by induction, and in the bases of that induction, which must keep what it keeps.
+Then calls are run in which it is not executed, the length of associated data being a symbol with bounds. Where the
+section begins, the cells that it needs must be what they were above; then those that it changes are changed, the
+accumulator to any number within the bounds, and the call goes on at its end. Its result must be the specification's for
+associated data whose polynomial is that number: of every length of text below those that are shown by induction, and in
+the bases of that induction, which must keep what it keeps. What each kernel's section is, says adkinds.py.
 """
 import argparse
 import copy
@@ -25,11 +28,9 @@ import itertools
 import multiprocessing
 import os
 import sys
-import time
 
 import arm32
 import arm6loops
-import arm64
 import armloops
 import armopen
 import celoops
@@ -39,252 +40,14 @@ import linear
 import loops
 import loops512
 import prove
-import spec
 import terms
 import x86
-from kernels import A, AD, FIRST, LAST, NONCE, SCRATCH, STACK, Call, GcmShape, Shape, text_symbols
-from loops import WHOLE, anew
-from terms import P, Unproved, cat, const, cut, extend, field_product, same, secret, symbol
+from adkinds import LEFT_OUT, Lanes, Sums, kind_of
+from kernels import A, AD, FIRST, SCRATCH, STACK, Call, GcmShape, Shape, text_symbols
+from loops import anew
+from terms import Unproved, const, extend, same, secret, symbol
 
 ARGUMENTS = ("out", "in", "bytes", "nonce", "tag", "state", "total", "flags")
-FRAME = SCRATCH + loops.FRAME
-
-
-class Kind:
-    """Of a section. step: bytes of a pass. leasts: the fewest bytes of associated data that it is shown for; or `block` where
-    texts of at most `short` bytes go another way with fewer. text: the cell that says how long the text is, where that is asked for;
-    moved: cells that the section only moves, such as the call's flags.
-    places: where it begins and ends, and its loop."""
-
-    modulus = 1  # entry and exits depend on the length modulo it
-    counts_blocks = False  # what is left is counted in blocks
-    given = {}
-
-    def __init__(self, step, places, least=1, short=-1, block=17, text=None, moved=()):
-        self.step, self.places, self.short, self.block, self.text, self.moved = step, places, short, block, text, moved
-        self.leasts = (least, block) if short >= 0 else (least,)
-
-    def least(self, text):
-        """Bytes of associated data with which a text goes through the section."""
-        return self.leasts[text <= self.short]
-
-    def few(self, residue, least):
-        """With how many bytes the loop may not be reached: (of these, the fewest with which it is)."""
-        return (range(least, self.block), self.block) if self.text else ((), least)
-
-    def taken(self, residue):
-        """Bytes before the induction begins; the loop is then reached for the second time."""
-        return 0
-
-    def rests(self, residue):
-        """With how many bytes there is no step."""
-        return range(1, self.step + 1)
-
-
-class Poly1305(Kind):
-    """inside, behind: cells of the accumulator's limbs, in the loop and behind the section. exact: whether the loop stops when a
-    multiple of 16 bytes is done, of which the length modulo 16 is taken first; else it counts bytes."""
-
-    def __init__(self, places, inside, behind, exact=True, **more):
-        super().__init__(16, places, **more)
-        self.inside, self.behind, self.modulus = inside, behind, 16 if exact else 1
-        self.width = 64 if len(inside) == 3 else 32
-
-    def few(self, residue, least):
-        if self.modulus == 1:
-            return range(least, 16), 16
-        return [residue] if residue >= least else [], 16 + residue
-
-    def rests(self, residue):
-        return [16 + residue] if self.modulus > 1 else range(16, 32)
-
-    def parts(self, call, cells):
-        found = call.cells()
-        return [cat(*(found.get(c, terms.undefined(32)) for c in limb)) for limb in cells]
-
-    def value(self, call, cells, r):
-        limbs = self.parts(call, cells)
-        if not all(v.defined for v in limbs):
-            raise Unproved("the accumulator is not there")
-        return sum(v.residue << self.width * i for i, v in enumerate(limbs)) % P
-
-    def set(self, call, cells, most):
-        """Any number, the highest limb of at most most[0]."""
-        most, = most
-        for i, limb in enumerate(cells):
-            v = symbol(f"ad h{i}", self.width)
-            if i == len(cells) - 1:
-                v = extend(symbol(f"ad h{i} at most {most}", max(1, most.bit_length()), most), self.width)
-            bits = self.width // len(limb)
-            call.change({c: cut(v, bits * j, bits) for j, c in enumerate(limb)})
-
-    def most(self, call, cells):
-        return self.parts(call, cells)[-1].most,
-
-    def key(self, bits):
-        return loops.one_time(FIRST)[0]
-
-    def absorb(self, h, r, text):
-        return spec.poly1305(h, r, spec.pad16(text)) if text else h
-
-
-class Lanes(Kind):
-    """Of chacha20poly1305_avx512: eight blocks at a time, those that are over first, in the highest lanes."""
-
-    modulus = 128
-
-    def __init__(self):
-        super().__init__(128, x86_places, short=256, block=65)
-        self.inside = self.behind = [[("memory", loops512.ACC + 64 * i + 4 * j) for j in range(16)] for i in range(3)]
-
-    def taken(self, residue):
-        return (residue - 1) // 16 * 16 + 16 if residue else 128
-
-    def few(self, residue, least):
-        return [n for n in (residue or 128,) if n >= least], (residue or 128) + 128
-
-    def rests(self, residue):
-        return [(residue - 1) % 16 + 113]
-
-    def value(self, call, cells, r):
-        if not all(v.defined for row in loops512.limbs(call) for v in row):
-            raise Unproved("the accumulator is not there")
-        return loops512.accumulated(call, self.key(128))
-
-    def set(self, call, cells, most):
-        for i in range(3):
-            for j in range(8):
-                call.memory.poke(loops512.ACC + 64 * i + 8 * j, extend(symbol(f"ad acc {i} {j} at most {most[i]}", most[i].bit_length(), most[i]), 64))
-
-    def most(self, call, cells):
-        return tuple(max(v.most for v in row) for row in loops512.limbs(call))
-
-    def key(self, bits):
-        return loops.one_time(FIRST)[0]
-
-    def absorb(self, h, r, text):
-        return spec.poly1305(h, r, spec.pad16(text)) if text else h
-
-
-class Ghash(Kind):
-    def __init__(self, step, register, **more):
-        super().__init__(step, x86_places, **more)
-        self.inside = self.behind = [("vector", register, i) for i in range(4)]
-
-    def value(self, call, cells, h):
-        found = call.cells()
-        v = cat(*(found[c] for c in cells))
-        if not v.defined:
-            raise Unproved("GHASH is not there")
-        return field_product(terms.X127, v.image)
-
-    def set(self, call, cells, most):
-        call.change({c: symbol(f"ad y{i}", 32) for i, c in enumerate(cells)})
-
-    def most(self, call, cells):
-        return ()
-
-    def key(self, bits):
-        return spec.field_element(spec.aes(spec.key_schedule(cat(*(symbol(f"key{i}", 32) for i in range(bits // 32)))), const(0, 128)))
-
-    def absorb(self, y, h, text):
-        return spec.ghash(y, h, text) if text else y
-
-
-class Sums(Ghash):
-    """Of arm64's aesgcm_ce: three sums of products that have not been reduced. given: where the pointer and the length are where the
-    section begins."""
-
-    given = {("general", 16): "ad", ("general", 17): "bytes"}
-
-    def __init__(self):
-        Kind.__init__(self, 128, zero_jump("cbz x17"))
-        self.inside = self.behind = celoops.HASH
-
-    def value(self, call, cells, h):
-        return celoops.Part.accumulated(call)
-
-    def set(self, call, cells, most):
-        call.change({c: symbol(f"ad sum {i}", 32) for i, c in enumerate(cells)})
-
-
-class Blocks(Ghash):
-    """Of 32-bit ARM's aesgcm_ce32: whole blocks are counted, and what is over stays in memory. Halves have their bytes reversed."""
-
-    modulus, counts_blocks = 16, True
-
-    def __init__(self):
-        Kind.__init__(self, 128, lambda kernel: (at := armloops.find(kernel, "ldr r3, [r0, #0x18]"), at + 0x60, armloops.find(kernel, "subs r5, r4, #8")), least=0,
-                      moved=(armloops.scratch(324), armloops.scratch(332)))
-        self.inside, self.behind = [("vector", n) for n in (62, 63, 60, 61)], [armloops.scratch(272 + o) for o in (8, 12, 0, 4)]
-
-    def few(self, residue, least):
-        return [residue] if residue >= least else [], 16 + residue
-
-    def rests(self, residue):
-        return range(16 + residue, 129 + residue, 16)
-
-
-def zero_jump(text):
-    """Of a section that begins with a jump around it, which begins so, and whose loop follows."""
-    def find(kernel):
-        insn = next(i for i in kernel.isa.decoder().disasm(kernel.code, 0) if f"{i.mnemonic} {i.op_str}".startswith(text))
-        return insn.address, int(insn.op_str.split("#")[1], 16), insn.address + 4
-    return find
-
-
-def x86_places(kernel):
-    """The length is asked for, and where it is 0 the section is left out. The loop's jump back is the last."""
-    insns = list(kernel.isa.decoder().disasm(kernel.code, 0))
-    found = []
-    for i, insn in enumerate(insns):
-        if insn.mnemonic == "mov" and insn.op_str.endswith(f"+ {A['ARG_AD_BYTES']:#x}]"):
-            register = insn.op_str.split(",")[0]
-            for j in (i + 1, i + 2):
-                if f"{insns[j].mnemonic} {insns[j].op_str}" == f"test {register}, {register}" and insns[j + 1].mnemonic == "je":
-                    found.append((insn.address, insns[j + 1].operands[0].imm))
-    # A way of their own of short packets has it twice.
-    begin, end = found[-1]
-    inside = [insn for insn in insns if begin < insn.address < end and insn.mnemonic.startswith("j")]
-    return begin, end, [i.operands[0].imm for i in inside if begin < i.operands[0].imm < i.address][-1]
-
-
-def places(begin, end, loop):
-    """How the instructions begin that these are, and the next: the first one; the first two behind it."""
-    def find(kernel):
-        found = [(i.address, f"{i.mnemonic} {i.op_str}") for i in kernel.isa.decoder().disasm(kernel.code, 0)]
-        found = [(a, f"{text}; {after}") for (a, text), (_, after) in zip(found, found[1:])]
-        at = next(a for a, text in found if text.startswith(begin))
-        return at, *(next(a for a, text in found if a > at and text.startswith(t)) for t in (end, loop))
-    return find
-
-
-_X86 = [[("general", n)] for n in (8, 9, 10)], [[("memory", FRAME + 8 * i), ("memory", FRAME + 8 * i + 4)] for i in range(3)]
-_ARM64 = [[("general", n)] for n in (19, 20, 21)]
-_NEON32, _ARMV6 = ([[("general", n)] for n in numbers] for numbers in ((2, 3, 4, 6, 5), (2, 3, 4, 5, 6)))
-_neon64 = lambda: Poly1305(places("ldp x22, x7, [x5, #0x18]", "tbnz w6, #2", "ldp x12, x13, [x22], #0x10"), _ARM64, _ARM64, False, least=0)
-KINDS = {
-    (x86, "chacha20poly1305_ssse3"): Poly1305(x86_places, *_X86),
-    (x86, "chacha20poly1305_avx2"): Poly1305(x86_places, *_X86),
-    (x86, "chacha20poly1305_avx512vl"): Poly1305(x86_places, *_X86),
-    (x86, "chacha20poly1305_avx512"): Lanes(),
-    (x86, "aesgcm_aesni"): Ghash(128, 11, short=64),
-    (x86, "aesgcm_aesniavx"): Ghash(128, 11, short=64),
-    (x86, "aesgcm_avx2"): Ghash(256, 11),
-    (x86, "aesgcm_avx512"): Ghash(64, 19, short=256, text=("general", 11)),
-    (arm64, "chacha20poly1305_neon"): _neon64(),
-    (arm64, "chacha20poly1305_neon6"): _neon64(),
-    (arm64, "aesgcm_ce"): Sums(),
-    (arm32, "aesgcm_ce32"): Blocks(),
-    (arm32, "chacha20poly1305_neon"): Poly1305(places("ldr r8, [r0, #0x18]", "ldr r7, [r1, #-0x38]", "ldr r7, [r8]"), _NEON32, _NEON32, least=0,
-                                                moved=(armloops.scratch(320 - 60),)),
-    (arm32, "chacha20poly1305_armv6"): Poly1305(places("ldr r8, [r0, #0x18]", "ldr fp, [r1, #-0x14]; mov ip, #2", "ldr r7, [r8]"), _ARMV6, _ARMV6, least=0,
-                                                 moved=(armloops.scratch(288 - 20),)),
-}
-
-
-def kind_of(kernel):
-    return KINDS.get((kernel.isa, kernel.name.removeprefix("sealane_")))
 
 
 def greatest(*bounds):
@@ -344,16 +107,17 @@ class Registers(list):
 
 
 class Lemma:
-    """What has been shown of the section, without terms: needed: cells; changed: cell -> ("constant", number, bits), ("argument", name),
-    ("data",): of scratch, of the section's data; or ("dead",). most: of the accumulator behind it."""
+    """What has been shown of the section, without terms: needed: cells; changed: cell -> (what, which, bits): a
+    "constant", an "argument", what was in a "cell" where the section begins, "data" in scratch, or "dead". most: of the
+    accumulator behind it."""
 
     def __init__(self, needed):
         self.needed, self.changed, self.most = needed, None, ()
 
 
 class Section:
-    """Of a kernel, with terms of a process: what its cells are where it begins. j0: of AES-GCM, with any J0. least: the fewest bytes
-    of associated data."""
+    """Of a kernel, with terms of a process: what its cells are where it begins. j0: of AES-GCM, with any J0. least: the
+    fewest bytes of associated data."""
 
     def __init__(self, kernel, j0=False, least=1, lemma=None):
         self.kernel, self.kind, self.j0, self.least, self.lemma = kernel, kind_of(kernel), j0, least, lemma
@@ -377,7 +141,7 @@ class Section:
 
     whole = None  # of a run: where whole blocks are counted, the length, of which what is over is taken later
 
-    # ---- The section by itself -------------------------------------------------------------------------------------------
+    # ---- The section by itself ---------------------------------------------------------------------------------------
 
     def before(self, text=300):
         """A call up to where the section begins."""
@@ -399,14 +163,16 @@ class Section:
     stop_there = None
 
     def alone(self, cells, pieces, pointer, n, begins=True):
-        """The section by itself, or a part of it: in all other cells is anything. pieces: (bytes from pointer, bytes) that it may read."""
+        """The section by itself, or a part of it: in all other cells is anything. pieces: (bytes from pointer, bytes)
+        that it may read."""
         call = Call(self.kernel)
         call.regions(*[("ad", AD + first, size, True, False) for first, size in pieces if size],
                      *([("key", kernels.KEY, A["GCM_KEY_BYTES"], True, False)] if self.gcm else []))
         m = call.machine
         kept = call.kernel.isa.STACK_POINTER
         call.change({c: anything(c, v.width) for c, v in call.cells().items() if c != ("general", kept)})
-        for first, end in ((SCRATCH + self.kernel.scratch_from, SCRATCH + call.scratch_bytes), (STACK - call.kernel.isa.STACK_BYTES, STACK)):
+        scratch = SCRATCH + self.kernel.scratch_from, SCRATCH + call.scratch_bytes
+        for first, end in (scratch, (STACK - call.kernel.isa.STACK_BYTES, STACK)):
             call.change({("memory", a): anything(("memory", a), 32) for a in range(first, end, 4)})
         call.change(cells)
         call.change({c: pointer + 0 if what == "ad" else n for c, what in self.kind.given.items() if begins})
@@ -428,10 +194,11 @@ class Section:
         return call
 
     def go(self, call, start, stop):
-        self.kernel.program().run(call.machine, None, start, stop)
+        if self.kernel.program().run(call.machine, None, start, stop) != (stop is not None):
+            raise Unproved(f"{stop:#x} is not reached")
 
     def find_needed(self):
-        """What the section reads before it has written it: of some lengths, of which the lemma shows that it is enough for all."""
+        """What the section reads before it has written it, with some lengths; that it is enough for all is shown then."""
         reference, needed = self.before().cells(), set()
         step = self.kind.step
         for n in (*range(max(1, self.least), max(17, self.least + 1)), step, step + 1, 2 * step + 13):
@@ -466,7 +233,8 @@ class Section:
         return self.cases, self.steps
 
     def any_counter(self, cell, v):
-        """Of AES-GCM, what the section needs of a call's data is its counter, which it only moves: any number of so many bits."""
+        """Of AES-GCM, what the section needs of a call's data is its counter, which it only moves: any number of so
+        many bits."""
         bits = v.ones.bit_length()
         return extend(symbol(f"any counter in {cell}", bits), v.width) if self.gcm and secret(v) else v
 
@@ -543,13 +311,15 @@ class Section:
             if number:
                 return pointer + (n + offset)
             return linear.place(terms.add(self.width, pointer + 0, left)[0])[0] + offset
-        call = self.alone({c: value(v) for c, v in state.items()}, pieces, pointer, symbol("argument ad_bytes", self.width), False)
+        cells = {c: value(v) for c, v in state.items()}
+        call = self.alone(cells, pieces, pointer, symbol("argument ad_bytes", self.width), False)
         # Arguments can be read again, but what they say of associated data is of the beginning.
         call.memory.poke(kernels.ARGS + A["ARG_AD"], symbol("argument ad", 64))
         return call
 
     def step(self, state, bound, residue, rests):
-        """Shows it, having dropped of the state what is not kept. Returns the accumulator's bounds, of which the run's must not be less."""
+        """Shows it, having dropped of the state what is not kept. Returns the accumulator's bounds: those that were
+        given, if it stays within them."""
         kind = self.kind
         while True:
             pointer = self.base("ad in a pass", 1 << 20, 1 << self.width - 2, address=AD)
@@ -566,12 +336,12 @@ class Section:
             for cell, v in state.items():
                 if isinstance(v, tuple):
                     what, offset = v
-                    place = linear.place(after[cell]) if kind.counts_blocks and what != "ad" else self.place_of(after[cell], pointer, left)
-                    if what == "whole":
-                        place = place and ("whole", place[1] if place[0] is self.whole else None)
-                    elif what == "blocks":
-                        place = place and ("blocks", place[1] if place[0] is left else None)
-                    if place != (what, offset + {"ad": kind.step, "left": -kind.step, "blocks": -(kind.step >> 4)}.get(what, 0)):
+                    by = {"ad": kind.step, "left": -kind.step, "blocks": -(kind.step >> 4)}.get(what, 0)
+                    if what in ("whole", "blocks"):
+                        good = linear.place(after[cell]) == (self.whole if what == "whole" else left, offset + by)
+                    else:
+                        good = self.place_of(after[cell], pointer, left) == (what, offset + by)
+                    if not good:
                         wrong.append(cell)
                 elif not alike(after[cell], v):
                     wrong.append(cell)
@@ -590,7 +360,8 @@ class Section:
         if bound is None:
             call, h = self.alone(self.values, [(0, rest)], self.pointer, const(rest, self.width)), 0
         else:
-            call = self.put(state, [(0, rest)], self.base("ad at the end", 1 << 20, 1 << self.width - 2, address=AD), rest)
+            pointer = self.base("ad at the end", 1 << 20, 1 << self.width - 2, address=AD)
+            call = self.put(state, [(0, rest)], pointer, rest)
             kind.set(call, kind.inside, bound)
             h = kind.value(call, kind.inside, self.key)
         text = text_symbols("ad pass ", rest)
@@ -607,7 +378,7 @@ class Section:
         self.touched |= {c for c, v in call.cells().items() if c not in call.before or not alike(v, call.before[c])}
 
     def outcome(self):
-        """Of each cell that was touched, and is not at all ends what it was before, what the call must not or may use."""
+        """Of each cell that was touched, and is not at all ends what it was before: what a call may use of it."""
         moved = {self.values[c]: c for c in self.kind.moved if c in self.values}
         arguments = {symbol(f"argument {name}", 64): name for name in ARGUMENTS}
         changed = {}
@@ -623,10 +394,11 @@ class Section:
             elif one and first in arguments:
                 changed[cell] = "argument", arguments[first], 64
             else:
-                changed[cell] = "data" if cell[0] == "memory" and any(secret(v) for v in ends) else "dead", None, first.width
+                data = cell[0] == "memory" and any(secret(v) for v in ends)
+                changed[cell] = "data" if data else "dead", None, first.width
         return changed
 
-    # ---- Calls in which it is not executed ---------------------------------------------------------------------------------
+    # ---- Calls in which it is not executed ---------------------------------------------------------------------------
 
     def arguments(self, call):
         """Of associated data, whatever they are."""
@@ -650,7 +422,8 @@ class Section:
                 good = (place[0].least + place[1] if place else found[cell].constant) > self.kind.short
             else:
                 v = self.value(cell)
-                good = found[cell].defined and (same(found[cell], v) or self.gcm and secret(v) and found[cell].most <= v.most)
+                any_ = self.gcm and secret(v) and found[cell].most <= v.most
+                good = found[cell].defined and (any_ or same(found[cell], v))
             if not good:
                 raise Unproved(f"{cell} is not what the section was shown for")
         values = {}
@@ -673,14 +446,16 @@ class Section:
         return self.values[cell]
 
 
-# ---- All of it -----------------------------------------------------------------------------------------------------------
+# ---- All of it -------------------------------------------------------------------------------------------------------
 
 BOTH = (False, True)
 
 
 def shapes(kernel, quick):
-    """Calls with associated data of any length: every length of text below those of the induction, and some in place and of parts."""
-    gcm, least = "aesgcm" in kernel.name, prove.BY_INDUCTION.get(kernel.name.removeprefix("sealane_"), loops512.LEAST + 256)
+    """Calls with associated data of any length: every length of text below those of the induction, and some in place
+    and of parts."""
+    gcm = "aesgcm" in kernel.name
+    least = prove.BY_INDUCTION.get(kernel.name.removeprefix("sealane_"), loops512.LEAST + 256)
     sizes = [0, 1, 77, least - 1] if quick else range(least)
     few = [100] if quick else [n for n in (0, 1, 16, 64, 100, 200, 333, 512, 700, 1111, 1400) if n < least]
     bits = lambda n: {"bits": (128, 192, 256)[n % 3]} if gcm and not quick else {}
@@ -690,9 +465,11 @@ def shapes(kernel, quick):
     # What goes another way, each length of it.
     short = kind_of(kernel).short + 1
     ads = (5,) if quick else range(1, kind_of(kernel).block)
-    found += [make(n, ad=ad, opens=o, **bits(n + ad)) for n in ((17,) if quick and short else range(short)) for ad in ads for o in BOTH]
+    texts = (17,) if quick and short else range(short)
+    found += [make(n, ad=ad, opens=o, **bits(n + ad)) for n in texts for ad in ads for o in BOTH]
     found += [make(n, ad=ad, opens=ad % 2 == 0, flags=FIRST) for n in range(0, 0 if quick else short, 64) for ad in ads]
-    found += [make(n, opens=o, flags=FIRST, **bits(n // 64)) for n in ((64,) if quick else range(0, least, 64)) for o in BOTH]
+    texts = (64,) if quick else range(0, least, 64)
+    found += [make(n, opens=o, flags=FIRST, **bits(n // 64)) for n in texts for o in BOTH]
     if gcm:
         found += [make(n, opens=o, j0=True) for n in few for o in BOTH]
     return found
@@ -773,12 +550,14 @@ def arm_bases(number):
 
 
 def bases(number):
-    """That a long text's loop begins as it does without associated data, or with 13 bytes. Returns the number of instructions."""
+    """That a long text's loop begins as it does without associated data, or with 13 bytes. Returns the number of
+    instructions."""
     forget()
     if _kernel.name == celoops.NAME:
         number, residues, lasts, ends = celoops.tasks_of(_quick)[number]
         shape, given = celoops.SHAPES[number]
-        state, _, steps = celoops.induction(_kernel, shape, residues, lasts, given, section=_sections[shape.j0 or not given, 1])
+        section = _sections[shape.j0 or not given, 1]
+        state, _, steps = celoops.induction(_kernel, shape, residues, lasts, given, section=section)
         # Of some lengths less is kept than without associated data.
         return steps + sum(celoops.leave(_kernel, shape, state, residue, last, given) for residue, last in ends)
     if "aesgcm" not in _kernel.name and _kernel.isa is not x86:
@@ -787,7 +566,8 @@ def bases(number):
         loop, shape = gcmloops.LOOPS[_kernel.name], gcmloops.SHAPES[number]
         state, _ = gcmloops.induction(_kernel, loop, shape)
         cells, written = set(state), set(state.written)
-        steps = gcmloops.with_ad(_kernel, loop, shape, state, state.kind, 0, _sections[shape.j0, kind_of(_kernel).leasts[0]])
+        section = _sections[shape.j0, kind_of(_kernel).leasts[0]]
+        steps = gcmloops.with_ad(_kernel, loop, shape, state, state.kind, 0, section)
         if cells != set(state):
             raise Unproved(f"with associated data {sorted(cells - set(state))} is otherwise where the loop begins")
         if written != state.written:
@@ -817,42 +597,9 @@ def bases(number):
     return steps
 
 
-# Instructions of a section that a planted fault leaves out: (what that is, how they begin, which of them).
-_POLY1305 = [("the pointer does not move", "add r11, 0x10", 0), ("a carry is dropped", "adc r9, rcx", 0), ("the last carry is dropped", "adc r10, 0", 0),
-             ("a product is left out", "imul", 0), ("2^128 is left out", "adc r10, 1", 0), ("the tail is not cut off", "shr rdx", 1)]
-_GHASH = [("what is left does not change", "sub r14,", 0), ("a product is left out", ("pclmul", "vpclmul"), 0), ("the power is another", "neg r13", 0),
-          ("the tail is not cut off", "shr rbx, cl", 1)]
-_NEON_LEFT_OUT = [("what is left does not change", "subs x7, x7, #0x10", 1), ("a product is left out", "umulh", 0), ("a carry is dropped", "adcs x20, x26", 0),
-                  ("the last carry is dropped", "adc x21, x21, xzr", 1), ("2^128 is left out", "adc x21, x21, x0", 0), ("the tail is another", "lsl x10", 0)]
-_POINTER = "the pointer does not move"
-LEFT_OUT = {
-    (x86, "chacha20poly1305_ssse3"): _POLY1305,
-    (x86, "chacha20poly1305_avx2"): _POLY1305,
-    (x86, "chacha20poly1305_avx512vl"): _POLY1305,
-    (x86, "chacha20poly1305_avx512"): [
-        (_POINTER, "add rbx, 0x80", 0), ("what is left does not change", "sub r13, 0x80", 0), ("a product is left out", "vpmadd52luq", 3),
-        ("a carry is dropped", "vpaddq zmm26, zmm26", 0), ("lanes are in another order", "pdep eax", 0), ("the tail is not cut off", "bzhi r14,", 0),
-        ("empty lanes are read", "bzhi rax, rax, r11", 0), ("2^128 is left out", "vporq", 0)],
-    (x86, "aesgcm_aesni"): _GHASH + [(_POINTER, "add r12, 0x10", 0)],
-    (x86, "aesgcm_aesniavx"): _GHASH + [(_POINTER, "add r12, 0x10", 0)],
-    (x86, "aesgcm_avx2"): _GHASH + [(_POINTER, "add r10, 0x20", 0), ("lanes are not added up", "vextracti128", -1)],
-    (x86, "aesgcm_avx512"): [("what is left does not change", "sub rax, r12", 0), ("a product is left out", "vpclmul", 0), ("the power is another", "neg r14", 0),
-                             ("the tail is not cut off", "bzhi r13,", 0), (_POINTER, "add r10, r12", 0), ("lanes are not added up", "vextracti64x4", 0)],
-    (arm64, "chacha20poly1305_neon"): _NEON_LEFT_OUT,
-    (arm64, "chacha20poly1305_neon6"): _NEON_LEFT_OUT,
-    (arm64, "aesgcm_ce"): [("what is left does not change", "subs x17", 0), ("a product is left out", "pmull", 4), ("a sum is not kept", "mov v10.16b", 0),
-                           ("the power is another", "sub x14", 0), ("GHASH is counted twice", "movi v10", 0)],
-    (arm32, "aesgcm_ce32"): [("what is left does not change", "mov r4, r5", 0), ("a product is left out", "vmull.p64", 1), ("a sum is not reduced", "veor q2, q2, q1", 0),
-                             ("the tail is another", "strb r7", 0), ("GHASH is counted twice", "vmov.i8 q15", 0)],
-    (arm32, "chacha20poly1305_neon"): [(_POINTER, "str r8, [r1, #-0x18]", 0), ("a product is left out", "umlal", 2), ("a carry is dropped", "adcs r4, r0", 0),
-                                       ("2^128 is left out", "adc r5, r5, #1", 0), ("the tail is not padded", "str r0, [sb, #0xc]", 0)],
-    (arm32, "chacha20poly1305_armv6"): [(_POINTER, "str r8, [r1, #-0x20]", 0), ("a product is left out", "umaal", 2), ("a carry is dropped", "adcs r4", 1),
-                                        ("2^128 is left out", "adc r6, r6, #1", 0), ("the tail is not padded", "str r0, [sb, #0xc]", 0)],
-}
-
-
 def planted(path):
-    """Kernels with one instruction less in the section, and wrong ideas of it. Returns how many were refused, and how many not."""
+    """Kernels with one instruction less in the section, and wrong ideas of it. Returns how many were refused, and how
+    many not."""
     kernel = kernels.Kernel(path)
     right, results = kind_of(kernel), []
     begin, end, loop = right.places(kernel)
@@ -930,7 +677,7 @@ def main():
         if kind_of(kernel) is None:
             unknown += 1
             continue
-        begun, before, cases, steps, wrong = time.time(), prove.processor_time(), 0, 0, 0
+        before, cases, steps, wrong = prove.processor_time(), 0, 0, 0
         try:
             lemmas = {}
             for how in itertools.product(BOTH if "aesgcm" in kernel.name else (False,), kind_of(kernel).leasts):
@@ -942,7 +689,8 @@ def main():
             print(f"FAIL {kernel}: {e}", flush=True)
             failed += 1
             continue
-        tasks = prove.chosen_part([(s, args.queries) for s in [*long_calls(kernel, args.quick), *shapes(kernel, args.quick)]], args.part)
+        calls = [*long_calls(kernel, args.quick), *shapes(kernel, args.quick)]
+        tasks = prove.chosen_part([(s, args.queries) for s in calls], args.part)
         with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path, lemmas, args.quick)) as pool:
             for name, n, error in pool.imap_unordered(one, tasks, 1 if args.quick else 8):
                 steps += n
@@ -951,8 +699,10 @@ def main():
                     print(f"FAIL {kernel}: {name}: {error}", flush=True)
             pool.close()
             pool.join()
-        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: associated data of any length: {cases} entries, steps and exits, {len(tasks) - wrong} of "
-              f"{len(tasks)} calls, {steps:,} instructions, {prove.processor_time() - before:.0f} s of CPU", flush=True)
+        seconds = prove.processor_time() - before
+        print(f"{'FAIL' if wrong else 'ok  '} {kernel}: associated data of any length: {cases} entries, steps and "
+              f"exits, {len(tasks) - wrong} of {len(tasks)} calls, {steps:,} instructions, {seconds:.0f} s of CPU",
+              flush=True)
         shown, failed = shown + cases + len(tasks) - wrong, failed + wrong
         if args.planted:
             yes, no = planted(path)
