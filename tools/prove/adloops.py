@@ -198,7 +198,7 @@ class Section:
             raise Unproved(f"{stop:#x} is not reached")
 
     def find_needed(self):
-        """What the section reads before it has written it, with some lengths; that it is enough for all is shown then."""
+        """What the section reads before it has written it, with some lengths; that it is enough for all is shown."""
         reference, needed = self.before().cells(), set()
         step = self.kind.step
         for n in (*range(max(1, self.least), max(17, self.least + 1)), step, step + 1, 2 * step + 13):
