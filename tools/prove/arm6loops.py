@@ -238,7 +238,8 @@ def finish(kernel, shape, call, h, counter, written, folder):
 
 
 def induction(kernel, shape, blocks=1, step=16, section=None):
-    """Both invariants, with section for associated data of any length, too. Returns the loops and these, and the numbers of cases and instructions."""
+    """Both invariants, with section for associated data of any length, too. Returns the loops and these, and the numbers
+    of cases and instructions."""
     e, a = loops(shape.opens)
     first, second = Invariant(a if shape.opens else e), Invariant(e if shape.opens else a)
     last, runs = shape.flags & LAST, []

@@ -266,8 +266,8 @@ def place_of(call, v):
 
 
 def begin(kernel, loop, shape, counter=None, ad_bytes=0, of=None, section=None):
-    """From the first instruction to the loop. section: associated data of any length (adloops.py). Returns the call, which has done so
-    many bytes."""
+    """From the first instruction to the loop. section: associated data of any length (adloops.py). Returns the call, which
+    has done so many bytes."""
     opens, size = shape.opens, loop.arrivals * loop.step + loop.step
     texts = [(0, size, True, shape.in_place)], [] if shape.in_place else [(0, size, not opens, True)]
     call = Part(kernel, shape, texts, None, ad_bytes, counter)
@@ -367,7 +367,8 @@ def authenticated(h, r, waiting, mac, text, n):
 
 
 def induction(kernel, loop, shape, of=None, section=None):
-    """What is kept, by as many steps as it takes. section: associated data of any length, too. Returns the state, and the numbers of cases and instructions."""
+    """What is kept, by as many steps as it takes. section: associated data of any length, too. Returns the state, and the
+    numbers of cases and instructions."""
     step, x = loop.step, symbol("any counter", 32)
     going_on = Shape(shape.flags & LAST, shape.opens, shape.in_place)
     template = begin(kernel, loop, going_on, x)
@@ -401,7 +402,8 @@ def induction(kernel, loop, shape, of=None, section=None):
         else:
             state[cell], kinds[cell] = v, "moving"
     state.mac = here(called, called.get(loop.message), called.done)[1]
-    for ad_bytes, any_ in [*((n, None) for n in ADS), *([(0, section)] if section else [])] if shape.flags & FIRST else ():
+    ads = [(n, None) for n in ADS] + ([(0, section)] if section else [])
+    for ad_bytes, any_ in ads if shape.flags & FIRST else ():
         other = begin(kernel, loop, shape, ad_bytes=ad_bytes, of=of, section=any_)
         found = other.cells()
         if other.done != called.done or here(other, other.get(loop.message), other.done)[1] != state.mac:

@@ -190,8 +190,8 @@ def next_word(word, blocks=8):
 
 
 def induction(kernel, shape, residues, lasts, given, blocks=8, section=None):
-    """What is kept, for the lengths of these residues and for counters that end with these bytes. section: associated data of any
-    length, too (adloops.py). Returns state, cases and instructions."""
+    """What is kept, for the lengths of these residues and for counters that end with these bytes. section: associated data
+    of any length, too (adloops.py). Returns state, cases and instructions."""
     words = Words(kernel, shape, given)
     calls, steps = [], 0
     for i, residue in enumerate(residues):

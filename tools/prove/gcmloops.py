@@ -195,8 +195,8 @@ def text_named(name, n):
 
 
 def begin(kernel, loop, shape, word, nonce_given, name, ad_bytes=0, section=None):
-    """From the first instruction to the loop. section: associated data of any length (adloops.py). Returns the call, and how many bytes
-    have been put out."""
+    """From the first instruction to the loop. section: associated data of any length (adloops.py). Returns the call, and
+    how many bytes have been put out."""
     opens, size = shape.opens, 3 * loop.step
     texts = [(0, size, True, shape.in_place)], [] if shape.in_place else [(0, size, True, True)]
     call = Part(kernel, shape, texts, word, nonce_given, ad_bytes)
@@ -373,7 +373,8 @@ def induction(kernel, loop, shape, blocks=None):
 def with_ad(kernel, loop, shape, state, kind, ad_bytes, section=None):
     """A call with associated data: what it leaves otherwise than one without is dead."""
     given = not shape.j0
-    call, done = begin(kernel, loop, shape, const(1, 32) if given else symbol("counter", 32), given, "a", ad_bytes, section)
+    word = const(1, 32) if given else symbol("counter", 32)
+    call, done = begin(kernel, loop, shape, word, given, "a", ad_bytes, section)
     if done != state.done:
         raise Unproved("how far the first pass goes depends on the associated data")
     found = call.cells()

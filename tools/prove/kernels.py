@@ -237,7 +237,8 @@ class Call:
 
 
 class Shape:
-    """A call's lengths, flags, alignments. section: where associated data are of any length, what takes their place (adloops.py)."""
+    """A call's lengths, flags, alignments. section: where associated data are of any length, what takes their place
+    (adloops.py)."""
 
     section = None
 
@@ -266,7 +267,7 @@ def ad_length(shape):
 
 
 def run_call(call, shape, trace):
-    """To the end. Returns the number of instructions and, of associated data of any length, what the accumulator is behind it."""
+    """To the end. Returns the number of instructions and, of associated data of any length, the accumulator behind."""
     if not shape.section:
         return call.run(trace), None
     shape.section.arguments(call)

@@ -62,14 +62,17 @@ def _negative(base, offset):
     """0 - (base + offset), which is not 0, in registers."""
     key = base, offset, "negative"
     if key not in _made:
-        _made[key] = Base(f"-({base.name}{offset:+d})", (1 << base.width) - base.most - offset, (1 << base.width) - base.least - offset, width=base.width,
-                          **residues(base.modulus, [-r - offset for r in base.of]))
+        least, most = ((1 << base.width) - n - offset for n in (base.most, base.least))
+        known = residues(base.modulus, [-r - offset for r in base.of])
+        _made[key] = Base(f"-({base.name}{offset:+d})", least, most, width=base.width, **known)
     return _made[key] + 0
 
 
 def residues(modulus, numbers):
-    """What is known of a base whose residues are those of these. A power of two, or of a negative number nothing is."""
-    return {"modulus": modulus, "of": tuple(sorted({n % modulus for n in numbers}))} if modulus & (modulus - 1) == 0 else {}
+    """What is known of a base whose residues are those of these numbers: nothing, if the modulus is no power of two."""
+    if modulus & (modulus - 1):
+        return {}
+    return {"modulus": modulus, "of": tuple(sorted({n % modulus for n in numbers}))}
 
 
 def shift(v, n, right):
@@ -81,8 +84,10 @@ def shift(v, n, right):
     key = base, offset, n, right
     if key not in _made:
         if right:
-            known = residues(base.modulus >> n, [r + offset >> n for r in base.of]) if base.modulus % (1 << n) == 0 else {}
-            made = Base(f"{base.name} / {1 << n}", base.least + offset >> n, base.most + offset >> n, width=base.width, **known)
+            exact = base.modulus % (1 << n) == 0
+            known = residues(base.modulus >> n, [r + offset >> n for r in base.of]) if exact else {}
+            least, most = base.least + offset >> n, base.most + offset >> n
+            made = Base(f"{base.name} / {1 << n}", least, most, width=base.width, **known)
             made.quotient = key[:3]
         elif base.quotient and offset == 0 and base.quotient[2] == n:
             made = Base(f"{base.name} * {1 << n}", base.least << n, base.most << n, width=base.width)

@@ -218,8 +218,8 @@ def residue(limbs):
 
 
 def base(kernel, loop, shape, ad_bytes, first, of, section=None):
-    """From the beginning to the loop's second state, or so many passes later as it takes. section: associated data of any length
-    (adloops.py). Returns the call."""
+    """From the beginning to the loop's second state, or so many passes later as it takes. section: associated data of any
+    length (adloops.py). Returns the call."""
     flags, opens, in_place = shape
     before = first + (loop.behind * loop.step if opens and flags & FIRST else 0)
     size = before + loop.step

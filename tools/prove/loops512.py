@@ -314,7 +314,9 @@ def rests(shape, state, phase, everything):
 def induction(kernel, shape, ads, section=None):
     """Base, also with associated data, and steps. Returns the state, and the numbers of cases and instructions."""
     state = begin(kernel, shape)
-    others = [begin(kernel, shape, ad_bytes) for ad_bytes in ads] + ([begin(kernel, shape, 0, section)] if section else [])
+    others = [begin(kernel, shape, ad_bytes) for ad_bytes in ads]
+    if section:
+        others.append(begin(kernel, shape, 0, section))
     for other in others:
         for cell in [c for c, v in state.items() if not isinstance(v, tuple) and
                      (not isinstance(other.get(c), terms.Value) or not same(v, other[c]))]:

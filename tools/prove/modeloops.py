@@ -251,8 +251,8 @@ def leave(kernel, shape, state, rest):
 
 # ---- CBC encryption -----------------------------------------------------------------------------------------------------
 #
-# As many texts of one length side by side as front ends give, or one. The state is what each lane is chained to. On 32-bit ARM more
-# than six are done in two groups, one behind the other: what the first leaves is where the second begins.
+# As many texts of one length side by side as front ends give, or one. The state is what each lane is chained to. On 32-bit
+# ARM more than six are done in two groups, one behind the other: what the first leaves is where the second begins.
 
 CBC_LANES = 8  # TOGETHER of src/aes_api.c, and what aes/modes.go has
 AT = 0x1000  # where it points to in a run
@@ -260,13 +260,15 @@ LANES, LANE, LANE_STEP = 0x100000, 0x10000000, 0x100000
 
 
 def cbc_groups(kernel, count):
-    """[(lanes, where their loop begins, which register says where in the texts it is)]: behind the last store of a pass 16 is added to
-    that, and if it is less than the texts' length goes back. On x86-64 the first such loop is of many and the second of one, on ARM there
-    is one for each number, from 8 or 6 down."""
+    """[(lanes, where their loop begins, which register says where in the texts it is)]: behind the last store of a pass 16
+    is added to that, and if it is less than the texts' length it goes back. On x86-64 the first such loop is of many and
+    the second of one, on ARM there is one for each number, from 8 or 6 down."""
     insns, found = list(kernel.isa.decoder().disasm(kernel.code, 0)), []
     for i, insn in enumerate(insns[:-2]):
         if m := re.fullmatch(r"add (rdx, 0x10|[rx](\d+), [rx]\2, #0x10)", f"{insn.mnemonic} {insn.op_str}"):
-            if insns[i + 1].mnemonic == "cmp" and insns[i + 1].op_str.startswith(insn.op_str.split(",")[0]) and insns[i + 2].mnemonic in ("jb", "b.lo", "blo"):
+            compare, jump = insns[i + 1:i + 3]
+            compares = compare.mnemonic == "cmp" and compare.op_str.startswith(insn.op_str.split(",")[0])
+            if compares and jump.mnemonic in ("jb", "b.lo", "blo"):
                 found.append((int(insns[i + 2].op_str.lstrip("#"), 0), int(m[2] or 2)))
     if kernel.isa is x86:
         return [(range(count), *found[count == 1])]
@@ -314,16 +316,20 @@ class CbcPart(Call):
         width = self.kernel.isa.POINTER
         return linear.Base(name, least, times * min(LONGEST, 1 << width - 4), width=width, **more)
 
+    def texts(self):
+        return [lane[slot] for lane in self.lanes for slot in ("in", "out")]
+
     def known(self, v, what):
         found = linear.place(v)
         if what == "an address" and found and found[0].address is not None and \
-                any(abs(found[1] - near) < gcmloops.FAR for near in (0, *(lane[slot] for lane in self.lanes for slot in ("in", "out")))):
+                any(abs(found[1] - near) < gcmloops.FAR for near in (0, *self.texts())):
             return found[0].address + found[1]
         return type(self.machine).known(self.machine, v, what)
 
     def bytes_at(self):
         """Where the length of the texts is: cells, and functions that set and get it."""
-        found = [a for a in sorted(self.memory.cells) if SCRATCH <= a < SCRATCH + self.scratch_bytes and linear.place(self.memory.peek(a, 8)) == self.total]
+        scratch = [a for a in sorted(self.memory.cells) if SCRATCH <= a < SCRATCH + self.scratch_bytes]
+        found = [a for a in scratch if linear.place(self.memory.peek(a, 8)) == self.total]
         registers = [i for i, v in enumerate(self.machine.general) if linear.place(v) == self.total]
         if len(found) == 1:
             a, = found
@@ -380,7 +386,7 @@ class Cbc:
             call.expect(f"the output of lane {i}", call.lanes[i]["out"] + AT, self.after[i])
 
     def group(self, begin, lanes, place, register):
-        """What is kept in the loop of these lanes, by as many steps as it takes. Returns a function that begins a run there."""
+        """What is kept in the loop of these lanes, by as many steps as it takes. Returns what begins a run there."""
         called, then = begin(self.before), begin(self.after)
         for call in (called, then):
             if call.machine.general[register].constant != 0:
@@ -390,7 +396,8 @@ class Cbc:
         state = {c: v for c, v in cells.items() if c not in special and v.defined and following[c].defined}
 
         def enter(chained, ends):
-            call = self.make([blocks_of(f"state in memory {i} ", 1) if i in lanes else v for i, v in enumerate(chained)], AT)
+            states = [blocks_of(f"state in memory {i} ", 1) if i in lanes else v for i, v in enumerate(chained)]
+            call = self.make(states, AT)
             text = call.base("text", 0, address=AT, modulus=16)
             end, left = call.base("end", 16, 2), call.base("left", 32, modulus=16)
             linear.relate(end, text, left)
@@ -406,7 +413,8 @@ class Cbc:
             gone = [c for c in state if not alike(found[c], following[c])]
             for c in gone:
                 del state[c]
-        if linear.place(call.machine.general[register]) != (text, self.by) or linear.place(get_length(call)) != (call.end, 0):
+        places = linear.place(call.machine.general[register]), linear.place(get_length(call))
+        if places != ((text, self.by), (call.end, 0)):
             raise Unproved("the texts do not move by a block")
         self.expect(call, lanes)
         return enter
@@ -515,7 +523,8 @@ def planted(path):
                     ("a round is left out", CTR, "aesenc", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesdec", ""),
                     ("a tweak is not multiplied", XTS_ENCRYPT, product, ""))
     elif kernel.isa is arm32:
-        behind = lambda text, count=3: next(i for i in insns if i.address >= cbc_head(kernel, count)[0] and f"{i.mnemonic} {i.op_str}".startswith(text))
+        begins = lambda i, text: f"{i.mnemonic} {i.op_str}".startswith(text)
+        behind = lambda text, count=3: next(i for i in insns if i.address >= cbc_head(kernel, count)[0] and begins(i, text))
         attempt("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
         attempt("the texts do not move", modes.CBC_ENCRYPT, behind("add r2, r2, #0x10"))
         attempt("a lane is not chained", modes.CBC_ENCRYPT, behind("veor q1, q1"))
