@@ -121,8 +121,8 @@ def expect_places(call, loop, **values):
             raise Unproved(f"{name} at {cell} is not what it should be")
 
 
-def begin(kernel, shape, e, a, of=None, ad_bytes=0):
-    """From the first instruction to the first loop."""
+def begin(kernel, shape, e, a, of=None, ad_bytes=0, section=None):
+    """From the first instruction to the first loop. section: associated data of any length (adloops.py)."""
     opens, counter = shape.opens, symbol("state counter", 32)
     call = Part(kernel, shape, ([], []), None, ad_bytes, counter)
     call.left = call.length("bytes", LEAST, **({"modulus": 16, "of": (of,)} if opens else {}))
@@ -131,15 +131,21 @@ def begin(kernel, shape, e, a, of=None, ad_bytes=0):
     if ad:
         call.memory.poke(AD, ad)
     h = 0 if shape.flags & FIRST else residue(h_before())
-    h = spec.poly1305(h, call.r, spec.pad16(ad) if ad else None)
+    if section:
+        section.arguments(call)
+        h = section.through(call, head(kernel, a if opens else e))
+    else:
+        h = spec.poly1305(h, call.r, spec.pad16(ad) if ad else None)
     places = {"in": (call.source, 0), "out": (call.target, 0), "left": (call.left, 0), "counter": call.counter}
     if not opens:
-        call.go(0, head(kernel, e))
-        if shape.flags & FIRST:
-            call.go(head(kernel, e), head(kernel, e))
+        if not section:
+            call.go(0, head(kernel, e))
+            if shape.flags & FIRST:
+                call.go(head(kernel, e), head(kernel, e))
         expect_places(call, e, **places)
     else:
-        call.go(0, head(kernel, a))
+        if not section:
+            call.go(0, head(kernel, a))
         while call.get(PHASE).constant != PHASE_TEXT:  # blocks of associated data
             call.go(head(kernel, a), head(kernel, a))
         end = linear.place(terms.add(32, call.source + 0, call.left + 0)[0])[0]
@@ -231,14 +237,16 @@ def finish(kernel, shape, call, h, counter, written, folder):
     call.expect("the counter in the state", STATE + A["STATE_COUNTER"], extend(counter, 64))
 
 
-def induction(kernel, shape, blocks=1, step=16):
-    """Both invariants. Returns the loops and these, and the numbers of cases and instructions."""
+def induction(kernel, shape, blocks=1, step=16, section=None):
+    """Both invariants, with section for associated data of any length, too. Returns the loops and these, and the numbers
+    of cases and instructions."""
     e, a = loops(shape.opens)
     first, second = Invariant(a if shape.opens else e), Invariant(e if shape.opens else a)
     last, runs = shape.flags & LAST, []
     for i, of in enumerate((range(16) if last else (0,)) if shape.opens else (None,)):
-        for ad_bytes in ((0, *ADS) if i == 0 else (ADS[i % len(ADS)],)) if shape.flags & FIRST else (0,):
-            runs.append(begin(kernel, shape, e, a, of, ad_bytes))
+        some = ((0, *ADS) if i == 0 else (ADS[i % len(ADS)],)) if shape.flags & FIRST else (0,)
+        for ad_bytes, any_ in [*((n, None) for n in some), *([(0, section)] if section else [])]:
+            runs.append(begin(kernel, shape, e, a, of, ad_bytes, any_))
             first.enter(runs[-1])
 
     def steps(inv):

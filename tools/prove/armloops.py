@@ -265,8 +265,9 @@ def place_of(call, v):
     return "unknown", 0
 
 
-def begin(kernel, loop, shape, counter=None, ad_bytes=0, of=None):
-    """From the first instruction to the loop. Returns the call, which has done so many bytes."""
+def begin(kernel, loop, shape, counter=None, ad_bytes=0, of=None, section=None):
+    """From the first instruction to the loop. section: associated data of any length (adloops.py). Returns the call, which
+    has done so many bytes."""
     opens, size = shape.opens, loop.arrivals * loop.step + loop.step
     texts = [(0, size, True, shape.in_place)], [] if shape.in_place else [(0, size, not opens, True)]
     call = Part(kernel, shape, texts, None, ad_bytes, counter)
@@ -277,7 +278,11 @@ def begin(kernel, loop, shape, counter=None, ad_bytes=0, of=None):
         call.memory.poke(AD, ad)
     call.memory.poke(call.source.address, text)
     place = head(kernel, loop)
-    call.go(0, place)
+    if section:
+        section.arguments(call)
+        behind_ad = section.through(call, place)
+    else:
+        call.go(0, place)
     for _ in range(loop.arrivals - 1):
         call.go(place, place)
     kind, offset = place_of(call, call.get(loop.left)) or (None, 0)
@@ -294,7 +299,7 @@ def begin(kernel, loop, shape, counter=None, ad_bytes=0, of=None):
     if offset > call.done and not opens:
         raise Unproved("what has not been sealed is authenticated")
     h = 0 if shape.flags & FIRST else residue(h_before())
-    h = spec.poly1305(h, call.r, spec.pad16(ad) if ad else None)
+    h = behind_ad if section else spec.poly1305(h, call.r, spec.pad16(ad) if ad else None)
     if offset:
         h = spec.poly1305(h, call.r, cut(text if opens else result, 0, 8 * offset))
     if call.accumulated(loop) != h:
@@ -361,8 +366,9 @@ def authenticated(h, r, waiting, mac, text, n):
     return spec.poly1305(h, r, cut(cat(*values), 0, 8 * n)) if n else h
 
 
-def induction(kernel, loop, shape, of=None):
-    """What is kept, by as many steps as it takes. Returns the state, and the numbers of cases and instructions."""
+def induction(kernel, loop, shape, of=None, section=None):
+    """What is kept, by as many steps as it takes. section: associated data of any length, too. Returns the state, and the
+    numbers of cases and instructions."""
     step, x = loop.step, symbol("any counter", 32)
     going_on = Shape(shape.flags & LAST, shape.opens, shape.in_place)
     template = begin(kernel, loop, going_on, x)
@@ -396,8 +402,9 @@ def induction(kernel, loop, shape, of=None):
         else:
             state[cell], kinds[cell] = v, "moving"
     state.mac = here(called, called.get(loop.message), called.done)[1]
-    for ad_bytes in ADS if shape.flags & FIRST else ():
-        other = begin(kernel, loop, shape, ad_bytes=ad_bytes, of=of)
+    ads = [(n, None) for n in ADS] + ([(0, section)] if section else [])
+    for ad_bytes, any_ in ads if shape.flags & FIRST else ():
+        other = begin(kernel, loop, shape, ad_bytes=ad_bytes, of=of, section=any_)
         found = other.cells()
         if other.done != called.done or here(other, other.get(loop.message), other.done)[1] != state.mac:
             raise Unproved("how far the first passes go depends on associated data")

@@ -137,11 +137,13 @@ def least_d(e):
     return (least + 15) // 16 * 16
 
 
-def induction(kernel, loop, shape, of=None, quick=False):
-    """The invariant, and the numbers of cases and instructions."""
+def induction(kernel, loop, shape, of=None, quick=False, section=None):
+    """The invariant, with section for associated data of any length, too (adloops.py), and the numbers of cases and
+    instructions."""
     inv, runs, flags = Invariant(State), [], shape.flags
-    for ad_bytes in (0, *ADS) if flags & FIRST else (0,):
-        call = begin(kernel, loop, shape, None if flags & FIRST else symbol("state counter", 32), ad_bytes, of)
+    ads = [(n, None) for n in (0, *ADS)] + ([(0, section)] if section else [])
+    for ad_bytes, any_ in ads if flags & FIRST else ((0, None),):
+        call = begin(kernel, loop, shape, None if flags & FIRST else symbol("state counter", 32), ad_bytes, of, any_)
         ahead = linear.place(call.get(MESSAGE))[1] - call.done
         if ahead % 16 or ahead < 16 or loop.least - call.done - ahead < E_ANY:
             raise Unproved("the loop begins otherwise")

@@ -97,9 +97,9 @@ def y_before(shape):
     return 0 if shape.flags & FIRST else spec.field_element(cat(*(symbol(f"y before {i}", 32) for i in range(4))))
 
 
-def begin(kernel, shape, word, given, residue=0, ad_bytes=0, name="a"):
+def begin(kernel, shape, word, given, residue=0, ad_bytes=0, name="a", section=None):
     """From the first instruction to the loop, of texts whose length modulo 128 is the residue. word: the counter of J0, or of the
-    first block of a part."""
+    first block of a part. section: associated data of any length (adloops.py)."""
     blocks, tail, opens = (residue + 15) // 16 % 8, residue % 16, shape.opens
     size = 16 * blocks
     texts = ([(0, size, True, shape.in_place)] if size else []), [] if shape.in_place or not size else [(0, size, True, True)]
@@ -113,11 +113,15 @@ def begin(kernel, shape, word, given, residue=0, ad_bytes=0, name="a"):
         call.memory.poke(call.source.address, text)
     if tail:
         call.memory.poke(call.source.address + END - tail, text_symbols("text at the end ", tail))
-    kernel.program().run(call.machine, None, 0, head(kernel, shape))
+    if section:
+        section.arguments(call)
+        behind_ad = section.through(call, head(kernel, shape))
+    else:
+        kernel.program().run(call.machine, None, 0, head(kernel, shape))
     call.done_bytes, first = size, 1 if shape.flags & FIRST else 0
     result = spec.gcm_text(call.schedule, call.j0, first, text)
     call.expect("the text", call.target.address, result)
-    y = spec.ghash(y_before(shape), call.h, ad) if shape.flags & FIRST else y_before(shape)
+    y = behind_ad if section else spec.ghash(y_before(shape), call.h, ad) if shape.flags & FIRST else y_before(shape)
     y = spec.ghash(y, call.h, text if opens else result)
     if call.accumulated() != y:
         raise Unproved("GHASH is not that of the specification where the loop begins")
@@ -185,17 +189,18 @@ def next_word(word, blocks=8):
     return add_modular(word, const(blocks, 32))
 
 
-def induction(kernel, shape, residues, lasts, given, blocks=8):
-    """What is kept, for the lengths of these residues and for counters that end with these bytes. Returns state, cases and
-    instructions."""
+def induction(kernel, shape, residues, lasts, given, blocks=8, section=None):
+    """What is kept, for the lengths of these residues and for counters that end with these bytes. section: associated data
+    of any length, too (adloops.py). Returns state, cases and instructions."""
     words = Words(kernel, shape, given)
     calls, steps = [], 0
     for i, residue in enumerate(residues):
         first = const(1, 32) if given else symbol("counter", 32)
         if not shape.flags & FIRST:
             first = words.word(lasts[0])
-        for ad_bytes in (ADS if shape.flags & FIRST and i == 0 else ()) + (0,):
-            call = begin(kernel, shape, first, given, residue, ad_bytes)
+        ads = [(n, None) for n in (ADS if shape.flags & FIRST and i == 0 else ())] + ([(0, section)] if section else [])
+        for ad_bytes, any_ in [*ads, (0, None)]:
+            call = begin(kernel, shape, first, given, residue, ad_bytes, section=any_)
             # The counter of the loop's first text.
             calls.append((call, add_modular(first, const(call.done_bytes // 16 + (1 if shape.flags & FIRST else 0), 32))))
             steps += call.machine.steps

@@ -104,12 +104,12 @@ class Code:
         self.code, self.meaning, self.steps = code, meaning, {}
 
     def run(self, machine, trace=None, start=0, stop=None):
-        """To the end, or from `start` to the next time at `stop`."""
+        """To the end, or from `start` to the next time at `stop`. Returns whether that was reached."""
         pc, steps, meaning, begun = start, self.steps, self.meaning, False
         try:
             while True:
                 if pc == stop and begun:
-                    return
+                    return True
                 begun = True
                 step = steps.get(pc)
                 if step is None:
@@ -126,7 +126,7 @@ class Code:
                     if known(branch[0](machine), "a branch"):
                         after = branch[1]
                 elif after is None:
-                    return
+                    return False
                 pc = after
         except Unproved as e:
             text = steps[pc][3] if pc in steps else ""

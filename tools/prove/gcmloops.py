@@ -48,6 +48,7 @@ class Loop:
     counts_bytes = False  # what is left is counted in bytes, a pass being among them where the loop begins; else in passes
     begin = None  # the instruction that the loop begins with
     arrivals = 1, 1  # when it is reached so often, in the first part and in later ones, the induction begins
+    before_ad = 0  # how often it is reached before the associated data
 
     def __init__(self, step, over, register, lanes, behind, passes=2):
         self.step, self.register, self.lanes, self.behind = step, register, lanes, behind
@@ -62,7 +63,7 @@ class Loop:
 class Crypto32(Loop):
     """32-bit ARM: GHASH so far is in memory, each half with its bytes reversed. Authentication is never behind."""
 
-    counts_bytes, begin, arrivals = True, "str r4, [r1, #0x154]", (2, 1)
+    counts_bytes, begin, arrivals, before_ad = True, "str r4, [r1, #0x154]", (2, 1), 1
 
     def __init__(self):
         self.step, self.lanes, self.blocks, self.lag, self.y = 128, 1, 8, 0, SCRATCH + 272
@@ -175,45 +176,6 @@ class Part(Call):
             return found[0].address + found[1]
         return type(self.machine).known(self.machine, v, what)
 
-    def cells(self):
-        """Everything but the text, key and arguments: (kind, number) -> value."""
-        m, found = self.machine, {}
-        for i, v in enumerate(m.general):
-            found["general", i] = v
-        for i, words in enumerate(m.vector):
-            if isinstance(words, terms.Value):
-                found["vector", i] = words
-                continue
-            for j, v in enumerate(words):
-                found["vector", i, j] = v
-        for i, v in enumerate(getattr(m, "mask", ())):
-            found["mask", i] = v
-        for a, v in self.memory.cells.items():
-            if SCRATCH <= a < SCRATCH + self.scratch_bytes or STACK - self.kernel.isa.STACK_BYTES <= a < STACK:
-                found["memory", a] = v
-        return found
-
-    def put(self, cells):
-        m = self.machine
-        m.general = [terms.undefined(self.width)] * len(m.general)
-        self.change(cells)
-
-    def change(self, cells):
-        m = self.machine
-        for cell, v in cells.items():
-            if cell[0] == "general":
-                m.general[cell[1]] = v
-            elif cell[0] == "vector" and len(cell) == 2:
-                m.vector[cell[1]] = v
-            elif cell[0] == "vector" and self.kernel.isa is x86:
-                m.set_word(cell[1], cell[2], v)
-            elif cell[0] == "vector":
-                m.vector[cell[1]][cell[2]] = v
-            elif cell[0] == "mask":
-                m.mask[cell[1]] = v
-            else:
-                self.memory.cells[cell[1]] = v
-
     def hash_of(self, loop):
         """GHASH so far, as an element of the field."""
         cells = self.cells()
@@ -232,8 +194,9 @@ def text_named(name, n):
     return text_symbols(f"text {name} ", n)
 
 
-def begin(kernel, loop, shape, word, nonce_given, name, ad_bytes=0):
-    """From the first instruction to the loop. Returns the call, and how many bytes have been put out."""
+def begin(kernel, loop, shape, word, nonce_given, name, ad_bytes=0, section=None):
+    """From the first instruction to the loop. section: associated data of any length (adloops.py). Returns the call, and
+    how many bytes have been put out."""
     opens, size = shape.opens, 3 * loop.step
     texts = [(0, size, True, shape.in_place)], [] if shape.in_place else [(0, size, True, True)]
     call = Part(kernel, shape, texts, word, nonce_given, ad_bytes)
@@ -244,8 +207,12 @@ def begin(kernel, loop, shape, word, nonce_given, name, ad_bytes=0):
         call.memory.poke(AD, ad)
     call.memory.poke(call.source.address, text)
     place = head(kernel)
-    call.kernel.program().run(call.machine, None, 0, place)
-    for _ in range(loop.arrivals[0 if shape.flags & FIRST else 1] - 1):
+    if section:
+        section.arguments(call)
+        behind_ad = section.through(call, place)
+    else:
+        call.kernel.program().run(call.machine, None, 0, place)
+    for _ in range(loop.arrivals[0 if shape.flags & FIRST else 1] - 1 - (loop.before_ad if section else 0)):
         call.kernel.program().run(call.machine, None, place, place)
     if loop.counts_bytes:
         done = [-p[1] for v in call.cells().values() if (p := linear.place(v)) and p[0] is bytes_]
@@ -256,7 +223,7 @@ def begin(kernel, loop, shape, word, nonce_given, name, ad_bytes=0):
         raise Unproved(f"{done} bytes were read before the loop")
     result = spec.gcm_text(call.schedule, call.j0, 1 if shape.flags & FIRST else 0, cut(text, 0, 8 * done) if done else None)
     call.expect("the text", call.target.address, result)
-    y = spec.ghash(0, call.h, ad) if shape.flags & FIRST else \
+    y = behind_ad if section else spec.ghash(0, call.h, ad) if shape.flags & FIRST else \
         spec.field_element(cat(*(symbol(f"y before {i}", 32) for i in range(4))))
     hashed = done - (0 if opens else loop.lag)
     y = spec.ghash(y, call.h, cut(text if opens else result, 0, 8 * hashed) if hashed else None)
@@ -338,7 +305,8 @@ def induction(kernel, loop, shape, blocks=None):
         raise Unproved("how far the first pass goes depends on the counter")
     first, moved, moved_more = called.cells(), any_.cells(), more.cells()
     actual = instance.cells() if instance else None
-    state, kind = State(), {}
+    state = State()
+    kind = state.kind = {}
     state.done, state.first = done, first
     state.written = {cell[1] for cell in first if cell[0] == "memory"}
     hash_cells = set(loop.hash_cells())
@@ -402,10 +370,11 @@ def induction(kernel, loop, shape, blocks=None):
     return state, instructions
 
 
-def with_ad(kernel, loop, shape, state, kind, ad_bytes):
+def with_ad(kernel, loop, shape, state, kind, ad_bytes, section=None):
     """A call with associated data: what it leaves otherwise than one without is dead."""
     given = not shape.j0
-    call, done = begin(kernel, loop, shape, const(1, 32) if given else symbol("counter", 32), given, "a", ad_bytes)
+    word = const(1, 32) if given else symbol("counter", 32)
+    call, done = begin(kernel, loop, shape, word, given, "a", ad_bytes, section)
     if done != state.done:
         raise Unproved("how far the first pass goes depends on the associated data")
     found = call.cells()

@@ -186,6 +186,45 @@ class Call:
                 if any(w.defined and w.constant != 0 for w in m.vector[i][4:]):
                     raise Unproved(f"the upper half of vector register {i} is not zero")
 
+    def cells(self):
+        """Everything but the text, key and arguments: (kind, number) -> value."""
+        m, found = self.machine, {}
+        for i, v in enumerate(m.general):
+            found["general", i] = v
+        for i, words in enumerate(m.vector):
+            if isinstance(words, terms.Value):
+                found["vector", i] = words
+                continue
+            for j, v in enumerate(words):
+                found["vector", i, j] = v
+        for i, v in enumerate(getattr(m, "mask", ())):
+            found["mask", i] = v
+        for a, v in self.memory.cells.items():
+            if SCRATCH <= a < SCRATCH + self.scratch_bytes or STACK - self.kernel.isa.STACK_BYTES <= a < STACK:
+                found["memory", a] = v
+        return found
+
+    def put(self, cells):
+        m = self.machine
+        m.general = [terms.undefined(self.kernel.isa.POINTER)] * len(m.general)
+        self.change(cells)
+
+    def change(self, cells):
+        m = self.machine
+        for cell, v in cells.items():
+            if cell[0] == "general":
+                m.general[cell[1]] = v
+            elif cell[0] == "vector" and len(cell) == 2:
+                m.vector[cell[1]] = v
+            elif cell[0] == "vector" and self.kernel.isa is x86:
+                m.set_word(cell[1], cell[2], v)
+            elif cell[0] == "vector":
+                m.vector[cell[1]] = [v if i == cell[2] else w for i, w in enumerate(m.vector[cell[1]])]
+            elif cell[0] == "mask":
+                m.mask[cell[1]] = v
+            else:
+                self.memory.cells[cell[1]] = v
+
     def expect(self, what, address, value):
         if value is None:
             return
@@ -198,7 +237,10 @@ class Call:
 
 
 class Shape:
-    """A call's lengths, flags, alignments."""
+    """A call's lengths, flags, alignments. section: where associated data are of any length, what takes their place
+    (adloops.py)."""
+
+    section = None
 
     def __init__(self, size, ad=0, opens=False, flags=FIRST | LAST, in_place=False, offset=0, counter=1, total=None):
         self.size, self.ad, self.opens, self.flags = size, ad, opens, flags
@@ -218,6 +260,20 @@ class Shape:
         if self.counter != 1:
             parts.append(f"counter {self.counter}")
         return ", ".join(parts)
+
+
+def ad_length(shape):
+    return extend(shape.section.bytes + 0, 64) if shape.section else const(shape.ad, 64)
+
+
+def run_call(call, shape, trace):
+    """To the end. Returns the number of instructions and, of associated data of any length, the accumulator behind."""
+    if not shape.section:
+        return call.run(trace), None
+    shape.section.arguments(call)
+    h = shape.section.through(call)
+    call.left_behind()
+    return call.machine.steps, h
 
 
 def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
@@ -264,7 +320,7 @@ def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
         memory.poke(STATE + A["STATE_S"], s)
         memory.poke(STATE + A["STATE_COUNTER"], const(counter, 64))
 
-    steps = call.run(trace)
+    steps, behind_ad = run_call(call, shape, trace)
     if not function:
         return steps
     result = spec.cipher_text(key, counter, nonce, text)
@@ -272,10 +328,12 @@ def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
     authenticated = text if shape.opens else result
     if first and ad:
         h = spec.poly1305(h, r, spec.pad16(ad))
+    if behind_ad is not None:
+        h = behind_ad
     if authenticated:
         h = spec.poly1305(h, r, spec.pad16(authenticated) if last else authenticated)
     if last:
-        h = spec.poly1305(h, r, const(shape.ad | shape.total << 64, 128))
+        h = spec.poly1305(h, r, cat(ad_length(shape), const(shape.total, 64)))
         reduction.prove(memory.peek(TAG, 16), h % P, s, folder, kernel.isa is arm32)
     else:
         state = [memory.peek(STATE + A["STATE_H"] + 8 * i, 8) for i in range(3)]
@@ -382,16 +440,16 @@ def aesgcm(kernel, shape, trace=None, function=True):
         if kernel.bitwise:  # eight blocks at a time
             for i in [*range(counter & -8, counter), *range(counter + n // 16, counter + n // 16 + 9)]:
                 spec.aes(schedule, spec.counter_block(j0, i))
-    steps = call.run(trace)
+    steps, behind_ad = run_call(call, shape, trace)
     if not function:
         return steps
     call.expect("the text", target, result)
     authenticated = text if shape.opens else result
     if first:
-        y = spec.ghash(y, h, ad)
+        y = spec.ghash(y, h, ad) if behind_ad is None else behind_ad
     y = spec.ghash(y, h, authenticated)
     if last:
-        lengths = cat(spec.reverse(const(8 * shape.ad, 64)), spec.reverse(const(8 * shape.total, 64)))
+        lengths = cat(spec.reverse(terms.shift_left(ad_length(shape), 3)), spec.reverse(const(8 * shape.total, 64)))
         y = spec.ghash(y, h, lengths)
         if spec.field_element(memory.peek(TAG, 16)) != y ^ spec.field_element(mask):
             raise Unproved("the tag is not that of the specification")

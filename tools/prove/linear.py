@@ -62,8 +62,17 @@ def _negative(base, offset):
     """0 - (base + offset), which is not 0, in registers."""
     key = base, offset, "negative"
     if key not in _made:
-        _made[key] = Base(f"-({base.name}{offset:+d})", (1 << base.width) - base.most - offset, (1 << base.width) - base.least - offset, width=base.width)
+        least, most = ((1 << base.width) - n - offset for n in (base.most, base.least))
+        known = residues(base.modulus, [-r - offset for r in base.of])
+        _made[key] = Base(f"-({base.name}{offset:+d})", least, most, width=base.width, **known)
     return _made[key] + 0
+
+
+def residues(modulus, numbers):
+    """What is known of a base whose residues are those of these numbers: nothing, if the modulus is no power of two."""
+    if modulus & (modulus - 1):
+        return {}
+    return {"modulus": modulus, "of": tuple(sorted({n % modulus for n in numbers}))}
 
 
 def shift(v, n, right):
@@ -75,7 +84,10 @@ def shift(v, n, right):
     key = base, offset, n, right
     if key not in _made:
         if right:
-            made = Base(f"{base.name} / {1 << n}", base.least + offset >> n, base.most + offset >> n, width=base.width)
+            exact = base.modulus % (1 << n) == 0
+            known = residues(base.modulus >> n, [r + offset >> n for r in base.of]) if exact else {}
+            least, most = base.least + offset >> n, base.most + offset >> n
+            made = Base(f"{base.name} / {1 << n}", least, most, width=base.width, **known)
             made.quotient = key[:3]
         elif base.quotient and offset == 0 and base.quotient[2] == n:
             made = Base(f"{base.name} * {1 << n}", base.least << n, base.most << n, width=base.width)
@@ -148,6 +160,8 @@ def subtract(a, b):
             return base + offset, const(0, 1)
         if base.most + offset < 0:
             return base + (offset + (1 << base.width)), const(1, 1)
+    if y and a.constant == 0 and y[0].least + y[1] > 0:
+        return _negative(*y), const(1, 1)
     if y and a.constant is not None:
         # The difference is no base + constant: a value of which nothing is known.
         if a.constant < y[0].least + y[1]:

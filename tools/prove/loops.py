@@ -217,8 +217,9 @@ def residue(limbs):
     return sum(v.residue << 64 * i for i, v in enumerate(limbs)) % P
 
 
-def base(kernel, loop, shape, ad_bytes, first, of):
-    """From the beginning to the loop's second state, or so many passes later as it takes. Returns the call."""
+def base(kernel, loop, shape, ad_bytes, first, of, section=None):
+    """From the beginning to the loop's second state, or so many passes later as it takes. section: associated data of any
+    length (adloops.py). Returns the call."""
     flags, opens, in_place = shape
     before = first + (loop.behind * loop.step if opens and flags & FIRST else 0)
     size = before + loop.step
@@ -231,7 +232,11 @@ def base(kernel, loop, shape, ad_bytes, first, of):
         call.memory.poke(AD, ad)
     call.memory.poke(call.source.address, text)
     stop = head(kernel)
-    call.go(0, stop)
+    if section:
+        section.arguments(call)
+        behind_ad = section.through(call, stop)
+    else:
+        call.go(0, stop)
     for _ in range((size - first) // loop.step):
         call.go(stop, stop)
     key, nonce = key_symbols()
@@ -242,7 +247,7 @@ def base(kernel, loop, shape, ad_bytes, first, of):
         counter, h = cut(counter, 0, 32), residue(limbs)
     result = spec.cipher_text(key, counter, nonce, text)
     call.expect("the text", call.target.address, result)
-    h = spec.poly1305(h, r, spec.pad16(ad) if ad else None)
+    h = behind_ad if section else spec.poly1305(h, r, spec.pad16(ad) if ad else None)
     h = spec.poly1305(h, r, text if opens else cut(result, 0, 8 * first) if first else None)
     check_moving(call, loop, before, (bytes_, -before), add_modular(counter, const(before // 64, 32)), h)
     return call

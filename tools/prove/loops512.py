@@ -83,11 +83,11 @@ class State(dict):
     """Cell -> value, or ("in" or "out", offset)."""
 
 
-def begin(kernel, shape, ad_bytes=0):
-    """From the first instruction to the loop."""
+def begin(kernel, shape, ad_bytes=0, section=None):
+    """From the first instruction to the loop. section: associated data of any length (adloops.py)."""
     flags, opens, in_place = shape
     # Opening behind associated data, Poly1305 takes more before the loop where there is so much.
-    ahead = 256 if opens and ad_bytes else 0
+    ahead = 256 if opens and (ad_bytes or section) else 0
     size = PASS + ahead
     call = Part(kernel, shape, ([(0, size, True, in_place)], [] if in_place else [(0, size, not opens, True)]), ad_bytes)
     bytes_ = linear.Base("bytes", LEAST + ahead, LONGEST)
@@ -96,7 +96,11 @@ def begin(kernel, shape, ad_bytes=0):
     if ad:
         call.memory.poke(AD, ad)
     call.memory.poke(call.source.address, text)
-    call.go(0, head(kernel))
+    if section:
+        section.arguments(call)
+        behind_ad = section.through(call, head(kernel))
+    else:
+        call.go(0, head(kernel))
     r, _ = one_time(flags)
     counter, h = const(1, 32), 0
     if not flags & FIRST:
@@ -116,7 +120,7 @@ def begin(kernel, shape, ad_bytes=0):
     if not isinstance(mac, tuple) or mac[0] != ("in" if opens or in_place else "out"):
         raise Unproved("what is authenticated next is not known")
     done = PASS + mac[1]
-    h = spec.poly1305(h, r, spec.pad16(ad) if ad else None)
+    h = behind_ad if section else spec.poly1305(h, r, spec.pad16(ad) if ad else None)
     h = spec.poly1305(h, r, cut(text if opens else result, 0, 8 * done))
     if accumulated(call, r) != h:
         raise Unproved("the accumulator is not that of the specification where the loop begins")
@@ -307,24 +311,32 @@ def rests(shape, state, phase, everything):
     return [n for i, n in enumerate(n for n in found if n % 64 in (0, 1, 63)) if i % PHASES == phase]
 
 
-def whole(kernel, shape, folder, everything=False, few=None, part=(1, 1)):
-    """Base, also with associated data, step and exits, or the I-th of N parts of these. Returns the numbers of cases and
-    instructions, and what is wrong."""
-    anew()
+def induction(kernel, shape, ads, section=None):
+    """Base, also with associated data, and steps. Returns the state, and the numbers of cases and instructions."""
     state = begin(kernel, shape)
-    others = [begin(kernel, shape, ad_bytes) for ad_bytes in (ADS if shape[0] & FIRST and not few else ())]
+    others = [begin(kernel, shape, ad_bytes) for ad_bytes in ads]
+    if section:
+        others.append(begin(kernel, shape, 0, section))
     for other in others:
         for cell in [c for c, v in state.items() if not isinstance(v, tuple) and
                      (not isinstance(other.get(c), terms.Value) or not same(v, other[c]))]:
             del state[cell]
         state.written |= other.written
-    cases = 1 + PHASES + len(others)
-    steps, wrong = state.call.machine.steps + step(kernel, shape, state), []
+    steps = state.call.machine.steps + step(kernel, shape, state)
     for other in others:  # after associated data the loop begins in one of the phases
         at = [(bounds, at) for bounds, mac, at in state.phases if mac == other.mac]
         if not at or any(other.get(c) != v for c, v in at[0][1].items() if isinstance(v, tuple)) or \
                 any(v.most > most for row, most in zip(limbs(other.call), at[0][0]) for v in row):
             raise Unproved("after associated data the loop begins in another way")
+    return state, 1 + PHASES + len(others), steps
+
+
+def whole(kernel, shape, folder, everything=False, few=None, part=(1, 1)):
+    """Base, also with associated data, step and exits, or the I-th of N parts of these. Returns the numbers of cases and
+    instructions, and what is wrong."""
+    anew()
+    state, cases, steps = induction(kernel, shape, ADS if shape[0] & FIRST and not few else ())
+    wrong = []
     for phase in range(PHASES):
         for rest in list(few or rests(shape, state, phase, everything))[part[0] - 1::part[1]]:
             if len(terms.ATOMS) > 1_500_000:

@@ -249,30 +249,38 @@ def leave(kernel, shape, state, rest):
     return call.machine.steps
 
 
-# ---- CBC encryption, of x86-64 and arm64 ----------------------------------------------------------------------------------
+# ---- CBC encryption -----------------------------------------------------------------------------------------------------
 #
-# As many texts of one length side by side as front ends give, or one. The state is what each lane is chained to.
+# As many texts of one length side by side as front ends give, or one. The state is what each lane is chained to. On 32-bit
+# ARM more than six are done in two groups, one behind the other: what the first leaves is where the second begins.
 
 CBC_LANES = 8  # TOGETHER of src/aes_api.c, and what aes/modes.go has
 AT = 0x1000  # where it points to in a run
 LANES, LANE, LANE_STEP = 0x100000, 0x10000000, 0x100000
 
 
-def cbc_head(kernel, count):
-    """Where the loop begins, and which register says where in the texts it is: behind the last store of a pass 16 is added to that,
-    and if it is less than the texts' length goes back. On x86-64 the first such loop is of many and the second of one, on arm64 there is
-    one for each number from 8 down."""
+def cbc_groups(kernel, count):
+    """[(lanes, where their loop begins, which register says where in the texts it is)]: behind the last store of a pass 16
+    is added to that, and if it is less than the texts' length it goes back. On x86-64 the first such loop is of many and
+    the second of one, on ARM there is one for each number, from 8 or 6 down."""
     insns, found = list(kernel.isa.decoder().disasm(kernel.code, 0)), []
     for i, insn in enumerate(insns[:-2]):
-        if m := re.fullmatch(r"add (rdx, 0x10|x(\d+), x\2, #0x10)", f"{insn.mnemonic} {insn.op_str}"):
-            if insns[i + 1].mnemonic == "cmp" and insns[i + 1].op_str.startswith(insn.op_str.split(",")[0]) and insns[i + 2].mnemonic in ("jb", "b.lo"):
+        if m := re.fullmatch(r"add (rdx, 0x10|[rx](\d+), [rx]\2, #0x10)", f"{insn.mnemonic} {insn.op_str}"):
+            compare, jump = insns[i + 1:i + 3]
+            compares = compare.mnemonic == "cmp" and compare.op_str.startswith(insn.op_str.split(",")[0])
+            if compares and jump.mnemonic in ("jb", "b.lo", "blo"):
                 found.append((int(insns[i + 2].op_str.lstrip("#"), 0), int(m[2] or 2)))
-    return found[count == 1] if kernel.isa is x86 else found[CBC_LANES - count]
+    if kernel.isa is x86:
+        return [(range(count), *found[count == 1])]
+    most = CBC_LANES if kernel.isa is arm64 else 6
+    return [(range(i, min(i + most, count)), *found[most - min(most, count - i)]) for i in range(0, count, most)]
+
+
+def cbc_head(kernel, count):
+    return cbc_groups(kernel, count)[0][1:]
 
 
 class CbcPart(Call):
-    known = gcmloops.Part.known
-
     def __init__(self, kernel, bits, count, in_place, before, at):
         """before: what each lane is chained to when the call begins. at: where the block is that a pass takes."""
         super().__init__(kernel)
@@ -297,16 +305,32 @@ class CbcPart(Call):
             self.memory.poke(lane["nonce"], before[i])
             if at is not None:
                 self.memory.poke(lane["in"] + at, blocks_of(f"now{i}_", 1))
-        self.total = linear.Base("total", 32, LONGEST, modulus=16)
+        total = self.base("total", 32, modulus=16)
+        self.total = total, 0  # where a group of lanes begins, a place
         self.arguments(**{"in": LANES}, bytes=count, flags=modes.CBC_ENCRYPT)
-        self.memory.poke(kernels.ARGS + A["ARG_TOTAL"], self.total + 0)
+        self.memory.poke(kernels.ARGS + A["ARG_TOTAL"], terms.extend(total + 0, 64))
 
-    cells, put = Part.cells, Part.put
+    put = Part.put
+
+    def base(self, name, least, times=1, **more):
+        width = self.kernel.isa.POINTER
+        return linear.Base(name, least, times * min(LONGEST, 1 << width - 4), width=width, **more)
+
+    def texts(self):
+        return [lane[slot] for lane in self.lanes for slot in ("in", "out")]
+
+    def known(self, v, what):
+        found = linear.place(v)
+        if what == "an address" and found and found[0].address is not None and \
+                any(abs(found[1] - near) < gcmloops.FAR for near in (0, *self.texts())):
+            return found[0].address + found[1]
+        return type(self.machine).known(self.machine, v, what)
 
     def bytes_at(self):
         """Where the length of the texts is: cells, and functions that set and get it."""
-        found = [a for a in sorted(self.memory.cells) if SCRATCH <= a < SCRATCH + self.scratch_bytes and linear.place(self.memory.peek(a, 8)) == (self.total, 0)]
-        registers = [i for i, v in enumerate(self.machine.general) if linear.place(v) == (self.total, 0)]
+        scratch = [a for a in sorted(self.memory.cells) if SCRATCH <= a < SCRATCH + self.scratch_bytes]
+        found = [a for a in scratch if linear.place(self.memory.peek(a, 8)) == self.total]
+        registers = [i for i, v in enumerate(self.machine.general) if linear.place(v) == self.total]
         if len(found) == 1:
             a, = found
             return {("memory", a), ("memory", a + 4)}, lambda call, v: call.memory.poke(a, v), lambda call: call.memory.peek(a, 8)
@@ -316,58 +340,88 @@ class CbcPart(Call):
         return {("general", i)}, lambda call, v: call.machine.general.__setitem__(i, v), lambda call: call.machine.general[i]
 
 
-def cbc(kernel, bits, count, in_place=False, by=16):
-    """Base, step and exit. Returns the number of instructions. by: other than it is, as a planted fault."""
-    before = [blocks_of(f"any state {i} ", 1) for i in range(count)]
-    now = [blocks_of(f"now{i}_", 1) for i in range(count)]
-    (place, register), steps = cbc_head(kernel, count), 0
+class Cbc:
+    """by: other than it is, as a planted fault."""
 
-    def begin(chained):
-        call = CbcPart(kernel, bits, count, in_place, chained, None)
-        kernel.program().run(call.machine, None, 0, place)
-        if call.machine.general[register].constant != 0:
-            raise Unproved("the first pass is not at the texts' begin")
+    def __init__(self, kernel, bits, count, in_place=False, by=16):
+        self.kernel, self.in_place, self.by, self.steps, self.written = kernel, in_place, by, 0, set()
+        self.make = lambda before, at: CbcPart(kernel, bits, count, in_place, before, at)
+        self.groups = cbc_groups(kernel, count)
+        self.before = [blocks_of(f"any state {i} ", 1) for i in range(count)]
+        schedules = [modes.schedule_of(bits, f"key{i}_") for i in range(count)]
+        now = [blocks_of(f"now{i}_", 1) for i in range(count)]
+        self.after = [modes.result_of(modes.CBC_ENCRYPT, s, t, v)[1] for s, t, v in zip(schedules, now, self.before)]
+
+    def run(self, call, start, stop):
+        self.kernel.program().run(call.machine, None, start, stop)
+        self.steps += call.machine.steps
+        self.written |= {c[1] for c in call.cells() if c[0] == "memory"}
         return call
-    called = begin(before)
-    after = [modes.result_of(modes.CBC_ENCRYPT, s, t, v)[1] for s, t, v in zip(called.schedules, now, before)]
-    then = begin(after)
-    cells, following, (special, set_length, get_length) = called.cells(), then.cells(), called.bytes_at()
-    special.add(("general", register))
-    state = {c: v for c, v in cells.items() if c not in special and v.defined and following[c].defined}
-    written = {c[1] for c in cells if c[0] == "memory"}
-    for last in (False, True):
-        while True:
-            call = CbcPart(kernel, bits, count, in_place, [blocks_of(f"state in memory {i} ", 1) for i in range(count)], AT)
-            text = linear.Base("text", 0, LONGEST, address=AT, modulus=16)
-            end, left = linear.Base("end", 16, 2 * LONGEST), linear.Base("left", 32, LONGEST, modulus=16)
+
+    def prove(self):
+        """Base, step and exit of each group of lanes. Returns the number of instructions."""
+        begin = lambda chained: self.run(self.make(chained, None), 0, self.groups[0][1])
+        for number, (lanes, place, register) in enumerate(self.groups):
+            last = number == len(self.groups) - 1
+            enter = self.group(begin, lanes, place, register)
+
+            def begin(chained, enter=enter, place=place, stop=None if last else self.groups[number + 1][1]):
+                call, text = enter(chained, True)
+                self.run(call, place, stop)
+                call.total = text, 16
+                return call
+            call = begin(self.before)
+            self.expect(call, lanes)
+            for i in lanes:
+                call.expect(f"the state of lane {i}", call.lanes[i]["nonce"], self.after[i])
+        call.left_behind()
+        for a in sorted(self.written):
+            v = call.memory.cells.get(a, call.memory.unset)
+            if SCRATCH <= a < STACK - self.kernel.isa.STACK_BYTES and (not v.defined or secret(v)):
+                raise Unproved(f"scratch + {a - SCRATCH}, which the loop has written, is not wiped")
+        return self.steps
+
+    def expect(self, call, lanes):
+        for i in lanes:
+            call.expect(f"the output of lane {i}", call.lanes[i]["out"] + AT, self.after[i])
+
+    def group(self, begin, lanes, place, register):
+        """What is kept in the loop of these lanes, by as many steps as it takes. Returns what begins a run there."""
+        called, then = begin(self.before), begin(self.after)
+        for call in (called, then):
+            if call.machine.general[register].constant != 0:
+                raise Unproved("the first pass is not at the texts' begin")
+        cells, following, (special, set_length, get_length) = called.cells(), then.cells(), called.bytes_at()
+        special.add(("general", register))
+        state = {c: v for c, v in cells.items() if c not in special and v.defined and following[c].defined}
+
+        def enter(chained, ends):
+            states = [blocks_of(f"state in memory {i} ", 1) if i in lanes else v for i, v in enumerate(chained)]
+            call = self.make(states, AT)
+            text = call.base("text", 0, address=AT, modulus=16)
+            end, left = call.base("end", 16, 2), call.base("left", 32, modulus=16)
             linear.relate(end, text, left)
             call.put(state)
             call.machine.general[register] = text + 0
-            set_length(call, text + 16 if last else end + 0)
-            kernel.program().run(call.machine, None, place, None if last else place)
-            steps += call.machine.steps
-            if last:
-                break
-            found = call.cells()
+            set_length(call, text + 16 if ends else end + 0)
+            call.end = end
+            return call, text
+        gone = True
+        while gone:
+            call, text = enter(self.before, False)
+            found = self.run(call, place, place).cells()
             gone = [c for c in state if not alike(found[c], following[c])]
-            written |= {c[1] for c in found if c[0] == "memory"}
             for c in gone:
                 del state[c]
-            if gone:
-                continue
-            if linear.place(call.machine.general[register]) != (text, by) or linear.place(get_length(call)) != (end, 0):
-                raise Unproved("the texts do not move by a block")
-            break
-        for i, lane in enumerate(call.lanes):
-            call.expect(f"the output of lane {i}", lane["out"] + AT, after[i])
-    call.left_behind()
-    for a in sorted(written):
-        v = call.memory.cells.get(a, call.memory.unset)
-        if SCRATCH <= a < STACK - kernel.isa.STACK_BYTES and (not v.defined or secret(v)):
-            raise Unproved(f"scratch + {a - SCRATCH}, which the loop has written, is not wiped")
-    for i, lane in enumerate(call.lanes):
-        call.expect(f"the state of lane {i}", lane["nonce"], after[i])
-    return steps
+        places = linear.place(call.machine.general[register]), linear.place(get_length(call))
+        if places != ((text, self.by), (call.end, 0)):
+            raise Unproved("the texts do not move by a block")
+        self.expect(call, lanes)
+        return enter
+
+
+def cbc(kernel, bits, count, in_place=False, by=16):
+    return Cbc(kernel, bits, count, in_place, by).prove()
 
 
 CBC_CALLS = [(bits, count, in_place) for count in range(1, CBC_LANES + 1) for bits in (128, 192, 256) for in_place in (False, True)]
@@ -438,7 +492,7 @@ def planted(path):
         try:
             anew(kernel)
             if shape is None:
-                cbc(kernel, 128, 3, **change)
+                cbc(kernel, 128, **{"count": 3, **change})
             else:
                 state, _ = induction(kernel, shape, **change)
                 for rest in (0, n - 16):
@@ -469,6 +523,13 @@ def planted(path):
                     ("a round is left out", CTR, "aesenc", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesdec", ""),
                     ("a tweak is not multiplied", XTS_ENCRYPT, product, ""))
     elif kernel.isa is arm32:
+        begins = lambda i, text: f"{i.mnemonic} {i.op_str}".startswith(text)
+        behind = lambda text, count=3: next(i for i in insns if i.address >= cbc_head(kernel, count)[0] and begins(i, text))
+        attempt("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
+        attempt("the texts do not move", modes.CBC_ENCRYPT, behind("add r2, r2, #0x10"))
+        attempt("a lane is not chained", modes.CBC_ENCRYPT, behind("veor q1, q1"))
+        attempt("a round is left out", modes.CBC_ENCRYPT, behind("aese.8 q1"))
+        attempt("the next lanes are not found", modes.CBC_ENCRYPT, behind("add r3, r3", 7), count=7)
         left_out = (("a load, and the text does not move", ECB_ENCRYPT, "ld1.8", "[r3]!"), ("a store, and the output does not move", ECB_ENCRYPT, "st1.8", "[r4]!"),
                     ("what is left does not change", ECB_ENCRYPT, "subs", "r5, r5, #0x80"), ("a counter does not move", CTR, "add", "r2, r2, #1"),
                     ("a round is left out", CTR, "aese.8", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesd.8", ""),
@@ -502,7 +563,7 @@ def main():
             continue
         begun, cases, steps, wrong = time.time(), 0, 0, 0
         tasks = [(i, args.quick) for i in (range(0, len(SHAPES), 7) if args.quick else range(len(SHAPES)))]
-        tasks += [(None, args.quick)] if kernel.isa is not arm32 else []
+        tasks.append((None, args.quick))
         with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
             for name, n, instructions, errors in pool.imap_unordered(one, tasks):
                 cases, steps, wrong = cases + n, steps + instructions, wrong + len(errors)

@@ -17,6 +17,10 @@ PROVE_GCM_LOOPS := $(filter-out %_batch_avx2.o %_batch_avx512.o,$(filter $(B)/as
 PROVE_CE_LOOPS := $(filter %/aesgcm_ce.o,$(PROVE_ARM))
 PROVE_ARM_LOOPS := $(filter %/chacha20poly1305_neon.o %/chacha20poly1305_neon6.o,$(PROVE_ARM))
 PROVE_ARM6_LOOPS := $(filter %/chacha20poly1305_armv6.o,$(PROVE_ARM))
+# Those whose associated data are.
+PROVE_AD_LOOPS := $(PROVE_LOOPS) $(B)/asm/x86_64/chacha20poly1305_avx512.o \
+    $(filter $(B)/asm/x86_64/%,$(PROVE_GCM_LOOPS))
+PROVE_ARM_AD_LOOPS := $(PROVE_ARM_LOOPS) $(PROVE_ARM6_LOOPS) $(PROVE_CE_LOOPS) $(filter %/aesgcm_ce32.o,$(PROVE_ARM))
 PROVE_LANES := $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(if $(findstring _batch_,$(o)),$(o)))
 PROVE_MODE_LOOPS := $(filter $(B)/asm/x86_64/aes_%,$(PROVE_OBJECTS)) $(filter %/aarch64/aes_ce.o %/arm/aes_ce32.o,$(PROVE_ARM))
 # make prove KERNEL=chacha20poly1305_avx2; of that name there may be one in several architectures
@@ -42,6 +46,8 @@ prove: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## a kernel's machine code
 	$(if $(filter $(PROVE_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/loops.py --queries $(B)/prove/queries $(filter $(PROVE_LOOPS),$(PROVE_CHOSEN)))
 	$(if $(filter %/chacha20poly1305_avx512.o,$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/loops512.py --queries $(B)/prove/queries $(filter %/chacha20poly1305_avx512.o,$(PROVE_CHOSEN)))
 	$(if $(filter $(PROVE_GCM_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/gcmloops.py $(filter $(PROVE_GCM_LOOPS),$(PROVE_CHOSEN)))
+	$(if $(filter $(PROVE_AD_LOOPS) $(PROVE_ARM_AD_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/adloops.py \
+	    --queries $(B)/prove/queries $(filter $(PROVE_AD_LOOPS) $(PROVE_ARM_AD_LOOPS),$(PROVE_CHOSEN)))
 	$(if $(filter $(PROVE_MODE_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/modeloops.py $(filter $(PROVE_MODE_LOOPS),$(PROVE_CHOSEN)))
 	$(if $(filter $(PROVE_CE_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/celoops.py $(filter $(PROVE_CE_LOOPS),$(PROVE_CHOSEN)))
 	$(if $(filter $(PROVE_ARM_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/armloops.py --queries $(B)/prove/queries $(filter $(PROVE_ARM_LOOPS),$(PROVE_CHOSEN)))
@@ -87,6 +93,10 @@ $(eval $(call long_suite,long-prove-celoops,$(PROVE_PYTHON) $(PROVE_CE_LOOPS),$(
 $(eval $(call long_suite,long-prove-arm6loops,$(PROVE_PYTHON) $(PROVE_ARM6_LOOPS),$(PROVE_PYTHON) tools/prove/arm6loops.py --planted $(PROVE_ARM6_LOOPS)))
 $(eval $(call long_suite,long-prove-armopen,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove/armopen.py --planted $(PROVE_ARM_LOOPS)))
 $(eval $(call long_suite,long-prove-armloops,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove/armloops.py --planted $(PROVE_ARM_LOOPS)))
+$(eval $(call suite,prove-adloops-arm,$(PROVE_PYTHON) $(PROVE_ARM_AD_LOOPS),\
+    $(PROVE_PYTHON) tools/prove/adloops.py --quick $(PROVE_CE_LOOPS)))
+$(eval $(call long_suite,long-prove-adloops-arm,$(PROVE_PYTHON) $(PROVE_ARM_AD_LOOPS),\
+    $(PROVE_PYTHON) tools/prove/adloops.py --planted $(PROVE_ARM_AD_LOOPS)))
 $(eval $(call long_suite,long-prove-classic,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py $(PROVE_OBJECTS) $(PROVE_ARM)))
 $(eval $(call long_suite,long-prove-mutants-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(call prove_mutants,$(B)/prove/mutants-arm.jsonl,$(PROVE_ARM))))
 $(eval $(call long_suite,long-prove-semantics-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
@@ -102,6 +112,11 @@ $(eval $(call long_suite,long-prove-loops,$(PROVE_PYTHON) $(B)/libsealane.a,$(PR
 $(eval $(call suite,prove-gcmloops,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/gcmloops.py --quick --planted $(B)/asm/x86_64/aesgcm_aesni.o))
 $(eval $(call long_suite,long-prove-gcmloops,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_GCM_LOOPS),$(PROVE_PYTHON) tools/prove/gcmloops.py --planted $(PROVE_GCM_LOOPS)))
+$(eval $(call suite,prove-adloops,$(PROVE_PYTHON) $(B)/libsealane.a,\
+    $(PROVE_PYTHON) tools/prove/adloops.py --quick --planted \
+    $(addprefix $(B)/asm/x86_64/,chacha20poly1305_ssse3.o aesgcm_aesni.o)))
+$(foreach i,1 2 3,$(eval $(call long_suite,long-prove-adloops-$(i),$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_AD_LOOPS),\
+    $(PROVE_PYTHON) tools/prove/adloops.py $(if $(filter 1,$(i)),--planted) --part $(i)/3 $(PROVE_AD_LOOPS))))
 $(eval $(call suite,prove-modeloops,$(PROVE_PYTHON) $(B)/libsealane.a $(filter %/aes_ce.o,$(PROVE_MODE_LOOPS)),\
     $(PROVE_PYTHON) tools/prove/modeloops.py --quick --planted $(filter %/aes_aesni.o %/aes_ce.o,$(PROVE_MODE_LOOPS))))
 $(eval $(call long_suite,long-prove-modeloops,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_MODE_LOOPS),$(PROVE_PYTHON) tools/prove/modeloops.py --planted $(PROVE_MODE_LOOPS)))
