@@ -2,19 +2,29 @@
 run with random data, among them as many zeroes and ones as make carries.
 
     native.py [--calls N] [--seed S] RECORD OBJECT...
+    native.py --first COUNT [--tries N] [--seconds N] [--calls N] [--seed S] [--plant] RECORD OBJECT...
 
 RECORD is what mutate.py --record has written. A mutant that leaves other results behind than the kernel, or does not come
 to its end, must be refused in that call, which mutate.py has not run then: this is added to the record. Exit status 1 if it
 is not: then the prover is wrong. Or if of mutants that were refused before, some of which are run too, fewer than half
 leave other results: then nothing is seen here.
+
+--first is for kernels of which a call of the prover takes a second, AES being made of bit operations, and goes before
+mutate.py --settle. COUNT mutants, the same ones, are run here, in calls from the shortest on, each with a key that
+the mutant itself has made, until one leaves something else behind or does not come to its end; the prover must refuse
+it in that very call. This is recorded; those that leave the same are left to mutate.py. --plant: a prover that
+refuses nothing, so that it must fail.
 """
 import argparse
+import collections
 import json
+import multiprocessing
 import random
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 import arm32
 import arm64
@@ -25,7 +35,7 @@ import terms
 import x86
 from terms import const
 
-CODE, SECONDS = 0x50000000, 10
+CODE, SECONDS = 0x50000000, 4
 REFUSED = 10
 AROUND = 8  # bytes of the number that stands for what is compared
 
@@ -146,9 +156,9 @@ class Calls:
             self.known[name] = self.rng.choice((some, some, some, 0, (1 << width) - 1)) if most is None else min(most, some)
         return const(self.known[name], width)
 
-    def run(self, call):
-        """Leaves in memory what the kernel leaves there; notes whose mutants leave something else."""
-        parts = []
+    def parts(self, call):
+        """What a server is given of a call."""
+        found = []
         for r in call.memory.regions:
             if r.name != "stack":
                 v = call.memory.peek(r.start, r.end - r.start)
@@ -157,7 +167,23 @@ class Calls:
                     if all(w % 8 == 0 for _, _, w in v.pieces) else None
                 if content is None:
                     raise SystemExit("a value of bits")
-                parts.append((r.start, content, r.write, r.name != "scratch"))
+                found.append((r.start, content, r.write, self.compared(r.name)))
+        return found
+
+    def compared(self, name):
+        return name != "scratch"
+
+    def put(self, call, content):
+        """Into memory what has come back."""
+        at = 0
+        for r in call.memory.regions:
+            if r.write and r.name != "stack":
+                call.memory.put(r.start, content[at:at + r.end - r.start])
+                at += r.end - r.start
+
+    def run(self, call):
+        """Leaves in memory what the kernel leaves there; notes whose mutants leave something else."""
+        parts = self.parts(call)
         arguments = kernels.ARGS, kernels.SCRATCH, call.consts
         got = self.server.call(call.kernel.code, arguments, parts)
         if got is None:
@@ -169,12 +195,105 @@ class Calls:
                     other = self.server.call(code, arguments, parts)
                     if other is None or other[0] != kept:
                         self.differ[n] = at
-        at = 0
-        for r in call.memory.regions:
-            if r.write and r.name != "stack":
-                call.memory.put(r.start, got[1][at:at + r.end - r.start])
-                at += r.end - r.start
+        self.put(call, got[1])
         return 0
+
+
+class Stopped(Exception):
+    pass
+
+
+class Alone(Calls):
+    """Calls of a kernel as it is now, and of its key set-up. What a key holds is its own, and not compared."""
+
+    def compared(self, name):
+        return name != "scratch" and not name.startswith("key")
+
+    def run(self, call):
+        got = self.server.call(call.kernel.code, (kernels.ARGS, kernels.SCRATCH, call.consts), self.parts(call))
+        if got is None:
+            raise Stopped
+        self.left = got[0]
+        self.put(call, got[1])
+        return 0
+
+    def behind(self, i, code):
+        """What stands for that which is left behind in call i of mutate.py, with the same data each time; or None."""
+        self.rng, self.known = random.Random(i), {}
+        kernels._keys.clear()
+        modes._keys.clear()
+        kept, self.kernel.code = self.kernel.code, code
+        try:
+            kernels._run(self.kernel, mutate._shapes[i], None)
+        except Stopped:
+            return None
+        finally:
+            self.kernel.code = kept
+        return self.left
+
+
+def first_calls(kernel, todo, tries):
+    """The first call in which each mutant leaves something else: call -> mutants; and those that leave the same."""
+    differ, same, kept = collections.defaultdict(list), [], {}
+    sets_up = [isinstance(s, kernels.Setup) or getattr(s, "mode", None) == modes.SETUP for s in mutate._shapes]
+    with tempfile.TemporaryDirectory() as folder, Alone(kernel, Server(kernel.isa, folder), None) as alone:
+        for done, n in enumerate(todo):
+            at, _, _, code = mutate._mutants[n]
+            if done % 100 == 0:
+                terms.forget()
+            for _, i in [c for c in sorted(mutate._reached[at]) if not sets_up[c[1]]][:tries]:
+                if i not in kept:
+                    kept[i] = alone.behind(i, kernel.code)
+                    if kept[i] is None or alone.behind(i, kernel.code) != kept[i]:
+                        raise SystemExit(f"{kernel}: not at its end, or not twice the same: {mutate._shapes[i]}")
+                if alone.behind(i, code) != kept[i]:
+                    differ[i].append(n)
+                    break
+            else:
+                same.append(n)
+    return differ, same
+
+
+def first(path, args):
+    """(mutants refused in a call in which they leave something else behind, not refused there, not run) of a kernel."""
+    begun, until = time.time(), args.seconds and time.time() + args.seconds
+    mutate.begin(path, True, args.calls)
+    kernel = mutate._kernel
+    mutate.cover(lambda: multiprocessing.Pool(1))
+    mutate._mutants = list(mutate.mutants(args.seed, args.first, None))
+    record = mutate.Record(args.record)
+    todo = [n for n in range(len(mutate._mutants)) if n not in record.known]
+    differ, same = first_calls(kernel, todo, args.tries)
+    print(f"     {kernel}: {len(todo) - len(same)} of {len(todo)} mutants leave something else in {len(differ)} calls, "
+          f"{time.time() - begun:.0f} s", flush=True)
+    if args.plant:
+        mutate.refuses = lambda i: None
+    found, left = {}, collections.defaultdict(list)
+    for n in same:  # what data do not show, but a call that is not compared: a wipe left out, a caller's register
+        for _, i in [c for c in mutate._reached[mutate._mutants[n][0]] if not mutate.function(c[1])][:1]:
+            left[i].append(n)
+    tasks = [(i, those, True) for i, those in differ.items()] + [(i, those, False) for i, those in left.items()]
+    for i, those, compared in sorted(tasks, key=lambda task: mutate._steps[task[0]]):
+        kernel.asked = compared
+        for j in range(0, len(those), mutate.TOGETHER):
+            for n, why in mutate.explore(i, those[j:j + mutate.TOGETHER], None, until).items():
+                if compared:
+                    found[n] = why
+                if why is None and compared:
+                    at, what = mutate._mutants[n][:2]
+                    print(f"FAIL {kernel} at {at:#x}: {what}: another result in {mutate._shapes[i]}, "
+                          "where it is not refused", flush=True)
+                elif why not in (None, mutate.NOT_RUN, mutate.NO_TIME):
+                    record.add(n, "refused", why, 0)
+    kernel.asked = False
+    wrong = sum(why is None for why in found.values())
+    left_out = sum(why in (mutate.NOT_RUN, mutate.NO_TIME) for why in found.values())
+    refused_too = sum(n in record.known for n in same)
+    print(f"{kernel}: {len(found) - wrong - left_out} of {len(found)} mutants refused in the call in which they leave "
+          f"something else, {left_out} not run; {len(same)} leave the same, of which {refused_too} are refused; "
+          f"{time.time() - begun:.0f} s", flush=True)
+    terms.forget()
+    return len(found) - wrong - left_out, wrong, left_out
 
 
 def refused(kernel, shape, at, code):
@@ -192,9 +311,17 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--calls", type=int, default=0, help="of each kernel at most so many, drawn from a full run's")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="so many mutants, before mutate.py")
+    parser.add_argument("--tries", type=int, default=100, help="with --first, calls of a mutant, at most")
+    parser.add_argument("--seconds", type=int, default=0, help="with --first, for each kernel, at most")
+    parser.add_argument("--plant", action="store_true", help="with --first, a prover that refuses nothing")
     parser.add_argument("record")
     parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
+    if args.first:
+        passed, failed, left_out = map(sum, zip(*(first(path, args) for path in args.objects)))
+        print(f"native: {passed} passed, {failed} failed, {left_out} not run")
+        return 1 if failed or not passed else 0
     passed = failed = 0
     for path in args.objects:
         kernel = mutate._kernel = kernels.Kernel(path)

@@ -23,6 +23,8 @@ PROVE_AD_LOOPS := $(PROVE_LOOPS) $(B)/asm/x86_64/chacha20poly1305_avx512.o \
 PROVE_ARM_AD_LOOPS := $(PROVE_ARM_LOOPS) $(PROVE_ARM6_LOOPS) $(PROVE_CE_LOOPS) $(filter %/aesgcm_ce32.o,$(PROVE_ARM))
 PROVE_LANES := $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(if $(findstring _batch_,$(o)),$(o)))
 PROVE_MODE_LOOPS := $(filter $(B)/asm/x86_64/aes_%,$(PROVE_OBJECTS)) $(filter %/aarch64/aes_ce.o %/arm/aes_ce32.o,$(PROVE_ARM))
+# Those whose AES is made of bit operations.
+PROVE_BITWISE := $(filter %/aes_neon.o %/aes_armv6.o %/aesgcm_neon.o %/aesgcm_armv6.o,$(PROVE_ARM))
 # make prove KERNEL=chacha20poly1305_avx2; of that name there may be one in several architectures
 KERNEL ?=
 PROVE_CHOSEN = $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))
@@ -59,6 +61,8 @@ MUTANTS ?= 1000
 # Of mutants what is known is kept here, and not found out again.
 PROVE_RECORD = $(B)/prove/mutants.jsonl
 prove-mutants: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## MUTANTS changed copies of a kernel, which the proof must refuse: KERNEL=name, or all
+	$(if $(filter $(PROVE_BITWISE),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/native.py --first $(MUTANTS) --calls 120 \
+	    $(PROVE_RECORD) $(filter $(PROVE_BITWISE),$(PROVE_CHOSEN)))
 	$(PROVE_PYTHON) tools/prove/mutate.py --settle --calls 120 --count $(MUTANTS) --least 99 --record $(PROVE_RECORD) $(PROVE_CHOSEN)
 	$(PROVE_PYTHON) tools/prove/native.py --calls 600 $(PROVE_RECORD) $(PROVE_CHOSEN)
 
@@ -142,6 +146,11 @@ $(eval $(call suite,prove-planted,$(PROVE_PYTHON) $(B)/libsealane.a,\
     --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 4 --% $(B)/asm/x86_64/aesgcm_aesni.o" plant))
 $(eval $(call suite,prove-mutants,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/mutate.py --count 20 --least 80 $(B)/asm/x86_64/chacha20poly1305_ssse3.o $(B)/asm/x86_64/aes_avx2.o))
+$(eval $(call suite,prove-native,$(PROVE_PYTHON) $(B)/libsealane.a,\
+    $(PROVE_PYTHON) tools/prove/native.py --first 20 --calls 6 /dev/null $(B)/asm/x86_64/chacha20poly1305_ssse3.o))
+$(eval $(call suite,prove-native-planted,$(PROVE_PYTHON) $(B)/libsealane.a,\
+    --must-fail "$(PROVE_PYTHON) tools/prove/native.py --first 5 --calls 6 --% /dev/null \
+    $(B)/asm/x86_64/chacha20poly1305_ssse3.o" plant))
 # All calls of a kernel: a suite each, such as long-prove-x86_64-aesgcm_avx2.
 $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
     $(PROVE_PYTHON) $(B)/libsealane.a $(o),$(PROVE_PYTHON) tools/prove/prove.py --jobs 1 $(o))))
