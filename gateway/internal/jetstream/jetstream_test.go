@@ -294,18 +294,25 @@ func start(t *testing.T) *server.Server {
 	return n
 }
 
-// Who may delete a stream and make it anew does not blind the gateway: its messages begin with number 1 then.
-func TestStreamDeleted(t *testing.T) {
-	n := start(t)
+// streams returns what is on a server, as a client sees it.
+func streams(t *testing.T, n *server.Server) jetstream.JetStream {
+	t.Helper()
 	c, err := nats.Connect(n.ClientURL())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	t.Cleanup(c.Close)
 	js, err := jetstream.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return js
+}
+
+// Who may delete a stream and make it anew does not blind the gateway: its messages begin with number 1 then.
+func TestStreamDeleted(t *testing.T) {
+	n := start(t)
+	js := streams(t, n)
 	create := func(lines ...byte) {
 		t.Helper()
 		if _, err := js.CreateStream(t.Context(), keysStream); err != nil {
@@ -340,15 +347,7 @@ func TestStreamDeleted(t *testing.T) {
 // Large messages of others, and many, are passed over; what a server says without end is told a few times.
 func TestLargeMessages(t *testing.T) {
 	n := start(t)
-	c, err := nats.Connect(n.ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	js, err := jetstream.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := streams(t, n)
 	if _, err := js.CreateStream(t.Context(), keysStream); err != nil {
 		t.Fatal(err)
 	}
