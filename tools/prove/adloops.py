@@ -22,11 +22,9 @@ accumulator to any number within the bounds, and the call goes on at its end. It
 associated data whose polynomial is that number: of every length of text below those that are shown by induction, and in
 the bases of that induction, which must keep what it keeps. What each kernel's section is, says adkinds.py.
 """
-import argparse
 import copy
 import itertools
 import multiprocessing
-import os
 import sys
 
 import arm32
@@ -662,13 +660,9 @@ def planted(path):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--planted", action="store_true")
+    parser = prove.induction_options()
     parser.add_argument("--part", default="1/1", help="the I-th of N parts of the calls")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--queries")
-    parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
     sys.setrecursionlimit(20000)
     shown = failed = unknown = 0

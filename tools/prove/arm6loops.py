@@ -14,15 +14,14 @@ nothing had written it, which is found by trying. Shown are
 
 What E leaves alone, A finds as it was, and the other way round: the first loop's state is in the second's.
 """
-import argparse
 import multiprocessing
-import os
 import sys
 import time
 
 import armloops
 import kernels
 import linear
+import prove
 import reduction
 import spec
 import terms
@@ -357,12 +356,8 @@ def planted(path, quick):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--planted", action="store_true")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser = prove.induction_options()
     parser.add_argument("--queries")
-    parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
     sys.setrecursionlimit(20000)
     shown = failed = unknown = 0

@@ -18,10 +18,8 @@ scratch or stack. Where the loop begins again a cell is one of
 
 On 32-bit ARM lengths and pointers are numbers of 32 bits.
 """
-import argparse
 import copy
 import multiprocessing
-import os
 import sys
 import time
 
@@ -593,12 +591,8 @@ def planted(path):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--planted", action="store_true")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser = prove.induction_options()
     parser.add_argument("--queries")
-    parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
     sys.setrecursionlimit(20000)
     shown = failed = unknown = 0

@@ -13,10 +13,8 @@ e bytes be ahead of it; what is left to decrypt is d + e. Shown are
 
 in which the state is as in arm6loops.py. What is authenticated is read before anything is written, wherever both are: this is checked.
 """
-import argparse
 import copy
 import multiprocessing
-import os
 import sys
 import time
 
@@ -246,13 +244,9 @@ def planted(path):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--planted", action="store_true")
+    parser = prove.induction_options()
     parser.add_argument("--part", default="1/1", help="the I-th of N parts")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--queries")
-    parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
     sys.setrecursionlimit(20000)
     shown = failed = unknown = 0

@@ -11,9 +11,7 @@ As gcmloops.py, whose kinds of cells these are, but for three things of aesgcm_c
   leads from each to the one 8 further on.
 - GHASH so far is three sums of products that have not been reduced yet.
 """
-import argparse
 import multiprocessing
-import os
 import sys
 import time
 
@@ -435,12 +433,8 @@ def planted(path, quick):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--planted", action="store_true")
+    parser = prove.induction_options()
     parser.add_argument("--part", default="1/1", help="the I-th of N parts")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
     sys.setrecursionlimit(20000)
     shown = failed = unknown = 0

@@ -17,10 +17,8 @@ A step from any such state, kept and moving cells with counters that have nothin
 state. What does not is dead, and the step is tried again, until nothing changes: so what is left in the end has been shown,
 however it was found. Then each exit starts from that state.
 """
-import argparse
 import copy
 import multiprocessing
-import os
 import sys
 import time
 
@@ -545,12 +543,8 @@ def planted(path):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--planted", action="store_true")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser = prove.induction_options()
     parser.add_argument("--shapes", type=prove.chosen, default=range(len(SHAPES)), help="a part of a run: A-B,C")
-    parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
     sys.setrecursionlimit(20000)
     shown = failed = unknown = 0

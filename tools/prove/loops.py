@@ -16,9 +16,7 @@ are symbols with bounds (linear.py). Shown are
 
 Exit status 1 if one of them is not, or, with --planted, if a wrong invariant or a broken kernel is not refused.
 """
-import argparse
 import multiprocessing
-import os
 import sys
 import time
 
@@ -499,13 +497,9 @@ def planted(path):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--planted", action="store_true")
+    parser = prove.induction_options()
     parser.add_argument("--part", default="1/1", help="the I-th of N parts of the ends")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--queries")
-    parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
     sys.setrecursionlimit(20000)
     shown = failed = unknown = 0

@@ -8,9 +8,7 @@ place in the text or what is left of it, or the counter, or one of the 24 limbs 
 widened until a step from it stays within it. Shown are, for sealing and opening, base and step for every length; exits from each of
 the three phases for the numbers of bytes left that are listed in the report.
 """
-import argparse
 import multiprocessing
-import os
 import sys
 import time
 
@@ -394,15 +392,11 @@ def planted(path, quick):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true", help="sealing whole packets, with three exits")
+    parser = prove.induction_options("sealing whole packets, with three exits")
     parser.add_argument("--all", action="store_true", help="every exit of these")
     parser.add_argument("--part", type=lambda t: tuple(map(int, t.split("/"))), default=(1, 1), help="the I-th of N parts of the exits")
     parser.add_argument("--shapes", type=prove.chosen, default=range(len(SHAPES)), help="of the calls sealed or opened these: A-B,C")
-    parser.add_argument("--planted", action="store_true")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--queries")
-    parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
     sys.setrecursionlimit(20000)
     shown = failed = unknown = 0

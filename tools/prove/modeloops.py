@@ -15,9 +15,7 @@ output so far is the specification's, whose state is S. With S any 128 bits,
 
 As in gcmloops.py pointers to text and lengths are symbols with bounds.
 """
-import argparse
 import multiprocessing
-import os
 import re
 import sys
 import time
@@ -28,6 +26,7 @@ import gcmloops
 import kernels
 import linear
 import modes
+import prove
 import terms
 import x86
 from kernels import A, KEY, SCRATCH, STACK, STATE, Call
@@ -548,11 +547,7 @@ def planted(path):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--planted", action="store_true")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("objects", nargs="+")
+    parser = prove.induction_options()
     args = parser.parse_args()
     sys.setrecursionlimit(20000)
     shown = failed = unknown = 0

@@ -166,6 +166,16 @@ def begin(path, asked):
         _kernel.asked = asked
 
 
+def induction_options(quick=None):
+    """The options that all inductions have; what --quick leaves out may be said."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--planted", action="store_true")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("objects", nargs="+")
+    return parser
+
+
 def chosen_part(shapes, text):
     """The I-th of N parts."""
     part, parts = map(int, text.split("/"))
