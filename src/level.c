@@ -58,7 +58,7 @@ enum { WHOLE_PACKET = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST };
     extern sealane_kernel sealane_##primitive##_batch_##level; \
     extern const uint8_t sealane_##primitive##_batch_##level##_constants[];
 
-/* Which packets go in a stream: least, below. AES-GCM's kernel could from 256 bytes on; two pay from 500 on Zen 5, and
+/* Which packets go in a stream: least, below. AES-GCM's kernel could from 257 bytes on; two pay from 500 on Zen 5, and
  * as modelled from 800 on Ice Lake, and nowhere much on Zen 4, where three do. */
 #define STREAM_chacha20poly1305 0, 0
 #define STREAM_aesgcm 768, 2289
