@@ -144,13 +144,16 @@ typedef struct {
     size_t key_at;                 /* where in them the kernel's key is */
 } planner;
 
+/* NULL for its batch: no packets are ever faster side by side. */
 static planner planner_of(const sealane_key *k, uint64_t direction, sealane_batch_choice *choice)
 {
     planner r = {.table = table_of(key_alg(k)), .level = key_level(k), .choice = choice, .direction = direction};
     const int gcm = is_gcm(key_alg(k)), index = (int)(r.level - r.table->levels);
     _Static_assert(SEALANE_AES_256_GCM == SEALANE_AES_128_GCM + 1 && SEALANE_AES_192_GCM == SEALANE_AES_128_GCM + 2,
                    "AES-GCM's numbers are not in a row");
-    r.batch = choice(r.table, r.level);
+    r.batch = choice(r.table, r.level, direction);
+    if (r.batch != NULL && r.batch->classes == 0)
+        r.batch = NULL;
     r.key_word = (uint32_t)key_word(gcm ? SEALANE_AES_128_GCM : SEALANE_CHACHA20_POLY1305, index, SEALANE_TAG_BYTES);
     r.more_words = gcm ? 2 : 0;
     r.key_at = r.level->key_at;
@@ -436,6 +439,15 @@ static int in_order(const sealane_batch *batch, const sealane_lane *lanes, size_
     return 1;
 }
 
+/* Whether some of the lanes are of lengths that are ever faster side by side. */
+static int has_any_lane(const sealane_batch *batch, const sealane_lane *lanes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (lanes[i].bytes / 64 < batch->classes && batch->from[lanes[i].bytes / 64 % SEALANE_BATCH_CLASSES] != 0)
+            return 1;
+    return 0;
+}
+
 /* What a lane and the arguments of one packet have in common. */
 enum { COMMON = offsetof(sealane_args, state) };
 _Static_assert(COMMON == sizeof(sealane_lane) && offsetof(sealane_args, nonce) == offsetof(sealane_lane, nonce),
@@ -444,16 +456,18 @@ _Static_assert(COMMON == sizeof(sealane_lane) && offsetof(sealane_args, nonce) =
 int sealane_batch_lanes(const sealane_key *key, const sealane_lane *lanes, size_t n, uint64_t direction)
 {
     const sealane_level *level = key_level(key);
-    const sealane_batch *batch = sealane_batch_of_process(table_of(key_alg(key)), level);
+    const sealane_batch *batch = sealane_batch_of_process(table_of(key_alg(key)), level, direction);
     SEALANE_BATCH_SCRATCH(scratch);
     sealane_args a;
+    if (batch != NULL && batch->classes == 0)
+        batch = NULL;
     if (batch != NULL && n > 1 && in_order(batch, lanes, n)) {
         a.in = slot(lanes), a.bytes = n,
         a.flags = direction; /* batch_args, but what is not read is not zeroed and copied */
         batch->kernel(&a, scratch, batch->consts);
         return 1;
     }
-    if (batch != NULL && n >= batch->few)
+    if (batch != NULL && n >= batch->few && has_any_lane(batch, lanes, n))
         return 0;
     for (size_t i = 0; i < n; i++)
         if (lanes[i].bytes > INT32_MAX) /* it may be too long for the cipher */

@@ -1,4 +1,5 @@
 /* From how many packets on a batch pays: one rule for all CPUs, from six times that a process takes at its first batch.
+ * Of AES-GCM, whose packets a CPU overlaps by itself, whether they pay at all: from eight.
  */
 #include <stdatomic.h>
 
@@ -31,6 +32,39 @@ void sealane_batch_rule(sealane_batch *batch, const sealane_batch_times *t)
     }
 }
 
+/* Packets of less than so many whole blocks are done side by side. */
+enum { SIDE_BY_SIDE = 4 };
+
+/* Clearly slower: packets that are measured are at hand, and those of a batch are fetched beside each other. */
+static int is_slower(uint64_t batch, uint64_t single)
+{
+    return batch > single + single / 8;
+}
+
+void sealane_gcm_batch_rule(sealane_batch batch[2], const sealane_batch *of_level, const sealane_gcm_batch_times *t)
+{
+    for (int opened = 0; opened < 2; opened++) {
+        sealane_batch *const b = &batch[opened];
+        int slower[SEALANE_GCM_WAYS];
+        for (int way = 0; way < SEALANE_GCM_WAYS; way++)
+            slower[way] = is_slower(t->batch[opened][way], t->single[opened][way]);
+        *b = *of_level;
+        if (slower[SEALANE_GCM_SIDE_BY_SIDE])
+            memset(b->from, 0, SIDE_BY_SIDE);
+        if (slower[SEALANE_GCM_STREAM]) {
+            memset(b->from + SIDE_BY_SIDE, 0, sizeof b->from - SIDE_BY_SIDE);
+            b->least = b->below = 0;
+        }
+        b->few = UINT8_MAX;
+        b->classes = 0;
+        for (int class = 0; class < SEALANE_BATCH_CLASSES; class ++)
+            if (b->from[class] != 0) {
+                b->classes = (uint8_t)(class + 1);
+                b->few = b->from[class] < b->few ? b->from[class] : b->few;
+            }
+    }
+}
+
 #if defined(SEALANE_CLOCK)
 
 enum {
@@ -45,16 +79,18 @@ enum {
 static const uint8_t lengths[][2] = {{10, 20}, {2, 10}};
 enum { LENGTHS = sizeof lengths / sizeof *lengths, BYTES = 64 * 20 + 32 };
 
-/* What a process has found: for each level, by whoever came first; who comes meanwhile takes the table's. */
+/* What a process has found: for each level of either primitive, by whoever came first; who comes meanwhile takes the
+ * table's. */
 static struct {
     _Atomic unsigned char outcome;
-    sealane_batch batch;
-} found[SEALANE_LEVELS_MAX];
+    sealane_batch batch[2]; /* AES-GCM: what is sealed, what is opened */
+} found[2][SEALANE_LEVELS_MAX];
 enum { UNKNOWN, BUSY, TABLE, FOUND };
 
-static const sealane_batch *of_level(const sealane_table *table, const sealane_level *level)
+static const sealane_batch *of_level(const sealane_table *table, const sealane_level *level, uint64_t direction)
 {
-    return &found[level - table->levels].batch;
+    (void)direction;
+    return found[0][level - table->levels].batch;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -159,38 +195,125 @@ int sealane_batch_measured(sealane_batch *batch, const sealane_table *table, con
     return 1;
 }
 
-static NOINLINE const sealane_batch *find(const sealane_table *table, const sealane_level *level)
+/* AES-GCM: a length that is done side by side, and one that is not. */
+static const size_t gcm_bytes[SEALANE_GCM_WAYS] = {160, 704};
+enum { GCM_MOST = 704, GCM_PACKETS = 16, GCM_IN_A_ROW = 2 };
+
+/* Each packet has another key than the one before; all of a key are the same one. */
+typedef struct {
+    sealane_key keys[2];
+    sealane_op seal[GCM_PACKETS], open[GCM_PACKETS];
+    uint8_t nonce[12], tag[2][SEALANE_TAG_BYTES], text[GCM_MOST], sealed[2][GCM_MOST], opened[GCM_MOST];
+} gcm_samples;
+
+static void set_gcm_ops(gcm_samples *s, size_t bytes)
 {
-    const size_t i = (size_t)(level - table->levels);
-    unsigned char outcome = UNKNOWN;
-    if (!sealane_may_measure()) {
-        atomic_store_explicit(&found[i].outcome, TABLE, memory_order_relaxed);
-        return &level->batch;
+    for (unsigned j = 0; j < GCM_PACKETS; j++) {
+        const unsigned key = j % 2;
+        s->seal[j] = (sealane_op){.out = s->sealed[key],
+                                  .in = s->text,
+                                  .in_bytes = bytes,
+                                  .key = &s->keys[key],
+                                  .nonce = s->nonce,
+                                  .nonce_bytes = sizeof s->nonce,
+                                  .tag = s->tag[key]};
+        s->open[j] = s->seal[j];
+        s->open[j].in = s->sealed[key], s->open[j].out = s->opened;
     }
-    if (!atomic_compare_exchange_strong(&found[i].outcome, &outcome, BUSY))
-        return outcome == FOUND ? &found[i].batch : &level->batch;
-    found[i].batch = level->batch;
-    found[i].batch.few = 2, found[i].batch.classes = SEALANE_BATCH_CLASSES;
-    memset(found[i].batch.from, 2, SEALANE_BATCH_CLASSES); /* while it is measured, batches of two pay */
-    outcome = sealane_batch_measured(&found[i].batch, table, level, sealane_clock_limit()) ? FOUND : TABLE;
-    atomic_store_explicit(&found[i].outcome, outcome, memory_order_release);
-    return outcome == FOUND ? &found[i].batch : &level->batch;
 }
 
-const sealane_batch *sealane_batch_of_process(const sealane_table *table, const sealane_level *level)
+static const sealane_batch *of_table(const sealane_table *table, const sealane_level *level, uint64_t direction)
+{
+    (void)table, (void)direction;
+    return &level->batch;
+}
+
+/* In a batch or by themselves, twice in a row: what ran before tells on the first. */
+static void time_gcm(uint64_t *shortest, sealane_op *ops, uint64_t direction, size_t at_a_time)
+{
+    for (int run = 0; run < GCM_IN_A_ROW; run++) {
+        const uint64_t start = sealane_clock();
+        for (size_t j = 0; j < GCM_PACKETS; j += at_a_time)
+            (void)sealane_batch_run(ops + j, at_a_time, direction, of_table);
+        *shortest = least(*shortest, sealane_clock() - start);
+    }
+}
+
+static NOINLINE int measure_gcm(sealane_gcm_batch_times *t, const sealane_table *table, const sealane_level *level,
+                                uint64_t limit)
+{
+    static const uint8_t zeroes[16];
+    gcm_samples s;
+    memset(&s, 0, sizeof s);
+    memset(t, 0x7f, sizeof *t); /* more than all that will come */
+    const uint64_t start = sealane_clock();
+    for (int i = 0; i < 2; i++)
+        if (sealane_key_init_at(&s.keys[i], SEALANE_AES_128_GCM, zeroes, 16, (int)(level - table->levels)) !=
+            SEALANE_OK)
+            return 0;
+    for (int turn = 0; turn < TURNS && (turn < TURNS_AT_LEAST || sealane_clock() - start < limit); turn++)
+        for (int way = 0; way < SEALANE_GCM_WAYS; way++) {
+            set_gcm_ops(&s, gcm_bytes[way]);
+            for (int opened = 0; opened < 2; opened++) {
+                sealane_op *const ops = opened ? s.open : s.seal;
+                const uint64_t direction = opened ? SEALANE_FLAG_OPEN : 0;
+                time_gcm(&t->batch[opened][way], ops, direction, GCM_PACKETS);
+                time_gcm(&t->single[opened][way], ops, direction, 1);
+            }
+        }
+    for (int way = 0; way < SEALANE_GCM_WAYS; way++)
+        if (t->single[0][way] == 0 || t->single[1][way] == 0) /* too coarse a clock */
+            return 0;
+    return 1;
+}
+
+int sealane_gcm_batch_measured(sealane_batch batch[2], const sealane_table *table, const sealane_level *level,
+                               uint64_t limit)
+{
+    sealane_gcm_batch_times t;
+    if (!measure_gcm(&t, table, level, limit))
+        return 0;
+    sealane_gcm_batch_rule(batch, &level->batch, &t);
+    return 1;
+}
+
+static NOINLINE int measured(const sealane_table *table, const sealane_level *level, size_t i)
+{
+    if (table == &sealane_tables[SEALANE_AESGCM])
+        return sealane_gcm_batch_measured(found[1][i].batch, table, level, sealane_clock_limit());
+    sealane_batch *const batch = found[0][i].batch;
+    *batch = level->batch;
+    batch->few = 2, batch->classes = SEALANE_BATCH_CLASSES;
+    memset(batch->from, 2, SEALANE_BATCH_CLASSES); /* while it is measured, batches of two pay */
+    return sealane_batch_measured(batch, table, level, sealane_clock_limit());
+}
+
+static unsigned char find(const sealane_table *table, const sealane_level *level, _Atomic unsigned char *known)
+{
+    unsigned char outcome = UNKNOWN;
+    if (!sealane_may_measure()) {
+        atomic_store_explicit(known, TABLE, memory_order_relaxed);
+        return TABLE;
+    }
+    if (!atomic_compare_exchange_strong(known, &outcome, BUSY))
+        return outcome;
+    outcome = measured(table, level, (size_t)(level - table->levels)) ? FOUND : TABLE;
+    atomic_store_explicit(known, outcome, memory_order_release);
+    return outcome;
+}
+
+const sealane_batch *sealane_batch_of_process(const sealane_table *table, const sealane_level *level,
+                                              uint64_t direction)
 {
     const sealane_batch *batch = sealane_level_batch(table, level);
-    if (batch == NULL || table != &sealane_tables[SEALANE_CHACHA20POLY1305] || level->needs == 0)
+    if (batch == NULL || level->needs == 0)
         return batch;
+    const int gcm = table == &sealane_tables[SEALANE_AESGCM];
     const size_t i = (size_t)(level - table->levels);
-    switch (atomic_load_explicit(&found[i].outcome, memory_order_acquire)) {
-    case UNKNOWN:
-        return find(table, level);
-    case FOUND:
-        return &found[i].batch;
-    default:
-        return batch;
-    }
+    unsigned char outcome = atomic_load_explicit(&found[gcm][i].outcome, memory_order_acquire);
+    if (outcome == UNKNOWN)
+        outcome = find(table, level, &found[gcm][i].outcome);
+    return outcome == FOUND ? &found[gcm][i].batch[gcm && direction == SEALANE_FLAG_OPEN] : batch;
 }
 
 #else
@@ -201,8 +324,17 @@ int sealane_batch_measured(sealane_batch *batch, const sealane_table *table, con
     return 0;
 }
 
-const sealane_batch *sealane_batch_of_process(const sealane_table *table, const sealane_level *level)
+int sealane_gcm_batch_measured(sealane_batch batch[2], const sealane_table *table, const sealane_level *level,
+                               uint64_t limit)
 {
+    (void)batch, (void)table, (void)level, (void)limit;
+    return 0;
+}
+
+const sealane_batch *sealane_batch_of_process(const sealane_table *table, const sealane_level *level,
+                                              uint64_t direction)
+{
+    (void)direction;
     return sealane_level_batch(table, level);
 }
 

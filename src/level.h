@@ -99,9 +99,27 @@ void sealane_batch_rule(sealane_batch *batch, const sealane_batch_times *times);
 int sealane_batch_measured(sealane_batch *batch, const sealane_table *table, const sealane_level *level,
                            uint64_t limit);
 
-/* sealane_level_batch with that rule by times that this process has taken, where it may: at the first call for a level,
- * in at most about 60 us. */
-const sealane_batch *sealane_batch_of_process(const sealane_table *table, const sealane_level *level);
+/* Times of some packets of AES-GCM by themselves, in any unit, and of the same in a batch, sealed and opened: of those
+ * that the kernel does side by side, and of those that it does in a stream. */
+enum { SEALANE_GCM_SIDE_BY_SIDE, SEALANE_GCM_STREAM, SEALANE_GCM_WAYS };
+typedef struct {
+    uint64_t single[2][SEALANE_GCM_WAYS], batch[2][SEALANE_GCM_WAYS];
+} sealane_gcm_batch_times;
+
+/* What a level's batch does, without the lengths of packets that are clearly faster by themselves, sealed and opened
+ * (batchrule.c). */
+void sealane_gcm_batch_rule(sealane_batch batch[2], const sealane_batch *of_level,
+                            const sealane_gcm_batch_times *times);
+
+/* The same by times that it takes: 1, or 0 as above. */
+int sealane_gcm_batch_measured(sealane_batch batch[2], const sealane_table *table, const sealane_level *level,
+                               uint64_t limit);
+
+/* sealane_level_batch with these rules by times that this process has taken, where it may: at the first call for a
+ * level, in at most about 60 us. ChaCha20-Poly1305's rule is the same for both
+ * directions, 0 and SEALANE_FLAG_OPEN. */
+const sealane_batch *sealane_batch_of_process(const sealane_table *table, const sealane_level *level,
+                                              uint64_t direction);
 
 /* 1 if choices may rest on measurements: nobody has named a level, and the program has no more rights than its user. */
 int sealane_may_measure(void);

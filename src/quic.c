@@ -318,7 +318,7 @@ static size_t run_lanes(work *w, int open)
         op->nonce = w->nonces[i], op->nonce_bytes = sizeof w->nonces[i];
         op->tag = slot_bytes(l->ad) + w->packets[i]->packet_bytes - SEALANE_TAG_BYTES;
     }
-    const size_t good = sealane_batch_run(w->ops, w->count, direction, sealane_level_batch);
+    const size_t good = sealane_batch_run(w->ops, w->count, direction, sealane_batch_of_process);
     for (size_t i = 0; i < w->count; i++)
         w->packets[i]->status = w->ops[i].status;
     return good;

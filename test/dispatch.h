@@ -266,9 +266,43 @@ static int check_batch_rule_of(int64_t one, int64_t other)
            fail("batches that gain nothing: %u classes, from %u on", b.classes, b.few);
 }
 
+/* That of AES-GCM, of all that may be clearly slower than by itself: a packet takes 100, or of those in a stream 300,
+ * and in a batch 1.12 or 1.13 times as much. */
+static int check_gcm_batch_rule_of(unsigned slower)
+{
+    const unsigned side[2] = {slower & 1, slower >> 2 & 1}, stream[2] = {slower >> 1 & 1, slower >> 3 & 1};
+    sealane_batch of_level = {.kernel = wrong_batch_tag, .group = 4, .least = 768, .below = 2289}, b[2];
+    sealane_gcm_batch_times t;
+    memset(of_level.from, 4, sizeof of_level.from);
+    for (unsigned way = 0; way < SEALANE_GCM_WAYS; way++)
+        for (int i = 0; i < 2; i++) {
+            t.single[i][way] = way == SEALANE_GCM_STREAM ? 300 : 100;
+            t.batch[i][way] = t.single[i][way] * (112 + (way == SEALANE_GCM_STREAM ? stream[i] : side[i])) / 100;
+        }
+    sealane_gcm_batch_rule(b, &of_level, &t);
+    for (int i = 0; i < 2; i++) {
+        const unsigned want_side = side[i] ? 0 : 4, want_stream = stream[i] ? 0 : 4;
+        const unsigned classes = want_stream ? SEALANE_BATCH_CLASSES : want_side;
+        if (b[i].from[0] != want_side || b[i].from[3] != want_side || b[i].from[4] != want_stream ||
+            b[i].from[31] != want_stream || b[i].classes != classes || b[i].few != (classes ? 4 : UINT8_MAX) ||
+            b[i].least != (want_stream ? 768 : 0) || b[i].below != (want_stream ? 2289 : 0))
+            return fail("AES-GCM, slower %x: %s: %u classes, from %u and %u", slower, i ? "open" : "seal", b[i].classes,
+                        b[i].from[0], b[i].from[31]);
+    }
+    return 1;
+}
+
+static int check_gcm_batch_rule(void)
+{
+    for (unsigned slower = 0; slower < 16; slower++)
+        if (!check_gcm_batch_rule_of(slower))
+            return 0;
+    return 1;
+}
+
 static int check_batch_rule(void)
 {
-    return check_batch_rule_of(10, 20) && check_batch_rule_of(2, 10);
+    return check_batch_rule_of(10, 20) && check_batch_rule_of(2, 10) && check_gcm_batch_rule();
 }
 
 /* Where nothing can be measured, as no key can be made or in the time there is, a batch stays what it was: there is no
@@ -276,11 +310,12 @@ static int check_batch_rule(void)
  */
 static int check_batch_without_times(void)
 {
-    const sealane_table *t = &sealane_tables[SEALANE_CHACHA20POLY1305];
-    sealane_batch batch, before;
+    const sealane_table *t = &sealane_tables[SEALANE_CHACHA20POLY1305], *gcm = &sealane_tables[SEALANE_AESGCM];
+    sealane_batch batch, before, both[2];
     memset(&batch, 3, sizeof batch);
     before = batch;
-    if (sealane_batch_measured(&batch, t, t->levels + t->count, UINT32_MAX))
+    if (sealane_batch_measured(&batch, t, t->levels + t->count, UINT32_MAX) ||
+        sealane_gcm_batch_measured(both, gcm, gcm->levels + gcm->count, UINT32_MAX))
         return fail("batches were measured without a key");
     if (sealane_batch_measured(&batch, t, t->levels + t->count - 1, 0))
         return fail("batches were measured in no time");
@@ -288,14 +323,13 @@ static int check_batch_without_times(void)
 }
 
 /* 0 if the batches of the level that is named go by the table, 1 if not. */
-static int batches_of_named(const sealane_level *level)
+static int batches_of_named(const sealane_table *t, const sealane_level *level)
 {
     const pid_t child = fork();
     if (child == 0) {
         setenv("SEALANE_CPU", level->name, 1);
-        const sealane_table *t = &sealane_tables[SEALANE_CHACHA20POLY1305];
-        for (int turn = 0; turn < 2; turn++)
-            if (sealane_batch_of_process(t, level) != &level->batch)
+        for (uint64_t i = 0; i < 2; i++)
+            if (sealane_batch_of_process(t, level, i * SEALANE_FLAG_OPEN) != &level->batch)
                 _exit(1);
         _exit(0);
     }
@@ -304,29 +338,43 @@ static int batches_of_named(const sealane_level *level)
     return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
 }
 
-/* What a process finds for itself uses the level's kernel, stays the same, and is not asked for where a level is named.
- */
-static int check_batches_of_process(void)
+/* What a process finds for itself uses the level's kernel and stays the same. */
+static int is_of_process(const sealane_table *t, const sealane_level *level, uint64_t direction)
 {
-    const sealane_table *t = &sealane_tables[SEALANE_CHACHA20POLY1305];
-    for (unsigned i = 0; i < 2 * t->count; i++) { /* what is found here, children would have */
-        const sealane_level *level = &t->levels[i % t->count];
+    const sealane_batch *b = sealane_batch_of_process(t, level, direction);
+    if (b == NULL || b->kernel != level->batch.kernel || b->consts != level->batch.consts ||
+        b->classes > SEALANE_BATCH_CLASSES || b->few < 2 || b != sealane_batch_of_process(t, level, direction))
+        return fail("%s: no batches, or others at the second call", level->name);
+    for (unsigned class = 0; class < b->classes; class ++)
+        if (b->from[class] == 1 || b->from[class] > SEALANE_BATCH_FROM_MAX)
+            return fail("%s: from %u packets on", level->name, b->from[class]);
+    return 1;
+}
+
+/* And is not asked for where a level is named: in children first, which would have what is found here. */
+static int check_batches_of(const sealane_table *t, int named)
+{
+    for (const sealane_level *level = t->levels; level < t->levels + t->count; level++) {
         if (level->batch.kernel == NULL || (level->needs & ~sealane_cpu_features()) != 0)
             continue;
-        if (i < t->count && batches_of_named(level))
+        if (named && batches_of_named(t, level))
             return fail("%s: named, its batches do not go by the table", level->name);
-        if (i < t->count)
-            continue;
-        const sealane_batch *b = sealane_batch_of_process(t, level);
-        if (b == NULL || b->kernel != level->batch.kernel || b->consts != level->batch.consts ||
-            b->classes > SEALANE_BATCH_CLASSES || b->few < 2 || b != sealane_batch_of_process(t, level))
-            return fail("%s: no batches, or others at the second call", level->name);
-        for (unsigned class = 0; class < b->classes; class ++)
-            if (b->from[class] == 1 || b->from[class] > SEALANE_BATCH_FROM_MAX)
-                return fail("%s: from %u packets on", level->name, b->from[class]);
+        for (uint64_t i = 0; i < 2 && !named; i++)
+            if (!is_of_process(t, level, i * SEALANE_FLAG_OPEN))
+                return 0;
         sealane_batch by_times = level->batch;
-        if (sealane_batch_measured(&by_times, t, level, UINT32_MAX) && by_times.few < 2)
+        if (!named && t == &sealane_tables[SEALANE_CHACHA20POLY1305] &&
+            sealane_batch_measured(&by_times, t, level, UINT32_MAX) && by_times.few < 2)
             return fail("%s: from %u packets on, by times", level->name, by_times.few);
     }
+    return 1;
+}
+
+static int check_batches_of_process(void)
+{
+    for (int named = 1; named >= 0; named--)
+        if (!check_batches_of(&sealane_tables[SEALANE_CHACHA20POLY1305], named) ||
+            !check_batches_of(&sealane_tables[SEALANE_AESGCM], named))
+            return 0;
     return 1;
 }

@@ -72,6 +72,7 @@ type machineCipher struct {
 	Rival  *machineRival  `json:"rival,omitempty"`
 
 	Batches *machineBatches `json:"batches,omitempty"`
+	Opened  *machineBatches `json:"batches_opened,omitempty"` // where they go by times of their own
 }
 
 // machineBatches says when packets are done side by side at the chosen level.
@@ -104,6 +105,35 @@ func batches() *machineBatches {
 		b.Why = strings.TrimSuffix(b.Why, ";")
 	}
 	return b
+}
+
+// gcmBatches is the same of AES-GCM, of what is sealed and of what is opened.
+func gcmBatches() (sealed, opened *machineBatches) {
+	level, err := aead.AESGCMLevel()
+	if err != nil || level == kernel.Portable {
+		return nil, nil
+	}
+	plans, times, taken := aead.AESGCMBatchTimes(level)
+	var both [2]*machineBatches
+	for i, plan := range plans {
+		if plan == nil {
+			return nil, nil
+		}
+		b := &machineBatches{Measured: taken, Why: "by a table"}
+		for _, n := range plan.From {
+			b.From = append(b.From, int(n))
+		}
+		if taken {
+			b.Why = "measured:"
+			for way, bytes := range aead.GCMRuleBytes() {
+				b.Why += fmt.Sprintf(" %d of %d bytes one by one %v, in a batch %v;", aead.GCMRulePackets, bytes, time.Duration(times[i].Single[way]),
+					time.Duration(times[i].Batch[way]))
+			}
+			b.Why = strings.TrimSuffix(b.Why, ";")
+		}
+		both[i] = b
+	}
+	return both[0], both[1]
 }
 
 func (b *machineBatches) String() string {
@@ -179,6 +209,9 @@ func thisMachine() machine {
 		if c.Name == kernel.ChaCha20Poly1305Levels.Primitive {
 			cipher.Rival, cipher.Batches = xcrypto(), batches()
 		}
+		if c.Name == kernel.AESGCMLevels.Primitive {
+			cipher.Batches, cipher.Opened = gcmBatches()
+		}
 		m.Ciphers = append(m.Ciphers, cipher)
 	}
 	m.AFALG = kernels()
@@ -248,6 +281,9 @@ func machineInfo(w io.Writer, asJSON bool) error {
 		}
 		if c.Batches != nil {
 			fmt.Fprintf(w, "  %-8s  pay %s\n", "batches", c.Batches)
+		}
+		if c.Opened != nil {
+			fmt.Fprintf(w, "  %-8s  pay %s\n", "opened", c.Opened)
 		}
 	}
 	fmt.Fprintf(w, "\nLinux kernel, by AF_ALG (used only by programs that import package afalg, with SEALANE_AFALG=auto)\n")

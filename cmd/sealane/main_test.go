@@ -115,9 +115,22 @@ func TestInfoRival(t *testing.T) {
 		if r != nil && (!strings.Contains(r.Why, want) || r.Compared != (environ == "SEALANE_CPU=") || r.Compared && r.Chosen != strings.HasPrefix(r.Why, "faster")) {
 			t.Errorf("%s: %+v", environ, r)
 		}
-		b := m.Ciphers[0].Batches
-		if m.Ciphers[1].Batches != nil || (b != nil) != (r != nil && kernel.ChaCha20Poly1305BatchPlan(level) != nil) || strings.Contains(text, "\n  batches   pay ") != (b != nil) {
-			t.Errorf("%s: %+v\n%s", environ, b, text)
+		b, sealed, opened := m.Ciphers[0].Batches, m.Ciphers[1].Batches, m.Ciphers[1].Opened
+		lines := 0
+		for _, b := range []*machineBatches{b, sealed, opened} {
+			if b != nil {
+				lines++
+			}
+		}
+		if m.Ciphers[0].Opened != nil || (b != nil) != (r != nil && kernel.ChaCha20Poly1305BatchPlan(level) != nil) ||
+			strings.Count(text, "\n  batches   pay ")+strings.Count(text, "\n  opened    pay ") != lines || (sealed == nil) != (opened == nil) {
+			t.Errorf("%s: %+v, %+v, %+v\n%s", environ, b, sealed, opened, text)
+		}
+		if gcm, err := aead.AESGCMLevel(); environ == "SEALANE_CPU=" && (err != nil || (sealed != nil) != (gcm != kernel.Portable && kernel.AESGCMBatchPlan(gcm) != nil)) {
+			t.Errorf("%s: AES-GCM's level %d: %+v, %v", environ, gcm, sealed, err)
+		}
+		if sealed != nil && (sealed.Measured != opened.Measured || len(opened.From) != kernel.BatchClasses || sealed.Measured && environ != "SEALANE_CPU=") {
+			t.Errorf("%s: %+v, %+v", environ, sealed, opened)
 		}
 		if b != nil && (len(b.From) != kernel.BatchClasses || b.Measured != strings.HasPrefix(b.Why, "measured: ") || b.Measured && environ != "SEALANE_CPU=") {
 			t.Errorf("%s: %+v", environ, b)

@@ -79,15 +79,15 @@ func (p *planner) use(op *Op, direction uint64) bool {
 	case noLane:
 		return false
 	case gcmLane:
-		p.plan = kernel.AESGCMBatchPlan(level)
+		p.plan = aesGCMPlan(level, direction)
 	default:
 		p.plan = chaCha20Poly1305Plan(level)
 	}
-	if p.plan == nil {
-		return false
-	}
-	if p.instead != nil {
+	if p.plan != nil && p.instead != nil {
 		p.plan = p.instead
+	}
+	if p.plan == nil || p.plan.Below == 0 {
+		return false
 	}
 	p.direction, p.level, p.gcm = direction, level, kind.gcm()
 	p.tagIn, p.tagOut = 0, tagSize

@@ -10,12 +10,14 @@ import (
 )
 
 // From how many packets on a batch pays: kernel.BatchPlan.Rule, by six times that a process takes at its first batch of a level.
+// Of AES-GCM whether it pays at all: kernel.BatchPlan.GCMRule, by eight.
 
 // What a process has found for a level, by whoever came first; who comes meanwhile takes the table's plan.
 type foundPlan struct {
-	outcome atomic.Uint32 // one of the constants
-	plan    kernel.BatchPlan
+	outcome atomic.Uint32       // one of the constants
+	plan    [2]kernel.BatchPlan // AES-GCM: what is sealed, what is opened
 	times   kernel.BatchTimes
+	gcm     [2]kernel.GCMBatchTimes
 }
 
 const (
@@ -25,7 +27,7 @@ const (
 	planFound
 )
 
-var foundPlans [16]foundPlan
+var foundPlans, foundGCMPlans [16]foundPlan
 
 // takeTimes stands for measureBatches where it is set: tests that want times of their own do, before the first batch.
 var takeTimes func(kernel.Level, *kernel.BatchPlan) (times kernel.BatchTimes, taken bool)
@@ -39,7 +41,7 @@ func chaCha20Poly1305Plan(level kernel.Level) *kernel.BatchPlan {
 	f := &foundPlans[level%kernel.Level(len(foundPlans))]
 	switch f.outcome.Load() {
 	case planFound:
-		return &f.plan
+		return &f.plan[0]
 	case planUnknown:
 		return f.find(level, plan)
 	}
@@ -60,20 +62,74 @@ func (f *foundPlan) find(level kernel.Level, plan *kernel.BatchPlan) *kernel.Bat
 		f.times, taken = measureBatches(level, plan, dispatch.MeasureLimit)
 	}
 	if taken {
-		f.plan = *plan
-		f.plan.Rule(&f.times)
-		outcome, plan = planFound, &f.plan
+		f.plan[0] = *plan
+		f.plan[0].Rule(&f.times)
+		outcome, plan = planFound, &f.plan[0]
 	}
 	f.outcome.Store(outcome)
 	return plan
 }
+
+// aesGCMPlan returns the plan of a level for a direction, 0 or kernel.FlagOpen, nil if it has no batch kernel that works. The first
+// call measures.
+func aesGCMPlan(level kernel.Level, direction uint64) *kernel.BatchPlan {
+	plan := kernel.AESGCMBatchPlan(level)
+	if plan == nil || level == kernel.Portable {
+		return plan
+	}
+	f := &foundGCMPlans[level%kernel.Level(len(foundGCMPlans))]
+	outcome := f.outcome.Load()
+	if outcome == planUnknown {
+		outcome = f.findGCM(level, plan)
+	}
+	switch {
+	case outcome != planFound:
+		return plan
+	case direction == kernel.FlagOpen:
+		return &f.plan[1]
+	}
+	return &f.plan[0]
+}
+
+//go:noinline
+func (f *foundPlan) findGCM(level kernel.Level, plan *kernel.BatchPlan) uint32 {
+	if !f.outcome.CompareAndSwap(planUnknown, planBusy) {
+		return f.outcome.Load()
+	}
+	outcome := uint32(planOfTable)
+	if dispatch.MayMeasure() && takeTimes == nil {
+		var taken bool
+		if f.gcm, taken = measureGCMBatches(level, plan, dispatch.MeasureLimit); taken {
+			for i := range f.plan {
+				f.plan[i] = *plan
+				f.plan[i].GCMRule(&f.gcm[i])
+			}
+			outcome = planFound
+		}
+	}
+	f.outcome.Store(outcome)
+	return outcome
+}
+
+// AESGCMBatchTimes is ChaCha20Poly1305BatchTimes of AES-GCM, of what is sealed and of what is opened.
+func AESGCMBatchTimes(level kernel.Level) (plans [2]*kernel.BatchPlan, times [2]kernel.GCMBatchTimes, taken bool) {
+	plans = [2]*kernel.BatchPlan{aesGCMPlan(level, 0), aesGCMPlan(level, kernel.FlagOpen)}
+	f := &foundGCMPlans[level%kernel.Level(len(foundGCMPlans))]
+	if plans[0] != &f.plan[0] {
+		return plans, times, false
+	}
+	return plans, f.gcm, true
+}
+
+// GCMRuleBytes are how long packets of AES-GCM are that are measured.
+func GCMRuleBytes() [2]int { return gcmRuleBytes }
 
 // ChaCha20Poly1305BatchTimes returns when batches of a level pay, nil if never, and the times that this rests on if they were
 // taken. It measures if no batch has yet.
 func ChaCha20Poly1305BatchTimes(level kernel.Level) (plan *kernel.BatchPlan, times kernel.BatchTimes, taken bool) {
 	plan = chaCha20Poly1305Plan(level)
 	f := &foundPlans[level%kernel.Level(len(foundPlans))]
-	if plan != &f.plan {
+	if plan != &f.plan[0] {
 		return plan, times, false
 	}
 	return plan, f.times, true
@@ -169,4 +225,73 @@ func measureBatches(level kernel.Level, plan *kernel.BatchPlan, limit time.Durat
 		times.Few[i], times.Many[i] = ruleAlone*times.Few[i], ruleAlone*times.Many[i]
 	}
 	return times, taken
+}
+
+// AES-GCM: a length that is done side by side, and one that is not.
+var gcmRuleBytes = [2]int{160, 704}
+
+// GCMRulePackets is how many packets of AES-GCM are measured.
+const GCMRulePackets = 16
+
+// gcmRuleSamples are packets each of which has another key than the one before; all of a key are the same one.
+type gcmRuleSamples struct {
+	seal, open [GCMRulePackets]Op
+	nonce      [nonceSize]byte
+	text       [704]byte
+	sealed     [2][704 + tagSize]byte
+	opened     [704]byte
+	always     kernel.BatchPlan
+}
+
+func (s *gcmRuleSamples) set(aeads *[2]cipher.AEAD, bytes int) {
+	for i := range s.seal {
+		aead, sealed := aeads[i%2], s.sealed[i%2][:bytes+tagSize]
+		s.seal[i] = Op{AEAD: aead, Dst: sealed[:0], Src: s.text[:bytes], Nonce: s.nonce[:]}
+		s.open[i] = Op{AEAD: aead, Dst: s.opened[:0], Src: sealed, Nonce: s.nonce[:]}
+	}
+}
+
+// time keeps the shortest time of packets in a batch or by themselves; twice in a row, as what ran before tells on the first.
+func (s *gcmRuleSamples) time(shortest *int64, ops []Op, direction uint64, together bool) {
+	for range 2 {
+		began := dispatch.Clock()
+		if together {
+			runChunkBy(ops, direction, &s.always)
+		} else {
+			for i := range ops {
+				ops[i].alone(direction)
+			}
+		}
+		if took := int64(dispatch.Clock() - began); *shortest == 0 || took < *shortest {
+			*shortest = took
+		}
+	}
+}
+
+// measureGCMBatches takes a level's times, of what is sealed and of what is opened, and says whether they are of use: not if there
+// are no keys, and by a clock that is too coarse.
+func measureGCMBatches(level kernel.Level, plan *kernel.BatchPlan, limit time.Duration) (times [2]kernel.GCMBatchTimes, taken bool) {
+	start := dispatch.Clock()
+	var aeads [2]cipher.AEAD
+	for i := range aeads {
+		var err error
+		if aeads[i], err = NewAESGCM(level, make([]byte, 16), nonceSize, tagSize); err != nil {
+			return times, false
+		}
+	}
+	s := &gcmRuleSamples{always: *plan}
+	for turn := 0; turn < ruleTurnsAtLeast || turn < ruleTurns && dispatch.Clock()-start < limit; turn++ {
+		for way, bytes := range gcmRuleBytes {
+			s.set(&aeads, bytes)
+			for i, direction := range [2]uint64{0, kernel.FlagOpen} {
+				ops := s.seal[:]
+				if direction == kernel.FlagOpen {
+					ops = s.open[:]
+				}
+				s.time(&times[i].Batch[way], ops, direction, true)
+				s.time(&times[i].Single[way], ops, direction, false)
+			}
+		}
+	}
+	return times, min(times[0].Single[0], times[0].Single[1], times[1].Single[0], times[1].Single[1]) > 0
 }

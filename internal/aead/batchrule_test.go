@@ -64,6 +64,40 @@ func TestBatchTimes(t *testing.T) {
 	}
 }
 
+// TestGCMBatchTimes is TestBatchTimes of AES-GCM.
+func TestGCMBatchTimes(t *testing.T) {
+	takeTimes = nil
+	defer func() { takeTimes = knownTimes }()
+	for _, row := range kernel.AESGCMBatchLevels.Rows {
+		t.Run(row.Name, func(t *testing.T) {
+			skipUnsupported(t, row)
+			level := kernel.Level(row.Level)
+			table := kernel.AESGCMBatchPlan(level)
+			before := *table
+			times, taken := measureGCMBatches(level, table, time.Hour)
+			for i, of := range times {
+				for way := range gcmRuleBytes {
+					if taken && (of.Single[way] <= 0 || of.Batch[way] <= 0) {
+						t.Errorf("times %d: %+v", i, of)
+					}
+				}
+			}
+			var f foundPlan
+			if outcome := f.findGCM(level, table); *table != before || level != kernel.Portable && taken != (outcome == planFound) {
+				t.Errorf("outcome %d, taken %v, table %+v, before %+v", outcome, taken, *table, before)
+			}
+			for i, direction := range [2]uint64{0, kernel.FlagOpen} {
+				foundGCMPlans[level].plan[i], foundGCMPlans[level].plan[i].Below = *table, uintptr(64+i)
+				foundGCMPlans[level].outcome.Store(planFound)
+				if plan := aesGCMPlan(level, direction); level != kernel.Portable && plan.Below != uintptr(64+i) {
+					t.Errorf("direction %d: plan %+v", direction, plan)
+				}
+			}
+			foundGCMPlans[level].outcome.Store(planOfTable)
+		})
+	}
+}
+
 // TestBatchPlanNamed has a process where a level is named: nothing is measured.
 func TestBatchPlanNamed(t *testing.T) {
 	const child = "SEALANE_TEST_NAMED"

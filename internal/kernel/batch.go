@@ -73,6 +73,33 @@ func (p *BatchPlan) Rule(t *BatchTimes) {
 	}
 }
 
+// GCMBatchTimes are of a level and a direction, in any unit: of some packets of AES-GCM by themselves, and of the same in a batch;
+// of those that a kernel does side by side, and of those that it does in a stream.
+type GCMBatchTimes struct{ Single, Batch [2]int64 }
+
+// sideBySide is from how many whole blocks on AES-GCM's packets are done in a stream.
+const sideBySide = 4
+
+// slower is whether a batch is clearly slower: packets that are measured are at hand, and those of a batch are fetched beside each
+// other.
+func (t *GCMBatchTimes) slower(way int) bool { return t.Batch[way] > t.Single[way]+t.Single[way]/8 }
+
+// GCMRule takes those lengths out of a plan whose packets are clearly faster by themselves. The same rule is in the C library.
+func (p *BatchPlan) GCMRule(t *GCMBatchTimes) {
+	if t.slower(0) {
+		clear(p.From[:sideBySide])
+	}
+	if t.slower(1) {
+		clear(p.From[sideBySide:])
+	}
+	p.Few, p.Below = BatchFromMax+1, 0
+	for class, from := range p.From {
+		if from != 0 {
+			p.Few, p.Below = min(p.Few, int(from)), uintptr(class+1)*64
+		}
+	}
+}
+
 // The plans of a primitive's levels.
 type batchPlans [16]*BatchPlan
 

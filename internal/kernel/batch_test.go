@@ -381,6 +381,30 @@ func TestBatchRule(t *testing.T) {
 	testBatchRule(t, [2]int64{2, 10})
 }
 
+// TestGCMBatchRule has packets that take 100, or of those in a stream 300, and in a batch 1.12 or 1.13 times as much. The C library's check has the same.
+func TestGCMBatchRule(t *testing.T) {
+	for slower := range 4 {
+		var times GCMBatchTimes
+		for way, single := range [2]int64{100, 300} {
+			times.Single[way], times.Batch[way] = single, single*int64(112+slower>>way&1)/100
+		}
+		p := *batchPlanFrom(7, 4, BatchClasses)
+		p.GCMRule(&times)
+		side, stream := 7*(1-slower&1), 7*(1-slower>>1)
+		below, few := 0, BatchFromMax+1
+		switch {
+		case stream != 0:
+			below, few = 64*BatchClasses, 7
+		case side != 0:
+			below, few = 64*sideBySide, 7
+		}
+		if int(p.From[0]) != side || int(p.From[3]) != side || int(p.From[4]) != stream || int(p.From[31]) != stream ||
+			p.Below != uintptr(below) || p.Few != few || p.Group != 4 {
+			t.Errorf("slower %b: %+v", slower, p)
+		}
+	}
+}
+
 func testBatchRule(t *testing.T, lengths [2]int64) {
 	times := BatchTimes{Blocks: lengths}
 	for i, blocks := range lengths {
