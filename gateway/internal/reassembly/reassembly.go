@@ -619,7 +619,7 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 	d := r.direction(p, int(side))
 	if d.phase == beginning && !p.TLS.Proved(side) {
 		if len(b) > 0 {
-			d.base, d.news = *p.Next[side]-uint32(len(b)), true
+			d.base = *p.Next[side] - uint32(len(b))
 		}
 		d.conflict = true
 		return // it is all there

@@ -315,7 +315,10 @@ search:
 		for i := max(0, sum-len(all[1])+1); i <= min(sum, len(all[0])-1); i++ {
 			j := sum - i
 			pair := r.pair(&all[0][i], &all[1][j], deep)
-			if p.failed(pair) {
+			if n, known := p.result(pair); known {
+				if n > max(score, hopeless) {
+					best, score = [2]int{i, j}, n
+				}
 				continue
 			}
 			stats := r.Dec.Stats
@@ -324,11 +327,9 @@ search:
 				return true
 			}
 			r.Dec.Stats = stats // it was only tried
+			p.remember(pair, n)
 			if n > score {
 				best, score = [2]int{i, j}, n
-			}
-			if n == hopeless {
-				p.fail(pair)
 			}
 			for _, d := range p.Dir {
 				if d != nil && d.credit < 0 {
@@ -367,37 +368,60 @@ func (p *Pair) deep() bool {
 	return false
 }
 
-// pair returns a number for what decides whether a record opens with two beginnings.
-func (r *Reassembler) pair(client, server *candidate, deep bool) (n uint64) {
+// A pairing is two beginnings, as numbers for what decides whether a record opens with them.
+type pairing struct {
+	plain uint64 // what is in plain text, and what came last behind it: where no record opens, none will
+	all   uint64 // and how much there is of it all: where the next record is not whole, more may make it so
+}
+
+func (r *Reassembler) pair(client, server *candidate, deep bool) (n pairing) {
 	for _, c := range [...]*candidate{client, server} {
-		n = n*31 + maphash.Bytes(r.seed, c.bytes[:c.plain]) ^ uint64(c.origin) ^ c.latest<<32
+		n.plain = n.plain*31 + maphash.Bytes(r.seed, c.bytes[:c.plain]) ^ uint64(c.origin) ^ c.latest<<32
 	}
 	if deep {
-		n = ^n
+		n.plain = ^n.plain
 	}
+	const odd = 0x9e3779b97f4a7c15
+	n.all = (n.plain ^ uint64(len(client.bytes))<<32 ^ uint64(len(server.bytes))) * odd
 	return n
 }
 
 // maxRead is how many pairs of beginnings with which no record opens are remembered.
 const maxRead = 1024
 
-// failed tells whether no record opened with a pair of beginnings, nor will.
-func (p *Pair) failed(pair uint64) bool {
+// result returns how good the reading of a pair of beginnings was, if it was read before and would be the same again: until
+// more bytes come, or keys.
+func (p *Pair) result(pair pairing) (n int, known bool) {
 	for _, d := range p.Dir {
-		if d != nil && slices.Contains(d.read, pair) {
-			return true
+		if d == nil {
+			continue
+		}
+		for _, x := range d.read {
+			if x == pair.plain {
+				return hopeless, true
+			} else if x == pair.all {
+				return possible, true
+			}
 		}
 	}
-	return false
+	return 0, false
 }
 
-func (p *Pair) fail(pair uint64) {
+// remember notes how good the reading of a pair of beginnings was. Who waits for keys is read again.
+func (p *Pair) remember(pair pairing, result int) {
+	if result == waiting {
+		return
+	}
+	number := pair.plain
+	if result == possible {
+		number = pair.all
+	}
 	for _, d := range p.Dir {
 		if d != nil && d.phase == beginning {
 			if len(d.read) == maxRead {
 				d.read = d.read[:0]
 			}
-			d.read = append(d.read, pair)
+			d.read = append(d.read, number)
 			return
 		}
 	}
