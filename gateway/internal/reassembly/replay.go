@@ -47,8 +47,8 @@ type step struct {
 	end   int
 }
 
-// begin keeps a segment of a direction that begins.
-func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data []byte, class Class, now int64) {
+// begin keeps a segment of a direction that begins, unless it says nothing new, or too many have said the same.
+func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *source, now int64) Result {
 	if d.held.bytes+len(data) > maxBeginning && !d.conflict && len(d.held.segs) > 0 {
 		// It waits for keys, and nothing is in doubt: from here on it is read as it comes.
 		d.phase = streaming
@@ -57,18 +57,22 @@ func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data 
 		if seq == *p.Next[side] && d.phase != contested {
 			*p.Next[side] += uint32(len(data))
 			r.Dec.Feed(p.TLS, side, data)
-			return
+			return Taken
 		}
-		r.keep(p, d, side, seq, data, class, now)
-		return
+		r.keep(p, d, side, seq, data, of, now)
+		return Taken
 	}
-	r.keep(p, d, side, seq, data, class, now)
-	if r.named(p, side, data, r.Dec.Mark); side == tls.Client && p.claim < granted && p.opens(d, seq, data) {
+	result := r.keep(p, d, side, seq, data, of, now)
+	if r.named(p, side, data, r.Dec.Mark); result == Repeated {
+		return Repeated
+	}
+	if side == tls.Client && p.claim < granted && p.opens(d, seq, data) {
 		p.asked = 0
 	}
 	if After(d.origin, seq) || looksLikeHello(data, side) && seq-d.origin > maxBeginning {
 		d.conflict, d.news = true, true // another beginning
 	}
+	return Held
 }
 
 // looksLikeHello tells whether what is held at a place does.
@@ -389,8 +393,8 @@ func (r *Reassembler) pair(client, server *candidate, deep bool) (n pairing) {
 // maxRead is how many pairs of beginnings with which no record opens are remembered.
 const maxRead = 1024
 
-// result returns how good the reading of a pair of beginnings was, if it was read before and would be the same again: until
-// more bytes come, or keys.
+// result returns how good the reading of a pair of beginnings was, if it was read before and would be the same again:
+// until more bytes come, or keys.
 func (p *Pair) result(pair pairing) (n int, known bool) {
 	for _, d := range p.Dir {
 		if d == nil {
