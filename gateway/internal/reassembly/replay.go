@@ -35,6 +35,7 @@ var lengths = [...]int{4 << 10, 40 << 10}
 type candidate struct {
 	origin uint32
 	bytes  []byte
+	hash   uint64 // of these, and origin
 	steps  []step // how it came
 	// What decides whether a record opens: so many bytes, those in plain text, and the latest of the copies of what is protected behind them.
 	plain  int
@@ -146,11 +147,12 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (a
 		b := r.arena.take(n)
 		d.credit -= d.paint(list, origin, b) + n/4
 		copy(b, front)
-		if b[0] != 22 && b[0] != 21 || !w.seen.add(maphash.Bytes(r.seed, b)^uint64(origin)) {
+		hash := maphash.Bytes(r.seed, b) ^ uint64(origin)
+		if b[0] != 22 && b[0] != 21 || !w.seen.add(hash) {
 			r.arena.release(mark)
 			return
 		}
-		all = append(all, candidate{origin: origin, bytes: b, plain: plain, latest: d.latest(origin + uint32(plain))})
+		all = append(all, candidate{origin: origin, bytes: b, hash: hash, plain: plain, latest: d.latest(origin + uint32(plain))})
 	}
 	usual := p.Usual[side]
 	origins := r.origins(d, side)
@@ -375,7 +377,7 @@ func (p *Pair) deep() bool {
 // A pairing is two beginnings, as numbers for what decides whether a record opens with them.
 type pairing struct {
 	plain uint64 // what is in plain text, and what came last behind it: where no record opens, none will
-	all   uint64 // and how much there is of it all: where the next record is not whole, more may make it so
+	all   uint64 // and all bytes: where the next record is not whole, more may make it so, or other copies
 }
 
 func (r *Reassembler) pair(client, server *candidate, deep bool) (n pairing) {
@@ -386,7 +388,7 @@ func (r *Reassembler) pair(client, server *candidate, deep bool) (n pairing) {
 		n.plain = ^n.plain
 	}
 	const odd = 0x9e3779b97f4a7c15
-	n.all = (n.plain ^ uint64(len(client.bytes))<<32 ^ uint64(len(server.bytes))) * odd
+	n.all = ((n.plain^client.hash)*odd ^ server.hash) * odd
 	return n
 }
 
