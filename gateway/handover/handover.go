@@ -159,7 +159,7 @@ func (p *Path) segment(d *direction, s *packet.Segment, time int64) Verdict {
 	if d.pair.Stalled(side) {
 		p.order.Tick(&d.pair, side, time, p.o.HoleWait)
 	}
-	switch p.order.Segment(&d.pair, side, s.Seq, s.Payload, reassembly.ClassOf(s), time) {
+	switch p.order.Segment(&d.pair, side, s.Seq, s.Payload, s, time) {
 	case reassembly.Taken:
 		return Taken
 	case reassembly.Held:

@@ -422,6 +422,23 @@ func TestRandomAttackers(t *testing.T) {
 	}
 }
 
+// Random attackers of long runs that cost a direction once, or a record.
+func TestAttackersAgain(t *testing.T) {
+	all := learn(t, known6...)
+	for _, x := range []struct {
+		seed uint64
+		run  int
+	}{
+		{1795449980025919778, 38968}, // a forged segment that begins as the ClientHello does, which comes in two
+		{1795454398458986832, 53217}, // of beginnings alike in plain text one has a header behind it that is forged
+		{1795453915679164083, 50028}, // another ClientHello between the keys and the first record that opens with them
+	} {
+		if sum := attackers(t, all, x.seed, x.run, x.run+1, nil); sum.unread+sum.undecided+sum.foreign > 0 {
+			t.Errorf("seed %d, run %d: %+v", x.seed, x.run, sum)
+		}
+	}
+}
+
 var known6 = []string{"s-12gcm", "s-12chacha", "s-hrr", "s-keyupdate", "s-padding", "s-aes256"}
 
 // Attackers that cost a direction or a record once.

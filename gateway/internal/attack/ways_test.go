@@ -71,3 +71,31 @@ func TestWaysCanFail(t *testing.T) {
 		t.Errorf("%d bytes of %d, %d counted as lost", n, v.bytes, w.Stats.TLS.LostBytes)
 	}
 }
+
+// A ClientHello in two segments is read though a stranger says all of the first of them before, and goes on otherwise:
+// that one is a copy of what is held then, and the hello begins in a segment that is not like one.
+func TestHelloInTwo(t *testing.T) {
+	for _, name := range victims {
+		v := load(t, name)
+		first := v.firstData(v.client)
+		for cut := 1; cut < len(v.segs[first].Payload); cut += 1 + cut/12*40 {
+			var frames []capture.Frame
+			for i, f := range v.frames {
+				if i != first {
+					frames = append(frames, f)
+					continue
+				}
+				one, two := like(&v.segs[i]), like(&v.segs[i])
+				forged := like(&v.segs[i])
+				copy(forged.data[cut:], junk(forged.data[cut:]))
+				one.data, two.seq, two.data = one.data[:cut], two.seq+uint32(cut), two.data[cut:]
+				for _, x := range []forgery{forged, one, two} {
+					frames = append(frames, v.forge(f.Time, x))
+				}
+			}
+			if got, w := run(v, frames, nil); v.authentic(t, "a hello in two", got) != v.bytes {
+				t.Errorf("%s, %d bytes and the rest: not all came out: %+v", name, cut, w.Stats)
+			}
+		}
+	}
+}

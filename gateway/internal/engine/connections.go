@@ -259,7 +259,8 @@ func (w *Worker) fin(s *packet.Segment, e *entry) {
 	if s.Flags&packet.SYN != 0 {
 		at++
 	}
-	if at == e.Next[side] && e.Flags&(flow.Queued0<<side) == 0 && (trusting || reassembly.ClassOf(s).Like(c.pair.Usual[side^c.client])) {
+	if at == e.Next[side] && e.Flags&(flow.Queued0<<side) == 0 &&
+		(trusting || reassembly.Like(s, c.pair.Usual[side^c.client])) {
 		e.Flags |= ended(side)
 		return
 	}

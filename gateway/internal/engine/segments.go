@@ -3,7 +3,6 @@ package engine
 import (
 	"github.com/sealane/sealane/gateway/internal/flow"
 	"github.com/sealane/sealane/gateway/internal/packet"
-	"github.com/sealane/sealane/gateway/internal/reassembly"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
@@ -59,7 +58,7 @@ func (w *Worker) segment(s *packet.Segment, hash uint64, e *entry, time int64) {
 
 // fed is called when TLS got bytes.
 func (w *Worker) fed(c *conn) {
-	if (c.tls.Waiting() || c.pair.Contested()) && c.listed&listWaiting == 0 {
+	if c.listed&listWaiting == 0 && (c.tls.Waiting() || c.pair.Contested()) {
 		c.listed |= listWaiting
 		c.tls.Since = w.now
 		w.waiting = append(w.waiting, c)
@@ -140,7 +139,7 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 		return
 	}
 	w.greeted(c, s, p)
-	w.order.Segment(&c.pair, side^c.client, seq, p, reassembly.ClassOf(s), w.now)
+	w.order.Segment(&c.pair, side^c.client, seq, p, s, w.now)
 	w.heard(c)
 	w.fed(c)
 	w.mark(c, e)
@@ -169,7 +168,7 @@ func (w *Worker) mark(c *conn, e *entry) {
 	for side := range uint8(2) {
 		if s := side ^ c.client; !c.pair.Idle(s) {
 			e.Flags |= flow.Queued0 << side
-			if c.pair.Stalled(s) || c.tls.InDispute(s) {
+			if c.listed&listQueued == 0 && (c.tls.InDispute(s) || c.pair.Stalled(s)) {
 				w.list(c)
 			}
 		}

@@ -10,40 +10,57 @@ import (
 // they are swapped once, at the end.
 func sum(s uint64, b []byte) uint64 {
 	le := binary.LittleEndian
-	var t, c uint64
+	var c uint64
 	i, n := 0, len(b)
-	for begin := unsafe.Pointer(unsafe.SliceData(b)); i+64 <= n; i += 64 { // two chains of carries, which a CPU adds side by side
-		x := (*[64]byte)(unsafe.Add(begin, i)) // as b[i:] would be, in a few instructions less
-		s, c = bits.Add64(s, le.Uint64(x[0:]), 0)
-		s, c = bits.Add64(s, le.Uint64(x[8:]), c)
-		s, c = bits.Add64(s, le.Uint64(x[16:]), c)
-		s, c = bits.Add64(s, le.Uint64(x[24:]), c)
+	if n >= 64 {
+		var t uint64
+		begin := unsafe.Pointer(unsafe.SliceData(b))
+		for ; i+64 <= n; i += 64 { // two chains of carries, which a CPU adds side by side
+			x := (*[64]byte)(unsafe.Add(begin, i)) // as b[i:] would be, in a few instructions less
+			s, c = bits.Add64(s, le.Uint64(x[0:]), 0)
+			s, c = bits.Add64(s, le.Uint64(x[8:]), c)
+			s, c = bits.Add64(s, le.Uint64(x[16:]), c)
+			s, c = bits.Add64(s, le.Uint64(x[24:]), c)
+			s += c
+			t, c = bits.Add64(t, le.Uint64(x[32:]), 0)
+			t, c = bits.Add64(t, le.Uint64(x[40:]), c)
+			t, c = bits.Add64(t, le.Uint64(x[48:]), c)
+			t, c = bits.Add64(t, le.Uint64(x[56:]), c)
+			t += c
+		}
+		s, c = bits.Add64(s, t, 0)
 		s += c
-		t, c = bits.Add64(t, le.Uint64(x[32:]), 0)
-		t, c = bits.Add64(t, le.Uint64(x[40:]), c)
-		t, c = bits.Add64(t, le.Uint64(x[48:]), c)
-		t, c = bits.Add64(t, le.Uint64(x[56:]), c)
-		t += c
 	}
-	s, c = bits.Add64(s, t, 0)
-	s += c
-	for ; i+8 <= n; i += 8 {
-		s, c = bits.Add64(s, le.Uint64(b[i:]), 0)
+	rest := b[i:]
+	if len(rest) >= 32 {
+		s, c = bits.Add64(s, le.Uint64(rest[0:]), 0)
+		s, c = bits.Add64(s, le.Uint64(rest[8:]), c)
+		s, c = bits.Add64(s, le.Uint64(rest[16:]), c)
+		s, c = bits.Add64(s, le.Uint64(rest[24:]), c)
 		s += c
+		rest = rest[32:]
 	}
-	if i+4 <= n {
-		s, c = bits.Add64(s, uint64(le.Uint32(b[i:])), 0)
+	if len(rest) >= 16 {
+		s, c = bits.Add64(s, le.Uint64(rest[0:]), 0)
+		s, c = bits.Add64(s, le.Uint64(rest[8:]), c)
 		s += c
-		i += 4
+		rest = rest[16:]
+	}
+	if len(rest) >= 8 {
+		s, c = bits.Add64(s, le.Uint64(rest), 0)
+		s += c
+		rest = rest[8:]
+	}
+	if len(rest) == 0 {
+		return s
 	}
 	last := uint64(0)
-	switch n - i {
-	case 1:
-		last = uint64(b[i])
-	case 2:
-		last = uint64(le.Uint16(b[i:]))
-	case 3:
-		last = uint64(le.Uint16(b[i:])) | uint64(b[i+2])<<16
+	if k := len(rest); len(b) >= 8 {
+		last = le.Uint64(b[len(b)-8:]) >> (64 - 8*k) // the last bytes, behind some that were added already
+	} else {
+		for at, x := range rest {
+			last |= uint64(x) << (8 * at)
+		}
 	}
 	s, c = bits.Add64(s, last, 0)
 	return s + c

@@ -212,22 +212,60 @@ const (
 
 // Sum computes the checksums of IP and TCP. A host whose network card computes them sees those of its own packets as bad.
 func (s *Segment) Sum() Sum {
-	if s.Missing > 0 {
-		return SumUnknown
-	}
-	// The pseudo header: addresses, protocol and length (RFC 9293, section 3.1; RFC 8200, section 8.1).
-	ip, tcp := s.ip, s.ip[s.head:]
-	pseudo := uint64(protoTCP)<<8 + uint64(bits.ReverseBytes32(uint32(len(tcp))))
-	if s.IPv6 {
-		pseudo = sum(pseudo, ip[8:40])
-	} else {
-		if fold(sum(0, ip[:int(ip[0]&15)*4])) != 0xffff {
-			return SumBad
-		}
-		pseudo += uint64(binary.LittleEndian.Uint32(ip[12:])) + uint64(binary.LittleEndian.Uint32(ip[16:]))
-	}
-	if fold(sum(pseudo, tcp)) != 0xffff {
+	pseudo, says := s.aroundTCP()
+	if says == SumGood && !good(sum(pseudo, s.ip[s.head:])) {
 		return SumBad
 	}
-	return SumGood
+	return says
+}
+
+// aroundTCP begins the sum of TCP with the pseudo header: addresses, protocol and length (RFC 9293, section 3.1;
+// RFC 8200, section 8.1). It returns what the checksums say if that of TCP is good.
+func (s *Segment) aroundTCP() (uint64, Sum) {
+	if s.Missing > 0 {
+		return 0, SumUnknown
+	}
+	ip, le := s.ip, binary.LittleEndian
+	pseudo := uint64(protoTCP)<<8 + uint64(bits.ReverseBytes32(uint32(len(ip)-s.head)))
+	if s.IPv6 {
+		return sum(pseudo, ip[8:40]), SumGood
+	}
+	a, b, c := le.Uint64(ip), le.Uint64(ip[8:]), le.Uint32(ip[16:])
+	own, carry := bits.Add64(a, b, 0)
+	own, carry = bits.Add64(own, uint64(c), carry)
+	if own += carry; ip[0]&15 > 5 {
+		own = sum(own, ip[20:int(ip[0]&15)*4])
+	}
+	if !good(own) {
+		return 0, SumBad
+	}
+	return pseudo + b>>32 + uint64(c), SumGood
+}
+
+// good tells whether a one's complement sum is that of bytes with their right checksum.
+func good(sum uint64) bool { return fold(sum) == 0xffff }
+
+// A HeadSum is what the checksums of a packet come to without the payload of its segment.
+type HeadSum struct {
+	sum  uint32
+	says Sum // if the payload adds what is missing
+}
+
+// HeadSum looks at the headers alone.
+func (s *Segment) HeadSum() HeadSum {
+	pseudo, says := s.aroundTCP()
+	if says == SumGood {
+		tcp := s.ip[s.head:]
+		pseudo = sum(pseudo, tcp[:int(tcp[12]>>4)*4])
+		pseudo = pseudo>>32 + pseudo&0xffffffff
+	}
+	return HeadSum{uint32(pseudo>>32 + pseudo), says}
+}
+
+// With returns what the checksums say if that is the payload. TCP's header is a multiple of 4 bytes.
+func (h *HeadSum) With(payload []byte) Sum {
+	if h.says == SumGood && !good(sum(uint64(h.sum), payload)) {
+		return SumBad
+	}
+	return h.says
 }

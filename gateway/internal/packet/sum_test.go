@@ -89,3 +89,31 @@ func BenchmarkSum(b *testing.B) {
 		})
 	}
 }
+
+// The sum of the headers and that of the payload say what that of all says.
+func TestHeadSum(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 1))
+	for n := range 200 {
+		var to Template
+		to.Init(&[12]byte{1}, 0, n&1 != 0, &[16]byte{10: 255, 11: 255, 12: 10}, &[16]byte{10: 255, 11: 255, 12: 192}, 1000, 443)
+		b := make([]byte, to.Size()+n)
+		payload := make([]byte, n)
+		for i := range payload {
+			payload[i] = byte(r.Uint32())
+		}
+		to.Build(b, r.Uint32(), r.Uint32(), ACK, uint16(n), payload, true)
+		for flip := range 20 {
+			at := 14 + r.IntN(len(b)-14)
+			if flip > 0 {
+				b[at] ^= 1 << r.IntN(8)
+			}
+			var s Segment
+			if Parse(&s, LinkEthernet, b) != TCP {
+				break
+			}
+			if head := s.HeadSum(); head.With(s.Payload) != s.Sum() || flip == 0 && s.Sum() != SumGood {
+				t.Fatalf("%d bytes, %d changed: %v, and %v in two pieces", n, flip, s.Sum(), head.With(s.Payload))
+			}
+		}
+	}
+}

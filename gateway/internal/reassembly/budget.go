@@ -77,7 +77,7 @@ func (r *Reassembler) ask(p *Pair, d *Direction) {
 	w := r.begins()
 	defer func() { r.ways = append(r.ways, w) }()
 	for i := 0; i < len(d.held.segs) && p.claim < granted; i++ {
-		if s := d.held.segs[i]; mayBeHello(s.buf, tls.Client) && (last == nil || last.seq != s.seq) {
+		if s := d.held.segs[i]; (last == nil || last.seq != s.seq) && mayBeHello(d.held.alone(i), tls.Client) {
 			var b [toRandom + 32]byte
 			w.seen.reset()
 			r.spelled(p, d, w, s.seq, b[:], 0, math.MinInt64, &steps)
@@ -90,6 +90,17 @@ const (
 	// So many ways through segments are looked at for a random, and of so many segments as they come.
 	maxAsked, fewAsked = 64, 64
 )
+
+// alone returns the bytes of a segment up to where another one begins: what is behind may be of that one.
+func (h *held) alone(i int) []byte {
+	s := h.segs[i]
+	for _, o := range h.segs[i+1:] {
+		if n := o.seq - s.seq; n > 0 {
+			return s.buf[:min(uint64(n), uint64(len(s.buf)))]
+		}
+	}
+	return s.buf
+}
 
 // spelled looks for the random of a ClientHello that begins at a place and may be in several segments: n bytes of what
 // b has room for are there, the last of them since mark: who had said the first bytes of a hello before does not come

@@ -214,13 +214,13 @@ func (r *Reassembler) alternatives(d *Direction, usual Class, at uint32, n int, 
 		// The largest are tried first: a real segment is rarely the smallest.
 		slices.SortStableFunc(over, func(a, b *segment) int { return int(int32(a.end() - b.end())) })
 		for _, s := range over {
-			more := 0
+			more, class := 0, s.Class()
 			if b.from != nil {
-				more = s.class.unlike(b.of.class)
+				more = class.unlike(b.of.Class())
 				if s.seq != place {
 					more++
 				}
-			} else if more = s.class.unlike(usual); !usual.Known && s.class.Known && s.class.Sum != packet.SumGood {
+			} else if more = class.unlike(usual); !usual.Known && class.Known && class.Sum != packet.SumGood {
 				more += 2
 			}
 			if cost+more > maxCost {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"unsafe"
 
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
@@ -77,7 +78,28 @@ type Class struct {
 // ClassOf computes it. It looks at all of the packet.
 func ClassOf(s *packet.Segment) Class { return Class{s.TTL(), s.Sum(), true} }
 
-// rank tells how much a packet is like those that were authenticated in its direction.
+// A source is the packet that bytes came in. Its class is computed when it decides something.
+type source struct {
+	packet *packet.Segment // nil: class is there
+	class  Class
+}
+
+// Class returns it.
+func (o *source) Class() Class {
+	if o.packet != nil {
+		o.class, o.packet = ClassOf(o.packet), nil
+	}
+	return o.class
+}
+
+// above tells whether its rank is higher than one.
+func (o *source) above(rank int, usual Class) bool {
+	return rank < maxRank && o.Class().rank(usual) > rank
+}
+
+const maxRank = 3
+
+// rank tells how much a packet is like those that were authenticated in its direction, at most maxRank.
 func (c Class) rank(usual Class) int {
 	n := 0
 	if c.Sum == packet.SumGood || usual.Known && usual.Sum != packet.SumGood || !c.Known {
@@ -92,10 +114,22 @@ func (c Class) rank(usual Class) int {
 type segment struct {
 	seq   uint32
 	class Class
+	due   bool   // its checksum is not computed: head is there for that
+	reach uint32 // the furthest end of this segment and those before it
+	head  packet.HeadSum
 	buf   []byte // of the pool
 	order uint64 // of arrival
 	mark  int64
-	reach uint32 // the furthest end of this segment and those before it
+}
+
+var _ = [1]struct{}{}[unsafe.Sizeof(segment{})-segmentBytes]
+
+// Class returns what the packet says about its way.
+func (s *segment) Class() Class {
+	if s.due {
+		s.due, s.class.Sum = false, s.head.With(s.buf)
+	}
+	return s.class
 }
 
 func (s *segment) end() uint32 { return s.seq + uint32(len(s.buf)) }
@@ -239,8 +273,8 @@ type novelty struct {
 
 // novel tells what of some bytes is new. Where nothing is in doubt it cuts off from both ends what is held already; else a copy is kept
 // whole, as its parts belong together, unless one that counts no less has it all.
-func (h *held) novel(seq uint32, data []byte, class, usual Class) (x novelty) {
-	first, rank := h.near(seq), class.rank(usual)
+func (h *held) novel(seq uint32, data []byte, of *source, usual Class) (x novelty) {
+	first := h.near(seq)
 	end := seq + uint32(len(data))
 	from, last, least := -1, first, math.MaxInt
 	for i := first; i < len(h.segs); i++ {
@@ -266,16 +300,16 @@ func (h *held) novel(seq uint32, data []byte, class, usual Class) (x novelty) {
 			a, inside = a[-at:], true
 		}
 		n := min(len(a), len(b))
-		of := s.class.rank(usual)
+		rank := s.Class().rank(usual)
 		if same(a[:n], b[:n]) < n {
 			x.conflict = true
-		} else if inside && n == len(data) && of >= rank {
+		} else if inside && n == len(data) && !of.above(rank, usual) {
 			return novelty{from: seq}
 		}
 		if len(s.buf)*2 >= len(data) {
 			x.copies++
-			if of < least || of == least && s.order > h.segs[x.worst].order {
-				x.worst, least = i, of
+			if rank < least || rank == least && s.order > h.segs[x.worst].order {
+				x.worst, least = i, rank
 			}
 		}
 	}
@@ -284,14 +318,14 @@ func (h *held) novel(seq uint32, data []byte, class, usual Class) (x novelty) {
 		return x
 	}
 	for i := from; i < len(h.segs) && !After(h.segs[i].seq, seq); i++ {
-		if s := h.segs[i]; s.class.rank(usual) >= rank && After(s.end(), seq) {
+		if s := h.segs[i]; !of.above(s.Class().rank(usual), usual) && After(s.end(), seq) {
 			n := min(int(s.end()-seq), len(data))
 			seq, data = seq+uint32(n), data[n:]
 		}
 	}
 	for i := last - 1; i >= from && len(data) > 0; i-- {
 		s := h.segs[i]
-		if After(end, s.seq) && !After(end, s.end()) && s.class.rank(usual) >= rank {
+		if After(end, s.seq) && !After(end, s.end()) && !of.above(s.Class().rank(usual), usual) {
 			n := min(int(end-s.seq), len(data))
 			data, end = data[:len(data)-n], end-uint32(n)
 		}
@@ -300,7 +334,7 @@ func (h *held) novel(seq uint32, data []byte, class, usual Class) (x novelty) {
 	return x
 }
 
-func (h *held) insert(p *Pool, seq uint32, class Class, order uint64, mark int64, data []byte) {
+func (h *held) insert(p *Pool, seq uint32, class Class, order uint64, mark int64, data []byte) *segment {
 	h.bytes += len(data)
 	var s *segment
 	if n := len(p.segs); n > 0 {
@@ -308,7 +342,7 @@ func (h *held) insert(p *Pool, seq uint32, class Class, order uint64, mark int64
 	} else {
 		s = new(segment)
 	}
-	s.seq, s.class, s.order, s.mark, s.buf = seq, class, order, mark, p.take(data)
+	s.seq, s.class, s.due, s.order, s.mark, s.buf = seq, class, false, order, mark, p.take(data)
 	i, j := 0, len(h.segs)
 	if j == 0 || After(s.seq, h.segs[j-1].seq) {
 		// The usual case: it is the last.
@@ -321,7 +355,7 @@ func (h *held) insert(p *Pool, seq uint32, class Class, order uint64, mark int64
 		} else if !h.stale && After(s.end(), h.tops[b]) {
 			h.tops[b] = s.end()
 		}
-		return
+		return s
 	}
 	for i < j {
 		m := int(uint(i+j) >> 1)
@@ -334,6 +368,13 @@ func (h *held) insert(p *Pool, seq uint32, class Class, order uint64, mark int64
 	h.segs = slices.Insert(h.segs, i, s)
 	h.reaches(i)
 	h.top(i)
+	return s
+}
+
+// lazily is insert for all of the payload of a packet, whose checksum is computed when it decides something.
+func (h *held) lazily(p *Pool, from *packet.Segment, seq uint32, order uint64, mark int64) {
+	s := h.insert(p, seq, Class{TTL: from.TTL(), Known: true}, order, mark, from.Payload)
+	s.due, s.head = true, from.HeadSum()
 }
 
 // drop gives back the memory of a segment.
@@ -403,7 +444,9 @@ func (h *held) unbroken(at uint32, limit int) uint32 {
 }
 
 // Like tells whether a packet is like those that were authenticated; false if there were none.
-func (c Class) Like(usual Class) bool { return usual.Known && c.Known && c.rank(usual) == 3 }
+func Like(s *packet.Segment, usual Class) bool {
+	return usual.Known && s.TTL() == usual.TTL && (usual.Sum != packet.SumGood || s.Sum() == packet.SumGood)
+}
 
 // ends tells whether nothing is held behind a place, or with a hole before it.
 func (h *held) ends(at uint32) bool {

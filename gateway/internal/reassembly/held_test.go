@@ -30,7 +30,7 @@ func check(t *testing.T, data []byte) {
 			b[i] += byte((at + i) * 3)
 			copies[at+i] = append(copies[at+i], b[i])
 		}
-		x := h.novel(base+uint32(at), b, class, usual)
+		x := h.novel(base+uint32(at), b, &source{class: class}, usual)
 		if seq, rest := x.from, x.rest; len(rest) > 0 {
 			if !bytes.Contains(b, rest) || int32(seq-base) < int32(at) {
 				t.Fatal("what is new is not a part of what came")
@@ -99,7 +99,7 @@ func plainly(h *held, seq uint32, data []byte, class, usual Class) novelty {
 	for i := range k.tops {
 		k.tops[i] = seq + 1<<20
 	}
-	return k.novel(seq, data, class, usual)
+	return k.novel(seq, data, &source{class: class}, usual)
 }
 
 // However segments come and go, long and short, nothing that matters is passed over.
@@ -116,7 +116,7 @@ func TestHeldBlocks(t *testing.T) {
 			for i := range data {
 				data[i] = byte(r.IntN(2))
 			}
-			x := h.novel(seq, data, usual, usual)
+			x := h.novel(seq, data, &source{class: usual}, usual)
 			if y := plainly(&h, seq, data, usual, usual); x.from != y.from || len(x.rest) != len(y.rest) || x.conflict != y.conflict || x.copies != y.copies || x.worst != y.worst {
 				t.Fatalf("%+v, and without blocks %+v", x, y)
 			}
@@ -174,7 +174,7 @@ func TestNoRoomForAnybody(t *testing.T) {
 	pairs := make([]Pair, 3)
 	conns, next := make([]tls.Conn, len(pairs)), make([][2]uint32, len(pairs))
 	send := func(i int, seq uint32, n int) Result {
-		return r.Segment(&pairs[i], tls.Server, seq, bytes.Repeat([]byte{22}, n), Class{}, 1)
+		return r.Segment(&pairs[i], tls.Server, seq, bytes.Repeat([]byte{22}, n), nil, 1)
 	}
 	for i := range pairs {
 		p := &pairs[i]

@@ -22,6 +22,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sealane/sealane/gateway/internal/packet"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
@@ -295,8 +296,9 @@ const (
 	Unrelated // it cannot be of the stream
 )
 
-// Segment takes a segment that is not simply the next one of a direction that streams.
-func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, class Class, now int64) Result {
+// Segment takes a segment that is not simply the next one of a direction that streams. Its bytes are those of a packet,
+// perhaps without the first ones; without one, nothing is known of their way.
+func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from *packet.Segment, now int64) Result {
 	r.now = now
 	d := r.direction(p, int(side))
 	if d.phase == beginning && !d.conflict && seq == *p.Next[side] && !p.TLS.Proved(side) && d.held.ends(seq) && d.held.bytes+len(data) < maxBeginning &&
@@ -307,11 +309,22 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, clas
 		}
 		d.Since = now
 		r.order++
-		d.held.insert(&r.Pool, seq, class, r.order, r.Dec.Mark, data)
 		p.news(true)
 		*p.Next[side] += uint32(len(data))
 		d.mark, d.order = max(d.mark, r.Dec.Mark), r.order
 		r.Dec.Feed(p.TLS, side, data)
+		if r.opens(p, side, len(data)) {
+			of := source{packet: from}
+			p.Usual[side] = of.Class()
+			r.release(p, int(side))
+			return Taken
+		}
+		if from != nil && len(from.Payload) == len(data) {
+			d.held.lazily(&r.Pool, from, seq, r.order, r.Dec.Mark)
+		} else {
+			of := source{packet: from}
+			d.held.insert(&r.Pool, seq, of.Class(), r.order, r.Dec.Mark, data)
+		}
 		for s := range p.Dir {
 			if p.Dir[s] != nil && p.TLS.Proved(uint8(s)) || p.TLS.InDispute(uint8(s)) {
 				r.settle(p, side, now)
@@ -324,12 +337,39 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, clas
 	r.collect(p, side)
 	d.earn(p, len(data))
 	d.last, d.lastBytes = seq, len(data)
-	result := r.segment(p, d, side, seq, data, class, now)
-	r.settle(p, side, now)
+	result := r.segment(p, d, side, seq, data, &source{packet: from}, now)
+	if result != Repeated || !p.settled() {
+		r.settle(p, side, now)
+	}
 	return result
 }
 
-func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, data []byte, class Class, now int64) Result {
+// opens tells whether with the last so many bytes of a handshake as it should be a record has opened, and nothing else
+// has happened: then the direction streams, and nothing need be held of it.
+func (r *Reassembler) opens(p *Pair, side uint8, n int) bool {
+	other := 1 - side
+	return p.TLS.Opened(side) && !p.TLS.InDispute(side) && !p.TLS.Searching(side) &&
+		len(r.Dec.Pending(p.TLS, side)) < n && !p.TLS.InDispute(other) && (p.Dir[other] == nil || !p.TLS.Proved(other))
+}
+
+// settled tells whether nothing would come of settle, if nothing came since it was called last.
+func (p *Pair) settled() bool {
+	for side, d := range p.Dir {
+		switch {
+		case d == nil:
+			if p.TLS.InDispute(uint8(side)) {
+				return false
+			}
+		case d.phase == beginning && (d.news || d.deep), d.phase == streaming, d.phase == contested && d.fresh:
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Reassembler) segment(
+	p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *source, now int64,
+) Result {
 	next := p.Next[side]
 	if d.phase == beginning && !d.begun {
 		if seq != *next && looksLikeHello(data, side) && len(d.held.segs) == 0 {
@@ -360,9 +400,11 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 		d.Since = now
 	}
 	if d.phase == beginning {
-		r.begin(p, d, side, seq, data, class, now)
+		if r.begin(p, d, side, seq, data, of, now) == Repeated {
+			return Repeated
+		}
 	} else if d.phase == contested || ahead > 0 || p.TLS.Searching(side) {
-		if r.keep(p, d, side, seq, data, class, now) == Repeated {
+		if r.keep(p, d, side, seq, data, of, now) == Repeated {
 			return Repeated
 		}
 	} else {
@@ -372,7 +414,7 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 			if at := int(seq - base); at+n <= len(pending) && !bytes.Equal(pending[at:at+n], data[:n]) {
 				r.Stats.Conflicts++
 				d.conflict = true
-				r.keep(p, d, side, seq, data, class, now)
+				r.keep(p, d, side, seq, data, of, now)
 				if d.phase != contested && seq+uint32(n) == *next {
 					r.Dec.Stop(p.TLS, side)
 					r.collect(p, side)
@@ -389,7 +431,7 @@ func (r *Reassembler) segment(p *Pair, d *Direction, side uint8, seq uint32, dat
 		}
 		*next += uint32(len(data))
 		r.order++
-		d.feeds(*next, r.order, class)
+		d.feeds(*next, r.order, of.Class())
 		r.Dec.Feed(p.TLS, side, data)
 		return Taken
 	}
@@ -425,21 +467,21 @@ func (r *Reassembler) base(p *Pair, d *Direction, side uint8) uint32 {
 }
 
 // keep puts a segment among those that are held, and makes room if there is none.
-func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data []byte, class Class, now int64) Result {
+func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *source, now int64) Result {
 	if len(d.held.segs) == 0 {
 		d.Since = now
 	}
 	for {
 		// What is no better than what was let go of is not looked at.
 		var x novelty
-		worse := d.floorBase != 0 && r.full(d, len(data)) && r.below(p, d, side, seq, len(data), class)
+		worse := d.floorBase != 0 && r.full(d, len(data)) && r.below(p, d, side, seq, len(data), of)
 		if !worse {
-			x = d.held.novel(seq, data, class, p.Usual[side])
+			x = d.held.novel(seq, data, of, p.Usual[side])
 			if len(x.rest) == 0 {
 				r.Stats.Repeated++
 				return Repeated
 			}
-			if x.conflict && !r.fewer(d, &x, class, p.Usual[side]) {
+			if x.conflict && !r.fewer(d, &x, of, p.Usual[side]) {
 				r.Stats.Evicted++
 				return Repeated
 			}
@@ -450,7 +492,7 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 				d.conflict = true
 			}
 			r.order++
-			d.held.insert(&r.Pool, x.from, class, r.order, r.Dec.Mark, x.rest)
+			d.held.insert(&r.Pool, x.from, of.Class(), r.order, r.Dec.Mark, x.rest)
 			d.fresh = d.fresh || int32(x.from-d.base) < maxRecord
 			p.news(true)
 			if r.largest == nil || d.held.bytes > r.largest.held.bytes {
@@ -469,7 +511,7 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 			}
 			continue
 		}
-		if worse || !r.evict(p, d, side, x.from, len(x.rest), class) {
+		if worse || !r.evict(p, d, side, x.from, len(x.rest), of) {
 			r.Stats.Evicted++
 			return Repeated
 		}
@@ -477,11 +519,11 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 }
 
 // fewer tells whether there may be another copy of a place. If there are many it makes room for one that is more like the rest.
-func (r *Reassembler) fewer(d *Direction, x *novelty, class, usual Class) bool {
+func (r *Reassembler) fewer(d *Direction, x *novelty, of *source, usual Class) bool {
 	if x.copies < maxCopies {
 		return true
 	}
-	if d.held.segs[x.worst].class.rank(usual) >= class.rank(usual) {
+	if !of.above(d.held.segs[x.worst].Class().rank(usual), usual) {
 		return false
 	}
 	r.Stats.Evicted++
@@ -536,22 +578,27 @@ func (a merit) less(b merit) bool {
 	return a.near < b.near
 }
 
-func meritOf(usual Class, base uint32, many bool, seq uint32, n int, class Class) merit {
+func meritOf(rank int, base uint32, many bool, seq uint32, n int) merit {
 	if !many {
 		n = 0
 	}
-	return merit{class.rank(usual), n, -int(seq - base)}
+	return merit{rank, n, -int(seq - base)}
 }
 
 // below tells whether a segment is no better than what was let go of.
-func (r *Reassembler) below(p *Pair, d *Direction, side uint8, seq uint32, n int, class Class) bool {
+func (r *Reassembler) below(p *Pair, d *Direction, side uint8, seq uint32, n int, of *source) bool {
 	base, usual, many := r.base(p, d, side), p.Usual[side], len(d.held.segs) >= MaxSegments
-	return d.floorBase == base && d.floorMany == many && d.floorUsual == usual && !d.floor.less(meritOf(usual, base, many, seq, n, class))
+	if d.floorBase != base || d.floorMany != many || d.floorUsual != usual {
+		return false
+	}
+	// Most are so at any rank.
+	return !d.floor.less(meritOf(maxRank, base, many, seq, n)) ||
+		!d.floor.less(meritOf(of.Class().rank(usual), base, many, seq, n))
 }
 
 // evict makes room for a segment at a place: who holds most pays first, and of a direction the worst eighth of its segments. It
 // returns false if the new one would be among these: as long as what is held only gets better, that is seen without a look at it.
-func (r *Reassembler) evict(p *Pair, d *Direction, side uint8, seq uint32, n int, class Class) bool {
+func (r *Reassembler) evict(p *Pair, d *Direction, side uint8, seq uint32, n int, from *source) bool {
 	many := len(d.held.segs) >= MaxSegments
 	if d.held.bytes <= MaxBytes && !many && r.largest != nil && r.largest != d && len(r.largest.held.segs) > 0 &&
 		r.largest.held.bytes > d.held.bytes {
@@ -564,14 +611,14 @@ func (r *Reassembler) evict(p *Pair, d *Direction, side uint8, seq uint32, n int
 		return false // others hold all there is, and which of them most is not known
 	}
 	base, usual := r.base(p, d, side), p.Usual[side]
-	of := func(seq uint32, n int, class Class) merit { return meritOf(usual, base, many, seq, n, class) }
-	mine := of(seq, n, class)
-	if r.below(p, d, side, seq, n, class) {
+	if r.below(p, d, side, seq, n, from) {
 		return false
 	}
+	of := func(seq uint32, n int, class Class) merit { return meritOf(class.rank(usual), base, many, seq, n) }
+	mine := of(seq, n, from.Class())
 	all := r.merits[:0]
 	for _, s := range d.held.segs {
-		all = append(all, of(s.seq, len(s.buf), s.class))
+		all = append(all, of(s.seq, len(s.buf), s.Class()))
 	}
 	r.merits = all
 	out := max(len(all)/8, 1)
@@ -619,7 +666,7 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 	d := r.direction(p, int(side))
 	if d.phase == beginning && !p.TLS.Proved(side) {
 		if len(b) > 0 {
-			d.base, d.news = *p.Next[side]-uint32(len(b)), true
+			d.base = *p.Next[side] - uint32(len(b))
 		}
 		d.conflict = true
 		return // it is all there
@@ -646,7 +693,7 @@ func (r *Reassembler) collect(p *Pair, side uint8) {
 		if len(fed) > 0 {
 			n, order, class = min(n, int(fed[0].end-at)), fed[0].order, fed[0].class
 		}
-		if x := d.held.novel(at, b[:n], class, p.Usual[side]); len(x.rest) > 0 {
+		if x := d.held.novel(at, b[:n], &source{class: class}, p.Usual[side]); len(x.rest) > 0 {
 			d.conflict = d.conflict || x.conflict
 			d.held.insert(&r.Pool, x.from, class, order, r.Dec.Mark, x.rest)
 		}
@@ -750,7 +797,7 @@ func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s *segment) {
 	}
 	b := s.from(*next)
 	*next += uint32(len(b))
-	d.feeds(*next, s.order, s.class)
+	d.feeds(*next, s.order, s.Class())
 	d.Since = r.now
 	r.Dec.Feed(p.TLS, side, b)
 	r.Dec.Mark = mark
@@ -788,8 +835,8 @@ func (r *Reassembler) best(p *Pair, d *Direction, side uint8, at uint32) (best *
 		if s.from(at) == nil {
 			continue
 		}
-		if best == nil || s.class.rank(usual) > best.class.rank(usual) ||
-			s.class.rank(usual) == best.class.rank(usual) && (s.order < best.order) == (d.policy&1 == 0) {
+		if best == nil || s.Class().rank(usual) > best.Class().rank(usual) ||
+			s.Class().rank(usual) == best.Class().rank(usual) && (s.order < best.order) == (d.policy&1 == 0) {
 			best = s
 		}
 	}
@@ -810,7 +857,7 @@ func (r *Reassembler) arrange(d *Direction, usual Class, base, end uint32, polic
 	slices.SortStableFunc(l, func(i, j int) int {
 		a, b := d.held.segs[i], d.held.segs[j]
 		if policy < 2 {
-			if x, y := a.class.rank(usual), b.class.rank(usual); x != y {
+			if x, y := a.Class().rank(usual), b.Class().rank(usual); x != y {
 				return x - y
 			}
 		}
@@ -1054,8 +1101,8 @@ func (r *Reassembler) learn(p *Pair, d *Direction, side uint8, base uint32, b []
 		} else {
 			y = s.from(base)
 		}
-		if n := min(len(x), len(y)); s.class.Known && n >= 5 && same(x, y) == n {
-			p.Usual[side] = s.class
+		if n := min(len(x), len(y)); n >= 5 && same(x, y) == n && s.Class().Known {
+			p.Usual[side] = s.Class()
 		}
 	}
 }
@@ -1065,9 +1112,10 @@ func (r *Reassembler) prove(p *Pair, d *Direction, side uint8) {
 	next := *p.Next[side]
 	base := next - uint32(len(r.Dec.Pending(p.TLS, side)))
 	if !d.conflict {
-		for i := range d.held.segs {
+		for i := len(d.held.segs) - 1; i >= 0; i-- {
 			if s := d.held.segs[i]; After(base, s.seq) {
-				p.Usual[side] = s.class
+				p.Usual[side] = s.Class()
+				break
 			}
 		}
 	} else if n := int(base - d.origin); n > 0 && n <= maxBeginning {

@@ -35,6 +35,7 @@ var lengths = [...]int{4 << 10, 40 << 10}
 type candidate struct {
 	origin uint32
 	bytes  []byte
+	hash   uint64 // of these, and origin
 	steps  []step // how it came
 	// What decides whether a record opens: so many bytes, those in plain text, and the latest of the copies of what is protected behind them.
 	plain  int
@@ -47,8 +48,8 @@ type step struct {
 	end   int
 }
 
-// begin keeps a segment of a direction that begins.
-func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data []byte, class Class, now int64) {
+// begin keeps a segment of a direction that begins, unless it says nothing new, or too many have said the same.
+func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *source, now int64) Result {
 	if d.held.bytes+len(data) > maxBeginning && !d.conflict && len(d.held.segs) > 0 {
 		// It waits for keys, and nothing is in doubt: from here on it is read as it comes.
 		d.phase = streaming
@@ -57,18 +58,22 @@ func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data 
 		if seq == *p.Next[side] && d.phase != contested {
 			*p.Next[side] += uint32(len(data))
 			r.Dec.Feed(p.TLS, side, data)
-			return
+			return Taken
 		}
-		r.keep(p, d, side, seq, data, class, now)
-		return
+		r.keep(p, d, side, seq, data, of, now)
+		return Taken
 	}
-	r.keep(p, d, side, seq, data, class, now)
-	if r.named(p, side, data, r.Dec.Mark); side == tls.Client && p.claim < granted && p.opens(d, seq, data) {
+	result := r.keep(p, d, side, seq, data, of, now)
+	if r.named(p, side, data, r.Dec.Mark); result == Repeated {
+		return Repeated
+	}
+	if side == tls.Client && p.claim < granted && p.opens(d, seq, data) {
 		p.asked = 0
 	}
 	if After(d.origin, seq) || looksLikeHello(data, side) && seq-d.origin > maxBeginning {
 		d.conflict, d.news = true, true // another beginning
 	}
+	return Held
 }
 
 // looksLikeHello tells whether what is held at a place does.
@@ -142,11 +147,12 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (a
 		b := r.arena.take(n)
 		d.credit -= d.paint(list, origin, b) + n/4
 		copy(b, front)
-		if b[0] != 22 && b[0] != 21 || !w.seen.add(maphash.Bytes(r.seed, b)^uint64(origin)) {
+		hash := maphash.Bytes(r.seed, b) ^ uint64(origin)
+		if b[0] != 22 && b[0] != 21 || !w.seen.add(hash) {
 			r.arena.release(mark)
 			return
 		}
-		all = append(all, candidate{origin: origin, bytes: b, plain: plain, latest: d.latest(origin + uint32(plain))})
+		all = append(all, candidate{origin: origin, bytes: b, hash: hash, plain: plain, latest: d.latest(origin + uint32(plain))})
 	}
 	usual := p.Usual[side]
 	origins := r.origins(d, side)
@@ -315,7 +321,10 @@ search:
 		for i := max(0, sum-len(all[1])+1); i <= min(sum, len(all[0])-1); i++ {
 			j := sum - i
 			pair := r.pair(&all[0][i], &all[1][j], deep)
-			if p.failed(pair) {
+			if n, known := p.result(pair); known {
+				if n > max(score, hopeless) {
+					best, score = [2]int{i, j}, n
+				}
 				continue
 			}
 			stats := r.Dec.Stats
@@ -324,11 +333,9 @@ search:
 				return true
 			}
 			r.Dec.Stats = stats // it was only tried
+			p.remember(pair, n)
 			if n > score {
 				best, score = [2]int{i, j}, n
-			}
-			if n == hopeless {
-				p.fail(pair)
 			}
 			for _, d := range p.Dir {
 				if d != nil && d.credit < 0 {
@@ -367,37 +374,60 @@ func (p *Pair) deep() bool {
 	return false
 }
 
-// pair returns a number for what decides whether a record opens with two beginnings.
-func (r *Reassembler) pair(client, server *candidate, deep bool) (n uint64) {
+// A pairing is two beginnings, as numbers for what decides whether a record opens with them.
+type pairing struct {
+	plain uint64 // what is in plain text, and what came last behind it: where no record opens, none will
+	all   uint64 // and all bytes: where the next record is not whole, more may make it so, or other copies
+}
+
+func (r *Reassembler) pair(client, server *candidate, deep bool) (n pairing) {
 	for _, c := range [...]*candidate{client, server} {
-		n = n*31 + maphash.Bytes(r.seed, c.bytes[:c.plain]) ^ uint64(c.origin) ^ c.latest<<32
+		n.plain = n.plain*31 + maphash.Bytes(r.seed, c.bytes[:c.plain]) ^ uint64(c.origin) ^ c.latest<<32
 	}
 	if deep {
-		n = ^n
+		n.plain = ^n.plain
 	}
+	const odd = 0x9e3779b97f4a7c15
+	n.all = ((n.plain^client.hash)*odd ^ server.hash) * odd
 	return n
 }
 
 // maxRead is how many pairs of beginnings with which no record opens are remembered.
 const maxRead = 1024
 
-// failed tells whether no record opened with a pair of beginnings, nor will.
-func (p *Pair) failed(pair uint64) bool {
+// result returns how good the reading of a pair of beginnings was, if it was read before and would be the same again:
+// until more bytes come, or keys.
+func (p *Pair) result(pair pairing) (n int, known bool) {
 	for _, d := range p.Dir {
-		if d != nil && slices.Contains(d.read, pair) {
-			return true
+		if d == nil {
+			continue
+		}
+		for _, x := range d.read {
+			if x == pair.plain {
+				return hopeless, true
+			} else if x == pair.all {
+				return possible, true
+			}
 		}
 	}
-	return false
+	return 0, false
 }
 
-func (p *Pair) fail(pair uint64) {
+// remember notes how good the reading of a pair of beginnings was. Who waits for keys is read again.
+func (p *Pair) remember(pair pairing, result int) {
+	if result == waiting {
+		return
+	}
+	number := pair.plain
+	if result == possible {
+		number = pair.all
+	}
 	for _, d := range p.Dir {
 		if d != nil && d.phase == beginning {
 			if len(d.read) == maxRead {
 				d.read = d.read[:0]
 			}
-			d.read = append(d.read, pair)
+			d.read = append(d.read, number)
 			return
 		}
 	}

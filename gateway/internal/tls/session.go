@@ -75,6 +75,11 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 			return
 		}
 		if c.random[Client] != hello.random {
+			if c.half[Client].aead != nil || c.half[Server].aead != nil {
+				// There are keys that follow from the one before, with which records may open yet.
+				d.giveUp(c, side, NotTLS)
+				return
+			}
 			d.dropSecrets(c)
 			c.random[Client] = hello.random
 		}
