@@ -596,7 +596,7 @@ def settle(task):
         return i, {}
     found = {n: (kind, None) for n, kind in look(i, those).items()}
     differ = [n for n in those if found[n][0] == OTHER and _proved[n] < (PROVED_BITWISE if _kernel.bitwise else PROVED)]
-    if differ:
+    if differ and (function(i) or not _kernel.bitwise):  # another call of the latter says nothing: what it computes is new each time
         for n, why in explore(i, differ, None if function(i) else results(), until).items():
             if why == DIFFERS:  # compare after all
                 _kernel.asked = True
@@ -643,7 +643,7 @@ def classify(pool_of, alive, until, tell):
         if n in gone:
             continue
         at, _, end, code = _mutants[n]
-        if looked[n] < len(_reached[at]) or n in missing:
+        if looked[n] < len(_reached[at]) or n in missing or state[n] == OTHER and not _proved[n]:
             tell(n, NO_TIME, None)
         else:
             tell(n, None, None, "no difference" if state[n] == SAME and any_state(at, end, code) else
