@@ -621,7 +621,8 @@ def full(kernel, shape):
     if not kernel.of_modes:
         return True  # that of a counter at least
     import modes
-    return shape.mode != modes.SETUP and (shape.lanes or shape.blocks) % (2 if kernel.name.endswith("armv6") else 8) == 0
+    lanes = 2 if kernel.name.endswith("armv6") else 8
+    return shape.mode != modes.SETUP and (shape.lanes or shape.blocks) % lanes == 0
 
 
 def prove(kernel, shape, folder):

@@ -55,7 +55,7 @@ SHORT = 60  # of the calls that reach it, from how many of the shortest these ar
 SECONDS, LONGER = 12, 60  # of processor's time for one of them; LONGER where AES is made of bit operations. A mutant that takes more is undecided
 PROVED, PROVED_BITWISE = 40, 5  # calls of those in which something differs, at most, in which a mutant is tried further
 SOON = 300  # instructions in which a state may become the same again
-SETS_UP = 2000, 40_000  # more instructions than there are in the set-up of a key; where AES is made of bit operations, three times
+SETS_UP = 2000, 40_000  # more instructions than the set-up of a key takes; where AES is made of bit operations
 TOGETHER = 40  # mutants of one run of a call
 CHECKED = 10  # of the refused, how many must differ where those that are not are looked at
 
@@ -91,10 +91,11 @@ def begin(path, full, calls):
     if full:
         found = list(kernels.shapes(_kernel, False))
         chosen = set(random.Random(str(_kernel)).sample(range(len(found)), min(calls or len(found), len(found))))
-        # None of those is left out that alone are compared with the specification, nor set-ups; nor those of modes where
-        # each lane has one block, which are refused soonest.
-        _shapes = [s for i, s in enumerate(found) if i in chosen or getattr(s, "function", False) or sets_up(s)
-                   or _kernel.bitwise and _kernel.of_modes and kernels.full(_kernel, s) and 0 < s.blocks * max(1, s.lanes) <= 8]
+        # None of those is left out that alone are compared with the specification, nor set-ups; nor those of modes
+        # where each lane has one block, which are refused soonest.
+        soon = lambda s: _kernel.bitwise and _kernel.of_modes and kernels.full(_kernel, s) and 0 < s.size <= 128
+        _shapes = [s for i, s in enumerate(found)
+                   if i in chosen or getattr(s, "function", False) or sets_up(s) or soon(s)]
     else:
         _shapes = modes.shapes(_kernel, True) if _kernel.of_modes else kernels.shapes(_kernel, True)
 
@@ -261,8 +262,8 @@ def without(steps, at):
 
 
 def most_steps(i):
-    """How many instructions of a mutant, in a call or in the set-up of its key, are enough to say that it does not come to
-    an end."""
+    """How many instructions of a mutant, in a call or in the set-up of its key, are enough to say that it does not come
+    to an end."""
     return 60_000 if sets_up(_shapes[i]) else 3 * _steps[i] + SETS_UP[_kernel.bitwise]
 
 
@@ -416,7 +417,8 @@ def tries(at, most):
         near = calls if _kernel.of_modes else calls[:SHORT]
         calls = near[:most // 2] + near[most // 2::max(1, len(near) // (most // 2))]
     if _kernel.bitwise:  # which takes seconds where it compares; native.py --first has done it where results differ
-        calls = [i for i in calls if function(i)][:most // 2 if most == TRIES else 0] + [i for i in calls if not function(i)][:most // 2]
+        compared, others = [i for i in calls if function(i)], [i for i in calls if not function(i)]
+        calls = compared[:most // 2 if most == TRIES else 0] + others[:most // 2]
     return calls
 
 
@@ -596,7 +598,7 @@ def settle(task):
         return i, {}
     found = {n: (kind, None) for n, kind in look(i, those).items()}
     differ = [n for n in those if found[n][0] == OTHER and _proved[n] < (PROVED_BITWISE if _kernel.bitwise else PROVED)]
-    if differ and (function(i) or not _kernel.bitwise):  # another call of the latter says nothing: what it computes is new each time
+    if differ and (function(i) or not _kernel.bitwise):  # other calls of the latter compute what is new each time
         for n, why in explore(i, differ, None if function(i) else results(), until).items():
             if why == DIFFERS:  # compare after all
                 _kernel.asked = True

@@ -111,8 +111,8 @@ class Server:
         """Of parts (start, content, whether it comes back, whether it and what lies around it is compared): a number
         that stands for the latter, and what comes back, or None."""
         if self.process is None or self.process.poll() is not None:
-            self.process = subprocess.Popen([*self.emulator, self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                            stderr=subprocess.DEVNULL, bufsize=0)
+            self.process = subprocess.Popen([*self.emulator, self.program], bufsize=0, stdin=subprocess.PIPE,
+                                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         parts = [(CODE, code, False, False), *parts]
         said = struct.pack("<4Q", len(parts), *arguments)
         said += b"".join(struct.pack("<4Q", start, len(content), back, kept) for start, content, back, kept in parts)
@@ -134,8 +134,8 @@ class Server:
         return None
 
     def answers(self):
-        """Waits for something to read. False if the process does nothing: what a mutant jumped to may wait for input. How
-        long it takes says nothing, as both may have been stopped for a while."""
+        """Waits for something to read. False if the process does nothing: what a mutant jumped to may wait for input.
+        How long it takes says nothing, as both may have been stopped for a while."""
         asleep = 0
         while not select.select([self.process.stdout], [], [], 0.2)[0]:
             with open(f"/proc/{self.process.pid}/stat") as f:
@@ -286,7 +286,7 @@ def first_calls(kernel, todo, tries):
 
 
 def unchanged(kernel, differ, until):
-    """Why the kernel itself is refused where it is taken for a mutant, in the call that most are refused in; or None."""
+    """Why the kernel itself is refused where it is taken for a mutant, in the call that most differ in; or None."""
     i = max(differ, key=lambda i: len(differ[i]))
     at = mutate._mutants[differ[i][0]][0]
     mutate._mutants.append((at, "as it is", at, kernel.code))
