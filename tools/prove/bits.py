@@ -8,7 +8,8 @@ An "and" of bits is a function of the input of one S-box: of eight bits x of whi
 they are one (a group; x may be any linear image of them, inverted or not). It is kept by its truth table for all 256
 values, its linear part apart. Where the rest of the table is that of a sum of output bits of an S-box of the specification
 with this input, the bit is that sum again. So an S-box is right if its outputs are, whatever gates it is made of and
-whatever basis the bits are held in; all between S-boxes is linear.
+whatever basis the bits are held in; all between S-boxes is linear. With `strict`, an "and" of other bits stops the run:
+a kernel has none where each of its lanes has a block, so that what is wrong is refused where it first comes to an S-box.
 """
 import terms
 from terms import SBOX, Unproved, atom, cat, const, cut, undefined
@@ -53,6 +54,7 @@ groups = []
 spans = {}  # image -> [(group, mask, constant)]
 linear = {}  # image -> value
 _parsed, _bits, _ands, _xors, _tables, _single = {}, {}, {}, {}, {}, {}
+strict = False
 
 
 def forget():
@@ -211,6 +213,8 @@ def and_bits(x, y):
                 r = make(image, ((g, f),)) if f and h is None else make(image ^ (h or 0), ())
                 break
         else:
+            if strict:
+                raise Unproved("an and of bits that are no functions of the input of one S-box")
             r = atom("and", frozenset((x, y)), None, 1, 1)
         _ands[x, y] = _ands[y, x] = r
     return r

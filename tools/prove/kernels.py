@@ -7,6 +7,7 @@ from elftools.elf.elffile import ELFFile
 
 import arm32
 import arm64
+import bits
 import reduction
 import spec
 import terms
@@ -388,12 +389,20 @@ def gcm_key(kernel, bits, trace=None, name="key"):
     return found[:2]
 
 
+def begins_with_many(kernel):
+    """Whether the first two rounds are done for the next 128 counters at once."""
+    return kernel.isa is arm32 and kernel.name.endswith("_neon")
+
+
 def aesgcm(kernel, shape, trace=None, function=True):
     """One call of an AES-GCM kernel, with a key that the kernel has set up. What the key holds is the level's own, so the
     set-up is shown by what packets under it are."""
     if function:
         schedule = spec.key_schedule(cat(*(symbol(f"key{i}", 32) for i in range(shape.bits // 32))))
         h = spec.field_element(spec.aes(schedule, const(0, 128)))
+        if kernel.bitwise:  # set-up encrypts eight blocks too
+            for i in range(1, 8):
+                spec.aes(schedule, const(i << 120, 128))
     cells, steps = gcm_key(kernel, shape.bits, trace if isinstance(shape, Setup) else None)
     if isinstance(shape, Setup):
         if function and not kernel.bitwise:  # with a text that takes all powers of H
@@ -437,9 +446,12 @@ def aesgcm(kernel, shape, trace=None, function=True):
         memory.poke(STATE + A["GCM_STATE_MASK"], mask)
     if function:  # first: it says which S-boxes there are
         result = spec.gcm_text(schedule, j0, counter, text)
-        if kernel.bitwise:  # eight blocks at a time
-            for i in [*range(counter & -8, counter), *range(counter + n // 16, counter + n // 16 + 9)]:
+        if kernel.bitwise:  # eight blocks at a time, from such a number on; the first counter is 1
+            for i in [*range((counter & -8) - 1, counter), *range(counter + n // 16, counter + n // 16 + 9)]:
                 spec.aes(schedule, spec.counter_block(j0, i))
+            if begins_with_many(kernel) and not shape.j0:
+                for i in range(((counter + 1) & -128) - 1, ((counter + 1) | 127)):
+                    spec.aes(schedule[:3], spec.counter_block(j0, i))
     steps, behind_ad = run_call(call, shape, trace)
     if not function:
         return steps
@@ -604,11 +616,21 @@ def mode(opaque, bitwise, ascending=False, by_image=False):
         terms.set_order(ascending)
 
 
+def full(kernel, shape):
+    """Whether every lane of a kernel whose AES is made of bit operations has a block."""
+    if not kernel.of_modes:
+        return True  # that of a counter at least
+    import modes
+    lanes = 2 if kernel.name.endswith("armv6") else 8
+    return shape.mode != modes.SETUP and (shape.lanes or shape.blocks) % lanes == 0
+
+
 def prove(kernel, shape, folder):
     """Where AES is made of bit operations, of most calls all but the function."""
     if kernel.bitwise and not getattr(shape, "function", kernel.asked):
         return run(kernel, shape, None)
     mode(False, kernel.bitwise, kernel.ascending, kernel.of_modes and not kernel.bitwise)
+    bits.strict = kernel.bitwise and full(kernel, shape)
     if kernel.bitwise and kernel.of_modes:  # keys of all lengths have the same words, and what is known of S-boxes grows
         terms.forget()
     if kernel.of_modes:

@@ -3,7 +3,7 @@
 import spec
 import terms
 import x86
-from kernels import A, IN, KEY, OUT, STATE, Call
+from kernels import A, IN, KEY, OUT, STATE, Call, begins_with_many
 from terms import cat, const, cut, symbol, xor
 
 SETUP, ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT, CBC_ENCRYPT, MASKS = \
@@ -144,6 +144,12 @@ def of_one(kernel, shape, trace, function):
         state = cat(cut(state, 0, 96), spec.reverse(const((0, 29, 0xfffffffd)[shape.blocks % 3], 32)))
     if function:  # first: it says which S-boxes there are
         result, after = result_of(mode, schedule_of(shape.bits, "key"), text, state)
+        if mode == CTR and kernel.bitwise:  # eight blocks at a time, from such a number on
+            schedule, low = schedule_of(shape.bits, "key"), spec.reverse(cut(state, 96, 32)).constant
+            for i in range(-(low % 8), shape.blocks + 16):
+                spec.aes(schedule, spec.counter_block(state, i))
+            for i in range(-(low % 128), 256 - low % 128) if begins_with_many(kernel) else ():
+                spec.aes(schedule[:3], spec.counter_block(state, i))
     cells, _ = key_cells(kernel, shape.bits, "key", None, shape.encrypts)
     regions = [("key", KEY, A["AES_KEY_BYTES"], True, False), ("in", source, n, True, shape.in_place)]
     if not shape.in_place:

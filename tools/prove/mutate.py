@@ -53,8 +53,9 @@ TRIES = 8  # calls that a mutant is run for first
 TRIES_SETTLED = 4  # where those that are not refused are looked at further
 SHORT = 60  # of the calls that reach it, from how many of the shortest these are
 SECONDS, LONGER = 12, 60  # of processor's time for one of them; LONGER where AES is made of bit operations. A mutant that takes more is undecided
-PROVED = 40  # calls of those in which something differs, at most, in which a mutant is tried further
+PROVED, PROVED_BITWISE = 40, 5  # calls of those in which something differs, at most, in which a mutant is tried further
 SOON = 300  # instructions in which a state may become the same again
+SETS_UP = 2000, 40_000  # more instructions than the set-up of a key takes; where AES is made of bit operations
 TOGETHER = 40  # mutants of one run of a call
 CHECKED = 10  # of the refused, how many must differ where those that are not are looked at
 
@@ -90,8 +91,11 @@ def begin(path, full, calls):
     if full:
         found = list(kernels.shapes(_kernel, False))
         chosen = set(random.Random(str(_kernel)).sample(range(len(found)), min(calls or len(found), len(found))))
-        # None of those is left out that alone are compared with the specification, nor set-ups.
-        _shapes = [s for i, s in enumerate(found) if i in chosen or getattr(s, "function", False) or isinstance(s, kernels.Setup)]
+        # None of those is left out that alone are compared with the specification, nor set-ups; nor those of modes
+        # where each lane has one block, which are refused soonest.
+        soon = lambda s: _kernel.bitwise and _kernel.of_modes and kernels.full(_kernel, s) and 0 < s.size <= 128
+        _shapes = [s for i, s in enumerate(found)
+                   if i in chosen or getattr(s, "function", False) or sets_up(s) or soon(s)]
     else:
         _shapes = modes.shapes(_kernel, True) if _kernel.of_modes else kernels.shapes(_kernel, True)
 
@@ -258,8 +262,13 @@ def without(steps, at):
 
 
 def most_steps(i):
-    """How many instructions of a mutant are enough to say that it does not come to an end."""
-    return 60_000 if isinstance(_shapes[i], kernels.Setup) or getattr(_shapes[i], "mode", None) == modes.SETUP else 3 * _steps[i] + 2000
+    """How many instructions of a mutant, in a call or in the set-up of its key, are enough to say that it does not come
+    to an end."""
+    return 60_000 if sets_up(_shapes[i]) else 3 * _steps[i] + SETS_UP[_kernel.bitwise]
+
+
+def sets_up(shape):
+    return isinstance(shape, kernels.Setup) or getattr(shape, "mode", None) == modes.SETUP
 
 
 class Forks:
@@ -407,8 +416,9 @@ def tries(at, most):
     if not _kernel.of_modes or most < TRIES:  # which has calls of many modes
         near = calls if _kernel.of_modes else calls[:SHORT]
         calls = near[:most // 2] + near[most // 2::max(1, len(near) // (most // 2))]
-    if _kernel.bitwise:  # which takes seconds where it compares
-        calls = [i for i in calls if function(i)][:most // 2] + [i for i in calls if not function(i)][:most // 2]
+    if _kernel.bitwise:  # which takes seconds where it compares; native.py --first has done it where results differ
+        compared, others = [i for i in calls if function(i)], [i for i in calls if not function(i)]
+        calls = compared[:most // 2 if most == TRIES else 0] + others[:most // 2]
     return calls
 
 
@@ -587,8 +597,8 @@ def settle(task):
     if not those or until and time.time() > until:
         return i, {}
     found = {n: (kind, None) for n, kind in look(i, those).items()}
-    differ = [n for n in those if found[n][0] == OTHER and _proved[n] < PROVED]
-    if differ:
+    differ = [n for n in those if found[n][0] == OTHER and _proved[n] < (PROVED_BITWISE if _kernel.bitwise else PROVED)]
+    if differ and (function(i) or not _kernel.bitwise):  # other calls of the latter compute what is new each time
         for n, why in explore(i, differ, None if function(i) else results(), until).items():
             if why == DIFFERS:  # compare after all
                 _kernel.asked = True
@@ -635,7 +645,7 @@ def classify(pool_of, alive, until, tell):
         if n in gone:
             continue
         at, _, end, code = _mutants[n]
-        if looked[n] < len(_reached[at]) or n in missing:
+        if looked[n] < len(_reached[at]) or n in missing or state[n] == OTHER and not _proved[n]:
             tell(n, NO_TIME, None)
         else:
             tell(n, None, None, "no difference" if state[n] == SAME and any_state(at, end, code) else

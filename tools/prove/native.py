@@ -2,7 +2,7 @@
 run with random data, among them as many zeroes and ones as make carries.
 
     native.py [--calls N] [--seed S] RECORD OBJECT...
-    native.py --first COUNT [--tries N] [--seconds N] [--calls N] [--seed S] [--plant] RECORD OBJECT...
+    native.py --first COUNT [--tries N] [--seconds N] [--calls N] [--seed S] [--plant | --refuse] RECORD OBJECT...
 
 RECORD is what mutate.py --record has written. A mutant that leaves other results behind than the kernel, or does not come
 to its end, must be refused in that call, which mutate.py has not run then: this is added to the record. Exit status 1 if it
@@ -12,14 +12,15 @@ leave other results: then nothing is seen here.
 --first is for kernels of which a call of the prover takes a second, AES being made of bit operations, and goes before
 mutate.py --settle. COUNT mutants, the same ones, are run here, in calls from the shortest on, each with a key that
 the mutant itself has made, until one leaves something else behind or does not come to its end; the prover must refuse
-it in that very call. This is recorded; those that leave the same are left to mutate.py. --plant: a prover that
-refuses nothing, so that it must fail.
+it in that very call. This is recorded; those that leave the same are left to mutate.py. The kernel itself, taken for
+a mutant, must not be refused. --plant: a prover that refuses nothing, so that it must fail; --refuse: everything.
 """
 import argparse
 import collections
 import json
 import multiprocessing
 import random
+import select
 import struct
 import subprocess
 import sys
@@ -35,8 +36,9 @@ import terms
 import x86
 from terms import const
 
-CODE, SECONDS = 0x50000000, 4
+CODE, SECONDS = 0x50000000, 1  # of processor's time, for a call: it may have to wait long for that
 REFUSED = 10
+TOGETHER = 100  # mutants of one run of a call
 AROUND = 8  # bytes of the number that stands for what is compared
 
 C = """
@@ -45,8 +47,8 @@ C = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <ucontext.h>
-#include <unistd.h>
 static struct { uint64_t start, bytes, back, kept; } part[1000];
 static uintptr_t first_page(uint64_t i) { return part[i].start & ~(uintptr_t)4095; }
 static uintptr_t last_page(uint64_t i) { return (part[i].start + part[i].bytes + 4095) & ~(uintptr_t)4095; }
@@ -67,7 +69,7 @@ static void serve(void)
         for (uint64_t i = 0; i < head[0]; i++)
             in((void *)(uintptr_t)part[i].start, part[i].bytes);
         __builtin___clear_cache((char *)%(code)#xUL, (char *)%(code)#xUL + (1 << 20));
-        alarm(%(seconds)d);
+        setitimer(ITIMER_PROF, &(struct itimerval){.it_value.tv_sec = %(seconds)d}, NULL);
         ((void (*)(void *, void *, void *))(uintptr_t)%(code)#xUL)((void *)(uintptr_t)head[1], (void *)(uintptr_t)head[2], (void *)(uintptr_t)head[3]);
         uint64_t around = 0; /* of all pages of parts that are kept, what lies around these too */
         for (uint64_t i = 0; i < head[0]; i++)
@@ -109,16 +111,19 @@ class Server:
         """Of parts (start, content, whether it comes back, whether it and what lies around it is compared): a number
         that stands for the latter, and what comes back, or None."""
         if self.process is None or self.process.poll() is not None:
-            self.process = subprocess.Popen([*self.emulator, self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self.process = subprocess.Popen([*self.emulator, self.program], bufsize=0, stdin=subprocess.PIPE,
+                                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         parts = [(CODE, code, False, False), *parts]
         said = struct.pack("<4Q", len(parts), *arguments)
         said += b"".join(struct.pack("<4Q", start, len(content), back, kept) for start, content, back, kept in parts)
         said += b"".join(content for _, content, _, _ in parts)
         want = AROUND + sum(len(content) for _, content, back, _ in parts if back)
+        got = b""
         try:
-            self.process.stdin.write(said)
-            self.process.stdin.flush()
-            got = self.process.stdout.read(want)
+            while said:
+                said = said[self.process.stdin.write(said):]
+            while len(got) < want and self.answers() and (more := self.process.stdout.read(want - len(got))):
+                got += more
         except BrokenPipeError:
             got = b""
         if len(got) == want:
@@ -127,6 +132,18 @@ class Server:
         self.process.wait()
         self.process = None
         return None
+
+    def answers(self):
+        """Waits for something to read. False if the process does nothing: what a mutant jumped to may wait for input.
+        How long it takes says nothing, as both may have been stopped for a while."""
+        asleep = 0
+        while not select.select([self.process.stdout], [], [], 0.2)[0]:
+            with open(f"/proc/{self.process.pid}/stat") as f:
+                state = f.read().rpartition(")")[2].split()[0]
+            asleep = asleep + 1 if state == "S" else 0
+            if asleep == 5:
+                return False
+        return True
 
 
 class Calls:
@@ -232,16 +249,30 @@ class Alone(Calls):
         return self.left
 
 
+def calls_of(kernel, at, differ, tries):
+    """Calls that a mutant is run in: half of them the shortest, half drawn from those of at most three times as many
+    instructions; if it is reached when a key is set up, of those with keys of that length. Those where each lane has a
+    block, which the prover refuses soonest, and others differ in, first."""
+    shapes, steps = mutate._shapes, mutate._steps
+    reach = {i for _, i in mutate._reached[at]}
+    bits = {shapes[i].bits for i in reach if mutate.sets_up(shapes[i])}
+    full = lambda i: kernel.bitwise and kernels.full(kernel, shapes[i])
+    calls = sorted((not full(i), steps[i], i) for i, s in enumerate(shapes)
+                   if not mutate.sets_up(s) and (i in reach or bits and s.bits in bits and s.size))
+    found, more = calls[:tries // 2], [c for c in calls[tries // 2:] if c[1] <= 3 * calls[0][1]]
+    found += random.Random(at).sample(more, min(len(more), tries - len(found)))
+    return [i for _, _, i in sorted(found, key=lambda c: (c[0], -len(differ.get(c[2], ())), c))]
+
+
 def first_calls(kernel, todo, tries):
     """The first call in which each mutant leaves something else: call -> mutants; and those that leave the same."""
     differ, same, kept = collections.defaultdict(list), [], {}
-    sets_up = [isinstance(s, kernels.Setup) or getattr(s, "mode", None) == modes.SETUP for s in mutate._shapes]
     with tempfile.TemporaryDirectory() as folder, Alone(kernel, Server(kernel.isa, folder), None) as alone:
         for done, n in enumerate(todo):
             at, _, _, code = mutate._mutants[n]
             if done % 100 == 0:
                 terms.forget()
-            for _, i in [c for c in sorted(mutate._reached[at]) if not sets_up[c[1]]][:tries]:
+            for i in calls_of(kernel, at, differ, tries):
                 if i not in kept:
                     kept[i] = alone.behind(i, kernel.code)
                     if kept[i] is None or alone.behind(i, kernel.code) != kept[i]:
@@ -252,6 +283,18 @@ def first_calls(kernel, todo, tries):
             else:
                 same.append(n)
     return differ, same
+
+
+def unchanged(kernel, differ, until):
+    """Why the kernel itself is refused where it is taken for a mutant, in the call that most differ in; or None."""
+    i = max(differ, key=lambda i: len(differ[i]))
+    at = mutate._mutants[differ[i][0]][0]
+    mutate._mutants.append((at, "as it is", at, kernel.code))
+    kernel.asked = True
+    try:
+        return mutate.explore(i, [len(mutate._mutants) - 1], None, until)[len(mutate._mutants) - 1]
+    finally:
+        mutate._mutants.pop()
 
 
 def first(path, args):
@@ -266,8 +309,8 @@ def first(path, args):
     differ, same = first_calls(kernel, todo, args.tries)
     print(f"     {kernel}: {len(todo) - len(same)} of {len(todo)} mutants leave something else in {len(differ)} calls, "
           f"{time.time() - begun:.0f} s", flush=True)
-    if args.plant:
-        mutate.refuses = lambda i: None
+    if args.plant or args.refuse:
+        mutate.refuses = lambda i: "planted" if args.refuse else None
     found, left = {}, collections.defaultdict(list)
     for n in same:  # what data do not show, but a call that is not compared: a wipe left out, a caller's register
         for _, i in [c for c in mutate._reached[mutate._mutants[n][0]] if not mutate.function(c[1])][:1]:
@@ -275,8 +318,8 @@ def first(path, args):
     tasks = [(i, those, True) for i, those in differ.items()] + [(i, those, False) for i, those in left.items()]
     for i, those, compared in sorted(tasks, key=lambda task: mutate._steps[task[0]]):
         kernel.asked = compared
-        for j in range(0, len(those), mutate.TOGETHER):
-            for n, why in mutate.explore(i, those[j:j + mutate.TOGETHER], None, until).items():
+        for j in range(0, len(those), TOGETHER):
+            for n, why in mutate.explore(i, those[j:j + TOGETHER], None, until).items():
                 if compared:
                     found[n] = why
                 if why is None and compared:
@@ -285,15 +328,18 @@ def first(path, args):
                           "where it is not refused", flush=True)
                 elif why not in (None, mutate.NOT_RUN, mutate.NO_TIME):
                     record.add(n, "refused", why, 0)
+    wrong, refused_itself = sum(why is None for why in found.values()), 0
+    if differ and (why := unchanged(kernel, differ, until)) not in (None, mutate.NOT_RUN):
+        refused_itself = 1
+        print(f"FAIL {kernel}: refused as it is, where it goes on like a mutant: {why}", flush=True)
     kernel.asked = False
-    wrong = sum(why is None for why in found.values())
     left_out = sum(why in (mutate.NOT_RUN, mutate.NO_TIME) for why in found.values())
     refused_too = sum(n in record.known for n in same)
     print(f"{kernel}: {len(found) - wrong - left_out} of {len(found)} mutants refused in the call in which they leave "
           f"something else, {left_out} not run; {len(same)} leave the same, of which {refused_too} are refused; "
           f"{time.time() - begun:.0f} s", flush=True)
     terms.forget()
-    return len(found) - wrong - left_out, wrong, left_out
+    return len(found) - wrong - left_out, wrong + refused_itself, left_out
 
 
 def refused(kernel, shape, at, code):
@@ -312,9 +358,10 @@ def main():
     parser.add_argument("--calls", type=int, default=0, help="of each kernel at most so many, drawn from a full run's")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="so many mutants, before mutate.py")
-    parser.add_argument("--tries", type=int, default=100, help="with --first, calls of a mutant, at most")
+    parser.add_argument("--tries", type=int, default=24, help="with --first, calls of a mutant, at most")
     parser.add_argument("--seconds", type=int, default=0, help="with --first, for each kernel, at most")
     parser.add_argument("--plant", action="store_true", help="with --first, a prover that refuses nothing")
+    parser.add_argument("--refuse", action="store_true", help="with --first, one that refuses everything")
     parser.add_argument("record")
     parser.add_argument("objects", nargs="+")
     args = parser.parse_args()

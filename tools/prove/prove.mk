@@ -60,11 +60,13 @@ prove: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## a kernel's machine code
 MUTANTS ?= 1000
 # Of mutants what is known is kept here, and not found out again.
 PROVE_RECORD = $(B)/prove/mutants.jsonl
+PROVE_MANY = $(filter-out $(PROVE_BITWISE),$(PROVE_CHOSEN))
+PROVE_FEW = $(filter $(PROVE_BITWISE),$(PROVE_CHOSEN))
 prove-mutants: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## MUTANTS changed copies of a kernel, which the proof must refuse: KERNEL=name, or all
-	$(if $(filter $(PROVE_BITWISE),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/native.py --first $(MUTANTS) --calls 120 \
-	    $(PROVE_RECORD) $(filter $(PROVE_BITWISE),$(PROVE_CHOSEN)))
+	$(if $(PROVE_FEW),$(PROVE_PYTHON) tools/prove/native.py --first $(MUTANTS) --calls 120 $(PROVE_RECORD) $(PROVE_FEW))
 	$(PROVE_PYTHON) tools/prove/mutate.py --settle --calls 120 --count $(MUTANTS) --least 99 --record $(PROVE_RECORD) $(PROVE_CHOSEN)
-	$(PROVE_PYTHON) tools/prove/native.py --calls 600 $(PROVE_RECORD) $(PROVE_CHOSEN)
+	$(if $(PROVE_MANY),$(PROVE_PYTHON) tools/prove/native.py --calls 600 $(PROVE_RECORD) $(PROVE_MANY))
+	$(if $(PROVE_FEW),$(PROVE_PYTHON) tools/prove/native.py --calls 100 $(PROVE_RECORD) $(PROVE_FEW))
 
 # In make test-long, which looks further each time, and for how long.
 PROVE_ANY_SEED = --seed $$$$(date +%s)
@@ -150,7 +152,7 @@ $(eval $(call suite,prove-native,$(PROVE_PYTHON) $(B)/libsealane.a,\
     $(PROVE_PYTHON) tools/prove/native.py --first 20 --calls 6 /dev/null $(B)/asm/x86_64/chacha20poly1305_ssse3.o))
 $(eval $(call suite,prove-native-planted,$(PROVE_PYTHON) $(B)/libsealane.a,\
     --must-fail "$(PROVE_PYTHON) tools/prove/native.py --first 5 --calls 6 --% /dev/null \
-    $(B)/asm/x86_64/chacha20poly1305_ssse3.o" plant))
+    $(B)/asm/x86_64/chacha20poly1305_ssse3.o" plant refuse))
 # All calls of a kernel: a suite each, such as long-prove-x86_64-aesgcm_avx2.
 $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
     $(PROVE_PYTHON) $(B)/libsealane.a $(o),$(PROVE_PYTHON) tools/prove/prove.py --jobs 1 $(o))))
