@@ -116,8 +116,7 @@ int sealane_gcm_batch_measured(sealane_batch batch[2], const sealane_table *tabl
                                uint64_t limit);
 
 /* sealane_level_batch with these rules by times that this process has taken, where it may: at the first call for a
- * level, in at most about 60 us. ChaCha20-Poly1305's rule is the same for both
- * directions, 0 and SEALANE_FLAG_OPEN. */
+ * level, in at most about 60 us. ChaCha20-Poly1305's rule is the same for both directions, 0 and SEALANE_FLAG_OPEN. */
 const sealane_batch *sealane_batch_of_process(const sealane_table *table, const sealane_level *level,
                                               uint64_t direction);
 
