@@ -146,7 +146,7 @@ impl Key {
         Key::at(algorithm, key, algorithm.table().named(level)?)
     }
 
-    fn at(algorithm: Algorithm, key: &[u8], level: &'static Level) -> Result<Key, Error> {
+    pub(crate) fn at(algorithm: Algorithm, key: &[u8], level: &'static Level) -> Result<Key, Error> {
         let _dit = Dit::on();
         let state = match algorithm {
             Algorithm::ChaCha20Poly1305 | Algorithm::XChaCha20Poly1305 => {

@@ -5,8 +5,9 @@ use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use crate::kernel::{names::NAMES, rows, Kernel};
 use crate::{cpu, selftest, Error};
 
-/// A kernel for many packets in one call, and when it pays: for packets of each number of whole blocks from how many on
-/// they are faster side by side. Unlike packets pay if the sum of 1/from is 1 or more.
+/// A kernel for many packets in one call, and when it pays where that is not measured (batchrule.rs): for packets of each
+/// number of whole blocks from how many on they are faster side by side. Unlike packets pay if the sum of 1/from is 1 or
+/// more.
 pub(crate) struct Batch {
     pub(crate) kernel: Kernel,
     /// Packets at a time, a power of 2: one or two over go one by one; 0: no matter.
@@ -28,7 +29,7 @@ pub(crate) struct Level {
     pub(crate) timed: bool,
 }
 
-const LEVELS_MAX: usize = 8;
+pub(crate) const LEVELS_MAX: usize = 8;
 
 /// What is known of a level's known-answer test.
 const UNKNOWN: u8 = 0;
@@ -146,11 +147,15 @@ impl Table {
         }
     }
 
+    /// The place of a level that has a kernel.
+    pub(crate) fn place(&'static self, level: &'static Level) -> Option<usize> {
+        self.rows.iter().position(|row| core::ptr::eq(row, level))
+    }
+
     /// What the level does batches with, if that gives the known answers.
     pub(crate) fn batch(&'static self, level: &'static Level) -> Option<&'static Batch> {
         let batch = level.batch.as_ref()?;
-        let place = self.rows.iter().position(|row| core::ptr::eq(row, level))?;
-        let tested = self.batch_tested.get(place)?;
+        let tested = self.batch_tested.get(self.place(level)?)?;
         match tested.load(Ordering::Acquire) {
             WORKS => Some(batch),
             FAILS => None,
@@ -186,8 +191,7 @@ impl Table {
         let cap = cap_of_process();
         let start = self.best_allowed(cap.unwrap_or(0));
         let (first, level) = self.levels().find(|(place, level)| *place >= start && self.works(*place, level))?;
-        // What is to be the same each time is not measured: a level that somebody names, a program with more rights.
-        if !level.timed || cap.is_some() || privileged() {
+        if !level.timed || !may_measure() {
             return Some(first);
         }
         Some(clock::fastest(self, first))
@@ -216,6 +220,11 @@ impl Table {
             .map(|(_, level)| level)
             .ok_or(Error::InvalidLevel)
     }
+}
+
+/// What is to be the same each time is not measured: with a level that somebody names, in a program with more rights.
+pub(crate) fn may_measure() -> bool {
+    cap_of_process().is_none() && !privileged()
 }
 
 fn privileged() -> bool {
@@ -297,12 +306,12 @@ fn environment_cap() -> Option<usize> {
 }
 
 /// Which of the timed levels is fastest a CPU's pipeline decides, and no feature tells.
-mod clock {
+pub(crate) mod clock {
     use super::{Level, Table, LEVELS_MAX};
     use crate::kernel::Text;
 
-    const TURNS: u64 = 4;
-    const TURNS_AT_LEAST: u64 = 2;
+    pub(crate) const TURNS: u64 = 4;
+    pub(crate) const TURNS_AT_LEAST: u64 = 2;
     /// From the second turn on packets are done several times in a row, at most so often, if that takes no more than one
     /// such share of the limit: what ran before tells on the first.
     const IN_A_ROW: u64 = 8;
@@ -371,40 +380,40 @@ mod clock {
     }
 
     #[cfg(feature = "std")]
-    struct Clock(std::time::Instant);
+    pub(crate) struct Clock(std::time::Instant);
 
     #[cfg(feature = "std")]
     impl Clock {
-        fn start() -> Self {
+        pub(crate) fn start() -> Self {
             Clock(std::time::Instant::now())
         }
 
-        fn elapsed(&self) -> u64 {
+        pub(crate) fn elapsed(&self) -> u64 {
             self.0.elapsed().as_nanos() as u64
         }
     }
 
     #[cfg(feature = "std")]
-    fn limit() -> u64 {
+    pub(crate) fn limit() -> u64 {
         LIMIT_NS
     }
 
     #[cfg(not(feature = "std"))]
-    struct Clock(u64);
+    pub(crate) struct Clock(u64);
 
     #[cfg(not(feature = "std"))]
     impl Clock {
-        fn start() -> Self {
+        pub(crate) fn start() -> Self {
             Clock(crate::cpu::ticks())
         }
 
-        fn elapsed(&self) -> u64 {
+        pub(crate) fn elapsed(&self) -> u64 {
             crate::cpu::ticks().wrapping_sub(self.0)
         }
     }
 
     #[cfg(not(feature = "std"))]
-    fn limit() -> u64 {
+    pub(crate) fn limit() -> u64 {
         (u128::from(crate::cpu::ticks_per_second()) * u128::from(LIMIT_NS) / 1_000_000_000) as u64
     }
 

@@ -31,6 +31,7 @@
 #![warn(rust_2018_idioms)]
 
 mod batch;
+mod batchrule;
 mod cipher;
 mod cpu;
 mod dit;
