@@ -22,6 +22,7 @@ import time
 
 import arm32
 import arm64
+import bits
 import gcmloops
 import kernels
 import linear
@@ -31,27 +32,32 @@ import terms
 import x86
 from kernels import A, KEY, SCRATCH, STACK, STATE, Call
 from modes import CBC_DECRYPT, CTR, ECB_DECRYPT, ECB_ENCRYPT, XTS_DECRYPT, XTS_ENCRYPT, blocks_of
-from terms import Unproved, add_modular, cat, const, cut, same, secret
+from terms import Unproved, add_modular, cat, const, cut, same, secret, symbol
 
 LONGEST = 1 << 60  # bytes of text; of 32-bit ARM 2^30
 END = 0x1000000  # where the end of a text is in a run, from its begin: beyond all that a loop reaches
 
 
 class Loop:
-    """A pass has eight rows of so many blocks. ahead: the bytes of a pass are taken from the length before the loop begins again, so
-    that there a pass is always to come; else where it begins, and it may be none."""
+    """A pass of so many bytes. ahead: they are taken from the length before the loop begins again, so that there a pass is always
+    to come; else where it begins, and it may be none. ends: the last pass, with what there is, is one of the loop's too, which does
+    not begin again where nothing is left."""
 
-    def __init__(self, width, ahead):
-        self.step = 8 * 16 * width
-        self.ahead, self.least = self.step if ahead else 0, self.step if ahead else 16
+    def __init__(self, step, ahead=False, ends=False):
+        self.step, self.ahead, self.least = step, step if ahead else 0, step if ahead else 16
+        self.again = 16 if ends else 0  # what must be left behind a pass for another one
+        self.rests = range(self.again, step + self.again, 16)
 
 
 LOOPS = {
-    (x86, "aesni"): Loop(1, True),
-    (x86, "avx2"): Loop(2, True),
-    (x86, "avx512"): Loop(4, True),
-    (arm64, "ce"): Loop(1, False),
-    (arm32, "ce32"): Loop(1, False),
+    (x86, "aesni"): Loop(128, ahead=True),
+    (x86, "avx2"): Loop(256, ahead=True),
+    (x86, "avx512"): Loop(512, ahead=True),
+    (arm64, "ce"): Loop(128),
+    (arm64, "neon"): Loop(128, ends=True),
+    (arm32, "ce32"): Loop(128),
+    (arm32, "neon"): Loop(128, ends=True),
+    (arm32, "armv6"): Loop(32, ends=True),
 }
 
 
@@ -68,12 +74,19 @@ class Shape:
         return f"AES-{self.bits}, {modes.NAMES[self.mode]}" + (", in place" if self.in_place else "")
 
 
-SHAPES = [Shape(m, bits, in_place) for m in (CTR, XTS_ENCRYPT, CBC_DECRYPT, ECB_ENCRYPT, ECB_DECRYPT, XTS_DECRYPT)
-          for bits in (128, 192, 256) for in_place in (False, True)]
+ALL_SHAPES = [Shape(m, bits, in_place) for m in (CTR, XTS_ENCRYPT, CBC_DECRYPT, ECB_ENCRYPT, ECB_DECRYPT, XTS_DECRYPT)
+              for bits in (128, 192, 256) for in_place in (False, True)]
+
+
+def shapes(kernel):
+    """32-bit ARM's aes_neon keeps what counters have in common, and branches on it: only calls of that mode."""
+    return [s for s in ALL_SHAPES if s.mode != CTR or not (kernel.bitwise and kernels.begins_with_many(kernel))]
 
 
 def head(kernel, shape):
     """Where the loop begins. Only which it is, is taken from the code; that a run comes there is what the rest shows."""
+    if kernel.head is None and kernel.bitwise:
+        kernel.head = dict.fromkeys((s.mode for s in ALL_SHAPES), group(kernel))
     if kernel.head is None:
         insns, back = {i.address: i for i in kernel.isa.decoder().disasm(kernel.code, 0)}, []
         for i in insns.values():
@@ -84,6 +97,18 @@ def head(kernel, shape):
         order = (XTS_ENCRYPT, XTS_DECRYPT, ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT)
         kernel.head = dict.fromkeys(order, max(back)[1]) if kernel.isa is x86 else dict(zip(order, sorted(to for _, to in back), strict=True))
     return kernel.head[shape.mode]
+
+
+def group(kernel):
+    """Of jumps back on "not equal", the one to where the bytes of a pass are compared with what is left."""
+    insns, found = list(kernel.isa.decoder().disasm(kernel.code, 0)), set()
+    at = {i.address: n for n, i in enumerate(insns)}
+    for i in insns:
+        if i.mnemonic in ("bne", "b.ne") and (to := int(i.op_str.lstrip("#"), 0)) < i.address:
+            if any(j.op_str.endswith(f"#{loop_of(kernel).step:#x}") for j in insns[at[to]:at[to] + 4]):
+                found.add(to)
+    place, = found
+    return place
 
 
 class Part(gcmloops.Part):
@@ -106,6 +131,7 @@ class Part(gcmloops.Part):
         self.regions(*regions)
         self.arguments(key=KEY, state=STATE if shape.chained else 0, flags=shape.mode)
         self.set(**{"in": self.source + 0}, out=self.target + 0)
+        modes.schedule_of(shape.bits, "key")  # first: it says which S-boxes there are
         self.memory.cells.update(modes.key_cells(kernel, shape.bits, "key")[0])
         if shape.chained:
             self.memory.poke(STATE, memory_state)
@@ -182,14 +208,27 @@ class State(dict):
 
 def start(kernel, shape, state, ahead, left):
     """A run from the loop's begin. Also its text, the specification's result and state."""
-    call = Part(kernel, shape, ahead, blocks_of("state in memory", 1))
+    call = Part(kernel, shape, ahead, state_in_memory(shape))
     places = {"in": call.source + 0, "out": call.target + 0, "left": left}
+    if kernel.bitwise:
+        call.fill()
     call.put({cell: places[v] if isinstance(v, str) else v for cell, v in state.items()})
-    text = blocks_of("now", ahead // 16)
+    if kernel.bitwise:  # lanes without a block
+        call.machine.fill_vectors(symbol)
+    text, schedule = blocks_of("now", ahead // 16), modes.schedule_of(shape.bits, "key")
     if text:
         call.memory.poke(call.source.address, text)
     call.set(bytes=length(kernel, "total", ahead) + 0)
-    return call, *modes.result_of(shape.mode, modes.schedule_of(shape.bits, "key"), text, any_state(shape))
+    if kernel.bitwise and shape.mode == CTR:  # and their counters
+        for i in range(ahead // 16, 8):
+            modes.spec.aes(schedule, modes.spec.counter_block(any_state(shape), i))
+    return call, *modes.result_of(shape.mode, schedule, text, any_state(shape))
+
+
+def state_in_memory(shape):
+    """Which is not what the loop keeps, but for what a counter block has beside the counter."""
+    state = blocks_of("state in memory", 1)
+    return cat(cut(any_state(shape), 0, 96), cut(state, 96, 32)) if shape.mode == CTR else state
 
 
 def any_state(shape):
@@ -213,7 +252,7 @@ def induction(kernel, shape, blocks=None, step=None):
         elif v.defined and after_pass[cell].defined:
             state[cell] = v
     state.written = {cell[1] for cell in cells if cell[0] == "memory"}
-    left = length(kernel, "left", n)
+    left = length(kernel, "left", n + loop_of(kernel).again)
     while True:
         call, result, _ = start(kernel, shape, state, step or n, left + 0)
         kernel.program().run(call.machine, None, head(kernel, shape), head(kernel, shape))
@@ -228,6 +267,8 @@ def induction(kernel, shape, blocks=None, step=None):
         if not changed:
             break
     call.expect("the text", call.target.address, result)
+    if shape.chained:
+        call.expect("the state, in the loop,", STATE, state_in_memory(shape))
     if "left" not in state.values():
         raise Unproved("nothing counts what is left")
     return state, instructions
@@ -240,11 +281,11 @@ def leave(kernel, shape, state, rest):
     call.left_behind()
     for a in sorted(state.written):
         v = call.memory.cells.get(a, call.memory.unset)
-        if SCRATCH <= a < STACK - kernel.isa.STACK_BYTES and (not v.defined or secret(v)):
+        if SCRATCH <= a < STACK - kernel.isa.STACK_BYTES and (not v.defined or secret(v)) and v is not symbol(f"before {a}", 32):
             raise Unproved(f"scratch + {a - SCRATCH}, which the loop has written, is not wiped")
     call.expect("the text", call.target.address, result)
     if shape.chained:  # what was there when the loop began, or what is there now
-        call.expect("the state", STATE, after if shape.mode in (XTS_ENCRYPT, XTS_DECRYPT) else blocks_of("state in memory", 1))
+        call.expect("the state", STATE, after if shape.mode in (XTS_ENCRYPT, XTS_DECRYPT) else state_in_memory(shape))
     return call.machine.steps
 
 
@@ -259,20 +300,36 @@ LANES, LANE, LANE_STEP = 0x100000, 0x10000000, 0x100000
 
 
 def cbc_groups(kernel, count):
-    """[(lanes, where their loop begins, which register says where in the texts it is)]: behind the last store of a pass 16
+    """[(lanes, where their loop begins, which cell says where in the texts it is)]: behind the last store of a pass 16
     is added to that, and if it is less than the texts' length it goes back. On x86-64 the first such loop is of many and
-    the second of one, on ARM there is one for each number, from 8 or 6 down."""
+    the second of one, on ARM there is one for each number, from 8 or 6 down, or where AES is made of bit operations one."""
     insns, found = list(kernel.isa.decoder().disasm(kernel.code, 0)), []
+    if kernel.bitwise:
+        most = 2 if kernel.name.endswith("armv6") else CBC_LANES
+        return [(range(i, min(i + most, count)), *one_loop(insns)) for i in range(0, count, most)]
     for i, insn in enumerate(insns[:-2]):
         if m := re.fullmatch(r"add (rdx, 0x10|[rx](\d+), [rx]\2, #0x10)", f"{insn.mnemonic} {insn.op_str}"):
             compare, jump = insns[i + 1:i + 3]
             compares = compare.mnemonic == "cmp" and compare.op_str.startswith(insn.op_str.split(",")[0])
             if compares and jump.mnemonic in ("jb", "b.lo", "blo"):
-                found.append((int(insns[i + 2].op_str.lstrip("#"), 0), int(m[2] or 2)))
+                found.append((int(insns[i + 2].op_str.lstrip("#"), 0), ("general", int(m[2] or 2))))
     if kernel.isa is x86:
         return [(range(count), *found[count == 1])]
     most = CBC_LANES if kernel.isa is arm64 else 6
     return [(range(i, min(i + most, count)), *found[most - min(most, count - i)]) for i in range(0, count, most)]
+
+
+def one_loop(insns):
+    """Where it begins, and the cell: on 32-bit ARM where a register with the number is stored to in scratch."""
+    found = []
+    for i, insn in enumerate(insns[:-3]):
+        m, stored = re.fullmatch(r"([rx](\d+)|ip), \1, #0x10", insn.op_str), insns[i + 1].mnemonic == "str"
+        compare, jump = insns[i + 1 + stored:i + 3 + stored]
+        if m and insn.mnemonic == "add" and compare.mnemonic == "cmp" and compare.op_str.startswith(m[1]) and jump.mnemonic in ("blo", "b.lo"):
+            at = SCRATCH + int(re.fullmatch(rf"{m[1]}, \[r1, #(0x[0-9a-f]+)\]", insns[i + 1].op_str)[1], 0) if stored else 0
+            found.append((int(jump.op_str.lstrip("#"), 0), ("memory", at) if stored else ("general", int(m[2]))))
+    only, = found
+    return only
 
 
 def cbc_head(kernel, count):
@@ -284,6 +341,8 @@ class CbcPart(Call):
         """before: what each lane is chained to when the call begins. at: where the block is that a pass takes."""
         super().__init__(kernel)
         self.machine.known = self.known
+        if kernel.bitwise:  # lanes without a block
+            self.fill()
         self.lanes, regions = [], [("lanes", LANES, A["LANE_STRIDE"] * count, True, False)]
         self.schedules = [modes.schedule_of(bits, f"key{i}_") for i in range(count)]
         for i in range(count):
@@ -311,6 +370,9 @@ class CbcPart(Call):
 
     put = Part.put
 
+    def get(self, cell):
+        return self.machine.general[cell[1]] if cell[0] == "general" else self.memory.cells[cell[1]]
+
     def base(self, name, least, times=1, **more):
         width = self.kernel.isa.POINTER
         return linear.Base(name, least, times * min(LONGEST, 1 << width - 4), width=width, **more)
@@ -328,6 +390,9 @@ class CbcPart(Call):
     def bytes_at(self):
         """Where the length of the texts is: cells, and functions that set and get it."""
         scratch = [a for a in sorted(self.memory.cells) if SCRATCH <= a < SCRATCH + self.scratch_bytes]
+        if self.kernel.bitwise and self.kernel.isa is arm32:
+            a, = (a for a in scratch if linear.place(self.memory.cells[a]) == self.total)
+            return {("memory", a)}, lambda call, v: call.memory.poke(a, v), lambda call: call.memory.cells[a]
         found = [a for a in scratch if linear.place(self.memory.peek(a, 8)) == self.total]
         registers = [i for i, v in enumerate(self.machine.general) if linear.place(v) == self.total]
         if len(found) == 1:
@@ -360,9 +425,9 @@ class Cbc:
     def prove(self):
         """Base, step and exit of each group of lanes. Returns the number of instructions."""
         begin = lambda chained: self.run(self.make(chained, None), 0, self.groups[0][1])
-        for number, (lanes, place, register) in enumerate(self.groups):
+        for number, (lanes, place, cell) in enumerate(self.groups):
             last = number == len(self.groups) - 1
-            enter = self.group(begin, lanes, place, register)
+            enter = self.group(begin, lanes, place, cell)
 
             def begin(chained, enter=enter, place=place, stop=None if last else self.groups[number + 1][1]):
                 call, text = enter(chained, True)
@@ -376,7 +441,7 @@ class Cbc:
         call.left_behind()
         for a in sorted(self.written):
             v = call.memory.cells.get(a, call.memory.unset)
-            if SCRATCH <= a < STACK - self.kernel.isa.STACK_BYTES and (not v.defined or secret(v)):
+            if SCRATCH <= a < STACK - self.kernel.isa.STACK_BYTES and (not v.defined or secret(v)) and v is not symbol(f"before {a}", 32):
                 raise Unproved(f"scratch + {a - SCRATCH}, which the loop has written, is not wiped")
         return self.steps
 
@@ -384,14 +449,14 @@ class Cbc:
         for i in lanes:
             call.expect(f"the output of lane {i}", call.lanes[i]["out"] + AT, self.after[i])
 
-    def group(self, begin, lanes, place, register):
+    def group(self, begin, lanes, place, cell):
         """What is kept in the loop of these lanes, by as many steps as it takes. Returns what begins a run there."""
         called, then = begin(self.before), begin(self.after)
         for call in (called, then):
-            if call.machine.general[register].constant != 0:
+            if call.get(cell).constant != 0:
                 raise Unproved("the first pass is not at the texts' begin")
         cells, following, (special, set_length, get_length) = called.cells(), then.cells(), called.bytes_at()
-        special.add(("general", register))
+        special.add(cell)
         state = {c: v for c, v in cells.items() if c not in special and v.defined and following[c].defined}
 
         def enter(chained, ends):
@@ -400,8 +465,9 @@ class Cbc:
             text = call.base("text", 0, address=AT, modulus=16)
             end, left = call.base("end", 16, 2), call.base("left", 32, modulus=16)
             linear.relate(end, text, left)
-            call.put(state)
-            call.machine.general[register] = text + 0
+            call.put({**state, cell: text + 0})
+            if self.kernel.bitwise:
+                call.machine.fill_vectors(symbol)
             set_length(call, text + 16 if ends else end + 0)
             call.end = end
             return call, text
@@ -412,7 +478,7 @@ class Cbc:
             gone = [c for c in state if not alike(found[c], following[c])]
             for c in gone:
                 del state[c]
-        places = linear.place(call.machine.general[register]), linear.place(get_length(call))
+        places = linear.place(call.get(cell)), linear.place(get_length(call))
         if places != ((text, self.by), (call.end, 0)):
             raise Unproved("the texts do not move by a block")
         self.expect(call, lanes)
@@ -427,7 +493,8 @@ CBC_CALLS = [(bits, count, in_place) for count in range(1, CBC_LANES + 1) for bi
 
 
 def anew(kernel):
-    kernels.mode(False, False, False, True)
+    kernels.mode(False, kernel.bitwise, kernel.bitwise and kernel.ascending, not kernel.bitwise)
+    bits.strict = False
     terms.forget()
     terms.lengths = linear
 
@@ -457,16 +524,16 @@ def one(task):
     number, quick = task
     if number is None:
         return of_lanes(quick)
-    shape, wrong, cases = SHAPES[number], [], 0
+    shape, wrong, cases = shapes(_kernel)[number], [], 0
     anew(_kernel)
     try:
         state, steps = induction(_kernel, shape)
         cases += 2
     except (Unproved, RecursionError) as e:
         return str(shape), 0, 0, [str(e) or "terms too deep"]
-    n = loop_of(_kernel).step
-    for rest in (0, n // 2 + 16, n - 16) if quick else range(0, n, 16):
-        if len(terms.ATOMS) > 600_000:
+    rests = loop_of(_kernel).rests
+    for rest in (rests[0], rests[len(rests) // 2], rests[-1]) if quick else rests:
+        if len(terms.ATOMS) > (prove.ATOMS_BITWISE if _kernel.bitwise else 600_000):
             anew(_kernel)
             state, _ = induction(_kernel, shape)
         try:
@@ -475,6 +542,26 @@ def one(task):
         except (Unproved, RecursionError) as e:
             wrong.append(f"{rest} bytes left: {str(e) or 'terms too deep'}")
     return str(shape), cases, steps, wrong
+
+
+# Of AES made of bit operations, instructions behind where the loop begins that a planted fault leaves out: mode, mnemonic, operands.
+LEFT_OUT = {
+    (arm64, "neon"): [("the text does not move", ECB_ENCRYPT, "add", "x3, x3, x27"), ("the output does not move", ECB_DECRYPT, "add", "x4, x4, x27"),
+                      ("what is left does not change", ECB_ENCRYPT, "subs", "x5, x5, x27"), ("a counter does not move", CTR, "add", ", #1"),
+                      ("a tweak is not shifted", XTS_ENCRYPT, "extr", ""), ("a product of an S-box is left out", ECB_DECRYPT, "and", ".16b"),
+                      ("what is chained is left out", CBC_DECRYPT, "str", "q24, [x1")],
+    (arm32, "neon"): [("the text does not move", ECB_ENCRYPT, "add", "r3, r3, r8"), ("a store, and the output does not move", ECB_DECRYPT, "st1.8", "[r4]!"),
+                      ("what is left does not change", ECB_ENCRYPT, "subs", "r7, r7, r8"), ("a tweak is not reduced", XTS_ENCRYPT, "bic", "sb, fp, sb"),
+                      ("a product of an S-box is left out", ECB_DECRYPT, "and", "q"), ("what is chained is left out", CBC_DECRYPT, "st1.8", "{d8, d9}, [r7]")],
+    (arm32, "armv6"): [("the text does not move", ECB_ENCRYPT, "add", "r3, r3, #0x10"), ("the output does not move", ECB_DECRYPT, "add", "r4, r4, #0x10"),
+                       ("what is left does not change", ECB_ENCRYPT, "subs", "r5, r5, r2"), ("a counter does not move", CTR, "add", "fp, fp, #2"),
+                       ("a tweak is not reduced", XTS_ENCRYPT, "and", "r8, r8, #0x87"), ("what is chained is left out", CBC_DECRYPT, "str", "r0, [ip")],
+}
+LANES_LEFT_OUT = {
+    (arm64, "neon"): [("the texts do not move", "add", "x7, x7, #0x10"), ("a lane is not chained", "stp", "q0, q1, [x1")],
+    (arm32, "neon"): [("the texts do not move", "add", "r5, r5, #0x10"), ("a lane is not chained", "vst1.8", "{d16, d17, d18, d19}, [r7]!")],
+    (arm32, "armv6"): [("the texts do not move", "add", "ip, ip, #0x10"), ("a lane is not chained", "stm", "r0, "), ("the next lanes are not found", "str", "r3, [r1")],
+}
 
 
 def planted(path):
@@ -494,7 +581,7 @@ def planted(path):
                 cbc(kernel, 128, **{"count": 3, **change})
             else:
                 state, _ = induction(kernel, shape, **change)
-                for rest in (0, n - 16):
+                for rest in loop_of(kernel).rests[::n // 16 - 1]:
                     leave(kernel, shape, state, rest)
         except (Unproved, AssertionError) as e:
             why = str(e) or "a number out of its bounds"
@@ -507,10 +594,18 @@ def planted(path):
         place = head(kernel, Shape(mode, 128, False))
         return next(i for i in insns if i.address >= place and i.mnemonic.removeprefix("v") == mnemonic and text in i.op_str)
 
-    attempt("the counter is one more after a pass", CTR, blocks=n // 16 + 1)
+    if any(s.mode == CTR for s in shapes(kernel)):
+        attempt("the counter is one more after a pass", CTR, blocks=n // 16 + 1)
     attempt("the tweak is of one block less", XTS_ENCRYPT, blocks=n // 16 - 1)
     attempt("a pass has a block more", ECB_ENCRYPT, step=n + 16)
-    if kernel.isa is x86:
+    if kernel.bitwise:
+        attempt("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
+        name = kernel.isa, kernel.name.removeprefix("sealane_aes_")
+        for what, mnemonic, text in LANES_LEFT_OUT[name]:
+            attempt(what, modes.CBC_ENCRYPT, next(i for i in insns if i.address >= cbc_head(kernel, 3)[0]
+                                                  and f"{i.mnemonic} {i.op_str}".startswith(f"{mnemonic} {text}")))
+        left_out = LEFT_OUT[name]
+    elif kernel.isa is x86:
         behind = lambda text: next(i for i in insns if i.address >= cbc_head(kernel, 3)[0] and f"{i.mnemonic} {i.op_str}".removeprefix("v").startswith(text))
         attempt("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
         attempt("the texts do not move", modes.CBC_ENCRYPT, behind("add rdx"))
@@ -536,7 +631,7 @@ def planted(path):
     else:
         attempt("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
         attempt("the texts do not move", modes.CBC_ENCRYPT, next(i for i in insns if i.address >= cbc_head(kernel, 3)[0] and i.op_str.endswith("#0x10")
-                                                                 and i.op_str.startswith(f"x{cbc_head(kernel, 3)[1]}, ")))
+                                                                 and i.op_str.startswith(f"x{cbc_head(kernel, 3)[1][1]}, ")))
         left_out = (("a load, and the text does not move", ECB_ENCRYPT, "ldp", "], #"), ("a store, and the output does not move", ECB_ENCRYPT, "stp", "], #"),
                     ("what is left does not change", ECB_ENCRYPT, "subs", "#0x80"), ("a counter does not move", CTR, "add", "#8"),
                     ("a round is left out", CTR, "aese", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesd", ""),
@@ -557,7 +652,7 @@ def main():
             unknown += 1
             continue
         begun, cases, steps, wrong = time.time(), 0, 0, 0
-        tasks = [(i, args.quick) for i in (range(0, len(SHAPES), 7) if args.quick else range(len(SHAPES)))]
+        tasks = [(i, args.quick) for i in range(0, len(shapes(kernel)), 7 if args.quick else 1)]
         tasks.append((None, args.quick))
         with multiprocessing.Pool(min(args.jobs, len(tasks)), begin_worker, (path,)) as pool:
             for name, n, instructions, errors in pool.imap_unordered(one, tasks):

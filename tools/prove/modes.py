@@ -3,7 +3,7 @@
 import spec
 import terms
 import x86
-from kernels import A, IN, KEY, OUT, STATE, Call, begins_with_many
+from kernels import A, IN, KEY, OUT, STATE, Call, begins_with_many, name_many
 from terms import cat, const, cut, symbol, xor
 
 SETUP, ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT, CBC_ENCRYPT, MASKS = \
@@ -51,7 +51,8 @@ def shapes(kernel, quick):
 
 
 def compared(found):
-    """Of a kernel whose AES is made of bit operations, calls that are compared with the specification: of each mode and length of key."""
+    """Of a kernel whose AES is made of bit operations, calls that mutate.py compares with the specification: of each mode and length of
+    key."""
     few = [s for s in found if s.blocks * max(1, s.lanes) <= 9]
     chosen = {}
     for s in few:
@@ -148,8 +149,8 @@ def of_one(kernel, shape, trace, function):
             schedule, low = schedule_of(shape.bits, "key"), spec.reverse(cut(state, 96, 32)).constant
             for i in range(-(low % 8), shape.blocks + 16):
                 spec.aes(schedule, spec.counter_block(state, i))
-            for i in range(-(low % 128), 256 - low % 128) if begins_with_many(kernel) else ():
-                spec.aes(schedule[:3], spec.counter_block(state, i))
+            if begins_with_many(kernel):
+                name_many(schedule, state, -(low % 128), 256 - low % 128)
     cells, _ = key_cells(kernel, shape.bits, "key", None, shape.encrypts)
     regions = [("key", KEY, A["AES_KEY_BYTES"], True, False), ("in", source, n, True, shape.in_place)]
     if not shape.in_place:

@@ -134,7 +134,7 @@ def cover(pool_of):
 
 
 def tidy():
-    if len(terms.ATOMS) > 400_000:
+    if len(terms.ATOMS) > (3_000_000 if _kernel.bitwise else 400_000):
         terms.forget()
 
 
@@ -281,6 +281,10 @@ class Forks:
             self.places[_mutants[n][0]].append(n)
 
     def run(self):
+        refuses(self.i)  # of what a mutant does not change the results are known then
+        for keys in (kernels._keys, modes._keys):  # a key is set up in the call
+            for key in [k for k in keys if k[0] == _kernel.name]:
+                del keys[key]
         program = self.program = _kernel.program()
         self.kept, program.steps = program.steps, dict(program.steps)
         for at in self.places:
@@ -404,9 +408,6 @@ def explore(i, those, was, until):
         return dict.fromkeys(those, NOT_RUN)
     if was is None:  # else it is in terms of now
         tidy()
-    for keys in (kernels._keys, modes._keys):  # a key is set up in the call
-        for key in [k for k in keys if k[0] == _kernel.name]:
-            del keys[key]
     return Forks(i, those, was, until).run()
 
 
@@ -613,6 +614,16 @@ def settle(task):
     return i, found
 
 
+def compared(task):
+    """Of a call that is compared with the specification, and the numbers of mutants: number -> None, or why it is refused or NOT_RUN."""
+    i, those, until = task
+    _kernel.asked = True
+    try:
+        return i, explore(i, [n for n in those if not _refused[n]], None, until)
+    finally:
+        _kernel.asked = False
+
+
 def told_apart(dead):
     """Of mutants that are refused in a call, those that would be said to compute the same there: a fault of what classifies
     them."""
@@ -641,6 +652,21 @@ def classify(pool_of, alive, until, tell):
                 elif why is not None and n not in gone:
                     gone.add(n)
                     tell(n, why, i)
+    # Those that calls which compare do not reach.
+    unproved = [n for n in alive if _kernel.bitwise and n not in gone | missing and state[n] == OTHER and not _proved[n]]
+    tasks = collections.defaultdict(list)
+    for n in unproved:
+        for _, i in sorted(_reached[_mutants[n][0]])[:PROVED_BITWISE]:
+            tasks[i].append(n)
+    with pool_of() as pool:
+        for i, found in pool.imap_unordered(compared, [(i, tasks[i], until) for i in sorted(tasks, key=lambda i: str(kernels.alike(_kernel, _shapes[i])))]):
+            for n, why in found.items():
+                if why == NOT_RUN:
+                    missing.add(n)
+                elif why is not None and n not in gone:
+                    gone.add(n)
+                    tell(n, why, i)
+                _proved[n] += why is None
     for n in alive:
         if n in gone:
             continue

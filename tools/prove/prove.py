@@ -1,8 +1,10 @@
 """Shows of a kernel's machine code, for calls of given lengths and for all data, what PROOF.md says.
 
-    prove.py [--quick] [--jobs N] [--queries FOLDER] [--sizes A-B,C [--ad A-B,C] | --lanes] [--part I/N] OBJECT...
+    prove.py [--quick] [--jobs N] [--queries FOLDER] [--sizes A-B,C [--ad A-B,C] | --lanes] [--part I/N] [--atoms N] OBJECT...
 
-Per kernel: how many calls were shown, and of which lengths. Exit status 1 if one was not.
+Per kernel: how many calls were shown, and of which lengths. Exit status 1 if one was not. Where AES is made of bit operations,
+calls that have much in common are run one after the other by one process, the longest first: what they have in common is
+made once.
 """
 import argparse
 import multiprocessing
@@ -129,6 +131,8 @@ def batch_shapes(quick):
             yield BatchShape(lanes, opens=opens, in_place=True, offset=1, bits=256)
 
 
+# Of a kernel whose AES is made of bit operations, values until all is forgotten: some 4 GB.
+ATOMS_BITWISE = 4_000_000
 # Longer packets are no lanes: of 64 bytes and more, SEALANE_BATCH_CLASSES of src/level.h times.
 LANE_CLASSES = 32
 
@@ -155,12 +159,13 @@ def chosen(text):
     return out
 
 
-_kernel = None
+_kernel, _atoms = None, 600_000
 
 
-def begin(path, asked):
-    global _kernel
+def begin(path, asked, atoms=None):
+    global _kernel, _atoms
     sys.setrecursionlimit(20000)
+    _atoms = atoms or _atoms
     if path:
         _kernel = kernels.Kernel(path)
         _kernel.asked = asked
@@ -205,7 +210,7 @@ def families(paths):
 
 def one(task):
     shape, folder = task
-    if len(terms.ATOMS) > 600_000:
+    if len(terms.ATOMS) > _atoms:
         terms.forget()
     try:
         return str(shape), kernels.prove(_kernel, shape, folder), None
@@ -213,6 +218,21 @@ def one(task):
         return str(shape), 0, str(e)
     except RecursionError:
         return str(shape), 0, "terms too deep"
+
+
+def several(tasks):
+    return [one(task) for task in tasks]
+
+
+def together(kernel, tasks):
+    """Calls that one process runs one after the other: where AES is made of bit operations those that have it in common."""
+    if not kernel.bitwise:
+        return [tasks[i:i + 8] for i in range(0, len(tasks), 8)]
+    found = {}
+    for task in tasks:
+        found.setdefault(kernels.alike(kernel, task[0]), []).append(task)
+    size = lambda task: -getattr(task[0], "size", 0)
+    return sorted((sorted(group, key=size) for group in found.values()), key=lambda group: sum(map(size, group)))
 
 
 def processor_time():
@@ -234,12 +254,14 @@ def runs(args):
         shapes = list(lane_shapes()) if args.lanes else kernels.shapes(kernel, False) if args.sizes is None else \
             [(GcmShape if "aesgcm" in kernel.name else Shape)(n, ad=ad, opens=o) for n in args.sizes for ad in args.ad for o in (False, True)]
         begun, before, results = time.time(), processor_time(), []
-        with multiprocessing.Pool(args.jobs, begin, (path, args.sizes is not None)) as pool:
+        atoms, said = args.atoms or (ATOMS_BITWISE if kernel.bitwise else 600_000), 0
+        with multiprocessing.Pool(args.jobs, begin, (path, True, atoms)) as pool:
             tasks = [(s, args.queries) for s in chosen_part(shapes, args.part)]
-            for result in pool.imap_unordered(one, tasks, 8):
-                results.append(result)
-                if len(results) % 500 == 0:
-                    print(f"     {kernel}: {len(results)} of {len(tasks)}, {time.time() - begun:.0f} s", flush=True)
+            for found in pool.imap_unordered(several, together(kernel, tasks)):
+                results += found
+                if time.time() - begun > said + 60:
+                    said = time.time() - begun
+                    print(f"     {kernel}: {len(results)} of {len(tasks)}, {said:.0f} s", flush=True)
             pool.close()
             pool.join()
         yield path, results, processor_time() - before
@@ -253,6 +275,7 @@ def main():
     parser.add_argument("--sizes", type=chosen)
     parser.add_argument("--ad", type=chosen, default=[0], help="with --sizes: bytes of associated data")
     parser.add_argument("--lanes", action="store_true", help="of kernels of many packets: every length that front ends give to a lane")
+    parser.add_argument("--atoms", type=int, help="values until all is forgotten, at 1 to 4 KB each")
     parser.add_argument("--part", default="1/1", help="the I-th of N parts of each kernel's calls, for a run in pieces")
     parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
@@ -268,7 +291,7 @@ def main():
             if error:
                 wrong += 1
                 print(f"FAIL {kernel}: {shape}: {error}", flush=True)
-        of = "" if not kernel.bitwise or args.sizes is not None else f", function of {1 if args.quick else kernels.FUNCTION} of them"
+        of = ", function of 1 of them" if kernel.bitwise and args.quick else ""
         print(f"{'FAIL' if wrong else 'ok  '} {kernel}: {len(results) - wrong} of {len(results)} calls, {sum(n for _, n, _ in results):,} "
               f"instructions, {seconds:.0f} s of CPU{of}", flush=True)
         failed, shown = failed + wrong, shown + len(results) - wrong
