@@ -416,8 +416,8 @@ def aesgcm(kernel, shape, trace=None, function=True):
                 spec.aes(schedule, const(i << 120, 128))
     cells, steps = gcm_key(kernel, shape.bits, trace if isinstance(shape, Setup) else None)
     if isinstance(shape, Setup):
-        if function and not kernel.bitwise:  # with a text that takes all powers of H
-            aesgcm(kernel, GcmShape(600, bits=shape.bits, opens=True))
+        if function:  # with a text that takes all powers of H
+            aesgcm(kernel, GcmShape(300 if kernel.bitwise else 600, bits=shape.bits, opens=True))
         return steps
     first, last = shape.flags & FIRST, shape.flags & LAST
     call = Call(kernel)

@@ -264,7 +264,7 @@ def without(steps, at):
 def most_steps(i):
     """How many instructions of a mutant, in a call or in the set-up of its key, are enough to say that it does not come
     to an end."""
-    return 60_000 if sets_up(_shapes[i]) else 3 * _steps[i] + SETS_UP[_kernel.bitwise]
+    return (200_000 if _kernel.bitwise else 60_000) if sets_up(_shapes[i]) else 3 * _steps[i] + SETS_UP[_kernel.bitwise]
 
 
 def sets_up(shape):
@@ -380,7 +380,7 @@ def as_mutant(i, n):
     tidy()
     most = common.Code.LIMIT
     common.Code.LIMIT = most_steps(i)
-    limit(SECONDS)
+    limit(LONGER if _kernel.bitwise else SECONDS)
     try:
         with Changed(n):
             return refuses(i)

@@ -206,7 +206,9 @@ class Calls:
         if got is None:
             raise SystemExit(f"{self.kernel} as it is: not at its end")
         if call.kernel is self.kernel:
-            kept, at = got[0], self.shape
+            # What a key of AES-GCM holds is looked at by the call that sets it up.
+            set_up = any(r.name == "key" and r.write for r in call.memory.regions)
+            kept, at = got[0], kernels.Setup(self.shape.bits) if set_up else self.shape
             for n, code in self.codes.items():
                 if n not in self.differ:
                     other = self.server.call(code, arguments, parts)
@@ -342,6 +344,13 @@ def first(path, args):
     return len(found) - wrong - left_out, wrong + refused_itself, left_out
 
 
+def same_under_its_own(kernel, code, shapes, bits):
+    """Whether calls under keys of that length that a mutant has made leave what they leave under the kernel's."""
+    mutate._shapes = [s for s in shapes if s.bits == bits and not mutate.sets_up(s)]
+    with tempfile.TemporaryDirectory() as folder, Alone(kernel, Server(kernel.isa, folder), None) as alone:
+        return all(alone.behind(i, code) == alone.behind(i, kernel.code) is not None for i in range(len(mutate._shapes)))
+
+
 def refused(kernel, shape, at, code):
     """Why the prover refuses a mutant in a call, or None."""
     kernel.asked = True
@@ -397,13 +406,16 @@ def main():
                 modes._keys.clear()
                 terms.forget()
                 kernels._run(kernel, shape, None)
-        wrong = seen = gone = 0
+        wrong = seen = gone = others = 0
         for name, shape in sorted(calls.differ.items()):
             if name in before:
                 seen += 1
                 continue
             d = found[name]
             why = refused(kernel, shape, *codes[name])
+            if why is None and isinstance(shape, kernels.Setup) and same_under_its_own(kernel, codes[name][1], shapes, shape.bits):
+                others += 1
+                continue
             if why is None or why == mutate.NO_TIME:
                 wrong += 1
                 print(f"FAIL {kernel} at {d['what']}: {d['kind']}: another result in {shape}, where it is not refused")
@@ -413,8 +425,9 @@ def main():
                 f.write(json.dumps(d | {"kind": "refused", "why": why, "calls": 0}) + "\n")
         if 2 * seen < len(before):
             print(f"FAIL {kernel}: of {len(before)} that are refused only {seen} leave other results")
-        print(f"{kernel}: {len(same) - wrong - gone} of {len(same)} mutants leave the kernel's results in {len(shapes)} calls, {gone} do not in a call "
-              f"in which they are refused; of {len(before)} refused before {seen} leave others", flush=True)
+        print(f"{kernel}: {len(same) - wrong - gone} of {len(same)} mutants leave the kernel's results in {len(shapes)} calls, "
+              f"{others} of these under keys that hold something else, {gone} do not in a call in which they are refused; "
+              f"of {len(before)} refused before {seen} leave others", flush=True)
         failed += wrong + (2 * seen < len(before))
         passed += len(same) - wrong
         terms.forget()

@@ -131,8 +131,8 @@ def batch_shapes(quick):
             yield BatchShape(lanes, opens=opens, in_place=True, offset=1, bits=256)
 
 
-# Of a kernel whose AES is made of bit operations, values until all is forgotten: some 4 GB.
-ATOMS_BITWISE = 4_000_000
+# Of a kernel whose AES is made of bit operations, values until all is forgotten: some 5 GB for each process.
+ATOMS_BITWISE = 2_500_000
 # Longer packets are no lanes: of 64 bytes and more, SEALANE_BATCH_CLASSES of src/level.h times.
 LANE_CLASSES = 32
 
