@@ -644,15 +644,17 @@ def alike(kernel, shape):
     return kernel.name, kernel.isa.POINTER, shape.bits, getattr(shape, "mode", None), getattr(shape, "j0", None)
 
 
-def many_keys(shape):
-    """Calls of which each key takes seconds, where AES is made of bit operations."""
-    return getattr(shape, "lanes", 0) > 25
+def dear(kernel, shape):
+    """Where AES is made of bit operations: calls of which each key takes seconds; and each block that is authenticated, of those that no
+    other call has alike."""
+    return getattr(shape, "lanes", 0) > 25 or \
+        kernel.name.endswith("aesgcm_armv6") and not isinstance(shape, Setup) and (shape.size > 200 or shape.ad > 0)
 
 
 def prove(kernel, shape, folder):
     """Where AES is made of bit operations, without the function unless that is asked for."""
     global _about
-    if kernel.bitwise and not (kernel.asked and not many_keys(shape) or getattr(shape, "function", False)):
+    if kernel.bitwise and not (kernel.asked and not dear(kernel, shape) or getattr(shape, "function", False)):
         return run(kernel, shape, None)
     mode(False, kernel.bitwise, kernel.ascending, kernel.of_modes and not kernel.bitwise)
     bits.strict = kernel.bitwise and full(kernel, shape)

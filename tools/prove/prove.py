@@ -232,7 +232,9 @@ def together(kernel, tasks):
     for task in tasks:
         found.setdefault(kernels.alike(kernel, task[0]), []).append(task)
     size = lambda task: -getattr(task[0], "size", 0)
-    return sorted((sorted(group, key=size) for group in found.values()), key=lambda group: sum(map(size, group)))
+    groups = [sorted(group, key=size) for group in found.values()]
+    halves = [group[i::2] for group in groups for i in range(2)] if len(tasks) > 500 else groups  # for two processes
+    return sorted((group for group in halves if group), key=lambda group: sum(map(size, group)))
 
 
 def processor_time():
