@@ -159,13 +159,14 @@ def chosen(text):
     return out
 
 
-_kernel, _atoms = None, 600_000
+_kernel, _atoms, _spares = None, 600_000, False
 
 
-def begin(path, asked, atoms=None):
-    global _kernel, _atoms
+def begin(path, asked, atoms=None, spares=False):
+    """asked: for the function of every call; spares: but of those that are dear."""
+    global _kernel, _atoms, _spares
     sys.setrecursionlimit(20000)
-    _atoms = atoms or _atoms
+    _atoms, _spares = atoms or _atoms, spares
     if path:
         _kernel = kernels.Kernel(path)
         _kernel.asked = asked
@@ -212,6 +213,8 @@ def one(task):
     shape, folder = task
     if len(terms.ATOMS) > _atoms:
         terms.forget()
+    if _spares:
+        _kernel.asked = not (_kernel.bitwise and kernels.dear(_kernel, shape))
     try:
         return str(shape), kernels.prove(_kernel, shape, folder), None
     except Unproved as e:
@@ -257,7 +260,7 @@ def runs(args):
             [(GcmShape if "aesgcm" in kernel.name else Shape)(n, ad=ad, opens=o) for n in args.sizes for ad in args.ad for o in (False, True)]
         begun, before, results = time.time(), processor_time(), []
         atoms, said = args.atoms or (ATOMS_BITWISE if kernel.bitwise else 600_000), 0
-        with multiprocessing.Pool(args.jobs, begin, (path, True, atoms)) as pool:
+        with multiprocessing.Pool(args.jobs, begin, (path, True, atoms, args.sizes is None)) as pool:
             tasks = [(s, args.queries) for s in chosen_part(shapes, args.part)]
             for found in pool.imap_unordered(several, together(kernel, tasks)):
                 results += found
