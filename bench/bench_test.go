@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -76,7 +77,7 @@ func TestFloors(t *testing.T) {
 		for _, c := range cells() {
 			tab.Ns[c] = map[string]float64{peer: 1000, "sealane avx512": oursNs}
 		}
-		return &results{Machine: machine{Class: "avx512/2"}, tables: map[string]*table{"Go": tab}}
+		return &results{Machine: machine{Class: zen5}, tables: map[string]*table{"Go": tab}}
 	}
 	type sums struct{ pass, fail, notRun int }
 	type wanted struct {
@@ -118,6 +119,11 @@ func TestFloors(t *testing.T) {
 	}
 }
 
+const (
+	zen5 = "AMD family 26, AVX-512 IFMA"
+	zen3 = "AMD family 25, AVX2"
+)
+
 // TestFloorsOfAClass holds rows to the CPUs that they are for, and against the fastest of all peers.
 func TestFloorsOfAClass(t *testing.T) {
 	tab := &table{Candidates: []candidate{{Name: "slow", Library: "OpenSSL"}, {Name: "fast", Library: "libgcrypt"},
@@ -139,14 +145,14 @@ func TestFloorsOfAClass(t *testing.T) {
 		}
 		return fastest
 	}
-	for _, class := range []string{"", "avx512/2", "avx2/2"} {
+	for _, class := range []string{"", zen5, "AMD family 23, AVX2"} {
 		if got := states(class); len(got) != 0 {
-			t.Errorf("class %q has the rows of avx2/1: %v", class, got)
+			t.Errorf("class %q has the rows of Zen 3: %v", class, got)
 		}
 	}
-	got := states("avx2/1") // 1.25 times as fast as libgcrypt
+	got := states(zen3) // 1.25 times as fast as libgcrypt
 	if len(got) != 7 || got[64] != "pass" || got[1024] != "pass" || got[1420] != "fail" {
-		t.Errorf("class avx2/1: %v", got)
+		t.Errorf("the class of Zen 3: %v", got)
 	}
 }
 
@@ -165,7 +171,7 @@ func TestRustIsALanguage(t *testing.T) {
 		{map[string]*table{"Rust": tab}, map[string]string{"ring": "pass", "aws-lc-rs": "fail"}, "| avx512 ÷ ring, seal | 3.00 |"},
 		{nil, map[string]string{"ring": "not run", "aws-lc-rs": "not run"}, "Rust was not measured."},
 	} {
-		r := &results{Machine: machine{Class: "avx512/2"}, tables: test.tables}
+		r := &results{Machine: machine{Class: zen5}, tables: test.tables}
 		outcomes, err := r.outcomes()
 		if err != nil {
 			t.Fatal(err)
@@ -221,21 +227,21 @@ func TestSweepFindsASlowerSize(t *testing.T) {
 	}
 }
 
-// TestClasses has results of three CPUs, two of one class: each class has one plot, the newest, and what is modelled has none.
-func TestClasses(t *testing.T) {
+// TestCPUs has two results of one CPU and one of another: each CPU has one plot, the newest, and modelled figures have none.
+func TestCPUs(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"old":      `{"machine": {"cpu": "Old", "class": "avx2/1"}, "algorithm": "ChaCha20-Poly1305", "date": "2026-01-01"}`,
-		"new":      `{"machine": {"cpu": "New", "class": "avx2/1"}, "algorithm": "ChaCha20-Poly1305", "date": "2026-02-01"}`,
+		"old":      `{"machine": {"cpu": "One"}, "algorithm": "ChaCha20-Poly1305", "date": "2026-01-01"}`,
+		"new":      `{"machine": {"cpu": "One"}, "algorithm": "ChaCha20-Poly1305", "date": "2026-02-01"}`,
 		"other":    `{"machine": {"cpu": "Other"}, "algorithm": "ChaCha20-Poly1305", "date": "2025-01-01"}`,
-		"gcm":      `{"machine": {"cpu": "New", "class": "avx2/1"}, "algorithm": "AES-128-GCM", "date": "2026-03-01"}`,
+		"gcm":      `{"machine": {"cpu": "One"}, "algorithm": "AES-128-GCM", "date": "2026-03-01"}`,
 		"modelled": `{"about": "modelled", "cells": []}`,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name+".json"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := writeClasses(dir); err != nil {
+	if err := writeCPUs(dir); err != nil {
 		t.Fatal(err)
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "README.md"))
@@ -246,13 +252,77 @@ func TestClasses(t *testing.T) {
 	for _, m := range regexp.MustCompile(`\]\((\w+)\.svg\)`).FindAllStringSubmatch(string(page), -1) {
 		plots = append(plots, m[1])
 	}
-	if !slices.Equal(plots, []string{"other", "new"}) || !strings.Contains(string(page), "[Old](old.md)") {
+	if !slices.Equal(plots, []string{"new", "other"}) || !strings.Contains(string(page), "[2026-01-01](old.md)") {
 		t.Errorf("plots %q:\n%s", plots, page)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "broken.json"), []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeClasses(dir); err == nil {
+	if err := writeCPUs(dir); err == nil {
 		t.Error("a broken file was read")
 	}
+}
+
+// TestCommittedResults holds the floors of each class to the results in the tree, at the level that programs get on that CPU.
+func TestCommittedResults(t *testing.T) {
+	defer func(before algorithm) { alg = before }(alg)
+	for file, class := range map[string]string{
+		"amd-epyc-family-26-model-2":                  zen5,
+		"amd-epyc-family-25-model-17":                 "AMD family 25, AVX-512 IFMA",
+		"intel-r-xeon-r-processor-family-6-model-167": "Intel family 6, AVX-512 IFMA",
+	} {
+		for _, alg = range algorithms {
+			r, err := readResults(filepath.Join("results", file+alg.Suffix+".json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Machine.Class = class
+			outcomes, err := r.outcomes()
+			if err != nil {
+				t.Fatal(err)
+			}
+			held := 0
+			for _, o := range outcomes {
+				if o.Op == "setup" || o.Batch == 1 { // of this tree's code, not of its CPU
+					continue
+				}
+				if held++; o.State != "pass" {
+					t.Errorf("%s, %s: %s", file, alg.Name, o)
+				}
+			}
+			if held < 40 {
+				t.Errorf("%s, %s: %d floors", file, alg.Name, held)
+			}
+		}
+	}
+}
+
+// readResults reads what raw wrote.
+func readResults(path string) (*results, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var raw struct {
+		Machine machine
+		Tables  map[string]struct {
+			Candidates []candidate
+			Cells      []struct {
+				cell
+				Ns map[string]float64
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &raw); err != nil {
+		return nil, err
+	}
+	r := &results{Machine: raw.Machine, tables: map[string]*table{}}
+	for language, from := range raw.Tables {
+		to := &table{Candidates: from.Candidates, Ns: map[cell]map[string]float64{}}
+		for _, c := range from.Cells {
+			to.Ns[c.cell] = c.Ns
+		}
+		r.tables[language] = to
+	}
+	return r, nil
 }

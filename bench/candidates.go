@@ -13,7 +13,8 @@ import (
 // A goCandidate is an implementation that this program links.
 type goCandidate struct {
 	candidate
-	New func(key []byte) (cipher.AEAD, error)
+	New    func(key []byte) (cipher.AEAD, error)
+	chosen bool // the level of sealane that programs get on this CPU
 }
 
 // goCandidates lists the peers first, then sealane's levels, best first.
@@ -22,13 +23,13 @@ func goCandidates() []goCandidate {
 		return append([]goCandidate{{
 			candidate{Name: "standard library", Library: "standard library", Version: runtime.Version(),
 				How: "cipher.NewGCM of aes.NewCipher"},
-			newStandardGCM,
+			newStandardGCM, false,
 		}}, sealaneGCMCandidates()...)
 	}
 	all := []goCandidate{{
 		candidate{Name: "x/crypto", Library: "x/crypto", Version: moduleVersion("golang.org/x/crypto"),
 			How: "chacha20poly1305.New"},
-		xcrypto.New,
+		xcrypto.New, false,
 	}}
 	all = append(all, platformCandidates()...)
 	return append(all, sealaneCandidates()...)

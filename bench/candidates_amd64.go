@@ -11,6 +11,6 @@ func platformCandidates() []goCandidate {
 	return []goCandidate{{
 		candidate{Name: "tsasm/amd64", Library: "tsasm/amd64", How: "chacha20poly1305.New",
 			Version: moduleVersion("github.com/tailscale/wireguard-go")},
-		tsasm.New,
+		tsasm.New, false,
 	}}
 }

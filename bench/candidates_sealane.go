@@ -36,9 +36,9 @@ func levelCandidates(table *dispatch.Table, name string, public func([]byte) (ci
 		c := goCandidate{
 			candidate{Name: "sealane " + r.Name, Library: "sealane", Version: "this tree", Level: r.Name,
 				How: "level " + r.Name},
-			func(key []byte) (cipher.AEAD, error) { return at(r.Level, key) },
+			func(key []byte) (cipher.AEAD, error) { return at(r.Level, key) }, r.Status == levels.Chosen,
 		}
-		if r.Status == levels.Chosen {
+		if c.chosen {
 			c.How, c.New = name, public
 		}
 		all = append(all, c)

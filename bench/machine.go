@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -16,8 +18,8 @@ type machine struct {
 	OS   string `json:"os"`
 	Arch string `json:"arch"`
 
-	// Class is what floors go by: on x86-64 the best set of features that a level may need, and how many cycles a vector
-	// addition takes, which the C program measures: avx512/2. Empty elsewhere, and where there is no C program.
+	// Class is what floors go by: vendor, family and the widest vectors of an x86-64 CPU, such as "AMD family 26, AVX-512 IFMA".
+	// Empty elsewhere.
 	Class string `json:"class,omitempty"`
 }
 
@@ -38,8 +40,22 @@ func thisMachine() machine {
 	}
 	if family := field["cpu family"]; family != "" {
 		m.CPU += fmt.Sprintf(" (family %s, model %s)", family, field["model"])
+		m.Class = class(field["vendor_id"], family, strings.Fields(field["flags"]))
 	}
 	return m
+}
+
+// class names the CPUs that share floors. The flags are those of /proc/cpuinfo.
+func class(vendor, family string, flags []string) string {
+	vendor = cmp.Or(map[string]string{"AuthenticAMD": "AMD", "GenuineIntel": "Intel"}[vendor], vendor)
+	for _, w := range []struct{ flag, name string }{
+		{"avx512ifma", "AVX-512 IFMA"}, {"avx512vl", "AVX-512"}, {"avx2", "AVX2"}, {"ssse3", "SSSE3"},
+	} {
+		if slices.Contains(flags, w.flag) {
+			return fmt.Sprintf("%s family %s, %s", vendor, family, w.name)
+		}
+	}
+	return ""
 }
 
 // fileName makes a name for the result files.

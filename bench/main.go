@@ -46,7 +46,7 @@ type options struct {
 	bytes   int
 	open    bool
 	list    bool
-	classes bool
+	cpus    bool
 }
 
 const (
@@ -71,7 +71,7 @@ func main() {
 	flag.BoolVar(&o.strict, "strict", false, "exit with 1 if a floor is missed")
 	flag.StringVar(&o.region, "region", "", "measure nothing; have this Go `candidate` seal packets for tools/x86cost to watch")
 	flag.BoolVar(&o.list, "list", false, "measure nothing; name the Go candidates")
-	flag.BoolVar(&o.classes, "classes", false, "measure nothing; write the page of plots by class of CPU")
+	flag.BoolVar(&o.cpus, "cpus", false, "measure nothing; write the page of plots by CPU")
 	flag.IntVar(&o.bytes, "bytes", 1420, "`size` of those packets")
 	flag.BoolVar(&o.open, "open", false, "open them")
 	flag.Parse()
@@ -93,8 +93,8 @@ func run(o options) error {
 		}
 		return nil
 	}
-	if o.classes {
-		return writeClasses(o.dir)
+	if o.cpus {
+		return writeCPUs(o.dir)
 	}
 	debug.SetGCPercent(-1) // the collector runs between passes
 	if o.region != "" {
@@ -121,7 +121,7 @@ func run(o options) error {
 	if err := r.write(filepath.Join(o.dir, o.name), outcomes); err != nil {
 		return err
 	}
-	if err := writeClasses(o.dir); err != nil {
+	if err := writeCPUs(o.dir); err != nil {
 		return err
 	}
 	failed := printOutcomes(os.Stdout, outcomes)
@@ -156,7 +156,7 @@ func (r *results) measure(o options, b *goBench, cpu int) error {
 		moved, of := 0, 0
 		merge := func(language string, t *table) {
 			if r.tables[language] == nil {
-				r.tables[language] = &table{}
+				r.tables[language] = &table{Level: b.level()}
 			}
 			m, n := r.tables[language].merge(t)
 			moved, of = moved+m, of+n
@@ -167,7 +167,6 @@ func (r *results) measure(o options, b *goBench, cpu int) error {
 				return err
 			}
 			merge("C", t)
-			r.Machine.Class = t.Class
 		}
 		if o.rust != "" {
 			t, err := runProgram(o.rust, part(roundRust), cpu)
@@ -203,12 +202,12 @@ func (r *results) measure(o options, b *goBench, cpu int) error {
 	return nil
 }
 
-// sweepAgainst sets up the sweep of sealane's best level; nil if there is none.
+// sweepAgainst sets up the sweep of the level that programs get; nil if there is none.
 func sweepAgainst(b *goBench, peer string) (*sweep, error) {
 	var ours, theirs *goCandidate
 	for i, c := range b.candidates {
 		switch {
-		case c.Level != "" && ours == nil:
+		case c.chosen:
 			ours = &b.candidates[i]
 		case c.Name == peer:
 			theirs = &b.candidates[i]

@@ -68,6 +68,16 @@ func newGoSpace() *goBench {
 	return b
 }
 
+// level returns the level of sealane that programs get; none if there is none.
+func (b *goBench) level() string {
+	for _, c := range b.candidates {
+		if c.chosen {
+			return c.Level
+		}
+	}
+	return ""
+}
+
 func newGoBench(candidates []goCandidate, fault string) (*goBench, error) {
 	b := newGoSpace()
 	b.candidates = candidates

@@ -43,7 +43,7 @@ type curve struct {
 	seal, open plotter.XYs
 }
 
-// plot draws, for each language, how many times as fast as each peer sealane's best level is.
+// plot draws, for each language, how many times as fast as each peer the level that programs get is.
 func (r *results) plot(path string) error {
 	var panels []string
 	for _, language := range languages {
@@ -98,7 +98,7 @@ func textStyle(size vg.Length, c color.Color) text.Style {
 }
 
 func (t *table) drawPanel(area draw.Canvas, language string) error {
-	level := t.levels()[0]
+	level := t.level()
 	curves := t.curves(level)
 	p := plot.New()
 	p.BackgroundColor = color.White

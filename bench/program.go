@@ -25,7 +25,6 @@ func runProgram(program string, d time.Duration, cpu int) (*table, error) {
 	var report struct {
 		ClockGHz    float64 `json:"clock_ghz"`
 		Repetitions int
-		Class       string
 		Candidates  []candidate
 		Cells       []struct {
 			cell
@@ -35,7 +34,7 @@ func runProgram(program string, d time.Duration, cpu int) (*table, error) {
 	if err := json.Unmarshal(out, &report); err != nil {
 		return nil, fmt.Errorf("%s: %w", program, err)
 	}
-	t := &table{Candidates: report.Candidates, ClockGHz: report.ClockGHz, Repetitions: report.Repetitions, Class: report.Class,
+	t := &table{Candidates: report.Candidates, ClockGHz: report.ClockGHz, Repetitions: report.Repetitions,
 		Ns: make(map[cell]map[string]float64)}
 	for _, c := range report.Cells {
 		t.Ns[c.cell] = c.Ns

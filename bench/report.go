@@ -91,9 +91,7 @@ func (r *results) markdown(name string, outcomes []outcome) string {
 	w.line("Each figure is the smallest time of many short batches. The clock of such a machine drifts: compare figures of one run only, and trust the ratios.")
 	w.line("%.0f s, %d rounds; the last round made %.1f %% of the times smaller by more than 1 %%.\n", r.Seconds, r.Rounds, r.Moved*100)
 	if r.Machine.Class != "" {
-		features, cycles, _ := strings.Cut(r.Machine.Class, "/")
-		w.line("The CPU is of class %s: features as level %s needs them, vector additions of %s cycles. Floors go by it.\n",
-			r.Machine.Class, features, cycles)
+		w.line("Its floors are those of %s.\n", r.Machine.Class)
 	}
 	w.line("![throughput beside the peers](%s.svg)\n", name)
 	r.writeCandidates(w)
@@ -247,7 +245,7 @@ func (t *table) writeRatios(w *report, language string) {
 		title string
 		ad    int
 		keys  int
-		best  bool
+		only  bool // the level that programs get
 	}{
 		{"One key, no associated data", 0, 1, false},
 		{"One key, 13 bytes of associated data", 13, 1, true},
@@ -255,9 +253,9 @@ func (t *table) writeRatios(w *report, language string) {
 	} {
 		w.line("### %s\n", k.title)
 		var rows [][]string
-		for i, level := range levels {
-			if k.best && i > 0 {
-				break
+		for _, level := range levels {
+			if k.only && level != t.level() {
+				continue
 			}
 			for _, peer := range t.peers() {
 				for _, op := range []string{"seal", "open"} {
@@ -282,7 +280,7 @@ func (r *results) writeBatches(w *report) {
 		if t == nil || len(t.levels()) == 0 {
 			continue
 		}
-		best := t.levels()[0]
+		best := t.level()
 		var ratios, times [][]string
 		for _, keys := range []int{manyKeys, 1} {
 			for _, op := range []string{"seal", "open"} {
@@ -360,7 +358,7 @@ func (r *results) writeSweep(w *report) {
 	if len(r.Sweep) == 0 {
 		return
 	}
-	w.line("## Every size from 0 to %d bytes, Go, best level against %s\n", maxBytes, alg.Peer)
+	w.line("## Every size from 0 to %d bytes, Go, the level that programs get against %s\n", maxBytes, alg.Peer)
 	var rows [][]string
 	for _, s := range r.Sweep {
 		slower := "none"

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // An algorithm is what one run measures.
 type algorithm struct {
@@ -103,13 +106,13 @@ type table struct {
 	Candidates  []candidate
 	ClockGHz    float64
 	Repetitions int
-	Class       string // of the CPU, as machine has it; empty if it was not found
+	Level       string // the one that programs get
 	Ns          map[cell]map[string]float64
 }
 
 // merge takes over what u found smaller, and returns how many of how many times moved by more than stable.
 func (t *table) merge(u *table) (moved, of int) {
-	t.Candidates, t.Class = u.Candidates, u.Class
+	t.Candidates = u.Candidates
 	t.ClockGHz = max(t.ClockGHz, u.ClockGHz)
 	t.Repetitions += u.Repetitions
 	if t.Ns == nil {
@@ -158,6 +161,15 @@ func (t *table) peers() []string {
 		}
 	}
 	return names
+}
+
+// level returns the level that programs get, or the first that was measured where that one was not.
+func (t *table) level() string {
+	levels := t.levels()
+	if len(levels) == 0 || slices.Contains(levels, t.Level) {
+		return t.Level
+	}
+	return levels[0]
 }
 
 // levels returns the levels of sealane that were measured, best first.

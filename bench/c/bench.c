@@ -1,7 +1,6 @@
 /* Measures libsealane beside the C libraries its users could pick instead, and prints one JSON object.
  *
  *     bench [--seconds S] [--cpu N] [--fault PEER] [--alg NAME] [--list]
- *     bench --class
  *     bench --region NAME --bytes N [--alg NAME] [--open]
  *
  * All candidates run in this process, pinned to one CPU, and take turns within every repetition, so that a slow phase
@@ -10,8 +9,8 @@
  * beside the others in a loop. Before anything is timed, every candidate must seal to the same bytes
  * as the first, open them again, and refuse a changed tag; --fault plants a wrong byte in one to show that this fails.
  *
- * --class prints the class of the CPU, which floors go by. With --region nothing is timed: one candidate seals or opens
- * some packets, each between mark_start and mark_end, for tools/x86cost to watch.
+ * With --region nothing is timed: one candidate seals or opens some packets, each between mark_start and mark_end, for
+ * tools/x86cost to watch.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -22,7 +21,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../src/cpu.h"
 #include "peers.h"
 
 #define BATCH_NS 12000.0
@@ -116,49 +114,6 @@ static double clock_ghz(void)
     }
     return 1000 * CHAIN / best;
 }
-
-#if defined(__x86_64__)
-/* Cycles of a vector addition: what tells pipelines apart that need different code and have the same features. */
-static double vector_cycles(double ghz)
-{
-    typedef unsigned vector __attribute__((vector_size(16)));
-    double best = 1e9;
-    for (int repeat = 0; repeat < 200; repeat++) {
-        vector x = {(unsigned)repeat}, y = {1, 2, 3, 4};
-        double start = now_ns();
-        for (int i = 0; i < 1000; i++) {
-#pragma GCC unroll 16
-            for (int j = 0; j < CHAIN; j++)
-                __asm__ volatile("paddd %1, %0" : "+x"(x) : "x"(y));
-        }
-        double ns = now_ns() - start;
-        if (ns < best)
-            best = ns;
-    }
-    return best * ghz / (1000 * CHAIN);
-}
-
-/* The class of the CPU, which floors go by: the best set of features that a level may need, and the cycles. */
-static const char *class_of_cpu(double ghz)
-{
-    static char class[32];
-    const uint32_t has = sealane_cpu_features(), avx2 = SEALANE_X86_AVX2 | SEALANE_X86_BMI2;
-    const uint32_t avx512vl = avx2 | SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL | SEALANE_X86_AVX512BW;
-    const uint32_t avx512 = avx512vl | SEALANE_X86_AVX512IFMA;
-    const char *best = (avx512 & ~has) == 0     ? "avx512"
-                       : (avx512vl & ~has) == 0 ? "avx512vl"
-                       : (avx2 & ~has) == 0     ? "avx2"
-                                                : "ssse3";
-    snprintf(class, sizeof class, "%s/%.0f", best, vector_cycles(ghz));
-    return class;
-}
-#else
-static const char *class_of_cpu(double ghz)
-{
-    (void)ghz;
-    return "";
-}
-#endif
 
 static void set_nonce(uint8_t nonce[12], uint64_t number)
 {
@@ -436,8 +391,8 @@ static int pin(int cpu)
 
 static void print_json(double ghz, int cpu, unsigned repetitions)
 {
-    printf("{\"clock_ghz\": %.4f, \"class\": \"%s\", \"cpu\": %d, \"repetitions\": %u,\n \"candidates\": [", ghz,
-           class_of_cpu(ghz), cpu, repetitions);
+    printf("{\"clock_ghz\": %.4f, \"cpu\": %d, \"repetitions\": %u,\n \"candidates\": [", ghz,
+           cpu, repetitions);
     for (size_t i = 0; i < peer_count; i++)
         printf("%s\n  {\"name\": \"%s\", \"library\": \"%s\", \"version\": \"%s\", \"how\": \"%s\", "
                "\"level\": \"%s\"}",
@@ -472,11 +427,7 @@ int main(int argc, char **argv)
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--list") == 0)
             list = true;
-        else if (strcmp(argv[i], "--class") == 0) {
-            pin(cpu);
-            printf("%s\n", class_of_cpu(clock_ghz()));
-            return 0;
-        } else if (strcmp(argv[i], "--open") == 0)
+        else if (strcmp(argv[i], "--open") == 0)
             open = true;
         else if (value && strcmp(argv[i], "--region") == 0)
             region = argv[++i];
@@ -493,9 +444,8 @@ int main(int argc, char **argv)
         else {
             fprintf(stderr,
                     "usage: %s [--seconds S] [--cpu N] [--fault PEER] [--alg NAME] [--list]\n"
-                    "       %s --class\n"
                     "       %s --region NAME --bytes N [--alg NAME] [--open]\n",
-                    argv[0], argv[0], argv[0]);
+                    argv[0], argv[0]);
             return 2;
         }
     }
