@@ -34,19 +34,19 @@ type results struct {
 }
 
 type options struct {
-	seconds time.Duration
-	program string
-	rust    string
-	dir     string
-	name    string
-	fault   string
-	alg     string
-	strict  bool
-	region  string
-	bytes   int
-	open    bool
-	list    bool
-	cpus    bool
+	seconds     time.Duration
+	program     string
+	rust        string
+	dir         string
+	name        string
+	fault       string
+	alg         string
+	strict      bool
+	region      string
+	bytes       int
+	open        bool
+	list        bool
+	cpus, class bool
 }
 
 const (
@@ -71,6 +71,7 @@ func main() {
 	flag.BoolVar(&o.strict, "strict", false, "exit with 1 if a floor is missed")
 	flag.StringVar(&o.region, "region", "", "measure nothing; have this Go `candidate` seal packets for tools/x86cost to watch")
 	flag.BoolVar(&o.list, "list", false, "measure nothing; name the Go candidates")
+	flag.BoolVar(&o.class, "class", false, "measure nothing; name the class of this CPU, which floors go by")
 	flag.BoolVar(&o.cpus, "cpus", false, "measure nothing; write the page of plots by CPU")
 	flag.IntVar(&o.bytes, "bytes", 1420, "`size` of those packets")
 	flag.BoolVar(&o.open, "open", false, "open them")
@@ -91,6 +92,10 @@ func run(o options) error {
 		for _, c := range goCandidates() {
 			fmt.Println(c.Name)
 		}
+		return nil
+	}
+	if o.class {
+		fmt.Println(thisMachine().Class)
 		return nil
 	}
 	if o.cpus {

@@ -69,10 +69,10 @@ bench-provider-versions: $(B)/provider/sealane.so ## the provider beside the new
 	cp $(B)/provider/versions.md bench/results/provider-versions-$(CPU_NAME).md
 	cat $(B)/provider/versions.md
 
-bench-provider: $(B)/provider/sealane.so $(B)/provider/test-bench $(B)/bench-c bench-provider-versions ## the provider beside OpenSSL's default one; writes bench/results
+bench-provider: $(B)/provider/sealane.so $(B)/provider/test-bench $(B)/bench-go bench-provider-versions ## the provider beside OpenSSL's default one; writes bench/results
 	@tools/bootstrap bench
 	{ sed 's|@MACHINE@|$(CPU_NAME)|; s|@OPENSSL@|'"$$(openssl version | sed 's/.*Library: \(OpenSSL [^ ]*\).*/\1/')"'|' provider/figures.md.in && \
-	    SEALANE_BENCH_CLASS="$$($(B)/bench-c --class)" $(B)/provider/test-bench $(B)/provider && echo && provider/bulk $(B)/provider/sealane.so 512 12 && \
+	    SEALANE_BENCH_CLASS="$$($(B)/bench-go -class)" $(B)/provider/test-bench $(B)/provider && echo && provider/bulk $(B)/provider/sealane.so 512 12 && \
 	    echo && provider/bulk $(B)/provider/sealane.so 512 12 TLS_AES_128_GCM_SHA256 ""; } > $(B)/provider/figures.md
 	cp $(B)/provider/figures.md $(PROVIDER_RESULTS)
 	cat $(PROVIDER_RESULTS)

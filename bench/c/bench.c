@@ -391,8 +391,7 @@ static int pin(int cpu)
 
 static void print_json(double ghz, int cpu, unsigned repetitions)
 {
-    printf("{\"clock_ghz\": %.4f, \"cpu\": %d, \"repetitions\": %u,\n \"candidates\": [", ghz,
-           cpu, repetitions);
+    printf("{\"clock_ghz\": %.4f, \"cpu\": %d, \"repetitions\": %u,\n \"candidates\": [", ghz, cpu, repetitions);
     for (size_t i = 0; i < peer_count; i++)
         printf("%s\n  {\"name\": \"%s\", \"library\": \"%s\", \"version\": \"%s\", \"how\": \"%s\", "
                "\"level\": \"%s\"}",
