@@ -5,12 +5,13 @@
  *   result      0, or a negative sealane_status that says why not. There is no errno.
  *   input       NULL is allowed where the length beside it is 0, and nowhere else: SEALANE_NULL.
  *   aliasing    in == out, or the two are disjoint; a partial overlap is SEALANE_OVERLAP. What is written may not
- *               overlap associated data or nonce. The attached layout of most protocols is tag = out + in_bytes.
- *   on failure  out is zeroed, and so is the tag that a seal would have written: a caller who does not look at the
- *               result sends zeroes instead of plaintext, and reads zeroes instead of what a stranger wrote. In place
- *               the input is gone then. Only where in_bytes is over the limit, and more likely a subtraction gone
- *               wrong than a length, out is left alone. Under an invalid key, whose tags have an unknown length, 12
- *               bytes of tag are zeroed.
+ *               overlap associated data or nonce. The attached layout of most protocols is tag = out + in_bytes. What
+ *               a key or a stream is made of (raw key, nonce, counter) may not lie in it.
+ *   on failure  a mistake of the caller's (a wrong length, an overlap, NULL, an invalid key) writes nothing, except
+ *               status in a batch. Of a packet that is not authentic nothing is revealed: out is zeroed, or where it
+ *               is in the ciphertext stands there again as it came. A key or stream that cannot be made is zeroed,
+ *               whatever it was, and is refused by all functions.
+ *   lengths     none is above PTRDIFF_MAX, as no object is: SEALANE_TOO_LONG, as for one over a cipher's limit.
  *   threads     a key that is not being written may be used by any number of threads; a stream by one at a time.
  *   memory      nothing is allocated; about 6 KiB of stack is used (10 KiB by AES-GCM in portable code, 16 KiB by the
  *               first key set-up in a process), and secrets are wiped from it.
@@ -122,7 +123,7 @@ typedef struct sealane_key {
  * Allowed are all but what sealane_set_max_level and the environment forbid: SEALANE_CPU (the name of the best level to
  * use) and SEALANE_ASM=0 (portable code only), read once, and not at all in programs that have more rights than who
  * starts them (set-uid, set-gid, file capabilities). What was picked holds for the process's life.
- * SEALANE_INVALID_KEY, SEALANE_NULL, or SEALANE_NO_LEVEL; then *k is all zeroes and no valid key, whatever it was. */
+ * SEALANE_INVALID_KEY, _NULL, _OVERLAP (key lies in *k) or _NO_LEVEL; then *k is all zeroes and no valid key. */
 SEALANE_API SEALANE_CHECKED int sealane_key_init(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_bytes);
 
 /* sealane_key_init for protocols that cut AES-GCM's tag off (IPsec ESP with an ICV of 12 bytes, RFC 4106): everything
@@ -160,14 +161,15 @@ SEALANE_API SEALANE_CHECKED const char *sealane_impl_name(const sealane_key *k);
  *
  * The nonce must have the length that the key's algorithm asks for (AES-GCM: any but 0), and must never be used twice
  * under one key for different packets: that reveals both plaintexts and lets others forge packets.
- * SEALANE_INVALID_KEY, _INVALID_NONCE, _TOO_LONG, _NULL, _OVERLAP: out and tag are zeroed. */
+ * SEALANE_INVALID_KEY, _INVALID_NONCE, _TOO_LONG, _NULL, _OVERLAP: nothing is written. */
 SEALANE_API SEALANE_CHECKED int sealane_seal(const sealane_key *k, uint8_t *out, uint8_t tag[SEALANE_TAG_BYTES],
                                              const uint8_t *nonce, size_t nonce_bytes, const uint8_t *ad,
                                              size_t ad_bytes, const uint8_t *in, size_t in_bytes);
 
 /* Checks the tag of in_bytes of ciphertext and ad_bytes of ad, and decrypts to out.
  *
- * SEALANE_NOT_AUTHENTIC, or the caller's mistakes as for sealane_seal: out is zeroed, also where out == in. */
+ * SEALANE_NOT_AUTHENTIC: out is zeroed; where out == in, the ciphertext is as it came, so that another key can be
+ * tried. The caller's mistakes as for sealane_seal: nothing is written. */
 SEALANE_API SEALANE_CHECKED int sealane_open(const sealane_key *k, uint8_t *out, const uint8_t tag[SEALANE_TAG_BYTES],
                                              const uint8_t *nonce, size_t nonce_bytes, const uint8_t *ad,
                                              size_t ad_bytes, const uint8_t *in, size_t in_bytes);
@@ -190,8 +192,7 @@ typedef struct sealane_op {
 } sealane_op;
 
 /* Seals or opens n packets, any mix of keys, algorithms and lengths, and returns when all are done: how many have
- * SEALANE_OK. A packet that fails does not affect the others; its out, and its tag if it was to be sealed, are zeroed.
- * ops is NULL: 0.
+ * SEALANE_OK. A packet that fails does not affect the others, and leaves what it leaves by itself. ops is NULL: 0.
  *
  * Within a packet the rules are those of sealane_seal and sealane_open, and are checked. What one packet writes (out,
  * tag, status) must not overlap anything of another packet; that is not checked, and packets of which it is not true
@@ -210,13 +211,13 @@ typedef struct sealane_iovec {
     size_t bytes;
 } sealane_iovec;
 
-#define SEALANE_IOV_MAX 1024 /* pieces of text in one call; more are SEALANE_TOO_LONG */
+#define SEALANE_IOV_MAX 1024 /* pieces of text, or of associated data, in one call; more are SEALANE_TOO_LONG */
 
 /* sealane_seal and sealane_open of a packet in pieces; the result is that of their concatenation.
  *
  * For every piece in == out, or the two are disjoint; and no piece's out may overlap another piece's in or out.
- * This is checked for all pairs, so the cost grows with the square of the pieces. On failure every piece's out is
- * zeroed, but of a piece that is over the limit by itself. */
+ * This is checked for all pairs, so the cost grows with the square of the pieces. SEALANE_NOT_AUTHENTIC: the out of
+ * every piece is zeroed, or where it is the piece's in as it came. A mistake writes nothing. */
 SEALANE_API SEALANE_CHECKED int sealane_sealv(const sealane_key *k, uint8_t tag[SEALANE_TAG_BYTES],
                                               const uint8_t *nonce, size_t nonce_bytes, const sealane_iovec *ad,
                                               size_t ad_pieces, const sealane_iovec *text, size_t text_pieces);
@@ -261,7 +262,8 @@ typedef enum { SEALANE_STREAM_SEAL = 0, SEALANE_STREAM_OPEN = 1 } sealane_direct
 
 /* Begins a packet. *k must stay where it is and what it is until the stream ends: once it was wiped or holds another
  * algorithm, every call but sealane_stream_wipe returns SEALANE_INVALID_KEY.
- * SEALANE_NULL, _INVALID_KEY, _INVALID_NONCE, _INVALID_STREAM (no such direction): *s is not written. */
+ * SEALANE_NULL, _INVALID_KEY, _INVALID_NONCE, _OVERLAP (nonce lies in *s), _INVALID_STREAM (no such direction): *s is
+ * all zeroes; a packet that was in progress is given up. */
 SEALANE_API SEALANE_CHECKED int sealane_stream_init(sealane_stream *s, const sealane_key *k,
                                                     sealane_direction direction, const uint8_t *nonce,
                                                     size_t nonce_bytes);
@@ -275,12 +277,12 @@ SEALANE_API SEALANE_CHECKED int sealane_stream_ad(sealane_stream *s, const uint8
  *
  * When opening, what this writes is UNVERIFIED PLAINTEXT. It must not be used in any way before
  * sealane_stream_open_final has returned 0, and must be erased by the caller if it did not.
- * SEALANE_TOO_LONG, _NULL, _OVERLAP, _INVALID_STREAM, _INVALID_KEY: out is zeroed, the stream is unchanged. */
+ * SEALANE_TOO_LONG, _NULL, _OVERLAP, _INVALID_STREAM, _INVALID_KEY: nothing is written, the stream is unchanged. */
 SEALANE_API SEALANE_CHECKED int sealane_stream_update(sealane_stream *s, uint8_t *out, const uint8_t *in,
                                                       size_t in_bytes);
 
 /* Ends a packet: writes its tag, or returns 0 if and only if the tag is right, SEALANE_NOT_AUTHENTIC if it is wrong.
- * Wipes the stream in any case but SEALANE_NULL and SEALANE_INVALID_STREAM. */
+ * Wipes the stream in any case but SEALANE_NULL and SEALANE_INVALID_STREAM. A mistake writes no tag. */
 SEALANE_API SEALANE_CHECKED int sealane_stream_seal_final(sealane_stream *s, uint8_t tag[SEALANE_TAG_BYTES]);
 SEALANE_API SEALANE_CHECKED int sealane_stream_open_final(sealane_stream *s, const uint8_t tag[SEALANE_TAG_BYTES]);
 
@@ -288,8 +290,8 @@ SEALANE_API SEALANE_CHECKED int sealane_stream_open_final(sealane_stream *s, con
 SEALANE_API void sealane_stream_wipe(sealane_stream *s);
 
 /* AES (FIPS 197) in the modes that encrypt and do not authenticate: docs/modes.md says when to use which, and that
- * nearly always it is sealane_seal. The conventions above hold, also on failure: the output of a call that is refused
- * is zeroed, unless the text is too long. Initial values, counters and tweaks are public, and never overlap the text.
+ * nearly always it is sealane_seal. The conventions above hold: a call that is refused writes nothing. Initial values,
+ * counters and tweaks are public, and never overlap the text.
  *
  * A key for all modes but XTS; the caller's memory, which may be copied and moved. Its contents are private. */
 typedef struct sealane_aes_key {
@@ -297,13 +299,13 @@ typedef struct sealane_aes_key {
 } sealane_aes_key;
 
 /* Makes a key of 16, 24 or 32 bytes ready, at a level that is chosen like those of sealane_key_init.
- * SEALANE_INVALID_KEY, SEALANE_NULL or SEALANE_NO_LEVEL; then *k is all zeroes and no valid key. */
+ * SEALANE_INVALID_KEY, _NULL, _OVERLAP (key lies in *k) or _NO_LEVEL; then *k is all zeroes and no valid key. */
 SEALANE_API SEALANE_CHECKED int sealane_aes_key_init(sealane_aes_key *k, const uint8_t *key, size_t key_bytes);
 SEALANE_API void sealane_aes_key_wipe(sealane_aes_key *k);
 SEALANE_API SEALANE_CHECKED const char *sealane_aes_impl_name(const sealane_aes_key *k);
 
 /* Every block by itself (ECB): a part of other constructions, and no way to encrypt a text, as equal blocks are seen to
- * be equal. SEALANE_INVALID_KEY, _INVALID_LENGTH (no multiple of 16), _NULL, _OVERLAP. */
+ * be equal. SEALANE_INVALID_KEY, _INVALID_LENGTH (no multiple of 16), _NULL, _OVERLAP, _TOO_LONG. */
 SEALANE_API SEALANE_CHECKED int sealane_aes_ecb_encrypt(const sealane_aes_key *k, uint8_t *out, const uint8_t *in,
                                                         size_t in_bytes);
 SEALANE_API SEALANE_CHECKED int sealane_aes_ecb_decrypt(const sealane_aes_key *k, uint8_t *out, const uint8_t *in,
@@ -319,12 +321,13 @@ typedef struct sealane_aes_ctr {
 
 /* Begins a text. counter is the first block's; its last counter_bits count: 128, which wrap around (SSH, RFC 4344), or
  * 32, which may not (IPsec, RFC 3686). No value may be used twice under one key: equal key stream reveals the sum of
- * both texts. SEALANE_INVALID_STREAM (s is NULL), _NULL, _INVALID_LENGTH (other counter_bits). */
+ * both texts. SEALANE_INVALID_STREAM (s is NULL), _NULL, _OVERLAP (counter lies in *s), _INVALID_LENGTH (other
+ * counter_bits): *s is all zeroes. */
 SEALANE_API SEALANE_CHECKED int sealane_aes_ctr_init(sealane_aes_ctr *s, const uint8_t counter[16],
                                                      unsigned counter_bits);
 
-/* Encrypts or decrypts, which is the same, the next piece. SEALANE_TOO_LONG: a counter of 32 bits would wrap around;
- * out and *s are left alone. SEALANE_INVALID_STREAM, _INVALID_KEY, _NULL, _OVERLAP: *s is left alone. */
+/* Encrypts or decrypts, which is the same, the next piece. SEALANE_TOO_LONG (also: a counter of 32 bits would wrap
+ * around), _INVALID_STREAM, _INVALID_KEY, _NULL, _OVERLAP (also with *s): nothing is written, not even to *s. */
 SEALANE_API SEALANE_CHECKED int sealane_aes_ctr_xor(const sealane_aes_key *k, sealane_aes_ctr *s, uint8_t *out,
                                                     const uint8_t *in, size_t in_bytes);
 SEALANE_API void sealane_aes_ctr_wipe(sealane_aes_ctr *s);
@@ -332,7 +335,7 @@ SEALANE_API void sealane_aes_ctr_wipe(sealane_aes_ctr *s);
 /* Cipher block chaining (NIST SP 800-38A, 6.2). iv is new for each text, and known to nobody before the text is chosen;
  * it is left as the last block of the ciphertext, for a text that goes on. Padding is the caller's, who must compare a
  * MAC over the ciphertext before he looks at it: an answer that tells that padding was wrong decrypts for whoever asks
- * (Vaudenay 2002). SEALANE_INVALID_KEY, _INVALID_LENGTH (no multiple of 16), _NULL, _OVERLAP; iv is left alone. */
+ * (Vaudenay 2002). SEALANE_INVALID_KEY, _INVALID_LENGTH (no multiple of 16), _NULL, _OVERLAP, _TOO_LONG. */
 SEALANE_API SEALANE_CHECKED int sealane_aes_cbc_encrypt(const sealane_aes_key *k, uint8_t iv[16], uint8_t *out,
                                                         const uint8_t *in, size_t in_bytes);
 SEALANE_API SEALANE_CHECKED int sealane_aes_cbc_decrypt(const sealane_aes_key *k, uint8_t iv[16], uint8_t *out,
@@ -359,7 +362,8 @@ typedef struct sealane_xts_key {
 } sealane_xts_key;
 
 /* Makes a key of 32 bytes (AES-128) or 64 (AES-256) ready. SEALANE_INVALID_KEY: another length, or its halves are equal
- * (FIPS 140-3 implementation guidance, C.I); SEALANE_NULL, SEALANE_NO_LEVEL. Then *k is no valid key. */
+ * (FIPS 140-3 implementation guidance, C.I); SEALANE_NULL, _OVERLAP (key lies in *k), _NO_LEVEL. Then *k is all
+ * zeroes and no valid key. */
 SEALANE_API SEALANE_CHECKED int sealane_aes_xts_key_init(sealane_xts_key *k, const uint8_t *key, size_t key_bytes);
 SEALANE_API void sealane_aes_xts_key_wipe(sealane_xts_key *k);
 
@@ -382,15 +386,15 @@ typedef struct sealane_quic_keys {
 } sealane_quic_keys;
 
 /* Makes keys ready: alg is SEALANE_AES_128_GCM, SEALANE_AES_256_GCM or SEALANE_CHACHA20_POLY1305, key and hp (header
- * protection) have its key_bytes, iv has 12 bytes. SEALANE_INVALID_KEY, _NULL, _NO_LEVEL: *k is all zeroes and no valid
- * keys. */
+ * protection) have its key_bytes, iv has 12 bytes. SEALANE_INVALID_KEY, _NULL, _OVERLAP (one of them lies in *k),
+ * _NO_LEVEL: *k is all zeroes and no valid keys. */
 SEALANE_API SEALANE_CHECKED int sealane_quic_keys_init(sealane_quic_keys *k, sealane_alg alg, const uint8_t *key,
                                                        const uint8_t iv[12], const uint8_t *hp, size_t key_bytes);
 SEALANE_API void sealane_quic_keys_wipe(sealane_quic_keys *k);
 
 /* The header mask of one sample (RFC 9001, 5.4.3 and 5.4.4), for QUIC implementations that seal payloads and mask
  * headers apart. A sample is 16 bytes of ciphertext; mask may overlap it. Several masks are made faster within the
- * calls below. SEALANE_INVALID_KEY, _NULL: mask is zeroed. */
+ * calls below. SEALANE_INVALID_KEY, _NULL: nothing is written. */
 SEALANE_API SEALANE_CHECKED int sealane_quic_mask(const sealane_quic_keys *k, uint8_t mask[5],
                                                   const uint8_t sample[16]);
 
@@ -402,7 +406,7 @@ typedef struct sealane_quic_packet {
     size_t packet_bytes;            /* of all three */
     size_t pn_offset;               /* where the packet number begins */
     uint64_t number;  /* the packet number; unprotect: before, the expected one, 1 more than the largest of an
-                         authentic packet, or 0 */
+                         authentic packet, or 0; left alone if the packet is refused */
     int phase;        /* unprotect: the key phase of `keys`, 0 or 1 */
     uint8_t *payload; /* result of unprotect: within bytes; NULL if there is none */
     size_t payload_bytes;
@@ -411,18 +415,19 @@ typedef struct sealane_quic_packet {
 
 /* Protects n packets, and returns how many have SEALANE_OK. The first byte of each says, in its last two bits, how many
  * bytes less one the packet number has; they are filled in. SEALANE_INVALID_LENGTH: too short to take a sample, that is
- * packet_bytes < pn_offset + 20; SEALANE_TOO_LONG: number above 2^62 - 1; SEALANE_INVALID_KEY, _NULL: bytes are zeroed.
- * A packet that fails does not affect the others. They must not overlap. About 40 KiB of stack is used. */
+ * packet_bytes < pn_offset + 20, or pn_offset is 0; SEALANE_TOO_LONG: number above 2^62 - 1; SEALANE_INVALID_KEY,
+ * _NULL: bytes are left alone, unprotected as they are, and must not be sent. A packet that fails does not affect the
+ * others. They must not overlap. About 40 KiB of stack is used. */
 SEALANE_API SEALANE_CHECKED size_t sealane_quic_protect_batch(sealane_quic_packet *packets, size_t n);
 
-/* Unprotects n packets of any content, and returns how many have SEALANE_OK. SEALANE_NOT_AUTHENTIC: the payload is
- * zeroed, the header is nobody's. SEALANE_RESERVED_BITS: authentic, with a payload, and a connection error.
- * SEALANE_INVALID_LENGTH, _TOO_LONG, _INVALID_KEY, _NULL: bytes are left alone. */
+/* Unprotects n packets of any content, and returns how many have SEALANE_OK. SEALANE_RESERVED_BITS: authentic, with a
+ * payload, and a connection error. SEALANE_NOT_AUTHENTIC, and the mistakes SEALANE_INVALID_LENGTH, _TOO_LONG,
+ * _INVALID_KEY, _NULL: bytes and number are as they came, header included, so that other keys can be tried. */
 SEALANE_API SEALANE_CHECKED size_t sealane_quic_unprotect_batch(sealane_quic_packet *packets, size_t n);
 
 /* The integrity tag of a Retry packet (RFC 9001, 5.8; RFC 9369, 3.3.3): retry is all of it but the tag, dcid the
  * Destination Connection ID of the packet that it answers. SEALANE_NULL; SEALANE_INVALID_LENGTH: dcid has more than 255
- * bytes; SEALANE_INVALID_KEY: version is neither 1 nor 0x6b3343cf. */
+ * bytes; SEALANE_INVALID_KEY: version is neither 1 nor 0x6b3343cf: nothing is written. */
 SEALANE_API SEALANE_CHECKED int sealane_quic_retry_tag(uint8_t tag[SEALANE_TAG_BYTES], uint32_t version,
                                                        const uint8_t *dcid, size_t dcid_bytes, const uint8_t *retry,
                                                        size_t retry_bytes);

@@ -2,7 +2,7 @@
 #include "../include/sealane.h"
 
 #include "aesmodes.h"
-#include "bytes.h"
+#include "contract.h"
 #include "dit.h"
 #include "level.h"
 
@@ -62,29 +62,10 @@ static inline void set_up(aes_key *k, const uint8_t *raw, size_t key_bytes, int 
     sealane_args a; /* what is not read is not set: a compiler zeroes it by rep stos, which takes as long as all else */
     a.bytes = (uint64_t)encrypts_only, a.key = slot(&k->schedules), a.flags = SEALANE_AES_SETUP;
     k->schedules.rounds = 6 + key_bytes / 4;
-    memcpy(k->schedules.schedule, raw, 16); /* in as many bytes as they are loaded again: else that waits */
-    if (key_bytes == 32)
-        memcpy(k->schedules.schedule + 16, raw + 16, 16);
-    else if (key_bytes == 24)
-        memcpy(k->schedules.schedule + 16, raw + 16, 8);
+    put_raw_key(k->schedules.schedule, key_bytes, raw, key_bytes); /* what is behind it is not looked at */
     level->kernel(&a, scratch, level->consts);
     k->mark = (uint64_t)AES_MARK << 32 | (uint64_t)index;
     dit_restore(dit);
-}
-
-static int key_init_at(sealane_aes_key *key, const uint8_t *raw, size_t key_bytes, int index)
-{
-    if (key == NULL)
-        return SEALANE_INVALID_KEY;
-    wipe(key, sizeof *key);
-    if (raw == NULL)
-        return SEALANE_NULL;
-    if (key_bytes != 16 && key_bytes != 24 && key_bytes != 32)
-        return SEALANE_INVALID_KEY;
-    if (index < 0)
-        return SEALANE_NO_LEVEL;
-    set_up((aes_key *)(void *)key, raw, key_bytes, index, 0);
-    return SEALANE_OK;
 }
 
 int sealane_aes_key_encrypts(sealane_aes_key *key, const uint8_t *raw, size_t key_bytes)
@@ -96,9 +77,24 @@ int sealane_aes_key_encrypts(sealane_aes_key *key, const uint8_t *raw, size_t ke
     return 1;
 }
 
+static sealane_status key_mistake(const sealane_aes_key *key, const uint8_t *raw, size_t key_bytes)
+{
+    if (key_bytes != 16 && key_bytes != 24 && key_bytes != 32)
+        return SEALANE_INVALID_KEY;
+    return source_mistake(key, sizeof *key, raw, key_bytes);
+}
+
 int sealane_aes_key_init(sealane_aes_key *key, const uint8_t *raw, size_t key_bytes)
 {
-    return key_init_at(key, raw, key_bytes, sealane_level_of_process(&sealane_tables[SEALANE_AES]));
+    if (key == NULL)
+        return SEALANE_NULL;
+    const sealane_status why = key_mistake(key, raw, key_bytes);
+    const int index = why == SEALANE_OK ? sealane_level_of_process(&sealane_tables[SEALANE_AES]) : -1;
+    wipe(key, sizeof *key);
+    if (index < 0)
+        return why != SEALANE_OK ? why : SEALANE_NO_LEVEL;
+    set_up((aes_key *)(void *)key, raw, key_bytes, index, 0);
+    return SEALANE_OK;
 }
 
 void sealane_aes_key_wipe(sealane_aes_key *key)
@@ -115,37 +111,17 @@ const char *sealane_aes_impl_name(const sealane_aes_key *key)
 
 /* ---- The caller's mistakes ---- */
 
-/* Zeroes the output of a call that is refused. */
-static int refuse(sealane_status why, uint8_t *out, size_t bytes)
-{
-    if (out != NULL && bytes != 0 && why != SEALANE_TOO_LONG)
-        memset(out, 0, bytes);
-    return why;
-}
-
-static ALWAYS_INLINE inline sealane_status text_mistake(const uint8_t *out, const uint8_t *in, size_t bytes)
-{
-    if (bytes == 0)
-        return SEALANE_OK;
-    if (out == NULL || in == NULL)
-        return SEALANE_NULL;
-    return out != in && overlap(out, bytes, in, bytes) ? SEALANE_OVERLAP : SEALANE_OK;
-}
-
-/* The same, and beside it 16 bytes of initial value, which may be written. */
+/* A text of whole blocks, and beside it 16 bytes of initial value, which may be written. */
 static ALWAYS_INLINE inline sealane_status mistake(const aes_key *k, const uint8_t *out, const uint8_t *in,
                                                    size_t bytes, const uint8_t *iv)
 {
-    if (k == NULL)
-        return SEALANE_INVALID_KEY;
-    if (iv == NULL)
-        return SEALANE_NULL;
-    if (bytes % 16 != 0)
-        return SEALANE_INVALID_LENGTH;
-    const sealane_status why = text_mistake(out, in, bytes);
-    if (why == SEALANE_OK && bytes != 0 && (overlap(out, bytes, iv, 16) || overlap(in, bytes, iv, 16)))
-        return SEALANE_OVERLAP;
-    return why;
+    REFUSE_IF(k == NULL, SEALANE_INVALID_KEY);
+    REFUSE_IF(bytes % 16 != 0, SEALANE_INVALID_LENGTH);
+    const sealane_status why = text_mistake(out, in, bytes, LENGTH_MAX);
+    REFUSE_IF(why != SEALANE_OK, why);
+    REFUSE_IF(iv == NULL, SEALANE_NULL);
+    REFUSE_IF(overlap(out, bytes, iv, 16) || overlap(in, bytes, iv, 16), SEALANE_OVERLAP);
+    return SEALANE_OK;
 }
 
 /* ---- Blocks by themselves ---- */
@@ -155,9 +131,9 @@ static int ecb(const sealane_aes_key *key, uint64_t operation, uint8_t *out, con
     const aes_key *k = valid(key);
     const sealane_status why = k == NULL         ? SEALANE_INVALID_KEY
                                : bytes % 16 != 0 ? SEALANE_INVALID_LENGTH
-                                                 : text_mistake(out, in, bytes);
+                                                 : text_mistake(out, in, bytes, LENGTH_MAX);
     if (why != SEALANE_OK)
-        return refuse(why, out, bytes);
+        return why;
     const uint64_t dit = dit_on();
     run(k, operation, out, in, bytes, NULL);
     dit_restore(dit);
@@ -208,11 +184,11 @@ int sealane_aes_ctr_init(sealane_aes_ctr *s, const uint8_t counter[16], unsigned
 {
     if (s == NULL)
         return SEALANE_INVALID_STREAM;
+    const sealane_status why =
+        counter_bits != 32 && counter_bits != 128 ? SEALANE_INVALID_LENGTH : source_mistake(s, sizeof *s, counter, 16);
     wipe(s, sizeof *s);
-    if (counter == NULL)
-        return SEALANE_NULL;
-    if (counter_bits != 32 && counter_bits != 128)
-        return SEALANE_INVALID_LENGTH;
+    if (why != SEALANE_OK)
+        return why;
     memcpy(s->counter, counter, 16);
     s->limited = counter_bits == 32;
     s->blocks = s->limited ? ((uint64_t)1 << 32) - counter_of(counter) : 0;
@@ -247,14 +223,14 @@ int sealane_aes_ctr_xor(const sealane_aes_key *key, sealane_aes_ctr *s, uint8_t 
 {
     const aes_key *k = valid(key);
     if (s == NULL || s->ready != AES_MARK || s->left > 15)
-        return refuse(SEALANE_INVALID_STREAM, out, in_bytes);
-    const uint64_t beyond = in_bytes > s->left ? (uint64_t)in_bytes - s->left : 0;
-    const uint64_t blocks = beyond / 16 + (beyond % 16 != 0);
+        return SEALANE_INVALID_STREAM;
+    const sealane_status why = k == NULL ? SEALANE_INVALID_KEY : text_mistake(out, in, in_bytes, LENGTH_MAX);
+    if (why != SEALANE_OK)
+        return why;
     if (overlap(out, in_bytes, s, sizeof *s) || overlap(in, in_bytes, s, sizeof *s))
         return SEALANE_OVERLAP;
-    const sealane_status why = k == NULL ? SEALANE_INVALID_KEY : text_mistake(out, in, in_bytes);
-    if (why != SEALANE_OK)
-        return refuse(why, out, in_bytes);
+    const uint64_t beyond = in_bytes > s->left ? (uint64_t)in_bytes - s->left : 0;
+    const uint64_t blocks = beyond / 16 + (beyond % 16 != 0);
     if (s->limited && blocks > s->blocks)
         return SEALANE_TOO_LONG;
     const uint64_t dit = dit_on();
@@ -286,7 +262,7 @@ int sealane_aes_cbc_encrypt(const sealane_aes_key *key, uint8_t iv[16], uint8_t 
     const aes_key *k = valid(key);
     const sealane_status why = mistake(k, out, in, in_bytes, iv);
     if (why != SEALANE_OK)
-        return refuse(why, out, in_bytes);
+        return why;
     const uint64_t dit = dit_on();
     sealane_lane lane;
     set_lane(&lane, k, out, in, iv);
@@ -302,7 +278,7 @@ int sealane_aes_cbc_decrypt(const sealane_aes_key *key, uint8_t iv[16], uint8_t 
     const aes_key *k = valid(key);
     const sealane_status why = mistake(k, out, in, in_bytes, iv);
     if (why != SEALANE_OK)
-        return refuse(why, out, in_bytes);
+        return why;
     const uint64_t dit = dit_on();
     run(k, SEALANE_AES_CBC_DECRYPT, out, in, in_bytes, iv);
     dit_restore(dit);
@@ -355,9 +331,7 @@ size_t sealane_aes_cbc_encrypt_batch(sealane_cbc_op *ops, size_t n)
     for (size_t i = 0; ops != NULL && i < n; i++) {
         const aes_key *k = valid(ops[i].key);
         ops[i].status = mistake(k, ops[i].out, ops[i].in, ops[i].in_bytes, ops[i].iv);
-        if (ops[i].status != SEALANE_OK)
-            refuse(ops[i].status, ops[i].out, ops[i].in_bytes);
-        else if (ops[i].in_bytes != 0)
+        if (ops[i].status == SEALANE_OK && ops[i].in_bytes != 0)
             add_text(&r, k, &ops[i]);
         good += ops[i].status == SEALANE_OK;
     }
@@ -370,24 +344,31 @@ size_t sealane_aes_cbc_encrypt_batch(sealane_cbc_op *ops, size_t n)
 
 #define XTS_BYTES_MAX ((size_t)1 << 24)
 
-int sealane_aes_xts_key_init(sealane_xts_key *k, const uint8_t *raw, size_t key_bytes)
+static sealane_status xts_key_mistake(const sealane_xts_key *k, const uint8_t *raw, size_t key_bytes)
 {
     uint8_t differ = 0;
-    if (k == NULL)
-        return SEALANE_INVALID_KEY;
-    wipe(k, sizeof *k);
-    if (raw == NULL)
-        return SEALANE_NULL;
     if (key_bytes != 32 && key_bytes != 64)
         return SEALANE_INVALID_KEY;
-    for (size_t i = 0; i < key_bytes / 2; i++)
+    const sealane_status why = source_mistake(k, sizeof *k, raw, key_bytes);
+    for (size_t i = 0; why == SEALANE_OK && i < key_bytes / 2; i++)
         differ |= raw[i] ^ raw[key_bytes / 2 + i];
     int equal = hide(differ) == 0;
     DECLASSIFY(equal);
-    if (equal)
-        return SEALANE_INVALID_KEY;
-    const int failed = sealane_aes_key_init(&k->text, raw, key_bytes / 2);
-    return failed ? failed : sealane_aes_key_init(&k->tweak, raw + key_bytes / 2, key_bytes / 2);
+    return why != SEALANE_OK ? why : equal ? SEALANE_INVALID_KEY : SEALANE_OK;
+}
+
+int sealane_aes_xts_key_init(sealane_xts_key *k, const uint8_t *raw, size_t key_bytes)
+{
+    if (k == NULL)
+        return SEALANE_NULL;
+    int failed = xts_key_mistake(k, raw, key_bytes);
+    if (!failed)
+        failed = sealane_aes_key_init(&k->text, raw, key_bytes / 2);
+    if (!failed)
+        failed = sealane_aes_key_init(&k->tweak, raw + key_bytes / 2, key_bytes / 2);
+    if (failed)
+        wipe(k, sizeof *k);
+    return failed;
 }
 
 void sealane_aes_xts_key_wipe(sealane_xts_key *k)
@@ -419,15 +400,14 @@ static int xts(const sealane_xts_key *key, uint64_t operation, const uint8_t twe
                size_t bytes)
 {
     const aes_key *k = key == NULL ? NULL : valid(&key->text), *t = key == NULL ? NULL : valid(&key->tweak);
-    sealane_status why = k == NULL || t == NULL  ? SEALANE_INVALID_KEY
-                         : tweak == NULL         ? SEALANE_NULL
-                         : bytes > XTS_BYTES_MAX ? SEALANE_TOO_LONG
-                         : bytes < 16            ? SEALANE_INVALID_LENGTH
-                                                 : text_mistake(out, in, bytes);
+    sealane_status why = k == NULL || t == NULL ? SEALANE_INVALID_KEY
+                         : tweak == NULL        ? SEALANE_NULL
+                         : bytes < 16           ? SEALANE_INVALID_LENGTH
+                                                : text_mistake(out, in, bytes, XTS_BYTES_MAX);
     if (why == SEALANE_OK && overlap(out, bytes, tweak, 16))
         why = SEALANE_OVERLAP;
     if (why != SEALANE_OK)
-        return refuse(bytes > XTS_BYTES_MAX ? SEALANE_TOO_LONG : why, out, bytes);
+        return why;
     uint8_t encrypted[16];
     const uint64_t dit = dit_on();
     run(t, SEALANE_AES_ECB_ENCRYPT, encrypted, tweak, 16, NULL);

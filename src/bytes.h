@@ -108,6 +108,19 @@ static inline void wipe(void *p, size_t bytes)
 #endif
 }
 
+/* An AES key at the beginning of where its schedule will be, and zeroes behind it. In as many bytes as kernels load it:
+ * else they wait. */
+static ALWAYS_INLINE inline void put_raw_key(uint8_t *schedule, size_t schedule_bytes, const uint8_t *key,
+                                             size_t key_bytes)
+{
+    memcpy(schedule, key, 16);
+    if (key_bytes == 32)
+        memcpy(schedule + 16, key + 16, 16);
+    else if (key_bytes == 24)
+        memcpy(schedule + 16, key + 16, 8);
+    memset(schedule + key_bytes, 0, schedule_bytes - key_bytes);
+}
+
 /* Hides a value's origin from the compiler, which could otherwise turn masks back into branches. */
 static inline uint64_t hide(uint64_t v)
 {
@@ -134,11 +147,10 @@ static inline int equal16(const uint8_t *a, const uint8_t *b)
     return equal;
 }
 
-/* 1 if the two ranges have a byte in common. */
-static inline int overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
+/* 1 if the two ranges have a byte in common. The sum of their lengths is a size_t. */
+static ALWAYS_INLINE inline int overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
 {
-    uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
-    return (x - y < b_bytes) & (a_bytes != 0) || (y - x < a_bytes) & (b_bytes != 0);
+    return a_bytes != 0 && b_bytes != 0 && (uintptr_t)a - (uintptr_t)b + (a_bytes - 1) < b_bytes + (a_bytes - 1);
 }
 
 #endif

@@ -107,9 +107,10 @@ typedef void SEALANE_KERNEL_ABI sealane_kernel(const sealane_args *args, void *s
 
 /* Scratch memory as a kernel wants it, on the stack and uninitialised; aligned by hand, since a frame that is aligned
  * costs every call registers and instructions. */
+#define SCRATCH_IN(room) ((void *)(((uintptr_t)(room) + 63) & ~(uintptr_t)63))
 #define SEALANE_SCRATCH_OF(name, bytes) \
     uint8_t name##_room[(bytes) + 63];  \
-    void *const name = (void *)(((uintptr_t)name##_room + 63) & ~(uintptr_t)63)
+    void *const name = SCRATCH_IN(name##_room)
 #define SEALANE_SCRATCH(name) SEALANE_SCRATCH_OF(name, SEALANE_SCRATCH_BYTES)
 #define SEALANE_BATCH_SCRATCH(name) SEALANE_SCRATCH_OF(name, SEALANE_BATCH_SCRATCH_BYTES)
 

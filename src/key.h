@@ -5,6 +5,7 @@
 #include "../include/sealane.h"
 #include "aesgcm.h"
 #include "bytes.h"
+#include "contract.h"
 #include "level.h"
 #include "portable.h"
 
@@ -98,21 +99,18 @@ void sealane_gcm_absorb(sealane_gcm_state *state, const sealane_level *level, co
 void sealane_gcm_hash_nonce(uint8_t j0[16], const sealane_level *level, const sealane_gcm_key *key,
                             const uint8_t *nonce, size_t nonce_bytes);
 
-/* J0 of a packet under k (NIST SP 800-38D, section 7.1). */
-void sealane_begin_gcm(uint8_t j0[16], const sealane_key *k, const uint8_t *nonce, size_t nonce_bytes);
+/* J0 of a packet under k (NIST SP 800-38D, section 7.1); scratch is a kernel's. */
+void sealane_begin_gcm(uint8_t j0[16], const sealane_key *k, const uint8_t *nonce, size_t nonce_bytes, void *scratch);
 
 /* sealane_key_init with a level of the caller's choice; for tests and benchmarks. */
 int sealane_key_init_at(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_bytes, int level);
 
-/* The caller's mistakes in one packet; SEALANE_OK if there is none. */
-sealane_status sealane_mistake(const sealane_op *op, int open);
+/* The caller's mistakes in a packet with any key and nonce; SEALANE_OK if there is none. */
+sealane_status sealane_mistake(const packet *p);
 
-/* Zeroes what a packet or a piece of one that is refused would have been written to, unless no text under k can be so
- * long; k need not be valid. Returns why. */
-int sealane_refuse(sealane_status why, const sealane_key *k, uint8_t *out, size_t bytes);
-
-/* The same, and the tag that sealing would have written. */
-int sealane_refuse_to_seal(sealane_status why, const sealane_key *k, uint8_t *out, size_t bytes, uint8_t *tag);
+/* What a forgery leaves where its text was to go: zeroes, or in place the ciphertext as it came, which the key stream
+ * gives when it is applied once more. Returns SEALANE_NOT_AUTHENTIC. scratch is a kernel's. */
+sealane_status sealane_take_back(const packet *p, void *scratch);
 
 /* 1 if the tag of a packet under k is the one that belongs to it. expected is wiped. */
 int sealane_same_tag(const sealane_key *k, uint8_t expected[SEALANE_TAG_BYTES], const uint8_t *tag);
@@ -126,15 +124,6 @@ static inline size_t nonce_bytes_of(sealane_alg alg)
                                              : SEALANE_CHACHA20_POLY1305_NONCE_BYTES;
 }
 
-static inline int nonce_fits(sealane_alg alg, size_t nonce_bytes)
-{
-    const uint64_t bytes = nonce_bytes; /* size_t has 32 bits on some processors */
-
-    if (is_gcm(alg))
-        return bytes != 0 && bytes <= AESGCM_AD_MAX;
-    return nonce_bytes == nonce_bytes_of(alg);
-}
-
 static inline uint64_t text_max(sealane_alg alg)
 {
     return is_gcm(alg) ? AESGCM_TEXT_MAX : CHACHA20_TEXT_MAX;
@@ -143,6 +132,19 @@ static inline uint64_t text_max(sealane_alg alg)
 static inline uint64_t ad_max(sealane_alg alg)
 {
     return is_gcm(alg) ? AESGCM_AD_MAX : UINT64_MAX;
+}
+
+/* What is left of such a limit, as the length of one object. */
+static inline size_t length_within(uint64_t most)
+{
+    return most < LENGTH_MAX ? (size_t)most : LENGTH_MAX;
+}
+
+static inline int nonce_fits(sealane_alg alg, size_t nonce_bytes)
+{
+    if (is_gcm(alg))
+        return nonce_bytes != 0 && nonce_bytes <= length_within(AESGCM_AD_MAX);
+    return nonce_bytes == nonce_bytes_of(alg);
 }
 
 /* XChaCha20 (draft-irtf-cfrg-xchacha-03, section 2.3) is ChaCha20 with a subkey, and four zero bytes and the rest of

@@ -35,17 +35,28 @@ static ALWAYS_INLINE inline mask_kind kind_of(const sealane_quic_keys *k)
     return (mask_kind){level, schedules, schedules == NULL ? 0 : schedules->rounds};
 }
 
+static sealane_status keys_mistake(const sealane_quic_keys *k, sealane_alg alg, const uint8_t *key, const uint8_t *iv,
+                                   const uint8_t *hp, size_t key_bytes)
+{
+    if (key_bytes != (alg == SEALANE_AES_128_GCM                                       ? 16
+                      : alg == SEALANE_AES_256_GCM || alg == SEALANE_CHACHA20_POLY1305 ? 32
+                                                                                       : 0))
+        return SEALANE_INVALID_KEY;
+    sealane_status why = source_mistake(k, sizeof *k, key, key_bytes);
+    if (why == SEALANE_OK)
+        why = source_mistake(k, sizeof *k, iv, 12);
+    return why == SEALANE_OK ? source_mistake(k, sizeof *k, hp, key_bytes) : why;
+}
+
 int sealane_quic_keys_init(sealane_quic_keys *k, sealane_alg alg, const uint8_t *key, const uint8_t iv[12],
                            const uint8_t *hp, size_t key_bytes)
 {
     if (k == NULL)
-        return SEALANE_INVALID_KEY;
-    wipe(k, sizeof *k);
-    if (key == NULL || iv == NULL || hp == NULL)
         return SEALANE_NULL;
-    if (alg != SEALANE_AES_128_GCM && alg != SEALANE_AES_256_GCM && alg != SEALANE_CHACHA20_POLY1305)
-        return SEALANE_INVALID_KEY;
-    int failed = sealane_key_init(&k->packet, alg, key, key_bytes);
+    int failed = keys_mistake(k, alg, key, iv, hp, key_bytes);
+    wipe(k, sizeof *k);
+    if (!failed)
+        failed = sealane_key_init(&k->packet, alg, key, key_bytes);
     if (!failed && alg != SEALANE_CHACHA20_POLY1305)
         failed = sealane_aes_key_init(&k->mask, hp, key_bytes);
     else if (!failed && sealane_level_of_process(&sealane_tables[SEALANE_CHACHA20MASKS]) < 0)
@@ -84,17 +95,17 @@ static ALWAYS_INLINE inline void make_mask(const mask_kind *kind, uint8_t block[
 int sealane_quic_mask(const sealane_quic_keys *k, uint8_t mask[5], const uint8_t sample[16])
 {
     const mask_kind kind = kind_of(k);
-    const int failed = kind.level == NULL ? SEALANE_INVALID_KEY : sample == NULL ? SEALANE_NULL : SEALANE_OK;
-    uint8_t block[16] = {0};
-    if (mask == NULL)
+    uint8_t block[16];
+    if (kind.level == NULL)
+        return SEALANE_INVALID_KEY;
+    if (mask == NULL || sample == NULL)
         return SEALANE_NULL;
     const uint64_t dit = dit_on();
-    if (!failed)
-        make_mask(&kind, block, sample);
+    make_mask(&kind, block, sample);
     dit_restore(dit);
     memcpy(mask, block, 5);
     wipe(block, sizeof block);
-    return failed;
+    return SEALANE_OK;
 }
 
 /* Up to CHUNK packets. */
@@ -103,6 +114,7 @@ typedef struct {
     sealane_quic_packet *packets[CHUNK];  /* that have no mistake */
     uint8_t *numbers[CHUNK];              /* where their packet numbers begin */
     const sealane_quic_keys *keys[CHUNK]; /* that they are sealed or opened with */
+    uint64_t expected[CHUNK];
     uint8_t nonces[CHUNK][12], masks[CHUNK][16], tags[CHUNK][16];
     mask_kind kinds[CHUNK]; /* several packets one after the other may be of one */
     uint8_t kind_at[CHUNK]; /* which of them makes a packet's mask */
@@ -158,6 +170,8 @@ static ALWAYS_INLINE inline sealane_status mistake(sealane_quic_packet *p, int k
         return p->status = SEALANE_INVALID_KEY;
     if (p->bytes == NULL)
         return p->status = SEALANE_NULL;
+    if (packet_bytes > LENGTH_MAX)
+        return p->status = SEALANE_TOO_LONG;
     if (at == 0 || at > packet_bytes || packet_bytes - at < SAMPLE_OFFSET + SAMPLE_BYTES)
         return p->status = SEALANE_INVALID_LENGTH;
     if (p->number > NUMBER_MAX)
@@ -284,6 +298,16 @@ static ALWAYS_INLINE inline void set_lane(work *w, size_t i, const sealane_quic_
     store64(nonce + 4, k.iv ^ swap64(number));
 }
 
+/* The payload of a packet that is refused becomes what it was. */
+static NOINLINE void take_back(const sealane_quic_keys *k, uint8_t *bytes, size_t header, size_t text,
+                               const uint8_t nonce[12])
+{
+    SEALANE_SCRATCH(scratch);
+    uint8_t *const payload = bytes + header;
+    const packet forged = {&k->packet, payload, payload, text, bytes, header, nonce, 12, payload + text, 1};
+    (void)sealane_take_back(&forged, scratch);
+}
+
 /* Compares the tags that belong to the packets with those that they have; how many are right. */
 static size_t compare_tags(work *w)
 {
@@ -293,7 +317,7 @@ static size_t compare_tags(work *w)
         if (equal16(w->tags[i], p->bytes + p->packet_bytes - SEALANE_TAG_BYTES))
             continue;
         p->status = SEALANE_NOT_AUTHENTIC, good--;
-        memset(slot_bytes(w->lanes[i].out), 0, w->lanes[i].bytes);
+        take_back(w->keys[i], p->bytes, (size_t)w->lanes[i].ad_bytes, (size_t)w->lanes[i].bytes, w->nonces[i]);
     }
     wipe(w->tags, sizeof w->tags[0] * w->count);
     return good;
@@ -333,11 +357,8 @@ static size_t protect(work *w, sealane_quic_packet *packets, size_t n)
         sealane_quic_packet *const p = &packets[i];
         if (p->keys != keys.keys || p->other != keys.other)
             keys = mask_keys_of(w, p);
-        if (take(w, p, count, keys) != SEALANE_OK) {
-            if (p->bytes != NULL)
-                memset(p->bytes, 0, p->packet_bytes);
+        if (take(w, p, count, keys) != SEALANE_OK)
             continue;
-        }
         const size_t bytes = number_bytes(p->bytes[0]);
         if (keys.keys != of_lane.keys)
             of_lane = lane_keys_of(w, keys.keys, count);
@@ -387,6 +408,20 @@ static inline int opened(sealane_quic_packet *p, uint8_t *payload, size_t payloa
     return !reserved;
 }
 
+static inline void mask_header(const sealane_quic_packet *p, const uint8_t mask[16], uint8_t unmasked)
+{
+    uint8_t *const bytes = p->bytes;
+    mask_number(bytes + p->pn_offset, mask, number_bytes(unmasked));
+    bytes[0] ^= mask[0] & masked_bits(bytes[0]);
+}
+
+/* The header of a packet that is refused becomes what it was, and so does its number. */
+static inline void mask_again(sealane_quic_packet *p, const uint8_t mask[16], uint64_t expected)
+{
+    mask_header(p, mask, p->bytes[0]);
+    p->number = expected;
+}
+
 static size_t unprotect(work *w, sealane_quic_packet *packets, size_t n)
 {
     size_t count = 0, good = 0;
@@ -406,30 +441,32 @@ static size_t unprotect(work *w, sealane_quic_packet *packets, size_t n)
         const size_t bytes = number_bytes(first);
         p->bytes[0] = first;
         mask_number(at, mask, bytes);
-        memset(mask, 0, sizeof w->masks[i]);
+        w->expected[i] = p->number;
         p->number = decode(p->number, at, bytes);
         const sealane_quic_keys *const k = keys_of_phase(p, first);
         if (k != of_lane.keys)
             of_lane = lane_keys_of(w, k, i);
         set_lane(w, i, p, p->pn_offset + bytes, of_lane, 1);
     }
-    keep_stores(w->masks);
     (void)run_lanes(w, 1);
     for (size_t i = 0; i < w->count; i++) {
         sealane_quic_packet *p = w->packets[i];
         if (p->status == SEALANE_OK)
             good += (size_t)opened(p, slot_bytes(w->lanes[i].out), (size_t)w->lanes[i].bytes);
+        else
+            mask_again(p, w->masks[i], w->expected[i]);
     }
+    wipe(w->masks, sizeof w->masks[0] * w->count);
     return good;
 }
 
 /* The text of a packet by itself, whose header is not masked and has so many bytes. */
 static ALWAYS_INLINE inline void one_text(const sealane_quic_keys *k, const sealane_quic_packet *p, size_t header,
-                                          uint8_t *tag, uint64_t direction)
+                                          uint8_t nonce[12], uint8_t *tag, uint64_t direction)
 {
     SEALANE_SCRATCH(scratch);
     const sealane_level *const level = key_level(&k->packet);
-    uint8_t nonce[12], *const text = p->bytes + header;
+    uint8_t *const text = p->bytes + header;
     sealane_args a;
     memcpy(nonce, k->iv, 4);
     store64(nonce + 4, load64(k->iv + 4) ^ swap64(p->number));
@@ -440,20 +477,13 @@ static ALWAYS_INLINE inline void one_text(const sealane_quic_keys *k, const seal
     level->kernel(&a, scratch, level->consts);
 }
 
-static inline void mask_header(const sealane_quic_packet *p, const uint8_t mask[16], uint8_t unmasked)
-{
-    uint8_t *const bytes = p->bytes;
-    mask_number(bytes + p->pn_offset, mask, number_bytes(unmasked));
-    bytes[0] ^= mask[0] & masked_bits(bytes[0]);
-}
-
 static size_t protect_one(sealane_quic_packet *p, const mask_kind *kind)
 {
-    uint8_t mask[16];
+    uint8_t mask[16], nonce[12];
     const uint8_t first = p->bytes[0];
     const size_t bytes = number_bytes(first), header = p->pn_offset + bytes;
     put_number(p->bytes + p->pn_offset, (uint32_t)p->number, bytes);
-    one_text(p->keys, p, header, p->bytes + p->packet_bytes - SEALANE_TAG_BYTES, 0);
+    one_text(p->keys, p, header, nonce, p->bytes + p->packet_bytes - SEALANE_TAG_BYTES, 0);
     make_mask(kind, mask, p->bytes + p->pn_offset + SAMPLE_OFFSET);
     mask_header(p, mask, first);
     wipe(mask, sizeof mask);
@@ -467,17 +497,22 @@ static size_t unprotect_one(sealane_quic_packet *p, const mask_kind *kind)
     const uint8_t first = p->bytes[0] ^ (mask[0] & masked_bits(p->bytes[0]));
     const size_t bytes = number_bytes(first), header = p->pn_offset + bytes,
                  text = p->packet_bytes - header - SEALANE_TAG_BYTES;
+    const uint64_t expected = p->number;
+    uint8_t nonce[12];
+    size_t good = 0;
     mask_header(p, mask, first);
-    wipe(mask, sizeof mask);
     p->number = decode(p->number, number, bytes);
-    one_text(keys_of_phase(p, first), p, header, tag, SEALANE_FLAG_OPEN);
-    const int same = equal16(tag, p->bytes + header + text);
-    wipe(tag, sizeof tag);
-    if (same)
-        return (size_t)opened(p, p->bytes + header, text);
-    p->status = SEALANE_NOT_AUTHENTIC;
-    memset(p->bytes + header, 0, text);
-    return 0;
+    const sealane_quic_keys *const k = keys_of_phase(p, first);
+    one_text(k, p, header, nonce, tag, SEALANE_FLAG_OPEN);
+    if (equal16(tag, p->bytes + header + text)) {
+        good = (size_t)opened(p, p->bytes + header, text);
+    } else {
+        p->status = SEALANE_NOT_AUTHENTIC;
+        take_back(k, p->bytes, header, text, nonce);
+        mask_again(p, mask, expected);
+    }
+    wipe(tag, sizeof tag), wipe(mask, sizeof mask);
+    return good;
 }
 
 /* A packet by itself, without what goes into lanes; -1: it is one for the planner. */
@@ -485,11 +520,8 @@ static NOINLINE int run_one(sealane_quic_packet *p, int sealing)
 {
     const mask_kind kind = kind_of(p->keys);
     const int valid = kind.level != NULL && (p->other == NULL || kind_of(p->other).level != NULL);
-    if (mistake(p, valid) != SEALANE_OK) {
-        if (sealing && p->bytes != NULL)
-            memset(p->bytes, 0, p->packet_bytes);
+    if (mistake(p, valid) != SEALANE_OK)
         return 0;
-    }
     if (p->packet_bytes > INT32_MAX || !key_valid(&p->keys->packet) ||
         (p->other != NULL && !key_valid(&p->other->packet)))
         return -1;
@@ -542,10 +574,7 @@ int sealane_quic_retry_tag(uint8_t tag[16], uint32_t version, const uint8_t *dci
     const uint8_t length = (uint8_t)dcid_bytes;
     const sealane_iovec pseudo[] = {{&length, NULL, 1}, {dcid, NULL, dcid_bytes}, {retry, NULL, retry_bytes}};
     sealane_key k;
-    if (tag == NULL)
-        return SEALANE_NULL;
-    memset(tag, 0, 16);
-    if ((dcid == NULL && dcid_bytes != 0) || (retry == NULL && retry_bytes != 0))
+    if (tag == NULL || (dcid == NULL && dcid_bytes != 0) || (retry == NULL && retry_bytes != 0))
         return SEALANE_NULL;
     if (dcid_bytes > 255)
         return SEALANE_INVALID_LENGTH;

@@ -3,7 +3,7 @@
 #include "ghash.h"
 #include "key.h"
 
-enum { PLAIN_BYTES = 1 << 30 };
+enum { PLAIN_BYTES = 1 << 30, PLAIN_NONCE = 12 };
 
 static size_t key_bytes_for(sealane_alg alg)
 {
@@ -27,7 +27,7 @@ static void set_up_gcm(sealane_key *k, const uint8_t *key, size_t key_bytes)
     sealane_gcm_key *gcm = (sealane_gcm_key *)&k->opaque[8];
     const sealane_args a = {.key = slot(gcm), .flags = SEALANE_FLAG_SETUP};
     gcm->rounds = 6 + key_bytes / 4;
-    memcpy(gcm->schedule, key, key_bytes);
+    put_raw_key(gcm->schedule, sizeof gcm->schedule, key, key_bytes);
     level->kernel(&a, scratch, level->consts);
 }
 
@@ -35,10 +35,14 @@ static int init(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_
 {
     const uint64_t dit = dit_on();
     k->opaque[0] = key_word(alg, level, tag_bytes);
-    if (is_gcm(alg))
+    /* *k may have been another key. What one of AES-GCM has behind its schedule is written in full by its level. */
+    if (is_gcm(alg)) {
+        wipe(&k->opaque[1], GCM_KEY_AT - CHACHA20_KEY_AT);
         set_up_gcm(k, key, key_bytes);
-    else
+    } else {
         memcpy(&k->opaque[1], key, 32);
+        wipe(&k->opaque[5], (size_t)hide(sizeof *k - 5 * sizeof k->opaque[0])); /* not by rep stos */
+    }
     dit_restore(dit);
     return SEALANE_OK;
 }
@@ -59,12 +63,15 @@ static int refuse_key(sealane_status why, sealane_key *k)
 
 int sealane_key_init_with_tag(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_bytes, size_t tag_bytes)
 {
-    if (k == NULL || key == NULL)
-        return refuse_key(SEALANE_NULL, k);
+    if (k == NULL)
+        return SEALANE_NULL;
     if (key_bytes == 0 || key_bytes != key_bytes_for(alg))
         return refuse_key(SEALANE_INVALID_KEY, k);
     if (!tag_fits(alg, tag_bytes))
         return refuse_key(SEALANE_INVALID_TAG, k);
+    const sealane_status why = source_mistake(k, sizeof *k, key, key_bytes);
+    if (why != SEALANE_OK)
+        return refuse_key(why, k);
     const int level = sealane_level_of_process(table_of(alg));
     return level < 0 ? refuse_key(SEALANE_NO_LEVEL, k) : init(k, alg, key, key_bytes, tag_bytes, level);
 }
@@ -85,62 +92,14 @@ const char *sealane_impl_name(const sealane_key *k)
     return key_valid(k) ? key_level(k)->name : "none";
 }
 
-/* The packet with all its pointers, as both directions are given it. */
-typedef struct {
-    const sealane_key *key;
-    uint8_t *out;
-    const uint8_t *nonce, *ad, *in;
-    size_t nonce_bytes, ad_bytes, bytes;
-} packet;
-
-static packet packet_of(const sealane_key *k, const sealane_args *a, const uint8_t *nonce, size_t nonce_bytes)
-{
-    return (packet){k,           slot_bytes(a->out),  nonce,           slot_bytes(a->ad), slot_bytes(a->in),
-                    nonce_bytes, (size_t)a->ad_bytes, (size_t)a->bytes};
-}
-
-static sealane_status mistake(const packet *p, const uint8_t *tag, int open)
+sealane_status sealane_mistake(const packet *p)
 {
     if (!key_valid(p->key))
         return SEALANE_INVALID_KEY;
     const sealane_alg alg = key_alg(p->key);
-    const size_t tag_bytes = key_tag_bytes(p->key);
-    const uint64_t bytes = p->bytes, ad_bytes = p->ad_bytes; /* size_t may be too narrow for the comparison */
     if (!nonce_fits(alg, p->nonce_bytes))
         return SEALANE_INVALID_NONCE;
-    if (bytes > text_max(alg) || ad_bytes > ad_max(alg))
-        return SEALANE_TOO_LONG;
-    if (p->nonce == NULL || tag == NULL || (ad_bytes != 0 && p->ad == NULL) ||
-        (bytes != 0 && (p->in == NULL || p->out == NULL)))
-        return SEALANE_NULL;
-    if (!open && (overlap(tag, tag_bytes, p->ad, p->ad_bytes) || overlap(tag, tag_bytes, p->nonce, p->nonce_bytes)))
-        return SEALANE_OVERLAP;
-    if ((p->out != p->in && overlap(p->out, p->bytes, p->in, p->bytes)) ||
-        overlap(p->out, p->bytes, p->ad, p->ad_bytes) || overlap(p->out, p->bytes, p->nonce, p->nonce_bytes) ||
-        overlap(p->out, p->bytes, tag, tag_bytes))
-        return SEALANE_OVERLAP;
-    return SEALANE_OK;
-}
-
-sealane_status sealane_mistake(const sealane_op *op, int open)
-{
-    const packet p = {op->key, op->out, op->nonce, op->ad, op->in, op->nonce_bytes, op->ad_bytes, op->in_bytes};
-    return mistake(&p, op->tag, open);
-}
-
-int sealane_refuse(sealane_status why, const sealane_key *k, uint8_t *out, size_t bytes)
-{
-    const uint64_t most = key_valid(k) ? text_max(key_alg(k)) : CHACHA20_TEXT_MAX, n = bytes;
-    if (out != NULL && n != 0 && n <= most && n <= PTRDIFF_MAX)
-        memset(out, 0, bytes);
-    return why;
-}
-
-int sealane_refuse_to_seal(sealane_status why, const sealane_key *k, uint8_t *out, size_t bytes, uint8_t *tag)
-{
-    if (tag != NULL)
-        memset(tag, 0, key_valid(k) ? key_tag_bytes(k) : SHORTEST_TAG);
-    return sealane_refuse(why, k, out, bytes);
+    return packet_mistake(p, (limits){length_within(text_max(alg)), length_within(ad_max(alg)), key_tag_bytes(p->key)});
 }
 
 int sealane_same_tag(const sealane_key *k, uint8_t expected[16], const uint8_t *tag)
@@ -154,10 +113,8 @@ int sealane_same_tag(const sealane_key *k, uint8_t expected[16], const uint8_t *
     return same;
 }
 
-/* One scratch area for all that come by here. */
-static NOINLINE void run(const packet *p, const void *key, const uint8_t *nonce, uint8_t *tag, uint64_t direction)
+static void run(const packet *p, const void *key, const uint8_t *nonce, uint8_t *tag, uint64_t direction, void *scratch)
 {
-    SEALANE_SCRATCH(scratch);
     const sealane_level *level = key_level(p->key);
     const sealane_args a = {
         .out = slot(p->out),
@@ -174,22 +131,21 @@ static NOINLINE void run(const packet *p, const void *key, const uint8_t *nonce,
     level->kernel(&a, scratch, level->consts);
 }
 
-static void run_xchacha(const packet *p, uint8_t *tag, uint64_t direction)
+static void run_xchacha(const packet *p, uint8_t *tag, uint64_t direction, void *scratch)
 {
     uint8_t subkey[32], subnonce[12];
     xchacha_begin(subkey, subnonce, p->key, p->nonce);
-    run(p, subkey, subnonce, tag, direction);
+    run(p, subkey, subnonce, tag, direction, scratch);
     wipe(subkey, sizeof subkey);
     sealane_burn_little();
 }
 
 /* Runs the first part of a packet that has no text and a J0 of zeroes: the state has GHASH of the associated data, and
  * for a mask the hash key H, the encrypted block of zeroes. */
-static NOINLINE void run_ad(sealane_gcm_state *state, const sealane_level *level, const sealane_gcm_key *key,
-                            const uint8_t *ad, size_t ad_bytes)
+static void run_ad(sealane_gcm_state *state, const sealane_level *level, const sealane_gcm_key *key, const uint8_t *ad,
+                   size_t ad_bytes, void *scratch)
 {
     static const uint8_t zero[16] = {0};
-    SEALANE_SCRATCH(scratch);
     const sealane_args a = {
         .ad = slot(ad),
         .ad_bytes = ad_bytes,
@@ -203,8 +159,9 @@ static NOINLINE void run_ad(sealane_gcm_state *state, const sealane_level *level
 
 void sealane_gcm_hash_key(uint8_t h[16], const sealane_level *level, const sealane_gcm_key *key)
 {
+    SEALANE_SCRATCH(scratch);
     sealane_gcm_state state;
-    run_ad(&state, level, key, NULL, 0);
+    run_ad(&state, level, key, NULL, 0, scratch);
     memcpy(h, state.mask, 16);
     wipe(&state, sizeof state);
 }
@@ -212,7 +169,7 @@ void sealane_gcm_hash_key(uint8_t h[16], const sealane_level *level, const seala
 /* J0 is GHASH of the nonce and its length: what a kernel makes of associated data, but for the lengths' block, which is
  * of the associated data here, or where it would have to be copied far is added by portable code. */
 static NOINLINE void hash_nonce(uint8_t j0[16], const sealane_level *level, const sealane_gcm_key *key,
-                                const uint8_t *nonce, size_t nonce_bytes)
+                                const uint8_t *nonce, size_t nonce_bytes, void *scratch)
 {
     uint8_t blocks[128] = {0};
     const size_t padded = (nonce_bytes + 15) / 16 * 16;
@@ -220,11 +177,11 @@ static NOINLINE void hash_nonce(uint8_t j0[16], const sealane_level *level, cons
     if (nonce_bytes <= sizeof blocks - 16) {
         memcpy(blocks, nonce, nonce_bytes);
         store64_be(blocks + padded + 8, 8 * (uint64_t)nonce_bytes);
-        run_ad(&state, level, key, blocks, padded + 16);
+        run_ad(&state, level, key, blocks, padded + 16, scratch);
         memcpy(j0, state.y, 16);
     } else {
         ghash_key k;
-        run_ad(&state, level, key, nonce, nonce_bytes);
+        run_ad(&state, level, key, nonce, nonce_bytes, scratch);
         ghash_sum s = {{load64_be(state.y + 8), load64_be(state.y)}};
         sealane_ghash_key(&k, state.mask);
         sealane_ghash_lengths(&s, &k, 0, nonce_bytes);
@@ -240,106 +197,116 @@ static NOINLINE void hash_nonce(uint8_t j0[16], const sealane_level *level, cons
 void sealane_gcm_hash_nonce(uint8_t j0[16], const sealane_level *level, const sealane_gcm_key *key,
                             const uint8_t *nonce, size_t nonce_bytes)
 {
-    hash_nonce(j0, level, key, nonce, nonce_bytes);
+    SEALANE_SCRATCH(scratch);
+    hash_nonce(j0, level, key, nonce, nonce_bytes, scratch);
     sealane_burn_stack();
 }
 
-void sealane_begin_gcm(uint8_t j0[16], const sealane_key *k, const uint8_t *nonce, size_t nonce_bytes)
+void sealane_begin_gcm(uint8_t j0[16], const sealane_key *k, const uint8_t *nonce, size_t nonce_bytes, void *scratch)
 {
     if (nonce_bytes == SEALANE_AES_GCM_NONCE_BYTES) {
         memcpy(j0, nonce, SEALANE_AES_GCM_NONCE_BYTES);
         store32(j0 + SEALANE_AES_GCM_NONCE_BYTES, swap32(1));
     } else {
-        sealane_gcm_hash_nonce(j0, key_level(k), gcm_key_of(k), nonce, nonce_bytes);
+        hash_nonce(j0, key_level(k), gcm_key_of(k), nonce, nonce_bytes, scratch);
+        sealane_burn_stack();
     }
 }
 
-static void run_gcm(const packet *p, uint8_t *tag, uint64_t direction)
+static void run_gcm(const packet *p, uint8_t *tag, uint64_t direction, void *scratch)
 {
     uint8_t j0[16];
     if (p->nonce_bytes == SEALANE_AES_GCM_NONCE_BYTES) {
-        run(p, gcm_key_of(p->key), p->nonce, tag, direction | SEALANE_FLAG_NONCE);
+        run(p, gcm_key_of(p->key), p->nonce, tag, direction | SEALANE_FLAG_NONCE, scratch);
         return;
     }
-    sealane_begin_gcm(j0, p->key, p->nonce, p->nonce_bytes);
-    run(p, gcm_key_of(p->key), j0, tag, direction);
+    sealane_begin_gcm(j0, p->key, p->nonce, p->nonce_bytes, scratch);
+    run(p, gcm_key_of(p->key), j0, tag, direction, scratch);
     wipe(j0, sizeof j0);
 }
 
-static inline void run_any(const packet *p, uint8_t *tag, uint64_t direction)
+static void run_any(const packet *p, uint8_t *tag, uint64_t direction, void *scratch)
 {
     const sealane_alg alg = key_alg(p->key);
     if (alg == SEALANE_CHACHA20_POLY1305)
-        run(p, key_bytes_of(p->key), p->nonce, tag, direction);
+        run(p, key_bytes_of(p->key), p->nonce, tag, direction, scratch);
     else if (alg == SEALANE_XCHACHA20_POLY1305)
-        run_xchacha(p, tag, direction);
+        run_xchacha(p, tag, direction, scratch);
     else
-        run_gcm(p, tag, direction);
+        run_gcm(p, tag, direction, scratch);
 }
 
-/* 1 if [x, x + x_bytes) and [y, y + y_bytes) have a byte in common; neither is empty, and no sum of their lengths is
- * too large for a size_t. */
-static ALWAYS_INLINE inline int touch(const void *x, size_t x_bytes, const void *y, size_t y_bytes)
+NOINLINE sealane_status sealane_take_back(const packet *p, void *scratch)
 {
-    return (uintptr_t)x - (uintptr_t)y + (x_bytes - 1) < y_bytes + (x_bytes - 1);
-}
-
-/* A packet with a nonce of 12 bytes, a whole tag, some text, and beyond doubt well formed: what nearly all are. Returns
- * its key's level, else NULL: it may be well formed all the same. Written for few instructions: every packet pays for
- * them, and a short one as many as a tenth of its time. What mistake() looks for is all here, each in a test of its
- * own. */
-static ALWAYS_INLINE inline const sealane_level *plain(const sealane_key *k, uint8_t *out, const uint8_t *tag,
-                                                       const uint8_t *nonce, const uint8_t *ad, size_t ad_bytes,
-                                                       const uint8_t *in, size_t n, int open)
-{
-#define GIVE_UP_IF(condition)    \
-    do {                         \
-        if (UNLIKELY(condition)) \
-            return NULL;         \
-        KEEP_APART();            \
-    } while (0)
-
-    GIVE_UP_IF(k == NULL);
-    const uint64_t number = k->opaque[0] - ((uint64_t)KEY_MARK << 32);
-    GIVE_UP_IF(number >= PLAIN_KEYS);
-    const sealane_level *level = sealane_plain_levels[number];
-    HAVE_NOW(level); /* what the kernel does waits for its constants, and they for this */
-    GIVE_UP_IF(n - 1 >= PLAIN_BYTES - 1);
-    GIVE_UP_IF(out == NULL);
-    if (in != out) {
-        GIVE_UP_IF(in == NULL);
-        GIVE_UP_IF(touch(in, n, out, n));
+    uint8_t tag[SEALANE_TAG_BYTES];
+    if (p->bytes == 0)
+        return SEALANE_NOT_AUTHENTIC;
+    if (p->out != p->in) {
+        memset(p->out, 0, p->bytes);
+        return SEALANE_NOT_AUTHENTIC;
     }
-    GIVE_UP_IF(tag == NULL);
-    if (ad_bytes != 0) {
-        GIVE_UP_IF(ad == NULL);
-        GIVE_UP_IF(ad_bytes >= PLAIN_BYTES);
-        GIVE_UP_IF(touch(ad, ad_bytes, out, n));
-        GIVE_UP_IF(!open && touch(ad, ad_bytes, tag, SEALANE_TAG_BYTES));
-    }
-    GIVE_UP_IF(nonce == NULL);
-    GIVE_UP_IF(touch(nonce, 12, out, n));
-    GIVE_UP_IF(!open && touch(nonce, 12, tag, SEALANE_TAG_BYTES));
-    GIVE_UP_IF(touch(tag, SEALANE_TAG_BYTES, out, n));
-    return level;
-#undef GIVE_UP_IF
+    run_any(p, tag, 0, scratch);
+    wipe(tag, sizeof tag); /* the one that would open what was forged */
+    return SEALANE_NOT_AUTHENTIC;
 }
 
-/* Whatever may come; out, in and the associated data are in a. */
-static NOINLINE int seal_any(const sealane_key *k, const sealane_args *a, uint8_t *tag, const uint8_t *nonce,
-                             size_t nonce_bytes)
+/* What sealane_seal and sealane_open have put into a kernel's arguments: there it does not take registers from the
+ * packets that nearly all are. */
+static packet packet_of(const sealane_key *k, const sealane_args *a, const uint8_t *tag, size_t nonce_bytes)
 {
-    const packet p = packet_of(k, a, nonce, nonce_bytes);
-    const sealane_status why = mistake(&p, tag, 0);
+    return (packet){k,
+                    slot_bytes(a->out),
+                    slot_bytes(a->in),
+                    (size_t)a->bytes,
+                    slot_bytes(a->ad),
+                    (size_t)a->ad_bytes,
+                    slot_bytes(a->nonce),
+                    nonce_bytes,
+                    tag,
+                    (a->flags & SEALANE_FLAG_OPEN) != 0};
+}
+
+/* Any packet. */
+static NOINLINE int run_packet(const sealane_key *k, const sealane_args *a, uint8_t *tag, size_t nonce_bytes,
+                               void *scratch)
+{
+    const packet p = packet_of(k, a, tag, nonce_bytes);
     uint8_t whole[SEALANE_TAG_BYTES];
-    if (why != SEALANE_OK)
-        return sealane_refuse_to_seal(why, k, p.out, p.bytes, tag);
+    int status = sealane_mistake(&p);
+    if (status != SEALANE_OK)
+        return status;
     const uint64_t dit = dit_on();
-    run_any(&p, whole, 0);
-    memcpy(tag, whole, key_tag_bytes(k));
+    run_any(&p, whole, a->flags & SEALANE_FLAG_OPEN, scratch);
+    if (!p.open)
+        memcpy(tag, whole, key_tag_bytes(k));
+    else if (!sealane_same_tag(k, whole, tag))
+        status = sealane_take_back(&p, scratch);
     wipe(whole, sizeof whole);
     dit_restore(dit);
-    return SEALANE_OK;
+    return status;
+}
+
+/* Nothing but what the kernel was given needs to be kept while it runs: neither the key nor where scratch begins. */
+static NOINLINE int forged(const sealane_args *a, uint8_t *scratch_room)
+{
+    const size_t key_at = a->flags & SEALANE_FLAG_NONCE ? GCM_KEY_AT : CHACHA20_KEY_AT;
+    const sealane_key *k = (const sealane_key *)(const void *)(slot_bytes(a->key) - key_at);
+    const packet p = packet_of(k, a, NULL, PLAIN_NONCE);
+    return sealane_take_back(&p, SCRATCH_IN(scratch_room));
+}
+
+/* The level of the key of a packet that has a nonce of 12 bytes, a whole tag, some text, and no mistake: what nearly
+ * all are. NULL: it may have none all the same. */
+static ALWAYS_INLINE inline const sealane_level *plain(const packet *p)
+{
+    REFUSE_IF(p->key == NULL, NULL);
+    const uint64_t number = p->key->opaque[0] - ((uint64_t)KEY_MARK << 32);
+    REFUSE_IF(number >= PLAIN_KEYS, NULL);
+    const sealane_level *level = sealane_plain_levels[number];
+    HAVE_NOW(level); /* what the kernel does waits for its constants, and they for this */
+    REFUSE_IF(p->bytes - 1 >= PLAIN_BYTES, NULL);
+    REFUSE_IF(packet_mistake(p, (limits){PLAIN_BYTES, PLAIN_BYTES, SEALANE_TAG_BYTES}) != SEALANE_OK, NULL);
+    return level;
 }
 
 /* What a kernel wants of a packet, but for tag, key and flags. */
@@ -370,39 +337,18 @@ int sealane_seal(const sealane_key *k, uint8_t *out, uint8_t tag[16], const uint
     sealane_args a;
     BEGIN_ARGS(a);
     BEGIN_KEY(a, 0);
-    if (UNLIKELY(nonce_bytes != 12))
-        return seal_any(k, &a, tag, nonce, nonce_bytes);
-    const sealane_level *level = plain(k, out, tag, nonce, ad, ad_bytes, in, in_bytes, 0);
+    if (UNLIKELY(nonce_bytes != PLAIN_NONCE))
+        return run_packet(k, &a, tag, nonce_bytes, scratch);
+    const packet p = {k, out, in, in_bytes, ad, ad_bytes, nonce, PLAIN_NONCE, tag, 0};
+    const sealane_level *level = plain(&p);
     if (UNLIKELY(level == NULL))
-        return seal_any(k, &a, tag, nonce, 12);
+        return run_packet(k, &a, tag, PLAIN_NONCE, scratch);
     const uint64_t dit = dit_on();
     end_key(&a, level);
     a.tag = slot(tag);
     level->kernel(&a, scratch, level->consts);
     dit_restore(dit);
     return SEALANE_OK;
-}
-
-static int refuse_forgery(const sealane_args *a)
-{
-    if (a->bytes != 0)
-        memset(slot_bytes(a->out), 0, (size_t)a->bytes);
-    return SEALANE_NOT_AUTHENTIC;
-}
-
-static NOINLINE int open_any(const sealane_key *k, const sealane_args *a, const uint8_t *tag, const uint8_t *nonce,
-                             size_t nonce_bytes)
-{
-    const packet p = packet_of(k, a, nonce, nonce_bytes);
-    const sealane_status why = mistake(&p, tag, 1);
-    uint8_t expected[SEALANE_TAG_BYTES];
-    if (why != SEALANE_OK)
-        return sealane_refuse(why, k, p.out, p.bytes);
-    const uint64_t dit = dit_on();
-    run_any(&p, expected, SEALANE_FLAG_OPEN);
-    const int authentic = sealane_same_tag(k, expected, tag);
-    dit_restore(dit);
-    return authentic ? SEALANE_OK : refuse_forgery(a);
 }
 
 int sealane_open(const sealane_key *k, uint8_t *out, const uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
@@ -413,17 +359,19 @@ int sealane_open(const sealane_key *k, uint8_t *out, const uint8_t tag[16], cons
     sealane_args a;
     BEGIN_ARGS(a);
     BEGIN_KEY(a, SEALANE_FLAG_OPEN);
-    if (UNLIKELY(nonce_bytes != 12))
-        return open_any(k, &a, tag, nonce, nonce_bytes);
-    const sealane_level *level = plain(k, out, tag, nonce, ad, ad_bytes, in, in_bytes, 1);
+    if (UNLIKELY(nonce_bytes != PLAIN_NONCE))
+        return run_packet(k, &a, (uint8_t *)(uintptr_t)tag, nonce_bytes, scratch); /* it does not write that */
+    const packet p = {k, out, in, in_bytes, ad, ad_bytes, nonce, PLAIN_NONCE, tag, 1};
+    const sealane_level *level = plain(&p);
     if (UNLIKELY(level == NULL))
-        return open_any(k, &a, tag, nonce, 12);
+        return run_packet(k, &a, (uint8_t *)(uintptr_t)tag, PLAIN_NONCE, scratch);
     const uint64_t dit = dit_on();
     end_key(&a, level);
     a.tag = slot(expected);
     level->kernel(&a, scratch, level->consts);
     const int authentic = equal16(expected, tag);
     wipe(expected, sizeof expected);
+    const int status = authentic ? SEALANE_OK : forged(&a, scratch_room);
     dit_restore(dit);
-    return authentic ? SEALANE_OK : refuse_forgery(&a);
+    return status;
 }

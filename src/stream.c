@@ -53,20 +53,30 @@ static const sealane_gcm_key *gcm_of(const stream *s)
     return is_gcm(key_alg(s->key_of)) ? gcm_key_of(s->key_of) : NULL;
 }
 
-int sealane_stream_init(sealane_stream *handle, const sealane_key *k, sealane_direction direction, const uint8_t *nonce,
-                        size_t nonce_bytes)
+static sealane_status mistake_at_begin(const sealane_stream *s, const sealane_key *k, sealane_direction direction,
+                                       const uint8_t *nonce, size_t nonce_bytes)
 {
-    stream *s = (stream *)handle;
-    if (s == NULL)
-        return SEALANE_NULL;
     if (!key_valid(k))
         return SEALANE_INVALID_KEY;
     if (!nonce_fits(key_alg(k), nonce_bytes))
         return SEALANE_INVALID_NONCE;
-    if (nonce == NULL)
-        return SEALANE_NULL;
     if (direction != SEALANE_STREAM_SEAL && direction != SEALANE_STREAM_OPEN)
         return SEALANE_INVALID_STREAM;
+    return source_mistake(s, sizeof *s, nonce, nonce_bytes);
+}
+
+int sealane_stream_init(sealane_stream *handle, const sealane_key *k, sealane_direction direction, const uint8_t *nonce,
+                        size_t nonce_bytes)
+{
+    SEALANE_SCRATCH(scratch);
+    stream *s = (stream *)handle;
+    const sealane_status why = mistake_at_begin(handle, k, direction, nonce, nonce_bytes);
+    if (s == NULL)
+        return SEALANE_NULL;
+    if (why != SEALANE_OK) {
+        wipe(handle, sizeof *handle);
+        return why;
+    }
     s->mark = KEY_MARK;
     s->phase = HOLDING_AD;
     s->direction = direction;
@@ -78,7 +88,7 @@ int sealane_stream_init(sealane_stream *handle, const sealane_key *k, sealane_di
     const uint64_t dit = dit_on();
     if (is_gcm(key_alg(k))) {
         s->flags = nonce_bytes == SEALANE_AES_GCM_NONCE_BYTES ? SEALANE_FLAG_NONCE : 0;
-        sealane_begin_gcm(s->nonce, k, nonce, nonce_bytes);
+        sealane_begin_gcm(s->nonce, k, nonce, nonce_bytes, scratch);
     } else if (key_alg(k) == SEALANE_XCHACHA20_POLY1305) {
         xchacha_begin(s->key, s->nonce, k, nonce);
         sealane_burn_little();
@@ -183,7 +193,7 @@ int sealane_stream_ad(sealane_stream *handle, const uint8_t *ad, size_t ad_bytes
         return SEALANE_INVALID_KEY;
     if (ad == NULL && ad_bytes != 0)
         return SEALANE_NULL;
-    if (ad_bytes > s->ad_max - s->ad_bytes)
+    if (ad_bytes > length_within(s->ad_max - s->ad_bytes))
         return SEALANE_TOO_LONG;
     if (ad_bytes == 0)
         return 0;
@@ -262,27 +272,16 @@ static void update_blocks(stream *s, uint8_t *out, const uint8_t *in, size_t byt
     s->text_bytes += bytes;
 }
 
-static sealane_status mistake(const stream *s, const uint8_t *out, const uint8_t *in, size_t in_bytes)
+int sealane_stream_update(sealane_stream *handle, uint8_t *out, const uint8_t *in, size_t in_bytes)
 {
+    stream *s = in_progress(handle);
     if (s == NULL)
         return SEALANE_INVALID_STREAM;
     if (!key_is_there(s))
         return SEALANE_INVALID_KEY;
-    if (in_bytes == 0)
-        return SEALANE_OK;
-    if (in_bytes > s->text_max - s->text_bytes)
-        return SEALANE_TOO_LONG;
-    if (in == NULL || out == NULL)
-        return SEALANE_NULL;
-    return out != in && overlap(out, in_bytes, in, in_bytes) ? SEALANE_OVERLAP : SEALANE_OK;
-}
-
-int sealane_stream_update(sealane_stream *handle, uint8_t *out, const uint8_t *in, size_t in_bytes)
-{
-    stream *s = in_progress(handle);
-    const sealane_status why = mistake(s, out, in, in_bytes);
+    const sealane_status why = text_mistake(out, in, in_bytes, length_within(s->text_max - s->text_bytes));
     if (why != SEALANE_OK)
-        return sealane_refuse(why, NULL, out, in_bytes);
+        return why;
     if (in_bytes == 0)
         return SEALANE_OK;
     const uint64_t dit = dit_on();
@@ -345,7 +344,7 @@ int sealane_stream_seal_final(sealane_stream *handle, uint8_t tag[16])
     stream *s = in_progress(handle);
     const sealane_status why = cannot_end(s, tag, SEALANE_STREAM_SEAL);
     if (why != SEALANE_OK)
-        return sealane_refuse_to_seal(why, NULL, NULL, 0, tag);
+        return why;
     const size_t tag_bytes = key_tag_bytes(s->key_of);
     const uint64_t dit = dit_on();
     finish(s, whole);
@@ -378,103 +377,89 @@ void sealane_stream_wipe(sealane_stream *handle)
 
 /* ---- Scatter/gather ---- */
 
-static sealane_status mistake_in_pieces(const sealane_key *k, int open, const uint8_t *tag, const uint8_t *nonce,
-                                        size_t nonce_bytes, const sealane_iovec *ad, size_t ad_pieces,
-                                        const sealane_iovec *text, size_t pieces)
+/* The mistakes of every piece of text beside every piece of associated data, and of the pieces of text beside each
+ * other. */
+static sealane_status mistake_in_pieces(packet p, const sealane_iovec *ad, size_t ad_pieces, const sealane_iovec *text,
+                                        size_t pieces)
 {
+    static const sealane_iovec none = {NULL, NULL, 0};
     uint64_t total = 0, ad_total = 0;
-    if (!key_valid(k))
-        return SEALANE_INVALID_KEY;
-    const sealane_alg alg = key_alg(k);
-    const size_t tag_bytes = key_tag_bytes(k);
-    if (!nonce_fits(alg, nonce_bytes))
-        return SEALANE_INVALID_NONCE;
-    if (pieces > SEALANE_IOV_MAX)
+    if (pieces > SEALANE_IOV_MAX || ad_pieces > SEALANE_IOV_MAX)
         return SEALANE_TOO_LONG;
-    if (tag == NULL || nonce == NULL || (text == NULL && pieces != 0) || (ad == NULL && ad_pieces != 0))
+    if ((text == NULL && pieces != 0) || (ad == NULL && ad_pieces != 0))
         return SEALANE_NULL;
-    if (!open && overlap(tag, tag_bytes, nonce, nonce_bytes))
-        return SEALANE_OVERLAP;
-    for (size_t j = 0; j < ad_pieces; j++) {
-        if (ad[j].bytes > ad_max(alg) - ad_total)
-            return SEALANE_TOO_LONG;
-        if (ad[j].in == NULL && ad[j].bytes != 0)
-            return SEALANE_NULL;
-        if (!open && overlap(tag, tag_bytes, ad[j].in, ad[j].bytes))
-            return SEALANE_OVERLAP;
-        ad_total += ad[j].bytes;
-    }
-    for (size_t i = 0; i < pieces; i++) {
-        const sealane_iovec *t = &text[i];
-        if (t->bytes == 0)
-            continue;
-        if (t->bytes > text_max(alg) - total)
-            return SEALANE_TOO_LONG;
-        if (t->in == NULL || t->out == NULL)
-            return SEALANE_NULL;
-        total += t->bytes;
-        if (overlap(t->out, t->bytes, nonce, nonce_bytes) || overlap(t->out, t->bytes, tag, tag_bytes))
-            return SEALANE_OVERLAP;
-        for (size_t j = 0; j < ad_pieces; j++)
-            if (overlap(t->out, t->bytes, ad[j].in, ad[j].bytes))
-                return SEALANE_OVERLAP;
-        for (size_t j = 0; j < pieces; j++) {
-            if (overlap(t->out, t->bytes, text[j].in, text[j].bytes) && !(i == j && t->in == t->out))
-                return SEALANE_OVERLAP;
-            if (j < i && overlap(t->out, t->bytes, text[j].out, text[j].bytes))
-                return SEALANE_OVERLAP;
+    for (size_t i = 0; i == 0 || i < pieces; i++) {
+        const sealane_iovec *t = pieces == 0 ? &none : &text[i];
+        p.out = t->out, p.in = t->in, p.bytes = t->bytes;
+        for (size_t j = 0; j == 0 || j < ad_pieces; j++) {
+            const sealane_iovec *a = ad_pieces == 0 ? &none : &ad[j];
+            p.ad = a->in, p.ad_bytes = a->bytes;
+            const sealane_status why = sealane_mistake(&p);
+            if (why != SEALANE_OK)
+                return why;
+            if (i == 0 && a->bytes > ad_max(key_alg(p.key)) - ad_total)
+                return SEALANE_TOO_LONG;
+            ad_total += i == 0 ? a->bytes : 0;
         }
+        if (t->bytes > text_max(key_alg(p.key)) - total)
+            return SEALANE_TOO_LONG;
+        total += t->bytes;
     }
+    for (size_t i = 0; i < pieces; i++)
+        for (size_t j = 0; j < pieces; j++)
+            if (i != j && (overlap(text[i].out, text[i].bytes, text[j].in, text[j].bytes) ||
+                           overlap(text[i].out, text[i].bytes, text[j].out, text[j].bytes)))
+                return SEALANE_OVERLAP;
     return SEALANE_OK;
 }
 
-static int refuse_pieces(sealane_status why, const sealane_key *k, const sealane_iovec *text, size_t pieces)
+/* A packet without mistakes; its tag, or whether it is right. */
+static int run_pieces(const packet *p, uint8_t *tag, const sealane_iovec *ad, size_t ad_pieces,
+                      const sealane_iovec *text, size_t pieces)
 {
-    for (size_t i = 0; text != NULL && i < pieces; i++)
-        sealane_refuse(why, k, text[i].out, text[i].bytes);
-    return why;
-}
-
-/* All of a packet that is without mistakes but its tag. */
-static int run_pieces(sealane_stream *s, const sealane_key *k, sealane_direction direction, const uint8_t *nonce,
-                      size_t nonce_bytes, const sealane_iovec *ad, size_t ad_pieces, const sealane_iovec *text,
-                      size_t text_pieces)
-{
-    int failed = sealane_stream_init(s, k, direction, nonce, nonce_bytes);
-    for (size_t i = 0; i < ad_pieces; i++)
-        failed |= sealane_stream_ad(s, ad[i].in, ad[i].bytes);
-    for (size_t i = 0; i < text_pieces; i++)
-        failed |= sealane_stream_update(s, text[i].out, text[i].in, text[i].bytes);
-    return failed;
+    sealane_stream s;
+    int status =
+        sealane_stream_init(&s, p->key, p->open ? SEALANE_STREAM_OPEN : SEALANE_STREAM_SEAL, p->nonce, p->nonce_bytes);
+    for (size_t i = 0; i < ad_pieces && status == SEALANE_OK; i++)
+        status = sealane_stream_ad(&s, ad[i].in, ad[i].bytes);
+    for (size_t i = 0; i < pieces && status == SEALANE_OK; i++)
+        status = sealane_stream_update(&s, text[i].out, text[i].in, text[i].bytes);
+    if (status == SEALANE_OK)
+        status = p->open ? sealane_stream_open_final(&s, p->tag) : sealane_stream_seal_final(&s, tag);
+    sealane_stream_wipe(&s);
+    return status;
 }
 
 int sealane_sealv(const sealane_key *k, uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
                   const sealane_iovec *ad, size_t ad_pieces, const sealane_iovec *text, size_t text_pieces)
 {
+    const packet p = {.key = k, .nonce = nonce, .nonce_bytes = nonce_bytes, .tag = tag};
+    const sealane_status why = mistake_in_pieces(p, ad, ad_pieces, text, text_pieces);
+    return why != SEALANE_OK ? (int)why : run_pieces(&p, tag, ad, ad_pieces, text, text_pieces);
+}
+
+/* sealane_take_back of pieces: a stream has one key stream for those in place and those apart. */
+static void take_back_pieces(const packet *p, const sealane_iovec *text, size_t pieces)
+{
     sealane_stream s;
-    sealane_status why = mistake_in_pieces(k, 0, tag, nonce, nonce_bytes, ad, ad_pieces, text, text_pieces);
-    if (why == SEALANE_OK) {
-        if (run_pieces(&s, k, SEALANE_STREAM_SEAL, nonce, nonce_bytes, ad, ad_pieces, text, text_pieces) == 0 &&
-            sealane_stream_seal_final(&s, tag) == 0)
-            return SEALANE_OK;
-        why = SEALANE_INVALID_KEY; /* wiped while the call ran */
-        sealane_stream_wipe(&s);
+    int failed = sealane_stream_init(&s, p->key, SEALANE_STREAM_SEAL, p->nonce, p->nonce_bytes);
+    for (size_t i = 0; i < pieces; i++) {
+        failed |= sealane_stream_update(&s, text[i].out, text[i].out, text[i].bytes);
+        if ((failed || text[i].in != text[i].out) && text[i].bytes != 0)
+            memset(text[i].out, 0, text[i].bytes);
     }
-    refuse_pieces(why, k, text, text_pieces);
-    return sealane_refuse_to_seal(why, k, NULL, 0, tag);
+    sealane_stream_wipe(&s);
 }
 
 int sealane_openv(const sealane_key *k, const uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
                   const sealane_iovec *ad, size_t ad_pieces, const sealane_iovec *text, size_t text_pieces)
 {
-    sealane_stream s;
-    sealane_status why = mistake_in_pieces(k, 1, tag, nonce, nonce_bytes, ad, ad_pieces, text, text_pieces);
-    if (why == SEALANE_OK) {
-        why = SEALANE_INVALID_KEY; /* unless it is not wiped while the call runs */
-        if (run_pieces(&s, k, SEALANE_STREAM_OPEN, nonce, nonce_bytes, ad, ad_pieces, text, text_pieces) == 0)
-            why = (sealane_status)sealane_stream_open_final(&s, tag);
-        else
-            sealane_stream_wipe(&s);
-    }
-    return why == SEALANE_OK ? SEALANE_OK : refuse_pieces(why, k, text, text_pieces);
+    const packet p = {.key = k, .nonce = nonce, .nonce_bytes = nonce_bytes, .tag = tag, .open = 1};
+    const sealane_status why = mistake_in_pieces(p, ad, ad_pieces, text, text_pieces);
+    if (why != SEALANE_OK)
+        return why;
+    const int status = run_pieces(&p, NULL, ad, ad_pieces, text, text_pieces);
+    if (status != SEALANE_OK)
+        take_back_pieces(&p, text, text_pieces);
+    return status;
 }

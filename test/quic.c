@@ -127,7 +127,7 @@ static size_t samples(const char *path)
 /* ---- Batches ---- */
 
 static sealane_quic_keys keys[7], later[7], wiped;
-static uint8_t memory[MOST][ROOM], alone[MOST][ROOM], plain_text[MOST][ROOM];
+static uint8_t memory[MOST][ROOM], alone[MOST][ROOM], plain_text[MOST][ROOM], as_it_came[MOST][ROOM];
 
 static void make_keys(void)
 {
@@ -160,6 +160,7 @@ static void batch(size_t n, size_t alike)
 {
     static sealane_quic_packet packets[MOST], one[MOST], single[MOST];
     static size_t key[MOST];
+    static uint64_t number[MOST];
     size_t good = 0;
     for (size_t i = 0; i < n; i++) {
         packets[i] = make_packet(memory[i], &key[i], alike);
@@ -185,7 +186,7 @@ static void batch(size_t n, size_t alike)
         if (packets[i].keys != &wiped)
             packets[i].keys = &keys[key[i]], packets[i].other = &later[key[i]];
         good += sound;
-        memcpy(alone[i], memory[i], ROOM);
+        memcpy(alone[i], memory[i], ROOM), memcpy(as_it_came[i], memory[i], ROOM), number[i] = packets[i].number;
         single[i] = packets[i], single[i].bytes = alone[i];
         check(sealane_quic_unprotect_batch(&single[i], 1) == (size_t)sound, "opened by itself", i);
         alone[i][5] ^= planted("single") && i == 3;
@@ -201,6 +202,8 @@ static void batch(size_t n, size_t alike)
                   memcmp(memory[i], alone[i], ROOM) == 0,
               "by itself it is another", i);
         if (packets[i].status != SEALANE_OK) {
+            check(memcmp(memory[i], as_it_came[i], ROOM) == 0 && packets[i].number == number[i],
+                  "a packet that was refused is not as it came", i);
             check(packets[i].payload == NULL && packets[i].payload_bytes == 0, "a payload of what was refused", i);
             continue;
         }
@@ -214,13 +217,21 @@ static void batch(size_t n, size_t alike)
 /* The caller's mistakes, reserved bits, and packets of every length. */
 static void mistakes(void)
 {
-    static uint8_t bytes[100];
+    static uint8_t bytes[100], expected[100];
     static const uint8_t zeroes[100];
     sealane_quic_keys k;
     check(sealane_quic_keys_init(&k, SEALANE_AES_192_GCM, zeroes, zeroes, zeroes, 24) == SEALANE_INVALID_KEY, "192", 0);
     check(sealane_quic_keys_init(&k, SEALANE_AES_128_GCM, zeroes, zeroes, NULL, 16) == SEALANE_NULL, "NULL", 0);
     check(sealane_quic_keys_init(&k, SEALANE_AES_128_GCM, zeroes, zeroes, zeroes, 32) == SEALANE_INVALID_KEY, "32", 0);
     check(sealane_quic_protect_batch(NULL, 3) == 0 && sealane_quic_unprotect_batch(NULL, 3) == 0, "no packets", 0);
+    for (int sealing = 0; sealing < 2; sealing++)
+        for (size_t at = 0; at < 3; at++) {
+            sealane_quic_packet p = {.keys = &keys[0], .bytes = bytes, .packet_bytes = (size_t)-1 - 7 * at};
+            p.pn_offset = at;
+            check((sealing ? sealane_quic_protect_batch : sealane_quic_unprotect_batch)(&p, 1) == 0 &&
+                      p.status == SEALANE_TOO_LONG && memcmp(bytes, zeroes, sizeof bytes) == 0,
+                  "a length below zero", at);
+        }
     for (size_t n = 0; n <= 60; n++)
         for (size_t at = 0; at <= 61; at++) {
             sealane_quic_packet p = {.keys = &keys[0], .bytes = bytes, .packet_bytes = n, .pn_offset = at};
@@ -230,7 +241,8 @@ static void mistakes(void)
             check(p.status == (fits ? SEALANE_NOT_AUTHENTIC : SEALANE_INVALID_LENGTH), "unprotect", n);
             memset(bytes, 0x41, sizeof bytes);
             check(sealane_quic_protect_batch(&p, 1) == (size_t)fits, "protect", n);
-            check(fits || memcmp(bytes, zeroes, n) == 0, "zeroed", n);
+            memset(expected, 0x41, sizeof expected);
+            check(fits || memcmp(bytes, expected, sizeof bytes) == 0, "a mistake that was written to", n);
             check(bytes[n] == 0x41, "written behind the end", n);
         }
     for (int i = 0; i < 4; i++) {
@@ -249,11 +261,11 @@ static void mistakes(void)
     sealane_quic_keys none = keys[0];
     uint8_t mask[6] = {1, 1, 1, 1, 1, 1};
     check(sealane_quic_mask(&keys[0], NULL, bytes) == SEALANE_NULL, "NULL", 2);
-    check(sealane_quic_mask(&keys[0], mask, NULL) == SEALANE_NULL && memcmp(mask, zeroes, 5) == 0, "NULL", 3);
-    memset(mask, 1, sizeof mask);
-    check(sealane_quic_mask(NULL, mask, bytes) == SEALANE_INVALID_KEY && memcmp(mask, zeroes, 5) == 0, "no keys", 1);
-    memset(mask, 1, sizeof mask), sealane_quic_keys_wipe(&none);
-    check(sealane_quic_mask(&none, mask, bytes) == SEALANE_INVALID_KEY && memcmp(mask, zeroes, 5) == 0, "no keys", 2);
+    check(sealane_quic_mask(&keys[0], mask, NULL) == SEALANE_NULL, "NULL", 3);
+    check(sealane_quic_mask(NULL, mask, bytes) == SEALANE_INVALID_KEY, "no keys", 1);
+    sealane_quic_keys_wipe(&none);
+    check(sealane_quic_mask(&none, mask, bytes) == SEALANE_INVALID_KEY, "no keys", 2);
+    check(memcmp(mask, (const uint8_t[6]){1, 1, 1, 1, 1, 1}, 6) == 0, "a mask of a mistake", 0);
     check(sealane_quic_mask(&keys[0], mask, bytes) == 0 && mask[5] == 1, "written behind the mask", 0);
 }
 

@@ -195,7 +195,7 @@ int sealane_afalg_open(sealane_afalg *a, uint8_t *out, const uint8_t tag[SEALANE
     case 0:
         return SEALANE_OK;
     case EBADMSG:
-        if (in_bytes != 0)
+        if (in_bytes != 0 && out != in)
             memset(out, 0, in_bytes);
         return SEALANE_NOT_AUTHENTIC;
     }
