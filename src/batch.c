@@ -107,18 +107,19 @@ static ALWAYS_INLINE inline void set_lane(lane *l, sealane_op *op, uintptr_t key
     op->status = SEALANE_OK; /* until its tag is found wrong */
 }
 
-static inline packet packet_of(const sealane_op *op, int open)
+static inline sealane_packet packet_of(const sealane_op *op, int open)
 {
-    return (packet){op->key,      op->out,   op->in,          op->in_bytes, op->ad,
-                    op->ad_bytes, op->nonce, op->nonce_bytes, op->tag,      open};
+    return (sealane_packet){op->key,      op->out,   op->in,          op->in_bytes, op->ad,
+                            op->ad_bytes, op->nonce, op->nonce_bytes, op->tag,      open};
 }
 
 /* 1 if a packet with a nonce of 12 bytes and a text of some class is without mistakes. 0 also if there is very much
  * associated data. */
 static ALWAYS_INLINE inline int well_formed(const sealane_op *op, int open)
 {
-    const packet p = {op->key, op->out, op->in, op->in_bytes, op->ad, op->ad_bytes, op->nonce, 12, op->tag, open};
-    return packet_mistake(&p, (limits){LENGTH_MAX, INT32_MAX, SEALANE_TAG_BYTES}) == SEALANE_OK;
+    const sealane_packet p = {op->key,      op->out,   op->in, op->in_bytes, op->ad,
+                              op->ad_bytes, op->nonce, 12,     op->tag,      open};
+    return packet_mistake(&p, (sealane_limits){LENGTH_MAX, INT32_MAX, SEALANE_TAG_BYTES}) == SEALANE_OK;
 }
 
 /* What packets of a level are done with. */
@@ -222,7 +223,7 @@ OUT_OF_LINE static int plan_special(plan *p, sealane_op *op, unsigned n, const p
     if (!has_lane(r, class) || !key_valid(op->key) || key_alg(op->key) != SEALANE_XCHACHA20_POLY1305 ||
         key_level(op->key) != r->level)
         return alone(op, r->direction);
-    const packet wanted = packet_of(op, r->direction == SEALANE_FLAG_OPEN);
+    const sealane_packet wanted = packet_of(op, r->direction == SEALANE_FLAG_OPEN);
     op->status = sealane_mistake(&wanted);
     if (op->status != SEALANE_OK)
         return alone(op, r->direction);
@@ -283,7 +284,7 @@ static size_t authenticate(plan *p, sealane_op *ops, void *scratch)
         if (equal16(p->tag[i], op->tag))
             continue;
         good--;
-        const packet forged = packet_of(op, 1);
+        const sealane_packet forged = packet_of(op, 1);
         op->status = sealane_take_back(&forged, scratch);
     }
     wipe(p->tag, sizeof p->tag[0] * p->count);

@@ -31,7 +31,7 @@ static ALWAYS_INLINE inline sealane_status text_mistake(const uint8_t *out, cons
 }
 
 /* A packet. out is written, and tag by what seals; all else is read. */
-typedef struct packet {
+typedef struct sealane_packet {
     const sealane_key *key;
     uint8_t *out;
     const uint8_t *in;
@@ -42,16 +42,16 @@ typedef struct packet {
     size_t nonce_bytes; /* of a length that the key takes: 1 or more */
     const uint8_t *tag;
     int open;
-} packet;
+} sealane_packet;
 
 /* What its key allows. */
-typedef struct limits {
+typedef struct sealane_limits {
     size_t text, ad; /* LENGTH_MAX or less */
     size_t tag;      /* its bytes */
-} limits;
+} sealane_limits;
 
 /* Inlined where limits are constants, and where they are not. Short packets pay as much as a tenth of their time. */
-static ALWAYS_INLINE inline sealane_status packet_mistake(const packet *p, limits most)
+static ALWAYS_INLINE inline sealane_status packet_mistake(const sealane_packet *p, sealane_limits most)
 {
     const size_t tag_written = p->open ? 0 : most.tag;
     const sealane_status why = text_mistake(p->out, p->in, p->bytes, most.text);

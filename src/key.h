@@ -106,11 +106,11 @@ void sealane_begin_gcm(uint8_t j0[16], const sealane_key *k, const uint8_t *nonc
 int sealane_key_init_at(sealane_key *k, sealane_alg alg, const uint8_t *key, size_t key_bytes, int level);
 
 /* The caller's mistakes in a packet with any key and nonce; SEALANE_OK if there is none. */
-sealane_status sealane_mistake(const packet *p);
+sealane_status sealane_mistake(const sealane_packet *p);
 
 /* What a forgery leaves where its text was to go: zeroes, or in place the ciphertext as it came, which the key stream
  * gives when it is applied once more. Returns SEALANE_NOT_AUTHENTIC. scratch is a kernel's. */
-sealane_status sealane_take_back(const packet *p, void *scratch);
+sealane_status sealane_take_back(const sealane_packet *p, void *scratch);
 
 /* 1 if the tag of a packet under k is the one that belongs to it. expected is wiped. */
 int sealane_same_tag(const sealane_key *k, uint8_t expected[SEALANE_TAG_BYTES], const uint8_t *tag);

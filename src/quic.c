@@ -304,7 +304,7 @@ static NOINLINE void take_back(const sealane_quic_keys *k, uint8_t *bytes, size_
 {
     SEALANE_SCRATCH(scratch);
     uint8_t *const payload = bytes + header;
-    const packet forged = {&k->packet, payload, payload, text, bytes, header, nonce, 12, payload + text, 1};
+    const sealane_packet forged = {&k->packet, payload, payload, text, bytes, header, nonce, 12, payload + text, 1};
     (void)sealane_take_back(&forged, scratch);
 }
 

@@ -92,14 +92,15 @@ const char *sealane_impl_name(const sealane_key *k)
     return key_valid(k) ? key_level(k)->name : "none";
 }
 
-sealane_status sealane_mistake(const packet *p)
+sealane_status sealane_mistake(const sealane_packet *p)
 {
     if (!key_valid(p->key))
         return SEALANE_INVALID_KEY;
     const sealane_alg alg = key_alg(p->key);
     if (!nonce_fits(alg, p->nonce_bytes))
         return SEALANE_INVALID_NONCE;
-    return packet_mistake(p, (limits){length_within(text_max(alg)), length_within(ad_max(alg)), key_tag_bytes(p->key)});
+    return packet_mistake(
+        p, (sealane_limits){length_within(text_max(alg)), length_within(ad_max(alg)), key_tag_bytes(p->key)});
 }
 
 int sealane_same_tag(const sealane_key *k, uint8_t expected[16], const uint8_t *tag)
@@ -113,7 +114,8 @@ int sealane_same_tag(const sealane_key *k, uint8_t expected[16], const uint8_t *
     return same;
 }
 
-static void run(const packet *p, const void *key, const uint8_t *nonce, uint8_t *tag, uint64_t direction, void *scratch)
+static void run(const sealane_packet *p, const void *key, const uint8_t *nonce, uint8_t *tag, uint64_t direction,
+                void *scratch)
 {
     const sealane_level *level = key_level(p->key);
     const sealane_args a = {
@@ -131,7 +133,7 @@ static void run(const packet *p, const void *key, const uint8_t *nonce, uint8_t 
     level->kernel(&a, scratch, level->consts);
 }
 
-static void run_xchacha(const packet *p, uint8_t *tag, uint64_t direction, void *scratch)
+static void run_xchacha(const sealane_packet *p, uint8_t *tag, uint64_t direction, void *scratch)
 {
     uint8_t subkey[32], subnonce[12];
     xchacha_begin(subkey, subnonce, p->key, p->nonce);
@@ -213,7 +215,7 @@ void sealane_begin_gcm(uint8_t j0[16], const sealane_key *k, const uint8_t *nonc
     }
 }
 
-static void run_gcm(const packet *p, uint8_t *tag, uint64_t direction, void *scratch)
+static void run_gcm(const sealane_packet *p, uint8_t *tag, uint64_t direction, void *scratch)
 {
     uint8_t j0[16];
     if (p->nonce_bytes == SEALANE_AES_GCM_NONCE_BYTES) {
@@ -225,7 +227,7 @@ static void run_gcm(const packet *p, uint8_t *tag, uint64_t direction, void *scr
     wipe(j0, sizeof j0);
 }
 
-static void run_any(const packet *p, uint8_t *tag, uint64_t direction, void *scratch)
+static void run_any(const sealane_packet *p, uint8_t *tag, uint64_t direction, void *scratch)
 {
     const sealane_alg alg = key_alg(p->key);
     if (alg == SEALANE_CHACHA20_POLY1305)
@@ -236,7 +238,7 @@ static void run_any(const packet *p, uint8_t *tag, uint64_t direction, void *scr
         run_gcm(p, tag, direction, scratch);
 }
 
-NOINLINE sealane_status sealane_take_back(const packet *p, void *scratch)
+NOINLINE sealane_status sealane_take_back(const sealane_packet *p, void *scratch)
 {
     uint8_t tag[SEALANE_TAG_BYTES];
     if (p->bytes == 0)
@@ -252,25 +254,25 @@ NOINLINE sealane_status sealane_take_back(const packet *p, void *scratch)
 
 /* What sealane_seal and sealane_open have put into a kernel's arguments: there it does not take registers from the
  * packets that nearly all are. */
-static packet packet_of(const sealane_key *k, const sealane_args *a, const uint8_t *tag, size_t nonce_bytes)
+static sealane_packet packet_of(const sealane_key *k, const sealane_args *a, const uint8_t *tag, size_t nonce_bytes)
 {
-    return (packet){k,
-                    slot_bytes(a->out),
-                    slot_bytes(a->in),
-                    (size_t)a->bytes,
-                    slot_bytes(a->ad),
-                    (size_t)a->ad_bytes,
-                    slot_bytes(a->nonce),
-                    nonce_bytes,
-                    tag,
-                    (a->flags & SEALANE_FLAG_OPEN) != 0};
+    return (sealane_packet){k,
+                            slot_bytes(a->out),
+                            slot_bytes(a->in),
+                            (size_t)a->bytes,
+                            slot_bytes(a->ad),
+                            (size_t)a->ad_bytes,
+                            slot_bytes(a->nonce),
+                            nonce_bytes,
+                            tag,
+                            (a->flags & SEALANE_FLAG_OPEN) != 0};
 }
 
 /* Any packet. */
 static NOINLINE int run_packet(const sealane_key *k, const sealane_args *a, uint8_t *tag, size_t nonce_bytes,
                                void *scratch)
 {
-    const packet p = packet_of(k, a, tag, nonce_bytes);
+    const sealane_packet p = packet_of(k, a, tag, nonce_bytes);
     uint8_t whole[SEALANE_TAG_BYTES];
     int status = sealane_mistake(&p);
     if (status != SEALANE_OK)
@@ -291,13 +293,13 @@ static NOINLINE int forged(const sealane_args *a, uint8_t *scratch_room)
 {
     const size_t key_at = a->flags & SEALANE_FLAG_NONCE ? GCM_KEY_AT : CHACHA20_KEY_AT;
     const sealane_key *k = (const sealane_key *)(const void *)(slot_bytes(a->key) - key_at);
-    const packet p = packet_of(k, a, NULL, PLAIN_NONCE);
+    const sealane_packet p = packet_of(k, a, NULL, PLAIN_NONCE);
     return sealane_take_back(&p, SCRATCH_IN(scratch_room));
 }
 
 /* The level of the key of a packet that has a nonce of 12 bytes, a whole tag, some text, and no mistake: what nearly
  * all are. NULL: it may have none all the same. */
-static ALWAYS_INLINE inline const sealane_level *plain(const packet *p)
+static ALWAYS_INLINE inline const sealane_level *plain(const sealane_packet *p)
 {
     REFUSE_IF(p->key == NULL, NULL);
     const uint64_t number = p->key->opaque[0] - ((uint64_t)KEY_MARK << 32);
@@ -305,7 +307,7 @@ static ALWAYS_INLINE inline const sealane_level *plain(const packet *p)
     const sealane_level *level = sealane_plain_levels[number];
     HAVE_NOW(level); /* what the kernel does waits for its constants, and they for this */
     REFUSE_IF(p->bytes - 1 >= PLAIN_BYTES, NULL);
-    REFUSE_IF(packet_mistake(p, (limits){PLAIN_BYTES, PLAIN_BYTES, SEALANE_TAG_BYTES}) != SEALANE_OK, NULL);
+    REFUSE_IF(packet_mistake(p, (sealane_limits){PLAIN_BYTES, PLAIN_BYTES, SEALANE_TAG_BYTES}) != SEALANE_OK, NULL);
     return level;
 }
 
@@ -339,7 +341,7 @@ int sealane_seal(const sealane_key *k, uint8_t *out, uint8_t tag[16], const uint
     BEGIN_KEY(a, 0);
     if (UNLIKELY(nonce_bytes != PLAIN_NONCE))
         return run_packet(k, &a, tag, nonce_bytes, scratch);
-    const packet p = {k, out, in, in_bytes, ad, ad_bytes, nonce, PLAIN_NONCE, tag, 0};
+    const sealane_packet p = {k, out, in, in_bytes, ad, ad_bytes, nonce, PLAIN_NONCE, tag, 0};
     const sealane_level *level = plain(&p);
     if (UNLIKELY(level == NULL))
         return run_packet(k, &a, tag, PLAIN_NONCE, scratch);
@@ -361,7 +363,7 @@ int sealane_open(const sealane_key *k, uint8_t *out, const uint8_t tag[16], cons
     BEGIN_KEY(a, SEALANE_FLAG_OPEN);
     if (UNLIKELY(nonce_bytes != PLAIN_NONCE))
         return run_packet(k, &a, (uint8_t *)(uintptr_t)tag, nonce_bytes, scratch); /* it does not write that */
-    const packet p = {k, out, in, in_bytes, ad, ad_bytes, nonce, PLAIN_NONCE, tag, 1};
+    const sealane_packet p = {k, out, in, in_bytes, ad, ad_bytes, nonce, PLAIN_NONCE, tag, 1};
     const sealane_level *level = plain(&p);
     if (UNLIKELY(level == NULL))
         return run_packet(k, &a, (uint8_t *)(uintptr_t)tag, PLAIN_NONCE, scratch);

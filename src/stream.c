@@ -379,8 +379,8 @@ void sealane_stream_wipe(sealane_stream *handle)
 
 /* The mistakes of every piece of text beside every piece of associated data, and of the pieces of text beside each
  * other. */
-static sealane_status mistake_in_pieces(packet p, const sealane_iovec *ad, size_t ad_pieces, const sealane_iovec *text,
-                                        size_t pieces)
+static sealane_status mistake_in_pieces(sealane_packet p, const sealane_iovec *ad, size_t ad_pieces,
+                                        const sealane_iovec *text, size_t pieces)
 {
     static const sealane_iovec none = {NULL, NULL, 0};
     uint64_t total = 0, ad_total = 0;
@@ -414,7 +414,7 @@ static sealane_status mistake_in_pieces(packet p, const sealane_iovec *ad, size_
 }
 
 /* A packet without mistakes; its tag, or whether it is right. */
-static int run_pieces(const packet *p, uint8_t *tag, const sealane_iovec *ad, size_t ad_pieces,
+static int run_pieces(const sealane_packet *p, uint8_t *tag, const sealane_iovec *ad, size_t ad_pieces,
                       const sealane_iovec *text, size_t pieces)
 {
     sealane_stream s;
@@ -433,13 +433,13 @@ static int run_pieces(const packet *p, uint8_t *tag, const sealane_iovec *ad, si
 int sealane_sealv(const sealane_key *k, uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
                   const sealane_iovec *ad, size_t ad_pieces, const sealane_iovec *text, size_t text_pieces)
 {
-    const packet p = {.key = k, .nonce = nonce, .nonce_bytes = nonce_bytes, .tag = tag};
+    const sealane_packet p = {.key = k, .nonce = nonce, .nonce_bytes = nonce_bytes, .tag = tag};
     const sealane_status why = mistake_in_pieces(p, ad, ad_pieces, text, text_pieces);
     return why != SEALANE_OK ? (int)why : run_pieces(&p, tag, ad, ad_pieces, text, text_pieces);
 }
 
 /* sealane_take_back of pieces: a stream has one key stream for those in place and those apart. */
-static void take_back_pieces(const packet *p, const sealane_iovec *text, size_t pieces)
+static void take_back_pieces(const sealane_packet *p, const sealane_iovec *text, size_t pieces)
 {
     sealane_stream s;
     int failed = sealane_stream_init(&s, p->key, SEALANE_STREAM_SEAL, p->nonce, p->nonce_bytes);
@@ -454,7 +454,7 @@ static void take_back_pieces(const packet *p, const sealane_iovec *text, size_t 
 int sealane_openv(const sealane_key *k, const uint8_t tag[16], const uint8_t *nonce, size_t nonce_bytes,
                   const sealane_iovec *ad, size_t ad_pieces, const sealane_iovec *text, size_t text_pieces)
 {
-    const packet p = {.key = k, .nonce = nonce, .nonce_bytes = nonce_bytes, .tag = tag, .open = 1};
+    const sealane_packet p = {.key = k, .nonce = nonce, .nonce_bytes = nonce_bytes, .tag = tag, .open = 1};
     const sealane_status why = mistake_in_pieces(p, ad, ad_pieces, text, text_pieces);
     if (why != SEALANE_OK)
         return why;
