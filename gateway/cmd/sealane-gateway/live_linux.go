@@ -26,6 +26,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/control"
 	"github.com/sealane/sealane/gateway/internal/engine"
 	"github.com/sealane/sealane/gateway/internal/exchange"
+	"github.com/sealane/sealane/gateway/internal/flow"
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/output"
 	"github.com/sealane/sealane/gateway/internal/packet"
@@ -70,6 +71,7 @@ type live struct {
 
 	rules *rules.Set // with --unread drop
 	waits bool       // --key-wait was given
+	idle  time.Duration
 
 	placement *packet.Placement // with several cores
 	mesh      *exchange.Mesh[handed]
@@ -128,6 +130,7 @@ func (l *live) command() *cobra.Command {
 	f.IntVar(&l.workers, "workers", 1, "cores to use")
 	f.IntVar(&l.flows, "flows", 1<<16, "connections to follow at the same time, by all cores")
 	f.IntVar(&l.ring, "ring", 64, "memory for packets that are not read yet, MiB for each core and interface")
+	f.DurationVar(&l.idle, "idle", 0, "how long a connection without packets is followed, such as 24h; 0: while --flows has room")
 	f.StringVar(&l.cpus, "cpus", "", "keep each worker on a processor of its own, such as 2,3 or 2-5: as many as there are workers")
 	f.IntVar(&l.memory, "memory", 1024, "what the gateway may take besides the rings, MiB; who holds most pays when it is used up")
 	f.BoolVar(&l.promisc, "promiscuous", false, "read packets for other machines as well")
@@ -334,7 +337,7 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 		c.gate = &engine.Gate{Rules: l.rules}
 	}
 	c.worker = engine.NewWorker(l.store, sink, engine.Options{
-		Flows: flows, Room: flows, KeyWait: max(int64(l.wait), 1), HoleWait: 200e6, TLS: limits, Memory: l.budget() / l.workers,
+		Flows: flows, Room: flows, KeyWait: max(int64(l.wait), 1), HoleWait: 200e6, Idle: int64(l.idle), TLS: limits, Memory: l.budget() / l.workers,
 		Keys: l.table, Gate: c.gate, OneNetwork: l.oneNetwork,
 		About: audit != nil || l.out.about(), Chain: l.out.chain(),
 	})
@@ -347,8 +350,8 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 		}
 	}
 	if audit != nil {
-		c.worker.Ended = func(f *output.Flow, conn *tls.Conn) {
-			args := append(describe(f), "state", conn.State().String(), "client_bytes", f.About.Bytes[0], "server_bytes", f.About.Bytes[1])
+		c.worker.Ended = func(f *output.Flow, conn *tls.Conn, how flow.Life) {
+			args := append(describe(f), "how", how.String(), "state", conn.State().String(), "client_bytes", f.About.Bytes[0], "server_bytes", f.About.Bytes[1])
 			for side, name := range []string{"client", "server"} {
 				state, why := conn.Direction(uint8(side))
 				args = append(args, name+"_direction", state.String())

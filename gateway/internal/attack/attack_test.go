@@ -110,16 +110,29 @@ func run(v *victim, frames []capture.Frame, set func(*engine.Options)) (*sink, *
 		set(&o)
 	}
 	w := engine.NewWorker(store, s, o)
-	for len(frames) > 0 {
-		n := min(len(frames), 3)
-		w.Frames(frames[:n])
-		frames = frames[n:]
-	}
+	feed(w, frames)
 	w.Close()
 	if p := s.plain[v.id]; p != nil && spoiled != nil {
 		spoiled(p)
 	}
 	return s, w
+}
+
+// feed gives a worker frames, few at a time. In pauses between them the clock goes on, as it does live.
+func feed(w *engine.Worker, frames []capture.Frame) {
+	const tick = 2e9
+	for n, last := 0, int64(0); len(frames) > 0; frames = frames[n:] {
+		for n = 1; n < min(len(frames), 3) && frames[n].Time-frames[n-1].Time < tick; {
+			n++
+		}
+		if last > 0 {
+			for at := last + tick; at < frames[0].Time; at += tick {
+				w.Tick(at)
+			}
+		}
+		last = frames[n-1].Time
+		w.Frames(frames[:n])
+	}
 }
 
 // A forgery is a packet that the attacker makes: a segment of the connection with something changed.
@@ -185,7 +198,7 @@ func (s *script) frames() (all []capture.Frame) {
 		}
 		if p := s.pause[i]; p > 0 {
 			// Other connections go on meanwhile.
-			for at := int64(0); at < p; at += 10e6 {
+			for at := int64(0); at < min(p, 3e9); at += 10e6 {
 				x := forgery{side: 0, flags: packet.SYN, seq: 1}
 				f := s.v.forge(f.Time+shift+at, x)
 				f.Data[14+12] = 99 // from somewhere else

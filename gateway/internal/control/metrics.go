@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/sealane/sealane/gateway/internal/engine"
+	table "github.com/sealane/sealane/gateway/internal/flow"
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/output"
 	"github.com/sealane/sealane/gateway/internal/packet"
@@ -73,6 +74,10 @@ var metrics = []metric{
 	counter("connections_waited_total", "Connections that had to wait for keys.", func(s *engine.Stats) uint64 { return s.Waiting }),
 	counter("connections_keys_late_total", "Connections whose keys came while they waited.", func(s *engine.Stats) uint64 { return s.Late }),
 
+	labelled("tls_connections_ended_total", endHelp, "how", "ended", func(s *engine.Stats) uint64 { return s.Ends[0] }),
+	labelled("tls_connections_ended_total", endHelp, "how", "idle", func(s *engine.Stats) uint64 { return s.Ends[table.Idle-table.Ended] }),
+	labelled("tls_connections_ended_total", endHelp, "how", "evicted", func(s *engine.Stats) uint64 { return s.Ends[table.Evicted-table.Ended] }),
+
 	counter("segments_unrelated_total", "Segments of no connection.", func(s *engine.Stats) uint64 { return s.Unrelated }),
 	counter("segments_doubtful_total", "FINs, RSTs and SYNs that may be forged.", func(s *engine.Stats) uint64 { return s.Doubtful }),
 	counter("cut_bytes_total", "Bytes of payload that the capture left out.", func(s *engine.Stats) uint64 { return s.Cut }),
@@ -118,6 +123,7 @@ var metrics = []metric{
 }
 
 const (
+	endHelp        = "Connections with a ClientHello that are over, by how they ended."
 	verdictHelp    = "Frames, by what they are."
 	fragmentedHelp = "IP packets that came in fragments, by what became of them."
 	tunnelHelp     = "Tunnels looked into, by kind."

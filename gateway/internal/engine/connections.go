@@ -29,7 +29,6 @@ type conn struct {
 	gate   *gate // if the gateway is closed
 	entry  *entry
 	tuple  packet.Tuple
-	hash   uint64
 	keys   [2]*Key // given, by side of the tuple
 	turned int64   // when it was read the other way round last
 }
@@ -108,11 +107,8 @@ func (w *Worker) embryonic(s *packet.Segment, hash uint64, m *embryo, time int64
 		e.Acked[1-s.Side] = s.Ack
 		e.Flags |= flow.Acked0 << (1 - s.Side)
 	}
-	if s.Flags&(packet.SYN|packet.RST) != 0 {
-		w.control(s, hash, e, time)
-	}
-	if s.Flags&packet.FIN != 0 {
-		w.fin(s, e)
+	if s.Flags&(packet.SYN|packet.RST) == packet.SYN {
+		w.syn(s, e, time)
 	}
 	m.Begin(e.Flags, e.Seen, e.Next, e.Acked)
 }
@@ -131,19 +127,13 @@ const farAway = 1 << 20
 // rivalZone marks the connection that may take the place of another with the same tuple.
 const rivalZone = 1 << 15
 
-// control handles SYN and RST. It returns nil if the connection is over.
+// syn handles a SYN. It returns the entry of its connection, which may be another one.
 //
 //	             nothing was sent yet                     data was sent
-//	RST          over if nothing more comes for a while   over if nothing more comes for a while
 //	SYN          the connection begins there              a rival begins, which takes over when a record of it opens
 //	SYN-ACK      if it answers the SYN, begins there      for the rival only
-func (w *Worker) control(s *packet.Segment, hash uint64, e *entry, time int64) *entry {
+func (w *Worker) syn(s *packet.Segment, e *entry, time int64) *entry {
 	side := s.Side
-	if s.Flags&packet.RST != 0 {
-		w.Stats.Doubtful++
-		e.Flags |= flow.Closing
-		return e
-	}
 	next := s.Seq + 1
 	known := e.Flags&started(side) != 0
 	switch {
@@ -163,9 +153,9 @@ func (w *Worker) control(s *packet.Segment, hash uint64, e *entry, time int64) *
 			} else if w.conn(e.Conn).tls.State() != tls.Readable {
 				// A rival of which nothing was read has no rights.
 				tuple := e.Tuple
-				w.end(e)
+				w.end(e, flow.Over)
 				w.Stats.Flows++
-				e = w.table.Insert(hash, &tuple)
+				e = w.table.Insert(tuple.Hash(), &tuple)
 				e.Seen, e.Next[side] = flow.Tick(time), next
 				e.Flags |= started(side)
 				w.setClient(e, side)
@@ -173,7 +163,7 @@ func (w *Worker) control(s *packet.Segment, hash uint64, e *entry, time int64) *
 		}
 	case s.Flags&packet.ACK == 0:
 		if known && e.Next[side] != next {
-			e.Flags &^= flow.Started0 | flow.Started1 | finished | flow.Ignored
+			e.Flags &^= flow.Started0 | flow.Started1 | flow.Ignored
 		}
 		w.setClient(e, side)
 		e.Next[side] = next
@@ -219,10 +209,10 @@ func (w *Worker) renew(s *packet.Segment, hash uint64, e *entry, time int64) {
 	switch r := w.conn(rival.Conn); {
 	case !r.tls.Hello():
 	case r.tls.Random() == w.conn(e.Conn).tls.Random():
-		w.end(rival) // it is the same again
+		w.end(rival, flow.Over) // it is the same again
 		e.Flags &^= flow.Renewing
 	case r.tls.State() == tls.Readable:
-		w.end(e)
+		w.end(e, flow.Over)
 	}
 }
 
@@ -239,56 +229,15 @@ func (w *Worker) succeed(rival *entry, tuple packet.Tuple) {
 		return
 	}
 	c := w.conn(e.Conn)
-	c.tuple, c.hash = tuple, hash
+	c.tuple = tuple
 	w.attach(c, e)
 	for side := range e.Side {
 		c.tls.Move(uint8(side)^c.client, &e.Side[side])
 	}
 }
 
-// fin notes that a side says it has sent its last byte. It has if all before is here, and the packet is like those that were
-// authenticated.
-func (w *Worker) fin(s *packet.Segment, e *entry) {
-	side := s.Side
-	if e.Conn == 0 {
-		e.Flags |= ended(side)
-		return
-	}
-	c := w.conn(e.Conn)
-	at := s.Seq + uint32(len(s.Payload)+s.Missing)
-	if s.Flags&packet.SYN != 0 {
-		at++
-	}
-	if at == e.Next[side] && e.Flags&(flow.Queued0<<side) == 0 &&
-		(trusting || reassembly.Like(s, c.pair.Usual[side^c.client])) {
-		e.Flags |= ended(side)
-		return
-	}
-	w.Stats.Doubtful++
-	e.Flags |= flow.Closing
-}
-
-const finished = flow.Fin0 | flow.Fin1
-
-// over ends a connection whose sides have said so and have acknowledged it, or leaves it until its keys come.
-func (w *Worker) over(e *entry) {
-	if e.Conn == 0 {
-		e.Flags |= flow.Closing
-		return
-	}
-	for side := range e.Next {
-		if e.Flags&(flow.Acked0<<side) == 0 || e.Acked[side] != e.Next[side]+1 {
-			return
-		}
-	}
-	w.dec.Flush(&w.conn(e.Conn).tls)
-	if !w.conn(e.Conn).tls.Waiting() && e.Flags&(flow.Queued0|flow.Queued1) == 0 {
-		w.end(e)
-	}
-}
-
 // open gives an entry the state that TLS needs.
-func (w *Worker) open(e *entry, hash uint64, time int64) {
+func (w *Worker) open(e *entry) {
 	if len(w.free) == 0 {
 		w.grow()
 	}
@@ -296,7 +245,7 @@ func (w *Worker) open(e *entry, hash uint64, time int64) {
 	c := w.free[n-1]
 	w.free = w.free[:n-1]
 	*c = conn{number: c.number}
-	c.tuple, c.hash, c.used = e.Tuple, hash, true
+	c.tuple, c.used = e.Tuple, true
 	if e.Flags&flow.ClientIs1 != 0 {
 		c.client = 1
 	}
@@ -342,77 +291,8 @@ func (c *conn) link(s *packet.Segment) {
 // ignore forgets all of a connection but that there is nothing to do.
 func (w *Worker) ignore(e *entry) {
 	w.Stats.Ignored++
-	w.finish(e)
+	w.finish(e, flow.Over)
 	e.Flags |= flow.Ignored
-}
-
-// end removes a connection.
-func (w *Worker) end(e *entry) {
-	var rival *entry
-	if e.Flags&flow.Renewing != 0 {
-		rival = w.rivalOf(e)
-	}
-	tuple := e.Tuple
-	w.finish(e)
-	w.table.Remove(e)
-	if rival != nil {
-		w.succeed(rival, tuple)
-	}
-}
-
-// finish delivers what can still be had and wipes the keys.
-func (w *Worker) finish(e *entry) {
-	if e.Conn == 0 {
-		return
-	}
-	c := w.conn(e.Conn)
-	w.closeGate(c)
-	// Keys that are there count, and no others will.
-	w.dec.Expire(&c.tls)
-	w.order.Retry(&c.pair, w.now, true)
-	if w.order.Search(&c.pair, w.now, true); w.doubted(c) {
-		w.tryTurned(c, true, true)
-	}
-	for side := range uint8(2) {
-		w.order.Finish(&c.pair, side^c.client, w.now)
-		// What the receiver has and the capture lacks, but for the number that a FIN takes.
-		if acked := e.Acked[side] - 1; e.Flags&(flow.Acked0<<side) != 0 && e.Flags&ended(side) == 0 &&
-			reassembly.After(acked, e.Next[side]) && acked-e.Next[side] <= reassembly.MaxBytes {
-			n := int(acked - e.Next[side])
-			w.Stats.Holes++
-			w.Stats.HoleBytes += uint64(n)
-			e.Next[side] = acked
-			w.dec.Lose(&c.tls, side^c.client, n)
-		}
-	}
-	if c.given {
-		w.reportGiven(c, true)
-	}
-	switch state := c.tls.State(); state {
-	case tls.Unsupported:
-		w.Stats.Unsupported++
-		w.Stats.Undecrypted++
-	case tls.Undecryptable, tls.Starting:
-		w.Stats.Undecrypted++
-	}
-	if c.tls.Hello() {
-		for side := range uint8(2) {
-			state, why := c.tls.Direction(side)
-			w.Stats.Directions[state][why]++
-		}
-	}
-	if w.Ended != nil {
-		w.Ended(&c.flow, &c.tls)
-	}
-	w.dec.Close(&c.tls)
-	w.order.Release(&c.pair)
-	w.sink.End(&c.flow)
-	e.Conn, c.used = 0, false
-	if c.listed == 0 {
-		w.release(c)
-	} else if w.leaving++; !w.polling && w.leaving > 1024 && w.leaving > w.o.Flows/8 {
-		w.unlist()
-	}
 }
 
 // unlist takes connections that are over out of the lists, if there are many, as time may stand still.

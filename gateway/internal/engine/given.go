@@ -217,7 +217,7 @@ func (w *Worker) take(c change) {
 	}
 	hash := e.Tuple.Hash()
 	if c.kind == remove {
-		w.end(e)
+		w.end(e, flow.Over)
 		return
 	}
 	// The connection is here already, perhaps without anything to read it with.
@@ -229,7 +229,7 @@ func (w *Worker) take(c change) {
 		return
 	}
 	if e.Flags&flow.Ignored != 0 || e.Conn != 0 {
-		w.finish(e)
+		w.finish(e, flow.Over)
 		e.Flags &^= flow.Ignored
 	}
 	w.beginGiven(e, hash, kept, w.now, false)
@@ -264,7 +264,7 @@ func (w *Worker) beginGiven(e *entry, hash uint64, ks []*Key, time int64, fresh 
 		side = 1
 	}
 	w.setClient(e, side)
-	w.open(e, hash, time)
+	w.open(e)
 	w.conn(e.Conn).given = true
 	for _, k := range ks {
 		_, side := packet.TupleOf(k.Source, k.Destination)

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"slices"
-
-	"github.com/sealane/sealane/gateway/internal/flow"
 )
 
 // One budget bounds what all connections of a worker hold: segments, copies of them, ciphertext that waits for keys, records and
@@ -42,7 +40,7 @@ func (w *Worker) levy(excess int, proven bool) {
 	all := w.holders[:0]
 	for _, slab := range w.conns {
 		for i := range slab {
-			if c := &slab[i]; c.used && (c.entry.Flags&flow.Proven != 0) == proven {
+			if c := &slab[i]; c.used && c.entry.Life().Proven() == proven {
 				if n := c.holds(); n > 0 {
 					all = append(all, holder{c, n})
 				}

@@ -7,7 +7,6 @@ import (
 )
 
 func started(side uint8) uint16 { return flow.Started0 << side }
-func ended(side uint8) uint16   { return flow.Fin0 << side }
 
 // segment handles one segment.
 func (w *Worker) segment(s *packet.Segment, hash uint64, e *entry, time int64) {
@@ -22,10 +21,8 @@ func (w *Worker) segment(s *packet.Segment, hash uint64, e *entry, time int64) {
 		e.Acked[1-side] = s.Ack
 		e.Flags |= flow.Acked0 << (1 - side)
 	}
-	if s.Flags&(packet.SYN|packet.RST) != 0 {
-		if e = w.control(s, hash, e, time); e == nil {
-			return
-		}
+	if s.Flags&(packet.SYN|packet.RST) == packet.SYN {
+		e = w.syn(s, e, time)
 	}
 	if s.Missing > 0 {
 		w.Stats.Cut += uint64(s.Missing)
@@ -36,20 +33,22 @@ func (w *Worker) segment(s *packet.Segment, hash uint64, e *entry, time int64) {
 			seq++ // TCP fast open
 		}
 		// The usual case: the segment is the one that is due.
-		if e.Conn != 0 && seq == e.Next[side] && e.Flags&(started(side)|flow.Queued0<<side) == started(side) {
+		if e.Conn != 0 && seq == e.Next[side] && e.Flags&(started(side)|flow.Queued0<<side|flow.IsEnding) == started(side) {
 			e.Next[side] += uint32(len(s.Payload))
 			if c := w.conn(e.Conn); !w.dec.Take(&e.Side[side], &c.tls, s.Payload) {
 				w.dec.Feed(&c.tls, side^c.client, s.Payload)
 				w.fed(c)
 			}
+		} else if e.Life().Ending() {
+			w.alive(s, hash, e, seq, time)
 		} else {
 			w.unusual(s, hash, e, seq, time)
 		}
 	}
-	if s.Flags&packet.FIN != 0 {
-		w.fin(s, e)
+	if s.Flags&(packet.FIN|packet.RST) != 0 {
+		w.last(s, e)
 	}
-	if e.Flags&finished == finished {
+	if e.Life() == flow.Closing {
 		w.over(e)
 	} else if e.Flags&flow.Renewing != 0 {
 		w.renew(s, hash, e, time)
@@ -121,7 +120,7 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 			w.ignore(e) // all of TLS begins with a handshake record
 			return
 		}
-		w.open(e, hash, time)
+		w.open(e)
 		if !trusting {
 			w.order.Begin(&w.conn(e.Conn).pair)
 			for side, at := range before {

@@ -5,12 +5,6 @@ import (
 	"github.com/sealane/sealane/gateway/internal/reassembly"
 )
 
-// A connection without a handshake, as SYN floods leave, is given up sooner.
-const embryonicIdle = 30e9
-
-// So does one that a FIN or RST may have ended.
-const closingIdle = 5e9
-
 // What the receiver has not acknowledged is waited for so many times longer.
 const patience = 10
 
@@ -53,28 +47,10 @@ func (w *Worker) due() {
 		const round = 10e9
 		if n := int64(w.table.Made()) * min(now-w.swept, round) / round; n > 0 {
 			w.swept = now
-			w.table.Sweep(int(n), flow.Tick(now), w.age, w.end)
-			w.embryos.Sweep(int(n), flow.Tick(now), func(m *embryo) uint32 {
-				if m.Flags&flow.Closing != 0 || m.Flags&finished == finished {
-					return flow.Tick(closingIdle)
-				}
-				return flow.Tick(embryonicIdle)
-			}, w.embryos.Remove)
+			w.table.Sweep(int(n), flow.Tick(now), w.age, func(e *entry) { w.end(e, flow.Silence) })
+			w.embryos.Sweep(int(n), flow.Tick(now), func(*embryo) uint32 { return flow.Tick(embryonicIdle) }, w.embryos.Remove)
 		}
 	}
-}
-
-func (w *Worker) age(e *entry) uint32 {
-	if e.Conn == 0 && e.Flags&flow.Closing == 0 {
-		return flow.Tick(embryonicIdle)
-	}
-	if e.Conn == 0 {
-		return flow.Tick(closingIdle)
-	}
-	if e.Flags&(flow.Closing|flow.Fin0|flow.Fin1) != 0 && !w.conn(e.Conn).tls.Waiting() {
-		return flow.Tick(closingIdle)
-	}
-	return flow.Tick(w.o.Idle)
 }
 
 func (w *Worker) pollWaiting(now int64) {
@@ -110,7 +86,7 @@ func (w *Worker) pollWaiting(now int64) {
 				kept = append(kept, c)
 				continue
 			}
-			if c.entry.Flags&finished == finished {
+			if c.entry.Life() == flow.Closing {
 				w.over(c.entry)
 			}
 		}
@@ -147,7 +123,7 @@ func (w *Worker) pollQueued(now int64) {
 				kept = append(kept, c)
 				continue
 			}
-			if e.Flags&finished == finished {
+			if e.Life() == flow.Closing {
 				w.over(e)
 			}
 		}

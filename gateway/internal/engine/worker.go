@@ -14,13 +14,13 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// Options of a Worker. The zero value of each field stands for what DefaultOptions has, but for KeyWait.
+// Options of a Worker. The zero value of each field stands for what DefaultOptions has, but for KeyWait and Idle.
 type Options struct {
 	Flows    int   // connections in the table
 	Room     int   // for so many memory is taken at once; the table grows to Flows
 	KeyWait  int64 // how long ciphertext waits for keys, in nanoseconds; 0: keys are all there
 	HoleWait int64 // how long later segments wait for an earlier one
-	Idle     int64 // a connection without packets for so long is over
+	Idle     int64 // a connection without packets for so long is over; 0: it is kept while the table has room
 	Queued   int   // bytes of segments held out of order, of all connections
 	TLS      tls.Limits
 	Keys     *Keys // given with addresses, or nil
@@ -35,7 +35,7 @@ type Options struct {
 
 // DefaultOptions are for files.
 var DefaultOptions = Options{
-	Flows: 1 << 16, HoleWait: 2e9, Idle: 300e9, Queued: 64 << 20, TLS: tls.DefaultLimits,
+	Flows: 1 << 16, HoleWait: 2e9, Queued: 64 << 20, TLS: tls.DefaultLimits,
 }
 
 // Stats count what a Worker saw.
@@ -59,6 +59,7 @@ type Stats struct {
 	Doubtful    uint64 // FINs, RSTs and SYNs that may be forged
 	// Directions of connections that were TLS at their end: what state they were in, and why what was lost of them was.
 	Directions [tls.Directions][tls.Reasons]uint64
+	Ends       [flow.Ends]uint64 // of connections with a ClientHello: how they ended
 	Gate       GateStats
 	Prefaced   uint64 // connections that began with something else before TLS: a PROXY header, or STARTTLS, CONNECT and the like
 	Tunnels    packet.TunnelStats
@@ -75,7 +76,7 @@ type Worker struct {
 
 	// Opened and Ended, if set, are told about connections that are decrypted.
 	Opened func(f *output.Flow, suite, version uint16)
-	Ended  func(f *output.Flow, c *tls.Conn)
+	Ended  func(f *output.Flow, c *tls.Conn, how flow.Life)
 
 	// Ring is where the frames of Frames come from, for a Gate.
 	Ring uint8
@@ -120,15 +121,12 @@ type Worker struct {
 func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	def := DefaultOptions
 	def.KeyWait = o.KeyWait
-	def.Room = o.Room
+	def.Room, def.Idle = o.Room, o.Idle
 	if o.Flows > 0 {
 		def.Flows = o.Flows
 	}
 	if o.HoleWait > 0 {
 		def.HoleWait = o.HoleWait
-	}
-	if o.Idle > 0 {
-		def.Idle = o.Idle
 	}
 	if o.Queued > 0 {
 		def.Queued = o.Queued
@@ -168,7 +166,7 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	}
 	w.dec.Opened = func(c *tls.Conn) {
 		w.Stats.Decrypted++
-		connOf(c).entry.Flags |= flow.Proven
+		connOf(c).entry.Happens(flow.Opened)
 		if w.Opened != nil {
 			suite, version := c.Suite()
 			w.Opened(&connOf(c).flow, suite, version)
@@ -189,7 +187,7 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	w.embryos.Evict = func(*embryo) { w.Stats.Evicted++ }
 	w.table.Evict = func(e *entry) {
 		w.Stats.Evicted++
-		w.finish(e)
+		w.finish(e, flow.NoRoom)
 	}
 	return w
 }
@@ -339,7 +337,7 @@ func (w *Worker) handle(l, next *lot, later []capture.Frame) {
 
 // Close ends all connections.
 func (w *Worker) Close() {
-	w.table.All(func(e *entry) { w.finish(e) })
+	w.table.All(func(e *entry) { w.finish(e, flow.Over) })
 	w.sink.Flush()
 	w.Snapshot()
 }

@@ -16,8 +16,6 @@ import (
 const (
 	Started0 = 1 << iota // Next[0] is known
 	Started1
-	Fin0 // side 0 has sent its last byte, and all are here
-	Fin1
 	ClientKnown
 	ClientIs1 // the client is side 1 of the tuple
 	Ignored   // it is not TLS, or nothing can be done with it
@@ -26,9 +24,8 @@ const (
 	Acked0 // Acked[0] is known
 	Acked1
 	Renewing // a SYN for a new connection was seen
-	Closing  // what may have ended it came, or was forged
-	Proven   // a record of it was opened
 	used     // it is a connection
+	life0    // this bit and the next two are its Life
 )
 
 // An Entry is one connection. Its first line is all that a packet without data needs; S, a line for each side, is what the
@@ -52,7 +49,7 @@ func (e *Entry[S]) worth() int {
 	switch {
 	case e.Conn == 0:
 		return 0
-	case e.Flags&Proven == 0:
+	case !e.Life().Proven():
 		return 1
 	}
 	return 2

@@ -200,6 +200,24 @@ func (s *Segment) TTL() uint8 {
 	return s.ip[8]
 }
 
+// Stamped tells whether a segment has the timestamps option. Where both sides agreed to it, all but RSTs have it (RFC 7323, section 3.2).
+func (s *Segment) Stamped() bool {
+	b := s.ip[s.head+20 : len(s.ip)-len(s.Payload)]
+	for len(b) > 0 && b[0] != 0 {
+		switch {
+		case b[0] == 1:
+			b = b[1:]
+			continue
+		case len(b) < 2 || b[1] < 2 || int(b[1]) > len(b):
+			return false
+		case b[0] == 8:
+			return b[1] == 10
+		}
+		b = b[b[1]:]
+	}
+	return false
+}
+
 // Sum is what the checksums of a packet say.
 type Sum uint8
 

@@ -271,3 +271,33 @@ func BenchmarkParse(b *testing.B) {
 		Parse(&s, LinkEthernet, frames[i%len(frames)])
 	}
 }
+
+// A segment has timestamps if the option is there and whole.
+func TestStamped(t *testing.T) {
+	for _, c := range []struct {
+		options string
+		want    bool
+	}{
+		{"", false},
+		{"\x01\x01\x08\x0a\x00\x00\x00\x01\x00\x00\x00\x02", true},
+		{"\x02\x04\x05\xb4\x04\x02\x08\x0a\x00\x00\x00\x01\x00\x00\x00\x02", true}, // behind the segment size
+		{"\x00\x00\x08\x0a\x00\x00\x00\x01\x00\x00\x00\x02", false},                // behind the end of all options
+		{"\x08\x0a\x00\x00", false},
+		{"\x08\x04\x00\x00", false},
+		{"\x05\x00\x08\x0a\x00\x00\x00\x01\x00\x00\x00\x02", false}, // of no length
+		{"\x05\x01\x08\x0a\x00\x00\x00\x01\x00\x00\x00\x02", false},
+		{"\x01\x01\x01\x08", false},
+	} {
+		tcp := make([]byte, 20, 64)
+		tcp[12] = byte(20+len(c.options)) << 2
+		b := append([]byte{0x45, 9: 6, 19: 1}, append(append(tcp, c.options...), "\x08\x0a234567890"...)...)
+		be.PutUint16(b[2:], uint16(len(b)))
+		var s Segment
+		if v := Parse(&s, LinkRaw, b); v != TCP {
+			t.Fatalf("%x: %v", c.options, v)
+		}
+		if got := s.Stamped(); got != c.want {
+			t.Errorf("%x: %v", c.options, got)
+		}
+	}
+}

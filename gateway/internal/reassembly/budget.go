@@ -179,6 +179,15 @@ func (r *Reassembler) named(p *Pair, side uint8, b []byte, mark int64) {
 // keyed tells whether there may be keys with which a record of a connection opens.
 func (r *Reassembler) keyed(p *Pair) bool { return r.entitled(p) || p.claim != unkeyed }
 
+// Keyless tells whether there are no keys for any hello that came of a connection of which no record has opened.
+func (r *Reassembler) Keyless(p *Pair) bool {
+	if d := p.Dir[tls.Client]; d != nil && d.credit < 0 {
+		return false // to look costs work
+	}
+	p.asked = 0
+	return !r.keyed(p)
+}
+
 // refill brings the work that there is for all directions up to date.
 func (r *Reassembler) refill(now int64) {
 	if now > r.spared {

@@ -70,13 +70,14 @@ func (p *Pool) give(b []byte) {
 
 // A Class is what a packet says about its way: who is not on the path of the sender has the same only by chance.
 type Class struct {
-	TTL   uint8
-	Sum   packet.Sum
-	Known bool
+	TTL     uint8
+	Sum     packet.Sum
+	Known   bool
+	Stamped bool
 }
 
 // ClassOf computes it. It looks at all of the packet.
-func ClassOf(s *packet.Segment) Class { return Class{s.TTL(), s.Sum(), true} }
+func ClassOf(s *packet.Segment) Class { return Class{s.TTL(), s.Sum(), true, s.Stamped()} }
 
 // A source is the packet that bytes came in. Its class is computed when it decides something.
 type source struct {
@@ -373,7 +374,7 @@ func (h *held) insert(p *Pool, seq uint32, class Class, order uint64, mark int64
 
 // lazily is insert for all of the payload of a packet, whose checksum is computed when it decides something.
 func (h *held) lazily(p *Pool, from *packet.Segment, seq uint32, order uint64, mark int64) {
-	s := h.insert(p, seq, Class{TTL: from.TTL(), Known: true}, order, mark, from.Payload)
+	s := h.insert(p, seq, Class{TTL: from.TTL(), Known: true, Stamped: from.Stamped()}, order, mark, from.Payload)
 	s.due, s.head = true, from.HeadSum()
 }
 
@@ -443,9 +444,10 @@ func (h *held) unbroken(at uint32, limit int) uint32 {
 	return h.solid[1]
 }
 
-// Like tells whether a packet is like those that were authenticated; false if there were none.
+// Like tells whether a packet is like those that were authenticated; false if there were none. RSTs may be without timestamps.
 func Like(s *packet.Segment, usual Class) bool {
-	return usual.Known && s.TTL() == usual.TTL && (usual.Sum != packet.SumGood || s.Sum() == packet.SumGood)
+	return usual.Known && s.TTL() == usual.TTL && (s.Stamped() == usual.Stamped || s.Flags&packet.RST != 0) &&
+		(usual.Sum != packet.SumGood || s.Sum() == packet.SumGood)
 }
 
 // ends tells whether nothing is held behind a place, or with a hole before it.

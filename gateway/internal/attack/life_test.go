@@ -1,0 +1,105 @@
+package attack
+
+import (
+	"testing"
+
+	"github.com/sealane/sealane/gateway/internal/packet"
+)
+
+// A stray is a packet in a connection's name that its receiver does not act on.
+var strays = []struct {
+	name string
+	make func(v *victim, i int) []forgery
+}{
+	{"a RST of any number, with a bad checksum", func(v *victim, i int) []forgery {
+		return v.resets(i, 0x5a5a5a5a, forgery{badTCP: true})
+	}},
+	{"a RST of any number, and a low TTL", func(v *victim, i int) []forgery { return v.resets(i, 0x5a5a5a5a, forgery{ttl: 1}) }},
+	{"a RST of any number", func(v *victim, i int) []forgery { return v.resets(i, 0x5a5a5a5a, forgery{}) }},
+	{"a RST in the window (RFC 5961, section 3.2)", func(v *victim, i int) []forgery { return v.resets(i, 1000, forgery{}) }},
+	{"a RST of the right number, with a bad checksum", func(v *victim, i int) []forgery { return v.resets(i, 0, forgery{badTCP: true}) }},
+	{"a RST of the right number, with a bad checksum of IP", func(v *victim, i int) []forgery { return v.resets(i, 0, forgery{badIP: true}) }},
+	{"a RST of the right number, and a low TTL", func(v *victim, i int) []forgery { return v.resets(i, 0, forgery{ttl: 1}) }},
+	{"a FIN in the window", func(v *victim, i int) []forgery { return v.ends(i, 1000, forgery{}) }},
+	{"both FINs, with a bad checksum", func(v *victim, i int) []forgery { return v.ends(i, 0, forgery{badTCP: true}) }},
+	{"both FINs, and a low TTL", func(v *victim, i int) []forgery { return v.ends(i, 0, forgery{ttl: 1}) }},
+	{"both FINs, without the timestamps of all others (RFC 7323, section 3.2)", func(v *victim, i int) []forgery {
+		return v.ends(i, 0, forgery{})
+	}},
+	{"nothing", func(v *victim, i int) []forgery { return nil }},
+}
+
+// resets makes RSTs of both sides, as far off what is due at a segment as ahead says.
+func (v *victim) resets(i int, ahead uint32, like forgery) []forgery {
+	s := &v.segs[i]
+	a, b := like, like
+	a.side, a.seq, a.flags = s.Side, s.Seq+ahead, packet.RST
+	b.side, b.seq, b.flags = 1-s.Side, s.Ack+ahead, packet.RST
+	return []forgery{a, b}
+}
+
+// ends makes FINs of both sides.
+func (v *victim) ends(i int, ahead uint32, like forgery) []forgery {
+	s := &v.segs[i]
+	a, b := like, like
+	a.side, a.seq, a.ack, a.flags = s.Side, s.Seq+ahead, s.Ack+1, packet.FIN|packet.ACK
+	b.side, b.seq, b.ack, b.flags = 1-s.Side, s.Ack+ahead, s.Seq+1, packet.FIN|packet.ACK
+	return []forgery{a, b}
+}
+
+// A stray packet, and then silence, end nothing: what comes after is read.
+func TestStray(t *testing.T) {
+	for _, name := range victims {
+		v := load(t, name)
+		for _, stray := range strays {
+			for _, i := range v.places() {
+				for _, pause := range []int64{20e9, 600e9} {
+					s := v.script()
+					s.before[i], s.pause[i] = stray.make(v, i), pause
+					got, w := run(v, s.frames(), nil)
+					if n := v.authentic(t, stray.name, got); n != v.bytes {
+						t.Errorf("%s: %s before segment %d, and %d s: %d bytes of %d: %+v",
+							name, stray.name, i, pause/1e9, n, v.bytes, w.Stats)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A RST that nothing tells from the sender's ends a connection soon, but not one of which a record opens behind it.
+func TestResetDisproved(t *testing.T) {
+	ended, all := 0, 0
+	for _, name := range victims {
+		v := load(t, name)
+		for _, i := range v.places()[1:] {
+			s := v.script()
+			s.before[i] = v.resets(i, 0, forgery{})
+			// A record of each side opens.
+			j, seen := i, [2]bool{}
+			for ; j < len(v.segs) && seen != [2]bool{true, true}; j++ {
+				seen[v.segs[j].Side] = seen[v.segs[j].Side] || len(v.segs[j].Payload) > 1000
+				if j > i+30 {
+					break
+				}
+			}
+			if j == len(v.segs) {
+				continue
+			}
+			s.pause[j] = 600e9
+			got, w := run(v, s.frames(), nil)
+			if n := v.authentic(t, "a RST", got); n != v.bytes {
+				t.Errorf("%s: a RST before segment %d, silence before %d: %d bytes of %d: %+v", name, i, j, n, v.bytes, w.Stats)
+			}
+			// Without a record in between it is the end.
+			s.pause = map[int]int64{i: 600e9}
+			if got, _ := run(v, s.frames(), nil); v.authentic(t, "a RST", got) < v.bytes {
+				ended++
+			}
+			all++
+		}
+	}
+	if ended < all/2 { // in the others it is within a record
+		t.Errorf("%d of %d RSTs ended their connections", ended, all)
+	}
+}

@@ -1,0 +1,159 @@
+package engine
+
+import (
+	"math"
+
+	"github.com/sealane/sealane/gateway/internal/flow"
+	"github.com/sealane/sealane/gateway/internal/packet"
+	"github.com/sealane/sealane/gateway/internal/reassembly"
+	"github.com/sealane/sealane/gateway/internal/tls"
+)
+
+// What happens to a connection: the events of flow.Life, and how long each state may be silent.
+
+const (
+	// A connection without data, as SYN floods leave.
+	embryonicIdle = 30e9
+	// One of which no record has opened.
+	openingIdle = 900e9
+	// One that ends, unless a record opens.
+	endingIdle = 5e9
+)
+
+// age returns how long a connection may be silent.
+func (w *Worker) age(e *entry) uint32 {
+	switch life := e.Life(); {
+	case e.Conn == 0:
+		return flow.Tick(embryonicIdle)
+	case life.Ending() && !w.conn(e.Conn).tls.Waiting():
+		return flow.Tick(endingIdle)
+	case !life.Proven():
+		return flow.Tick(openingIdle)
+	case w.o.Idle == 0:
+		return math.MaxUint32
+	}
+	return flow.Tick(w.o.Idle)
+}
+
+// last handles a FIN or RST, or both. They count if they are the sender's, as far as can be told: all before them has come and nothing of it
+// is in doubt, and they are like the packets that were authenticated. Where there are no keys nothing can be lost, and all count.
+func (w *Worker) last(s *packet.Segment, e *entry) {
+	if e.Conn == 0 {
+		return // it will not be there for long
+	}
+	c, side := w.conn(e.Conn), s.Side
+	fin := flow.Fin0 + flow.Event(side)
+	at, x := s.Seq+uint32(len(s.Payload)+s.Missing), fin
+	if s.Flags&packet.RST != 0 {
+		x = flow.Rst
+		if life := e.Life(); life == flow.Closing || life == life.After(fin) {
+			at-- // its FIN took a number
+		}
+	} else if s.Flags&packet.SYN != 0 {
+		at++
+	}
+	w.dec.Flush(&c.tls)
+	switch {
+	case !e.Life().Proven() && w.order.Keyless(&c.pair):
+		e.Happens(flow.Rst)
+	case at == e.Next[side] && e.Flags&(flow.Queued0<<side) == 0 &&
+		(trusting || at == w.order.Confirmed(&c.pair, side^c.client) && reassembly.Like(s, c.pair.Usual[side^c.client])):
+		e.Happens(x)
+	default:
+		w.Stats.Doubtful++
+	}
+}
+
+// over ends a connection whose last bytes both sides have acknowledged, or leaves it until its keys come.
+func (w *Worker) over(e *entry) {
+	for side := range e.Next {
+		if e.Flags&(flow.Acked0<<side) == 0 || e.Acked[side] != e.Next[side]+1 {
+			return
+		}
+	}
+	w.dec.Flush(&w.conn(e.Conn).tls)
+	if !w.conn(e.Conn).tls.Waiting() && e.Flags&(flow.Queued0|flow.Queued1) == 0 {
+		w.end(e, flow.Over)
+	}
+}
+
+// alive handles data of a connection that ends, unless a record opens.
+func (w *Worker) alive(s *packet.Segment, hash uint64, e *entry, seq uint32, time int64) {
+	w.dec.FlushAll()
+	records := w.dec.Stats.Records
+	w.unusual(s, hash, e, seq, time)
+	if w.dec.FlushAll(); w.dec.Stats.Records != records {
+		e.Happens(flow.Opened)
+	}
+}
+
+// end removes a connection, with what ended it.
+func (w *Worker) end(e *entry, x flow.Event) {
+	var rival *entry
+	if e.Flags&flow.Renewing != 0 {
+		rival = w.rivalOf(e)
+	}
+	tuple := e.Tuple
+	w.finish(e, x)
+	w.table.Remove(e)
+	if rival != nil {
+		w.succeed(rival, tuple)
+	}
+}
+
+// finish delivers what can still be had and wipes the keys.
+func (w *Worker) finish(e *entry, x flow.Event) {
+	if e.Conn == 0 {
+		return
+	}
+	c := w.conn(e.Conn)
+	w.closeGate(c)
+	// Keys that are there count, and no others will.
+	w.dec.Expire(&c.tls)
+	w.order.Retry(&c.pair, w.now, true)
+	if w.order.Search(&c.pair, w.now, true); w.doubted(c) {
+		w.tryTurned(c, true, true)
+	}
+	for side := range uint8(2) {
+		w.order.Finish(&c.pair, side^c.client, w.now)
+		// What the receiver has and the capture lacks, but for the number that a FIN takes.
+		if acked := e.Acked[side] - 1; e.Flags&(flow.Acked0<<side) != 0 &&
+			reassembly.After(acked, e.Next[side]) && acked-e.Next[side] <= reassembly.MaxBytes {
+			n := int(acked - e.Next[side])
+			w.Stats.Holes++
+			w.Stats.HoleBytes += uint64(n)
+			e.Next[side] = acked
+			w.dec.Lose(&c.tls, side^c.client, n)
+		}
+	}
+	if c.given {
+		w.reportGiven(c, true)
+	}
+	switch state := c.tls.State(); state {
+	case tls.Unsupported:
+		w.Stats.Unsupported++
+		w.Stats.Undecrypted++
+	case tls.Undecryptable, tls.Starting:
+		w.Stats.Undecrypted++
+	}
+	how := e.Life().After(x)
+	if c.tls.Hello() {
+		w.Stats.Ends[how-flow.Ended]++
+		for side := range uint8(2) {
+			state, why := c.tls.Direction(side)
+			w.Stats.Directions[state][why]++
+		}
+	}
+	if w.Ended != nil {
+		w.Ended(&c.flow, &c.tls, how)
+	}
+	w.dec.Close(&c.tls)
+	w.order.Release(&c.pair)
+	w.sink.End(&c.flow)
+	e.Conn, c.used = 0, false
+	if c.listed == 0 {
+		w.release(c)
+	} else if w.leaving++; !w.polling && w.leaving > 1024 && w.leaving > w.o.Flows/8 {
+		w.unlist()
+	}
+}
