@@ -44,33 +44,36 @@ help: ## the targets there are
 define variant
 $(1)/src/%.o: src/%.c $(HEADERS) $(ASM_SOURCES)
 	@mkdir -p $$(@D)
-	$(2) $(CFLAGS) $(LIB_FLAGS) $(3) -c -o $$@ $$<
+	$(2) $(CPPFLAGS) $(CFLAGS) $(LIB_FLAGS) $(3) -c -o $$@ $$<
 
 $(1)/asm/%.o: asm/%.S $(HEADERS)
 	@mkdir -p $$(@D)
-	$(2) $(CFLAGS) $(LIB_FLAGS) $(3) -c -o $$@ $$<
+	$(2) $(CPPFLAGS) $(CFLAGS) $(LIB_FLAGS) $(3) -c -o $$@ $$<
 
 $(1)/libsealane.a: $(C_SOURCES:%.c=$(1)/%.o) $(ASM_SOURCES:%.S=$(1)/%.o)
 	@rm -f $$@
 	$(AR) rcs $$@ $$^
 
 $(1)/check: test/check.c $(wildcard test/abi_$(ISA).S) $(1)/libsealane.a
-	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
+	$(2) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
 
 $(1)/api: test/api.c $(1)/libsealane.a
-	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
+	$(2) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
 
 $(1)/quic: test/quic.c $(1)/libsealane.a
-	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
+	$(2) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
 
 $(1)/residue: test/residue.c $(1)/libsealane.a
-	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
+	$(2) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
+
+$(1)/sandbox: test/sandbox.c $(1)/libsealane.a
+	$(2) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
 
 $(1)/unwind: test/unwind.c $(1)/libsealane.a
-	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
+	$(2) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
 
 $(1)/dit: test/dit.c $(1)/libsealane.a
-	$(2) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
+	$(2) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
 endef
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -86,7 +89,7 @@ $(eval $(call variant,$(B)/valgrind,$(CC),-DSEALANE_TEST_VALGRIND))
 lib: $(B)/libsealane.a $(B)/$(SONAME) ## static and shared library
 
 $(B)/$(SONAME): $(B)/libsealane.a src/libsealane.map
-	$(CC) $(CFLAGS) -shared -o $@ -Wl,-soname,$(SONAME) -Wl,--version-script=src/libsealane.map -Wl,-z,defs \
+	$(CC) $(CPPFLAGS) $(CFLAGS) -shared -o $@ -Wl,-soname,$(SONAME) -Wl,--version-script=src/libsealane.map -Wl,-z,defs \
 	    -Wl,-z,noexecstack -Wl,-z,relro -Wl,-z,now -Wl,--whole-archive $< -Wl,--no-whole-archive $(LDFLAGS)
 	ln -sf $(SONAME) $(B)/libsealane.so
 
@@ -204,32 +207,32 @@ $(B)/vectors.txt: test/vectors/flatten.go $(VECTORS)
 	$(GO) run $< $(VECTORS) > $@
 
 $(B)/fuzz_openssl: test/fuzz_openssl.c $(B)/libsealane.a
-	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -lcrypto
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -lcrypto
 
 $(B)/quic.txt: test/vectors/quic/flatten.go test/vectors/quic/appendix_a.json
 	@mkdir -p $(@D)
 	$(GO) run $^ > $@
 
 $(B)/modes_openssl: test/modes_openssl.c $(B)/libsealane.a
-	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -lcrypto
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -lcrypto
 
 $(B)/fuzz_libfuzzer: test/fuzz_openssl.c $(B)/asan-clang/libsealane.a
-	$(CLANG) $(CFLAGS) $(TEST_FLAGS) $(SANITIZE) -fsanitize=fuzzer -DSEALANE_LIBFUZZER -o $@ $^ -lcrypto
+	$(CLANG) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) $(SANITIZE) -fsanitize=fuzzer -DSEALANE_LIBFUZZER -o $@ $^ -lcrypto
 
 $(B)/secret_valgrind: test/secret_valgrind.c $(B)/valgrind/libsealane.a
-	$(CC) $(CFLAGS) $(TEST_FLAGS) -DSEALANE_TEST_VALGRIND -o $@ $^
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) -DSEALANE_TEST_VALGRIND -o $@ $^
 
 $(B)/modes_secret $(B)/valgrind/modes_secret: $(B)/%modes_secret: test/modes_secret.c $(B)/%libsealane.a
-	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -pthread
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -pthread
 
 $(B)/clang/modes_secret: test/modes_secret.c $(B)/clang/libsealane.a
-	$(CLANG) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -pthread
+	$(CLANG) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -pthread
 
 $(B)/secret_trace: test/secret_trace.c $(B)/libsealane.a
-	$(CC) $(CFLAGS) $(TEST_FLAGS) -static -o $@ $^
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) -static -o $@ $^
 
 $(B)/stream_example: test/stream_example.c $(B)/libsealane.a
-	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $^
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) -o $@ $^
 
 # The example with one mistake each: the tag's verdict is not looked at, the last chunk is not marked, chunks have no number.
 PLANT_tag := s/_open_final(&s, part) == 0/_open_final(\&s, part) <= 0/
@@ -238,7 +241,7 @@ PLANT_number := s/(uint8_t)(number >>/(uint8_t)(0 * number >>/
 $(B)/planted/stream_%: test/stream_example.c $(B)/libsealane.a
 	@mkdir -p $(@D)
 	sed '$(PLANT_$*)' $< >$@.c
-	$(CC) $(CFLAGS) $(TEST_FLAGS) -o $@ $@.c $(B)/libsealane.a
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) -o $@ $@.c $(B)/libsealane.a
 
 $(eval $(call suite,check,$(B)/check,$(B)/check))
 $(eval $(call suite,corrupters,$(B)/check,--must-fail "$(B)/check --level=portable --corrupt=%" $$$$($(B)/check --list)))
@@ -266,6 +269,8 @@ $(eval $(call suite,residue,$(B)/residue,$(B)/residue))
 $(eval $(call suite,residue-clang,$(B)/clang/residue,$(B)/clang/residue))
 $(eval $(call suite,residue-limbs26,$(B)/limbs26/residue,$(B)/limbs26/residue))
 $(eval $(call suite,residue-planted,$(B)/residue,--must-fail "$(B)/residue --plant=%" copy spill tag))
+$(eval $(call suite,sandbox,$(B)/sandbox,$(B)/sandbox))
+$(eval $(call suite,sandbox-planted,$(B)/sandbox,--must-fail "$(B)/sandbox --plant=%" getppid open))
 $(eval $(call suite,emulated,$(B)/check $(B)/api $(B)/vectors.txt,test/emulated $(B)))
 $(eval $(call suite,setuid,$(B)/api,test/setuid $(B)/api))
 $(eval $(call suite,fuzz-openssl,$(B)/fuzz_openssl,$(B)/fuzz_openssl --seconds=10))

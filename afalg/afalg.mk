@@ -3,7 +3,7 @@
 ifneq ($(findstring linux,$(shell $(CC) -dumpmachine)),)
 $(B)/libsealane_afalg.a: afalg/c/sealane_afalg.c afalg/c/sealane_afalg.h $(HEADERS)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(CET) $(LIB_FLAGS) -Iinclude -c -o $(B)/sealane_afalg.o $<
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(CET) $(LIB_FLAGS) -Iinclude -c -o $(B)/sealane_afalg.o $<
 	@rm -f $@
 	$(AR) rcs $@ $(B)/sealane_afalg.o
 

@@ -110,6 +110,15 @@ typedef enum {
     SEALANE_AES_192_GCM = 5
 } sealane_alg;
 
+/* The version of the library that runs, as in SEALANE_VERSION, which is that of this header. */
+SEALANE_API SEALANE_CHECKED const char *sealane_version(void);
+
+/* Does at once, for all algorithms, what the first key and the first batch of each would do: chooses levels and runs
+ * their known-answer tests. After it no function here asks the system for anything: call it before a process gives up
+ * system calls (seccomp), starts threads, or must be on time. Optional, from any thread, any number of times.
+ * SEALANE_NO_LEVEL: an algorithm has none, and its keys will be refused. */
+SEALANE_API SEALANE_CHECKED int sealane_init(void);
+
 /* A key, and the implementation that was chosen for it. The caller's memory; it may be copied and moved by plain
  * assignment within a process. Its contents are private. */
 typedef struct sealane_key {
@@ -140,8 +149,10 @@ SEALANE_API SEALANE_CHECKED int sealane_key_init_with_tag(sealane_key *k, sealan
                                                           size_t key_bytes, size_t tag_bytes);
 
 /* Caps the levels that this process picks from: name is the best one to use, as in SEALANE_CPU ("avx2", "neon", ...,
- * "portable"; sealane_impl_name tells a key's). A cipher that has no level of that name takes the next below, and names
- * of other architectures may be given. The environment can lower this cap and not raise it.
+ * "portable"; sealane_impl_name tells a key's). All names of all architectures are in one order, x86-64 before ARM,
+ * which `sealane info` prints; what is before name is not used. So a cipher that has no level of that name takes the
+ * next below, "avx2" takes nothing from ARM, and "neon" leaves x86-64 portable code. The environment can lower this cap
+ * and not raise it.
  *
  * To be called before the process makes its first key, from any thread; of several calls the last one counts. The first
  * sealane_key_init ends that: from then on this returns SEALANE_TOO_LATE and changes nothing. Of a call at the same
@@ -177,7 +188,8 @@ SEALANE_API SEALANE_CHECKED int sealane_open(const sealane_key *k, uint8_t *out,
 /* Batches: many packets in one call. Small packets of a batch run side by side in the lanes of the CPU's vectors,
  * several times as fast as one by one; nothing else is different. */
 
-/* One packet: what sealane_seal and sealane_open take, in a structure. Only status is written. */
+/* One packet: what sealane_seal and sealane_open take, in a structure. Only status is written. Members that are not
+ * used are 0, best by an initializer: later versions may give them a meaning. */
 typedef struct sealane_op {
     uint8_t *out;
     const uint8_t *in;
@@ -186,9 +198,13 @@ typedef struct sealane_op {
     size_t ad_bytes;
     const sealane_key *key;
     const uint8_t *nonce;
-    uint8_t *tag; /* SEALANE_TAG_BYTES: written by seal, only read by open */
+    union {                          /* of the length that the key says: SEALANE_TAG_BYTES */
+        uint8_t *tag;                /* seal: written */
+        const uint8_t *expected_tag; /* open: read */
+    };
     size_t nonce_bytes;
     sealane_status status; /* result */
+    uint32_t reserved[3];
 } sealane_op;
 
 /* Seals or opens n packets, any mix of keys, algorithms and lengths, and returns when all are done: how many have
@@ -398,7 +414,7 @@ SEALANE_API void sealane_quic_keys_wipe(sealane_quic_keys *k);
 SEALANE_API SEALANE_CHECKED int sealane_quic_mask(const sealane_quic_keys *k, uint8_t mask[5],
                                                   const uint8_t sample[16]);
 
-/* A packet, protected or unprotected in place. */
+/* A packet, protected or unprotected in place. Members that are not used are 0, as in a sealane_op. */
 typedef struct sealane_quic_packet {
     const sealane_quic_keys *keys;
     const sealane_quic_keys *other; /* unprotect: for short headers whose key phase bit is not `phase`; or NULL */
@@ -411,6 +427,7 @@ typedef struct sealane_quic_packet {
     uint8_t *payload; /* result of unprotect: within bytes; NULL if there is none */
     size_t payload_bytes;
     sealane_status status; /* result */
+    uint32_t reserved[3];
 } sealane_quic_packet;
 
 /* Protects n packets, and returns how many have SEALANE_OK. The first byte of each says, in its last two bits, how many

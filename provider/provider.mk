@@ -15,15 +15,15 @@ PROVIDER_CNF := $(PREFIX)/share/sealane/sealane.cnf
 define provider
 $(1)/provider/%.o: provider/%.c $(PROVIDER_HEADERS) $(HEADERS)
 	@mkdir -p $$(@D)
-	$(2) $(CFLAGS) $(LIB_FLAGS) -Wno-pedantic $(3) -c -o $$@ $$<
+	$(2) $(CPPFLAGS) $(CFLAGS) $(LIB_FLAGS) -Wno-pedantic $(3) -c -o $$@ $$<
 
 $(1)/provider/sealane.so: $(PROVIDER_SOURCES:%.c=$(1)/%.o) $(1)/libsealane.a provider/provider.map
-	$(2) $(CFLAGS) $(3) -shared -o $$@ -Wl,--version-script=provider/provider.map -Wl,-z,noexecstack -Wl,-z,relro \
+	$(2) $(CPPFLAGS) $(CFLAGS) $(3) -shared -o $$@ -Wl,--version-script=provider/provider.map -Wl,-z,noexecstack -Wl,-z,relro \
 	    -Wl,-z,now $(4) $$(filter %.o %.a,$$^) $(LDFLAGS)
 
 $(1)/provider/test-%: provider/test/%.c provider/test/providers.h
 	@mkdir -p $$(@D)
-	$(2) $(CFLAGS) -std=c11 $(WARNINGS) -Wno-pedantic $(3) -o $$@ $$< -lssl -lcrypto -pthread
+	$(2) $(CPPFLAGS) $(CFLAGS) -std=c11 $(WARNINGS) -Wno-pedantic $(3) -o $$@ $$< -lssl -lcrypto -pthread
 endef
 
 $(eval $(call provider,$(B),$(CC),$(CET),-Wl$(comma)-z$(comma)defs))
@@ -54,7 +54,7 @@ endif
 $(B)/broken/provider/sealane.so: $(B)/provider/sealane.so
 	@mkdir -p $(@D)
 	sed 's/0x1a, 0xe1/0x1a, 0xe0/' provider/selftest.c > $(B)/broken/provider/selftest.c
-	$(CC) $(CFLAGS) $(LIB_FLAGS) -Wno-pedantic -Iprovider -c -o $(B)/broken/provider/selftest.o $(B)/broken/provider/selftest.c
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LIB_FLAGS) -Wno-pedantic -Iprovider -c -o $(B)/broken/provider/selftest.o $(B)/broken/provider/selftest.c
 	$(CC) -shared -o $@ $(B)/broken/provider/selftest.o $(filter-out %/selftest.o,$(PROVIDER_SOURCES:%.c=$(B)/%.o)) $(B)/libsealane.a
 
 # ---- Figures ----

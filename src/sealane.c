@@ -5,6 +5,26 @@
 
 enum { PLAIN_BYTES = 1 << 30, PLAIN_NONCE = 12 };
 
+const char *sealane_version(void)
+{
+    return SEALANE_VERSION;
+}
+
+int sealane_init(void)
+{
+    int status = SEALANE_OK;
+    dit_restore(dit_on()); /* whether there is such a thing is asked once */
+    for (int t = 0; t < SEALANE_ALL_TABLES; t++) {
+        const sealane_table *table = &sealane_tables[t];
+        const int level = sealane_level_of_process(table);
+        if (level < 0)
+            status = SEALANE_NO_LEVEL;
+        for (int open = 0; level >= 0 && t < SEALANE_TABLES && open < 2; open++)
+            (void)sealane_batch_of_process(table, &table->levels[level], open ? SEALANE_FLAG_OPEN : 0);
+    }
+    return status;
+}
+
 static size_t key_bytes_for(sealane_alg alg)
 {
     switch (alg) {

@@ -113,7 +113,15 @@ static int in_batch_of(int open, const sealane_key *k, uint8_t *out, const uint8
     }
     if (sealane_seal_batch(ops, PACKETS) != PACKETS)
         return 0;
-    ops[at] = (sealane_op){out, in, bytes, ad, ad_bytes, k, nonce, (uint8_t *)(uintptr_t)tag, nonce_bytes, 0};
+    ops[at] = (sealane_op){.out = out,
+                           .in = in,
+                           .in_bytes = bytes,
+                           .ad = ad,
+                           .ad_bytes = ad_bytes,
+                           .key = k,
+                           .nonce = nonce,
+                           .nonce_bytes = nonce_bytes,
+                           .expected_tag = tag};
     if (status == SEALANE_NOT_AUTHENTIC && bytes != 0)
         memcpy(as_it_came, in, bytes);
     const size_t good = open ? sealane_open_batch(ops, PACKETS) : sealane_seal_batch(ops, PACKETS);
@@ -1009,7 +1017,13 @@ static int in_batch_of_threads(const sealane_key *mine, const uint8_t *in, uint8
     uint8_t out[3][300];
     sealane_op ops[3];
     for (int i = 0; i < 3; i++)
-        ops[i] = (sealane_op){out[i], in, n, NULL, 0, i == 1 ? mine : shared_key, nonce, tag, 12, 0};
+        ops[i] = (sealane_op){.out = out[i],
+                              .in = in,
+                              .in_bytes = n,
+                              .key = i == 1 ? mine : shared_key,
+                              .nonce = nonce,
+                              .nonce_bytes = 12,
+                              .expected_tag = tag};
     return sealane_open_batch(ops, 3) == 3 && memcmp(out[0], out[1], n) == 0 && memcmp(out[0], out[2], n) == 0;
 }
 
@@ -1323,6 +1337,8 @@ int main(int argc, char **argv)
         return strcmp(why, argv[2] + 8) == 0 ? 1 : 2;
     }
     report("first use by several threads", check_first_use());
+    report("version", strcmp(sealane_version(), SEALANE_VERSION) == 0);
+    report("all is ready", sealane_init() == SEALANE_OK && sealane_init() == SEALANE_OK);
     if (sealane_key_init(&k, SEALANE_CHACHA20_POLY1305, key, 32) != 0)
         return 1;
     printf("api: level %s\n", sealane_impl_name(&k));

@@ -135,9 +135,14 @@ static void batched(const sealane_key *k, size_t bytes, size_t ad_bytes, source 
     sealane_op ops[MOST_IN_BATCH];
     for (size_t i = 0; i < n; i++) {
         memcpy(nonces[i], nonce, nonce_bytes), nonces[i][nonce_bytes - 1] ^= (uint8_t)i;
-        ops[i] =
-            (sealane_op){out[i], text,      0,       ad,          take_number(s, (ad_bytes < 40 ? ad_bytes : 40) + 1),
-                         k,      nonces[i], tags[i], nonce_bytes, 0};
+        ops[i] = (sealane_op){.out = out[i],
+                              .in = text,
+                              .ad = ad,
+                              .ad_bytes = take_number(s, (ad_bytes < 40 ? ad_bytes : 40) + 1),
+                              .key = k,
+                              .nonce = nonces[i],
+                              .nonce_bytes = nonce_bytes,
+                              .tag = tags[i]};
         ops[i].in_bytes = take_number(s, most + 1);
     }
     if (sealane_seal_batch(ops, n) != n)

@@ -89,11 +89,23 @@ static int run_in_batch(const placement *p, int open)
         memset(texts[i], (int)i, 64);
         if (open && sealane_seal(key, texts[i], tags[i], nonce, NONCE, NULL, 0, texts[i], bytes) != 0)
             return 1;
-        ops[i] = (sealane_op){texts[i], texts[i], bytes, NULL, 0, key, nonce, tags[i], NONCE, SEALANE_OK};
+        ops[i] = (sealane_op){.out = texts[i],
+                              .in = texts[i],
+                              .in_bytes = bytes,
+                              .key = key,
+                              .nonce = nonce,
+                              .nonce_bytes = NONCE,
+                              .tag = tags[i]};
     }
-    ops[at] =
-        (sealane_op){address(p, OUT),        address(p, IN),       p->bytes,       address(p, AD), p->ad_bytes, p->key,
-                     address(p, NONCE_PART), address(p, TAG_PART), p->nonce_bytes, SEALANE_OK};
+    ops[at] = (sealane_op){.out = address(p, OUT),
+                           .in = address(p, IN),
+                           .in_bytes = p->bytes,
+                           .ad = address(p, AD),
+                           .ad_bytes = p->ad_bytes,
+                           .key = p->key,
+                           .nonce = address(p, NONCE_PART),
+                           .nonce_bytes = p->nonce_bytes,
+                           .tag = address(p, TAG_PART)};
     const size_t good = open ? sealane_open_batch(ops, NEIGHBOURS + 1) : sealane_seal_batch(ops, NEIGHBOURS + 1);
     return good == NEIGHBOURS + (ops[at].status == SEALANE_OK) ? (int)ops[at].status : 1;
 }

@@ -309,8 +309,15 @@ static int prepare_batch(const scenario *s, int number)
     const void *lane_key = is_gcm(s->alg) ? (const void *)gcm_key_of(&k) : key;
     for (size_t i = 0; i < PACKETS; i++) {
         memcpy(texts[i], text, LONGEST);
-        ops[i] = (sealane_op){texts[i], texts[i], batch_bytes(s, i), ad,          s->ad_bytes,
-                              &k,       nonce,    tags[i],           nonce_bytes, SEALANE_OK};
+        ops[i] = (sealane_op){.out = texts[i],
+                              .in = texts[i],
+                              .in_bytes = batch_bytes(s, i),
+                              .ad = ad,
+                              .ad_bytes = s->ad_bytes,
+                              .key = &k,
+                              .nonce = nonce,
+                              .nonce_bytes = nonce_bytes,
+                              .tag = tags[i]};
         lanes[i] = (sealane_lane){slot(texts[i]), slot(texts[i]), batch_bytes(s, i), slot(ad),
                                   s->ad_bytes,    slot(lane_key), slot(nonce),       slot(computed[i])};
     }

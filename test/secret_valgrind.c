@@ -36,8 +36,15 @@ static int run_batch(const sealane_key *k, size_t bytes, size_t nonce_bytes)
     sealane_op ops[PACKETS];
     (void)VALGRIND_MAKE_MEM_UNDEFINED(texts, sizeof texts);
     for (size_t i = 0; i < PACKETS; i++)
-        ops[i] = (sealane_op){texts[i],    texts[i],  bytes - bytes * i / 50, ad, bytes % 40, k, nonce, tags[i],
-                              nonce_bytes, SEALANE_OK};
+        ops[i] = (sealane_op){.out = texts[i],
+                              .in = texts[i],
+                              .in_bytes = bytes - bytes * i / 50,
+                              .ad = ad,
+                              .ad_bytes = bytes % 40,
+                              .key = k,
+                              .nonce = nonce,
+                              .nonce_bytes = nonce_bytes,
+                              .tag = tags[i]};
     int bad = sealane_seal_batch(ops, PACKETS) != PACKETS;
     tags[3][5] ^= 1;
     bad |= sealane_open_batch(ops, PACKETS) != PACKETS - 1;
