@@ -66,8 +66,8 @@ func Ciphers() []Cipher {
 }
 
 // SetMaxLevel caps the levels that this process picks from: name is the best one to use, as in SEALANE_CPU ("avx2",
-// "neon", ..., "portable"; [Implementation] tells a key's). A cipher that has no level of that name takes the next below,
-// and names of other architectures may be given. The environment can lower this cap and not raise it.
+// "neon", ..., "portable"; [Implementation] tells a key's). A cipher that has no level of that name takes the next below.
+// Names of other architectures may be given, and cap nothing. The environment can lower this cap and not raise it.
 //
 // It is to be called before the process makes its first key, from any goroutine; of several calls the last one counts. The
 // first key, and the first call of [Ciphers], ends that: from then on this returns an error and changes nothing. Of a call

@@ -16,7 +16,7 @@ enum {
 /* The level of ChaCha20-Poly1305 in this process; only asked for once the provider has seen that there is one. */
 static inline const sealane_level *chacha20_level(void)
 {
-    return &sealane_levels[sealane_level_of_process(&sealane_tables[SEALANE_CHACHA20POLY1305])];
+    return &sealane_tables[SEALANE_CHACHA20POLY1305].levels[sealane_level_of_process(sealane_tables)];
 }
 
 /* 1 if key stream alone is no slower here than OpenSSL's: without that, ChaCha20 is left to the default provider. The

@@ -68,6 +68,17 @@ uint32_t sealane_cpu_features(void)
     return found;
 }
 
+/* Intel SDM volume 2, CPUID: the extended family counts from family 15 on. */
+sealane_cpu_identity sealane_cpu_identify(void)
+{
+    uint32_t a, b, c, d, signature;
+
+    if (!__get_cpuid(1, &signature, &b, &c, &d) || !__get_cpuid(0, &a, &b, &c, &d))
+        return (sealane_cpu_identity){0, 0};
+    const uint32_t family = signature >> 8 & 15;
+    return (sealane_cpu_identity){b, family == 15 ? family + (signature >> 20 & 255) : family};
+}
+
 #elif defined(__aarch64__)
 
 #include "dit.h"
@@ -90,6 +101,20 @@ int sealane_cpu_has_dit(void)
 #endif
     return (pfr0 >> 48 & 15) != 0;
 }
+
+#if defined(__GNUC__)
+#define HAVE_MIDR
+/* Programs may read the register where Linux says so (Documentation/arch/arm64/cpu-feature-registers.rst). */
+sealane_cpu_identity sealane_cpu_identify(void)
+{
+    const unsigned long cpuid = 1 << 11; /* HWCAP_CPUID */
+    uint64_t midr = 0;
+
+    if (getauxval(AT_HWCAP) & cpuid)
+        __asm__("mrs %0, midr_el1" : "=r"(midr));
+    return (sealane_cpu_identity){midr >> 24 & 0xff, midr >> 4 & 0xfff};
+}
+#endif
 
 uint32_t sealane_cpu_features(void)
 {
@@ -214,4 +239,11 @@ uint32_t sealane_cpu_features(void)
     return 0;
 }
 
+#endif
+
+#if !(defined(__x86_64__) && defined(__GNUC__)) && !defined(HAVE_MIDR)
+sealane_cpu_identity sealane_cpu_identify(void)
+{
+    return (sealane_cpu_identity){0, 0};
+}
 #endif

@@ -60,6 +60,14 @@ enum {
 /* The features that are present and whose registers the operating system saves; 0 on other architectures. */
 uint32_t sealane_cpu_features(void);
 
+/* Who made the CPU, and what: on x86 the first four bytes of CPUID's vendor and the family, on ARM the implementer and
+ * the part (MIDR_EL1); zeroes where neither the CPU nor the operating system tells. On a machine with unlike cores that
+ * of the core in use. */
+typedef struct {
+    uint32_t vendor, model;
+} sealane_cpu_identity;
+sealane_cpu_identity sealane_cpu_identify(void);
+
 /* AArch64: whether there is PSTATE.DIT (dit.h), as far as the operating system says. */
 int sealane_cpu_has_dit(void);
 

@@ -99,7 +99,7 @@ static void make_key(uint8_t key[32])
         key[i] = (uint8_t)(0x80 + i);
 }
 
-int sealane_selftest(const sealane_level *level)
+int sealane_chacha20poly1305_selftest(const sealane_level *level)
 {
     uint8_t key[32];
     chain c = {.level = level, .key = key};
@@ -223,7 +223,7 @@ static int run_squares(squares *s, const sealane_batch *batch, const uint8_t ans
     return squares_are_plain(s) && equal16(tag, answer);
 }
 
-int sealane_batch_selftest(const sealane_level *level)
+int sealane_chacha20poly1305_batch_selftest(const sealane_level *level)
 {
     _Alignas(64) squares s;
     fill_squares(&s);

@@ -78,7 +78,6 @@ static const group batch_groups[] = {
 #include "corrupters.h"
 #include "dispatch.h"
 #include "max_level.h"
-#include "isa.h"
 #include "primitives.h"
 
 static const group process_groups[] = {
@@ -86,13 +85,10 @@ static const group process_groups[] = {
     {"AES gives its specification's answers", check_aes},
     {"GHASH multiplies by the definition", check_ghash},
     {"self-test is obeyed", check_selftest},
-    {"fastest of its kind", check_fastest},
-    {"batches go by their times", check_batch_rule},
-    {"batches without times", check_batch_without_times},
+    {"microarchitectures", check_microarchitecture},
+    {"where the choice starts", check_start},
     {"environment is obeyed", check_environment},
     {"the program's cap is obeyed", check_max_level},
-    {"isa lines agree with the table", check_isa},
-    {"batches of a process", check_batches_of_process},
 };
 
 #include "benchmark.h"

@@ -329,9 +329,10 @@ static const corrupter corrupters[] = {
     {"xmm15", corrupt_xmm15, NULL},
 #endif
 #endif
-    {"self-test", NULL, NULL}, /* about dispatch, below */
-    {"fastest", NULL, NULL},
-    {"isa", NULL, NULL},
+    {"self-test", NULL, NULL},                                          /* about dispatch, below */
+#if defined(SEALANE_X86_64_KERNELS) || defined(SEALANE_AARCH64_KERNELS) /* others have one line for all CPUs */
+    {"microarchitecture", NULL, NULL},
+#endif
 };
 
 static const corrupter chacha_corrupters[] = {

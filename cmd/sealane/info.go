@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	stock "golang.org/x/crypto/chacha20poly1305"
@@ -72,68 +71,27 @@ type machineCipher struct {
 	Rival  *machineRival  `json:"rival,omitempty"`
 
 	Batches *machineBatches `json:"batches,omitempty"`
-	Opened  *machineBatches `json:"batches_opened,omitempty"` // where they go by times of their own
 }
 
 // machineBatches says when packets are done side by side at the chosen level.
 type machineBatches struct {
-	Measured bool   `json:"measured"`
-	From     []int  `json:"from"` // how many packets pay, by their number of whole blocks of 64 bytes; 0: none
-	Why      string `json:"why"`
+	From []int `json:"from"` // how many packets pay, by their number of whole blocks of 64 bytes; 0: none
 }
 
-// batches measures as a program's first batch does; nil if the level in use does packets one by one.
-func batches() *machineBatches {
-	level, err := aead.ChaCha20Poly1305Level()
-	if err != nil {
+// batches is nil if the level in use does packets one by one.
+func batches(level kernel.Level, err error, planOf func(kernel.Level) *kernel.BatchPlan) *machineBatches {
+	if err != nil || level == kernel.Portable {
 		return nil
 	}
-	plan, times, taken := aead.ChaCha20Poly1305BatchTimes(level)
-	if plan == nil || level == kernel.Portable {
+	plan := planOf(level)
+	if plan == nil {
 		return nil
 	}
-	b := &machineBatches{Measured: taken, Why: "by a table"}
+	b := new(machineBatches)
 	for _, n := range plan.From {
 		b.From = append(b.From, int(n))
 	}
-	if taken {
-		b.Why = "measured:"
-		for i, blocks := range times.Blocks {
-			b.Why += fmt.Sprintf(" %d bytes, one %v, %d %v, %d %v;", aead.RuleBytes(blocks), time.Duration(times.Single[i]/4),
-				kernel.RuleFew, time.Duration(times.Few[i]/4), kernel.RuleMany, time.Duration(times.Many[i]/4))
-		}
-		b.Why = strings.TrimSuffix(b.Why, ";")
-	}
 	return b
-}
-
-// gcmBatches is the same of AES-GCM, of what is sealed and of what is opened.
-func gcmBatches() (sealed, opened *machineBatches) {
-	level, err := aead.AESGCMLevel()
-	if err != nil || level == kernel.Portable {
-		return nil, nil
-	}
-	plans, times, taken := aead.AESGCMBatchTimes(level)
-	var both [2]*machineBatches
-	for i, plan := range plans {
-		if plan == nil {
-			return nil, nil
-		}
-		b := &machineBatches{Measured: taken, Why: "by a table"}
-		for _, n := range plan.From {
-			b.From = append(b.From, int(n))
-		}
-		if taken {
-			b.Why = "measured:"
-			for way, bytes := range aead.GCMRuleBytes() {
-				b.Why += fmt.Sprintf(" %d of %d bytes one by one %v, in a batch %v;", aead.GCMRulePackets, bytes, time.Duration(times[i].Single[way]),
-					time.Duration(times[i].Batch[way]))
-			}
-			b.Why = strings.TrimSuffix(b.Why, ";")
-		}
-		both[i] = b
-	}
-	return both[0], both[1]
 }
 
 func (b *machineBatches) String() string {
@@ -146,7 +104,7 @@ func (b *machineBatches) String() string {
 	if pay == nil {
 		pay = []string{"at none of 64 to 1420 bytes"}
 	}
-	return strings.Join(pay, ", ") + "; " + b.Why
+	return strings.Join(pay, ", ")
 }
 
 // machineRival is the cipher that programs have before sealane build puts them on sealane, and which of both they use here.
@@ -207,10 +165,12 @@ func thisMachine() machine {
 			cipher.Levels = append(cipher.Levels, level)
 		}
 		if c.Name == kernel.ChaCha20Poly1305Levels.Primitive {
-			cipher.Rival, cipher.Batches = xcrypto(), batches()
+			level, err := aead.ChaCha20Poly1305Level()
+			cipher.Rival, cipher.Batches = xcrypto(), batches(level, err, kernel.ChaCha20Poly1305BatchPlan)
 		}
 		if c.Name == kernel.AESGCMLevels.Primitive {
-			cipher.Batches, cipher.Opened = gcmBatches()
+			level, err := aead.AESGCMLevel()
+			cipher.Batches = batches(level, err, kernel.AESGCMBatchPlan)
 		}
 		m.Ciphers = append(m.Ciphers, cipher)
 	}
@@ -281,9 +241,6 @@ func machineInfo(w io.Writer, asJSON bool) error {
 		}
 		if c.Batches != nil {
 			fmt.Fprintf(w, "  %-8s  pay %s\n", "batches", c.Batches)
-		}
-		if c.Opened != nil {
-			fmt.Fprintf(w, "  %-8s  pay %s\n", "opened", c.Opened)
 		}
 	}
 	fmt.Fprintf(w, "\nLinux kernel, by AF_ALG (used only by programs that import package afalg, with SEALANE_AFALG=auto)\n")

@@ -70,11 +70,8 @@ func (op *Op) open() int {
 
 // runChunk does packets of a level side by side where that pays, and then those of the other primitive; the rest by
 // themselves.
-func runChunk(ops []Op, direction uint64) (good int) { return runChunkBy(ops, direction, nil) }
-
-// runChunkBy takes a plan for all packets that have one, if it is not nil.
-func runChunkBy(ops []Op, direction uint64, plan *kernel.BatchPlan) (good int) {
-	p := planner{instead: plan}
+func runChunk(ops []Op, direction uint64) (good int) {
+	var p planner
 	if !p.find(ops, direction) || len(ops) < p.plan.Few {
 		for i := range ops {
 			good += ops[i].alone(direction)

@@ -38,7 +38,6 @@ func laneKey(a cipher.AEAD) (key unsafe.Pointer, level kernel.Level, kind cipher
 // A planner is what packets that share a call of a kernel have in common.
 type planner struct {
 	plan      *kernel.BatchPlan
-	instead   *kernel.BatchPlan // if not nil, the plan of all that have one
 	direction uint64
 	level     kernel.Level
 	gcm       bool
@@ -79,12 +78,9 @@ func (p *planner) use(op *Op, direction uint64) bool {
 	case noLane:
 		return false
 	case gcmLane:
-		p.plan = aesGCMPlan(level, direction)
+		p.plan = kernel.AESGCMBatchPlan(level)
 	default:
-		p.plan = chaCha20Poly1305Plan(level)
-	}
-	if p.plan != nil && p.instead != nil {
-		p.plan = p.instead
+		p.plan = kernel.ChaCha20Poly1305BatchPlan(level)
 	}
 	if p.plan == nil || p.plan.Below == 0 {
 		return false

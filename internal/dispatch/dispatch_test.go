@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sealane/sealane/internal/dispatch"
 	"github.com/sealane/sealane/internal/report"
@@ -94,212 +93,37 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// byTurns returns samples that take what took says of a turn, and factor times that, however often they run in a row.
-// begun is called when a turn begins.
-func byTurns(clock *time.Duration, factor time.Duration, took func(turn int) time.Duration, begun func()) dispatch.Samples {
-	turn, over := -1, true
-	return dispatch.Samples{
-		func() {
-			if over {
-				turn, over = turn+1, false
-				begun()
-			}
-			*clock += took(turn)
-		},
-		func() { over = true; *clock += factor * took(turn) },
-	}
-}
-
-// TestTwice has a rival that is faster in one measurement only, and one that is in both.
-func TestTwice(t *testing.T) {
-	for want, later := range map[string]time.Duration{"a": 100, "b": 200} {
-		dispatch.SetEnvironment(t, "", "")
-		clock := time.Duration(0)
-		dispatch.SetClock(t, func() time.Duration { return clock })
-		row := func(level uint8, name string, took func(turn int) time.Duration) dispatch.Row {
-			return dispatch.Row{Level: level, Name: name, Test: func(bool) bool { return true },
-				Samples: byTurns(&clock, 2, took, func() {})}
-		}
-		table := &dispatch.Table{Primitive: "test", Rows: []dispatch.Row{
-			row(3, "a", func(turn int) time.Duration {
-				if turn < dispatch.Turns {
-					return 200 // disturbed
-				}
-				return later
-			}),
-			row(2, "b", func(int) time.Duration { return 120 }),
-		}}
-		if level, _ := table.Choose(); table.Name(level) != want {
-			t.Errorf("chose %s, want %s", table.Name(level), want)
-		}
-	}
-}
-
-// TestInARow has a sample that takes ten times as long when another ran before it: where the limit has room, it runs
-// several times in a row.
-func TestInARow(t *testing.T) {
-	for _, c := range []struct {
-		took time.Duration
-		want string
-	}{{9, "cold"}, {9000, "other"}} {
-		dispatch.SetEnvironment(t, "", "")
-		clock, last := time.Duration(0), ""
-		dispatch.SetClock(t, func() time.Duration { return clock })
-		row := func(level uint8, name string, took, first time.Duration) dispatch.Row {
-			sample := func(which string) func() {
-				return func() {
-					if last != name+which {
-						clock += first
-					}
-					last = name + which
-					clock += took
-				}
-			}
-			return dispatch.Row{Level: level, Name: name, Test: func(bool) bool { return true },
-				Samples: dispatch.Samples{sample("short"), sample("long")}}
-		}
-		table := &dispatch.Table{Primitive: "test", Rows: []dispatch.Row{row(3, "cold", c.took, 9*c.took), row(2, "other", 2*c.took, 0)}}
-		if level, _ := table.Choose(); table.Name(level) != c.want {
-			t.Errorf("samples of %v: chose %s, want %s", c.took, table.Name(level), c.want)
-		}
-	}
-}
-
-// TestFastest compares rows by a clock that only their samples move: a counts the first time, which is not its shortest.
-// A long packet takes a hundred times as long as a short one.
-func TestFastest(t *testing.T) {
-	type times = [dispatch.Turns]time.Duration
-	const slow = 100 * time.Microsecond // ends after the turns that there are at least
-	cases := []struct {
-		name     string
-		cpu      string
-		a, b, c  times
-		fails    string
-		want     string
-		whyA     string
-		compared bool
-	}{
-		{"first", "", times{5, 5, 5, 5}, times{6, 6, 6, 6}, times{9, 9, 9, 9}, "", "a", "the fastest on this CPU: 5ns for a short packet, 500ns for a long one", true},
-		{"second", "", times{5, 5, 5, 5}, times{6, 4, 6, 6}, times{9, 9, 9, 9}, "", "b", "slower on this CPU: 5ns for a short packet, 500ns for a long one", true},
-		{"late", "", times{9, 9, 9, 3}, times{4, 4, 4, 4}, times{9, 9, 9, 9}, "", "a", "the fastest on this CPU: 3ns for a short packet, 300ns for a long one", true},
-		{"too late", "", times{9 * slow, 9 * slow, 3, 3}, times{4, 4, 4, 4}, times{9, 9, 9, 9}, "", "b", "slower on this CPU: 900µs for a short packet, 90ms for a long one", true},
-		{"interrupted", "", times{4, 4, 4, 4}, times{9 * slow, 3, 9, 9}, times{9, 9, 9, 9}, "", "b", "slower on this CPU: 4ns for a short packet, 400ns for a long one", true},
-		{"alike", "", times{}, times{}, times{}, "", "a", "the fastest on this CPU: 0s for a short packet, 0s for a long one", true},
-		{"hardly faster", "", times{100, 100, 100, 100}, times{98, 98, 98, 98}, times{99, 99, 99, 99}, "", "a", "the fastest on this CPU: 100ns for a short packet, 10µs for a long one", true},
-		{"named", "a", times{5, 5, 5, 5}, times{4, 4, 4, 4}, times{1, 1, 1, 1}, "", "a", "SEALANE_CPU=a names it", false},
-		{"capped", "b", times{1, 1, 1, 1}, times{4, 4, 4, 4}, times{1, 1, 1, 1}, "", "b", "SEALANE_CPU=b rules it out", false},
-		{"privileged", "set-uid", times{5, 5, 5, 5}, times{4, 4, 4, 4}, times{1, 1, 1, 1}, "", "a", "the best level that this CPU runs", false},
-		{"failing", "", times{5, 5, 5, 5}, times{1, 1, 1, 1}, times{6, 6, 6, 6}, "b", "a", "the fastest on this CPU: 5ns for a short packet, 500ns for a long one", true},
-		{"rival fails first", "", times{1, 1, 1, 1}, times{5, 5, 5, 5}, times{4, 4, 4, 4}, "a", "c", "its known-answer test failed", true},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			if c.cpu == "set-uid" {
-				dispatch.SetPrivileged(t)
-			} else {
-				dispatch.SetEnvironment(t, c.cpu, "")
-			}
-			clock := time.Duration(0)
-			dispatch.SetClock(t, func() time.Duration { return clock })
-			ran := false
-			row := func(level uint8, name string, took times) dispatch.Row {
-				return dispatch.Row{
-					Level: level, Name: name,
-					Test:    func(bool) bool { return name != c.fails },
-					Samples: byTurns(&clock, 100, func(turn int) time.Duration { return took[turn%len(took)] }, func() { ran = true }),
-				}
-			}
-			table := &dispatch.Table{Primitive: "test", Rows: []dispatch.Row{
-				row(4, "a", c.a), row(3, "b", c.b),
-				{Level: 5, Name: "untimed", Test: func(bool) bool { return true }},
-				row(2, "c", c.c), {Level: 1, Name: "portable", Test: func(bool) bool { return true }},
-			}}
-			level, _ := table.Choose()
-			if got := table.Name(level); got != c.want || ran != c.compared {
-				t.Errorf("chose %s, compared %v; want %s, %v", got, ran, c.want, c.compared)
-			}
-			if why := report.Levels(table)[0].Why; why != c.whyA {
-				t.Errorf("why %q, want %q", why, c.whyA)
-			}
-		})
-	}
-}
-
-// TestBeaten compares ours with theirs by a clock that only their samples move, as TestFastest does. Noise only adds to times:
-// equals stay equals, and who is clearly faster stays that, if each has one quiet turn.
-func TestBeaten(t *testing.T) {
-	type times = [dispatch.Turns]time.Duration
-	same := func(d time.Duration) times { return times{d, d, d, d} }
-	const late = time.Millisecond // of an interruption
-	for _, c := range []struct {
-		name         string
-		cpu, asm     string
-		ours, theirs times
-		want         bool
-	}{
-		{"ours is faster", "", "", same(100), same(200), false},
-		{"theirs is faster", "", "", same(200), same(100), true},
-		{"alike", "", "", same(100), same(100), false},
-		{"within the margin", "", "", same(200), same(194), false}, // the product is 0.94 of ours
-		{"beyond the margin", "", "", same(200), same(192), true},
-		{"noise, alike", "", "", times{140, 103, 109, 250}, times{180, 100, 130, 101}, false},
-		{"noise, theirs is faster", "", "", times{260, 203, 209, 250}, times{380, 100, 230, 101}, true},
-		{"ours is interrupted", "", "", times{100 + late, 101, 100, 100}, same(150), false},
-		{"theirs is interrupted", "", "", same(150), times{100 + late, 101, 100, 100}, true},
-		{"warming up", "", "", times{500, 400, 100, 100}, same(150), false},
-		{"too coarse a clock", "", "", same(100), times{}, false},
-		{"a level is named", "a", "", same(200), same(100), false},
-		{"a level is ruled out", "b", "", same(200), same(100), false},
-		{"portable", "", "0", same(200), same(100), false},
-		{"assembly", "", "1", same(200), same(100), true},
-		{"privileged", "set-uid", "", same(200), same(100), false},
-		{"capped by the program", "max", "", same(200), same(100), false},
+// TestMicroarchitecture has a line that puts another level first than the table does.
+func TestMicroarchitecture(t *testing.T) {
+	dispatch.SetLevels(t, "c", "a", "a1", "b", "portable")
+	passes := map[string]bool{"a": true, "b": true, "c": true, "portable": true}
+	const whyB = "the best level on cpus of the test"
+	for _, c := range []struct{ first, cpu, max, want, whyA, whyB string }{
+		{"b", "", "", "b", "slower on cpus of the test", whyB},
+		{"c", "", "", "a", "the best level that this CPU runs", "a better level was chosen"},
+		{"", "", "", "a", "the best level that this CPU runs", "a better level was chosen"},
+		{"b", "a", "", "a", "SEALANE_CPU=a names it", "a better level was chosen"},
+		{"b", "", "a", "a", "SetMaxLevel(a) names it", "a better level was chosen"},
+		{"b", "b", "", "b", "SEALANE_CPU=b rules it out", "SEALANE_CPU=b names it"},
+		{"b", "a1", "", "b", "SEALANE_CPU=a1 rules it out", "the best level that SEALANE_CPU=a1 allows"},
+		{"a", "a1", "", "b", "SEALANE_CPU=a1 rules it out", "the best level that SEALANE_CPU=a1 allows"},
+		{"b", "bogus", "", "b", "slower on cpus of the test", whyB},
+		{"b", "portable", "", "portable", "SEALANE_CPU=portable rules it out", "SEALANE_CPU=portable rules it out"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			switch c.cpu {
-			case "set-uid":
-				dispatch.SetPrivileged(t)
-			case "max":
-				dispatch.SetCap(t, "a")
-			default:
-				dispatch.SetEnvironment(t, c.cpu, c.asm)
-			}
-			fixed := c.cpu != "" || c.asm == "0"
-			clock := time.Duration(0)
-			dispatch.SetClock(t, func() time.Duration { return clock })
-			ran := 0
-			samples := func(took times) dispatch.Samples {
-				return byTurns(&clock, 7, func(turn int) time.Duration { return took[turn%len(took)] }, func() { ran++ })
-			}
-			beaten, compared, took := dispatch.Beaten(samples(c.ours), samples(c.theirs))
-			if beaten != c.want || compared == fixed || fixed != (ran == 0) || !fixed && ran != 2*dispatch.Turns*(1+map[bool]int{true: 1}[c.want]) {
-				t.Errorf("beaten %v, compared %v, want %v, %v; %d turns of both, took %v", beaten, compared, c.want, !fixed, ran, took)
-			}
-			if compared && (took[0][1] != 7*took[0][0] || took[1][1] != 7*took[1][0]) {
-				t.Errorf("took %v", took)
-			}
-		})
-	}
-	// Who is faster in one measurement only is not.
-	for _, ours := range [][2]time.Duration{{200, 100}, {100, 200}} {
-		dispatch.SetEnvironment(t, "", "")
-		clock := time.Duration(0)
-		dispatch.SetClock(t, func() time.Duration { return clock })
-		add := func(short time.Duration) dispatch.Samples {
-			return dispatch.Samples{func() { clock += short }, func() { clock += 7 * short }}
+		if c.max != "" {
+			dispatch.SetCap(t, c.max)
+		} else {
+			dispatch.SetEnvironment(t, c.cpu, "")
 		}
-		changing := byTurns(&clock, 7, func(turn int) time.Duration { return ours[turn/dispatch.Turns] }, func() {})
-		if beaten, _, took := dispatch.Beaten(changing, add(150)); beaten {
-			t.Errorf("ours %v, theirs 150: beaten, %v", ours, took)
+		dispatch.SetMicroarchitecture(t, dispatch.Microarchitecture{Name: "cpus of the test", First: map[string]string{"test": c.first}})
+		table := table(passes)
+		if level, _ := table.Choose(); table.Name(level) != c.want {
+			t.Errorf("first %q, SEALANE_CPU=%s, max %q: chose %s, want %s", c.first, c.cpu, c.max, table.Name(level), c.want)
 		}
-	}
-	// Where samples are long there are but two turns.
-	dispatch.SetEnvironment(t, "", "")
-	clock, ran := time.Duration(0), 0
-	dispatch.SetClock(t, func() time.Duration { return clock })
-	long := dispatch.Samples{func() { clock += 10 * time.Microsecond; ran++ }, func() { clock += 10 * time.Microsecond; ran++ }}
-	if dispatch.Beaten(long, long); ran != 8 {
-		t.Errorf("%d samples of 10 µs ran", ran)
+		if levels := report.Levels(table); levels[1].Why != c.whyA || levels[2].Why != c.whyB {
+			t.Errorf("first %q, SEALANE_CPU=%s, max %q: why a %q, want %q; b %q, want %q", c.first, c.cpu, c.max,
+				levels[1].Why, c.whyA, levels[2].Why, c.whyB)
+		}
 	}
 }
 

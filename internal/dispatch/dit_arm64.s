@@ -8,6 +8,12 @@ TEXT ·pfr0(SB), NOSPLIT, $0-8
 	MOVD R0, ret+0(FP)
 	RET
 
+// func midr() uint64
+TEXT ·midr(SB), NOSPLIT, $0-8
+	WORD $0xd5380000 // mrs x0, midr_el1
+	MOVD R0, ret+0(FP)
+	RET
+
 // func ReadDIT() uint64
 TEXT ·ReadDIT(SB), NOSPLIT, $0-8
 	WORD $0xd53b42a0 // mrs x0, dit

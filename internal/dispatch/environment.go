@@ -9,21 +9,12 @@ type env struct {
 	cpu string // SEALANE_CPU: the best level allowed
 	asm string // SEALANE_ASM: 0 for portable code
 	max string // the best level that the program allows, or ""
-
-	privileged bool // the program has more rights than who started it
 }
-
-// fixed says whether the choice is to be the same each time, so that nothing is measured.
-func (e env) fixed() bool { return e.cpu != "" || e.asm == "0" || e.max != "" || e.privileged }
-
-// MayMeasure says whether choices may rest on measurements: nobody has named a level, and the program has no more rights than
-// its user.
-func MayMeasure() bool { return !environment().fixed() }
 
 // environment reads the variables once, when the process makes its first key: what is set later has no effect, and the
 // same for all primitives. Whoever starts a set-uid program does not choose its code.
 var environment = sync.OnceValue(func() env {
-	return env{cpu: Getenv("SEALANE_CPU"), asm: Getenv("SEALANE_ASM"), max: ceiling.settle(), privileged: privileged()}
+	return env{cpu: Getenv("SEALANE_CPU"), asm: Getenv("SEALANE_ASM"), max: ceiling.settle()}
 })
 
 // ceiling is what the program allows, until the first key is made.
@@ -70,13 +61,24 @@ func Getenv(name string) string {
 // Levels returns the names of the levels of all primitives, best first.
 func Levels() []string { return levels }
 
-// capped says whether the environment or the program rules row i out.
-func (t *Table) capped(i int) bool {
+// capped returns the first row that the environment and the program allow; those before it are ruled out.
+func (t *Table) capped() int {
 	e := environment()
 	if e.asm == "0" {
-		return i < len(t.Rows)-1
+		return len(t.Rows) - 1
 	}
-	return i < max(t.best(e.cpu, levels), t.best(e.max, allLevels))
+	return max(t.best(e.cpu, levels), t.best(e.max, levels), 0)
+}
+
+// start returns the row at which the choice starts: the one that a cap names; without one of that name the one of this
+// microarchitecture, or below the cap if that is further down.
+func (t *Table) start() int {
+	capped := t.capped()
+	e := environment()
+	if name := t.Rows[capped].Name; e.asm == "0" || name == e.cpu || name == e.max {
+		return capped
+	}
+	return max(capped, t.index(CPU().First[t.Primitive]))
 }
 
 // best returns the first row that a cap allows: the one it names, or if it is another of these levels, the first of those
@@ -104,5 +106,5 @@ func (t *Table) Environment() (cpu string, cpuOK bool, asm string, asmOK bool) {
 // MaxLevel returns the level that the program allows, or "", and whether that is the lower cap.
 func (t *Table) MaxLevel() (name string, rules bool) {
 	e := environment()
-	return e.max, e.asm != "0" && t.best(e.max, allLevels) > t.best(e.cpu, levels)
+	return e.max, e.asm != "0" && t.best(e.max, levels) > t.best(e.cpu, levels)
 }

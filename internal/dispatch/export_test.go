@@ -1,9 +1,6 @@
 package dispatch
 
-import (
-	"testing"
-	"time"
-)
+import "testing"
 
 // Known says whether this architecture has a feature of that name, present or not.
 func Known(name string) bool {
@@ -24,20 +21,12 @@ func Features() map[string]bool {
 	return all
 }
 
-const Turns = turns
-
 // SetEnvironment makes the process believe that the variables have these values, and keeps it quiet, for a test's time.
 func SetEnvironment(t testing.TB, cpu, asm string) {
 	e, choice, failure := environment, OnChoice, OnFailure
 	t.Cleanup(func() { environment, OnChoice, OnFailure = e, choice, failure })
 	environment = func() env { return env{cpu: cpu, asm: asm} }
 	OnChoice, OnFailure = nil, nil
-}
-
-// SetPrivileged makes the process believe that it has more rights than who started it, for a test's time.
-func SetPrivileged(t testing.TB) {
-	SetEnvironment(t, "", "")
-	environment = func() env { return env{privileged: true} }
 }
 
 // SetCap makes the process believe that the program allows no better level, for a test's time.
@@ -53,9 +42,14 @@ func SetLevels(t testing.TB, names ...string) {
 	levels = names
 }
 
-// SetClock makes samples be timed by a clock of the test's.
-func SetClock(t testing.TB, clock func() time.Duration) {
-	n := now
-	t.Cleanup(func() { now = n })
-	now = clock
+// SetMicroarchitecture makes the process believe that it runs on a CPU of that line, for a test's time.
+func SetMicroarchitecture(t testing.TB, m Microarchitecture) {
+	c := CPU
+	t.Cleanup(func() { CPU = c })
+	CPU = func() *Microarchitecture { return &m }
+}
+
+// MicroarchitectureOf returns the line of some CPU.
+func MicroarchitectureOf(vendor, model uint32) *Microarchitecture {
+	return microarchitectureOf(vendor, model)
 }

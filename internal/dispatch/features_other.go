@@ -6,3 +6,5 @@ func detect() []feature { return nil }
 
 // levels are the names of the levels of all primitives, best first.
 var levels = []string{"portable"}
+
+var microarchitectures = []Microarchitecture{{Name: "any CPU"}}

@@ -1,31 +1,10 @@
 package kernel
 
-import (
-	"unsafe"
-
-	"github.com/sealane/sealane/internal/dispatch"
-)
-
-// ChaCha20Poly1305BatchLevels lists the levels that do many packets in one call. A level that is not here, or fails its
-// known-answer test, does them one by one.
-var ChaCha20Poly1305BatchLevels = dispatch.Table{
-	Primitive: "chacha20poly1305 batch",
-	Rows:      append(chaCha20Poly1305BatchRows(), portableBatchRow(chaCha20Poly1305BatchTestOf(Portable))),
-}
-
-// AESGCMBatchLevels is the same for AES-GCM.
-var AESGCMBatchLevels = dispatch.Table{
-	Primitive: "aesgcm batch",
-	Rows:      append(aesGCMBatchRows(), portableBatchRow(aesGCMBatchTestOf(Portable))),
-}
-
-func portableBatchRow(test func(bool) bool) dispatch.Row {
-	return dispatch.Row{Level: uint8(Portable), Name: "portable", Summary: "one packet after the other", Test: test}
-}
+import "unsafe"
 
 // A BatchPlan says when a batch kernel pays: for packets of each number of whole blocks from how many on, up to
 // BatchFromMax, they are faster side by side; 0 says never, unless they come between others that do. Unlike
-// packets pay if the sum of 1/from is 1 or more. src/level.c tells how to measure one.
+// packets pay if the sum of 1/from is 1 or more. The plans of levels are in asm/levels.json.
 type BatchPlan struct {
 	Group int // packets at a time: one or two over go one by one; 0: that does not matter
 	From  [BatchClasses]uint8
@@ -33,71 +12,18 @@ type BatchPlan struct {
 	Below uintptr // nor do packets of so many bytes
 }
 
-// batchPlanFrom has one number for packets of so many classes.
-func batchPlanFrom(n, group, classes int) *BatchPlan {
-	p := &BatchPlan{Group: group, Few: n, Below: uintptr(64 * classes)}
-	for class := range classes {
-		p.From[class] = uint8(n)
+// newBatchPlan has pairs: a number of packets, and for how many classes, one after the other.
+func newBatchPlan(group int, runs [][2]int) *BatchPlan {
+	p := &BatchPlan{Group: group, Few: BatchFromMax}
+	class := 0
+	for _, run := range runs {
+		p.Few = min(p.Few, run[0])
+		for end := class + run[1]; class < end; class++ {
+			p.From[class] = uint8(run[0])
+		}
 	}
+	p.Below = uintptr(64 * class)
 	return p
-}
-
-// BatchTimes are of a level, in any unit: of one packet, and of batches of RuleFew and of RuleMany packets, of two lengths, in
-// whole blocks and half a one.
-type BatchTimes struct {
-	Blocks            [2]int64
-	Single, Few, Many [2]int64
-}
-
-// The batches that BatchTimes are of.
-const RuleFew, RuleMany = 3, 8
-
-// A batch of n packets takes a + n b, and one packet by itself s; a, b and s grow steadily with the length. Times of batches of
-// two sizes give a and b of a length, and those of two lengths all others, shorter and longer ones too.
-func (t *BatchTimes) between(at *[2]int64, class int) int64 {
-	return at[0]*(t.Blocks[1]-int64(class)) + at[1]*(int64(class)-t.Blocks[0])
-}
-
-// Rule fills in by a level's times when its batches pay. The same rule is in the C library.
-func (p *BatchPlan) Rule(t *BatchTimes) {
-	p.Few, p.Below = BatchFromMax+1, 0
-	for class := range p.From {
-		few, many, single := t.between(&t.Few, class), t.between(&t.Many, class), t.between(&t.Single, class)
-		n := int64(2)
-		for n <= BatchFromMax && RuleMany*few-RuleFew*many+n*(many-few) > (RuleMany-RuleFew)*n*single {
-			n++
-		}
-		if p.From[class] = 0; n <= BatchFromMax {
-			p.From[class], p.Few, p.Below = uint8(n), min(p.Few, int(n)), uintptr(class+1)*64
-		}
-	}
-}
-
-// GCMBatchTimes are of a level and a direction, in any unit: of some packets of AES-GCM by themselves, and of the same in a batch;
-// of those that a kernel does side by side, and of those that it does in a stream.
-type GCMBatchTimes struct{ Single, Batch [2]int64 }
-
-// sideBySide is from how many whole blocks on AES-GCM's packets are done in a stream.
-const sideBySide = 4
-
-// slower is whether a batch is clearly slower: packets that are measured are at hand, and those of a batch are fetched beside each
-// other.
-func (t *GCMBatchTimes) slower(way int) bool { return t.Batch[way] > t.Single[way]+t.Single[way]/8 }
-
-// GCMRule takes those lengths out of a plan whose packets are clearly faster by themselves. The same rule is in the C library.
-func (p *BatchPlan) GCMRule(t *GCMBatchTimes) {
-	if t.slower(0) {
-		clear(p.From[:sideBySide])
-	}
-	if t.slower(1) {
-		clear(p.From[sideBySide:])
-	}
-	p.Few, p.Below = BatchFromMax+1, 0
-	for class, from := range p.From {
-		if from != 0 {
-			p.Few, p.Below = min(p.Few, int(from)), uintptr(class+1)*64
-		}
-	}
 }
 
 // The plans of a primitive's levels.
@@ -109,7 +35,7 @@ const BatchFromMax = 16
 // BatchClasses is the number of classes of packets with the same number of whole blocks.
 const BatchClasses = 32
 
-var portableBatchPlan = batchPlanFrom(2, 0, 16)
+var portableBatchPlan = newBatchPlan(0, [][2]int{{2, 16}})
 
 // ChaCha20Poly1305BatchPlan returns the plan of a level, nil if it has no batch kernel that works.
 func ChaCha20Poly1305BatchPlan(level Level) *BatchPlan {
@@ -170,14 +96,6 @@ type BatchMemory [asmBatchScratchBytes + 63]byte
 // Scratch returns the one in m.
 func (m *BatchMemory) Scratch() *BatchScratch {
 	return (*BatchScratch)(unsafe.Add(unsafe.Pointer(m), -uintptr(unsafe.Pointer(m))&63))
-}
-
-func chaCha20Poly1305BatchTestOf(level Level) func(bool) bool {
-	return func(corrupt bool) bool { return chaCha20Poly1305BatchTest(level, corrupt) }
-}
-
-func aesGCMBatchTestOf(level Level) func(bool) bool {
-	return func(corrupt bool) bool { return aesGCMBatchTest(level, corrupt) }
 }
 
 const squares = 33

@@ -11,62 +11,27 @@ func (l Level) SlowAES() bool {
 	return false
 }
 
-// ChaCha20Poly1305Levels is the dispatch table.
-var ChaCha20Poly1305Levels = dispatch.Table{
-	Primitive: "chacha20poly1305",
-	Rows: append(chaCha20Poly1305Rows(), dispatch.Row{
-		Level:   uint8(Portable),
-		Name:    "portable",
-		Summary: "constant-time Go",
-		Test:    chaCha20Poly1305TestOf(Portable),
-	}),
-}
+// The dispatch tables; the last two are of AES in the modes that do not authenticate, and of header masks.
+var (
+	ChaCha20Poly1305Levels = table("chacha20poly1305", chaCha20Poly1305Rows, chaCha20Poly1305Test)
+	AESGCMLevels           = table("aesgcm", aesGCMRows, aesGCMTest)
+	AESLevels              = table("aes", aesLevelRows, aesTest)
+	ChaCha20MasksLevels    = table("chacha20masks", chaCha20MasksRows, chaCha20MasksTest)
+)
 
-// AESGCMLevels is the dispatch table.
-var AESGCMLevels = dispatch.Table{
-	Primitive: "aesgcm",
-	Rows: append(aesGCMRows(), dispatch.Row{
-		Level:   uint8(Portable),
-		Name:    "portable",
-		Summary: "constant-time Go",
-		Test:    aesGCMTestOf(Portable),
-	}),
-}
+// The levels that do many packets in one call. A level that is not here, or fails its known-answer test, does them one by
+// one.
+var (
+	ChaCha20Poly1305BatchLevels = table("chacha20poly1305 batch", chaCha20Poly1305BatchRows, chaCha20Poly1305BatchTest)
+	AESGCMBatchLevels           = table("aesgcm batch", aesGCMBatchRows, aesGCMBatchTest)
+)
 
-// AESLevels is the dispatch table of AES in the modes that do not authenticate.
-var AESLevels = dispatch.Table{
-	Primitive: "aes",
-	Rows: append(aesLevelRows(), dispatch.Row{
-		Level:   uint8(Portable),
-		Name:    "portable",
-		Summary: "constant-time Go",
-		Test:    aesTestOf(Portable),
-	}),
-}
-
-// ChaCha20MasksLevels is the dispatch table of header masks.
-var ChaCha20MasksLevels = dispatch.Table{
-	Primitive: "chacha20masks",
-	Rows: append(chaCha20MasksRows(), dispatch.Row{
-		Level:   uint8(Portable),
-		Name:    "portable",
-		Summary: "constant-time Go",
-		Test:    chaCha20MasksTestOf(Portable),
-	}),
-}
-
-func aesTestOf(level Level) func(bool) bool {
-	return func(corrupt bool) bool { return aesTest(level, corrupt) }
-}
-
-func chaCha20MasksTestOf(level Level) func(bool) bool {
-	return func(corrupt bool) bool { return chaCha20MasksTest(level, corrupt) }
-}
-
-func aesGCMTestOf(level Level) func(bool) bool {
-	return func(corrupt bool) bool { return aesGCMTest(level, corrupt) }
-}
-
-func chaCha20Poly1305TestOf(level Level) func(bool) bool {
-	return func(corrupt bool) bool { return chaCha20Poly1305Test(level, corrupt) }
+// table adds portable code to the levels of a primitive.
+func table(primitive string, rows []dispatch.Row, test func(level Level, corrupt bool) bool) dispatch.Table {
+	rows = append(rows, dispatch.Row{Level: uint8(Portable), Name: "portable", Summary: "constant-time Go"})
+	for i := range rows {
+		level := Level(rows[i].Level)
+		rows[i].Test = func(corrupt bool) bool { return test(level, corrupt) }
+	}
+	return dispatch.Table{Primitive: primitive, Rows: rows}
 }

@@ -59,7 +59,6 @@ func Levels(t *dispatch.Table) []Level {
 	var levels []Level
 	for i, o := range outcomes {
 		l := Level{Row: o.Row, Tested: len(o.Lacking) == 0, Passed: o.Passed}
-		took := o.Took[0].String() + " for a short packet, " + o.Took[1].String() + " for a long one"
 		switch {
 		case !l.Tested:
 			l.Status, l.Why = Unsupported, "the CPU lacks "+strings.Join(o.Lacking, ", ")
@@ -67,16 +66,16 @@ func Levels(t *dispatch.Table) []Level {
 			l.Status, l.Why = Failed, "its known-answer test failed"
 		case o.Capped:
 			l.Status, l.Why = Capped, limit+" rules it out"
-		case o.Level != chosen && o.Compared:
-			l.Status, l.Why = Lesser, "slower on this CPU: "+took
+		case o.Level != chosen && o.Skipped:
+			l.Status, l.Why = Lesser, "slower on "+dispatch.CPU().Name
 		case o.Level != chosen:
 			l.Status, l.Why = Lesser, "a better level was chosen"
-		case o.Samples[0] != nil && (o.Name == cpu || o.Name == name):
+		case o.Name == cpu || o.Name == name:
 			l.Status, l.Why = Chosen, limit+" names it"
-		case o.Compared:
-			l.Status, l.Why = Chosen, "the fastest on this CPU: "+took
 		case i > 0 && outcomes[i-1].Capped:
 			l.Status, l.Why = Chosen, "the best level that "+limit+" allows"
+		case i > 0 && outcomes[i-1].Skipped:
+			l.Status, l.Why = Chosen, "the best level on "+dispatch.CPU().Name
 		default:
 			l.Status, l.Why = Chosen, "the best level that this CPU runs"
 		}

@@ -1,115 +1,241 @@
 package main
 
 import (
-	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"go/format"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// The names of the levels stand once, best first, in src/level.c. Go and Rust get their lists of names from there, and
-// which of them an architecture has from its kernels' names: a level composed of two kernels there where both are.
+// The levels stand once, in asm/levels.json: C, Go and Rust get their tables from there.
 const (
-	levelSource    = "src/level.c"
-	levelNamesFile = "internal/dispatch/names.go"
-	levelsFile     = "internal/dispatch/names_%s.go" // of an architecture
-	levelTypeFile  = outputDir + "/names.go"
-	rustNames      = rustDir + "/names.rs"
-	portableLevel  = "portable"
+	levelSource   = "asm/levels.json"
+	portableLevel = "portable"
 )
 
-var (
-	levelNames = regexp.MustCompile(`(?s)\bknown_names\[\] = \{(.*?)\};`)
-	levelWord  = regexp.MustCompile(`^"([a-z0-9]+)"$`)
-	composed   = regexp.MustCompile(`(?m)^COMPOSED\(\w+, (\w+), (\w+), \d+, \d+, \d+, (\w+)\)$`)
-)
+type levelData struct {
+	About              []string
+	Names              []string
+	Microarchitectures map[string][]*microarchitecture
+	Levels             map[string]map[string][]*level // by instruction set and primitive
+}
 
-// readLevels returns the names of all levels, best first.
-func readLevels(root string) ([]string, error) {
-	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(levelSource)))
+// A microarchitecture is a line that says from which level on the tables are tried on some CPUs.
+type microarchitecture struct {
+	Name, Vendor, From, To string
+	First                  map[string]string // by primitive
+}
+
+type level struct {
+	Name, Summary string
+	Composition   *struct {
+		Short, Long         string
+		Most, Above, Opened int
+	}
+	Batch *batchData
+
+	Primitive *primitiveData `json:"-"`
+	Needs     []string       `json:"-"` // its kernels' extensions
+}
+
+type batchData struct {
+	Kernel string
+	From   [][2]int
+	FromGo [][2]int `json:"from_go"`
+	Group  int
+	Stream [2]int
+
+	Needs []string `json:"-"`
+}
+
+// Packets are From, written out by class.
+func (b *batchData) Packets() (packets []int) {
+	for _, run := range b.From {
+		packets = append(packets, slices.Repeat(run[:1], run[1])...)
+	}
+	return packets
+}
+
+// Few is the least number of packets that ever pays.
+func (b *batchData) Few() int { return slices.Min(b.Packets()) }
+
+// GoFrom is From for Go.
+func (b *batchData) GoFrom() [][2]int {
+	if b.FromGo != nil {
+		return b.FromGo
+	}
+	return b.From
+}
+
+// primitiveData is what languages call the parts of a primitive.
+type primitiveData struct {
+	Name  string
+	KeyAt string // C: where a sealane_key has it
+	Flags string // C: that go with a whole packet
+	Rows  string // Go: its levels
+	Race  string // Go: tells the race detector
+	Batch string // Go: the same of batches, or "" if it has none
+	Rust  string // the table
+}
+
+var primitives = []*primitiveData{
+	{Name: "chacha20poly1305", KeyAt: "CHACHA20_KEY_AT", Flags: "WHOLE", Rows: "chaCha20Poly1305", Race: "raceArgs", Batch: "raceBatch", Rust: "CHACHA20POLY1305"},
+	{Name: "aesgcm", KeyAt: "GCM_KEY_AT", Flags: "WHOLE | SEALANE_FLAG_NONCE", Rows: "aesGCM", Race: "raceGCMArgs", Batch: "raceGCMBatch", Rust: "AESGCM"},
+	{Name: "aes", KeyAt: "0", Flags: "0", Rows: "aesLevel", Race: "raceAESArgs", Rust: "AES_BLOCKS"}, // in Rust AES alone is a feature
+	{Name: "chacha20masks", KeyAt: "0", Flags: "0", Rows: "chaCha20Masks", Race: "raceMasks", Rust: "CHACHA20MASKS"},
+}
+
+// readLevels returns the tables. Their needs come from the isa lines.
+func readLevels(root string) (*levelData, error) {
+	file, err := os.Open(filepath.Join(root, filepath.FromSlash(levelSource)))
 	if err != nil {
 		return nil, err
 	}
-	m := levelNames.FindSubmatch(text)
-	if m == nil {
-		return nil, errors.New(levelSource + ": no known_names")
+	defer file.Close()
+	d := new(levelData)
+	decoder := json.NewDecoder(file)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(d); err != nil {
+		return nil, fmt.Errorf("%s: %w", levelSource, err)
 	}
-	var names []string
-	for _, word := range strings.Split(string(m[1]), ",") {
-		name := levelWord.FindStringSubmatch(strings.TrimSpace(word))
-		if name == nil || slices.Contains(names, name[1]) {
-			return nil, fmt.Errorf("%s: known_names: want names, each once: %s", levelSource, word)
+	errs := []error{d.checkNames()}
+	for _, t := range targets {
+		errs = append(errs, d.checkLevels(root, t), d.checkMicroarchitectures(t))
+	}
+	for isa := range d.Levels {
+		if !slices.ContainsFunc(targets, func(t *target) bool { return t.isa == isa }) {
+			errs = append(errs, fmt.Errorf("no instruction set %q", isa))
 		}
-		names = append(names, name[1])
 	}
-	if names[len(names)-1] != portableLevel {
-		return nil, fmt.Errorf("%s: known_names: the last is not %s", levelSource, portableLevel)
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("%s: %w", levelSource, err)
 	}
-	return names, nil
+	return d, nil
 }
 
-func levelHeader() string { return generatedMarker + "from " + levelSource + "; DO NOT EDIT.\n\n" }
-
-// addLevels adds the files with the names of all levels.
-func (r *report) addLevels(names []string) error {
-	var dispatch, levels, rust bytes.Buffer
-	fmt.Fprintf(&dispatch, "%spackage dispatch\n\n// allLevels are the names of the levels of all architectures, best first.\nvar allLevels = %#v\n",
-		levelHeader(), names)
-	fmt.Fprintf(&levels, "%spackage kernel\n\n// A Level is a way to run a primitive. Keys carry one.\ntype Level uint8\n\n"+
-		"// The levels of all architectures, the last of "+levelSource+" first: 0 is none.\nconst (\n", levelHeader())
-	for i, name := range slices.Backward(names) {
-		fmt.Fprintf(&levels, "%s", levelName(name))
-		if i == len(names)-1 {
-			levels.WriteString(" Level = 1 + iota")
+func (d *levelData) checkNames() error {
+	for i, name := range d.Names {
+		if name == "" || slices.Index(d.Names, name) != i {
+			return fmt.Errorf("names: want each once: %q", name)
 		}
-		levels.WriteString("\n")
 	}
-	levels.WriteString(")\n")
-	fmt.Fprintf(&rust, "%s/// Every name that may be asked for on any build and of any primitive, best first.\n#[rustfmt::skip]\n"+
-		"pub(crate) const NAMES: [&str; %d] = [\n", levelHeader(), len(names))
-	for _, name := range names {
-		fmt.Fprintf(&rust, "    %q,\n", name)
+	if len(d.Names) == 0 || d.Names[len(d.Names)-1] != portableLevel {
+		return fmt.Errorf("names: the last is not %s", portableLevel)
 	}
-	rust.WriteString("];\n")
-	r.files[rustNames] = rust.Bytes()
-	return errors.Join(r.addGo(levelNamesFile, dispatch.Bytes()), r.addGo(levelTypeFile, levels.Bytes()))
+	return nil
 }
 
-// addLevelsOfTargets adds the files with the names that each architecture has kernels for. A kernel whose level has no name
-// would never be asked for.
-func (r *report) addLevelsOfTargets(root string, names []string) error {
-	source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(levelSource)))
-	if err != nil {
+func (d *levelData) checkLevels(root string, t *target) error {
+	for name, levels := range d.Levels[t.isa] {
+		i := slices.IndexFunc(primitives, func(p *primitiveData) bool { return p.Name == name })
+		if i < 0 {
+			return fmt.Errorf("%s: no primitive %q", t.isa, name)
+		}
+		place := -1
+		for _, l := range levels {
+			l.Primitive = primitives[i]
+			if p := slices.Index(d.Names, l.Name); p <= place {
+				return fmt.Errorf("%s of %s: its name is not among names, or in another order", l.Name, name)
+			} else {
+				place = p
+			}
+			if err := l.findNeeds(root, t); err != nil {
+				return fmt.Errorf("%s of %s: %w", l.Name, name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// findNeeds reads the isa lines of a level's kernels.
+func (l *level) findNeeds(root string, t *target) (err error) {
+	kernels := []string{l.Name}
+	if l.Composition != nil {
+		kernels = []string{l.Composition.Short, l.Composition.Long}
+	}
+	if l.Needs, err = extensionsOf(root, t, l.Primitive.Name, kernels...); err != nil || l.Batch == nil {
 		return err
 	}
+	if l.Primitive.Batch == "" {
+		return errors.New("a primitive without batches")
+	}
+	l.Batch.Needs, err = extensionsOf(root, t, l.Primitive.Name+"_batch", l.Batch.Kernel)
+	for _, run := range slices.Concat(l.Batch.From, l.Batch.FromGo) {
+		if run[0] < 2 || run[0] > 16 || run[1] < 1 {
+			return fmt.Errorf("batch: %d packets of %d classes", run[0], run[1])
+		}
+	}
+	if n := len(l.Batch.Packets()); n < 1 || n > 32 || l.Batch.Group&(l.Batch.Group-1) != 0 {
+		return fmt.Errorf("batch: %d classes, %d at a time", n, l.Batch.Group)
+	}
+	for _, need := range l.Batch.Needs {
+		if !slices.Contains(l.Needs, need) {
+			return fmt.Errorf("its batches need %s", need)
+		}
+	}
+	return err
+}
+
+func extensionsOf(root string, t *target, primitive string, kernels ...string) (all []string, err error) {
+	for _, kernel := range kernels {
+		text, err := os.ReadFile(filepath.Join(root, "asm", t.isa, primitive+"_"+kernel+".S"))
+		if err != nil {
+			return nil, err
+		}
+		line := isaLine.FindSubmatch(text)
+		if line == nil {
+			return nil, fmt.Errorf("%s_%s.S has no isa line", primitive, kernel)
+		}
+		for _, extension := range strings.Fields(extensionNames(string(line[1]))) {
+			if !slices.Contains(all, extension) {
+				all = append(all, extension)
+			}
+		}
+	}
+	return all, nil
+}
+
+func (d *levelData) checkMicroarchitectures(t *target) error {
+	lines := d.Microarchitectures[t.isa]
+	for i, m := range lines {
+		if last := i == len(lines)-1; last != (m.Vendor == "") || m.Name == "" {
+			return fmt.Errorf("microarchitecture %q of %s: the last line matches any CPU, the others name a vendor", m.Name, t.isa)
+		}
+		for primitive, first := range m.First {
+			if !slices.ContainsFunc(d.Levels[t.isa][primitive], func(l *level) bool { return l.Name == first }) {
+				return fmt.Errorf("microarchitecture %q: %s has no level %q", m.Name, primitive, first)
+			}
+		}
+		for _, number := range []string{m.From, m.To} {
+			if _, err := strconv.ParseUint(number, 0, 16); number != "" && err != nil {
+				return fmt.Errorf("microarchitecture %q: %w", m.Name, err)
+			}
+		}
+	}
+	if len(lines) == 0 {
+		return fmt.Errorf("%s has no microarchitecture", t.isa)
+	}
+	return nil
+}
+
+// checkRows refuses kernels for which there is no level.
+func (r *report) checkRows(d *levelData) error {
 	var errs []error
-	for _, t := range r.targets {
-		found := map[string]bool{portableLevel: true}
-		for _, k := range r.kernels {
-			if k.target != t {
-				continue
-			}
-			found[k.level()] = true
-			if !slices.Contains(names, k.level()) {
-				errs = append(errs, fmt.Errorf("%s: %s: known_names of %s has no level %q", k.source, k.name, levelSource, k.level()))
-			}
+	for _, k := range r.kernels {
+		name, batch := strings.CutSuffix(k.primitive(), "_batch")
+		if !slices.ContainsFunc(primitives, func(p *primitiveData) bool { return p.Name == name }) {
+			continue
 		}
-		for _, m := range composed.FindAllSubmatch(source, -1) {
-			found[string(m[1])] = found[string(m[1])] || found[string(m[2])] && found[string(m[3])]
+		if !slices.ContainsFunc(d.Levels[k.target.isa][name], func(l *level) bool {
+			return l.Name == k.level() && !batch || batch && l.Batch != nil && l.Batch.Kernel == k.level()
+		}) {
+			errs = append(errs, fmt.Errorf("%s: %s has no level for it", k.source, levelSource))
 		}
-		var own []string
-		for _, name := range names {
-			if found[name] {
-				own = append(own, name)
-			}
-		}
-		text := fmt.Sprintf("%spackage dispatch\n\n// levels are the names of the levels of all primitives, best first.\nvar levels = %#v\n", levelHeader(), own)
-		errs = append(errs, r.addGo(fmt.Sprintf(levelsFile, t.goarch), []byte(text)))
 	}
 	return errors.Join(errs...)
 }
@@ -117,6 +243,9 @@ func (r *report) addLevelsOfTargets(root string, names []string) error {
 // addGo adds a Go file.
 func (r *report) addGo(name string, text []byte) error {
 	formatted, err := format.Source(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
 	r.files[name] = formatted
-	return err
+	return nil
 }

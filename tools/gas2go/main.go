@@ -1,7 +1,7 @@
 // Gas2go translates the kernels in asm/ into Go assembly and for Rust's global_asm!, and checks that they keep the kernel
 // convention.
 //
-//	gas2go gen      write internal/kernel, rust/sealane/src/kernel and the lists of levels' names
+//	gas2go gen      write internal/kernel, rust/sealane/src/kernel and the tables of levels
 //	gas2go check    compare them with what gen would write
 //	gas2go size     report machine code sizes and hold them against the budget
 //

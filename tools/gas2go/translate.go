@@ -70,7 +70,7 @@ func translate(root string, targets []*target) (*report, error) {
 	}
 	r := &report{root: root, targets: targets, layout: l, version: version, ran: make(map[*target]bool),
 		files: map[string][]byte{offsetsFile: offsets, rustLayout: l.rustLayout()}}
-	if err := errors.Join(r.addLevels(levels), r.addRustRows()); err != nil {
+	if err := r.addTables(levels); err != nil {
 		return nil, err
 	}
 	var errs []error
@@ -79,7 +79,7 @@ func translate(root string, targets []*target) (*report, error) {
 	}
 	if !r.skipped {
 		r.files[scratchFile] = r.scratchEnds()
-		errs = append(errs, r.addLevelsOfTargets(root, levels))
+		errs = append(errs, r.checkRows(levels))
 	}
 	return r, errors.Join(errs...)
 }

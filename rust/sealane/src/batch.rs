@@ -3,12 +3,11 @@
 
 use zeroize::Zeroize;
 
-use crate::batchrule::{self, Rule, FROM_MAX};
 use crate::cipher::{same_tag, tag_of_bytes, Gcm};
 use crate::dit::Dit;
 use crate::kernel::{CallKey, Lanes, Text, CHUNK};
 use crate::key::{State, SubKey};
-use crate::level::{Batch, Level, Table, AESGCM, CHACHA20POLY1305};
+use crate::level::{Batch, Level, Table, AESGCM, CHACHA20POLY1305, FROM_MAX};
 use crate::{Error, Key, TAG_LEN};
 
 /// One packet of a batch.
@@ -57,8 +56,7 @@ impl<'a> Packet<'a> {
 
 /// Seals all packets, of any mix of keys, algorithms and lengths, and returns how many succeeded. A packet that fails does
 /// not affect the others: its output and its tag are zeroed. Small packets run side by side in the lanes of the CPU's
-/// vectors, where that is faster, which the first batch of a process measures in some 40 µs; nothing else is different from
-/// sealing each. Give as many at once as there are, best some dozens.
+/// vectors, where that is faster; nothing else is different from sealing each. Give as many at once as there are, best some dozens.
 ///
 /// ```
 /// use sealane::{seal_batch, Algorithm, Key, Packet, Text};
@@ -93,24 +91,17 @@ fn run(packets: &mut [Packet<'_>], open: bool) -> usize {
 
 #[inline(never)]
 fn run_chunks(packets: &mut [Packet<'_>], open: bool) -> usize {
-    run_by(packets, open, batchrule::of_process)
-}
-
-/// When batches of a level pay, for what is sealed or opened.
-type Choice = fn(&'static Table, &'static Level, &Batch, bool) -> Rule;
-
-pub(crate) fn run_by(packets: &mut [Packet<'_>], open: bool, choice: Choice) -> usize {
     let _dit = Dit::on();
-    packets.chunks_mut(CHUNK).map(|chunk| run_chunk(chunk, open, choice)).sum()
+    packets.chunks_mut(CHUNK).map(|chunk| run_chunk(chunk, open)).sum()
 }
 
 /// Packets of a level side by side, first those of one primitive and then those of the other; the rest one by one.
-fn run_chunk(packets: &mut [Packet<'_>], open: bool, choice: Choice) -> usize {
+fn run_chunk(packets: &mut [Packet<'_>], open: bool) -> usize {
     let mut done = [false; CHUNK];
     let mut good = 0;
     if packets.len() > 1 {
         for table in [&CHACHA20POLY1305, &AESGCM] {
-            good += run_lanes(packets, &mut done, table, open, choice);
+            good += run_lanes(packets, &mut done, table, open);
         }
     }
     for (packet, done) in packets.iter_mut().zip(&done) {
@@ -122,9 +113,9 @@ fn run_chunk(packets: &mut [Packet<'_>], open: bool, choice: Choice) -> usize {
 }
 
 /// Whether a packet is faster in a lane of that level's, and without mistakes.
-fn wants_lane(packet: &Packet<'_>, level: &Level, rule: &Rule) -> bool {
+fn wants_lane(packet: &Packet<'_>, level: &Level, batch: &Batch) -> bool {
     core::ptr::eq(packet.key.level, level)
-        && rule.from(packet.text.len()) != 0
+        && batch.from(packet.text.len()) != 0
         && packet.nonce.len() == packet.key.algorithm.nonce_len()
         && packet.key.mistake(packet.nonce, packet.ad, packet.text.len() as u64).is_none()
 }
@@ -145,13 +136,7 @@ fn better_alone(batch: &Batch, count: usize, weight: usize) -> usize {
     }
 }
 
-fn run_lanes(
-    packets: &mut [Packet<'_>],
-    done: &mut [bool; CHUNK],
-    table: &'static Table,
-    open: bool,
-    choice: Choice,
-) -> usize {
+fn run_lanes(packets: &mut [Packet<'_>], done: &mut [bool; CHUNK], table: &'static Table, open: bool) -> usize {
     let level = match packets.iter().find(|packet| core::ptr::eq(packet.key.algorithm.table(), table)) {
         Some(packet) => packet.key.level,
         None => return 0,
@@ -160,13 +145,12 @@ fn run_lanes(
         Some(batch) => batch,
         None => return 0,
     };
-    let rule = choice(table, level, batch, open);
-    if !rule.may_pay(packets.len()) {
+    if packets.len() < usize::from(batch.few) {
         return 0;
     }
     let (mut count, mut weight, mut extended) = (0, 0, 0);
-    for packet in packets.iter().filter(|packet| wants_lane(packet, level, &rule)) {
-        let from = rule.from(packet.text.len()).max(1);
+    for packet in packets.iter().filter(|packet| wants_lane(packet, level, batch)) {
+        let from = batch.from(packet.text.len()).max(1);
         count += 1;
         weight += (PAYS + from - 1) / from;
         extended += usize::from(packet.nonce.len() != 12);
@@ -176,17 +160,17 @@ fn run_lanes(
         return 0;
     }
     if extended == 0 {
-        return side_by_side(packets, done, (level, batch, &rule), count, &mut [], open);
+        return side_by_side(packets, done, (level, batch), count, &mut [], open);
     }
     const NONE: Option<SubKey> = None;
-    side_by_side(packets, done, (level, batch, &rule), count, &mut [NONE; CHUNK], open)
+    side_by_side(packets, done, (level, batch), count, &mut [NONE; CHUNK], open)
 }
 
 /// The first `count` packets that want a lane.
 fn side_by_side(
     packets: &mut [Packet<'_>],
     done: &mut [bool; CHUNK],
-    (level, batch, rule): (&Level, &Batch, &Rule),
+    (level, batch): (&Level, &Batch),
     count: usize,
     subkeys: &mut [Option<SubKey>],
     open: bool,
@@ -199,7 +183,7 @@ fn side_by_side(
             if lanes.len() == count {
                 break;
             }
-            if !wants_lane(packet, level, rule) {
+            if !wants_lane(packet, level, batch) {
                 continue;
             }
             let Packet { key, nonce, ad, text, tag, result } = packet;
@@ -227,7 +211,7 @@ fn side_by_side(
     }
     let mut good = 0;
     for ((packet, done), expected) in packets.iter_mut().zip(done.iter()).zip(expected.iter()) {
-        if !*done || !wants_lane(packet, level, rule) {
+        if !*done || !wants_lane(packet, level, batch) {
             continue;
         }
         if open && !same_tag(&tag_of_bytes(expected), &tag_of_bytes(&packet.tag)) {

@@ -67,9 +67,26 @@ mod x86 {
         found
     }
 
+    /// The first four bytes of the vendor, and the family: the extended family counts from family 15 on.
+    #[cfg(not(any(miri, target_env = "sgx")))]
+    pub(crate) fn identify() -> (u32, u32) {
+        #![allow(unused_unsafe)]
+        use core::arch::x86_64::__cpuid;
+
+        // SAFETY: every x86-64 CPU has CPUID.
+        let (vendor, signature) = unsafe { (__cpuid(0).ebx, __cpuid(1).eax) };
+        let family = signature >> 8 & 15;
+        (vendor, if family == 15 { family + (signature >> 20 & 255) } else { family })
+    }
+
     #[cfg(any(miri, target_env = "sgx"))]
     pub(crate) fn features() -> u32 {
         0
+    }
+
+    #[cfg(any(miri, target_env = "sgx"))]
+    pub(crate) fn identify() -> (u32, u32) {
+        (0, 0)
     }
 }
 
@@ -140,6 +157,30 @@ pub(crate) fn features() -> u32 {
     0
 }
 
+/// The implementer and the part (MIDR_EL1) of the core in use, which programs may read where Linux says so
+/// (Documentation/arch/arm64/cpu-feature-registers.rst).
+#[cfg(all(target_arch = "aarch64", any(target_os = "linux", target_os = "android"), feature = "std", not(miri)))]
+pub(crate) fn identify() -> (u32, u32) {
+    const HWCAP: usize = 16;
+    const CPUID: usize = 1 << 11;
+    if auxiliary(HWCAP) & CPUID == 0 {
+        return (0, 0);
+    }
+    let register: u64;
+    // SAFETY: Linux lets programs read it, as it has just said.
+    unsafe { core::arch::asm!("mrs {}, midr_el1", out(reg) register, options(nomem, nostack, preserves_flags)) };
+    ((register >> 24 & 0xff) as u32, (register >> 4 & 0xfff) as u32)
+}
+
+/// Nothing is told.
+#[cfg(not(any(
+    target_arch = "x86_64",
+    all(target_arch = "aarch64", any(target_os = "linux", target_os = "android"), feature = "std", not(miri))
+)))]
+pub(crate) fn identify() -> (u32, u32) {
+    (0, 0)
+}
+
 /// A value of the auxiliary vector that Linux hands to each process, or 0.
 #[cfg(all(feature = "std", any(target_os = "linux", target_os = "android"), not(miri)))]
 pub(crate) fn auxiliary(what: usize) -> usize {
@@ -183,45 +224,5 @@ pub(crate) fn privileged() -> bool {
     )))]
     {
         false
-    }
-}
-
-/// A counter, for programs without the standard library; levels are measured where there is one.
-#[cfg(not(feature = "std"))]
-pub(crate) fn ticks() -> u64 {
-    #[cfg(all(target_arch = "x86_64", not(any(miri, target_env = "sgx"))))]
-    {
-        #![allow(unused_unsafe)]
-        // SAFETY: SSE2 and the time stamp counter are part of x86-64.
-        unsafe {
-            core::arch::x86_64::_mm_lfence();
-            core::arch::x86_64::_rdtsc()
-        }
-    }
-    #[cfg(all(target_arch = "aarch64", not(miri)))]
-    {
-        let now: u64;
-        // SAFETY: programs may read the virtual counter.
-        unsafe { core::arch::asm!("isb", "mrs {}, cntvct_el0", out(reg) now) };
-        now
-    }
-    #[cfg(any(miri, target_env = "sgx", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    {
-        0
-    }
-}
-
-#[cfg(not(feature = "std"))]
-pub(crate) fn ticks_per_second() -> u64 {
-    #[cfg(all(target_arch = "aarch64", not(miri)))]
-    {
-        let frequency: u64;
-        // SAFETY: programs may read it.
-        unsafe { core::arch::asm!("mrs {}, cntfrq_el0", out(reg) frequency) };
-        frequency
-    }
-    #[cfg(not(all(target_arch = "aarch64", not(miri))))]
-    {
-        3_000_000_000 // about what a time stamp counter has
     }
 }

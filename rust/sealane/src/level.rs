@@ -5,9 +5,11 @@ use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use crate::kernel::{names::NAMES, rows, Kernel};
 use crate::{cpu, selftest, Error};
 
-/// A kernel for many packets in one call, and when it pays where that is not measured (batchrule.rs): for packets of each
-/// number of whole blocks from how many on they are faster side by side. Unlike packets pay if the sum of 1/from is 1 or
-/// more.
+/// The largest number of packets from which on a batch pays.
+pub(crate) const FROM_MAX: usize = 16;
+
+/// A kernel for many packets in one call, and when it pays: for packets of each number of whole blocks from how many on
+/// they are faster side by side. Unlike packets pay if the sum of 1/from is 1 or more.
 pub(crate) struct Batch {
     pub(crate) kernel: Kernel,
     /// Packets at a time, a power of 2: one or two over go one by one; 0: no matter.
@@ -18,6 +20,33 @@ pub(crate) struct Batch {
     pub(crate) from: &'static [u8],
 }
 
+impl Batch {
+    /// From how many packets of so many bytes on they pay; 0: never.
+    pub(crate) fn from(&self, bytes: usize) -> usize {
+        self.from.get(bytes / 64).map_or(0, |from| usize::from(*from))
+    }
+}
+
+/// CPUs on which the choice starts at another level than the first that they can run: where features do not tell
+/// pipelines apart.
+pub(crate) struct Microarchitecture {
+    /// As `cpu::identify` has it; 0: any CPU.
+    pub(crate) vendor: u32,
+    /// The first and the last.
+    pub(crate) models: (u32, u32),
+    /// A primitive and its level.
+    pub(crate) first: &'static [(&'static str, &'static str)],
+}
+
+impl Microarchitecture {
+    /// That of a CPU. The last line matches any.
+    fn of((vendor, model): (u32, u32)) -> Option<&'static Self> {
+        rows::MICROARCHITECTURES.iter().find(|line| {
+            line.vendor == 0 || line.vendor == vendor && (line.models.0..=line.models.1).contains(&model)
+        })
+    }
+}
+
 pub(crate) struct Level {
     pub(crate) name: &'static str,
     /// Of `cpu`.
@@ -25,8 +54,6 @@ pub(crate) struct Level {
     /// None: portable code.
     pub(crate) kernel: Option<Kernel>,
     pub(crate) batch: Option<Batch>,
-    /// A measurement decides between this level and other timed ones.
-    pub(crate) timed: bool,
 }
 
 pub(crate) const LEVELS_MAX: usize = 8;
@@ -47,7 +74,7 @@ pub(crate) struct Table {
     chosen: AtomicU8,
 }
 
-static PORTABLE: Level = Level { name: "portable", needs: 0, kernel: None, batch: None, timed: false };
+static PORTABLE: Level = Level { name: "portable", needs: 0, kernel: None, batch: None };
 
 #[allow(clippy::declare_interior_mutable_const)] // one for each element of an array
 const NOT_TESTED: AtomicU8 = AtomicU8::new(UNKNOWN);
@@ -177,24 +204,23 @@ impl Table {
         }
     }
 
-    /// The first place that a cap allows.
-    fn best_allowed(&'static self, cap: usize) -> usize {
-        for name in NAMES.iter().skip(cap) {
-            if let Some((place, _)) = self.levels().find(|(_, level)| level.name == *name) {
-                return place;
-            }
+    /// The place at which the choice starts: that of the level that the cap names; without one of that name, and without a
+    /// cap, the microarchitecture's, or below the cap if that is further down.
+    fn start(&'static self, line: Option<&Microarchitecture>, cap: Option<usize>) -> usize {
+        let find = |name: &str| self.levels().position(|(_, level)| level.name == name);
+        let first = line.and_then(|line| line.first.iter().find(|(primitive, _)| *primitive == self.primitive));
+        let first = first.and_then(|(_, name)| find(name)).unwrap_or(0);
+        let below = NAMES.iter().enumerate().skip(cap.unwrap_or(NAMES.len()));
+        match below.filter_map(|(i, name)| find(name).map(|place| (i, place))).next() {
+            Some((i, place)) if Some(i) == cap => place,
+            Some((_, place)) => place.max(first),
+            None => cap.map_or(first, |_| usize::MAX),
         }
-        usize::MAX
     }
 
     fn choose(&'static self) -> Option<usize> {
-        let cap = cap_of_process();
-        let start = self.best_allowed(cap.unwrap_or(0));
-        let (first, level) = self.levels().find(|(place, level)| *place >= start && self.works(*place, level))?;
-        if !level.timed || !may_measure() {
-            return Some(first);
-        }
-        Some(clock::fastest(self, first))
+        let start = self.start(Microarchitecture::of(cpu::identify()), cap_of_process());
+        self.levels().find(|(place, level)| *place >= start && self.works(*place, level)).map(|(place, _)| place)
     }
 
     /// The level of this process: chosen at the first call, the same ever after.
@@ -202,7 +228,6 @@ impl Table {
         let known = match self.chosen.load(Ordering::Acquire) {
             0 => {
                 let known = self.choose().map_or(1, |place| place as u8 + 2);
-                // Of several threads the first counts, as a measurement may find differently.
                 match self.chosen.compare_exchange(0, known, Ordering::AcqRel, Ordering::Acquire) {
                     Ok(_) => known,
                     Err(earlier) => earlier,
@@ -222,20 +247,12 @@ impl Table {
     }
 }
 
-/// What is to be the same each time is not measured: with a level that somebody names, in a program with more rights.
-pub(crate) fn may_measure() -> bool {
-    cap_of_process().is_none() && !privileged()
-}
-
-fn privileged() -> bool {
-    #[cfg(feature = "std")]
-    {
-        cpu::privileged()
-    }
-    #[cfg(not(feature = "std"))]
-    {
-        false
-    }
+/// Whether this instruction set has a level of that name.
+fn is_here(name: &str) -> bool {
+    [&CHACHA20POLY1305, &AESGCM, &AES_BLOCKS, &CHACHA20MASKS]
+        .iter()
+        .any(|table| table.rows.iter().any(|level| level.name == name))
+        || name == PORTABLE.name
 }
 
 /// Levels are being chosen: what the program says comes too late.
@@ -244,17 +261,18 @@ const SETTLED: usize = 1 << 8;
 static PROGRAM_CAP: AtomicUsize = AtomicUsize::new(0);
 
 /// Caps the levels that this process picks from: `name` is the best one to use, as in the environment variable
-/// `SEALANE_CPU` ("avx2", "neon", ..., "portable"). A cipher that has no level of that name takes the next below, and names
-/// of other architectures may be given. The environment can lower this cap and not raise it.
+/// `SEALANE_CPU` ("avx2", "neon", ..., "portable"). A cipher that has no level of that name takes the next below. Names of
+/// other architectures may be given, and cap nothing. The environment can lower this cap and not raise it.
 ///
 /// To be called before the process makes its first key; of several calls the last one counts.
 ///
 /// # Errors
 /// [`Error::InvalidLevel`] if no level has that name, [`Error::TooLate`] after the first key: nothing is changed.
 pub fn set_max_level(name: &str) -> Result<(), Error> {
-    let cap = place_of(name).ok_or(Error::InvalidLevel)?;
+    let place = place_of(name).ok_or(Error::InvalidLevel)?;
+    let cap = if is_here(name) { place + 1 } else { 0 };
     PROGRAM_CAP
-        .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |now| if now & SETTLED != 0 { None } else { Some(cap + 1) })
+        .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |now| if now & SETTLED != 0 { None } else { Some(cap) })
         .map(|_| ())
         .map_err(|_| Error::TooLate)
 }
@@ -280,7 +298,7 @@ fn environment_cap() -> Option<usize> {
     } else {
         match variable("SEALANE_CPU") {
             Some(name) if !name.is_empty() => {
-                let cap = name.to_str().and_then(place_of);
+                let cap = name.to_str().filter(|name| is_here(name)).and_then(place_of);
                 if cap.is_none() {
                     ignored = Some(name);
                 }
@@ -305,156 +323,38 @@ fn environment_cap() -> Option<usize> {
     None
 }
 
-/// Which of the timed levels is fastest a CPU's pipeline decides, and no feature tells.
-pub(crate) mod clock {
-    use super::{Level, Table, LEVELS_MAX};
-    use crate::kernel::Text;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    pub(crate) const TURNS: u64 = 4;
-    pub(crate) const TURNS_AT_LEAST: u64 = 2;
-    /// From the second turn on packets are done several times in a row, at most so often, if that takes no more than one
-    /// such share of the limit: what ran before tells on the first.
-    const IN_A_ROW: u64 = 8;
-    const ROW_SHARE: u64 = 32;
-    const SIZES: [usize; 2] = [64, 1420];
-    const LIMIT_NS: u64 = 30_000; // for two turns, so that all ends within twice that
-
-    /// Of level `first` and the timed ones behind it that work, the one with the least product of its shortest times for
-    /// a short and a long packet; but one further up the table if it is not clearly slower. They take turns, and
-    /// interruptions only add. Past the limit no third turn begins.
-    pub(super) fn fastest(table: &'static Table, first: usize) -> usize {
-        let mut rivals: [Option<(usize, &'static Level)>; LEVELS_MAX] = [None; LEVELS_MAX];
-        let timed = table.levels().filter(|(place, level)| *place >= first && level.timed);
-        let mut count = 0;
-        for (rival, slot) in timed.filter(|(place, level)| table.works(*place, level)).zip(rivals.iter_mut()) {
-            *slot = Some(rival);
-            count += 1;
-        }
-        let times = |rival: usize, bytes| rivals[rival].map_or(0, |(_, level)| ticks_of_packet(level, bytes));
-        rivals[least_of(count, times, limit())].map_or(first, |(place, _)| place)
-    }
-
-    /// The rival of those with the least product of the shortest of its `ticks`, unless one before it is hardly slower. The
-    /// turns that the limit allows are counted by the shortest times.
-    fn least_of(count: usize, ticks: impl Fn(usize, usize) -> u64, limit: u64) -> usize {
-        let mut least = [[u64::MAX; SIZES.len()]; LEVELS_MAX];
-        let mut shortest = 0; // of a turn
-        let mut runs = [1; SIZES.len()]; // in a row
-        for turn in 0..TURNS {
-            if count < 2 || (turn >= TURNS_AT_LEAST && turn * shortest > limit) {
-                break;
-            }
-            shortest = 0;
-            let mut quickest = [u64::MAX; SIZES.len()];
-            for (rival, least) in least.iter_mut().enumerate().take(count) {
-                for (place, size) in SIZES.iter().enumerate() {
-                    for _ in 0..runs[place] {
-                        least[place] = ticks(rival, *size).min(u64::from(u32::MAX)).min(least[place]);
-                    }
-                    shortest += runs[place] * least[place];
-                    quickest[place] = least[place].min(quickest[place]);
-                }
-            }
-            for (runs, quickest) in runs.iter_mut().zip(quickest) {
-                // 0: too coarse a clock.
-                *runs = (limit / ROW_SHARE).checked_div(quickest).unwrap_or(1).clamp(1, IN_A_ROW);
-            }
-        }
-        let (mut best, mut least_product) = (0, u64::MAX);
-        for (rival, least) in least.iter().enumerate().take(count) {
-            let product = least[0].saturating_mul(least[1]);
-            if least_product == u64::MAX || product < least_product - least_product / 16 {
-                best = rival;
-                least_product = product;
-            }
-        }
-        best
-    }
-
-    fn ticks_of_packet(level: &'static Level, bytes: usize) -> u64 {
-        let mut text = [0u8; 1420];
-        let text = &mut Text::in_place(&mut text[..bytes]);
-        let start = Clock::start();
-        level.chacha20poly1305(&[0; 32], &[0; 12], &[], text, false);
-        start.elapsed()
-    }
-
-    #[cfg(feature = "std")]
-    pub(crate) struct Clock(std::time::Instant);
-
-    #[cfg(feature = "std")]
-    impl Clock {
-        pub(crate) fn start() -> Self {
-            Clock(std::time::Instant::now())
-        }
-
-        pub(crate) fn elapsed(&self) -> u64 {
-            self.0.elapsed().as_nanos() as u64
-        }
-    }
-
-    #[cfg(feature = "std")]
-    pub(crate) fn limit() -> u64 {
-        LIMIT_NS
-    }
-
-    #[cfg(not(feature = "std"))]
-    pub(crate) struct Clock(u64);
-
-    #[cfg(not(feature = "std"))]
-    impl Clock {
-        pub(crate) fn start() -> Self {
-            Clock(crate::cpu::ticks())
-        }
-
-        pub(crate) fn elapsed(&self) -> u64 {
-            crate::cpu::ticks().wrapping_sub(self.0)
-        }
-    }
-
-    #[cfg(not(feature = "std"))]
-    pub(crate) fn limit() -> u64 {
-        (u128::from(crate::cpu::ticks_per_second()) * u128::from(LIMIT_NS) / 1_000_000_000) as u64
-    }
-
-    #[cfg(test)]
-    mod tests {
-        use super::least_of;
-        use core::cell::Cell;
-
-        /// Two rivals, by what each takes in its turns; one takes ten times as long when it runs first in a row.
-        fn chosen_cold(turns: [[u64; 4]; 2], limit: u64, cold: usize) -> usize {
-            let (turn, before) = (Cell::new([0, 0]), Cell::new([0, 0]));
-            let ticks = |rival: usize, size: usize| {
-                let (mut turn_of, mut before_of) = (turn.get(), before.get());
-                let first = before_of[rival] != size;
-                turn_of[rival] += usize::from(size < before_of[rival]);
-                before_of[rival] = size;
-                turn.set(turn_of);
-                before.set(before_of);
-                turns[rival][turn_of[rival]] * if first && rival == cold { 10 } else { 1 }
-            };
-            least_of(2, ticks, limit)
-        }
-
-        fn chosen(turns: [[u64; 4]; 2], limit: u64) -> usize {
-            chosen_cold(turns, limit, usize::MAX)
-        }
-
-        #[test]
-        fn the_fastest_is_chosen() {
-            const INTERRUPTED: u64 = 1_000_000;
-            assert_eq!(chosen([[9, 9, 9, 9], [9, 9, 8, 9]], u64::MAX), 1);
-            assert_eq!(chosen([[100; 4], [98; 4]], u64::MAX), 0);
-            assert_eq!(chosen([[0; 4], [0; 4]], u64::MAX), 0);
-            // Two turns take 68: a third begins if the limit allows that, whatever interruptions take.
-            assert_eq!(chosen([[9, 9, 1, 9], [8, 8, 8, 8]], 67), 1);
-            assert_eq!(chosen([[9, 9, 1, 9], [8, 8, 8, 8]], 68), 0);
-            assert_eq!(chosen([[9, INTERRUPTED, 1, 9], [8, 8, 8, 8]], 68), 0);
-            assert_eq!(chosen([[INTERRUPTED, 9, 1, 9], [8, 8, INTERRUPTED, 8]], 68), 0);
-            // With room for several in a row.
-            assert_eq!(chosen_cold([[9; 4], [10; 4]], 3000, 0), 0);
-            assert_eq!(chosen_cold([[9; 4], [10; 4]], 30, 0), 1);
+    #[test]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    fn the_choice_starts_at_the_microarchitectures_level() {
+        #[cfg(target_arch = "x86_64")]
+        let cases = [
+            (0x6874_7541, 26, None, "avx512"),          // AMD, Zen 5
+            (0x6874_7541, 27, None, "avx512"),          // AMD, to come
+            (0x6874_7541, 25, None, "avx512mix"),       // AMD, Zen 3 and 4
+            (0x756e_6547, 6, None, "avx512mix"),        // Intel
+            (0x756e_6547, 26, None, "avx512mix"),       // Intel, whatever family
+            (0, 0, None, "avx512mix"),                  // nothing told
+            (0x756e_6547, 6, Some("avx512"), "avx512"), // named, so taken
+            (0x6874_7541, 26, Some("avx512vl"), "avx512vl"),
+            (0x756e_6547, 6, Some("aesni"), "ssse3"), // of another primitive: the next below
+        ];
+        #[cfg(target_arch = "aarch64")]
+        let cases = [
+            (0x41, 0xd08, None, "neon6"),        // Cortex-A72
+            (0x41, 0xd03, None, "neon"),         // Cortex-A53
+            (0x51, 0xd08, None, "neon"),         // the same part of another implementer
+            (0, 0, None, "neon"),                // nothing told
+            (0x41, 0xd03, Some("neon6"), "neon6"), // named, so taken
+            (0x41, 0xd03, Some("ce"), "neon"),     // of another primitive
+        ];
+        for (vendor, model, cap, want) in cases {
+            let start = CHACHA20POLY1305.start(Microarchitecture::of((vendor, model)), cap.and_then(place_of));
+            let level = CHACHA20POLY1305.level(start).map(|level| level.name);
+            assert_eq!(level, Some(want), "vendor {:#x}, model {:#x}, cap {:?}", vendor, model, cap);
         }
     }
 }

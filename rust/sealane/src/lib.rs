@@ -31,7 +31,6 @@
 #![warn(rust_2018_idioms)]
 
 mod batch;
-mod batchrule;
 mod cipher;
 mod cpu;
 mod dit;

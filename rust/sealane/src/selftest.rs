@@ -252,7 +252,6 @@ mod tests {
             needs: 0,
             kernel: Some(Kernel { code, constants }),
             batch: None,
-            timed: false,
         }))
     }
 

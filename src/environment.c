@@ -1,0 +1,107 @@
+/* Which levels the environment and the program allow. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
+#endif
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#if defined(__linux__)
+#include <sys/auxv.h>
+#elif !defined(_WIN32)
+#include <unistd.h>
+#endif
+
+#include "../include/sealane.h"
+#include "level.h"
+
+#if defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__) || defined(__DragonFly__)
+extern int issetugid(void); /* of unistd.h, unless a macro of some system hides it */
+#endif
+
+/* Whether this process has more rights than who started it, to whom the environment belongs: set-uid, set-gid, and on
+ * Linux file capabilities and what security modules say. Linux tells without a system call. */
+static int privileged(void)
+{
+#if defined(__linux__)
+    return getauxval(AT_SECURE) != 0;
+#elif defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__) || \
+    defined(__DragonFly__)
+    return issetugid();
+#elif defined(_WIN32)
+    return 0;
+#else
+    return getuid() != geteuid() || getgid() != getegid();
+#endif
+}
+
+/* The place of a name, -1 if no build has it. */
+static int place_of(const char *name)
+{
+    for (unsigned i = 0; i < sealane_level_name_count; i++)
+        if (strcmp(sealane_level_names[i], name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static int is_of_this_build(const char *name)
+{
+    for (unsigned t = 0; t < SEALANE_ALL_TABLES; t++)
+        if (sealane_level_find(&sealane_tables[t], name) >= 0)
+            return 1;
+    return 0;
+}
+
+/* The cap that the environment sets, -1 without one; a name that means nothing is in *ignored. */
+static int cap_of_environment(const char **ignored)
+{
+    if (privileged())
+        return -1;
+    const char *asm_switch = getenv("SEALANE_ASM"), *name = getenv("SEALANE_CPU");
+    if (asm_switch != NULL && strcmp(asm_switch, "0") == 0)
+        return (int)sealane_level_name_count - 1;
+    if (name == NULL || *name == 0)
+        return -1;
+    if (is_of_this_build(name))
+        return place_of(name);
+    *ignored = name;
+    return -1;
+}
+
+enum { SETTLED = 1 << 8 }; /* levels are being chosen: what the program says comes too late */
+
+static atomic_int program_cap; /* 0: none; else a place + 1 */
+
+int sealane_set_max_level(const char *name)
+{
+    if (name == NULL)
+        return SEALANE_NULL;
+    if (place_of(name) < 0)
+        return SEALANE_INVALID_LEVEL;
+    const int cap = is_of_this_build(name) ? place_of(name) : -1; /* what other architectures have caps nothing */
+    int before = atomic_load(&program_cap);
+    do {
+        if (before & SETTLED)
+            return SEALANE_TOO_LATE;
+    } while (!atomic_compare_exchange_weak(&program_cap, &before, cap + 1));
+    return SEALANE_OK;
+}
+
+/* Names that mean nothing are ignored, with one warning. */
+int sealane_cap_of_process(void)
+{
+    static atomic_int environment_cap; /* 0: not read yet; 1: none; else a place + 2 */
+    const int program = (atomic_fetch_or(&program_cap, SETTLED) & ~SETTLED) - 1;
+    int known = atomic_load(&environment_cap);
+    if (known == 0) {
+        const char *ignored = NULL;
+        const int read = cap_of_environment(&ignored) + 2;
+        if (atomic_compare_exchange_strong(&environment_cap, &known, read)) {
+            known = read;
+            if (ignored != NULL)
+                fprintf(stderr, "sealane: SEALANE_CPU=%s is ignored: no such level\n", ignored);
+        }
+    }
+    return program > known - 2 ? program : known - 2;
+}
