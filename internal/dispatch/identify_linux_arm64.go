@@ -2,8 +2,6 @@
 
 package dispatch
 
-func midr() uint64
-
 // identify returns the implementer and the part, which programs may read where Linux says so
 // (Documentation/arch/arm64/cpu-feature-registers.rst): of the core in use.
 func identify() (implementer, part uint32) {
