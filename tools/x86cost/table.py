@@ -15,13 +15,14 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import geometric_mean
 
 import x86cost
 
 HERE = Path(__file__).parent
 ALGORITHMS = ("ChaCha20-Poly1305", "AES-128-GCM", "AES-256-GCM")
 OPS = ("seal", "open")
-MEASURED = ("ChaCha20-Poly1305",)  # whose levels are chosen by times
+FIRST = {"ChaCha20-Poly1305": "sealane avx512mix"}  # what asm/levels.json puts first on every modeled CPU that has its features
 SWEEP = {"ChaCha20-Poly1305": "x/crypto", "AES-128-GCM": "standard library"}  # in Go: what no size may be slower than
 
 # What a peer may use, so that it does what it would do on the CPU that is modelled: SEALANE_BENCH_PEERS is for ipsec-mb
@@ -36,7 +37,8 @@ PEERS = {
 MODELS = {  # of CPUs by vendor, family and model, as /proc/cpuinfo has them
     ("GenuineIntel", 6): {60: "haswell", 63: "haswell", 69: "haswell", 70: "haswell", 94: "skylake", 78: "skylake",
                           142: "skylake", 158: "skylake", 106: "icelake-server", 108: "icelake-server",
-                          151: "alderlake", 154: "alderlake", 183: "alderlake"},
+                          151: "alderlake", 154: "alderlake", 183: "alderlake",
+                          167: "alderlake"},  # Sapphire to Granite Rapids as a virtual machine reports it: the same core
     ("AuthenticAMD", 23): {49: "znver2", 96: "znver2", 104: "znver2", 113: "znver2"},
     ("AuthenticAMD", 25): {1: "znver3", 33: "znver3", 80: "znver3", 17: "znver4", 97: "znver4"},
 }
@@ -133,12 +135,17 @@ def sweep_sizes(options: argparse.Namespace) -> list[int]:
     return [int(size) for size in options.sweep.split(",") if size]
 
 
-def host() -> tuple[str, str | None]:
-    """The name of the CPU at hand, and its model if there is one."""
+def host() -> str:
+    """The name of the CPU at hand."""
     field = dict(re.findall(r"^(\w[\w ]*?)\s*: (.*)$", Path("/proc/cpuinfo").read_text().split("\n\n")[0], re.M))
-    family, number = int(field["cpu family"]), int(field["model"])
-    name = f"{field['model name']} (family {family}, model {number})"
-    return name, MODELS.get((field["vendor_id"], family), {}).get(number)
+    return f"{field['model name']} (family {field['cpu family']}, model {field['model']})"
+
+
+def model_of(cpu: str) -> str | None:
+    """The model of a CPU that make bench measured."""
+    family, number = map(int, re.search(r"\(family (\d+), model (\d+)\)", cpu).groups())
+    vendor = "AuthenticAMD" if cpu.startswith("AMD") else "GenuineIntel"
+    return MODELS.get((vendor, family), {}).get(number)
 
 
 def git(*words: str) -> subprocess.CompletedProcess:
@@ -219,42 +226,60 @@ class Figures:
         return self.cycles.setdefault(key, {})
 
     def level(self, language: str, algorithm: str, cpu: str) -> str | None:
-        """The level that a first key would take, by the rule of its measurement: the first that the CPU runs, unless one below it
-        has a product of the times for 64 and 1420 bytes that is smaller by more than a sixteenth."""
-        times = [self.cycles.get((language, algorithm, "seal", size, cpu), {}) for size in (64, 1420)]
-        best = None
-        for name in times[0]:
-            if name.startswith("sealane ") and name in times[1]:
-                product = times[0][name] * times[1][name]
-                if best is None or algorithm in MEASURED and product < best[0] - best[0] // 16:
-                    best = product, name
-        return best and best[1]
+        """The level that a first key takes: FIRST where the CPU runs it, else the first that it runs."""
+        cells = self.cycles.get((language, algorithm, "seal", 64, cpu), {})
+        names = [name for name in cells if name.startswith("sealane ")]
+        return FIRST[algorithm] if FIRST.get(algorithm) in names else next(iter(names), None)
 
     @staticmethod
-    def ratio(cells: dict[str, int], factors: dict[str, float], level: str | None = None) -> tuple[float, str] | None:
-        """The best peer's cycles over those of that level, or the first that the CPU runs, and the peer's name."""
+    def ratio(cells: dict[str, int], level: str | None = None) -> tuple[float, str, str] | None:
+        """The best peer's cycles over those of that level, or the first that the CPU runs; both names."""
         ours = level if level in cells else next((name for name in cells if name.startswith("sealane ")), None)
-        peers = {k: v * factors.get(k, 1) for k, v in cells.items() if not k.startswith("sealane ")}
+        peers = {k: v for k, v in cells.items() if not k.startswith("sealane ")}
         if ours is None or not peers:
             return None
         best = min(peers, key=peers.get)
-        return peers[best] / (cells[ours] * factors.get(ours, 1)), best
+        return peers[best] / cells[ours], best, ours
 
 
-def calibration(path: Path, figures: Figures, cpu: str) -> dict[tuple, float]:
-    """Measured over modelled on the CPU at hand, by language, operation, size and candidate, from make bench's results."""
-    raw = json.loads(path.read_text())
-    factors = {}
-    for language, table in raw["tables"].items():
-        for cell in table["cells"]:
-            if cell["ad"] or cell["keys"] != 1 or cell["batch"]:
-                continue
-            modelled = figures.cycles.get((language, raw["algorithm"], cell["op"], cell["bytes"], cpu), {})
-            for name, ns in cell["ns"].items():
-                if name in modelled:
-                    factors[language, raw["algorithm"], cell["op"], cell["bytes"], name] = (
-                        ns * table["clock_ghz"] / modelled[name])
-    return factors
+@dataclass
+class Reference:
+    """A CPU that has both a model and results of make bench: it says how wrong the model is."""
+
+    cpu: str  # its name
+    model: str
+    errors: dict[tuple, float]  # (language, algorithm, op, size, candidate) -> modeled over measured cycles
+
+
+def references(paths: list[Path], figures: Figures) -> list[Reference]:
+    """One for each CPU. The errors of one language and algorithm have the clock's error in common, which ratios cancel."""
+    found = {}
+    for path in paths:
+        raw = json.loads(path.read_text())
+        cpu, model = raw["machine"]["cpu"], model_of(raw["machine"]["cpu"])
+        if model is None:
+            continue
+        errors = found.setdefault(cpu, Reference(cpu, model, {})).errors
+        for language, table in raw["tables"].items():
+            for cell in table["cells"]:
+                if cell["ad"] or cell["keys"] != 1 or cell["batch"]:
+                    continue
+                key = (language, raw["algorithm"], cell["op"], cell["bytes"])
+                modeled = figures.cycles.get((*key, model), {})
+                for name, ns in cell["ns"].items():
+                    if name in modeled:
+                        errors[*key, name] = modeled[name] / (ns * table["clock_ghz"])
+    return list(found.values())
+
+
+def correction(measured: list[Reference], key: tuple, ours: str, peer: str) -> float | None:
+    """Measured over modeled ratio of two candidates, the geometric mean of all CPUs that have both; None where none has. In Go alone:
+    peers in C run other code where they were measured than on the modeled CPUs."""
+    if key[0] != "Go":
+        return None
+    errors = [r.errors[*key, ours] / r.errors[*key, peer] for r in measured
+              if (*key, ours) in r.errors and (*key, peer) in r.errors]
+    return geometric_mean(errors) if errors else None
 
 
 def grid(head: list[str], body: list[list[str]]) -> str:
@@ -262,49 +287,72 @@ def grid(head: list[str], body: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"
 
 
-def markdown(figures: Figures, options: argparse.Namespace, at_hand: tuple[str, str | None], factors: dict) -> str:
-    cpus, sizes = options.cpus.split(","), options.sizes.split(",")
+def markdown(figures: Figures, options: argparse.Namespace, at_hand: str, measured: list[Reference]) -> str:
+    sizes = options.sizes.split(",")
     text = f"""\
-# Modelled cycles on x86-64 CPUs that are not at hand
+# Modeled cycles on x86-64 CPUs that have no results
 
-Written by `make {"bench-x86-sweep" if options.sweep else "bench-x86"}`; do not edit. **Every figure is modelled** by tools/x86cost with the tables of LLVM
-{x86cost.llvm_version()}, none is measured: see tools/x86cost/README.md for how wrong they are. The cycles themselves are in the .json beside
-this. Traced on {at_hand[0]}. One warm call, no associated data, key set up before. A star: from
-tools/x86cost/peers.json, of libraries that are not at hand, which has no figures for open.
+Written by `make {"bench-x86-sweep" if options.sweep else "bench-x86"}`; do not edit. **Every figure is modeled** by tools/x86cost with the tables of LLVM
+{x86cost.llvm_version()}; none is measured. The cycles themselves are in the .json beside this. Traced on {at_hand}.
+One warm call, no associated data, key set up before. A star marks libraries of tools/x86cost/peers.json, which has sealing only.
 
 ## Times as fast as the best peer
 
-Cycles of the peer that takes the fewest over those of the level that a first key would take there; above 1 sealane is
-faster. Levels: {levels(figures, options)}.
+Each figure is the cycles of the peer that takes the fewest, over those of the level that a first key takes. Above 1 sealane is faster.
+Levels: {levels(figures, options)}.
 """
     text += kept(figures)
-    text += f"In brackets both are scaled by what was measured on {at_hand[0]}.\n\n" if factors else "\n"
+    if measured:
+        text += f"""
+The figure in brackets, in Go, is corrected. It is scaled by the measured over the modeled ratio of the same two candidates at the same size,
+on the CPUs that have both: {", ".join(f"{r.cpu} ({r.model})" for r in measured)}.
+"""
+    text += "\n"
     for algorithm in options.algorithms.split(","):
         for language in options.languages.split(","):
             body = []
-            for cpu in cpus:
+            for cpu in shown(options, measured):
                 for op in OPS:
                     line = [f"{cpu}, {op}"]
                     for size in map(int, sizes):
-                        cells = figures.at(language, algorithm, op, size, cpu)
-                        known = {n: factors[language, algorithm, op, size, n] for n in cells
-                                 if (language, algorithm, op, size, n) in factors}
-                        level = figures.level(language, algorithm, cpu)
-                        plain, scaled = figures.ratio(cells, {}, level), figures.ratio(cells, known, level) if known else None
-                        line.append((f"{plain[0]:.2f} {plain[1]}" if plain else "") +
-                                    (f" ({scaled[0]:.2f})" if scaled else ""))
+                        plain = figures.ratio(figures.at(language, algorithm, op, size, cpu), figures.level(language, algorithm, cpu))
+                        factor = correction(measured, (language, algorithm, op, size), plain[2], plain[1]) if plain else None
+                        line.append((f"{plain[0]:.2f} {plain[1]}" if plain else "") + (f" ({plain[0] * factor:.2f})" if factor else ""))
                     body.append(line)
             text += f"### {algorithm}, {language}\n\n" + grid(["bytes", *sizes], body)
-    return text + sweep(figures, options)
+    return text + wrong(options, measured) + sweep(figures, options, measured)
+
+
+def shown(options: argparse.Namespace, measured: list[Reference]) -> list[str]:
+    """The CPUs without results."""
+    return [cpu for cpu in options.cpus.split(",") if cpu not in {r.model for r in measured}]
+
+
+def wrong(options: argparse.Namespace, measured: list[Reference]) -> str:
+    """How wrong the model is where make bench has run: modeled over measured cycles of every candidate."""
+    sizes = list(map(int, options.sizes.split(",")))
+    text = "## Modeled over measured cycles\n\n" if measured else ""
+    for r in measured:
+        for algorithm in options.algorithms.split(","):
+            for language in options.languages.split(","):
+                names = dict.fromkeys((op, name) for lang, alg, op, _, name in r.errors if (lang, alg) == (language, algorithm))
+                body = [[f"{name}, {op}", *(f"{r.errors[language, algorithm, op, size, name]:.2f}"
+                                           if (language, algorithm, op, size, name) in r.errors else "" for size in sizes)]
+                        for op, name in names]
+                if body:
+                    text += f"### {r.cpu} as {r.model}: {algorithm}, {language}\n\n" + grid(["bytes", *map(str, sizes)], body)
+    return text
 
 
 def kept(figures: Figures) -> str:
     """Which rows are not of this run: one line for each commit."""
+    every = {f"{language}, {algorithm}, {name}" for (language, algorithm, *_), cells in figures.cycles.items() for name in cells
+             if not name.endswith("*")}
     text = ""
     for commit in sorted(set(figures.kept.values())):
         rows_of = [row for row, at in figures.kept.items() if at == commit]
         text += f"\nOf an earlier table ({f'commit {commit[:12]}' if commit else 'of a commit that it does not name'}): "
-        text += f"{'; '.join(rows_of)}.\n"
+        text += f"{'all rows' if every == set(rows_of) else '; '.join(rows_of)}.\n"
     return text
 
 
@@ -320,21 +368,21 @@ def levels(figures: Figures, options: argparse.Namespace) -> str:
     return "; ".join(found)
 
 
-def sweep(figures: Figures, options: argparse.Namespace) -> str:
+def sweep(figures: Figures, options: argparse.Namespace, measured: list[Reference]) -> str:
     """The least that a Go program gains, size by size."""
     sizes = sweep_sizes(options)
     if not sizes or "Go" not in options.languages.split(","):
         return ""
-    text = "## Size by size, Go\n\nThe same ratio, modelled, to x/crypto (ChaCha20-Poly1305) and the standard library (AES-128-GCM).\n\n"
+    text = "## Size by size, Go\n\nThe same ratio, modeled and not corrected, to x/crypto (ChaCha20-Poly1305) and the standard library (AES-128-GCM).\n\n"
     for algorithm in (a for a in options.algorithms.split(",") if a in SWEEP):
         body, lost = [], []
-        for cpu in options.cpus.split(","):
+        for cpu in shown(options, measured):
             for op in OPS:
                 ratios = []
                 for size in sizes:
                     cells = figures.at("Go", algorithm, op, size, cpu)
                     kept = {n: c for n, c in cells.items() if n == SWEEP[algorithm] or n.startswith("sealane ")}
-                    ratio = figures.ratio(kept, {}, figures.level("Go", algorithm, cpu))
+                    ratio = figures.ratio(kept, figures.level("Go", algorithm, cpu))
                     ratios.append(f"{ratio[0]:.2f}" if ratio else "")
                     if ratio and ratio[0] < 1:
                         lost.append(f"{cpu} {op} {size} ({ratio[0]:.2f})")
@@ -344,10 +392,10 @@ def sweep(figures: Figures, options: argparse.Namespace) -> str:
     return text
 
 
-def raw(figures: Figures, options: argparse.Namespace, at_hand: tuple[str, str | None]) -> str:
+def raw(figures: Figures, options: argparse.Namespace, at_hand: str) -> str:
     """All modelled cycles, one line for each algorithm, language, operation, CPU and size."""
     about = "Modelled core cycles of one warm call, none measured. Written by make bench-x86; do not edit."
-    head = {"about": about, "llvm": x86cost.llvm_version(), "traced_on": at_hand[0], "commit": revision()}
+    head = {"about": about, "llvm": x86cost.llvm_version(), "traced_on": at_hand, "commit": revision()}
     head |= {"kept": figures.kept} if figures.kept else {}
     cells = [
         json.dumps({"algorithm": algorithm, "language": language, "op": op, "cpu": cpu, "bytes": size, "modelled": cycles})
@@ -372,7 +420,7 @@ def main() -> int:
     parser.add_argument("--rest-from", type=Path, metavar="JSON", help="what --only leaves out, of an earlier table")
     parser.add_argument("--mix", action="store_true", help="rows of sealane's own of other code may be among them")
     parser.add_argument("--peers-from", type=Path, metavar="JSON", help="the peers' figures of an earlier table")
-    parser.add_argument("--measured", type=Path, nargs="*", default=[], help="make bench's results on the CPU at hand")
+    parser.add_argument("--measured", type=Path, nargs="*", default=[], help="results of make bench, to correct by")
     parser.add_argument("output", type=Path, help="a .md file; - for the terminal")
     options = parser.parse_args()
     try:
@@ -386,7 +434,7 @@ def main() -> int:
                 failed += bool(one.error)
                 print(f"FAIL {one.row.title()}: {one.error}" if one.error else
                       f"{one.row.title()}: {one.result['cycles']} modelled", file=sys.stderr)
-        if failed or not todo:
+        if failed or not (todo or options.rest_from):
             print(f"x86cost: {failed} of {len(todo)} rows failed; {options.output} is left as it was", file=sys.stderr)
             return 1
         listed = json.loads((HERE / "peers.json").read_text())["peers"]
@@ -398,10 +446,7 @@ def main() -> int:
         figures.add_elsewhere([peer for peer in listed if peer.get("elsewhere")])
         if options.peers_from:
             figures.add_peers(options.peers_from)
-        factors = {}
-        for path in options.measured if at_hand[1] else []:
-            factors |= calibration(path, figures, at_hand[1])
-        text = markdown(figures, options, at_hand, factors)
+        text = markdown(figures, options, at_hand, references(options.measured, figures))
     except (x86cost.X86costError, OSError, subprocess.SubprocessError) as error:
         print(f"x86cost: {error}", file=sys.stderr)
         return 1

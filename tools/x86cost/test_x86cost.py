@@ -277,23 +277,25 @@ def failing_row_is_reported() -> bool:
 
 def check_table() -> None:
     cells = {"a": 300, "b": 200, "sealane avx2": 100, "sealane ssse3": 90}
-    check("the best peer is compared with the best level", table.Figures.ratio(cells, {}) == (2.0, "b"))
-    check("both are scaled", table.Figures.ratio(cells, {"b": 3, "sealane avx2": 2}) == (1.5, "a"))
+    check("the best peer is compared with the best level", table.Figures.ratio(cells) == (2.0, "b", "sealane avx2"))
+    check("a level that is named is compared", table.Figures.ratio(cells, "sealane ssse3") == (200 / 90, "b", "sealane ssse3"))
     figures = table.Figures([])
-    for size, a, b in ((64, 600, 400), (1420, 1000, 1000)):
-        figures.at("C", "ChaCha20-Poly1305", "seal", size, "x").update({"peer": 1, "sealane a": a, "sealane b": b})
-        figures.at("C", "ChaCha20-Poly1305", "seal", size, "y").update({"sealane a": a, "sealane b": a - 20})
-        figures.at("C", "AES-128-GCM", "seal", size, "x").update({"sealane a": a, "sealane b": b})
-    taken = [figures.level("C", a, c) for a, c in (("ChaCha20-Poly1305", "x"), ("ChaCha20-Poly1305", "y"), ("AES-128-GCM", "x"))]
-    check("the level is the one that a first key takes", taken == ["sealane b", "sealane a", "sealane a"], taken)
-    check("it is the one that is compared", table.Figures.ratio(cells, {}, "sealane ssse3") == (200 / 90, "b"))
-    figures.at("C", "ChaCha20-Poly1305", "seal", 64, "znver3")["sealane avx2"] = 500
+    chacha, gcm = ("Go", "ChaCha20-Poly1305", "seal", 64), ("C", "AES-128-GCM", "seal", 64)
+    figures.at(*chacha, "x").update({"peer": 1, "sealane avx512": 1, "sealane avx512mix": 2})
+    figures.at(*chacha, "y").update({"sealane avx2": 1, "sealane ssse3": 1})
+    figures.at(*gcm, "x").update({"sealane a": 600, "sealane b": 400})
+    taken = [figures.level(*k[:2], c) for k, c in ((chacha, "x"), (chacha, "y"), (gcm, "x"))]
+    check("the level is the one that a first key takes", taken == ["sealane avx512mix", "sealane avx2", "sealane a"], taken)
+    figures.at(*chacha, "znver3").update({"sealane avx2": 500, "peer": 900})
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "measured.json")
-        cell = {"op": "seal", "bytes": 64, "ad": 0, "keys": 1, "batch": 0, "ns": {"sealane avx2": 200, "stranger": 1}}
-        tables = {"C": {"clock_ghz": 3, "cells": [cell, cell | {"ad": 13, "ns": {"sealane avx2": 1}}]}}
-        path.write_text(json.dumps({"algorithm": "ChaCha20-Poly1305", "tables": tables}))
-        got = table.calibration(path, figures, "znver3")
+        cell = {"op": "seal", "bytes": 64, "ad": 0, "keys": 1, "batch": 0, "ns": {"sealane avx2": 200, "peer": 300, "stranger": 1}}
+        tables = {"Go": {"clock_ghz": 2, "cells": [cell, cell | {"ad": 13, "ns": {"sealane avx2": 1}}]}}
+        machine = {"cpu": "AMD EPYC (family 25, model 1)"}
+        path.write_text(json.dumps({"machine": machine, "algorithm": "ChaCha20-Poly1305", "tables": tables}))
+        unknown = Path(directory, "unknown.json")
+        unknown.write_text(json.dumps({"machine": {"cpu": "AMD EPYC (family 26, model 2)"}}))
+        measured = table.references([path, unknown], figures)
         earlier = Path(directory, "earlier.json")
         kept = {"algorithm": "AES-128-GCM", "language": "C", "op": "seal", "cpu": "x", "bytes": 64}
         modelled = {"peer": 9, "sealane a": 1, "away*": 7, "sealane c": 3}
@@ -306,7 +308,13 @@ def check_table() -> None:
     rest = figures.at("C", "AES-128-GCM", "seal", 64, "x")
     check("what was not modelled again is of an earlier table, in its place",
           list(rest.items()) == [("peer", 9), ("sealane a", 600), ("sealane c", 3), ("sealane b", 400)], rest)
-    check("measured over modelled", got == {("C", "ChaCha20-Poly1305", "seal", 64, "sealane avx2"): 1.2}, got)
+    check("modeled over measured", [(r.model, r.errors) for r in measured] ==
+          [("znver3", {(*chacha, "sealane avx2"): 1.25, (*chacha, "peer"): 1.5})], measured)
+    again = [*measured, table.Reference("twice as wrong", "y", {(*chacha, "sealane avx2"): 1, (*chacha, "peer"): 4 * 1.5 / 1.25})]
+    factors = [table.correction(r, chacha, "sealane avx2", "peer") for r in (measured, again)]
+    check("a ratio is corrected by the mean of all CPUs", [round(f, 6) for f in factors] == [round(1.25 / 1.5, 6), round(1.25 / 3, 6)], factors)
+    check("peers in C run other code", table.correction(measured, ("C", *chacha[1:]), "sealane avx2", "peer") is None)
+    check("without a measurement it is not", table.correction(measured, chacha, "sealane avx2", "stranger") is None)
     check("a row that fails fails the table", failing_row_is_reported())
 
 
