@@ -323,6 +323,15 @@ GO_MODULES := $(patsubst go.mod,.,$(GO_MODULES))
 GO_ENV := env CGO_ENABLED=0
 module_name = $(if $(filter .,$(1)),root,$(subst /,-,$(1)))
 
+# The prose, by Vale. A file that does not comply yet stands in .vale/exceptions.
+VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.21.0
+PROSE := $(filter-out $(shell sed "s/ .*//" .vale/exceptions) bench/results/% .vale/planted/%,$(shell git ls-files "*.md" 2>/dev/null))
+$(eval $(call check_suite,prose,$(B)/vale,$(B)/vale --output=line $(PROSE)))
+$(eval $(call suite,prose-planted,$(B)/vale,--must-fail "$(B)/vale --output=line .vale/planted/%.md" long banned british))
+$(B)/vale:
+	@mkdir -p $(@D)
+	GOBIN=$(abspath $(@D)) CGO_CFLAGS=-w $(GO) install $(VALE)
+
 $(eval $(call suite,gofmt,,sh -c 'gofmt -l . | tee /dev/stderr | { ! grep -q .; }'))
 ifneq ($(wildcard tools/gas2go/gas2go.mk),)
 $(eval $(call suite,gen-check,,$(MAKE) --no-print-directory gen-check))
@@ -359,6 +368,26 @@ $(foreach t,windows-amd64 darwin-arm64 js-wasm,\
 endif
 
 -include test/placements.mk tools/prove/prove.mk test/arm.mk test/long.mk test/systems.mk tools/armcost/armcost.mk tools/x86cost/x86cost.mk afalg/afalg.mk gateway/gateway.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk rust/rust.mk
+
+# ---- One kernel ----
+
+KERNEL_WORDS = $(subst _, ,$(KERNEL))
+KERNEL_ISAS = $(patsubst asm/%/$(KERNEL).S,%,$(wildcard asm/*/$(KERNEL).S))
+KERNEL_TESTS_aarch64 := aarch64-linux-gnu go-arm64-cortex-a53 secret-trace-arm
+KERNEL_TESTS_arm := arm-linux-gnueabihf go-arm-cortex-a7 secret-trace-arm
+ifeq ($(ISA),x86_64)
+KERNEL_TESTS_x86_64 := kernel-native secret-trace
+endif
+
+.PHONY: test-kernel test-kernel-native
+test-kernel-native: $(B)/check
+	$(B)/check --primitive=$(firstword $(KERNEL_WORDS)) --level=$(lastword $(KERNEL_WORDS))
+	$(GO_ENV) SEALANE_CPU=$(lastword $(KERNEL_WORDS)) $(GO) test -short ./internal/kernel ./internal/aead
+
+test-kernel: ## everything that concerns one kernel, in minutes: KERNEL=name
+	@[ -n "$(KERNEL_ISAS)" ] || { echo "make test-kernel KERNEL=NAME: one of $(sort $(basename $(notdir $(wildcard asm/*/*.S))))" >&2; exit 2; }
+	@$(MAKE) --no-print-directory gen-check $(sort $(foreach i,$(KERNEL_ISAS),$(KERNEL_TESTS_$i:%=test-%)))
+	@$(MAKE) --no-print-directory prove KERNEL=$(KERNEL)
 
 check-suites: $(CHECK_SUITES:%=test-%)
 

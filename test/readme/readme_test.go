@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -178,9 +177,10 @@ func TestC(t *testing.T) {
 // What test runs a command that is not run here, since it takes minutes, or an installed system. The text must be in
 // the file, so that a command which nothing runs any more is noticed.
 var elsewhere = map[string]struct{ file, text string }{
-	"make run":                          {"test/fresh", "make run"},
-	"make test":                         {"test/fresh", "make test"},
-	"make bench":                        {"Makefile", "bench-check"},
+	"make run":   {"test/fresh", "make run"},
+	"make test":  {"test/fresh", "make test"},
+	"make bench": {"Makefile", "bench-check"},
+	"make bench-measure BENCH_ALGORITHMS=AES-128-GCM BENCH_GCM_TIME=1m": {"Makefile", "bench-check"},
 	"make bench-arm":                    {"tools/armcost/armcost.mk", "test_armcost.py"},
 	"make test-vm":                      {"afalg/afalg.mk", "test-vm"},
 	"make wireguard-demo":               {"wireguard/wireguard.mk", "demonstration -size"},
@@ -343,70 +343,45 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// A reference names lines of a file, and what the first and the last of them have: `FILE:1-2` (`first` to `last`).
-var reference = regexp.MustCompile("`([\\w./-]+):(\\d+)-(\\d+)`\\s+\\(`([^`]+)`\\s+to\\s+`([^`]+)`\\)")
+// place is a path, and what docs/kernels.md says is in it: a label, a macro or the words of a comment.
+var place = regexp.MustCompile("`(?:comment )?([^`]+)`")
 
-// wrongReferences returns how many references a text has, and what is wrong with them.
-func wrongReferences(text string, lines func(file string) []string) (count int, wrong []string) {
-	for _, m := range reference.FindAllStringSubmatch(text, -1) {
-		count++
-		content := lines(m[1])
-		numbers := []int{0, 0}
-		for i := range numbers {
-			numbers[i], _ = strconv.Atoi(m[2+i])
-		}
-		has := func(number int, text string) bool {
-			return number >= 1 && number <= len(content) && strings.Contains(content[number-1], text)
-		}
-		if has(numbers[0], m[4]) && has(numbers[1], m[5]) && numbers[0] <= numbers[1] {
+// missingPlaces returns which labels, macros and comments of a page's table of a kernel stand in none of the kernel's files.
+func missingPlaces(page string, text string) (missing []string, count int) {
+	_, rest, _ := strings.Cut(page, "| Step | Where |")
+	body, _, _ := strings.Cut(rest, "\n\n")
+	for line := range strings.Lines(body) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != 2 || !strings.Contains(cells[1], "`") {
 			continue
 		}
-		var now []string
-		for i, text := range m[4:6] {
-			for number := range content {
-				if has(number+1, text) && len(now) < 20 {
-					now = append(now, fmt.Sprintf("%d (%s)", number+1, []string{"first", "last"}[i]))
-				}
+		for _, m := range place.FindAllStringSubmatch(cells[1], -1) {
+			count++
+			if !strings.Contains(text, m[1]) {
+				missing = append(missing, m[1])
 			}
 		}
-		wrong = append(wrong, fmt.Sprintf("%s:%s-%s is not %q to %q; these are in lines %s", m[1], m[2], m[3], m[4], m[5], strings.Join(now, ", ")))
 	}
-	return count, wrong
+	return missing, count
 }
 
-// TestReferences holds the lines that CONTRIBUTING.md names to what is in them, and each of the three questions to an answer
-// of that kind.
-func TestReferences(t *testing.T) {
-	text := read(t, filepath.Join(root, "CONTRIBUTING.md"))
-	lines := func(file string) []string {
-		content, err := os.ReadFile(filepath.Join(root, file))
-		if err != nil {
-			t.Error(err)
-		}
-		return strings.Split(string(content), "\n")
+// TestKernelPage finds each label, macro and comment that docs/kernels.md names in the kernel's files.
+func TestKernelPage(t *testing.T) {
+	page := read(t, filepath.Join(root, "docs", "kernels.md"))
+	files, err := filepath.Glob(filepath.Join(root, "asm", "aarch64", "chacha20poly1305_neon*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no kernel", err)
 	}
-	count, wrong := wrongReferences(text, lines)
-	for _, w := range wrong {
-		t.Error("CONTRIBUTING.md: " + w)
+	var text strings.Builder
+	for _, file := range files {
+		text.WriteString(filepath.Base(file) + "\n" + read(t, file))
 	}
-	_, answers, _ := strings.Cut(text, "\n### Three questions\n")
-	answers, _, _ = strings.Cut(answers, "\n### ")
-	questions := strings.Split(answers, "\n**")[1:]
-	if len(questions) != 3 || count < 10 {
-		t.Errorf("%d questions, %d references", len(questions), count)
+	missing, count := missingPlaces(page, text.String())
+	if len(missing) > 0 || count < 10 {
+		t.Errorf("of %d places these are missing: %q", count, missing)
 	}
-	for _, q := range questions {
-		if !reference.MatchString(q) {
-			t.Errorf("no file and lines answer **%s", q)
-		}
-	}
-	for planted, want := range map[string]int{
-		"`a:1-2` (`one` to `two`)": 0, "`a:1-3` (`one`\nto `two`)": 1, "`a:2-2` (`one` to `two`)": 1, "`a:2-1` (`two` to `one`)": 1,
-		"`a:0-2` (`one` to `two`)": 1, "`a:1-4` (`one` to `two`)": 1,
-	} {
-		if n, wrong := wrongReferences(planted, func(string) []string { return []string{"one", "two", "three"} }); n != 1 || len(wrong) != want {
-			t.Errorf("%q: %d references, wrong: %q", planted, n, wrong)
-		}
+	if missing, _ := missingPlaces(page, strings.ReplaceAll(text.String(), ".Lsave", ".Lkeep")); !slices.Equal(missing, []string{".Lsave"}) {
+		t.Errorf("planted: %q is missing", missing)
 	}
 }
 
