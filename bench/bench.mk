@@ -5,17 +5,23 @@ BENCH_GCM_TIME ?= 1m
 BENCH_ALGORITHMS := ChaCha20-Poly1305 AES-128-GCM AES-256-GCM
 BENCH_FLAGS ?=
 
+# Newer peers than the system's: a prefix with include/ and lib/, such as make install of ipsec-mb or libsodium fills.
+BENCH_PREFIX ?=
+BENCH_CFLAGS := $(if $(BENCH_PREFIX),-I$(BENCH_PREFIX)/include)
+BENCH_LDFLAGS := $(if $(BENCH_PREFIX),-L$(BENCH_PREFIX)/lib -Wl$(comma)-rpath$(comma)$(BENCH_PREFIX)/lib)
+
 # A number sign would start a comment in some versions of make.
-bench_peer = $(shell printf '\043include <%s>\n' '$(1)' | $(CC) -E -x c - >/dev/null 2>&1 && echo $(2))
-BENCH_LIBS = $(call bench_peer,openssl/evp.h,-lcrypto) $(call bench_peer,sodium.h,-lsodium) \
+bench_peer = $(shell printf '\043include <%s>\n' '$(1)' | $(CC) $(BENCH_CFLAGS) -E -x c - >/dev/null 2>&1 && echo $(2))
+BENCH_LIBS = $(BENCH_LDFLAGS) $(call bench_peer,openssl/evp.h,-lcrypto) $(call bench_peer,sodium.h,-lsodium) \
     $(call bench_peer,gcrypt.h,-lgcrypt) \
     $(call bench_peer,intel-ipsec-mb.h,-lIPSec_MB)
 
 $(B)/bench-c: bench/c/bench.c bench/c/peers.c bench/c/peers.h $(HEADERS) $(B)/libsealane.a
-	$(CC) $(CFLAGS) -std=c11 -Iinclude -Wall -Wextra -Werror -no-pie -o $@ bench/c/bench.c bench/c/peers.c $(B)/libsealane.a $(BENCH_LIBS)
+	$(CC) $(CFLAGS) -std=c11 -Iinclude $(BENCH_CFLAGS) -Wall -Wextra -Werror -no-pie -o $@ bench/c/bench.c bench/c/peers.c $(B)/libsealane.a $(BENCH_LIBS)
 
 $(B)/bench-modes: bench/c/modes.c $(HEADERS) $(B)/libsealane.a
-	$(CC) $(CFLAGS) -std=c11 -Iinclude -Wall -Wextra -Werror -o $@ bench/c/modes.c $(B)/libsealane.a -lcrypto $(call bench_peer,intel-ipsec-mb.h,-lIPSec_MB)
+	$(CC) $(CFLAGS) -std=c11 -Iinclude $(BENCH_CFLAGS) -Wall -Wextra -Werror -o $@ bench/c/modes.c $(B)/libsealane.a $(BENCH_LDFLAGS) -lcrypto \
+	    $(call bench_peer,intel-ipsec-mb.h,-lIPSec_MB)
 
 bench-modes: $(B)/bench-modes ## AES without authentication and QUIC's packets beside OpenSSL and ipsec-mb
 	$<
