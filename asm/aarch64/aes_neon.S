@@ -11,7 +11,9 @@
  * registers  all but sp, x18, x28, x29, x30
  * branches   and addresses depend on BYTES, TOTAL, FLAGS, ROUNDS only
  *
- * Eight blocks at a time, of a text or one of each of eight lanes; what is left takes as long. See aes_neon.h.
+ * Eight blocks at a time, of a text or one of each of eight lanes, bit-sliced (aes_neon.h). Up to four blocks at the
+ * end of a text, up to four lanes at the end of CBC encryption, and all masks go one or two at a time by lookups
+ * (aes_lookup.h).
  *
  * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. Its inverse before
  * it and behind it makes the two change their order: L^-1 (L i) L^-1 = i L^-1, the inverse of L i. Bit k of L^-1 x is
@@ -38,10 +40,13 @@
 #define dst x4
 #define text_left x5        /* bytes of text */
 #define key x6
+#define key_0 t2         /* of lookups */
+#define key_1 t3
 #define at x7          /* bytes done of lanes */
 #define state x8
 #define counter w9
 #define counter_wide x9
+#define written x16        /* pieces of 128 bytes to be wiped, from OTHERS on */
 #define round_key x14
 #define round x15
 #define lanes x20
@@ -58,6 +63,8 @@
 
     constants sealane_aes_neon_constants
     aes_rows
+    lookup_constants
+    lookup_inverse_constants
     endconstants
 
 /* ---- The inverse cipher ---------------------------------------------------------------------------------------- */
@@ -225,11 +232,11 @@
     ldp q22, q23, [scratch, #OTHERS + 96]
 .endm
 
-.macro set_counter x
+.macro set_counter i, k
     rev t0d, counter
     add counter, counter, #1
-    mov \x\().16b, v24.16b
-    mov \x\().s[3], t0d
+    mov v\i\().16b, v24.16b
+    mov v\i\().s[3], t0d
 .endm
 
 /* The tweak of a block, and then that of the next: times x in GF(2^128), little-endian (IEEE 1619, 5.2). */
@@ -258,6 +265,25 @@
     ldr q\i, [t0, at]
 .endm
 
+/* Of one or two: v0, v1. The flags say whether it was one. */
+.macro two_lanes do, to
+    \do 0, 2
+    cmp together, #1
+    b.eq \to
+    \do 1, 3
+.endm
+
+.macro lane_beside i, k
+    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_IN]
+    ldr q\k, [t0, at]
+.endm
+
+/* What it is chained to. */
+.macro lane_chain i, k
+    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_NONCE]
+    ldr q\i, [t0]
+.endm
+
 .macro complement x
     mvn \x\().16b, \x\().16b
 .endm
@@ -274,9 +300,14 @@
     ldr text_left, [args, #SEALANE_ARG_BYTES]
     ldr state, [args, #SEALANE_ARG_STATE]
     cbz text_left, .Ldone
+    mov written, #1
+    cmp text_left, #16*FEW
+    b.ls .Lbegin
+    add written, rounds, #2
     spread_round_keys
 
     /* What goes on from group to group. */
+.Lbegin:
     cmp operation, #SEALANE_AES_CTR
     b.lo .Lgroup
     b.eq .Lctr
@@ -300,6 +331,9 @@
 
 .Lgroup:
     mov together, #128
+    mov t0, #32
+    cmp text_left, #16*FEW
+    csel together, together, t0, hi
     cmp text_left, together
     csel together, text_left, together, lo
     cmp operation, #SEALANE_AES_CTR
@@ -316,16 +350,21 @@
 .Lway:
     mov t0d, #DECRYPTING
     lsr t0d, t0d, operation
-    tbz t0d, #0, .Lencrypt
+    cmp together, #32
+    tbz t0d, #0, .Lencrypt_text
+    b.ls .Lfew_decrypt
     decrypt_blocks
+.Ldecrypted:
     cmp operation, #SEALANE_AES_CBC_DECRYPT
     b.eq .Lchained
     b .Lencrypted
 .Lcounters:
     ldr q24, [state]
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    set_counter v\i
-    .endr
+    some set_counter, 16, .Lcounted
+.Lcounted:
+    cmp together, #32
+.Lencrypt_text:
+    b.ls .Lfew_encrypt
 .Lencrypt:
     encrypt_blocks
     cmp operation, #SEALANE_AES_CBC_ENCRYPT
@@ -368,9 +407,73 @@
     stp low, high, [state]
     b .Lwipe
 
+    /* One block or two. */
+.Lfew_decrypt:
+    load_table LOOKUP_INVERSE
+    add key_0, key, #SEALANE_AES_KEY_SCHEDULE
+    add key_0, key_0, rounds, lsl #4
+    mov key_1, key_0
+    b.eq .Ltwo_decrypt
+    decrypt_few 1
+    b .Ldecrypted
+.Ltwo_decrypt:
+    decrypt_few 2
+    b .Ldecrypted
+.Lfew_encrypt:
+    load_table LOOKUP_SBOX
+    add key_0, key, #SEALANE_AES_KEY_SCHEDULE
+    mov key_1, key_0
+    b.eq .Ltwo
+.Lone:
+    encrypt_few 1
+    cmp operation, #SEALANE_AES_CBC_ENCRYPT
+    b.hs .Lfew_done
+    b .Lencrypted
+.Ltwo:
+    encrypt_few 2
+    cmp operation, #SEALANE_AES_CBC_ENCRYPT
+    b.lo .Lencrypted
+
+    /* The same of lanes, each to its end. */
+.Lfew_done:
+    two_lanes lane_store, .Lfew_stored
+.Lfew_stored:
+    add at, at, #16
+    cmp at, total
+    b.lo .Lfew_block
+    cbz total, .Llanes_done
+    two_lanes lane_end, .Llanes_done
+    b .Llanes_done
+.Lfew_lanes:
+    mov t0, #2
+    cmp count, t0
+    csel together, count, t0, lo
+    load_table LOOKUP_SBOX
+    mov at, #0
+    movi v0.16b, #0
+    movi v1.16b, #0
+    cbz total, .Lfew_block
+    two_lanes lane_chain, .Lfew_block
+.Lfew_block:
+    two_lanes lane_beside, .Lfew_loaded
+.Lfew_loaded:
+    bits_add v0, v0, v2
+    bits_add v1, v1, v3
+    ldr key_0, [lanes, #SEALANE_LANE_KEY]
+    add key_0, key_0, #SEALANE_AES_KEY_SCHEDULE
+    b.eq .Lone                                                                  /* together is 1 */
+    ldr key_1, [lanes, #SEALANE_LANE_STRIDE + SEALANE_LANE_KEY]
+    add key_1, key_1, #SEALANE_AES_KEY_SCHEDULE
+    b .Ltwo
+
     /* Up to eight lanes at a time: the round keys of each, block by block like texts. */
     lanes_begin rounds
+    mov written, #0
 .Llanes_more:
+    cbz total, .Lfew_lanes
+    cmp count, #FEW
+    b.ls .Lfew_lanes
+    add written, rounds, #2
     mov together, #8
     cmp count, together
     csel together, count, together, lo
@@ -402,19 +505,16 @@
     cmp round, rounds
     b.ls .Llane_keys
     mov at, #0
-    cbz total, .Llane_block
     some lane_begin, 1, .Llane_block
 .Llane_block:
     some lane_load, 1, .Llane_loaded
 .Llane_loaded:
-    cbz total, .Lencrypt
     load_others
     add_others
     b .Lencrypt
 .Llane_done:
     some lane_store, 1, .Llane_stored
 .Llane_stored:
-    cbz total, .Llanes_done
     stp q0, q1, [scratch, #OTHERS]
     stp q2, q3, [scratch, #OTHERS + 32]
     stp q4, q5, [scratch, #OTHERS + 64]
@@ -424,20 +524,20 @@
     b.lo .Llane_block
     some lane_end, 1, .Llanes_done
 .Llanes_done:
-    add lanes, lanes, #8*SEALANE_LANE_STRIDE
+    add lanes, lanes, together, lsl #6
     subs count, count, together
     b.ne .Llanes_more
+    cbz written, .Ldone
 
 .Lwipe:
     movi v0.16b, #0
     add t0, scratch, #OTHERS
-    add rounds, rounds, #2
 .Lwipe_128:
     stp q0, q0, [t0], #32
     stp q0, q0, [t0], #32
     stp q0, q0, [t0], #32
     stp q0, q0, [t0], #32
-    subs rounds, rounds, #1
+    subs written, written, #1
     b.ne .Lwipe_128
     b .Ldone
 

@@ -12,6 +12,7 @@
 #define NEXT_ROW 0     /* byte of the next row in the same column, in rounds r = 0 .. 3 modulo 4 */
 #define OPPOSITE 64    /* of the row after that, r odd */
 #define SHIFTED 80     /* bytes as r times ShiftRows undone puts them, r = 0 .. 3 modulo 4 */
+#define LOOKUP 144     /* of aes_lookup.h */
 
 .macro aes_rows
     .byte 1, 2, 3, 0, 5, 6, 7, 4, 9, 10, 11, 8, 13, 14, 15, 12
@@ -289,16 +290,6 @@
     tbl \x\().16b, {\x\().16b}, v11.16b
 .endm
 
-.macro word_bit to, mask
-    movi v31.16b, #\mask
-    test_bit \to, v31
-.endm
-
-.macro take_bit x, mask
-    movi v31.16b, #\mask
-    bits_and \x, \x, v31
-.endm
-
 /* The round keys, bit-sliced, to scratch. */
 .macro spread_round_keys
     add t0, key, #SEALANE_GCM_KEY_SCHEDULE
@@ -399,53 +390,6 @@
     .endr
 .endm
 
-/* The key schedule (5.2) word by word. */
-#define word w3        /* the last one made */
-#define words x4       /* of the key */
-#define phase x5
-#define rcon w9
-#define next x16       /* to be made */
-#define end x17
-#define old x19        /* one that many words back */
-#include "aes_key.h"
-.macro expand_key
-    expand_begin key, rounds, old
-    ldur word, [next, #-4]
-.Lword:
-    cbz phase, .Lword_substitute
-    cmp words, #8
-    ccmp phase, #4, #0, eq
-    b.ne .Lword_add
-.Lword_substitute:
-    dup v16.4s, word
-    word_bit v0, 1
-    word_bit v1, 2
-    word_bit v2, 4
-    word_bit v3, 8
-    word_bit v4, 16
-    word_bit v5, 32
-    word_bit v6, 64
-    word_bit v7, 128
-    substitute
-    take_bit b7, 128
-    take_bit b6, 64
-    take_bit b5, 32
-    take_bit b4, 16
-    take_bit b3, 8
-    take_bit b2, 4
-    take_bit b1, 2
-    take_bit b0, 1
-    movi v31.16b, #0x63
-    bits_add v0, b7, b6
-    bits_add v1, b5, b4
-    bits_add v4, b3, b2
-    bits_add v5, b1, b0
-    bits_add v0, v0, v1
-    bits_add v4, v4, v5
-    bits_add v0, v0, v31
-    bits_add v0, v0, v4
-    umov word, v0.s[0]
-    cbnz phase, .Lword_add
-    rotate_and_add
-    expand_word_end old
-.endm
+/* Up to four blocks at the end of a text are done by lookups. */
+#define FEW 4
+#include "aes_lookup.h"

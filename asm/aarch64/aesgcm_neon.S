@@ -10,7 +10,8 @@
  * registers  all but sp, x18, x28, x29, x30; x1 holds scratch throughout
  * branches   and addresses depend on BYTES, AD_BYTES, FLAGS, ROUNDS only
  *
- * AES (FIPS 197) is done on eight blocks at a time, bit-sliced: see aes_neon.h.
+ * AES (FIPS 197) is done on eight blocks at a time, bit-sliced (aes_neon.h), on up to four at the end by lookups
+ * (aes_lookup.h).
  *
  * GHASH (6.4) is done on eight blocks too, in eight lanes of bytes: vector i has bytes i and i + 8 of the eight. With
  * the bits of a byte reversed, these are polynomials, 16 digits of x^8 long, and the products of digits are pmull's.
@@ -56,8 +57,11 @@
 #define key x6
 #define work x7
 #define table x8
+#define few x8          /* where the next of a few blocks goes */
 #define counter w9
 #define round_key x14
+#define key_0 t2         /* of lookups */
+#define key_1 t3
 #define round x15
 #define fill x16       /* where the next block to be authenticated goes */
 #define full x17
@@ -65,6 +69,7 @@
 #define pending x20    /* the first block to be authenticated, what was before must be added to it; or 0 */
 #define groups x21     /* of eight blocks, to be authenticated */
 #define flags w22
+#define SPREAD 32       /* with the flags of asm/args.h: there are bit-sliced round keys */
 #define rounds x23
 #define ad x24
 #define ad_left x25
@@ -76,6 +81,7 @@
 
     constants sealane_aesgcm_neon_constants
     aes_rows
+    lookup_constants
     endconstants
 
 /* ---- GHASH ----------------------------------------------------------------------------------------------------- */
@@ -344,9 +350,11 @@
     b.eq .Lhash
 .endm
 
-.macro set_counter x, value
-    mov \x\().16b, v24.16b
-    mov \x\().s[3], \value
+.macro next_counter x
+    rev t0d, counter
+    add counter, counter, #1
+    mov \x\().16b, v15.16b
+    mov \x\().s[3], t0d
 .endm
 
 .macro copy_block x
@@ -420,19 +428,53 @@
     add groups, groups, #7
     lsr groups, groups, #3
 
-    /* The round keys, bit-sliced. */
+    /* The round keys, bit-sliced, if there is more than a few blocks. */
 .Lexpand:
-    spread_round_keys
     add stream, work, #TO_HASH
+    add t0, text_left, #16
+    tst flags, #SEALANE_FLAG_FIRST
+    csel t0, text_left, t0, eq
+    cmp t0, #16*FEW
+    b.ls .Lexpanded
+    orr flags, flags, #SPREAD
+    spread_round_keys
+.Lexpanded:
     tbz flags, #0, .Lad                                                         /* J0 is not needed */
 
-    /* Eight blocks of keystream. */
+    /* Eight blocks of keystream, or the last few. */
 .Lencrypt:
-    ldr q24, [work, #BLOCK]
+    ldr q15, [work, #BLOCK]
+    add t0, text_left, #15
+    add t1, text_left, #31
+    cmp masked, #0
+    csel t0, t1, t0, eq
+    and t0, t0, #-16
+    cmp t0, #16*FEW
+    b.hi .Lencrypt_eight
+    sub stream, stream, t0
+    mov few, stream
+    load_table LOOKUP_SBOX
+.Lencrypt_few:
+    next_counter v0
+    add key_0, key, #SEALANE_GCM_KEY_SCHEDULE
+    mov key_1, key_0
+    add t0, work, #TO_HASH - 16
+    cmp few, t0
+    b.eq .Lencrypt_one
+    next_counter v1
+    encrypt_few 2
+    add t0, work, #TO_HASH
+    stp q0, q1, [few], #32
+    cmp few, t0
+    b.ne .Lencrypt_few
+    b .Lencrypted
+.Lencrypt_one:
+    encrypt_few 1
+    str q0, [few]
+    b .Lencrypted
+.Lencrypt_eight:
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    rev t0d, counter
-    add counter, counter, #1
-    set_counter v\i, t0d
+    next_counter v\i
     .endr
     encrypt_blocks
     stp q0, q1, [work, #STREAM]
@@ -440,6 +482,8 @@
     stp q4, q5, [work, #STREAM + 64]
     stp q6, q7, [work, #STREAM + 96]
     add stream, work, #STREAM
+.Lencrypted:
+    ldr q0, [stream]
     tbnz flags, #3, .Lhash_key
     cbnz masked, .Ltext
     str q0, [work, #MASK]
@@ -762,6 +806,7 @@
 
 .Lwipe:
     movi v0.16b, #0
+    tbz flags, #5, .Lwipe_rest
     add t0, scratch, #ROUND_KEYS
     add rounds, rounds, #1
 .Lwipe_round_key:
@@ -771,6 +816,7 @@
     stp q0, q0, [t0], #32
     subs rounds, rounds, #1
     b.ne .Lwipe_round_key
+.Lwipe_rest:
     add t0, scratch, #WORK
     mov t1, #WORK_END
 .Lwipe_work:
@@ -787,7 +833,9 @@
     add t0, work, #BLOCK
     stp xzr, xzr, [t0]
     mov counter, #0
-    orr flags, flags, #1
+    mov text_left, #0
+    mov masked, #0
+    orr flags, flags, #SEALANE_FLAG_FIRST
     mov pending, #0
     b .Lexpand
 

@@ -20,14 +20,18 @@ ready:
 	PCALIGN $64
 	WORD $0xb9405016 // ldr w22, [x0, #80]
 	WORD $0x71001edf // cmp w22, #0x7
-	WORD $0x54008762 // b.cs 0x10f4
+	WORD $0x5400b5a2 // b.cs 0x16bc
 	WORD $0xf9401406 // ldr x6, [x0, #40]
 	WORD $0xf94000d7 // ldr x23, [x6]
-	WORD $0x3400a9b6 // cbz w22, 0x1548
+	WORD $0x3400d836 // cbz w22, 0x1b18
 	WORD $0xa9400c04 // ldp x4, x3, [x0]
 	WORD $0xf9400805 // ldr x5, [x0, #16]
 	WORD $0xf9402008 // ldr x8, [x0, #64]
-	WORD $0xb400c025 // cbz x5, 0x1828
+	WORD $0xb400dde5 // cbz x5, 0x1be0
+	WORD $0xd2800030 // mov x16, #0x1
+	WORD $0xf10100bf // cmp x5, #0x40
+	WORD $0x540004c9 // b.ls 0xc8
+	WORD $0x91000af0 // add x16, x23, #0x2
 	WORD $0x910040ca // add x10, x6, #0x10
 	WORD $0x9106002e // add x14, x1, #0x180
 	WORD $0xd280000f // mov x15, #0x0
@@ -43,7 +47,7 @@ ready:
 	WORD $0x3dc01451 // ldr q17, [x2, #80]
 	WORD $0x4e110210 // tbl v16.16b, {v16.16b}, v17.16b
 	WORD $0x4f03e47f // movi v31.16b, #0x63
-// 0x64:
+// 0x74:
 	WORD $0x910005ef // add x15, x15, #0x1
 	WORD $0x924005eb // and x11, x15, #0x3
 	WORD $0x8b0b104b // add x11, x2, x11, lsl #4
@@ -64,106 +68,110 @@ ready:
 	WORD $0xeb1701ff // cmp x15, x23
 	WORD $0x4e110250 // tbl v16.16b, {v18.16b}, v17.16b
 	WORD $0xac811dc6 // stp q6, q7, [x14], #32
-	WORD $0x54fffd89 // b.ls 0x64
+	WORD $0x54fffd89 // b.ls 0x74
+// 0xc8:
 	WORD $0x71000edf // cmp w22, #0x3
-	WORD $0x54000223 // b.cc 0x100
-	WORD $0x54000120 // b.eq 0xe4
+	WORD $0x54000223 // b.cc 0x110
+	WORD $0x54000120 // b.eq 0xf4
 	WORD $0x710012df // cmp w22, #0x4
-	WORD $0x540001a1 // b.ne 0xfc
+	WORD $0x540001a1 // b.ne 0x10c
 	WORD $0x3dc00100 // ldr q0, [x8]
 	WORD $0x8b05006a // add x10, x3, x5
 	WORD $0x3cdf0141 // ldur q1, [x10, #-16]
 	WORD $0x3d804020 // str q0, [x1, #256]
 	WORD $0x3d800101 // str q1, [x8]
-	WORD $0x14000008 // b 0x100
-// 0xe4:
+	WORD $0x14000008 // b 0x110
+// 0xf4:
 	WORD $0xb9400d09 // ldr w9, [x8, #12]
 	WORD $0x5ac00929 // rev w9, w9
 	WORD $0x8b45112a // add x10, x9, x5, lsr #4
 	WORD $0x5ac0094a // rev w10, w10
 	WORD $0xb9000d0a // str w10, [x8, #12]
-	WORD $0x14000002 // b 0x100
-// 0xfc:
+	WORD $0x14000002 // b 0x110
+// 0x10c:
 	WORD $0xa9406518 // ldp x24, x25, [x8]
-// 0x100:
+// 0x110:
 	WORD $0xd280101b // mov x27, #0x80
+	WORD $0xd280040a // mov x10, #0x20
+	WORD $0xf10100bf // cmp x5, #0x40
+	WORD $0x9a8a837b // csel x27, x27, x10, hi
 	WORD $0xeb1b00bf // cmp x5, x27
 	WORD $0x9a9b30bb // csel x27, x5, x27, cc
 	WORD $0x71000edf // cmp w22, #0x3
-	WORD $0x54004060 // b.eq 0x91c
+	WORD $0x540040a0 // b.eq 0x940
 	WORD $0x3dc00060 // ldr q0, [x3]
 	WORD $0xf100437f // cmp x27, #0x10
-	WORD $0x54000280 // b.eq 0x16c
+	WORD $0x54000280 // b.eq 0x188
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	WORD $0xf100837f // cmp x27, #0x20
-	WORD $0x54000220 // b.eq 0x16c
+	WORD $0x54000220 // b.eq 0x188
 	WORD $0x3dc00862 // ldr q2, [x3, #32]
 	WORD $0xf100c37f // cmp x27, #0x30
-	WORD $0x540001c0 // b.eq 0x16c
+	WORD $0x540001c0 // b.eq 0x188
 	WORD $0x3dc00c63 // ldr q3, [x3, #48]
 	WORD $0xf101037f // cmp x27, #0x40
-	WORD $0x54000160 // b.eq 0x16c
+	WORD $0x54000160 // b.eq 0x188
 	WORD $0x3dc01064 // ldr q4, [x3, #64]
 	WORD $0xf101437f // cmp x27, #0x50
-	WORD $0x54000100 // b.eq 0x16c
+	WORD $0x54000100 // b.eq 0x188
 	WORD $0x3dc01465 // ldr q5, [x3, #80]
 	WORD $0xf101837f // cmp x27, #0x60
-	WORD $0x540000a0 // b.eq 0x16c
+	WORD $0x540000a0 // b.eq 0x188
 	WORD $0x3dc01866 // ldr q6, [x3, #96]
 	WORD $0xf101c37f // cmp x27, #0x70
-	WORD $0x54000040 // b.eq 0x16c
+	WORD $0x54000040 // b.eq 0x188
 	WORD $0x3dc01c67 // ldr q7, [x3, #112]
-// 0x16c:
+// 0x188:
 	WORD $0x710016df // cmp w22, #0x5
-	WORD $0x54000783 // b.cc 0x260
+	WORD $0x54000783 // b.cc 0x27c
 	WORD $0xd28010eb // mov x11, #0x87
 	WORD $0xa9106438 // stp x24, x25, [x1, #256]
 	WORD $0x8a99fd6a // and x10, x11, x25, asr #63
 	WORD $0x93d8ff39 // extr x25, x25, x24, #63
 	WORD $0xca180558 // eor x24, x10, x24, lsl #1
 	WORD $0xf100437f // cmp x27, #0x10
-	WORD $0x54000520 // b.eq 0x230
+	WORD $0x54000520 // b.eq 0x24c
 	WORD $0xa9116438 // stp x24, x25, [x1, #272]
 	WORD $0x8a99fd6a // and x10, x11, x25, asr #63
 	WORD $0x93d8ff39 // extr x25, x25, x24, #63
 	WORD $0xca180558 // eor x24, x10, x24, lsl #1
 	WORD $0xf100837f // cmp x27, #0x20
-	WORD $0x54000460 // b.eq 0x230
+	WORD $0x54000460 // b.eq 0x24c
 	WORD $0xa9126438 // stp x24, x25, [x1, #288]
 	WORD $0x8a99fd6a // and x10, x11, x25, asr #63
 	WORD $0x93d8ff39 // extr x25, x25, x24, #63
 	WORD $0xca180558 // eor x24, x10, x24, lsl #1
 	WORD $0xf100c37f // cmp x27, #0x30
-	WORD $0x540003a0 // b.eq 0x230
+	WORD $0x540003a0 // b.eq 0x24c
 	WORD $0xa9136438 // stp x24, x25, [x1, #304]
 	WORD $0x8a99fd6a // and x10, x11, x25, asr #63
 	WORD $0x93d8ff39 // extr x25, x25, x24, #63
 	WORD $0xca180558 // eor x24, x10, x24, lsl #1
 	WORD $0xf101037f // cmp x27, #0x40
-	WORD $0x540002e0 // b.eq 0x230
+	WORD $0x540002e0 // b.eq 0x24c
 	WORD $0xa9146438 // stp x24, x25, [x1, #320]
 	WORD $0x8a99fd6a // and x10, x11, x25, asr #63
 	WORD $0x93d8ff39 // extr x25, x25, x24, #63
 	WORD $0xca180558 // eor x24, x10, x24, lsl #1
 	WORD $0xf101437f // cmp x27, #0x50
-	WORD $0x54000220 // b.eq 0x230
+	WORD $0x54000220 // b.eq 0x24c
 	WORD $0xa9156438 // stp x24, x25, [x1, #336]
 	WORD $0x8a99fd6a // and x10, x11, x25, asr #63
 	WORD $0x93d8ff39 // extr x25, x25, x24, #63
 	WORD $0xca180558 // eor x24, x10, x24, lsl #1
 	WORD $0xf101837f // cmp x27, #0x60
-	WORD $0x54000160 // b.eq 0x230
+	WORD $0x54000160 // b.eq 0x24c
 	WORD $0xa9166438 // stp x24, x25, [x1, #352]
 	WORD $0x8a99fd6a // and x10, x11, x25, asr #63
 	WORD $0x93d8ff39 // extr x25, x25, x24, #63
 	WORD $0xca180558 // eor x24, x10, x24, lsl #1
 	WORD $0xf101c37f // cmp x27, #0x70
-	WORD $0x540000a0 // b.eq 0x230
+	WORD $0x540000a0 // b.eq 0x24c
 	WORD $0xa9176438 // stp x24, x25, [x1, #368]
 	WORD $0x8a99fd6a // and x10, x11, x25, asr #63
 	WORD $0x93d8ff39 // extr x25, x25, x24, #63
 	WORD $0xca180558 // eor x24, x10, x24, lsl #1
-// 0x230:
+// 0x24c:
 	WORD $0xad484430 // ldp q16, q17, [x1, #256]
 	WORD $0xad494c32 // ldp q18, q19, [x1, #288]
 	WORD $0xad4a5434 // ldp q20, q21, [x1, #320]
@@ -176,10 +184,12 @@ ready:
 	WORD $0x6e351ca5 // eor v5.16b, v5.16b, v21.16b
 	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
 	WORD $0x6e371ce7 // eor v7.16b, v7.16b, v23.16b
-// 0x260:
+// 0x27c:
 	WORD $0x52800a8a // mov w10, #0x54
 	WORD $0x1ad6254a // lsr w10, w10, w22
-	WORD $0x360039ca // tbz w10, #0, 0x9a0
+	WORD $0xf100837f // cmp x27, #0x20
+	WORD $0x36003bca // tbz w10, #0, 0xa00
+	WORD $0x54007669 // b.ls 0x1158
 	WORD $0x924006ea // and x10, x23, #0x3
 	WORD $0x8b0a104a // add x10, x2, x10, lsl #4
 	WORD $0x9106002e // add x14, x1, #0x180
@@ -252,7 +262,7 @@ ready:
 	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
 	WORD $0x6e371ce7 // eor v7.16b, v7.16b, v23.16b
 	WORD $0xaa1703ef // mov x15, x23
-// 0x38c:
+// 0x3b0:
 	WORD $0x6e231c10 // eor v16.16b, v0.16b, v3.16b
 	WORD $0x6e251c51 // eor v17.16b, v2.16b, v5.16b
 	WORD $0x6e271c92 // eor v18.16b, v4.16b, v7.16b
@@ -408,11 +418,11 @@ ready:
 	WORD $0x6e3b1c63 // eor v3.16b, v3.16b, v27.16b
 	WORD $0x6e3a1c42 // eor v2.16b, v2.16b, v26.16b
 	WORD $0xf10005ef // subs x15, x15, #0x1
-	WORD $0x54001300 // b.eq 0x858
+	WORD $0x54001300 // b.eq 0x87c
 	WORD $0x924005ea // and x10, x15, #0x3
 	WORD $0x8b0a104a // add x10, x2, x10, lsl #4
 	WORD $0x3dc00159 // ldr q25, [x10]
-	WORD $0x3600096f // tbz w15, #0, 0x734
+	WORD $0x3600096f // tbz w15, #0, 0x758
 	WORD $0x3dc0105a // ldr q26, [x2, #64]
 	WORD $0x4e1a0011 // tbl v17.16b, {v0.16b}, v26.16b
 	WORD $0x4e1a0032 // tbl v18.16b, {v1.16b}, v26.16b
@@ -486,8 +496,8 @@ ready:
 	WORD $0x6e281e62 // eor v2.16b, v19.16b, v8.16b
 	WORD $0x6e291ee6 // eor v6.16b, v23.16b, v9.16b
 	WORD $0x6e2c1f07 // eor v7.16b, v24.16b, v12.16b
-	WORD $0x17ffff17 // b 0x38c
-// 0x734:
+	WORD $0x17ffff17 // b 0x3b0
+// 0x758:
 	WORD $0x6e600811 // rev32 v17.8h, v0.8h
 	WORD $0x6e600832 // rev32 v18.8h, v1.8h
 	WORD $0x6e600853 // rev32 v19.8h, v2.8h
@@ -560,8 +570,8 @@ ready:
 	WORD $0x6e281e62 // eor v2.16b, v19.16b, v8.16b
 	WORD $0x6e291ee6 // eor v6.16b, v23.16b, v9.16b
 	WORD $0x6e2c1f07 // eor v7.16b, v24.16b, v12.16b
-	WORD $0x17fffece // b 0x38c
-// 0x858:
+	WORD $0x17fffece // b 0x3b0
+// 0x87c:
 	WORD $0x4f06e59e // movi v30.16b, #0xcc
 	WORD $0x4f05e55f // movi v31.16b, #0xaa
 	WORD $0x4ea01c18 // mov v24.16b, v0.16b
@@ -608,44 +618,63 @@ ready:
 	WORD $0x6eff1f25 // bif v5.16b, v25.16b, v31.16b
 	WORD $0x6ebf1f46 // bit v6.16b, v26.16b, v31.16b
 	WORD $0x6eff1f67 // bif v7.16b, v27.16b, v31.16b
+// 0x934:
 	WORD $0x710012df // cmp w22, #0x4
-	WORD $0x54003320 // b.eq 0xf78
-	WORD $0x14000190 // b 0xf58
-// 0x91c:
+	WORD $0x54003520 // b.eq 0xfdc
+	WORD $0x140001a0 // b 0xfbc
+// 0x940:
 	WORD $0x3dc00118 // ldr q24, [x8]
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
 	WORD $0x4eb81f00 // mov v0.16b, v24.16b
 	WORD $0x4e1c1d40 // mov v0.s[3], w10
+	WORD $0xf100437f // cmp x27, #0x10
+	WORD $0x54000520 // b.eq 0x9fc
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
 	WORD $0x4eb81f01 // mov v1.16b, v24.16b
 	WORD $0x4e1c1d41 // mov v1.s[3], w10
+	WORD $0xf100837f // cmp x27, #0x20
+	WORD $0x54000460 // b.eq 0x9fc
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
 	WORD $0x4eb81f02 // mov v2.16b, v24.16b
 	WORD $0x4e1c1d42 // mov v2.s[3], w10
+	WORD $0xf100c37f // cmp x27, #0x30
+	WORD $0x540003a0 // b.eq 0x9fc
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
 	WORD $0x4eb81f03 // mov v3.16b, v24.16b
 	WORD $0x4e1c1d43 // mov v3.s[3], w10
+	WORD $0xf101037f // cmp x27, #0x40
+	WORD $0x540002e0 // b.eq 0x9fc
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
 	WORD $0x4eb81f04 // mov v4.16b, v24.16b
 	WORD $0x4e1c1d44 // mov v4.s[3], w10
+	WORD $0xf101437f // cmp x27, #0x50
+	WORD $0x54000220 // b.eq 0x9fc
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
 	WORD $0x4eb81f05 // mov v5.16b, v24.16b
 	WORD $0x4e1c1d45 // mov v5.s[3], w10
+	WORD $0xf101837f // cmp x27, #0x60
+	WORD $0x54000160 // b.eq 0x9fc
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
 	WORD $0x4eb81f06 // mov v6.16b, v24.16b
 	WORD $0x4e1c1d46 // mov v6.s[3], w10
+	WORD $0xf101c37f // cmp x27, #0x70
+	WORD $0x540000a0 // b.eq 0x9fc
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
 	WORD $0x4eb81f07 // mov v7.16b, v24.16b
 	WORD $0x4e1c1d47 // mov v7.s[3], w10
-// 0x9a0:
+// 0x9fc:
+	WORD $0xf100837f // cmp x27, #0x20
+// 0xa00:
+	WORD $0x54004e29 // b.ls 0x13c4
+// 0xa04:
 	WORD $0x4f06e59e // movi v30.16b, #0xcc
 	WORD $0x4f05e55f // movi v31.16b, #0xaa
 	WORD $0x4ea01c18 // mov v24.16b, v0.16b
@@ -706,7 +735,7 @@ ready:
 	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
 	WORD $0x6e371ce7 // eor v7.16b, v7.16b, v23.16b
 	WORD $0xd280000f // mov x15, #0x0
-// 0xa90:
+// 0xaf4:
 	WORD $0x910005ef // add x15, x15, #0x1
 	WORD $0x6e211ce8 // eor v8.16b, v7.16b, v1.16b
 	WORD $0x6e221c89 // eor v9.16b, v4.16b, v2.16b
@@ -824,11 +853,11 @@ ready:
 	WORD $0x6e221d8c // eor v12.16b, v12.16b, v2.16b
 	WORD $0x6e261d29 // eor v9.16b, v9.16b, v6.16b
 	WORD $0xeb1701ff // cmp x15, x23
-	WORD $0x54000ec0 // b.eq 0xe3c
+	WORD $0x54000ec0 // b.eq 0xea0
 	WORD $0x924005ea // and x10, x15, #0x3
 	WORD $0x8b0a104a // add x10, x2, x10, lsl #4
 	WORD $0x3dc00159 // ldr q25, [x10]
-	WORD $0x3600074f // tbz w15, #0, 0xd5c
+	WORD $0x3600074f // tbz w15, #0, 0xdc0
 	WORD $0x3dc0105a // ldr q26, [x2, #64]
 	WORD $0x4e190151 // tbl v17.16b, {v10.16b}, v25.16b
 	WORD $0xacc135cb // ldp q11, q13, [x14], #32
@@ -885,8 +914,8 @@ ready:
 	WORD $0x6e281e62 // eor v2.16b, v19.16b, v8.16b
 	WORD $0x6e291ee6 // eor v6.16b, v23.16b, v9.16b
 	WORD $0x6e2c1f07 // eor v7.16b, v24.16b, v12.16b
-	WORD $0x17ffff4e // b 0xa90
-// 0xd5c:
+	WORD $0x17ffff4e // b 0xaf4
+// 0xdc0:
 	WORD $0x4e190151 // tbl v17.16b, {v10.16b}, v25.16b
 	WORD $0xacc135cb // ldp q11, q13, [x14], #32
 	WORD $0x4e190112 // tbl v18.16b, {v8.16b}, v25.16b
@@ -942,8 +971,8 @@ ready:
 	WORD $0x6e281e62 // eor v2.16b, v19.16b, v8.16b
 	WORD $0x6e291ee6 // eor v6.16b, v23.16b, v9.16b
 	WORD $0x6e2c1f07 // eor v7.16b, v24.16b, v12.16b
-	WORD $0x17ffff16 // b 0xa90
-// 0xe3c:
+	WORD $0x17ffff16 // b 0xaf4
+// 0xea0:
 	WORD $0x924005ea // and x10, x15, #0x3
 	WORD $0x8b0a104a // add x10, x2, x10, lsl #4
 	WORD $0xacc149d1 // ldp q17, q18, [x14], #32
@@ -1014,40 +1043,40 @@ ready:
 	WORD $0x4e0b00c6 // tbl v6.16b, {v6.16b}, v11.16b
 	WORD $0x4e0b00e7 // tbl v7.16b, {v7.16b}, v11.16b
 	WORD $0x71001edf // cmp w22, #0x7
-	WORD $0x54002582 // b.cs 0x1404
-// 0xf58:
+	WORD $0x54005102 // b.cs 0x19d8
+// 0xfbc:
 	WORD $0x71000edf // cmp w22, #0x3
-	WORD $0x54000903 // b.cc 0x107c
-	WORD $0x54000520 // b.eq 0x1004
+	WORD $0x54000903 // b.cc 0x10e0
+	WORD $0x54000520 // b.eq 0x1068
 	WORD $0xad484430 // ldp q16, q17, [x1, #256]
 	WORD $0xad494c32 // ldp q18, q19, [x1, #288]
 	WORD $0xad4a5434 // ldp q20, q21, [x1, #320]
 	WORD $0xad4b5c36 // ldp q22, q23, [x1, #352]
-	WORD $0x1400003a // b 0x105c
-// 0xf78:
+	WORD $0x1400003a // b 0x10c0
+// 0xfdc:
 	WORD $0x3dc00070 // ldr q16, [x3]
 	WORD $0xf100437f // cmp x27, #0x10
-	WORD $0x54000280 // b.eq 0xfd0
+	WORD $0x54000280 // b.eq 0x1034
 	WORD $0x3dc00471 // ldr q17, [x3, #16]
 	WORD $0xf100837f // cmp x27, #0x20
-	WORD $0x54000220 // b.eq 0xfd0
+	WORD $0x54000220 // b.eq 0x1034
 	WORD $0x3dc00872 // ldr q18, [x3, #32]
 	WORD $0xf100c37f // cmp x27, #0x30
-	WORD $0x540001c0 // b.eq 0xfd0
+	WORD $0x540001c0 // b.eq 0x1034
 	WORD $0x3dc00c73 // ldr q19, [x3, #48]
 	WORD $0xf101037f // cmp x27, #0x40
-	WORD $0x54000160 // b.eq 0xfd0
+	WORD $0x54000160 // b.eq 0x1034
 	WORD $0x3dc01074 // ldr q20, [x3, #64]
 	WORD $0xf101437f // cmp x27, #0x50
-	WORD $0x54000100 // b.eq 0xfd0
+	WORD $0x54000100 // b.eq 0x1034
 	WORD $0x3dc01475 // ldr q21, [x3, #80]
 	WORD $0xf101837f // cmp x27, #0x60
-	WORD $0x540000a0 // b.eq 0xfd0
+	WORD $0x540000a0 // b.eq 0x1034
 	WORD $0x3dc01876 // ldr q22, [x3, #96]
 	WORD $0xf101c37f // cmp x27, #0x70
-	WORD $0x54000040 // b.eq 0xfd0
+	WORD $0x54000040 // b.eq 0x1034
 	WORD $0x3dc01c77 // ldr q23, [x3, #112]
-// 0xfd0:
+// 0x1034:
 	WORD $0x8b1b006a // add x10, x3, x27
 	WORD $0x3dc04039 // ldr q25, [x1, #256]
 	WORD $0x3cdf0158 // ldur q24, [x10, #-16]
@@ -1060,31 +1089,31 @@ ready:
 	WORD $0x6e341ca5 // eor v5.16b, v5.16b, v20.16b
 	WORD $0x6e351cc6 // eor v6.16b, v6.16b, v21.16b
 	WORD $0x6e361ce7 // eor v7.16b, v7.16b, v22.16b
-	WORD $0x1400001f // b 0x107c
-// 0x1004:
+	WORD $0x1400001f // b 0x10e0
+// 0x1068:
 	WORD $0x3dc00070 // ldr q16, [x3]
 	WORD $0xf100437f // cmp x27, #0x10
-	WORD $0x54000280 // b.eq 0x105c
+	WORD $0x54000280 // b.eq 0x10c0
 	WORD $0x3dc00471 // ldr q17, [x3, #16]
 	WORD $0xf100837f // cmp x27, #0x20
-	WORD $0x54000220 // b.eq 0x105c
+	WORD $0x54000220 // b.eq 0x10c0
 	WORD $0x3dc00872 // ldr q18, [x3, #32]
 	WORD $0xf100c37f // cmp x27, #0x30
-	WORD $0x540001c0 // b.eq 0x105c
+	WORD $0x540001c0 // b.eq 0x10c0
 	WORD $0x3dc00c73 // ldr q19, [x3, #48]
 	WORD $0xf101037f // cmp x27, #0x40
-	WORD $0x54000160 // b.eq 0x105c
+	WORD $0x54000160 // b.eq 0x10c0
 	WORD $0x3dc01074 // ldr q20, [x3, #64]
 	WORD $0xf101437f // cmp x27, #0x50
-	WORD $0x54000100 // b.eq 0x105c
+	WORD $0x54000100 // b.eq 0x10c0
 	WORD $0x3dc01475 // ldr q21, [x3, #80]
 	WORD $0xf101837f // cmp x27, #0x60
-	WORD $0x540000a0 // b.eq 0x105c
+	WORD $0x540000a0 // b.eq 0x10c0
 	WORD $0x3dc01876 // ldr q22, [x3, #96]
 	WORD $0xf101c37f // cmp x27, #0x70
-	WORD $0x54000040 // b.eq 0x105c
+	WORD $0x54000040 // b.eq 0x10c0
 	WORD $0x3dc01c77 // ldr q23, [x3, #112]
-// 0x105c:
+// 0x10c0:
 	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
 	WORD $0x6e311c21 // eor v1.16b, v1.16b, v17.16b
 	WORD $0x6e321c42 // eor v2.16b, v2.16b, v18.16b
@@ -1093,85 +1122,449 @@ ready:
 	WORD $0x6e351ca5 // eor v5.16b, v5.16b, v21.16b
 	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
 	WORD $0x6e371ce7 // eor v7.16b, v7.16b, v23.16b
-// 0x107c:
+// 0x10e0:
 	WORD $0x3d800080 // str q0, [x4]
 	WORD $0xf100437f // cmp x27, #0x10
-	WORD $0x54000280 // b.eq 0x10d4
+	WORD $0x54000280 // b.eq 0x1138
 	WORD $0x3d800481 // str q1, [x4, #16]
 	WORD $0xf100837f // cmp x27, #0x20
-	WORD $0x54000220 // b.eq 0x10d4
+	WORD $0x54000220 // b.eq 0x1138
 	WORD $0x3d800882 // str q2, [x4, #32]
 	WORD $0xf100c37f // cmp x27, #0x30
-	WORD $0x540001c0 // b.eq 0x10d4
+	WORD $0x540001c0 // b.eq 0x1138
 	WORD $0x3d800c83 // str q3, [x4, #48]
 	WORD $0xf101037f // cmp x27, #0x40
-	WORD $0x54000160 // b.eq 0x10d4
+	WORD $0x54000160 // b.eq 0x1138
 	WORD $0x3d801084 // str q4, [x4, #64]
 	WORD $0xf101437f // cmp x27, #0x50
-	WORD $0x54000100 // b.eq 0x10d4
+	WORD $0x54000100 // b.eq 0x1138
 	WORD $0x3d801485 // str q5, [x4, #80]
 	WORD $0xf101837f // cmp x27, #0x60
-	WORD $0x540000a0 // b.eq 0x10d4
+	WORD $0x540000a0 // b.eq 0x1138
 	WORD $0x3d801886 // str q6, [x4, #96]
 	WORD $0xf101c37f // cmp x27, #0x70
-	WORD $0x54000040 // b.eq 0x10d4
+	WORD $0x54000040 // b.eq 0x1138
 	WORD $0x3d801c87 // str q7, [x4, #112]
-// 0x10d4:
+// 0x1138:
 	WORD $0xeb1b00a5 // subs x5, x5, x27
 	WORD $0x8b1b0063 // add x3, x3, x27
 	WORD $0x8b1b0084 // add x4, x4, x27
-	WORD $0x54ff8101 // b.ne 0x100
+	WORD $0x54ff7e61 // b.ne 0x110
 	WORD $0x710016df // cmp w22, #0x5
-	WORD $0x540021c3 // b.cc 0x1520
+	WORD $0x54004d43 // b.cc 0x1af4
 	WORD $0xa9006518 // stp x24, x25, [x8]
-	WORD $0x1400010c // b 0x1520
-// 0x10f4:
+	WORD $0x14000268 // b 0x1af4
+// 0x1158:
+	WORD $0x9107804a // add x10, x2, #0x1e0
+	WORD $0x4f02e40a // movi v10.16b, #0x40
+	WORD $0xad404550 // ldp q16, q17, [x10]
+	WORD $0xad414d52 // ldp q18, q19, [x10, #32]
+	WORD $0x4f04e40b // movi v11.16b, #0x80
+	WORD $0xad425554 // ldp q20, q21, [x10, #64]
+	WORD $0xad435d56 // ldp q22, q23, [x10, #96]
+	WORD $0x4f00e76c // movi v12.16b, #0x1b
+	WORD $0xad446558 // ldp q24, q25, [x10, #128]
+	WORD $0xad456d5a // ldp q26, q27, [x10, #160]
+	WORD $0xad46755c // ldp q28, q29, [x10, #192]
+	WORD $0xad477d5e // ldp q30, q31, [x10, #224]
+	WORD $0x910040cc // add x12, x6, #0x10
+	WORD $0x8b17118c // add x12, x12, x23, lsl #4
+	WORD $0xaa0c03ed // mov x13, x12
+	WORD $0x54000680 // b.eq 0x1264
+	WORD $0x3cdf0588 // ldr q8, [x12], #-16
+	WORD $0xad45b84d // ldp q13, q14, [x2, #176]
+	WORD $0x3dc0344f // ldr q15, [x2, #208]
+	WORD $0xd10006ef // sub x15, x23, #0x1
+	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
+	WORD $0x4e0d0000 // tbl v0.16b, {v0.16b}, v13.16b
+// 0x11b0:
+	WORD $0x3cdf0588 // ldr q8, [x12], #-16
+	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
+	WORD $0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
+	WORD $0x6e2a1c04 // eor v4.16b, v0.16b, v10.16b
+	WORD $0x6e2a1cc0 // eor v0.16b, v6.16b, v10.16b
+	WORD $0x4e046284 // tbl v4.16b, {v20.16b-v23.16b}, v4.16b
+	WORD $0x4e066306 // tbl v6.16b, {v24.16b-v27.16b}, v6.16b
+	WORD $0x4e006380 // tbl v0.16b, {v28.16b-v31.16b}, v0.16b
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e201cc4 // eor v4.16b, v6.16b, v0.16b
+	WORD $0x6e241c40 // eor v0.16b, v2.16b, v4.16b
+	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
+	WORD $0x6e600806 // rev32 v6.8h, v0.8h
+	WORD $0x6e201cc6 // eor v6.16b, v6.16b, v0.16b
+	WORD $0x6f0a04c2 // ushr v2.16b, v6.16b, #6
+	WORD $0x4e0201e2 // tbl v2.16b, {v15.16b}, v2.16b
+	WORD $0x4f0a54c6 // shl v6.16b, v6.16b, #2
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x6e221c00 // eor v0.16b, v0.16b, v2.16b
+	WORD $0x4e20a802 // cmlt v2.16b, v0.16b, #0
+	WORD $0x4f095404 // shl v4.16b, v0.16b, #1
+	WORD $0x6e600806 // rev32 v6.8h, v0.8h
+	WORD $0x4e2c1c42 // and v2.16b, v2.16b, v12.16b
+	WORD $0x6e221c84 // eor v4.16b, v4.16b, v2.16b
+	WORD $0x6e261c00 // eor v0.16b, v0.16b, v6.16b
+	WORD $0x6e241cc2 // eor v2.16b, v6.16b, v4.16b
+	WORD $0x6e241c00 // eor v0.16b, v0.16b, v4.16b
+	WORD $0x4e0e0000 // tbl v0.16b, {v0.16b}, v14.16b
+	WORD $0x4e0d0042 // tbl v2.16b, {v2.16b}, v13.16b
+	WORD $0x6e221c00 // eor v0.16b, v0.16b, v2.16b
+	WORD $0xf10005ef // subs x15, x15, #0x1
+	WORD $0x54fffc21 // b.ne 0x11b0
+	WORD $0x3cdf0588 // ldr q8, [x12], #-16
+	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
+	WORD $0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
+	WORD $0x6e2a1c04 // eor v4.16b, v0.16b, v10.16b
+	WORD $0x6e2a1cc0 // eor v0.16b, v6.16b, v10.16b
+	WORD $0x4e046284 // tbl v4.16b, {v20.16b-v23.16b}, v4.16b
+	WORD $0x4e066306 // tbl v6.16b, {v24.16b-v27.16b}, v6.16b
+	WORD $0x4e006380 // tbl v0.16b, {v28.16b-v31.16b}, v0.16b
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e201cc4 // eor v4.16b, v6.16b, v0.16b
+	WORD $0x6e241c40 // eor v0.16b, v2.16b, v4.16b
+	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
+	WORD $0x17fffdb5 // b 0x934
+// 0x1264:
+	WORD $0x3cdf0588 // ldr q8, [x12], #-16
+	WORD $0x3cdf05a9 // ldr q9, [x13], #-16
+	WORD $0xad45b84d // ldp q13, q14, [x2, #176]
+	WORD $0x3dc0344f // ldr q15, [x2, #208]
+	WORD $0xd10006ef // sub x15, x23, #0x1
+	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
+	WORD $0x6e291c21 // eor v1.16b, v1.16b, v9.16b
+	WORD $0x4e0d0000 // tbl v0.16b, {v0.16b}, v13.16b
+	WORD $0x4e0d0021 // tbl v1.16b, {v1.16b}, v13.16b
+// 0x1288:
+	WORD $0x3cdf0588 // ldr q8, [x12], #-16
+	WORD $0x3cdf05a9 // ldr q9, [x13], #-16
+	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
+	WORD $0x4e016203 // tbl v3.16b, {v16.16b-v19.16b}, v1.16b
+	WORD $0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
+	WORD $0x6e2b1c27 // eor v7.16b, v1.16b, v11.16b
+	WORD $0x6e2a1c04 // eor v4.16b, v0.16b, v10.16b
+	WORD $0x6e2a1c25 // eor v5.16b, v1.16b, v10.16b
+	WORD $0x6e2a1cc0 // eor v0.16b, v6.16b, v10.16b
+	WORD $0x6e2a1ce1 // eor v1.16b, v7.16b, v10.16b
+	WORD $0x4e046284 // tbl v4.16b, {v20.16b-v23.16b}, v4.16b
+	WORD $0x4e056285 // tbl v5.16b, {v20.16b-v23.16b}, v5.16b
+	WORD $0x4e007382 // tbx v2.16b, {v28.16b-v31.16b}, v0.16b
+	WORD $0x4e017383 // tbx v3.16b, {v28.16b-v31.16b}, v1.16b
+	WORD $0x4e067304 // tbx v4.16b, {v24.16b-v27.16b}, v6.16b
+	WORD $0x4e077305 // tbx v5.16b, {v24.16b-v27.16b}, v7.16b
+	WORD $0x6e241c40 // eor v0.16b, v2.16b, v4.16b
+	WORD $0x6e251c61 // eor v1.16b, v3.16b, v5.16b
+	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
+	WORD $0x6e291c21 // eor v1.16b, v1.16b, v9.16b
+	WORD $0x6e600806 // rev32 v6.8h, v0.8h
+	WORD $0x6e600827 // rev32 v7.8h, v1.8h
+	WORD $0x6e201cc6 // eor v6.16b, v6.16b, v0.16b
+	WORD $0x6e211ce7 // eor v7.16b, v7.16b, v1.16b
+	WORD $0x6f0a04c2 // ushr v2.16b, v6.16b, #6
+	WORD $0x6f0a04e3 // ushr v3.16b, v7.16b, #6
+	WORD $0x4e0201e2 // tbl v2.16b, {v15.16b}, v2.16b
+	WORD $0x4e0301e3 // tbl v3.16b, {v15.16b}, v3.16b
+	WORD $0x4f0a54c6 // shl v6.16b, v6.16b, #2
+	WORD $0x4f0a54e7 // shl v7.16b, v7.16b, #2
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x6e271c63 // eor v3.16b, v3.16b, v7.16b
+	WORD $0x6e221c00 // eor v0.16b, v0.16b, v2.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x4e20a802 // cmlt v2.16b, v0.16b, #0
+	WORD $0x4e20a823 // cmlt v3.16b, v1.16b, #0
+	WORD $0x4f095404 // shl v4.16b, v0.16b, #1
+	WORD $0x4f095425 // shl v5.16b, v1.16b, #1
+	WORD $0x6e600806 // rev32 v6.8h, v0.8h
+	WORD $0x6e600827 // rev32 v7.8h, v1.8h
+	WORD $0x4e2c1c42 // and v2.16b, v2.16b, v12.16b
+	WORD $0x4e2c1c63 // and v3.16b, v3.16b, v12.16b
+	WORD $0x6e221c84 // eor v4.16b, v4.16b, v2.16b
+	WORD $0x6e231ca5 // eor v5.16b, v5.16b, v3.16b
+	WORD $0x6e261c00 // eor v0.16b, v0.16b, v6.16b
+	WORD $0x6e271c21 // eor v1.16b, v1.16b, v7.16b
+	WORD $0x6e241cc2 // eor v2.16b, v6.16b, v4.16b
+	WORD $0x6e251ce3 // eor v3.16b, v7.16b, v5.16b
+	WORD $0x6e241c00 // eor v0.16b, v0.16b, v4.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x4e0e0000 // tbl v0.16b, {v0.16b}, v14.16b
+	WORD $0x4e0e0021 // tbl v1.16b, {v1.16b}, v14.16b
+	WORD $0x4e0d0042 // tbl v2.16b, {v2.16b}, v13.16b
+	WORD $0x4e0d0063 // tbl v3.16b, {v3.16b}, v13.16b
+	WORD $0x6e221c00 // eor v0.16b, v0.16b, v2.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0xf10005ef // subs x15, x15, #0x1
+	WORD $0x54fff8e1 // b.ne 0x1288
+	WORD $0x3cdf0588 // ldr q8, [x12], #-16
+	WORD $0x3cdf05a9 // ldr q9, [x13], #-16
+	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
+	WORD $0x4e016203 // tbl v3.16b, {v16.16b-v19.16b}, v1.16b
+	WORD $0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
+	WORD $0x6e2b1c27 // eor v7.16b, v1.16b, v11.16b
+	WORD $0x6e2a1c04 // eor v4.16b, v0.16b, v10.16b
+	WORD $0x6e2a1c25 // eor v5.16b, v1.16b, v10.16b
+	WORD $0x6e2a1cc0 // eor v0.16b, v6.16b, v10.16b
+	WORD $0x6e2a1ce1 // eor v1.16b, v7.16b, v10.16b
+	WORD $0x4e046284 // tbl v4.16b, {v20.16b-v23.16b}, v4.16b
+	WORD $0x4e056285 // tbl v5.16b, {v20.16b-v23.16b}, v5.16b
+	WORD $0x4e007382 // tbx v2.16b, {v28.16b-v31.16b}, v0.16b
+	WORD $0x4e017383 // tbx v3.16b, {v28.16b-v31.16b}, v1.16b
+	WORD $0x4e067304 // tbx v4.16b, {v24.16b-v27.16b}, v6.16b
+	WORD $0x4e077305 // tbx v5.16b, {v24.16b-v27.16b}, v7.16b
+	WORD $0x6e241c40 // eor v0.16b, v2.16b, v4.16b
+	WORD $0x6e251c61 // eor v1.16b, v3.16b, v5.16b
+	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
+	WORD $0x6e291c21 // eor v1.16b, v1.16b, v9.16b
+	WORD $0x17fffd5d // b 0x934
+// 0x13c4:
+	WORD $0x9103804a // add x10, x2, #0xe0
+	WORD $0x4f02e40a // movi v10.16b, #0x40
+	WORD $0xad404550 // ldp q16, q17, [x10]
+	WORD $0xad414d52 // ldp q18, q19, [x10, #32]
+	WORD $0x4f04e40b // movi v11.16b, #0x80
+	WORD $0xad425554 // ldp q20, q21, [x10, #64]
+	WORD $0xad435d56 // ldp q22, q23, [x10, #96]
+	WORD $0x4f00e76c // movi v12.16b, #0x1b
+	WORD $0xad446558 // ldp q24, q25, [x10, #128]
+	WORD $0xad456d5a // ldp q26, q27, [x10, #160]
+	WORD $0xad46755c // ldp q28, q29, [x10, #192]
+	WORD $0xad477d5e // ldp q30, q31, [x10, #224]
+	WORD $0x910040cc // add x12, x6, #0x10
+	WORD $0xaa0c03ed // mov x13, x12
+	WORD $0x540005c0 // b.eq 0x14b4
+// 0x1400:
+	WORD $0x3cc10588 // ldr q8, [x12], #16
+	WORD $0xad44b84d // ldp q13, q14, [x2, #144]
+	WORD $0xd10006ef // sub x15, x23, #0x1
+	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
+	WORD $0x4e0d0000 // tbl v0.16b, {v0.16b}, v13.16b
+// 0x1414:
+	WORD $0x3cc10588 // ldr q8, [x12], #16
+	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
+	WORD $0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
+	WORD $0x6e2a1c04 // eor v4.16b, v0.16b, v10.16b
+	WORD $0x6e2a1cc0 // eor v0.16b, v6.16b, v10.16b
+	WORD $0x4e046284 // tbl v4.16b, {v20.16b-v23.16b}, v4.16b
+	WORD $0x4e066306 // tbl v6.16b, {v24.16b-v27.16b}, v6.16b
+	WORD $0x4e006380 // tbl v0.16b, {v28.16b-v31.16b}, v0.16b
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e201cc4 // eor v4.16b, v6.16b, v0.16b
+	WORD $0x6e241c40 // eor v0.16b, v2.16b, v4.16b
+	WORD $0x4e20a802 // cmlt v2.16b, v0.16b, #0
+	WORD $0x4f095404 // shl v4.16b, v0.16b, #1
+	WORD $0x6e600806 // rev32 v6.8h, v0.8h
+	WORD $0x4e2c1c42 // and v2.16b, v2.16b, v12.16b
+	WORD $0x6e261d08 // eor v8.16b, v8.16b, v6.16b
+	WORD $0x6e261c00 // eor v0.16b, v0.16b, v6.16b
+	WORD $0x6e221c84 // eor v4.16b, v4.16b, v2.16b
+	WORD $0x6e241d02 // eor v2.16b, v8.16b, v4.16b
+	WORD $0x6e241c00 // eor v0.16b, v0.16b, v4.16b
+	WORD $0x4e0e0000 // tbl v0.16b, {v0.16b}, v14.16b
+	WORD $0x4e0d0042 // tbl v2.16b, {v2.16b}, v13.16b
+	WORD $0x6e221c00 // eor v0.16b, v0.16b, v2.16b
+	WORD $0xf10005ef // subs x15, x15, #0x1
+	WORD $0x54fffd01 // b.ne 0x1414
+	WORD $0x3cc10588 // ldr q8, [x12], #16
+	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
+	WORD $0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
+	WORD $0x6e2a1c04 // eor v4.16b, v0.16b, v10.16b
+	WORD $0x6e2a1cc0 // eor v0.16b, v6.16b, v10.16b
+	WORD $0x4e046284 // tbl v4.16b, {v20.16b-v23.16b}, v4.16b
+	WORD $0x4e066306 // tbl v6.16b, {v24.16b-v27.16b}, v6.16b
+	WORD $0x4e006380 // tbl v0.16b, {v28.16b-v31.16b}, v0.16b
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e201cc4 // eor v4.16b, v6.16b, v0.16b
+	WORD $0x6e241c40 // eor v0.16b, v2.16b, v4.16b
+	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
+	WORD $0x71001edf // cmp w22, #0x7
+	WORD $0x54000982 // b.cs 0x15dc
+	WORD $0x17fffec3 // b 0xfbc
+// 0x14b4:
+	WORD $0x3cc10588 // ldr q8, [x12], #16
+	WORD $0x3cc105a9 // ldr q9, [x13], #16
+	WORD $0xad44b84d // ldp q13, q14, [x2, #144]
+	WORD $0xd10006ef // sub x15, x23, #0x1
+	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
+	WORD $0x6e291c21 // eor v1.16b, v1.16b, v9.16b
+	WORD $0x4e0d0000 // tbl v0.16b, {v0.16b}, v13.16b
+	WORD $0x4e0d0021 // tbl v1.16b, {v1.16b}, v13.16b
+// 0x14d4:
+	WORD $0x3cc10588 // ldr q8, [x12], #16
+	WORD $0x3cc105a9 // ldr q9, [x13], #16
+	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
+	WORD $0x4e016203 // tbl v3.16b, {v16.16b-v19.16b}, v1.16b
+	WORD $0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
+	WORD $0x6e2b1c27 // eor v7.16b, v1.16b, v11.16b
+	WORD $0x6e2a1c04 // eor v4.16b, v0.16b, v10.16b
+	WORD $0x6e2a1c25 // eor v5.16b, v1.16b, v10.16b
+	WORD $0x6e2a1cc0 // eor v0.16b, v6.16b, v10.16b
+	WORD $0x6e2a1ce1 // eor v1.16b, v7.16b, v10.16b
+	WORD $0x4e046284 // tbl v4.16b, {v20.16b-v23.16b}, v4.16b
+	WORD $0x4e056285 // tbl v5.16b, {v20.16b-v23.16b}, v5.16b
+	WORD $0x4e007382 // tbx v2.16b, {v28.16b-v31.16b}, v0.16b
+	WORD $0x4e017383 // tbx v3.16b, {v28.16b-v31.16b}, v1.16b
+	WORD $0x4e067304 // tbx v4.16b, {v24.16b-v27.16b}, v6.16b
+	WORD $0x4e077305 // tbx v5.16b, {v24.16b-v27.16b}, v7.16b
+	WORD $0x6e241c40 // eor v0.16b, v2.16b, v4.16b
+	WORD $0x6e251c61 // eor v1.16b, v3.16b, v5.16b
+	WORD $0x4e20a802 // cmlt v2.16b, v0.16b, #0
+	WORD $0x4e20a823 // cmlt v3.16b, v1.16b, #0
+	WORD $0x4f095404 // shl v4.16b, v0.16b, #1
+	WORD $0x4f095425 // shl v5.16b, v1.16b, #1
+	WORD $0x6e600806 // rev32 v6.8h, v0.8h
+	WORD $0x6e600827 // rev32 v7.8h, v1.8h
+	WORD $0x4e2c1c42 // and v2.16b, v2.16b, v12.16b
+	WORD $0x4e2c1c63 // and v3.16b, v3.16b, v12.16b
+	WORD $0x6e261d08 // eor v8.16b, v8.16b, v6.16b
+	WORD $0x6e271d29 // eor v9.16b, v9.16b, v7.16b
+	WORD $0x6e261c00 // eor v0.16b, v0.16b, v6.16b
+	WORD $0x6e271c21 // eor v1.16b, v1.16b, v7.16b
+	WORD $0x6e221c84 // eor v4.16b, v4.16b, v2.16b
+	WORD $0x6e231ca5 // eor v5.16b, v5.16b, v3.16b
+	WORD $0x6e241d02 // eor v2.16b, v8.16b, v4.16b
+	WORD $0x6e251d23 // eor v3.16b, v9.16b, v5.16b
+	WORD $0x6e241c00 // eor v0.16b, v0.16b, v4.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x4e0e0000 // tbl v0.16b, {v0.16b}, v14.16b
+	WORD $0x4e0e0021 // tbl v1.16b, {v1.16b}, v14.16b
+	WORD $0x4e0d0042 // tbl v2.16b, {v2.16b}, v13.16b
+	WORD $0x4e0d0063 // tbl v3.16b, {v3.16b}, v13.16b
+	WORD $0x6e221c00 // eor v0.16b, v0.16b, v2.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0xf10005ef // subs x15, x15, #0x1
+	WORD $0x54fffaa1 // b.ne 0x14d4
+	WORD $0x3cc10588 // ldr q8, [x12], #16
+	WORD $0x3cc105a9 // ldr q9, [x13], #16
+	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
+	WORD $0x4e016203 // tbl v3.16b, {v16.16b-v19.16b}, v1.16b
+	WORD $0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
+	WORD $0x6e2b1c27 // eor v7.16b, v1.16b, v11.16b
+	WORD $0x6e2a1c04 // eor v4.16b, v0.16b, v10.16b
+	WORD $0x6e2a1c25 // eor v5.16b, v1.16b, v10.16b
+	WORD $0x6e2a1cc0 // eor v0.16b, v6.16b, v10.16b
+	WORD $0x6e2a1ce1 // eor v1.16b, v7.16b, v10.16b
+	WORD $0x4e046284 // tbl v4.16b, {v20.16b-v23.16b}, v4.16b
+	WORD $0x4e056285 // tbl v5.16b, {v20.16b-v23.16b}, v5.16b
+	WORD $0x4e007382 // tbx v2.16b, {v28.16b-v31.16b}, v0.16b
+	WORD $0x4e017383 // tbx v3.16b, {v28.16b-v31.16b}, v1.16b
+	WORD $0x4e067304 // tbx v4.16b, {v24.16b-v27.16b}, v6.16b
+	WORD $0x4e077305 // tbx v5.16b, {v24.16b-v27.16b}, v7.16b
+	WORD $0x6e241c40 // eor v0.16b, v2.16b, v4.16b
+	WORD $0x6e251c61 // eor v1.16b, v3.16b, v5.16b
+	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
+	WORD $0x6e291c21 // eor v1.16b, v1.16b, v9.16b
+	WORD $0x71001edf // cmp w22, #0x7
+	WORD $0x54ffcf23 // b.cc 0xfbc
+// 0x15dc:
+	WORD $0xf940028a // ldr x10, [x20]
+	WORD $0x3ca76940 // str q0, [x10, x7]
+	WORD $0xf100077f // cmp x27, #0x1
+	WORD $0x54000060 // b.eq 0x15f4
+	WORD $0xf940228a // ldr x10, [x20, #64]
+	WORD $0x3ca76941 // str q1, [x10, x7]
+// 0x15f4:
+	WORD $0x910040e7 // add x7, x7, #0x10
+	WORD $0xeb1a00ff // cmp x7, x26
+	WORD $0x54000443 // b.cc 0x1684
+	WORD $0xb400273a // cbz x26, 0x1ae4
+	WORD $0xf9401a8a // ldr x10, [x20, #48]
+	WORD $0x3d800140 // str q0, [x10]
+	WORD $0xf100077f // cmp x27, #0x1
+	WORD $0x540026a0 // b.eq 0x1ae4
+	WORD $0xf9403a8a // ldr x10, [x20, #112]
+	WORD $0x3d800141 // str q1, [x10]
+	WORD $0x14000132 // b 0x1ae4
+// 0x1620:
+	WORD $0xd280004a // mov x10, #0x2
+	WORD $0xeb0a02bf // cmp x21, x10
+	WORD $0x9a8a32bb // csel x27, x21, x10, cc
+	WORD $0x9103804a // add x10, x2, #0xe0
+	WORD $0x4f02e40a // movi v10.16b, #0x40
+	WORD $0xad404550 // ldp q16, q17, [x10]
+	WORD $0xad414d52 // ldp q18, q19, [x10, #32]
+	WORD $0x4f04e40b // movi v11.16b, #0x80
+	WORD $0xad425554 // ldp q20, q21, [x10, #64]
+	WORD $0xad435d56 // ldp q22, q23, [x10, #96]
+	WORD $0x4f00e76c // movi v12.16b, #0x1b
+	WORD $0xad446558 // ldp q24, q25, [x10, #128]
+	WORD $0xad456d5a // ldp q26, q27, [x10, #160]
+	WORD $0xad46755c // ldp q28, q29, [x10, #192]
+	WORD $0xad477d5e // ldp q30, q31, [x10, #224]
+	WORD $0xd2800007 // mov x7, #0x0
+	WORD $0x4f00e400 // movi v0.16b, #0x0
+	WORD $0x4f00e401 // movi v1.16b, #0x0
+	WORD $0xb40000fa // cbz x26, 0x1684
+	WORD $0xf9401a8a // ldr x10, [x20, #48]
+	WORD $0x3dc00140 // ldr q0, [x10]
+	WORD $0xf100077f // cmp x27, #0x1
+	WORD $0x54000060 // b.eq 0x1684
+	WORD $0xf9403a8a // ldr x10, [x20, #112]
+	WORD $0x3dc00141 // ldr q1, [x10]
+// 0x1684:
+	WORD $0xf940068a // ldr x10, [x20, #8]
+	WORD $0x3ce76942 // ldr q2, [x10, x7]
+	WORD $0xf100077f // cmp x27, #0x1
+	WORD $0x54000060 // b.eq 0x169c
+	WORD $0xf940268a // ldr x10, [x20, #72]
+	WORD $0x3ce76943 // ldr q3, [x10, x7]
+// 0x169c:
+	WORD $0x6e221c00 // eor v0.16b, v0.16b, v2.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0xf940168c // ldr x12, [x20, #40]
+	WORD $0x9100418c // add x12, x12, #0x10
+	WORD $0x54ffeaa0 // b.eq 0x1400
+	WORD $0xf940368d // ldr x13, [x20, #104]
+	WORD $0x910041ad // add x13, x13, #0x10
+	WORD $0x17ffff7f // b 0x14b4
+// 0x16bc:
 	WORD $0xd280001a // mov x26, #0x0
-	WORD $0x54000048 // b.hi 0x1100
+	WORD $0x54000048 // b.hi 0x16c8
 	WORD $0xf940241a // ldr x26, [x0, #72]
-// 0x1100:
+// 0x16c8:
 	WORD $0xa940d414 // ldp x20, x21, [x0, #8]
 	WORD $0xf940168a // ldr x10, [x20, #40]
 	WORD $0xf9400157 // ldr x23, [x10]
-// 0x110c:
+	WORD $0xd2800010 // mov x16, #0x0
+// 0x16d8:
+	WORD $0xb4fffa5a // cbz x26, 0x1620
+	WORD $0xf10012bf // cmp x21, #0x4
+	WORD $0x54fffa09 // b.ls 0x1620
+	WORD $0x91000af0 // add x16, x23, #0x2
 	WORD $0xd280011b // mov x27, #0x8
 	WORD $0xeb1b02bf // cmp x21, x27
 	WORD $0x9a9b32bb // csel x27, x21, x27, cc
 	WORD $0xd2800207 // mov x7, #0x10
 	WORD $0x9106002e // add x14, x1, #0x180
 	WORD $0xd280000f // mov x15, #0x0
-// 0x1124:
+// 0x1700:
 	WORD $0xf940168a // ldr x10, [x20, #40]
 	WORD $0x3ce76940 // ldr q0, [x10, x7]
 	WORD $0xf100077f // cmp x27, #0x1
-	WORD $0x54000360 // b.eq 0x119c
+	WORD $0x54000360 // b.eq 0x1778
 	WORD $0xf940368a // ldr x10, [x20, #104]
 	WORD $0x3ce76941 // ldr q1, [x10, x7]
 	WORD $0xf1000b7f // cmp x27, #0x2
-	WORD $0x540002e0 // b.eq 0x119c
+	WORD $0x540002e0 // b.eq 0x1778
 	WORD $0xf940568a // ldr x10, [x20, #168]
 	WORD $0x3ce76942 // ldr q2, [x10, x7]
 	WORD $0xf1000f7f // cmp x27, #0x3
-	WORD $0x54000260 // b.eq 0x119c
+	WORD $0x54000260 // b.eq 0x1778
 	WORD $0xf940768a // ldr x10, [x20, #232]
 	WORD $0x3ce76943 // ldr q3, [x10, x7]
 	WORD $0xf100137f // cmp x27, #0x4
-	WORD $0x540001e0 // b.eq 0x119c
+	WORD $0x540001e0 // b.eq 0x1778
 	WORD $0xf940968a // ldr x10, [x20, #296]
 	WORD $0x3ce76944 // ldr q4, [x10, x7]
 	WORD $0xf100177f // cmp x27, #0x5
-	WORD $0x54000160 // b.eq 0x119c
+	WORD $0x54000160 // b.eq 0x1778
 	WORD $0xf940b68a // ldr x10, [x20, #360]
 	WORD $0x3ce76945 // ldr q5, [x10, x7]
 	WORD $0xf1001b7f // cmp x27, #0x6
-	WORD $0x540000e0 // b.eq 0x119c
+	WORD $0x540000e0 // b.eq 0x1778
 	WORD $0xf940d68a // ldr x10, [x20, #424]
 	WORD $0x3ce76946 // ldr q6, [x10, x7]
 	WORD $0xf1001f7f // cmp x27, #0x7
-	WORD $0x54000060 // b.eq 0x119c
+	WORD $0x54000060 // b.eq 0x1778
 	WORD $0xf940f68a // ldr x10, [x20, #488]
 	WORD $0x3ce76947 // ldr q7, [x10, x7]
-// 0x119c:
+// 0x1778:
 	WORD $0x924005ea // and x10, x15, #0x3
 	WORD $0x8b0a104a // add x10, x2, x10, lsl #4
 	WORD $0x3dc0154b // ldr q11, [x10, #80]
@@ -1229,12 +1622,12 @@ ready:
 	WORD $0x6eff1f25 // bif v5.16b, v25.16b, v31.16b
 	WORD $0x6ebf1f46 // bit v6.16b, v26.16b, v31.16b
 	WORD $0x6eff1f67 // bif v7.16b, v27.16b, v31.16b
-	WORD $0xb40000af // cbz x15, 0x1294
+	WORD $0xb40000af // cbz x15, 0x1870
 	WORD $0x6e205800 // mvn v0.16b, v0.16b
 	WORD $0x6e205821 // mvn v1.16b, v1.16b
 	WORD $0x6e2058a5 // mvn v5.16b, v5.16b
 	WORD $0x6e2058c6 // mvn v6.16b, v6.16b
-// 0x1294:
+// 0x1870:
 	WORD $0xac8105c0 // stp q0, q1, [x14], #32
 	WORD $0xac810dc2 // stp q2, q3, [x14], #32
 	WORD $0xac8115c4 // stp q4, q5, [x14], #32
@@ -1242,80 +1635,78 @@ ready:
 	WORD $0x910005ef // add x15, x15, #0x1
 	WORD $0x910040e7 // add x7, x7, #0x10
 	WORD $0xeb1701ff // cmp x15, x23
-	WORD $0x54fff3a9 // b.ls 0x1124
+	WORD $0x54fff3a9 // b.ls 0x1700
 	WORD $0xd2800007 // mov x7, #0x0
-	WORD $0xb40004fa // cbz x26, 0x1354
 	WORD $0xf9401a8a // ldr x10, [x20, #48]
 	WORD $0x3dc00140 // ldr q0, [x10]
 	WORD $0x3d804020 // str q0, [x1, #256]
 	WORD $0xf100077f // cmp x27, #0x1
-	WORD $0x54000440 // b.eq 0x1354
+	WORD $0x54000440 // b.eq 0x192c
 	WORD $0xf9403a8a // ldr x10, [x20, #112]
 	WORD $0x3dc00141 // ldr q1, [x10]
 	WORD $0x3d804421 // str q1, [x1, #272]
 	WORD $0xf1000b7f // cmp x27, #0x2
-	WORD $0x540003a0 // b.eq 0x1354
+	WORD $0x540003a0 // b.eq 0x192c
 	WORD $0xf9405a8a // ldr x10, [x20, #176]
 	WORD $0x3dc00142 // ldr q2, [x10]
 	WORD $0x3d804822 // str q2, [x1, #288]
 	WORD $0xf1000f7f // cmp x27, #0x3
-	WORD $0x54000300 // b.eq 0x1354
+	WORD $0x54000300 // b.eq 0x192c
 	WORD $0xf9407a8a // ldr x10, [x20, #240]
 	WORD $0x3dc00143 // ldr q3, [x10]
 	WORD $0x3d804c23 // str q3, [x1, #304]
 	WORD $0xf100137f // cmp x27, #0x4
-	WORD $0x54000260 // b.eq 0x1354
+	WORD $0x54000260 // b.eq 0x192c
 	WORD $0xf9409a8a // ldr x10, [x20, #304]
 	WORD $0x3dc00144 // ldr q4, [x10]
 	WORD $0x3d805024 // str q4, [x1, #320]
 	WORD $0xf100177f // cmp x27, #0x5
-	WORD $0x540001c0 // b.eq 0x1354
+	WORD $0x540001c0 // b.eq 0x192c
 	WORD $0xf940ba8a // ldr x10, [x20, #368]
 	WORD $0x3dc00145 // ldr q5, [x10]
 	WORD $0x3d805425 // str q5, [x1, #336]
 	WORD $0xf1001b7f // cmp x27, #0x6
-	WORD $0x54000120 // b.eq 0x1354
+	WORD $0x54000120 // b.eq 0x192c
 	WORD $0xf940da8a // ldr x10, [x20, #432]
 	WORD $0x3dc00146 // ldr q6, [x10]
 	WORD $0x3d805826 // str q6, [x1, #352]
 	WORD $0xf1001f7f // cmp x27, #0x7
-	WORD $0x54000080 // b.eq 0x1354
+	WORD $0x54000080 // b.eq 0x192c
 	WORD $0xf940fa8a // ldr x10, [x20, #496]
 	WORD $0x3dc00147 // ldr q7, [x10]
 	WORD $0x3d805c27 // str q7, [x1, #368]
-// 0x1354:
+// 0x192c:
 	WORD $0xf940068a // ldr x10, [x20, #8]
 	WORD $0x3ce76940 // ldr q0, [x10, x7]
 	WORD $0xf100077f // cmp x27, #0x1
-	WORD $0x54000360 // b.eq 0x13cc
+	WORD $0x54000360 // b.eq 0x19a4
 	WORD $0xf940268a // ldr x10, [x20, #72]
 	WORD $0x3ce76941 // ldr q1, [x10, x7]
 	WORD $0xf1000b7f // cmp x27, #0x2
-	WORD $0x540002e0 // b.eq 0x13cc
+	WORD $0x540002e0 // b.eq 0x19a4
 	WORD $0xf940468a // ldr x10, [x20, #136]
 	WORD $0x3ce76942 // ldr q2, [x10, x7]
 	WORD $0xf1000f7f // cmp x27, #0x3
-	WORD $0x54000260 // b.eq 0x13cc
+	WORD $0x54000260 // b.eq 0x19a4
 	WORD $0xf940668a // ldr x10, [x20, #200]
 	WORD $0x3ce76943 // ldr q3, [x10, x7]
 	WORD $0xf100137f // cmp x27, #0x4
-	WORD $0x540001e0 // b.eq 0x13cc
+	WORD $0x540001e0 // b.eq 0x19a4
 	WORD $0xf940868a // ldr x10, [x20, #264]
 	WORD $0x3ce76944 // ldr q4, [x10, x7]
 	WORD $0xf100177f // cmp x27, #0x5
-	WORD $0x54000160 // b.eq 0x13cc
+	WORD $0x54000160 // b.eq 0x19a4
 	WORD $0xf940a68a // ldr x10, [x20, #328]
 	WORD $0x3ce76945 // ldr q5, [x10, x7]
 	WORD $0xf1001b7f // cmp x27, #0x6
-	WORD $0x540000e0 // b.eq 0x13cc
+	WORD $0x540000e0 // b.eq 0x19a4
 	WORD $0xf940c68a // ldr x10, [x20, #392]
 	WORD $0x3ce76946 // ldr q6, [x10, x7]
 	WORD $0xf1001f7f // cmp x27, #0x7
-	WORD $0x54000060 // b.eq 0x13cc
+	WORD $0x54000060 // b.eq 0x19a4
 	WORD $0xf940e68a // ldr x10, [x20, #456]
 	WORD $0x3ce76947 // ldr q7, [x10, x7]
-// 0x13cc:
-	WORD $0xb4ffaeba // cbz x26, 0x9a0
+// 0x19a4:
 	WORD $0xad484430 // ldp q16, q17, [x1, #256]
 	WORD $0xad494c32 // ldp q18, q19, [x1, #288]
 	WORD $0xad4a5434 // ldp q20, q21, [x1, #320]
@@ -1328,94 +1719,93 @@ ready:
 	WORD $0x6e351ca5 // eor v5.16b, v5.16b, v21.16b
 	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
 	WORD $0x6e371ce7 // eor v7.16b, v7.16b, v23.16b
-	WORD $0x17fffd68 // b 0x9a0
-// 0x1404:
+	WORD $0x17fffc0c // b 0xa04
+// 0x19d8:
 	WORD $0xf940028a // ldr x10, [x20]
 	WORD $0x3ca76940 // str q0, [x10, x7]
 	WORD $0xf100077f // cmp x27, #0x1
-	WORD $0x54000360 // b.eq 0x147c
+	WORD $0x54000360 // b.eq 0x1a50
 	WORD $0xf940228a // ldr x10, [x20, #64]
 	WORD $0x3ca76941 // str q1, [x10, x7]
 	WORD $0xf1000b7f // cmp x27, #0x2
-	WORD $0x540002e0 // b.eq 0x147c
+	WORD $0x540002e0 // b.eq 0x1a50
 	WORD $0xf940428a // ldr x10, [x20, #128]
 	WORD $0x3ca76942 // str q2, [x10, x7]
 	WORD $0xf1000f7f // cmp x27, #0x3
-	WORD $0x54000260 // b.eq 0x147c
+	WORD $0x54000260 // b.eq 0x1a50
 	WORD $0xf940628a // ldr x10, [x20, #192]
 	WORD $0x3ca76943 // str q3, [x10, x7]
 	WORD $0xf100137f // cmp x27, #0x4
-	WORD $0x540001e0 // b.eq 0x147c
+	WORD $0x540001e0 // b.eq 0x1a50
 	WORD $0xf940828a // ldr x10, [x20, #256]
 	WORD $0x3ca76944 // str q4, [x10, x7]
 	WORD $0xf100177f // cmp x27, #0x5
-	WORD $0x54000160 // b.eq 0x147c
+	WORD $0x54000160 // b.eq 0x1a50
 	WORD $0xf940a28a // ldr x10, [x20, #320]
 	WORD $0x3ca76945 // str q5, [x10, x7]
 	WORD $0xf1001b7f // cmp x27, #0x6
-	WORD $0x540000e0 // b.eq 0x147c
+	WORD $0x540000e0 // b.eq 0x1a50
 	WORD $0xf940c28a // ldr x10, [x20, #384]
 	WORD $0x3ca76946 // str q6, [x10, x7]
 	WORD $0xf1001f7f // cmp x27, #0x7
-	WORD $0x54000060 // b.eq 0x147c
+	WORD $0x54000060 // b.eq 0x1a50
 	WORD $0xf940e28a // ldr x10, [x20, #448]
 	WORD $0x3ca76947 // str q7, [x10, x7]
-// 0x147c:
-	WORD $0xb40004da // cbz x26, 0x1514
+// 0x1a50:
 	WORD $0xad080420 // stp q0, q1, [x1, #256]
 	WORD $0xad090c22 // stp q2, q3, [x1, #288]
 	WORD $0xad0a1424 // stp q4, q5, [x1, #320]
 	WORD $0xad0b1c26 // stp q6, q7, [x1, #352]
 	WORD $0x910040e7 // add x7, x7, #0x10
 	WORD $0xeb1a00ff // cmp x7, x26
-	WORD $0x54fff5e3 // b.cc 0x1354
+	WORD $0x54fff623 // b.cc 0x192c
 	WORD $0xf9401a8a // ldr x10, [x20, #48]
 	WORD $0x3d800140 // str q0, [x10]
 	WORD $0xf100077f // cmp x27, #0x1
-	WORD $0x54000360 // b.eq 0x1514
+	WORD $0x54000360 // b.eq 0x1ae4
 	WORD $0xf9403a8a // ldr x10, [x20, #112]
 	WORD $0x3d800141 // str q1, [x10]
 	WORD $0xf1000b7f // cmp x27, #0x2
-	WORD $0x540002e0 // b.eq 0x1514
+	WORD $0x540002e0 // b.eq 0x1ae4
 	WORD $0xf9405a8a // ldr x10, [x20, #176]
 	WORD $0x3d800142 // str q2, [x10]
 	WORD $0xf1000f7f // cmp x27, #0x3
-	WORD $0x54000260 // b.eq 0x1514
+	WORD $0x54000260 // b.eq 0x1ae4
 	WORD $0xf9407a8a // ldr x10, [x20, #240]
 	WORD $0x3d800143 // str q3, [x10]
 	WORD $0xf100137f // cmp x27, #0x4
-	WORD $0x540001e0 // b.eq 0x1514
+	WORD $0x540001e0 // b.eq 0x1ae4
 	WORD $0xf9409a8a // ldr x10, [x20, #304]
 	WORD $0x3d800144 // str q4, [x10]
 	WORD $0xf100177f // cmp x27, #0x5
-	WORD $0x54000160 // b.eq 0x1514
+	WORD $0x54000160 // b.eq 0x1ae4
 	WORD $0xf940ba8a // ldr x10, [x20, #368]
 	WORD $0x3d800145 // str q5, [x10]
 	WORD $0xf1001b7f // cmp x27, #0x6
-	WORD $0x540000e0 // b.eq 0x1514
+	WORD $0x540000e0 // b.eq 0x1ae4
 	WORD $0xf940da8a // ldr x10, [x20, #432]
 	WORD $0x3d800146 // str q6, [x10]
 	WORD $0xf1001f7f // cmp x27, #0x7
-	WORD $0x54000060 // b.eq 0x1514
+	WORD $0x54000060 // b.eq 0x1ae4
 	WORD $0xf940fa8a // ldr x10, [x20, #496]
 	WORD $0x3d800147 // str q7, [x10]
-// 0x1514:
-	WORD $0x91080294 // add x20, x20, #0x200
+// 0x1ae4:
+	WORD $0x8b1b1a94 // add x20, x20, x27, lsl #6
 	WORD $0xeb1b02b5 // subs x21, x21, x27
-	WORD $0x54ffdf81 // b.ne 0x110c
-// 0x1520:
+	WORD $0x54ffdf61 // b.ne 0x16d8
+	WORD $0xb4000790 // cbz x16, 0x1be0
+// 0x1af4:
 	WORD $0x4f00e400 // movi v0.16b, #0x0
 	WORD $0x9104002a // add x10, x1, #0x100
-	WORD $0x91000af7 // add x23, x23, #0x2
-// 0x152c:
+// 0x1afc:
 	WORD $0xac810140 // stp q0, q0, [x10], #32
 	WORD $0xac810140 // stp q0, q0, [x10], #32
 	WORD $0xac810140 // stp q0, q0, [x10], #32
 	WORD $0xac810140 // stp q0, q0, [x10], #32
-	WORD $0xf10006f7 // subs x23, x23, #0x1
-	WORD $0x54ffff61 // b.ne 0x152c
-	WORD $0x140000b9 // b 0x1828
-// 0x1548:
+	WORD $0xf1000610 // subs x16, x16, #0x1
+	WORD $0x54ffff61 // b.ne 0x1afc
+	WORD $0x14000033 // b 0x1be0
+// 0x1b18:
 	WORD $0xd1001ae4 // sub x4, x23, #0x6
 	WORD $0x910040d3 // add x19, x6, #0x10
 	WORD $0x8b040a70 // add x16, x19, x4, lsl #2
@@ -1424,177 +1814,43 @@ ready:
 	WORD $0xd2800005 // mov x5, #0x0
 	WORD $0x52800029 // mov w9, #0x1
 	WORD $0x5280036d // mov w13, #0x1b
+	WORD $0x9103804a // add x10, x2, #0xe0
+	WORD $0x4f02e40a // movi v10.16b, #0x40
+	WORD $0xad404550 // ldp q16, q17, [x10]
+	WORD $0xad414d52 // ldp q18, q19, [x10, #32]
+	WORD $0x4f04e40b // movi v11.16b, #0x80
+	WORD $0xad425554 // ldp q20, q21, [x10, #64]
+	WORD $0xad435d56 // ldp q22, q23, [x10, #96]
+	WORD $0x4f00e76c // movi v12.16b, #0x1b
+	WORD $0xad446558 // ldp q24, q25, [x10, #128]
+	WORD $0xad456d5a // ldp q26, q27, [x10, #160]
+	WORD $0xad46755c // ldp q28, q29, [x10, #192]
+	WORD $0xad477d5e // ldp q30, q31, [x10, #224]
 	WORD $0xb85fc203 // ldur w3, [x16, #-4]
-// 0x156c:
-	WORD $0xb4000085 // cbz x5, 0x157c
+// 0x1b6c:
+	WORD $0xb4000085 // cbz x5, 0x1b7c
 	WORD $0xf100209f // cmp x4, #0x8
 	WORD $0xfa4408a0 // ccmp x5, #0x4, #0x0, eq
-	WORD $0x54001481 // b.ne 0x1808
-// 0x157c:
-	WORD $0x4e040c70 // dup v16.4s, w3
-	WORD $0x4f00e43f // movi v31.16b, #0x1
-	WORD $0x4e3f8e00 // cmtst v0.16b, v16.16b, v31.16b
-	WORD $0x4f00e45f // movi v31.16b, #0x2
-	WORD $0x4e3f8e01 // cmtst v1.16b, v16.16b, v31.16b
-	WORD $0x4f00e49f // movi v31.16b, #0x4
-	WORD $0x4e3f8e02 // cmtst v2.16b, v16.16b, v31.16b
-	WORD $0x4f00e51f // movi v31.16b, #0x8
-	WORD $0x4e3f8e03 // cmtst v3.16b, v16.16b, v31.16b
-	WORD $0x4f00e61f // movi v31.16b, #0x10
-	WORD $0x4e3f8e04 // cmtst v4.16b, v16.16b, v31.16b
-	WORD $0x4f01e41f // movi v31.16b, #0x20
-	WORD $0x4e3f8e05 // cmtst v5.16b, v16.16b, v31.16b
-	WORD $0x4f02e41f // movi v31.16b, #0x40
-	WORD $0x4e3f8e06 // cmtst v6.16b, v16.16b, v31.16b
-	WORD $0x4f04e41f // movi v31.16b, #0x80
-	WORD $0x4e3f8e07 // cmtst v7.16b, v16.16b, v31.16b
-	WORD $0x6e211ce8 // eor v8.16b, v7.16b, v1.16b
-	WORD $0x6e221c89 // eor v9.16b, v4.16b, v2.16b
-	WORD $0x6e251cc5 // eor v5.16b, v6.16b, v5.16b
-	WORD $0x6e241cea // eor v10.16b, v7.16b, v4.16b
-	WORD $0x6e291d0b // eor v11.16b, v8.16b, v9.16b
-	WORD $0x6e201cac // eor v12.16b, v5.16b, v0.16b
-	WORD $0x6e221ced // eor v13.16b, v7.16b, v2.16b
-	WORD $0x6e2b1c63 // eor v3.16b, v3.16b, v11.16b
-	WORD $0x6e211d81 // eor v1.16b, v12.16b, v1.16b
-	WORD $0x6e271d8e // eor v14.16b, v12.16b, v7.16b
-	WORD $0x6e221c62 // eor v2.16b, v3.16b, v2.16b
-	WORD $0x6e261c63 // eor v3.16b, v3.16b, v6.16b
-	WORD $0x6e2d1c26 // eor v6.16b, v1.16b, v13.16b
-	WORD $0x6e201c4f // eor v15.16b, v2.16b, v0.16b
-	WORD $0x6e2a1c70 // eor v16.16b, v3.16b, v10.16b
-	WORD $0x6e251c51 // eor v17.16b, v2.16b, v5.16b
-	WORD $0x4e221d72 // and v18.16b, v11.16b, v2.16b
-	WORD $0x6e301ca5 // eor v5.16b, v5.16b, v16.16b
-	WORD $0x6e301e33 // eor v19.16b, v17.16b, v16.16b
-	WORD $0x4e301d54 // and v20.16b, v10.16b, v16.16b
-	WORD $0x4e2f1cd5 // and v21.16b, v6.16b, v15.16b
-	WORD $0x6e301c16 // eor v22.16b, v0.16b, v16.16b
-	WORD $0x6e241d84 // eor v4.16b, v12.16b, v4.16b
-	WORD $0x4e331d37 // and v23.16b, v9.16b, v19.16b
-	WORD $0x4e251d18 // and v24.16b, v8.16b, v5.16b
-	WORD $0x4e201c99 // and v25.16b, v4.16b, v0.16b
-	WORD $0x6e341ef7 // eor v23.16b, v23.16b, v20.16b
-	WORD $0x6e321eb5 // eor v21.16b, v21.16b, v18.16b
-	WORD $0x6e321f39 // eor v25.16b, v25.16b, v18.16b
-	WORD $0x4e2c1c32 // and v18.16b, v1.16b, v12.16b
-	WORD $0x6e371eb5 // eor v21.16b, v21.16b, v23.16b
-	WORD $0x6e251ce7 // eor v7.16b, v7.16b, v5.16b
-	WORD $0x6e381e52 // eor v18.16b, v18.16b, v24.16b
-	WORD $0x6e231eb5 // eor v21.16b, v21.16b, v3.16b
-	WORD $0x4e361dc3 // and v3.16b, v14.16b, v22.16b
-	WORD $0x6e371e57 // eor v23.16b, v18.16b, v23.16b
-	WORD $0x4e311db2 // and v18.16b, v13.16b, v17.16b
-	WORD $0x6e381c78 // eor v24.16b, v3.16b, v24.16b
-	WORD $0x6e251d03 // eor v3.16b, v8.16b, v5.16b
-	WORD $0x6e341e54 // eor v20.16b, v18.16b, v20.16b
-	WORD $0x6e2d1e32 // eor v18.16b, v17.16b, v13.16b
-	WORD $0x6e231ee3 // eor v3.16b, v23.16b, v3.16b
-	WORD $0x6e341f18 // eor v24.16b, v24.16b, v20.16b
-	WORD $0x6e341f34 // eor v20.16b, v25.16b, v20.16b
-	WORD $0x4e231eb9 // and v25.16b, v21.16b, v3.16b
-	WORD $0x6e271f18 // eor v24.16b, v24.16b, v7.16b
-	WORD $0x6e321e94 // eor v20.16b, v20.16b, v18.16b
-	WORD $0x6e381c72 // eor v18.16b, v3.16b, v24.16b
-	WORD $0x6e391e87 // eor v7.16b, v20.16b, v25.16b
-	WORD $0x6e391f19 // eor v25.16b, v24.16b, v25.16b
-	WORD $0x6e341eb5 // eor v21.16b, v21.16b, v20.16b
-	WORD $0x4e321cf2 // and v18.16b, v7.16b, v18.16b
-	WORD $0x4e391ea7 // and v7.16b, v21.16b, v25.16b
-	WORD $0x6e381e52 // eor v18.16b, v18.16b, v24.16b
-	WORD $0x6e341cf4 // eor v20.16b, v7.16b, v20.16b
-	WORD $0x6e321f27 // eor v7.16b, v25.16b, v18.16b
-	WORD $0x6e321c63 // eor v3.16b, v3.16b, v18.16b
-	WORD $0x6e321e97 // eor v23.16b, v20.16b, v18.16b
-	WORD $0x4e271f18 // and v24.16b, v24.16b, v7.16b
-	WORD $0x4e201e40 // and v0.16b, v18.16b, v0.16b
-	WORD $0x4e2a1eea // and v10.16b, v23.16b, v10.16b
-	WORD $0x6e381f39 // eor v25.16b, v25.16b, v24.16b
-	WORD $0x6e231f03 // eor v3.16b, v24.16b, v3.16b
-	WORD $0x4e301ef0 // and v16.16b, v23.16b, v16.16b
-	WORD $0x4e391e99 // and v25.16b, v20.16b, v25.16b
-	WORD $0x6e231e58 // eor v24.16b, v18.16b, v3.16b
-	WORD $0x4e261c66 // and v6.16b, v3.16b, v6.16b
-	WORD $0x6e391eb9 // eor v25.16b, v21.16b, v25.16b
-	WORD $0x4e221f02 // and v2.16b, v24.16b, v2.16b
-	WORD $0x4e2b1f18 // and v24.16b, v24.16b, v11.16b
-	WORD $0x6e231f2b // eor v11.16b, v25.16b, v3.16b
-	WORD $0x6e391e95 // eor v21.16b, v20.16b, v25.16b
-	WORD $0x4e2c1f2c // and v12.16b, v25.16b, v12.16b
-	WORD $0x6e2b1ef7 // eor v23.16b, v23.16b, v11.16b
-	WORD $0x4e251ea5 // and v5.16b, v21.16b, v5.16b
-	WORD $0x4e281ea8 // and v8.16b, v21.16b, v8.16b
-	WORD $0x4e291ee9 // and v9.16b, v23.16b, v9.16b
-	WORD $0x4e311d71 // and v17.16b, v11.16b, v17.16b
-	WORD $0x4e2e1e8e // and v14.16b, v20.16b, v14.16b
-	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
-	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0x6e281c15 // eor v21.16b, v0.16b, v8.16b
-	WORD $0x4e331ef7 // and v23.16b, v23.16b, v19.16b
-	WORD $0x6e2a1d93 // eor v19.16b, v12.16b, v10.16b
-	WORD $0x4e361e96 // and v22.16b, v20.16b, v22.16b
-	WORD $0x6e371e10 // eor v16.16b, v16.16b, v23.16b
-	WORD $0x6e221eb5 // eor v21.16b, v21.16b, v2.16b
-	WORD $0x6e261f18 // eor v24.16b, v24.16b, v6.16b
-	WORD $0x6e311ef7 // eor v23.16b, v23.16b, v17.16b
-	WORD $0x4e211f21 // and v1.16b, v25.16b, v1.16b
-	WORD $0x4e2f1c63 // and v3.16b, v3.16b, v15.16b
-	WORD $0x6e301cb0 // eor v16.16b, v5.16b, v16.16b
-	WORD $0x6e331f18 // eor v24.16b, v24.16b, v19.16b
-	WORD $0x6e351dce // eor v14.16b, v14.16b, v21.16b
-	WORD $0x6e331ef7 // eor v23.16b, v23.16b, v19.16b
-	WORD $0x6e381c63 // eor v3.16b, v3.16b, v24.16b
-	WORD $0x6e211ec1 // eor v1.16b, v22.16b, v1.16b
-	WORD $0x6e371dce // eor v14.16b, v14.16b, v23.16b
-	WORD $0x4e2d1d6d // and v13.16b, v11.16b, v13.16b
-	WORD $0x6e301d8c // eor v12.16b, v12.16b, v16.16b
-	WORD $0x6e211d08 // eor v8.16b, v8.16b, v1.16b
-	WORD $0x4e241e44 // and v4.16b, v18.16b, v4.16b
-	WORD $0x6e361c16 // eor v22.16b, v0.16b, v22.16b
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0x6e231c42 // eor v2.16b, v2.16b, v3.16b
-	WORD $0x6e351d4a // eor v10.16b, v10.16b, v21.16b
-	WORD $0x6e241cc4 // eor v4.16b, v6.16b, v4.16b
-	WORD $0x6e2e1d86 // eor v6.16b, v12.16b, v14.16b
-	WORD $0x6e371d08 // eor v8.16b, v8.16b, v23.16b
-	WORD $0x6e2a1c2a // eor v10.16b, v1.16b, v10.16b
-	WORD $0x6e231ec3 // eor v3.16b, v22.16b, v3.16b
-	WORD $0x6e381e10 // eor v16.16b, v16.16b, v24.16b
-	WORD $0x6e2e1c8e // eor v14.16b, v4.16b, v14.16b
-	WORD $0x6e221d8c // eor v12.16b, v12.16b, v2.16b
-	WORD $0x6e261d29 // eor v9.16b, v9.16b, v6.16b
-	WORD $0x4f04e41f // movi v31.16b, #0x80
-	WORD $0x4e3f1e10 // and v16.16b, v16.16b, v31.16b
-	WORD $0x4f02e41f // movi v31.16b, #0x40
-	WORD $0x4e3f1d8c // and v12.16b, v12.16b, v31.16b
-	WORD $0x4f01e41f // movi v31.16b, #0x20
-	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
-	WORD $0x4f00e61f // movi v31.16b, #0x10
-	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
-	WORD $0x4f00e51f // movi v31.16b, #0x8
-	WORD $0x4e3f1c63 // and v3.16b, v3.16b, v31.16b
-	WORD $0x4f00e49f // movi v31.16b, #0x4
-	WORD $0x4e3f1dce // and v14.16b, v14.16b, v31.16b
-	WORD $0x4f00e45f // movi v31.16b, #0x2
-	WORD $0x4e3f1d08 // and v8.16b, v8.16b, v31.16b
-	WORD $0x4f00e43f // movi v31.16b, #0x1
-	WORD $0x4e3f1d4a // and v10.16b, v10.16b, v31.16b
-	WORD $0x4f03e47f // movi v31.16b, #0x63
-	WORD $0x6e2c1e00 // eor v0.16b, v16.16b, v12.16b
-	WORD $0x6e221d21 // eor v1.16b, v9.16b, v2.16b
-	WORD $0x6e2e1c64 // eor v4.16b, v3.16b, v14.16b
-	WORD $0x6e2a1d05 // eor v5.16b, v8.16b, v10.16b
-	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
-	WORD $0x6e251c84 // eor v4.16b, v4.16b, v5.16b
-	WORD $0x6e3f1c00 // eor v0.16b, v0.16b, v31.16b
-	WORD $0x6e241c00 // eor v0.16b, v0.16b, v4.16b
+	WORD $0x54000241 // b.ne 0x1bc0
+// 0x1b7c:
+	WORD $0x4e040c60 // dup v0.4s, w3
+	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
+	WORD $0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
+	WORD $0x6e2a1c04 // eor v4.16b, v0.16b, v10.16b
+	WORD $0x6e2a1cc0 // eor v0.16b, v6.16b, v10.16b
+	WORD $0x4e046284 // tbl v4.16b, {v20.16b-v23.16b}, v4.16b
+	WORD $0x4e066306 // tbl v6.16b, {v24.16b-v27.16b}, v6.16b
+	WORD $0x4e006380 // tbl v0.16b, {v28.16b-v31.16b}, v0.16b
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e201cc4 // eor v4.16b, v6.16b, v0.16b
+	WORD $0x6e241c40 // eor v0.16b, v2.16b, v4.16b
 	WORD $0x0e043c03 // mov w3, v0.s[0]
-	WORD $0xb50000a5 // cbnz x5, 0x1808
+	WORD $0xb50000a5 // cbnz x5, 0x1bc0
 	WORD $0x4ac32123 // eor w3, w9, w3, ror #8
 	WORD $0x531f7929 // lsl w9, w9, #1
 	WORD $0x7104013f // cmp w9, #0x100
 	WORD $0x1a8901a9 // csel w9, w13, w9, eq
-// 0x1808:
+// 0x1bc0:
 	WORD $0xb840466b // ldr w11, [x19], #4
 	WORD $0x910004a5 // add x5, x5, #0x1
 	WORD $0xeb0400bf // cmp x5, x4
@@ -1602,8 +1858,8 @@ ready:
 	WORD $0x4a0b0063 // eor w3, w3, w11
 	WORD $0xb8004603 // str w3, [x16], #4
 	WORD $0xeb11021f // cmp x16, x17
-	WORD $0x54ffea43 // b.cc 0x156c
-// 0x1828:
+	WORD $0x54fffc83 // b.cc 0x1b6c
+// 0x1be0:
 	MOVD dit-8(SP), R4
 	TBNZ $24, R4, done
 	WORD $0xd503405f // msr dit, #0
@@ -1628,10 +1884,82 @@ DATA aes_neon_constants<>+112(SB)/8, $0x0f060d040b020900
 DATA aes_neon_constants<>+120(SB)/8, $0x070e050c030a0108
 DATA aes_neon_constants<>+128(SB)/8, $0x030e09040f0a0500
 DATA aes_neon_constants<>+136(SB)/8, $0x0b06010c07020d08
-DATA aes_neon_constants<>+144(SB)/8, $0x0000000000000000
-DATA aes_neon_constants<>+152(SB)/8, $0x0000000000000000
-DATA aes_neon_constants<>+160(SB)/8, $0x0000000000000000
-DATA aes_neon_constants<>+168(SB)/8, $0x0000000000000000
-DATA aes_neon_constants<>+176(SB)/8, $0x0000000000000000
-DATA aes_neon_constants<>+184(SB)/8, $0x0000000000000000
-GLOBL aes_neon_constants<>(SB), RODATA|NOPTR, $192
+DATA aes_neon_constants<>+144(SB)/8, $0x030e09040f0a0500
+DATA aes_neon_constants<>+152(SB)/8, $0x0b06010c07020d08
+DATA aes_neon_constants<>+160(SB)/8, $0x000f0a050c0b0601
+DATA aes_neon_constants<>+168(SB)/8, $0x0807020d04030e09
+DATA aes_neon_constants<>+176(SB)/8, $0x0b0e0104070a0d00
+DATA aes_neon_constants<>+184(SB)/8, $0x0306090c0f020508
+DATA aes_neon_constants<>+192(SB)/8, $0x080f0205040b0e01
+DATA aes_neon_constants<>+200(SB)/8, $0x00070a0d0c030609
+DATA aes_neon_constants<>+208(SB)/8, $0x000000002d361b00
+DATA aes_neon_constants<>+216(SB)/8, $0x0000000000000000
+DATA aes_neon_constants<>+224(SB)/8, $0xc56f6bf27b777c63
+DATA aes_neon_constants<>+232(SB)/8, $0x76abd7fe2b670130
+DATA aes_neon_constants<>+240(SB)/8, $0xf04759fa7dc982ca
+DATA aes_neon_constants<>+248(SB)/8, $0xc072a49cafa2d4ad
+DATA aes_neon_constants<>+256(SB)/8, $0xccf73f362693fdb7
+DATA aes_neon_constants<>+264(SB)/8, $0x1531d871f1e5a534
+DATA aes_neon_constants<>+272(SB)/8, $0x9a059618c323c704
+DATA aes_neon_constants<>+280(SB)/8, $0x75b227ebe2801207
+DATA aes_neon_constants<>+288(SB)/8, $0xa05a6e1b1a2c8309
+DATA aes_neon_constants<>+296(SB)/8, $0x842fe329b3d63b52
+DATA aes_neon_constants<>+304(SB)/8, $0x5bb1fc20ed00d153
+DATA aes_neon_constants<>+312(SB)/8, $0xcf584c4a39becb6a
+DATA aes_neon_constants<>+320(SB)/8, $0x85334d43fbaaefd0
+DATA aes_neon_constants<>+328(SB)/8, $0xa89f3c507f02f945
+DATA aes_neon_constants<>+336(SB)/8, $0xf5389d928f40a351
+DATA aes_neon_constants<>+344(SB)/8, $0xd2f3ff1021dab6bc
+DATA aes_neon_constants<>+352(SB)/8, $0x1744975fec130ccd
+DATA aes_neon_constants<>+360(SB)/8, $0x73195d643d7ea7c4
+DATA aes_neon_constants<>+368(SB)/8, $0x88902a22dc4f8160
+DATA aes_neon_constants<>+376(SB)/8, $0xdb0b5ede14b8ee46
+DATA aes_neon_constants<>+384(SB)/8, $0x5c2406490a3a32e0
+DATA aes_neon_constants<>+392(SB)/8, $0x79e4959162acd3c2
+DATA aes_neon_constants<>+400(SB)/8, $0xa94ed58d6d37c8e7
+DATA aes_neon_constants<>+408(SB)/8, $0x08ae7a65eaf4566c
+DATA aes_neon_constants<>+416(SB)/8, $0xc6b4a61c2e2578ba
+DATA aes_neon_constants<>+424(SB)/8, $0x8a8bbd4b1f74dde8
+DATA aes_neon_constants<>+432(SB)/8, $0x0ef6034866b53e70
+DATA aes_neon_constants<>+440(SB)/8, $0x9e1dc186b9573561
+DATA aes_neon_constants<>+448(SB)/8, $0x948ed9691198f8e1
+DATA aes_neon_constants<>+456(SB)/8, $0xdf2855cee9871e9b
+DATA aes_neon_constants<>+464(SB)/8, $0x6842e6bf0d89a18c
+DATA aes_neon_constants<>+472(SB)/8, $0x16bb54b00f2d9941
+DATA aes_neon_constants<>+480(SB)/8, $0x38a53630d56a0952
+DATA aes_neon_constants<>+488(SB)/8, $0xfbd7f3819ea340bf
+DATA aes_neon_constants<>+496(SB)/8, $0x87ff2f9b8239e37c
+DATA aes_neon_constants<>+504(SB)/8, $0xcbe9dec444438e34
+DATA aes_neon_constants<>+512(SB)/8, $0x3d23c2a632947b54
+DATA aes_neon_constants<>+520(SB)/8, $0x4ec3fa420b954cee
+DATA aes_neon_constants<>+528(SB)/8, $0xb224d92866a12e08
+DATA aes_neon_constants<>+536(SB)/8, $0x25d18b6d49a25b76
+DATA aes_neon_constants<>+544(SB)/8, $0x1698688664f6f872
+DATA aes_neon_constants<>+552(SB)/8, $0x92b6655dcc5ca4d4
+DATA aes_neon_constants<>+560(SB)/8, $0xdab9edfd5048706c
+DATA aes_neon_constants<>+568(SB)/8, $0x849d8da75746155e
+DATA aes_neon_constants<>+576(SB)/8, $0x0ad3bc8c00abd890
+DATA aes_neon_constants<>+584(SB)/8, $0x0645b3b80558e4f7
+DATA aes_neon_constants<>+592(SB)/8, $0x020f3fca8f1e2cd0
+DATA aes_neon_constants<>+600(SB)/8, $0x6b8a130103bdafc1
+DATA aes_neon_constants<>+608(SB)/8, $0xeadc674f4111913a
+DATA aes_neon_constants<>+616(SB)/8, $0x73e6b4f0cecff297
+DATA aes_neon_constants<>+624(SB)/8, $0x8535ade72274ac96
+DATA aes_neon_constants<>+632(SB)/8, $0x6edf751ce837f9e2
+DATA aes_neon_constants<>+640(SB)/8, $0x89c5291d711af147
+DATA aes_neon_constants<>+648(SB)/8, $0x1bbe18aa0e62b76f
+DATA aes_neon_constants<>+656(SB)/8, $0x2079d2c64b3e56fc
+DATA aes_neon_constants<>+664(SB)/8, $0xf45acd78fec0db9a
+DATA aes_neon_constants<>+672(SB)/8, $0x31c7078833a8dd1f
+DATA aes_neon_constants<>+680(SB)/8, $0x5fec8027591012b1
+DATA aes_neon_constants<>+688(SB)/8, $0x0d4ab519a97f5160
+DATA aes_neon_constants<>+696(SB)/8, $0xef9cc9939f7ae52d
+DATA aes_neon_constants<>+704(SB)/8, $0xb0f52aae4d3be0a0
+DATA aes_neon_constants<>+712(SB)/8, $0x619953833cbbebc8
+DATA aes_neon_constants<>+720(SB)/8, $0x26d677ba7e042b17
+DATA aes_neon_constants<>+728(SB)/8, $0x7d0c2155631469e1
+DATA aes_neon_constants<>+736(SB)/8, $0x0000000000000000
+DATA aes_neon_constants<>+744(SB)/8, $0x0000000000000000
+DATA aes_neon_constants<>+752(SB)/8, $0x0000000000000000
+DATA aes_neon_constants<>+760(SB)/8, $0x0000000000000000
+GLOBL aes_neon_constants<>(SB), RODATA|NOPTR, $768

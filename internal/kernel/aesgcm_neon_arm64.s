@@ -22,7 +22,7 @@ ready:
 	WORD $0xf9401406 // ldr x6, [x0, #40]
 	WORD $0x91220027 // add x7, x1, #0x880
 	WORD $0xf94000d7 // ldr x23, [x6]
-	WORD $0x3718a7f6 // tbnz w22, #3, 0x150c
+	WORD $0x3718bc56 // tbnz w22, #3, 0x1798
 	WORD $0xa9400c04 // ldp x4, x3, [x0]
 	WORD $0xf9400805 // ldr x5, [x0, #16]
 	WORD $0xd2800019 // mov x25, #0x0
@@ -79,6 +79,13 @@ ready:
 	WORD $0x91001eb5 // add x21, x21, #0x7
 	WORD $0xd343feb5 // lsr x21, x21, #3
 // 0xe0:
+	WORD $0x910200f3 // add x19, x7, #0x80
+	WORD $0x910040aa // add x10, x5, #0x10
+	WORD $0x720002df // tst w22, #0x1
+	WORD $0x9a8a00aa // csel x10, x5, x10, eq
+	WORD $0xf101015f // cmp x10, #0x40
+	WORD $0x540004c9 // b.ls 0x18c
+	WORD $0x321b02d6 // orr w22, w22, #0x20
 	WORD $0x910040ca // add x10, x6, #0x10
 	WORD $0x9104002e // add x14, x1, #0x100
 	WORD $0xd280000f // mov x15, #0x0
@@ -94,7 +101,7 @@ ready:
 	WORD $0x3dc01451 // ldr q17, [x2, #80]
 	WORD $0x4e110210 // tbl v16.16b, {v16.16b}, v17.16b
 	WORD $0x4f03e47f // movi v31.16b, #0x63
-// 0x11c:
+// 0x138:
 	WORD $0x910005ef // add x15, x15, #0x1
 	WORD $0x924005eb // and x11, x15, #0x3
 	WORD $0x8b0b104b // add x11, x2, x11, lsl #4
@@ -115,42 +122,202 @@ ready:
 	WORD $0xeb1701ff // cmp x15, x23
 	WORD $0x4e110250 // tbl v16.16b, {v18.16b}, v17.16b
 	WORD $0xac811dc6 // stp q6, q7, [x14], #32
-	WORD $0x54fffd89 // b.ls 0x11c
-	WORD $0x910200f3 // add x19, x7, #0x80
-	WORD $0x360032f6 // tbz w22, #0, 0x7d0
-// 0x178:
-	WORD $0x3dc13cf8 // ldr q24, [x7, #1264]
+	WORD $0x54fffd89 // b.ls 0x138
+// 0x18c:
+	WORD $0x36004676 // tbz w22, #0, 0xa58
+// 0x190:
+	WORD $0x3dc13cef // ldr q15, [x7, #1264]
+	WORD $0x91003caa // add x10, x5, #0xf
+	WORD $0x91007cab // add x11, x5, #0x1f
+	WORD $0xf100037f // cmp x27, #0x0
+	WORD $0x9a8a016a // csel x10, x11, x10, eq
+	WORD $0x927ced4a // and x10, x10, #0xfffffffffffffff0
+	WORD $0xf101015f // cmp x10, #0x40
+	WORD $0x540012a8 // b.hi 0x400
+	WORD $0xcb0a0273 // sub x19, x19, x10
+	WORD $0xaa1303e8 // mov x8, x19
+	WORD $0x9103804a // add x10, x2, #0xe0
+	WORD $0x4f02e40a // movi v10.16b, #0x40
+	WORD $0xad404550 // ldp q16, q17, [x10]
+	WORD $0xad414d52 // ldp q18, q19, [x10, #32]
+	WORD $0x4f04e40b // movi v11.16b, #0x80
+	WORD $0xad425554 // ldp q20, q21, [x10, #64]
+	WORD $0xad435d56 // ldp q22, q23, [x10, #96]
+	WORD $0x4f00e76c // movi v12.16b, #0x1b
+	WORD $0xad446558 // ldp q24, q25, [x10, #128]
+	WORD $0xad456d5a // ldp q26, q27, [x10, #160]
+	WORD $0xad46755c // ldp q28, q29, [x10, #192]
+	WORD $0xad477d5e // ldp q30, q31, [x10, #224]
+// 0x1e8:
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
-	WORD $0x4eb81f00 // mov v0.16b, v24.16b
+	WORD $0x4eaf1de0 // mov v0.16b, v15.16b
+	WORD $0x4e1c1d40 // mov v0.s[3], w10
+	WORD $0x910040cc // add x12, x6, #0x10
+	WORD $0xaa0c03ed // mov x13, x12
+	WORD $0x9101c0ea // add x10, x7, #0x70
+	WORD $0xeb0a011f // cmp x8, x10
+	WORD $0x54000a40 // b.eq 0x350
+	WORD $0x5ac0092a // rev w10, w9
+	WORD $0x11000529 // add w9, w9, #0x1
+	WORD $0x4eaf1de1 // mov v1.16b, v15.16b
+	WORD $0x4e1c1d41 // mov v1.s[3], w10
+	WORD $0x3cc10588 // ldr q8, [x12], #16
+	WORD $0x3cc105a9 // ldr q9, [x13], #16
+	WORD $0xad44b84d // ldp q13, q14, [x2, #144]
+	WORD $0xd10006ef // sub x15, x23, #0x1
+	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
+	WORD $0x6e291c21 // eor v1.16b, v1.16b, v9.16b
+	WORD $0x4e0d0000 // tbl v0.16b, {v0.16b}, v13.16b
+	WORD $0x4e0d0021 // tbl v1.16b, {v1.16b}, v13.16b
+// 0x23c:
+	WORD $0x3cc10588 // ldr q8, [x12], #16
+	WORD $0x3cc105a9 // ldr q9, [x13], #16
+	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
+	WORD $0x4e016203 // tbl v3.16b, {v16.16b-v19.16b}, v1.16b
+	WORD $0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
+	WORD $0x6e2b1c27 // eor v7.16b, v1.16b, v11.16b
+	WORD $0x6e2a1c04 // eor v4.16b, v0.16b, v10.16b
+	WORD $0x6e2a1c25 // eor v5.16b, v1.16b, v10.16b
+	WORD $0x6e2a1cc0 // eor v0.16b, v6.16b, v10.16b
+	WORD $0x6e2a1ce1 // eor v1.16b, v7.16b, v10.16b
+	WORD $0x4e046284 // tbl v4.16b, {v20.16b-v23.16b}, v4.16b
+	WORD $0x4e056285 // tbl v5.16b, {v20.16b-v23.16b}, v5.16b
+	WORD $0x4e007382 // tbx v2.16b, {v28.16b-v31.16b}, v0.16b
+	WORD $0x4e017383 // tbx v3.16b, {v28.16b-v31.16b}, v1.16b
+	WORD $0x4e067304 // tbx v4.16b, {v24.16b-v27.16b}, v6.16b
+	WORD $0x4e077305 // tbx v5.16b, {v24.16b-v27.16b}, v7.16b
+	WORD $0x6e241c40 // eor v0.16b, v2.16b, v4.16b
+	WORD $0x6e251c61 // eor v1.16b, v3.16b, v5.16b
+	WORD $0x4e20a802 // cmlt v2.16b, v0.16b, #0
+	WORD $0x4e20a823 // cmlt v3.16b, v1.16b, #0
+	WORD $0x4f095404 // shl v4.16b, v0.16b, #1
+	WORD $0x4f095425 // shl v5.16b, v1.16b, #1
+	WORD $0x6e600806 // rev32 v6.8h, v0.8h
+	WORD $0x6e600827 // rev32 v7.8h, v1.8h
+	WORD $0x4e2c1c42 // and v2.16b, v2.16b, v12.16b
+	WORD $0x4e2c1c63 // and v3.16b, v3.16b, v12.16b
+	WORD $0x6e261d08 // eor v8.16b, v8.16b, v6.16b
+	WORD $0x6e271d29 // eor v9.16b, v9.16b, v7.16b
+	WORD $0x6e261c00 // eor v0.16b, v0.16b, v6.16b
+	WORD $0x6e271c21 // eor v1.16b, v1.16b, v7.16b
+	WORD $0x6e221c84 // eor v4.16b, v4.16b, v2.16b
+	WORD $0x6e231ca5 // eor v5.16b, v5.16b, v3.16b
+	WORD $0x6e241d02 // eor v2.16b, v8.16b, v4.16b
+	WORD $0x6e251d23 // eor v3.16b, v9.16b, v5.16b
+	WORD $0x6e241c00 // eor v0.16b, v0.16b, v4.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x4e0e0000 // tbl v0.16b, {v0.16b}, v14.16b
+	WORD $0x4e0e0021 // tbl v1.16b, {v1.16b}, v14.16b
+	WORD $0x4e0d0042 // tbl v2.16b, {v2.16b}, v13.16b
+	WORD $0x4e0d0063 // tbl v3.16b, {v3.16b}, v13.16b
+	WORD $0x6e221c00 // eor v0.16b, v0.16b, v2.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0xf10005ef // subs x15, x15, #0x1
+	WORD $0x54fffaa1 // b.ne 0x23c
+	WORD $0x3cc10588 // ldr q8, [x12], #16
+	WORD $0x3cc105a9 // ldr q9, [x13], #16
+	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
+	WORD $0x4e016203 // tbl v3.16b, {v16.16b-v19.16b}, v1.16b
+	WORD $0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
+	WORD $0x6e2b1c27 // eor v7.16b, v1.16b, v11.16b
+	WORD $0x6e2a1c04 // eor v4.16b, v0.16b, v10.16b
+	WORD $0x6e2a1c25 // eor v5.16b, v1.16b, v10.16b
+	WORD $0x6e2a1cc0 // eor v0.16b, v6.16b, v10.16b
+	WORD $0x6e2a1ce1 // eor v1.16b, v7.16b, v10.16b
+	WORD $0x4e046284 // tbl v4.16b, {v20.16b-v23.16b}, v4.16b
+	WORD $0x4e056285 // tbl v5.16b, {v20.16b-v23.16b}, v5.16b
+	WORD $0x4e007382 // tbx v2.16b, {v28.16b-v31.16b}, v0.16b
+	WORD $0x4e017383 // tbx v3.16b, {v28.16b-v31.16b}, v1.16b
+	WORD $0x4e067304 // tbx v4.16b, {v24.16b-v27.16b}, v6.16b
+	WORD $0x4e077305 // tbx v5.16b, {v24.16b-v27.16b}, v7.16b
+	WORD $0x6e241c40 // eor v0.16b, v2.16b, v4.16b
+	WORD $0x6e251c61 // eor v1.16b, v3.16b, v5.16b
+	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
+	WORD $0x6e291c21 // eor v1.16b, v1.16b, v9.16b
+	WORD $0x910200ea // add x10, x7, #0x80
+	WORD $0xac810500 // stp q0, q1, [x8], #32
+	WORD $0xeb0a011f // cmp x8, x10
+	WORD $0x54fff501 // b.ne 0x1e8
+	WORD $0x140001be // b 0xa44
+// 0x350:
+	WORD $0x3cc10588 // ldr q8, [x12], #16
+	WORD $0xad44b84d // ldp q13, q14, [x2, #144]
+	WORD $0xd10006ef // sub x15, x23, #0x1
+	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
+	WORD $0x4e0d0000 // tbl v0.16b, {v0.16b}, v13.16b
+// 0x364:
+	WORD $0x3cc10588 // ldr q8, [x12], #16
+	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
+	WORD $0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
+	WORD $0x6e2a1c04 // eor v4.16b, v0.16b, v10.16b
+	WORD $0x6e2a1cc0 // eor v0.16b, v6.16b, v10.16b
+	WORD $0x4e046284 // tbl v4.16b, {v20.16b-v23.16b}, v4.16b
+	WORD $0x4e066306 // tbl v6.16b, {v24.16b-v27.16b}, v6.16b
+	WORD $0x4e006380 // tbl v0.16b, {v28.16b-v31.16b}, v0.16b
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e201cc4 // eor v4.16b, v6.16b, v0.16b
+	WORD $0x6e241c40 // eor v0.16b, v2.16b, v4.16b
+	WORD $0x4e20a802 // cmlt v2.16b, v0.16b, #0
+	WORD $0x4f095404 // shl v4.16b, v0.16b, #1
+	WORD $0x6e600806 // rev32 v6.8h, v0.8h
+	WORD $0x4e2c1c42 // and v2.16b, v2.16b, v12.16b
+	WORD $0x6e261d08 // eor v8.16b, v8.16b, v6.16b
+	WORD $0x6e261c00 // eor v0.16b, v0.16b, v6.16b
+	WORD $0x6e221c84 // eor v4.16b, v4.16b, v2.16b
+	WORD $0x6e241d02 // eor v2.16b, v8.16b, v4.16b
+	WORD $0x6e241c00 // eor v0.16b, v0.16b, v4.16b
+	WORD $0x4e0e0000 // tbl v0.16b, {v0.16b}, v14.16b
+	WORD $0x4e0d0042 // tbl v2.16b, {v2.16b}, v13.16b
+	WORD $0x6e221c00 // eor v0.16b, v0.16b, v2.16b
+	WORD $0xf10005ef // subs x15, x15, #0x1
+	WORD $0x54fffd01 // b.ne 0x364
+	WORD $0x3cc10588 // ldr q8, [x12], #16
+	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
+	WORD $0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
+	WORD $0x6e2a1c04 // eor v4.16b, v0.16b, v10.16b
+	WORD $0x6e2a1cc0 // eor v0.16b, v6.16b, v10.16b
+	WORD $0x4e046284 // tbl v4.16b, {v20.16b-v23.16b}, v4.16b
+	WORD $0x4e066306 // tbl v6.16b, {v24.16b-v27.16b}, v6.16b
+	WORD $0x4e006380 // tbl v0.16b, {v28.16b-v31.16b}, v0.16b
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e201cc4 // eor v4.16b, v6.16b, v0.16b
+	WORD $0x6e241c40 // eor v0.16b, v2.16b, v4.16b
+	WORD $0x6e281c00 // eor v0.16b, v0.16b, v8.16b
+	WORD $0x3d800100 // str q0, [x8]
+	WORD $0x14000192 // b 0xa44
+// 0x400:
+	WORD $0x5ac0092a // rev w10, w9
+	WORD $0x11000529 // add w9, w9, #0x1
+	WORD $0x4eaf1de0 // mov v0.16b, v15.16b
 	WORD $0x4e1c1d40 // mov v0.s[3], w10
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
-	WORD $0x4eb81f01 // mov v1.16b, v24.16b
+	WORD $0x4eaf1de1 // mov v1.16b, v15.16b
 	WORD $0x4e1c1d41 // mov v1.s[3], w10
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
-	WORD $0x4eb81f02 // mov v2.16b, v24.16b
+	WORD $0x4eaf1de2 // mov v2.16b, v15.16b
 	WORD $0x4e1c1d42 // mov v2.s[3], w10
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
-	WORD $0x4eb81f03 // mov v3.16b, v24.16b
+	WORD $0x4eaf1de3 // mov v3.16b, v15.16b
 	WORD $0x4e1c1d43 // mov v3.s[3], w10
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
-	WORD $0x4eb81f04 // mov v4.16b, v24.16b
+	WORD $0x4eaf1de4 // mov v4.16b, v15.16b
 	WORD $0x4e1c1d44 // mov v4.s[3], w10
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
-	WORD $0x4eb81f05 // mov v5.16b, v24.16b
+	WORD $0x4eaf1de5 // mov v5.16b, v15.16b
 	WORD $0x4e1c1d45 // mov v5.s[3], w10
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
-	WORD $0x4eb81f06 // mov v6.16b, v24.16b
+	WORD $0x4eaf1de6 // mov v6.16b, v15.16b
 	WORD $0x4e1c1d46 // mov v6.s[3], w10
 	WORD $0x5ac0092a // rev w10, w9
 	WORD $0x11000529 // add w9, w9, #0x1
-	WORD $0x4eb81f07 // mov v7.16b, v24.16b
+	WORD $0x4eaf1de7 // mov v7.16b, v15.16b
 	WORD $0x4e1c1d47 // mov v7.s[3], w10
 	WORD $0x4f06e59e // movi v30.16b, #0xcc
 	WORD $0x4f05e55f // movi v31.16b, #0xaa
@@ -212,7 +379,7 @@ ready:
 	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
 	WORD $0x6e371ce7 // eor v7.16b, v7.16b, v23.16b
 	WORD $0xd280000f // mov x15, #0x0
-// 0x2ec:
+// 0x570:
 	WORD $0x910005ef // add x15, x15, #0x1
 	WORD $0x6e211ce8 // eor v8.16b, v7.16b, v1.16b
 	WORD $0x6e221c89 // eor v9.16b, v4.16b, v2.16b
@@ -330,11 +497,11 @@ ready:
 	WORD $0x6e221d8c // eor v12.16b, v12.16b, v2.16b
 	WORD $0x6e261d29 // eor v9.16b, v9.16b, v6.16b
 	WORD $0xeb1701ff // cmp x15, x23
-	WORD $0x54000ec0 // b.eq 0x698
+	WORD $0x54000ec0 // b.eq 0x91c
 	WORD $0x924005ea // and x10, x15, #0x3
 	WORD $0x8b0a104a // add x10, x2, x10, lsl #4
 	WORD $0x3dc00159 // ldr q25, [x10]
-	WORD $0x3600074f // tbz w15, #0, 0x5b8
+	WORD $0x3600074f // tbz w15, #0, 0x83c
 	WORD $0x3dc0105a // ldr q26, [x2, #64]
 	WORD $0x4e190151 // tbl v17.16b, {v10.16b}, v25.16b
 	WORD $0xacc135cb // ldp q11, q13, [x14], #32
@@ -391,8 +558,8 @@ ready:
 	WORD $0x6e281e62 // eor v2.16b, v19.16b, v8.16b
 	WORD $0x6e291ee6 // eor v6.16b, v23.16b, v9.16b
 	WORD $0x6e2c1f07 // eor v7.16b, v24.16b, v12.16b
-	WORD $0x17ffff4e // b 0x2ec
-// 0x5b8:
+	WORD $0x17ffff4e // b 0x570
+// 0x83c:
 	WORD $0x4e190151 // tbl v17.16b, {v10.16b}, v25.16b
 	WORD $0xacc135cb // ldp q11, q13, [x14], #32
 	WORD $0x4e190112 // tbl v18.16b, {v8.16b}, v25.16b
@@ -448,8 +615,8 @@ ready:
 	WORD $0x6e281e62 // eor v2.16b, v19.16b, v8.16b
 	WORD $0x6e291ee6 // eor v6.16b, v23.16b, v9.16b
 	WORD $0x6e2c1f07 // eor v7.16b, v24.16b, v12.16b
-	WORD $0x17ffff16 // b 0x2ec
-// 0x698:
+	WORD $0x17ffff16 // b 0x570
+// 0x91c:
 	WORD $0x924005ea // and x10, x15, #0x3
 	WORD $0x8b0a104a // add x10, x2, x10, lsl #4
 	WORD $0xacc149d1 // ldp q17, q18, [x14], #32
@@ -524,64 +691,66 @@ ready:
 	WORD $0xad0214e4 // stp q4, q5, [x7, #64]
 	WORD $0xad031ce6 // stp q6, q7, [x7, #96]
 	WORD $0x910000f3 // add x19, x7, #0x0
-	WORD $0x37188236 // tbnz w22, #3, 0x1804
-	WORD $0xb50005bb // cbnz x27, 0x878
+// 0xa44:
+	WORD $0x3dc00260 // ldr q0, [x19]
+	WORD $0x371871d6 // tbnz w22, #3, 0x1880
+	WORD $0xb50005bb // cbnz x27, 0xb00
 	WORD $0x3d8138e0 // str q0, [x7, #1248]
 	WORD $0x91004273 // add x19, x19, #0x10
-// 0x7d0:
+// 0xa58:
 	WORD $0xd280003b // mov x27, #0x1
 	WORD $0xd280001a // mov x26, #0x0
-	WORD $0xb4000519 // cbz x25, 0x878
+	WORD $0xb4000519 // cbz x25, 0xb00
 	WORD $0xf1004339 // subs x25, x25, #0x10
-	WORD $0x54000063 // b.cc 0x7ec
+	WORD $0x54000063 // b.cc 0xa74
 	WORD $0x3cc10700 // ldr q0, [x24], #16
-	WORD $0x14000020 // b 0x868
-// 0x7ec:
+	WORD $0x14000020 // b 0xaf0
+// 0xa74:
 	WORD $0x91004339 // add x25, x25, #0x10
 	WORD $0x911440ed // add x13, x7, #0x510
 	WORD $0xa9007dbf // stp xzr, xzr, [x13]
-	WORD $0x36180119 // tbz w25, #3, 0x818
+	WORD $0x36180119 // tbz w25, #3, 0xaa0
 	WORD $0xf940030a // ldr x10, [x24]
 	WORD $0x8b19030c // add x12, x24, x25
 	WORD $0xf85f818b // ldur x11, [x12, #-8]
 	WORD $0x8b1901ac // add x12, x13, x25
 	WORD $0xf90001aa // str x10, [x13]
 	WORD $0xf81f818b // stur x11, [x12, #-8]
-	WORD $0x14000013 // b 0x860
-// 0x818:
-	WORD $0x36100119 // tbz w25, #2, 0x838
+	WORD $0x14000013 // b 0xae8
+// 0xaa0:
+	WORD $0x36100119 // tbz w25, #2, 0xac0
 	WORD $0xb940030a // ldr w10, [x24]
 	WORD $0x8b19030c // add x12, x24, x25
 	WORD $0xb85fc18b // ldur w11, [x12, #-4]
 	WORD $0x8b1901ac // add x12, x13, x25
 	WORD $0xb90001aa // str w10, [x13]
 	WORD $0xb81fc18b // stur w11, [x12, #-4]
-	WORD $0x1400000b // b 0x860
-// 0x838:
-	WORD $0x36080119 // tbz w25, #1, 0x858
+	WORD $0x1400000b // b 0xae8
+// 0xac0:
+	WORD $0x36080119 // tbz w25, #1, 0xae0
 	WORD $0x7940030a // ldrh w10, [x24]
 	WORD $0x8b19030c // add x12, x24, x25
 	WORD $0x385ff18b // ldurb w11, [x12, #-1]
 	WORD $0x8b1901ac // add x12, x13, x25
 	WORD $0x790001aa // strh w10, [x13]
 	WORD $0x381ff18b // sturb w11, [x12, #-1]
-	WORD $0x14000003 // b 0x860
-// 0x858:
+	WORD $0x14000003 // b 0xae8
+// 0xae0:
 	WORD $0x3940030a // ldrb w10, [x24]
 	WORD $0x390001aa // strb w10, [x13]
-// 0x860:
+// 0xae8:
 	WORD $0x3dc144e0 // ldr q0, [x7, #1296]
 	WORD $0xd2800019 // mov x25, #0x0
-// 0x868:
+// 0xaf0:
 	WORD $0x3c810600 // str q0, [x16], #16
 	WORD $0xeb11021f // cmp x16, x17
-	WORD $0x540011c0 // b.eq 0xaa8
-	WORD $0x17ffffd7 // b 0x7d0
-// 0x878:
-	WORD $0xb4000fe5 // cbz x5, 0xa74
+	WORD $0x540011c0 // b.eq 0xd30
+	WORD $0x17ffffd7 // b 0xa58
+// 0xb00:
+	WORD $0xb4000fe5 // cbz x5, 0xcfc
 	WORD $0x910200ec // add x12, x7, #0x80
 	WORD $0xcb13018a // sub x10, x12, x19
-	WORD $0xb4ffc7aa // cbz x10, 0x178
+	WORD $0xb4ffb42a // cbz x10, 0x190
 	WORD $0xd280003a // mov x26, #0x1
 	WORD $0xcb10022b // sub x11, x17, x16
 	WORD $0xeb0b015f // cmp x10, x11
@@ -589,141 +758,141 @@ ready:
 	WORD $0x927cecab // and x11, x5, #0xfffffffffffffff0
 	WORD $0xeb0b015f // cmp x10, x11
 	WORD $0x9a8b314a // csel x10, x10, x11, cc
-	WORD $0xb400032a // cbz x10, 0x908
+	WORD $0xb400032a // cbz x10, 0xb90
 	WORD $0xcb0a00a5 // sub x5, x5, x10
-	WORD $0x37100136 // tbnz w22, #2, 0x8d0
-// 0x8b0:
+	WORD $0x37100136 // tbnz w22, #2, 0xb58
+// 0xb38:
 	WORD $0x3cc10460 // ldr q0, [x3], #16
 	WORD $0x3cc10661 // ldr q1, [x19], #16
 	WORD $0xf100414a // subs x10, x10, #0x10
 	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
 	WORD $0x3c810480 // str q0, [x4], #16
 	WORD $0x3c810600 // str q0, [x16], #16
-	WORD $0x54ffff41 // b.ne 0x8b0
-	WORD $0x14000008 // b 0x8ec
-// 0x8d0:
+	WORD $0x54ffff41 // b.ne 0xb38
+	WORD $0x14000008 // b 0xb74
+// 0xb58:
 	WORD $0x3cc10460 // ldr q0, [x3], #16
 	WORD $0x3cc10661 // ldr q1, [x19], #16
 	WORD $0xf100414a // subs x10, x10, #0x10
 	WORD $0x3c810600 // str q0, [x16], #16
 	WORD $0x6e211c01 // eor v1.16b, v0.16b, v1.16b
 	WORD $0x3c810481 // str q1, [x4], #16
-	WORD $0x54ffff41 // b.ne 0x8d0
-// 0x8ec:
+	WORD $0x54ffff41 // b.ne 0xb58
+// 0xb74:
 	WORD $0xeb11021f // cmp x16, x17
-	WORD $0x54000dc0 // b.eq 0xaa8
-	WORD $0x17ffffe1 // b 0x878
-// 0x8f8:
+	WORD $0x54000dc0 // b.eq 0xd30
+	WORD $0x17ffffe1 // b 0xb00
+// 0xb80:
 	WORD $0x3c810600 // str q0, [x16], #16
 	WORD $0xeb11021f // cmp x16, x17
-	WORD $0x54000d40 // b.eq 0xaa8
-	WORD $0x17ffffdd // b 0x878
-// 0x908:
+	WORD $0x54000d40 // b.eq 0xd30
+	WORD $0x17ffffdd // b 0xb00
+// 0xb90:
 	WORD $0xaa0503fb // mov x27, x5
 	WORD $0xd2800005 // mov x5, #0x0
 	WORD $0x911440ed // add x13, x7, #0x510
 	WORD $0xa9007dbf // stp xzr, xzr, [x13]
-	WORD $0x3618011b // tbz w27, #3, 0x938
+	WORD $0x3618011b // tbz w27, #3, 0xbc0
 	WORD $0xf940006a // ldr x10, [x3]
 	WORD $0x8b1b006c // add x12, x3, x27
 	WORD $0xf85f818b // ldur x11, [x12, #-8]
 	WORD $0x8b1b01ac // add x12, x13, x27
 	WORD $0xf90001aa // str x10, [x13]
 	WORD $0xf81f818b // stur x11, [x12, #-8]
-	WORD $0x14000013 // b 0x980
-// 0x938:
-	WORD $0x3610011b // tbz w27, #2, 0x958
+	WORD $0x14000013 // b 0xc08
+// 0xbc0:
+	WORD $0x3610011b // tbz w27, #2, 0xbe0
 	WORD $0xb940006a // ldr w10, [x3]
 	WORD $0x8b1b006c // add x12, x3, x27
 	WORD $0xb85fc18b // ldur w11, [x12, #-4]
 	WORD $0x8b1b01ac // add x12, x13, x27
 	WORD $0xb90001aa // str w10, [x13]
 	WORD $0xb81fc18b // stur w11, [x12, #-4]
-	WORD $0x1400000b // b 0x980
-// 0x958:
-	WORD $0x3608011b // tbz w27, #1, 0x978
+	WORD $0x1400000b // b 0xc08
+// 0xbe0:
+	WORD $0x3608011b // tbz w27, #1, 0xc00
 	WORD $0x7940006a // ldrh w10, [x3]
 	WORD $0x8b1b006c // add x12, x3, x27
 	WORD $0x385ff18b // ldurb w11, [x12, #-1]
 	WORD $0x8b1b01ac // add x12, x13, x27
 	WORD $0x790001aa // strh w10, [x13]
 	WORD $0x381ff18b // sturb w11, [x12, #-1]
-	WORD $0x14000003 // b 0x980
-// 0x978:
+	WORD $0x14000003 // b 0xc08
+// 0xc00:
 	WORD $0x3940006a // ldrb w10, [x3]
 	WORD $0x390001aa // strb w10, [x13]
-// 0x980:
+// 0xc08:
 	WORD $0x3dc144e0 // ldr q0, [x7, #1296]
 	WORD $0x3cc10661 // ldr q1, [x19], #16
 	WORD $0x6e211c01 // eor v1.16b, v0.16b, v1.16b
 	WORD $0x3d8148e1 // str q1, [x7, #1312]
 	WORD $0x911480ed // add x13, x7, #0x520
-	WORD $0x3618011b // tbz w27, #3, 0x9b4
+	WORD $0x3618011b // tbz w27, #3, 0xc3c
 	WORD $0xf94001aa // ldr x10, [x13]
 	WORD $0x8b1b01ac // add x12, x13, x27
 	WORD $0xf85f818b // ldur x11, [x12, #-8]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0xf900008a // str x10, [x4]
 	WORD $0xf81f818b // stur x11, [x12, #-8]
-	WORD $0x14000013 // b 0x9fc
-// 0x9b4:
-	WORD $0x3610011b // tbz w27, #2, 0x9d4
+	WORD $0x14000013 // b 0xc84
+// 0xc3c:
+	WORD $0x3610011b // tbz w27, #2, 0xc5c
 	WORD $0xb94001aa // ldr w10, [x13]
 	WORD $0x8b1b01ac // add x12, x13, x27
 	WORD $0xb85fc18b // ldur w11, [x12, #-4]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0xb900008a // str w10, [x4]
 	WORD $0xb81fc18b // stur w11, [x12, #-4]
-	WORD $0x1400000b // b 0x9fc
-// 0x9d4:
-	WORD $0x3608011b // tbz w27, #1, 0x9f4
+	WORD $0x1400000b // b 0xc84
+// 0xc5c:
+	WORD $0x3608011b // tbz w27, #1, 0xc7c
 	WORD $0x794001aa // ldrh w10, [x13]
 	WORD $0x8b1b01ac // add x12, x13, x27
 	WORD $0x385ff18b // ldurb w11, [x12, #-1]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0x7900008a // strh w10, [x4]
 	WORD $0x381ff18b // sturb w11, [x12, #-1]
-	WORD $0x14000003 // b 0x9fc
-// 0x9f4:
+	WORD $0x14000003 // b 0xc84
+// 0xc7c:
 	WORD $0x394001aa // ldrb w10, [x13]
 	WORD $0x3900008a // strb w10, [x4]
-// 0x9fc:
-	WORD $0x3717f7f6 // tbnz w22, #2, 0x8f8
+// 0xc84:
+	WORD $0x3717f7f6 // tbnz w22, #2, 0xb80
 	WORD $0x911440ed // add x13, x7, #0x510
-	WORD $0x3618011b // tbz w27, #3, 0xa24
+	WORD $0x3618011b // tbz w27, #3, 0xcac
 	WORD $0xf940008a // ldr x10, [x4]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0xf85f818b // ldur x11, [x12, #-8]
 	WORD $0x8b1b01ac // add x12, x13, x27
 	WORD $0xf90001aa // str x10, [x13]
 	WORD $0xf81f818b // stur x11, [x12, #-8]
-	WORD $0x14000013 // b 0xa6c
-// 0xa24:
-	WORD $0x3610011b // tbz w27, #2, 0xa44
+	WORD $0x14000013 // b 0xcf4
+// 0xcac:
+	WORD $0x3610011b // tbz w27, #2, 0xccc
 	WORD $0xb940008a // ldr w10, [x4]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0xb85fc18b // ldur w11, [x12, #-4]
 	WORD $0x8b1b01ac // add x12, x13, x27
 	WORD $0xb90001aa // str w10, [x13]
 	WORD $0xb81fc18b // stur w11, [x12, #-4]
-	WORD $0x1400000b // b 0xa6c
-// 0xa44:
-	WORD $0x3608011b // tbz w27, #1, 0xa64
+	WORD $0x1400000b // b 0xcf4
+// 0xccc:
+	WORD $0x3608011b // tbz w27, #1, 0xcec
 	WORD $0x7940008a // ldrh w10, [x4]
 	WORD $0x8b1b008c // add x12, x4, x27
 	WORD $0x385ff18b // ldurb w11, [x12, #-1]
 	WORD $0x8b1b01ac // add x12, x13, x27
 	WORD $0x790001aa // strh w10, [x13]
 	WORD $0x381ff18b // sturb w11, [x12, #-1]
-	WORD $0x14000003 // b 0xa6c
-// 0xa64:
+	WORD $0x14000003 // b 0xcf4
+// 0xcec:
 	WORD $0x3940008a // ldrb w10, [x4]
 	WORD $0x390001aa // strb w10, [x13]
-// 0xa6c:
+// 0xcf4:
 	WORD $0x3dc144e0 // ldr q0, [x7, #1296]
-	WORD $0x17ffffa2 // b 0x8f8
-// 0xa74:
-	WORD $0x36085156 // tbz w22, #1, 0x149c
+	WORD $0x17ffffa2 // b 0xb80
+// 0xcfc:
+	WORD $0x36085156 // tbz w22, #1, 0x1724
 	WORD $0xd280005a // mov x26, #0x2
 	WORD $0xf940100a // ldr x10, [x0, #32]
 	WORD $0xf940240b // ldr x11, [x0, #72]
@@ -735,15 +904,15 @@ ready:
 	WORD $0x4e181d60 // mov v0.d[1], x11
 	WORD $0x3c810600 // str q0, [x16], #16
 	WORD $0xeb11021f // cmp x16, x17
-	WORD $0x54000020 // b.eq 0xaa8
-// 0xaa8:
-	WORD $0xb40000d4 // cbz x20, 0xac0
+	WORD $0x54000020 // b.eq 0xd30
+// 0xd30:
+	WORD $0xb40000d4 // cbz x20, 0xd48
 	WORD $0x3dc00280 // ldr q0, [x20]
 	WORD $0x3dc140e1 // ldr q1, [x7, #1280]
 	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
 	WORD $0x3d800280 // str q0, [x20]
 	WORD $0xd2800014 // mov x20, #0x0
-// 0xac0:
+// 0xd48:
 	WORD $0xad4404e0 // ldp q0, q1, [x7, #128]
 	WORD $0xad450ce2 // ldp q2, q3, [x7, #160]
 	WORD $0xad4614e4 // ldp q4, q5, [x7, #192]
@@ -1322,14 +1491,14 @@ ready:
 	WORD $0x4e1719e7 // uzp1 v7.16b, v15.16b, v23.16b
 	WORD $0x6e3f1cc6 // eor v6.16b, v6.16b, v31.16b
 	WORD $0x6e391ce7 // eor v7.16b, v7.16b, v25.16b
-	WORD $0xb40000f5 // cbz x21, 0x13e4
+	WORD $0xb40000f5 // cbz x21, 0x166c
 	WORD $0xad0804e0 // stp q0, q1, [x7, #256]
 	WORD $0xad090ce2 // stp q2, q3, [x7, #288]
 	WORD $0xad0a14e4 // stp q4, q5, [x7, #320]
 	WORD $0xad0b1ce6 // stp q6, q7, [x7, #352]
-	WORD $0xb4ff9fba // cbz x26, 0x7d0
-	WORD $0x17fffd26 // b 0x878
-// 0x13e4:
+	WORD $0xb4ff9fba // cbz x26, 0xa58
+	WORD $0x17fffd26 // b 0xb00
+// 0x166c:
 	WORD $0x4e012810 // trn1 v16.16b, v0.16b, v1.16b
 	WORD $0x4e016811 // trn2 v17.16b, v0.16b, v1.16b
 	WORD $0x4e032852 // trn1 v18.16b, v2.16b, v3.16b
@@ -1363,27 +1532,27 @@ ready:
 	WORD $0x6e341e10 // eor v16.16b, v16.16b, v20.16b
 	WORD $0x6e605a10 // rbit v16.16b, v16.16b
 	WORD $0xf1000f5f // cmp x26, #0x3
-	WORD $0x54002840 // b.eq 0x1970
+	WORD $0x540017e0 // b.eq 0x19ec
 	WORD $0x3d8140f0 // str q16, [x7, #1280]
-	WORD $0xb4ff9b1a // cbz x26, 0x7d0
+	WORD $0xb4ff9b1a // cbz x26, 0xa58
 	WORD $0xf100075f // cmp x26, #0x1
-	WORD $0x54ffa000 // b.eq 0x878
+	WORD $0x54ffa000 // b.eq 0xb00
 	WORD $0xf9401c0a // ldr x10, [x0, #56]
 	WORD $0xf940200b // ldr x11, [x0, #64]
 	WORD $0x3dc138e0 // ldr q0, [x7, #1248]
-	WORD $0x37000056 // tbnz w22, #0, 0x1490
+	WORD $0x37000056 // tbnz w22, #0, 0x1718
 	WORD $0x3dc00960 // ldr q0, [x11, #32]
-// 0x1490:
+// 0x1718:
 	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
 	WORD $0x3d800140 // str q0, [x10]
-	WORD $0x1400000e // b 0x14d0
-// 0x149c:
+	WORD $0x1400000e // b 0x1758
+// 0x1724:
 	WORD $0xf940200b // ldr x11, [x0, #64]
 	WORD $0x3dc138e2 // ldr q2, [x7, #1248]
 	WORD $0x3dc140e0 // ldr q0, [x7, #1280]
-	WORD $0x37000056 // tbnz w22, #0, 0x14b0
+	WORD $0x37000056 // tbnz w22, #0, 0x1738
 	WORD $0x3dc00962 // ldr q2, [x11, #32]
-// 0x14b0:
+// 0x1738:
 	WORD $0x3dc13ce1 // ldr q1, [x7, #1264]
 	WORD $0x910200ea // add x10, x7, #0x80
 	WORD $0xcb13014a // sub x10, x10, x19
@@ -1392,25 +1561,27 @@ ready:
 	WORD $0x4e1c1d21 // mov v1.s[3], w9
 	WORD $0xad000560 // stp q0, q1, [x11]
 	WORD $0x3d800962 // str q2, [x11, #32]
-// 0x14d0:
+// 0x1758:
 	WORD $0x4f00e400 // movi v0.16b, #0x0
+	WORD $0x36280136 // tbz w22, #5, 0x1780
 	WORD $0x9104002a // add x10, x1, #0x100
 	WORD $0x910006f7 // add x23, x23, #0x1
-// 0x14dc:
+// 0x1768:
 	WORD $0xac810140 // stp q0, q0, [x10], #32
 	WORD $0xac810140 // stp q0, q0, [x10], #32
 	WORD $0xac810140 // stp q0, q0, [x10], #32
 	WORD $0xac810140 // stp q0, q0, [x10], #32
 	WORD $0xf10006f7 // subs x23, x23, #0x1
-	WORD $0x54ffff61 // b.ne 0x14dc
+	WORD $0x54ffff61 // b.ne 0x1768
+// 0x1780:
 	WORD $0x9122002a // add x10, x1, #0x880
 	WORD $0xd280b60b // mov x11, #0x5b0
-// 0x14fc:
+// 0x1788:
 	WORD $0xac810140 // stp q0, q0, [x10], #32
 	WORD $0xf100816b // subs x11, x11, #0x20
-	WORD $0x54ffffc8 // b.hi 0x14fc
-	WORD $0x140001ba // b 0x1bf0
-// 0x150c:
+	WORD $0x54ffffc8 // b.hi 0x1788
+	WORD $0x14000136 // b 0x1c6c
+// 0x1798:
 	WORD $0xd1001ae4 // sub x4, x23, #0x6
 	WORD $0x910040d3 // add x19, x6, #0x10
 	WORD $0x8b040a70 // add x16, x19, x4, lsl #2
@@ -1419,177 +1590,43 @@ ready:
 	WORD $0xd2800005 // mov x5, #0x0
 	WORD $0x52800029 // mov w9, #0x1
 	WORD $0x5280036d // mov w13, #0x1b
+	WORD $0x9103804a // add x10, x2, #0xe0
+	WORD $0x4f02e40a // movi v10.16b, #0x40
+	WORD $0xad404550 // ldp q16, q17, [x10]
+	WORD $0xad414d52 // ldp q18, q19, [x10, #32]
+	WORD $0x4f04e40b // movi v11.16b, #0x80
+	WORD $0xad425554 // ldp q20, q21, [x10, #64]
+	WORD $0xad435d56 // ldp q22, q23, [x10, #96]
+	WORD $0x4f00e76c // movi v12.16b, #0x1b
+	WORD $0xad446558 // ldp q24, q25, [x10, #128]
+	WORD $0xad456d5a // ldp q26, q27, [x10, #160]
+	WORD $0xad46755c // ldp q28, q29, [x10, #192]
+	WORD $0xad477d5e // ldp q30, q31, [x10, #224]
 	WORD $0xb85fc203 // ldur w3, [x16, #-4]
-// 0x1530:
-	WORD $0xb4000085 // cbz x5, 0x1540
+// 0x17ec:
+	WORD $0xb4000085 // cbz x5, 0x17fc
 	WORD $0xf100209f // cmp x4, #0x8
 	WORD $0xfa4408a0 // ccmp x5, #0x4, #0x0, eq
-	WORD $0x54001481 // b.ne 0x17cc
-// 0x1540:
-	WORD $0x4e040c70 // dup v16.4s, w3
-	WORD $0x4f00e43f // movi v31.16b, #0x1
-	WORD $0x4e3f8e00 // cmtst v0.16b, v16.16b, v31.16b
-	WORD $0x4f00e45f // movi v31.16b, #0x2
-	WORD $0x4e3f8e01 // cmtst v1.16b, v16.16b, v31.16b
-	WORD $0x4f00e49f // movi v31.16b, #0x4
-	WORD $0x4e3f8e02 // cmtst v2.16b, v16.16b, v31.16b
-	WORD $0x4f00e51f // movi v31.16b, #0x8
-	WORD $0x4e3f8e03 // cmtst v3.16b, v16.16b, v31.16b
-	WORD $0x4f00e61f // movi v31.16b, #0x10
-	WORD $0x4e3f8e04 // cmtst v4.16b, v16.16b, v31.16b
-	WORD $0x4f01e41f // movi v31.16b, #0x20
-	WORD $0x4e3f8e05 // cmtst v5.16b, v16.16b, v31.16b
-	WORD $0x4f02e41f // movi v31.16b, #0x40
-	WORD $0x4e3f8e06 // cmtst v6.16b, v16.16b, v31.16b
-	WORD $0x4f04e41f // movi v31.16b, #0x80
-	WORD $0x4e3f8e07 // cmtst v7.16b, v16.16b, v31.16b
-	WORD $0x6e211ce8 // eor v8.16b, v7.16b, v1.16b
-	WORD $0x6e221c89 // eor v9.16b, v4.16b, v2.16b
-	WORD $0x6e251cc5 // eor v5.16b, v6.16b, v5.16b
-	WORD $0x6e241cea // eor v10.16b, v7.16b, v4.16b
-	WORD $0x6e291d0b // eor v11.16b, v8.16b, v9.16b
-	WORD $0x6e201cac // eor v12.16b, v5.16b, v0.16b
-	WORD $0x6e221ced // eor v13.16b, v7.16b, v2.16b
-	WORD $0x6e2b1c63 // eor v3.16b, v3.16b, v11.16b
-	WORD $0x6e211d81 // eor v1.16b, v12.16b, v1.16b
-	WORD $0x6e271d8e // eor v14.16b, v12.16b, v7.16b
-	WORD $0x6e221c62 // eor v2.16b, v3.16b, v2.16b
-	WORD $0x6e261c63 // eor v3.16b, v3.16b, v6.16b
-	WORD $0x6e2d1c26 // eor v6.16b, v1.16b, v13.16b
-	WORD $0x6e201c4f // eor v15.16b, v2.16b, v0.16b
-	WORD $0x6e2a1c70 // eor v16.16b, v3.16b, v10.16b
-	WORD $0x6e251c51 // eor v17.16b, v2.16b, v5.16b
-	WORD $0x4e221d72 // and v18.16b, v11.16b, v2.16b
-	WORD $0x6e301ca5 // eor v5.16b, v5.16b, v16.16b
-	WORD $0x6e301e33 // eor v19.16b, v17.16b, v16.16b
-	WORD $0x4e301d54 // and v20.16b, v10.16b, v16.16b
-	WORD $0x4e2f1cd5 // and v21.16b, v6.16b, v15.16b
-	WORD $0x6e301c16 // eor v22.16b, v0.16b, v16.16b
-	WORD $0x6e241d84 // eor v4.16b, v12.16b, v4.16b
-	WORD $0x4e331d37 // and v23.16b, v9.16b, v19.16b
-	WORD $0x4e251d18 // and v24.16b, v8.16b, v5.16b
-	WORD $0x4e201c99 // and v25.16b, v4.16b, v0.16b
-	WORD $0x6e341ef7 // eor v23.16b, v23.16b, v20.16b
-	WORD $0x6e321eb5 // eor v21.16b, v21.16b, v18.16b
-	WORD $0x6e321f39 // eor v25.16b, v25.16b, v18.16b
-	WORD $0x4e2c1c32 // and v18.16b, v1.16b, v12.16b
-	WORD $0x6e371eb5 // eor v21.16b, v21.16b, v23.16b
-	WORD $0x6e251ce7 // eor v7.16b, v7.16b, v5.16b
-	WORD $0x6e381e52 // eor v18.16b, v18.16b, v24.16b
-	WORD $0x6e231eb5 // eor v21.16b, v21.16b, v3.16b
-	WORD $0x4e361dc3 // and v3.16b, v14.16b, v22.16b
-	WORD $0x6e371e57 // eor v23.16b, v18.16b, v23.16b
-	WORD $0x4e311db2 // and v18.16b, v13.16b, v17.16b
-	WORD $0x6e381c78 // eor v24.16b, v3.16b, v24.16b
-	WORD $0x6e251d03 // eor v3.16b, v8.16b, v5.16b
-	WORD $0x6e341e54 // eor v20.16b, v18.16b, v20.16b
-	WORD $0x6e2d1e32 // eor v18.16b, v17.16b, v13.16b
-	WORD $0x6e231ee3 // eor v3.16b, v23.16b, v3.16b
-	WORD $0x6e341f18 // eor v24.16b, v24.16b, v20.16b
-	WORD $0x6e341f34 // eor v20.16b, v25.16b, v20.16b
-	WORD $0x4e231eb9 // and v25.16b, v21.16b, v3.16b
-	WORD $0x6e271f18 // eor v24.16b, v24.16b, v7.16b
-	WORD $0x6e321e94 // eor v20.16b, v20.16b, v18.16b
-	WORD $0x6e381c72 // eor v18.16b, v3.16b, v24.16b
-	WORD $0x6e391e87 // eor v7.16b, v20.16b, v25.16b
-	WORD $0x6e391f19 // eor v25.16b, v24.16b, v25.16b
-	WORD $0x6e341eb5 // eor v21.16b, v21.16b, v20.16b
-	WORD $0x4e321cf2 // and v18.16b, v7.16b, v18.16b
-	WORD $0x4e391ea7 // and v7.16b, v21.16b, v25.16b
-	WORD $0x6e381e52 // eor v18.16b, v18.16b, v24.16b
-	WORD $0x6e341cf4 // eor v20.16b, v7.16b, v20.16b
-	WORD $0x6e321f27 // eor v7.16b, v25.16b, v18.16b
-	WORD $0x6e321c63 // eor v3.16b, v3.16b, v18.16b
-	WORD $0x6e321e97 // eor v23.16b, v20.16b, v18.16b
-	WORD $0x4e271f18 // and v24.16b, v24.16b, v7.16b
-	WORD $0x4e201e40 // and v0.16b, v18.16b, v0.16b
-	WORD $0x4e2a1eea // and v10.16b, v23.16b, v10.16b
-	WORD $0x6e381f39 // eor v25.16b, v25.16b, v24.16b
-	WORD $0x6e231f03 // eor v3.16b, v24.16b, v3.16b
-	WORD $0x4e301ef0 // and v16.16b, v23.16b, v16.16b
-	WORD $0x4e391e99 // and v25.16b, v20.16b, v25.16b
-	WORD $0x6e231e58 // eor v24.16b, v18.16b, v3.16b
-	WORD $0x4e261c66 // and v6.16b, v3.16b, v6.16b
-	WORD $0x6e391eb9 // eor v25.16b, v21.16b, v25.16b
-	WORD $0x4e221f02 // and v2.16b, v24.16b, v2.16b
-	WORD $0x4e2b1f18 // and v24.16b, v24.16b, v11.16b
-	WORD $0x6e231f2b // eor v11.16b, v25.16b, v3.16b
-	WORD $0x6e391e95 // eor v21.16b, v20.16b, v25.16b
-	WORD $0x4e2c1f2c // and v12.16b, v25.16b, v12.16b
-	WORD $0x6e2b1ef7 // eor v23.16b, v23.16b, v11.16b
-	WORD $0x4e251ea5 // and v5.16b, v21.16b, v5.16b
-	WORD $0x4e281ea8 // and v8.16b, v21.16b, v8.16b
-	WORD $0x4e291ee9 // and v9.16b, v23.16b, v9.16b
-	WORD $0x4e311d71 // and v17.16b, v11.16b, v17.16b
-	WORD $0x4e2e1e8e // and v14.16b, v20.16b, v14.16b
-	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
-	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-	WORD $0x6e281c15 // eor v21.16b, v0.16b, v8.16b
-	WORD $0x4e331ef7 // and v23.16b, v23.16b, v19.16b
-	WORD $0x6e2a1d93 // eor v19.16b, v12.16b, v10.16b
-	WORD $0x4e361e96 // and v22.16b, v20.16b, v22.16b
-	WORD $0x6e371e10 // eor v16.16b, v16.16b, v23.16b
-	WORD $0x6e221eb5 // eor v21.16b, v21.16b, v2.16b
-	WORD $0x6e261f18 // eor v24.16b, v24.16b, v6.16b
-	WORD $0x6e311ef7 // eor v23.16b, v23.16b, v17.16b
-	WORD $0x4e211f21 // and v1.16b, v25.16b, v1.16b
-	WORD $0x4e2f1c63 // and v3.16b, v3.16b, v15.16b
-	WORD $0x6e301cb0 // eor v16.16b, v5.16b, v16.16b
-	WORD $0x6e331f18 // eor v24.16b, v24.16b, v19.16b
-	WORD $0x6e351dce // eor v14.16b, v14.16b, v21.16b
-	WORD $0x6e331ef7 // eor v23.16b, v23.16b, v19.16b
-	WORD $0x6e381c63 // eor v3.16b, v3.16b, v24.16b
-	WORD $0x6e211ec1 // eor v1.16b, v22.16b, v1.16b
-	WORD $0x6e371dce // eor v14.16b, v14.16b, v23.16b
-	WORD $0x4e2d1d6d // and v13.16b, v11.16b, v13.16b
-	WORD $0x6e301d8c // eor v12.16b, v12.16b, v16.16b
-	WORD $0x6e211d08 // eor v8.16b, v8.16b, v1.16b
-	WORD $0x4e241e44 // and v4.16b, v18.16b, v4.16b
-	WORD $0x6e361c16 // eor v22.16b, v0.16b, v22.16b
-	WORD $0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-	WORD $0x6e231c42 // eor v2.16b, v2.16b, v3.16b
-	WORD $0x6e351d4a // eor v10.16b, v10.16b, v21.16b
-	WORD $0x6e241cc4 // eor v4.16b, v6.16b, v4.16b
-	WORD $0x6e2e1d86 // eor v6.16b, v12.16b, v14.16b
-	WORD $0x6e371d08 // eor v8.16b, v8.16b, v23.16b
-	WORD $0x6e2a1c2a // eor v10.16b, v1.16b, v10.16b
-	WORD $0x6e231ec3 // eor v3.16b, v22.16b, v3.16b
-	WORD $0x6e381e10 // eor v16.16b, v16.16b, v24.16b
-	WORD $0x6e2e1c8e // eor v14.16b, v4.16b, v14.16b
-	WORD $0x6e221d8c // eor v12.16b, v12.16b, v2.16b
-	WORD $0x6e261d29 // eor v9.16b, v9.16b, v6.16b
-	WORD $0x4f04e41f // movi v31.16b, #0x80
-	WORD $0x4e3f1e10 // and v16.16b, v16.16b, v31.16b
-	WORD $0x4f02e41f // movi v31.16b, #0x40
-	WORD $0x4e3f1d8c // and v12.16b, v12.16b, v31.16b
-	WORD $0x4f01e41f // movi v31.16b, #0x20
-	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
-	WORD $0x4f00e61f // movi v31.16b, #0x10
-	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
-	WORD $0x4f00e51f // movi v31.16b, #0x8
-	WORD $0x4e3f1c63 // and v3.16b, v3.16b, v31.16b
-	WORD $0x4f00e49f // movi v31.16b, #0x4
-	WORD $0x4e3f1dce // and v14.16b, v14.16b, v31.16b
-	WORD $0x4f00e45f // movi v31.16b, #0x2
-	WORD $0x4e3f1d08 // and v8.16b, v8.16b, v31.16b
-	WORD $0x4f00e43f // movi v31.16b, #0x1
-	WORD $0x4e3f1d4a // and v10.16b, v10.16b, v31.16b
-	WORD $0x4f03e47f // movi v31.16b, #0x63
-	WORD $0x6e2c1e00 // eor v0.16b, v16.16b, v12.16b
-	WORD $0x6e221d21 // eor v1.16b, v9.16b, v2.16b
-	WORD $0x6e2e1c64 // eor v4.16b, v3.16b, v14.16b
-	WORD $0x6e2a1d05 // eor v5.16b, v8.16b, v10.16b
-	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
-	WORD $0x6e251c84 // eor v4.16b, v4.16b, v5.16b
-	WORD $0x6e3f1c00 // eor v0.16b, v0.16b, v31.16b
-	WORD $0x6e241c00 // eor v0.16b, v0.16b, v4.16b
+	WORD $0x54000241 // b.ne 0x1840
+// 0x17fc:
+	WORD $0x4e040c60 // dup v0.4s, w3
+	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
+	WORD $0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
+	WORD $0x6e2a1c04 // eor v4.16b, v0.16b, v10.16b
+	WORD $0x6e2a1cc0 // eor v0.16b, v6.16b, v10.16b
+	WORD $0x4e046284 // tbl v4.16b, {v20.16b-v23.16b}, v4.16b
+	WORD $0x4e066306 // tbl v6.16b, {v24.16b-v27.16b}, v6.16b
+	WORD $0x4e006380 // tbl v0.16b, {v28.16b-v31.16b}, v0.16b
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e201cc4 // eor v4.16b, v6.16b, v0.16b
+	WORD $0x6e241c40 // eor v0.16b, v2.16b, v4.16b
 	WORD $0x0e043c03 // mov w3, v0.s[0]
-	WORD $0xb50000a5 // cbnz x5, 0x17cc
+	WORD $0xb50000a5 // cbnz x5, 0x1840
 	WORD $0x4ac32123 // eor w3, w9, w3, ror #8
 	WORD $0x531f7929 // lsl w9, w9, #1
 	WORD $0x7104013f // cmp w9, #0x100
 	WORD $0x1a8901a9 // csel w9, w13, w9, eq
-// 0x17cc:
+// 0x1840:
 	WORD $0xb840466b // ldr w11, [x19], #4
 	WORD $0x910004a5 // add x5, x5, #0x1
 	WORD $0xeb0400bf // cmp x5, x4
@@ -1597,14 +1634,16 @@ ready:
 	WORD $0x4a0b0063 // eor w3, w3, w11
 	WORD $0xb8004603 // str w3, [x16], #4
 	WORD $0xeb11021f // cmp x16, x17
-	WORD $0x54ffea43 // b.cc 0x1530
+	WORD $0x54fffc83 // b.cc 0x17ec
 	WORD $0x9113c0ea // add x10, x7, #0x4f0
 	WORD $0xa9007d5f // stp xzr, xzr, [x10]
 	WORD $0x52800009 // mov w9, #0x0
+	WORD $0xd2800005 // mov x5, #0x0
+	WORD $0xd280001b // mov x27, #0x0
 	WORD $0x320002d6 // orr w22, w22, #0x1
 	WORD $0xd2800014 // mov x20, #0x0
-	WORD $0x17fffa38 // b 0xe0
-// 0x1804:
+	WORD $0x17fffa19 // b 0xe0
+// 0x1880:
 	WORD $0xd280007a // mov x26, #0x3
 	WORD $0x9114c0eb // add x11, x7, #0x530
 	WORD $0x3d801d60 // str q0, [x11, #112]
@@ -1694,15 +1733,15 @@ ready:
 	WORD $0x6d104550 // stp d16, d17, [x10, #256]
 	WORD $0x6d114d52 // stp d18, d19, [x10, #272]
 	WORD $0xd2800e0f // mov x15, #0x70
-// 0x1968:
+// 0x19e4:
 	WORD $0xd2800035 // mov x21, #0x1
-	WORD $0x17fffc4f // b 0xaa8
-// 0x1970:
+	WORD $0x17fffcd2 // b 0xd30
+// 0x19ec:
 	WORD $0xd10041ef // sub x15, x15, #0x10
 	WORD $0x9114c0eb // add x11, x7, #0x530
 	WORD $0x3caf6970 // str q16, [x11, x15]
 	WORD $0x3d803cf0 // str q16, [x7, #240]
-	WORD $0xb5ffff4f // cbnz x15, 0x1968
+	WORD $0xb5ffff4f // cbnz x15, 0x19e4
 	WORD $0xad400560 // ldp q0, q1, [x11]
 	WORD $0xad410d62 // ldp q2, q3, [x11, #32]
 	WORD $0xad421564 // ldp q4, q5, [x11, #64]
@@ -1857,8 +1896,8 @@ ready:
 	WORD $0x6e3b1e73 // eor v19.16b, v19.16b, v27.16b
 	WORD $0x6d104550 // stp d16, d17, [x10, #256]
 	WORD $0x6d114d52 // stp d18, d19, [x10, #272]
-	WORD $0x17fffe39 // b 0x14d0
-// 0x1bf0:
+	WORD $0x17fffebc // b 0x1758
+// 0x1c6c:
 	MOVD dit-8(SP), R4
 	TBNZ $24, R4, done
 	WORD $0xd503405f // msr dit, #0
@@ -1883,10 +1922,50 @@ DATA aesgcm_neon_constants<>+112(SB)/8, $0x0f060d040b020900
 DATA aesgcm_neon_constants<>+120(SB)/8, $0x070e050c030a0108
 DATA aesgcm_neon_constants<>+128(SB)/8, $0x030e09040f0a0500
 DATA aesgcm_neon_constants<>+136(SB)/8, $0x0b06010c07020d08
-DATA aesgcm_neon_constants<>+144(SB)/8, $0x0000000000000000
-DATA aesgcm_neon_constants<>+152(SB)/8, $0x0000000000000000
-DATA aesgcm_neon_constants<>+160(SB)/8, $0x0000000000000000
-DATA aesgcm_neon_constants<>+168(SB)/8, $0x0000000000000000
-DATA aesgcm_neon_constants<>+176(SB)/8, $0x0000000000000000
-DATA aesgcm_neon_constants<>+184(SB)/8, $0x0000000000000000
-GLOBL aesgcm_neon_constants<>(SB), RODATA|NOPTR, $192
+DATA aesgcm_neon_constants<>+144(SB)/8, $0x030e09040f0a0500
+DATA aesgcm_neon_constants<>+152(SB)/8, $0x0b06010c07020d08
+DATA aesgcm_neon_constants<>+160(SB)/8, $0x000f0a050c0b0601
+DATA aesgcm_neon_constants<>+168(SB)/8, $0x0807020d04030e09
+DATA aesgcm_neon_constants<>+176(SB)/8, $0x0b0e0104070a0d00
+DATA aesgcm_neon_constants<>+184(SB)/8, $0x0306090c0f020508
+DATA aesgcm_neon_constants<>+192(SB)/8, $0x080f0205040b0e01
+DATA aesgcm_neon_constants<>+200(SB)/8, $0x00070a0d0c030609
+DATA aesgcm_neon_constants<>+208(SB)/8, $0x000000002d361b00
+DATA aesgcm_neon_constants<>+216(SB)/8, $0x0000000000000000
+DATA aesgcm_neon_constants<>+224(SB)/8, $0xc56f6bf27b777c63
+DATA aesgcm_neon_constants<>+232(SB)/8, $0x76abd7fe2b670130
+DATA aesgcm_neon_constants<>+240(SB)/8, $0xf04759fa7dc982ca
+DATA aesgcm_neon_constants<>+248(SB)/8, $0xc072a49cafa2d4ad
+DATA aesgcm_neon_constants<>+256(SB)/8, $0xccf73f362693fdb7
+DATA aesgcm_neon_constants<>+264(SB)/8, $0x1531d871f1e5a534
+DATA aesgcm_neon_constants<>+272(SB)/8, $0x9a059618c323c704
+DATA aesgcm_neon_constants<>+280(SB)/8, $0x75b227ebe2801207
+DATA aesgcm_neon_constants<>+288(SB)/8, $0xa05a6e1b1a2c8309
+DATA aesgcm_neon_constants<>+296(SB)/8, $0x842fe329b3d63b52
+DATA aesgcm_neon_constants<>+304(SB)/8, $0x5bb1fc20ed00d153
+DATA aesgcm_neon_constants<>+312(SB)/8, $0xcf584c4a39becb6a
+DATA aesgcm_neon_constants<>+320(SB)/8, $0x85334d43fbaaefd0
+DATA aesgcm_neon_constants<>+328(SB)/8, $0xa89f3c507f02f945
+DATA aesgcm_neon_constants<>+336(SB)/8, $0xf5389d928f40a351
+DATA aesgcm_neon_constants<>+344(SB)/8, $0xd2f3ff1021dab6bc
+DATA aesgcm_neon_constants<>+352(SB)/8, $0x1744975fec130ccd
+DATA aesgcm_neon_constants<>+360(SB)/8, $0x73195d643d7ea7c4
+DATA aesgcm_neon_constants<>+368(SB)/8, $0x88902a22dc4f8160
+DATA aesgcm_neon_constants<>+376(SB)/8, $0xdb0b5ede14b8ee46
+DATA aesgcm_neon_constants<>+384(SB)/8, $0x5c2406490a3a32e0
+DATA aesgcm_neon_constants<>+392(SB)/8, $0x79e4959162acd3c2
+DATA aesgcm_neon_constants<>+400(SB)/8, $0xa94ed58d6d37c8e7
+DATA aesgcm_neon_constants<>+408(SB)/8, $0x08ae7a65eaf4566c
+DATA aesgcm_neon_constants<>+416(SB)/8, $0xc6b4a61c2e2578ba
+DATA aesgcm_neon_constants<>+424(SB)/8, $0x8a8bbd4b1f74dde8
+DATA aesgcm_neon_constants<>+432(SB)/8, $0x0ef6034866b53e70
+DATA aesgcm_neon_constants<>+440(SB)/8, $0x9e1dc186b9573561
+DATA aesgcm_neon_constants<>+448(SB)/8, $0x948ed9691198f8e1
+DATA aesgcm_neon_constants<>+456(SB)/8, $0xdf2855cee9871e9b
+DATA aesgcm_neon_constants<>+464(SB)/8, $0x6842e6bf0d89a18c
+DATA aesgcm_neon_constants<>+472(SB)/8, $0x16bb54b00f2d9941
+DATA aesgcm_neon_constants<>+480(SB)/8, $0x0000000000000000
+DATA aesgcm_neon_constants<>+488(SB)/8, $0x0000000000000000
+DATA aesgcm_neon_constants<>+496(SB)/8, $0x0000000000000000
+DATA aesgcm_neon_constants<>+504(SB)/8, $0x0000000000000000
+GLOBL aesgcm_neon_constants<>(SB), RODATA|NOPTR, $512

@@ -7,9 +7,10 @@ import re
 
 import capstone
 
+import bits
 import terms
 from common import ArmFlags, elements, known, overflow_of, pairs, split
-from terms import (Unproved, add, add_modular, both, carryless, cat, const, cut, either, equal, extend, inverse_sub_shift, invert, mix_columns,
+from terms import (Unproved, add, add_modular, atom, both, carryless, cat, const, cut, either, equal, extend, inverse_sub_shift, invert, mix_columns,
                    product, rotate_left, select, shift_left, shift_right, sign_fill, sub_shift, subtract, undefined, xor)
 
 STACK_POINTER, POINTER = 31, 64
@@ -434,12 +435,19 @@ def reverse_bits(v):
     return cat(*(cut(v, i, 1) for i in range(v.width - 1, -1, -1)))
 
 
-def look_up(table, control):
-    """tbl: bytes of a table by constant indices; beyond it zeroes."""
+def look_up(table, control, beyond=None):
+    """tbl, tbx: bytes of a table by indices; beyond it zeroes, or what was there. All of the table is read, so data may be an index."""
     out = []
-    for c in control:
-        i = known(c, "the control of a permutation")
-        out.append(table[i] if i < len(table) else const(0, 8))
+    for i, c in enumerate(control):
+        before = beyond[i] if beyond else const(0, 8)
+        if (n := c.constant) is not None:
+            out.append(table[n] if n < len(table) else before)
+        elif not all(v.defined for v in (c, before, *table)):
+            out.append(undefined(8))
+        elif terms.bitwise:
+            out.append(bits.look_up(table, c, before))
+        else:
+            out.append(atom("look", (c, before, *table), None, 8, 255))
     return out
 
 
@@ -548,10 +556,19 @@ def simd(name, ops):
         (d, _, size), (a, _, _), (b, _, _) = map(vector, ops[:3])
         n, put = integer(ops[3]), put_vector(d, size)
         return lambda m: put(m, split([cut(cat(*narrow(m.vector[a], size), *narrow(m.vector[b], size)), 8 * n, 8 * size)]))
-    if name == "tbl":
-        (d, _, size), (a, _, _), (b, _, _) = map(vector, ops)
+    if name in ("tbl", "tbx"):
+        (d, _, size), (b, _, _) = vector(ops[0]), vector(ops[2])
+        tables, put = [vector(v.strip())[0] for v in ops[1].strip("{}").split(",")], put_vector(d, size)
+
+        def look(m):
+            table = [e for a in tables for e in elements(m.vector[a], 8)]
+            beyond = elements(narrow(m.vector[d], size), 8) if name == "tbx" else None
+            put(m, split(look_up(table, elements(narrow(m.vector[b], size), 8), beyond)))
+        return look
+    if name == "cmlt" and ops[2] == "#0":
+        (d, w, size), (a, _, _) = map(vector, ops[:2])
         put = put_vector(d, size)
-        return lambda m: put(m, split(look_up(elements(m.vector[a], 8), elements(narrow(m.vector[b], size), 8))))
+        return lambda m: put(m, split([sign_fill(e, w - 1) for e in elements(narrow(m.vector[a], size), w)]))
     if name in ("shl", "ushr", "sshr", "sli", "sri"):
         (d, w, size), (a, _, _) = map(vector, ops[:2])
         f, put = shift_insert(name, w, integer(ops[2])), put_vector(d, size)

@@ -220,6 +220,60 @@ def and_bits(x, y):
     return r
 
 
+def group_of(found):
+    """A group that all of the bits are functions of the input of, with their tables; or None."""
+    for v in found:
+        image, parts = parse(v)
+        if image >= 2 or parts:
+            for g in [parts[0][0]] if parts else [g for g, _, _ in spans.get(image, ())]:
+                tables = [table_over(v, g) for v in found]
+                if None not in tables:
+                    return g, tables
+            return None
+    return None
+
+
+def look_up(table, control, before):
+    """The byte of a table of constants that control says; before, if it says none of them."""
+    index, old = bits_of(control), bits_of(before)
+    values = [e.constant for e in table]
+    if None in values:
+        raise Unproved("a table that depends on data")
+    if found := group_of([*index, *old]):
+        g, tables = found
+        at = [sum((t >> x & 1) << i for i, t in enumerate(tables[:8])) for x in range(256)]
+        out = []
+        for k in range(8):
+            t = sum((values[at[x]] >> k & 1 if at[x] < len(values) else tables[8 + k] >> x & 1) << x for x in range(256))
+            f = normal_form(t)
+            image, f = groups[g].affine(f), f & NOT_AFFINE
+            h = groups[g].known.get(f)
+            out.append(make(image, ((g, f),)) if f and h is None else make(image ^ (h or 0), ()))
+        return cat(*out)
+    # Or a linear function of the bits that are no constants.
+    free = [i for i, v in enumerate(index) if v.constant is None]
+    base = sum(v.constant << i for i, v in enumerate(index) if v.constant is not None)
+    linear_ = True
+    for m in range(1 << len(free)):
+        at = base + sum(1 << free[j] for j in range(len(free)) if m >> j & 1)
+        want = values[base] if base < len(values) else None
+        for j in range(len(free)):
+            if m >> j & 1 and want is not None and base + (1 << free[j]) < len(values):
+                want ^= values[base] ^ values[base + (1 << free[j])]
+        if at >= len(values) or want != values[at]:
+            linear_ = False
+            break
+    if linear_:
+        r = const(values[base], 8)
+        for j in free:
+            d = values[base] ^ values[base + (1 << j)]
+            r = terms.xor(r, cat(*(index[j] if d >> k & 1 else const(0, 1) for k in range(8))))
+        return r
+    if strict:
+        raise Unproved("a lookup that is no function of the input of one S-box")
+    return atom("look", (control, before, *table), None, 8, 255)
+
+
 def operation(kind, a, b):
     """xor, both (and) or either (or)."""
     out = []

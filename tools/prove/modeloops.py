@@ -41,10 +41,10 @@ END = 0x1000000  # where the end of a text is in a run, from its begin: beyond a
 class Loop:
     """A pass of so many bytes. ahead: they are taken from the length before the loop begins again, so that there a pass is always
     to come; else where it begins, and it may be none. ends: the last pass, with what there is, is one of the loop's too, which does
-    not begin again where nothing is left."""
+    not begin again where nothing is left. least: shorter texts are calls only."""
 
-    def __init__(self, step, ahead=False, ends=False):
-        self.step, self.ahead, self.least = step, step if ahead else 0, step if ahead else 16
+    def __init__(self, step, ahead=False, ends=False, least=16):
+        self.step, self.ahead, self.least = step, step if ahead else 0, step if ahead else least
         self.again = 16 if ends else 0  # what must be left behind a pass for another one
         self.rests = range(self.again, step + self.again, 16)
 
@@ -54,7 +54,7 @@ LOOPS = {
     (x86, "avx2"): Loop(256, ahead=True),
     (x86, "avx512"): Loop(512, ahead=True),
     (arm64, "ce"): Loop(128),
-    (arm64, "neon"): Loop(128, ends=True),
+    (arm64, "neon"): Loop(128, ends=True, least=80),
     (arm32, "ce32"): Loop(128),
     (arm32, "neon"): Loop(128, ends=True),
     (arm32, "armv6"): Loop(32, ends=True),
@@ -295,6 +295,7 @@ def leave(kernel, shape, state, rest):
 # ARM more than six are done in two groups, one behind the other: what the first leaves is where the second begins.
 
 CBC_LANES = 8  # TOGETHER of src/aes_api.c, and what aes/modes.go has
+FEW = 4  # lanes that arm64's aes_neon does by lookups
 AT = 0x1000  # where it points to in a run
 LANES, LANE, LANE_STEP = 0x100000, 0x10000000, 0x100000
 
@@ -302,11 +303,14 @@ LANES, LANE, LANE_STEP = 0x100000, 0x10000000, 0x100000
 def cbc_groups(kernel, count):
     """[(lanes, where their loop begins, which cell says where in the texts it is)]: behind the last store of a pass 16
     is added to that, and if it is less than the texts' length it goes back. On x86-64 the first such loop is of many and
-    the second of one, on ARM there is one for each number, from 8 or 6 down, or where AES is made of bit operations one."""
+    the second of one, on ARM there is one for each number, from 8 or 6 down, or where AES is made of bit operations one or two."""
     insns, found = list(kernel.isa.decoder().disasm(kernel.code, 0)), []
     if kernel.bitwise:
-        most = 2 if kernel.name.endswith("armv6") else CBC_LANES
-        return [(range(i, min(i + most, count)), *one_loop(insns)) for i in range(0, count, most)]
+        most, loops, groups = 2 if kernel.name.endswith("armv6") else CBC_LANES, bitwise_loops(insns), []
+        while (i := groups[-1][0].stop if groups else 0) < count:
+            few = len(loops) == 2 and count - i <= FEW
+            groups.append((range(i, min(i + (2 if few else most), count)), *loops[0 if few else -1]))
+        return groups
     for i, insn in enumerate(insns[:-2]):
         if m := re.fullmatch(r"add (rdx, 0x10|[rx](\d+), [rx]\2, #0x10)", f"{insn.mnemonic} {insn.op_str}"):
             compare, jump = insns[i + 1:i + 3]
@@ -319,8 +323,9 @@ def cbc_groups(kernel, count):
     return [(range(i, min(i + most, count)), *found[most - min(most, count - i)]) for i in range(0, count, most)]
 
 
-def one_loop(insns):
-    """Where it begins, and the cell: on 32-bit ARM where a register with the number is stored to in scratch."""
+def bitwise_loops(insns):
+    """Where they begin, and the cell: on 32-bit ARM where a register with the number is stored to in scratch. Of two the first is
+    of few lanes, by lookups."""
     found = []
     for i, insn in enumerate(insns[:-3]):
         m, stored = re.fullmatch(r"([rx](\d+)|ip), \1, #0x10", insn.op_str), insns[i + 1].mnemonic == "str"
@@ -328,8 +333,7 @@ def one_loop(insns):
         if m and insn.mnemonic == "add" and compare.mnemonic == "cmp" and compare.op_str.startswith(m[1]) and jump.mnemonic in ("blo", "b.lo"):
             at = SCRATCH + int(re.fullmatch(rf"{m[1]}, \[r1, #(0x[0-9a-f]+)\]", insns[i + 1].op_str)[1], 0) if stored else 0
             found.append((int(jump.op_str.lstrip("#"), 0), ("memory", at) if stored else ("general", int(m[2]))))
-    only, = found
-    return only
+    return found
 
 
 def cbc_head(kernel, count):

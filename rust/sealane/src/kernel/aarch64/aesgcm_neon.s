@@ -3,7 +3,7 @@
 .inst 0xf9401406 // ldr x6, [x0, #40]
 .inst 0x91220027 // add x7, x1, #0x880
 .inst 0xf94000d7 // ldr x23, [x6]
-.inst 0x3718a7f6 // tbnz w22, #3, 0x150c
+.inst 0x3718bc56 // tbnz w22, #3, 0x1798
 .inst 0xa9400c04 // ldp x4, x3, [x0]
 .inst 0xf9400805 // ldr x5, [x0, #16]
 .inst 0xd2800019 // mov x25, #0x0
@@ -60,6 +60,13 @@
 .inst 0x91001eb5 // add x21, x21, #0x7
 .inst 0xd343feb5 // lsr x21, x21, #3
 // 0xe0:
+.inst 0x910200f3 // add x19, x7, #0x80
+.inst 0x910040aa // add x10, x5, #0x10
+.inst 0x720002df // tst w22, #0x1
+.inst 0x9a8a00aa // csel x10, x5, x10, eq
+.inst 0xf101015f // cmp x10, #0x40
+.inst 0x540004c9 // b.ls 0x18c
+.inst 0x321b02d6 // orr w22, w22, #0x20
 .inst 0x910040ca // add x10, x6, #0x10
 .inst 0x9104002e // add x14, x1, #0x100
 .inst 0xd280000f // mov x15, #0x0
@@ -75,7 +82,7 @@
 .inst 0x3dc01451 // ldr q17, [x2, #80]
 .inst 0x4e110210 // tbl v16.16b, {v16.16b}, v17.16b
 .inst 0x4f03e47f // movi v31.16b, #0x63
-// 0x11c:
+// 0x138:
 .inst 0x910005ef // add x15, x15, #0x1
 .inst 0x924005eb // and x11, x15, #0x3
 .inst 0x8b0b104b // add x11, x2, x11, lsl #4
@@ -96,42 +103,202 @@
 .inst 0xeb1701ff // cmp x15, x23
 .inst 0x4e110250 // tbl v16.16b, {v18.16b}, v17.16b
 .inst 0xac811dc6 // stp q6, q7, [x14], #32
-.inst 0x54fffd89 // b.ls 0x11c
-.inst 0x910200f3 // add x19, x7, #0x80
-.inst 0x360032f6 // tbz w22, #0, 0x7d0
-// 0x178:
-.inst 0x3dc13cf8 // ldr q24, [x7, #1264]
+.inst 0x54fffd89 // b.ls 0x138
+// 0x18c:
+.inst 0x36004676 // tbz w22, #0, 0xa58
+// 0x190:
+.inst 0x3dc13cef // ldr q15, [x7, #1264]
+.inst 0x91003caa // add x10, x5, #0xf
+.inst 0x91007cab // add x11, x5, #0x1f
+.inst 0xf100037f // cmp x27, #0x0
+.inst 0x9a8a016a // csel x10, x11, x10, eq
+.inst 0x927ced4a // and x10, x10, #0xfffffffffffffff0
+.inst 0xf101015f // cmp x10, #0x40
+.inst 0x540012a8 // b.hi 0x400
+.inst 0xcb0a0273 // sub x19, x19, x10
+.inst 0xaa1303e8 // mov x8, x19
+.inst 0x9103804a // add x10, x2, #0xe0
+.inst 0x4f02e40a // movi v10.16b, #0x40
+.inst 0xad404550 // ldp q16, q17, [x10]
+.inst 0xad414d52 // ldp q18, q19, [x10, #32]
+.inst 0x4f04e40b // movi v11.16b, #0x80
+.inst 0xad425554 // ldp q20, q21, [x10, #64]
+.inst 0xad435d56 // ldp q22, q23, [x10, #96]
+.inst 0x4f00e76c // movi v12.16b, #0x1b
+.inst 0xad446558 // ldp q24, q25, [x10, #128]
+.inst 0xad456d5a // ldp q26, q27, [x10, #160]
+.inst 0xad46755c // ldp q28, q29, [x10, #192]
+.inst 0xad477d5e // ldp q30, q31, [x10, #224]
+// 0x1e8:
 .inst 0x5ac0092a // rev w10, w9
 .inst 0x11000529 // add w9, w9, #0x1
-.inst 0x4eb81f00 // mov v0.16b, v24.16b
+.inst 0x4eaf1de0 // mov v0.16b, v15.16b
+.inst 0x4e1c1d40 // mov v0.s[3], w10
+.inst 0x910040cc // add x12, x6, #0x10
+.inst 0xaa0c03ed // mov x13, x12
+.inst 0x9101c0ea // add x10, x7, #0x70
+.inst 0xeb0a011f // cmp x8, x10
+.inst 0x54000a40 // b.eq 0x350
+.inst 0x5ac0092a // rev w10, w9
+.inst 0x11000529 // add w9, w9, #0x1
+.inst 0x4eaf1de1 // mov v1.16b, v15.16b
+.inst 0x4e1c1d41 // mov v1.s[3], w10
+.inst 0x3cc10588 // ldr q8, [x12], #16
+.inst 0x3cc105a9 // ldr q9, [x13], #16
+.inst 0xad44b84d // ldp q13, q14, [x2, #144]
+.inst 0xd10006ef // sub x15, x23, #0x1
+.inst 0x6e281c00 // eor v0.16b, v0.16b, v8.16b
+.inst 0x6e291c21 // eor v1.16b, v1.16b, v9.16b
+.inst 0x4e0d0000 // tbl v0.16b, {v0.16b}, v13.16b
+.inst 0x4e0d0021 // tbl v1.16b, {v1.16b}, v13.16b
+// 0x23c:
+.inst 0x3cc10588 // ldr q8, [x12], #16
+.inst 0x3cc105a9 // ldr q9, [x13], #16
+.inst 0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
+.inst 0x4e016203 // tbl v3.16b, {v16.16b-v19.16b}, v1.16b
+.inst 0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
+.inst 0x6e2b1c27 // eor v7.16b, v1.16b, v11.16b
+.inst 0x6e2a1c04 // eor v4.16b, v0.16b, v10.16b
+.inst 0x6e2a1c25 // eor v5.16b, v1.16b, v10.16b
+.inst 0x6e2a1cc0 // eor v0.16b, v6.16b, v10.16b
+.inst 0x6e2a1ce1 // eor v1.16b, v7.16b, v10.16b
+.inst 0x4e046284 // tbl v4.16b, {v20.16b-v23.16b}, v4.16b
+.inst 0x4e056285 // tbl v5.16b, {v20.16b-v23.16b}, v5.16b
+.inst 0x4e007382 // tbx v2.16b, {v28.16b-v31.16b}, v0.16b
+.inst 0x4e017383 // tbx v3.16b, {v28.16b-v31.16b}, v1.16b
+.inst 0x4e067304 // tbx v4.16b, {v24.16b-v27.16b}, v6.16b
+.inst 0x4e077305 // tbx v5.16b, {v24.16b-v27.16b}, v7.16b
+.inst 0x6e241c40 // eor v0.16b, v2.16b, v4.16b
+.inst 0x6e251c61 // eor v1.16b, v3.16b, v5.16b
+.inst 0x4e20a802 // cmlt v2.16b, v0.16b, #0
+.inst 0x4e20a823 // cmlt v3.16b, v1.16b, #0
+.inst 0x4f095404 // shl v4.16b, v0.16b, #1
+.inst 0x4f095425 // shl v5.16b, v1.16b, #1
+.inst 0x6e600806 // rev32 v6.8h, v0.8h
+.inst 0x6e600827 // rev32 v7.8h, v1.8h
+.inst 0x4e2c1c42 // and v2.16b, v2.16b, v12.16b
+.inst 0x4e2c1c63 // and v3.16b, v3.16b, v12.16b
+.inst 0x6e261d08 // eor v8.16b, v8.16b, v6.16b
+.inst 0x6e271d29 // eor v9.16b, v9.16b, v7.16b
+.inst 0x6e261c00 // eor v0.16b, v0.16b, v6.16b
+.inst 0x6e271c21 // eor v1.16b, v1.16b, v7.16b
+.inst 0x6e221c84 // eor v4.16b, v4.16b, v2.16b
+.inst 0x6e231ca5 // eor v5.16b, v5.16b, v3.16b
+.inst 0x6e241d02 // eor v2.16b, v8.16b, v4.16b
+.inst 0x6e251d23 // eor v3.16b, v9.16b, v5.16b
+.inst 0x6e241c00 // eor v0.16b, v0.16b, v4.16b
+.inst 0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+.inst 0x4e0e0000 // tbl v0.16b, {v0.16b}, v14.16b
+.inst 0x4e0e0021 // tbl v1.16b, {v1.16b}, v14.16b
+.inst 0x4e0d0042 // tbl v2.16b, {v2.16b}, v13.16b
+.inst 0x4e0d0063 // tbl v3.16b, {v3.16b}, v13.16b
+.inst 0x6e221c00 // eor v0.16b, v0.16b, v2.16b
+.inst 0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+.inst 0xf10005ef // subs x15, x15, #0x1
+.inst 0x54fffaa1 // b.ne 0x23c
+.inst 0x3cc10588 // ldr q8, [x12], #16
+.inst 0x3cc105a9 // ldr q9, [x13], #16
+.inst 0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
+.inst 0x4e016203 // tbl v3.16b, {v16.16b-v19.16b}, v1.16b
+.inst 0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
+.inst 0x6e2b1c27 // eor v7.16b, v1.16b, v11.16b
+.inst 0x6e2a1c04 // eor v4.16b, v0.16b, v10.16b
+.inst 0x6e2a1c25 // eor v5.16b, v1.16b, v10.16b
+.inst 0x6e2a1cc0 // eor v0.16b, v6.16b, v10.16b
+.inst 0x6e2a1ce1 // eor v1.16b, v7.16b, v10.16b
+.inst 0x4e046284 // tbl v4.16b, {v20.16b-v23.16b}, v4.16b
+.inst 0x4e056285 // tbl v5.16b, {v20.16b-v23.16b}, v5.16b
+.inst 0x4e007382 // tbx v2.16b, {v28.16b-v31.16b}, v0.16b
+.inst 0x4e017383 // tbx v3.16b, {v28.16b-v31.16b}, v1.16b
+.inst 0x4e067304 // tbx v4.16b, {v24.16b-v27.16b}, v6.16b
+.inst 0x4e077305 // tbx v5.16b, {v24.16b-v27.16b}, v7.16b
+.inst 0x6e241c40 // eor v0.16b, v2.16b, v4.16b
+.inst 0x6e251c61 // eor v1.16b, v3.16b, v5.16b
+.inst 0x6e281c00 // eor v0.16b, v0.16b, v8.16b
+.inst 0x6e291c21 // eor v1.16b, v1.16b, v9.16b
+.inst 0x910200ea // add x10, x7, #0x80
+.inst 0xac810500 // stp q0, q1, [x8], #32
+.inst 0xeb0a011f // cmp x8, x10
+.inst 0x54fff501 // b.ne 0x1e8
+.inst 0x140001be // b 0xa44
+// 0x350:
+.inst 0x3cc10588 // ldr q8, [x12], #16
+.inst 0xad44b84d // ldp q13, q14, [x2, #144]
+.inst 0xd10006ef // sub x15, x23, #0x1
+.inst 0x6e281c00 // eor v0.16b, v0.16b, v8.16b
+.inst 0x4e0d0000 // tbl v0.16b, {v0.16b}, v13.16b
+// 0x364:
+.inst 0x3cc10588 // ldr q8, [x12], #16
+.inst 0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
+.inst 0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
+.inst 0x6e2a1c04 // eor v4.16b, v0.16b, v10.16b
+.inst 0x6e2a1cc0 // eor v0.16b, v6.16b, v10.16b
+.inst 0x4e046284 // tbl v4.16b, {v20.16b-v23.16b}, v4.16b
+.inst 0x4e066306 // tbl v6.16b, {v24.16b-v27.16b}, v6.16b
+.inst 0x4e006380 // tbl v0.16b, {v28.16b-v31.16b}, v0.16b
+.inst 0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+.inst 0x6e201cc4 // eor v4.16b, v6.16b, v0.16b
+.inst 0x6e241c40 // eor v0.16b, v2.16b, v4.16b
+.inst 0x4e20a802 // cmlt v2.16b, v0.16b, #0
+.inst 0x4f095404 // shl v4.16b, v0.16b, #1
+.inst 0x6e600806 // rev32 v6.8h, v0.8h
+.inst 0x4e2c1c42 // and v2.16b, v2.16b, v12.16b
+.inst 0x6e261d08 // eor v8.16b, v8.16b, v6.16b
+.inst 0x6e261c00 // eor v0.16b, v0.16b, v6.16b
+.inst 0x6e221c84 // eor v4.16b, v4.16b, v2.16b
+.inst 0x6e241d02 // eor v2.16b, v8.16b, v4.16b
+.inst 0x6e241c00 // eor v0.16b, v0.16b, v4.16b
+.inst 0x4e0e0000 // tbl v0.16b, {v0.16b}, v14.16b
+.inst 0x4e0d0042 // tbl v2.16b, {v2.16b}, v13.16b
+.inst 0x6e221c00 // eor v0.16b, v0.16b, v2.16b
+.inst 0xf10005ef // subs x15, x15, #0x1
+.inst 0x54fffd01 // b.ne 0x364
+.inst 0x3cc10588 // ldr q8, [x12], #16
+.inst 0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
+.inst 0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
+.inst 0x6e2a1c04 // eor v4.16b, v0.16b, v10.16b
+.inst 0x6e2a1cc0 // eor v0.16b, v6.16b, v10.16b
+.inst 0x4e046284 // tbl v4.16b, {v20.16b-v23.16b}, v4.16b
+.inst 0x4e066306 // tbl v6.16b, {v24.16b-v27.16b}, v6.16b
+.inst 0x4e006380 // tbl v0.16b, {v28.16b-v31.16b}, v0.16b
+.inst 0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+.inst 0x6e201cc4 // eor v4.16b, v6.16b, v0.16b
+.inst 0x6e241c40 // eor v0.16b, v2.16b, v4.16b
+.inst 0x6e281c00 // eor v0.16b, v0.16b, v8.16b
+.inst 0x3d800100 // str q0, [x8]
+.inst 0x14000192 // b 0xa44
+// 0x400:
+.inst 0x5ac0092a // rev w10, w9
+.inst 0x11000529 // add w9, w9, #0x1
+.inst 0x4eaf1de0 // mov v0.16b, v15.16b
 .inst 0x4e1c1d40 // mov v0.s[3], w10
 .inst 0x5ac0092a // rev w10, w9
 .inst 0x11000529 // add w9, w9, #0x1
-.inst 0x4eb81f01 // mov v1.16b, v24.16b
+.inst 0x4eaf1de1 // mov v1.16b, v15.16b
 .inst 0x4e1c1d41 // mov v1.s[3], w10
 .inst 0x5ac0092a // rev w10, w9
 .inst 0x11000529 // add w9, w9, #0x1
-.inst 0x4eb81f02 // mov v2.16b, v24.16b
+.inst 0x4eaf1de2 // mov v2.16b, v15.16b
 .inst 0x4e1c1d42 // mov v2.s[3], w10
 .inst 0x5ac0092a // rev w10, w9
 .inst 0x11000529 // add w9, w9, #0x1
-.inst 0x4eb81f03 // mov v3.16b, v24.16b
+.inst 0x4eaf1de3 // mov v3.16b, v15.16b
 .inst 0x4e1c1d43 // mov v3.s[3], w10
 .inst 0x5ac0092a // rev w10, w9
 .inst 0x11000529 // add w9, w9, #0x1
-.inst 0x4eb81f04 // mov v4.16b, v24.16b
+.inst 0x4eaf1de4 // mov v4.16b, v15.16b
 .inst 0x4e1c1d44 // mov v4.s[3], w10
 .inst 0x5ac0092a // rev w10, w9
 .inst 0x11000529 // add w9, w9, #0x1
-.inst 0x4eb81f05 // mov v5.16b, v24.16b
+.inst 0x4eaf1de5 // mov v5.16b, v15.16b
 .inst 0x4e1c1d45 // mov v5.s[3], w10
 .inst 0x5ac0092a // rev w10, w9
 .inst 0x11000529 // add w9, w9, #0x1
-.inst 0x4eb81f06 // mov v6.16b, v24.16b
+.inst 0x4eaf1de6 // mov v6.16b, v15.16b
 .inst 0x4e1c1d46 // mov v6.s[3], w10
 .inst 0x5ac0092a // rev w10, w9
 .inst 0x11000529 // add w9, w9, #0x1
-.inst 0x4eb81f07 // mov v7.16b, v24.16b
+.inst 0x4eaf1de7 // mov v7.16b, v15.16b
 .inst 0x4e1c1d47 // mov v7.s[3], w10
 .inst 0x4f06e59e // movi v30.16b, #0xcc
 .inst 0x4f05e55f // movi v31.16b, #0xaa
@@ -193,7 +360,7 @@
 .inst 0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
 .inst 0x6e371ce7 // eor v7.16b, v7.16b, v23.16b
 .inst 0xd280000f // mov x15, #0x0
-// 0x2ec:
+// 0x570:
 .inst 0x910005ef // add x15, x15, #0x1
 .inst 0x6e211ce8 // eor v8.16b, v7.16b, v1.16b
 .inst 0x6e221c89 // eor v9.16b, v4.16b, v2.16b
@@ -311,11 +478,11 @@
 .inst 0x6e221d8c // eor v12.16b, v12.16b, v2.16b
 .inst 0x6e261d29 // eor v9.16b, v9.16b, v6.16b
 .inst 0xeb1701ff // cmp x15, x23
-.inst 0x54000ec0 // b.eq 0x698
+.inst 0x54000ec0 // b.eq 0x91c
 .inst 0x924005ea // and x10, x15, #0x3
 .inst 0x8b0a104a // add x10, x2, x10, lsl #4
 .inst 0x3dc00159 // ldr q25, [x10]
-.inst 0x3600074f // tbz w15, #0, 0x5b8
+.inst 0x3600074f // tbz w15, #0, 0x83c
 .inst 0x3dc0105a // ldr q26, [x2, #64]
 .inst 0x4e190151 // tbl v17.16b, {v10.16b}, v25.16b
 .inst 0xacc135cb // ldp q11, q13, [x14], #32
@@ -372,8 +539,8 @@
 .inst 0x6e281e62 // eor v2.16b, v19.16b, v8.16b
 .inst 0x6e291ee6 // eor v6.16b, v23.16b, v9.16b
 .inst 0x6e2c1f07 // eor v7.16b, v24.16b, v12.16b
-.inst 0x17ffff4e // b 0x2ec
-// 0x5b8:
+.inst 0x17ffff4e // b 0x570
+// 0x83c:
 .inst 0x4e190151 // tbl v17.16b, {v10.16b}, v25.16b
 .inst 0xacc135cb // ldp q11, q13, [x14], #32
 .inst 0x4e190112 // tbl v18.16b, {v8.16b}, v25.16b
@@ -429,8 +596,8 @@
 .inst 0x6e281e62 // eor v2.16b, v19.16b, v8.16b
 .inst 0x6e291ee6 // eor v6.16b, v23.16b, v9.16b
 .inst 0x6e2c1f07 // eor v7.16b, v24.16b, v12.16b
-.inst 0x17ffff16 // b 0x2ec
-// 0x698:
+.inst 0x17ffff16 // b 0x570
+// 0x91c:
 .inst 0x924005ea // and x10, x15, #0x3
 .inst 0x8b0a104a // add x10, x2, x10, lsl #4
 .inst 0xacc149d1 // ldp q17, q18, [x14], #32
@@ -505,64 +672,66 @@
 .inst 0xad0214e4 // stp q4, q5, [x7, #64]
 .inst 0xad031ce6 // stp q6, q7, [x7, #96]
 .inst 0x910000f3 // add x19, x7, #0x0
-.inst 0x37188236 // tbnz w22, #3, 0x1804
-.inst 0xb50005bb // cbnz x27, 0x878
+// 0xa44:
+.inst 0x3dc00260 // ldr q0, [x19]
+.inst 0x371871d6 // tbnz w22, #3, 0x1880
+.inst 0xb50005bb // cbnz x27, 0xb00
 .inst 0x3d8138e0 // str q0, [x7, #1248]
 .inst 0x91004273 // add x19, x19, #0x10
-// 0x7d0:
+// 0xa58:
 .inst 0xd280003b // mov x27, #0x1
 .inst 0xd280001a // mov x26, #0x0
-.inst 0xb4000519 // cbz x25, 0x878
+.inst 0xb4000519 // cbz x25, 0xb00
 .inst 0xf1004339 // subs x25, x25, #0x10
-.inst 0x54000063 // b.cc 0x7ec
+.inst 0x54000063 // b.cc 0xa74
 .inst 0x3cc10700 // ldr q0, [x24], #16
-.inst 0x14000020 // b 0x868
-// 0x7ec:
+.inst 0x14000020 // b 0xaf0
+// 0xa74:
 .inst 0x91004339 // add x25, x25, #0x10
 .inst 0x911440ed // add x13, x7, #0x510
 .inst 0xa9007dbf // stp xzr, xzr, [x13]
-.inst 0x36180119 // tbz w25, #3, 0x818
+.inst 0x36180119 // tbz w25, #3, 0xaa0
 .inst 0xf940030a // ldr x10, [x24]
 .inst 0x8b19030c // add x12, x24, x25
 .inst 0xf85f818b // ldur x11, [x12, #-8]
 .inst 0x8b1901ac // add x12, x13, x25
 .inst 0xf90001aa // str x10, [x13]
 .inst 0xf81f818b // stur x11, [x12, #-8]
-.inst 0x14000013 // b 0x860
-// 0x818:
-.inst 0x36100119 // tbz w25, #2, 0x838
+.inst 0x14000013 // b 0xae8
+// 0xaa0:
+.inst 0x36100119 // tbz w25, #2, 0xac0
 .inst 0xb940030a // ldr w10, [x24]
 .inst 0x8b19030c // add x12, x24, x25
 .inst 0xb85fc18b // ldur w11, [x12, #-4]
 .inst 0x8b1901ac // add x12, x13, x25
 .inst 0xb90001aa // str w10, [x13]
 .inst 0xb81fc18b // stur w11, [x12, #-4]
-.inst 0x1400000b // b 0x860
-// 0x838:
-.inst 0x36080119 // tbz w25, #1, 0x858
+.inst 0x1400000b // b 0xae8
+// 0xac0:
+.inst 0x36080119 // tbz w25, #1, 0xae0
 .inst 0x7940030a // ldrh w10, [x24]
 .inst 0x8b19030c // add x12, x24, x25
 .inst 0x385ff18b // ldurb w11, [x12, #-1]
 .inst 0x8b1901ac // add x12, x13, x25
 .inst 0x790001aa // strh w10, [x13]
 .inst 0x381ff18b // sturb w11, [x12, #-1]
-.inst 0x14000003 // b 0x860
-// 0x858:
+.inst 0x14000003 // b 0xae8
+// 0xae0:
 .inst 0x3940030a // ldrb w10, [x24]
 .inst 0x390001aa // strb w10, [x13]
-// 0x860:
+// 0xae8:
 .inst 0x3dc144e0 // ldr q0, [x7, #1296]
 .inst 0xd2800019 // mov x25, #0x0
-// 0x868:
+// 0xaf0:
 .inst 0x3c810600 // str q0, [x16], #16
 .inst 0xeb11021f // cmp x16, x17
-.inst 0x540011c0 // b.eq 0xaa8
-.inst 0x17ffffd7 // b 0x7d0
-// 0x878:
-.inst 0xb4000fe5 // cbz x5, 0xa74
+.inst 0x540011c0 // b.eq 0xd30
+.inst 0x17ffffd7 // b 0xa58
+// 0xb00:
+.inst 0xb4000fe5 // cbz x5, 0xcfc
 .inst 0x910200ec // add x12, x7, #0x80
 .inst 0xcb13018a // sub x10, x12, x19
-.inst 0xb4ffc7aa // cbz x10, 0x178
+.inst 0xb4ffb42a // cbz x10, 0x190
 .inst 0xd280003a // mov x26, #0x1
 .inst 0xcb10022b // sub x11, x17, x16
 .inst 0xeb0b015f // cmp x10, x11
@@ -570,141 +739,141 @@
 .inst 0x927cecab // and x11, x5, #0xfffffffffffffff0
 .inst 0xeb0b015f // cmp x10, x11
 .inst 0x9a8b314a // csel x10, x10, x11, cc
-.inst 0xb400032a // cbz x10, 0x908
+.inst 0xb400032a // cbz x10, 0xb90
 .inst 0xcb0a00a5 // sub x5, x5, x10
-.inst 0x37100136 // tbnz w22, #2, 0x8d0
-// 0x8b0:
+.inst 0x37100136 // tbnz w22, #2, 0xb58
+// 0xb38:
 .inst 0x3cc10460 // ldr q0, [x3], #16
 .inst 0x3cc10661 // ldr q1, [x19], #16
 .inst 0xf100414a // subs x10, x10, #0x10
 .inst 0x6e211c00 // eor v0.16b, v0.16b, v1.16b
 .inst 0x3c810480 // str q0, [x4], #16
 .inst 0x3c810600 // str q0, [x16], #16
-.inst 0x54ffff41 // b.ne 0x8b0
-.inst 0x14000008 // b 0x8ec
-// 0x8d0:
+.inst 0x54ffff41 // b.ne 0xb38
+.inst 0x14000008 // b 0xb74
+// 0xb58:
 .inst 0x3cc10460 // ldr q0, [x3], #16
 .inst 0x3cc10661 // ldr q1, [x19], #16
 .inst 0xf100414a // subs x10, x10, #0x10
 .inst 0x3c810600 // str q0, [x16], #16
 .inst 0x6e211c01 // eor v1.16b, v0.16b, v1.16b
 .inst 0x3c810481 // str q1, [x4], #16
-.inst 0x54ffff41 // b.ne 0x8d0
-// 0x8ec:
+.inst 0x54ffff41 // b.ne 0xb58
+// 0xb74:
 .inst 0xeb11021f // cmp x16, x17
-.inst 0x54000dc0 // b.eq 0xaa8
-.inst 0x17ffffe1 // b 0x878
-// 0x8f8:
+.inst 0x54000dc0 // b.eq 0xd30
+.inst 0x17ffffe1 // b 0xb00
+// 0xb80:
 .inst 0x3c810600 // str q0, [x16], #16
 .inst 0xeb11021f // cmp x16, x17
-.inst 0x54000d40 // b.eq 0xaa8
-.inst 0x17ffffdd // b 0x878
-// 0x908:
+.inst 0x54000d40 // b.eq 0xd30
+.inst 0x17ffffdd // b 0xb00
+// 0xb90:
 .inst 0xaa0503fb // mov x27, x5
 .inst 0xd2800005 // mov x5, #0x0
 .inst 0x911440ed // add x13, x7, #0x510
 .inst 0xa9007dbf // stp xzr, xzr, [x13]
-.inst 0x3618011b // tbz w27, #3, 0x938
+.inst 0x3618011b // tbz w27, #3, 0xbc0
 .inst 0xf940006a // ldr x10, [x3]
 .inst 0x8b1b006c // add x12, x3, x27
 .inst 0xf85f818b // ldur x11, [x12, #-8]
 .inst 0x8b1b01ac // add x12, x13, x27
 .inst 0xf90001aa // str x10, [x13]
 .inst 0xf81f818b // stur x11, [x12, #-8]
-.inst 0x14000013 // b 0x980
-// 0x938:
-.inst 0x3610011b // tbz w27, #2, 0x958
+.inst 0x14000013 // b 0xc08
+// 0xbc0:
+.inst 0x3610011b // tbz w27, #2, 0xbe0
 .inst 0xb940006a // ldr w10, [x3]
 .inst 0x8b1b006c // add x12, x3, x27
 .inst 0xb85fc18b // ldur w11, [x12, #-4]
 .inst 0x8b1b01ac // add x12, x13, x27
 .inst 0xb90001aa // str w10, [x13]
 .inst 0xb81fc18b // stur w11, [x12, #-4]
-.inst 0x1400000b // b 0x980
-// 0x958:
-.inst 0x3608011b // tbz w27, #1, 0x978
+.inst 0x1400000b // b 0xc08
+// 0xbe0:
+.inst 0x3608011b // tbz w27, #1, 0xc00
 .inst 0x7940006a // ldrh w10, [x3]
 .inst 0x8b1b006c // add x12, x3, x27
 .inst 0x385ff18b // ldurb w11, [x12, #-1]
 .inst 0x8b1b01ac // add x12, x13, x27
 .inst 0x790001aa // strh w10, [x13]
 .inst 0x381ff18b // sturb w11, [x12, #-1]
-.inst 0x14000003 // b 0x980
-// 0x978:
+.inst 0x14000003 // b 0xc08
+// 0xc00:
 .inst 0x3940006a // ldrb w10, [x3]
 .inst 0x390001aa // strb w10, [x13]
-// 0x980:
+// 0xc08:
 .inst 0x3dc144e0 // ldr q0, [x7, #1296]
 .inst 0x3cc10661 // ldr q1, [x19], #16
 .inst 0x6e211c01 // eor v1.16b, v0.16b, v1.16b
 .inst 0x3d8148e1 // str q1, [x7, #1312]
 .inst 0x911480ed // add x13, x7, #0x520
-.inst 0x3618011b // tbz w27, #3, 0x9b4
+.inst 0x3618011b // tbz w27, #3, 0xc3c
 .inst 0xf94001aa // ldr x10, [x13]
 .inst 0x8b1b01ac // add x12, x13, x27
 .inst 0xf85f818b // ldur x11, [x12, #-8]
 .inst 0x8b1b008c // add x12, x4, x27
 .inst 0xf900008a // str x10, [x4]
 .inst 0xf81f818b // stur x11, [x12, #-8]
-.inst 0x14000013 // b 0x9fc
-// 0x9b4:
-.inst 0x3610011b // tbz w27, #2, 0x9d4
+.inst 0x14000013 // b 0xc84
+// 0xc3c:
+.inst 0x3610011b // tbz w27, #2, 0xc5c
 .inst 0xb94001aa // ldr w10, [x13]
 .inst 0x8b1b01ac // add x12, x13, x27
 .inst 0xb85fc18b // ldur w11, [x12, #-4]
 .inst 0x8b1b008c // add x12, x4, x27
 .inst 0xb900008a // str w10, [x4]
 .inst 0xb81fc18b // stur w11, [x12, #-4]
-.inst 0x1400000b // b 0x9fc
-// 0x9d4:
-.inst 0x3608011b // tbz w27, #1, 0x9f4
+.inst 0x1400000b // b 0xc84
+// 0xc5c:
+.inst 0x3608011b // tbz w27, #1, 0xc7c
 .inst 0x794001aa // ldrh w10, [x13]
 .inst 0x8b1b01ac // add x12, x13, x27
 .inst 0x385ff18b // ldurb w11, [x12, #-1]
 .inst 0x8b1b008c // add x12, x4, x27
 .inst 0x7900008a // strh w10, [x4]
 .inst 0x381ff18b // sturb w11, [x12, #-1]
-.inst 0x14000003 // b 0x9fc
-// 0x9f4:
+.inst 0x14000003 // b 0xc84
+// 0xc7c:
 .inst 0x394001aa // ldrb w10, [x13]
 .inst 0x3900008a // strb w10, [x4]
-// 0x9fc:
-.inst 0x3717f7f6 // tbnz w22, #2, 0x8f8
+// 0xc84:
+.inst 0x3717f7f6 // tbnz w22, #2, 0xb80
 .inst 0x911440ed // add x13, x7, #0x510
-.inst 0x3618011b // tbz w27, #3, 0xa24
+.inst 0x3618011b // tbz w27, #3, 0xcac
 .inst 0xf940008a // ldr x10, [x4]
 .inst 0x8b1b008c // add x12, x4, x27
 .inst 0xf85f818b // ldur x11, [x12, #-8]
 .inst 0x8b1b01ac // add x12, x13, x27
 .inst 0xf90001aa // str x10, [x13]
 .inst 0xf81f818b // stur x11, [x12, #-8]
-.inst 0x14000013 // b 0xa6c
-// 0xa24:
-.inst 0x3610011b // tbz w27, #2, 0xa44
+.inst 0x14000013 // b 0xcf4
+// 0xcac:
+.inst 0x3610011b // tbz w27, #2, 0xccc
 .inst 0xb940008a // ldr w10, [x4]
 .inst 0x8b1b008c // add x12, x4, x27
 .inst 0xb85fc18b // ldur w11, [x12, #-4]
 .inst 0x8b1b01ac // add x12, x13, x27
 .inst 0xb90001aa // str w10, [x13]
 .inst 0xb81fc18b // stur w11, [x12, #-4]
-.inst 0x1400000b // b 0xa6c
-// 0xa44:
-.inst 0x3608011b // tbz w27, #1, 0xa64
+.inst 0x1400000b // b 0xcf4
+// 0xccc:
+.inst 0x3608011b // tbz w27, #1, 0xcec
 .inst 0x7940008a // ldrh w10, [x4]
 .inst 0x8b1b008c // add x12, x4, x27
 .inst 0x385ff18b // ldurb w11, [x12, #-1]
 .inst 0x8b1b01ac // add x12, x13, x27
 .inst 0x790001aa // strh w10, [x13]
 .inst 0x381ff18b // sturb w11, [x12, #-1]
-.inst 0x14000003 // b 0xa6c
-// 0xa64:
+.inst 0x14000003 // b 0xcf4
+// 0xcec:
 .inst 0x3940008a // ldrb w10, [x4]
 .inst 0x390001aa // strb w10, [x13]
-// 0xa6c:
+// 0xcf4:
 .inst 0x3dc144e0 // ldr q0, [x7, #1296]
-.inst 0x17ffffa2 // b 0x8f8
-// 0xa74:
-.inst 0x36085156 // tbz w22, #1, 0x149c
+.inst 0x17ffffa2 // b 0xb80
+// 0xcfc:
+.inst 0x36085156 // tbz w22, #1, 0x1724
 .inst 0xd280005a // mov x26, #0x2
 .inst 0xf940100a // ldr x10, [x0, #32]
 .inst 0xf940240b // ldr x11, [x0, #72]
@@ -716,15 +885,15 @@
 .inst 0x4e181d60 // mov v0.d[1], x11
 .inst 0x3c810600 // str q0, [x16], #16
 .inst 0xeb11021f // cmp x16, x17
-.inst 0x54000020 // b.eq 0xaa8
-// 0xaa8:
-.inst 0xb40000d4 // cbz x20, 0xac0
+.inst 0x54000020 // b.eq 0xd30
+// 0xd30:
+.inst 0xb40000d4 // cbz x20, 0xd48
 .inst 0x3dc00280 // ldr q0, [x20]
 .inst 0x3dc140e1 // ldr q1, [x7, #1280]
 .inst 0x6e211c00 // eor v0.16b, v0.16b, v1.16b
 .inst 0x3d800280 // str q0, [x20]
 .inst 0xd2800014 // mov x20, #0x0
-// 0xac0:
+// 0xd48:
 .inst 0xad4404e0 // ldp q0, q1, [x7, #128]
 .inst 0xad450ce2 // ldp q2, q3, [x7, #160]
 .inst 0xad4614e4 // ldp q4, q5, [x7, #192]
@@ -1303,14 +1472,14 @@
 .inst 0x4e1719e7 // uzp1 v7.16b, v15.16b, v23.16b
 .inst 0x6e3f1cc6 // eor v6.16b, v6.16b, v31.16b
 .inst 0x6e391ce7 // eor v7.16b, v7.16b, v25.16b
-.inst 0xb40000f5 // cbz x21, 0x13e4
+.inst 0xb40000f5 // cbz x21, 0x166c
 .inst 0xad0804e0 // stp q0, q1, [x7, #256]
 .inst 0xad090ce2 // stp q2, q3, [x7, #288]
 .inst 0xad0a14e4 // stp q4, q5, [x7, #320]
 .inst 0xad0b1ce6 // stp q6, q7, [x7, #352]
-.inst 0xb4ff9fba // cbz x26, 0x7d0
-.inst 0x17fffd26 // b 0x878
-// 0x13e4:
+.inst 0xb4ff9fba // cbz x26, 0xa58
+.inst 0x17fffd26 // b 0xb00
+// 0x166c:
 .inst 0x4e012810 // trn1 v16.16b, v0.16b, v1.16b
 .inst 0x4e016811 // trn2 v17.16b, v0.16b, v1.16b
 .inst 0x4e032852 // trn1 v18.16b, v2.16b, v3.16b
@@ -1344,27 +1513,27 @@
 .inst 0x6e341e10 // eor v16.16b, v16.16b, v20.16b
 .inst 0x6e605a10 // rbit v16.16b, v16.16b
 .inst 0xf1000f5f // cmp x26, #0x3
-.inst 0x54002840 // b.eq 0x1970
+.inst 0x540017e0 // b.eq 0x19ec
 .inst 0x3d8140f0 // str q16, [x7, #1280]
-.inst 0xb4ff9b1a // cbz x26, 0x7d0
+.inst 0xb4ff9b1a // cbz x26, 0xa58
 .inst 0xf100075f // cmp x26, #0x1
-.inst 0x54ffa000 // b.eq 0x878
+.inst 0x54ffa000 // b.eq 0xb00
 .inst 0xf9401c0a // ldr x10, [x0, #56]
 .inst 0xf940200b // ldr x11, [x0, #64]
 .inst 0x3dc138e0 // ldr q0, [x7, #1248]
-.inst 0x37000056 // tbnz w22, #0, 0x1490
+.inst 0x37000056 // tbnz w22, #0, 0x1718
 .inst 0x3dc00960 // ldr q0, [x11, #32]
-// 0x1490:
+// 0x1718:
 .inst 0x6e301c00 // eor v0.16b, v0.16b, v16.16b
 .inst 0x3d800140 // str q0, [x10]
-.inst 0x1400000e // b 0x14d0
-// 0x149c:
+.inst 0x1400000e // b 0x1758
+// 0x1724:
 .inst 0xf940200b // ldr x11, [x0, #64]
 .inst 0x3dc138e2 // ldr q2, [x7, #1248]
 .inst 0x3dc140e0 // ldr q0, [x7, #1280]
-.inst 0x37000056 // tbnz w22, #0, 0x14b0
+.inst 0x37000056 // tbnz w22, #0, 0x1738
 .inst 0x3dc00962 // ldr q2, [x11, #32]
-// 0x14b0:
+// 0x1738:
 .inst 0x3dc13ce1 // ldr q1, [x7, #1264]
 .inst 0x910200ea // add x10, x7, #0x80
 .inst 0xcb13014a // sub x10, x10, x19
@@ -1373,25 +1542,27 @@
 .inst 0x4e1c1d21 // mov v1.s[3], w9
 .inst 0xad000560 // stp q0, q1, [x11]
 .inst 0x3d800962 // str q2, [x11, #32]
-// 0x14d0:
+// 0x1758:
 .inst 0x4f00e400 // movi v0.16b, #0x0
+.inst 0x36280136 // tbz w22, #5, 0x1780
 .inst 0x9104002a // add x10, x1, #0x100
 .inst 0x910006f7 // add x23, x23, #0x1
-// 0x14dc:
+// 0x1768:
 .inst 0xac810140 // stp q0, q0, [x10], #32
 .inst 0xac810140 // stp q0, q0, [x10], #32
 .inst 0xac810140 // stp q0, q0, [x10], #32
 .inst 0xac810140 // stp q0, q0, [x10], #32
 .inst 0xf10006f7 // subs x23, x23, #0x1
-.inst 0x54ffff61 // b.ne 0x14dc
+.inst 0x54ffff61 // b.ne 0x1768
+// 0x1780:
 .inst 0x9122002a // add x10, x1, #0x880
 .inst 0xd280b60b // mov x11, #0x5b0
-// 0x14fc:
+// 0x1788:
 .inst 0xac810140 // stp q0, q0, [x10], #32
 .inst 0xf100816b // subs x11, x11, #0x20
-.inst 0x54ffffc8 // b.hi 0x14fc
-.inst 0x140001ba // b 0x1bf0
-// 0x150c:
+.inst 0x54ffffc8 // b.hi 0x1788
+.inst 0x14000136 // b 0x1c6c
+// 0x1798:
 .inst 0xd1001ae4 // sub x4, x23, #0x6
 .inst 0x910040d3 // add x19, x6, #0x10
 .inst 0x8b040a70 // add x16, x19, x4, lsl #2
@@ -1400,177 +1571,43 @@
 .inst 0xd2800005 // mov x5, #0x0
 .inst 0x52800029 // mov w9, #0x1
 .inst 0x5280036d // mov w13, #0x1b
+.inst 0x9103804a // add x10, x2, #0xe0
+.inst 0x4f02e40a // movi v10.16b, #0x40
+.inst 0xad404550 // ldp q16, q17, [x10]
+.inst 0xad414d52 // ldp q18, q19, [x10, #32]
+.inst 0x4f04e40b // movi v11.16b, #0x80
+.inst 0xad425554 // ldp q20, q21, [x10, #64]
+.inst 0xad435d56 // ldp q22, q23, [x10, #96]
+.inst 0x4f00e76c // movi v12.16b, #0x1b
+.inst 0xad446558 // ldp q24, q25, [x10, #128]
+.inst 0xad456d5a // ldp q26, q27, [x10, #160]
+.inst 0xad46755c // ldp q28, q29, [x10, #192]
+.inst 0xad477d5e // ldp q30, q31, [x10, #224]
 .inst 0xb85fc203 // ldur w3, [x16, #-4]
-// 0x1530:
-.inst 0xb4000085 // cbz x5, 0x1540
+// 0x17ec:
+.inst 0xb4000085 // cbz x5, 0x17fc
 .inst 0xf100209f // cmp x4, #0x8
 .inst 0xfa4408a0 // ccmp x5, #0x4, #0x0, eq
-.inst 0x54001481 // b.ne 0x17cc
-// 0x1540:
-.inst 0x4e040c70 // dup v16.4s, w3
-.inst 0x4f00e43f // movi v31.16b, #0x1
-.inst 0x4e3f8e00 // cmtst v0.16b, v16.16b, v31.16b
-.inst 0x4f00e45f // movi v31.16b, #0x2
-.inst 0x4e3f8e01 // cmtst v1.16b, v16.16b, v31.16b
-.inst 0x4f00e49f // movi v31.16b, #0x4
-.inst 0x4e3f8e02 // cmtst v2.16b, v16.16b, v31.16b
-.inst 0x4f00e51f // movi v31.16b, #0x8
-.inst 0x4e3f8e03 // cmtst v3.16b, v16.16b, v31.16b
-.inst 0x4f00e61f // movi v31.16b, #0x10
-.inst 0x4e3f8e04 // cmtst v4.16b, v16.16b, v31.16b
-.inst 0x4f01e41f // movi v31.16b, #0x20
-.inst 0x4e3f8e05 // cmtst v5.16b, v16.16b, v31.16b
-.inst 0x4f02e41f // movi v31.16b, #0x40
-.inst 0x4e3f8e06 // cmtst v6.16b, v16.16b, v31.16b
-.inst 0x4f04e41f // movi v31.16b, #0x80
-.inst 0x4e3f8e07 // cmtst v7.16b, v16.16b, v31.16b
-.inst 0x6e211ce8 // eor v8.16b, v7.16b, v1.16b
-.inst 0x6e221c89 // eor v9.16b, v4.16b, v2.16b
-.inst 0x6e251cc5 // eor v5.16b, v6.16b, v5.16b
-.inst 0x6e241cea // eor v10.16b, v7.16b, v4.16b
-.inst 0x6e291d0b // eor v11.16b, v8.16b, v9.16b
-.inst 0x6e201cac // eor v12.16b, v5.16b, v0.16b
-.inst 0x6e221ced // eor v13.16b, v7.16b, v2.16b
-.inst 0x6e2b1c63 // eor v3.16b, v3.16b, v11.16b
-.inst 0x6e211d81 // eor v1.16b, v12.16b, v1.16b
-.inst 0x6e271d8e // eor v14.16b, v12.16b, v7.16b
-.inst 0x6e221c62 // eor v2.16b, v3.16b, v2.16b
-.inst 0x6e261c63 // eor v3.16b, v3.16b, v6.16b
-.inst 0x6e2d1c26 // eor v6.16b, v1.16b, v13.16b
-.inst 0x6e201c4f // eor v15.16b, v2.16b, v0.16b
-.inst 0x6e2a1c70 // eor v16.16b, v3.16b, v10.16b
-.inst 0x6e251c51 // eor v17.16b, v2.16b, v5.16b
-.inst 0x4e221d72 // and v18.16b, v11.16b, v2.16b
-.inst 0x6e301ca5 // eor v5.16b, v5.16b, v16.16b
-.inst 0x6e301e33 // eor v19.16b, v17.16b, v16.16b
-.inst 0x4e301d54 // and v20.16b, v10.16b, v16.16b
-.inst 0x4e2f1cd5 // and v21.16b, v6.16b, v15.16b
-.inst 0x6e301c16 // eor v22.16b, v0.16b, v16.16b
-.inst 0x6e241d84 // eor v4.16b, v12.16b, v4.16b
-.inst 0x4e331d37 // and v23.16b, v9.16b, v19.16b
-.inst 0x4e251d18 // and v24.16b, v8.16b, v5.16b
-.inst 0x4e201c99 // and v25.16b, v4.16b, v0.16b
-.inst 0x6e341ef7 // eor v23.16b, v23.16b, v20.16b
-.inst 0x6e321eb5 // eor v21.16b, v21.16b, v18.16b
-.inst 0x6e321f39 // eor v25.16b, v25.16b, v18.16b
-.inst 0x4e2c1c32 // and v18.16b, v1.16b, v12.16b
-.inst 0x6e371eb5 // eor v21.16b, v21.16b, v23.16b
-.inst 0x6e251ce7 // eor v7.16b, v7.16b, v5.16b
-.inst 0x6e381e52 // eor v18.16b, v18.16b, v24.16b
-.inst 0x6e231eb5 // eor v21.16b, v21.16b, v3.16b
-.inst 0x4e361dc3 // and v3.16b, v14.16b, v22.16b
-.inst 0x6e371e57 // eor v23.16b, v18.16b, v23.16b
-.inst 0x4e311db2 // and v18.16b, v13.16b, v17.16b
-.inst 0x6e381c78 // eor v24.16b, v3.16b, v24.16b
-.inst 0x6e251d03 // eor v3.16b, v8.16b, v5.16b
-.inst 0x6e341e54 // eor v20.16b, v18.16b, v20.16b
-.inst 0x6e2d1e32 // eor v18.16b, v17.16b, v13.16b
-.inst 0x6e231ee3 // eor v3.16b, v23.16b, v3.16b
-.inst 0x6e341f18 // eor v24.16b, v24.16b, v20.16b
-.inst 0x6e341f34 // eor v20.16b, v25.16b, v20.16b
-.inst 0x4e231eb9 // and v25.16b, v21.16b, v3.16b
-.inst 0x6e271f18 // eor v24.16b, v24.16b, v7.16b
-.inst 0x6e321e94 // eor v20.16b, v20.16b, v18.16b
-.inst 0x6e381c72 // eor v18.16b, v3.16b, v24.16b
-.inst 0x6e391e87 // eor v7.16b, v20.16b, v25.16b
-.inst 0x6e391f19 // eor v25.16b, v24.16b, v25.16b
-.inst 0x6e341eb5 // eor v21.16b, v21.16b, v20.16b
-.inst 0x4e321cf2 // and v18.16b, v7.16b, v18.16b
-.inst 0x4e391ea7 // and v7.16b, v21.16b, v25.16b
-.inst 0x6e381e52 // eor v18.16b, v18.16b, v24.16b
-.inst 0x6e341cf4 // eor v20.16b, v7.16b, v20.16b
-.inst 0x6e321f27 // eor v7.16b, v25.16b, v18.16b
-.inst 0x6e321c63 // eor v3.16b, v3.16b, v18.16b
-.inst 0x6e321e97 // eor v23.16b, v20.16b, v18.16b
-.inst 0x4e271f18 // and v24.16b, v24.16b, v7.16b
-.inst 0x4e201e40 // and v0.16b, v18.16b, v0.16b
-.inst 0x4e2a1eea // and v10.16b, v23.16b, v10.16b
-.inst 0x6e381f39 // eor v25.16b, v25.16b, v24.16b
-.inst 0x6e231f03 // eor v3.16b, v24.16b, v3.16b
-.inst 0x4e301ef0 // and v16.16b, v23.16b, v16.16b
-.inst 0x4e391e99 // and v25.16b, v20.16b, v25.16b
-.inst 0x6e231e58 // eor v24.16b, v18.16b, v3.16b
-.inst 0x4e261c66 // and v6.16b, v3.16b, v6.16b
-.inst 0x6e391eb9 // eor v25.16b, v21.16b, v25.16b
-.inst 0x4e221f02 // and v2.16b, v24.16b, v2.16b
-.inst 0x4e2b1f18 // and v24.16b, v24.16b, v11.16b
-.inst 0x6e231f2b // eor v11.16b, v25.16b, v3.16b
-.inst 0x6e391e95 // eor v21.16b, v20.16b, v25.16b
-.inst 0x4e2c1f2c // and v12.16b, v25.16b, v12.16b
-.inst 0x6e2b1ef7 // eor v23.16b, v23.16b, v11.16b
-.inst 0x4e251ea5 // and v5.16b, v21.16b, v5.16b
-.inst 0x4e281ea8 // and v8.16b, v21.16b, v8.16b
-.inst 0x4e291ee9 // and v9.16b, v23.16b, v9.16b
-.inst 0x4e311d71 // and v17.16b, v11.16b, v17.16b
-.inst 0x4e2e1e8e // and v14.16b, v20.16b, v14.16b
-.inst 0x6e251c42 // eor v2.16b, v2.16b, v5.16b
-.inst 0x6e291d4a // eor v10.16b, v10.16b, v9.16b
-.inst 0x6e281c15 // eor v21.16b, v0.16b, v8.16b
-.inst 0x4e331ef7 // and v23.16b, v23.16b, v19.16b
-.inst 0x6e2a1d93 // eor v19.16b, v12.16b, v10.16b
-.inst 0x4e361e96 // and v22.16b, v20.16b, v22.16b
-.inst 0x6e371e10 // eor v16.16b, v16.16b, v23.16b
-.inst 0x6e221eb5 // eor v21.16b, v21.16b, v2.16b
-.inst 0x6e261f18 // eor v24.16b, v24.16b, v6.16b
-.inst 0x6e311ef7 // eor v23.16b, v23.16b, v17.16b
-.inst 0x4e211f21 // and v1.16b, v25.16b, v1.16b
-.inst 0x4e2f1c63 // and v3.16b, v3.16b, v15.16b
-.inst 0x6e301cb0 // eor v16.16b, v5.16b, v16.16b
-.inst 0x6e331f18 // eor v24.16b, v24.16b, v19.16b
-.inst 0x6e351dce // eor v14.16b, v14.16b, v21.16b
-.inst 0x6e331ef7 // eor v23.16b, v23.16b, v19.16b
-.inst 0x6e381c63 // eor v3.16b, v3.16b, v24.16b
-.inst 0x6e211ec1 // eor v1.16b, v22.16b, v1.16b
-.inst 0x6e371dce // eor v14.16b, v14.16b, v23.16b
-.inst 0x4e2d1d6d // and v13.16b, v11.16b, v13.16b
-.inst 0x6e301d8c // eor v12.16b, v12.16b, v16.16b
-.inst 0x6e211d08 // eor v8.16b, v8.16b, v1.16b
-.inst 0x4e241e44 // and v4.16b, v18.16b, v4.16b
-.inst 0x6e361c16 // eor v22.16b, v0.16b, v22.16b
-.inst 0x6e2d1d29 // eor v9.16b, v9.16b, v13.16b
-.inst 0x6e231c42 // eor v2.16b, v2.16b, v3.16b
-.inst 0x6e351d4a // eor v10.16b, v10.16b, v21.16b
-.inst 0x6e241cc4 // eor v4.16b, v6.16b, v4.16b
-.inst 0x6e2e1d86 // eor v6.16b, v12.16b, v14.16b
-.inst 0x6e371d08 // eor v8.16b, v8.16b, v23.16b
-.inst 0x6e2a1c2a // eor v10.16b, v1.16b, v10.16b
-.inst 0x6e231ec3 // eor v3.16b, v22.16b, v3.16b
-.inst 0x6e381e10 // eor v16.16b, v16.16b, v24.16b
-.inst 0x6e2e1c8e // eor v14.16b, v4.16b, v14.16b
-.inst 0x6e221d8c // eor v12.16b, v12.16b, v2.16b
-.inst 0x6e261d29 // eor v9.16b, v9.16b, v6.16b
-.inst 0x4f04e41f // movi v31.16b, #0x80
-.inst 0x4e3f1e10 // and v16.16b, v16.16b, v31.16b
-.inst 0x4f02e41f // movi v31.16b, #0x40
-.inst 0x4e3f1d8c // and v12.16b, v12.16b, v31.16b
-.inst 0x4f01e41f // movi v31.16b, #0x20
-.inst 0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
-.inst 0x4f00e61f // movi v31.16b, #0x10
-.inst 0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
-.inst 0x4f00e51f // movi v31.16b, #0x8
-.inst 0x4e3f1c63 // and v3.16b, v3.16b, v31.16b
-.inst 0x4f00e49f // movi v31.16b, #0x4
-.inst 0x4e3f1dce // and v14.16b, v14.16b, v31.16b
-.inst 0x4f00e45f // movi v31.16b, #0x2
-.inst 0x4e3f1d08 // and v8.16b, v8.16b, v31.16b
-.inst 0x4f00e43f // movi v31.16b, #0x1
-.inst 0x4e3f1d4a // and v10.16b, v10.16b, v31.16b
-.inst 0x4f03e47f // movi v31.16b, #0x63
-.inst 0x6e2c1e00 // eor v0.16b, v16.16b, v12.16b
-.inst 0x6e221d21 // eor v1.16b, v9.16b, v2.16b
-.inst 0x6e2e1c64 // eor v4.16b, v3.16b, v14.16b
-.inst 0x6e2a1d05 // eor v5.16b, v8.16b, v10.16b
-.inst 0x6e211c00 // eor v0.16b, v0.16b, v1.16b
-.inst 0x6e251c84 // eor v4.16b, v4.16b, v5.16b
-.inst 0x6e3f1c00 // eor v0.16b, v0.16b, v31.16b
-.inst 0x6e241c00 // eor v0.16b, v0.16b, v4.16b
+.inst 0x54000241 // b.ne 0x1840
+// 0x17fc:
+.inst 0x4e040c60 // dup v0.4s, w3
+.inst 0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
+.inst 0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
+.inst 0x6e2a1c04 // eor v4.16b, v0.16b, v10.16b
+.inst 0x6e2a1cc0 // eor v0.16b, v6.16b, v10.16b
+.inst 0x4e046284 // tbl v4.16b, {v20.16b-v23.16b}, v4.16b
+.inst 0x4e066306 // tbl v6.16b, {v24.16b-v27.16b}, v6.16b
+.inst 0x4e006380 // tbl v0.16b, {v28.16b-v31.16b}, v0.16b
+.inst 0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+.inst 0x6e201cc4 // eor v4.16b, v6.16b, v0.16b
+.inst 0x6e241c40 // eor v0.16b, v2.16b, v4.16b
 .inst 0x0e043c03 // mov w3, v0.s[0]
-.inst 0xb50000a5 // cbnz x5, 0x17cc
+.inst 0xb50000a5 // cbnz x5, 0x1840
 .inst 0x4ac32123 // eor w3, w9, w3, ror #8
 .inst 0x531f7929 // lsl w9, w9, #1
 .inst 0x7104013f // cmp w9, #0x100
 .inst 0x1a8901a9 // csel w9, w13, w9, eq
-// 0x17cc:
+// 0x1840:
 .inst 0xb840466b // ldr w11, [x19], #4
 .inst 0x910004a5 // add x5, x5, #0x1
 .inst 0xeb0400bf // cmp x5, x4
@@ -1578,14 +1615,16 @@
 .inst 0x4a0b0063 // eor w3, w3, w11
 .inst 0xb8004603 // str w3, [x16], #4
 .inst 0xeb11021f // cmp x16, x17
-.inst 0x54ffea43 // b.cc 0x1530
+.inst 0x54fffc83 // b.cc 0x17ec
 .inst 0x9113c0ea // add x10, x7, #0x4f0
 .inst 0xa9007d5f // stp xzr, xzr, [x10]
 .inst 0x52800009 // mov w9, #0x0
+.inst 0xd2800005 // mov x5, #0x0
+.inst 0xd280001b // mov x27, #0x0
 .inst 0x320002d6 // orr w22, w22, #0x1
 .inst 0xd2800014 // mov x20, #0x0
-.inst 0x17fffa38 // b 0xe0
-// 0x1804:
+.inst 0x17fffa19 // b 0xe0
+// 0x1880:
 .inst 0xd280007a // mov x26, #0x3
 .inst 0x9114c0eb // add x11, x7, #0x530
 .inst 0x3d801d60 // str q0, [x11, #112]
@@ -1675,15 +1714,15 @@
 .inst 0x6d104550 // stp d16, d17, [x10, #256]
 .inst 0x6d114d52 // stp d18, d19, [x10, #272]
 .inst 0xd2800e0f // mov x15, #0x70
-// 0x1968:
+// 0x19e4:
 .inst 0xd2800035 // mov x21, #0x1
-.inst 0x17fffc4f // b 0xaa8
-// 0x1970:
+.inst 0x17fffcd2 // b 0xd30
+// 0x19ec:
 .inst 0xd10041ef // sub x15, x15, #0x10
 .inst 0x9114c0eb // add x11, x7, #0x530
 .inst 0x3caf6970 // str q16, [x11, x15]
 .inst 0x3d803cf0 // str q16, [x7, #240]
-.inst 0xb5ffff4f // cbnz x15, 0x1968
+.inst 0xb5ffff4f // cbnz x15, 0x19e4
 .inst 0xad400560 // ldp q0, q1, [x11]
 .inst 0xad410d62 // ldp q2, q3, [x11, #32]
 .inst 0xad421564 // ldp q4, q5, [x11, #64]
@@ -1838,5 +1877,5 @@
 .inst 0x6e3b1e73 // eor v19.16b, v19.16b, v27.16b
 .inst 0x6d104550 // stp d16, d17, [x10, #256]
 .inst 0x6d114d52 // stp d18, d19, [x10, #272]
-.inst 0x17fffe39 // b 0x14d0
-// 0x1bf0:
+.inst 0x17fffebc // b 0x1758
+// 0x1c6c:
