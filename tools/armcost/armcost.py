@@ -496,12 +496,13 @@ def cache_file(directory: str, text: str) -> Path:
     return Path(directory, digest.hexdigest()[:32])
 
 
-def modelled_cycles(target: Target, opcodes: list[int], cache: str | None) -> dict[str, int]:
-    """Cycles of a trace by core."""
+def modelled_cycles(target: Target, opcodes: list[int], cache: str | None, more: list[str] = []) -> dict[str, int]:
+    """Cycles of a trace by core; more: cores of llvm-mca beside the target's, which are not kept."""
     text = assembly(target, opcodes)
+    others = {core: out_of_order_cycles(target, text, core) for core in more}
     kept = cache and cache_file(cache, text)
     if kept and kept.exists():
-        return json.loads(kept.read_text())
+        return json.loads(kept.read_text()) | others
     decoded = {opcode: decode(target, opcode) for opcode in set(opcodes)}
     operations = [decoded[opcode] for opcode in opcodes]
     cycles = {core: in_order_cycles(operations, IN_ORDER_CORES[core]) for core in target.in_order}
@@ -511,7 +512,7 @@ def modelled_cycles(target: Target, opcodes: list[int], cache: str | None) -> di
         unfinished = kept.with_suffix(f".{os.getpid()}")
         unfinished.write_text(json.dumps(cycles))
         unfinished.rename(kept)
-    return cycles
+    return cycles | others
 
 
 def print_table(result: dict) -> None:
@@ -539,7 +540,7 @@ def shortest_round(options: argparse.Namespace) -> Trace:
 
 def cost(options: argparse.Namespace) -> int:
     trace = shortest_round(options)
-    cycles = modelled_cycles(target_of(options.command[0]), trace.opcodes, options.cache)
+    cycles = modelled_cycles(target_of(options.command[0]), trace.opcodes, options.cache, options.core)
     result = {"instructions": len(trace.opcodes), "loads": trace.loads, "stores": trace.stores}
     result["modelled_cycles"] = cycles
     if options.bytes:
@@ -601,6 +602,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         if function is cost:
             command.add_argument("--bytes", type=int, help="message length, for cycles per byte")
             command.add_argument("--json", action="store_true")
+            command.add_argument("--core", action="append", default=[], help="one more core, by llvm-mca's name")
             command.add_argument("--cache", metavar="DIR", help="keeps cycles of traces modelled before")
     split = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser.parse_args(arguments[:split])
