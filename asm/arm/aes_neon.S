@@ -10,7 +10,8 @@
  * registers  all but r10, r13, r14
  * branches   and addresses depend on BYTES, TOTAL, FLAGS, the number of rounds and the counter only
  *
- * Eight blocks at a time, of a text or one of each of eight lanes; what is left takes as long. See aes_neon.h.
+ * Eight blocks at a time, of a text or one of each of eight lanes; what is left takes as long (aes_neon.h). But up to
+ * three lanes at the end go one by one, by lookups (aes_lookup.h).
  *
  * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. Its inverse before
  * it and behind it makes the two change their order: L^-1 (L i) L^-1 = i L^-1, the inverse of L i. Bit k of L^-1 x is
@@ -53,8 +54,13 @@ isa neon
 
 #include "aes_neon.h"
 
+#define LAST_KEY PASS        /* of lookups: where the bytes of the last key go */
+#define FEW 3                /* lanes that are done by lookups */
+#include "aes_lookup.h"
+
 constants sealane_aes_neon_constants
     aes_rows
+    lookup_constants
 endconstants
 
 /* ---- The inverse cipher ---- */
@@ -591,6 +597,50 @@ function sealane_aes_neon
 .Llanes_more:
     ldr r8, [r1, #COUNT]
     ldr r4, [r1, #LANES]
+    cmp r8, #FEW
+    bhi .Llanes_many
+
+/* A lane, to its end. */
+    ldr r7, [r1, #TOTAL]
+    vmov.i8 q0, #0
+    mov r6, #0
+    cmp r7, #0
+    beq .Lone_block
+    ldr r3, [r4, #SEALANE_LANE_NONCE]
+    vld1.8 {q0}, [r3]
+.Lone_block:
+    ldr r3, [r4, #SEALANE_LANE_IN]
+    ldr r9, [r4, #SEALANE_LANE_KEY]
+    add r3, r3, r6
+    vld1.8 {q1}, [r3]
+    veor q0, q0, q1
+    encrypt_one
+    ldr r3, [r4, #SEALANE_LANE_OUT]
+    ldr r7, [r1, #TOTAL]
+    add r3, r3, r6
+    vst1.8 {q0}, [r3]
+    add r6, r6, #16
+    cmp r6, r7
+    blo .Lone_block
+    cmp r7, #0
+    ldrne r3, [r4, #SEALANE_LANE_NONCE]
+    add r4, r4, #SEALANE_LANE_STRIDE
+    str r4, [r1, #LANES]
+    beq .Lone_done
+    vst1.8 {q0}, [r3]
+.Lone_done:
+    ldr r8, [r1, #COUNT]
+    subs r8, r8, #1
+    str r8, [r1, #COUNT]
+    bne .Llanes_more
+    ldr r3, [r0, #SEALANE_ARG_BYTES]
+    cmp r3, #FEW
+    bhi .Lwipe
+    add r3, r1, #ARGS                       /* the rest of scratch has not been used */
+    mov r4, #1
+    b .Lwipe_some
+
+.Llanes_many:
     cmp r8, #8
     movhs r8, #8
     str r8, [r1, #PART]
@@ -670,10 +720,11 @@ function sealane_aes_neon
     expand_key
 
 .Lwipe:
-    vmov.i8 q0, #0
-    vmov.i8 q1, #0
     add r3, r1, #SPILL
     mov r4, #(WIPED - SPILL)/64
+.Lwipe_some:
+    vmov.i8 q0, #0
+    vmov.i8 q1, #0
 .Lwipe_64:
     vst1.8 {q0, q1}, [r3]!
     subs r4, r4, #1

@@ -35,6 +35,7 @@
 #define CONST_VARYING 264 /* where the others are in round 2, twice */
 #define CONST_SPREAD_1 272 /* what they get in round 1's MixColumns from 1, 2, 3 times what varies; four passes */
 #define CONST_SPREAD_2 288 /* what all bytes get in round 2 */
+#define CONST_LOOKUP 304   /* of aes_lookup.h */
 
 .macro aes_rows
     .byte 0, 4, 8, 12,  1, 5, 9, 13,  2, 6, 10, 14,  3, 7, 11, 15

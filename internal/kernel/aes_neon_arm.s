@@ -30,7 +30,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0x2a000cc6 // bcs 0x3354
 	WORD $0xe5904028 // ldr r4, [r0, #40]
 	WORD $0xe3530000 // cmp r3, #0
-	WORD $0x0a000e41 // beq 0x394c
+	WORD $0x0a000edd // beq 0x3bbc
 	WORD $0xe5905008 // ldr r5, [r0, #8]
 	WORD $0xe5906000 // ldr r6, [r0]
 	WORD $0xe5907010 // ldr r7, [r0, #16]
@@ -38,7 +38,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58161d0 // str r6, [r1, #464]
 	WORD $0xe3570000 // cmp r7, #0
 	WORD $0xe58171d4 // str r7, [r1, #468]
-	WORD $0x0a000f25 // beq 0x3cfc
+	WORD $0x0a000fc1 // beq 0x3f6c
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe5946000 // ldr r6, [r4]
 	WORD $0xe2847020 // add r7, r4, #32
@@ -974,7 +974,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe591c1e0 // ldr ip, [r1, #480]
 	WORD $0xe59181e4 // ldr r8, [r1, #484]
 	WORD $0xe35c0007 // cmp ip, #7
-	WORD $0x2a000a44 // bcs 0x37e8
+	WORD $0x2a000ae0 // bcs 0x3a58
 	WORD $0xe59131cc // ldr r3, [r1, #460]
 	WORD $0xe59141d0 // ldr r4, [r1, #464]
 	WORD $0xe35c0004 // cmp ip, #4
@@ -1066,13 +1066,13 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58171d4 // str r7, [r1, #468]
 	WORD $0x1afffc39 // bne 0x114
 	WORD $0xe35c0005 // cmp ip, #5
-	WORD $0x3a000b31 // bcc 0x3cfc
+	WORD $0x3a000bcd // bcc 0x3f6c
 	WORD $0xe59101c0 // ldr r0, [r1, #448]
 	WORD $0xe5904040 // ldr r4, [r0, #64]
 	WORD $0xe2815e1a // add r5, r1, #416
 	WORD $0xf4250a0f // vld1.8 {d0-d1}, [r5]
 	WORD $0xf4040a0f // vst1.8 {d0-d1}, [r4]
-	WORD $0xea000b2b // b 0x3cfc
+	WORD $0xea000bc7 // b 0x3f6c
 // 0x104c:
 	WORD $0xe5945000 // ldr r5, [r4]
 	WORD $0xe5946004 // ldr r6, [r4, #4]
@@ -1110,7 +1110,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe59161d4 // ldr r6, [r1, #468]
 	WORD $0xe59181dc // ldr r8, [r1, #476]
 	WORD $0xe3560000 // cmp r6, #0
-	WORD $0x0a000b07 // beq 0x3cfc
+	WORD $0x0a000ba3 // beq 0x3f6c
 	WORD $0xe3a04001 // mov r4, #1
 	WORD $0xe3560080 // cmp r6, #128
 	WORD $0x3a000001 // bcc 0x10f0
@@ -3338,6 +3338,166 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 // 0x3370:
 	WORD $0xe59181f0 // ldr r8, [r1, #496]
 	WORD $0xe59141ec // ldr r4, [r1, #492]
+	WORD $0xe3580003 // cmp r8, #3
+	WORD $0x8a000099 // bhi 0x35e8
+	WORD $0xe59171f4 // ldr r7, [r1, #500]
+	WORD $0xf2800e50 // vmov.i8 q0, #0
+	WORD $0xe3a06000 // mov r6, #0
+	WORD $0xe3570000 // cmp r7, #0
+	WORD $0x0a000001 // beq 0x339c
+	WORD $0xe5943030 // ldr r3, [r4, #48]
+	WORD $0xf4230a0f // vld1.8 {d0-d1}, [r3]
+// 0x339c:
+	WORD $0xe5943008 // ldr r3, [r4, #8]
+	WORD $0xe5949028 // ldr r9, [r4, #40]
+	WORD $0xe0833006 // add r3, r3, r6
+	WORD $0xf4232a0f // vld1.8 {d2-d3}, [r3]
+	WORD $0xf3000152 // veor q0, q0, q1
+	WORD $0xe599c000 // ldr ip, [r9]
+	WORD $0xe282be13 // add fp, r2, #304
+	WORD $0xe2899010 // add r9, r9, #16
+	WORD $0xe28b3c01 // add r3, fp, #256
+	WORD $0xf463020f // vld1.8 {d16-d19}, [r3]
+	WORD $0xf282ee50 // vmov.i8 q7, #32
+	WORD $0xf2c4ce50 // vmov.i8 q14, #64
+	WORD $0xf3c0ee50 // vmov.i8 q15, #128
+	WORD $0xf2c14e5b // vmov.i8 q10, #27
+	WORD $0xe28b3e12 // add r3, fp, #288
+	WORD $0xf4696a0d // vld1.8 {d22-d23}, [r9]!
+	WORD $0xf4234a0f // vld1.8 {d4-d5}, [r3]
+	WORD $0xf3b6c984 // vtbl.8 d12, {d22-d23}, d4
+	WORD $0xf3b6d985 // vtbl.8 d13, {d22-d23}, d5
+	WORD $0xf3b02920 // vtbl.8 d2, {d0-d1}, d16
+	WORD $0xf3b03921 // vtbl.8 d3, {d0-d1}, d17
+	WORD $0xe3a05000 // mov r5, #0
+	WORD $0xe31c0002 // tst ip, #2
+	WORD $0x02855010 // addeq r5, r5, #16
+	WORD $0xe58151e8 // str r5, [r1, #488]
+	WORD $0xe3a05010 // mov r5, #16
+	WORD $0xe24cc001 // sub ip, ip, #1
+	WORD $0xf302015c // veor q0, q1, q6
+// 0x340c:
+	WORD $0xe1a0300b // mov r3, fp
+	WORD $0xf423420d // vld1.8 {d4-d7}, [r3]!
+	WORD $0xf423820d // vld1.8 {d8-d11}, [r3]!
+	WORD $0xf300c15e // veor q6, q0, q7
+	WORD $0xf3b42b00 // vtbl.8 d2, {d4-d7}, d0
+	WORD $0xf3b43b01 // vtbl.8 d3, {d4-d7}, d1
+	WORD $0xf423420d // vld1.8 {d4-d7}, [r3]!
+	WORD $0xf30c017c // veor q0, q6, q14
+	WORD $0xf3b82b4c // vtbx.8 d2, {d8-d11}, d12
+	WORD $0xf3b83b4d // vtbx.8 d3, {d8-d11}, d13
+	WORD $0xf423820d // vld1.8 {d8-d11}, [r3]!
+	WORD $0xf300c15e // veor q6, q0, q7
+	WORD $0xf3b42b40 // vtbx.8 d2, {d4-d7}, d0
+	WORD $0xf3b43b41 // vtbx.8 d3, {d4-d7}, d1
+	WORD $0xf423420d // vld1.8 {d4-d7}, [r3]!
+	WORD $0xf30c017e // veor q0, q6, q15
+	WORD $0xf3b82b4c // vtbx.8 d2, {d8-d11}, d12
+	WORD $0xf3b83b4d // vtbx.8 d3, {d8-d11}, d13
+	WORD $0xf423820d // vld1.8 {d8-d11}, [r3]!
+	WORD $0xf300c15e // veor q6, q0, q7
+	WORD $0xf3b42b40 // vtbx.8 d2, {d4-d7}, d0
+	WORD $0xf3b43b41 // vtbx.8 d3, {d4-d7}, d1
+	WORD $0xf423420d // vld1.8 {d4-d7}, [r3]!
+	WORD $0xf30c017c // veor q0, q6, q14
+	WORD $0xf3b82b4c // vtbx.8 d2, {d8-d11}, d12
+	WORD $0xf3b83b4d // vtbx.8 d3, {d8-d11}, d13
+	WORD $0xf423820f // vld1.8 {d8-d11}, [r3]
+	WORD $0xf300c15e // veor q6, q0, q7
+	WORD $0xf3b42b40 // vtbx.8 d2, {d4-d7}, d0
+	WORD $0xf3b43b41 // vtbx.8 d3, {d4-d7}, d1
+	WORD $0xf3b82b4c // vtbx.8 d2, {d8-d11}, d12
+	WORD $0xf3b83b4d // vtbx.8 d3, {d8-d11}, d13
+	WORD $0xe28b3e12 // add r3, fp, #288
+	WORD $0xe0833005 // add r3, r3, r5
+	WORD $0xe2855010 // add r5, r5, #16
+	WORD $0xe2055030 // and r5, r5, #48
+	WORD $0xf2c98052 // vshr.s8 q12, q1, #7
+	WORD $0xf3f4a0c2 // vrev32.16 q13, q1
+	WORD $0xf2890552 // vshl.s8 q0, q1, #1
+	WORD $0xf4696a0d // vld1.8 {d22-d23}, [r9]!
+	WORD $0xf4234a0f // vld1.8 {d4-d5}, [r3]
+	WORD $0xf3b6c984 // vtbl.8 d12, {d22-d23}, d4
+	WORD $0xf3b6d985 // vtbl.8 d13, {d22-d23}, d5
+	WORD $0xf24881f4 // vand q12, q12, q10
+	WORD $0xf302217a // veor q1, q1, q13
+	WORD $0xf3000178 // veor q0, q0, q12
+	WORD $0xf34aa1d0 // veor q13, q13, q0
+	WORD $0xf3022150 // veor q1, q1, q0
+	WORD $0xf3ba09a0 // vtbl.8 d0, {d26-d27}, d16
+	WORD $0xf3ba19a1 // vtbl.8 d1, {d26-d27}, d17
+	WORD $0xf3f28922 // vtbl.8 d24, {d2-d3}, d18
+	WORD $0xf3f29923 // vtbl.8 d25, {d2-d3}, d19
+	WORD $0xf300015c // veor q0, q0, q6
+	WORD $0xe25cc001 // subs ip, ip, #1
+	WORD $0xf3000178 // veor q0, q0, q12
+	WORD $0x1affffc7 // bne 0x340c
+	WORD $0xe1a0300b // mov r3, fp
+	WORD $0xf423420d // vld1.8 {d4-d7}, [r3]!
+	WORD $0xf423820d // vld1.8 {d8-d11}, [r3]!
+	WORD $0xf300c15e // veor q6, q0, q7
+	WORD $0xf3b42b00 // vtbl.8 d2, {d4-d7}, d0
+	WORD $0xf3b43b01 // vtbl.8 d3, {d4-d7}, d1
+	WORD $0xf423420d // vld1.8 {d4-d7}, [r3]!
+	WORD $0xf30c017c // veor q0, q6, q14
+	WORD $0xf3b82b4c // vtbx.8 d2, {d8-d11}, d12
+	WORD $0xf3b83b4d // vtbx.8 d3, {d8-d11}, d13
+	WORD $0xf423820d // vld1.8 {d8-d11}, [r3]!
+	WORD $0xf300c15e // veor q6, q0, q7
+	WORD $0xf3b42b40 // vtbx.8 d2, {d4-d7}, d0
+	WORD $0xf3b43b41 // vtbx.8 d3, {d4-d7}, d1
+	WORD $0xf423420d // vld1.8 {d4-d7}, [r3]!
+	WORD $0xf30c017e // veor q0, q6, q15
+	WORD $0xf3b82b4c // vtbx.8 d2, {d8-d11}, d12
+	WORD $0xf3b83b4d // vtbx.8 d3, {d8-d11}, d13
+	WORD $0xf423820d // vld1.8 {d8-d11}, [r3]!
+	WORD $0xf300c15e // veor q6, q0, q7
+	WORD $0xf3b42b40 // vtbx.8 d2, {d4-d7}, d0
+	WORD $0xf3b43b41 // vtbx.8 d3, {d4-d7}, d1
+	WORD $0xf423420d // vld1.8 {d4-d7}, [r3]!
+	WORD $0xf30c017c // veor q0, q6, q14
+	WORD $0xf3b82b4c // vtbx.8 d2, {d8-d11}, d12
+	WORD $0xf3b83b4d // vtbx.8 d3, {d8-d11}, d13
+	WORD $0xf423820f // vld1.8 {d8-d11}, [r3]
+	WORD $0xf300c15e // veor q6, q0, q7
+	WORD $0xf3b42b40 // vtbx.8 d2, {d4-d7}, d0
+	WORD $0xf3b43b41 // vtbx.8 d3, {d4-d7}, d1
+	WORD $0xf3b82b4c // vtbx.8 d2, {d8-d11}, d12
+	WORD $0xf3b83b4d // vtbx.8 d3, {d8-d11}, d13
+	WORD $0xe59131e8 // ldr r3, [r1, #488]
+	WORD $0xe083300b // add r3, r3, fp
+	WORD $0xe2833e16 // add r3, r3, #352
+	WORD $0xf4696a0d // vld1.8 {d22-d23}, [r9]!
+	WORD $0xf4234a0f // vld1.8 {d4-d5}, [r3]
+	WORD $0xf3b6c984 // vtbl.8 d12, {d22-d23}, d4
+	WORD $0xf3b6d985 // vtbl.8 d13, {d22-d23}, d5
+	WORD $0xf302015c // veor q0, q1, q6
+	WORD $0xe5943000 // ldr r3, [r4]
+	WORD $0xe59171f4 // ldr r7, [r1, #500]
+	WORD $0xe0833006 // add r3, r3, r6
+	WORD $0xf4030a0f // vst1.8 {d0-d1}, [r3]
+	WORD $0xe2866010 // add r6, r6, #16
+	WORD $0xe1560007 // cmp r6, r7
+	WORD $0x3affff7c // bcc 0x339c
+	WORD $0xe3570000 // cmp r7, #0
+	WORD $0x15943030 // ldrne r3, [r4, #48]
+	WORD $0xe2844040 // add r4, r4, #64
+	WORD $0xe58141ec // str r4, [r1, #492]
+	WORD $0x0a000000 // beq 0x35c0
+	WORD $0xf4030a0f // vst1.8 {d0-d1}, [r3]
+// 0x35c0:
+	WORD $0xe59181f0 // ldr r8, [r1, #496]
+	WORD $0xe2588001 // subs r8, r8, #1
+	WORD $0xe58181f0 // str r8, [r1, #496]
+	WORD $0x1affff67 // bne 0x3370
+	WORD $0xe5903010 // ldr r3, [r0, #16]
+	WORD $0xe3530003 // cmp r3, #3
+	WORD $0x8a000263 // bhi 0x3f6c
+	WORD $0xe2813d07 // add r3, r1, #448
+	WORD $0xe3a04001 // mov r4, #1
+	WORD $0xea000262 // b 0x3f74
+// 0x35e8:
 	WORD $0xe3580008 // cmp r8, #8
 	WORD $0x23a08008 // movcs r8, #8
 	WORD $0xe58181e4 // str r8, [r1, #484]
@@ -3345,46 +3505,46 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe593c000 // ldr ip, [r3]
 	WORD $0xe3a05020 // mov r5, #32
 	WORD $0xe2816c02 // add r6, r1, #512
-// 0x3394:
+// 0x3604:
 	WORD $0xe5943028 // ldr r3, [r4, #40]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4230a0f // vld1.8 {d0-d1}, [r3]
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a000020 // beq 0x342c
+	WORD $0x0a000020 // beq 0x369c
 	WORD $0xe5943068 // ldr r3, [r4, #104]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4232a0f // vld1.8 {d2-d3}, [r3]
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a00001b // beq 0x342c
+	WORD $0x0a00001b // beq 0x369c
 	WORD $0xe59430a8 // ldr r3, [r4, #168]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4234a0f // vld1.8 {d4-d5}, [r3]
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a000016 // beq 0x342c
+	WORD $0x0a000016 // beq 0x369c
 	WORD $0xe59430e8 // ldr r3, [r4, #232]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4236a0f // vld1.8 {d6-d7}, [r3]
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a000011 // beq 0x342c
+	WORD $0x0a000011 // beq 0x369c
 	WORD $0xe5943128 // ldr r3, [r4, #296]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4238a0f // vld1.8 {d8-d9}, [r3]
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a00000c // beq 0x342c
+	WORD $0x0a00000c // beq 0x369c
 	WORD $0xe5943168 // ldr r3, [r4, #360]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf423aa0f // vld1.8 {d10-d11}, [r3]
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000007 // beq 0x342c
+	WORD $0x0a000007 // beq 0x369c
 	WORD $0xe59431a8 // ldr r3, [r4, #424]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf423ca0f // vld1.8 {d12-d13}, [r3]
 	WORD $0xe3580007 // cmp r8, #7
-	WORD $0x0a000002 // beq 0x342c
+	WORD $0x0a000002 // beq 0x369c
 	WORD $0xe59431e8 // ldr r3, [r4, #488]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf423ea0f // vld1.8 {d14-d15}, [r3]
-// 0x342c:
+// 0x369c:
 	WORD $0xf2c5ee55 // vmov.i8 q15, #85
 	WORD $0xf2c90552 // vshl.s8 q8, q1, #1
 	WORD $0xf3cf2050 // vshr.u8 q9, q0, #1
@@ -3446,52 +3606,52 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf4060a0d // vst1.8 {d0-d1}, [r6]!
 	WORD $0xe25cc001 // subs ip, ip, #1
 	WORD $0xe2855010 // add r5, r5, #16
-	WORD $0x1affff9b // bne 0x3394
+	WORD $0x1affff9b // bne 0x3604
 	WORD $0xe59161f4 // ldr r6, [r1, #500]
 	WORD $0xe3a05000 // mov r5, #0
 	WORD $0xe58151f8 // str r5, [r1, #504]
 	WORD $0xe3560000 // cmp r6, #0
-	WORD $0x0a000026 // beq 0x35d4
+	WORD $0x0a000026 // beq 0x3844
 	WORD $0xe2815ed6 // add r5, r1, #3424
 	WORD $0xe5943030 // ldr r3, [r4, #48]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a000020 // beq 0x35d4
+	WORD $0x0a000020 // beq 0x3844
 	WORD $0xe5943070 // ldr r3, [r4, #112]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a00001b // beq 0x35d4
+	WORD $0x0a00001b // beq 0x3844
 	WORD $0xe59430b0 // ldr r3, [r4, #176]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a000016 // beq 0x35d4
+	WORD $0x0a000016 // beq 0x3844
 	WORD $0xe59430f0 // ldr r3, [r4, #240]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a000011 // beq 0x35d4
+	WORD $0x0a000011 // beq 0x3844
 	WORD $0xe5943130 // ldr r3, [r4, #304]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a00000c // beq 0x35d4
+	WORD $0x0a00000c // beq 0x3844
 	WORD $0xe5943170 // ldr r3, [r4, #368]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000007 // beq 0x35d4
+	WORD $0x0a000007 // beq 0x3844
 	WORD $0xe59431b0 // ldr r3, [r4, #432]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 	WORD $0xe3580007 // cmp r8, #7
-	WORD $0x0a000002 // beq 0x35d4
+	WORD $0x0a000002 // beq 0x3844
 	WORD $0xe59431f0 // ldr r3, [r4, #496]
 	WORD $0xf4630a0f // vld1.8 {d16-d17}, [r3]
 	WORD $0xf4450a0d // vst1.8 {d16-d17}, [r5]!
-// 0x35d4:
+// 0x3844:
 	WORD $0xe59141ec // ldr r4, [r1, #492]
 	WORD $0xe59151f8 // ldr r5, [r1, #504]
 	WORD $0xe59181e4 // ldr r8, [r1, #484]
@@ -3500,44 +3660,44 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4230a0f // vld1.8 {d0-d1}, [r3]
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a000020 // beq 0x367c
+	WORD $0x0a000020 // beq 0x38ec
 	WORD $0xe5943048 // ldr r3, [r4, #72]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4232a0f // vld1.8 {d2-d3}, [r3]
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a00001b // beq 0x367c
+	WORD $0x0a00001b // beq 0x38ec
 	WORD $0xe5943088 // ldr r3, [r4, #136]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4234a0f // vld1.8 {d4-d5}, [r3]
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a000016 // beq 0x367c
+	WORD $0x0a000016 // beq 0x38ec
 	WORD $0xe59430c8 // ldr r3, [r4, #200]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4236a0f // vld1.8 {d6-d7}, [r3]
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a000011 // beq 0x367c
+	WORD $0x0a000011 // beq 0x38ec
 	WORD $0xe5943108 // ldr r3, [r4, #264]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4238a0f // vld1.8 {d8-d9}, [r3]
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a00000c // beq 0x367c
+	WORD $0x0a00000c // beq 0x38ec
 	WORD $0xe5943148 // ldr r3, [r4, #328]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf423aa0f // vld1.8 {d10-d11}, [r3]
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000007 // beq 0x367c
+	WORD $0x0a000007 // beq 0x38ec
 	WORD $0xe5943188 // ldr r3, [r4, #392]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf423ca0f // vld1.8 {d12-d13}, [r3]
 	WORD $0xe3580007 // cmp r8, #7
-	WORD $0x0a000002 // beq 0x367c
+	WORD $0x0a000002 // beq 0x38ec
 	WORD $0xe59431c8 // ldr r3, [r4, #456]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf423ea0f // vld1.8 {d14-d15}, [r3]
-// 0x367c:
+// 0x38ec:
 	WORD $0xe59161f4 // ldr r6, [r1, #500]
 	WORD $0xe3560000 // cmp r6, #0
-	WORD $0x0a00000c // beq 0x36bc
+	WORD $0x0a00000c // beq 0x392c
 	WORD $0xe2817ed6 // add r7, r1, #3424
 	WORD $0xf467020d // vld1.8 {d16-d19}, [r7]!
 	WORD $0xf467420d // vld1.8 {d20-d23}, [r7]!
@@ -3551,7 +3711,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf30aa17a // veor q5, q5, q13
 	WORD $0xf30cc17c // veor q6, q6, q14
 	WORD $0xf30ee17e // veor q7, q7, q15
-// 0x36bc:
+// 0x392c:
 	WORD $0xe2825000 // add r5, r2, #0
 	WORD $0xf465ca0f // vld1.8 {d28-d29}, [r5]
 	WORD $0xf3f0092c // vtbl.8 d16, {d0-d1}, d28
@@ -3583,52 +3743,52 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf300017e // veor q0, q0, q15
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a000027 // beq 0x37dc
+	WORD $0x0a000027 // beq 0x3a4c
 	WORD $0xe5943068 // ldr r3, [r4, #104]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf302217e // veor q1, q1, q15
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a000021 // beq 0x37dc
+	WORD $0x0a000021 // beq 0x3a4c
 	WORD $0xe59430a8 // ldr r3, [r4, #168]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf304417e // veor q2, q2, q15
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a00001b // beq 0x37dc
+	WORD $0x0a00001b // beq 0x3a4c
 	WORD $0xe59430e8 // ldr r3, [r4, #232]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf306617e // veor q3, q3, q15
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a000015 // beq 0x37dc
+	WORD $0x0a000015 // beq 0x3a4c
 	WORD $0xe5943128 // ldr r3, [r4, #296]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf308817e // veor q4, q4, q15
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a00000f // beq 0x37dc
+	WORD $0x0a00000f // beq 0x3a4c
 	WORD $0xe5943168 // ldr r3, [r4, #360]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf30aa17e // veor q5, q5, q15
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000009 // beq 0x37dc
+	WORD $0x0a000009 // beq 0x3a4c
 	WORD $0xe59431a8 // ldr r3, [r4, #424]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf30cc17e // veor q6, q6, q15
 	WORD $0xe3580007 // cmp r8, #7
-	WORD $0x0a000003 // beq 0x37dc
+	WORD $0x0a000003 // beq 0x3a4c
 	WORD $0xe59431e8 // ldr r3, [r4, #488]
 	WORD $0xe2833010 // add r3, r3, #16
 	WORD $0xf463ea0f // vld1.8 {d30-d31}, [r3]
 	WORD $0xf30ee17e // veor q7, q7, q15
-// 0x37dc:
+// 0x3a4c:
 	WORD $0xe5943028 // ldr r3, [r4, #40]
 	WORD $0xe593c000 // ldr ip, [r3]
-	WORD $0xeafff2f4 // b 0x3bc
-// 0x37e8:
+	WORD $0xeafff258 // b 0x3bc
+// 0x3a58:
 	WORD $0xe59141ec // ldr r4, [r1, #492]
 	WORD $0xe59151f8 // ldr r5, [r1, #504]
 	WORD $0xe59161f4 // ldr r6, [r1, #500]
@@ -3636,43 +3796,43 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4430a0f // vst1.8 {d16-d17}, [r3]
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a000020 // beq 0x388c
+	WORD $0x0a000020 // beq 0x3afc
 	WORD $0xe5943040 // ldr r3, [r4, #64]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4432a0f // vst1.8 {d18-d19}, [r3]
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a00001b // beq 0x388c
+	WORD $0x0a00001b // beq 0x3afc
 	WORD $0xe5943080 // ldr r3, [r4, #128]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4434a0f // vst1.8 {d20-d21}, [r3]
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a000016 // beq 0x388c
+	WORD $0x0a000016 // beq 0x3afc
 	WORD $0xe59430c0 // ldr r3, [r4, #192]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4436a0f // vst1.8 {d22-d23}, [r3]
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a000011 // beq 0x388c
+	WORD $0x0a000011 // beq 0x3afc
 	WORD $0xe5943100 // ldr r3, [r4, #256]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4030a0f // vst1.8 {d0-d1}, [r3]
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a00000c // beq 0x388c
+	WORD $0x0a00000c // beq 0x3afc
 	WORD $0xe5943140 // ldr r3, [r4, #320]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4032a0f // vst1.8 {d2-d3}, [r3]
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000007 // beq 0x388c
+	WORD $0x0a000007 // beq 0x3afc
 	WORD $0xe5943180 // ldr r3, [r4, #384]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4034a0f // vst1.8 {d4-d5}, [r3]
 	WORD $0xe3580007 // cmp r8, #7
-	WORD $0x0a000002 // beq 0x388c
+	WORD $0x0a000002 // beq 0x3afc
 	WORD $0xe59431c0 // ldr r3, [r4, #448]
 	WORD $0xe0833005 // add r3, r3, r5
 	WORD $0xf4036a0f // vst1.8 {d6-d7}, [r3]
-// 0x388c:
+// 0x3afc:
 	WORD $0xe3560000 // cmp r6, #0
-	WORD $0x0a000026 // beq 0x3930
+	WORD $0x0a000026 // beq 0x3ba0
 	WORD $0xe2817ed6 // add r7, r1, #3424
 	WORD $0xf447020d // vst1.8 {d16-d19}, [r7]!
 	WORD $0xf447420d // vst1.8 {d20-d23}, [r7]!
@@ -3681,67 +3841,67 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2855010 // add r5, r5, #16
 	WORD $0xe58151f8 // str r5, [r1, #504]
 	WORD $0xe1550006 // cmp r5, r6
-	WORD $0x3affff46 // bcc 0x35d4
+	WORD $0x3affff46 // bcc 0x3844
 	WORD $0xe5943030 // ldr r3, [r4, #48]
 	WORD $0xf4430a0f // vst1.8 {d16-d17}, [r3]
 	WORD $0xe3580001 // cmp r8, #1
-	WORD $0x0a000019 // beq 0x3930
+	WORD $0x0a000019 // beq 0x3ba0
 	WORD $0xe5943070 // ldr r3, [r4, #112]
 	WORD $0xf4432a0f // vst1.8 {d18-d19}, [r3]
 	WORD $0xe3580002 // cmp r8, #2
-	WORD $0x0a000015 // beq 0x3930
+	WORD $0x0a000015 // beq 0x3ba0
 	WORD $0xe59430b0 // ldr r3, [r4, #176]
 	WORD $0xf4434a0f // vst1.8 {d20-d21}, [r3]
 	WORD $0xe3580003 // cmp r8, #3
-	WORD $0x0a000011 // beq 0x3930
+	WORD $0x0a000011 // beq 0x3ba0
 	WORD $0xe59430f0 // ldr r3, [r4, #240]
 	WORD $0xf4436a0f // vst1.8 {d22-d23}, [r3]
 	WORD $0xe3580004 // cmp r8, #4
-	WORD $0x0a00000d // beq 0x3930
+	WORD $0x0a00000d // beq 0x3ba0
 	WORD $0xe5943130 // ldr r3, [r4, #304]
 	WORD $0xf4030a0f // vst1.8 {d0-d1}, [r3]
 	WORD $0xe3580005 // cmp r8, #5
-	WORD $0x0a000009 // beq 0x3930
+	WORD $0x0a000009 // beq 0x3ba0
 	WORD $0xe5943170 // ldr r3, [r4, #368]
 	WORD $0xf4032a0f // vst1.8 {d2-d3}, [r3]
 	WORD $0xe3580006 // cmp r8, #6
-	WORD $0x0a000005 // beq 0x3930
+	WORD $0x0a000005 // beq 0x3ba0
 	WORD $0xe59431b0 // ldr r3, [r4, #432]
 	WORD $0xf4034a0f // vst1.8 {d4-d5}, [r3]
 	WORD $0xe3580007 // cmp r8, #7
-	WORD $0x0a000001 // beq 0x3930
+	WORD $0x0a000001 // beq 0x3ba0
 	WORD $0xe59431f0 // ldr r3, [r4, #496]
 	WORD $0xf4036a0f // vst1.8 {d6-d7}, [r3]
-// 0x3930:
+// 0x3ba0:
 	WORD $0xe59161f0 // ldr r6, [r1, #496]
 	WORD $0xe2844c02 // add r4, r4, #512
 	WORD $0xe58141ec // str r4, [r1, #492]
 	WORD $0xe0566008 // subs r6, r6, r8
 	WORD $0xe58161f0 // str r6, [r1, #496]
-	WORD $0x1afffe89 // bne 0x3370
-	WORD $0xea0000eb // b 0x3cfc
-// 0x394c:
+	WORD $0x1afffded // bne 0x3370
+	WORD $0xea0000eb // b 0x3f6c
+// 0x3bbc:
 	WORD $0xe5946000 // ldr r6, [r4]
 	WORD $0xe2847010 // add r7, r4, #16
 	WORD $0xe2468006 // sub r8, r6, #6
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe1a09008 // mov r9, r8
-// 0x3960:
+// 0x3bd0:
 	WORD $0xe497c004 // ldr ip, [r7], #4
 	WORD $0xe2599001 // subs r9, r9, #1
 	WORD $0xe485c004 // str ip, [r5], #4
-	WORD $0x1afffffb // bne 0x3960
+	WORD $0x1afffffb // bne 0x3bd0
 	WORD $0xe2867001 // add r7, r6, #1
 	WORD $0xe0687107 // rsb r7, r8, r7, lsl #2
 	WORD $0xe282b098 // add fp, r2, #152
-// 0x397c:
+// 0x3bec:
 	WORD $0xe3590000 // cmp r9, #0
 	WORD $0x01a0c46c // roreq ip, ip, #8
-	WORD $0x0a000002 // beq 0x3994
+	WORD $0x0a000002 // beq 0x3c04
 	WORD $0xe3580008 // cmp r8, #8
 	WORD $0x03590004 // cmpeq r9, #4
-	WORD $0x1a0000c1 // bne 0x3c9c
-// 0x3994:
+	WORD $0x1a0000c1 // bne 0x3f0c
+// 0x3c04:
 	WORD $0xeea0cb90 // vdup.32 q8, ip
 	WORD $0xf2800e51 // vmov.i8 q0, #1
 	WORD $0xf2802e52 // vmov.i8 q1, #2
@@ -3936,7 +4096,7 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34441f2 // veor q10, q10, q9
 	WORD $0xee14cb90 // vmov.32 ip, d20[0]
 	WORD $0x002cc003 // eoreq ip, ip, r3
-// 0x3c9c:
+// 0x3f0c:
 	WORD $0xe7153108 // ldr r3, [r5, -r8, lsl #2]
 	WORD $0xe2899001 // add r9, r9, #1
 	WORD $0xe02cc003 // eor ip, ip, r3
@@ -3944,12 +4104,12 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1590008 // cmp r9, r8
 	WORD $0x03a09000 // moveq r9, #0
 	WORD $0xe2577001 // subs r7, r7, #1
-	WORD $0x1affff2f // bne 0x397c
+	WORD $0x1affff2f // bne 0x3bec
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe2847010 // add r7, r4, #16
 	WORD $0xf2806e50 // vmov.i8 q3, #0
 	WORD $0xe3a08000 // mov r8, #0
-// 0x3ccc:
+// 0x3f3c:
 	WORD $0xe0823008 // add r3, r2, r8
 	WORD $0xf4250a0d // vld1.8 {d0-d1}, [r5]!
 	WORD $0xf4232a0f // vld1.8 {d2-d3}, [r3]
@@ -3961,17 +4121,18 @@ TEXT aes_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2866e53 // vmov.i8 q3, #99
 	WORD $0xf4074a0d // vst1.8 {d4-d5}, [r7]!
 	WORD $0xe2566001 // subs r6, r6, #1
-	WORD $0x5afffff3 // bpl 0x3ccc
-// 0x3cfc:
-	WORD $0xf2800e50 // vmov.i8 q0, #0
-	WORD $0xf2802e50 // vmov.i8 q1, #0
+	WORD $0x5afffff3 // bpl 0x3f3c
+// 0x3f6c:
 	WORD $0xe2813c01 // add r3, r1, #256
 	WORD $0xe3a04036 // mov r4, #54
-// 0x3d0c:
+// 0x3f74:
+	WORD $0xf2800e50 // vmov.i8 q0, #0
+	WORD $0xf2802e50 // vmov.i8 q1, #0
+// 0x3f7c:
 	WORD $0xf403020d // vst1.8 {d0-d3}, [r3]!
 	WORD $0xe2544001 // subs r4, r4, #1
 	WORD $0xf403020d // vst1.8 {d0-d3}, [r3]!
-	WORD $0x1afffffb // bne 0x3d0c
+	WORD $0x1afffffb // bne 0x3f7c
 	RET
 
 DATA aes_neon_constants<>+0(SB)/8, $0x0d0905010c080400
@@ -4012,6 +4173,54 @@ DATA aes_neon_constants<>+272(SB)/8, $0x0509010104080000
 DATA aes_neon_constants<>+280(SB)/8, $0x070b0303060a0202
 DATA aes_neon_constants<>+288(SB)/8, $0x0300050a09020304
 DATA aes_neon_constants<>+296(SB)/8, $0x0708010201060b00
-DATA aes_neon_constants<>+304(SB)/8, $0x0000000000000000
-DATA aes_neon_constants<>+312(SB)/8, $0x0000000000000000
-GLOBL aes_neon_constants<>(SB), RODATA|NOPTR, $320
+DATA aes_neon_constants<>+304(SB)/8, $0xa60c089118141f00
+DATA aes_neon_constants<>+312(SB)/8, $0x15c8b49d48046253
+DATA aes_neon_constants<>+320(SB)/8, $0x93243a991eaae1a9
+DATA aes_neon_constants<>+328(SB)/8, $0xa311c7ffccc1b7ce
+DATA aes_neon_constants<>+336(SB)/8, $0xaf945c5545f09ed4
+DATA aes_neon_constants<>+344(SB)/8, $0x7652bb129286c657
+DATA aes_neon_constants<>+352(SB)/8, $0xf966f57ba040a467
+DATA aes_neon_constants<>+360(SB)/8, $0x16d1448881e37164
+DATA aes_neon_constants<>+368(SB)/8, $0xe6502e2098c98cb3
+DATA aes_neon_constants<>+376(SB)/8, $0xcbfc5f331c619a26
+DATA aes_neon_constants<>+384(SB)/8, $0x965bfef1ec23c032
+DATA aes_neon_constants<>+392(SB)/8, $0xb1909c7342b9d5df
+DATA aes_neon_constants<>+400(SB)/8, $0xc3390d78794fe06a
+DATA aes_neon_constants<>+408(SB)/8, $0xe74c804ad0b55831
+DATA aes_neon_constants<>+416(SB)/8, $0x38d29f438e63b230
+DATA aes_neon_constants<>+424(SB)/8, $0xac3b2f295adda809
+DATA aes_neon_constants<>+432(SB)/8, $0xa5d7c57f4d461bd9
+DATA aes_neon_constants<>+440(SB)/8, $0xe9e8de287c17be8b
+DATA aes_neon_constants<>+448(SB)/8, $0x6d95602b05d65d13
+DATA aes_neon_constants<>+456(SB)/8, $0xfd7ea2e5da345602
+DATA aes_neon_constants<>+464(SB)/8, $0xf7edba0a72fb9b82
+DATA aes_neon_constants<>+472(SB)/8, $0xbc4b36ad8ae47df8
+DATA aes_neon_constants<>+480(SB)/8, $0x0b2185dc6eeac2ef
+DATA aes_neon_constants<>+488(SB)/8, $0x75d837d36c4efa22
+DATA aes_neon_constants<>+496(SB)/8, $0x3f47652a69595183
+DATA aes_neon_constants<>+504(SB)/8, $0x1a87f6f201cfb0a1
+DATA aes_neon_constants<>+512(SB)/8, $0xca2db6ee0e54ab84
+DATA aes_neon_constants<>+520(SB)/8, $0x6bcd19068997350f
+DATA aes_neon_constants<>+528(SB)/8, $0x7427f43c8f706fae
+DATA aes_neon_constants<>+536(SB)/8, $0x107a3e075e1dc4a7
+DATA aes_neon_constants<>+544(SB)/8, $0xebf34941bf2ce203
+DATA aes_neon_constants<>+552(SB)/8, $0xb8683dbd77db8d25
+DATA aes_neon_constants<>+560(SB)/8, $0x030e09040f0a0500
+DATA aes_neon_constants<>+568(SB)/8, $0x0b06010c07020d08
+DATA aes_neon_constants<>+576(SB)/8, $0x000f0a050c0b0601
+DATA aes_neon_constants<>+584(SB)/8, $0x0807020d04030e09
+DATA aes_neon_constants<>+592(SB)/8, $0x0c0b06010f0a0500
+DATA aes_neon_constants<>+600(SB)/8, $0x0e0904030d080702
+DATA aes_neon_constants<>+608(SB)/8, $0x0f0907010e080600
+DATA aes_neon_constants<>+616(SB)/8, $0x0d0b05030c0a0402
+DATA aes_neon_constants<>+624(SB)/8, $0x0e0b04010d0a0700
+DATA aes_neon_constants<>+632(SB)/8, $0x0c0906030f080502
+DATA aes_neon_constants<>+640(SB)/8, $0x0d0905010c080400
+DATA aes_neon_constants<>+648(SB)/8, $0x0f0b07030e0a0602
+DATA aes_neon_constants<>+656(SB)/8, $0x0f0907010e080600
+DATA aes_neon_constants<>+664(SB)/8, $0x0d0b05030c0a0402
+DATA aes_neon_constants<>+672(SB)/8, $0x0d0905010c080400
+DATA aes_neon_constants<>+680(SB)/8, $0x0f0b07030e0a0602
+DATA aes_neon_constants<>+688(SB)/8, $0x0000000000000000
+DATA aes_neon_constants<>+696(SB)/8, $0x0000000000000000
+GLOBL aes_neon_constants<>(SB), RODATA|NOPTR, $704

@@ -507,12 +507,12 @@ def vector(name, ops):
             return lambda m: m.vector.__setitem__(d, split([elements(m.vector[k], w)[i]] * n))
         g = read(ops[1])
         return lambda m: m.vector.__setitem__(d, split([cut(g(m), 0, w)] * n))
-    if base == "vtbl":
+    if base in ("vtbl", "vtbx"):
         names, control = register_list(ops[1])[0], place(ops[2])
 
         def table(m):
             t = [b for n in names for b in elements(m.vector[place(n)], 8)]
-            m.vector[d] = split(look_up(t, elements(m.vector[control], 8)))
+            m.vector[d] = split(look_up(t, elements(m.vector[control], 8), elements(m.vector[d], 8) if base == "vtbx" else None))
         return table
     s = place(ops[1])
     if base == "vmull":

@@ -295,7 +295,7 @@ def leave(kernel, shape, state, rest):
 # ARM more than six are done in two groups, one behind the other: what the first leaves is where the second begins.
 
 CBC_LANES = 8  # TOGETHER of src/aes_api.c, and what aes/modes.go has
-FEW = 4  # lanes that arm64's aes_neon does by lookups
+FEW = {arm64: (4, 2), arm32: (3, 1)}  # lanes that aes_neon does by lookups, and how many at a time
 AT = 0x1000  # where it points to in a run
 LANES, LANE, LANE_STEP = 0x100000, 0x10000000, 0x100000
 
@@ -308,8 +308,8 @@ def cbc_groups(kernel, count):
     if kernel.bitwise:
         most, loops, groups = 2 if kernel.name.endswith("armv6") else CBC_LANES, bitwise_loops(insns), []
         while (i := groups[-1][0].stop if groups else 0) < count:
-            few = len(loops) == 2 and count - i <= FEW
-            groups.append((range(i, min(i + (2 if few else most), count)), *loops[0 if few else -1]))
+            few = len(loops) == 2 and count - i <= FEW[kernel.isa][0]
+            groups.append((range(i, min(i + (FEW[kernel.isa][1] if few else most), count)), *loops[0 if few else -1]))
         return groups
     for i, insn in enumerate(insns[:-2]):
         if m := re.fullmatch(r"add (rdx, 0x10|[rx](\d+), [rx]\2, #0x10)", f"{insn.mnemonic} {insn.op_str}"):

@@ -181,7 +181,7 @@ def arrange(arch, insn, rng, values, vectors):
                 aim -= (values[i] << by) * (-1 if index.startswith("-") else 1)
         values[b] = aim % (1 << arch.pointer)
         keep.add(b)
-    if name.startswith(("tbl", "tbx", "vtbl")):
+    if name.startswith(("tbl", "tbx", "vtbl", "vtbx")):
         n = int(re.search(r"(\d+)(\.\w+)?$", text)[1])
         control = bytes(rng.choice((rng.randrange(16), rng.randrange(80), 255)) for _ in range(16))
         if arch is Arm64:

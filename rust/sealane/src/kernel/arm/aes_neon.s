@@ -15,7 +15,7 @@
 .inst 0x2a000cc6 // bcs 0x3354
 .inst 0xe5904028 // ldr r4, [r0, #40]
 .inst 0xe3530000 // cmp r3, #0
-.inst 0x0a000e41 // beq 0x394c
+.inst 0x0a000edd // beq 0x3bbc
 .inst 0xe5905008 // ldr r5, [r0, #8]
 .inst 0xe5906000 // ldr r6, [r0]
 .inst 0xe5907010 // ldr r7, [r0, #16]
@@ -23,7 +23,7 @@
 .inst 0xe58161d0 // str r6, [r1, #464]
 .inst 0xe3570000 // cmp r7, #0
 .inst 0xe58171d4 // str r7, [r1, #468]
-.inst 0x0a000f25 // beq 0x3cfc
+.inst 0x0a000fc1 // beq 0x3f6c
 .inst 0xe2815c02 // add r5, r1, #512
 .inst 0xe5946000 // ldr r6, [r4]
 .inst 0xe2847020 // add r7, r4, #32
@@ -959,7 +959,7 @@
 .inst 0xe591c1e0 // ldr ip, [r1, #480]
 .inst 0xe59181e4 // ldr r8, [r1, #484]
 .inst 0xe35c0007 // cmp ip, #7
-.inst 0x2a000a44 // bcs 0x37e8
+.inst 0x2a000ae0 // bcs 0x3a58
 .inst 0xe59131cc // ldr r3, [r1, #460]
 .inst 0xe59141d0 // ldr r4, [r1, #464]
 .inst 0xe35c0004 // cmp ip, #4
@@ -1051,13 +1051,13 @@
 .inst 0xe58171d4 // str r7, [r1, #468]
 .inst 0x1afffc39 // bne 0x114
 .inst 0xe35c0005 // cmp ip, #5
-.inst 0x3a000b31 // bcc 0x3cfc
+.inst 0x3a000bcd // bcc 0x3f6c
 .inst 0xe59101c0 // ldr r0, [r1, #448]
 .inst 0xe5904040 // ldr r4, [r0, #64]
 .inst 0xe2815e1a // add r5, r1, #416
 .inst 0xf4250a0f // vld1.8 {d0-d1}, [r5]
 .inst 0xf4040a0f // vst1.8 {d0-d1}, [r4]
-.inst 0xea000b2b // b 0x3cfc
+.inst 0xea000bc7 // b 0x3f6c
 // 0x104c:
 .inst 0xe5945000 // ldr r5, [r4]
 .inst 0xe5946004 // ldr r6, [r4, #4]
@@ -1095,7 +1095,7 @@
 .inst 0xe59161d4 // ldr r6, [r1, #468]
 .inst 0xe59181dc // ldr r8, [r1, #476]
 .inst 0xe3560000 // cmp r6, #0
-.inst 0x0a000b07 // beq 0x3cfc
+.inst 0x0a000ba3 // beq 0x3f6c
 .inst 0xe3a04001 // mov r4, #1
 .inst 0xe3560080 // cmp r6, #128
 .inst 0x3a000001 // bcc 0x10f0
@@ -3323,6 +3323,166 @@
 // 0x3370:
 .inst 0xe59181f0 // ldr r8, [r1, #496]
 .inst 0xe59141ec // ldr r4, [r1, #492]
+.inst 0xe3580003 // cmp r8, #3
+.inst 0x8a000099 // bhi 0x35e8
+.inst 0xe59171f4 // ldr r7, [r1, #500]
+.inst 0xf2800e50 // vmov.i8 q0, #0
+.inst 0xe3a06000 // mov r6, #0
+.inst 0xe3570000 // cmp r7, #0
+.inst 0x0a000001 // beq 0x339c
+.inst 0xe5943030 // ldr r3, [r4, #48]
+.inst 0xf4230a0f // vld1.8 {d0-d1}, [r3]
+// 0x339c:
+.inst 0xe5943008 // ldr r3, [r4, #8]
+.inst 0xe5949028 // ldr r9, [r4, #40]
+.inst 0xe0833006 // add r3, r3, r6
+.inst 0xf4232a0f // vld1.8 {d2-d3}, [r3]
+.inst 0xf3000152 // veor q0, q0, q1
+.inst 0xe599c000 // ldr ip, [r9]
+.inst 0xe282be13 // add fp, r2, #304
+.inst 0xe2899010 // add r9, r9, #16
+.inst 0xe28b3c01 // add r3, fp, #256
+.inst 0xf463020f // vld1.8 {d16-d19}, [r3]
+.inst 0xf282ee50 // vmov.i8 q7, #32
+.inst 0xf2c4ce50 // vmov.i8 q14, #64
+.inst 0xf3c0ee50 // vmov.i8 q15, #128
+.inst 0xf2c14e5b // vmov.i8 q10, #27
+.inst 0xe28b3e12 // add r3, fp, #288
+.inst 0xf4696a0d // vld1.8 {d22-d23}, [r9]!
+.inst 0xf4234a0f // vld1.8 {d4-d5}, [r3]
+.inst 0xf3b6c984 // vtbl.8 d12, {d22-d23}, d4
+.inst 0xf3b6d985 // vtbl.8 d13, {d22-d23}, d5
+.inst 0xf3b02920 // vtbl.8 d2, {d0-d1}, d16
+.inst 0xf3b03921 // vtbl.8 d3, {d0-d1}, d17
+.inst 0xe3a05000 // mov r5, #0
+.inst 0xe31c0002 // tst ip, #2
+.inst 0x02855010 // addeq r5, r5, #16
+.inst 0xe58151e8 // str r5, [r1, #488]
+.inst 0xe3a05010 // mov r5, #16
+.inst 0xe24cc001 // sub ip, ip, #1
+.inst 0xf302015c // veor q0, q1, q6
+// 0x340c:
+.inst 0xe1a0300b // mov r3, fp
+.inst 0xf423420d // vld1.8 {d4-d7}, [r3]!
+.inst 0xf423820d // vld1.8 {d8-d11}, [r3]!
+.inst 0xf300c15e // veor q6, q0, q7
+.inst 0xf3b42b00 // vtbl.8 d2, {d4-d7}, d0
+.inst 0xf3b43b01 // vtbl.8 d3, {d4-d7}, d1
+.inst 0xf423420d // vld1.8 {d4-d7}, [r3]!
+.inst 0xf30c017c // veor q0, q6, q14
+.inst 0xf3b82b4c // vtbx.8 d2, {d8-d11}, d12
+.inst 0xf3b83b4d // vtbx.8 d3, {d8-d11}, d13
+.inst 0xf423820d // vld1.8 {d8-d11}, [r3]!
+.inst 0xf300c15e // veor q6, q0, q7
+.inst 0xf3b42b40 // vtbx.8 d2, {d4-d7}, d0
+.inst 0xf3b43b41 // vtbx.8 d3, {d4-d7}, d1
+.inst 0xf423420d // vld1.8 {d4-d7}, [r3]!
+.inst 0xf30c017e // veor q0, q6, q15
+.inst 0xf3b82b4c // vtbx.8 d2, {d8-d11}, d12
+.inst 0xf3b83b4d // vtbx.8 d3, {d8-d11}, d13
+.inst 0xf423820d // vld1.8 {d8-d11}, [r3]!
+.inst 0xf300c15e // veor q6, q0, q7
+.inst 0xf3b42b40 // vtbx.8 d2, {d4-d7}, d0
+.inst 0xf3b43b41 // vtbx.8 d3, {d4-d7}, d1
+.inst 0xf423420d // vld1.8 {d4-d7}, [r3]!
+.inst 0xf30c017c // veor q0, q6, q14
+.inst 0xf3b82b4c // vtbx.8 d2, {d8-d11}, d12
+.inst 0xf3b83b4d // vtbx.8 d3, {d8-d11}, d13
+.inst 0xf423820f // vld1.8 {d8-d11}, [r3]
+.inst 0xf300c15e // veor q6, q0, q7
+.inst 0xf3b42b40 // vtbx.8 d2, {d4-d7}, d0
+.inst 0xf3b43b41 // vtbx.8 d3, {d4-d7}, d1
+.inst 0xf3b82b4c // vtbx.8 d2, {d8-d11}, d12
+.inst 0xf3b83b4d // vtbx.8 d3, {d8-d11}, d13
+.inst 0xe28b3e12 // add r3, fp, #288
+.inst 0xe0833005 // add r3, r3, r5
+.inst 0xe2855010 // add r5, r5, #16
+.inst 0xe2055030 // and r5, r5, #48
+.inst 0xf2c98052 // vshr.s8 q12, q1, #7
+.inst 0xf3f4a0c2 // vrev32.16 q13, q1
+.inst 0xf2890552 // vshl.s8 q0, q1, #1
+.inst 0xf4696a0d // vld1.8 {d22-d23}, [r9]!
+.inst 0xf4234a0f // vld1.8 {d4-d5}, [r3]
+.inst 0xf3b6c984 // vtbl.8 d12, {d22-d23}, d4
+.inst 0xf3b6d985 // vtbl.8 d13, {d22-d23}, d5
+.inst 0xf24881f4 // vand q12, q12, q10
+.inst 0xf302217a // veor q1, q1, q13
+.inst 0xf3000178 // veor q0, q0, q12
+.inst 0xf34aa1d0 // veor q13, q13, q0
+.inst 0xf3022150 // veor q1, q1, q0
+.inst 0xf3ba09a0 // vtbl.8 d0, {d26-d27}, d16
+.inst 0xf3ba19a1 // vtbl.8 d1, {d26-d27}, d17
+.inst 0xf3f28922 // vtbl.8 d24, {d2-d3}, d18
+.inst 0xf3f29923 // vtbl.8 d25, {d2-d3}, d19
+.inst 0xf300015c // veor q0, q0, q6
+.inst 0xe25cc001 // subs ip, ip, #1
+.inst 0xf3000178 // veor q0, q0, q12
+.inst 0x1affffc7 // bne 0x340c
+.inst 0xe1a0300b // mov r3, fp
+.inst 0xf423420d // vld1.8 {d4-d7}, [r3]!
+.inst 0xf423820d // vld1.8 {d8-d11}, [r3]!
+.inst 0xf300c15e // veor q6, q0, q7
+.inst 0xf3b42b00 // vtbl.8 d2, {d4-d7}, d0
+.inst 0xf3b43b01 // vtbl.8 d3, {d4-d7}, d1
+.inst 0xf423420d // vld1.8 {d4-d7}, [r3]!
+.inst 0xf30c017c // veor q0, q6, q14
+.inst 0xf3b82b4c // vtbx.8 d2, {d8-d11}, d12
+.inst 0xf3b83b4d // vtbx.8 d3, {d8-d11}, d13
+.inst 0xf423820d // vld1.8 {d8-d11}, [r3]!
+.inst 0xf300c15e // veor q6, q0, q7
+.inst 0xf3b42b40 // vtbx.8 d2, {d4-d7}, d0
+.inst 0xf3b43b41 // vtbx.8 d3, {d4-d7}, d1
+.inst 0xf423420d // vld1.8 {d4-d7}, [r3]!
+.inst 0xf30c017e // veor q0, q6, q15
+.inst 0xf3b82b4c // vtbx.8 d2, {d8-d11}, d12
+.inst 0xf3b83b4d // vtbx.8 d3, {d8-d11}, d13
+.inst 0xf423820d // vld1.8 {d8-d11}, [r3]!
+.inst 0xf300c15e // veor q6, q0, q7
+.inst 0xf3b42b40 // vtbx.8 d2, {d4-d7}, d0
+.inst 0xf3b43b41 // vtbx.8 d3, {d4-d7}, d1
+.inst 0xf423420d // vld1.8 {d4-d7}, [r3]!
+.inst 0xf30c017c // veor q0, q6, q14
+.inst 0xf3b82b4c // vtbx.8 d2, {d8-d11}, d12
+.inst 0xf3b83b4d // vtbx.8 d3, {d8-d11}, d13
+.inst 0xf423820f // vld1.8 {d8-d11}, [r3]
+.inst 0xf300c15e // veor q6, q0, q7
+.inst 0xf3b42b40 // vtbx.8 d2, {d4-d7}, d0
+.inst 0xf3b43b41 // vtbx.8 d3, {d4-d7}, d1
+.inst 0xf3b82b4c // vtbx.8 d2, {d8-d11}, d12
+.inst 0xf3b83b4d // vtbx.8 d3, {d8-d11}, d13
+.inst 0xe59131e8 // ldr r3, [r1, #488]
+.inst 0xe083300b // add r3, r3, fp
+.inst 0xe2833e16 // add r3, r3, #352
+.inst 0xf4696a0d // vld1.8 {d22-d23}, [r9]!
+.inst 0xf4234a0f // vld1.8 {d4-d5}, [r3]
+.inst 0xf3b6c984 // vtbl.8 d12, {d22-d23}, d4
+.inst 0xf3b6d985 // vtbl.8 d13, {d22-d23}, d5
+.inst 0xf302015c // veor q0, q1, q6
+.inst 0xe5943000 // ldr r3, [r4]
+.inst 0xe59171f4 // ldr r7, [r1, #500]
+.inst 0xe0833006 // add r3, r3, r6
+.inst 0xf4030a0f // vst1.8 {d0-d1}, [r3]
+.inst 0xe2866010 // add r6, r6, #16
+.inst 0xe1560007 // cmp r6, r7
+.inst 0x3affff7c // bcc 0x339c
+.inst 0xe3570000 // cmp r7, #0
+.inst 0x15943030 // ldrne r3, [r4, #48]
+.inst 0xe2844040 // add r4, r4, #64
+.inst 0xe58141ec // str r4, [r1, #492]
+.inst 0x0a000000 // beq 0x35c0
+.inst 0xf4030a0f // vst1.8 {d0-d1}, [r3]
+// 0x35c0:
+.inst 0xe59181f0 // ldr r8, [r1, #496]
+.inst 0xe2588001 // subs r8, r8, #1
+.inst 0xe58181f0 // str r8, [r1, #496]
+.inst 0x1affff67 // bne 0x3370
+.inst 0xe5903010 // ldr r3, [r0, #16]
+.inst 0xe3530003 // cmp r3, #3
+.inst 0x8a000263 // bhi 0x3f6c
+.inst 0xe2813d07 // add r3, r1, #448
+.inst 0xe3a04001 // mov r4, #1
+.inst 0xea000262 // b 0x3f74
+// 0x35e8:
 .inst 0xe3580008 // cmp r8, #8
 .inst 0x23a08008 // movcs r8, #8
 .inst 0xe58181e4 // str r8, [r1, #484]
@@ -3330,46 +3490,46 @@
 .inst 0xe593c000 // ldr ip, [r3]
 .inst 0xe3a05020 // mov r5, #32
 .inst 0xe2816c02 // add r6, r1, #512
-// 0x3394:
+// 0x3604:
 .inst 0xe5943028 // ldr r3, [r4, #40]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4230a0f // vld1.8 {d0-d1}, [r3]
 .inst 0xe3580001 // cmp r8, #1
-.inst 0x0a000020 // beq 0x342c
+.inst 0x0a000020 // beq 0x369c
 .inst 0xe5943068 // ldr r3, [r4, #104]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4232a0f // vld1.8 {d2-d3}, [r3]
 .inst 0xe3580002 // cmp r8, #2
-.inst 0x0a00001b // beq 0x342c
+.inst 0x0a00001b // beq 0x369c
 .inst 0xe59430a8 // ldr r3, [r4, #168]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4234a0f // vld1.8 {d4-d5}, [r3]
 .inst 0xe3580003 // cmp r8, #3
-.inst 0x0a000016 // beq 0x342c
+.inst 0x0a000016 // beq 0x369c
 .inst 0xe59430e8 // ldr r3, [r4, #232]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4236a0f // vld1.8 {d6-d7}, [r3]
 .inst 0xe3580004 // cmp r8, #4
-.inst 0x0a000011 // beq 0x342c
+.inst 0x0a000011 // beq 0x369c
 .inst 0xe5943128 // ldr r3, [r4, #296]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4238a0f // vld1.8 {d8-d9}, [r3]
 .inst 0xe3580005 // cmp r8, #5
-.inst 0x0a00000c // beq 0x342c
+.inst 0x0a00000c // beq 0x369c
 .inst 0xe5943168 // ldr r3, [r4, #360]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf423aa0f // vld1.8 {d10-d11}, [r3]
 .inst 0xe3580006 // cmp r8, #6
-.inst 0x0a000007 // beq 0x342c
+.inst 0x0a000007 // beq 0x369c
 .inst 0xe59431a8 // ldr r3, [r4, #424]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf423ca0f // vld1.8 {d12-d13}, [r3]
 .inst 0xe3580007 // cmp r8, #7
-.inst 0x0a000002 // beq 0x342c
+.inst 0x0a000002 // beq 0x369c
 .inst 0xe59431e8 // ldr r3, [r4, #488]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf423ea0f // vld1.8 {d14-d15}, [r3]
-// 0x342c:
+// 0x369c:
 .inst 0xf2c5ee55 // vmov.i8 q15, #85
 .inst 0xf2c90552 // vshl.s8 q8, q1, #1
 .inst 0xf3cf2050 // vshr.u8 q9, q0, #1
@@ -3431,52 +3591,52 @@
 .inst 0xf4060a0d // vst1.8 {d0-d1}, [r6]!
 .inst 0xe25cc001 // subs ip, ip, #1
 .inst 0xe2855010 // add r5, r5, #16
-.inst 0x1affff9b // bne 0x3394
+.inst 0x1affff9b // bne 0x3604
 .inst 0xe59161f4 // ldr r6, [r1, #500]
 .inst 0xe3a05000 // mov r5, #0
 .inst 0xe58151f8 // str r5, [r1, #504]
 .inst 0xe3560000 // cmp r6, #0
-.inst 0x0a000026 // beq 0x35d4
+.inst 0x0a000026 // beq 0x3844
 .inst 0xe2815ed6 // add r5, r1, #3424
 .inst 0xe5943030 // ldr r3, [r4, #48]
 .inst 0xf4630a0f // vld1.8 {d16-d17}, [r3]
 .inst 0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 .inst 0xe3580001 // cmp r8, #1
-.inst 0x0a000020 // beq 0x35d4
+.inst 0x0a000020 // beq 0x3844
 .inst 0xe5943070 // ldr r3, [r4, #112]
 .inst 0xf4630a0f // vld1.8 {d16-d17}, [r3]
 .inst 0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 .inst 0xe3580002 // cmp r8, #2
-.inst 0x0a00001b // beq 0x35d4
+.inst 0x0a00001b // beq 0x3844
 .inst 0xe59430b0 // ldr r3, [r4, #176]
 .inst 0xf4630a0f // vld1.8 {d16-d17}, [r3]
 .inst 0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 .inst 0xe3580003 // cmp r8, #3
-.inst 0x0a000016 // beq 0x35d4
+.inst 0x0a000016 // beq 0x3844
 .inst 0xe59430f0 // ldr r3, [r4, #240]
 .inst 0xf4630a0f // vld1.8 {d16-d17}, [r3]
 .inst 0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 .inst 0xe3580004 // cmp r8, #4
-.inst 0x0a000011 // beq 0x35d4
+.inst 0x0a000011 // beq 0x3844
 .inst 0xe5943130 // ldr r3, [r4, #304]
 .inst 0xf4630a0f // vld1.8 {d16-d17}, [r3]
 .inst 0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 .inst 0xe3580005 // cmp r8, #5
-.inst 0x0a00000c // beq 0x35d4
+.inst 0x0a00000c // beq 0x3844
 .inst 0xe5943170 // ldr r3, [r4, #368]
 .inst 0xf4630a0f // vld1.8 {d16-d17}, [r3]
 .inst 0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 .inst 0xe3580006 // cmp r8, #6
-.inst 0x0a000007 // beq 0x35d4
+.inst 0x0a000007 // beq 0x3844
 .inst 0xe59431b0 // ldr r3, [r4, #432]
 .inst 0xf4630a0f // vld1.8 {d16-d17}, [r3]
 .inst 0xf4450a0d // vst1.8 {d16-d17}, [r5]!
 .inst 0xe3580007 // cmp r8, #7
-.inst 0x0a000002 // beq 0x35d4
+.inst 0x0a000002 // beq 0x3844
 .inst 0xe59431f0 // ldr r3, [r4, #496]
 .inst 0xf4630a0f // vld1.8 {d16-d17}, [r3]
 .inst 0xf4450a0d // vst1.8 {d16-d17}, [r5]!
-// 0x35d4:
+// 0x3844:
 .inst 0xe59141ec // ldr r4, [r1, #492]
 .inst 0xe59151f8 // ldr r5, [r1, #504]
 .inst 0xe59181e4 // ldr r8, [r1, #484]
@@ -3485,44 +3645,44 @@
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4230a0f // vld1.8 {d0-d1}, [r3]
 .inst 0xe3580001 // cmp r8, #1
-.inst 0x0a000020 // beq 0x367c
+.inst 0x0a000020 // beq 0x38ec
 .inst 0xe5943048 // ldr r3, [r4, #72]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4232a0f // vld1.8 {d2-d3}, [r3]
 .inst 0xe3580002 // cmp r8, #2
-.inst 0x0a00001b // beq 0x367c
+.inst 0x0a00001b // beq 0x38ec
 .inst 0xe5943088 // ldr r3, [r4, #136]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4234a0f // vld1.8 {d4-d5}, [r3]
 .inst 0xe3580003 // cmp r8, #3
-.inst 0x0a000016 // beq 0x367c
+.inst 0x0a000016 // beq 0x38ec
 .inst 0xe59430c8 // ldr r3, [r4, #200]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4236a0f // vld1.8 {d6-d7}, [r3]
 .inst 0xe3580004 // cmp r8, #4
-.inst 0x0a000011 // beq 0x367c
+.inst 0x0a000011 // beq 0x38ec
 .inst 0xe5943108 // ldr r3, [r4, #264]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4238a0f // vld1.8 {d8-d9}, [r3]
 .inst 0xe3580005 // cmp r8, #5
-.inst 0x0a00000c // beq 0x367c
+.inst 0x0a00000c // beq 0x38ec
 .inst 0xe5943148 // ldr r3, [r4, #328]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf423aa0f // vld1.8 {d10-d11}, [r3]
 .inst 0xe3580006 // cmp r8, #6
-.inst 0x0a000007 // beq 0x367c
+.inst 0x0a000007 // beq 0x38ec
 .inst 0xe5943188 // ldr r3, [r4, #392]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf423ca0f // vld1.8 {d12-d13}, [r3]
 .inst 0xe3580007 // cmp r8, #7
-.inst 0x0a000002 // beq 0x367c
+.inst 0x0a000002 // beq 0x38ec
 .inst 0xe59431c8 // ldr r3, [r4, #456]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf423ea0f // vld1.8 {d14-d15}, [r3]
-// 0x367c:
+// 0x38ec:
 .inst 0xe59161f4 // ldr r6, [r1, #500]
 .inst 0xe3560000 // cmp r6, #0
-.inst 0x0a00000c // beq 0x36bc
+.inst 0x0a00000c // beq 0x392c
 .inst 0xe2817ed6 // add r7, r1, #3424
 .inst 0xf467020d // vld1.8 {d16-d19}, [r7]!
 .inst 0xf467420d // vld1.8 {d20-d23}, [r7]!
@@ -3536,7 +3696,7 @@
 .inst 0xf30aa17a // veor q5, q5, q13
 .inst 0xf30cc17c // veor q6, q6, q14
 .inst 0xf30ee17e // veor q7, q7, q15
-// 0x36bc:
+// 0x392c:
 .inst 0xe2825000 // add r5, r2, #0
 .inst 0xf465ca0f // vld1.8 {d28-d29}, [r5]
 .inst 0xf3f0092c // vtbl.8 d16, {d0-d1}, d28
@@ -3568,52 +3728,52 @@
 .inst 0xf463ea0f // vld1.8 {d30-d31}, [r3]
 .inst 0xf300017e // veor q0, q0, q15
 .inst 0xe3580001 // cmp r8, #1
-.inst 0x0a000027 // beq 0x37dc
+.inst 0x0a000027 // beq 0x3a4c
 .inst 0xe5943068 // ldr r3, [r4, #104]
 .inst 0xe2833010 // add r3, r3, #16
 .inst 0xf463ea0f // vld1.8 {d30-d31}, [r3]
 .inst 0xf302217e // veor q1, q1, q15
 .inst 0xe3580002 // cmp r8, #2
-.inst 0x0a000021 // beq 0x37dc
+.inst 0x0a000021 // beq 0x3a4c
 .inst 0xe59430a8 // ldr r3, [r4, #168]
 .inst 0xe2833010 // add r3, r3, #16
 .inst 0xf463ea0f // vld1.8 {d30-d31}, [r3]
 .inst 0xf304417e // veor q2, q2, q15
 .inst 0xe3580003 // cmp r8, #3
-.inst 0x0a00001b // beq 0x37dc
+.inst 0x0a00001b // beq 0x3a4c
 .inst 0xe59430e8 // ldr r3, [r4, #232]
 .inst 0xe2833010 // add r3, r3, #16
 .inst 0xf463ea0f // vld1.8 {d30-d31}, [r3]
 .inst 0xf306617e // veor q3, q3, q15
 .inst 0xe3580004 // cmp r8, #4
-.inst 0x0a000015 // beq 0x37dc
+.inst 0x0a000015 // beq 0x3a4c
 .inst 0xe5943128 // ldr r3, [r4, #296]
 .inst 0xe2833010 // add r3, r3, #16
 .inst 0xf463ea0f // vld1.8 {d30-d31}, [r3]
 .inst 0xf308817e // veor q4, q4, q15
 .inst 0xe3580005 // cmp r8, #5
-.inst 0x0a00000f // beq 0x37dc
+.inst 0x0a00000f // beq 0x3a4c
 .inst 0xe5943168 // ldr r3, [r4, #360]
 .inst 0xe2833010 // add r3, r3, #16
 .inst 0xf463ea0f // vld1.8 {d30-d31}, [r3]
 .inst 0xf30aa17e // veor q5, q5, q15
 .inst 0xe3580006 // cmp r8, #6
-.inst 0x0a000009 // beq 0x37dc
+.inst 0x0a000009 // beq 0x3a4c
 .inst 0xe59431a8 // ldr r3, [r4, #424]
 .inst 0xe2833010 // add r3, r3, #16
 .inst 0xf463ea0f // vld1.8 {d30-d31}, [r3]
 .inst 0xf30cc17e // veor q6, q6, q15
 .inst 0xe3580007 // cmp r8, #7
-.inst 0x0a000003 // beq 0x37dc
+.inst 0x0a000003 // beq 0x3a4c
 .inst 0xe59431e8 // ldr r3, [r4, #488]
 .inst 0xe2833010 // add r3, r3, #16
 .inst 0xf463ea0f // vld1.8 {d30-d31}, [r3]
 .inst 0xf30ee17e // veor q7, q7, q15
-// 0x37dc:
+// 0x3a4c:
 .inst 0xe5943028 // ldr r3, [r4, #40]
 .inst 0xe593c000 // ldr ip, [r3]
-.inst 0xeafff2f4 // b 0x3bc
-// 0x37e8:
+.inst 0xeafff258 // b 0x3bc
+// 0x3a58:
 .inst 0xe59141ec // ldr r4, [r1, #492]
 .inst 0xe59151f8 // ldr r5, [r1, #504]
 .inst 0xe59161f4 // ldr r6, [r1, #500]
@@ -3621,43 +3781,43 @@
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4430a0f // vst1.8 {d16-d17}, [r3]
 .inst 0xe3580001 // cmp r8, #1
-.inst 0x0a000020 // beq 0x388c
+.inst 0x0a000020 // beq 0x3afc
 .inst 0xe5943040 // ldr r3, [r4, #64]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4432a0f // vst1.8 {d18-d19}, [r3]
 .inst 0xe3580002 // cmp r8, #2
-.inst 0x0a00001b // beq 0x388c
+.inst 0x0a00001b // beq 0x3afc
 .inst 0xe5943080 // ldr r3, [r4, #128]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4434a0f // vst1.8 {d20-d21}, [r3]
 .inst 0xe3580003 // cmp r8, #3
-.inst 0x0a000016 // beq 0x388c
+.inst 0x0a000016 // beq 0x3afc
 .inst 0xe59430c0 // ldr r3, [r4, #192]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4436a0f // vst1.8 {d22-d23}, [r3]
 .inst 0xe3580004 // cmp r8, #4
-.inst 0x0a000011 // beq 0x388c
+.inst 0x0a000011 // beq 0x3afc
 .inst 0xe5943100 // ldr r3, [r4, #256]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4030a0f // vst1.8 {d0-d1}, [r3]
 .inst 0xe3580005 // cmp r8, #5
-.inst 0x0a00000c // beq 0x388c
+.inst 0x0a00000c // beq 0x3afc
 .inst 0xe5943140 // ldr r3, [r4, #320]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4032a0f // vst1.8 {d2-d3}, [r3]
 .inst 0xe3580006 // cmp r8, #6
-.inst 0x0a000007 // beq 0x388c
+.inst 0x0a000007 // beq 0x3afc
 .inst 0xe5943180 // ldr r3, [r4, #384]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4034a0f // vst1.8 {d4-d5}, [r3]
 .inst 0xe3580007 // cmp r8, #7
-.inst 0x0a000002 // beq 0x388c
+.inst 0x0a000002 // beq 0x3afc
 .inst 0xe59431c0 // ldr r3, [r4, #448]
 .inst 0xe0833005 // add r3, r3, r5
 .inst 0xf4036a0f // vst1.8 {d6-d7}, [r3]
-// 0x388c:
+// 0x3afc:
 .inst 0xe3560000 // cmp r6, #0
-.inst 0x0a000026 // beq 0x3930
+.inst 0x0a000026 // beq 0x3ba0
 .inst 0xe2817ed6 // add r7, r1, #3424
 .inst 0xf447020d // vst1.8 {d16-d19}, [r7]!
 .inst 0xf447420d // vst1.8 {d20-d23}, [r7]!
@@ -3666,67 +3826,67 @@
 .inst 0xe2855010 // add r5, r5, #16
 .inst 0xe58151f8 // str r5, [r1, #504]
 .inst 0xe1550006 // cmp r5, r6
-.inst 0x3affff46 // bcc 0x35d4
+.inst 0x3affff46 // bcc 0x3844
 .inst 0xe5943030 // ldr r3, [r4, #48]
 .inst 0xf4430a0f // vst1.8 {d16-d17}, [r3]
 .inst 0xe3580001 // cmp r8, #1
-.inst 0x0a000019 // beq 0x3930
+.inst 0x0a000019 // beq 0x3ba0
 .inst 0xe5943070 // ldr r3, [r4, #112]
 .inst 0xf4432a0f // vst1.8 {d18-d19}, [r3]
 .inst 0xe3580002 // cmp r8, #2
-.inst 0x0a000015 // beq 0x3930
+.inst 0x0a000015 // beq 0x3ba0
 .inst 0xe59430b0 // ldr r3, [r4, #176]
 .inst 0xf4434a0f // vst1.8 {d20-d21}, [r3]
 .inst 0xe3580003 // cmp r8, #3
-.inst 0x0a000011 // beq 0x3930
+.inst 0x0a000011 // beq 0x3ba0
 .inst 0xe59430f0 // ldr r3, [r4, #240]
 .inst 0xf4436a0f // vst1.8 {d22-d23}, [r3]
 .inst 0xe3580004 // cmp r8, #4
-.inst 0x0a00000d // beq 0x3930
+.inst 0x0a00000d // beq 0x3ba0
 .inst 0xe5943130 // ldr r3, [r4, #304]
 .inst 0xf4030a0f // vst1.8 {d0-d1}, [r3]
 .inst 0xe3580005 // cmp r8, #5
-.inst 0x0a000009 // beq 0x3930
+.inst 0x0a000009 // beq 0x3ba0
 .inst 0xe5943170 // ldr r3, [r4, #368]
 .inst 0xf4032a0f // vst1.8 {d2-d3}, [r3]
 .inst 0xe3580006 // cmp r8, #6
-.inst 0x0a000005 // beq 0x3930
+.inst 0x0a000005 // beq 0x3ba0
 .inst 0xe59431b0 // ldr r3, [r4, #432]
 .inst 0xf4034a0f // vst1.8 {d4-d5}, [r3]
 .inst 0xe3580007 // cmp r8, #7
-.inst 0x0a000001 // beq 0x3930
+.inst 0x0a000001 // beq 0x3ba0
 .inst 0xe59431f0 // ldr r3, [r4, #496]
 .inst 0xf4036a0f // vst1.8 {d6-d7}, [r3]
-// 0x3930:
+// 0x3ba0:
 .inst 0xe59161f0 // ldr r6, [r1, #496]
 .inst 0xe2844c02 // add r4, r4, #512
 .inst 0xe58141ec // str r4, [r1, #492]
 .inst 0xe0566008 // subs r6, r6, r8
 .inst 0xe58161f0 // str r6, [r1, #496]
-.inst 0x1afffe89 // bne 0x3370
-.inst 0xea0000eb // b 0x3cfc
-// 0x394c:
+.inst 0x1afffded // bne 0x3370
+.inst 0xea0000eb // b 0x3f6c
+// 0x3bbc:
 .inst 0xe5946000 // ldr r6, [r4]
 .inst 0xe2847010 // add r7, r4, #16
 .inst 0xe2468006 // sub r8, r6, #6
 .inst 0xe2815c02 // add r5, r1, #512
 .inst 0xe1a09008 // mov r9, r8
-// 0x3960:
+// 0x3bd0:
 .inst 0xe497c004 // ldr ip, [r7], #4
 .inst 0xe2599001 // subs r9, r9, #1
 .inst 0xe485c004 // str ip, [r5], #4
-.inst 0x1afffffb // bne 0x3960
+.inst 0x1afffffb // bne 0x3bd0
 .inst 0xe2867001 // add r7, r6, #1
 .inst 0xe0687107 // rsb r7, r8, r7, lsl #2
 .inst 0xe282b098 // add fp, r2, #152
-// 0x397c:
+// 0x3bec:
 .inst 0xe3590000 // cmp r9, #0
 .inst 0x01a0c46c // roreq ip, ip, #8
-.inst 0x0a000002 // beq 0x3994
+.inst 0x0a000002 // beq 0x3c04
 .inst 0xe3580008 // cmp r8, #8
 .inst 0x03590004 // cmpeq r9, #4
-.inst 0x1a0000c1 // bne 0x3c9c
-// 0x3994:
+.inst 0x1a0000c1 // bne 0x3f0c
+// 0x3c04:
 .inst 0xeea0cb90 // vdup.32 q8, ip
 .inst 0xf2800e51 // vmov.i8 q0, #1
 .inst 0xf2802e52 // vmov.i8 q1, #2
@@ -3921,7 +4081,7 @@
 .inst 0xf34441f2 // veor q10, q10, q9
 .inst 0xee14cb90 // vmov.32 ip, d20[0]
 .inst 0x002cc003 // eoreq ip, ip, r3
-// 0x3c9c:
+// 0x3f0c:
 .inst 0xe7153108 // ldr r3, [r5, -r8, lsl #2]
 .inst 0xe2899001 // add r9, r9, #1
 .inst 0xe02cc003 // eor ip, ip, r3
@@ -3929,12 +4089,12 @@
 .inst 0xe1590008 // cmp r9, r8
 .inst 0x03a09000 // moveq r9, #0
 .inst 0xe2577001 // subs r7, r7, #1
-.inst 0x1affff2f // bne 0x397c
+.inst 0x1affff2f // bne 0x3bec
 .inst 0xe2815c02 // add r5, r1, #512
 .inst 0xe2847010 // add r7, r4, #16
 .inst 0xf2806e50 // vmov.i8 q3, #0
 .inst 0xe3a08000 // mov r8, #0
-// 0x3ccc:
+// 0x3f3c:
 .inst 0xe0823008 // add r3, r2, r8
 .inst 0xf4250a0d // vld1.8 {d0-d1}, [r5]!
 .inst 0xf4232a0f // vld1.8 {d2-d3}, [r3]
@@ -3946,14 +4106,15 @@
 .inst 0xf2866e53 // vmov.i8 q3, #99
 .inst 0xf4074a0d // vst1.8 {d4-d5}, [r7]!
 .inst 0xe2566001 // subs r6, r6, #1
-.inst 0x5afffff3 // bpl 0x3ccc
-// 0x3cfc:
-.inst 0xf2800e50 // vmov.i8 q0, #0
-.inst 0xf2802e50 // vmov.i8 q1, #0
+.inst 0x5afffff3 // bpl 0x3f3c
+// 0x3f6c:
 .inst 0xe2813c01 // add r3, r1, #256
 .inst 0xe3a04036 // mov r4, #54
-// 0x3d0c:
+// 0x3f74:
+.inst 0xf2800e50 // vmov.i8 q0, #0
+.inst 0xf2802e50 // vmov.i8 q1, #0
+// 0x3f7c:
 .inst 0xf403020d // vst1.8 {d0-d3}, [r3]!
 .inst 0xe2544001 // subs r4, r4, #1
 .inst 0xf403020d // vst1.8 {d0-d3}, [r3]!
-.inst 0x1afffffb // bne 0x3d0c
+.inst 0x1afffffb // bne 0x3f7c
