@@ -3,7 +3,6 @@
 use core::marker::PhantomData;
 
 use aead::consts::{U0, U12, U16, U24, U32};
-use aead::generic_array::typenum::Unsigned;
 use aead::generic_array::{ArrayLength, GenericArray};
 use aead::{AeadCore, AeadInPlace, KeyInit, KeySizeUser};
 
@@ -93,8 +92,52 @@ cipher! {
     Aes256Gcm, U32, U12
 }
 
-/// AES-GCM with the keys of `Aes`, such as the `aes` crate's `Aes192`, and nonces of `NonceSize` bytes, 1 or more; 12 are
-/// fastest. `Aes` is there for its key's size only.
+mod aes_key {
+    use crate::Algorithm;
+
+    /// The types that [`AesGcm`](super::AesGcm) takes: those of the `aes` crate. No other crate can implement it, as
+    /// a key's size alone does not make a cipher AES.
+    pub trait Aes: aead::KeySizeUser {
+        const ALGORITHM: Algorithm;
+    }
+
+    impl Aes for aes::Aes128 {
+        const ALGORITHM: Algorithm = Algorithm::Aes128Gcm;
+    }
+
+    impl Aes for aes::Aes192 {
+        const ALGORITHM: Algorithm = Algorithm::Aes192Gcm;
+    }
+
+    impl Aes for aes::Aes256 {
+        const ALGORITHM: Algorithm = Algorithm::Aes256Gcm;
+    }
+}
+
+/// AES-GCM with the keys of `Aes`, which is `Aes128`, `Aes192` or `Aes256` of the `aes` crate, and nonces of
+/// `NonceSize` bytes, 1 or more; 12 are fastest.
+///
+/// ```
+/// use aead::{consts::U12, KeyInit};
+/// use sealane::aes_gcm::{aes::Aes192, AesGcm};
+///
+/// let cipher = AesGcm::<Aes192, U12>::new(&[0; 24].into());
+/// # let _ = cipher;
+/// ```
+///
+/// Another block cipher does not compile, even if its keys have the size of an AES key:
+///
+/// ```compile_fail,E0277
+/// use aead::{consts::{U12, U32}, KeyInit, KeySizeUser};
+/// use sealane::aes_gcm::AesGcm;
+///
+/// struct Camellia256;
+/// impl KeySizeUser for Camellia256 {
+///     type KeySize = U32;
+/// }
+/// fn is_cipher<C: KeyInit>() {}
+/// is_cipher::<AesGcm<Camellia256, U12>>();
+/// ```
 pub struct AesGcm<Aes, NonceSize>(Option<Key>, PhantomData<fn(Aes, NonceSize)>);
 
 impl<Aes, NonceSize> Clone for AesGcm<Aes, NonceSize> {
@@ -109,18 +152,13 @@ impl<Aes, NonceSize> core::fmt::Debug for AesGcm<Aes, NonceSize> {
     }
 }
 
-impl<Aes: KeySizeUser, NonceSize> KeySizeUser for AesGcm<Aes, NonceSize> {
+impl<Aes: aes_key::Aes, NonceSize> KeySizeUser for AesGcm<Aes, NonceSize> {
     type KeySize = Aes::KeySize;
 }
 
-impl<Aes: KeySizeUser, NonceSize> KeyInit for AesGcm<Aes, NonceSize> {
+impl<Aes: aes_key::Aes, NonceSize> KeyInit for AesGcm<Aes, NonceSize> {
     fn new(key: &GenericArray<u8, Aes::KeySize>) -> Self {
-        let algorithm = match Aes::KeySize::USIZE {
-            16 => Algorithm::Aes128Gcm,
-            24 => Algorithm::Aes192Gcm,
-            _ => Algorithm::Aes256Gcm,
-        };
-        AesGcm(Key::new(algorithm, key).ok(), PhantomData)
+        AesGcm(Key::new(Aes::ALGORITHM, key).ok(), PhantomData)
     }
 }
 
@@ -178,6 +216,7 @@ pub mod aes_gcm {
 
     pub use super::{Aes128Gcm, Aes256Gcm, AesGcm};
     pub use aead::{self, AeadCore, AeadInPlace, Error, Key, KeyInit, KeySizeUser};
+    pub use aes;
 
     /// A nonce of so many bytes: 12, but for [`AesGcm`].
     pub type Nonce<NonceSize> = GenericArray<u8, NonceSize>;
