@@ -582,7 +582,7 @@ def planted(path):
         try:
             anew(kernel)
             if shape is None:
-                cbc(kernel, 128, **{"count": 3, **change})
+                cbc(kernel, 128, **{"count": 5 if kernel.bitwise else 3, **change})  # 5: more than lookups do
             else:
                 state, _ = induction(kernel, shape, **change)
                 for rest in loop_of(kernel).rests[::n // 16 - 1]:
@@ -606,7 +606,7 @@ def planted(path):
         attempt("a pass has two blocks", modes.CBC_ENCRYPT, by=32)
         name = kernel.isa, kernel.name.removeprefix("sealane_aes_")
         for what, mnemonic, text in LANES_LEFT_OUT[name]:
-            attempt(what, modes.CBC_ENCRYPT, next(i for i in insns if i.address >= cbc_head(kernel, 3)[0]
+            attempt(what, modes.CBC_ENCRYPT, next(i for i in insns if i.address >= cbc_head(kernel, 5)[0]
                                                   and f"{i.mnemonic} {i.op_str}".startswith(f"{mnemonic} {text}")))
         left_out = LEFT_OUT[name]
     elif kernel.isa is x86:
