@@ -112,6 +112,8 @@ const (
 	typeIPv6     = 0x86dd
 	typeVLAN     = 0x8100
 	typeQinQ     = 0x88a8
+	typeOldQ     = 0x9100
+	typeNewQ     = 0x9200
 	typeMPLS     = 0x8847
 	typeMPLSMany = 0x8848
 	typePPPoE    = 0x8864
@@ -139,6 +141,8 @@ func (b *assembler) intoTunnel() {
 	b.jump(&v6, bpf.JumpEqual, typeIPv6)
 	b.jump(&tag, bpf.JumpEqual, typeVLAN)
 	b.jump(&tag, bpf.JumpEqual, typeQinQ)
+	b.jump(&tag, bpf.JumpEqual, typeOldQ)
+	b.jump(&tag, bpf.JumpEqual, typeNewQ)
 	b.jump(&labels, bpf.JumpEqual, typeMPLS)
 	b.jump(&labels, bpf.JumpEqual, typeMPLSMany)
 	b.jump(&session, bpf.JumpEqual, typePPPoE)

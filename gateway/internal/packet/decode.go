@@ -40,6 +40,7 @@ const (
 	typeVLAN     = 0x8100
 	typeQinQ     = 0x88a8
 	typeOldQ     = 0x9100
+	typeNewQ     = 0x9200
 	typeMPLS     = 0x8847
 	typeMPLSMany = 0x8848
 	typePPPoE    = 0x8864
@@ -156,14 +157,19 @@ func (d *decoder) ip(b []byte) Verdict {
 	return d.ipv4(b)
 }
 
+// IsTag tells whether an EtherType is that of a VLAN tag: IEEE 802.1Q, 802.1ad, or one of the two that switches used before.
+func IsTag(kind uint16) bool {
+	return kind == typeVLAN || kind == typeQinQ || kind == typeOldQ || kind == typeNewQ
+}
+
 func (d *decoder) etherType(kind uint16, b []byte) Verdict {
 	for {
-		switch kind {
-		case typeIPv4:
+		switch {
+		case kind == typeIPv4:
 			return d.ipv4(b)
-		case typeIPv6:
+		case kind == typeIPv6:
 			return d.ipv6(b)
-		case typeVLAN, typeQinQ, typeOldQ:
+		case IsTag(kind):
 			if len(b) < 4 || d.tags == maxTags {
 				return Malformed
 			}
@@ -176,9 +182,9 @@ func (d *decoder) etherType(kind uint16, b []byte) Verdict {
 				d.in(1, uint32(id))
 			}
 			kind, b = be.Uint16(b[2:]), b[4:]
-		case typeMPLS, typeMPLSMany:
+		case kind == typeMPLS || kind == typeMPLSMany:
 			return d.mpls(b)
-		case typePPPoE:
+		case kind == typePPPoE:
 			return d.pppoe(b)
 		default:
 			if kind <= 1500 {

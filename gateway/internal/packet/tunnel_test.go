@@ -120,6 +120,7 @@ func TestTunnelsAsTshark(t *testing.T) {
 		t.Fatal(err)
 	}
 	said, err := exec.Command("tshark", "-n", "-r", name, "-o", "tcp.relative_sequence_numbers:FALSE", "-o", "mpls.flowlabel_in_mpls_header:FALSE",
+		"-o", "vlan.qinq_ethertype:0x9200",
 		"-d", "udp.port==8472,vxlan", "-d", "mpls.label==34,pwethcw", "-T", "fields", "-e", "tcp.srcport", "-e", "tcp.seq_raw", "-e", "tcp.len").Output()
 	if err != nil {
 		t.Fatal(err)

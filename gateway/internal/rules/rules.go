@@ -210,7 +210,7 @@ func Frame(b []byte) (p Packet, ip, tcp int, ok bool) {
 		return p, 0, 0, false
 	}
 	kind, at := be.Uint16(b[12:]), 14
-	for tags := 0; kind == 0x8100 || kind == 0x88a8 || kind == 0x9100; tags++ {
+	for tags := 0; packet.IsTag(kind); tags++ {
 		if len(b) < at+4 || tags == 2 {
 			return p, 0, 0, false
 		}

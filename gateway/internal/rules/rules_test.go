@@ -92,6 +92,8 @@ func TestFrame(t *testing.T) {
 	}{
 		"TCP":                {frame: ip4("06", tcp), proto: 6, tcp: 34},
 		"TCP, two tags":      {frame: "88a80007" + "81000009" + ip4("06", tcp), proto: 6, tcp: 42},
+		"TCP, tag of 0x9100": {frame: "91000007" + "81000009" + ip4("06", tcp), proto: 6, tcp: 42},
+		"TCP, tag of 0x9200": {frame: "92000007" + "81000009" + ip4("06", tcp), proto: 6, tcp: 42},
 		"TCP, three tags":    {frame: "88a80007" + "81000009" + "81000009" + ip4("06", tcp), bad: true},
 		"UDP":                {frame: ip4("11", "c35001bb00080000"), proto: 17},
 		"a fragment":         {frame: strings.Replace(ip4("06", tcp), "00000000", "00002000", 1), proto: fragment},

@@ -13,6 +13,7 @@ const (
 	typeIPv6     = 0x86dd
 	typeVLAN     = 0x8100
 	typeQinQ     = 0x88a8
+	typeNewQ     = 0x9200
 	typeMPLSMany = 0x8848
 	typeMPLS     = 0x8847
 	typePPPoE    = 0x8864
@@ -70,6 +71,9 @@ var Tunnels = []Tunnel{
 	{"VLAN", false, true, func(b []byte, id uint32) []byte { return Ether(typeVLAN, Words(uint16(id&0xfff), Type(b)), b) }},
 	{"QinQ", false, true, func(b []byte, id uint32) []byte {
 		return Ether(typeQinQ, Words(100, typeVLAN, uint16(id&0xfff), Type(b)), b)
+	}},
+	{"QinQ of 0x9200", false, true, func(b []byte, id uint32) []byte {
+		return Ether(typeNewQ, Words(100, typeVLAN, uint16(id&0xfff), Type(b)), b)
 	}},
 	{"VXLAN", true, true, func(b []byte, id uint32) []byte {
 		return Ether(typeIPv4, UDPv4(portVXLAN, be.AppendUint32([]byte{8, 0, 0, 0}, id<<8), b))
