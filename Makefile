@@ -342,7 +342,7 @@ $(eval $(call suite,bench-check,lib,$(MAKE) --no-print-directory bench-check))
 endif
 # What go-vet-* has vetted is not vetted again.
 $(foreach m,$(GO_MODULES),$(eval $(call suite,go-$(call module_name,$(m)),,\
-    $(GO_ENV) $(GO) test -C $(m) -v -vet=off ./...)))
+    $(GO_ENV) $(GO) test -C $(m) -timeout 1h -v -vet=off ./...)))
 ifneq ($(wildcard wireguard/wireguard.mk),)
 $(eval $(call suite,upstream,,$(MAKE) --no-print-directory wireguard-transfers))
 $(eval $(call suite,https-demo,,$(MAKE) --no-print-directory -s https-transfers))
@@ -354,13 +354,13 @@ ifneq ($(wildcard chacha20poly1305/*.go),)
 GO_LIBRARY := . ./aes/... ./aesgcm/... ./batch/... ./chacha20poly1305/... ./quic/... ./afalg/... ./internal/... ./test/peers/...
 $(eval $(call check_suite,go-short,,$(GO_ENV) $(GO) test -v -short $(filter-out ./afalg/...,$(GO_LIBRARY)) ./test/levels))
 $(eval $(call check_suite,vet-short,,$(GO_ENV) $(GO) vet ./...))
-$(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -v -tags purego $(GO_LIBRARY)))
+$(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -timeout 1h -v -tags purego $(GO_LIBRARY)))
 # A kernel by itself runs in one goroutine: make test-long has those tests too.
 $(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -v -race -short -vet=off $(patsubst ./internal/...,./internal/aead ./internal/dispatch ./internal/rival,$(GO_LIBRARY))))
 $(eval $(call long_suite,long-go-race,,env CGO_ENABLED=1 $(GO) test -v -race -count=1 $(GO_LIBRARY)))
 $(eval $(call long_suite,long-go-fips140,,env GOWORK=off $(GO) test -v -count=1 -run "^TestFIPS140" ./internal/aead -toolchains=go1.24.0$(comma)go1.25.0$(comma)local))
 $(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),,\
-    env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -v -vet=off ./aes/... ./batch/... ./chacha20poly1305/... ./aesgcm/...)))
+    env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -timeout 1h -v -vet=off ./aes/... ./batch/... ./chacha20poly1305/... ./aesgcm/...)))
 # Three of them: long-platforms-vet has all, and those for ARM run under qemu.
 $(foreach t,windows-amd64 darwin-arm64 js-wasm,\
     $(eval $(call suite,go-build-$(t),,env CGO_ENABLED=0 GOOS=$(word 1,$(subst -, ,$(t))) \

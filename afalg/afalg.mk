@@ -23,7 +23,7 @@ VM := $(CURDIR)/$(B)/vm
 
 MACHINES := amd64 arm armv6
 $(foreach m,$(MACHINES),$(eval $(call suite,vm-$(m),$(B)/vectors.txt,\
-    env LIMIT=240 VECTORS=$(CURDIR)/$(B)/vectors.txt afalg/vm/run $(m) $(VM) test)))
+    env LIMIT=900 VECTORS=$(CURDIR)/$(B)/vectors.txt afalg/vm/run $(m) $(VM) test)))
 
 .PHONY: test-vm bench-vm
 test-vm: $(MACHINES:%=test-vm-%) ## package afalg on Debian's kernels for x86-64, arm and ARMv6, in qemu-system

@@ -15,7 +15,7 @@ endef
 # $(call go_arm,suite or long_suite,name,environment,qemu and its options,options and packages). Tests that start programs find the
 # emulator in SEALANE_TEST_EXEC.
 define go_arm
-$$(eval $$(call $(1),$(2),,env CGO_ENABLED=0 $(3) SEALANE_TEST_EXEC="$(4)" $(GO) test -v -vet=off -exec "$(4)" $(5)))
+$$(eval $$(call $(1),$(2),,env CGO_ENABLED=0 $(3) SEALANE_TEST_EXEC="$(4)" $(GO) test -timeout 1h -v -vet=off -exec "$(4)" $(5)))
 endef
 
 # A kernel gives the same results on each CPU that has it: each runs in full on one (portable code and armv6 on arm1176, neon on
@@ -33,7 +33,7 @@ $(eval $(call go_arm,suite,go-arm-cortex-a15,GOARCH=arm GOARM=7,qemu-arm -cpu co
 $(eval $(call go_arm,long_suite,long-go-arm926,GOARCH=arm GOARM=5,qemu-arm -cpu arm926,$(GO_LIBRARY)))
 $(eval $(call go_arm,long_suite,long-go-arm-cortex-a15,GOARCH=arm GOARM=7,qemu-arm -cpu cortex-a15,$(GO_LIBRARY)))
 $(eval $(call suite,go-arm-max,,env CGO_ENABLED=0 GOARCH=arm GOARM=7 SEALANE_TEST_EXEC="qemu-arm -cpu max" \
-    $(GO) test -v -exec "qemu-arm -cpu max" -run "^(TestAll.*|TestAssociatedData|TestParts|TestRandomLengths|TestEdgeBytes|TestWipe|TestPeer|TestTamper|TestWycheproof|TestNIST)/(aesgcm|AES)/ce32|^TestStress$$$$/^(neon|armv6)$$$$" ./internal/kernel ./internal/aead))
+    $(GO) test -timeout 1h -v -exec "qemu-arm -cpu max" -run "^(TestAll.*|TestAssociatedData|TestParts|TestRandomLengths|TestEdgeBytes|TestWipe|TestPeer|TestTamper|TestWycheproof|TestNIST)/(aesgcm|AES)/ce32|^TestStress$$$$/^(neon|armv6)$$$$" ./internal/kernel ./internal/aead))
 $(eval $(call go_arm,suite,go-arm64-cortex-a53,GOARCH=arm64,qemu-aarch64 -cpu cortex-a53,$(GO_LIBRARY)))
 $(eval $(call go_arm,suite,go-arm64-cortex-a72,GOARCH=arm64,qemu-aarch64 -cpu cortex-a72,$(GO_CHOICE)))
 $(eval $(call go_arm,long_suite,long-go-arm64-cortex-a72,GOARCH=arm64,qemu-aarch64 -cpu cortex-a72,$(GO_LIBRARY)))
