@@ -22,8 +22,7 @@ its place. The package is one of the module or workspace that the current folder
 
 The program's own version of x/crypto is copied, New and NewX of that one package call sealane in the copy, and the
 program is built with the copy. The bare ChaCha20 of x/crypto, which SSH calls, is replaced too, on amd64 and 32-bit ARM.
-Where sealane has no kernel for the CPU, or with SEALANE_ASM=0, the program's own code runs, and so does its own
-ChaCha20-Poly1305 where that is the faster one: the first key measures both, unless SEALANE_CPU is set.
+Where sealane has no kernel for the CPU, or with SEALANE_ASM=0, the program's own code runs.
 
 No file of the program, go.mod and go.sum included, is changed. The program is written only if sealane's kernels are found in
 it. A program that is named with a version is built like in its own repository: to itself it is version (devel).
@@ -159,9 +158,6 @@ func here(result *accelerate.Result) string {
 	}
 	for _, l := range sealane.Ciphers()[0].Levels {
 		if l.Chosen {
-			if r := xcrypto(); r != nil && r.Chosen {
-				return "; this machine runs x/crypto's own code, which is faster here than " + l.Name
-			}
 			return "; this machine runs " + l.Name
 		}
 	}

@@ -649,22 +649,20 @@ func TestPatch(t *testing.T) {
 	const check = "\tif len(key) != 32 {\n\t\treturn nil, errors.New(\"bad\")\n\t}\n"
 	for _, c := range []struct {
 		name, source string
-		ours         bool
 		want         string
 		wantError    string
 	}{
-		{"own code", head + "func New(key []byte) (_ cipher.AEAD, err error) {\n" + check + "\tk := binary.LittleEndian.Uint32(key)\n\treturn &aead{k}, nil\n}\n", true,
-			check + "\tif c, err := sealaneNew(key); c != nil || err != nil { return c, err }; return ownNew(key) }; func ownNew(key []byte) (_ cipher.AEAD, err error) { k := binary.LittleEndian.Uint32(key)\n" +
-				"\treturn &aead{k}, nil\n}\n\n//go:noinline\nfunc sealaneNew(key []byte) (_ cipher.AEAD, err error) { return sealane.New(key, ownNew) }\n", ""},
-		{"checks stay", head + "func New(key []byte) (cipher.AEAD, error) {\n" + check + "\tk := binary.LittleEndian.Uint32(key)\n\treturn &aead{k}, nil\n}\n", false,
+		{"calls sealane", head + "func New(key []byte) (_ cipher.AEAD, err error) {\n" + check + "\tk := binary.LittleEndian.Uint32(key)\n\treturn &aead{k}, nil\n}\n",
+			"\n//go:noinline\nfunc sealaneNew(key []byte) (_ cipher.AEAD, err error) { return sealane.New(key) }\n", ""},
+		{"checks stay", head + "func New(key []byte) (cipher.AEAD, error) {\n" + check + "\tk := binary.LittleEndian.Uint32(key)\n\treturn &aead{k}, nil\n}\n",
 			check + "\tif c, err := sealaneNew(key); c != nil || err != nil { return c, err }; k := binary.", ""},
-		{"other name", head + "func NewX(secret []byte) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", false, "if c, err := sealaneNewX(secret); c != nil", ""},
-		{"method", head + "func (a *x) New(key []byte) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", false, "return nil, nil", ""},
-		{"other signature", head + "func New(key []byte, n int) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", false, "", "its New is not"},
-		{"only checks", head + "func New(key []byte) (cipher.AEAD, error) {\n" + check + "}\n", true, "", "does nothing that sealane understands"},
-		{"syntax", "package", true, "", "expected"},
+		{"other name", head + "func NewX(secret []byte) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", "if c, err := sealaneNewX(secret); c != nil", ""},
+		{"method", head + "func (a *x) New(key []byte) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", "return nil, nil", ""},
+		{"other signature", head + "func New(key []byte, n int) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", "", "its New is not"},
+		{"only checks", head + "func New(key []byte) (cipher.AEAD, error) {\n" + check + "}\n", "", "does nothing that sealane understands"},
+		{"syntax", "package", "", "expected"},
 	} {
-		got, _, err := patchFile(c.name, []byte(c.source), c.ours)
+		got, _, err := patchFile(c.name, []byte(c.source))
 		if c.wantError != "" {
 			if err == nil || !strings.Contains(err.Error(), c.wantError) {
 				t.Errorf("%s: error %v, want %q", c.name, err, c.wantError)
