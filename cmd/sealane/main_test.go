@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sealane/sealane/cmd/sealane/internal/accelerate"
 	"github.com/sealane/sealane/internal/aead"
 	"github.com/sealane/sealane/internal/kernel"
 )
@@ -89,6 +90,23 @@ func TestInfo(t *testing.T) {
 		}
 		if text, _, err := command(environ, "info"); err != nil || !strings.Contains(text, "\n* "+row.Name+" ") || strings.Count(text, "\n* ") != len(m.Ciphers) {
 			t.Errorf("%v: %v\n%s", environ, err, text)
+		}
+	}
+}
+
+// TestPrintReplaced: what does not call sealane is not listed, and a line without a list is not printed.
+func TestPrintReplaced(t *testing.T) {
+	for _, c := range []struct {
+		result accelerate.Result
+		want   string
+	}{
+		{accelerate.Result{Crypto: "v1"}, ""},
+		{accelerate.Result{Crypto: "v1", StdGCM: true}, "the standard library: AES-GCM of crypto/tls, crypto/cipher and others call sealane v2; all else is as it was\n"},
+		{accelerate.Result{Crypto: "v1", Cipher: true, Stream: true}, "golang.org/x/crypto v1: New and NewX of chacha20poly1305, chacha20 call sealane v2; all else is as it was\n"},
+	} {
+		var out strings.Builder
+		if printReplaced(&out, &c.result, "v2"); out.String() != c.want {
+			t.Errorf("%+v: %q, want %q", c.result, out.String(), c.want)
 		}
 	}
 }

@@ -303,6 +303,8 @@ func TestBuild(t *testing.T) {
 		{name: "broken workspace", files: plain("go.work", "go 1.24.0\n\nuse ./none\nfrobnicate\n"), want: "go.work:4: unknown directive: frobnicate"},
 		{name: "vendored", files: plain(), setUp: vendor, want: "-mod=mod"},
 		{name: "vendored, with -mod=mod", files: plain(), setUp: vendor, job: Job{Flags: []string{"-mod=mod"}}, built: "thing"},
+		{name: "vendored workspace", files: plain("go.work", "go 1.24.0\n\nuse .\n"), setUp: vendorWork, want: "add -- -mod=readonly"},
+		{name: "vendored workspace, with -mod=readonly", files: plain("go.work", "go 1.24.0\n\nuse .\n"), setUp: vendorWork, job: Job{Flags: []string{"-mod=readonly"}}, built: "thing"},
 		{name: "-mod=vendor", files: plain(), job: Job{Flags: []string{"-mod=vendor"}}, want: "-mod=mod"},
 		{name: "-modfile", files: otherModfile, job: Job{Flags: []string{"-modfile=other.mod"}}, built: "thing"},
 		{name: "-modfile of a subfolder", files: otherModfile, setUp: intoFolder, in: "cmd", job: Job{Flags: []string{"--modfile=../other.mod"}}, built: "cmd"},
@@ -396,6 +398,8 @@ func intoFolder(t *testing.T, dir string) {
 }
 
 func vendor(t *testing.T, dir string) { mustRun(t, dir, "go", "mod", "vendor") }
+
+func vendorWork(t *testing.T, dir string) { mustRun(t, dir, "go", "work", "vendor") }
 
 func (c *testCase) test(t *testing.T) {
 	dir, scratch := t.TempDir(), t.TempDir()
