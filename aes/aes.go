@@ -22,6 +22,7 @@ import (
 	"unsafe"
 
 	"github.com/sealane/sealane/internal/aead"
+	"github.com/sealane/sealane/internal/alias"
 	"github.com/sealane/sealane/internal/kernel"
 )
 
@@ -99,7 +100,7 @@ func (c *Cipher) block(dst, src []byte, operation uint64) {
 	if len(dst) < BlockSize {
 		panic("crypto/aes: output not full block")
 	}
-	if inexactOverlap(dst[:BlockSize], src[:BlockSize]) {
+	if alias.Inexact(dst[:BlockSize], src[:BlockSize]) {
 		panic("crypto/aes: invalid buffer overlap")
 	}
 	c.run(operation, dst, src[:BlockSize], nil)
@@ -118,7 +119,8 @@ func (c *Cipher) DecryptBlocks(dst, src []byte) {
 	c.run(kernel.AESECBDecrypt, dst, src, nil)
 }
 
-// NewGCM is what [cipher.NewGCM] and its variants call: package aesgcm's.
+// NewGCM is what [cipher.NewGCM], [cipher.NewGCMWithNonceSize] and [cipher.NewGCMWithTagSize] call: package aesgcm's.
+// [cipher.NewGCMWithRandomNonce] takes keys of crypto/aes alone: aesgcm.NewWithRandomNonce is for keys of this module.
 func (c *Cipher) NewGCM(nonceSize, tagSize int) (cipher.AEAD, error) {
 	level, err := aead.AESGCMLevel()
 	if err != nil {
@@ -160,24 +162,10 @@ func checkBlocks(dst, src []byte) {
 	if len(src)%BlockSize != 0 {
 		panic("crypto/cipher: input not full blocks")
 	}
-	checkRoom(dst, src)
-}
-
-func checkRoom(dst, src []byte) {
 	if len(dst) < len(src) {
 		panic("crypto/cipher: output smaller than input")
 	}
-	if inexactOverlap(dst[:len(src)], src) {
+	if alias.Inexact(dst[:len(src)], src) {
 		panic("crypto/cipher: invalid buffer overlap")
 	}
-}
-
-func overlap(x, y []byte) bool {
-	x0, y0 := uintptr(unsafe.Pointer(unsafe.SliceData(x))), uintptr(unsafe.Pointer(unsafe.SliceData(y)))
-	return len(x) > 0 && len(y) > 0 && x0 < y0+uintptr(len(y)) && y0 < x0+uintptr(len(x))
-}
-
-// inexactOverlap says whether x and y share memory and begin at different addresses.
-func inexactOverlap(x, y []byte) bool {
-	return unsafe.SliceData(x) != unsafe.SliceData(y) && overlap(x, y)
 }

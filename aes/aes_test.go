@@ -538,11 +538,11 @@ func TestPanics(t *testing.T) {
 			mustPanic(t, "crypto/cipher: invalid buffer overlap", func() { m.CryptBlocks(memory[1:], memory[:16]) })
 			mustPanic(t, "cipher: incorrect length IV", func() { m.(interface{ SetIV([]byte) }).SetIV(iv[:8]) })
 		}
+		mustPanic(t, "bad IV length", func() { cipher.NewCTR(b, iv[:15]) })
+		mustPanic(t, "crypto/aes: len(dst) < len(src)", func() { cipher.NewCTR(b, iv).XORKeyStream(memory[:15], memory[:16]) })
+		mustPanic(t, "crypto/aes: invalid buffer overlap", func() { cipher.NewCTR(b, iv).XORKeyStream(memory[1:], memory[:16]) })
 	}
 	ours := c.(*Cipher)
-	mustPanic(t, "cipher.NewCTR: IV length must equal block size", func() { cipher.NewCTR(c, iv[:15]) })
-	mustPanic(t, "crypto/cipher: output smaller than input", func() { cipher.NewCTR(c, iv).XORKeyStream(memory[:15], memory[:16]) })
-	mustPanic(t, "crypto/cipher: invalid buffer overlap", func() { cipher.NewCTR(c, iv).XORKeyStream(memory[1:], memory[:16]) })
 	mustPanic(t, "crypto/cipher: input not full blocks", func() { ours.EncryptBlocks(memory, memory[:17]) })
 	mustPanic(t, "crypto/cipher: invalid buffer overlap", func() {
 		EncryptCBC([]CBCText{{ours, new([16]byte), memory[64:], memory[64:96]}, {ours, new([16]byte), memory[1:], memory[:16]}})
@@ -603,4 +603,25 @@ func TestNoAllocations(t *testing.T) {
 			t.Errorf("%v allocations", n)
 		}
 	})
+}
+
+// TestRandomNonce: crypto/cipher's constructor for random nonces takes its own keys alone, and package aesgcm has one for those of
+// this module, as NewGCM's comment says.
+func TestRandomNonce(t *testing.T) {
+	c, err := NewCipher(make([]byte, 16))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cipher.NewGCMWithRandomNonce(c); err == nil {
+		t.Error("crypto/cipher takes a key of this package: say so in the comment of NewGCM")
+	}
+	for name, f := range map[string]func() (cipher.AEAD, error){
+		"NewGCM":              func() (cipher.AEAD, error) { return cipher.NewGCM(c) },
+		"NewGCMWithNonceSize": func() (cipher.AEAD, error) { return cipher.NewGCMWithNonceSize(c, 16) },
+		"NewGCMWithTagSize":   func() (cipher.AEAD, error) { return cipher.NewGCMWithTagSize(c, 12) },
+	} {
+		if _, err := f(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

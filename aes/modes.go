@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"unsafe"
 
+	"github.com/sealane/sealane/internal/alias"
 	"github.com/sealane/sealane/internal/kernel"
 )
 
@@ -22,7 +23,7 @@ type ctr struct {
 // of both texts. It panics unless iv has 16 bytes.
 func (c *Cipher) NewCTR(iv []byte) cipher.Stream {
 	if len(iv) != BlockSize {
-		panic("cipher.NewCTR: IV length must equal block size")
+		panic("bad IV length") // as crypto/aes
 	}
 	return &ctr{c: c, counter: [BlockSize]byte(iv)}
 }
@@ -32,7 +33,7 @@ func (c *Cipher) NewCTR(iv []byte) cipher.Stream {
 // where it would wrap around.
 func (c *Cipher) NewCTR32(iv []byte) cipher.Stream {
 	if len(iv) != BlockSize {
-		panic("cipher.NewCTR: IV length must equal block size")
+		panic("bad IV length") // as crypto/aes
 	}
 	return &ctr{c: c, counter: [BlockSize]byte(iv), blocks: 1<<32 - uint64(binary.BigEndian.Uint32(iv[12:]))}
 }
@@ -53,9 +54,14 @@ func (s *ctr) isPlain(n int) bool {
 // exhausted is none left: 0 is no limit.
 const exhausted = 1 << 63
 
-// XORKeyStream has the panics of [cipher.Stream].
+// XORKeyStream has the panics of crypto/aes's.
 func (s *ctr) XORKeyStream(dst, src []byte) {
-	checkRoom(dst, src)
+	if len(dst) < len(src) {
+		panic("crypto/aes: len(dst) < len(src)")
+	}
+	if alias.Inexact(dst[:len(src)], src) {
+		panic("crypto/aes: invalid buffer overlap")
+	}
 	if s.left == 0 && s.blocks == 0 && len(src)%BlockSize == 0 && s.isPlain(len(src)) {
 		s.plain(dst, src)
 		return

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/sealane/sealane/internal/alias"
 	"github.com/sealane/sealane/internal/kernel"
 )
 
@@ -84,7 +85,7 @@ func (x *XTS) crypt(dst, src []byte, tweak *[BlockSize]byte, operation uint64) {
 	if len(src) < BlockSize || len(src) > maxXTS {
 		panic("xts: input has less than 16 bytes or more than 2^24")
 	}
-	if inexactOverlap(dst[:len(src)], src) {
+	if alias.Inexact(dst[:len(src)], src) {
 		panic("xts: invalid buffer overlap")
 	}
 	x.tweak.run(kernel.AESECBEncrypt, tweak[:], tweak[:], nil)

@@ -7,10 +7,10 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sealane/sealane/internal/alias"
 	"github.com/sealane/sealane/internal/inprocess"
 )
 
@@ -209,7 +209,7 @@ func (a *AEAD) takeFor(dst, nonce, input, ad []byte, total int) *operation {
 	}
 	if room := cap(dst) - len(dst); room >= total && total > 0 {
 		out := dst[len(dst) : len(dst)+total]
-		if overlap(out, ad) || overlap(out, input) && &out[0] != &input[0] {
+		if alias.Overlap(out, ad) || alias.Inexact(out, input) {
 			return nil
 		}
 	}
@@ -218,7 +218,7 @@ func (a *AEAD) takeFor(dst, nonce, input, ad []byte, total int) *operation {
 
 // do is run, by way of memory of our own where output takes the input's place: if it fails, the input is still whole.
 func (o *operation) do(direction uint32, output, nonce, input, ad []byte) error {
-	if !overlap(output, input) {
+	if !alias.Overlap(output, input) {
 		return o.run(direction, output, nonce, input, ad)
 	}
 	if len(output) > len(o.text) {
@@ -242,12 +242,4 @@ func extend(b []byte, n int) (all, added []byte) {
 		copy(all, b)
 	}
 	return all, all[len(b):]
-}
-
-func overlap(a, b []byte) bool {
-	if len(a) == 0 || len(b) == 0 {
-		return false
-	}
-	firstA, firstB := uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&b[0]))
-	return firstA < firstB+uintptr(len(b)) && firstB < firstA+uintptr(len(a))
 }

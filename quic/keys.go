@@ -46,9 +46,13 @@ const (
 const TagSize = 16
 
 var (
+	// ErrVersion is the error of a version that is neither [Version1] nor [Version2].
+	ErrVersion = errors.New("quic: unknown version")
+
+	// ErrSuite is the error of a suite that is none of the constants.
+	ErrSuite = errors.New("quic: unknown cipher suite")
+
 	errSelfTest = errors.New("quic: no implementation passes its known-answer test")
-	errVersion  = errors.New("quic: unknown version")
-	errSuite    = errors.New("quic: unknown cipher suite")
 )
 
 // Keys protect, or unprotect, the packets of one direction and one encryption level. They are safe for concurrent use.
@@ -99,7 +103,7 @@ func (v Version) parameters() (*parameters, error) {
 	case Version2:
 		return &parameters2, nil
 	}
-	return nil, errVersion
+	return nil, ErrVersion
 }
 
 func (s Suite) hash() (func() hash.Hash, int) {
@@ -129,7 +133,7 @@ func NewKeys(v Version, s Suite, secret []byte) (*Keys, error) {
 	}
 	h, keySize := s.hash()
 	if h == nil {
-		return nil, errSuite
+		return nil, ErrSuite
 	}
 	if want := h().Size(); len(secret) != want {
 		return nil, fmt.Errorf("quic: a secret has %d bytes, not %d", len(secret), want)
@@ -161,7 +165,7 @@ func NewKeys(v Version, s Suite, secret []byte) (*Keys, error) {
 func NewKeysFrom(s Suite, key, iv, hp []byte) (*Keys, error) {
 	h, keySize := s.hash()
 	if h == nil {
-		return nil, errSuite
+		return nil, ErrSuite
 	}
 	if len(key) != keySize || len(hp) != keySize || len(iv) != 12 {
 		return nil, fmt.Errorf("quic: key, iv and hp have %d, %d and %d bytes, not %d, 12 and %d", len(key), len(iv), len(hp), keySize, keySize)

@@ -42,7 +42,7 @@ type Packet struct {
 	PNOffset int // where the packet number begins
 
 	// Number is the packet number. Unprotect: before, the one that is expected, 1 more than the largest of an authentic packet,
-	// or 0; afterwards the packet's.
+	// or 0; afterwards the packet's, or where Err says that it is not authentic the one that was expected.
 	Number uint64
 
 	Payload []byte // result of Unprotect: a part of Bytes; nil if Err is not, but for ErrReserved
@@ -64,8 +64,9 @@ type workspace struct {
 	nonces [chunk][12]byte
 	masks  [chunk][16]byte
 	lanes  [chunk]kernel.Lane
-	which  [chunk]int // the packets that ops and masks are of
-	used   int        // at most, of each
+	which  [chunk]int    // the packets that ops and masks are of
+	number [chunk]uint64 // that were expected
+	used   int           // at most, of each
 }
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
@@ -162,6 +163,7 @@ func (w *workspace) unprotect(packets []Packet) (opened int) {
 	w.makeMasks(packets, n)
 	for i := range n {
 		p := &packets[w.which[i]]
+		w.number[i] = p.Number
 		keys, header := p.unmask(w.masks[i][:MaskSize])
 		keys.nonce(&w.nonces[i], p.Number)
 		w.ops[i] = batch.Op{AEAD: keys.aead, Dst: p.Bytes[header:header], Nonce: w.nonces[i][:], Src: p.Bytes[header:], AD: p.Bytes[:header]}
@@ -169,7 +171,7 @@ func (w *workspace) unprotect(packets []Packet) (opened int) {
 	batch.OpenBatch(w.ops[:n])
 	for i := range n {
 		p := &packets[w.which[i]]
-		opened += p.result(w.ops[i].Out, w.ops[i].Err)
+		opened += p.result(w.ops[i].Out, w.ops[i].Err, w.number[i])
 	}
 	return opened
 }
@@ -198,9 +200,10 @@ func (p *Packet) unprotect() int {
 		p.Err = err
 		return 0
 	}
+	expected := p.Number
 	keys, header := p.unmask(mask[:])
 	payload, err := keys.Open(p.Bytes[header:header], p.Number, p.Bytes[header:], p.Bytes[:header])
-	return p.result(payload, err)
+	return p.result(payload, err, expected)
 }
 
 func (p *Packet) sample() []byte {
@@ -230,10 +233,10 @@ func (p *Packet) unmask(mask []byte) (keys *Keys, header int) {
 	return p.Keys, header
 }
 
-// result takes what opening gave, and returns 1 if the packet has no Err.
-func (p *Packet) result(payload []byte, err error) int {
+// result takes what opening gave, and returns 1 if the packet has no Err. The number of a forgery is its maker's.
+func (p *Packet) result(payload []byte, err error, expected uint64) int {
 	if err != nil {
-		p.Err = ErrAuthentication
+		p.Err, p.Number = ErrAuthentication, expected
 		return 0
 	}
 	p.Payload = payload

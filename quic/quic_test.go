@@ -437,7 +437,7 @@ func TestBatches(t *testing.T) {
 					t.Fatalf("short packet: %v", p.Err)
 				}
 			case forged[i]:
-				if p.Err != ErrAuthentication || p.Payload != nil {
+				if p.Err != ErrAuthentication || p.Payload != nil || p.Number != numbers[i] {
 					t.Fatalf("forged packet: %v", p.Err)
 				}
 			case p.Err != nil || !bytes.Equal(p.Payload, plain[i]) || p.Number != numbers[i]:
@@ -611,10 +611,10 @@ func TestNumbers(t *testing.T) {
 }
 
 func TestParameters(t *testing.T) {
-	if _, err := NewKeys(2, AES128GCM, make([]byte, 32)); err != errVersion {
+	if _, err := NewKeys(2, AES128GCM, make([]byte, 32)); err != ErrVersion {
 		t.Error(err)
 	}
-	if _, err := NewKeys(Version1, 0x1304, make([]byte, 32)); err != errSuite {
+	if _, err := NewKeys(Version1, 0x1304, make([]byte, 32)); err != ErrSuite {
 		t.Error(err)
 	}
 	if _, err := NewKeys(Version1, AES256GCM, make([]byte, 32)); err == nil {

@@ -18,10 +18,12 @@ uint32_t sealane_cpu_features(void)
 {
     const uint64_t ymm = 1 << 1 | 1 << 2;                /* xmm, upper halves of ymm */
     const uint64_t zmm = ymm | 1 << 5 | 1 << 6 | 1 << 7; /* masks, upper halves of zmm, zmm16-31 */
+    const uint32_t highest = __get_cpuid_max(0, NULL); /* asked once: under a hypervisor each answer takes a microsecond */
     uint32_t a, b, c, d, found = 0;
 
-    if (!__get_cpuid(1, &a, &b, &c, &d))
+    if (highest < 1)
         return 0;
+    __cpuid(1, a, b, c, d);
     if (c & bit_SSSE3)
         found |= SEALANE_X86_SSSE3;
     if (c & bit_SSE4_1)
@@ -36,8 +38,9 @@ uint32_t sealane_cpu_features(void)
     if (has_avx)
         found |= SEALANE_X86_AVX;
 
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d))
+    if (highest < 7)
         return found;
+    __cpuid_count(7, 0, a, b, c, d);
     if (b & bit_BMI)
         found |= SEALANE_X86_BMI;
     if (b & bit_BMI2)
@@ -71,12 +74,14 @@ uint32_t sealane_cpu_features(void)
 /* Intel SDM volume 2, CPUID: the extended family counts from family 15 on. */
 sealane_cpu_identity sealane_cpu_identify(void)
 {
-    uint32_t a, b, c, d, signature;
+    uint32_t highest, vendor, signature, b, c, d;
 
-    if (!__get_cpuid(1, &signature, &b, &c, &d) || !__get_cpuid(0, &a, &b, &c, &d))
+    __cpuid(0, highest, vendor, c, d);
+    if (highest < 1)
         return (sealane_cpu_identity){0, 0};
+    __cpuid(1, signature, b, c, d);
     const uint32_t family = signature >> 8 & 15;
-    return (sealane_cpu_identity){b, family == 15 ? family + (signature >> 20 & 255) : family};
+    return (sealane_cpu_identity){vendor, family == 15 ? family + (signature >> 20 & 255) : family};
 }
 
 #elif defined(__aarch64__)

@@ -30,7 +30,7 @@ typedef struct {
 
 static void fill(chain *c, size_t n)
 {
-    for (size_t j = 0; j < LONGEST; j++)
+    for (size_t j = 0; j < n; j++)
         c->plain[j] = (uint8_t)(7 * j + n);
     memcpy(c->ad, c->tag, 16);
     memcpy(c->ad + 16, c->plain, 32);

@@ -2,8 +2,11 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,8 +25,7 @@ its place. The package is one of the module or workspace that the current folder
 
 The program's own version of x/crypto is copied, New and NewX of that one package call sealane in the copy, and the
 program is built with the copy. The bare ChaCha20 of x/crypto, which SSH calls, is replaced too, on amd64 and 32-bit ARM.
-Where sealane has no kernel for the CPU, or with SEALANE_ASM=0, the program's own code runs, and so does its own
-ChaCha20-Poly1305 where that is the faster one: the first key measures both, unless SEALANE_CPU is set.
+Where sealane has no kernel for the CPU, or with SEALANE_ASM=0, the program's own code runs.
 
 No file of the program, go.mod and go.sum included, is changed. The program is written only if sealane's kernels are found in
 it. A program that is named with a version is built like in its own repository: to itself it is version (devel).
@@ -47,7 +49,7 @@ refused.`,
 			if err != nil {
 				return err
 			}
-			printReplaced(result, job.Version)
+			printReplaced(os.Stdout, result, job.Version)
 			printFork(result)
 			printWorkers(result)
 			for _, other := range result.Others {
@@ -79,7 +81,7 @@ func testCommand() *cobra.Command {
 			}
 			printFork(result)
 			printWorkers(result)
-			printReplaced(result, job.Version)
+			printReplaced(os.Stdout, result, job.Version)
 			fmt.Printf("passed%s\n", here(result))
 			return nil
 		},
@@ -103,30 +105,21 @@ func printFork(result *accelerate.Result) {
 }
 
 // printReplaced says what calls sealane.
-func printReplaced(result *accelerate.Result, version string) {
-	if result.Crypto != "" {
-		var calls []string
-		if result.Cipher {
-			calls = append(calls, "New and NewX of chacha20poly1305")
+func printReplaced(w io.Writer, result *accelerate.Result, version string) {
+	listed := func(what, calls string, parts map[string]bool) {
+		var names []string
+		for _, name := range slices.Sorted(maps.Keys(parts)) {
+			if parts[name] {
+				names = append(names, name)
+			}
 		}
-		if result.Stream {
-			calls = append(calls, "chacha20")
+		if len(names) > 0 {
+			fmt.Fprintf(w, "%s: %s %s sealane %s; all else is as it was\n", what, strings.Join(names, ", "), calls, version)
 		}
-		fmt.Printf("golang.org/x/crypto %s: %s call sealane %s; all else is as it was\n", result.Crypto, strings.Join(calls, " and "), version)
 	}
-	var std []string
-	if result.StdGCM {
-		std = append(std, "AES-GCM")
-	}
-	if result.StdCipher {
-		std = append(std, "ChaCha20-Poly1305")
-	}
-	if result.StdModes {
-		std = append(std, "AES-CTR and AES-CBC")
-	}
-	if len(std) > 0 {
-		fmt.Printf("the standard library: %s, as crypto/tls, crypto/cipher and others use it, is sealane's %s; all else is as it was\n", strings.Join(std, ", "), version)
-	}
+	listed("golang.org/x/crypto "+result.Crypto, "call", map[string]bool{"New and NewX of chacha20poly1305": result.Cipher, "chacha20": result.Stream})
+	listed("the standard library", "of crypto/tls, crypto/cipher and others call",
+		map[string]bool{"AES-GCM": result.StdGCM, "ChaCha20-Poly1305": result.StdCipher, "AES-CTR and AES-CBC": result.StdModes})
 }
 
 func printWorkers(result *accelerate.Result) {
@@ -159,9 +152,6 @@ func here(result *accelerate.Result) string {
 	}
 	for _, l := range sealane.Ciphers()[0].Levels {
 		if l.Chosen {
-			if r := xcrypto(); r != nil && r.Chosen {
-				return "; this machine runs x/crypto's own code, which is faster here than " + l.Name
-			}
 			return "; this machine runs " + l.Name
 		}
 	}

@@ -10,14 +10,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	stock "golang.org/x/crypto/chacha20poly1305"
 
 	"github.com/sealane/sealane"
 	"github.com/sealane/sealane/afalg"
 	"github.com/sealane/sealane/cmd/sealane/internal/binary"
 	"github.com/sealane/sealane/internal/aead"
 	"github.com/sealane/sealane/internal/kernel"
-	"github.com/sealane/sealane/internal/rival"
+	"github.com/sealane/sealane/internal/report"
 )
 
 func infoCommand() *cobra.Command {
@@ -67,8 +66,8 @@ type machineKernel struct {
 
 type machineCipher struct {
 	Name   string         `json:"name"`
+	Line   report.Line    `json:"line"` // of asm/levels.json, which decided
 	Levels []machineLevel `json:"levels"`
-	Rival  *machineRival  `json:"rival,omitempty"`
 
 	Batches *machineBatches `json:"batches,omitempty"`
 }
@@ -107,39 +106,6 @@ func (b *machineBatches) String() string {
 	return strings.Join(pay, ", ")
 }
 
-// machineRival is the cipher that programs have before sealane build puts them on sealane, and which of both they use here.
-type machineRival struct {
-	Name     string `json:"name"`
-	Compared bool   `json:"compared"`
-	Chosen   bool   `json:"chosen"`
-	Why      string `json:"why"`
-}
-
-// xcrypto compares this program's x/crypto with the level in use as programs of sealane build do. There is none where that has
-// replaced it, or where the level in use is portable: those programs then run their own code unmeasured.
-func xcrypto() *machineRival {
-	own, err := stock.New(make([]byte, stock.KeySize))
-	level, noLevel := aead.ChaCha20Poly1305Level()
-	if _, replaced := own.(interface{ Implementation() string }); err != nil || replaced || noLevel != nil || level == kernel.Portable {
-		return nil
-	}
-	choice := rival.Choice{Ours: aead.NewChaCha20Poly1305}
-	r := &machineRival{Name: "x/crypto", Chosen: choice.Theirs(level, stock.New)}
-	found := choice.Last()
-	r.Compared = found.Made
-	ours := kernel.ChaCha20Poly1305Levels.Name(uint8(level))
-	took := fmt.Sprintf("%v for a short packet, %v for a long one; %s %v, %v", found.Theirs[0], found.Theirs[1], ours, found.Ours[0], found.Ours[1])
-	switch {
-	case !found.Made:
-		r.Why = "not compared: a level was named"
-	case r.Chosen:
-		r.Why = "faster on this CPU: " + took + "; programs of sealane build use it"
-	default:
-		r.Why = "not faster on this CPU: " + took + "; programs of sealane build use " + ours
-	}
-	return r
-}
-
 type machineLevel struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description"`
@@ -153,7 +119,7 @@ type machineLevel struct {
 func thisMachine() machine {
 	m := machine{Version: version(), Go: runtime.Version(), GOOS: runtime.GOOS, GOARCH: runtime.GOARCH, CPU: cpuName()}
 	for _, c := range sealane.Ciphers() {
-		cipher := machineCipher{Name: c.Name}
+		cipher := machineCipher{Name: c.Name, Line: lineOf(c.Name)}
 		for _, l := range c.Levels {
 			level := machineLevel{Name: l.Name, Description: l.Description, Needs: []string{}, Lacks: []string{}, SelfTest: selfTest(l), Chosen: l.Chosen, Why: l.Why}
 			for _, f := range l.Needs {
@@ -166,7 +132,7 @@ func thisMachine() machine {
 		}
 		if c.Name == kernel.ChaCha20Poly1305Levels.Primitive {
 			level, err := aead.ChaCha20Poly1305Level()
-			cipher.Rival, cipher.Batches = xcrypto(), batches(level, err, kernel.ChaCha20Poly1305BatchPlan)
+			cipher.Batches = batches(level, err, kernel.ChaCha20Poly1305BatchPlan)
 		}
 		if c.Name == kernel.AESGCMLevels.Primitive {
 			level, err := aead.AESGCMLevel()
@@ -176,6 +142,14 @@ func thisMachine() machine {
 	}
 	m.AFALG = kernels()
 	return m
+}
+
+// lineOf returns the line of the table of CPUs that decides a cipher's level.
+func lineOf(cipher string) report.Line {
+	if strings.HasPrefix(cipher, "aes") {
+		return report.LineOf(&kernel.AESGCMLevels)
+	}
+	return report.LineOf(&kernel.ChaCha20Poly1305Levels)
 }
 
 func kernels() []machineKernel {
@@ -236,9 +210,7 @@ func machineInfo(w io.Writer, asJSON bool) error {
 			}
 			fmt.Fprintf(w, "             %s; needs %s\n", l.Description, needs)
 		}
-		if c.Rival != nil {
-			fmt.Fprintf(w, "  %-8s  %s\n", c.Rival.Name, c.Rival.Why)
-		}
+		fmt.Fprintf(w, "  %-8s  %s\n", "line", c.Line)
 		if c.Batches != nil {
 			fmt.Fprintf(w, "  %-8s  pay %s\n", "batches", c.Batches)
 		}
@@ -306,11 +278,7 @@ func binaryInfo(w io.Writer, file string, asJSON bool) error {
 	} {
 		switch cipher.runs {
 		case binary.OnSealane:
-			but := ""
-			if p.Measures && strings.HasSuffix(cipher.name, "ChaCha20-Poly1305") {
-				but = ", or on its own code where the first key finds that faster"
-			}
-			fmt.Fprintf(w, "%s: runs on sealane%s\n", cipher.name, but)
+			fmt.Fprintf(w, "%s: runs on sealane\n", cipher.name)
 		case binary.Stock:
 			if cipher.with == "" {
 				fmt.Fprintf(w, "%s: stock\n", cipher.name)

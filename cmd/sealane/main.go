@@ -29,7 +29,7 @@ func main() {
 
 // exitStatus is 3 for what bench --check finds, and 1 for all else.
 func exitStatus(err error) int {
-	if errors.Is(err, errSlower) {
+	if errors.Is(err, errSlower) || errors.Is(err, errLine) {
 		return 3
 	}
 	return 1

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sealane/sealane/cmd/sealane/internal/accelerate"
 	"github.com/sealane/sealane/internal/aead"
 	"github.com/sealane/sealane/internal/kernel"
 )
@@ -93,43 +94,55 @@ func TestInfo(t *testing.T) {
 	}
 }
 
-// TestInfoRival: x/crypto is compared with the level in use, but not with one that is named, nor with portable code; and when
-// batches pay is measured likewise.
-func TestInfoRival(t *testing.T) {
+// TestPrintReplaced: what does not call sealane is not listed, and a line without a list is not printed.
+func TestPrintReplaced(t *testing.T) {
+	for _, c := range []struct {
+		result accelerate.Result
+		want   string
+	}{
+		{accelerate.Result{Crypto: "v1"}, ""},
+		{accelerate.Result{Crypto: "v1", StdGCM: true}, "the standard library: AES-GCM of crypto/tls, crypto/cipher and others call sealane v2; all else is as it was\n"},
+		{accelerate.Result{Crypto: "v1", Cipher: true, Stream: true}, "golang.org/x/crypto v1: New and NewX of chacha20poly1305, chacha20 call sealane v2; all else is as it was\n"},
+	} {
+		var out strings.Builder
+		if printReplaced(&out, &c.result, "v2"); out.String() != c.want {
+			t.Errorf("%+v: %q, want %q", c.result, out.String(), c.want)
+		}
+	}
+}
+
+// TestInfoBatches: info says which line of the table of CPUs decided, and when batches pay at the level in use.
+func TestInfoBatches(t *testing.T) {
 	level, err := aead.ChaCha20Poly1305Level()
 	if err != nil || level == kernel.Portable {
 		t.Skip("NOT RUN: there is no kernel for this CPU")
 	}
-	name := kernel.ChaCha20Poly1305Levels.Name(uint8(level))
-	for environ, want := range map[string]string{"SEALANE_CPU=": "aster on this CPU: ", "SEALANE_CPU=" + name: "not compared: a level was named", "SEALANE_ASM=0": ""} {
+	gcm, err := aead.AESGCMLevel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, environ := range []string{"SEALANE_CPU=", "SEALANE_ASM=0"} {
 		text, _, err := command([]string{environ}, "info")
 		out, _, err2 := command([]string{environ}, "info", "--json")
 		var m machine
 		if err != nil || err2 != nil || json.Unmarshal([]byte(out), &m) != nil {
 			t.Fatal(err, err2, out)
 		}
-		r := m.Ciphers[0].Rival
-		if m.Ciphers[1].Rival != nil || (r == nil) != (want == "") || strings.Contains(text, "\n  x/crypto  ") != (r != nil) || !strings.Contains(text, want) {
-			t.Errorf("%s: %+v\n%s", environ, r, text)
-		}
-		if r != nil && (!strings.Contains(r.Why, want) || r.Compared != (environ == "SEALANE_CPU=") || r.Compared && r.Chosen != strings.HasPrefix(r.Why, "faster")) {
-			t.Errorf("%s: %+v", environ, r)
-		}
-		b, gcmBatches := m.Ciphers[0].Batches, m.Ciphers[1].Batches
 		lines := 0
-		for _, b := range []*machineBatches{b, gcmBatches} {
-			if b != nil {
+		for i, want := range []bool{kernel.ChaCha20Poly1305BatchPlan(level) != nil, gcm != kernel.Portable && kernel.AESGCMBatchPlan(gcm) != nil} {
+			c := m.Ciphers[i]
+			if (c.Batches != nil) != (want && environ == "SEALANE_CPU=") || c.Batches != nil && len(c.Batches.From) != kernel.BatchClasses {
+				t.Errorf("%s: %s: %+v", environ, c.Name, c.Batches)
+			}
+			if c.Batches != nil {
 				lines++
 			}
-			if b != nil && len(b.From) != kernel.BatchClasses {
-				t.Errorf("%s: %+v", environ, b)
+			if c.Line.Name == "" || c.Line != lineOf(c.Name) || !strings.Contains(text, "\n  line      "+c.Line.String()+"\n") {
+				t.Errorf("%s: %s: %+v\n%s", environ, c.Name, c.Line, text)
 			}
 		}
-		if (b != nil) != (r != nil && kernel.ChaCha20Poly1305BatchPlan(level) != nil) || strings.Count(text, "\n  batches   pay ") != lines {
-			t.Errorf("%s: %+v, %+v\n%s", environ, b, gcmBatches, text)
-		}
-		if gcm, err := aead.AESGCMLevel(); environ == "SEALANE_CPU=" && (err != nil || (gcmBatches != nil) != (gcm != kernel.Portable && kernel.AESGCMBatchPlan(gcm) != nil)) {
-			t.Errorf("%s: AES-GCM's level %d: %+v, %v", environ, gcm, gcmBatches, err)
+		if strings.Count(text, "\n  batches   pay ") != lines {
+			t.Errorf("%s: %d lines of batches\n%s", environ, lines, text)
 		}
 	}
 }

@@ -5,15 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"os"
+	"slices"
 	"strings"
+
+	"github.com/sealane/sealane/internal/dispatch"
 )
 
-// noise is how much slower than the peer a level in use may seem before it is said to lose.
+// noise is how much slower than the peer, or than another level, one in use may seem before it is said to lose.
 const noise = 0.02
 
-// errSlower is the end of bench --check where a level in use loses to a peer. The command's exit status is then 3.
-var errSlower = errors.New("a level in use is slower than what it replaces")
+// What bench --check ends with. The command's exit status is then 3.
+var (
+	errSlower = errors.New("a level in use is slower than what it replaces")
+	errLine   = errors.New("the table of CPUs has this CPU take a level that is slower than another")
+)
 
 // losses are the results of levels in use that are slower than the peer.
 func losses(results []result) (slower []result) {
@@ -25,25 +33,87 @@ func losses(results []result) (slower []result) {
 	return slower
 }
 
-// verdict says whether the levels in use are worth it.
-func verdict(w io.Writer, results []result) {
-	slower := losses(results)
+// A wrongLine is a cipher for which another level than that in use is the faster one, over all that was measured.
+type wrongLine struct {
+	cipher, chosen, best string
+	ratio                float64 // of the geometric means of throughput
+}
+
+func (l wrongLine) String() string {
+	return fmt.Sprintf("%s: %s is %.2f times as fast as %s over all that was measured, but the table of CPUs says: %s",
+		l.cipher, l.best, l.ratio, l.chosen, lineOf(l.cipher))
+}
+
+// wrongLines says for which ciphers the line of the table is wrong on this CPU: never if a level was named.
+func wrongLines(results []result, named bool) (wrong []wrongLine) {
+	if named {
+		return nil
+	}
+	chosen, logs := map[string]string{}, map[string]map[string]float64{}
+	work := map[string]int{}
+	for _, r := range results {
+		switch {
+		case r.Peer:
+			work[r.Cipher]++
+			continue
+		case r.Chosen:
+			chosen[r.Cipher] = r.Level
+		}
+		if logs[r.Cipher] == nil {
+			logs[r.Cipher] = map[string]float64{}
+		}
+		logs[r.Cipher][r.Level] += math.Log(r.Ratio)
+	}
+	for _, cipher := range slices.Sorted(maps.Keys(chosen)) {
+		of := logs[cipher]
+		best := chosen[cipher]
+		for _, level := range slices.Sorted(maps.Keys(of)) {
+			if of[level] > of[best] {
+				best = level
+			}
+		}
+		if ratio := math.Exp((of[best] - of[chosen[cipher]]) / float64(work[cipher])); ratio > 1+noise {
+			wrong = append(wrong, wrongLine{cipher, chosen[cipher], best, ratio})
+		}
+	}
+	return wrong
+}
+
+// levelNamed says whether the level in use is what somebody named, and not what the table of CPUs says.
+func levelNamed() bool {
+	return dispatch.Getenv("SEALANE_CPU") != "" || dispatch.Getenv("SEALANE_ASM") == "0"
+}
+
+// verdict says whether the levels in use are worth it, and returns what bench --check ends with.
+func verdict(w io.Writer, results []result, named bool) error {
+	slower, wrong := losses(results), wrongLines(results, named)
+	var errs []error
 	if len(slower) == 0 {
 		fmt.Fprintf(w, "\nNo level in use is slower than its peer by more than %.0f %%.\n", 100*noise)
-		return
+	} else {
+		errs = append(errs, errSlower)
+		fmt.Fprintf(w, "\nSLOWER than what it replaces, by ratio of throughput:\n")
+		for _, r := range slower {
+			fmt.Fprintf(w, "  %s at level %s: %s, %d bytes, %d of associated data, keys %d: %.2f\n", r.Cipher, r.Level, r.Op, r.Size, r.AD, r.Keys, r.Ratio)
+		}
 	}
-	fmt.Fprintf(w, "\nSLOWER than what it replaces, by ratio of throughput:\n")
-	for _, r := range slower {
-		fmt.Fprintf(w, "  %s at level %s: %s, %d bytes, %d of associated data, keys %d: %.2f\n", r.Cipher, r.Level, r.Op, r.Size, r.AD, r.Keys, r.Ratio)
+	if len(wrong) != 0 {
+		errs = append(errs, errLine)
+		fmt.Fprintf(w, "\nWRONG LINE for this CPU in asm/levels.json; please report it, with sealane bench --report:\n")
+		for _, l := range wrong {
+			fmt.Fprintf(w, "  %s\n", l)
+		}
 	}
+	return errors.Join(errs...)
 }
 
 // writeReport prints what a run found as one block of text to paste, which names the CPU but not the machine.
-func writeReport(w io.Writer, results []result) {
+func writeReport(w io.Writer, results []result, named bool) {
 	m := thisMachine()
 	fmt.Fprintf(w, "---- sealane bench --report ----\nsealane %s, %s, %s/%s; x/crypto %s\n", m.Version, m.Go, m.GOOS, m.GOARCH, stockVersion())
 	fmt.Fprintln(w, strings.Join(append([]string{m.CPU}, cpuFields()...), ", "))
 	for _, c := range m.Ciphers {
+		fmt.Fprintf(w, "%s line: %s\n", c.Name, c.Line)
 		for _, l := range c.Levels {
 			used := ""
 			if l.Chosen {
@@ -51,6 +121,9 @@ func writeReport(w io.Writer, results []result) {
 			}
 			fmt.Fprintf(w, "%s %s%s: self-test %s; %s\n", c.Name, l.Name, used, l.SelfTest, l.Why)
 		}
+	}
+	for _, l := range wrongLines(results, named) {
+		fmt.Fprintf(w, "WRONG LINE: %s\n", l)
 	}
 	fmt.Fprintln(w, "ns for a packet, * the level in use:")
 	for i := 0; i < len(results); {

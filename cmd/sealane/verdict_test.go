@@ -29,13 +29,49 @@ func TestVerdict(t *testing.T) {
 		{"slower", []result{peer, level("avx2", true, 0.8)}, 1, "chacha20poly1305 at level avx2: seal, 64 bytes, 0 of associated data, keys 1: 0.80"},
 	} {
 		var out strings.Builder
-		verdict(&out, c.results)
+		if err := verdict(&out, c.results, false); errors.Is(err, errSlower) != (c.slower != 0) || errors.Is(err, errLine) {
+			t.Errorf("%s: %v", c.name, err)
+		}
 		if got := losses(c.results); len(got) != c.slower || !strings.Contains(out.String(), c.says) {
 			t.Errorf("%s: %d slower, %q", c.name, len(got), out.String())
 		}
 	}
 	if got := []int{exitStatus(fmt.Errorf("bench: %w", errSlower)), exitStatus(errors.Join(nil, errSlower)), exitStatus(errors.New("else"))}; got[0] != 3 || got[1] != 3 || got[2] != 1 {
 		t.Errorf("exit status %v", got)
+	}
+}
+
+// TestWrongLine: a level that is faster than the one in use by more than noise, over all that was measured, is told of, unless
+// the one in use was named.
+func TestWrongLine(t *testing.T) {
+	results := func(chosen, other float64) (all []result) {
+		for i, size := range []int{64, 1420} {
+			r := result{Cipher: "chacha20poly1305", Op: "seal", Size: size, Keys: 1, Level: "x/crypto", Peer: true, NS: 100, Ratio: 1}
+			a, b := r, r
+			a.Level, a.Peer, a.Chosen, a.Ratio = "avx512mix", false, true, chosen+0.2*float64(i)
+			b.Level, b.Peer, b.Ratio = "avx512vl", false, other
+			all = append(all, r, a, b)
+		}
+		return all
+	}
+	for _, c := range []struct {
+		chosen, other float64
+		named, wrong  bool
+	}{
+		{1.4, 1.4, false, false}, {1.4, 1.52, false, false}, {1.4, 1.6, false, true}, {1.4, 1.6, true, false},
+		{1.4, 1, false, false},
+	} {
+		var out strings.Builder
+		err := verdict(&out, results(c.chosen, c.other), c.named)
+		const says = "WRONG LINE for this CPU in asm/levels.json; please report it, with sealane bench --report:\n" +
+			"  chacha20poly1305: avx512vl is 1.07 times as fast as avx512mix"
+		if errors.Is(err, errLine) != c.wrong || strings.Contains(out.String(), says) != c.wrong || (err != nil && exitStatus(err) != 3) {
+			t.Errorf("%+v: %v\n%s", c, err, out.String())
+		}
+		out.Reset()
+		if writeReport(&out, results(c.chosen, c.other), c.named); strings.Contains(out.String(), "\nWRONG LINE: ") != c.wrong {
+			t.Errorf("%+v: %s", c, out.String())
+		}
 	}
 }
 
@@ -73,7 +109,7 @@ func TestRunBenches(t *testing.T) {
 func TestReportNamesNoMachine(t *testing.T) {
 	out, _, err := command(nil, "bench", "--cipher", "chacha20poly1305", "--size", "64", "--ad", "0", "--keys", "1", "--repeats", "1", "--report")
 	if err != nil || !strings.HasPrefix(out, "---- sealane bench --report ----\n") || !strings.HasSuffix(out, "---- end ----\n") ||
-		strings.Count(out, "chacha20poly1305 seal 64+0, keys 1: x/crypto ") != 1 {
+		strings.Count(out, "chacha20poly1305 seal 64+0, keys 1: x/crypto ") != 1 || !strings.Contains(out, "\nchacha20poly1305 line: "+lineOf("chacha20poly1305").String()+"\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if host, err := os.Hostname(); err == nil && len(host) > 3 && strings.Contains(out, host) {

@@ -3,10 +3,12 @@ package aead
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/subtle"
 	"encoding/binary"
 	"errors"
 	"unsafe"
 
+	"github.com/sealane/sealane/internal/alias"
 	"github.com/sealane/sealane/internal/kernel"
 	"github.com/sealane/sealane/internal/packet"
 )
@@ -94,21 +96,18 @@ func (k *aesGCM) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 	ret := extend(dst, n+tagSize)
 	out := unsafe.Add(unsafe.Pointer(unsafe.SliceData(ret)), len(dst))
 	in, ad := unsafe.Pointer(unsafe.SliceData(plaintext)), unsafe.Pointer(unsafe.SliceData(additionalData))
-	if n != 0 && out != in && touch(out, n+tagSize, in, n) {
+	if n != 0 && out != in && alias.Touch(out, n+tagSize, in, n) {
 		panic(gcmOverlapsInput)
 	}
-	if len(additionalData) != 0 && touch(out, n+tagSize, ad, len(additionalData)) {
+	if len(additionalData) != 0 && alias.Touch(out, n+tagSize, ad, len(additionalData)) {
 		panic(gcmOverlapsAD)
 	}
 	var args kernel.Args
-	args.Out, args.In, args.AD = out, in, ad
-	args.Bytes = uint64(n)
-	args.ADBytes = uint64(len(additionalData))
-	args.Key = unsafe.Pointer(&k.key)
-	args.Nonce = unsafe.Pointer(unsafe.SliceData(nonce))
-	args.Tag = unsafe.Add(out, n)
-	args.Total = uint64(n)
+	args.Out, args.In, args.Bytes, args.Total = out, in, uint64(n), uint64(n)
+	args.AD, args.ADBytes = ad, uint64(len(additionalData))
+	args.Key, args.Nonce = unsafe.Pointer(&k.key), unsafe.Pointer(unsafe.SliceData(nonce))
 	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagNonce
+	args.Tag = unsafe.Add(out, n)
 	kernel.AESGCM(k.lanes, &args)
 	return ret
 }
@@ -120,54 +119,17 @@ func (k *aesGCM) sealAny(dst, nonce, plaintext, additionalData []byte) []byte {
 	if len(nonce) != k.nonceSize {
 		panic(gcmBadNonce)
 	}
-	n, tagBytes := len(plaintext), int(k.tagSize)
+	n := len(plaintext)
 	if uint64(n) > gcmMaxText {
 		panic(gcmTooLarge)
 	}
-	ret := extend(dst, n+tagBytes)
+	ret := extend(dst, n+int(k.tagSize))
 	out := ret[len(dst):]
-	if inexactOverlap(out, plaintext) {
-		panic(gcmOverlapsInput)
-	}
-	if overlap(out, additionalData) {
-		panic(gcmOverlapsAD)
-	}
-	var args kernel.Args
-	args.Out = unsafe.Pointer(unsafe.SliceData(out))
-	args.In = unsafe.Pointer(unsafe.SliceData(plaintext))
-	args.Bytes = uint64(n)
-	args.AD = unsafe.Pointer(unsafe.SliceData(additionalData))
-	args.ADBytes = uint64(len(additionalData))
-	args.Key = unsafe.Pointer(&k.key)
-	args.Nonce = unsafe.Pointer(unsafe.SliceData(nonce))
-	args.Total = uint64(n)
-	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagNonce
-	if tagBytes != tagSize {
-		k.sealCut(&args, out[n:])
-		return ret
-	}
-	args.Tag = unsafe.Pointer(&out[n])
-	if k.ordinary(&args) {
-		kernel.AESGCM(k.level, &args)
-	} else {
-		packet.AESGCM(k.level, &args, k.nonceSize)
-	}
-	return ret
-}
-
-// sealCut seals with a tag that is cut to the size of its place.
-//
-//go:noinline
-func (k *aesGCM) sealCut(like *kernel.Args, place []byte) {
+	checkOverlap(out, plaintext, additionalData, true)
 	var tag [tagSize]byte
-	args := *like // where the tag may be on the stack
-	args.Tag = unsafe.Pointer(&tag)
-	if k.ordinary(&args) {
-		kernel.AESGCM(k.level, &args)
-	} else {
-		packet.AESGCM(k.level, &args, k.nonceSize)
-	}
-	copy(place, tag[:])
+	k.run(&tag, out, plaintext, nonce, additionalData, n, 0)
+	copy(out[n:], tag[:])
+	return ret
 }
 
 func (k *aesGCM) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, error) {
@@ -178,22 +140,19 @@ func (k *aesGCM) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, er
 	ret := extend(dst, n)
 	out := unsafe.Add(unsafe.Pointer(unsafe.SliceData(ret)), len(dst))
 	in, ad := unsafe.Pointer(unsafe.SliceData(ciphertext)), unsafe.Pointer(unsafe.SliceData(additionalData))
-	if out != in && touch(out, n, in, n+tagSize) {
+	if out != in && alias.Touch(out, n, in, n+tagSize) {
 		panic(gcmOverlapsInput)
 	}
-	if len(additionalData) != 0 && touch(out, n, ad, len(additionalData)) {
+	if len(additionalData) != 0 && alias.Touch(out, n, ad, len(additionalData)) {
 		panic(gcmOverlapsAD)
 	}
 	var tag [2]uint64
 	var args kernel.Args
-	args.Out, args.In, args.AD = out, in, ad
-	args.Bytes = uint64(n)
-	args.ADBytes = uint64(len(additionalData))
-	args.Key = unsafe.Pointer(&k.key)
-	args.Nonce = unsafe.Pointer(unsafe.SliceData(nonce))
+	args.Out, args.In, args.Bytes, args.Total = out, in, uint64(n), uint64(n)
+	args.AD, args.ADBytes = ad, uint64(len(additionalData))
+	args.Key, args.Nonce = unsafe.Pointer(&k.key), unsafe.Pointer(unsafe.SliceData(nonce))
+	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagNonce | kernel.FlagOpen
 	args.Tag = unsafe.Pointer(&tag)
-	args.Total = uint64(n)
-	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagOpen | kernel.FlagNonce
 	kernel.AESGCM(k.lanes, &args)
 	came := ciphertext[n:]
 	differ := (tag[0] ^ binary.NativeEndian.Uint64(came)) | (tag[1] ^ binary.NativeEndian.Uint64(came[8:]))
@@ -218,51 +177,29 @@ func (k *aesGCM) openAny(dst, nonce, ciphertext, additionalData []byte) ([]byte,
 	}
 	ret := extend(dst, n)
 	out := ret[len(dst):]
-	if inexactOverlap(out, ciphertext) {
-		panic(gcmOverlapsInput)
-	}
-	if overlap(out, additionalData) {
-		panic(gcmOverlapsAD)
-	}
-	var tag [2]uint64
-	var args kernel.Args
-	args.Out = unsafe.Pointer(unsafe.SliceData(out))
-	args.In = unsafe.Pointer(unsafe.SliceData(ciphertext))
-	args.Bytes = uint64(n)
-	args.AD = unsafe.Pointer(unsafe.SliceData(additionalData))
-	args.ADBytes = uint64(len(additionalData))
-	args.Key = unsafe.Pointer(&k.key)
-	args.Nonce = unsafe.Pointer(unsafe.SliceData(nonce))
-	args.Tag = unsafe.Pointer(&tag)
-	args.Total = uint64(n)
-	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagOpen | kernel.FlagNonce
-	if k.ordinary(&args) {
-		kernel.AESGCM(k.level, &args)
-	} else {
-		packet.AESGCM(k.level, &args, k.nonceSize)
-	}
-	differ := differs(&tag, ciphertext[n:])
-	tag = [2]uint64{}
-	if differ {
+	checkOverlap(out, ciphertext, additionalData, true)
+	var tag [tagSize]byte
+	k.run(&tag, out, ciphertext, nonce, additionalData, n, kernel.FlagOpen)
+	same := subtle.ConstantTimeCompare(tag[:k.tagSize], ciphertext[n:])
+	tag = [tagSize]byte{}
+	if same == 0 {
 		clear(out)
 		return nil, errGCMOpen
 	}
 	return ret, nil
 }
 
-// differs says whether the tag, cut to the size of the one that came with the packet, is another.
-func differs(tag *[2]uint64, came []byte) bool {
-	if len(came) == tagSize {
-		return (tag[0]^binary.NativeEndian.Uint64(came))|(tag[1]^binary.NativeEndian.Uint64(came[8:])) != 0
+// run does a packet with a nonce of any size, in parts if it is long, and makes its tag.
+func (k *aesGCM) run(tag *[tagSize]byte, out, in, nonce, ad []byte, n int, direction uint64) {
+	var args kernel.Args
+	args.Out, args.In = unsafe.Pointer(unsafe.SliceData(out)), unsafe.Pointer(unsafe.SliceData(in))
+	args.Bytes, args.Total = uint64(n), uint64(n)
+	args.AD, args.ADBytes = unsafe.Pointer(unsafe.SliceData(ad)), uint64(len(ad))
+	args.Key, args.Nonce, args.Tag = unsafe.Pointer(&k.key), unsafe.Pointer(unsafe.SliceData(nonce)), unsafe.Pointer(tag)
+	args.Flags = kernel.FlagFirst | kernel.FlagLast | kernel.FlagNonce | direction
+	if args.Bytes|args.ADBytes <= packet.PartBytes && k.nonceSize == gcmNonceSize {
+		kernel.AESGCM(k.level, &args)
+	} else {
+		packet.AESGCM(k.level, &args, k.nonceSize)
 	}
-	var d byte
-	for i, b := range (*[tagSize]byte)(unsafe.Pointer(tag))[:len(came)] {
-		d |= b ^ came[i]
-	}
-	return d != 0
-}
-
-// ordinary says whether a kernel does the packet in one call.
-func (k *aesGCM) ordinary(args *kernel.Args) bool {
-	return (args.Bytes|args.ADBytes) <= packet.PartBytes && k.nonceSize == gcmNonceSize
 }

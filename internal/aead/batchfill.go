@@ -4,6 +4,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/sealane/sealane/internal/alias"
 	"github.com/sealane/sealane/internal/kernel"
 )
 
@@ -57,15 +58,10 @@ func (w *workspace) done() {
 func (w *workspace) addPlain(ops []Op, i int, p *planner) int {
 	for i < len(ops) {
 		n := 0
-		switch open := p.direction == kernel.FlagOpen; {
-		case open && p.gcm:
-			n = fillGCM[[tagSize]byte](w, ops[i:], p)
-		case open:
-			n = fillPlain[[tagSize]byte](w, ops[i:], p)
-		case p.gcm:
-			n = fillGCM[[0]byte](w, ops[i:], p)
-		default:
-			n = fillPlain[[0]byte](w, ops[i:], p)
+		if p.direction == kernel.FlagOpen {
+			n = fill[[tagSize]byte](w, ops[i:], p)
+		} else {
+			n = fill[[0]byte](w, ops[i:], p)
 		}
 		if w.count != i {
 			w.skip(i, n)
@@ -80,18 +76,28 @@ func (w *workspace) addPlain(ops []Op, i int, p *planner) int {
 	return i
 }
 
-// fillPlain gives lanes to the first packets, as far as they are plain and their lengths in the planner's span, and returns
+// fill gives lanes to the first packets, as far as they are plain and their lengths in the planner's span, and returns
 // how many they are. It stands twice in the program, with tags at the end of Src or not.
-func fillPlain[srcTag [0]byte | [tagSize]byte](w *workspace, ops []Op, p *planner) int {
+func fill[srcTag [0]byte | [tagSize]byte](w *workspace, ops []Op, p *planner) int {
 	var none srcTag
 	tagIn := uint(unsafe.Sizeof(none))
 	op, l := &ops[0], &w.lanes[w.count%chunk]
 	left, tag := len(ops), unsafe.Pointer(&w.tags[w.count%chunk])
 	level, least, span := p.level, p.least, p.span
 	for {
-		k, ok := op.AEAD.(*chaCha20Poly1305)
-		if !ok || k.level != level {
-			break
+		var key unsafe.Pointer
+		if p.gcm {
+			k, ok := op.AEAD.(*aesGCM)
+			if !ok || k.lanes != level {
+				break
+			}
+			key = unsafe.Pointer(&k.key)
+		} else {
+			k, ok := op.AEAD.(*chaCha20Poly1305)
+			if !ok || k.level != level {
+				break
+			}
+			key = unsafe.Pointer(&k.key)
 		}
 		srcBytes := uint(len(op.Src))
 		n := srcBytes - tagIn
@@ -113,53 +119,7 @@ func fillPlain[srcTag [0]byte | [tagSize]byte](w *workspace, ops []Op, p *planne
 		if tagIn == 0 {
 			tag = unsafe.Add(out, n)
 		}
-		l.Out, l.In, l.AD, l.Key, l.Nonce, l.Tag[0] = out, in, ad, unsafe.Pointer(&k.key), unsafe.Pointer(unsafe.SliceData(op.Nonce)), tag
-		op.Out, op.Err = op.Dst[:total], nil
-		left--
-		if left == 0 {
-			break
-		}
-		op, l = (*Op)(unsafe.Add(unsafe.Pointer(op), unsafe.Sizeof(*op))), (*kernel.Lane)(unsafe.Add(unsafe.Pointer(l), unsafe.Sizeof(*l)))
-		if tagIn != 0 {
-			tag = unsafe.Add(tag, tagIn)
-		}
-	}
-	return len(ops) - left
-}
-
-// fillGCM is fillPlain for AES-GCM.
-func fillGCM[srcTag [0]byte | [tagSize]byte](w *workspace, ops []Op, p *planner) int {
-	var none srcTag
-	tagIn := uint(unsafe.Sizeof(none))
-	op, l := &ops[0], &w.lanes[w.count%chunk]
-	left, tag := len(ops), unsafe.Pointer(&w.tags[w.count%chunk])
-	level, least, span := p.level, p.least, p.span
-	for {
-		k, ok := op.AEAD.(*aesGCM)
-		if !ok || k.lanes != level {
-			break
-		}
-		srcBytes := uint(len(op.Src))
-		n := srcBytes - tagIn
-		size := n + tagSize - tagIn // of the output; not 0, for which there may be no address
-		total := uint(len(op.Dst)) + size
-		if len(op.Nonce) != nonceSize || srcBytes-least >= span || total > uint(cap(op.Dst)) || tagIn != 0 && size == 0 {
-			break
-		}
-		// All addresses first, then all stores: they share one look at the write barrier.
-		out, in := unsafe.Add(unsafe.Pointer(unsafe.SliceData(op.Dst)), len(op.Dst)), unsafe.Pointer(unsafe.SliceData(op.Src))
-		ad, adBytes := unsafe.Pointer(unsafe.SliceData(op.AD)), uint(len(op.AD))
-		// [x, x + n) and [out, out + size) have a byte in common if x - out + n-1 < size + n-1, modulo 2^32 or 2^64, or so it seems if
-		// n is 0.
-		if in != out && uint(uintptr(in)-uintptr(out))+(srcBytes-1) < size+(srcBytes-1) ||
-			adBytes != 0 && uint(uintptr(ad)-uintptr(out))+(adBytes-1) < size+(adBytes-1) {
-			break
-		}
-		l.Bytes, l.ADBytes = uint64(n), uint64(adBytes)
-		if tagIn == 0 {
-			tag = unsafe.Add(out, n)
-		}
-		l.Out, l.In, l.AD, l.Key, l.Nonce, l.Tag[0] = out, in, ad, unsafe.Pointer(&k.key), unsafe.Pointer(unsafe.SliceData(op.Nonce)), tag
+		l.Out, l.In, l.AD, l.Key, l.Nonce, l.Tag[0] = out, in, ad, key, unsafe.Pointer(unsafe.SliceData(op.Nonce)), tag
 		op.Out, op.Err = op.Dst[:total], nil
 		left--
 		if left == 0 {
@@ -204,7 +164,7 @@ func (w *workspace) addSpecial(ops []Op, i int, p *planner) (good int) {
 		in = in[:n]
 	}
 	checkOverlap(out, in, op.AD, p.gcm)
-	if overlap(out, op.Src[n:]) {
+	if alias.Overlap(out, op.Src[n:]) {
 		return op.alone(p.direction) // the tag is gone when it is to be compared
 	}
 	count := w.count % chunk
@@ -245,13 +205,13 @@ func (op *Op) checkNonce(kind cipherKind, p *planner) {
 
 func checkOverlap(out, in, ad []byte, gcm bool) {
 	switch {
-	case inexactOverlap(out, in) && gcm:
+	case alias.Inexact(out, in) && gcm:
 		panic(gcmOverlapsInput)
-	case inexactOverlap(out, in):
+	case alias.Inexact(out, in):
 		panic(overlapsInput)
-	case overlap(out, ad) && gcm:
+	case alias.Overlap(out, ad) && gcm:
 		panic(gcmOverlapsAD)
-	case overlap(out, ad):
+	case alias.Overlap(out, ad):
 		panic(overlapsAD)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"unsafe"
 
+	"github.com/sealane/sealane/internal/alias"
 	"github.com/sealane/sealane/internal/kernel"
 	"github.com/sealane/sealane/internal/packet"
 	_ "github.com/sealane/sealane/internal/report" // warns of what dispatch meets
@@ -150,10 +151,10 @@ func seal(level kernel.Level, key *[keySize]byte, dst []byte, nonce *[nonceSize]
 	}
 	ret := extend(dst, n+tagSize)
 	out := ret[len(dst):]
-	if inexactOverlap(out, plaintext) {
+	if alias.Inexact(out, plaintext) {
 		panic(overlapsInput)
 	}
-	if overlap(out, ad) {
+	if alias.Overlap(out, ad) {
 		panic(overlapsAD)
 	}
 	// Set one by one: a composite literal is built elsewhere and copied, in loads that wait for its stores.
@@ -186,10 +187,10 @@ func open(level kernel.Level, key *[keySize]byte, dst []byte, nonce *[nonceSize]
 	}
 	ret := extend(dst, n)
 	out := ret[len(dst):]
-	if inexactOverlap(out, ciphertext[:n]) {
+	if alias.Inexact(out, ciphertext[:n]) {
 		panic(overlapsInput)
 	}
-	if overlap(out, ad) {
+	if alias.Overlap(out, ad) {
 		panic(overlapsAD)
 	}
 	// The tag is read first: out may cover it, if it begins where the ciphertext ends.
@@ -234,21 +235,4 @@ func grow(dst []byte, total int) []byte {
 	grown := make([]byte, total)
 	copy(grown, dst)
 	return grown
-}
-
-// touch says whether x and y, of so many bytes, share memory; neither is empty.
-func touch(x unsafe.Pointer, xBytes int, y unsafe.Pointer, yBytes int) bool {
-	before := uintptr(xBytes - 1)
-	return uintptr(x)-uintptr(y)+before < before+uintptr(yBytes)
-}
-
-// overlap says whether x and y share memory.
-func overlap(x, y []byte) bool {
-	x0, y0 := uintptr(unsafe.Pointer(unsafe.SliceData(x))), uintptr(unsafe.Pointer(unsafe.SliceData(y)))
-	return len(x) > 0 && len(y) > 0 && x0 < y0+uintptr(len(y)) && y0 < x0+uintptr(len(x))
-}
-
-// inexactOverlap says whether x and y share memory and begin at different addresses.
-func inexactOverlap(x, y []byte) bool {
-	return unsafe.SliceData(x) != unsafe.SliceData(y) && overlap(x, y)
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 
+	"github.com/sealane/sealane/internal/alias"
 	"github.com/sealane/sealane/internal/kernel"
 )
 
@@ -36,14 +37,14 @@ func (g randomNonceGCM) Seal(dst, nonce, plaintext, additionalData []byte) []byt
 	}
 	ret := extend(dst, gcmNonceSize+len(plaintext)+tagSize)
 	out := ret[len(dst):]
-	if inexactOverlap(out, plaintext) {
+	if alias.Inexact(out, plaintext) {
 		panic(gcmOverlapsInput)
 	}
-	if overlap(out, additionalData) {
+	if alias.Overlap(out, additionalData) {
 		panic(gcmOverlapsAD)
 	}
 	text := plaintext
-	if overlap(out, plaintext) { // both begin there: the text makes room for the nonce
+	if alias.Overlap(out, plaintext) { // both begin there: the text makes room for the nonce
 		text = out[gcmNonceSize:][:len(plaintext)]
 		copy(text, plaintext)
 	}
@@ -62,15 +63,15 @@ func (g randomNonceGCM) Open(dst, nonce, ciphertext, additionalData []byte) ([]b
 	}
 	ret := extend(dst, n)
 	out := ret[len(dst):]
-	if inexactOverlap(out, ciphertext) {
+	if alias.Inexact(out, ciphertext) {
 		panic(gcmOverlapsInput)
 	}
-	if overlap(out, additionalData) {
+	if alias.Overlap(out, additionalData) {
 		panic(gcmOverlapsAD)
 	}
 	first := [gcmNonceSize]byte(ciphertext)
 	sealed := ciphertext[gcmNonceSize:]
-	if overlap(out, ciphertext) { // both begin there: the nonce makes room for the text
+	if alias.Overlap(out, ciphertext) { // both begin there: the nonce makes room for the text
 		copy(ciphertext, sealed)
 		sealed = ciphertext[:len(sealed)]
 	}

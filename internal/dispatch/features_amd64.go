@@ -1,12 +1,20 @@
 package dispatch
 
+import "sync"
+
+// about is what both features and identity are found in. It is asked for once: under a hypervisor each answer takes a microsecond.
+var about = sync.OnceValue(func() (r struct{ highest, vendor, signature, c1, d1 uint32 }) {
+	r.highest, r.vendor, _, _ = cpuid(0, 0)
+	if r.highest >= 1 {
+		r.signature, _, r.c1, r.d1 = cpuid(1, 0)
+	}
+	return r
+})
+
 // detect asks the CPU (Intel SDM, volume 2, CPUID), and whether the operating system saves the vectors (volume 1, 13.3).
 func detect() []feature {
-	var c1, d1, b7, c7 uint32
-	highest, _, _, _ := cpuid(0, 0)
-	if highest >= 1 {
-		_, _, c1, d1 = cpuid(1, 0)
-	}
+	var b7, c7 uint32
+	highest, c1, d1 := about().highest, about().c1, about().d1
 	if highest >= 7 {
 		_, b7, c7, _ = cpuid(7, 0)
 	}

@@ -14,6 +14,10 @@ type Microarchitecture struct {
 // is that of the core that asked first.
 var CPU = sync.OnceValue(func() *Microarchitecture { return microarchitectureOf(identify()) })
 
+// Identity returns the two numbers of this CPU that the lines are told apart by: vendor and family, or implementer and part.
+// They are 0 where a program is not told.
+func Identity() (vendor, model uint32) { return identify() }
+
 func microarchitectureOf(vendor, model uint32) *Microarchitecture {
 	last := len(microarchitectures) - 1
 	for i, m := range microarchitectures[:last] {

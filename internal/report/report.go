@@ -3,6 +3,7 @@
 package report
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
 	"strconv"
@@ -82,6 +83,34 @@ func Levels(t *dispatch.Table) []Level {
 		levels = append(levels, l)
 	}
 	return levels
+}
+
+// A Line is the line of asm/levels.json that this CPU takes.
+type Line struct {
+	Name  string `json:"name"`
+	CPU   string `json:"cpu"`   // what the line was chosen by
+	First string `json:"first"` // the level at which the choice of t starts, unless something names another
+}
+
+// LineOf returns the line that decides the choice of t.
+func LineOf(t *dispatch.Table) Line {
+	line := Line{Name: dispatch.CPU().Name, First: dispatch.CPU().First[t.Primitive]}
+	if line.First == "" {
+		line.First = t.Rows[0].Name
+	}
+	switch vendor, model := dispatch.Identity(); {
+	case vendor == 0:
+		line.CPU = "a CPU that does not tell what it is"
+	case vendor < 0x100:
+		line.CPU = "implementer 0x" + strconv.FormatUint(uint64(vendor), 16) + ", part 0x" + strconv.FormatUint(uint64(model), 16)
+	default:
+		line.CPU = "vendor " + string(binary.LittleEndian.AppendUint32(nil, vendor)) + "..., family " + strconv.FormatUint(uint64(model), 10)
+	}
+	return line
+}
+
+func (l Line) String() string {
+	return l.Name + " (" + l.CPU + "): the choice starts at " + l.First
 }
 
 // Environment returns an error if a variable has a value that means nothing to t, and so has no effect.

@@ -11,7 +11,8 @@ import (
 	"errors"
 	"math/big"
 	"math/bits"
-	"unsafe"
+
+	"github.com/sealane/sealane/internal/alias"
 )
 
 const tagSize = 16
@@ -80,17 +81,10 @@ func (a *aead) Open(dst, nonce, ciphertext, ad []byte) ([]byte, error) {
 
 // refuseOverlap panics if out overlaps ad, or in elsewhere than exactly at its start.
 func refuseOverlap(out, in, ad []byte) {
-	overlap := func(a, b []byte) bool {
-		if len(a) == 0 || len(b) == 0 {
-			return false
-		}
-		first, second := uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&b[0]))
-		return first < second+uintptr(len(b)) && second < first+uintptr(len(a))
-	}
-	if overlap(out, in) && &out[0] != &in[0] {
+	if alias.Inexact(out, in) {
 		panic("chacha20poly1305: invalid buffer overlap of output and input")
 	}
-	if overlap(out, ad) {
+	if alias.Overlap(out, ad) {
 		panic("chacha20poly1305: invalid buffer overlap of output and additional data")
 	}
 }

@@ -43,7 +43,7 @@ impl Chain {
     }
 
     fn fill(&mut self, n: usize) {
-        for (j, byte) in self.plain.iter_mut().enumerate() {
+        for (j, byte) in self.plain[..n].iter_mut().enumerate() {
             *byte = (7 * j + n) as u8;
         }
         self.ad[..16].copy_from_slice(&self.tag);

@@ -2,7 +2,7 @@
 // sealane, and x/crypto's bare ChaCha20 where that has no assembly.
 //
 // The program's own x/crypto is copied, and New and NewX of that one package are made to call sealane where it has a kernel
-// for the CPU; the first key measures which is faster there, that kernel or the program's own code, and the process uses it.
+// for the CPU.
 // The go command gets the copy from a module proxy, as a version of x/crypto of its own, and is told of it in a
 // go.mod (or go.work) that takes the place of the user's. Nothing of the user's is written to but the program asked for, and
 // the module cache gains the new versions. The same is done with wireguard-go if its workers are to take batches: two of its

@@ -303,6 +303,8 @@ func TestBuild(t *testing.T) {
 		{name: "broken workspace", files: plain("go.work", "go 1.24.0\n\nuse ./none\nfrobnicate\n"), want: "go.work:4: unknown directive: frobnicate"},
 		{name: "vendored", files: plain(), setUp: vendor, want: "-mod=mod"},
 		{name: "vendored, with -mod=mod", files: plain(), setUp: vendor, job: Job{Flags: []string{"-mod=mod"}}, built: "thing"},
+		{name: "vendored workspace", files: plain("go.work", "go 1.24.0\n\nuse .\n"), setUp: vendorWork, want: "add -- -mod=readonly"},
+		{name: "vendored workspace, with -mod=readonly", files: plain("go.work", "go 1.24.0\n\nuse .\n"), setUp: vendorWork, job: Job{Flags: []string{"-mod=readonly"}}, built: "thing"},
 		{name: "-mod=vendor", files: plain(), job: Job{Flags: []string{"-mod=vendor"}}, want: "-mod=mod"},
 		{name: "-modfile", files: otherModfile, job: Job{Flags: []string{"-modfile=other.mod"}}, built: "thing"},
 		{name: "-modfile of a subfolder", files: otherModfile, setUp: intoFolder, in: "cmd", job: Job{Flags: []string{"--modfile=../other.mod"}}, built: "cmd"},
@@ -396,6 +398,8 @@ func intoFolder(t *testing.T, dir string) {
 }
 
 func vendor(t *testing.T, dir string) { mustRun(t, dir, "go", "mod", "vendor") }
+
+func vendorWork(t *testing.T, dir string) { mustRun(t, dir, "go", "work", "vendor") }
 
 func (c *testCase) test(t *testing.T) {
 	dir, scratch := t.TempDir(), t.TempDir()
@@ -649,22 +653,20 @@ func TestPatch(t *testing.T) {
 	const check = "\tif len(key) != 32 {\n\t\treturn nil, errors.New(\"bad\")\n\t}\n"
 	for _, c := range []struct {
 		name, source string
-		ours         bool
 		want         string
 		wantError    string
 	}{
-		{"own code", head + "func New(key []byte) (_ cipher.AEAD, err error) {\n" + check + "\tk := binary.LittleEndian.Uint32(key)\n\treturn &aead{k}, nil\n}\n", true,
-			check + "\tif c, err := sealaneNew(key); c != nil || err != nil { return c, err }; return ownNew(key) }; func ownNew(key []byte) (_ cipher.AEAD, err error) { k := binary.LittleEndian.Uint32(key)\n" +
-				"\treturn &aead{k}, nil\n}\n\n//go:noinline\nfunc sealaneNew(key []byte) (_ cipher.AEAD, err error) { return sealane.New(key, ownNew) }\n", ""},
-		{"checks stay", head + "func New(key []byte) (cipher.AEAD, error) {\n" + check + "\tk := binary.LittleEndian.Uint32(key)\n\treturn &aead{k}, nil\n}\n", false,
+		{"calls sealane", head + "func New(key []byte) (_ cipher.AEAD, err error) {\n" + check + "\tk := binary.LittleEndian.Uint32(key)\n\treturn &aead{k}, nil\n}\n",
+			"\n//go:noinline\nfunc sealaneNew(key []byte) (_ cipher.AEAD, err error) { return sealane.New(key) }\n", ""},
+		{"checks stay", head + "func New(key []byte) (cipher.AEAD, error) {\n" + check + "\tk := binary.LittleEndian.Uint32(key)\n\treturn &aead{k}, nil\n}\n",
 			check + "\tif c, err := sealaneNew(key); c != nil || err != nil { return c, err }; k := binary.", ""},
-		{"other name", head + "func NewX(secret []byte) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", false, "if c, err := sealaneNewX(secret); c != nil", ""},
-		{"method", head + "func (a *x) New(key []byte) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", false, "return nil, nil", ""},
-		{"other signature", head + "func New(key []byte, n int) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", false, "", "its New is not"},
-		{"only checks", head + "func New(key []byte) (cipher.AEAD, error) {\n" + check + "}\n", true, "", "does nothing that sealane understands"},
-		{"syntax", "package", true, "", "expected"},
+		{"other name", head + "func NewX(secret []byte) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", "if c, err := sealaneNewX(secret); c != nil", ""},
+		{"method", head + "func (a *x) New(key []byte) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", "return nil, nil", ""},
+		{"other signature", head + "func New(key []byte, n int) (cipher.AEAD, error) {\n\treturn nil, nil\n}\n", "", "its New is not"},
+		{"only checks", head + "func New(key []byte) (cipher.AEAD, error) {\n" + check + "}\n", "", "does nothing that sealane understands"},
+		{"syntax", "package", "", "expected"},
 	} {
-		got, _, err := patchFile(c.name, []byte(c.source), c.ours)
+		got, _, err := patchFile(c.name, []byte(c.source))
 		if c.wantError != "" {
 			if err == nil || !strings.Contains(err.Error(), c.wantError) {
 				t.Errorf("%s: error %v, want %q", c.name, err, c.wantError)

@@ -17,8 +17,8 @@ import (
 	"strings"
 )
 
-// cryptoSource returns x/crypto as it is in dir, with its ChaCha20-Poly1305 calling sealane. If the program does not require a
-// sealane by itself, whose packages are what they are, that measures x/crypto's own code, too, and its bare ChaCha20 calls sealane.
+// cryptoSource returns x/crypto as it is in dir, with its ChaCha20-Poly1305 calling sealane. Its bare ChaCha20 does
+// so too with ours: if the program does not require a sealane by itself, whose packages are what they are.
 func cryptoSource(dir string, tests, ours bool) (tree, error) {
 	t, err := moduleSource(dir, tests)
 	if err != nil {
@@ -72,7 +72,7 @@ func (t tree) patch(ours bool) error {
 		if path.Dir(name) != "chacha20poly1305" || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		patched, functions, err := patchFile(name, content, ours)
+		patched, functions, err := patchFile(name, content)
 		if err != nil {
 			return fmt.Errorf("this version of %s cannot be replaced: %w", cipherPath, err)
 		}
@@ -87,9 +87,8 @@ func (t tree) patch(ours bool) error {
 
 // patchFile has New and NewX call sealane behind the tests of the arguments that they start with, and says which of them it
 // found. What follows stays, for CPUs that sealane has no kernel for. They call sealane through functions that the linker
-// keeps if, and only if, the program calls them. For a sealane of ours what follows becomes a function of its own, on the same
-// lines, which sealane measures.
-func patchFile(name string, content []byte, ours bool) (patched []byte, functions []string, err error) {
+// keeps if, and only if, the program calls them.
+func patchFile(name string, content []byte) (patched []byte, functions []string, err error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, content, parser.SkipObjectResolution)
 	if err != nil {
@@ -124,13 +123,8 @@ func patchFile(name string, content []byte, ours bool) (patched []byte, function
 			insert(file.Name.End(), "; import sealane "+strconv.Quote(sealaneCipher))
 		}
 		insert(body[0].Pos(), fmt.Sprintf("if c, err := sealane%s(%s); c != nil || err != nil { return c, err }; ", f.Name.Name, key))
-		arguments := "key"
-		if ours {
-			insert(body[0].Pos(), fmt.Sprintf("return own%s(%s) }; func own%[1]s%[3]s { ", f.Name.Name, key, content[at(f.Type.Params.Pos()):at(f.Type.Results.End())]))
-			arguments += ", own" + f.Name.Name
-		}
 		results := content[at(f.Type.Results.Pos()):at(f.Type.Results.End())]
-		fmt.Fprintf(&markers, "\n//go:noinline\nfunc sealane%s(key []byte) %s { return sealane.%[1]s(%[3]s) }\n", f.Name.Name, results, arguments)
+		fmt.Fprintf(&markers, "\n//go:noinline\nfunc sealane%s(key []byte) %s { return sealane.%[1]s(key) }\n", f.Name.Name, results)
 		functions = append(functions, f.Name.Name)
 	}
 	if len(functions) == 0 {

@@ -40,8 +40,12 @@ func (b *build) incomplete(err error) bool {
 func (b *build) vendored(root string) error {
 	_, err := os.Stat(filepath.Join(root, "vendor", "modules.txt"))
 	if b.mode == "vendor" || b.mode == "" && err == nil {
-		return fmt.Errorf("the program is built from %s, where nothing can be replaced: add -- -mod=mod to build it from the module cache",
-			filepath.Join(root, "vendor"))
+		fromCache := "mod"
+		if b.workspace() { // where there is no -mod=mod
+			fromCache = "readonly"
+		}
+		return fmt.Errorf("the program is built from %s, where nothing can be replaced: add -- -mod=%s to build it from the module cache",
+			filepath.Join(root, "vendor"), fromCache)
 	}
 	return nil
 }

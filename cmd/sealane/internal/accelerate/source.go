@@ -43,28 +43,22 @@ import (
 
 	"github.com/sealane/sealane/internal/aead"
 	"github.com/sealane/sealane/internal/kernel"
-	"github.com/sealane/sealane/internal/rival"
 )
 
-// Each copy of x/crypto in the program has code of its own, but it is the same code: one choice is for all.
-var plain = rival.Choice{Ours: aead.NewChaCha20Poly1305}
-
-// New returns ChaCha20-Poly1305, or nil where the caller's own is to be used: on CPUs that sealane has no kernel for or on which
-// it is slower, or if it was told to use none.
-func New(key []byte, own func(key []byte) (cipher.AEAD, error)) (cipher.AEAD, error) {
+// New returns ChaCha20-Poly1305, or nil where the caller's own is to be used: on CPUs that sealane has no kernel for, or if it
+// was told to use none.
+func New(key []byte) (cipher.AEAD, error) {
 	level, err := aead.ChaCha20Poly1305Level()
-	if err != nil || level == kernel.Portable || plain.Theirs(level, own) {
+	if err != nil || level == kernel.Portable {
 		return nil, nil
 	}
 	return aead.NewChaCha20Poly1305(level, key)
 }
 
-var extended = rival.Choice{Ours: aead.NewXChaCha20Poly1305}
-
 // NewX returns XChaCha20-Poly1305, likewise.
-func NewX(key []byte, own func(key []byte) (cipher.AEAD, error)) (cipher.AEAD, error) {
+func NewX(key []byte) (cipher.AEAD, error) {
 	level, err := aead.ChaCha20Poly1305Level()
-	if err != nil || level == kernel.Portable || extended.Theirs(level, own) {
+	if err != nil || level == kernel.Portable {
 		return nil, nil
 	}
 	return aead.NewXChaCha20Poly1305(level, key)
@@ -110,9 +104,6 @@ func sealaneSource() (tree, error) {
 		}
 	}
 	if err := t.addInternal("aead"); err != nil {
-		return nil, err
-	}
-	if err := t.addInternal("rival"); err != nil {
 		return nil, err
 	}
 	if err := t.addInternal("keystream"); err != nil {

@@ -210,7 +210,7 @@ func (b *build) overlayStd() error {
 		if err != nil {
 			return err
 		}
-		patched, functions, err := patchFile(name, content, true)
+		patched, functions, err := patchFile(name, content)
 		if err != nil {
 			return fmt.Errorf("%s cannot be replaced: %w", stdCipher, err)
 		}

@@ -402,7 +402,6 @@ func TestStdPortable(t *testing.T) {
 		{"SEALANE_CPU=portable", "", own},
 		{"SEALANE_CPU=portable GODEBUG=cpu.aes=off,cpu.pclmulqdq=off", "", own},
 		{"SEALANE_ASM=0", "", own},
-		// Which code is faster in an emulator means nothing: what is named is not compared.
 		{"SEALANE_CPU=avx512", "qemu-x86_64 -cpu Westmere", ours},
 		// It has SSSE3, but no AES.
 		{"SEALANE_CPU=avx512", "qemu-x86_64 -cpu Nehalem", "false *aead.chaCha20Poly1305 *aead.xChaCha20Poly1305"},
@@ -418,57 +417,6 @@ func TestStdPortable(t *testing.T) {
 		if runs, rest, _ := strings.Cut(string(out), "\n"); err != nil || !strings.HasPrefix(runs, c.want) || rest != packets {
 			t.Errorf("%s %s: %v, runs %s, want %s; or packets\n%s\nwant\n%s", c.environ, c.emulator, err, runs, c.want, rest, packets)
 		}
-	}
-}
-
-// slowPlace plants a level that takes its time for every packet.
-func slowPlace(t tree) {
-	const name, method = "internal/aead/chacha20poly1305.go", "%s Seal(dst, nonce, plaintext, additionalData []byte) []byte {\n"
-	for _, receiver := range []string{"func (k *chaCha20Poly1305)", "func (k *xChaCha20Poly1305)"} {
-		before := fmt.Sprintf(method, receiver)
-		t[name] = []byte(strings.Replace(string(t[name]), before, before+"\tfor range 100_000 {\n\t}\n", 1))
-	}
-}
-
-// TestRival: a program's own ChaCha20-Poly1305 runs where it is faster than sealane's, unless somebody named a level. Both make
-// the same packets.
-func TestRival(t *testing.T) {
-	if len(Kernels(runtime.GOARCH)) == 0 {
-		t.Skip("NOT RUN: sealane has no kernels for " + runtime.GOARCH)
-	}
-	dir := t.TempDir()
-	for name, content := range plain("main.go", levelProgram) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Chdir(dir)
-	packets := map[string]bool{}
-	const own, ours = "*chacha20poly1305.chacha20poly1305 *chacha20poly1305.xchacha20poly1305,", "*aead.chaCha20Poly1305 *aead.xChaCha20Poly1305,"
-	for _, c := range []struct {
-		name  string
-		plant func(tree)
-		runs  map[string]string // by environment
-	}{
-		{"slow", slowPlace, map[string]string{"SEALANE_CPU=": own, "SEALANE_ASM=1": own, "SEALANE_ASM=0": own, "SEALANE_CPU=" + Kernels(runtime.GOARCH)[0]: ours}},
-		{"real", nil, map[string]string{"SEALANE_CPU=": ours, "SEALANE_ASM=0": own}},
-	} {
-		mustBuild(t, Job{plant: c.plant, Output: c.name})
-		if p, err := binary.Read(c.name); err != nil || !p.Measures || !p.Called {
-			t.Errorf("%s: %+v, %v", c.name, p, err)
-		}
-		for environ, want := range c.runs {
-			cmd := exec.Command("./" + c.name)
-			cmd.Env = append(os.Environ(), environ)
-			out, err := cmd.CombinedOutput()
-			runs, rest, _ := strings.Cut(string(out), "\n")
-			if packets[rest] = true; err != nil || !strings.Contains(runs, want) {
-				t.Errorf("%s, %s: %v, runs %s, want %s", c.name, environ, err, runs, want)
-			}
-		}
-	}
-	if len(packets) != 1 {
-		t.Errorf("packets differ: %v", packets)
 	}
 }
 

@@ -83,9 +83,6 @@ const ciphers = sealaneModule + "/internal/aead.(*"
 // served matches the versions of modules that sealane build serves.
 var served = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+-.*\bsealane-[0-9a-f]{12}$`)
 
-// measures is linked if the program's own ChaCha20-Poly1305 is measured, and used where it is faster than sealane's.
-const measures = sealaneModule + "/internal/rival.(*Choice).make"
-
 // A Program is what was found in a file.
 type Program struct {
 	Package   string   `json:"package"`          // of its main function
@@ -100,7 +97,6 @@ type Program struct {
 	Levels    []string `json:"levels"`                         // of sealane that are linked, best first
 	Uses      bool     `json:"sealane_called"`                 // the program makes ciphers of sealane, by itself or through x/crypto
 	Called    bool     `json:"x_crypto_calls"`                 // the program calls x/crypto's New or NewX, and that calls sealane
-	Measures  bool     `json:"measures_own"`                   // its own ChaCha20-Poly1305 runs where it is faster than sealane's
 	Stream    string   `json:"x_crypto_chacha20,omitempty"`    // OnSealane or Stock, if the program can call x/crypto's bare ChaCha20
 	StdCipher string   `json:"std_chacha20poly1305,omitempty"` // OnSealane or Stock, if the program can call the standard library's
 	StdGCM    string   `json:"std_aesgcm,omitempty"`           // likewise
@@ -157,7 +153,6 @@ func Read(file string) (*Program, error) {
 		case f == cryptoModule+"/chacha20.(*Cipher).XORKeyStream" && p.Stream == "":
 			p.Stream = Stock
 		}
-		p.Measures = p.Measures || f == measures
 		if slices.Contains(markers, f) {
 			p.Called = true
 		}

@@ -1,0 +1,20 @@
+// Package alias tells which slices share memory.
+package alias
+
+import "unsafe"
+
+// Touch says whether x and y, of so many bytes, share memory; neither is empty.
+func Touch(x unsafe.Pointer, xBytes int, y unsafe.Pointer, yBytes int) bool {
+	before := uintptr(xBytes - 1)
+	return uintptr(x)-uintptr(y)+before < before+uintptr(yBytes)
+}
+
+// Overlap says whether x and y share memory.
+func Overlap(x, y []byte) bool {
+	return len(x) > 0 && len(y) > 0 && Touch(unsafe.Pointer(unsafe.SliceData(x)), len(x), unsafe.Pointer(unsafe.SliceData(y)), len(y))
+}
+
+// Inexact says whether x and y share memory and begin at different addresses.
+func Inexact(x, y []byte) bool {
+	return unsafe.SliceData(x) != unsafe.SliceData(y) && Overlap(x, y)
+}
