@@ -63,6 +63,9 @@ $(1)/api: test/api.c $(1)/libsealane.a
 $(1)/quic: test/quic.c $(1)/libsealane.a
 	$(2) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
 
+$(1)/aeads: test/aeads.c $(1)/libsealane.a
+	$(2) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^
+
 $(1)/residue: test/residue.c $(1)/libsealane.a
 	$(2) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) $(3) -o $$@ $$^ -pthread
 
@@ -200,11 +203,16 @@ endef
 
 -include provider/provider.mk
 
-VECTORS := $(filter-out %/aes_cbc_pkcs5_test.json %/aes_xts_test.json,$(wildcard test/vectors/wycheproof/*.json \
-    test/vectors/nist/*.rsp test/vectors/nist/aes/*.rsp))
+AEAD_VECTORS := $(addprefix test/vectors/wycheproof/aes_,ccm_test.json cmac_test.json)
+VECTORS := $(filter-out %/aes_cbc_pkcs5_test.json %/aes_xts_test.json $(AEAD_VECTORS),$(wildcard \
+    test/vectors/wycheproof/*.json test/vectors/nist/*.rsp test/vectors/nist/aes/*.rsp))
 $(B)/vectors.txt: test/vectors/flatten.go $(VECTORS)
 	@mkdir -p $(@D)
 	$(GO) run $< $(VECTORS) > $@
+
+$(B)/aeads.txt: test/vectors/flatten.go $(AEAD_VECTORS)
+	@mkdir -p $(@D)
+	$(GO) run $< $(AEAD_VECTORS) > $@
 
 $(B)/fuzz_openssl: test/fuzz_openssl.c $(B)/libsealane.a
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(TEST_FLAGS) -o $@ $^ -lcrypto
@@ -280,6 +288,12 @@ $(foreach l,avx2 aesni portable,$(eval $(call suite,quic-$(l),$(B)/quic $(B)/qui
 $(eval $(call suite,quic-asan,$(B)/asan-clang/quic $(B)/quic.txt,$(B)/asan-clang/quic $(B)/quic.txt))
 $(eval $(call suite,quic-planted,$(B)/quic $(B)/quic.txt,\
     --must-fail "$(B)/quic $(B)/quic.txt --plant=%" packet mask retry batch alike single))
+$(eval $(call suite,aeads,$(B)/aeads $(B)/aeads.txt,$(B)/aeads $(B)/aeads.txt))
+$(foreach l,$(filter avx2 aesni portable,$(LEVELS)),$(eval $(call suite,aeads-$(l),$(B)/aeads $(B)/aeads.txt,\
+    env SEALANE_CPU=$(l) $(B)/aeads $(B)/aeads.txt)))
+$(eval $(call suite,aeads-asan,$(B)/asan-clang/aeads $(B)/aeads.txt,$(B)/asan-clang/aeads $(B)/aeads.txt))
+$(eval $(call suite,aeads-planted,$(B)/aeads $(B)/aeads.txt,\
+    --must-fail "$(B)/aeads $(B)/aeads.txt --plant=%" vector seal forgery text piece))
 $(eval $(call suite,modes-openssl,$(B)/modes_openssl,$(B)/modes_openssl --seconds=2))
 $(eval $(call suite,modes-openssl-corrupt,$(B)/modes_openssl,--must-fail "$(B)/modes_openssl --seconds=2 --%" corrupt))
 $(eval $(call suite,secret-valgrind,$(B)/secret_valgrind,valgrind --quiet $(B)/secret_valgrind))

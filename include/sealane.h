@@ -390,6 +390,55 @@ SEALANE_API SEALANE_CHECKED int sealane_aes_xts_encrypt(const sealane_xts_key *k
 SEALANE_API SEALANE_CHECKED int sealane_aes_xts_decrypt(const sealane_xts_key *k, const uint8_t tweak[16], uint8_t *out,
                                                         const uint8_t *in, size_t in_bytes);
 
+/* AES-CMAC (NIST SP 800-38B, RFC 4493): a MAC of a text that comes in pieces of any length. The caller's memory, its
+ * contents private; wipe it if it is given up. */
+typedef struct sealane_aes_cmac {
+    uint8_t chain[16], held[16];
+    uint32_t held_bytes, ready;
+} sealane_aes_cmac;
+
+/* Begins a text. SEALANE_INVALID_STREAM: s is NULL. */
+SEALANE_API SEALANE_CHECKED int sealane_aes_cmac_init(sealane_aes_cmac *s);
+
+/* Adds the next piece, under the same key in all calls for one text. SEALANE_INVALID_STREAM, _INVALID_KEY, _TOO_LONG,
+ * _NULL, _OVERLAP (in lies in *s): *s is unchanged. */
+SEALANE_API SEALANE_CHECKED int sealane_aes_cmac_update(const sealane_aes_key *k, sealane_aes_cmac *s,
+                                                        const uint8_t *in, size_t in_bytes);
+
+/* Ends the text: writes its MAC, of which protocols with shorter ones take the first bytes; or compares, in constant
+ * time, the 4 to 16 bytes that came. SEALANE_NOT_AUTHENTIC: they are wrong. Both wipe *s, but for the caller's
+ * mistakes, which leave it unchanged: SEALANE_INVALID_STREAM, _INVALID_KEY, _INVALID_TAG (mac_bytes), _NULL, _OVERLAP
+ * (mac lies in *s). How many bytes are compared must never come from who sent them. */
+SEALANE_API SEALANE_CHECKED int sealane_aes_cmac_final(const sealane_aes_key *k, sealane_aes_cmac *s, uint8_t mac[16]);
+SEALANE_API SEALANE_CHECKED int sealane_aes_cmac_verify(const sealane_aes_key *k, sealane_aes_cmac *s,
+                                                        const uint8_t *mac, size_t mac_bytes);
+SEALANE_API void sealane_aes_cmac_wipe(sealane_aes_cmac *s);
+
+/* AES-CCM (NIST SP 800-38C, RFC 3610), which authenticates as sealane_seal does, for protocols that have it: TLS,
+ * 802.11, Bluetooth, Matter. Elsewhere AES-GCM is several times as fast. The caller's memory, which may be copied and
+ * moved; its contents are private. */
+typedef struct sealane_ccm_key {
+    sealane_aes_key aes;
+    uint64_t opaque;
+} sealane_ccm_key;
+
+/* Makes a key of 16, 24 or 32 bytes ready, for tags of 4, 6, 8, 10, 12, 14 or 16 bytes: TLS has 16, and 8 in its suites
+ * CCM_8. A tag of 4 bytes lets one forgery in 2^32 through. SEALANE_INVALID_KEY, _INVALID_TAG, _NULL, _OVERLAP (key
+ * lies in *k), _NO_LEVEL: *k is all zeroes and no valid key. */
+SEALANE_API SEALANE_CHECKED int sealane_aes_ccm_key_init(sealane_ccm_key *k, const uint8_t *key, size_t key_bytes,
+                                                         size_t tag_bytes);
+SEALANE_API void sealane_aes_ccm_key_wipe(sealane_ccm_key *k);
+
+/* As sealane_seal and sealane_open, with a tag of the key's bytes. A nonce has 7 to 13 bytes and is used once; a text
+ * has less than 2^(8 * (15 - nonce_bytes)) bytes: 64 KiB with 13 of nonce. SEALANE_INVALID_KEY, _INVALID_NONCE,
+ * _TOO_LONG, _NULL, _OVERLAP: nothing is written. SEALANE_NOT_AUTHENTIC: out is zeroed, or in place as it came. */
+SEALANE_API SEALANE_CHECKED int sealane_aes_ccm_seal(const sealane_ccm_key *k, uint8_t *out, uint8_t *tag,
+                                                     const uint8_t *nonce, size_t nonce_bytes, const uint8_t *ad,
+                                                     size_t ad_bytes, const uint8_t *in, size_t in_bytes);
+SEALANE_API SEALANE_CHECKED int sealane_aes_ccm_open(const sealane_ccm_key *k, uint8_t *out, const uint8_t *tag,
+                                                     const uint8_t *nonce, size_t nonce_bytes, const uint8_t *ad,
+                                                     size_t ad_bytes, const uint8_t *in, size_t in_bytes);
+
 /* QUIC's packet protection (RFC 9001, section 5; RFC 9369): header masks and AEAD of many packets in one call. Keys
  * come derived, as HKDF is in every TLS library; docs/modes.md has the labels.
  *

@@ -1,5 +1,5 @@
-/* modes_openssl: AES in the modes that do not authenticate beside OpenSSL's, with random keys, texts, pieces and
- * mistakes.
+/* modes_openssl: AES in the modes that do not authenticate, CMAC and CCM beside OpenSSL's, with random keys, texts,
+ * pieces and mistakes.
  *
  *     modes_openssl [--seconds=N] [--corrupt]    --corrupt: one bit of what OpenSSL gives is wrong now and then; must
  * fail */
@@ -174,6 +174,74 @@ static void xts(const uint8_t *key, size_t key_bytes)
     same(encrypt ? "XTS encryption" : "XTS decryption", bytes);
 }
 
+static void cmac(const uint8_t *key, size_t key_bytes)
+{
+    static const char *const names[] = {"AES-128-CBC", "AES-192-CBC", "AES-256-CBC"};
+    OSSL_PARAM params[] = {
+        OSSL_PARAM_construct_utf8_string("cipher", (char *)(uintptr_t)names[(key_bytes - 16) / 8], 0),
+        OSSL_PARAM_construct_end(),
+    };
+    sealane_aes_key k;
+    sealane_aes_cmac s;
+    const size_t bytes = some_length();
+    size_t n;
+    randomise(text, bytes), memset(want, 0xa5, 80), memset(got, 0xa5, 80);
+    EVP_MAC *m = EVP_MAC_fetch(NULL, "CMAC", NULL);
+    EVP_MAC_CTX *ctx = EVP_MAC_CTX_new(m);
+    must(ctx != NULL && EVP_MAC_init(ctx, key, key_bytes, params) == 1 && EVP_MAC_update(ctx, text, bytes) == 1 &&
+             EVP_MAC_final(ctx, want, &n, 16) == 1 && n == 16,
+         "OpenSSL's CMAC", bytes);
+    EVP_MAC_CTX_free(ctx);
+    EVP_MAC_free(m);
+    must(sealane_aes_key_init(&k, key, key_bytes) == 0 && sealane_aes_cmac_init(&s) == 0, "set-up", bytes);
+    for (size_t at = 0; at < bytes; at += n) {
+        n = some_length();
+        n = n < bytes - at ? n : bytes - at;
+        must(sealane_aes_cmac_update(&k, &s, text + at, n) == 0, "CMAC", bytes);
+    }
+    must(sealane_aes_cmac_final(&k, &s, got) == 0, "CMAC", bytes);
+    same("CMAC", 16);
+}
+
+/* Both ways; now and then associated data whose length takes six bytes. */
+static void ccm(const uint8_t *key, size_t key_bytes)
+{
+    static uint8_t ad[70000];
+    char name[32];
+    sealane_ccm_key k;
+    uint8_t nonce[13], tag[16], ours[16];
+    const size_t bytes = some_length(), nonce_bytes = 7 + below(7), tag_bytes = 4 + 2 * below(7);
+    const size_t ad_bytes = below(8) ? below(100) : 0xff00 - 3 + below(6);
+    int n, ok;
+    randomise(nonce, 13), randomise(text, bytes), randomise(ad, ad_bytes);
+    snprintf(name, sizeof name, "AES-%zu-CCM", 8 * key_bytes);
+    EVP_CIPHER *c = EVP_CIPHER_fetch(NULL, name, NULL);
+    EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
+    ok = c != NULL && EVP_EncryptInit_ex2(ctx, c, NULL, NULL, NULL) == 1 &&
+         EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_AEAD_SET_IVLEN, (int)nonce_bytes, NULL) == 1 &&
+         EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_AEAD_SET_TAG, (int)tag_bytes, NULL) == 1 &&
+         EVP_EncryptInit_ex2(ctx, NULL, key, nonce, NULL) == 1 &&
+         EVP_EncryptUpdate(ctx, NULL, &n, NULL, (int)bytes) == 1;
+    if (ad_bytes != 0)
+        ok = ok && EVP_EncryptUpdate(ctx, NULL, &n, ad, (int)ad_bytes) == 1;
+    ok = ok && EVP_EncryptUpdate(ctx, want, &n, text, (int)bytes) == 1 && EVP_EncryptFinal_ex(ctx, want + n, &n) == 1 &&
+         EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_AEAD_GET_TAG, (int)tag_bytes, tag) == 1;
+    must(ok, name, bytes);
+    EVP_CIPHER_CTX_free(ctx);
+    EVP_CIPHER_free(c);
+    if (corrupt && below(50) == 0)
+        tag[below(tag_bytes)] ^= 1;
+    const uint8_t *in = input(bytes);
+    must(sealane_aes_ccm_key_init(&k, key, key_bytes, tag_bytes) == 0, "set-up", bytes);
+    must(sealane_aes_ccm_seal(&k, got, ours, nonce, nonce_bytes, ad, ad_bytes, in, bytes) == 0 &&
+             memcmp(ours, tag, tag_bytes) == 0,
+         "CCM's tag", bytes);
+    same("CCM", bytes);
+    must(sealane_aes_ccm_open(&k, got, tag, nonce, nonce_bytes, ad, ad_bytes, got, bytes) == 0 &&
+             memcmp(got, text, bytes) == 0,
+         "CCM backwards", bytes);
+}
+
 int main(int argc, char **argv)
 {
     double limit = 2;
@@ -187,10 +255,10 @@ int main(int argc, char **argv)
             return 2;
     printf("modes_openssl: seed %#llx\n", (unsigned long long)seed);
     for (const clock_t start = clock(); (double)(clock() - start) < limit * CLOCKS_PER_SEC; cases++) {
-        static void (*const all[])(const uint8_t *, size_t) = {ctr, cbc, cbc_batch, ecb, xts};
+        static void (*const all[])(const uint8_t *, size_t) = {ctr, cbc, cbc_batch, ecb, xts, cmac, ccm};
         uint8_t key[64];
         randomise(key, sizeof key);
-        all[cases % 5](key, 16 + 8 * below(3));
+        all[cases % 7](key, 16 + 8 * below(3));
     }
     printf("modes_openssl: %llu cases are the same\n", (unsigned long long)cases);
     return 0;

@@ -29,6 +29,11 @@ typedef enum {
     CBC_ENCRYPT,
     CBC_DECRYPT,
     CBC_BATCH,
+    CMAC,
+    CMAC_VERIFY,
+    CCM_SEAL,
+    CCM_OPEN,
+    CCM_FORGED,
     XTS_KEY,
     XTS_ENCRYPT,
     XTS_DECRYPT,
@@ -40,10 +45,11 @@ typedef enum {
     WAYS
 } way;
 
-static const char *const way_names[WAYS] = {"key",     "ECB",           "ECB backwards",      "CTR in pieces",
-                                            "CBC",     "CBC backwards", "CBC batch",          "XTS key",
-                                            "XTS",     "XTS backwards", "QUIC keys",          "mask",
-                                            "protect", "unprotect",     "unprotect forgeries"};
+static const char *const way_names[WAYS] = {"key",           "ECB",           "ECB backwards", "CTR in pieces",
+                                            "CBC",           "CBC backwards", "CBC batch",     "CMAC",
+                                            "CMAC compared", "CCM",           "CCM backwards", "CCM forged",
+                                            "XTS key",       "XTS",           "XTS backwards", "QUIC keys",
+                                            "mask",          "protect",       "unprotect",     "unprotect forgeries"};
 
 /* One call. All of it has the same address in every run. */
 static struct {
@@ -55,6 +61,9 @@ static struct {
     sealane_aes_key aes;
     sealane_xts_key xts;
     sealane_aes_ctr ctr;
+    sealane_aes_cmac cmac;
+    sealane_ccm_key ccm;
+    uint8_t tag[16];
     sealane_quic_keys quic;
     uint8_t key[64], hp[32], iv[16], text[LONGEST], out[LONGEST], ivs[PACKETS][16], texts[PACKETS][LONGEST];
     sealane_cbc_op cbc[PACKETS];
@@ -87,6 +96,17 @@ static int ctr_pieces(void)
     return bad;
 }
 
+static int cmac_pieces(int compare)
+{
+    const size_t a = now.bytes / 3;
+    int bad = sealane_aes_cmac_init(&now.cmac);
+    bad |= sealane_aes_cmac_update(&now.aes, &now.cmac, now.text, a);
+    bad |= sealane_aes_cmac_update(&now.aes, &now.cmac, now.text + a, now.bytes - a);
+    if (!compare)
+        return bad | sealane_aes_cmac_final(&now.aes, &now.cmac, now.tag);
+    return bad || sealane_aes_cmac_verify(&now.aes, &now.cmac, now.tag, 16) != SEALANE_NOT_AUTHENTIC;
+}
+
 static int call(void)
 {
     const size_t whole = now.bytes & ~(size_t)15;
@@ -105,6 +125,16 @@ static int call(void)
         return sealane_aes_cbc_decrypt(&now.aes, now.iv, now.out, now.text, whole);
     case CBC_BATCH:
         return sealane_aes_cbc_encrypt_batch(now.cbc, PACKETS) != PACKETS;
+    case CMAC:
+    case CMAC_VERIFY:
+        return cmac_pieces(now.way == CMAC_VERIFY);
+    case CCM_SEAL:
+        return sealane_aes_ccm_seal(&now.ccm, now.out, now.tag, now.iv, 12, now.iv, 15, now.text, now.bytes);
+    case CCM_OPEN:
+        return sealane_aes_ccm_open(&now.ccm, now.text, now.tag, now.iv, 12, now.iv, 15, now.text, now.bytes);
+    case CCM_FORGED:
+        return sealane_aes_ccm_open(&now.ccm, now.text, now.tag, now.iv, 12, now.iv, 15, now.text, now.bytes) !=
+               SEALANE_NOT_AUTHENTIC;
     case XTS_KEY:
         return sealane_aes_xts_key_init(&now.xts, now.key, now.key_bytes == 24 ? 32 : 2 * now.key_bytes);
     case XTS_ENCRYPT:
@@ -191,6 +221,14 @@ static int prepare(int n, int is_undefined)
     if (is_undefined && !is_opening())
         undefine(now.hp, sizeof now.hp);
     int bad = now.way == KEY || now.way == QUIC_KEYS ? 0 : sealane_aes_key_init(&now.aes, now.key, now.key_bytes);
+    memset(now.tag, 5, sizeof now.tag);
+    if (now.way >= CCM_SEAL && now.way <= CCM_FORGED)
+        bad |= sealane_aes_ccm_key_init(&now.ccm, now.key, now.key_bytes, 16);
+    if (now.way == CCM_OPEN) { /* what is on the wire is no secret */
+        bad |= sealane_aes_ccm_seal(&now.ccm, now.text, now.tag, now.iv, 12, now.iv, 15, now.text, now.bytes);
+        (void)VALGRIND_MAKE_MEM_DEFINED(now.text, sizeof now.text);
+        (void)VALGRIND_MAKE_MEM_DEFINED(now.tag, sizeof now.tag);
+    }
     if (now.way == XTS_ENCRYPT || now.way == XTS_DECRYPT)
         bad |= sealane_aes_xts_key_init(&now.xts, now.key, now.key_bytes == 32 ? 64 : 32);
     if (now.way == MASK)

@@ -1,0 +1,168 @@
+package aes
+
+import (
+	"crypto/cipher"
+	"crypto/subtle"
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+)
+
+var (
+	errCCMNonceSize = errors.New("aes: a nonce of CCM has 7 to 13 bytes")
+	errCCMTagSize   = errors.New("aes: a tag of CCM has 4, 6, 8, 10, 12, 14 or 16 bytes")
+	errCCMOpen      = errors.New("aes: message authentication failed")
+)
+
+// ccm is AES-CCM (NIST SP 800-38C, RFC 3610).
+type ccm struct {
+	c                  *Cipher
+	nonceSize, tagSize int
+}
+
+// NewCCM returns AES-CCM (NIST SP 800-38C, RFC 3610) under the key, for protocols that have it: TLS (nonces of 12
+// bytes, and tags of 16, or of 8 in its suites CCM_8), 802.11, Bluetooth, Matter. Elsewhere AES-GCM is several times
+// as fast.
+//
+// A nonce has 7 to 13 bytes and is used once. A tag has an even number of bytes from 4 to 16; one of 4 lets one
+// forgery in 2^32 through. Seal panics if the nonce has another length, or the text 2^(8 * (15 - nonceSize)) bytes or
+// more: 64 KiB with nonces of 13 bytes, 16 MiB with 12. Open panics for the nonce. Both panic, with nothing written,
+// if the output overlaps the additional data, or the input elsewhere than exactly at its start. If Open fails, the
+// bytes that the plaintext would have filled are zero. What is returned is safe for concurrent use.
+func (c *Cipher) NewCCM(nonceSize, tagSize int) (cipher.AEAD, error) {
+	if nonceSize < 7 || nonceSize > 13 {
+		return nil, errCCMNonceSize
+	}
+	if tagSize < 4 || tagSize > 16 || tagSize%2 != 0 {
+		return nil, errCCMTagSize
+	}
+	return &ccm{c, nonceSize, tagSize}, nil
+}
+
+func (k *ccm) NonceSize() int { return k.nonceSize }
+func (k *ccm) Overhead() int  { return k.tagSize }
+
+// fits says whether the length field, which has what the nonce leaves of 15 bytes, has room for so many.
+func (k *ccm) fits(n int) bool {
+	return k.nonceSize == 7 || uint64(n)>>(8*(15-k.nonceSize)) == 0
+}
+
+func (k *ccm) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
+	if len(nonce) != k.nonceSize {
+		panic("crypto/cipher: incorrect nonce length given to CCM")
+	}
+	if !k.fits(len(plaintext)) {
+		panic("crypto/cipher: message too large for CCM")
+	}
+	n := len(plaintext)
+	ret := slices.Grow(dst, n+k.tagSize)[:len(dst)+n+k.tagSize]
+	out := ret[len(dst):]
+	checkCCM(out, plaintext, additionalData)
+	var p ccmPacket
+	p.begin(k, nonce, additionalData, uint64(n))
+	p.run(k.c, out[:n], plaintext, false)
+	copy(out[n:], p.mask[:])
+	p = ccmPacket{}
+	return ret
+}
+
+func (k *ccm) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, error) {
+	if len(nonce) != k.nonceSize {
+		panic("crypto/cipher: incorrect nonce length given to CCM")
+	}
+	n := len(ciphertext) - k.tagSize
+	if n < 0 || !k.fits(n) {
+		return nil, errCCMOpen
+	}
+	ret := slices.Grow(dst, n)[:len(dst)+n]
+	out := ret[len(dst):]
+	checkCCM(out, ciphertext, additionalData)
+	var p ccmPacket
+	p.begin(k, nonce, additionalData, uint64(n))
+	p.run(k.c, out, ciphertext[:n], true)
+	same := subtle.ConstantTimeCompare(p.mask[:k.tagSize], ciphertext[n:])
+	p = ccmPacket{}
+	if same != 1 {
+		clear(out)
+		return nil, errCCMOpen
+	}
+	return ret, nil
+}
+
+func checkCCM(out, in, ad []byte) {
+	if inexactOverlap(out, in) {
+		panic("crypto/cipher: invalid buffer overlap of output and input")
+	}
+	if overlap(out, ad) {
+		panic("crypto/cipher: invalid buffer overlap of output and additional data")
+	}
+}
+
+// ccmPacket is a packet in progress.
+type ccmPacket struct {
+	mac
+	ctr  ctr
+	mask [BlockSize]byte // of the tag
+}
+
+// begin absorbs the lengths (SP 800-38C, appendix A.2) and the associated data, and begins the counters (A.3).
+func (p *ccmPacket) begin(k *ccm, nonce, ad []byte, n uint64) {
+	var first [BlockSize]byte
+	lengthBytes := 15 - k.nonceSize
+	binary.BigEndian.PutUint64(first[8:], n)
+	first[0] = byte((k.tagSize-2)/2<<3 | (lengthBytes - 1))
+	if len(ad) > 0 {
+		first[0] |= 0x40
+	}
+	copy(first[1:], nonce)
+	p.ctr.c = k.c
+	p.ctr.counter[0] = byte(lengthBytes - 1)
+	copy(p.ctr.counter[1:], nonce)
+	p.absorb(k.c, first[:])
+	p.ctr.whole(p.mask[:], p.mask[:])
+	if len(ad) == 0 {
+		return
+	}
+	prefix := 2
+	switch size := uint64(len(ad)); {
+	case size < 0xff00:
+		binary.BigEndian.PutUint16(first[:], uint16(size))
+	case size <= math.MaxUint32:
+		prefix = 6
+		binary.BigEndian.PutUint16(first[:], 0xfffe)
+		binary.BigEndian.PutUint32(first[2:], uint32(size))
+	default:
+		prefix = 10
+		binary.BigEndian.PutUint16(first[:], 0xffff)
+		binary.BigEndian.PutUint64(first[2:], size)
+	}
+	with := copy(first[prefix:], ad)
+	clear(first[prefix+with:])
+	p.absorb(k.c, first[:])
+	p.absorbPadded(k.c, ad[with:])
+}
+
+// run does the text, and leaves the tag in mask. A CPU with AES instructions encrypts four blocks while it waits for
+// the chain of the four before them, which leave room for both among the instructions that it reorders: CTR then
+// costs nothing. At other levels more blocks at a time take less.
+func (p *ccmPacket) run(c *Cipher, out, in []byte, open bool) {
+	part := 64
+	if c.level.SlowAES() {
+		part = absorbBytes
+	}
+	for len(in) > 0 {
+		n := min(len(in), part)
+		if !open {
+			p.absorbPadded(c, in[:n])
+		}
+		p.ctr.XORKeyStream(out[:n], in[:n])
+		if open {
+			p.absorbPadded(c, out[:n])
+		}
+		out, in = out[n:], in[n:]
+	}
+	for i := range p.mask {
+		p.mask[i] ^= p.chain[i]
+	}
+}

@@ -1,0 +1,360 @@
+/* AES-CMAC (NIST SP 800-38B) and AES-CCM (NIST SP 800-38C). Both chain blocks as CBC does and keep the last one. */
+#include "../include/sealane.h"
+
+#include "aesmodes.h"
+#include "contract.h"
+#include "cpu.h"
+#include "dit.h"
+
+/* An AES key, and how a kernel takes it. */
+typedef struct {
+    const sealane_aes_schedules *key;
+    const sealane_level *level;
+} aes;
+
+static inline int aes_of(aes *k, const sealane_aes_key *key)
+{
+    k->key = sealane_aes_schedules_of(key, &k->level);
+    return k->key != NULL;
+}
+
+/* chain = E(chain + block) for every block of whole ones: CBC's ciphertext, of which only the last block is kept. */
+enum { LARGE = 512 };
+
+static void absorb(const aes *k, uint8_t chain[16], const uint8_t *in, size_t bytes)
+{
+    SEALANE_SCRATCH(scratch);
+    uint8_t thrown_away[LARGE];
+    sealane_lane lane;
+    sealane_args a;
+    lane.out = slot(thrown_away), lane.key = slot(k->key), lane.nonce = slot(chain);
+    a.in = slot(&lane), a.bytes = 1, a.flags = SEALANE_AES_CBC_ENCRYPT;
+    const size_t most = bytes < LARGE ? bytes : LARGE;
+    for (size_t n; bytes > 0; bytes -= n, in += n) {
+        n = bytes < LARGE ? bytes : LARGE;
+        lane.in = slot(in), a.total = n;
+        k->level->kernel(&a, scratch, k->level->consts);
+    }
+    wipe(thrown_away, most);
+}
+
+/* The same, and behind the whole blocks one that is filled up with zeroes. */
+static void absorb_padded(const aes *k, uint8_t chain[16], const uint8_t *in, size_t bytes)
+{
+    const size_t whole = bytes & ~(size_t)15;
+    if (whole != 0)
+        absorb(k, chain, in, whole);
+    if (bytes != whole) {
+        uint8_t last[16] = {0};
+        memcpy(last, in + whole, bytes - whole);
+        absorb(k, chain, last, 16);
+        wipe(last, sizeof last);
+    }
+}
+
+/* ---- CMAC ---- */
+
+#define CMAC_MARK 0x736c6d31
+
+static inline int is_cmac(const sealane_aes_cmac *s)
+{
+    return s != NULL && s->ready == CMAC_MARK && s->held_bytes <= 16;
+}
+
+int sealane_aes_cmac_init(sealane_aes_cmac *s)
+{
+    if (s == NULL)
+        return SEALANE_INVALID_STREAM;
+    wipe(s, sizeof *s);
+    s->ready = CMAC_MARK;
+    return SEALANE_OK;
+}
+
+void sealane_aes_cmac_wipe(sealane_aes_cmac *s)
+{
+    if (s != NULL)
+        wipe(s, sizeof *s);
+}
+
+/* The last block, whole or not, waits for the end: a subkey is added to it. */
+static void update(const aes *k, sealane_aes_cmac *s, const uint8_t *in, size_t bytes)
+{
+    const size_t room = 16 - s->held_bytes, first = bytes < room ? bytes : room;
+    memcpy(s->held + s->held_bytes, in, first);
+    s->held_bytes += (uint32_t)first;
+    in += first, bytes -= first;
+    if (bytes == 0)
+        return;
+    absorb(k, s->chain, s->held, 16);
+    const size_t whole = (bytes - 1) & ~(size_t)15;
+    if (whole != 0)
+        absorb(k, s->chain, in, whole);
+    memcpy(s->held, in + whole, bytes - whole);
+    s->held_bytes = (uint32_t)(bytes - whole);
+}
+
+int sealane_aes_cmac_update(const sealane_aes_key *key, sealane_aes_cmac *s, const uint8_t *in, size_t in_bytes)
+{
+    aes k;
+    if (!is_cmac(s))
+        return SEALANE_INVALID_STREAM;
+    if (!aes_of(&k, key))
+        return SEALANE_INVALID_KEY;
+    if (in_bytes == 0)
+        return SEALANE_OK;
+    if (in_bytes > LENGTH_MAX)
+        return SEALANE_TOO_LONG;
+    const sealane_status why = source_mistake(s, sizeof *s, in, in_bytes);
+    if (why != SEALANE_OK)
+        return why;
+    const uint64_t dit = dit_on();
+    update(&k, s, in, in_bytes);
+    dit_restore(dit);
+    return SEALANE_OK;
+}
+
+/* Times x in GF(2^128), big-endian (SP 800-38B, section 5.3). */
+static void double_block(uint8_t block[16])
+{
+    const uint64_t high = load64_be(block), low = load64_be(block + 8);
+    store64_be(block, high << 1 | low >> 63);
+    keep_stores(block); /* gcc would put both halves together on the stack, and leave them there */
+    store64_be(block + 8, low << 1 ^ (0x87 & (0 - hide(high >> 63))));
+}
+
+static void finish(const aes *k, sealane_aes_cmac *s)
+{
+    uint8_t subkey[16] = {0};
+    absorb(k, subkey, subkey, 16);
+    double_block(subkey);
+    if (s->held_bytes < 16) {
+        double_block(subkey);
+        s->held[s->held_bytes] = 0x80;
+        memset(s->held + s->held_bytes + 1, 0, 15 - s->held_bytes);
+    }
+    for (size_t i = 0; i < 16; i++)
+        s->held[i] ^= subkey[i];
+    absorb(k, s->chain, s->held, 16);
+    wipe(subkey, sizeof subkey);
+}
+
+int sealane_aes_cmac_final(const sealane_aes_key *key, sealane_aes_cmac *s, uint8_t mac[16])
+{
+    aes k;
+    if (!is_cmac(s))
+        return SEALANE_INVALID_STREAM;
+    if (!aes_of(&k, key))
+        return SEALANE_INVALID_KEY;
+    const sealane_status why = source_mistake(s, sizeof *s, mac, 16);
+    if (why != SEALANE_OK)
+        return why;
+    const uint64_t dit = dit_on();
+    finish(&k, s);
+    memcpy(mac, s->chain, 16);
+    wipe(s, sizeof *s);
+    dit_restore(dit);
+    return SEALANE_OK;
+}
+
+/* The first bytes of two tags; what is behind them is as if it were right. */
+static int same_tag(uint8_t expected[16], const uint8_t *tag, size_t tag_bytes)
+{
+    uint8_t given[16];
+    memcpy(given, expected, sizeof given);
+    memcpy(given, tag, tag_bytes);
+    const int same = equal16(expected, given);
+    wipe(expected, 16);
+    wipe(given, sizeof given);
+    return same;
+}
+
+int sealane_aes_cmac_verify(const sealane_aes_key *key, sealane_aes_cmac *s, const uint8_t *mac, size_t mac_bytes)
+{
+    aes k;
+    if (!is_cmac(s))
+        return SEALANE_INVALID_STREAM;
+    if (!aes_of(&k, key))
+        return SEALANE_INVALID_KEY;
+    if (mac_bytes < 4 || mac_bytes > 16)
+        return SEALANE_INVALID_TAG;
+    const sealane_status why = source_mistake(s, sizeof *s, mac, mac_bytes);
+    if (why != SEALANE_OK)
+        return why;
+    const uint64_t dit = dit_on();
+    finish(&k, s);
+    const int same = same_tag(s->chain, mac, mac_bytes);
+    wipe(s, sizeof *s);
+    dit_restore(dit);
+    return same ? SEALANE_OK : SEALANE_NOT_AUTHENTIC;
+}
+
+/* ---- CCM ---- */
+
+#define CCM_MARK 0x736c6331
+
+static inline int ccm_tag_fits(uint64_t tag_bytes)
+{
+    return tag_bytes >= 4 && tag_bytes <= 16 && tag_bytes % 2 == 0;
+}
+
+/* The key's tag in bytes; 0 if it is none. */
+static inline size_t ccm_tag_of(const sealane_ccm_key *k)
+{
+    if (k == NULL || k->opaque >> 32 != CCM_MARK || !ccm_tag_fits(k->opaque & 0xffffffff))
+        return 0;
+    return (size_t)(k->opaque & 0xffffffff);
+}
+
+int sealane_aes_ccm_key_init(sealane_ccm_key *k, const uint8_t *key, size_t key_bytes, size_t tag_bytes)
+{
+    if (k == NULL)
+        return SEALANE_NULL;
+    int failed = ccm_tag_fits(tag_bytes) ? source_mistake(k, sizeof *k, key, key_bytes) : SEALANE_INVALID_TAG;
+    if (key_bytes != 16 && key_bytes != 24 && key_bytes != 32)
+        failed = SEALANE_INVALID_KEY;
+    if (!failed)
+        failed = sealane_aes_key_init(&k->aes, key, key_bytes);
+    if (failed)
+        wipe(k, sizeof *k);
+    else
+        k->opaque = (uint64_t)CCM_MARK << 32 | tag_bytes;
+    return failed;
+}
+
+void sealane_aes_ccm_key_wipe(sealane_ccm_key *k)
+{
+    if (k != NULL)
+        wipe(k, sizeof *k);
+}
+
+/* A packet in progress. */
+typedef struct {
+    aes k;
+    const sealane_aes_key *key;
+    uint8_t counter[16], chain[16], mask[16];
+} ccm;
+
+/* The lengths of a packet as B0 and the blocks behind it have them (SP 800-38C, appendix A.2), and the counters'
+ * beginning (A.3). */
+static void begin(ccm *c, const sealane_packet *p, size_t tag_bytes)
+{
+    const size_t length_bytes = 15 - p->nonce_bytes;
+    uint64_t left = p->bytes;
+    uint8_t first[16] = {0};
+    first[0] = (uint8_t)((p->ad_bytes != 0 ? 0x40 : 0) | (tag_bytes - 2) / 2 << 3 | (length_bytes - 1));
+    memcpy(first + 1, p->nonce, p->nonce_bytes);
+    memset(c->counter, 0, 16), memset(c->chain, 0, 16), memset(c->mask, 0, 16);
+    memcpy(c->counter, first, 1 + p->nonce_bytes);
+    c->counter[0] = (uint8_t)(length_bytes - 1);
+    for (size_t i = 0; i < length_bytes; i++, left >>= 8)
+        first[15 - i] = (uint8_t)left;
+    absorb(&c->k, c->chain, first, 16);
+    sealane_aes_ctr_blocks(c->key, c->counter, c->mask, c->mask, 16);
+    if (p->ad_bytes == 0)
+        return;
+    const size_t prefix = p->ad_bytes < 0xff00 ? 2 : p->ad_bytes >> 16 >> 16 == 0 ? 6 : 10;
+    const size_t with = p->ad_bytes < 16 - prefix ? p->ad_bytes : 16 - prefix;
+    memset(first, 0, 16);
+    memset(first, 0xff, 2);
+    first[1] = prefix == 6 ? 0xfe : 0xff;
+    left = p->ad_bytes;
+    for (size_t i = prefix; i > (prefix == 2 ? 0 : 2); i--, left >>= 8)
+        first[i - 1] = (uint8_t)left;
+    memcpy(first + prefix, p->ad, with);
+    absorb(&c->k, c->chain, first, 16);
+    absorb_padded(&c->k, c->chain, p->ad + with, p->ad_bytes - with);
+    wipe(first, sizeof first);
+}
+
+/* Key stream onto a part of the text: whole blocks, and at the end maybe one that is not. */
+static void crypt(ccm *c, uint8_t *out, const uint8_t *in, size_t bytes)
+{
+    const size_t whole = bytes & ~(size_t)15;
+    if (whole != 0)
+        sealane_aes_ctr_blocks(c->key, c->counter, out, in, whole);
+    if (bytes != whole) {
+        uint8_t last[16] = {0};
+        memcpy(last, in + whole, bytes - whole);
+        sealane_aes_ctr_blocks(c->key, c->counter, last, last, 16);
+        memcpy(out + whole, last, bytes - whole);
+        wipe(last, sizeof last);
+    }
+}
+
+/* How much is chained and encrypted by turns. A CPU with AES instructions encrypts four blocks while it waits for the
+ * chain of the four before them, which leave room for both among the instructions that it reorders: CTR then costs
+ * nothing. Without AES instructions more blocks at a time take less. */
+static inline size_t part_of(const sealane_level *level)
+{
+    return level->needs & (SEALANE_X86_AES | SEALANE_ARM_AES) ? 64 : LARGE;
+}
+
+/* The whole packet; its tag is left in mask. */
+static void run(ccm *c, const sealane_packet *p)
+{
+    const size_t part = part_of(c->k.level);
+    for (size_t at = 0, n; at < p->bytes; at += n) {
+        n = p->bytes - at < part ? p->bytes - at : part;
+        if (!p->open)
+            absorb_padded(&c->k, c->chain, p->in + at, n);
+        crypt(c, p->out + at, p->in + at, n);
+        if (p->open)
+            absorb_padded(&c->k, c->chain, p->out + at, n);
+    }
+    for (size_t i = 0; i < 16; i++)
+        c->mask[i] ^= c->chain[i];
+}
+
+/* What a forgery leaves: zeroes, or in place the ciphertext as it came. */
+static sealane_status take_back(ccm *c, const sealane_packet *p)
+{
+    if (p->out != p->in && p->bytes != 0)
+        memset(p->out, 0, p->bytes);
+    if (p->out == p->in && p->bytes != 0) {
+        memset(c->counter + 1 + p->nonce_bytes, 0, 15 - p->nonce_bytes);
+        c->counter[15] = 1;
+        crypt(c, p->out, p->in, p->bytes);
+    }
+    return SEALANE_NOT_AUTHENTIC;
+}
+
+static int packet(const sealane_ccm_key *k, const sealane_packet *p, uint8_t *tag)
+{
+    const size_t tag_bytes = ccm_tag_of(k);
+    ccm c;
+    if (tag_bytes == 0 || !aes_of(&c.k, &k->aes))
+        return SEALANE_INVALID_KEY;
+    if (p->nonce_bytes < 7 || p->nonce_bytes > 13)
+        return SEALANE_INVALID_NONCE;
+    /* The length has 15 - nonce_bytes bytes. */
+    const uint64_t most = p->nonce_bytes == 7 ? UINT64_MAX : ((uint64_t)1 << 8 * (15 - p->nonce_bytes)) - 1;
+    int status =
+        packet_mistake(p, (sealane_limits){most < LENGTH_MAX ? (size_t)most : LENGTH_MAX, LENGTH_MAX, tag_bytes});
+    if (status != SEALANE_OK)
+        return status;
+    const uint64_t dit = dit_on();
+    c.key = &k->aes;
+    begin(&c, p, tag_bytes);
+    run(&c, p);
+    if (!p->open)
+        memcpy(tag, c.mask, tag_bytes);
+    else if (!same_tag(c.mask, p->tag, tag_bytes))
+        status = take_back(&c, p);
+    wipe(&c, sizeof c);
+    dit_restore(dit);
+    return status;
+}
+
+int sealane_aes_ccm_seal(const sealane_ccm_key *k, uint8_t *out, uint8_t *tag, const uint8_t *nonce, size_t nonce_bytes,
+                         const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t in_bytes)
+{
+    const sealane_packet p = {NULL, out, in, in_bytes, ad, ad_bytes, nonce, nonce_bytes, tag, 0};
+    return packet(k, &p, tag);
+}
+
+int sealane_aes_ccm_open(const sealane_ccm_key *k, uint8_t *out, const uint8_t *tag, const uint8_t *nonce,
+                         size_t nonce_bytes, const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t in_bytes)
+{
+    const sealane_packet p = {NULL, out, in, in_bytes, ad, ad_bytes, nonce, nonce_bytes, tag, 1};
+    return packet(k, &p, NULL);
+}

@@ -1,0 +1,369 @@
+/* aeads: AES-CMAC and AES-CCM as any program sees them: vectors, pieces, tampering, wrong use.
+ *
+ *     aeads FILE               FILE: Wycheproof's vectors, flattened by test/vectors/flatten.go
+ *     aeads FILE --plant=NAME  a fault in what is called; must fail
+ *
+ * Uses include/sealane.h only. */
+#include <sealane.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST = 2048, FILL = 0xa5 };
+
+static unsigned passed, failed;
+static char why[200];
+static const char *plant = "";
+
+static int fail(const char *what, size_t number)
+{
+    snprintf(why, sizeof why, "%s (%zu)", what, number);
+    return 0;
+}
+
+static int planted(const char *name)
+{
+    return strcmp(plant, name) == 0;
+}
+
+static uint64_t random_state = 0x243f6a8885a308d3; /* the choices are the same in every run */
+
+static size_t below(size_t n)
+{
+    random_state ^= random_state << 13, random_state ^= random_state >> 7, random_state ^= random_state << 17;
+    return (size_t)((random_state >> 11) % n);
+}
+
+static void randomise(uint8_t *p, size_t n)
+{
+    while (n-- > 0)
+        *p++ = (uint8_t)below(256);
+}
+
+static int all(const uint8_t *p, size_t n, uint8_t value)
+{
+    while (n-- > 0)
+        if (*p++ != value)
+            return 0;
+    return 1;
+}
+
+/* ---- What is tested, as one kind of call ---- */
+
+typedef struct {
+    uint8_t key[64], nonce[512], ad[LONGEST], text[LONGEST], sealed[LONGEST], tag[64];
+    size_t key_bytes, nonce_bytes, ad_bytes, text_bytes, sealed_bytes, tag_bytes;
+} vector;
+
+static sealane_ccm_key ccm_key;
+
+/* Sets the key up for tags of so many bytes. */
+static int set_up(const uint8_t *key, size_t key_bytes, size_t tag_bytes)
+{
+    return sealane_aes_ccm_key_init(&ccm_key, key, key_bytes, tag_bytes);
+}
+
+static int seal(uint8_t *out, uint8_t *tag, const uint8_t *nonce, size_t nonce_bytes, const uint8_t *ad,
+                size_t ad_bytes, const uint8_t *in, size_t in_bytes)
+{
+    const int status = sealane_aes_ccm_seal(&ccm_key, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, in_bytes);
+    if (planted("seal") && status == 0 && in_bytes == 33)
+        out[32] ^= 1;
+    return status;
+}
+
+static int open_(uint8_t *out, const uint8_t *tag, const uint8_t *nonce, size_t nonce_bytes, const uint8_t *ad,
+                 size_t ad_bytes, const uint8_t *in, size_t in_bytes)
+{
+    int status = sealane_aes_ccm_open(&ccm_key, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, in_bytes);
+    if (planted("forgery") && status == SEALANE_NOT_AUTHENTIC)
+        status = SEALANE_OK;
+    if (planted("text") && status == SEALANE_NOT_AUTHENTIC && in_bytes != 0)
+        out[in_bytes - 1] ^= 1;
+    return status;
+}
+
+/* ---- Vectors ---- */
+
+static size_t from_hex(uint8_t *out, const char *hex)
+{
+    size_t n = 0;
+    unsigned byte;
+    for (; hex[0] != '-' && sscanf(hex, "%2x", &byte) == 1; hex += 2)
+        out[n++] = (uint8_t)byte;
+    return n;
+}
+
+static int cmac_vector(const vector *v, int valid)
+{
+    sealane_aes_key k;
+    sealane_aes_cmac s;
+    uint8_t mac[16];
+    if (sealane_aes_key_init(&k, v->key, v->key_bytes) != 0)
+        return !valid;
+    if (sealane_aes_cmac_init(&s) != 0 || sealane_aes_cmac_update(&k, &s, v->text, v->text_bytes) != 0 ||
+        sealane_aes_cmac_verify(&k, &s, v->tag, v->tag_bytes) != (valid ? SEALANE_OK : SEALANE_NOT_AUTHENTIC))
+        return 0;
+    if (sealane_aes_cmac_init(&s) != 0 || sealane_aes_cmac_update(&k, &s, v->text, v->text_bytes) != 0 ||
+        sealane_aes_cmac_final(&k, &s, mac) != 0)
+        return 0;
+    return (memcmp(mac, v->tag, v->tag_bytes) == 0) == valid;
+}
+
+static int ccm_vector(const vector *v, int valid)
+{
+    static uint8_t out[LONGEST], tag[16 + 16];
+    if (set_up(v->key, v->key_bytes, v->tag_bytes) != 0)
+        return !valid;
+    const int good_nonce = v->nonce_bytes >= 7 && v->nonce_bytes <= 13;
+    const int want = !good_nonce ? SEALANE_INVALID_NONCE : valid ? SEALANE_OK : SEALANE_NOT_AUTHENTIC;
+    memset(out, FILL, sizeof out);
+    if (open_(out, v->tag, v->nonce, v->nonce_bytes, v->ad, v->ad_bytes, v->sealed, v->sealed_bytes) != want)
+        return 0;
+    if (!valid)
+        return all(out, v->sealed_bytes, good_nonce ? 0 : FILL);
+    if (memcmp(out, v->text, v->text_bytes) != 0)
+        return 0;
+    memset(tag, FILL, sizeof tag);
+    return seal(out, tag, v->nonce, v->nonce_bytes, v->ad, v->ad_bytes, v->text, v->text_bytes) == 0 &&
+           memcmp(out, v->sealed, v->sealed_bytes) == 0 && memcmp(tag, v->tag, v->tag_bytes) == 0 &&
+           all(tag + v->tag_bytes, sizeof tag - v->tag_bytes, FILL);
+}
+
+static int check_vectors(const char *path)
+{
+    static vector v;
+    static char line[1 << 16], field[9][1 << 14];
+    size_t ran[2] = {0};
+    FILE *f = fopen(path, "r");
+    if (f == NULL)
+        return fail("cannot open the file of vectors", 0);
+    while (fgets(line, sizeof line, f) != NULL) {
+        const int n = sscanf(line, "%s %s %s %s %s %s %s %s %s", field[0], field[1], field[2], field[3], field[4],
+                             field[5], field[6], field[7], field[8]);
+        const int mac = strcmp(field[0], "AES-CMAC") == 0;
+        v.key_bytes = from_hex(v.key, field[2]), v.nonce_bytes = from_hex(v.nonce, field[3]);
+        v.ad_bytes = from_hex(v.ad, field[4]), v.text_bytes = from_hex(v.text, field[5]);
+        v.sealed_bytes = from_hex(v.sealed, field[6]), v.tag_bytes = from_hex(v.tag, field[7]);
+        if (planted("vector") && strcmp(field[1], "40") == 0)
+            v.text[0] ^= 1;
+        if (n != 9 || !(mac ? cmac_vector : ccm_vector)(&v, strcmp(field[8], "valid") == 0)) {
+            snprintf(why, sizeof why, "%.20s test %.20s", field[0], field[1]);
+            fclose(f);
+            return 0;
+        }
+        ran[mac]++;
+    }
+    fclose(f);
+    printf("     %zu and %zu vectors of Wycheproof\n", ran[0], ran[1]);
+    return (ran[0] == 552 && ran[1] == 311) || fail("how many vectors", ran[0] + ran[1]);
+}
+
+/* NIST SP 800-38C, examples 1 and 3; SP 800-38B, example of AES-128 with 40 bytes. */
+static int check_specifications(void)
+{
+    uint8_t raw[16], text[40], nonce[13], ad[20], out[24], tag[8], want[16];
+    sealane_aes_key k;
+    sealane_aes_cmac s;
+    from_hex(raw, "404142434445464748494a4b4c4d4e4f");
+    for (size_t i = 0; i < 24; i++)
+        text[i] = (uint8_t)(0x20 + i), ad[i % 20] = (uint8_t)(i % 20), nonce[i % 13] = (uint8_t)(0x10 + i % 13);
+    if (set_up(raw, 16, 4) != 0 || seal(out, tag, nonce, 7, ad, 8, text, 4) != 0 ||
+        memcmp(out, (const uint8_t[]){0x71, 0x62, 0x01, 0x5b}, 4) != 0 ||
+        memcmp(tag, (const uint8_t[]){0x4d, 0xac, 0x25, 0x5d}, 4) != 0)
+        return fail("SP 800-38C, example 1", 0);
+    from_hex(want, "e3b201a9f5b71a7a9b1ceaeccd97e70b");
+    if (set_up(raw, 16, 8) != 0 || seal(out, tag, nonce, 12, ad, 20, text, 24) != 0 || memcmp(out, want, 16) != 0 ||
+        memcmp(tag, (const uint8_t[]){0x48, 0x43, 0x92, 0xfb, 0xc1, 0xb0, 0x99, 0x51}, 8) != 0)
+        return fail("SP 800-38C, example 3", 0);
+    from_hex(raw, "2b7e151628aed2a6abf7158809cf4f3c"), from_hex(want, "dfa66747de9ae63030ca32611497c827");
+    from_hex(text, "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e5130c81c46a35ce411");
+    return (sealane_aes_key_init(&k, raw, 16) == 0 && sealane_aes_cmac_init(&s) == 0 &&
+            sealane_aes_cmac_update(&k, &s, text, 40) == 0 && sealane_aes_cmac_final(&k, &s, raw) == 0 &&
+            memcmp(raw, want, 16) == 0) ||
+           fail("SP 800-38B", 40);
+}
+
+/* ---- CMAC in pieces ---- */
+
+static int check_pieces(void)
+{
+    uint8_t text[400], whole[16], pieces[16], raw[32];
+    sealane_aes_key k;
+    sealane_aes_cmac s;
+    for (size_t bytes = 0; bytes <= sizeof text; bytes++) {
+        randomise(text, sizeof text), randomise(raw, 32);
+        if (sealane_aes_key_init(&k, raw, 16 + 8 * (bytes % 3)) != 0 || sealane_aes_cmac_init(&s) != 0 ||
+            sealane_aes_cmac_update(&k, &s, text, bytes) != 0 || sealane_aes_cmac_final(&k, &s, whole) != 0 ||
+            !all((const uint8_t *)&s, sizeof s, 0) || sealane_aes_cmac_init(&s) != 0)
+            return fail("a text in one piece", bytes);
+        for (size_t at = 0, n; at < bytes; at += n) {
+            n = below(below(2) ? 17 : 100);
+            n = n < bytes - at ? n : bytes - at;
+            if (planted("piece") && at > 0 && n > 0)
+                n--, at++;
+            if (sealane_aes_cmac_update(&k, &s, n == 0 ? NULL : text + at, n) != 0)
+                return fail("a piece", bytes);
+        }
+        if (sealane_aes_cmac_final(&k, &s, pieces) != 0 || memcmp(whole, pieces, 16) != 0)
+            return fail("a text in pieces", bytes);
+        for (size_t n = 4; n <= 16; n++) {
+            pieces[n - 1] ^= 0x40;
+            for (int right = 0; right < 2; right++, pieces[n - 1] ^= 0x40 * (right == 1))
+                if (sealane_aes_cmac_init(&s) != 0 || sealane_aes_cmac_update(&k, &s, text, bytes) != 0 ||
+                    sealane_aes_cmac_verify(&k, &s, pieces, n) != (right ? SEALANE_OK : SEALANE_NOT_AUTHENTIC) ||
+                    !all((const uint8_t *)&s, sizeof s, 0))
+                    return fail("comparing", n);
+        }
+    }
+    return 1;
+}
+
+/* ---- CCM: all lengths, tampering ---- */
+
+static uint8_t text[LONGEST], sealed[LONGEST], out[LONGEST], ad[LONGEST];
+
+/* Opens, with one bit of something else than it was: apart and in place. */
+static int refuses(const uint8_t *tag, const uint8_t *nonce, size_t nonce_bytes, size_t ad_bytes, size_t bytes)
+{
+    memset(out, FILL, sizeof out);
+    if (open_(out, tag, nonce, nonce_bytes, ad, ad_bytes, sealed, bytes) != SEALANE_NOT_AUTHENTIC ||
+        !all(out, bytes, 0) || !all(out + bytes, 64, FILL))
+        return 0;
+    memcpy(out, sealed, bytes);
+    return open_(out, tag, nonce, nonce_bytes, ad, ad_bytes, out, bytes) == SEALANE_NOT_AUTHENTIC &&
+           memcmp(out, sealed, bytes) == 0;
+}
+
+static int check_lengths(void)
+{
+    uint8_t raw[32], nonce[13], tag[17], again[17];
+    for (size_t bytes = 0; bytes <= 300; bytes++) {
+        const size_t tag_bytes = 4 + 2 * below(7), nonce_bytes = 7 + below(7), ad_bytes = below(3) ? below(70) : 0;
+        randomise(raw, 32), randomise(nonce, 13), randomise(text, bytes), randomise(ad, ad_bytes);
+        memset(tag, FILL, sizeof tag), memset(sealed, FILL, sizeof sealed);
+        if (set_up(raw, 16 + 8 * below(3), tag_bytes) != 0 ||
+            seal(sealed, tag, nonce, nonce_bytes, ad, ad_bytes, text, bytes) != 0 || !all(sealed + bytes, 64, FILL) ||
+            !all(tag + tag_bytes, sizeof tag - tag_bytes, FILL))
+            return fail("sealing", bytes);
+        memcpy(out, text, bytes);
+        if (seal(out, again, nonce, nonce_bytes, ad, ad_bytes, out, bytes) != 0 || memcmp(out, sealed, bytes) != 0 ||
+            memcmp(tag, again, tag_bytes) != 0)
+            return fail("sealing in place", bytes);
+        if (open_(out, tag, nonce, nonce_bytes, ad, ad_bytes, out, bytes) != 0 || memcmp(out, text, bytes) != 0)
+            return fail("opening in place", bytes);
+        for (int i = 0; i < 4; i++) {
+            uint8_t *const of = i == 0 ? tag : i == 1 ? sealed : i == 2 ? ad : nonce;
+            const size_t n = i == 0 ? tag_bytes : i == 1 ? bytes : i == 2 ? ad_bytes : nonce_bytes;
+            for (size_t bit = below(3); bit < 8 * n; bit += 1 + below(bytes > 40 ? 60 : 3)) {
+                of[bit / 8] ^= (uint8_t)(1 << bit % 8);
+                if (!refuses(tag, nonce, nonce_bytes, ad_bytes, bytes))
+                    return fail("a forgery", bit);
+                of[bit / 8] ^= (uint8_t)(1 << bit % 8);
+            }
+        }
+    }
+    return 1;
+}
+
+/* ---- Wrong use ---- */
+
+static int refused(const char *what, int got, int want)
+{
+    return (got == want && all(out, sizeof out, FILL)) || fail(what, (size_t)-got);
+}
+
+static int check_wrong_use(void)
+{
+    static uint8_t room[200];
+    uint8_t *const tag = out + 1000, *const nonce = room;
+    const uint8_t raw[32] = {1};
+    sealane_ccm_key k, none;
+    sealane_aes_key a;
+    sealane_aes_cmac s, no_s;
+    memset(out, FILL, sizeof out), memset(&no_s, 0, sizeof no_s);
+    for (size_t n = 0; n <= 40; n++)
+        for (size_t t = 0; t <= 20; t++) {
+            const int good_key = n == 16 || n == 24 || n == 32, good_tag = t >= 4 && t <= 16 && t % 2 == 0;
+            memset(&k, 3, sizeof k);
+            if (sealane_aes_ccm_key_init(&k, raw, n, t) != (!good_key   ? SEALANE_INVALID_KEY
+                                                            : !good_tag ? SEALANE_INVALID_TAG
+                                                                        : SEALANE_OK) ||
+                (!(good_key && good_tag) && !all((const uint8_t *)&k, sizeof k, 0)))
+                return fail("key or tag", 100 * n + t);
+        }
+    if (sealane_aes_ccm_key_init(NULL, raw, 16, 16) != SEALANE_NULL ||
+        sealane_aes_ccm_key_init(&none, NULL, 16, 16) != SEALANE_NULL ||
+        sealane_aes_ccm_key_init(&none, (uint8_t *)&none + 8, 16, 16) != SEALANE_OVERLAP ||
+        sealane_aes_ccm_key_init(&k, raw, 16, 16) != 0 || sealane_aes_key_init(&a, raw, 16) != 0 ||
+        sealane_aes_cmac_init(&s) != 0 || sealane_aes_cmac_init(NULL) != SEALANE_INVALID_STREAM)
+        return fail("a key", 0);
+#define REFUSED(call, status) refused(#call, call, status)
+    if (!REFUSED(sealane_aes_ccm_seal(&none, out, tag, nonce, 12, NULL, 0, text, 9), SEALANE_INVALID_KEY) ||
+        !REFUSED(sealane_aes_ccm_open(NULL, out, tag, nonce, 12, NULL, 0, text, 9), SEALANE_INVALID_KEY) ||
+        !REFUSED(sealane_aes_ccm_seal(&k, out, tag, nonce, 6, NULL, 0, text, 9), SEALANE_INVALID_NONCE) ||
+        !REFUSED(sealane_aes_ccm_open(&k, out, tag, nonce, 14, NULL, 0, text, 9), SEALANE_INVALID_NONCE) ||
+        !REFUSED(sealane_aes_ccm_seal(&k, out, tag, nonce, 13, NULL, 0, text, 65536), SEALANE_TOO_LONG) ||
+        !REFUSED(sealane_aes_ccm_open(&k, out, tag, nonce, 12, NULL, 0, text, 1 << 24), SEALANE_TOO_LONG) ||
+        !REFUSED(sealane_aes_ccm_open(&k, out, tag, nonce, 7, NULL, 0, text, (size_t)-1), SEALANE_TOO_LONG) ||
+        !REFUSED(sealane_aes_ccm_seal(&k, out, tag, nonce, 7, ad, (size_t)-1, text, 9), SEALANE_TOO_LONG) ||
+        !REFUSED(sealane_aes_ccm_seal(&k, out, tag, NULL, 12, NULL, 0, text, 9), SEALANE_NULL) ||
+        !REFUSED(sealane_aes_ccm_seal(&k, out, NULL, nonce, 12, NULL, 0, text, 9), SEALANE_NULL) ||
+        !REFUSED(sealane_aes_ccm_open(&k, out, tag, nonce, 12, NULL, 3, text, 9), SEALANE_NULL) ||
+        !REFUSED(sealane_aes_ccm_open(&k, NULL, tag, nonce, 12, NULL, 0, text, 9), SEALANE_NULL) ||
+        !REFUSED(sealane_aes_ccm_seal(&k, out, tag, nonce, 12, NULL, 0, NULL, 9), SEALANE_NULL) ||
+        !REFUSED(sealane_aes_ccm_seal(&k, out, tag, nonce, 12, NULL, 0, out + 1, 9), SEALANE_OVERLAP) ||
+        !REFUSED(sealane_aes_ccm_seal(&k, out, out + 8, nonce, 12, NULL, 0, text, 9), SEALANE_OVERLAP) ||
+        !REFUSED(sealane_aes_ccm_open(&k, out, out + 8, nonce, 12, NULL, 0, text, 9), SEALANE_OVERLAP) ||
+        !REFUSED(sealane_aes_ccm_seal(&k, out, tag, out + 8, 12, NULL, 0, text, 9), SEALANE_OVERLAP) ||
+        !REFUSED(sealane_aes_ccm_seal(&k, out, tag, tag + 15, 12, NULL, 0, text, 9), SEALANE_OVERLAP) ||
+        !REFUSED(sealane_aes_ccm_seal(&k, out, tag, nonce, 12, out + 8, 12, text, 9), SEALANE_OVERLAP) ||
+        !REFUSED(sealane_aes_cmac_update(&a, &no_s, text, 9), SEALANE_INVALID_STREAM) ||
+        !REFUSED(sealane_aes_cmac_update(&a, NULL, text, 9), SEALANE_INVALID_STREAM) ||
+        !REFUSED(sealane_aes_cmac_update(NULL, &s, text, 9), SEALANE_INVALID_KEY) ||
+        !REFUSED(sealane_aes_cmac_update(&a, &s, NULL, 9), SEALANE_NULL) ||
+        !REFUSED(sealane_aes_cmac_update(&a, &s, text, (size_t)-1), SEALANE_TOO_LONG) ||
+        !REFUSED(sealane_aes_cmac_update(&a, &s, s.held, 9), SEALANE_OVERLAP) ||
+        !REFUSED(sealane_aes_cmac_final(&a, &no_s, tag), SEALANE_INVALID_STREAM) ||
+        !REFUSED(sealane_aes_cmac_final(NULL, &s, tag), SEALANE_INVALID_KEY) ||
+        !REFUSED(sealane_aes_cmac_final(&a, &s, NULL), SEALANE_NULL) ||
+        !REFUSED(sealane_aes_cmac_final(&a, &s, s.chain), SEALANE_OVERLAP) ||
+        !REFUSED(sealane_aes_cmac_verify(&a, &s, tag, 3), SEALANE_INVALID_TAG) ||
+        !REFUSED(sealane_aes_cmac_verify(&a, &s, tag, 17), SEALANE_INVALID_TAG) ||
+        !REFUSED(sealane_aes_cmac_verify(&a, &s, NULL, 16), SEALANE_NULL) ||
+        !REFUSED(sealane_aes_cmac_verify(&a, &s, s.held, 16), SEALANE_OVERLAP) ||
+        !REFUSED(sealane_aes_cmac_verify(NULL, &s, tag, 16), SEALANE_INVALID_KEY))
+        return 0;
+#undef REFUSED
+    uint8_t mac[16];
+    if (sealane_aes_cmac_final(&a, &s, mac) != 0 || sealane_aes_cmac_final(&a, &s, mac) != SEALANE_INVALID_STREAM)
+        return fail("what was refused changed a text, or it can be ended twice", 0);
+    sealane_aes_ccm_key_wipe(&k), sealane_aes_ccm_key_wipe(NULL), sealane_aes_cmac_wipe(&s),
+        sealane_aes_cmac_wipe(NULL);
+    return (all((const uint8_t *)&k, sizeof k, 0) &&
+            sealane_aes_ccm_seal(&k, out, tag, nonce, 12, NULL, 0, text, 9) == SEALANE_INVALID_KEY) ||
+           fail("a key that was wiped", 0);
+}
+
+static void report(const char *name, int outcome)
+{
+    printf("%s %s%s%s\n", outcome ? "ok  " : "FAIL", name, outcome ? "" : ": ", outcome ? "" : why);
+    passed += outcome != 0, failed += outcome == 0;
+}
+
+int main(int argc, char **argv)
+{
+    sealane_aes_key k;
+    if (argc < 2 || sealane_aes_key_init(&k, (const uint8_t[16]){0}, 16) != 0)
+        return 2;
+    if (argc > 2 && strncmp(argv[2], "--plant=", 8) == 0)
+        plant = argv[2] + 8;
+    report("vectors of the specifications", check_specifications());
+    report("Wycheproof", check_vectors(argv[1]));
+    report("CMAC in pieces", check_pieces());
+    report("CCM: lengths and forgeries", check_lengths());
+    report("wrong use", check_wrong_use());
+    printf("aeads (%s): %u passed, %u failed, 0 not run\n", sealane_aes_impl_name(&k), passed, failed);
+    return failed != 0;
+}
