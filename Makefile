@@ -6,13 +6,14 @@ CFLAGS ?= -O2 -g
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
+MANDIR ?= $(PREFIX)/share/man
 DESTDIR ?=
 GO ?= go
 B ?= build
 comma := ,
+PROCESSORS := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 
 VERSION := $(shell sed -n 's/^.define SEALANE_VERSION "\(.*\)"/\1/p' include/sealane.h)
-SONAME := libsealane.so.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # A warning is an error where tests run, and no reason to leave a user without the library whose compiler is newer than ours.
@@ -23,7 +24,9 @@ TEST_FLAGS := -std=c11 -Iinclude $(WARNINGS)
 # Intel CET: indirect calls land on endbr64. Compilers for other targets do not know the option.
 CET := $(shell echo 'int x;' | $(CC) -fcf-protection -x c -c -o /dev/null - 2>/dev/null && echo -fcf-protection)
 
-ISA := $(patsubst amd64,x86_64,$(firstword $(subst -, ,$(shell $(CC) -dumpmachine))))
+TARGET := $(shell $(CC) -dumpmachine)
+APPLE := $(findstring apple,$(TARGET))
+ISA := $(patsubst arm64,aarch64,$(patsubst amd64,x86_64,$(firstword $(subst -, ,$(TARGET)))))
 C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 # The levels that this instruction set has kernels of, by the files' names.
@@ -89,34 +92,58 @@ $(eval $(call variant,$(B)/win64,$(CC),-DSEALANE_TEST_WIN64))
 $(eval $(call variant,$(B)/limbs26,$(CC),-DSEALANE_TEST_NO_INT128 -DSEALANE_TEST_WORDS32 -DSEALANE_NO_ASM))
 $(eval $(call variant,$(B)/valgrind,$(CC),-DSEALANE_TEST_VALGRIND))
 
+# The shared library: the name that programs record, the file's name, and the name that linkers look for.
+ifeq ($(APPLE),)
+SONAME := libsealane.so.0
+SHARED := $(SONAME).$(VERSION)
+SHARED_LINK := libsealane.so
+LINK_SHARED = -shared -Wl,-soname,$(SONAME) -Wl,--version-script=src/libsealane.map -Wl,-z,defs -Wl,-z,noexecstack -Wl,-z,relro \
+    -Wl,-z,now -Wl,--whole-archive $< -Wl,--no-whole-archive
+else
+SONAME := libsealane.0.dylib
+SHARED := libsealane.$(VERSION).dylib
+SHARED_LINK := libsealane.dylib
+LINK_SHARED = -dynamiclib -Wl,-install_name,$(LIBDIR)/$(SONAME) -Wl,-current_version,$(VERSION) \
+    -Wl,-exported_symbols_list,$(B)/exported -Wl,-force_load,$<
+endif
+
 lib: $(B)/libsealane.a $(B)/$(SONAME) ## static and shared library
 
 $(B)/$(SONAME): $(B)/libsealane.a src/libsealane.map
-	$(CC) $(CPPFLAGS) $(CFLAGS) -shared -o $@ -Wl,-soname,$(SONAME) -Wl,--version-script=src/libsealane.map -Wl,-z,defs \
-	    -Wl,-z,noexecstack -Wl,-z,relro -Wl,-z,now -Wl,--whole-archive $< -Wl,--no-whole-archive $(LDFLAGS)
-	ln -sf $(SONAME) $(B)/libsealane.so
+	sed -n 's/^ *\(sealane_[a-z0-9_]*\);.*/_\1/p' src/libsealane.map > $(B)/exported
+	$(CC) $(CPPFLAGS) $(CFLAGS) -o $@ $(LINK_SHARED) $(LDFLAGS)
+	ln -sf $(SONAME) $(B)/$(SHARED_LINK)
 
 # What is installed, below $(DESTDIR): uninstall removes the same list.
-INSTALLED = $(INCLUDEDIR)/sealane.h $(addprefix $(LIBDIR)/,libsealane.a $(SONAME).$(VERSION) $(SONAME) libsealane.so \
-    pkgconfig/sealane.pc cmake/sealane/sealaneConfig.cmake cmake/sealane/sealaneConfigVersion.cmake)
+INSTALLED = $(INCLUDEDIR)/sealane.h $(addprefix $(LIBDIR)/,libsealane.a $(SHARED) $(SONAME) $(SHARED_LINK) \
+    pkgconfig/sealane.pc cmake/sealane/sealaneConfig.cmake cmake/sealane/sealaneConfigVersion.cmake) \
+    $(addprefix $(MANDIR)/man3/,$(MAN3:%=%.3))
+
+# The manual: one page, and each function's name leads to it. Its source is the header.
+FUNCTIONS = $(shell sed -n 's/^ *\(sealane_[a-z0-9_]*\);.*/\1/p' src/libsealane.map)
+MAN3 = sealane $(FUNCTIONS)
+MANUAL = awk -v version=$(VERSION) -f packaging/manual.awk
 
 .PHONY: install install-files uninstall clean
 install: install-files ## into $(DESTDIR)$(PREFIX): library, header, pkg-config file, CMake package; the provider, where OpenSSL 3 is
-	@[ -n "$(DESTDIR)" ] || PATH=$$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -q ' $(LIBDIR)/$(SONAME)$$' || \
+	@[ -n "$(DESTDIR)$(APPLE)" ] || PATH=$$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -q ' $(LIBDIR)/$(SONAME)$$' || \
 	    echo "Programs find $(SONAME) after: sudo ldconfig; or with LD_LIBRARY_PATH=$(LIBDIR)"
 
 install-files: lib
-	install -d $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/sealane
+	install -d $(DESTDIR)$(INCLUDEDIR) $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(LIBDIR)/cmake/sealane $(DESTDIR)$(MANDIR)/man3
+	$(MANUAL) -v name=sealane -v section=3 -v summary="authenticated encryption of network packets" include/sealane.h \
+	    > $(DESTDIR)$(MANDIR)/man3/sealane.3
+	for f in $(FUNCTIONS); do echo '.so man3/sealane.3' > $(DESTDIR)$(MANDIR)/man3/$$f.3 || exit 1; done
 	install -m 644 include/sealane.h $(DESTDIR)$(INCLUDEDIR)
 	install -m 644 $(B)/libsealane.a $(DESTDIR)$(LIBDIR)
-	install -m 755 $(B)/$(SONAME) $(DESTDIR)$(LIBDIR)/$(SONAME).$(VERSION)
-	ln -sf $(SONAME).$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
-	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libsealane.so
+	install -m 755 $(B)/$(SONAME) $(DESTDIR)$(LIBDIR)/$(SHARED)
+	ln -sf $(SHARED) $(DESTDIR)$(LIBDIR)/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/$(SHARED_LINK)
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
 	    -e 's|@VERSION@|$(VERSION)|' packaging/sealane.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/sealane.pc
 	for f in sealaneConfig sealaneConfigVersion; do \
-	    sed -e 's|@SONAME@|$(SONAME)|' \
-	        -e "s|@INCLUDE_FROM_HERE@|$$(realpath -m --relative-to=$(LIBDIR)/cmake/sealane $(INCLUDEDIR))|" -e 's|@VERSION@|$(VERSION)|' packaging/$$f.cmake.in > $(DESTDIR)$(LIBDIR)/cmake/sealane/$$f.cmake || exit 1; \
+	    sed -e 's|@SONAME@|$(SONAME)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' -e 's|@VERSION@|$(VERSION)|' \
+	        packaging/$$f.cmake.in > $(DESTDIR)$(LIBDIR)/cmake/sealane/$$f.cmake || exit 1; \
 	done
 
 uninstall: ## remove what install with the same PREFIX, LIBDIR, INCLUDEDIR and DESTDIR has put there
@@ -157,7 +184,7 @@ BOOTSTRAP := tools/bootstrap
 .PHONY: check check-suites test test-long installed-test installed-test-long suites long-suites
 check: ## what to run at each step of a change: needs a C compiler and Go alone, and at most 2 minutes
 	$(IN_FULL)@$(SUITE) --begin $(words $(CHECK_SUITES))
-	@SUITES_RUN=yes $(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget check-suites || true
+	@SUITES_RUN=yes $(MAKE) --no-print-directory -k -j$(PROCESSORS) -Otarget check-suites || true
 	$(IN_FULL)@$(SUITE) --sum $(CHECK_SUITES)
 
 test: ## all tests
@@ -172,7 +199,7 @@ times: ## what each suite took when it last ran here, the dearest first: seconds
 # Random tests begin with one number here, so that the answer depends on the change alone; make test-long looks further.
 installed-test:
 	$(IN_FULL)@$(SUITE) --begin $(words $(SUITES))
-	@SUITES_RUN=yes SEALANE_SEED=$${SEALANE_SEED-1} $(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget suites || true
+	@SUITES_RUN=yes SEALANE_SEED=$${SEALANE_SEED-1} $(MAKE) --no-print-directory -k -j$(PROCESSORS) -Otarget suites || true
 	$(IN_FULL)@$(SUITE) --sum $(SUITES)
 
 SUITES :=
@@ -417,5 +444,5 @@ test-long: ## the long tests, of minutes each: fuzzing, all traces, all systems,
 
 installed-test-long:
 	$(IN_FULL)@$(SUITE) --begin $(words $(LONG_SUITES))
-	@SUITES_RUN=yes $(MAKE) --no-print-directory -k -j$(shell nproc) -Otarget long-suites || true
+	@SUITES_RUN=yes $(MAKE) --no-print-directory -k -j$(PROCESSORS) -Otarget long-suites || true
 	$(IN_FULL)@$(SUITE) --sum $(LONG_SUITES)

@@ -36,17 +36,19 @@ provider: $(B)/provider/sealane.so ## the OpenSSL 3 provider, sealane.so
 PROVIDER_TEMPLATE = sed -e 's|@MODULE@|$(MODULESDIR)/sealane.so|g' -e 's|@CNF@|$(PROVIDER_CNF)|g'
 
 install-provider: provider ## the provider alone: into OpenSSL's modules directory, and sealane-openssl, which turns it on
-	install -d $(DESTDIR)$(MODULESDIR) $(DESTDIR)$(dir $(PROVIDER_CNF)) $(DESTDIR)$(PREFIX)/bin
+	install -d $(DESTDIR)$(MODULESDIR) $(DESTDIR)$(dir $(PROVIDER_CNF)) $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(MANDIR)/man1
 	install -m 755 $(B)/provider/sealane.so $(DESTDIR)$(MODULESDIR)
 	$(PROVIDER_TEMPLATE) provider/sealane.cnf.in > $(DESTDIR)$(PROVIDER_CNF)
 	$(PROVIDER_TEMPLATE) provider/sealane-program.cnf.in > $(DESTDIR)$(PROVIDER_CNF:%.cnf=%-program.cnf)
 	$(PROVIDER_TEMPLATE) provider/sealane-openssl.in > $(DESTDIR)$(PREFIX)/bin/sealane-openssl
 	chmod 755 $(DESTDIR)$(PREFIX)/bin/sealane-openssl
+	$(MANUAL) -v name=sealane-openssl -v section=1 -v summary="turns the OpenSSL provider sealane on and off" provider/sealane-openssl.in \
+	    > $(DESTDIR)$(MANDIR)/man1/sealane-openssl.1
 
-INSTALLED += $(MODULESDIR)/sealane.so $(PROVIDER_CNF) $(PROVIDER_CNF:%.cnf=%-program.cnf) $(PREFIX)/bin/sealane-openssl
+INSTALLED += $(MODULESDIR)/sealane.so $(PROVIDER_CNF) $(PROVIDER_CNF:%.cnf=%-program.cnf) $(PREFIX)/bin/sealane-openssl $(MANDIR)/man1/sealane-openssl.1
 
 # Together with the library, where there is an OpenSSL 3 to build for.
-ifneq ($(shell pkg-config --atleast-version=3 libcrypto 2>/dev/null && echo 3),)
+ifeq ($(APPLE)$(shell pkg-config --atleast-version=3 libcrypto 2>/dev/null || echo none),)
 install: install-provider
 endif
 

@@ -35,6 +35,8 @@ func exitStatus(err error) int {
 	return 1
 }
 
+var commands = []func() *cobra.Command{infoCommand, selftestCommand, benchCommand, buildCommand, testCommand}
+
 func root() *cobra.Command {
 	c := &cobra.Command{
 		Use:           "sealane",
@@ -43,7 +45,9 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	c.AddCommand(infoCommand(), selftestCommand(), benchCommand(), buildCommand(), testCommand())
+	for _, command := range commands {
+		c.AddCommand(command())
+	}
 	return c
 }
 

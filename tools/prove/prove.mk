@@ -1,4 +1,4 @@
-# Included by the Makefile. What is shown of the machine code for all keys and texts: see PROOF.md.
+# Included by the Makefile. What is shown of the machine code for all keys and texts: see docs/proof.md.
 
 PROVE_PACKAGES := capstone==5.0.9 pyelftools==0.33 z3-solver==5.4.1.0 numpy==2.2.6
 # Of another name with other packages, so that they are installed.

@@ -1,4 +1,4 @@
-"""Shows of a kernel's machine code, for calls of given lengths and for all data, what PROOF.md says.
+"""Shows of a kernel's machine code, for calls of given lengths and for all data, what docs/proof.md says.
 
     prove.py [--quick] [--jobs N] [--queries FOLDER] [--sizes A-B,C [--ad A-B,C] | --lanes] [--part I/N] [--atoms N] OBJECT...
 

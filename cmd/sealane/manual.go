@@ -1,0 +1,29 @@
+//go:build manual
+
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// The manual pages are made from the commands and their flags, by "go run -tags manual . manual FOLDER", a command that
+// users do not have.
+func init() { commands = append(commands, manualCommand) }
+
+func manualCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "manual FOLDER", Short: "Write the manual pages", Hidden: true, Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			root.DisableAutoGenTag = true
+			root.CompletionOptions.DisableDefaultCmd = true
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
+			return doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "sealane", Manual: "sealane"}, args[0])
+		},
+	}
+}

@@ -1,0 +1,74 @@
+# Manual pages from comments: of a C header all of it, of a shell script what stands at its head.
+#
+#     awk -v name=sealane -v section=3 -v version=1.2.3 -v summary=... -f packaging/manual.awk include/sealane.h
+#
+# A paragraph is text up to an empty line. A line that begins with two blanks and a word, and two blanks behind it, opens an
+# item of a list; four blanks or more, an example.
+
+function escaped(text) {
+    gsub(/\\/, "\\e", text)
+    gsub(/-/, "\\-", text)
+    if (text ~ /^[.']/) text = "\\&" text
+    return text
+}
+
+function prose(text) {
+    if (code) print ".EE\n.RE"
+    code = 0
+    if (text == "") {
+        item = 0
+        print ".PP"
+    } else if (section == 3 && text ~ /^ ? ?[a-z][a-z ]*[a-z]  +[^ ]/) {
+        sub(/^ +/, "", text)
+        match(text, /  +/)
+        print ".TP\n.B " escaped(substr(text, 1, RSTART - 1)) "\n" escaped(substr(text, RSTART + RLENGTH))
+        item = 1
+    } else if (text ~ /^    / && !item) {
+        example(text)
+    } else {
+        sub(/^ +/, "", text)
+        print escaped(text)
+    }
+}
+
+function example(text) {
+    if (!code) print ".RS 4\n.EX"
+    code = 1
+    if (section != 3) sub(/^    /, "", text)
+    print escaped(text)
+}
+
+BEGIN {
+    printf ".TH %s %s \"\" \"sealane %s\" \"sealane\"\n.SH NAME\n%s \\- %s\n", toupper(name), section, version, name, escaped(summary)
+    if (section == 3) print ".SH SYNOPSIS\n.B #include <sealane.h>\n.br\nLink with \\fI\\-lsealane\\fP."
+    print ".SH DESCRIPTION"
+}
+
+# A script.
+section != 3 && NR > 1 && !/^#/ { exit }
+section != 3 && NR > 1 { sub(/^# ?/, ""); prose($0) }
+section != 3 { next }
+
+# A header: comments that begin a line are prose, what is between them are declarations.
+/^#/ && /\\$/ { directive = 1; next }
+directive { directive = /\\$/; next }
+/^\/\* / {
+    if (code) print ".EE\n.RE"
+    code = 0
+    if (NR > 1) print ".sp"
+    comment = 1
+}
+comment {
+    ended = /\*\/$/
+    gsub(/^\/\* |^ \* ?| ?\*\/$/, "")
+    prose($0)
+    if (ended) comment = 0
+    next
+}
+/^#define SEALANE_[A-Z0-9_]+ +[0-9"]/ { example($0); next }
+/^#|^$|^extern "C"|^}$/ { next }
+{
+    sub(/^SEALANE_API (SEALANE_CHECKED )?/, "")
+    example($0)
+}
+END { if (code) print ".EE\n.RE" }
