@@ -247,12 +247,7 @@ mod tests {
     unsafe extern "C" fn idle(_: *const Args, _: *mut u8, _: *const u8) {}
 
     fn level_with(code: Code, constants: &'static [u8]) -> &'static Level {
-        Box::leak(Box::new(Level {
-            name: "planted",
-            needs: 0,
-            kernel: Some(Kernel { code, constants }),
-            batch: None,
-        }))
+        Box::leak(Box::new(Level { name: "planted", needs: 0, kernel: Some(Kernel { code, constants }), batch: None }))
     }
 
     #[test]
