@@ -186,7 +186,7 @@ impl LessSafeKey {
     /// Seals `in_out` in place and appends the tag.
     ///
     /// # Errors
-    /// If the text is too long: it is zeroed, and nothing is appended.
+    /// If the text is too long: it is as it was.
     pub fn seal_in_place_append_tag<A, InOut>(
         &self,
         nonce: Nonce,
@@ -205,7 +205,7 @@ impl LessSafeKey {
     /// Seals `in_out` in place and returns the tag.
     ///
     /// # Errors
-    /// If the text is too long: it is zeroed.
+    /// If the text is too long: it is as it was.
     #[inline]
     pub fn seal_in_place_separate_tag<A>(
         &self,
@@ -222,7 +222,7 @@ impl LessSafeKey {
     /// Opens `in_out`, the text with its tag behind it, in place, and returns the text.
     ///
     /// # Errors
-    /// If it is forged, or shorter than a tag: the text is zeroed.
+    /// If it is forged, or shorter than a tag: it is as it was.
     #[inline]
     pub fn open_in_place<'in_out, A>(
         &self,
@@ -239,7 +239,7 @@ impl LessSafeKey {
     /// Opens what begins at `ciphertext_and_tag.start`, and puts the text to the front of `in_out`.
     ///
     /// # Errors
-    /// If it is forged, or shorter than a tag: as many bytes as the text has are zeroed at the front.
+    /// If it is forged, or shorter than a tag: the ciphertext is at the front.
     #[inline]
     pub fn open_within<'in_out, A>(
         &self,

@@ -10,7 +10,7 @@
 //! lets no crate take another's place and build on it, so that the rest of ring cannot be had here. For rustls there is
 //! `rustls-sealane`.
 //!
-//! Where ring leaves open what a failed call leaves behind, there are zeroes.
+//! Where ring leaves open what a failed call leaves behind, the ciphertext is there.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -55,7 +55,7 @@ impl<'a> Packet<'a> {
 }
 
 /// Seals all packets, of any mix of keys, algorithms and lengths, and returns how many succeeded. A packet that fails does
-/// not affect the others: its output and its tag are zeroed. Small packets run side by side in the lanes of the CPU's
+/// not affect the others: its text is as it was, its tag zeroed. Small packets run side by side in the lanes of the CPU's
 /// vectors, where that is faster; nothing else is different from sealing each. Give as many at once as there are, best some dozens.
 ///
 /// ```
@@ -76,8 +76,8 @@ pub fn seal_batch(packets: &mut [Packet<'_>]) -> usize {
     run(packets, false)
 }
 
-/// Opens all packets, and returns how many are authentic. A packet that fails does not affect the others: its output is
-/// zeroed.
+/// Opens all packets, and returns how many are authentic. A packet that fails does not affect the others, and leaves what
+/// [`Key::open_in_place`] or [`Key::open`] leaves.
 pub fn open_batch(packets: &mut [Packet<'_>]) -> usize {
     run(packets, true)
 }
@@ -215,8 +215,7 @@ fn side_by_side(
             continue;
         }
         if open && !same_tag(&tag_of_bytes(expected), &tag_of_bytes(&packet.tag)) {
-            packet.text.output().fill(0);
-            packet.result = Err(Error::NotAuthentic);
+            packet.result = packet.key.refuse(packet.nonce, packet.ad, &mut packet.text);
         } else {
             good += 1;
         }

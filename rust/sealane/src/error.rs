@@ -1,4 +1,4 @@
-/// Why a call was refused. Whatever was to be written is zeroes then.
+/// Why a call was refused. All but the first are the caller's mistakes, which write nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Error {

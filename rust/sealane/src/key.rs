@@ -172,7 +172,7 @@ impl Key {
     /// A nonce must never be used twice under one key for different packets: that reveals both and lets others forge.
     ///
     /// # Errors
-    /// [`Error::InvalidNonce`], [`Error::TooLong`]: `text` is zeroed.
+    /// [`Error::InvalidNonce`], [`Error::TooLong`]: `text` is as it was.
     pub fn seal_in_place(&self, nonce: &[u8], ad: &[u8], text: &mut [u8]) -> Result<[u8; TAG_LEN], Error> {
         self.seal_text(nonce, ad, &mut Text::in_place(text))
     }
@@ -186,7 +186,7 @@ impl Key {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidNonce`], [`Error::TooLong`], [`Error::LengthMismatch`]: `output` is zeroed.
+    /// [`Error::InvalidNonce`], [`Error::TooLong`], [`Error::LengthMismatch`]: `output` is as it was.
     pub fn seal(&self, nonce: &[u8], ad: &[u8], input: &[u8], output: &mut [u8]) -> Result<[u8; TAG_LEN], Error> {
         self.seal_text(nonce, ad, &mut Text::apart(input, output)?)
     }
@@ -194,7 +194,8 @@ impl Key {
     /// Checks the tag of `text` and `ad`, and decrypts `text` in place.
     ///
     /// # Errors
-    /// [`Error::NotAuthentic`] for any forgery; [`Error::InvalidNonce`], [`Error::TooLong`]: `text` is zeroed.
+    /// [`Error::NotAuthentic`] for any forgery, [`Error::InvalidNonce`], [`Error::TooLong`]: `text` is as it was, so
+    /// another key can be tried. After a forgery the key stream is applied once more, which takes as long as a second packet.
     pub fn open_in_place(&self, nonce: &[u8], ad: &[u8], text: &mut [u8], tag: &[u8; TAG_LEN]) -> Result<(), Error> {
         self.open_text(nonce, ad, &mut Text::in_place(text), tag)
     }
@@ -202,7 +203,8 @@ impl Key {
     /// Decrypts `input` to `output`, of the same length; else as `open_in_place`.
     ///
     /// # Errors
-    /// As `open_in_place`, and [`Error::LengthMismatch`]: `output` is zeroed.
+    /// [`Error::NotAuthentic`]: `output` is zeroed. [`Error::InvalidNonce`], [`Error::TooLong`],
+    /// [`Error::LengthMismatch`]: `output` is as it was.
     pub fn open(
         &self,
         nonce: &[u8],
@@ -257,13 +259,7 @@ impl Key {
 
     #[inline(never)]
     fn seal_any(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>) -> Result<[u8; TAG_LEN], Error> {
-        match self.run_any(nonce, ad, text, false) {
-            Ok(tag) => Ok(bytes_of_tag(&tag)),
-            Err(why) => {
-                text.output().fill(0);
-                Err(why)
-            }
-        }
+        self.run_any(nonce, ad, text, false).map(|tag| bytes_of_tag(&tag))
     }
 
     /// As `open_in_place`.
@@ -271,20 +267,31 @@ impl Key {
     pub(crate) fn open_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, tag: &[u8; 16]) -> Result<(), Error> {
         let _dit = Dit::on();
         match self.run_plain(nonce, ad, text, true) {
-            Some(expected) => verdict(expected, tag, text),
+            Some(expected) if is_tag(expected, tag) => Ok(()),
+            Some(_) => self.refuse(nonce, ad, text),
             None => self.open_any(nonce, ad, text, tag),
         }
     }
 
     #[inline(never)]
     fn open_any(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, tag: &[u8; 16]) -> Result<(), Error> {
-        match self.run_any(nonce, ad, text, true) {
-            Ok(expected) => verdict(expected, tag, text),
-            Err(why) => {
-                text.output().fill(0);
-                Err(why)
-            }
+        if is_tag(self.run_any(nonce, ad, text, true)?, tag) {
+            Ok(())
+        } else {
+            self.refuse(nonce, ad, text)
         }
+    }
+
+    /// Leaves nothing of a forgery that was opened: apart there are zeroes, and in place the ciphertext is back.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn refuse(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>) -> Result<(), Error> {
+        if text.is_in_place() {
+            self.run_any(nonce, ad, text, false)?;
+        } else {
+            text.output().fill(0);
+        }
+        Err(Error::NotAuthentic)
     }
 
     /// A packet with a nonce of 12 bytes, a kernel, and beyond doubt without mistakes, which is what nearly all are. Any
@@ -324,16 +331,12 @@ impl Key {
     }
 }
 
-/// Whether the tag of a packet that was opened is the one that belongs to it; if it is not, nothing of it stays.
+/// Whether the tag of a packet that was opened is the one that belongs to it, which is wiped.
 #[inline(always)]
-fn verdict(mut expected: Tag, tag: &[u8; TAG_LEN], text: &mut Text<'_>) -> Result<(), Error> {
+pub(crate) fn is_tag(mut expected: Tag, tag: &[u8; TAG_LEN]) -> bool {
     let same = same_tag(&expected, &tag_of_bytes(tag));
     expected.zeroize();
-    if same {
-        return Ok(());
-    }
-    text.output().fill(0);
-    Err(Error::NotAuthentic)
+    same
 }
 
 /// XChaCha20 (draft-irtf-cfrg-xchacha-03, section 2.3) is ChaCha20 with a subkey, and four zero bytes and the rest of the

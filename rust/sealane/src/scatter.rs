@@ -2,10 +2,10 @@
 
 use zeroize::Zeroize;
 
-use crate::cipher::{bytes_of_tag, same_tag, tag_of_bytes};
+use crate::cipher::bytes_of_tag;
 use crate::dit::Dit;
 use crate::kernel::{CallNonce, Tag, Text};
-use crate::key::{State, SubKey};
+use crate::key::{is_tag, State, SubKey};
 use crate::{Error, Key, TAG_LEN};
 
 const BLOCK: usize = 64;
@@ -14,19 +14,17 @@ impl Key {
     /// Seals a packet whose text lies in pieces of any length, also 0; the result is that of their concatenation.
     ///
     /// # Errors
-    /// As [`seal_in_place`](Key::seal_in_place): all that was to be written is zeroed.
+    /// As [`seal_in_place`](Key::seal_in_place): all pieces are as they were.
     pub fn seal_pieces(&self, nonce: &[u8], ad: &[u8], pieces: &mut [Text<'_>]) -> Result<[u8; TAG_LEN], Error> {
         let _dit = Dit::on();
-        match self.run_pieces(nonce, ad, pieces, false) {
-            Ok(tag) => Ok(bytes_of_tag(&tag)),
-            Err(why) => Err(refuse(pieces, why)),
-        }
+        self.run_pieces(nonce, ad, pieces, Way::Seal).map(|tag| bytes_of_tag(&tag))
     }
 
     /// Opens a packet whose text lies in pieces.
     ///
     /// # Errors
-    /// As [`open_in_place`](Key::open_in_place): all that was to be written is zeroed.
+    /// As [`open_in_place`](Key::open_in_place) and [`open`](Key::open): after a forgery each piece in place is as it was,
+    /// and the output of each piece apart is zeroed.
     pub fn open_pieces(
         &self,
         nonce: &[u8],
@@ -35,21 +33,16 @@ impl Key {
         tag: &[u8; TAG_LEN],
     ) -> Result<(), Error> {
         let _dit = Dit::on();
-        match self.run_pieces(nonce, ad, pieces, true) {
-            Ok(mut expected) => {
-                let same = same_tag(&expected, &tag_of_bytes(tag));
-                expected.zeroize();
-                if same {
-                    Ok(())
-                } else {
-                    Err(refuse(pieces, Error::NotAuthentic))
-                }
-            }
-            Err(why) => Err(refuse(pieces, why)),
+        if is_tag(self.run_pieces(nonce, ad, pieces, Way::Open)?, tag) {
+            return Ok(());
         }
+        self.run_pieces(nonce, ad, pieces, Way::Restore)?;
+        pieces.iter_mut().filter(|piece| !piece.is_in_place()).for_each(|piece| piece.output().fill(0));
+        Err(Error::NotAuthentic)
     }
 
-    fn run_pieces(&self, nonce: &[u8], ad: &[u8], pieces: &mut [Text<'_>], open: bool) -> Result<Tag, Error> {
+    fn run_pieces(&self, nonce: &[u8], ad: &[u8], pieces: &mut [Text<'_>], way: Way) -> Result<Tag, Error> {
+        let open = way == Way::Open;
         let total = pieces.iter().map(|piece| piece.len() as u64).fold(0, u64::saturating_add);
         if let Some(why) = self.mistake(nonce, ad, total) {
             return Err(why);
@@ -69,17 +62,17 @@ impl Key {
         };
         let mut block = Block { bytes: [0; BLOCK], filled: 0, piece: 0, offset: 0 };
         for i in 0..pieces.len() {
-            let mut at = block.take(pieces, i, 0);
+            let mut at = block.take(&pieces[i].view(way), i, 0);
             if block.filled == BLOCK {
                 parts.next(&mut Text::in_place(&mut block.bytes));
                 block.give_back(pieces);
             }
             let whole = (pieces[i].len() - at) / BLOCK * BLOCK;
             if whole > 0 {
-                parts.next(&mut pieces[i].part(at, whole));
+                parts.next(&mut pieces[i].view(way).part(at, whole));
                 at += whole;
             }
-            block.take(pieces, i, at);
+            block.take(&pieces[i].view(way), i, at);
         }
         let filled = block.filled;
         let tag = parts.last(&mut Text::in_place(&mut block.bytes[..filled]));
@@ -88,11 +81,22 @@ impl Key {
     }
 }
 
-fn refuse(pieces: &mut [Text<'_>], why: Error) -> Error {
-    for piece in pieces {
-        piece.output().fill(0);
+/// What becomes of the text.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Seal,
+    Open,
+    /// The output, which a forgery was opened to, is encrypted in place: it is the ciphertext again.
+    Restore,
+}
+
+impl Text<'_> {
+    fn view(&mut self, way: Way) -> Text<'_> {
+        match way {
+            Way::Restore => Text::in_place(self.output()),
+            _ => self.part(0, self.len()),
+        }
     }
-    why
 }
 
 /// A block that comes from more than one piece, or ends the packet: it begins in some piece at some offset.
@@ -106,8 +110,8 @@ struct Block {
 impl Block {
     /// Fills up from a piece at an offset: where a block has begun before, or what is left makes none. Returns the offset
     /// behind it.
-    fn take(&mut self, pieces: &[Text<'_>], piece: usize, offset: usize) -> usize {
-        let left = &pieces[piece].input()[offset..];
+    fn take(&mut self, text: &Text<'_>, piece: usize, offset: usize) -> usize {
+        let left = &text.input()[offset..];
         if left.is_empty() || (self.filled == 0 && left.len() >= BLOCK) {
             return offset;
         }

@@ -231,7 +231,7 @@ fn pieces() {
             let run = |random: &mut Random, from: &[u8], open: Option<&[u8; 16]>| {
                 let cuts = cut(random, from.len());
                 let mut to: Vec<u8> = from.to_vec();
-                let mut pieces = vec![];
+                let (mut pieces, mut refused) = (vec![], from.to_vec()); // what a refused packet leaves
                 let (mut input, mut output) = (from, &mut to[..]);
                 for n in cuts {
                     let (first, rest) = std::mem::take(&mut output).split_at_mut(n);
@@ -240,6 +240,8 @@ fn pieces() {
                         Text::in_place(first)
                     } else {
                         first.fill(0xa5);
+                        let at = from.len() - input.len();
+                        refused[at..at + n].fill(0);
                         Text::apart(&input[..n], first).expect("lengths")
                     });
                     input = &input[n..];
@@ -249,22 +251,25 @@ fn pieces() {
                     Some(tag) => key.open_pieces(&nonce, &ad, &mut pieces, tag).map(|()| None),
                 };
                 drop(pieces);
-                (to, result)
+                (to, result, refused)
             };
-            let (mut made, result) = run(&mut random, &text, None);
+            let (mut made, result, _) = run(&mut random, &text, None);
             if planted("pieces") && bytes > 100 {
                 made[bytes / 2] ^= 1;
             }
             assert_eq!(result, Ok(Some(tag)), "{:?} at {}: {} bytes", algorithm, level, bytes);
             assert!(made == sealed, "{:?} at {}: {} bytes", algorithm, level, bytes);
-            let (opened, result) = run(&mut random, &sealed, Some(&tag));
+            let (opened, result, _) = run(&mut random, &sealed, Some(&tag));
             assert_eq!(result, Ok(None));
             assert!(opened == text, "{:?} at {}: {} bytes", algorithm, level, bytes);
             let mut wrong = tag;
             wrong[random.below(16)] ^= 1 << random.below(8);
-            let (zeroes, result) = run(&mut random, &sealed, Some(&wrong));
+            let (mut left, result, refused) = run(&mut random, &sealed, Some(&wrong));
+            if planted("refused") && bytes > 100 {
+                left[bytes / 2] ^= 1;
+            }
             assert_eq!(result, Err(Error::NotAuthentic));
-            assert!(zeroes.iter().all(|byte| *byte == 0));
+            assert!(left == refused, "{:?} at {}: {} bytes", algorithm, level, bytes);
         }
     });
 }
@@ -287,7 +292,7 @@ fn every_bit_counts() {
                 assert!(out.iter().all(|byte| *byte == 0), "{:?} at {}: output is not zeroed", algorithm, level);
                 let mut out = sealed.to_vec();
                 assert_eq!(key.open_in_place(nonce, ad, &mut out, tag), Err(Error::NotAuthentic));
-                assert!(out.iter().all(|byte| *byte == 0), "{:?} at {}: text is not zeroed", algorithm, level);
+                assert!(out == sealed, "{:?} at {}: the ciphertext is not back", algorithm, level);
             };
             let flip = |bytes: &[u8], bit: usize| {
                 let mut bytes = bytes.to_vec();
@@ -313,6 +318,23 @@ fn every_bit_counts() {
     });
 }
 
+/// A receiver with two keys tries one after the other on the same bytes.
+#[test]
+fn a_second_key_can_be_tried() {
+    each(|algorithm, level| {
+        let key = |byte| Key::with_level(algorithm, &vec![byte; algorithm.key_len()], level).expect("key");
+        let (old, new) = (key(1), key(2));
+        let nonce = vec![3; algorithm.nonce_len()];
+        for bytes in [0, 1, 63, 64, 65, 1420].into_iter().take(unless_miri(6, 3)) {
+            let mut packet = vec![7; bytes];
+            let tag = new.seal_in_place(&nonce, b"ad", &mut packet).expect("sealed");
+            assert_eq!(old.open_in_place(&nonce, b"ad", &mut packet, &tag), Err(Error::NotAuthentic));
+            assert_eq!(new.open_in_place(&nonce, b"ad", &mut packet, &tag), Ok(()), "{:?} at {}", algorithm, level);
+            assert_eq!(packet, vec![7; bytes]);
+        }
+    });
+}
+
 #[test]
 fn wrong_input() {
     for algorithm in ALGORITHMS {
@@ -325,22 +347,22 @@ fn wrong_input() {
             let nonce = vec![2; bytes];
             let mut text = [7; 50];
             assert_eq!(key.seal_in_place(&nonce, b"", &mut text), Err(Error::InvalidNonce));
-            assert_eq!(text, [0; 50]);
+            assert_eq!(text, [7; 50]);
             let mut text = [7; 50];
             assert_eq!(key.open_in_place(&nonce, b"", &mut text, &[0; 16]), Err(Error::InvalidNonce));
-            assert_eq!(text, [0; 50]);
+            assert_eq!(text, [7; 50]);
             let (mut one, mut two) = ([7; 30], [8; 40]);
             let mut pieces = [Text::in_place(&mut one), Text::in_place(&mut two)];
             assert_eq!(key.seal_pieces(&nonce, b"", &mut pieces), Err(Error::InvalidNonce));
-            assert_eq!((one, two), ([0; 30], [0; 40]));
+            assert_eq!((one, two), ([7; 30], [8; 40]));
         }
         let nonce = vec![2; algorithm.nonce_len()];
         let mut out = [7; 49];
         assert_eq!(key.seal(&nonce, b"", &[1; 50], &mut out), Err(Error::LengthMismatch));
-        assert_eq!(out, [0; 49]);
+        assert_eq!(out, [7; 49]);
         let mut out = [7; 51];
         assert_eq!(key.open(&nonce, b"", &[1; 50], &mut out, &[0; 16]), Err(Error::LengthMismatch));
-        assert_eq!(out, [0; 51]);
+        assert_eq!(out, [7; 51]);
         assert!(Text::apart(&[1; 3], &mut [2; 4]).is_err());
     }
     assert_eq!(sealane::set_max_level("sse9"), Err(Error::InvalidLevel));
@@ -391,6 +413,9 @@ fn batches() {
             .map(|(key, nonce, ad, text, _)| {
                 let mut sealed = text.clone();
                 let tag = keys[*key].seal_in_place(nonce, ad, &mut sealed);
+                if tag.is_err() && text.len() % 2 == 1 {
+                    sealed.fill(0xa5); // apart, below
+                }
                 (sealed, tag)
             })
             .collect();
@@ -421,16 +446,18 @@ fn batches() {
         }
 
         let forged: Vec<bool> = texts.iter().map(|text| text.4 || random.below(5) == 0).collect();
+        let (before, apart) = (outs.clone(), round % 5 == 0);
         let mut packets: Vec<_> = texts
             .iter()
-            .zip(&mut outs)
+            .zip(outs.iter_mut().zip(&before))
             .zip(made.iter().zip(&forged))
-            .map(|(((key, nonce, ad, _, _), out), ((tag, _), forged))| {
+            .map(|(((key, nonce, ad, _, _), (out, before)), ((tag, _), forged))| {
                 let mut tag = *tag;
                 if *forged {
                     tag[random.below(16)] ^= 1;
                 }
-                Packet::to_open(&keys[*key], nonce, ad, Text::in_place(out), &tag)
+                let text = if apart { Text::apart(before, out).expect("lengths") } else { Text::in_place(out) };
+                Packet::to_open(&keys[*key], nonce, ad, text, &tag)
             })
             .collect();
         assert_eq!(open_batch(&mut packets), forged.iter().filter(|forged| !**forged).count());
@@ -440,7 +467,8 @@ fn batches() {
             if forged[i] {
                 let why = if texts[i].4 { Error::InvalidNonce } else { Error::NotAuthentic };
                 assert_eq!(*result, Err(why));
-                assert!(outs[i].iter().all(|byte| *byte == 0));
+                let zeroed = apart && !texts[i].4;
+                assert!(if zeroed { outs[i].iter().all(|byte| *byte == 0) } else { outs[i] == before[i] });
             } else {
                 assert_eq!(*result, Ok(()));
                 assert!(outs[i] == texts[i].3);

@@ -137,11 +137,10 @@ impl<'a> Text<'a> {
     /// Text that is read from `input`, and what becomes of it is written to `output`.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch) if `output` does not have the length of `input`; it is zeroed.
+    /// [`Error::LengthMismatch`](crate::Error::LengthMismatch) if `output` does not have the length of `input`.
     #[inline]
     pub fn apart(input: &'a [u8], output: &'a mut [u8]) -> Result<Text<'a>, crate::Error> {
         if input.len() != output.len() {
-            output.fill(0);
             return Err(crate::Error::LengthMismatch);
         }
         let (input, bytes) = (input.as_ptr(), input.len());
@@ -159,6 +158,10 @@ impl<'a> Text<'a> {
         self.bytes == 0
     }
 
+    pub(crate) fn is_in_place(&self) -> bool {
+        core::ptr::eq(self.input, self.output)
+    }
+
     /// What was written.
     pub fn output(&mut self) -> &mut [u8] {
         // SAFETY: `output` is valid for writes, and of memory that was initialised, for as long as self is borrowed.
@@ -174,7 +177,7 @@ impl<'a> Text<'a> {
     /// The output, into which the input has been copied.
     #[cfg(feature = "portable")]
     pub(crate) fn copied(&mut self) -> &mut [u8] {
-        if !core::ptr::eq(self.input, self.output) {
+        if !self.is_in_place() {
             // SAFETY: `input` and `output` are valid for `bytes`, and since they are not equal they do not overlap.
             unsafe { core::ptr::copy_nonoverlapping(self.input, self.output, self.bytes) };
         }
