@@ -3,6 +3,7 @@ package attack
 import (
 	"bytes"
 	"flag"
+	"math"
 	"math/rand/v2"
 	"runtime/debug"
 	"slices"
@@ -203,6 +204,8 @@ type event struct {
 	f      forgery
 	forged bool
 	pause  bool
+	// Segments do not come in order: where some are missing, silence decides.
+	reordered bool
 }
 
 // attacker makes a capture of an authentic connection and what a random attacker adds, with loss of order as networks have it.
@@ -290,6 +293,7 @@ func attacker(r *rand.Rand, v *victim, streams *[2][]byte) (all []event) {
 		}
 	}
 	for i := range p {
+		p[i].e.reordered = reorder
 		all = append(all, p[i].e)
 	}
 	return all
@@ -325,8 +329,18 @@ type toll struct {
 	undecided, unread, foreign int // directions that lost a record, and more than that; attackers by whom something came out that was not sent
 }
 
-// attackers tries those with some numbers, each with a gateway of its own.
-func attackers(t *testing.T, all []known, begun uint64, from, to int, set func(*engine.Options)) (sum toll) {
+const maxIdle = 600e9
+
+// idle returns for how long a connection is silent: mostly not at all, else from a millisecond to ten minutes.
+func idle(r *rand.Rand) int64 {
+	if r.IntN(40) > 0 {
+		return 0
+	}
+	return int64(1e6 * math.Pow(maxIdle/1e6, r.Float64()))
+}
+
+// attackers tries those with some numbers, each with a gateway of its own. Half of timed ones have silence in between.
+func attackers(t *testing.T, all []known, begun uint64, from, to int, timed bool, set func(*engine.Options)) (sum toll) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	begin := time.Now()
 	var m model
@@ -336,6 +350,8 @@ func attackers(t *testing.T, all []known, begun uint64, from, to int, set func(*
 		k := &all[r.IntN(len(all))]
 		v := k.victim
 		events := attacker(r, v, &k.streams)
+		silence := rand.New(rand.NewPCG(begun, ^uint64(i)))
+		idles := timed && silence.IntN(2) == 0
 		m.dead = false
 		for side := range m.r {
 			m.r[side].begin(v.isn(uint8(side)))
@@ -346,6 +362,9 @@ func attackers(t *testing.T, all []known, begun uint64, from, to int, set func(*
 			e := &events[j]
 			if at += 50e3; e.pause {
 				at += 1e9
+			}
+			if idles && (!e.reordered || len(m.r[0].ahead)+len(m.r[1].ahead) == 0) {
+				at += idle(silence)
 			}
 			frames = append(frames, v.forge(at, e.f))
 			if e.f.reaches() {
@@ -406,7 +425,7 @@ func attackers(t *testing.T, all []known, begun uint64, from, to int, set func(*
 // short runs, which are the same ones each time, none costs anything; the seeds of others are logged.
 func TestRandomAttackers(t *testing.T) {
 	begun := seedOf(t)
-	sum := attackers(t, learn(t, known6...), begun, *first, *runs, nil)
+	sum := attackers(t, learn(t, known6...), begun, *first, *runs, true, nil)
 	undecided := 0
 	if *long > 0 { // one may always be met
 		undecided = max(1, sum.tried/5000)
@@ -433,7 +452,7 @@ func TestAttackersAgain(t *testing.T) {
 		{1795454398458986832, 53217}, // of beginnings alike in plain text one has a header behind it that is forged
 		{1795453915679164083, 50028}, // another ClientHello between the keys and the first record that opens with them
 	} {
-		if sum := attackers(t, all, x.seed, x.run, x.run+1, nil); sum.unread+sum.undecided+sum.foreign > 0 {
+		if sum := attackers(t, all, x.seed, x.run, x.run+1, false, nil); sum.unread+sum.undecided+sum.foreign > 0 {
 			t.Errorf("seed %d, run %d: %+v", x.seed, x.run, sum)
 		}
 	}
@@ -461,7 +480,7 @@ func TestAttackersOfOld(t *testing.T) {
 		{20261124, 52354, "a byte as of a hello far ahead, and then segments where the client began"},
 		{555, 18763, "the first two bytes of a hello, after one byte that was none"},
 	} {
-		if sum := attackers(t, all, of.seed, of.run, of.run+1, nil); sum.unread+sum.undecided+sum.foreign > 0 {
+		if sum := attackers(t, all, of.seed, of.run, of.run+1, false, nil); sum.unread+sum.undecided+sum.foreign > 0 {
 			t.Errorf("seed %d, run %d (%s): %+v", of.seed, of.run, of.what, sum)
 		}
 	}
@@ -472,11 +491,14 @@ func TestAttackersOfOld(t *testing.T) {
 func TestRandomAttackersCanFail(t *testing.T) {
 	all := learn(t, "s-12gcm", "s-12chacha", "s-hrr")
 	const some = 40
-	if sum := attackers(t, all, 8446, 0, some, nil); sum.unread+sum.undecided+sum.foreign > 0 {
+	if sum := attackers(t, all, 8446, 0, some, true, nil); sum.unread+sum.undecided+sum.foreign > 0 {
 		t.Errorf("without a fault: %+v", sum)
 	}
-	if sum := attackers(t, all, 8446, 0, some, func(o *engine.Options) { o.Memory = 1000 }); sum.unread == 0 {
+	if sum := attackers(t, all, 8446, 0, some, true, func(o *engine.Options) { o.Memory = 1000 }); sum.unread == 0 {
 		t.Errorf("no memory: %+v", sum)
+	}
+	if sum := attackers(t, all, 8446, 0, some, true, func(o *engine.Options) { o.Idle = 5e9 }); sum.unread == 0 {
+		t.Errorf("no patience: %+v", sum)
 	}
 	defer func() { spoiled = nil }()
 	for name, c := range map[string]struct {
@@ -494,7 +516,7 @@ func TestRandomAttackersCanFail(t *testing.T) {
 				c.spoils(p)
 			}
 		}
-		if sum := attackers(t, all, 8446, 0, some, nil); !c.found(sum) {
+		if sum := attackers(t, all, 8446, 0, some, true, nil); !c.found(sum) {
 			t.Errorf("%s: %+v", name, sum)
 		}
 	}

@@ -84,6 +84,8 @@ func (w *Worker) alive(s *packet.Segment, hash uint64, e *entry, seq uint32, tim
 	w.unusual(s, hash, e, seq, time)
 	if w.dec.FlushAll(); w.dec.Stats.Records != records {
 		e.Happens(flow.Opened)
+	} else if e.Life() == flow.Leaving && e.Conn != 0 && !w.order.Keyless(&w.conn(e.Conn).pair) {
+		e.Happens(flow.Keyed)
 	}
 }
 

@@ -5,9 +5,6 @@ import (
 	"github.com/sealane/sealane/gateway/internal/reassembly"
 )
 
-// What the receiver has not acknowledged is waited for so many times longer.
-const patience = 10
-
 // What it may take to look at a connection, in nanoseconds.
 const eachLook = 2000
 
@@ -108,11 +105,9 @@ func (w *Worker) pollQueued(now int64) {
 			w.dec.Mark = w.clock.last
 			for side := range uint8(2) {
 				if c.pair.Stalled(side) || c.tls.InDispute(side) {
-					wait := w.o.HoleWait
-					if of := side ^ c.client; e.Flags&(flow.Acked0<<of) != 0 && !reassembly.After(e.Acked[of], e.Next[of]) {
-						wait *= patience // the receiver has not got it either: it will be sent again
-					}
-					w.order.Tick(&c.pair, side, now, wait)
+					of := side ^ c.client
+					acked := e.Flags&(flow.Acked0<<of) == 0 || reassembly.After(e.Acked[of], e.Next[of])
+					w.order.Tick(&c.pair, side, now, w.o.HoleWait, acked)
 				}
 			}
 			if w.doubted(c) && now-c.turned >= w.o.HoleWait && c.pair.News() {

@@ -33,6 +33,7 @@ type Event uint8
 // which there are no keys, any is.
 const (
 	Opened  Event = iota // a record of it opened
+	Keyed                // its hello came after all, and there are keys for it
 	Fin0                 // a FIN of side 0
 	Fin1                 // a FIN of side 1
 	Rst                  // a RST; or a FIN where there are no keys
@@ -44,14 +45,14 @@ const (
 
 // The life of a connection. Only a tag proves anything: whatever seemed to end a connection, a record that opens shows that it lives.
 var transitions = [...][events]Life{
-	//         Opened Fin0     Fin1     Rst      Over   Silence NoRoom
-	Opening: {Open, Opening, Opening, Leaving, Ended, Idle, Evicted},
-	Open:    {Open, Half0, Half1, Reset, Ended, Idle, Evicted},
-	Half0:   {Half0, Half0, Closing, Reset, Ended, Idle, Evicted},
-	Half1:   {Half1, Closing, Half1, Reset, Ended, Idle, Evicted},
-	Leaving: {Open, Leaving, Leaving, Leaving, Ended, Ended, Evicted},
-	Reset:   {Open, Reset, Reset, Reset, Ended, Ended, Evicted},
-	Closing: {Open, Closing, Closing, Closing, Ended, Ended, Evicted},
+	//         Opened Keyed    Fin0     Fin1     Rst      Over   Silence NoRoom
+	Opening: {Open, Opening, Opening, Opening, Leaving, Ended, Idle, Evicted},
+	Open:    {Open, Open, Half0, Half1, Reset, Ended, Idle, Evicted},
+	Half0:   {Half0, Half0, Half0, Closing, Reset, Ended, Idle, Evicted},
+	Half1:   {Half1, Half1, Closing, Half1, Reset, Ended, Idle, Evicted},
+	Leaving: {Open, Opening, Leaving, Leaving, Leaving, Ended, Ended, Evicted},
+	Reset:   {Open, Reset, Reset, Reset, Reset, Ended, Ended, Evicted},
+	Closing: {Open, Closing, Closing, Closing, Closing, Ended, Ended, Evicted},
 }
 
 // After returns the state that follows on an event.

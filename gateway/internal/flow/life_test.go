@@ -4,6 +4,7 @@ import "testing"
 
 // The life of a connection, entry by entry.
 func TestLife(t *testing.T) {
+	rows := 0
 	for _, c := range []struct {
 		from Life
 		on   Event
@@ -11,6 +12,7 @@ func TestLife(t *testing.T) {
 		why  string
 	}{
 		{Opening, Opened, Open, "its first record"},
+		{Opening, Keyed, Opening, ""},
 		{Opening, Fin0, Opening, "nothing says whose FIN it is"},
 		{Opening, Fin1, Opening, "the same"},
 		{Opening, Rst, Leaving, "there are no keys"},
@@ -19,6 +21,7 @@ func TestLife(t *testing.T) {
 		{Opening, NoRoom, Evicted, ""},
 
 		{Open, Opened, Open, ""},
+		{Open, Keyed, Open, ""},
 		{Open, Fin0, Half0, "the other side may go on for long"},
 		{Open, Fin1, Half1, "the same"},
 		{Open, Rst, Reset, ""},
@@ -27,6 +30,7 @@ func TestLife(t *testing.T) {
 		{Open, NoRoom, Evicted, ""},
 
 		{Half0, Opened, Half0, "a record of the other side"},
+		{Half0, Keyed, Half0, ""},
 		{Half0, Fin0, Half0, "sent again"},
 		{Half0, Fin1, Closing, ""},
 		{Half0, Rst, Reset, ""},
@@ -35,6 +39,7 @@ func TestLife(t *testing.T) {
 		{Half0, NoRoom, Evicted, ""},
 
 		{Half1, Opened, Half1, "a record of the other side"},
+		{Half1, Keyed, Half1, ""},
 		{Half1, Fin0, Closing, ""},
 		{Half1, Fin1, Half1, "sent again"},
 		{Half1, Rst, Reset, ""},
@@ -43,6 +48,7 @@ func TestLife(t *testing.T) {
 		{Half1, NoRoom, Evicted, ""},
 
 		{Leaving, Opened, Open, "keys came late"},
+		{Leaving, Keyed, Opening, "what looked like the end came before the hello"},
 		{Leaving, Fin0, Leaving, ""},
 		{Leaving, Fin1, Leaving, ""},
 		{Leaving, Rst, Leaving, ""},
@@ -51,6 +57,7 @@ func TestLife(t *testing.T) {
 		{Leaving, NoRoom, Evicted, ""},
 
 		{Reset, Opened, Open, "it lives"},
+		{Reset, Keyed, Reset, ""},
 		{Reset, Fin0, Reset, ""},
 		{Reset, Fin1, Reset, ""},
 		{Reset, Rst, Reset, ""},
@@ -59,6 +66,7 @@ func TestLife(t *testing.T) {
 		{Reset, NoRoom, Evicted, ""},
 
 		{Closing, Opened, Open, "it lives"},
+		{Closing, Keyed, Closing, ""},
 		{Closing, Fin0, Closing, "sent again"},
 		{Closing, Fin1, Closing, "the same"},
 		{Closing, Rst, Closing, "it is over in any case"},
@@ -66,6 +74,7 @@ func TestLife(t *testing.T) {
 		{Closing, Silence, Ended, ""},
 		{Closing, NoRoom, Evicted, ""},
 	} {
+		rows++
 		if to := c.from.After(c.on); to != c.to {
 			t.Errorf("%v, event %d: %v, it should be %v (%s)", c.from, c.on, to, c.to, c.why)
 		}
@@ -80,7 +89,7 @@ func TestLife(t *testing.T) {
 			t.Errorf("%v: ending %v", e.Life(), got)
 		}
 	}
-	if len(transitions) != int(Closing)+1 {
-		t.Errorf("%d states", len(transitions))
+	if len(transitions) != int(Closing)+1 || rows != len(transitions)*int(events) {
+		t.Errorf("%d states, %d rows", len(transitions), rows)
 	}
 }

@@ -78,6 +78,7 @@ type Direction struct {
 	again     bool // it was read again: what is due now came before
 	deep      bool // it is stalled: all that differs is tried
 	endowed   bool // it has had its burst
+	unacked   bool // what is missing was so when it was looked at last
 	postponed bool // the record that is due may open once keys have come, of this direction or of the other one
 	policy    uint8
 	looks     uint8    // for a record behind a hole, without enough work
@@ -1141,10 +1142,23 @@ func (r *Reassembler) prove(p *Pair, d *Direction, side uint8) {
 	}
 }
 
-// Tick looks after a direction that is stalled. wait is how long it may be before something behind it is looked for.
-func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
+// What the receiver has not acknowledged is waited for so many times longer: it will be sent again.
+const patience = 10
+
+// Tick looks after a direction that is stalled. Something behind it is looked for after a wait, from when the receiver has acknowledged
+// what is missing.
+func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64, acked bool) {
 	d := p.Dir[side]
-	if d == nil || now-d.Since < wait {
+	if d == nil {
+		return
+	}
+	if acked && d.unacked {
+		d.Since = now
+	}
+	if d.unacked = !acked; d.unacked {
+		wait *= patience
+	}
+	if now-d.Since < wait {
 		return
 	}
 	d.Since, r.now = now, now
