@@ -10,11 +10,16 @@ $(eval $(call long_suite,long-rust-versions,,rust/check $(B) versions))
 $(eval $(call long_suite,long-rust-minimal,,rust/check $(B) minimal))
 $(eval $(call long_suite,long-rust-package,,rust/check $(B) package))
 $(eval $(call long_suite,long-rust-oldest,$(B)/vectors.txt $(B)/aeads.txt,rust/check $(B) oldest))
-$(eval $(call long_suite,long-rust-arm64,$(B)/vectors.txt $(B)/aeads.txt,rust/emulated $(B) arm64 cortex-a72 max))
-$(eval $(call long_suite,long-rust-armhf,$(B)/vectors.txt $(B)/aeads.txt,rust/emulated $(B) armhf cortex-a7 max))
-$(eval $(call long_suite,long-rust-armel,$(B)/vectors.txt $(B)/aeads.txt,rust/emulated $(B) armel arm1176 arm926))
-$(eval $(call long_suite,long-rust-armv6hf,$(B)/vectors.txt $(B)/aeads.txt,rust/emulated $(B) armv6hf arm1176))
-$(eval $(call long_suite,long-rust-targets,$(B)/vectors.txt $(B)/aeads.txt,rust/targets $(B)))
+# Targets that are built, and tested where this machine can run them.
+RUST_TARGETS := x86_64-unknown-linux-musl x86_64-pc-windows-gnu x86_64-pc-windows-msvc x86_64-apple-darwin \
+    x86_64-unknown-freebsd x86_64-unknown-none aarch64-unknown-linux-gnu aarch64-unknown-linux-musl aarch64-apple-darwin \
+    aarch64-pc-windows-msvc aarch64-unknown-uefi armv7-unknown-linux-gnueabihf arm-unknown-linux-gnueabihf \
+    armv5te-unknown-linux-gnueabi riscv64gc-unknown-linux-gnu wasm32-unknown-unknown
+RUST_CPUS_aarch64-unknown-linux-gnu := cortex-a72 max
+RUST_CPUS_armv7-unknown-linux-gnueabihf := cortex-a7 max
+RUST_CPUS_arm-unknown-linux-gnueabihf := arm1176
+RUST_CPUS_armv5te-unknown-linux-gnueabi := arm1176 arm926
+$(foreach target,$(RUST_TARGETS),$(eval $(call long_suite,long-rust-$(target),$(B)/vectors.txt $(B)/aeads.txt,rust/targets $(B) $(target) $(RUST_CPUS_$(target)))))
 $(eval $(call long_suite,long-rust-rustls,,rust/check $(B) rustls))
 $(eval $(call long_suite,long-rust-rustls-oldest,,rust/check $(B) rustls-oldest))
 $(eval $(call long_suite,long-rust-rustcrypto,,rust/peers $(B) rustcrypto))

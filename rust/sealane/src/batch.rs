@@ -152,7 +152,7 @@ fn run_lanes(packets: &mut [Packet<'_>], done: &mut [bool; CHUNK], table: &'stat
     for packet in packets.iter().filter(|packet| wants_lane(packet, level, batch)) {
         let from = batch.from(packet.text.len()).max(1);
         count += 1;
-        weight += (PAYS + from - 1) / from;
+        weight += PAYS.div_ceil(from);
         extended += usize::from(packet.nonce.len() != 12);
     }
     count -= better_alone(batch, count, weight);

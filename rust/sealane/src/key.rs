@@ -312,7 +312,7 @@ impl Key {
         }
     }
 
-    fn run_any(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, open: bool) -> Result<Tag, Error> {
+    pub(crate) fn run_any(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, open: bool) -> Result<Tag, Error> {
         if let Some(why) = self.mistake(nonce, ad, text.len() as u64) {
             return Err(why);
         }

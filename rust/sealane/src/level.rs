@@ -303,7 +303,7 @@ fn environment_cap() -> Option<usize> {
     }
     let variable = |name: &str| if cpu::privileged() { None } else { std::env::var_os(name) };
     let mut ignored = None;
-    let cap = if variable("SEALANE_ASM").map_or(false, |value| value == "0") {
+    let cap = if variable("SEALANE_ASM").is_some_and(|value| value == "0") {
         Some(NAMES.len() - 1)
     } else {
         match variable("SEALANE_CPU") {

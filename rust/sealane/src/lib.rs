@@ -22,11 +22,12 @@
 //! time and memory addresses depend on lengths only.
 //!
 //! # Features
-//! - `std`: finds ARM's features by the operating system, reads `SEALANE_CPU` and `SEALANE_ASM`, reports levels that fail.
-//! - `aead`: the traits of the `aead` crate, under the names that RustCrypto's `chacha20poly1305` and `aes-gcm` have.
-//! - `portable`: the level for CPUs without a kernel, by RustCrypto's crates.
-//!
-//! All are on by default.
+//! - `std` (default): finds ARM's features by the operating system, reads `SEALANE_CPU` and `SEALANE_ASM`, reports levels
+//!   that fail.
+//! - `portable` (default): the level for CPUs without a kernel, by RustCrypto's crates.
+//! - `aead` (default): the traits of the `aead` crate, version 0.6, under the names that RustCrypto's `chacha20poly1305` and
+//!   `aes-gcm` have: the modules [`chacha20poly1305`] and [`aes_gcm`]. `aead05` is the same for its version 0.5.
+//! - `alloc`, `getrandom` (both default), `arrayvec`, `bytes`, `rand_core`: those of the `aead` crate.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![deny(unsafe_code, missing_docs, unused_must_use)]
 #![warn(rust_2018_idioms)]
@@ -45,7 +46,7 @@ mod portable;
 mod quic;
 mod scatter;
 mod selftest;
-#[cfg(feature = "aead")]
+#[cfg(any(feature = "aead", feature = "aead05"))]
 mod traits;
 
 pub use batch::{open_batch, seal_batch, Packet};
@@ -55,10 +56,10 @@ pub use kernel::Text;
 pub use key::{Algorithm, Key, TAG_LEN};
 pub use level::set_max_level;
 pub use quic::HeaderKey;
+#[cfg(feature = "aead05")]
+pub use traits::aead05;
 #[cfg(feature = "aead")]
 pub use traits::{aes_gcm, chacha20poly1305};
-#[cfg(feature = "aead")]
-pub use traits::{Aes128Gcm, Aes256Gcm, ChaCha20Poly1305, XChaCha20Poly1305};
 
 /// The levels of an algorithm on this instruction set, best first: their names, and whether they work on this CPU.
 ///

@@ -1,9 +1,9 @@
 //! The level for CPUs without a kernel: RustCrypto's ciphers and hashes, put together as RFC 8439 and NIST SP 800-38D say.
 //! All parts but the last are a multiple of 64 bytes.
 
-use aes::cipher::generic_array::GenericArray;
-use aes::cipher::{BlockEncrypt, KeyInit, KeyIvInit, StreamCipher};
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Aes192, Aes256, Block};
+use chacha20::cipher::{KeyIvInit, StreamCipher};
 use chacha20::ChaCha20;
 use ghash::universal_hash::UniversalHash;
 use ghash::GHash;
@@ -30,8 +30,11 @@ impl ChaChaParts {
         let mut cipher = <ChaCha20 as KeyIvInit>::new(key.into(), nonce.into());
         let mut block = [0; 64];
         cipher.apply_keystream(&mut block); // block 0; the text begins at block 1
-        let mut mac = <Poly1305 as poly1305::universal_hash::KeyInit>::new(poly1305::Key::from_slice(&block[..32]));
+        let mut key = [0; 32];
+        key.copy_from_slice(&block[..32]);
+        let mut mac = Poly1305::new(&key.into());
         block.zeroize();
+        key.zeroize();
         mac.update_padded(ad);
         ChaChaParts { cipher, mac, lengths: Lengths { ad: ad.len() as u64, text: 0 } }
     }
@@ -72,11 +75,11 @@ pub(crate) enum AnyAes {
 impl AnyAes {
     pub(crate) fn new(key: &[u8]) -> Option<AnyAes> {
         match key.len() {
-            16 => Some(AnyAes::Aes128(Aes128::new(GenericArray::from_slice(key)))),
-            24 => Some(AnyAes::Aes192(Aes192::new(GenericArray::from_slice(key)))),
-            32 => Some(AnyAes::Aes256(Aes256::new(GenericArray::from_slice(key)))),
-            _ => None,
+            16 => Aes128::new_from_slice(key).map(AnyAes::Aes128),
+            24 => Aes192::new_from_slice(key).map(AnyAes::Aes192),
+            _ => Aes256::new_from_slice(key).map(AnyAes::Aes256),
         }
+        .ok()
     }
 
     /// Encrypts blocks in place. The only place where code for all three is made, since it is most of what compiling this
@@ -93,7 +96,7 @@ impl AnyAes {
     pub(crate) fn count(&self, counter: &mut [u8; 16], text: &mut [u8]) {
         let mut stream = [Block::default(); WIDTH];
         for text in text.chunks_mut(16 * WIDTH) {
-            let stream = &mut stream[..(text.len() + 15) / 16];
+            let stream = &mut stream[..text.len().div_ceil(16)];
             for block in stream.iter_mut() {
                 *block = (*counter).into();
                 let [.., a, b, c, d] = counter;
@@ -127,7 +130,7 @@ impl Gcm {
     pub(crate) fn new(key: &[u8]) -> Option<Gcm> {
         let aes = AnyAes::new(key)?;
         let mut h = aes.encrypt(&[0; 16]);
-        let hash = <GHash as ghash::universal_hash::KeyInit>::new(&h.into());
+        let hash = GHash::new(&h.into());
         h.zeroize();
         Some(Gcm { aes, hash })
     }

@@ -178,7 +178,7 @@ pub(crate) fn chacha20poly1305_batch(_: &'static Level, batch: &Batch) -> bool {
 
 /// Keys of the three lengths by turns.
 pub(crate) fn aesgcm_batch(level: &'static Level, batch: &Batch) -> bool {
-    gcm_keys(level, &key()).map_or(false, |keys| squares(batch, Some(&keys), GCM_BATCH_ANSWER))
+    gcm_keys(level, &key()).is_some_and(|keys| squares(batch, Some(&keys), GCM_BATCH_ANSWER))
 }
 
 /// FIPS 197, appendix C: a block under keys of each length.
@@ -196,7 +196,7 @@ pub(crate) fn aes(level: &'static Level) -> bool {
         *byte = 0x11 * i as u8;
     }
     ANSWERS.iter().enumerate().all(|(i, answer)| {
-        Aes::new(level, &key[..16 + 8 * i]).map_or(false, |key| key.encrypt(level, &block) == *answer)
+        Aes::new(level, &key[..16 + 8 * i]).is_some_and(|key| key.encrypt(level, &block) == *answer)
     }) && aes_chain(level, &key)
 }
 

@@ -1,125 +1,192 @@
-//! The traits of the `aead` crate, under the names of RustCrypto's crates.
+//! The traits of the `aead` crate, under the names of RustCrypto's crates: of its versions 0.6 here, and 0.5 in a module.
 
 use core::marker::PhantomData;
 
-use aead::consts::{U0, U12, U16, U24, U32};
-use aead::generic_array::{ArrayLength, GenericArray};
-use aead::{AeadCore, AeadInPlace, KeyInit, KeySizeUser};
+use subtle::ConstantTimeEq;
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::{Algorithm, Key, TAG_LEN};
+use crate::cipher::bytes_of_tag;
+use crate::kernel::Text;
+use crate::{Algorithm, Error, Key};
 
-fn seal(key: &Option<Key>, nonce: &[u8], ad: &[u8], text: &mut [u8]) -> Result<GenericArray<u8, U16>, aead::Error> {
-    let key = key.as_ref().ok_or(aead::Error)?;
-    key.seal_in_place(nonce, ad, text).map(Into::into).map_err(|_| aead::Error)
+/// A type that stands for an algorithm. No other crate can implement it: a key's size alone does not make a cipher AES.
+pub trait Named {
+    /// The algorithm.
+    const ALGORITHM: Algorithm;
 }
 
-fn open(
-    key: &Option<Key>,
-    nonce: &[u8],
-    ad: &[u8],
-    text: &mut [u8],
-    tag: &GenericArray<u8, U16>,
-) -> Result<(), aead::Error> {
-    let key = key.as_ref().ok_or(aead::Error)?;
-    let tag: &[u8; TAG_LEN] = tag.as_ref();
-    key.open_in_place(nonce, ad, text, tag).map_err(|_| aead::Error)
-}
-
-macro_rules! cipher {
-    ($(#[$doc:meta])* $name:ident, $key:ty, $nonce:ty) => {
-        $(#[$doc])*
-        ///
-        /// The key is wiped when it is dropped. If no level works on this CPU, which takes a build without the feature
-        /// `portable`, all packets fail.
-        #[derive(Clone, Debug)]
-        pub struct $name(Option<Key>);
-
-        impl KeySizeUser for $name {
-            type KeySize = $key;
-        }
-
-        impl KeyInit for $name {
-            fn new(key: &GenericArray<u8, $key>) -> Self {
-                $name(Key::new(Algorithm::$name, key).ok())
-            }
-        }
-
-        impl AeadCore for $name {
-            type NonceSize = $nonce;
-            type TagSize = U16;
-            type CiphertextOverhead = U0;
-        }
-
-        impl AeadInPlace for $name {
-            fn encrypt_in_place_detached(
-                &self,
-                nonce: &GenericArray<u8, $nonce>,
-                associated_data: &[u8],
-                buffer: &mut [u8],
-            ) -> Result<GenericArray<u8, U16>, aead::Error> {
-                seal(&self.0, nonce, associated_data, buffer)
-            }
-
-            fn decrypt_in_place_detached(
-                &self,
-                nonce: &GenericArray<u8, $nonce>,
-                associated_data: &[u8],
-                buffer: &mut [u8],
-                tag: &GenericArray<u8, U16>,
-            ) -> Result<(), aead::Error> {
-                open(&self.0, nonce, associated_data, buffer, tag)
-            }
-        }
-
-        impl zeroize::ZeroizeOnDrop for $name {}
+macro_rules! named {
+    ($($type:ty, $algorithm:ident;)*) => {
+        $(impl Named for $type {
+            const ALGORITHM: Algorithm = Algorithm::$algorithm;
+        })*
     };
 }
 
-cipher! {
-    /// ChaCha20-Poly1305 (RFC 8439).
-    ChaCha20Poly1305, U32, U12
-}
-cipher! {
-    /// XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03).
-    XChaCha20Poly1305, U32, U24
-}
-cipher! {
-    /// AES-GCM (NIST SP 800-38D) with keys of 16 bytes.
-    Aes128Gcm, U16, U12
-}
-cipher! {
-    /// AES-GCM (NIST SP 800-38D) with keys of 32 bytes.
-    Aes256Gcm, U32, U12
+/// Types for ChaCha20 and XChaCha20, of either version's own, so that no type has the traits of both.
+macro_rules! chacha20 {
+    () => {
+        #[derive(Debug)]
+        pub enum ChaCha20 {}
+        #[derive(Debug)]
+        pub enum XChaCha20 {}
+    };
 }
 
-mod aes_key {
-    use crate::Algorithm;
+/// An AEAD: its cipher, and the sizes of its nonce and its tag in bytes, as RustCrypto's crates have them.
+///
+/// The key is wiped when it is dropped. If no level works on this CPU, which takes a build without the feature `portable`,
+/// all packets fail. What a failure leaves behind is what [`Key`] leaves.
+pub struct Cipher<C, NonceSize, TagSize>(Option<Key>, PhantomData<fn(C, NonceSize, TagSize)>);
 
-    /// The types that [`AesGcm`](super::AesGcm) takes: those of the `aes` crate. No other crate can implement it, as
-    /// a key's size alone does not make a cipher AES.
-    pub trait Aes: aead::KeySizeUser {
-        const ALGORITHM: Algorithm;
-    }
-
-    impl Aes for aes::Aes128 {
-        const ALGORITHM: Algorithm = Algorithm::Aes128Gcm;
-    }
-
-    impl Aes for aes::Aes192 {
-        const ALGORITHM: Algorithm = Algorithm::Aes192Gcm;
-    }
-
-    impl Aes for aes::Aes256 {
-        const ALGORITHM: Algorithm = Algorithm::Aes256Gcm;
+impl<C, NonceSize, TagSize> Clone for Cipher<C, NonceSize, TagSize> {
+    fn clone(&self) -> Self {
+        Cipher(self.0.clone(), PhantomData)
     }
 }
 
-/// AES-GCM with the keys of `Aes`, which is `Aes128`, `Aes192` or `Aes256` of the `aes` crate, and nonces of
-/// `NonceSize` bytes, 1 or more; 12 are fastest.
+impl<C, NonceSize, TagSize> core::fmt::Debug for Cipher<C, NonceSize, TagSize> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Cipher").field(&self.0).finish()
+    }
+}
+
+impl<C, NonceSize, TagSize> ZeroizeOnDrop for Cipher<C, NonceSize, TagSize> {}
+
+impl<C: Named, NonceSize, TagSize> Cipher<C, NonceSize, TagSize> {
+    fn keyed(key: &[u8]) -> Self {
+        Cipher(Key::new(C::ALGORITHM, key).ok(), PhantomData)
+    }
+}
+
+impl<C, NonceSize, TagSize> Cipher<C, NonceSize, TagSize> {
+    fn seal(&self, nonce: &[u8], ad: &[u8], mut text: Text<'_>) -> Result<[u8; 16], Error> {
+        self.0.as_ref().ok_or(Error::NoLevel)?.seal_text(nonce, ad, &mut text)
+    }
+
+    fn open(&self, nonce: &[u8], ad: &[u8], mut text: Text<'_>, tag: &[u8]) -> Result<(), Error> {
+        let key = self.0.as_ref().ok_or(Error::NoLevel)?;
+        if let Ok(whole) = tag.try_into() {
+            return key.open_text(nonce, ad, &mut text, whole);
+        }
+        let mut expected = bytes_of_tag(&key.run_any(nonce, ad, &mut text, true)?);
+        let same = expected[..tag.len()].ct_eq(tag);
+        expected.zeroize();
+        if same.into() {
+            Ok(())
+        } else {
+            key.refuse(nonce, ad, &mut text)
+        }
+    }
+}
+
+#[cfg(feature = "aead")]
+mod traits06 {
+    use aead::array::{Array, ArraySize};
+    use aead::consts::{U12, U13, U14, U15, U16, U32};
+    use aead::inout::InOutBuf;
+    use aead::{AeadCore, AeadInOut, Error, KeyInit, KeySizeUser, TagPosition};
+
+    use super::{Algorithm, Cipher, Named};
+
+    chacha20!();
+    named! { ChaCha20, ChaCha20Poly1305; XChaCha20, XChaCha20Poly1305; }
+    named! { aes::Aes128, Aes128Gcm; aes::Aes192, Aes192Gcm; aes::Aes256, Aes256Gcm; }
+
+    /// Sizes that a tag of AES-GCM may have: 12 to 16 bytes.
+    pub trait TagSize: ArraySize + Sealed {}
+    pub trait Sealed {}
+    macro_rules! sizes {
+        ($($size:ty),*) => { $(impl Sealed for $size {} impl TagSize for $size {})* };
+    }
+    sizes!(U12, U13, U14, U15, U16);
+
+    impl KeySizeUser for ChaCha20 {
+        type KeySize = U32;
+    }
+
+    impl KeySizeUser for XChaCha20 {
+        type KeySize = U32;
+    }
+
+    impl<C: Named + KeySizeUser, N, T> KeySizeUser for Cipher<C, N, T> {
+        type KeySize = C::KeySize;
+    }
+
+    impl<C: Named + KeySizeUser, N, T> KeyInit for Cipher<C, N, T> {
+        fn new(key: &Array<u8, C::KeySize>) -> Self {
+            Cipher::keyed(key)
+        }
+    }
+
+    impl<C, N: ArraySize, T: TagSize> AeadCore for Cipher<C, N, T> {
+        type NonceSize = N;
+        type TagSize = T;
+        const TAG_POSITION: TagPosition = TagPosition::Postfix;
+    }
+
+    impl<C, N: ArraySize, T: TagSize> AeadInOut for Cipher<C, N, T> {
+        fn encrypt_inout_detached(
+            &self,
+            nonce: &Array<u8, N>,
+            associated_data: &[u8],
+            buffer: InOutBuf<'_, '_, u8>,
+        ) -> Result<Array<u8, T>, Error> {
+            let tag = self.seal(nonce, associated_data, buffer.into()).map_err(|_| Error)?;
+            tag[..T::USIZE].try_into().map_err(|_| Error)
+        }
+
+        fn decrypt_inout_detached(
+            &self,
+            nonce: &Array<u8, N>,
+            associated_data: &[u8],
+            buffer: InOutBuf<'_, '_, u8>,
+            tag: &Array<u8, T>,
+        ) -> Result<(), Error> {
+            self.open(nonce, associated_data, buffer.into(), tag).map_err(|_| Error)
+        }
+    }
+}
+
+/// The names of the `chacha20poly1305` crate, version 0.11: `use sealane::chacha20poly1305;` in place of the dependency, and
+/// the rest of the program is as it was.
 ///
 /// ```
-/// use aead::{consts::U12, KeyInit};
-/// use sealane::aes_gcm::{aes::Aes192, AesGcm};
+/// use sealane::chacha20poly1305::{aead::{Aead, KeyInit}, ChaCha20Poly1305};
+///
+/// # fn main() -> Result<(), sealane::chacha20poly1305::Error> {
+/// let cipher = ChaCha20Poly1305::new(&[7; 32].into()); // yours
+/// let sealed = cipher.encrypt(&[1; 12].into(), &b"a packet"[..])?; // a nonce is used once
+/// assert_eq!(cipher.decrypt(&[1; 12].into(), &sealed[..])?, b"a packet");
+/// # Ok(())
+/// # }
+/// ```
+#[cfg(feature = "aead")]
+pub mod chacha20poly1305 {
+    use aead::array::Array;
+
+    pub use aead::{self, consts, AeadCore, AeadInOut, Error, KeyInit, KeySizeUser};
+
+    /// ChaCha20-Poly1305 (RFC 8439).
+    pub type ChaCha20Poly1305 = super::Cipher<super::traits06::ChaCha20, consts::U12, consts::U16>;
+    /// XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03).
+    pub type XChaCha20Poly1305 = super::Cipher<super::traits06::XChaCha20, consts::U24, consts::U16>;
+    /// 32 bytes.
+    pub type Key = Array<u8, consts::U32>;
+    /// 12 bytes.
+    pub type Nonce = Array<u8, consts::U12>;
+    /// 24 bytes.
+    pub type XNonce = Array<u8, consts::U24>;
+    /// 16 bytes.
+    pub type Tag = Array<u8, consts::U16>;
+}
+
+/// The names of the `aes-gcm` crate, version 0.11: `use sealane::aes_gcm;` in place of the dependency, and the rest of the
+/// program is as it was. Missing is what needs another AES: `AesGcm` takes the types of [`aes`] alone, from keys and not
+/// from block ciphers.
+///
+/// ```
+/// use sealane::aes_gcm::{aead::{consts::U12, KeyInit}, aes::Aes192, AesGcm};
 ///
 /// let cipher = AesGcm::<Aes192, U12>::new(&[0; 24].into());
 /// # let _ = cipher;
@@ -128,8 +195,7 @@ mod aes_key {
 /// Another block cipher does not compile, even if its keys have the size of an AES key:
 ///
 /// ```compile_fail,E0277
-/// use aead::{consts::{U12, U32}, KeyInit, KeySizeUser};
-/// use sealane::aes_gcm::AesGcm;
+/// use sealane::aes_gcm::{aead::consts::{U12, U32}, AesGcm, KeyInit, KeySizeUser};
 ///
 /// struct Camellia256;
 /// impl KeySizeUser for Camellia256 {
@@ -138,88 +204,145 @@ mod aes_key {
 /// fn is_cipher<C: KeyInit>() {}
 /// is_cipher::<AesGcm<Camellia256, U12>>();
 /// ```
-pub struct AesGcm<Aes, NonceSize>(Option<Key>, PhantomData<fn(Aes, NonceSize)>);
-
-impl<Aes, NonceSize> Clone for AesGcm<Aes, NonceSize> {
-    fn clone(&self) -> Self {
-        AesGcm(self.0.clone(), PhantomData)
-    }
-}
-
-impl<Aes, NonceSize> core::fmt::Debug for AesGcm<Aes, NonceSize> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_tuple("AesGcm").field(&self.0).finish()
-    }
-}
-
-impl<Aes: aes_key::Aes, NonceSize> KeySizeUser for AesGcm<Aes, NonceSize> {
-    type KeySize = Aes::KeySize;
-}
-
-impl<Aes: aes_key::Aes, NonceSize> KeyInit for AesGcm<Aes, NonceSize> {
-    fn new(key: &GenericArray<u8, Aes::KeySize>) -> Self {
-        AesGcm(Key::new(Aes::ALGORITHM, key).ok(), PhantomData)
-    }
-}
-
-impl<Aes, NonceSize: ArrayLength<u8>> AeadCore for AesGcm<Aes, NonceSize> {
-    type NonceSize = NonceSize;
-    type TagSize = U16;
-    type CiphertextOverhead = U0;
-}
-
-impl<Aes, NonceSize: ArrayLength<u8>> AeadInPlace for AesGcm<Aes, NonceSize> {
-    fn encrypt_in_place_detached(
-        &self,
-        nonce: &GenericArray<u8, NonceSize>,
-        associated_data: &[u8],
-        buffer: &mut [u8],
-    ) -> Result<GenericArray<u8, U16>, aead::Error> {
-        seal(&self.0, nonce, associated_data, buffer)
-    }
-
-    fn decrypt_in_place_detached(
-        &self,
-        nonce: &GenericArray<u8, NonceSize>,
-        associated_data: &[u8],
-        buffer: &mut [u8],
-        tag: &GenericArray<u8, U16>,
-    ) -> Result<(), aead::Error> {
-        open(&self.0, nonce, associated_data, buffer, tag)
-    }
-}
-
-impl<Aes, NonceSize> zeroize::ZeroizeOnDrop for AesGcm<Aes, NonceSize> {}
-
-/// What the `chacha20poly1305` crate has: with `sealane` in Cargo.toml in its place, `use sealane::chacha20poly1305` and
-/// the rest of the program is as it was.
-pub mod chacha20poly1305 {
-    use super::GenericArray;
-
-    pub use super::{ChaCha20Poly1305, XChaCha20Poly1305};
-    pub use aead::{self, consts, AeadCore, AeadInPlace, Error, KeyInit, KeySizeUser};
-
-    /// 32 bytes.
-    pub type Key = GenericArray<u8, consts::U32>;
-    /// 12 bytes.
-    pub type Nonce = GenericArray<u8, consts::U12>;
-    /// 24 bytes.
-    pub type XNonce = GenericArray<u8, consts::U24>;
-    /// 16 bytes.
-    pub type Tag = GenericArray<u8, consts::U16>;
-}
-
-/// What the `aes-gcm` crate has: with `sealane` in Cargo.toml in its place, `use sealane::aes_gcm` and the rest of the
-/// program is as it was.
+#[cfg(feature = "aead")]
 pub mod aes_gcm {
-    use super::GenericArray;
+    use aead::array::Array;
+    use aead::consts::{U12, U16};
 
-    pub use super::{Aes128Gcm, Aes256Gcm, AesGcm};
-    pub use aead::{self, AeadCore, AeadInPlace, Error, Key, KeyInit, KeySizeUser};
+    pub use super::traits06::TagSize;
+    pub use aead::{self, AeadCore, AeadInOut, Error, Key, KeyInit, KeySizeUser};
     pub use aes;
 
-    /// A nonce of so many bytes: 12, but for [`AesGcm`].
-    pub type Nonce<NonceSize> = GenericArray<u8, NonceSize>;
-    /// 16 bytes.
-    pub type Tag<TagSize = aead::consts::U16> = GenericArray<u8, TagSize>;
+    /// AES-GCM (NIST SP 800-38D) with the keys of `Aes`, which is `Aes128`, `Aes192` or `Aes256` of the `aes` crate, nonces
+    /// of `NonceSize` bytes, 1 or more (12 are fastest), and tags of `TagSize` bytes, 12 to 16.
+    pub type AesGcm<Aes, NonceSize, TagSize = U16> = super::Cipher<Aes, NonceSize, TagSize>;
+    /// AES-GCM with keys of 16 bytes and nonces of 12.
+    pub type Aes128Gcm = AesGcm<aes::Aes128, U12>;
+    /// AES-GCM with keys of 32 bytes and nonces of 12.
+    pub type Aes256Gcm = AesGcm<aes::Aes256, U12>;
+    /// A nonce.
+    pub type Nonce<NonceSize> = Array<u8, NonceSize>;
+    /// A tag.
+    pub type Tag<TagSize = U16> = Array<u8, TagSize>;
+    /// The most associated data, in bytes.
+    pub const A_MAX: u64 = (1 << 61) - 1;
+    /// The longest text, in bytes.
+    pub const P_MAX: u64 = (1 << 36) - 32;
+}
+
+/// The same for programs that still use version 0.5 of the `aead` crate: the names of `chacha20poly1305` and `aes-gcm`,
+/// version 0.10.
+#[cfg(feature = "aead05")]
+pub mod aead05 {
+    use ::aead05::consts::{U0, U12, U13, U14, U15, U16, U24, U32};
+    use ::aead05::generic_array::{ArrayLength, GenericArray};
+    use ::aead05::{AeadCore, AeadInPlace, Error, KeyInit, KeySizeUser};
+
+    use super::{Algorithm, Cipher, Named, Text};
+    use private::{ChaCha20, XChaCha20};
+
+    named! { ChaCha20, ChaCha20Poly1305; XChaCha20, XChaCha20Poly1305; }
+    named! { aes08::Aes128, Aes128Gcm; aes08::Aes192, Aes192Gcm; aes08::Aes256, Aes256Gcm; }
+
+    mod private {
+        pub trait Sealed {}
+        chacha20!();
+    }
+
+    /// Sizes that a tag of AES-GCM may have: 12 to 16 bytes.
+    pub trait TagSize: ArrayLength<u8> + private::Sealed {}
+    macro_rules! sizes {
+        ($($size:ty),*) => { $(impl private::Sealed for $size {} impl TagSize for $size {})* };
+    }
+    sizes!(U12, U13, U14, U15, U16);
+
+    impl KeySizeUser for ChaCha20 {
+        type KeySize = U32;
+    }
+
+    impl KeySizeUser for XChaCha20 {
+        type KeySize = U32;
+    }
+
+    impl<C: Named + KeySizeUser, N, T> KeySizeUser for Cipher<C, N, T> {
+        type KeySize = C::KeySize;
+    }
+
+    impl<C: Named + KeySizeUser, N, T> KeyInit for Cipher<C, N, T> {
+        fn new(key: &GenericArray<u8, C::KeySize>) -> Self {
+            Cipher::keyed(key)
+        }
+    }
+
+    impl<C, N: ArrayLength<u8>, T: TagSize> AeadCore for Cipher<C, N, T> {
+        type NonceSize = N;
+        type TagSize = T;
+        type CiphertextOverhead = U0;
+    }
+
+    impl<C, N: ArrayLength<u8>, T: TagSize> AeadInPlace for Cipher<C, N, T> {
+        fn encrypt_in_place_detached(
+            &self,
+            nonce: &GenericArray<u8, N>,
+            associated_data: &[u8],
+            buffer: &mut [u8],
+        ) -> Result<GenericArray<u8, T>, Error> {
+            let tag = self.seal(nonce, associated_data, Text::in_place(buffer)).map_err(|_| Error)?;
+            GenericArray::from_exact_iter(tag.into_iter().take(T::USIZE)).ok_or(Error)
+        }
+
+        fn decrypt_in_place_detached(
+            &self,
+            nonce: &GenericArray<u8, N>,
+            associated_data: &[u8],
+            buffer: &mut [u8],
+            tag: &GenericArray<u8, T>,
+        ) -> Result<(), Error> {
+            self.open(nonce, associated_data, Text::in_place(buffer), tag).map_err(|_| Error)
+        }
+    }
+
+    /// The names of the `chacha20poly1305` crate, version 0.10.
+    pub mod chacha20poly1305 {
+        use super::{GenericArray, U12, U16, U24, U32};
+
+        pub use ::aead05::{self as aead, consts, AeadCore, AeadInPlace, Error, KeyInit, KeySizeUser};
+
+        /// ChaCha20-Poly1305 (RFC 8439).
+        pub type ChaCha20Poly1305 = super::Cipher<super::ChaCha20, U12, U16>;
+        /// XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03).
+        pub type XChaCha20Poly1305 = super::Cipher<super::XChaCha20, U24, U16>;
+        /// 32 bytes.
+        pub type Key = GenericArray<u8, U32>;
+        /// 12 bytes.
+        pub type Nonce = GenericArray<u8, U12>;
+        /// 24 bytes.
+        pub type XNonce = GenericArray<u8, U24>;
+        /// 16 bytes.
+        pub type Tag = GenericArray<u8, U16>;
+    }
+
+    /// The names of the `aes-gcm` crate, version 0.10.
+    pub mod aes_gcm {
+        use super::{GenericArray, U12, U16};
+
+        pub use super::TagSize;
+        pub use ::aead05::{self as aead, AeadCore, AeadInPlace, Error, Key, KeyInit, KeySizeUser};
+        pub use aes08 as aes;
+
+        /// As [`AesGcm`](crate::aes_gcm::AesGcm).
+        pub type AesGcm<Aes, NonceSize, TagSize = U16> = super::Cipher<Aes, NonceSize, TagSize>;
+        /// AES-GCM with keys of 16 bytes and nonces of 12.
+        pub type Aes128Gcm = AesGcm<aes::Aes128, U12>;
+        /// AES-GCM with keys of 32 bytes and nonces of 12.
+        pub type Aes256Gcm = AesGcm<aes::Aes256, U12>;
+        /// A nonce.
+        pub type Nonce<NonceSize> = GenericArray<u8, NonceSize>;
+        /// A tag.
+        pub type Tag<TagSize = U16> = GenericArray<u8, TagSize>;
+        /// The most associated data, in bytes.
+        pub const A_MAX: u64 = (1 << 61) - 1;
+        /// The longest text, in bytes.
+        pub const P_MAX: u64 = (1 << 36) - 32;
+    }
 }

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use aes_gcm::aead::generic_array::GenericArray;
-use aes_gcm::aead::{AeadInPlace, KeyInit};
+use aes_gcm::aead::array::{Array, ArraySize};
+use aes_gcm::aead::{AeadInOut, KeyInit};
 use aes_gcm::aes::Aes192;
 use aes_gcm::{Aes128Gcm, Aes256Gcm, AesGcm};
 use chacha20poly1305::{ChaCha20Poly1305, XChaCha20Poly1305};
@@ -24,7 +24,7 @@ const ALGORITHMS: [Algorithm; 5] = [
 
 /// Whether the fault of that name is planted in this run.
 fn planted(name: &str) -> bool {
-    std::env::var_os("SEALANE_PLANT").map_or(false, |plant| plant == name)
+    std::env::var_os("SEALANE_PLANT").is_some_and(|plant| plant == name)
 }
 
 /// How many of so many to do: Miri, which takes some thousand times as long, does `few`.
@@ -82,9 +82,9 @@ fn each(mut test: impl FnMut(Algorithm, &'static str)) {
 
 /// What RustCrypto makes of a packet.
 fn peer(algorithm: Algorithm, key: &[u8], nonce: &[u8], ad: &[u8], text: &[u8]) -> (Vec<u8>, [u8; 16]) {
-    fn seal<C: AeadInPlace + KeyInit>(key: &[u8], nonce: &[u8], ad: &[u8], text: &mut [u8]) -> [u8; 16] {
+    fn seal<C: AeadInOut + KeyInit>(key: &[u8], nonce: &[u8], ad: &[u8], text: &mut [u8]) -> [u8; 16] {
         let cipher = C::new_from_slice(key).expect("key");
-        let tag = cipher.encrypt_in_place_detached(GenericArray::from_slice(nonce), ad, text).expect("sealed");
+        let tag = cipher.encrypt_inout_detached(nonce.try_into().expect("nonce"), ad, text.into()).expect("sealed");
         tag.as_slice().try_into().expect("tag")
     }
     let mut text = text.to_vec();
@@ -171,10 +171,11 @@ fn all_lengths_beside_rustcrypto() {
 /// AES-GCM with nonces of other lengths than 12 bytes, beside RustCrypto's crate.
 #[test]
 fn other_nonces() {
-    fn peer<N: aes_gcm::aead::generic_array::ArrayLength<u8>>(nonce: &[u8], key: &[u8; 16]) -> [u8; 16] {
+    fn peer<N: ArraySize>(nonce: &[u8], key: &[u8; 16]) -> [u8; 16] {
         let cipher = AesGcm::<aes_gcm::aes::Aes128, N>::new(key.into());
-        let tag = cipher.encrypt_in_place_detached(GenericArray::from_slice(nonce), b"ad", &mut [3; 90]);
-        tag.expect("sealed").into()
+        let nonce = Array::try_from(nonce).expect("nonce");
+        let tag = cipher.encrypt_inout_detached(&nonce, b"ad", (&mut [3; 90][..]).into()).expect("sealed");
+        tag.as_slice().try_into().expect("tag")
     }
     let (bytes, key): (Vec<u8>, [u8; 16]) = ((0..=255).collect(), [9; 16]);
     use aes_gcm::aead::consts as n;
@@ -592,47 +593,73 @@ fn says_its_levels() {
     println!("levels: {} {}", level(Algorithm::ChaCha20Poly1305), level(Algorithm::Aes128Gcm));
 }
 
-/// RustCrypto's names, as its own documentation uses them.
+/// RustCrypto's names, as its own documentation uses them, of both versions of its traits, and beside its crates.
+macro_rules! rustcrypto_names {
+    ($name:ident, $ours:ident, $($aead:ident)::+) => {
+        #[test]
+        fn $name() {
+            use $ours::aes_gcm::{self, aead::consts, aes::Aes192, AesGcm};
+            use $ours::chacha20poly1305;
+            use $($aead)::+::{Aead, KeyInit, Payload};
+
+            let payload = |msg| Payload { msg, aad: b"its header" };
+            macro_rules! compare {
+                ($type:ty, $theirs:ty, $key:expr, $nonce:expr) => {
+                    let nonce = &[1; $nonce].into();
+                    let cipher = <$type>::new(&[7; $key].into());
+                    let sealed = cipher.encrypt(nonce, payload(b"a packet")).expect("sealed");
+                    let theirs = <$theirs as aes_gcm_current::KeyInit>::new(&[7; $key].into());
+                    let wanted = aes_gcm_current::Payload { msg: b"a packet", aad: b"its header" };
+                    let wanted = aes_gcm_current::Aead::encrypt(&theirs, &[1; $nonce].into(), wanted).expect("sealed");
+                    assert_eq!(sealed, wanted);
+                    assert_eq!(cipher.decrypt(nonce, payload(&sealed)).expect("opened"), b"a packet");
+                    assert!(cipher.decrypt(nonce, &sealed[..]).is_err());
+                    assert!(cipher.decrypt(nonce, payload(&sealed[1..])).is_err());
+                    assert!(cipher.decrypt(nonce, payload(&sealed[..5])).is_err());
+                };
+            }
+            use ::aes_gcm::aead as aes_gcm_current;
+            use aes_gcm_current::consts as n;
+            type Theirs<Aes, N, T> = ::aes_gcm::AesGcm<Aes, N, T>;
+            compare!(chacha20poly1305::ChaCha20Poly1305, ChaCha20Poly1305, 32, 12);
+            compare!(chacha20poly1305::XChaCha20Poly1305, XChaCha20Poly1305, 32, 24);
+            compare!(aes_gcm::Aes128Gcm, Aes128Gcm, 16, 12);
+            compare!(aes_gcm::Aes256Gcm, Aes256Gcm, 32, 12);
+            compare!(AesGcm<Aes192, consts::U16>, Theirs<::aes_gcm::aes::Aes192, n::U16, n::U16>, 24, 16);
+            compare!(AesGcm<Aes192, consts::U12, consts::U12>, Theirs<::aes_gcm::aes::Aes192, n::U12, n::U12>, 24, 12);
+            compare!(AesGcm<Aes192, consts::U1, consts::U15>, Theirs<::aes_gcm::aes::Aes192, n::U1, n::U15>, 24, 1);
+        }
+    };
+}
+rustcrypto_names!(rustcrypto_names, sealane, sealane::aes_gcm::aead);
+#[cfg(feature = "aead05")]
+use sealane::aead05;
+#[cfg(feature = "aead05")]
+rustcrypto_names!(rustcrypto_names_of_aead_05, aead05, sealane::aead05::aes_gcm::aead);
+
+/// `AeadInOut` from one slice to another.
 #[test]
-fn rustcrypto_names() {
-    use sealane::aes_gcm::{self, aead::Aead};
-    use sealane::chacha20poly1305::{self, aead::Payload};
+fn rustcrypto_apart() {
+    use sealane::aes_gcm::aead::inout::InOutBuf;
 
-    let nonce = chacha20poly1305::Nonce::from_slice(&[1; 12]);
-    let cipher = sealane::ChaCha20Poly1305::new(chacha20poly1305::Key::from_slice(&[7; 32]));
-    let theirs = ChaCha20Poly1305::new(GenericArray::from_slice(&[7; 32]));
-    let payload = || Payload { msg: b"a packet", aad: b"its header" };
-    let sealed = cipher.encrypt(nonce, payload()).expect("sealed");
-    assert_eq!(sealed, theirs.encrypt(nonce, payload()).expect("sealed"));
-    assert_eq!(cipher.decrypt(nonce, Payload { msg: &sealed, aad: b"its header" }).expect("opened"), b"a packet");
-    assert!(cipher.decrypt(nonce, &sealed[..]).is_err());
-
-    let nonce = chacha20poly1305::XNonce::from_slice(&[1; 24]);
-    let cipher = sealane::XChaCha20Poly1305::new(chacha20poly1305::Key::from_slice(&[7; 32]));
-    let theirs = XChaCha20Poly1305::new(GenericArray::from_slice(&[7; 32]));
-    assert_eq!(cipher.encrypt(nonce, payload()), theirs.encrypt(nonce, payload()));
-
-    let nonce = aes_gcm::Nonce::from_slice(&[1; 12]);
-    let cipher = sealane::Aes256Gcm::new(aes_gcm::Key::<sealane::Aes256Gcm>::from_slice(&[7; 32]));
-    let theirs = Aes256Gcm::new(GenericArray::from_slice(&[7; 32]));
-    assert_eq!(cipher.encrypt(nonce, payload()), theirs.encrypt(nonce, payload()));
-    let cipher = sealane::Aes128Gcm::new(GenericArray::from_slice(&[7; 16]));
-    let theirs = Aes128Gcm::new(GenericArray::from_slice(&[7; 16]));
-    let long = GenericArray::from_slice(&[1; 16]);
-    let other = aes_gcm::AesGcm::<Aes192, aes_gcm::aead::consts::U16>::new(GenericArray::from_slice(&[7; 24]));
-    let others = AesGcm::<Aes192, aes_gcm::aead::consts::U16>::new(GenericArray::from_slice(&[7; 24]));
-    assert_eq!(other.encrypt(long, payload()), others.encrypt(long, payload()));
-    let mut buffer = vec![];
-    assert_eq!(
-        cipher.encrypt_in_place_detached(nonce, b"", &mut buffer),
-        theirs.encrypt_in_place_detached(nonce, b"", &mut buffer)
-    );
+    let cipher = sealane::aes_gcm::Aes128Gcm::new(&[7; 16].into());
+    let (text, mut sealed, mut opened) = ([5; 90], [0; 90], [1; 90]);
+    let buffer = InOutBuf::new(&text, &mut sealed).expect("lengths");
+    let mut tag: [u8; 16] = cipher.encrypt_inout_detached(&[1; 12].into(), b"", buffer).expect("sealed").into();
+    let mut open = |tag: [u8; 16]| {
+        let buffer = InOutBuf::new(&sealed, &mut opened).expect("lengths");
+        let result = cipher.decrypt_inout_detached(&[1; 12].into(), b"", buffer, &tag.into());
+        (result.is_ok(), opened)
+    };
+    assert_eq!(open(tag), (true, text));
+    tag[15] ^= 1;
+    assert_eq!(open(tag), (false, [0; 90]));
 }
 
 /// Masks of QUIC's headers, at every level: RFC 9001, appendices A.2 and A.5, and beside RustCrypto's AES.
 #[test]
 fn header_masks() {
-    use aes_gcm::aes::cipher::BlockEncrypt;
+    use aes_gcm::aes::cipher::BlockCipherEncrypt;
 
     let rows = [
         (
@@ -669,13 +696,13 @@ fn header_masks() {
         }
         for algorithm in [Algorithm::Aes128Gcm, Algorithm::Aes256Gcm, Algorithm::ChaCha20Poly1305] {
             let key = &key[..algorithm.key_len()];
-            let mut block = GenericArray::from(sample);
+            let mut block = Array(sample);
             match algorithm {
                 Algorithm::Aes128Gcm => {
-                    aes_gcm::aes::Aes128::new(GenericArray::from_slice(key)).encrypt_block(&mut block)
+                    aes_gcm::aes::Aes128::new(key.try_into().expect("key")).encrypt_block(&mut block)
                 }
                 Algorithm::Aes256Gcm => {
-                    aes_gcm::aes::Aes256::new(GenericArray::from_slice(key)).encrypt_block(&mut block)
+                    aes_gcm::aes::Aes256::new(key.try_into().expect("key")).encrypt_block(&mut block)
                 }
                 _ => {
                     let portable = HeaderKey::with_level(algorithm, key, "portable").expect("portable");

@@ -193,6 +193,16 @@ impl<'a> Text<'a> {
     }
 }
 
+#[cfg(feature = "aead")]
+impl<'inp: 'a, 'out: 'a, 'a> From<aead::inout::InOutBuf<'inp, 'out, u8>> for Text<'a> {
+    /// Its input and output are equal, or do not overlap.
+    fn from(buffer: aead::inout::InOutBuf<'inp, 'out, u8>) -> Text<'a> {
+        let bytes = buffer.len();
+        let (input, output) = buffer.into_raw();
+        Text { input, output, bytes, slices: PhantomData }
+    }
+}
+
 impl core::fmt::Debug for Text<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Text").field("bytes", &self.bytes).finish_non_exhaustive()
