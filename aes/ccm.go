@@ -7,6 +7,8 @@ import (
 	"errors"
 	"math"
 	"slices"
+
+	"github.com/sealane/sealane/internal/alias"
 )
 
 var (
@@ -91,10 +93,10 @@ func (k *ccm) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, error
 }
 
 func checkCCM(out, in, ad []byte) {
-	if inexactOverlap(out, in) {
+	if alias.Inexact(out, in) {
 		panic("crypto/cipher: invalid buffer overlap of output and input")
 	}
-	if overlap(out, ad) {
+	if alias.Overlap(out, ad) {
 		panic("crypto/cipher: invalid buffer overlap of output and additional data")
 	}
 }
