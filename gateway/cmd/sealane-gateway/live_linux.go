@@ -401,6 +401,9 @@ func describe(f *output.Flow) []any {
 	}
 	text("sni", a.ServerName)
 	text("alpn", a.Protocol)
+	text("ja3", a.JA3)
+	text("ja3s", a.JA3S)
+	text("ja4", a.JA4)
 	text("certificate", a.Certificate[tls.Server].Subject)
 	text("certificate_sha256", a.Certificate[tls.Server].Fingerprint)
 	text("client_certificate", a.Certificate[tls.Client].Subject)

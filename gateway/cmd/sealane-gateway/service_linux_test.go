@@ -146,6 +146,13 @@ map-port = ["443=80", "8443=8080"`)
 	if len(lines) != 3 {
 		t.Fatalf("%d connections ended: %v", len(lines), lines)
 	}
+	for _, line := range lines {
+		for _, name := range []string{"ja3", "ja3s", "ja4"} {
+			if line[name] == nil {
+				t.Errorf("no %s: %v", name, line)
+			}
+		}
+	}
 	for i, want := range []map[string]any{
 		{"version": "TLS 1.3", "alpn": "http/1.1", "certificate": "CN=sealane.test", "keys": "file", "state": "readable"},
 		{"version": "TLS 1.3", "alpn": "http/1.1", "sni": "sealane.test", "certificate": "CN=sealane.test"},

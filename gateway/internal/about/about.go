@@ -29,6 +29,8 @@ type Connection struct {
 
 	ServerName  string // that the client asked for (SNI)
 	Protocol    string // that the server chose (ALPN)
+	JA3, JA4    string // fingerprints of the client's hello
+	JA3S        string // of the server's
 	Certificate [2]Certificate
 
 	// Chain, if set, gets the certificates of a side as they came.
@@ -64,21 +66,28 @@ const (
 // Message takes the body of a handshake message from a side. It does not keep it, and ignores what is not well formed.
 func (c *Connection) Message(side, kind uint8, version uint16, body []byte) {
 	s := cryptobyte.String(body)
-	var skip cryptobyte.String
+	var skip, suites cryptobyte.String
+	var h hello
 	switch kind {
 	case clientHello:
-		c.ServerName, c.Protocol = "", "" // perhaps another one, that counts
-		if s.Skip(2+32) && s.ReadUint8LengthPrefixed(&skip) && s.ReadUint16LengthPrefixed(&skip) && s.ReadUint8LengthPrefixed(&skip) {
+		c.ServerName, c.Protocol, c.JA3, c.JA4, c.JA3S = "", "", "", "", "" // perhaps another one, that counts
+		if s.ReadUint16(&h.version) && s.Skip(32) && s.ReadUint8LengthPrefixed(&skip) && s.ReadUint16LengthPrefixed(&suites) && s.ReadUint8LengthPrefixed(&skip) {
+			h.suites = numbers(suites)
 			extensions(s, func(kind uint16, value cryptobyte.String) {
 				var list, name cryptobyte.String
 				var of uint8
+				h.extension(kind, value)
 				if kind == serverName && value.ReadUint16LengthPrefixed(&list) && list.ReadUint8(&of) && of == 0 && list.ReadUint16LengthPrefixed(&name) {
 					c.ServerName = cut(name, maxName)
 				}
 			})
+			c.JA3, c.JA4 = h.ja3(), h.ja4()
 		}
 	case serverHello:
-		if s.Skip(2+32) && s.ReadUint8LengthPrefixed(&skip) && s.Skip(2+1) {
+		if s.ReadUint16(&h.version) && s.Skip(32) && s.ReadUint8LengthPrefixed(&skip) && s.ReadBytes((*[]byte)(&suites), 2) && s.Skip(1) {
+			h.suites = numbers(suites)
+			extensions(s, func(kind uint16, _ cryptobyte.String) { h.extensions = append(h.extensions, kind) })
+			c.JA3S = h.ja3s()
 			c.chosen(s)
 		}
 	case encryptedExtensions:
