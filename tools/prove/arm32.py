@@ -276,8 +276,8 @@ def address(ops, i):
             if before:
                 m.general[base] = moved(v, size or by_)
                 a = a if not size else b
-        if align and a % align:
-            raise Unproved(f"an address that is no multiple of {align}")
+        if align:
+            m.memory.aligned(a, align)
         return a
     return at
 
@@ -290,8 +290,7 @@ def load_store(name, ops):
 
         def double(m):
             p = at(m)
-            if p % 4:
-                raise Unproved(f"{name} at an address that is no multiple of 4")
+            m.memory.aligned(p, 4)
             if name == "ldrd":
                 m.general[a], m.general[b] = m.memory.load_words(p, 2)
             else:
@@ -355,8 +354,7 @@ def multiple(name, ops):
         v = m.general[r]
         b = m.known(v, "an address")
         a = b + low
-        if a % 4:
-            raise Unproved(f"{name} at an address that is no multiple of 4")
+        m.memory.aligned(a, 4)
         if is_load:
             words = m.memory.load_words(a, size // 4)
             if back:
@@ -386,8 +384,7 @@ def vector_load_store(name, ops):
 
         def one(m):
             a = at(m)
-            if a % 4:
-                raise Unproved(f"{name} at an address that is no multiple of 4")
+            m.memory.aligned(a, 4)
             if base == "vldr":
                 m.vector[2 * n:2 * n + 2] = m.memory.load_words(a, 2)
             else:
@@ -640,7 +637,7 @@ _md = decoder()
 
 
 def meaning(code, pc):
-    insn = next(_md.disasm(code[pc:pc + 4], pc), None)
+    insn = next(_md.disasm(code[pc:pc + 4], pc), None) if pc >= 0 else None
     if insn is None:
         raise Unproved(f"no instruction at {pc:#x}")
     mnemonic, ops, text = insn.mnemonic, operands(insn.op_str), f"{insn.mnemonic} {insn.op_str}"

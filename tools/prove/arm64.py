@@ -8,6 +8,7 @@ import re
 import capstone
 
 import bits
+import linear
 import terms
 from common import ArmFlags, elements, known, overflow_of, pairs, split
 from terms import (Unproved, add, add_modular, atom, both, carryless, cat, const, cut, either, equal, extend, inverse_sub_shift, invert, mix_columns,
@@ -198,7 +199,7 @@ def shift(name, ops):
 
         def run(m):
             v = a(m)
-            put(m, (terms.lengths and name == "lsr" and terms.lengths.shift(v, n, True)) or f(v, n))
+            put(m, (name in ("lsl", "lsr") and linear.shift(v, n, name == "lsr")) or f(v, n))
         return run
     c = read(ops[2])
     return lambda m: put(m, f(a(m), known(c(m), "the count of a shift") % w))
@@ -276,7 +277,12 @@ def address(text, behind):
             step = behind if isinstance(behind, int) else known(behind(m), "an address")
             m.general[base] = moved(step)
             return b
-        a = b + offset + (m.known(index(m), "an address") << by if index else 0)
+        a = b + offset
+        if index:
+            linear.one_pointer(v, i := index(m))
+            if by and linear.any_place(i):
+                raise Unproved("an address that is a multiple of a pointer")
+            a += m.known(i, "an address") << by
         if before:
             m.general[base] = moved(a - b)
         return a & ((1 << 64) - 1)
@@ -443,7 +449,7 @@ def look_up(table, control, beyond=None):
         if (n := c.constant) is not None:
             out.append(table[n] if n < len(table) else before)
         elif not all(v.defined for v in (c, before, *table)):
-            out.append(undefined(8))
+            out.append(terms.tainted(8))
         elif terms.bitwise:
             out.append(bits.look_up(table, c, before))
         else:
@@ -653,11 +659,11 @@ _md = decoder()
 
 
 def meaning(code, pc):
-    insn = next(_md.disasm(code[pc:pc + 4], pc), None)
+    insn = next(_md.disasm(code[pc:pc + 4], pc), None) if pc >= 0 else None
     if insn is None:
         raise Unproved(f"no instruction at {pc:#x}")
     name, ops, text = insn.mnemonic, operands(insn.op_str), f"{insn.mnemonic} {insn.op_str}"
-    if name == "ret":
+    if name == "ret" and not ops:
         return None, None, None, text
     if name == "b":
         return None, integer(ops[0]), None, text

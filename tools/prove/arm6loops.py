@@ -25,7 +25,7 @@ import prove
 import reduction
 import spec
 import terms
-from armloops import ADS, FAR, WHOLE, Shape, anew, general, h_before, leave_out, residue, scratch, text_named
+from armloops import ADS, WHOLE, Shape, anew, general, h_before, leave_out, residue, scratch, text_named
 from kernels import A, AD, FIRST, LAST, SCRATCH, STACK, STATE, TAG, text_symbols
 from terms import P, Unproved, add_modular, cat, const, extend, same, secret, symbol
 
@@ -64,7 +64,7 @@ def head(kernel, loop):
 class Part(armloops.Part):
     def known(self, v, what):
         found = linear.place(v)
-        if what == "an address" and found and found[0] is self.message and abs(found[1]) < FAR:
+        if what == "an address" and found and found[0] is self.message and abs(found[1]) < kernels.FAR:
             return found[0].address + found[1]
         return super().known(v, what)
 
@@ -188,11 +188,7 @@ def authenticating(kernel, shape, inv, rest, step=16):
     call = Part(kernel, shape, ([], []), linear.Base("done", 64, 1 << 29, modulus=64, width=32), 0, symbol("state counter", 32))
     call.message = message = linear.Base("message", 1 << 20, 1 << 30, address=kernels.IN + 1, width=32)
     size = step + (rest or 0)
-    regions = [(r.name, r.start, r.end - r.start, r.read, r.write) for r in call.memory.regions] + [("message", message.address, size, True, False)]
-    call.memory.regions.clear()
-    call.memory.starts.clear()
-    for r in sorted(regions, key=lambda r: r[1]):
-        call.memory.region(*r)
+    call.memory.region("message", message.address, size, True, False)
     text = text_named("now", size)
     call.memory.poke(message.address, text)
     left = linear.Base("blocks left", 32, 1 << 30, modulus=16, width=32)
@@ -360,11 +356,12 @@ def main():
     parser.add_argument("--queries")
     args = parser.parse_args()
     sys.setrecursionlimit(20000)
-    shown = failed = unknown = 0
+    shown = failed = 0
     for path in args.objects:
         kernel = kernels.Kernel(path)
         if kernel.name != NAME:
-            unknown += 1
+            print(f"FAIL {path}: there is no induction for it here")
+            failed += 1
             continue
         begun, cases, steps, wrong = time.time(), 0, 0, 0
         tasks = [(i, args.quick, args.queries) for i in ((3,) if args.quick else range(len(armloops.SHAPES)))]
@@ -379,7 +376,7 @@ def main():
         if args.planted:
             yes, no = planted(path, args.quick)
             shown, failed = shown + yes, failed + no
-    print(f"arm6loops: {shown} passed, {failed} failed, {unknown} not run")
+    print(f"arm6loops: {shown} passed, {failed} failed, 0 not run; point {terms.SEED}")
     return 1 if failed else 0
 
 

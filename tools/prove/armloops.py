@@ -36,7 +36,6 @@ from terms import P, Unproved, add_modular, cat, const, cut, extend, same, secre
 
 WHOLE = FIRST | LAST
 LONGEST = {arm64: (1 << 38) - 64, arm32: (1 << 30) - 64}  # bytes of text: RFC 8439, 2.8; half of what 32 bits address
-FAR = 1 << 16
 ADS = (1, 13, 16, 40)
 
 
@@ -144,7 +143,6 @@ class Part(Call):
         self.shape, self.width, flags = shape, kernel.isa.POINTER, shape.flags
         self.source, self.begin_in = self.pointer("in", kernels.IN + 1, done)
         self.target, self.begin_out = (self.source, self.begin_in) if shape.in_place else self.pointer("out", kernels.OUT + 3, done)
-        self.machine.known = self.known
         regions = [("key", KEY, 32, True, False), ("nonce", NONCE, 12, True, False)]
         for base, pieces in zip((self.source, self.target), texts):
             regions += [(f"{base.name} + {first}", base.address + first, n, r, w) for first, n, r, w in pieces]
@@ -155,7 +153,7 @@ class Part(Call):
         if ad_bytes:
             regions.append(("ad", AD, ad_bytes, True, False))
         self.regions(*regions)
-        self.arguments(ad=AD, key=KEY, nonce=NONCE, tag=TAG, state=0 if flags == WHOLE else STATE,
+        self.arguments(ad=AD, key=KEY, nonce=NONCE, tag=TAG, state=None if flags == WHOLE else STATE,
                        flags=flags | (OPEN if shape.opens else 0))
         self.set(**{"in": self.begin_in + 0}, out=self.begin_out + 0, total=symbol("total", 64))
         key, nonce = key_symbols()
@@ -187,12 +185,6 @@ class Part(Call):
     def set(self, **values):
         for name, v in values.items():
             self.memory.poke(kernels.ARGS + A["ARG_" + name.upper()], extend(v, 64))
-
-    def known(self, v, what):
-        found = linear.place(v)
-        if what == "an address" and found and found[0].address is not None and abs(found[1]) < FAR:
-            return found[0].address + found[1]
-        return type(self.machine).known(self.machine, v, what)
 
     def cells(self):
         m, found = self.machine, {("general", i): v for i, v in enumerate(self.machine.general)}
@@ -595,12 +587,13 @@ def main():
     parser.add_argument("--queries")
     args = parser.parse_args()
     sys.setrecursionlimit(20000)
-    shown = failed = unknown = 0
+    shown = failed = 0
     for path in args.objects:
         kernel = kernels.Kernel(path)
         loop = loop_of(kernel)
         if loop is None:
-            unknown += 1
+            print(f"FAIL {path}: there is no induction for it here")
+            failed += 1
             continue
         if loop.least > prove.BY_INDUCTION[kernel.name.removeprefix("sealane_")]:
             raise SystemExit("prove.py has calls up to another length")
@@ -617,7 +610,7 @@ def main():
         if args.planted:
             yes, no = planted(path)
             shown, failed = shown + yes, failed + no
-    print(f"armloops: {shown} passed, {failed} failed, {unknown} not run")
+    print(f"armloops: {shown} passed, {failed} failed, 0 not run; point {terms.SEED}")
     return 1 if failed else 0
 
 

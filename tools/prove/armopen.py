@@ -88,11 +88,7 @@ def run(kernel, loop, shape, inv, e=None, least=None, d=None):
             call.left = any_d
         message.address, size = AHEAD, FAST if e is None else taken(e)
         if size:
-            regions = [(r.name, r.start, r.end - r.start, r.read, r.write) for r in call.memory.regions] + [("text ahead", AHEAD, size, True, False)]
-            call.memory.regions.clear()
-            call.memory.starts.clear()
-            for r in sorted(regions, key=lambda r: r[1]):
-                call.memory.region(*r)
+            call.memory.region("text ahead", AHEAD, size, True, False)
             ahead = text_named("ahead", size)
             call.memory.poke(AHEAD, ahead)
             in_order(call, AHEAD, size)
@@ -249,12 +245,13 @@ def main():
     parser.add_argument("--queries")
     args = parser.parse_args()
     sys.setrecursionlimit(20000)
-    shown = failed = unknown = 0
+    shown = failed = 0
     for path in args.objects:
         kernel = kernels.Kernel(path)
         loop = loop_of(kernel)
         if loop is None:
-            unknown += 1
+            print(f"FAIL {path}: there is no induction for it here")
+            failed += 1
             continue
         begun, cases, steps, wrong = time.time(), 0, 0, 0
         calls = [(i, of, p, 8 if i == 0 and of == loop.classes[0] and not args.quick else 1) for i in ((0,) if args.quick else range(len(SHAPES)))
@@ -272,7 +269,7 @@ def main():
         if args.planted:
             yes, no = planted(path)
             shown, failed = shown + yes, failed + no
-    print(f"armopen: {shown} passed, {failed} failed, {unknown} not run")
+    print(f"armopen: {shown} passed, {failed} failed, 0 not run; point {terms.SEED}")
     return 1 if failed else 0
 
 

@@ -12,7 +12,7 @@ whatever basis the bits are held in; all between S-boxes is linear. With `strict
 a kernel has none where each of its lanes has a block, so that what is wrong is refused where it first comes to an S-box.
 """
 import terms
-from terms import SBOX, Unproved, atom, cat, const, cut, undefined
+from terms import SBOX, Unproved, atom, cat, const, cut, tainted
 
 FULL = (1 << 256) - 1
 VARIABLES = [sum(1 << i for i in range(256) if i >> k & 1) for k in range(8)]
@@ -142,8 +142,8 @@ def bits_of(v):
         for n, low, w in v.pieces:
             if n == terms.CONST:
                 r += [const(low >> i & 1, 1) for i in range(w)]
-            elif n == terms.UNDEF:
-                r += [undefined(1)] * w
+            elif n < terms.CONST:
+                r += [terms._intern(((n, 0, 1),), 1)] * w
             else:
                 for i in range(low, low + w):
                     b = _single.get((n, i))
@@ -279,8 +279,8 @@ def operation(kind, a, b):
     out = []
     for x, y in zip(bits_of(a), bits_of(b)):
         (n, low, _), (k, high, _) = x.pieces[0], y.pieces[0]
-        if n == terms.UNDEF or k == terms.UNDEF:
-            out.append(undefined(1))
+        if n < terms.CONST or k < terms.CONST:
+            out.append(tainted(1))
             continue
         c, d = low if n == terms.CONST else None, high if k == terms.CONST else None
         if c is not None:

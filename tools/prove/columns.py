@@ -10,7 +10,7 @@ import numpy as np
 
 import terms
 from common import STOPS
-from terms import ATOMS, CONST, INVERSE_SBOX, SBOX, UNDEF, Unproved, const, symbol
+from terms import ATOMS, CONST, INVERSE_SBOX, SBOX, Unproved, const, symbol
 
 LEAST = 3  # inputs of a group that are also taken as constants; of many one in 50
 PER_GROUP, GROUPS, CONTROLLED = 1000, 2, 40  # inputs of a group at most; groups at least; groups where something is the same in each
@@ -109,7 +109,7 @@ class Columns:
         lo = hi = None
         at = 0
         for n, low, w in v.pieces:
-            if n == UNDEF:
+            if n < CONST:
                 raise Unproved("undefined bits have no value")
             if n != CONST or low:
                 x, y = placed(self.constant(low) if n == CONST else part(self.atom(n), low, w), at)

@@ -113,6 +113,8 @@ class Code:
                 begun = True
                 step = steps.get(pc)
                 if step is None:
+                    if not 0 <= pc < len(self.code):
+                        raise Unproved("a jump out of the function")
                     step = steps[pc] = meaning(self.code, pc)
                 f, after, branch, _ = step
                 machine.steps += 1
@@ -130,4 +132,5 @@ class Code:
                 pc = after
         except Unproved as e:
             text = steps[pc][3] if pc in steps else ""
-            raise Unproved(f"at {pc:#x} {text}: {e}") from None
+            e.args = f"at {pc:#x} {text}: {e}",
+            raise

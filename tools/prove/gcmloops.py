@@ -30,11 +30,11 @@ import spec
 import terms
 import x86
 from kernels import A, AD, FIRST, KEY, LAST, NONCE, OPEN, SCRATCH, STACK, STATE, TAG, Call, gcm_key, text_symbols
+from memory import WINDOW
 from terms import Unproved, add_modular, cat, const, cut, field_power, field_product, same, secret, symbol
 
 LONGEST = (1 << 36) - 32  # bytes of text, SP 800-38D, 5.2.1.1
 WHOLE = FIRST | LAST
-FAR = 1 << 16
 ADS = (1, 13, 16, 40)
 
 
@@ -129,7 +129,6 @@ class Part(Call):
         self.width, self.bytes = kernel.isa.POINTER, None
         self.source, self.begin_in = self.pointer("in", kernels.IN + 1)
         self.target, self.begin_out = (self.source, self.begin_in) if shape.in_place else self.pointer("out", kernels.OUT + 3)
-        self.machine.known = self.known
         regions = [("key", KEY, A["GCM_KEY_BYTES"], True, False), ("nonce", NONCE, 12 if nonce_given else 16, True, False)]
         for base, pieces in zip((self.source, self.target), texts):
             regions += [(f"{base.name} + {first}", base.address + first, n, r, w) for first, n, r, w in pieces]
@@ -141,6 +140,8 @@ class Part(Call):
             regions.append(("ad", AD, ad_bytes, True, False))
         self.regions(*regions)
         memory = self.memory
+        if not shape.in_place:
+            memory.apart(self.source.address, self.target.address, WINDOW)
         cells, _ = gcm_key(kernel, shape.bits)
         memory.cells.update(cells)
         self.schedule = spec.key_schedule(cat(*(symbol(f"key{i}", 32) for i in range(shape.bits // 32))))
@@ -152,7 +153,7 @@ class Part(Call):
             memory.poke(STATE + A["GCM_STATE_Y"], cat(*(symbol(f"y before {i}", 32) for i in range(4))))
             memory.poke(STATE + A["GCM_STATE_COUNTER"], self.j0)
             memory.poke(STATE + A["GCM_STATE_MASK"], self.mask)
-        self.arguments(ad=AD, key=KEY, nonce=NONCE, tag=TAG, state=0 if flags == WHOLE else STATE,
+        self.arguments(ad=AD, key=KEY, nonce=NONCE, tag=TAG, state=None if flags == WHOLE else STATE,
                        flags=flags | (OPEN if shape.opens else 0) | (A["FLAG_NONCE"] if nonce_given else 0))
         self.set(**{"in": self.begin_in + 0}, out=self.begin_out + 0)
 
@@ -167,12 +168,6 @@ class Part(Call):
 
     def length(self, name, least, most=LONGEST):
         return linear.Base(name, least, min(most, (1 << self.width - 2) - 32), width=self.width)
-
-    def known(self, v, what):
-        found = linear.place(v)
-        if what == "an address" and found and found[0].address is not None and abs(found[1]) < FAR:
-            return found[0].address + found[1]
-        return type(self.machine).known(self.machine, v, what)
 
     def hash_of(self, loop):
         """GHASH so far, as an element of the field."""
@@ -547,12 +542,13 @@ def main():
     parser.add_argument("--shapes", type=prove.chosen, default=range(len(SHAPES)), help="a part of a run: A-B,C")
     args = parser.parse_args()
     sys.setrecursionlimit(20000)
-    shown = failed = unknown = 0
+    shown = failed = 0
     for path in args.objects:
         kernel = kernels.Kernel(path)
         loop = LOOPS.get(kernel.name)
         if loop is None:
-            unknown += 1
+            print(f"FAIL {path}: there is no induction for it here")
+            failed += 1
             continue
         if loop.least != prove.BY_INDUCTION[kernel.name.removeprefix("sealane_")]:
             raise SystemExit("prove.py has calls up to another length")
@@ -571,7 +567,7 @@ def main():
         if args.planted:
             yes, no = planted(path)
             shown, failed = shown + yes, failed + no
-    print(f"gcmloops: {shown} passed, {failed} failed, {unknown} not run")
+    print(f"gcmloops: {shown} passed, {failed} failed, 0 not run; point {terms.SEED}")
     return 1 if failed else 0
 
 

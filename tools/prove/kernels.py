@@ -1,4 +1,5 @@
 """Kernels in an object file, and calls of them: what is where, and what must be true afterwards."""
+import copy
 import os
 import random
 import re
@@ -8,12 +9,13 @@ from elftools.elf.elffile import ELFFile
 import arm32
 import arm64
 import bits
+import linear
 import reduction
 import spec
 import terms
 import x86
 from common import Code
-from memory import Memory
+from memory import Memory, ReadAgain
 from terms import P, Unproved, cat, const, cut, extend, same, secret, symbol
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -56,9 +58,9 @@ class Kernel:
             self.isa = ISAS[elf["e_machine"]]
             symbols = [s for s in elf.get_section_by_name(".symtab").iter_symbols() if s.name.startswith("sealane_")]
             functions = [s for s in symbols if s["st_info"]["type"] == "STT_FUNC"]
-            self.path, self.name = path, functions[0].name if len(functions) == 1 else ", ".join(s.name for s in functions)
-            if not self.specified:
-                return
+            self.path, self.name = path, ", ".join(s.name for s in functions)
+            if len(functions) != 1 or not self.specified:
+                raise Unproved(f"{path}: functions {self.name}, of which one can be proved that has a specification")
             function = functions[0]
             for s in elf.iter_sections():
                 if s.name.startswith((".rela", ".rel.")) and s.num_relocations() and not re.search(r"\.eh_frame|\.debug|\.ARM\.ex", s.name):
@@ -83,6 +85,11 @@ class Kernel:
     def bitwise(self):
         """Whether AES is made of bit operations."""
         return re.fullmatch(r"sealane_aes(gcm)?_(neon|armv6)", self.name) is not None
+
+    @property
+    def branches_on_counter(self):
+        """Whether it branches on the counter of a part's AES-GCM where that is public (SEALANE_FLAG_NONCE)."""
+        return self.bitwise or self.name == "sealane_aesgcm_ce"
 
     @property
     def ascending(self):
@@ -126,19 +133,49 @@ def text_symbols(name, size):
     return cat(*(symbol(f"{name}{i}", 8 * min(4, size - i)) for i in range(0, size, 4))) if size else None
 
 
+# What callers guarantee that pointers are multiples of (asm/asm.S, asm/args.h, src/kernel.h): on 64 bits, and of Go's on 32.
+ALIGNMENTS = {"scratch": (64, 64), "consts": (32, 8), "stack": (16, 8), **dict.fromkeys(("args", "lanes"), (8, 4))}
+ALIGNMENT_OF_OWN = {"key": (8, 4), "rounds": (8, 4), "schedule": (8, 4), "inverse": (8, 4), "state": (8, 4)}  # of a level's keys and states
+FAR = 1 << 16
+POINTERS = {"out", "in", "ad", "key", "nonce", "tag", "state", "lanes"}
+
+
 class Call:
     """One call of a kernel: memory and registers as the caller sets them."""
 
+    symbolic = True  # pointers are anything with the alignment that callers guarantee; else where they point in a run
+
     def __init__(self, kernel):
         self.kernel, self.memory, self.scratch_bytes = kernel, Memory(), kernel.scratch_bytes
-        isa = kernel.isa
-        # Constants are aligned to 8 bytes on 32-bit ARM.
-        self.consts = CONSTS + (8 if isa is arm32 else 0)
+        terms.lengths = linear
+        isa, self.consts = kernel.isa, CONSTS
         self.machine = m = isa.Machine(self.memory)
-        for r, v in zip(isa.ARGUMENTS, (ARGS, SCRATCH, self.consts)):
-            m.general[r] = const(v, isa.POINTER)
+        m.known = self.known
+        for r, name, address in zip(isa.ARGUMENTS, ("args", "scratch", "consts"), (ARGS, SCRATCH, self.consts)):
+            m.general[r] = self.callers(name, address)
         m.general[isa.STACK_POINTER] = const(STACK, isa.POINTER)
         m.preserve(symbol)
+
+    def alignment(self, name):
+        """Of what a pointer of this name points to."""
+        name, own = name.split()[0], "aes" in self.kernel.name or name == "state"
+        if self.kernel.of_modes and name == "state":
+            own = False
+        found = ALIGNMENTS.get(name) or own and ALIGNMENT_OF_OWN.get(name) or (1, 1)
+        return found[self.kernel.isa is arm32]
+
+    def callers(self, name, address):
+        """A pointer of the caller's, as a value."""
+        if not self.symbolic:
+            return const(address, self.kernel.isa.POINTER)
+        return linear.pointer(name, address, self.alignment(name), self.kernel.isa.POINTER)
+
+    def known(self, v, what):
+        """Pointers point anywhere: one that is used as an address points near where it does in this run."""
+        found = linear.any_place(v)
+        if what == "an address" and found and found[0].address is not None and abs(found[1]) < FAR:
+            return found[0].address + found[1]
+        return type(self.machine).known(self.machine, v, what)
 
     def regions(self, *more):
         """More: (name, start, size, read, write)."""
@@ -146,14 +183,16 @@ class Call:
                       ("scratch", SCRATCH + self.kernel.scratch_from, self.scratch_bytes - self.kernel.scratch_from, True, True),
                       ("consts", self.consts, len(self.kernel.constants), True, False),
                       ("stack", STACK - self.kernel.isa.STACK_BYTES, self.kernel.isa.STACK_BYTES, True, True), *more]
-        for r in sorted(everything, key=lambda r: r[1]):
+        for r in everything:
             if r[2]:
-                self.memory.region(*r)
+                self.memory.region(*r, align=self.alignment(r[0]))
         self.memory.put(self.consts, self.kernel.constants)
 
     def arguments(self, **values):
         for name, v in values.items():
-            self.memory.poke(ARGS + A["ARG_" + name.upper()], const(v, 64))
+            v = symbol(f"no {name}", 64) if v is None else extend(self.callers(name, v), 64) if name in POINTERS else \
+                v if isinstance(v, terms.Value) else const(v, 64)
+            self.memory.poke(ARGS + A["ARG_" + name.upper()], v)
 
     def fill(self):
         """Scratch and vector registers with whatever: what is added there and cancels, such as the bits of a block that there is
@@ -175,7 +214,7 @@ class Call:
             raise Unproved("the stack pointer is not the caller's any more")
         for at in range(STACK - isa.STACK_BYTES, STACK, 4):
             v = self.memory.cells.get(at)
-            if v is not None and any(n >= 0 and not str(terms.ATOMS[n].extra).startswith("caller") for n, _, _ in v.pieces):
+            if v is not None and any(n == terms.TAINT or n >= 0 and not str(terms.ATOMS[n].extra).startswith("caller") for n, _, _ in v.pieces):
                 raise Unproved(f"stack - {STACK - at} still depends on data")
         for at in range(SCRATCH, SCRATCH + self.scratch_bytes, 4):
             v = self.memory.cells.get(at)
@@ -239,14 +278,12 @@ class Call:
 
 class Shape:
     """A call's lengths, flags, alignments. section: where associated data are of any length, what takes their place
-    (adloops.py)."""
+    (adloops.py). both: apart, and so that it is shown in place too (Memory.apart)."""
 
-    section = None
+    section, both = None, True
 
-    def __init__(self, size, ad=0, opens=False, flags=FIRST | LAST, in_place=False, offset=0, counter=1, total=None):
-        self.size, self.ad, self.opens, self.flags = size, ad, opens, flags
-        self.in_place, self.offset, self.counter = in_place, offset, counter
-        self.total = size if total is None else total
+    def __init__(self, size, ad=0, opens=False, flags=FIRST | LAST, in_place=False):
+        self.size, self.ad, self.opens, self.flags, self.in_place = size, ad, opens, flags, in_place
 
     def __str__(self):
         parts = [f"{'open' if self.opens else 'seal'} {self.size}"]
@@ -256,10 +293,6 @@ class Shape:
             parts.append({FIRST: "first part", LAST: "last part", 0: "middle part"}[self.flags])
         if self.in_place:
             parts.append("in place")
-        if self.offset:
-            parts.append(f"at +{self.offset}")
-        if self.counter != 1:
-            parts.append(f"counter {self.counter}")
         return ", ".join(parts)
 
 
@@ -281,8 +314,8 @@ def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
     """One call of a kernel of whole packets and parts. Returns the number of instructions."""
     first, last = shape.flags & FIRST, shape.flags & LAST
     call = Call(kernel)
-    n, o = shape.size, shape.offset
-    source, target, ad_at = IN + o, (IN if shape.in_place else OUT) + o, AD + o
+    n = shape.size
+    source, target, ad_at = IN + 1, IN + 1 if shape.in_place else OUT + 3, AD + 1
     regions = [("key", KEY, 32, True, False), ("nonce", NONCE, 12, True, False)]
     if first:
         regions.append(("ad", ad_at, shape.ad, True, False))
@@ -294,8 +327,10 @@ def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
     if not shape.in_place:
         regions.append(("out", target, n, True, True))  # what was written is read again to be authenticated
     call.regions(*regions)
+    if not shape.in_place and shape.both:
+        call.memory.apart(source, target)
     call.arguments(out=target, **{"in": source}, bytes=n, ad=ad_at, ad_bytes=shape.ad, key=KEY, nonce=NONCE, tag=TAG,
-                   state=0 if first and last else STATE, total=shape.total, flags=shape.flags | (OPEN if shape.opens else 0))
+                   state=None if first and last else STATE, total=(total := total_of(shape, 64)), flags=shape.flags | (OPEN if shape.opens else 0))
     memory = call.memory
     key, nonce = [symbol(f"key{i}", 32) for i in range(8)], [symbol(f"nonce{i}", 32) for i in range(3)]
     memory.poke(KEY, cat(*key))
@@ -306,9 +341,9 @@ def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
     if text:
         memory.poke(source, text)
 
-    counter = shape.counter
+    counter = const(1, 64) if first else extend(symbol("state counter", 32), 64)
     if first:
-        counter, h = 1, 0
+        h = 0
         r, s = spec.one_time_key(spec.chacha20_block(key, 0, nonce))
     else:
         limbs = [symbol("h0", 64), symbol("h1", 64), symbol("h2", 3)]
@@ -319,12 +354,12 @@ def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
         memory.poke(STATE + A["STATE_H"], cat(limbs[0], limbs[1], extend(limbs[2], 64)))
         memory.poke(STATE + A["STATE_R"], r)
         memory.poke(STATE + A["STATE_S"], s)
-        memory.poke(STATE + A["STATE_COUNTER"], const(counter, 64))
+        memory.poke(STATE + A["STATE_COUNTER"], counter)
 
     steps, behind_ad = run_call(call, shape, trace)
     if not function:
         return steps
-    result = spec.cipher_text(key, counter, nonce, text)
+    result = spec.cipher_text(key, cut(counter, 0, 32), nonce, text)
     call.expect("the text", target, result)
     authenticated = text if shape.opens else result
     if first and ad:
@@ -334,7 +369,7 @@ def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
     if authenticated:
         h = spec.poly1305(h, r, spec.pad16(authenticated) if last else authenticated)
     if last:
-        h = spec.poly1305(h, r, cat(ad_length(shape), const(shape.total, 64)))
+        h = spec.poly1305(h, r, cat(ad_length(shape), total))
         reduction.prove(memory.peek(TAG, 16), h % P, s, folder, kernel.isa is arm32)
     else:
         state = [memory.peek(STATE + A["STATE_H"] + 8 * i, 8) for i in range(3)]
@@ -344,19 +379,33 @@ def chacha20poly1305(kernel, shape, folder=None, trace=None, function=True):
             raise Unproved(f"the accumulator in the state may reach 2^131 ({[hex(v.most) for v in state]})")
         call.expect("r in the state", STATE + A["STATE_R"], r)
         call.expect("s in the state", STATE + A["STATE_S"], s)
-        call.expect("the counter in the state", STATE + A["STATE_COUNTER"], const(counter + (n + 63) // 64, 64))
+        call.expect("the counter in the state", STATE + A["STATE_COUNTER"], after_part(kernel, counter, n // 64))
     return steps
 
 
 class GcmShape(Shape):
-    """Of AES-GCM: with the length of the key, and a nonce of 12 bytes or any J0."""
+    """Of AES-GCM: with the length of the key, and a nonce of 12 bytes or any J0. counter: of parts, of kernels that branch on it
+    where it is public."""
 
-    def __init__(self, size, bits=128, j0=False, **more):
+    def __init__(self, size, bits=128, j0=False, counter=5, **more):
         super().__init__(size, **more)
-        self.bits, self.j0 = bits, j0
+        self.bits, self.j0, self.counter = bits, j0, counter
 
     def __str__(self):
-        return f"AES-{self.bits}, {super().__str__()}" + (", any J0" if self.j0 else "")
+        text = f"AES-{self.bits}, {super().__str__()}" + (", any J0" if self.j0 else "")
+        return text if self.flags & FIRST else f"{text}, counter {self.counter} or any"
+
+
+def total_of(shape, bits):
+    """The bytes of text of a packet, of which this call's are a part: what the argument says."""
+    return const(shape.size, 64) if shape.flags == FIRST | LAST else extend(symbol("packet bytes", bits), 64)
+
+
+def after_part(kernel, counter, blocks):
+    """The counter in the state. 32-bit ARM's kernels keep 32 bits of it; behind the last block that there can be that is another number,
+    which nobody reads."""
+    return extend(terms.add_modular(cut(counter, 0, 32), const(blocks, 32)), 64) if kernel.isa is arm32 else \
+        terms.add(64, counter, const(blocks, 64))[0]
 
 
 class Setup:
@@ -421,8 +470,8 @@ def aesgcm(kernel, shape, trace=None, function=True):
         return steps
     first, last = shape.flags & FIRST, shape.flags & LAST
     call = Call(kernel)
-    n, o = shape.size, shape.offset
-    source, target, ad_at = IN + o, (IN if shape.in_place else OUT) + o, AD + o
+    n = shape.size
+    source, target, ad_at = IN + 1, IN + 1 if shape.in_place else OUT + 3, AD + 1
     regions = [("key", KEY, A["GCM_KEY_BYTES"], True, False), ("nonce", NONCE, 16 if shape.j0 else 12, True, False)]
     if first:
         regions.append(("ad", ad_at, shape.ad, True, False))
@@ -434,9 +483,11 @@ def aesgcm(kernel, shape, trace=None, function=True):
     if not shape.in_place:
         regions.append(("out", target, n, True, True))
     call.regions(*regions)
+    if not shape.in_place and shape.both:
+        call.memory.apart(source, target)
     flags = shape.flags | (OPEN if shape.opens else 0) | (0 if shape.j0 else A["FLAG_NONCE"])
     call.arguments(out=target, **{"in": source}, bytes=n, ad=ad_at, ad_bytes=shape.ad, key=KEY, nonce=NONCE, tag=TAG,
-                   state=0 if first and last else STATE, total=shape.total, flags=flags)
+                   state=None if first and last else STATE, total=(total := total_of(shape, 61)), flags=flags)
     memory = call.memory
     memory.cells.update(cells)
     j0 = cat(*(symbol(f"nonce{i}", 32) for i in range(3)), symbol("nonce3", 32) if shape.j0 else const(1 << 24, 32))
@@ -446,17 +497,18 @@ def aesgcm(kernel, shape, trace=None, function=True):
         memory.poke(ad_at, ad)
     if text:
         memory.poke(source, text)
-    y, counter = 0, 1
+    y, begins, counter = 0, j0, 1
     mask = spec.aes(schedule, j0) if function else symbol("mask", 128)
     if not first:
-        counter = shape.counter
+        counter = shape.counter if kernel.bitwise or kernel.branches_on_counter and not shape.j0 else 0
+        begins = spec.counter_block(j0, counter) if counter else cat(*(symbol(f"nonce{i}", 32) for i in range(3)), symbol("state counter", 32))
         before = cat(*(symbol(f"y{i}", 32) for i in range(4)))
         y = spec.field_element(before)
         memory.poke(STATE + A["GCM_STATE_Y"], before)
-        memory.poke(STATE + A["GCM_STATE_COUNTER"], spec.counter_block(j0, counter))
+        memory.poke(STATE + A["GCM_STATE_COUNTER"], begins)
         memory.poke(STATE + A["GCM_STATE_MASK"], mask)
     if function:  # first: it says which S-boxes there are
-        result = spec.gcm_text(schedule, j0, counter, text)
+        result = spec.gcm_text(schedule, begins, 1 if first else 0, text)
         if kernel.bitwise:  # eight blocks at a time, from such a number on; the first counter is 1
             for i in [*range((counter & -8) - 1, counter), *range(counter + n // 16, counter + n // 16 + 9)]:
                 spec.aes(schedule, spec.counter_block(j0, i))
@@ -471,14 +523,14 @@ def aesgcm(kernel, shape, trace=None, function=True):
         y = spec.ghash(y, h, ad) if behind_ad is None else behind_ad
     y = spec.ghash(y, h, authenticated)
     if last:
-        lengths = cat(spec.reverse(terms.shift_left(ad_length(shape), 3)), spec.reverse(const(8 * shape.total, 64)))
+        lengths = cat(spec.reverse(terms.shift_left(ad_length(shape), 3)), spec.reverse(terms.shift_left(total, 3)))
         y = spec.ghash(y, h, lengths)
         if spec.field_element(memory.peek(TAG, 16)) != y ^ spec.field_element(mask):
             raise Unproved("the tag is not that of the specification")
     else:
         if spec.field_element(memory.peek(STATE + A["GCM_STATE_Y"], 16)) != y:
             raise Unproved("GHASH in the state is not that of the specification")
-        call.expect("the counter in the state", STATE + A["GCM_STATE_COUNTER"], spec.counter_block(j0, counter + n // 16))
+        call.expect("the counter in the state", STATE + A["GCM_STATE_COUNTER"], spec.counter_block(begins, (1 if first else 0) + n // 16))
         call.expect("the mask in the state", STATE + A["GCM_STATE_MASK"], mask)
     return steps
 
@@ -486,12 +538,16 @@ def aesgcm(kernel, shape, trace=None, function=True):
 class BatchShape:
     """A call of a batch kernel: (bytes of text, of associated data) of each lane."""
 
-    def __init__(self, lanes, opens=False, in_place=False, offset=0, bits=128):
-        self.lanes, self.opens, self.in_place, self.offset, self.bits = lanes, opens, in_place, offset, bits
+    both = True
+
+    def __init__(self, lanes, opens=False, in_place=False, bits=128, keys=0):
+        self.lanes, self.opens, self.in_place, self.bits = lanes, opens, in_place, bits
+        self.key_of = {0: lambda i: i, 1: lambda i: 0, 2: lambda i: i // 2}[keys]
+        self.keys = keys
 
     def __str__(self):
         return f"{'open' if self.opens else 'seal'} {len(self.lanes)} lanes " + " ".join(f"{n}" + (f"+{a}" if a else "") for n, a in self.lanes) \
-            + (", in place" if self.in_place else "") + (f", at +{self.offset}" if self.offset else "")
+            + ("", ", of one key", ", a key for each two")[self.keys] + (", in place" if self.in_place else "")
 
 
 LANES, LANE, STEP = 0x100000, 0x10000000, 0x1000000  # the array, and what each lane points to
@@ -503,30 +559,35 @@ def batch(kernel, shape, folder=None, trace=None, function=True):
     call = Call(kernel)
     regions, cells, lanes = [("lanes", LANES, A["LANE_STRIDE"] * len(shape.lanes), True, False)], {}, []
     for i, (n, ad_bytes) in enumerate(shape.lanes):
-        base = LANE + i * STEP
-        lane = {"key": base, "nonce": base + 0x10000, "tag": base + 0x20000, "ad": base + 0x30000 + shape.offset,
-                "in": base + 0x100000 + shape.offset, "bytes": n, "ad_bytes": ad_bytes}
-        lane["out"] = lane["in"] if shape.in_place else base + 0x800000 + shape.offset
+        base, k = LANE + i * STEP, shape.key_of(i)
+        lane = {"key": LANE + k * STEP, "nonce": base + 0x10001, "tag": base + 0x20001, "ad": base + 0x30001,
+                "in": base + 0x100003, "bytes": n, "ad_bytes": ad_bytes}
+        lane["out"] = lane["in"] if shape.in_place else base + 0x800001
         lanes.append(lane)
-        regions += [(f"key {i}", lane["key"], A["GCM_KEY_BYTES"] if gcm else 32, True, False), (f"nonce {i}", lane["nonce"], 12, True, False),
+        if k == i or k == shape.key_of(i - 1) + 1:
+            regions.append((f"key {k}", lane["key"], A["GCM_KEY_BYTES"] if gcm else 32, True, False))
+        regions += [(f"nonce {i}", lane["nonce"], 12, True, False),
                     (f"tag {i}", lane["tag"], 16, False, True), (f"ad {i}", lane["ad"], ad_bytes, True, False),
                     (f"in {i}", lane["in"], n, True, shape.in_place)]
         if not shape.in_place:
             regions.append((f"out {i}", lane["out"], n, True, True))
         if gcm:
-            made, _ = gcm_key(kernel.of_single_packets(), shape.bits, name=f"key{i}_")
-            cells.update({a - KEY + base: v for a, v in made.items()})
+            made, _ = gcm_key(kernel.of_single_packets(), shape.bits, name=f"key{k}_")
+            cells.update({a - KEY + lane["key"]: v for a, v in made.items()})
     call.regions(*regions)
     memory = call.memory
+    for lane in lanes if not shape.in_place and shape.both else ():
+        memory.apart(lane["in"], lane["out"])
     memory.cells.update(cells)
-    memory.poke(ARGS + A["BATCH_LANES"], const(LANES, 64))
+    memory.poke(ARGS + A["BATCH_LANES"], extend(call.callers("lanes", LANES), 64))
     memory.poke(ARGS + A["BATCH_COUNT"], const(len(lanes), 64))
     memory.poke(ARGS + A["ARG_FLAGS"], const(OPEN if shape.opens else 0, 64))
     for i, lane in enumerate(lanes):
         for slot in ("out", "in", "bytes", "ad", "ad_bytes", "key", "nonce", "tag"):
-            memory.poke(LANES + i * A["LANE_STRIDE"] + A["LANE_" + slot.upper()], const(lane[slot], 64))
+            v = const(lane[slot], 64) if slot.endswith("bytes") else extend(call.callers(f"{slot} {i}", lane[slot]), 64)
+            memory.poke(LANES + i * A["LANE_STRIDE"] + A["LANE_" + slot.upper()], v)
         if not gcm:
-            memory.poke(lane["key"], cat(*(symbol(f"key{i}_{j}", 32) for j in range(8))))
+            memory.poke(lane["key"], cat(*(symbol(f"key{shape.key_of(i)}_{j}", 32) for j in range(8))))
         memory.poke(lane["nonce"], cat(*(symbol(f"nonce{i}_{j}", 32) for j in range(3))))
         for what, size in (("ad", lane["ad_bytes"]), ("in", lane["bytes"])):
             if size:
@@ -539,11 +600,11 @@ def batch(kernel, shape, folder=None, trace=None, function=True):
         ad, text = text_symbols(f"ad{i}_", ad_bytes), text_symbols(f"text{i}_", n)
         nonce = [symbol(f"nonce{i}_{j}", 32) for j in range(3)]
         if gcm:
-            schedule = spec.key_schedule(cat(*(symbol(f"key{i}_{j}", 32) for j in range(shape.bits // 32))))
+            schedule = spec.key_schedule(cat(*(symbol(f"key{shape.key_of(i)}_{j}", 32) for j in range(shape.bits // 32))))
             j0 = cat(*nonce, const(1 << 24, 32))
             result = spec.gcm_text(schedule, j0, 1, text)
         else:
-            key = [symbol(f"key{i}_{j}", 32) for j in range(8)]
+            key = [symbol(f"key{shape.key_of(i)}_{j}", 32) for j in range(8)]
             result = spec.cipher_text(key, 1, nonce, text)
         call.expect(f"the text of lane {i}", lane["out"], result)
         authenticated = text if shape.opens else result
@@ -652,6 +713,22 @@ def dear(kernel, shape):
 
 
 def prove(kernel, shape, folder):
+    """Apart and in place, unless the call is in place. Returns the number of instructions."""
+    try:
+        return prove_one(kernel, shape, folder)
+    except ReadAgain:
+        steps = 0
+        for in_place in (False, True):
+            twin = copy.copy(shape)
+            twin.both, twin.in_place = False, in_place
+            try:
+                steps += prove_one(kernel, twin, folder)
+            except Unproved as e:
+                raise Unproved(f"{'in place' if in_place else 'apart'}: {e}") from None
+        return steps
+
+
+def prove_one(kernel, shape, folder):
     """Where AES is made of bit operations, without the function unless that is asked for."""
     global _about
     if kernel.bitwise and not (kernel.asked or getattr(shape, "function", False)):

@@ -22,6 +22,8 @@ class Base:
         self.quotient = self.multiple = None  # (base, offset, n): (base + offset) >> n, and that << n
         self.sum = None  # two others that this is the sum of
         self.rest = False  # what is over of such a division
+        self.callers = None  # of a pointer of the caller's, what pointer() was given
+        self.apart = False  # whether it points elsewhere than all others that do: keys of a call are not one and the same
 
     def __add__(self, offset):
         """base + offset as a value of its width, which it must fit into."""
@@ -45,6 +47,27 @@ _further = {}  # (base, another): by how much the one is further on than the oth
 def forget():
     for d in (_known, _atoms, _made, _further):
         d.clear()
+
+
+def pointer(name, address, align, width):
+    """A pointer of the caller's, the same in all runs: anything with this alignment. In a run it points to `address`."""
+    key = address, align, width
+    if key not in _made:
+        made = _made[key] = Base(name, 1 << 16, (1 << (62 if width == 64 else width)) - (1 << 20), address=address, modulus=align, width=width)
+        made.apart, made.callers = name.split()[0] == "key", key
+    return _made[key] + 0
+
+
+def public(atom):
+    """Whether an atom is a pointer or a length."""
+    return atom in _atoms
+
+
+def one_pointer(*values):
+    """Refuses an address that is made of two pointers: where these point in a run means nothing."""
+    places = [_known.get(v) for v in values]
+    if sum(p is not None and p[0].address is not None for p in places) > 1:
+        raise terms.Unproved("an address that is made of two pointers")
 
 
 def relate(x, y, by):
@@ -81,6 +104,8 @@ def shift(v, n, right):
     if found is None:
         return None
     base, offset = found
+    if not right and n == 1 and base.address is not None:
+        return add((v, v), None)[0]
     key = base, offset, n, right
     if key not in _made:
         if right:
@@ -109,6 +134,12 @@ def remainder(base, offset, multiple):
 
 
 def place(v):
+    """The base and offset of a value that is one in a text, or a length; or None. Pointers of the caller's never change."""
+    found = _known.get(v)
+    return None if found is None or found[0].callers else found
+
+
+def any_place(v):
     """The base and offset of a value, or None."""
     return _known.get(v)
 
@@ -130,7 +161,7 @@ def add(values, carry):
         return None
     if len(found) == 2:  # a pointer and a length: the end of a text
         (x, _), (y, _) = found
-        if x.most + y.most >> x.width - 1 or (x.address is None) == (y.address is None) or x.width != y.width:
+        if x.most + y.most >> x.width - 1 or (x.address is None) == (y.address is None) and x is not y or x.width != y.width:
             return None
         if (x, y) not in _made:
             made = _made[x, y] = _made[y, x] = Base(f"{x.name} + {y.name}", x.least + y.least, x.most + y.most, width=x.width)
@@ -154,6 +185,11 @@ def subtract(a, b):
         return d[0] + d[1], const(0, 1)
     if x and y and (d := _difference(y, x)) and d[0].least + d[1] > 0:
         return _negative(*d), const(1, 1)
+    if x and y and x[0].apart and y[0].apart and x[1] == y[1]:
+        key = x[0], y[0], "apart"
+        if key not in _made:
+            _made[key] = Base(f"{x[0].name} - {y[0].name}", 1, (1 << a.width) - 1, width=a.width)
+        return _made[key] + 0, terms.fresh(1)
     if x and b.constant is not None:
         base, offset = x[0], x[1] - b.constant
         if base.least + offset >= 0:

@@ -27,6 +27,7 @@ import reduction
 import spec
 import terms
 from kernels import A, AD, FIRST, KEY, LAST, NONCE, OPEN, SCRATCH, STACK, STATE, TAG, Call, text_symbols
+from memory import WINDOW
 from terms import P, Unproved, add_modular, cat, const, cut, extend, same, secret, symbol
 
 LONGEST = (1 << 38) - 64  # bytes of text, RFC 8439, 2.8
@@ -105,7 +106,6 @@ class Part(Call):
         pointer = lambda name, address: linear.Base(name, 1 << 20, 1 << 62, address=address)
         self.source = pointer("in", kernels.IN + 1)
         self.target = self.source if in_place else pointer("out", kernels.OUT + 3)
-        self.machine.known = self.known
         # texts: (first byte, bytes, read, written) of in, of out; the same bytes only once
         regions = []
         for base, pieces in zip((self.source, self.target), texts):
@@ -118,15 +118,11 @@ class Part(Call):
         if ad_bytes:
             regions.append(("ad", AD, ad_bytes, True, False))
         self.regions(("key", KEY, 32, True, False), ("nonce", NONCE, 12, True, False), *regions)
-
-    def known(self, v, what):
-        found = linear.place(v)
-        if what == "an address" and found and found[0].address is not None and abs(found[1]) < 1 << 16:
-            return found[0].address + found[1]
-        return type(self.machine).known(self.machine, v, what)
+        if not in_place:
+            self.memory.apart(self.source.address, self.target.address, WINDOW)
 
     def set_arguments(self, ad_bytes, total):
-        self.arguments(ad=AD, key=KEY, nonce=NONCE, tag=TAG, state=0 if self.flags == FIRST | LAST else STATE,
+        self.arguments(ad=AD, key=KEY, nonce=NONCE, tag=TAG, state=None if self.flags == FIRST | LAST else STATE,
                        flags=self.flags | (OPEN if self.opens else 0))
         for name, v in (("in", self.source + 0), ("out", self.target + 0), ("bytes", total), ("total", total), ("ad_bytes", ad_bytes)):
             self.memory.poke(kernels.ARGS + A["ARG_" + name.upper()], v)
@@ -171,7 +167,7 @@ class Kept:
                 raise Unproved(f"what is kept at {o} of the frame was not written")
             if v is not self.values[o] and not same(v, self.values[o]):
                 raise Unproved(f"what is kept at {o} of the frame has changed")
-        if any(a is not b for a, b in zip(self.frame, call.frame())) or any(v.constant is None for v in self.frame):
+        if any(a is not b for a, b in zip(self.frame, call.frame())):
             raise Unproved("the frame is elsewhere")
         if self.stack != call.stack():
             raise Unproved("the stack has changed")
@@ -502,12 +498,13 @@ def main():
     parser.add_argument("--queries")
     args = parser.parse_args()
     sys.setrecursionlimit(20000)
-    shown = failed = unknown = 0
+    shown = failed = 0
     for path in args.objects:
         kernel = kernels.Kernel(path)
         loop = LOOPS.get(kernel.name)
         if loop is None:
-            unknown += 1
+            print(f"FAIL {path}: there is no induction for it here")
+            failed += 1
             continue
         if loop.least != prove.BY_INDUCTION[kernel.name.removeprefix("sealane_")]:
             raise SystemExit("prove.py has calls up to another length")
@@ -535,7 +532,7 @@ def main():
         if args.planted:
             yes, no = planted(path)
             shown, failed = shown + yes, failed + no
-    print(f"loops: {shown} passed, {failed} failed, {unknown} not run")
+    print(f"loops: {shown} passed, {failed} failed, 0 not run; point {terms.SEED}")
     return 1 if failed else 0
 
 

@@ -4,9 +4,20 @@ import bisect
 from terms import Unproved, cat, const, cut, undefined
 
 
+WINDOW = 0x900000  # a text in a run is not as long
+
+
+class ReadAgain(Unproved):
+    """What is shown apart says nothing of a call in place."""
+
+
 class Region:
-    def __init__(self, name, start, size, read, write):
-        self.name, self.start, self.end, self.read, self.write = name, start, start + size, read, write
+    """align: what the pointer to it is a multiple of, whatever it is in a run. stored: of an input and its output, which
+    bytes of the output have been written, from where each begins; low: all before that have been."""
+
+    def __init__(self, name, start, size, read, write, align):
+        self.name, self.start, self.end, self.read, self.write, self.align = name, start, start + size, read, write, align
+        self.stored = None
 
 
 class Memory:
@@ -14,18 +25,49 @@ class Memory:
         self.cells, self.regions, self.starts = {}, [], []
         self.unset = undefined(32)
 
-    def region(self, name, start, size, read=True, write=False):
-        """Regions are given in the order of their addresses."""
-        assert not self.regions or self.regions[-1].end <= start
-        self.regions.append(Region(name, start, size, read, write))
-        self.starts.append(start)
+    def region(self, name, start, size, read=True, write=False, align=1):
+        at = bisect.bisect(self.starts, start)
+        assert at == 0 or self.regions[at - 1].end <= start
+        assert at == len(self.starts) or start + size <= self.starts[at]
+        self.regions.insert(at, Region(name, start, size, read, write, align))
+        self.starts.insert(at, start)
+
+    def at(self, address):
+        i = bisect.bisect_right(self.starts, address) - 1
+        return self.regions[i] if i >= 0 else None
 
     def allowed(self, address, size, write):
-        i = bisect.bisect_right(self.starts, address) - 1
-        r = self.regions[i] if i >= 0 else None
+        r = self.at(address)
         if r is None or address + size > r.end or not (r.write if write else r.read):
             near = "nothing" if r is None else f"{r.name}, {address - r.start} of {r.end - r.start} bytes"
             raise Unproved(f"{'write' if write else 'read'} of {size} bytes at {address:#x} ({near})")
+        if r.stored is not None:
+            first = address - r.from_
+            if write:
+                r.stored.update(range(first, first + size))
+            elif r.is_input and (first < r.low or not r.stored.isdisjoint(range(first, first + size))):
+                raise ReadAgain(f"{r.name} is read, {address - r.start} of {r.end - r.start} bytes, where output has been written: "
+                               "in place this is no input any more")
+
+    def apart(self, source, target, window=1):
+        """Output goes to target, apart from its input at source. What this shows holds in place too, if no byte of input is
+        read after output has been written to its place: in place that byte would be another one, and nothing else would be.
+        What lies before the output that may be written here has been written before."""
+        stored, found = set(), []
+        for r in self.regions:
+            for from_, names in ((source, ("in", "message", "text", "end")), (target, ("out",))):
+                if r.name.split()[0] in names and abs(r.start - from_) < window:
+                    r.stored, r.from_, r.is_input = stored, from_, from_ == source
+                    found.append(r)
+        low = min((r.start - target for r in found if not r.is_input and r.write), default=WINDOW)
+        for r in found:
+            r.low = low
+
+    def aligned(self, address, n):
+        """Refuses an access at what may be no multiple of n."""
+        r = self.at(address)
+        if r is not None and (r.align % n or (address - r.start) % n):
+            raise Unproved(f"an access to {r.name} + {address - r.start} that is to be at a multiple of {n}, and may not be")
 
     def load(self, address, size):
         """size bytes as one value."""

@@ -3,7 +3,7 @@
 import spec
 import terms
 import x86
-from kernels import A, IN, KEY, OUT, STATE, Call, begins_with_many, name_many
+from kernels import A, ARGS, IN, KEY, OUT, STATE, Call, begins_with_many, name_many
 from terms import cat, const, cut, symbol, xor
 
 SETUP, ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT, CBC_ENCRYPT, MASKS = \
@@ -17,8 +17,10 @@ LANES, LANE, STEP = 0x100000, 0x10000000, 0x100000
 class ModeShape:
     """A call: mode, blocks of text (of lanes: of each), bits of the key, lanes. mode None: masks by ChaCha20."""
 
-    def __init__(self, mode, blocks=1, bits=128, in_place=False, offset=0, lanes=0, same_key=False, encrypts=False):
-        self.mode, self.blocks, self.bits, self.in_place, self.offset = mode, blocks, bits, in_place, offset
+    both = True
+
+    def __init__(self, mode, blocks=1, bits=128, in_place=False, lanes=0, same_key=False, encrypts=False):
+        self.mode, self.blocks, self.bits, self.in_place = mode, blocks, bits, in_place
         self.lanes, self.same_key, self.encrypts = lanes, same_key, encrypts  # encrypts: a key that is not to decrypt
         self.size = 16 * blocks * max(1, lanes)
 
@@ -28,7 +30,7 @@ class ModeShape:
         text = f"AES-{self.bits}, {NAMES[self.mode]}" + (" without INVERSE" if self.encrypts else "")
         if self.mode != SETUP:
             text += f", {self.blocks} blocks" + (f", {self.lanes} lanes" if self.lanes else "") + (" of one key" if self.same_key else "")
-        return text + (", in place" if self.in_place else "") + (f", at +{self.offset}" if self.offset else "")
+        return text + (", in place" if self.in_place else "")
 
 
 def shapes(kernel, quick):
@@ -40,13 +42,13 @@ def shapes(kernel, quick):
     counts = (0, 1, 5, 13, 33, 95) if quick else (*range(0, 35), 47, 63, 64, 65, 71, 95, 96, 100)
     for mode in (ECB_ENCRYPT, ECB_DECRYPT, CTR, CBC_DECRYPT, XTS_ENCRYPT, XTS_DECRYPT):
         for n in counts:
-            found.append(ModeShape(mode, n, bits[(n + mode) % 3], in_place=n % 5 == 3, offset=int(n % 4 == 1)))
+            found.append(ModeShape(mode, n, bits[(n + mode) % 3], in_place=n % 20 == 3))
     for n in (1, 2, 9) if quick else (*range(1, 18), 24, 25):
         for blocks in (1, 3):
-            found.append(ModeShape(CBC_ENCRYPT, blocks, bits[n % 3], lanes=n, in_place=n % 4 == 2, offset=n % 2, same_key=n % 3 == 1))
-        found.append(ModeShape(MASKS, 1, bits[n % 3], lanes=n, offset=n % 2))
+            found.append(ModeShape(CBC_ENCRYPT, blocks, bits[n % 3], lanes=n, in_place=n % 8 == 2, same_key=n % 3 == 1))
+        found.append(ModeShape(MASKS, 1, bits[n % 3], lanes=n))
     if not quick:
-        found += [ModeShape(MASKS, 1, bits[n % 3], lanes=n, offset=n % 2) for n in range(1, MASK_LANES + 1) if n > 17 and n not in (24, 25)]
+        found += [ModeShape(MASKS, 1, bits[n % 3], lanes=n) for n in range(1, MASK_LANES + 1) if n > 17 and n not in (24, 25)]
     return found
 
 
@@ -137,8 +139,8 @@ def blocks_of(name, n):
 
 
 def of_one(kernel, shape, trace, function):
-    call, n, o, mode = Call(kernel), 16 * shape.blocks, shape.offset, shape.mode
-    source, target = IN + o, (IN if shape.in_place else OUT) + o
+    call, n, mode = Call(kernel), 16 * shape.blocks, shape.mode
+    source, target = IN + 1, IN + 1 if shape.in_place else OUT + 3
     chained = mode not in (ECB_ENCRYPT, ECB_DECRYPT)
     text, state = blocks_of("block", shape.blocks), blocks_of("state", 1) if chained else None
     if mode == CTR and kernel.bitwise:  # which keep what counters have in common: branches may depend on them
@@ -156,20 +158,22 @@ def of_one(kernel, shape, trace, function):
     if not shape.in_place:
         regions.append(("out", target, n, False, True))
     if chained:
-        regions.append(("state", STATE + o, 16, True, True))
+        regions.append(("state", STATE + 1, 16, True, True))
     call.regions(*regions)
-    call.arguments(out=target, **{"in": source}, bytes=n, key=KEY, state=STATE + o if chained else 0, flags=mode)
+    if not shape.in_place and shape.both:
+        call.memory.apart(source, target)
+    call.arguments(out=target, **{"in": source}, bytes=n, key=KEY, state=STATE + 1 if chained else None, flags=mode)
     call.memory.cells.update(cells)
     if kernel.bitwise and function:
         call.fill()
     if text:
         call.memory.poke(source, text)
     if chained:
-        call.memory.poke(STATE + o, state)
+        call.memory.poke(STATE + 1, state)
     steps = call.run(trace)
     if function:
         call.expect("the text", target, result)
-        call.expect("the state", STATE + o, after)
+        call.expect("the state", STATE + 1, after)
     return steps
 
 
@@ -184,7 +188,7 @@ def of_lanes(kernel, shape, trace, function):
     for i in range(count):
         base = LANE + i * STEP
         key = LANE if shape.same_key else base
-        lane = {"key": key, "nonce": base + 0x10000 + shape.offset, "in": base + 0x20000 + shape.offset, "out": base + 0x80000 + shape.offset}
+        lane = {"key": key, "nonce": base + 0x10001, "in": base + 0x20003, "out": base + 0x80001}
         if shape.in_place:
             lane["out"] = lane["in"]
         lanes.append(lane)
@@ -196,6 +200,8 @@ def of_lanes(kernel, shape, trace, function):
         if not shape.in_place:
             regions.append((f"out {i}", lane["out"], out_bytes, False, True))
     call.regions(*regions)
+    for lane in lanes if not shape.in_place and shape.both else ():
+        memory.apart(lane["in"], lane["out"])
     name = lambda i: f"key{0 if shape.same_key else i}_"
     results = []
     if function and mode is not None:  # first: it says which S-boxes there are
@@ -205,7 +211,7 @@ def of_lanes(kernel, shape, trace, function):
     for i, lane in enumerate(lanes):
         at = LANES + i * A["LANE_STRIDE"]
         for slot in ("out", "in", "key") + (() if masks else ("nonce",)):
-            memory.poke(at + A["LANE_" + slot.upper()], const(lane[slot], 64))
+            memory.poke(at + A["LANE_" + slot.upper()], terms.extend(call.callers(f"{slot} {0 if slot == 'key' and shape.same_key else i}", lane[slot]), 64))
         if mode is None:
             memory.poke(lane["key"], cat(*(symbol(f"{name(i)}{j}", 32) for j in range(8))))
         else:
@@ -213,10 +219,11 @@ def of_lanes(kernel, shape, trace, function):
         memory.poke(lane["in"], blocks_of(f"block{i}_", shape.blocks))
         if not masks:
             memory.poke(lane["nonce"], blocks_of(f"state{i}_", 1))
-    arguments = {"in": LANES, "bytes": count, "flags": mode or 0}
+    arguments = {"bytes": count, "flags": mode or 0}
     if not masks:
         arguments["total"] = n
     call.arguments(**arguments)
+    memory.poke(A["ARG_IN"] + ARGS, terms.extend(call.callers("lanes", LANES), 64))
     if kernel.bitwise and function:
         call.fill()
     steps = call.run(trace)

@@ -794,7 +794,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=0, help="after which no kernel begins, in an order drawn from the seed, and no mutant")
     parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
-    paths = [p for p in args.objects if kernels.Kernel(p).specified]
+    paths = args.objects
     if args.seconds and len(paths) > 1:
         paths = [p for p in paths if not kernels.Kernel(p).bitwise]  # a call of these takes seconds
         random.Random(args.seed).shuffle(paths)

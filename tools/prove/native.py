@@ -155,12 +155,14 @@ class Calls:
 
     def __enter__(self):
         self.kept = kernels.symbol, modes.symbol, kernels.Call.run
+        kernels.Call.symbolic = False
         kernels.symbol = modes.symbol = self.symbol
         kernels.Call.run = lambda call, trace=None: self.run(call)
         return self
 
     def __exit__(self, *_):
         kernels.symbol, modes.symbol, kernels.Call.run = self.kept
+        kernels.Call.symbolic = True
         kernels._keys.clear()
         modes._keys.clear()
         if self.server.process:

@@ -94,13 +94,14 @@ $(eval $(call suite,prove-classic,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM)
     $(B)/asm/x86_64/chacha20poly1305_ssse3.o $(B)/prove/aarch64/chacha20poly1305_neon.o \
     $(B)/prove/arm/chacha20poly1305_armv6.o \
     $(filter %/aes_aesni.o %/aes_ce.o %/aes_ce32.o,$(PROVE_MODE_LOOPS))))
+$(eval $(call suite,prove-faults,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove/faults.py))
 $(eval $(call suite,prove-celoops,$(PROVE_PYTHON) $(PROVE_CE_LOOPS),$(PROVE_PYTHON) tools/prove/celoops.py --quick --planted $(PROVE_CE_LOOPS)))
 $(eval $(call suite,prove-arm6loops,$(PROVE_PYTHON) $(PROVE_ARM6_LOOPS),$(PROVE_PYTHON) tools/prove/arm6loops.py --quick --planted $(PROVE_ARM6_LOOPS)))
 $(eval $(call suite,prove-modeloops-bits,$(PROVE_PYTHON) $(filter %/aes_armv6.o,$(PROVE_MODE_LOOPS)),\
     $(PROVE_PYTHON) tools/prove/modeloops.py --quick $(filter %/aes_armv6.o,$(PROVE_MODE_LOOPS))))
 $(eval $(call long_suite,long-prove-celoops,$(PROVE_PYTHON) $(PROVE_CE_LOOPS),$(PROVE_PYTHON) tools/prove/celoops.py --planted $(PROVE_CE_LOOPS)))
 $(eval $(call long_suite,long-prove-arm6loops,$(PROVE_PYTHON) $(PROVE_ARM6_LOOPS),$(PROVE_PYTHON) tools/prove/arm6loops.py --planted $(PROVE_ARM6_LOOPS)))
-$(eval $(call long_suite,long-prove-armopen,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove/armopen.py --planted $(PROVE_ARM_LOOPS)))
+$(eval $(call long_suite,long-prove-armopen,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove/armopen.py --planted $(filter %/arm/chacha20poly1305_neon.o,$(PROVE_ARM_LOOPS))))
 $(eval $(call long_suite,long-prove-armloops,$(PROVE_PYTHON) $(PROVE_ARM_LOOPS),$(PROVE_PYTHON) tools/prove/armloops.py --planted $(PROVE_ARM_LOOPS)))
 $(eval $(call suite,prove-adloops-arm,$(PROVE_PYTHON) $(PROVE_ARM_AD_LOOPS),\
     $(PROVE_PYTHON) tools/prove/adloops.py --quick $(PROVE_CE_LOOPS)))

@@ -1,7 +1,8 @@
 """Values of a known width whose bits are constants, undefined, or slices of atoms.
 
 A value is a sequence of pieces, lowest bits first. A piece is (atom, low, width): bits low .. low + width - 1 of an
-atom. CONST stands for an atom whose "low" is the constant itself, UNDEF for bits that nothing has written. Neighbouring
+atom. CONST stands for an atom whose "low" is the constant itself, UNDEF for bits that nothing has written, TAINT for
+what an operation made of such bits: its value is unknown, and it may depend on data. Neighbouring
 pieces that belong together are merged, so that equal bits have equal pieces whatever shuffles, rotations, masks and
 loads they went through; values are interned, so that equal pieces are the same object.
 
@@ -25,13 +26,17 @@ Two numbers go with every value, besides its greatest integer:
 import bisect
 import gc
 import itertools
+import os
 import random
+import secrets
 
 gc.disable()  # millions of values, none of them in a circle: looking for such takes a quarter of the time
 
-CONST, UNDEF = -1, -2
+CONST, UNDEF, TAINT = -1, -2, -3
 P = (1 << 130) - 5
-RANDOM = random.Random(8439)  # a fixed seed: the same run gives the same report
+# The random point at which polynomials are compared: another one each time, so that nothing can be made for it.
+SEED = int(os.environ.get("SEALANE_POINT") or secrets.randbits(64))
+RANDOM = random.Random(SEED)
 
 # GF(2^128) = GF(2)[x] / (x^128 + x^7 + x^2 + x + 1). GHASH has its bits in reverse: bit i of a byte-swapped block is
 # x^(127 - i), so a block is x^127 times its image in y = 1/x.
@@ -128,7 +133,7 @@ class Value:
             if atom == CONST:
                 most |= low << at
                 ones |= low << at
-            elif atom == UNDEF:
+            elif atom < CONST:
                 most |= ((1 << w) - 1) << at
                 ones |= ((1 << w) - 1) << at
                 self.defined = False
@@ -148,7 +153,7 @@ class Value:
             for atom, low, w in self.pieces:
                 if atom == CONST:
                     r += low << at
-                elif atom == UNDEF:
+                elif atom < CONST:
                     raise Unproved("arithmetic on memory that nothing has written")
                 else:
                     r += (ATOMS[atom].residue_from(low) - (ATOMS[atom].residue_from(low + w) << w)) << at
@@ -163,7 +168,7 @@ class Value:
             for atom, low, w in reversed(self.pieces):
                 if atom == CONST:
                     r = times_y(r, w) ^ constant_image(low)
-                elif atom == UNDEF:
+                elif atom < CONST:
                     raise Unproved("arithmetic on memory that nothing has written")
                 else:
                     a = ATOMS[atom]
@@ -173,7 +178,7 @@ class Value:
 
     def __repr__(self):
         return f"<{self.width}: " + " ".join(
-            f"{low:#x}/{w}" if atom == CONST else f"?/{w}" if atom == UNDEF else f"{ATOMS[atom]}[{low}+{w}]"
+            f"{low:#x}/{w}" if atom == CONST else f"?/{w}" if atom < CONST else f"{ATOMS[atom]}[{low}+{w}]"
             for atom, low, w in self.pieces) + ">"
 
 
@@ -267,7 +272,13 @@ def const(c, width):
 
 
 def undefined(width):
+    """Bits that nothing has written. They may be moved, and are no secret."""
     return _intern(((UNDEF, 0, width),), width)
+
+
+def tainted(width):
+    """What an operation makes of operands some of whose bits nothing has written."""
+    return _intern(((TAINT, 0, width),), width)
 
 
 def _join(pieces):
@@ -334,8 +345,8 @@ def cut(v, low, width):
         if lo < hi:
             if atom_ == CONST:
                 pieces.append((CONST, (plow >> (lo - at)) & ((1 << (hi - lo)) - 1), hi - lo))
-            elif atom_ == UNDEF:
-                pieces.append((UNDEF, 0, hi - lo))
+            elif atom_ < CONST:
+                pieces.append((atom_, 0, hi - lo))
             else:
                 pieces.append((atom_, plow + lo - at, hi - lo))
         at += w
@@ -522,7 +533,7 @@ def add(width, *values, carry=None, closely=False):
 
 def _add(width, values, carry, closely):
     if not all(v.defined for v in values) or (carry is not None and not carry.defined):
-        return undefined(width), undefined(1)
+        return tainted(width), tainted(1)
     if bitwise and len(values) == 2 and (r := _spread("spread_sum", *values)) is not None:
         return r, const(0, 1)
     if lengths and width >= 32 and (r := lengths.add(values, carry)) is not None:
@@ -581,7 +592,7 @@ def subtract(width, a, b, borrow=None):
 
 def _subtract(width, a, b, borrow):
     if not (a.defined and b.defined and (borrow is None or borrow.defined)):
-        return undefined(width), undefined(1)
+        return tainted(width), tainted(1)
     if a is b:
         return (const(0, width), const(0, 1)) if borrow is None else (cat(*[borrow] * width), borrow)
     if lengths and width >= 32 and (borrow is None or borrow.constant == 0) and (r := lengths.subtract(a, b)) is not None:
@@ -618,7 +629,7 @@ _products = {}
 def product(a, b):
     """The exact product, as wide as it needs."""
     if not (a.defined and b.defined):
-        return undefined(a.width + b.width)
+        return tainted(a.width + b.width)
     key = (a, b)
     r = _products.get(key)
     if r is not None:
@@ -710,7 +721,7 @@ def _chunked(operation):
             r = memo[key] = memo[b, a] = bits.operation(operation.__name__, a, b)
         if r is None and opaque and a.constant is None and b.constant is None:
             assert a.width == b.width, (a, b)
-            r = memo[key] = memo[b, a] = cat(*(fresh(x.width) if x.defined and y.defined else undefined(x.width)
+            r = memo[key] = memo[b, a] = cat(*(fresh(x.width) if x.defined and y.defined else tainted(x.width)
                                   for at in range(0, a.width, 32) for w in (min(32, a.width - at),)
                                   for x, y in ((cut(a, at, w), cut(b, at, w)),)))
         if r is None and lengths and operation.__name__ == "both" and (r := lengths.clear_low(a, b)) is not None:
@@ -722,7 +733,7 @@ def _chunked(operation):
                 w = min(32, a.width - at)
                 x, y = cut(a, at, w), cut(b, at, w)
                 if not (x.defined and y.defined):
-                    out.append(undefined(w))
+                    out.append(tainted(w))
                     continue
                 cuts = _constant_segments(x, y)
                 if of_text(x) or of_text(y):
@@ -818,7 +829,7 @@ def select(condition, a, b):
     if c is not None:
         return a if c else b
     if not (condition.defined and a.defined and b.defined):
-        return undefined(a.width)
+        return tainted(a.width)
     if a is b:
         return a
     return atom("select", (condition, a, b), None, a.width, max(a.most, b.most))
@@ -827,7 +838,7 @@ def select(condition, a, b):
 def equal(a, b):
     """One bit."""
     if not (a.defined and b.defined):
-        return undefined(1)
+        return tainted(1)
     if a.constant is not None and b.constant is not None:
         return const(a.constant == b.constant, 1)
     if a is b:
@@ -902,7 +913,7 @@ def byte_of_xor(v):
 
 def sbox(v):
     if not v.defined:
-        return undefined(8)
+        return tainted(8)
     c = v.constant
     if c is not None:
         return const(SBOX[c], 8)
@@ -918,7 +929,7 @@ def sbox(v):
 def mix_column(v):
     """FIPS 197, 5.1.3, of one column of four bytes."""
     if not v.defined:
-        return undefined(32)
+        return tainted(32)
     c = v.constant
     if c is None and bitwise:
         a = [cut(v, 8 * i, 8) for i in range(4)]
@@ -937,7 +948,7 @@ def mix_column(v):
 def inverse_mix_column(v):
     """FIPS 197, 5.3.3, of one column of four bytes."""
     if not v.defined:
-        return undefined(32)
+        return tainted(32)
     c = v.constant
     if c is None and not bitwise:
         return atom("imixcol", (v,), None, 32, (1 << 32) - 1)
@@ -971,7 +982,7 @@ def inverse_sub_shift(state):
         out = []
         for v in (byte[(4 * (c - r) + r) % 16] for c in range(4) for r in range(4)):
             k = v.constant
-            out.append(undefined(8) if not v.defined else const(INVERSE_SBOX[k], 8) if k is not None else
+            out.append(tainted(8) if not v.defined else const(INVERSE_SBOX[k], 8) if k is not None else
                        inverse_sbox_by_sbox(v) if bitwise else atom("isbox", (byte_of_xor(v),), None, 8, 255))
         r = _inverse[state] = cat(*out)
     return r
@@ -1019,7 +1030,7 @@ def carryless(a, b):
     if a.constant == 0 or b.constant == 0:
         return const(0, 128)  # whatever the other is
     if not (a.defined and b.defined):
-        return undefined(128)
+        return tainted(128)
     r = _clmuls.get((a, b))
     if r is None:
         ca, cb = a.constant, b.constant
@@ -1072,8 +1083,8 @@ def same(a, b):
 
 
 def secret(v):
-    """Whether any bit depends on data."""
-    return any(n >= 0 for n, _, _ in v.pieces)
+    """Whether any bit may depend on data."""
+    return any(n == TAINT or n >= 0 and not (lengths and lengths.public(n)) for n, _, _ in v.pieces)
 
 
 def forget():

@@ -132,7 +132,7 @@ class Cpu(columns.Machines):
         m.mask = [get(f"k{i}", 64) for i in range(8)]
         m.carry, m.overflow = get("carry", 1), const(self.overflow, 1)
         m.result = const(self.result, 64) if self.reads_flags else None
-        m.memory.region("buffer", BUFFER, WINDOW, True, True)
+        m.memory.region("buffer", BUFFER, WINDOW, True, True, 64)
         m.memory.cells = {BUFFER + j: get(f"m{j}", 32) for j in range(0, WINDOW, 4)}
         return m
 
@@ -284,8 +284,6 @@ def main():
     forms = {}
     for path in args.objects:
         k = kernels.Kernel(path)
-        if not k.specified:
-            continue
         for insn in md.disasm(k.code, 0):
             if not skipped(insn):
                 forms.setdefault(form(insn), insn)

@@ -230,7 +230,7 @@ class Emulated(columns.Machines):
             m.general[i] = get(f"g{i}", arch.pointer)
         arch.set_vectors(m, [get(f"v{i}", 32) for i in range(4 * arch.vectors)])
         m.carry, m.overflow, m.result = get("carry", 1), const(self.overflow, 1), const(self.result, 64)
-        m.memory.region("buffer", BUFFER + FROM, SEEN, True, True)
+        m.memory.region("buffer", BUFFER + FROM, SEEN, True, True, 64)
         m.memory.cells = {BUFFER + FROM + j: get(f"m{j}", 32) for j in range(0, SEEN, 4)}
         return m
 
@@ -323,8 +323,6 @@ def main():
     found = {arm64: {}, arm32: {}}
     for path in args.objects:
         k = kernels.Kernel(path)
-        if not k.specified:
-            continue
         for insn in k.isa.decoder().disasm(k.code, 0):
             if not skipped(insn):
                 found[k.isa].setdefault(form(insn), insn)

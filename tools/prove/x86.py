@@ -4,9 +4,12 @@ Capstone decodes; the semantics are written here from Intel's manual (SDM, volum
 test_semantics.py. An instruction becomes a function of the machine, made once for its address. Whatever is not known
 here stops the run: nothing is passed over.
 """
+import re
+
 import capstone
 from capstone import x86_const as X
 
+import linear
 import terms
 from common import known, pairs, split
 from terms import (Unproved, add, add_modular, aes_inverse_round, aes_round, both, carryless, cat, const, cut, either, equal, exact_sum, extend, invert,
@@ -139,6 +142,10 @@ def address(insn, op):
             c = machine.general[n].constant
             if c is None:
                 c = machine.known(machine.general[n], "an address")
+                if len(parts) > 1:
+                    linear.one_pointer(*(machine.general[i] for i, _ in parts))
+                if scale > 1 and linear.any_place(machine.general[n]):
+                    raise Unproved("an address that is a multiple of a pointer")
             a += c * scale
         return a & ((1 << 64) - 1)
     return at
@@ -522,8 +529,8 @@ class Vectors:
 
         def load(m):
             a = at(m)
-            if aligned and a % aligned:
-                raise Unproved(f"an aligned access at {a:#x}")
+            if aligned:
+                m.memory.aligned(a, aligned)
             if mask is None:
                 return m.memory.load_words(a, n)
             # Elements that the mask leaves out are not touched.
@@ -559,8 +566,8 @@ class Vectors:
 
         def store(m, words):
             a = at(m)
-            if aligned and a % (4 * len(words)):
-                raise Unproved(f"an aligned access at {a:#x}")
+            if aligned:
+                m.memory.aligned(a, 4 * len(words))
             if mask is None:
                 m.memory.store_words(a, words)
                 return
@@ -590,8 +597,9 @@ def two_sources(insn, operation):
     n = v.words(0)
     a, b, put = v.read(first, n), v.read(first + 1, n), v.write()
     o1, o2 = v.ops[first], v.ops[first + 1]
-    if o1.type == o2.type == X.X86_OP_REG and o1.reg == o2.reg and "xor" in insn.mnemonic:
-        return lambda m: put(m, [const(0, 32)] * n)  # also of what nothing has written
+    if o1.type == o2.type == X.X86_OP_REG and o1.reg == o2.reg and (ones := {"xor": 0, "cmpeq": -1}.get(
+            re.search(r"xor|cmpeq|$", insn.mnemonic)[0])) is not None:
+        return lambda m: put(m, [const(ones, 32)] * n)  # also of what nothing has written
     return lambda m: put(m, operation(m, a(m), b(m)))
 
 
@@ -683,8 +691,8 @@ TWO_SOURCES = {
     "pmaxsq": constant_pair(lambda x, y: x if signed(x, 64) > signed(y, 64) else y),
     "pminuq": constant_pair(min), "pmaxuq": constant_pair(max),
     "pminud": constant_pair(min, True), "pmaxud": constant_pair(max, True),
-    "pcmpeqd": by_words(lambda x, y: const(-1, 32) if x is y else cat(*[equal(x, y)] * 32)),
-    "pcmpeqq": by_pairs(lambda x, y: const(-1, 64) if x is y else cat(*[equal(x, y)] * 64)),
+    "pcmpeqd": by_words(lambda x, y: cat(*[equal(x, y)] * 32)),
+    "pcmpeqq": by_pairs(lambda x, y: cat(*[equal(x, y)] * 64)),
     "psllvq": by_pairs(lambda x, y: None), "psrlvq": None,
     "aesenc": remembered(lambda m, a, b: split([aes_round(cat(*x), cat(*y)) for x, y in zip(lanes(a), lanes(b))])),
     "aesenclast": remembered(lambda m, a, b: split([aes_round(cat(*x), cat(*y), True) for x, y in zip(lanes(a), lanes(b))])),
@@ -1018,7 +1026,7 @@ def permute(insn):
         out = []
         for x in (pairs(control) if w == 2 else control):
             if not x.defined:
-                out += [undefined(32)] * w
+                out += [terms.tainted(32)] * w
                 continue
             i = m.known(x, "the control of a permutation") & (len(table) // w - 1)
             out += table[w * i:w * i + w]
@@ -1081,7 +1089,7 @@ def compare_to_mask(insn):
     def symbolic(p, q):
         """The same of data, as far as kernels compare it: one bit."""
         if not (p.defined and q.defined):
-            return undefined(1)
+            return terms.tainted(1)
         if name.startswith("vptest"):
             none_set = equal(both(p, q), const(0, w))
             return none_set if none else invert(none_set)
@@ -1245,13 +1253,18 @@ def decode(code, pc):
     return next(_md.disasm(code[pc:pc + 16], pc), None)
 
 
+PREFIXES = bytes.fromhex("f0 f2 f3 2e 36 3e 26 64 65 66 67") + bytes(range(0x40, 0x50))
+
+
 def meaning(code, pc):
-    insn = decode(code, pc)
+    insn = decode(code, pc) if pc >= 0 else None
     if insn is None:
         raise Unproved(f"no instruction at {pc:#x}")
     name, after, text = insn.mnemonic, insn.address + insn.size, f"{insn.mnemonic} {insn.op_str}"
-    if name == "ret":
+    if name == "ret" and bytes(insn.bytes) == b"\xc3":
         return None, None, None, text
+    if name.startswith("j") and insn.bytes[0] in PREFIXES:
+        raise Unproved(f"{text} with a prefix")
     if name == "jmp" and insn.operands[0].type == X.X86_OP_IMM:
         return None, insn.operands[0].imm, None, text
     if name.startswith("j"):

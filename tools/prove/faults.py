@@ -1,0 +1,191 @@
+"""Faults as an enemy would plant them, in the source of kernels: each must be refused, and the kernel as it is must not.
+
+    faults.py [--keep FOLDER] [NAME...]
+
+A fault is a change of the source, and the calls of a full run that it is tried in. --keep leaves the objects in a folder.
+Exit status 1 if a fault is not refused, cannot be planted, or a kernel as it is is refused in these calls.
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import kernels
+from kernels import FIRST, LAST, ROOT
+from terms import Unproved
+
+COMPILERS = {"x86_64": "cc", "aarch64": "aarch64-linux-gnu-gcc", "arm": "arm-linux-gnueabihf-gcc"}
+TEXT, MACROS, ENTRY = "x86_64/chacha20poly1305_text.h", "asm.S", r"^( *function (?:KERNEL\w*|sealane_\w+)(?:, later)?\n)"
+LEAVE = r"^( *endfunction\b)"
+
+
+class Fault:
+    """kernel: ISA/name. changes: (file, pattern, replacement). calls: which of a full run's; None: that the object is read."""
+
+    def __init__(self, what, kernel, changes, calls):
+        self.what, self.kernel, self.changes, self.calls = what, kernel, changes, calls
+
+
+def entry(file, text):
+    """What is done first, with a way to return at once."""
+    return [(file, ENTRY, r"\1" + text), (file, LEAVE, r".Lplanted:\n\1")]
+
+
+def of_bytes(*sizes, flags=(FIRST | LAST,)):
+    return lambda s: getattr(s, "size", None) in sizes and getattr(s, "ad", 0) == 0 and getattr(s, "flags", None) in flags
+
+
+SOME = of_bytes(0, 10, 64, 65)
+SSSE3, NEON, BATCH, GCM_BATCH = "x86_64/chacha20poly1305_ssse3", "aarch64/chacha20poly1305_neon", "x86_64/chacha20poly1305_batch_avx2", \
+    "x86_64/aesgcm_batch_avx512"
+
+FAULTS = [
+    Fault("in place: a load behind a store, texts of 8 to 15 bytes", SSSE3,
+          [(TEXT, r"( *mov rdx, \[rax\+rcx-8\]\n)( *xor r11, \[rbx\]\n)( *xor rdx, \[rbx\+rcx-8\]\n)( *mov \[rdi\], r11\n)", r"\2\4\1\3")], of_bytes(10)),
+    Fault("a last part of 37 bytes", SSSE3, entry(TEXT, """    cmp dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST
+    jne 9f
+    cmp dword ptr [rdi+SEALANE_ARG_BYTES], 37
+    je .Lplanted
+9:
+"""), of_bytes(37, flags=(LAST,))),
+    Fault("a part whose counter is 12345", SSSE3, entry(TEXT, """    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
+    jnz 9f
+    mov rax, [rdi+SEALANE_ARG_STATE]
+    cmp dword ptr [rax+SEALANE_STATE_COUNTER], 12345
+    je .Lplanted
+9:
+"""), of_bytes(64, flags=(0,))),
+    Fault("a packet of 777 bytes of which this is the last part", SSSE3, entry(TEXT, """    test dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
+    jnz 9f
+    cmp dword ptr [rdi+SEALANE_ARG_TOTAL], 777
+    je .Lplanted
+9:
+"""), of_bytes(64, flags=(LAST,))),
+    Fault("23 lanes", BATCH, entry("x86_64/chacha20poly1305_batch_avx2.S", """    cmp dword ptr [rdi+SEALANE_BATCH_COUNT], 23
+    je .Lplanted
+"""), lambda s: len(s.lanes) == 23 and s.opens),
+    Fault("two lanes with one key", GCM_BATCH, entry("x86_64/aesgcm_batch_avx512.S", """    cmp dword ptr [rdi+SEALANE_BATCH_COUNT], 2
+    jb 9f
+    mov rax, [rdi+SEALANE_BATCH_LANES]
+    mov rcx, [rax+SEALANE_LANE_KEY]
+    cmp rcx, [rax+SEALANE_LANE_STRIDE+SEALANE_LANE_KEY]
+    je .Lplanted
+9:
+"""), lambda s: isinstance(s, kernels.BatchShape) and len(s.lanes) in (2, 3)),
+    Fault("wiping: key ^ what nothing has written stays behind", SSSE3, entry(TEXT, """    mov rax, [rdi+SEALANE_ARG_KEY]
+    mov rax, [rax]
+    xor rax, [rsi+FRAME+END-8]
+    mov [rsi+FRAME+END-8], rax
+"""), SOME),
+    Fault("wiping: key + what nothing has written stays behind", NEON, entry("aarch64/chacha20poly1305_neon.h", """    ldr x3, [x0, #SEALANE_ARG_KEY]
+    ldr x3, [x3]
+    ldr x4, [x1, #SEALANE_SCRATCH_SAVE_BYTES]
+    add x3, x3, x4
+    str x3, [x1, #PLANTED]
+"""), SOME),
+    Fault("two registers that nothing has written are said to be equal", SSSE3, entry(TEXT, """    pcmpeqd xmm3, xmm4
+    movd eax, xmm3
+    add eax, 1
+    jnz .Lplanted
+"""), SOME),
+    Fault("ret 8", SSSE3, [(MACROS, r"^    ret\n(    end_function)", r"    ret 8\n\1")], SOME),
+    Fault("ret x5", NEON, [(MACROS, r"(add sp, sp, #FRAME_BYTES(?:.*\n)+?)    ret\n", r"\1    ret x5\n")], SOME),
+    Fault("a jump to before the function", SSSE3,
+          [(TEXT, ENTRY, r"\1.Lfirst:\n"), (TEXT, LEAVE, r"    jmp .Lfirst - (.Llast - .Lthere)\n.Lthere:\n\1"),
+           (MACROS, r"^    ret\n(    end_function)", r"    ret\n    .skip 32, 0x90\n.Llast:\n\1")], SOME),
+    Fault("a key pointer and 48", SSSE3, entry(TEXT, """    mov rax, [rdi+SEALANE_ARG_KEY]
+    test eax, 48
+    jnz .Lplanted
+"""), SOME),
+    Fault("a key at a multiple of 16 alone", SSSE3, [(TEXT, r"movdqu xmm0, \[rax\]\n( *movdqu xmm1, \[rax\+16\])", r"movdqa xmm0, [rax]\n\1")], SOME),
+    Fault("a nonce behind the key", SSSE3, [(TEXT, r"movd xmm0, dword ptr \[r9\+8\]", """mov r9, [rdi+SEALANE_ARG_NONCE]
+    sub r9, rax
+    movd xmm0, dword ptr [rax+r9+8]
+    mov r9, [rdi+SEALANE_ARG_NONCE]""")], SOME),
+    Fault("a load of many from an odd address", "arm/chacha20poly1305_neon", entry("arm/chacha20poly1305_neon.S", """    ldr r3, [r0, #SEALANE_ARG_NONCE]
+    ldm r3, {r4, r5}
+"""), SOME),
+    Fault("output that is input is told by its address", SSSE3, entry(TEXT, """    mov rax, [rdi+SEALANE_ARG_IN]
+    cmp rax, [rdi+SEALANE_ARG_OUT]
+    je .Lplanted
+"""), SOME),
+    Fault("a second function", SSSE3, [(TEXT, r"^(constants KERNEL_CONSTANTS)", """function sealane_chacha20poly1305_another
+endfunction
+\\1""")], None),
+]
+
+
+def build(fault, folder, changed):
+    """The kernel's object, with the fault or without."""
+    isa, name = fault.kernel.split("/")
+    tree = os.path.join(folder, "asm")
+    shutil.rmtree(tree, ignore_errors=True)
+    shutil.copytree(os.path.join(ROOT, "asm"), tree)
+    for file, pattern, replacement in fault.changes if changed else ():
+        path = os.path.join(tree, file)
+        with open(path) as f:
+            text = f.read()
+        new, n = re.subn(pattern, replacement.replace("PLANTED", "SEALANE_SCRATCH_SAVE_BYTES+344"), text, count=1, flags=re.M)
+        if n == 0:
+            raise SystemExit(f"{fault.what}: nothing in {file} is like {pattern}")
+        with open(path, "w") as f:
+            f.write(new)
+    path = os.path.join(folder, name + ".o")
+    for one in {name, name.replace("_batch_", "_")}:  # the keys of lanes too
+        if os.path.exists(source := os.path.join(tree, isa, one + ".S")):
+            subprocess.run([COMPILERS[isa], "-c", "-o", os.path.join(folder, one + ".o"), source], check=True)
+    return path
+
+
+def refusal(path, calls):
+    """Why the first of the calls is refused that is; and how many were tried."""
+    kernel = kernels.Kernel(path)
+    if calls is None:
+        return None, 1
+    kernel.asked, tried = True, 0
+    for shape in kernels.shapes(kernel, False):
+        if calls(shape):
+            tried += 1
+            try:
+                kernels.prove(kernel, shape, None)
+            except Unproved as e:
+                return f"{shape}: {e}", tried
+    return None, tried
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--keep")
+    parser.add_argument("names", nargs="*")
+    args = parser.parse_args()
+    sys.setrecursionlimit(20000)
+    passed, failed, fine = 0, 0, {}
+    with tempfile.TemporaryDirectory() as folder:
+        for i, fault in enumerate(FAULTS):
+            if args.names and not any(n in fault.what for n in args.names):
+                continue
+            try:
+                path = build(fault, folder, True)
+                if args.keep:
+                    os.makedirs(args.keep, exist_ok=True)
+                    shutil.copy(path, os.path.join(args.keep, f"{i}-{os.path.basename(path)}"))
+                why, _ = refusal(path, fault.calls)
+            except Unproved as e:
+                why = str(e)
+            try:
+                right, tried = refusal(build(fault, folder, False), fault.calls)
+            except Unproved as e:
+                right, tried = str(e), 0
+            good = why is not None and right is None and tried > 0
+            passed, failed = passed + good, failed + (not good)
+            print(f"{'ok  ' if good else 'FAIL'} {fault.kernel}: {fault.what}: {why or 'not refused'}" +
+                  (f"; AS IT IS: {right or 'no such call'}" if right or not tried else ""), flush=True)
+    print(f"faults: {passed} passed, {failed} failed, 0 not run")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
