@@ -33,7 +33,7 @@ ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 LEVELS := $(sort $(foreach s,$(basename $(ASM_SOURCES)),$(lastword $(subst _, ,$(s))))) portable
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S asm/*/*.h test/*.h)
 C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c afalg/c/*.[ch])
-SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows streams unused) $(addprefix rust/,check oldest peers targets) afalg/vm/run gateway/demo $(addprefix gateway/packaging/,deb check postinst prerm postrm)
+SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows streams unused release) $(addprefix rust/,check oldest peers targets) afalg/vm/run gateway/demo $(addprefix gateway/packaging/,deb check postinst prerm postrm)
 
 .DEFAULT_GOAL := all
 .PHONY: all help lib
@@ -408,7 +408,7 @@ $(foreach t,windows-amd64 darwin-arm64 js-wasm,\
     GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./... ./cmd/sealane/...)))
 endif
 
--include test/placements.mk tools/prove/prove.mk test/arm.mk test/long.mk test/systems.mk tools/armcost/armcost.mk tools/x86cost/x86cost.mk afalg/afalg.mk gateway/gateway.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk rust/rust.mk
+-include test/placements.mk tools/prove/prove.mk test/arm.mk test/long.mk test/systems.mk tools/armcost/armcost.mk tools/x86cost/x86cost.mk afalg/afalg.mk gateway/gateway.mk packaging/packaging.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk rust/rust.mk
 
 # ---- One kernel ----
 

@@ -51,8 +51,14 @@ func root() *cobra.Command {
 	return c
 }
 
-// version is the module's, as the go command stamped it.
+// packaged is the version that a package sets, by -ldflags "-X main.packaged=v1.2.3".
+var packaged string
+
+// version is the package's, or else the module's, as the go command recorded it.
 func version() string {
+	if packaged != "" {
+		return packaged
+	}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
 	}
