@@ -6,7 +6,7 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
 use crate::kernel::layout::FLAG_OPEN;
-use crate::kernel::{AesKey, CallKey, CallNonce, GcmKey, Kernel, Lanes, MaskKey, Parts, Tag, Text};
+use crate::kernel::{AesKey, CallKey, CallNonce, GcmKey, Kernel, Lanes, MaskKey, Parts, Tag, Text, Unused, UNUSED_LEN};
 use crate::level::{Batch, Level};
 #[cfg(feature = "portable")]
 use crate::portable;
@@ -122,8 +122,8 @@ impl Gcm {
     }
 
     /// The block J0 of a nonce that does not have 12 bytes: GHASH of it, its padding, and the lengths 0 and the nonce's
-    /// (NIST SP 800-38D, section 7.1, step 2). The tag of a packet that has the nonce for ciphertext and no associated data
-    /// is this, masked; and the tag of an empty packet is that mask, since GHASH of zeroes is zero.
+    /// (NIST SP 800-38D, section 7.1, step 2). The tag of a packet that has the nonce for ciphertext and no associated
+    /// data is this, masked; and the tag of an empty packet is that mask, since GHASH of zeroes is zero.
     #[inline(never)]
     pub(crate) fn block_of_nonce(&self, level: &Level, nonce: &[u8]) -> [u8; 16] {
         const MASKED: CallNonce<'_> = CallNonce::Block(&[0; 16]);
@@ -257,14 +257,93 @@ impl AnyParts<'_> {
     }
 }
 
+/// A key of AES at one level.
+#[derive(Clone)]
+#[allow(clippy::large_enum_variant)] // no memory is allocated for keys
+pub(crate) enum Aes {
+    Kernel(AesKey),
+    #[cfg(feature = "portable")]
+    Portable(portable::AnyAes),
+}
+
+impl Zeroize for Aes {
+    fn zeroize(&mut self) {
+        match self {
+            Aes::Kernel(key) => key.zeroize(),
+            #[cfg(feature = "portable")]
+            Aes::Portable(_) => {} // wipes itself when it is dropped
+        }
+    }
+}
+
+impl Aes {
+    /// `key` has 16, 24 or 32 bytes: None for any other number.
+    pub(crate) fn new(level: &Level, key: &[u8]) -> Option<Aes> {
+        if !matches!(key.len(), 16 | 24 | 32) {
+            return None;
+        }
+        match &level.kernel {
+            // SAFETY: see the top of this file.
+            Some(kernel) => Some(Aes::Kernel(unsafe { kernel.set_up_aes(key) })),
+            #[cfg(feature = "portable")]
+            None => portable::AnyAes::new(key).map(Aes::Portable),
+            #[cfg(not(feature = "portable"))]
+            None => None,
+        }
+    }
+
+    /// One block. The level is the one that made the key, here and below.
+    pub(crate) fn encrypt(&self, level: &Level, block: &[u8; 16]) -> [u8; 16] {
+        match (self, &level.kernel) {
+            // SAFETY: see the top of this file; the key was set up by this kernel.
+            (Aes::Kernel(key), Some(kernel)) => unsafe { kernel.mask(MaskKey::Aes(key), block) },
+            (Aes::Kernel(_), None) => unreachable!("a level without a kernel makes no such key"),
+            #[cfg(feature = "portable")]
+            (Aes::Portable(aes), _) => aes.encrypt(block),
+        }
+    }
+
+    /// Adds key stream to whole blocks. The last four bytes of `counter` count, and wrap around.
+    pub(crate) fn count(&self, level: &Level, counter: &mut [u8; 16], text: &mut Text<'_>) {
+        match (self, &level.kernel) {
+            // SAFETY: see the top of this file; the key was set up by this kernel.
+            (Aes::Kernel(key), Some(kernel)) => unsafe { kernel.count(key, counter, text) },
+            (Aes::Kernel(_), None) => unreachable!("a level without a kernel makes no such key"),
+            #[cfg(feature = "portable")]
+            (Aes::Portable(aes), _) => aes.count(counter, text.copied()),
+        }
+    }
+
+    /// Encrypts `chain` plus a block for every block of `input`, which has whole ones: CBC, of which only the last
+    /// block is kept. `unused` has the others, up to its length in one call of a kernel.
+    pub(crate) fn chain(&self, level: &Level, chain: &mut [u8; 16], input: &[u8], unused: &mut Unused) {
+        match (self, &level.kernel) {
+            (Aes::Kernel(key), Some(kernel)) => {
+                for part in input.chunks(UNUSED_LEN) {
+                    // SAFETY: see the top of this file; the key was set up by this kernel.
+                    unsafe { kernel.chain(key, chain, part, unused) };
+                }
+            }
+            (Aes::Kernel(_), None) => unreachable!("a level without a kernel makes no such key"),
+            #[cfg(feature = "portable")]
+            (Aes::Portable(aes), _) => {
+                for block in input.chunks(16) {
+                    for (sum, byte) in chain.iter_mut().zip(block) {
+                        *sum ^= byte;
+                    }
+                    *chain = aes.encrypt(chain);
+                }
+            }
+        }
+    }
+}
+
 /// The key of QUIC's masks at one level.
 #[derive(Clone)]
 #[allow(clippy::large_enum_variant)] // no memory is allocated for keys
 pub(crate) enum MaskState {
     ChaCha([u8; 32]),
-    Aes(AesKey),
-    #[cfg(feature = "portable")]
-    Portable(portable::AnyAes),
+    Aes(Aes),
 }
 
 impl Zeroize for MaskState {
@@ -272,36 +351,18 @@ impl Zeroize for MaskState {
         match self {
             MaskState::ChaCha(key) => key.zeroize(),
             MaskState::Aes(key) => key.zeroize(),
-            #[cfg(feature = "portable")]
-            MaskState::Portable(_) => {} // wipes itself when it is dropped
         }
     }
 }
 
 impl MaskState {
-    /// `key` has 16, 24 or 32 bytes: None for any other number.
-    pub(crate) fn aes(level: &Level, key: &[u8]) -> Option<MaskState> {
-        if !matches!(key.len(), 16 | 24 | 32) {
-            return None;
-        }
-        match &level.kernel {
-            // SAFETY: see the top of this file.
-            Some(kernel) => Some(MaskState::Aes(unsafe { kernel.set_up_aes(key) })),
-            #[cfg(feature = "portable")]
-            None => portable::AnyAes::new(key).map(MaskState::Portable),
-            #[cfg(not(feature = "portable"))]
-            None => None,
-        }
-    }
-
-    /// The mask of a sample (RFC 9001, sections 5.4.3 and 5.4.4); of ChaCha20's, the first 8 bytes. The level is the one
-    /// that made the key.
+    /// The mask of a sample (RFC 9001, sections 5.4.3 and 5.4.4); of ChaCha20's, the first 8 bytes. The level is the
+    /// one that made the key.
     pub(crate) fn mask(&self, level: &Level, sample: &[u8; 16]) -> [u8; 16] {
         match (self, &level.kernel) {
-            // SAFETY: see the top of this file; a key of AES was set up by this kernel.
+            (MaskState::Aes(aes), _) => aes.encrypt(level, sample),
+            // SAFETY: see the top of this file.
             (MaskState::ChaCha(key), Some(kernel)) => unsafe { kernel.mask(MaskKey::ChaCha(key), sample) },
-            (MaskState::Aes(key), Some(kernel)) => unsafe { kernel.mask(MaskKey::Aes(key), sample) },
-            (MaskState::Aes(_), None) => unreachable!("a level without a kernel makes no such key"),
             (MaskState::ChaCha(key), None) => {
                 // The sample stands in the state where HChaCha20 has its nonce; a block is that and the first state, whose
                 // first words are constants.
@@ -315,8 +376,6 @@ impl MaskState {
                 subkey.zeroize();
                 mask
             }
-            #[cfg(feature = "portable")]
-            (MaskState::Portable(aes), _) => aes.encrypt(sample),
         }
     }
 }

@@ -8,6 +8,8 @@ pub enum Error {
     InvalidKey,
     /// The nonce does not have a length that the key's algorithm allows.
     InvalidNonce,
+    /// The tag does not have a length that the algorithm allows, or not the key's.
+    InvalidTag,
     /// The text, or the associated data, is longer than the algorithm allows.
     TooLong,
     /// Output and input are of different lengths.
@@ -26,6 +28,7 @@ impl core::fmt::Display for Error {
             Error::NotAuthentic => "message authentication failed",
             Error::InvalidKey => "the key does not have the length that the algorithm asks for",
             Error::InvalidNonce => "the nonce does not have a length that the algorithm allows",
+            Error::InvalidTag => "the tag does not have a length that the algorithm, or the key, allows",
             Error::TooLong => "text or associated data is longer than the algorithm allows",
             Error::LengthMismatch => "output and input are of different lengths",
             Error::InvalidLevel => "no level has that name, or this CPU cannot run it",

@@ -41,9 +41,9 @@ pub(crate) struct Microarchitecture {
 impl Microarchitecture {
     /// That of a CPU. The last line matches any.
     fn of((vendor, model): (u32, u32)) -> Option<&'static Self> {
-        rows::MICROARCHITECTURES.iter().find(|line| {
-            line.vendor == 0 || line.vendor == vendor && (line.models.0..=line.models.1).contains(&model)
-        })
+        rows::MICROARCHITECTURES
+            .iter()
+            .find(|line| line.vendor == 0 || line.vendor == vendor && (line.models.0..=line.models.1).contains(&model))
     }
 }
 
@@ -54,6 +54,16 @@ pub(crate) struct Level {
     /// None: portable code.
     pub(crate) kernel: Option<Kernel>,
     pub(crate) batch: Option<Batch>,
+}
+
+impl Level {
+    /// Whether it is made of instructions for AES.
+    pub(crate) fn has_aes(&self) -> bool {
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "arm"))]
+        return self.needs & cpu::AES != 0;
+        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "arm")))]
+        false
+    }
 }
 
 pub(crate) const LEVELS_MAX: usize = 8;
@@ -344,10 +354,10 @@ mod tests {
         ];
         #[cfg(target_arch = "aarch64")]
         let cases = [
-            (0x41, 0xd08, None, "neon6"),        // Cortex-A72
-            (0x41, 0xd03, None, "neon"),         // Cortex-A53
-            (0x51, 0xd08, None, "neon"),         // the same part of another implementer
-            (0, 0, None, "neon"),                // nothing told
+            (0x41, 0xd08, None, "neon6"),          // Cortex-A72
+            (0x41, 0xd03, None, "neon"),           // Cortex-A53
+            (0x51, 0xd08, None, "neon"),           // the same part of another implementer
+            (0, 0, None, "neon"),                  // nothing told
             (0x41, 0xd03, Some("neon6"), "neon6"), // named, so taken
             (0x41, 0xd03, Some("ce"), "neon"),     // of another primitive
         ];

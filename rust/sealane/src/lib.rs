@@ -31,6 +31,7 @@
 #![warn(rust_2018_idioms)]
 
 mod batch;
+mod ccm;
 mod cipher;
 mod cpu;
 mod dit;
@@ -47,6 +48,7 @@ mod selftest;
 mod traits;
 
 pub use batch::{open_batch, seal_batch, Packet};
+pub use ccm::{CcmKey, Cmac, CmacKey};
 pub use error::Error;
 pub use kernel::Text;
 pub use key::{Algorithm, Key, TAG_LEN};

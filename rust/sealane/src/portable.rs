@@ -89,6 +89,27 @@ impl AnyAes {
         }
     }
 
+    /// Adds key stream to a text. The last four bytes of `counter` count, and wrap around.
+    pub(crate) fn count(&self, counter: &mut [u8; 16], text: &mut [u8]) {
+        let mut stream = [Block::default(); WIDTH];
+        for text in text.chunks_mut(16 * WIDTH) {
+            let stream = &mut stream[..(text.len() + 15) / 16];
+            for block in stream.iter_mut() {
+                *block = (*counter).into();
+                let [.., a, b, c, d] = counter;
+                let next = u32::from_be_bytes([*a, *b, *c, *d]).wrapping_add(1);
+                [*a, *b, *c, *d] = next.to_be_bytes();
+            }
+            self.encrypt_blocks(stream);
+            for (text, stream) in text.chunks_mut(16).zip(stream.iter()) {
+                for (byte, stream) in text.iter_mut().zip(stream) {
+                    *byte ^= stream;
+                }
+            }
+        }
+        stream.as_mut_slice().iter_mut().for_each(|block| block.as_mut_slice().zeroize());
+    }
+
     pub(crate) fn encrypt(&self, block: &[u8; 16]) -> [u8; 16] {
         let mut blocks = [(*block).into()];
         self.encrypt_blocks(&mut blocks);
@@ -154,23 +175,7 @@ impl<'a> GcmParts<'a> {
     }
 
     fn apply(&mut self, text: &mut [u8]) {
-        let mut stream = [Block::default(); WIDTH];
-        for text in text.chunks_mut(16 * WIDTH) {
-            let stream = &mut stream[..(text.len() + 15) / 16];
-            for block in stream.iter_mut() {
-                *block = self.block.into();
-                let [.., a, b, c, d] = &mut self.block;
-                let counter = u32::from_be_bytes([*a, *b, *c, *d]).wrapping_add(1);
-                [*a, *b, *c, *d] = counter.to_be_bytes();
-            }
-            self.aes.encrypt_blocks(stream);
-            for (text, stream) in text.chunks_mut(16).zip(stream.iter()) {
-                for (byte, stream) in text.iter_mut().zip(stream) {
-                    *byte ^= stream;
-                }
-            }
-        }
-        stream.as_mut_slice().iter_mut().for_each(|block| block.as_mut_slice().zeroize());
+        self.aes.count(&mut self.block, text);
     }
 
     pub(crate) fn next(&mut self, text: &mut Text<'_>, open: bool) {

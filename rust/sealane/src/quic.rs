@@ -2,7 +2,7 @@
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::cipher::MaskState;
+use crate::cipher::{Aes, MaskState};
 use crate::dit::Dit;
 use crate::level::{Level, Table, AES_BLOCKS, CHACHA20MASKS};
 use crate::{Algorithm, Error};
@@ -80,7 +80,7 @@ impl HeaderKey {
         let _dit = Dit::on();
         let state = match algorithm {
             Algorithm::ChaCha20Poly1305 => MaskState::ChaCha(key.try_into().map_err(|_| Error::InvalidKey)?),
-            _ => MaskState::aes(level, key).ok_or(Error::InvalidKey)?,
+            _ => MaskState::Aes(Aes::new(level, key).ok_or(Error::InvalidKey)?),
         };
         Ok(HeaderKey { algorithm, level, state })
     }

@@ -2,8 +2,8 @@
 //! the one before, so that one tag at the end answers for all of them. They and their answers, which other implementations
 //! have computed, are those of the C library (src/selftest.c).
 
-use crate::cipher::{bytes_of_tag, tag_of_bytes, AnyParts, Gcm, MaskState};
-use crate::kernel::{CallKey, CallNonce, Lanes, Tag, Text};
+use crate::cipher::{bytes_of_tag, tag_of_bytes, Aes, AnyParts, Gcm, MaskState};
+use crate::kernel::{CallKey, CallNonce, Lanes, Tag, Text, Unused};
 use crate::level::{Batch, Level, CHACHA20POLY1305};
 
 const LONGEST: usize = 3200;
@@ -90,7 +90,8 @@ fn gcm_keys(level: &'static Level, key: &[u8; 32]) -> Option<[Gcm; 3]> {
     Some([Gcm::new(level, &key[..16])?, Gcm::new(level, &key[..24])?, Gcm::new(level, key)?])
 }
 
-/// Keys of the three lengths by turns; every second packet, and the one in parts, has a counter that wraps around at 2^32.
+/// Keys of the three lengths by turns; every second packet, and the one in parts, has a counter that wraps around at
+/// 2^32.
 pub(crate) fn aesgcm(level: &'static Level) -> bool {
     let mut chain = Chain::new();
     let keys = match gcm_keys(level, &key()) {
@@ -114,8 +115,8 @@ pub(crate) fn aesgcm(level: &'static Level) -> bool {
 }
 
 /// The same for a batch kernel: packets of 0, 1, 4, 9, ... 1024 bytes, among them whole blocks and all but one byte of
-/// them, each with its own key, nonce and associated data, are sealed and opened together. The tag of all their tags was
-/// computed with another implementation.
+/// them, each with its own key, nonce and associated data, are sealed and opened together. The tag of all their tags
+/// was computed with another implementation.
 const PACKETS: usize = 33;
 const SQUARES: usize = (PACKETS - 1) * PACKETS * (2 * PACKETS - 1) / 6;
 
@@ -195,12 +196,31 @@ pub(crate) fn aes(level: &'static Level) -> bool {
         *byte = 0x11 * i as u8;
     }
     ANSWERS.iter().enumerate().all(|(i, answer)| {
-        MaskState::aes(level, &key[..16 + 8 * i]).map_or(false, |key| key.mask(level, &block) == *answer)
-    })
+        Aes::new(level, &key[..16 + 8 * i]).map_or(false, |key| key.encrypt(level, &block) == *answer)
+    }) && aes_chain(level, &key)
 }
 
-/// The chain of the C library: 1 to MASKS masks of samples that have the last masks in them; two of the last at a time are a
-/// key for the sample that is left in the end.
+/// A text goes through CTR, and from there through a chain, for some numbers of blocks under keys of each length. The
+/// chain's last block is the next counter.
+fn aes_chain(level: &'static Level, key: &[u8; 32]) -> bool {
+    const ANSWER: [u8; 16] =
+        [0x39, 0x37, 0xee, 0x47, 0xc2, 0x04, 0x5b, 0x04, 0x7c, 0xc7, 0x4f, 0xa7, 0xb3, 0x79, 0x18, 0x45];
+    let (mut text, mut state) = ([0; 16 * 32], [0xff; 16]);
+    let mut unused = Unused::new();
+    for (i, blocks) in [1, 2, 3, 4, 5, 8, 9, 16, 17, 32].iter().enumerate() {
+        let aes = match Aes::new(level, &key[..16 + 8 * (i % 3)]) {
+            Some(aes) => aes,
+            None => return false,
+        };
+        let text = &mut text[..16 * blocks];
+        aes.count(level, &mut state, &mut Text::in_place(text));
+        aes.chain(level, &mut state, text, &mut unused);
+    }
+    state == ANSWER
+}
+
+/// The chain of the C library: 1 to MASKS masks of samples that have the last masks in them; two of the last at a time
+/// are a key for the sample that is left in the end.
 pub(crate) fn chacha20masks(level: &'static Level) -> bool {
     const MASKS: usize = 36;
     const ANSWER: [u8; 16] =
@@ -247,12 +267,7 @@ mod tests {
     unsafe extern "C" fn idle(_: *const Args, _: *mut u8, _: *const u8) {}
 
     fn level_with(code: Code, constants: &'static [u8]) -> &'static Level {
-        Box::leak(Box::new(Level {
-            name: "planted",
-            needs: 0,
-            kernel: Some(Kernel { code, constants }),
-            batch: None,
-        }))
+        Box::leak(Box::new(Level { name: "planted", needs: 0, kernel: Some(Kernel { code, constants }), batch: None }))
     }
 
     #[test]

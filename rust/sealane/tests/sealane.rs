@@ -2,7 +2,7 @@
 //! RustCrypto's crates, tampering, pieces, batches, wrong input.
 //!
 //! `SEALANE_PLANT` names a fault to plant, which a test must find: see `planted`. Vectors are build/vectors.txt of the
-//! repository, or the file that `SEALANE_VECTORS` names.
+//! repository, or the file that `SEALANE_VECTORS` names, and aeads.txt beside it.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -12,7 +12,7 @@ use aes_gcm::aead::{AeadInPlace, KeyInit};
 use aes_gcm::aes::Aes192;
 use aes_gcm::{Aes128Gcm, Aes256Gcm, AesGcm};
 use chacha20poly1305::{ChaCha20Poly1305, XChaCha20Poly1305};
-use sealane::{levels, open_batch, seal_batch, Algorithm, Error, HeaderKey, Key, Packet, Text};
+use sealane::{levels, open_batch, seal_batch, Algorithm, CcmKey, CmacKey, Error, HeaderKey, Key, Packet, Text};
 
 const ALGORITHMS: [Algorithm; 5] = [
     Algorithm::ChaCha20Poly1305,
@@ -450,19 +450,17 @@ fn batches() {
     assert_eq!(seal_batch(&mut []), 0);
 }
 
+fn vectors_path() -> String {
+    std::env::var("SEALANE_VECTORS")
+        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../build/vectors.txt").into())
+}
+
 #[test]
 #[cfg_attr(miri, ignore)] // 10000 of them
 fn vectors() {
-    let path = std::env::var("SEALANE_VECTORS")
-        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../build/vectors.txt").into());
+    let path = vectors_path();
     let file = std::fs::read_to_string(&path)
         .unwrap_or_else(|why| panic!("{}: {}; make build/vectors.txt makes it", path, why));
-    let hex = |text: &str| -> Vec<u8> {
-        if text == "-" {
-            return vec![];
-        }
-        (0..text.len() / 2).map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hexadecimal")).collect()
-    };
     let mut counts = BTreeMap::new();
     for (number, line) in file.lines().enumerate() {
         let fields: Vec<&str> = line.split(' ').collect();
@@ -608,9 +606,6 @@ fn rustcrypto_names() {
 fn header_masks() {
     use aes_gcm::aes::cipher::BlockEncrypt;
 
-    let hex = |text: &str| -> Vec<u8> {
-        (0..text.len() / 2).map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hexadecimal")).collect()
-    };
     let rows = [
         (
             Algorithm::Aes128Gcm,
@@ -676,6 +671,242 @@ fn header_masks() {
         assert_eq!(HeaderKey::levels(algorithm).count() > 0, quic);
     }
     assert_eq!(HeaderKey::with_level(Algorithm::Aes128Gcm, &[1; 16], "mmx").err(), Some(Error::InvalidLevel));
+}
+
+/// The levels of AES that work here.
+fn aes_levels() -> Vec<&'static str> {
+    HeaderKey::levels(Algorithm::Aes128Gcm).filter(|(_, works)| *works).map(|(level, _)| level).collect()
+}
+
+fn hex(text: &str) -> Vec<u8> {
+    if text == "-" {
+        return vec![];
+    }
+    (0..text.len() / 2).map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hexadecimal")).collect()
+}
+
+/// AES-CCM and AES-CMAC block by block, by RustCrypto's AES (NIST SP 800-38B, SP 800-38C).
+mod oracle {
+    use aes_gcm::aead::generic_array::GenericArray;
+    use aes_gcm::aead::KeyInit;
+    use aes_gcm::aes::cipher::BlockEncrypt;
+    use aes_gcm::aes::{Aes128, Aes192, Aes256};
+
+    pub fn encrypt(key: &[u8], block: [u8; 16]) -> [u8; 16] {
+        let mut block = GenericArray::from(block);
+        match key.len() {
+            16 => Aes128::new(GenericArray::from_slice(key)).encrypt_block(&mut block),
+            24 => Aes192::new(GenericArray::from_slice(key)).encrypt_block(&mut block),
+            _ => Aes256::new(GenericArray::from_slice(key)).encrypt_block(&mut block),
+        }
+        block.into()
+    }
+
+    fn chain(key: &[u8], blocks: &[u8]) -> [u8; 16] {
+        blocks.chunks(16).fold([0; 16], |mut last, block| {
+            last.iter_mut().zip(block).for_each(|(sum, byte)| *sum ^= byte);
+            encrypt(key, last)
+        })
+    }
+
+    pub fn cmac(key: &[u8], text: &[u8]) -> [u8; 16] {
+        let double = |block: u128| (block << 1) ^ if block >> 127 == 1 { 0x87 } else { 0 };
+        let mut subkey = double(u128::from_be_bytes(encrypt(key, [0; 16])));
+        let mut text = text.to_vec();
+        if text.is_empty() || text.len() % 16 != 0 {
+            subkey = double(subkey);
+            text.push(0x80);
+            text.resize((text.len() + 15) / 16 * 16, 0);
+        }
+        let last = text.len() - 16;
+        text[last..].iter_mut().zip(subkey.to_be_bytes()).for_each(|(byte, add)| *byte ^= add);
+        chain(key, &text)
+    }
+
+    pub fn ccm(key: &[u8], nonce: &[u8], ad: &[u8], text: &[u8], tag_len: usize) -> (Vec<u8>, Vec<u8>) {
+        let length_len = 15 - nonce.len();
+        let mut blocks = vec![((((tag_len - 2) / 2) << 3) | (length_len - 1)) as u8];
+        blocks.extend(nonce);
+        blocks.extend(&(text.len() as u64).to_be_bytes()[8 - length_len..]);
+        if !ad.is_empty() {
+            blocks[0] |= 0x40;
+            if ad.len() < 0xff00 {
+                blocks.extend((ad.len() as u16).to_be_bytes());
+            } else {
+                blocks.extend([0xff, 0xfe]);
+                blocks.extend((ad.len() as u32).to_be_bytes());
+            }
+            blocks.extend(ad);
+            blocks.resize((blocks.len() + 15) / 16 * 16, 0);
+        }
+        blocks.extend(text);
+        blocks.resize((blocks.len() + 15) / 16 * 16, 0);
+        let stream = |number: usize| {
+            let mut block = [0; 16];
+            block[8..].copy_from_slice(&(number as u64).to_be_bytes());
+            block[0] = (length_len - 1) as u8;
+            block[1..1 + nonce.len()].copy_from_slice(nonce);
+            encrypt(key, block)
+        };
+        let tag = chain(key, &blocks).iter().zip(stream(0)).map(|(a, b)| a ^ b).take(tag_len).collect();
+        (text.iter().enumerate().map(|(i, byte)| byte ^ stream(1 + i / 16)[i % 16]).collect(), tag)
+    }
+}
+
+#[test]
+fn cmac_of_all_lengths() {
+    let mut random = Random(0x4528_21e6_38d0_1377);
+    for level in aes_levels() {
+        for n in 0..unless_miri(600, 40) {
+            let (key, text) = (random.bytes(16 + 8 * (n % 3)), random.bytes(n));
+            let made = CmacKey::with_level(&key, level).expect("key");
+            let mut want = oracle::cmac(&key, &text);
+            want[15] ^= u8::from(planted("cmac"));
+            let begun = || {
+                let mut mac = made.begin();
+                let mut rest = &text[..];
+                let mut random = Random(n as u64 + 1);
+                while !rest.is_empty() {
+                    let (piece, behind) = rest.split_at(random.below(40).min(rest.len()));
+                    mac.update(piece);
+                    rest = behind;
+                }
+                mac
+            };
+            assert_eq!(begun().finish(), want, "{} bytes at {}", n, level);
+            for short in 0..=17 {
+                let mut mac = [want, [0; 16]].concat();
+                let outcome = begun().verify(&mac[..short]);
+                assert_eq!(outcome, if (4..=16).contains(&short) { Ok(()) } else { Err(Error::InvalidTag) });
+                mac[random.below(16)] ^= 1 << random.below(8);
+                if short == 16 {
+                    assert_eq!(begun().verify(&mac[..16]), Err(Error::NotAuthentic));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn ccm_of_all_lengths() {
+    let mut random = Random(0xbe54_66cf_34e9_0c6c);
+    for level in aes_levels() {
+        for n in 0..unless_miri(400, 40) {
+            let (key, nonce_len) = (random.bytes(16 + 8 * (n % 3)), 7 + random.below(7));
+            let (nonce, mut text) = (random.bytes(nonce_len), random.bytes(n));
+            let tag_len = 4 + 2 * random.below(7);
+            let mut ad = random.bytes(n % 40);
+            if n % 100 == 50 {
+                ad = random.bytes(0xff00 - 2 + n / 100);
+                text = random.bytes(3000 + n);
+            }
+            let made = CcmKey::with_level(&key, tag_len, level).expect("key");
+            let (sealed, mut want) = oracle::ccm(&key, &nonce, &ad, &text, tag_len);
+            want[0] ^= u8::from(planted("ccm"));
+            let (mut out, mut tag) = (vec![0xa5; text.len()], vec![0xa5; tag_len]);
+            made.seal(&nonce, &ad, &text, &mut out, &mut tag).expect("sealed");
+            assert!(out == sealed && tag == want, "{} bytes at {}", n, level);
+            let mut place = text.clone();
+            made.seal_in_place(&nonce, &ad, &mut place, &mut tag).expect("sealed");
+            assert!(place == sealed && tag == want, "{} bytes in place at {}", n, level);
+            made.open(&nonce, &ad, &sealed, &mut out, &tag).expect("opened");
+            made.open_in_place(&nonce, &ad, &mut place, &tag).expect("opened");
+            assert!(out == text && place == text, "{} bytes at {}", n, level);
+            for part in 0..4 {
+                let mut forged = [nonce.clone(), ad.clone(), sealed.clone(), tag.clone()];
+                if forged[part].is_empty() {
+                    continue;
+                }
+                let bit = random.below(8 * forged[part].len());
+                forged[part][bit / 8] ^= 1 << (bit % 8);
+                let [nonce, ad, sealed, tag] = &mut forged;
+                out.fill(0xa5);
+                assert_eq!(made.open(nonce, ad, sealed, &mut out, tag), Err(Error::NotAuthentic));
+                assert_eq!(made.open_in_place(nonce, ad, sealed, tag), Err(Error::NotAuthentic));
+                assert!(out.iter().chain(sealed.iter()).all(|byte| *byte == 0), "{} bytes at {}", n, level);
+            }
+        }
+    }
+}
+
+#[test]
+fn wrong_ccm_and_cmac() {
+    for n in 0..40 {
+        let good = n == 16 || n == 24 || n == 32;
+        assert_eq!(CmacKey::new(&vec![0x77; n]).err(), if good { None } else { Some(Error::InvalidKey) });
+        for tag_len in 0..20 {
+            let want = match (good, (4..=16).contains(&tag_len) && tag_len % 2 == 0) {
+                (false, _) => Some(Error::InvalidKey),
+                (true, false) => Some(Error::InvalidTag),
+                (true, true) => None,
+            };
+            assert_eq!(CcmKey::new(&vec![0x77; n], tag_len).err(), want);
+        }
+    }
+    assert_eq!(CcmKey::with_level(&[1; 16], 16, "mmx").err(), Some(Error::InvalidLevel));
+    let key = CcmKey::new(&[0x77; 16], 8).expect("key");
+    let refused = |nonce: &[u8], bytes: usize, tag_len: usize, why: Error| {
+        let (mut text, mut tag) = (vec![1; bytes], vec![1; tag_len]);
+        assert_eq!(key.seal_in_place(nonce, b"", &mut text, &mut tag), Err(why));
+        assert!(text.iter().chain(&tag).all(|byte| *byte == 0));
+        let mut text = vec![1; bytes];
+        assert_eq!(key.open_in_place(nonce, b"", &mut text, &tag), Err(why));
+        assert!(text.iter().all(|byte| *byte == 0));
+    };
+    refused(&[1; 6], 9, 8, Error::InvalidNonce);
+    refused(&[1; 14], 9, 8, Error::InvalidNonce);
+    refused(&[1; 13], 1 << 16, 8, Error::TooLong);
+    refused(&[1; 12], 9, 7, Error::InvalidTag);
+    refused(&[1; 12], 9, 16, Error::InvalidTag);
+    let (mut out, mut tag) = ([1; 9], [1; 8]);
+    assert_eq!(key.seal(&[1; 12], b"", &[1; 8], &mut out, &mut tag), Err(Error::LengthMismatch));
+    assert!(out.iter().chain(&tag).all(|byte| *byte == 0));
+    assert_eq!(key.open(&[1; 12], b"", &[1; 8], &mut [1; 9], &tag), Err(Error::LengthMismatch));
+    let mac = CmacKey::new(&[0x77; 16]).expect("key");
+    let shown = format!("{:?} {:?} {:?}", key, mac, mac.begin());
+    assert!(!shown.contains("119") && shown.contains("tag_len: 8"), "{}", shown);
+}
+
+#[test]
+#[cfg_attr(miri, ignore)]
+fn vectors_of_ccm_and_cmac() {
+    let path = std::path::PathBuf::from(vectors_path()).with_file_name("aeads.txt");
+    let file = std::fs::read_to_string(&path)
+        .unwrap_or_else(|why| panic!("{}: {}; make build/aeads.txt makes it", path.display(), why));
+    let mut counts = [0; 2];
+    for (number, line) in file.lines().enumerate() {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let [name, _, key, nonce, ad, text, sealed, tag, verdict]: [&str; 9] = fields.try_into().expect("nine fields");
+        let (key, nonce, ad, text) = (hex(key), hex(nonce), hex(ad), hex(text));
+        let (sealed, tag) = (hex(sealed), hex(tag));
+        let valid = (verdict == "valid") != (planted("aead-vector") && number == 0);
+        for level in aes_levels() {
+            if name == "AES-CMAC" {
+                let verified = CmacKey::with_level(&key, level).and_then(|key| {
+                    let mut mac = key.begin();
+                    mac.update(&text);
+                    mac.verify(&tag)
+                });
+                assert_eq!(verified.is_ok(), valid, "{} at {}", line, level);
+                counts[1] += 1;
+                continue;
+            }
+            assert_eq!(name, "AES-CCM");
+            let mut out = vec![0xa5; sealed.len()];
+            let made = CcmKey::with_level(&key, tag.len(), level);
+            let opened =
+                made.as_ref().map_or_else(|why| Err(*why), |key| key.open(&nonce, &ad, &sealed, &mut out, &tag));
+            assert_eq!(opened.is_ok(), valid, "{} at {}", line, level);
+            if let (Ok(key), true) = (made, valid) {
+                assert!(out == text, "{} at {}", line, level);
+                let mut made = vec![0xa5; tag.len()];
+                key.seal(&nonce, &ad, &text, &mut out, &mut made).expect("sealed");
+                assert!(out == sealed && made == tag, "{} at {}", line, level);
+            }
+            counts[0] += 1;
+        }
+    }
+    assert_eq!(counts, [552 * aes_levels().len(), 311 * aes_levels().len()]);
 }
 
 /// A kernel's machine code is not instrumented: what AddressSanitizer sees are the slices around its calls.

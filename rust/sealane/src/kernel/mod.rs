@@ -218,6 +218,24 @@ impl zeroize::Zeroize for AesKey {
     }
 }
 
+/// How much a kernel chains in one call for a MAC.
+pub(crate) const UNUSED_LEN: usize = 512;
+
+/// What a kernel that chains writes beside the last block: nobody reads it, and it is wiped.
+pub(crate) struct Unused([u64; UNUSED_LEN / 8]);
+
+impl Unused {
+    pub(crate) fn new() -> Self {
+        Unused([0; UNUSED_LEN / 8])
+    }
+}
+
+impl Drop for Unused {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.0);
+    }
+}
+
 /// The key of one mask.
 #[derive(Clone, Copy)]
 pub(crate) enum MaskKey<'a> {
@@ -379,6 +397,41 @@ impl Kernel {
         args.0[ARG_FLAGS / 8] = flags as u64;
         self.call(&args);
         mask
+    }
+
+    /// Adds key stream to whole blocks of text, and leaves the next block's counter.
+    ///
+    /// # Safety
+    /// As for `mask`; the text is whole blocks.
+    pub(crate) unsafe fn count(&self, key: &AesKey, counter: &mut [u8; 16], text: &mut Text<'_>) {
+        assert!(text.bytes % 16 == 0);
+        let mut args = Args([0; ARGS_BYTES / 8]);
+        args.0[ARG_OUT / 8] = slot(text.output);
+        args.0[ARG_IN / 8] = slot(text.input);
+        args.0[ARG_BYTES / 8] = text.bytes as u64;
+        args.0[ARG_KEY / 8] = slot(key.0.as_ptr());
+        args.0[ARG_STATE / 8] = slot(counter.as_mut_ptr());
+        args.0[ARG_FLAGS / 8] = AES_CTR as u64;
+        self.call(&args);
+    }
+
+    /// Encrypts whole blocks as CBC does, and leaves the last one in `chain`.
+    ///
+    /// # Safety
+    /// As for `mask`; `input` is at least one whole block, and no longer than `unused`.
+    pub(crate) unsafe fn chain(&self, key: &AesKey, chain: &mut [u8; 16], input: &[u8], unused: &mut Unused) {
+        assert!(!input.is_empty() && input.len() % 16 == 0 && input.len() <= UNUSED_LEN);
+        let mut lane = Lane([0; LANE_STRIDE / 8]);
+        let mut args = Args([0; ARGS_BYTES / 8]);
+        lane.0[LANE_OUT / 8] = slot(unused.0.as_mut_ptr());
+        lane.0[LANE_IN / 8] = slot(input.as_ptr());
+        lane.0[LANE_KEY / 8] = slot(key.0.as_ptr());
+        lane.0[LANE_NONCE / 8] = slot(chain.as_mut_ptr());
+        args.0[ARG_IN / 8] = slot(lane.0.as_ptr());
+        args.0[ARG_BYTES / 8] = 1;
+        args.0[ARG_TOTAL / 8] = input.len() as u64;
+        args.0[ARG_FLAGS / 8] = AES_CBC_ENCRYPT as u64;
+        self.call(&args);
     }
 
     /// Seals or opens the packets of all lanes.

@@ -1,0 +1,449 @@
+//! AES-CMAC and AES-CCM, which chain blocks as CBC does and keep the last one.
+
+use subtle::ConstantTimeEq;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::cipher::Aes;
+use crate::dit::Dit;
+use crate::kernel::{Text, Unused, UNUSED_LEN};
+use crate::level::{Level, AES_BLOCKS};
+use crate::Error;
+
+/// A key of AES, and the level that was chosen for it.
+#[derive(Clone)]
+struct Blocks {
+    level: &'static Level,
+    aes: Aes,
+}
+
+impl Drop for Blocks {
+    fn drop(&mut self) {
+        self.aes.zeroize();
+    }
+}
+
+impl Blocks {
+    fn new(key: &[u8], level: Result<&'static Level, Error>) -> Result<Blocks, Error> {
+        let _dit = Dit::on();
+        if !matches!(key.len(), 16 | 24 | 32) {
+            return Err(Error::InvalidKey);
+        }
+        let level = level?;
+        Ok(Blocks { level, aes: Aes::new(level, key).ok_or(Error::InvalidKey)? })
+    }
+}
+
+/// Blocks in a chain.
+struct Chain<'a> {
+    blocks: &'a Blocks,
+    last: [u8; 16],
+    unused: Unused,
+}
+
+impl Drop for Chain<'_> {
+    fn drop(&mut self) {
+        self.last.zeroize();
+    }
+}
+
+impl<'a> Chain<'a> {
+    fn new(blocks: &'a Blocks) -> Self {
+        Chain { blocks, last: [0; 16], unused: Unused::new() }
+    }
+
+    /// Whole blocks.
+    fn absorb(&mut self, input: &[u8]) {
+        if !input.is_empty() {
+            self.blocks.aes.chain(self.blocks.level, &mut self.last, input, &mut self.unused);
+        }
+    }
+
+    /// The same, and behind the whole blocks one that is filled up with zeroes.
+    fn absorb_padded(&mut self, input: &[u8]) {
+        let (whole, rest) = input.split_at(input.len() & !15);
+        self.absorb(whole);
+        if !rest.is_empty() {
+            let mut last = [0; 16];
+            last[..rest.len()].copy_from_slice(rest);
+            self.absorb(&last);
+            last.zeroize();
+        }
+    }
+}
+
+/// A key of AES-CMAC (NIST SP 800-38B, RFC 4493). It is wiped when it is dropped.
+///
+/// ```
+/// use sealane::CmacKey;
+///
+/// # fn main() -> Result<(), sealane::Error> {
+/// let key = CmacKey::new(&[7; 16])?; // yours
+/// let mut text = key.begin();
+/// text.update(b"in any ");
+/// text.update(b"number of pieces");
+/// let mac = text.finish();
+/// let mut text = key.begin();
+/// text.update(b"in any number of pieces");
+/// text.verify(&mac[..8])?; // of protocols that have short ones
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct CmacKey(Blocks);
+
+impl ZeroizeOnDrop for CmacKey {}
+
+impl core::fmt::Debug for CmacKey {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("CmacKey").field("level", &self.0.level.name).finish_non_exhaustive()
+    }
+}
+
+impl CmacKey {
+    /// Makes a key of 16, 24 or 32 bytes ready for use. The first key in a process picks the level, as
+    /// [`Key::new`](crate::Key::new) does.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] for other lengths; [`Error::NoLevel`] if nothing works here.
+    pub fn new(key: &[u8]) -> Result<CmacKey, Error> {
+        Blocks::new(key, AES_BLOCKS.of_process()).map(CmacKey)
+    }
+
+    /// The same with a level of the caller's choice, for tests: [`HeaderKey::levels`](crate::HeaderKey::levels) of an
+    /// algorithm with AES has their names.
+    ///
+    /// # Errors
+    /// As for `new`, and [`Error::InvalidLevel`] if there is no such level, or it does not work on this CPU.
+    pub fn with_level(key: &[u8], level: &str) -> Result<CmacKey, Error> {
+        Blocks::new(key, AES_BLOCKS.named(level)).map(CmacKey)
+    }
+
+    /// Begins a text.
+    pub fn begin(&self) -> Cmac<'_> {
+        Cmac { chain: Chain::new(&self.0), held: [0; 16], held_len: 0 }
+    }
+}
+
+/// The MAC of a text in the making.
+pub struct Cmac<'a> {
+    chain: Chain<'a>,
+    held: [u8; 16], // what waits: a subkey is added to the last block, whole or not
+    held_len: usize,
+}
+
+impl Drop for Cmac<'_> {
+    fn drop(&mut self) {
+        self.held.zeroize();
+    }
+}
+
+impl core::fmt::Debug for Cmac<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Cmac").finish_non_exhaustive()
+    }
+}
+
+/// Times x in GF(2^128), big-endian (SP 800-38B, section 5.3).
+fn double(block: &mut [u8; 16]) {
+    let value = u128::from_be_bytes(*block);
+    *block = ((value << 1) ^ (0x87 & 0_u128.wrapping_sub(value >> 127))).to_be_bytes();
+}
+
+impl Cmac<'_> {
+    /// Adds to the text.
+    pub fn update(&mut self, text: &[u8]) {
+        let _dit = Dit::on();
+        let (first, rest) = text.split_at(text.len().min(16 - self.held_len));
+        self.held[self.held_len..self.held_len + first.len()].copy_from_slice(first);
+        self.held_len += first.len();
+        if rest.is_empty() {
+            return;
+        }
+        self.chain.absorb(&self.held);
+        let (whole, last) = rest.split_at((rest.len() - 1) & !15);
+        self.chain.absorb(whole);
+        self.held[..last.len()].copy_from_slice(last);
+        self.held_len = last.len();
+    }
+
+    /// The MAC of all that was added.
+    pub fn finish(mut self) -> [u8; 16] {
+        let _dit = Dit::on();
+        let blocks = self.chain.blocks;
+        let mut subkey = blocks.aes.encrypt(blocks.level, &[0; 16]);
+        double(&mut subkey);
+        if self.held_len < 16 {
+            double(&mut subkey);
+            self.held[self.held_len..].fill(0);
+            self.held[self.held_len] = 0x80;
+        }
+        for (byte, add) in self.held.iter_mut().zip(&subkey) {
+            *byte ^= add;
+        }
+        self.chain.absorb(&self.held);
+        subkey.zeroize();
+        self.chain.last
+    }
+
+    /// Compares the first bytes of the MAC, 4 to 16, with those that came. How many must never come from who sent them.
+    ///
+    /// # Errors
+    /// [`Error::NotAuthentic`]; [`Error::InvalidTag`] if there are fewer or more.
+    pub fn verify(self, mac: &[u8]) -> Result<(), Error> {
+        if mac.len() < 4 || mac.len() > 16 {
+            return Err(Error::InvalidTag);
+        }
+        let mut expected = self.finish();
+        let same = expected[..mac.len()].ct_eq(mac).into();
+        expected.zeroize();
+        if same {
+            Ok(())
+        } else {
+            Err(Error::NotAuthentic)
+        }
+    }
+}
+
+/// A key of AES-CCM (NIST SP 800-38C, RFC 3610), for protocols that have it: TLS, 802.11, Bluetooth, Matter. Elsewhere
+/// AES-GCM is several times as fast. It is wiped when it is dropped.
+///
+/// ```
+/// use sealane::CcmKey;
+///
+/// # fn main() -> Result<(), sealane::Error> {
+/// let key = CcmKey::new(&[7; 16], 8)?; // as TLS's CCM_8 has it
+/// let (mut packet, mut tag) = (*b"a packet", [0; 8]);
+/// key.seal_in_place(&[1; 12], b"its header", &mut packet, &mut tag)?; // a nonce is used once
+/// key.open_in_place(&[1; 12], b"its header", &mut packet, &tag)?;
+/// assert_eq!(&packet, b"a packet");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct CcmKey {
+    blocks: Blocks,
+    tag_len: usize,
+}
+
+impl ZeroizeOnDrop for CcmKey {}
+
+impl core::fmt::Debug for CcmKey {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("CcmKey")
+            .field("level", &self.blocks.level.name)
+            .field("tag_len", &self.tag_len)
+            .finish_non_exhaustive()
+    }
+}
+
+impl CcmKey {
+    /// Makes a key of 16, 24 or 32 bytes ready for use, with tags of 4, 6, 8, 10, 12, 14 or 16: one of 4 lets one
+    /// forgery in 2^32 through. The first key in a process picks the level, as [`Key::new`](crate::Key::new) does.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`], [`Error::InvalidTag`] for other lengths; [`Error::NoLevel`] if nothing works here.
+    pub fn new(key: &[u8], tag_len: usize) -> Result<CcmKey, Error> {
+        CcmKey::at(key, tag_len, AES_BLOCKS.of_process())
+    }
+
+    /// The same with a level of the caller's choice, for tests: [`HeaderKey::levels`](crate::HeaderKey::levels) of an
+    /// algorithm with AES has their names.
+    ///
+    /// # Errors
+    /// As for `new`, and [`Error::InvalidLevel`] if there is no such level, or it does not work on this CPU.
+    pub fn with_level(key: &[u8], tag_len: usize, level: &str) -> Result<CcmKey, Error> {
+        CcmKey::at(key, tag_len, AES_BLOCKS.named(level))
+    }
+
+    fn at(key: &[u8], tag_len: usize, level: Result<&'static Level, Error>) -> Result<CcmKey, Error> {
+        let blocks = Blocks::new(key, level)?;
+        if !(4..=16).contains(&tag_len) || tag_len % 2 != 0 {
+            return Err(Error::InvalidTag);
+        }
+        Ok(CcmKey { blocks, tag_len })
+    }
+
+    /// Encrypts `text` in place, and writes the tag, which has the key's length. A nonce has 7 to 13 bytes and is used
+    /// once.
+    ///
+    /// # Errors
+    /// [`Error::InvalidNonce`]; [`Error::InvalidTag`]; [`Error::TooLong`]: 2^(8 * (15 - `nonce.len()`)) bytes or more,
+    /// 64 KiB with nonces of 13, and never more than 2^36 - 32. `text` and `tag` are zeroed.
+    pub fn seal_in_place(&self, nonce: &[u8], ad: &[u8], text: &mut [u8], tag: &mut [u8]) -> Result<(), Error> {
+        self.seal_text(nonce, ad, &mut Text::in_place(text), tag)
+    }
+
+    /// Encrypts `input` to `output`, of the same length; else as `seal_in_place`.
+    ///
+    /// # Errors
+    /// As `seal_in_place`, and [`Error::LengthMismatch`]: `output` and `tag` are zeroed.
+    pub fn seal(&self, nonce: &[u8], ad: &[u8], input: &[u8], output: &mut [u8], tag: &mut [u8]) -> Result<(), Error> {
+        match Text::apart(input, output) {
+            Ok(mut text) => self.seal_text(nonce, ad, &mut text, tag),
+            Err(why) => {
+                tag.fill(0);
+                Err(why)
+            }
+        }
+    }
+
+    /// Checks the tag of `text` and `ad`, and decrypts `text` in place.
+    ///
+    /// # Errors
+    /// [`Error::NotAuthentic`] for any forgery; else as `seal_in_place`: `text` is zeroed.
+    pub fn open_in_place(&self, nonce: &[u8], ad: &[u8], text: &mut [u8], tag: &[u8]) -> Result<(), Error> {
+        self.open_text(nonce, ad, &mut Text::in_place(text), tag)
+    }
+
+    /// Decrypts `input` to `output`, of the same length; else as `open_in_place`.
+    ///
+    /// # Errors
+    /// As `open_in_place`, and [`Error::LengthMismatch`]: `output` is zeroed.
+    pub fn open(&self, nonce: &[u8], ad: &[u8], input: &[u8], output: &mut [u8], tag: &[u8]) -> Result<(), Error> {
+        self.open_text(nonce, ad, &mut Text::apart(input, output)?, tag)
+    }
+
+    fn mistake(&self, nonce: &[u8], bytes: u64, tag_len: usize) -> Result<(), Error> {
+        if nonce.len() < 7 || nonce.len() > 13 {
+            return Err(Error::InvalidNonce);
+        }
+        // What the length field has room for; and what 32 bits count, from block 1 on.
+        let most = if nonce.len() < 11 { (1 << 36) - 32 } else { (1 << (8 * (15 - nonce.len()))) - 1 };
+        if bytes > most {
+            return Err(Error::TooLong);
+        }
+        if tag_len == self.tag_len {
+            Ok(())
+        } else {
+            Err(Error::InvalidTag)
+        }
+    }
+
+    fn seal_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, tag: &mut [u8]) -> Result<(), Error> {
+        let _dit = Dit::on();
+        if let Err(why) = self.mistake(nonce, text.len() as u64, tag.len()) {
+            text.output().fill(0);
+            tag.fill(0);
+            return Err(why);
+        }
+        let mut packet = Packet::new(self, nonce, ad, text.len() as u64);
+        packet.run(text, false);
+        tag.copy_from_slice(&packet.mask[..self.tag_len]);
+        Ok(())
+    }
+
+    fn open_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, tag: &[u8]) -> Result<(), Error> {
+        let _dit = Dit::on();
+        let mut outcome = self.mistake(nonce, text.len() as u64, tag.len());
+        if outcome.is_ok() {
+            let mut packet = Packet::new(self, nonce, ad, text.len() as u64);
+            packet.run(text, true);
+            if !bool::from(packet.mask[..self.tag_len].ct_eq(tag)) {
+                outcome = Err(Error::NotAuthentic);
+            }
+        }
+        if outcome.is_err() {
+            text.output().fill(0);
+        }
+        outcome
+    }
+}
+
+/// A packet in progress.
+struct Packet<'a> {
+    chain: Chain<'a>,
+    counter: [u8; 16],
+    mask: [u8; 16], // of the tag
+}
+
+impl Drop for Packet<'_> {
+    fn drop(&mut self) {
+        self.mask.zeroize();
+    }
+}
+
+impl<'a> Packet<'a> {
+    /// Absorbs the lengths (SP 800-38C, appendix A.2) and the associated data, and begins the counters (A.3).
+    fn new(key: &'a CcmKey, nonce: &[u8], ad: &[u8], bytes: u64) -> Self {
+        let length_len = 15 - nonce.len();
+        let mut packet = Packet { chain: Chain::new(&key.blocks), counter: [0; 16], mask: [0; 16] };
+        packet.counter[0] = length_len as u8 - 1;
+        packet.counter[1..1 + nonce.len()].copy_from_slice(nonce);
+        let mut first = [0; 16];
+        first[8..].copy_from_slice(&bytes.to_be_bytes());
+        first[..1 + nonce.len()].copy_from_slice(&packet.counter[..1 + nonce.len()]);
+        first[0] |= (((key.tag_len as u8 - 2) / 2) << 3) | (u8::from(!ad.is_empty()) << 6);
+        packet.chain.absorb(&first);
+        let mut mask = [0; 16];
+        packet.count(&mut Text::in_place(&mut mask));
+        packet.mask = mask;
+        if !ad.is_empty() {
+            packet.begin_ad(ad);
+        }
+        packet
+    }
+
+    fn begin_ad(&mut self, ad: &[u8]) {
+        let bytes = (ad.len() as u64).to_be_bytes();
+        let mut first = [0; 16];
+        let prefix = if ad.len() < 0xff00 {
+            first[..2].copy_from_slice(&bytes[6..]);
+            2
+        } else if ad.len() as u64 <= u64::from(u32::MAX) {
+            first[..2].copy_from_slice(&[0xff, 0xfe]);
+            first[2..6].copy_from_slice(&bytes[4..]);
+            6
+        } else {
+            first[..2].copy_from_slice(&[0xff, 0xff]);
+            first[2..10].copy_from_slice(&bytes);
+            10
+        };
+        let (with, rest) = ad.split_at(ad.len().min(16 - prefix));
+        first[prefix..prefix + with.len()].copy_from_slice(with);
+        self.chain.absorb(&first);
+        self.chain.absorb_padded(rest);
+    }
+
+    /// Adds key stream to whole blocks.
+    fn count(&mut self, text: &mut Text<'_>) {
+        let blocks = self.chain.blocks;
+        blocks.aes.count(blocks.level, &mut self.counter, text);
+    }
+
+    /// Adds key stream to a part of the text: whole blocks, and at the end maybe one that is not.
+    fn crypt(&mut self, text: &mut Text<'_>) {
+        let whole = text.len() & !15;
+        if whole > 0 {
+            self.count(&mut text.part(0, whole));
+        }
+        if whole < text.len() {
+            let mut rest = text.part(whole, text.len() - whole);
+            let mut last = [0; 16];
+            last[..rest.len()].copy_from_slice(rest.input());
+            self.count(&mut Text::in_place(&mut last));
+            let bytes = rest.len();
+            rest.output().copy_from_slice(&last[..bytes]);
+            last.zeroize();
+        }
+    }
+
+    /// Does the text, and leaves the tag in `mask`. A CPU with AES instructions encrypts four blocks while it waits
+    /// for the chain of the four before them, which leave room for both among the instructions that it reorders: CTR
+    /// then costs nothing. At other levels more blocks at a time take less.
+    fn run(&mut self, text: &mut Text<'_>, open: bool) {
+        let part = if self.chain.blocks.level.has_aes() { 64 } else { UNUSED_LEN };
+        for start in (0..text.len()).step_by(part) {
+            let mut text = text.part(start, part.min(text.len() - start));
+            if !open {
+                self.chain.absorb_padded(text.input());
+            }
+            self.crypt(&mut text);
+            if open {
+                self.chain.absorb_padded(text.output());
+            }
+        }
+        for (byte, sum) in self.mask.iter_mut().zip(&self.chain.last) {
+            *byte ^= sum;
+        }
+    }
+}
