@@ -230,7 +230,7 @@ endef
 
 -include provider/provider.mk
 
-AEAD_VECTORS := $(addprefix test/vectors/wycheproof/aes_,ccm_test.json cmac_test.json)
+AEAD_VECTORS := $(addprefix test/vectors/wycheproof/aes_,ccm_test.json cmac_test.json gcm_siv_test.json)
 VECTORS := $(filter-out %/aes_cbc_pkcs5_test.json %/aes_xts_test.json $(AEAD_VECTORS),$(wildcard \
     test/vectors/wycheproof/*.json test/vectors/nist/*.rsp test/vectors/nist/aes/*.rsp))
 $(B)/vectors.txt: test/vectors/flatten.go $(VECTORS)

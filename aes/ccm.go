@@ -60,7 +60,7 @@ func (k *ccm) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 	n := len(plaintext)
 	ret := slices.Grow(dst, n+k.tagSize)[:len(dst)+n+k.tagSize]
 	out := ret[len(dst):]
-	checkCCM(out, plaintext, additionalData)
+	checkAEAD(out, plaintext, additionalData)
 	var p ccmPacket
 	p.begin(k, nonce, additionalData, uint64(n))
 	p.run(k.c, out[:n], plaintext, false)
@@ -79,7 +79,7 @@ func (k *ccm) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, error
 	}
 	ret := slices.Grow(dst, n)[:len(dst)+n]
 	out := ret[len(dst):]
-	checkCCM(out, ciphertext, additionalData)
+	checkAEAD(out, ciphertext, additionalData)
 	var p ccmPacket
 	p.begin(k, nonce, additionalData, uint64(n))
 	p.run(k.c, out, ciphertext[:n], true)
@@ -92,7 +92,7 @@ func (k *ccm) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, error
 	return ret, nil
 }
 
-func checkCCM(out, in, ad []byte) {
+func checkAEAD(out, in, ad []byte) {
 	if alias.Inexact(out, in) {
 		panic("crypto/cipher: invalid buffer overlap of output and input")
 	}

@@ -56,6 +56,7 @@
  * be left out: J0 was that, so that the counter is public. */
 #define SEALANE_FLAG_NONCE 16
 #define SEALANE_FLAG_SETUP 8  /* expand the key at GCM_KEY_SCHEDULE and make GCM_KEY_TABLE; nothing else is read */
+/* SETUP with NONCE: make GCM_KEY_TABLE alone, of the hash key in the 16 bytes at NONCE; ROUNDS and SCHEDULE stay. */
 
 #define SEALANE_GCM_KEY_ROUNDS 0    /* 64 bits: 10, 12 or 14, set before SETUP */
 #define SEALANE_GCM_KEY_SCHEDULE 16 /* before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes */

@@ -439,6 +439,34 @@ SEALANE_API SEALANE_CHECKED int sealane_aes_ccm_open(const sealane_ccm_key *k, u
                                                      const uint8_t *nonce, size_t nonce_bytes, const uint8_t *ad,
                                                      size_t ad_bytes, const uint8_t *in, size_t in_bytes);
 
+/* AES-GCM-SIV (RFC 8452): as sealane_seal and sealane_open, but a nonce that is used twice tells no more than whether
+ * packets are equal. For nonces that may repeat: random ones, of many machines under one key. It is slower than
+ * AES-GCM, as each nonce has its own keys and the text is read twice. The caller's memory, which may be copied and
+ * moved; its contents are private. */
+typedef struct sealane_gcm_siv_key {
+    sealane_aes_key aes;
+    uint64_t opaque;
+} sealane_gcm_siv_key;
+
+#define SEALANE_AES_GCM_SIV_NONCE_BYTES 12
+
+/* Makes a key of 16 or 32 bytes ready. SEALANE_INVALID_KEY, _NULL, _OVERLAP (key lies in *k), _NO_LEVEL: *k is all
+ * zeroes and no valid key. */
+SEALANE_API SEALANE_CHECKED int sealane_aes_gcm_siv_key_init(sealane_gcm_siv_key *k, const uint8_t *key,
+                                                             size_t key_bytes);
+SEALANE_API void sealane_aes_gcm_siv_key_wipe(sealane_gcm_siv_key *k);
+
+/* A nonce has 12 bytes; text and associated data have at most 2^36 each. SEALANE_INVALID_KEY, _INVALID_NONCE,
+ * _TOO_LONG, _NULL, _OVERLAP: nothing is written. SEALANE_NOT_AUTHENTIC: out is zeroed, or in place as it came. */
+SEALANE_API SEALANE_CHECKED int sealane_aes_gcm_siv_seal(const sealane_gcm_siv_key *k, uint8_t *out,
+                                                         uint8_t tag[SEALANE_TAG_BYTES], const uint8_t *nonce,
+                                                         size_t nonce_bytes, const uint8_t *ad, size_t ad_bytes,
+                                                         const uint8_t *in, size_t in_bytes);
+SEALANE_API SEALANE_CHECKED int sealane_aes_gcm_siv_open(const sealane_gcm_siv_key *k, uint8_t *out,
+                                                         const uint8_t tag[SEALANE_TAG_BYTES], const uint8_t *nonce,
+                                                         size_t nonce_bytes, const uint8_t *ad, size_t ad_bytes,
+                                                         const uint8_t *in, size_t in_bytes);
+
 /* QUIC's packet protection (RFC 9001, section 5; RFC 9369): header masks and AEAD of many packets in one call. Keys
  * come derived, as HKDF is in every TLS library; docs/modes.md has the labels.
  *

@@ -51,19 +51,24 @@ static void crypt(key_stream *k, ghash_sum *s, const ghash_key *hash_key, uint8_
     }
 }
 
+static void set_hash_key(sealane_gcm_key *key, const uint8_t h[16])
+{
+    ghash_key hash_key;
+    sealane_ghash_key(&hash_key, h);
+    memcpy(key->table, &hash_key, sizeof hash_key);
+    wipe(&hash_key, sizeof hash_key);
+}
+
 static void set_up(sealane_gcm_key *key)
 {
     const int rounds = (int)key->rounds;
     uint8_t blocks[AES_BATCH] = {0};
     aes_keys keys;
-    ghash_key hash_key;
     sealane_aes_expand(key->schedule, key->schedule, rounds);
     sealane_aes_spread(&keys, key->schedule, rounds);
     sealane_aes_encrypt(&keys, blocks, blocks);
-    sealane_ghash_key(&hash_key, blocks);
-    memcpy(key->table, &hash_key, sizeof hash_key);
+    set_hash_key(key, blocks);
     wipe(&keys, sizeof keys);
-    wipe(&hash_key, sizeof hash_key);
     wipe(blocks, sizeof blocks);
 }
 
@@ -92,7 +97,10 @@ static NOINLINE void run(const sealane_args *a)
     uint8_t mask[16];
 
     if (a->flags & SEALANE_FLAG_SETUP) {
-        set_up(key);
+        if (a->flags & SEALANE_FLAG_NONCE)
+            set_hash_key(key, slot_bytes(a->nonce));
+        else
+            set_up(key);
         return;
     }
     sealane_aes_spread(&k.keys, key->schedule, (int)key->rounds);

@@ -5,6 +5,7 @@
 #include "aesgcm.h"
 #include "aesmodes.h"
 #include "bytes.h"
+#include "key.h"
 #include "level.h"
 #include "portable.h"
 
@@ -113,6 +114,17 @@ int sealane_chacha20poly1305_selftest(const sealane_level *level)
     return equal16(c.tag, chacha_answer);
 }
 
+/* Makes a key's table anew, of its hash key, as AES-GCM-SIV gives one of its own. */
+static void give_hash_key(sealane_gcm_key *key, const sealane_level *level)
+{
+    SEALANE_SCRATCH(scratch);
+    uint8_t h[16];
+    const sealane_args a = {.key = slot(key), .nonce = slot(h), .flags = SEALANE_FLAG_SETUP | SEALANE_FLAG_NONCE};
+    sealane_gcm_hash_key(h, level, key);
+    memset(key->table, 0, sizeof key->table);
+    level->kernel(&a, scratch, level->consts);
+}
+
 /* One of each length. */
 static void make_gcm_keys(sealane_gcm_key keys[3], const sealane_level *level, const uint8_t key[32])
 {
@@ -123,6 +135,7 @@ static void make_gcm_keys(sealane_gcm_key keys[3], const sealane_level *level, c
         memcpy(keys[i].schedule, key, (size_t)(16 + 8 * i));
         level->kernel(&a, scratch, level->consts);
     }
+    give_hash_key(&keys[1], level);
 }
 
 /* Keys of the three lengths by turns; every second packet, and the one in parts, has a counter that wraps around at

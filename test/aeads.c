@@ -1,4 +1,4 @@
-/* aeads: AES-CMAC and AES-CCM as any program sees them: vectors, pieces, tampering, wrong use.
+/* aeads: AES-CMAC, AES-CCM and AES-GCM-SIV as any program sees them: vectors, pieces, tampering, wrong use.
  *
  *     aeads FILE               FILE: Wycheproof's vectors, flattened by test/vectors/flatten.go
  *     aeads FILE --plant=NAME  a fault in what is called; must fail
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST = 2048, FILL = 0xa5 };
+enum { LONGEST = 6000, FILL = 0xa5 };
 
 static unsigned passed, failed;
 static char why[200];
@@ -57,17 +57,23 @@ typedef struct {
 } vector;
 
 static sealane_ccm_key ccm_key;
+static sealane_gcm_siv_key siv_key;
+static int siv; /* AES-GCM-SIV is tested, not AES-CCM */
 
 /* Sets the key up for tags of so many bytes. */
 static int set_up(const uint8_t *key, size_t key_bytes, size_t tag_bytes)
 {
+    if (siv)
+        return tag_bytes == 16 ? sealane_aes_gcm_siv_key_init(&siv_key, key, key_bytes) : SEALANE_INVALID_TAG;
     return sealane_aes_ccm_key_init(&ccm_key, key, key_bytes, tag_bytes);
 }
 
 static int seal(uint8_t *out, uint8_t *tag, const uint8_t *nonce, size_t nonce_bytes, const uint8_t *ad,
                 size_t ad_bytes, const uint8_t *in, size_t in_bytes)
 {
-    const int status = sealane_aes_ccm_seal(&ccm_key, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, in_bytes);
+    const int status =
+        siv ? sealane_aes_gcm_siv_seal(&siv_key, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, in_bytes)
+            : sealane_aes_ccm_seal(&ccm_key, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, in_bytes);
     if (planted("seal") && status == 0 && in_bytes == 33)
         out[32] ^= 1;
     return status;
@@ -76,7 +82,8 @@ static int seal(uint8_t *out, uint8_t *tag, const uint8_t *nonce, size_t nonce_b
 static int open_(uint8_t *out, const uint8_t *tag, const uint8_t *nonce, size_t nonce_bytes, const uint8_t *ad,
                  size_t ad_bytes, const uint8_t *in, size_t in_bytes)
 {
-    int status = sealane_aes_ccm_open(&ccm_key, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, in_bytes);
+    int status = siv ? sealane_aes_gcm_siv_open(&siv_key, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, in_bytes)
+                     : sealane_aes_ccm_open(&ccm_key, out, tag, nonce, nonce_bytes, ad, ad_bytes, in, in_bytes);
     if (planted("forgery") && status == SEALANE_NOT_AUTHENTIC)
         status = SEALANE_OK;
     if (planted("text") && status == SEALANE_NOT_AUTHENTIC && in_bytes != 0)
@@ -111,12 +118,12 @@ static int cmac_vector(const vector *v, int valid)
     return (memcmp(mac, v->tag, v->tag_bytes) == 0) == valid;
 }
 
-static int ccm_vector(const vector *v, int valid)
+static int aead_vector(const vector *v, int valid)
 {
     static uint8_t out[LONGEST], tag[16 + 16];
     if (set_up(v->key, v->key_bytes, v->tag_bytes) != 0)
         return !valid;
-    const int good_nonce = v->nonce_bytes >= 7 && v->nonce_bytes <= 13;
+    const int good_nonce = siv ? v->nonce_bytes == 12 : v->nonce_bytes >= 7 && v->nonce_bytes <= 13;
     const int want = !good_nonce ? SEALANE_INVALID_NONCE : valid ? SEALANE_OK : SEALANE_NOT_AUTHENTIC;
     memset(out, FILL, sizeof out);
     if (open_(out, v->tag, v->nonce, v->nonce_bytes, v->ad, v->ad_bytes, v->sealed, v->sealed_bytes) != want)
@@ -135,7 +142,7 @@ static int check_vectors(const char *path)
 {
     static vector v;
     static char line[1 << 16], field[9][1 << 14];
-    size_t ran[2] = {0};
+    size_t ran[3] = {0};
     FILE *f = fopen(path, "r");
     if (f == NULL)
         return fail("cannot open the file of vectors", 0);
@@ -143,21 +150,23 @@ static int check_vectors(const char *path)
         const int n = sscanf(line, "%s %s %s %s %s %s %s %s %s", field[0], field[1], field[2], field[3], field[4],
                              field[5], field[6], field[7], field[8]);
         const int mac = strcmp(field[0], "AES-CMAC") == 0;
+        siv = strcmp(field[0], "AES-GCM-SIV") == 0;
         v.key_bytes = from_hex(v.key, field[2]), v.nonce_bytes = from_hex(v.nonce, field[3]);
         v.ad_bytes = from_hex(v.ad, field[4]), v.text_bytes = from_hex(v.text, field[5]);
         v.sealed_bytes = from_hex(v.sealed, field[6]), v.tag_bytes = from_hex(v.tag, field[7]);
         if (planted("vector") && strcmp(field[1], "40") == 0)
             v.text[0] ^= 1;
-        if (n != 9 || !(mac ? cmac_vector : ccm_vector)(&v, strcmp(field[8], "valid") == 0)) {
+        if (n != 9 || !(mac ? cmac_vector : aead_vector)(&v, strcmp(field[8], "valid") == 0)) {
             snprintf(why, sizeof why, "%.20s test %.20s", field[0], field[1]);
             fclose(f);
             return 0;
         }
-        ran[mac]++;
+        ran[mac ? 2 : siv]++;
     }
     fclose(f);
-    printf("     %zu and %zu vectors of Wycheproof\n", ran[0], ran[1]);
-    return (ran[0] == 552 && ran[1] == 311) || fail("how many vectors", ran[0] + ran[1]);
+    siv = 0;
+    printf("     %zu, %zu and %zu vectors of Wycheproof\n", ran[0], ran[1], ran[2]);
+    return (ran[0] == 552 && ran[1] == 202 && ran[2] == 311) || fail("how many vectors", ran[0] + ran[1] + ran[2]);
 }
 
 /* NIST SP 800-38C, examples 1 and 3; SP 800-38B, example of AES-128 with 40 bytes. */
@@ -220,7 +229,7 @@ static int check_pieces(void)
     return 1;
 }
 
-/* ---- CCM: all lengths, tampering ---- */
+/* ---- All lengths, tampering ---- */
 
 static uint8_t text[LONGEST], sealed[LONGEST], out[LONGEST], ad[LONGEST];
 
@@ -240,10 +249,11 @@ static int check_lengths(void)
 {
     uint8_t raw[32], nonce[13], tag[17], again[17];
     for (size_t bytes = 0; bytes <= 300; bytes++) {
-        const size_t tag_bytes = 4 + 2 * below(7), nonce_bytes = 7 + below(7), ad_bytes = below(3) ? below(70) : 0;
+        const size_t tag_bytes = siv ? 16 : 4 + 2 * below(7), nonce_bytes = siv ? 12 : 7 + below(7);
+        const size_t key_bytes = siv ? 16 + 16 * below(2) : 16 + 8 * below(3), ad_bytes = below(3) ? below(70) : 0;
         randomise(raw, 32), randomise(nonce, 13), randomise(text, bytes), randomise(ad, ad_bytes);
         memset(tag, FILL, sizeof tag), memset(sealed, FILL, sizeof sealed);
-        if (set_up(raw, 16 + 8 * below(3), tag_bytes) != 0 ||
+        if (set_up(raw, key_bytes, tag_bytes) != 0 ||
             seal(sealed, tag, nonce, nonce_bytes, ad, ad_bytes, text, bytes) != 0 || !all(sealed + bytes, 64, FILL) ||
             !all(tag + tag_bytes, sizeof tag - tag_bytes, FILL))
             return fail("sealing", bytes);
@@ -346,6 +356,129 @@ static int check_wrong_use(void)
            fail("a key that was wiped", 0);
 }
 
+static int check_wrong_siv(void)
+{
+    static uint8_t room[200];
+    uint8_t *const tag = out + 1000, *const nonce = room;
+    const uint8_t raw[32] = {1};
+    sealane_gcm_siv_key k, none;
+    memset(out, FILL, sizeof out), memset(&none, 0, sizeof none);
+    for (size_t n = 0; n <= 40; n++) {
+        memset(&k, 3, sizeof k);
+        if (sealane_aes_gcm_siv_key_init(&k, raw, n) != (n == 16 || n == 32 ? SEALANE_OK : SEALANE_INVALID_KEY) ||
+            (n != 16 && n != 32 && !all((const uint8_t *)&k, sizeof k, 0)))
+            return fail("key", n);
+    }
+    if (sealane_aes_gcm_siv_key_init(NULL, raw, 16) != SEALANE_NULL ||
+        sealane_aes_gcm_siv_key_init(&none, NULL, 16) != SEALANE_NULL ||
+        sealane_aes_gcm_siv_key_init(&none, (uint8_t *)&none + 8, 16) != SEALANE_OVERLAP ||
+        sealane_aes_gcm_siv_key_init(&k, raw, 32) != 0)
+        return fail("a key", 0);
+#define REFUSED(call, status) refused(#call, call, status)
+    if (!REFUSED(sealane_aes_gcm_siv_seal(&none, out, tag, nonce, 12, NULL, 0, text, 9), SEALANE_INVALID_KEY) ||
+        !REFUSED(sealane_aes_gcm_siv_open(NULL, out, tag, nonce, 12, NULL, 0, text, 9), SEALANE_INVALID_KEY) ||
+        !REFUSED(sealane_aes_gcm_siv_seal(&k, out, tag, nonce, 11, NULL, 0, text, 9), SEALANE_INVALID_NONCE) ||
+        !REFUSED(sealane_aes_gcm_siv_open(&k, out, tag, nonce, 13, NULL, 0, text, 9), SEALANE_INVALID_NONCE) ||
+        !REFUSED(sealane_aes_gcm_siv_open(&k, out, tag, nonce, 12, NULL, 0, text, (size_t)-1), SEALANE_TOO_LONG) ||
+        !REFUSED(sealane_aes_gcm_siv_seal(&k, out, tag, nonce, 12, ad, (size_t)-1, text, 9), SEALANE_TOO_LONG) ||
+        !REFUSED(sealane_aes_gcm_siv_seal(&k, out, tag, NULL, 12, NULL, 0, text, 9), SEALANE_NULL) ||
+        !REFUSED(sealane_aes_gcm_siv_seal(&k, out, NULL, nonce, 12, NULL, 0, text, 9), SEALANE_NULL) ||
+        !REFUSED(sealane_aes_gcm_siv_open(&k, out, tag, nonce, 12, NULL, 3, text, 9), SEALANE_NULL) ||
+        !REFUSED(sealane_aes_gcm_siv_open(&k, NULL, tag, nonce, 12, NULL, 0, text, 9), SEALANE_NULL) ||
+        !REFUSED(sealane_aes_gcm_siv_seal(&k, out, tag, nonce, 12, NULL, 0, out + 1, 9), SEALANE_OVERLAP) ||
+        !REFUSED(sealane_aes_gcm_siv_open(&k, out, out + 8, nonce, 12, NULL, 0, text, 9), SEALANE_OVERLAP) ||
+        !REFUSED(sealane_aes_gcm_siv_seal(&k, out, tag, out + 8, 12, NULL, 0, text, 9), SEALANE_OVERLAP) ||
+        !REFUSED(sealane_aes_gcm_siv_seal(&k, out, tag, nonce, 12, out + 8, 12, text, 9), SEALANE_OVERLAP))
+        return 0;
+#undef REFUSED
+    sealane_aes_gcm_siv_key_wipe(&k), sealane_aes_gcm_siv_key_wipe(NULL);
+    return (all((const uint8_t *)&k, sizeof k, 0) &&
+            sealane_aes_gcm_siv_seal(&k, out, tag, nonce, 12, NULL, 0, text, 9) == SEALANE_INVALID_KEY) ||
+           fail("a key that was wiped", 0);
+}
+
+/* Long texts beside POLYVAL and the cipher by their definitions (RFC 8452, sections 3 and 4), block by block. */
+static void polyval_step(uint8_t sum[16], const uint8_t h[16], const uint8_t block[16])
+{
+    uint8_t product[16] = {0}, v[16];
+    for (int i = 0; i < 16; i++)
+        sum[i] ^= block[i];
+    /* sum * h * x^-128: from the highest power of x in h down, each step divides by x (x^128 = x^127 + x^126 + x^121 +
+     * 1, so that x^-1 = x^127 + x^126 + x^125 + x^120) */
+    memcpy(v, sum, 16);
+    for (int bit = 127; bit >= 0; bit--) {
+        uint8_t low = v[0] & 1;
+        for (int i = 0; i < 16; i++)
+            v[i] = (uint8_t)(v[i] >> 1 | (i < 15 ? v[i + 1] << 7 : 0));
+        if (low)
+            v[15] ^= 0xe1; /* x^127 + x^126 + x^125 + x^120 */
+        if (h[bit / 8] >> bit % 8 & 1)
+            for (int i = 0; i < 16; i++)
+                product[i] ^= v[i];
+    }
+    memcpy(sum, product, 16);
+}
+
+static void polyval_of(uint8_t sum[16], const uint8_t h[16], const uint8_t *in, size_t bytes)
+{
+    for (uint8_t block[16]; bytes > 0; in += 16, bytes -= bytes < 16 ? bytes : 16) {
+        memset(block, 0, 16), memcpy(block, in, bytes < 16 ? bytes : 16);
+        polyval_step(sum, h, block);
+    }
+}
+
+static int siv_by_definition(const uint8_t *raw, size_t key_bytes, const uint8_t nonce[12], size_t ad_bytes,
+                             size_t bytes)
+{
+    static sealane_aes_key generating, message;
+    uint8_t in[16], block[16], keys[48], sum[16] = {0}, lengths[16] = {0};
+    if (sealane_aes_key_init(&generating, raw, key_bytes) != 0)
+        return 0;
+    for (size_t i = 0; i < 2 + key_bytes / 8; i++) {
+        memset(in, 0, 4), in[0] = (uint8_t)i, memcpy(in + 4, nonce, 12);
+        if (sealane_aes_ecb_encrypt(&generating, block, in, 16) != 0)
+            return 0;
+        memcpy(keys + 8 * i, block, 8);
+    }
+    for (size_t i = 0; i < 8; i++)
+        lengths[i] = (uint8_t)((uint64_t)ad_bytes * 8 >> 8 * i),
+        lengths[8 + i] = (uint8_t)((uint64_t)bytes * 8 >> 8 * i);
+    polyval_of(sum, keys, ad, ad_bytes), polyval_of(sum, keys, text, bytes), polyval_of(sum, keys, lengths, 16);
+    for (size_t i = 0; i < 12; i++)
+        sum[i] ^= nonce[i];
+    sum[15] &= 0x7f;
+    if (sealane_aes_key_init(&message, keys + 16, key_bytes) != 0 ||
+        sealane_aes_ecb_encrypt(&message, sum, sum, 16) != 0 || memcmp(sum, out + LONGEST - 16, 16) != 0)
+        return 0;
+    sum[15] |= 0x80;
+    for (size_t at = 0; at < bytes; at += 16) {
+        if (sealane_aes_ecb_encrypt(&message, block, sum, 16) != 0)
+            return 0;
+        for (size_t i = 0; i < 16 && at + i < bytes; i++)
+            if (sealed[at + i] != (text[at + i] ^ block[i]))
+                return 0;
+        for (int i = 0; i < 4 && ++sum[i] == 0; i++)
+            ;
+    }
+    return 1;
+}
+
+static int check_siv_definition(void)
+{
+    uint8_t raw[32], nonce[12];
+    for (int i = 0; i < 60; i++) {
+        const size_t bytes = below(LONGEST - 16), ad_bytes = below(2) ? below(LONGEST) : below(40),
+                     key_bytes = 16 + 16 * below(2);
+        randomise(raw, 32), randomise(nonce, 12), randomise(text, bytes), randomise(ad, ad_bytes);
+        siv = 1;
+        if (set_up(raw, key_bytes, 16) != 0 ||
+            seal(sealed, out + LONGEST - 16, nonce, 12, ad, ad_bytes, text, bytes) != 0 ||
+            !siv_by_definition(raw, key_bytes, nonce, ad_bytes, bytes))
+            return fail("a text by the definition", bytes);
+    }
+    return 1;
+}
+
 static void report(const char *name, int outcome)
 {
     printf("%s %s%s%s\n", outcome ? "ok  " : "FAIL", name, outcome ? "" : ": ", outcome ? "" : why);
@@ -364,6 +497,9 @@ int main(int argc, char **argv)
     report("CMAC in pieces", check_pieces());
     report("CCM: lengths and forgeries", check_lengths());
     report("wrong use", check_wrong_use());
+    report("GCM-SIV by its definition", check_siv_definition());
+    report("GCM-SIV: lengths and forgeries", check_lengths());
+    report("wrong use of GCM-SIV", check_wrong_siv());
     printf("aeads (%s): %u passed, %u failed, 0 not run\n", sealane_aes_impl_name(&k), passed, failed);
     return failed != 0;
 }

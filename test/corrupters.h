@@ -243,6 +243,14 @@ CORRUPTER(corrupt_gcm_key)
         ((sealane_gcm_key *)(uintptr_t)a->key)->schedule[5] ^= 1;
 }
 
+/* One bit of a table whose hash key was given. */
+CORRUPTER(corrupt_gcm_hash_key)
+{
+    INNER();
+    if ((a->flags & SEALANE_FLAG_SETUP) && (a->flags & SEALANE_FLAG_NONCE))
+        ((sealane_gcm_key *)(uintptr_t)a->key)->table[20] ^= 1;
+}
+
 /* Writes to a key in use, as one would to count packets. */
 CORRUPTER(corrupt_gcm_key_in_use)
 {
@@ -353,6 +361,7 @@ static const corrupter gcm_corrupters[] = {
     {"mask", corrupt_gcm_mask, NULL},
     {"wrap", corrupt_gcm_wrap, NULL},
     {"key", corrupt_gcm_key, NULL},
+    {"hash-key", corrupt_gcm_hash_key, NULL},
     {"key-in-use", corrupt_gcm_key_in_use, NULL},
     {"nonce", corrupt_gcm_nonce, NULL},
 #define X(id, name) {name, NULL, corrupt_batch_##id},

@@ -34,6 +34,9 @@ typedef enum {
     CCM_SEAL,
     CCM_OPEN,
     CCM_FORGED,
+    SIV_SEAL,
+    SIV_OPEN,
+    SIV_FORGED,
     XTS_KEY,
     XTS_ENCRYPT,
     XTS_DECRYPT,
@@ -45,11 +48,29 @@ typedef enum {
     WAYS
 } way;
 
-static const char *const way_names[WAYS] = {"key",           "ECB",           "ECB backwards", "CTR in pieces",
-                                            "CBC",           "CBC backwards", "CBC batch",     "CMAC",
-                                            "CMAC compared", "CCM",           "CCM backwards", "CCM forged",
-                                            "XTS key",       "XTS",           "XTS backwards", "QUIC keys",
-                                            "mask",          "protect",       "unprotect",     "unprotect forgeries"};
+static const char *const way_names[WAYS] = {"key",
+                                            "ECB",
+                                            "ECB backwards",
+                                            "CTR in pieces",
+                                            "CBC",
+                                            "CBC backwards",
+                                            "CBC batch",
+                                            "CMAC",
+                                            "CMAC compared",
+                                            "CCM",
+                                            "CCM backwards",
+                                            "CCM forged",
+                                            "GCM-SIV",
+                                            "GCM-SIV backwards",
+                                            "GCM-SIV forged",
+                                            "XTS key",
+                                            "XTS",
+                                            "XTS backwards",
+                                            "QUIC keys",
+                                            "mask",
+                                            "protect",
+                                            "unprotect",
+                                            "unprotect forgeries"};
 
 /* One call. All of it has the same address in every run. */
 static struct {
@@ -63,6 +84,7 @@ static struct {
     sealane_aes_ctr ctr;
     sealane_aes_cmac cmac;
     sealane_ccm_key ccm;
+    sealane_gcm_siv_key siv;
     uint8_t tag[16];
     sealane_quic_keys quic;
     uint8_t key[64], hp[32], iv[16], text[LONGEST], out[LONGEST], ivs[PACKETS][16], texts[PACKETS][LONGEST];
@@ -134,6 +156,13 @@ static int call(void)
         return sealane_aes_ccm_open(&now.ccm, now.text, now.tag, now.iv, 12, now.iv, 15, now.text, now.bytes);
     case CCM_FORGED:
         return sealane_aes_ccm_open(&now.ccm, now.text, now.tag, now.iv, 12, now.iv, 15, now.text, now.bytes) !=
+               SEALANE_NOT_AUTHENTIC;
+    case SIV_SEAL:
+        return sealane_aes_gcm_siv_seal(&now.siv, now.out, now.tag, now.iv, 12, now.iv, 15, now.text, now.bytes);
+    case SIV_OPEN:
+        return sealane_aes_gcm_siv_open(&now.siv, now.text, now.tag, now.iv, 12, now.iv, 15, now.text, now.bytes);
+    case SIV_FORGED:
+        return sealane_aes_gcm_siv_open(&now.siv, now.text, now.tag, now.iv, 12, now.iv, 15, now.text, now.bytes) !=
                SEALANE_NOT_AUTHENTIC;
     case XTS_KEY:
         return sealane_aes_xts_key_init(&now.xts, now.key, now.key_bytes == 24 ? 32 : 2 * now.key_bytes);
@@ -224,6 +253,13 @@ static int prepare(int n, int is_undefined)
     memset(now.tag, 5, sizeof now.tag);
     if (now.way >= CCM_SEAL && now.way <= CCM_FORGED)
         bad |= sealane_aes_ccm_key_init(&now.ccm, now.key, now.key_bytes, 16);
+    if (now.way >= SIV_SEAL && now.way <= SIV_FORGED)
+        bad |= sealane_aes_gcm_siv_key_init(&now.siv, now.key, now.key_bytes);
+    if (now.way == SIV_OPEN) {
+        bad |= sealane_aes_gcm_siv_seal(&now.siv, now.text, now.tag, now.iv, 12, now.iv, 15, now.text, now.bytes);
+        (void)VALGRIND_MAKE_MEM_DEFINED(now.text, sizeof now.text);
+        (void)VALGRIND_MAKE_MEM_DEFINED(now.tag, sizeof now.tag);
+    }
     if (now.way == CCM_OPEN) { /* what is on the wire is no secret */
         bad |= sealane_aes_ccm_seal(&now.ccm, now.text, now.tag, now.iv, 12, now.iv, 15, now.text, now.bytes);
         (void)VALGRIND_MAKE_MEM_DEFINED(now.text, sizeof now.text);
@@ -324,7 +360,7 @@ int main(int argc, char **argv)
             for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++) {
                 now.way = (way)w, now.key_bytes = keys[k], now.bytes = sizes[j];
                 now.alg = k == 0 ? SEALANE_AES_128_GCM : k == 3 ? SEALANE_CHACHA20_POLY1305 : SEALANE_AES_256_GCM;
-                if ((keys[k] == 24 && w >= XTS_KEY) || (k == 3 && w < QUIC_KEYS) || (j > 0 && w == KEY))
+                if ((keys[k] == 24 && w >= SIV_SEAL) || (k == 3 && w < QUIC_KEYS) || (j > 0 && w == KEY))
                     continue;
                 ok &= is_undefined ? looks_at_nothing() : leaves_nothing();
             }

@@ -821,6 +821,10 @@
 
     /* The key schedule. */
 .Lsetup:
+    tbz flags, #4, .Lschedule
+    ldr q0, [t0]                                                                /* H is given, at NONCE */
+    b .Lgiven_hash_key
+.Lschedule:
     ldr mode, [the_key, #SEALANE_GCM_KEY_ROUNDS]
     expand_key
 
@@ -838,6 +842,7 @@
 .Lhash_key_last:
     ldr q1, [t0]
     eor v0.16b, v0.16b, v1.16b
+.Lgiven_hash_key:
     rev64 v0.16b, v0.16b
     umov t0, v0.d[0]
     umov t1, v0.d[1]

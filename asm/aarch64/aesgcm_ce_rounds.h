@@ -2,7 +2,7 @@
  *
  * source     aesgcm_ce_rounds.weave, aes_registers.h, aesgcm_ce.S
  * cores      tools/armcost/cores.json
- * SHA-256    5092d08d0f036d0329ced22c32dfc8f6a7ee15a1b3c49a00ffb24aed3b2c16ba
+ * SHA-256    54d52c16381f6971643fc5ea02a866e60f555785243b80a6338c9e300fda1de2
  */
 
 /* The first group: no group is before it. */

@@ -827,6 +827,7 @@
 
     /* The key schedule. */
 .Lsetup:
+    tbnz flags, #4, .Lgiven_hash_key
     expand_key
 
     /* H (SP 800-38D, 7.1) is the first block of keystream, the counter block being zero. */
@@ -838,6 +839,11 @@
     orr flags, flags, #SEALANE_FLAG_FIRST
     mov pending, #0
     b .Lexpand
+
+.Lgiven_hash_key:
+    ldr t0, [args, #SEALANE_ARG_NONCE]
+    mov pending, #0
+    ldr q0, [t0]
 
     /* A table of H, for the time being where that of all powers will be. */
 .Lhash_key:

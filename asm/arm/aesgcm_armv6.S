@@ -524,6 +524,17 @@ function sealane_aesgcm_armv6
 
 /* Key expansion (FIPS 197, 5.2). SubBytes takes all registers, so that state is kept in scratch. */
 .Lexpand:
+    tst r3, #SEALANE_FLAG_NONCE
+    beq .Lschedule
+    ldr r0, [r0, #SEALANE_ARG_NONCE]        /* H is given */
+    add r12, r1, #STREAM
+    ldr r4, [r0]
+    ldr r5, [r0, #4]
+    ldr r6, [r0, #8]
+    ldr r7, [r0, #12]
+    stmia r12, {r4, r5, r6, r7}
+    b .Lgot_hash_key
+.Lschedule:
     expand_key
     b .Lspread
 

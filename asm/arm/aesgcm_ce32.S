@@ -431,6 +431,12 @@ function sealane_aesgcm_ce32
 
 /* Key expansion. */
 .Lexpand:
+    tst r3, #SEALANE_FLAG_NONCE
+    beq .Lschedule
+    ldr r5, [r0, #SEALANE_ARG_NONCE]        /* H is given */
+    vld1.8 {q0}, [r5]
+    b .Lgot_hash_key
+.Lschedule:
     expand_key
 
 /* H, the encrypted block of zeroes. */

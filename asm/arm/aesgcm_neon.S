@@ -534,6 +534,12 @@ function sealane_aesgcm_neon
 
 /* Key expansion (FIPS 197, 5.2); r4: key. */
 .Lexpand:
+    tst r3, #SEALANE_FLAG_NONCE
+    beq .Lschedule
+    ldr r5, [r0, #SEALANE_ARG_NONCE]        /* H is given */
+    vld1.8 {q8}, [r5]
+    b .Lgot_hash_key
+.Lschedule:
     expand_key
     b .Lspread
 

@@ -817,6 +817,7 @@
     cmp r9, end
     jb .Lhash_key
     vaesenclast xmm0, xmm0, [r13 + rax]
+.Lgiven_hash_key:
     vpshufb xmm0, xmm0, xmm15
     vpsrlq xmm1, xmm0, 63
     vpslldq xmm1, xmm1, 8

@@ -178,6 +178,12 @@
 /* The key schedule (FIPS 197, 5.2) word by word; SubWord is the last round's SubBytes, four times the same word. */
 .macro setup_begin rcon, schedule
 .Lsetup:
+    test flags, SEALANE_FLAG_NONCE
+    jz .Lschedule
+    mov rax, [args + SEALANE_ARG_NONCE]                                            /* H is given */
+    vmovdqu xmm0, [rax]
+    jmp .Lgiven_hash_key
+.Lschedule:
     mov ebx, [key + SEALANE_GCM_KEY_ROUNDS]
     vpxor xmm1, xmm1, xmm1
     lea r8d, [rbx - 6]
@@ -203,6 +209,7 @@
     jmp .Lhash_key
 .Lhash_key_last:
     vaesenclast xmm0, xmm0, xmm8
+.Lgiven_hash_key:
     vpshufb xmm0, xmm0, [consts + REVERSE]
 .endm
 

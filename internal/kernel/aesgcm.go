@@ -79,7 +79,11 @@ func (k *gcmPortableKey) setup() {
 func AESGCMPortable(a *Args) {
 	key := (*gcmPortableKey)(a.Key)
 	if a.Flags&FlagSetup != 0 {
-		key.setup()
+		if a.Flags&FlagNonce != 0 {
+			key.hash.init((*[16]byte)(a.Nonce))
+		} else {
+			key.setup()
+		}
 		return
 	}
 	var s gcmStream
@@ -146,6 +150,13 @@ func AESGCMSetup(level Level, k *GCMKey, key []byte) {
 	AESGCM(level, &a)
 }
 
+// AESGCMHashKey makes the table of a key, and nothing else of it, for a hash key: that of AES-GCM-SIV.
+func AESGCMHashKey(level Level, k *GCMKey, h *[16]byte) {
+	var a Args
+	a.Key, a.Nonce, a.Flags = unsafe.Pointer(k), unsafe.Pointer(h), FlagSetup|FlagNonce
+	AESGCM(level, &a)
+}
+
 // AESGCMNonce sets j0 to the first counter block for a nonce of any length but 0 and 12 (section 7.1): GHASH of the nonce
 // and its length. A kernel makes that of associated data; the lengths' block is part of it here, or where the nonce is too
 // long to be copied is added by portable code, which needs the hash key: the encrypted block of zeroes, which is the mask
@@ -203,6 +214,13 @@ func aesGCMTest(level Level, corrupt bool) bool {
 	for i := range keys {
 		AESGCMSetup(level, &keys[i], key[:16+8*i])
 	}
+	// One table is made anew, of its hash key: the mask for a J0 of zeroes.
+	var zero [16]byte
+	var hash GCMState
+	first := Args{Key: unsafe.Pointer(&keys[1]), Nonce: unsafe.Pointer(&zero), State: hash.State(), Flags: FlagFirst}
+	AESGCM(level, &first)
+	clear(keys[1].Table[:])
+	AESGCMHashKey(level, &keys[1], &hash.Mask)
 	j0 := [16]byte{7, 0, 0, 0, 0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47}
 	var plain, sealed [most]byte
 	var ad [16 + 32]byte

@@ -218,7 +218,7 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x380f4466; WORD $0x1a00 // pshufb xmm11,XMMWORD PTR [rdx]
 	LONG $0xef0f4566; BYTE $0xdd // pxor xmm11,xmm13
 	LONG $0x7f0f44f3; BYTE $0x18 // movdqu XMMWORD PTR [rax],xmm11
-	LONG $0x002b22e9; BYTE $0x00 // jmp 0x2f9b
+	LONG $0x002b38e9; BYTE $0x00 // jmp 0x2fb1
 // 0x479:
 	LONG $0x10fb8349 // cmp r11,0x10
 	LONG $0x01ca820f; WORD $0x0000 // jb 0x64d
@@ -2249,8 +2249,14 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	WORD $0xc90f // bswap ecx
 	WORD $0x4889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ecx
 // 0x2dd4:
-	LONG $0x0001c2e9; BYTE $0x00 // jmp 0x2f9b
+	LONG $0x0001d8e9; BYTE $0x00 // jmp 0x2fb1
 // 0x2dd9:
+	LONG $0x10c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x10
+	WORD $0x0d74 // je 0x2def
+	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
+	LONG $0x006f0ff3 // movdqu xmm0,XMMWORD PTR [rax]
+	LONG $0x0000b6e9; BYTE $0x00 // jmp 0x2ea5
+// 0x2def:
 	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
 	LONG $0xc9ef0f66 // pxor xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -2263,19 +2269,19 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x10728d4d // lea r14,[r10+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x2e08:
+// 0x2e1e:
 	WORD $0x8545; BYTE $0xe4 // test r12d,r12d
-	WORD $0x2074 // je 0x2e2d
+	WORD $0x2074 // je 0x2e43
 	LONG $0x04fc8341 // cmp r12d,0x4
-	WORD $0x3775 // jne 0x2e4a
+	WORD $0x3775 // jne 0x2e60
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x2e4a
+	WORD $0x3175 // jne 0x2e60
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0xc0700f66; BYTE $0x00 // pshufd xmm0,xmm0,0x0
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
 	LONG $0xc07e0f66 // movd eax,xmm0
-	WORD $0x1deb // jmp 0x2e4a
-// 0x2e2d:
+	WORD $0x1deb // jmp 0x2e60
+// 0x2e43:
 	LONG $0xc06e0f66 // movd xmm0,eax
 	LONG $0x00380f66; WORD $0x2042 // pshufb xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd380f66; BYTE $0xc1 // aesenclast xmm0,xmm1
@@ -2283,29 +2289,30 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x2e4a:
+// 0x2e60:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc4 // inc r12d
 	WORD $0x3945; BYTE $0xc4 // cmp r12d,r8d
-	WORD $0x0372 // jb 0x2e63
+	WORD $0x0372 // jb 0x2e79
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
-// 0x2e63:
+// 0x2e79:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x2e08
+	WORD $0xa072 // jb 0x2e1e
 	LONG $0x6f0f41f3; BYTE $0x06 // movdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x2e72:
+// 0x2e88:
 	LONG $0x6f0f45f3; WORD $0x0604 // movdqu xmm8,XMMWORD PTR [r14+rax*1]
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x394c; BYTE $0xd8 // cmp rax,r11
-	WORD $0x0874 // je 0x2e89
+	WORD $0x0874 // je 0x2e9f
 	LONG $0x380f4166; WORD $0xc0dc // aesenc xmm0,xmm8
-	WORD $0xe9eb // jmp 0x2e72
-// 0x2e89:
+	WORD $0xe9eb // jmp 0x2e88
+// 0x2e9f:
 	LONG $0x380f4166; WORD $0xc0dd // aesenclast xmm0,xmm8
+// 0x2ea5:
 	LONG $0x00380f66; BYTE $0x02 // pshufb xmm0,XMMWORD PTR [rdx]
 	LONG $0xc86f0f66 // movdqa xmm1,xmm0
 	LONG $0xd1730f66; BYTE $0x3f // psrlq xmm1,0x3f
@@ -2322,7 +2329,7 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0xd86f0f66 // movdqa xmm3,xmm0
 	LONG $0x00828d49; WORD $0x0003; BYTE $0x00 // lea rax,[r10+0x300]
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
-// 0x2ed9:
+// 0x2eef:
 	LONG $0x7f0f44f3; BYTE $0x20 // movdqu XMMWORD PTR [rax],xmm12
 	LONG $0x700f4566; WORD $0x4ef4 // pshufd xmm14,xmm12,0x4e
 	LONG $0xef0f4566; BYTE $0xf4 // pxor xmm14,xmm12
@@ -2354,14 +2361,14 @@ TEXT ·AESGCMAESNI(SB), 0, $240-8
 	LONG $0x6f0f4166; BYTE $0xdc // movdqa xmm3,xmm12
 	LONG $0x6f0f4566; BYTE $0xe3 // movdqa xmm12,xmm11
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x0575 // jne 0x2f87
+	WORD $0x0575 // jne 0x2f9d
 	LONG $0x6f0f4166; BYTE $0xc3 // movdqa xmm0,xmm11
-// 0x2f87:
+// 0x2f9d:
 	LONG $0x20e88348 // sub rax,0x20
 	LONG $0x00828d4d; WORD $0x0001; BYTE $0x00 // lea r8,[r10+0x100]
 	WORD $0x394c; BYTE $0xc0 // cmp rax,r8
-	LONG $0xff3e830f; WORD $0xffff // jae 0x2ed9
-// 0x2f9b:
+	LONG $0xff3e830f; WORD $0xffff // jae 0x2eef
+// 0x2fb1:
 	RET
 
 DATA aesgcm_aesni_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f

@@ -190,7 +190,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0x002162c4; BYTE $0x1a // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]
 	LONG $0xef2141c4; BYTE $0xdd // vpxor xmm11,xmm11,xmm13
 	LONG $0x187f7ac5 // vmovdqu XMMWORD PTR [rax],xmm11
-	LONG $0x00274ee9; BYTE $0x00 // jmp 0x2b04
+	LONG $0x002764e9; BYTE $0x00 // jmp 0x2b1a
 // 0x3b6:
 	LONG $0x10fb8349 // cmp r11,0x10
 	LONG $0x0163820f; WORD $0x0000 // jb 0x523
@@ -2162,8 +2162,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	WORD $0xc90f // bswap ecx
 	WORD $0x4889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ecx
 // 0x2964:
-	LONG $0x00019be9; BYTE $0x00 // jmp 0x2b04
+	LONG $0x0001b1e9; BYTE $0x00 // jmp 0x2b1a
 // 0x2969:
+	LONG $0x10c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x10
+	WORD $0x0d74 // je 0x297f
+	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
+	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
+	LONG $0x0000b4e9; BYTE $0x00 // jmp 0x2a33
+// 0x297f:
 	WORD $0x8b41; BYTE $0x1a // mov ebx,DWORD PTR [r10]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -2176,19 +2182,19 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0x10728d4d // lea r14,[r10+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x2998:
+// 0x29ae:
 	WORD $0x8545; BYTE $0xe4 // test r12d,r12d
-	WORD $0x2074 // je 0x29bd
+	WORD $0x2074 // je 0x29d3
 	LONG $0x04fc8341 // cmp r12d,0x4
-	WORD $0x3775 // jne 0x29da
+	WORD $0x3775 // jne 0x29f0
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x29da
+	WORD $0x3175 // jne 0x29f0
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1deb // jmp 0x29da
-// 0x29bd:
+	WORD $0x1deb // jmp 0x29f0
+// 0x29d3:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -2196,29 +2202,30 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x29da:
+// 0x29f0:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc4 // inc r12d
 	WORD $0x3945; BYTE $0xc4 // cmp r12d,r8d
-	WORD $0x0372 // jb 0x29f3
+	WORD $0x0372 // jb 0x2a09
 	WORD $0x3145; BYTE $0xe4 // xor r12d,r12d
-// 0x29f3:
+// 0x2a09:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x2998
+	WORD $0xa072 // jb 0x29ae
 	LONG $0x6f7ac1c4; BYTE $0x06 // vmovdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x2a02:
+// 0x2a18:
 	LONG $0x6f7a41c4; WORD $0x0604 // vmovdqu xmm8,XMMWORD PTR [r14+rax*1]
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x394c; BYTE $0xd8 // cmp rax,r11
-	WORD $0x0774 // je 0x2a18
+	WORD $0x0774 // je 0x2a2e
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	WORD $0xeaeb // jmp 0x2a02
-// 0x2a18:
+	WORD $0xeaeb // jmp 0x2a18
+// 0x2a2e:
 	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
+// 0x2a33:
 	LONG $0x0079e2c4; BYTE $0x02 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx]
 	LONG $0xc86ff9c5 // vmovdqa xmm1,xmm0
 	LONG $0xd173f1c5; BYTE $0x3f // vpsrlq xmm1,xmm1,0x3f
@@ -2235,7 +2242,7 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xd86ff9c5 // vmovdqa xmm3,xmm0
 	LONG $0x00828d49; WORD $0x0003; BYTE $0x00 // lea rax,[r10+0x300]
 	WORD $0x8948; BYTE $0xc1 // mov rcx,rax
-// 0x2a66:
+// 0x2a7c:
 	LONG $0x207f7ac5 // vmovdqu XMMWORD PTR [rax],xmm12
 	LONG $0x707941c4; WORD $0x4ef4 // vpshufd xmm14,xmm12,0x4e
 	LONG $0xef0941c4; BYTE $0xf4 // vpxor xmm14,xmm14,xmm12
@@ -2262,14 +2269,14 @@ TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	LONG $0xe37f79c5 // vmovdqa xmm3,xmm12
 	LONG $0x6f7941c4; BYTE $0xe3 // vmovdqa xmm12,xmm11
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0x0475 // jne 0x2af0
+	WORD $0x0475 // jne 0x2b06
 	LONG $0xd87f79c5 // vmovdqa xmm0,xmm11
-// 0x2af0:
+// 0x2b06:
 	LONG $0x20e88348 // sub rax,0x20
 	LONG $0x00828d4d; WORD $0x0001; BYTE $0x00 // lea r8,[r10+0x100]
 	WORD $0x394c; BYTE $0xc0 // cmp rax,r8
-	LONG $0xff62830f; WORD $0xffff // jae 0x2a66
-// 0x2b04:
+	LONG $0xff62830f; WORD $0xffff // jae 0x2a7c
+// 0x2b1a:
 	RET
 
 DATA aesgcm_aesniavx_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f

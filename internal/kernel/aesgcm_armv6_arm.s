@@ -43,7 +43,7 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0x1afffff6 // bne 0x40
 	WORD $0xe59131a8 // ldr r3, [r1, #424]
 	WORD $0xe3130008 // tst r3, #8
-	WORD $0x1a000a7c // bne 0x2a64
+	WORD $0x1a000a86 // bne 0x2a8c
 	WORD $0xe2844c01 // add r4, r4, #256
 	WORD $0xe2815d09 // add r5, r1, #576
 	WORD $0xe3a06024 // mov r6, #36
@@ -296,7 +296,7 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2522001 // subs r2, r2, #1
 	WORD $0xe8a300f0 // stmia r3!, {r4, r5, r6, r7}
 	WORD $0x1afffffb // bne 0x41c
-	WORD $0xea0009c8 // b 0x2b54
+	WORD $0xea0009d2 // b 0x2b7c
 // 0x430:
 	WORD $0xe58141c4 // str r4, [r1, #452]
 	WORD $0xe2819e23 // add r9, r1, #560
@@ -1587,7 +1587,7 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a05020 // mov r5, #32
 	WORD $0xe3540001 // cmp r4, #1
 	WORD $0x0afffa48 // beq 0x168
-	WORD $0x8a000491 // bhi 0x2a90
+	WORD $0x8a00049b // bhi 0x2ab8
 	WORD $0xe58151bc // str r5, [r1, #444]
 	WORD $0xeafffa66 // b 0x1ec
 // 0x1850:
@@ -2370,27 +2370,38 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0x3afff74b // bcc 0x1a0
 	WORD $0xeafff7b4 // b 0x348
 // 0x2474:
+	WORD $0xe3130010 // tst r3, #16
+	WORD $0x0a000007 // beq 0x249c
+	WORD $0xe5900030 // ldr r0, [r0, #48]
+	WORD $0xe281ce1e // add ip, r1, #480
+	WORD $0xe5904000 // ldr r4, [r0]
+	WORD $0xe5905004 // ldr r5, [r0, #4]
+	WORD $0xe5906008 // ldr r6, [r0, #8]
+	WORD $0xe590700c // ldr r7, [r0, #12]
+	WORD $0xe88c00f0 // stm ip, {r4, r5, r6, r7}
+	WORD $0xea000186 // b 0x2ab8
+// 0x249c:
 	WORD $0xe5904028 // ldr r4, [r0, #40]
 	WORD $0xe2815e52 // add r5, r1, #1312
 	WORD $0xe5946000 // ldr r6, [r4]
 	WORD $0xe2847010 // add r7, r4, #16
 	WORD $0xe2468006 // sub r8, r6, #6
 	WORD $0xe1a09008 // mov r9, r8
-// 0x248c:
+// 0x24b4:
 	WORD $0xe497c004 // ldr ip, [r7], #4
 	WORD $0xe2599001 // subs r9, r9, #1
 	WORD $0xe485c004 // str ip, [r5], #4
-	WORD $0x1afffffb // bne 0x248c
+	WORD $0x1afffffb // bne 0x24b4
 	WORD $0xe2867001 // add r7, r6, #1
 	WORD $0xe0687107 // rsb r7, r8, r7, lsl #2
-// 0x24a4:
+// 0x24cc:
 	WORD $0xe3590000 // cmp r9, #0
 	WORD $0x01a0c46c // roreq ip, ip, #8
-	WORD $0x0a000002 // beq 0x24bc
+	WORD $0x0a000002 // beq 0x24e4
 	WORD $0xe3580008 // cmp r8, #8
 	WORD $0x03590004 // cmpeq r9, #4
-	WORD $0x1a0000e6 // bne 0x2858
-// 0x24bc:
+	WORD $0x1a0000e6 // bne 0x2880
+// 0x24e4:
 	WORD $0xe2810f6b // add r0, r1, #428
 	WORD $0xe88003a0 // stm r0, {r5, r7, r8, r9}
 	WORD $0xe3a0b001 // mov fp, #1
@@ -2617,12 +2628,12 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2810f6b // add r0, r1, #428
 	WORD $0xe89003a0 // ldm r0, {r5, r7, r8, r9}
 	WORD $0xe3590000 // cmp r9, #0
-	WORD $0x1a000003 // bne 0x2858
+	WORD $0x1a000003 // bne 0x2880
 	WORD $0xe59121a4 // ldr r2, [r1, #420]
 	WORD $0xe4d20001 // ldrb r0, [r2], #1
 	WORD $0xe58121a4 // str r2, [r1, #420]
 	WORD $0xe02cc000 // eor ip, ip, r0
-// 0x2858:
+// 0x2880:
 	WORD $0xe7153108 // ldr r3, [r5, -r8, lsl #2]
 	WORD $0xe2899001 // add r9, r9, #1
 	WORD $0xe02cc003 // eor ip, ip, r3
@@ -2630,7 +2641,7 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1590008 // cmp r9, r8
 	WORD $0x03a09000 // moveq r9, #0
 	WORD $0xe2577001 // subs r7, r7, #1
-	WORD $0x1affff0a // bne 0x24a4
+	WORD $0x1affff0a // bne 0x24cc
 	WORD $0xe59101a0 // ldr r0, [r1, #416]
 	WORD $0xe5904028 // ldr r4, [r0, #40]
 	WORD $0xe5946000 // ldr r6, [r4]
@@ -2640,11 +2651,11 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe58161d4 // str r6, [r1, #468]
 	WORD $0xe58141d8 // str r4, [r1, #472]
 	WORD $0xe58151cc // str r5, [r1, #460]
-// 0x289c:
+// 0x28c4:
 	WORD $0xe59151cc // ldr r5, [r1, #460]
 	WORD $0xe2813c01 // add r3, r1, #256
 	WORD $0xe3a0b000 // mov fp, #0
-// 0x28a8:
+// 0x28d0:
 	WORD $0xe20b6003 // and r6, fp, #3
 	WORD $0xe0070996 // mul r7, r6, r9
 	WORD $0xe1a0812b // lsr r8, fp, #2
@@ -2655,7 +2666,7 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe28bb001 // add fp, fp, #1
 	WORD $0xe4c36001 // strb r6, [r3], #1
 	WORD $0xe35b0010 // cmp fp, #16
-	WORD $0x1afffff4 // bne 0x28a8
+	WORD $0x1afffff4 // bne 0x28d0
 	WORD $0xe2855010 // add r5, r5, #16
 	WORD $0xe58191b8 // str r9, [r1, #440]
 	WORD $0xe58151cc // str r5, [r1, #460]
@@ -2754,9 +2765,9 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe59161d4 // ldr r6, [r1, #468]
 	WORD $0xe2899001 // add r9, r9, #1
 	WORD $0xe1590006 // cmp r9, r6
-	WORD $0x9affff8e // bls 0x289c
-	WORD $0xeafff56c // b 0x18
-// 0x2a64:
+	WORD $0x9affff8e // bls 0x28c4
+	WORD $0xeafff562 // b 0x18
+// 0x2a8c:
 	WORD $0xe3a04002 // mov r4, #2
 	WORD $0xe58141c4 // str r4, [r1, #452]
 	WORD $0xe3a00000 // mov r0, #0
@@ -2767,8 +2778,8 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a06000 // mov r6, #0
 	WORD $0xe3a07000 // mov r7, #0
 	WORD $0xe3a08000 // mov r8, #0
-	WORD $0xeafff673 // b 0x460
-// 0x2a90:
+	WORD $0xeafff669 // b 0x460
+// 0x2ab8:
 	WORD $0xe59151ec // ldr r5, [r1, #492]
 	WORD $0xe59161e8 // ldr r6, [r1, #488]
 	WORD $0xe59171e4 // ldr r7, [r1, #484]
@@ -2806,7 +2817,7 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe18cc40c // orr ip, ip, ip, lsl #8
 	WORD $0xe18cc80c // orr ip, ip, ip, lsl #16
 	WORD $0xe3a02009 // mov r2, #9
-// 0x2b24:
+// 0x2b4c:
 	WORD $0xe4930004 // ldr r0, [r3], #4
 	WORD $0xe2522001 // subs r2, r2, #1
 	WORD $0xe000500c // and r5, r0, ip
@@ -2817,9 +2828,9 @@ TEXT aesgcm_armv6_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe4846004 // str r6, [r4], #4
 	WORD $0xe4847004 // str r7, [r4], #4
 	WORD $0xe4848004 // str r8, [r4], #4
-	WORD $0x1afffff4 // bne 0x2b24
-	WORD $0xeafff62b // b 0x404
-// 0x2b54:
+	WORD $0x1afffff4 // bne 0x2b4c
+	WORD $0xeafff621 // b 0x404
+// 0x2b7c:
 	RET
 
 DATA aesgcm_armv6_constants<>+0(SB)/8, $0x8040201008040201

@@ -1661,14 +1661,14 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	QUAD $0x00000180867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm0
 	QUAD $0x000001a0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm0
 	LONG $0x107f8348; BYTE $0x40 // cmp QWORD PTR [rdi+0x10],0x40
-	LONG $0x04e4860f; WORD $0x0000 // jbe 0x268e
+	LONG $0x04fa860f; WORD $0x0000 // jbe 0x26a4
 	QUAD $0x000001c0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm0
 	QUAD $0x000001e0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm0
 	QUAD $0x00000200867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm0
 	QUAD $0x00000220867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm0
 	QUAD $0x00000240867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm0
 	QUAD $0x00000260867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm0
-	LONG $0x0004afe9; BYTE $0x00 // jmp 0x268e
+	LONG $0x0004c5e9; BYTE $0x00 // jmp 0x26a4
 // 0x21df:
 	LONG $0xe0438d49 // lea rax,[r11-0x20]
 	LONG $0x20f88348 // cmp rax,0x20
@@ -1802,6 +1802,12 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x20c18349 // add r9,0x20
 	LONG $0xfffbbee9; BYTE $0xff // jmp 0x2050
 // 0x2492:
+	LONG $0x10c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x10
+	WORD $0x0d74 // je 0x24a8
+	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
+	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
+	LONG $0x0000b6e9; BYTE $0x00 // jmp 0x255e
+// 0x24a8:
 	LONG $0x241c8b41 // mov ebx,DWORD PTR [r12]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -1814,19 +1820,19 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x24748d4d; BYTE $0x10 // lea r14,[r12+0x10]
 	WORD $0x894c; BYTE $0xf1 // mov rcx,r14
 	LONG $0x0e448b43; BYTE $0xfc // mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x24c3:
+// 0x24d9:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x24e8
+	WORD $0x2074 // je 0x24fe
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3775 // jne 0x2505
+	WORD $0x3775 // jne 0x251b
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3175 // jne 0x2505
+	WORD $0x3175 // jne 0x251b
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1deb // jmp 0x2505
-// 0x24e8:
+	WORD $0x1deb // jmp 0x251b
+// 0x24fe:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -1834,29 +1840,30 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x5db60f41; BYTE $0x30 // movzx ebx,BYTE PTR [r13+0x30]
 	WORD $0xff49; BYTE $0xc5 // inc r13
 	WORD $0xd831 // xor eax,ebx
-// 0x2505:
+// 0x251b:
 	WORD $0x0133 // xor eax,DWORD PTR [rcx]
 	LONG $0x04c18348 // add rcx,0x4
 	LONG $0x0e048943 // mov DWORD PTR [r14+r9*1],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x251e
+	WORD $0x0372 // jb 0x2534
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x251e:
+// 0x2534:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xa072 // jb 0x24c3
+	WORD $0xa072 // jb 0x24d9
 	LONG $0x6f7ac1c4; BYTE $0x06 // vmovdqu xmm0,XMMWORD PTR [r14]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x252d:
+// 0x2543:
 	LONG $0x6f7a41c4; WORD $0x0604 // vmovdqu xmm8,XMMWORD PTR [r14+rax*1]
 	LONG $0x10c08348 // add rax,0x10
 	WORD $0x394c; BYTE $0xd8 // cmp rax,r11
-	WORD $0x0774 // je 0x2543
+	WORD $0x0774 // je 0x2559
 	LONG $0xdc79c2c4; BYTE $0xc0 // vaesenc xmm0,xmm0,xmm8
-	WORD $0xeaeb // jmp 0x252d
-// 0x2543:
+	WORD $0xeaeb // jmp 0x2543
+// 0x2559:
 	LONG $0xdd79c2c4; BYTE $0xc0 // vaesenclast xmm0,xmm0,xmm8
+// 0x255e:
 	LONG $0x0079e2c4; BYTE $0x02 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx]
 	LONG $0xd073f1c5; BYTE $0x3f // vpsrlq xmm1,xmm0,0x3f
 	LONG $0xf973f1c5; BYTE $0x08 // vpslldq xmm1,xmm1,0x8
@@ -1892,7 +1899,7 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0xc8eff5c5 // vpxor ymm1,ymm1,ymm0
 	LONG $0xd2efedc5 // vpxor ymm2,ymm2,ymm2
 	QUAD $0x0000020024848d49 // lea rax,[r12+0x200]
-// 0x25fe:
+// 0x2614:
 	LONG $0x207f7ec5 // vmovdqu YMMWORD PTR [rax],ymm12
 	LONG $0xf26c1dc5 // vpunpcklqdq ymm14,ymm12,ymm2
 	LONG $0xfa6d1dc5 // vpunpckhqdq ymm15,ymm12,ymm2
@@ -1919,8 +1926,8 @@ TEXT ·AESGCMAVX2(SB), 0, $448-8
 	LONG $0x20e88348 // sub rax,0x20
 	QUAD $0x00000100248c8d49 // lea rcx,[r12+0x100]
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	LONG $0xff70830f; WORD $0xffff // jae 0x25fe
-// 0x268e:
+	LONG $0xff70830f; WORD $0xffff // jae 0x2614
+// 0x26a4:
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
 	RET
 

@@ -118,7 +118,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x001d2162; WORD $0xe3ef // vpxord xmm28,xmm28,xmm19
 	LONG $0x08fe6162; WORD $0x207f // vmovdqu64 XMMWORD PTR [rax],xmm28
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-	LONG $0x003bd9e9; BYTE $0x00 // jmp 0x3e4a
+	LONG $0x003befe9; BYTE $0x00 // jmp 0x3e60
 // 0x271:
 	QUAD $0x00000000c5048d44 // lea r8d,[rax*8+0x0]
 	LONG $0x6e7941c4; BYTE $0xe8 // vmovd xmm13,r8d
@@ -2462,7 +2462,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x001d6162; WORD $0xe0ef // vpxord xmm28,xmm28,xmm0
 	LONG $0x08fe6162; WORD $0x207f // vmovdqu64 XMMWORD PTR [rax],xmm28
-	LONG $0x0004d5e9; BYTE $0x00 // jmp 0x3e47
+	LONG $0x0004ebe9; BYTE $0x00 // jmp 0x3e5d
 // 0x3972:
 	LONG $0x007ffac5 // vmovdqu XMMWORD PTR [rax],xmm0
 	LONG $0x08fe6162; WORD $0x607f; BYTE $0x02 // vmovdqu64 XMMWORD PTR [rax+0x20],xmm28
@@ -2477,7 +2477,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	WORD $0x0144; BYTE $0xfb // add ebx,r15d
 	WORD $0xcb0f // bswap ebx
 	WORD $0x5889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ebx
-	LONG $0x000499e9; BYTE $0x00 // jmp 0x3e47
+	LONG $0x0004afe9; BYTE $0x00 // jmp 0x3e5d
 // 0x39ae:
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
@@ -2527,6 +2527,12 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	QUAD $0x003749440825e362 // vpclmullqlqdq xmm17,xmm11,XMMWORD PTR [rcx+0x370]
 	LONG $0xfffe25e9; BYTE $0xff // jmp 0x38ea
 // 0x3ac5:
+	LONG $0x10c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x10
+	WORD $0x0d74 // je 0x3adb
+	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
+	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
+	LONG $0x0000b7e9; BYTE $0x00 // jmp 0x3b92
+// 0x3adb:
 	WORD $0x198b // mov ebx,DWORD PTR [rcx]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -2539,19 +2545,19 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x10698d4c // lea r13,[rcx+0x10]
 	LONG $0x10718d4c // lea r14,[rcx+0x10]
 	LONG $0x0d448b43; BYTE $0xfc // mov eax,DWORD PTR [r13+r9*1-0x4]
-// 0x3af4:
+// 0x3b0a:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x3b19
+	WORD $0x2074 // je 0x3b2f
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3975 // jne 0x3b38
+	WORD $0x3975 // jne 0x3b4e
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3375 // jne 0x3b38
+	WORD $0x3375 // jne 0x3b4e
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1feb // jmp 0x3b38
-// 0x3b19:
+	WORD $0x1feb // jmp 0x3b4e
+// 0x3b2f:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -2559,27 +2565,28 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x7cb60f45; WORD $0x3024 // movzx r15d,BYTE PTR [r12+0x30]
 	WORD $0xff49; BYTE $0xc4 // inc r12
 	WORD $0x3144; BYTE $0xf8 // xor eax,r15d
-// 0x3b38:
+// 0x3b4e:
 	WORD $0x3341; BYTE $0x06 // xor eax,DWORD PTR [r14]
 	LONG $0x04c68349 // add r14,0x4
 	LONG $0x0d448943; BYTE $0x00 // mov DWORD PTR [r13+r9*1+0x0],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x3b53
+	WORD $0x0372 // jb 0x3b69
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x3b53:
+// 0x3b69:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0x9c72 // jb 0x3af4
+	WORD $0x9c72 // jb 0x3b0a
 	LONG $0x416ffac5; BYTE $0x10 // vmovdqu xmm0,XMMWORD PTR [rcx+0x10]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x3b62:
+// 0x3b78:
 	LONG $0xdc79c2c4; WORD $0x0544; BYTE $0x00 // vaesenc xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	LONG $0x10488d44 // lea r9d,[rax+0x10]
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xed72 // jb 0x3b62
+	WORD $0xed72 // jb 0x3b78
 	LONG $0xdd79c2c4; WORD $0x0544; BYTE $0x00 // vaesenclast xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
+// 0x3b92:
 	LONG $0x0079c2c4; BYTE $0xc7 // vpshufb xmm0,xmm0,xmm15
 	LONG $0xd073f1c5; BYTE $0x3f // vpsrlq xmm1,xmm0,0x3f
 	LONG $0xf973f1c5; BYTE $0x08 // vpslldq xmm1,xmm1,0x8
@@ -2628,7 +2635,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487df362; WORD $0xc843; BYTE $0x00 // vshufi32x4 zmm1,zmm0,zmm0,0x0
 	LONG $0x086df162; WORD $0xd2ef // vpxord xmm2,xmm2,xmm2
 	LONG $0x00818d48; WORD $0x0001; BYTE $0x00 // lea rax,[rcx+0x100]
-// 0x3ca1:
+// 0x3cb7:
 	LONG $0x48fef162; WORD $0x407f; BYTE $0x04 // vmovdqu64 ZMMWORD PTR [rax+0x100],zmm0
 	LONG $0x48fdf162; WORD $0xda6c // vpunpcklqdq zmm3,zmm0,zmm2
 	LONG $0x48fdf162; WORD $0xe26d // vpunpckhqdq zmm4,zmm0,zmm2
@@ -2652,7 +2659,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487db162; WORD $0xc1ef // vpxord zmm0,zmm0,zmm17
 	LONG $0x40e88348 // sub rax,0x40
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	LONG $0xff68830f; WORD $0xffff // jae 0x3ca1
+	LONG $0xff68830f; WORD $0xffff // jae 0x3cb7
 	QUAD $0x000003a0817ffac5 // vmovdqu XMMWORD PTR [rcx+0x3a0],xmm0
 	LONG $0xd86df9c5 // vpunpckhqdq xmm3,xmm0,xmm0
 	LONG $0xd8efe1c5 // vpxor xmm3,xmm3,xmm0
@@ -2695,9 +2702,9 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0xd86df9c5 // vpunpckhqdq xmm3,xmm0,xmm0
 	LONG $0xd8efe1c5 // vpxor xmm3,xmm3,xmm0
 	QUAD $0x0000036899d6f9c5 // vmovq QWORD PTR [rcx+0x368],xmm3
-// 0x3e47:
+// 0x3e5d:
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-// 0x3e4a:
+// 0x3e60:
 	RET
 
 DATA aesgcm_avx512_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f

@@ -2885,8 +2885,12 @@ ready:
 	WORD $0xad100020 // stp q0, q0, [x1, #512]
 	WORD $0xad110020 // stp q0, q0, [x1, #544]
 	WORD $0x3d809020 // str q0, [x1, #576]
-	WORD $0x14000055 // b 0x2d2c
+	WORD $0x14000058 // b 0x2d38
 // 0x2bdc:
+	WORD $0x3620007a // tbz w26, #4, 0x2be8
+	WORD $0x3dc00140 // ldr q0, [x10]
+	WORD $0x1400002e // b 0x2c9c
+// 0x2be8:
 	WORD $0xb9400276 // ldr w22, [x19]
 	WORD $0xd1001ac5 // sub x5, x22, #0x6
 	WORD $0x9100426a // add x10, x19, #0x10
@@ -2898,16 +2902,16 @@ ready:
 	WORD $0x5280036d // mov w13, #0x1b
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0xb85fc104 // ldur w4, [x8, #-4]
-// 0x2c08:
-	WORD $0xb4000106 // cbz x6, 0x2c28
+// 0x2c14:
+	WORD $0xb4000106 // cbz x6, 0x2c34
 	WORD $0xf10020bf // cmp x5, #0x8
 	WORD $0xfa4408c0 // ccmp x6, #0x4, #0x0, eq
-	WORD $0x54000181 // b.ne 0x2c44
+	WORD $0x54000181 // b.ne 0x2c50
 	WORD $0x4e040c80 // dup v0.4s, w4
 	WORD $0x4e284820 // aese v0.16b, v1.16b
 	WORD $0x0e043c04 // mov w4, v0.s[0]
-	WORD $0x14000008 // b 0x2c44
-// 0x2c28:
+	WORD $0x14000008 // b 0x2c50
+// 0x2c34:
 	WORD $0x4e040c80 // dup v0.4s, w4
 	WORD $0x4e284820 // aese v0.16b, v1.16b
 	WORD $0x0e043c04 // mov w4, v0.s[0]
@@ -2915,7 +2919,7 @@ ready:
 	WORD $0x531f78e7 // lsl w7, w7, #1
 	WORD $0x710400ff // cmp w7, #0x100
 	WORD $0x1a8701a7 // csel w7, w13, w7, eq
-// 0x2c44:
+// 0x2c50:
 	WORD $0xb840454b // ldr w11, [x10], #4
 	WORD $0x910004c6 // add x6, x6, #0x1
 	WORD $0xeb0500df // cmp x6, x5
@@ -2923,20 +2927,21 @@ ready:
 	WORD $0x4a0b0084 // eor w4, w4, w11
 	WORD $0xb8004504 // str w4, [x8], #4
 	WORD $0xeb09011f // cmp x8, x9
-	WORD $0x54fffd43 // b.cc 0x2c08
+	WORD $0x54fffd43 // b.cc 0x2c14
 	WORD $0x4f00e400 // movi v0.16b, #0x0
 	WORD $0x9100426a // add x10, x19, #0x10
 	WORD $0xd100812b // sub x11, x9, #0x20
-// 0x2c70:
+// 0x2c7c:
 	WORD $0x3cc10541 // ldr q1, [x10], #16
 	WORD $0x4e284820 // aese v0.16b, v1.16b
 	WORD $0xeb0b015f // cmp x10, x11
-	WORD $0x54000068 // b.hi 0x2c88
+	WORD $0x54000068 // b.hi 0x2c94
 	WORD $0x4e286800 // aesmc v0.16b, v0.16b
-	WORD $0x17fffffb // b 0x2c70
-// 0x2c88:
+	WORD $0x17fffffb // b 0x2c7c
+// 0x2c94:
 	WORD $0x3dc00141 // ldr q1, [x10]
 	WORD $0x6e211c00 // eor v0.16b, v0.16b, v1.16b
+// 0x2c9c:
 	WORD $0x4e200800 // rev64 v0.16b, v0.16b
 	WORD $0x4e083c0a // mov x10, v0.d[0]
 	WORD $0x4e183c0b // mov x11, v0.d[1]
@@ -2957,7 +2962,7 @@ ready:
 	WORD $0x6e0a4142 // ext v2.16b, v10.16b, v10.16b, #8
 	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
 	WORD $0xd280012c // mov x12, #0x9
-// 0x2ce0:
+// 0x2cec:
 	WORD $0x6e0a4143 // ext v3.16b, v10.16b, v10.16b, #8
 	WORD $0x6e2a1c63 // eor v3.16b, v3.16b, v10.16b
 	WORD $0x3c9f054a // str q10, [x10], #-16
@@ -2976,8 +2981,8 @@ ready:
 	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
 	WORD $0x6e291d4a // eor v10.16b, v10.16b, v9.16b
 	WORD $0xf100058c // subs x12, x12, #0x1
-	WORD $0x54fffdc1 // b.ne 0x2ce0
-// 0x2d2c:
+	WORD $0x54fffdc1 // b.ne 0x2cec
+// 0x2d38:
 	MOVD dit-8(SP), R4
 	TBNZ $24, R4, done
 	WORD $0xd503405f // msr dit, #0

@@ -54,7 +54,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0x1affffef // bne 0x50
 	WORD $0xe59131c8 // ldr r3, [r1, #456]
 	WORD $0xe3130008 // tst r3, #8
-	WORD $0x1a000d3a // bne 0x3588
+	WORD $0x1a000d3f // bne 0x359c
 	WORD $0xe5904008 // ldr r4, [r0, #8]
 	WORD $0xe5905000 // ldr r5, [r0]
 	WORD $0xe5906010 // ldr r6, [r0, #16]
@@ -373,7 +373,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2544001 // subs r4, r4, #1
 	WORD $0xeca30b14 // vstmia r3!, {d0-d9}
 	WORD $0x1afffffb // bne 0x520
-	WORD $0xea000c50 // b 0x3678
+	WORD $0xea000c55 // b 0x368c
 // 0x534:
 	WORD $0xe58141e8 // str r4, [r1, #488]
 	WORD $0xe59131d8 // ldr r3, [r1, #472]
@@ -1387,7 +1387,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3540002 // cmp r4, #2
 	WORD $0x3afffb7c // bcc 0x2e8
 	WORD $0x0afffb26 // beq 0x194
-	WORD $0xea00082a // b 0x35a8
+	WORD $0xea00082f // b 0x35bc
 // 0x14fc:
 	WORD $0xe5816b9c // str r6, [r1, #2972]
 	WORD $0xe1a03386 // lsl r3, r6, #7
@@ -2695,7 +2695,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe2855c01 // add r5, r5, #256
 	WORD $0xe2813c09 // add r3, r1, #2304
 	WORD $0xe3540004 // cmp r4, #4
-	WORD $0x0a00033b // beq 0x3630
+	WORD $0x0a000340 // beq 0x3644
 	WORD $0xe35c0004 // cmp ip, #4
 	WORD $0x1a000195 // bne 0x2fa0
 	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
@@ -3250,29 +3250,35 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3540003 // cmp r4, #3
 	WORD $0x3afff414 // bcc 0x220
 	WORD $0x0afff4ac // beq 0x484
-	WORD $0xea0000fe // b 0x35d0
+	WORD $0xea000103 // b 0x35e4
 // 0x31d4:
+	WORD $0xe3130010 // tst r3, #16
+	WORD $0x0a000002 // beq 0x31e8
+	WORD $0xe5905030 // ldr r5, [r0, #48]
+	WORD $0xf4650a0f // vld1.8 {d16-d17}, [r5]
+	WORD $0xea0000f4 // b 0x35bc
+// 0x31e8:
 	WORD $0xe5946000 // ldr r6, [r4]
 	WORD $0xe2847010 // add r7, r4, #16
 	WORD $0xe2468006 // sub r8, r6, #6
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe1a09008 // mov r9, r8
-// 0x31e8:
+// 0x31fc:
 	WORD $0xe497c004 // ldr ip, [r7], #4
 	WORD $0xe2599001 // subs r9, r9, #1
 	WORD $0xe485c004 // str ip, [r5], #4
-	WORD $0x1afffffb // bne 0x31e8
+	WORD $0x1afffffb // bne 0x31fc
 	WORD $0xe2867001 // add r7, r6, #1
 	WORD $0xe0687107 // rsb r7, r8, r7, lsl #2
 	WORD $0xe282b098 // add fp, r2, #152
-// 0x3204:
+// 0x3218:
 	WORD $0xe3590000 // cmp r9, #0
 	WORD $0x01a0c46c // roreq ip, ip, #8
-	WORD $0x0a000002 // beq 0x321c
+	WORD $0x0a000002 // beq 0x3230
 	WORD $0xe3580008 // cmp r8, #8
 	WORD $0x03590004 // cmpeq r9, #4
-	WORD $0x1a0000c1 // bne 0x3524
-// 0x321c:
+	WORD $0x1a0000c1 // bne 0x3538
+// 0x3230:
 	WORD $0xeea0cb90 // vdup.32 q8, ip
 	WORD $0xf2800e51 // vmov.i8 q0, #1
 	WORD $0xf2802e52 // vmov.i8 q1, #2
@@ -3467,7 +3473,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf34441f2 // veor q10, q10, q9
 	WORD $0xee14cb90 // vmov.32 ip, d20[0]
 	WORD $0x002cc003 // eoreq ip, ip, r3
-// 0x3524:
+// 0x3538:
 	WORD $0xe7153108 // ldr r3, [r5, -r8, lsl #2]
 	WORD $0xe2899001 // add r9, r9, #1
 	WORD $0xe02cc003 // eor ip, ip, r3
@@ -3475,12 +3481,12 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe1590008 // cmp r9, r8
 	WORD $0x03a09000 // moveq r9, #0
 	WORD $0xe2577001 // subs r7, r7, #1
-	WORD $0x1affff2f // bne 0x3204
+	WORD $0x1affff2f // bne 0x3218
 	WORD $0xe2815c02 // add r5, r1, #512
 	WORD $0xe2847010 // add r7, r4, #16
 	WORD $0xf2806e50 // vmov.i8 q3, #0
 	WORD $0xe3a08000 // mov r8, #0
-// 0x3554:
+// 0x3568:
 	WORD $0xe0823008 // add r3, r2, r8
 	WORD $0xf4250a0d // vld1.8 {d0-d1}, [r5]!
 	WORD $0xf4232a0f // vld1.8 {d2-d3}, [r3]
@@ -3492,9 +3498,9 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf2866e53 // vmov.i8 q3, #99
 	WORD $0xf4074a0d // vst1.8 {d4-d5}, [r7]!
 	WORD $0xe2566001 // subs r6, r6, #1
-	WORD $0x5afffff3 // bpl 0x3554
-	WORD $0xeafff2a4 // b 0x1c
-// 0x3588:
+	WORD $0x5afffff3 // bpl 0x3568
+	WORD $0xeafff29f // b 0x1c
+// 0x359c:
 	WORD $0xe2844010 // add r4, r4, #16
 	WORD $0xf4240a0f // vld1.8 {d0-d1}, [r4]
 	WORD $0xe2815e19 // add r5, r1, #400
@@ -3502,8 +3508,8 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a05000 // mov r5, #0
 	WORD $0xe58151d8 // str r5, [r1, #472]
 	WORD $0xe3a04003 // mov r4, #3
-	WORD $0xeafff3e2 // b 0x534
-// 0x35a8:
+	WORD $0xeafff3dd // b 0x534
+// 0x35bc:
 	WORD $0xf3f0e060 // vrev64.8 q15, q8
 	WORD $0xe2813c0b // add r3, r1, #2816
 	WORD $0xf2800e50 // vmov.i8 q0, #0
@@ -3514,7 +3520,7 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xe3a04070 // mov r4, #112
 	WORD $0xf403020f // vst1.8 {d0-d3}, [r3]
 	WORD $0xe58141f8 // str r4, [r1, #504]
-// 0x35d0:
+// 0x35e4:
 	WORD $0xe59141f8 // ldr r4, [r1, #504]
 	WORD $0xe59121c4 // ldr r2, [r1, #452]
 	WORD $0xe2816d2a // add r6, r1, #2688
@@ -3538,10 +3544,10 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf445ea0f // vst1.8 {d30-d31}, [r5]
 	WORD $0xe3a04008 // mov r4, #8
 	WORD $0xe3a05004 // mov r5, #4
-	WORD $0xeafffc2e // b 0x26ec
-// 0x3630:
+	WORD $0xeafffc29 // b 0x26ec
+// 0x3644:
 	WORD $0xe3a04012 // mov r4, #18
-// 0x3634:
+// 0x3648:
 	WORD $0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 	WORD $0xf3b82050 // vshr.u32 q1, q0, #8
 	WORD $0xe2544001 // subs r4, r4, #1
@@ -3550,16 +3556,16 @@ TEXT aesgcm_neon_body<>(SB), NOSPLIT|NOFRAME, $0-0
 	WORD $0xf405270d // vst1.8 {d2}, [r5]!
 	WORD $0xf405170d // vst1.8 {d1}, [r5]!
 	WORD $0xf405370d // vst1.8 {d3}, [r5]!
-	WORD $0x1afffff6 // bne 0x3634
+	WORD $0x1afffff6 // bne 0x3648
 	WORD $0xe59161f8 // ldr r6, [r1, #504]
 	WORD $0xe2813d2a // add r3, r1, #2688
 	WORD $0xe3a04001 // mov r4, #1
 	WORD $0xe2566010 // subs r6, r6, #16
 	WORD $0xe3a05005 // mov r5, #5
 	WORD $0xe58161f8 // str r6, [r1, #504]
-	WORD $0x5afffc1d // bpl 0x26ec
-	WORD $0xeafff3a2 // b 0x504
-// 0x3678:
+	WORD $0x5afffc18 // bpl 0x26ec
+	WORD $0xeafff39d // b 0x504
+// 0x368c:
 	RET
 
 DATA aesgcm_neon_constants<>+0(SB)/8, $0x0d0905010c080400

@@ -693,7 +693,7 @@ ready:
 	WORD $0x910000f3 // add x19, x7, #0x0
 // 0xa44:
 	WORD $0x3dc00260 // ldr q0, [x19]
-	WORD $0x371871d6 // tbnz w22, #3, 0x1880
+	WORD $0x37187256 // tbnz w22, #3, 0x1890
 	WORD $0xb50005bb // cbnz x27, 0xb00
 	WORD $0x3d8138e0 // str q0, [x7, #1248]
 	WORD $0x91004273 // add x19, x19, #0x10
@@ -1532,7 +1532,7 @@ ready:
 	WORD $0x6e341e10 // eor v16.16b, v16.16b, v20.16b
 	WORD $0x6e605a10 // rbit v16.16b, v16.16b
 	WORD $0xf1000f5f // cmp x26, #0x3
-	WORD $0x540017e0 // b.eq 0x19ec
+	WORD $0x54001860 // b.eq 0x19fc
 	WORD $0x3d8140f0 // str q16, [x7, #1280]
 	WORD $0xb4ff9b1a // cbz x26, 0xa58
 	WORD $0xf100075f // cmp x26, #0x1
@@ -1580,8 +1580,9 @@ ready:
 	WORD $0xac810140 // stp q0, q0, [x10], #32
 	WORD $0xf100816b // subs x11, x11, #0x20
 	WORD $0x54ffffc8 // b.hi 0x1788
-	WORD $0x14000136 // b 0x1c6c
+	WORD $0x1400013a // b 0x1c7c
 // 0x1798:
+	WORD $0x37200776 // tbnz w22, #4, 0x1884
 	WORD $0xd1001ae4 // sub x4, x23, #0x6
 	WORD $0x910040d3 // add x19, x6, #0x10
 	WORD $0x8b040a70 // add x16, x19, x4, lsl #2
@@ -1603,12 +1604,12 @@ ready:
 	WORD $0xad46755c // ldp q28, q29, [x10, #192]
 	WORD $0xad477d5e // ldp q30, q31, [x10, #224]
 	WORD $0xb85fc203 // ldur w3, [x16, #-4]
-// 0x17ec:
-	WORD $0xb4000085 // cbz x5, 0x17fc
+// 0x17f0:
+	WORD $0xb4000085 // cbz x5, 0x1800
 	WORD $0xf100209f // cmp x4, #0x8
 	WORD $0xfa4408a0 // ccmp x5, #0x4, #0x0, eq
-	WORD $0x54000241 // b.ne 0x1840
-// 0x17fc:
+	WORD $0x54000241 // b.ne 0x1844
+// 0x1800:
 	WORD $0x4e040c60 // dup v0.4s, w3
 	WORD $0x4e006202 // tbl v2.16b, {v16.16b-v19.16b}, v0.16b
 	WORD $0x6e2b1c06 // eor v6.16b, v0.16b, v11.16b
@@ -1621,12 +1622,12 @@ ready:
 	WORD $0x6e201cc4 // eor v4.16b, v6.16b, v0.16b
 	WORD $0x6e241c40 // eor v0.16b, v2.16b, v4.16b
 	WORD $0x0e043c03 // mov w3, v0.s[0]
-	WORD $0xb50000a5 // cbnz x5, 0x1840
+	WORD $0xb50000a5 // cbnz x5, 0x1844
 	WORD $0x4ac32123 // eor w3, w9, w3, ror #8
 	WORD $0x531f7929 // lsl w9, w9, #1
 	WORD $0x7104013f // cmp w9, #0x100
 	WORD $0x1a8901a9 // csel w9, w13, w9, eq
-// 0x1840:
+// 0x1844:
 	WORD $0xb840466b // ldr w11, [x19], #4
 	WORD $0x910004a5 // add x5, x5, #0x1
 	WORD $0xeb0400bf // cmp x5, x4
@@ -1634,7 +1635,7 @@ ready:
 	WORD $0x4a0b0063 // eor w3, w3, w11
 	WORD $0xb8004603 // str w3, [x16], #4
 	WORD $0xeb11021f // cmp x16, x17
-	WORD $0x54fffc83 // b.cc 0x17ec
+	WORD $0x54fffc83 // b.cc 0x17f0
 	WORD $0x9113c0ea // add x10, x7, #0x4f0
 	WORD $0xa9007d5f // stp xzr, xzr, [x10]
 	WORD $0x52800009 // mov w9, #0x0
@@ -1642,8 +1643,12 @@ ready:
 	WORD $0xd280001b // mov x27, #0x0
 	WORD $0x320002d6 // orr w22, w22, #0x1
 	WORD $0xd2800014 // mov x20, #0x0
-	WORD $0x17fffa19 // b 0xe0
-// 0x1880:
+	WORD $0x17fffa18 // b 0xe0
+// 0x1884:
+	WORD $0xf940180a // ldr x10, [x0, #48]
+	WORD $0xd2800014 // mov x20, #0x0
+	WORD $0x3dc00140 // ldr q0, [x10]
+// 0x1890:
 	WORD $0xd280007a // mov x26, #0x3
 	WORD $0x9114c0eb // add x11, x7, #0x530
 	WORD $0x3d801d60 // str q0, [x11, #112]
@@ -1733,15 +1738,15 @@ ready:
 	WORD $0x6d104550 // stp d16, d17, [x10, #256]
 	WORD $0x6d114d52 // stp d18, d19, [x10, #272]
 	WORD $0xd2800e0f // mov x15, #0x70
-// 0x19e4:
+// 0x19f4:
 	WORD $0xd2800035 // mov x21, #0x1
-	WORD $0x17fffcd2 // b 0xd30
-// 0x19ec:
+	WORD $0x17fffcce // b 0xd30
+// 0x19fc:
 	WORD $0xd10041ef // sub x15, x15, #0x10
 	WORD $0x9114c0eb // add x11, x7, #0x530
 	WORD $0x3caf6970 // str q16, [x11, x15]
 	WORD $0x3d803cf0 // str q16, [x7, #240]
-	WORD $0xb5ffff4f // cbnz x15, 0x19e4
+	WORD $0xb5ffff4f // cbnz x15, 0x19f4
 	WORD $0xad400560 // ldp q0, q1, [x11]
 	WORD $0xad410d62 // ldp q2, q3, [x11, #32]
 	WORD $0xad421564 // ldp q4, q5, [x11, #64]
@@ -1896,8 +1901,8 @@ ready:
 	WORD $0x6e3b1e73 // eor v19.16b, v19.16b, v27.16b
 	WORD $0x6d104550 // stp d16, d17, [x10, #256]
 	WORD $0x6d114d52 // stp d18, d19, [x10, #272]
-	WORD $0x17fffebc // b 0x1758
-// 0x1c6c:
+	WORD $0x17fffeb8 // b 0x1758
+// 0x1c7c:
 	MOVD dit-8(SP), R4
 	TBNZ $24, R4, done
 	WORD $0xd503405f // msr dit, #0

@@ -35,7 +35,9 @@ const (
 	FlagLast  = asmFlagLast  // absorb the lengths and write the tag
 	FlagOpen  = asmFlagOpen  // authenticate the input (ciphertext) instead of the output
 	FlagNonce = asmFlagNonce // AES-GCM: Nonce is 12 bytes, and J0 is those and a 32-bit 1; in later parts: it was
-	FlagSetup = asmFlagSetup // AES-GCM, alone: make a GCMKey from its rounds and the raw key in its schedule
+	// AES-GCM, alone: make a GCMKey from its rounds and the raw key in its schedule; or with FlagNonce its table
+	// alone, of the hash key at Nonce.
+	FlagSetup = asmFlagSetup
 )
 
 // Lane is one packet of a batch: the first slots of Args, with the same meaning.

@@ -37,6 +37,9 @@ func raceArgs(a *Args) {
 func raceGCMArgs(a *Args) {
 	if a.Flags&FlagSetup != 0 {
 		raceWrite(a.Key, asmGcmKeyBytes)
+		if a.Flags&FlagNonce != 0 {
+			raceRead(a.Nonce, 16)
+		}
 		return
 	}
 	raceRead(a.In, a.Bytes)

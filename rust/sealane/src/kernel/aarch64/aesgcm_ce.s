@@ -2866,8 +2866,12 @@
 .inst 0xad100020 // stp q0, q0, [x1, #512]
 .inst 0xad110020 // stp q0, q0, [x1, #544]
 .inst 0x3d809020 // str q0, [x1, #576]
-.inst 0x14000055 // b 0x2d2c
+.inst 0x14000058 // b 0x2d38
 // 0x2bdc:
+.inst 0x3620007a // tbz w26, #4, 0x2be8
+.inst 0x3dc00140 // ldr q0, [x10]
+.inst 0x1400002e // b 0x2c9c
+// 0x2be8:
 .inst 0xb9400276 // ldr w22, [x19]
 .inst 0xd1001ac5 // sub x5, x22, #0x6
 .inst 0x9100426a // add x10, x19, #0x10
@@ -2879,16 +2883,16 @@
 .inst 0x5280036d // mov w13, #0x1b
 .inst 0x4f00e401 // movi v1.16b, #0x0
 .inst 0xb85fc104 // ldur w4, [x8, #-4]
-// 0x2c08:
-.inst 0xb4000106 // cbz x6, 0x2c28
+// 0x2c14:
+.inst 0xb4000106 // cbz x6, 0x2c34
 .inst 0xf10020bf // cmp x5, #0x8
 .inst 0xfa4408c0 // ccmp x6, #0x4, #0x0, eq
-.inst 0x54000181 // b.ne 0x2c44
+.inst 0x54000181 // b.ne 0x2c50
 .inst 0x4e040c80 // dup v0.4s, w4
 .inst 0x4e284820 // aese v0.16b, v1.16b
 .inst 0x0e043c04 // mov w4, v0.s[0]
-.inst 0x14000008 // b 0x2c44
-// 0x2c28:
+.inst 0x14000008 // b 0x2c50
+// 0x2c34:
 .inst 0x4e040c80 // dup v0.4s, w4
 .inst 0x4e284820 // aese v0.16b, v1.16b
 .inst 0x0e043c04 // mov w4, v0.s[0]
@@ -2896,7 +2900,7 @@
 .inst 0x531f78e7 // lsl w7, w7, #1
 .inst 0x710400ff // cmp w7, #0x100
 .inst 0x1a8701a7 // csel w7, w13, w7, eq
-// 0x2c44:
+// 0x2c50:
 .inst 0xb840454b // ldr w11, [x10], #4
 .inst 0x910004c6 // add x6, x6, #0x1
 .inst 0xeb0500df // cmp x6, x5
@@ -2904,20 +2908,21 @@
 .inst 0x4a0b0084 // eor w4, w4, w11
 .inst 0xb8004504 // str w4, [x8], #4
 .inst 0xeb09011f // cmp x8, x9
-.inst 0x54fffd43 // b.cc 0x2c08
+.inst 0x54fffd43 // b.cc 0x2c14
 .inst 0x4f00e400 // movi v0.16b, #0x0
 .inst 0x9100426a // add x10, x19, #0x10
 .inst 0xd100812b // sub x11, x9, #0x20
-// 0x2c70:
+// 0x2c7c:
 .inst 0x3cc10541 // ldr q1, [x10], #16
 .inst 0x4e284820 // aese v0.16b, v1.16b
 .inst 0xeb0b015f // cmp x10, x11
-.inst 0x54000068 // b.hi 0x2c88
+.inst 0x54000068 // b.hi 0x2c94
 .inst 0x4e286800 // aesmc v0.16b, v0.16b
-.inst 0x17fffffb // b 0x2c70
-// 0x2c88:
+.inst 0x17fffffb // b 0x2c7c
+// 0x2c94:
 .inst 0x3dc00141 // ldr q1, [x10]
 .inst 0x6e211c00 // eor v0.16b, v0.16b, v1.16b
+// 0x2c9c:
 .inst 0x4e200800 // rev64 v0.16b, v0.16b
 .inst 0x4e083c0a // mov x10, v0.d[0]
 .inst 0x4e183c0b // mov x11, v0.d[1]
@@ -2938,7 +2943,7 @@
 .inst 0x6e0a4142 // ext v2.16b, v10.16b, v10.16b, #8
 .inst 0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
 .inst 0xd280012c // mov x12, #0x9
-// 0x2ce0:
+// 0x2cec:
 .inst 0x6e0a4143 // ext v3.16b, v10.16b, v10.16b, #8
 .inst 0x6e2a1c63 // eor v3.16b, v3.16b, v10.16b
 .inst 0x3c9f054a // str q10, [x10], #-16
@@ -2957,5 +2962,5 @@
 .inst 0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
 .inst 0x6e291d4a // eor v10.16b, v10.16b, v9.16b
 .inst 0xf100058c // subs x12, x12, #0x1
-.inst 0x54fffdc1 // b.ne 0x2ce0
-// 0x2d2c:
+.inst 0x54fffdc1 // b.ne 0x2cec
+// 0x2d38:

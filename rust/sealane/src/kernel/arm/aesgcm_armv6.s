@@ -28,7 +28,7 @@
 .inst 0x1afffff6 // bne 0x40
 .inst 0xe59131a8 // ldr r3, [r1, #424]
 .inst 0xe3130008 // tst r3, #8
-.inst 0x1a000a7c // bne 0x2a64
+.inst 0x1a000a86 // bne 0x2a8c
 .inst 0xe2844c01 // add r4, r4, #256
 .inst 0xe2815d09 // add r5, r1, #576
 .inst 0xe3a06024 // mov r6, #36
@@ -281,7 +281,7 @@
 .inst 0xe2522001 // subs r2, r2, #1
 .inst 0xe8a300f0 // stmia r3!, {r4, r5, r6, r7}
 .inst 0x1afffffb // bne 0x41c
-.inst 0xea0009c8 // b 0x2b54
+.inst 0xea0009d2 // b 0x2b7c
 // 0x430:
 .inst 0xe58141c4 // str r4, [r1, #452]
 .inst 0xe2819e23 // add r9, r1, #560
@@ -1572,7 +1572,7 @@
 .inst 0xe3a05020 // mov r5, #32
 .inst 0xe3540001 // cmp r4, #1
 .inst 0x0afffa48 // beq 0x168
-.inst 0x8a000491 // bhi 0x2a90
+.inst 0x8a00049b // bhi 0x2ab8
 .inst 0xe58151bc // str r5, [r1, #444]
 .inst 0xeafffa66 // b 0x1ec
 // 0x1850:
@@ -2355,27 +2355,38 @@
 .inst 0x3afff74b // bcc 0x1a0
 .inst 0xeafff7b4 // b 0x348
 // 0x2474:
+.inst 0xe3130010 // tst r3, #16
+.inst 0x0a000007 // beq 0x249c
+.inst 0xe5900030 // ldr r0, [r0, #48]
+.inst 0xe281ce1e // add ip, r1, #480
+.inst 0xe5904000 // ldr r4, [r0]
+.inst 0xe5905004 // ldr r5, [r0, #4]
+.inst 0xe5906008 // ldr r6, [r0, #8]
+.inst 0xe590700c // ldr r7, [r0, #12]
+.inst 0xe88c00f0 // stm ip, {r4, r5, r6, r7}
+.inst 0xea000186 // b 0x2ab8
+// 0x249c:
 .inst 0xe5904028 // ldr r4, [r0, #40]
 .inst 0xe2815e52 // add r5, r1, #1312
 .inst 0xe5946000 // ldr r6, [r4]
 .inst 0xe2847010 // add r7, r4, #16
 .inst 0xe2468006 // sub r8, r6, #6
 .inst 0xe1a09008 // mov r9, r8
-// 0x248c:
+// 0x24b4:
 .inst 0xe497c004 // ldr ip, [r7], #4
 .inst 0xe2599001 // subs r9, r9, #1
 .inst 0xe485c004 // str ip, [r5], #4
-.inst 0x1afffffb // bne 0x248c
+.inst 0x1afffffb // bne 0x24b4
 .inst 0xe2867001 // add r7, r6, #1
 .inst 0xe0687107 // rsb r7, r8, r7, lsl #2
-// 0x24a4:
+// 0x24cc:
 .inst 0xe3590000 // cmp r9, #0
 .inst 0x01a0c46c // roreq ip, ip, #8
-.inst 0x0a000002 // beq 0x24bc
+.inst 0x0a000002 // beq 0x24e4
 .inst 0xe3580008 // cmp r8, #8
 .inst 0x03590004 // cmpeq r9, #4
-.inst 0x1a0000e6 // bne 0x2858
-// 0x24bc:
+.inst 0x1a0000e6 // bne 0x2880
+// 0x24e4:
 .inst 0xe2810f6b // add r0, r1, #428
 .inst 0xe88003a0 // stm r0, {r5, r7, r8, r9}
 .inst 0xe3a0b001 // mov fp, #1
@@ -2602,12 +2613,12 @@
 .inst 0xe2810f6b // add r0, r1, #428
 .inst 0xe89003a0 // ldm r0, {r5, r7, r8, r9}
 .inst 0xe3590000 // cmp r9, #0
-.inst 0x1a000003 // bne 0x2858
+.inst 0x1a000003 // bne 0x2880
 .inst 0xe59121a4 // ldr r2, [r1, #420]
 .inst 0xe4d20001 // ldrb r0, [r2], #1
 .inst 0xe58121a4 // str r2, [r1, #420]
 .inst 0xe02cc000 // eor ip, ip, r0
-// 0x2858:
+// 0x2880:
 .inst 0xe7153108 // ldr r3, [r5, -r8, lsl #2]
 .inst 0xe2899001 // add r9, r9, #1
 .inst 0xe02cc003 // eor ip, ip, r3
@@ -2615,7 +2626,7 @@
 .inst 0xe1590008 // cmp r9, r8
 .inst 0x03a09000 // moveq r9, #0
 .inst 0xe2577001 // subs r7, r7, #1
-.inst 0x1affff0a // bne 0x24a4
+.inst 0x1affff0a // bne 0x24cc
 .inst 0xe59101a0 // ldr r0, [r1, #416]
 .inst 0xe5904028 // ldr r4, [r0, #40]
 .inst 0xe5946000 // ldr r6, [r4]
@@ -2625,11 +2636,11 @@
 .inst 0xe58161d4 // str r6, [r1, #468]
 .inst 0xe58141d8 // str r4, [r1, #472]
 .inst 0xe58151cc // str r5, [r1, #460]
-// 0x289c:
+// 0x28c4:
 .inst 0xe59151cc // ldr r5, [r1, #460]
 .inst 0xe2813c01 // add r3, r1, #256
 .inst 0xe3a0b000 // mov fp, #0
-// 0x28a8:
+// 0x28d0:
 .inst 0xe20b6003 // and r6, fp, #3
 .inst 0xe0070996 // mul r7, r6, r9
 .inst 0xe1a0812b // lsr r8, fp, #2
@@ -2640,7 +2651,7 @@
 .inst 0xe28bb001 // add fp, fp, #1
 .inst 0xe4c36001 // strb r6, [r3], #1
 .inst 0xe35b0010 // cmp fp, #16
-.inst 0x1afffff4 // bne 0x28a8
+.inst 0x1afffff4 // bne 0x28d0
 .inst 0xe2855010 // add r5, r5, #16
 .inst 0xe58191b8 // str r9, [r1, #440]
 .inst 0xe58151cc // str r5, [r1, #460]
@@ -2739,9 +2750,9 @@
 .inst 0xe59161d4 // ldr r6, [r1, #468]
 .inst 0xe2899001 // add r9, r9, #1
 .inst 0xe1590006 // cmp r9, r6
-.inst 0x9affff8e // bls 0x289c
-.inst 0xeafff56c // b 0x18
-// 0x2a64:
+.inst 0x9affff8e // bls 0x28c4
+.inst 0xeafff562 // b 0x18
+// 0x2a8c:
 .inst 0xe3a04002 // mov r4, #2
 .inst 0xe58141c4 // str r4, [r1, #452]
 .inst 0xe3a00000 // mov r0, #0
@@ -2752,8 +2763,8 @@
 .inst 0xe3a06000 // mov r6, #0
 .inst 0xe3a07000 // mov r7, #0
 .inst 0xe3a08000 // mov r8, #0
-.inst 0xeafff673 // b 0x460
-// 0x2a90:
+.inst 0xeafff669 // b 0x460
+// 0x2ab8:
 .inst 0xe59151ec // ldr r5, [r1, #492]
 .inst 0xe59161e8 // ldr r6, [r1, #488]
 .inst 0xe59171e4 // ldr r7, [r1, #484]
@@ -2791,7 +2802,7 @@
 .inst 0xe18cc40c // orr ip, ip, ip, lsl #8
 .inst 0xe18cc80c // orr ip, ip, ip, lsl #16
 .inst 0xe3a02009 // mov r2, #9
-// 0x2b24:
+// 0x2b4c:
 .inst 0xe4930004 // ldr r0, [r3], #4
 .inst 0xe2522001 // subs r2, r2, #1
 .inst 0xe000500c // and r5, r0, ip
@@ -2802,6 +2813,6 @@
 .inst 0xe4846004 // str r6, [r4], #4
 .inst 0xe4847004 // str r7, [r4], #4
 .inst 0xe4848004 // str r8, [r4], #4
-.inst 0x1afffff4 // bne 0x2b24
-.inst 0xeafff62b // b 0x404
-// 0x2b54:
+.inst 0x1afffff4 // bne 0x2b4c
+.inst 0xeafff621 // b 0x404
+// 0x2b7c:

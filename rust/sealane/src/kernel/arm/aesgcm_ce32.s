@@ -248,7 +248,7 @@
 .inst 0xe2544001 // subs r4, r4, #1
 .inst 0xf403020d // vst1.8 {d0-d3}, [r3]!
 .inst 0x1afffffb // bne 0x378
-.inst 0xea000241 // b 0xc94
+.inst 0xea000246 // b 0xca8
 // 0x38c:
 .inst 0xe5814154 // str r4, [r1, #340]
 .inst 0xe2816c01 // add r6, r1, #256
@@ -537,7 +537,7 @@
 .inst 0xe3540002 // cmp r4, #2
 .inst 0x3afffe57 // bcc 0x160
 .inst 0x0afffe2e // beq 0xc0
-.inst 0xea0000ff // b 0xc08
+.inst 0xea000104 // b 0xc1c
 // 0x808:
 .inst 0xe591313c // ldr r3, [r1, #316]
 .inst 0xe5919138 // ldr r9, [r1, #312]
@@ -762,11 +762,17 @@
 // 0xb60:
 .inst 0xe3550002 // cmp r5, #2
 .inst 0x0afffde1 // beq 0x2f0
-.inst 0xea000029 // b 0xc14
+.inst 0xea00002e // b 0xc28
 // 0xb6c:
 .inst 0xe1a0400b // mov r4, fp
 .inst 0xeaffffc3 // b 0xa84
 // 0xb74:
+.inst 0xe3130010 // tst r3, #16
+.inst 0x0a000002 // beq 0xb88
+.inst 0xe5905030 // ldr r5, [r0, #48]
+.inst 0xf4250a0f // vld1.8 {d0-d1}, [r5]
+.inst 0xea000024 // b 0xc1c
+// 0xb88:
 .inst 0xe5904028 // ldr r4, [r0, #40]
 .inst 0xe282b010 // add fp, r2, #16
 .inst 0xe5946000 // ldr r6, [r4]
@@ -778,21 +784,21 @@
 .inst 0xe515c004 // ldr ip, [r5, #-4]
 .inst 0xe3a09000 // mov r9, #0
 .inst 0xf2802e50 // vmov.i8 q1, #0
-// 0xba0:
+// 0xbb4:
 .inst 0xe3590000 // cmp r9, #0
 .inst 0x01a0c46c // roreq ip, ip, #8
-.inst 0x0a000002 // beq 0xbb8
+.inst 0x0a000002 // beq 0xbcc
 .inst 0xe3580008 // cmp r8, #8
 .inst 0x03590004 // cmpeq r9, #4
-.inst 0x1a000005 // bne 0xbd0
-// 0xbb8:
+.inst 0x1a000005 // bne 0xbe4
+// 0xbcc:
 .inst 0xeea0cb10 // vdup.32 q0, ip
 .inst 0xf3b00302 // aese.8 q0, q1
 .inst 0xe3590000 // cmp r9, #0
 .inst 0xee10cb10 // vmov.32 ip, d0[0]
 .inst 0x04db3001 // ldrbeq r3, [fp], #1
 .inst 0x002cc003 // eoreq ip, ip, r3
-// 0xbd0:
+// 0xbe4:
 .inst 0xe7153108 // ldr r3, [r5, -r8, lsl #2]
 .inst 0xe2899001 // add r9, r9, #1
 .inst 0xe02cc003 // eor ip, ip, r3
@@ -800,18 +806,18 @@
 .inst 0xe1590008 // cmp r9, r8
 .inst 0x03a09000 // moveq r9, #0
 .inst 0xe2577001 // subs r7, r7, #1
-.inst 0x1affffeb // bne 0xba0
+.inst 0x1affffeb // bne 0xbb4
 .inst 0xe2815c01 // add r5, r1, #256
 .inst 0xf4052a0f // vst1.8 {d2-d3}, [r5]
 .inst 0xe3a09000 // mov r9, #0
 .inst 0xe5819148 // str r9, [r1, #328]
 .inst 0xe3a04003 // mov r4, #3
-.inst 0xeafffde0 // b 0x38c
-// 0xc08:
+.inst 0xeafffddb // b 0x38c
+// 0xc1c:
 .inst 0xe3a04008 // mov r4, #8
 .inst 0xf3f0e040 // vrev64.8 q15, q0
 .inst 0xe5814164 // str r4, [r1, #356]
-// 0xc14:
+// 0xc28:
 .inst 0xe5914164 // ldr r4, [r1, #356]
 .inst 0xe5912134 // ldr r2, [r1, #308]
 .inst 0xe5910130 // ldr r0, [r1, #304]
@@ -839,9 +845,9 @@
 .inst 0xf445ea0f // vst1.8 {d30-d31}, [r5]
 .inst 0xe5814164 // str r4, [r1, #356]
 .inst 0xe3540000 // cmp r4, #0
-.inst 0x0afffdb8 // beq 0x368
+.inst 0x0afffdb3 // beq 0x368
 .inst 0xe2813e17 // add r3, r1, #368
 .inst 0xe3a04001 // mov r4, #1
 .inst 0xe3a05003 // mov r5, #3
-.inst 0xeaffff74 // b 0xa68
-// 0xc94:
+.inst 0xeaffff6f // b 0xa68
+// 0xca8:

@@ -39,7 +39,7 @@
 .inst 0x1affffef // bne 0x50
 .inst 0xe59131c8 // ldr r3, [r1, #456]
 .inst 0xe3130008 // tst r3, #8
-.inst 0x1a000d3a // bne 0x3588
+.inst 0x1a000d3f // bne 0x359c
 .inst 0xe5904008 // ldr r4, [r0, #8]
 .inst 0xe5905000 // ldr r5, [r0]
 .inst 0xe5906010 // ldr r6, [r0, #16]
@@ -358,7 +358,7 @@
 .inst 0xe2544001 // subs r4, r4, #1
 .inst 0xeca30b14 // vstmia r3!, {d0-d9}
 .inst 0x1afffffb // bne 0x520
-.inst 0xea000c50 // b 0x3678
+.inst 0xea000c55 // b 0x368c
 // 0x534:
 .inst 0xe58141e8 // str r4, [r1, #488]
 .inst 0xe59131d8 // ldr r3, [r1, #472]
@@ -1372,7 +1372,7 @@
 .inst 0xe3540002 // cmp r4, #2
 .inst 0x3afffb7c // bcc 0x2e8
 .inst 0x0afffb26 // beq 0x194
-.inst 0xea00082a // b 0x35a8
+.inst 0xea00082f // b 0x35bc
 // 0x14fc:
 .inst 0xe5816b9c // str r6, [r1, #2972]
 .inst 0xe1a03386 // lsl r3, r6, #7
@@ -2680,7 +2680,7 @@
 .inst 0xe2855c01 // add r5, r5, #256
 .inst 0xe2813c09 // add r3, r1, #2304
 .inst 0xe3540004 // cmp r4, #4
-.inst 0x0a00033b // beq 0x3630
+.inst 0x0a000340 // beq 0x3644
 .inst 0xe35c0004 // cmp ip, #4
 .inst 0x1a000195 // bne 0x2fa0
 .inst 0xf4230a0d // vld1.8 {d0-d1}, [r3]!
@@ -3235,29 +3235,35 @@
 .inst 0xe3540003 // cmp r4, #3
 .inst 0x3afff414 // bcc 0x220
 .inst 0x0afff4ac // beq 0x484
-.inst 0xea0000fe // b 0x35d0
+.inst 0xea000103 // b 0x35e4
 // 0x31d4:
+.inst 0xe3130010 // tst r3, #16
+.inst 0x0a000002 // beq 0x31e8
+.inst 0xe5905030 // ldr r5, [r0, #48]
+.inst 0xf4650a0f // vld1.8 {d16-d17}, [r5]
+.inst 0xea0000f4 // b 0x35bc
+// 0x31e8:
 .inst 0xe5946000 // ldr r6, [r4]
 .inst 0xe2847010 // add r7, r4, #16
 .inst 0xe2468006 // sub r8, r6, #6
 .inst 0xe2815c02 // add r5, r1, #512
 .inst 0xe1a09008 // mov r9, r8
-// 0x31e8:
+// 0x31fc:
 .inst 0xe497c004 // ldr ip, [r7], #4
 .inst 0xe2599001 // subs r9, r9, #1
 .inst 0xe485c004 // str ip, [r5], #4
-.inst 0x1afffffb // bne 0x31e8
+.inst 0x1afffffb // bne 0x31fc
 .inst 0xe2867001 // add r7, r6, #1
 .inst 0xe0687107 // rsb r7, r8, r7, lsl #2
 .inst 0xe282b098 // add fp, r2, #152
-// 0x3204:
+// 0x3218:
 .inst 0xe3590000 // cmp r9, #0
 .inst 0x01a0c46c // roreq ip, ip, #8
-.inst 0x0a000002 // beq 0x321c
+.inst 0x0a000002 // beq 0x3230
 .inst 0xe3580008 // cmp r8, #8
 .inst 0x03590004 // cmpeq r9, #4
-.inst 0x1a0000c1 // bne 0x3524
-// 0x321c:
+.inst 0x1a0000c1 // bne 0x3538
+// 0x3230:
 .inst 0xeea0cb90 // vdup.32 q8, ip
 .inst 0xf2800e51 // vmov.i8 q0, #1
 .inst 0xf2802e52 // vmov.i8 q1, #2
@@ -3452,7 +3458,7 @@
 .inst 0xf34441f2 // veor q10, q10, q9
 .inst 0xee14cb90 // vmov.32 ip, d20[0]
 .inst 0x002cc003 // eoreq ip, ip, r3
-// 0x3524:
+// 0x3538:
 .inst 0xe7153108 // ldr r3, [r5, -r8, lsl #2]
 .inst 0xe2899001 // add r9, r9, #1
 .inst 0xe02cc003 // eor ip, ip, r3
@@ -3460,12 +3466,12 @@
 .inst 0xe1590008 // cmp r9, r8
 .inst 0x03a09000 // moveq r9, #0
 .inst 0xe2577001 // subs r7, r7, #1
-.inst 0x1affff2f // bne 0x3204
+.inst 0x1affff2f // bne 0x3218
 .inst 0xe2815c02 // add r5, r1, #512
 .inst 0xe2847010 // add r7, r4, #16
 .inst 0xf2806e50 // vmov.i8 q3, #0
 .inst 0xe3a08000 // mov r8, #0
-// 0x3554:
+// 0x3568:
 .inst 0xe0823008 // add r3, r2, r8
 .inst 0xf4250a0d // vld1.8 {d0-d1}, [r5]!
 .inst 0xf4232a0f // vld1.8 {d2-d3}, [r3]
@@ -3477,9 +3483,9 @@
 .inst 0xf2866e53 // vmov.i8 q3, #99
 .inst 0xf4074a0d // vst1.8 {d4-d5}, [r7]!
 .inst 0xe2566001 // subs r6, r6, #1
-.inst 0x5afffff3 // bpl 0x3554
-.inst 0xeafff2a4 // b 0x1c
-// 0x3588:
+.inst 0x5afffff3 // bpl 0x3568
+.inst 0xeafff29f // b 0x1c
+// 0x359c:
 .inst 0xe2844010 // add r4, r4, #16
 .inst 0xf4240a0f // vld1.8 {d0-d1}, [r4]
 .inst 0xe2815e19 // add r5, r1, #400
@@ -3487,8 +3493,8 @@
 .inst 0xe3a05000 // mov r5, #0
 .inst 0xe58151d8 // str r5, [r1, #472]
 .inst 0xe3a04003 // mov r4, #3
-.inst 0xeafff3e2 // b 0x534
-// 0x35a8:
+.inst 0xeafff3dd // b 0x534
+// 0x35bc:
 .inst 0xf3f0e060 // vrev64.8 q15, q8
 .inst 0xe2813c0b // add r3, r1, #2816
 .inst 0xf2800e50 // vmov.i8 q0, #0
@@ -3499,7 +3505,7 @@
 .inst 0xe3a04070 // mov r4, #112
 .inst 0xf403020f // vst1.8 {d0-d3}, [r3]
 .inst 0xe58141f8 // str r4, [r1, #504]
-// 0x35d0:
+// 0x35e4:
 .inst 0xe59141f8 // ldr r4, [r1, #504]
 .inst 0xe59121c4 // ldr r2, [r1, #452]
 .inst 0xe2816d2a // add r6, r1, #2688
@@ -3523,10 +3529,10 @@
 .inst 0xf445ea0f // vst1.8 {d30-d31}, [r5]
 .inst 0xe3a04008 // mov r4, #8
 .inst 0xe3a05004 // mov r5, #4
-.inst 0xeafffc2e // b 0x26ec
-// 0x3630:
+.inst 0xeafffc29 // b 0x26ec
+// 0x3644:
 .inst 0xe3a04012 // mov r4, #18
-// 0x3634:
+// 0x3648:
 .inst 0xf4230a0d // vld1.8 {d0-d1}, [r3]!
 .inst 0xf3b82050 // vshr.u32 q1, q0, #8
 .inst 0xe2544001 // subs r4, r4, #1
@@ -3535,13 +3541,13 @@
 .inst 0xf405270d // vst1.8 {d2}, [r5]!
 .inst 0xf405170d // vst1.8 {d1}, [r5]!
 .inst 0xf405370d // vst1.8 {d3}, [r5]!
-.inst 0x1afffff6 // bne 0x3634
+.inst 0x1afffff6 // bne 0x3648
 .inst 0xe59161f8 // ldr r6, [r1, #504]
 .inst 0xe2813d2a // add r3, r1, #2688
 .inst 0xe3a04001 // mov r4, #1
 .inst 0xe2566010 // subs r6, r6, #16
 .inst 0xe3a05005 // mov r5, #5
 .inst 0xe58161f8 // str r6, [r1, #504]
-.inst 0x5afffc1d // bpl 0x26ec
-.inst 0xeafff3a2 // b 0x504
-// 0x3678:
+.inst 0x5afffc18 // bpl 0x26ec
+.inst 0xeafff39d // b 0x504
+// 0x368c:

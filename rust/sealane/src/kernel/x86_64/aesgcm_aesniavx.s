@@ -56,7 +56,7 @@
 .quad 0x41c44ec9707941c4,0xd6ef2941c4d1ef29 // vpshufd xmm9,xmm9,0x4e; vpxor xmm10,xmm10,xmm9; vpxor xmm10,xmm10,xmm14
 .quad 0xc4001072442963c4,0x2141c44ed2707941; .byte 0xef,0xda // vpclmullqlqdq xmm14,xmm10,XMMWORD PTR [rdx+0x10]; vpshufd xmm10,xmm10,0x4e; vpxor xmm11,xmm11,xmm10
 .quad 0xfa8349deef2141c4,0x4800002582840f01; .byte 0x8b,0x47,0x38 // vpxor xmm11,xmm11,xmm14; cmp r10,0x1; je 0x2921; mov rax,QWORD PTR [rdi+0x38]
-.quad 0x2141c41a002162c4,0x4ee9187f7ac5ddef; .byte 0x27,0x00,0x00 // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]; vpxor xmm11,xmm11,xmm13; vmovdqu XMMWORD PTR [rax],xmm11; jmp 0x2b04
+.quad 0x2141c41a002162c4,0x64e9187f7ac5ddef; .byte 0x27,0x00,0x00 // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]; vpxor xmm11,xmm11,xmm13; vmovdqu XMMWORD PTR [rax],xmm11; jmp 0x2b1a
 // 0x3b6:
 .quad 0x0163820f10fb8349,0xc4206f7a41c40000; .byte 0x41,0x19,0xef,0xf0 // cmp r11,0x10; jb 0x523; vmovdqu xmm12,XMMWORD PTR [r8]; vpxor xmm14,xmm12,xmm8
 .quad 0x7ac1c4c6dd79c2c4,0xc422001962c4017f; .byte 0x41,0x79,0x70,0xf4,0x4e // vaesenclast xmm0,xmm0,xmm14; vmovdqu XMMWORD PTR [r9],xmm0; vpshufb xmm12,xmm12,XMMWORD PTR [rdx]; vpshufd xmm14,xmm12,0x4e
@@ -728,33 +728,38 @@
 .quad 0x7f7ac51a002162c4,0xc90f20407ffac518 // vpshufb xmm11,xmm11,XMMWORD PTR [rdx]; vmovdqu XMMWORD PTR [rax],xmm11; vmovdqu XMMWORD PTR [rax+0x20],xmm0; bswap ecx
 .byte 0x89,0x48,0x1c // mov DWORD PTR [rax+0x1c],ecx
 // 0x2964:
-.byte 0xe9,0x9b,0x01,0x00,0x00 // jmp 0x2b04
+.byte 0xe9,0xb1,0x01,0x00,0x00 // jmp 0x2b1a
 // 0x2969:
+.quad 0x7400000010c7f741,0x6ffac530478b480d; .byte 0x00 // test r15d,0x10; je 0x297f; mov rax,QWORD PTR [rdi+0x30]; vmovdqu xmm0,XMMWORD PTR [rax]
+.byte 0xe9,0xb4,0x00,0x00,0x00 // jmp 0x2a33
+// 0x297f:
 .quad 0x44c9eff1c51a8b41,0xff49db8949fa438d; .byte 0xc3 // mov ebx,DWORD PTR [r10]; vpxor xmm1,xmm1,xmm1; lea r8d,[rbx-0x6]; mov r11,rbx; inc r11
 .quad 0x850c8d4e04e3c149,0x49e4314500000000; .byte 0x89,0xd5 // shl r11,0x4; lea r9,[r8*4+0x0]; xor r12d,r12d; mov r13,rdx
 .quad 0x43f1894c10728d4d; .byte 0x8b,0x44,0x0e,0xfc // lea r14,[r10+0x10]; mov rcx,r14; mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x2998:
-.quad 0xfc83412074e48545,0x7508f88349377504; .byte 0x31 // test r12d,r12d; je 0x29bd; cmp r12d,0x4; jne 0x29da; cmp r8,0x8; jne 0x29da
+// 0x29ae:
+.quad 0xfc83412074e48545,0x7508f88349377504; .byte 0x31 // test r12d,r12d; je 0x29d3; cmp r12d,0x4; jne 0x29f0; cmp r8,0x8; jne 0x29f0
 .quad 0xc070f9c5c06ef9c5,0xf9c5c1dd79e2c400; .byte 0x7e,0xc0 // vmovd xmm0,eax; vpshufd xmm0,xmm0,0x0; vaesenclast xmm0,xmm0,xmm1; vmovd eax,xmm0
-.byte 0xeb,0x1d // jmp 0x29da
-// 0x29bd:
+.byte 0xeb,0x1d // jmp 0x29f0
+// 0x29d3:
 .quad 0x0079e2c4c06ef9c5,0xc5c1dd79e2c42042; .byte 0xf9,0x7e,0xc0 // vmovd xmm0,eax; vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]; vaesenclast xmm0,xmm0,xmm1; vmovd eax,xmm0
 .quad 0xc5ff49305db60f41; .byte 0x31,0xd8 // movzx ebx,BYTE PTR [r13+0x30]; inc r13; xor eax,ebx
-// 0x29da:
+// 0x29f0:
 .quad 0x894304c183480133,0xff4104c183490e04; .byte 0xc4 // xor eax,DWORD PTR [rcx]; add rcx,0x4; mov DWORD PTR [r14+r9*1],eax; add r9,0x4; inc r12d
-.quad 0xe431450372c43945 // cmp r12d,r8d; jb 0x29f3; xor r12d,r12d
-// 0x29f3:
-.quad 0x7ac1c4a072d9394d; .byte 0x6f,0x06,0xb8,0x10,0x00,0x00,0x00 // cmp r9,r11; jb 0x2998; vmovdqu xmm0,XMMWORD PTR [r14]; mov eax,0x10
-// 0x2a02:
-.quad 0x834806046f7a41c4,0xc40774d8394c10c0; .byte 0xc2,0x79,0xdc,0xc0 // vmovdqu xmm8,XMMWORD PTR [r14+rax*1]; add rax,0x10; cmp rax,r11; je 0x2a18; vaesenc xmm0,xmm0,xmm8
-.byte 0xeb,0xea // jmp 0x2a02
+.quad 0xe431450372c43945 // cmp r12d,r8d; jb 0x2a09; xor r12d,r12d
+// 0x2a09:
+.quad 0x7ac1c4a072d9394d; .byte 0x6f,0x06,0xb8,0x10,0x00,0x00,0x00 // cmp r9,r11; jb 0x29ae; vmovdqu xmm0,XMMWORD PTR [r14]; mov eax,0x10
 // 0x2a18:
-.quad 0x79e2c4c0dd79c2c4,0xf1c5c86ff9c50200; .byte 0x73,0xd1,0x3f // vaesenclast xmm0,xmm0,xmm8; vpshufb xmm0,xmm0,XMMWORD PTR [rdx]; vmovdqa xmm1,xmm0; vpsrlq xmm1,xmm1,0x3f
-.quad 0x70f9c508f973f1c5,0xc51fe272e9c5ffd0; .byte 0xf9,0x70,0x5a,0x10,0x4e // vpslldq xmm1,xmm1,0x8; vpshufd xmm2,xmm0,0xff; vpsrad xmm2,xmm2,0x1f; vpshufd xmm3,XMMWORD PTR [rdx+0x10],0x4e
+.quad 0x834806046f7a41c4,0xc40774d8394c10c0; .byte 0xc2,0x79,0xdc,0xc0 // vmovdqu xmm8,XMMWORD PTR [r14+rax*1]; add rax,0x10; cmp rax,r11; je 0x2a2e; vaesenc xmm0,xmm0,xmm8
+.byte 0xeb,0xea // jmp 0x2a18
+// 0x2a2e:
+.byte 0xc4,0xc2,0x79,0xdd,0xc0 // vaesenclast xmm0,xmm0,xmm8
+// 0x2a33:
+.quad 0x6ff9c5020079e2c4,0xf1c53fd173f1c5c8; .byte 0x73,0xf9,0x08 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx]; vmovdqa xmm1,xmm0; vpsrlq xmm1,xmm1,0x3f; vpslldq xmm1,xmm1,0x8
+.quad 0x72e9c5ffd070f9c5,0x4e105a70f9c51fe2 // vpshufd xmm2,xmm0,0xff; vpsrad xmm2,xmm2,0x1f; vpshufd xmm3,XMMWORD PTR [rdx+0x10],0x4e
 .quad 0xc0d4f9c5d3dbe9c5,0xc2eff9c5c1ebf9c5 // vpand xmm2,xmm2,xmm3; vpaddq xmm0,xmm0,xmm0; vpor xmm0,xmm0,xmm1; vpxor xmm0,xmm0,xmm2
 .quad 0xe06f79c5d2efe9c5,0x00828d49d86ff9c5; .byte 0x03,0x00,0x00 // vpxor xmm2,xmm2,xmm2; vmovdqa xmm12,xmm0; vmovdqa xmm3,xmm0; lea rax,[r10+0x300]
 .byte 0x48,0x89,0xc1 // mov rcx,rax
-// 0x2a66:
+// 0x2a7c:
 .quad 0x707941c4207f7ac5,0xc5f4ef0941c44ef4; .byte 0x09,0x6c,0xea // vmovdqu XMMWORD PTR [rax],xmm12; vpshufd xmm14,xmm12,0x4e; vpxor xmm14,xmm14,xmm12; vpunpcklqdq xmm13,xmm14,xmm2
 .quad 0x7f79c510687f7ac5,0xf1c54ec870f9c5f2; .byte 0xef,0xc8 // vmovdqu XMMWORD PTR [rax+0x10],xmm13; vmovdqa xmm2,xmm14; vpshufd xmm1,xmm0,0x4e; vpxor xmm1,xmm1,xmm0
 .quad 0xef29c54ed37079c5,0xc400cb447963c4d3; .byte 0x63,0x79,0x44,0xdb,0x11 // vpshufd xmm10,xmm3,0x4e; vpxor xmm10,xmm10,xmm3; vpclmullqlqdq xmm9,xmm0,xmm3; vpclmulhqhqdq xmm11,xmm0,xmm3
@@ -762,7 +767,7 @@
 .quad 0x7941c4d3ef2941c4,0xd1ef2941c44ec970 // vpxor xmm10,xmm10,xmm11; vpshufd xmm9,xmm9,0x4e; vpxor xmm10,xmm10,xmm9
 .quad 0x2963c4d6ef2941c4,0x707941c400107244; .byte 0xd2,0x4e // vpxor xmm10,xmm10,xmm14; vpclmullqlqdq xmm14,xmm10,XMMWORD PTR [rdx+0x10]; vpshufd xmm10,xmm10,0x4e
 .quad 0x2141c4daef2141c4,0x41c4e37f79c5deef; .byte 0x79,0x6f,0xe3 // vpxor xmm11,xmm11,xmm10; vpxor xmm11,xmm11,xmm14; vmovdqa xmm3,xmm12; vmovdqa xmm12,xmm11
-.quad 0x7f79c50475c83948; .byte 0xd8 // cmp rax,rcx; jne 0x2af0; vmovdqa xmm0,xmm11
-// 0x2af0:
-.quad 0x00828d4d20e88348,0x830fc0394c000001; .byte 0x62,0xff,0xff,0xff // sub rax,0x20; lea r8,[r10+0x100]; cmp rax,r8; jae 0x2a66
-// 0x2b04:
+.quad 0x7f79c50475c83948; .byte 0xd8 // cmp rax,rcx; jne 0x2b06; vmovdqa xmm0,xmm11
+// 0x2b06:
+.quad 0x00828d4d20e88348,0x830fc0394c000001; .byte 0x62,0xff,0xff,0xff // sub rax,0x20; lea r8,[r10+0x100]; cmp rax,r8; jae 0x2a7c
+// 0x2b1a:

@@ -523,10 +523,10 @@
 .quad 0x867ffdc5c0eff9c5,0x867ffdc500000100; .byte 0x20,0x01,0x00,0x00 // vpxor xmm0,xmm0,xmm0; vmovdqa YMMWORD PTR [rsi+0x100],ymm0; vmovdqa YMMWORD PTR [rsi+0x120],ymm0
 .quad 0x00000140867ffdc5,0x00000160867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm0; vmovdqa YMMWORD PTR [rsi+0x160],ymm0
 .quad 0x00000180867ffdc5,0x000001a0867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm0; vmovdqa YMMWORD PTR [rsi+0x1a0],ymm0
-.quad 0xe4860f40107f8348,0xc0867ffdc5000004; .byte 0x01,0x00,0x00 // cmp QWORD PTR [rdi+0x10],0x40; jbe 0x268e; vmovdqa YMMWORD PTR [rsi+0x1c0],ymm0
+.quad 0xfa860f40107f8348,0xc0867ffdc5000004; .byte 0x01,0x00,0x00 // cmp QWORD PTR [rdi+0x10],0x40; jbe 0x26a4; vmovdqa YMMWORD PTR [rsi+0x1c0],ymm0
 .quad 0x000001e0867ffdc5,0x00000200867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm0; vmovdqa YMMWORD PTR [rsi+0x200],ymm0
 .quad 0x00000220867ffdc5,0x00000240867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm0; vmovdqa YMMWORD PTR [rsi+0x240],ymm0
-.quad 0x00000260867ffdc5; .byte 0xe9,0xaf,0x04,0x00,0x00 // vmovdqa YMMWORD PTR [rsi+0x260],ymm0; jmp 0x268e
+.quad 0x00000260867ffdc5; .byte 0xe9,0xc5,0x04,0x00,0x00 // vmovdqa YMMWORD PTR [rsi+0x260],ymm0; jmp 0x26a4
 // 0x21df:
 .quad 0x20f88348e0438d49,0xf641ffffef42870f; .byte 0xc7,0x02 // lea rax,[r11-0x20]; cmp rax,0x20; ja 0x112f; test r15b,0x2
 .quad 0x62c4ffffef38840f,0xe06f79c5707a5a7d // je 0x112f; vbroadcasti128 ymm15,XMMWORD PTR [rdx+0x70]; vmovdqa xmm12,xmm0
@@ -567,37 +567,41 @@
 .quad 0x0d43c4dfef2541c4,0xc40000000340bd44; .byte 0x41,0x2d,0xef,0xd7 // vpxor ymm11,ymm11,ymm15; vpclmullqlqdq ymm15,ymm14,YMMWORD PTR [r13+0x340]; vpxor ymm10,ymm10,ymm15
 .quad 0x20c0834920c58349,0xfffbbee920c18349; .byte 0xff // add r13,0x20; add r8,0x20; add r9,0x20; jmp 0x2050
 // 0x2492:
+.quad 0x7400000010c7f741,0x6ffac530478b480d; .byte 0x00 // test r15d,0x10; je 0x24a8; mov rax,QWORD PTR [rdi+0x30]; vmovdqu xmm0,XMMWORD PTR [rax]
+.byte 0xe9,0xb6,0x00,0x00,0x00 // jmp 0x255e
+// 0x24a8:
 .quad 0xc9eff1c5241c8b41,0x49db8949fa438d44; .byte 0xff,0xc3 // mov ebx,DWORD PTR [r12]; vpxor xmm1,xmm1,xmm1; lea r8d,[rbx-0x6]; mov r11,rbx; inc r11
 .quad 0x850c8d4e04e3c149,0x49d2314500000000; .byte 0x89,0xd5 // shl r11,0x4; lea r9,[r8*4+0x0]; xor r10d,r10d; mov r13,rdx
 .quad 0xf1894c1024748d4d; .byte 0x43,0x8b,0x44,0x0e,0xfc // lea r14,[r12+0x10]; mov rcx,r14; mov eax,DWORD PTR [r14+r9*1-0x4]
-// 0x24c3:
-.quad 0xfa83412074d28545,0x7508f88349377504; .byte 0x31 // test r10d,r10d; je 0x24e8; cmp r10d,0x4; jne 0x2505; cmp r8,0x8; jne 0x2505
+// 0x24d9:
+.quad 0xfa83412074d28545,0x7508f88349377504; .byte 0x31 // test r10d,r10d; je 0x24fe; cmp r10d,0x4; jne 0x251b; cmp r8,0x8; jne 0x251b
 .quad 0xc070f9c5c06ef9c5,0xf9c5c1dd79e2c400; .byte 0x7e,0xc0 // vmovd xmm0,eax; vpshufd xmm0,xmm0,0x0; vaesenclast xmm0,xmm0,xmm1; vmovd eax,xmm0
-.byte 0xeb,0x1d // jmp 0x2505
-// 0x24e8:
+.byte 0xeb,0x1d // jmp 0x251b
+// 0x24fe:
 .quad 0x0079e2c4c06ef9c5,0xc5c1dd79e2c42042; .byte 0xf9,0x7e,0xc0 // vmovd xmm0,eax; vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]; vaesenclast xmm0,xmm0,xmm1; vmovd eax,xmm0
 .quad 0xc5ff49305db60f41; .byte 0x31,0xd8 // movzx ebx,BYTE PTR [r13+0x30]; inc r13; xor eax,ebx
-// 0x2505:
+// 0x251b:
 .quad 0x894304c183480133,0xff4104c183490e04; .byte 0xc2 // xor eax,DWORD PTR [rcx]; add rcx,0x4; mov DWORD PTR [r14+r9*1],eax; add r9,0x4; inc r10d
-.quad 0xd231450372c23945 // cmp r10d,r8d; jb 0x251e; xor r10d,r10d
-// 0x251e:
-.quad 0x7ac1c4a072d9394d; .byte 0x6f,0x06,0xb8,0x10,0x00,0x00,0x00 // cmp r9,r11; jb 0x24c3; vmovdqu xmm0,XMMWORD PTR [r14]; mov eax,0x10
-// 0x252d:
-.quad 0x834806046f7a41c4,0xc40774d8394c10c0; .byte 0xc2,0x79,0xdc,0xc0 // vmovdqu xmm8,XMMWORD PTR [r14+rax*1]; add rax,0x10; cmp rax,r11; je 0x2543; vaesenc xmm0,xmm0,xmm8
-.byte 0xeb,0xea // jmp 0x252d
+.quad 0xd231450372c23945 // cmp r10d,r8d; jb 0x2534; xor r10d,r10d
+// 0x2534:
+.quad 0x7ac1c4a072d9394d; .byte 0x6f,0x06,0xb8,0x10,0x00,0x00,0x00 // cmp r9,r11; jb 0x24d9; vmovdqu xmm0,XMMWORD PTR [r14]; mov eax,0x10
 // 0x2543:
-.quad 0x79e2c4c0dd79c2c4,0xc53fd073f1c50200; .byte 0xf1,0x73,0xf9,0x08 // vaesenclast xmm0,xmm0,xmm8; vpshufb xmm0,xmm0,XMMWORD PTR [rdx]; vpsrlq xmm1,xmm0,0x3f; vpslldq xmm1,xmm1,0x8
-.quad 0x72e9c5ffd070f9c5,0x4e105a70f9c51fe2 // vpshufd xmm2,xmm0,0xff; vpsrad xmm2,xmm2,0x1f; vpshufd xmm3,XMMWORD PTR [rdx+0x10],0x4e
-.quad 0xc0d4f9c5d3dbe9c5,0xc2eff9c5c1ebf9c5 // vpand xmm2,xmm2,xmm3; vpaddq xmm0,xmm0,xmm0; vpor xmm0,xmm0,xmm1; vpxor xmm0,xmm0,xmm2
-.quad 0xeff1c54ec870f9c5,0x7d41c4e06f7dc5c8; .byte 0x70,0xf4,0x4e // vpshufd xmm1,xmm0,0x4e; vpxor xmm1,xmm1,xmm0; vmovdqa ymm12,ymm0; vpshufd ymm14,ymm12,0x4e
-.quad 0x7d43c4f4ef0d41c4,0xdc447d43c400cc44; .byte 0x11 // vpxor ymm14,ymm14,ymm12; vpclmullqlqdq ymm9,ymm0,ymm12; vpclmulhqhqdq ymm11,ymm0,ymm12
-.quad 0x62c400d6447543c4,0x443543c4107a5a7d; .byte 0xf7,0x00 // vpclmullqlqdq ymm10,ymm1,ymm14; vbroadcasti128 ymm15,XMMWORD PTR [rdx+0x10]; vpclmullqlqdq ymm14,ymm9,ymm15
-.quad 0x2d41c4d1ef2d41c4,0x4ec9707d41c4d3ef // vpxor ymm10,ymm10,ymm9; vpxor ymm10,ymm10,ymm11; vpshufd ymm9,ymm9,0x4e
-.quad 0x2d41c4d1ef2d41c4,0x00f7442d43c4d6ef // vpxor ymm10,ymm10,ymm9; vpxor ymm10,ymm10,ymm14; vpclmullqlqdq ymm14,ymm10,ymm15
-.quad 0x41c44ed2707d41c4,0xdeef2541c4daef25 // vpshufd ymm10,ymm10,0x4e; vpxor ymm11,ymm11,ymm10; vpxor ymm11,ymm11,ymm14
-.quad 0xc3c401e0382563c4,0xc870fdc501c33825; .byte 0x4e // vinserti128 ymm12,ymm11,xmm0,0x1; vinserti128 ymm0,ymm11,xmm11,0x1; vpshufd ymm1,ymm0,0x4e
-.quad 0xd2efedc5c8eff5c5,0x0000020024848d49 // vpxor ymm1,ymm1,ymm0; vpxor ymm2,ymm2,ymm2; lea rax,[r12+0x200]
-// 0x25fe:
+.quad 0x834806046f7a41c4,0xc40774d8394c10c0; .byte 0xc2,0x79,0xdc,0xc0 // vmovdqu xmm8,XMMWORD PTR [r14+rax*1]; add rax,0x10; cmp rax,r11; je 0x2559; vaesenc xmm0,xmm0,xmm8
+.byte 0xeb,0xea // jmp 0x2543
+// 0x2559:
+.byte 0xc4,0xc2,0x79,0xdd,0xc0 // vaesenclast xmm0,xmm0,xmm8
+// 0x255e:
+.quad 0x73f1c5020079e2c4,0xc508f973f1c53fd0; .byte 0xf9,0x70,0xd0,0xff // vpshufb xmm0,xmm0,XMMWORD PTR [rdx]; vpsrlq xmm1,xmm0,0x3f; vpslldq xmm1,xmm1,0x8; vpshufd xmm2,xmm0,0xff
+.quad 0x70f9c51fe272e9c5,0xc5d3dbe9c54e105a; .byte 0xf9,0xd4,0xc0 // vpsrad xmm2,xmm2,0x1f; vpshufd xmm3,XMMWORD PTR [rdx+0x10],0x4e; vpand xmm2,xmm2,xmm3; vpaddq xmm0,xmm0,xmm0
+.quad 0xc2eff9c5c1ebf9c5,0xeff1c54ec870f9c5; .byte 0xc8 // vpor xmm0,xmm0,xmm1; vpxor xmm0,xmm0,xmm2; vpshufd xmm1,xmm0,0x4e; vpxor xmm1,xmm1,xmm0
+.quad 0x707d41c4e06f7dc5,0xc4f4ef0d41c44ef4; .byte 0x43,0x7d,0x44,0xcc,0x00 // vmovdqa ymm12,ymm0; vpshufd ymm14,ymm12,0x4e; vpxor ymm14,ymm14,ymm12; vpclmullqlqdq ymm9,ymm0,ymm12
+.quad 0x43c411dc447d43c4,0x5a7d62c400d64475; .byte 0x7a,0x10 // vpclmulhqhqdq ymm11,ymm0,ymm12; vpclmullqlqdq ymm10,ymm1,ymm14; vbroadcasti128 ymm15,XMMWORD PTR [rdx+0x10]
+.quad 0x41c400f7443543c4,0xd3ef2d41c4d1ef2d // vpclmullqlqdq ymm14,ymm9,ymm15; vpxor ymm10,ymm10,ymm9; vpxor ymm10,ymm10,ymm11
+.quad 0x41c44ec9707d41c4,0xd6ef2d41c4d1ef2d // vpshufd ymm9,ymm9,0x4e; vpxor ymm10,ymm10,ymm9; vpxor ymm10,ymm10,ymm14
+.quad 0x41c400f7442d43c4,0xef2541c44ed2707d; .byte 0xda // vpclmullqlqdq ymm14,ymm10,ymm15; vpshufd ymm10,ymm10,0x4e; vpxor ymm11,ymm11,ymm10
+.quad 0x2563c4deef2541c4,0xc33825c3c401e038; .byte 0x01 // vpxor ymm11,ymm11,ymm14; vinserti128 ymm12,ymm11,xmm0,0x1; vinserti128 ymm0,ymm11,xmm11,0x1
+.quad 0xeff5c54ec870fdc5,0x848d49d2efedc5c8; .byte 0x24,0x00,0x02,0x00,0x00 // vpshufd ymm1,ymm0,0x4e; vpxor ymm1,ymm1,ymm0; vpxor ymm2,ymm2,ymm2; lea rax,[r12+0x200]
+// 0x2614:
 .quad 0xf26c1dc5207f7ec5,0xef0d41c4fa6d1dc5; .byte 0xf7 // vmovdqu YMMWORD PTR [rax],ymm12; vpunpcklqdq ymm14,ymm12,ymm2; vpunpckhqdq ymm15,ymm12,ymm2; vpxor ymm14,ymm14,ymm15
 .quad 0x00000120b07f7ec5,0x707d41c4e27f7dc5; .byte 0xf4,0x4e // vmovdqu YMMWORD PTR [rax+0x120],ymm14; vmovdqa ymm2,ymm12; vpshufd ymm14,ymm12,0x4e
 .quad 0x7d43c4f4ef0d41c4,0xdc447d43c400cc44; .byte 0x11 // vpxor ymm14,ymm14,ymm12; vpclmullqlqdq ymm9,ymm0,ymm12; vpclmulhqhqdq ymm11,ymm0,ymm12
@@ -606,6 +610,6 @@
 .quad 0x2d41c4d1ef2d41c4,0x00f7442d43c4d6ef // vpxor ymm10,ymm10,ymm9; vpxor ymm10,ymm10,ymm14; vpclmullqlqdq ymm14,ymm10,ymm15
 .quad 0x41c44ed2707d41c4,0xdeef2541c4daef25 // vpshufd ymm10,ymm10,0x4e; vpxor ymm11,ymm11,ymm10; vpxor ymm11,ymm11,ymm14
 .quad 0xe88348e36f7d41c4,0x000100248c8d4920; .byte 0x00 // vmovdqa ymm12,ymm11; sub rax,0x20; lea rcx,[r12+0x100]
-.quad 0xffff70830fc83948; .byte 0xff // cmp rax,rcx; jae 0x25fe
-// 0x268e:
+.quad 0xffff70830fc83948; .byte 0xff // cmp rax,rcx; jae 0x2614
+// 0x26a4:
 .byte 0xc5,0xf8,0x77 // vzeroupper

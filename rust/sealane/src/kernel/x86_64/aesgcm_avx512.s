@@ -35,7 +35,7 @@
 .quad 0xc362d9ef4065a162,0x65c16201d93b48fd; .byte 0x20,0xef,0xd9 // vpxord zmm19,zmm19,zmm17; vextracti64x4 ymm9,zmm19,0x1; vpxord ymm19,ymm19,ymm9
 .quad 0x6201d939287dc362,0x478b48d9ef0065c1; .byte 0x38 // vextracti32x4 xmm9,ymm19,0x1; vpxord xmm19,xmm19,xmm9; mov rax,QWORD PTR [rdi+0x38]
 .quad 0x2162df000065c262,0x08fe6162e3ef001d; .byte 0x7f,0x20 // vpshufb xmm19,xmm19,xmm15; vpxord xmm28,xmm28,xmm19; vmovdqu64 XMMWORD PTR [rax],xmm28
-.quad 0x00003bd9e977f8c5 // vzeroupper; jmp 0x3e4a
+.quad 0x00003befe977f8c5 // vzeroupper; jmp 0x3e60
 // 0x271:
 .quad 0x00000000c5048d44,0x15e362e86e7941c4; .byte 0x08,0x44,0x51,0x23,0x10 // lea r8d,[rax*8+0x0]; vmovd xmm13,r8d; vpclmullqhqdq xmm18,xmm13,XMMWORD PTR [rcx+0x230]
 .quad 0x00037089441163c4,0xc9ef0075c1620000 // vpclmullqlqdq xmm9,xmm13,XMMWORD PTR [rcx+0x370]; vpxord xmm17,xmm17,xmm9
@@ -848,12 +848,12 @@
 .quad 0x606f08fe61620775; .byte 0x02 // jne 0x3954; vmovdqu64 xmm28,XMMWORD PTR [rax+0x20]
 // 0x3954:
 .quad 0x7400000002c7f741,0x1d616238478b4815; .byte 0x00,0xef,0xe0 // test r15d,0x2; je 0x3972; mov rax,QWORD PTR [rdi+0x38]; vpxord xmm28,xmm28,xmm0
-.quad 0xd5e9207f08fe6162; .byte 0x04,0x00,0x00 // vmovdqu64 XMMWORD PTR [rax],xmm28; jmp 0x3e47
+.quad 0xebe9207f08fe6162; .byte 0x04,0x00,0x00 // vmovdqu64 XMMWORD PTR [rax],xmm28; jmp 0x3e5d
 // 0x3972:
 .quad 0x08fe6162007ffac5,0xef0025f16202607f; .byte 0x41,0x01 // vmovdqu XMMWORD PTR [rax],xmm0; vmovdqu64 XMMWORD PTR [rax+0x20],xmm28; vpxord xmm0,xmm27,XMMWORD PTR [rcx+0x10]
 .quad 0x5f8b4810407ffac5,0x79c3c404ebc14810; .byte 0x16,0xc4,0x03 // vmovdqu XMMWORD PTR [rax+0x10],xmm0; mov rbx,QWORD PTR [rdi+0x10]; shr rbx,0x4; vpextrd r12d,xmm0,0x3
 .quad 0x8341e30144cc0f41,0x89cb0ffb014401e7; .byte 0x58,0x1c // bswap r12d; add ebx,r12d; and r15d,0x1; add ebx,r15d; bswap ebx; mov DWORD PTR [rax+0x1c],ebx
-.byte 0xe9,0x99,0x04,0x00,0x00 // jmp 0x3e47
+.byte 0xe9,0xaf,0x04,0x00,0x00 // jmp 0x3e5d
 // 0x39ae:
 .quad 0x7262e36f48fd0162,0x1d426202415a487d; .byte 0x40,0xdc,0xe0 // vmovdqa64 zmm28,zmm27; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]; vaesenc zmm28,zmm28,zmm8
 .quad 0x6203415a487d7262,0x7d7262e0dc401d42; .byte 0x48,0x5a,0x41,0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]; vaesenc zmm28,zmm28,zmm8; vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
@@ -873,40 +873,45 @@
 .quad 0x112351440815e362,0x003749440825e362 // vpclmulhqhqdq xmm18,xmm13,XMMWORD PTR [rcx+0x230]; vpclmullqlqdq xmm17,xmm11,XMMWORD PTR [rcx+0x370]
 .byte 0xe9,0x25,0xfe,0xff,0xff // jmp 0x38ea
 // 0x3ac5:
+.quad 0x7400000010c7f741,0x6ffac530478b480d; .byte 0x00 // test r15d,0x10; je 0x3adb; mov rax,QWORD PTR [rdi+0x30]; vmovdqu xmm0,XMMWORD PTR [rax]
+.byte 0xe9,0xb7,0x00,0x00,0x00 // jmp 0x3b92
+// 0x3adb:
 .quad 0x8d44c9eff1c5198b,0xc3ff49db8949fa43 // mov ebx,DWORD PTR [rcx]; vpxor xmm1,xmm1,xmm1; lea r8d,[rbx-0x6]; mov r11,rbx; inc r11
 .quad 0x850c8d4e04e3c149,0x49d2314500000000; .byte 0x89,0xd4 // shl r11,0x4; lea r9,[r8*4+0x0]; xor r10d,r10d; mov r12,rdx
 .quad 0x10718d4c10698d4c; .byte 0x43,0x8b,0x44,0x0d,0xfc // lea r13,[rcx+0x10]; lea r14,[rcx+0x10]; mov eax,DWORD PTR [r13+r9*1-0x4]
-// 0x3af4:
-.quad 0xfa83412074d28545,0x7508f88349397504; .byte 0x33 // test r10d,r10d; je 0x3b19; cmp r10d,0x4; jne 0x3b38; cmp r8,0x8; jne 0x3b38
+// 0x3b0a:
+.quad 0xfa83412074d28545,0x7508f88349397504; .byte 0x33 // test r10d,r10d; je 0x3b2f; cmp r10d,0x4; jne 0x3b4e; cmp r8,0x8; jne 0x3b4e
 .quad 0xc070f9c5c06ef9c5,0xf9c5c1dd79e2c400; .byte 0x7e,0xc0 // vmovd xmm0,eax; vpshufd xmm0,xmm0,0x0; vaesenclast xmm0,xmm0,xmm1; vmovd eax,xmm0
-.byte 0xeb,0x1f // jmp 0x3b38
-// 0x3b19:
+.byte 0xeb,0x1f // jmp 0x3b4e
+// 0x3b2f:
 .quad 0x0079e2c4c06ef9c5,0xc5c1dd79e2c42042; .byte 0xf9,0x7e,0xc0 // vmovd xmm0,eax; vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]; vaesenclast xmm0,xmm0,xmm1; vmovd eax,xmm0
 .quad 0xff4930247cb60f45; .byte 0xc4,0x44,0x31,0xf8 // movzx r15d,BYTE PTR [r12+0x30]; inc r12; xor eax,r15d
-// 0x3b38:
+// 0x3b4e:
 .quad 0x4304c68349063341,0x04c18349000d4489 // xor eax,DWORD PTR [r14]; add r14,0x4; mov DWORD PTR [r13+r9*1+0x0],eax; add r9,0x4
-.quad 0x0372c23945c2ff41; .byte 0x45,0x31,0xd2 // inc r10d; cmp r10d,r8d; jb 0x3b53; xor r10d,r10d
-// 0x3b53:
-.quad 0x6ffac59c72d9394d; .byte 0x41,0x10,0xb8,0x10,0x00,0x00,0x00 // cmp r9,r11; jb 0x3af4; vmovdqu xmm0,XMMWORD PTR [rcx+0x10]; mov eax,0x10
-// 0x3b62:
+.quad 0x0372c23945c2ff41; .byte 0x45,0x31,0xd2 // inc r10d; cmp r10d,r8d; jb 0x3b69; xor r10d,r10d
+// 0x3b69:
+.quad 0x6ffac59c72d9394d; .byte 0x41,0x10,0xb8,0x10,0x00,0x00,0x00 // cmp r9,r11; jb 0x3b0a; vmovdqu xmm0,XMMWORD PTR [rcx+0x10]; mov eax,0x10
+// 0x3b78:
 .quad 0x83000544dc79c2c4,0x394d10488d4410c0; .byte 0xd9 // vaesenc xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]; add eax,0x10; lea r9d,[rax+0x10]; cmp r9,r11
-.quad 0x0544dd79c2c4ed72,0xf1c5c70079c2c400; .byte 0x73,0xd0,0x3f // jb 0x3b62; vaesenclast xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]; vpshufb xmm0,xmm0,xmm15; vpsrlq xmm1,xmm0,0x3f
-.quad 0x72e9c508f973f1c5,0x62ffd270f9c51fe0; .byte 0x91,0x7d,0x08,0x70,0xd9,0x4e // vpslldq xmm1,xmm1,0x8; vpsrad xmm2,xmm0,0x1f; vpshufd xmm2,xmm2,0xff; vpshufd xmm3,xmm25,0x4e
-.quad 0xc0d4f9c5d3dbe9c5,0xc2eff9c5c1ebf9c5 // vpand xmm2,xmm2,xmm3; vpaddq xmm0,xmm0,xmm0; vpor xmm0,xmm0,xmm1; vpxor xmm0,xmm0,xmm2
-.quad 0x087d6162c86ff9c5,0xef000d61624ef070; .byte 0xf0 // vmovdqa xmm1,xmm0; vpshufd xmm30,xmm0,0x4e; vpxord xmm30,xmm30,xmm0
-.quad 0x2571624ed97079c5,0x440875e362d9ef08; .byte 0xc0,0x00 // vpshufd xmm11,xmm1,0x4e; vpxord xmm11,xmm11,xmm1; vpclmullqlqdq xmm16,xmm1,xmm0
-.quad 0x6211d0440875e362,0xa36200ce44082583; .byte 0x7d,0x00,0x25,0xca,0x96 // vpclmulhqhqdq xmm18,xmm1,xmm0; vpclmullqlqdq xmm17,xmm11,xmm30; vpternlogd xmm17,xmm16,xmm18,0x96
-.quad 0x6200c944007d1362,0xc3624ec070087da1; .byte 0x7d,0x00,0x25,0xc9,0x96 // vpclmullqlqdq xmm9,xmm16,xmm25; vpshufd xmm16,xmm16,0x4e; vpternlogd xmm17,xmm16,xmm9,0x96
-.quad 0x6200c94400751362,0xd1624ec970087da1; .byte 0x6d,0x00,0xef,0xc9 // vpclmullqlqdq xmm9,xmm17,xmm25; vpshufd xmm17,xmm17,0x4e; vpxord xmm1,xmm18,xmm9
-.quad 0xe3c4c9ef0875b162,0x00fde3c401c83875; .byte 0xc1,0x44 // vpxord xmm1,xmm1,xmm17; vinserti128 ymm1,ymm1,xmm0,0x1; vpermq ymm0,ymm1,0x44
-.quad 0x287d6162d16ffdc5,0xef200d61624ef070; .byte 0xf0 // vmovdqa ymm2,ymm1; vpshufd ymm30,ymm0,0x4e; vpxord ymm30,ymm30,ymm0
-.quad 0x2571624eda707dc5,0x44286de362daef28; .byte 0xc0,0x00 // vpshufd ymm11,ymm2,0x4e; vpxord ymm11,ymm11,ymm2; vpclmullqlqdq ymm16,ymm2,ymm0
-.quad 0x6211d044286de362,0xa36200ce44282583; .byte 0x7d,0x20,0x25,0xca,0x96 // vpclmulhqhqdq ymm18,ymm2,ymm0; vpclmullqlqdq ymm17,ymm11,ymm30; vpternlogd ymm17,ymm16,ymm18,0x96
-.quad 0x6200c944207d1362,0xc3624ec070287da1; .byte 0x7d,0x20,0x25,0xc9,0x96 // vpclmullqlqdq ymm9,ymm16,ymm25; vpshufd ymm16,ymm16,0x4e; vpternlogd ymm17,ymm16,ymm9,0x96
-.quad 0x6200c94420751362,0xd1624ec970287da1; .byte 0x6d,0x20,0xef,0xd1 // vpclmullqlqdq ymm9,ymm17,ymm25; vpshufd ymm17,ymm17,0x4e; vpxord ymm2,ymm18,ymm9
-.quad 0xf362d1ef286db162,0x7df36201c13a48ed; .byte 0x48,0x43,0xc8,0x00 // vpxord ymm2,ymm2,ymm17; vinserti64x4 zmm0,zmm2,ymm1,0x1; vshufi32x4 zmm1,zmm0,zmm0,0x0
-.quad 0x8d48d2ef086df162; .byte 0x81,0x00,0x01,0x00,0x00 // vpxord xmm2,xmm2,xmm2; lea rax,[rcx+0x100]
-// 0x3ca1:
+.quad 0x0544dd79c2c4ed72; .byte 0x00 // jb 0x3b78; vaesenclast xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
+// 0x3b92:
+.quad 0x73f1c5c70079c2c4,0xc508f973f1c53fd0; .byte 0xe9,0x72,0xe0,0x1f // vpshufb xmm0,xmm0,xmm15; vpsrlq xmm1,xmm0,0x3f; vpslldq xmm1,xmm1,0x8; vpsrad xmm2,xmm0,0x1f
+.quad 0x7d9162ffd270f9c5,0xd3dbe9c54ed97008 // vpshufd xmm2,xmm2,0xff; vpshufd xmm3,xmm25,0x4e; vpand xmm2,xmm2,xmm3
+.quad 0xc1ebf9c5c0d4f9c5,0xc86ff9c5c2eff9c5 // vpaddq xmm0,xmm0,xmm0; vpor xmm0,xmm0,xmm1; vpxor xmm0,xmm0,xmm2; vmovdqa xmm1,xmm0
+.quad 0x624ef070087d6162,0x7079c5f0ef000d61; .byte 0xd9,0x4e // vpshufd xmm30,xmm0,0x4e; vpxord xmm30,xmm30,xmm0; vpshufd xmm11,xmm1,0x4e
+.quad 0xe362d9ef08257162,0x75e36200c0440875; .byte 0x08,0x44,0xd0,0x11 // vpxord xmm11,xmm11,xmm1; vpclmullqlqdq xmm16,xmm1,xmm0; vpclmulhqhqdq xmm18,xmm1,xmm0
+.quad 0x6200ce4408258362,0x136296ca25007da3; .byte 0x7d,0x00,0x44,0xc9,0x00 // vpclmullqlqdq xmm17,xmm11,xmm30; vpternlogd xmm17,xmm16,xmm18,0x96; vpclmullqlqdq xmm9,xmm16,xmm25
+.quad 0x624ec070087da162,0x136296c925007dc3; .byte 0x75,0x00,0x44,0xc9,0x00 // vpshufd xmm16,xmm16,0x4e; vpternlogd xmm17,xmm16,xmm9,0x96; vpclmullqlqdq xmm9,xmm17,xmm25
+.quad 0x624ec970087da162,0x75b162c9ef006dd1; .byte 0x08,0xef,0xc9 // vpshufd xmm17,xmm17,0x4e; vpxord xmm1,xmm18,xmm9; vpxord xmm1,xmm1,xmm17
+.quad 0xe3c401c83875e3c4,0xd16ffdc544c100fd // vinserti128 ymm1,ymm1,xmm0,0x1; vpermq ymm0,ymm1,0x44; vmovdqa ymm2,ymm1
+.quad 0x624ef070287d6162,0x707dc5f0ef200d61; .byte 0xda,0x4e // vpshufd ymm30,ymm0,0x4e; vpxord ymm30,ymm30,ymm0; vpshufd ymm11,ymm2,0x4e
+.quad 0xe362daef28257162,0x6de36200c044286d; .byte 0x28,0x44,0xd0,0x11 // vpxord ymm11,ymm11,ymm2; vpclmullqlqdq ymm16,ymm2,ymm0; vpclmulhqhqdq ymm18,ymm2,ymm0
+.quad 0x6200ce4428258362,0x136296ca25207da3; .byte 0x7d,0x20,0x44,0xc9,0x00 // vpclmullqlqdq ymm17,ymm11,ymm30; vpternlogd ymm17,ymm16,ymm18,0x96; vpclmullqlqdq ymm9,ymm16,ymm25
+.quad 0x624ec070287da162,0x136296c925207dc3; .byte 0x75,0x20,0x44,0xc9,0x00 // vpshufd ymm16,ymm16,0x4e; vpternlogd ymm17,ymm16,ymm9,0x96; vpclmullqlqdq ymm9,ymm17,ymm25
+.quad 0x624ec970287da162,0x6db162d1ef206dd1; .byte 0x28,0xef,0xd1 // vpshufd ymm17,ymm17,0x4e; vpxord ymm2,ymm18,ymm9; vpxord ymm2,ymm2,ymm17
+.quad 0x6201c13a48edf362,0xf16200c843487df3; .byte 0x6d,0x08,0xef,0xd2 // vinserti64x4 zmm0,zmm2,ymm1,0x1; vshufi32x4 zmm1,zmm0,zmm0,0x0; vpxord xmm2,xmm2,xmm2
+.byte 0x48,0x8d,0x81,0x00,0x01,0x00,0x00 // lea rax,[rcx+0x100]
+// 0x3cb7:
 .quad 0x6204407f48fef162,0xfdf162da6c48fdf1; .byte 0x48,0x6d,0xe2 // vmovdqu64 ZMMWORD PTR [rax+0x100],zmm0; vpunpcklqdq zmm3,zmm0,zmm2; vpunpckhqdq zmm4,zmm0,zmm2
 .quad 0xf162dcef4865f162,0xfdf16209587f48fe; .byte 0x48,0x6f,0xd0 // vpxord zmm3,zmm3,zmm4; vmovdqu64 ZMMWORD PTR [rax+0x240],zmm3; vmovdqa64 zmm2,zmm0
 .quad 0x624ef170487d6162,0x7d7162f1ef400d61; .byte 0x48,0x70,0xd8,0x4e // vpshufd zmm30,zmm1,0x4e; vpxord zmm30,zmm30,zmm1; vpshufd zmm11,zmm0,0x4e
@@ -914,7 +919,7 @@
 .quad 0x6200ce4448258362,0x136296ca25407da3; .byte 0x7d,0x40,0x44,0xc9,0x00 // vpclmullqlqdq zmm17,zmm11,zmm30; vpternlogd zmm17,zmm16,zmm18,0x96; vpclmullqlqdq zmm9,zmm16,zmm25
 .quad 0x624ec070487da162,0x136296c925407dc3; .byte 0x75,0x40,0x44,0xc9,0x00 // vpshufd zmm16,zmm16,0x4e; vpternlogd zmm17,zmm16,zmm9,0x96; vpclmullqlqdq zmm9,zmm17,zmm25
 .quad 0x624ec970487da162,0x7db162c1ef406dd1; .byte 0x48,0xef,0xc1 // vpshufd zmm17,zmm17,0x4e; vpxord zmm0,zmm18,zmm9; vpxord zmm0,zmm0,zmm17
-.quad 0x0fc8394840e88348,0x7ffac5ffffff6883; .byte 0x81,0xa0,0x03,0x00,0x00 // sub rax,0x40; cmp rax,rcx; jae 0x3ca1; vmovdqu XMMWORD PTR [rcx+0x3a0],xmm0
+.quad 0x0fc8394840e88348,0x7ffac5ffffff6883; .byte 0x81,0xa0,0x03,0x00,0x00 // sub rax,0x40; cmp rax,rcx; jae 0x3cb7; vmovdqu XMMWORD PTR [rcx+0x3a0],xmm0
 .quad 0xd8efe1c5d86df9c5,0x0000034899d6f9c5 // vpunpckhqdq xmm3,xmm0,xmm0; vpxor xmm3,xmm3,xmm0; vmovq QWORD PTR [rcx+0x348],xmm3
 .quad 0x624ef170087d6162,0x7079c5f1ef000d61; .byte 0xd8,0x4e // vpshufd xmm30,xmm1,0x4e; vpxord xmm30,xmm30,xmm1; vpshufd xmm11,xmm0,0x4e
 .quad 0xe362d8ef08257162,0x7de36200c144087d; .byte 0x08,0x44,0xd1,0x11 // vpxord xmm11,xmm11,xmm0; vpclmullqlqdq xmm16,xmm0,xmm1; vpclmulhqhqdq xmm18,xmm0,xmm1
@@ -929,6 +934,6 @@
 .quad 0x6200c94400751362,0xd1624ec970087da1; .byte 0x6d,0x00,0xef,0xc1 // vpclmullqlqdq xmm9,xmm17,xmm25; vpshufd xmm17,xmm17,0x4e; vpxord xmm0,xmm18,xmm9
 .quad 0xfac5c1ef087db162,0xf9c500000380817f; .byte 0x6d,0xd8 // vpxord xmm0,xmm0,xmm17; vmovdqu XMMWORD PTR [rcx+0x380],xmm0; vpunpckhqdq xmm3,xmm0,xmm0
 .quad 0x99d6f9c5d8efe1c5; .byte 0x68,0x03,0x00,0x00 // vpxor xmm3,xmm3,xmm0; vmovq QWORD PTR [rcx+0x368],xmm3
-// 0x3e47:
+// 0x3e5d:
 .byte 0xc5,0xf8,0x77 // vzeroupper
-// 0x3e4a:
+// 0x3e60:
