@@ -13,8 +13,9 @@
  *               whatever it was, and is refused by all functions.
  *   lengths     none is above PTRDIFF_MAX, as no object is: SEALANE_TOO_LONG, as for one over a cipher's limit.
  *   threads     a key that is not being written may be used by any number of threads; a stream by one at a time.
- *   memory      nothing is allocated; about 6 KiB of stack is used (10 KiB by AES-GCM in portable code, 16 KiB by the
- *               first key set-up in a process), and secrets are wiped from it.
+ *   memory      nothing is allocated. Stack, at most, in KiB (in portable code): a call 8 (11), a batch 26 (30),
+ *               a batch of QUIC's packets 34 (38). With known-answer tests, once in a process: a first key 24 (26),
+ *               a first batch 40 (42), a first batch of QUIC's packets 56 (58). Secrets are wiped from it.
  *   time        depends on lengths only, and on whether a tag was right. On AArch64 CPUs that have a mode for it
  *               (PSTATE.DIT, FEAT_DIT) it is on while a call runs.
  *
@@ -214,8 +215,7 @@ typedef struct sealane_op {
  * tag, status) must not overlap anything of another packet; that is not checked, and packets of which it is not true
  * may fail or hold the wrong bytes. Inputs, keys, nonces and associated data may be shared.
  *
- * Give as many packets at once as there are, best some dozens of them; their order does not matter. About 24 KiB of
- * stack is used (up to 52 KiB by the first batch in a process, which runs a known-answer test). */
+ * Give as many packets at once as there are, best some dozens of them; their order does not matter. */
 SEALANE_API SEALANE_CHECKED size_t sealane_seal_batch(sealane_op *ops, size_t n);
 SEALANE_API SEALANE_CHECKED size_t sealane_open_batch(sealane_op *ops, size_t n);
 
@@ -511,7 +511,7 @@ typedef struct sealane_quic_packet {
  * bytes less one the packet number has; they are filled in. SEALANE_INVALID_LENGTH: too short to take a sample, that is
  * packet_bytes < pn_offset + 20, or pn_offset is 0; SEALANE_TOO_LONG: number above 2^62 - 1; SEALANE_INVALID_KEY,
  * _NULL: bytes are left alone, unprotected as they are, and must not be sent. A packet that fails does not affect the
- * others. They must not overlap. About 40 KiB of stack is used. */
+ * others. They must not overlap. */
 SEALANE_API SEALANE_CHECKED size_t sealane_quic_protect_batch(sealane_quic_packet *packets, size_t n);
 
 /* Unprotects n packets of any content, and returns how many have SEALANE_OK. SEALANE_RESERVED_BITS: authentic, with a

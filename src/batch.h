@@ -1,21 +1,24 @@
-/* The planner of batches, with a choice of batch kernels of the caller's, for tests; and a way around it. */
+/* Batches, with a choice of batch kernels of the caller's, for tests; and their lanes. */
 #ifndef SEALANE_SRC_BATCH_H
 #define SEALANE_SRC_BATCH_H
 
 #include "../include/sealane.h"
 #include "level.h"
 
-typedef const sealane_batch *sealane_batch_choice(const sealane_table *table, const sealane_level *level,
-                                                  uint64_t direction);
+typedef const sealane_batch *sealane_batch_choice(const sealane_table *table, const sealane_level *level);
 
 /* sealane_seal_batch, or with SEALANE_FLAG_OPEN sealane_open_batch. */
 size_t sealane_batch_run(sealane_op *ops, size_t n, uint64_t direction, sealane_batch_choice *choice);
 
-/* Packets that are known to be without mistakes, all with keys of key's algorithm and level: in one call of the batch
- * kernel, or one by one if there is none or they are too few for it. Lanes are aligned to 64 bytes. 1: done, with the
- * tags that belong to them; 0: they are of lengths or in an order for which the planner is better, and nothing was
- * done.
- */
-int sealane_batch_lanes(const sealane_key *key, const sealane_lane *lanes, size_t n, uint64_t direction);
+enum { SEALANE_LANES_MAX = 64 };
+
+/* Runs 1 to SEALANE_LANES_MAX packets without mistakes, all with keys of that level: side by side where that is faster,
+ * and batch is not NULL. Each lane gets the tag that belongs to its packet. Lanes are aligned to 64 bytes. */
+void sealane_run_lanes(const sealane_level *level, const sealane_batch *batch, const sealane_lane *lanes, size_t n,
+                       uint64_t direction);
+
+/* The same of one packet, whose lane the arguments begin with: they need not be copied, which would wait for its
+ * stores. */
+void sealane_run_lane(const sealane_level *level, sealane_args *a, uint64_t direction);
 
 #endif

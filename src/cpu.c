@@ -18,7 +18,8 @@ uint32_t sealane_cpu_features(void)
 {
     const uint64_t ymm = 1 << 1 | 1 << 2;                /* xmm, upper halves of ymm */
     const uint64_t zmm = ymm | 1 << 5 | 1 << 6 | 1 << 7; /* masks, upper halves of zmm, zmm16-31 */
-    const uint32_t highest = __get_cpuid_max(0, NULL); /* asked once: under a hypervisor each answer takes a microsecond */
+    const uint32_t highest =
+        __get_cpuid_max(0, NULL); /* asked once: under a hypervisor each answer takes a microsecond */
     uint32_t a, b, c, d, found = 0;
 
     if (highest < 1)

@@ -113,10 +113,3 @@ const sealane_batch *sealane_level_batch(const sealane_table *table, const seala
     return sealane_batch_choose(table, level, &outcomes[table - sealane_tables][level - table->levels],
                                 report_failed_batch);
 }
-
-const sealane_batch *sealane_batch_of_process(const sealane_table *table, const sealane_level *level,
-                                              uint64_t direction)
-{
-    (void)direction;
-    return sealane_level_batch(table, level);
-}

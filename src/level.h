@@ -22,11 +22,9 @@
 typedef struct sealane_batch {
     sealane_kernel *kernel; /* NULL: there is none, all packets go one by one */
     const void *consts;
-    uint8_t group;   /* packets at a time, a power of 2: one or two over go one by one; 0: no matter */
-    uint8_t few;     /* the least of from: fewer packets never pay */
-    uint8_t classes; /* of which packets ever pay; longer ones never do */
-    uint8_t from[SEALANE_BATCH_CLASSES]; /* 0: never, unless they come between others that do */
-    uint16_t least, below; /* bytes of packets that it does one after the other, of which two pay; 0, 0: it does not */
+    uint8_t few;                         /* the least of from: fewer packets never pay */
+    uint8_t classes;                     /* of which packets ever pay; longer ones never do */
+    uint8_t from[SEALANE_BATCH_CLASSES]; /* 0: never */
 } sealane_batch;
 
 #define SEALANE_BATCH_FROM_MAX 16
@@ -99,10 +97,6 @@ int sealane_level_of_process(const sealane_table *table);
 /* What the level does batches with: NULL if nothing, or if that does not give the known answers, which is tested at
  * the first call and reported. */
 const sealane_batch *sealane_level_batch(const sealane_table *table, const sealane_level *level);
-
-/* The same, as sealane_batch_run takes it; direction is 0 or SEALANE_FLAG_OPEN. */
-const sealane_batch *sealane_batch_of_process(const sealane_table *table, const sealane_level *level,
-                                              uint64_t direction);
 
 /* The same for a level outside the table. outcome is 0 at first and remembers the test; failed is called once. */
 typedef void sealane_batch_failed(const sealane_table *table, const sealane_level *level);

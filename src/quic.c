@@ -8,7 +8,8 @@
 
 #define QUIC_MARK 0x736c7131 /* and the algorithm is added */
 
-enum { CHUNK = 64, SAMPLE_OFFSET = 4, SAMPLE_BYTES = 16, ROW_PAYS = 3 };
+enum { CHUNK = SEALANE_LANES_MAX, SAMPLE_OFFSET = 4, SAMPLE_BYTES = 16 };
+enum { PACKET_MAX = INT32_MAX }; /* bytes: less than any cipher's limit, and far more than a datagram has */
 
 static const uint64_t NUMBER_MAX = ((uint64_t)1 << 62) - 1;
 
@@ -78,17 +79,12 @@ void sealane_quic_keys_wipe(sealane_quic_keys *k)
         wipe(k, sizeof *k);
 }
 
-/* The mask of one sample, in the first bytes of a block. */
-static ALWAYS_INLINE inline void make_mask(const mask_kind *kind, uint8_t block[16], const uint8_t *sample)
+/* The masks of samples, in the first bytes of blocks: a lane has a sample, a block and a key of that kind. */
+static void make_masks(const mask_kind *kind, const sealane_lane *lanes, size_t n)
 {
     SEALANE_SCRATCH(scratch);
-    const sealane_lane lane = {.out = slot(block), .in = slot(sample), .key = slot(kind->key)};
     sealane_args a; /* see sealane_aes_key_init: what masks do not read is not set */
-    if (kind->rounds != 0)
-        a.out = slot(block), a.in = slot(sample), a.bytes = SAMPLE_BYTES, a.key = slot(kind->key), a.state = 0,
-        a.flags = SEALANE_AES_ECB_ENCRYPT;
-    else
-        a.in = slot(&lane), a.bytes = 1, a.flags = 0;
+    a.in = slot(lanes), a.bytes = n, a.flags = kind->rounds == 0 ? 0 : SEALANE_AES_MASKS;
     kind->level->kernel(&a, scratch, kind->level->consts);
 }
 
@@ -96,12 +92,13 @@ int sealane_quic_mask(const sealane_quic_keys *k, uint8_t mask[5], const uint8_t
 {
     const mask_kind kind = kind_of(k);
     uint8_t block[16];
+    const sealane_lane lane = {.out = slot(block), .in = slot(sample), .key = slot(kind.key)};
     if (kind.level == NULL)
         return SEALANE_INVALID_KEY;
     if (mask == NULL || sample == NULL)
         return SEALANE_NULL;
     const uint64_t dit = dit_on();
-    make_mask(&kind, block, sample);
+    make_masks(&kind, &lane, 1);
     dit_restore(dit);
     memcpy(mask, block, 5);
     wipe(block, sizeof block);
@@ -110,17 +107,19 @@ int sealane_quic_mask(const sealane_quic_keys *k, uint8_t mask[5], const uint8_t
 
 /* Up to CHUNK packets. */
 typedef struct {
-    _Alignas(64) sealane_lane lanes[CHUNK];
-    sealane_quic_packet *packets[CHUNK];  /* that have no mistake */
-    uint8_t *numbers[CHUNK];              /* where their packet numbers begin */
-    const sealane_quic_keys *keys[CHUNK]; /* that they are sealed or opened with */
+    union {
+        _Alignas(64) sealane_lane lanes[CHUNK];
+        sealane_args one; /* if there is only one packet */
+    };
+    _Alignas(64) sealane_lane some[CHUNK]; /* that go through a kernel together */
+    sealane_quic_packet *packets[CHUNK];   /* that have no mistake */
+    uint8_t *numbers[CHUNK];               /* where their packet numbers begin */
+    const sealane_quic_keys *keys[CHUNK];  /* that they are sealed or opened with */
     uint64_t expected[CHUNK];
     uint8_t nonces[CHUNK][12], masks[CHUNK][16], tags[CHUNK][16];
     mask_kind kinds[CHUNK]; /* several packets one after the other may be of one */
     uint8_t kind_at[CHUNK]; /* which of them makes a packet's mask */
     size_t count, kind_count;
-    int alike;             /* 1: all lanes' keys are valid, of one algorithm and level */
-    sealane_op ops[CHUNK]; /* if not all go into lanes */
 } work;
 
 /* What packets of the same keys have alike, found out where keys change, as those of a sender mostly do not. In
@@ -134,11 +133,17 @@ enum { NO_KIND = CHUNK };
 
 static const mask_keys no_keys = {NULL, NULL, NO_KIND};
 
+/* Like key_valid, of memory that a fault elsewhere may have overwritten. */
+static int usable(const sealane_quic_keys *k)
+{
+    return kind_of(k).level != NULL && key_valid(&k->packet);
+}
+
 static NOINLINE mask_keys mask_keys_of(work *w, const sealane_quic_packet *p)
 {
     const mask_kind kind = kind_of(p->keys);
     const size_t n = w->kind_count;
-    if (kind.level == NULL || (p->other != NULL && kind_of(p->other).level == NULL))
+    if (kind.level == NULL || !key_valid(&p->keys->packet) || (p->other != NULL && !usable(p->other)))
         return (mask_keys){p->keys, p->other, NO_KIND};
     if (n == 0 || w->kinds[n - 1].key != kind.key)
         w->kinds[w->kind_count++] = kind;
@@ -151,10 +156,9 @@ typedef struct {
     uint8_t iv_begin[4];
 } lane_keys;
 
-static NOINLINE lane_keys lane_keys_of(work *w, const sealane_quic_keys *k, size_t i)
+static NOINLINE lane_keys lane_keys_of(const sealane_quic_keys *k)
 {
     const int gcm = is_gcm(key_alg(&k->packet));
-    w->alike = key_valid(&k->packet) && (i == 0 || (w->alike && k->packet.opaque[0] == w->keys[0]->packet.opaque[0]));
     return (lane_keys){.keys = k,
                        .key = slot(gcm ? (const void *)gcm_key_of(&k->packet) : key_bytes_of(&k->packet)),
                        .iv = load64(k->iv + 4),
@@ -170,7 +174,7 @@ static ALWAYS_INLINE inline sealane_status mistake(sealane_quic_packet *p, int k
         return p->status = SEALANE_INVALID_KEY;
     if (p->bytes == NULL)
         return p->status = SEALANE_NULL;
-    if (packet_bytes > LENGTH_MAX)
+    if (packet_bytes > PACKET_MAX)
         return p->status = SEALANE_TOO_LONG;
     if (at == 0 || at > packet_bytes || packet_bytes - at < SAMPLE_OFFSET + SAMPLE_BYTES)
         return p->status = SEALANE_INVALID_LENGTH;
@@ -196,55 +200,42 @@ static inline size_t number_bytes(uint8_t first)
     return (size_t)(first & 3) + 1;
 }
 
-/* The masks of all packets, if one AES key makes them: as blocks of a text, which the CPU has to put together from as
- * many stores before it can load a row of them, so not of two. */
-static void make_masks_of_one_key(work *w)
+/* The masks of all packets. Those of one AES key are blocks of one text: its round keys are loaded once. */
+static void make_row_of_masks(work *w)
 {
     SEALANE_SCRATCH(scratch);
-    const sealane_level *level = w->kinds[0].level;
-    sealane_args a; /* see sealane_aes_key_init: what this operation does not read is not set */
-    if (w->count < ROW_PAYS) {
-        for (size_t i = 0; i < w->count; i++)
-            make_mask(&w->kinds[0], w->masks[i], w->numbers[i] + SAMPLE_OFFSET);
-        return;
-    }
+    const mask_kind *const kind = &w->kinds[0];
+    sealane_args a;
     for (size_t i = 0; i < w->count; i++)
         memcpy(w->masks[i], w->numbers[i] + SAMPLE_OFFSET, SAMPLE_BYTES);
     a.out = a.in = slot(w->masks), a.bytes = SAMPLE_BYTES * w->count;
-    a.key = slot(w->kinds[0].key), a.state = 0, a.flags = SEALANE_AES_ECB_ENCRYPT;
-    level->kernel(&a, scratch, level->consts);
+    a.key = slot(kind->key), a.state = 0, a.flags = SEALANE_AES_ECB_ENCRYPT;
+    kind->level->kernel(&a, scratch, kind->level->consts);
 }
 
-/* The masks of the first packet that has none yet, and of all that are alike, in one call. */
-static void make_masks_of_kinds(work *w)
+/* Others: of the first packet that has none yet, and of all that are alike, in one call. */
+static void make_all_masks(work *w)
 {
-    SEALANE_SCRATCH(scratch);
-    uint8_t done[CHUNK] = {0};
+    uint64_t done = 0;
+    if (w->kind_count == 1 && w->kinds[0].rounds != 0) {
+        make_row_of_masks(w);
+        return;
+    }
     for (size_t first = 0; first < w->count; first++) {
-        if (done[first])
+        if (done >> first & 1)
             continue;
         const mask_kind kind = w->kinds[w->kind_at[first]];
-        size_t lanes = 0;
+        size_t n = 0;
         for (size_t i = first; i < w->count; i++) {
             const mask_kind *of = &w->kinds[w->kind_at[i]];
-            if (done[i] || of->level != kind.level || of->rounds != kind.rounds)
+            if (of->level != kind.level || of->rounds != kind.rounds)
                 continue;
-            done[i] = 1;
-            w->lanes[lanes++] = (sealane_lane){
-                .out = slot(w->masks[i]), .in = slot(w->numbers[i] + SAMPLE_OFFSET), .key = slot(of->key)};
+            done |= (uint64_t)1 << i;
+            w->some[n].out = slot(w->masks[i]), w->some[n].in = slot(w->numbers[i] + SAMPLE_OFFSET);
+            w->some[n++].key = slot(of->key);
         }
-        sealane_args a;
-        a.in = slot(w->lanes), a.bytes = lanes, a.flags = kind.rounds == 0 ? 0 : SEALANE_AES_MASKS;
-        kind.level->kernel(&a, scratch, kind.level->consts);
+        make_masks(&kind, w->some, n);
     }
-}
-
-static void make_masks(work *w)
-{
-    if (w->kind_count == 1 && w->kinds[0].rounds != 0)
-        make_masks_of_one_key(w);
-    else
-        make_masks_of_kinds(w);
 }
 
 /* Writes nothing but the number, and reads nothing: what is behind it is text, which registers would keep. */
@@ -308,44 +299,45 @@ static NOINLINE void take_back(const sealane_quic_keys *k, uint8_t *bytes, size_
     (void)sealane_take_back(&forged, scratch);
 }
 
-/* Compares the tags that belong to the packets with those that they have; how many are right. */
-static size_t compare_tags(work *w)
+/* Compares the tags that belong to the packets with those that they have. */
+static void compare_tags(work *w)
 {
-    size_t good = w->count;
     for (size_t i = 0; i < w->count; i++) {
         sealane_quic_packet *p = w->packets[i];
         if (equal16(w->tags[i], p->bytes + p->packet_bytes - SEALANE_TAG_BYTES))
             continue;
-        p->status = SEALANE_NOT_AUTHENTIC, good--;
+        p->status = SEALANE_NOT_AUTHENTIC;
         take_back(w->keys[i], p->bytes, (size_t)w->lanes[i].ad_bytes, (size_t)w->lanes[i].bytes, w->nonces[i]);
     }
     wipe(w->tags, sizeof w->tags[0] * w->count);
-    return good;
 }
 
-/* Seals or opens what is in lanes, sets each packet's status, and returns how many have SEALANE_OK. The packets of a
- * sender are mostly of one algorithm, and all but the last of one length. */
-static size_t run_lanes(work *w, int open)
+/* Seals or opens what is in lanes: the first packet that is not done yet, and all that have its algorithm and level. */
+static void run_lanes(work *w, uint64_t direction)
 {
-    const uint64_t direction = open ? SEALANE_FLAG_OPEN : 0;
-    if (w->count == 0)
-        return 0;
-    if (w->alike && sealane_batch_lanes(&w->keys[0]->packet, w->lanes, w->count, direction))
-        return open ? compare_tags(w) : w->count;
-    for (size_t i = 0; i < w->count; i++) {
-        const sealane_lane *l = &w->lanes[i];
-        sealane_op *op =
-            &w->ops[i]; /* member by member: a whole one is zeroed first, by an instruction that takes long */
-        op->out = slot_bytes(l->out), op->in = slot_bytes(l->in), op->in_bytes = (size_t)l->bytes;
-        op->ad = slot_bytes(l->ad), op->ad_bytes = (size_t)l->ad_bytes;
-        op->key = &w->keys[i]->packet;
-        op->nonce = w->nonces[i], op->nonce_bytes = sizeof w->nonces[i];
-        op->tag = slot_bytes(l->ad) + w->packets[i]->packet_bytes - SEALANE_TAG_BYTES;
+    uint64_t done = 0;
+    if (w->count == 1) {
+        sealane_run_lane(key_level(&w->keys[0]->packet), &w->one, direction);
+        return;
     }
-    const size_t good = sealane_batch_run(w->ops, w->count, direction, sealane_batch_of_process);
-    for (size_t i = 0; i < w->count; i++)
-        w->packets[i]->status = w->ops[i].status;
-    return good;
+    for (size_t first = 0; first < w->count; first++) {
+        if (done >> first & 1)
+            continue;
+        const sealane_key *const k = &w->keys[first]->packet;
+        size_t n = 0, last = first;
+        for (size_t i = first; i < w->count; i++)
+            if (w->keys[i]->packet.opaque[0] == k->opaque[0])
+                done |= (uint64_t)1 << i, n++, last = i;
+        const sealane_lane *lanes = &w->lanes[first];
+        if (last - first >= n) { /* others are among them */
+            n = 0;
+            for (size_t i = first; i <= last; i++)
+                if (w->keys[i]->packet.opaque[0] == k->opaque[0])
+                    w->some[n++] = w->lanes[i];
+            lanes = w->some;
+        }
+        sealane_run_lanes(key_level(k), sealane_level_batch(table_of(key_alg(k)), key_level(k)), lanes, n, direction);
+    }
 }
 
 static size_t protect(work *w, sealane_quic_packet *packets, size_t n)
@@ -361,14 +353,14 @@ static size_t protect(work *w, sealane_quic_packet *packets, size_t n)
             continue;
         const size_t bytes = number_bytes(p->bytes[0]);
         if (keys.keys != of_lane.keys)
-            of_lane = lane_keys_of(w, keys.keys, count);
+            of_lane = lane_keys_of(keys.keys);
         set_lane(w, count, p, p->pn_offset + bytes, of_lane, 0);
         put_number(w->numbers[count], (uint32_t)p->number, bytes);
         count++;
     }
     w->count = count;
-    const size_t good = run_lanes(w, 0);
-    make_masks(w);
+    run_lanes(w, 0);
+    make_all_masks(w);
     for (size_t i = 0; i < count; i++) {
         uint8_t *const bytes = w->packets[i]->bytes, *const mask = w->masks[i], first = bytes[0];
         bytes[0] = first ^ (mask[0] & masked_bits(first));
@@ -376,7 +368,7 @@ static size_t protect(work *w, sealane_quic_packet *packets, size_t n)
         memset(mask, 0, sizeof w->masks[i]);
     }
     keep_stores(w->masks);
-    return good;
+    return count;
 }
 
 /* The packet number next to the expected one that ends in these bytes (RFC 9000, appendix A.3). */
@@ -433,7 +425,7 @@ static size_t unprotect(work *w, sealane_quic_packet *packets, size_t n)
         count += take(w, &packets[i], count, keys) == SEALANE_OK;
     }
     w->count = count;
-    make_masks(w);
+    make_all_masks(w);
     for (size_t i = 0; i < count; i++) {
         sealane_quic_packet *const p = w->packets[i];
         uint8_t *const at = w->numbers[i], *const mask = w->masks[i];
@@ -445,10 +437,11 @@ static size_t unprotect(work *w, sealane_quic_packet *packets, size_t n)
         p->number = decode(p->number, at, bytes);
         const sealane_quic_keys *const k = keys_of_phase(p, first);
         if (k != of_lane.keys)
-            of_lane = lane_keys_of(w, k, i);
+            of_lane = lane_keys_of(k);
         set_lane(w, i, p, p->pn_offset + bytes, of_lane, 1);
     }
-    (void)run_lanes(w, 1);
+    run_lanes(w, SEALANE_FLAG_OPEN);
+    compare_tags(w);
     for (size_t i = 0; i < w->count; i++) {
         sealane_quic_packet *p = w->packets[i];
         if (p->status == SEALANE_OK)
@@ -460,93 +453,18 @@ static size_t unprotect(work *w, sealane_quic_packet *packets, size_t n)
     return good;
 }
 
-/* The text of a packet by itself, whose header is not masked and has so many bytes. */
-static ALWAYS_INLINE inline void one_text(const sealane_quic_keys *k, const sealane_quic_packet *p, size_t header,
-                                          uint8_t nonce[12], uint8_t *tag, uint64_t direction)
-{
-    SEALANE_SCRATCH(scratch);
-    const sealane_level *const level = key_level(&k->packet);
-    uint8_t *const text = p->bytes + header;
-    sealane_args a;
-    memcpy(nonce, k->iv, 4);
-    store64(nonce + 4, load64(k->iv + 4) ^ swap64(p->number));
-    a.out = a.in = slot(text), a.bytes = a.total = p->packet_bytes - header - SEALANE_TAG_BYTES;
-    a.ad = slot(p->bytes), a.ad_bytes = header;
-    a.key = slot(is_gcm(key_alg(&k->packet)) ? (const void *)gcm_key_of(&k->packet) : key_bytes_of(&k->packet));
-    a.nonce = slot(nonce), a.tag = slot(tag), a.state = 0, a.flags = direction | level->flags;
-    level->kernel(&a, scratch, level->consts);
-}
-
-static size_t protect_one(sealane_quic_packet *p, const mask_kind *kind)
-{
-    uint8_t mask[16], nonce[12];
-    const uint8_t first = p->bytes[0];
-    const size_t bytes = number_bytes(first), header = p->pn_offset + bytes;
-    put_number(p->bytes + p->pn_offset, (uint32_t)p->number, bytes);
-    one_text(p->keys, p, header, nonce, p->bytes + p->packet_bytes - SEALANE_TAG_BYTES, 0);
-    make_mask(kind, mask, p->bytes + p->pn_offset + SAMPLE_OFFSET);
-    mask_header(p, mask, first);
-    wipe(mask, sizeof mask);
-    return 1;
-}
-
-static size_t unprotect_one(sealane_quic_packet *p, const mask_kind *kind)
-{
-    uint8_t mask[16], tag[SEALANE_TAG_BYTES], *const number = p->bytes + p->pn_offset;
-    make_mask(kind, mask, number + SAMPLE_OFFSET);
-    const uint8_t first = p->bytes[0] ^ (mask[0] & masked_bits(p->bytes[0]));
-    const size_t bytes = number_bytes(first), header = p->pn_offset + bytes,
-                 text = p->packet_bytes - header - SEALANE_TAG_BYTES;
-    const uint64_t expected = p->number;
-    uint8_t nonce[12];
-    size_t good = 0;
-    mask_header(p, mask, first);
-    p->number = decode(p->number, number, bytes);
-    const sealane_quic_keys *const k = keys_of_phase(p, first);
-    one_text(k, p, header, nonce, tag, SEALANE_FLAG_OPEN);
-    if (equal16(tag, p->bytes + header + text)) {
-        good = (size_t)opened(p, p->bytes + header, text);
-    } else {
-        p->status = SEALANE_NOT_AUTHENTIC;
-        take_back(k, p->bytes, header, text, nonce);
-        mask_again(p, mask, expected);
-    }
-    wipe(tag, sizeof tag), wipe(mask, sizeof mask);
-    return good;
-}
-
-/* A packet by itself, without what goes into lanes; -1: it is one for the planner. */
-static NOINLINE int run_one(sealane_quic_packet *p, int sealing)
-{
-    const mask_kind kind = kind_of(p->keys);
-    const int valid = kind.level != NULL && (p->other == NULL || kind_of(p->other).level != NULL);
-    if (mistake(p, valid) != SEALANE_OK)
-        return 0;
-    if (p->packet_bytes > INT32_MAX || !key_valid(&p->keys->packet) ||
-        (p->other != NULL && !key_valid(&p->other->packet)))
-        return -1;
-    return (int)(sealing ? protect_one(p, &kind) : unprotect_one(p, &kind));
-}
-
-static NOINLINE size_t run_many(sealane_quic_packet *packets, size_t n, int sealing)
+static size_t run(sealane_quic_packet *packets, size_t n, int sealing)
 {
     work w;
     size_t good = 0;
+    if (packets == NULL)
+        return 0;
+    const uint64_t dit = dit_on();
     for (size_t at = 0; at < n; at += CHUNK) {
         const size_t left = n - at < CHUNK ? n - at : CHUNK;
         w.kind_count = 0;
         good += sealing ? protect(&w, packets + at, left) : unprotect(&w, packets + at, left);
     }
-    return good;
-}
-
-static ALWAYS_INLINE inline size_t run(sealane_quic_packet *packets, size_t n, int sealing)
-{
-    if (packets == NULL)
-        return 0;
-    const uint64_t dit = dit_on();
-    const int one = n == 1 ? run_one(packets, sealing) : -1;
-    const size_t good = one >= 0 ? (size_t)one : run_many(packets, n, sealing);
     dit_restore(dit);
     return good;
 }

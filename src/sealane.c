@@ -19,8 +19,8 @@ int sealane_init(void)
         const int level = sealane_level_of_process(table);
         if (level < 0)
             status = SEALANE_NO_LEVEL;
-        for (int open = 0; level >= 0 && t < SEALANE_TABLES && open < 2; open++)
-            (void)sealane_batch_of_process(table, &table->levels[level], open ? SEALANE_FLAG_OPEN : 0);
+        else
+            (void)sealane_level_batch(table, &table->levels[level]);
     }
     return status;
 }

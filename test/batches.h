@@ -348,22 +348,20 @@ static int same_outcome(const sealane_op *ops, const sealane_status *want, size_
 }
 
 /* That of the level in question; keys of AES-GCM are of use only to their own level's kernel. */
-static const sealane_batch *test_choice(const sealane_table *table, const sealane_level *level, uint64_t direction)
+static const sealane_batch *test_choice(const sealane_table *table, const sealane_level *level)
 {
-    (void)direction;
     if (table != &sealane_tables[now.gcm ? SEALANE_AESGCM : SEALANE_CHACHA20POLY1305] ||
         (now.gcm && strcmp(level->name, now.level.name) != 0))
         return sealane_level_batch(table, level);
     return now.level.batch.kernel ? &now.level.batch : NULL;
 }
 
-static const sealane_batch *portable_choice(const sealane_table *table, const sealane_level *level, uint64_t direction)
+static const sealane_batch *portable_choice(const sealane_table *table, const sealane_level *level)
 {
     static const sealane_batch stand_ins[] = {
         {.kernel = sealane_chacha20poly1305_batch_portable, .few = 2, .classes = 7, .from = {2, 3, 3, 5, 9, 0, 16}},
-        {.kernel = sealane_aesgcm_batch_portable, .group = 5, .few = 1, .classes = 7, .from = {3, 2, 0, 5, 9, 1, 16}},
+        {.kernel = sealane_aesgcm_batch_portable, .few = 2, .classes = 7, .from = {3, 2, 0, 5, 9, 4, 16}},
     };
-    (void)direction;
     if (table == &sealane_tables[SEALANE_AESGCM] && level->kernel != sealane_aesgcm_portable)
         return below(2) ? sealane_level_batch(table, level) : NULL;
     return &stand_ins[table - sealane_tables];

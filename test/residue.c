@@ -5,14 +5,19 @@
  * not by itself was made of them, in whatever form: a key, a round key, key stream, a power of H, a register that the
  * compiler had no room for.
  *
+ * The same stack tells how much of it each call has used, and the first calls of a process: not more than sealane.h and
+ * API.md say.
+ *
  *     residue                 all levels that this CPU can run
- *     residue --plant=NAME    a front end that leaves something; must fail: copy, spill, tag */
+ *     residue --plant=NAME    a front end that leaves something, or uses more; must fail: copy, spill, tag, deep */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "../src/cpu.h"
 #include "../src/key.h"
@@ -54,7 +59,42 @@ static struct {
     uint8_t key[32], nonce[200], ad[100], text[LONGEST], out[LONGEST], tag[16];
     uint8_t texts[PACKETS][LONGEST], tags[PACKETS][16];
     sealane_op ops[PACKETS];
+    int (*first)(void); /* the first call of a process instead of a way */
 } now;
+
+/* ---- How much stack there is used, at most: sealane.h and API.md have the same figures. In KiB, and in portable code
+ * ---- */
+
+typedef enum { A_CALL, A_BATCH, QUIC_BATCH, FIRST_KEY, FIRST_BATCH, FIRST_QUIC_BATCH, FIGURES } figure;
+
+static const struct {
+    const char *of;
+    size_t kib, portable_kib;
+} figures[FIGURES] = {
+    {"a call", 8, 11},       {"a batch", 26, 30},       {"a batch of QUIC's packets", 34, 38},
+    {"a first key", 24, 26}, {"a first batch", 40, 42}, {"a first batch of QUIC's packets", 56, 58},
+};
+
+static size_t deepest[FIGURES];
+
+/* Bytes that the call has written below its caller, holes included. */
+static size_t used(const uint8_t *of)
+{
+    size_t untouched = 0;
+    while (untouched < STACK_BYTES && of[untouched] == FILL)
+        untouched++;
+    return (size_t)(now.end - stack) - untouched;
+}
+
+static int is_within(figure f, int portable, size_t bytes)
+{
+    const size_t most = 1024 * (portable ? figures[f].portable_kib : figures[f].kib);
+    deepest[f] = bytes > deepest[f] ? bytes : deepest[f];
+    if (bytes <= most)
+        return 1;
+    printf("     %s uses %zu bytes of stack, not at most %zu\n", figures[f].of, bytes, most);
+    return 0;
+}
 
 /* ---- Planted faults ---- */
 
@@ -76,6 +116,15 @@ static NOINLINE void leave_spill(const uint8_t *secret)
     sink = (uint8_t)deep[7];
 }
 
+/* As a front end with two scratch areas would. */
+static NOINLINE void go_deep(void)
+{
+    volatile uint8_t deep[12 << 10];
+    for (size_t i = 0; i < sizeof deep; i++)
+        deep[i] = 0;
+    sink = deep[7];
+}
+
 static NOINLINE void plant(void)
 {
     if (strcmp(now.plant, "copy") == 0)
@@ -84,6 +133,8 @@ static NOINLINE void plant(void)
         leave_spill(now.key);
     else if (strcmp(now.plant, "tag") == 0)
         leave(now.tag, 16);
+    else if (strcmp(now.plant, "deep") == 0)
+        go_deep();
 }
 
 /* ---- The calls ---- */
@@ -110,6 +161,8 @@ static int pieces(void)
 
 static int call(void)
 {
+    if (now.first)
+        return now.first();
     const size_t n = now.kind->nonce_bytes;
     switch (now.way) {
     case KEY:
@@ -239,6 +292,9 @@ static int leaves_nothing(void)
                 lowest = i, of = n;
     for (size_t i = 0; i < STACK_BYTES; i++)
         touched += left[0][i] != FILL;
+    const figure f = now.way == BATCH_SEAL || now.way == BATCH_OPEN ? A_BATCH : A_CALL;
+    if (!is_within(f, strcmp(key_level(&now.k)->name, "portable") == 0, used(left[0])))
+        return 0;
     if (residue == 0)
         return 1;
     if (reported++ >= 5)
@@ -272,6 +328,107 @@ static int check_level(int table, int level)
     return good;
 }
 
+/* ---- The first calls of a process ---- */
+
+static sealane_quic_keys quic_keys[2];
+static sealane_aes_key aes_key;
+
+static int first_key(void)
+{
+    return sealane_key_init(&now.k, SEALANE_CHACHA20_POLY1305, now.key, 32);
+}
+
+static int first_gcm_key(void)
+{
+    return sealane_key_init(&now.k, SEALANE_AES_256_GCM, now.key, 32);
+}
+
+static int first_aes_key(void)
+{
+    return sealane_aes_key_init(&aes_key, now.key, 32);
+}
+
+static int first_quic_keys(void)
+{
+    return sealane_quic_keys_init(&quic_keys[0], SEALANE_CHACHA20_POLY1305, now.key, now.nonce, now.key, 32) |
+           sealane_quic_keys_init(&quic_keys[1], SEALANE_AES_128_GCM, now.key, now.nonce, now.key, 16);
+}
+
+/* Batches with keys that are there already. */
+static int batch_of_alg(void)
+{
+    for (size_t i = 0; i < PACKETS; i++)
+        now.ops[i] = (sealane_op){.out = now.texts[i],
+                                  .in = now.texts[i],
+                                  .in_bytes = 1000,
+                                  .key = &now.k,
+                                  .nonce = now.nonce,
+                                  .nonce_bytes = 12,
+                                  .tag = now.tags[i]};
+    return sealane_seal_batch(now.ops, PACKETS) != PACKETS || sealane_open_batch(now.ops, PACKETS) != PACKETS;
+}
+
+static int batch_of_quic(void)
+{
+    sealane_quic_packet p[PACKETS];
+    for (size_t i = 0; i < PACKETS; i++)
+        p[i] = (sealane_quic_packet){
+            .keys = &quic_keys[i % 2], .bytes = now.texts[i], .packet_bytes = 1200, .pn_offset = 9, .number = 5};
+    return sealane_quic_protect_batch(p, PACKETS) != PACKETS || sealane_quic_unprotect_batch(p, PACKETS) != PACKETS;
+}
+
+static const struct {
+    const char *name;
+    figure figure;
+    int (*before)(void), (*call)(void);
+} firsts[] = {
+    {"ChaCha20-Poly1305", FIRST_KEY, NULL, first_key},
+    {"AES-GCM", FIRST_KEY, NULL, first_gcm_key},
+    {"AES", FIRST_KEY, NULL, first_aes_key},
+    {"QUIC", FIRST_KEY, NULL, first_quic_keys},
+    {"all", FIRST_BATCH, NULL, sealane_init},
+    {"ChaCha20-Poly1305", FIRST_BATCH, first_key, batch_of_alg},
+    {"AES-GCM", FIRST_BATCH, first_gcm_key, batch_of_alg},
+    {"QUIC", FIRST_QUIC_BATCH, first_quic_keys, batch_of_quic},
+    {"QUIC", QUIC_BATCH, sealane_init, batch_of_quic},
+};
+
+/* In a process of its own: 0 if it uses no more than it may. */
+static int run_first(size_t i, int portable)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    if (portable)
+        setenv("SEALANE_ASM", "0", 1);
+    if (firsts[i].before && firsts[i].before() != 0)
+        return 2;
+    if (firsts[i].figure == QUIC_BATCH && first_quic_keys() != 0)
+        return 2;
+    now.first = firsts[i].call;
+    memset(stack, FILL, STACK_BYTES);
+    if (pthread_attr_init(&attributes) != 0 || pthread_attr_setstack(&attributes, stack, STACK_BYTES) != 0 ||
+        pthread_create(&thread, &attributes, on_stack, NULL) != 0 || pthread_join(thread, NULL) != 0 || now.bad)
+        return 2;
+    printf("%s %s of %s%s: %zu bytes of stack\n", is_within(firsts[i].figure, portable, used(stack)) ? "ok  " : "FAIL",
+           figures[firsts[i].figure].of, firsts[i].name, portable ? ", portable" : "", used(stack));
+    fflush(stdout);
+    return used(stack) > 1024 * (portable ? figures[firsts[i].figure].portable_kib : figures[firsts[i].figure].kib);
+}
+
+static unsigned check_firsts(void)
+{
+    unsigned failed = 0;
+    for (size_t i = 0; i < 2 * sizeof firsts / sizeof *firsts; i++) {
+        fflush(stdout);
+        const pid_t child = fork();
+        int status = 1;
+        if (child == 0)
+            _exit(run_first(i / 2, (int)(i % 2)));
+        failed += child < 0 || waitpid(child, &status, 0) != child || status != 0;
+    }
+    return failed;
+}
+
 int main(int argc, char **argv)
 {
     unsigned passed = 0, failed = 0, not_run = 0;
@@ -282,12 +439,15 @@ int main(int argc, char **argv)
         now.plant = argv[1] + 8;
     else if (argc > 1)
         return 2;
+    failed += check_firsts();
     const uint32_t features = sealane_cpu_features();
     for (int t = 0; t < SEALANE_TABLES; t++)
         for (unsigned l = 0; l < sealane_tables[t].count; l++) {
             const sealane_level *level = &sealane_tables[t].levels[l];
             const int absent = (level->needs & ~features) != 0;
             touched = call_count = reported = 0;
+            if (!absent)
+                (void)sealane_level_batch(&sealane_tables[t], level); /* its known answers are not a batch's stack */
             const int good = absent ? -1 : check_level(t, (int)l);
             passed += good == 1, failed += good == 0, not_run += good == -1;
             printf("%s %s %s: %zu calls%s\n",
@@ -300,6 +460,8 @@ int main(int argc, char **argv)
                 failed++;
             }
         }
+    for (int f = 0; f <= A_BATCH; f++)
+        printf("     %s uses at most %zu bytes of stack\n", figures[f].of, deepest[f]);
     printf("residue: %u passed, %u failed, %u not run\n", passed, failed, not_run);
     return failed != 0;
 }

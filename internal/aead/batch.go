@@ -68,11 +68,10 @@ func (op *Op) open() int {
 	return 1
 }
 
-// runChunk does packets of a level side by side where that pays, and then those of the other primitive; the rest by
-// themselves.
+// runChunk does packets of a level side by side where that pays, and the others by themselves.
 func runChunk(ops []Op, direction uint64) (good int) {
 	var p planner
-	if !p.find(ops, direction) || len(ops) < p.plan.Few {
+	if !p.find(ops, direction) || len(ops) < p.plan.Few || !p.anyLane(ops) {
 		for i := range ops {
 			good += ops[i].alone(direction)
 		}
@@ -80,37 +79,15 @@ func runChunk(ops []Op, direction uint64) (good int) {
 	}
 	w := workspaces.Get().(*workspace)
 	defer w.done()
-	w.clear()
-	w.derived, w.later = 0, 0
-	for i := w.addPlain(ops, 0, &p); i < len(ops); i = w.addPlain(ops, i, &p) {
-		if !p.neverLane(&ops[i]) {
+	w.count, w.derived = 0, 0
+	for i := w.fill(ops, 0, &p); i < len(ops); i = w.fill(ops, i, &p) {
+		if p.hasLane(&ops[i]) {
 			good += w.addSpecial(ops, i, &p)
 			i++
 		}
-		for ; i < len(ops) && p.neverLane(&ops[i]); i++ {
+		for ; i < len(ops) && !p.hasLane(&ops[i]); i++ {
 			good += ops[i].alone(direction)
 		}
 	}
-	good += w.carryOut(ops, &p)
-	if w.later > 0 {
-		good += w.runPutOff(ops, &p)
-	}
-	return good
-}
-
-// runPutOff does the packets of the other primitive.
-func (w *workspace) runPutOff(ops []Op, p *planner) (good int) {
-	works := p.use(&ops[w.putOff[0]], p.direction)
-	w.clear()
-	for _, i := range w.putOff[:w.later] {
-		if i := int(i); !works {
-			good += ops[i].alone(p.direction)
-		} else if w.addPlain(ops[:i+1], i, p) == i {
-			good += w.addSpecial(ops, i, p)
-		}
-	}
-	if !works {
-		return good
-	}
-	return good + w.carryOut(ops, p)
+	return good + w.carryOut(ops, &p)
 }

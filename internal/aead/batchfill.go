@@ -14,12 +14,9 @@ type workspace struct {
 	lanes, sorted [chunk]kernel.Lane
 	tags          [chunk]tag   // open: what they ought to be
 	packet        [chunk]uint8 // of the lane; not sorted
-	skipped       bool         // whether these are other than 0, 1, 2, ...
 	count         int          // of lanes
 	once          [chunk]oneTime
 	derived       int
-	putOff        [chunk]uint8
-	later         int // packets of the other primitive
 	memory        kernel.BatchMemory
 	running       bool // a kernel is at work, or has left tags
 
@@ -29,18 +26,7 @@ type workspace struct {
 
 type tag [tagSize]byte
 
-var workspaces = sync.Pool{New: func() any { return &workspace{skipped: true} }}
-
-// clear is for a new plan.
-func (w *workspace) clear() {
-	w.count = 0
-	if w.skipped {
-		w.skipped = false
-		for i := range w.packet {
-			w.packet[i] = uint8(i)
-		}
-	}
-}
+var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
 // done forgets secrets. It is deferred: a packet's mistake makes a batch panic, and a page that is gone a kernel.
 func (w *workspace) done() {
@@ -53,37 +39,38 @@ func (w *workspace) done() {
 	workspaces.Put(w)
 }
 
-// addPlain gives lanes to the packets from number i on that need nothing else, and returns the first that is not such. Some
+// fill gives lanes to the packets from number i on that need nothing else, and returns the first that is not such. Some
 // without a mistake are among those.
-func (w *workspace) addPlain(ops []Op, i int, p *planner) int {
-	for i < len(ops) {
-		n := 0
-		if p.direction == kernel.FlagOpen {
-			n = fill[[tagSize]byte](w, ops[i:], p)
-		} else {
-			n = fill[[0]byte](w, ops[i:], p)
-		}
-		if w.count != i {
-			w.skip(i, n)
-		}
-		w.count += n
-		i += n
-		if i == len(ops) || p.span == p.below || !p.hasLane(&ops[i]) {
-			break
-		}
-		p.mix()
+func (w *workspace) fill(ops []Op, i int, p *planner) int {
+	n := 0
+	switch {
+	case i == len(ops):
+	case p.direction == kernel.FlagOpen:
+		n = fill[[tagSize]byte](w, ops[i:], p)
+	default:
+		n = fill[[0]byte](w, ops[i:], p)
 	}
-	return i
+	copy(w.packet[w.count:], numbers[i:i+n])
+	w.count += n
+	return i + n
 }
 
-// fill gives lanes to the first packets, as far as they are plain and their lengths in the planner's span, and returns
-// how many they are. It stands twice in the program, with tags at the end of Src or not.
+// numbers are 0, 1, 2, ...
+var numbers = func() (n [chunk]uint8) {
+	for i := range n {
+		n[i] = uint8(i)
+	}
+	return n
+}()
+
+// fill gives lanes to the first packets, as far as they are plain and of lengths for which there are lanes, and returns how
+// many they are. It stands twice in the program, with tags at the end of Src or not.
 func fill[srcTag [0]byte | [tagSize]byte](w *workspace, ops []Op, p *planner) int {
 	var none srcTag
 	tagIn := uint(unsafe.Sizeof(none))
 	op, l := &ops[0], &w.lanes[w.count%chunk]
 	left, tag := len(ops), unsafe.Pointer(&w.tags[w.count%chunk])
-	level, least, span := p.level, p.least, p.span
+	level, plan := p.level, p.plan
 	for {
 		var key unsafe.Pointer
 		if p.gcm {
@@ -103,7 +90,7 @@ func fill[srcTag [0]byte | [tagSize]byte](w *workspace, ops []Op, p *planner) in
 		n := srcBytes - tagIn
 		size := n + tagSize - tagIn // of the output; not 0, for which there may be no address
 		total := uint(len(op.Dst)) + size
-		if len(op.Nonce) != nonceSize || srcBytes-least >= span || total > uint(cap(op.Dst)) || tagIn != 0 && size == 0 {
+		if len(op.Nonce) != nonceSize || n >= uint(plan.Below) || plan.From[n/64%kernel.BatchClasses] == 0 || total > uint(cap(op.Dst)) || tagIn != 0 && size == 0 {
 			break
 		}
 		// All addresses first, then all stores: they share one look at the write barrier.
@@ -133,27 +120,14 @@ func fill[srcTag [0]byte | [tagSize]byte](w *workspace, ops []Op, p *planner) in
 	return len(ops) - left
 }
 
-// skip notes that the next n lanes are for the packets from number i on, and not for those of their own number.
-func (w *workspace) skip(i, n int) {
-	w.skipped = true
-	for j := range n {
-		w.packet[(w.count+j)%chunk] = uint8(i + j)
-	}
-}
-
-// addSpecial does any other packet, unless it gets a lane or is put off, and returns 1 if it succeeded.
+// addSpecial does any other packet, unless it gets a lane, and returns 1 if it succeeded.
 //
 //go:noinline
 func (w *workspace) addSpecial(ops []Op, i int, p *planner) (good int) {
 	op := &ops[i]
 	key, level, kind := laneKey(op.AEAD)
-	if kind != noLane && kind.gcm() != p.gcm {
-		w.putOff[w.later%chunk] = uint8(i)
-		w.later++
-		return 0
-	}
 	n := len(op.Src) - p.tagIn
-	if kind == noLane || level != p.level || !p.hasLane(op) {
+	if kind == noLane || kind.gcm() != p.gcm || level != p.level || !p.hasLane(op) {
 		return op.alone(p.direction)
 	}
 	op.checkNonce(kind, p)
@@ -183,11 +157,8 @@ func (w *workspace) addSpecial(ops []Op, i int, p *planner) (good int) {
 	} else {
 		l.Tag[0] = unsafe.Pointer(&out[n])
 	}
-	if count != i {
-		w.skip(i, 1)
-	}
+	w.packet[count] = uint8(i)
 	w.count++
-	p.mix()
 	return 0
 }
 

@@ -41,105 +41,80 @@ type planner struct {
 	direction uint64
 	level     kernel.Level
 	gcm       bool
-	tagIn     int  // bytes of tag in Src
-	tagOut    int  // and in Out
-	below     uint // bytes of text for which there are lanes
-
-	// Packets for lanes have span different lengths of Src, from least on: those of one class, until one of another class is met.
-	least, span uint
+	tagIn     int // bytes of tag in Src
+	tagOut    int // and in Out
 }
 
-// find is whether one of the packets has a plan; then the planner is for the first of them. Others of the cipher are nearly
-// always of that level, as a process has but one.
+// find is whether one of the packets has a plan; then the planner is for the first such one. Of two primitives the packets of
+// one get lanes: ChaCha20-Poly1305's, which gain more. Others of the cipher are nearly always of that level, as a process has
+// but one.
 func (p *planner) find(ops []Op, direction uint64) bool {
-	return p.use(&ops[0], direction) || p.findLater(ops, direction)
-}
-
-//go:noinline
-func (p *planner) findLater(ops []Op, direction uint64) bool {
-	_, level, kind := laneKey(ops[0].AEAD) // of packets of this kind there is no plan
+	gcm := -1
 	for i := range ops {
-		_, l, k := laneKey(ops[i].AEAD)
-		if k == noLane || k == kind && l == level {
-			continue
+		switch k := ops[i].AEAD.(type) {
+		case *aesGCM:
+			if gcm < 0 && k.lanes != 0 {
+				gcm = i
+			}
+		case *chaCha20Poly1305:
+			return p.use(k.level, plainLane, direction)
+		case *xChaCha20Poly1305:
+			return p.use(k.level, extendedLane, direction)
 		}
-		if p.use(&ops[i], direction) {
-			return true
-		}
-		level, kind = l, k
 	}
-	return false
+	if gcm < 0 {
+		return false
+	}
+	_, level, kind := laneKey(ops[gcm].AEAD)
+	return p.use(level, kind, direction)
 }
 
-// use is whether there are batches for a packet's cipher; then the planner is for it.
-func (p *planner) use(op *Op, direction uint64) bool {
-	_, level, kind := laneKey(op.AEAD)
-	switch kind {
-	case noLane:
-		return false
-	case gcmLane:
+// use is whether there are batches for a cipher; then the planner is for it.
+func (p *planner) use(level kernel.Level, kind cipherKind, direction uint64) bool {
+	if kind.gcm() {
 		p.plan = kernel.AESGCMBatchPlan(level)
-	default:
+	} else {
 		p.plan = kernel.ChaCha20Poly1305BatchPlan(level)
-	}
-	if p.plan == nil || p.plan.Below == 0 {
-		return false
 	}
 	p.direction, p.level, p.gcm = direction, level, kind.gcm()
 	p.tagIn, p.tagOut = 0, tagSize
 	if direction == kernel.FlagOpen {
 		p.tagIn, p.tagOut = tagSize, 0
 	}
-	p.below = uint(p.plan.Below)
-	p.least, p.span = 0, 0
-	if p.hasLane(op) {
-		p.least, p.span = uint(len(op.Src)-p.tagIn)&^63+uint(p.tagIn), 64
-	}
-	return true
+	return p.plan != nil
 }
 
 // hasLane is whether packets of that length are ever faster side by side.
 func (p *planner) hasLane(op *Op) bool {
 	n := uint(len(op.Src) - p.tagIn) // huge if that is too short
-	return n < p.below && p.plan.From[n/64%kernel.BatchClasses] != 0
+	return n < uint(p.plan.Below) && p.plan.From[n/64%kernel.BatchClasses] != 0
 }
 
-// neverLane is whether a packet is of the planner's cipher, but of a length that is as fast by itself.
-func (p *planner) neverLane(op *Op) bool {
-	if p.hasLane(op) {
-		return false
+// anyLane is whether one of the packets is of such a length.
+func (p *planner) anyLane(ops []Op) bool {
+	for i := range ops {
+		if p.hasLane(&ops[i]) {
+			return true
+		}
 	}
-	if p.gcm {
-		_, ok := op.AEAD.(*aesGCM)
-		return ok
-	}
-	_, ok := op.AEAD.(*chaCha20Poly1305)
-	return ok
+	return false
 }
-
-// mix is for packets of all classes.
-func (p *planner) mix() { p.least, p.span = uint(p.tagIn), p.below }
 
 // What a packet counts towards a batch that pays: pays / from, rounded up.
 const pays = 240
 
 var weights = [kernel.BatchFromMax + 1]uint8{0, 240, 120, 80, 60, 48, 40, 35, 30, 27, 24, 22, 20, 19, 18, 16, 15}
 
-// alone returns how many of the packets that have lanes are better done by themselves.
-func (w *workspace) alone(plan *kernel.BatchPlan) int {
-	if w.count < kernel.BatchFromMax {
-		weight := 0
-		for i := range w.lanes[:w.count] {
-			weight += int(weights[plan.From[class(&w.lanes[i])]%uint8(len(weights))])
-		}
-		if weight < pays {
-			return w.count
-		}
+// pay is whether the lanes' packets are faster side by side.
+func (w *workspace) pay(plan *kernel.BatchPlan) bool {
+	if w.count >= kernel.BatchFromMax {
+		return true
 	}
-	if plan.Group > 0 && w.count%plan.Group < 3 {
-		return w.count % plan.Group
+	weight := 0
+	for i := range w.lanes[:w.count] {
+		weight += int(weights[plan.From[class(&w.lanes[i])]%uint8(len(weights))])
 	}
-	return 0
+	return weight >= pays
 }
 
 // class is the number of whole blocks of text.

@@ -9,13 +9,11 @@ import (
 )
 
 // longestFirst returns the lanes by falling class: a counting sort, left out where there is nothing to do.
-func (w *workspace) longestFirst(p *planner) []kernel.Lane {
+func (w *workspace) longestFirst() []kernel.Lane {
 	lanes := w.lanes[:w.count]
 	inOrder := true
-	if p.span != 64 {
-		for i := 1; i < len(lanes); i++ {
-			inOrder = inOrder && class(&lanes[i]) <= class(&lanes[i-1])
-		}
+	for i := 1; i < len(lanes); i++ {
+		inOrder = inOrder && class(&lanes[i]) <= class(&lanes[i-1])
 	}
 	if inOrder {
 		return lanes
@@ -40,11 +38,10 @@ func (w *workspace) longestFirst(p *planner) []kernel.Lane {
 
 // carryOut does what was planned, and returns how many packets succeeded.
 func (w *workspace) carryOut(ops []Op, p *planner) (good int) {
-	for range w.alone(p.plan) {
-		w.count--
-		good += ops[w.packet[w.count%chunk]].alone(p.direction)
-	}
-	if w.count == 0 {
+	if !w.pay(p.plan) {
+		for _, i := range w.packet[:w.count] {
+			good += ops[i].alone(p.direction)
+		}
 		return good
 	}
 	w.running = true
@@ -59,7 +56,7 @@ func (w *workspace) carryOut(ops []Op, p *planner) (good int) {
 }
 
 func (w *workspace) callKernel(p *planner) {
-	args := kernel.Batch(w.longestFirst(p), p.direction)
+	args := kernel.Batch(w.longestFirst(), p.direction)
 	if p.gcm {
 		kernel.AESGCMBatch(p.level, &args, w.memory.Scratch())
 	} else {

@@ -189,7 +189,7 @@ func benchmarkBatch(b *testing.B, v variant, level kernel.Level, open bool, n, b
 	w := new(workspace)
 	var p planner
 	p.find(ops, direction)
-	w.addPlain(ops, 0, &p)
+	w.fill(ops, 0, &p)
 	turns := []struct {
 		name string
 		f    func()

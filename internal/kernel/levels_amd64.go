@@ -52,10 +52,10 @@ var chaCha20Poly1305BatchRows = []dispatch.Row{
 }
 
 var chaCha20Poly1305BatchPlans = batchPlans{
-	AVX512:    newBatchPlan(0, [][2]int{{4, 32}}),
-	AVX512Mix: newBatchPlan(0, [][2]int{{4, 32}}),
-	AVX512VL:  newBatchPlan(0, [][2]int{{4, 8}}),
-	AVX2:      newBatchPlan(0, [][2]int{{4, 12}}),
+	AVX512:    newBatchPlan([][2]int{{4, 32}}),
+	AVX512Mix: newBatchPlan([][2]int{{4, 32}}),
+	AVX512VL:  newBatchPlan([][2]int{{4, 8}}),
+	AVX2:      newBatchPlan([][2]int{{4, 12}}),
 	Portable:  portableBatchPlan,
 }
 
@@ -105,7 +105,7 @@ var aesGCMBatchRows = []dispatch.Row{
 }
 
 var aesGCMBatchPlans = batchPlans{
-	AVX512:   newBatchPlan(4, [][2]int{{7, 32}}),
+	AVX512:   newBatchPlan([][2]int{{0, 12}, {2, 20}}),
 	Portable: portableBatchPlan,
 }
 

@@ -297,6 +297,7 @@ func TestARMKernelsRun(t *testing.T) {
 			copyFile(t, filepath.Join(folder, run), filepath.Join(root, outputDir, run))
 			linked := "linked_test.go"
 			copyFile(t, filepath.Join(repository, outputDir, linked), filepath.Join(root, outputDir, linked))
+			removeTables(t, root)
 			for _, args := range [][]string{{"vet", "./..."}, {"test", "-exec", runner, "-v", "./..."}, {"build", "-tags", "purego", "./..."}} {
 				cmd := exec.Command("go", args...)
 				cmd.Dir = root

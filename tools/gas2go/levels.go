@@ -47,8 +47,6 @@ type batchData struct {
 	Kernel string
 	From   [][2]int
 	FromGo [][2]int `json:"from_go"`
-	Group  int
-	Stream [2]int
 
 	Needs []string `json:"-"`
 }
@@ -62,7 +60,9 @@ func (b *batchData) Packets() (packets []int) {
 }
 
 // Few is the least number of packets that ever pays.
-func (b *batchData) Few() int { return slices.Min(b.Packets()) }
+func (b *batchData) Few() int {
+	return slices.Min(slices.DeleteFunc(b.Packets(), func(n int) bool { return n == 0 }))
+}
 
 // GoFrom is From for Go.
 func (b *batchData) GoFrom() [][2]int {
@@ -166,12 +166,12 @@ func (l *level) findNeeds(root string, t *target) (err error) {
 	}
 	l.Batch.Needs, err = extensionsOf(root, t, l.Primitive.Name+"_batch", l.Batch.Kernel)
 	for _, run := range slices.Concat(l.Batch.From, l.Batch.FromGo) {
-		if run[0] < 2 || run[0] > 16 || run[1] < 1 {
+		if run[0] == 1 || run[0] < 0 || run[0] > 16 || run[1] < 1 {
 			return fmt.Errorf("batch: %d packets of %d classes", run[0], run[1])
 		}
 	}
-	if n := len(l.Batch.Packets()); n < 1 || n > 32 || l.Batch.Group&(l.Batch.Group-1) != 0 {
-		return fmt.Errorf("batch: %d classes, %d at a time", n, l.Batch.Group)
+	if n := len(l.Batch.Packets()); n < 1 || n > 32 || l.Batch.Packets()[n-1] == 0 {
+		return fmt.Errorf("batch: %d classes, of which the last one's may pay", n)
 	}
 	for _, need := range l.Batch.Needs {
 		if !slices.Contains(l.Needs, need) {

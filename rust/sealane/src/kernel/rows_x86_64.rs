@@ -37,7 +37,6 @@ pub(crate) static CHACHA20POLY1305: [Level; 5] = [
         kernel: Some(Kernel { code: k::chacha20poly1305_avx512, constants: &k::CHACHA20POLY1305_AVX512_CONSTANTS.0 }),
         batch: Some(Batch {
             kernel: Kernel { code: k::chacha20poly1305_batch_avx512, constants: &k::CHACHA20POLY1305_BATCH_AVX512_CONSTANTS.0 },
-            group: 0,
             few: 4,
             from: &[4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
         }),
@@ -48,7 +47,6 @@ pub(crate) static CHACHA20POLY1305: [Level; 5] = [
         kernel: Some(Kernel { code: chacha20poly1305_avx512mix, constants: &k::CHACHA20POLY1305_AVX512_CONSTANTS.0 }),
         batch: Some(Batch {
             kernel: Kernel { code: k::chacha20poly1305_batch_avx512, constants: &k::CHACHA20POLY1305_BATCH_AVX512_CONSTANTS.0 },
-            group: 0,
             few: 4,
             from: &[4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
         }),
@@ -59,7 +57,6 @@ pub(crate) static CHACHA20POLY1305: [Level; 5] = [
         kernel: Some(Kernel { code: k::chacha20poly1305_avx512vl, constants: &k::CHACHA20POLY1305_AVX512VL_CONSTANTS.0 }),
         batch: Some(Batch {
             kernel: Kernel { code: k::chacha20poly1305_batch_avx2, constants: &k::CHACHA20POLY1305_BATCH_AVX2_CONSTANTS.0 },
-            group: 0,
             few: 4,
             from: &[4, 4, 4, 4, 4, 4, 4, 4],
         }),
@@ -70,7 +67,6 @@ pub(crate) static CHACHA20POLY1305: [Level; 5] = [
         kernel: Some(Kernel { code: k::chacha20poly1305_avx2, constants: &k::CHACHA20POLY1305_AVX2_CONSTANTS.0 }),
         batch: Some(Batch {
             kernel: Kernel { code: k::chacha20poly1305_batch_avx2, constants: &k::CHACHA20POLY1305_BATCH_AVX2_CONSTANTS.0 },
-            group: 0,
             few: 4,
             from: &[4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
         }),
@@ -91,9 +87,8 @@ pub(crate) static AESGCM: [Level; 4] = [
         kernel: Some(Kernel { code: k::aesgcm_avx512, constants: &k::AESGCM_AVX512_CONSTANTS.0 }),
         batch: Some(Batch {
             kernel: Kernel { code: k::aesgcm_batch_avx512, constants: &k::AESGCM_BATCH_AVX512_CONSTANTS.0 },
-            group: 4,
-            few: 4,
-            from: &[4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
+            few: 2,
+            from: &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
         }),
     },
     Level {
