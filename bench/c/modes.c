@@ -1,4 +1,4 @@
-/* modes: AES without authentication and QUIC's packet protection beside OpenSSL and ipsec-mb.
+/* modes: AES without authentication, CCM, CMAC, GCM-SIV and QUIC's packet protection beside OpenSSL and ipsec-mb.
  *
  *     bench-modes [--seconds=S] [--fault=ROW] [--list]
  *
@@ -134,6 +134,91 @@ static void evp_texts(void)
                  EVP_CipherUpdate(evp, want + i * (bytes / TEXTS), &n, text + i * (bytes / TEXTS),
                                   (int)(bytes / TEXTS)) == 1,
              "EVP");
+}
+
+/* ---- CCM, CMAC, GCM-SIV: a text and its tag, together so many bytes; 13 of associated data ---- */
+
+enum { TAG = 16, NONCE = 12, AD = 13 };
+
+static sealane_ccm_key ccm_key;
+static sealane_gcm_siv_key siv_key;
+static sealane_key gcm_key;
+static EVP_MAC_CTX *mac;
+
+static void tagged_start(void)
+{
+    memset(got, 0, sizeof got), memset(want, 0, sizeof want);
+    must(sealane_aes_ccm_key_init(&ccm_key, key, 16, TAG) == 0 &&
+             sealane_aes_gcm_siv_key_init(&siv_key, key, 16) == 0 &&
+             sealane_key_init(&gcm_key, SEALANE_AES_128_GCM, key, 16) == 0,
+         "keys");
+}
+
+static void ccm_start(void)
+{
+    EVP_CIPHER *c = EVP_CIPHER_fetch(NULL, "AES-128-CCM", NULL);
+    tagged_start();
+    evp = EVP_CIPHER_CTX_new();
+    must(c != NULL && EVP_EncryptInit_ex2(evp, c, NULL, NULL, NULL) == 1 &&
+             EVP_CIPHER_CTX_ctrl(evp, EVP_CTRL_AEAD_SET_IVLEN, NONCE, NULL) == 1 &&
+             EVP_CIPHER_CTX_ctrl(evp, EVP_CTRL_AEAD_SET_TAG, TAG, NULL) == 1 &&
+             EVP_EncryptInit_ex2(evp, NULL, key, iv, NULL) == 1,
+         "AES-128-CCM");
+    EVP_CIPHER_free(c);
+}
+
+static void ccm(void)
+{
+    must(sealane_aes_ccm_seal(&ccm_key, got, got + bytes - TAG, iv, NONCE, key, AD, text, bytes - TAG) == 0, "CCM");
+}
+
+static void evp_ccm(void)
+{
+    int n = 0;
+    must(EVP_EncryptInit_ex2(evp, NULL, NULL, iv, NULL) == 1 &&
+             EVP_EncryptUpdate(evp, NULL, &n, NULL, (int)bytes - TAG) == 1 &&
+             EVP_EncryptUpdate(evp, NULL, &n, key, AD) == 1 &&
+             EVP_EncryptUpdate(evp, want, &n, text, (int)bytes - TAG) == 1 &&
+             EVP_EncryptFinal_ex(evp, want + n, &n) == 1 &&
+             EVP_CIPHER_CTX_ctrl(evp, EVP_CTRL_AEAD_GET_TAG, TAG, want + bytes - TAG) == 1,
+         "EVP's CCM");
+}
+
+static void cmac_start(void)
+{
+    char name[] = "AES-128-CBC";
+    OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string("cipher", name, 0), OSSL_PARAM_construct_end()};
+    EVP_MAC *m = EVP_MAC_fetch(NULL, "CMAC", NULL);
+    tagged_start();
+    mac = EVP_MAC_CTX_new(m);
+    must(mac != NULL && EVP_MAC_init(mac, key, 16, params) == 1, "CMAC");
+    EVP_MAC_free(m);
+}
+
+static void cmac(void)
+{
+    sealane_aes_cmac s;
+    must(sealane_aes_cmac_init(&s) == 0 && sealane_aes_cmac_update(&aes_key, &s, text, bytes) == 0 &&
+             sealane_aes_cmac_final(&aes_key, &s, got + bytes - TAG) == 0,
+         "CMAC");
+}
+
+static void evp_cmac(void)
+{
+    size_t n;
+    must(EVP_MAC_init(mac, NULL, 0, NULL) == 1 && EVP_MAC_update(mac, text, bytes) == 1 &&
+             EVP_MAC_final(mac, want + bytes - TAG, &n, TAG) == 1,
+         "EVP's CMAC");
+}
+
+static void siv(void)
+{
+    must(sealane_aes_gcm_siv_seal(&siv_key, got, got + bytes, iv, NONCE, key, AD, text, bytes) == 0, "GCM-SIV");
+}
+
+static void own_gcm(void)
+{
+    must(sealane_seal(&gcm_key, want, want + bytes, iv, NONCE, key, AD, text, bytes) == 0, "GCM");
 }
 
 /* ---- QUIC: up to 64 packets of 1200 bytes under one key ---- */
@@ -315,6 +400,9 @@ static const row rows[] = {
     {"AES-128-CBC encryption, 8 texts", "OpenSSL EVP", cbc_encrypt_start, cbc_batch, evp_texts, {512, 8192}, 0},
     {"AES-128-XTS encryption", "OpenSSL EVP", xts_start, xts, evp_text, {64, 512, 520, 4096, 16384}, 0},
     {"AES-128-XTS decryption", "OpenSSL EVP", xts_decrypt_start, xts, evp_text, {512, 520, 4096}, 0},
+    {"AES-128-CCM, seal", "OpenSSL EVP", ccm_start, ccm, evp_ccm, {64, 256, 1424, 4096, 16384}, 0},
+    {"AES-128-CMAC", "OpenSSL EVP", cmac_start, cmac, evp_cmac, {16, 64, 256, 1424, 16384}, 0},
+    {"AES-128-GCM-SIV, seal", "AES-128-GCM of sealane", tagged_start, siv, own_gcm, {64, 256, 1420, 4096, 16384}, 2},
 #if defined(HAVE_IPSEC)
     {"QUIC, 64 packets, AES-128-GCM", "ipsec-mb", ipsec_start, quic_protect, ipsec_quic, {PACKETS * PACKET}, 1},
 #if defined(HAVE_IPSEC_QUIC)

@@ -90,7 +90,7 @@ func TestContention(t *testing.T) {
 // The best placement has registers for temporaries, and each choice is tried on both sides.
 func TestChoices(t *testing.T) {
 	p := &networkProcessor
-	for _, n := range messageSizes {
+	for _, n := range frameSizes {
 		work := profileOf(n)
 		where, _ := p.best(&work, n)
 		used := 0

@@ -113,7 +113,7 @@ func (r *report) plotPackets(path string) error {
 			theirs.xy = append(theirs.xy, plotter.XY{X: n, Y: p / 1e6})
 		}
 	}
-	return drawing(path, "ChaCha20-Poly1305 on a network processor, 60 engines", "bytes per message", "million packets per second",
+	return drawing(path, "ChaCha20-Poly1305 on a network processor, 60 engines", "bytes per frame", "million packets per second",
 		x, ticks(0.5, 8), []curve{best, published, theirs})
 }
 

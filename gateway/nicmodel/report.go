@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-var messageSizes = []int{64, 128, 256, 512, 1024}
+var frameSizes = []int{64, 128, 256, 512, 1024}
 
 // A modelled is one size on the network processor.
 type modelled struct {
-	bytes         int
-	work          profile
-	published     float64 // packets a second with the published placement
-	contended     float64 // with the waits for others at the same memory
-	best          float64
-	where         placement
-	tried         int
-	frameReading  float64 // published placement, the bytes being the frame's
-	busy, waiting cost    // published, best
+	bytes          int // of the frame
+	work           profile
+	published      float64 // packets a second with the published placement
+	contended      float64 // with the waits for others at the same memory
+	best           float64
+	where          placement
+	tried          int
+	messageReading float64 // published placement, the bytes being the message's
+	busy, waiting  cost    // published, best
 }
 
 type report struct {
@@ -32,20 +32,21 @@ type report struct {
 func newReport(m *measurements, gateway gatewayPlaces) *report {
 	r := &report{m: m, choices: sensitivity(), gateway: gateway}
 	p := &networkProcessor
-	for _, n := range messageSizes {
-		s := modelled{bytes: n, work: profileOf(n)}
+	for _, n := range frameSizes {
+		text := n - frameOverhead
+		s := modelled{bytes: n, work: profileOf(text)}
 		s.busy = p.evaluate(&s.work, publishedPlacement)
 		s.published = p.rate(s.busy)
 		s.contended = p.contended(&s.work, publishedPlacement)
-		s.where, s.tried = p.best(&s.work, n)
+		s.where, s.tried = p.best(&s.work, text)
 		s.waiting = p.evaluate(&s.work, s.where)
 		s.best = p.rate(s.waiting)
-		frame := profileOf(n - frameOverhead)
-		s.frameReading = p.rate(p.evaluate(&frame, publishedPlacement))
+		message := profileOf(n)
+		s.messageReading = p.rate(p.evaluate(&message, publishedPlacement))
 		r.sizes = append(r.sizes, s)
 	}
-	work := profileOfChaCha(10, 1024)
-	r.chacha10 = p.rate(p.evaluate(&work, publishedPlacement)) * 1024 * 8
+	work := profileOfChaCha(10, chaCha10Frame-ethernetHeader)
+	r.chacha10 = p.rate(p.evaluate(&work, publishedChaCha10Placement)) * chaCha10Frame * 8
 	return r
 }
 
@@ -54,25 +55,25 @@ func percent(got, want float64) string { return fmt.Sprintf("%+.1f %%", 100*(got
 func (r *report) text() string {
 	var b strings.Builder
 	b.WriteString("Written by `make nicmodel`. README.md says what it means.\n\n## The published network processor\n\n")
-	b.WriteString("| message, bytes | instructions | words accessed | published placement, Mpps | with contention | best placement, Mpps | published, Mpps | error | error if the bytes are the frame's |\n|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| frame, bytes | instructions | words accessed | published placement, Mpps | with contention | best placement, Mpps | published, Mpps | error | error if the bytes are the message's |\n|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, s := range r.sizes {
 		words := 0
 		for _, n := range s.work.accesses {
 			words += n
 		}
-		published, failing, frame := "", "", ""
+		published, failing, message := "", "", ""
 		if p := publishedPackets[s.bytes]; p > 0 {
-			published, failing, frame = fmt.Sprintf("%.2f", p/1e6), percent(s.published, p), percent(s.frameReading, p)
+			published, failing, message = fmt.Sprintf("%.2f", p/1e6), percent(s.published, p), percent(s.messageReading, p)
 		}
-		fmt.Fprintf(&b, "| %d | %d | %d | %.2f | %.2f | %.2f | %s | %s | %s |\n", s.bytes, s.work.instructions, words, s.published/1e6, s.contended/1e6, s.best/1e6, published, failing, frame)
+		fmt.Fprintf(&b, "| %d | %d | %d | %.2f | %.2f | %.2f | %s | %s | %s |\n", s.bytes, s.work.instructions, words, s.published/1e6, s.contended/1e6, s.best/1e6, published, failing, message)
 	}
-	fmt.Fprintf(&b, "\nChaCha10 alone, 1024 bytes: %.2f Gbit/s modelled, %.2f published, error %s.\n", r.chacha10/1e9, publishedChaCha10/1e9, percent(r.chacha10, publishedChaCha10))
+	fmt.Fprintf(&b, "\nChaCha10 alone, frames of 1024 bytes: %.2f Gbit/s modelled, %.2f published, error %s.\n", r.chacha10/1e9, publishedChaCha10/1e9, percent(r.chacha10, publishedChaCha10))
 	last := r.sizes[len(r.sizes)-1]
-	fmt.Fprintf(&b, "\nPlacements, %d bytes, of %d that fit:\n\n| | bytes | words accessed | published | best |\n|---|--:|--:|---|---|\n", last.bytes, last.tried)
-	for o, n := range sizesFor(last.bytes) {
+	fmt.Fprintf(&b, "\nPlacements, a frame of %d bytes, of %d that fit:\n\n| | bytes | words accessed | published | best |\n|---|--:|--:|---|---|\n", last.bytes, last.tried)
+	for o, n := range sizesFor(last.bytes - frameOverhead) {
 		fmt.Fprintf(&b, "| %s | %d | %d | %s | %s |\n", objectNames[o], n, last.work.accesses[o], networkProcessor.memories[publishedPlacement[o]].name, networkProcessor.memories[last.where[o]].name)
 	}
-	fmt.Fprintf(&b, "\nA packet of %d bytes keeps an engine busy for %.1f µs as published and %.1f µs at best, and has its thread wait for %.1f µs and %.1f µs, in which others run.\n",
+	fmt.Fprintf(&b, "\nA frame of %d bytes keeps an engine busy for %.1f µs as published and %.1f µs at best, and has its thread wait for %.1f µs and %.1f µs, in which others run.\n",
 		last.bytes, last.busy.busy/1000, last.waiting.busy/1000, last.busy.wait/1000, last.waiting.wait/1000)
 	b.WriteString("\nWhat each choice weighs, alone, with contention and the published placement:\n\n| choice | taken | from | to | 64 bytes | 1024 bytes | ChaCha10 |\n|---|--:|--:|--:|--:|--:|--:|\n")
 	for _, c := range r.choices {

@@ -31,16 +31,19 @@ func choices() []choice {
 		}},
 		{name: "instructions of a long sum or shift", low: 1, at: 2, high: 3, set: setWork(&work.long)},
 		{name: "instructions of arrival and departure", low: 34, at: 68, high: 136, set: setWork(&work.network)},
+		{name: "cycles of a call that turns a word around", low: 0, at: 0, high: 6, set: setWork(&work.call)},
 		{name: "threads", low: 4, at: 8, high: 8, set: func(p *processor, v float64) { p.threads = int(v) }},
 	}
 }
 
 // results of the published placement: packets a second of 64 and 1024 bytes, and of ChaCha10.
-func results(p *processor) (r [3]float64) {
-	for i, profile := range []profile{profileOf(64), profileOf(1024), profileOfChaCha(10, 1024)} {
-		r[i] = p.contended(&profile, publishedPlacement)
+func results(p *processor) [3]float64 {
+	short, long := profileOf(64-frameOverhead), profileOf(1024-frameOverhead)
+	alone := profileOfChaCha(10, chaCha10Frame-ethernetHeader)
+	return [3]float64{
+		p.contended(&short, publishedPlacement), p.contended(&long, publishedPlacement),
+		p.contended(&alone, publishedChaCha10Placement),
 	}
-	return r
 }
 
 // sensitivity is what each choice does alone.

@@ -11,9 +11,9 @@ use crate::Error;
 
 /// A key of AES, and the level that was chosen for it.
 #[derive(Clone)]
-struct Blocks {
-    level: &'static Level,
-    aes: Aes,
+pub(crate) struct Blocks {
+    pub(crate) level: &'static Level,
+    pub(crate) aes: Aes,
 }
 
 impl Drop for Blocks {
@@ -23,7 +23,7 @@ impl Drop for Blocks {
 }
 
 impl Blocks {
-    fn new(key: &[u8], level: Result<&'static Level, Error>) -> Result<Blocks, Error> {
+    pub(crate) fn new(key: &[u8], level: Result<&'static Level, Error>) -> Result<Blocks, Error> {
         let _dit = Dit::on();
         if !matches!(key.len(), 16 | 24 | 32) {
             return Err(Error::InvalidKey);

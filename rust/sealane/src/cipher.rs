@@ -121,6 +121,39 @@ impl Gcm {
         }
     }
 
+    /// A key that authenticates under a hash key of its own, and encrypts under one of zeroes.
+    pub(crate) fn of_hash_key(level: &Level, hash_key: &[u8; 16]) -> Option<Gcm> {
+        match &level.kernel {
+            Some(kernel) => {
+                let mut key = GcmKey::empty();
+                // SAFETY: see the top of this file.
+                unsafe { kernel.set_hash_key(&mut key, hash_key) };
+                Some(Gcm::Kernel(key))
+            }
+            #[cfg(feature = "portable")]
+            None => portable::Gcm::of_hash_key(hash_key).map(Gcm::Portable),
+            #[cfg(not(feature = "portable"))]
+            None => None,
+        }
+    }
+
+    /// Makes the table anew, of the hash key: the tag of an empty packet is the mask, and that for a block of zeroes it.
+    pub(crate) fn remake_table(&mut self, level: &Level) {
+        let block = CallNonce::Block(&[0; 16]);
+        let mut hash_key = bytes_of_tag(&self.packet(level, block, &[], &mut Text::in_place(&mut []), false));
+        match (self, &level.kernel) {
+            (Gcm::Kernel(key), Some(kernel)) => {
+                key.forget_table();
+                // SAFETY: see the top of this file.
+                unsafe { kernel.set_hash_key(key, &hash_key) };
+            }
+            (Gcm::Kernel(_), None) => unreachable!("a level without a kernel makes no such key"),
+            #[cfg(feature = "portable")]
+            (Gcm::Portable(key), _) => key.set_hash_key(&hash_key),
+        }
+        hash_key.zeroize();
+    }
+
     /// The block J0 of a nonce that does not have 12 bytes: GHASH of it, its padding, and the lengths 0 and the nonce's
     /// (NIST SP 800-38D, section 7.1, step 2). The tag of a packet that has the nonce for ciphertext and no associated
     /// data is this, masked; and the tag of an empty packet is that mask, since GHASH of zeroes is zero.
@@ -239,6 +272,17 @@ impl AnyParts<'_> {
         }
     }
 
+    /// Of AES-GCM: GHASH of what the parts so far had.
+    pub(crate) fn hash(&self) -> [u8; 16] {
+        match self {
+            AnyParts::Kernel(parts) => parts.hash(),
+            #[cfg(feature = "portable")]
+            AnyParts::Gcm(parts, _) => parts.hash(),
+            #[cfg(feature = "portable")]
+            AnyParts::ChaCha(..) => unreachable!("no packet of AES-GCM"),
+        }
+    }
+
     /// The last part, of any length. Returns the tag that belongs to the packet.
     pub(crate) fn last(mut self, text: &mut Text<'_>) -> Tag {
         match &mut self {
@@ -300,6 +344,17 @@ impl Aes {
             (Aes::Kernel(_), None) => unreachable!("a level without a kernel makes no such key"),
             #[cfg(feature = "portable")]
             (Aes::Portable(aes), _) => aes.encrypt(block),
+        }
+    }
+
+    /// Whole blocks, every one by itself, in place.
+    pub(crate) fn encrypt_all(&self, level: &Level, blocks: &mut [u8]) {
+        match (self, &level.kernel) {
+            // SAFETY: see the top of this file; the key was set up by this kernel.
+            (Aes::Kernel(key), Some(kernel)) => unsafe { kernel.encrypt(key, blocks) },
+            (Aes::Kernel(_), None) => unreachable!("a level without a kernel makes no such key"),
+            #[cfg(feature = "portable")]
+            (Aes::Portable(aes), _) => aes.encrypt_all(blocks),
         }
     }
 

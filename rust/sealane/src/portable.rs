@@ -113,6 +113,22 @@ impl AnyAes {
         stream.as_mut_slice().iter_mut().for_each(|block| block.as_mut_slice().zeroize());
     }
 
+    /// Whole blocks, every one by itself, in place.
+    pub(crate) fn encrypt_all(&self, blocks: &mut [u8]) {
+        let mut some = [Block::default(); WIDTH];
+        for blocks in blocks.chunks_mut(16 * WIDTH) {
+            let some = &mut some[..blocks.len() / 16];
+            for (block, from) in some.iter_mut().zip(blocks.chunks(16)) {
+                block.copy_from_slice(from);
+            }
+            self.encrypt_blocks(some);
+            for (block, to) in some.iter().zip(blocks.chunks_mut(16)) {
+                to.copy_from_slice(block);
+            }
+        }
+        some.as_mut_slice().iter_mut().for_each(|block| block.as_mut_slice().zeroize());
+    }
+
     pub(crate) fn encrypt(&self, block: &[u8; 16]) -> [u8; 16] {
         let mut blocks = [(*block).into()];
         self.encrypt_blocks(&mut blocks);
@@ -134,6 +150,15 @@ impl Gcm {
         h.zeroize();
         Some(Gcm { aes, hash })
     }
+
+    pub(crate) fn of_hash_key(hash_key: &[u8; 16]) -> Option<Gcm> {
+        let hash = <GHash as ghash::universal_hash::KeyInit>::new(&(*hash_key).into());
+        Some(Gcm { aes: AnyAes::new(&[0; 16])?, hash })
+    }
+
+    pub(crate) fn set_hash_key(&mut self, hash_key: &[u8; 16]) {
+        self.hash = <GHash as ghash::universal_hash::KeyInit>::new(&(*hash_key).into());
+    }
 }
 
 /// Blocks of key stream that are made at once: what the crate aes does side by side, or more.
@@ -150,6 +175,13 @@ pub(crate) struct GcmParts<'a> {
 impl Drop for GcmParts<'_> {
     fn drop(&mut self) {
         self.mask.zeroize();
+    }
+}
+
+impl GcmParts<'_> {
+    /// GHASH of what the parts so far had.
+    pub(crate) fn hash(&self) -> [u8; 16] {
+        self.hash.clone().finalize().into()
     }
 }
 

@@ -87,7 +87,9 @@ pub(crate) fn chacha20poly1305(level: &'static Level) -> bool {
 
 /// One of each length.
 fn gcm_keys(level: &'static Level, key: &[u8; 32]) -> Option<[Gcm; 3]> {
-    Some([Gcm::new(level, &key[..16])?, Gcm::new(level, &key[..24])?, Gcm::new(level, key)?])
+    let mut keys = [Gcm::new(level, &key[..16])?, Gcm::new(level, &key[..24])?, Gcm::new(level, key)?];
+    keys[1].remake_table(level);
+    Some(keys)
 }
 
 /// Keys of the three lengths by turns; every second packet, and the one in parts, has a counter that wraps around at

@@ -12,7 +12,9 @@ use aes_gcm::aead::{AeadInOut, KeyInit};
 use aes_gcm::aes::Aes192;
 use aes_gcm::{Aes128Gcm, Aes256Gcm, AesGcm};
 use chacha20poly1305::{ChaCha20Poly1305, XChaCha20Poly1305};
-use sealane::{levels, open_batch, seal_batch, Algorithm, CcmKey, CmacKey, Error, HeaderKey, Key, Packet, Text};
+use sealane::{
+    levels, open_batch, seal_batch, Algorithm, CcmKey, CmacKey, Error, GcmSivKey, HeaderKey, Key, Packet, Text,
+};
 
 const ALGORITHMS: [Algorithm; 5] = [
     Algorithm::ChaCha20Poly1305,
@@ -884,6 +886,95 @@ fn ccm_of_all_lengths() {
     }
 }
 
+/// AES-GCM-SIV (RFC 8452, sections 3 and 4) bit by bit.
+fn gcm_siv_by_definition(key: &[u8], nonce: &[u8], ad: &[u8], text: &[u8]) -> (Vec<u8>, [u8; 16]) {
+    let mut keys = vec![];
+    for i in 0..2 + key.len() / 8 {
+        let mut block = [0; 16];
+        block[0] = i as u8;
+        block[4..].copy_from_slice(nonce);
+        keys.extend(&oracle::encrypt(key, block)[..8]);
+    }
+    let number = |bytes: &[u8]| {
+        let mut block = [0; 16];
+        block[..bytes.len()].copy_from_slice(bytes);
+        u128::from_le_bytes(block)
+    };
+    let h = number(&keys[..16]);
+    let lengths = (8 * ad.len() as u128) | ((8 * text.len() as u128) << 64);
+    let blocks = ad.chunks(16).chain(text.chunks(16)).map(number).chain(Some(lengths));
+    let sum = blocks.fold(0, |sum: u128, block| {
+        // sum * h * x^-128, of which x^-1 is x^127 + x^126 + x^125 + x^120.
+        let (mut v, mut product) = (sum ^ block, 0);
+        for bit in (0..128).rev() {
+            v = (v >> 1) ^ if v & 1 == 1 { 0xe1 << 120 } else { 0 };
+            product ^= if h >> bit & 1 == 1 { v } else { 0 };
+        }
+        product
+    });
+    let masked = (sum ^ number(nonce)) & (u128::MAX >> 1);
+    let tag = oracle::encrypt(&keys[16..], masked.to_le_bytes());
+    let mut counter = tag;
+    counter[15] |= 0x80;
+    let mut out = text.to_vec();
+    for part in out.chunks_mut(16) {
+        let stream = oracle::encrypt(&keys[16..], counter);
+        part.iter_mut().zip(stream).for_each(|(byte, add)| *byte ^= add);
+        let next = u32::from_le_bytes([counter[0], counter[1], counter[2], counter[3]]).wrapping_add(1);
+        counter[..4].copy_from_slice(&next.to_le_bytes());
+    }
+    (out, tag)
+}
+
+#[test]
+fn gcm_siv_of_all_lengths() {
+    let mut random = Random(0xc0ac_29b7_c97c_50dd);
+    for (level, _) in levels(Algorithm::Aes256Gcm).filter(|(_, works)| *works).collect::<Vec<_>>() {
+        for n in 0..unless_miri(300, 20) {
+            let (key, nonce) = (random.bytes(16 + 16 * (n % 2)), random.bytes(12));
+            let long = if n % 50 == 7 { random.below(6000) } else { 0 };
+            let (ad, text) = (random.bytes(n % 40 + long), random.bytes(n + long));
+            let made = GcmSivKey::with_level(&key, level).expect("key");
+            let (sealed, mut want) = gcm_siv_by_definition(&key, &nonce, &ad, &text);
+            want[0] ^= u8::from(planted("siv"));
+            let mut out = vec![0xa5; text.len()];
+            assert_eq!(made.seal(&nonce, &ad, &text, &mut out), Ok(want), "{} bytes at {}", text.len(), level);
+            assert!(out == sealed, "{} bytes at {}", text.len(), level);
+            let mut place = text.clone();
+            assert_eq!(made.seal_in_place(&nonce, &ad, &mut place), Ok(want));
+            assert!(place == sealed, "{} bytes in place at {}", text.len(), level);
+            made.open(&nonce, &ad, &sealed, &mut out, &want).expect("opened");
+            made.open_in_place(&nonce, &ad, &mut place, &want).expect("opened");
+            assert!(out == text && place == text, "{} bytes at {}", text.len(), level);
+            for part in 0..4 {
+                let mut forged = [nonce.clone(), ad.clone(), sealed.clone(), want.to_vec()];
+                if forged[part].is_empty() {
+                    continue;
+                }
+                let bit = random.below(8 * forged[part].len());
+                forged[part][bit / 8] ^= 1 << (bit % 8);
+                let [nonce, ad, sealed, tag] = &mut forged;
+                let tag = <[u8; 16]>::try_from(&tag[..]).expect("16 bytes");
+                out.fill(0xa5);
+                assert_eq!(made.open(nonce, ad, sealed, &mut out, &tag), Err(Error::NotAuthentic));
+                assert_eq!(made.open_in_place(nonce, ad, sealed, &tag), Err(Error::NotAuthentic));
+                assert!(out.iter().chain(sealed.iter()).all(|byte| *byte == 0), "{} bytes at {}", text.len(), level);
+            }
+        }
+    }
+    for n in 0..40 {
+        let made = GcmSivKey::new(&vec![0x77; n]);
+        assert_eq!(made.err(), if n == 16 || n == 32 { None } else { Some(Error::InvalidKey) });
+    }
+    let key = GcmSivKey::new(&[0x77; 16]).expect("key");
+    let mut text = [1; 9];
+    assert_eq!(key.seal_in_place(&[1; 11], b"", &mut text), Err(Error::InvalidNonce));
+    assert_eq!(text, [0; 9]);
+    assert_eq!(key.open(&[1; 12], b"", &[1; 8], &mut [1; 9], &[0; 16]), Err(Error::LengthMismatch));
+    assert_eq!(GcmSivKey::with_level(&[1; 16], "mmx").err(), Some(Error::InvalidLevel));
+    assert!(!format!("{:?}", key).contains("119"));
+}
+
 #[test]
 fn wrong_ccm_and_cmac() {
     for n in 0..40 {
@@ -928,13 +1019,28 @@ fn vectors_of_ccm_and_cmac() {
     let path = std::path::PathBuf::from(vectors_path()).with_file_name("aeads.txt");
     let file = std::fs::read_to_string(&path)
         .unwrap_or_else(|why| panic!("{}: {}; make build/aeads.txt makes it", path.display(), why));
-    let mut counts = [0; 2];
+    let mut counts = [0; 3];
     for (number, line) in file.lines().enumerate() {
         let fields: Vec<&str> = line.split(' ').collect();
         let [name, _, key, nonce, ad, text, sealed, tag, verdict]: [&str; 9] = fields.try_into().expect("nine fields");
         let (key, nonce, ad, text) = (hex(key), hex(nonce), hex(ad), hex(text));
         let (sealed, tag) = (hex(sealed), hex(tag));
         let valid = (verdict == "valid") != (planted("aead-vector") && number == 0);
+        if name == "AES-GCM-SIV" {
+            for (level, _) in levels(Algorithm::Aes256Gcm).filter(|(_, works)| *works).collect::<Vec<_>>() {
+                let key = GcmSivKey::with_level(&key, level).expect("key");
+                let tag = <[u8; 16]>::try_from(&tag[..]).expect("16 bytes");
+                let mut out = vec![0xa5; sealed.len()];
+                assert_eq!(key.open(&nonce, &ad, &sealed, &mut out, &tag).is_ok(), valid, "{} at {}", line, level);
+                if valid {
+                    assert!(out == text, "{} at {}", line, level);
+                    assert_eq!(key.seal(&nonce, &ad, &text, &mut out), Ok(tag), "{} at {}", line, level);
+                    assert!(out == sealed, "{} at {}", line, level);
+                }
+                counts[2] += 1;
+            }
+            continue;
+        }
         for level in aes_levels() {
             if name == "AES-CMAC" {
                 let verified = CmacKey::with_level(&key, level).and_then(|key| {
@@ -961,7 +1067,8 @@ fn vectors_of_ccm_and_cmac() {
             counts[0] += 1;
         }
     }
-    assert_eq!(counts, [552 * aes_levels().len(), 311 * aes_levels().len()]);
+    let gcm_levels = levels(Algorithm::Aes256Gcm).filter(|(_, works)| *works).count();
+    assert_eq!(counts, [552 * aes_levels().len(), 311 * aes_levels().len(), 202 * gcm_levels]);
 }
 
 /// A kernel's machine code is not instrumented: what AddressSanitizer sees are the slices around its calls.

@@ -184,6 +184,15 @@ impl<'a> Text<'a> {
         self.output()
     }
 
+    /// Writes the sum of what is read and of `stream`, which is no shorter.
+    pub(crate) fn add(&mut self, stream: &[u8]) {
+        assert!(stream.len() >= self.bytes);
+        for (i, byte) in stream[..self.bytes].iter().enumerate() {
+            // SAFETY: `input` and `output` are valid for `bytes`, and equal or apart.
+            unsafe { *self.output.add(i) = *self.input.add(i) ^ byte };
+        }
+    }
+
     /// The bytes of it from `start` on; `start + bytes` is no more than there are.
     pub(crate) fn part(&mut self, start: usize, bytes: usize) -> Text<'_> {
         assert!(start <= self.bytes && bytes <= self.bytes - start);
@@ -220,6 +229,20 @@ impl zeroize::Zeroize for GcmKey {
     }
 }
 
+impl GcmKey {
+    /// One with round keys of zeroes and without a table yet.
+    pub(crate) fn empty() -> GcmKey {
+        let mut key = GcmKey([0; GCM_KEY_BYTES]);
+        key.0[GCM_KEY_ROUNDS] = 10;
+        key
+    }
+
+    /// Takes the table away.
+    pub(crate) fn forget_table(&mut self) {
+        self.0[GCM_KEY_TABLE..].fill(0);
+    }
+}
+
 /// A key that an AES kernel has set up.
 #[derive(Clone)]
 #[repr(C, align(64))]
@@ -234,16 +257,24 @@ impl zeroize::Zeroize for AesKey {
 /// How much a kernel chains in one call for a MAC.
 pub(crate) const UNUSED_LEN: usize = 512;
 
-/// What a kernel that chains writes beside the last block: nobody reads it, and it is wiped.
-pub(crate) struct Unused([u64; UNUSED_LEN / 8]);
+/// Memory for what is wiped when it is dropped; in words, of which wiping takes one instruction each.
+pub(crate) struct Memory<const WORDS: usize>([u64; WORDS]);
 
-impl Unused {
+/// What a kernel that chains writes beside the last block: nobody reads it.
+pub(crate) type Unused = Memory<{ UNUSED_LEN / 8 }>;
+
+impl<const WORDS: usize> Memory<WORDS> {
     pub(crate) fn new() -> Self {
-        Unused([0; UNUSED_LEN / 8])
+        Memory([0; WORDS])
+    }
+
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: words are bytes, eight each.
+        unsafe { core::slice::from_raw_parts_mut(self.0.as_mut_ptr() as *mut u8, 8 * WORDS) }
     }
 }
 
-impl Drop for Unused {
+impl<const WORDS: usize> Drop for Memory<WORDS> {
     fn drop(&mut self) {
         zeroize::Zeroize::zeroize(&mut self.0);
     }
@@ -375,6 +406,18 @@ impl Kernel {
         gcm
     }
 
+    /// Makes the table of an AES-GCM key, and nothing else of it, for a hash key.
+    ///
+    /// # Safety
+    /// As for `set_up`.
+    pub(crate) unsafe fn set_hash_key(&self, gcm: &mut GcmKey, hash_key: &[u8; 16]) {
+        let mut args = Args([0; ARGS_BYTES / 8]);
+        args.0[ARG_KEY / 8] = slot(gcm.0.as_mut_ptr());
+        args.0[ARG_NONCE / 8] = slot(hash_key.as_ptr());
+        args.0[ARG_FLAGS / 8] = (FLAG_SETUP | FLAG_NONCE) as u64;
+        self.call(&args);
+    }
+
     /// Sets an AES key of 16, 24 or 32 bytes up.
     ///
     /// # Safety
@@ -425,6 +468,21 @@ impl Kernel {
         args.0[ARG_KEY / 8] = slot(key.0.as_ptr());
         args.0[ARG_STATE / 8] = slot(counter.as_mut_ptr());
         args.0[ARG_FLAGS / 8] = AES_CTR as u64;
+        self.call(&args);
+    }
+
+    /// Encrypts whole blocks, every one by itself, in place.
+    ///
+    /// # Safety
+    /// As for `mask`.
+    pub(crate) unsafe fn encrypt(&self, key: &AesKey, blocks: &mut [u8]) {
+        assert!(blocks.len() % 16 == 0);
+        let mut args = Args([0; ARGS_BYTES / 8]);
+        args.0[ARG_OUT / 8] = slot(blocks.as_mut_ptr());
+        args.0[ARG_IN / 8] = slot(blocks.as_ptr());
+        args.0[ARG_BYTES / 8] = blocks.len() as u64;
+        args.0[ARG_KEY / 8] = slot(key.0.as_ptr());
+        args.0[ARG_FLAGS / 8] = AES_ECB_ENCRYPT as u64;
         self.call(&args);
     }
 
@@ -524,6 +582,16 @@ impl<'a> Parts<'a> {
         // SAFETY: `new`'s contract; what the addresses point to is borrowed by self and by this call.
         unsafe { self.kernel.call(&args) };
         tag
+    }
+}
+
+impl Parts<'_> {
+    /// GHASH of what the parts so far had.
+    pub(crate) fn hash(&self) -> [u8; 16] {
+        let mut hash = [0; 16];
+        hash[..8].copy_from_slice(&self.state.0[GCM_STATE_Y / 8].to_ne_bytes());
+        hash[8..].copy_from_slice(&self.state.0[GCM_STATE_Y / 8 + 1].to_ne_bytes());
+        hash
     }
 }
 

@@ -1,0 +1,293 @@
+//! AES-GCM-SIV, put together of the kernels of AES and AES-GCM.
+
+use subtle::ConstantTimeEq;
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+use crate::ccm::Blocks;
+use crate::cipher::{AnyParts, Gcm};
+use crate::dit::Dit;
+use crate::kernel::{CallNonce, Memory, Text};
+use crate::level::{Level, AESGCM, AES_BLOCKS};
+use crate::{Error, TAG_LEN};
+
+/// Bytes that are reversed, or counted, at a time.
+const CHUNK: usize = 2048;
+
+/// The most bytes of text, and of associated data (RFC 8452, section 6).
+const LONGEST: u64 = 1 << 36;
+
+/// A key of AES-GCM-SIV (RFC 8452): a nonce that is used twice tells no more than whether packets are equal, so that nonces
+/// may be random, of many machines under one key. It is slower than AES-GCM, as each nonce has its own keys and the text is
+/// read twice. It is wiped when it is dropped.
+///
+/// ```
+/// use sealane::GcmSivKey;
+///
+/// # fn main() -> Result<(), sealane::Error> {
+/// let key = GcmSivKey::new(&[7; 32])?; // yours
+/// let mut packet = *b"a packet";
+/// let tag = key.seal_in_place(&[1; 12], b"its header", &mut packet)?;
+/// key.open_in_place(&[1; 12], b"its header", &mut packet, &tag)?;
+/// assert_eq!(&packet, b"a packet");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct GcmSivKey {
+    generating: Blocks,
+    key_len: usize,
+    level: &'static Level,
+}
+
+impl ZeroizeOnDrop for GcmSivKey {}
+
+impl core::fmt::Debug for GcmSivKey {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("GcmSivKey").field("level", &self.level.name).finish_non_exhaustive()
+    }
+}
+
+impl GcmSivKey {
+    /// Makes a key of 16 or 32 bytes ready for use. The first key in a process picks the level, as
+    /// [`Key::new`](crate::Key::new) does.
+    ///
+    /// # Errors
+    /// [`Error::InvalidKey`] for other lengths; [`Error::NoLevel`] if nothing works here.
+    pub fn new(key: &[u8]) -> Result<GcmSivKey, Error> {
+        GcmSivKey::at(key, AESGCM.of_process(), AES_BLOCKS.of_process())
+    }
+
+    /// The same with a level of the caller's choice, for tests: [`levels`](crate::levels) of AES-GCM has their names.
+    ///
+    /// # Errors
+    /// As for `new`, and [`Error::InvalidLevel`] if there is no such level, or it does not work on this CPU.
+    pub fn with_level(key: &[u8], level: &str) -> Result<GcmSivKey, Error> {
+        let blocks = AES_BLOCKS.named(level).or_else(|_| AES_BLOCKS.of_process());
+        GcmSivKey::at(key, AESGCM.named(level), blocks)
+    }
+
+    fn at(
+        key: &[u8],
+        level: Result<&'static Level, Error>,
+        blocks: Result<&'static Level, Error>,
+    ) -> Result<GcmSivKey, Error> {
+        if key.len() == 24 {
+            return Err(Error::InvalidKey);
+        }
+        let generating = Blocks::new(key, blocks)?;
+        Ok(GcmSivKey { generating, key_len: key.len(), level: level? })
+    }
+
+    /// Encrypts `text` in place, and returns the tag that authenticates it together with `ad`. A nonce has 12 bytes.
+    ///
+    /// # Errors
+    /// [`Error::InvalidNonce`]; [`Error::TooLong`]: more than 2^36 bytes of `text` or `ad`. `text` is zeroed.
+    pub fn seal_in_place(&self, nonce: &[u8], ad: &[u8], text: &mut [u8]) -> Result<[u8; TAG_LEN], Error> {
+        self.seal_text(nonce, ad, &mut Text::in_place(text))
+    }
+
+    /// Encrypts `input` to `output`, of the same length; else as `seal_in_place`.
+    ///
+    /// # Errors
+    /// As `seal_in_place`, and [`Error::LengthMismatch`]: `output` is zeroed.
+    pub fn seal(&self, nonce: &[u8], ad: &[u8], input: &[u8], output: &mut [u8]) -> Result<[u8; TAG_LEN], Error> {
+        self.seal_text(nonce, ad, &mut Text::apart(input, output)?)
+    }
+
+    /// Checks the tag of `text` and `ad`, and decrypts `text` in place.
+    ///
+    /// # Errors
+    /// [`Error::NotAuthentic`] for any forgery; else as `seal_in_place`: `text` is zeroed.
+    pub fn open_in_place(&self, nonce: &[u8], ad: &[u8], text: &mut [u8], tag: &[u8; TAG_LEN]) -> Result<(), Error> {
+        self.open_text(nonce, ad, &mut Text::in_place(text), tag)
+    }
+
+    /// Decrypts `input` to `output`, of the same length; else as `open_in_place`.
+    ///
+    /// # Errors
+    /// As `open_in_place`, and [`Error::LengthMismatch`]: `output` is zeroed.
+    pub fn open(
+        &self,
+        nonce: &[u8],
+        ad: &[u8],
+        input: &[u8],
+        output: &mut [u8],
+        tag: &[u8; TAG_LEN],
+    ) -> Result<(), Error> {
+        self.open_text(nonce, ad, &mut Text::apart(input, output)?, tag)
+    }
+
+    fn begin(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>) -> Result<(Packet, [u8; 12]), Error> {
+        let _dit = Dit::on();
+        let begun = match <[u8; 12]>::try_from(nonce) {
+            Err(_) => Err(Error::InvalidNonce),
+            Ok(_) if text.len() as u64 > LONGEST || ad.len() as u64 > LONGEST => Err(Error::TooLong),
+            Ok(nonce) => Packet::new(self, &nonce).map(|packet| (packet, nonce)),
+        };
+        if begun.is_err() {
+            text.output().fill(0);
+        }
+        begun
+    }
+
+    fn seal_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>) -> Result<[u8; TAG_LEN], Error> {
+        let _dit = Dit::on();
+        let (mut packet, nonce) = self.begin(nonce, ad, text)?;
+        let tag = packet.tag(&nonce, ad, text.input());
+        packet.crypt(text, &tag);
+        Ok(tag)
+    }
+
+    fn open_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, tag: &[u8; TAG_LEN]) -> Result<(), Error> {
+        let _dit = Dit::on();
+        let (mut packet, nonce) = self.begin(nonce, ad, text)?;
+        packet.crypt(text, tag);
+        let mut expected = packet.tag(&nonce, ad, text.output());
+        let same = expected.ct_eq(tag).into();
+        expected.zeroize();
+        if same {
+            return Ok(());
+        }
+        text.output().fill(0);
+        Err(Error::NotAuthentic)
+    }
+}
+
+/// A packet in progress: the keys of its nonce.
+///
+/// POLYVAL is GHASH of blocks whose bytes are reversed, with a hash key that is reversed and multiplied by x, its result
+/// reversed again (RFC 8452, appendix A). A kernel of AES-GCM takes such blocks as ciphertext; what it opens them to, under
+/// a key of zeroes, is thrown away.
+struct Packet {
+    message: Blocks,
+    gcm: Gcm,
+    level: &'static Level,
+    chunk: Memory<{ CHUNK / 8 }>,
+}
+
+impl Drop for Packet {
+    fn drop(&mut self) {
+        self.gcm.zeroize();
+    }
+}
+
+/// What POLYVAL absorbs.
+struct Sum<'a> {
+    parts: AnyParts<'a>,
+    chunk: &'a mut [u8],
+    held: usize,
+}
+
+impl Sum<'_> {
+    /// Absorbs what waits: a multiple of 64 bytes.
+    fn flush(&mut self) {
+        self.parts.next(&mut Text::in_place(&mut self.chunk[..self.held]));
+        self.held = 0;
+    }
+
+    /// Data, filled up with zeroes to whole blocks.
+    fn absorb(&mut self, mut data: &[u8]) {
+        while !data.is_empty() {
+            if self.held == CHUNK {
+                self.flush();
+            }
+            let (some, rest) = data.split_at(data.len().min(CHUNK - self.held));
+            let room = &mut self.chunk[self.held..];
+            self.held += (some.len() + 15) & !15;
+            let whole = some.chunks_exact(16);
+            let end = whole.remainder();
+            for (to, block) in room.chunks_exact_mut(16).zip(whole) {
+                to.copy_from_slice(&reversed(block));
+            }
+            if !end.is_empty() {
+                let mut last = [0; 16];
+                last[..end.len()].copy_from_slice(end);
+                room[some.len() & !15..][..16].copy_from_slice(&reversed(&last));
+                last.zeroize();
+            }
+            data = rest;
+        }
+    }
+}
+
+fn reversed(block: &[u8]) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(block);
+    u128::from_be_bytes(bytes).to_le_bytes()
+}
+
+/// How many blocks of 16 bytes.
+fn blocks_of(data: &[u8]) -> usize {
+    data.len() / 16 + usize::from(data.len() % 16 != 0)
+}
+
+impl Packet {
+    /// Makes the keys of a nonce, 8 bytes of each block (section 4).
+    fn new(key: &GcmSivKey, nonce: &[u8; 12]) -> Result<Packet, Error> {
+        let (mut blocks, mut raw, mut hash_key) = ([0; 6 * 16], [0; 32], [0; 16]);
+        let used = &mut blocks[..16 * (2 + key.key_len / 8)];
+        for (i, block) in used.chunks_exact_mut(16).enumerate() {
+            block[0] = i as u8;
+            block[4..].copy_from_slice(nonce);
+        }
+        key.generating.aes.encrypt_all(key.generating.level, used);
+        hash_key[..8].copy_from_slice(&used[..8]);
+        hash_key[8..].copy_from_slice(&used[16..24]);
+        for (to, block) in raw.chunks_exact_mut(8).zip(used[32..].chunks_exact(16)) {
+            to.copy_from_slice(&block[..8]);
+        }
+        // Times x in GCM's order of bits, where that of x^0 is a block's first one.
+        let value = u128::from_le_bytes(hash_key);
+        let mut h = ((value >> 1) ^ ((0xe1 << 120) & 0_u128.wrapping_sub(value & 1))).to_be_bytes();
+        let gcm = Gcm::of_hash_key(key.level, &h);
+        let message = Blocks::new(&raw[..key.key_len], Ok(key.generating.level));
+        blocks.zeroize();
+        raw.zeroize();
+        hash_key.zeroize();
+        h.zeroize();
+        Ok(Packet { message: message?, gcm: gcm.ok_or(Error::NoLevel)?, level: key.level, chunk: Memory::new() })
+    }
+
+    /// The tag of plaintext and associated data (section 4).
+    fn tag(&mut self, nonce: &[u8; 12], ad: &[u8], text: &[u8]) -> [u8; 16] {
+        let mut lengths = [0; 16];
+        lengths[..8].copy_from_slice(&(8 * ad.len() as u64).to_le_bytes());
+        lengths[8..].copy_from_slice(&(8 * text.len() as u64).to_le_bytes());
+        let blocks = blocks_of(ad).wrapping_add(blocks_of(text)).wrapping_add(1);
+        let chunk = self.chunk.bytes();
+        // Zeroes before the others, which do not change the sum, make their number a multiple of 4.
+        let held = 16 * (blocks.wrapping_neg() % 4);
+        chunk[..held].fill(0);
+        let parts = self.gcm.parts(self.level, CallNonce::Nonce(&[0; 12]), &[], 0, true);
+        let mut sum = Sum { parts, chunk, held };
+        sum.absorb(ad);
+        sum.absorb(text);
+        sum.absorb(&lengths);
+        sum.flush();
+        let mut tag = reversed(&sum.parts.hash());
+        for (byte, nonce) in tag.iter_mut().zip(nonce) {
+            *byte ^= nonce;
+        }
+        tag[15] &= 0x7f;
+        self.message.aes.encrypt_all(self.message.level, &mut tag);
+        tag
+    }
+
+    /// Adds key stream to the text. The first four bytes of the counter block count, little-endian, and wrap around.
+    fn crypt(&mut self, text: &mut Text<'_>, tag: &[u8; 16]) {
+        let mut block = *tag;
+        block[15] |= 0x80;
+        let mut counter = u32::from_le_bytes([block[0], block[1], block[2], block[3]]);
+        for start in (0..text.len()).step_by(CHUNK) {
+            let mut text = text.part(start, CHUNK.min(text.len() - start));
+            let stream = &mut self.chunk.bytes()[..(text.len() + 15) & !15];
+            for to in stream.chunks_exact_mut(16) {
+                block[..4].copy_from_slice(&counter.to_le_bytes());
+                to.copy_from_slice(&block);
+                counter = counter.wrapping_add(1);
+            }
+            self.message.aes.encrypt_all(self.message.level, stream);
+            text.add(stream);
+        }
+    }
+}
