@@ -138,6 +138,7 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 		return
 	}
 	w.greeted(c, s, p)
+	w.tellAck(c, side^c.client)
 	w.order.Segment(&c.pair, side^c.client, seq, p, s, w.now)
 	w.heard(c)
 	w.fed(c)
