@@ -82,7 +82,7 @@ func (w *Worker) pollWaiting(now int64) {
 				kept = append(kept, c)
 				continue
 			}
-			if c.entry.Life() == flow.Closing {
+			if w.late(c.entry); c.entry.Life() == flow.Closing {
 				w.over(c.entry)
 			}
 		}
@@ -122,7 +122,7 @@ func (w *Worker) pollQueued(now int64) {
 				kept = append(kept, c)
 				continue
 			}
-			if e.Life() == flow.Closing {
+			if w.late(e); e.Life() == flow.Closing {
 				w.over(e)
 			}
 		}

@@ -459,10 +459,9 @@ func (h *held) unbroken(at uint32, limit int) uint32 {
 	return h.solid[1]
 }
 
-// Like tells whether a packet is like those that were authenticated; false if there were none. RSTs may be without timestamps.
-func Like(s *packet.Segment, usual Class) bool {
-	return usual.Known && s.TTL() == usual.TTL && (s.Stamped() == usual.Stamped || s.Flags&packet.RST != 0) &&
-		(usual.Sum != packet.SumGood || s.Sum() == packet.SumGood)
+// Like tells whether a packet is like those that were authenticated; false if there were none.
+func (c Class) Like(usual Class) bool {
+	return usual.Known && c.TTL == usual.TTL && c.Stamped == usual.Stamped && (usual.Sum != packet.SumGood || c.Sum == packet.SumGood)
 }
 
 // empty tells whether nothing is held.
