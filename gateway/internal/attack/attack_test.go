@@ -76,7 +76,17 @@ func load(t testing.TB, name string) *victim {
 	if err := r.ReadBlock(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range b.Frames {
+	v.frames = b.Frames
+	v.know(t)
+	return v
+}
+
+// know fills in all but names, keys and frames.
+func (v *victim) know(t testing.TB) {
+	t.Helper()
+	all := v.frames
+	v.frames = nil
+	for _, f := range all {
 		var s packet.Segment
 		if packet.Parse(&s, f.Link, f.Data) != packet.TCP {
 			continue
@@ -95,9 +105,8 @@ func load(t testing.TB, name string) *victim {
 		v.plain = *p
 	}
 	if v.bytes = len(v.plain[0]) + len(v.plain[1]); v.bytes == 0 || len(got.plain) != 1 {
-		t.Fatalf("%s: %d bytes of plaintext, %d connections", name, v.bytes, len(got.plain))
+		t.Fatalf("%s: %d bytes of plaintext, %d connections", v.name, v.bytes, len(got.plain))
 	}
-	return v
 }
 
 // run reads frames, one by one, as they would come live.
@@ -184,6 +193,7 @@ type script struct {
 	before map[int][]forgery
 	after  map[int][]forgery
 	pause  map[int]int64 // before a frame
+	late   map[int]int   // frames that come after others
 }
 
 func (v *victim) script() *script {
@@ -206,10 +216,26 @@ func (s *script) frames() (all []capture.Frame) {
 			}
 			shift += p
 		}
+		for j, last := range s.late {
+			if sg := &s.v.segs[i]; i > j && i <= last && len(sg.Payload) == 0 && sg.Side != s.v.segs[j].Side {
+				x := like(sg) // the receiver says how far it is
+				x.ack = s.v.segs[j].Seq
+				f = s.v.forge(f.Time, x)
+			}
+		}
 		f.Time += shift
-		all = append(all, f)
+		if _, later := s.late[i]; !later {
+			all = append(all, f)
+		}
 		for _, x := range s.after[i] {
 			all = append(all, s.v.forge(f.Time+1, x))
+		}
+		for j, last := range s.late {
+			if last == i {
+				x := s.v.frames[j]
+				x.Time = f.Time + 1
+				all = append(all, x)
+			}
 		}
 	}
 	return all

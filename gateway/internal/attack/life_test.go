@@ -1,8 +1,11 @@
 package attack
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/sealane/sealane/gateway/internal/engine"
+	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
@@ -101,5 +104,43 @@ func TestResetDisproved(t *testing.T) {
 	}
 	if ended < all/2 { // in the others it is within a record
 		t.Errorf("%d of %d RSTs ended their connections", ended, all)
+	}
+}
+
+// A connection that is over ends, though its keys come when it is, or the FIN of a side before the last bytes of it.
+func TestEndsLate(t *testing.T) {
+	for _, name := range victims {
+		v := load(t, name)
+		for _, late := range []bool{false, true} {
+			store, s := keys.NewStore(100), &sink{}
+			log := keys.Log{Store: store}
+			w := engine.NewWorker(store, s, engine.Options{Flows: 64, KeyWait: 5e9, HoleWait: 200e6})
+			frames := slices.Clone(v.frames)
+			if !late {
+				log.Write(v.keyLog)
+				last := v.server[len(v.server)-1]
+				end := slices.IndexFunc(v.segs, func(s packet.Segment) bool {
+					return s.Side != v.client && s.Flags&(packet.FIN|packet.RST) == packet.FIN
+				})
+				if end <= last {
+					continue // it is one segment, or there is none
+				}
+				frames = slices.Insert(frames, end+1, frames[last])
+				frames = slices.Delete(frames, last, last+1)
+			}
+			w.Frames(frames)
+			if late {
+				log.Write(v.keyLog)
+			}
+			for at := frames[len(frames)-1].Time; at < v.frames[len(v.frames)-1].Time+20e9; at += 2e6 {
+				w.Tick(at)
+			}
+			if n := v.authentic(t, "late", s); n != v.bytes {
+				t.Errorf("%s, late keys %v: %d bytes of %d", name, late, n, v.bytes)
+			}
+			if st := w.Snapshot(); st.Ends[0] != 1 || st.Active != 0 {
+				t.Errorf("%s, late keys %v: it has not ended: %+v", name, late, st)
+			}
+		}
 	}
 }

@@ -28,9 +28,10 @@ type conn struct {
 	pair   reassembly.Pair
 	gate   *gate // if the gateway is closed
 	entry  *entry
-	tuple  packet.Tuple
-	keys   [2]*Key // given, by side of the tuple
-	turned int64   // when it was read the other way round last
+	keys   [2]*Key   // given, by side of the tuple
+	turned int64     // when it was read the other way round last
+	fins   [2]finish // by side of the tuple, if flow.Late0 or Late1
+	_      [16]byte
 }
 
 // The lists that a conn can be on; it may be freed when it is on none.
@@ -229,7 +230,6 @@ func (w *Worker) succeed(rival *entry, tuple packet.Tuple) {
 		return
 	}
 	c := w.conn(e.Conn)
-	c.tuple = tuple
 	w.attach(c, e)
 	for side := range e.Side {
 		c.tls.Move(uint8(side)^c.client, &e.Side[side])
@@ -245,7 +245,7 @@ func (w *Worker) open(e *entry) {
 	c := w.free[n-1]
 	w.free = w.free[:n-1]
 	*c = conn{number: c.number}
-	c.tuple, c.used = e.Tuple, true
+	c.used = true
 	if e.Flags&flow.ClientIs1 != 0 {
 		c.client = 1
 	}

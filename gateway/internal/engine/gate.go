@@ -127,7 +127,7 @@ func (w *Worker) openGate(c *conn) {
 	} else {
 		g = new(gate)
 	}
-	p := rules.Of(&c.tuple)
+	p := rules.Of(&c.entry.Tuple)
 	g.conn, g.rule = c, w.o.Gate.Rules.Packet(&p)
 	c.gate = g
 }
@@ -166,7 +166,7 @@ func (w *Worker) freeGate(g *gate) {
 // gateHello is told about a ClientHello.
 func (w *Worker) gateHello(c *conn, body []byte) {
 	if g := c.gate; g != nil {
-		p := rules.Of(&c.tuple)
+		p := rules.Of(&c.entry.Tuple)
 		g.rule, g.named = w.o.Gate.Rules.Name(&p, tls.ServerName(body)), true
 	}
 }

@@ -305,7 +305,7 @@ func (w *Worker) reportGiven(c *conn, ended bool) {
 		if ended {
 			k.state.Store(KeyEnded)
 			w.forgetGiven(k)
-			delete(w.given, anywhere(c.tuple))
+			delete(w.given, anywhere(c.entry.Tuple))
 			c.keys[side] = nil
 		}
 	}

@@ -46,21 +46,60 @@ func (w *Worker) last(s *packet.Segment, e *entry) {
 	at, x := s.Seq+uint32(len(s.Payload)+s.Missing), fin
 	if s.Flags&packet.RST != 0 {
 		x = flow.Rst
-		if life := e.Life(); life == flow.Closing || life == life.After(fin) {
+		life, early := e.Life(), &c.fins[side]
+		if life == flow.Closing || life == flow.Half0+flow.Life(side) || e.Flags&(flow.Late0<<side) != 0 && early.is == fin && early.at+1 == at {
 			at-- // its FIN took a number
 		}
 	} else if s.Flags&packet.SYN != 0 {
 		at++
 	}
-	w.dec.Flush(&c.tls)
+	f := finish{at, reassembly.ClassOf(s), x}
 	switch {
 	case !e.Life().Proven() && w.order.Keyless(&c.pair):
 		e.Happens(flow.Rst)
-	case at == e.Next[side] && e.Flags&(flow.Queued0<<side) == 0 &&
-		(trusting || at == w.order.Confirmed(&c.pair, side^c.client) && reassembly.Like(s, c.pair.Usual[side^c.client])):
+	case w.isLast(c, e, side, f):
 		e.Happens(x)
+		return
 	default:
 		w.Stats.Doubtful++
+	}
+	c.fins[side] = f
+	e.Flags |= flow.Late0 << side
+}
+
+// A finish is a FIN or RST that came before what it ends was read.
+type finish struct {
+	at   uint32
+	like reassembly.Class
+	is   flow.Event
+}
+
+// isLast tells whether all of a side that is before a FIN or RST was read, and it is like what was.
+func (w *Worker) isLast(c *conn, e *entry, side uint8, f finish) bool {
+	if f.at != e.Next[side] || e.Flags&(flow.Queued0<<side) != 0 {
+		return false
+	}
+	w.dec.Flush(&c.tls)
+	usual := c.pair.Usual[side^c.client]
+	if f.is == flow.Rst {
+		f.like.Stamped = usual.Stamped // RSTs may be without timestamps
+	}
+	return trusting || !c.tls.Waiting() && f.at == w.order.Confirmed(&c.pair, side^c.client) && f.like.Like(usual)
+}
+
+// late looks at FINs and RSTs that came too early.
+func (w *Worker) late(e *entry) {
+	for side := range uint8(2) {
+		if e.Conn == 0 || e.Flags&(flow.Late0<<side) == 0 {
+			continue
+		}
+		c := w.conn(e.Conn)
+		if f := c.fins[side]; w.isLast(c, e, side, f) {
+			e.Happens(f.is)
+		} else if !reassembly.After(e.Next[side], f.at) {
+			continue // what it ends may come yet
+		}
+		e.Flags &^= flow.Late0 << side
 	}
 }
 

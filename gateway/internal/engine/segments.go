@@ -48,6 +48,9 @@ func (w *Worker) segment(s *packet.Segment, hash uint64, e *entry, time int64) {
 	if s.Flags&(packet.FIN|packet.RST) != 0 {
 		w.last(s, e)
 	}
+	if e.Flags&(flow.Late0|flow.Late1) != 0 {
+		w.late(e)
+	}
 	if e.Life() == flow.Closing {
 		w.over(e)
 	} else if e.Flags&flow.Renewing != 0 {
@@ -138,6 +141,7 @@ func (w *Worker) unusual(s *packet.Segment, hash uint64, e *entry, seq uint32, t
 		return
 	}
 	w.greeted(c, s, p)
+	w.tellAck(c, side^c.client)
 	w.order.Segment(&c.pair, side^c.client, seq, p, s, w.now)
 	w.heard(c)
 	w.fed(c)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"github.com/sealane/sealane/gateway/internal/flow"
-	"github.com/sealane/sealane/gateway/internal/reassembly"
 )
 
 // What it may take to look at a connection, in nanoseconds.
@@ -83,7 +82,7 @@ func (w *Worker) pollWaiting(now int64) {
 				kept = append(kept, c)
 				continue
 			}
-			if c.entry.Life() == flow.Closing {
+			if w.late(c.entry); c.entry.Life() == flow.Closing {
 				w.over(c.entry)
 			}
 		}
@@ -96,6 +95,12 @@ func (w *Worker) pollWaiting(now int64) {
 	w.waiting = kept
 }
 
+// tellAck says how far the receiver of a side is.
+func (w *Worker) tellAck(c *conn, side uint8) {
+	of := side ^ c.client
+	c.pair.Acknowledged(side, c.entry.Acked[of], c.entry.Flags&(flow.Acked0<<of) != 0, w.now)
+}
+
 func (w *Worker) pollQueued(now int64) {
 	kept := w.queued[:0]
 	for _, c := range w.queued {
@@ -105,9 +110,8 @@ func (w *Worker) pollQueued(now int64) {
 			w.dec.Mark = w.clock.last
 			for side := range uint8(2) {
 				if c.pair.Stalled(side) || c.tls.InDispute(side) {
-					of := side ^ c.client
-					acked := e.Flags&(flow.Acked0<<of) == 0 || reassembly.After(e.Acked[of], e.Next[of])
-					w.order.Tick(&c.pair, side, now, w.o.HoleWait, acked)
+					w.tellAck(c, side)
+					w.order.Tick(&c.pair, side, now, w.o.HoleWait)
 				}
 			}
 			if w.doubted(c) && now-c.turned >= w.o.HoleWait && c.pair.News() {
@@ -118,7 +122,7 @@ func (w *Worker) pollQueued(now int64) {
 				kept = append(kept, c)
 				continue
 			}
-			if e.Life() == flow.Closing {
+			if w.late(e); e.Life() == flow.Closing {
 				w.over(e)
 			}
 		}

@@ -26,6 +26,10 @@ const (
 	Renewing // a SYN for a new connection was seen
 	used     // it is a connection
 	life0    // this bit and the next two are its Life
+	_
+	_
+	Late0 // a FIN or RST of side 0 came before what it ends was read
+	Late1
 )
 
 // An Entry is one connection. Its first line is all that a packet without data needs; S, a line for each side, is what the

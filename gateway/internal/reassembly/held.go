@@ -24,8 +24,8 @@ type Pool struct {
 // Sizes of buffers. What is longer gets a buffer of its own.
 var sizes = [...]int{64, 256, 2048}
 
-// segmentBytes is what a segment takes besides its buffer.
-const segmentBytes = 64
+// segmentBytes is what a segment takes besides its buffer, and its places in lists.
+const segmentBytes = 64 + 6*8
 
 func sizeOf(n int) (size, class int) {
 	for i, s := range sizes {
@@ -42,17 +42,21 @@ func (p *Pool) room(n int) bool {
 }
 
 func (p *Pool) take(data []byte) []byte {
-	size, class := sizeOf(len(data))
+	b := p.buffer(len(data))
+	return b[:copy(b, data)]
+}
+
+// buffer returns one for so many bytes.
+func (p *Pool) buffer(n int) []byte {
+	size, class := sizeOf(n)
 	p.Held += size + segmentBytes
 	if class >= 0 {
 		if f := p.free[class]; len(f) > 0 {
-			b := f[len(f)-1]
 			p.free[class] = f[:len(f)-1]
-			return b[:copy(b[:size], data)]
+			return f[len(f)-1][:size]
 		}
 	}
-	b := make([]byte, size)
-	return b[:copy(b, data)]
+	return make([]byte, size)
 }
 
 func (p *Pool) give(b []byte) {
@@ -123,7 +127,7 @@ type segment struct {
 	mark  int64
 }
 
-var _ = [1]struct{}{}[unsafe.Sizeof(segment{})-segmentBytes]
+var _ = [1]struct{}{}[unsafe.Sizeof(segment{})+6*8-segmentBytes]
 
 // Class returns what the packet says about its way.
 func (s *segment) Class() Class {
@@ -145,18 +149,23 @@ func (s *segment) from(at uint32) []byte {
 
 // held are segments of one direction, by sequence number and then by arrival. They may overlap, where copies differ.
 type held struct {
-	segs  []*segment // of the pool
-	bytes int
-	tops  []uint32 // no segment of a block ends after its top
-	stale bool     // tops are not right
+	segs   []*segment // of the pool
+	bytes  int
+	far    []far    // a heap: what is further ahead than all of segs, but for those that reach over
+	beside int      // bytes of these
+	newest uint64   // when the last one came
+	tops   []uint32 // no segment of a block ends after its top
+	stale  bool     // tops are not right
 	// There is no hole between these two places, if they differ.
 	solid [2]uint32
 }
 
-// Limits of one direction.
+// What one direction has at hand: see keep.
 const (
 	MaxBytes    = 1 << 20
 	MaxSegments = 1024
+	// And as many are far: 23 MB of segments of 1,400 bytes.
+	MaxFar = 1 << 14
 	// MaxAhead is the largest window of TCP (RFC 7323, section 2.3). What is further ahead is not of this stream.
 	MaxAhead = 1 << 30
 )
@@ -335,15 +344,21 @@ func (h *held) novel(seq uint32, data []byte, of *source, usual Class) (x novelt
 	return x
 }
 
-func (h *held) insert(p *Pool, seq uint32, class Class, order uint64, mark int64, data []byte) *segment {
-	h.bytes += len(data)
-	var s *segment
+// made returns a segment that is in none of the lists.
+func (h *held) made(p *Pool, seq uint32, class Class, order uint64, mark int64, data []byte) (s *segment) {
 	if n := len(p.segs); n > 0 {
 		s, p.segs = p.segs[n-1], p.segs[:n-1]
 	} else {
 		s = new(segment)
 	}
 	s.seq, s.class, s.due, s.order, s.mark, s.buf = seq, class, false, order, mark, p.take(data)
+	h.newest = max(h.newest, order)
+	return s
+}
+
+func (h *held) insert(p *Pool, seq uint32, class Class, order uint64, mark int64, data []byte) *segment {
+	s := h.made(p, seq, class, order, mark, data)
+	h.bytes += len(data)
 	i, j := 0, len(h.segs)
 	if j == 0 || After(s.seq, h.segs[j-1].seq) {
 		// The usual case: it is the last.
@@ -444,10 +459,136 @@ func (h *held) unbroken(at uint32, limit int) uint32 {
 	return h.solid[1]
 }
 
-// Like tells whether a packet is like those that were authenticated; false if there were none. RSTs may be without timestamps.
-func Like(s *packet.Segment, usual Class) bool {
-	return usual.Known && s.TTL() == usual.TTL && (s.Stamped() == usual.Stamped || s.Flags&packet.RST != 0) &&
-		(usual.Sum != packet.SumGood || s.Sum() == packet.SumGood)
+// Like tells whether a packet is like those that were authenticated; false if there were none.
+func (c Class) Like(usual Class) bool {
+	return usual.Known && c.TTL == usual.TTL && c.Stamped == usual.Stamped && (usual.Sum != packet.SumGood || c.Sum == packet.SumGood)
+}
+
+// empty tells whether nothing is held.
+func (h *held) empty() bool { return len(h.segs)+len(h.far) == 0 }
+
+// all returns how many bytes are held.
+func (h *held) all() int { return h.bytes + h.beside }
+
+// full tells whether so many bytes more are too much to have at hand.
+func (h *held) full(n int) bool {
+	return h.bytes+n > MaxBytes && len(h.segs) > 0 || len(h.segs) >= MaxSegments
+}
+
+// beyond tells whether a place is behind the nearest that is far.
+func (h *held) beyond(seq uint32) bool { return len(h.far) > 0 && !After(h.far[0].seq, seq) }
+
+// A far is a segment that is, with its place beside it.
+type far struct {
+	seq uint32
+	*segment
+}
+
+// before is the order of the heap.
+func (s *far) before(o *far) bool {
+	return After(o.seq, s.seq) || o.seq == s.seq && s.order < o.order
+}
+
+// later puts a segment among those that are far. Where these are too many, it takes the place of a smaller one, or goes itself. It returns
+// how many went.
+func (h *held) later(p *Pool, s *segment) (gone uint64) {
+	if h.crowded(len(s.buf)) {
+		p.drop(s)
+		return 1
+	} else if len(h.far) >= MaxFar {
+		h.letGo(p)
+		gone = 1
+	}
+	h.beside += len(s.buf)
+	h.far = append(h.far, far{s.seq, s})
+	for i := len(h.far) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !h.far[i].before(&h.far[up]) {
+			break
+		}
+		h.far[i], h.far[up] = h.far[up], h.far[i]
+		i = up
+	}
+	return gone
+}
+
+// crowded tells whether there is no place for a segment of so many bytes among those that are far.
+func (h *held) crowded(n int) bool {
+	return len(h.far) >= MaxFar && len(h.far[len(h.far)-1].buf) >= n
+}
+
+// nearest takes the first of those that are far.
+func (h *held) nearest() *segment {
+	s, n := h.far[0].segment, len(h.far)-1
+	h.beside -= len(s.buf)
+	h.far[0], h.far[n] = h.far[n], far{}
+	h.far = h.far[:n]
+	for i := 0; ; {
+		down := 2*i + 1
+		if down+1 < n && h.far[down+1].before(&h.far[down]) {
+			down++
+		}
+		if down >= n || !h.far[down].before(&h.far[i]) {
+			return s
+		}
+		h.far[i], h.far[down] = h.far[down], h.far[i]
+		i = down
+	}
+}
+
+// spill makes the last half of what is at hand far, but for what begins before a place. It returns false if that is nearly all,
+// and how many went, as too many are far.
+func (h *held) spill(p *Pool, from uint32) (ok bool, gone uint64) {
+	n := len(h.segs) / 2
+	for n < len(h.segs) && !After(h.segs[n].seq, from) {
+		n++
+	}
+	if n > len(h.segs)*7/8 {
+		return false, 0
+	}
+	for i, s := range h.segs[n:] {
+		h.bytes -= len(s.buf)
+		gone += h.later(p, s)
+		h.segs[n+i] = nil
+	}
+	h.segs = h.segs[:n]
+	h.stale, h.solid = true, [2]uint32{}
+	return true, gone
+}
+
+// letGo drops one of those that are furthest ahead.
+func (h *held) letGo(p *Pool) {
+	if n := len(h.far) - 1; n >= 0 {
+		h.beside -= len(h.far[n].buf)
+		p.drop(h.far[n].segment)
+		h.far[n], h.far = far{}, h.far[:n]
+	} else {
+		h.remove(p, len(h.segs)-1)
+	}
+}
+
+// joins adds bytes to the last segment, if there are many, both are small, alike and follow on each other, and nothing came in between: not
+// of the other side either, of which the last came when other says.
+func (h *held) joins(p *Pool, seq uint32, of *source, order, other uint64, data []byte) bool {
+	n := len(h.segs)
+	if n < MaxSegments/2 {
+		return false
+	}
+	s := h.segs[n-1]
+	if s.end() != seq || s.order != h.newest || other > s.order || len(s.buf)+len(data) > sizes[1] || s.Class() != of.Class() || !p.room(len(data)) {
+		return false
+	}
+	if old := s.buf; len(old)+len(data) > cap(old) {
+		s.buf = p.buffer(len(old) + len(data))
+		s.buf = s.buf[:copy(s.buf, old)]
+		p.give(old)
+	}
+	s.buf = append(s.buf, data...)
+	h.bytes += len(data)
+	h.newest, s.order = order, order
+	h.reaches(n - 1)
+	h.top(n - 1)
+	return true
 }
 
 // ends tells whether nothing is held behind a place, or with a hole before it.

@@ -18,6 +18,7 @@ package reassembly
 
 import (
 	"bytes"
+	"cmp"
 	"hash/maphash"
 	"math"
 	"slices"
@@ -190,10 +191,9 @@ func (r *Reassembler) release(p *Pair, side int) {
 	if d == nil {
 		return
 	}
-	for _, s := range d.held.segs {
-		r.Pool.drop(s)
+	for !d.held.empty() {
+		d.held.letGo(&r.Pool)
 	}
-	clear(d.held.segs)
 	r.spare = min(r.spare+min(max(d.credit, 0), burst), maxSpare) // for others
 	segs, tops, failed, read, fed := d.held.segs[:0], d.held.tops[:0], d.failed[:0], d.read[:0], d.fed[:0]
 	*d = Direction{}
@@ -219,7 +219,7 @@ func (p *Pair) Stalled(side uint8) bool {
 	if d == nil {
 		return false
 	}
-	return d.phase == contested || len(d.held.segs) > 0 && After(d.held.segs[len(d.held.segs)-1].end(), *p.Next[side])
+	return d.phase == contested || len(d.held.far) > 0 || len(d.held.segs) > 0 && After(d.held.segs[len(d.held.segs)-1].end(), *p.Next[side])
 }
 
 // Maybe says that a direction may begin at a place.
@@ -303,7 +303,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from
 	r.now = now
 	d := r.direction(p, int(side))
 	if d.phase == beginning && !d.conflict && seq == *p.Next[side] && !p.TLS.Proved(side) && d.held.ends(seq) && d.held.bytes+len(data) < maxBeginning &&
-		!r.full(d, len(data)) && !p.TLS.InDispute(side) {
+		!d.held.full(len(data)) && r.Pool.room(len(data)) && !p.TLS.InDispute(side) {
 		// A handshake as it should be.
 		if !d.begun {
 			d.begun, d.origin, d.first = true, seq, seq
@@ -320,7 +320,9 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from
 			r.release(p, int(side))
 			return Taken
 		}
-		if from != nil && len(from.Payload) == len(data) {
+		if of := (source{packet: from}); d.held.joins(&r.Pool, seq, &of, r.order, p.newest(1-side), data) {
+			// It lies beside the one before.
+		} else if from != nil && len(from.Payload) == len(data) {
 			d.held.lazily(&r.Pool, from, seq, r.order, r.Dec.Mark)
 		} else {
 			of := source{packet: from}
@@ -467,197 +469,6 @@ func (r *Reassembler) base(p *Pair, d *Direction, side uint8) uint32 {
 	return *p.Next[side] - uint32(len(r.Dec.Pending(p.TLS, side)))
 }
 
-// keep puts a segment among those that are held, and makes room if there is none.
-func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *source, now int64) Result {
-	if len(d.held.segs) == 0 {
-		d.Since = now
-	}
-	for {
-		// What is no better than what was let go of is not looked at.
-		var x novelty
-		worse := d.floorBase != 0 && r.full(d, len(data)) && r.below(p, d, side, seq, len(data), of)
-		if !worse {
-			x = d.held.novel(seq, data, of, p.Usual[side])
-			if len(x.rest) == 0 {
-				r.Stats.Repeated++
-				return Repeated
-			}
-			if x.conflict && !r.fewer(d, &x, of, p.Usual[side]) {
-				r.Stats.Evicted++
-				return Repeated
-			}
-		}
-		if !worse && !r.full(d, len(x.rest)) {
-			if x.conflict {
-				r.Stats.Conflicts++
-				d.conflict = true
-			}
-			r.order++
-			d.held.insert(&r.Pool, x.from, of.Class(), r.order, r.Dec.Mark, x.rest)
-			d.fresh = d.fresh || int32(x.from-d.base) < maxRecord
-			p.news(true)
-			if r.largest == nil || d.held.bytes > r.largest.held.bytes {
-				r.largest = d
-			}
-			return Held
-		}
-		// What is missing may not come.
-		if d.credit > burst/2 && d.phase != beginning && r.seek(p, d, side) {
-			r.stream(p, d, side)
-			if old := r.base(p, d, side) - seq; int32(old) > 0 {
-				if uint64(old) >= uint64(len(data)) {
-					return Repeated
-				}
-				seq, data = seq+old, data[old:]
-			}
-			continue
-		}
-		if worse || !r.evict(p, d, side, x.from, len(x.rest), of) {
-			r.Stats.Evicted++
-			return Repeated
-		}
-	}
-}
-
-// fewer tells whether there may be another copy of a place. If there are many it makes room for one that is more like the rest.
-func (r *Reassembler) fewer(d *Direction, x *novelty, of *source, usual Class) bool {
-	if x.copies < maxCopies {
-		return true
-	}
-	if !of.above(d.held.segs[x.worst].Class().rank(usual), usual) {
-		return false
-	}
-	r.Stats.Evicted++
-	d.held.remove(&r.Pool, x.worst)
-	return true
-}
-
-func (r *Reassembler) full(d *Direction, n int) bool {
-	return d.held.bytes+n > MaxBytes && len(d.held.segs) > 0 || len(d.held.segs) >= MaxSegments || !r.Pool.room(n)
-}
-
-// Holds returns about how much memory a connection takes for what it holds.
-func (p *Pair) Holds() (n int) {
-	for _, d := range p.Dir {
-		if d != nil {
-			n += d.held.bytes + len(d.held.segs)*(segmentBytes+64)
-		}
-	}
-	return n
-}
-
-// Pay lets go of so much of what a connection holds, first of what is furthest ahead. It returns how much that was.
-func (r *Reassembler) Pay(p *Pair, n int) (freed int) {
-	for _, d := range p.Dir {
-		if d == nil {
-			continue
-		}
-		for len(d.held.segs) > 0 && freed < n {
-			r.Stats.Evicted++
-			before := r.Pool.Held
-			d.held.remove(&r.Pool, len(d.held.segs)-1)
-			freed += before - r.Pool.Held
-		}
-		if len(d.held.segs) == 0 && cap(d.held.segs) > 64 {
-			d.held = held{}
-		}
-	}
-	return freed
-}
-
-// A merit tells which segment goes first when there is no room: the least. What is least like the rest does, then, where there are too
-// many, the smallest, and then what is furthest from where it is due.
-type merit struct{ rank, size, near int }
-
-func (a merit) less(b merit) bool {
-	if a.rank != b.rank {
-		return a.rank < b.rank
-	}
-	if a.size != b.size {
-		return a.size < b.size
-	}
-	return a.near < b.near
-}
-
-func meritOf(rank int, base uint32, many bool, seq uint32, n int) merit {
-	if !many {
-		n = 0
-	}
-	return merit{rank, n, -int(seq - base)}
-}
-
-// below tells whether a segment is no better than what was let go of.
-func (r *Reassembler) below(p *Pair, d *Direction, side uint8, seq uint32, n int, of *source) bool {
-	base, usual, many := r.base(p, d, side), p.Usual[side], len(d.held.segs) >= MaxSegments
-	if d.floorBase != base || d.floorMany != many || d.floorUsual != usual {
-		return false
-	}
-	// Most are so at any rank.
-	return !d.floor.less(meritOf(maxRank, base, many, seq, n)) ||
-		!d.floor.less(meritOf(of.Class().rank(usual), base, many, seq, n))
-}
-
-// evict makes room for a segment at a place: who holds most pays first, and of a direction the worst eighth of its segments. It
-// returns false if the new one would be among these: as long as what is held only gets better, that is seen without a look at it.
-func (r *Reassembler) evict(p *Pair, d *Direction, side uint8, seq uint32, n int, from *source) bool {
-	many := len(d.held.segs) >= MaxSegments
-	if d.held.bytes <= MaxBytes && !many && r.largest != nil && r.largest != d && len(r.largest.held.segs) > 0 &&
-		r.largest.held.bytes > d.held.bytes {
-		l := r.largest
-		r.Stats.Evicted++
-		l.held.remove(&r.Pool, len(l.held.segs)-1)
-		return true
-	}
-	if len(d.held.segs) == 0 {
-		return false // others hold all there is, and which of them most is not known
-	}
-	base, usual := r.base(p, d, side), p.Usual[side]
-	if r.below(p, d, side, seq, n, from) {
-		return false
-	}
-	of := func(seq uint32, n int, class Class) merit { return meritOf(class.rank(usual), base, many, seq, n) }
-	mine := of(seq, n, from.Class())
-	all := r.merits[:0]
-	for _, s := range d.held.segs {
-		all = append(all, of(s.seq, len(s.buf), s.Class()))
-	}
-	r.merits = all
-	out := max(len(all)/8, 1)
-	sorted := append(r.sorted[:0], all...)
-	r.sorted = sorted
-	slices.SortFunc(sorted, func(a, b merit) int {
-		if a.less(b) {
-			return -1
-		} else if b.less(a) {
-			return 1
-		}
-		return 0
-	})
-	d.floor, d.floorBase, d.floorMany, d.floorUsual = sorted[out-1], base, many, usual
-	if !d.floor.less(mine) {
-		d.floor = sorted[0]
-		if out = 1; !d.floor.less(mine) {
-			return false
-		}
-	}
-	kept := 0
-	for i, s := range d.held.segs {
-		if out > 0 && !d.floor.less(all[i]) {
-			out--
-			r.Stats.Evicted++
-			d.held.bytes -= len(s.buf)
-			r.Pool.drop(s)
-			continue
-		}
-		d.held.segs[kept] = s
-		kept++
-	}
-	clear(d.held.segs[kept:])
-	d.held.segs = d.held.segs[:kept]
-	d.held.recompute()
-	return true
-}
-
 // collect takes what TLS stopped at.
 func (r *Reassembler) collect(p *Pair, side uint8) {
 	if !p.TLS.InDispute(side) {
@@ -747,7 +558,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 			d.Since = now
 		}
 		d.again = false
-		if d.phase != contested && len(d.held.segs) == 0 {
+		if d.phase != contested && d.held.empty() {
 			r.release(p, int(s))
 		}
 	}
@@ -782,6 +593,10 @@ func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {
 			return
 		}
 		s := r.best(p, d, side, *next)
+		if s == nil && len(d.held.far) > 0 {
+			r.recall(p, d, side)
+			s = r.best(p, d, side, *next)
+		}
 		if s == nil {
 			return
 		}
@@ -902,6 +717,7 @@ func frame(b []byte) int {
 // try looks for copies with which the record at base opens.
 func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	defer r.arena.release(r.arena.mark())
+	r.recall(p, d, side)
 	base := d.base
 	d.fresh, d.postponed = false, false
 	have := int(d.held.unbroken(base, maxRecord) - base)
@@ -945,6 +761,11 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	// one paints in an order, and tries what that gives.
 	one := func(list []int) []byte {
 		b := r.record[:have]
+		if d.credit < 0 {
+			r.Stats.Deferred++
+			stop, d.fresh = true, true
+			return b
+		}
 		d.credit -= d.paint(list, base, b)
 		return test(b)
 	}
@@ -985,34 +806,17 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 			return done
 		}
 	}
-	var odd []int
-	for _, i := range list {
-		s := d.held.segs[i]
-		at := int32(s.seq - base)
-		b := s.buf
-		if at < 0 {
-			b, at = b[-at:], 0
+	order := make([]int, 0, len(list)+1)
+	for i := range uint8(2) {
+		list = append(list[:0], r.arrange(d, usual, base, end, d.policy^i)...)
+		if i > 0 {
+			d.credit -= d.paint(list, base, first)
 		}
-		if int(at) < len(first) && same(first[at:], b) < min(len(b), len(first)-int(at)) {
-			odd = append(odd, i)
-		}
-	}
-	// A real segment is rarely the smallest.
-	slices.SortStableFunc(odd, func(i, j int) int { return len(d.held.segs[j].buf) - len(d.held.segs[i].buf) })
-	if !d.deep {
-		// What came last has not been tried in any order.
-		last := uint64(0)
-		for _, i := range odd {
-			last = max(last, d.held.segs[i].order)
-		}
-		odd = slices.DeleteFunc(odd, func(i int) bool { return d.held.segs[i].order != last })
-	}
-	odd = odd[:min(len(odd), maxOdd)]
-	order := make([]int, 0, len(list)+len(odd))
-	for k := range odd {
-		order = append(append(order[:0], list...), odd[k])
-		if one(order); done || stop {
-			return done
+		for _, k := range d.odd(list, base, first) {
+			order = append(append(order[:0], list...), k)
+			if one(order); done || stop {
+				return done
+			}
 		}
 	}
 	// The ways through the copies, the likeliest first.
@@ -1050,6 +854,27 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 		}
 	}
 	return false
+}
+
+// odd returns those of a list that are not in what all of them are painted to, the largest first, as a real segment is rarely the smallest;
+// if nothing is stalled only what came last, which has not been tried in any order.
+func (d *Direction) odd(list []int, base uint32, first []byte) (odd []int) {
+	last := uint64(0)
+	for _, i := range list {
+		s := d.held.segs[i]
+		at, b := int32(s.seq-base), s.buf
+		if at < 0 {
+			b, at = b[-at:], 0
+		}
+		if int(at) < len(first) && same(first[at:], b) < min(len(b), len(first)-int(at)) {
+			odd, last = append(odd, i), max(last, s.order)
+		}
+	}
+	if !d.deep {
+		odd = slices.DeleteFunc(odd, func(i int) bool { return d.held.segs[i].order != last })
+	}
+	slices.SortStableFunc(odd, func(i, j int) int { return len(d.held.segs[j].buf) - len(d.held.segs[i].buf) })
+	return odd[:min(len(odd), maxOdd)]
 }
 
 // without puts two of a list in front, where they count only if nothing else is there.
@@ -1142,20 +967,34 @@ func (r *Reassembler) prove(p *Pair, d *Direction, side uint8) {
 	}
 }
 
+// Acknowledged says up to where the receiver has a direction, if that is known.
+func (p *Pair) Acknowledged(side uint8, ack uint32, known bool, now int64) {
+	d := p.Dir[side]
+	if d == nil {
+		return
+	}
+	missing, last := *p.Next[side], len(d.held.segs)-1
+	if d.phase == contested {
+		missing = d.held.unbroken(d.base, maxRecord)
+	}
+	acked := !known || After(ack, missing) || ack == missing && last >= 0 && !After(d.held.segs[last].reach, missing)
+	if acked && d.unacked {
+		d.Since = now
+	}
+	d.unacked = !acked
+}
+
 // What the receiver has not acknowledged is waited for so many times longer: it will be sent again.
 const patience = 10
 
 // Tick looks after a direction that is stalled. Something behind it is looked for after a wait, from when the receiver has acknowledged
 // what is missing.
-func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64, acked bool) {
+func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
 	d := p.Dir[side]
 	if d == nil {
 		return
 	}
-	if acked && d.unacked {
-		d.Since = now
-	}
-	if d.unacked = !acked; d.unacked {
+	if d.unacked {
 		wait *= patience
 	}
 	if now-d.Since < wait {
@@ -1236,8 +1075,12 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 			d.phase, d.base, d.fresh = contested, *p.Next[side], true
 		}
 	}
+	// Half of the work is for what is further on.
+	kept := max(d.credit/2, 0)
+	d.credit -= kept
 	d.deep = true
 	tried0 := r.try(p, d, side)
+	d.credit += kept
 	if d.deep = false; tried0 || d.postponed {
 		return tried0 // nothing is missing while keys may come
 	}
@@ -1250,6 +1093,36 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 			bad = 1
 		}
 	}
+	if r.islands(p, d, side, base) {
+		r.Dec.Stats.BadRecords += bad
+		return true
+	}
+	if len(d.held.far) == 0 || d.credit < 0 {
+		return false
+	}
+	// What is far is put in order, and looked at part by part.
+	hand, all := d.held, make([]*segment, len(d.held.far))
+	for i := range all {
+		all[i] = hand.far[i].segment
+	}
+	d.credit -= len(all) * perOverlap
+	slices.SortFunc(all, func(a, b *segment) int { return cmp.Or(int(int32(a.seq-b.seq)), cmp.Compare(a.order, b.order)) })
+	found := false
+	for part := range slices.Chunk(all, MaxSegments) {
+		d.held = held{segs: part}
+		d.held.recompute()
+		if found = r.islands(p, d, side, base); found || d.credit < 0 {
+			break
+		}
+	}
+	if d.held = hand; found {
+		r.Dec.Stats.BadRecords += bad
+	}
+	return found
+}
+
+// islands looks for a record that opens, behind a place, in what is at hand.
+func (r *Reassembler) islands(p *Pair, d *Direction, side uint8, base uint32) bool {
 	if cap(r.other) < maxIsland {
 		r.other = make([]byte, maxIsland)
 	}
@@ -1286,7 +1159,7 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 			}
 			d.credit -= n / 4
 			if m := r.Dec.Seek(p.TLS, side, b[skip:], int(start-base)+skip, &d.credit); m > 0 {
-				if r.Dec.Stats.BadRecords += bad; start != base {
+				if start != base {
 					r.Stats.Holes++
 					r.Stats.HoleBytes += uint64(start - base)
 				}
@@ -1301,11 +1174,12 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 
 // concede gives up what is missing in a direction that nothing can be looked for in.
 func (r *Reassembler) concede(p *Pair, d *Direction, side uint8) bool {
-	if d.phase == beginning || len(d.held.segs) == 0 {
+	if d.phase == beginning {
 		return false
 	}
+	r.recall(p, d, side)
 	next := p.Next[side]
-	for i := range d.held.segs {
+	for i := d.held.near(*next); i < len(d.held.segs); i++ {
 		if s := d.held.segs[i]; After(s.seq, *next) {
 			n := int(s.seq - *next)
 			r.Stats.Holes++
@@ -1363,7 +1237,7 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 		if d = p.Dir[side]; d == nil || d.phase == beginning || d.phase != contested && !p.Stalled(side) || !p.TLS.Protected(side) {
 			break
 		}
-		if !r.seek(p, d, side) {
+		if r.last(p, d, now); !r.seek(p, d, side) {
 			break
 		}
 		r.settle(p, side, now)

@@ -1,0 +1,121 @@
+package attack
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/sealane/sealane/gateway/internal/capture"
+	"github.com/sealane/sealane/gateway/internal/packet"
+	"github.com/sealane/sealane/gateway/internal/traffic"
+)
+
+// download is a connection of which the server sends so many bytes, in segments of some size.
+func download(t testing.TB, bytes, mss int) *victim {
+	t.Helper()
+	r := rand.New(rand.NewPCG(505, uint64(bytes)))
+	s := traffic.NewSession(traffic.AES128, r)
+	v := &victim{name: "a download", keyLog: s.KeyLog()}
+	c := traffic.NewConn(11, &v.frames)
+	c.MSS = mss
+	c.Handshake(s, 1000)
+	data := make([]byte, bytes)
+	for i := range data {
+		data[i] = byte(r.Uint32())
+	}
+	c.Send(traffic.Client, s.Data(traffic.Client, []byte("GET / HTTP/1.1\r\n\r\n"), 1<<14))
+	c.Send(traffic.Server, s.Data(traffic.Server, data, 1<<14))
+	c.Send(traffic.Client, s.Data(traffic.Client, []byte("GET /again HTTP/1.1\r\n\r\n"), 1<<14))
+	c.Close()
+	v.know(t)
+	return v
+}
+
+// A stranger knows what will be said where, and says other things there, much of it and all at once. Once he stops, all that is whole is
+// read, but for records of which so many copies are held on both sides of the real one that none of their orders has it.
+func TestBurst(t *testing.T) {
+	v := download(t, 505<<10, 1400)
+	const segments = 200 // 280 KB
+	first, last := v.server[60], v.server[60+segments-1]
+	for name, change := range wrong {
+		for _, c := range []struct{ before, after, most int }{
+			{1, 0, 0}, {4, 0, 0}, {16, 0, 0}, {40, 0, 0}, {0, 4, 0}, {0, 40, 0}, {1, 1, 0}, {2, 2, segments * 1400}, {20, 20, segments * 1400},
+		} {
+			r := rand.New(rand.NewPCG(uint64(c.before), uint64(c.after)))
+			forged := func(copies int) (all []forgery) {
+				for range copies {
+					for _, i := range v.server[60:][:segments] {
+						f := like(&v.segs[i])
+						for k := range f.data {
+							f.data[k] = byte(r.Uint32())
+						}
+						change(&f)
+						all = append(all, f)
+					}
+				}
+				return all
+			}
+			s := v.script()
+			s.before[first], s.after[last] = forged(c.before), forged(c.after)
+			if c.after > 0 {
+				// What is due is missing until all of that is there.
+				s.late = map[int]int{first: last}
+			}
+			got, w := run(v, s.frames(), nil)
+			lost := v.bytes - v.authentic(t, name, got)
+			if name != "all good" {
+				c.most = 0
+			}
+			// The record that was due when it began may be lost as well, and the one in which it ended.
+			if c.most > 0 {
+				c.most += 2 << 14
+			}
+			if lost > c.most {
+				t.Errorf("%s, %d copies before and %d after: %d of %d bytes are missing: deferred %d, evicted %d", name, c.before, c.after, lost, v.bytes, w.Stats.Deferred, w.Stats.Stats.Evicted)
+			}
+		}
+	}
+}
+
+// One segment is lost on its way to the receiver and sent again when the rest of a window is there.
+func TestWindow(t *testing.T) {
+	for _, c := range []struct{ ahead, mss int }{{1 << 20, 1400}, {4 << 20, 1400}, {4 << 20, 9000}, {16 << 20, 9000}, {1 << 20, 100}} {
+		v := download(t, c.ahead+40*c.mss+1<<17, c.mss)
+		lost := v.server[20]
+		last := lost
+		for int(v.segs[last].Seq-v.segs[lost].Seq) <= c.ahead || v.segs[last].Side == v.client {
+			last++
+		}
+		s := v.script()
+		s.late = map[int]int{lost: last}
+		got, w := run(v, s.frames(), nil)
+		if n := v.authentic(t, "a lost segment", got); n != v.bytes {
+			t.Errorf("%d bytes behind a hole, in segments of %d: %d bytes of %d are missing: evicted %d, lost %d", c.ahead, c.mss, v.bytes-n, v.bytes, w.Stats.Stats.Evicted, w.Stats.TLS.LostBytes)
+		}
+	}
+}
+
+// Hellos come in as many segments as a sender likes.
+func TestSmallSegments(t *testing.T) {
+	for _, name := range victims {
+		v := load(t, name)
+		for _, side := range []uint8{0, 1} {
+			first := v.firstData(side ^ v.client)
+			var frames []capture.Frame
+			for i, f := range v.frames {
+				if s := &v.segs[i]; s.Side == side^v.client && i >= first && i < first+10 && s.Flags&packet.SYN == 0 && len(s.Payload) > 0 {
+					for k := range s.Payload {
+						x := like(s)
+						x.seq, x.data = s.Seq+uint32(k), x.data[k:k+1]
+						frames = append(frames, v.forge(f.Time, x))
+					}
+					continue
+				}
+				frames = append(frames, f)
+			}
+			got, w := run(v, frames, nil)
+			if n := v.authentic(t, "one byte at a time", got); n != v.bytes {
+				t.Errorf("%s, side %d: %d bytes of %d: evicted %d", name, side, n, v.bytes, w.Stats.Stats.Evicted)
+			}
+		}
+	}
+}
