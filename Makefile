@@ -33,7 +33,7 @@ ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 LEVELS := $(sort $(foreach s,$(basename $(ASM_SOURCES)),$(lastword $(subst _, ,$(s))))) portable
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S asm/*/*.h test/*.h)
 C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c afalg/c/*.[ch])
-SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows streams unused release) $(addprefix rust/,check oldest peers targets) afalg/vm/run gateway/demo $(addprefix gateway/packaging/,deb check postinst prerm postrm)
+SHELL_FILES := tools/bootstrap .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows streams unused release package debian workflows) $(addprefix rust/,check oldest peers targets) afalg/vm/run gateway/demo
 
 .DEFAULT_GOAL := all
 .PHONY: all help lib
@@ -228,7 +228,7 @@ test-$(2): $(3)
 	$(IN_FULL)@$(5) $(SUITE) $(2) $(4)
 endef
 
--include provider/provider.mk
+-include provider/provider.mk oss-fuzz/fuzz.mk
 
 AEAD_VECTORS := $(addprefix test/vectors/wycheproof/aes_,ccm_test.json cmac_test.json gcm_siv_test.json)
 VECTORS := $(filter-out %/aes_cbc_pkcs5_test.json %/aes_xts_test.json $(AEAD_VECTORS),$(wildcard \

@@ -29,16 +29,6 @@ install-gateway: gateway ## the gateway, its systemd unit and settings, into $(D
 	[ -e $(DESTDIR)$(PREFIX)/etc/sealane-gateway/gateway.toml ] || \
 	    install -m 644 gateway/packaging/gateway.toml $(DESTDIR)$(PREFIX)/etc/sealane-gateway
 
-.PHONY: deb
-deb: gateway ## the gateway as a Debian package, build/sealane-gateway_*.deb
-	GO=$(GO) gateway/packaging/deb $(CURDIR)/$(B) $(VERSION)
-
-# The same, packed in haste; then the four commands of README.md, with it.
-$(eval $(call suite,gateway-deb,gateway,sh -ec 'command -v dpkg-deb >/dev/null || exit 77; mkdir -p $(B)/deb-check; \
-    cp $(B)/sealane-gateway $(B)/deb-check; GO=$(GO) gateway/packaging/deb $(CURDIR)/$(B)/deb-check $(VERSION) 0 >/dev/null; \
-    gateway/packaging/check $(B)/deb-check/sealane-gateway_*.deb; \
-    $(GO_ENV) SEALANE_GATEWAY_DEB=$(CURDIR)/$(B)/deb-check $(GO) test -C gateway ./cmd/sealane-gateway -v -count=1 -run FourCommands'))
-
 GATEWAY_RESULTS = bench/results/gateway-$(CPU_NAME).md
 
 # The second binary takes segments as they come: what authenticated reassembly costs is what it costs beside this.

@@ -287,7 +287,6 @@ func TestARMKernelsRun(t *testing.T) {
 			if status, out := gas2go("-root", root, "gen"); status != 0 {
 				t.Fatalf("status %d:\n%s", status, out)
 			}
-			removeTables(t, root)
 			writeFile(t, filepath.Join(root, "go.mod"), "module example.test/good\n\ngo 1.24\n")
 			copyFile(t, "testdata/good/args.go", filepath.Join(root, outputDir, "args.go"))
 			if c.row == arm64 {

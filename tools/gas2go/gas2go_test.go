@@ -58,20 +58,6 @@ func addLevels(t *testing.T, root string) {
 		"aesgcm": [{"name": "avx512", "batch": {"kernel": "avx512", "from": [[4, 2], [6, 1]], "from_go": [[7, 3]]}}]}`, 1))
 }
 
-// removeTables leaves the kernels alone: tables of levels need the packages that use them.
-func removeTables(t *testing.T, root string) {
-	t.Helper()
-	tables, err := filepath.Glob(filepath.Join(root, outputDir, "levels_*.go"))
-	if err != nil || len(tables) == 0 {
-		t.Fatal("no tables of levels", err)
-	}
-	for _, path := range append(tables, filepath.Join(root, "internal/dispatch")) {
-		if err := os.RemoveAll(path); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	text, err := os.ReadFile(from)
@@ -245,7 +231,6 @@ func TestGoodKernelsRun(t *testing.T) {
 	}
 	linked := "linked_test.go"
 	copyFile(t, filepath.Join(repository, outputDir, linked), filepath.Join(root, outputDir, linked))
-	removeTables(t, root)
 	for _, args := range [][]string{
 		{"vet", "./..."},
 		{"test", "-v", "./..."},
