@@ -16,7 +16,7 @@
  * Counter mode (6.5) makes eight blocks at a time. As long as only the counter's last byte changes, the state after the
  * first round (FIPS 197, 5.1) changes in its first column only; the columns of four blocks come from one round. What
  * aese and pmull need not do is done in integer registers, beside them: a group of eight is encrypted while the one
- * before it is added to the text and authenticated, in the order that aesgcm_ce_rounds.weave says. What is over, J0 and
+ * before it is added to the text and authenticated, in the order that aesgcm_ce.weave says. What is over, J0 and
  * up to seven blocks, comes first.
  */
 #include "../asm.S"
@@ -236,7 +236,7 @@
 
 /* ---- Groups ---------------------------------------------------------------------------------------------------- */
 
-#include "aesgcm_ce_rounds.h"
+#include "aesgcm_ce_woven.h"
 
 /* To the next group: its states cannot stay where bytes of the counter change that are not the last. */
 .macro next_group none_left, again

@@ -29,7 +29,7 @@
 
 isa neon
 
-#include "chacha20poly1305_neon_rounds.h"
+#include "chacha20poly1305_neon_interleaved.h"
 
 /* No blocks by rows beside the set; of the messages one instruction behind a vector's. */
 .set ROW_ITEMS, 0

@@ -1,4 +1,4 @@
-#include "chacha20poly1305_neon_rounds.h"
+#include "chacha20poly1305_neon_interleaved.h"
 
 /* Scratch. */
 #define POLY_S 256

@@ -122,8 +122,8 @@
 .endm
 
 #include "aes_key.h"
-#include "aes_sbox_neon_rounds.h"
-#include "aes_mix_neon_rounds.h"
+#include "aes_sbox_neon_woven.h"
+#include "aes_mix_neon_woven.h"
 
 /* MixColumns after n rounds, and AddRoundKey. */
 .macro mix_columns n

@@ -81,7 +81,7 @@ isa armv6
 
 /* ---- ChaCha20 ---- */
 
-#include "chacha20poly1305_armv6_rounds.h"
+#include "chacha20poly1305_armv6_woven.h"
 
 /* \e, \f, \g, \h = themselves, rotated right by \bits (0: not), plus four words at cx; uses dy, dz. */
 .macro add_initial e, f, g, h, bits

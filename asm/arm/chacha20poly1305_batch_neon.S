@@ -76,8 +76,8 @@ isa neon
 
 #define MORE_AD 0x80000000
 
-#include "chacha20poly1305_neon_rounds.h"
-#include "chacha20poly1305_batch_neon_rounds.h"
+#include "chacha20poly1305_neon_woven.h"
+#include "chacha20poly1305_batch_neon_woven.h"
 
 /* Beside the registers named there: bytes_left in whole blocks; bytes of text in the slots; the slot behind them. */
 #define padded r0

@@ -74,7 +74,7 @@ isa neon
 #define PHASE_LENGTHS 2
 #define PHASE_KEY 3
 
-#include "chacha20poly1305_neon_rounds.h"
+#include "chacha20poly1305_neon_woven.h"
 
 /* ---- ChaCha20 ---- */
 

@@ -150,14 +150,14 @@ def different_scoreboards() -> tuple[int, int]:
     table = subprocess.run(weave, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     kernels: dict[str, list[list[str]]] = {}
     for words in map(str.split, table.splitlines()):
-        if words[0].endswith("_rounds.weave"):
-            rows = kernels.setdefault(words[0].removesuffix("_rounds.weave"), [])
+        if words[0].endswith(".weave"):
+            rows = kernels.setdefault(words[0].removesuffix(".weave"), [])
         else:
             rows.append(words)
     figures = wrong = 0
     for kernel, rows in kernels.items():
         with tempfile.TemporaryDirectory() as directory:
-            isa = "arm" if (ROOT / "asm" / "arm" / f"{kernel}_rounds.weave").exists() else "aarch64"
+            isa = "arm" if (ROOT / "asm" / "arm" / f"{kernel}.weave").exists() else "aarch64"
             source = ROOT / "asm" / isa / f"{INCLUDED_BY.get(kernel, kernel)}.S"
             macros = macro_operations(source, [name for name, *_ in rows], directory)
         for name, _, *cells in rows:

@@ -19,7 +19,7 @@ var oneChanges = []struct {
 }{
 	{amd64, "asm/chacha20.h", "#define ROTATE_4 7\n", "#define ROTATE_4 9\n", "chacha20*", "aes_avx2"},
 	{arm64, "asm/chacha20.h", "#define ROTATE_4 7\n", "#define ROTATE_4 9\n", "chacha20*", "aes_ce"},
-	{arm64, "asm/aarch64/chacha20poly1305_neon_rounds.h", "    umulh t3, h0, r0\n    poly_then 5\n",
+	{arm64, "asm/aarch64/chacha20poly1305_neon_interleaved.h", "    umulh t3, h0, r0\n    poly_then 5\n",
 		"    umulh t3, h0, r0\n    poly_then 7\n", "chacha20poly1305*", "aes_ce"},
 }
 

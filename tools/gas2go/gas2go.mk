@@ -2,7 +2,7 @@
 
 .PHONY: gen gen-check gen-size
 
-gen: ## regenerate asm/*/*_rounds.h, internal/kernel, rust/sealane/src/kernel and the tables of levels from asm/
+gen: ## regenerate asm/*/*_woven.h, internal/kernel, rust/sealane/src/kernel and the tables of levels from asm/
 	go run ./tools/weave gen
 	go run ./tools/gas2go gen
 

@@ -1,7 +1,7 @@
 // Weave writes the woven texts that kernels include: instructions of several independent computations in one sequence, so
 // that cores that issue in order are kept busy.
 //
-//	weave gen                   write the *_rounds.h of every asm/*/*_rounds.weave
+//	weave gen                   write the *_woven.h of every asm/*/*.weave
 //	weave check                 compare them with what gen would write
 //	weave cycles                print each macro's modelled cycles on the cores of the machine table
 //	weave order FILE MACRO      read instructions in another order from standard input, print that order for the .weave file
@@ -67,14 +67,14 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 }
 
 func sources(root string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(root, "asm", "*", "*_rounds.weave"))
+	files, err := filepath.Glob(filepath.Join(root, "asm", "*", "*.weave"))
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("no asm/*/*_rounds.weave in %s", root)
+		err = fmt.Errorf("no asm/*/*.weave in %s", root)
 	}
 	return files, err
 }
 
-func output(file string) string { return strings.TrimSuffix(file, ".weave") + ".h" }
+func output(file string) string { return strings.TrimSuffix(file, ".weave") + "_woven.h" }
 
 func gen(root string, stdout io.Writer) error {
 	return each(root, func(file string, text []byte) error {

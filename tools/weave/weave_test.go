@@ -15,7 +15,7 @@ import (
 // write makes a file of a small source, with cores.json, and returns its name.
 func write(t *testing.T, text string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "small_rounds.weave")
+	file := filepath.Join(t.TempDir(), "small.weave")
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestOrders64(t *testing.T) {
 		{"not a register", "p A p A q 2q", "apart scratch text", "apart scratch 17", "17 is no register"},
 	} {
 		folder := filepath.Join(t.TempDir(), "aarch64")
-		file := filepath.Join(folder, "small_rounds.weave")
+		file := filepath.Join(folder, "small.weave")
 		text := strings.Replace(strings.Replace(small64, "ORDER", c.order, 1), c.source, c.changed, 1)
 		for name, text := range map[string]string{file: text, filepath.Join(folder, "names.h"): "#define scratch x1 /* . */\n#define text x2\n#define first v0\n#define PLACE 16\n"} {
 			if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
