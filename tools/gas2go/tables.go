@@ -282,13 +282,17 @@ pub(crate) static MICROARCHITECTURES: &[Microarchitecture] = &[
 #[rustfmt::skip]
 unsafe extern "{{$d.Target.ABI}}" fn {{$p.Name}}_{{.Name}}(args: *const Args, scratch: *mut u8, constants: *const u8) {
     const WHOLE: u64 = (FLAG_FIRST | FLAG_LAST) as u64;
-    let slots = &(*args).0;
+    // SAFETY: the caller's arguments are a kernel's.
+    let slots = unsafe { &(*args).0 };
     let (flags, bytes) = (slots[ARG_FLAGS / 8], slots[ARG_BYTES / 8]);
     let opened = flags & FLAG_OPEN as u64 != 0 && bytes > {{.Composition.Above}} && bytes <= {{.Composition.Opened}};
     if flags & WHOLE == WHOLE && (bytes <= {{.Composition.Most}} || opened) {
-        k::{{$p.Name}}_{{.Composition.Short}}(args, scratch, k::{{upper $p.Name}}_{{upper .Composition.Short}}_CONSTANTS.0.as_ptr());
+        let constants = k::{{upper $p.Name}}_{{upper .Composition.Short}}_CONSTANTS.0.as_ptr();
+        // SAFETY: the same; this level needs what that one needs.
+        unsafe { k::{{$p.Name}}_{{.Composition.Short}}(args, scratch, constants) };
     } else {
-        k::{{$p.Name}}_{{.Composition.Long}}(args, scratch, constants);
+        // SAFETY: the same.
+        unsafe { k::{{$p.Name}}_{{.Composition.Long}}(args, scratch, constants) };
     }
 }
 {{end}}{{end}}

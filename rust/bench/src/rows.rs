@@ -78,7 +78,7 @@ impl Session for Sealane {
 /// N packets in one call.
 fn together<const N: usize>(sessions: &[Sealane], open: bool, slots: &mut [Slot]) -> usize {
     let mut rest = slots.iter_mut().enumerate();
-    let mut packets: [Packet<'_>; N] = std::array::from_fn(|_| {
+    let mut packets: [Packet<'_, _>; N] = std::array::from_fn(|_| {
         let (i, slot) = rest.next().expect("as many slots as packets");
         let key = &sessions[if sessions.len() == 1 { 0 } else { i }].0;
         let (text, tag) = slot.buffer.split_at_mut(slot.text.len());

@@ -179,7 +179,7 @@ fn single(random: &mut Random, pairs: &[Pair], packet: &Sealed) -> Result<(), &'
 
 fn batch(random: &mut Random, pairs: &[Pair], packets: &[Sealed]) -> Result<(), (usize, &'static str)> {
     let mut outs: Vec<Vec<u8>> = packets.iter().map(|packet| packet.text.clone()).collect();
-    let mut batch: Vec<Packet<'_>> = packets
+    let mut batch: Vec<Packet<'_, _>> = packets
         .iter()
         .zip(&mut outs)
         .map(|(p, out)| Packet::to_seal(&pairs[p.key].ours, &p.nonce, &p.ad, Text::in_place(out)))
@@ -193,7 +193,7 @@ fn batch(random: &mut Random, pairs: &[Pair], packets: &[Sealed]) -> Result<(), 
         }
     }
     let forged: Vec<bool> = packets.iter().map(|_| random.below(6) == 0).collect();
-    let mut batch: Vec<Packet<'_>> = packets
+    let mut batch: Vec<Packet<'_, _>> = packets
         .iter()
         .zip(&mut outs)
         .zip(&forged)

@@ -1,37 +1,68 @@
 //! Many packets in one call: they are sorted by length into the lanes of a batch kernel, and what is not worth a lane goes
 //! one by one. The plan is that of the C library (src/batch.c).
 
+use core::marker::PhantomData;
+
 use zeroize::Zeroize;
 
-use crate::cipher::{same_tag, tag_of_bytes, Gcm};
+use crate::cipher::{run_lanes, same_tag, tag_of_bytes, Gcm};
 use crate::dit::Dit;
-use crate::kernel::{CallKey, Lanes, Text, CHUNK};
+use crate::kernel::{CallKey, Lanes, Runnable, Text, CHUNK};
 use crate::key::{State, SubKey};
-use crate::level::{Batch, Level, Table, AESGCM, CHACHA20POLY1305, FROM_MAX};
+use crate::level::{Batch, Table, Usable, AESGCM, CHACHA20POLY1305, FROM_MAX};
 use crate::{Error, Key, TAG_LEN};
+
+/// What is to become of a packet: [`Seal`] or [`Open`].
+pub trait Direction: private::Sealed {}
+
+/// Of a [`Packet`] that is to be sealed.
+#[derive(Debug)]
+pub enum Seal {}
+/// Of a [`Packet`] that is to be opened.
+#[derive(Debug)]
+pub enum Open {}
+
+mod private {
+    pub trait Sealed {
+        const OPEN: bool;
+    }
+    impl Sealed for super::Seal {
+        const OPEN: bool = false;
+    }
+    impl Sealed for super::Open {
+        const OPEN: bool = true;
+    }
+}
+impl Direction for Seal {}
+impl Direction for Open {}
 
 /// One packet of a batch.
 #[derive(Debug)]
-pub struct Packet<'a> {
+pub struct Packet<'a, D: Direction> {
     key: &'a Key,
     nonce: &'a [u8],
     ad: &'a [u8],
     text: Text<'a>,
     tag: [u8; TAG_LEN],
     result: Result<(), Error>,
+    direction: PhantomData<D>,
 }
 
-impl<'a> Packet<'a> {
+impl<'a> Packet<'a, Seal> {
     /// A packet to be sealed.
     pub fn to_seal(key: &'a Key, nonce: &'a [u8], ad: &'a [u8], text: Text<'a>) -> Self {
-        Packet { key, nonce, ad, text, tag: [0; TAG_LEN], result: Ok(()) }
+        Packet { key, nonce, ad, text, tag: [0; TAG_LEN], result: Ok(()), direction: PhantomData }
     }
+}
 
+impl<'a> Packet<'a, Open> {
     /// A packet to be opened.
     pub fn to_open(key: &'a Key, nonce: &'a [u8], ad: &'a [u8], text: Text<'a>, tag: &[u8; TAG_LEN]) -> Self {
-        Packet { key, nonce, ad, text, tag: *tag, result: Ok(()) }
+        Packet { key, nonce, ad, text, tag: *tag, result: Ok(()), direction: PhantomData }
     }
+}
 
+impl<D: Direction> Packet<'_, D> {
     /// The tag: to be opened with, or after sealing the one that belongs to the packet; zeroes if sealing failed.
     pub fn tag(&self) -> &[u8; TAG_LEN] {
         &self.tag
@@ -44,8 +75,8 @@ impl<'a> Packet<'a> {
 
     /// By itself; whether it succeeded.
     #[inline(never)]
-    pub(crate) fn alone(&mut self, open: bool) -> bool {
-        self.result = if open {
+    fn alone(&mut self) -> bool {
+        self.result = if D::OPEN {
             self.key.open_text(self.nonce, self.ad, &mut self.text, &self.tag)
         } else {
             self.key.seal_text_to(self.nonce, self.ad, &mut self.text, &mut self.tag)
@@ -72,49 +103,57 @@ impl<'a> Packet<'a> {
 /// # Ok(())
 /// # }
 /// ```
-pub fn seal_batch(packets: &mut [Packet<'_>]) -> usize {
-    run(packets, false)
+///
+/// Packets that are to be opened are of another type, and do not compile here:
+///
+/// ```compile_fail,E0308
+/// # let key = sealane::Key::new(sealane::Algorithm::Aes128Gcm, &[7; 16]).unwrap();
+/// use sealane::{seal_batch, Packet, Text};
+/// seal_batch(&mut [Packet::to_open(&key, &[1; 12], b"", Text::in_place(&mut [0; 9]), &[0; 16])]);
+/// ```
+pub fn seal_batch(packets: &mut [Packet<'_, Seal>]) -> usize {
+    run(packets)
 }
 
 /// Opens all packets, and returns how many are authentic. A packet that fails does not affect the others, and leaves what
 /// [`Key::open_in_place`] or [`Key::open`] leaves.
-pub fn open_batch(packets: &mut [Packet<'_>]) -> usize {
-    run(packets, true)
+pub fn open_batch(packets: &mut [Packet<'_, Open>]) -> usize {
+    run(packets)
 }
 
-fn run(packets: &mut [Packet<'_>], open: bool) -> usize {
+fn run<D: Direction>(packets: &mut [Packet<'_, D>]) -> usize {
     match packets {
-        [packet] => usize::from(packet.alone(open)),
-        packets => run_chunks(packets, open),
+        [packet] => usize::from(packet.alone()),
+        packets => run_chunks(packets),
     }
 }
 
 #[inline(never)]
-fn run_chunks(packets: &mut [Packet<'_>], open: bool) -> usize {
+fn run_chunks<D: Direction>(packets: &mut [Packet<'_, D>]) -> usize {
     let _dit = Dit::on();
-    packets.chunks_mut(CHUNK).map(|chunk| run_chunk(chunk, open)).sum()
+    packets.chunks_mut(CHUNK).map(run_chunk).sum()
 }
 
 /// Packets of a level side by side, first those of one primitive and then those of the other; the rest one by one.
-fn run_chunk(packets: &mut [Packet<'_>], open: bool) -> usize {
+fn run_chunk<D: Direction>(packets: &mut [Packet<'_, D>]) -> usize {
     let mut done = [false; CHUNK];
     let mut good = 0;
     if packets.len() > 1 {
         for table in [&CHACHA20POLY1305, &AESGCM] {
-            good += run_lanes(packets, &mut done, table, open);
+            good += run_table(packets, &mut done, table);
         }
     }
     for (packet, done) in packets.iter_mut().zip(&done) {
         if !done {
-            good += usize::from(packet.alone(open));
+            good += usize::from(packet.alone());
         }
     }
     good
 }
 
 /// Whether a packet is faster in a lane of that level's, and without mistakes.
-fn wants_lane(packet: &Packet<'_>, level: &Level, batch: &Batch) -> bool {
-    core::ptr::eq(packet.key.level, level)
+fn wants_lane<D: Direction>(packet: &Packet<'_, D>, level: Usable, batch: &Batch) -> bool {
+    packet.key.level.is(level)
         && batch.from(packet.text.len()) != 0
         && packet.nonce.len() == packet.key.algorithm.nonce_len()
         && packet.key.mistake(packet.nonce, packet.ad, packet.text.len() as u64).is_none()
@@ -123,15 +162,10 @@ fn wants_lane(packet: &Packet<'_>, level: &Level, batch: &Batch) -> bool {
 /// What a packet counts towards a batch that pays: `PAYS` / from, rounded up.
 const PAYS: usize = 240;
 
-fn run_lanes(packets: &mut [Packet<'_>], done: &mut [bool; CHUNK], table: &'static Table, open: bool) -> usize {
-    let level = match packets.iter().find(|packet| core::ptr::eq(packet.key.algorithm.table(), table)) {
-        Some(packet) => packet.key.level,
-        None => return 0,
-    };
-    let batch = match table.batch(level) {
-        Some(batch) => batch,
-        None => return 0,
-    };
+fn run_table<D: Direction>(packets: &mut [Packet<'_, D>], done: &mut [bool; CHUNK], table: &'static Table) -> usize {
+    let first = packets.iter().find(|packet| core::ptr::eq(packet.key.algorithm.table(), table));
+    let Some(level) = first.map(|packet| packet.key.level) else { return 0 };
+    let Some((batch, kernel)) = table.batch(level) else { return 0 };
     if packets.len() < usize::from(batch.few) {
         return 0;
     }
@@ -146,20 +180,18 @@ fn run_lanes(packets: &mut [Packet<'_>], done: &mut [bool; CHUNK], table: &'stat
         return 0;
     }
     if extended == 0 {
-        return side_by_side(packets, done, (level, batch), count, &mut [], open);
+        return side_by_side(packets, done, (level, batch, kernel), count, &mut []);
     }
-    const NONE: Option<SubKey> = None;
-    side_by_side(packets, done, (level, batch), count, &mut [NONE; CHUNK], open)
+    side_by_side(packets, done, (level, batch, kernel), count, &mut [SubKey::UNSET; CHUNK])
 }
 
 /// The first `count` packets that want a lane.
-fn side_by_side(
-    packets: &mut [Packet<'_>],
+fn side_by_side<D: Direction>(
+    packets: &mut [Packet<'_, D>],
     done: &mut [bool; CHUNK],
-    (level, batch): (&Level, &Batch),
+    (level, batch, kernel): (Usable, &Batch, Runnable),
     count: usize,
-    subkeys: &mut [Option<SubKey>],
-    open: bool,
+    subkeys: &mut [SubKey],
 ) -> usize {
     let mut expected = [[0; TAG_LEN]; CHUNK];
     {
@@ -172,41 +204,36 @@ fn side_by_side(
             if !wants_lane(packet, level, batch) {
                 continue;
             }
-            let Packet { key, nonce, ad, text, tag, result } = packet;
+            let Packet { key, nonce, ad, text, tag, result, .. } = packet;
             let (key, nonce) = match (&key.state, <&[u8; 12]>::try_from(*nonce)) {
                 (State::ChaCha(key), Ok(nonce)) => (CallKey::ChaCha(key), nonce),
                 (State::Gcm(Gcm::Kernel(key)), Ok(nonce)) => (CallKey::Gcm(key), nonce),
-                (State::ChaCha(key), Err(_)) => match subkeys.next() {
-                    Some(place) => {
-                        *place = SubKey::new(key, nonce);
-                        match place {
-                            Some(sub) => (CallKey::ChaCha(&sub.key), &sub.nonce),
-                            None => continue,
-                        }
-                    }
-                    None => continue,
-                },
+                (State::ChaCha(key), Err(_)) => {
+                    let Some(sub) = subkeys.next() else { continue };
+                    sub.set(key, nonce);
+                    (CallKey::ChaCha(&sub.key), &sub.nonce)
+                }
                 _ => continue,
             };
-            lanes.push(text, ad, key, nonce, if open { expected } else { tag });
+            lanes.push(text, ad, key, nonce, if D::OPEN { expected } else { tag });
             *result = Ok(());
             *done = true;
         }
         lanes.sort();
-        batch.run(&lanes, open);
+        run_lanes(kernel, &lanes, D::OPEN);
     }
     let mut good = 0;
     for ((packet, done), expected) in packets.iter_mut().zip(done.iter()).zip(expected.iter()) {
         if !*done || !wants_lane(packet, level, batch) {
             continue;
         }
-        if open && !same_tag(&tag_of_bytes(expected), &tag_of_bytes(&packet.tag)) {
+        if D::OPEN && !same_tag(&tag_of_bytes(expected), &tag_of_bytes(&packet.tag)) {
             packet.result = packet.key.refuse(packet.nonce, packet.ad, &mut packet.text);
         } else {
             good += 1;
         }
     }
-    if open {
+    if D::OPEN {
         expected.zeroize();
     }
     good

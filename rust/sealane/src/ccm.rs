@@ -6,13 +6,13 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 use crate::cipher::Aes;
 use crate::dit::Dit;
 use crate::kernel::{Text, Unused, UNUSED_LEN};
-use crate::level::{Level, AES_BLOCKS};
+use crate::level::{Usable, AES_BLOCKS};
 use crate::Error;
 
 /// A key of AES, and the level that was chosen for it.
 #[derive(Clone)]
 pub(crate) struct Blocks {
-    pub(crate) level: &'static Level,
+    pub(crate) level: Usable,
     pub(crate) aes: Aes,
 }
 
@@ -23,13 +23,15 @@ impl Drop for Blocks {
 }
 
 impl Blocks {
-    pub(crate) fn new(key: &[u8], level: Result<&'static Level, Error>) -> Result<Blocks, Error> {
+    pub(crate) fn new(key: &[u8], level: Result<Usable, Error>) -> Result<Blocks, Error> {
         let _dit = Dit::on();
         if !matches!(key.len(), 16 | 24 | 32) {
             return Err(Error::InvalidKey);
         }
         let level = level?;
-        Ok(Blocks { level, aes: Aes::new(level, key).ok_or(Error::InvalidKey)? })
+        let mut made = Blocks { level, aes: Aes::unset(level, key).ok_or(Error::NoLevel)? };
+        made.aes.set(level, key);
+        Ok(made)
     }
 }
 
@@ -95,7 +97,7 @@ impl ZeroizeOnDrop for CmacKey {}
 
 impl core::fmt::Debug for CmacKey {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("CmacKey").field("level", &self.0.level.name).finish_non_exhaustive()
+        f.debug_struct("CmacKey").field("level", &self.0.level.name()).finish_non_exhaustive()
     }
 }
 
@@ -230,7 +232,7 @@ impl ZeroizeOnDrop for CcmKey {}
 impl core::fmt::Debug for CcmKey {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("CcmKey")
-            .field("level", &self.blocks.level.name)
+            .field("level", &self.blocks.level.name())
             .field("tag_len", &self.tag_len)
             .finish_non_exhaustive()
     }
@@ -255,7 +257,7 @@ impl CcmKey {
         CcmKey::at(key, tag_len, AES_BLOCKS.named(level))
     }
 
-    fn at(key: &[u8], tag_len: usize, level: Result<&'static Level, Error>) -> Result<CcmKey, Error> {
+    fn at(key: &[u8], tag_len: usize, level: Result<Usable, Error>) -> Result<CcmKey, Error> {
         let blocks = Blocks::new(key, level)?;
         if !(4..=16).contains(&tag_len) || tag_len % 2 != 0 {
             return Err(Error::InvalidTag);
@@ -268,7 +270,7 @@ impl CcmKey {
     ///
     /// # Errors
     /// [`Error::InvalidNonce`]; [`Error::InvalidTag`]; [`Error::TooLong`]: 2^(8 * (15 - `nonce.len()`)) bytes or more,
-    /// 64 KiB with nonces of 13, and never more than 2^36 - 32. `text` and `tag` are zeroed.
+    /// 64 KiB with nonces of 13, and never more than 2^36 - 32. `text` and `tag` are as they were.
     pub fn seal_in_place(&self, nonce: &[u8], ad: &[u8], text: &mut [u8], tag: &mut [u8]) -> Result<(), Error> {
         self.seal_text(nonce, ad, &mut Text::in_place(text), tag)
     }
@@ -276,21 +278,15 @@ impl CcmKey {
     /// Encrypts `input` to `output`, of the same length; else as `seal_in_place`.
     ///
     /// # Errors
-    /// As `seal_in_place`, and [`Error::LengthMismatch`]: `output` and `tag` are zeroed.
+    /// As `seal_in_place`, and [`Error::LengthMismatch`]: `output` and `tag` are as they were.
     pub fn seal(&self, nonce: &[u8], ad: &[u8], input: &[u8], output: &mut [u8], tag: &mut [u8]) -> Result<(), Error> {
-        match Text::apart(input, output) {
-            Ok(mut text) => self.seal_text(nonce, ad, &mut text, tag),
-            Err(why) => {
-                tag.fill(0);
-                Err(why)
-            }
-        }
+        self.seal_text(nonce, ad, &mut Text::apart(input, output)?, tag)
     }
 
     /// Checks the tag of `text` and `ad`, and decrypts `text` in place.
     ///
     /// # Errors
-    /// [`Error::NotAuthentic`] for any forgery; else as `seal_in_place`: `text` is zeroed.
+    /// [`Error::NotAuthentic`] for any forgery; else as `seal_in_place`: `text` is as it was.
     pub fn open_in_place(&self, nonce: &[u8], ad: &[u8], text: &mut [u8], tag: &[u8]) -> Result<(), Error> {
         self.open_text(nonce, ad, &mut Text::in_place(text), tag)
     }
@@ -298,7 +294,7 @@ impl CcmKey {
     /// Decrypts `input` to `output`, of the same length; else as `open_in_place`.
     ///
     /// # Errors
-    /// As `open_in_place`, and [`Error::LengthMismatch`]: `output` is zeroed.
+    /// [`Error::NotAuthentic`]: `output` is zeroed. All others of `seal`: `output` is as it was.
     pub fn open(&self, nonce: &[u8], ad: &[u8], input: &[u8], output: &mut [u8], tag: &[u8]) -> Result<(), Error> {
         self.open_text(nonce, ad, &mut Text::apart(input, output)?, tag)
     }
@@ -321,11 +317,7 @@ impl CcmKey {
 
     fn seal_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, tag: &mut [u8]) -> Result<(), Error> {
         let _dit = Dit::on();
-        if let Err(why) = self.mistake(nonce, text.len() as u64, tag.len()) {
-            text.output().fill(0);
-            tag.fill(0);
-            return Err(why);
-        }
+        self.mistake(nonce, text.len() as u64, tag.len())?;
         let mut packet = Packet::new(self, nonce, ad, text.len() as u64);
         packet.run(text, false);
         tag.copy_from_slice(&packet.mask[..self.tag_len]);
@@ -334,18 +326,18 @@ impl CcmKey {
 
     fn open_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, tag: &[u8]) -> Result<(), Error> {
         let _dit = Dit::on();
-        let mut outcome = self.mistake(nonce, text.len() as u64, tag.len());
-        if outcome.is_ok() {
-            let mut packet = Packet::new(self, nonce, ad, text.len() as u64);
-            packet.run(text, true);
-            if !bool::from(packet.mask[..self.tag_len].ct_eq(tag)) {
-                outcome = Err(Error::NotAuthentic);
-            }
+        self.mistake(nonce, text.len() as u64, tag.len())?;
+        let mut packet = Packet::new(self, nonce, ad, text.len() as u64);
+        packet.run(text, true);
+        if packet.mask[..self.tag_len].ct_eq(tag).into() {
+            return Ok(());
         }
-        if outcome.is_err() {
+        if text.is_in_place() {
+            Packet::new(self, nonce, &[], 0).crypt(text); // as it came
+        } else {
             text.output().fill(0);
         }
-        outcome
+        Err(Error::NotAuthentic)
     }
 }
 

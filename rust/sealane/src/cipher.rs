@@ -1,13 +1,16 @@
 //! Whole packets and packets in parts at one level: by its kernel, or by portable code.
 #![allow(unsafe_code)]
-// Levels are called only after `Table::works` has seen that the CPU has what they need, or by its known-answer test.
+// What is left for these calls to see to: `Key::at` and `HeaderKey::at` take a level from the table of their algorithm, so a
+// kernel is for the kind of key that it gets.
 
 use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
 use crate::kernel::layout::FLAG_OPEN;
-use crate::kernel::{AesKey, CallKey, CallNonce, GcmKey, Kernel, Lanes, MaskKey, Parts, Tag, Text, Unused, UNUSED_LEN};
-use crate::level::{Batch, Level};
+use crate::kernel::{
+    AesKey, CallKey, CallNonce, GcmKey, Lanes, MaskKey, Parts, Runnable, Tag, Text, Unused, UNUSED_LEN,
+};
+use crate::level::Usable;
 #[cfg(feature = "portable")]
 use crate::portable;
 
@@ -63,56 +66,60 @@ impl Zeroize for Gcm {
 }
 
 impl Gcm {
-    /// `key` has 16, 24 or 32 bytes: None for any other number.
-    pub(crate) fn new(level: &'static Level, key: &[u8]) -> Option<Gcm> {
-        if !matches!(key.len(), 16 | 24 | 32) {
-            return None;
-        }
-        match &level.kernel {
-            // SAFETY: see the top of this file.
-            Some(kernel) => Some(Gcm::Kernel(unsafe { kernel.set_up(key) })),
+    /// A key of 16, 24 or 32 bytes that `set` has yet to set up in its place, if a kernel does that.
+    pub(crate) fn unset(level: Usable, _key: &[u8]) -> Option<Gcm> {
+        match level.kernel() {
+            Some(_) => Some(Gcm::Kernel(GcmKey::UNSET)),
             #[cfg(feature = "portable")]
-            None => portable::Gcm::new(key).map(Gcm::Portable),
+            None => portable::Gcm::new(_key).map(Gcm::Portable),
             #[cfg(not(feature = "portable"))]
             None => None,
         }
     }
 
-    /// Seals or opens a packet, and returns the tag that belongs to it. The level is the one that made the key.
+    pub(crate) fn set(&mut self, level: Usable, key: &[u8]) {
+        if let (Gcm::Kernel(gcm), Some(kernel)) = (self, level.kernel()) {
+            // SAFETY: see the top of this file.
+            unsafe { kernel.set_up(gcm, key) };
+        }
+    }
+
+    /// Seals or opens a packet, and writes the tag that belongs to it. The level is the one that made the key.
     pub(crate) fn packet(
         &self,
-        level: &Level,
+        level: Usable,
         nonce: CallNonce<'_>,
         ad: &[u8],
         text: &mut Text<'_>,
         open: bool,
-    ) -> Tag {
-        match (self, &level.kernel) {
+        tag: &mut Tag,
+    ) {
+        match (self, level.kernel()) {
             // SAFETY: see the top of this file; the key was set up by this kernel.
             (Gcm::Kernel(key), Some(kernel)) => unsafe {
-                kernel.packet(CallKey::Gcm(key), nonce, ad, text, flags(open))
+                kernel.packet(CallKey::Gcm(key), nonce, ad, text, flags(open), tag)
             },
             (Gcm::Kernel(_), None) => unreachable!("a level without a kernel makes no such key"),
             #[cfg(feature = "portable")]
             (Gcm::Portable(key), _) => {
                 let mut parts = portable::GcmParts::new(key, nonce, ad);
                 parts.next(text, open);
-                parts.tag()
+                *tag = parts.tag();
             }
         }
     }
 
     pub(crate) fn parts<'a>(
         &'a self,
-        level: &'a Level,
+        level: Usable,
         nonce: CallNonce<'a>,
         ad: &'a [u8],
         total: u64,
         open: bool,
     ) -> AnyParts<'a> {
-        match (self, &level.kernel) {
-            // SAFETY: see the top of this file; the key was set up by this kernel.
+        match (self, level.kernel()) {
             (Gcm::Kernel(key), Some(kernel)) => {
+                // SAFETY: see the top of this file; the key was set up by this kernel.
                 AnyParts::Kernel(unsafe { Parts::new(kernel, CallKey::Gcm(key), nonce, ad, flags(open), total) })
             }
             (Gcm::Kernel(_), None) => unreachable!("a level without a kernel makes no such key"),
@@ -122,8 +129,8 @@ impl Gcm {
     }
 
     /// A key that authenticates under a hash key of its own, and encrypts under one of zeroes.
-    pub(crate) fn of_hash_key(level: &Level, hash_key: &[u8; 16]) -> Option<Gcm> {
-        match &level.kernel {
+    pub(crate) fn of_hash_key(level: Usable, hash_key: &[u8; 16]) -> Option<Gcm> {
+        match level.kernel() {
             Some(kernel) => {
                 let mut key = GcmKey::empty();
                 // SAFETY: see the top of this file.
@@ -138,10 +145,13 @@ impl Gcm {
     }
 
     /// Makes the table anew, of the hash key: the tag of an empty packet is the mask, and that for a block of zeroes it.
-    pub(crate) fn remake_table(&mut self, level: &Level) {
+    #[inline(never)]
+    pub(crate) fn remake_table(&mut self, level: Usable) {
         let block = CallNonce::Block(&[0; 16]);
-        let mut hash_key = bytes_of_tag(&self.packet(level, block, &[], &mut Text::in_place(&mut []), false));
-        match (self, &level.kernel) {
+        let mut tag = [0; 2];
+        self.packet(level, block, &[], &mut Text::in_place(&mut []), false, &mut tag);
+        let mut hash_key = bytes_of_tag(&tag);
+        match (self, level.kernel()) {
             (Gcm::Kernel(key), Some(kernel)) => {
                 key.forget_table();
                 // SAFETY: see the top of this file.
@@ -151,6 +161,7 @@ impl Gcm {
             #[cfg(feature = "portable")]
             (Gcm::Portable(key), _) => key.set_hash_key(&hash_key),
         }
+        tag.zeroize();
         hash_key.zeroize();
     }
 
@@ -158,7 +169,7 @@ impl Gcm {
     /// (NIST SP 800-38D, section 7.1, step 2). The tag of a packet that has the nonce for ciphertext and no associated
     /// data is this, masked; and the tag of an empty packet is that mask, since GHASH of zeroes is zero.
     #[inline(never)]
-    pub(crate) fn block_of_nonce(&self, level: &Level, nonce: &[u8]) -> [u8; 16] {
+    pub(crate) fn block_of_nonce(&self, level: Usable, nonce: &[u8]) -> [u8; 16] {
         const MASKED: CallNonce<'_> = CallNonce::Block(&[0; 16]);
         let mut parts = self.parts(level, MASKED, &[], nonce.len() as u64, true);
         let mut block = [0; 64];
@@ -168,8 +179,9 @@ impl Gcm {
             parts.next(&mut Text::in_place(&mut block));
         }
         block[..rest.len()].copy_from_slice(rest);
-        let mut hash = parts.last(&mut Text::in_place(&mut block[..rest.len()]));
-        let mut mask = self.packet(level, MASKED, &[], &mut Text::in_place(&mut []), false);
+        let (mut hash, mut mask) = ([0; 2], [0; 2]);
+        parts.last(&mut Text::in_place(&mut block[..rest.len()]), &mut hash);
+        self.packet(level, MASKED, &[], &mut Text::in_place(&mut []), false, &mut mask);
         let j0 = bytes_of_tag(&[hash[0] ^ mask[0], hash[1] ^ mask[1]]);
         block.zeroize();
         hash.zeroize();
@@ -182,37 +194,39 @@ impl Gcm {
 /// are given stays in registers then: written to memory, it would be read back in units that were not written.
 #[inline(always)]
 pub(crate) fn plain(
-    kernel: &Kernel,
+    kernel: Runnable,
     key: CallKey<'_>,
     nonce: &[u8; 12],
     ad: &[u8],
     text: &mut Text<'_>,
     open: bool,
-) -> Tag {
+    tag: &mut Tag,
+) {
     // SAFETY: see the top of this file.
-    unsafe { kernel.packet(key, CallNonce::Nonce(nonce), ad, text, flags(open)) }
+    unsafe { kernel.packet(key, CallNonce::Nonce(nonce), ad, text, flags(open), tag) }
 }
 
-impl Level {
-    /// Seals or opens a packet of ChaCha20-Poly1305, and returns the tag that belongs to it.
+impl Usable {
+    /// Seals or opens a packet of ChaCha20-Poly1305, and writes the tag that belongs to it.
     pub(crate) fn chacha20poly1305(
-        &self,
+        self,
         key: &[u8; 32],
         nonce: &[u8; 12],
         ad: &[u8],
         text: &mut Text<'_>,
         open: bool,
-    ) -> Tag {
-        match &self.kernel {
+        tag: &mut Tag,
+    ) {
+        match self.kernel() {
             // SAFETY: see the top of this file.
             Some(kernel) => unsafe {
-                kernel.packet(CallKey::ChaCha(key), CallNonce::Nonce(nonce), ad, text, flags(open))
+                kernel.packet(CallKey::ChaCha(key), CallNonce::Nonce(nonce), ad, text, flags(open), tag)
             },
             #[cfg(feature = "portable")]
             None => {
                 let mut parts = portable::ChaChaParts::new(key, nonce, ad);
                 parts.next(text, open);
-                parts.tag()
+                *tag = parts.tag();
             }
             #[cfg(not(feature = "portable"))]
             None => unreachable!("no such level without the feature portable"),
@@ -220,14 +234,14 @@ impl Level {
     }
 
     pub(crate) fn chacha20poly1305_parts<'a>(
-        &'a self,
+        self,
         key: &'a [u8; 32],
         nonce: &'a [u8; 12],
         ad: &'a [u8],
         total: u64,
         open: bool,
     ) -> AnyParts<'a> {
-        match &self.kernel {
+        match self.kernel() {
             // SAFETY: see the top of this file.
             Some(kernel) => AnyParts::Kernel(unsafe {
                 Parts::new(kernel, CallKey::ChaCha(key), CallNonce::Nonce(nonce), ad, flags(open), total)
@@ -240,12 +254,10 @@ impl Level {
     }
 }
 
-impl Batch {
-    /// Seals or opens the packets of all lanes, whose keys the level of this row has set up.
-    pub(crate) fn run(&self, lanes: &Lanes<'_>, open: bool) {
-        // SAFETY: see the top of this file.
-        unsafe { self.kernel.batch(lanes, flags(open)) };
-    }
+/// Seals or opens the packets of all lanes, whose keys the level of the kernel has set up.
+pub(crate) fn run_lanes(kernel: Runnable, lanes: &Lanes<'_>, open: bool) {
+    // SAFETY: see the top of this file.
+    unsafe { kernel.batch(lanes, flags(open)) };
 }
 
 /// A packet in parts.
@@ -262,9 +274,7 @@ impl AnyParts<'_> {
     /// The next part: a multiple of 64 bytes.
     pub(crate) fn next(&mut self, text: &mut Text<'_>) {
         match self {
-            AnyParts::Kernel(parts) => {
-                parts.next(text, false);
-            }
+            AnyParts::Kernel(parts) => parts.next(text, false, &mut [0; 2]),
             #[cfg(feature = "portable")]
             AnyParts::ChaCha(parts, open) => parts.next(text, *open),
             #[cfg(feature = "portable")]
@@ -283,19 +293,19 @@ impl AnyParts<'_> {
         }
     }
 
-    /// The last part, of any length. Returns the tag that belongs to the packet.
-    pub(crate) fn last(mut self, text: &mut Text<'_>) -> Tag {
-        match &mut self {
-            AnyParts::Kernel(parts) => parts.next(text, true),
+    /// The last part, of any length. Writes the tag that belongs to the packet.
+    pub(crate) fn last(&mut self, text: &mut Text<'_>, tag: &mut Tag) {
+        match self {
+            AnyParts::Kernel(parts) => parts.next(text, true, tag),
             #[cfg(feature = "portable")]
             AnyParts::ChaCha(parts, open) => {
                 parts.next(text, *open);
-                parts.tag()
+                *tag = parts.tag();
             }
             #[cfg(feature = "portable")]
             AnyParts::Gcm(parts, open) => {
                 parts.next(text, *open);
-                parts.tag()
+                *tag = parts.tag();
             }
         }
     }
@@ -321,24 +331,27 @@ impl Zeroize for Aes {
 }
 
 impl Aes {
-    /// `key` has 16, 24 or 32 bytes: None for any other number.
-    pub(crate) fn new(level: &Level, key: &[u8]) -> Option<Aes> {
-        if !matches!(key.len(), 16 | 24 | 32) {
-            return None;
-        }
-        match &level.kernel {
-            // SAFETY: see the top of this file.
-            Some(kernel) => Some(Aes::Kernel(unsafe { kernel.set_up_aes(key) })),
+    /// A key of 16, 24 or 32 bytes that `set` has yet to set up in its place, if a kernel does that.
+    pub(crate) fn unset(level: Usable, _key: &[u8]) -> Option<Aes> {
+        match level.kernel() {
+            Some(_) => Some(Aes::Kernel(AesKey::UNSET)),
             #[cfg(feature = "portable")]
-            None => portable::AnyAes::new(key).map(Aes::Portable),
+            None => portable::AnyAes::new(_key).map(Aes::Portable),
             #[cfg(not(feature = "portable"))]
             None => None,
         }
     }
 
+    pub(crate) fn set(&mut self, level: Usable, key: &[u8]) {
+        if let (Aes::Kernel(aes), Some(kernel)) = (self, level.kernel()) {
+            // SAFETY: see the top of this file.
+            unsafe { kernel.set_up_aes(aes, key) };
+        }
+    }
+
     /// One block. The level is the one that made the key, here and below.
-    pub(crate) fn encrypt(&self, level: &Level, block: &[u8; 16]) -> [u8; 16] {
-        match (self, &level.kernel) {
+    pub(crate) fn encrypt(&self, level: Usable, block: &[u8; 16]) -> [u8; 16] {
+        match (self, level.kernel()) {
             // SAFETY: see the top of this file; the key was set up by this kernel.
             (Aes::Kernel(key), Some(kernel)) => unsafe { kernel.mask(MaskKey::Aes(key), block) },
             (Aes::Kernel(_), None) => unreachable!("a level without a kernel makes no such key"),
@@ -348,8 +361,8 @@ impl Aes {
     }
 
     /// Whole blocks, every one by itself, in place.
-    pub(crate) fn encrypt_all(&self, level: &Level, blocks: &mut [u8]) {
-        match (self, &level.kernel) {
+    pub(crate) fn encrypt_all(&self, level: Usable, blocks: &mut [u8]) {
+        match (self, level.kernel()) {
             // SAFETY: see the top of this file; the key was set up by this kernel.
             (Aes::Kernel(key), Some(kernel)) => unsafe { kernel.encrypt(key, blocks) },
             (Aes::Kernel(_), None) => unreachable!("a level without a kernel makes no such key"),
@@ -359,8 +372,8 @@ impl Aes {
     }
 
     /// Adds key stream to whole blocks. The last four bytes of `counter` count, and wrap around.
-    pub(crate) fn count(&self, level: &Level, counter: &mut [u8; 16], text: &mut Text<'_>) {
-        match (self, &level.kernel) {
+    pub(crate) fn count(&self, level: Usable, counter: &mut [u8; 16], text: &mut Text<'_>) {
+        match (self, level.kernel()) {
             // SAFETY: see the top of this file; the key was set up by this kernel.
             (Aes::Kernel(key), Some(kernel)) => unsafe { kernel.count(key, counter, text) },
             (Aes::Kernel(_), None) => unreachable!("a level without a kernel makes no such key"),
@@ -371,8 +384,8 @@ impl Aes {
 
     /// Encrypts `chain` plus a block for every block of `input`, which has whole ones: CBC, of which only the last
     /// block is kept. `unused` has the others, up to its length in one call of a kernel.
-    pub(crate) fn chain(&self, level: &Level, chain: &mut [u8; 16], input: &[u8], unused: &mut Unused) {
-        match (self, &level.kernel) {
+    pub(crate) fn chain(&self, level: Usable, chain: &mut [u8; 16], input: &[u8], unused: &mut Unused) {
+        match (self, level.kernel()) {
             (Aes::Kernel(key), Some(kernel)) => {
                 for part in input.chunks(UNUSED_LEN) {
                     // SAFETY: see the top of this file; the key was set up by this kernel.
@@ -411,17 +424,30 @@ impl Zeroize for MaskState {
 }
 
 impl MaskState {
+    /// A key of 16, 24 or 32 bytes that `set` has yet to set up in its place, if a kernel does that.
+    pub(crate) fn unset_aes(level: Usable, key: &[u8]) -> Option<MaskState> {
+        Aes::unset(level, key).map(MaskState::Aes)
+    }
+
+    pub(crate) fn set(&mut self, level: Usable, key: &[u8]) {
+        match self {
+            MaskState::ChaCha(place) => place.copy_from_slice(key),
+            MaskState::Aes(aes) => aes.set(level, key),
+        }
+    }
+
     /// The mask of a sample (RFC 9001, sections 5.4.3 and 5.4.4); of ChaCha20's, the first 8 bytes. The level is the
     /// one that made the key.
-    pub(crate) fn mask(&self, level: &Level, sample: &[u8; 16]) -> [u8; 16] {
-        match (self, &level.kernel) {
+    pub(crate) fn mask(&self, level: Usable, sample: &[u8; 16]) -> [u8; 16] {
+        match (self, level.kernel()) {
             (MaskState::Aes(aes), _) => aes.encrypt(level, sample),
             // SAFETY: see the top of this file.
             (MaskState::ChaCha(key), Some(kernel)) => unsafe { kernel.mask(MaskKey::ChaCha(key), sample) },
             (MaskState::ChaCha(key), None) => {
                 // The sample stands in the state where HChaCha20 has its nonce; a block is that and the first state, whose
                 // first words are constants.
-                let mut subkey = hchacha20(key, sample);
+                let mut subkey = [0; 32];
+                hchacha20(key, sample, &mut subkey);
                 let mut mask = [0; 16];
                 for (i, constant) in [0x6170_7865_u32, 0x3320_646e].iter().enumerate() {
                     let word = [subkey[4 * i], subkey[4 * i + 1], subkey[4 * i + 2], subkey[4 * i + 3]];
@@ -436,7 +462,19 @@ impl MaskState {
 }
 
 /// HChaCha20 (draft-irtf-cfrg-xchacha-03, section 2.2): the subkey for a key and the first 16 bytes of a nonce.
-pub(crate) fn hchacha20(key: &[u8; 32], nonce: &[u8; 16]) -> [u8; 32] {
+#[inline(never)]
+pub(crate) fn hchacha20(key: &[u8; 32], nonce: &[u8; 16], subkey: &mut [u8; 32]) {
+    rounds(key, nonce, subkey);
+    // What registers had no room for lies where this does.
+    #[inline(never)]
+    fn wipe_stack() {
+        [0_u64; 128].zeroize();
+    }
+    wipe_stack();
+}
+
+#[inline(never)]
+fn rounds(key: &[u8; 32], nonce: &[u8; 16], subkey: &mut [u8; 32]) {
     fn word(bytes: &[u8], i: usize) -> u32 {
         u32::from_le_bytes([bytes[4 * i], bytes[4 * i + 1], bytes[4 * i + 2], bytes[4 * i + 3]])
     }
@@ -467,10 +505,8 @@ pub(crate) fn hchacha20(key: &[u8; 32], nonce: &[u8; 16]) -> [u8; 32] {
         quarter(&mut x, 2, 7, 8, 13);
         quarter(&mut x, 3, 4, 9, 14);
     }
-    let mut subkey = [0; 32];
     for (i, out) in subkey.chunks_exact_mut(4).enumerate() {
         out.copy_from_slice(&x[if i < 4 { i } else { i + 8 }].to_le_bytes());
     }
     x.zeroize();
-    subkey
 }

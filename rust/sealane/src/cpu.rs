@@ -32,7 +32,8 @@ mod x86 {
 
         #[target_feature(enable = "xsave")]
         unsafe fn xcr0() -> u64 {
-            core::arch::x86_64::_xgetbv(0)
+            // SAFETY: the caller has looked for OSXSAVE.
+            unsafe { core::arch::x86_64::_xgetbv(0) }
         }
 
         let has = |register: u32, bit: u32| register >> bit & 1 != 0;

@@ -7,7 +7,7 @@ use crate::ccm::Blocks;
 use crate::cipher::{AnyParts, Gcm};
 use crate::dit::Dit;
 use crate::kernel::{CallNonce, Memory, Text};
-use crate::level::{Level, AESGCM, AES_BLOCKS};
+use crate::level::{Usable, AESGCM, AES_BLOCKS};
 use crate::{Error, TAG_LEN};
 
 /// Bytes that are reversed, or counted, at a time.
@@ -36,14 +36,14 @@ const LONGEST: u64 = 1 << 36;
 pub struct GcmSivKey {
     generating: Blocks,
     key_len: usize,
-    level: &'static Level,
+    level: Usable,
 }
 
 impl ZeroizeOnDrop for GcmSivKey {}
 
 impl core::fmt::Debug for GcmSivKey {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("GcmSivKey").field("level", &self.level.name).finish_non_exhaustive()
+        f.debug_struct("GcmSivKey").field("level", &self.level.name()).finish_non_exhaustive()
     }
 }
 
@@ -66,11 +66,7 @@ impl GcmSivKey {
         GcmSivKey::at(key, AESGCM.named(level), blocks)
     }
 
-    fn at(
-        key: &[u8],
-        level: Result<&'static Level, Error>,
-        blocks: Result<&'static Level, Error>,
-    ) -> Result<GcmSivKey, Error> {
+    fn at(key: &[u8], level: Result<Usable, Error>, blocks: Result<Usable, Error>) -> Result<GcmSivKey, Error> {
         if key.len() == 24 {
             return Err(Error::InvalidKey);
         }
@@ -81,7 +77,7 @@ impl GcmSivKey {
     /// Encrypts `text` in place, and returns the tag that authenticates it together with `ad`. A nonce has 12 bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidNonce`]; [`Error::TooLong`]: more than 2^36 bytes of `text` or `ad`. `text` is zeroed.
+    /// [`Error::InvalidNonce`]; [`Error::TooLong`]: more than 2^36 bytes of `text` or `ad`. `text` is as it was.
     pub fn seal_in_place(&self, nonce: &[u8], ad: &[u8], text: &mut [u8]) -> Result<[u8; TAG_LEN], Error> {
         self.seal_text(nonce, ad, &mut Text::in_place(text))
     }
@@ -89,7 +85,7 @@ impl GcmSivKey {
     /// Encrypts `input` to `output`, of the same length; else as `seal_in_place`.
     ///
     /// # Errors
-    /// As `seal_in_place`, and [`Error::LengthMismatch`]: `output` is zeroed.
+    /// As `seal_in_place`, and [`Error::LengthMismatch`]: `output` is as it was.
     pub fn seal(&self, nonce: &[u8], ad: &[u8], input: &[u8], output: &mut [u8]) -> Result<[u8; TAG_LEN], Error> {
         self.seal_text(nonce, ad, &mut Text::apart(input, output)?)
     }
@@ -97,7 +93,7 @@ impl GcmSivKey {
     /// Checks the tag of `text` and `ad`, and decrypts `text` in place.
     ///
     /// # Errors
-    /// [`Error::NotAuthentic`] for any forgery; else as `seal_in_place`: `text` is zeroed.
+    /// [`Error::NotAuthentic`] for any forgery; else as `seal_in_place`: `text` is as it was.
     pub fn open_in_place(&self, nonce: &[u8], ad: &[u8], text: &mut [u8], tag: &[u8; TAG_LEN]) -> Result<(), Error> {
         self.open_text(nonce, ad, &mut Text::in_place(text), tag)
     }
@@ -105,7 +101,7 @@ impl GcmSivKey {
     /// Decrypts `input` to `output`, of the same length; else as `open_in_place`.
     ///
     /// # Errors
-    /// As `open_in_place`, and [`Error::LengthMismatch`]: `output` is zeroed.
+    /// [`Error::NotAuthentic`]: `output` is zeroed. All others of `seal`: `output` is as it was.
     pub fn open(
         &self,
         nonce: &[u8],
@@ -117,17 +113,12 @@ impl GcmSivKey {
         self.open_text(nonce, ad, &mut Text::apart(input, output)?, tag)
     }
 
-    fn begin(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>) -> Result<(Packet, [u8; 12]), Error> {
-        let _dit = Dit::on();
-        let begun = match <[u8; 12]>::try_from(nonce) {
+    fn begin(&self, nonce: &[u8], ad: &[u8], text: &Text<'_>) -> Result<(Packet, [u8; 12]), Error> {
+        match <[u8; 12]>::try_from(nonce) {
             Err(_) => Err(Error::InvalidNonce),
             Ok(_) if text.len() as u64 > LONGEST || ad.len() as u64 > LONGEST => Err(Error::TooLong),
             Ok(nonce) => Packet::new(self, &nonce).map(|packet| (packet, nonce)),
-        };
-        if begun.is_err() {
-            text.output().fill(0);
         }
-        begun
     }
 
     fn seal_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>) -> Result<[u8; TAG_LEN], Error> {
@@ -148,7 +139,11 @@ impl GcmSivKey {
         if same {
             return Ok(());
         }
-        text.output().fill(0);
+        if text.is_in_place() {
+            packet.crypt(text, tag); // as it came
+        } else {
+            text.output().fill(0);
+        }
         Err(Error::NotAuthentic)
     }
 }
@@ -161,7 +156,7 @@ impl GcmSivKey {
 struct Packet {
     message: Blocks,
     gcm: Gcm,
-    level: &'static Level,
+    level: Usable,
     chunk: Memory<{ CHUNK / 8 }>,
 }
 

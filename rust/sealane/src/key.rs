@@ -3,7 +3,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 use crate::cipher::{bytes_of_tag, hchacha20, plain, same_tag, tag_of_bytes, Gcm};
 use crate::dit::Dit;
 use crate::kernel::{CallKey, CallNonce, Tag, Text};
-use crate::level::{Level, Table, AESGCM, CHACHA20POLY1305};
+use crate::level::{Table, Usable, AESGCM, CHACHA20POLY1305};
 use crate::Error;
 
 /// How long a tag is, in bytes.
@@ -91,7 +91,7 @@ pub(crate) enum State {
 #[derive(Clone)]
 pub struct Key {
     pub(crate) algorithm: Algorithm,
-    pub(crate) level: &'static Level,
+    pub(crate) level: Usable,
     pub(crate) state: State,
 }
 
@@ -110,7 +110,7 @@ impl core::fmt::Debug for Key {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Key")
             .field("algorithm", &self.algorithm)
-            .field("level", &self.level.name)
+            .field("level", &self.level.name())
             .finish_non_exhaustive()
     }
 }
@@ -126,35 +126,72 @@ impl Key {
     ///
     /// [`set_max_level`]: crate::set_max_level
     ///
+    /// The raw bytes are nowhere but in `key`. A `Key` that is moved leaves a copy of what it holds where it was, as all
+    /// values do in Rust: [`new_in`](Key::new_in) makes it where it stays.
+    ///
     /// # Errors
     /// [`Error::InvalidKey`] if `key` does not have [`Algorithm::key_len`] bytes; [`Error::NoLevel`] if nothing works here.
     pub fn new(algorithm: Algorithm, key: &[u8]) -> Result<Key, Error> {
-        if key.len() != algorithm.key_len() {
-            return Err(Error::InvalidKey);
-        }
-        Key::at(algorithm, key, algorithm.table().of_process()?)
+        let level = algorithm.table().of_process();
+        Key::at(algorithm, key, level)
     }
 
-    /// The same with a level of the caller's choice, for tests and benchmarks: [`levels`](crate::levels) has their names.
+    /// Makes a key in its place, so that no copy of it is left anywhere.
+    ///
+    /// ```
+    /// use sealane::{Algorithm, Key};
+    ///
+    /// let mut place = None; // on the heap, or in what keeps it
+    /// let key = Key::new_in(&mut place, Algorithm::Aes128Gcm, &[7; 16])?;
+    /// # assert_eq!(key.algorithm(), Algorithm::Aes128Gcm);
+    /// # Ok::<(), sealane::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for `new`: the place is empty then.
+    pub fn new_in<'a>(place: &'a mut Option<Key>, algorithm: Algorithm, key: &[u8]) -> Result<&'a Key, Error> {
+        *place = None; // which wipes what was there
+        let _dit = Dit::on();
+        let made = place.insert(Key::unset(algorithm, key, algorithm.table().of_process())?);
+        made.set(key);
+        Ok(made)
+    }
+
+    /// As `new`, with a level of the caller's choice, for tests and benchmarks: [`levels`](crate::levels) has their names.
     ///
     /// # Errors
     /// As for `new`, and [`Error::InvalidLevel`] if there is no such level of this algorithm, or it does not work on this CPU.
     pub fn with_level(algorithm: Algorithm, key: &[u8], level: &str) -> Result<Key, Error> {
+        Key::at(algorithm, key, algorithm.table().named(level))
+    }
+
+    fn at(algorithm: Algorithm, key: &[u8], level: Result<Usable, Error>) -> Result<Key, Error> {
+        let _dit = Dit::on();
+        let mut made = Key::unset(algorithm, key, level);
+        if let Ok(place) = &mut made {
+            place.set(key);
+        }
+        made
+    }
+
+    /// For `set`. At the level portable it holds the key already, as RustCrypto's crates do not make theirs in place.
+    fn unset(algorithm: Algorithm, key: &[u8], level: Result<Usable, Error>) -> Result<Key, Error> {
         if key.len() != algorithm.key_len() {
             return Err(Error::InvalidKey);
         }
-        Key::at(algorithm, key, algorithm.table().named(level)?)
-    }
-
-    pub(crate) fn at(algorithm: Algorithm, key: &[u8], level: &'static Level) -> Result<Key, Error> {
-        let _dit = Dit::on();
+        let level = level?;
         let state = match algorithm {
-            Algorithm::ChaCha20Poly1305 | Algorithm::XChaCha20Poly1305 => {
-                State::ChaCha(key.try_into().map_err(|_| Error::InvalidKey)?)
-            }
-            _ => State::Gcm(Gcm::new(level, key).ok_or(Error::InvalidKey)?),
+            Algorithm::ChaCha20Poly1305 | Algorithm::XChaCha20Poly1305 => State::ChaCha([0; 32]),
+            _ => State::Gcm(Gcm::unset(level, key).ok_or(Error::NoLevel)?),
         };
         Ok(Key { algorithm, level, state })
+    }
+
+    fn set(&mut self, key: &[u8]) {
+        match &mut self.state {
+            State::ChaCha(place) => place.copy_from_slice(key),
+            State::Gcm(gcm) => gcm.set(self.level, key),
+        }
     }
 
     /// The algorithm that the key is for.
@@ -164,7 +201,7 @@ impl Key {
 
     /// The name of the level that the key uses, such as "avx512", "neon" or "portable".
     pub fn level(&self) -> &'static str {
-        self.level.name
+        self.level.name()
     }
 
     /// Encrypts `text` in place, and returns the tag that authenticates it together with `ad`.
@@ -232,10 +269,11 @@ impl Key {
     #[inline(always)]
     pub(crate) fn seal_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>) -> Result<[u8; TAG_LEN], Error> {
         let _dit = Dit::on();
-        match self.run_plain(nonce, ad, text, false) {
-            Some(tag) => Ok(bytes_of_tag(&tag)),
-            None => self.seal_any(nonce, ad, text),
+        let mut tag = [0; 2];
+        if self.run_plain(nonce, ad, text, false, &mut tag) {
+            return Ok(bytes_of_tag(&tag));
         }
+        self.seal_any(nonce, ad, text)
     }
 
     /// As `seal_text`, with the tag where the caller wants it: zeroes if it fails.
@@ -248,8 +286,9 @@ impl Key {
         tag: &mut [u8; TAG_LEN],
     ) -> Result<(), Error> {
         let _dit = Dit::on();
-        if let Some(made) = self.run_plain(nonce, ad, text, false) {
-            *tag = bytes_of_tag(&made);
+        let mut words = [0; 2];
+        if self.run_plain(nonce, ad, text, false, &mut words) {
+            *tag = bytes_of_tag(&words);
             return Ok(());
         }
         let made = self.seal_any(nonce, ad, text);
@@ -259,27 +298,43 @@ impl Key {
 
     #[inline(never)]
     fn seal_any(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>) -> Result<[u8; TAG_LEN], Error> {
-        self.run_any(nonce, ad, text, false).map(|tag| bytes_of_tag(&tag))
+        let mut tag = [0; 2];
+        self.run_any(nonce, ad, text, false, &mut tag)?;
+        Ok(bytes_of_tag(&tag))
     }
 
     /// As `open_in_place`.
     #[inline(always)]
     pub(crate) fn open_text(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, tag: &[u8; 16]) -> Result<(), Error> {
         let _dit = Dit::on();
-        match self.run_plain(nonce, ad, text, true) {
-            Some(expected) if is_tag(expected, tag) => Ok(()),
-            Some(_) => self.refuse(nonce, ad, text),
-            None => self.open_any(nonce, ad, text, tag),
+        let mut expected = [0; 2];
+        if self.run_plain(nonce, ad, text, true, &mut expected) {
+            return self.verdict(&mut expected, nonce, ad, text, tag);
+        }
+        self.open_any(nonce, ad, text, tag)
+    }
+
+    #[inline(always)]
+    fn verdict(
+        &self,
+        expected: &mut Tag,
+        nonce: &[u8],
+        ad: &[u8],
+        text: &mut Text<'_>,
+        tag: &[u8; 16],
+    ) -> Result<(), Error> {
+        if is_tag(expected, tag) {
+            Ok(())
+        } else {
+            self.refuse(nonce, ad, text)
         }
     }
 
     #[inline(never)]
     fn open_any(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, tag: &[u8; 16]) -> Result<(), Error> {
-        if is_tag(self.run_any(nonce, ad, text, true)?, tag) {
-            Ok(())
-        } else {
-            self.refuse(nonce, ad, text)
-        }
+        let mut expected = [0; 2];
+        self.run_any(nonce, ad, text, true, &mut expected)?;
+        self.verdict(&mut expected, nonce, ad, text, tag)
     }
 
     /// Leaves nothing of a forgery that was opened: apart there are zeroes, and in place the ciphertext is back.
@@ -287,7 +342,9 @@ impl Key {
     #[inline(never)]
     pub(crate) fn refuse(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>) -> Result<(), Error> {
         if text.is_in_place() {
-            self.run_any(nonce, ad, text, false)?;
+            let mut expected = [0; 2];
+            self.run_any(nonce, ad, text, false, &mut expected)?;
+            expected.zeroize();
         } else {
             text.output().fill(0);
         }
@@ -297,44 +354,54 @@ impl Key {
     /// A packet with a nonce of 12 bytes, a kernel, and beyond doubt without mistakes, which is what nearly all are. Any
     /// other may be without mistakes, too.
     #[inline(always)]
-    fn run_plain(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, open: bool) -> Option<Tag> {
+    fn run_plain(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, open: bool, tag: &mut Tag) -> bool {
         const LONG: usize = 1 << 30;
-        let nonce = <&[u8; 12]>::try_from(nonce).ok()?;
+        let Ok(nonce) = <&[u8; 12]>::try_from(nonce) else { return false };
         if (text.len() | ad.len()) >= LONG || self.algorithm == Algorithm::XChaCha20Poly1305 {
-            return None;
+            return false;
         }
-        match (&self.state, &self.level.kernel) {
-            (State::ChaCha(key), Some(kernel)) => Some(plain(kernel, CallKey::ChaCha(key), nonce, ad, text, open)),
+        match (&self.state, self.level.kernel()) {
+            (State::ChaCha(key), Some(kernel)) => plain(kernel, CallKey::ChaCha(key), nonce, ad, text, open, tag),
             (State::Gcm(Gcm::Kernel(key)), Some(kernel)) => {
-                Some(plain(kernel, CallKey::Gcm(key), nonce, ad, text, open))
+                plain(kernel, CallKey::Gcm(key), nonce, ad, text, open, tag);
             }
-            _ => None,
+            _ => return false,
         }
+        true
     }
 
-    pub(crate) fn run_any(&self, nonce: &[u8], ad: &[u8], text: &mut Text<'_>, open: bool) -> Result<Tag, Error> {
+    pub(crate) fn run_any(
+        &self,
+        nonce: &[u8],
+        ad: &[u8],
+        text: &mut Text<'_>,
+        open: bool,
+        tag: &mut Tag,
+    ) -> Result<(), Error> {
         if let Some(why) = self.mistake(nonce, ad, text.len() as u64) {
             return Err(why);
         }
         match (&self.state, <&[u8; 12]>::try_from(nonce)) {
-            (State::ChaCha(key), Ok(nonce)) => Ok(self.level.chacha20poly1305(key, nonce, ad, text, open)),
-            (State::Gcm(gcm), Ok(nonce)) => Ok(gcm.packet(self.level, CallNonce::Nonce(nonce), ad, text, open)),
+            (State::ChaCha(key), Ok(nonce)) => self.level.chacha20poly1305(key, nonce, ad, text, open, tag),
+            (State::Gcm(gcm), Ok(nonce)) => gcm.packet(self.level, CallNonce::Nonce(nonce), ad, text, open, tag),
             (State::ChaCha(key), Err(_)) => {
-                let sub = SubKey::new(key, nonce).ok_or(Error::InvalidNonce)?;
-                Ok(self.level.chacha20poly1305(&sub.key, &sub.nonce, ad, text, open))
+                let mut sub = SubKey::UNSET;
+                sub.set(key, nonce);
+                self.level.chacha20poly1305(&sub.key, &sub.nonce, ad, text, open, tag);
             }
             (State::Gcm(gcm), Err(_)) => {
                 let block = gcm.block_of_nonce(self.level, nonce);
-                Ok(gcm.packet(self.level, CallNonce::Block(&block), ad, text, open))
+                gcm.packet(self.level, CallNonce::Block(&block), ad, text, open, tag);
             }
         }
+        Ok(())
     }
 }
 
 /// Whether the tag of a packet that was opened is the one that belongs to it, which is wiped.
 #[inline(always)]
-pub(crate) fn is_tag(mut expected: Tag, tag: &[u8; TAG_LEN]) -> bool {
-    let same = same_tag(&expected, &tag_of_bytes(tag));
+pub(crate) fn is_tag(expected: &mut Tag, tag: &[u8; TAG_LEN]) -> bool {
+    let same = same_tag(expected, &tag_of_bytes(tag));
     expected.zeroize();
     same
 }
@@ -347,16 +414,15 @@ pub(crate) struct SubKey {
 }
 
 impl SubKey {
-    /// `nonce` has 24 bytes.
+    pub(crate) const UNSET: Self = SubKey { key: [0; 32], nonce: [0; 12] };
+
+    /// Of a nonce of 24 bytes.
     #[inline(never)]
-    pub(crate) fn new(key: &[u8; 32], nonce: &[u8]) -> Option<SubKey> {
-        let nonce = <&[u8; 24]>::try_from(nonce).ok()?;
-        let mut sub = SubKey { key: [0; 32], nonce: [0; 12] };
-        let mut first = [0; 16];
-        first.copy_from_slice(&nonce[..16]);
-        sub.key = hchacha20(key, &first);
-        sub.nonce[4..].copy_from_slice(&nonce[16..]);
-        Some(sub)
+    pub(crate) fn set(&mut self, key: &[u8; 32], nonce: &[u8]) {
+        if let (Some(first), Some(rest)) = (nonce.first_chunk(), nonce.get(16..24)) {
+            hchacha20(key, first, &mut self.key);
+            self.nonce[4..].copy_from_slice(rest);
+        }
     }
 }
 

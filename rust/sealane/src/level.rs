@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use crate::kernel::{names::NAMES, rows, Kernel};
+use crate::kernel::{names::NAMES, rows, Kernel, Runnable};
 use crate::{cpu, selftest, Error};
 
 /// The largest number of packets from which on a batch pays.
@@ -54,11 +54,41 @@ pub(crate) struct Level {
     pub(crate) batch: Option<Batch>,
 }
 
-impl Level {
+/// A level that this CPU can run: its features were looked for. Nothing outside this file makes one.
+#[derive(Clone, Copy)]
+pub(crate) struct Usable(&'static Level);
+
+#[allow(unsafe_code)]
+impl Usable {
+    pub(crate) fn check(level: &'static Level) -> Option<Usable> {
+        (level.needs & !cpu::features() == 0).then_some(Usable(level))
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// None: portable code.
+    #[inline(always)]
+    pub(crate) fn kernel(self) -> Option<Runnable> {
+        // SAFETY: the CPU has the features, or there were no such value.
+        self.0.kernel.as_ref().map(|kernel| unsafe { Runnable::new(kernel) })
+    }
+
+    /// What it does batches with, which needs the same features.
+    pub(crate) fn batch(self) -> Option<(&'static Batch, Runnable)> {
+        // SAFETY: as for `kernel`.
+        self.0.batch.as_ref().map(|batch| (batch, unsafe { Runnable::new(&batch.kernel) }))
+    }
+
+    pub(crate) fn is(self, other: Usable) -> bool {
+        core::ptr::eq(self.0, other.0)
+    }
+
     /// Whether it is made of instructions for AES.
-    pub(crate) fn has_aes(&self) -> bool {
+    pub(crate) fn has_aes(self) -> bool {
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "arm"))]
-        return self.needs & cpu::AES != 0;
+        return self.0.needs & cpu::AES != 0;
         #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "arm")))]
         false
     }
@@ -74,8 +104,8 @@ const FAILS: u8 = 2;
 pub(crate) struct Table {
     pub(crate) primitive: &'static str,
     rows: &'static [Level],
-    selftest: fn(&'static Level) -> bool,
-    batch_selftest: fn(&'static Level, &Batch) -> bool,
+    selftest: fn(Usable) -> bool,
+    batch_selftest: fn(Usable) -> bool,
     tested: [AtomicU8; LEVELS_MAX],
     batch_tested: [AtomicU8; LEVELS_MAX],
     /// 0: not chosen yet; 1: there is none; else the level's place + 2.
@@ -84,53 +114,30 @@ pub(crate) struct Table {
 
 static PORTABLE: Level = Level { name: "portable", needs: 0, kernel: None, batch: None };
 
-#[allow(clippy::declare_interior_mutable_const)] // one for each element of an array
-const NOT_TESTED: AtomicU8 = AtomicU8::new(UNKNOWN);
-
-pub(crate) static CHACHA20POLY1305: Table = Table {
-    primitive: "chacha20poly1305",
-    rows: &rows::CHACHA20POLY1305,
-    selftest: selftest::chacha20poly1305,
-    batch_selftest: selftest::chacha20poly1305_batch,
-    tested: [NOT_TESTED; LEVELS_MAX],
-    batch_tested: [NOT_TESTED; LEVELS_MAX],
-    chosen: AtomicU8::new(0),
-};
-
-pub(crate) static AESGCM: Table = Table {
-    primitive: "aesgcm",
-    rows: &rows::AESGCM,
-    selftest: selftest::aesgcm,
-    batch_selftest: selftest::aesgcm_batch,
-    tested: [NOT_TESTED; LEVELS_MAX],
-    batch_tested: [NOT_TESTED; LEVELS_MAX],
-    chosen: AtomicU8::new(0),
-};
-
-fn no_batch(_: &'static Level, _: &Batch) -> bool {
-    false
+impl Table {
+    const fn new(
+        primitive: &'static str,
+        rows: &'static [Level],
+        selftest: fn(Usable) -> bool,
+        batch_selftest: fn(Usable) -> bool,
+    ) -> Table {
+        let tested = [const { AtomicU8::new(UNKNOWN) }; LEVELS_MAX];
+        let batch_tested = [const { AtomicU8::new(UNKNOWN) }; LEVELS_MAX];
+        Table { primitive, rows, selftest, batch_selftest, tested, batch_tested, chosen: AtomicU8::new(0) }
+    }
 }
 
+pub(crate) static CHACHA20POLY1305: Table = Table::new(
+    "chacha20poly1305",
+    &rows::CHACHA20POLY1305,
+    selftest::chacha20poly1305,
+    selftest::chacha20poly1305_batch,
+);
+pub(crate) static AESGCM: Table = Table::new("aesgcm", &rows::AESGCM, selftest::aesgcm, selftest::aesgcm_batch);
 /// The masks of QUIC's headers.
-pub(crate) static AES_BLOCKS: Table = Table {
-    primitive: "aes",
-    rows: &rows::AES_BLOCKS,
-    selftest: selftest::aes,
-    batch_selftest: no_batch,
-    tested: [NOT_TESTED; LEVELS_MAX],
-    batch_tested: [NOT_TESTED; LEVELS_MAX],
-    chosen: AtomicU8::new(0),
-};
-
-pub(crate) static CHACHA20MASKS: Table = Table {
-    primitive: "chacha20masks",
-    rows: &rows::CHACHA20MASKS,
-    selftest: selftest::chacha20masks,
-    batch_selftest: no_batch,
-    tested: [NOT_TESTED; LEVELS_MAX],
-    batch_tested: [NOT_TESTED; LEVELS_MAX],
-    chosen: AtomicU8::new(0),
-};
+pub(crate) static AES_BLOCKS: Table = Table::new("aes", &rows::AES_BLOCKS, selftest::aes, |_| false);
+pub(crate) static CHACHA20MASKS: Table =
+    Table::new("chacha20masks", &rows::CHACHA20MASKS, selftest::chacha20masks, |_| false);
 
 fn place_of(name: &str) -> Option<usize> {
     NAMES.iter().position(|known| *known == name)
@@ -148,68 +155,49 @@ fn report(_what: core::fmt::Arguments<'_>) {
 impl Table {
     /// All levels, best first.
     pub(crate) fn levels(&'static self) -> impl Iterator<Item = (usize, &'static Level)> {
-        let portable = if cfg!(feature = "portable") { Some(&PORTABLE) } else { None };
+        // ChaCha20's masks need no crate.
+        let portable = (cfg!(feature = "portable") || self.primitive == "chacha20masks").then_some(&PORTABLE);
         self.rows.iter().chain(portable).enumerate()
     }
 
-    fn level(&'static self, place: usize) -> Option<&'static Level> {
-        self.levels().nth(place).map(|(_, level)| level)
+    fn at(&'static self, place: usize) -> Option<Usable> {
+        self.levels().nth(place).and_then(|(place, level)| self.usable(place, level))
     }
 
-    /// Whether this CPU has what the level needs, and it gives the known answers, which is tested once.
-    pub(crate) fn works(&'static self, place: usize, level: &'static Level) -> bool {
-        if place >= LEVELS_MAX {
-            return false;
-        }
-        match self.tested[place].load(Ordering::Acquire) {
-            WORKS => true,
-            FAILS => false,
-            // CPUID takes a virtual machine some microseconds.
-            _ if level.needs & !cpu::features() != 0 => false,
-            // Miri takes minutes for the known answers, of the one level that it has.
-            _ if cfg!(miri) => true,
+    /// The level at a place, if this CPU has what it needs, and it gives the known answers, which is tested once.
+    pub(crate) fn usable(&'static self, place: usize, level: &'static Level) -> Option<Usable> {
+        let tested = self.tested.get(place)?;
+        match tested.load(Ordering::Acquire) {
+            WORKS => Some(Usable(level)), // its features were looked for before its test
+            FAILS => None,
             _ => {
-                let works = (self.selftest)(level);
-                self.tested[place].store(if works { WORKS } else { FAILS }, Ordering::Release);
-                if !works {
-                    report(format_args!(
-                        "{}: level {} fails its self-test on this CPU and is not used",
-                        self.primitive, level.name
-                    ));
-                }
-                works
+                let usable = Usable::check(level)?;
+                // Miri takes minutes for the known answers, of the one level that it has.
+                let works = cfg!(miri) || (self.selftest)(usable);
+                self.note(tested, works, level, "its self-test on this CPU and is not used");
+                works.then_some(usable)
             }
         }
     }
 
-    /// The place of a level that has a kernel.
-    pub(crate) fn place(&'static self, level: &'static Level) -> Option<usize> {
-        self.rows.iter().position(|row| core::ptr::eq(row, level))
+    /// Keeps a test's outcome.
+    fn note(&self, tested: &AtomicU8, works: bool, level: &Level, what: &str) {
+        tested.store(if works { WORKS } else { FAILS }, Ordering::Release);
+        if !works {
+            report(format_args!("{}: level {} fails {}", self.primitive, level.name, what));
+        }
     }
 
     /// What the level does batches with, if that gives the known answers.
-    pub(crate) fn batch(&'static self, level: &'static Level) -> Option<&'static Batch> {
-        let batch = level.batch.as_ref()?;
-        let tested = self.batch_tested.get(self.place(level)?)?;
-        match tested.load(Ordering::Acquire) {
-            WORKS => Some(batch),
-            FAILS => None,
-            _ => {
-                let works = (self.batch_selftest)(level, batch);
-                tested.store(if works { WORKS } else { FAILS }, Ordering::Release);
-                if !works {
-                    report(format_args!(
-                        "{}: level {} fails its self-test of batches on this CPU, and does packets one by one",
-                        self.primitive, level.name
-                    ));
-                }
-                if works {
-                    Some(batch)
-                } else {
-                    None
-                }
-            }
+    pub(crate) fn batch(&'static self, level: Usable) -> Option<(&'static Batch, Runnable)> {
+        let batch = level.batch()?;
+        let place = self.rows.iter().position(|row| core::ptr::eq(row, level.0))?;
+        let tested = self.batch_tested.get(place)?;
+        if tested.load(Ordering::Acquire) == UNKNOWN {
+            let works = (self.batch_selftest)(level);
+            self.note(tested, works, level.0, "its self-test of batches on this CPU, and does packets one by one");
         }
+        (tested.load(Ordering::Acquire) == WORKS).then_some(batch)
     }
 
     /// The place at which the choice starts: that of the level that the cap names; without one of that name, and without a
@@ -228,11 +216,11 @@ impl Table {
 
     fn choose(&'static self) -> Option<usize> {
         let start = self.start(Microarchitecture::of(cpu::identify()), cap_of_process());
-        self.levels().find(|(place, level)| *place >= start && self.works(*place, level)).map(|(place, _)| place)
+        self.levels().map(|(place, _)| place).find(|place| *place >= start && self.at(*place).is_some())
     }
 
     /// The level of this process: chosen at the first call, the same ever after.
-    pub(crate) fn of_process(&'static self) -> Result<&'static Level, Error> {
+    pub(crate) fn of_process(&'static self) -> Result<Usable, Error> {
         let known = match self.chosen.load(Ordering::Acquire) {
             0 => {
                 let known = self.choose().map_or(1, |place| place as u8 + 2);
@@ -243,15 +231,13 @@ impl Table {
             }
             known => known,
         };
-        usize::from(known).checked_sub(2).and_then(|place| self.level(place)).ok_or(Error::NoLevel)
+        usize::from(known).checked_sub(2).and_then(|place| self.at(place)).ok_or(Error::NoLevel)
     }
 
     /// The level of a name.
-    pub(crate) fn named(&'static self, name: &str) -> Result<&'static Level, Error> {
-        self.levels()
-            .find(|(place, level)| level.name == name && self.works(*place, level))
-            .map(|(_, level)| level)
-            .ok_or(Error::InvalidLevel)
+    pub(crate) fn named(&'static self, name: &str) -> Result<Usable, Error> {
+        let place = self.levels().position(|(_, level)| level.name == name);
+        place.and_then(|place| self.at(place)).ok_or(Error::InvalidLevel)
     }
 }
 
@@ -361,7 +347,7 @@ mod tests {
         ];
         for (vendor, model, cap, want) in cases {
             let start = CHACHA20POLY1305.start(Microarchitecture::of((vendor, model)), cap.and_then(place_of));
-            let level = CHACHA20POLY1305.level(start).map(|level| level.name);
+            let level = CHACHA20POLY1305.levels().nth(start).map(|(_, level)| level.name);
             assert_eq!(level, Some(want), "vendor {:#x}, model {:#x}, cap {:?}", vendor, model, cap);
         }
     }

@@ -29,7 +29,8 @@
 //!   `aes-gcm` have: the modules [`chacha20poly1305`] and [`aes_gcm`]. `aead05` is the same for its version 0.5.
 //! - `alloc`, `getrandom` (both default), `arrayvec`, `bytes`, `rand_core`: those of the `aead` crate.
 #![cfg_attr(not(feature = "std"), no_std)]
-#![deny(unsafe_code, missing_docs, unused_must_use)]
+#![deny(unsafe_code, unsafe_op_in_unsafe_fn, missing_docs, unused_must_use)]
+#![warn(clippy::undocumented_unsafe_blocks)]
 #![warn(rust_2018_idioms)]
 
 mod batch;
@@ -50,7 +51,7 @@ mod selftest;
 #[cfg(any(feature = "aead", feature = "aead05"))]
 mod traits;
 
-pub use batch::{open_batch, seal_batch, Packet};
+pub use batch::{open_batch, seal_batch, Direction, Open, Packet, Seal};
 pub use ccm::{CcmKey, Cmac, CmacKey};
 pub use error::Error;
 pub use gcmsiv::GcmSivKey;
@@ -68,9 +69,9 @@ pub use traits::{aes_gcm, chacha20poly1305};
 /// The first call with an algorithm runs the known-answer tests of all its levels.
 pub fn levels(algorithm: Algorithm) -> impl Iterator<Item = (&'static str, bool)> {
     let table = algorithm.table();
-    table.levels().map(move |(place, level)| (level.name, table.works(place, level)))
+    table.levels().map(move |(place, level)| (level.name, table.usable(place, level).is_some()))
 }
 
 #[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;

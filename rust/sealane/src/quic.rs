@@ -2,9 +2,9 @@
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::cipher::{Aes, MaskState};
+use crate::cipher::MaskState;
 use crate::dit::Dit;
-use crate::level::{Level, Table, AES_BLOCKS, CHACHA20MASKS};
+use crate::level::{Table, Usable, AES_BLOCKS, CHACHA20MASKS};
 use crate::{Algorithm, Error};
 
 /// A key of QUIC's header protection (RFC 9001, section 5.4), and the level that was chosen for it. It is wiped when it is
@@ -26,7 +26,7 @@ use crate::{Algorithm, Error};
 #[derive(Clone)]
 pub struct HeaderKey {
     algorithm: Algorithm,
-    level: &'static Level,
+    level: Usable,
     state: MaskState,
 }
 
@@ -42,7 +42,7 @@ impl core::fmt::Debug for HeaderKey {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("HeaderKey")
             .field("algorithm", &self.algorithm)
-            .field("level", &self.level.name)
+            .field("level", &self.level.name())
             .finish_non_exhaustive()
     }
 }
@@ -76,26 +76,32 @@ impl HeaderKey {
         HeaderKey::at(algorithm, key, table.named(level)?)
     }
 
-    fn at(algorithm: Algorithm, key: &[u8], level: &'static Level) -> Result<HeaderKey, Error> {
+    fn at(algorithm: Algorithm, key: &[u8], level: Usable) -> Result<HeaderKey, Error> {
         let _dit = Dit::on();
-        let state = match algorithm {
-            Algorithm::ChaCha20Poly1305 => MaskState::ChaCha(key.try_into().map_err(|_| Error::InvalidKey)?),
-            _ => MaskState::Aes(Aes::new(level, key).ok_or(Error::InvalidKey)?),
-        };
-        Ok(HeaderKey { algorithm, level, state })
+        let mut made = match algorithm {
+            Algorithm::ChaCha20Poly1305 => Some(MaskState::ChaCha([0; 32])),
+            _ => MaskState::unset_aes(level, key),
+        }
+        .map(|state| HeaderKey { algorithm, level, state })
+        .ok_or(Error::NoLevel);
+        if let Ok(place) = &mut made {
+            place.state.set(level, key);
+        }
+        made
     }
 
     /// The levels of the masks of an algorithm, best first, and whether they work on this CPU; none if QUIC does not have
     /// the algorithm.
     pub fn levels(algorithm: Algorithm) -> impl Iterator<Item = (&'static str, bool)> {
-        let all =
-            |table: &'static Table| table.levels().map(move |(place, level)| (level.name, table.works(place, level)));
+        let all = |table: &'static Table| {
+            table.levels().map(move |(place, level)| (level.name, table.usable(place, level).is_some()))
+        };
         table(algorithm).into_iter().flat_map(all)
     }
 
     /// The name of the level that the key uses.
     pub fn level(&self) -> &'static str {
-        self.level.name
+        self.level.name()
     }
 
     /// The mask for a sample: its first byte for the first byte of the packet, the others for the packet number.

@@ -17,7 +17,9 @@ impl Key {
     /// As [`seal_in_place`](Key::seal_in_place): all pieces are as they were.
     pub fn seal_pieces(&self, nonce: &[u8], ad: &[u8], pieces: &mut [Text<'_>]) -> Result<[u8; TAG_LEN], Error> {
         let _dit = Dit::on();
-        self.run_pieces(nonce, ad, pieces, Way::Seal).map(|tag| bytes_of_tag(&tag))
+        let mut tag = [0; 2];
+        self.run_pieces(nonce, ad, pieces, Way::Seal, &mut tag)?;
+        Ok(bytes_of_tag(&tag))
     }
 
     /// Opens a packet whose text lies in pieces.
@@ -33,26 +35,37 @@ impl Key {
         tag: &[u8; TAG_LEN],
     ) -> Result<(), Error> {
         let _dit = Dit::on();
-        if is_tag(self.run_pieces(nonce, ad, pieces, Way::Open)?, tag) {
+        let mut expected = [0; 2];
+        self.run_pieces(nonce, ad, pieces, Way::Open, &mut expected)?;
+        if is_tag(&mut expected, tag) {
             return Ok(());
         }
-        self.run_pieces(nonce, ad, pieces, Way::Restore)?;
+        self.run_pieces(nonce, ad, pieces, Way::Restore, &mut expected)?;
+        expected.zeroize();
         pieces.iter_mut().filter(|piece| !piece.is_in_place()).for_each(|piece| piece.output().fill(0));
         Err(Error::NotAuthentic)
     }
 
-    fn run_pieces(&self, nonce: &[u8], ad: &[u8], pieces: &mut [Text<'_>], way: Way) -> Result<Tag, Error> {
+    fn run_pieces(
+        &self,
+        nonce: &[u8],
+        ad: &[u8],
+        pieces: &mut [Text<'_>],
+        way: Way,
+        tag: &mut Tag,
+    ) -> Result<(), Error> {
         let open = way == Way::Open;
         let total = pieces.iter().map(|piece| piece.len() as u64).fold(0, u64::saturating_add);
         if let Some(why) = self.mistake(nonce, ad, total) {
             return Err(why);
         }
-        let (sub, block);
+        let mut sub = SubKey::UNSET;
+        let block;
         let mut parts = match (&self.state, <&[u8; 12]>::try_from(nonce)) {
             (State::ChaCha(key), Ok(nonce)) => self.level.chacha20poly1305_parts(key, nonce, ad, total, open),
             (State::Gcm(gcm), Ok(nonce)) => gcm.parts(self.level, CallNonce::Nonce(nonce), ad, total, open),
             (State::ChaCha(key), Err(_)) => {
-                sub = SubKey::new(key, nonce).ok_or(Error::InvalidNonce)?;
+                sub.set(key, nonce);
                 self.level.chacha20poly1305_parts(&sub.key, &sub.nonce, ad, total, open)
             }
             (State::Gcm(gcm), Err(_)) => {
@@ -75,9 +88,9 @@ impl Key {
             block.take(&pieces[i].view(way), i, at);
         }
         let filled = block.filled;
-        let tag = parts.last(&mut Text::in_place(&mut block.bytes[..filled]));
+        parts.last(&mut Text::in_place(&mut block.bytes[..filled]), tag);
         block.give_back(pieces);
-        Ok(tag)
+        Ok(())
     }
 }
 

@@ -2,9 +2,9 @@
 //! the one before, so that one tag at the end answers for all of them. They and their answers, which other implementations
 //! have computed, are those of the C library (src/selftest.c).
 
-use crate::cipher::{bytes_of_tag, tag_of_bytes, Aes, AnyParts, Gcm, MaskState};
+use crate::cipher::{bytes_of_tag, run_lanes, tag_of_bytes, Aes, AnyParts, Gcm, MaskState};
 use crate::kernel::{CallKey, CallNonce, Lanes, Tag, Text, Unused};
-use crate::level::{Batch, Level, CHACHA20POLY1305};
+use crate::level::{Usable, CHACHA20POLY1305};
 
 const LONGEST: usize = 3200;
 
@@ -51,16 +51,18 @@ impl Chain {
     }
 
     /// Seals n bytes and opens them in place.
-    fn link(&mut self, n: usize, mut run: impl FnMut(&[u8], &mut Text<'_>, bool) -> Tag) -> bool {
+    fn link(&mut self, n: usize, mut run: impl FnMut(&[u8], &mut Text<'_>, bool, &mut Tag)) -> bool {
         self.fill(n);
         let ad = &self.ad[..16 + n % 33];
         let sealed = &mut self.sealed[..n];
-        self.tag = match Text::apart(&self.plain[..n], sealed) {
-            Ok(mut text) => bytes_of_tag(&run(ad, &mut text, false)),
+        let (mut made, mut opened) = ([0; 2], [0; 2]);
+        match Text::apart(&self.plain[..n], sealed) {
+            Ok(mut text) => run(ad, &mut text, false, &mut made),
             Err(_) => return false,
-        };
-        let opened = bytes_of_tag(&run(ad, &mut Text::in_place(sealed), true));
-        *sealed == self.plain[..n] && opened == self.tag
+        }
+        run(ad, &mut Text::in_place(sealed), true, &mut opened);
+        self.tag = bytes_of_tag(&made);
+        *sealed == self.plain[..n] && opened == made
     }
 }
 
@@ -69,14 +71,16 @@ fn in_parts(text: &mut [u8; LONGEST], mut parts: AnyParts<'_>) -> [u8; 16] {
     let mut text = Text::in_place(text);
     parts.next(&mut text.part(0, 1024));
     parts.next(&mut text.part(1024, 1024));
-    bytes_of_tag(&parts.last(&mut text.part(2048, LONGEST - 2048)))
+    let mut tag = [0; 2];
+    parts.last(&mut text.part(2048, LONGEST - 2048), &mut tag);
+    bytes_of_tag(&tag)
 }
 
-pub(crate) fn chacha20poly1305(level: &'static Level) -> bool {
+pub(crate) fn chacha20poly1305(level: Usable) -> bool {
     let mut chain = Chain::new();
     let key = key();
     for n in LENGTHS {
-        if !chain.link(n, |ad, text, open| level.chacha20poly1305(&key, &NONCE, ad, text, open)) {
+        if !chain.link(n, |ad, text, open, tag| level.chacha20poly1305(&key, &NONCE, ad, text, open, tag)) {
             return false;
         }
     }
@@ -85,35 +89,39 @@ pub(crate) fn chacha20poly1305(level: &'static Level) -> bool {
     in_parts(&mut chain.plain, parts) == CHACHA_ANSWER
 }
 
-/// One of each length.
-fn gcm_keys(level: &'static Level, key: &[u8; 32]) -> Option<[Gcm; 3]> {
-    let mut keys = [Gcm::new(level, &key[..16])?, Gcm::new(level, &key[..24])?, Gcm::new(level, key)?];
-    keys[1].remake_table(level);
-    Some(keys)
+/// A key of the i-th length: not all of them at once, as stacks may be small.
+#[inline(never)]
+fn gcm_key(level: Usable, key: &[u8; 32], i: usize) -> Option<Gcm> {
+    let key = &key[..16 + 8 * (i % 3)];
+    let mut made = Gcm::unset(level, key);
+    if let Some(place) = &mut made {
+        place.set(level, key);
+    }
+    made
 }
 
-/// Keys of the three lengths by turns; every second packet, and the one in parts, has a counter that wraps around at
-/// 2^32.
-pub(crate) fn aesgcm(level: &'static Level) -> bool {
+/// Keys of the three lengths by turns; every second packet, and the one in parts, has a counter that wraps around at 2^32.
+pub(crate) fn aesgcm(level: Usable) -> bool {
     let mut chain = Chain::new();
-    let keys = match gcm_keys(level, &key()) {
-        Some(keys) => keys,
-        None => return false,
-    };
     let mut block = [0; 16];
     block[..12].copy_from_slice(&NONCE);
-    for (i, n) in LENGTHS.iter().enumerate() {
+    for (i, n) in LENGTHS.into_iter().chain([LONGEST]).enumerate() {
+        let Some(mut key) = gcm_key(level, &key(), i) else { return false };
+        if i % 3 == 1 {
+            key.remake_table(level);
+        }
         block[12..].copy_from_slice(&(i as u32).wrapping_neg().to_be_bytes());
         let nonce = if i % 2 == 0 { CallNonce::Nonce(&NONCE) } else { CallNonce::Block(&block) };
-        if !chain.link(*n, |ad, text, open| keys[i % 3].packet(level, nonce, ad, text, open)) {
+        if i == LENGTHS.len() {
+            chain.fill(LONGEST);
+            let parts = key.parts(level, nonce, &chain.ad[..16], LONGEST as u64, false);
+            return in_parts(&mut chain.plain, parts) == GCM_ANSWER;
+        }
+        if !chain.link(n, |ad, text, open, tag| key.packet(level, nonce, ad, text, open, tag)) {
             return false;
         }
     }
-    let i = LENGTHS.len();
-    block[12..].copy_from_slice(&(i as u32).wrapping_neg().to_be_bytes());
-    chain.fill(LONGEST);
-    let parts = keys[i % 3].parts(level, CallNonce::Block(&block), &chain.ad[..16], LONGEST as u64, false);
-    in_parts(&mut chain.plain, parts) == GCM_ANSWER
+    false
 }
 
 /// The same for a batch kernel: packets of 0, 1, 4, 9, ... 1024 bytes, among them whole blocks and all but one byte of
@@ -122,7 +130,8 @@ pub(crate) fn aesgcm(level: &'static Level) -> bool {
 const PACKETS: usize = 33;
 const SQUARES: usize = (PACKETS - 1) * PACKETS * (2 * PACKETS - 1) / 6;
 
-fn squares(batch: &Batch, gcm: Option<&[Gcm; 3]>, answer: [u8; 16]) -> bool {
+fn squares(level: Usable, gcm: Option<[&Gcm; 3]>, answer: [u8; 16]) -> bool {
+    let Some((_, kernel)) = level.batch() else { return false };
     let mut keys = [[0; 32]; PACKETS];
     let mut nonces = [[0; 12]; PACKETS];
     let mut tags = [[[0; 16]; PACKETS]; 2];
@@ -153,7 +162,7 @@ fn squares(batch: &Batch, gcm: Option<&[Gcm; 3]>, answer: [u8; 16]) -> bool {
         }
         let mut lanes = Lanes::new();
         for (n, (text, tag)) in texts.iter_mut().flatten().zip(tags.iter_mut()).enumerate() {
-            let key = match gcm.map(|keys| &keys[n % 3]) {
+            let key = match gcm.map(|keys| keys[n % 3]) {
                 None => CallKey::ChaCha(&keys[n]),
                 Some(Gcm::Kernel(key)) => CallKey::Gcm(key),
                 #[cfg(feature = "portable")]
@@ -161,30 +170,32 @@ fn squares(batch: &Batch, gcm: Option<&[Gcm; 3]>, answer: [u8; 16]) -> bool {
             };
             lanes.push(text, &ad[..n], key, &nonces[n], tag);
         }
-        batch.run(&lanes, open == 1);
+        run_lanes(kernel, &lanes, open == 1);
     }
     let mut all = [0; 16 * PACKETS];
     for (to, from) in all.chunks_exact_mut(16).zip(&tags[0]) {
         to.copy_from_slice(from);
     }
-    let tag_of_tags = match CHACHA20POLY1305.of_process() {
-        Ok(level) => level.chacha20poly1305(&keys[0], &nonces[0], &all, &mut Text::in_place(&mut []), false),
-        Err(_) => return false,
-    };
+    let Ok(single) = CHACHA20POLY1305.of_process() else { return false };
+    let mut tag_of_tags = [0; 2];
+    single.chacha20poly1305(&keys[0], &nonces[0], &all, &mut Text::in_place(&mut []), false, &mut tag_of_tags);
     tags[0] == tags[1] && text.iter().copied().eq((0..PACKETS).flat_map(plain)) && tag_of_tags == tag_of_bytes(&answer)
 }
 
-pub(crate) fn chacha20poly1305_batch(_: &'static Level, batch: &Batch) -> bool {
-    squares(batch, None, BATCH_ANSWER)
+pub(crate) fn chacha20poly1305_batch(level: Usable) -> bool {
+    squares(level, None, BATCH_ANSWER)
 }
 
 /// Keys of the three lengths by turns.
-pub(crate) fn aesgcm_batch(level: &'static Level, batch: &Batch) -> bool {
-    gcm_keys(level, &key()).is_some_and(|keys| squares(batch, Some(&keys), GCM_BATCH_ANSWER))
+pub(crate) fn aesgcm_batch(level: Usable) -> bool {
+    match [0, 1, 2].map(|i| gcm_key(level, &key(), i)) {
+        [Some(first), Some(second), Some(third)] => squares(level, Some([&first, &second, &third]), GCM_BATCH_ANSWER),
+        _ => false,
+    }
 }
 
 /// FIPS 197, appendix C: a block under keys of each length.
-pub(crate) fn aes(level: &'static Level) -> bool {
+pub(crate) fn aes(level: Usable) -> bool {
     const ANSWERS: [[u8; 16]; 3] = [
         [0x69, 0xc4, 0xe0, 0xd8, 0x6a, 0x7b, 0x04, 0x30, 0xd8, 0xcd, 0xb7, 0x80, 0x70, 0xb4, 0xc5, 0x5a],
         [0xdd, 0xa9, 0x7c, 0xa4, 0x86, 0x4c, 0xdf, 0xe0, 0x6e, 0xaf, 0x70, 0xa0, 0xec, 0x0d, 0x71, 0x91],
@@ -197,23 +208,34 @@ pub(crate) fn aes(level: &'static Level) -> bool {
     for (i, byte) in block.iter_mut().enumerate() {
         *byte = 0x11 * i as u8;
     }
-    ANSWERS.iter().enumerate().all(|(i, answer)| {
-        Aes::new(level, &key[..16 + 8 * i]).is_some_and(|key| key.encrypt(level, &block) == *answer)
-    }) && aes_chain(level, &key)
+    ANSWERS
+        .iter()
+        .enumerate()
+        .all(|(i, answer)| aes_key(level, &key, i).is_some_and(|key| key.encrypt(level, &block) == *answer))
+        && aes_chain(level, &key)
+}
+
+/// A key of the i-th length.
+#[inline(never)]
+fn aes_key(level: Usable, key: &[u8; 32], i: usize) -> Option<Aes> {
+    let key = &key[..16 + 8 * (i % 3)];
+    let mut made = Aes::unset(level, key);
+    if let Some(place) = &mut made {
+        place.set(level, key);
+    }
+    made
 }
 
 /// A text goes through CTR, and from there through a chain, for some numbers of blocks under keys of each length. The
 /// chain's last block is the next counter.
-fn aes_chain(level: &'static Level, key: &[u8; 32]) -> bool {
+#[inline(never)]
+fn aes_chain(level: Usable, key: &[u8; 32]) -> bool {
     const ANSWER: [u8; 16] =
         [0x39, 0x37, 0xee, 0x47, 0xc2, 0x04, 0x5b, 0x04, 0x7c, 0xc7, 0x4f, 0xa7, 0xb3, 0x79, 0x18, 0x45];
     let (mut text, mut state) = ([0; 16 * 32], [0xff; 16]);
     let mut unused = Unused::new();
     for (i, blocks) in [1, 2, 3, 4, 5, 8, 9, 16, 17, 32].iter().enumerate() {
-        let aes = match Aes::new(level, &key[..16 + 8 * (i % 3)]) {
-            Some(aes) => aes,
-            None => return false,
-        };
+        let Some(aes) = aes_key(level, key, i) else { return false };
         let text = &mut text[..16 * blocks];
         aes.count(level, &mut state, &mut Text::in_place(text));
         aes.chain(level, &mut state, text, &mut unused);
@@ -223,7 +245,7 @@ fn aes_chain(level: &'static Level, key: &[u8; 32]) -> bool {
 
 /// The chain of the C library: 1 to MASKS masks of samples that have the last masks in them; two of the last at a time
 /// are a key for the sample that is left in the end.
-pub(crate) fn chacha20masks(level: &'static Level) -> bool {
+pub(crate) fn chacha20masks(level: Usable) -> bool {
     const MASKS: usize = 36;
     const ANSWER: [u8; 16] =
         [0x5f, 0xd1, 0xe2, 0x1a, 0xec, 0xe0, 0x3d, 0xe4, 0x38, 0x3f, 0x46, 0x4d, 0x54, 0x5b, 0x62, 0x69];
@@ -260,7 +282,7 @@ pub(crate) fn chacha20masks(level: &'static Level) -> bool {
 mod tests {
     use super::*;
     use crate::kernel::{Args, Code, Kernel};
-    use crate::level::{AESGCM, AES_BLOCKS, CHACHA20MASKS};
+    use crate::level::{Batch, Level, AESGCM, AES_BLOCKS, CHACHA20MASKS};
 
     /// A kernel that does nothing: what is wrong with a level whose code is not there.
     #[cfg(target_arch = "x86_64")]
@@ -268,24 +290,23 @@ mod tests {
     #[cfg(not(target_arch = "x86_64"))]
     unsafe extern "C" fn idle(_: *const Args, _: *mut u8, _: *const u8) {}
 
-    fn level_with(code: Code, constants: &'static [u8]) -> &'static Level {
-        Box::leak(Box::new(Level { name: "planted", needs: 0, kernel: Some(Kernel { code, constants }), batch: None }))
+    fn level_with(code: Code, constants: &'static [u8]) -> Usable {
+        let batch = Batch { kernel: Kernel { code, constants }, few: 2, from: &[2] };
+        let level = Level { name: "planted", needs: 0, kernel: Some(Kernel { code, constants }), batch: Some(batch) };
+        Usable::check(Box::leak(Box::new(level))).expect("it needs nothing")
     }
 
     #[test]
     fn all_levels_give_the_known_answers() {
         for table in [&CHACHA20POLY1305, &AESGCM, &AES_BLOCKS, &CHACHA20MASKS] {
             for (place, level) in table.levels() {
-                if !table.works(place, level) {
-                    assert!(level.needs & !crate::cpu::features() != 0, "{} {}", table.primitive, level.name);
+                match table.usable(place, level) {
+                    None => assert!(Usable::check(level).is_none(), "{} {}", table.primitive, level.name),
+                    Some(usable) => {
+                        let batch = table.batch(usable).is_some();
+                        assert_eq!(batch, level.batch.is_some(), "batches: {} {}", table.primitive, level.name);
+                    }
                 }
-                assert_eq!(
-                    level.batch.is_some() && table.works(place, level),
-                    table.works(place, level) && table.batch(level).is_some(),
-                    "batches: {} {}",
-                    table.primitive,
-                    level.name
-                );
             }
         }
     }
@@ -296,14 +317,12 @@ mod tests {
         assert!(!chacha20poly1305(nothing));
         assert!(!aesgcm(nothing));
         assert!(!aes(nothing) && !chacha20masks(nothing));
-        let batch = || Batch { kernel: Kernel { code: idle, constants: &[] }, few: 2, from: &[2] };
-        assert!(!chacha20poly1305_batch(nothing, &batch()));
-        assert!(!aesgcm_batch(nothing, &batch()));
+        assert!(!chacha20poly1305_batch(nothing) && !aesgcm_batch(nothing));
         // A constant with one wrong bit, and each level with the constants of another.
-        for (table, test) in [(&CHACHA20POLY1305, chacha20poly1305 as fn(&'static Level) -> bool), (&AESGCM, aesgcm)] {
+        for (table, test) in [(&CHACHA20POLY1305, chacha20poly1305 as fn(Usable) -> bool), (&AESGCM, aesgcm)] {
             for (place, level) in table.levels() {
                 let kernel = match level.kernel {
-                    Some(kernel) if table.works(place, level) && !kernel.constants.is_empty() => kernel,
+                    Some(kernel) if table.usable(place, level).is_some() && !kernel.constants.is_empty() => kernel,
                     _ => continue,
                 };
                 #[repr(align(64))]
@@ -312,7 +331,7 @@ mod tests {
                 wrong.0[..kernel.constants.len()].copy_from_slice(kernel.constants);
                 wrong.0[0] ^= 1;
                 let level = level_with(kernel.code, &wrong.0[..kernel.constants.len()]);
-                assert!(!test(level), "{} {}", table.primitive, level.name);
+                assert!(!test(level), "{} {}", table.primitive, level.name());
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The frame of kernels on 64-bit ARM: the registers that the calling convention keeps, but for those that no kernel
 //! mentions. The prologue has 44 bytes, and begins so that the body stands at a multiple of 64.
 
-#[cfg(not(any(target_vendor = "apple", windows)))]
+#[cfg(objects = "elf")]
 #[rustfmt::skip]
 macro_rules! frame {
     ($name:literal, $rows:literal) => { concat!(
@@ -13,7 +13,7 @@ macro_rules! frame {
     ) };
 }
 
-#[cfg(target_vendor = "apple")]
+#[cfg(objects = "macho")]
 #[rustfmt::skip]
 macro_rules! frame {
     ($name:literal, $rows:literal) => { concat!(
@@ -23,7 +23,7 @@ macro_rules! frame {
     ) };
 }
 
-#[cfg(windows)]
+#[cfg(objects = "coff")]
 #[rustfmt::skip]
 macro_rules! frame {
     ($name:literal, $rows:literal) => { concat!(
@@ -45,7 +45,7 @@ macro_rules! frame {
     ) };
 }
 
-#[cfg(not(windows))]
+#[cfg(not(objects = "coff"))]
 #[rustfmt::skip]
 macro_rules! saves {
     () => { concat!(
@@ -63,7 +63,7 @@ macro_rules! saves {
     ) };
 }
 
-#[cfg(not(windows))]
+#[cfg(not(objects = "coff"))]
 #[rustfmt::skip]
 macro_rules! restores {
     () => { concat!(
@@ -83,7 +83,10 @@ macro_rules! restores {
 
 macro_rules! kernels {
     ($($name:ident, $symbol:literal, $rows:literal, $extensions:literal;)*) => {
-        $(core::arch::global_asm!(frame!($symbol, $rows), options(raw));)*
+        $(
+            #[cfg(not(feature = "build-from-source"))]
+            core::arch::global_asm!(frame!($symbol, $rows), options(raw));
+        )*
         extern "C" {
             $(
                 #[link_name = $symbol]

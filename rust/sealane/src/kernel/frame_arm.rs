@@ -24,7 +24,10 @@ macro_rules! frame {
 
 macro_rules! kernels {
     ($($name:ident, $symbol:literal, $rows:literal, $extensions:tt;)*) => {
-        $(core::arch::global_asm!(frame!($symbol, $rows, $extensions), options(raw));)*
+        $(
+            #[cfg(not(feature = "build-from-source"))]
+            core::arch::global_asm!(frame!($symbol, $rows, $extensions), options(raw));
+        )*
         extern "C" {
             $(
                 #[link_name = $symbol]

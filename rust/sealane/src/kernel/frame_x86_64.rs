@@ -1,7 +1,7 @@
 //! The frame of kernels on x86-64. Registers are kept on the stack, as not every system lets leaves write below it. The
 //! prologue has 13 bytes, and begins so that the body stands as the assembler saw it: at a multiple of 64.
 
-#[cfg(not(any(target_vendor = "apple", windows)))]
+#[cfg(objects = "elf")]
 #[rustfmt::skip]
 macro_rules! frame {
     ($name:literal, $rows:literal) => { concat!(
@@ -13,7 +13,7 @@ macro_rules! frame {
     ) };
 }
 
-#[cfg(target_vendor = "apple")]
+#[cfg(objects = "macho")]
 #[rustfmt::skip]
 macro_rules! frame {
     ($name:literal, $rows:literal) => { concat!(
@@ -23,7 +23,7 @@ macro_rules! frame {
     ) };
 }
 
-#[cfg(windows)]
+#[cfg(objects = "coff")]
 #[rustfmt::skip]
 macro_rules! frame {
     ($name:literal, $rows:literal) => { concat!(
@@ -38,7 +38,7 @@ macro_rules! frame {
     ) };
 }
 
-#[cfg(not(windows))]
+#[cfg(not(objects = "coff"))]
 #[rustfmt::skip]
 macro_rules! pushes {
     () => { concat!(
@@ -51,7 +51,7 @@ macro_rules! pushes {
     ) };
 }
 
-#[cfg(not(windows))]
+#[cfg(not(objects = "coff"))]
 #[rustfmt::skip]
 macro_rules! pops {
     () => { concat!(
@@ -66,7 +66,10 @@ macro_rules! pops {
 
 macro_rules! kernels {
     ($($name:ident, $symbol:literal, $rows:literal, $extensions:literal;)*) => {
-        $(core::arch::global_asm!(frame!($symbol, $rows), options(raw));)*
+        $(
+            #[cfg(not(feature = "build-from-source"))]
+            core::arch::global_asm!(frame!($symbol, $rows), options(raw));
+        )*
         extern "sysv64" {
             $(
                 #[link_name = $symbol]

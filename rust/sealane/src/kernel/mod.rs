@@ -9,85 +9,29 @@
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
+#[cfg(not(kernels = "none"))]
+#[macro_use]
+#[cfg_attr(kernels = "x86_64", path = "frame_x86_64.rs")]
+#[cfg_attr(kernels = "aarch64", path = "frame_aarch64.rs")]
+#[cfg_attr(kernels = "arm", path = "frame_arm.rs")]
+#[cfg_attr(feature = "build-from-source", allow(unused_macros))]
+mod frame;
 pub(crate) mod layout;
 pub(crate) mod names;
 use layout::*;
 
-// Instruction sets: each has a frame, generated kernels, and rows of the tables.
-#[cfg(all(
-    target_arch = "x86_64",
-    target_pointer_width = "64",
-    target_feature = "sse2",
-    not(target_env = "sgx"),
-    not(miri)
-))]
-#[macro_use]
-mod frame_x86_64;
-#[cfg(all(
-    target_arch = "x86_64",
-    target_pointer_width = "64",
-    target_feature = "sse2",
-    not(target_env = "sgx"),
-    not(miri)
-))]
-#[path = "rows_x86_64.rs"]
-pub(crate) mod rows;
-#[cfg(all(
-    target_arch = "x86_64",
-    target_pointer_width = "64",
-    target_feature = "sse2",
-    not(target_env = "sgx"),
-    not(miri)
-))]
-mod x86_64;
-
-#[cfg(all(
-    target_arch = "aarch64",
-    target_pointer_width = "64",
-    target_endian = "little",
-    target_feature = "neon",
-    not(miri)
-))]
-#[macro_use]
-mod frame_aarch64;
-#[cfg(all(
-    target_arch = "aarch64",
-    target_pointer_width = "64",
-    target_endian = "little",
-    target_feature = "neon",
-    not(miri)
-))]
+// Instruction sets: each has a frame, generated kernels, and rows of the tables. build.rs says which is this target's.
+#[cfg(kernels = "aarch64")]
 mod aarch64;
-#[cfg(all(
-    target_arch = "aarch64",
-    target_pointer_width = "64",
-    target_endian = "little",
-    target_feature = "neon",
-    not(miri)
-))]
-#[path = "rows_aarch64.rs"]
-pub(crate) mod rows;
-
-// Its features are asked of Linux, through the C library that std is linked with.
-#[cfg(all(target_arch = "arm", target_os = "linux", target_endian = "little", feature = "std", not(miri)))]
-#[macro_use]
-mod frame_arm;
-#[cfg(all(target_arch = "arm", target_os = "linux", target_endian = "little", feature = "std", not(miri)))]
+#[cfg(kernels = "arm")]
 mod arm;
-#[cfg(all(target_arch = "arm", target_os = "linux", target_endian = "little", feature = "std", not(miri)))]
-#[path = "rows_arm.rs"]
+#[cfg_attr(kernels = "x86_64", path = "rows_x86_64.rs")]
+#[cfg_attr(kernels = "aarch64", path = "rows_aarch64.rs")]
+#[cfg_attr(kernels = "arm", path = "rows_arm.rs")]
+#[cfg_attr(kernels = "none", path = "rows_none.rs")]
 pub(crate) mod rows;
-
-#[cfg(any(
-    miri,
-    not(any(
-        all(target_arch = "x86_64", target_pointer_width = "64", target_feature = "sse2", not(target_env = "sgx")),
-        all(target_arch = "aarch64", target_pointer_width = "64", target_endian = "little", target_feature = "neon"),
-        all(target_arch = "arm", target_os = "linux", target_endian = "little", feature = "std"),
-    ))
-))]
-#[path = "rows_none.rs"]
-pub(crate) mod rows;
+#[cfg(kernels = "x86_64")]
+mod x86_64;
 
 /// Constants of a kernel.
 #[repr(C, align(64))]
@@ -111,6 +55,19 @@ pub(crate) struct Kernel {
     pub(crate) constants: &'static [u8],
 }
 
+/// A kernel that this CPU can run.
+#[derive(Clone, Copy)]
+pub(crate) struct Runnable(&'static Kernel);
+
+impl Runnable {
+    /// # Safety
+    /// The CPU has the features that the kernel's row names.
+    #[inline(always)]
+    pub(crate) unsafe fn new(kernel: &'static Kernel) -> Self {
+        Runnable(kernel)
+    }
+}
+
 /// Text that is sealed or opened: in place, or from one slice to another of the same length.
 ///
 /// Opening and sealing consume nothing: the same `Text` may be sealed and then opened again if it is in place.
@@ -122,8 +79,9 @@ pub struct Text<'a> {
     slices: PhantomData<&'a mut [u8]>,
 }
 
-// As the slices that it was made of.
+// SAFETY: as the slices that it was made of.
 unsafe impl Send for Text<'_> {}
+// SAFETY: the same.
 unsafe impl Sync for Text<'_> {}
 
 impl<'a> Text<'a> {
@@ -223,6 +181,11 @@ impl core::fmt::Debug for Text<'_> {
 #[repr(C, align(64))]
 pub(crate) struct GcmKey([u8; GCM_KEY_BYTES]);
 
+impl GcmKey {
+    /// For `Runnable::set_up`.
+    pub(crate) const UNSET: Self = GcmKey([0; GCM_KEY_BYTES]);
+}
+
 impl zeroize::Zeroize for GcmKey {
     fn zeroize(&mut self) {
         self.0.zeroize();
@@ -247,6 +210,11 @@ impl GcmKey {
 #[derive(Clone)]
 #[repr(C, align(64))]
 pub(crate) struct AesKey([u8; AES_KEY_BYTES]);
+
+impl AesKey {
+    /// For `Runnable::set_up_aes`.
+    pub(crate) const UNSET: Self = AesKey([0; AES_KEY_BYTES]);
+}
 
 impl zeroize::Zeroize for AesKey {
     fn zeroize(&mut self) {
@@ -321,7 +289,8 @@ impl CallNonce<'_> {
     }
 }
 
-/// A tag, in words so that wiping and comparing it takes two instructions each.
+/// A tag, in words so that wiping and comparing it takes two instructions each. One that is expected is a secret until it has
+/// come: it is written where it can be wiped, and not returned.
 pub(crate) type Tag = [u64; 2];
 
 fn slot<T>(pointer: *const T) -> u64 {
@@ -348,36 +317,38 @@ impl<const N: usize> Scratch<N> {
 const ROOM: usize = SCRATCH_BYTES + 63;
 const BATCH_ROOM: usize = BATCH_SCRATCH_BYTES + 63;
 
-impl Kernel {
-    /// One call.
+impl Runnable {
+    /// One call, with so much memory.
     ///
     /// # Safety
-    /// The CPU has the features that the kernel's row names, `args` is what layout.rs says, and each address in it is
-    /// valid for what the flags say is read or written there.
+    /// `args` is what layout.rs says of the kernel, and each address in it is valid for what the flags say is read or
+    /// written there.
     #[inline(always)]
-    unsafe fn call(&self, args: &Args) {
+    unsafe fn call<const ROOM: usize>(self, args: &Args) {
         let mut scratch = Scratch::<ROOM>::new();
-        (self.code)(args, scratch.aligned(), self.constants.as_ptr());
+        // SAFETY: the CPU can run it, as `new` was told; the rest is the caller's part.
+        unsafe { (self.0.code)(args, scratch.aligned(), self.0.constants.as_ptr()) };
     }
 
-    /// Seals or opens a whole packet. Returns the tag that belongs to it.
+    /// Seals or opens a whole packet, and writes the tag that belongs to it.
     ///
     /// # Safety
-    /// The CPU has the features that the kernel's row names; the kernel is for the kind of key, and has set it up.
+    /// The kernel is for the kind of key, and has set it up.
     #[inline(always)]
     pub(crate) unsafe fn packet(
-        &self,
+        self,
         key: CallKey<'_>,
         nonce: CallNonce<'_>,
         ad: &[u8],
         text: &mut Text<'_>,
         flags: usize,
-    ) -> Tag {
-        let mut tag = MaybeUninit::<Tag>::uninit();
+        tag: &mut Tag,
+    ) {
         let mut args = Args([0; ARGS_BYTES / 8]);
         // By itself: a caller has just written both addresses of a text, and a load of the two as one vector would wait
         // until both stores have reached the cache.
-        core::ptr::write_volatile(&mut args.0[ARG_OUT / 8], slot(text.output));
+        // SAFETY: the slot is this function's.
+        unsafe { core::ptr::write_volatile(&mut args.0[ARG_OUT / 8], slot(text.output)) };
         args.0[ARG_IN / 8] = slot(text.input);
         args.0[ARG_BYTES / 8] = text.bytes as u64;
         args.0[ARG_AD / 8] = slot(ad.as_ptr());
@@ -387,57 +358,61 @@ impl Kernel {
         args.0[ARG_TAG / 8] = slot(tag.as_mut_ptr());
         args.0[ARG_TOTAL / 8] = text.bytes as u64;
         args.0[ARG_FLAGS / 8] = (flags | FLAG_FIRST | FLAG_LAST | flags_of(key, nonce)) as u64;
-        self.call(&args);
-        tag.assume_init()
+        // SAFETY: all of it is borrowed by this call.
+        unsafe { self.call::<ROOM>(&args) };
     }
 
-    /// Sets an AES-GCM key of 16, 24 or 32 bytes up.
+    /// Sets an AES-GCM key of 16, 24 or 32 bytes up, in its place: the raw key is nowhere else.
     ///
     /// # Safety
-    /// The CPU has the features that the kernel's row names, and the kernel is one of AES-GCM.
-    pub(crate) unsafe fn set_up(&self, key: &[u8]) -> GcmKey {
-        let mut gcm = GcmKey([0; GCM_KEY_BYTES]);
-        let mut args = Args([0; ARGS_BYTES / 8]);
+    /// The kernel is one of AES-GCM.
+    pub(crate) unsafe fn set_up(self, gcm: &mut GcmKey, key: &[u8]) {
         gcm.0[GCM_KEY_ROUNDS..GCM_KEY_ROUNDS + 8].copy_from_slice(&(6 + key.len() as u64 / 4).to_le_bytes());
         gcm.0[GCM_KEY_SCHEDULE..GCM_KEY_SCHEDULE + key.len()].copy_from_slice(key);
-        args.0[ARG_KEY / 8] = slot(gcm.0.as_mut_ptr());
-        args.0[ARG_FLAGS / 8] = FLAG_SETUP as u64;
-        self.call(&args);
-        gcm
+        // SAFETY: the key is borrowed by this call.
+        unsafe { self.expand(&mut gcm.0, FLAG_SETUP) };
     }
 
     /// Makes the table of an AES-GCM key, and nothing else of it, for a hash key.
     ///
     /// # Safety
-    /// As for `set_up`.
-    pub(crate) unsafe fn set_hash_key(&self, gcm: &mut GcmKey, hash_key: &[u8; 16]) {
+    /// The kernel is one of AES-GCM.
+    #[inline(never)]
+    pub(crate) unsafe fn set_hash_key(self, gcm: &mut GcmKey, hash_key: &[u8; 16]) {
         let mut args = Args([0; ARGS_BYTES / 8]);
         args.0[ARG_KEY / 8] = slot(gcm.0.as_mut_ptr());
         args.0[ARG_NONCE / 8] = slot(hash_key.as_ptr());
         args.0[ARG_FLAGS / 8] = (FLAG_SETUP | FLAG_NONCE) as u64;
-        self.call(&args);
+        // SAFETY: the keys are borrowed by this call.
+        unsafe { self.call::<ROOM>(&args) };
     }
 
-    /// Sets an AES key of 16, 24 or 32 bytes up.
+    /// Sets an AES key of 16, 24 or 32 bytes up, in its place.
     ///
     /// # Safety
-    /// The CPU has the features that the kernel's row names, and the kernel is one of AES.
-    pub(crate) unsafe fn set_up_aes(&self, key: &[u8]) -> AesKey {
-        let mut aes = AesKey([0; AES_KEY_BYTES]);
-        let mut args = Args([0; ARGS_BYTES / 8]);
+    /// The kernel is one of AES.
+    pub(crate) unsafe fn set_up_aes(self, aes: &mut AesKey, key: &[u8]) {
         aes.0[AES_KEY_ROUNDS..AES_KEY_ROUNDS + 8].copy_from_slice(&(6 + key.len() as u64 / 4).to_le_bytes());
         aes.0[AES_KEY_SCHEDULE..AES_KEY_SCHEDULE + key.len()].copy_from_slice(key);
-        args.0[ARG_KEY / 8] = slot(aes.0.as_mut_ptr());
-        args.0[ARG_FLAGS / 8] = AES_SETUP as u64;
-        self.call(&args);
-        aes
+        // SAFETY: the key is borrowed by this call.
+        unsafe { self.expand(&mut aes.0, AES_SETUP) };
+    }
+
+    /// # Safety
+    /// The key has its rounds and its raw bytes where the kernel wants them.
+    unsafe fn expand(self, key: &mut [u8], flags: usize) {
+        let mut args = Args([0; ARGS_BYTES / 8]);
+        args.0[ARG_KEY / 8] = slot(key.as_mut_ptr());
+        args.0[ARG_FLAGS / 8] = flags as u64;
+        // SAFETY: the caller's part.
+        unsafe { self.call::<ROOM>(&args) };
     }
 
     /// The mask of a sample; of ChaCha20's, 8 bytes.
     ///
     /// # Safety
-    /// The CPU has the features that the kernel's row names; the kernel is for the kind of key, and has set it up.
-    pub(crate) unsafe fn mask(&self, key: MaskKey<'_>, sample: &[u8; 16]) -> [u8; 16] {
+    /// The kernel is for the kind of key, and has set it up.
+    pub(crate) unsafe fn mask(self, key: MaskKey<'_>, sample: &[u8; 16]) -> [u8; 16] {
         let mut mask = [0; 16];
         let mut lane = Lane([0; LANE_STRIDE / 8]);
         let mut args = Args([0; ARGS_BYTES / 8]);
@@ -451,7 +426,8 @@ impl Kernel {
         args.0[ARG_IN / 8] = slot(lane.0.as_ptr());
         args.0[ARG_BYTES / 8] = 1;
         args.0[ARG_FLAGS / 8] = flags as u64;
-        self.call(&args);
+        // SAFETY: all of it is borrowed by this call.
+        unsafe { self.call::<ROOM>(&args) };
         mask
     }
 
@@ -459,7 +435,8 @@ impl Kernel {
     ///
     /// # Safety
     /// As for `mask`; the text is whole blocks.
-    pub(crate) unsafe fn count(&self, key: &AesKey, counter: &mut [u8; 16], text: &mut Text<'_>) {
+    #[inline(never)]
+    pub(crate) unsafe fn count(self, key: &AesKey, counter: &mut [u8; 16], text: &mut Text<'_>) {
         assert!(text.bytes % 16 == 0);
         let mut args = Args([0; ARGS_BYTES / 8]);
         args.0[ARG_OUT / 8] = slot(text.output);
@@ -468,14 +445,16 @@ impl Kernel {
         args.0[ARG_KEY / 8] = slot(key.0.as_ptr());
         args.0[ARG_STATE / 8] = slot(counter.as_mut_ptr());
         args.0[ARG_FLAGS / 8] = AES_CTR as u64;
-        self.call(&args);
+        // SAFETY: all of it is borrowed by this call.
+        unsafe { self.call::<ROOM>(&args) };
     }
 
     /// Encrypts whole blocks, every one by itself, in place.
     ///
     /// # Safety
     /// As for `mask`.
-    pub(crate) unsafe fn encrypt(&self, key: &AesKey, blocks: &mut [u8]) {
+    #[inline(never)]
+    pub(crate) unsafe fn encrypt(self, key: &AesKey, blocks: &mut [u8]) {
         assert!(blocks.len() % 16 == 0);
         let mut args = Args([0; ARGS_BYTES / 8]);
         args.0[ARG_OUT / 8] = slot(blocks.as_mut_ptr());
@@ -483,14 +462,16 @@ impl Kernel {
         args.0[ARG_BYTES / 8] = blocks.len() as u64;
         args.0[ARG_KEY / 8] = slot(key.0.as_ptr());
         args.0[ARG_FLAGS / 8] = AES_ECB_ENCRYPT as u64;
-        self.call(&args);
+        // SAFETY: all of it is borrowed by this call.
+        unsafe { self.call::<ROOM>(&args) };
     }
 
     /// Encrypts whole blocks as CBC does, and leaves the last one in `chain`.
     ///
     /// # Safety
     /// As for `mask`; `input` is at least one whole block, and no longer than `unused`.
-    pub(crate) unsafe fn chain(&self, key: &AesKey, chain: &mut [u8; 16], input: &[u8], unused: &mut Unused) {
+    #[inline(never)]
+    pub(crate) unsafe fn chain(self, key: &AesKey, chain: &mut [u8; 16], input: &[u8], unused: &mut Unused) {
         assert!(!input.is_empty() && input.len() % 16 == 0 && input.len() <= UNUSED_LEN);
         let mut lane = Lane([0; LANE_STRIDE / 8]);
         let mut args = Args([0; ARGS_BYTES / 8]);
@@ -502,20 +483,21 @@ impl Kernel {
         args.0[ARG_BYTES / 8] = 1;
         args.0[ARG_TOTAL / 8] = input.len() as u64;
         args.0[ARG_FLAGS / 8] = AES_CBC_ENCRYPT as u64;
-        self.call(&args);
+        // SAFETY: all of it is borrowed by this call.
+        unsafe { self.call::<ROOM>(&args) };
     }
 
     /// Seals or opens the packets of all lanes.
     ///
     /// # Safety
     /// As for `packet`, of all the lanes' keys; the kernel is one of batches.
-    pub(crate) unsafe fn batch(&self, lanes: &Lanes<'_>, flags: usize) {
-        let mut scratch = Scratch::<BATCH_ROOM>::new();
+    pub(crate) unsafe fn batch(self, lanes: &Lanes<'_>, flags: usize) {
         let mut args = Args([0; ARGS_BYTES / 8]);
         args.0[BATCH_LANES / 8] = slot(lanes.lane.as_ptr());
         args.0[BATCH_COUNT / 8] = lanes.count as u64;
         args.0[ARG_FLAGS / 8] = flags as u64;
-        (self.code)(&args, scratch.aligned(), self.constants.as_ptr());
+        // SAFETY: lanes borrow what they are made of.
+        unsafe { self.call::<BATCH_ROOM>(&args) };
     }
 }
 
@@ -529,7 +511,7 @@ fn flags_of(key: CallKey<'_>, nonce: CallNonce<'_>) -> usize {
 
 /// A packet that goes through a kernel in parts.
 pub(crate) struct Parts<'a> {
-    kernel: &'a Kernel,
+    kernel: Runnable,
     key: CallKey<'a>,
     nonce: CallNonce<'a>,
     ad: &'a [u8],
@@ -548,9 +530,9 @@ impl<'a> Parts<'a> {
     /// A packet of `total` bytes of text.
     ///
     /// # Safety
-    /// As for `Kernel::packet`.
+    /// As for `Runnable::packet`.
     pub(crate) unsafe fn new(
-        kernel: &'a Kernel,
+        kernel: Runnable,
         key: CallKey<'a>,
         nonce: CallNonce<'a>,
         ad: &'a [u8],
@@ -560,9 +542,8 @@ impl<'a> Parts<'a> {
         Parts { kernel, key, nonce, ad, flags, total, begun: false, state: State([0; STATE_BYTES / 8]) }
     }
 
-    /// The next part: a multiple of 64 bytes, but for the last. The tag is meaningless before.
-    pub(crate) fn next(&mut self, text: &mut Text<'_>, last: bool) -> Tag {
-        let mut tag: Tag = [0; 2];
+    /// The next part: a multiple of 64 bytes, but for the last, which writes the tag.
+    pub(crate) fn next(&mut self, text: &mut Text<'_>, last: bool, tag: &mut Tag) {
         let mut args = Args([0; ARGS_BYTES / 8]);
         assert!(last || text.bytes % 64 == 0);
         args.0[ARG_OUT / 8] = slot(text.output);
@@ -580,8 +561,7 @@ impl<'a> Parts<'a> {
         args.0[ARG_FLAGS / 8] = (self.flags | first | last | flags_of(self.key, self.nonce)) as u64;
         self.begun = true;
         // SAFETY: `new`'s contract; what the addresses point to is borrowed by self and by this call.
-        unsafe { self.kernel.call(&args) };
-        tag
+        unsafe { self.kernel.call::<ROOM>(&args) };
     }
 }
 

@@ -19,13 +19,17 @@ pub(crate) static MICROARCHITECTURES: &[Microarchitecture] = &[
 #[rustfmt::skip]
 unsafe extern "sysv64" fn chacha20poly1305_avx512mix(args: *const Args, scratch: *mut u8, constants: *const u8) {
     const WHOLE: u64 = (FLAG_FIRST | FLAG_LAST) as u64;
-    let slots = &(*args).0;
+    // SAFETY: the caller's arguments are a kernel's.
+    let slots = unsafe { &(*args).0 };
     let (flags, bytes) = (slots[ARG_FLAGS / 8], slots[ARG_BYTES / 8]);
     let opened = flags & FLAG_OPEN as u64 != 0 && bytes > 512 && bytes <= 576;
     if flags & WHOLE == WHOLE && (bytes <= 320 || opened) {
-        k::chacha20poly1305_avx512vl(args, scratch, k::CHACHA20POLY1305_AVX512VL_CONSTANTS.0.as_ptr());
+        let constants = k::CHACHA20POLY1305_AVX512VL_CONSTANTS.0.as_ptr();
+        // SAFETY: the same; this level needs what that one needs.
+        unsafe { k::chacha20poly1305_avx512vl(args, scratch, constants) };
     } else {
-        k::chacha20poly1305_avx512(args, scratch, constants);
+        // SAFETY: the same.
+        unsafe { k::chacha20poly1305_avx512(args, scratch, constants) };
     }
 }
 

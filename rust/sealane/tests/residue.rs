@@ -1,0 +1,159 @@
+//! A call leaves the same bytes on the stack whatever its secrets are, at every level that has a kernel: nothing of a key,
+//! its schedule, a subkey or a key stream stays there.
+//! `SEALANE_PLANT=residue` plants a copy of a key, which must be found.
+#![cfg(all(target_os = "linux", not(miri)))]
+
+use std::fs::File;
+use std::hint::black_box;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::Mutex;
+
+use sealane::{open_batch, seal_batch, Algorithm, Key, Packet, Text};
+
+const ALGORITHMS: [Algorithm; 5] = [
+    Algorithm::ChaCha20Poly1305,
+    Algorithm::XChaCha20Poly1305,
+    Algorithm::Aes128Gcm,
+    Algorithm::Aes192Gcm,
+    Algorithm::Aes256Gcm,
+];
+
+static SECRET: AtomicU8 = AtomicU8::new(0);
+static MEMORY: Mutex<Memory> =
+    Mutex::new(Memory { secret: [0; 32], place: None, text: [0; 1500], other: [0; 1500], tag: [0; 16] });
+const LOOKED_AT: usize = 60 << 10;
+
+/// What a thread has, in memory that is the same for each secret.
+struct Memory {
+    secret: [u8; 32],
+    place: Option<Key>,
+    text: [u8; 1500],
+    other: [u8; 1500],
+    tag: [u8; 16],
+}
+
+#[inline(never)]
+fn paint() {
+    black_box(&mut [0_u8; LOOKED_AT + (20 << 10)]);
+}
+
+/// Keeps what is called far enough from its caller, whose own calls do not reach down there.
+#[inline(never)]
+fn deep(call: fn(&mut Memory, Algorithm), memory: &mut Memory, algorithm: Algorithm) -> usize {
+    let mut room = [0_u8; 16 << 10];
+    black_box(&mut room);
+    call(memory, algorithm);
+    black_box(&mut room).as_ptr() as usize
+}
+
+#[inline(never)]
+fn fill(memory: &mut Memory) {
+    let secret = SECRET.load(Ordering::Relaxed);
+    memory.secret = std::array::from_fn(|i| (i as u8).wrapping_mul(37) ^ secret);
+    (memory.text, memory.other) = ([secret; 1500], [0; 1500]);
+}
+
+/// The stack below `deep`, as the system has it.
+#[inline(never)]
+fn left_by(call: fn(&mut Memory, Algorithm), memory: &mut Memory, algorithm: Algorithm) -> Vec<u8> {
+    fill(memory);
+    paint();
+    let below = deep(call, memory, algorithm);
+    let mut stack = vec![0; LOOKED_AT];
+    let all = File::open("/proc/self/mem").expect("memory");
+    all.read_exact_at(&mut stack, (below - LOOKED_AT) as u64).expect("the stack");
+    // The packet's tag is no secret, nor are parts of it.
+    let part_of_tag = |i: usize| memory.tag.windows(4).any(|part| part != [0; 4] && stack[i..].starts_with(part));
+    let parts: Vec<usize> = (0..LOOKED_AT).filter(|i| part_of_tag(*i)).collect();
+    parts.iter().for_each(|i| stack[*i..*i + 4].fill(0));
+    stack
+}
+
+fn key(memory: &mut Memory, algorithm: Algorithm) {
+    Key::new_in(&mut memory.place, algorithm, &memory.secret[..algorithm.key_len()]).expect("key");
+    if std::env::var_os("SEALANE_PLANT").is_some_and(|plant| plant == "residue") {
+        black_box(memory.secret);
+    }
+}
+
+fn nonce(algorithm: Algorithm) -> &'static [u8] {
+    &[3; 24][..algorithm.nonce_len()]
+}
+
+fn seal(memory: &mut Memory, algorithm: Algorithm) {
+    let Memory { place: Some(key), text, tag, .. } = memory else { panic!("a key") };
+    *tag = key.seal_in_place(nonce(algorithm), b"ad", text).expect("sealed");
+}
+
+fn open(memory: &mut Memory, algorithm: Algorithm) {
+    let Memory { place: Some(key), text, other, tag, .. } = memory else { panic!("a key") };
+    *tag = key.seal_in_place(nonce(algorithm), b"ad", text).expect("sealed");
+    key.open(nonce(algorithm), b"ad", text, other, tag).expect("opened");
+}
+
+fn forged(memory: &mut Memory, algorithm: Algorithm) {
+    let Memory { place: Some(key), text, other, tag, .. } = memory else { panic!("a key") };
+    *tag = [7; 16];
+    assert!(key.open_in_place(nonce(algorithm), b"ad", text, tag).is_err());
+    assert!(key.open(nonce(algorithm), b"ad", text, other, tag).is_err());
+}
+
+fn pieces(memory: &mut Memory, algorithm: Algorithm) {
+    let Memory { place: Some(key), text, tag, .. } = memory else { panic!("a key") };
+    let (first, second) = text.split_at_mut(700);
+    let mut pieces = [Text::in_place(first), Text::in_place(second)];
+    *tag = key.seal_pieces(nonce(algorithm), b"ad", &mut pieces).expect("sealed");
+    key.open_pieces(nonce(algorithm), b"ad", &mut pieces, tag).expect("opened");
+}
+
+fn batch(memory: &mut Memory, algorithm: Algorithm) {
+    let Memory { place: Some(key), text, tag, .. } = memory else { panic!("a key") };
+    let mut texts = text.chunks_mut(150);
+    let mut packets: [_; 10] = std::array::from_fn(|_| {
+        let text = Text::in_place(texts.next().expect("text"));
+        Packet::to_seal(key, nonce(algorithm), b"ad", text)
+    });
+    assert_eq!(seal_batch(&mut packets), 10);
+    *tag = *packets[0].tag();
+    let mut texts = text.chunks_mut(150);
+    let mut packets: [_; 10] = std::array::from_fn(|_| {
+        let text = Text::in_place(texts.next().expect("text"));
+        Packet::to_open(key, nonce(algorithm), b"ad", text, tag)
+    });
+    assert!(open_batch(&mut packets) >= 1);
+}
+
+type Call = (&'static str, fn(&mut Memory, Algorithm));
+const CALLS: [Call; 6] =
+    [("key", key), ("seal", seal), ("open", open), ("forged", forged), ("pieces", pieces), ("batch", batch)];
+
+#[test]
+fn nothing_of_a_secret_is_left() {
+    let mut bad = 0;
+    for algorithm in ALGORITHMS {
+        if Key::new(algorithm, &[1; 32][..algorithm.key_len()]).expect("key").level() == "portable" {
+            println!("not run: {algorithm:?}: RustCrypto's crates at the level portable leave copies");
+            continue;
+        }
+        for (name, call) in CALLS {
+            // All but the secret is the same: threads that follow each other have the same stack.
+            let left = |secret| {
+                SECRET.store(secret, Ordering::Relaxed);
+                let run = move || {
+                    let mut memory = MEMORY.lock().expect("memory");
+                    fill(&mut memory);
+                    key(&mut memory, algorithm);
+                    left_by(call, &mut memory, algorithm)
+                };
+                std::thread::spawn(run).join().expect("thread")
+            };
+            left(0); // what a process does once
+            let (one, other) = (left(0x5a), left(0xc3));
+            let differ = (0..LOOKED_AT).filter(|i| one[*i] != other[*i]).count();
+            println!("{algorithm:?}, {name}: {differ} bytes");
+            bad += differ;
+        }
+    }
+    assert_eq!(bad, 0, "bytes on the stack depend on the secret");
+}
