@@ -402,6 +402,8 @@ $(eval $(call long_suite,long-go-race,,env CGO_ENABLED=1 $(GO) test -v -race -co
 $(eval $(call long_suite,long-go-fips140,,env GOWORK=off $(GO) test -v -count=1 -run "^TestFIPS140" ./internal/aead -toolchains=go1.24.0$(comma)go1.25.0$(comma)local))
 $(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),,\
     env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -timeout 1h -v -vet=off ./aes/... ./batch/... ./chacha20poly1305/... ./aesgcm/...)))
+.PHONY: test-levels
+test-levels: $(foreach l,$(LEVELS),test-api-$(l) test-go-$(l))
 # Three of them: long-platforms-vet has all, and those for ARM run under qemu.
 $(foreach t,windows-amd64 darwin-arm64 js-wasm,\
     $(eval $(call suite,go-build-$(t),,env CGO_ENABLED=0 GOOS=$(word 1,$(subst -, ,$(t))) \
