@@ -246,7 +246,7 @@ static void encrypt_lanes(const sealane_level *level, sealane_lane *lanes, size_
 {
     SEALANE_SCRATCH(scratch);
     sealane_args a;
-    a.in = slot(lanes), a.bytes = count, a.total = bytes, a.flags = SEALANE_AES_CBC_ENCRYPT;
+    a.lanes = slot(lanes), a.count = count, a.lane_bytes = bytes, a.direction = SEALANE_AES_CBC_ENCRYPT;
     level->kernel(&a, scratch, level->consts);
 }
 

@@ -150,9 +150,9 @@ void SEALANE_KERNEL_ABI sealane_aesgcm_portable(const sealane_args *a, void *scr
 
 void SEALANE_KERNEL_ABI sealane_aesgcm_batch_portable(const sealane_args *a, void *scratch, const void *consts)
 {
-    const sealane_lane *lanes = slot_lanes(a->in);
-    for (size_t i = 0; i < a->bytes; i++) {
-        const sealane_args packet = lane_args(&lanes[i], a->flags | SEALANE_FLAG_NONCE);
+    const sealane_lane *lanes = slot_lanes(a->lanes);
+    for (size_t i = 0; i < a->count; i++) {
+        const sealane_args packet = lane_args(&lanes[i], a->direction | SEALANE_FLAG_NONCE);
         sealane_aesgcm_portable(&packet, scratch, consts);
     }
 }

@@ -83,12 +83,13 @@ static void lanes_together(work *w, const sealane_lane *lanes, size_t count, siz
 
 static void run_lanes(work *w, const sealane_args *a)
 {
-    const sealane_lane *lanes = slot_lanes(a->in);
+    const sealane_lane *lanes = slot_lanes(a->lanes);
     const int chained = a->flags == SEALANE_AES_CBC_ENCRYPT;
-    for (size_t i = 0; i < a->bytes; i += AES_LANES) {
-        const size_t left = (size_t)a->bytes - i;
+    for (size_t i = 0; i < a->count; i += AES_LANES) {
+        const size_t left = (size_t)a->count - i;
         memset(w, 0, sizeof *w);
-        lanes_together(w, lanes + i, left < AES_LANES ? left : AES_LANES, chained ? (size_t)a->total : 16, chained);
+        lanes_together(w, lanes + i, left < AES_LANES ? left : AES_LANES, chained ? (size_t)a->lane_bytes : 16,
+                       chained);
     }
 }
 
@@ -146,9 +147,9 @@ void SEALANE_KERNEL_ABI sealane_aes_portable(const sealane_args *a, void *scratc
 
 void SEALANE_KERNEL_ABI sealane_chacha20masks_portable(const sealane_args *a, void *scratch, const void *consts)
 {
-    const sealane_lane *lanes = slot_lanes(a->in);
+    const sealane_lane *lanes = slot_lanes(a->lanes);
     (void)scratch, (void)consts;
-    for (size_t i = 0; i < a->bytes; i++) {
+    for (size_t i = 0; i < a->count; i++) {
         const uint8_t *sample = slot_bytes(lanes[i].in);
         uint8_t block[64];
         sealane_chacha20_block(block, slot_bytes(lanes[i].key), sample + 4, load32(sample));

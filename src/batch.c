@@ -85,7 +85,7 @@ void sealane_run_lanes(const sealane_level *level, const sealane_batch *batch, c
     SEALANE_BATCH_SCRATCH(scratch);
     uint8_t sizes[SEALANE_BATCH_CLASSES];
     sealane_args a; /* what batch kernels do not read is not set */
-    a.in = slot(lanes), a.bytes = n, a.flags = direction;
+    a.lanes = slot(lanes), a.count = n, a.direction = direction;
     if (batch != NULL && (n < batch->few || n == 1))
         batch = NULL;
     if (batch != NULL && alike(lanes, n)) {
@@ -97,7 +97,7 @@ void sealane_run_lanes(const sealane_level *level, const sealane_batch *batch, c
         batch = NULL;
     }
     if (batch != NULL && pays(batch, lanes, n, sizes)) {
-        a.in = slot(sorted), a.bytes = sort(sorted, batch, lanes, n, sizes);
+        a.lanes = slot(sorted), a.count = sort(sorted, batch, lanes, n, sizes);
         batch->kernel(&a, scratch, batch->consts);
     } else {
         batch = NULL;

@@ -46,8 +46,6 @@ uint32_t sealane_cpu_features(void)
         found |= SEALANE_X86_BMI;
     if (b & bit_BMI2)
         found |= SEALANE_X86_BMI2;
-    if (b & bit_ADX)
-        found |= SEALANE_X86_ADX;
     if (has_avx && (b & bit_AVX2))
         found |= SEALANE_X86_AVX2;
     if (has_avx && (c & bit_VAES))
@@ -61,14 +59,8 @@ uint32_t sealane_cpu_features(void)
         found |= SEALANE_X86_AVX512VL;
     if (b & bit_AVX512BW)
         found |= SEALANE_X86_AVX512BW;
-    if (b & bit_AVX512DQ)
-        found |= SEALANE_X86_AVX512DQ;
     if (b & bit_AVX512IFMA)
         found |= SEALANE_X86_AVX512IFMA;
-    if (c & bit_AVX512VBMI)
-        found |= SEALANE_X86_AVX512VBMI;
-    if (c & bit_AVX512VBMI2)
-        found |= SEALANE_X86_AVX512VBMI2;
     return found;
 }
 

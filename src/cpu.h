@@ -4,58 +4,25 @@
 
 #include <stdint.h>
 
-/* One bit per extension, under the names that the assembler and a kernel's isa line use. */
-#define SEALANE_X86_FEATURES(X)    \
-    X(SSSE3, "ssse3")              \
-    X(SSE41, "sse4.1")             \
-    X(BMI, "bmi")                  \
-    X(BMI2, "bmi2")                \
-    X(ADX, "adx")                  \
-    X(AVX, "avx")                  \
-    X(AVX2, "avx2")                \
-    X(AVX512F, "avx512f")          \
-    X(AVX512VL, "avx512vl")        \
-    X(AVX512BW, "avx512bw")        \
-    X(AVX512DQ, "avx512dq")        \
-    X(AVX512IFMA, "avx512ifma")    \
-    X(AVX512VBMI, "avx512_vbmi")   \
-    X(AVX512VBMI2, "avx512_vbmi2") \
-    X(AES, "aes")                  \
-    X(PCLMUL, "pclmul")            \
-    X(VAES, "vaes")                \
-    X(VPCLMULQDQ, "vpclmulqdq")
-
-#define SEALANE_ARM_FEATURES(X) \
-    X(NEON, "neon")             \
-    X(ARMV6, "armv6")           \
-    X(AES, "aes")               \
-    X(PMULL, "pmull")
-
+/* One bit per extension that a kernel's isa line has. */
 enum {
-#define X(id, name) SEALANE_X86_BIT_##id,
-    SEALANE_X86_FEATURES(X)
-#undef X
-        SEALANE_X86_BITS
+    SEALANE_X86_SSSE3 = 1 << 0,
+    SEALANE_X86_SSE41 = 1 << 1,
+    SEALANE_X86_BMI = 1 << 2,
+    SEALANE_X86_BMI2 = 1 << 3,
+    SEALANE_X86_AVX = 1 << 4,
+    SEALANE_X86_AVX2 = 1 << 5,
+    SEALANE_X86_AVX512F = 1 << 6,
+    SEALANE_X86_AVX512VL = 1 << 7,
+    SEALANE_X86_AVX512BW = 1 << 8,
+    SEALANE_X86_AVX512IFMA = 1 << 9,
+    SEALANE_X86_AES = 1 << 10,
+    SEALANE_X86_PCLMUL = 1 << 11,
+    SEALANE_X86_VAES = 1 << 12,
+    SEALANE_X86_VPCLMULQDQ = 1 << 13
 };
 
-enum {
-#define X(id, name) SEALANE_X86_##id = 1 << SEALANE_X86_BIT_##id,
-    SEALANE_X86_FEATURES(X)
-#undef X
-};
-
-enum {
-#define X(id, name) SEALANE_ARM_BIT_##id,
-    SEALANE_ARM_FEATURES(X)
-#undef X
-        SEALANE_ARM_BITS
-};
-
-enum {
-#define X(id, name) SEALANE_ARM_##id = 1 << SEALANE_ARM_BIT_##id,
-    SEALANE_ARM_FEATURES(X)
-#undef X
-};
+enum { SEALANE_ARM_NEON = 1 << 0, SEALANE_ARM_ARMV6 = 1 << 1, SEALANE_ARM_AES = 1 << 2, SEALANE_ARM_PMULL = 1 << 3 };
 
 /* The features that are present and whose registers the operating system saves; 0 on other architectures. */
 uint32_t sealane_cpu_features(void);

@@ -7,12 +7,18 @@
 
 #include "../asm/args.h"
 
-/* Pointers are kept as integers: every slot is 8 bytes on every architecture. */
-typedef struct sealane_args {
-    uint64_t out, in, bytes;
-    uint64_t ad, ad_bytes;
-    uint64_t key, nonce, tag, state;
-    uint64_t total, flags;
+/* Pointers are kept as integers: every slot is 8 bytes on every architecture. One block for
+ * both kinds of kernels, in which each has names of its own: an initializer may have those of one. */
+typedef union sealane_args {
+    struct { /* a packet or a part of one; AES in the modes that do not authenticate, whose flags are an operation */
+        uint64_t out, in, bytes;
+        uint64_t ad, ad_bytes;
+        uint64_t key, nonce, tag, state;
+        uint64_t total, flags;
+    };
+    struct { /* many packets, masks or texts: direction is SEALANE_FLAG_OPEN or 0, or an operation of AES */
+        uint64_t no_out, lanes, count, of_lanes[6], lane_bytes, direction;
+    };
 } sealane_args;
 
 static inline uint64_t slot(const void *p)
@@ -46,7 +52,7 @@ static inline sealane_lane *slot_lanes(uint64_t v)
 /* The arguments of a batch kernel (asm/args.h: BATCH_LANES, BATCH_COUNT). */
 static inline sealane_args batch_args(const sealane_lane *lanes, size_t count, uint64_t direction)
 {
-    return (sealane_args){.in = slot(lanes), .bytes = count, .flags = direction};
+    return (sealane_args){.lanes = slot(lanes), .count = count, .direction = direction};
 }
 
 /* The arguments of one of its packets by itself. */
@@ -82,8 +88,10 @@ SEALANE_AT(sealane_state, h, SEALANE_STATE_H);
 SEALANE_AT(sealane_state, r, SEALANE_STATE_R);
 SEALANE_AT(sealane_state, s, SEALANE_STATE_S);
 SEALANE_AT(sealane_state, counter, SEALANE_STATE_COUNTER);
-SEALANE_AT(sealane_args, in, SEALANE_BATCH_LANES);
-SEALANE_AT(sealane_args, bytes, SEALANE_BATCH_COUNT);
+SEALANE_AT(sealane_args, lanes, SEALANE_BATCH_LANES);
+SEALANE_AT(sealane_args, count, SEALANE_BATCH_COUNT);
+SEALANE_AT(sealane_args, lane_bytes, SEALANE_ARG_TOTAL);
+SEALANE_AT(sealane_args, direction, SEALANE_ARG_FLAGS);
 SEALANE_AT(sealane_lane, out, SEALANE_LANE_OUT);
 SEALANE_AT(sealane_lane, in, SEALANE_LANE_IN);
 SEALANE_AT(sealane_lane, bytes, SEALANE_LANE_BYTES);

@@ -315,9 +315,9 @@ void SEALANE_KERNEL_ABI sealane_chacha20poly1305_portable(const sealane_args *a,
 void SEALANE_KERNEL_ABI sealane_chacha20poly1305_batch_portable(const sealane_args *a, void *scratch,
                                                                 const void *consts)
 {
-    const sealane_lane *lanes = slot_lanes(a->in);
-    for (size_t i = 0; i < a->bytes; i++) {
-        const sealane_args packet = lane_args(&lanes[i], a->flags);
+    const sealane_lane *lanes = slot_lanes(a->lanes);
+    for (size_t i = 0; i < a->count; i++) {
+        const sealane_args packet = lane_args(&lanes[i], a->direction);
         sealane_chacha20poly1305_portable(&packet, scratch, consts);
     }
 }

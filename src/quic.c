@@ -84,7 +84,7 @@ static void make_masks(const mask_kind *kind, const sealane_lane *lanes, size_t 
 {
     SEALANE_SCRATCH(scratch);
     sealane_args a; /* see sealane_aes_key_init: what masks do not read is not set */
-    a.in = slot(lanes), a.bytes = n, a.flags = kind->rounds == 0 ? 0 : SEALANE_AES_MASKS;
+    a.lanes = slot(lanes), a.count = n, a.direction = kind->rounds == 0 ? 0 : SEALANE_AES_MASKS;
     kind->level->kernel(&a, scratch, kind->level->consts);
 }
 

@@ -290,7 +290,7 @@ static void run_mode(modes *m, uint64_t operation, void *key, size_t blocks)
 static void run_mode_lanes(modes *m, uint64_t operation, sealane_aes_schedules key[2], size_t count, size_t blocks)
 {
     SEALANE_SCRATCH(scratch);
-    const sealane_args a = {.in = slot(m->lane), .bytes = count, .total = 16 * blocks, .flags = operation};
+    const sealane_args a = {.lanes = slot(m->lane), .count = count, .lane_bytes = 16 * blocks, .direction = operation};
     for (size_t l = 0; l < count; l++)
         m->lane[l] = (sealane_lane){.out = slot(m->text + 16 * blocks * l),
                                     .in = slot(m->text + 16 * blocks * l),
@@ -352,12 +352,12 @@ int sealane_chacha20masks_selftest(const sealane_level *level)
     for (size_t l = 0; l < MASKS; l++)
         lane[l] = (sealane_lane){.out = slot(samples[l]), .in = slot(samples[l]), .key = slot(keys + 3 * l)};
     for (size_t n = 1; n <= MASKS; n++) {
-        const sealane_args a = {.in = slot(lane), .bytes = n};
+        const sealane_args a = {.lanes = slot(lane), .count = n};
         level->kernel(&a, scratch, level->consts);
     }
     for (size_t l = 2; l < MASKS; l += 2) {
         lane[0].key = slot(samples[l]);
-        const sealane_args a = {.in = slot(lane), .bytes = 1};
+        const sealane_args a = {.lanes = slot(lane), .count = 1};
         level->kernel(&a, scratch, level->consts);
     }
     return equal16(samples[0], masks_answer);

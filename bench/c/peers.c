@@ -408,7 +408,7 @@ typedef struct sealane_session {
     int level;
 } sealane_session;
 
-static const char *sealane_version(void)
+static const char *version_of_sealane(void)
 {
     return "this tree";
 }
@@ -482,7 +482,7 @@ static void add_sealane(void)
         add((peer){names[i], "sealane",
                    is_chacha() ? "sealane_seal, sealane_open, sealane_seal_batch, sealane_open_batch"
                                : "sealane_seal, sealane_open",
-                   sealane_version, sealane_start, sealane_rekey, sealane_seal_packet, sealane_open_packet, level->name,
+                   version_of_sealane, sealane_start, sealane_rekey, sealane_seal_packet, sealane_open_packet, level->name,
                    sealane_seal_packets, sealane_open_packets});
     }
 }
