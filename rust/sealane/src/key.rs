@@ -150,9 +150,21 @@ impl Key {
     /// # Errors
     /// As for `new`: the place is empty then.
     pub fn new_in<'a>(place: &'a mut Option<Key>, algorithm: Algorithm, key: &[u8]) -> Result<&'a Key, Error> {
+        let level = algorithm.table().of_process();
+        Key::at_in(place, algorithm, key, level)
+    }
+
+    // By itself, as what chooses a level needs stack of its own.
+    #[inline(never)]
+    fn at_in<'a>(
+        place: &'a mut Option<Key>,
+        algorithm: Algorithm,
+        key: &[u8],
+        level: Result<Usable, Error>,
+    ) -> Result<&'a Key, Error> {
         *place = None; // which wipes what was there
         let _dit = Dit::on();
-        let made = place.insert(Key::unset(algorithm, key, algorithm.table().of_process())?);
+        let made = place.insert(Key::unset(algorithm, key, level)?);
         made.set(key);
         Ok(made)
     }
@@ -165,6 +177,7 @@ impl Key {
         Key::at(algorithm, key, algorithm.table().named(level))
     }
 
+    #[inline(never)]
     fn at(algorithm: Algorithm, key: &[u8], level: Result<Usable, Error>) -> Result<Key, Error> {
         let _dit = Dit::on();
         let mut made = Key::unset(algorithm, key, level);

@@ -49,5 +49,5 @@ fn calls_need_what_is_said() {
     with_stack(kib("FIRST_KEYS", 24), keys);
     with_stack(kib("PACKETS", 20), packets);
     with_stack(kib("FIRST_BATCHES", 64), batches);
-    with_stack(kib("BATCHES", 40), batches);
+    with_stack(kib("BATCHES", 48), batches);
 }
