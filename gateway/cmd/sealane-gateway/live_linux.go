@@ -184,6 +184,9 @@ func (l *live) run(ctx context.Context) error {
 	if err := l.serve(ctx); err != nil {
 		return err
 	}
+	if err := dropRoot(l.opensFiles()); err != nil {
+		slog.Warn("root's privileges stay", "error", err)
+	}
 	slog.Info("reading", "interfaces", strings.Join(l.interfaces, ","), "workers", l.workers, "inline", l.inline != "")
 	if l.status {
 		go l.show(ctx)
@@ -217,6 +220,11 @@ func (l *live) run(ctx context.Context) error {
 		slog.Warn("packets that the kernel dropped because they were not read in time", "count", drops)
 	}
 	return nil
+}
+
+// opensFiles tells whether files are opened while the gateway runs.
+func (l *live) opensFiles() bool {
+	return len(l.keys.files) > 0 || l.auditFile != nil || l.out.files()
 }
 
 func (l *live) check() error {

@@ -223,6 +223,9 @@ func (o *outputs) about() bool { return o.encrypted != "" || o.chains != "" }
 // So many chains are written in a run: clients may show whatever they like.
 const maxChains = 1 << 14
 
+// files tells whether files are opened while packets are read.
+func (o *outputs) files() bool { return len(o.rolls) > 0 || o.streams != "" || o.chains != "" }
+
 // chain returns what writes certificates, or nil. Each chain is written once; its file is named by its first certificate, and by all of
 // them if there is another one that begins with this.
 func (o *outputs) chain() func(string, [][]byte) {

@@ -730,6 +730,9 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	// test tries the record that b begins with, and returns its bytes.
 	test := func(b []byte) []byte {
 		n := frame(b)
+		if skip := p.TLS.Prefix(side, b); skip > 0 && len(b)-skip >= 5 {
+			n = skip + frame(b[skip:])
+		}
 		if n == 0 || n > len(b) {
 			return b
 		}

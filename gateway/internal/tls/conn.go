@@ -254,8 +254,9 @@ const Before = 40
 
 // waits is what a connection has that waits.
 type waits struct {
-	order []part // how the bytes that both directions hold came
-	early []byte // 0-RTT data, opened, until it is known to be accepted
+	order   []part   // how the bytes that both directions hold came
+	early   []byte   // 0-RTT data, opened, until it is known to be accepted
+	renewal *renewal // whose keys are not in use yet, or nil
 }
 
 // A part is the next bytes that a direction holds.

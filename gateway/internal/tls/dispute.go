@@ -89,13 +89,33 @@ const (
 	Postponed // the keys may still come
 )
 
-// TryRecord takes a record as the next one of a disputed direction, if it opens.
+// changeBytes is what a ChangeCipherSpec takes. In the handshake of TLS 1.3 one may come before any record, for middleboxes (RFC 8446,
+// section 5); but nothing shows who sent it until the record behind it opens.
+const changeBytes = headerBytes + 1
+
+// Prefix returns how many bytes at the beginning of what a disputed direction has are to be tried together with the record behind them.
+func (c *Conn) Prefix(side uint8, b []byte) int {
+	if e := c.half[side].epoch; (e == early || e == handshake) && len(b) >= changeBytes && bytes.Equal(b[:changeBytes], []byte{typeCCS, 3, 3, 0, 1, 1}) {
+		return changeBytes
+	}
+	return 0
+}
+
+// TryRecord takes a record as the next one of a disputed direction, if it opens. Before it there may be a Prefix.
 func (d *Decrypter) TryRecord(c *Conn, side uint8, rec []byte) Outcome {
 	d.settle(c)
 	c.mode[side] = reading
 	disputed0 := d.Disputed
 	d.Disputed = nil
-	ok := d.whole(c, side, rec)
+	skip := 0
+	if len(rec) > changeBytes {
+		skip = c.Prefix(side, rec)
+	}
+	d.took = false
+	ok := d.take(c, side, rec[skip:])
+	if d.took && d.Read != nil {
+		d.Read(c, side, rec)
+	}
 	d.Disputed = disputed0
 	switch {
 	case c.mode[side] == disputed:

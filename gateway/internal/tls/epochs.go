@@ -132,6 +132,7 @@ func (d *Decrypter) protect12(c *Conn, side uint8) bool {
 		d.giveUp(c, side, NotTLS)
 		return true
 	}
+	d.renew(c)
 	secret, wait := d.secret(c, side, keys.Master)
 	if wait {
 		return false

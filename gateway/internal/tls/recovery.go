@@ -1,6 +1,10 @@
 package tls
 
-import "github.com/sealane/sealane/gateway/internal/keys"
+import (
+	"math"
+
+	"github.com/sealane/sealane/gateway/internal/keys"
+)
 
 // What happens after loss. A hole within a record whose header was seen costs that record only: the next begins at a known
 // place and has a known number. Otherwise the stream is searched for what looks like a record, and the numbers that it may
@@ -12,6 +16,8 @@ const (
 	// Numbers tried for one record, and openings tried in the life of one connection: what an attacker can make us do.
 	maxTrials     = 4096
 	maxConnTrials = 1 << 16
+	// So many KeyUpdates are looked for in one hole.
+	maxUpdates = 3
 	// A record of TLS 1.2 with ChaCha20-Poly1305 that holds nothing is the shortest.
 	shortest = headerBytes + tagBytes
 )
@@ -195,12 +201,12 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
 	case c.mode[side] != reading:
 		return true
 	case h.epoch == blind:
-		// A record of the handshake. Certificates of 64 KiB would be a surprise.
-		if h.fails++; h.fails > 64 {
+		// A record of the handshake, which may hold as little as 64 bytes (RFC 8449). Certificates of 64 KiB would be a surprise.
+		if h.fails++; h.fails > 1<<10 {
 			d.undecryptable(c, side)
 		}
 		return true
-	case side == Client && h.epoch == handshake && c.proof[side] != current && c.early != earlyNone && h.fails < 1<<10:
+	case side == Client && h.epoch == handshake && c.proof[side] != current && c.early != earlyNone && h.fails < math.MaxUint16:
 		// 0-RTT data that the server will not read, or for which there is no key.
 		h.fails++
 		d.Stats.EarlyDropped += uint64(len(rec))
@@ -350,11 +356,18 @@ func (d *Decrypter) findNext(c *Conn, side uint8, rec []byte) bool {
 		case handshake, blind:
 			try = application
 		default:
-			// Only loss, or a record that did not open, can hide a KeyUpdate.
-			if try != h.epoch || h.doubt == 0 || !k.update(c.suite, &r.secret) {
-				return false
+			// Only loss, or a record that did not open, can hide KeyUpdates.
+			secret := r.secret
+			defer clear(secret[:])
+			for n := uint32(0); try == h.epoch && n < min(h.doubt, maxUpdates); n++ {
+				if k = d.newKeys(); !k.update(c.suite, &secret) {
+					break
+				}
+				if secret = k.secret; d.tryKeys(c, side, k, application, rec) {
+					return true
+				}
 			}
-			return d.tryKeys(c, side, k, application, rec)
+			return false
 		}
 		// Handshake messages are not lost if the records before all opened.
 		if h.epoch == handshake && h.doubt == 0 {

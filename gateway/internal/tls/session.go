@@ -67,6 +67,10 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 			d.giveUp(c, side, NotTLS)
 			return
 		}
+		if h.epoch == protected12 {
+			d.renewal(c).random[Client] = hello.random
+			return
+		}
 		if c.proof != [2]proof{} {
 			// What has opened follows from the hellos that there were. Others are no part of this connection.
 			if c.random[Client] != hello.random {
@@ -116,10 +120,48 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 	}
 }
 
+// A renewal is a handshake of TLS 1.2 within a connection (RFC 5246, section 7.4.1.1): its hellos were in records that have opened. The
+// first ChangeCipherSpec behind them, of whichever side, has the keys of both sides follow from it.
+type renewal struct {
+	random [2][32]byte
+	suite  *suite
+}
+
+func (d *Decrypter) renewal(c *Conn) *renewal {
+	if c.waits == nil {
+		c.waits = new(waits)
+	}
+	if c.waits.renewal == nil {
+		c.waits.renewal = new(renewal)
+	}
+	return c.waits.renewal
+}
+
+// renew has the next keys follow from the last hellos. The records of the other side are read with the old keys until its own
+// ChangeCipherSpec: the nonces of both suites must be alike.
+func (d *Decrypter) renew(c *Conn) {
+	if c.waits == nil || c.waits.renewal == nil || c.waits.renewal.suite == nil {
+		return
+	}
+	n := c.waits.renewal
+	if n.suite.version != version12 || n.suite.explicit() != c.suite.explicit() {
+		return
+	}
+	d.Store.Forget(&c.random[Client])
+	d.dropSecrets(c)
+	c.random, c.suite, c.waits.renewal = n.random, n.suite, nil
+	d.Store.Use(&c.random[Client])
+}
+
 func (d *Decrypter) serverHello(c *Conn, body []byte) {
 	hello, ok := parseServerHello(body)
 	if !ok {
 		d.giveUp(c, Server, NotTLS)
+		return
+	}
+	if c.half[Server].epoch == protected12 {
+		n := d.renewal(c)
+		n.random[Server], n.suite = hello.random, suites[hello.suite]
 		return
 	}
 	if c.proof != [2]proof{} && c.suite != nil {

@@ -46,7 +46,8 @@ type keys struct {
 
 // A Session is the TLS of one connection.
 type Session struct {
-	Name string // of the server, in the ClientHello
+	Name  string // of the server, in the ClientHello
+	Early bool   // it offers 0-RTT data
 
 	suite     uint16
 	random    [32]byte
@@ -161,6 +162,9 @@ func (s *Session) ClientHello() []byte {
 	body = append(body, 0, 2, byte(s.suite>>8), byte(s.suite), 1, 0)
 	ext := []byte{0, 43, 0, 3, 2, 3, 4, 0, 51, 0, 200}
 	ext = append(ext, make([]byte, 200)...)
+	if s.Early {
+		ext = append(ext, 0, 42, 0, 0)
+	}
 	if n := len(s.Name); n > 0 {
 		ext = append(ext, 0, 0, 0, byte(n+5), 0, byte(n+3), 0, 0, byte(n))
 		ext = append(ext, s.Name...)
@@ -209,6 +213,11 @@ func (s *Session) Data(side int, data []byte, size int) []byte {
 // Seal returns a record of any type, with some padding.
 func (s *Session) Seal(side int, kind byte, text []byte, pad int) []byte {
 	return s.traffic[side].seal(kind, text, pad)
+}
+
+// Handshake returns a record of the handshake, as a part of what is said after the flights.
+func (s *Session) Handshake(side int, body []byte) []byte {
+	return s.handshake[side].seal(22, body, 0)
 }
 
 // CloseNotify returns the alert that ends a direction.

@@ -35,6 +35,12 @@ const (
 // State returns how far it is, and the number of the next record.
 func (k *Key) State() (state uint32, number uint64) { return k.state.Load(), k.number.Load() }
 
+// Tell sets what State returns, for those who read the connection in another way than with a Worker.
+func (k *Key) Tell(state uint32, number uint64) {
+	k.state.Store(state)
+	k.number.Store(number)
+}
+
 type keyName [2]netip.AddrPort
 
 // Keys is the table of given keys. It is safe for concurrent use; workers take part in it with Options.Keys.
