@@ -10,7 +10,7 @@ import capstone
 import terms
 from common import ArmFlags, elements, known, overflow_of, split
 from arm64 import BY_ELEMENTS, add_elements, integer, look_up, operands, shift_insert
-from terms import (Unproved, add, add_modular, both, carryless, cat, const, cut, either, exact_sum, extend, inverse_sub_shift, invert, mix_columns,
+from terms import (Unproved, add, add_modular, both, carryless, cat, const, cut, either, extend, inverse_sub_shift, invert, mix_columns,
                    product, rotate_left, shift_left, shift_right, sign_fill, sub_shift, subtract, undefined, xor)
 
 POINTER = 32

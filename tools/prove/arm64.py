@@ -10,7 +10,7 @@ import capstone
 import bits
 import linear
 import terms
-from common import ArmFlags, elements, known, overflow_of, pairs, split
+from common import ArmFlags, elements, known, overflow_of, split
 from terms import (Unproved, add, add_modular, atom, both, carryless, cat, const, cut, either, equal, extend, inverse_sub_shift, invert, mix_columns,
                    product, rotate_left, select, shift_left, shift_right, sign_fill, sub_shift, subtract, undefined, xor)
 

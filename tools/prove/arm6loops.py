@@ -26,8 +26,8 @@ import reduction
 import spec
 import terms
 from armloops import ADS, WHOLE, Shape, anew, general, h_before, leave_out, residue, scratch, text_named
-from kernels import A, AD, FIRST, LAST, SCRATCH, STATE, TAG, text_symbols
-from terms import P, Unproved, add_modular, cat, const, extend, same, secret, symbol
+from kernels import A, AD, FIRST, LAST, STATE, TAG, text_symbols
+from terms import P, Unproved, add_modular, cat, const, extend, same, symbol
 
 NAME = "sealane_chacha20poly1305_armv6"
 LEAST = 128

@@ -33,7 +33,7 @@ import spec
 import terms
 from kernels import A, AD, FIRST, KEY, LAST, NONCE, OPEN, SCRATCH, STATE, TAG, Call, text_symbols
 from memory import WINDOW
-from terms import P, Unproved, add_modular, cat, const, cut, extend, same, secret, symbol
+from terms import P, Unproved, add_modular, cat, const, cut, extend, same, symbol
 
 WHOLE = FIRST | LAST
 LONGEST = {arm64: (1 << 38) - 64, arm32: (1 << 30) - 64}  # bytes of text: RFC 8439, 2.8; half of what 32 bits address

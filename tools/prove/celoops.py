@@ -23,8 +23,8 @@ import prove
 import spec
 import terms
 from gcmloops import ADS, LONGEST, Shape, nonce_symbols, text_named
-from kernels import A, AD, FIRST, LAST, SCRATCH, STATE, TAG, text_symbols
-from terms import Unproved, add_modular, carryless, cat, const, cut, field_product, same, secret, symbol, xor
+from kernels import A, AD, FIRST, LAST, STATE, TAG, text_symbols
+from terms import Unproved, add_modular, carryless, cat, const, cut, field_product, same, symbol, xor
 
 NAME = "sealane_aesgcm_ce"
 GROUP, LEAST = 128, 256

@@ -31,7 +31,7 @@ import terms
 import x86
 from kernels import A, AD, FIRST, KEY, LAST, NONCE, OPEN, SCRATCH, STATE, TAG, Call, gcm_key, text_symbols
 from memory import WINDOW
-from terms import Unproved, add_modular, cat, const, cut, field_power, field_product, same, secret, symbol
+from terms import Unproved, add_modular, cat, const, cut, field_power, field_product, same, symbol
 
 LONGEST = (1 << 36) - 32  # bytes of text, SP 800-38D, 5.2.1.1
 WHOLE = FIRST | LAST

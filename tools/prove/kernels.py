@@ -546,8 +546,11 @@ class BatchShape:
 
     def __init__(self, lanes, opens=False, in_place=False, bits=128, keys=0):
         self.lanes, self.opens, self.in_place, self.bits = lanes, opens, in_place, bits
-        self.key_of = {0: lambda i: i, 1: lambda i: 0, 2: lambda i: i // 2}[keys]
         self.keys = keys
+
+    def key_of(self, i):
+        """The number of a lane's key."""
+        return (i, 0, i // 2)[self.keys]
 
     def __str__(self):
         return f"{'open' if self.opens else 'seal'} {len(self.lanes)} lanes " + " ".join(f"{n}" + (f"+{a}" if a else "") for n, a in self.lanes) \

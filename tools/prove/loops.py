@@ -28,7 +28,7 @@ import spec
 import terms
 from kernels import A, AD, FIRST, KEY, LAST, NONCE, OPEN, SCRATCH, STATE, TAG, Call, text_symbols
 from memory import WINDOW
-from terms import P, Unproved, add_modular, cat, const, cut, extend, same, secret, symbol
+from terms import P, Unproved, add_modular, cat, const, cut, extend, same, symbol
 
 LONGEST = (1 << 38) - 64  # bytes of text, RFC 8439, 2.8
 FRAME = A["SCRATCH_SAVE_BYTES"] + 128

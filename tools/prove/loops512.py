@@ -20,7 +20,7 @@ import spec
 import terms
 from kernels import A, AD, FIRST, LAST, SCRATCH, STATE, TAG, text_symbols
 from loops import LONGEST, SHAPES, WHOLE, Part, anew, one_time, state_before
-from terms import P, Unproved, add_modular, cat, const, cut, extend, same, secret, symbol
+from terms import P, Unproved, add_modular, cat, const, cut, extend, same, symbol
 
 NAME = "sealane_chacha20poly1305_avx512"
 PASS, AHEAD, LEAST = 2048, 384, 2048 + 1

@@ -32,7 +32,7 @@ import terms
 import x86
 from kernels import A, KEY, SCRATCH, STATE, Call
 from modes import CBC_DECRYPT, CTR, ECB_DECRYPT, ECB_ENCRYPT, XTS_DECRYPT, XTS_ENCRYPT, blocks_of
-from terms import Unproved, add_modular, cat, const, cut, same, secret, symbol
+from terms import Unproved, add_modular, cat, const, cut, same, symbol
 
 LONGEST = 1 << 60  # bytes of text; of 32-bit ARM 2^30
 END = 0x1000000  # where the end of a text is in a run, from its begin: beyond all that a loop reaches

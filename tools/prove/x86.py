@@ -12,7 +12,7 @@ from capstone import x86_const as X
 import linear
 import terms
 from common import known, pairs, split
-from terms import (Unproved, add, add_modular, aes_inverse_round, aes_round, both, carryless, cat, const, cut, either, equal, exact_sum, extend, invert,
+from terms import (Unproved, add, add_modular, aes_inverse_round, aes_round, both, carryless, cat, const, cut, either, equal, extend, invert,
                    mix_columns, product, rotate_left, select, shift_left, shift_right, sign_fill, subtract, undefined, xor)
 
 NAMES64 = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()
