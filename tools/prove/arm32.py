@@ -10,14 +10,11 @@ import capstone
 import terms
 from common import ArmFlags, elements, known, overflow_of, split
 from arm64 import BY_ELEMENTS, add_elements, integer, look_up, operands, shift_insert
-from terms import (Unproved, add, add_modular, both, carryless, cat, const, cut, either, exact_sum, extend, inverse_sub_shift, invert, mix_columns,
+from terms import (Unproved, add, add_modular, both, carryless, cat, const, cut, either, extend, inverse_sub_shift, invert, mix_columns,
                    product, rotate_left, shift_left, shift_right, sign_fill, sub_shift, subtract, undefined, xor)
 
-STACK_POINTER, POINTER = 13, 32
+POINTER = 32
 ARGUMENTS = (0, 1, 2)
-PRESERVED = tuple(range(4, 12))
-PRESERVED_VECTORS = tuple(range(8, 16))  # d registers
-STACK_BYTES = 96
 REGISTERS = {**{f"r{i}": i for i in range(16)}, "sb": 9, "sl": 10, "fp": 11, "ip": 12, "sp": 13, "lr": 14}
 CONDITIONS = "eq ne cs hs cc lo mi pl vs vc hi ls ge lt gt le".split()
 
@@ -30,22 +27,8 @@ class Machine(ArmFlags):
         self.vector = [undefined(32)] * 64  # d0, d1, .. of two words each
         self.steps = 0
 
-    def preserve(self, name):
-        for r in PRESERVED:
-            self.general[r] = name(f"callerr{r}", 32)
-        for r in PRESERVED_VECTORS:
-            self.vector[2 * r:2 * r + 2] = [name(f"callerd{r}.{i}", 32) for i in range(2)]
-
     def fill_vectors(self, name):
         self.vector = [name(f"vector{i}", 32) if not w.defined else w for i, w in enumerate(self.vector)]
-
-    def preserved(self, name):
-        for r in PRESERVED:
-            if self.general[r] is not name(f"callerr{r}", 32):
-                yield f"r{r}"
-        for r in PRESERVED_VECTORS:
-            if self.vector[2 * r:2 * r + 2] != [name(f"callerd{r}.{i}", 32) for i in range(2)]:
-                yield f"d{r}"
 
 
 def decoder():
@@ -54,7 +37,7 @@ def decoder():
 
 def number(name):
     n = REGISTERS.get(name)
-    if n is None or n == 15:
+    if n is None or n in (10, 13, 14, 15):
         raise Unproved(f"register {name} is not known")
     return n
 
@@ -66,8 +49,6 @@ def read(name):
 
 def write(name):
     n = number(name)
-    if n in (10, 13, 14):
-        raise Unproved(f"{name} may not be written")
 
     def put(m, v):
         m.general[n] = v
@@ -285,7 +266,7 @@ def address(ops, i):
 def load_store(name, ops):
     if name in ("ldrd", "strd"):
         at, a, b = address(ops, 2), number(ops[0]), number(ops[1])
-        if a % 2 or b != a + 1 or name == "ldrd" and a == 10:
+        if a % 2 or b != a + 1:
             raise Unproved("registers of ldrd or strd")
 
         def double(m):
@@ -327,25 +308,19 @@ def double(name):
 
 
 def multiple(name, ops):
-    """ldm, stm, push, pop; vldm, vstm, vpush, vpop."""
+    """ldm, stm; vldm, vstm."""
     vectors = name.startswith("v")
-    base = name.removeprefix("v")
-    if base in ("push", "pop"):
-        r, back, names = STACK_POINTER, True, register_list(ops[0])[0]
-        down, is_load = base == "push", base == "pop"
-        first = down
-    else:
-        text = ops[0]
-        back = text.endswith("!")
-        r, names = number(text.rstrip("!")), register_list(ops[1])[0]
-        down, first = base.endswith(("db", "da")), base.endswith(("ib", "db"))
-        is_load = base.startswith("ldm")
+    base, text = name.removeprefix("v"), ops[0]
+    back = text.endswith("!")
+    r, names = number(text.rstrip("!")), register_list(ops[1])[0]
+    down, first = base.endswith(("db", "da")), base.endswith(("ib", "db"))
+    is_load = base.startswith("ldm")
     if vectors:
         numbers = [double(n) for n in names]
         size = 8 * len(numbers)
     else:
         numbers = [number(n) for n in names]
-        if numbers != sorted(numbers) or (is_load and set(numbers) & {10, 13, 14, r if back else 10}):
+        if numbers != sorted(numbers) or (is_load and back and r in numbers):
             raise Unproved("registers of a load of many")
         size = 4 * len(numbers)
     low = -size if down and first else 4 - size if down else 4 if first and not vectors else 0

@@ -10,42 +10,24 @@ import capstone
 import bits
 import linear
 import terms
-from common import ArmFlags, elements, known, overflow_of, pairs, split
+from common import ArmFlags, elements, known, overflow_of, split
 from terms import (Unproved, add, add_modular, atom, both, carryless, cat, const, cut, either, equal, extend, inverse_sub_shift, invert, mix_columns,
                    product, rotate_left, select, shift_left, shift_right, sign_fill, sub_shift, subtract, undefined, xor)
 
-STACK_POINTER, POINTER = 31, 64
+POINTER = 64
 ARGUMENTS = (0, 1, 2)
-PRESERVED = tuple(range(19, 29))
-PRESERVED_VECTORS = tuple(range(8, 16))  # their low halves
-STACK_BYTES = 144
 
 
 class Machine(ArmFlags):
     def __init__(self, memory):
         super().__init__()
         self.memory = memory
-        self.general = [undefined(64)] * 32  # 31 is the stack pointer
+        self.general = [undefined(64)] * 31
         self.vector = [[undefined(32)] * 4 for _ in range(32)]
         self.steps = 0
 
-    def preserve(self, name):
-        for r in PRESERVED:
-            self.general[r] = name(f"callerx{r}", 64)
-        for r in PRESERVED_VECTORS:
-            self.vector[r] = [name(f"callerd{r}.{i}", 32) for i in range(2)] + [undefined(32)] * 2
-
     def fill_vectors(self, name):
         self.vector = [[name(f"vector{r}.{i}", 32) if not w.defined else w for i, w in enumerate(v)] for r, v in enumerate(self.vector)]
-
-    def preserved(self, name):
-        """Registers that are not the caller's any more."""
-        for r in PRESERVED:
-            if self.general[r] is not name(f"callerx{r}", 64):
-                yield f"x{r}"
-        for r in PRESERVED_VECTORS:
-            if list(self.vector[r][:2]) != [name(f"callerd{r}.{i}", 32) for i in range(2)]:
-                yield f"d{r}"
 
 
 def decoder():
@@ -62,14 +44,12 @@ def integer(text):
 
 
 def width_of(name):
-    return 64 if name[0] == "x" or name == "sp" else 32
+    return 64 if name[0] == "x" else 32
 
 
 def number(name):
     if name in ("xzr", "wzr"):
         return None
-    if name == "sp":
-        return STACK_POINTER
     m = re.fullmatch(r"[xw](\d+)", name)
     if not m:
         raise Unproved(f"register {name} is not known")
@@ -271,8 +251,6 @@ def address(text, behind):
         v = m.general[base]
         b = m.known(v, "an address")
         moved = lambda by: const(b + by, 64) if v.constant is not None else add(64, v, const(by, 64))[0]
-        if base == STACK_POINTER and b % 16:
-            raise Unproved("the stack pointer is not a multiple of 16")
         if behind is not None:
             step = behind if isinstance(behind, int) else known(behind(m), "an address")
             m.general[base] = moved(step)

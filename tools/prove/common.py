@@ -100,8 +100,8 @@ class Code:
 
     LIMIT = 5_000_000
 
-    def __init__(self, code, meaning):
-        self.code, self.meaning, self.steps = code, meaning, {}
+    def __init__(self, code, meaning, lines=None):
+        self.code, self.meaning, self.steps, self.lines = code, meaning, {}, lines or {}
 
     def run(self, machine, trace=None, start=0, stop=None):
         """To the end, or from `start` to the next time at `stop`. Returns whether that was reached."""
@@ -132,5 +132,6 @@ class Code:
                 pc = after
         except Unproved as e:
             text = steps[pc][3] if pc in steps else ""
-            e.args = f"at {pc:#x} {text}: {e}",
+            line = f" ({self.lines[pc]})" if pc in self.lines else ""
+            e.args = f"at {pc:#x} {text}{line}: {e}",
             raise

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+import abi
 import kernels
 from kernels import FIRST, LAST, ROOT
 from terms import Unproved
@@ -23,7 +24,8 @@ LEAVE = r"^( *endfunction\b)"
 
 
 class Fault:
-    """kernel: ISA/name. changes: (file, pattern, replacement). calls: which of a full run's; None: that the object is read."""
+    """kernel: ISA/name. changes: (file, pattern, replacement). calls: which of a full run's; None: that the object is read; ABI: what
+    C links, by abi.py."""
 
     def __init__(self, what, kernel, changes, calls):
         self.what, self.kernel, self.changes, self.calls = what, kernel, changes, calls
@@ -38,6 +40,7 @@ def of_bytes(*sizes, flags=(FIRST | LAST,)):
     return lambda s: getattr(s, "size", None) in sizes and getattr(s, "ad", 0) == 0 and getattr(s, "flags", None) in flags
 
 
+ABI = "abi"
 SOME = of_bytes(0, 10, 64, 65)
 SSSE3, NEON, BATCH, GCM_BATCH = "x86_64/chacha20poly1305_ssse3", "aarch64/chacha20poly1305_neon", "x86_64/chacha20poly1305_batch_avx2", \
     "x86_64/aesgcm_batch_avx512"
@@ -112,6 +115,21 @@ FAULTS = [
     cmp rax, [rdi+SEALANE_ARG_OUT]
     je .Lplanted
 """), SOME),
+    Fault("C: a register is restored from another slot", SSSE3, [(MACROS, r"mov r12, \[rsp - 16\]", "mov r12, [rsp - 24]")], ABI),
+    Fault("C: a register is not saved", SSSE3, [(MACROS, r"    mov \[rsp - 40\], r15\n", "")], ABI),
+    Fault("C: an instruction that Go has not", SSSE3, entry(TEXT, "#if !defined(SEALANE_GO)\n    add rdi, 0\n#endif\n"), ABI),
+    Fault("C: an instruction that Go alone has", SSSE3, entry(TEXT, "#if defined(SEALANE_GO)\n    xor eax, eax\n#endif\n"), ABI),
+    Fault("C: a branch to elsewhere", SSSE3, [(TEXT, r"^( *)je \.Lfinish_tail", """#if defined(SEALANE_GO)
+    je .Lfinish_tail
+#else
+    je .Lpassed
+#endif""")], ABI),
+    Fault("C: a register is touched before it is saved", "x86_64/aesgcm_avx512", [("x86_64/aesgcm_avx512.S", ENTRY, r"\1    mov r12, rax\n")], ABI),
+    Fault("Windows: a register is restored from another slot", SSSE3, [(MACROS, r"mov rsi, \[rsp \+ 208\]", "mov rsi, [rsp + 200]")], ABI),
+    Fault("Windows: a vector register is not saved", SSSE3, [(MACROS, r"\.irp n, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15\n    win64_save_vector",
+                                                             ".irp n, 6, 7, 8, 9, 10, 11, 12, 13, 14\n    win64_save_vector")], ABI),
+    Fault("AArch64: two pairs in one slot", NEON, [(MACROS, r"\\do x25, x26, 25, 112", r"\\do x25, x26, 25, 96")], ABI),
+    Fault("32-bit ARM: registers restored in another order", "arm/chacha20poly1305_neon", [(MACROS, r"pop \{r4-r9, r11\}", "pop {r4-r8, r11, r12}")], ABI),
     Fault("a second function", SSSE3, [(TEXT, r"^(constants KERNEL_CONSTANTS)", """function sealane_chacha20poly1305_another
 endfunction
 \\1""")], None),
@@ -136,12 +154,17 @@ def build(fault, folder, changed):
     path = os.path.join(folder, name + ".o")
     for one in {name, name.replace("_batch_", "_")}:  # the keys of lanes too
         if os.path.exists(source := os.path.join(tree, isa, one + ".S")):
-            subprocess.run([COMPILERS[isa], "-c", "-o", os.path.join(folder, one + ".o"), source], check=True)
+            subprocess.run([COMPILERS[isa], "-DSEALANE_GO", "-g", "-c", "-o", os.path.join(folder, one + ".o"), source], check=True)
     return path
 
 
-def refusal(path, calls):
+def refusal(fault, path):
     """Why the first of the calls is refused that is; and how many were tried."""
+    calls = fault.calls
+    if calls is ABI:
+        isa, source = fault.kernel.split("/")[0], os.path.join(os.path.dirname(path), "asm", fault.kernel + ".S")
+        results = list(abi.conventions(source, os.path.dirname(path), isa))
+        return next((f"{name}: {why}" for name, _, why in results if why), None), len(results)
     kernel = kernels.Kernel(path)
     if calls is None:
         return None, 1
@@ -172,11 +195,11 @@ def main():
                 if args.keep:
                     os.makedirs(args.keep, exist_ok=True)
                     shutil.copy(path, os.path.join(args.keep, f"{i}-{os.path.basename(path)}"))
-                why, _ = refusal(path, fault.calls)
+                why, _ = refusal(fault, path)
             except Unproved as e:
                 why = str(e)
             try:
-                right, tried = refusal(build(fault, folder, False), fault.calls)
+                right, tried = refusal(fault, build(fault, folder, False))
             except Unproved as e:
                 right, tried = str(e), 0
             good = why is not None and right is None and tried > 0

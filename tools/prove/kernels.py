@@ -31,24 +31,26 @@ def offsets():
     return found
 
 
-def scratch_ends():
-    """Where Go's frames end, by instruction set, primitive and level: what make gen has read of scratch_end statements."""
-    found, isa = {}, None
-    with open(os.path.join(ROOT, "test", "scratch.h")) as f:
-        for line in f:
-            if line.startswith("#if defined("):
-                isa = {"__x86_64__": x86, "__aarch64__": arm64, "__arm__": arm32}[line.split("(")[1].split(")")[0]]
-            elif m := re.match(r'    \{"(\w+)", "(\w+)", (\d+)\},', line):
-                found[isa, f"sealane_{m[1]}_{m[2]}"] = int(m[3])
-    return found
-
-
 A = offsets()
-ENDS = scratch_ends()
 FIRST, LAST, OPEN = A["FLAG_FIRST"], A["FLAG_LAST"], A["FLAG_OPEN"]
 
 
 ISAS = {"EM_X86_64": x86, "EM_AARCH64": arm64, "EM_ARM": arm32}
+
+
+def lines_of(elf, start):
+    """Address in the function -> file:line of the source, if the object says it."""
+    if not elf.has_dwarf_info():
+        return {}
+    dwarf, found = elf.get_dwarf_info(), {}
+    for unit in dwarf.iter_CUs():
+        program = dwarf.line_program_for_CU(unit)
+        files, version = program["file_entry"], program["version"]
+        for entry in program.get_entries():
+            if entry.state and not entry.state.end_sequence:
+                name = files[entry.state.file - (version < 5)].name.decode()
+                found[entry.state.address - start] = f"{os.path.basename(name)}:{entry.state.line}"
+    return found
 
 
 class Kernel:
@@ -70,12 +72,14 @@ class Kernel:
                 data = elf.get_section(s["st_shndx"]).data()
                 return data[s["st_value"]:s["st_value"] + s["st_size"]]
             self.code = content(function)
+            self.scratch_end = next((s["st_value"] for s in symbols if s.name == "sealane_scratch_end"), None)
             constants = [s for s in symbols if s["st_info"]["type"] == "STT_OBJECT"]
             self.constants = content(constants[0]) if constants else b""
+            self.lines = lines_of(elf, function["st_value"])
         self.steps, self.single, self.head = None, None, None
-        # Kernels have what lies behind the macros' part, up to where Go's frame ends; of batches as much as there is.
+        # Kernels have what lies behind the macros' part, up to where Go's frame ends (scratch_end); of batches as much as there is.
         self.scratch_from = A["SCRATCH_SAVE_BYTES"]
-        self.scratch_bytes = A["BATCH_SCRATCH_BYTES"] if "_batch_" in self.name else ENDS.get((self.isa, self.name), A["SCRATCH_BYTES"])
+        self.scratch_bytes = A["BATCH_SCRATCH_BYTES"] if "_batch_" in self.name else self.scratch_end or A["SCRATCH_BYTES"]
         self.asked = False  # for the function of every call
 
     def __str__(self):
@@ -114,7 +118,7 @@ class Kernel:
 
     def program(self):
         if self.steps is None:
-            self.steps = Code(self.code, self.isa.meaning)
+            self.steps = Code(self.code, self.isa.meaning, self.lines)
         return self.steps
 
     @property
@@ -124,7 +128,7 @@ class Kernel:
 
 
 # Where things are. Alignments can be changed by a shape; everything is far from everything else.
-ARGS, SCRATCH, CONSTS, KEY, NONCE, TAG, STATE, STACK = (0x10000 * i for i in range(1, 9))
+ARGS, SCRATCH, CONSTS, KEY, NONCE, TAG, STATE = (0x10000 * i for i in range(1, 8))
 AD, IN, OUT = 0x1000000, 0x2000000, 0x4000000
 
 
@@ -134,7 +138,7 @@ def text_symbols(name, size):
 
 
 # What callers guarantee that pointers are multiples of (asm/asm.S, asm/args.h, src/kernel.h): on 64 bits, and of Go's on 32.
-ALIGNMENTS = {"scratch": (64, 64), "consts": (32, 8), "stack": (16, 8), **dict.fromkeys(("args", "lanes"), (8, 4))}
+ALIGNMENTS = {"scratch": (64, 64), "consts": (32, 8), **dict.fromkeys(("args", "lanes"), (8, 4))}
 ALIGNMENT_OF_OWN = {"key": (8, 4), "rounds": (8, 4), "schedule": (8, 4), "inverse": (8, 4), "state": (8, 4)}  # of a level's keys and states
 FAR = 1 << 16
 POINTERS = {"out", "in", "ad", "key", "nonce", "tag", "state", "lanes"}
@@ -153,8 +157,6 @@ class Call:
         m.known = self.known
         for r, name, address in zip(isa.ARGUMENTS, ("args", "scratch", "consts"), (ARGS, SCRATCH, self.consts)):
             m.general[r] = self.callers(name, address)
-        m.general[isa.STACK_POINTER] = const(STACK, isa.POINTER)
-        m.preserve(symbol)
 
     def alignment(self, name):
         """Of what a pointer of this name points to."""
@@ -181,8 +183,7 @@ class Call:
         """More: (name, start, size, read, write)."""
         everything = [("args", ARGS, A["ARGS_BYTES"], True, False),
                       ("scratch", SCRATCH + self.kernel.scratch_from, self.scratch_bytes - self.kernel.scratch_from, True, True),
-                      ("consts", self.consts, len(self.kernel.constants), True, False),
-                      ("stack", STACK - self.kernel.isa.STACK_BYTES, self.kernel.isa.STACK_BYTES, True, True), *more]
+                      ("consts", self.consts, len(self.kernel.constants), True, False), *more]
         for r in everything:
             if r[2]:
                 self.memory.region(*r, align=self.alignment(r[0]))
@@ -207,23 +208,26 @@ class Call:
         return self.machine.steps
 
     def left_behind(self):
-        m, isa = self.machine, self.kernel.isa
-        for name in m.preserved(symbol):
-            raise Unproved(f"{name} is not the caller's any more")
-        if m.general[isa.STACK_POINTER].constant != STACK:
-            raise Unproved("the stack pointer is not the caller's any more")
-        for at in range(STACK - isa.STACK_BYTES, STACK, 4):
-            v = self.memory.cells.get(at)
-            if v is not None and any(n == terms.TAINT or n >= 0 and not str(terms.ATOMS[n].extra).startswith("caller") for n, _, _ in v.pieces):
-                raise Unproved(f"stack - {STACK - at} still depends on data")
+        m = self.machine
         for at in range(SCRATCH, SCRATCH + self.scratch_bytes, 4):
             v = self.memory.cells.get(at)
             if v is not None and secret(v) and v is not symbol(f"before {at}", 32):
                 raise Unproved(f"scratch + {at - SCRATCH} still depends on data")
+        self.upper_halves()
+
+    def wiped(self, written):
+        """Of scratch that a loop has written, that it is written again, without data."""
+        for at in sorted(written):
+            v = self.memory.cells.get(at, self.memory.unset)
+            if SCRATCH <= at < SCRATCH + self.scratch_bytes and (not v.defined or secret(v)) and v is not symbol(f"before {at}", 32):
+                raise Unproved(f"scratch + {at - SCRATCH}, which the loop has written, is not wiped")
+
+    def upper_halves(self):
+        m = self.machine
         if self.kernel.wide:
             for i in range(16):
                 # Zero, or as the caller left it: nothing has written there.
-                if any(w.defined and w.constant != 0 for w in m.vector[i][4:]):
+                if any(w.constant != 0 and any(n != terms.UNDEF for n, _, _ in w.pieces) for w in m.vector[i][4:]):
                     raise Unproved(f"the upper half of vector register {i} is not zero")
 
     def cells(self):
@@ -240,7 +244,7 @@ class Call:
         for i, v in enumerate(getattr(m, "mask", ())):
             found["mask", i] = v
         for a, v in self.memory.cells.items():
-            if SCRATCH <= a < SCRATCH + self.scratch_bytes or STACK - self.kernel.isa.STACK_BYTES <= a < STACK:
+            if SCRATCH <= a < SCRATCH + self.scratch_bytes:
                 found["memory", a] = v
         return found
 
@@ -542,8 +546,11 @@ class BatchShape:
 
     def __init__(self, lanes, opens=False, in_place=False, bits=128, keys=0):
         self.lanes, self.opens, self.in_place, self.bits = lanes, opens, in_place, bits
-        self.key_of = {0: lambda i: i, 1: lambda i: 0, 2: lambda i: i // 2}[keys]
         self.keys = keys
+
+    def key_of(self, i):
+        """The number of a lane's key."""
+        return (i, 0, i // 2)[self.keys]
 
     def __str__(self):
         return f"{'open' if self.opens else 'seal'} {len(self.lanes)} lanes " + " ".join(f"{n}" + (f"+{a}" if a else "") for n, a in self.lanes) \
@@ -628,6 +635,7 @@ def batch(kernel, shape, folder=None, trace=None, function=True):
 # Calls of each kernel in a quick run, besides those that set up keys; of what one of them takes.
 # FUNCTION: of a kernel whose AES is made of bit operations, the calls that mutate.py compares with the specification.
 FUNCTION = 30
+ENDS = 0, 5  # bytes of the last block that parts and counter blocks have there
 QUICK = {"single": 15, "batch": 4, "bitwise": 3, "modes": 16}
 
 
@@ -655,7 +663,7 @@ def shapes(kernel, quick):
         induction = shapes_of.BY_INDUCTION.get(kernel.name.removeprefix("sealane_"))
         found = list((shapes_of.gcm_shapes if "aesgcm" in kernel.name else shapes_of.chacha_shapes)(quick, kernel.isa is not x86, induction))
     if not quick and kernel.bitwise:  # which takes long
-        found = [s for s in found if isinstance(s, Setup) or s.size <= 700]
+        found = [s for s in found if isinstance(s, Setup) or s.size <= 700 and not (s.j0 and s.size % 16 not in ENDS)]
         short = [s for s in found if not isinstance(s, Setup) and s.size <= 200]
         for s in random.Random(str(kernel)).sample(short, FUNCTION):
             s.function = True
@@ -706,10 +714,14 @@ def alike(kernel, shape):
 
 
 def dear(kernel, shape):
-    """Where AES is made of bit operations: calls of which each key takes seconds; and each block that is authenticated, of those that no
-    other call has alike."""
-    return getattr(shape, "lanes", 0) > 25 or \
-        kernel.name.endswith("aesgcm_armv6") and not isinstance(shape, Setup) and (shape.size > 200 or shape.ad > 0)
+    """Where AES is made of bit operations: calls of which each key takes seconds; parts, but for some ends; and each block that is
+    authenticated, of those that no other call has alike."""
+    if getattr(shape, "lanes", 0) > 25:
+        return True
+    if kernel.of_modes or isinstance(shape, Setup):
+        return False
+    return shape.flags != FIRST | LAST and not (shape.size <= 200 and shape.size % 16 in ENDS) or \
+        kernel.name.endswith("aesgcm_armv6") and (shape.size > 200 or shape.ad > 0)
 
 
 def prove(kernel, shape, folder):

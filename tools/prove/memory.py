@@ -59,7 +59,7 @@ class Memory:
                 if r.name.split()[0] in names and abs(r.start - from_) < window:
                     r.stored, r.from_, r.is_input = stored, from_, from_ == source
                     found.append(r)
-        low = min((r.start - target for r in found if not r.is_input and r.write), default=WINDOW)
+        low = min((r.start - target for r in found if not r.is_input and r.write), default=-WINDOW)
         for r in found:
             r.low = low
 

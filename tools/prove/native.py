@@ -53,6 +53,26 @@ static struct { uint64_t start, bytes, back, kept; } part[1000];
 static uintptr_t first_page(uint64_t i) { return part[i].start & ~(uintptr_t)4095; }
 static uintptr_t last_page(uint64_t i) { return (part[i].start + part[i].bytes + 4095) & ~(uintptr_t)4095; }
 static void in(void *p, size_t n) { if (n && fread(p, n, 1, stdin) != 1) exit(0); }
+/* As Go calls a kernel: it may change all registers. */
+static __attribute__((noinline)) void call(void *args, void *scratch, void *consts)
+{
+#if defined(__x86_64__)
+    uintptr_t code = %(code)#xUL;
+    __asm__ volatile("call *%%0" : "+a"(code), "+D"(args), "+S"(scratch), "+d"(consts) :: "memory", "cc", "rbx", "rcx", "r8", "r9", "r10", "r11",
+                     "r12", "r13", "r14", "r15");
+#elif defined(__aarch64__)
+    register void *a __asm__("x0") = args, *b __asm__("x1") = scratch, *c __asm__("x2") = consts;
+    register uintptr_t code __asm__("x3") = %(code)#xUL;
+    __asm__ volatile("blr %%3" : "+r"(a), "+r"(b), "+r"(c), "+r"(code) :: "memory", "cc", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12",
+                     "x13", "x14", "x15", "x16", "x17", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30",
+                     "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15");
+#else
+    register void *a __asm__("r0") = args, *b __asm__("r1") = scratch, *c __asm__("r2") = consts;
+    register uintptr_t code __asm__("r3") = %(code)#xUL;
+    __asm__ volatile("blx %%3" : "+r"(a), "+r"(b), "+r"(c), "+r"(code) :: "memory", "cc", "r4", "r5", "r6", "r7", "r8", "r9", "r11", "r12", "lr",
+                     "d8", "d9", "d10", "d11", "d12", "d13", "d14", "d15");
+#endif
+}
 static void serve(void)
 {
     for (;;) {
@@ -70,7 +90,7 @@ static void serve(void)
             in((void *)(uintptr_t)part[i].start, part[i].bytes);
         __builtin___clear_cache((char *)%(code)#xUL, (char *)%(code)#xUL + (1 << 20));
         setitimer(ITIMER_PROF, &(struct itimerval){.it_value.tv_sec = %(seconds)d}, NULL);
-        ((void (*)(void *, void *, void *))(uintptr_t)%(code)#xUL)((void *)(uintptr_t)head[1], (void *)(uintptr_t)head[2], (void *)(uintptr_t)head[3]);
+        call((void *)(uintptr_t)head[1], (void *)(uintptr_t)head[2], (void *)(uintptr_t)head[3]);
         uint64_t around = 0; /* of all pages of parts that are kept, what lies around these too */
         for (uint64_t i = 0; i < head[0]; i++)
             for (uintptr_t at = first_page(i); part[i].kept && at < last_page(i); at += 8)
@@ -105,7 +125,7 @@ class Server:
             f.write(C % {"code": CODE, "seconds": SECONDS})
         self.program, self.process = folder + "/n", None
         # Where it does not lie where calls have their data.
-        subprocess.run([*compiler, "-O1", "-static", "-no-pie", "-Wl,-Ttext-segment=0x60000000", "-o", self.program, folder + "/n.c"], check=True)
+        subprocess.run([*compiler, "-O1", *(["-mno-red-zone"] if isa is x86 else ["-marm"] if isa is arm32 else []), "-static", "-no-pie", "-Wl,-Ttext-segment=0x60000000", "-o", self.program, folder + "/n.c"], check=True)
 
     def call(self, code, arguments, parts):
         """Of parts (start, content, whether it comes back, whether it and what lies around it is compared): a number

@@ -4,25 +4,26 @@ PROVE_PACKAGES := capstone==5.0.9 pyelftools==0.33 z3-solver==5.4.1.0 numpy==2.2
 # Of another name with other packages, so that they are installed.
 PROVE_VENV ?= $(B)/prove/venv-$(firstword $(shell echo $(PROVE_PACKAGES) | cksum))
 PROVE_PYTHON ?= $(PROVE_VENV)/bin/python
+PROVE_CC_x86_64 := $(CC)
 PROVE_CC_aarch64 := aarch64-linux-gnu-gcc
 PROVE_CC_arm := arm-linux-gnueabihf-gcc
-# Kernels of all architectures; those of ARM where there are compilers for it.
+# Kernels of all architectures, as Go has them: their bodies; those of ARM where there are compilers for it.
 PROVE_KERNELS := $(sort $(wildcard asm/x86_64/*.S))
-PROVE_OBJECTS := $(PROVE_KERNELS:%.S=$(B)/%.o)
-PROVE_ARM := $(foreach a,aarch64 arm,$(if $(shell command -v $(PROVE_CC_$(a))),$(patsubst asm/$(a)/%.S,$(B)/prove/$(a)/%.o,$(sort $(wildcard asm/$(a)/*.S)))))
+PROVE_OBJECTS := $(PROVE_KERNELS:asm/%.S=$(B)/prove/body/%.o)
+PROVE_ARM := $(foreach a,aarch64 arm,$(if $(shell command -v $(PROVE_CC_$(a))),$(patsubst asm/$(a)/%.S,$(B)/prove/body/$(a)/%.o,$(sort $(wildcard asm/$(a)/*.S)))))
 # Those whose long texts are shown by induction.
-PROVE_LOOPS := $(foreach l,ssse3 avx2 avx512vl,$(B)/asm/x86_64/chacha20poly1305_$(l).o)
-PROVE_GCM_LOOPS := $(filter-out %_batch_avx2.o %_batch_avx512.o,$(filter $(B)/asm/x86_64/aesgcm_%,$(PROVE_OBJECTS))) \
+PROVE_LOOPS := $(foreach l,ssse3 avx2 avx512vl,$(B)/prove/body/x86_64/chacha20poly1305_$(l).o)
+PROVE_GCM_LOOPS := $(filter-out %_batch_avx2.o %_batch_avx512.o,$(filter $(B)/prove/body/x86_64/aesgcm_%,$(PROVE_OBJECTS))) \
     $(filter %/aesgcm_ce32.o,$(PROVE_ARM))
 PROVE_CE_LOOPS := $(filter %/aesgcm_ce.o,$(PROVE_ARM))
 PROVE_ARM_LOOPS := $(filter %/chacha20poly1305_neon.o %/chacha20poly1305_neon6.o,$(PROVE_ARM))
 PROVE_ARM6_LOOPS := $(filter %/chacha20poly1305_armv6.o,$(PROVE_ARM))
 # Those whose associated data are.
-PROVE_AD_LOOPS := $(PROVE_LOOPS) $(B)/asm/x86_64/chacha20poly1305_avx512.o \
-    $(filter $(B)/asm/x86_64/%,$(PROVE_GCM_LOOPS))
+PROVE_AD_LOOPS := $(PROVE_LOOPS) $(B)/prove/body/x86_64/chacha20poly1305_avx512.o \
+    $(filter $(B)/prove/body/x86_64/%,$(PROVE_GCM_LOOPS))
 PROVE_ARM_AD_LOOPS := $(PROVE_ARM_LOOPS) $(PROVE_ARM6_LOOPS) $(PROVE_CE_LOOPS) $(filter %/aesgcm_ce32.o,$(PROVE_ARM))
 PROVE_LANES := $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(if $(findstring _batch_,$(o)),$(o)))
-PROVE_MODE_LOOPS := $(filter $(B)/asm/x86_64/aes_%,$(PROVE_OBJECTS)) \
+PROVE_MODE_LOOPS := $(filter $(B)/prove/body/x86_64/aes_%,$(PROVE_OBJECTS)) \
     $(filter %/aes_ce.o %/aes_ce32.o %/aes_neon.o %/aes_armv6.o,$(PROVE_ARM))
 # Those whose AES is made of bit operations.
 PROVE_BITWISE := $(filter %/aes_neon.o %/aes_armv6.o %/aesgcm_neon.o %/aesgcm_armv6.o,$(PROVE_ARM))
@@ -30,13 +31,13 @@ PROVE_BITWISE := $(filter %/aes_neon.o %/aes_armv6.o %/aesgcm_neon.o %/aesgcm_ar
 KERNEL ?=
 PROVE_CHOSEN = $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))
 
-$(B)/prove/aarch64/%.o: asm/aarch64/%.S $(wildcard asm/*.h asm/*.S asm/aarch64/*.h)
-	@mkdir -p $(@D)
-	$(PROVE_CC_aarch64) -c -o $@ $<
-
-$(B)/prove/arm/%.o: asm/arm/%.S $(wildcard asm/*.h asm/*.S asm/arm/*.h)
-	@mkdir -p $(@D)
-	$(PROVE_CC_arm) -c -o $@ $<
+# $(call prove_object,isa)
+define prove_object
+$(B)/prove/body/$(1)/%.o: asm/$(1)/%.S $(wildcard asm/*.h asm/*.S asm/$(1)/*.h)
+	@mkdir -p $$(@D)
+	$(PROVE_CC_$(1)) -DSEALANE_GO -g -c -o $$@ $$<
+endef
+$(foreach a,x86_64 aarch64 arm,$(eval $(call prove_object,$(a))))
 
 $(PROVE_VENV)/bin/python:
 	python3 -m venv $(PROVE_VENV)
@@ -44,18 +45,15 @@ $(PROVE_VENV)/bin/python:
 
 .PHONY: prove
 ifeq ($(ISA),x86_64)
-prove: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## a kernel's machine code against its specification, for all data: KERNEL=name, or all
-	$(PROVE_PYTHON) tools/prove/prove.py --queries $(B)/prove/queries $(PROVE_CHOSEN)
-	$(if $(filter $(PROVE_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/loops.py --queries $(B)/prove/queries $(filter $(PROVE_LOOPS),$(PROVE_CHOSEN)))
-	$(if $(filter %/chacha20poly1305_avx512.o,$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/loops512.py --queries $(B)/prove/queries $(filter %/chacha20poly1305_avx512.o,$(PROVE_CHOSEN)))
-	$(if $(filter $(PROVE_GCM_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/gcmloops.py $(filter $(PROVE_GCM_LOOPS),$(PROVE_CHOSEN)))
-	$(if $(filter $(PROVE_AD_LOOPS) $(PROVE_ARM_AD_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/adloops.py \
-	    --queries $(B)/prove/queries $(filter $(PROVE_AD_LOOPS) $(PROVE_ARM_AD_LOOPS),$(PROVE_CHOSEN)))
-	$(if $(filter $(PROVE_MODE_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/modeloops.py $(filter $(PROVE_MODE_LOOPS),$(PROVE_CHOSEN)))
-	$(if $(filter $(PROVE_CE_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/celoops.py $(filter $(PROVE_CE_LOOPS),$(PROVE_CHOSEN)))
-	$(if $(filter $(PROVE_ARM_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/armloops.py --queries $(B)/prove/queries $(filter $(PROVE_ARM_LOOPS),$(PROVE_CHOSEN)))
-	$(if $(filter %/arm/chacha20poly1305_neon.o,$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/armopen.py --queries $(B)/prove/queries $(filter %/arm/chacha20poly1305_neon.o,$(PROVE_CHOSEN)))
-	$(if $(filter $(PROVE_ARM6_LOOPS),$(PROVE_CHOSEN)),$(PROVE_PYTHON) tools/prove/arm6loops.py --queries $(B)/prove/queries $(filter $(PROVE_ARM6_LOOPS),$(PROVE_CHOSEN)))
+prove: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) ## a kernel's machine code against its specification, for all data: KERNEL=name, or all
+	$(PROVE_PYTHON) tools/prove/all.py --queries $(B)/prove/queries $(PROVE_CHOSEN)
+
+.PHONY: prove-all
+# One that was proved as it is by the prover as it is, is not proved again: PROVE_ALL=--again.
+PROVE_ALL ?=
+prove-all: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) ## every kernel, and a record of it, tools/prove/proved.jsonl
+	$(if $(PROVE_ARM),,$(error no compilers for ARM: $(PROVE_CC_aarch64), $(PROVE_CC_arm)))
+	$(PROVE_PYTHON) tools/prove/all.py --record tools/prove/proved.jsonl $(PROVE_ALL) $(PROVE_OBJECTS) $(PROVE_ARM)
 
 .PHONY: prove-mutants
 MUTANTS ?= 1000
@@ -63,7 +61,7 @@ MUTANTS ?= 1000
 PROVE_RECORD = $(B)/prove/mutants.jsonl
 PROVE_MANY = $(filter-out $(PROVE_BITWISE),$(PROVE_CHOSEN))
 PROVE_FEW = $(filter $(PROVE_BITWISE),$(PROVE_CHOSEN))
-prove-mutants: $(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM) ## MUTANTS changed copies of a kernel, which the proof must refuse: KERNEL=name, or all
+prove-mutants: $(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM) ## MUTANTS changed copies of a kernel, which the proof must refuse: KERNEL=name, or all
 	$(if $(PROVE_FEW),$(PROVE_PYTHON) tools/prove/native.py --first $(MUTANTS) --calls 120 $(PROVE_RECORD) $(PROVE_FEW))
 	$(PROVE_PYTHON) tools/prove/mutate.py --settle --calls 120 --count $(MUTANTS) --least 99 --record $(PROVE_RECORD) $(PROVE_CHOSEN)
 	$(if $(PROVE_MANY),$(PROVE_PYTHON) tools/prove/native.py --calls 600 $(PROVE_RECORD) $(PROVE_MANY))
@@ -76,24 +74,31 @@ PROVE_FOR_LONG = --seconds $(LONG_SECONDS) $(PROVE_ANY_SEED)
 prove_mutants = sh -ec 'rm -f $(1); $(PROVE_PYTHON) tools/prove/mutate.py --settle --calls 60 --count 100 --least 90 --record $(1) \
     $(PROVE_FOR_LONG) $(2); $(PROVE_PYTHON) tools/prove/native.py --calls 50 $(1) $(2)'
 
-$(eval $(call suite,prove,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/prove.py --quick $(PROVE_OBJECTS)))
-$(eval $(call suite,prove-semantics,$(PROVE_PYTHON) $(B)/libsealane.a,\
+$(eval $(call check_suite,prove-changed,,tools/prove/changed))
+$(eval $(call suite,prove,$(PROVE_PYTHON) $(PROVE_OBJECTS),$(PROVE_PYTHON) tools/prove/prove.py --quick $(PROVE_OBJECTS)))
+$(eval $(call suite,prove-terms,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove/test_terms.py --count 40))
+$(eval $(call long_suite,long-prove-terms,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove/test_terms.py --count 2000 $(PROVE_ANY_SEED)))
+$(eval $(call suite,prove-terms-planted,$(PROVE_PYTHON),--must-fail "$(PROVE_PYTHON) tools/prove/test_terms.py --plant=%" value bound))
+$(eval $(call suite,prove-semantics,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 20 $(PROVE_OBJECTS)))
 ifneq ($(and $(PROVE_ARM),$(shell command -v qemu-arm)),)
 $(eval $(call suite,prove-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/prove.py --quick $(PROVE_ARM)))
 $(eval $(call suite,prove-semantics-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
     $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 20 $(PROVE_ARM)))
 $(eval $(call suite,prove-planted-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 2 --% $(B)/prove/aarch64/chacha20poly1305_neon.o" plant))
+    --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 2 --% $(B)/prove/body/aarch64/chacha20poly1305_neon.o" plant))
 $(eval $(call suite,prove-neighbours-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
     $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --neighbours --inputs 10 --part 1/10 $(PROVE_ARM)))
 $(eval $(call suite,prove-neighbours-planted-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
     --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics_arm.py --neighbours --inputs 2 --part 1/4 --% \
-    $(B)/prove/arm/aes_ce32.o" plant))
-$(eval $(call suite,prove-classic,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py \
-    $(B)/asm/x86_64/chacha20poly1305_ssse3.o $(B)/prove/aarch64/chacha20poly1305_neon.o \
-    $(B)/prove/arm/chacha20poly1305_armv6.o \
+    $(B)/prove/body/arm/aes_ce32.o" plant))
+$(eval $(call suite,prove-classic,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py \
+    $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o $(B)/prove/body/aarch64/chacha20poly1305_neon.o \
+    $(B)/prove/body/arm/chacha20poly1305_armv6.o \
     $(filter %/aes_aesni.o %/aes_ce.o %/aes_ce32.o,$(PROVE_MODE_LOOPS))))
+$(eval $(call long_suite,long-prove-branches,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove/test_branches.py))
+$(eval $(call long_suite,long-prove-branches-planted,$(PROVE_PYTHON),--must-fail "$(PROVE_PYTHON) tools/prove/test_branches.py --%" plant))
+$(eval $(call suite,prove-abi,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove/abi.py))
 $(eval $(call suite,prove-faults,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove/faults.py))
 $(eval $(call suite,prove-celoops,$(PROVE_PYTHON) $(PROVE_CE_LOOPS),$(PROVE_PYTHON) tools/prove/celoops.py --quick --planted $(PROVE_CE_LOOPS)))
 $(eval $(call suite,prove-arm6loops,$(PROVE_PYTHON) $(PROVE_ARM6_LOOPS),$(PROVE_PYTHON) tools/prove/arm6loops.py --quick --planted $(PROVE_ARM6_LOOPS)))
@@ -107,7 +112,7 @@ $(eval $(call suite,prove-adloops-arm,$(PROVE_PYTHON) $(PROVE_ARM_AD_LOOPS),\
     $(PROVE_PYTHON) tools/prove/adloops.py --quick $(PROVE_CE_LOOPS)))
 $(eval $(call long_suite,long-prove-adloops-arm,$(PROVE_PYTHON) $(PROVE_ARM_AD_LOOPS),\
     $(PROVE_PYTHON) tools/prove/adloops.py --planted $(PROVE_ARM_AD_LOOPS)))
-$(eval $(call long_suite,long-prove-classic,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py $(PROVE_OBJECTS) $(PROVE_ARM)))
+$(eval $(call long_suite,long-prove-classic,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py $(PROVE_OBJECTS) $(PROVE_ARM)))
 $(eval $(call long_suite,long-prove-mutants-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(call prove_mutants,$(B)/prove/mutants-arm.jsonl,$(PROVE_ARM))))
 $(eval $(call long_suite,long-prove-semantics-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
     $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_ARM)))
@@ -116,56 +121,56 @@ $(eval $(call long_suite,long-prove-neighbours-arm,$(PROVE_PYTHON) $(PROVE_ARM),
 else
 $(eval $(call suite,prove-arm,,test/arm --missing "compilers for ARM and qemu-arm"))
 endif
-$(eval $(call suite,prove-loops,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/loops.py --quick --planted $(B)/asm/x86_64/chacha20poly1305_ssse3.o))
-$(eval $(call long_suite,long-prove-loops,$(PROVE_PYTHON) $(B)/libsealane.a,$(PROVE_PYTHON) tools/prove/loops.py --planted $(PROVE_LOOPS)))
-$(eval $(call suite,prove-gcmloops,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/gcmloops.py --quick --planted $(B)/asm/x86_64/aesgcm_aesni.o))
-$(eval $(call long_suite,long-prove-gcmloops,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_GCM_LOOPS),$(PROVE_PYTHON) tools/prove/gcmloops.py --planted $(PROVE_GCM_LOOPS)))
-$(eval $(call suite,prove-adloops,$(PROVE_PYTHON) $(B)/libsealane.a,\
+$(eval $(call suite,prove-loops,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
+    $(PROVE_PYTHON) tools/prove/loops.py --quick --planted $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o))
+$(eval $(call long_suite,long-prove-loops,$(PROVE_PYTHON) $(PROVE_OBJECTS),$(PROVE_PYTHON) tools/prove/loops.py --planted $(PROVE_LOOPS)))
+$(eval $(call suite,prove-gcmloops,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
+    $(PROVE_PYTHON) tools/prove/gcmloops.py --quick --planted $(B)/prove/body/x86_64/aesgcm_aesni.o))
+$(eval $(call long_suite,long-prove-gcmloops,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_GCM_LOOPS),$(PROVE_PYTHON) tools/prove/gcmloops.py --planted $(PROVE_GCM_LOOPS)))
+$(eval $(call suite,prove-adloops,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(PROVE_PYTHON) tools/prove/adloops.py --quick --planted \
-    $(addprefix $(B)/asm/x86_64/,chacha20poly1305_ssse3.o aesgcm_aesni.o)))
-$(foreach i,1 2 3,$(eval $(call long_suite,long-prove-adloops-$(i),$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_AD_LOOPS),\
+    $(addprefix $(B)/prove/body/x86_64/,chacha20poly1305_ssse3.o aesgcm_aesni.o)))
+$(foreach i,1 2 3,$(eval $(call long_suite,long-prove-adloops-$(i),$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_AD_LOOPS),\
     $(PROVE_PYTHON) tools/prove/adloops.py $(if $(filter 1,$(i)),--planted) --part $(i)/3 $(PROVE_AD_LOOPS))))
-$(eval $(call suite,prove-modeloops,$(PROVE_PYTHON) $(B)/libsealane.a $(filter %/aes_ce.o,$(PROVE_MODE_LOOPS)),\
+$(eval $(call suite,prove-modeloops,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(filter %/aes_ce.o,$(PROVE_MODE_LOOPS)),\
     $(PROVE_PYTHON) tools/prove/modeloops.py --quick --planted $(filter %/aes_aesni.o %/aes_ce.o,$(PROVE_MODE_LOOPS))))
-$(eval $(call long_suite,long-prove-modeloops,$(PROVE_PYTHON) $(B)/libsealane.a $(PROVE_MODE_LOOPS),\
+$(eval $(call long_suite,long-prove-modeloops,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_MODE_LOOPS),\
     $(PROVE_PYTHON) tools/prove/modeloops.py --planted $(filter-out $(PROVE_BITWISE),$(PROVE_MODE_LOOPS))))
 $(foreach o,$(filter $(PROVE_BITWISE),$(PROVE_MODE_LOOPS)),$(eval $(call long_suite,long-prove-modeloops-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
     $(PROVE_PYTHON) $(o),$(PROVE_PYTHON) tools/prove/modeloops.py --planted --jobs 1 $(o))))
-$(eval $(call suite,prove-loops512,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/loops512.py --quick --planted $(B)/asm/x86_64/chacha20poly1305_avx512.o))
+$(eval $(call suite,prove-loops512,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
+    $(PROVE_PYTHON) tools/prove/loops512.py --quick --planted $(B)/prove/body/x86_64/chacha20poly1305_avx512.o))
 # Of chacha20poly1305_avx512 exits and the calls below them are many: a suite for each part.
-$(foreach i,1 2 3 4,$(eval $(call long_suite,long-prove-loops512-$(i),$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/loops512.py --all $(if $(filter 1,$(i)),--planted) --part $(i)/4 $(B)/asm/x86_64/chacha20poly1305_avx512.o)))
-$(foreach i,1 2,$(eval $(call long_suite,long-prove-avx512-$(i),$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/prove.py --sizes 641-2048 --part $(i)/2 $(B)/asm/x86_64/chacha20poly1305_avx512.o)))
+$(foreach i,1 2 3 4,$(eval $(call long_suite,long-prove-loops512-$(i),$(PROVE_PYTHON) $(PROVE_OBJECTS),\
+    $(PROVE_PYTHON) tools/prove/loops512.py --all $(if $(filter 1,$(i)),--planted) --part $(i)/4 $(B)/prove/body/x86_64/chacha20poly1305_avx512.o)))
+$(foreach i,1 2,$(eval $(call long_suite,long-prove-avx512-$(i),$(PROVE_PYTHON) $(PROVE_OBJECTS),\
+    $(PROVE_PYTHON) tools/prove/prove.py --sizes 641-2048 --part $(i)/2 $(B)/prove/body/x86_64/chacha20poly1305_avx512.o)))
 # Opening behind associated data, its induction begins with longer texts.
-$(eval $(call long_suite,long-prove-avx512-ad,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/prove.py --sizes 2049-2304 --ad 1$(comma)13$(comma)16$(comma)40$(comma)200 --jobs 1 $(B)/asm/x86_64/chacha20poly1305_avx512.o))
+$(eval $(call long_suite,long-prove-avx512-ad,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
+    $(PROVE_PYTHON) tools/prove/prove.py --sizes 2049-2304 --ad 1$(comma)13$(comma)16$(comma)40$(comma)200 --jobs 1 $(B)/prove/body/x86_64/chacha20poly1305_avx512.o))
 # Every length that front ends give to a lane: four suites for each kernel of many packets.
 $(foreach i,1 2 3 4,$(foreach o,$(PROVE_LANES),$(eval $(call long_suite,long-prove-lanes-$(i)-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
-    $(PROVE_PYTHON) $(B)/libsealane.a $(o),$(PROVE_PYTHON) tools/prove/prove.py --lanes --part $(i)/4 --jobs 1 $(o)))))
-$(eval $(call suite,prove-neighbours,$(PROVE_PYTHON) $(B)/libsealane.a,\
+    $(PROVE_PYTHON) $(PROVE_OBJECTS) $(o),$(PROVE_PYTHON) tools/prove/prove.py --lanes --part $(i)/4 --jobs 1 $(o)))))
+$(eval $(call suite,prove-neighbours,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(PROVE_PYTHON) tools/prove/test_semantics.py --neighbours --inputs 10 --part 1/30 $(PROVE_OBJECTS)))
-$(eval $(call suite,prove-neighbours-planted,$(PROVE_PYTHON) $(B)/libsealane.a,\
+$(eval $(call suite,prove-neighbours-planted,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --neighbours --inputs 4 --part 1/4 --% \
-    $(B)/asm/x86_64/aesgcm_aesni.o" plant))
-$(eval $(call suite,prove-planted,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 4 --% $(B)/asm/x86_64/aesgcm_aesni.o" plant))
-$(eval $(call suite,prove-mutants,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/mutate.py --count 20 --least 80 $(B)/asm/x86_64/chacha20poly1305_ssse3.o $(B)/asm/x86_64/aes_avx2.o))
-$(eval $(call suite,prove-native,$(PROVE_PYTHON) $(B)/libsealane.a,\
-    $(PROVE_PYTHON) tools/prove/native.py --first 20 --calls 6 /dev/null $(B)/asm/x86_64/chacha20poly1305_ssse3.o))
-$(eval $(call suite,prove-native-planted,$(PROVE_PYTHON) $(B)/libsealane.a,\
+    $(B)/prove/body/x86_64/aesgcm_aesni.o" plant))
+$(eval $(call suite,prove-planted,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
+    --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 4 --% $(B)/prove/body/x86_64/aesgcm_aesni.o" plant))
+$(eval $(call suite,prove-mutants,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
+    $(PROVE_PYTHON) tools/prove/mutate.py --count 20 --least 80 $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o $(B)/prove/body/x86_64/aes_avx2.o))
+$(eval $(call suite,prove-native,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
+    $(PROVE_PYTHON) tools/prove/native.py --first 20 --calls 6 /dev/null $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o))
+$(eval $(call suite,prove-native-planted,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     --must-fail "$(PROVE_PYTHON) tools/prove/native.py --first 5 --calls 6 --% /dev/null \
-    $(B)/asm/x86_64/chacha20poly1305_ssse3.o" plant refuse))
+    $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o" plant refuse))
 # All calls of a kernel: a suite each, such as long-prove-x86_64-aesgcm_avx2.
 $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(eval $(call long_suite,long-prove-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
-    $(PROVE_PYTHON) $(B)/libsealane.a $(o),$(PROVE_PYTHON) tools/prove/prove.py --jobs 1 $(o))))
-$(eval $(call long_suite,long-prove-semantics,$(PROVE_PYTHON) $(B)/libsealane.a,\
+    $(PROVE_PYTHON) $(PROVE_OBJECTS) $(o),$(PROVE_PYTHON) tools/prove/prove.py --jobs 1 $(o))))
+$(eval $(call long_suite,long-prove-semantics,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_OBJECTS)))
-$(eval $(call long_suite,long-prove-neighbours,$(PROVE_PYTHON) $(B)/libsealane.a,\
+$(eval $(call long_suite,long-prove-neighbours,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(PROVE_PYTHON) tools/prove/test_semantics.py --neighbours --inputs 100 $(PROVE_ANY_SEED) $(PROVE_OBJECTS)))
-$(eval $(call long_suite,long-prove-mutants,$(PROVE_PYTHON) $(B)/libsealane.a,$(call prove_mutants,$(B)/prove/mutants-long.jsonl,$(PROVE_OBJECTS))))
+$(eval $(call long_suite,long-prove-mutants,$(PROVE_PYTHON) $(PROVE_OBJECTS),$(call prove_mutants,$(B)/prove/mutants-long.jsonl,$(PROVE_OBJECTS))))
 endif

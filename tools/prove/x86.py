@@ -12,7 +12,7 @@ from capstone import x86_const as X
 import linear
 import terms
 from common import known, pairs, split
-from terms import (Unproved, add, add_modular, aes_inverse_round, aes_round, both, carryless, cat, const, cut, either, equal, exact_sum, extend, invert,
+from terms import (Unproved, add, add_modular, aes_inverse_round, aes_round, both, carryless, cat, const, cut, either, equal, extend, invert,
                    mix_columns, product, rotate_left, select, shift_left, shift_right, sign_fill, subtract, undefined, xor)
 
 NAMES64 = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()
@@ -30,10 +30,8 @@ for _i, _n in enumerate("ah ch dh bh".split()):
     GENERAL[_n] = (_i, 8, 8)
 RSP, RBP = 4, 5
 
-STACK_POINTER, POINTER = RSP, 64
+POINTER = 64
 ARGUMENTS = (7, 6, 2)  # rdi, rsi, rdx
-PRESERVED = (3, 12, 13, 14, 15)  # rbx, r12 .. r15
-STACK_BYTES = 128  # the red zone: a leaf's; the macros keep registers there
 
 
 class Machine:
@@ -49,14 +47,6 @@ class Machine:
     def set_word(self, r, i, v):
         """Of a vector."""
         self.vector[r] = (*self.vector[r][:i], v, *self.vector[r][i + 1:])
-
-    def preserve(self, name):
-        for r in PRESERVED:
-            self.general[r] = name(f"caller{r}", 64)
-
-    def preserved(self, name):
-        """Registers that are not the caller's any more."""
-        return (NAMES64[r] for r in PRESERVED if self.general[r] is not name(f"caller{r}", 64))
 
     def flag_zero(self):
         if self.result is None:
@@ -130,8 +120,7 @@ def address(insn, op):
     for reg, scale in ((m.base, 1), (m.index, m.scale)):
         if reg:
             n, low, width = GENERAL[insn.reg_name(reg)]
-            red_zone = n == RSP and not m.index and -128 <= m.disp < 0
-            if width != 64 or n in (RSP, RBP) and not red_zone:
+            if width != 64 or n in (RSP, RBP):
                 raise Unproved(f"address {insn.op_str}")
             parts.append((n, scale))
     disp = m.disp
