@@ -37,3 +37,28 @@ $(B)/actionlint:
 	GOBIN=$(abspath $(@D)) $(GO) install $(ACTIONLINT)
 
 $(eval $(call suite,workflows,$(B)/actionlint,test/workflows $(B)/actionlint))
+
+# The binary interface against what is stored: additions pass; a changed structure or a missing function does not. Planted: a key of another size,
+# and a function that the library lacks.
+ABI := packaging/abi/$(ISA).abi
+ABIDW := abidw --no-corpus-path --no-comp-dir-path --no-show-locs --drop-undefined-syms --headers-dir include
+.PHONY: abi
+abi: $(B)/$(SONAME) ## store the binary interface of the C library, when it is meant to change
+	@mkdir -p $(dir $(ABI))
+	$(ABIDW) $< >$(ABI)
+
+ABIDIFF := abidiff --no-added-syms --no-show-locs
+$(eval $(call suite,abi,$(B)/$(SONAME),sh -c 'command -v abidiff >/dev/null && [ -e $(ABI) ] || exit 77; $(ABIDIFF) $(ABI) $(B)/$(SONAME)'))
+$(eval $(call suite,abi-planted,$(B)/$(SONAME),sh -c 'command -v abidiff >/dev/null && [ -e $(ABI) ] || exit 77; \
+    sed "/sealane_key. size-in-bits/s/size-in-bits=.[0-9]*/size-in-bits='"'"'64/" $(ABI) >$(B)/planted.abi; ! $(ABIDIFF) $(B)/planted.abi $(B)/$(SONAME) && \
+    sed "s/name=.sealane_seal. /name='"'"'sealane_none'"'"' /" $(ABI) >$(B)/planted.abi; ! $(ABIDIFF) $(B)/planted.abi $(B)/$(SONAME)'))
+
+# Licenses by file. Planted: a license without its text.
+REUSE := $(B)/reuse/bin/reuse
+$(REUSE):
+	rm -rf $(B)/reuse
+	python3 -m venv $(B)/reuse
+	$(B)/reuse/bin/pip install -q reuse==6.2.0
+
+$(eval $(call suite,reuse,$(REUSE),sh -c 'git rev-parse >/dev/null 2>&1 || exit 77; $(REUSE) lint -q || { $(REUSE) lint | tail -n 30; exit 1; }; \
+    planted=$$$$(mktemp -d); cp REUSE.toml Makefile $$$$planted; ! $(REUSE) --root $$$$planted lint -q; found=$$$$?; rm -r $$$$planted; exit $$$$found'))

@@ -33,6 +33,7 @@ var places = []place{
 	{"rust/rustls-sealane/Cargo.toml", regexp.MustCompile(`(?m)(^version = ")[^"]*(")`), 0, true},
 	{"Cargo.toml", regexp.MustCompile(`(?m)(^(?:rustls-)?sealane = \{ version = ")[^"]*(", path)`), 0, false},
 	{"Cargo.lock", regexp.MustCompile(`(?m)(^name = "(?:rustls-)?sealane"\nversion = ")[^"]*(")`), 0, false},
+	{"packaging/container/daemonset.yaml", regexp.MustCompile(`(image: sealane-gateway:)\S+()`), 0, true},
 	{"provider/README.md", regexp.MustCompile(`(?m)(^ +(?:version|build info): )\d+\.\d+\.\d+()`), 0, true},
 }
 
