@@ -56,16 +56,6 @@ pub(crate) struct Level {
     pub(crate) batch: Option<Batch>,
 }
 
-impl Level {
-    /// Whether it is made of instructions for AES.
-    pub(crate) fn has_aes(&self) -> bool {
-        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "arm"))]
-        return self.needs & cpu::AES != 0;
-        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "arm")))]
-        false
-    }
-}
-
 pub(crate) const LEVELS_MAX: usize = 8;
 
 /// What is known of a level's known-answer test.
