@@ -45,6 +45,7 @@ mod portable;
 mod quic;
 mod scatter;
 mod selftest;
+mod ssh;
 #[cfg(feature = "aead")]
 mod traits;
 
@@ -56,6 +57,7 @@ pub use kernel::Text;
 pub use key::{Algorithm, Key, TAG_LEN};
 pub use level::set_max_level;
 pub use quic::HeaderKey;
+pub use ssh::SshKey;
 #[cfg(feature = "aead")]
 pub use traits::{aes_gcm, chacha20poly1305};
 #[cfg(feature = "aead")]
