@@ -392,7 +392,7 @@ $(foreach m,$(GO_MODULES),$(eval $(call suite,go-vet-$(call module_name,$(m)),,$
 $(foreach m,$(GO_MODULES),$(eval $(call suite,staticcheck-$(call module_name,$(m)),,\
     sh -c 'cd $(m) && CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./...')))
 ifneq ($(wildcard chacha20poly1305/*.go),)
-GO_LIBRARY := . ./aes/... ./aesgcm/... ./batch/... ./chacha20poly1305/... ./quic/... ./afalg/... ./internal/... ./test/peers/...
+GO_LIBRARY := . ./aes/... ./aesgcm/... ./batch/... ./chacha20poly1305/... ./openssh/... ./quic/... ./afalg/... ./internal/... ./test/peers/...
 $(eval $(call check_suite,go-short,,$(GO_ENV) $(GO) test -v -short $(filter-out ./afalg/...,$(GO_LIBRARY)) ./test/levels))
 $(eval $(call check_suite,vet-short,,$(GO_ENV) $(GO) vet ./...))
 $(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -timeout 1h -v -tags purego $(GO_LIBRARY)))
@@ -401,7 +401,7 @@ $(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -v -race -short -vet=o
 $(eval $(call long_suite,long-go-race,,env CGO_ENABLED=1 $(GO) test -v -race -count=1 $(GO_LIBRARY)))
 $(eval $(call long_suite,long-go-fips140,,env GOWORK=off $(GO) test -v -count=1 -run "^TestFIPS140" ./internal/aead -toolchains=go1.24.0$(comma)go1.25.0$(comma)local))
 $(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),,\
-    env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -timeout 1h -v -vet=off ./aes/... ./batch/... ./chacha20poly1305/... ./aesgcm/...)))
+    env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -timeout 1h -v -vet=off ./aes/... ./batch/... ./chacha20poly1305/... ./aesgcm/... ./openssh/...)))
 .PHONY: test-levels
 test-levels: $(foreach l,$(LEVELS),test-api-$(l) test-go-$(l))
 # Three of them: long-platforms-vet has all, and those for ARM run under qemu.

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"runtime"
 	"slices"
 
 	"github.com/sealane/sealane/internal/alias"
@@ -145,13 +146,13 @@ func (p *ccmPacket) begin(k *ccm, nonce, ad []byte, n uint64) {
 	p.absorbPadded(k.c, ad[with:])
 }
 
-// run does the text, and leaves the tag in mask. A CPU with AES instructions encrypts four blocks while it waits for
-// the chain of the four before them, which leave room for both among the instructions that it reorders: CTR then
-// costs nothing. At other levels more blocks at a time take less.
+// run does the text, and leaves the tag in mask. An x86-64 CPU with AES instructions encrypts four blocks while it waits for
+// the chain of the four before them, which leave room for both among the instructions that it reorders: CTR then costs
+// nothing. Others do not look so far ahead, and more blocks at a time take less.
 func (p *ccmPacket) run(c *Cipher, out, in []byte, open bool) {
-	part := 64
-	if c.level.SlowAES() {
-		part = absorbBytes
+	part := absorbBytes
+	if runtime.GOARCH == "amd64" && !c.level.SlowAES() {
+		part = 64
 	}
 	for len(in) > 0 {
 		n := min(len(in), part)

@@ -108,23 +108,30 @@ func TestCMACAllLengths(t *testing.T) {
 }
 
 func TestCCMAllLengths(t *testing.T) {
+	type packet struct {
+		key, nonce, text, ad, want []byte
+		tagSize                    int
+	}
+	var packets []packet
+	r := newRand(t)
+	for n := range 400 {
+		p := packet{random(r, 16+8*(n%3)), random(r, 7+r.IntN(7)), random(r, n), random(r, r.IntN(40)), nil, 4 + 2*r.IntN(7)}
+		switch n % 100 {
+		case 7:
+			p.ad = random(r, 0xff00-2+n/100)
+		case 9:
+			p.text = random(r, 3000+r.IntN(3000))
+		}
+		p.want = refCCM(theirs(t, p.key), p.nonce, p.text, p.ad, p.tagSize)
+		packets = append(packets, p)
+	}
 	forEachLevel(t, func(t *testing.T, level kernel.Level) {
-		r := newRand(t)
-		for n := range 600 {
-			key := random(r, 16+8*(n%3))
-			nonce, tagSize := random(r, 7+r.IntN(7)), 4+2*r.IntN(7)
-			ad, text := random(r, r.IntN(40)), random(r, n)
-			switch n % 50 {
-			case 7:
-				ad = random(r, 0xff00-2+r.IntN(4))
-			case 9:
-				text = random(r, 3000+r.IntN(3000))
-			}
-			a, err := ours(t, level, key).NewCCM(len(nonce), tagSize)
+		for _, p := range packets {
+			nonce, text, ad, want := p.nonce, p.text, p.ad, p.want
+			a, err := ours(t, level, p.key).NewCCM(len(nonce), p.tagSize)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := refCCM(theirs(t, key), nonce, text, ad, tagSize)
 			got := a.Seal([]byte("prefix"), nonce, text, ad)
 			if !bytes.Equal(got[6:], want) || string(got[:6]) != "prefix" {
 				t.Fatalf("%d bytes of text, %d of additional data: %x, want %x", len(text), len(ad), got, want)

@@ -14,28 +14,21 @@ import (
 
 // refPOLYVAL is RFC 8452, section 3, bit by bit: little-endian polynomials, and a product times x^-128.
 func refPOLYVAL(h [16]byte, data []byte) (sum [16]byte) {
+	var low, high uint64
 	for ; len(data) > 0; data = data[16:] {
-		for i := range sum {
-			sum[i] ^= data[i]
-		}
-		var product [16]byte
-		v := sum
+		v0, v1 := low^binary.LittleEndian.Uint64(data), high^binary.LittleEndian.Uint64(data[8:])
+		low, high = 0, 0
 		for bit := 127; bit >= 0; bit-- {
 			// v is divided by x, of which the inverse is x^127 + x^126 + x^125 + x^120.
-			odd := v[0] & 1
-			for i := range 15 {
-				v[i] = v[i]>>1 | v[i+1]<<7
-			}
-			v[15] >>= 1
-			v[15] ^= odd * 0xe1
+			odd := v0 & 1
+			v0, v1 = v0>>1|v1<<63, v1>>1^odd*(0xe1<<56)
 			if h[bit/8]>>(bit%8)&1 == 1 {
-				for i := range product {
-					product[i] ^= v[i]
-				}
+				low, high = low^v0, high^v1
 			}
 		}
-		sum = product
 	}
+	binary.LittleEndian.PutUint64(sum[:8], low)
+	binary.LittleEndian.PutUint64(sum[8:], high)
 	return sum
 }
 
@@ -93,7 +86,7 @@ func TestGCMSIVAllLengths(t *testing.T) {
 	r := newRand(t)
 	for n := range 300 {
 		p := packet{random(r, 16+16*(n%2)), random(r, 12), random(r, n), random(r, r.IntN(40)), nil}
-		if n%50 == 7 {
+		if n%100 == 7 {
 			p.ad, p.text = random(r, r.IntN(6000)), random(r, r.IntN(6000))
 		}
 		p.want = refGCMSIV(t, p.key, p.nonce, p.text, p.ad)

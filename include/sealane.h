@@ -467,6 +467,35 @@ SEALANE_API SEALANE_CHECKED int sealane_aes_gcm_siv_open(const sealane_gcm_siv_k
                                                          size_t nonce_bytes, const uint8_t *ad, size_t ad_bytes,
                                                          const uint8_t *in, size_t in_bytes);
 
+/* chacha20-poly1305@openssh.com (OpenSSH's PROTOCOL.chacha20poly1305): SSH's packets, whose length is encrypted by a
+ * key of its own. Both are ChaCha20 as it was first, with a counter and a nonce of 64 bits each; the nonce is the
+ * packet's sequence number. The caller's memory, which may be copied and moved; its contents are private. */
+typedef struct sealane_ssh_key {
+    sealane_key text, length;
+} sealane_ssh_key;
+
+#define SEALANE_SSH_KEY_BYTES 64
+
+/* Makes a key ready, of 64 bytes as SSH derives them. SEALANE_INVALID_KEY (key_bytes), _NULL, _OVERLAP (key lies in
+ * *k), _NO_LEVEL: *k is all zeroes and no valid key. */
+SEALANE_API SEALANE_CHECKED int sealane_ssh_key_init(sealane_ssh_key *k, const uint8_t *key, size_t key_bytes);
+SEALANE_API void sealane_ssh_key_wipe(sealane_ssh_key *k);
+
+/* Decrypts the length of a packet that is coming in, from its first 4 bytes: how many bytes follow these, without the
+ * tag. It is NOT AUTHENTIC before sealane_ssh_open has returned 0: bound it before use. SEALANE_INVALID_KEY, _NULL,
+ * _OVERLAP: nothing is written. */
+SEALANE_API SEALANE_CHECKED int sealane_ssh_length(const sealane_ssh_key *k, uint32_t sequence, uint32_t *packet_length,
+                                                   const uint8_t in[4]);
+
+/* Seals or opens a packet: 4 bytes of length, and behind them padding length, payload and padding. SEALANE_INVALID_KEY,
+ * _INVALID_LENGTH (less than 4 bytes), _TOO_LONG (above 2^32 + 3 bytes), _NULL, _OVERLAP: nothing is written.
+ * SEALANE_NOT_AUTHENTIC: out is zeroed, or in place as it came. */
+SEALANE_API SEALANE_CHECKED int sealane_ssh_seal(const sealane_ssh_key *k, uint32_t sequence, uint8_t *out,
+                                                 uint8_t tag[SEALANE_TAG_BYTES], const uint8_t *in, size_t in_bytes);
+SEALANE_API SEALANE_CHECKED int sealane_ssh_open(const sealane_ssh_key *k, uint32_t sequence, uint8_t *out,
+                                                 const uint8_t tag[SEALANE_TAG_BYTES], const uint8_t *in,
+                                                 size_t in_bytes);
+
 /* QUIC's packet protection (RFC 9001, section 5; RFC 9369): header masks and AEAD of many packets in one call. Keys
  * come derived, as HKDF is in every TLS library; docs/modes.md has the labels.
  *

@@ -114,8 +114,8 @@ void sealane_poly1305_key(sealane_state *s, const uint8_t block[32])
 
 #if defined(__SIZEOF_INT128__) && !defined(SEALANE_TEST_NO_INT128)
 
-/* Limbs of 64 bits; h2 is at most 9. Clamping makes r1 a multiple of 4, so with 2^130 = 5:
- *   2^128 h1 r1 = h1 (5 r1/4),   2^192 h2 r1 = 2^64 h2 (5 r1/4),   and 5 r1/4 = r1 + (r1 >> 2) is below 2^61. */
+/* Limbs of 64 bits; h2 is at most 12. Clamping makes r1 a multiple of 4, so with 2^130 = 5:
+ *   2^128 h1 r1 = h1 (5 r1/4),   2^192 h2 r1 = 2^64 h2 (5 r1/4),   and 5 r1/4 = r1 + (r1 >> 2) is below 5 2^58. */
 void sealane_poly1305_blocks(sealane_state *s, const uint8_t *in, size_t blocks)
 {
     __extension__ typedef unsigned __int128 u128;
@@ -201,6 +201,18 @@ void sealane_poly1305_padded(sealane_state *s, const uint8_t *in, size_t bytes)
         sealane_poly1305_blocks(s, last, 1);
         wipe(last, sizeof last);
     }
+}
+
+void sealane_poly1305_last(sealane_state *s, const uint8_t *in, size_t bytes)
+{
+    uint8_t last[16] = {0};
+    memcpy(last, in, bytes);
+    last[bytes] = 1;
+    /* It has no 2^128, which is taken from h beforehand: 3 2^128 - 5 is -2^128 modulo p. */
+    const uint64_t borrow = s->h[0] < 5, next = s->h[1] < borrow;
+    s->h[0] -= 5, s->h[1] -= borrow, s->h[2] += 3 - next;
+    sealane_poly1305_blocks(s, last, 1);
+    wipe(last, sizeof last);
 }
 
 static uint64_t add_carry(uint64_t a, uint64_t b, uint64_t *carry)

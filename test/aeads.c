@@ -1,4 +1,5 @@
-/* aeads: AES-CMAC, AES-CCM and AES-GCM-SIV as any program sees them: vectors, pieces, tampering, wrong use.
+/* aeads: AES-CMAC, AES-CCM, AES-GCM-SIV and SSH's ChaCha20-Poly1305 as any program sees them: vectors, pieces,
+ * tampering, wrong use.
  *
  *     aeads FILE               FILE: Wycheproof's vectors, flattened by test/vectors/flatten.go
  *     aeads FILE --plant=NAME  a fault in what is called; must fail
@@ -479,6 +480,67 @@ static int check_siv_definition(void)
     return 1;
 }
 
+static int check_ssh(void)
+{
+    static sealane_ssh_key k, none;
+    uint8_t raw[64], tag[17];
+    uint32_t length, two[2] = {0};
+    uint8_t *const beside = out + 3000;
+    randomise(raw, 64);
+    for (size_t n = 0; n <= 70; n++)
+        if (sealane_ssh_key_init(&k, raw, n) != (n == 64 ? SEALANE_OK : SEALANE_INVALID_KEY) ||
+            (n != 64 && !all((const uint8_t *)&k, sizeof k, 0)))
+            return fail("key", n);
+    if (sealane_ssh_key_init(NULL, raw, 64) != SEALANE_NULL || sealane_ssh_key_init(&none, NULL, 64) != SEALANE_NULL ||
+        sealane_ssh_key_init(&none, (uint8_t *)&none + 8, 64) != SEALANE_OVERLAP ||
+        sealane_ssh_key_init(&k, raw, 64) != 0)
+        return fail("a key", 0);
+    for (size_t bytes = 4; bytes <= 600; bytes++) {
+        const uint32_t sequence = (uint32_t)(bytes * 0x9e3779b9);
+        randomise(text, bytes), memset(tag, FILL, sizeof tag), memset(sealed, FILL, sizeof sealed);
+        if (sealane_ssh_seal(&k, sequence, sealed, tag, text, bytes) != 0 || tag[16] != FILL ||
+            !all(sealed + bytes, 64, FILL))
+            return fail("sealing", bytes);
+        memset(out, FILL, sizeof out);
+        if (sealane_ssh_length(&k, sequence, &length, sealed) != 0 || length >> 24 != text[0] ||
+            (length & 0xff) != text[3] || sealane_ssh_open(&k, sequence, out, tag, sealed, bytes) != 0 ||
+            memcmp(out, text, bytes) != 0 || !all(out + bytes, 64, FILL))
+            return fail("opening", bytes);
+        for (size_t bit = below(3); bit < 8 * (bytes + 17); bit += 1 + below(60)) {
+            uint8_t *const of = bit < 8 * bytes ? sealed + bit / 8 : tag + bit / 8 - bytes;
+            const uint32_t other = bit >= 8 * (bytes + 16) ? sequence + 1 + (uint32_t)below(99) : sequence;
+            *of ^= (uint8_t)(other == sequence ? 1 << bit % 8 : 0);
+            memset(out, FILL, sizeof out);
+            if (sealane_ssh_open(&k, other, out, tag, sealed, bytes) != SEALANE_NOT_AUTHENTIC || !all(out, bytes, 0) ||
+                !all(out + bytes, 64, FILL))
+                return fail("a forgery", bit);
+            *of ^= (uint8_t)(other == sequence ? 1 << bit % 8 : 0);
+        }
+    }
+    memset(out, FILL, sizeof out);
+#define REFUSED(call, status) refused(#call, call, status)
+    if (!REFUSED(sealane_ssh_seal(&none, 1, out, beside, text, 9), SEALANE_INVALID_KEY) ||
+        !REFUSED(sealane_ssh_open(NULL, 1, out, beside, text, 9), SEALANE_INVALID_KEY) ||
+        !REFUSED(sealane_ssh_length(&none, 1, &length, text), SEALANE_INVALID_KEY) ||
+        !REFUSED(sealane_ssh_length(&k, 1, NULL, text), SEALANE_NULL) ||
+        !REFUSED(sealane_ssh_length(&k, 1, &length, NULL), SEALANE_NULL) ||
+        !REFUSED(sealane_ssh_length(&k, 1, two, (const uint8_t *)two + 3), SEALANE_OVERLAP) ||
+        !REFUSED(sealane_ssh_seal(&k, 1, out, beside, text, 3), SEALANE_INVALID_LENGTH) ||
+        !REFUSED(sealane_ssh_open(&k, 1, out, beside, text, (size_t)-1), SEALANE_TOO_LONG) ||
+        !REFUSED(sealane_ssh_seal(&k, 1, NULL, beside, text, 9), SEALANE_NULL) ||
+        !REFUSED(sealane_ssh_seal(&k, 1, out, NULL, text, 9), SEALANE_NULL) ||
+        !REFUSED(sealane_ssh_open(&k, 1, out, beside, NULL, 9), SEALANE_NULL) ||
+        !REFUSED(sealane_ssh_seal(&k, 1, out, beside, out + 1, 9), SEALANE_OVERLAP) ||
+        !REFUSED(sealane_ssh_seal(&k, 1, out, out + 8, text, 9), SEALANE_OVERLAP) ||
+        !REFUSED(sealane_ssh_open(&k, 1, out, out + 8, text, 9), SEALANE_OVERLAP))
+        return 0;
+#undef REFUSED
+    sealane_ssh_key_wipe(&k), sealane_ssh_key_wipe(NULL);
+    return (all((const uint8_t *)&k, sizeof k, 0) &&
+            sealane_ssh_seal(&k, 1, out, beside, text, 9) == SEALANE_INVALID_KEY) ||
+           fail("a key that was wiped", 0);
+}
+
 static void report(const char *name, int outcome)
 {
     printf("%s %s%s%s\n", outcome ? "ok  " : "FAIL", name, outcome ? "" : ": ", outcome ? "" : why);
@@ -500,6 +562,7 @@ int main(int argc, char **argv)
     report("GCM-SIV by its definition", check_siv_definition());
     report("GCM-SIV: lengths and forgeries", check_lengths());
     report("wrong use of GCM-SIV", check_wrong_siv());
+    report("SSH's packets", check_ssh());
     printf("aeads (%s): %u passed, %u failed, 0 not run\n", sealane_aes_impl_name(&k), passed, failed);
     return failed != 0;
 }

@@ -242,6 +242,54 @@ static void ccm(const uint8_t *key, size_t key_bytes)
          "CCM backwards", bytes);
 }
 
+/* SSH's packets: ChaCha20 and Poly1305 by themselves. */
+static void ssh(const uint8_t *key, size_t key_bytes)
+{
+    const size_t bytes = 4 + some_length();
+    const uint32_t sequence = (uint32_t)random64();
+    uint8_t keys[64], zero[32] = {0}, one_time[32], block[16] = {0}, tag[16], ours[16];
+    uint32_t length;
+    sealane_ssh_key k;
+    size_t n;
+    int m;
+    memcpy(keys, key, 32), randomise(keys + 32, 32), randomise(text, bytes);
+    for (int i = 0; i < 4; i++)
+        block[12 + i] = (uint8_t)(sequence >> (24 - 8 * i)); /* behind 8 bytes of counter, little-endian */
+    EVP_CIPHER *c = EVP_CIPHER_fetch(NULL, "ChaCha20", NULL);
+    EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
+    must(EVP_EncryptInit_ex2(ctx, c, keys, block, NULL) == 1 && EVP_EncryptUpdate(ctx, one_time, &m, zero, 32) == 1 &&
+             EVP_EncryptInit_ex2(ctx, c, keys + 32, block, NULL) == 1 && EVP_EncryptUpdate(ctx, want, &m, text, 4) == 1,
+         "ChaCha20", bytes);
+    block[0] = 1;
+    must(EVP_EncryptInit_ex2(ctx, c, keys, block, NULL) == 1 &&
+             EVP_EncryptUpdate(ctx, want + 4, &m, text + 4, (int)bytes - 4) == 1,
+         "ChaCha20", bytes);
+    EVP_CIPHER_CTX_free(ctx);
+    EVP_CIPHER_free(c);
+    EVP_MAC *poly1305 = EVP_MAC_fetch(NULL, "POLY1305", NULL);
+    EVP_MAC_CTX *mac = EVP_MAC_CTX_new(poly1305);
+    must(EVP_MAC_init(mac, one_time, 32, NULL) == 1 && EVP_MAC_update(mac, want, bytes) == 1 &&
+             EVP_MAC_final(mac, tag, &n, 16) == 1,
+         "Poly1305", bytes);
+    EVP_MAC_CTX_free(mac);
+    EVP_MAC_free(poly1305);
+    if (corrupt && below(50) == 0)
+        tag[below(16)] ^= 1;
+    const uint8_t *in = input(bytes);
+    must(key_bytes != 0 && sealane_ssh_key_init(&k, keys, 64) == 0 &&
+             sealane_ssh_seal(&k, sequence, got, ours, in, bytes) == 0 && memcmp(ours, tag, 16) == 0,
+         "SSH's tag", bytes);
+    same("SSH", bytes);
+    must(sealane_ssh_length(&k, sequence, &length, got) == 0 &&
+             length == ((uint32_t)text[0] << 24 | (uint32_t)text[1] << 16 | (uint32_t)text[2] << 8 | text[3]) &&
+             sealane_ssh_open(&k, sequence, got, tag, got, bytes) == 0 && memcmp(got, text, bytes) == 0,
+         "SSH backwards", bytes);
+    memcpy(got, want, bytes);
+    tag[below(16)] ^= (uint8_t)(1 << below(8));
+    must(sealane_ssh_open(&k, sequence, got, tag, got, bytes) == SEALANE_NOT_AUTHENTIC, "SSH, forged", bytes);
+    same("SSH, forged in place", bytes);
+}
+
 int main(int argc, char **argv)
 {
     double limit = 2;
@@ -255,10 +303,10 @@ int main(int argc, char **argv)
             return 2;
     printf("modes_openssl: seed %#llx\n", (unsigned long long)seed);
     for (const clock_t start = clock(); (double)(clock() - start) < limit * CLOCKS_PER_SEC; cases++) {
-        static void (*const all[])(const uint8_t *, size_t) = {ctr, cbc, cbc_batch, ecb, xts, cmac, ccm};
+        static void (*const all[])(const uint8_t *, size_t) = {ctr, cbc, cbc_batch, ecb, xts, cmac, ccm, ssh};
         uint8_t key[64];
         randomise(key, sizeof key);
-        all[cases % 7](key, 16 + 8 * below(3));
+        all[cases % 8](key, 16 + 8 * below(3));
     }
     printf("modes_openssl: %llu cases are the same\n", (unsigned long long)cases);
     return 0;

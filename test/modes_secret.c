@@ -37,6 +37,10 @@ typedef enum {
     SIV_SEAL,
     SIV_OPEN,
     SIV_FORGED,
+    SSH_SEAL,
+    SSH_OPEN,
+    SSH_FORGED,
+    SSH_LENGTH,
     XTS_KEY,
     XTS_ENCRYPT,
     XTS_DECRYPT,
@@ -63,6 +67,10 @@ static const char *const way_names[WAYS] = {"key",
                                             "GCM-SIV",
                                             "GCM-SIV backwards",
                                             "GCM-SIV forged",
+                                            "SSH",
+                                            "SSH backwards",
+                                            "SSH forged",
+                                            "SSH length",
                                             "XTS key",
                                             "XTS",
                                             "XTS backwards",
@@ -85,6 +93,8 @@ static struct {
     sealane_aes_cmac cmac;
     sealane_ccm_key ccm;
     sealane_gcm_siv_key siv;
+    sealane_ssh_key ssh;
+    uint32_t length;
     uint8_t tag[16];
     sealane_quic_keys quic;
     uint8_t key[64], hp[32], iv[16], text[LONGEST], out[LONGEST], ivs[PACKETS][16], texts[PACKETS][LONGEST];
@@ -164,6 +174,14 @@ static int call(void)
     case SIV_FORGED:
         return sealane_aes_gcm_siv_open(&now.siv, now.text, now.tag, now.iv, 12, now.iv, 15, now.text, now.bytes) !=
                SEALANE_NOT_AUTHENTIC;
+    case SSH_SEAL:
+        return sealane_ssh_seal(&now.ssh, 7, now.out, now.tag, now.text, now.bytes);
+    case SSH_OPEN:
+        return sealane_ssh_open(&now.ssh, 7, now.text, now.tag, now.text, now.bytes);
+    case SSH_FORGED:
+        return sealane_ssh_open(&now.ssh, 7, now.text, now.tag, now.text, now.bytes) != SEALANE_NOT_AUTHENTIC;
+    case SSH_LENGTH:
+        return sealane_ssh_length(&now.ssh, 7, &now.length, now.text);
     case XTS_KEY:
         return sealane_aes_xts_key_init(&now.xts, now.key, now.key_bytes == 24 ? 32 : 2 * now.key_bytes);
     case XTS_ENCRYPT:
@@ -255,6 +273,13 @@ static int prepare(int n, int is_undefined)
         bad |= sealane_aes_ccm_key_init(&now.ccm, now.key, now.key_bytes, 16);
     if (now.way >= SIV_SEAL && now.way <= SIV_FORGED)
         bad |= sealane_aes_gcm_siv_key_init(&now.siv, now.key, now.key_bytes);
+    if (now.way >= SSH_SEAL && now.way <= SSH_LENGTH)
+        bad |= sealane_ssh_key_init(&now.ssh, now.key, 64);
+    if (now.way == SSH_OPEN) {
+        bad |= sealane_ssh_seal(&now.ssh, 7, now.text, now.tag, now.text, now.bytes);
+        (void)VALGRIND_MAKE_MEM_DEFINED(now.text, sizeof now.text);
+        (void)VALGRIND_MAKE_MEM_DEFINED(now.tag, sizeof now.tag);
+    }
     if (now.way == SIV_OPEN) {
         bad |= sealane_aes_gcm_siv_seal(&now.siv, now.text, now.tag, now.iv, 12, now.iv, 15, now.text, now.bytes);
         (void)VALGRIND_MAKE_MEM_DEFINED(now.text, sizeof now.text);

@@ -101,8 +101,32 @@ func (p *poly1305) sum(tag *[16]byte) {
 	lePutUint64(tag[8:], h1)
 }
 
-// Absorb adds b, padded with zeroes to whole blocks, to what s has authenticated. It is portable code, for what is too short
-// for a kernel.
+// Finish adds what is left, less than 16 bytes, as Poly1305 by itself has it: behind it come a one and zeroes. It
+// writes the tag. An AEAD of RFC 8439 ends with a block of lengths instead.
+func (s *State) Finish(rest []byte, tag *[16]byte) {
+	p := poly1305{s.H, s.R, s.S}
+	// Reduced below 2^130 and a bit: a kernel leaves h below 2^131.
+	var carry uint64
+	p.h[0], carry = bits.Add64(p.h[0], 5*(p.h[2]>>2), 0)
+	p.h[1], carry = bits.Add64(p.h[1], 0, carry)
+	p.h[2] = p.h[2]&3 + carry
+	if len(rest) > 0 {
+		var last [16]byte
+		copy(last[:], rest)
+		last[len(rest)] = 1
+		// It has no 2^128, which is taken from h beforehand: 3 2^128 - 5 is -2^128 modulo p.
+		p.h[0], carry = bits.Sub64(p.h[0], 5, 0)
+		p.h[1], carry = bits.Sub64(p.h[1], 0, carry)
+		p.h[2] += 3 - carry
+		p.blocks(last[:])
+		clear(last[:])
+	}
+	p.sum(tag)
+	p = poly1305{}
+}
+
+// Absorb adds b, padded with zeroes to whole blocks, to what s has authenticated. It is portable code, for what is
+// too short for a kernel.
 func (s *State) Absorb(b []byte) {
 	p := poly1305{s.H, s.R, s.S}
 	p.padded(b)

@@ -41,6 +41,9 @@ ARMCOST_CT_RUNS := $(ARMCOST_RUNS) arm,max,gcm128n16,ce32 arm,cortex-a7,gcm128n1
 ARMCOST_CT_RUNS += arm64,cortex-a53,gcm128n16,ce arm64,cortex-a53,gcm128n16,neon
 # AES in the modes that do not authenticate, traces only.
 ARMCOST_MODES_RUNS := arm64,cortex-a53,modes,ce arm64,cortex-a53,modes,neon arm,max,modes,ce32 arm,cortex-a7,modes,neon arm,arm1176,modes,armv6
+# AEADs that are put together of these and of AES-GCM, which takes a hash key for AES-GCM-SIV.
+ARMCOST_MODES_RUNS += arm64,cortex-a53,siv128,ce arm64,cortex-a53,siv128,neon arm,max,siv128,ce32 arm,cortex-a7,siv128,neon
+ARMCOST_MODES_RUNS += arm,arm1176,siv128,armv6 arm64,cortex-a53,ccm128,neon
 ARMCOST_CT_MODES_SIZES ?= 16 176
 # In the shell: these of $run as $1 to $4, and the program's name.
 ARMCOST_RUN = set -- $$(echo $$run | tr , ' '); seal=$(B)/seal.$$1; export SEALANE_CPU=$$4

@@ -341,6 +341,18 @@ impl CcmKey {
     }
 }
 
+/// How much is chained and encrypted by turns. An x86-64 CPU with AES instructions encrypts four blocks while it waits for the
+/// chain of the four before them, which leave room for both among the instructions that it reorders: CTR then costs nothing.
+/// Others do not look so far ahead, and more blocks at a time take less.
+fn part_of(level: Usable) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if level.needs(crate::cpu::AES) {
+        return 64;
+    }
+    let _ = level;
+    UNUSED_LEN
+}
+
 /// A packet in progress.
 struct Packet<'a> {
     chain: Chain<'a>,
@@ -419,11 +431,9 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Does the text, and leaves the tag in `mask`. A CPU with AES instructions encrypts four blocks while it waits
-    /// for the chain of the four before them, which leave room for both among the instructions that it reorders: CTR
-    /// then costs nothing. At other levels more blocks at a time take less.
+    /// Does the text, and leaves the tag in `mask`.
     fn run(&mut self, text: &mut Text<'_>, open: bool) {
-        let part = if self.chain.blocks.level.has_aes() { 64 } else { UNUSED_LEN };
+        let part = part_of(self.chain.blocks.level);
         for start in (0..text.len()).step_by(part) {
             let mut text = text.part(start, part.min(text.len() - start));
             if !open {

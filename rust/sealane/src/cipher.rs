@@ -233,6 +233,36 @@ impl Usable {
         }
     }
 
+    /// Adds ChaCha20's key stream from a block on.
+    pub(crate) fn chacha20(self, key: &[u8; 32], nonce: &[u8; 12], block: u32, text: &mut Text<'_>) {
+        match self.kernel() {
+            // SAFETY: see the top of this file.
+            Some(kernel) => unsafe { Parts::stream(kernel, key, nonce, block) }.next(text, true, &mut [0; 2]),
+            #[cfg(feature = "portable")]
+            None => portable::chacha20(key, nonce, block, text.copied()),
+            #[cfg(not(feature = "portable"))]
+            None => unreachable!("no such level without the feature portable"),
+        }
+    }
+
+    /// Poly1305 of data, whose key is block 0 of the key stream.
+    pub(crate) fn poly1305(self, key: &[u8; 32], nonce: &[u8; 12], data: &[u8]) -> [u8; 16] {
+        match self.kernel() {
+            Some(kernel) => {
+                let (whole, rest) = data.split_at(data.len() & !15);
+                // SAFETY: see the top of this file.
+                let mut parts =
+                    unsafe { Parts::new(kernel, CallKey::ChaCha(key), CallNonce::Nonce(nonce), whole, 0, 0) };
+                parts.next(&mut Text::in_place(&mut []), false, &mut [0; 2]);
+                parts.poly1305().finish(rest)
+            }
+            #[cfg(feature = "portable")]
+            None => portable::poly1305(key, nonce, data),
+            #[cfg(not(feature = "portable"))]
+            None => unreachable!("no such level without the feature portable"),
+        }
+    }
+
     pub(crate) fn chacha20poly1305_parts<'a>(
         self,
         key: &'a [u8; 32],

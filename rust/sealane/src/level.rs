@@ -85,12 +85,10 @@ impl Usable {
         core::ptr::eq(self.0, other.0)
     }
 
-    /// Whether it is made of instructions for AES.
-    pub(crate) fn has_aes(self) -> bool {
-        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "arm"))]
-        return self.0.needs & cpu::AES != 0;
-        #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "arm")))]
-        false
+    /// Whether it needs some of the CPU's features.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn needs(self, features: u32) -> bool {
+        self.0.needs & features != 0
     }
 }
 

@@ -48,6 +48,7 @@ mod portable;
 mod quic;
 mod scatter;
 mod selftest;
+mod ssh;
 #[cfg(any(feature = "aead", feature = "aead05"))]
 mod traits;
 
@@ -59,6 +60,7 @@ pub use kernel::Text;
 pub use key::{Algorithm, Key, TAG_LEN};
 pub use level::set_max_level;
 pub use quic::HeaderKey;
+pub use ssh::SshKey;
 #[cfg(feature = "aead05")]
 pub use traits::aead05;
 #[cfg(feature = "aead")]

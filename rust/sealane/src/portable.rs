@@ -63,6 +63,28 @@ impl ChaChaParts {
     }
 }
 
+/// Adds ChaCha20's key stream from a block on.
+pub(crate) fn chacha20(key: &[u8; 32], nonce: &[u8; 12], block: u32, text: &mut [u8]) {
+    use chacha20::cipher::StreamCipherSeek;
+    let mut cipher = <ChaCha20 as KeyIvInit>::new(key.into(), nonce.into());
+    // Callers let no text through that is longer than the key stream: it cannot fail.
+    if cipher.try_seek(64 * u64::from(block)).is_err() || cipher.try_apply_keystream(text).is_err() {
+        text.zeroize();
+    }
+}
+
+/// Poly1305 of data, whose key is block 0 of the key stream.
+pub(crate) fn poly1305(key: &[u8; 32], nonce: &[u8; 12], data: &[u8]) -> [u8; 16] {
+    let mut block = [0; 64];
+    chacha20(key, nonce, 0, &mut block);
+    let mut mac_key = [0; 32];
+    mac_key.copy_from_slice(&block[..32]);
+    let mac = Poly1305::new(&mac_key.into());
+    block.zeroize();
+    mac_key.zeroize();
+    mac.compute_unpadded(data).into()
+}
+
 /// A key of each length.
 #[derive(Clone)]
 #[allow(clippy::large_enum_variant)]

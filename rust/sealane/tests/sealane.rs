@@ -12,7 +12,7 @@ use aes_gcm::aes::Aes192;
 use aes_gcm::{Aes128Gcm, Aes256Gcm, AesGcm};
 use chacha20poly1305::{ChaCha20Poly1305, XChaCha20Poly1305};
 use sealane::{
-    levels, open_batch, seal_batch, Algorithm, CcmKey, CmacKey, Error, GcmSivKey, HeaderKey, Key, Packet, Text,
+    levels, open_batch, seal_batch, Algorithm, CcmKey, CmacKey, Error, GcmSivKey, HeaderKey, Key, Packet, SshKey, Text,
 };
 
 const ALGORITHMS: [Algorithm; 5] = [
@@ -910,6 +910,51 @@ fn gcm_siv_of_all_lengths() {
     assert_eq!(text, [1; 9]);
     assert_eq!(key.open(&[1; 12], b"", &[1; 8], &mut [1; 9], &[0; 16]), Err(Error::LengthMismatch));
     assert_eq!(GcmSivKey::with_level(&[1; 16], "mmx").err(), Some(Error::InvalidLevel));
+    assert!(!format!("{:?}", key).contains("119"));
+}
+
+/// SSH's packets: their key stream beside RustCrypto's ChaCha20-Poly1305, which begins at block 1 too. The tag is that of the
+/// portable level, which has RustCrypto's Poly1305.
+#[test]
+fn ssh_packets() {
+    let mut random = Random(0x3f84_d5b5_b547_0917);
+    for n in 4..unless_miri(400, 40) {
+        let (key, packet, sequence) = (random.bytes(64), random.bytes(n), random.next() as u32);
+        let mut nonce = [0; 12];
+        nonce[8..].copy_from_slice(&sequence.to_be_bytes());
+        let (text, _) = peer(Algorithm::ChaCha20Poly1305, &key[..32], &nonce, b"", &packet[4..]);
+        let portable = SshKey::with_level(&key, "portable").expect("key");
+        let mut sealed = packet.clone();
+        let mut want = portable.seal_in_place(sequence, &mut sealed).expect("sealed");
+        want[0] ^= u8::from(planted("ssh"));
+        assert!(sealed[4..] == text, "{} bytes", n);
+        for (level, _) in levels(Algorithm::ChaCha20Poly1305).filter(|(_, works)| *works).collect::<Vec<_>>() {
+            let key = SshKey::with_level(&key, level).expect("key");
+            let mut place = packet.clone();
+            assert_eq!(key.seal_in_place(sequence, &mut place), Ok(want), "{} bytes at {}", n, level);
+            assert!(place == sealed, "{} bytes at {}", n, level);
+            let length = u32::from_be_bytes([packet[0], packet[1], packet[2], packet[3]]);
+            assert_eq!(key.length(sequence, &place[..4]), Ok(length));
+            key.open_in_place(sequence, &mut place, &want).expect("opened");
+            assert!(place == packet, "{} bytes at {}", n, level);
+            let mut forged = sealed.clone();
+            forged[random.below(n)] ^= 1 << random.below(8);
+            for (mut packet, sequence) in [(forged, sequence), (sealed.clone(), sequence.wrapping_add(1))] {
+                let came = packet.clone();
+                assert_eq!(key.open_in_place(sequence, &mut packet, &want), Err(Error::NotAuthentic));
+                assert!(packet == came);
+            }
+        }
+    }
+    for n in 0..70 {
+        assert_eq!(SshKey::new(&vec![0x77; n]).err(), if n == 64 { None } else { Some(Error::InvalidKey) });
+    }
+    let key = SshKey::new(&[0x77; 64]).expect("key");
+    let mut short = [1; 3];
+    assert_eq!(key.seal_in_place(1, &mut short), Err(Error::LengthMismatch));
+    assert_eq!(short, [1; 3]);
+    assert_eq!(key.open_in_place(1, &mut short, &[0; 16]), Err(Error::LengthMismatch));
+    assert_eq!(key.length(1, &[0; 5]), Err(Error::LengthMismatch));
     assert!(!format!("{:?}", key).contains("119"));
 }
 

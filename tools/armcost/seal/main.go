@@ -1,12 +1,14 @@
 // Seal seals or opens one message again and again between two markers, for tools/armcost to watch.
 //
-//	seal BYTES[,BYTES...] SEED [seal|open|aes|plant] [chacha|gcm128|gcm192|gcm256|gcm128n16|batchN|gmac128|modes|MODE128|MODE256]
+//	seal BYTES[,BYTES...] SEED [seal|open|aes|plant] [chacha|gcm128|gcm192|gcm256|gcm128n16|ccm128|siv128|cmac128|batchN|gmac128|modes|MODE128|MODE256]
 //
 // With more than one size it does each of them in turn.
 //
 // gcm128n16 has nonces of 16 bytes, which make the counters secret. With batchN it is N messages in one call of package
 // batch, ChaCha20-Poly1305 with a key each. With aes it is Go's AES-GCM, which on 32-bit ARM reads tables at secret places:
 // what the comparison of traces must find.
+//
+// ccm128, siv128 and cmac128 are AES-CCM, AES-GCM-SIV and AES-CMAC.
 //
 // gmac128 is AES-GCM of no text with so many bytes of associated data. MODE is an operation of the AES kernels that do not
 // authenticate, called alone: setup, ecb, ctr, cbc, xts, or cbcNx and masksNx, which have N lanes; open decrypts. modes is
@@ -18,11 +20,13 @@ import (
 	"crypto/cipher"
 	"crypto/sha256"
 	"fmt"
+	"hash"
 	"os"
 	"runtime"
 	"strconv"
 	"strings"
 
+	sealaneaes "github.com/sealane/sealane/aes"
 	"github.com/sealane/sealane/aesgcm"
 	"github.com/sealane/sealane/batch"
 	"github.com/sealane/sealane/chacha20poly1305"
@@ -36,7 +40,7 @@ func markEnd() {}
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: seal BYTES[,BYTES...] SEED [seal|open|aes|plant] [chacha|gcm128|gcm192|gcm256|gcm128n16|batchN|gmac128|modes|MODE128|MODE256]")
+		fmt.Fprintln(os.Stderr, "usage: seal BYTES[,BYTES...] SEED [seal|open|aes|plant] [chacha|gcm128|gcm192|gcm256|gcm128n16|ccm128|siv128|cmac128|batchN|gmac128|modes|MODE128|MODE256]")
 		os.Exit(2)
 	}
 	var sizes []int
@@ -174,6 +178,17 @@ func newAEAD(key []byte, name string) (cipher.AEAD, error) {
 		return aesgcm.New(key)
 	case "gcm128n16":
 		return aesgcm.NewWithNonceSize(key[:16], 16)
+	case "ccm128", "cmac128":
+		c, err := sealaneaes.New(key[:16])
+		if err != nil {
+			return nil, err
+		}
+		if name == "cmac128" {
+			return mac{c.NewCMAC()}, nil
+		}
+		return c.NewCCM(12, 16)
+	case "siv128":
+		return sealaneaes.NewGCMSIV(key[:16])
 	case "go":
 		block, err := aes.NewCipher(key)
 		if err != nil {
@@ -183,3 +198,17 @@ func newAEAD(key []byte, name string) (cipher.AEAD, error) {
 	}
 	return nil, fmt.Errorf("seal: not a cipher: %s", name)
 }
+
+// mac has a MAC stand for an AEAD that encrypts nothing.
+type mac struct{ hash.Hash }
+
+func (mac) NonceSize() int { return 0 }
+func (mac) Overhead() int  { return 16 }
+
+func (m mac) Seal(dst, _, text, _ []byte) []byte {
+	m.Reset()
+	_, _ = m.Write(text)
+	return m.Sum(dst)
+}
+
+func (m mac) Open(dst, _, text, _ []byte) ([]byte, error) { return m.Seal(dst, nil, text, nil), nil }

@@ -565,6 +565,92 @@ impl<'a> Parts<'a> {
     }
 }
 
+impl<'a> Parts<'a> {
+    /// ChaCha20's key stream from a block on, in one part that is the last: its authentication has the key zero, and comes to
+    /// nothing.
+    ///
+    /// # Safety
+    /// As for `Runnable::packet`.
+    pub(crate) unsafe fn stream(kernel: Runnable, key: &'a [u8; 32], nonce: &'a [u8; 12], block: u32) -> Self {
+        // SAFETY: the caller's part.
+        let mut parts = unsafe { Parts::new(kernel, CallKey::ChaCha(key), CallNonce::Nonce(nonce), &[], 0, 0) };
+        parts.begun = true;
+        parts.state.0[STATE_COUNTER / 8] = u64::from(block);
+        parts
+    }
+
+    /// Of ChaCha20-Poly1305: what Poly1305 has of the parts so far.
+    pub(crate) fn poly1305(&self) -> Poly1305 {
+        let state = &self.state.0;
+        let (h, r, s) = (STATE_H / 8, STATE_R / 8, STATE_S / 8);
+        Poly1305 { h: [state[h], state[h + 1], state[h + 2]], r: [state[r], state[r + 1]], s: [state[s], state[s + 1]] }
+    }
+}
+
+/// Poly1305 in progress: h below 2^131, r clamped.
+pub(crate) struct Poly1305 {
+    h: [u64; 3],
+    r: [u64; 2],
+    s: [u64; 2],
+}
+
+impl Drop for Poly1305 {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.h);
+        zeroize::Zeroize::zeroize(&mut self.r);
+        zeroize::Zeroize::zeroize(&mut self.s);
+    }
+}
+
+/// The lower word of a sum, and what is carried.
+fn split(sum: u128) -> (u64, u128) {
+    (sum as u64, sum >> 64)
+}
+
+impl Poly1305 {
+    /// Takes in what is left, less than 16 bytes, as Poly1305 by itself has it: behind it come a one and zeroes. The tag.
+    pub(crate) fn finish(&mut self, rest: &[u8]) -> [u8; 16] {
+        self.fold();
+        if !rest.is_empty() {
+            let mut last = [0; 16];
+            last[..rest.len()].copy_from_slice(rest);
+            last[rest.len()] = 1;
+            self.multiply(u128::from_le_bytes(last));
+            self.fold();
+        }
+        // h is below 2^130 + 40, and at least p = 2^130 - 5 exactly if h + 5 reaches 2^130.
+        let [h0, h1, h2] = self.h.map(u128::from);
+        let (g0, carry) = split(h0 + 5);
+        let (g1, carry) = split(h1 + carry);
+        let reduced = 0_u128.wrapping_sub((h2 + carry) >> 2);
+        let (h, g) = (h0 | (h1 << 64), u128::from(g0) | (u128::from(g1) << 64));
+        let s = u128::from(self.s[0]) | (u128::from(self.s[1]) << 64);
+        ((h & !reduced) | (g & reduced)).wrapping_add(s).to_le_bytes()
+    }
+
+    /// 2^130 is 5.
+    fn fold(&mut self) {
+        let [h0, h1, h2] = self.h.map(u128::from);
+        let (low, carry) = split(h0 + 5 * (h2 >> 2));
+        let (middle, carry) = split(h1 + carry);
+        self.h = [low, middle, (h2 & 3) as u64 + carry as u64];
+    }
+
+    /// h = (h + block) r, with h folded. r1 is a multiple of 4, so that 2^128 r1 is q = 5 r1/4.
+    fn multiply(&mut self, block: u128) {
+        let [h0, h1, h2] = self.h.map(u128::from);
+        let (h0, carry) = split(h0 + u128::from(block as u64));
+        let (h1, carry) = split(h1 + (block >> 64) + carry);
+        let h2 = h2 as u64 + carry as u64;
+        let [r0, r1] = self.r;
+        let q = r1 + (r1 >> 2);
+        let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
+        let (d0, carry) = split(product(h0, r0) + product(h1, q));
+        let (d1, carry) = split(product(h0, r1) + product(h1, r0) + product(h2, q) + carry);
+        self.h = [d0, d1, h2 * r0 + carry as u64];
+    }
+}
+
 impl Parts<'_> {
     /// GHASH of what the parts so far had.
     pub(crate) fn hash(&self) -> [u8; 16] {
@@ -646,5 +732,33 @@ impl<'a> Lanes<'a> {
             }
             self.lane[place] = lane;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Poly1305;
+
+    /// h next to p and to 2^131, with r of 1: the end adds what is left, reduces, and adds s.
+    #[test]
+    fn the_end_of_poly1305() {
+        const TOP: u64 = u64::MAX;
+        // p = 2^130 - 5: h, what is left of the data, and h + that and a one behind it mod p, in 128 bits.
+        let cases: [([u64; 3], &[u8], u128); 8] = [
+            ([0, 0, 0], &[], 0),
+            ([TOP - 4, TOP, 3], &[], 0),             // p
+            ([TOP - 5, TOP, 3], &[], u128::MAX - 5), // p - 1
+            ([TOP, TOP, 3], &[], 4),                 // p + 4
+            ([TOP, TOP, 7], &[], 9),                 // 2^131 - 1 = 2p + 9
+            ([0, 0, 0], &[0], 0x100),
+            ([TOP - 4, TOP, 3], &[7], 0x107), // p
+            ([4, 0, 0], &[0xfa], 0x1fe),
+        ];
+        for (h, rest, want) in cases {
+            let mut sum = Poly1305 { h, r: [1, 0], s: [0, 0] };
+            assert_eq!(u128::from_le_bytes(sum.finish(rest)), want, "{:x?} {:x?}", h, rest);
+        }
+        let mut sum = Poly1305 { h: [0, 0, 0], r: [1, 0], s: [TOP, TOP] };
+        assert_eq!(u128::from_le_bytes(sum.finish(&[0])), 0xff);
     }
 }

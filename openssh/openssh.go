@@ -1,0 +1,173 @@
+// Package openssh implements chacha20-poly1305@openssh.com, the cipher of SSH's packets that OpenSSH's
+// PROTOCOL.chacha20poly1305 describes, by the kernels of package chacha20poly1305. One key encrypts a packet's
+// length, another one the rest; the nonce is the packet's sequence number. It is constant-time, wipes its
+// intermediate values, and does not allocate if dst has the capacity.
+package openssh
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"unsafe"
+
+	"github.com/sealane/sealane/internal/aead"
+	"github.com/sealane/sealane/internal/kernel"
+)
+
+const (
+	// KeySize is the size of the key in bytes, as SSH derives it.
+	KeySize = 64
+
+	// Overhead is the size of the tag, in bytes.
+	Overhead = 16
+
+	// LengthSize is the size of the length that a packet begins with, in bytes.
+	LengthSize = 4
+
+	// partBytes is the most that is done in one call of a kernel, so that the scheduler need not wait for long.
+	partBytes = 64 << 10
+)
+
+var (
+	errKeySize = errors.New("openssh: bad key length")
+	errOpen    = errors.New("openssh: message authentication failed")
+	errFIPS    = errors.New("openssh: use of ChaCha20-Poly1305 is not allowed in FIPS 140-only mode")
+)
+
+// A Cipher is a key for one direction of a connection, safe for concurrent use.
+type Cipher struct {
+	text, length [32]byte
+	level        kernel.Level
+}
+
+// New returns a cipher for a key of 64 bytes, which is copied.
+func New(key []byte) (*Cipher, error) {
+	level, err := aead.ChaCha20Poly1305Level()
+	if err != nil {
+		return nil, err
+	}
+	return newAt(level, key)
+}
+
+func newAt(level kernel.Level, key []byte) (*Cipher, error) {
+	if aead.FIPS140Only() {
+		return nil, errFIPS
+	}
+	if len(key) != KeySize {
+		return nil, errKeySize
+	}
+	return &Cipher{[32]byte(key), [32]byte(key[32:]), level}, nil
+}
+
+// Implementation returns the name of the level that c runs at.
+func (c *Cipher) Implementation() string { return kernel.ChaCha20Poly1305Levels.Name(uint8(c.level)) }
+
+// Length decrypts the length of a packet that is coming in, from its first 4 bytes: how many bytes follow these,
+// without the tag. It is not authentic before Open has succeeded: bound it before use. It panics if there are fewer
+// than 4 bytes.
+func (c *Cipher) Length(sequence uint32, packet []byte) uint32 {
+	var length [LengthSize]byte
+	nonce := nonceOf(sequence)
+	c.crypt(&c.length, &nonce, 0, length[:], packet[:LengthSize])
+	n := binary.BigEndian.Uint32(length[:])
+	clear(length[:])
+	return n
+}
+
+// Seal encrypts a packet, which begins with its length, and appends it and its tag to dst. It panics, with nothing
+// written, if the packet has fewer than 4 bytes, or if the output overlaps it elsewhere than exactly at its start.
+func (c *Cipher) Seal(dst []byte, sequence uint32, packet []byte) []byte {
+	n := len(packet)
+	if n < LengthSize {
+		panic("openssh: a packet without its length")
+	}
+	ret := slices.Grow(dst, n+Overhead)[:len(dst)+n+Overhead]
+	out := ret[len(dst):]
+	checkOverlap(out, packet)
+	nonce := nonceOf(sequence)
+	c.both(&nonce, out[:n], packet)
+	c.authenticate(&nonce, (*[Overhead]byte)(out[n:]), out[:n])
+	return ret
+}
+
+// Open checks the tag behind a packet, decrypts the packet, and appends it to dst, its length included. If it fails,
+// the bytes that the packet would have filled are zero. It panics, with nothing written, if the output overlaps the
+// input elsewhere than exactly at its start.
+func (c *Cipher) Open(dst []byte, sequence uint32, sealed []byte) ([]byte, error) {
+	n := len(sealed) - Overhead
+	if n < LengthSize {
+		return nil, errOpen
+	}
+	ret := slices.Grow(dst, n)[:len(dst)+n]
+	out := ret[len(dst):]
+	checkOverlap(out, sealed)
+	var tag [Overhead]byte
+	nonce := nonceOf(sequence)
+	c.authenticate(&nonce, &tag, sealed[:n])
+	came := sealed[n:]
+	differ := (binary.NativeEndian.Uint64(tag[:8]) ^ binary.NativeEndian.Uint64(came)) |
+		(binary.NativeEndian.Uint64(tag[8:]) ^ binary.NativeEndian.Uint64(came[8:]))
+	clear(tag[:])
+	if differ != 0 {
+		clear(out)
+		return nil, errOpen
+	}
+	c.both(&nonce, out, sealed[:n])
+	return ret, nil
+}
+
+// nonceOf returns the nonce as RFC 8439 has it: it begins with what is the upper half of the counter here, which is
+// 0, as no packet is that long.
+func nonceOf(sequence uint32) (nonce [12]byte) {
+	binary.BigEndian.PutUint32(nonce[8:], sequence)
+	return nonce
+}
+
+func (c *Cipher) both(nonce *[12]byte, out, in []byte) {
+	c.crypt(&c.length, nonce, 0, out[:LengthSize], in[:LengthSize])
+	c.crypt(&c.text, nonce, 1, out[LengthSize:], in[LengthSize:])
+}
+
+// crypt adds the key stream from a block on. It is that of a part in the middle of a packet, whose authentication has
+// the key zero and comes to nothing.
+func (c *Cipher) crypt(key *[32]byte, nonce *[12]byte, block uint64, out, in []byte) {
+	var nothing [Overhead]byte
+	var state kernel.State
+	var a kernel.Args
+	state.Counter = block
+	a.Key, a.Nonce, a.State, a.Tag = unsafe.Pointer(key), unsafe.Pointer(nonce), &state, unsafe.Pointer(&nothing)
+	for len(in) > 0 {
+		n := min(len(in), partBytes)
+		if n == len(in) {
+			a.Flags = kernel.FlagLast
+		}
+		a.Out, a.In, a.Bytes = unsafe.Pointer(unsafe.SliceData(out)), unsafe.Pointer(unsafe.SliceData(in)), uint64(n)
+		kernel.ChaCha20Poly1305(c.level, &a)
+		out, in = out[n:], in[n:]
+	}
+}
+
+// authenticate is Poly1305 of a packet, which a kernel takes for associated data.
+func (c *Cipher) authenticate(nonce *[12]byte, tag *[Overhead]byte, in []byte) {
+	var state kernel.State
+	var a kernel.Args
+	first := min(len(in), partBytes) &^ 15
+	a.AD, a.ADBytes = unsafe.Pointer(unsafe.SliceData(in)), uint64(first)
+	a.Key, a.Nonce, a.State, a.Flags = unsafe.Pointer(&c.text), unsafe.Pointer(nonce), &state, kernel.FlagFirst
+	kernel.ChaCha20Poly1305(c.level, &a)
+	// No implementation of SSH has packets so long that there is more.
+	rest := in[first:]
+	whole := len(rest) &^ 15
+	if whole > 0 {
+		state.Absorb(rest[:whole])
+	}
+	state.Finish(rest[whole:], tag)
+	state = kernel.State{}
+}
+
+func checkOverlap(x, y []byte) {
+	x0, y0 := uintptr(unsafe.Pointer(unsafe.SliceData(x))), uintptr(unsafe.Pointer(unsafe.SliceData(y)))
+	if x0 != y0 && x0 < y0+uintptr(len(y)) && y0 < x0+uintptr(len(x)) {
+		panic("openssh: invalid buffer overlap")
+	}
+}

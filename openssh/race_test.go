@@ -1,0 +1,5 @@
+//go:build race
+
+package openssh
+
+const raceEnabled = true
