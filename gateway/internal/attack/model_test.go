@@ -460,6 +460,16 @@ func TestAttackersAgain(t *testing.T) {
 
 var known6 = []string{"s-12gcm", "s-12chacha", "s-hrr", "s-keyupdate", "s-padding", "s-aes256"}
 
+// Random attackers with silence in between that cost a record once: one copy apart from the order of all others.
+func TestSilentAttackersAgain(t *testing.T) {
+	all := learn(t, known6...)
+	for _, run := range []int{24903, 25749, 70697} {
+		if sum := attackers(t, all, 8446, run, run+1, true, nil); sum.unread+sum.undecided+sum.foreign > 0 {
+			t.Errorf("run %d: %+v", run, sum)
+		}
+	}
+}
+
 // Attackers that cost a direction or a record once.
 func TestAttackersOfOld(t *testing.T) {
 	all := learn(t, known6...)
