@@ -67,6 +67,9 @@ func (w *Worker) last(s *packet.Segment, e *entry) {
 	default:
 		w.Stats.Doubtful++
 	}
+	if x == flow.Rst && at != e.Next[side] {
+		return // no receiver takes it (RFC 5961, section 3.2); a FIN waits for what is before it
+	}
 	f.like.Sum = s.Sum()
 	c.fins[side] = f
 	e.Flags |= flow.Late0 << side
