@@ -55,7 +55,10 @@ $(eval $(call long_suite,long-gateway-race-alone,,env CGO_ENABLED=1 $(GO) test -
     $(addprefix ./internal/,about attack flow reassembly rules tls)))
 $(eval $(call long_suite,long-gateway-live,,$(GO_ENV) $(GO) test -C gateway ./cmd/sealane-gateway -v -count=1 -run 'Chromium|Suricata'))
 $(eval $(call long_suite,long-gateway-attackers,,$(GO_ENV) $(GO) test -C gateway ./internal/attack -v -count=1 -timeout $(LONG_LIMIT)s \
-    -run 'RandomAttackers|ClosedAttackers|Budget' -args -runs 100000 -long $(LONG_SECONDS)s))
+    -run 'ClosedAttackers|Budget' -args -runs 100000 -long $(LONG_SECONDS)s))
+# All of them, unless the machine is so slow that it reaches its limit.
+$(eval $(call long_suite,long-gateway-random,,$(GO_ENV) $(GO) test -C gateway ./internal/attack -v -count=1 -timeout $(LONG_LIMIT)s \
+    -run 'RandomAttackers$$$$' -args -runs 340000 -long $$$$(($(LONG_LIMIT)*5/6))s))
 $(foreach f,engine:FuzzSegments reassembly:FuzzHeld packet:FuzzParse packet:FuzzTunnels packet:FuzzFragments about:FuzzMessage attack:FuzzForged rules:FuzzFrame rules:FuzzRule control:FuzzPut capture:FuzzReader keys:FuzzLog tls:FuzzMessages tls:FuzzStreams,\
     $(eval $(call go_fuzzer,gateway,internal/$(word 1,$(subst :, ,$(f))),$(word 2,$(subst :, ,$(f))))))
 $(eval $(call go_fuzzer,gateway,cmd/sealane-gateway,FuzzConfig))

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropRoot leaves a gateway that root started the capabilities that it needs: CAP_NET_RAW and CAP_NET_ADMIN, as interfaces may go away and
-// come again, and if it opens files later CAP_DAC_OVERRIDE. Nothing that it starts gets more. Users other than root keep what they were
-// given.
+// dropRoot leaves a gateway that root started the capabilities that it needs: CAP_NET_RAW and CAP_NET_ADMIN, as
+// interfaces may go away and come again, and if it opens files later CAP_DAC_OVERRIDE. Nothing that it starts gets
+// more. Users other than root keep what they were given.
 func dropRoot(files bool) error {
 	if os.Geteuid() != 0 {
 		return nil

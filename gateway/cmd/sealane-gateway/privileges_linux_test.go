@@ -26,12 +26,14 @@ func TestDropsRoot(t *testing.T) {
 		{[]string{"--tap", "plain"}, 1<<unix.CAP_NET_RAW | 1<<unix.CAP_NET_ADMIN},
 		{[]string{"--audit", l.file("audit")}, 1<<unix.CAP_NET_RAW | 1<<unix.CAP_NET_ADMIN | 1<<unix.CAP_DAC_OVERRIDE},
 	} {
-		g := l.gateway(1, append([]string{"--interface", "left", "--keys-socket", l.file("keys.sock"), "--workers", "2"}, c.args...)...)
+		args := []string{"--interface", "left", "--keys-socket", l.file("keys.sock"), "--workers", "2"}
+		g := l.gateway(1, append(args, c.args...)...)
 		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", g.Process.Pid))
 		if err != nil || len(threads) < 2 {
 			t.Fatalf("threads: %v, %v", threads, err)
 		}
-		want := regexp.MustCompile(fmt.Sprintf("(?s)CapInh:\t0{16}\nCapPrm:\t%016x\nCapEff:\t%016[1]x\nCapBnd:\t%016[1]x\nCapAmb:\t0{16}\nNoNewPrivs:\t1\n", c.caps))
+		want := regexp.MustCompile(fmt.Sprintf("(?s)CapInh:\t0{16}\nCapPrm:\t%016x\nCapEff:\t%016[1]x\n"+
+			"CapBnd:\t%016[1]x\nCapAmb:\t0{16}\nNoNewPrivs:\t1\n", c.caps))
 		for _, name := range threads {
 			if b, err := os.ReadFile(name); err == nil && !want.Match(b) { // a thread may end
 				t.Errorf("%v, %s:\n%s", c.args, name, b)
@@ -56,7 +58,8 @@ func init() {
 		filter = append(filter, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: n},
 			unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW})
 	}
-	filter = append(filter, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)})
+	const refuse = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+	filter = append(filter, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: refuse})
 	p := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	const setFilter, allThreads = 1, 1
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
@@ -67,8 +70,8 @@ func init() {
 	}
 }
 
-// callsOf returns the numbers of the system calls that lines of a unit, SystemCallFilter=, allow: sets and names, and with ~ those that are
-// taken away again (systemd.exec(5)).
+// callsOf returns the numbers of the system calls that lines of a unit, SystemCallFilter=, allow: sets and names, and
+// with ~ those that are taken away again (systemd.exec(5)).
 func callsOf(t *testing.T, lines []string) (numbers []string) {
 	t.Helper()
 	header := exec.Command("cc", "-E", "-dM", "-include", "sys/syscall.h", "-x", "c", "/dev/null")
@@ -114,7 +117,8 @@ func callsOf(t *testing.T, lines []string) (numbers []string) {
 	return numbers
 }
 
-// The gateway does all that it is asked for with the system calls that its unit allows, and not without those that change a file's group.
+// The gateway does all that it is asked for with the system calls that its unit allows, and not without those that
+// change a file's group.
 func TestUnitSystemCalls(t *testing.T) {
 	need(t, "systemd-analyze", "cc")
 	unit, err := os.ReadFile("../../systemd/sealane-gateway.service")
@@ -126,14 +130,18 @@ func TestUnitSystemCalls(t *testing.T) {
 		lines = append(lines, m[1])
 	}
 	l := newLab(t, 2)
-	args := []string{"--interface", "left", "--keys-socket", l.file("keys.sock"), "--keys-socket-group", "daemon", "--api", l.file("api"), "--api-group", "daemon",
-		"--tap", "plain", "--audit", l.file("audit"), "--write", l.file("plain.pcapng"), "--metrics", "127.0.0.1:9101", "--workers", "2", "--key-wait", "30s"}
+	args := []string{
+		"--interface", "left", "--keys-socket", l.file("keys.sock"), "--keys-socket-group", "daemon", "--api", l.file("api"),
+		"--api-group", "daemon", "--tap", "plain", "--audit", l.file("audit"), "--write", l.file("plain.pcapng"),
+		"--metrics", "127.0.0.1:9101", "--workers", "2", "--key-wait", "30s",
+	}
 	gateway := func(lines []string) *exec.Cmd {
 		cmd := l.command(1, os.Args[0], append([]string{"live"}, args...)...)
 		cmd.Env = append(os.Environ(), "SEALANE_GATEWAY_TEST_MAIN=1", filterVariable+"="+strings.Join(callsOf(t, lines), " "))
 		return cmd
 	}
-	if out, err := gateway(append(slices.Clone(lines), "~@chown")).CombinedOutput(); err == nil || !strings.Contains(string(out), "operation not permitted") {
+	out, err := gateway(append(slices.Clone(lines), "~@chown")).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "operation not permitted") {
 		t.Errorf("without @chown: %v\n%s", err, out)
 	}
 	g := start(t, gateway(lines))

@@ -30,15 +30,17 @@ func download(t testing.TB, bytes, mss int) *victim {
 	return v
 }
 
-// A stranger knows what will be said where, and says other things there, much of it and all at once. Once he stops, all that is whole is
-// read, but for records of which so many copies are held on both sides of the real one that none of their orders has it.
+// A stranger knows what will be said where, and says other things there, much of it and all at once. Once he stops, all
+// that is whole is read, but for records of which so many copies are held on both sides of the real one that none of
+// their orders has it.
 func TestBurst(t *testing.T) {
 	v := download(t, 505<<10, 1400)
 	const segments = 200 // 280 KB
 	first, last := v.server[60], v.server[60+segments-1]
 	for name, change := range wrong {
 		for _, c := range []struct{ before, after, most int }{
-			{1, 0, 0}, {4, 0, 0}, {16, 0, 0}, {40, 0, 0}, {0, 4, 0}, {0, 40, 0}, {1, 1, 0}, {2, 2, segments * 1400}, {20, 20, segments * 1400},
+			{1, 0, 0}, {4, 0, 0}, {16, 0, 0}, {40, 0, 0}, {0, 4, 0}, {0, 40, 0}, {1, 1, 0},
+			{2, 2, segments * 1400}, {20, 20, segments * 1400},
 		} {
 			r := rand.New(rand.NewPCG(uint64(c.before), uint64(c.after)))
 			forged := func(copies int) (all []forgery) {
@@ -70,7 +72,8 @@ func TestBurst(t *testing.T) {
 				c.most += 2 << 14
 			}
 			if lost > c.most {
-				t.Errorf("%s, %d copies before and %d after: %d of %d bytes are missing: deferred %d, evicted %d", name, c.before, c.after, lost, v.bytes, w.Stats.Deferred, w.Stats.Stats.Evicted)
+				t.Errorf("%s, %d copies before and %d after: %d of %d bytes are missing: deferred %d, evicted %d",
+					name, c.before, c.after, lost, v.bytes, w.Stats.Deferred, w.Stats.Stats.Evicted)
 			}
 		}
 	}
@@ -78,7 +81,9 @@ func TestBurst(t *testing.T) {
 
 // One segment is lost on its way to the receiver and sent again when the rest of a window is there.
 func TestWindow(t *testing.T) {
-	for _, c := range []struct{ ahead, mss int }{{1 << 20, 1400}, {4 << 20, 1400}, {4 << 20, 9000}, {16 << 20, 9000}, {1 << 20, 100}} {
+	for _, c := range []struct{ ahead, mss int }{
+		{1 << 20, 1400}, {4 << 20, 1400}, {4 << 20, 9000}, {16 << 20, 9000}, {1 << 20, 100},
+	} {
 		v := download(t, c.ahead+40*c.mss+1<<17, c.mss)
 		lost := v.server[20]
 		last := lost
@@ -89,7 +94,8 @@ func TestWindow(t *testing.T) {
 		s.late = map[int]int{lost: last}
 		got, w := run(v, s.frames(), nil)
 		if n := v.authentic(t, "a lost segment", got); n != v.bytes {
-			t.Errorf("%d bytes behind a hole, in segments of %d: %d bytes of %d are missing: evicted %d, lost %d", c.ahead, c.mss, v.bytes-n, v.bytes, w.Stats.Stats.Evicted, w.Stats.TLS.LostBytes)
+			t.Errorf("%d bytes behind a hole, in segments of %d: %d of %d are missing: evicted %d, lost %d",
+				c.ahead, c.mss, v.bytes-n, v.bytes, w.Stats.Stats.Evicted, w.Stats.TLS.LostBytes)
 		}
 	}
 }

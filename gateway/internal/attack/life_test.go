@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/engine"
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/packet"
@@ -141,6 +142,30 @@ func TestEndsLate(t *testing.T) {
 			if st := w.Snapshot(); st.Ends[0] != 1 || st.Active != 0 {
 				t.Errorf("%s, late keys %v: it has not ended: %+v", name, late, st)
 			}
+		}
+	}
+}
+
+// One side has said its last and the other one goes on, after seconds or after hours.
+func TestHalfClosed(t *testing.T) {
+	v := download(t, 100<<10, 1400)
+	at := v.server[20]
+	s := &v.segs[at]
+	for _, pause := range []int64{0, 20e9, 3600e9} {
+		x := v.script()
+		x.before[at] = []forgery{{side: v.client, seq: s.Ack, ack: s.Seq, flags: packet.FIN | packet.ACK}}
+		x.pause[at] = pause
+		frames := x.frames()
+		// The client says nothing more.
+		frames = slices.DeleteFunc(frames, func(f capture.Frame) bool {
+			var p packet.Segment
+			packet.Parse(&p, f.Link, f.Data)
+			return p.Side == v.client && (len(p.Payload) > 0 && p.Seq == s.Ack || p.Flags&packet.FIN != 0 && p.Seq != s.Ack)
+		})
+		got, w := run(v, frames, nil)
+		v.authentic(t, "half closed", got)
+		if p := got.plain[v.id]; p == nil || len(p[1]) != len(v.plain[1]) {
+			t.Errorf("an answer after %d s: %d bytes of %d: %+v", pause/1e9, len(p[1]), len(v.plain[1]), w.Stats)
 		}
 	}
 }

@@ -31,6 +31,7 @@ type receiver struct {
 	isn    uint32
 	bytes  []byte // accepted
 	ahead  []piece
+	fin    uint32 // where a FIN is that came before its turn, or 0
 	closed bool
 }
 
@@ -82,6 +83,7 @@ func (r *receiver) data(seq uint32, p []byte) {
 		r.next += uint32(len(r.ahead[n].b))
 	}
 	r.ahead = slices.Delete(r.ahead, 0, n)
+	r.closed = r.fin != 0 && r.next == r.fin
 }
 
 // The receiver is what its definition says, byte by byte.
@@ -154,8 +156,8 @@ func (m *model) packet(f *forgery) {
 		return
 	}
 	r.data(f.seq, f.data)
-	if f.flags&packet.FIN != 0 && f.seq+uint32(len(f.data)) == r.next {
-		r.closed = true
+	if at := f.seq + uint32(len(f.data)); f.flags&packet.FIN != 0 && !r.closed && at-r.next < receiveWindow {
+		r.fin, r.closed = at, at == r.next
 	}
 }
 
@@ -459,6 +461,22 @@ func TestAttackersAgain(t *testing.T) {
 }
 
 var known6 = []string{"s-12gcm", "s-12chacha", "s-hrr", "s-keyupdate", "s-padding", "s-aes256"}
+
+// Random attackers with silence in between that cost something once.
+func TestSilentAttackersAgain(t *testing.T) {
+	all := learn(t, known6...)
+	for _, x := range []struct {
+		seed uint64
+		run  int
+	}{
+		{8446, 24903}, {8446, 25749}, {8446, 70697}, // one copy apart from the order of all others
+		{20261126, 5486}, // a RST whose number became the next one later
+	} {
+		if sum := attackers(t, all, x.seed, x.run, x.run+1, true, nil); sum.unread+sum.undecided+sum.foreign > 0 {
+			t.Errorf("seed %d, run %d: %+v", x.seed, x.run, sum)
+		}
+	}
+}
 
 // Attackers that cost a direction or a record once.
 func TestAttackersOfOld(t *testing.T) {

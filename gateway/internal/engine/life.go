@@ -47,13 +47,17 @@ func (w *Worker) last(s *packet.Segment, e *entry) {
 	if s.Flags&packet.RST != 0 {
 		x = flow.Rst
 		life, early := e.Life(), &c.fins[side]
-		if life == flow.Closing || life == flow.Half0+flow.Life(side) || e.Flags&(flow.Late0<<side) != 0 && early.is == fin && early.at+1 == at {
+		late := e.Flags&(flow.Late0<<side) != 0 && early.is == fin && early.at+1 == at
+		if late || life == flow.Closing || life == flow.Half0+flow.Life(side) {
 			at-- // its FIN took a number
 		}
 	} else if s.Flags&packet.SYN != 0 {
 		at++
 	}
-	f := finish{at, reassembly.ClassOf(s), x}
+	f := finish{at, reassembly.Class{TTL: s.TTL(), Known: true, Stamped: s.Stamped()}, x}
+	if c.pair.Usual[side^c.client].Sum == packet.SumGood {
+		f.like.Sum = s.Sum()
+	}
 	switch {
 	case !e.Life().Proven() && w.order.Keyless(&c.pair):
 		e.Happens(flow.Rst)
@@ -63,6 +67,10 @@ func (w *Worker) last(s *packet.Segment, e *entry) {
 	default:
 		w.Stats.Doubtful++
 	}
+	if x == flow.Rst && at != e.Next[side] {
+		return // no receiver takes it (RFC 5961, section 3.2); a FIN waits for what is before it
+	}
+	f.like.Sum = s.Sum()
 	c.fins[side] = f
 	e.Flags |= flow.Late0 << side
 }

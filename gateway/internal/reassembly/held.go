@@ -461,7 +461,8 @@ func (h *held) unbroken(at uint32, limit int) uint32 {
 
 // Like tells whether a packet is like those that were authenticated; false if there were none.
 func (c Class) Like(usual Class) bool {
-	return usual.Known && c.TTL == usual.TTL && c.Stamped == usual.Stamped && (usual.Sum != packet.SumGood || c.Sum == packet.SumGood)
+	return usual.Known && c.TTL == usual.TTL && c.Stamped == usual.Stamped &&
+		(usual.Sum != packet.SumGood || c.Sum == packet.SumGood)
 }
 
 // empty tells whether nothing is held.
@@ -489,8 +490,8 @@ func (s *far) before(o *far) bool {
 	return After(o.seq, s.seq) || o.seq == s.seq && s.order < o.order
 }
 
-// later puts a segment among those that are far. Where these are too many, it takes the place of a smaller one, or goes itself. It returns
-// how many went.
+// later puts a segment among those that are far. Where these are too many, it takes the place of a smaller one, or goes
+// itself. It returns how many went.
 func (h *held) later(p *Pool, s *segment) (gone uint64) {
 	if h.crowded(len(s.buf)) {
 		p.drop(s)
@@ -536,8 +537,8 @@ func (h *held) nearest() *segment {
 	}
 }
 
-// spill makes the last half of what is at hand far, but for what begins before a place. It returns false if that is nearly all,
-// and how many went, as too many are far.
+// spill makes the last half of what is at hand far, but for what begins before a place. It returns false if that is
+// nearly all, and how many went, as too many are far.
 func (h *held) spill(p *Pool, from uint32) (ok bool, gone uint64) {
 	n := len(h.segs) / 2
 	for n < len(h.segs) && !After(h.segs[n].seq, from) {
@@ -567,15 +568,16 @@ func (h *held) letGo(p *Pool) {
 	}
 }
 
-// joins adds bytes to the last segment, if there are many, both are small, alike and follow on each other, and nothing came in between: not
-// of the other side either, of which the last came when other says.
+// joins adds bytes to the last segment, if there are many, both are small, alike and follow on each other, and nothing
+// came in between: not of the other side either, of which the last came when other says.
 func (h *held) joins(p *Pool, seq uint32, of *source, order, other uint64, data []byte) bool {
 	n := len(h.segs)
 	if n < MaxSegments/2 {
 		return false
 	}
 	s := h.segs[n-1]
-	if s.end() != seq || s.order != h.newest || other > s.order || len(s.buf)+len(data) > sizes[1] || s.Class() != of.Class() || !p.room(len(data)) {
+	follows := s.end() == seq && s.order == h.newest && other <= s.order
+	if !follows || len(s.buf)+len(data) > sizes[1] || s.Class() != of.Class() || !p.room(len(data)) {
 		return false
 	}
 	if old := s.buf; len(old)+len(data) > cap(old) {

@@ -2,10 +2,10 @@ package reassembly
 
 import "slices"
 
-// What a direction holds is at hand, in order: what is due and what is near it, at most MaxSegments and MaxBytes of it, as the search
-// through copies looks at all of that. What is further ahead is far: it waits in a heap, the nearest on top, and comes to hand as the
-// direction goes on. Memory bounds it, and MaxFar; the largest window of TCP
-// does as well.
+// What a direction holds is at hand, in order: what is due and what is near it, at most MaxSegments and MaxBytes of it,
+// as the search through copies looks at all of that. What is further ahead is far: it waits in a heap, the nearest on
+// top, and comes to hand as the direction goes on. Memory bounds it, and MaxFar; the largest window of TCP does as
+// well.
 //
 //	a segment comes                  what is at hand is full          there is no memory
 //	behind the nearest that is far   it is far as well                the direction that holds most lets go of what is furthest ahead
@@ -79,7 +79,8 @@ func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data [
 				continue
 			}
 		}
-		if worse || !r.Pool.room(len(x.rest)) && !r.furthest(d, x.from) || d.held.full(len(x.rest)) && !r.evict(p, d, side, x.from, len(x.rest), of) {
+		n := len(x.rest)
+		if worse || !r.Pool.room(n) && !r.furthest(d, x.from) || d.held.full(n) && !r.evict(p, d, side, x.from, n, of) {
 			r.Stats.Evicted++
 			return Repeated
 		}
@@ -118,7 +119,8 @@ func (r *Reassembler) recall(p *Pair, d *Direction, side uint8) {
 		switch {
 		case len(x.rest) == 0:
 			r.Stats.Repeated++
-		case x.conflict && !r.fewer(d, &x, of, p.Usual[side]), h.full(len(x.rest)) && !r.evict(p, d, side, x.from, len(x.rest), of):
+		case x.conflict && !r.fewer(d, &x, of, p.Usual[side]),
+			h.full(len(x.rest)) && !r.evict(p, d, side, x.from, len(x.rest), of):
 			r.Stats.Evicted++
 		default:
 			if x.conflict {
@@ -132,8 +134,8 @@ func (r *Reassembler) recall(p *Pair, d *Direction, side uint8) {
 	}
 }
 
-// furthest has the direction that holds most let go of something, or this one of what is further ahead than a place. It returns false if
-// there is nothing.
+// furthest has the direction that holds most let go of something, or this one of what is further ahead than a place. It
+// returns false if there is nothing.
 func (r *Reassembler) furthest(d *Direction, seq uint32) bool {
 	if l := r.largest; l != nil && l != d && l.held.all() > d.held.all() {
 		r.Stats.Evicted++
@@ -141,7 +143,11 @@ func (r *Reassembler) furthest(d *Direction, seq uint32) bool {
 		return true
 	}
 	h := &d.held
-	if n, m := len(h.segs), len(h.far); m == 0 && (n == 0 || !After(h.segs[n-1].seq, seq)) || m > 0 && !After(h.far[m-1].seq, seq) {
+	if h.empty() {
+		return false
+	}
+	last := h.segs[max(len(h.segs)-1, 0):]
+	if n := len(h.far); n > 0 && !After(h.far[n-1].seq, seq) || n == 0 && !After(last[0].seq, seq) {
 		return false
 	}
 	r.Stats.Evicted++
@@ -156,7 +162,11 @@ func (r *Reassembler) fewer(d *Direction, x *novelty, of *source, usual Class) b
 	if x.copies < maxCopies {
 		return true
 	}
-	if rank := d.held.segs[x.worst].Class().rank(usual); (d.phase == beginning || len(x.rest) < sizes[0]) && !of.above(rank, usual) || of.Class().rank(usual) < rank {
+	rank := d.held.segs[x.worst].Class().rank(usual)
+	if d.phase == beginning || len(x.rest) < sizes[0] {
+		rank++ // it has to be better
+	}
+	if of.Class().rank(usual) < rank {
 		return false
 	}
 	r.Stats.Evicted++
@@ -193,8 +203,8 @@ func (r *Reassembler) Pay(p *Pair, n int) (freed int) {
 	return freed
 }
 
-// A merit tells which segment goes first when there is no room: the least. What is least like the rest does, then, where there are too
-// many, the smallest, and then what is furthest from where it is due.
+// A merit tells which segment goes first when there is no room: the least. What is least like the rest does, then,
+// where there are too many, the smallest, and then what is furthest from where it is due.
 type merit struct{ rank, size, near int }
 
 func (a merit) less(b merit) bool {
@@ -225,8 +235,8 @@ func (r *Reassembler) below(p *Pair, d *Direction, side uint8, seq uint32, n int
 		!d.floor.less(meritOf(of.Class().rank(usual), base, many, seq, n))
 }
 
-// evict makes room for a segment at a place: the worst eighth of what is at hand goes. It returns false if the new one would be among
-// these: as long as what is held only gets better, that is seen without a look at it.
+// evict makes room for a segment at a place: the worst eighth of what is at hand goes. It returns false if the new one
+// would be among these: as long as what is held only gets better, that is seen without a look at it.
 func (r *Reassembler) evict(p *Pair, d *Direction, side uint8, seq uint32, n int, from *source) bool {
 	many := len(d.held.segs) >= MaxSegments
 	base, usual := r.base(p, d, side), p.Usual[side]

@@ -40,7 +40,7 @@ type Decrypter struct {
 	Limits  Limits
 	Wait    bool // keys may come after the records that need them
 	Batch   bool // small records may be delivered late, with FlushAll; p of Feed must stay as it is until then
-	// Dispute has a direction stop at a record that does not open, with what follows it, until TryRecord, Seek or Concede:
+	// Dispute has a direction stop at a record that does not open, with what follows it, until TryRecord, Seek or Resume:
 	// there may be other copies of its bytes.
 	Dispute bool
 

@@ -13,7 +13,7 @@ import (
 //	reading    a record does not open, or is none        disputed; Disputed tells, TakeDisputed has the bytes
 //	disputed   TryRecord: another copy opens             reading, behind it
 //	disputed   Seek: a record further on opens           reading, behind it; what is before it is lost
-//	disputed   Concede: nothing else will come           reading, as without Dispute
+//	disputed   Resume: nothing else will come            reading, what is fed next
 //	any        Rewind, Reset: before any record opened   reading, from the beginning
 
 func (d *Decrypter) dispute(c *Conn, side uint8) {
@@ -89,13 +89,15 @@ const (
 	Postponed // the keys may still come
 )
 
-// changeBytes is what a ChangeCipherSpec takes. In the handshake of TLS 1.3 one may come before any record, for middleboxes (RFC 8446,
-// section 5); but nothing shows who sent it until the record behind it opens.
+// changeBytes is what a ChangeCipherSpec takes. In the handshake of TLS 1.3 one may come before any record, for
+// middleboxes (RFC 8446, section 5); but nothing shows who sent it until the record behind it opens.
 const changeBytes = headerBytes + 1
 
-// Prefix returns how many bytes at the beginning of what a disputed direction has are to be tried together with the record behind them.
+// Prefix returns how many bytes at the beginning of what a disputed direction has are to be tried together with the
+// record behind them.
 func (c *Conn) Prefix(side uint8, b []byte) int {
-	if e := c.half[side].epoch; (e == early || e == handshake) && len(b) >= changeBytes && bytes.Equal(b[:changeBytes], []byte{typeCCS, 3, 3, 0, 1, 1}) {
+	e := c.half[side].epoch
+	if (e == early || e == handshake) && bytes.HasPrefix(b, []byte{typeCCS, 3, 3, 0, 1, 1}) {
 		return changeBytes
 	}
 	return 0
@@ -229,18 +231,6 @@ func Plausible(b []byte) int {
 		}
 	}
 	return -1
-}
-
-// Concede ends a dispute: what is fed next is read as if there were nothing else. A record that does not open is passed over.
-func (d *Decrypter) Concede(c *Conn, side uint8, b []byte) {
-	d.settle(c)
-	d.Resume(c, side)
-	dispute0 := d.Dispute
-	d.Dispute = false
-	d.feed(c, side, b)
-	d.wakeUp(c)
-	d.Dispute = dispute0
-	c.arm(side)
 }
 
 // Stop has a direction wait as if its next record had not opened.

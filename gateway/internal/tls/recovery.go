@@ -201,7 +201,8 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
 	case c.mode[side] != reading:
 		return true
 	case h.epoch == blind:
-		// A record of the handshake, which may hold as little as 64 bytes (RFC 8449). Certificates of 64 KiB would be a surprise.
+		// A record of the handshake, which may hold as little as 64 bytes (RFC 8449). Certificates of 64 KiB would be a
+		// surprise.
 		if h.fails++; h.fails > 1<<10 {
 			d.undecryptable(c, side)
 		}

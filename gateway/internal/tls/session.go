@@ -120,8 +120,8 @@ func (d *Decrypter) message(c *Conn, side, kind uint8, body []byte) {
 	}
 }
 
-// A renewal is a handshake of TLS 1.2 within a connection (RFC 5246, section 7.4.1.1): its hellos were in records that have opened. The
-// first ChangeCipherSpec behind them, of whichever side, has the keys of both sides follow from it.
+// A renewal is a handshake of TLS 1.2 within a connection (RFC 5246, section 7.4.1.1): its hellos were in records that
+// have opened. The first ChangeCipherSpec behind them, of whichever side, has the keys of both sides follow from it.
 type renewal struct {
 	random [2][32]byte
 	suite  *suite
@@ -137,8 +137,8 @@ func (d *Decrypter) renewal(c *Conn) *renewal {
 	return c.waits.renewal
 }
 
-// renew has the next keys follow from the last hellos. The records of the other side are read with the old keys until its own
-// ChangeCipherSpec: the nonces of both suites must be alike.
+// renew has the next keys follow from the last hellos. The records of the other side are read with the old keys until
+// its own ChangeCipherSpec: the nonces of both suites must be alike.
 func (d *Decrypter) renew(c *Conn) {
 	if c.waits == nil || c.waits.renewal == nil || c.waits.renewal.suite == nil {
 		return

@@ -1,0 +1,289 @@
+package reassembly
+
+import (
+	"bytes"
+	"hash/maphash"
+	"slices"
+
+	"github.com/sealane/sealane/gateway/internal/tls"
+)
+
+// A record of which copies differ is put together in one order of copies after the other, and tried, until it opens or
+// there is no work left for it.
+
+// A policy is an order of copies. The first ones come first, or the last ones; rank goes before that, or not.
+const policies = 4
+
+// arrange puts those segments that overlap a range into the order in which they are painted: the best last.
+func (r *Reassembler) arrange(d *Direction, usual Class, base, end uint32, policy uint8) []int {
+	l := r.list[:0]
+	for i := d.held.near(base); i < len(d.held.segs) && After(end, d.held.segs[i].seq); i++ {
+		if After(d.held.segs[i].end(), base) {
+			l = append(l, i)
+		}
+	}
+	slices.SortStableFunc(l, func(i, j int) int {
+		a, b := d.held.segs[i], d.held.segs[j]
+		if policy < 2 {
+			if x, y := a.Class().rank(usual), b.Class().rank(usual); x != y {
+				return x - y
+			}
+		}
+		if (a.order > b.order) == (policy&1 == 0) {
+			return -1
+		}
+		return 1
+	})
+	r.list = l
+	return l
+}
+
+// perPainted is what a segment costs that is put into its place, in bytes that are opened.
+const perPainted = 256
+
+// paint puts the bytes from base on into b. It returns what that costs.
+func (d *Direction) paint(list []int, base uint32, b []byte) (n int) {
+	for _, i := range list {
+		s := d.held.segs[i]
+		if at := int32(s.seq - base); at >= 0 {
+			if int(at) < len(b) {
+				n += copy(b[at:], s.buf) / 4
+			}
+		} else if int(-at) < len(s.buf) {
+			n += copy(b, s.buf[-at:]) / 4
+		}
+		n += perPainted
+	}
+	return n
+}
+
+// frame returns how long a record with a header is, or 0 if it is none.
+func frame(b []byte) int {
+	n := 5 + int(b[3])<<8 + int(b[4])
+	if b[0] < 20 || b[0] > 23 || b[1] != 3 || b[2] > 4 || n == 5 || n > maxRecord {
+		return 0
+	}
+	return n
+}
+
+// try looks for copies with which the record at base opens.
+func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
+	defer r.arena.release(r.arena.mark())
+	r.recall(p, d, side)
+	base := d.base
+	d.fresh, d.postponed = false, false
+	have := int(d.held.unbroken(base, maxRecord) - base)
+	if have < 5 {
+		return false
+	}
+	usual := p.Usual[side]
+	end := base + uint32(have)
+	done, stop := false, false
+	// test tries the record that b begins with, and returns its bytes.
+	test := func(b []byte) []byte {
+		n := frame(b)
+		if skip := p.TLS.Prefix(side, b); skip > 0 && len(b)-skip >= 5 {
+			n = skip + frame(b[skip:])
+		}
+		if n == 0 || n > len(b) {
+			return b
+		}
+		h := maphash.Bytes(r.seed, b[:n]) ^ d.salt
+		if slices.Contains(d.failed, h) {
+			return b[:n]
+		}
+		if d.credit < 0 || len(d.failed) >= maxFailed {
+			r.Stats.Deferred++
+			stop, d.fresh = true, true
+			return b[:n]
+		}
+		trials := r.Dec.Stats.Trials
+		outcome := r.Dec.TryRecord(p.TLS, side, b[:n])
+		d.credit -= tls.TrialBytes(n) * int(1+r.Dec.Stats.Trials-trials)
+		switch outcome {
+		case tls.Taken:
+			r.learn(p, d, side, base, b[:n])
+			d.base += uint32(n)
+			*p.Next[side] = d.base
+			d.phase, d.failed, done = streaming, d.failed[:0], true
+		case tls.Refused:
+			d.failed = append(d.failed, h)
+		case tls.Postponed:
+			stop, d.fresh, d.postponed = true, true, true
+		}
+		return b[:n]
+	}
+	// one paints in an order, and tries what that gives.
+	one := func(list []int) []byte {
+		b := r.record[:have]
+		if d.credit < 0 {
+			r.Stats.Deferred++
+			stop, d.fresh = true, true
+			return b
+		}
+		d.credit -= d.paint(list, base, b)
+		return test(b)
+	}
+	if d.credit < 0 {
+		r.Stats.Deferred++
+		d.fresh = true
+		return false
+	}
+	var first []byte
+	for i := range uint8(policies) {
+		policy := d.policy ^ i
+		b := one(r.arrange(d, usual, base, end, policy))
+		if done {
+			d.policy = policy
+			return true
+		}
+		if stop {
+			return false
+		}
+		if i == 0 {
+			first = append(r.other[:0], b...)
+			if !d.conflict {
+				return false
+			}
+		}
+	}
+	// Those that differ from the first choice, each alone and then together.
+	list := slices.Clone(r.arrange(d, usual, base, end, d.policy))
+	var heads [][]byte
+	r.alternatives(d, usual, base, 5, func(head []byte) bool {
+		if n := frame(head); n > 0 && n <= have {
+			heads = append(heads, head)
+		}
+		return len(heads) < maxHellos
+	})
+	for _, head := range heads {
+		if d.deep && r.sumUp(p, d, side, list, head, func(b []byte) bool { test(b); return done || stop }) {
+			return done
+		}
+	}
+	order := make([]int, 0, len(list)+1)
+	for i := range uint8(2) {
+		list = append(list[:0], r.arrange(d, usual, base, end, d.policy^i)...)
+		if i > 0 {
+			d.credit -= d.paint(list, base, first)
+		}
+		for _, k := range d.odd(list, base, first) {
+			order = append(append(order[:0], list...), k)
+			if one(order); done || stop {
+				return done
+			}
+		}
+	}
+	// The ways through the copies, the likeliest first.
+	most := fewWays
+	if d.deep {
+		most = maxWays
+	}
+	for _, head := range heads {
+		ways := 0
+		r.alternatives(d, usual, base, frame(head), func(b []byte) bool {
+			if bytes.Equal(b[:5], head) {
+				test(b)
+				ways++
+			}
+			return ways < most && !done && !stop
+		})
+		if done || stop {
+			return done
+		}
+	}
+	if !d.deep {
+		return false
+	}
+	// Forged ones are left out, one and two at a time.
+	involved := d.involved(list)
+	for policy := range uint8(2) {
+		list = append(list[:0], r.arrange(d, usual, base, end, policy)...)
+		for a := range involved {
+			for b := range a + 1 {
+				order = without(order, list, involved[a], involved[b])
+				if one(order); done || stop {
+					return done
+				}
+			}
+		}
+	}
+	return false
+}
+
+// odd returns those of a list that are not in what all of them are painted to, the largest first, as a real segment is
+// rarely the smallest; if nothing is stalled only what came last, which has not been tried in any order.
+func (d *Direction) odd(list []int, base uint32, first []byte) (odd []int) {
+	last := uint64(0)
+	for _, i := range list {
+		s := d.held.segs[i]
+		at, b := int32(s.seq-base), s.buf
+		if at < 0 {
+			b, at = b[-at:], 0
+		}
+		if int(at) < len(first) && same(first[at:], b) < min(len(b), len(first)-int(at)) {
+			odd, last = append(odd, i), max(last, s.order)
+		}
+	}
+	if !d.deep {
+		odd = slices.DeleteFunc(odd, func(i int) bool { return d.held.segs[i].order != last })
+	}
+	slices.SortStableFunc(odd, func(i, j int) int { return len(d.held.segs[j].buf) - len(d.held.segs[i].buf) })
+	return odd[:min(len(odd), maxOdd)]
+}
+
+// without puts two of a list in front, where they count only if nothing else is there.
+func without(into, list []int, a, b int) []int {
+	into = into[:0]
+	for _, i := range list {
+		if i == a || i == b {
+			into = append(into, i)
+		}
+	}
+	for _, i := range list {
+		if i != a && i != b {
+			into = append(into, i)
+		}
+	}
+	return into
+}
+
+// involved returns those of a list that differ from another, at most maxInvolved.
+func (d *Direction) involved(list []int) (all []int) {
+	for _, i := range list {
+		for _, j := range list {
+			a, b := d.held.segs[i], d.held.segs[j]
+			if After(a.seq, b.seq) {
+				a, b = b, a
+			}
+			if x := a.from(b.seq); i != j && x != nil && same(x, b.buf) < min(len(x), len(b.buf)) {
+				all = append(all, i)
+				break
+			}
+		}
+		if len(all) == maxInvolved {
+			break
+		}
+	}
+	return all
+}
+
+// learn remembers what the packets are like that were authenticated: those whose bytes are in what has opened.
+func (r *Reassembler) learn(p *Pair, d *Direction, side uint8, base uint32, b []byte) {
+	for i := d.held.near(base); i < len(d.held.segs); i++ {
+		s := d.held.segs[i]
+		at := int32(s.seq - base)
+		if at >= int32(len(b)) {
+			return
+		}
+		x, y := b, s.buf
+		if at >= 0 {
+			x = b[at:]
+		} else {
+			y = s.from(base)
+		}
+		if n := min(len(x), len(y)); n >= 5 && same(x, y) == n && s.Class().Known {
+			p.Usual[side] = s.Class()
+		}
+	}
+}

@@ -1,0 +1,372 @@
+package reassembly
+
+import (
+	"bytes"
+
+	"github.com/sealane/sealane/gateway/internal/packet"
+)
+
+// What is due goes to TLS in order: bytes of a direction that streams as they come, of one that begins as well, and
+// they are kept. Where TLS stops, it gives back what it had, and that is held like what came ahead.
+
+// Segment takes a segment that is not simply the next one of a direction that streams. Its bytes are those of a packet,
+// perhaps without the first ones; without one, nothing is known of their way.
+func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from *packet.Segment, now int64) Result {
+	r.now = now
+	d := r.direction(p, int(side))
+	if d.phase == beginning && !d.conflict && seq == *p.Next[side] && !p.TLS.Proved(side) && d.held.ends(seq) && d.held.bytes+len(data) < maxBeginning &&
+		!d.held.full(len(data)) && r.Pool.room(len(data)) && !p.TLS.InDispute(side) {
+		// A handshake as it should be.
+		if !d.begun {
+			d.begun, d.origin, d.first = true, seq, seq
+		}
+		d.Since = now
+		r.order++
+		p.news(true)
+		*p.Next[side] += uint32(len(data))
+		d.mark, d.order = max(d.mark, r.Dec.Mark), r.order
+		r.Dec.Feed(p.TLS, side, data)
+		if r.opens(p, side, len(data)) {
+			of := source{packet: from}
+			p.Usual[side] = of.Class()
+			r.release(p, int(side))
+			return Taken
+		}
+		if of := (source{packet: from}); d.held.joins(&r.Pool, seq, &of, r.order, p.newest(1-side), data) {
+			// It lies beside the one before.
+		} else if from != nil && len(from.Payload) == len(data) {
+			d.held.lazily(&r.Pool, from, seq, r.order, r.Dec.Mark)
+		} else {
+			of := source{packet: from}
+			d.held.insert(&r.Pool, seq, of.Class(), r.order, r.Dec.Mark, data)
+		}
+		for s := range p.Dir {
+			if p.Dir[s] != nil && p.TLS.Proved(uint8(s)) || p.TLS.InDispute(uint8(s)) {
+				r.settle(p, side, now)
+				break
+			}
+		}
+		return Taken
+	}
+	r.Dec.Flush(p.TLS)
+	r.collect(p, side)
+	d.earn(p, len(data))
+	d.last, d.lastBytes = seq, len(data)
+	result := r.segment(p, d, side, seq, data, &source{packet: from}, now)
+	if result != Repeated || !p.settled() {
+		r.settle(p, side, now)
+	}
+	return result
+}
+
+// opens tells whether with the last so many bytes of a handshake as it should be a record has opened, and nothing else
+// has happened: then the direction streams, and nothing need be held of it.
+func (r *Reassembler) opens(p *Pair, side uint8, n int) bool {
+	other := 1 - side
+	return p.TLS.Opened(side) && !p.TLS.InDispute(side) && !p.TLS.Searching(side) &&
+		len(r.Dec.Pending(p.TLS, side)) < n && !p.TLS.InDispute(other) && (p.Dir[other] == nil || !p.TLS.Proved(other))
+}
+
+// settled tells whether nothing would come of settle, if nothing came since it was called last.
+func (p *Pair) settled() bool {
+	for side, d := range p.Dir {
+		switch {
+		case d == nil:
+			if p.TLS.InDispute(uint8(side)) {
+				return false
+			}
+		case d.phase == beginning && (d.news || d.deep), d.phase == streaming, d.phase == contested && d.fresh:
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Reassembler) segment(
+	p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *source, now int64,
+) Result {
+	next := p.Next[side]
+	if d.phase == beginning && !d.begun {
+		if seq != *next && looksLikeHello(data, side) && len(d.held.segs) == 0 {
+			*next = seq // whatever the SYN said
+		}
+		d.begun, d.origin, d.first = true, *next, *next
+	}
+	if d.phase == beginning && !d.near(seq) && mayBeHello(data, side) {
+		p.Maybe(side, seq) // the SYN that was seen may be another's
+	}
+	base := r.base(p, d, side)
+	if d.phase == beginning && d.near(seq) {
+		base = seq
+	}
+	if old := base - seq; int32(old) > 0 && !(d.phase == beginning && (old < maxBeginning || looksLikeHello(data, side))) {
+		if uint64(old) >= uint64(len(data)) {
+			r.Stats.Repeated++
+			return Repeated
+		}
+		seq, data = seq+old, data[old:]
+	}
+	if seq-base > MaxAhead && !(d.phase == beginning && (base-seq < maxBeginning || looksLikeHello(data, side))) {
+		r.Stats.Unrelated++
+		return Unrelated
+	}
+	ahead := int32(seq - *next)
+	if !p.Stalled(side) {
+		d.Since = now
+	}
+	if d.phase == beginning {
+		if r.begin(p, d, side, seq, data, of, now) == Repeated {
+			return Repeated
+		}
+	} else if d.phase == contested || ahead > 0 || p.TLS.Searching(side) {
+		if r.keep(p, d, side, seq, data, of, now) == Repeated {
+			return Repeated
+		}
+	} else {
+		// What is fed to TLS and not confirmed yet.
+		if n := min(-int(ahead), len(data)); n > 0 {
+			pending := r.Dec.Pending(p.TLS, side)
+			if at := int(seq - base); at+n <= len(pending) && !bytes.Equal(pending[at:at+n], data[:n]) {
+				r.Stats.Conflicts++
+				d.conflict = true
+				r.keep(p, d, side, seq, data, of, now)
+				if d.phase != contested && seq+uint32(n) == *next {
+					r.Dec.Stop(p.TLS, side)
+					r.collect(p, side)
+				}
+				if d.phase == contested || seq+uint32(n) != *next {
+					return Taken
+				}
+			}
+			data = data[n:]
+			if len(data) == 0 {
+				r.Stats.Repeated++
+				return Repeated
+			}
+		}
+		*next += uint32(len(data))
+		r.order++
+		d.feeds(*next, r.order, of.Class())
+		r.Dec.Feed(p.TLS, side, data)
+		return Taken
+	}
+	if ahead > 0 {
+		r.Stats.Reordered++
+		return Held
+	}
+	return Taken
+}
+
+// near tells whether a place is in the beginning of a direction, wherever that is.
+func (d *Direction) near(seq uint32) bool {
+	if seq-d.origin < maxBeginning || d.first != 0 && seq-d.first < maxBeginning {
+		return true
+	}
+	for _, at := range d.maybe {
+		if at != 0 && seq-at < maxBeginning {
+			return true
+		}
+	}
+	return false
+}
+
+// base returns the place of the first byte that no tag has confirmed.
+func (r *Reassembler) base(p *Pair, d *Direction, side uint8) uint32 {
+	switch {
+	case d.phase == beginning:
+		return d.origin
+	case d.phase == contested:
+		return d.base
+	}
+	return *p.Next[side] - uint32(len(r.Dec.Pending(p.TLS, side)))
+}
+
+// collect takes what TLS stopped at.
+func (r *Reassembler) collect(p *Pair, side uint8) {
+	if !p.TLS.InDispute(side) {
+		return
+	}
+	b := r.Dec.TakeDisputed(p.TLS, side)
+	d := r.direction(p, int(side))
+	if d.phase == beginning && !p.TLS.Proved(side) {
+		if len(b) > 0 {
+			d.base = *p.Next[side] - uint32(len(b))
+		}
+		d.conflict = true
+		return // it is all there
+	}
+	if len(b) == 0 && d.phase == contested {
+		return
+	}
+	next := p.Next[side]
+	base := *next - uint32(len(b))
+	if d.phase != contested {
+		d.phase, d.base, d.fresh = contested, base, true
+		d.failed = d.failed[:0]
+		r.Stats.Contested++
+		d.Since = r.now
+		d.held.prune(&r.Pool, base)
+	}
+	*next = d.base
+	fed := d.fed
+	for at := base; len(b) > 0; {
+		n, order, class := min(len(b), 1<<15), uint64(0), Class{}
+		for len(fed) > 0 && !After(fed[0].end, at) {
+			fed = fed[1:]
+		}
+		if len(fed) > 0 {
+			n, order, class = min(n, int(fed[0].end-at)), fed[0].order, fed[0].class
+		}
+		if x := d.held.novel(at, b[:n], &source{class: class}, p.Usual[side]); len(x.rest) > 0 {
+			d.conflict = d.conflict || x.conflict
+			d.held.insert(&r.Pool, x.from, class, order, r.Dec.Mark, x.rest)
+		}
+		at, b = at+uint32(n), b[n:]
+	}
+	d.fed = d.fed[:0]
+}
+
+// feeds notes when bytes were fed to TLS.
+func (d *Direction) feeds(end uint32, order uint64, class Class) {
+	if len(d.fed) == maxFed {
+		d.fed = append(d.fed[:0], d.fed[maxFed/2:]...)
+	}
+	d.fed = append(d.fed, fed{end, order, class})
+}
+
+// settle brings a direction as far as it comes.
+func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
+	for s := range uint8(2) {
+		d := p.Dir[s]
+		if d == nil && !p.TLS.InDispute(s) {
+			continue
+		}
+		r.collect(p, s)
+		if d = p.Dir[s]; d == nil {
+			continue
+		}
+		if d.phase == beginning {
+			r.advance(p, d, s)
+			if p.TLS.Proved(s) {
+				r.prove(p, d, s)
+			} else if (d.conflict || p.Contested() && d.held.bytes <= lengths[len(lengths)-1]) && d.begun && s == side && (d.news || d.deep) && r.replay(p) {
+				// Of a direction without copies, what is further on decides nothing.
+				r.catchUp(p)
+				r.settle(p, 1-side, now)
+			}
+			if d = p.Dir[s]; d == nil || d.phase == beginning {
+				continue
+			}
+		}
+		if p.TLS.Searching(s) && (s != side || !r.hunt(p, d, s, d.last, d.lastBytes)) {
+			continue
+		}
+		if d.phase != contested {
+			r.stream(p, d, s)
+		}
+		for d.phase == contested && d.fresh && r.try(p, d, s) {
+			r.Stats.Settled++
+			r.stream(p, d, s)
+			d.Since = now
+		}
+		d.again = false
+		if d.phase != contested && d.held.empty() {
+			r.release(p, int(s))
+		}
+	}
+}
+
+// stream feeds what is held and due. It ends where nothing is, or a record does not open.
+func (r *Reassembler) stream(p *Pair, d *Direction, side uint8) {
+	r.advance(p, d, side)
+	if d.phase != contested && d.conflict {
+		// What TLS has may never become a record, and another copy of it be one already.
+		base := r.base(p, d, side)
+		if i := d.held.near(base); len(r.Dec.Pending(p.TLS, side)) > 0 && i < len(d.held.segs) && After(*p.Next[side], d.held.segs[0].seq) &&
+			After(d.held.segs[i].end(), base) {
+			r.Dec.Stop(p.TLS, side)
+			r.collect(p, side)
+		}
+	}
+	if d.phase != contested {
+		base := r.base(p, d, side)
+		d.held.prune(&r.Pool, base)
+		if len(d.held.segs) == 0 {
+			d.conflict = false
+		}
+	}
+}
+
+func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {
+	next := p.Next[side]
+	for d.phase != contested {
+		if p.TLS.InDispute(side) {
+			r.collect(p, side)
+			return
+		}
+		s := r.best(p, d, side, *next)
+		if s == nil && len(d.held.far) > 0 {
+			r.recall(p, d, side)
+			s = r.best(p, d, side, *next)
+		}
+		if s == nil {
+			return
+		}
+		r.feed(p, d, side, s)
+	}
+}
+
+// feed feeds a segment that is due.
+func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s *segment) {
+	next, mark := p.Next[side], r.Dec.Mark
+	if d.phase == beginning || d.again {
+		d.mark, d.order = max(d.mark, s.mark), max(d.order, s.order)
+		r.Dec.Mark = d.mark
+	}
+	b := s.from(*next)
+	*next += uint32(len(b))
+	d.feeds(*next, s.order, s.Class())
+	d.Since = r.now
+	r.Dec.Feed(p.TLS, side, b)
+	r.Dec.Mark = mark
+	if d.phase != beginning && !p.TLS.InDispute(side) {
+		d.held.prune(&r.Pool, r.base(p, d, side))
+	}
+}
+
+// catchUp feeds what both directions have behind what was read again, in the order in which it came.
+func (r *Reassembler) catchUp(p *Pair) {
+	for {
+		var due [2]*segment
+		first := -1
+		for side, d := range p.Dir {
+			if d == nil || d.phase == contested || p.TLS.InDispute(uint8(side)) || !d.again && !(d.phase == beginning && d.begun) {
+				continue
+			}
+			s := r.best(p, d, uint8(side), *p.Next[side])
+			if due[side] = s; s != nil && (first < 0 || max(d.order, s.order) < max(p.Dir[first].order, due[first].order)) {
+				first = side
+			}
+		}
+		if first < 0 {
+			return
+		}
+		r.feed(p, p.Dir[first], uint8(first), due[first])
+	}
+}
+
+// best returns the segment to go on with at a place.
+func (r *Reassembler) best(p *Pair, d *Direction, side uint8, at uint32) (best *segment) {
+	usual := p.Usual[side]
+	for i := d.held.near(at); i < len(d.held.segs) && !After(d.held.segs[i].seq, at); i++ {
+		s := d.held.segs[i]
+		if s.from(at) == nil {
+			continue
+		}
+		if best == nil || s.Class().rank(usual) > best.Class().rank(usual) ||
+			s.Class().rank(usual) == best.Class().rank(usual) && (s.order < best.order) == (d.policy&1 == 0) {
+			best = s
+		}
+	}
+	return best
+}

@@ -1,0 +1,300 @@
+package reassembly
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// A direction that is stalled has a hole, or a record that does not open. From time to time, and at its end, a record
+// behind that is looked for; only one that opens gives up what is before it.
+
+// Acknowledged says up to where the receiver has a direction, if that is known.
+func (p *Pair) Acknowledged(side uint8, ack uint32, known bool, now int64) {
+	d := p.Dir[side]
+	if d == nil {
+		return
+	}
+	missing, last := *p.Next[side], len(d.held.segs)-1
+	if d.phase == contested {
+		missing = d.held.unbroken(d.base, maxRecord)
+	}
+	acked := !known || After(ack, missing) || ack == missing && last >= 0 && !After(d.held.segs[last].reach, missing)
+	if acked && d.unacked {
+		d.Since = now
+	}
+	d.unacked = !acked
+}
+
+// What the receiver has not acknowledged is waited for so many times longer: it will be sent again.
+const patience = 10
+
+// Tick looks after a direction that is stalled. Something behind it is looked for after a wait, from when the receiver
+// has acknowledged what is missing.
+func (r *Reassembler) Tick(p *Pair, side uint8, now, wait int64) {
+	d := p.Dir[side]
+	if d == nil {
+		return
+	}
+	if d.unacked {
+		wait *= patience
+	}
+	if now-d.Since < wait {
+		return
+	}
+	d.Since, r.now = now, now
+	r.Dec.Flush(p.TLS)
+	r.collect(p, side)
+	r.allow(p, d, now, maxCredit)
+	d.failed = d.failed[:0]
+	if d.phase == beginning {
+		d.deep, p.asked = p.Contested(), 0
+		r.settle(p, side, now)
+		if d = p.Dir[side]; d != nil && d.phase == beginning {
+			d.deep = false
+			r.allow(p, d, now, maxCredit)
+			r.leave(p, d, side, now)
+		}
+		return
+	}
+	if r.seek(p, d, side) {
+		r.settle(p, side, now)
+	}
+	// Records behind one that was contested may be so as well, and wait for nothing else.
+	for d = p.Dir[side]; d != nil && d.phase == contested && d.conflict && d.credit > burst; d = p.Dir[side] {
+		d.deep = true
+		ok := r.try(p, d, side)
+		if d.deep = false; !ok {
+			return
+		}
+		r.Stats.Settled++
+		r.settle(p, side, now)
+	}
+}
+
+// leave looks for a record further on in a direction that begins, and of which a part is missing or does not open. If
+// there is one, the beginning is over.
+func (r *Reassembler) leave(p *Pair, d *Direction, side uint8, now int64) bool {
+	if !p.TLS.Protected(side) || p.TLS.Proved(side) {
+		return false
+	}
+	next := *p.Next[side]
+	if !p.TLS.InDispute(side) {
+		d.base = next
+		r.Dec.Stop(p.TLS, side)
+		if !p.TLS.InDispute(side) {
+			return false
+		}
+	}
+	r.collect(p, side)
+	d.phase = contested
+	*p.Next[side] = d.base
+	if r.seek(p, d, side) {
+		r.settle(p, side, now)
+		return true
+	}
+	d.phase = beginning
+	*p.Next[side] = next
+	return false
+}
+
+// seek looks for a record that opens behind what is missing or does not open.
+func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
+	if !p.TLS.Protected(side) {
+		return !p.TLS.Waiting() && r.concede(p, d, side)
+	}
+	if d.phase != contested {
+		r.Dec.Stop(p.TLS, side)
+		if p.TLS.Searching(side) {
+			return r.overleap(p, d, side)
+		}
+		if !p.TLS.InDispute(side) {
+			return r.concede(p, d, side)
+		}
+		d.base = *p.Next[side] // for who has nothing pending
+		r.collect(p, side)
+		if d.phase != contested {
+			d.phase, d.base, d.fresh = contested, *p.Next[side], true
+		}
+	}
+	// Half of the work is for what is further on.
+	kept := max(d.credit/2, 0)
+	d.credit -= kept
+	d.deep = true
+	tried0 := r.try(p, d, side)
+	d.credit += kept
+	if d.deep = false; tried0 || d.postponed {
+		return tried0 // nothing is missing while keys may come
+	}
+	base := d.base
+	bad := uint64(0) // whether there is a whole record that does not open
+	if n := int(d.held.covered(base, maxRecord, math.MaxUint64) - base); n >= 5 {
+		b := r.record[:n]
+		d.paint(r.arrange(d, p.Usual[side], base, base+uint32(n), d.policy), base, b)
+		if n := frame(b); n > 0 && n <= len(b) {
+			bad = 1
+		}
+	}
+	if r.islands(p, d, side, base) {
+		r.Dec.Stats.BadRecords += bad
+		return true
+	}
+	if len(d.held.far) == 0 || d.credit < 0 {
+		return false
+	}
+	// What is far is put in order, and looked at part by part.
+	hand, all := d.held, make([]*segment, len(d.held.far))
+	for i := range all {
+		all[i] = hand.far[i].segment
+	}
+	d.credit -= len(all) * perOverlap
+	slices.SortFunc(all, func(a, b *segment) int { return cmp.Or(int(int32(a.seq-b.seq)), cmp.Compare(a.order, b.order)) })
+	found := false
+	for part := range slices.Chunk(all, MaxSegments) {
+		d.held = held{segs: part}
+		d.held.recompute()
+		if found = r.islands(p, d, side, base); found || d.credit < 0 {
+			break
+		}
+	}
+	if d.held = hand; found {
+		r.Dec.Stats.BadRecords += bad
+	}
+	return found
+}
+
+// islands looks for a record that opens, behind a place, in what is at hand.
+func (r *Reassembler) islands(p *Pair, d *Direction, side uint8, base uint32) bool {
+	if cap(r.other) < maxIsland {
+		r.other = make([]byte, maxIsland)
+	}
+	tried := 0
+	for i := 0; i < len(d.held.segs) && tried < 16 && d.credit > 0; tried++ {
+		start := d.held.segs[i].seq
+		if !After(d.held.segs[i].end(), base) {
+			i++
+			continue
+		}
+		if After(base, start) {
+			start = base
+		}
+		end := d.held.covered(start, maxIsland, math.MaxUint64)
+		for j := i; ; j++ {
+			if j == len(d.held.segs) || After(d.held.segs[j].seq, end) {
+				i = max(j, i+1)
+				break
+			}
+		}
+		n := int(end - start)
+		if n < 5 {
+			continue
+		}
+		for k := range uint8(policies) {
+			if k > 0 && !d.conflict {
+				break
+			}
+			b := r.other[:n]
+			d.paint(r.arrange(d, p.Usual[side], start, end, d.policy^k), start, b)
+			skip := 0
+			if start == base {
+				skip = 1 // it is the one that does not open
+			}
+			d.credit -= n / 4
+			if m := r.Dec.Seek(p.TLS, side, b[skip:], int(start-base)+skip, &d.credit); m > 0 {
+				if start != base {
+					r.Stats.Holes++
+					r.Stats.HoleBytes += uint64(start - base)
+				}
+				*p.Next[side] = start + uint32(skip+m)
+				d.phase, d.failed = streaming, d.failed[:0]
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// concede gives up what is missing in a direction that nothing can be looked for in.
+func (r *Reassembler) concede(p *Pair, d *Direction, side uint8) bool {
+	if d.phase == beginning {
+		return false
+	}
+	r.recall(p, d, side)
+	next := p.Next[side]
+	for i := d.held.near(*next); i < len(d.held.segs); i++ {
+		if s := d.held.segs[i]; After(s.seq, *next) {
+			n := int(s.seq - *next)
+			r.Stats.Holes++
+			r.Stats.HoleBytes += uint64(n)
+			*next = s.seq
+			r.Dec.Lose(p.TLS, side, n)
+			return true
+		}
+	}
+	return false
+}
+
+// Finish reads what can be read of a direction at its end; nothing more will come.
+func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
+	r.now = now
+	r.Dec.Flush(p.TLS)
+	r.collect(p, side)
+	d := p.Dir[side]
+	if d == nil {
+		return
+	}
+	// What the other one began with counts as well.
+	for s, o := range p.Dir {
+		if o != nil && (s == int(side) || o.phase == beginning && !p.TLS.Proved(uint8(s))) {
+			r.last(p, o, now)
+			o.deep, o.failed = o.phase == beginning, o.failed[:0]
+		}
+	}
+	r.settle(p, side, now)
+	for _, o := range p.Dir {
+		if o != nil {
+			o.deep = false
+		}
+	}
+	d = p.Dir[side]
+	if d != nil && d.phase == beginning {
+		r.last(p, d, now)
+		r.leave(p, d, side, now)
+	}
+	for i := 0; i < 1<<12; i++ {
+		if d = p.Dir[side]; d == nil || d.phase == beginning || d.phase != contested && !p.Stalled(side) || !p.TLS.Protected(side) {
+			break
+		}
+		if r.last(p, d, now); !r.seek(p, d, side) {
+			break
+		}
+		r.settle(p, side, now)
+	}
+	// What is left is counted.
+	d = p.Dir[side]
+	if d == nil {
+		return
+	}
+	next := p.Next[side]
+	if p.TLS.InDispute(side) {
+		*next = d.base
+	}
+	r.Dec.Dispute = false
+	r.Dec.Resume(p.TLS, side)
+	d.phase = streaming
+	// Forged segments may stand all around the circle of sequence numbers, where one is ahead of the next without an end.
+	for passed := uint32(0); passed <= MaxAhead; {
+		r.Dec.Flush(p.TLS)
+		before := *next
+		if s := r.best(p, d, side, *next); s != nil {
+			b := s.from(*next)
+			*next += uint32(len(b))
+			r.Dec.Feed(p.TLS, side, b)
+		} else if !r.concede(p, d, side) {
+			break
+		}
+		passed += *next - before
+	}
+	r.Dec.Dispute = true
+	r.release(p, int(side))
+}
