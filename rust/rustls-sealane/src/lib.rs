@@ -1,18 +1,26 @@
 //! A [rustls] crypto provider whose TLS records and QUIC packets are sealed and opened by [sealane].
 //!
-//! It takes another provider, by default ring's, and replaces the AEAD of each of its cipher suites, and QUIC's header
-//! protection: key exchange, signatures, hashes and random numbers stay with that provider.
-//!
 //! ```
 //! // Once, before the first connection:
 //! rustls_sealane::install_default().expect("no other provider is installed");
 //! ```
 //!
 //! or, for one configuration: `rustls::ClientConfig::builder_with_provider(rustls_sealane::default_provider().into())`.
+//! Key exchange (X25519MLKEM768 first), signatures, hashes and random numbers are [graviola]'s, and nothing needs a C
+//! compiler. Graviola runs on 64-bit ARM, and on x86-64 CPUs with AVX2, ADX and AES.
+//!
+//! [`on`] puts any other provider's cipher suites on sealane, and keeps all else that it has:
+//!
+//! ```
+//! let provider = rustls_sealane::on(rustls::crypto::ring::default_provider());
+//! # let _ = provider;
+//! ```
 //!
 //! # Features
-//! - `ring` (default), `aws-lc-rs`: the provider that [`default_provider`] builds on; ring if both are on.
+//! - `graviola` (default): [`default_provider`] and [`install_default`].
 //! - `tls12` (default): TLS 1.2.
+//!
+//! [graviola]: https://github.com/ctz/graviola
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -26,31 +34,31 @@ use rustls::crypto::CryptoProvider;
 use rustls::{CipherSuite, Error, SupportedCipherSuite};
 use sealane::{Algorithm, Key, TAG_LEN};
 
-/// ring's provider, or aws-lc-rs's, on sealane: the same on each call.
-#[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
+/// graviola's provider on sealane: the same on each call.
+#[cfg(feature = "graviola")]
 pub fn default_provider() -> CryptoProvider {
     static PROVIDER: std::sync::OnceLock<CryptoProvider> = std::sync::OnceLock::new();
-    #[cfg(feature = "ring")]
-    let base = rustls::crypto::ring::default_provider;
-    #[cfg(not(feature = "ring"))]
-    let base = rustls::crypto::aws_lc_rs::default_provider;
-    PROVIDER.get_or_init(|| on(base())).clone()
+    PROVIDER.get_or_init(|| on(rustls_graviola::default_provider())).clone()
 }
 
 /// Makes [`default_provider`] the process's.
 ///
 /// # Errors
 /// If one is installed already, which stays: it is returned.
-#[cfg(any(feature = "ring", feature = "aws-lc-rs"))]
+#[cfg(feature = "graviola")]
 pub fn install_default() -> Result<(), std::sync::Arc<CryptoProvider>> {
     default_provider().install_default()
 }
 
-/// The provider with its cipher suites on sealane. Suites whose AEAD is not ChaCha20-Poly1305 or AES-GCM are left out.
+/// The provider with its cipher suites on sealane, and all else as it was: groups of key exchange, signatures, random numbers.
+/// Suites whose AEAD sealane does not have stay as they were, too. Ticketers and HPKE are not part of a provider: take the
+/// base's.
 ///
 /// What it makes lives as long as the process, as rustls wants of cipher suites: call it once for each provider.
 pub fn on(mut provider: CryptoProvider) -> CryptoProvider {
-    provider.cipher_suites = provider.cipher_suites.into_iter().filter_map(suite_on).collect();
+    for suite in &mut provider.cipher_suites {
+        *suite = suite_on(*suite).unwrap_or(*suite);
+    }
     provider
 }
 

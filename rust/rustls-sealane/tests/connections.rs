@@ -8,8 +8,8 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use rustls::quic::{Keys, Version};
 use rustls::{
-    CipherSuite, ClientConfig, ClientConnection, Connection, RootCertStore, ServerConfig, ServerConnection, Side,
-    SupportedCipherSuite,
+    CipherSuite, ClientConfig, ClientConnection, Connection, NamedGroup, RootCertStore, ServerConfig, ServerConnection,
+    Side, SupportedCipherSuite,
 };
 
 fn planted(name: &str) -> bool {
@@ -18,6 +18,10 @@ fn planted(name: &str) -> bool {
 
 fn ring() -> CryptoProvider {
     rustls::crypto::ring::default_provider()
+}
+
+fn ours() -> CryptoProvider {
+    rustls_sealane::on(ring())
 }
 
 fn only(mut provider: CryptoProvider, suite: CipherSuite) -> Arc<CryptoProvider> {
@@ -90,25 +94,49 @@ fn is_rsa(suite: CipherSuite) -> bool {
     format!("{suite:?}").contains("_RSA_")
 }
 
+/// What `on` gives has all that its base has, for each base: suites, groups, signatures, and QUIC.
 #[test]
-fn all_suites_are_there() {
-    let ours: Vec<_> = rustls_sealane::default_provider().cipher_suites.iter().map(|suite| suite.suite()).collect();
-    let theirs: Vec<_> = ring().cipher_suites.iter().map(|suite| suite.suite()).collect();
-    assert_eq!(ours, theirs);
-    for (ours, theirs) in rustls_sealane::default_provider().cipher_suites.iter().zip(&ring().cipher_suites) {
-        if let (Some(ours), Some(theirs)) = (ours.tls13(), theirs.tls13()) {
-            assert_eq!(ours.quic.is_some(), theirs.quic.is_some());
-            assert_eq!(ours.common.confidentiality_limit, theirs.common.confidentiality_limit);
+fn all_of_the_base_is_there() {
+    for base in [ring(), rustls_graviola::default_provider()] {
+        let mut ours = rustls_sealane::on(base.clone());
+        if planted("base") {
+            ours.kx_groups.pop();
         }
+        assert_eq!(format!("{:?}", ours.kx_groups), format!("{:?}", base.kx_groups));
+        let verified = |provider: &CryptoProvider| provider.signature_verification_algorithms.supported_schemes();
+        assert_eq!(verified(&ours), verified(&base));
+        assert_eq!(ours.cipher_suites.len(), base.cipher_suites.len());
+        for (ours, theirs) in ours.cipher_suites.iter().zip(&base.cipher_suites) {
+            assert_eq!(ours.suite(), theirs.suite());
+            if let (Some(ours), Some(theirs)) = (ours.tls13(), theirs.tls13()) {
+                assert_eq!(ours.quic.is_some(), theirs.quic.is_some());
+                assert_eq!(ours.common.confidentiality_limit, theirs.common.confidentiality_limit);
+            }
+        }
+        assert!(!ours.fips());
     }
-    assert!(!rustls_sealane::default_provider().fips());
+}
+
+/// The default prefers the key exchange that is safe from quantum computers, and speaks to who has none.
+#[test]
+fn post_quantum_key_exchange() {
+    let default = rustls_sealane::default_provider();
+    let theirs = rustls_graviola::default_provider();
+    for (client, server) in [(&default, &theirs), (&theirs, &default), (&default, &default)] {
+        let (mut client, mut server) = connect(client.clone().into(), server.clone().into());
+        let group = client.negotiated_key_exchange_group().map(|group| group.name());
+        assert_eq!(group, Some(NamedGroup::X25519MLKEM768));
+        transfer(&mut client, &mut server, 1000);
+    }
+    let (mut client, mut server) = connect(default.into(), ring().into());
+    transfer(&mut server, &mut client, 5000);
 }
 
 #[test]
 fn connections_with_ring() {
     assert!(suites().len() >= 6);
     for suite in suites() {
-        let ours = only(rustls_sealane::default_provider(), suite);
+        let ours = only(ours(), suite);
         let theirs = only(ring(), suite);
         for (client, server) in [(&ours, &theirs), (&theirs, &ours), (&ours, &ours)] {
             let (mut client, mut server) = connect(client.clone(), server.clone());
@@ -124,7 +152,7 @@ fn connections_with_ring() {
 #[test]
 fn changed_records_are_refused() {
     for suite in suites() {
-        let ours = only(rustls_sealane::default_provider(), suite);
+        let ours = only(ours(), suite);
         // Every byte behind the record's header, of a short record: nonce, text, tag.
         for at in 5..40 {
             let (mut client, mut server) = connect(ours.clone(), ours.clone());
@@ -142,7 +170,7 @@ fn changed_records_are_refused() {
 
 #[test]
 fn quic_packets_are_those_of_ring() {
-    for (ours, theirs) in rustls_sealane::default_provider().cipher_suites.iter().zip(&ring().cipher_suites) {
+    for (ours, theirs) in ours().cipher_suites.iter().zip(&ring().cipher_suites) {
         let (Some(ours), Some(theirs)) = (ours.tls13(), theirs.tls13()) else { continue };
         let (Some(our_quic), Some(their_quic)) = (ours.quic, theirs.quic) else { continue };
         // Keys of initial packets are derived from a connection's number for any suite.

@@ -93,7 +93,7 @@ fn ends(suite: CipherSuite, client: CryptoProvider, server: CryptoProvider) -> E
 
 /// sealane as client, as server, and as both, beside ring.
 fn pairs(suite: CipherSuite) -> [Ends; 3] {
-    let ours = rustls_sealane::default_provider;
+    let ours = || rustls_sealane::on(ring());
     [ends(suite, ours(), ring()), ends(suite, ring(), ours()), ends(suite, ours(), ours())]
 }
 
@@ -360,7 +360,7 @@ fn ending(
 
 #[test]
 fn changed_records_end_as_with_ring() {
-    let ours = rustls_sealane::default_provider;
+    let ours = || rustls_sealane::on(ring());
     for suite in suites() {
         let (ours, theirs) = (ends(suite, ours(), ours()), ends(suite, ring(), ring()));
         for (name, change) in changes(suite) {

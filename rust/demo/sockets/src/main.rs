@@ -149,9 +149,11 @@ fn run() -> Outcome<()> {
         _ => return Err(USAGE.into()),
     };
     let plant = std::env::var("SEALANE_PLANT").unwrap_or_default();
-    let providers =
-        [("ring", rustls::crypto::ring::default_provider()), ("sealane", rustls_sealane::default_provider())]
-            .map(|(name, provider)| watch::Watched::new(name, provider, share));
+    let providers = [
+        ("ring", rustls::crypto::ring::default_provider()),
+        ("sealane", rustls_sealane::on(rustls::crypto::ring::default_provider())),
+    ]
+    .map(|(name, provider)| watch::Watched::new(name, provider, share));
     let mut place = providers.iter().position(|one| one.name == name).ok_or(USAGE)?;
     let named = &providers[place];
     if plant == "provider" {
