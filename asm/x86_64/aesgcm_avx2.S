@@ -155,7 +155,7 @@
     .endif
 .endm
 
-.macro hash_step step
+.macro hash_step step, rows
     .if (\step) < 64
     multiply_pair ((\step) & 15), ((\step)/16)
     .elseif ((\step) & 1) && (\step) < 76

@@ -9,7 +9,10 @@
  * Registers    all but rsp, rbp; stack 0, scratch 0
  * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.
  *
- * A row is a 512-bit register: four blocks. Counter mode (6.5) makes four or more rows of keystream at a time.
+ * A row is a 512-bit register: four blocks. Counter mode (6.5) makes the keystream of one to eight rows at a time. What
+ * is authenticated next goes between the rounds (hash_step). Sealing, that is ciphertext of the rows before,
+ * so few rows are left for the end. Opening, it is the input; the last rows too are authenticated before they are
+ * decrypted. J0 is encrypted in the last lane of the last row where that is free, as it is of most lengths.
  *
  * GHASH (6.4) and its mathematics are in asm/ghash.h; its low, mid, high are lo, mi, hi here. The four lanes of Y add
  * up every fourth block; four rows at a time, Y := (Y + c) H^16 + c' H^12 + c'' H^8 + c''' H^4. The last m blocks, 4 or
@@ -29,7 +32,7 @@
 #define REVERSE4 128 /* of the bytes of a dword */
 #define SIXTEEN 144
 #define ONE 160      /* a counter of 1, the last word of a block */
-#define NUMBERS 192  /* and of 2 to 5 */
+#define NUMBERS 192  /* and of 2 to 17 */
 
     constants sealane_aesgcm_avx512_constants
     .byte 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0
@@ -39,7 +42,7 @@
     .long 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15
     .byte 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12
     .long 16, 0, 0, 0
-    .irp i, 1, 0, 2, 3, 4, 5
+    .irp i, 1, 0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17
     .byte 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \i
     .endr
     endconstants
@@ -53,16 +56,16 @@
 #define S24 (S(4) + 8)
 #define S28 (S(3) + 8)
 #define S32 (S(2) + 8)
-#define LOOP 560     /* fewer bytes are not worth the loop, nor is the end of a longer packet */
-#define TAIL 304     /* the last step has fewer, but no fewer than 48 if there was another */
+#define EIGHTS 1840  /* from here on, eight rows at a time pay, */
+#define OPEN_EIGHTS 560 /* and here, if they are opened; fewer bytes go four rows at a time */
+#define TAIL 304     /* the last rows have fewer, but no fewer than 48 if there were others */
 
 /* Integer registers. */
 #define key rcx
 #define mac r10      /* what is authenticated next */
 #define phase r10d   /* while a key is made: the word's number modulo words */
-#define rounds ebx
-#define steps r12    /* yet to be encrypted; at the end: 1 if `ad` has a block */
-#define pending r13  /* steps of 256 bytes encrypted but not yet authenticated */
+#define rounds dword ptr [key + SEALANE_GCM_KEY_ROUNDS]
+#define steps r12    /* of eight rows; at the end: 1 if `ad` has a block */
 #define power r14    /* key less 16 (20 - m): its H(20) is H^m */
 #define flags r15d
 
@@ -82,13 +85,14 @@
 #define poly zmm25
 #define ctr zmm26    /* the next counters: see COUNT */
 #define j0 zmm27     /* J0 and the first round key, in all lanes */
-#define c0 zmm28     /* counters; then */
+#define c0 rc        /* counters */
+#define c1 rd
 #define mask zmm28   /* the encrypted J0 */
-#define c1 zmm29
 #define sixteen zmm30
 #define reverse4 zmm31
 #define ad xmm14     /* the one block of associated data */
 #define last_word k7 /* of the words of four blocks */
+#define end_word k6  /* of the last row: not of J0 in its last lane */
 
 #include "aesgcm_kernel.h"
 
@@ -219,7 +223,7 @@
     .endif
 .endm
 
-.macro hash_step step
+.macro eight_step step
     .if (\step) < 8
     prepare (\step), 2, 3, zmm13, zmm14, zmm20
     .elseif (\step) < 24
@@ -256,30 +260,125 @@
     .endif
 .endm
 
+/* y := y H^16 and the four rows at mac, in steps to put between the rounds of at most five rows. */
+.macro four_step step
+    .if (\step) == 0
+    vmovdqu64 zmm20, [mac]
+    .elseif (\step) == 1
+    vmovdqu64 zmm21, [mac + 64]
+    .elseif (\step) == 2
+    vmovdqu64 zmm22, [mac + 128]
+    .elseif (\step) == 3
+    vmovdqu64 zmm23, [mac + 192]
+    .elseif (\step) == 4
+    vpshufb zmm22, zmm22, reverse
+    vpshufb zmm23, zmm23, reverse
+    .elseif (\step) == 5
+    vpshufb zmm20, zmm20, reverse
+    vpshufb zmm21, zmm21, reverse
+    .elseif (\step) == 6
+    vbroadcasti32x4 zmm5, [key + H(8)]
+    vpunpcklqdq rc, zmm22, zmm23
+    .elseif (\step) == 7
+    vbroadcasti32x4 zmm6, [key + H(4)]
+    vpunpckhqdq rd, zmm22, zmm23
+    .elseif (\step) == 8
+    vbroadcasti32x4 zmm7, [key + S(8)]
+    vpxord rc, rc, rd
+    .elseif (\step) == 9
+    vpclmulqdq lo, zmm22, zmm5, 0x00
+    .elseif (\step) == 10
+    vpclmulqdq ra, zmm23, zmm6, 0x00
+    .elseif (\step) == 11
+    vpclmulqdq hi, zmm22, zmm5, 0x11
+    .elseif (\step) == 12
+    vpclmulqdq rb, zmm23, zmm6, 0x11
+    vpxord zmm20, zmm20, y
+    .elseif (\step) == 13
+    vpclmulqdq mi, rc, zmm7, 0x00
+    vpxord lo, lo, ra
+    .elseif (\step) == 14
+    vpclmulqdq rd, rc, zmm7, 0x11
+    vpxord hi, hi, rb
+    .elseif (\step) == 15
+    vbroadcasti32x4 zmm5, [key + H(16)]
+    vpunpcklqdq rc, zmm20, zmm21
+    .elseif (\step) == 16
+    vbroadcasti32x4 zmm6, [key + H(12)]
+    vpunpckhqdq zmm24, zmm20, zmm21
+    .elseif (\step) == 17
+    vbroadcasti32x4 zmm7, [key + S(16)]
+    vpxord rc, rc, zmm24
+    .elseif (\step) == 18
+    vpclmulqdq ra, zmm20, zmm5, 0x00
+    vpxord mi, mi, rd
+    .elseif (\step) == 19
+    vpclmulqdq rb, zmm21, zmm6, 0x00
+    .elseif (\step) == 20
+    vpclmulqdq zmm20, zmm20, zmm5, 0x11
+    .elseif (\step) == 21
+    vpclmulqdq zmm21, zmm21, zmm6, 0x11
+    vpternlogd lo, ra, rb, 0x96
+    .elseif (\step) == 22
+    vpclmulqdq ra, rc, zmm7, 0x00
+    .elseif (\step) == 23
+    vpclmulqdq rb, rc, zmm7, 0x11
+    vpternlogd hi, zmm20, zmm21, 0x96
+    .elseif (\step) == 24
+    vpternlogd mi, ra, rb, 0x96
+    .elseif (\step) == 25
+    vpternlogd mi, lo, hi, 0x96
+    vpclmulqdq ra, lo, poly, 0x00
+    vpshufd lo, lo, 0x4e
+    .elseif (\step) == 26
+    vpternlogd mi, lo, ra, 0x96
+    .elseif (\step) == 27
+    vpclmulqdq ra, mi, poly, 0x00
+    vpshufd mi, mi, 0x4e
+    .elseif (\step) == 28
+    vmovdqa64 y, hi
+    vpternlogd y, mi, ra, 0x96
+    .endif
+.endm
+
+/* A step of GHASH of so many rows. */
+.macro hash_step step, rows
+    .if \rows == 8
+    eight_step (\step)
+    .elseif (\step) % 8 < 4
+    four_step ((\step)/8*4+(\step)%8)
+    .endif
+.endm
+
 /* ---- AES ------------------------------------------------------------------------------------------------------- */
 
-/* Counter blocks, and the first round key, for rows 0 .. n-1. */
-.macro counters n
+.macro counter_row i, word, from, n, lane
+    .if \i < \n
+    vmovdqa64 zmm\i, j0
+    .if \lane && \i == \n - 1
+    vpshufd zmm\i{end_word}, \from, 0x55*\word
+    .else
+    vpshufd zmm\i{last_word}, \from, 0x55*\word
+    .endif
+    .endif
+.endm
+
+/* Counter blocks, and the first round key, for rows 0 .. n-1. lane: the last lane of the last row is J0. */
+.macro counters n, lane=0
     vpshufb c0, ctr, reverse4
     vpxord c0, c0, dword ptr [key + SEALANE_GCM_KEY_SCHEDULE + 12]{1to16}
     vpaddd ctr, ctr, sixteen
-    .irp i, 0, 1, 2, 3
-    .if \i < \n
-    vmovdqa64 zmm\i, j0
-    vpshufd zmm\i{last_word}, c0, 0x55*\i
-    .endif
-    .endr
     .if \n > 4
     vpshufb c1, ctr, reverse4
     vpxord c1, c1, dword ptr [key + SEALANE_GCM_KEY_SCHEDULE + 12]{1to16}
     vpaddd ctr, ctr, sixteen
-    .irp i, 4, 5, 6, 7
-    .if \i < \n
-    vmovdqa64 zmm\i, j0
-    vpshufd zmm\i{last_word}, c1, 0x55*(\i-4)
     .endif
+    .irp i, 0, 1, 2, 3
+    counter_row \i, \i, c0, \n, \lane
     .endr
-    .endif
+    .irp i, 4, 5, 6, 7
+    counter_row \i, (\i-4), c1, \n, \lane
+    .endr
 .endm
 
 .macro round_key at:vararg
@@ -303,38 +402,18 @@
     vaesenclast zmm\i, zmm\i, zmm24
     vmovdqu64 [dst + 64*\i], zmm\i
     .endif
-    .if \hash
-    hash_step (72+\i)
+    .if \hash == 8
+    eight_step (72+\i)
     .endif
     .endr
     add src, 64*\n
     add dst, 64*\n
 .endm
 
-/* y := y and four rows in 20 .. 23, bytes not reversed yet. */
-.macro authenticate_four
-    .irp i, 0, 1, 2, 3
-    vpshufb zmm2\i, zmm2\i, reverse
-    .endr
-    vpxord zmm20, zmm20, y
-    vbroadcasti32x4 zmm0, [key + H(8)]
-    vbroadcasti32x4 zmm1, [key + H(4)]
-    vbroadcasti32x4 zmm2, [key + S(8)]
-    multiply_two 1, zmm22, zmm23, zmm0, zmm1, zmm2
-    vbroadcasti32x4 zmm0, [key + H(16)]
-    vbroadcasti32x4 zmm1, [key + H(12)]
-    vbroadcasti32x4 zmm2, [key + S(16)]
-    multiply_two 0, zmm20, zmm21, zmm0, zmm1, zmm2
-    reduce_to y
-.endm
+/* ---- The last n rows, of which the last one has the bytes in k1 ---- */
 
-/* The last n rows are encrypted, and J0; their ciphertext to 20 .. */
-.macro tail n
-.Ltail\n:
-    counters \n
-    vmovdqa64 mask, j0
-    rows_but_last \n, 1
-    vaesenclast mask, mask, rk
+/* Their text to 20 .. */
+.macro load_rows n
     .irp i, 0, 1, 2, 3, 4
     .if \i < \n - 1
     vmovdqu64 zmm2\i, [src + 64*\i]
@@ -342,6 +421,11 @@
     vmovdqu8 zmm2\i{k1}{z}, [src + 64*\i]
     .endif
     .endr
+.endm
+
+/* The last round of AES, with the last round key in rk: text becomes output in 0 .. and in memory; and mask, with lane
+ * from the last row's last lane. */
+.macro last_round n, lane
     .irp i, 0, 1, 2, 3, 4
     .if \i < \n
     vpxord ra, rk, zmm2\i
@@ -351,10 +435,17 @@
     vmovdqu64 [dst + 64*\i], zmm\i
     .elseif \i == \n - 1
     vmovdqu8 [dst + 64*\i]{k1}, zmm\i
+    .if \lane
+    vextracti32x4 xmm28, zmm\i, 3
+    .else
+    vaesenclast mask, mask, rk
+    .endif
     .endif
     .endr
-    test flags, SEALANE_FLAG_OPEN
-    jnz .Lhash_rows
+.endm
+
+/* Seal: what was written, to 20 .. */
+.macro keep_rows n
     .irp i, 0, 1, 2, 3, 4
     .if \i < \n - 1
     vmovdqa64 zmm2\i, zmm\i
@@ -362,9 +453,51 @@
     vmovdqu8 zmm2\i{k1}{z}, zmm\i
     .endif
     .endr
-    .if \n > 1
-    jmp .Lhash_rows
+.endm
+
+/* The last n rows of a longer packet are encrypted, and J0. */
+.macro tail n, hash, lane
+    .if !\lane
+    vmovdqa64 mask, j0
     .endif
+    counters \n, \lane
+    rows_but_last \n, (1-\lane), \hash
+    load_rows \n
+    last_round \n, \lane
+    .if !\hash
+    test flags, SEALANE_FLAG_OPEN
+    jnz .Lfinish_sum
+    .endif
+    keep_rows \n
+    jmp .Lhash_rows
+.endm
+
+/* The same, however many they are; between the rounds, hash rows before are authenticated. */
+.macro tail_of hash, lane
+    cmp text_left, 64
+    jbe 1f
+    cmp text_left, 128
+    jbe 2f
+    cmp text_left, 192
+    jbe 3f
+    cmp text_left, 256
+    jbe 4f
+    tail 5, \hash, \lane
+4:  tail 4, \hash, \lane
+3:  tail 3, \hash, \lane
+2:  tail 2, \hash, \lane
+1:  tail 1, \hash, \lane
+.endm
+
+.macro tails hash
+    last_mask
+    mov eax, 0x0888
+    kmovd end_word, eax
+    lea eax, [text_left + 15]
+    test eax, 0x30
+    jz 5f
+    tail_of \hash, 1
+5:  tail_of \hash, 0
 .endm
 
 /* k1 := the bytes that the last row has. */
@@ -376,75 +509,116 @@
     kmovq k1, r13
 .endm
 
-/* The key stream of the last n rows or fewer, and J0 encrypted; between the rounds the eight rows before are
- * authenticated if there are any. */
-.macro last n, hash=1
-    counters \n
-    vmovdqa64 mask, j0
-    rows_but_last \n, 1, \hash
-    vaesenclast mask, mask, rk
-    .if \hash
-    .irp i, 72, 73, 75, 76, 77, 79
-    hash_step \i
-    .endr
+/* A whole packet of n rows. In eax, 16 times its blocks. */
+.macro little n
+.Llittle\n:
+    load_rows \n
+    .if \n > 1
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz .Llittle_hash\n
     .endif
+.Llittle_cipher\n:
+    test al, 0x30
+    jz .Llittle_apart\n
+    little_cipher \n, 1
+    jmp .Llittle_hash\n
+.Llittle_apart\n:
+    little_cipher \n, 0
+.Llittle_hash\n:
+    .irp i, 0, 1, 2, 3
+    .if \i < \n
+    vpshufb zmm\i, zmm2\i, reverse
+    .endif
+    .endr
+    .if \n == 1
+    multiply 0, zmm0, [mac + H(1)], [mac + S(1)]
+    .else
+    multiply_two 0, zmm0, zmm1, [mac + H(1)], [mac + H(1) + 64], [mac + S(1)]
+    .endif
+    .if \n == 3
+    multiply 0, zmm2, [mac + H(1) + 128], [mac + S(1) + 128]
+    .elseif \n == 4
+    multiply_two 0, zmm2, zmm3, [mac + H(1) + 128], [mac + H(1) + 192], [mac + S(1) + 128]
+    .endif
+    reduce_to y
+    sum_lanes
+    .if \n > 1
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jz .Llittle_tag
+    jmp .Llittle_cipher\n
+    .else
+    jmp .Llittle_tag
+    .endif
+.endm
+
+/* Its rows are encrypted, and J0. */
+.macro little_cipher n, lane
+    .irp i, 0, 1, 2, 3
+    .if \i < \n
+    vpxord zmm\i, j0, [consts + NUMBERS + 64*\i]
+    .endif
+    .if \lane && \i == \n - 1
+    vinserti32x4 zmm\i, zmm\i, xmm28, 3
+    .endif
+    .endr
+    rows_but_last \n, (1-\lane)
+    last_round \n, \lane
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    .if \n > 1
+    jnz .Llittle_tag
+    .else
+    jnz .Llittle_hash\n
+    .endif
+    keep_rows \n
 .endm
 
     scratch_end 256
     function sealane_aesgcm_avx512, later
 
-    /* A whole packet of 1 to 64 bytes, with at most one block of associated data and a nonce of 12 bytes. */
-    little_begin .Lbegin
-    vshufi32x4 zmm0, zmm0, zmm0, 0
+    /* A whole packet of 1 to 256 bytes, with at most one block of associated data and a nonce of 12 bytes. Open: its
+     * rows are authenticated before they are decrypted. */
+    little_begin .Lbegin, 256
+    vshufi32x4 j0, zmm0, zmm0, 0
     vbroadcasti32x4 rk, [key + SEALANE_GCM_KEY_SCHEDULE]
-    vpxord zmm0, zmm0, rk
-    vpxord xmm28, xmm0, [consts + ONE]
-    vpxord zmm0, zmm0, [consts + NUMBERS]
+    vpxord j0, j0, rk
+    vpxord xmm28, xmm27, [consts + ONE]
     vbroadcasti32x4 reverse, [consts + REVERSE]
     vbroadcasti32x4 poly, [consts + POLY]
 
     /* The sums begin with the block of lengths, whose other half is 0 without associated data. */
-    lea eax, [8*r11]
+    lea eax, [8*text_left]
     vmovd xmm13, eax
     vpclmulqdq xmm16, xmm13, [key + H(1)], 0x00
     vpclmulqdq xmm17, xmm13, [key + S(1)], 0x00
     vpxord xmm18, xmm18, xmm18
-    lea eax, [r11 + 15]
-    and eax, 0x70
+    lea eax, [text_left + 15]
+    and eax, 0x1f0                                                              /* bytes of the blocks */
     mov mac, key
     sub mac, rax                                                                /* its H(1) is of the first block */
-    mov rax, [args + SEALANE_ARG_AD_BYTES]
-    test eax, eax
+    mov r8, [args + SEALANE_ARG_AD_BYTES]
+    test r8d, r8d
     jnz .Llittle_ad
-.Llittle_rounds:
-    mov r8, -1
-    bzhi r8, r8, text_left
-    kmovq k1, r8
-    mov r8, [args + SEALANE_ARG_IN]
-    vmovdqu8 zmm20{k1}{z}, [r8]
-    .irp number, 1, 2, 3, 4, 5, 6, 7, 8, 9
-    rows_round 1, 1, \number
-    .endr
-    mov eax, 160
-    mov r9d, [key + SEALANE_GCM_KEY_ROUNDS]
-    shl r9d, 4
-    cmp r9d, eax
-    jne .Llittle_more_rounds
-.Llittle_last_round:
-    round_key key + r9 + SEALANE_GCM_KEY_SCHEDULE
-    vpxord ra, rk, zmm20
-    vaesenclast zmm0, zmm0, ra
-    vaesenclast xmm28, xmm28, xmm8
-    mov r9, [args + SEALANE_ARG_OUT]
-    vmovdqu8 [r9]{k1}, zmm0
-    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jnz .Llittle_hash
-    vmovdqu8 zmm20{k1}{z}, zmm0
-.Llittle_hash:
-    vpshufb zmm20, zmm20, reverse
-    multiply 0, zmm20, [mac + H(1)], [mac + S(1)]
-    reduce_to y
-    sum_lanes
+.Llittle_rows:
+    mov r8d, r11d
+    neg r8d
+    mov r9, -1
+    shrx r9, r9, r8
+    kmovq k1, r9                                                                /* the bytes that the last row has */
+    mov src, [args + SEALANE_ARG_IN]
+    mov dst, [args + SEALANE_ARG_OUT]
+    cmp text_left, 64
+    ja .Llittle_more
+    little 1
+.Llittle_more:
+    cmp text_left, 128
+    jbe .Llittle2
+    cmp text_left, 192
+    ja .Llittle4
+    little 3
+    little 2
+    little 4
+
+.Llittle_tag:
     mov rax, [args + SEALANE_ARG_TAG]
     vpshufb xmm19, xmm19, xmm15
     vpxord xmm28, xmm28, xmm19
@@ -454,29 +628,19 @@
 
     /* The other half of the lengths' block, and the block of associated data. */
 .Llittle_ad:
-    lea r8d, [8*rax]
-    vmovd xmm13, r8d
+    lea r9d, [8*r8]
+    vmovd xmm13, r9d
     vpclmulqdq xmm18, xmm13, [key + H(1)], 0x10
     vpclmulqdq xmm9, xmm13, [key + S(1)], 0x00
     vpxord xmm17, xmm17, xmm9
-    mov r8d, -1
-    bzhi r8d, r8d, eax
-    kmovd k1, r8d
-    mov r8, [args + SEALANE_ARG_AD]
-    vmovdqu8 ad{k1}{z}, [r8]
+    mov r9d, -1
+    bzhi r9d, r9d, r8d
+    kmovd k1, r9d
+    mov r9, [args + SEALANE_ARG_AD]
+    vmovdqu8 ad{k1}{z}, [r9]
     vpshufb ad, ad, xmm15
     multiply 0, ad, [mac + H(2)], [mac + S(2)], xmm
-    jmp .Llittle_rounds
-
-    /* Of longer keys. */
-.Llittle_more_rounds:
-    round_key key + rax + SEALANE_GCM_KEY_SCHEDULE
-    row_round 0
-    mask_round
-    add eax, 16
-    cmp eax, r9d
-    jb .Llittle_more_rounds
-    jmp .Llittle_last_round
+    jmp .Llittle_rows
 
 .Lbegin:
     save_registers_later
@@ -566,142 +730,79 @@
     vpaddd ctr, ctr, [consts + COUNT]
     vbroadcasti32x4 rk, [key + SEALANE_GCM_KEY_SCHEDULE]
     vpxord j0, j0, rk
-    mov rounds, [key + SEALANE_GCM_KEY_ROUNDS]
-    cmp text_left, TAIL
-    jb .Ltail
     mov mac, dst
     test flags, SEALANE_FLAG_OPEN
     cmovnz mac, src
-    xor pending, pending
-    cmp text_left, LOOP
-    jb .Lfew
+    cmp text_left, TAIL
+    jb .Ltail
+    lea steps, [text_left - TAIL]
+    cmp text_left, EIGHTS
+    jae .Leight
+    test flags, SEALANE_FLAG_OPEN
+    jz .Lfour
+    lea steps, [text_left - 48]
+    cmp text_left, OPEN_EIGHTS
+    jb .Lfours
 
     /* Eight rows at a time. Seal: encryption is a step ahead of authentication. */
-    lea steps, [text_left - 48]
+.Leight:
     shr steps, 9
     mov rax, steps
     shl rax, 9
     sub text_left, rax
     test flags, SEALANE_FLAG_OPEN
-    jnz .Lloop
+    jnz .Leights
     encrypt 8
     dec steps
-    jz .Lended
-.Lloop:
-    encrypt 8, 1
+.Leights:
+    encrypt 8, 8
     add mac, 512
     dec steps
-    jnz .Lloop
+    jnz .Leights
     test flags, SEALANE_FLAG_OPEN
-    jnz .Lrest
-.Lended:
-    mov pending, 2
-    cmp text_left, 512
-    ja .Lrest
+    jnz .Lfours_more
+    encrypt 4, 8
+    add mac, 512
+    jmp .Lfours_left
 
-    /* Seal: the last eight rows or fewer, and J0; between the rounds the eight before are authenticated. */
-    last_mask
-    cmp text_left, 128
-    ja .Llast4
-    last 2
-    jmp .Llast
-.Llast4:
-    cmp text_left, 256
-    ja .Llast8
-    last 4
-    jmp .Llast
-.Llast8:
-    last 8
-.Llast:                                                                         /* ciphertext to 0 .. */
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    cmp text_left, 64*\i + 64
-    jbe .Llast_row\i
-    vpxord zmm24, rk, [src + 64*\i]
-    vaesenclast zmm\i, zmm\i, zmm24
-    vmovdqu64 [dst + 64*\i], zmm\i
-    .endr
-    .irp i, 7, 6, 5, 4, 3, 2, 1, 0
-.Llast_row\i:
-    vmovdqu8 zmm24{k1}{z}, [src + 64*\i]
-    vpxord zmm24, rk, zmm24
-    vaesenclast zmm\i, zmm\i, zmm24
-    vmovdqu8 [dst + 64*\i]{k1}, zmm\i
-    vmovdqu8 zmm\i{k1}{z}, zmm\i
-    .if \i
-    jmp .Llast_rows
-    .endif
-    .endr
-.Llast_rows:
-    .irp i, 0, 1, 2, 3, 4
-    vmovdqa64 zmm2\i, zmm\i
-    .endr
-    cmp text_left, TAIL
-    jb .Lhash_rows
-    authenticate_four
-    vmovdqa64 zmm20, zmm4
-    vmovdqa64 zmm21, zmm5
-    vmovdqa64 zmm22, zmm6
-    vmovdqa64 zmm23, zmm7
-    sub text_left, 256
-    jmp .Lhash_rows
-
-    /* Seal: five to eight rows. */
-.Lfew:
-    test flags, SEALANE_FLAG_OPEN
-    jnz .Lrest
-    cmp text_left, 512
-    ja .Lrest
-    last_mask
-    last 8, 0
-    jmp .Llast
-
-    /* Four more rows, and what has not been authenticated yet. */
-.Lrest:
-    xor steps, steps
-    cmp text_left, TAIL
-    jb .Lpending
-    sub text_left, 256
-    inc steps
-    test flags, SEALANE_FLAG_OPEN
-    jnz .Lauthenticate
-.Lencrypt:
+    /* Four rows at a time. */
+.Lfour:
     encrypt 4
-    dec steps
+    jmp .Lfours_left
+.Lfours:
+    encrypt 4, 4
+    add mac, 256
+.Lfours_left:
+    sub text_left, 256
+.Lfours_more:
+    cmp text_left, TAIL
+    jae .Lfours
+    xor steps, steps
     test flags, SEALANE_FLAG_OPEN
     jnz .Ltail
-    inc pending
-.Lpending:
-    test pending, pending
-    jz .Ltail
-.Lauthenticate:
-    .irp i, 0, 1, 2, 3
-    vmovdqu64 zmm2\i, [mac + 64*\i]
-    .endr
-    authenticate_four
-    add mac, 256
-    test steps, steps
-    jnz .Lencrypt
-    dec pending
-    jnz .Lauthenticate
+    tails 4
 
-    /* What is left, at most five rows, and J0. */
+    /* What is left, at most five rows. */
 .Ltail:
     test text_left, text_left
     jz .Ltail0
+    test flags, SEALANE_FLAG_OPEN
+    jz .Ltail_rows
+
+    /* Open: authenticate these rows before they are decrypted. */
     last_mask
-    cmp text_left, 64
-    jbe .Ltail1
-    cmp text_left, 128
-    jbe .Ltail2
-    cmp text_left, 192
-    jbe .Ltail3
-    cmp text_left, 256
-    jbe .Ltail4
-    tail 5
-    tail 4
-    tail 3
-    tail 2
-    tail 1
+    .irp i, 0, 1, 2, 3
+    cmp text_left, 64*\i + 64
+    jbe .Lopen_row\i
+    vmovdqu64 zmm2\i, [src + 64*\i]
+    .endr
+    .irp i, 4, 3, 2, 1, 0
+.Lopen_row\i:
+    vmovdqu8 zmm2\i{k1}{z}, [src + 64*\i]
+    .if \i
+    jmp .Lhash_rows
+    .endif
+    .endr
 
     /* Authenticate these rows and the block of lengths. */
 .Lhash_rows:
@@ -759,6 +860,10 @@
 .Lfinish:
     reduce_to y
     sum_lanes
+    test flags, SEALANE_FLAG_OPEN
+    jz .Lfinish_sum
+.Ltail_rows:
+    tails 0
 .Lfinish_sum:
     vpshufb ymm0, ymm19, ymm15
     mov rax, [args + SEALANE_ARG_STATE]
@@ -799,7 +904,9 @@
     vpsllq xmm13, xmm13, 3
     vpxord xmm13, xmm13, xmm19
     multiply 1, xmm13, [key + H(1)], [key + S(1)], xmm
-    jmp .Lfinish
+    reduce_to y
+    sum_lanes
+    jmp .Lfinish_sum
 
 #define rcon r12
     setup_begin rcon, r13

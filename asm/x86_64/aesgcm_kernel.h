@@ -55,16 +55,16 @@
     vpinsrd xmm0, xmm0, [rax + 8], 2
 .endm
 
-/* The begin of a call that has its own way up to 64 bytes: a whole packet, with at most one block of associated data
- * and a nonce of 12 bytes. What is like that but longer, or has no text, goes to `longer`. */
-.macro little_begin longer
+/* The begin of a call that has its own way up to `most` bytes: a whole packet, with at most one block of associated
+ * data and a nonce of 12 bytes. What is like that but longer, or has no text, goes to `longer`. */
+.macro little_begin longer, most=64
     mov eax, [args + SEALANE_ARG_FLAGS]
     and eax, ~SEALANE_FLAG_OPEN
     cmp eax, SEALANE_FLAG_FIRST + SEALANE_FLAG_LAST + SEALANE_FLAG_NONCE
     jne .Lbegin
     mov text_left, [args + SEALANE_ARG_BYTES]
     lea rax, [text_left - 1]
-    cmp rax, 64
+    cmp rax, \most
     jae \longer
     cmp qword ptr [args + SEALANE_ARG_AD_BYTES], 16
     ja .Lbegin
@@ -106,7 +106,7 @@
 /* ---- AES, 256 and 512 bits ---- */
 
 /* Round `number` of n rows and, extra, of the mask. What includes this has round_key (rk := that), row_round i, and
- * mask_round; and hash_step, steps of GHASH to go with each of eight rows. */
+ * mask_round; and, for `hash`, hash_step: eight steps of GHASH in a round, of what `hash` says. */
 .macro rows_round n, extra, number, hash=0
     round_key key + SEALANE_GCM_KEY_SCHEDULE + 16*\number
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
@@ -114,7 +114,7 @@
     row_round \i
     .endif
     .if \hash
-    hash_step (8*(\number-1)+\i)
+    hash_step (8*(\number-1)+\i), \hash
     .endif
     .endr
     .if \extra
@@ -128,13 +128,13 @@
     rows_round \n, \extra, \i, \hash
     .endr
     cmp rounds, 12
-    jb 1f
+    jb 9f
     rows_round \n, \extra, 10
     rows_round \n, \extra, 11
-    je 1f
+    je 9f
     rows_round \n, \extra, 12
     rows_round \n, \extra, 13
-1:
+9:
     mov eax, rounds
     shl eax, 4
     round_key key + rax + SEALANE_GCM_KEY_SCHEDULE

@@ -12,23 +12,22 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	WORD $0x478b; BYTE $0x50 // mov eax,DWORD PTR [rdi+0x50]
 	WORD $0xe083; BYTE $0xfb // and eax,0xfffffffb
 	WORD $0xf883; BYTE $0x13 // cmp eax,0x13
-	LONG $0x0308850f; WORD $0x0000 // jne 0x317
+	LONG $0x13f0850f; WORD $0x0000 // jne 0x13ff
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
 	LONG $0xff438d49 // lea rax,[r11-0x1]
-	LONG $0x40f88348 // cmp rax,0x40
-	LONG $0x02f6830f; WORD $0x0000 // jae 0x317
+	LONG $0x01003d48; WORD $0x0000 // cmp rax,0x100
+	LONG $0x13dc830f; WORD $0x0000 // jae 0x13ff
 	LONG $0x207f8348; BYTE $0x10 // cmp QWORD PTR [rdi+0x20],0x10
-	LONG $0x02eb870f; WORD $0x0000 // ja 0x317
+	LONG $0x13d1870f; WORD $0x0000 // ja 0x13ff
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	LONG $0x284f8b48 // mov rcx,QWORD PTR [rdi+0x28]
 	LONG $0x006ef9c5 // vmovd xmm0,DWORD PTR [rax]
 	LONG $0x2279e3c4; WORD $0x0440; BYTE $0x01 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x4],0x1
 	LONG $0x2279e3c4; WORD $0x0840; BYTE $0x02 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x8],0x2
-	LONG $0x487df362; WORD $0xc043; BYTE $0x00 // vshufi32x4 zmm0,zmm0,zmm0,0x0
+	LONG $0x487d6362; WORD $0xd843; BYTE $0x00 // vshufi32x4 zmm27,zmm0,zmm0,0x0
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x10]
-	LONG $0x487dd162; WORD $0xc0ef // vpxord zmm0,zmm0,zmm8
-	LONG $0x087d6162; WORD $0x62ef; BYTE $0x0a // vpxord xmm28,xmm0,XMMWORD PTR [rdx+0xa0]
-	LONG $0x487df162; WORD $0x42ef; BYTE $0x03 // vpxord zmm0,zmm0,ZMMWORD PTR [rdx+0xc0]
+	LONG $0x40254162; WORD $0xd8ef // vpxord zmm27,zmm27,zmm8
+	LONG $0x00256162; WORD $0x62ef; BYTE $0x0a // vpxord xmm28,xmm27,XMMWORD PTR [rdx+0xa0]
 	LONG $0x487d7262; WORD $0x3a5a // vbroadcasti32x4 zmm15,XMMWORD PTR [rdx]
 	LONG $0x487d6262; WORD $0x4a5a; BYTE $0x01 // vbroadcasti32x4 zmm25,XMMWORD PTR [rdx+0x10]
 	QUAD $0x00000000dd048d42 // lea eax,[r11*8+0x0]
@@ -37,18 +36,70 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	QUAD $0x003749440815e362 // vpclmullqlqdq xmm17,xmm13,XMMWORD PTR [rcx+0x370]
 	LONG $0x006da162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm18
 	LONG $0x0f438d41 // lea eax,[r11+0xf]
-	WORD $0xe083; BYTE $0x70 // and eax,0x70
+	LONG $0x0001f025; BYTE $0x00 // and eax,0x1f0
 	WORD $0x8949; BYTE $0xca // mov r10,rcx
 	WORD $0x2949; BYTE $0xc2 // sub r10,rax
-	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
-	WORD $0xc085 // test eax,eax
-	LONG $0x01c1850f; WORD $0x0000 // jne 0x271
-// 0xb0:
-	LONG $0xffc0c749; WORD $0xffff; BYTE $0xff // mov r8,0xffffffffffffffff
-	LONG $0xf5a042c4; BYTE $0xc0 // bzhi r8,r8,r11
-	LONG $0x92fbc1c4; BYTE $0xc8 // kmovq k1,r8
+	LONG $0x20478b4c // mov r8,QWORD PTR [rdi+0x20]
+	WORD $0x8545; BYTE $0xc0 // test r8d,r8d
+	LONG $0x12cc850f; WORD $0x0000 // jne 0x137a
+// 0xae:
+	WORD $0x8945; BYTE $0xd8 // mov r8d,r11d
+	WORD $0xf741; BYTE $0xd8 // neg r8d
+	LONG $0xffc1c749; WORD $0xffff; BYTE $0xff // mov r9,0xffffffffffffffff
+	LONG $0xf7bb42c4; BYTE $0xc9 // shrx r9,r9,r8
+	LONG $0x92fbc1c4; BYTE $0xc9 // kmovq k1,r9
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
+	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
+	LONG $0x40fb8349 // cmp r11,0x40
+	LONG $0x02de870f; WORD $0x0000 // ja 0x3b4
 	LONG $0xc97fc162; WORD $0x206f // vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
+	WORD $0x30a8 // test al,0x30
+	LONG $0x00fc840f; WORD $0x0000 // je 0x1e0
+	LONG $0x4025f162; WORD $0x42ef; BYTE $0x03 // vpxord zmm0,zmm27,ZMMWORD PTR [rdx+0xc0]
+	LONG $0x487d9362; WORD $0xc438; BYTE $0x03 // vinserti32x4 zmm0,zmm0,xmm28,0x3
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x3672 // jb 0x1a2
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	WORD $0x1a74 // je 0x1a2
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+// 0x1a2:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
+	LONG $0x487d9362; WORD $0xc439; BYTE $0x03 // vextracti32x4 xmm28,zmm0,0x3
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x0144850f; WORD $0x0000 // jne 0x319
+	LONG $0xc97fe162; WORD $0xe06f // vmovdqu8 zmm20{k1}{z},zmm0
+	LONG $0x000139e9; BYTE $0x00 // jmp 0x319
+// 0x1e0:
+	LONG $0x4025f162; WORD $0x42ef; BYTE $0x03 // vpxord zmm0,zmm27,ZMMWORD PTR [rdx+0xc0]
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
@@ -76,27 +127,38 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x0000a0b8; BYTE $0x00 // mov eax,0xa0
-	WORD $0x8b44; BYTE $0x09 // mov r9d,DWORD PTR [rcx]
-	LONG $0x04e1c141 // shl r9d,0x4
-	WORD $0x3941; BYTE $0xc1 // cmp r9d,eax
-	LONG $0x016b850f; WORD $0x0000 // jne 0x2f6
-// 0x18b:
-	QUAD $0x0109445a487d3262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+r9*1+0x10]
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x4e72 // jb 0x2e5
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x2674 // je 0x2e5
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+// 0x2e5:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
 	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
-	LONG $0x001d4262; WORD $0xe0dd // vaesenclast xmm28,xmm28,xmm8
-	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
+	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x0675 // jne 0x1bd
+	WORD $0x0675 // jne 0x319
 	LONG $0xc97fe162; WORD $0xe06f // vmovdqu8 zmm20{k1}{z},zmm0
-// 0x1bd:
-	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
-	LONG $0x487d3162; WORD $0xdc70; BYTE $0x4e // vpshufd zmm11,zmm20,0x4e
-	LONG $0x48253162; WORD $0xdcef // vpxord zmm11,zmm11,zmm20
-	QUAD $0x02308a44405d5362; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,ZMMWORD PTR [r10+0x230]
-	QUAD $0x02309244405d5362; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm20,ZMMWORD PTR [r10+0x230]
+// 0x319:
+	LONG $0x405dd262; WORD $0xc700 // vpshufb zmm0,zmm20,zmm15
+	LONG $0x487d7162; WORD $0xd870; BYTE $0x4e // vpshufd zmm11,zmm0,0x4e
+	LONG $0x48257162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm0
+	QUAD $0x02308a44487d5362; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq zmm9,zmm0,ZMMWORD PTR [r10+0x230]
+	QUAD $0x02309244487d5362; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm0,ZMMWORD PTR [r10+0x230]
 	QUAD $0x03709a4448255362; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq zmm11,zmm11,ZMMWORD PTR [r10+0x370]
 	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
@@ -113,23 +175,679 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x2065c162; WORD $0xd9ef // vpxord ymm19,ymm19,ymm9
 	LONG $0x287dc362; WORD $0xd939; BYTE $0x01 // vextracti32x4 xmm9,ymm19,0x1
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
+	LONG $0x000fa8e9; BYTE $0x00 // jmp 0x135c
+// 0x3b4:
+	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
+	LONG $0x0544860f; WORD $0x0000 // jbe 0x905
+	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
+	LONG $0x0945870f; WORD $0x0000 // ja 0xd13
+	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
+	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+	LONG $0xc97fc162; WORD $0x706f; BYTE $0x02 // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x03f9850f; WORD $0x0000 // jne 0x7e8
+// 0x3ef:
+	WORD $0x30a8 // test al,0x30
+	LONG $0x01d8840f; WORD $0x0000 // je 0x5cf
+	LONG $0x4025f162; WORD $0x42ef; BYTE $0x03 // vpxord zmm0,zmm27,ZMMWORD PTR [rdx+0xc0]
+	LONG $0x4025f162; WORD $0x4aef; BYTE $0x04 // vpxord zmm1,zmm27,ZMMWORD PTR [rdx+0x100]
+	LONG $0x4025f162; WORD $0x52ef; BYTE $0x05 // vpxord zmm2,zmm27,ZMMWORD PTR [rdx+0x140]
+	LONG $0x486d9362; WORD $0xd438; BYTE $0x03 // vinserti32x4 zmm2,zmm2,xmm28,0x3
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x6672 // jb 0x55f
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	WORD $0x3274 // je 0x55f
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+// 0x55f:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
+	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+	LONG $0x483d3162; WORD $0xceef // vpxord zmm9,zmm8,zmm22
+	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
+	LONG $0x497fd162; WORD $0x517f; BYTE $0x02 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2
+	LONG $0x487d9362; WORD $0xd439; BYTE $0x03 // vextracti32x4 xmm28,zmm2,0x3
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x0da4850f; WORD $0x0000 // jne 0x135c
+	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
+	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
+	LONG $0xc97fe162; WORD $0xf26f // vmovdqu8 zmm22{k1}{z},zmm2
+	LONG $0x000219e9; BYTE $0x00 // jmp 0x7e8
+// 0x5cf:
+	LONG $0x4025f162; WORD $0x42ef; BYTE $0x03 // vpxord zmm0,zmm27,ZMMWORD PTR [rdx+0xc0]
+	LONG $0x4025f162; WORD $0x4aef; BYTE $0x04 // vpxord zmm1,zmm27,ZMMWORD PTR [rdx+0x100]
+	LONG $0x4025f162; WORD $0x52ef; BYTE $0x05 // vpxord zmm2,zmm27,ZMMWORD PTR [rdx+0x140]
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x7e72 // jb 0x77e
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x3e74 // je 0x77e
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+// 0x77e:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
+	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+	LONG $0x483d3162; WORD $0xceef // vpxord zmm9,zmm8,zmm22
+	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
+	LONG $0x497fd162; WORD $0x517f; BYTE $0x02 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2
+	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x0b86850f; WORD $0x0000 // jne 0x135c
+	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
+	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
+	LONG $0xc97fe162; WORD $0xf26f // vmovdqu8 zmm22{k1}{z},zmm2
+// 0x7e8:
+	LONG $0x405dd262; WORD $0xc700 // vpshufb zmm0,zmm20,zmm15
+	LONG $0x4055d262; WORD $0xcf00 // vpshufb zmm1,zmm21,zmm15
+	LONG $0x404dd262; WORD $0xd700 // vpshufb zmm2,zmm22,zmm15
+	LONG $0x48fd7162; WORD $0xd96c // vpunpcklqdq zmm11,zmm0,zmm1
+	LONG $0x48fd7162; WORD $0xe16d // vpunpckhqdq zmm12,zmm0,zmm1
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	QUAD $0x02308a44487d5362; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq zmm9,zmm0,ZMMWORD PTR [r10+0x230]
+	QUAD $0x0270924448755362; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq zmm10,zmm1,ZMMWORD PTR [r10+0x270]
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	QUAD $0x02308a44487d5362; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm0,ZMMWORD PTR [r10+0x230]
+	QUAD $0x0270924448755362; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm1,ZMMWORD PTR [r10+0x270]
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	QUAD $0x03708a4448255362; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,ZMMWORD PTR [r10+0x370]
+	QUAD $0x0370924448255362; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r10+0x370]
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x487d7162; WORD $0xda70; BYTE $0x4e // vpshufd zmm11,zmm2,0x4e
+	LONG $0x48257162; WORD $0xdaef // vpxord zmm11,zmm11,zmm2
+	QUAD $0x02b08a44486d5362; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq zmm9,zmm2,ZMMWORD PTR [r10+0x2b0]
+	QUAD $0x02b09244486d5362; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm2,ZMMWORD PTR [r10+0x2b0]
+	QUAD $0x03f09a4448255362; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq zmm11,zmm11,ZMMWORD PTR [r10+0x3f0]
+	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
+	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
+	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x406dc162; WORD $0xd9ef // vpxord zmm19,zmm18,zmm9
+	LONG $0x4065a162; WORD $0xd9ef // vpxord zmm19,zmm19,zmm17
+	LONG $0x48fdc362; WORD $0xd93b; BYTE $0x01 // vextracti64x4 ymm9,zmm19,0x1
+	LONG $0x2065c162; WORD $0xd9ef // vpxord ymm19,ymm19,ymm9
+	LONG $0x287dc362; WORD $0xd939; BYTE $0x01 // vextracti32x4 xmm9,ymm19,0x1
+	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x0a5c840f; WORD $0x0000 // je 0x135c
+	LONG $0xfffaeae9; BYTE $0xff // jmp 0x3ef
+// 0x905:
+	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
+	LONG $0xc97fc162; WORD $0x686f; BYTE $0x01 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x031d850f; WORD $0x0000 // jne 0xc3c
+// 0x91f:
+	WORD $0x30a8 // test al,0x30
+	LONG $0x016a840f; WORD $0x0000 // je 0xa91
+	LONG $0x4025f162; WORD $0x42ef; BYTE $0x03 // vpxord zmm0,zmm27,ZMMWORD PTR [rdx+0xc0]
+	LONG $0x4025f162; WORD $0x4aef; BYTE $0x04 // vpxord zmm1,zmm27,ZMMWORD PTR [rdx+0x100]
+	LONG $0x48759362; WORD $0xcc38; BYTE $0x03 // vinserti32x4 zmm1,zmm1,xmm28,0x3
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x4e72 // jb 0xa3a
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	WORD $0x2674 // je 0xa3a
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+// 0xa3a:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
+	LONG $0x497fd162; WORD $0x497f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
+	LONG $0x487d9362; WORD $0xcc39; BYTE $0x03 // vextracti32x4 xmm28,zmm1,0x3
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x08dc850f; WORD $0x0000 // jne 0x135c
+	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
+	LONG $0xc97fe162; WORD $0xe96f // vmovdqu8 zmm21{k1}{z},zmm1
+	LONG $0x0001abe9; BYTE $0x00 // jmp 0xc3c
+// 0xa91:
+	LONG $0x4025f162; WORD $0x42ef; BYTE $0x03 // vpxord zmm0,zmm27,ZMMWORD PTR [rdx+0xc0]
+	LONG $0x4025f162; WORD $0x4aef; BYTE $0x04 // vpxord zmm1,zmm27,ZMMWORD PTR [rdx+0x100]
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x6672 // jb 0xbeb
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x3274 // je 0xbeb
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+// 0xbeb:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
+	LONG $0x497fd162; WORD $0x497f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
+	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x072c850f; WORD $0x0000 // jne 0x135c
+	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
+	LONG $0xc97fe162; WORD $0xe96f // vmovdqu8 zmm21{k1}{z},zmm1
+// 0xc3c:
+	LONG $0x405dd262; WORD $0xc700 // vpshufb zmm0,zmm20,zmm15
+	LONG $0x4055d262; WORD $0xcf00 // vpshufb zmm1,zmm21,zmm15
+	LONG $0x48fd7162; WORD $0xd96c // vpunpcklqdq zmm11,zmm0,zmm1
+	LONG $0x48fd7162; WORD $0xe16d // vpunpckhqdq zmm12,zmm0,zmm1
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	QUAD $0x02308a44487d5362; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq zmm9,zmm0,ZMMWORD PTR [r10+0x230]
+	QUAD $0x0270924448755362; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq zmm10,zmm1,ZMMWORD PTR [r10+0x270]
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	QUAD $0x02308a44487d5362; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm0,ZMMWORD PTR [r10+0x230]
+	QUAD $0x0270924448755362; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm1,ZMMWORD PTR [r10+0x270]
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	QUAD $0x03708a4448255362; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,ZMMWORD PTR [r10+0x370]
+	QUAD $0x0370924448255362; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r10+0x370]
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x406dc162; WORD $0xd9ef // vpxord zmm19,zmm18,zmm9
+	LONG $0x4065a162; WORD $0xd9ef // vpxord zmm19,zmm19,zmm17
+	LONG $0x48fdc362; WORD $0xd93b; BYTE $0x01 // vextracti64x4 ymm9,zmm19,0x1
+	LONG $0x2065c162; WORD $0xd9ef // vpxord ymm19,ymm19,ymm9
+	LONG $0x287dc362; WORD $0xd939; BYTE $0x01 // vextracti32x4 xmm9,ymm19,0x1
+	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x064e840f; WORD $0x0000 // je 0x135c
+	LONG $0xfffc0ce9; BYTE $0xff // jmp 0x91f
+// 0xd13:
+	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
+	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+	LONG $0x48fec162; WORD $0x706f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]
+	LONG $0xc97fc162; WORD $0x786f; BYTE $0x03 // vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x04d9850f; WORD $0x0000 // jne 0x1214
+// 0xd3b:
+	WORD $0x30a8 // test al,0x30
+	LONG $0x0246840f; WORD $0x0000 // je 0xf89
+	LONG $0x4025f162; WORD $0x42ef; BYTE $0x03 // vpxord zmm0,zmm27,ZMMWORD PTR [rdx+0xc0]
+	LONG $0x4025f162; WORD $0x4aef; BYTE $0x04 // vpxord zmm1,zmm27,ZMMWORD PTR [rdx+0x100]
+	LONG $0x4025f162; WORD $0x52ef; BYTE $0x05 // vpxord zmm2,zmm27,ZMMWORD PTR [rdx+0x140]
+	LONG $0x4025f162; WORD $0x5aef; BYTE $0x06 // vpxord zmm3,zmm27,ZMMWORD PTR [rdx+0x180]
+	LONG $0x48659362; WORD $0xdc38; BYTE $0x03 // vinserti32x4 zmm3,zmm3,xmm28,0x3
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x7e72 // jb 0xf00
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	WORD $0x3e74 // je 0xf00
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+// 0xf00:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
+	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+	LONG $0x483d3162; WORD $0xceef // vpxord zmm9,zmm8,zmm22
+	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
+	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
+	LONG $0x483d3162; WORD $0xcfef // vpxord zmm9,zmm8,zmm23
+	LONG $0x4865d262; WORD $0xd9dd // vaesenclast zmm3,zmm3,zmm9
+	LONG $0x497fd162; WORD $0x597f; BYTE $0x03 // vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
+	LONG $0x487d9362; WORD $0xdc39; BYTE $0x03 // vextracti32x4 xmm28,zmm3,0x3
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x03f0850f; WORD $0x0000 // jne 0x135c
+	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
+	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
+	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
+	LONG $0xc97fe162; WORD $0xfb6f // vmovdqu8 zmm23{k1}{z},zmm3
+	LONG $0x00028be9; BYTE $0x00 // jmp 0x1214
+// 0xf89:
+	LONG $0x4025f162; WORD $0x42ef; BYTE $0x03 // vpxord zmm0,zmm27,ZMMWORD PTR [rdx+0xc0]
+	LONG $0x4025f162; WORD $0x4aef; BYTE $0x04 // vpxord zmm1,zmm27,ZMMWORD PTR [rdx+0x100]
+	LONG $0x4025f162; WORD $0x52ef; BYTE $0x05 // vpxord zmm2,zmm27,ZMMWORD PTR [rdx+0x140]
+	LONG $0x4025f162; WORD $0x5aef; BYTE $0x06 // vpxord zmm3,zmm27,ZMMWORD PTR [rdx+0x180]
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	LONG $0x0096820f; WORD $0x0000 // jb 0x1191
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x4a74 // je 0x1191
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+// 0x1191:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
+	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+	LONG $0x483d3162; WORD $0xceef // vpxord zmm9,zmm8,zmm22
+	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
+	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
+	LONG $0x483d3162; WORD $0xcfef // vpxord zmm9,zmm8,zmm23
+	LONG $0x4865d262; WORD $0xd9dd // vaesenclast zmm3,zmm3,zmm9
+	LONG $0x497fd162; WORD $0x597f; BYTE $0x03 // vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
+	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	LONG $0x0160850f; WORD $0x0000 // jne 0x135c
+	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
+	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
+	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
+	LONG $0xc97fe162; WORD $0xfb6f // vmovdqu8 zmm23{k1}{z},zmm3
+// 0x1214:
+	LONG $0x405dd262; WORD $0xc700 // vpshufb zmm0,zmm20,zmm15
+	LONG $0x4055d262; WORD $0xcf00 // vpshufb zmm1,zmm21,zmm15
+	LONG $0x404dd262; WORD $0xd700 // vpshufb zmm2,zmm22,zmm15
+	LONG $0x4045d262; WORD $0xdf00 // vpshufb zmm3,zmm23,zmm15
+	LONG $0x48fd7162; WORD $0xd96c // vpunpcklqdq zmm11,zmm0,zmm1
+	LONG $0x48fd7162; WORD $0xe16d // vpunpckhqdq zmm12,zmm0,zmm1
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	QUAD $0x02308a44487d5362; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq zmm9,zmm0,ZMMWORD PTR [r10+0x230]
+	QUAD $0x0270924448755362; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq zmm10,zmm1,ZMMWORD PTR [r10+0x270]
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	QUAD $0x02308a44487d5362; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm0,ZMMWORD PTR [r10+0x230]
+	QUAD $0x0270924448755362; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm1,ZMMWORD PTR [r10+0x270]
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	QUAD $0x03708a4448255362; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,ZMMWORD PTR [r10+0x370]
+	QUAD $0x0370924448255362; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r10+0x370]
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x48ed7162; WORD $0xdb6c // vpunpcklqdq zmm11,zmm2,zmm3
+	LONG $0x48ed7162; WORD $0xe36d // vpunpckhqdq zmm12,zmm2,zmm3
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	QUAD $0x02b08a44486d5362; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq zmm9,zmm2,ZMMWORD PTR [r10+0x2b0]
+	QUAD $0x02f0924448655362; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq zmm10,zmm3,ZMMWORD PTR [r10+0x2f0]
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	QUAD $0x02b08a44486d5362; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm2,ZMMWORD PTR [r10+0x2b0]
+	QUAD $0x02f0924448655362; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm3,ZMMWORD PTR [r10+0x2f0]
+	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
+	QUAD $0x03f08a4448255362; WORD $0x0000; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,ZMMWORD PTR [r10+0x3f0]
+	QUAD $0x03f0924448255362; WORD $0x0000; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r10+0x3f0]
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x406dc162; WORD $0xd9ef // vpxord zmm19,zmm18,zmm9
+	LONG $0x4065a162; WORD $0xd9ef // vpxord zmm19,zmm19,zmm17
+	LONG $0x48fdc362; WORD $0xd93b; BYTE $0x01 // vextracti64x4 ymm9,zmm19,0x1
+	LONG $0x2065c162; WORD $0xd9ef // vpxord ymm19,ymm19,ymm9
+	LONG $0x287dc362; WORD $0xd939; BYTE $0x01 // vextracti32x4 xmm9,ymm19,0x1
+	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
+	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
+	WORD $0x0574 // je 0x135c
+	LONG $0xfff9dfe9; BYTE $0xff // jmp 0xd3b
+// 0x135c:
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x0065c262; WORD $0xdf00 // vpshufb xmm19,xmm19,xmm15
 	LONG $0x001d2162; WORD $0xe3ef // vpxord xmm28,xmm28,xmm19
 	LONG $0x08fe6162; WORD $0x207f // vmovdqu64 XMMWORD PTR [rax],xmm28
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-	LONG $0x003befe9; BYTE $0x00 // jmp 0x3e60
-// 0x271:
-	QUAD $0x00000000c5048d44 // lea r8d,[rax*8+0x0]
-	LONG $0x6e7941c4; BYTE $0xe8 // vmovd xmm13,r8d
+	LONG $0x005a2fe9; BYTE $0x00 // jmp 0x6da9
+// 0x137a:
+	QUAD $0x00000000c50c8d46 // lea r9d,[r8*8+0x0]
+	LONG $0x6e7941c4; BYTE $0xe9 // vmovd xmm13,r9d
 	QUAD $0x102351440815e362 // vpclmullqhqdq xmm18,xmm13,XMMWORD PTR [rcx+0x230]
 	QUAD $0x00037089441163c4; WORD $0x0000 // vpclmullqlqdq xmm9,xmm13,XMMWORD PTR [rcx+0x370]
 	LONG $0x0075c162; WORD $0xc9ef // vpxord xmm17,xmm17,xmm9
-	LONG $0xffffb841; WORD $0xffff // mov r8d,0xffffffff
-	LONG $0xf57842c4; BYTE $0xc0 // bzhi r8d,r8d,eax
-	LONG $0x927bc1c4; BYTE $0xc8 // kmovd k1,r8d
-	LONG $0x18478b4c // mov r8,QWORD PTR [rdi+0x18]
-	LONG $0x897f5162; WORD $0x306f // vmovdqu8 xmm14{k1}{z},XMMWORD PTR [r8]
+	LONG $0xffffb941; WORD $0xffff // mov r9d,0xffffffff
+	LONG $0xf53842c4; BYTE $0xc9 // bzhi r9d,r9d,r8d
+	LONG $0x927bc1c4; BYTE $0xc9 // kmovd k1,r9d
+	LONG $0x184f8b4c // mov r9,QWORD PTR [rdi+0x18]
+	LONG $0x897f5162; WORD $0x316f // vmovdqu8 xmm14{k1}{z},XMMWORD PTR [r9]
 	LONG $0x000942c4; BYTE $0xf7 // vpshufb xmm14,xmm14,xmm15
 	LONG $0x707941c4; WORD $0x4ede // vpshufd xmm11,xmm14,0x4e
 	LONG $0x08255162; WORD $0xdeef // vpxord xmm11,xmm11,xmm14
@@ -139,22 +857,14 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x007dc162; WORD $0xc1ef // vpxord xmm16,xmm16,xmm9
 	LONG $0x006dc162; WORD $0xd2ef // vpxord xmm18,xmm18,xmm10
 	LONG $0x0075c162; WORD $0xcbef // vpxord xmm17,xmm17,xmm11
-	LONG $0xfffdbae9; BYTE $0xff // jmp 0xb0
-// 0x2f6:
-	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0xc083; BYTE $0x10 // add eax,0x10
-	WORD $0x3944; BYTE $0xc8 // cmp eax,r9d
-	WORD $0xe472 // jb 0x2f6
-	LONG $0xfffe74e9; BYTE $0xff // jmp 0x18b
-// 0x317:
+	LONG $0xffecafe9; BYTE $0xff // jmp 0xae
+// 0x13ff:
 	LONG $0x507f8b44 // mov r15d,DWORD PTR [rdi+0x50]
 	LONG $0x284f8b48 // mov rcx,QWORD PTR [rdi+0x28]
 	LONG $0x487d7262; WORD $0x3a5a // vbroadcasti32x4 zmm15,XMMWORD PTR [rdx]
 	LONG $0x487d6262; WORD $0x4a5a; BYTE $0x01 // vbroadcasti32x4 zmm25,XMMWORD PTR [rdx+0x10]
 	LONG $0x08c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x8
-	LONG $0x378c850f; WORD $0x0000 // jne 0x3ac5
+	LONG $0x55ed850f; WORD $0x0000 // jne 0x6a0e
 	LONG $0x08478b4c // mov r8,QWORD PTR [rdi+0x8]
 	WORD $0x8b4c; BYTE $0x0f // mov r9,QWORD PTR [rdi]
 	LONG $0x105f8b4c // mov r11,QWORD PTR [rdi+0x10]
@@ -163,17 +873,17 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x008888b8; BYTE $0x00 // mov eax,0x8888
 	LONG $0xf892fbc5 // kmovd k7,eax
 	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
-	LONG $0x015a840f; WORD $0x0000 // je 0x4c2
+	LONG $0x015a840f; WORD $0x0000 // je 0x15aa
 	LONG $0x0065a162; WORD $0xdbef // vpxord xmm19,xmm19,xmm19
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	LONG $0x10c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x10
-	WORD $0x0f75 // jne 0x38a
+	WORD $0x0f75 // jne 0x1472
 	LONG $0x487d6262; WORD $0x185a // vbroadcasti32x4 zmm27,XMMWORD PTR [rax]
 	WORD $0x588b; BYTE $0x0c // mov ebx,DWORD PTR [rax+0xc]
 	WORD $0xcb0f // bswap ebx
 	WORD $0xc3ff // inc ebx
-	WORD $0x29eb // jmp 0x3b3
-// 0x38a:
+	WORD $0x29eb // jmp 0x149b
+// 0x1472:
 	LONG $0x006ef9c5 // vmovd xmm0,DWORD PTR [rax]
 	LONG $0x2279e3c4; WORD $0x0440; BYTE $0x01 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x4],0x1
 	LONG $0x2279e3c4; WORD $0x0840; BYTE $0x02 // vpinsrd xmm0,xmm0,DWORD PTR [rax+0x8],0x2
@@ -181,25 +891,25 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x2279e3c4; WORD $0x03c3 // vpinsrd xmm0,xmm0,ebx,0x3
 	LONG $0x487d6362; WORD $0xd843; BYTE $0x00 // vshufi32x4 zmm27,zmm0,zmm0,0x0
 	LONG $0x000002bb; BYTE $0x00 // mov ebx,0x2
-// 0x3b3:
+// 0x149b:
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
 	LONG $0x20478b48 // mov rax,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc0 // test rax,rax
-	LONG $0x011e840f; WORD $0x0000 // je 0x4e1
+	LONG $0x011e840f; WORD $0x0000 // je 0x15c9
 	LONG $0x18578b4c // mov r10,QWORD PTR [rdi+0x18]
 	LONG $0x10f88348 // cmp rax,0x10
-	WORD $0x3077 // ja 0x3fd
+	WORD $0x3077 // ja 0x14e5
 	LONG $0xff6b8d4d // lea r13,[r11-0x1]
 	LONG $0x00fd8149; WORD $0x0001; BYTE $0x00 // cmp r13,0x100
-	WORD $0x2373 // jae 0x3fd
+	WORD $0x2373 // jae 0x14e5
 	WORD $0xff49; BYTE $0xc4 // inc r12
 	LONG $0xffffbd41; WORD $0xffff // mov r13d,0xffffffff
 	LONG $0xf57842c4; BYTE $0xed // bzhi r13d,r13d,eax
 	LONG $0x927bc1c4; BYTE $0xcd // kmovd k1,r13d
 	LONG $0x897f5162; WORD $0x326f // vmovdqu8 xmm14{k1}{z},XMMWORD PTR [r10]
 	LONG $0x000942c4; BYTE $0xf7 // vpshufb xmm14,xmm14,xmm15
-	LONG $0x0000e4e9; BYTE $0x00 // jmp 0x4e1
-// 0x3fd:
+	LONG $0x0000e4e9; BYTE $0x00 // jmp 0x15c9
+// 0x14e5:
 	LONG $0x0040bc41; WORD $0x0000 // mov r12d,0x40
 	WORD $0x394c; BYTE $0xe0 // cmp rax,r12
 	LONG $0xe0420f4c // cmovb r12,rax
@@ -232,10 +942,10 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
 	WORD $0x014d; BYTE $0xe2 // add r10,r12
 	WORD $0x294c; BYTE $0xe0 // sub rax,r12
-	LONG $0xff40850f; WORD $0xffff // jne 0x3fd
+	LONG $0xff40850f; WORD $0xffff // jne 0x14e5
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
-	WORD $0x1feb // jmp 0x4e1
-// 0x4c2:
+	WORD $0x1feb // jmp 0x15c9
+// 0x15aa:
 	WORD $0x314d; BYTE $0xe4 // xor r12,r12
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x08fee162; WORD $0x186f // vmovdqu64 xmm19,XMMWORD PTR [rax]
@@ -243,49 +953,53 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487d6262; WORD $0x585a; BYTE $0x01 // vbroadcasti32x4 zmm27,XMMWORD PTR [rax+0x10]
 	WORD $0x588b; BYTE $0x1c // mov ebx,DWORD PTR [rax+0x1c]
 	WORD $0xcb0f // bswap ebx
-// 0x4e1:
+// 0x15c9:
 	LONG $0x487d6262; WORD $0xd37c // vpbroadcastd zmm26,ebx
 	LONG $0x402d6162; WORD $0x52fe; BYTE $0x01 // vpaddd zmm26,zmm26,ZMMWORD PTR [rdx+0x40]
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x01 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x10]
 	LONG $0x40254162; WORD $0xd8ef // vpxord zmm27,zmm27,zmm8
-	WORD $0x198b // mov ebx,DWORD PTR [rcx]
-	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
-	LONG $0x2547820f; WORD $0x0000 // jb 0x2a51
 	WORD $0x894d; BYTE $0xca // mov r10,r9
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
 	LONG $0xd0450f4d // cmovne r10,r8
-	WORD $0x314d; BYTE $0xed // xor r13,r13
-	LONG $0x30fb8149; WORD $0x0002; BYTE $0x00 // cmp r11,0x230
-	LONG $0x1d4a820f; WORD $0x0000 // jb 0x2272
+	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
+	LONG $0x381e820f; WORD $0x0000 // jb 0x4e1c
+	LONG $0xd0a38d4d; WORD $0xfffe; BYTE $0xff // lea r12,[r11-0x130]
+	LONG $0x30fb8149; WORD $0x0007; BYTE $0x00 // cmp r11,0x730
+	WORD $0x1e73 // jae 0x162c
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	LONG $0x0f86840f; WORD $0x0000 // je 0x25a1
 	LONG $0xd0638d4d // lea r12,[r11-0x30]
+	LONG $0x30fb8149; WORD $0x0002; BYTE $0x00 // cmp r11,0x230
+	LONG $0x11c4820f; WORD $0x0000 // jb 0x27f0
+// 0x162c:
 	LONG $0x09ecc149 // shr r12,0x9
 	WORD $0x894c; BYTE $0xe0 // mov rax,r12
 	LONG $0x09e0c148 // shl rax,0x9
 	WORD $0x2949; BYTE $0xc3 // sub r11,rax
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0426850f; WORD $0x0000 // jne 0x96d
-	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
-	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
+	LONG $0x0420850f; WORD $0x0000 // jne 0x1a67
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x402d1262; WORD $0xe700 // vpshufb zmm12,zmm26,zmm31
+	LONG $0x581d7162; WORD $0x61ef; BYTE $0x07 // vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
-	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
-	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
+	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
 	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
-	LONG $0x4f7d9162; WORD $0xd470; BYTE $0xaa // vpshufd zmm2{k7},zmm28,0xaa
+	LONG $0x4f7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k7},zmm11,0xaa
 	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
-	LONG $0x4f7d9162; WORD $0xdc70; BYTE $0xff // vpshufd zmm3{k7},zmm28,0xff
-	LONG $0x402d0262; WORD $0xef00 // vpshufb zmm29,zmm26,zmm31
-	LONG $0x50156162; WORD $0x69ef; BYTE $0x07 // vpxord zmm29,zmm29,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x4f7dd162; WORD $0xdb70; BYTE $0xff // vpshufd zmm3{k7},zmm11,0xff
 	LONG $0x48fd9162; WORD $0xe36f // vmovdqa64 zmm4,zmm27
-	LONG $0x4f7d9162; WORD $0xe570; BYTE $0x00 // vpshufd zmm4{k7},zmm29,0x0
+	LONG $0x4f7dd162; WORD $0xe470; BYTE $0x00 // vpshufd zmm4{k7},zmm12,0x0
 	LONG $0x48fd9162; WORD $0xeb6f // vmovdqa64 zmm5,zmm27
-	LONG $0x4f7d9162; WORD $0xed70; BYTE $0x55 // vpshufd zmm5{k7},zmm29,0x55
+	LONG $0x4f7dd162; WORD $0xec70; BYTE $0x55 // vpshufd zmm5{k7},zmm12,0x55
 	LONG $0x48fd9162; WORD $0xf36f // vmovdqa64 zmm6,zmm27
-	LONG $0x4f7d9162; WORD $0xf570; BYTE $0xaa // vpshufd zmm6{k7},zmm29,0xaa
+	LONG $0x4f7dd162; WORD $0xf470; BYTE $0xaa // vpshufd zmm6{k7},zmm12,0xaa
 	LONG $0x48fd9162; WORD $0xfb6f // vmovdqa64 zmm7,zmm27
-	LONG $0x4f7d9162; WORD $0xfd70; BYTE $0xff // vpshufd zmm7{k7},zmm29,0xff
+	LONG $0x4f7dd162; WORD $0xfc70; BYTE $0xff // vpshufd zmm7{k7},zmm12,0xff
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -367,8 +1081,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00de820f; WORD $0x0000 // jb 0x8ab
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	LONG $0x00de820f; WORD $0x0000 // jb 0x19ab
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -387,7 +1101,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	WORD $0x6e74 // je 0x8ab
+	WORD $0x6e74 // je 0x19ab
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -406,8 +1120,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-// 0x8ab:
-	WORD $0xd889 // mov eax,ebx
+// 0x19ab:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x483d4162; WORD $0x00ef // vpxord zmm24,zmm8,ZMMWORD PTR [r8]
@@ -437,30 +1151,29 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x00c08149; WORD $0x0002; BYTE $0x00 // add r8,0x200
 	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
 	WORD $0xff49; BYTE $0xcc // dec r12
-	LONG $0x068f840f; WORD $0x0000 // je 0xffc
-// 0x96d:
-	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
-	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
+// 0x1a67:
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x402d1262; WORD $0xe700 // vpshufb zmm12,zmm26,zmm31
+	LONG $0x581d7162; WORD $0x61ef; BYTE $0x07 // vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
-	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
-	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
+	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
 	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
-	LONG $0x4f7d9162; WORD $0xd470; BYTE $0xaa // vpshufd zmm2{k7},zmm28,0xaa
+	LONG $0x4f7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k7},zmm11,0xaa
 	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
-	LONG $0x4f7d9162; WORD $0xdc70; BYTE $0xff // vpshufd zmm3{k7},zmm28,0xff
-	LONG $0x402d0262; WORD $0xef00 // vpshufb zmm29,zmm26,zmm31
-	LONG $0x50156162; WORD $0x69ef; BYTE $0x07 // vpxord zmm29,zmm29,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x4f7dd162; WORD $0xdb70; BYTE $0xff // vpshufd zmm3{k7},zmm11,0xff
 	LONG $0x48fd9162; WORD $0xe36f // vmovdqa64 zmm4,zmm27
-	LONG $0x4f7d9162; WORD $0xe570; BYTE $0x00 // vpshufd zmm4{k7},zmm29,0x0
+	LONG $0x4f7dd162; WORD $0xe470; BYTE $0x00 // vpshufd zmm4{k7},zmm12,0x0
 	LONG $0x48fd9162; WORD $0xeb6f // vmovdqa64 zmm5,zmm27
-	LONG $0x4f7d9162; WORD $0xed70; BYTE $0x55 // vpshufd zmm5{k7},zmm29,0x55
+	LONG $0x4f7dd162; WORD $0xec70; BYTE $0x55 // vpshufd zmm5{k7},zmm12,0x55
 	LONG $0x48fd9162; WORD $0xf36f // vmovdqa64 zmm6,zmm27
-	LONG $0x4f7d9162; WORD $0xf570; BYTE $0xaa // vpshufd zmm6{k7},zmm29,0xaa
+	LONG $0x4f7dd162; WORD $0xf470; BYTE $0xaa // vpshufd zmm6{k7},zmm12,0xaa
 	LONG $0x48fd9162; WORD $0xfb6f // vmovdqa64 zmm7,zmm27
-	LONG $0x4f7d9162; WORD $0xfd70; BYTE $0xff // vpshufd zmm7{k7},zmm29,0xff
+	LONG $0x4f7dd162; WORD $0xfc70; BYTE $0xff // vpshufd zmm7{k7},zmm12,0xff
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x02 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x80]
@@ -623,8 +1336,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00de820f; WORD $0x0000 // jb 0xeef
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	LONG $0x00de820f; WORD $0x0000 // jb 0x1fe9
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -643,7 +1356,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	WORD $0x6e74 // je 0xeef
+	WORD $0x6e74 // je 0x1fe9
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -662,8 +1375,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
 	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
 	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-// 0xeef:
-	WORD $0xd889 // mov eax,ebx
+// 0x1fe9:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x483d4162; WORD $0x00ef // vpxord zmm24,zmm8,ZMMWORD PTR [r8]
@@ -702,193 +1415,20 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x00c18149; WORD $0x0002; BYTE $0x00 // add r9,0x200
 	LONG $0x00c28149; WORD $0x0002; BYTE $0x00 // add r10,0x200
 	WORD $0xff49; BYTE $0xcc // dec r12
-	LONG $0xf97e850f; WORD $0xffff // jne 0x96d
+	LONG $0xf97e850f; WORD $0xffff // jne 0x1a67
 	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x1677850f; WORD $0x0000 // jne 0x2673
-// 0xffc:
-	LONG $0x02c5c749; WORD $0x0000; BYTE $0x00 // mov r13,0x2
-	LONG $0x00fb8149; WORD $0x0002; BYTE $0x00 // cmp r11,0x200
-	LONG $0x1663870f; WORD $0x0000 // ja 0x2673
-	WORD $0x894c; BYTE $0xd8 // mov rax,r11
-	WORD $0xf748; BYTE $0xd8 // neg rax
-	LONG $0xffc5c749; WORD $0xffff; BYTE $0xff // mov r13,0xffffffffffffffff
-	LONG $0xf7fb42c4; BYTE $0xed // shrx r13,r13,rax
-	LONG $0x92fbc1c4; BYTE $0xcd // kmovq k1,r13
-	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x03ec870f; WORD $0x0000 // ja 0x1420
-	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
-	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
+	LONG $0x0a8b850f; WORD $0x0000 // jne 0x2b81
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
-	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
-	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
-	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x02 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x80]
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
-	LONG $0x48fe5162; WORD $0x726f; BYTE $0x03 // vmovdqu64 zmm14,ZMMWORD PTR [r10+0xc0]
-	LONG $0x480d5262; WORD $0xf700 // vpshufb zmm14,zmm14,zmm15
-	LONG $0x4895c162; WORD $0xe66c // vpunpcklqdq zmm20,zmm13,zmm14
-	LONG $0x48954162; WORD $0xc66d // vpunpckhqdq zmm24,zmm13,zmm14
-	LONG $0x405d8162; WORD $0xe0ef // vpxord zmm20,zmm20,zmm24
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487d7262; WORD $0x595a; BYTE $0x3a // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x3a0]
-	LONG $0x48155362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm13,zmm11
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x04 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x100]
-	LONG $0x487d7262; WORD $0x615a; BYTE $0x10 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x100]
-	LONG $0x480d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm14,zmm12
-	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
-	LONG $0x4835c162; WORD $0xc2ef // vpxord zmm16,zmm9,zmm10
-	LONG $0x48155362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm13,zmm11
-	LONG $0x48fec162; WORD $0x726f; BYTE $0x05 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x140]
-	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x480d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm14,zmm12
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4835c162; WORD $0xd2ef // vpxord zmm18,zmm9,zmm10
-	LONG $0x48fd7262; WORD $0x5959; BYTE $0x69 // vpbroadcastq zmm11,QWORD PTR [rcx+0x348]
-	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
-	LONG $0x40d5a162; WORD $0xfe6c // vpunpcklqdq zmm23,zmm21,zmm22
-	LONG $0x48fd7262; WORD $0x6159; BYTE $0x48 // vpbroadcastq zmm12,QWORD PTR [rcx+0x240]
-	LONG $0x405d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm20,zmm12
-	LONG $0x40d52162; WORD $0xc66d // vpunpckhqdq zmm24,zmm21,zmm22
-	LONG $0x4835c162; WORD $0xcaef // vpxord zmm17,zmm9,zmm10
-	LONG $0x40458162; WORD $0xf8ef // vpxord zmm23,zmm23,zmm24
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487d7262; WORD $0x595a; BYTE $0x14 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
-	LONG $0x40555362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm21,zmm11
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x06 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x180]
-	LONG $0x487d7262; WORD $0x615a; BYTE $0x18 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]
-	LONG $0x404d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm22,zmm12
-	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
-	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
-	LONG $0x40555362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm21,zmm11
-	LONG $0x48fe5162; WORD $0x726f; BYTE $0x07 // vmovdqu64 zmm14,ZMMWORD PTR [r10+0x1c0]
-	LONG $0x480d5262; WORD $0xf700 // vpshufb zmm14,zmm14,zmm15
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x404d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm22,zmm12
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
-	LONG $0x48fd7262; WORD $0x5959; BYTE $0x50 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
-	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
-	LONG $0x4895c162; WORD $0xe66c // vpunpcklqdq zmm20,zmm13,zmm14
-	LONG $0x48fd7262; WORD $0x6159; BYTE $0x58 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
-	LONG $0x40455362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm23,zmm12
-	LONG $0x48954162; WORD $0xc66d // vpunpckhqdq zmm24,zmm13,zmm14
-	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
-	LONG $0x405d8162; WORD $0xe0ef // vpxord zmm20,zmm20,zmm24
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487d7262; WORD $0x595a; BYTE $0x1c // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
-	LONG $0x48155362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm13,zmm11
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x48fec162; WORD $0x2a6f // vmovdqu64 zmm21,ZMMWORD PTR [r10]
-	LONG $0x487d7262; WORD $0x615a; BYTE $0x20 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]
-	LONG $0x480d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm14,zmm12
-	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
-	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
-	LONG $0x48155362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm13,zmm11
-	LONG $0x48fec162; WORD $0x726f; BYTE $0x01 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x40]
-	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x480d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm14,zmm12
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
-	LONG $0x4055a162; WORD $0xebef // vpxord zmm21,zmm21,zmm19
-	LONG $0x48fd7262; WORD $0x5959; BYTE $0x60 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]
-	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
-	LONG $0x40d5a162; WORD $0xfe6c // vpunpcklqdq zmm23,zmm21,zmm22
-	LONG $0x48fd7262; WORD $0x6159; BYTE $0x68 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
-	LONG $0x405d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm20,zmm12
-	LONG $0x40d52162; WORD $0xc66d // vpunpckhqdq zmm24,zmm21,zmm22
-	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
-	LONG $0x40458162; WORD $0xf8ef // vpxord zmm23,zmm23,zmm24
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487d7262; WORD $0x595a; BYTE $0x38 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x380]
-	LONG $0x40555362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm21,zmm11
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x487d7262; WORD $0x615a; BYTE $0x39 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x390]
-	LONG $0x404d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm22,zmm12
-	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
-	LONG $0x40555362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm21,zmm11
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x404d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm22,zmm12
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
-	LONG $0x48fd7262; WORD $0x5959; BYTE $0x6d // vpbroadcastq zmm11,QWORD PTR [rcx+0x368]
-	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
-	LONG $0x48fd7262; WORD $0x6159; BYTE $0x6b // vpbroadcastq zmm12,QWORD PTR [rcx+0x358]
-	LONG $0x40455362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm23,zmm12
-	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x6672 // jb 0x13d1
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3274 // je 0x13d1
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x13d1:
-	WORD $0xd889 // mov eax,ebx
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
-	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
-	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
-	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
-	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
-	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
-	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
-	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
-	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
-	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
-	LONG $0x000ad3e9; BYTE $0x00 // jmp 0x1ef3
-// 0x1420:
-	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x04a6870f; WORD $0x0000 // ja 0x18d3
-	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
-	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
-	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
-	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
-	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
-	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
+	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
 	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
-	LONG $0x4f7d9162; WORD $0xd470; BYTE $0xaa // vpshufd zmm2{k7},zmm28,0xaa
+	LONG $0x4f7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k7},zmm11,0xaa
 	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
-	LONG $0x4f7d9162; WORD $0xdc70; BYTE $0xff // vpshufd zmm3{k7},zmm28,0xff
-	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
+	LONG $0x4f7dd162; WORD $0xdb70; BYTE $0xff // vpshufd zmm3{k7},zmm11,0xff
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x02 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x80]
@@ -901,7 +1441,6 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4895c162; WORD $0xe66c // vpunpcklqdq zmm20,zmm13,zmm14
 	LONG $0x48954162; WORD $0xc66d // vpunpckhqdq zmm24,zmm13,zmm14
 	LONG $0x405d8162; WORD $0xe0ef // vpxord zmm20,zmm20,zmm24
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x487d7262; WORD $0x595a; BYTE $0x3a // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x3a0]
@@ -917,7 +1456,6 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48155362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm13,zmm11
 	LONG $0x48fec162; WORD $0x726f; BYTE $0x05 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x140]
 	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x480d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm14,zmm12
@@ -933,7 +1471,6 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x40d52162; WORD $0xc66d // vpunpckhqdq zmm24,zmm21,zmm22
 	LONG $0x4835c162; WORD $0xcaef // vpxord zmm17,zmm9,zmm10
 	LONG $0x40458162; WORD $0xf8ef // vpxord zmm23,zmm23,zmm24
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x487d7262; WORD $0x595a; BYTE $0x14 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
@@ -949,7 +1486,6 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x40555362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm21,zmm11
 	LONG $0x48fe5162; WORD $0x726f; BYTE $0x07 // vmovdqu64 zmm14,ZMMWORD PTR [r10+0x1c0]
 	LONG $0x480d5262; WORD $0xf700 // vpshufb zmm14,zmm14,zmm15
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x404d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm22,zmm12
@@ -965,7 +1501,6 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48954162; WORD $0xc66d // vpunpckhqdq zmm24,zmm13,zmm14
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x405d8162; WORD $0xe0ef // vpxord zmm20,zmm20,zmm24
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x487d7262; WORD $0x595a; BYTE $0x1c // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
@@ -981,7 +1516,6 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48155362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm13,zmm11
 	LONG $0x48fec162; WORD $0x726f; BYTE $0x01 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x40]
 	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x480d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm14,zmm12
@@ -998,7 +1532,6 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x40d52162; WORD $0xc66d // vpunpckhqdq zmm24,zmm21,zmm22
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x40458162; WORD $0xf8ef // vpxord zmm23,zmm23,zmm24
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x487d7262; WORD $0x595a; BYTE $0x38 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x380]
@@ -1010,7 +1543,6 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
 	LONG $0x40555362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm21,zmm11
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x404d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm22,zmm12
@@ -1023,644 +1555,69 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48fd7262; WORD $0x6159; BYTE $0x6b // vpbroadcastq zmm12,QWORD PTR [rcx+0x358]
 	LONG $0x40455362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm23,zmm12
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x0096820f; WORD $0x0000 // jb 0x1884
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x7e72 // jb 0x24f5
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x4a74 // je 0x1884
+	WORD $0x3e74 // je 0x24f5
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x1884:
-	WORD $0xd889 // mov eax,ebx
+// 0x24f5:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
-	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
-	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
-	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
-	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
-	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
-	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
-	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
-	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
-	LONG $0x000620e9; BYTE $0x00 // jmp 0x1ef3
-// 0x18d3:
-	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
-	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
-	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
-	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
-	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
-	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
-	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
-	LONG $0x4f7d9162; WORD $0xd470; BYTE $0xaa // vpshufd zmm2{k7},zmm28,0xaa
-	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
-	LONG $0x4f7d9162; WORD $0xdc70; BYTE $0xff // vpshufd zmm3{k7},zmm28,0xff
-	LONG $0x402d0262; WORD $0xef00 // vpshufb zmm29,zmm26,zmm31
-	LONG $0x50156162; WORD $0x69ef; BYTE $0x07 // vpxord zmm29,zmm29,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
-	LONG $0x48fd9162; WORD $0xe36f // vmovdqa64 zmm4,zmm27
-	LONG $0x4f7d9162; WORD $0xe570; BYTE $0x00 // vpshufd zmm4{k7},zmm29,0x0
-	LONG $0x48fd9162; WORD $0xeb6f // vmovdqa64 zmm5,zmm27
-	LONG $0x4f7d9162; WORD $0xed70; BYTE $0x55 // vpshufd zmm5{k7},zmm29,0x55
-	LONG $0x48fd9162; WORD $0xf36f // vmovdqa64 zmm6,zmm27
-	LONG $0x4f7d9162; WORD $0xf570; BYTE $0xaa // vpshufd zmm6{k7},zmm29,0xaa
-	LONG $0x48fd9162; WORD $0xfb6f // vmovdqa64 zmm7,zmm27
-	LONG $0x4f7d9162; WORD $0xfd70; BYTE $0xff // vpshufd zmm7{k7},zmm29,0xff
-	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x02 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x80]
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48fe5162; WORD $0x726f; BYTE $0x03 // vmovdqu64 zmm14,ZMMWORD PTR [r10+0xc0]
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x480d5262; WORD $0xf700 // vpshufb zmm14,zmm14,zmm15
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x4895c162; WORD $0xe66c // vpunpcklqdq zmm20,zmm13,zmm14
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x48954162; WORD $0xc66d // vpunpckhqdq zmm24,zmm13,zmm14
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x405d8162; WORD $0xe0ef // vpxord zmm20,zmm20,zmm24
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487d7262; WORD $0x595a; BYTE $0x3a // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x3a0]
-	LONG $0x48155362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm13,zmm11
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x04 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x100]
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x487d7262; WORD $0x615a; BYTE $0x10 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x100]
-	LONG $0x480d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm14,zmm12
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4835c162; WORD $0xc2ef // vpxord zmm16,zmm9,zmm10
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x48155362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm13,zmm11
-	LONG $0x48fec162; WORD $0x726f; BYTE $0x05 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x140]
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x480d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm14,zmm12
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4835c162; WORD $0xd2ef // vpxord zmm18,zmm9,zmm10
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48fd7262; WORD $0x5959; BYTE $0x69 // vpbroadcastq zmm11,QWORD PTR [rcx+0x348]
-	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x40d5a162; WORD $0xfe6c // vpunpcklqdq zmm23,zmm21,zmm22
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x48fd7262; WORD $0x6159; BYTE $0x48 // vpbroadcastq zmm12,QWORD PTR [rcx+0x240]
-	LONG $0x405d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm20,zmm12
-	LONG $0x40d52162; WORD $0xc66d // vpunpckhqdq zmm24,zmm21,zmm22
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x4835c162; WORD $0xcaef // vpxord zmm17,zmm9,zmm10
-	LONG $0x40458162; WORD $0xf8ef // vpxord zmm23,zmm23,zmm24
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487d7262; WORD $0x595a; BYTE $0x14 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x140]
-	LONG $0x40555362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm21,zmm11
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x48fe5162; WORD $0x6a6f; BYTE $0x06 // vmovdqu64 zmm13,ZMMWORD PTR [r10+0x180]
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x487d7262; WORD $0x615a; BYTE $0x18 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x180]
-	LONG $0x404d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm22,zmm12
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x48155262; WORD $0xef00 // vpshufb zmm13,zmm13,zmm15
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x40555362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm21,zmm11
-	LONG $0x48fe5162; WORD $0x726f; BYTE $0x07 // vmovdqu64 zmm14,ZMMWORD PTR [r10+0x1c0]
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x480d5262; WORD $0xf700 // vpshufb zmm14,zmm14,zmm15
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x404d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm22,zmm12
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48fd7262; WORD $0x5959; BYTE $0x50 // vpbroadcastq zmm11,QWORD PTR [rcx+0x280]
-	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x4895c162; WORD $0xe66c // vpunpcklqdq zmm20,zmm13,zmm14
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x48fd7262; WORD $0x6159; BYTE $0x58 // vpbroadcastq zmm12,QWORD PTR [rcx+0x2c0]
-	LONG $0x40455362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm23,zmm12
-	LONG $0x48954162; WORD $0xc66d // vpunpckhqdq zmm24,zmm13,zmm14
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
-	LONG $0x405d8162; WORD $0xe0ef // vpxord zmm20,zmm20,zmm24
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487d7262; WORD $0x595a; BYTE $0x1c // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x1c0]
-	LONG $0x48155362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm13,zmm11
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x48fec162; WORD $0x2a6f // vmovdqu64 zmm21,ZMMWORD PTR [r10]
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x487d7262; WORD $0x615a; BYTE $0x20 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x200]
-	LONG $0x480d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm14,zmm12
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x48155362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm13,zmm11
-	LONG $0x48fec162; WORD $0x726f; BYTE $0x01 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x40]
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x480d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm14,zmm12
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
-	LONG $0x4055a162; WORD $0xebef // vpxord zmm21,zmm21,zmm19
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48fd7262; WORD $0x5959; BYTE $0x60 // vpbroadcastq zmm11,QWORD PTR [rcx+0x300]
-	LONG $0x405d5362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm11
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x40d5a162; WORD $0xfe6c // vpunpcklqdq zmm23,zmm21,zmm22
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x48fd7262; WORD $0x6159; BYTE $0x68 // vpbroadcastq zmm12,QWORD PTR [rcx+0x340]
-	LONG $0x405d5362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm20,zmm12
-	LONG $0x40d52162; WORD $0xc66d // vpunpckhqdq zmm24,zmm21,zmm22
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
-	LONG $0x40458162; WORD $0xf8ef // vpxord zmm23,zmm23,zmm24
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x487d7262; WORD $0x595a; BYTE $0x38 // vbroadcasti32x4 zmm11,XMMWORD PTR [rcx+0x380]
-	LONG $0x40555362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm21,zmm11
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x487d7262; WORD $0x615a; BYTE $0x39 // vbroadcasti32x4 zmm12,XMMWORD PTR [rcx+0x390]
-	LONG $0x404d5362; WORD $0xd444; BYTE $0x00 // vpclmullqlqdq zmm10,zmm22,zmm12
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x40555362; WORD $0xcb44; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm21,zmm11
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x404d5362; WORD $0xd444; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm22,zmm12
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x48fd7262; WORD $0x5959; BYTE $0x6d // vpbroadcastq zmm11,QWORD PTR [rcx+0x368]
-	LONG $0x40455362; WORD $0xcb44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm11
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x48fd7262; WORD $0x6159; BYTE $0x6b // vpbroadcastq zmm12,QWORD PTR [rcx+0x358]
-	LONG $0x40455362; WORD $0xd444; BYTE $0x01 // vpclmulhqlqdq zmm10,zmm23,zmm12
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00f6820f; WORD $0x0000 // jb 0x1ea9
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x7a74 // je 0x1ea9
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x1ea9:
-	WORD $0xd889 // mov eax,ebx
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
-	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
-	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
-	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
-	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
-	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
-	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
-	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
-	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
-	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
-// 0x1ef3:
-	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x01eb860f; WORD $0x0000 // jbe 0x20e8
 	LONG $0x483d4162; WORD $0x00ef // vpxord zmm24,zmm8,ZMMWORD PTR [r8]
 	LONG $0x487d9262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm24
 	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
-	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x01aa860f; WORD $0x0000 // jbe 0x20c6
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x483d4162; WORD $0x40ef; BYTE $0x01 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]
 	LONG $0x48759262; WORD $0xc8dd // vaesenclast zmm1,zmm1,zmm24
 	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
-	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0x0167860f; WORD $0x0000 // jbe 0x20a4
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
 	LONG $0x483d4162; WORD $0x40ef; BYTE $0x02 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x80]
 	LONG $0x486d9262; WORD $0xd0dd // vaesenclast zmm2,zmm2,zmm24
 	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
-	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x0124860f; WORD $0x0000 // jbe 0x2082
 	LONG $0x483d4162; WORD $0x40ef; BYTE $0x03 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0xc0]
 	LONG $0x48659262; WORD $0xd8dd // vaesenclast zmm3,zmm3,zmm24
 	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
-	LONG $0x40fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x140
-	LONG $0x00de860f; WORD $0x0000 // jbe 0x205d
-	LONG $0x483d4162; WORD $0x40ef; BYTE $0x04 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x100]
-	LONG $0x485d9262; WORD $0xe0dd // vaesenclast zmm4,zmm4,zmm24
-	LONG $0x48fed162; WORD $0x617f; BYTE $0x04 // vmovdqu64 ZMMWORD PTR [r9+0x100],zmm4
-	LONG $0x80fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x180
-	LONG $0x0098860f; WORD $0x0000 // jbe 0x2038
-	LONG $0x483d4162; WORD $0x40ef; BYTE $0x05 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x140]
-	LONG $0x48559262; WORD $0xe8dd // vaesenclast zmm5,zmm5,zmm24
-	LONG $0x48fed162; WORD $0x697f; BYTE $0x05 // vmovdqu64 ZMMWORD PTR [r9+0x140],zmm5
-	LONG $0xc0fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x1c0
-	WORD $0x5676 // jbe 0x2013
-	LONG $0x483d4162; WORD $0x40ef; BYTE $0x06 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x180]
-	LONG $0x484d9262; WORD $0xf0dd // vaesenclast zmm6,zmm6,zmm24
-	LONG $0x48fed162; WORD $0x717f; BYTE $0x06 // vmovdqu64 ZMMWORD PTR [r9+0x180],zmm6
-	LONG $0x00fb8149; WORD $0x0002; BYTE $0x00 // cmp r11,0x200
-	WORD $0x1476 // jbe 0x1fee
-	LONG $0x483d4162; WORD $0x40ef; BYTE $0x07 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x1c0]
-	LONG $0x48459262; WORD $0xf8dd // vaesenclast zmm7,zmm7,zmm24
-	LONG $0x48fed162; WORD $0x797f; BYTE $0x07 // vmovdqu64 ZMMWORD PTR [r9+0x1c0],zmm7
-// 0x1fee:
-	LONG $0xc97f4162; WORD $0x406f; BYTE $0x07 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x1c0]
-	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
-	LONG $0x48459262; WORD $0xf8dd // vaesenclast zmm7,zmm7,zmm24
-	LONG $0x497fd162; WORD $0x797f; BYTE $0x07 // vmovdqu8 ZMMWORD PTR [r9+0x1c0]{k1},zmm7
-	LONG $0xc97ff162; WORD $0xff6f // vmovdqu8 zmm7{k1}{z},zmm7
-	LONG $0x0000f3e9; BYTE $0x00 // jmp 0x2106
-// 0x2013:
-	LONG $0xc97f4162; WORD $0x406f; BYTE $0x06 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x180]
-	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
-	LONG $0x484d9262; WORD $0xf0dd // vaesenclast zmm6,zmm6,zmm24
-	LONG $0x497fd162; WORD $0x717f; BYTE $0x06 // vmovdqu8 ZMMWORD PTR [r9+0x180]{k1},zmm6
-	LONG $0xc97ff162; WORD $0xf66f // vmovdqu8 zmm6{k1}{z},zmm6
-	LONG $0x0000cee9; BYTE $0x00 // jmp 0x2106
-// 0x2038:
-	LONG $0xc97f4162; WORD $0x406f; BYTE $0x05 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x140]
-	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
-	LONG $0x48559262; WORD $0xe8dd // vaesenclast zmm5,zmm5,zmm24
-	LONG $0x497fd162; WORD $0x697f; BYTE $0x05 // vmovdqu8 ZMMWORD PTR [r9+0x140]{k1},zmm5
-	LONG $0xc97ff162; WORD $0xed6f // vmovdqu8 zmm5{k1}{z},zmm5
-	LONG $0x0000a9e9; BYTE $0x00 // jmp 0x2106
-// 0x205d:
-	LONG $0xc97f4162; WORD $0x406f; BYTE $0x04 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]
-	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
-	LONG $0x485d9262; WORD $0xe0dd // vaesenclast zmm4,zmm4,zmm24
-	LONG $0x497fd162; WORD $0x617f; BYTE $0x04 // vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
-	LONG $0xc97ff162; WORD $0xe46f // vmovdqu8 zmm4{k1}{z},zmm4
-	LONG $0x000084e9; BYTE $0x00 // jmp 0x2106
-// 0x2082:
-	LONG $0xc97f4162; WORD $0x406f; BYTE $0x03 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0xc0]
-	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
-	LONG $0x48659262; WORD $0xd8dd // vaesenclast zmm3,zmm3,zmm24
-	LONG $0x497fd162; WORD $0x597f; BYTE $0x03 // vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
-	LONG $0xc97ff162; WORD $0xdb6f // vmovdqu8 zmm3{k1}{z},zmm3
-	WORD $0x62eb // jmp 0x2106
-// 0x20a4:
-	LONG $0xc97f4162; WORD $0x406f; BYTE $0x02 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x80]
-	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
-	LONG $0x486d9262; WORD $0xd0dd // vaesenclast zmm2,zmm2,zmm24
-	LONG $0x497fd162; WORD $0x517f; BYTE $0x02 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2
-	LONG $0xc97ff162; WORD $0xd26f // vmovdqu8 zmm2{k1}{z},zmm2
-	WORD $0x40eb // jmp 0x2106
-// 0x20c6:
-	LONG $0xc97f4162; WORD $0x406f; BYTE $0x01 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x40]
-	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
-	LONG $0x48759262; WORD $0xc8dd // vaesenclast zmm1,zmm1,zmm24
-	LONG $0x497fd162; WORD $0x497f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
-	LONG $0xc97ff162; WORD $0xc96f // vmovdqu8 zmm1{k1}{z},zmm1
-	WORD $0x1eeb // jmp 0x2106
-// 0x20e8:
-	LONG $0xc97f4162; WORD $0x006f // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8]
-	LONG $0x483d0162; WORD $0xc0ef // vpxord zmm24,zmm8,zmm24
-	LONG $0x487d9262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm24
-	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
-	LONG $0xc97ff162; WORD $0xc06f // vmovdqu8 zmm0{k1}{z},zmm0
-// 0x2106:
-	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
-	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
-	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
-	LONG $0x48fde162; WORD $0xfb6f // vmovdqa64 zmm23,zmm3
-	LONG $0x48fd6162; WORD $0xc46f // vmovdqa64 zmm24,zmm4
-	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
-	LONG $0x1554820f; WORD $0x0000 // jb 0x3685
-	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
-	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
-	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
-	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
-	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
-	LONG $0x487df262; WORD $0x415a; BYTE $0x1c // vbroadcasti32x4 zmm0,XMMWORD PTR [rcx+0x1c0]
-	LONG $0x487df262; WORD $0x495a; BYTE $0x20 // vbroadcasti32x4 zmm1,XMMWORD PTR [rcx+0x200]
-	LONG $0x487df262; WORD $0x515a; BYTE $0x30 // vbroadcasti32x4 zmm2,XMMWORD PTR [rcx+0x300]
-	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
-	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
-	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
-	LONG $0x404de362; WORD $0xc044; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm0
-	LONG $0x40457362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm1
-	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
-	LONG $0x404de362; WORD $0xd044; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm0
-	LONG $0x40457362; WORD $0xd144; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm1
-	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
-	LONG $0x4825e362; WORD $0xca44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm2
-	LONG $0x48257362; WORD $0xe244; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm2
-	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
-	LONG $0x487df262; WORD $0x415a; BYTE $0x14 // vbroadcasti32x4 zmm0,XMMWORD PTR [rcx+0x140]
-	LONG $0x487df262; WORD $0x495a; BYTE $0x18 // vbroadcasti32x4 zmm1,XMMWORD PTR [rcx+0x180]
-	LONG $0x487df262; WORD $0x515a; BYTE $0x28 // vbroadcasti32x4 zmm2,XMMWORD PTR [rcx+0x280]
-	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
-	LONG $0x40dd3162; WORD $0xe56d // vpunpckhqdq zmm12,zmm20,zmm21
-	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
-	LONG $0x405d7362; WORD $0xc844; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm0
-	LONG $0x40557362; WORD $0xd144; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm1
-	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
-	LONG $0x405d7362; WORD $0xc844; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm20,zmm0
-	LONG $0x40557362; WORD $0xd144; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm21,zmm1
-	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
-	LONG $0x48257362; WORD $0xca44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm2
-	LONG $0x48257362; WORD $0xd244; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm2
-	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
-	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
-	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
-	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
 	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
 	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
 	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
-	LONG $0x406dc162; WORD $0xd9ef // vpxord zmm19,zmm18,zmm9
-	LONG $0x4065a162; WORD $0xd9ef // vpxord zmm19,zmm19,zmm17
-	LONG $0x48fde162; WORD $0xe46f // vmovdqa64 zmm20,zmm4
-	LONG $0x48fde162; WORD $0xed6f // vmovdqa64 zmm21,zmm5
-	LONG $0x48fde162; WORD $0xf66f // vmovdqa64 zmm22,zmm6
-	LONG $0x48fde162; WORD $0xff6f // vmovdqa64 zmm23,zmm7
-	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
-	LONG $0x001413e9; BYTE $0x00 // jmp 0x3685
-// 0x2272:
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x03f4850f; WORD $0x0000 // jne 0x2673
-	LONG $0x00fb8149; WORD $0x0002; BYTE $0x00 // cmp r11,0x200
-	LONG $0x03e7870f; WORD $0x0000 // ja 0x2673
-	WORD $0x894c; BYTE $0xd8 // mov rax,r11
-	WORD $0xf748; BYTE $0xd8 // neg rax
-	LONG $0xffc5c749; WORD $0xffff; BYTE $0xff // mov r13,0xffffffffffffffff
-	LONG $0xf7fb42c4; BYTE $0xed // shrx r13,r13,rax
-	LONG $0x92fbc1c4; BYTE $0xcd // kmovq k1,r13
-	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
-	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
+	LONG $0x00c08149; WORD $0x0001; BYTE $0x00 // add r8,0x100
+	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
+	LONG $0x00c28149; WORD $0x0002; BYTE $0x00 // add r10,0x200
+	LONG $0x0005d9e9; BYTE $0x00 // jmp 0x2b7a
+// 0x25a1:
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
-	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
-	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
+	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
 	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
-	LONG $0x4f7d9162; WORD $0xd470; BYTE $0xaa // vpshufd zmm2{k7},zmm28,0xaa
+	LONG $0x4f7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k7},zmm11,0xaa
 	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
-	LONG $0x4f7d9162; WORD $0xdc70; BYTE $0xff // vpshufd zmm3{k7},zmm28,0xff
-	LONG $0x402d0262; WORD $0xef00 // vpshufb zmm29,zmm26,zmm31
-	LONG $0x50156162; WORD $0x69ef; BYTE $0x07 // vpxord zmm29,zmm29,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
-	LONG $0x48fd9162; WORD $0xe36f // vmovdqa64 zmm4,zmm27
-	LONG $0x4f7d9162; WORD $0xe570; BYTE $0x00 // vpshufd zmm4{k7},zmm29,0x0
-	LONG $0x48fd9162; WORD $0xeb6f // vmovdqa64 zmm5,zmm27
-	LONG $0x4f7d9162; WORD $0xed70; BYTE $0x55 // vpshufd zmm5{k7},zmm29,0x55
-	LONG $0x48fd9162; WORD $0xf36f // vmovdqa64 zmm6,zmm27
-	LONG $0x4f7d9162; WORD $0xf570; BYTE $0xaa // vpshufd zmm6{k7},zmm29,0xaa
-	LONG $0x48fd9162; WORD $0xfb6f // vmovdqa64 zmm7,zmm27
-	LONG $0x4f7d9162; WORD $0xfd70; BYTE $0xff // vpshufd zmm7{k7},zmm29,0xff
-	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00f6820f; WORD $0x0000 // jb 0x265b
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x7a74 // je 0x265b
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
-	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
-	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x4855d262; WORD $0xe8dc // vaesenc zmm5,zmm5,zmm8
-	LONG $0x484dd262; WORD $0xf0dc // vaesenc zmm6,zmm6,zmm8
-	LONG $0x4845d262; WORD $0xf8dc // vaesenc zmm7,zmm7,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x265b:
-	WORD $0xd889 // mov eax,ebx
-	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
-	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
-	LONG $0xfff880e9; BYTE $0xff // jmp 0x1ef3
-// 0x2673:
-	WORD $0x314d; BYTE $0xe4 // xor r12,r12
-	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
-	LONG $0x0274820f; WORD $0x0000 // jb 0x28f7
-	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
-	WORD $0xff49; BYTE $0xc4 // inc r12
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0266850f; WORD $0x0000 // jne 0x2900
-// 0x269a:
-	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
-	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
-	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
-	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
-	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
-	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
-	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
-	LONG $0x4f7d9162; WORD $0xd470; BYTE $0xaa // vpshufd zmm2{k7},zmm28,0xaa
-	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
-	LONG $0x4f7d9162; WORD $0xdc70; BYTE $0xff // vpshufd zmm3{k7},zmm28,0xff
+	LONG $0x4f7dd162; WORD $0xdb70; BYTE $0xff // vpshufd zmm3{k7},zmm11,0xff
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1706,8 +1663,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x7e72 // jb 0x287b
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x7e72 // jb 0x2782
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1718,7 +1675,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	WORD $0x3e74 // je 0x287b
+	WORD $0x3e74 // je 0x2782
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
@@ -1729,8 +1686,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-// 0x287b:
-	WORD $0xd889 // mov eax,ebx
+// 0x2782:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x483d4162; WORD $0x00ef // vpxord zmm24,zmm8,ZMMWORD PTR [r8]
@@ -1747,198 +1704,327 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
 	LONG $0x00c08149; WORD $0x0001; BYTE $0x00 // add r8,0x100
 	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
-	WORD $0xff49; BYTE $0xcc // dec r12
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x015d850f; WORD $0x0000 // jne 0x2a51
-	WORD $0xff49; BYTE $0xc5 // inc r13
-// 0x28f7:
-	WORD $0x854d; BYTE $0xed // test r13,r13
-	LONG $0x0151840f; WORD $0x0000 // je 0x2a51
-// 0x2900:
+	LONG $0x00038ae9; BYTE $0x00 // jmp 0x2b7a
+// 0x27f0:
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
+	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
+	LONG $0x4f7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k7},zmm11,0xaa
+	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
+	LONG $0x4f7dd162; WORD $0xdb70; BYTE $0xff // vpshufd zmm3{k7},zmm11,0xff
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
-	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
-	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
 	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
-	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
-	LONG $0x487df262; WORD $0x415a; BYTE $0x1c // vbroadcasti32x4 zmm0,XMMWORD PTR [rcx+0x1c0]
-	LONG $0x487df262; WORD $0x495a; BYTE $0x20 // vbroadcasti32x4 zmm1,XMMWORD PTR [rcx+0x200]
-	LONG $0x487df262; WORD $0x515a; BYTE $0x30 // vbroadcasti32x4 zmm2,XMMWORD PTR [rcx+0x300]
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
 	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
 	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
 	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
-	LONG $0x404de362; WORD $0xc044; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm0
-	LONG $0x40457362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm1
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
+	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
 	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
-	LONG $0x404de362; WORD $0xd044; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm0
-	LONG $0x40457362; WORD $0xd144; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm1
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
 	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
-	LONG $0x4825e362; WORD $0xca44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm2
-	LONG $0x48257362; WORD $0xe244; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm2
-	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
-	LONG $0x487df262; WORD $0x415a; BYTE $0x14 // vbroadcasti32x4 zmm0,XMMWORD PTR [rcx+0x140]
-	LONG $0x487df262; WORD $0x495a; BYTE $0x18 // vbroadcasti32x4 zmm1,XMMWORD PTR [rcx+0x180]
-	LONG $0x487df262; WORD $0x515a; BYTE $0x28 // vbroadcasti32x4 zmm2,XMMWORD PTR [rcx+0x280]
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
 	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
-	LONG $0x40dd3162; WORD $0xe56d // vpunpckhqdq zmm12,zmm20,zmm21
-	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
-	LONG $0x405d7362; WORD $0xc844; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm0
-	LONG $0x40557362; WORD $0xd144; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm1
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
+	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
+	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
 	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
-	LONG $0x405d7362; WORD $0xc844; BYTE $0x11 // vpclmulhqhqdq zmm9,zmm20,zmm0
-	LONG $0x40557362; WORD $0xd144; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm21,zmm1
-	LONG $0x4835c362; WORD $0xd225; BYTE $0x96 // vpternlogd zmm18,zmm9,zmm10,0x96
-	LONG $0x48257362; WORD $0xca44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm2
-	LONG $0x48257362; WORD $0xd244; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm2
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
+	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
 	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
 	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
-	LONG $0x406dc162; WORD $0xd9ef // vpxord zmm19,zmm18,zmm9
-	LONG $0x4065a162; WORD $0xd9ef // vpxord zmm19,zmm19,zmm17
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x7e72 // jb 0x2b0a
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	WORD $0x3e74 // je 0x2b0a
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+// 0x2b0a:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x483d4162; WORD $0x00ef // vpxord zmm24,zmm8,ZMMWORD PTR [r8]
+	LONG $0x487d9262; WORD $0xc0dd // vaesenclast zmm0,zmm0,zmm24
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x01 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x40]
+	LONG $0x48759262; WORD $0xc8dd // vaesenclast zmm1,zmm1,zmm24
+	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x02 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0x80]
+	LONG $0x486d9262; WORD $0xd0dd // vaesenclast zmm2,zmm2,zmm24
+	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
+	LONG $0x483d4162; WORD $0x40ef; BYTE $0x03 // vpxord zmm24,zmm8,ZMMWORD PTR [r8+0xc0]
+	LONG $0x48659262; WORD $0xd8dd // vaesenclast zmm3,zmm3,zmm24
+	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
+	LONG $0x00c08149; WORD $0x0001; BYTE $0x00 // add r8,0x100
+	LONG $0x00c18149; WORD $0x0001; BYTE $0x00 // add r9,0x100
 	LONG $0x00c28149; WORD $0x0001; BYTE $0x00 // add r10,0x100
-	WORD $0x854d; BYTE $0xe4 // test r12,r12
-	LONG $0xfc52850f; WORD $0xffff // jne 0x269a
-	WORD $0xff49; BYTE $0xcd // dec r13
-	LONG $0xfeaf850f; WORD $0xffff // jne 0x2900
-// 0x2a51:
-	WORD $0x854d; BYTE $0xdb // test r11,r11
-	LONG $0x0f54840f; WORD $0x0000 // je 0x39ae
+// 0x2b7a:
+	LONG $0x00eb8149; WORD $0x0001; BYTE $0x00 // sub r11,0x100
+// 0x2b81:
+	LONG $0x30fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x130
+	LONG $0xfc62830f; WORD $0xffff // jae 0x27f0
+	WORD $0x314d; BYTE $0xe4 // xor r12,r12
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	LONG $0x227e850f; WORD $0x0000 // jne 0x4e1c
 	WORD $0x894c; BYTE $0xd8 // mov rax,r11
 	WORD $0xf748; BYTE $0xd8 // neg rax
 	LONG $0xffc5c749; WORD $0xffff; BYTE $0xff // mov r13,0xffffffffffffffff
 	LONG $0xf7fb42c4; BYTE $0xed // shrx r13,r13,rax
 	LONG $0x92fbc1c4; BYTE $0xcd // kmovq k1,r13
+	LONG $0x000888b8; BYTE $0x00 // mov eax,0x888
+	LONG $0xf092fbc5 // kmovd k6,eax
+	LONG $0x0f438d41 // lea eax,[r11+0xf]
+	LONG $0x000030a9; BYTE $0x00 // test eax,0x30
+	LONG $0x1056840f; WORD $0x0000 // je 0x3c23
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x0aac860f; WORD $0x0000 // jbe 0x3527
+	LONG $0x0e0c860f; WORD $0x0000 // jbe 0x39e3
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x08bd860f; WORD $0x0000 // jbe 0x3345
+	LONG $0x0b44860f; WORD $0x0000 // jbe 0x3728
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0x0653860f; WORD $0x0000 // jbe 0x30e8
+	LONG $0x0801860f; WORD $0x0000 // jbe 0x33f2
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x036a860f; WORD $0x0000 // jbe 0x2e0c
-	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
-	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
+	LONG $0x0443860f; WORD $0x0000 // jbe 0x3041
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x402d1262; WORD $0xe700 // vpshufb zmm12,zmm26,zmm31
+	LONG $0x581d7162; WORD $0x61ef; BYTE $0x07 // vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
-	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
-	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
+	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
 	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
-	LONG $0x4f7d9162; WORD $0xd470; BYTE $0xaa // vpshufd zmm2{k7},zmm28,0xaa
+	LONG $0x4f7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k7},zmm11,0xaa
 	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
-	LONG $0x4f7d9162; WORD $0xdc70; BYTE $0xff // vpshufd zmm3{k7},zmm28,0xff
-	LONG $0x402d0262; WORD $0xef00 // vpshufb zmm29,zmm26,zmm31
-	LONG $0x50156162; WORD $0x69ef; BYTE $0x07 // vpxord zmm29,zmm29,DWORD BCST [rcx+0x1c]
-	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x4f7dd162; WORD $0xdb70; BYTE $0xff // vpshufd zmm3{k7},zmm11,0xff
 	LONG $0x48fd9162; WORD $0xe36f // vmovdqa64 zmm4,zmm27
-	LONG $0x4f7d9162; WORD $0xe570; BYTE $0x00 // vpshufd zmm4{k7},zmm29,0x0
-	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
+	LONG $0x4e7dd162; WORD $0xe470; BYTE $0x00 // vpshufd zmm4{k6},zmm12,0x0
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
+	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
+	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
+	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
+	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
+	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
+	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
+	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
+	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x00ae820f; WORD $0x0000 // jb 0x2d49
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	LONG $0x0096820f; WORD $0x0000 // jb 0x2f8a
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x5674 // je 0x2d49
+	WORD $0x4a74 // je 0x2f8a
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
 	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x2d49:
-	WORD $0xd889 // mov eax,ebx
+// 0x2f8a:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
 	LONG $0x48fec162; WORD $0x706f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]
@@ -1959,113 +2045,144 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x483d1162; WORD $0xc8ef // vpxord zmm9,zmm8,zmm24
 	LONG $0x485dd262; WORD $0xe1dd // vaesenclast zmm4,zmm4,zmm9
 	LONG $0x497fd162; WORD $0x617f; BYTE $0x04 // vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x089c850f; WORD $0x0000 // jne 0x3685
+	LONG $0x487d9362; WORD $0xe439; BYTE $0x03 // vextracti32x4 xmm28,zmm4,0x3
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0x48fde162; WORD $0xfb6f // vmovdqa64 zmm23,zmm3
 	LONG $0xc97f6162; WORD $0xc46f // vmovdqu8 zmm24{k1}{z},zmm4
-	LONG $0x000879e9; BYTE $0x00 // jmp 0x3685
-// 0x2e0c:
-	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
-	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
+	LONG $0x001e6ee9; BYTE $0x00 // jmp 0x4eaf
+// 0x3041:
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
-	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
-	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
+	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
 	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
-	LONG $0x4f7d9162; WORD $0xd470; BYTE $0xaa // vpshufd zmm2{k7},zmm28,0xaa
+	LONG $0x4f7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k7},zmm11,0xaa
 	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
-	LONG $0x4f7d9162; WORD $0xdc70; BYTE $0xff // vpshufd zmm3{k7},zmm28,0xff
-	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
+	LONG $0x4e7dd162; WORD $0xdb70; BYTE $0xff // vpshufd zmm3{k6},zmm11,0xff
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
+	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
+	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
+	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
+	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
+	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
+	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
+	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
+	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	LONG $0x0096820f; WORD $0x0000 // jb 0x3045
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x7e72 // jb 0x335b
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x4a74 // je 0x3045
+	WORD $0x3e74 // je 0x335b
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
 	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x3045:
-	WORD $0xd889 // mov eax,ebx
+// 0x335b:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
 	LONG $0x48fec162; WORD $0x706f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]
@@ -2082,97 +2199,128 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x483d3162; WORD $0xcfef // vpxord zmm9,zmm8,zmm23
 	LONG $0x4865d262; WORD $0xd9dd // vaesenclast zmm3,zmm3,zmm9
 	LONG $0x497fd162; WORD $0x597f; BYTE $0x03 // vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x05ba850f; WORD $0x0000 // jne 0x3685
+	LONG $0x487d9362; WORD $0xdc39; BYTE $0x03 // vextracti32x4 xmm28,zmm3,0x3
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
 	LONG $0xc97fe162; WORD $0xfb6f // vmovdqu8 zmm23{k1}{z},zmm3
-	LONG $0x00059de9; BYTE $0x00 // jmp 0x3685
-// 0x30e8:
-	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
-	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
+	LONG $0x001abde9; BYTE $0x00 // jmp 0x4eaf
+// 0x33f2:
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
-	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
-	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
+	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
 	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
-	LONG $0x4f7d9162; WORD $0xd470; BYTE $0xaa // vpshufd zmm2{k7},zmm28,0xaa
-	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
+	LONG $0x4e7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k6},zmm11,0xaa
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
+	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
+	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
+	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
+	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
+	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
+	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
+	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
+	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
+	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
+	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
+	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
+	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
+	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
+	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x7e72 // jb 0x32c2
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x6672 // jb 0x36b1
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3e74 // je 0x32c2
+	WORD $0x3274 // je 0x36b1
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
 	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x32c2:
-	WORD $0xd889 // mov eax,ebx
+// 0x36b1:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
 	LONG $0xc97fc162; WORD $0x706f; BYTE $0x02 // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]
@@ -2185,81 +2333,112 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x483d3162; WORD $0xceef // vpxord zmm9,zmm8,zmm22
 	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
 	LONG $0x497fd162; WORD $0x517f; BYTE $0x02 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x0357850f; WORD $0x0000 // jne 0x3685
+	LONG $0x487d9362; WORD $0xd439; BYTE $0x03 // vextracti32x4 xmm28,zmm2,0x3
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
 	LONG $0xc97fe162; WORD $0xf26f // vmovdqu8 zmm22{k1}{z},zmm2
-	LONG $0x000340e9; BYTE $0x00 // jmp 0x3685
-// 0x3345:
-	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
-	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
+	LONG $0x001787e9; BYTE $0x00 // jmp 0x4eaf
+// 0x3728:
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
-	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
 	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
-	LONG $0x4f7d9162; WORD $0xcc70; BYTE $0x55 // vpshufd zmm1{k7},zmm28,0x55
-	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
+	LONG $0x4e7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k6},zmm11,0x55
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
+	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
+	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
+	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
+	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
+	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
+	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
+	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
+	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
+	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
+	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
+	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
+	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
+	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
+	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
+	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
+	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
+	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
+	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x6672 // jb 0x34c4
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x4e72 // jb 0x398c
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x3274 // je 0x34c4
+	WORD $0x2674 // je 0x398c
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
-	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x34c4:
-	WORD $0xd889 // mov eax,ebx
+// 0x398c:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
 	LONG $0xc97fc162; WORD $0x686f; BYTE $0x01 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
 	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
@@ -2268,73 +2447,885 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
 	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
 	LONG $0x497fd162; WORD $0x497f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	LONG $0x016f850f; WORD $0x0000 // jne 0x3685
+	LONG $0x487d9362; WORD $0xcc39; BYTE $0x03 // vextracti32x4 xmm28,zmm1,0x3
 	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
 	LONG $0xc97fe162; WORD $0xe96f // vmovdqu8 zmm21{k1}{z},zmm1
-	LONG $0x00015ee9; BYTE $0x00 // jmp 0x3685
-// 0x3527:
-	LONG $0x402d0262; WORD $0xe700 // vpshufb zmm28,zmm26,zmm31
-	LONG $0x501d6162; WORD $0x61ef; BYTE $0x07 // vpxord zmm28,zmm28,DWORD BCST [rcx+0x1c]
+	LONG $0x0014cce9; BYTE $0x00 // jmp 0x4eaf
+// 0x39e3:
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
 	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
 	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
-	LONG $0x4f7d9162; WORD $0xc470; BYTE $0x00 // vpshufd zmm0{k7},zmm28,0x0
-	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
+	LONG $0x4e7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k6},zmm11,0x0
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
+	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
+	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
+	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
+	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
+	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
+	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
+	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
+	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
+	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
+	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
+	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
+	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
+	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
+	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
+	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
+	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
+	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
+	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
+	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
+	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x3672 // jb 0x3bec
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	WORD $0x1a74 // je 0x3bec
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+// 0x3bec:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0xc97fc162; WORD $0x206f // vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
+	LONG $0x487d9362; WORD $0xc439; BYTE $0x03 // vextracti32x4 xmm28,zmm0,0x3
+	LONG $0xc97fe162; WORD $0xe06f // vmovdqu8 zmm20{k1}{z},zmm0
+	LONG $0x00128ce9; BYTE $0x00 // jmp 0x4eaf
+// 0x3c23:
+	LONG $0x40fb8349 // cmp r11,0x40
+	LONG $0x0f5c860f; WORD $0x0000 // jbe 0x4b89
+	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
+	LONG $0x0c41860f; WORD $0x0000 // jbe 0x487b
+	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
+	LONG $0x08ab860f; WORD $0x0000 // jbe 0x44f2
+	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
+	LONG $0x0496860f; WORD $0x0000 // jbe 0x40ea
+	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x402d1262; WORD $0xe700 // vpshufb zmm12,zmm26,zmm31
+	LONG $0x581d7162; WORD $0x61ef; BYTE $0x07 // vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
+	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
+	LONG $0x4f7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k7},zmm11,0xaa
+	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
+	LONG $0x4f7dd162; WORD $0xdb70; BYTE $0xff // vpshufd zmm3{k7},zmm11,0xff
+	LONG $0x48fd9162; WORD $0xe36f // vmovdqa64 zmm4,zmm27
+	LONG $0x4f7dd162; WORD $0xe470; BYTE $0x00 // vpshufd zmm4{k7},zmm12,0x0
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
+	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
+	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
+	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
+	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
+	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
+	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
+	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
+	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	LONG $0x00ae820f; WORD $0x0000 // jb 0x4034
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x5674 // je 0x4034
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+// 0x4034:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
+	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+	LONG $0x48fec162; WORD $0x706f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]
+	LONG $0x48fec162; WORD $0x786f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]
+	LONG $0xc97f4162; WORD $0x406f; BYTE $0x04 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
+	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+	LONG $0x483d3162; WORD $0xceef // vpxord zmm9,zmm8,zmm22
+	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
+	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
+	LONG $0x483d3162; WORD $0xcfef // vpxord zmm9,zmm8,zmm23
+	LONG $0x4865d262; WORD $0xd9dd // vaesenclast zmm3,zmm3,zmm9
+	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
+	LONG $0x483d1162; WORD $0xc8ef // vpxord zmm9,zmm8,zmm24
+	LONG $0x485dd262; WORD $0xe1dd // vaesenclast zmm4,zmm4,zmm9
+	LONG $0x497fd162; WORD $0x617f; BYTE $0x04 // vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
+	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
+	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
+	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
+	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
+	LONG $0x48fde162; WORD $0xfb6f // vmovdqa64 zmm23,zmm3
+	LONG $0xc97f6162; WORD $0xc46f // vmovdqu8 zmm24{k1}{z},zmm4
+	LONG $0x000dc5e9; BYTE $0x00 // jmp 0x4eaf
+// 0x40ea:
+	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
+	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
+	LONG $0x4f7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k7},zmm11,0xaa
+	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
+	LONG $0x4f7dd162; WORD $0xdb70; BYTE $0xff // vpshufd zmm3{k7},zmm11,0xff
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
+	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
+	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
+	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
+	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
+	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
+	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
+	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
+	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	LONG $0x0096820f; WORD $0x0000 // jb 0x445c
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x4a74 // je 0x445c
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+// 0x445c:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
+	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+	LONG $0x48fec162; WORD $0x706f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]
+	LONG $0xc97fc162; WORD $0x786f; BYTE $0x03 // vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
+	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+	LONG $0x483d3162; WORD $0xceef // vpxord zmm9,zmm8,zmm22
+	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
+	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
+	LONG $0x483d3162; WORD $0xcfef // vpxord zmm9,zmm8,zmm23
+	LONG $0x4865d262; WORD $0xd9dd // vaesenclast zmm3,zmm3,zmm9
+	LONG $0x497fd162; WORD $0x597f; BYTE $0x03 // vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
+	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
+	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
+	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
+	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
+	LONG $0xc97fe162; WORD $0xfb6f // vmovdqu8 zmm23{k1}{z},zmm3
+	LONG $0x0009bde9; BYTE $0x00 // jmp 0x4eaf
+// 0x44f2:
+	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
+	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
+	LONG $0x4f7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k7},zmm11,0xaa
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
+	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
+	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
+	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
+	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
+	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
+	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
+	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
+	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
+	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
+	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
+	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
+	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
+	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
+	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x7e72 // jb 0x4805
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x3e74 // je 0x4805
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+// 0x4805:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
+	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+	LONG $0xc97fc162; WORD $0x706f; BYTE $0x02 // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
+	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+	LONG $0x483d3162; WORD $0xceef // vpxord zmm9,zmm8,zmm22
+	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
+	LONG $0x497fd162; WORD $0x517f; BYTE $0x02 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2
+	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
+	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
+	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
+	LONG $0xc97fe162; WORD $0xf26f // vmovdqu8 zmm22{k1}{z},zmm2
+	LONG $0x000634e9; BYTE $0x00 // jmp 0x4eaf
+// 0x487b:
+	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
+	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
+	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
+	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
+	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
+	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
+	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
+	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
+	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
+	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
+	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
+	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
+	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
+	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
+	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
+	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
+	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
+	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
+	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x6672 // jb 0x4b33
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x3274 // je 0x4b33
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+// 0x4b33:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
+	LONG $0xc97fc162; WORD $0x686f; BYTE $0x01 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
+	LONG $0x497fd162; WORD $0x497f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
+	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
+	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
+	LONG $0xc97fe162; WORD $0xe96f // vmovdqu8 zmm21{k1}{z},zmm1
+	LONG $0x000326e9; BYTE $0x00 // jmp 0x4eaf
+// 0x4b89:
+	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fec162; WORD $0x226f // vmovdqu64 zmm20,ZMMWORD PTR [r10]
+	LONG $0x48fec162; WORD $0x6a6f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r10+0x40]
+	LONG $0x48fec162; WORD $0x726f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r10+0x80]
+	LONG $0x48fec162; WORD $0x7a6f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r10+0xc0]
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
+	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
+	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
+	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
+	LONG $0x487df262; WORD $0x695a; BYTE $0x1c // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x1c0]
+	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
+	LONG $0x487df262; WORD $0x715a; BYTE $0x20 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x200]
+	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x795a; BYTE $0x30 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x300]
+	LONG $0x48255162; WORD $0xdcef // vpxord zmm11,zmm11,zmm12
+	LONG $0x404de362; WORD $0xc544; BYTE $0x00 // vpclmullqlqdq zmm16,zmm22,zmm5
+	LONG $0x40457362; WORD $0xce44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm23,zmm6
+	LONG $0x404de362; WORD $0xd544; BYTE $0x11 // vpclmulhqhqdq zmm18,zmm22,zmm5
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x40457362; WORD $0xd644; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm23,zmm6
+	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
+	LONG $0x4825e362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm17,zmm11,zmm7
+	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
+	LONG $0x48257362; WORD $0xe744; BYTE $0x11 // vpclmulhqhqdq zmm12,zmm11,zmm7
+	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
+	LONG $0x487df262; WORD $0x695a; BYTE $0x14 // vbroadcasti32x4 zmm5,XMMWORD PTR [rcx+0x140]
+	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487df262; WORD $0x715a; BYTE $0x18 // vbroadcasti32x4 zmm6,XMMWORD PTR [rcx+0x180]
+	LONG $0x40dd2162; WORD $0xc56d // vpunpckhqdq zmm24,zmm20,zmm21
+	LONG $0x487df262; WORD $0x795a; BYTE $0x28 // vbroadcasti32x4 zmm7,XMMWORD PTR [rcx+0x280]
+	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
+	LONG $0x405d7362; WORD $0xcd44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm20,zmm5
+	LONG $0x4075c162; WORD $0xccef // vpxord zmm17,zmm17,zmm12
+	LONG $0x40557362; WORD $0xd644; BYTE $0x00 // vpclmullqlqdq zmm10,zmm21,zmm6
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x405de362; WORD $0xe544; BYTE $0x11 // vpclmulhqhqdq zmm20,zmm20,zmm5
+	LONG $0x4055e362; WORD $0xee44; BYTE $0x11 // vpclmulhqhqdq zmm21,zmm21,zmm6
+	LONG $0x4835c362; WORD $0xc225; BYTE $0x96 // vpternlogd zmm16,zmm9,zmm10,0x96
+	LONG $0x48257362; WORD $0xcf44; BYTE $0x00 // vpclmullqlqdq zmm9,zmm11,zmm7
+	LONG $0x48257362; WORD $0xd744; BYTE $0x11 // vpclmulhqhqdq zmm10,zmm11,zmm7
+	LONG $0x405da362; WORD $0xd525; BYTE $0x96 // vpternlogd zmm18,zmm20,zmm21,0x96
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x48fda162; WORD $0xda6f // vmovdqa64 zmm19,zmm18
+	LONG $0x4075c362; WORD $0xd925; BYTE $0x96 // vpternlogd zmm19,zmm17,zmm9,0x96
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x4e72 // jb 0x364b
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x4e72 // jb 0x4de6
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x2674 // je 0x364b
+	WORD $0x2674 // je 0x4de6
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
 	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x364b:
-	WORD $0xd889 // mov eax,ebx
+// 0x4de6:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
-	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0xc97fc162; WORD $0x206f // vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
 	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
 	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
 	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
-	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
-	WORD $0x0675 // jne 0x3685
+	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0xc97fe162; WORD $0xe06f // vmovdqu8 zmm20{k1}{z},zmm0
-// 0x3685:
+	LONG $0x000093e9; BYTE $0x00 // jmp 0x4eaf
+// 0x4e1c:
+	WORD $0x854d; BYTE $0xdb // test r11,r11
+	LONG $0x1a82840f; WORD $0x0000 // je 0x68a7
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	LONG $0x033f840f; WORD $0x0000 // je 0x5171
+	WORD $0x894c; BYTE $0xd8 // mov rax,r11
+	WORD $0xf748; BYTE $0xd8 // neg rax
+	LONG $0xffc5c749; WORD $0xffff; BYTE $0xff // mov r13,0xffffffffffffffff
+	LONG $0xf7fb42c4; BYTE $0xed // shrx r13,r13,rax
+	LONG $0x92fbc1c4; BYTE $0xcd // kmovq k1,r13
+	LONG $0x40fb8349 // cmp r11,0x40
+	WORD $0x5a76 // jbe 0x4ea9
+	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
+	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
+	WORD $0x4276 // jbe 0x4ea0
+	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
+	WORD $0x2976 // jbe 0x4e97
+	LONG $0x48fec162; WORD $0x706f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]
+	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
+	WORD $0x1076 // jbe 0x4e8e
+	LONG $0x48fec162; WORD $0x786f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]
+	LONG $0xc97f4162; WORD $0x406f; BYTE $0x04 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]
+	WORD $0x21eb // jmp 0x4eaf
+// 0x4e8e:
+	LONG $0xc97fc162; WORD $0x786f; BYTE $0x03 // vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]
+	WORD $0x18eb // jmp 0x4eaf
+// 0x4e97:
+	LONG $0xc97fc162; WORD $0x706f; BYTE $0x02 // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]
+	WORD $0x0feb // jmp 0x4eaf
+// 0x4ea0:
+	LONG $0xc97fc162; WORD $0x686f; BYTE $0x01 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
+	WORD $0x06eb // jmp 0x4eaf
+// 0x4ea9:
+	LONG $0xc97fc162; WORD $0x206f // vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
+// 0x4eaf:
 	LONG $0x0f738d4d // lea r14,[r11+0xf]
 	LONG $0x04eec149 // shr r14,0x4
 	WORD $0x8944; BYTE $0xf8 // mov eax,r15d
@@ -2346,23 +3337,23 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	WORD $0x0149; BYTE $0xce // add r14,rcx
 	LONG $0x08155162; WORD $0xedef // vpxord xmm13,xmm13,xmm13
 	WORD $0xc085 // test eax,eax
-	WORD $0x1274 // je 0x36be
+	WORD $0x1274 // je 0x4ee8
 	LONG $0x6f7e7ac5; BYTE $0x48 // vmovq xmm13,QWORD PTR [rdi+0x48]
 	LONG $0x229163c4; WORD $0x206f; BYTE $0x01 // vpinsrq xmm13,xmm13,QWORD PTR [rdi+0x20],0x1
 	LONG $0x7311c1c4; WORD $0x03f5 // vpsllq xmm13,xmm13,0x3
-// 0x36be:
+// 0x4ee8:
 	WORD $0x854d; BYTE $0xe4 // test r12,r12
-	LONG $0x0163850f; WORD $0x0000 // jne 0x382a
+	LONG $0x0163850f; WORD $0x0000 // jne 0x5054
 	LONG $0x707941c4; WORD $0x4edd // vpshufd xmm11,xmm13,0x4e
 	LONG $0x08255162; WORD $0xddef // vpxord xmm11,xmm11,xmm13
 	QUAD $0x002341440815e362 // vpclmullqlqdq xmm16,xmm13,XMMWORD PTR [rcx+0x230]
 	QUAD $0x112351440815e362 // vpclmulhqhqdq xmm18,xmm13,XMMWORD PTR [rcx+0x230]
 	QUAD $0x003749440825e362 // vpclmullqlqdq xmm17,xmm11,XMMWORD PTR [rcx+0x370]
-// 0x36eb:
+// 0x4f15:
 	LONG $0x405dc262; WORD $0xe700 // vpshufb zmm20,zmm20,zmm15
 	LONG $0x405da162; WORD $0xe3ef // vpxord zmm20,zmm20,zmm19
 	LONG $0x40fb8349 // cmp r11,0x40
-	LONG $0x01b2860f; WORD $0x0000 // jbe 0x38b3
+	LONG $0x01b2860f; WORD $0x0000 // jbe 0x50dd
 	LONG $0x4055c262; WORD $0xef00 // vpshufb zmm21,zmm21,zmm15
 	LONG $0x40dd3162; WORD $0xdd6c // vpunpcklqdq zmm11,zmm20,zmm21
 	LONG $0x40dd3162; WORD $0xe56d // vpunpckhqdq zmm12,zmm20,zmm21
@@ -2377,10 +3368,10 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	QUAD $0x110e564448255362 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x380]
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
-	LONG $0x017f860f; WORD $0x0000 // jbe 0x38ea
+	LONG $0x017f860f; WORD $0x0000 // jbe 0x5114
 	LONG $0x404dc262; WORD $0xf700 // vpshufb zmm22,zmm22,zmm15
 	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
-	LONG $0x00fc860f; WORD $0x0000 // jbe 0x387a
+	LONG $0x00fc860f; WORD $0x0000 // jbe 0x50a4
 	LONG $0x4045c262; WORD $0xff00 // vpshufb zmm23,zmm23,zmm15
 	LONG $0x40cd3162; WORD $0xdf6c // vpunpcklqdq zmm11,zmm22,zmm23
 	LONG $0x40cd3162; WORD $0xe76d // vpunpckhqdq zmm12,zmm22,zmm23
@@ -2395,7 +3386,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	QUAD $0x1110564448255362 // vpclmulhqhqdq zmm10,zmm11,ZMMWORD PTR [r14+0x400]
 	LONG $0x4835c362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm9,zmm10,0x96
 	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
-	LONG $0x0102860f; WORD $0x0000 // jbe 0x38ea
+	LONG $0x0102860f; WORD $0x0000 // jbe 0x5114
 	LONG $0x403d4262; WORD $0xc700 // vpshufb zmm24,zmm24,zmm15
 	LONG $0x487d1162; WORD $0xd870; BYTE $0x4e // vpshufd zmm11,zmm24,0x4e
 	LONG $0x48251162; WORD $0xd8ef // vpxord zmm11,zmm11,zmm24
@@ -2405,8 +3396,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
 	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
-	LONG $0x0000c0e9; BYTE $0x00 // jmp 0x38ea
-// 0x382a:
+	LONG $0x0000c0e9; BYTE $0x00 // jmp 0x5114
+// 0x5054:
 	LONG $0x381543c4; WORD $0x01ee // vinserti128 ymm13,ymm13,xmm14,0x1
 	QUAD $0x00000230816ffac5 // vmovdqu xmm0,XMMWORD PTR [rcx+0x230]
 	QUAD $0x00000370896ffac5 // vmovdqu xmm1,XMMWORD PTR [rcx+0x370]
@@ -2417,8 +3408,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x2815e362; WORD $0xc044; BYTE $0x00 // vpclmullqlqdq ymm16,ymm13,ymm0
 	LONG $0x2815e362; WORD $0xd044; BYTE $0x11 // vpclmulhqhqdq ymm18,ymm13,ymm0
 	LONG $0x2825e362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq ymm17,ymm11,ymm1
-	LONG $0xfffe71e9; BYTE $0xff // jmp 0x36eb
-// 0x387a:
+	LONG $0xfffe71e9; BYTE $0xff // jmp 0x4f15
+// 0x50a4:
 	LONG $0x487d3162; WORD $0xde70; BYTE $0x4e // vpshufd zmm11,zmm22,0x4e
 	LONG $0x48253162; WORD $0xdeef // vpxord zmm11,zmm11,zmm22
 	QUAD $0x000b4e44404d5362 // vpclmullqlqdq zmm9,zmm22,ZMMWORD PTR [r14+0x2c0]
@@ -2427,8 +3418,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
 	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
-	WORD $0x37eb // jmp 0x38ea
-// 0x38b3:
+	WORD $0x37eb // jmp 0x5114
+// 0x50dd:
 	LONG $0x487d3162; WORD $0xdc70; BYTE $0x4e // vpshufd zmm11,zmm20,0x4e
 	LONG $0x48253162; WORD $0xdcef // vpxord zmm11,zmm11,zmm20
 	QUAD $0x00094e44405d5362 // vpclmullqlqdq zmm9,zmm20,ZMMWORD PTR [r14+0x240]
@@ -2437,7 +3428,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x407dc162; WORD $0xc1ef // vpxord zmm16,zmm16,zmm9
 	LONG $0x406dc162; WORD $0xd2ef // vpxord zmm18,zmm18,zmm10
 	LONG $0x4075c162; WORD $0xcbef // vpxord zmm17,zmm17,zmm11
-// 0x38ea:
+// 0x5114:
 	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
 	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
 	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
@@ -2450,20 +3441,1004 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x2065c162; WORD $0xd9ef // vpxord ymm19,ymm19,ymm9
 	LONG $0x287dc362; WORD $0xd939; BYTE $0x01 // vextracti32x4 xmm9,ymm19,0x1
 	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
-// 0x393a:
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	LONG $0x16c2840f; WORD $0x0000 // je 0x6833
+// 0x5171:
+	WORD $0x894c; BYTE $0xd8 // mov rax,r11
+	WORD $0xf748; BYTE $0xd8 // neg rax
+	LONG $0xffc5c749; WORD $0xffff; BYTE $0xff // mov r13,0xffffffffffffffff
+	LONG $0xf7fb42c4; BYTE $0xed // shrx r13,r13,rax
+	LONG $0x92fbc1c4; BYTE $0xcd // kmovq k1,r13
+	LONG $0x000888b8; BYTE $0x00 // mov eax,0x888
+	LONG $0xf092fbc5 // kmovd k6,eax
+	LONG $0x0f438d41 // lea eax,[r11+0xf]
+	LONG $0x000030a9; BYTE $0x00 // test eax,0x30
+	LONG $0x0a7a840f; WORD $0x0000 // je 0x5c1a
+	LONG $0x40fb8349 // cmp r11,0x40
+	LONG $0x095c860f; WORD $0x0000 // jbe 0x5b06
+	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
+	LONG $0x07c0860f; WORD $0x0000 // jbe 0x5977
+	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
+	LONG $0x05a9860f; WORD $0x0000 // jbe 0x576d
+	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
+	LONG $0x0317860f; WORD $0x0000 // jbe 0x54e8
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x402d1262; WORD $0xe700 // vpshufb zmm12,zmm26,zmm31
+	LONG $0x581d7162; WORD $0x61ef; BYTE $0x07 // vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
+	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
+	LONG $0x4f7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k7},zmm11,0xaa
+	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
+	LONG $0x4f7dd162; WORD $0xdb70; BYTE $0xff // vpshufd zmm3{k7},zmm11,0xff
+	LONG $0x48fd9162; WORD $0xe36f // vmovdqa64 zmm4,zmm27
+	LONG $0x4e7dd162; WORD $0xe470; BYTE $0x00 // vpshufd zmm4{k6},zmm12,0x0
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	LONG $0x0096820f; WORD $0x0000 // jb 0x5424
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	WORD $0x4a74 // je 0x5424
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+// 0x5424:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
+	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+	LONG $0x48fec162; WORD $0x706f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]
+	LONG $0x48fec162; WORD $0x786f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]
+	LONG $0xc97f4162; WORD $0x406f; BYTE $0x04 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
+	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+	LONG $0x483d3162; WORD $0xceef // vpxord zmm9,zmm8,zmm22
+	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
+	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
+	LONG $0x483d3162; WORD $0xcfef // vpxord zmm9,zmm8,zmm23
+	LONG $0x4865d262; WORD $0xd9dd // vaesenclast zmm3,zmm3,zmm9
+	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
+	LONG $0x483d1162; WORD $0xc8ef // vpxord zmm9,zmm8,zmm24
+	LONG $0x485dd262; WORD $0xe1dd // vaesenclast zmm4,zmm4,zmm9
+	LONG $0x497fd162; WORD $0x617f; BYTE $0x04 // vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
+	LONG $0x487d9362; WORD $0xe439; BYTE $0x03 // vextracti32x4 xmm28,zmm4,0x3
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	LONG $0x136e850f; WORD $0x0000 // jne 0x6833
+	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
+	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
+	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
+	LONG $0x48fde162; WORD $0xfb6f // vmovdqa64 zmm23,zmm3
+	LONG $0xc97f6162; WORD $0xc46f // vmovdqu8 zmm24{k1}{z},zmm4
+	LONG $0xfff9c7e9; BYTE $0xff // jmp 0x4eaf
+// 0x54e8:
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
+	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
+	LONG $0x4f7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k7},zmm11,0xaa
+	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
+	LONG $0x4e7dd162; WORD $0xdb70; BYTE $0xff // vpshufd zmm3{k6},zmm11,0xff
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x7e72 // jb 0x56c9
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	WORD $0x3e74 // je 0x56c9
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+// 0x56c9:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
+	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+	LONG $0x48fec162; WORD $0x706f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]
+	LONG $0xc97fc162; WORD $0x786f; BYTE $0x03 // vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
+	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+	LONG $0x483d3162; WORD $0xceef // vpxord zmm9,zmm8,zmm22
+	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
+	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
+	LONG $0x483d3162; WORD $0xcfef // vpxord zmm9,zmm8,zmm23
+	LONG $0x4865d262; WORD $0xd9dd // vaesenclast zmm3,zmm3,zmm9
+	LONG $0x497fd162; WORD $0x597f; BYTE $0x03 // vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
+	LONG $0x487d9362; WORD $0xdc39; BYTE $0x03 // vextracti32x4 xmm28,zmm3,0x3
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	LONG $0x10e3850f; WORD $0x0000 // jne 0x6833
+	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
+	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
+	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
+	LONG $0xc97fe162; WORD $0xfb6f // vmovdqu8 zmm23{k1}{z},zmm3
+	LONG $0xfff742e9; BYTE $0xff // jmp 0x4eaf
+// 0x576d:
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
+	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
+	LONG $0x4e7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k6},zmm11,0xaa
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x6672 // jb 0x58f3
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	WORD $0x3274 // je 0x58f3
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+// 0x58f3:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
+	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+	LONG $0xc97fc162; WORD $0x706f; BYTE $0x02 // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
+	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+	LONG $0x483d3162; WORD $0xceef // vpxord zmm9,zmm8,zmm22
+	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
+	LONG $0x497fd162; WORD $0x517f; BYTE $0x02 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2
+	LONG $0x487d9362; WORD $0xd439; BYTE $0x03 // vextracti32x4 xmm28,zmm2,0x3
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	LONG $0x0ed3850f; WORD $0x0000 // jne 0x6833
+	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
+	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
+	LONG $0xc97fe162; WORD $0xf26f // vmovdqu8 zmm22{k1}{z},zmm2
+	LONG $0xfff538e9; BYTE $0xff // jmp 0x4eaf
+// 0x5977:
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4e7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k6},zmm11,0x55
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x4e72 // jb 0x5aa2
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	WORD $0x2674 // je 0x5aa2
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+// 0x5aa2:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
+	LONG $0xc97fc162; WORD $0x686f; BYTE $0x01 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
+	LONG $0x497fd162; WORD $0x497f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
+	LONG $0x487d9362; WORD $0xcc39; BYTE $0x03 // vextracti32x4 xmm28,zmm1,0x3
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	LONG $0x0d3e850f; WORD $0x0000 // jne 0x6833
+	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
+	LONG $0xc97fe162; WORD $0xe96f // vmovdqu8 zmm21{k1}{z},zmm1
+	LONG $0xfff3a9e9; BYTE $0xff // jmp 0x4eaf
+// 0x5b06:
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4e7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k6},zmm11,0x0
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x3672 // jb 0x5bd6
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	WORD $0x1a74 // je 0x5bd6
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+// 0x5bd6:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0xc97fc162; WORD $0x206f // vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
+	LONG $0x487d9362; WORD $0xc439; BYTE $0x03 // vextracti32x4 xmm28,zmm0,0x3
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	LONG $0x0c24850f; WORD $0x0000 // jne 0x6833
+	LONG $0xc97fe162; WORD $0xe06f // vmovdqu8 zmm20{k1}{z},zmm0
+	LONG $0xfff295e9; BYTE $0xff // jmp 0x4eaf
+// 0x5c1a:
+	LONG $0x40fb8349 // cmp r11,0x40
+	LONG $0x0aac860f; WORD $0x0000 // jbe 0x66d0
+	LONG $0x80fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0x80
+	LONG $0x08bd860f; WORD $0x0000 // jbe 0x64ee
+	LONG $0xc0fb8149; WORD $0x0000; BYTE $0x00 // cmp r11,0xc0
+	LONG $0x0653860f; WORD $0x0000 // jbe 0x6291
+	LONG $0x00fb8149; WORD $0x0001; BYTE $0x00 // cmp r11,0x100
+	LONG $0x036a860f; WORD $0x0000 // jbe 0x5fb5
+	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x402d1262; WORD $0xe700 // vpshufb zmm12,zmm26,zmm31
+	LONG $0x581d7162; WORD $0x61ef; BYTE $0x07 // vpxord zmm12,zmm12,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
+	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
+	LONG $0x4f7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k7},zmm11,0xaa
+	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
+	LONG $0x4f7dd162; WORD $0xdb70; BYTE $0xff // vpshufd zmm3{k7},zmm11,0xff
+	LONG $0x48fd9162; WORD $0xe36f // vmovdqa64 zmm4,zmm27
+	LONG $0x4f7dd162; WORD $0xe470; BYTE $0x00 // vpshufd zmm4{k7},zmm12,0x0
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	LONG $0x00ae820f; WORD $0x0000 // jb 0x5ef2
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x5674 // je 0x5ef2
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x485dd262; WORD $0xe0dc // vaesenc zmm4,zmm4,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+// 0x5ef2:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
+	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+	LONG $0x48fec162; WORD $0x706f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]
+	LONG $0x48fec162; WORD $0x786f; BYTE $0x03 // vmovdqu64 zmm23,ZMMWORD PTR [r8+0xc0]
+	LONG $0xc97f4162; WORD $0x406f; BYTE $0x04 // vmovdqu8 zmm24{k1}{z},ZMMWORD PTR [r8+0x100]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
+	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+	LONG $0x483d3162; WORD $0xceef // vpxord zmm9,zmm8,zmm22
+	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
+	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
+	LONG $0x483d3162; WORD $0xcfef // vpxord zmm9,zmm8,zmm23
+	LONG $0x4865d262; WORD $0xd9dd // vaesenclast zmm3,zmm3,zmm9
+	LONG $0x48fed162; WORD $0x597f; BYTE $0x03 // vmovdqu64 ZMMWORD PTR [r9+0xc0],zmm3
+	LONG $0x483d1162; WORD $0xc8ef // vpxord zmm9,zmm8,zmm24
+	LONG $0x485dd262; WORD $0xe1dd // vaesenclast zmm4,zmm4,zmm9
+	LONG $0x497fd162; WORD $0x617f; BYTE $0x04 // vmovdqu8 ZMMWORD PTR [r9+0x100]{k1},zmm4
+	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	LONG $0x08a1850f; WORD $0x0000 // jne 0x6833
+	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
+	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
+	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
+	LONG $0x48fde162; WORD $0xfb6f // vmovdqa64 zmm23,zmm3
+	LONG $0xc97f6162; WORD $0xc46f // vmovdqu8 zmm24{k1}{z},zmm4
+	LONG $0xffeefae9; BYTE $0xff // jmp 0x4eaf
+// 0x5fb5:
+	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
+	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
+	LONG $0x4f7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k7},zmm11,0xaa
+	LONG $0x48fd9162; WORD $0xdb6f // vmovdqa64 zmm3,zmm27
+	LONG $0x4f7dd162; WORD $0xdb70; BYTE $0xff // vpshufd zmm3{k7},zmm11,0xff
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	LONG $0x0096820f; WORD $0x0000 // jb 0x61ee
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x4a74 // je 0x61ee
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x4865d262; WORD $0xd8dc // vaesenc zmm3,zmm3,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+// 0x61ee:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
+	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+	LONG $0x48fec162; WORD $0x706f; BYTE $0x02 // vmovdqu64 zmm22,ZMMWORD PTR [r8+0x80]
+	LONG $0xc97fc162; WORD $0x786f; BYTE $0x03 // vmovdqu8 zmm23{k1}{z},ZMMWORD PTR [r8+0xc0]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
+	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+	LONG $0x483d3162; WORD $0xceef // vpxord zmm9,zmm8,zmm22
+	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
+	LONG $0x48fed162; WORD $0x517f; BYTE $0x02 // vmovdqu64 ZMMWORD PTR [r9+0x80],zmm2
+	LONG $0x483d3162; WORD $0xcfef // vpxord zmm9,zmm8,zmm23
+	LONG $0x4865d262; WORD $0xd9dd // vaesenclast zmm3,zmm3,zmm9
+	LONG $0x497fd162; WORD $0x597f; BYTE $0x03 // vmovdqu8 ZMMWORD PTR [r9+0xc0]{k1},zmm3
+	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	LONG $0x05bf850f; WORD $0x0000 // jne 0x6833
+	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
+	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
+	LONG $0x48fde162; WORD $0xf26f // vmovdqa64 zmm22,zmm2
+	LONG $0xc97fe162; WORD $0xfb6f // vmovdqu8 zmm23{k1}{z},zmm3
+	LONG $0xffec1ee9; BYTE $0xff // jmp 0x4eaf
+// 0x6291:
+	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
+	LONG $0x48fd9162; WORD $0xd36f // vmovdqa64 zmm2,zmm27
+	LONG $0x4f7dd162; WORD $0xd370; BYTE $0xaa // vpshufd zmm2{k7},zmm11,0xaa
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x7e72 // jb 0x646b
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x3e74 // je 0x646b
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x486dd262; WORD $0xd0dc // vaesenc zmm2,zmm2,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+// 0x646b:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
+	LONG $0x48fec162; WORD $0x686f; BYTE $0x01 // vmovdqu64 zmm21,ZMMWORD PTR [r8+0x40]
+	LONG $0xc97fc162; WORD $0x706f; BYTE $0x02 // vmovdqu8 zmm22{k1}{z},ZMMWORD PTR [r8+0x80]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
+	LONG $0x48fed162; WORD $0x497f; BYTE $0x01 // vmovdqu64 ZMMWORD PTR [r9+0x40],zmm1
+	LONG $0x483d3162; WORD $0xceef // vpxord zmm9,zmm8,zmm22
+	LONG $0x486dd262; WORD $0xd1dd // vaesenclast zmm2,zmm2,zmm9
+	LONG $0x497fd162; WORD $0x517f; BYTE $0x02 // vmovdqu8 ZMMWORD PTR [r9+0x80]{k1},zmm2
+	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	LONG $0x035c850f; WORD $0x0000 // jne 0x6833
+	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
+	LONG $0x48fde162; WORD $0xe96f // vmovdqa64 zmm21,zmm1
+	LONG $0xc97fe162; WORD $0xf26f // vmovdqu8 zmm22{k1}{z},zmm2
+	LONG $0xffe9c1e9; BYTE $0xff // jmp 0x4eaf
+// 0x64ee:
+	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
+	LONG $0x48fd9162; WORD $0xcb6f // vmovdqa64 zmm1,zmm27
+	LONG $0x4f7dd162; WORD $0xcb70; BYTE $0x55 // vpshufd zmm1{k7},zmm11,0x55
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x6672 // jb 0x666d
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x3274 // je 0x666d
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x4875d262; WORD $0xc8dc // vaesenc zmm1,zmm1,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+// 0x666d:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0x48fec162; WORD $0x206f // vmovdqu64 zmm20,ZMMWORD PTR [r8]
+	LONG $0xc97fc162; WORD $0x686f; BYTE $0x01 // vmovdqu8 zmm21{k1}{z},ZMMWORD PTR [r8+0x40]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x48fed162; WORD $0x017f // vmovdqu64 ZMMWORD PTR [r9],zmm0
+	LONG $0x483d3162; WORD $0xcdef // vpxord zmm9,zmm8,zmm21
+	LONG $0x4875d262; WORD $0xc9dd // vaesenclast zmm1,zmm1,zmm9
+	LONG $0x497fd162; WORD $0x497f; BYTE $0x01 // vmovdqu8 ZMMWORD PTR [r9+0x40]{k1},zmm1
+	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	LONG $0x0174850f; WORD $0x0000 // jne 0x6833
+	LONG $0x48fde162; WORD $0xe06f // vmovdqa64 zmm20,zmm0
+	LONG $0xc97fe162; WORD $0xe96f // vmovdqu8 zmm21{k1}{z},zmm1
+	LONG $0xffe7dfe9; BYTE $0xff // jmp 0x4eaf
+// 0x66d0:
+	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
+	LONG $0x402d1262; WORD $0xdf00 // vpshufb zmm11,zmm26,zmm31
+	LONG $0x58257162; WORD $0x59ef; BYTE $0x07 // vpxord zmm11,zmm11,DWORD BCST [rcx+0x1c]
+	LONG $0x402d0162; WORD $0xd6fe // vpaddd zmm26,zmm26,zmm30
+	LONG $0x48fd9162; WORD $0xc36f // vmovdqa64 zmm0,zmm27
+	LONG $0x4f7dd162; WORD $0xc370; BYTE $0x00 // vpshufd zmm0{k7},zmm11,0x0
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x03 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x30]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x04 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x40]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x05 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x50]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x06 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x60]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x07 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x70]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x08 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x80]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x09 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x90]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x4e72 // jb 0x67f4
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	WORD $0x2674 // je 0x67f4
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
+	LONG $0x487dd262; WORD $0xc0dc // vaesenc zmm0,zmm0,zmm8
+	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
+// 0x67f4:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
+	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
+	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
+	LONG $0xc97fc162; WORD $0x206f // vmovdqu8 zmm20{k1}{z},ZMMWORD PTR [r8]
+	LONG $0x483d3162; WORD $0xccef // vpxord zmm9,zmm8,zmm20
+	LONG $0x487dd262; WORD $0xc1dd // vaesenclast zmm0,zmm0,zmm9
+	LONG $0x497fd162; WORD $0x017f // vmovdqu8 ZMMWORD PTR [r9]{k1},zmm0
+	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
+	LONG $0x04c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x4
+	WORD $0x0b75 // jne 0x6833
+	LONG $0xc97fe162; WORD $0xe06f // vmovdqu8 zmm20{k1}{z},zmm0
+	LONG $0xffe67ce9; BYTE $0xff // jmp 0x4eaf
+// 0x6833:
 	LONG $0x2065d262; WORD $0xc700 // vpshufb ymm0,ymm19,ymm15
 	LONG $0x40478b48 // mov rax,QWORD PTR [rdi+0x40]
 	LONG $0x01c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x1
-	WORD $0x0775 // jne 0x3954
+	WORD $0x0775 // jne 0x684d
 	LONG $0x08fe6162; WORD $0x606f; BYTE $0x02 // vmovdqu64 xmm28,XMMWORD PTR [rax+0x20]
-// 0x3954:
+// 0x684d:
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	WORD $0x1574 // je 0x3972
+	WORD $0x1574 // je 0x686b
 	LONG $0x38478b48 // mov rax,QWORD PTR [rdi+0x38]
 	LONG $0x001d6162; WORD $0xe0ef // vpxord xmm28,xmm28,xmm0
 	LONG $0x08fe6162; WORD $0x207f // vmovdqu64 XMMWORD PTR [rax],xmm28
-	LONG $0x0004ebe9; BYTE $0x00 // jmp 0x3e5d
-// 0x3972:
+	LONG $0x00053be9; BYTE $0x00 // jmp 0x6da6
+// 0x686b:
 	LONG $0x007ffac5 // vmovdqu XMMWORD PTR [rax],xmm0
 	LONG $0x08fe6162; WORD $0x607f; BYTE $0x02 // vmovdqu64 XMMWORD PTR [rax+0x20],xmm28
 	LONG $0x0025f162; WORD $0x41ef; BYTE $0x01 // vpxord xmm0,xmm27,XMMWORD PTR [rcx+0x10]
@@ -2477,8 +4452,8 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	WORD $0x0144; BYTE $0xfb // add ebx,r15d
 	WORD $0xcb0f // bswap ebx
 	WORD $0x5889; BYTE $0x1c // mov DWORD PTR [rax+0x1c],ebx
-	LONG $0x0004afe9; BYTE $0x00 // jmp 0x3e5d
-// 0x39ae:
+	LONG $0x0004ffe9; BYTE $0x00 // jmp 0x6da6
+// 0x68a7:
 	LONG $0x48fd0162; WORD $0xe36f // vmovdqa64 zmm28,zmm27
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x02 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0x20]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
@@ -2498,24 +4473,24 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0a // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xa0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0xfb83; BYTE $0x0c // cmp ebx,0xc
-	WORD $0x3672 // jb 0x3a64
+	WORD $0x3983; BYTE $0x0c // cmp DWORD PTR [rcx],0xc
+	WORD $0x3672 // jb 0x695d
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0b // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xb0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0c // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xc0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-	WORD $0x1a74 // je 0x3a64
+	WORD $0x1a74 // je 0x695d
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0d // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xd0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
 	LONG $0x487d7262; WORD $0x415a; BYTE $0x0e // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+0xe0]
 	LONG $0x401d4262; WORD $0xe0dc // vaesenc zmm28,zmm28,zmm8
-// 0x3a64:
-	WORD $0xd889 // mov eax,ebx
+// 0x695d:
+	WORD $0x018b // mov eax,DWORD PTR [rcx]
 	WORD $0xe0c1; BYTE $0x04 // shl eax,0x4
 	QUAD $0x0101445a487d7262 // vbroadcasti32x4 zmm8,XMMWORD PTR [rcx+rax*1+0x10]
 	LONG $0x401d4262; WORD $0xe0dd // vaesenclast zmm28,zmm28,zmm8
 	LONG $0x02c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x2
-	LONG $0xfeb6840f; WORD $0xffff // je 0x393a
+	LONG $0xfeb6840f; WORD $0xffff // je 0x6833
 	LONG $0x6f7e7ac5; BYTE $0x48 // vmovq xmm13,QWORD PTR [rdi+0x48]
 	LONG $0x229163c4; WORD $0x206f; BYTE $0x01 // vpinsrq xmm13,xmm13,QWORD PTR [rdi+0x20],0x1
 	LONG $0x7311c1c4; WORD $0x03f5 // vpsllq xmm13,xmm13,0x3
@@ -2525,14 +4500,26 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	QUAD $0x002341440815e362 // vpclmullqlqdq xmm16,xmm13,XMMWORD PTR [rcx+0x230]
 	QUAD $0x112351440815e362 // vpclmulhqhqdq xmm18,xmm13,XMMWORD PTR [rcx+0x230]
 	QUAD $0x003749440825e362 // vpclmullqlqdq xmm17,xmm11,XMMWORD PTR [rcx+0x370]
-	LONG $0xfffe25e9; BYTE $0xff // jmp 0x38ea
-// 0x3ac5:
+	LONG $0x407da362; WORD $0xca25; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm18,0x96
+	LONG $0x407d1362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm16,zmm25
+	LONG $0x487da162; WORD $0xc070; BYTE $0x4e // vpshufd zmm16,zmm16,0x4e
+	LONG $0x407dc362; WORD $0xc925; BYTE $0x96 // vpternlogd zmm17,zmm16,zmm9,0x96
+	LONG $0x40751362; WORD $0xc944; BYTE $0x00 // vpclmullqlqdq zmm9,zmm17,zmm25
+	LONG $0x487da162; WORD $0xc970; BYTE $0x4e // vpshufd zmm17,zmm17,0x4e
+	LONG $0x406dc162; WORD $0xd9ef // vpxord zmm19,zmm18,zmm9
+	LONG $0x4065a162; WORD $0xd9ef // vpxord zmm19,zmm19,zmm17
+	LONG $0x48fdc362; WORD $0xd93b; BYTE $0x01 // vextracti64x4 ymm9,zmm19,0x1
+	LONG $0x2065c162; WORD $0xd9ef // vpxord ymm19,ymm19,ymm9
+	LONG $0x287dc362; WORD $0xd939; BYTE $0x01 // vextracti32x4 xmm9,ymm19,0x1
+	LONG $0x0065c162; WORD $0xd9ef // vpxord xmm19,xmm19,xmm9
+	LONG $0xfffe25e9; BYTE $0xff // jmp 0x6833
+// 0x6a0e:
 	LONG $0x10c7f741; WORD $0x0000; BYTE $0x00 // test r15d,0x10
-	WORD $0x0d74 // je 0x3adb
+	WORD $0x0d74 // je 0x6a24
 	LONG $0x30478b48 // mov rax,QWORD PTR [rdi+0x30]
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
-	LONG $0x0000b7e9; BYTE $0x00 // jmp 0x3b92
-// 0x3adb:
+	LONG $0x0000b7e9; BYTE $0x00 // jmp 0x6adb
+// 0x6a24:
 	WORD $0x198b // mov ebx,DWORD PTR [rcx]
 	LONG $0xc9eff1c5 // vpxor xmm1,xmm1,xmm1
 	LONG $0xfa438d44 // lea r8d,[rbx-0x6]
@@ -2545,19 +4532,19 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x10698d4c // lea r13,[rcx+0x10]
 	LONG $0x10718d4c // lea r14,[rcx+0x10]
 	LONG $0x0d448b43; BYTE $0xfc // mov eax,DWORD PTR [r13+r9*1-0x4]
-// 0x3b0a:
+// 0x6a53:
 	WORD $0x8545; BYTE $0xd2 // test r10d,r10d
-	WORD $0x2074 // je 0x3b2f
+	WORD $0x2074 // je 0x6a78
 	LONG $0x04fa8341 // cmp r10d,0x4
-	WORD $0x3975 // jne 0x3b4e
+	WORD $0x3975 // jne 0x6a97
 	LONG $0x08f88349 // cmp r8,0x8
-	WORD $0x3375 // jne 0x3b4e
+	WORD $0x3375 // jne 0x6a97
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0xc070f9c5; BYTE $0x00 // vpshufd xmm0,xmm0,0x0
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
 	LONG $0xc07ef9c5 // vmovd eax,xmm0
-	WORD $0x1feb // jmp 0x3b4e
-// 0x3b2f:
+	WORD $0x1feb // jmp 0x6a97
+// 0x6a78:
 	LONG $0xc06ef9c5 // vmovd xmm0,eax
 	LONG $0x0079e2c4; WORD $0x2042 // vpshufb xmm0,xmm0,XMMWORD PTR [rdx+0x20]
 	LONG $0xdd79e2c4; BYTE $0xc1 // vaesenclast xmm0,xmm0,xmm1
@@ -2565,28 +4552,28 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x7cb60f45; WORD $0x3024 // movzx r15d,BYTE PTR [r12+0x30]
 	WORD $0xff49; BYTE $0xc4 // inc r12
 	WORD $0x3144; BYTE $0xf8 // xor eax,r15d
-// 0x3b4e:
+// 0x6a97:
 	WORD $0x3341; BYTE $0x06 // xor eax,DWORD PTR [r14]
 	LONG $0x04c68349 // add r14,0x4
 	LONG $0x0d448943; BYTE $0x00 // mov DWORD PTR [r13+r9*1+0x0],eax
 	LONG $0x04c18349 // add r9,0x4
 	WORD $0xff41; BYTE $0xc2 // inc r10d
 	WORD $0x3945; BYTE $0xc2 // cmp r10d,r8d
-	WORD $0x0372 // jb 0x3b69
+	WORD $0x0372 // jb 0x6ab2
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x3b69:
+// 0x6ab2:
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0x9c72 // jb 0x3b0a
+	WORD $0x9c72 // jb 0x6a53
 	LONG $0x416ffac5; BYTE $0x10 // vmovdqu xmm0,XMMWORD PTR [rcx+0x10]
 	LONG $0x000010b8; BYTE $0x00 // mov eax,0x10
-// 0x3b78:
+// 0x6ac1:
 	LONG $0xdc79c2c4; WORD $0x0544; BYTE $0x00 // vaesenc xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
 	WORD $0xc083; BYTE $0x10 // add eax,0x10
 	LONG $0x10488d44 // lea r9d,[rax+0x10]
 	WORD $0x394d; BYTE $0xd9 // cmp r9,r11
-	WORD $0xed72 // jb 0x3b78
+	WORD $0xed72 // jb 0x6ac1
 	LONG $0xdd79c2c4; WORD $0x0544; BYTE $0x00 // vaesenclast xmm0,xmm0,XMMWORD PTR [r13+rax*1+0x0]
-// 0x3b92:
+// 0x6adb:
 	LONG $0x0079c2c4; BYTE $0xc7 // vpshufb xmm0,xmm0,xmm15
 	LONG $0xd073f1c5; BYTE $0x3f // vpsrlq xmm1,xmm0,0x3f
 	LONG $0xf973f1c5; BYTE $0x08 // vpslldq xmm1,xmm1,0x8
@@ -2635,7 +4622,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487df362; WORD $0xc843; BYTE $0x00 // vshufi32x4 zmm1,zmm0,zmm0,0x0
 	LONG $0x086df162; WORD $0xd2ef // vpxord xmm2,xmm2,xmm2
 	LONG $0x00818d48; WORD $0x0001; BYTE $0x00 // lea rax,[rcx+0x100]
-// 0x3cb7:
+// 0x6c00:
 	LONG $0x48fef162; WORD $0x407f; BYTE $0x04 // vmovdqu64 ZMMWORD PTR [rax+0x100],zmm0
 	LONG $0x48fdf162; WORD $0xda6c // vpunpcklqdq zmm3,zmm0,zmm2
 	LONG $0x48fdf162; WORD $0xe26d // vpunpckhqdq zmm4,zmm0,zmm2
@@ -2659,7 +4646,7 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0x487db162; WORD $0xc1ef // vpxord zmm0,zmm0,zmm17
 	LONG $0x40e88348 // sub rax,0x40
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	LONG $0xff68830f; WORD $0xffff // jae 0x3cb7
+	LONG $0xff68830f; WORD $0xffff // jae 0x6c00
 	QUAD $0x000003a0817ffac5 // vmovdqu XMMWORD PTR [rcx+0x3a0],xmm0
 	LONG $0xd86df9c5 // vpunpckhqdq xmm3,xmm0,xmm0
 	LONG $0xd8efe1c5 // vpxor xmm3,xmm3,xmm0
@@ -2702,9 +4689,9 @@ TEXT ·AESGCMAVX512(SB), 0, $0-8
 	LONG $0xd86df9c5 // vpunpckhqdq xmm3,xmm0,xmm0
 	LONG $0xd8efe1c5 // vpxor xmm3,xmm3,xmm0
 	QUAD $0x0000036899d6f9c5 // vmovq QWORD PTR [rcx+0x368],xmm3
-// 0x3e5d:
+// 0x6da6:
 	WORD $0xf8c5; BYTE $0x77 // vzeroupper
-// 0x3e60:
+// 0x6da9:
 	RET
 
 DATA aesgcm_avx512_constants<>+0(SB)/8, $0x08090a0b0c0d0e0f
@@ -2739,4 +4726,28 @@ DATA aesgcm_avx512_constants<>+224(SB)/8, $0x0000000000000000
 DATA aesgcm_avx512_constants<>+232(SB)/8, $0x0400000000000000
 DATA aesgcm_avx512_constants<>+240(SB)/8, $0x0000000000000000
 DATA aesgcm_avx512_constants<>+248(SB)/8, $0x0500000000000000
-GLOBL aesgcm_avx512_constants<>(SB), RODATA|NOPTR, $256
+DATA aesgcm_avx512_constants<>+256(SB)/8, $0x0000000000000000
+DATA aesgcm_avx512_constants<>+264(SB)/8, $0x0600000000000000
+DATA aesgcm_avx512_constants<>+272(SB)/8, $0x0000000000000000
+DATA aesgcm_avx512_constants<>+280(SB)/8, $0x0700000000000000
+DATA aesgcm_avx512_constants<>+288(SB)/8, $0x0000000000000000
+DATA aesgcm_avx512_constants<>+296(SB)/8, $0x0800000000000000
+DATA aesgcm_avx512_constants<>+304(SB)/8, $0x0000000000000000
+DATA aesgcm_avx512_constants<>+312(SB)/8, $0x0900000000000000
+DATA aesgcm_avx512_constants<>+320(SB)/8, $0x0000000000000000
+DATA aesgcm_avx512_constants<>+328(SB)/8, $0x0a00000000000000
+DATA aesgcm_avx512_constants<>+336(SB)/8, $0x0000000000000000
+DATA aesgcm_avx512_constants<>+344(SB)/8, $0x0b00000000000000
+DATA aesgcm_avx512_constants<>+352(SB)/8, $0x0000000000000000
+DATA aesgcm_avx512_constants<>+360(SB)/8, $0x0c00000000000000
+DATA aesgcm_avx512_constants<>+368(SB)/8, $0x0000000000000000
+DATA aesgcm_avx512_constants<>+376(SB)/8, $0x0d00000000000000
+DATA aesgcm_avx512_constants<>+384(SB)/8, $0x0000000000000000
+DATA aesgcm_avx512_constants<>+392(SB)/8, $0x0e00000000000000
+DATA aesgcm_avx512_constants<>+400(SB)/8, $0x0000000000000000
+DATA aesgcm_avx512_constants<>+408(SB)/8, $0x0f00000000000000
+DATA aesgcm_avx512_constants<>+416(SB)/8, $0x0000000000000000
+DATA aesgcm_avx512_constants<>+424(SB)/8, $0x1000000000000000
+DATA aesgcm_avx512_constants<>+432(SB)/8, $0x0000000000000000
+DATA aesgcm_avx512_constants<>+440(SB)/8, $0x1100000000000000
+GLOBL aesgcm_avx512_constants<>(SB), RODATA|NOPTR, $448

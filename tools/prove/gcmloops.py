@@ -75,7 +75,7 @@ LOOPS = {
     "sealane_aesgcm_aesni": Loop(128, 1, 11, 1, "r12", 3),
     "sealane_aesgcm_aesniavx": Loop(128, 1, 11, 1, "r12", 3),
     "sealane_aesgcm_avx2": Loop(256, 1, 11, 2, "r10"),
-    "sealane_aesgcm_avx512": Loop(512, 48, 19, 4, "r10"),
+    "sealane_aesgcm_avx512": Loop(512, 304, 19, 4, "r10", 3),
     "sealane_aesgcm_ce32": Crypto32(),
 }
 
