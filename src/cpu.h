@@ -31,6 +31,10 @@
     X(AES, "aes")               \
     X(PMULL, "pmull")
 
+#define SEALANE_RISCV_FEATURES(X) \
+    X(M, "m")                     \
+    X(ZBB, "zbb")
+
 enum {
 #define X(id, name) SEALANE_X86_BIT_##id,
     SEALANE_X86_FEATURES(X)
@@ -54,6 +58,21 @@ enum {
 enum {
 #define X(id, name) SEALANE_ARM_##id = 1 << SEALANE_ARM_BIT_##id,
     SEALANE_ARM_FEATURES(X)
+#undef X
+};
+
+#define SEALANE_MIPS_MIPS32R2 1u /* every CPU that such a build runs on has it */
+
+enum {
+#define X(id, name) SEALANE_RISCV_BIT_##id,
+    SEALANE_RISCV_FEATURES(X)
+#undef X
+        SEALANE_RISCV_BITS
+};
+
+enum {
+#define X(id, name) SEALANE_RISCV_##id = 1 << SEALANE_RISCV_BIT_##id,
+    SEALANE_RISCV_FEATURES(X)
 #undef X
 };
 
