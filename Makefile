@@ -26,14 +26,14 @@ CET := $(shell echo 'int x;' | $(CC) -fcf-protection -x c -c -o /dev/null - 2>/d
 
 TARGET := $(shell $(CC) -dumpmachine)
 APPLE := $(findstring apple,$(TARGET))
-ISA := $(patsubst arm64,aarch64,$(patsubst amd64,x86_64,$(firstword $(subst -, ,$(TARGET)))))
+ISA := $(patsubst mipsel,mips,$(patsubst arm64,aarch64,$(patsubst amd64,x86_64,$(firstword $(subst -, ,$(TARGET))))))
 C_SOURCES := $(sort $(wildcard src/*.c))
 ASM_SOURCES := $(sort $(wildcard asm/$(ISA)/*.S))
 # The levels that this instruction set has kernels of, by the files' names.
 LEVELS := $(sort $(foreach s,$(basename $(ASM_SOURCES)),$(lastword $(subst _, ,$(s))))) portable
 HEADERS := $(wildcard include/*.h src/*.h asm/*.h asm/*.S asm/*/*.h test/*.h)
 C_FILES := $(wildcard include/*.h src/*.[ch] test/*.[ch] bench/c/*.[ch] gateway/xdp/bpf/*.c afalg/c/*.[ch])
-SHELL_FILES := tools/bootstrap tools/prove/changed .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm windows streams unused release package debian workflows) $(addprefix rust/,check oldest peers targets) afalg/vm/run gateway/demo
+SHELL_FILES := tools/bootstrap tools/prove/changed .ci/run $(addprefix test/,suite suites fresh installed assembles emulated setuid arm routers qemu windows streams unused release package debian workflows) $(addprefix rust/,check oldest peers targets) afalg/vm/run gateway/demo
 
 .DEFAULT_GOAL := all
 .PHONY: all help lib
@@ -410,13 +410,15 @@ $(foreach t,windows-amd64 darwin-arm64 js-wasm,\
     GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./... ./cmd/sealane/...)))
 endif
 
--include test/placements.mk tools/prove/prove.mk test/arm.mk test/long.mk test/systems.mk tools/armcost/armcost.mk tools/x86cost/x86cost.mk afalg/afalg.mk gateway/gateway.mk packaging/packaging.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk rust/rust.mk
+-include test/placements.mk tools/prove/prove.mk test/arm.mk test/routers.mk test/long.mk test/systems.mk tools/armcost/armcost.mk tools/x86cost/x86cost.mk afalg/afalg.mk gateway/gateway.mk packaging/packaging.mk gateway/xdp/xdp.mk gateway/nicmodel/nicmodel.mk rust/rust.mk
 
 # ---- One kernel ----
 
 KERNEL_WORDS = $(subst _, ,$(KERNEL))
 KERNEL_ISAS = $(patsubst asm/%/$(KERNEL).S,%,$(wildcard asm/*/$(KERNEL).S))
 KERNEL_TESTS_aarch64 := aarch64-linux-gnu go-arm64-cortex-a53 secret-trace-arm
+KERNEL_TESTS_mips := mips-linux-gnu mipsel-linux-gnu go-mips go-mipsle
+KERNEL_TESTS_riscv64 := riscv64-linux-gnu go-riscv64
 KERNEL_TESTS_arm := arm-linux-gnueabihf go-arm-cortex-a7 secret-trace-arm
 ifeq ($(ISA),x86_64)
 KERNEL_TESTS_x86_64 := kernel-native secret-trace

@@ -4,7 +4,7 @@
  * and is written
  *
  *     #include "../asm.S"
- *     isa .ssse3                         ; the extensions it may use (ARM: neon, armv6, aes, pmull): no others assemble
+ *     isa .ssse3                         ; the extensions it may use (elsewhere isa_* below): no others assemble
  *     function sealane_thing_ssse3
  *         ...                            ; leaf: no stack, no calls, no relocations, no data
  *     endfunction                        ; the only way out: jump to its end to return early
@@ -13,7 +13,9 @@
  * hold anything, but the upper vector halves, which are zero.
  * arm (.arm mode): r0 = args, r1 = scratch, r2 = consts. r10, r13, r14 may not be mentioned, nor pc outside branches.
  * aarch64: x0 = args, x1 = scratch, x2 = consts. sp, x18, x28, x29, x30 may not be mentioned.
- * On both everything else may hold anything at endfunction.
+ * riscv64: a0 = args, a1 = scratch, a2 = consts. ra, sp, gp, tp, s11 may not be mentioned.
+ * mips: $4 = args, $5 = scratch, $6 = consts. $23, $26 to $31 may not be mentioned. Delay slots are written out.
+ * On all four everything else may hold anything at endfunction.
  * Scratch is 64-byte aligned. consts is 64-byte aligned in C, and in Go 32-byte, but 8-byte on arm, where loads from it
  * can have no alignment hints.
  * Built with SEALANE_GO the prologue and epilogue are empty, and the final return becomes Go's.
@@ -486,6 +488,111 @@ _\name:
 #endif
 #endif
     ret
+    end_function
+.endm
+
+#elif defined(__riscv)
+
+/* No 16-bit instructions, no code that the linker changes. The extensions behind M are those of the calling convention.
+ * LLVM's assembler knows this directive from version 17 on only. */
+.macro isa_m
+    .option norvc
+    .option norelax
+#if !defined(__clang__)
+    .option arch, rv64imafd
+#endif
+.endm
+
+/* By their encoding, for assemblers that do not know them. */
+.macro isa_zbb
+    .macro roriw_zbb to, from, bits
+        .insn i 0x1b, 5, \to, \from, 0x600 + \bits
+    .endm
+.endm
+
+#define FRAME_BYTES 96     /* s0 to s10, and nothing */
+
+.macro all_saved do
+    \do s0, 8, 0
+    \do s1, 9, 8
+    \do s2, 18, 16
+    \do s3, 19, 24
+    \do s4, 20, 32
+    \do s5, 21, 40
+    \do s6, 22, 48
+    \do s7, 23, 56
+    \do s8, 24, 64
+    \do s9, 25, 72
+    \do s10, 26, 80
+.endm
+
+.macro save_one x, dwarf, at
+    sd \x, \at(sp)
+    .cfi_rel_offset \dwarf, \at
+.endm
+
+.macro restore_one x, dwarf, at
+    ld \x, \at(sp)
+    .cfi_restore \dwarf
+.endm
+
+.macro function name
+    begin_function \name
+#if !defined(SEALANE_GO)
+    addi sp, sp, -FRAME_BYTES
+    .cfi_adjust_cfa_offset FRAME_BYTES
+    all_saved save_one
+#endif
+.endm
+
+.macro endfunction
+#if !defined(SEALANE_GO)
+    all_saved restore_one
+    addi sp, sp, FRAME_BYTES
+    .cfi_adjust_cfa_offset -FRAME_BYTES
+#endif
+    ret
+    end_function
+.endm
+
+#elif defined(__mips__)
+
+.macro isa_mips32r2
+    .set nomips16
+    .set nomicromips
+    .set mips32r2
+    .set noreorder
+    .set nomacro
+    .set noat
+.endm
+
+#define FRAME_BYTES 32     /* $16 to $22, and nothing */
+
+.macro function name
+    begin_function \name
+#if !defined(SEALANE_GO)
+    addiu $29, $29, -FRAME_BYTES
+    .cfi_adjust_cfa_offset FRAME_BYTES
+    .irp n, 16, 17, 18, 19, 20, 21, 22
+    sw $\n, 4*(\n - 16)($29)
+    .cfi_rel_offset \n, 4*(\n - 16)
+    .endr
+#endif
+.endm
+
+.macro endfunction
+#if defined(SEALANE_GO)
+    jr $31
+    nop
+#else
+    .irp n, 16, 17, 18, 19, 20, 21, 22
+    lw $\n, 4*(\n - 16)($29)
+    .cfi_restore \n
+    .endr
+    jr $31
+    addiu $29, $29, FRAME_BYTES
+    .cfi_adjust_cfa_offset -FRAME_BYTES
+#endif
     end_function
 .endm
 

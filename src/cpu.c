@@ -230,6 +230,42 @@ uint32_t sealane_cpu_features(void)
     return found;
 }
 
+#elif defined(__mips__)
+
+uint32_t sealane_cpu_features(void)
+{
+    return SEALANE_MIPS_MIPS32R2;
+}
+
+#elif defined(__riscv) && defined(__riscv_mul)
+
+#if defined(__linux__)
+#include <unistd.h>
+
+extern long syscall(long, ...); /* of unistd.h, which hides it where only C11 is asked for */
+
+/* Linux since 6.5 tells (Documentation/arch/riscv/hwprobe.rst), of all processors together. */
+uint32_t sealane_cpu_features(void)
+{
+    const long hwprobe = 258;    /* the system call */
+    const uint64_t zbb = 1 << 4; /* RISCV_HWPROBE_EXT_ZBB */
+    struct {
+        int64_t key;
+        uint64_t value;
+    } extensions = {4, 0}; /* RISCV_HWPROBE_KEY_IMA_EXT_0 */
+    uint32_t found = SEALANE_RISCV_M;
+
+    if (syscall(hwprobe, &extensions, 1L, 0L, NULL, 0L) == 0 && extensions.key == 4 && (extensions.value & zbb))
+        found |= SEALANE_RISCV_ZBB;
+    return found;
+}
+#else
+uint32_t sealane_cpu_features(void)
+{
+    return SEALANE_RISCV_M;
+}
+#endif
+
 #else
 
 uint32_t sealane_cpu_features(void)

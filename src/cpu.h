@@ -24,6 +24,10 @@ enum {
 
 enum { SEALANE_ARM_NEON = 1 << 0, SEALANE_ARM_ARMV6 = 1 << 1, SEALANE_ARM_AES = 1 << 2, SEALANE_ARM_PMULL = 1 << 3 };
 
+#define SEALANE_MIPS_MIPS32R2 1 /* every CPU that such a build runs on has it */
+
+enum { SEALANE_RISCV_M = 1 << 0, SEALANE_RISCV_ZBB = 1 << 1 };
+
 /* The features that are present and whose registers the operating system saves; 0 on other architectures. */
 uint32_t sealane_cpu_features(void);
 

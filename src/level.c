@@ -1,7 +1,6 @@
 /* The choice of levels: by the CPU's features and its microarchitecture, the cap, and the known-answer tests. */
 #include "level.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -92,13 +91,13 @@ static void report_failed_batch(const sealane_table *table, const sealane_level 
             table->primitive, level->name);
 }
 
-const sealane_batch *sealane_batch_choose(const sealane_table *table, const sealane_level *level,
-                                          _Atomic unsigned char *outcome, sealane_batch_failed *failed)
+const sealane_batch *sealane_batch_choose(const sealane_table *table, const sealane_level *level, atomic_int *outcome,
+                                          sealane_batch_failed *failed)
 {
     enum { UNKNOWN, WORKS, FAILS };
     if (level->batch.kernel == NULL)
         return NULL;
-    unsigned char known = atomic_load_explicit(outcome, memory_order_acquire);
+    int known = atomic_load_explicit(outcome, memory_order_acquire);
     if (known == UNKNOWN) {
         known = table->batch_selftest(level) ? WORKS : FAILS;
         if (atomic_exchange(outcome, known) == UNKNOWN && known == FAILS)
@@ -109,7 +108,7 @@ const sealane_batch *sealane_batch_choose(const sealane_table *table, const seal
 
 const sealane_batch *sealane_level_batch(const sealane_table *table, const sealane_level *level)
 {
-    static _Atomic unsigned char outcomes[SEALANE_ALL_TABLES][SEALANE_LEVELS_MAX];
+    static atomic_int outcomes[SEALANE_ALL_TABLES][SEALANE_LEVELS_MAX];
     return sealane_batch_choose(table, level, &outcomes[table - sealane_tables][level - table->levels],
                                 report_failed_batch);
 }

@@ -2,6 +2,8 @@
 #ifndef SEALANE_SRC_LEVEL_H
 #define SEALANE_SRC_LEVEL_H
 
+#include <stdatomic.h>
+
 #include "kernel.h"
 
 #if defined(__x86_64__) && !defined(__ILP32__) && !defined(SEALANE_NO_ASM)
@@ -12,6 +14,13 @@
 #endif
 #if defined(__ARM_ARCH_ISA_ARM) && !defined(__aarch64__) && !defined(__ARMEB__) && !defined(SEALANE_NO_ASM)
 #define SEALANE_ARM_KERNELS
+#endif
+#if defined(__riscv) && defined(__riscv_mul) && defined(__LP64__) && !defined(SEALANE_NO_ASM)
+#define SEALANE_RISCV64_KERNELS
+#endif
+#if defined(__mips__) && defined(_ABIO32) && _MIPS_SIM == _ABIO32 && __mips_isa_rev >= 2 && __mips_isa_rev < 6 && \
+    !defined(SEALANE_NO_ASM)
+#define SEALANE_MIPS_KERNELS
 #endif
 
 #define SEALANE_BATCH_CLASSES 32 /* of packets with the same number of whole blocks */
@@ -31,7 +40,7 @@ typedef struct sealane_batch {
 
 typedef struct sealane_level {
     const char *name;
-    uint32_t needs; /* SEALANE_X86_* or SEALANE_ARM_* */
+    uint32_t needs; /* SEALANE_X86_*, SEALANE_ARM_*, ... */
     sealane_kernel *kernel;
     const void *consts;
     sealane_batch batch;
@@ -100,8 +109,8 @@ const sealane_batch *sealane_level_batch(const sealane_table *table, const seala
 
 /* The same for a level outside the table. outcome is 0 at first and remembers the test; failed is called once. */
 typedef void sealane_batch_failed(const sealane_table *table, const sealane_level *level);
-const sealane_batch *sealane_batch_choose(const sealane_table *table, const sealane_level *level,
-                                          _Atomic unsigned char *outcome, sealane_batch_failed *failed);
+const sealane_batch *sealane_batch_choose(const sealane_table *table, const sealane_level *level, atomic_int *outcome,
+                                          sealane_batch_failed *failed);
 
 /* environment.c: the cap for this process, the same ever after: the lower of the program's and the environment's, as a
  * place in sealane_level_names; -1 without one. */

@@ -94,6 +94,18 @@ extern sealane_kernel sealane_aes_armv6;
 extern const uint8_t sealane_aes_armv6_constants[];
 #endif
 
+#if defined(SEALANE_RISCV64_KERNELS)
+extern sealane_kernel sealane_chacha20poly1305_zbb;
+extern const uint8_t sealane_chacha20poly1305_zbb_constants[];
+extern sealane_kernel sealane_chacha20poly1305_rv64;
+extern const uint8_t sealane_chacha20poly1305_rv64_constants[];
+#endif
+
+#if defined(SEALANE_MIPS_KERNELS)
+extern sealane_kernel sealane_chacha20poly1305_mips32r2;
+extern const uint8_t sealane_chacha20poly1305_mips32r2_constants[];
+#endif
+
 static const sealane_level chacha20poly1305_levels[] = {
 #if defined(SEALANE_X86_64_KERNELS)
     {"avx512",
@@ -150,6 +162,25 @@ static const sealane_level chacha20poly1305_levels[] = {
     {"armv6",
      SEALANE_ARM_ARMV6,
      sealane_chacha20poly1305_armv6, sealane_chacha20poly1305_armv6_constants,
+     {NULL, NULL, 0, 0, {0}},
+     CHACHA20_KEY_AT, WHOLE},
+#endif
+#if defined(SEALANE_RISCV64_KERNELS)
+    {"zbb",
+     SEALANE_RISCV_M | SEALANE_RISCV_ZBB,
+     sealane_chacha20poly1305_zbb, sealane_chacha20poly1305_zbb_constants,
+     {NULL, NULL, 0, 0, {0}},
+     CHACHA20_KEY_AT, WHOLE},
+    {"rv64",
+     SEALANE_RISCV_M,
+     sealane_chacha20poly1305_rv64, sealane_chacha20poly1305_rv64_constants,
+     {NULL, NULL, 0, 0, {0}},
+     CHACHA20_KEY_AT, WHOLE},
+#endif
+#if defined(SEALANE_MIPS_KERNELS)
+    {"mips32r2",
+     SEALANE_MIPS_MIPS32R2,
+     sealane_chacha20poly1305_mips32r2, sealane_chacha20poly1305_mips32r2_constants,
      {NULL, NULL, 0, 0, {0}},
      CHACHA20_KEY_AT, WHOLE},
 #endif
@@ -313,7 +344,7 @@ const sealane_level *const sealane_plain_levels[PLAIN_KEYS] = {
     PLAIN_AT(0), PLAIN_AT(1), PLAIN_AT(2), PLAIN_AT(3), PLAIN_AT(4), PLAIN_AT(5), PLAIN_AT(6), PLAIN_AT(7),
 };
 
-const char *const sealane_level_names[] = {"avx512", "avx512mix", "avx512vl", "avx2", "aesniavx", "aesni", "ssse3", "ce", "ce32", "neon6", "neon", "armv6", "portable"};
+const char *const sealane_level_names[] = {"avx512", "avx512mix", "avx512vl", "avx2", "aesniavx", "aesni", "ssse3", "ce", "ce32", "neon6", "neon", "armv6", "zbb", "rv64", "mips32r2", "portable"};
 const unsigned sealane_level_name_count = COUNT(sealane_level_names);
 
 const sealane_microarchitecture sealane_microarchitectures[] = {
@@ -325,6 +356,10 @@ const sealane_microarchitecture sealane_microarchitectures[] = {
     {"any other 64-bit ARM CPU", 0x0, 0, 0xffff, {[SEALANE_CHACHA20POLY1305] = "neon"}},
 #elif defined(SEALANE_ARM_KERNELS)
     {"any 32-bit ARM CPU", 0x0, 0, 0xffff, {NULL}},
+#elif defined(SEALANE_RISCV64_KERNELS)
+    {"any 64-bit RISC-V CPU", 0x0, 0, 0xffff, {NULL}},
+#elif defined(SEALANE_MIPS_KERNELS)
+    {"any 32-bit MIPS CPU", 0x0, 0, 0xffff, {NULL}},
 #else
     {"any CPU", 0, 0, 0xffff, {0}},
 #endif

@@ -1,4 +1,4 @@
-/* A part of check.c: the calling convention, watched by abi_x86_64.S, abi_aarch64.S and abi_arm.S. */
+/* A part of check.c: the calling convention, watched by abi_*.S. */
 
 #if defined(__aarch64__)
 struct abi_registers {
@@ -11,6 +11,17 @@ struct abi_registers {
     uint32_t general[8]; /* r4 to r11 */
     uint32_t sp, fpscr;
     uint64_t vector[8]; /* d8 to d15 */
+};
+#elif defined(__riscv)
+struct abi_registers {
+    uint64_t general[12]; /* s0 to s11 */
+    uint64_t sp, fcsr;
+    uint64_t vector[12]; /* fs0 to fs11 */
+};
+#elif defined(__mips__)
+struct abi_registers {
+    uint32_t general[10]; /* s0 to s7, gp, fp */
+    uint32_t sp;
 };
 #else
 struct abi_registers {
@@ -79,7 +90,8 @@ static const char *abi_violation(void)
             }
     return NULL;
 }
-#elif defined(__aarch64__) || (defined(__arm__) && defined(__ARM_ARCH_ISA_ARM))
+#elif defined(__aarch64__) || (defined(__arm__) && defined(__ARM_ARCH_ISA_ARM)) || \
+    (defined(__riscv_float_abi_double) && defined(__LP64__))
 #define HAVE_ABI_CHECK 1
 
 void abi_call(sealane_kernel *, const sealane_args *, void *scratch, const void *consts);
@@ -91,12 +103,23 @@ static void call_watched(sealane_kernel *kernel, const sealane_args *a, void *sc
     abi_call(kernel, a, scratch, consts);
 }
 
+#if defined(__riscv)
+#define VECTOR_NAME "fs%d"
+#define FIRST_VECTOR 0
+#else
+#define VECTOR_NAME "d%d"
+#define FIRST_VECTOR 8
+#endif
+
 static const char *abi_violation(void)
 {
     static char text[64];
 #if defined(__aarch64__)
     static const char *const names[] = {"x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29"};
     const int same_control = abi_before.fpcr == abi_after.fpcr;
+#elif defined(__riscv)
+    static const char *const names[] = {"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11"};
+    const int same_control = abi_before.fcsr == abi_after.fcsr;
 #else
     static const char *const names[] = {"r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11"};
     const uint32_t control = 0x07f79f00; /* all but the condition and exception flags (AAPCS32, section 6.1.2.1) */
@@ -113,12 +136,34 @@ static const char *abi_violation(void)
         return NULL;
     if (!same_control)
         return "the floating-point control register was not preserved";
-    for (int i = 0; i < 8; i++)
+    for (size_t i = 0; i < sizeof abi_before.vector / sizeof *abi_before.vector; i++)
         if (abi_before.vector[i] != abi_after.vector[i]) {
-            snprintf(text, sizeof text, "d%d was not preserved", i + 8);
+            snprintf(text, sizeof text, VECTOR_NAME " was not preserved", (int)(i + FIRST_VECTOR));
             return text;
         }
     return NULL;
+}
+#elif defined(__mips__) && defined(_ABIO32) && _MIPS_SIM == _ABIO32 && !defined(__PIE__)
+#define HAVE_ABI_CHECK 1
+
+void abi_call(sealane_kernel *, const sealane_args *, void *scratch, const void *consts);
+
+static void call_watched(sealane_kernel *kernel, const sealane_args *a, void *scratch, const void *consts)
+{
+    randomise(abi_before.general, sizeof abi_before.general);
+    abi_call(kernel, a, scratch, consts);
+}
+
+static const char *abi_violation(void)
+{
+    static const char *const names[] = {"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "gp", "fp"};
+    static char text[64];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], "gp") != 0 && abi_before.general[i] != abi_after.general[i]) {
+            snprintf(text, sizeof text, "%s was not preserved", names[i]);
+            return text;
+        }
+    return abi_before.sp == abi_after.sp ? NULL : "sp was not preserved";
 }
 #else
 #define HAVE_ABI_CHECK 0

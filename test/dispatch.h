@@ -29,7 +29,7 @@ static void count_batch_report(const sealane_table *table, const sealane_level *
 /* A batch kernel that fails its self-test is reported once and not used; one that passes is, and so is none. */
 static int check_batch_selftest(const sealane_table *table, const sealane_level *broken, const sealane_level *without)
 {
-    _Atomic unsigned char outcome = 0, sound_outcome = 0, no_outcome = 0;
+    atomic_int outcome = 0, sound_outcome = 0, no_outcome = 0;
     const sealane_level *sound = &table->levels[table->count - 1];
     reported = 0;
     now.gcm = table == &sealane_tables[SEALANE_AESGCM]; /* for wrong_batch_tag */

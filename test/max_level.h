@@ -100,7 +100,8 @@ static int race_has_one_outcome(void)
         keep_stores(&i);
     const int portable = is_portable(0);
     pthread_join(thread, NULL);
-    return has_only_portable(0) || (portable ? result == SEALANE_OK : result == SEALANE_TOO_LATE && !is_portable(1));
+    return has_only_portable(0) ||
+           (portable ? result == SEALANE_OK : result == SEALANE_TOO_LATE && is_portable(1) == has_only_portable(1));
 }
 
 static int check_max_level(void)

@@ -5,7 +5,7 @@ static const struct {
     const char *primitive, *level;
     size_t end;
 } scratch_ends[] = {
-#if defined(__x86_64__)
+#if defined(SEALANE_X86_64_KERNELS)
     {"aes", "aesni", 384},
     {"aes", "avx2", 512},
     {"aes", "avx512", 768},
@@ -20,7 +20,7 @@ static const struct {
     {"chacha20poly1305", "avx512vl", 1344},
     {"chacha20poly1305", "ssse3", 960},
 #endif
-#if defined(__aarch64__)
+#if defined(SEALANE_AARCH64_KERNELS)
     {"aes", "ce", 256},
     {"aes", "neon", 2304},
     {"aesgcm", "ce", 720},
@@ -28,7 +28,7 @@ static const struct {
     {"chacha20poly1305", "neon", 608},
     {"chacha20poly1305", "neon6", 608},
 #endif
-#if defined(__arm__)
+#if defined(SEALANE_ARM_KERNELS)
     {"aes", "armv6", 1344},
     {"aes", "ce32", 448},
     {"aes", "neon", 3712},
@@ -37,6 +37,13 @@ static const struct {
     {"aesgcm", "neon", 3936},
     {"chacha20poly1305", "armv6", 544},
     {"chacha20poly1305", "neon", 800},
+#endif
+#if defined(SEALANE_RISCV64_KERNELS)
+    {"chacha20poly1305", "rv64", 456},
+    {"chacha20poly1305", "zbb", 456},
+#endif
+#if defined(SEALANE_MIPS_KERNELS)
+    {"chacha20poly1305", "mips32r2", 456},
 #endif
     {NULL, NULL, 0},
 };

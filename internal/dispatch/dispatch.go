@@ -24,8 +24,8 @@ type Table struct {
 	Primitive string
 	Rows      []Row
 
-	works  [16]atomic.Uint32 // by level: what Works knows
-	chosen atomic.Uint32     // a level; 0 before the choice, none if no row passed
+	works  [LevelEnd]atomic.Uint32 // by level: what Works knows
+	chosen atomic.Uint32           // a level; 0 before the choice, none if no row passed
 	mu     sync.Mutex
 	tests  map[string]bool // outcomes of the known-answer tests that have run
 }

@@ -1,6 +1,10 @@
 package kernel
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/sealane/sealane/internal/dispatch"
+)
 
 // A BatchPlan says when a batch kernel pays: for packets of each number of whole blocks from how many on, up to
 // BatchFromMax, they are faster side by side; 0 says never. Unlike packets pay if the sum of 1/from is 1 or more. The plans of levels are in asm/levels.json.
@@ -27,7 +31,7 @@ func newBatchPlan(runs [][2]int) *BatchPlan {
 }
 
 // The plans of a primitive's levels.
-type batchPlans [16]*BatchPlan
+type batchPlans [dispatch.LevelEnd]*BatchPlan
 
 // BatchFromMax is the largest number in a BatchPlan.
 const BatchFromMax = 16

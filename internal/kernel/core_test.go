@@ -24,7 +24,7 @@ func TestCore(t *testing.T) {
 		t.Skip("NOT RUN: needs the go command")
 	}
 	for _, platform := range []string{
-		"linux/amd64", "linux/arm64", "linux/arm", "linux/386", "linux/s390x", "android/arm64", "darwin/amd64", "darwin/arm64",
+		"linux/amd64", "linux/arm64", "linux/arm", "linux/386", "linux/s390x", "linux/riscv64", "android/arm64", "darwin/amd64", "darwin/arm64",
 		"windows/amd64", "freebsd/amd64", "openbsd/amd64", "netbsd/arm", "js/wasm",
 	} {
 		system, processor, _ := strings.Cut(platform, "/")

@@ -100,6 +100,9 @@ func TestStateIsShared(t *testing.T) {
 	for _, c := range []*primitive{ofChaCha20, ofAESGCM} {
 		var levels []Level
 		c.forEachLevel(t, func(t *testing.T, level Level) { levels = append(levels, level) })
+		if len(levels) == 0 { // -skip has left them out
+			continue
+		}
 		for range 200 {
 			p := c.newPacket(r, 64*16+r.IntN(1024), r.IntN(40))
 			p.open = r.IntN(2) == 0

@@ -8,6 +8,9 @@ type Level uint8
 // The levels of all architectures, the best last: 0 is none.
 const (
 	Portable Level = 1 + iota
+	MIPS32R2
+	RV64
+	ZBB
 	ARMv6
 	NEON
 	NEON6

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/sealane/sealane/internal/dispatch"
 	"github.com/sealane/sealane/internal/kernel"
 )
 
@@ -21,7 +22,7 @@ const (
 
 	never = int(^uint(0) >> 1)
 
-	levels = 16 // none included, and some that are not there
+	levels = dispatch.LevelEnd // none included
 )
 
 // least is from how many bytes on a level's kernel is called. Of less, the standard library's code is as fast: its calls have

@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum, auto
 from pathlib import Path
 
@@ -47,7 +47,7 @@ class Target:
 
     qemu: str
     default_cpu: str  # what QEMU pretends to be: it decides what the program detects and runs
-    decoder: tuple[int, int]  # architecture and mode for capstone
+    decoder: tuple[int, int] | None  # architecture and mode for capstone; None: the scoreboard knows no core of it
     triple: str  # for LLVM, as are the attributes
     attributes: str
     in_order: tuple[str, ...]  # cores modelled by the scoreboard below
@@ -72,6 +72,21 @@ ARM64 = Target(
     in_order=("cortex-a53",),
     out_of_order=("cortex-a72", "neoverse-n1"),
 )
+# llvm-mca has tables of in-order cores of RISC-V, too.
+RISCV64 = Target(
+    qemu="qemu-riscv64",
+    default_cpu="rv64",
+    decoder=None,
+    triple="riscv64-linux-gnu",
+    attributes="+m,+a,+f,+d,+c,+zbb",
+    in_order=(),
+    out_of_order=("sifive-u74", "spacemit-x60", "sifive-p670"),
+)
+# Instructions are counted, and traces compared.
+MIPS = Target(
+    qemu="qemu-mips", default_cpu="24Kc", decoder=None, triple="mips-linux-gnu", attributes="", in_order=(), out_of_order=()
+)
+MIPSEL = replace(MIPS, qemu="qemu-mipsel", triple="mipsel-linux-gnu")
 
 
 def run(command: list[str], **options) -> str:
@@ -91,10 +106,12 @@ def target_of(binary: str) -> Target:
         header = Path(binary).read_bytes()[:20]
     except OSError as error:
         raise ArmcostError(error) from None
-    elf_type, machine = struct.unpack_from("<HH", header.ljust(20), 16)
-    target = {40: ARM, 183: ARM64}.get(machine)  # EM_ARM, EM_AARCH64
+    big_endian = header[5:6] == b"\x02"
+    elf_type, machine = struct.unpack_from(">HH" if big_endian else "<HH", header.ljust(20), 16)
+    # EM_ARM, EM_AARCH64, EM_RISCV, EM_MIPS
+    target = {40: ARM, 183: ARM64, 243: RISCV64, 8: MIPS if big_endian else MIPSEL}.get(machine)
     if header[:4] != b"\x7fELF" or target is None:
-        raise ArmcostError(f"{binary} is not a program for 32-bit ARM or arm64")
+        raise ArmcostError(f"{binary} is not a program for 32-bit ARM, arm64, riscv64 or MIPS")
     if elf_type != 2:  # ET_EXEC
         raise ArmcostError(f"{binary} is position-independent: link it with -static -no-pie")
     return target
@@ -166,12 +183,12 @@ class Trace:
     stores: int
 
 
-def read_trace(path: Path) -> Trace:
+def read_trace(path: Path, riscv: bool = False) -> Trace:
     opcodes, accesses = [], collections.Counter()
     for address, opcode, size, kind in RECORD.iter_unpack(path.read_bytes()):
         if kind != INSTRUCTION:
             accesses[kind] += 1
-        elif size == 4:
+        elif size == 4 or size == 2 and opcode & 3 != 3 and riscv:
             opcodes.append(opcode)
         else:
             # QEMU gives no size for the helpers that Linux puts at 0xffff0f60 to 0xffff0fe0.
@@ -455,7 +472,9 @@ def in_order_cycles(operations: Iterable[Operation], core: Core) -> int:
 def assembly(target: Target, opcodes: list[int]) -> str:
     """A trace in LLVM's assembly language, one instruction a line."""
     distinct = sorted(set(opcodes))
-    encoded = "\n".join(" ".join(map(hex, opcode.to_bytes(4, "little"))) for opcode in distinct)
+    short = target is RISCV64  # the lowest bits tell how long an instruction is
+    sizes = [2 if short and opcode & 3 != 3 else 4 for opcode in distinct]
+    encoded = "\n".join(" ".join(map(hex, o.to_bytes(n, "little"))) for o, n in zip(distinct, sizes))
     command = [f"llvm-mc{LLVM_SUFFIX}", "--disassemble", f"--triple={target.triple}"]
     output = run([*command, f"-mattr={target.attributes}"], input=encoded)
     lines = [line.strip() for line in output.splitlines() if not line.strip().startswith(".")]
@@ -498,13 +517,15 @@ def cache_file(directory: str, text: str) -> Path:
 
 def modelled_cycles(target: Target, opcodes: list[int], cache: str | None, more: list[str] = []) -> dict[str, int]:
     """Cycles of a trace by core; more: cores of llvm-mca beside the target's, which are not kept."""
+    if not target.in_order and not target.out_of_order:
+        return {}
     text = assembly(target, opcodes)
     others = {core: out_of_order_cycles(target, text, core) for core in more}
     kept = cache and cache_file(cache, text)
     if kept and kept.exists():
         return json.loads(kept.read_text()) | others
-    decoded = {opcode: decode(target, opcode) for opcode in set(opcodes)}
-    operations = [decoded[opcode] for opcode in opcodes]
+    decoded = {opcode: decode(target, opcode) for opcode in set(opcodes)} if target.decoder else {}
+    operations = [decoded[opcode] for opcode in opcodes] if decoded else []
     cycles = {core: in_order_cycles(operations, IN_ORDER_CORES[core]) for core in target.in_order}
     cycles |= {core: out_of_order_cycles(target, text, core) for core in target.out_of_order}
     if kept:
@@ -532,7 +553,8 @@ def shortest_round(options: argparse.Namespace) -> Trace:
     for _ in range(COST_RUNS):
         with tempfile.TemporaryDirectory() as directory:
             rounds, _ = record(options, SEEDS[0], directory)
-            traces.append(read_trace(min(rounds, key=lambda path: path.stat().st_size)))
+            shortest = min(rounds, key=lambda path: path.stat().st_size)
+            traces.append(read_trace(shortest, target_of(options.command[0]) is RISCV64))
             if len(rounds) > 1 and len({path.stat().st_size for path in rounds}) == 1:
                 break
     return min(traces, key=lambda trace: len(trace.opcodes))

@@ -27,6 +27,10 @@ var arm = &target{
 	class:   elf.ELFCLASS32,
 	machine: elf.EM_ARM,
 
+	macro:   "SEALANE_ARM_KERNELS",
+	feature: "SEALANE_ARM_",
+	rust:    true,
+
 	gnu:     []string{"arm-linux-gnueabihf-gcc", "arm-linux-gnueabi-gcc", "gcc", "cc"},
 	clang:   []string{"clang", "--target=armv7-linux-gnueabihf"},
 	objdump: []string{"arm-linux-gnueabihf-objdump", "arm-linux-gnueabi-objdump", "objdump", "-m", "arm"}, // bare objects name no architecture
@@ -88,6 +92,10 @@ var arm64 = &target{
 	goarch:  "arm64",
 	class:   elf.ELFCLASS64,
 	machine: elf.EM_AARCH64,
+
+	macro:   "SEALANE_AARCH64_KERNELS",
+	feature: "SEALANE_ARM_",
+	rust:    true,
 
 	gnu:     []string{"aarch64-linux-gnu-gcc", "gcc", "cc"},
 	clang:   []string{"clang", "--target=aarch64-linux-gnu"},

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,11 +28,13 @@ func kernelOf(isa, lines string) string {
 	return "#include \"../asm.S\"\n\nisa " + isa + "\n\nfunction sealane_sum_neon\n" + lines + "\nendfunction\n"
 }
 
-// armKernels has, for both, one kernel for each way to break the convention, and what must be said of it; and some that keep it.
-var armKernels = []struct {
+type testKernel struct {
 	row              *target
 	isa, lines, want string
-}{
+}
+
+// armKernels has, for both, one kernel for each way to break the convention, and what must be said of it; and some that keep it.
+var armKernels = []testKernel{
 	{arm, "neon", "add r3, r1, r2", ""},
 	{arm, "neon", "1: subs r3, r3, #1\n ldmia r2!, {r4-r9, r11, r12}\n bne 1b\n bls 2f\n movs r0, r0, lsl #4\n2:", ""},
 	{arm, "neon", "vld1.32 {d16-d19}, [r2:128]!\n vldmia r2, {d8-d15}\n vmov r3, r4, d0\n vmlal.u32 q0, d2, d4[1]\n vmov.u32 r3, d0[1]", ""},
@@ -190,7 +193,7 @@ var armKernels = []struct {
 
 // TestARMKernels assembles each with GNU as and clang, which must agree, and checks it with both decoders.
 func TestARMKernels(t *testing.T) {
-	for _, c := range armKernels {
+	for _, c := range slices.Concat(armKernels, riscvKernels, mipsKernels) {
 		t.Run(c.row.goarch+"/"+strings.ReplaceAll(c.lines, "\n", ";"), func(t *testing.T) {
 			t.Parallel()
 			needTools(t, c.row)

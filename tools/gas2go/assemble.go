@@ -111,14 +111,17 @@ func (t *target) takeApart(f *elf.File) (*object, error) {
 		return nil, err
 	}
 	var errs []error
+	resolved := make(map[elf.SectionIndex][]byte)
 	for _, s := range f.Sections {
 		if (s.Type == elf.SHT_RELA || s.Type == elf.SHT_REL) && int(s.Info) < len(f.Sections) && f.Sections[s.Info].Flags&elf.SHF_ALLOC != 0 {
-			errs = append(errs, relocationErrors(f, s, symbols)...)
+			code, found := t.relocate(f, s, symbols)
+			resolved[elf.SectionIndex(s.Info)] = code
+			errs = append(errs, found...)
 		}
 	}
 	o := new(object)
 	for i, s := range f.Sections {
-		if s.Flags&elf.SHF_ALLOC == 0 || s.Size == 0 || s.Type == elf.SHT_NOTE {
+		if s.Flags&elf.SHF_ALLOC == 0 || s.Size == 0 || s.Type == elf.SHT_NOTE || s.Type >= elf.SHT_LOPROC && s.Type <= elf.SHT_HIPROC {
 			continue
 		}
 		text := s.Flags&elf.SHF_EXECINSTR != 0
@@ -135,7 +138,13 @@ func (t *target) takeApart(f *elf.File) (*object, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := wholeSection(symbols, elf.SectionIndex(i), s, kind, name, t.rules.dataSymbols); err != nil {
+		if code := resolved[elf.SectionIndex(i)]; code != nil {
+			data = code
+		}
+		if text {
+			data = t.withoutFill(data, symbols, elf.SectionIndex(i), s.Addralign)
+		}
+		if err := wholeSection(symbols, elf.SectionIndex(i), s.Name, uint64(len(data)), kind, name, t.rules.dataSymbols); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -172,8 +181,22 @@ func (o *object) statedScratch(symbols []elf.Symbol) error {
 	return nil
 }
 
-// wholeSection checks that the symbol name is exactly section s, and that no other symbol calls a part of it data.
-func wholeSection(symbols []elf.Symbol, index elf.SectionIndex, s *elf.Section, kind elf.SymType, name string, dataSymbols *regexp.Regexp) error {
+// withoutFill cuts off the nops by which GNU as for RISC-V ends a section at a multiple of its alignment.
+func (t *target) withoutFill(data []byte, symbols []elf.Symbol, index elf.SectionIndex, align uint64) []byte {
+	for _, s := range symbols {
+		size := uint64(len(data))
+		if t.fill == nil || s.Section != index || elf.ST_TYPE(s.Info) != elf.STT_FUNC || s.Value != 0 || s.Size >= size || size-s.Size >= align {
+			continue
+		}
+		if rest := data[s.Size:]; bytes.Equal(rest, bytes.Repeat(t.fill, len(rest)/len(t.fill))) {
+			return data[:s.Size]
+		}
+	}
+	return data
+}
+
+// wholeSection checks that the symbol name is exactly a section of that name and size, and that no other symbol calls a part of it data.
+func wholeSection(symbols []elf.Symbol, index elf.SectionIndex, section string, size uint64, kind elf.SymType, name string, dataSymbols *regexp.Regexp) error {
 	found := false
 	for _, sym := range symbols {
 		if sym.Section != index {
@@ -182,9 +205,9 @@ func wholeSection(symbols []elf.Symbol, index elf.SectionIndex, s *elf.Section, 
 		typ := elf.ST_TYPE(sym.Info)
 		switch {
 		case sym.Name == name && typ == kind:
-			if sym.Value != 0 || sym.Size != s.Size {
+			if sym.Value != 0 || sym.Size != size {
 				return fmt.Errorf("%s: has offset %d and size %d in a section of %d bytes (is the function or constants block closed?)",
-					name, sym.Value, sym.Size, s.Size)
+					name, sym.Value, sym.Size, size)
 			}
 			found = true
 		case typ == elf.STT_OBJECT && kind == elf.STT_FUNC, kind == elf.STT_FUNC && dataSymbols != nil && dataSymbols.MatchString(sym.Name):
@@ -194,32 +217,45 @@ func wholeSection(symbols []elf.Symbol, index elf.SectionIndex, s *elf.Section, 
 		}
 	}
 	if !found {
-		return fmt.Errorf("section %s: no symbol %s of type %v", s.Name, name, kind)
+		return fmt.Errorf("section %s: no symbol %s of type %v", section, name, kind)
 	}
 	return nil
 }
 
-// relocationErrors has one error for each relocation in r.
-func relocationErrors(f *elf.File, r *elf.Section, symbols []elf.Symbol) []error {
+// relocate returns the contents of the section that r is for with jumps inside it resolved, and an error for each other
+// relocation.
+func (t *target) relocate(f *elf.File, r *elf.Section, symbols []elf.Symbol) (code []byte, errs []error) {
 	data, err := r.Data()
 	if err != nil {
-		return []error{err}
+		return nil, []error{err}
+	}
+	if code, err = f.Sections[r.Info].Data(); err != nil {
+		return nil, []error{err}
 	}
 	entry := map[elf.SectionType]map[elf.Class]int{
 		elf.SHT_RELA: {elf.ELFCLASS64: 24, elf.ELFCLASS32: 12},
 		elf.SHT_REL:  {elf.ELFCLASS64: 16, elf.ELFCLASS32: 8},
 	}[r.Type][f.Class]
-	var errs []error
 	for ; len(data) >= entry; data = data[entry:] {
-		var offset, sym uint64
+		var offset, sym, addend uint64
+		var kind uint32
 		if f.Class == elf.ELFCLASS64 {
-			offset, sym = f.ByteOrder.Uint64(data), f.ByteOrder.Uint64(data[8:])>>32
+			info := f.ByteOrder.Uint64(data[8:])
+			offset, sym, kind = f.ByteOrder.Uint64(data), info>>32, uint32(info)
 		} else {
-			offset, sym = uint64(f.ByteOrder.Uint32(data)), uint64(f.ByteOrder.Uint32(data[4:])>>8)
+			info := f.ByteOrder.Uint32(data[4:])
+			offset, sym, kind = uint64(f.ByteOrder.Uint32(data)), uint64(info>>8), info&255
 		}
 		against := "an absolute address"
 		if sym > 0 && sym <= uint64(len(symbols)) {
-			if s := symbols[sym-1]; s.Name != "" {
+			s := symbols[sym-1]
+			if entry == 24 {
+				addend = f.ByteOrder.Uint64(data[16:])
+			}
+			if t.rules.resolve != nil && s.Section == elf.SectionIndex(r.Info) && t.rules.resolve(code, offset, s.Value+addend, kind) {
+				continue
+			}
+			if s.Name != "" {
 				against = s.Name
 			} else if int(s.Section) < len(f.Sections) {
 				against = f.Sections[s.Section].Name
@@ -227,7 +263,7 @@ func relocationErrors(f *elf.File, r *elf.Section, symbols []elf.Symbol) []error
 		}
 		errs = append(errs, fmt.Errorf("%s+%#x: relocation against %s: a kernel needs none", f.Sections[r.Info].Name, offset, against))
 	}
-	return errs
+	return code, errs
 }
 
 // difference says where two assemblers disagree, or "".

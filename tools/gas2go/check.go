@@ -55,8 +55,8 @@ func (t *target) checkBody(f *function, l *layout) []error {
 			errs = append(errs, f.errorAt(i, reason))
 		}
 	}
-	if last := len(f.body) - 1; !t.rules.ret.MatchString(f.body[last].text) {
-		errs = append(errs, f.errorAt(last, "ends without ret"))
+	if last := t.end(f); last < 0 || !t.rules.ret.MatchString(f.body[last].text) || t.delay && !t.rules.nop.MatchString(f.body[last+1].text) {
+		errs = append(errs, f.errorAt(max(last, 0), "ends without ret"))
 	}
 	reached := t.reach(f)
 	for i := range f.body {
@@ -75,6 +75,14 @@ func (f *function) errorAt(i int, reason string) error {
 	return fmt.Errorf("%s+%#x: %s: %s", f.name, f.body[i].offset, f.body[i].text, reason)
 }
 
+// end is which instruction must be the return: the last but for a delay slot.
+func (t *target) end(f *function) int {
+	if t.delay {
+		return len(f.body) - 2
+	}
+	return len(f.body) - 1
+}
+
 // refuse says why instruction i of f breaks the convention, or "".
 func (t *target) refuse(f *function, i int) string {
 	ins, r := &f.body[i], &t.rules
@@ -82,13 +90,16 @@ func (t *target) refuse(f *function, i int) string {
 		return ""
 	}
 	if r.ret.MatchString(ins.text) {
-		if i != len(f.body)-1 {
+		if i != t.end(f) {
 			return "ret before the end; jump to the end instead"
 		}
 		return ""
 	}
 	jump := r.jump.MatchString(ins.mnemonic)
 	if jump {
+		if t.delay && i+1 < len(f.body) && r.jump.MatchString(f.body[i+1].mnemonic) {
+			return "a jump in its delay slot"
+		}
 		switch {
 		case ins.target < 0:
 			return "indirect jump"
@@ -134,6 +145,14 @@ func (f *function) index(offset int) int {
 func (t *target) successors(f *function, i int) []int {
 	ins := &f.body[i]
 	var next []int
+	if t.delay { // what runs next is the delay slot, and behind that what is said here
+		if t.rules.jump.MatchString(ins.mnemonic) {
+			return []int{i + 1}[:min(1, len(f.body)-1-i)]
+		}
+		if i > 0 && t.rules.jump.MatchString(f.body[i-1].mnemonic) {
+			ins = &f.body[i-1]
+		}
+	}
 	if t.rules.ret.MatchString(ins.text) {
 		return nil
 	}

@@ -37,13 +37,16 @@ func (t *target) disassemblers() (found []disassembler, missing []string) {
 		n++
 	}
 	for _, name := range t.objdump[:n] {
-		if decodesELF(name, t.class, t.machine) {
+		if t.decodedBy(name) {
 			found = append(found, disassembler{"GNU objdump", append([]string{name, "-d", "-z", "-w"}, t.objdump[n:]...)})
 			break
 		}
 	}
 	if found == nil {
 		missing = append(missing, "GNU objdump for "+t.isa)
+	}
+	if t.llvm == nil {
+		return found, missing
 	}
 	if path, err := exec.LookPath("llvm-objdump"); err == nil {
 		found = append(found, disassembler{"llvm-objdump", append([]string{path, "-d", "-z"}, t.llvm...)})
@@ -53,8 +56,8 @@ func (t *target) disassemblers() (found []disassembler, missing []string) {
 	return found, missing
 }
 
-// decodesELF reports whether that GNU objdump is installed and knows the machine.
-func decodesELF(name string, class elf.Class, machine elf.Machine) bool {
+// decodedBy reports whether that GNU objdump is installed and knows the machine.
+func (t *target) decodedBy(name string) bool {
 	version, err := exec.Command(name, "--version").Output()
 	if err != nil || !bytes.Contains(version, []byte("GNU objdump")) {
 		return false
@@ -65,7 +68,7 @@ func decodesELF(name string, class elf.Class, machine elf.Machine) bool {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "empty.o")
-	if os.WriteFile(path, bareObject(class, machine, make([]byte, 16)), 0o600) != nil {
+	if os.WriteFile(path, t.bareObject(make([]byte, 16)), 0o600) != nil {
 		return false
 	}
 	out, err := exec.Command(name, "-d", path).CombinedOutput()
@@ -75,7 +78,7 @@ func decodesELF(name string, class elf.Class, machine elf.Machine) bool {
 var (
 	decodedLine = regexp.MustCompile(`^ *([0-9a-f]+): *\t?((?:[0-9a-f]{2,8} )*[0-9a-f]{2,8}) *\t(.*)$`)
 	spaces      = regexp.MustCompile(`[ \t]+`)
-	unknown     = regexp.MustCompile(`\(bad\)|<unknown>|\.byte|\.word|\.inst|UNDEFINED|(?i:<unpredictable>)`)
+	unknown     = regexp.MustCompile(`\(bad\)|<unknown>|\.[248]?byte|\.word|\.inst|UNDEFINED|(?i:<unpredictable>)`)
 	encoding    = regexp.MustCompile(`^\{(?:vex[23]?|evex)\} `)
 )
 
@@ -88,7 +91,7 @@ func (t *target) decode(d disassembler, code []byte) ([]instruction, error) {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "kernel.o")
-	if err := os.WriteFile(path, bareObject(t.class, t.machine, code), 0o600); err != nil {
+	if err := os.WriteFile(path, t.bareObject(code), 0o600); err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(d.command[0], append(d.command[1:len(d.command):len(d.command)], path)...)
@@ -143,37 +146,57 @@ func (t *target) decode(d disassembler, code []byte) ([]instruction, error) {
 }
 
 // bareObject is the smallest ELF object whose .text is code: no symbols, no relocations.
-func bareObject(class elf.Class, machine elf.Machine, code []byte) []byte {
-	names := "\x00.text\x00.shstrtab\x00"
-	ident := [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(class), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)}
+func (t *target) bareObject(code []byte) []byte {
+	const names = "\x00.text\x00.shstrtab\x00.riscv.attributes\x00"
+	order, data := binary.ByteOrder(binary.LittleEndian), elf.ELFDATA2LSB
+	if t.bigEndian {
+		order, data = binary.BigEndian, elf.ELFDATA2MSB
+	}
+	ident := [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(t.class), byte(data), byte(elf.EV_CURRENT)}
 	var b bytes.Buffer
 	put := func(v any) { // the buffer takes everything and the types have fixed sizes
-		if err := binary.Write(&b, binary.LittleEndian, v); err != nil {
+		if err := binary.Write(&b, order, v); err != nil {
 			panic(err)
 		}
 	}
-	if class == elf.ELFCLASS64 {
-		const header, section = 64, 64
-		sections := uint64(header + len(code) + len(names))
-		put(elf.Header64{Ident: ident, Type: uint16(elf.ET_REL), Machine: uint16(machine), Version: 1, Shoff: sections,
-			Ehsize: header, Shentsize: section, Shnum: 3, Shstrndx: 2})
-		b.Write(code)
-		b.WriteString(names)
-		put(elf.Section64{})
-		put(elf.Section64{Name: 1, Type: uint32(elf.SHT_PROGBITS), Flags: uint64(elf.SHF_ALLOC | elf.SHF_EXECINSTR), Off: header,
-			Size: uint64(len(code)), Addralign: 1})
-		put(elf.Section64{Name: 7, Type: uint32(elf.SHT_STRTAB), Off: uint64(header + len(code)), Size: uint64(len(names)), Addralign: 1})
-		return b.Bytes()
+	type section struct {
+		name, typ, flags uint32
+		data             []byte
 	}
-	const header, section = 52, 40
-	sections := uint32(header + len(code) + len(names))
-	put(elf.Header32{Ident: ident, Type: uint16(elf.ET_REL), Machine: uint16(machine), Version: 1, Shoff: sections,
-		Ehsize: header, Shentsize: section, Shnum: 3, Shstrndx: 2})
-	b.Write(code)
-	b.WriteString(names)
-	put(elf.Section32{})
-	put(elf.Section32{Name: 1, Type: uint32(elf.SHT_PROGBITS), Flags: uint32(elf.SHF_ALLOC | elf.SHF_EXECINSTR), Off: header,
-		Size: uint32(len(code)), Addralign: 4})
-	put(elf.Section32{Name: 7, Type: uint32(elf.SHT_STRTAB), Off: header + uint32(len(code)), Size: uint32(len(names)), Addralign: 1})
+	sections := []section{{}, {1, uint32(elf.SHT_PROGBITS), uint32(elf.SHF_ALLOC | elf.SHF_EXECINSTR), code},
+		{7, uint32(elf.SHT_STRTAB), 0, []byte(names)}}
+	if t.attributes != "" {
+		sections = append(sections, section{17, uint32(elf.SHT_LOPROC) + 3, 0, riscvAttributes(t.attributes)})
+	}
+	header, entry := 64, 64
+	if t.class == elf.ELFCLASS32 {
+		header, entry = 52, 40
+	}
+	at := header
+	for _, s := range sections {
+		at += len(s.data)
+	}
+	at = (at + 7) &^ 7
+	if t.class == elf.ELFCLASS64 {
+		put(elf.Header64{Ident: ident, Type: uint16(elf.ET_REL), Machine: uint16(t.machine), Version: 1, Shoff: uint64(at), Flags: t.flags,
+			Ehsize: uint16(header), Shentsize: uint16(entry), Shnum: uint16(len(sections)), Shstrndx: 2})
+	} else {
+		put(elf.Header32{Ident: ident, Type: uint16(elf.ET_REL), Machine: uint16(t.machine), Version: 1, Shoff: uint32(at), Flags: t.flags,
+			Ehsize: uint16(header), Shentsize: uint16(entry), Shnum: uint16(len(sections)), Shstrndx: 2})
+	}
+	for _, s := range sections {
+		b.Write(s.data)
+	}
+	b.Write(make([]byte, at-b.Len()))
+	from := header
+	for i, s := range sections {
+		align := min(i, 1) // the first section is none
+		if t.class == elf.ELFCLASS64 {
+			put(elf.Section64{Name: s.name, Type: s.typ, Flags: uint64(s.flags), Off: uint64(from), Size: uint64(len(s.data)), Addralign: uint64(align)})
+		} else {
+			put(elf.Section32{Name: s.name, Type: s.typ, Flags: s.flags, Off: uint32(from), Size: uint32(len(s.data)), Addralign: uint32(align)})
+		}
+		from += len(s.data)
+	}
 	return b.Bytes()
 }

@@ -2,9 +2,9 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"go/format"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -80,7 +80,7 @@ func (t *target) assembly(source string, kernels []*kernel, l *layout) ([]byte, 
 		t.writeBody(&b, k.function)
 		b.WriteString(t.epilogue + "\tRET\n")
 		if k.constants != nil {
-			writeConstants(&b, data.Constants, k.constants.data)
+			t.writeConstants(&b, data.Constants, k.constants.data)
 		}
 	}
 	return b.Bytes(), nil
@@ -122,7 +122,7 @@ func (t *target) rows(f *function) []row {
 		targets[f.body[i].target] = true
 	}
 	var rows []row
-	body := f.body[:len(f.body)-1]
+	body := f.body[:t.end(f)]
 	for i := 0; i < len(body); {
 		ins := &body[i]
 		code, text := ins.code, ins.text
@@ -140,7 +140,7 @@ func (t *target) rows(f *function) []row {
 	return rows
 }
 
-// directives writes code as Go assembler data, least significant byte first.
+// directives writes code as Go assembler data, in words of the target's byte order.
 func (t *target) directives(code []byte) string {
 	names := map[int]string{8: "QUAD", 4: "LONG", 2: "WORD", 1: "BYTE"}
 	if t.units[0] == 4 { // Go's ARM assemblers have one, of four bytes
@@ -149,9 +149,11 @@ func (t *target) directives(code []byte) string {
 	var parts []string
 	for _, unit := range t.units {
 		for len(code) >= unit {
-			var word [8]byte
-			copy(word[:], code[:unit])
-			parts = append(parts, fmt.Sprintf("%s $0x%0*x", names[unit], 2*unit, binary.LittleEndian.Uint64(word[:])))
+			word := slices.Clone(code[:unit])
+			if !t.bigEndian {
+				slices.Reverse(word)
+			}
+			parts = append(parts, fmt.Sprintf("%s $0x%x", names[unit], word))
 			code = code[unit:]
 		}
 	}
@@ -159,11 +161,15 @@ func (t *target) directives(code []byte) string {
 }
 
 // writeConstants pads to 64 bytes: Go's linker aligns a symbol by its size.
-func writeConstants(b *bytes.Buffer, name string, data []byte) {
+func (t *target) writeConstants(b *bytes.Buffer, name string, data []byte) {
 	data = append(data[:len(data):len(data)], make([]byte, -len(data)&63)...)
 	b.WriteString("\n")
 	for i := 0; i < len(data); i += 8 {
-		fmt.Fprintf(b, "DATA %s<>+%d(SB)/8, $0x%016x\n", name, i, binary.LittleEndian.Uint64(data[i:]))
+		word := slices.Clone(data[i : i+8])
+		if !t.bigEndian {
+			slices.Reverse(word)
+		}
+		fmt.Fprintf(b, "DATA %s<>+%d(SB)/8, $0x%x\n", name, i, word)
 	}
 	fmt.Fprintf(b, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", name, len(data))
 }

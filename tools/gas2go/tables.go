@@ -18,6 +18,7 @@ const (
 	goLevelType = outputDir + "/names.go"
 	goTables    = outputDir + "/levels_%s.go"
 	goPortable  = outputDir + "/levels_portable.go"
+	goOther     = "internal/dispatch/features_other.go"
 	rustNames   = rustDir + "/names.rs"
 	rustTables  = rustDir + "/rows_%s.rs"
 )
@@ -38,6 +39,16 @@ func (d tableData) Of(t *target, p *primitiveData) []*level {
 		return nil
 	}
 	return d.Levels[t.isa][p.Name]
+}
+
+// NoTarget is Go's constraint of architectures without kernels.
+func (d tableData) NoTarget() string {
+	var not []string
+	for _, t := range d.Targets {
+		not = append(not, "!"+t.goarch)
+	}
+	slices.Sort(not)
+	return strings.Join(not, " && ")
 }
 
 func (d tableData) Lines(t *target) []*microarchitecture { return d.Microarchitectures[t.isa] }
@@ -90,16 +101,9 @@ func (m *microarchitecture) Range() string {
 	return from + ", " + to
 }
 
-func (t *target) Macro() string {
-	return map[*target]string{amd64: "SEALANE_X86_64_KERNELS", arm64: "SEALANE_AARCH64_KERNELS", arm: "SEALANE_ARM_KERNELS"}[t]
-}
+func (t *target) Macro() string { return t.macro }
 
-func (t *target) Prefix() string {
-	if t == amd64 {
-		return "SEALANE_X86_"
-	}
-	return "SEALANE_ARM_"
-}
+func (t *target) Prefix() string { return t.feature }
 
 func (t *target) ABI() string {
 	if t == amd64 {
@@ -159,13 +163,17 @@ func (r *report) execute(name, text string, data tableData) error {
 func (r *report) addTables(d *levelData) error {
 	all := tableData{levelData: d, Primitives: primitives, Targets: targets}
 	errs := []error{
-		r.execute(cTables, cTemplate, all), r.execute(goNames, goNamesTemplate, all), r.execute(goLevelType, goLevelTemplate, all),
+		r.execute(cTables, cTemplate, tableData{levelData: d, Primitives: primitives, Targets: byISA(targets)}), r.execute(goNames, goNamesTemplate, all), r.execute(goLevelType, goLevelTemplate, all),
 		r.execute(rustNames, rustNamesTemplate, all), r.execute(goPortable, goTemplate, all),
+		r.execute(goOther, goOtherTemplate, all),
 	}
 	for _, t := range targets {
 		all.Target = t
 		errs = append(errs, r.execute(fmt.Sprintf(goLines, t.goarch), goLinesTemplate, all),
-			r.execute(fmt.Sprintf(goTables, t.goarch), goTemplate, all), r.execute(fmt.Sprintf(rustTables, t.isa), rustTemplate, all))
+			r.execute(fmt.Sprintf(goTables, t.goarch), goTemplate, all))
+		if t.rust {
+			errs = append(errs, r.execute(fmt.Sprintf(rustTables, t.isa), rustTemplate, all))
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -174,6 +182,9 @@ const goNamesTemplate = `package dispatch
 
 // allLevels are the names of the levels of all architectures, best first.
 var allLevels = {{quoted .Names}}
+
+// LevelEnd is above the numbers of all levels.
+const LevelEnd = {{len .Names}} + 1
 `
 
 const goLevelTemplate = `package kernel
@@ -197,9 +208,21 @@ var microarchitectures = []Microarchitecture{
 {{end}}}
 `
 
+const goOtherTemplate = `//go:build {{.NoTarget}}
+
+package dispatch
+
+func detect() []feature { return nil }
+
+// levels are the names of the levels of all primitives, best first.
+var levels = []string{"portable"}
+
+var microarchitectures = []Microarchitecture{ {Name: "any CPU"} }
+`
+
 // One instruction set's, or without a target those of systems for which there are no kernels.
 const goTemplate = `
-{{- $d := .}}//go:build {{if .Target}}gc && !purego{{else}}(!amd64 && !arm && !arm64) || !gc || purego{{end}}
+{{- $d := .}}//go:build {{if .Target}}gc && !purego{{else}}({{.NoTarget}}) || !gc || purego{{end}}
 
 package kernel
 

@@ -14,6 +14,17 @@ type target struct {
 	class   elf.Class
 	machine elf.Machine
 
+	bigEndian  bool
+	flags      uint32 // of the ELF header
+	fill       []byte // GNU as ends sections with it
+	attributes string // RISC-V: the extensions that decoders need to know of
+
+	macro   string // C: defined where there are the kernels
+	feature string // C: what its names of features begin with
+	rust    bool   // the crate has the kernels, too
+
+	delay bool // a jump's next instruction runs before its target
+
 	gnu   []string // names of a compiler driver for this target that uses GNU as, the first that is installed
 	clang []string // clang and the option that makes it assemble for this target
 
@@ -45,8 +56,9 @@ type rules struct {
 	allowed     *regexp.Regexp // mnemonics that touch no state but their operands and the flags
 	vector      *regexp.Regexp // operands that make any other mnemonic acceptable
 	reserved    map[string]string
-	dataSymbols *regexp.Regexp                            // mapping symbols that announce data or another instruction set in text, or nil
-	dataflow    func(*target, *function, *layout) []error // what only whole functions show
+	dataSymbols *regexp.Regexp                                         // mapping symbols that announce data or another instruction set in text, or nil
+	resolve     func(code []byte, offset, to uint64, kind uint32) bool // applies a jump's relocation; nil: assemblers leave none
+	dataflow    func(*target, *function, *layout) []error              // what only whole functions show
 	scratch     func(*target, *function, *layout) (int, []error)
 }
 
@@ -92,13 +104,17 @@ func merge(ms ...map[string]string) map[string]string {
 }
 
 // targets are all architectures that kernels are translated for.
-var targets = []*target{amd64, arm64, arm}
+var targets = []*target{amd64, arm64, arm, riscv64, mips, mipsle}
 
 var amd64 = &target{
 	isa:     "x86_64",
 	goarch:  "amd64",
 	class:   elf.ELFCLASS64,
 	machine: elf.EM_X86_64,
+
+	macro:   "SEALANE_X86_64_KERNELS",
+	feature: "SEALANE_X86_",
+	rust:    true,
 
 	gnu:        []string{"x86_64-linux-gnu-gcc", "gcc", "cc"},
 	gnuOptions: []string{"-Wa,-O0", "-Wa,-mx86-used-note=no"},

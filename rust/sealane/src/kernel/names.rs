@@ -2,7 +2,7 @@
 
 /// Every name that may be asked for on any build and of any primitive, best first.
 #[rustfmt::skip]
-pub(crate) const NAMES: [&str; 13] = [
+pub(crate) const NAMES: [&str; 16] = [
     "avx512",
     "avx512mix",
     "avx512vl",
@@ -15,5 +15,8 @@ pub(crate) const NAMES: [&str; 13] = [
     "neon6",
     "neon",
     "armv6",
+    "zbb",
+    "rv64",
+    "mips32r2",
     "portable",
 ];

@@ -1,0 +1,17 @@
+package dispatch
+
+import (
+	"testing"
+
+	"golang.org/x/sys/cpu"
+)
+
+// TestAgainstSys compares with what package cpu of x/sys finds.
+func TestAgainstSys(t *testing.T) {
+	theirs := map[string]bool{"m": true, "zbb": cpu.RISCV64.HasZbb}
+	for _, f := range features() {
+		if want, known := theirs[f.name]; !known || f.has != want {
+			t.Errorf("%s: %v, want %v", f.name, f.has, want)
+		}
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package dispatch
+
+func extensions() uint64 { return 0 }

@@ -1,0 +1,5 @@
+//go:build !linux && (mips || mipsle)
+
+package dispatch
+
+func basePlatform() string { return "" }

@@ -1,0 +1,30 @@
+# Included by the Makefile, before its line "suites:". CPUs of routers and small boards, cross-built and run under qemu-user.
+
+ROUTER_TRIPLES := riscv64-linux-gnu mips-linux-gnu mipsel-linux-gnu
+
+# $(call router,triple): build/cross/<triple>/check, api, aeads and residue, static, by a make of their own.
+define router
+.PHONY: $(B)/cross/$(1)/built
+$(B)/cross/$(1)/built:
+	+@$(MAKE) --no-print-directory -s B=$(B)/cross/$(1) CC=$(1)-gcc CFLAGS="-O2 -static -fno-pie" $(addprefix $(B)/cross/$(1)/,check api aeads residue)
+
+$$(eval $$(call suite,$(1),$(B)/cross/$(1)/built $(B)/vectors.txt $(B)/aeads.txt,test/routers $(B) $(1)))
+endef
+
+# $(call go_router,GOARCH,qemu's name of it,CPU,environment): the kernels' tests in Go, but for portable code, and the choice of a level.
+define go_router
+ifneq ($(shell command -v qemu-$(2)),)
+$$(eval $$(call suite,go-$(1),,env CGO_ENABLED=0 GOARCH=$(1) $(4) $(GO) test -v -exec "$(shell realpath "$$(command -v $$(test/qemu $(B) $(2)))") -cpu $(3)" \
+    -short -vet=off -skip '/^portable|//^portable' ./internal/kernel ./internal/dispatch))
+else
+$$(eval $$(call suite,go-$(1),,test/routers --missing qemu-$(2)))
+endif
+endef
+
+ifneq ($(filter x86_64,$(ISA)),)
+$(foreach t,$(ROUTER_TRIPLES),$(if $(and $(shell command -v $(t)-gcc),$(shell command -v qemu-$(firstword $(subst -, ,$(t))))),\
+    $(eval $(call router,$(t))),$(eval $(call suite,$(t),,test/routers --missing "$(t)-gcc and qemu-user"))))
+$(eval $(call go_router,riscv64,riscv64,max))
+$(eval $(call go_router,mips,mips,24Kc,GOMIPS=softfloat))
+$(eval $(call go_router,mipsle,mipsel,24Kf,GOMIPS=hardfloat))
+endif

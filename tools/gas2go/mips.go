@@ -1,0 +1,101 @@
+package main
+
+import (
+	"debug/elf"
+	"regexp"
+	"slices"
+)
+
+var mipsAccess = &loadStore{
+	scratch:  "a1",
+	add:      pattern(`addiu`),
+	move:     pattern(`addu|or`),
+	zero:     "zero",
+	noResult: pattern(`s[bhw]|sw[lr]|maddu|multu|mtlo|mthi`),
+	bytes:    map[string]int{"lbu": 1, "lb": 1, "sb": 1, "lhu": 2, "lh": 2, "sh": 2, "lw": 4, "sw": 4},
+}
+
+// mips is MIPS32 release 2, big-endian, without 16-bit instructions.
+var mips = &target{
+	isa:     "mips",
+	goarch:  "mips",
+	class:   elf.ELFCLASS32,
+	machine: elf.EM_MIPS,
+
+	bigEndian: true,
+	flags:     0x70001000, // EF_MIPS_ARCH_32R2, EF_MIPS_ABI_O32
+	fill:      []byte{0, 0, 0, 0},
+
+	macro:   "SEALANE_MIPS_KERNELS",
+	feature: "SEALANE_MIPS_",
+	delay:   true,
+
+	gnu:        []string{"mips-linux-gnu-gcc", "gcc", "cc"},
+	gnuOptions: []string{"-EB"},
+	clang:      []string{"clang", "--target=mips-linux-gnu"},
+	objdump:    []string{"mips-linux-gnu-objdump", "objdump"},
+	// No llvm: it prints how far jumps go, in some versions, and where to in others.
+
+	rules: rules{
+		comment:    regexp.MustCompile(` *(?:<[^>]*>|#.*)`),
+		nop:        pattern(`nop`),
+		ret:        pattern(`jr ra`),
+		jump:       pattern(`b(?:eqz?|nez?|[gl][et]z|c1.*|posge.*)?l?|b[gl][et]zall?|j|jalr?(?:\.hb)?|jr(?:\.hb)?|jalx|b(?:al)?c?`),
+		always:     pattern(`b|j|jr`),
+		jumpTarget: pattern(`(?:[a-z][a-z0-9]*,){0,2}(?:0x)?([0-9a-f]+)`),
+		refused: []refusal{
+			{pattern(`jal.*|bal.*|b..zall?`), leafReason, nil},
+			{pattern(`b.*l`), "a branch whose delay slot may not run", regexp.MustCompile(`,`)},
+			{pattern(`divu?|modu?`), divideReason, nil},
+			{pattern(`syscall|break|t(?:eq|ne|ge|lt)i?u?|[emd][rf]?ret|wait|sync.*|rdhwr|m[ft]c.*|cache|eret|d?i|ll|sc|pref|pause`), systemReason, nil},
+			{pattern(`[a-z0-9]+\.[sdwl]|[ls][wd]x?c1|c[tf]c1`), floatReason, nil},
+		},
+		allowed: pattern(`l[bh]u?|lw[lr]?|s[bhw]|sw[lr]|lui|li|move|addi?u|subu|xori?|ori?|andi?|nor|slti?u?|s[rl]lv?|srav?|ror|rotrv?|wsbh|ins|ext|` +
+			`multu|maddu|mul|m[ft](?:lo|hi)|movn|movz|clz|se[bh]`),
+		vector: regexp.MustCompile(`\b\B`), // none
+		reserved: merge(
+			reserve("belongs to Go's assembler", "s7"),
+			reserve("belongs to the system", "k0", "k1", "gp"),
+			reserve(stackReason, "sp"),
+			reserve(goroutine, "s8", "fp"),
+			reserve(linkReason, "ra"),
+		),
+		dataflow: mipsAccess.check,
+		scratch:  mipsAccess.scratchUse,
+	},
+
+	bodyAlign: 4,
+	units:     []int{4},
+	prologue: `	MOVW a+0(FP), R4
+{{- if .Batch}}
+	MOVW scratch+4(FP), R5
+{{- else if .Frame}}
+	ADDU $-{{.Below 4}}, R29, R5
+	MOVW $-64, R6
+	AND R6, R5
+{{- end}}
+{{- if .Constants}}
+	MOVW ${{.Constants}}<>(SB), R6
+{{- end}}
+`,
+	budget: 32 << 10,
+}
+
+// mipsle is the same for the other byte order.
+var mipsle = func() *target {
+	t := *mips
+	t.goarch, t.bigEndian = "mipsle", false
+	t.gnuOptions = []string{"-EL"}
+	t.clang = []string{"clang", "--target=mipsel-linux-gnu"}
+	return &t
+}()
+
+// byISA are the targets of which each has an instruction set of its own.
+func byISA(all []*target) (some []*target) {
+	for _, t := range all {
+		if !slices.ContainsFunc(some, func(s *target) bool { return s.isa == t.isa }) {
+			some = append(some, t)
+		}
+	}
+	return some
+}

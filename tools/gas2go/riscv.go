@@ -1,0 +1,110 @@
+package main
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"regexp"
+)
+
+var riscvAccess = &loadStore{
+	scratch:  "a1",
+	add:      pattern(`addi`),
+	move:     pattern(`add|or`),
+	zero:     "zero",
+	noResult: pattern(`s[bhwd]`),
+	bytes:    map[string]int{"lb": 1, "lbu": 1, "sb": 1, "lh": 2, "lhu": 2, "sh": 2, "lw": 4, "lwu": 4, "sw": 4, "ld": 8, "sd": 8},
+}
+
+// riscv64 is RV64 without 16-bit instructions. Go's assembler compresses its own instructions, not the data of kernels.
+var riscv64 = &target{
+	isa:     "riscv64",
+	goarch:  "riscv64",
+	class:   elf.ELFCLASS64,
+	machine: elf.EM_RISCV,
+
+	fill:       []byte{0x13, 0, 0, 0},
+	attributes: "rv64i2p1_m2p0_a2p1_f2p2_d2p2_zicsr2p0_zbb1p0",
+
+	macro:   "SEALANE_RISCV64_KERNELS",
+	feature: "SEALANE_RISCV_",
+
+	gnu:     []string{"riscv64-linux-gnu-gcc", "gcc", "cc"},
+	clang:   []string{"clang", "--target=riscv64-linux-gnu"},
+	objdump: []string{"riscv64-linux-gnu-objdump", "objdump", "-M", "no-aliases"},
+	llvm:    []string{"--triple=riscv64-linux-gnu", "--mattr=+m,+a,+f,+d,+zbb", "-M", "no-aliases"},
+
+	rules: rules{
+		comment:    regexp.MustCompile(` *(?:<[^>]*>|#.*)`),
+		nop:        pattern(`addi zero, ?zero, ?0`),
+		ret:        pattern(`jalr zero, ?0\(ra\)`),
+		jump:       pattern(`jalr?|beq|bne|bltu?|bgeu?`),
+		always:     pattern(`jalr?`),
+		jumpTarget: pattern(`(?:[a-z][a-z0-9]*, ?){1,2}(?:0x)?([0-9a-f]+)`),
+		refused: []refusal{
+			{pattern(`div[uw]*|rem[uw]*`), divideReason, nil},
+			{pattern(`ecall|ebreak|[ums]ret|wfi|fence.*|csr.*|sfence.*|c\..*|unimp|pause`), systemReason, nil},
+			{pattern(`auipc`), literalReason, nil},
+			{pattern(`f[a-z].*`), floatReason, nil},
+		},
+		allowed: pattern(`l[bhw]u?|ld|s[bhwd]|lui|addi?w?|subw?|xori?|ori?|andi?|slti?u?|s[rl]li?w?|srai?w?|mul|mulhu|mulw|rori?w?|rolw?|andn|orn|xnor|rev8`),
+		vector:  regexp.MustCompile(`\b\B`), // none
+		reserved: merge(
+			reserve(linkReason, "ra"),
+			reserve(stackReason, "sp"),
+			reserve("belongs to the system", "gp", "tp"),
+			reserve(goroutine, "s11"),
+		),
+		dataSymbols: pattern(`\$d.*`),
+		resolve:     resolveRISCV,
+		dataflow:    riscvAccess.check,
+		scratch:     riscvAccess.scratchUse,
+	},
+
+	bodyAlign: 64,
+	units:     []int{4},
+	prologue: `	MOV a+0(FP), X10
+{{- if .Batch}}
+	MOV scratch+8(FP), X11
+{{- else if .Frame}}
+	ADD $-{{.Below 8}}, X2, X11
+	AND $-64, X11, X11
+{{- end}}
+{{- if .Constants}}
+	MOV ${{.Constants}}<>(SB), X12
+{{- end}}
+`,
+	budget: 32 << 10,
+}
+
+// resolveRISCV applies the relocations that assemblers leave of jumps inside a function, since linkers may remove code (RISC-V
+// ELF psABI, 8.4); .option norelax forbids that, so the distance is final.
+func resolveRISCV(code []byte, offset, to uint64, kind uint32) bool {
+	const branch, jal = 16, 17 // R_RISCV_BRANCH, R_RISCV_JAL
+	if offset+4 > uint64(len(code)) {
+		return false
+	}
+	word := binary.LittleEndian.Uint32(code[offset:])
+	distance := int64(to - offset)
+	d := uint32(distance)
+	switch {
+	case distance&1 != 0:
+		return false
+	case kind == branch && distance == distance<<51>>51:
+		word = word&0x01fff07f | d>>12&1<<31 | d>>5&0x3f<<25 | d>>1&15<<8 | d>>11&1<<7
+	case kind == jal && distance == distance<<43>>43:
+		word = word&0xfff | d>>20&1<<31 | d>>1&0x3ff<<21 | d>>11&1<<20 | d>>12&0xff<<12
+	default:
+		return false
+	}
+	binary.LittleEndian.PutUint32(code[offset:], word)
+	return true
+}
+
+// riscvAttributes is the section that tells decoders of extensions: vendor riscv, of the whole file, Tag_RISCV_arch (psABI, 8.6).
+func riscvAttributes(arch string) []byte {
+	const wholeFile, tagArch = 1, 5
+	tags := append([]byte{tagArch}, arch+"\x00"...)
+	file := append(binary.LittleEndian.AppendUint32([]byte{wholeFile}, uint32(5+len(tags))), tags...)
+	vendor := append([]byte("riscv\x00"), file...)
+	return append(binary.LittleEndian.AppendUint32([]byte{'A'}, uint32(4+len(vendor))), vendor...)
+}
