@@ -5,7 +5,7 @@
 
 NOINLINE void sealane_burn_stack(void)
 {
-    uint8_t room[1024];
+    uint8_t room[sizeof(void *) < 8 ? 2048 : 1024]; /* of 32-bit words more are spilled */
     wipe(room, sizeof room);
 }
 
