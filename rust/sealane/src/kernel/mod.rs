@@ -573,15 +573,15 @@ impl<'a> Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// ChaCha20's key stream from a block on, in one part that is the last: its authentication has the key zero, and comes to
+    /// ChaCha20's key stream from block 1 on, in one part that is the last: its authentication has the key zero, and comes to
     /// nothing.
     ///
     /// # Safety
     /// As for `Kernel::packet`.
-    pub(crate) unsafe fn stream(kernel: &'a Kernel, key: &'a [u8; 32], nonce: &'a [u8; 12], block: u32) -> Self {
+    pub(crate) unsafe fn stream(kernel: &'a Kernel, key: &'a [u8; 32], nonce: &'a [u8; 12]) -> Self {
         let mut parts = Parts::new(kernel, CallKey::ChaCha(key), CallNonce::Nonce(nonce), &[], 0, 0);
         parts.begun = true;
-        parts.state.0[STATE_COUNTER / 8] = u64::from(block);
+        parts.state.0[STATE_COUNTER / 8] = 1;
         parts
     }
 
