@@ -84,7 +84,7 @@ func TestGCMSIVAllLengths(t *testing.T) {
 	type packet struct{ key, nonce, text, ad, want []byte }
 	var packets []packet
 	r := newRand(t)
-	for n := range 300 {
+	for n := range some(300) {
 		p := packet{random(r, 16+16*(n%2)), random(r, 12), random(r, n), random(r, r.IntN(40)), nil}
 		if n%100 == 7 {
 			p.ad, p.text = random(r, r.IntN(6000)), random(r, r.IntN(6000))

@@ -29,15 +29,17 @@ const (
 )
 
 var (
-	errKeySize = errors.New("openssh: bad key length")
-	errOpen    = errors.New("openssh: message authentication failed")
-	errFIPS    = errors.New("openssh: use of ChaCha20-Poly1305 is not allowed in FIPS 140-only mode")
+	errKeySize  = errors.New("openssh: bad key length")
+	errOpen     = errors.New("openssh: message authentication failed")
+	errSelfTest = errors.New("openssh: no implementation passes its known-answer test")
+	errFIPS     = errors.New("openssh: use of ChaCha20-Poly1305 is not allowed in FIPS 140-only mode")
 )
 
 // A Cipher is a key for one direction of a connection, safe for concurrent use.
 type Cipher struct {
 	text, length [32]byte
 	level        kernel.Level
+	masks        kernel.Level // what lengths are encrypted by
 }
 
 // New returns a cipher for a key of 64 bytes, which is copied.
@@ -46,17 +48,21 @@ func New(key []byte) (*Cipher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newAt(level, key)
+	masks, ok := kernel.ChaCha20MasksLevels.Choose()
+	if !ok {
+		return nil, errSelfTest
+	}
+	return newAt(level, kernel.Level(masks), key)
 }
 
-func newAt(level kernel.Level, key []byte) (*Cipher, error) {
+func newAt(level, masks kernel.Level, key []byte) (*Cipher, error) {
 	if aead.FIPS140Only() {
 		return nil, errFIPS
 	}
 	if len(key) != KeySize {
 		return nil, errKeySize
 	}
-	return &Cipher{[32]byte(key), [32]byte(key[32:]), level}, nil
+	return &Cipher{[32]byte(key), [32]byte(key[32:]), level, masks}, nil
 }
 
 // Implementation returns the name of the level that c runs at.
@@ -68,7 +74,7 @@ func (c *Cipher) Implementation() string { return kernel.ChaCha20Poly1305Levels.
 func (c *Cipher) Length(sequence uint32, packet []byte) uint32 {
 	var length [LengthSize]byte
 	nonce := nonceOf(sequence)
-	c.crypt(&c.length, &nonce, 0, length[:], packet[:LengthSize])
+	c.cryptLength(&nonce, length[:], packet[:LengthSize])
 	n := binary.BigEndian.Uint32(length[:])
 	clear(length[:])
 	return n
@@ -124,18 +130,32 @@ func nonceOf(sequence uint32) (nonce [12]byte) {
 }
 
 func (c *Cipher) both(nonce *[12]byte, out, in []byte) {
-	c.crypt(&c.length, nonce, 0, out[:LengthSize], in[:LengthSize])
-	c.crypt(&c.text, nonce, 1, out[LengthSize:], in[LengthSize:])
+	c.cryptLength(nonce, out, in)
+	c.crypt(nonce, out[LengthSize:], in[LengthSize:])
 }
 
-// crypt adds the key stream from a block on. It is that of a part in the middle of a packet, whose authentication has
-// the key zero and comes to nothing.
-func (c *Cipher) crypt(key *[32]byte, nonce *[12]byte, block uint64, out, in []byte) {
+// cryptLength is the length, both ways: the beginning of block 0, as QUIC's header masks are of another.
+func (c *Cipher) cryptLength(nonce *[12]byte, out, in []byte) {
+	var counterAndNonce [16]byte
+	var mask [8]byte
+	var lane [1]kernel.Lane
+	copy(counterAndNonce[4:], nonce[:])
+	lane[0].Out, lane[0].In = unsafe.Pointer(&mask), unsafe.Pointer(&counterAndNonce)
+	lane[0].Key = unsafe.Pointer(&c.length)
+	a := kernel.Batch(lane[:], 0)
+	kernel.ChaCha20Masks(c.masks, &a)
+	binary.NativeEndian.PutUint32(out, binary.NativeEndian.Uint32(in)^binary.NativeEndian.Uint32(mask[:]))
+	clear(mask[:])
+}
+
+// crypt adds the text's key stream, which begins with block 1. It is that of a part in the middle of a packet, whose
+// authentication has the key zero and comes to nothing.
+func (c *Cipher) crypt(nonce *[12]byte, out, in []byte) {
 	var nothing [Overhead]byte
 	var state kernel.State
 	var a kernel.Args
-	state.Counter = block
-	a.Key, a.Nonce, a.State, a.Tag = unsafe.Pointer(key), unsafe.Pointer(nonce), &state, unsafe.Pointer(&nothing)
+	state.Counter = 1
+	a.Key, a.Nonce, a.State, a.Tag = unsafe.Pointer(&c.text), unsafe.Pointer(nonce), &state, unsafe.Pointer(&nothing)
 	for len(in) > 0 {
 		n := min(len(in), partBytes)
 		if n == len(in) {

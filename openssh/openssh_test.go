@@ -109,13 +109,14 @@ func TestAllLengths(t *testing.T) {
 		all = append(all, c)
 	}
 	all = append(all, one{make([]byte, 64), make([]byte, partBytes+100), refSeal(make([]byte, 64), 9, make([]byte, partBytes+100)), 9})
+	masks, _ := kernel.ChaCha20MasksLevels.Choose()
 	for _, row := range kernel.ChaCha20Poly1305Levels.Rows {
 		t.Run(row.Name, func(t *testing.T) {
 			if lacks := row.Lacks(); lacks != nil {
 				t.Skipf("NOT RUN: level %s lacks %v", row.Name, lacks)
 			}
 			for _, v := range all {
-				c, err := newAt(kernel.Level(row.Level), v.key)
+				c, err := newAt(kernel.Level(row.Level), kernel.Level(masks), v.key)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -22,6 +22,8 @@ int sealane_ssh_key_init(sealane_ssh_key *k, const uint8_t *key, size_t key_byte
         failed = sealane_key_init(&k->text, SEALANE_CHACHA20_POLY1305, key, 32);
     if (!failed)
         failed = sealane_key_init(&k->length, SEALANE_CHACHA20_POLY1305, key + 32, 32);
+    if (!failed && sealane_level_of_process(&sealane_tables[SEALANE_CHACHA20MASKS]) < 0)
+        failed = SEALANE_NO_LEVEL;
     if (failed)
         wipe(k, sizeof *k);
     return failed;
@@ -52,11 +54,10 @@ static NOINLINE void call(const sealane_level *level, const sealane_args *a)
     level->kernel(a, scratch, level->consts);
 }
 
-/* Adds the key stream from a block on. */
-static void crypt(const sealane_key *k, const uint8_t nonce[NONCE_BYTES], uint64_t block, uint8_t *out,
-                  const uint8_t *in, size_t bytes)
+/* Adds the text's key stream, which begins with block 1. */
+static void crypt(const sealane_key *k, const uint8_t nonce[NONCE_BYTES], uint8_t *out, const uint8_t *in, size_t bytes)
 {
-    sealane_state state = {.counter = block};
+    sealane_state state = {.counter = 1};
     uint8_t nothing[16];
     const sealane_args a = {
         .out = slot(out),
@@ -91,13 +92,28 @@ static void authenticate(const sealane_key *k, const uint8_t nonce[NONCE_BYTES],
     wipe(&state, sizeof state);
 }
 
+/* The length, both ways: the beginning of block 0, as QUIC's header masks are of another. */
+static void crypt_length(const sealane_key *k, const uint8_t nonce[NONCE_BYTES], uint8_t *out, const uint8_t *in)
+{
+    const sealane_table *table = &sealane_tables[SEALANE_CHACHA20MASKS];
+    uint8_t counter_and_nonce[4 + NONCE_BYTES] = {0}, mask[8];
+    sealane_lane lane;
+    sealane_args a;
+    memcpy(counter_and_nonce + 4, nonce, NONCE_BYTES);
+    lane.out = slot(mask), lane.in = slot(counter_and_nonce), lane.key = slot(key_bytes_of(k));
+    a.in = slot(&lane), a.bytes = 1, a.flags = 0;
+    call(&table->levels[sealane_level_of_process(table)], &a);
+    store32(out, load32(in) ^ load32(mask));
+    wipe(mask, sizeof mask);
+}
+
 /* Text and length, both ways. */
 static void crypt_both(const sealane_ssh_key *k, const uint8_t nonce[NONCE_BYTES], uint8_t *out, const uint8_t *in,
                        size_t bytes)
 {
-    crypt(&k->length, nonce, 0, out, in, LENGTH_BYTES);
+    crypt_length(&k->length, nonce, out, in);
     if (bytes != LENGTH_BYTES)
-        crypt(&k->text, nonce, 1, out + LENGTH_BYTES, in + LENGTH_BYTES, bytes - LENGTH_BYTES);
+        crypt(&k->text, nonce, out + LENGTH_BYTES, in + LENGTH_BYTES, bytes - LENGTH_BYTES);
 }
 
 int sealane_ssh_length(const sealane_ssh_key *k, uint32_t sequence, uint32_t *packet_length, const uint8_t in[4])
@@ -111,7 +127,7 @@ int sealane_ssh_length(const sealane_ssh_key *k, uint32_t sequence, uint32_t *pa
         return SEALANE_OVERLAP;
     const uint64_t dit = dit_on();
     make_nonce(nonce, sequence);
-    crypt(&k->length, nonce, 0, length, in, LENGTH_BYTES);
+    crypt_length(&k->length, nonce, length, in);
     *packet_length = swap32(load32(length));
     wipe(length, sizeof length);
     sealane_burn_stack();

@@ -507,7 +507,7 @@ static int check_ssh(void)
             memcmp(out, text, bytes) != 0 || !all(out + bytes, 64, FILL))
             return fail("opening", bytes);
         for (size_t bit = below(3); bit < 8 * (bytes + 17); bit += 1 + below(60)) {
-            uint8_t *const of = bit < 8 * bytes ? sealed + bit / 8 : tag + bit / 8 - bytes;
+            uint8_t *const of = bit < 8 * bytes ? sealed + bit / 8 : tag + (bit / 8 - bytes);
             const uint32_t other = bit >= 8 * (bytes + 16) ? sequence + 1 + (uint32_t)below(99) : sequence;
             *of ^= (uint8_t)(other == sequence ? 1 << bit % 8 : 0);
             memset(out, FILL, sizeof out);

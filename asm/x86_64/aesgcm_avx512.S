@@ -4,7 +4,8 @@
  * void sealane_aesgcm_avx512(const args *a, void *scratch, const void *consts)
  *
  * Needs        AVX512F, VL, BW; AES-NI, VAES; PCLMULQDQ, VPCLMULQDQ; BMI2
- * Reads        args; key[960]; ad[ad_bytes], J0[16] or nonce[12] (FIRST); state[64] (not FIRST); in[bytes]
+ * Reads        args; key[960]; ad[ad_bytes], J0[16] or nonce[12] (FIRST); H[16] (SETUP, NONCE); state[64] (not FIRST);
+ *              in[bytes]
  * Writes       out[bytes]; tag[16] (LAST); state[64] (not LAST); key[960] (SETUP)
  * Registers    all but rsp, rbp; stack 0, scratch 0
  * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.

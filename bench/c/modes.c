@@ -221,6 +221,47 @@ static void own_gcm(void)
     must(sealane_seal(&gcm_key, want, want + bytes, iv, NONCE, key, AD, text, bytes) == 0, "GCM");
 }
 
+/* ---- SSH: OpenSSL's ChaCha20 and Poly1305, as OpenSSH puts them together; the tag is among the bytes ---- */
+
+static sealane_ssh_key ssh_key;
+static EVP_CIPHER_CTX *length_evp;
+
+static void ssh_start(void)
+{
+    EVP_CIPHER *c = EVP_CIPHER_fetch(NULL, "ChaCha20", NULL);
+    EVP_MAC *m = EVP_MAC_fetch(NULL, "POLY1305", NULL);
+    tagged_start();
+    evp = EVP_CIPHER_CTX_new(), length_evp = EVP_CIPHER_CTX_new(), mac = EVP_MAC_CTX_new(m);
+    must(sealane_ssh_key_init(&ssh_key, key, 64) == 0 && mac != NULL &&
+             EVP_EncryptInit_ex2(evp, c, key, iv, NULL) == 1 &&
+             EVP_EncryptInit_ex2(length_evp, c, key + 32, iv, NULL) == 1,
+         "ChaCha20");
+    EVP_CIPHER_free(c);
+    EVP_MAC_free(m);
+}
+
+static void ssh(void)
+{
+    must(sealane_ssh_seal(&ssh_key, 7, got, got + bytes - TAG, text, bytes - TAG) == 0, "SSH");
+}
+
+static void evp_ssh(void)
+{
+    static const uint8_t zero[32], first[16] = {[15] = 7}, second[16] = {[0] = 1, [15] = 7};
+    uint8_t one_time[32];
+    size_t size;
+    int n;
+    must(EVP_EncryptInit_ex2(evp, NULL, NULL, first, NULL) == 1 &&
+             EVP_EncryptUpdate(evp, one_time, &n, zero, 32) == 1 &&
+             EVP_EncryptInit_ex2(length_evp, NULL, NULL, first, NULL) == 1 &&
+             EVP_EncryptUpdate(length_evp, want, &n, text, 4) == 1 &&
+             EVP_EncryptInit_ex2(evp, NULL, NULL, second, NULL) == 1 &&
+             EVP_EncryptUpdate(evp, want + 4, &n, text + 4, (int)bytes - TAG - 4) == 1 &&
+             EVP_MAC_init(mac, one_time, 32, NULL) == 1 && EVP_MAC_update(mac, want, bytes - TAG) == 1 &&
+             EVP_MAC_final(mac, want + bytes - TAG, &size, TAG) == 1,
+         "EVP's ChaCha20 and Poly1305");
+}
+
 /* ---- QUIC: up to 64 packets of 1200 bytes under one key ---- */
 
 static size_t packet_count(void)
@@ -402,6 +443,7 @@ static const row rows[] = {
     {"AES-128-XTS decryption", "OpenSSL EVP", xts_decrypt_start, xts, evp_text, {512, 520, 4096}, 0},
     {"AES-128-CCM, seal", "OpenSSL EVP", ccm_start, ccm, evp_ccm, {64, 256, 1424, 4096, 16384}, 0},
     {"AES-128-CMAC", "OpenSSL EVP", cmac_start, cmac, evp_cmac, {16, 64, 256, 1424, 16384}, 0},
+    {"chacha20-poly1305@openssh.com, seal", "OpenSSL EVP", ssh_start, ssh, evp_ssh, {64, 256, 1424, 4096, 16384}, 0},
     {"AES-128-GCM-SIV, seal", "AES-128-GCM of sealane", tagged_start, siv, own_gcm, {64, 256, 1420, 4096, 16384}, 2},
 #if defined(HAVE_IPSEC)
     {"QUIC, 64 packets, AES-128-GCM", "ipsec-mb", ipsec_start, quic_protect, ipsec_quic, {PACKETS * PACKET}, 1},

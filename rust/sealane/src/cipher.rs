@@ -233,13 +233,13 @@ impl Usable {
         }
     }
 
-    /// Adds ChaCha20's key stream from a block on.
-    pub(crate) fn chacha20(self, key: &[u8; 32], nonce: &[u8; 12], block: u32, text: &mut Text<'_>) {
+    /// Adds ChaCha20's key stream from block 1 on.
+    pub(crate) fn chacha20(self, key: &[u8; 32], nonce: &[u8; 12], text: &mut Text<'_>) {
         match self.kernel() {
             // SAFETY: see the top of this file.
-            Some(kernel) => unsafe { Parts::stream(kernel, key, nonce, block) }.next(text, true, &mut [0; 2]),
+            Some(kernel) => unsafe { Parts::stream(kernel, key, nonce) }.next(text, true, &mut [0; 2]),
             #[cfg(feature = "portable")]
-            None => portable::chacha20(key, nonce, block, text.copied()),
+            None => portable::chacha20(key, nonce, 1, text.copied()),
             #[cfg(not(feature = "portable"))]
             None => unreachable!("no such level without the feature portable"),
         }

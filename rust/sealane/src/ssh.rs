@@ -3,9 +3,10 @@
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use crate::cipher::MaskState;
 use crate::dit::Dit;
 use crate::kernel::Text;
-use crate::level::{Usable, CHACHA20POLY1305};
+use crate::level::{Usable, CHACHA20MASKS, CHACHA20POLY1305};
 use crate::{Error, TAG_LEN};
 
 /// How long the length is that a packet begins with, in bytes.
@@ -30,8 +31,9 @@ const LENGTH_LEN: usize = 4;
 #[derive(Clone)]
 pub struct SshKey {
     text: [u8; 32],
-    length: [u8; 32],
+    length: MaskState,
     level: Usable,
+    masks: Usable, // what lengths are encrypted by
 }
 
 impl Drop for SshKey {
@@ -77,7 +79,12 @@ impl SshKey {
     fn at(key: &[u8], level: Result<Usable, Error>) -> Result<SshKey, Error> {
         let (text, length) = key.split_at(key.len().min(32));
         match (<[u8; 32]>::try_from(text), <[u8; 32]>::try_from(length)) {
-            (Ok(text), Ok(length)) => Ok(SshKey { text, length, level: level? }),
+            (Ok(text), Ok(length)) => Ok(SshKey {
+                text,
+                length: MaskState::ChaCha(length),
+                level: level?,
+                masks: CHACHA20MASKS.of_process()?,
+            }),
             _ => Err(Error::InvalidKey),
         }
     }
@@ -90,7 +97,7 @@ impl SshKey {
     pub fn length(&self, sequence: u32, first: &[u8]) -> Result<u32, Error> {
         let _dit = Dit::on();
         let mut length = <[u8; LENGTH_LEN]>::try_from(first).map_err(|_| Error::LengthMismatch)?;
-        self.level.chacha20(&self.length, &nonce_of(sequence), 0, &mut Text::in_place(&mut length));
+        self.crypt_length(&nonce_of(sequence), &mut length);
         Ok(u32::from_be_bytes(length))
     }
 
@@ -124,12 +131,23 @@ impl SshKey {
         Err(Error::NotAuthentic)
     }
 
+    /// The length, both ways: the beginning of block 0, as QUIC's header masks are of another.
+    fn crypt_length(&self, nonce: &[u8; 12], length: &mut [u8]) {
+        let mut counter_and_nonce = [0; 16];
+        counter_and_nonce[4..].copy_from_slice(nonce);
+        let mut mask = self.length.mask(self.masks, &counter_and_nonce);
+        for (byte, add) in length.iter_mut().zip(&mask[..LENGTH_LEN]) {
+            *byte ^= add;
+        }
+        mask.zeroize();
+    }
+
     /// Length and text, both ways.
     fn crypt(&self, nonce: &[u8; 12], packet: &mut [u8]) {
         let (length, text) = packet.split_at_mut(LENGTH_LEN);
-        self.level.chacha20(&self.length, nonce, 0, &mut Text::in_place(length));
+        self.crypt_length(nonce, length);
         if !text.is_empty() {
-            self.level.chacha20(&self.text, nonce, 1, &mut Text::in_place(text));
+            self.level.chacha20(&self.text, nonce, &mut Text::in_place(text));
         }
     }
 }

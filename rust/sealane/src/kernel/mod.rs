@@ -566,16 +566,16 @@ impl<'a> Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// ChaCha20's key stream from a block on, in one part that is the last: its authentication has the key zero, and comes to
+    /// ChaCha20's key stream from block 1 on, in one part that is the last: its authentication has the key zero, and comes to
     /// nothing.
     ///
     /// # Safety
     /// As for `Runnable::packet`.
-    pub(crate) unsafe fn stream(kernel: Runnable, key: &'a [u8; 32], nonce: &'a [u8; 12], block: u32) -> Self {
+    pub(crate) unsafe fn stream(kernel: Runnable, key: &'a [u8; 32], nonce: &'a [u8; 12]) -> Self {
         // SAFETY: the caller's part.
         let mut parts = unsafe { Parts::new(kernel, CallKey::ChaCha(key), CallNonce::Nonce(nonce), &[], 0, 0) };
         parts.begun = true;
-        parts.state.0[STATE_COUNTER / 8] = u64::from(block);
+        parts.state.0[STATE_COUNTER / 8] = 1;
         parts
     }
 
