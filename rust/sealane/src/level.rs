@@ -319,6 +319,14 @@ fn environment_cap() -> Option<usize> {
 mod tests {
     use super::*;
 
+    /// QUIC's masks of ChaCha20 have a level on every CPU, without a crate and a kernel.
+    #[test]
+    fn masks_need_no_kernel() {
+        let last = CHACHA20MASKS.levels().last().map(|(place, level)| (level.name, CHACHA20MASKS.at(place).is_some()));
+        assert_eq!(last, Some(("portable", true)));
+        assert_eq!(AESGCM.levels().any(|(_, level)| level.name == "portable"), cfg!(feature = "portable"));
+    }
+
     #[test]
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     fn the_choice_starts_at_the_microarchitectures_level() {
