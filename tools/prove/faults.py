@@ -111,6 +111,9 @@ FAULTS = [
     Fault("a load of many from an odd address", "arm/chacha20poly1305_neon", entry("arm/chacha20poly1305_neon.S", """    ldr r3, [r0, #SEALANE_ARG_NONCE]
     ldm r3, {r4, r5}
 """), SOME),
+    Fault("no text, at null", SSSE3, entry(TEXT, """    cmp qword ptr [rdi+SEALANE_ARG_IN], 0
+    je .Lplanted
+"""), of_bytes(0)),
     Fault("output that is input is told by its address", SSSE3, entry(TEXT, """    mov rax, [rdi+SEALANE_ARG_IN]
     cmp rax, [rdi+SEALANE_ARG_OUT]
     je .Lplanted

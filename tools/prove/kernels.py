@@ -167,10 +167,11 @@ class Call:
         return found[self.kernel.isa is arm32]
 
     def callers(self, name, address):
-        """A pointer of the caller's, as a value."""
+        """A pointer of the caller's, as a value. To no bytes, it may be null."""
         if not self.symbolic:
             return const(address, self.kernel.isa.POINTER)
-        return linear.pointer(name, address, self.alignment(name), self.kernel.isa.POINTER)
+        least = [] if name.split()[0] not in ("in", "out", "ad") or self.memory.at(address) and self.memory.at(address).start == address else [0]
+        return linear.pointer(name, address, self.alignment(name), self.kernel.isa.POINTER, *least)
 
     def known(self, v, what):
         """Pointers point anywhere: one that is used as an address points near where it does in this run."""

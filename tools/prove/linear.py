@@ -49,11 +49,11 @@ def forget():
         d.clear()
 
 
-def pointer(name, address, align, width):
+def pointer(name, address, align, width, least=1 << 16):
     """A pointer of the caller's, the same in all runs: anything with this alignment. In a run it points to `address`."""
-    key = address, align, width
+    key = address, align, width, least
     if key not in _made:
-        made = _made[key] = Base(name, 1 << 16, (1 << (62 if width == 64 else width)) - (1 << 20), address=address, modulus=align, width=width)
+        made = _made[key] = Base(name, least, (1 << (62 if width == 64 else width)) - (1 << 20), address=address, modulus=align, width=width)
         made.apart, made.callers = name.split()[0] == "key", key
     return _made[key] + 0
 
