@@ -10,9 +10,9 @@
 // packets, files and messages use packages aesgcm or chacha20poly1305. These modes are for protocols and formats that have
 // them and authenticate by other means, and XTS for sectors of storage.
 //
-// CBC's padding is the caller's, as in package crypto/cipher. Whoever removes padding from what is not authentic, and lets
-// the sender know that it was wrong, by an error or by time, decrypts for him (Vaudenay 2002): compare a MAC over the
-// ciphertext first. New designs should not have CBC.
+// Padding of CBC is the caller's task, as in package crypto/cipher. If a sender learns, by an error or by time, that the padding of
+// unauthenticated text was wrong, the sender can decrypt (Vaudenay 2002). Compare a MAC over the ciphertext first. New designs should
+// not use CBC.
 package aes
 
 import (
@@ -56,7 +56,7 @@ func NewCipher(key []byte) (cipher.Block, error) {
 	return c, nil
 }
 
-// New is [NewCipher] for who wants the methods.
+// New is [NewCipher] with the methods of [Cipher].
 func New(key []byte) (*Cipher, error) {
 	level, ok := kernel.AESLevels.Choose()
 	if !ok {

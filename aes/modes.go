@@ -46,7 +46,7 @@ func (s *ctr) plain(dst, src []byte) {
 	kernel.AES(s.c.level, &a)
 }
 
-// isPlain says whether so many bytes are few blocks whose counter does not carry.
+// isPlain says whether n bytes are few blocks whose counter does not carry.
 func (s *ctr) isPlain(n int) bool {
 	return n <= slowPartBytes && uint64(binary.BigEndian.Uint32(s.counter[12:]))+slowPartBytes/BlockSize < 1<<32
 }
@@ -129,7 +129,7 @@ type cbc struct {
 }
 
 // NewCBCEncrypter returns cipher block chaining; [cipher.NewCBCEncrypter] calls it. It panics unless iv has 16 bytes. iv must be new
-// for each text, and nobody may know it before the text is chosen.
+// for each text, and unpredictable before the text is chosen.
 func (c *Cipher) NewCBCEncrypter(iv []byte) cipher.BlockMode {
 	if len(iv) != BlockSize {
 		panic("cipher.NewCBCEncrypter: IV length must equal block size")
@@ -229,7 +229,7 @@ func (r *cbcRun) add(t *CBCText) {
 	r.count++
 }
 
-// until goes on until no more than so many texts are left.
+// until goes on until no more than count texts are left.
 func (r *cbcRun) until(count int) {
 	for r.count > count {
 		n := slowPartBytes

@@ -14,8 +14,8 @@ var (
 	errXTSHalves  = errors.New("aes: the halves of an XTS key are equal")
 )
 
-// XTS is AES-XTS (IEEE 1619, NIST SP 800-38E), for sectors of storage, safe for concurrent use. It hides what is in a sector, but
-// not that one is the same as it was, and what somebody changed decrypts to something else, unnoticed.
+// XTS is AES-XTS (IEEE 1619, NIST SP 800-38E), for sectors of storage, safe for concurrent use. It hides the content of a
+// sector, but not that a sector is unchanged. A changed ciphertext decrypts to other text, without an error.
 type XTS struct {
 	data, tweak *Cipher
 }

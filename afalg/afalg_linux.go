@@ -113,7 +113,7 @@ func (a *AEAD) Close() error {
 	return unix.Close(fd)
 }
 
-// take returns an operation nobody uses, or nil.
+// take returns an operation that is not in use, or nil.
 func (a *AEAD) take() *operation {
 	if a.closed.Load() {
 		return nil

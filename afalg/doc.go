@@ -42,7 +42,7 @@ const (
 	tagSize   = 16
 )
 
-// Errors of [New]. Each is wrapped together with what the kernel said.
+// Errors of [New]. Each wraps the kernel's error.
 var (
 	ErrUnsupported = errors.New("afalg: the kernel does not offer this algorithm")
 	ErrKnownAnswer = errors.New("afalg: the kernel does not give the known answers")

@@ -55,7 +55,7 @@ func setKey(fd int, key []byte) error {
 	return nil
 }
 
-// An operation is a socket that does one packet at a time, and what is needed to talk to it. It keeps no pointer to a
+// An operation is a socket that does one packet at a time, with its buffers. It keeps no pointer to a
 // caller's memory after a packet.
 type operation struct {
 	fd      int
@@ -112,7 +112,7 @@ func (o *operation) run(direction uint32, output, nonce, input, ad []byte) error
 	n := vector(&o.in, ad, input)
 	o.message.Iov = &o.in[0]
 	o.message.SetIovlen(n)
-	// The socket's buffer holds a packet; if it did not, waiting would be for ever, since nobody else reads.
+	// The socket's buffer holds a packet; if it did not, waiting would be for ever, since there is no other reader.
 	sent, _, errno := unix.Syscall(unix.SYS_SENDMSG, uintptr(o.fd), uintptr(unsafe.Pointer(&o.message)), unix.MSG_DONTWAIT)
 	if errno == 0 && int(sent) != len(ad)+len(input) {
 		errno = unix.EMSGSIZE

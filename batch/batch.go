@@ -59,7 +59,7 @@ func SealBatch(ops []Op) {
 // and zeroes where the plaintext would have been; the others do not suffer from them.
 //
 // It panics where the AEAD's own Open would, such as on a nonce of the wrong length. Other packets may then have been
-// opened or not, and what was written to their Dst must not be used.
+// opened or not, and the content of their Dst must not be used.
 func OpenBatch(ops []Op) (opened int) {
 	return aead.OpenBatch(internal(ops))
 }

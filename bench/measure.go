@@ -17,7 +17,7 @@ const (
 	turns     = 3 // batches of each candidate per cell and repetition
 	maxSlots  = 64
 	outputAt  = 2112 // half a page from the input's place in its page: no access looks like one to the other buffer
-	slotGap   = 192  // keeps equal offsets of neighbouring packets off one cache set
+	slotGap   = 192  // keeps equal offsets of neighboring packets off one cache set
 )
 
 // A goBench measures the implementations that this program links. All of them take turns within every repetition, so
@@ -189,7 +189,7 @@ func (b *goBench) checkBatch(r *goRow, i int, fault string) error {
 	if err := b.runBatches(r, i, 1); err != nil {
 		return fmt.Errorf("%s, %s: %w", name, r.cell, err)
 	}
-	seal := &goRow{cell: r.cell, next: -1} // the numbers of what is to be opened
+	seal := &goRow{cell: r.cell, next: -1} // the numbers of the packets to be opened
 	seal.Op = "seal"
 	b.addOps(seal)
 	for j := range seal.ops {

@@ -16,7 +16,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// The palette of Okabe and Ito (2008), which stays distinct for colour-blind readers, less its yellow; the markers
+// The palette of Okabe and Ito (2008), which stays distinct for color-blind readers, less its yellow; the markers
 // differ too.
 var (
 	palette = []color.Color{

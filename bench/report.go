@@ -216,7 +216,7 @@ func (o outcome) String() string {
 	return fmt.Sprintf("%s: %.2f (limit %.2f) %s", what, o.Got, o.Limit, o.State)
 }
 
-// printOutcomes says what is met and lists what is not; it returns the number of those that fail.
+// printOutcomes counts the floors that are met and lists the others. It returns the number of those that fail.
 func printOutcomes(w io.Writer, outcomes []outcome) (failed int) {
 	count := map[string]int{}
 	for _, o := range outcomes {

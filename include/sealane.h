@@ -20,7 +20,7 @@
  *               (PSTATE.DIT, FEAT_DIT) it is on while a call runs.
  *
  * Shared memory. Input is read twice: ciphertext to authenticate it, and again to decrypt it; in which order is the
- * level's affair. Nobody may change in, ad, nonce or tag while a call runs: text that changes in between is decrypted
+ * level's affair. in, ad, nonce and tag must not change while a call runs: text that changes in between is decrypted
  * without having been authenticated. Where another process can write to them (shared memory, rings of a device), copy
  * them first. While sealane_open, sealane_openv and sealane_open_batch run, out has plaintext that is not authenticated
  * yet; that nothing of a forgery is revealed holds when they have returned. Where others can read out, open to memory
@@ -140,12 +140,12 @@ SEALANE_API SEALANE_CHECKED int sealane_key_init(sealane_key *k, sealane_alg alg
  * that is done with this key writes and reads tags of tag_bytes, 12 to 16, in place of SEALANE_TAG_BYTES, and nothing
  * behind them. Packets with such tags are never put into the lanes of a batch.
  *
- * The length belongs to the key, and not to a call, since it must never come from a packet: who may choose how much of
- * a tag is compared, forges. Each byte less makes a forgery 256 times as likely, and with GCM one forgery that succeeds
- * helps to find the hash key, and thus all others (Ferguson 2005); so tags below 12 bytes, which NIST SP 800-38D
- * (section 5.2.1.2, appendix C) allows with limits on the number and the length of packets that a library cannot see,
- * are refused: SEALANE_INVALID_TAG. So are all but 16 bytes with ChaCha20-Poly1305 and XChaCha20-Poly1305, which have
- * no other (RFC 8439, RFC 7634). */
+ * The length belongs to the key, and not to a call, since it must never come from a packet: an attacker who chooses
+ * how much of a tag is compared can forge. Each byte less makes a forgery 256 times as likely, and with GCM one forgery
+ * that succeeds helps to find the hash key, and thus all others (Ferguson 2005); so tags below 12 bytes, which NIST SP
+ * 800-38D (section 5.2.1.2, appendix C) allows with limits on the number and the length of packets that a library
+ * cannot see, are refused: SEALANE_INVALID_TAG. So are all but 16 bytes with ChaCha20-Poly1305 and XChaCha20-Poly1305,
+ * which have no other (RFC 8439, RFC 7634). */
 SEALANE_API SEALANE_CHECKED int sealane_key_init_with_tag(sealane_key *k, sealane_alg alg, const uint8_t *key,
                                                           size_t key_bytes, size_t tag_bytes);
 
@@ -248,7 +248,7 @@ SEALANE_API SEALANE_CHECKED int sealane_openv(const sealane_key *k, const uint8_
  * What a stream decrypts is not authenticated before its end, and is not taken back: here a failed open leaves
  * plaintext behind. Two ways of safe use; test/stream_example.c has both in full:
  *
- *   keep it back   decrypt to a temporary file, or to memory that nobody looks at, and keep that only after
+ *   keep it back   decrypt to a temporary file, or to memory that no other code reads, and keep that only after
  *                  sealane_stream_open_final has returned 0:
  *
  *                      sealane_stream_init(&s, &key, SEALANE_STREAM_OPEN, nonce, 12);
@@ -276,7 +276,7 @@ typedef struct sealane_stream {
 
 typedef enum { SEALANE_STREAM_SEAL = 0, SEALANE_STREAM_OPEN = 1 } sealane_direction;
 
-/* Begins a packet. *k must stay where it is and what it is until the stream ends: once it was wiped or holds another
+/* Begins a packet. *k must stay in place and unchanged until the stream ends: once it was wiped or holds another
  * algorithm, every call but sealane_stream_wipe returns SEALANE_INVALID_KEY.
  * SEALANE_NULL, _INVALID_KEY, _INVALID_NONCE, _OVERLAP (nonce lies in *s), _INVALID_STREAM (no such direction): *s is
  * all zeroes; a packet that was in progress is given up. */
@@ -348,10 +348,11 @@ SEALANE_API SEALANE_CHECKED int sealane_aes_ctr_xor(const sealane_aes_key *k, se
                                                     const uint8_t *in, size_t in_bytes);
 SEALANE_API void sealane_aes_ctr_wipe(sealane_aes_ctr *s);
 
-/* Cipher block chaining (NIST SP 800-38A, 6.2). iv is new for each text, and known to nobody before the text is chosen;
- * it is left as the last block of the ciphertext, for a text that goes on. Padding is the caller's, who must compare a
- * MAC over the ciphertext before he looks at it: an answer that tells that padding was wrong decrypts for whoever asks
- * (Vaudenay 2002). SEALANE_INVALID_KEY, _INVALID_LENGTH (no multiple of 16), _NULL, _OVERLAP, _TOO_LONG. */
+/* Cipher block chaining (NIST SP 800-38A, 6.2). iv is new for each text, and unpredictable before the text is
+ * chosen; it is left as the last block of the ciphertext, for a text that goes on. Padding is the caller's, who must
+ * compare a MAC over the ciphertext before he looks at it: an answer that tells that padding was wrong decrypts for
+ * whoever asks (Vaudenay 2002). SEALANE_INVALID_KEY, _INVALID_LENGTH (no multiple of 16), _NULL, _OVERLAP, _TOO_LONG.
+ */
 SEALANE_API SEALANE_CHECKED int sealane_aes_cbc_encrypt(const sealane_aes_key *k, uint8_t iv[16], uint8_t *out,
                                                         const uint8_t *in, size_t in_bytes);
 SEALANE_API SEALANE_CHECKED int sealane_aes_cbc_decrypt(const sealane_aes_key *k, uint8_t iv[16], uint8_t *out,

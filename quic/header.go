@@ -35,8 +35,8 @@ type Header struct {
 var types1, types2 = [4]PacketType{Initial, ZeroRTT, Handshake, Retry}, [4]PacketType{Retry, Initial, ZeroRTT, Handshake}
 
 // ParseHeader reads the header of a datagram's first packet. Short headers do not say how long their connection ID is: dcidSize
-// does. A version that is neither 1 nor 2, whose packets nobody can tell apart, gives an error, and so does everything that is
-// cut off or says that it is longer than the datagram.
+// does. A version that is neither 1 nor 2 gives an error, because its packets cannot be told apart. So does a header that is
+// cut off or states a length beyond the datagram.
 func ParseHeader(datagram []byte, dcidSize int) (h Header, err error) {
 	if len(datagram) == 0 {
 		return h, ErrHeader

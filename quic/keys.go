@@ -160,7 +160,7 @@ func NewKeys(v Version, s Suite, secret []byte) (*Keys, error) {
 	return k, nil
 }
 
-// NewKeysFrom is [NewKeys] for who has derived them: of key and header protection key hp, which have the AEAD's size, and
+// NewKeysFrom is [NewKeys] from derived values: key and header protection key hp, which have the AEAD's size, and
 // 12 bytes of iv. They cannot be updated.
 func NewKeysFrom(s Suite, key, iv, hp []byte) (*Keys, error) {
 	h, keySize := s.hash()

@@ -45,7 +45,7 @@ type Packet struct {
 	// or 0; afterwards the packet's, or where Err says that it is not authentic the one that was expected.
 	Number uint64
 
-	Payload []byte // result of Unprotect: a part of Bytes; nil if Err is not, but for ErrReserved
+	Payload []byte // result of Unprotect: a part of Bytes; nil if Err is not, except for ErrReserved
 	Err     error  // result
 }
 
@@ -89,7 +89,7 @@ func Protect(packets []Packet) {
 }
 
 // Unprotect unmasks the headers of packets and opens them, in place, and returns how many have no Err. A packet that is not authentic has
-// ErrAuthentication, zeroes in place of its payload, and a header that is nobody's; one with ErrShort is left as it is. Packets that others
+// ErrAuthentication, zeroes in place of its payload, and an undefined header. One with ErrShort is left as it is. Packets that others
 // made may be of any content.
 func Unprotect(packets []Packet) (opened int) {
 	if len(packets) == 1 {
@@ -302,7 +302,7 @@ func decode(expected uint64, bytes []byte) uint64 {
 // Mask returns the header mask of one packet (RFC 9001, 5.4): sample is the 16 bytes of the protected packet that begin 4 bytes
 // behind where its packet number begins. The mask's first byte, with 0x0f for long headers and 0x1f for short ones, is added (XOR) to the
 // packet's first byte, the others to as many bytes of the packet number as there are. [Protect] and [Unprotect] do this themselves, for
-// many packets at once and in less time; Mask is for who seals and opens payloads by other means. All Keys of one secret and its
+// many packets at once and in less time; Mask is for implementations that seal and open payloads by other means. All Keys of one secret and its
 // updates give the same masks. sample is only read, and nothing is allocated. If it has not 16 bytes, or k is of no use, the mask is zeroes and
 // the error ErrSample or another one.
 func (k *Keys) Mask(sample []byte) (mask [MaskSize]byte, err error) {

@@ -17,7 +17,7 @@ func (k *Keys) Seal(dst []byte, number uint64, payload, header []byte) (sealed [
 	if err := k.payloadNonce(&nonce, number); err != nil {
 		return nil, err
 	}
-	switch a := k.aead.(type) { // calls of what is known here let the nonce stay on the stack
+	switch a := k.aead.(type) { // calls of known types let the nonce stay on the stack
 	case *aead.AESGCM:
 		sealed = a.Seal(dst, nonce[:], payload, header)
 	case *aead.ChaCha20Poly1305:

@@ -319,7 +319,7 @@ static sealane_status do_twin(const sealane_op *op, int open)
     return status == SEALANE_OK && open ? (sealane_status)got : status;
 }
 
-/* Flips a bit of what the tag is about, or of the tag. */
+/* Flips a bit of the authenticated bytes, or of the tag. */
 static void forge(const sealane_op *op)
 {
     uint8_t *parts[] = {op->tag, (uint8_t *)(uintptr_t)op->in, (uint8_t *)(uintptr_t)op->ad,
@@ -525,7 +525,7 @@ CORRUPTER(corrupt_batch_ones)
         slot_bytes(lane_of(a, 0)->tag)[8] ^= 1;
 }
 
-/* For the self-test of batches: right but for the lane of 1024 bytes, which goes last there. */
+/* For the self-test of batches: right except in the lane of 1024 bytes, which goes last there. */
 CORRUPTER(wrong_batch_tag)
 {
     now.gcm ? sealane_aesgcm_batch_portable(a, scratch, consts)

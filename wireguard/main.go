@@ -93,7 +93,7 @@ func (d *demonstration) run(ctx context.Context, rounds int, limit time.Duration
 	for round := range rounds {
 		began := time.Now()
 		for i := range d.programs {
-			// Every other round the other way round, so that a machine that slows down or speeds up favours neither.
+			// Every other round the other way round, so that a machine that slows down or speeds up favors neither.
 			p := &d.programs[i]
 			if round%2 == 1 {
 				p = &d.programs[len(d.programs)-1-i]

@@ -60,7 +60,7 @@ static struct cmsghdr *control(struct msghdr *message, struct cmsghdr *before, i
     return c;
 }
 
-/* Sends a packet to an operation's socket and reads what comes of it: 0, EBADMSG for a wrong tag, or another error,
+/* Sends a packet to an operation's socket and reads the result: 0, EBADMSG for a wrong tag, or another error,
  * after which the output may hold anything and the socket must not be used again. */
 static int run(int fd, const packet *p)
 {
@@ -91,7 +91,7 @@ static int run(int fd, const packet *p)
     c = control(&message, c, ALG_SET_IV, &iv, sizeof iv);
     control(&message, c, ALG_SET_AEAD_ASSOCLEN, &ad_bytes, 4);
 
-    /* The socket's buffer holds a packet; if it did not, waiting would be for ever, since nobody else reads. */
+    /* The socket's buffer holds a packet; if it did not, waiting would be for ever, since there is no other reader. */
     ssize_t n = sendmsg(fd, &message, MSG_DONTWAIT);
     if (n < 0 || (size_t)n != sent)
         return n < 0 && errno != EBADMSG ? errno : EMSGSIZE;
@@ -101,7 +101,7 @@ static int run(int fd, const packet *p)
     return (size_t)n == got ? 0 : EIO;
 }
 
-/* An operation's socket that nobody uses, or -1. They are kept as descriptors plus one; 0 is none. */
+/* An operation's socket that is not in use, or -1. They are kept as descriptors plus one; 0 is none. */
 static int take(sealane_afalg *a)
 {
     for (int i = 0; i < SEALANE_AFALG_OPERATIONS; i++) {

@@ -4,8 +4,8 @@
  * this is crypto engines: routers and systems on a chip with a driver in a kernel before Linux 7.2, which keeps engines
  * from AF_ALG. Measure first. Add the two files to a program that has libsealane, or link libsealane_afalg.a.
  *
- * The conventions are those of sealane.h but for these: errno is left in any state, a packet needs 11 KiB of stack, and
- * how long the kernel takes, and what that depends on, is the kernel's affair. */
+ * The conventions are those of sealane.h, with three exceptions: errno may change, a packet needs 11 KiB of stack, and
+ * the kernel's drivers decide how long a call takes. */
 #ifndef SEALANE_AFALG_H
 #define SEALANE_AFALG_H
 

@@ -4,7 +4,7 @@
 //	go run github.com/sealane/sealane/batch/example@latest
 //
 // Every peer has its own key. A datagram is the peer's number (4 bytes), the packet's number (8 bytes) and the ciphertext.
-// The packet's number is the nonce: who sends counts, and never uses a number twice.
+// The packet's number is the nonce: the sender counts, and never uses a number twice.
 package main
 
 import (
@@ -27,10 +27,10 @@ const (
 	textBytes  = 256
 	headBytes  = 12
 	roomBytes  = 2048
-	forgedEach = 10 // one datagram in so many is forged on the way
+	forgedEach = 10 // every tenth datagram is forged on the way
 )
 
-// A packet is a buffer and what batch.Op needs besides. All are made once and used again: a batch allocates nothing.
+// A packet is a buffer with the other fields of a batch.Op. All are made once and used again: a batch allocates nothing.
 type packet struct {
 	buffer [roomBytes]byte
 	nonce  [chacha20poly1305.NonceSize]byte
@@ -92,7 +92,7 @@ func seal(aeads []cipher.AEAD, numbers []uint64, packets []packet, ops []batch.O
 		binary.BigEndian.PutUint32(p.buffer[0:], uint32(peer))
 		binary.BigEndian.PutUint64(p.buffer[4:], numbers[peer])
 		copy(p.nonce[4:], p.buffer[4:headBytes])
-		text := p.buffer[headBytes:][:textBytes] // what the packet says; here zeroes or what was there
+		text := p.buffer[headBytes:][:textBytes] // the packet's text; here zeroes or old bytes
 		ops[i] = batch.Op{AEAD: aeads[peer], Dst: text[:0], Nonce: p.nonce[:], Src: text, AD: p.buffer[:headBytes]}
 	}
 	batch.SealBatch(ops)

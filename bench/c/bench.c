@@ -31,7 +31,7 @@
 #define MAX_SLOTS 64
 /* Half a page from the input's place in its page: no access looks like one to the other buffer. */
 #define OUTPUT_AT 2112
-#define SLOT_GAP 192 /* keeps equal offsets of neighbouring packets off one cache set */
+#define SLOT_GAP 192 /* keeps equal offsets of neighboring packets off one cache set */
 
 enum op { SEAL, OPEN, SETUP };
 static const char *const op_names[] = {"seal", "open", "setup"};
@@ -268,7 +268,7 @@ static void check_batch(const cell *opening, size_t peer_index, const char *faul
     const peer *p = &peers[peer_index];
     cell seal = *opening, open = *opening;
     const size_t last = opening->batch - 1;
-    seal.op = SEAL, seal.next = 0; /* the nonces of what was sealed for opening */
+    seal.op = SEAL, seal.next = 0; /* the nonces of the packets to be opened */
     for (size_t i = 0; i <= last; i++)
         seal.packets[i].in = batch_text[i], seal.packets[i].tag = batch_tags[i];
     if (run_batch(&seal, peer_index))

@@ -2,7 +2,7 @@
  *
  *     bench-modes [--seconds=S] [--fault=ROW] [--list]
  *
- * Each row runs the peer and sealane by turns, in short repeats, and takes the least time of each; ratios are of one
+ * Each row alternates the peer and sealane in short repeats, and takes the least time of each; ratios are of one
  * run. Before that both must give the same bytes: --fault makes one of the peer's wrong, which must be found.
  * SEALANE_CPU names the level. */
 #if !defined(_GNU_SOURCE)

@@ -54,7 +54,7 @@ extern const algorithm *alg;
 /* 1 if there is an algorithm of that name, which is the one from now on. */
 int choose_algorithm(const char *name);
 
-/* Fills the table with what this build and this CPU have: the peers first, then sealane's levels, best first. */
+/* Fills the table with all that this build and this CPU have: the peers first, then sealane's levels, best first. */
 void gather_peers(void);
 
 #endif

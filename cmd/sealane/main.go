@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// exitStatus is 3 for what bench --check finds, and 1 for all else.
+// exitStatus is 3 for a finding of bench --check, and 1 for every other error.
 func exitStatus(err error) int {
 	if errors.Is(err, errSlower) || errors.Is(err, errLine) {
 		return 3

@@ -30,7 +30,7 @@ func trackedFiles() ([]string, error) {
 	return files, nil
 }
 
-// archive is a compressed archive of files below dir, each named prefix/name.
+// archive is a compressed archive of files and symbolic links below dir, each named prefix/name.
 func archive(dir, prefix string, files []string, date time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -40,17 +40,24 @@ func archive(dir, prefix string, files []string, date time.Time) ([]byte, error)
 	w := tar.NewWriter(z)
 	for _, name := range files {
 		path := filepath.Join(dir, name)
-		info, err := os.Stat(path)
+		info, err := os.Lstat(path)
 		if err != nil {
 			return nil, err
 		}
-		content, err := os.ReadFile(path)
+		h := &tar.Header{Name: prefix + "/" + filepath.ToSlash(name), Mode: 0o644, ModTime: date}
+		var content []byte
+		if info.Mode()&fs.ModeSymlink != 0 {
+			h.Typeflag, h.Mode = tar.TypeSymlink, 0o777
+			h.Linkname, err = os.Readlink(path)
+		} else {
+			content, err = os.ReadFile(path)
+			h.Size = int64(len(content))
+			if info.Mode()&0o100 != 0 {
+				h.Mode = 0o755
+			}
+		}
 		if err != nil {
 			return nil, err
-		}
-		h := &tar.Header{Name: prefix + "/" + filepath.ToSlash(name), Mode: 0o644, Size: int64(len(content)), ModTime: date}
-		if info.Mode()&0o100 != 0 {
-			h.Mode = 0o755
 		}
 		if err := w.WriteHeader(h); err != nil {
 			return nil, err
@@ -178,12 +185,18 @@ func debianSource(out string) error {
 
 func copyFiles(to string, files []string) error {
 	for _, name := range files {
-		content, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
 		path := filepath.Join(to, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if target, err := os.Readlink(name); err == nil {
+			if err := os.Symlink(target, path); err != nil {
+				return err
+			}
+			continue
+		}
+		content, err := os.ReadFile(name)
+		if err != nil {
 			return err
 		}
 		if err := os.WriteFile(path, content, 0o644); err != nil {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"os"
 	"path"
 	"path/filepath"
@@ -25,7 +27,7 @@ func files(t *testing.T) []string {
 	if err != nil {
 		t.Skipf("NOT RUN: no checkout of git: %v", err)
 	}
-	return slices.DeleteFunc(all, func(name string) bool { _, err := os.Stat(name); return err != nil })
+	return slices.DeleteFunc(all, func(name string) bool { info, err := os.Lstat(name); return err != nil || !info.Mode().IsRegular() })
 }
 
 // forgotten are the lines that state version in connection with sealane once it was replaced at every place.
@@ -141,6 +143,21 @@ func TestArchive(t *testing.T) {
 	one := pack(0o644, day, "text")
 	if !bytes.Equal(one, pack(0o600, day.AddDate(1, 0, 0), "text")) {
 		t.Error("the archive depends on the file's time or on rights other than that to execute")
+	}
+	dir := t.TempDir()
+	if err := os.Symlink("elsewhere", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	linked, err := archive(dir, "prefix", []string{"link"}, day)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(linked))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h, err := tar.NewReader(z).Next(); err != nil || h.Typeflag != tar.TypeSymlink || h.Linkname != "elsewhere" {
+		t.Errorf("a symbolic link is packed as %+v, %v", h, err)
 	}
 	if bytes.Equal(one, pack(0o755, day, "text")) || bytes.Equal(one, pack(0o644, day, "texT")) {
 		t.Error("the archive does not depend on the content, or on the right to execute")

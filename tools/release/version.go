@@ -68,6 +68,9 @@ func setVersion(files []string, version string, n notes) (set []string, err erro
 		}
 	}
 	for _, name := range files {
+		if _, err := os.Readlink(name); err == nil {
+			continue // its target is a file of its own
+		}
 		before, err := os.ReadFile(name)
 		if err != nil {
 			return nil, err

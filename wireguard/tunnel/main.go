@@ -147,7 +147,7 @@ func (p *progress) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A file is generated as it is read: random mebibytes, each the same but for its number.
+// A file is generated as it is read: random mebibytes, each the same except for its number.
 type file struct {
 	block    []byte
 	size, at int64

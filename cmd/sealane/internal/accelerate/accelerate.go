@@ -41,7 +41,7 @@ type Job struct {
 // A Result is what was built.
 type Result struct {
 	Output       string
-	Crypto       string // the version of x/crypto, and what it was replaced by; empty: the program does not use its cipher
+	Crypto       string // the version of x/crypto, and its replacement; empty: the program does not use its cipher
 	Cipher       bool   // x/crypto's ChaCha20-Poly1305 is linked and calls sealane
 	Stream       bool   // x/crypto's bare ChaCha20, likewise
 	StdCipher    bool   // the standard library's ChaCha20-Poly1305 is linked and calls sealane
@@ -154,7 +154,7 @@ func (b *build) place() (string, error) {
 	return output, nil
 }
 
-// move puts a finished program in place at once, so that nobody sees half of it.
+// move puts a finished program in place at once, so that no reader sees half of it.
 func move(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {

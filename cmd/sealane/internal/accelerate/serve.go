@@ -60,7 +60,7 @@ var ours = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+-.*\bsealane-[0-9a-f]{12}
 
 // serve has the go command take a tree for a version of a module: it fetches it into its module cache, as it does with any
 // module, from a proxy that is a folder of ours. What is in the module cache already stays as it is. The sums go to the
-// modfile's. It returns what goes behind the = of a -replace.
+// modfile's. It returns the value of a -replace after its =.
 func (b *build) serve(path, version string, t tree) (string, error) {
 	v := modpath.Version{Path: path, Version: changedVersion(version, t.hash())}
 	if err := modpath.Check(v.Path, v.Version); err != nil {

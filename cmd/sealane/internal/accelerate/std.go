@@ -32,7 +32,7 @@ var stdFiles embed.FS
 
 // A stdVersion is what some releases of Go have in the three packages: the first 12 bytes of SHA-256, as hashFolder makes
 // it. Others are refused, since what the replacement relies on may be otherwise there: fields, functions, the order of bytes
-// in a key schedule, and what is checked before. TestStdVersions tells when a new release changes them.
+// in a key schedule, and the checks before it. TestStdVersions tells when a new release changes them.
 type stdVersion struct{ releases, cipher, gcm, aes string }
 
 var stdVersions = []stdVersion{

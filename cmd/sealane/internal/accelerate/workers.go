@@ -20,7 +20,7 @@ const wireguardDevice = "golang.zx2c4.com/wireguard/device"
 //go:embed workers.go.txt
 var workersSource []byte
 
-// workers names wireguard-go's loops that seal and open packets, and what each calls.
+// workers names wireguard-go's loops that seal and open packets, and the call of each.
 var workers = []struct{ file, function, method, constructor string }{
 	{"send.go", "RoutineEncryption", "Seal", "newBatchSealer"},
 	{"receive.go", "RoutineDecryption", "Open", "newBatchOpener"},

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Certificate returns one for localhost that nobody but its key has signed.
+// Certificate returns one for localhost that is signed by its own key only.
 func Certificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

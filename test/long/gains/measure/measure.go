@@ -1,5 +1,5 @@
-// Package measure is what the programs here have in common: a transfer in one process, of a file whose every byte is
-// compared, and what it cost, as the demonstration of make run wants it.
+// Package measure holds the shared code of the programs here: a transfer in one process, of a file whose every byte is
+// compared, and its cost, in the form that the demonstration of make run reads.
 package measure
 
 import (

@@ -1,0 +1,1 @@
+/* A comment that nobody reads. */
