@@ -15,7 +15,8 @@ static inline void run(const gcm_packet *p, sealane_args *a, uint64_t flags)
     SEALANE_SCRATCH(scratch);
     a->key = slot(&p->key);
     a->nonce = slot(p->nonce);
-    a->flags = flags | (p->is_j0 ? 0 : SEALANE_FLAG_NONCE);
+    /* Setting a key up, NONCE would give a hash key. */
+    a->flags = flags | (p->is_j0 || flags == SEALANE_FLAG_SETUP ? 0 : SEALANE_FLAG_NONCE);
     const uint64_t dit = dit_on();
     p->level->kernel(a, scratch, p->level->consts);
     dit_restore(dit);
