@@ -21,7 +21,7 @@ const (
 )
 
 // The page that says which CPU has which level of an instruction set.
-var pages = map[string]string{"x86_64": "docs/performance.md", "aarch64": "docs/arm.md", "arm": "docs/arm.md", "riscv64": "docs/routers.md"}
+var pages = map[string]string{"x86_64": "docs/performance.md", "aarch64": "docs/arm.md", "arm": "docs/arm.md", "mips": "docs/routers.md", "riscv64": "docs/routers.md"}
 
 // The heading above a table of levels or of a column of levels on a page, which have ciphers only.
 var headings = map[string]string{"chacha20poly1305": "ChaCha20-Poly1305", "aesgcm": "AES-GCM"}
