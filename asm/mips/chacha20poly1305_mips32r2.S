@@ -7,7 +7,7 @@
  * scratch    200 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_chacha20poly1305_mips32r2_constants
  * registers  all but $23, $26 to $31; $4 and $5 hold args and scratch throughout
- * branches   and addresses depend on BYTES, AD_BYTES, FLAGS only. Each is followed by its delay slot, which is indented.
+ * branches   and addresses depend on BYTES, AD_BYTES, FLAGS only; each is followed by its delay slot, which is indented
  *
  * ChaCha20 (RFC 8439, 2.3): a state of 4x4 words (constants; key; key; counter, nonce), 10 double rounds of
  *     a += b, d = (d ^ a) <<< 16;  c += d, b = (b ^ c) <<< 12;  a += b, d = (d ^ a) <<< 8;  c += d, b = (b ^ c) <<< 7
@@ -17,8 +17,8 @@
  * r = r0 .. r3 in words, 4 | r1, r2, r3 (clamped), and 2^130 = 5, that is 2^128 ri = si := ri + ri/4:
  *     h r = (h0 r0 + h1 s3 + h2 s2 + h3 s1) + 2^32 (h0 r1 + h1 r0 + h2 s3 + h3 s2 + h4 s1)
  *         + 2^64 (h0 r2 + h1 r1 + h2 r0 + h3 s3 + h4 s2) + 2^96 (h0 r3 + h1 r2 + h2 r1 + h3 r0 + h4 s3) + 2^128 h4 r0,
- * then h += 5 (h >> 130) without these bits, which leaves h4 <= 4. ri < 2^28 and h4 <= 6 with the block: each sum and what the one
- * before carries fit HI and LO, and 2^128's word is at most 11 2^28, of which 5/4 fit 32 bits.
+ * then h += 5 (h >> 130) without these bits, which leaves h4 <= 4. ri < 2^28, and h4 <= 6 with the block: each
+ * sum and what the one before carries fit HI and LO, and 2^128's word is at most 11 2^28, of which 5/4 fit 32 bits.
  */
 #include "../asm.S"
 
@@ -26,7 +26,6 @@
 
 isa mips32r2
 
-#include "../chacha20.h"
 
 /* The lower and the upper word of a slot of 8 bytes. */
 #if defined(__MIPSEB__)
@@ -43,15 +42,6 @@ isa mips32r2
 #else
 #define POINTER LOW
 #endif
-
-/* Scratch, relative to $5. */
-#define STATE SEALANE_SCRATCH_SAVE_BYTES /* initial state of the next block */
-#define BLOCK (STATE + 64)               /* keystream, as bytes */
-#define POLY_H (BLOCK + 64)
-#define POLY_R (POLY_H + 24)
-#define POLY_S (POLY_R + 16)
-#define TAIL (POLY_S + 16)               /* the last bytes, padded with zeroes to 16, or the lengths */
-#define END (TAIL + 16)
 
 #define args $4
 #define scratch $5
@@ -79,10 +69,10 @@ isa mips32r2
 #define count $1
 #define input $2
 #define output $3
-#define left $7
+#define remaining $7
 
-/* Poly1305: the accumulator, r, s1 .. s3; what is authenticated: whole blocks up to limit, rest bytes behind them, and what
- * they are; words of the product, and the message before. */
+/* Poly1305: the accumulator, r, s1 .. s3; what is authenticated: whole blocks up to limit, rest bytes behind them, and
+ * what they are; words of the product, and the message before. */
 #define h0 $8
 #define h1 $9
 #define h2 $10
@@ -104,9 +94,7 @@ isa mips32r2
 #define rest $7
 #define phase $1
 
-#define PHASE_AD 0
-#define PHASE_TEXT 1
-#define PHASE_LENGTHS 2
+#include "../chacha20poly1305_scalar.h"
 
 /* Between a word and the four bytes of it, least significant first, in memory. */
 .macro little x
@@ -137,14 +125,6 @@ isa mips32r2
 #endif
 .endm
 
-/* Four words, \op x, at(from). */
-.macro four op, at, from, x0, x1, x2, x3
-    \op \x0, \at(\from)
-    \op \x1, \at + 4(\from)
-    \op \x2, \at + 8(\from)
-    \op \x3, \at + 12(\from)
-.endm
-
 /* Two numbers of 64 bits, each of two words. */
 .macro two_slots op, at, from, x0, x1, x2, x3
     \op \x0, \at + LOW(\from)
@@ -169,13 +149,6 @@ isa mips32r2
     rotr \d1, \d1, 32 - \bits
     rotr \d2, \d2, 32 - \bits
     rotr \d3, \d3, 32 - \bits
-.endm
-
-.macro quarter_rounds a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3
-    quarter_step ROTATE_1, \a0, \a1, \a2, \a3, \b0, \b1, \b2, \b3, \d0, \d1, \d2, \d3
-    quarter_step ROTATE_2, \c0, \c1, \c2, \c3, \d0, \d1, \d2, \d3, \b0, \b1, \b2, \b3
-    quarter_step ROTATE_3, \a0, \a1, \a2, \a3, \b0, \b1, \b2, \b3, \d0, \d1, \d2, \d3
-    quarter_step ROTATE_4, \c0, \c1, \c2, \c3, \d0, \d1, \d2, \d3, \b0, \b1, \b2, \b3
 .endm
 
 /* Two words of keystream: \x += the initial state's at \at. */
@@ -247,7 +220,7 @@ isa mips32r2
     sltu \carry, \h, \carry
 .endm
 
-/* h += 5 (h >> 130) without these bits, h0 .. h3 coming from \e .. \i; what is above is left in k0. */
+/* h += 5 (h >> 130) without these bits, h0 .. h3 coming from \e .. \i; what is above is remaining in k0. */
 .macro fold e, f, g, i
     srl k0, h4, 2
     sll k1, k0, 2
@@ -279,9 +252,9 @@ isa mips32r2
 scratch_end END
 function sealane_chacha20poly1305_mips32r2
     lw k0, SEALANE_ARG_FLAGS + LOW(args)
-    lw left, SEALANE_ARG_BYTES + LOW(args)
+    lw remaining, SEALANE_ARG_BYTES + LOW(args)
     andi k1, k0, SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST
-    or k1, k1, left
+    or k1, k1, remaining
     beq k1, $0, .Ldone                  /* nothing to do */
       lw k1, SEALANE_ARG_KEY + POINTER(args)
     four lw, 0, consts, w0, w1, w2, w3
@@ -329,10 +302,9 @@ function sealane_chacha20poly1305_mips32r2
     addiu count, $0, 10
 .Lrounds:
     addiu count, count, -1
-    quarter_rounds w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15
-    quarter_rounds w0, w1, w2, w3, w5, w6, w7, w4, w10, w11, w8, w9, w15, w12, w13, w14
+    double_round
     bne count, $0, .Lrounds
-      sltiu k0, left, 64
+      sltiu k0, remaining, 64
     beq input, $0, .Lkey
       nop
     bne k0, $0, .Lkeystream
@@ -340,10 +312,10 @@ function sealane_chacha20poly1305_mips32r2
     all_words encrypt2
     lw k0, STATE + 48(scratch)
     addiu input, input, 64
-    addiu left, left, -64
+    addiu remaining, remaining, -64
     addiu k0, k0, 1
     addiu output, output, 64
-    bne left, $0, .Lblock
+    bne remaining, $0, .Lblock
       sw k0, STATE + 48(scratch)
     b .Lencrypted
       nop
@@ -355,21 +327,21 @@ function sealane_chacha20poly1305_mips32r2
     addiu count, scratch, BLOCK
     addiu k0, k0, 1
     sw k0, STATE + 48(scratch)
-    sltiu k0, left, 4
+    sltiu k0, remaining, 4
     bne k0, $0, .Lbyte
       nop
 .Lword:
     load_any k0, 0, input
     lw k1, 0(count)
-    addiu left, left, -4
+    addiu remaining, remaining, -4
     addiu input, input, 4
     xor k0, k0, k1
     store_any k0, 0, output
     addiu count, count, 4
-    sltiu k1, left, 4
+    sltiu k1, remaining, 4
     beq k1, $0, .Lword
       addiu output, output, 4
-    beq left, $0, .Lencrypted
+    beq remaining, $0, .Lencrypted
       nop
 .Lbyte:
     lbu k0, 0(input)
@@ -377,9 +349,9 @@ function sealane_chacha20poly1305_mips32r2
     addiu input, input, 1
     addiu count, count, 1
     xor k0, k0, k1
-    addiu left, left, -1
+    addiu remaining, remaining, -1
     sb k0, 0(output)
-    bne left, $0, .Lbyte
+    bne remaining, $0, .Lbyte
       addiu output, output, 1
     b .Lencrypted
       nop
@@ -489,9 +461,9 @@ function sealane_chacha20poly1305_mips32r2
 
 .Lencrypt:
     hash sw
-    lw left, SEALANE_ARG_BYTES + LOW(args)
+    lw remaining, SEALANE_ARG_BYTES + LOW(args)
     lw input, SEALANE_ARG_IN + POINTER(args)
-    bne left, $0, .Lblock
+    bne remaining, $0, .Lblock
       lw output, SEALANE_ARG_OUT + POINTER(args)
 .Lencrypted:
     hash lw

@@ -18,16 +18,6 @@
  *     h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 h2 r0,
  * then h += 5 (h >> 130) without these bits. r0, r1 < 2^60 and h2 < 10, so h2 s1 and each upper half fit 64 bits.
  */
-#include "../chacha20.h"
-
-/* Scratch, relative to a1. */
-#define STATE SEALANE_SCRATCH_SAVE_BYTES /* initial state of the next block */
-#define BLOCK (STATE + 64)               /* keystream */
-#define POLY_H (BLOCK + 64)
-#define POLY_R (POLY_H + 24)
-#define POLY_S (POLY_R + 16)
-#define TAIL (POLY_S + 16)               /* the last bytes, padded with zeroes to 16, or the lengths */
-#define END (TAIL + 16)
 
 /* ChaCha20: the 16 words; factors of rotations, and what is loaded; double rounds left; text, none for block 0. */
 #define w0 t0
@@ -53,10 +43,10 @@
 #define count s7
 #define input s8
 #define output s9
-#define left s10
+#define remaining s10
 
-/* Poly1305: the accumulator, r0, r1, r1 + r1/4; what is authenticated: whole blocks up to limit, rest bytes behind them, and
- * what they are; products and carries. */
+/* Poly1305: the accumulator, r0, r1, r1 + r1/4; what is authenticated: whole blocks up to limit, rest bytes behind
+ * them, and what they are; products and carries. */
 #define h0 t0
 #define h1 t1
 #define h2 t2
@@ -76,9 +66,7 @@
 #define v0 s7
 #define v1 s8
 
-#define PHASE_AD 0
-#define PHASE_TEXT 1
-#define PHASE_LENGTHS 2
+#include "../chacha20poly1305_scalar.h"
 
 /* ---- ChaCha20 ---- */
 
@@ -118,24 +106,9 @@
     rotate \bits, \d0, \d1, \d2, \d3
 .endm
 
-.macro quarter_rounds a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3
-    quarter_step ROTATE_1, \a0, \a1, \a2, \a3, \b0, \b1, \b2, \b3, \d0, \d1, \d2, \d3
-    quarter_step ROTATE_2, \c0, \c1, \c2, \c3, \d0, \d1, \d2, \d3, \b0, \b1, \b2, \b3
-    quarter_step ROTATE_3, \a0, \a1, \a2, \a3, \b0, \b1, \b2, \b3, \d0, \d1, \d2, \d3
-    quarter_step ROTATE_4, \c0, \c1, \c2, \c3, \d0, \d1, \d2, \d3, \b0, \b1, \b2, \b3
-.endm
-
-/* Four words from \at(\from) on. */
-.macro load4 op, at, from, x0, x1, x2, x3
-    \op \x0, \at(\from)
-    \op \x1, \at + 4(\from)
-    \op \x2, \at + 8(\from)
-    \op \x3, \at + 12(\from)
-.endm
-
 /* \x += the initial state's words from \at on */
 .macro add_initial at, x0, x1, x2, x3
-    load4 lw, STATE + \at, a1, k0, k1, k2, k3
+    four lw, STATE + \at, a1, k0, k1, k2, k3
     add \x0, \x0, k0
     add \x1, \x1, k1
     add \x2, \x2, k2
@@ -145,18 +118,18 @@
 /* 16 bytes of text. */
 .macro encrypt4 at, x0, x1, x2, x3
     add_initial \at, \x0, \x1, \x2, \x3
-    load4 lw, \at, input, k0, k1, k2, k3
+    four lw, \at, input, k0, k1, k2, k3
     xor \x0, \x0, k0
     xor \x1, \x1, k1
     xor \x2, \x2, k2
     xor \x3, \x3, k3
-    load4 sw, \at, output, \x0, \x1, \x2, \x3
+    four sw, \at, output, \x0, \x1, \x2, \x3
 .endm
 
 /* 16 bytes of keystream, kept in scratch. */
 .macro keystream4 at, x0, x1, x2, x3
     add_initial \at, \x0, \x1, \x2, \x3
-    load4 sw, BLOCK + \at, a1, \x0, \x1, \x2, \x3
+    four sw, BLOCK + \at, a1, \x0, \x1, \x2, \x3
 .endm
 
 /* The same for all 64. */
@@ -272,9 +245,9 @@
 scratch_end END
 function KERNEL
     ld k0, SEALANE_ARG_FLAGS(a0)
-    ld left, SEALANE_ARG_BYTES(a0)
+    ld remaining, SEALANE_ARG_BYTES(a0)
     andi k1, k0, SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST
-    or k1, k1, left
+    or k1, k1, remaining
     beqz k1, .Ldone                     /* nothing to do */
     copy lw, sw, 4, 16, a2, STATE
     ld k1, SEALANE_ARG_KEY(a0)
@@ -308,18 +281,17 @@ function KERNEL
 
 /* One block of keystream. */
 .Lblock:
-    load4 lw, STATE, a1, w0, w1, w2, w3
-    load4 lw, STATE + 16, a1, w4, w5, w6, w7
-    load4 lw, STATE + 32, a1, w8, w9, w10, w11
-    load4 lw, STATE + 48, a1, w12, w13, w14, w15
+    four lw, STATE, a1, w0, w1, w2, w3
+    four lw, STATE + 16, a1, w4, w5, w6, w7
+    four lw, STATE + 32, a1, w8, w9, w10, w11
+    four lw, STATE + 48, a1, w12, w13, w14, w15
     li count, 10
 .Lrounds:
-    quarter_rounds w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15
-    quarter_rounds w0, w1, w2, w3, w5, w6, w7, w4, w10, w11, w8, w9, w15, w12, w13, w14
+    double_round
     addi count, count, -1
     bnez count, .Lrounds
     beqz input, .Lkey
-    sltiu k0, left, 64
+    sltiu k0, remaining, 64
     bnez k0, .Lkeystream
     or k0, input, output
     andi k0, k0, 3
@@ -329,9 +301,9 @@ function KERNEL
     addi input, input, 64
     addi output, output, 64
     addi k0, k0, 1
-    addi left, left, -64
+    addi remaining, remaining, -64
     sw k0, STATE + 48(a1)
-    bnez left, .Lblock
+    bnez remaining, .Lblock
     j .Lencrypted
 
 /* The last bytes, or a text that is not aligned. */
@@ -342,10 +314,10 @@ function KERNEL
     sw k0, STATE + 48(a1)
     addi k2, a1, BLOCK
     li count, 64
-    bgeu left, count, .Lchunks
-    mv count, left
+    bgeu remaining, count, .Lchunks
+    mv count, remaining
 .Lchunks:
-    sub left, left, count
+    sub remaining, remaining, count
     sltiu k0, count, 16
     bnez k0, .Lchunked
 .Lchunk:
@@ -374,7 +346,7 @@ function KERNEL
     addi output, output, 1
     bnez count, .Lbyte
 .Lkeystream_used:
-    bnez left, .Lblock
+    bnez remaining, .Lblock
     j .Lencrypted
 
 /* Block 0: r = its words 0..3, clamped, s = words 4..7 (RFC 8439, 2.6); then the associated data. */
@@ -390,7 +362,7 @@ function KERNEL
     .irp w, w1, w2, w3
     andi \w, \w, -4
     .endr
-    load4 sw, POLY_R, a1, w0, w1, w2, w3
+    four sw, POLY_R, a1, w0, w1, w2, w3
     copy ld, sd, 8, 16, a1, POLY_S, BLOCK + 16
     li k0, 1
     sw k0, STATE + 48(a1)
@@ -460,8 +432,8 @@ function KERNEL
     sd h2, POLY_H + 16(a1)
     ld input, SEALANE_ARG_IN(a0)
     ld output, SEALANE_ARG_OUT(a0)
-    ld left, SEALANE_ARG_BYTES(a0)
-    bnez left, .Lblock
+    ld remaining, SEALANE_ARG_BYTES(a0)
+    bnez remaining, .Lblock
 .Lencrypted:
     ld k0, SEALANE_ARG_FLAGS(a0)
     ld h0, POLY_H(a1)

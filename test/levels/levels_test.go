@@ -21,7 +21,9 @@ const (
 )
 
 // The page that says which CPU has which level of an instruction set.
-var pages = map[string]string{"x86_64": "docs/performance.md", "aarch64": "docs/arm.md", "arm": "docs/arm.md", "riscv64": "docs/routers.md"}
+var pages = map[string]string{"x86_64": "docs/performance.md", "aarch64": "docs/arm.md", "arm": "docs/arm.md"}
+
+const otherPage = "docs/routers.md" // of all others
 
 // The heading above a table of levels or of a column of levels on a page, which have ciphers only.
 var headings = map[string]string{"chacha20poly1305": "ChaCha20-Poly1305", "aesgcm": "AES-GCM"}
@@ -71,11 +73,12 @@ func TestPages(t *testing.T) {
 	if err := json.Unmarshal(text, &tables); err != nil {
 		t.Fatal(err)
 	}
-	if len(tables.Levels) != len(pages) {
-		t.Errorf("%d instruction sets, %d pages", len(tables.Levels), len(pages))
-	}
 	for isa, primitives := range tables.Levels {
-		page, err := os.ReadFile(root + "/" + pages[isa])
+		name := pages[isa]
+		if name == "" {
+			name = otherPage
+		}
+		page, err := os.ReadFile(root + "/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,13 +88,13 @@ func TestPages(t *testing.T) {
 				levels = append(levels, l.Name)
 			}
 			if lacks := missing(string(page), heading, levels); len(levels) == 0 && primitive == "chacha20poly1305" || lacks != nil {
-				t.Errorf("%s lacks %q of %s", pages[isa], lacks, primitive)
+				t.Errorf("%s lacks %q of %s", name, lacks, primitive)
 			}
 			// Without a level's name each is found to be missing.
 			for _, level := range levels {
 				planted := strings.ReplaceAll(string(page), "`"+level+"`", level)
 				if lacks := missing(planted, heading, levels); !slices.Equal(lacks, []string{level}) {
-					t.Errorf("%s without %s: missing %q", pages[isa], level, lacks)
+					t.Errorf("%s without %s: missing %q", name, level, lacks)
 				}
 			}
 		}

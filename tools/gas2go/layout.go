@@ -102,7 +102,7 @@ func (l *layout) offsets() ([]byte, error) {
 // spelling is how Go writes words that are more than one English word.
 var spelling = map[string]string{
 	"ad": "AD", "aes": "AES", "aesgcm": "AESGCM", "armv6": "ARMv6", "avx512mix": "AVX512Mix", "cbc": "CBC", "chacha20masks": "ChaCha20Masks",
-	"chacha20poly1305": "ChaCha20Poly1305", "ctr": "CTR", "ecb": "ECB", "h": "H", "mips32r2": "MIPS32R2", "portable": "Portable", "r": "R", "rv64": "RV64", "s": "S", "xts": "XTS",
+	"chacha20poly1305": "ChaCha20Poly1305", "ctr": "CTR", "ecb": "ECB", "h": "H", "portable": "Portable", "r": "R", "s": "S", "xts": "XTS",
 }
 
 // levelName is Go's name of a level: in capitals, but where spelling has it.

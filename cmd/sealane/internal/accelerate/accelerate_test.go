@@ -346,6 +346,8 @@ func TestBuild(t *testing.T) {
 		{name: "bare ChaCha20 for ARM", files: plain("main.go", streamProgram), job: Job{GOOS: "linux", GOARCH: "arm"}, built: "thing"},
 		{name: "bare ChaCha20, which has assembly", files: plain("main.go", streamProgram), job: Job{GOOS: "linux", GOARCH: "arm64"}, want: "does not use"},
 		{name: "other system", files: plain(), job: Job{GOOS: "windows", GOARCH: "amd64"}, built: "thing.exe"},
+		{name: "for MIPS", files: plain(), job: Job{GOOS: "linux", GOARCH: "mips"}, built: "thing"},
+		{name: "for RISC-V", files: plain(), job: Job{GOOS: "linux", GOARCH: "riscv64"}, built: "thing"},
 		{name: "architecture without kernels", files: plain(), job: Job{GOOS: "linux", GOARCH: "loong64"}, want: "no kernel for loong64"},
 	}
 	if len(Kernels(runtime.GOARCH)) > 0 {
