@@ -317,8 +317,7 @@ static unsigned better_alone(const plan *p, const sealane_batch *batch)
         if (weight < PAYS)
             return p->count;
     }
-    const unsigned over = batch->group ? p->count & (batch->group - 1u) : 0;
-    return over < 3 ? over : 0;
+    return 0;
 }
 
 /* What was planned. */
@@ -409,11 +408,8 @@ size_t sealane_open_batch(sealane_op *ops, size_t n)
 /* Whether one call of the batch kernel is the best for lanes in this order. */
 static int in_order(const sealane_batch *batch, const sealane_lane *lanes, size_t n)
 {
-    size_t streamed = 0;
-    while (streamed < n && batch->least <= lanes[streamed].bytes && lanes[streamed].bytes < batch->below)
-        streamed++;
-    if (n < SEALANE_BATCH_FROM_MAX || streamed == n)
-        return streamed == n;
+    if (n < SEALANE_BATCH_FROM_MAX)
+        return 0;
     uint64_t bytes = UINT64_MAX; /* of the lanes that were looked at last, which mostly are of one length */
     size_t before = batch->classes - 1u;
     for (size_t i = 0; i < n; i++) {

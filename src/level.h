@@ -22,11 +22,9 @@
 typedef struct sealane_batch {
     sealane_kernel *kernel; /* NULL: there is none, all packets go one by one */
     const void *consts;
-    uint8_t group;   /* packets at a time, a power of 2: one or two over go one by one; 0: no matter */
     uint8_t few;     /* the least of from: fewer packets never pay */
     uint8_t classes; /* of which packets ever pay; longer ones never do */
     uint8_t from[SEALANE_BATCH_CLASSES]; /* 0: never, unless they come between others that do */
-    uint16_t least, below; /* bytes of packets that it does one after the other, of which two pay; 0, 0: it does not */
 } sealane_batch;
 
 #define SEALANE_BATCH_FROM_MAX 16

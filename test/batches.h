@@ -361,7 +361,7 @@ static const sealane_batch *portable_choice(const sealane_table *table, const se
 {
     static const sealane_batch stand_ins[] = {
         {.kernel = sealane_chacha20poly1305_batch_portable, .few = 2, .classes = 7, .from = {2, 3, 3, 5, 9, 0, 16}},
-        {.kernel = sealane_aesgcm_batch_portable, .group = 5, .few = 1, .classes = 7, .from = {3, 2, 0, 5, 9, 1, 16}},
+        {.kernel = sealane_aesgcm_batch_portable, .few = 1, .classes = 7, .from = {3, 2, 0, 5, 9, 1, 16}},
     };
     (void)direction;
     if (table == &sealane_tables[SEALANE_AESGCM] && level->kernel != sealane_aesgcm_portable)

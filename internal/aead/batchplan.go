@@ -136,9 +136,6 @@ func (w *workspace) alone(plan *kernel.BatchPlan) int {
 			return w.count
 		}
 	}
-	if plan.Group > 0 && w.count%plan.Group < 3 {
-		return w.count % plan.Group
-	}
 	return 0
 }
 

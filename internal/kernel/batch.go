@@ -6,15 +6,14 @@ import "unsafe"
 // BatchFromMax, they are faster side by side; 0 says never, unless they come between others that do. Unlike
 // packets pay if the sum of 1/from is 1 or more. The plans of levels are in asm/levels.json.
 type BatchPlan struct {
-	Group int // packets at a time: one or two over go one by one; 0: that does not matter
 	From  [BatchClasses]uint8
 	Few   int     // fewer packets never pay
 	Below uintptr // nor do packets of so many bytes
 }
 
 // newBatchPlan has pairs: a number of packets, and for how many classes, one after the other.
-func newBatchPlan(group int, runs [][2]int) *BatchPlan {
-	p := &BatchPlan{Group: group, Few: BatchFromMax}
+func newBatchPlan(runs [][2]int) *BatchPlan {
+	p := &BatchPlan{Few: BatchFromMax}
 	class := 0
 	for _, run := range runs {
 		p.Few = min(p.Few, run[0])
@@ -35,7 +34,7 @@ const BatchFromMax = 16
 // BatchClasses is the number of classes of packets with the same number of whole blocks.
 const BatchClasses = 32
 
-var portableBatchPlan = newBatchPlan(0, [][2]int{{2, 16}})
+var portableBatchPlan = newBatchPlan([][2]int{{2, 16}})
 
 // ChaCha20Poly1305BatchPlan returns the plan of a level, nil if it has no batch kernel that works.
 func ChaCha20Poly1305BatchPlan(level Level) *BatchPlan {

@@ -52,10 +52,10 @@ var chaCha20Poly1305BatchRows = []dispatch.Row{
 }
 
 var chaCha20Poly1305BatchPlans = batchPlans{
-	AVX512:    newBatchPlan(0, [][2]int{{4, 32}}),
-	AVX512Mix: newBatchPlan(0, [][2]int{{4, 32}}),
-	AVX512VL:  newBatchPlan(0, [][2]int{{4, 8}}),
-	AVX2:      newBatchPlan(0, [][2]int{{4, 12}}),
+	AVX512:    newBatchPlan([][2]int{{4, 32}}),
+	AVX512Mix: newBatchPlan([][2]int{{4, 32}}),
+	AVX512VL:  newBatchPlan([][2]int{{4, 8}}),
+	AVX2:      newBatchPlan([][2]int{{4, 12}}),
 	Portable:  portableBatchPlan,
 }
 
@@ -100,23 +100,15 @@ func AESGCM(level Level, a *Args) {
 	raceGCMArgs(a)
 }
 
-var aesGCMBatchRows = []dispatch.Row{
-	{Level: uint8(AVX512), Name: "avx512", Needs: []string{"avx", "avx2", "bmi2", "aes", "pclmul", "avx512f", "avx512vl", "avx512bw", "vaes", "vpclmulqdq"}},
-}
+var aesGCMBatchRows []dispatch.Row
 
 var aesGCMBatchPlans = batchPlans{
-	AVX512:   newBatchPlan(4, [][2]int{{7, 32}}),
 	Portable: portableBatchPlan,
 }
 
 // AESGCMBatch runs a level's batch kernel. The CPU must have what it needs.
 func AESGCMBatch(level Level, a *Args, scratch *BatchScratch) {
-	switch level {
-	case AVX512:
-		AESGCMBatchAVX512(a, scratch)
-	default:
-		AESGCMBatchPortable(a)
-	}
+	AESGCMBatchPortable(a)
 	raceGCMBatch(a)
 }
 

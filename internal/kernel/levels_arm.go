@@ -29,7 +29,7 @@ var chaCha20Poly1305BatchRows = []dispatch.Row{
 }
 
 var chaCha20Poly1305BatchPlans = batchPlans{
-	NEON:     newBatchPlan(0, [][2]int{{4, 2}, {3, 2}, {4, 2}, {3, 2}, {4, 3}, {6, 3}}),
+	NEON:     newBatchPlan([][2]int{{4, 2}, {3, 2}, {4, 2}, {3, 2}, {4, 3}, {6, 3}}),
 	Portable: portableBatchPlan,
 }
 

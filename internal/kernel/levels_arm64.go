@@ -30,8 +30,8 @@ var chaCha20Poly1305BatchRows = []dispatch.Row{
 }
 
 var chaCha20Poly1305BatchPlans = batchPlans{
-	NEON6:    newBatchPlan(0, [][2]int{{2, 1}, {4, 1}, {3, 1}, {8, 1}}),
-	NEON:     newBatchPlan(0, [][2]int{{4, 1}, {2, 4}, {4, 6}}),
+	NEON6:    newBatchPlan([][2]int{{2, 1}, {4, 1}, {3, 1}, {8, 1}}),
+	NEON:     newBatchPlan([][2]int{{4, 1}, {2, 4}, {4, 6}}),
 	Portable: portableBatchPlan,
 }
 

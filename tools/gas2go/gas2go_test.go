@@ -55,7 +55,7 @@ func addLevels(t *testing.T, root string) {
 	writeFile(t, filepath.Join(root, levelSource), strings.Replace(testLevels, `"x86_64": {}`, `"x86_64": {
 		"chacha20masks": [{"name": "avx512"},
 			{"name": "avx2", "composition": {"short": "ssse3", "most": 64, "above": 70, "opened": 80, "long": "avx512"}}, {"name": "ssse3"}],
-		"aesgcm": [{"name": "avx512", "batch": {"kernel": "avx512", "group": 4, "from": [[4, 2], [6, 1]], "from_go": [[7, 3]]}}]}`, 1))
+		"aesgcm": [{"name": "avx512", "batch": {"kernel": "avx512", "from": [[4, 2], [6, 1]], "from_go": [[7, 3]]}}]}`, 1))
 }
 
 func copyFile(t *testing.T, from, to string) {
@@ -433,13 +433,12 @@ func TestLevels(t *testing.T) {
 		{"a level without a name", `{"name": "ssse3"}]`, `{"name": "sse9"}]`, "sse9 of chacha20masks: its name is not among names"},
 		{"levels in another order", `"chacha20masks": [{"name": "avx512"},`, `"chacha20masks": [{"name": "ssse3"}, {"name": "avx512"},`, "in another order"},
 		{"a kernel without a level", `{"name": "ssse3"}]`, `{"name": "avx2"}]`, "chacha20masks"},
-		{"a kernel of batches without one", `, "batch": {"kernel": "avx512", "group": 4, "from": [[4, 2], [6, 1]], "from_go": [[7, 3]]}`, "",
+		{"a kernel of batches without one", `, "batch": {"kernel": "avx512", "from": [[4, 2], [6, 1]], "from_go": [[7, 3]]}`, "",
 			"aesgcm_batch_avx512.S: asm/levels.json has no level for it"},
 		{"a composition of nothing", `"short": "ssse3"`, `"short": "sse9"`, "chacha20masks_sse9.S"},
 		{"a batch that is none", `"kernel": "avx512"`, `"kernel": "avx2"`, "aesgcm_batch_avx2.S"},
 		{"a batch of one packet", "[4, 2]", "[1, 2]", "1 packets of 2 classes"},
 		{"a batch of too many classes", "[4, 2]", "[4, 32]", "33 classes"},
-		{"three at a time", `"group": 4`, `"group": 3`, "3 at a time"},
 		{"batches of a primitive that has none", `{"name": "ssse3"}]`, `{"name": "ssse3", "batch": {"kernel": "ssse3", "from": [[2, 2]]}}]`, "without batches"},
 		{"no line for any CPU", `"x86_64": [{"name": "any"}]`, `"x86_64": [{"name": "any", "vendor": "x"}]`, "the last line matches any CPU"},
 		{"no line", `"x86_64": [{"name": "any"}],`, ``, "x86_64 has no microarchitecture"},

@@ -47,8 +47,6 @@ type batchData struct {
 	Kernel string
 	From   [][2]int
 	FromGo [][2]int `json:"from_go"`
-	Group  int
-	Stream [2]int
 
 	Needs []string `json:"-"`
 }
@@ -170,8 +168,8 @@ func (l *level) findNeeds(root string, t *target) (err error) {
 			return fmt.Errorf("batch: %d packets of %d classes", run[0], run[1])
 		}
 	}
-	if n := len(l.Batch.Packets()); n < 1 || n > 32 || l.Batch.Group&(l.Batch.Group-1) != 0 {
-		return fmt.Errorf("batch: %d classes, %d at a time", n, l.Batch.Group)
+	if n := len(l.Batch.Packets()); n < 1 || n > 32 {
+		return fmt.Errorf("batch: %d classes", n)
 	}
 	for _, need := range l.Batch.Needs {
 		if !slices.Contains(l.Needs, need) {

@@ -239,7 +239,7 @@ func {{$go}}{{levelName .Name}}(a *Args) {
 {{else}}var {{$p.Rows}}BatchRows []dispatch.Row
 {{end}}
 var {{$p.Rows}}BatchPlans = batchPlans{
-{{range $levels}}{{if .Batch}}	{{levelName .Name}}: newBatchPlan({{.Batch.Group}}, [][2]int{{runs .Batch.GoFrom}}),
+{{range $levels}}{{if .Batch}}	{{levelName .Name}}: newBatchPlan([][2]int{{runs .Batch.GoFrom}}),
 {{end}}{{end}}	Portable: portableBatchPlan,
 }
 
@@ -300,7 +300,6 @@ pub(crate) static {{$p.Rust}}: [Level; {{len $levels}}] = [{{range $levels}}
         kernel: Some(Kernel { code: {{if .Composition}}{{$p.Name}}_{{.Name}}{{else}}k::{{$p.Name}}_{{.Name}}{{end}}, constants: &k::{{upper $p.Name}}_{{if .Composition}}{{upper .Composition.Long}}{{else}}{{upper .Name}}{{end}}_CONSTANTS.0 }),
         batch: {{if .Batch}}Some(Batch {
             kernel: Kernel { code: k::{{$p.Name}}_batch_{{.Batch.Kernel}}, constants: &k::{{upper $p.Name}}_BATCH_{{upper .Batch.Kernel}}_CONSTANTS.0 },
-            group: {{.Batch.Group}},
             few: {{.Batch.Few}},
             from: &[{{joined .Batch.Packets}}],
         }){{else}}None{{end}},
@@ -342,14 +341,14 @@ static void SEALANE_KERNEL_ABI sealane_{{$p.Name}}_{{.Name}}(const sealane_args 
 {{range $levels}}    {"{{.Name}}",
      {{features $t.Prefix .Needs}},
      sealane_{{$p.Name}}_{{.Name}}, {{template "constants" .}},
-{{if .Batch}}     {sealane_{{$p.Name}}_batch_{{.Batch.Kernel}}, sealane_{{$p.Name}}_batch_{{.Batch.Kernel}}_constants, {{.Batch.Group}}, {{.Batch.Few}}, {{len .Batch.Packets}},
-      { {{- joined .Batch.Packets -}} }, {{index .Batch.Stream 0}}, {{index .Batch.Stream 1}}},
-{{else}}     {NULL, NULL, 0, 0, 0, {0}, 0, 0},
+{{if .Batch}}     {sealane_{{$p.Name}}_batch_{{.Batch.Kernel}}, sealane_{{$p.Name}}_batch_{{.Batch.Kernel}}_constants, {{.Batch.Few}}, {{len .Batch.Packets}},
+      { {{- joined .Batch.Packets -}} }},
+{{else}}     {NULL, NULL, 0, 0, {0}},
 {{end}}     {{$p.KeyAt}}, {{$p.Flags}}},
 {{end}}#endif
 {{end}}{{end}}    {"portable", 0, sealane_{{$p.Name}}_portable, NULL,
-{{if $p.Batch}}     {sealane_{{$p.Name}}_batch_portable, NULL, 0, 2, 16, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, 0, 0},
-{{else}}     {NULL, NULL, 0, 0, 0, {0}, 0, 0},
+{{if $p.Batch}}     {sealane_{{$p.Name}}_batch_portable, NULL, 2, 16, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}},
+{{else}}     {NULL, NULL, 0, 0, {0}},
 {{end}}     {{$p.KeyAt}}, {{$p.Flags}}},
 };
 

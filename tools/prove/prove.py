@@ -98,18 +98,6 @@ def gcm_shapes(quick, arm=False, induction=None):
             yield GcmShape(n, opens=opens, flags=LAST, counter=(1 << 32) - 2, total=(1 << 36) - 32, bits=192)
 
 
-def stream_shapes():
-    """Lanes of AES-GCM that go one after the other: all numbers of blocks, each with room behind it for the lengths, without,
-    or by a byte; keys of all lengths; and those at both ends of what goes so, beside others that do not."""
-    ad = (13, 0, 16, 40, 1, 21, 17)
-    for i, first in enumerate(range(16, 143, 4)):
-        lanes = [(16 * (first + j) + (0, 1, 15, 8)[(i + j) % 4], ad[(i + j) % 7]) for j in range(4)]
-        yield BatchShape(lanes[::-1], opens=bool(i & 1), bits=(128, 256, 192)[i % 3], in_place=bool(i & 2), offset=i % 2)
-    for opens in (False, True):
-        yield BatchShape([(2305, 0), (2289, 13), (2288, 13), (1171, 13), (256, 5), (255, 0), (64, 0)], opens=opens)
-        yield BatchShape([(1171, 21)] * 5, opens=opens)
-
-
 def batch_shapes(quick):
     """Lanes of one length, of mixed lengths, from one to more than the kernel takes at a time."""
     counts = (1, 3, 8, 17) if quick else tuple(range(1, 20)) + (31, 32, 33)

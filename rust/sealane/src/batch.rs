@@ -123,19 +123,6 @@ fn wants_lane(packet: &Packet<'_>, level: &Level, batch: &Batch) -> bool {
 /// What a packet counts towards a batch that pays: `PAYS` / from, rounded up.
 const PAYS: usize = 240;
 
-/// How many of `count` packets are better done by themselves.
-fn better_alone(batch: &Batch, count: usize, weight: usize) -> usize {
-    if count < FROM_MAX && weight < PAYS {
-        return count;
-    }
-    let over = if batch.group > 0 { count & (usize::from(batch.group) - 1) } else { 0 };
-    if over < 3 {
-        over
-    } else {
-        0
-    }
-}
-
 fn run_lanes(packets: &mut [Packet<'_>], done: &mut [bool; CHUNK], table: &'static Table, open: bool) -> usize {
     let level = match packets.iter().find(|packet| core::ptr::eq(packet.key.algorithm.table(), table)) {
         Some(packet) => packet.key.level,
@@ -155,8 +142,7 @@ fn run_lanes(packets: &mut [Packet<'_>], done: &mut [bool; CHUNK], table: &'stat
         weight += (PAYS + from - 1) / from;
         extended += usize::from(packet.nonce.len() != 12);
     }
-    count -= better_alone(batch, count, weight);
-    if count == 0 {
+    if count == 0 || count < FROM_MAX && weight < PAYS {
         return 0;
     }
     if extended == 0 {

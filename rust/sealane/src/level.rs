@@ -12,8 +12,6 @@ pub(crate) const FROM_MAX: usize = 16;
 /// they are faster side by side. Unlike packets pay if the sum of 1/from is 1 or more.
 pub(crate) struct Batch {
     pub(crate) kernel: Kernel,
-    /// Packets at a time, a power of 2: one or two over go one by one; 0: no matter.
-    pub(crate) group: u8,
     /// The least of `from`: fewer packets never pay.
     pub(crate) few: u8,
     /// By number of whole blocks; longer packets never pay.

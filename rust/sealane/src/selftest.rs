@@ -279,7 +279,7 @@ mod tests {
         assert!(!chacha20poly1305(nothing));
         assert!(!aesgcm(nothing));
         assert!(!aes(nothing) && !chacha20masks(nothing));
-        let batch = || Batch { kernel: Kernel { code: idle, constants: &[] }, group: 0, few: 2, from: &[2] };
+        let batch = || Batch { kernel: Kernel { code: idle, constants: &[] }, few: 2, from: &[2] };
         assert!(!chacha20poly1305_batch(nothing, &batch()));
         assert!(!aesgcm_batch(nothing, &batch()));
         // A constant with one wrong bit, and each level with the constants of another.

@@ -22,7 +22,6 @@ pub(crate) static CHACHA20POLY1305: [Level; 2] = [
         kernel: Some(Kernel { code: k::chacha20poly1305_neon6, constants: &k::CHACHA20POLY1305_NEON6_CONSTANTS.0 }),
         batch: Some(Batch {
             kernel: Kernel { code: k::chacha20poly1305_batch_neon, constants: &k::CHACHA20POLY1305_BATCH_NEON_CONSTANTS.0 },
-            group: 0,
             few: 2,
             from: &[2, 3, 3, 8],
         }),
@@ -33,7 +32,6 @@ pub(crate) static CHACHA20POLY1305: [Level; 2] = [
         kernel: Some(Kernel { code: k::chacha20poly1305_neon, constants: &k::CHACHA20POLY1305_NEON_CONSTANTS.0 }),
         batch: Some(Batch {
             kernel: Kernel { code: k::chacha20poly1305_batch_neon, constants: &k::CHACHA20POLY1305_BATCH_NEON_CONSTANTS.0 },
-            group: 0,
             few: 2,
             from: &[2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4],
         }),

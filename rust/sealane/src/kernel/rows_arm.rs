@@ -21,7 +21,6 @@ pub(crate) static CHACHA20POLY1305: [Level; 2] = [
         kernel: Some(Kernel { code: k::chacha20poly1305_neon, constants: &k::CHACHA20POLY1305_NEON_CONSTANTS.0 }),
         batch: Some(Batch {
             kernel: Kernel { code: k::chacha20poly1305_batch_neon, constants: &k::CHACHA20POLY1305_BATCH_NEON_CONSTANTS.0 },
-            group: 0,
             few: 3,
             from: &[4, 4, 3, 3, 4, 4, 3, 3, 4, 4, 4, 6, 6, 6],
         }),

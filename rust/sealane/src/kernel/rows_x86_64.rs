@@ -37,7 +37,6 @@ pub(crate) static CHACHA20POLY1305: [Level; 5] = [
         kernel: Some(Kernel { code: k::chacha20poly1305_avx512, constants: &k::CHACHA20POLY1305_AVX512_CONSTANTS.0 }),
         batch: Some(Batch {
             kernel: Kernel { code: k::chacha20poly1305_batch_avx512, constants: &k::CHACHA20POLY1305_BATCH_AVX512_CONSTANTS.0 },
-            group: 0,
             few: 4,
             from: &[4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
         }),
@@ -48,7 +47,6 @@ pub(crate) static CHACHA20POLY1305: [Level; 5] = [
         kernel: Some(Kernel { code: chacha20poly1305_avx512mix, constants: &k::CHACHA20POLY1305_AVX512_CONSTANTS.0 }),
         batch: Some(Batch {
             kernel: Kernel { code: k::chacha20poly1305_batch_avx512, constants: &k::CHACHA20POLY1305_BATCH_AVX512_CONSTANTS.0 },
-            group: 0,
             few: 4,
             from: &[4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
         }),
@@ -59,7 +57,6 @@ pub(crate) static CHACHA20POLY1305: [Level; 5] = [
         kernel: Some(Kernel { code: k::chacha20poly1305_avx512vl, constants: &k::CHACHA20POLY1305_AVX512VL_CONSTANTS.0 }),
         batch: Some(Batch {
             kernel: Kernel { code: k::chacha20poly1305_batch_avx2, constants: &k::CHACHA20POLY1305_BATCH_AVX2_CONSTANTS.0 },
-            group: 0,
             few: 4,
             from: &[4, 4, 4, 4, 4, 4, 4, 4],
         }),
@@ -70,7 +67,6 @@ pub(crate) static CHACHA20POLY1305: [Level; 5] = [
         kernel: Some(Kernel { code: k::chacha20poly1305_avx2, constants: &k::CHACHA20POLY1305_AVX2_CONSTANTS.0 }),
         batch: Some(Batch {
             kernel: Kernel { code: k::chacha20poly1305_batch_avx2, constants: &k::CHACHA20POLY1305_BATCH_AVX2_CONSTANTS.0 },
-            group: 0,
             few: 4,
             from: &[4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
         }),
@@ -89,12 +85,7 @@ pub(crate) static AESGCM: [Level; 4] = [
         name: "avx512",
         needs: AVX | AVX2 | BMI2 | AES | PCLMUL | AVX512F | AVX512VL | AVX512BW | VAES | VPCLMULQDQ,
         kernel: Some(Kernel { code: k::aesgcm_avx512, constants: &k::AESGCM_AVX512_CONSTANTS.0 }),
-        batch: Some(Batch {
-            kernel: Kernel { code: k::aesgcm_batch_avx512, constants: &k::AESGCM_BATCH_AVX512_CONSTANTS.0 },
-            group: 4,
-            few: 4,
-            from: &[4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
-        }),
+        batch: None,
     },
     Level {
         name: "avx2",
