@@ -2,7 +2,7 @@
 //
 // A small packet alone keeps a CPU's vector units idle most of the time: each step of the cipher waits for the one
 // before. Packets of a batch run side by side in the lanes of the vectors, several times as fast, whether they have one
-// key or a key each. Large packets and levels without a kernel for batches (AES-GCM has one at level avx512) are done one by
+// key or a key each. Large packets and levels without a kernel for batches (all of AES-GCM) are done one by
 // one; so is whatever is not of this module, which makes any cipher.AEAD welcome in a batch.
 //
 //	ops := make([]batch.Op, len(packets)) // kept from call to call

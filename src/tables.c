@@ -42,8 +42,6 @@ extern sealane_kernel sealane_aesgcm_aesniavx;
 extern const uint8_t sealane_aesgcm_aesniavx_constants[];
 extern sealane_kernel sealane_aesgcm_aesni;
 extern const uint8_t sealane_aesgcm_aesni_constants[];
-extern sealane_kernel sealane_aesgcm_batch_avx512;
-extern const uint8_t sealane_aesgcm_batch_avx512_constants[];
 extern sealane_kernel sealane_aes_avx512;
 extern const uint8_t sealane_aes_avx512_constants[];
 extern sealane_kernel sealane_aes_avx2;
@@ -194,8 +192,7 @@ static const sealane_level aesgcm_levels[] = {
     {"avx512",
      SEALANE_X86_AVX | SEALANE_X86_AVX2 | SEALANE_X86_BMI2 | SEALANE_X86_AES | SEALANE_X86_PCLMUL | SEALANE_X86_AVX512F | SEALANE_X86_AVX512VL | SEALANE_X86_AVX512BW | SEALANE_X86_VAES | SEALANE_X86_VPCLMULQDQ,
      sealane_aesgcm_avx512, sealane_aesgcm_avx512_constants,
-     {sealane_aesgcm_batch_avx512, sealane_aesgcm_batch_avx512_constants, 2, 32,
-      {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}},
+     {NULL, NULL, 0, 0, {0}},
      GCM_KEY_AT, WHOLE | SEALANE_FLAG_NONCE},
     {"avx2",
      SEALANE_X86_AVX | SEALANE_X86_AVX2 | SEALANE_X86_AES | SEALANE_X86_PCLMUL | SEALANE_X86_VAES | SEALANE_X86_VPCLMULQDQ,

@@ -16,7 +16,7 @@
 
 #define WIDTH 1
 #define V xmm
-#define ROW(n) xmm##n
+#define VECTOR(n) xmm##n
 #define XMM1_TWICE xmm1
 
 #include "aes_modes.h"
@@ -130,7 +130,7 @@
     pxor \x, \x
 .endm
 
-.macro x_zero_row x
+.macro x_zero_vector x
     pxor \x, \x
 .endm
 

@@ -16,7 +16,7 @@
 
 #define WIDTH 2
 #define V ymm
-#define ROW(n) ymm##n
+#define VECTOR(n) ymm##n
 #define XMM1_TWICE xmm1, xmm1
 
 #include "aes_modes.h"
@@ -56,11 +56,11 @@
     vinserti128 \to, \to, \low, 1
 .endm
 
-.macro x_zero_row x
+.macro x_zero_vector x
     vpxor \x, \x, \x
 .endm
 
-/* The one block that fills no row. */
+/* The one block that fills no vector. */
 .macro x_partial_begin
 .endm
 

@@ -16,7 +16,7 @@
 
 #define WIDTH 4
 #define V zmm
-#define ROW(n) zmm##n
+#define VECTOR(n) zmm##n
 #define XMM1_TWICE xmm1, xmm1
 
 #include "aes_modes.h"
@@ -56,11 +56,11 @@
     vshufi32x4 \to, \to, \to, 0
 .endm
 
-.macro x_zero_row x
+.macro x_zero_vector x
     vpxord \x, \x, \x
 .endm
 
-/* One to three blocks that fill no row: k1 has their quadwords. */
+/* One to three blocks that fill no vector: k1 has their quadwords. */
 .macro x_partial_begin
     mov ecx, r10d
     shr ecx, 3

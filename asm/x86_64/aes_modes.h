@@ -1,19 +1,19 @@
 /* AES in the modes that do not authenticate (NIST SP 800-38A, IEEE 1619), for the widths of x86-64's vectors.
  *
- * A row is a vector register: V is its name without the number, WIDTH the blocks in it, 1, 2 or 4. Eight rows go
- * through the rounds at a time, what is left in steps of four, two and one, and of blocks that fill no row. A step
+ * V is a vector register's name without the number, WIDTH the blocks in a vector: 1, 2 or 4. Eight vectors go
+ * through the rounds at a time, what is left in steps of four, two and one, and of blocks that fill no vector. A step
  * takes its input, goes through all rounds but the last (FIPS 197, 5.1; backwards 5.3.5), and adds to the last round
  * key what the mode adds to its output, so that the last round adds both.
  *
  *   CTR   E(c), E(c + 1), ..      are added to the text
- *   CBC   D(c) + the block before it; going through a step's rows from the last to the first, so that no block is
+ *   CBC   D(c) + the block before it; going through a step's vectors from the last to the first, so that no block is
  *         overwritten before it was added
- *   XTS   E(p + t) + t, t := t x for each block. All tweaks of eight rows are in scratch memory; t x^(8 WIDTH) for the
- *         next eight is a shift by WIDTH bytes, and what goes out at the top times x^7 + x^2 + x + 1 added below
+ *   XTS   E(p + t) + t, t := t x for each block. All tweaks of eight vectors are in scratch memory; t x^(8 WIDTH) for
+ *         the next eight is a shift by WIDTH bytes, and what goes out at the top times x^7 + x^2 + x + 1 added below
  *
  * Each includer has macros for its instructions: x_load, x_store, x_load_partial, x_store_partial (the bytes that are
  * left), x_broadcast, x_broadcast_halves (of 16 bytes that were just written in two stores), x_xor, x_enc, x_enclast,
- * x_dec, x_declast, x_previous (the blocks before those of a row).
+ * x_dec, x_declast, x_previous (the blocks before those of a vector).
  */
 
 #define BYTES (16*WIDTH)
@@ -24,7 +24,7 @@
 #define ROTATE 32    /* RotWord (FIPS 197, 5.2) of the first word, to all words */
 #define RCON 48      /* round constants (FIPS 197, table 5), one byte each */
 #define NEXT 64      /* WIDTH */
-#define COUNT 80     /* 0 to 3: a block's place in its row; and that in two qwords, and 64 less that */
+#define COUNT 80     /* 0 to 3: a block's place in its vector; and that in two qwords, and 64 less that */
 #define LEFT 144
 #define RIGHT 208
 #define ROTATE_LAST 272 /* RotWord of the last word, to all words */
@@ -42,7 +42,7 @@
 .endm
 
 /* Scratch. */
-#define TWEAKS 256                  /* of eight rows; of lanes: */
+#define TWEAKS 256                  /* of eight vectors; of lanes: */
 #define LANE 256                    /* eight pointers */
 #define LANES_LEFT 320
 #define LANE_BYTES 328
@@ -61,23 +61,23 @@
 #define first_key r11
 #define last_key r12
 #define mode r13d
-#define tweaks r14   /* pointer to those of the next row */
+#define tweaks r14   /* pointer to those of the next vector */
 #define state r15
 
-/* Vector registers: 0 to 7 rows, and */
-#define row0 ROW(0)
-#define row1 ROW(1)
-#define rk ROW(8)
-#define tmp ROW(9)
-#define tmp2 ROW(10)
-#define ctr ROW(11)   /* the next row's counters, bytes reversed */
-#define chain ROW(11) /* a row whose last block is the one before the next row */
-#define reverse ROW(12)
-#define poly ROW(12)
-#define next ROW(13)
-#define spare ROW(14)
+/* Vector registers: 0 to 7 vectors, and */
+#define vector0 VECTOR(0)
+#define vector1 VECTOR(1)
+#define rk VECTOR(8)
+#define tmp VECTOR(9)
+#define tmp2 VECTOR(10)
+#define ctr VECTOR(11)   /* the next vector's counters, bytes reversed */
+#define chain VECTOR(11) /* a vector whose last block is the one before the next vector */
+#define reverse VECTOR(12)
+#define poly VECTOR(12)
+#define next VECTOR(13)
+#define spare VECTOR(14)
 
-/* All rounds of n rows but the last; then rk is the last round key. Of one row they are written out: a loop would be
+/* All rounds of n vectors but the last; then rk is the last round key. Of one they are written out: a loop would be
  * most of what a text that short executes. */
 .macro rounds_but_last n, instruction
     .if \n == 1
@@ -107,7 +107,7 @@
     x_broadcast rk, [last_key]
 .endm
 
-/* The last round of row i, which adds u, and its output. */
+/* The last round of vector i, which adds u, and its output. */
 .macro last_round i, instruction, partial
     \instruction V\i, tmp2
     .if \partial
@@ -148,7 +148,7 @@
     .endr
 .endm
 
-/* After eight rows their tweaks become those of the next eight. */
+/* After eight vectors their tweaks become those of the next eight. */
 .macro outputs_xts n, instruction, partial
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     .if \i < \n
@@ -186,7 +186,7 @@
     .endif
 .endm
 
-/* n rows, or, partial, the blocks that fill none. */
+/* n vectors, or, partial, the blocks that fill none. */
 .macro step n, partial=0
     x_broadcast rk, [first_key]
     cmp mode, SEALANE_AES_CTR
@@ -252,7 +252,7 @@
     .endif
 .endm
 
-/* If so many rows are left; at the label, they are. */
+/* If so many vectors are left; at the label, they are. */
 .macro step_if n, label
     test text_left, BYTES*\n
     jz 8f
@@ -266,7 +266,7 @@
 8:
 .endm
 
-/* A row times x^k, k not 0. */
+/* A vector times x^k, k not 0. */
 .macro times_x to, from, k
     x_shift_left tmp, \from, \k
     x_shift_right tmp2, \from, (64 - (\k))
@@ -276,19 +276,19 @@
     x_xor \to, tmp, tmp2
 .endm
 
-/* The tweaks of eight rows, from the first; of four if there is less than three rows of text. */
+/* The tweaks of eight vectors, from the first; of four if there is less than three vectors of text. */
 .macro first_tweaks
     x_broadcast poly, [consts + POLY]
-    x_broadcast row0, [state]
-    x_spread row0
-    x_store [scratch + TWEAKS], row0
+    x_broadcast vector0, [state]
+    x_spread vector0
+    x_store [scratch + TWEAKS], vector0
     .irp i, 1, 2, 3, 4, 5, 6, 7
     .if \i == 4
     cmp text_left, 3*BYTES
     jb 1f
     .endif
-    times_x row1, row0, (WIDTH*\i)
-    x_store [scratch + TWEAKS + BYTES*\i], row1
+    times_x vector1, vector0, (WIDTH*\i)
+    x_store [scratch + TWEAKS + BYTES*\i], vector1
     .endr
 1:
 .endm
@@ -577,7 +577,7 @@
 .Lsetup_done:
 .endm
 
-/* ---- One block by itself: no row, no mask, and a store whose bytes can be read again at once ---- */
+/* ---- One block by itself: no vector, no mask, and a store whose bytes can be read again at once ---- */
 
 .macro all_rounds instruction, last
     x_load_block xmm1, [first_key]
@@ -690,9 +690,9 @@
     jb .Ldone
     x_load_block xmm0, [tweaks]
     x_store_block [state], xmm0
-    x_zero_row row0
+    x_zero_vector vector0
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    x_store [scratch + TWEAKS + BYTES*\i], row0
+    x_store [scratch + TWEAKS + BYTES*\i], vector0
     .endr
     jmp .Ldone
 .Lone:

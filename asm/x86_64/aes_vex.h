@@ -1,4 +1,4 @@
-/* The instructions of aes_modes.h that AVX2 and AVX-512 write alike: three operands, in rows of any width. */
+/* The instructions of aes_modes.h that AVX2 and AVX-512 write alike: three operands, in vectors of any width. */
 
 .macro x_add to, x, y
     vpaddd \to, \x, \y
@@ -80,7 +80,7 @@
     vaesdeclast \x, \x, \at
 .endm
 
-/* Block j of a row that has the same block everywhere: times x^j. */
+/* Block j of a vector that has the same block everywhere: times x^j. */
 .macro x_spread x
     vpsllvq tmp, \x, [consts + LEFT]
     vpsrlvq tmp2, \x, [consts + RIGHT]

@@ -10,11 +10,11 @@
  * Registers    all but rsp, rbp; stack 0
  * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.
  *
- * A row is a 256-bit register: two blocks. Counter mode (6.5) makes eight rows of keystream at a time, and GHASH takes
+ * A vector of 256 bits has two blocks. Counter mode (6.5) makes eight vectors of keystream at a time, and GHASH takes
  * in eight between the rounds: sealing, the eight before; opening, the same.
  *
  * GHASH (6.4) and its mathematics are in asm/ghash.h; its low, mid, high are lo, mi, hi here. The two lanes of Y add up
- * every second block; eight rows at a time, Y := (Y + c) H^16 + c' H^14 + .. + c'' H^2. The last m blocks are
+ * every second block; eight vectors at a time, Y := (Y + c) H^16 + c' H^14 + .. + c'' H^2. The last m blocks are
  * multiplied by H^m .. H, and the lanes are summed. If m is 1, the other lane needs no multiplication.
  */
 #include "../asm.S"
@@ -26,7 +26,7 @@
 #define POLY 16      /* P = 2^57 + 2^62 + 2^63, and 1: what is over when a polynomial is multiplied by x */
 #define ROTATE 32    /* RotWord (FIPS 197, 5.2) of the first word, to all words */
 #define RCON 48      /* round constants (FIPS 197, table 5), one byte each */
-#define COUNT 64     /* 0 2 4 6, 1 3 5 7: dword i of lane j is the counter of block j of row i */
+#define COUNT 64     /* 0 2 4 6, 1 3 5 7: dword i of lane j is the counter of block j of vector i */
 #define EIGHT 96
 #define REVERSE4 112 /* of the bytes of a dword */
 #define MASKS 128    /* 32 bytes from 32 - n on: n ones, 32 - n zeroes */
@@ -44,10 +44,10 @@
 
 /* Scratch. */
 #define J0 256       /* J0 and the first round key, in both lanes */
-#define COUNTERS 288 /* of the next four rows: see COUNT */
+#define COUNTERS 288 /* of the next four vectors: see COUNT */
 #define WORD3 320    /* the first round key's last word, eight times */
 #define MASK 352     /* the encrypted J0 */
-#define STREAM 384   /* the last blocks' keystream */
+#define KEYSTREAM 384   /* the last blocks' keystream */
 #define SCRATCH_END 640
 
 /* The key's table. Powers fall from H^18 to H; beside the i-th is a pair of sums of halves, of H^i and H^(i-2). */
@@ -59,7 +59,7 @@
 #define mac r10      /* what is authenticated next */
 #define phase r10d   /* while a key is made: the word's number modulo words */
 #define power r13    /* key less 16 (18 - m): its H(18) is H^m */
-#define steps r14    /* of eight rows, to be encrypted */
+#define steps r14    /* of eight vectors, to be encrypted */
 #define flags r15d
 #define flag_bits r15b /* tests of those are shorter */
 #define rounds ebx
@@ -68,7 +68,7 @@
 #define rk ymm8
 #define lo ymm9
 #define mi ymm10
-#define hi ymm11     /* between rows: GHASH so far, to be added to the next */
+#define hi ymm11     /* between vectors: GHASH so far, to be added to the next */
 #define block_a ymm12
 #define block_b ymm13
 #define tmp ymm14
@@ -122,7 +122,7 @@
     vpxor hi, hi, hi
 .endm
 
-/* Two of eight rows at mac, cut into steps to put between other work. */
+/* Two of eight vectors at mac, cut into steps to put between other work. */
 .macro multiply_pair step, pair
     .if \step == 0
     vbroadcasti128 tmp, [consts + REVERSE]
@@ -156,7 +156,7 @@
     .endif
 .endm
 
-.macro hash_step step, rows
+.macro hash_step step, vectors
     .if (\step) < 64
     multiply_pair ((\step) & 15), ((\step)/16)
     .elseif ((\step) & 1) && (\step) < 76
@@ -166,7 +166,7 @@
 
 /* ---- AES ------------------------------------------------------------------------------------------------------- */
 
-/* Counter blocks, and the first round key, for four rows, or the first two of them. */
+/* Counter blocks, and the first round key, for four vectors, or the first two of them. */
 .macro counters x0, x1, x2, x3
     vmovdqa tmp, [scratch + COUNTERS]
     vbroadcasti128 tmp2, [consts + EIGHT]
@@ -192,7 +192,7 @@
     vbroadcasti128 rk, [\at]
 .endm
 
-.macro row_round i
+.macro vector_round i
     vaesenc ymm\i, ymm\i, rk
 .endm
 
@@ -203,7 +203,7 @@
 .macro encrypt hash=0
     counters ymm0, ymm1, ymm2, ymm3
     counters ymm4, ymm5, ymm6, ymm7
-    rows_but_last 8, 0, \hash
+    vectors_but_last 8, 0, \hash
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     vpxor block_a, rk, [src + 32*\i]
     vaesenclast ymm\i, ymm\i, block_a
@@ -216,8 +216,8 @@
     add dst, 256
 .endm
 
-/* The last n rows' keystream, and the encrypted J0, to scratch. */
-.macro stream n
+/* The last n vectors' keystream, and the encrypted J0, to scratch. */
+.macro keystream n
     .if \n > 2
     counters ymm0, ymm1, ymm2, ymm3
     .else
@@ -229,21 +229,21 @@
     counters ymm4, ymm5
     .endif
     vmovdqa xmm12, [scratch + J0]
-    rows_but_last \n, 1
+    vectors_but_last \n, 1
     vaesenclast xmm12, xmm12, xmm8
     vmovdqa [scratch + MASK], xmm12
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     .if \i < \n
     vaesenclast ymm\i, ymm\i, rk
-    vmovdqa [scratch + STREAM + 32*\i], ymm\i
+    vmovdqa [scratch + KEYSTREAM + 32*\i], ymm\i
     .endif
     .endr
 .endm
 
-/* ---- Parts of rows --------------------------------------------------------------------------------------------- */
+/* ---- Parts of vectors -------------------------------------------------------------------------------------------- */
 
 /* block_a := the n < 32 bytes at `at`, padded with zeroes; n in eax. */
-.macro load_row at
+.macro load_vector at
     cmp eax, 16
     jb 4f
     vmovdqu xmm12, [\at]
@@ -260,10 +260,10 @@
 5:
 .endm
 
-/* A row with its keystream, and y added to what is authenticated; ymm4 reverses bytes. */
-.macro tail_row stream, y
+/* A vector with its keystream, and y added to what is authenticated; ymm4 reverses bytes. */
+.macro tail_vector keystream, y
     vmovdqu block_a, [src]
-    vpxor block_b, block_a, \stream
+    vpxor block_b, block_a, \keystream
     vmovdqu [dst], block_b
     test flag_bits, SEALANE_FLAG_OPEN
     jnz 1f
@@ -303,7 +303,7 @@
     test steps, steps
     jz .Lbegun
 
-    /* Associated data, up to eight rows at a time. */
+    /* Associated data, up to eight vectors at a time. */
 .Lad:
     mov power, 256
     cmp steps, power
@@ -315,14 +315,14 @@
     add power, key                                                              /* H(0) is of the first block */
     vmovdqa ymm1, hi
     clear_sums
-.Lad_row:
+.Lad_vector:
     cmp steps, 32
     jb .Lad_partial
     vmovdqu block_a, [mac]
     jmp .Lad_multiply
 .Lad_partial:
     mov eax, r14d
-    load_row mac
+    load_vector mac
     mov dst, mac
     mov steps, 32
 .Lad_multiply:
@@ -335,7 +335,7 @@
     add mac, 32
     sub steps, 32
     cmp mac, dst
-    jb .Lad_row
+    jb .Lad_vector
     reduce_all
     sum_lanes
     test steps, steps
@@ -365,8 +365,8 @@
     vpaddd ymm7, ymm7, [consts + COUNT]
     vmovdqa [scratch + COUNTERS], ymm7
 
-    /* Eight rows at a time. Seal: encryption is a step ahead of authentication. If more parts follow, rows are left for
-     * the end, where lanes are summed.
+    /* Eight vectors at a time. Seal: encryption is a step ahead of authentication. If more parts follow, vectors are
+     * left for the end, where lanes are summed.
      */
     mov steps, text_left
     test flag_bits, SEALANE_FLAG_LAST
@@ -401,7 +401,7 @@
     .endr
     reduce_all
 
-    /* What is left: at most eight rows, row by row, and the block of lengths. */
+    /* What is left: at most eight vectors, vector by vector, and the block of lengths. */
 .Ltail:
     cmp text_left, 64
     jbe .Ltail_two
@@ -409,16 +409,16 @@
     ja .Ltail_eight
     cmp text_left, 128
     ja .Ltail_six
-    stream 4
+    keystream 4
     jmp .Ltail_stream
 .Ltail_two:
-    stream 2
+    keystream 2
     jmp .Ltail_stream
 .Ltail_six:
-    stream 6
+    keystream 6
     jmp .Ltail_stream
 .Ltail_eight:
-    stream 8
+    keystream 8
 .Ltail_stream:
     vmovdqa ymm0, hi
     lea power, [text_left + 15]
@@ -431,12 +431,12 @@
     shl power, 4
     neg power
     add power, key
-    lea mac, [scratch + STREAM]
+    lea mac, [scratch + KEYSTREAM]
     clear_sums
     mov steps, text_left
     sub steps, 32
     jb .Ltail_partial
-.Ltail_row:
+.Ltail_vector:
     vmovdqu block_a, [src]
     vpxor block_b, block_a, [mac]
     vmovdqu [dst], block_b
@@ -454,12 +454,12 @@
     add dst, 32
     add mac, 32
     sub steps, 32
-    jae .Ltail_row
+    jae .Ltail_vector
 .Ltail_partial:
     add steps, 32
     jz .Ltail_lengths
     mov eax, r14d
-    load_row src
+    load_vector src
     vpxor block_b, block_a, [mac]
     mov mac, power
     cmp eax, 16
@@ -538,7 +538,7 @@
     vpshufd ymm1, ymm7, 0x55
     vpblendd ymm1, ymm0, ymm1, 0x88
     vpblendd ymm0, ymm0, ymm2, 0x88
-    rows_but_last 2, 1
+    vectors_but_last 2, 1
     lea mac, [text_left + 31]                                                   /* of the blocks and the lengths */
     and mac, -16
     mov power, key
@@ -550,14 +550,14 @@
     vaesenclast xmm12, xmm12, xmm8
     vmovdqa [scratch + MASK], xmm12
     vbroadcasti128 ymm4, [consts + REVERSE]
-    vmovdqa [scratch + STREAM + 32], ymm1
-    lea mac, [scratch + STREAM + 32]
-    tail_row ymm0, ymm3
+    vmovdqa [scratch + KEYSTREAM + 32], ymm1
+    lea mac, [scratch + KEYSTREAM + 32]
+    tail_vector ymm0, ymm3
     vpxor ymm0, ymm0, ymm0
     lea steps, [text_left - 64]
     cmp text_left, 64
     jb .Ltail_partial
-    tail_row ymm1
+    tail_vector ymm1
     jmp .Ltail_lengths
 
 #define rcon r13

@@ -10,15 +10,15 @@
  * Registers    all but rsp, rbp; stack 0, scratch 0
  * Branches and addresses depend on flags, pointers, lengths and the number of rounds only.
  *
- * A row is a 512-bit register: four blocks. Counter mode (6.5) makes the keystream of one to eight rows at a time. What
- * is authenticated next goes between the rounds (hash_step). Sealing, that is ciphertext of the rows before,
- * so few rows are left for the end. Opening, it is the input; the last rows too are authenticated before they are
- * decrypted. J0 is encrypted in the last lane of the last row where that is free, as it is of most lengths.
+ * A vector of 512 bits has four blocks. Counter mode (6.5) makes one to eight vectors of keystream at a time. What is
+ * authenticated next goes between the rounds (hash_step). Sealing, that is ciphertext of the vectors before, so few
+ * vectors are left for the end. Opening, it is the input; the last vectors too are authenticated before they are
+ * decrypted. J0 is encrypted in the last lane of the last vector where that is free, as it is of most lengths.
  *
  * GHASH (6.4) and its mathematics are in asm/ghash.h; its low, mid, high are lo, mi, hi here. The four lanes of Y add
- * up every fourth block; four rows at a time, Y := (Y + c) H^16 + c' H^12 + c'' H^8 + c''' H^4. The last m blocks, 4 or
- * more if there were others, are multiplied by H^m .. H, and the lanes are summed. One reduction serves all the rows
- * that are added to it.
+ * up every fourth block; four vectors at a time, Y := (Y + c) H^16 + c' H^12 + c'' H^8 + c''' H^4. The last m blocks, 4
+ * or more if there were others, are multiplied by H^m .. H, and the lanes are summed. One reduction serves all the
+ * vectors that are added to it.
  */
 #include "../asm.S"
 
@@ -29,7 +29,7 @@
 #define POLY 16      /* P = 2^57 + 2^62 + 2^63, and 1: what is over when a polynomial is multiplied by x */
 #define ROTATE 32    /* RotWord (FIPS 197, 5.2) of the first word, to all words */
 #define RCON 48      /* round constants (FIPS 197, table 5), one byte each */
-#define COUNT 64     /* 0 4 8 12, 1 5 9 13, 2 6 10 14, 3 7 11 15: dword i of lane j counts block j of row i */
+#define COUNT 64     /* 0 4 8 12, 1 5 9 13, 2 6 10 14, 3 7 11 15: dword i of lane j counts block j of vector i */
 #define REVERSE4 128 /* of the bytes of a dword */
 #define SIXTEEN 144
 #define ONE 160      /* a counter of 1, the last word of a block */
@@ -57,16 +57,16 @@
 #define S24 (S(4) + 8)
 #define S28 (S(3) + 8)
 #define S32 (S(2) + 8)
-#define EIGHTS 1840  /* from here on, eight rows at a time pay, */
-#define OPEN_EIGHTS 560 /* and here, if they are opened; fewer bytes go four rows at a time */
-#define TAIL 304     /* the last rows have fewer, but no fewer than 48 if there were others */
+#define EIGHTS 1840  /* from here on, eight vectors at a time pay, */
+#define OPEN_EIGHTS 560 /* and here, if they are opened; fewer bytes go four vectors at a time */
+#define TAIL 304     /* the last vectors have fewer, but no fewer than 48 if there were others */
 
 /* Integer registers. */
 #define key rcx
 #define mac r10      /* what is authenticated next */
 #define phase r10d   /* while a key is made: the word's number modulo words */
 #define rounds dword ptr [key + SEALANE_GCM_KEY_ROUNDS]
-#define steps r12    /* of eight rows; at the end: 1 if `ad` has a block */
+#define steps r12    /* of eight vectors; at the end: 1 if `ad` has a block */
 #define power r14    /* key less 16 (20 - m): its H(20) is H^m */
 #define flags r15d
 
@@ -82,7 +82,7 @@
 #define lo zmm16
 #define mi zmm17
 #define hi zmm18
-#define y zmm19      /* GHASH so far, to be added to the next row */
+#define y zmm19      /* GHASH so far, to be added to the next vector */
 #define poly zmm25
 #define ctr zmm26    /* the next counters: see COUNT */
 #define j0 zmm27     /* J0 and the first round key, in all lanes */
@@ -93,7 +93,7 @@
 #define reverse4 zmm31
 #define ad xmm14     /* the one block of associated data */
 #define last_word k7 /* of the words of four blocks */
-#define end_word k6  /* of the last row: not of J0 in its last lane */
+#define end_word k6  /* of the last vector: not of J0 in its last lane */
 
 #include "aesgcm_kernel.h"
 
@@ -165,8 +165,8 @@
     vpxord xmm19, xmm19, xmm9
 .endm
 
-/* The same for eight rows at mac, of which row r is multiplied by H^(32-4r), cut into steps to put between other work.
- * Step by step a pair of rows a, b is made ready: pa, pb, and pc for the sums of halves.
+/* The same for eight vectors at mac, cut into steps to put between other work. Vector r is multiplied by H^(32-4r).
+ * Step by step a pair of vectors a, b is made ready: pa, pb, and pc for the sums of halves.
  */
 .macro prepare step, a, b, pa, pb, pc
     .if \step == 0
@@ -261,7 +261,7 @@
     .endif
 .endm
 
-/* y := y H^16 and the four rows at mac, in steps to put between the rounds of at most five rows. */
+/* y := y H^16 and the four vectors at mac, in steps to put between the rounds of at most five vectors. */
 .macro four_step step
     .if (\step) == 0
     vmovdqu64 zmm20, [mac]
@@ -342,9 +342,9 @@
     .endif
 .endm
 
-/* A step of GHASH of so many rows. */
-.macro hash_step step, rows
-    .if \rows == 8
+/* A step of GHASH of so many vectors. */
+.macro hash_step step, vectors
+    .if \vectors == 8
     eight_step (\step)
     .elseif (\step) % 8 < 4
     four_step ((\step)/8*4+(\step)%8)
@@ -353,7 +353,7 @@
 
 /* ---- AES ------------------------------------------------------------------------------------------------------- */
 
-.macro counter_row i, word, from, n, lane
+.macro counter_vector i, word, from, n, lane
     .if \i < \n
     vmovdqa64 zmm\i, j0
     .if \lane && \i == \n - 1
@@ -364,7 +364,7 @@
     .endif
 .endm
 
-/* Counter blocks, and the first round key, for rows 0 .. n-1. lane: the last lane of the last row is J0. */
+/* Counter blocks, and the first round key, for vectors 0 .. n-1. lane: the last lane of the last vector is J0. */
 .macro counters n, lane=0
     vpshufb c0, ctr, reverse4
     vpxord c0, c0, dword ptr [key + SEALANE_GCM_KEY_SCHEDULE + 12]{1to16}
@@ -375,10 +375,10 @@
     vpaddd ctr, ctr, sixteen
     .endif
     .irp i, 0, 1, 2, 3
-    counter_row \i, \i, c0, \n, \lane
+    counter_vector \i, \i, c0, \n, \lane
     .endr
     .irp i, 4, 5, 6, 7
-    counter_row \i, (\i-4), c1, \n, \lane
+    counter_vector \i, (\i-4), c1, \n, \lane
     .endr
 .endm
 
@@ -386,7 +386,7 @@
     vbroadcasti32x4 rk, [\at]
 .endm
 
-.macro row_round i
+.macro vector_round i
     vaesenc zmm\i, zmm\i, rk
 .endm
 
@@ -396,7 +396,7 @@
 
 .macro encrypt n, hash=0
     counters \n
-    rows_but_last \n, 0, \hash
+    vectors_but_last \n, 0, \hash
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     .if \i < \n
     vpxord zmm24, rk, [src + 64*\i]
@@ -411,10 +411,10 @@
     add dst, 64*\n
 .endm
 
-/* ---- The last n rows, of which the last one has the bytes in k1 ---- */
+/* ---- The last n vectors, of which the last one has the bytes in k1 ---- */
 
 /* Their text to 20 .. */
-.macro load_rows n
+.macro load_vectors n
     .irp i, 0, 1, 2, 3, 4
     .if \i < \n - 1
     vmovdqu64 zmm2\i, [src + 64*\i]
@@ -425,7 +425,7 @@
 .endm
 
 /* The last round of AES, with the last round key in rk: text becomes output in 0 .. and in memory; and mask, with lane
- * from the last row's last lane. */
+ * from the last vector's last lane. */
 .macro last_round n, lane
     .irp i, 0, 1, 2, 3, 4
     .if \i < \n
@@ -446,7 +446,7 @@
 .endm
 
 /* Seal: what was written, to 20 .. */
-.macro keep_rows n
+.macro keep_vectors n
     .irp i, 0, 1, 2, 3, 4
     .if \i < \n - 1
     vmovdqa64 zmm2\i, zmm\i
@@ -456,24 +456,24 @@
     .endr
 .endm
 
-/* The last n rows of a longer packet are encrypted, and J0. */
+/* The last n vectors of a longer packet are encrypted, and J0. */
 .macro tail n, hash, lane
     .if !\lane
     vmovdqa64 mask, j0
     .endif
     counters \n, \lane
-    rows_but_last \n, (1-\lane), \hash
-    load_rows \n
+    vectors_but_last \n, (1-\lane), \hash
+    load_vectors \n
     last_round \n, \lane
     .if !\hash
     test flags, SEALANE_FLAG_OPEN
     jnz .Lfinish_sum
     .endif
-    keep_rows \n
-    jmp .Lhash_rows
+    keep_vectors \n
+    jmp .Lhash_vectors
 .endm
 
-/* The same, however many they are; between the rounds, hash rows before are authenticated. */
+/* The same, however many they are; between the rounds, hash vectors before are authenticated. */
 .macro tail_of hash, lane
     cmp text_left, 64
     jbe 1f
@@ -501,7 +501,7 @@
 5:  tail_of \hash, 0
 .endm
 
-/* k1 := the bytes that the last row has. */
+/* k1 := the bytes that the last vector has. */
 .macro last_mask
     mov rax, text_left
     neg rax
@@ -510,10 +510,10 @@
     kmovq k1, r13
 .endm
 
-/* A whole packet of n rows. In eax, 16 times its blocks. */
+/* A whole packet of n vectors. In eax, 16 times its blocks. */
 .macro little n
 .Llittle\n:
-    load_rows \n
+    load_vectors \n
     .if \n > 1
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jnz .Llittle_hash\n
@@ -552,7 +552,7 @@
     .endif
 .endm
 
-/* Its rows are encrypted, and J0. */
+/* Its vectors are encrypted, and J0. */
 .macro little_cipher n, lane
     .irp i, 0, 1, 2, 3
     .if \i < \n
@@ -562,7 +562,7 @@
     vinserti32x4 zmm\i, zmm\i, xmm28, 3
     .endif
     .endr
-    rows_but_last \n, (1-\lane)
+    vectors_but_last \n, (1-\lane)
     last_round \n, \lane
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     .if \n > 1
@@ -570,14 +570,14 @@
     .else
     jnz .Llittle_hash\n
     .endif
-    keep_rows \n
+    keep_vectors \n
 .endm
 
     scratch_end 256
     function sealane_aesgcm_avx512, later
 
     /* A whole packet of 1 to 256 bytes, with at most one block of associated data and a nonce of 12 bytes. Open: its
-     * rows are authenticated before they are decrypted. */
+     * vectors are authenticated before they are decrypted. */
     little_begin .Lbegin, 256
     vshufi32x4 j0, zmm0, zmm0, 0
     vbroadcasti32x4 rk, [key + SEALANE_GCM_KEY_SCHEDULE]
@@ -599,12 +599,12 @@
     mov r8, [args + SEALANE_ARG_AD_BYTES]
     test r8d, r8d
     jnz .Llittle_ad
-.Llittle_rows:
+.Llittle_vectors:
     mov r8d, r11d
     neg r8d
     mov r9, -1
     shrx r9, r9, r8
-    kmovq k1, r9                                                                /* the bytes that the last row has */
+    kmovq k1, r9                                                                /* the bytes that the last vector has */
     mov src, [args + SEALANE_ARG_IN]
     mov dst, [args + SEALANE_ARG_OUT]
     cmp text_left, 64
@@ -641,7 +641,7 @@
     vmovdqu8 ad{k1}{z}, [r9]
     vpshufb ad, ad, xmm15
     multiply 0, ad, [mac + H(2)], [mac + S(2)], xmm
-    jmp .Llittle_rows
+    jmp .Llittle_vectors
 
 .Lbegin:
     save_registers_later
@@ -745,7 +745,7 @@
     cmp text_left, OPEN_EIGHTS
     jb .Lfours
 
-    /* Eight rows at a time. Seal: encryption is a step ahead of authentication. */
+    /* Eight vectors at a time. Seal: encryption is a step ahead of authentication. */
 .Leight:
     shr steps, 9
     mov rax, steps
@@ -766,7 +766,7 @@
     add mac, 512
     jmp .Lfours_left
 
-    /* Four rows at a time. */
+    /* Four vectors at a time. */
 .Lfour:
     encrypt 4
     jmp .Lfours_left
@@ -783,30 +783,30 @@
     jnz .Ltail
     tails 4
 
-    /* What is left, at most five rows. */
+    /* What is left, at most five vectors. */
 .Ltail:
     test text_left, text_left
     jz .Ltail0
     test flags, SEALANE_FLAG_OPEN
-    jz .Ltail_rows
+    jz .Ltail_vectors
 
-    /* Open: authenticate these rows before they are decrypted. */
+    /* Open: authenticate these vectors before they are decrypted. */
     last_mask
     .irp i, 0, 1, 2, 3
     cmp text_left, 64*\i + 64
-    jbe .Lopen_row\i
+    jbe .Lopen_vector\i
     vmovdqu64 zmm2\i, [src + 64*\i]
     .endr
     .irp i, 4, 3, 2, 1, 0
-.Lopen_row\i:
+.Lopen_vector\i:
     vmovdqu8 zmm2\i{k1}{z}, [src + 64*\i]
     .if \i
-    jmp .Lhash_rows
+    jmp .Lhash_vectors
     .endif
     .endr
 
-    /* Authenticate these rows and the block of lengths. */
-.Lhash_rows:
+    /* Authenticate these vectors and the block of lengths. */
+.Lhash_vectors:
     lea power, [text_left + 15]
     shr power, 4
     mov eax, flags
@@ -863,7 +863,7 @@
     sum_lanes
     test flags, SEALANE_FLAG_OPEN
     jz .Lfinish_sum
-.Ltail_rows:
+.Ltail_vectors:
     tails 0
 .Lfinish_sum:
     vpshufb ymm0, ymm19, ymm15
@@ -896,7 +896,7 @@
 
 .Ltail0:
     vmovdqa64 mask, j0
-    rows_but_last 0, 1
+    vectors_but_last 0, 1
     vaesenclast mask, mask, rk
     test flags, SEALANE_FLAG_LAST
     jz .Lfinish_sum

@@ -105,13 +105,13 @@
 
 /* ---- AES, 256 and 512 bits ---- */
 
-/* Round `number` of n rows and, extra, of the mask. What includes this has round_key (rk := that), row_round i, and
- * mask_round; and, for `hash`, hash_step: eight steps of GHASH in a round, of what `hash` says. */
-.macro rows_round n, extra, number, hash=0
+/* Round `number` of n vectors and, extra, of the mask. What includes this has round_key (rk := that), vector_round i
+ * and mask_round; and, for `hash`, hash_step: eight steps of GHASH in a round, of what `hash` says. */
+.macro vectors_round n, extra, number, hash=0
     round_key key + SEALANE_GCM_KEY_SCHEDULE + 16*\number
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
     .if \i < \n
-    row_round \i
+    vector_round \i
     .endif
     .if \hash
     hash_step (8*(\number-1)+\i), \hash
@@ -123,17 +123,17 @@
 .endm
 
 /* All rounds but the last (FIPS 197, 5.1); then rk is the last round key. */
-.macro rows_but_last n, extra, hash=0
+.macro vectors_but_last n, extra, hash=0
     .irp i, 1, 2, 3, 4, 5, 6, 7, 8, 9
-    rows_round \n, \extra, \i, \hash
+    vectors_round \n, \extra, \i, \hash
     .endr
     cmp rounds, 12
     jb 9f
-    rows_round \n, \extra, 10
-    rows_round \n, \extra, 11
+    vectors_round \n, \extra, 10
+    vectors_round \n, \extra, 11
     je 9f
-    rows_round \n, \extra, 12
-    rows_round \n, \extra, 13
+    vectors_round \n, \extra, 12
+    vectors_round \n, \extra, 13
 9:
     mov eax, rounds
     shl eax, 4

@@ -54,10 +54,10 @@
 #endif
 .endm
 
-// Two streams of two quarter rounds each, the second half a step behind, so that at any time one adds and shuffles
-// where the other shifts. The streams are columns 0, 1 and 2, 3, then the diagonals that b0, b1 and b2, b3 are on.
+// Two pairs of quarter rounds, the second half a step behind, so that at any time one adds and shuffles
+// where the other shifts. The pairs are columns 0, 1 and 2, 3, then the diagonals that b0, b1 and b2, b3 are on.
 
-// stream 0: a += b, d = (d ^ a) <<< left_d;   stream 1: c += d, b = (b ^ c) <<< left_b;   either may be left out
+// pair 0: a += b, d = (d ^ a) <<< left_d;   pair 1: c += d, b = (b ^ c) <<< left_b;   either may be left out
 .macro columns_step left_d, a0, b0, d0, a1, b1, d1, left_b, c2, d2, b2, c3, d3, b3
     columns_add_c \left_b, \c2, \d2, \b2
     columns_add \left_d, \a0, \b0, \d0

@@ -60,14 +60,6 @@ func AESGCMAVX512(a *Args)
 // AESGCMAVX512Extensions are the CPU extensions that AESGCMAVX512 may use, in the assembler's names.
 const AESGCMAVX512Extensions = "avx avx2 bmi2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq"
 
-// AESGCMBatchAVX512 is sealane_aesgcm_batch_avx512 of asm/x86_64/aesgcm_batch_avx512.S.
-//
-//go:noescape
-func AESGCMBatchAVX512(a *Args, scratch *BatchScratch)
-
-// AESGCMBatchAVX512Extensions are the CPU extensions that AESGCMBatchAVX512 may use, in the assembler's names.
-const AESGCMBatchAVX512Extensions = "avx avx2 bmi2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq"
-
 // ChaCha20MasksAVX2 is sealane_chacha20masks_avx2 of asm/x86_64/chacha20masks_avx2.S.
 //
 //go:noescape

@@ -21,7 +21,6 @@ var generatedKernels = map[string]func(*Args){
 }
 
 var generatedBatchKernels = map[string]func(*Args, *BatchScratch){
-	"AESGCMBatchAVX512":           AESGCMBatchAVX512,
 	"ChaCha20Poly1305BatchAVX2":   ChaCha20Poly1305BatchAVX2,
 	"ChaCha20Poly1305BatchAVX512": ChaCha20Poly1305BatchAVX512,
 }
@@ -34,7 +33,6 @@ var generatedExtensions = map[string]string{
 	"aesgcm_aesniavx":               AESGCMAESNIAVXExtensions,
 	"aesgcm_avx2":                   AESGCMAVX2Extensions,
 	"aesgcm_avx512":                 AESGCMAVX512Extensions,
-	"aesgcm_batch_avx512":           AESGCMBatchAVX512Extensions,
 	"chacha20masks_avx2":            ChaCha20MasksAVX2Extensions,
 	"chacha20masks_avx512":          ChaCha20MasksAVX512Extensions,
 	"chacha20poly1305_avx2":         ChaCha20Poly1305AVX2Extensions,

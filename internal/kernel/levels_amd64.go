@@ -100,23 +100,15 @@ func AESGCM(level Level, a *Args) {
 	raceGCMArgs(a)
 }
 
-var aesGCMBatchRows = []dispatch.Row{
-	{Level: uint8(AVX512), Name: "avx512", Needs: []string{"avx", "avx2", "bmi2", "aes", "pclmul", "avx512f", "avx512vl", "avx512bw", "vaes", "vpclmulqdq"}},
-}
+var aesGCMBatchRows []dispatch.Row
 
 var aesGCMBatchPlans = batchPlans{
-	AVX512:   newBatchPlan([][2]int{{0, 12}, {2, 20}}),
 	Portable: portableBatchPlan,
 }
 
 // AESGCMBatch runs a level's batch kernel. The CPU must have what it needs.
 func AESGCMBatch(level Level, a *Args, scratch *BatchScratch) {
-	switch level {
-	case AVX512:
-		AESGCMBatchAVX512(a, scratch)
-	default:
-		AESGCMBatchPortable(a)
-	}
+	AESGCMBatchPortable(a)
 	raceGCMBatch(a)
 }
 

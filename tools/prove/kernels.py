@@ -76,7 +76,7 @@ class Kernel:
             constants = [s for s in symbols if s["st_info"]["type"] == "STT_OBJECT"]
             self.constants = content(constants[0]) if constants else b""
             self.lines = lines_of(elf, function["st_value"])
-        self.steps, self.single, self.head = None, None, None
+        self.steps, self.head = None, None
         # Kernels have what lies behind the macros' part, up to where Go's frame ends (scratch_end); of batches as much as there is.
         self.scratch_from = A["SCRATCH_SAVE_BYTES"]
         self.scratch_bytes = A["BATCH_SCRATCH_BYTES"] if "_batch_" in self.name else self.scratch_end or A["SCRATCH_BYTES"]
@@ -109,12 +109,6 @@ class Kernel:
     def of_modes(self):
         """Whether it is of the modes that do not authenticate, or makes masks."""
         return re.fullmatch(r"sealane_(aes|chacha20masks)_\w+", self.name) is not None
-
-    def of_single_packets(self):
-        """The level's kernel that makes the keys of this one's lanes."""
-        if self.single is None:
-            self.single = Kernel(self.path.replace("_batch_", "_"))
-        return self.single
 
     def program(self):
         if self.steps is None:
@@ -562,10 +556,9 @@ LANES, LANE, STEP = 0x100000, 0x10000000, 0x1000000  # the array, and what each 
 
 
 def batch(kernel, shape, folder=None, trace=None, function=True):
-    """Lanes with keys, nonces and texts of their own. Those of AES-GCM have been set up by the level's other kernel."""
-    gcm = "aesgcm" in kernel.name
+    """Lanes with keys, nonces and texts of their own."""
     call = Call(kernel)
-    regions, cells, lanes = [("lanes", LANES, A["LANE_STRIDE"] * len(shape.lanes), True, False)], {}, []
+    regions, lanes = [("lanes", LANES, A["LANE_STRIDE"] * len(shape.lanes), True, False)], []
     for i, (n, ad_bytes) in enumerate(shape.lanes):
         base, k = LANE + i * STEP, shape.key_of(i)
         lane = {"key": LANE + k * STEP, "nonce": base + 0x10001, "tag": base + 0x20001, "ad": base + 0x30001,
@@ -573,20 +566,16 @@ def batch(kernel, shape, folder=None, trace=None, function=True):
         lane["out"] = lane["in"] if shape.in_place else base + 0x800001
         lanes.append(lane)
         if k == i or k == shape.key_of(i - 1) + 1:
-            regions.append((f"key {k}", lane["key"], A["GCM_KEY_BYTES"] if gcm else 32, True, False))
+            regions.append((f"key {k}", lane["key"], 32, True, False))
         regions += [(f"nonce {i}", lane["nonce"], 12, True, False),
                     (f"tag {i}", lane["tag"], 16, False, True), (f"ad {i}", lane["ad"], ad_bytes, True, False),
                     (f"in {i}", lane["in"], n, True, shape.in_place)]
         if not shape.in_place:
             regions.append((f"out {i}", lane["out"], n, True, True))
-        if gcm:
-            made, _ = gcm_key(kernel.of_single_packets(), shape.bits, name=f"key{k}_")
-            cells.update({a - KEY + lane["key"]: v for a, v in made.items()})
     call.regions(*regions)
     memory = call.memory
     for lane in lanes if not shape.in_place and shape.both else ():
         memory.apart(lane["in"], lane["out"])
-    memory.cells.update(cells)
     memory.poke(ARGS + A["BATCH_LANES"], extend(call.callers("lanes", LANES), 64))
     memory.poke(ARGS + A["BATCH_COUNT"], const(len(lanes), 64))
     memory.poke(ARGS + A["ARG_FLAGS"], const(OPEN if shape.opens else 0, 64))
@@ -594,8 +583,7 @@ def batch(kernel, shape, folder=None, trace=None, function=True):
         for slot in ("out", "in", "bytes", "ad", "ad_bytes", "key", "nonce", "tag"):
             v = const(lane[slot], 64) if slot.endswith("bytes") else extend(call.callers(f"{slot} {i}", lane[slot]), 64)
             memory.poke(LANES + i * A["LANE_STRIDE"] + A["LANE_" + slot.upper()], v)
-        if not gcm:
-            memory.poke(lane["key"], cat(*(symbol(f"key{shape.key_of(i)}_{j}", 32) for j in range(8))))
+        memory.poke(lane["key"], cat(*(symbol(f"key{shape.key_of(i)}_{j}", 32) for j in range(8))))
         memory.poke(lane["nonce"], cat(*(symbol(f"nonce{i}_{j}", 32) for j in range(3))))
         for what, size in (("ad", lane["ad_bytes"]), ("in", lane["bytes"])):
             if size:
@@ -607,29 +595,17 @@ def batch(kernel, shape, folder=None, trace=None, function=True):
         n, ad_bytes = lane["bytes"], lane["ad_bytes"]
         ad, text = text_symbols(f"ad{i}_", ad_bytes), text_symbols(f"text{i}_", n)
         nonce = [symbol(f"nonce{i}_{j}", 32) for j in range(3)]
-        if gcm:
-            schedule = spec.key_schedule(cat(*(symbol(f"key{shape.key_of(i)}_{j}", 32) for j in range(shape.bits // 32))))
-            j0 = cat(*nonce, const(1 << 24, 32))
-            result = spec.gcm_text(schedule, j0, 1, text)
-        else:
-            key = [symbol(f"key{shape.key_of(i)}_{j}", 32) for j in range(8)]
-            result = spec.cipher_text(key, 1, nonce, text)
+        key = [symbol(f"key{shape.key_of(i)}_{j}", 32) for j in range(8)]
+        result = spec.cipher_text(key, 1, nonce, text)
         call.expect(f"the text of lane {i}", lane["out"], result)
         authenticated = text if shape.opens else result
-        if gcm:
-            h = spec.field_element(spec.aes(schedule, const(0, 128)))
-            y = spec.ghash(spec.ghash(0, h, ad), h, authenticated)
-            y = spec.ghash(y, h, cat(spec.reverse(const(8 * ad_bytes, 64)), spec.reverse(const(8 * n, 64))))
-            if spec.field_element(memory.peek(lane["tag"], 16)) != y ^ spec.field_element(spec.aes(schedule, j0)):
-                raise Unproved(f"the tag of lane {i} is not that of the specification")
-        else:
-            r, s = spec.one_time_key(spec.chacha20_block(key, 0, nonce))
-            h = 0
-            for part in (ad, authenticated):
-                if part:
-                    h = spec.poly1305(h, r, spec.pad16(part))
-            h = spec.poly1305(h, r, const(ad_bytes | n << 64, 128))
-            reduction.prove(memory.peek(lane["tag"], 16), h % P, s, folder, kernel.isa is arm32)
+        r, s = spec.one_time_key(spec.chacha20_block(key, 0, nonce))
+        h = 0
+        for part in (ad, authenticated):
+            if part:
+                h = spec.poly1305(h, r, spec.pad16(part))
+        h = spec.poly1305(h, r, const(ad_bytes | n << 64, 128))
+        reduction.prove(memory.peek(lane["tag"], 16), h % P, s, folder, kernel.isa is arm32)
     return steps
 
 
@@ -658,8 +634,6 @@ def shapes(kernel, quick):
         return found
     if "_batch_" in kernel.name:
         found = list(shapes_of.batch_shapes(quick))
-        if "aesgcm" in kernel.name and not quick:
-            found += shapes_of.stream_shapes()
     else:
         induction = shapes_of.BY_INDUCTION.get(kernel.name.removeprefix("sealane_"))
         found = list((shapes_of.gcm_shapes if "aesgcm" in kernel.name else shapes_of.chacha_shapes)(quick, kernel.isa is not x86, induction))
@@ -679,8 +653,6 @@ def shapes(kernel, quick):
     if "_batch_" in kernel.name:  # first as many lanes as callers give, then one that seals
         rest.sort(key=lambda s: len(s.lanes) != 64)
         rest[1:] = sorted(rest[1:], key=lambda s: s.opens)
-        if "aesgcm" in kernel.name:
-            rest.insert(1, shapes_of.BatchShape([(600, 13), (271, 20), (256, 0)]))
     if kernel.bitwise:
         one = GcmShape(40, ad=21, opens=True, j0=True)
         one.function = True

@@ -100,18 +100,6 @@ def gcm_shapes(quick, arm=False, induction=None):
             yield GcmShape(n, ad=5, opens=opens, in_place=True)
 
 
-def stream_shapes():
-    """Lanes of AES-GCM that go one after the other: all numbers of blocks, each with room behind it for the lengths, without,
-    or by a byte; keys of all lengths; and those at both ends of what goes so, beside others that do not."""
-    ad = (13, 0, 16, 40, 1, 21, 17)
-    for i, first in enumerate(range(16, 143, 4)):
-        lanes = [(16 * (first + j) + (0, 1, 15, 8)[(i + j) % 4], ad[(i + j) % 7]) for j in range(4)]
-        yield BatchShape(lanes[::-1], opens=bool(i & 1), bits=(128, 256, 192)[i % 3], keys=i % 3)
-    for opens in (False, True):
-        yield BatchShape([(2305, 0), (2289, 13), (2288, 13), (1171, 13), (256, 5), (255, 0), (64, 0)], opens=opens)
-        yield BatchShape([(1171, 21)] * 5, opens=opens)
-
-
 # The most that src/batch.c and internal/aead give at a time.
 MOST_LANES = 64
 

@@ -89,11 +89,7 @@ pub(crate) static AESGCM: [Level; 4] = [
         name: "avx512",
         needs: AVX | AVX2 | BMI2 | AES | PCLMUL | AVX512F | AVX512VL | AVX512BW | VAES | VPCLMULQDQ,
         kernel: Some(Kernel { code: k::aesgcm_avx512, constants: &k::AESGCM_AVX512_CONSTANTS.0 }),
-        batch: Some(Batch {
-            kernel: Kernel { code: k::aesgcm_batch_avx512, constants: &k::AESGCM_BATCH_AVX512_CONSTANTS.0 },
-            few: 2,
-            from: &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
-        }),
+        batch: None,
     },
     Level {
         name: "avx2",
