@@ -9,6 +9,7 @@ $(B)/cross/$(1)/built:
 	+@$(MAKE) --no-print-directory -s B=$(B)/cross/$(1) CC=$(1)-gcc CFLAGS="-O2 -static -fno-pie" $(addprefix $(B)/cross/$(1)/,check api aeads residue)
 
 $$(eval $$(call suite,$(1),$(B)/cross/$(1)/built $(B)/vectors.txt $(B)/aeads.txt,test/routers $(B) $(1)))
+$$(eval $$(call long_suite,long-$(1),$(B)/cross/$(1)/built $(B)/vectors.txt $(B)/aeads.txt,test/routers --all $(B) $(1)))
 endef
 
 # $(call go_router,GOARCH,qemu's name of it,CPU,environment): the kernels' tests in Go, but for portable code, and the choice of a level.
