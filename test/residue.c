@@ -6,7 +6,7 @@
  * compiler had no room for.
  *
  * The same stack tells how much of it each call has used, and the first calls of a process: not more than sealane.h and
- * API.md say.
+ * docs/api.md say.
  *
  *     residue                 all levels that this CPU can run
  *     residue --plant=NAME    a front end that leaves something, or uses more; must fail: copy, spill, tag, deep */
@@ -62,7 +62,8 @@ static struct {
     int (*first)(void); /* the first call of a process instead of a way */
 } now;
 
-/* ---- How much stack there is used, at most: sealane.h and API.md have the same figures. In KiB, and in portable code
+/* ---- How much stack there is used, at most: sealane.h and docs/api.md have the same figures. In KiB, and in portable
+ * code
  * ---- */
 
 typedef enum { A_CALL, A_BATCH, QUIC_BATCH, FIRST_KEY, FIRST_BATCH, FIRST_QUIC_BATCH, FIGURES } figure;

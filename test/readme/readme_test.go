@@ -431,20 +431,20 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestStack: sealane.h and API.md have the figures that test/residue.c holds calls to.
+// TestStack: sealane.h and docs/api.md have the figures that test/residue.c holds calls to.
 func TestStack(t *testing.T) {
 	figures := regexp.MustCompile(`\{"(a [^"]*)", (\d+), (\d+)\}`).FindAllStringSubmatch(read(t, filepath.Join(root, "test", "residue.c")), -1)
 	if len(figures) < 6 {
 		t.Fatalf("test/residue.c has %d figures", len(figures))
 	}
 	header := strings.Join(strings.Fields(strings.ReplaceAll(read(t, filepath.Join(root, "include", "sealane.h")), "\n *", " ")), " ")
-	api := read(t, filepath.Join(root, "API.md"))
+	api := read(t, filepath.Join(root, "docs/api.md"))
 	for _, f := range figures {
 		if want := fmt.Sprintf("%s %s (%s)", f[1], f[2], f[3]); !strings.Contains(header, want) {
 			t.Errorf("include/sealane.h has no %q", want)
 		}
 		if want := fmt.Sprintf("\n| %s | %s | %s |\n", f[1], f[2], f[3]); !strings.Contains(api, want) {
-			t.Errorf("API.md has no %q", want)
+			t.Errorf("docs/api.md has no %q", want)
 		}
 	}
 }
