@@ -482,8 +482,8 @@ static void add_sealane(void)
         add((peer){names[i], "sealane",
                    is_chacha() ? "sealane_seal, sealane_open, sealane_seal_batch, sealane_open_batch"
                                : "sealane_seal, sealane_open",
-                   version_of_sealane, sealane_start, sealane_rekey, sealane_seal_packet, sealane_open_packet, level->name,
-                   sealane_seal_packets, sealane_open_packets});
+                   version_of_sealane, sealane_start, sealane_rekey, sealane_seal_packet, sealane_open_packet,
+                   level->name, sealane_seal_packets, sealane_open_packets});
     }
 }
 

@@ -165,5 +165,5 @@ var amd64 = &target{
 	LEAQ {{.Constants}}<>(SB), DX
 {{- end}}
 `,
-	budget: 48 << 10,
+	budget: 64 << 10,
 }
