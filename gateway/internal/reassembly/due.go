@@ -258,6 +258,9 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 				continue
 			}
 		}
+		if d.usual.Known && p.TLS.Proved(s) {
+			p.Usual[s], d.usual = d.usual, Class{}
+		}
 		if p.TLS.Searching(s) && (s != side || !r.hunt(p, d, s, d.last, d.lastBytes)) {
 			continue
 		}

@@ -68,6 +68,7 @@ type Direction struct {
 	lastBytes int
 	maybe     [4]uint32 // where else it may begin, the last first; 0 is nowhere
 	base      uint32    // of what is contested, or where TLS stopped in the beginning
+	usual     Class     // of the beginning's packets, if the direction streams before its keys are there
 	phase     phase
 	begun     bool // origin is known
 	conflict  bool // copies differ

@@ -52,7 +52,7 @@ type step struct {
 func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *source, now int64) Result {
 	if d.held.bytes+len(data) > maxBeginning && !d.conflict && len(d.held.segs) > 0 {
 		// It waits for keys, and nothing is in doubt: from here on it is read as it comes.
-		d.phase = streaming
+		d.phase, d.usual = streaming, d.held.segs[len(d.held.segs)-1].Class()
 		base := r.base(p, d, side)
 		d.held.prune(&r.Pool, base)
 		if seq == *p.Next[side] && d.phase != contested {
