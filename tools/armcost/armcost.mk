@@ -77,7 +77,7 @@ $(eval $(call suite,armcost,$(ARMCOST_PYTHON),$(ARMCOST_PYTHON) tools/armcost/te
 # Traces come from a plugin of qemu-user. The one of Debian 13 is linked statically, and loads none.
 ifneq ($(filter x86_64,$(ISA)),)
 ifneq ($(and $(findstring -plugin,$(shell qemu-arm -help 2>&1)),$(findstring -plugin,$(shell qemu-aarch64 -help 2>&1))),)
-$(eval $(call suite,secret-trace-arm,,$(MAKE) --no-print-directory ct-arm))
+$(eval $(call suite,secret-trace-arm,$(ARMCOST_PYTHON),$(MAKE) --no-print-directory ct-arm))
 else
 $(eval $(call suite,secret-trace-arm,,test/arm --missing "qemu-user that loads plugins"))
 endif
