@@ -269,7 +269,7 @@ def group(machines, which, insn, step, records, rng, constants, plant):
             step(machine)
             break
         except Unproved as e:
-            if "aligned access" in str(e) and not machines.aligned:
+            if "to be at a multiple of" in str(e) and not machines.aligned:
                 machines.aligned = True
                 fixed = addresses = set(machines.prepare(insn, rng, records))
                 continue
