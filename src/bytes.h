@@ -16,6 +16,14 @@
 #define UNLIKELY(condition) (condition)
 #endif
 
+/* What works on words of secrets. On 32-bit ARM a kernel saves its caller's registers where nothing is wiped, and among
+ * them whatever is left there: a function of its own has them restored before. */
+#if defined(__arm__)
+#define ON_SECRET_WORDS NOINLINE __attribute__((unused))
+#else
+#define ON_SECRET_WORDS ALWAYS_INLINE inline
+#endif
+
 /* Data that other files of the library have, without a detour by the table of what programs may replace. */
 #if defined(__GNUC__) && !defined(_WIN32)
 #define HIDDEN __attribute__((visibility("hidden")))
@@ -110,8 +118,7 @@ static inline void wipe(void *p, size_t bytes)
 
 /* An AES key at the beginning of where its schedule will be, and zeroes behind it. In as many bytes as kernels load it:
  * else they wait. */
-static ALWAYS_INLINE inline void put_raw_key(uint8_t *schedule, size_t schedule_bytes, const uint8_t *key,
-                                             size_t key_bytes)
+static ON_SECRET_WORDS void put_raw_key(uint8_t *schedule, size_t schedule_bytes, const uint8_t *key, size_t key_bytes)
 {
     memcpy(schedule, key, 16);
     if (key_bytes == 32)
@@ -139,7 +146,7 @@ static inline uint64_t hide(uint64_t v)
 #endif
 
 /* 1 if the two tags are equal, else 0; the time does not depend on where they differ. */
-static inline int equal16(const uint8_t *a, const uint8_t *b)
+static ON_SECRET_WORDS int equal16(const uint8_t *a, const uint8_t *b)
 {
     /* Not by memcpy: some compilers for ARM keep the copies in memory. */
     int equal = hide((load64(a) ^ load64(b)) | (load64(a + 8) ^ load64(b + 8))) == 0;

@@ -213,9 +213,11 @@ static int check_environment(void)
         /* clang-format off */
         {SEALANE_CHACHA20POLY1305, "aesniavx", "ssse3"},
         {SEALANE_CHACHA20POLY1305, "aesni", "ssse3"},
+#if defined(__aarch64__)
         {SEALANE_CHACHA20POLY1305, "ce", "neon"},
+#elif defined(__arm__)
         {SEALANE_CHACHA20POLY1305, "ce32", "neon"},
-#if defined(__x86_64__)
+#elif defined(__x86_64__)
         {SEALANE_AESGCM, "ssse3", "portable"},
 #endif
         /* clang-format on */
