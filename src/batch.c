@@ -218,7 +218,7 @@ static ALWAYS_INLINE inline size_t make_plan(plan *p, sealane_op *ops, unsigned 
         const sealane_packet wanted = {op->key,      op->out,   op->in, op->in_bytes, op->ad,
                                        op->ad_bytes, op->nonce, 12,     op->tag,      open};
         if (op->key != NULL && op->key->opaque[0] - plain <= more && op->nonce_bytes == 12 &&
-            packet_mistake(&wanted, (sealane_limits){LENGTH_MAX, LENGTH_MAX, SEALANE_TAG_BYTES}) == SEALANE_OK)
+            packet_mistake(&wanted, (sealane_limits){LENGTH_MAX, INT32_MAX, SEALANE_TAG_BYTES}) == SEALANE_OK)
             add(p, op, i, (const uint8_t *)op->key + key_at, op->nonce, open);
         else
             good += add_special(p, op, i, r, open);
