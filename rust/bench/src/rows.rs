@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use aes_gcm::aead::KeyInit;
-use sealane::{levels, open_batch, seal_batch, Algorithm, Key, Packet, Text};
+use sealane::{levels, open_batch, seal_batch, Algorithm, Key, Open, Packet, Seal, Text};
 
 use super::{AwsLc, Ring, RustCrypto, Sealane};
 
@@ -78,19 +78,23 @@ impl Session for Sealane {
 /// N packets in one call.
 fn together<const N: usize>(sessions: &[Sealane], open: bool, slots: &mut [Slot]) -> usize {
     let mut rest = slots.iter_mut().enumerate();
-    let mut packets: [Packet<'_, _>; N] = std::array::from_fn(|_| {
+    let mut next = || {
         let (i, slot) = rest.next().expect("as many slots as packets");
         let key = &sessions[if sessions.len() == 1 { 0 } else { i }].0;
         let (text, tag) = slot.buffer.split_at_mut(slot.text.len());
-        if open {
-            Packet::to_open(key, &slot.nonce, &[], Text::in_place(text), (&*tag).try_into().expect("a tag"))
-        } else {
-            Packet::to_seal(key, &slot.nonce, &[], Text::in_place(text))
-        }
-    });
+        (key, &slot.nonce, Text::in_place(text), tag)
+    };
     if open {
+        let mut packets: [Packet<'_, Open>; N] = std::array::from_fn(|_| {
+            let (key, nonce, text, tag) = next();
+            Packet::to_open(key, nonce, &[], text, (&*tag).try_into().expect("a tag"))
+        });
         return open_batch(&mut packets);
     }
+    let mut packets: [Packet<'_, Seal>; N] = std::array::from_fn(|_| {
+        let (key, nonce, text, _) = next();
+        Packet::to_seal(key, nonce, &[], text)
+    });
     let good = seal_batch(&mut packets);
     let tags: [[u8; TAG]; N] = std::array::from_fn(|i| *packets[i].tag());
     for (slot, tag) in slots.iter_mut().zip(&tags) {
