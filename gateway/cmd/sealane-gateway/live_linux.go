@@ -412,10 +412,20 @@ func describe(f *output.Flow) []any {
 	text("ja3", a.JA3)
 	text("ja3s", a.JA3S)
 	text("ja4", a.JA4)
-	text("certificate", a.Certificate[tls.Server].Subject)
-	text("certificate_sha256", a.Certificate[tls.Server].Fingerprint)
-	text("client_certificate", a.Certificate[tls.Client].Subject)
-	text("client_certificate_sha256", a.Certificate[tls.Client].Fingerprint)
+	for _, side := range []struct {
+		name string
+		c    *about.Certificate
+	}{{"certificate", &a.Certificate[tls.Server]}, {"client_certificate", &a.Certificate[tls.Client]}} {
+		text(side.name, side.c.Subject)
+		text(side.name+"_issuer", side.c.Issuer)
+		if len(side.c.Names) > 0 {
+			all = append(all, side.name+"_names", side.c.Names)
+		}
+		if !side.c.Until.IsZero() {
+			all = append(all, side.name+"_from", side.c.From, side.name+"_until", side.c.Until)
+		}
+		text(side.name+"_sha256", side.c.Fingerprint)
+	}
 	return all
 }
 

@@ -154,9 +154,9 @@ map-port = ["443=80", "8443=8080"`)
 		}
 	}
 	for i, want := range []map[string]any{
-		{"version": "TLS 1.3", "alpn": "http/1.1", "certificate": "CN=sealane.test", "keys": "file", "state": "readable"},
+		{"version": "TLS 1.3", "alpn": "http/1.1", "certificate": "CN=sealane.test", "certificate_issuer": "CN=sealane.test", "keys": "file", "state": "readable"},
 		{"version": "TLS 1.3", "alpn": "http/1.1", "sni": "sealane.test", "certificate": "CN=sealane.test"},
-		{"version": "TLS 1.2", "alpn": "http/1.1", "certificate": "CN=sealane.test", "keys": "file"},
+		{"version": "TLS 1.2", "alpn": "http/1.1", "certificate": "CN=sealane.test", "certificate_issuer": "CN=sealane.test", "keys": "file"},
 	} {
 		found := false
 		for _, line := range lines {

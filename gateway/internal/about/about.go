@@ -12,6 +12,7 @@ import (
 	"encoding/hex"
 	"net/netip"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -41,8 +42,10 @@ type Connection struct {
 
 // A Certificate is the first of those that a side sent.
 type Certificate struct {
-	Subject     string
-	Fingerprint string // SHA-256, hexadecimal
+	Subject, Issuer string
+	Names           []string  // subject alternative names: of hosts, addresses, mail addresses and URIs
+	From, Until     time.Time // when it is valid
+	Fingerprint     string    // SHA-256, hexadecimal
 }
 
 // The longest texts that are kept.
@@ -50,6 +53,7 @@ const (
 	maxName    = 255
 	maxSubject = 512
 	maxChain   = 16
+	maxNames   = 16
 )
 
 // Handshake messages and extensions (RFC 8446, RFC 6066, RFC 7301).
@@ -151,7 +155,7 @@ func (c *Connection) certificates(side uint8, version uint16, s cryptobyte.Strin
 	sum := sha256.Sum256(chain[0])
 	first := Certificate{Fingerprint: hex.EncodeToString(sum[:])}
 	if parsed, err := x509.ParseCertificate(chain[0]); err == nil {
-		first.Subject = cut([]byte(parsed.Subject.String()), maxSubject)
+		first.describe(parsed)
 	}
 	c.Certificate[side&1] = first
 	if c.Chain == nil {
@@ -165,6 +169,27 @@ func (c *Connection) certificates(side uint8, version uint16, s cryptobyte.Strin
 		chain[i] = bytes.Clone(chain[i])
 	}
 	c.unconfirmed[side&1] = chain
+}
+
+func (c *Certificate) describe(parsed *x509.Certificate) {
+	c.Subject, c.Issuer = cut([]byte(parsed.Subject.String()), maxSubject), cut([]byte(parsed.Issuer.String()), maxSubject)
+	c.From, c.Until = parsed.NotBefore, parsed.NotAfter
+	add := func(name string) {
+		if len(c.Names) < maxNames {
+			c.Names = append(c.Names, cut([]byte(name), maxName))
+		}
+	}
+	for _, list := range [][]string{parsed.DNSNames, parsed.EmailAddresses} {
+		for _, name := range list {
+			add(name)
+		}
+	}
+	for _, a := range parsed.IPAddresses {
+		add(a.String())
+	}
+	for _, u := range parsed.URIs {
+		add(u.String())
+	}
 }
 
 // Confirm says that a record was opened: what came before it was not only noise.

@@ -2,12 +2,19 @@ package about
 
 import (
 	"crypto/ed25519"
+	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/hex"
+	"fmt"
 	"math/big"
+	"net"
 	"net/netip"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -59,6 +66,45 @@ func TestSeen(t *testing.T) {
 		for what, text := range map[string]string{"name": c.ServerName, "protocol": c.Protocol, "subject": c.Certificate[1].Subject} {
 			if !seen(text) || text == "" && what != "subject" {
 				t.Errorf("%s: %q became %q", what, name, text)
+			}
+		}
+	}
+}
+
+// The first certificate of a chain is summarized, in either version. There are no more names than fit, and none that a terminal obeys.
+func TestCertificate(t *testing.T) {
+	from, until := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
+	many := make([]string, 40)
+	for i := range many {
+		many[i] = fmt.Sprintf("host%d.example", i)
+	}
+	public, private, _ := ed25519.GenerateKey(nil)
+	issuer := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Test CA", Organization: []string{"a\x1bb"}}}
+	for _, names := range [][]string{{"www.example", "*.example"}, many} {
+		der, err := x509.CreateCertificate(nil, &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "www.example"},
+			NotBefore: from, NotAfter: until, DNSNames: names, IPAddresses: []net.IP{net.IPv4(192, 0, 2, 1)},
+			EmailAddresses: []string{"web@example"}, URIs: []*url.URL{{Scheme: "spiffe", Host: "example", Path: "/web"}}}, issuer, public, private)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := append(slices.Clone(names), "web@example", "192.0.2.1", "spiffe://example/web")
+		want = want[:min(len(want), maxNames)]
+		sum := sha256.Sum256(der)
+		for _, version := range []uint16{0x0303, 0x0304} {
+			one := append([]byte{byte(len(der) >> 16), byte(len(der) >> 8), byte(len(der))}, der...)
+			if version == 0x0304 {
+				one = append(one, 0, 0)
+			}
+			body := append([]byte{byte(len(one) >> 16), byte(len(one) >> 8), byte(len(one))}, one...)
+			if version == 0x0304 {
+				body = append([]byte{0}, body...)
+			}
+			var about Connection
+			about.Message(1, certificate, version, body)
+			c := about.Certificate[1]
+			if c.Subject != "CN=www.example" || c.Issuer != "CN=Test CA,O=a?b" || !slices.Equal(c.Names, want) || !c.From.Equal(from) ||
+				!c.Until.Equal(until) || c.Fingerprint != hex.EncodeToString(sum[:]) {
+				t.Errorf("%#x: %+v, want names %q", version, c, want)
 			}
 		}
 	}
