@@ -286,7 +286,7 @@ $(foreach p,aes chacha20masks,$(eval $(call suite,corrupters-$(p),$(B)/check,\
     --must-fail "$(B)/check --primitive=$(p) --level=portable --corrupt=%" $$$$($(B)/check --primitive=$(p) --list))))
 $(eval $(call suite,check-clang,$(B)/clang/check,$(B)/clang/check))
 $(eval $(call suite,check-asan,$(B)/asan/check,$(B)/asan/check))
-$(eval $(call suite,check-asan-clang,$(B)/asan-clang/check,$(B)/asan-clang/check))
+$(eval $(call long_suite,long-check-asan-clang,$(B)/asan-clang/check,$(B)/asan-clang/check))
 $(eval $(call suite,check-limbs26,$(B)/limbs26/check,$(B)/limbs26/check))
 $(eval $(call check_suite,api,$(B)/api $(B)/vectors.txt,$(B)/api $(B)/vectors.txt))
 $(foreach l,$(LEVELS),$(eval $(call suite,api-$(l),$(B)/api $(B)/vectors.txt,\
@@ -404,8 +404,8 @@ $(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),,\
     env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -timeout 1h -v -vet=off ./aes/... ./batch/... ./chacha20poly1305/... ./aesgcm/... ./openssh/...)))
 .PHONY: test-levels
 test-levels: $(foreach l,$(LEVELS),test-api-$(l) test-go-$(l))
-# Three of them: long-platforms-vet has all, and those for ARM run under qemu.
-$(foreach t,windows-amd64 darwin-arm64 js-wasm,\
+# Two of them: long-platforms-vet has all, and those for ARM run under qemu.
+$(foreach t,windows-amd64 darwin-arm64,\
     $(eval $(call suite,go-build-$(t),,env CGO_ENABLED=0 GOOS=$(word 1,$(subst -, ,$(t))) \
     GOARCH=$(word 2,$(subst -, ,$(t))) $(GO) build ./... ./cmd/sealane/...)))
 endif
@@ -417,9 +417,9 @@ endif
 KERNEL_WORDS = $(subst _, ,$(KERNEL))
 KERNEL_ISAS = $(patsubst asm/%/$(KERNEL).S,%,$(wildcard asm/*/$(KERNEL).S))
 KERNEL_TESTS_aarch64 := aarch64-linux-gnu go-arm64-cortex-a53 secret-trace-arm
-KERNEL_TESTS_mips := mips-linux-gnu mipsel-linux-gnu go-mips go-mipsle
+KERNEL_TESTS_mips := mips-linux-gnu go-mips go-mipsle
 KERNEL_TESTS_riscv64 := riscv64-linux-gnu go-riscv64
-KERNEL_TESTS_arm := arm-linux-gnueabihf go-arm-cortex-a7 secret-trace-arm
+KERNEL_TESTS_arm := arm-linux-gnueabihf go-arm1176 secret-trace-arm
 ifeq ($(ISA),x86_64)
 KERNEL_TESTS_x86_64 := kernel-native secret-trace
 endif
@@ -437,7 +437,7 @@ test-kernel: ## everything that concerns one kernel, in minutes: KERNEL=name
 check-suites: $(CHECK_SUITES:%=test-%)
 
 # What takes long by itself begins first: at the end it would leave the other processors idle.
-suites: $(patsubst %,test-%,$(filter secret-trace check-asan-clang,$(SUITES)) $(SUITES))
+suites: $(patsubst %,test-%,$(filter secret-trace go-cmd-sealane aarch64-linux-gnu go-root,$(SUITES)) $(SUITES))
 
 long-suites: $(LONG_SUITES:%=test-%)
 

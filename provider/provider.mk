@@ -145,9 +145,9 @@ $(eval $(call suite,provider-loading-planted,$(LOADING),\
 $(eval $(call suite,provider-clang,$(B)/clang/provider/sealane.so $(B)/clang/provider/test-evp $(B)/vectors.txt,\
     $(B)/clang/provider/test-evp $(B)/clang/provider $(B)/vectors.txt))
 
-# Every other OpenSSL that Debian has, by line: the newest of each, and the rest in make test-long. Neither is installed.
+# Every other OpenSSL that Debian has, by line: the newest of three, and the rest in make test-long. Neither is installed.
 OPENSSL_LINES := 3.0 3.5 3.6 4.0
-$(foreach l,$(OPENSSL_LINES),$(eval $(call suite,provider-openssl-$(l),$(LOADING) $(B)/vectors.txt,\
+$(foreach l,3.0 3.5 4.0,$(eval $(call suite,provider-openssl-$(l),$(LOADING) $(B)/vectors.txt,\
     provider/test/versions test $(B) newest $(l) 1)))
 $(foreach l,$(OPENSSL_LINES),$(eval $(call long_suite,provider-openssl-$(l)-programs,$(LOADING) $(B)/vectors.txt,\
     provider/test/versions test $(B) all $(l) 60 nginx-light curl haproxy nodejs python3)))

@@ -18,8 +18,9 @@ define go_arm
 $$(eval $$(call $(1),$(2),,env CGO_ENABLED=0 $(3) SEALANE_TEST_EXEC="$(4)" $(GO) test -timeout 1h -v -vet=off -exec "$(4)" $(5)))
 endef
 
-# A kernel gives the same results on each CPU that has it: each runs in full on one (portable code and armv6 on arm1176, neon on
-# cortex-a7), and the other CPUs show what they choose.
+# A kernel gives the same results on each CPU that has it. Each kernel runs on one CPU (armv6 on arm1176, neon on cortex-a7), and the
+# other CPUs show their choice of a level. The C suites try all lengths of the same machine code; make test-long does so in Go too.
+GO_KERNELS := -short -skip '/^portable|//^portable' $(GO_LIBRARY)
 GO_CHOICE := -short . ./aesgcm ./batch ./chacha20poly1305 ./internal/dispatch
 
 # Without the compilers or qemu-user there is one suite that says so.
@@ -27,14 +28,16 @@ ifneq ($(filter x86_64,$(ISA)),)
 $(foreach t,$(ARM_TRIPLES),$(if $(shell command -v $(t)-gcc),$(eval $(call arm,$(t))),$(eval $(call suite,$(t),,test/arm --missing $(t)-gcc))))
 ifneq ($(shell command -v qemu-arm),)
 $(eval $(call go_arm,suite,go-arm926,GOARCH=arm GOARM=5,qemu-arm -cpu arm926,$(GO_CHOICE)))
-$(eval $(call go_arm,suite,go-arm1176,GOARCH=arm GOARM=5,qemu-arm -cpu arm1176,$(GO_LIBRARY)))
-$(eval $(call go_arm,suite,go-arm-cortex-a7,GOARCH=arm GOARM=5,qemu-arm -cpu cortex-a7,-skip '/^portable|/^armv6|//^portable|//^armv6' $(GO_LIBRARY)))
+$(eval $(call go_arm,suite,go-arm1176,GOARCH=arm GOARM=5,qemu-arm -cpu arm1176,$(GO_KERNELS)))
+$(eval $(call go_arm,suite,go-arm-cortex-a7,GOARCH=arm GOARM=5,qemu-arm -cpu cortex-a7,-short -skip '/^portable|/^armv6|//^portable|//^armv6' $(GO_LIBRARY)))
 $(eval $(call go_arm,suite,go-arm-cortex-a15,GOARCH=arm GOARM=7,qemu-arm -cpu cortex-a15,$(GO_CHOICE)))
+$(foreach c,arm1176 cortex-a7,$(eval $(call go_arm,long_suite,long-go-$(c),GOARCH=arm GOARM=5,qemu-arm -cpu $(c),$(GO_LIBRARY))))
+$(eval $(call go_arm,long_suite,long-go-arm64-cortex-a53,GOARCH=arm64,qemu-aarch64 -cpu cortex-a53,$(GO_LIBRARY)))
 $(eval $(call go_arm,long_suite,long-go-arm926,GOARCH=arm GOARM=5,qemu-arm -cpu arm926,$(GO_LIBRARY)))
 $(eval $(call go_arm,long_suite,long-go-arm-cortex-a15,GOARCH=arm GOARM=7,qemu-arm -cpu cortex-a15,$(GO_LIBRARY)))
 $(eval $(call suite,go-arm-max,,env CGO_ENABLED=0 GOARCH=arm GOARM=7 SEALANE_TEST_EXEC="qemu-arm -cpu max" \
     $(GO) test -timeout 1h -v -exec "qemu-arm -cpu max" -run "^(TestAll.*|TestAssociatedData|TestParts|TestRandomLengths|TestEdgeBytes|TestWipe|TestPeer|TestTamper|TestWycheproof|TestNIST)/(aesgcm|AES)/ce32|^TestStress$$$$/^(neon|armv6)$$$$" ./internal/kernel ./internal/aead))
-$(eval $(call go_arm,suite,go-arm64-cortex-a53,GOARCH=arm64,qemu-aarch64 -cpu cortex-a53,$(GO_LIBRARY)))
+$(eval $(call go_arm,suite,go-arm64-cortex-a53,GOARCH=arm64,qemu-aarch64 -cpu cortex-a53,$(GO_KERNELS)))
 $(eval $(call go_arm,suite,go-arm64-cortex-a72,GOARCH=arm64,qemu-aarch64 -cpu cortex-a72,$(GO_CHOICE)))
 $(eval $(call go_arm,long_suite,long-go-arm64-cortex-a72,GOARCH=arm64,qemu-aarch64 -cpu cortex-a72,$(GO_LIBRARY)))
 else

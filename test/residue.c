@@ -22,7 +22,7 @@
 #include "../src/cpu.h"
 #include "../src/key.h"
 
-enum { STACK_BYTES = 1 << 18, LONGEST = 1500, PACKETS = 9, FILL = 0xa5 };
+enum { STACK_BYTES = 1 << 17, LONGEST = 1500, PACKETS = 9, FILL = 0xa5 };
 
 static uint8_t *stack;
 
@@ -295,11 +295,13 @@ static int leaves_nothing(void)
         }
     call_count++;
     for (size_t n = 2; n < RUNS; n++)
-        for (size_t i = 0; i < (size_t)(now.end - stack); i++)
-            if (left[0][i] == left[1][i] && left[0][i] != left[n][i] && residue++ == 0)
+        for (size_t i = 0; i < (size_t)(now.end - stack); i++) {
+            if (i % 256 == 0 && memcmp(left[0] + i, left[n] + i, 256) == 0) /* nearly all, and faster under emulation */
+                i += 255;
+            else if (left[0][i] == left[1][i] && left[0][i] != left[n][i] && residue++ == 0)
                 lowest = i, of = n;
-    for (size_t i = 0; i < STACK_BYTES; i++)
-        touched += left[0][i] != FILL;
+        }
+    touched += used(left[0]);
     const figure f = now.way == BATCH_SEAL || now.way == BATCH_OPEN ? A_BATCH : A_CALL;
     if (!is_within(f, strcmp(key_level(&now.k)->name, "portable") == 0, used(left[0])))
         return 0;

@@ -98,7 +98,7 @@ $(eval $(call suite,prove-classic,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM),
     $(filter %/aes_aesni.o %/aes_ce.o %/aes_ce32.o,$(PROVE_MODE_LOOPS))))
 $(eval $(call long_suite,long-prove-branches,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove/test_branches.py))
 $(eval $(call long_suite,long-prove-branches-planted,$(PROVE_PYTHON),--must-fail "$(PROVE_PYTHON) tools/prove/test_branches.py --%" plant))
-$(eval $(call suite,prove-abi,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove/abi.py))
+$(eval $(call long_suite,long-prove-abi,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove/abi.py))
 $(eval $(call suite,prove-faults,$(PROVE_PYTHON),$(PROVE_PYTHON) tools/prove/faults.py))
 $(eval $(call suite,prove-celoops,$(PROVE_PYTHON) $(PROVE_CE_LOOPS),$(PROVE_PYTHON) tools/prove/celoops.py --quick --planted $(PROVE_CE_LOOPS)))
 $(eval $(call suite,prove-arm6loops,$(PROVE_PYTHON) $(PROVE_ARM6_LOOPS),$(PROVE_PYTHON) tools/prove/arm6loops.py --quick --planted $(PROVE_ARM6_LOOPS)))
@@ -132,8 +132,8 @@ $(eval $(call suite,prove-adloops,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(addprefix $(B)/prove/body/x86_64/,chacha20poly1305_ssse3.o aesgcm_aesni.o)))
 $(foreach i,1 2 3,$(eval $(call long_suite,long-prove-adloops-$(i),$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_AD_LOOPS),\
     $(PROVE_PYTHON) tools/prove/adloops.py $(if $(filter 1,$(i)),--planted) --part $(i)/3 $(PROVE_AD_LOOPS))))
-$(eval $(call suite,prove-modeloops,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(filter %/aes_ce.o,$(PROVE_MODE_LOOPS)),\
-    $(PROVE_PYTHON) tools/prove/modeloops.py --quick --planted $(filter %/aes_aesni.o %/aes_ce.o,$(PROVE_MODE_LOOPS))))
+$(eval $(call suite,prove-modeloops,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
+    $(PROVE_PYTHON) tools/prove/modeloops.py --quick $(filter %/aes_aesni.o,$(PROVE_MODE_LOOPS))))
 $(eval $(call long_suite,long-prove-modeloops,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_MODE_LOOPS),\
     $(PROVE_PYTHON) tools/prove/modeloops.py --planted $(filter-out $(PROVE_BITWISE),$(PROVE_MODE_LOOPS))))
 $(foreach o,$(filter $(PROVE_BITWISE),$(PROVE_MODE_LOOPS)),$(eval $(call long_suite,long-prove-modeloops-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
