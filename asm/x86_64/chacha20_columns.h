@@ -125,3 +125,99 @@
     columns_step ROTATE_3, A1, B2, D0, A2, B3, D1, ROTATE_4, C1, D2, B0, C2, D3, B1
     columns_step 0, A0, B0, D0, A1, B1, D1, ROTATE_4, C3, D0, B2, C0, D1, B3
 .endm
+
+// four words of each block, beside each other; result in order: y, w, s, t
+.macro transpose_four x, y, z, w, s, t
+    vpunpckldq \s, \x, \y
+    vpunpckhdq \x, \x, \y
+    vpunpckldq \t, \z, \w
+    vpunpckhdq \z, \z, \w
+    vpunpcklqdq \y, \s, \t
+    vpunpckhqdq \w, \s, \t
+    vpunpcklqdq \s, \x, \z
+    vpunpckhqdq \t, \x, \z
+.endm
+
+.macro add_word to, from, i, t
+    broadcast_word \t, \from, \i
+    vpaddd \to, \t, \to
+.endm
+
+// the initial states of the next blocks; the constants at rdx, the key at rdi
+.macro columns_begin
+#if !defined(KERNEL_VPROLD)
+    vmovdqa A0, [rdx+CONST_ROTATE+4*8]
+    vmovdqa A1, [rdx+CONST_ROTATE+4*16]
+    vmovdqa [rsi+MASKS+4*8], A0
+    vmovdqa [rsi+MASKS+4*16], A1
+#endif
+    broadcast_word C0, rdi+16, 3
+#if defined(KERNEL_VPROLD)
+    vmovdqa C3, C0
+#else
+    vmovdqa [rsi+C_ROW(3)], C0
+#endif
+    broadcast_word D0, rsi+NONCE_ROW, 0
+    vmovdqa A0, [rdx+CONST_SIGMAS]
+    vmovdqa A1, [rdx+CONST_SIGMAS+VECTOR]
+    vmovdqa A2, [rdx+CONST_SIGMAS+2*VECTOR]
+    vmovdqa A3, [rdx+CONST_SIGMAS+3*VECTOR]
+    vpaddd D0, D0, [rdx+CONST_COUNT]
+    broadcast_word B0, rdi, 0
+    broadcast_word B1, rdi, 1
+    broadcast_word B2, rdi, 2
+    broadcast_word B3, rdi, 3
+    broadcast_word D1, rsi+NONCE_ROW, 1
+    broadcast_word D2, rsi+NONCE_ROW, 2
+    broadcast_word D3, rsi+NONCE_ROW, 3
+    broadcast_word C0, rdi+16, 0
+    broadcast_word C1, rdi+16, 1
+    broadcast_word C2, rdi+16, 2
+.endm
+
+// behind the last round: c3 is in memory, and T0 free
+.macro columns_rounds_end
+#if defined(KERNEL_VPROLD)
+    vmovdqa [rsi+C_ROW(3)], C3
+#endif
+.endm
+
+// their key stream; the constants at rdx, the key at rax
+.macro columns_end in, out
+    vmovdqa [rsi+C_ROW(0)], C0
+    vmovdqa [rsi+C_ROW(1)], C1
+    vmovdqa [rsi+C_ROW(2)], C2
+    vpaddd A0, A0, [rdx+CONST_SIGMAS]
+    vpaddd A1, A1, [rdx+CONST_SIGMAS+VECTOR]
+    vpaddd A2, A2, [rdx+CONST_SIGMAS+2*VECTOR]
+    vpaddd A3, A3, [rdx+CONST_SIGMAS+3*VECTOR]
+    add_word B0, rax, 0, T0
+    add_word B1, rax, 1, C0
+    add_word B2, rax, 2, C1
+    add_word B3, rax, 3, C2
+    transpose_four A0, A1, A2, A3, C0, C1
+    transpose_four B0, B1, B2, B3, C2, T0
+    columns_store A1, 5, 0, \in, \out
+    columns_store A3, 7, 64, \in, \out
+    columns_store C0, 14, 128, \in, \out
+    columns_store C1, 15, 192, \in, \out
+    broadcast_word A0, rax+16, 0
+    broadcast_word A1, rax+16, 1
+    broadcast_word A2, rax+16, 2
+    broadcast_word A3, rax+16, 3
+    vpaddd A0, A0, [rsi+C_ROW(0)]
+    vpaddd A1, A1, [rsi+C_ROW(1)]
+    vpaddd A2, A2, [rsi+C_ROW(2)]
+    vpaddd A3, A3, [rsi+C_ROW(3)]
+    add_word D0, rsi+NONCE_ROW, 0, B0
+    vpaddd D0, D0, [rdx+CONST_COUNT]
+    add_word D1, rsi+NONCE_ROW, 1, B1
+    add_word D2, rsi+NONCE_ROW, 2, B2
+    add_word D3, rsi+NONCE_ROW, 3, B3
+    transpose_four A0, A1, A2, A3, B0, B1
+    transpose_four D0, D1, D2, D3, B2, B3
+    columns_store A1, 9, 32, \in, \out
+    columns_store A3, 11, 96, \in, \out
+    columns_store B0, 6, 160, \in, \out
+    columns_store B1, 7, 224, \in, \out
+.endm

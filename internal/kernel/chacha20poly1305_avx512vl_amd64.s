@@ -27,44 +27,42 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x223143c4; WORD $0x0849; BYTE $0x02 // vpinsrd xmm9,xmm9,DWORD PTR [r9+0x8],0x2
 	LONG $0x7331c1c4; WORD $0x04f9 // vpslldq xmm9,xmm9,0x4
 	LONG $0x4e7f79c5; BYTE $0x30 // vmovdqa XMMWORD PTR [rsi+0x30],xmm9
+	QUAD $0x00000000f046c748 // mov QWORD PTR [rsi-0x10],0x0
 	LONG $0x015047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x1
-	LONG $0x285e840f; WORD $0x0000 // je 0x28b4
+	LONG $0x32cd840f; WORD $0x0000 // je 0x332b
 	LONG $0xa85e8948 // mov QWORD PTR [rsi-0x58],rbx
 	LONG $0x40fb8348 // cmp rbx,0x40
-	WORD $0x6576 // jbe 0xc5
+	WORD $0x6376 // jbe 0xcb
 	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
-	LONG $0x01a6860f; WORD $0x0000 // jbe 0x213
+	LONG $0x01a4860f; WORD $0x0000 // jbe 0x219
+	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
+	LONG $0x03e6860f; WORD $0x0000 // jbe 0x468
 	LONG $0x0001c0b9; BYTE $0x00 // mov ecx,0x1c0
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	WORD $0x0a74 // je 0x85
+	WORD $0x0a74 // je 0x9a
 	LONG $0x3f4b8d48 // lea rcx,[rbx+0x3f]
 	LONG $0x01c0e181; WORD $0x0000 // and ecx,0x1c0
-// 0x85:
+// 0x9a:
 	WORD $0x3948; BYTE $0xd9 // cmp rcx,rbx
 	LONG $0xcb470f48 // cmova rcx,rbx
 	LONG $0xa84e8948 // mov QWORD PTR [rsi-0x58],rcx
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x3174 // je 0xc5
+	WORD $0x2274 // je 0xcb
 	WORD $0xf983; BYTE $0x40 // cmp ecx,0x40
-	WORD $0x2c76 // jbe 0xc5
+	WORD $0x1d76 // jbe 0xcb
 	LONG $0x00c0f981; WORD $0x0000 // cmp ecx,0xc0
-	LONG $0x016e860f; WORD $0x0000 // jbe 0x213
-	WORD $0xc031 // xor eax,eax
-	QUAD $0x00000040b846c748 // mov QWORD PTR [rsi-0x48],0x40
-	WORD $0x8948; BYTE $0x06 // mov QWORD PTR [rsi],rax
-	LONG $0x08468948 // mov QWORD PTR [rsi+0x8],rax
-	LONG $0x10468948 // mov QWORD PTR [rsi+0x10],rax
-	WORD $0x8949; BYTE $0xf3 // mov r11,rsi
-	WORD $0xc183; BYTE $0x40 // add ecx,0x40
-	LONG $0x000c3ae9; BYTE $0x00 // jmp 0xcff
-// 0xc5:
+	LONG $0x015f860f; WORD $0x0000 // jbe 0x219
+	LONG $0x0140f981; WORD $0x0000 // cmp ecx,0x140
+	LONG $0x03a2860f; WORD $0x0000 // jbe 0x468
+	LONG $0x0006dee9; BYTE $0x00 // jmp 0x7a9
+// 0xcb:
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
 	LONG $0x5a7de2c4; WORD $0x1070 // vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0xe5:
+// 0xeb:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -96,7 +94,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xff5b850f; WORD $0xffff // jne 0xe5
+	LONG $0xff5b850f; WORD $0xffff // jne 0xeb
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
 	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
@@ -110,21 +108,20 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x7ef961c4; BYTE $0xe0 // vmovq rax,xmm12
 	LONG $0x16f963c4; WORD $0x01e1 // vpextrq rcx,xmm12,0x1
 	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
+	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
+	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
 	LONG $0x02eac148 // shr rdx,0x2
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
-	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
-	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	LONG $0x217f7dc5 // vmovdqa YMMWORD PTR [rcx],ymm12
-	LONG $0x697f7dc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rcx+0x20],ymm13
 	LONG $0xa07e8348; BYTE $0x40 // cmp QWORD PTR [rsi-0x60],0x40
-	LONG $0x024a870f; WORD $0x0000 // ja 0x458
-	LONG $0x000373e9; BYTE $0x00 // jmp 0x586
-// 0x213:
+	LONG $0x0826870f; WORD $0x0000 // ja 0xa3a
+	LONG $0x00094fe9; BYTE $0x00 // jmp 0xb68
+// 0x219:
 	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
 	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
@@ -135,7 +132,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
 	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
-// 0x244:
+// 0x24a:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -197,7 +194,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-	LONG $0xfebf850f; WORD $0xffff // jne 0x244
+	LONG $0xfebf850f; WORD $0xffff // jne 0x24a
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
 	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
 	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
@@ -216,45 +213,327 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x7ef961c4; BYTE $0xe0 // vmovq rax,xmm12
 	LONG $0x16f963c4; WORD $0x01e1 // vpextrq rcx,xmm12,0x1
 	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
+	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
+	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
+	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
+	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
+	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
+	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
+	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
+	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
+	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
+	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
 	WORD $0x8948; BYTE $0xca // mov rdx,rcx
 	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
 	LONG $0x02eac148 // shr rdx,0x2
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
+	QUAD $0x000000c0a07e8148 // cmp QWORD PTR [rsi-0x60],0xc0
+	LONG $0x05d7870f; WORD $0x0000 // ja 0xa3a
+	LONG $0x000700e9; BYTE $0x00 // jmp 0xb68
+// 0x468:
+	LONG $0x5a7d62c4; WORD $0x304e // vbroadcasti128 ymm9,XMMWORD PTR [rsi+0x30]
+	LONG $0x5a7de2c4; BYTE $0x02 // vbroadcasti128 ymm0,XMMWORD PTR [rdx]
+	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
+	LONG $0x5a7de2c4; WORD $0x1070 // vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
+	LONG $0xd06ffdc5 // vmovdqa ymm2,ymm0
+	LONG $0xeb6ffdc5 // vmovdqa ymm5,ymm3
+	LONG $0xc66f7dc5 // vmovdqa ymm8,ymm6
+	LONG $0x5afe35c5; BYTE $0x60 // vpaddd ymm11,ymm9,YMMWORD PTR [rdx+0x60]
+	LONG $0xc86ffdc5 // vmovdqa ymm1,ymm0
+	LONG $0xe36ffdc5 // vmovdqa ymm4,ymm3
+	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
+	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
+	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
+	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
+// 0x4aa:
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0x2865f162; WORD $0xcb72; BYTE $0x0c // vprold ymm3,ymm3,0xc
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x2835d162; WORD $0xc972; BYTE $0x08 // vprold ymm9,ymm9,0x8
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xc070fdc5; BYTE $0x93 // vpshufd ymm0,ymm0,0x93
+	LONG $0x2865f162; WORD $0xcb72; BYTE $0x07 // vprold ymm3,ymm3,0x7
+	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
+	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xc970fdc5; BYTE $0x93 // vpshufd ymm1,ymm1,0x93
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
+	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
+	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xd270fdc5; BYTE $0x93 // vpshufd ymm2,ymm2,0x93
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
+	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
+	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0x2865f162; WORD $0xcb72; BYTE $0x0c // vprold ymm3,ymm3,0xc
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
+	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
+	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
+	LONG $0x2835d162; WORD $0xc972; BYTE $0x08 // vprold ymm9,ymm9,0x8
+	LONG $0xfe4dc1c4; BYTE $0xf1 // vpaddd ymm6,ymm6,ymm9
+	LONG $0xdbefcdc5 // vpxor ymm3,ymm6,ymm3
+	LONG $0xc070fdc5; BYTE $0x39 // vpshufd ymm0,ymm0,0x39
+	LONG $0x2865f162; WORD $0xcb72; BYTE $0x07 // vprold ymm3,ymm3,0x7
+	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
+	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
+	LONG $0xccfef5c5 // vpaddd ymm1,ymm1,ymm4
+	LONG $0xd1ef2dc5 // vpxor ymm10,ymm10,ymm1
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
+	LONG $0xfe45c1c4; BYTE $0xfa // vpaddd ymm7,ymm7,ymm10
+	LONG $0xe4efc5c5 // vpxor ymm4,ymm7,ymm4
+	LONG $0xc970fdc5; BYTE $0x39 // vpshufd ymm1,ymm1,0x39
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
+	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
+	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
+	LONG $0xd5feedc5 // vpaddd ymm2,ymm2,ymm5
+	LONG $0xdaef25c5 // vpxor ymm11,ymm11,ymm2
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
+	LONG $0xfe3d41c4; BYTE $0xc3 // vpaddd ymm8,ymm8,ymm11
+	LONG $0xedefbdc5 // vpxor ymm5,ymm8,ymm5
+	LONG $0xd270fdc5; BYTE $0x39 // vpshufd ymm2,ymm2,0x39
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
+	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
+	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
+	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
+	LONG $0xfe21850f; WORD $0xffff // jne 0x4aa
+	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
+	LONG $0x5a7d62c4; BYTE $0x28 // vbroadcasti128 ymm13,XMMWORD PTR [rax]
+	LONG $0x5a7d62c4; WORD $0x1070 // vbroadcasti128 ymm14,XMMWORD PTR [rax+0x10]
+	LONG $0x5a7d62c4; WORD $0x307e // vbroadcasti128 ymm15,XMMWORD PTR [rsi+0x30]
+	LONG $0xfe7dc1c4; BYTE $0xc4 // vpaddd ymm0,ymm0,ymm12
+	LONG $0xfe65c1c4; BYTE $0xdd // vpaddd ymm3,ymm3,ymm13
+	LONG $0xfe4dc1c4; BYTE $0xf6 // vpaddd ymm6,ymm6,ymm14
+	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
+	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
+	LONG $0xfe75c1c4; BYTE $0xcc // vpaddd ymm1,ymm1,ymm12
+	LONG $0xfe5dc1c4; BYTE $0xe5 // vpaddd ymm4,ymm4,ymm13
+	LONG $0xfe45c1c4; BYTE $0xfe // vpaddd ymm7,ymm7,ymm14
+	LONG $0xfe2d41c4; BYTE $0xd7 // vpaddd ymm10,ymm10,ymm15
+	LONG $0x52fe2dc5; BYTE $0x40 // vpaddd ymm10,ymm10,YMMWORD PTR [rdx+0x40]
+	LONG $0xfe6dc1c4; BYTE $0xd4 // vpaddd ymm2,ymm2,ymm12
+	LONG $0xfe55c1c4; BYTE $0xed // vpaddd ymm5,ymm5,ymm13
+	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
+	LONG $0xfe2541c4; BYTE $0xdf // vpaddd ymm11,ymm11,ymm15
+	LONG $0x5afe25c5; BYTE $0x60 // vpaddd ymm11,ymm11,YMMWORD PTR [rdx+0x60]
+	LONG $0x62db79c5; BYTE $0x10 // vpand xmm12,xmm0,XMMWORD PTR [rdx+0x10]
+	LONG $0x7ef961c4; BYTE $0xe0 // vmovq rax,xmm12
+	LONG $0x16f963c4; WORD $0x01e1 // vpextrq rcx,xmm12,0x1
+	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	LONG $0x217f7dc5 // vmovdqa YMMWORD PTR [rcx],ymm12
-	LONG $0x697f7dc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rcx+0x20],ymm13
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
 	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	LONG $0x617f7dc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rcx+0x40],ymm12
-	LONG $0x697f7dc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rcx+0x60],ymm13
+	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
+	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
 	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x00000080a17f7dc5 // vmovdqa YMMWORD PTR [rcx+0x80],ymm12
-	QUAD $0x000000a0a97f7dc5 // vmovdqa YMMWORD PTR [rcx+0xa0],ymm13
-	QUAD $0x000000c0a07e8148 // cmp QWORD PTR [rsi-0x60],0xc0
-	WORD $0x0577 // ja 0x458
-	LONG $0x00012ee9; BYTE $0x00 // jmp 0x586
-// 0x458:
+	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
+	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
+	LONG $0x386d63c4; WORD $0x01e5 // vinserti128 ymm12,ymm2,xmm5,0x1
+	LONG $0x383d43c4; WORD $0x01eb // vinserti128 ymm13,ymm8,xmm11,0x1
+	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
+	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
+	LONG $0x466d63c4; WORD $0x31e5 // vperm2i128 ymm12,ymm2,ymm5,0x31
+	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
+	QUAD $0x00000240a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm12
+	QUAD $0x00000260ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm13
+	WORD $0x8948; BYTE $0xca // mov rdx,rcx
+	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
+	LONG $0x02eac148 // shr rdx,0x2
+	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
+	WORD $0x0148; BYTE $0xca // add rdx,rcx
+	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
+	LONG $0x000291e9; BYTE $0x00 // jmp 0xa3a
+// 0x7a9:
+	WORD $0x8948; BYTE $0xc7 // mov rdi,rax
+	LONG $0x587d62c4; WORD $0x1c67 // vpbroadcastd ymm12,DWORD PTR [rdi+0x1c]
+	LONG $0x6f7d41c4; BYTE $0xfc // vmovdqa ymm15,ymm12
+	LONG $0x587d62c4; WORD $0x3046 // vpbroadcastd ymm8,DWORD PTR [rsi+0x30]
+	QUAD $0x000000a0826ffdc5 // vmovdqa ymm0,YMMWORD PTR [rdx+0xa0]
+	QUAD $0x000000c08a6ffdc5 // vmovdqa ymm1,YMMWORD PTR [rdx+0xc0]
+	QUAD $0x000000e0926ffdc5 // vmovdqa ymm2,YMMWORD PTR [rdx+0xe0]
+	QUAD $0x000001009a6ffdc5 // vmovdqa ymm3,YMMWORD PTR [rdx+0x100]
+	QUAD $0x0000008082fe3dc5 // vpaddd ymm8,ymm8,YMMWORD PTR [rdx+0x80]
+	LONG $0x587de2c4; BYTE $0x27 // vpbroadcastd ymm4,DWORD PTR [rdi]
+	LONG $0x587de2c4; WORD $0x046f // vpbroadcastd ymm5,DWORD PTR [rdi+0x4]
+	LONG $0x587de2c4; WORD $0x0877 // vpbroadcastd ymm6,DWORD PTR [rdi+0x8]
+	LONG $0x587de2c4; WORD $0x0c7f // vpbroadcastd ymm7,DWORD PTR [rdi+0xc]
+	LONG $0x587d62c4; WORD $0x344e // vpbroadcastd ymm9,DWORD PTR [rsi+0x34]
+	LONG $0x587d62c4; WORD $0x3856 // vpbroadcastd ymm10,DWORD PTR [rsi+0x38]
+	LONG $0x587d62c4; WORD $0x3c5e // vpbroadcastd ymm11,DWORD PTR [rsi+0x3c]
+	LONG $0x587d62c4; WORD $0x1067 // vpbroadcastd ymm12,DWORD PTR [rdi+0x10]
+	LONG $0x587d62c4; WORD $0x146f // vpbroadcastd ymm13,DWORD PTR [rdi+0x14]
+	LONG $0x587d62c4; WORD $0x1877 // vpbroadcastd ymm14,DWORD PTR [rdi+0x18]
+	LONG $0x00000ab9; BYTE $0x00 // mov ecx,0xa
+// 0x825:
+	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
+	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
+	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
+	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
+	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
+	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
+	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
+	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
+	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
+	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
+	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
+	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
+	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
+	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	LONG $0x283dd162; WORD $0xc872; BYTE $0x08 // vprold ymm8,ymm8,0x8
+	LONG $0xfe0541c4; BYTE $0xfb // vpaddd ymm15,ymm15,ymm11
+	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
+	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
+	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
+	LONG $0x284df162; WORD $0xce72; BYTE $0x0c // vprold ymm6,ymm6,0xc
+	LONG $0x2845f162; WORD $0xcf72; BYTE $0x0c // vprold ymm7,ymm7,0xc
+	LONG $0x2835d162; WORD $0xc972; BYTE $0x08 // vprold ymm9,ymm9,0x8
+	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
+	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
+	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
+	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
+	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
+	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
+	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
+	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
+	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
+	LONG $0xfe0541c4; BYTE $0xfb // vpaddd ymm15,ymm15,ymm11
+	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
+	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
+	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
+	LONG $0x284df162; WORD $0xce72; BYTE $0x07 // vprold ymm6,ymm6,0x7
+	LONG $0x2845f162; WORD $0xcf72; BYTE $0x07 // vprold ymm7,ymm7,0x7
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
+	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
+	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
+	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
+	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
+	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
+	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
+	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
+	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
+	LONG $0xfe0541c4; BYTE $0xf8 // vpaddd ymm15,ymm15,ymm8
+	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
+	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
+	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
+	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
+	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
+	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
+	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
+	LONG $0x284df162; WORD $0xce72; BYTE $0x0c // vprold ymm6,ymm6,0xc
+	LONG $0x2845f162; WORD $0xcf72; BYTE $0x0c // vprold ymm7,ymm7,0xc
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
+	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
+	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
+	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0x283dd162; WORD $0xc872; BYTE $0x08 // vprold ymm8,ymm8,0x8
+	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
+	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
+	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
+	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
+	LONG $0x2835d162; WORD $0xc972; BYTE $0x08 // vprold ymm9,ymm9,0x8
+	LONG $0xfe0541c4; BYTE $0xf8 // vpaddd ymm15,ymm15,ymm8
+	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
+	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
+	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
+	LONG $0x284df162; WORD $0xce72; BYTE $0x07 // vprold ymm6,ymm6,0x7
+	LONG $0x2845f162; WORD $0xcf72; BYTE $0x07 // vprold ymm7,ymm7,0x7
+	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
+	LONG $0xfe07850f; WORD $0xffff // jne 0x825
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
+	LONG $0x008e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x100]
+	LONG $0x001331e9; BYTE $0x00 // jmp 0x1d6b
+// 0xa3a:
 	LONG $0xa0468b48 // mov rax,QWORD PTR [rsi-0x60]
 	WORD $0xc931 // xor ecx,ecx
 	LONG $0xf84e8948 // mov QWORD PTR [rsi-0x8],rcx
 	LONG $0x00e03d48; WORD $0x0000 // cmp rax,0xe0
-	LONG $0x0118820f; WORD $0x0000 // jb 0x586
+	LONG $0x0118820f; WORD $0x0000 // jb 0xb68
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
 	LONG $0x0003c1ba; BYTE $0x00 // mov edx,0x3c1
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	LONG $0x000480bf; BYTE $0x00 // mov edi,0x480
 	WORD $0x450f; BYTE $0xd7 // cmovne edx,edi
 	WORD $0x3948; BYTE $0xd0 // cmp rax,rdx
-	WORD $0x0f73 // jae 0x49a
+	WORD $0x0f73 // jae 0xa7c
 	WORD $0x508d; BYTE $0x3f // lea edx,[rax+0x3f]
 	LONG $0x0100c2f7; WORD $0x0000 // test edx,0x100
-	LONG $0x00ec840f; WORD $0x0000 // je 0x586
-// 0x49a:
+	LONG $0x00ec840f; WORD $0x0000 // je 0xb68
+// 0xa7c:
 	LONG $0x01413d48; WORD $0x0000 // cmp rax,0x141
 	WORD $0xd983; BYTE $0xfc // sbb ecx,0xfffffffc
 	LONG $0xf84e8948 // mov QWORD PTR [rsi-0x8],rcx
@@ -264,7 +543,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x4c4:
+// 0xaa6:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -318,18 +597,17 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0x4c4
-// 0x586:
+	LONG $0xff3e850f; WORD $0xffff // jne 0xaa6
+// 0xb68:
 	LONG $0x013046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi+0x30],0x1
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
 	WORD $0xc031 // xor eax,eax
-	LONG $0xb8468948 // mov QWORD PTR [rsi-0x48],rax
 	WORD $0x8948; BYTE $0x06 // mov QWORD PTR [rsi],rax
 	LONG $0x08468948 // mov QWORD PTR [rsi+0x8],rax
 	LONG $0x10468948 // mov QWORD PTR [rsi+0x10],rax
 	LONG $0x204f8b48 // mov rcx,QWORD PTR [rdi+0x20]
 	WORD $0x8548; BYTE $0xc9 // test rcx,rcx
-	LONG $0x016f840f; WORD $0x0000 // je 0x71e
+	LONG $0x016f840f; WORD $0x0000 // je 0xcfc
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
@@ -339,8 +617,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xf0e78349 // and r15,0xfffffffffffffff0
 	LONG $0xd04e8948 // mov QWORD PTR [rsi-0x30],rcx
 	WORD $0x014d; BYTE $0xdf // add r15,r11
-	WORD $0x65eb // jmp 0x636
-// 0x5d1:
+	WORD $0x65eb // jmp 0xc14
+// 0xbaf:
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
@@ -367,32 +645,32 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x636:
+// 0xc14:
 	WORD $0x394d; BYTE $0xfb // cmp r11,r15
-	WORD $0x9675 // jne 0x5d1
+	WORD $0x9675 // jne 0xbaf
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00c8840f; WORD $0x0000 // je 0x70f
+	LONG $0x00c8840f; WORD $0x0000 // je 0xced
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0x666
+	WORD $0x1a72 // jb 0xc44
 	WORD $0x8b49; BYTE $0x03 // mov rax,QWORD PTR [r11]
 	LONG $0x0b548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r11+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0x6af
-// 0x666:
+	WORD $0x49eb // jmp 0xc8d
+// 0xc44:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0x684
+	WORD $0x1972 // jb 0xc62
 	WORD $0x8b41; BYTE $0x03 // mov eax,DWORD PTR [r11]
 	LONG $0x0b548b41; BYTE $0xfc // mov edx,DWORD PTR [r11+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0x6af
-// 0x684:
+	WORD $0x2beb // jmp 0xc8d
+// 0xc62:
 	LONG $0x03b60f41 // movzx eax,BYTE PTR [r11]
 	LONG $0x7cb60f41; WORD $0xff0b // movzx edi,BYTE PTR [r11+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -405,7 +683,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0x6af:
+// 0xc8d:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -431,29 +709,35 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x70f:
+// 0xced:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
-// 0x71e:
+// 0xcfc:
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x0424840f; WORD $0x0000 // je 0xb4f
+	LONG $0x0443840f; WORD $0x0000 // je 0x114c
 	LONG $0x905e8b4c // mov r11,QWORD PTR [rsi-0x70]
 	LONG $0xa8468b48 // mov rax,QWORD PTR [rsi-0x58]
+	QUAD $0x00000480a07e8148 // cmp QWORD PTR [rsi-0x60],0x480
+	WORD $0x0b72 // jb 0xd26
+	WORD $0x4689; BYTE $0xf0 // mov DWORD PTR [rsi-0x10],eax
+	WORD $0x4689; BYTE $0xf4 // mov DWORD PTR [rsi-0xc],eax
+	LONG $0x0004e0e9; BYTE $0x00 // jmp 0x1206
+// 0xd26:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x763
+	WORD $0x2572 // jb 0xd56
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0x763
+	WORD $0x1f74 // je 0xd56
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x763
+	WORD $0x0c72 // jb 0xd56
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x763:
+// 0xd56:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -472,21 +756,21 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x7b0
+	WORD $0x0f74 // je 0xda3
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x7b0:
+// 0xda3:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x7c3
+	WORD $0x0f74 // je 0xdb6
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x7c3:
+// 0xdb6:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x832
+	WORD $0x6974 // je 0xe25
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -514,9 +798,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x832:
+// 0xe25:
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6e74 // je 0x8a6
+	WORD $0x6e74 // je 0xe99
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -544,15 +828,15 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-	LONG $0xffff1de9; BYTE $0xff // jmp 0x7c3
-// 0x8a6:
+	LONG $0xffff1de9; BYTE $0xff // jmp 0xdb6
+// 0xe99:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	LONG $0xff13850f; WORD $0xffff // jne 0x7c3
+	LONG $0xff13850f; WORD $0xffff // jne 0xdb6
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x0198840f; WORD $0x0000 // je 0xa56
+	LONG $0x0198840f; WORD $0x0000 // je 0x1049
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x0137840f; WORD $0x0000 // je 0xa00
+	LONG $0x0137840f; WORD $0x0000 // je 0xff3
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -636,8 +920,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-	WORD $0x56eb // jmp 0xa56
-// 0xa00:
+	WORD $0x56eb // jmp 0x1049
+// 0xff3:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -660,35 +944,35 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xa56:
+// 0x1049:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0xa61:
+// 0x1054:
 	LONG $0xd04e8b48 // mov rcx,QWORD PTR [rsi-0x30]
 	WORD $0xc985 // test ecx,ecx
-	LONG $0x00d7840f; WORD $0x0000 // je 0xb44
+	LONG $0x00d7840f; WORD $0x0000 // je 0x1137
 	LONG $0xc87e8b4c // mov r15,QWORD PTR [rsi-0x38]
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0xa90
+	WORD $0x1a72 // jb 0x1083
 	WORD $0x8b49; BYTE $0x07 // mov rax,QWORD PTR [r15]
 	LONG $0x0f548b49; BYTE $0xf8 // mov rdx,QWORD PTR [r15+rcx*1-0x8]
 	LONG $0x88cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x78]
 	WORD $0xd9f7 // neg ecx
 	WORD $0xd348; BYTE $0xea // shr rdx,cl
 	LONG $0x08eac148 // shr rdx,0x8
-	WORD $0x49eb // jmp 0xad9
-// 0xa90:
+	WORD $0x49eb // jmp 0x10cc
+// 0x1083:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x1972 // jb 0xaae
+	WORD $0x1972 // jb 0x10a1
 	WORD $0x8b41; BYTE $0x07 // mov eax,DWORD PTR [r15]
 	LONG $0x0f548b41; BYTE $0xfc // mov edx,DWORD PTR [r15+rcx*1-0x4]
 	LONG $0xe0cd0c8d; WORD $0xffff; BYTE $0xff // lea ecx,[rcx*8-0x20]
 	WORD $0xd348; BYTE $0xe2 // shl rdx,cl
 	WORD $0x0948; BYTE $0xd0 // or rax,rdx
 	WORD $0xd231 // xor edx,edx
-	WORD $0x2beb // jmp 0xad9
-// 0xaae:
+	WORD $0x2beb // jmp 0x10cc
+// 0x10a1:
 	LONG $0x07b60f41 // movzx eax,BYTE PTR [r15]
 	LONG $0x7cb60f41; WORD $0xff0f // movzx edi,BYTE PTR [r15+rcx*1-0x1]
 	WORD $0xcb89 // mov ebx,ecx
@@ -701,7 +985,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0xe2d3 // shl edx,cl
 	WORD $0xd009 // or eax,edx
 	WORD $0xd231 // xor edx,edx
-// 0xad9:
+// 0x10cc:
 	WORD $0x0149; BYTE $0xc0 // add r8,rax
 	WORD $0x1149; BYTE $0xd1 // adc r9,rdx
 	LONG $0x01d28349 // adc r10,0x1
@@ -730,70 +1014,72 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
-// 0xb44:
+// 0x1137:
 	LONG $0xa07e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x60],0x0
-	LONG $0x1eba840f; WORD $0x0000 // je 0x2a09
-// 0xb4f:
+	LONG $0x2336840f; WORD $0x0000 // je 0x3478
+	LONG $0x00f07e83 // cmp DWORD PTR [rsi-0x10],0x0
+	LONG $0x00ba850f; WORD $0x0000 // jne 0x1206
+// 0x114c:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
 	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
 	LONG $0x409e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x140]
 	WORD $0xe983; BYTE $0x20 // sub ecx,0x20
-	WORD $0x2b72 // jb 0xb92
+	WORD $0x2b72 // jb 0x118f
 	LONG $0x0c6ffec5; BYTE $0x08 // vmovdqu ymm1,YMMWORD PTR [rax+rcx*1]
 	LONG $0x0ceff5c5; BYTE $0x0b // vpxor ymm1,ymm1,YMMWORD PTR [rbx+rcx*1]
 	WORD $0xd231 // xor edx,edx
-	WORD $0x12eb // jmp 0xb87
-// 0xb75:
+	WORD $0x12eb // jmp 0x1184
+// 0x1172:
 	LONG $0x046ffec5; BYTE $0x10 // vmovdqu ymm0,YMMWORD PTR [rax+rdx*1]
 	LONG $0x04effdc5; BYTE $0x13 // vpxor ymm0,ymm0,YMMWORD PTR [rbx+rdx*1]
 	LONG $0x047ffec5; BYTE $0x17 // vmovdqu YMMWORD PTR [rdi+rdx*1],ymm0
 	WORD $0xc283; BYTE $0x20 // add edx,0x20
-// 0xb87:
+// 0x1184:
 	WORD $0xca39 // cmp edx,ecx
-	WORD $0xea72 // jb 0xb75
+	WORD $0xea72 // jb 0x1172
 	LONG $0x0c7ffec5; BYTE $0x0f // vmovdqu YMMWORD PTR [rdi+rcx*1],ymm1
-	WORD $0x77eb // jmp 0xc09
-// 0xb92:
+	WORD $0x77eb // jmp 0x1206
+// 0x118f:
 	WORD $0xc183; BYTE $0x20 // add ecx,0x20
 	WORD $0xf983; BYTE $0x10 // cmp ecx,0x10
-	WORD $0x2072 // jb 0xbba
+	WORD $0x2072 // jb 0x11b7
 	LONG $0x006ffac5 // vmovdqu xmm0,XMMWORD PTR [rax]
 	LONG $0x4c6ffac5; WORD $0xf008 // vmovdqu xmm1,XMMWORD PTR [rax+rcx*1-0x10]
 	LONG $0x03eff9c5 // vpxor xmm0,xmm0,XMMWORD PTR [rbx]
 	LONG $0x4ceff1c5; WORD $0xf00b // vpxor xmm1,xmm1,XMMWORD PTR [rbx+rcx*1-0x10]
 	LONG $0x077ffac5 // vmovdqu XMMWORD PTR [rdi],xmm0
 	LONG $0x4c7ffac5; WORD $0xf00f // vmovdqu XMMWORD PTR [rdi+rcx*1-0x10],xmm1
-	WORD $0x4feb // jmp 0xc09
-// 0xbba:
+	WORD $0x4feb // jmp 0x1206
+// 0x11b7:
 	WORD $0xf983; BYTE $0x08 // cmp ecx,0x8
-	WORD $0x1a72 // jb 0xbd9
+	WORD $0x1a72 // jb 0x11d6
 	WORD $0x8b4c; BYTE $0x18 // mov r11,QWORD PTR [rax]
 	LONG $0x08548b48; BYTE $0xf8 // mov rdx,QWORD PTR [rax+rcx*1-0x8]
 	WORD $0x334c; BYTE $0x1b // xor r11,QWORD PTR [rbx]
 	LONG $0x0b543348; BYTE $0xf8 // xor rdx,QWORD PTR [rbx+rcx*1-0x8]
 	WORD $0x894c; BYTE $0x1f // mov QWORD PTR [rdi],r11
 	LONG $0x0f548948; BYTE $0xf8 // mov QWORD PTR [rdi+rcx*1-0x8],rdx
-	WORD $0x30eb // jmp 0xc09
-// 0xbd9:
+	WORD $0x30eb // jmp 0x1206
+// 0x11d6:
 	WORD $0xf983; BYTE $0x04 // cmp ecx,0x4
-	WORD $0x2772 // jb 0xc05
+	WORD $0x2772 // jb 0x1202
 	WORD $0x8b44; BYTE $0x18 // mov r11d,DWORD PTR [rax]
 	LONG $0xfc08548b // mov edx,DWORD PTR [rax+rcx*1-0x4]
 	WORD $0x3344; BYTE $0x1b // xor r11d,DWORD PTR [rbx]
 	LONG $0xfc0b5433 // xor edx,DWORD PTR [rbx+rcx*1-0x4]
 	WORD $0x8944; BYTE $0x1f // mov DWORD PTR [rdi],r11d
 	LONG $0xfc0f5489 // mov DWORD PTR [rdi+rcx*1-0x4],edx
-	WORD $0x14eb // jmp 0xc09
-// 0xbf5:
+	WORD $0x14eb // jmp 0x1206
+// 0x11f2:
 	LONG $0x0854b60f; BYTE $0xff // movzx edx,BYTE PTR [rax+rcx*1-0x1]
 	LONG $0xff0b5432 // xor dl,BYTE PTR [rbx+rcx*1-0x1]
 	LONG $0xff0f5488 // mov BYTE PTR [rdi+rcx*1-0x1],dl
 	WORD $0xe983; BYTE $0x01 // sub ecx,0x1
-// 0xc05:
+// 0x1202:
 	WORD $0xc985 // test ecx,ecx
-	WORD $0xec75 // jne 0xbf5
-// 0xc09:
+	WORD $0xec75 // jne 0x11f2
+// 0x1206:
 	LONG $0xa84e8b48 // mov rcx,QWORD PTR [rsi-0x58]
 	LONG $0x985e8b4c // mov r11,QWORD PTR [rsi-0x68]
 	LONG $0x807e8b48 // mov rdi,QWORD PTR [rsi-0x80]
@@ -807,22 +1093,22 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x8948; BYTE $0xc8 // mov rax,rcx
 	WORD $0x2948; BYTE $0xca // sub rdx,rcx
 	LONG $0xa0568948 // mov QWORD PTR [rsi-0x60],rdx
-	LONG $0x00a2850f; WORD $0x0000 // jne 0xcdf
+	LONG $0x00a2850f; WORD $0x0000 // jne 0x12dc
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
-	LONG $0x1db4850f; WORD $0x0000 // jne 0x29fe
+	LONG $0x2226850f; WORD $0x0000 // jne 0x346d
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0xc7a
+	WORD $0x2572 // jb 0x1277
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0xc7a
+	WORD $0x1f74 // je 0x1277
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0xc7a
+	WORD $0x0c72 // jb 0x1277
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0xc7a:
+// 0x1277:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -841,21 +1127,21 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0xcc7
+	WORD $0x0f74 // je 0x12c4
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0xcc7:
+// 0x12c4:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0xcda
+	WORD $0x0f74 // je 0x12d7
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0xcda:
-	LONG $0xfffae4e9; BYTE $0xff // jmp 0x7c3
-// 0xcdf:
+// 0x12d7:
+	LONG $0xfffadae9; BYTE $0xff // jmp 0xdb6
+// 0x12dc:
 	LONG $0x000200b9; BYTE $0x00 // mov ecx,0x200
 	WORD $0x3948; BYTE $0xca // cmp rdx,rcx
 	LONG $0xca420f48 // cmovb rcx,rdx
@@ -863,13 +1149,15 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x045047f7; WORD $0x0000; BYTE $0x00 // test DWORD PTR [rdi+0x50],0x4
 	LONG $0xc1450f48 // cmovne rax,rcx
 	LONG $0x5e450f4c; BYTE $0x90 // cmovne r11,QWORD PTR [rsi-0x70]
-// 0xcff:
+	LONG $0x00f07e83 // cmp DWORD PTR [rsi-0x10],0x0
+	LONG $0x1b7e850f; WORD $0x0000 // jne 0x2e84
 	LONG $0x0080f981; WORD $0x0000 // cmp ecx,0x80
-	LONG $0x0cd5860f; WORD $0x0000 // jbe 0x19e0
+	LONG $0x0cd6860f; WORD $0x0000 // jbe 0x1fe8
 	LONG $0x0100f981; WORD $0x0000 // cmp ecx,0x100
-	LONG $0x10cf860f; WORD $0x0000 // jbe 0x1de6
+	LONG $0x10d2860f; WORD $0x0000 // jbe 0x23f0
 	LONG $0x0180f981; WORD $0x0000 // cmp ecx,0x180
-	LONG $0x15c7860f; WORD $0x0000 // jbe 0x22ea
+	LONG $0x15cc860f; WORD $0x0000 // jbe 0x28f6
+// 0x132a:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe87e8b48 // mov rdi,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -894,16 +1182,16 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0xdd6
+	WORD $0x2572 // jb 0x13dd
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0xdd6
+	WORD $0x1f74 // je 0x13dd
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0xdd6
+	WORD $0x0c72 // jb 0x13dd
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0xdd6:
+// 0x13dd:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -922,19 +1210,22 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0xe23
+	WORD $0x0f74 // je 0x142a
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0xe23:
+// 0x142a:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0xe36
+	WORD $0x0f74 // je 0x143d
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0xe36:
+// 0x143d:
+	LONG $0x00f07e83 // cmp DWORD PTR [rsi-0x10],0x0
+	LONG $0x1a61850f; WORD $0x0000 // jne 0x2ea8
+// 0x1447:
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
 	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
 	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
@@ -954,7 +1245,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0xf01
+	WORD $0x6974 // je 0x1512
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -982,7 +1273,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0xf01:
+// 0x1512:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
@@ -1008,7 +1299,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
 	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0xfec
+	WORD $0x6974 // je 0x15fd
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1036,7 +1327,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0xfec:
+// 0x15fd:
 	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
 	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
@@ -1062,7 +1353,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	LONG $0x066a840f; WORD $0x0000 // je 0x16dc
+	LONG $0x0674840f; WORD $0x0000 // je 0x1cf7
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1090,7 +1381,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x10db:
+// 0x16ec:
 	LONG $0xfe0541c4; BYTE $0xf8 // vpaddd ymm15,ymm15,ymm8
 	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
 	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
@@ -1122,7 +1413,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x284df162; WORD $0xce72; BYTE $0x07 // vprold ymm6,ymm6,0x7
 	LONG $0x2845f162; WORD $0xcf72; BYTE $0x07 // vprold ymm7,ymm7,0x7
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x11e6
+	WORD $0x6974 // je 0x17f7
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1150,11 +1441,11 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x11e6:
+// 0x17f7:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc46850f; WORD $0xffff // jne 0xe36
+	LONG $0xfc46850f; WORD $0xffff // jne 0x1447
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x125f
+	WORD $0x6974 // je 0x1870
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1182,12 +1473,13 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x125f:
+// 0x1870:
+	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	LONG $0xc04e8b48 // mov rcx,QWORD PTR [rsi-0x40]
 	LONG $0xb04e3b48 // cmp rcx,QWORD PTR [rsi-0x50]
-	LONG $0x0198840f; WORD $0x0000 // je 0x1405
+	LONG $0x0198840f; WORD $0x0000 // je 0x1a1e
 	LONG $0xd87e8348; BYTE $0x00 // cmp QWORD PTR [rsi-0x28],0x0
-	LONG $0x0137840f; WORD $0x0000 // je 0x13af
+	LONG $0x0137840f; WORD $0x0000 // je 0x19c8
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1271,8 +1563,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x014d; BYTE $0xe0 // add r8,r12
 	WORD $0x114d; BYTE $0xe9 // adc r9,r13
 	WORD $0x114d; BYTE $0xf2 // adc r10,r14
-	WORD $0x56eb // jmp 0x1405
-// 0x13af:
+	WORD $0x56eb // jmp 0x1a1e
+// 0x19c8:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1295,18 +1587,20 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1405:
+// 0x1a1e:
 	WORD $0x894c; BYTE $0x06 // mov QWORD PTR [rsi],r8
 	LONG $0x084e894c // mov QWORD PTR [rsi+0x8],r9
 	LONG $0x1056894c // mov QWORD PTR [rsi+0x10],r10
+	LONG $0x00f07e83 // cmp DWORD PTR [rsi-0x10],0x0
+	LONG $0x189f850f; WORD $0x0000 // jne 0x32d2
+// 0x1a33:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
 	LONG $0x00a87e81; WORD $0x0002; BYTE $0x00 // cmp DWORD PTR [rsi-0x58],0x200
-	LONG $0x0324850f; WORD $0x0000 // jne 0x1750
+	LONG $0x031c850f; WORD $0x0000 // jne 0x1d6b
 	LONG $0x905e8b48 // mov rbx,QWORD PTR [rsi-0x70]
 	LONG $0x984e8b48 // mov rcx,QWORD PTR [rsi-0x68]
-	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
 	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
 	QUAD $0x00000380b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm14
@@ -1419,10 +1713,10 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x000001e093efedc5 // vpxor ymm2,ymm2,YMMWORD PTR [rbx+0x1e0]
 	QUAD $0x000000e0817ffec5 // vmovdqu YMMWORD PTR [rcx+0xe0],ymm0
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
-	LONG $0xfff52de9; BYTE $0xff // jmp 0xc09
-// 0x16dc:
+	LONG $0xfff50fe9; BYTE $0xff // jmp 0x1206
+// 0x1cf7:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x174b
+	WORD $0x6974 // je 0x1d66
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1450,12 +1744,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x174b:
-	LONG $0xfff98be9; BYTE $0xff // jmp 0x10db
-// 0x1750:
-	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
-	LONG $0xb84e2b48 // sub rcx,QWORD PTR [rsi-0x48]
-	QUAD $0x000003a0be7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x3a0],ymm15
+// 0x1d66:
+	LONG $0xfff981e9; BYTE $0xff // jmp 0x16ec
+// 0x1d6b:
 	QUAD $0x00000340a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x340],ymm12
 	QUAD $0x00000360ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x360],ymm13
 	QUAD $0x00000380b67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x380],ymm14
@@ -1554,7 +1845,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x000001e0917ffec5 // vmovdqu YMMWORD PTR [rcx+0x1e0],ymm2
 	LONG $0x40968d48; WORD $0x0001; BYTE $0x00 // lea rdx,[rsi+0x140]
 	WORD $0x3948; BYTE $0xd1 // cmp rcx,rdx
-	LONG $0xf0c6840f; WORD $0xffff // je 0xa61
+	LONG $0xf0b1840f; WORD $0xffff // je 0x1054
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0x00868b48; WORD $0x0001; BYTE $0x00 // mov rax,QWORD PTR [rsi+0x100]
 	LONG $0x088e8b48; WORD $0x0001; BYTE $0x00 // mov rcx,QWORD PTR [rsi+0x108]
@@ -1568,21 +1859,21 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-	LONG $0xffea78e9; BYTE $0xff // jmp 0x458
-// 0x19e0:
+	LONG $0xffea52e9; BYTE $0xff // jmp 0xa3a
+// 0x1fe8:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x1a10
+	WORD $0x2572 // jb 0x2018
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0x1a10
+	WORD $0x1f74 // je 0x2018
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x1a10
+	WORD $0x0c72 // jb 0x2018
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x1a10:
+// 0x2018:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1601,19 +1892,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x1a5d
+	WORD $0x0f74 // je 0x2065
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x1a5d:
+// 0x2065:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x1a70
+	WORD $0x0f74 // je 0x2078
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x1a70:
+// 0x2078:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1622,7 +1913,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x5a7de2c4; BYTE $0x18 // vbroadcasti128 ymm3,XMMWORD PTR [rax]
 	LONG $0x5a7de2c4; WORD $0x1070 // vbroadcasti128 ymm6,XMMWORD PTR [rax+0x10]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x1a9a:
+// 0x20a2:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -1639,7 +1930,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x39 // vpshufd ymm6,ymm6,0x39
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x1b57
+	WORD $0x6974 // je 0x215f
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1667,9 +1958,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x1b57:
+// 0x215f:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x1bc6
+	WORD $0x6974 // je 0x21ce
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1697,7 +1988,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1bc6:
+// 0x21ce:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -1714,7 +2005,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ec9 // vpshufd ymm9,ymm9,0x4e
 	LONG $0xf670fdc5; BYTE $0x93 // vpshufd ymm6,ymm6,0x93
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	LONG $0x0154840f; WORD $0x0000 // je 0x1d72
+	LONG $0x0156840f; WORD $0x0000 // je 0x237c
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1742,9 +2033,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x1c87:
+// 0x228f:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x1cf6
+	WORD $0x6974 // je 0x22fe
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1772,9 +2063,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1cf6:
+// 0x22fe:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfd9a850f; WORD $0xffff // jne 0x1a9a
+	LONG $0xfd9a850f; WORD $0xffff // jne 0x20a2
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -1786,20 +2077,18 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe4dc1c4; BYTE $0xf6 // vpaddd ymm6,ymm6,ymm14
 	LONG $0xfe3541c4; BYTE $0xcf // vpaddd ymm9,ymm9,ymm15
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
-	LONG $0xb84e2b48 // sub rcx,QWORD PTR [rsi-0x48]
 	LONG $0x387d63c4; WORD $0x01e3 // vinserti128 ymm12,ymm0,xmm3,0x1
 	LONG $0x384d43c4; WORD $0x01e9 // vinserti128 ymm13,ymm6,xmm9,0x1
-	LONG $0x217f7dc5 // vmovdqa YMMWORD PTR [rcx],ymm12
-	LONG $0x697f7dc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rcx+0x20],ymm13
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	LONG $0x617f7dc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rcx+0x40],ymm12
-	LONG $0x697f7dc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rcx+0x60],ymm13
-	LONG $0xffea51e9; BYTE $0xff // jmp 0x7c3
-// 0x1d72:
+	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
+	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
+	LONG $0xffea3ae9; BYTE $0xff // jmp 0xdb6
+// 0x237c:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x1de1
+	WORD $0x6974 // je 0x23eb
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1827,22 +2116,22 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x1de1:
-	LONG $0xfffea1e9; BYTE $0xff // jmp 0x1c87
-// 0x1de6:
+// 0x23eb:
+	LONG $0xfffe9fe9; BYTE $0xff // jmp 0x228f
+// 0x23f0:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x1e16
+	WORD $0x2572 // jb 0x2420
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0x1e16
+	WORD $0x1f74 // je 0x2420
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x1e16
+	WORD $0x0c72 // jb 0x2420
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x1e16:
+// 0x2420:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -1861,19 +2150,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x1e63
+	WORD $0x0f74 // je 0x246d
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x1e63:
+// 0x246d:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x1e76
+	WORD $0x0f74 // je 0x2480
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x1e76:
+// 0x2480:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -1886,7 +2175,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
 	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x1eb1:
+// 0x24bb:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -1918,7 +2207,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x39 // vpshufd ymm7,ymm7,0x39
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x1fbc
+	WORD $0x6974 // je 0x25c6
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -1946,9 +2235,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x1fbc:
+// 0x25c6:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x202b
+	WORD $0x6974 // je 0x2635
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -1976,7 +2265,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x202b:
+// 0x2635:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2008,7 +2297,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4ed2 // vpshufd ymm10,ymm10,0x4e
 	LONG $0xff70fdc5; BYTE $0x93 // vpshufd ymm7,ymm7,0x93
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	LONG $0x01a5840f; WORD $0x0000 // je 0x2276
+	LONG $0x01a7840f; WORD $0x0000 // je 0x2882
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2036,9 +2325,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x213a:
+// 0x2744:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x21a9
+	WORD $0x6974 // je 0x27b3
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2066,9 +2355,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x21a9:
+// 0x27b3:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfcfe850f; WORD $0xffff // jne 0x1eb1
+	LONG $0xfcfe850f; WORD $0xffff // jne 0x24bb
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2085,28 +2374,26 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe45c1c4; BYTE $0xfe // vpaddd ymm7,ymm7,ymm14
 	LONG $0xfe2d41c4; BYTE $0xd7 // vpaddd ymm10,ymm10,ymm15
 	LONG $0x52fe2dc5; BYTE $0x40 // vpaddd ymm10,ymm10,YMMWORD PTR [rdx+0x40]
-	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
-	LONG $0xb84e2b48 // sub rcx,QWORD PTR [rsi-0x48]
 	LONG $0x387d63c4; WORD $0x01e3 // vinserti128 ymm12,ymm0,xmm3,0x1
 	LONG $0x384d43c4; WORD $0x01e9 // vinserti128 ymm13,ymm6,xmm9,0x1
-	LONG $0x217f7dc5 // vmovdqa YMMWORD PTR [rcx],ymm12
-	LONG $0x697f7dc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rcx+0x20],ymm13
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	LONG $0x617f7dc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rcx+0x40],ymm12
-	LONG $0x697f7dc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rcx+0x60],ymm13
+	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
+	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
 	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
 	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x00000080a17f7dc5 // vmovdqa YMMWORD PTR [rcx+0x80],ymm12
-	QUAD $0x000000a0a97f7dc5 // vmovdqa YMMWORD PTR [rcx+0xa0],ymm13
+	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
+	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
 	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x000000c0a17f7dc5 // vmovdqa YMMWORD PTR [rcx+0xc0],ymm12
-	QUAD $0x000000e0a97f7dc5 // vmovdqa YMMWORD PTR [rcx+0xe0],ymm13
-	LONG $0xffe54de9; BYTE $0xff // jmp 0x7c3
-// 0x2276:
+	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
+	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
+	LONG $0xffe534e9; BYTE $0xff // jmp 0xdb6
+// 0x2882:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x22e5
+	WORD $0x6974 // je 0x28f1
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2134,22 +2421,22 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x22e5:
-	LONG $0xfffe50e9; BYTE $0xff // jmp 0x213a
-// 0x22ea:
+// 0x28f1:
+	LONG $0xfffe4ee9; BYTE $0xff // jmp 0x2744
+// 0x28f6:
 	WORD $0xc931 // xor ecx,ecx
 	WORD $0xd231 // xor edx,edx
 	LONG $0x0000e03d; BYTE $0x00 // cmp eax,0xe0
-	WORD $0x2572 // jb 0x231a
+	WORD $0x2572 // jb 0x2926
 	LONG $0xf8563948 // cmp QWORD PTR [rsi-0x8],rdx
-	WORD $0x1f74 // je 0x231a
+	WORD $0x1f74 // je 0x2926
 	LONG $0x000007b9; BYTE $0x00 // mov ecx,0x7
 	LONG $0xd0968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xd0]
 	LONG $0x0001803d; BYTE $0x00 // cmp eax,0x180
-	WORD $0x0c72 // jb 0x231a
+	WORD $0x0c72 // jb 0x2926
 	LONG $0x00000fb9; BYTE $0x00 // mov ecx,0xf
 	LONG $0xe8968d48; WORD $0x0000; BYTE $0x00 // lea rdx,[rsi+0xe8]
-// 0x231a:
+// 0x2926:
 	WORD $0xc789 // mov edi,eax
 	WORD $0xe783; BYTE $0x0f // and edi,0xf
 	LONG $0xd07e8948 // mov QWORD PTR [rsi-0x30],rdi
@@ -2168,19 +2455,19 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x3145; BYTE $0xed // xor r13d,r13d
 	WORD $0x3145; BYTE $0xf6 // xor r14d,r14d
 	WORD $0xc985 // test ecx,ecx
-	WORD $0x0f74 // je 0x2367
+	WORD $0x0f74 // je 0x2973
 	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
 	LONG $0x086f134d // adc r13,QWORD PTR [r15+0x8]
 	LONG $0x01d68349 // adc r14,0x1
 	LONG $0x10c78349 // add r15,0x10
-// 0x2367:
+// 0x2973:
 	WORD $0xc085 // test eax,eax
-	WORD $0x0f74 // je 0x237a
+	WORD $0x0f74 // je 0x2986
 	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
 	LONG $0x084b134d // adc r9,QWORD PTR [r11+0x8]
 	LONG $0x01d28349 // adc r10,0x1
 	LONG $0x10c38349 // add r11,0x10
-// 0x237a:
+// 0x2986:
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x0ae046c7; WORD $0x0000; BYTE $0x00 // mov DWORD PTR [rsi-0x20],0xa
@@ -2197,7 +2484,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe6ffdc5 // vmovdqa ymm7,ymm6
 	LONG $0x52fe35c5; BYTE $0x40 // vpaddd ymm10,ymm9,YMMWORD PTR [rdx+0x40]
 	LONG $0x4afe35c5; BYTE $0x20 // vpaddd ymm9,ymm9,YMMWORD PTR [rdx+0x20]
-// 0x23c6:
+// 0x29d2:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2244,7 +2531,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x39c0 // vpshufd ymm8,ymm8,0x39
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x2520
+	WORD $0x6974 // je 0x2b2c
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2272,9 +2559,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x2520:
+// 0x2b2c:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x258f
+	WORD $0x6974 // je 0x2b9b
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2302,7 +2589,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x258f:
+// 0x2b9b:
 	LONG $0xc3fefdc5 // vpaddd ymm0,ymm0,ymm3
 	LONG $0xc8ef35c5 // vpxor ymm9,ymm9,ymm0
 	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
@@ -2349,7 +2636,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x707d41c4; WORD $0x4edb // vpshufd ymm11,ymm11,0x4e
 	LONG $0x707d41c4; WORD $0x93c0 // vpshufd ymm8,ymm8,0x93
 	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
-	WORD $0x6974 // je 0x26e9
+	WORD $0x6974 // je 0x2cf5
 	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
@@ -2377,9 +2664,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xfc // add r12,rdi
 	WORD $0x1149; BYTE $0xcd // adc r13,rcx
 	LONG $0x00d68349 // adc r14,0x0
-// 0x26e9:
+// 0x2cf5:
 	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
-	WORD $0x6974 // je 0x2758
+	WORD $0x6974 // je 0x2d64
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
 	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
@@ -2407,9 +2694,9 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0149; BYTE $0xf8 // add r8,rdi
 	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
 	LONG $0x00d28349 // adc r10,0x0
-// 0x2758:
+// 0x2d64:
 	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
-	LONG $0xfc64850f; WORD $0xffff // jne 0x23c6
+	LONG $0xfc64850f; WORD $0xffff // jne 0x29d2
 	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
 	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
 	LONG $0x5a7d62c4; BYTE $0x22 // vbroadcasti128 ymm12,XMMWORD PTR [rdx]
@@ -2431,49 +2718,318 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0xfe3d41c4; BYTE $0xc6 // vpaddd ymm8,ymm8,ymm14
 	LONG $0xfe2541c4; BYTE $0xdf // vpaddd ymm11,ymm11,ymm15
 	LONG $0x5afe25c5; BYTE $0x60 // vpaddd ymm11,ymm11,YMMWORD PTR [rdx+0x60]
-	LONG $0x00b87e83 // cmp DWORD PTR [rsi-0x48],0x0
-	WORD $0x2e74 // je 0x27ff
-	LONG $0x62db79c5; BYTE $0x10 // vpand xmm12,xmm0,XMMWORD PTR [rdx+0x10]
-	LONG $0x7ef961c4; BYTE $0xe0 // vmovq rax,xmm12
-	LONG $0x16f963c4; WORD $0x01e1 // vpextrq rcx,xmm12,0x1
-	QUAD $0x000000809e7ff9c5 // vmovdqa XMMWORD PTR [rsi+0x80],xmm3
-	WORD $0x8948; BYTE $0xca // mov rdx,rcx
-	LONG $0x18468948 // mov QWORD PTR [rsi+0x18],rax
-	LONG $0x02eac148 // shr rdx,0x2
-	LONG $0x204e8948 // mov QWORD PTR [rsi+0x20],rcx
-	WORD $0x0148; BYTE $0xca // add rdx,rcx
-	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
-// 0x27ff:
-	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
-	LONG $0xb84e2b48 // sub rcx,QWORD PTR [rsi-0x48]
 	LONG $0x387d63c4; WORD $0x01e3 // vinserti128 ymm12,ymm0,xmm3,0x1
 	LONG $0x384d43c4; WORD $0x01e9 // vinserti128 ymm13,ymm6,xmm9,0x1
-	LONG $0x217f7dc5 // vmovdqa YMMWORD PTR [rcx],ymm12
-	LONG $0x697f7dc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rcx+0x20],ymm13
+	QUAD $0x00000140a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm12
+	QUAD $0x00000160ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm13
 	LONG $0x467d63c4; WORD $0x31e3 // vperm2i128 ymm12,ymm0,ymm3,0x31
 	LONG $0x464d43c4; WORD $0x31e9 // vperm2i128 ymm13,ymm6,ymm9,0x31
-	LONG $0x617f7dc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rcx+0x40],ymm12
-	LONG $0x697f7dc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rcx+0x60],ymm13
+	QUAD $0x00000180a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x180],ymm12
+	QUAD $0x000001a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1a0],ymm13
 	LONG $0x387563c4; WORD $0x01e4 // vinserti128 ymm12,ymm1,xmm4,0x1
 	LONG $0x384543c4; WORD $0x01ea // vinserti128 ymm13,ymm7,xmm10,0x1
-	QUAD $0x00000080a17f7dc5 // vmovdqa YMMWORD PTR [rcx+0x80],ymm12
-	QUAD $0x000000a0a97f7dc5 // vmovdqa YMMWORD PTR [rcx+0xa0],ymm13
+	QUAD $0x000001c0a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1c0],ymm12
+	QUAD $0x000001e0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x1e0],ymm13
 	LONG $0x467563c4; WORD $0x31e4 // vperm2i128 ymm12,ymm1,ymm4,0x31
 	LONG $0x464543c4; WORD $0x31ea // vperm2i128 ymm13,ymm7,ymm10,0x31
-	QUAD $0x000000c0a17f7dc5 // vmovdqa YMMWORD PTR [rcx+0xc0],ymm12
-	QUAD $0x000000e0a97f7dc5 // vmovdqa YMMWORD PTR [rcx+0xe0],ymm13
+	QUAD $0x00000200a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x200],ymm12
+	QUAD $0x00000220ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x220],ymm13
 	LONG $0x386d63c4; WORD $0x01e5 // vinserti128 ymm12,ymm2,xmm5,0x1
 	LONG $0x383d43c4; WORD $0x01eb // vinserti128 ymm13,ymm8,xmm11,0x1
-	QUAD $0x00000100a17f7dc5 // vmovdqa YMMWORD PTR [rcx+0x100],ymm12
-	QUAD $0x00000120a97f7dc5 // vmovdqa YMMWORD PTR [rcx+0x120],ymm13
+	QUAD $0x00000240a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x240],ymm12
+	QUAD $0x00000260ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x260],ymm13
 	LONG $0x466d63c4; WORD $0x31e5 // vperm2i128 ymm12,ymm2,ymm5,0x31
 	LONG $0x463d43c4; WORD $0x31eb // vperm2i128 ymm13,ymm8,ymm11,0x31
-	QUAD $0x00000140a17f7dc5 // vmovdqa YMMWORD PTR [rcx+0x140],ymm12
-	QUAD $0x00000160a97f7dc5 // vmovdqa YMMWORD PTR [rcx+0x160],ymm13
-	LONG $0x00b87e83 // cmp DWORD PTR [rsi-0x48],0x0
-	LONG $0xdba9850f; WORD $0xffff // jne 0x458
-	LONG $0xffdf0fe9; BYTE $0xff // jmp 0x7c3
-// 0x28b4:
+	QUAD $0x00000280a67f7dc5 // vmovdqa YMMWORD PTR [rsi+0x280],ymm12
+	QUAD $0x000002a0ae7f7dc5 // vmovdqa YMMWORD PTR [rsi+0x2a0],ymm13
+	LONG $0xffdf32e9; BYTE $0xff // jmp 0xdb6
+// 0x2e84:
+	WORD $0x568b; BYTE $0xf4 // mov edx,DWORD PTR [rsi-0xc]
+	WORD $0xd001 // add eax,edx
+	WORD $0x2949; BYTE $0xd3 // sub r11,rdx
+	WORD $0xd231 // xor edx,edx
+	LONG $0x0002e03d; BYTE $0x00 // cmp eax,0x2e0
+	WORD $0x0b76 // jbe 0x2ea0
+	LONG $0xfd20908d; WORD $0xffff // lea edx,[rax-0x2e0]
+	LONG $0x0002e0b8; BYTE $0x00 // mov eax,0x2e0
+// 0x2ea0:
+	WORD $0x5689; BYTE $0xf4 // mov DWORD PTR [rsi-0xc],edx
+	LONG $0xffe482e9; BYTE $0xff // jmp 0x132a
+// 0x2ea8:
+	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
+	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
+	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
+	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
+	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
+	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
+	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
+	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
+	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
+	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x2f73
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x2f73:
+	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
+	WORD $0x6974 // je 0x2fe2
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c78349 // add r15,0x10
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xe9 // add rcx,r13
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xf7 // add rdi,r14
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x1149; BYTE $0xdd // adc r13,rbx
+	WORD $0x8941; BYTE $0xfe // mov r14d,edi
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xfc // add r12,rdi
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
+	LONG $0x00d68349 // adc r14,0x0
+// 0x2fe2:
+	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
+	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
+	LONG $0xc4fefdc5 // vpaddd ymm0,ymm0,ymm4
+	LONG $0xc0ef3dc5 // vpxor ymm8,ymm8,ymm0
+	LONG $0x283dd162; WORD $0xc872; BYTE $0x08 // vprold ymm8,ymm8,0x8
+	LONG $0xfe0541c4; BYTE $0xfb // vpaddd ymm15,ymm15,ymm11
+	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
+	LONG $0xcdfef5c5 // vpaddd ymm1,ymm1,ymm5
+	LONG $0xc9ef35c5 // vpxor ymm9,ymm9,ymm1
+	LONG $0x284df162; WORD $0xce72; BYTE $0x0c // vprold ymm6,ymm6,0xc
+	LONG $0x2845f162; WORD $0xcf72; BYTE $0x0c // vprold ymm7,ymm7,0xc
+	LONG $0x2835d162; WORD $0xc972; BYTE $0x08 // vprold ymm9,ymm9,0x8
+	LONG $0xfe1d41c4; BYTE $0xe0 // vpaddd ymm12,ymm12,ymm8
+	LONG $0xe4ef9dc5 // vpxor ymm4,ymm12,ymm4
+	LONG $0xd6feedc5 // vpaddd ymm2,ymm2,ymm6
+	LONG $0xd2ef2dc5 // vpxor ymm10,ymm10,ymm2
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
+	LONG $0xfe1541c4; BYTE $0xe9 // vpaddd ymm13,ymm13,ymm9
+	LONG $0xedef95c5 // vpxor ymm5,ymm13,ymm5
+	LONG $0xdffee5c5 // vpaddd ymm3,ymm3,ymm7
+	LONG $0xdbef25c5 // vpxor ymm11,ymm11,ymm3
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x30cd
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x30cd:
+	LONG $0xfe0d41c4; BYTE $0xf2 // vpaddd ymm14,ymm14,ymm10
+	LONG $0xf6ef8dc5 // vpxor ymm6,ymm14,ymm6
+	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
+	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x10 // vprold ymm10,ymm10,0x10
+	LONG $0xfe0541c4; BYTE $0xfb // vpaddd ymm15,ymm15,ymm11
+	LONG $0xffef85c5 // vpxor ymm7,ymm15,ymm7
+	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
+	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
+	LONG $0x284df162; WORD $0xce72; BYTE $0x07 // vprold ymm6,ymm6,0x7
+	LONG $0x2845f162; WORD $0xcf72; BYTE $0x07 // vprold ymm7,ymm7,0x7
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x10 // vprold ymm11,ymm11,0x10
+	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
+	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
+	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0x283dd162; WORD $0xc872; BYTE $0x10 // vprold ymm8,ymm8,0x10
+	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
+	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
+	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
+	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x0c // vprold ymm4,ymm4,0xc
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x0c // vprold ymm5,ymm5,0xc
+	LONG $0x2835d162; WORD $0xc972; BYTE $0x10 // vprold ymm9,ymm9,0x10
+	LONG $0xc87e3b4c // cmp r15,QWORD PTR [rsi-0x38]
+	WORD $0x6974 // je 0x31b8
+	WORD $0x894c; BYTE $0xe2 // mov rdx,r12
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf69be2c4; WORD $0x185e // mulx rbx,r12,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x27 // add r12,QWORD PTR [r15]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084f0349 // add rcx,QWORD PTR [r15+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c78349 // add r15,0x10
+	WORD $0x894c; BYTE $0xea // mov rdx,r13
+	LONG $0xf693e2c4; WORD $0x1846 // mulx rax,r13,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xe9 // add rcx,r13
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x286e // mulx r13,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xf2 // mov rdx,r14
+	LONG $0x76af0f4c; BYTE $0x18 // imul r14,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xf7 // add rdi,r14
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc4 // add r12,rax
+	WORD $0x1149; BYTE $0xdd // adc r13,rbx
+	WORD $0x8941; BYTE $0xfe // mov r14d,edi
+	LONG $0x03e68341 // and r14d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xfc // add r12,rdi
+	WORD $0x1149; BYTE $0xcd // adc r13,rcx
+	LONG $0x00d68349 // adc r14,0x0
+// 0x31b8:
+	LONG $0xfe0541c4; BYTE $0xf8 // vpaddd ymm15,ymm15,ymm8
+	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
+	LONG $0xdcfee5c5 // vpaddd ymm3,ymm3,ymm4
+	LONG $0xd3ef2dc5 // vpxor ymm10,ymm10,ymm3
+	LONG $0x282dd162; WORD $0xca72; BYTE $0x08 // vprold ymm10,ymm10,0x8
+	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
+	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
+	LONG $0xc5fefdc5 // vpaddd ymm0,ymm0,ymm5
+	LONG $0xd8ef25c5 // vpxor ymm11,ymm11,ymm0
+	LONG $0x284df162; WORD $0xce72; BYTE $0x0c // vprold ymm6,ymm6,0xc
+	LONG $0x2845f162; WORD $0xcf72; BYTE $0x0c // vprold ymm7,ymm7,0xc
+	LONG $0x2825d162; WORD $0xcb72; BYTE $0x08 // vprold ymm11,ymm11,0x8
+	LONG $0xfe1541c4; BYTE $0xea // vpaddd ymm13,ymm13,ymm10
+	LONG $0xe4ef95c5 // vpxor ymm4,ymm13,ymm4
+	LONG $0xcefef5c5 // vpaddd ymm1,ymm1,ymm6
+	LONG $0xc1ef3dc5 // vpxor ymm8,ymm8,ymm1
+	LONG $0x283dd162; WORD $0xc872; BYTE $0x08 // vprold ymm8,ymm8,0x8
+	LONG $0xfe0d41c4; BYTE $0xf3 // vpaddd ymm14,ymm14,ymm11
+	LONG $0xedef8dc5 // vpxor ymm5,ymm14,ymm5
+	LONG $0xd7feedc5 // vpaddd ymm2,ymm2,ymm7
+	LONG $0xcaef35c5 // vpxor ymm9,ymm9,ymm2
+	LONG $0x285df162; WORD $0xcc72; BYTE $0x07 // vprold ymm4,ymm4,0x7
+	LONG $0x2855f162; WORD $0xcd72; BYTE $0x07 // vprold ymm5,ymm5,0x7
+	LONG $0x2835d162; WORD $0xc972; BYTE $0x08 // vprold ymm9,ymm9,0x8
+	LONG $0xfe0541c4; BYTE $0xf8 // vpaddd ymm15,ymm15,ymm8
+	LONG $0xf6ef85c5 // vpxor ymm6,ymm15,ymm6
+	LONG $0xfe1d41c4; BYTE $0xe1 // vpaddd ymm12,ymm12,ymm9
+	LONG $0xffef9dc5 // vpxor ymm7,ymm12,ymm7
+	LONG $0x284df162; WORD $0xce72; BYTE $0x07 // vprold ymm6,ymm6,0x7
+	LONG $0x2845f162; WORD $0xcf72; BYTE $0x07 // vprold ymm7,ymm7,0x7
+	LONG $0xc05e3b4c // cmp r11,QWORD PTR [rsi-0x40]
+	WORD $0x6974 // je 0x32c3
+	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
+	LONG $0xf6f3e2c4; WORD $0x207e // mulx rdi,rcx,QWORD PTR [rsi+0x20]
+	LONG $0xf6bbe2c4; WORD $0x185e // mulx rbx,r8,QWORD PTR [rsi+0x18]
+	WORD $0x034d; BYTE $0x03 // add r8,QWORD PTR [r11]
+	LONG $0x00d38348 // adc rbx,0x0
+	LONG $0x084b0349 // add rcx,QWORD PTR [r11+0x8]
+	LONG $0x01d78348 // adc rdi,0x1
+	LONG $0x10c38349 // add r11,0x10
+	WORD $0x894c; BYTE $0xca // mov rdx,r9
+	LONG $0xf6b3e2c4; WORD $0x1846 // mulx rax,r9,QWORD PTR [rsi+0x18]
+	WORD $0x014c; BYTE $0xc9 // add rcx,r9
+	WORD $0x1148; BYTE $0xc7 // adc rdi,rax
+	LONG $0xf6fb62c4; WORD $0x284e // mulx r9,rax,QWORD PTR [rsi+0x28]
+	WORD $0x894c; BYTE $0xd2 // mov rdx,r10
+	LONG $0x56af0f4c; BYTE $0x18 // imul r10,QWORD PTR [rsi+0x18]
+	LONG $0x56af0f48; BYTE $0x28 // imul rdx,QWORD PTR [rsi+0x28]
+	WORD $0x014c; BYTE $0xd7 // add rdi,r10
+	WORD $0x0148; BYTE $0xd3 // add rbx,rdx
+	WORD $0x0149; BYTE $0xc0 // add r8,rax
+	WORD $0x1149; BYTE $0xd9 // adc r9,rbx
+	WORD $0x8941; BYTE $0xfa // mov r10d,edi
+	LONG $0x03e28341 // and r10d,0x3
+	LONG $0x02efc148 // shr rdi,0x2
+	LONG $0xbf3c8d48 // lea rdi,[rdi+rdi*4]
+	WORD $0x0149; BYTE $0xf8 // add r8,rdi
+	WORD $0x1149; BYTE $0xc9 // adc r9,rcx
+	LONG $0x00d28349 // adc r10,0x0
+// 0x32c3:
+	LONG $0x01e06e83 // sub DWORD PTR [rsi-0x20],0x1
+	LONG $0xfbdb850f; WORD $0xffff // jne 0x2ea8
+	LONG $0xffe59ee9; BYTE $0xff // jmp 0x1870
+// 0x32d2:
+	WORD $0x4e8b; BYTE $0xf0 // mov ecx,DWORD PTR [rsi-0x10]
+	LONG $0x90468b48 // mov rax,QWORD PTR [rsi-0x70]
+	LONG $0x987e8b48 // mov rdi,QWORD PTR [rsi-0x68]
+	LONG $0x409e8d48; WORD $0x0001; BYTE $0x00 // lea rbx,[rsi+0x140]
+	WORD $0x2948; BYTE $0xc8 // sub rax,rcx
+	WORD $0x2948; BYTE $0xcf // sub rdi,rcx
+	WORD $0xd231 // xor edx,edx
+// 0x32ec:
+	LONG $0x3c6f7ec5; BYTE $0x10 // vmovdqu ymm15,YMMWORD PTR [rax+rdx*1]
+	LONG $0x3cef05c5; BYTE $0x13 // vpxor ymm15,ymm15,YMMWORD PTR [rbx+rdx*1]
+	LONG $0x3c7f7ec5; BYTE $0x17 // vmovdqu YMMWORD PTR [rdi+rdx*1],ymm15
+	WORD $0xc283; BYTE $0x20 // add edx,0x20
+	WORD $0xca39 // cmp edx,ecx
+	WORD $0xea72 // jb 0x32ec
+	WORD $0xc931 // xor ecx,ecx
+	WORD $0x4e39; BYTE $0xf4 // cmp DWORD PTR [rsi-0xc],ecx
+	WORD $0x4e89; BYTE $0xf0 // mov DWORD PTR [rsi-0x10],ecx
+	LONG $0xe723840f; WORD $0xffff // je 0x1a33
+	LONG $0x00f046c7; WORD $0x0002; BYTE $0x00 // mov DWORD PTR [rsi-0x10],0x200
+	LONG $0x88568b48 // mov rdx,QWORD PTR [rsi-0x78]
+	LONG $0xe8468b48 // mov rax,QWORD PTR [rsi-0x18]
+	LONG $0x408e8d48; WORD $0x0001; BYTE $0x00 // lea rcx,[rsi+0x140]
+	LONG $0xffea40e9; BYTE $0xff // jmp 0x1d6b
+// 0x332b:
 	LONG $0x40478b4c // mov r8,QWORD PTR [rdi+0x40]
 	WORD $0x8b49; BYTE $0x00 // mov rax,QWORD PTR [r8]
 	LONG $0x08488b49 // mov rcx,QWORD PTR [r8+0x8]
@@ -2494,7 +3050,6 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	WORD $0x0148; BYTE $0xca // add rdx,rcx
 	LONG $0x28568948 // mov QWORD PTR [rsi+0x28],rdx
 	QUAD $0x00000000a846c748 // mov QWORD PTR [rsi-0x58],0x0
-	QUAD $0x00000000b846c748 // mov QWORD PTR [rsi-0x48],0x0
 	LONG $0x000004b9; BYTE $0x00 // mov ecx,0x4
 	LONG $0xf84e8948 // mov QWORD PTR [rsi-0x8],rcx
 	WORD $0xc96b; BYTE $0x18 // imul ecx,ecx,0x18
@@ -2503,7 +3058,7 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x18468b4c // mov r8,QWORD PTR [rsi+0x18]
 	LONG $0x204e8b4c // mov r9,QWORD PTR [rsi+0x20]
 	WORD $0x3145; BYTE $0xd2 // xor r10d,r10d
-// 0x2937:
+// 0x33a6:
 	WORD $0x894c; BYTE $0xc2 // mov rdx,r8
 	LONG $0xf6fbc2c4; BYTE $0xc8 // mulx rcx,rax,r8
 	LONG $0xf69b42c4; BYTE $0xe9 // mulx r13,r12,r9
@@ -2557,16 +3112,16 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x1056894d // mov QWORD PTR [r14+0x10],r10
 	LONG $0x18c68349 // add r14,0x18
 	WORD $0x394d; BYTE $0xfe // cmp r14,r15
-	LONG $0xff3e850f; WORD $0xffff // jne 0x2937
-	LONG $0xffe20be9; BYTE $0xff // jmp 0xc09
-// 0x29fe:
+	LONG $0xff3e850f; WORD $0xffff // jne 0x33a6
+	LONG $0xffdd99e9; BYTE $0xff // jmp 0x1206
+// 0x346d:
 	WORD $0x8b4c; BYTE $0x06 // mov r8,QWORD PTR [rsi]
 	LONG $0x084e8b4c // mov r9,QWORD PTR [rsi+0x8]
 	LONG $0x10568b4c // mov r10,QWORD PTR [rsi+0x10]
-// 0x2a09:
+// 0x3478:
 	LONG $0x805e8b4c // mov r11,QWORD PTR [rsi-0x80]
 	QUAD $0x000000025043f741 // test DWORD PTR [r11+0x50],0x2
-	LONG $0x009b840f; WORD $0x0000 // je 0x2ab6
+	LONG $0x009b840f; WORD $0x0000 // je 0x3525
 	LONG $0x2043034d // add r8,QWORD PTR [r11+0x20]
 	LONG $0x484b134d // adc r9,QWORD PTR [r11+0x48]
 	LONG $0x01d28349 // adc r10,0x1
@@ -2605,8 +3160,8 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x38438b49 // mov rax,QWORD PTR [r11+0x38]
 	WORD $0x894c; BYTE $0x00 // mov QWORD PTR [rax],r8
 	LONG $0x0848894c // mov QWORD PTR [rax+0x8],r9
-	WORD $0x6beb // jmp 0x2b21
-// 0x2ab6:
+	WORD $0x6beb // jmp 0x3590
+// 0x3525:
 	WORD $0x894c; BYTE $0xd1 // mov rcx,r10
 	LONG $0x03e28341 // and r10d,0x3
 	LONG $0x02e9c148 // shr rcx,0x2
@@ -2628,14 +3183,14 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	LONG $0x30508948 // mov QWORD PTR [rax+0x30],rdx
 	LONG $0x504b8b41 // mov ecx,DWORD PTR [r11+0x50]
 	WORD $0xe183; BYTE $0x01 // and ecx,0x1
-	WORD $0x0475 // jne 0x2b12
+	WORD $0x0475 // jne 0x3581
 	LONG $0x38488b48 // mov rcx,QWORD PTR [rax+0x38]
-// 0x2b12:
+// 0x3581:
 	LONG $0x10538b49 // mov rdx,QWORD PTR [r11+0x10]
 	LONG $0x06eac148 // shr rdx,0x6
 	WORD $0x0148; BYTE $0xd1 // add rcx,rdx
 	LONG $0x38488948 // mov QWORD PTR [rax+0x38],rcx
-// 0x2b21:
+// 0x3590:
 	LONG $0x105b8b49 // mov rbx,QWORD PTR [r11+0x10]
 	LONG $0xc0eff9c5 // vpxor xmm0,xmm0,xmm0
 	LONG $0x467ffdc5; BYTE $0x80 // vmovdqa YMMWORD PTR [rsi-0x80],ymm0
@@ -2648,28 +3203,28 @@ TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	QUAD $0x00000140867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x140],ymm0
 	QUAD $0x00000160867ffdc5 // vmovdqa YMMWORD PTR [rsi+0x160],ymm0
 	QUAD $0x000000015043f741 // test DWORD PTR [r11+0x50],0x1
-	WORD $0x2674 // je 0x2b8e
+	WORD $0x2674 // je 0x35fd
 	LONG $0x40fb8348 // cmp rbx,0x40
-	WORD $0x4776 // jbe 0x2bb5
+	WORD $0x4776 // jbe 0x3624
 	LONG $0x008e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x200]
 	LONG $0xc0fb8148; WORD $0x0000; BYTE $0x00 // cmp rbx,0xc0
-	WORD $0x1776 // jbe 0x2b95
+	WORD $0x1776 // jbe 0x3604
 	LONG $0x808e8d48; WORD $0x0002; BYTE $0x00 // lea rcx,[rsi+0x280]
 	LONG $0x40fb8148; WORD $0x0001; BYTE $0x00 // cmp rbx,0x140
-	WORD $0x0776 // jbe 0x2b95
-// 0x2b8e:
+	WORD $0x0776 // jbe 0x3604
+// 0x35fd:
 	LONG $0xc08e8d48; WORD $0x0003; BYTE $0x00 // lea rcx,[rsi+0x3c0]
-// 0x2b95:
+// 0x3604:
 	LONG $0x40468d48 // lea rax,[rsi+0x40]
-// 0x2b99:
+// 0x3608:
 	LONG $0x007ffdc5 // vmovdqa YMMWORD PTR [rax],ymm0
 	LONG $0x407ffdc5; BYTE $0x20 // vmovdqa YMMWORD PTR [rax+0x20],ymm0
 	LONG $0x407ffdc5; BYTE $0x40 // vmovdqa YMMWORD PTR [rax+0x40],ymm0
 	LONG $0x407ffdc5; BYTE $0x60 // vmovdqa YMMWORD PTR [rax+0x60],ymm0
 	LONG $0x80e88348 // sub rax,0xffffffffffffff80
 	WORD $0x3948; BYTE $0xc8 // cmp rax,rcx
-	WORD $0xe472 // jb 0x2b99
-// 0x2bb5:
+	WORD $0xe472 // jb 0x3608
+// 0x3624:
 	WORD $0xfcc5; BYTE $0x77 // vzeroall
 	LONG $0x80ee8148; WORD $0x0001; BYTE $0x00 // sub rsi,0x180
 	RET

@@ -19,7 +19,7 @@ from kernels import FIRST, LAST, ROOT
 from terms import Unproved
 
 COMPILERS = {"x86_64": "cc", "aarch64": "aarch64-linux-gnu-gcc", "arm": "arm-linux-gnueabihf-gcc"}
-TEXT, MACROS, ENTRY = "x86_64/chacha20poly1305_text.h", "asm.S", r"^( *function (?:KERNEL\w*|sealane_\w+)(?:, later)?\n)"
+TEXT, MACROS, ENTRY = "x86_64/chacha20poly1305_ssse3.S", "asm.S", r"^( *function (?:KERNEL\w*|sealane_\w+)(?:, later)?\n)"
 LEAVE = r"^( *endfunction\b)"
 
 
@@ -46,7 +46,8 @@ SSSE3, NEON, BATCH = "x86_64/chacha20poly1305_ssse3", "aarch64/chacha20poly1305_
 
 FAULTS = [
     Fault("in place: a load behind a store, texts of 8 to 15 bytes", SSSE3,
-          [(TEXT, r"( *mov rdx, \[rax\+rcx-8\]\n)( *xor r11, \[rbx\]\n)( *xor rdx, \[rbx\+rcx-8\]\n)( *mov \[rdi\], r11\n)", r"\2\4\1\3")], of_bytes(10)),
+          [("x86_64/chacha20poly1305_integer.h",
+            r"( *mov rdx, \[rax\+rcx-8\]\n)( *xor r11, \[rbx\]\n)( *xor rdx, \[rbx\+rcx-8\]\n)( *mov \[rdi\], r11\n)", r"\2\4\1\3")], of_bytes(10)),
     Fault("a last part of 37 bytes", SSSE3, entry(TEXT, """    cmp dword ptr [rdi+SEALANE_ARG_FLAGS], SEALANE_FLAG_LAST
     jne 9f
     cmp dword ptr [rdi+SEALANE_ARG_BYTES], 37
@@ -121,8 +122,8 @@ FAULTS = [
     Fault("C: a register is not saved", SSSE3, [(MACROS, r"    mov \[rsp - 40\], r15\n", "")], ABI),
     Fault("C: an instruction that Go has not", SSSE3, entry(TEXT, "#if !defined(SEALANE_GO)\n    add rdi, 0\n#endif\n"), ABI),
     Fault("C: an instruction that Go alone has", SSSE3, entry(TEXT, "#if defined(SEALANE_GO)\n    xor eax, eax\n#endif\n"), ABI),
-    Fault("C: a branch to elsewhere", SSSE3, [(TEXT, r"^( *)je \.Lfinish_tail", """#if defined(SEALANE_GO)
-    je .Lfinish_tail
+    Fault("C: a branch to elsewhere", SSSE3, [(TEXT, r"^( *)je \.Lauthenticate_tail", """#if defined(SEALANE_GO)
+    je .Lauthenticate_tail
 #else
     je .Lpassed
 #endif""")], ABI),
@@ -132,9 +133,7 @@ FAULTS = [
                                                              ".irp n, 6, 7, 8, 9, 10, 11, 12, 13, 14\n    win64_save_vector")], ABI),
     Fault("AArch64: two pairs in one slot", NEON, [(MACROS, r"\\do x25, x26, 25, 112", r"\\do x25, x26, 25, 96")], ABI),
     Fault("32-bit ARM: registers restored in another order", "arm/chacha20poly1305_neon", [(MACROS, r"pop \{r4-r9, r11\}", "pop {r4-r8, r11, r12}")], ABI),
-    Fault("a second function", SSSE3, [(TEXT, r"^(constants KERNEL_CONSTANTS)", """function sealane_chacha20poly1305_another
-endfunction
-\\1""")], None),
+    Fault("a second function", SSSE3, [(TEXT, r"^(endfunction\n)", "\\1function sealane_chacha20poly1305_another\nendfunction\n")], None),
 ]
 
 

@@ -64,7 +64,7 @@ _WIDE = _POINTERS + [(-8, 8), (160, 96)]
 LOOPS = {
     "sealane_chacha20poly1305_ssse3": Loop(256, 192, 192, (4, 7), _POINTERS + [(-16, 8), (160, 32)], 448),
     "sealane_chacha20poly1305_avx2": Loop(512, 448, 448, (8, 8), _WIDE + [(-16, 8)], 1472, 1),
-    "sealane_chacha20poly1305_avx512vl": Loop(512, 448, 448, (8, 8), _WIDE + [(-72, 8)], 1152),
+    "sealane_chacha20poly1305_avx512vl": Loop(512, 448, 448, (8, 8), _WIDE + [(-16, 8)], 1472, 1),
 }
 
 
