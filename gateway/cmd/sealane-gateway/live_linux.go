@@ -30,6 +30,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/output"
 	"github.com/sealane/sealane/gateway/internal/packet"
+	"github.com/sealane/sealane/gateway/internal/quic"
 	"github.com/sealane/sealane/gateway/internal/rules"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
@@ -370,6 +371,11 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 			audit.Info("ended", args...)
 		}
 	}
+	if audit != nil {
+		c.worker.EndedQUIC = func(f *output.Flow, _ *quic.Conn, how quic.Life) {
+			audit.Info("ended", append(describe(f), "how", how.String(), "client_bytes", f.About.Bytes[0], "server_bytes", f.About.Bytes[1])...)
+		}
+	}
 	for _, name := range l.interfaces {
 		r, err := c.open(name)
 		if err != nil {
@@ -398,7 +404,14 @@ func (l *live) newCore(i int, audit *slog.Logger) (*core, error) {
 // describe is a connection in the audit.
 func describe(f *output.Flow) []any {
 	a := f.About
-	all := []any{"client", f.Client, "server", f.Server, "community_id", about.CommunityID(0, f.Client, f.Server)}
+	protocol := uint8(6)
+	if a.QUIC {
+		protocol = 17
+	}
+	all := []any{"client", f.Client, "server", f.Server, "community_id", about.CommunityID(0, protocol, f.Client, f.Server)}
+	if a.QUIC {
+		all = append(all, "over", "quic")
+	}
 	text := func(name, value string) {
 		if value != "" {
 			all = append(all, name, value)

@@ -15,6 +15,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/engine"
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/output"
+	"github.com/sealane/sealane/gateway/internal/quic"
 )
 
 func readCommand() *cobra.Command {
@@ -126,6 +127,10 @@ const oneNetworkUsage = "VLAN tags and networks of tunnels do not tell connectio
 func report(s *engine.Stats, store *keys.Store) {
 	slog.Info("done", "packets", s.Frames, "bytes", s.Bytes, "connections", s.Flows, "decrypted", s.Decrypted,
 		"without_keys", s.Undecrypted, "records", s.TLS.Records, "plaintext_bytes", s.TLS.Bytes)
+	if q := &s.QUIC; q.Connections > 0 {
+		slog.Info("QUIC", "connections", q.Connections, "decrypted", q.Decrypted, "without_keys", q.Undecrypted,
+			"packets", q.Packets[0]+q.Packets[1]+q.Packets[2], "streams", q.Streams, "plaintext_bytes", q.StreamBytes)
+	}
 	warn := func(message string, n uint64, args ...any) {
 		if n > 0 {
 			slog.Warn(message, append([]any{"count", n}, args...)...)
@@ -143,6 +148,12 @@ func report(s *engine.Stats, store *keys.Store) {
 	warn("bytes of records lost", s.TLS.LostBytes)
 	warn("bytes of 0-RTT data not delivered: the server did not accept them, or their key is missing", s.TLS.EarlyDropped)
 	warn("connections removed because the table was full", s.Evicted)
+	warn("packets of QUIC that do not authenticate: wrong keys, forged or damaged", s.QUIC.Refused)
+	warn("packets of QUIC whose keys did not come in time", s.QUIC.WaitingDropped)
+	warn("packets of QUIC with frames that are not known", s.QUIC.BadFrames)
+	warn("holes in streams of QUIC", s.QUIC.Holes, "bytes", s.QUIC.HoleBytes)
+	warn("datagrams in connections of QUIC, which are not delivered", s.QUIC.Datagrams, "bytes", s.QUIC.DatagramBytes)
+	warn("connections of QUIC removed because there was no room", s.QUIC.Ends[quic.Evicted-quic.Closed])
 	_, bad := store.Lines()
 	warn("lines that are no key log", bad)
 }

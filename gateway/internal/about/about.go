@@ -37,6 +37,10 @@ type Connection struct {
 	// Chain, if set, gets the certificates of a side as they came.
 	Chain func(fingerprint string, certificates [][]byte)
 
+	QUIC bool // it is over QUIC, not TCP
+
+	Archived, ArchivedSides uint8 // which secrets an output.Archive has, as it says
+
 	unconfirmed [2][][]byte
 }
 
@@ -85,7 +89,7 @@ func (c *Connection) Message(side, kind uint8, version uint16, body []byte) {
 					c.ServerName = cut(name, maxName)
 				}
 			})
-			c.JA3, c.JA4 = h.ja3(), h.ja4()
+			c.JA3, c.JA4 = h.ja3(), h.ja4(c.QUIC)
 		}
 	case serverHello:
 		if s.ReadUint16(&h.version) && s.Skip(32) && s.ReadUint8LengthPrefixed(&skip) && s.ReadBytes((*[]byte)(&suites), 2) && s.Skip(1) {
@@ -202,16 +206,16 @@ func (c *Connection) Confirm() {
 	c.unconfirmed = [2][][]byte{}
 }
 
-// CommunityID returns the identifier of a TCP connection that other tools have for it as well: Community ID, version 1
-// (https://github.com/corelight/community-id-spec).
-func CommunityID(seed uint16, a, b netip.AddrPort) string {
+// CommunityID returns the identifier of a connection that other tools have for it as well: Community ID, version 1
+// (https://github.com/corelight/community-id-spec). The protocol is 6 of TCP, 17 of UDP.
+func CommunityID(seed uint16, protocol uint8, a, b netip.AddrPort) string {
 	x, y := a.Addr().Unmap(), b.Addr().Unmap()
 	if c := x.Compare(y); c > 0 || c == 0 && a.Port() > b.Port() {
 		a, b, x, y = b, a, y, x
 	}
 	t := binary.BigEndian.AppendUint16(make([]byte, 0, 40), seed)
 	t = append(append(t, x.AsSlice()...), y.AsSlice()...)
-	t = append(t, 6, 0)
+	t = append(t, protocol, 0)
 	t = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(t, a.Port()), b.Port())
 	sum := sha1.Sum(t)
 	return "1:" + base64.StdEncoding.EncodeToString(sum[:])

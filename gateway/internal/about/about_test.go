@@ -26,15 +26,21 @@ func TestCommunityID(t *testing.T) {
 		a, b string
 		seed uint16
 		want string
+		udp  bool
 	}{
-		{"128.232.110.120:34855", "66.35.250.204:80", 0, "1:LQU9qZlK+B5F3KDmev6m5PMibrg="},
-		{"66.35.250.204:80", "128.232.110.120:34855", 0, "1:LQU9qZlK+B5F3KDmev6m5PMibrg="},
-		{"[2001:470:e5bf:dead:4957:2174:e82c:4887]:63943", "[2607:f8b0:400c:c03::1a]:25", 0, "1:/qFaeAR+gFe1KYjMzVDsMv+wgU4="},
-		{"[2607:f8b0:400c:c03::1a]:25", "[2001:470:e5bf:dead:4957:2174:e82c:4887]:63943", 0, "1:/qFaeAR+gFe1KYjMzVDsMv+wgU4="},
-		{"128.232.110.120:34855", "66.35.250.204:80", 1, "1:3V71V58M3Ksw/yuFALMcW0LAHvc="},
-		{"[::ffff:128.232.110.120]:34855", "66.35.250.204:80", 0, "1:LQU9qZlK+B5F3KDmev6m5PMibrg="},
+		{"128.232.110.120:34855", "66.35.250.204:80", 0, "1:LQU9qZlK+B5F3KDmev6m5PMibrg=", false},
+		{"66.35.250.204:80", "128.232.110.120:34855", 0, "1:LQU9qZlK+B5F3KDmev6m5PMibrg=", false},
+		{"[2001:470:e5bf:dead:4957:2174:e82c:4887]:63943", "[2607:f8b0:400c:c03::1a]:25", 0, "1:/qFaeAR+gFe1KYjMzVDsMv+wgU4=", false},
+		{"[2607:f8b0:400c:c03::1a]:25", "[2001:470:e5bf:dead:4957:2174:e82c:4887]:63943", 0, "1:/qFaeAR+gFe1KYjMzVDsMv+wgU4=", false},
+		{"128.232.110.120:34855", "66.35.250.204:80", 1, "1:3V71V58M3Ksw/yuFALMcW0LAHvc=", false},
+		{"[::ffff:128.232.110.120]:34855", "66.35.250.204:80", 0, "1:LQU9qZlK+B5F3KDmev6m5PMibrg=", false},
+		{"192.168.1.52:54585", "8.8.8.8:53", 0, "1:d/FP5EW3wiY1vCndhwleRRKHowQ=", true},
 	} {
-		if got := CommunityID(c.seed, netip.MustParseAddrPort(c.a), netip.MustParseAddrPort(c.b)); got != c.want {
+		protocol := uint8(6)
+		if c.udp {
+			protocol = 17
+		}
+		if got := CommunityID(c.seed, protocol, netip.MustParseAddrPort(c.a), netip.MustParseAddrPort(c.b)); got != c.want {
 			t.Errorf("%s %s, seed %d: %s, want %s", c.a, c.b, c.seed, got, c.want)
 		}
 	}

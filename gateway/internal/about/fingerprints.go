@@ -110,8 +110,8 @@ func (h *hello) ja3s() string {
 	return md5Of(fmt.Sprintf("%d,%s,%s", h.version, decimal(h.suites), decimal(h.extensions)))
 }
 
-// ja4 is of a ClientHello over TCP.
-func (h *hello) ja4() string {
+// ja4 is of a ClientHello over TCP or QUIC.
+func (h *hello) ja4(quic bool) string {
 	versions := map[uint16]string{0x0304: "13", 0x0303: "12", 0x0302: "11", 0x0301: "10", 0x0300: "s3", 0x0002: "s2"}
 	version := versions[h.version]
 	if h.newest != 0 {
@@ -131,7 +131,11 @@ func (h *hello) ja4() string {
 	if len(h.signatures) != 0 {
 		rest += "_" + hexadecimal(h.signatures)
 	}
-	return fmt.Sprintf("t%s%s%02d%02d%s_%s_%s", version, to, min(len(h.suites), 99), min(len(h.extensions), 99), ends(h.protocol),
+	over := "t"
+	if quic {
+		over = "q"
+	}
+	return fmt.Sprintf("%s%s%s%02d%02d%s_%s_%s", over, version, to, min(len(h.suites), 99), min(len(h.extensions), 99), ends(h.protocol),
 		short(len(h.suites), hexadecimal(slices.Sorted(slices.Values(h.suites)))), short(len(h.extensions), rest))
 }
 

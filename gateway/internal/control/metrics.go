@@ -11,6 +11,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/output"
 	"github.com/sealane/sealane/gateway/internal/packet"
+	"github.com/sealane/sealane/gateway/internal/quic"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
@@ -36,6 +37,15 @@ func labelled(name, help, label, value string, count func(s *engine.Stats) uint6
 	return metric{prometheus.NewDesc("sealane_gateway_"+name, help, nil, prometheus.Labels{label: value}), prometheus.CounterValue, count}
 }
 
+func quicEnd(how quic.Life) metric {
+	return labelled("quic_connections_ended_total", "QUIC connections that are over, by how they ended.", "how", how.String(),
+		func(s *engine.Stats) uint64 { return s.QUIC.Ends[how-quic.Closed] })
+}
+
+func quicPackets(kind string, count func(s *quic.Stats) uint64) metric {
+	return labelled("quic_packets_total", "Packets of QUIC, by what became of them.", "kind", kind, func(s *engine.Stats) uint64 { return count(&s.QUIC) })
+}
+
 var metrics = []metric{
 	counter("frames_total", "Frames read.", func(s *engine.Stats) uint64 { return s.Frames }),
 	counter("bytes_total", "Bytes of frames read.", func(s *engine.Stats) uint64 { return s.Bytes }),
@@ -43,6 +53,7 @@ var metrics = []metric{
 	labelled("verdicts_total", verdictHelp, "verdict", "other", func(s *engine.Stats) uint64 { return s.Verdicts[packet.Other] }),
 	labelled("verdicts_total", verdictHelp, "verdict", "fragment", func(s *engine.Stats) uint64 { return s.Verdicts[packet.Fragment] }),
 	labelled("verdicts_total", verdictHelp, "verdict", "malformed", func(s *engine.Stats) uint64 { return s.Verdicts[packet.Malformed] }),
+	labelled("verdicts_total", verdictHelp, "verdict", "udp", func(s *engine.Stats) uint64 { return s.Verdicts[packet.UDP] }),
 
 	counter("fragments_total", "IP fragments.", func(s *engine.Stats) uint64 { return s.Fragments.Seen }),
 	counter("fragments_duplicate_total", "IP fragments that said nothing new.", func(s *engine.Stats) uint64 { return s.Fragments.Duplicates }),
@@ -118,6 +129,37 @@ var metrics = []metric{
 	counter("directions_given_up_total", "Directions of which nothing more will be read.", func(s *engine.Stats) uint64 { return s.TLS.GivenUp }),
 	counter("held_bytes_dropped_total", "Bytes dropped because too many waited for keys.", func(s *engine.Stats) uint64 { return s.TLS.HeldOut }),
 	counter("partial_records_dropped_total", "Records dropped because too many were partial.", func(s *engine.Stats) uint64 { return s.TLS.PartialOut }),
+
+	counter("quic_connections_total", "QUIC connections seen to begin.", func(s *engine.Stats) uint64 { return s.QUIC.Connections }),
+	counter("quic_connections_decrypted_total", "QUIC connections of which a packet opened.", func(s *engine.Stats) uint64 { return s.QUIC.Decrypted }),
+	counter("quic_connections_undecrypted_total", "QUIC connections that ended without.", func(s *engine.Stats) uint64 { return s.QUIC.Undecrypted }),
+	counter("quic_connections_waited_total", "QUIC connections that had to wait for keys.", func(s *engine.Stats) uint64 { return s.QUIC.Waited }),
+	counter("quic_connections_moved_total", "Times that a QUIC connection came on other addresses.", func(s *engine.Stats) uint64 { return s.QUIC.Migrations }),
+	quicEnd(quic.Closed), quicEnd(quic.Reset), quicEnd(quic.Idle), quicEnd(quic.Evicted), quicEnd(quic.Over),
+	quicPackets("0-RTT", func(s *quic.Stats) uint64 { return s.Packets[0] }),
+	quicPackets("handshake", func(s *quic.Stats) uint64 { return s.Packets[1] }),
+	quicPackets("1-RTT", func(s *quic.Stats) uint64 { return s.Packets[2] }),
+	quicPackets("not authentic", func(s *quic.Stats) uint64 { return s.Refused }),
+	quicPackets("of no connection", func(s *quic.Stats) uint64 { return s.Unrelated }),
+	quicPackets("without keys", func(s *quic.Stats) uint64 { return s.WaitingDropped }),
+	quicPackets("0-RTT that the server rejected", func(s *quic.Stats) uint64 { return s.EarlyRejected }),
+	quicPackets("with unknown frames", func(s *quic.Stats) uint64 { return s.BadFrames }),
+	quicPackets("Retry", func(s *quic.Stats) uint64 { return s.Retries }),
+	quicPackets("version negotiation", func(s *quic.Stats) uint64 { return s.Negotiations }),
+	counter("quic_key_updates_total", "Key updates of QUIC.", func(s *engine.Stats) uint64 { return s.QUIC.KeyUpdates }),
+	counter("quic_streams_total", "Streams of QUIC.", func(s *engine.Stats) uint64 { return s.QUIC.Streams }),
+	counter("quic_streams_refused_total", "Frames of streams that were too many.", func(s *engine.Stats) uint64 { return s.QUIC.StreamsRefused }),
+	counter("quic_stream_bytes_total", "Bytes of streams delivered.", func(s *engine.Stats) uint64 { return s.QUIC.StreamBytes }),
+	counter("quic_holes_total", "Holes in streams that were given up.", func(s *engine.Stats) uint64 { return s.QUIC.Holes }),
+	counter("quic_hole_bytes_total", "Bytes in these.", func(s *engine.Stats) uint64 { return s.QUIC.HoleBytes }),
+	counter("quic_datagrams_total", "Unreliable datagrams of QUIC, which are not delivered.", func(s *engine.Stats) uint64 { return s.QUIC.Datagrams }),
+	counter("quic_datagram_bytes_total", "Bytes in these.", func(s *engine.Stats) uint64 { return s.QUIC.DatagramBytes }),
+	counter("http3_headers_total", "Headers and trailers of HTTP/3.", func(s *engine.Stats) uint64 { return s.HTTP3.Headers }),
+	counter("http3_headers_unreadable_total", "Of these, those that QPACK could not read.", func(s *engine.Stats) uint64 { return s.HTTP3.Unreadable }),
+	counter("http3_body_bytes_total", "Bytes of bodies of HTTP/3.", func(s *engine.Stats) uint64 { return s.HTTP3.Bytes }),
+	counter("http3_streams_cut_total", "Streams of HTTP/3 that were not read to their end.", func(s *engine.Stats) uint64 { return s.HTTP3.Cut }),
+	counter("http3_pushes_total", "Streams that a server pushed, which are not delivered.", func(s *engine.Stats) uint64 { return s.HTTP3.Pushes }),
+	counter("quic_memory_reclaims_total", "Times that connections of QUIC held too much.", func(s *engine.Stats) uint64 { return s.QUIC.Reclaims }),
 	{prometheus.NewDesc("sealane_gateway_connections", "Connections in the table.", nil, nil), prometheus.GaugeValue,
 		func(s *engine.Stats) uint64 { return s.Active }},
 }

@@ -9,7 +9,9 @@ import (
 // most, down to a level that all can have; who holds less loses nothing.
 
 // held returns how many bytes connections hold.
-func (w *Worker) held() int { return w.order.Pool.Held + w.dec.Held() + w.gateBytes }
+func (w *Worker) held() int {
+	return w.order.Pool.Held + w.dec.Held() + w.gateBytes + w.quic.Held()
+}
 
 func (c *conn) holds() int {
 	n := c.pair.Holds() + c.tls.Holds()
@@ -28,6 +30,11 @@ type holder struct {
 func (w *Worker) reclaim() {
 	w.dec.FlushAll()
 	w.Stats.Reclaims++
+	// Of those over TCP and those of QUIC, who hold more than half of it pay.
+	if w.quic.Held() > w.o.Memory/2 {
+		w.quic.Pay(w.quic.Held() - w.o.Memory/8*3)
+		return
+	}
 	for _, proven := range []bool{false, true} {
 		if excess := w.held() - w.o.Memory/8*7; excess > 0 {
 			w.levy(excess, proven)

@@ -105,6 +105,8 @@ func runMany(r *capture.Reader, workers []*Worker, stop func() bool) error {
 				}
 			case packet.Fragment:
 				f.Link = packet.LinkPart
+			case packet.UDP:
+				i = 0 // connections of QUIC move to other addresses: one worker has them all
 			}
 			s.frames[i] = append(s.frames[i], f)
 		}

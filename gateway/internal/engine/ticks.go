@@ -35,6 +35,7 @@ func (w *Worker) due() {
 			w.pollQueued(now)
 		}
 		w.polling, w.leaving = false, 0
+		w.quic.Tick(now)
 		if w.o.Gate != nil {
 			w.settleGates()
 			w.pollStalled(now)

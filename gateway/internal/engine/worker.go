@@ -7,9 +7,11 @@ import (
 
 	"github.com/sealane/sealane/gateway/internal/capture"
 	"github.com/sealane/sealane/gateway/internal/flow"
+	"github.com/sealane/sealane/gateway/internal/h3"
 	"github.com/sealane/sealane/gateway/internal/keys"
 	"github.com/sealane/sealane/gateway/internal/output"
 	"github.com/sealane/sealane/gateway/internal/packet"
+	"github.com/sealane/sealane/gateway/internal/quic"
 	"github.com/sealane/sealane/gateway/internal/reassembly"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
@@ -65,7 +67,9 @@ type Stats struct {
 	Tunnels    packet.TunnelStats
 	Fragments  packet.FragmentStats
 	reassembly.Stats
-	TLS tls.Stats
+	TLS   tls.Stats
+	QUIC  quic.Stats
+	HTTP3 h3.Stats
 }
 
 const lotFrames = 32
@@ -77,6 +81,8 @@ type Worker struct {
 	// Opened and Ended, if set, are told about connections that are decrypted.
 	Opened func(f *output.Flow, suite, version uint16)
 	Ended  func(f *output.Flow, c *tls.Conn, how flow.Life)
+	// EndedQUIC is the same for connections of QUIC. Opened is of both.
+	EndedQUIC func(f *output.Flow, c *quic.Conn, how quic.Life)
 
 	// Ring is where the frames of Frames come from, for a Gate.
 	Ring uint8
@@ -85,6 +91,7 @@ type Worker struct {
 	table     *flow.Table[tls.Line]
 	embryos   *flow.Table[[0]byte] // connections without data
 	dec       *tls.Decrypter
+	quic      *quic.Decrypter
 	sink      output.Sink
 	order     *reassembly.Reassembler
 	clock     clock
@@ -178,6 +185,7 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 		w.dec.Hello = func(c *tls.Conn, body []byte) { w.gateHello(connOf(c), body) }
 	}
 	w.parser.OneNetwork = o.OneNetwork
+	w.readQUIC(store)
 	if w.o.About, w.o.Chain = o.About, o.Chain; o.About {
 		w.tellAbout(store)
 	}
@@ -228,6 +236,7 @@ func (w *Worker) Frames(frames []capture.Frame) {
 		}
 	}
 	w.dec.FlushAll()
+	w.quic.Flush()
 	if w.o.Gate != nil {
 		w.settleGates()
 	}
@@ -315,6 +324,9 @@ func (w *Worker) handle(l, next *lot, later []capture.Frame) {
 			if w.o.Gate != nil {
 				w.pass(f, &l.segments[i], false, 0)
 			}
+			if l.verdicts[i] == packet.UDP {
+				w.datagram(&l.segments[i], f.Time)
+			}
 			continue
 		}
 		s := &l.segments[i]
@@ -338,14 +350,15 @@ func (w *Worker) handle(l, next *lot, later []capture.Frame) {
 // Close ends all connections.
 func (w *Worker) Close() {
 	w.table.All(func(e *entry) { w.finish(e, flow.Over) })
+	w.quic.Close()
 	w.sink.Flush()
 	w.Snapshot()
 }
 
 // Snapshot brings Stats up to date.
 func (w *Worker) Snapshot() Stats {
-	w.Stats.Active = uint64(w.table.Count() + w.embryos.Count())
-	w.Stats.TLS = w.dec.Stats
+	w.Stats.Active = uint64(w.table.Count() + w.embryos.Count() + w.quic.Active())
+	w.Stats.TLS, w.Stats.QUIC = w.dec.Stats, w.quic.Stats
 	w.Stats.Stats = w.order.Stats
 	w.Stats.Tunnels, w.Stats.Fragments = w.parser.Tunnels, w.parser.Fragments
 	return w.Stats

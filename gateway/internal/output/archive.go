@@ -330,15 +330,15 @@ func (a *Archive) Close() error {
 // Opened is told of each connection of which a record was opened.
 func (c *ArchiveCore) Opened(f *Flow) {
 	if f.About != nil {
-		c.a.secrets(&f.About.Random, &f.archived, *f.Time)
+		c.a.secrets(&f.About.Random, &f.About.Archived, *f.Time)
 	}
 }
 
 // Data implements Sink.
 func (c *ArchiveCore) Data(f *Flow, side uint8, _ []byte) {
 	// The secrets of data may come after those of the handshake.
-	if f.archivedSides>>side&1 == 0 {
-		f.archivedSides |= 1 << side
+	if f.About != nil && f.About.ArchivedSides>>side&1 == 0 {
+		f.About.ArchivedSides |= 1 << side
 		c.Opened(f)
 	}
 }

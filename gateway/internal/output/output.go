@@ -18,8 +18,6 @@ type Flow struct {
 	Client, Server netip.AddrPort
 	IPv6           bool
 	Link           [12]byte // Ethernet addresses of packets to the server: destination, source
-	archived       uint8    // which secrets an Archive has
-	archivedSides  uint8
 
 	About *about.Connection // what else is known of it, or nil if nobody asks
 }

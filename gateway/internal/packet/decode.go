@@ -306,7 +306,7 @@ func (d *decoder) ipv4(b []byte) Verdict {
 	if be.Uint16(b[6:])&0x3fff != 0 {
 		return d.fragmentIPv4(b, header, missing)
 	}
-	if b[9] == protoTCP {
+	if b[9] == protoTCP || b[9] == protoUDP {
 		const mapped = 0xffff
 		s := d.s
 		src, dst := be.Uint32(b[12:]), be.Uint32(b[16:])
@@ -315,7 +315,9 @@ func (d *decoder) ipv4(b []byte) Verdict {
 		be.PutUint64(s.Tuple.Addr[1][:], 0)
 		be.PutUint64(s.Tuple.Addr[1][8:], mapped<<32|uint64(dst))
 		s.IPv6 = false
-		return d.tcp(b, header, missing)
+		if b[9] == protoTCP {
+			return d.tcp(b, header, missing)
+		}
 	}
 	return d.tunnel(b[9], b[header:])
 }
@@ -336,12 +338,14 @@ func (d *decoder) ipv6(b []byte) Verdict {
 	}
 	next, nextAt, at := b[6], 6, 40
 	for headers := 0; ; headers++ {
-		if next == protoTCP {
+		if next == protoTCP || next == protoUDP {
 			s := d.s
 			s.Tuple.Addr[0] = [16]byte(b[8:24])
 			s.Tuple.Addr[1] = [16]byte(b[24:40])
 			s.IPv6 = true
-			return d.tcp(b, at, missing)
+			if next == protoTCP {
+				return d.tcp(b, at, missing)
+			}
 		}
 		rest := b[at:]
 		var size int
@@ -426,7 +430,7 @@ func (d *decoder) udp(b []byte) Verdict {
 	switch port {
 	case portGTP, portVXLAN, portVXLANGPE, portOldVXLAN, portGENEVE:
 	default:
-		return Other
+		return d.datagram(b)
 	}
 	if size := int(be.Uint16(b[4:])); size >= 8 && size < len(b) {
 		b = b[:size]
@@ -439,6 +443,20 @@ func (d *decoder) udp(b []byte) Verdict {
 		return d.geneve(b)
 	}
 	return d.vxlan(b, port == portVXLANGPE)
+}
+
+// datagram takes UDP that is no tunnel's, of an IP packet whose addresses are known.
+func (d *decoder) datagram(b []byte) Verdict {
+	s := d.s
+	if size := int(be.Uint16(b[4:])); size >= 8 && size < len(b) {
+		b = b[:size]
+	}
+	if d.zone != 0 {
+		s.Tuple.Zone = d.number()
+	}
+	s.Payload = b[8:]
+	s.ports(b)
+	return UDP
 }
 
 // vxlan takes VXLAN (RFC 7348) or its extension that says what it carries (draft-ietf-nvo3-vxlan-gpe).

@@ -86,7 +86,7 @@ func (t *Tuple) Hash() uint64 {
 	return maphash.Bytes(seed, unsafe.Slice((*byte)(unsafe.Pointer(t)), unsafe.Sizeof(*t)))
 }
 
-// A Segment is what a frame says about TCP. Payload points into the frame.
+// A Segment is what a frame says about TCP, or as far as it has that about UDP. Payload points into the frame.
 type Segment struct {
 	Tuple   Tuple
 	Side    uint8 // the sender is Tuple.Addr[Side]
@@ -110,16 +110,17 @@ type Verdict uint8
 // Verdicts.
 const (
 	TCP       Verdict = iota // a segment
-	Other                    // not TCP over IP
+	Other                    // neither TCP nor UDP over IP
 	Fragment                 // a part of an IP packet
 	Malformed                // shorter than its headers say, or headers that contradict each other
+	UDP                      // a datagram that carries no tunnel: of a Segment, all but what TCP has
 	verdicts
 )
 
 // Verdicts is the number of different verdicts.
 const Verdicts = int(verdicts)
 
-var verdictNames = [...]string{"tcp", "other", "fragment", "malformed"}
+var verdictNames = [...]string{"tcp", "other", "fragment", "malformed", "udp"}
 
 func (v Verdict) String() string { return verdictNames[v] }
 
@@ -180,16 +181,21 @@ func parseTCP(s *Segment, b []byte, missing int) Verdict {
 	if header < 20 || len(b) < header {
 		return Malformed
 	}
-	s.Tuple.Port = [2]uint16{be.Uint16(b), be.Uint16(b[2:])}
 	s.Seq, s.Ack, s.Flags = be.Uint32(b[4:]), be.Uint32(b[8:]), b[13]
 	s.Payload = b[header:]
 	s.Missing = missing
+	s.ports(b)
+	return TCP
+}
+
+// ports reads those that TCP and UDP begin with, and says whose side the sender is.
+func (s *Segment) ports(b []byte) {
+	s.Tuple.Port = [2]uint16{be.Uint16(b), be.Uint16(b[2:])}
 	s.Side = 0
 	if s.Tuple.swapped() {
 		s.Tuple.swap()
 		s.Side = 1
 	}
-	return TCP
 }
 
 // TTL returns the time to live, or hop limit, of the packet.

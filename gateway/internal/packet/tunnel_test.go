@@ -164,7 +164,7 @@ func TestMalformedTunnels(t *testing.T) {
 		{"spanning tree", wrap.Ether(38, []byte{0x42, 0x42, 3}, make([]byte, 35)), Other},
 		{"SNAP of a vendor", wrap.Ether(60, []byte{0xaa, 0xaa, 3, 0, 0, 0x0c, 0x20, 0}, make([]byte, 52)), Other},
 		{"SNAP whose type is a length", wrap.Ether(60, []byte{0xaa, 0xaa, 3, 0, 0, 0, 0, 60}, make([]byte, 52)), Other},
-		{"UDP of something else", wrap.Ether(typeIPv4, wrap.UDPv4(53, make([]byte, 8), frame)), Other},
+		{"UDP of something else", wrap.Ether(typeIPv4, wrap.UDPv4(53, make([]byte, 8), frame)), UDP},
 	} {
 		var s Segment
 		if v := p.Parse(&s, LinkEthernet, c.frame, 0); v != c.want {

@@ -3,6 +3,7 @@
 //
 //	quic serve ADDRESS BYTES    prints "listening"; closes each connection when its client does
 //	quic get ADDRESS SECONDS    prints how many bytes came; exit status 1 if there is no connection in that time
+//	quic record FOLDER NAMES    writes captures of connections between a client and a server of its own, with key logs: see record.go
 package main
 
 import (
@@ -33,8 +34,11 @@ func main() {
 }
 
 func run(args []string) error {
+	if len(args) >= 2 && args[0] == "record" {
+		return record(args[1], args[2:])
+	}
 	if len(args) != 3 {
-		return errors.New("quic serve ADDRESS BYTES, or quic get ADDRESS SECONDS")
+		return errors.New("quic serve ADDRESS BYTES, quic get ADDRESS SECONDS, or quic record FOLDER NAMES")
 	}
 	n, err := strconv.ParseInt(args[2], 10, 64)
 	switch {
@@ -49,18 +53,11 @@ func run(args []string) error {
 }
 
 func serve(address string, size int64) error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	config, err := serverConfig(protocol)
 	if err != nil {
 		return err
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return err
-	}
-	listener, err := quic.ListenAddr(address, &tls.Config{
-		Certificates: []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}}, NextProtos: []string{protocol},
-	}, nil)
+	listener, err := quic.ListenAddr(address, config, nil)
 	if err != nil {
 		return err
 	}
@@ -81,6 +78,20 @@ func serve(address string, size int64) error {
 			<-conn.Context().Done()
 		}()
 	}
+}
+
+// serverConfig returns what a server with a fresh certificate needs.
+func serverConfig(protocol string) (*tls.Config, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}}, NextProtos: []string{protocol}}, nil
 }
 
 // zeroes is an endless reader of them.

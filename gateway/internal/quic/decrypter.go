@@ -1,0 +1,880 @@
+// Package quic reads QUIC, versions 1 and 2 (RFC 9000, 9001, 9369), from datagrams that pass: it finds connections by their IDs and addresses,
+// opens packets with keys that follow from a key log, and puts streams together.
+//
+// QUIC authenticates each packet, so an endpoint has said all bytes that are kept of a stream. Until the first packet of a connection opens,
+// everything about the connection may be forged. The Decrypter then keeps a few contradicting client randoms, and the key that opens a packet
+// decides. Packets with short headers of open connections are opened in batches.
+package quic
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"golang.org/x/crypto/cryptobyte"
+
+	protect "github.com/sealane/sealane/quic"
+
+	"github.com/sealane/sealane/gateway/internal/keys"
+	"github.com/sealane/sealane/gateway/internal/packet"
+)
+
+type cryptobyteString = cryptobyte.String
+
+// Limits bound what a Decrypter keeps. Zeros stand for those of DefaultLimits.
+type Limits struct {
+	Conns   int // connections; a quarter of them may be opening
+	Waiting int // bytes of packets of one connection that wait for keys
+	Memory  int // bytes that all connections hold
+}
+
+// DefaultLimits are for files.
+var DefaultLimits = Limits{Conns: 1 << 16, Waiting: 4 << 20, Memory: 256 << 20}
+
+// Stats count what a Decrypter saw. All fields are counts.
+type Stats struct {
+	Connections    uint64         // seen to begin
+	Decrypted      uint64         // of these, with a packet that opened
+	Undecrypted    uint64         // that named a client random and ended without one
+	Packets        [levels]uint64 // that opened: 0-RTT, of handshakes, 1-RTT
+	Refused        uint64         // packets that did not open although there are keys: forged, damaged, or under other keys
+	Unrelated      uint64         // packets that may be QUIC, of no connection
+	Waited         uint64         // connections that had to wait for keys
+	WaitingDropped uint64         // packets that waited for keys in vain
+	EarlyRejected  uint64         // 0-RTT packets that the server did not accept
+	KeyUpdates     uint64
+	Migrations     uint64 // connections seen on other addresses
+	Retries        uint64
+	Negotiations   uint64 // Version Negotiation packets
+	BadFrames      uint64 // packets with a frame that is unknown or cut off
+	Streams        uint64
+	StreamBytes    uint64 // delivered
+	StreamsRefused uint64 // frames of streams that were too many
+	Holes          uint64 // in streams, given up
+	HoleBytes      uint64
+	Datagrams      uint64 // unreliable ones (RFC 9221), which are not delivered
+	DatagramBytes  uint64
+	Reclaims       uint64       // times that connections held too much
+	Ends           [Ends]uint64 // connections, by how they ended
+}
+
+// packetsAtOnce are opened side by side. The packet numbers of one connection may differ by no more than 128 where they have one byte
+// (RFC 9000, section 17.1), and half of that is for packets that are missing.
+const packetsAtOnce = 32
+
+// A Decrypter belongs to one goroutine. The functions, if set, are told of what happens; they do not keep data.
+type Decrypter struct {
+	Stats  Stats
+	Store  *keys.Store
+	Wait   int64 // how long packets wait for keys, in nanoseconds
+	Limits Limits
+	Mark   int64 // time of the packet that is being handled
+
+	Opened  func(c *Conn)                                        // a packet of a connection has opened
+	Message func(c *Conn, role, kind uint8, body []byte)         // a handshake message
+	Stream  func(c *Conn, stream uint64, role uint8, b []byte)   // the next bytes
+	Lost    func(c *Conn, stream uint64, role uint8, n uint64)   // n bytes are missing
+	End     func(c *Conn, stream uint64, role uint8, reset bool) // of the bytes of one side
+	Ended   func(c *Conn, how Life)                              // the connection
+
+	now     int64
+	paths   map[packet.Tuple]*path
+	names   map[id]named
+	sizes   [maxID + 1]int // IDs in names, by size
+	conns   [2][]*Conn     // opening, and others
+	secrets keys.Secrets
+	held    int
+
+	batch   [packetsAtOnce]protect.Packet
+	queue   [packetsAtOnce]queued
+	queued  int
+	buffer  []byte
+	used    int
+	one     []byte // of try
+	single  [1]protect.Packet
+	deliver func([]byte)
+	stream  struct {
+		c    *Conn
+		id   uint64
+		role uint8
+	}
+	numbers []uint64
+	lists   [2][]*Conn
+	polled  int64
+	swept   int64
+	next    int // to be swept
+	changes uint64
+	random  *rand.Rand
+}
+
+// The lists that a Conn can be on, as bits.
+const (
+	listWaiting = 1 << iota
+	listHoles
+)
+
+// A path is two addresses, and the connections on it.
+type path struct{ conns []member }
+
+type member struct {
+	c      *Conn
+	client uint8 // side of the tuple that is the client
+}
+
+const (
+	maxOnPath = 32
+	maxPaths  = 8 // of a connection, the first one and the latest
+)
+
+// named is a connection, and the side that has an ID.
+type named struct {
+	c    *Conn
+	role uint8
+}
+
+// queued is a packet in the batch.
+type queued struct {
+	arrival
+	c    *Conn
+	keys *protect.Keys
+	raw  []byte
+	at   int
+}
+
+// bufferBytes has room for any datagram.
+const bufferBytes = 128 << 10
+
+// connCost is what a connection takes besides what it holds.
+const connCost = 4 << 10
+
+// New returns a Decrypter that takes secrets from store.
+func New(store *keys.Store, limits Limits) *Decrypter {
+	if limits.Conns <= 0 {
+		limits.Conns = DefaultLimits.Conns
+	}
+	if limits.Waiting <= 0 {
+		limits.Waiting = DefaultLimits.Waiting
+	}
+	if limits.Memory <= 0 {
+		limits.Memory = DefaultLimits.Memory
+	}
+	d := &Decrypter{Store: store, Limits: limits, paths: make(map[packet.Tuple]*path), names: make(map[id]named),
+		random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
+	d.deliver = func(b []byte) {
+		d.Stats.StreamBytes += uint64(len(b))
+		if d.Stream != nil {
+			d.Stream(d.stream.c, d.stream.id, d.stream.role, b)
+		}
+	}
+	return d
+}
+
+// Held returns how many bytes connections take.
+func (d *Decrypter) Held() int { return d.held }
+
+// Active returns how many connections there are.
+func (d *Decrypter) Active() int { return len(d.conns[0]) + len(d.conns[1]) }
+
+// maxCoalesced is how many packets of one datagram are looked at.
+const maxCoalesced = 8
+
+// leastDatagram is the size that a client pads its Initial packets to (RFC 9000, section 14.1).
+const leastDatagram = 1200
+
+// Datagram takes a datagram, whose payload must stay as it is until Flush. The time is that of the packet, and now that of the clock.
+func (d *Decrypter) Datagram(s *packet.Segment, time, now int64) {
+	b := s.Payload
+	d.now = now
+	whole := len(b)
+	for n := 0; len(b) > 0 && n < maxCoalesced; n++ {
+		if b[0]&0x80 == 0 {
+			if n == 0 || b[0] != 0 { // some senders fill datagrams up
+				d.short(s, b, time)
+			}
+			return
+		}
+		h, err := protect.ParseHeader(b, 0)
+		if err != nil || h.Size > len(b) || h.Size == 0 {
+			return
+		}
+		if len(h.DCID) <= maxID && len(h.SCID) <= maxID {
+			d.long(s, &h, b[:h.Size], whole, time)
+		}
+		b = b[h.Size:]
+	}
+}
+
+// short takes a packet with a short header. It may be of several connections where they have no IDs.
+func (d *Decrypter) short(s *packet.Segment, b []byte, time int64) {
+	const least = 1 + 4 + 16
+	if len(b) < least || len(d.paths) == 0 {
+		return
+	}
+	p := d.paths[s.Tuple]
+	tried := false
+	if p != nil {
+		for i := 0; i < len(p.conns); i++ {
+			m := &p.conns[i]
+			role := s.Side ^ m.client
+			if size, ok := m.c.ids[1-role].match(b[1:]); ok {
+				a := arrival{role: role, side: s.Side, tuple: s.Tuple, time: time, known: true}
+				if d.data(m.c, &a, b, 1+size) {
+					return
+				}
+				tried = true
+			}
+		}
+		// The peer may have been told of an ID in packets that cannot be read.
+		for i, tries := 0, 0; i < len(p.conns) && tries < maxGuesses; i++ {
+			m := p.conns[i]
+			role := s.Side ^ m.client
+			known := m.c.ids[1-role].known
+			if !m.c.proven() || len(known) == 0 || known[0].size == 0 || len(b) < 1+int(known[0].size) {
+				continue
+			}
+			size := int(known[0].size)
+			tries++
+			a := arrival{role: role, side: s.Side, tuple: s.Tuple, time: time, known: true}
+			switch m.c.take(&a, application, 0, b, 1+size) {
+			case opened:
+				if !m.c.over() {
+					m.c.newID(1-role, b[1:1+size], nil)
+				}
+				return
+			case keyless:
+				m.c.wait(&a, application, 0, b, 1+size)
+				return
+			}
+			tried = true
+		}
+		for i := range p.conns {
+			m := &p.conns[i]
+			if role := s.Side ^ m.client; m.c.proven() && m.c.ids[role].resets(b) {
+				d.Flush()
+				m.c.finish(Reset)
+				return
+			}
+		}
+	}
+	// The sender, or the peer, has moved.
+	for size := maxID; size > 0; size-- {
+		if d.sizes[size] == 0 || len(b) < 1+size {
+			continue
+		}
+		if to, ok := d.names[idOf(b[1:1+size])]; ok {
+			a := arrival{role: 1 - to.role, side: s.Side, tuple: s.Tuple, time: time}
+			if a.known = d.isOn(to.c, &s.Tuple); a.known {
+				continue // it was tried
+			}
+			if d.data(to.c, &a, b, 1+size) {
+				return
+			}
+			tried = true
+		}
+	}
+	if tried {
+		d.Stats.Refused++
+	} else {
+		d.Stats.Unrelated++
+	}
+}
+
+// maxGuesses is the number of connections with which a packet of an unknown ID is tried.
+const maxGuesses = 2
+
+// data takes a packet with a short header for a connection, and returns false if it can be of another.
+func (d *Decrypter) data(c *Conn, a *arrival, b []byte, at int) bool {
+	s := &c.spaces[a.role][application]
+	if s.keys == nil {
+		switch c.take(a, application, 0, b, at) {
+		case keyless:
+			c.wait(a, application, 0, b, at)
+			return true
+		case refused:
+			return false
+		}
+		return true
+	}
+	if d.queued == packetsAtOnce || d.used+len(b) > bufferBytes {
+		d.Flush()
+		if c.over() || s.keys == nil {
+			return true
+		}
+	}
+	if d.buffer == nil {
+		d.buffer = make([]byte, bufferBytes)
+	}
+	if len(b) > bufferBytes {
+		return true
+	}
+	copied := d.buffer[d.used:][:len(b):len(b)]
+	copy(copied, b)
+	d.used += len(b)
+	d.batch[d.queued] = protect.Packet{Keys: s.keys, Other: s.next, Bytes: copied, PNOffset: at, Number: s.number()}
+	d.queue[d.queued] = queued{arrival: *a, c: c, keys: s.keys, raw: b, at: at}
+	d.queued++
+	return true
+}
+
+// Flush opens the packets in the batch, and delivers what is in them.
+func (d *Decrypter) Flush() {
+	n := d.queued
+	if n == 0 {
+		return
+	}
+	protect.Unprotect(d.batch[:n])
+	d.queued = 0
+	for i := range n {
+		q, p := &d.queue[i], &d.batch[i]
+		if q.c.over() {
+			continue
+		}
+		if p.Err == nil {
+			q.c.opened(&q.arrival, application, p)
+		} else {
+			d.doubtful(q)
+		}
+	}
+	clear(d.buffer[:d.used])
+	d.used = 0
+	clear(d.queue[:n])
+	clear(d.batch[:n])
+	for d.held > d.Limits.Memory {
+		d.Pay(d.held - d.Limits.Memory/8*7)
+	}
+}
+
+// doubtful handles a packet that did not open with the keys at hand.
+func (d *Decrypter) doubtful(q *queued) {
+	s := &q.c.spaces[q.role][application]
+	if s.keys != q.keys {
+		// They have been updated since, perhaps more than once.
+		if q.c.take(&q.arrival, application, 0, q.raw, q.at) == opened {
+			return
+		}
+	} else if q.c.second(&q.arrival, application, q.raw, q.at) == opened {
+		return
+	}
+	if q.c.ids[q.role].resets(q.raw) {
+		q.c.finish(Reset)
+		return
+	}
+	// Where connections have no IDs, it may be of another on this path.
+	if p := d.paths[q.tuple]; p != nil {
+		for _, m := range slices.Clone(p.conns) {
+			a := q.arrival
+			a.role = a.side ^ m.client
+			if size, ok := m.c.ids[1-a.role].match(q.raw[1:]); ok && m.c != q.c && !m.c.over() &&
+				m.c.take(&a, application, 0, q.raw, 1+size) == opened {
+				return
+			}
+		}
+	}
+	d.Stats.Refused++
+}
+
+// try opens a copy of a packet. The result is valid until the next call.
+func (d *Decrypter) try(k, other *protect.Keys, raw []byte, at int, expect uint64) *protect.Packet {
+	d.one = append(d.one[:0], raw...)
+	d.single[0] = protect.Packet{Keys: k, Other: other, Bytes: d.one, PNOffset: at, Number: expect}
+	protect.Unprotect(d.single[:])
+	return &d.single[0]
+}
+
+// long takes a packet with a long header.
+func (d *Decrypter) long(s *packet.Segment, h *protect.Header, b []byte, datagram int, time int64) {
+	p := d.paths[s.Tuple]
+	switch h.Type {
+	case protect.Initial:
+		d.initial(s, p, h, b, datagram, time)
+		return
+	case protect.VersionNegotiation:
+		if p != nil {
+			d.Stats.Negotiations++
+		}
+		return
+	case protect.Retry:
+		d.sentAgain(s, p, h, b)
+		return
+	}
+	if p == nil {
+		d.Stats.Unrelated++
+		return
+	}
+	l := handshake
+	if h.Type == protect.ZeroRTT {
+		l = early
+	}
+	seen := keyless
+	for _, m := range slices.Clone(p.conns) {
+		c, role := m.c, s.Side^m.client
+		if l == early && role == server || !c.addressed(1-role, h.DCID) || c.over() {
+			continue
+		}
+		if role == server && !c.proven() {
+			c.ids[server].hint(h.SCID)
+			c.speaks(h.Version)
+		}
+		a := arrival{role: role, side: s.Side, tuple: s.Tuple, time: time, known: true}
+		was := c.proven()
+		switch seen = c.take(&a, l, h.Version, b, h.PNOffset); seen {
+		case opened:
+			if !was && c.proven() {
+				d.first(p, c)
+			}
+			if !was || l == handshake {
+				c.retry()
+			}
+			return
+		case keyless:
+			c.wait(&a, l, h.Version, b, h.PNOffset)
+		}
+	}
+	if seen == refused {
+		d.Stats.Refused++
+	}
+}
+
+// first moves a connection to the front of its path: where IDs do not tell, it is the newest.
+func (d *Decrypter) first(p *path, c *Conn) {
+	i := slices.IndexFunc(p.conns, func(m member) bool { return m.c == c })
+	if i > 0 {
+		m := p.conns[i]
+		copy(p.conns[1:i+1], p.conns[:i])
+		p.conns[0] = m
+	}
+}
+
+// addressed tells whether a long header's destination is the side of a connection.
+func (c *Conn) addressed(role uint8, dcid []byte) bool {
+	if c.ids[role].exactly(dcid) {
+		return true
+	}
+	return role == server && slices.ContainsFunc(c.initials, func(n initial) bool { return n.dcid == idOf(dcid) })
+}
+
+// speaks notes a version that packets of a connection have.
+func (c *Conn) speaks(v protect.Version) {
+	if len(c.versions) < 2 && !slices.Contains(c.versions, v) {
+		c.versions = append(c.versions, v)
+	}
+}
+
+// sentAgain counts Retry packets. The client's next Initial packet has another DCID, the same SCID and random.
+func (d *Decrypter) sentAgain(s *packet.Segment, p *path, h *protect.Header, b []byte) {
+	if p == nil {
+		return
+	}
+	for _, m := range p.conns {
+		if s.Side == m.client || !m.c.ids[client].exactly(h.DCID) || len(m.c.initials) == 0 {
+			continue
+		}
+		if dcid := &m.c.initials[0].dcid; protect.CheckRetry(h.Version, dcid.bytes[:dcid.size], b) {
+			d.Stats.Retries++
+			return
+		}
+	}
+}
+
+// initial takes an Initial packet. Anybody can make those, so they prove nothing. A client's have the ClientHello; of a server's the header is enough.
+func (d *Decrypter) initial(s *packet.Segment, p *path, h *protect.Header, b []byte, datagram int, time int64) {
+	var of *Conn
+	if p != nil {
+		for _, m := range p.conns {
+			c := m.c
+			if s.Side != m.client {
+				if c.ids[client].exactly(h.DCID) {
+					if !c.proven() {
+						c.ids[server].hint(h.SCID)
+						c.speaks(h.Version)
+					}
+					return
+				}
+				continue
+			}
+			if c.addressed(server, h.DCID) {
+				if !c.proven() {
+					c.hello(h, b)
+				}
+				return
+			}
+			if of == nil && !c.proven() && c.ids[client].exactly(h.SCID) {
+				of = c
+			}
+		}
+	}
+	const leastDCID = 8 // RFC 9000, section 7.2
+	if datagram < leastDatagram || len(h.DCID) < leastDCID {
+		d.Stats.Unrelated++
+		return
+	}
+	k, _, err := protect.InitialKeys(h.Version, h.DCID)
+	if err != nil || d.try(k, nil, b, h.PNOffset, 0).Err != nil {
+		d.Stats.Unrelated++
+		return
+	}
+	if of != nil && len(of.initials) == maxInitials {
+		return
+	}
+	if of == nil {
+		of = d.begin(s, h)
+	}
+	of.initials = append(of.initials, initial{idOf(h.DCID), h.Version, k})
+	of.hello(h, b)
+}
+
+// begin makes a connection.
+func (d *Decrypter) begin(s *packet.Segment, h *protect.Header) *Conn {
+	if len(d.conns[0]) >= max(d.Limits.Conns/4, 16) {
+		d.evict(0)
+	}
+	if d.Active() >= max(d.Limits.Conns, 64) {
+		d.evict(1)
+	}
+	c := &Conn{d: d, seen: d.now, IPv6: s.IPv6, Client: s.Tuple.Endpoint(s.Side), Server: s.Tuple.Endpoint(1 - s.Side)}
+	if s.Link != nil {
+		c.Link = [12]byte(s.Link)
+	}
+	c.index = len(d.conns[0])
+	d.conns[0] = append(d.conns[0], c)
+	c.grow(connCost)
+	c.ids[client].known = []id{idOf(h.SCID)}
+	d.Stats.Connections++
+	d.join(c, &s.Tuple, s.Side)
+	return c
+}
+
+// hello takes an Initial packet of the client's.
+func (c *Conn) hello(h *protect.Header, b []byte) {
+	d := c.d
+	if c.opens++; c.opens > maxOpens {
+		return
+	}
+	c.speaks(h.Version)
+	for i := 0; i < len(c.initials); i++ {
+		k := c.initials[i].keys
+		if v := c.initials[i].version; v != h.Version {
+			// A server may choose another version, and keys follow from both (RFC 9369, section 4.1).
+			dcid := c.initials[i].dcid
+			other := slices.IndexFunc(c.initials, func(n initial) bool { return n.dcid == dcid && n.version == h.Version })
+			if other >= 0 || len(c.initials) == maxInitials {
+				continue
+			}
+			var err error
+			if k, _, err = protect.InitialKeys(h.Version, dcid.bytes[:dcid.size]); err != nil {
+				continue
+			}
+			c.initials = append(c.initials, initial{dcid, h.Version, k})
+		}
+		p := d.try(k, nil, b, h.PNOffset, 0)
+		if p.Err != nil {
+			continue
+		}
+		randoms := len(c.greeting.randoms)
+		before := cap(c.greeting.bytes)
+		r := reader{b: p.Payload}
+		for f := (frame{}); r.next(&f); {
+			if f.kind == frameCrypto {
+				c.greeting.add(f.offset, f.data)
+			}
+		}
+		c.grow(cap(c.greeting.bytes) - before)
+		if len(c.greeting.randoms) > randoms {
+			c.retry()
+		}
+		return
+	}
+}
+
+// join puts a connection on a path.
+func (d *Decrypter) join(c *Conn, t *packet.Tuple, clientSide uint8) {
+	p := d.paths[*t]
+	if p == nil {
+		p = new(path)
+		d.paths[*t] = p
+	}
+	if len(p.conns) == maxOnPath {
+		d.makeRoom(p)
+		if d.paths[*t] == nil {
+			d.paths[*t] = p
+		}
+	}
+	p.conns = append(p.conns, member{c, clientSide})
+	if len(c.paths) == maxPaths {
+		d.leave(c, c.paths[1])
+		c.paths = slices.Delete(c.paths, 1, 2)
+	}
+	c.paths = append(c.paths, *t)
+}
+
+// makeRoom ends a connection of a path. Those that are opening and have no secrets in the key log go first. The choice among equals is random,
+// so a sender of many cannot make it.
+func (d *Decrypter) makeRoom(p *path) {
+	at, best, ties := 0, -1, 0
+	for i, m := range p.conns {
+		worth := 2
+		if !m.c.proven() {
+			if worth = 0; m.c.claimed() {
+				worth = 1
+			}
+		}
+		if best < 0 || worth < best {
+			at, best, ties = i, worth, 1
+		} else if worth == best {
+			if ties++; d.random.IntN(ties) == 0 {
+				at = i
+			}
+		}
+	}
+	d.Flush()
+	if at < len(p.conns) {
+		p.conns[at].c.finish(Evicted)
+	}
+}
+
+// claimed tells whether a connection's random is in the key log.
+func (c *Conn) claimed() bool {
+	for i := range c.greeting.randoms {
+		if c.d.Store.Has(&c.greeting.randoms[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *Decrypter) isOn(c *Conn, t *packet.Tuple) bool { return slices.Contains(c.paths, *t) }
+
+// leave takes a connection off a path.
+func (d *Decrypter) leave(c *Conn, t packet.Tuple) {
+	p := d.paths[t]
+	if p == nil {
+		return
+	}
+	p.conns = slices.DeleteFunc(p.conns, func(m member) bool { return m.c == c })
+	if len(p.conns) == 0 {
+		delete(d.paths, t)
+	}
+}
+
+// name has a connection found by an ID wherever it comes from.
+func (d *Decrypter) name(c *Conn, role uint8, i id) {
+	if i.size == 0 {
+		return
+	}
+	if _, ok := d.names[i]; !ok {
+		d.sizes[i.size]++
+	}
+	d.names[i] = named{c, role}
+}
+
+func (d *Decrypter) unname(c *Conn, role uint8, i id) {
+	if n, ok := d.names[i]; ok && n.c == c && n.role == role {
+		delete(d.names, i)
+		d.sizes[i.size]--
+	}
+}
+
+// rank notes the life of a connection that goes on.
+func (d *Decrypter) rank(c *Conn, life Life) {
+	if c.life == Opening {
+		d.unlist(c)
+		c.index = len(d.conns[1])
+		d.conns[1] = append(d.conns[1], c)
+		for role := range uint8(2) {
+			for _, i := range c.ids[role].known {
+				d.name(c, role, i)
+			}
+		}
+	}
+	c.life = life
+}
+
+// unlist takes a connection out of conns.
+func (d *Decrypter) unlist(c *Conn) {
+	list := &d.conns[0]
+	if c.life != Opening {
+		list = &d.conns[1]
+	}
+	last := len(*list) - 1
+	(*list)[c.index] = (*list)[last]
+	(*list)[c.index].index = c.index
+	(*list)[last] = nil
+	*list = (*list)[:last]
+}
+
+// remove forgets a connection.
+func (d *Decrypter) remove(c *Conn) {
+	d.unlist(c)
+	for _, t := range c.paths {
+		d.leave(c, t)
+	}
+	for role := range uint8(2) {
+		for _, i := range c.ids[role].known {
+			d.unname(c, role, i)
+		}
+	}
+}
+
+// samples are looked at to find a connection that makes room.
+const samples = 16
+
+// evict ends a connection that is opening (0), or not (1): of some at random the one that is worth least.
+func (d *Decrypter) evict(which int) {
+	d.Flush()
+	list := d.conns[which]
+	if len(list) == 0 {
+		if list = d.conns[1-which]; len(list) == 0 {
+			return
+		}
+	}
+	var worst *Conn
+	claimed := false
+	for range min(samples, len(list)) {
+		c := list[d.random.IntN(len(list))]
+		claims := which == 0 && c.claimed()
+		if worst == nil || claimed && !claims || claimed == claims && c.seen < worst.seen {
+			worst, claimed = c, claims
+		}
+	}
+	worst.finish(Evicted)
+}
+
+// Pay has connections give up about n bytes: first those that are opening, then those that hold most.
+func (d *Decrypter) Pay(n int) {
+	d.Flush()
+	d.Stats.Reclaims++
+	target := d.held - n
+	for len(d.conns[0]) > 0 && d.held > target {
+		d.evict(0)
+	}
+	if d.held <= target {
+		return
+	}
+	all := slices.Clone(d.conns[1])
+	slices.SortFunc(all, func(a, b *Conn) int { return b.holds - a.holds })
+	for _, c := range all {
+		if d.held <= target {
+			return
+		}
+		c.giveUp(d.now)
+		for i := range c.waiting {
+			c.grow(-len(c.waiting[i].bytes) - waitCost)
+		}
+		d.Stats.WaitingDropped += uint64(len(c.waiting))
+		c.waiting = nil
+	}
+	for _, c := range all {
+		if d.held <= target {
+			return
+		}
+		c.finish(Evicted)
+	}
+}
+
+// list has a connection looked at from time to time. It tells whether it was not before.
+func (d *Decrypter) list(c *Conn, bit uint8) bool {
+	if c.listed&bit != 0 {
+		return false
+	}
+	c.listed |= bit
+	d.lists[bit>>1] = append(d.lists[bit>>1], c)
+	return true
+}
+
+const (
+	pollEach  = 1e6
+	lookCost  = 2000  // nanoseconds that a look at a connection may take
+	holeWait  = 2e9   // for packets that are sent again
+	closeWait = 1e9   // for packets that were on their way when a side closed
+	idleWait  = 300e9 // longer than endpoints wait
+	openWait  = 60e9  // for the first packet that opens
+)
+
+// Tick does what is due at a time, by the clock: packets whose keys have come, holes that have been there for long, connections that are
+// silent.
+func (d *Decrypter) Tick(now int64) {
+	d.now = now
+	if now-d.polled < max(pollEach, int64(len(d.lists[0])+len(d.lists[1]))*lookCost) {
+		return
+	}
+	d.polled = now
+	d.Flush()
+	changes := d.Store.Changes()
+	news := changes != d.changes
+	d.changes = changes
+	d.poll(listWaiting, func(c *Conn) bool {
+		if news {
+			for role := range c.spaces {
+				for l := range c.spaces[role] {
+					c.spaces[role][l].looked = 0
+				}
+			}
+			c.retry()
+		}
+		return !c.over() && c.expire(now)
+	})
+	d.poll(listHoles, func(c *Conn) bool { return c.giveUp(now - holeWait) })
+	const round = 10e9
+	if n := d.Active(); n > 0 {
+		due := int(int64(n) * min(now-d.swept, round) / round)
+		if due == 0 {
+			return
+		}
+		for range due {
+			d.sweep(now)
+		}
+	}
+	d.swept = now
+}
+
+// poll goes through a list; those of which look returns false leave it.
+func (d *Decrypter) poll(bit uint8, look func(c *Conn) bool) {
+	list := d.lists[bit>>1]
+	d.lists[bit>>1] = nil
+	kept := list[:0]
+	for _, c := range list {
+		c.listed &^= bit
+		if !c.over() && look(c) && c.listed&bit == 0 {
+			c.listed |= bit
+			kept = append(kept, c)
+		}
+	}
+	clear(list[len(kept):])
+	d.lists[bit>>1] = append(kept, d.lists[bit>>1]...)
+}
+
+// sweep looks at the next connection.
+func (d *Decrypter) sweep(now int64) {
+	if d.next >= d.Active() {
+		d.next = 0
+	}
+	list, i := d.conns[0], d.next
+	if i >= len(list) {
+		list, i = d.conns[1], i-len(list)
+	}
+	if i >= len(list) {
+		return
+	}
+	c := list[i]
+	d.next++
+	switch silent := now - c.seen; {
+	case c.life == Closing && now-c.closed >= closeWait:
+		c.finish(Closed)
+	case c.life == Opening && silent >= openWait, silent >= idleWait:
+		c.finish(Idle)
+	}
+}
+
+// Close ends all connections.
+func (d *Decrypter) Close() {
+	d.Flush()
+	for which := range d.conns {
+		for len(d.conns[which]) > 0 {
+			c := d.conns[which][0]
+			how := Over
+			if c.life == Closing {
+				how = Closed
+			}
+			c.finish(how)
+		}
+	}
+}
