@@ -135,6 +135,7 @@ var metrics = []metric{
 	counter("quic_connections_undecrypted_total", "QUIC connections that ended without.", func(s *engine.Stats) uint64 { return s.QUIC.Undecrypted }),
 	counter("quic_connections_waited_total", "QUIC connections that had to wait for keys.", func(s *engine.Stats) uint64 { return s.QUIC.Waited }),
 	counter("quic_connections_moved_total", "Times that a QUIC connection came on other addresses.", func(s *engine.Stats) uint64 { return s.QUIC.Migrations }),
+	counter("quic_connections_merged_total", "QUIC connections that turned out to be another one, whose first packets came again.", func(s *engine.Stats) uint64 { return s.QUIC.Merged }),
 	quicEnd(quic.Closed), quicEnd(quic.Reset), quicEnd(quic.Idle), quicEnd(quic.Evicted), quicEnd(quic.Over),
 	quicPackets("0-RTT", func(s *quic.Stats) uint64 { return s.Packets[0] }),
 	quicPackets("handshake", func(s *quic.Stats) uint64 { return s.Packets[1] }),

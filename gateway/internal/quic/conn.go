@@ -99,6 +99,17 @@ func (s *ids) match(b []byte) (size int, ok bool) {
 	return 0, false
 }
 
+// usual returns how many bytes the IDs have.
+func (s *ids) usual() int {
+	switch {
+	case len(s.known) > 0:
+		return int(s.known[0].size)
+	case len(s.hints) > 0:
+		return int(s.hints[0].size)
+	}
+	return 0
+}
+
 func (s *ids) exactly(b []byte) bool {
 	i := idOf(b)
 	return slices.Contains(s.known, i) || slices.Contains(s.hints, i)
@@ -137,6 +148,7 @@ func (s *ids) resets(b []byte) bool {
 // A candidate is keys that may be the right ones: of a random and a secret in the key log, with a suite whose hash has the secret's size.
 type candidate struct {
 	keys    *protect.Keys
+	next    *protect.Keys // of application data: those of the next key phase
 	random  [32]byte
 	suite   protect.Suite
 	version protect.Version
@@ -169,9 +181,8 @@ const (
 
 // A stream has two halves, one for each sender.
 type stream struct {
-	half   [2]assembler
-	ended  [2]bool
-	listed bool
+	half  [2]assembler
+	ended [2]bool
 }
 
 // A Conn is one connection. Its exported fields are for the functions of a Decrypter. Once it is Open, only User and Protocol change.
@@ -303,8 +314,13 @@ func (c *Conn) derive(role uint8, l level) {
 					if l == application && c.proven() && uint32(v) != c.Version || len(s.candidates) == maxCandidates {
 						continue
 					}
-					if k, err := protect.NewKeys(v, suite, secret); err == nil {
-						s.candidates = append(s.candidates, candidate{k, randoms[i], suite, v})
+					k, err := protect.NewKeys(v, suite, secret)
+					if err != nil {
+						continue
+					}
+					s.candidates = append(s.candidates, candidate{keys: k, random: randoms[i], suite: suite, version: v})
+					if l == application {
+						s.candidates[len(s.candidates)-1].next, _ = k.Update()
 					}
 				}
 			}
@@ -338,15 +354,15 @@ func (c *Conn) take(a *arrival, l level, version protect.Version, raw []byte, at
 			if version != 0 && k.version != version {
 				continue
 			}
-			p := c.d.try(k.keys, nil, raw, at, s.number())
+			p := c.d.try(k.keys, k.next, raw, at, s.number())
 			if p.Err != nil {
 				continue
 			}
-			s.keys = k.keys
-			if l == application {
-				s.next, _ = s.keys.Update()
-			}
+			s.keys, s.next = k.keys, k.next
 			found := *k
+			if other := c.d.randoms[found.random]; l != early && other != nil && other != c {
+				return c.merge(other, a, l, version, raw, at)
+			}
 			s.candidates, c.hopeless = nil, false
 			if l != early {
 				c.prove(&found)
@@ -378,6 +394,25 @@ func (c *Conn) second(a *arrival, l level, raw []byte, at int) outcome {
 	return opened
 }
 
+// merge ends a connection that turns out to be another one, seen on other addresses: somebody sends its first packets again.
+func (c *Conn) merge(other *Conn, a *arrival, l level, version protect.Version, raw []byte, at int) outcome {
+	d, waiting := c.d, c.waiting
+	d.remove(c)
+	d.held -= c.holds
+	c.life, c.holds, c.waiting = Over, 0, nil
+	d.Stats.Merged++
+	was := other.take(a, l, version, raw, at)
+	if !d.isOn(other, &a.tuple) && !other.over() {
+		d.join(other, &a.tuple, a.side^a.role)
+	}
+	for i := range waiting {
+		if h := &waiting[i]; !other.over() {
+			other.take(&h.arrival, h.level, h.version, h.bytes, h.at)
+		}
+	}
+	return was
+}
+
 // prove says that a packet opened with keys.
 func (c *Conn) prove(k *candidate) {
 	if c.proven() {
@@ -388,6 +423,7 @@ func (c *Conn) prove(k *candidate) {
 	d.rank(c, Open)
 	d.Stats.Decrypted++
 	d.Store.Use(&c.Random)
+	d.randoms[c.Random] = c
 	body := c.greeting.message(&c.Random)
 	if body != nil {
 		c.Protocol = offered(body)
@@ -752,6 +788,7 @@ func (c *Conn) finish(how Life) {
 	if c.proven() {
 		c.giveUp(d.now)
 		d.Store.Forget(&c.Random)
+		delete(d.randoms, c.Random)
 	} else if len(c.greeting.randoms) > 0 {
 		d.Stats.Undecrypted++
 	}

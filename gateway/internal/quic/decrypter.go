@@ -43,6 +43,7 @@ type Stats struct {
 	EarlyRejected  uint64         // 0-RTT packets that the server did not accept
 	KeyUpdates     uint64
 	Migrations     uint64 // connections seen on other addresses
+	Merged         uint64 // connections that turned out to be another one
 	Retries        uint64
 	Negotiations   uint64 // Version Negotiation packets
 	BadFrames      uint64 // packets with a frame that is unknown or cut off
@@ -79,8 +80,9 @@ type Decrypter struct {
 	now     int64
 	paths   map[packet.Tuple]*path
 	names   map[id]named
-	sizes   [maxID + 1]int // IDs in names, by size
-	conns   [2][]*Conn     // opening, and others
+	sizes   [maxID + 1]int     // IDs in names, by size
+	randoms map[[32]byte]*Conn // that are open
+	conns   [2][]*Conn         // opening, and others
 	secrets keys.Secrets
 	held    int
 
@@ -91,6 +93,9 @@ type Decrypter struct {
 	used    int
 	one     []byte // of try
 	single  [1]protect.Packet
+	trials  uint64
+	strays  [maxStrays]stray
+	stray   int
 	deliver func([]byte)
 	stream  struct {
 		c    *Conn
@@ -157,7 +162,7 @@ func New(store *keys.Store, limits Limits) *Decrypter {
 	if limits.Memory <= 0 {
 		limits.Memory = DefaultLimits.Memory
 	}
-	d := &Decrypter{Store: store, Limits: limits, paths: make(map[packet.Tuple]*path), names: make(map[id]named),
+	d := &Decrypter{Store: store, Limits: limits, paths: make(map[packet.Tuple]*path), names: make(map[id]named), randoms: make(map[[32]byte]*Conn),
 		random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 	d.deliver = func(b []byte) {
 		d.Stats.StreamBytes += uint64(len(b))
@@ -212,26 +217,46 @@ func (d *Decrypter) short(s *packet.Segment, b []byte, time int64) {
 	p := d.paths[s.Tuple]
 	tried := false
 	if p != nil {
-		for i := 0; i < len(p.conns); i++ {
-			m := &p.conns[i]
-			role := s.Side ^ m.client
-			if size, ok := m.c.ids[1-role].match(b[1:]); ok {
+		if d.queued > 0 && !p.names(s.Side, b[1:]) {
+			d.Flush() // a packet in the batch may tell of the ID
+			if p = d.paths[s.Tuple]; p == nil {
+				return
+			}
+		}
+		// Connections that are opening may be forged. They get what no other one takes.
+		waits := false
+		for _, proven := range []bool{true, false} {
+			for i := 0; i < len(p.conns); i++ {
+				m := &p.conns[i]
+				role := s.Side ^ m.client
+				if m.c.proven() != proven {
+					continue
+				}
+				size, ok := m.c.ids[1-role].match(b[1:])
+				if !ok {
+					continue
+				}
 				a := arrival{role: role, side: s.Side, tuple: s.Tuple, time: time, known: true}
-				if d.data(m.c, &a, b, 1+size) {
+				switch d.data(m.c, &a, b, 1+size) {
+				case opened:
 					return
+				case keyless:
+					waits = true
 				}
 				tried = true
+			}
+			if waits {
+				return
 			}
 		}
 		// The peer may have been told of an ID in packets that cannot be read.
 		for i, tries := 0, 0; i < len(p.conns) && tries < maxGuesses; i++ {
 			m := p.conns[i]
 			role := s.Side ^ m.client
-			known := m.c.ids[1-role].known
-			if !m.c.proven() || len(known) == 0 || known[0].size == 0 || len(b) < 1+int(known[0].size) {
+			size := m.c.ids[1-role].usual()
+			if !m.c.proven() || size == 0 || len(b) < 1+size {
 				continue
 			}
-			size := int(known[0].size)
 			tries++
 			a := arrival{role: role, side: s.Side, tuple: s.Tuple, time: time, known: true}
 			switch m.c.take(&a, application, 0, b, 1+size) {
@@ -265,7 +290,7 @@ func (d *Decrypter) short(s *packet.Segment, b []byte, time int64) {
 			if a.known = d.isOn(to.c, &s.Tuple); a.known {
 				continue // it was tried
 			}
-			if d.data(to.c, &a, b, 1+size) {
+			if d.data(to.c, &a, b, 1+size) != refused {
 				return
 			}
 			tried = true
@@ -278,33 +303,41 @@ func (d *Decrypter) short(s *packet.Segment, b []byte, time int64) {
 	}
 }
 
+// names tells whether the packet that a side sends has an ID of a connection on the path.
+func (p *path) names(side uint8, b []byte) bool {
+	for i := range p.conns {
+		m := &p.conns[i]
+		if _, ok := m.c.ids[1^side^m.client].match(b); ok {
+			return true
+		}
+	}
+	return false
+}
+
 // maxGuesses is the number of connections with which a packet of an unknown ID is tried.
 const maxGuesses = 2
 
-// data takes a packet with a short header for a connection, and returns false if it can be of another.
-func (d *Decrypter) data(c *Conn, a *arrival, b []byte, at int) bool {
+// data takes a packet with a short header for a connection. One that goes into the batch counts as opened.
+func (d *Decrypter) data(c *Conn, a *arrival, b []byte, at int) outcome {
 	s := &c.spaces[a.role][application]
 	if s.keys == nil {
-		switch c.take(a, application, 0, b, at) {
-		case keyless:
+		is := c.take(a, application, 0, b, at)
+		if is == keyless {
 			c.wait(a, application, 0, b, at)
-			return true
-		case refused:
-			return false
 		}
-		return true
+		return is
 	}
 	if d.queued == packetsAtOnce || d.used+len(b) > bufferBytes {
 		d.Flush()
-		if c.over() || s.keys == nil {
-			return true
+		if c.over() {
+			return opened
 		}
 	}
 	if d.buffer == nil {
 		d.buffer = make([]byte, bufferBytes)
 	}
 	if len(b) > bufferBytes {
-		return true
+		return refused
 	}
 	copied := d.buffer[d.used:][:len(b):len(b)]
 	copy(copied, b)
@@ -312,7 +345,7 @@ func (d *Decrypter) data(c *Conn, a *arrival, b []byte, at int) bool {
 	d.batch[d.queued] = protect.Packet{Keys: s.keys, Other: s.next, Bytes: copied, PNOffset: at, Number: s.number()}
 	d.queue[d.queued] = queued{arrival: *a, c: c, keys: s.keys, raw: b, at: at}
 	d.queued++
-	return true
+	return opened
 }
 
 // Flush opens the packets in the batch, and delivers what is in them.
@@ -363,9 +396,15 @@ func (d *Decrypter) doubtful(q *queued) {
 		for _, m := range slices.Clone(p.conns) {
 			a := q.arrival
 			a.role = a.side ^ m.client
-			if size, ok := m.c.ids[1-a.role].match(q.raw[1:]); ok && m.c != q.c && !m.c.over() &&
-				m.c.take(&a, application, 0, q.raw, 1+size) == opened {
+			size, ok := m.c.ids[1-a.role].match(q.raw[1:])
+			if !ok || m.c == q.c || m.c.over() {
+				continue
+			}
+			switch m.c.take(&a, application, 0, q.raw, 1+size) {
+			case opened:
 				return
+			case keyless:
+				m.c.wait(&a, application, 0, q.raw, 1+size)
 			}
 		}
 	}
@@ -374,6 +413,7 @@ func (d *Decrypter) doubtful(q *queued) {
 
 // try opens a copy of a packet. The result is valid until the next call.
 func (d *Decrypter) try(k, other *protect.Keys, raw []byte, at int, expect uint64) *protect.Packet {
+	d.trials++
 	d.one = append(d.one[:0], raw...)
 	d.single[0] = protect.Packet{Keys: k, Other: other, Bytes: d.one, PNOffset: at, Number: expect}
 	protect.Unprotect(d.single[:])
@@ -396,20 +436,24 @@ func (d *Decrypter) long(s *packet.Segment, h *protect.Header, b []byte, datagra
 		d.sentAgain(s, p, h, b)
 		return
 	}
-	if p == nil {
-		d.Stats.Unrelated++
-		return
-	}
 	l := handshake
 	if h.Type == protect.ZeroRTT {
 		l = early
 	}
-	seen := keyless
-	for _, m := range slices.Clone(p.conns) {
+	seen, found := keyless, false
+	var members []member
+	if p != nil {
+		d.Flush() // a packet in the batch may tell of the ID
+		if p = d.paths[s.Tuple]; p != nil {
+			members = slices.Clone(p.conns)
+		}
+	}
+	for _, m := range members {
 		c, role := m.c, s.Side^m.client
 		if l == early && role == server || !c.addressed(1-role, h.DCID) || c.over() {
 			continue
 		}
+		found = true
 		if role == server && !c.proven() {
 			c.ids[server].hint(h.SCID)
 			c.speaks(h.Version)
@@ -429,8 +473,40 @@ func (d *Decrypter) long(s *packet.Segment, h *protect.Header, b []byte, datagra
 			c.wait(&a, l, h.Version, b, h.PNOffset)
 		}
 	}
-	if seen == refused {
+	switch {
+	case seen == refused:
 		d.Stats.Refused++
+	case !found:
+		d.Stats.Unrelated++
+		if l == early {
+			d.strays[d.stray] = stray{s.Tuple, s.Side, time, append(d.strays[d.stray].bytes[:0], b...)}
+			d.stray = (d.stray + 1) % maxStrays
+		}
+	}
+}
+
+// A stray is a 0-RTT packet that came before the Initial packet of its connection.
+type stray struct {
+	tuple packet.Tuple
+	side  uint8
+	time  int64
+	bytes []byte
+}
+
+const maxStrays = 32
+
+// gather takes the 0-RTT packets that were earlier than the first packet of a connection.
+func (d *Decrypter) gather(s *packet.Segment) {
+	for i := range d.strays {
+		t := &d.strays[i]
+		if len(t.bytes) == 0 || t.tuple != s.Tuple || t.side != s.Side {
+			continue
+		}
+		if h, err := protect.ParseHeader(t.bytes, 0); err == nil {
+			b := slices.Clone(t.bytes)
+			t.bytes = t.bytes[:0]
+			d.long(s, &h, b, len(b), t.time)
+		}
 	}
 }
 
@@ -520,6 +596,7 @@ func (d *Decrypter) initial(s *packet.Segment, p *path, h *protect.Header, b []b
 	}
 	of.initials = append(of.initials, initial{idOf(h.DCID), h.Version, k})
 	of.hello(h, b)
+	d.gather(s)
 }
 
 // begin makes a connection.

@@ -78,13 +78,6 @@ func (r *reader) byte() uint64 {
 	return 0
 }
 
-func (r *reader) u16() uint64 {
-	if b := r.take(2); b != nil {
-		return uint64(be.Uint16(b))
-	}
-	return 0
-}
-
 // varint reads an integer of variable length (RFC 9000, section 16).
 func (r *reader) varint() uint64 {
 	if len(r.b) == 0 {

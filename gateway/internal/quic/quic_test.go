@@ -1,0 +1,232 @@
+package quic
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	protect "github.com/sealane/sealane/quic"
+
+	"github.com/sealane/sealane/gateway/internal/keys"
+	"github.com/sealane/sealane/gateway/internal/seed"
+)
+
+var suites = []protect.Suite{protect.AES128GCM, protect.AES256GCM, protect.ChaCha20Poly1305}
+
+// give has a listener take datagrams of a connection, 1 ms apart.
+func (l *listener) give(m *maker, now *int64, all ...sent) {
+	for _, s := range all {
+		*now += 1e6
+		l.d.Datagram(m.segment(s), *now, *now)
+	}
+	l.d.Flush()
+	l.d.Tick(*now)
+}
+
+// All suites, all sizes of connection IDs, key updates of either side at any time.
+func TestSuites(t *testing.T) {
+	r := rand.New(rand.NewPCG(seed.Of(t), 0))
+	for i := range 60 {
+		m := newMaker(t, r, suites[i%3], []int{0, 1, 4, 8, 20}[i%5], []int{0, 8, 4, 20}[i%4])
+		l := newListener(m.log())
+		now := int64(1e18)
+		l.give(m, &now, m.handshake()...)
+		var want [2][]byte
+		for range 100 {
+			role := uint8(r.IntN(2))
+			text := bytesOf(r, r.IntN(1200))
+			if r.IntN(10) == 0 {
+				m.update(role)
+			}
+			l.give(m, &now, sent{role, m.short(role, streamOf(0, uint64(len(want[role])), text, false))})
+			want[role] = append(want[role], text...)
+		}
+		l.d.Close()
+		if len(l.conns) != 1 || !bytes.Equal(l.conns[0].streams[0][0], want[0]) || !bytes.Equal(l.conns[0].streams[0][1], want[1]) || l.d.Stats.Refused > 0 {
+			t.Fatalf("%#x, IDs of %d and %d bytes: %+v", uint16(m.suite), len(m.ids[0]), len(m.ids[1]), l.d.Stats)
+		}
+	}
+}
+
+// Packets that come before their keys wait, for as long as Wait says, and no longer.
+func TestLateKeys(t *testing.T) {
+	for _, c := range []struct {
+		after int64 // milliseconds
+		opens bool
+	}{{50, true}, {300, true}, {700, false}} {
+		r := rand.New(rand.NewPCG(1, 2))
+		m := newMaker(t, r, protect.AES128GCM, 8, 8)
+		l := newListener(nil)
+		l.d.Wait = 500e6
+		now := int64(1e18)
+		l.give(m, &now, m.handshake()...)
+		l.give(m, &now, sent{client, m.short(client, streamOf(0, 0, []byte("early bird"), false))})
+		for range c.after {
+			now += 1e6
+			l.d.Tick(now)
+		}
+		log := keys.Log{Store: l.d.Store}
+		log.Write(m.log())
+		l.d.Tick(now + 1e6)
+		now += 20e6
+		l.give(m, &now, sent{client, m.short(client, streamOf(4, 0, []byte("later"), true))})
+		l.give(m, &now, sent{server, m.long(server, handshake, cryptoOf(0, extensionsOf("test", false)), m.ids[client])})
+		l.give(m, &now, sent{client, m.short(client, streamOf(8, 0, []byte("last"), true))})
+		l.d.Close()
+		if len(l.conns) != 1 {
+			t.Fatalf("%d ms: %d connections, %+v", c.after, len(l.conns), l.d.Stats)
+		}
+		got := l.conns[0].streams
+		if (got[0] != nil) != c.opens || got[8] == nil || l.d.held != 0 {
+			t.Errorf("%d ms: %v, %+v", c.after, got, l.d.Stats)
+		}
+	}
+}
+
+// 0-RTT packets wait for the server's verdict.
+func TestEarly(t *testing.T) {
+	for _, accepts := range []bool{true, false} {
+		r := rand.New(rand.NewPCG(1, 2))
+		m := newMaker(t, r, protect.AES128GCM, 8, 8)
+		l := newListener(m.log())
+		now := int64(1e18)
+		l.give(m, &now, m.hello(), sent{client, m.long(client, early, streamOf(0, 0, []byte("said early"), true), m.dcid)})
+		if len(l.conns) != 0 {
+			t.Fatal("0-RTT data came before the verdict")
+		}
+		l.give(m, &now, sent{server, m.long(server, handshake, cryptoOf(0, extensionsOf("test", accepts)), m.ids[client])})
+		l.give(m, &now, sent{client, m.long(client, early, streamOf(4, 0, []byte("and more"), true), m.dcid)})
+		l.d.Close()
+		got := fmt.Sprint(len(l.conns[0].streams), l.d.Stats.EarlyRejected, l.d.Stats.Packets[early])
+		if want := map[bool]string{true: "2 0 2", false: "0 2 0"}[accepts]; got != want {
+			t.Errorf("accepted %v: %s, want %s", accepts, got, want)
+		}
+	}
+}
+
+// A hole in a stream is given up after holeWait, when the connection ends, and when too much waits behind it.
+func TestHoles(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	m := newMaker(t, r, protect.ChaCha20Poly1305, 8, 8)
+	l := newListener(m.log())
+	now := int64(1e18)
+	l.give(m, &now, m.handshake()...)
+	part := make([]byte, 1000)
+	l.give(m, &now, sent{client, m.short(client, streamOf(0, 100, part, false))})
+	if l.d.held < 1000 || l.conns[0].lost != 0 {
+		t.Fatalf("%d bytes are held", l.d.held)
+	}
+	now += holeWait + 2e6
+	l.d.Tick(now)
+	if c := l.conns[0]; c.lost != 100 || len(c.streams[0][0]) != 1000 {
+		t.Fatalf("%d bytes are lost", c.lost)
+	}
+	for at := uint64(2000); l.conns[0].lost == 100; at += 1000 {
+		if l.give(m, &now, sent{client, m.short(client, streamOf(4, at, part, false))}); l.d.held > maxHeld+pieceBytes+2*connCost || at > 2*maxHeld {
+			t.Fatalf("%d bytes are held", l.d.held)
+		}
+	}
+	if l.conns[0].lost != 2100 || l.d.Stats.Holes != 2 {
+		t.Errorf("%d bytes in %d holes", l.conns[0].lost, l.d.Stats.Holes)
+	}
+	l.give(m, &now, sent{client, m.short(client, streamOf(8, 50, part, true))})
+	l.d.Close()
+	if c := l.conns[0]; c.lost != 2150 || !c.ended[8][0] || l.d.held != 0 {
+		t.Errorf("%d bytes are lost; %d are held", c.lost, l.d.held)
+	}
+}
+
+// What connections hold stays within the limit, whatever they do; those that are open go last.
+func TestMemory(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	const limit = 2 << 20
+	var log []byte
+	var makers []*maker
+	for range 20 {
+		m := newMaker(t, r, protect.AES128GCM, 8, 8)
+		makers = append(makers, m)
+		log = append(log, m.log()...)
+	}
+	l := newListener(log)
+	l.d.Limits.Memory, l.d.Limits.Conns = limit, 1000
+	now := int64(1e18)
+	for _, m := range makers {
+		l.give(m, &now, m.handshake()...)
+	}
+	for i := range 400 { // strangers
+		m := newMaker(t, r, protect.AES128GCM, 8, 8)
+		if l.give(m, &now, m.hello()); l.d.held > limit {
+			t.Fatalf("%d bytes after %d hellos", l.d.held, i)
+		}
+	}
+	if n := len(l.d.conns[1]); n != len(makers) {
+		t.Fatalf("%d connections are open, of %d", n, len(makers))
+	}
+	part := make([]byte, 1000)
+	for i := range uint64(400) { // and all of them hold more and more
+		for _, m := range makers {
+			if l.give(m, &now, sent{client, m.short(client, streamOf(0, 10+i*1000, part, false))}); l.d.held > limit {
+				t.Fatalf("%d bytes", l.d.held)
+			}
+		}
+	}
+	if l.d.Stats.Reclaims == 0 || l.d.Stats.Holes == 0 || len(l.d.conns[1]) != len(makers) {
+		t.Errorf("%+v, %d connections", l.d.Stats, len(l.d.conns[1]))
+	}
+	l.d.Close()
+	if l.d.held != 0 {
+		t.Errorf("%d bytes are left", l.d.held)
+	}
+}
+
+// A packet with unknown frames is counted; the frames before are read.
+func TestUnknownFrame(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	m := newMaker(t, r, protect.AES128GCM, 8, 8)
+	l := newListener(m.log())
+	now := int64(1e18)
+	l.give(m, &now, m.handshake()...)
+	payload := append([]byte{frameMaxData, 1, frameStream | streamLength, 0, 2, 'o', 'k'}, 0x3f, 1, 2, 3)
+	l.give(m, &now, sent{client, m.short(client, payload)})
+	if string(l.conns[0].streams[0][0]) != "ok" || l.d.Stats.BadFrames != 1 {
+		t.Errorf("%+v", l.d.Stats)
+	}
+}
+
+// BenchmarkOpen has packets of 1200 bytes of one connection, as they come in lots.
+func BenchmarkOpen(b *testing.B) {
+	for _, suite := range suites {
+		b.Run(fmt.Sprintf("%#x", uint16(suite)), func(b *testing.B) {
+			r := rand.New(rand.NewPCG(1, 2))
+			m := newMaker(b, r, suite, 8, 8)
+			l := newListener(m.log())
+			l.d.Stream = func(*Conn, uint64, uint8, []byte) {}
+			now := int64(1e18)
+			l.give(m, &now, m.handshake()...)
+			const size = 1200
+			packets := make([]sent, 1024)
+			for i := range packets {
+				packets[i] = sent{server, m.short(server, streamOf(0, uint64(i)*1100, make([]byte, size-1-8-4-16-17), false))}
+			}
+			s := m.segment(packets[0])
+			b.SetBytes(size)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				s.Payload = packets[i%len(packets)].b
+				if i%len(packets) == 0 { // the same stream again
+					l.d.Flush()
+					c := l.d.conns[1][0]
+					c.streams, c.spaces[server][application].expect = nil, 0
+				}
+				l.d.Datagram(s, now, now)
+				if i%256 == 255 {
+					l.d.Flush()
+				}
+			}
+			if l.d.Stats.Refused > 0 {
+				b.Fatalf("%+v", l.d.Stats)
+			}
+		})
+	}
+}
