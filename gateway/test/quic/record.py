@@ -29,7 +29,7 @@ CLIENT, SERVER = ("192.0.2.1", 50001), ("192.0.2.2", 443)
 
 
 class Wire:
-    """Two connections, and what a capture between them has seen."""
+    """Two endpoints in memory, with a capture of all datagrams between them."""
 
     def __init__(self, folder, name):
         self.base, self.frames, self.now, self.log, self.tickets = f"{folder}/q-{name}", [], 1.7e9, io.StringIO(), {}
