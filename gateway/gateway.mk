@@ -5,8 +5,8 @@ gateway: ## the TLS gateway, build/sealane-gateway
 	cd gateway && CGO_ENABLED=0 $(GO) build -o $(CURDIR)/$(B)/sealane-gateway ./cmd/sealane-gateway
 
 # Without jetstream: to compile a NATS server for this costs more than it can find. Nor can it find anything where one goroutine
-# reads segments, or where tshark alone is asked; with cgo, which it needs, root's privileges stay. go-vet-gateway has vetted it.
-$(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -vet=off -skip '^TestInline$$$$|^TestBudget$$$$|^TestTable$$$$|TestInlineQUIC|TestTshark|TestAnySegments|TestSoak|TestMemory|TestSynthetic|TestDropsRoot' ./cmd/... ./handover/... \
+# reads segments, or where other programs alone are asked; with cgo, which it needs, root's privileges stay. go-vet-gateway has vetted it.
+$(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -vet=off -skip '^TestInline$$$$|^TestBudget$$$$|^TestTable$$$$|TestInlineQUIC|TestTshark|TestAnySegments|TestSoak|TestMemory|TestSynthetic|TestDropsRoot|TestKeysOf' ./cmd/... ./handover/... \
     $(addprefix ./internal/,capture control engine exchange keys listen output packet)))
 
 # The captures on arm64, as data processing units have it.
@@ -59,6 +59,6 @@ $(eval $(call long_suite,long-gateway-attackers,,$(GO_ENV) $(GO) test -C gateway
 # All of them, unless the machine is so slow that it reaches its limit.
 $(eval $(call long_suite,long-gateway-random,,$(GO_ENV) $(GO) test -C gateway ./internal/attack -v -count=1 -timeout $(LONG_LIMIT)s \
     -run 'RandomAttackers$$$$' -args -runs 340000 -long $$$$(($(LONG_LIMIT)*5/6))s))
-$(foreach f,engine:FuzzSegments reassembly:FuzzHeld packet:FuzzParse packet:FuzzTunnels packet:FuzzFragments about:FuzzMessage doctor:FuzzExamine attack:FuzzForged rules:FuzzFrame rules:FuzzRule control:FuzzPut capture:FuzzReader keys:FuzzLog tls:FuzzMessages tls:FuzzStreams,\
+$(foreach f,engine:FuzzSegments reassembly:FuzzHeld packet:FuzzParse packet:FuzzTunnels packet:FuzzFragments about:FuzzMessage doctor:FuzzExamine uprobes:FuzzFind uprobes:FuzzLine attack:FuzzForged rules:FuzzFrame rules:FuzzRule control:FuzzPut capture:FuzzReader keys:FuzzLog tls:FuzzMessages tls:FuzzStreams,\
     $(eval $(call go_fuzzer,gateway,internal/$(word 1,$(subst :, ,$(f))),$(word 2,$(subst :, ,$(f))))))
 $(eval $(call go_fuzzer,gateway,cmd/sealane-gateway,FuzzConfig))

@@ -1,25 +1,29 @@
-# Included by the Makefile. The XDP program's object is committed: users need no compiler for BPF.
+# Included by the Makefile. Objects of BPF programs are committed: users need no compiler for BPF.
 
 XDP := gateway/xdp
+BPF_SOURCES := gateway/xdp/bpf/sealane_xdp.c gateway/internal/uprobes/bpf/sealane_keys.c
+C_FILES += gateway/internal/uprobes/bpf/sealane_keys.c
 BPF_CLANG ?= clang-19
 BPF_FLAGS := -O2 -g -target bpf -mcpu=v3 -Wall -Wextra -Werror -Wno-parentheses -Wno-unused-parameter \
     -fdebug-compilation-dir=. -I/usr/include/$(shell $(CC) -dumpmachine)
 
-.PHONY: gen-xdp check-xdp bench-xdp
-gen-xdp: ## compile the XDP program (needs clang-19 and libbpf-dev)
-	cd $(XDP)/bpf && $(BPF_CLANG) $(BPF_FLAGS) -c sealane_xdp.c -o sealane_xdp.elf
+.PHONY: gen-bpf check-bpf bench-xdp
+gen-bpf: ## compile the BPF programs (needs clang-19 and libbpf-dev)
+	$(foreach f,$(BPF_SOURCES),cd $(CURDIR)/$(dir $(f)) && $(BPF_CLANG) $(BPF_FLAGS) -c $(notdir $(f)) -o $(notdir $(f:.c=.elf)) &&) :
 
 # The same compiler makes the same bytes but for the debug information, which tells of the headers of the system; another one
 # makes a program of its own, and then there is nothing to compare.
-check-xdp:
+check-bpf:
 	@command -v $(BPF_CLANG) >/dev/null || { echo "not run: there is no $(BPF_CLANG)"; exit 77; }
-	@mkdir -p $(B)
-	@cd $(XDP)/bpf && $(BPF_CLANG) $(BPF_FLAGS) -c sealane_xdp.c -o $(CURDIR)/$(B)/sealane_xdp.elf
-	@llvm-objcopy --strip-debug $(B)/sealane_xdp.elf
-	@llvm-objcopy --strip-debug $(XDP)/bpf/sealane_xdp.elf $(B)/sealane_xdp_committed.elf
-	@cmp $(B)/sealane_xdp.elf $(B)/sealane_xdp_committed.elf || { echo "run make gen-xdp"; exit 1; }
+	@mkdir -p $(B)/bpf
+	@for f in $(BPF_SOURCES:.c=); do \
+	    made=$(CURDIR)/$(B)/bpf/$${f##*/}; \
+	    (cd $${f%/*} && $(BPF_CLANG) $(BPF_FLAGS) -c $${f##*/}.c -o $$made.elf) && \
+	    llvm-objcopy --strip-debug $$made.elf && llvm-objcopy --strip-debug $$f.elf $$made.committed.elf && \
+	    cmp $$made.elf $$made.committed.elf || { echo "run make gen-bpf"; exit 1; }; \
+	done
 
-$(eval $(call suite,xdp-object,,$(MAKE) --no-print-directory check-xdp))
+$(eval $(call suite,bpf-objects,,$(MAKE) --no-print-directory check-bpf))
 
 bench-xdp: ## nanoseconds for a packet in XDP, by the kernel's own clock, and packets a second through a pair of interfaces
 	cd $(XDP) && CGO_ENABLED=0 $(GO) test -run NONE -bench 'Clock|Pass|Open' -benchtime 20000x .

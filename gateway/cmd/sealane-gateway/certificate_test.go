@@ -1,14 +1,19 @@
 package main
 
 import (
+	"bufio"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
 	"math/big"
 	"net"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -27,4 +32,33 @@ func selfSigned(t *testing.T) tls.Certificate {
 		t.Fatal(err)
 	}
 	return tls.Certificate{Certificate: [][]byte{certificate}, PrivateKey: key}
+}
+
+// writePEM writes cert.pem and key.pem.
+func writePEM(t *testing.T, dir string, c tls.Certificate) {
+	t.Helper()
+	key, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: c.Certificate[0]}, "key.pem": {Type: "PRIVATE KEY", Bytes: key}} {
+		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// testClient is a program with Go's crypto/tls that connects when it is told to.
+func testClient() {
+	log, err := os.Create(os.Getenv("LOG"))
+	if err != nil {
+		panic(err)
+	}
+	bufio.NewReader(os.Stdin).ReadString('\n')
+	c, err := tls.Dial("tcp", os.Getenv("AT"), &tls.Config{InsecureSkipVerify: true, KeyLogWriter: log})
+	if err != nil {
+		panic(err)
+	}
+	io.WriteString(c, "GET / HTTP/1.0\n\n")
+	io.Copy(io.Discard, c)
 }

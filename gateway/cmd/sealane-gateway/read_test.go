@@ -16,6 +16,10 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	if os.Getenv("SEALANE_GATEWAY_TEST_CLIENT") != "" {
+		testClient()
+		return
+	}
 	os.Exit(m.Run())
 }
 

@@ -149,7 +149,7 @@ var causes = []cause{
 		"Have the server prefer TLS 1.3, or suites of TLS 1.2 with AES-GCM or ChaCha20-Poly1305."},
 	{"no keys", func(d *Doctor, _ *conn, _ map[packet.Tuple]bool) bool { n, _ := d.store.Lines(); return n == 0 },
 		"There are no keys at all.",
-		"Start the client or server with SSLKEYLOGFILE=/path/keys.log in its environment and give --keys /path/keys.log. " +
+		"Start the client or server with SSLKEYLOGFILE=/path/keys.log in its environment and give --keys /path/keys.log, or take them with sealane-gateway keys. " +
 			"A certificate's private key is not enough."},
 	{"keys of other connections, or encrypted ClientHello", func(d *Doctor, c *conn, _ map[packet.Tuple]bool) bool {
 		return c.client.encrypted && !d.store.Has(&c.client.random)

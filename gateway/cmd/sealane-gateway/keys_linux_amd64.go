@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/sealane/sealane/gateway/internal/uprobes"
+)
+
+func init() { commands = append(commands, keysCommand) }
+
+// tapped are the flags of keys.
+type tapped struct {
+	pids   []int
+	paths  []string
+	cgroup string
+	socket string
+	write  string
+}
+
+func keysCommand() *cobra.Command {
+	t := new(tapped)
+	cmd := &cobra.Command{
+		Use:   "keys",
+		Short: "Take keys from programs as they run",
+		Long: "keys attaches to the TLS libraries of programs that run, and passes the keys of their connections on to live. The programs need no " +
+			"change, setting or restart. It knows OpenSSL 1.1.1 to 4, GnuTLS, and Go's crypto/tls, in libraries and linked into programs, on x86-64. It needs root.",
+		Example: "  sealane-gateway keys --pid $(pidof haproxy) --socket /run/sealane-gateway/keys\n" +
+			"  sealane-gateway keys --path /usr/lib/x86_64-linux-gnu/libssl.so.3 --write keys.log\n" +
+			"  sealane-gateway keys --cgroup /sys/fs/cgroup/system.slice/nginx.service --socket /run/sealane-gateway/keys",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return t.run(cmd.Context()) },
+	}
+	f := cmd.Flags()
+	f.IntSliceVar(&t.pids, "pid", nil, "this process; may be given more than once")
+	f.StringSliceVar(&t.paths, "path", nil, "all processes that run this program or library; may be given more than once")
+	f.StringVar(&t.cgroup, "cgroup", "", "all processes in this cgroup, a folder of cgroup 2 such as /sys/fs/cgroup/system.slice/nginx.service")
+	f.StringVar(&t.socket, "socket", "", "pass keys to this socket: --keys-socket of live")
+	f.StringVar(&t.write, "write", "", "append keys to this key log, of mode 0600")
+	return cmd
+}
+
+// What users can do where the kernel does not let this work.
+const withoutBPF = "keys needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE, and a kernel that is not locked down. Without it, the program can " +
+	"write a key log: docs/gateway-keys.md says how, for each server and client"
+
+func (t *tapped) run(ctx context.Context) error {
+	ways := 0
+	for _, given := range []bool{len(t.pids) > 0, len(t.paths) > 0, t.cgroup != ""} {
+		if given {
+			ways++
+		}
+	}
+	if ways != 1 {
+		return errors.New("which processes? One of --pid, --path and --cgroup")
+	}
+	if (t.socket == "") == (t.write == "") {
+		return errors.New("where to? One of --socket and --write")
+	}
+	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // no keys in core dumps
+	out, err := t.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	tap, err := uprobes.New(t.cgroup)
+	if err != nil {
+		return t.explain(err)
+	}
+	defer tap.Close()
+	w := &uprobes.Watch{Tap: tap, Found: func(path, library string) {
+		slog.Info("taking keys", "library", library, "file", path)
+	}}
+	n, err := t.look(w)
+	if err != nil {
+		return t.explain(err)
+	}
+	if n == 0 && t.cgroup == "" {
+		return errors.New("these processes have no TLS library that this knows: OpenSSL, GnuTLS, or Go's crypto/tls")
+	}
+	var counts uprobes.Counts
+	context.AfterFunc(ctx, tap.Stop)
+	go func() { // libraries may be loaded later, and processes start
+		for len(t.paths) == 0 && ctx.Err() == nil {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+				if _, err := t.look(w); err != nil && ctx.Err() == nil {
+					slog.Warn("no more keys from new processes", "error", err)
+					return
+				}
+			}
+		}
+	}()
+	line := make([]byte, 0, 512)
+	told, counted := uint64(0), time.Now()
+	for {
+		line, err = tap.Read(line[:0], &counts)
+		if errors.Is(err, os.ErrClosed) {
+			break
+		}
+		if err == nil {
+			err = out.write(line)
+		}
+		clear(line)
+		if err != nil {
+			return err
+		}
+		if time.Since(counted) < time.Second {
+			continue
+		}
+		counted = time.Now()
+		tap.Count(&counts)
+		if lost := counts.OverBudget + counts.Full; lost > told+told/4 { // a process that floods does not flood the log
+			told = lost
+			slog.Warn("keys dropped", "process_sent_too_many", counts.OverBudget, "not_read_in_time", counts.Full)
+		}
+	}
+	tap.Count(&counts)
+	slog.Info("done", "keys", counts.Sent-counts.Refused, "unreadable", counts.Unreadable+counts.Refused, "dropped", counts.OverBudget+counts.Full)
+	return nil
+}
+
+func (t *tapped) explain(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w\n%s", err, withoutBPF)
+	}
+	return err
+}
+
+// look attaches to what is new.
+func (t *tapped) look(w *uprobes.Watch) (n int, err error) {
+	for _, path := range t.paths {
+		if err := w.Path(path); err != nil {
+			return n, err
+		}
+		n++
+	}
+	if t.cgroup != "" {
+		return w.Cgroup(t.cgroup)
+	}
+	alive := 0
+	for _, pid := range t.pids {
+		more, err := w.Process(pid, true)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return n, fmt.Errorf("process %d: %w", pid, err)
+		}
+		alive++
+		n += more
+	}
+	if len(t.pids) > 0 && alive == 0 {
+		return n, fmt.Errorf("process %v: there is none any more", t.pids)
+	}
+	return n, nil
+}
+
+// lines is where lines of the key log go.
+type lines struct {
+	ctx    context.Context
+	socket string
+	c      net.Conn
+	f      *os.File
+}
+
+func (t *tapped) open(ctx context.Context) (*lines, error) {
+	l := &lines{ctx: ctx, socket: t.socket}
+	var err error
+	if t.write != "" {
+		l.f, err = os.OpenFile(t.write, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+		if err == nil {
+			if err = new(keySources).check(l.f); err != nil {
+				l.f.Close()
+			}
+		}
+	} else {
+		l.c, err = net.Dial("unix", t.socket)
+	}
+	return l, err
+}
+
+// write passes on a line. While the gateway is away it waits; then the kernel keeps what its ring has room for.
+func (l *lines) write(line []byte) error {
+	if l.f != nil {
+		_, err := l.f.Write(line)
+		return err
+	}
+	for said := false; ; {
+		if l.c != nil {
+			if _, err := l.c.Write(line); err == nil {
+				return nil
+			}
+			l.c.Close()
+		}
+		var err error
+		if l.c, err = net.Dial("unix", l.socket); err == nil {
+			continue
+		}
+		l.c = nil
+		if !said {
+			slog.Warn("the gateway is away", "socket", l.socket, "error", err)
+			said = true
+		}
+		select {
+		case <-l.ctx.Done():
+			return nil
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func (l *lines) Close() {
+	if l.f != nil {
+		l.f.Close()
+	}
+	if l.c != nil {
+		l.c.Close()
+	}
+}

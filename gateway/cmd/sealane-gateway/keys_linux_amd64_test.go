@@ -1,0 +1,344 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// webServer answers each request over TLS with a line. It returns its address.
+func webServer(t *testing.T, version uint16) string {
+	t.Helper()
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{selfSigned(t)}, MinVersion: version, MaxVersion: version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				c.SetDeadline(time.Now().Add(10 * time.Second))
+				if _, err := bufio.NewReader(c).ReadString('\n'); err == nil {
+					io.WriteString(c, "HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nyes")
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// began runs the command until the end of the test, and waits until it says something.
+func began(t *testing.T, until string, args ...string) *process {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "SEALANE_GATEWAY_TEST_MAIN=1")
+	p := start(t, cmd)
+	eventually(func() bool {
+		select {
+		case <-p.done:
+			return true
+		default:
+			return strings.Contains(p.text(), until)
+		}
+	})
+	if text := p.text(); !strings.Contains(text, until) {
+		if strings.Contains(text, withoutBPF) || strings.Contains(text, "this kernel has no uprobes") {
+			t.Skipf("not run: %s", text)
+		}
+		t.Fatalf("%v: %s", args, text)
+	}
+	return p
+}
+
+// tap starts to take keys, and returns the file that they go to.
+func tap(t *testing.T, args ...string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "taken")
+	began(t, "taking keys", append([]string{"keys", "--write", name}, args...)...)
+	return name
+}
+
+// missing returns the lines of a key log that were not taken. The secrets that follow a KeyUpdate are not.
+func missing(written, taken string) (lines []string) {
+	b, _ := os.ReadFile(written)
+	have, _ := os.ReadFile(taken)
+	for _, line := range strings.Split(string(b), "\n") {
+		if line != "" && line[0] != '#' && !strings.Contains(line, "_SECRET_N ") && !bytes.Contains(have, []byte(line+"\n")) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// compare waits until all keys that a program wrote were taken.
+func compare(t *testing.T, written, taken string) {
+	t.Helper()
+	b, err := os.ReadFile(written)
+	if err != nil || !bytes.Contains(b, []byte("CLIENT_")) {
+		t.Fatalf("the program wrote no keys: %v %s", err, b)
+	}
+	for end := time.Now().Add(5 * time.Second); len(missing(written, taken)) > 0 && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if lines := missing(written, taken); len(lines) > 0 {
+		t.Errorf("not taken: %s", strings.Join(lines, "\n"))
+	}
+}
+
+// libraryOf is a library that a program is linked with.
+func libraryOf(t *testing.T, program, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil {
+		t.Skipf("not run: there is no %s", program)
+	}
+	out, _ := exec.Command("ldd", path).Output()
+	if m := regexp.MustCompile(name + `\S* => (\S+)`).FindSubmatch(out); m != nil {
+		return string(m[1])
+	}
+	t.Skipf("not run: %s is not linked with %s", program, name)
+	return ""
+}
+
+var versions = map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.VersionTLS13}
+
+// All processes with a library: the keys that the program itself writes are taken.
+func TestKeysOfLibraries(t *testing.T) {
+	git := "git"
+	if b, err := exec.Command("git", "--exec-path").Output(); err == nil {
+		git = filepath.Join(strings.TrimSpace(string(b)), "git-remote-https")
+	}
+	type row struct{ name, library, command string }
+	rows := []row{
+		{"curl", libraryOf(t, "curl", "libssl"), "SSLKEYLOGFILE=$LOG curl -sk https://$AT/"},
+		{"git with GnuTLS", libraryOf(t, git, "libgnutls"), "SSLKEYLOGFILE=$LOG GIT_SSL_NO_VERIFY=1 git ls-remote https://$AT/"},
+		{"openssl", libraryOf(t, "openssl", "libssl"), "printf 'GET / HTTP/1.0\\n\\n' | openssl s_client -connect $AT -keylogfile $LOG -ign_eof"},
+	}
+	others, _ := filepath.Glob("../../../build/openssl/*/bin/openssl")
+	if len(others) == 0 {
+		t.Log("not run with other versions of OpenSSL: the provider's tests have not fetched them")
+	}
+	for _, o := range others {
+		folder, _ := filepath.Abs(filepath.Dir(filepath.Dir(o)))
+		for _, library := range []string{"libssl.so.4", "libssl.so.3"} {
+			library = filepath.Join(folder, "usr/lib/x86_64-linux-gnu", library)
+			if _, err := os.Stat(library); err == nil {
+				rows = append(rows, row{"openssl " + filepath.Base(folder), library,
+					"printf 'GET / HTTP/1.0\\n\\n' | " + folder + "/bin/openssl s_client -connect $AT -keylogfile $LOG -ign_eof"})
+				break
+			}
+		}
+	}
+	for _, c := range rows {
+		for name, version := range versions {
+			t.Run(c.name+", "+name, func(t *testing.T) {
+				taken := tap(t, "--path", c.library)
+				written := filepath.Join(t.TempDir(), "written")
+				cmd := exec.Command("sh", "-c", c.command)
+				cmd.Env = append(os.Environ(), "AT="+webServer(t, version), "LOG="+written)
+				out, _ := cmd.CombinedOutput()
+				if _, err := os.Stat(written); err != nil {
+					t.Fatalf("%s: %s", c.command, out)
+				}
+				compare(t, written, taken)
+			})
+		}
+	}
+}
+
+// One process, which has begun before: whatever TLS library is in it.
+func TestKeysOfProcesses(t *testing.T) {
+	stripped := filepath.Join(t.TempDir(), "stripped")
+	if err := exec.Command("strip", "-o", stripped, os.Args[0]).Run(); err != nil {
+		t.Logf("stripped Go program not run: %v", err)
+		stripped = os.Args[0]
+	}
+	for _, c := range []struct{ name, program, command string }{
+		{"Go", "sh", "SEALANE_GATEWAY_TEST_CLIENT=1 exec " + os.Args[0]},
+		{"Go, stripped", "sh", "SEALANE_GATEWAY_TEST_CLIENT=1 exec " + stripped},
+		{"Python", "python3", `SSLKEYLOGFILE=$LOG exec python3 -c '
+import os, socket, ssl, sys
+c = ssl.create_default_context(); c.check_hostname = False; c.verify_mode = ssl.CERT_NONE
+sys.stdin.readline()
+host, port = os.environ["AT"].split(":")
+s = c.wrap_socket(socket.create_connection((host, int(port)))); s.send(b"GET / HTTP/1.0\n\n"); s.recv(100)'`},
+		{"Node", "node", `exec node --tls-keylog=$LOG -e '
+process.stdin.once("data", () => { const [host, port] = process.env.AT.split(":");
+const s = require("tls").connect({host, port, rejectUnauthorized: false}, () => s.write("GET / HTTP/1.0\n\n")); s.on("data", () => { s.destroy(); setTimeout(() => process.exit(0), 200) }) })'`},
+	} {
+		for name, version := range versions {
+			t.Run(c.name+", "+name, func(t *testing.T) {
+				need(t, c.program)
+				written := filepath.Join(t.TempDir(), "written")
+				cmd := exec.Command("sh", "-c", c.command)
+				cmd.Env = append(os.Environ(), "AT="+webServer(t, version), "LOG="+written)
+				in, err := cmd.StdinPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				p := start(t, cmd)
+				defer in.Close()
+				// Until it has its libraries.
+				eventually(func() bool {
+					maps, _ := os.ReadFile(fmt.Sprintf("/proc/%d/maps", cmd.Process.Pid))
+					return bytes.Contains(maps, []byte("libssl")) || c.name != "Python"
+				})
+				time.Sleep(200 * time.Millisecond)
+				taken := tap(t, "--pid", fmt.Sprint(cmd.Process.Pid))
+				io.WriteString(in, "go\n")
+				<-p.done
+				compare(t, written, taken)
+			})
+		}
+	}
+}
+
+// A cgroup has the keys of its processes, also of those that start later, and of no others.
+func TestKeysOfCgroup(t *testing.T) {
+	var root string
+	for _, r := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
+		if _, err := os.Stat(r + "/cgroup.procs"); err == nil {
+			if _, err := os.Stat(r + "/cgroup.controllers"); err == nil {
+				root = r
+			}
+		}
+	}
+	if root == "" {
+		t.Skip("not run: there is no cgroup 2")
+	}
+	folder := fmt.Sprintf("%s/sealane-test-%d", root, os.Getpid())
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Skipf("not run: no cgroup 2 can be made here: %v", err)
+	}
+	t.Cleanup(func() { eventually(func() bool { return os.Remove(folder) == nil }) })
+	libraryOf(t, "curl", "libssl")
+	name := filepath.Join(t.TempDir(), "taken")
+	inside, outside := filepath.Join(t.TempDir(), "inside"), filepath.Join(t.TempDir(), "outside")
+	at := webServer(t, tls.VersionTLS13)
+	// The shell has no TLS library; curl comes later.
+	member := exec.Command("sh", "-c", "echo $$ > "+folder+"/cgroup.procs; read go; SSLKEYLOGFILE="+inside+" curl -sk https://"+at+"/")
+	in, err := member.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := member.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	// The library has to be seen once: by a process that stays long enough.
+	stays := exec.Command("sh", "-c", "echo $$ > "+folder+"/cgroup.procs; exec openssl s_client -connect "+at)
+	hold, err := stays.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stays.Start(); err != nil {
+		t.Skipf("not run: %v", err)
+	}
+	defer stays.Wait()
+	defer hold.Close()
+	began(t, "taking keys", "keys", "--cgroup", folder, "--write", name)
+	other := exec.Command("curl", "-sk", "https://"+at+"/")
+	other.Env = append(os.Environ(), "SSLKEYLOGFILE="+outside)
+	if out, err := other.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	io.WriteString(in, "go\n")
+	if err := member.Wait(); err != nil {
+		t.Fatalf("curl in the cgroup: %v", err)
+	}
+	compare(t, inside, name)
+	if all := missing(outside, os.DevNull); len(all) == 0 || len(missing(outside, name)) != len(all) {
+		t.Errorf("keys of a process outside were taken, of %q", all)
+	}
+}
+
+// The gateway decrypts a server whose keys nobody logs: nginx serves, and neither it nor curl writes a log.
+func TestKeysToGateway(t *testing.T) {
+	need(t, "nginx", "curl")
+	library := libraryOf(t, "nginx", "libssl")
+	dir := t.TempDir()
+	certificate := selfSigned(t)
+	writePEM(t, dir, certificate)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := l.Addr().String()
+	l.Close()
+	conf := fmt.Sprintf("daemon off; user root; pid %[1]s/pid; error_log %[1]s/error.log; events {}\nhttp { access_log off; server { listen %[2]s ssl; "+
+		"ssl_certificate %[1]s/cert.pem; ssl_certificate_key %[1]s/key.pem; location / { return 200 'the secret page'; } } }", dir, at)
+	if err := os.WriteFile(dir+"/nginx.conf", []byte(conf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	nginx := exec.Command("nginx", "-p", dir, "-c", dir+"/nginx.conf")
+	if err := nginx.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer nginx.Wait()
+	defer nginx.Process.Signal(os.Interrupt)
+	socket, streams := dir+"/keys", dir+"/streams"
+	gateway := began(t, "reading", "live", "--interface", "lo", "--keys-socket", socket, "--streams", streams)
+	began(t, "taking keys", "keys", "--path", library, "--socket", socket)
+	if !eventually(func() bool {
+		out, _ := exec.Command("curl", "-sk", "https://"+at+"/asked").Output()
+		return strings.Contains(string(out), "the secret page")
+	}) {
+		log, _ := os.ReadFile(dir + "/error.log")
+		t.Fatalf("nginx does not answer: %s", log)
+	}
+	found := eventually(func() bool {
+		files, _ := filepath.Glob(streams + "/*")
+		for _, name := range files {
+			if b, _ := os.ReadFile(name); bytes.Contains(b, []byte("the secret page")) {
+				return true
+			}
+		}
+		return false
+	})
+	if !found {
+		t.Errorf("the gateway did not decrypt it: %s", gateway.text())
+	}
+}
+
+// What cannot work is said, with what to do.
+func TestKeysSays(t *testing.T) {
+	dir := t.TempDir()
+	readable := dir + "/readable"
+	os.WriteFile(readable, nil, 0o644)
+	os.Chmod(readable, 0o644)
+	for _, c := range []struct{ args, says string }{
+		{"keys", "which processes"},
+		{"keys --pid 1 --path /bin/sh", "which processes"},
+		{"keys --pid 1", "where to"},
+		{"keys --pid 1 --write x --socket y", "where to"},
+		{"keys --pid 1 --socket " + dir + "/none", "no such file"},
+		{"keys --pid 1 --write " + readable, "0644"},
+		{"keys --pid 4194304 --write " + dir + "/a", "there is none any more"},
+		{"keys --path " + dir + "/none --write " + dir + "/b", "no such file"},
+		{"keys --path /bin/sh --write " + dir + "/c", "no TLS library"},
+		{"keys --cgroup " + dir + " --write " + dir + "/d", "cgroup 2"},
+	} {
+		said, ok := run(t, strings.Fields(c.args)...)
+		if strings.Contains(said, withoutBPF) {
+			t.Skipf("not run: %s", said)
+		}
+		if ok || !strings.Contains(said, c.says) {
+			t.Errorf("%s: success %v, it says %s", c.args, ok, said)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+/* TLS secrets as programs make them: a uprobe at the function of a TLS library that would write a key log, whether or
+ * not the program asked for one. Each event has what a line of a key log has.
+ *
+ * User space does not trust what a process passes: it accepts only known labels and lengths. A process has a budget of
+ * events, and the ring a size, so that no process can crowd out the others. Dropped events are counted.
+ */
+#include <linux/bpf.h>
+#include <linux/ptrace.h>
+
+#include <bpf/bpf_helpers.h>
+
+typedef __u8 u8;
+typedef __u32 u32;
+typedef __u64 u64;
+
+#define RANDOM 32
+#define SECRET_MAX 48
+#define LABEL_MAX 40       /* CLIENT_HANDSHAKE_TRAFFIC_SECRET has 31 characters */
+#define PERIOD 100000000   /* nanoseconds */
+#define EVENTS_MAX 4096    /* of one process in a period: 8,000 handshakes of TLS 1.3 in a second */
+#define PROCESSES_MAX 4096 /* with a budget of their own */
+
+struct event {
+    u32 process;
+    u8 label_bytes, secret_bytes, unused[2];
+    u8 label[LABEL_MAX], random[RANDOM], secret[SECRET_MAX];
+};
+
+/* Where a function has its arguments. */
+enum kind {
+    GO, /* Go since 1.17, (*Config).writeKeyLog(label string, random, secret []byte): rbx, rcx; rdi, rsi; r9, r10 */
+    OPENSSL, /* nss_keylog_int(label, ssl, random, bytes, secret, bytes): rdi; rdx, rcx; r8, r9 */
+    SESSION, /* f(session, label, secret, bytes): rsi; rdx, rcx; the random lies in the session, at random_at */
+};
+
+volatile const u32 kind, random_at;
+volatile const u32 grouped; /* 1: only processes of the cgroup count */
+
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, 1 << 20);
+} events SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
+    __uint(key_size, 4);
+    __uint(value_size, 4);
+    __uint(max_entries, 1);
+} cgroup SEC(".maps");
+
+struct budget {
+    u64 begin; /* of the period */
+    u64 spent;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, PROCESSES_MAX);
+    __type(key, u32);
+    __type(value, struct budget);
+} budgets SEC(".maps");
+
+enum count { SENT, UNREADABLE, OVER_BUDGET, FULL, COUNTS };
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, COUNTS);
+    __type(key, u32);
+    __type(value, u64);
+} counts SEC(".maps");
+
+static void count(u32 what)
+{
+    u64 *n = bpf_map_lookup_elem(&counts, &what);
+    if (n)
+        ++*n;
+}
+
+/* Threads of a process may race here; then it has a few events more or less. */
+static int affords(u32 process)
+{
+    u64 now = bpf_ktime_get_ns();
+    struct budget *b = bpf_map_lookup_elem(&budgets, &process);
+    if (!b) {
+        struct budget first = {now, 1};
+        bpf_map_update_elem(&budgets, &process, &first, BPF_ANY);
+        return 1;
+    }
+    if (now - b->begin > PERIOD) {
+        b->begin = now;
+        b->spent = 0;
+    }
+    return __sync_fetch_and_add(&b->spent, 1) < EVENTS_MAX;
+}
+
+SEC("uprobe")
+int sealane_keys(volatile struct pt_regs *r)
+{ /* volatile, or the compiler computes addresses that the verifier refuses */
+    if (grouped && bpf_current_task_under_cgroup(&cgroup, 0) != 1)
+        return 0;
+    u64 rbx = r->rbx, rcx = r->rcx, rdx = r->rdx, rdi = r->rdi, rsi = r->rsi, r8 = r->r8, r9 = r->r9, r10 = r->r10;
+    u64 label, label_bytes = 0, random, random_bytes = RANDOM, secret, secret_bytes;
+    switch (kind) {
+    case GO:
+        label = rbx, label_bytes = rcx;
+        random = rdi, random_bytes = rsi;
+        secret = r9, secret_bytes = r10;
+        break;
+    case OPENSSL:
+        label = rdi;
+        random = rdx, random_bytes = rcx;
+        secret = r8, secret_bytes = r9;
+        break;
+    default:
+        label = rsi;
+        random = rdi + random_at;
+        secret = rdx, secret_bytes = (u32)rcx;
+    }
+    if (random_bytes != RANDOM)
+        return 0; /* of another kind: the encrypted premaster secret of RSA */
+    u32 process = bpf_get_current_pid_tgid() >> 32;
+    if (!affords(process)) {
+        count(OVER_BUDGET);
+        return 0;
+    }
+    struct event *e = bpf_ringbuf_reserve(&events, sizeof *e, 0);
+    if (!e) {
+        count(FULL);
+        return 0;
+    }
+    e->process = process;
+    __builtin_memset(e->unused, 0, sizeof e->unused);
+    __builtin_memset(e->label, 0, LABEL_MAX);
+    __builtin_memset(e->secret, 0, SECRET_MAX);
+    long failed;
+    if (kind == GO) {
+        if (label_bytes > LABEL_MAX)
+            goto unreadable;
+        failed = bpf_probe_read_user(e->label, label_bytes, (void *)label);
+    } else {
+        long n = bpf_probe_read_user_str(e->label, LABEL_MAX, (void *)label);
+        failed = n <= 0;
+        label_bytes = n - 1;
+    }
+    if (failed || secret_bytes > SECRET_MAX)
+        goto unreadable;
+    e->label_bytes = label_bytes;
+    e->secret_bytes = secret_bytes;
+    if (bpf_probe_read_user(e->random, RANDOM, (void *)random) ||
+        bpf_probe_read_user(e->secret, secret_bytes, (void *)secret))
+        goto unreadable;
+    bpf_ringbuf_submit(e, 0);
+    count(SENT);
+    return 0;
+
+unreadable:
+    __builtin_memset(e->secret, 0, SECRET_MAX);
+    bpf_ringbuf_discard(e, 0);
+    count(UNREADABLE);
+    return 0;
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";
