@@ -96,7 +96,7 @@ func (d *Doctor) frame(f *capture.Frame) {
 	case packet.TCP:
 		d.tcp++
 		d.segment(&s)
-	case packet.Other:
+	case packet.Other, packet.UDP:
 		d.others[nameOf(f.Link, f.Data)]++
 	case packet.Malformed:
 		d.malformed++

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -85,6 +86,28 @@ func udp(port uint16) []capture.Frame {
 	return ip(17, append(binary.BigEndian.AppendUint16([]byte{0xea, 0x60}, port), 0, 16, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8)...)
 }
 
+// quicCapture returns a connection of QUIC and its key log.
+func quicCapture(t *testing.T) (frames []capture.Frame, keyLog []byte) {
+	t.Helper()
+	file, err := os.Open("../../testdata/quic/q-v1.pcap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	r, err := capture.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b capture.Block
+	if err := r.ReadBlock(&b); err != nil {
+		t.Fatal(err)
+	}
+	if keyLog, err = os.ReadFile("../../testdata/quic/q-v1.keys"); err != nil {
+		t.Fatal(err)
+	}
+	return b.Frames, keyLog
+}
+
 // examine returns the causes that are found.
 func examine(t *testing.T, frames []capture.Frame, keyLog []byte, setup func(*Doctor)) (Summary, []Finding) {
 	t.Helper()
@@ -128,6 +151,7 @@ func TestCauses(t *testing.T) {
 		return all
 	}
 	hello := func(s *packet.Segment) bool { return len(s.Payload) > 5 && s.Payload[0] == 22 }
+	quicFrames, quicLog := quicCapture(t)
 	covered := map[string]bool{}
 	for _, c := range []struct {
 		name   string
@@ -146,6 +170,8 @@ func TestCauses(t *testing.T) {
 		{"IPsec", slices.Concat(whole, ip(50, 1, 2, 3, 4)), string(keyLog), nil, "tunnel", 1, 1},
 		{"a tunnel by EtherType", slices.Concat(whole, []capture.Frame{{Link: packet.LinkEthernet, Data: append(make([]byte, 12), 0x89, 0x4f, 1, 2, 3, 4)}}), string(keyLog), nil, "tunnel", 1, 1},
 		{"QUIC", udp(443), "", nil, "no TCP; QUIC", 0, 0},
+		{"QUIC without keys", quicFrames, "", nil, "no TCP; QUIC", 0, 0},
+		{"QUIC with keys", quicFrames, string(quicLog), nil, "", 0, 0},
 		{"no keys", whole, "", nil, "no keys", 1, 0},
 		{"keys of another connection", whole, string(others), nil, "keys of other connections", 1, 0},
 		{"encrypted ClientHello", hellos(clientHelloOf(0xfe, 0x0d, 0, 1, 0), serverHelloOf(0x0303, 0xc02f)), string(others), nil, "keys of other connections, or encrypted ClientHello", 1, 0},

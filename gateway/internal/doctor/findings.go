@@ -190,14 +190,21 @@ func (d *Doctor) capture() (all []Finding) {
 	case d.frames == 0:
 		all = append(all, Finding{Cause: "no packets", What: "No packet was seen.",
 			Do: "Check the name of the interface, that the mirror port is on, and that no capture filter excludes everything."})
-	case d.tcp == 0:
+	case d.tcp == 0 && d.worker.Snapshot().QUIC.Decrypted == 0:
 		all = append(all, Finding{Cause: "no TCP", Count: int(d.frames), What: "No packet holds TCP. There is " + d.list() + ".",
 			Do: "Check that you capture where the connections pass."})
 	}
 	for _, name := range slices.Sorted(maps.Keys(tunnels)) {
 		note("tunnel", d.others[name], "Packets are "+name+".", "It is "+tunnels[name]+".")
 	}
-	note("QUIC", d.others[quic], "Packets are UDP of port 443, which is QUIC (HTTP/3).", "The doctor looks at TLS over TCP. To see these connections there, switch HTTP/3 off.")
+	switch q := d.worker.Snapshot().QUIC; {
+	case q.Connections == 0:
+		note("QUIC", d.others[quic], "Packets are UDP of port 443, but no QUIC connection begins in them.", "Start the capture before the connection. The versions read are 1 and 2.")
+	case q.Decrypted == 0:
+		note("QUIC", q.Connections, "QUIC connections (HTTP/3) have no keys.", "Have the program write its key log, and give that with --keys.")
+	case q.Decrypted < q.Connections:
+		note("QUIC", q.Connections-q.Decrypted, "QUIC connections (HTTP/3) were not decrypted, while others were.", "Check that all programs write the key log.")
+	}
 	deep := d.parser.Tunnels.Deep
 	note("deep tunnels", deep, "Packets are in more than four tunnels.", "Capture behind the outer ones.")
 	f := &d.parser.Fragments
