@@ -155,7 +155,7 @@ clean: ## remove build/
 
 # ---- What the parts of the project add ----
 
--include tools/gas2go/gas2go.mk cmd/sealane/cli.mk bench/bench.mk wireguard/wireguard.mk https/https.mk
+-include tools/gas2go/gas2go.mk cmd/sealane/cli.mk bench/bench.mk examples/wireguard/wireguard.mk examples/https/https.mk
 
 # ---- make run ----
 
@@ -169,8 +169,8 @@ run: bootstrap ## build everything and show it at work; ends with a WireGuard tu
 	@$(B)/check --bench --short
 	@if [ -d cmd/sealane ]; then echo "== The command, and the Go package"; \
 	    $(MAKE) --no-print-directory -s $(B)/sealane && $(B)/sealane info && $(B)/sealane bench; fi
-	@if [ -f wireguard/wireguard.mk ]; then echo "== The tunnel"; $(MAKE) --no-print-directory -s wireguard-demo; fi
-	@if [ -f https/https.mk ]; then echo "== HTTPS"; $(MAKE) --no-print-directory -s https-demo; fi
+	@if [ -f examples/wireguard/wireguard.mk ]; then echo "== The tunnel"; $(MAKE) --no-print-directory -s wireguard-demo; fi
+	@if [ -f examples/https/https.mk ]; then echo "== HTTPS"; $(MAKE) --no-print-directory -s https-demo; fi
 
 # ---- make test: every suite runs, then the sum is taken ----
 
@@ -384,7 +384,7 @@ endif
 # What go-vet-* has vetted is not vetted again.
 $(foreach m,$(GO_MODULES),$(eval $(call suite,go-$(call module_name,$(m)),,\
     $(GO_ENV) $(GO) test -C $(m) -timeout 1h -v -vet=off ./...)))
-ifneq ($(wildcard wireguard/wireguard.mk),)
+ifneq ($(wildcard examples/wireguard/wireguard.mk),)
 $(eval $(call suite,upstream,,$(MAKE) --no-print-directory wireguard-transfers))
 $(eval $(call suite,https-demo,,$(MAKE) --no-print-directory -s https-transfers))
 endif

@@ -32,7 +32,7 @@ func TestModules(t *testing.T) {
 		t.Fatal("include/sealane.h has no version")
 	}
 	version := "v" + string(m[1])
-	for _, dir := range []string{".", "cmd/sealane", "gateway", "gateway/nicmodel", "bench", "test/peers", "wireguard", "https"} {
+	for _, dir := range []string{".", "cmd/sealane", "gateway", "gateway/nicmodel", "bench", "test/peers", "examples/wireguard", "examples/https"} {
 		content, err := os.ReadFile(filepath.Join(repository, dir, "go.mod"))
 		if err != nil {
 			t.Fatal(err)

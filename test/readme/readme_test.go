@@ -183,8 +183,8 @@ var elsewhere = map[string]struct{ file, text string }{
 	"make bench-measure BENCH_ALGORITHMS=AES-128-GCM BENCH_GCM_TIME=1m": {"Makefile", "bench-check"},
 	"make bench-arm":                    {"tools/armcost/armcost.mk", "test_armcost.py"},
 	"make test-vm":                      {"afalg/afalg.mk", "test-vm"},
-	"make wireguard-demo":               {"wireguard/wireguard.mk", "demonstration -size"},
-	"make https-demo":                   {"https/https.mk", "demonstration -tls $$s -size 0.125"},
+	"make wireguard-demo":               {"examples/wireguard/wireguard.mk", "demonstration -size"},
+	"make https-demo":                   {"examples/https/https.mk", "demonstration -tls $$s -size 0.125"},
 	"make gateway && sudo gateway/demo": {"gateway/gateway.mk", "gateway/demo $(B)/sealane-gateway"},
 	"go test -run NONE -bench . github.com/sealane/sealane/afalg": {"afalg/packets_linux_test.go", "func Benchmark"},
 }

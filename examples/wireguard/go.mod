@@ -1,4 +1,4 @@
-module github.com/sealane/sealane/wireguard
+module github.com/sealane/sealane/examples/wireguard
 
 go 1.24.0
 

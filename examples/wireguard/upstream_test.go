@@ -23,7 +23,7 @@ func TestUpstream(t *testing.T) {
 		return string(out)
 	}
 	sealane := filepath.Join(dir, "sealane")
-	run("go", "build", "-C", "..", "-o", sealane, "./cmd/sealane")
+	run("go", "build", "-C", "../..", "-o", sealane, "./cmd/sealane")
 	const wireguard, crypto = "golang.zx2c4.com/wireguard", "golang.org/x/crypto"
 	versions := strings.Fields(run("go", "list", "-m", "-f", "{{.Version}}", wireguard, crypto))
 	for _, args := range [][]string{

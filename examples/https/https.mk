@@ -7,9 +7,9 @@ HTTPS_SUITES := TLS_AES_128_GCM_SHA256 TLS_CHACHA20_POLY1305_SHA256
 .PHONY: https-programs https-demo https-transfers
 https-programs: $(B)/sealane
 	@mkdir -p $(HTTPS)
-	cd wireguard && CGO_ENABLED=0 $(GO) build -o $(HTTPS)/demonstration .
-	cd https && CGO_ENABLED=0 $(GO) build -o $(HTTPS)/stock .
-	cd https && CGO_ENABLED=0 $(CURDIR)/$(B)/sealane build --std -o $(HTTPS)/sealane .
+	cd examples/wireguard && CGO_ENABLED=0 $(GO) build -o $(HTTPS)/demonstration .
+	cd examples/https && CGO_ENABLED=0 $(GO) build -o $(HTTPS)/stock .
+	cd examples/https && CGO_ENABLED=0 $(CURDIR)/$(B)/sealane build --std -o $(HTTPS)/sealane .
 
 https-demo: https-programs ## downloads by HTTPS with an unmodified Go program, without and with sealane
 	@for s in $(HTTPS_SUITES); do \
@@ -24,6 +24,6 @@ https-transfers: https-programs
 .PHONY: bench-std
 bench-std: $(B)/sealane
 	@mkdir -p $(HTTPS)
-	cd https && CGO_ENABLED=0 $(GO) build -o $(HTTPS)/measure-stock ./measure
-	cd https && CGO_ENABLED=0 $(CURDIR)/$(B)/sealane build --std -o $(HTTPS)/measure-sealane ./measure
+	cd examples/https && CGO_ENABLED=0 $(GO) build -o $(HTTPS)/measure-stock ./measure
+	cd examples/https && CGO_ENABLED=0 $(CURDIR)/$(B)/sealane build --std -o $(HTTPS)/measure-sealane ./measure
 	@for i in 1 2 3; do for p in stock sealane; do echo "$$p"; $(HTTPS)/measure-$$p $(BENCH_STD) || exit 1; done; done

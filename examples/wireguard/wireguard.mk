@@ -6,17 +6,17 @@ TUNNEL := $(CURDIR)/$(B)/wireguard
 .PHONY: wireguard-programs wireguard-demo wireguard-transfers test-wireguard
 wireguard-programs: $(B)/sealane
 	@mkdir -p $(TUNNEL)
-	cd wireguard && CGO_ENABLED=0 $(GO) build -o $(TUNNEL)/demonstration .
-	cd wireguard && CGO_ENABLED=0 $(GO) build -o $(TUNNEL)/stock ./tunnel
-	cd wireguard && CGO_ENABLED=0 $(CURDIR)/$(B)/sealane build -o $(TUNNEL)/sealane ./tunnel
-	cd wireguard && CGO_ENABLED=0 $(CURDIR)/$(B)/sealane build --batch -o $(TUNNEL)/batch ./tunnel
+	cd examples/wireguard && CGO_ENABLED=0 $(GO) build -o $(TUNNEL)/demonstration .
+	cd examples/wireguard && CGO_ENABLED=0 $(GO) build -o $(TUNNEL)/stock ./tunnel
+	cd examples/wireguard && CGO_ENABLED=0 $(CURDIR)/$(B)/sealane build -o $(TUNNEL)/sealane ./tunnel
+	cd examples/wireguard && CGO_ENABLED=0 $(CURDIR)/$(B)/sealane build --batch -o $(TUNNEL)/batch ./tunnel
 
 wireguard-demo: wireguard-programs
 	$(TUNNEL)/demonstration -stock $(TUNNEL)/stock -sealane $(TUNNEL)/sealane -batch $(TUNNEL)/batch
 
 # wireguard-go's and x/crypto's own tests on sealane are among the module's.
 test-wireguard: wireguard-transfers
-	cd wireguard && $(GO) vet ./... && $(GO) test ./...
+	cd examples/wireguard && $(GO) vet ./... && $(GO) test ./...
 
 # Short downloads, on ARM under emulation too.
 wireguard-transfers: wireguard-programs
@@ -24,7 +24,7 @@ wireguard-transfers: wireguard-programs
 	    set -e; for run in "arm qemu-arm -cpu cortex-a7" "arm qemu-arm -cpu arm1176" "arm64 qemu-aarch64 -cpu cortex-a53"; do \
 	        set -- $$run; arch=$$1; shift; \
 	        echo "A download of 4 MiB, GOARCH=$$arch, $$*"; \
-	        (cd wireguard && CGO_ENABLED=0 GOARCH=$$arch GOARM=5 $(CURDIR)/$(B)/sealane build -o $(TUNNEL)/sealane.$$arch ./tunnel); \
+	        (cd examples/wireguard && CGO_ENABLED=0 GOARCH=$$arch GOARM=5 $(CURDIR)/$(B)/sealane build -o $(TUNNEL)/sealane.$$arch ./tunnel); \
 	        "$$@" $(TUNNEL)/sealane.$$arch -size 4194304; \
 	    done; \
 	else echo "The tunnel for ARM: not run, there is no qemu-user"; fi

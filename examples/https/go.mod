@@ -1,0 +1,3 @@
+module github.com/sealane/sealane/examples/https
+
+go 1.24.0
