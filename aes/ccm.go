@@ -46,7 +46,7 @@ func (c *Cipher) NewCCM(nonceSize, tagSize int) (cipher.AEAD, error) {
 func (k *ccm) NonceSize() int { return k.nonceSize }
 func (k *ccm) Overhead() int  { return k.tagSize }
 
-// fits says whether the length field, which has what the nonce leaves of 15 bytes, has room for so many.
+// fits says whether the length n fits in the length field, which has 15 - nonceSize bytes.
 func (k *ccm) fits(n int) bool {
 	return k.nonceSize == 7 || uint64(n)>>(8*(15-k.nonceSize)) == 0
 }

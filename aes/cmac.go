@@ -76,7 +76,7 @@ func (h *cmac) Write(p []byte) (int, error) {
 	return size, nil
 }
 
-// Sum appends the MAC of what was written to b, and changes nothing.
+// Sum appends the MAC of the text written so far to b. It leaves the state unchanged.
 func (h *cmac) Sum(b []byte) []byte {
 	var subkey, m mac
 	subkey.absorb(h.c, subkey.chain[:])

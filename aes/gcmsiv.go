@@ -158,8 +158,8 @@ func reverse(out, in []byte) {
 	}
 }
 
-// begin takes the hash key, for so many blocks: before them zeroes, which do not change the sum, make their number a
-// multiple of 4.
+// begin takes the hash key, for a text of that many blocks. Zero blocks before them make their number a multiple of 4
+// and do not change the sum.
 func (p *sivPacket) begin(blocks uint64) {
 	var h [BlockSize]byte
 	reverse(h[:], p.hashKey[:])

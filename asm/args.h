@@ -1,4 +1,4 @@
-/* Layout of what every sealane kernel is called with: void kernel(const args *, void *scratch, const void *consts).
+/* Layout of the arguments of every sealane kernel: void kernel(const args *, void *scratch, const void *consts).
  *
  * The one place where offsets are defined. C asserts them in src/kernel.h, Go in internal/kernel/args.go; every slot
  * is 8 bytes wide on every architecture, and a pointer occupies its low bytes.
@@ -48,7 +48,7 @@
 #define SEALANE_LANE_TAG 56   /* 16 bytes, written: the tag that belongs to the packet */
 #define SEALANE_LANE_STRIDE 64
 
-/* AES-GCM: the arguments and flags of ChaCha20-Poly1305, but for these. KEY is a SEALANE_GCM_KEY, which a call with
+/* AES-GCM: the arguments and flags of ChaCha20-Poly1305, except these. KEY is a SEALANE_GCM_KEY, which a call with
  * SETUP alone makes from its ROUNDS and the raw key; NONCE, read with FIRST, is the 16-byte block J0 (NIST SP 800-38D,
  * 7.1).
  */
@@ -98,9 +98,9 @@
  * and KEY are used: the first 8 bytes of the block that 32 bytes of KEY give with the 16 bytes of IN, counter and nonce
  * as they stand in ChaCha20's state, go to OUT. */
 
-/* Scratch memory: 64-byte aligned, uninitialised. The kernel wipes what it wrote there before it returns. */
+/* Scratch memory: 64-byte aligned, uninitialized. The kernel wipes all bytes that it wrote there before it returns. */
 #define SEALANE_SCRATCH_SAVE 0         /* first 256 bytes: of the macros, which need none at present */
-#define SEALANE_SCRATCH_SAVE_BYTES 256 /* kernels use what lies behind */
+#define SEALANE_SCRATCH_SAVE_BYTES 256 /* kernels use the bytes behind */
 #define SEALANE_SCRATCH_BYTES 4096
 #define SEALANE_BATCH_SCRATCH_BYTES 11776 /* of the kernels of many packets in one call */
 

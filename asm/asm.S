@@ -466,7 +466,7 @@ _\name:
 .endm
 
 /* In Mach-O every label that stays in the symbol table begins a piece of its own, and no table can say how far the end
- * is from the beginning: there unwinding is right but for the one instruction between the last two. */
+ * is from the beginning: there unwinding is right except at the one instruction between the last two. */
 .macro endfunction
 #if !defined(SEALANE_GO)
 #if defined(_WIN32)

@@ -13,6 +13,6 @@
  *            x + 1 is 1 + 2^64 P + 2^128 in this order, P = 2^57 + 2^62 + 2^63. Adding w times it, that is P w
  *            2^64 + w 2^128, removes the lowest 64 bits w; once more removes the next. With words of 32 bits the
  *            same is done four times.
- * Powers     That divides by x^128, and is x times too little with what the order takes: powers of H are kept
- *            multiplied by x, once, when the key is set up, whence all comes out even.
+ * Powers     That divides by x^128, and the order of bits loses a factor of x as well. Powers of H are stored
+ *            multiplied by x, once, when the key is set up, which corrects both.
  */

@@ -6,7 +6,7 @@ import "embed"
 // Go is the version of Go that the packages are written for: go.mod's, which cannot be embedded from here.
 const Go = "go1.24"
 
-// Internal has the folders below internal, and the licence.
+// Internal has the folders below internal, and the license.
 //
 //go:embed LICENSE */*.go */*.s
 var Internal embed.FS

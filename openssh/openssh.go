@@ -122,8 +122,8 @@ func (c *Cipher) Open(dst []byte, sequence uint32, sealed []byte) ([]byte, error
 	return ret, nil
 }
 
-// nonceOf returns the nonce as RFC 8439 has it: it begins with what is the upper half of the counter here, which is
-// 0, as no packet is that long.
+// nonceOf returns the nonce in RFC 8439's layout. Its first bytes are the upper half of the counter here, which is 0
+// because no packet is that long.
 func nonceOf(sequence uint32) (nonce [12]byte) {
 	binary.BigEndian.PutUint32(nonce[8:], sequence)
 	return nonce

@@ -1,8 +1,8 @@
 /* AES-CTR (NIST SP 800-38A, 6.5), AES-CBC (6.2; aescbc.c) and AES-XTS (IEEE 1619) as OpenSSL's default provider has
  * them: the same results, return values and errors, and differences on the safe side. "num", the place in a counter
  * block, goes on with that block's key stream, where the default provider takes what its buffer holds, in a new context
- * zeroes. And XTS and CBC encrypt or decrypt as the last init said, where the default provider stays with what the last
- * key was set for. */
+ * zeroes. XTS and CBC encrypt or decrypt as the last init said; the default provider keeps the direction of the last
+ * key. */
 #include "aesmodes.h"
 
 #include <openssl/params.h>
@@ -89,8 +89,8 @@ static int take_number(const context *c, const OSSL_PARAM *p, size_t most, size_
     return 1;
 }
 
-/* Whether there is one parameter, and it is this one, of so many bytes, its name with the zero at its end. OpenSSL asks
- * and sets one at every init: to call strcmp takes longer than to make a key. */
+/* Whether this is the only parameter, and has that many bytes; the name counts its zero. OpenSSL asks and sets one at
+ * every init: strcmp would take longer than setting up a key. */
 static inline int is_alone(const OSSL_PARAM p[], const char *name, size_t name_bytes, size_t bytes)
 {
     if (p->key == NULL || p[1].key != NULL || p->data_type != OSSL_PARAM_UNSIGNED_INTEGER || p->data_size != bytes)

@@ -1,4 +1,4 @@
-/* A context of AES in the modes that do not authenticate, and what they have in common. */
+/* A context of AES in the modes that do not authenticate, and their shared code. */
 #ifndef SEALANE_PROVIDER_AESMODES_H
 #define SEALANE_PROVIDER_AESMODES_H
 
@@ -29,7 +29,7 @@ typedef struct {
         uint8_t fake[PADDING_MAC_MAX]; /* random: the MAC of a record whose padding is wrong */
         uint8_t mac[PADDING_MAC_MAX];  /* of the last record, and where its caller finds it */
     } cbc;
-    sealane_xts_key key; /* but for XTS the first of its two */
+    sealane_xts_key key; /* modes other than XTS use the first of its two */
 } context;
 
 /* Raises the reason; 0. */

@@ -1,7 +1,7 @@
 /* ChaCha20 alone, with OpenSSL's IV: 4 bytes of block counter, little-endian, and the 12 bytes of RFC 8439's nonce.
  *
  * Runs of blocks go through the kernel of ChaCha20-Poly1305, in the midst of a packet whose Poly1305 key is zero and
- * whose tag nobody asks for. Where a counter of 32 bits ends, the next is carried to, as in OpenSSL. */
+ * whose tag is not used. A 32-bit counter carries into the next word, as in OpenSSL. */
 #include "cipher.h"
 
 #include <openssl/params.h>
@@ -205,7 +205,7 @@ static int init(void *v, const unsigned char *key, size_t key_bytes, const unsig
         memcpy(c->nonce, (const uint8_t *)iv + 4, sizeof c->nonce);
     }
     if (key != NULL || iv != NULL) {
-        /* OpenSSL before 3.6 starts in the midst of what is spent; with the same key, that is the same key stream. */
+        /* OpenSSL before 3.6 starts in the midst of the spent block; with the same key, that is the same key stream. */
         c->next = c->at = next_block(c);
         c->part = 0;
         c->used = c->made = 0;

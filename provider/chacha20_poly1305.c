@@ -239,7 +239,7 @@ static int init(context *c, const unsigned char *key, size_t key_bytes, const un
 
 INITS_BY(init)
 
-/* The end of a record whose text is done: its tag goes behind it, or is compared with what lies there. */
+/* The end of a record whose text is done: its tag goes behind it, or is compared with the bytes there. */
 static int end_record(context *c, uint8_t *out, size_t *out_bytes, const uint8_t *in_tag, size_t bytes,
                       const uint8_t tag[TAG_BYTES])
 {

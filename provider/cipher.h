@@ -1,4 +1,4 @@
-/* The ciphers on offer, and what every one of them needs. */
+/* The offered ciphers and their shared declarations. */
 #ifndef SEALANE_PROVIDER_CIPHER_H
 #define SEALANE_PROVIDER_CIPHER_H
 

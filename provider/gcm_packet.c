@@ -100,7 +100,7 @@ void gcm_packet_begin(gcm_packet *p, const uint8_t *nonce, size_t bytes)
 
 /* ---- Associated data ---- */
 
-/* Whole 16-byte blocks. Most are opened, as if they were ciphertext, and what comes out is thrown away. */
+/* Whole 16-byte blocks. Most are opened, as if they were ciphertext, and the output is discarded. */
 static void absorb(gcm_packet *p, const uint8_t *in, size_t bytes)
 {
     uint8_t counter[16];

@@ -4,7 +4,7 @@
 
 #include "../src/portable.h"
 
-/* The kernel of ChaCha20-Poly1305 in the midst of a packet whose Poly1305 key is zero and whose tag nobody asks for. */
+/* The kernel of ChaCha20-Poly1305 in the midst of a packet whose Poly1305 key is zero and whose tag is not used. */
 static void by_kernel(const sealane_level *level, const uint8_t key[32], const uint8_t nonce[12], uint32_t counter,
                       uint8_t *out, const uint8_t *in, size_t bytes)
 {

@@ -73,7 +73,7 @@ static void absorb(packet *p, const uint8_t *in, size_t bytes)
     }
 }
 
-/* Zeroes up to the next multiple of 16 of what has been counted. */
+/* Zeroes that fill `counted` bytes up to the next multiple of 16. */
 static void pad(packet *p, uint64_t counted)
 {
     static const uint8_t zeroes[16];

@@ -276,7 +276,7 @@ static int answers_well(const answer *a, void *v, int corrupt)
     return 1;
 }
 
-/* ---- Who wants to know (OSSL_SELF_TEST_set_callback) ---- */
+/* ---- The application's callback (OSSL_SELF_TEST_set_callback) ---- */
 
 typedef struct {
     OSSL_CALLBACK *callback;

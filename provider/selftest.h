@@ -5,7 +5,7 @@
 
 #include "core.h"
 
-/* NULL, or what failed. */
+/* NULL, or the name of the failed test. */
 const char *selftest(core *c);
 
 #endif

@@ -29,7 +29,7 @@ static inline aes_word rotate_right(aes_word x, int n)
     return x >> n | x << (BITS - n);
 }
 
-/* SubBytes but for its constant 0x63, which is in the round keys. The circuit is that of Boyar and Peralta, "A small
+/* SubBytes without its constant 0x63, which is in the round keys. The circuit is that of Boyar and Peralta, "A small
  * depth-16 circuit for the AES S-box" (2011), whose names these are: a linear layer, the inversion in GF(2^4)^2, a
  * linear layer. u0 and s0 are the most significant bits. */
 static inline void sub_bytes(aes_word q[8])
@@ -142,7 +142,7 @@ static void encrypt(aes_word q[8], const aes_keys *keys)
 
 /* ---- The inverse cipher (FIPS 197, section 5.3): the rounds above, backwards ---- */
 
-/* The inverse of what the circuit above does. That is inversion in GF(2^8) and then a linear map, whose inverse before
+/* The inverse of the circuit above. The circuit is inversion in GF(2^8) and then a linear map, whose inverse before
  * it and behind it makes inversion and the map change their order. */
 static inline void inverse_linear(aes_word q[8])
 {

@@ -6,7 +6,7 @@
 #include "dit.h"
 #include "level.h"
 
-/* A key: a mark and the level's index, and what the level's kernel made. */
+/* A key: a mark, the level's index, and the schedules that the level's kernel made. */
 #define AES_MARK 0x736c6131
 
 typedef struct {
@@ -59,7 +59,7 @@ static inline void set_up(aes_key *k, const uint8_t *raw, size_t key_bytes, int 
     SEALANE_SCRATCH(scratch);
     const uint64_t dit = dit_on();
     const sealane_level *level = &sealane_tables[SEALANE_AES].levels[index];
-    sealane_args a; /* what is not read is not set: a compiler zeroes it by rep stos, which takes as long as all else */
+    sealane_args a; /* unread fields stay unset: compilers zero them by rep stos, which takes as long as the rest */
     a.bytes = (uint64_t)encrypts_only, a.key = slot(&k->schedules), a.flags = SEALANE_AES_SETUP;
     k->schedules.rounds = 6 + key_bytes / 4;
     put_raw_key(k->schedules.schedule, key_bytes, raw, key_bytes); /* what is behind it is not looked at */

@@ -131,7 +131,7 @@ static NOINLINE void run(const sealane_args *a)
     wipe(&w, sizeof w);
 }
 
-/* The stack that run and what it calls need. */
+/* The stack of run and of the functions that it calls. */
 static NOINLINE void burn_stack(void)
 {
     uint8_t room[4096];

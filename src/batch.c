@@ -145,7 +145,7 @@ typedef struct {
 typedef struct {
     const sealane_level *level;
     const sealane_batch *batch;
-    uint64_t plain, more, extended; /* first words of keys: that and so many after it; of XChaCha20-Poly1305, or 0 */
+    uint64_t plain, more, extended; /* first words of keys: plain to plain + more; XChaCha20-Poly1305's, or 0 */
 } planner;
 
 /* For the first key of a primitive. 0: there is none, or no packets are faster side by side. */

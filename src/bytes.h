@@ -24,7 +24,7 @@
 #define ON_SECRET_WORDS ALWAYS_INLINE inline
 #endif
 
-/* Data that other files of the library have, without a detour by the table of what programs may replace. */
+/* Data of other files of the library, without a detour by the table of symbols that programs may replace. */
 #if defined(__GNUC__) && !defined(_WIN32)
 #define HIDDEN __attribute__((visibility("hidden")))
 #else

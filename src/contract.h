@@ -18,7 +18,7 @@
         KEEP_APART();             \
     } while (0)
 
-/* A text of at most so many bytes: out is in, or disjoint from it. */
+/* A text of at most `most` bytes: out is in, or disjoint from it. */
 static ALWAYS_INLINE inline sealane_status text_mistake(const uint8_t *out, const uint8_t *in, size_t bytes,
                                                         size_t most)
 {
@@ -30,7 +30,7 @@ static ALWAYS_INLINE inline sealane_status text_mistake(const uint8_t *out, cons
     return SEALANE_OK;
 }
 
-/* A packet. out is written, and tag by what seals; all else is read. */
+/* A packet. out is written, and tag when sealing; the rest is read. */
 typedef struct sealane_packet {
     const sealane_key *key;
     uint8_t *out;

@@ -31,7 +31,7 @@ enum { SEALANE_RISCV_M = 1 << 0, SEALANE_RISCV_ZBB = 1 << 1 };
 /* The features that are present and whose registers the operating system saves; 0 on other architectures. */
 uint32_t sealane_cpu_features(void);
 
-/* Who made the CPU, and what: on x86 the first four bytes of CPUID's vendor and the family, on ARM the implementer and
+/* Vendor and model of the CPU: on x86 the first four bytes of CPUID's vendor and the family, on ARM the implementer and
  * the part (MIDR_EL1); zeroes where neither the CPU nor the operating system tells. On a machine with unlike cores that
  * of the core in use. */
 typedef struct {

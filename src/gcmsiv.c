@@ -126,7 +126,7 @@ static void run_polyval(polyval *p)
     p->flags = 0, p->held = 0;
 }
 
-/* Of so many blocks: before them zeroes, which do not change the sum, make their number a multiple of 4. */
+/* Zero blocks before the `blocks` of a text make their number a multiple of 4 and do not change the sum. */
 static void begin_polyval(polyval *p, const uint8_t hash_key[16], uint64_t blocks)
 {
     uint8_t h[16];
@@ -170,7 +170,7 @@ typedef struct {
     polyval polyval;
 } siv;
 
-/* All of it but the end of the chunk that a packet does not reach: it is half of what there is to wipe. */
+/* All of it except the end of the chunk that a packet does not reach, which is half of the bytes. */
 static void wipe_siv(siv *s, const sealane_packet *p)
 {
     const size_t ad = p->ad_bytes < CHUNK ? p->ad_bytes : CHUNK, text = p->bytes < CHUNK ? p->bytes : CHUNK;

@@ -134,7 +134,7 @@ static inline uint64_t ad_max(sealane_alg alg)
     return is_gcm(alg) ? AESGCM_AD_MAX : UINT64_MAX;
 }
 
-/* What is left of such a limit, as the length of one object. */
+/* Such a limit, capped to the length of one object. */
 static inline size_t length_within(uint64_t most)
 {
     return most < LENGTH_MAX ? (size_t)most : LENGTH_MAX;

@@ -44,8 +44,8 @@ typedef struct sealane_level {
     sealane_kernel *kernel;
     const void *consts;
     sealane_batch batch;
-    uint8_t key_at; /* of what seals packets: offset of the kernel's key in a sealane_key */
-    uint8_t flags;  /* and what goes with a whole packet that has a nonce of 12 bytes */
+    uint8_t key_at; /* of packet ciphers: offset of the kernel's key in a sealane_key */
+    uint8_t flags;  /* and the flags of a whole packet with a nonce of 12 bytes */
 } sealane_level;
 
 typedef struct sealane_table {
@@ -59,7 +59,7 @@ typedef struct sealane_table {
 enum {
     SEALANE_CHACHA20POLY1305,
     SEALANE_AESGCM,
-    SEALANE_TABLES, /* of what seals packets */
+    SEALANE_TABLES, /* of packet ciphers */
     SEALANE_AES = SEALANE_TABLES,
     SEALANE_CHACHA20MASKS,
     SEALANE_ALL_TABLES,

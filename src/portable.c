@@ -136,7 +136,7 @@ void sealane_poly1305_blocks(sealane_state *s, const uint8_t *in, size_t blocks)
         h1 = (uint64_t)d1;
         uint64_t d2 = h2 * r0 + (uint64_t)(d1 >> 64);
 
-        /* 2^130 = 5: what lies above counts (d2 >> 2) 2^130 = 5 (d2 >> 2) = (d2 >> 2) + 4 (d2 >> 2) */
+        /* 2^130 = 5: the part above is (d2 >> 2) 2^130 = 5 (d2 >> 2) = (d2 >> 2) + 4 (d2 >> 2) */
         t = (u128)h0 + (d2 >> 2) + (d2 & ~(uint64_t)3);
         h0 = (uint64_t)t;
         t = (u128)h1 + (uint64_t)(t >> 64);

@@ -269,7 +269,7 @@ static uint8_t masked_bits(uint8_t first)
     return first & 0x80 ? 0x0f : 0x1f;
 }
 
-/* The lane of packet i, whose header is not masked and has so many bytes. */
+/* The lane of packet i, whose unmasked header has `header` bytes. */
 static ALWAYS_INLINE inline void set_lane(work *w, size_t i, const sealane_quic_packet *p, size_t header, lane_keys k,
                                           int open)
 {

@@ -188,8 +188,8 @@ void sealane_gcm_hash_key(uint8_t h[16], const sealane_level *level, const seala
     wipe(&state, sizeof state);
 }
 
-/* J0 is GHASH of the nonce and its length: what a kernel makes of associated data, but for the lengths' block, which is
- * of the associated data here, or where it would have to be copied far is added by portable code. */
+/* J0 is GHASH of the nonce and its length. A kernel hashes them as associated data, except the lengths' block. That block is
+ * part of the associated data here, or portable code adds it where it would have to be copied far. */
 static NOINLINE void hash_nonce(uint8_t j0[16], const sealane_level *level, const sealane_gcm_key *key,
                                 const uint8_t *nonce, size_t nonce_bytes, void *scratch)
 {
@@ -331,7 +331,7 @@ static ALWAYS_INLINE inline const sealane_level *plain(const sealane_packet *p)
     return level;
 }
 
-/* What a kernel wants of a packet, but for tag, key and flags. */
+/* A kernel's arguments of a packet, except tag, key and flags. */
 #define BEGIN_ARGS(a)                                                                            \
     (a).out = slot(out), (a).in = slot(in), (a).bytes = (a).total = in_bytes, (a).ad = slot(ad), \
     (a).ad_bytes = ad_bytes, (a).nonce = slot(nonce)

@@ -138,7 +138,7 @@ static void make_gcm_keys(sealane_gcm_key keys[3], const sealane_level *level, c
     give_hash_key(&keys[1], level);
 }
 
-/* Keys of the three lengths by turns; every second packet, and the one in parts, has a counter that wraps around at
+/* Keys of the three lengths alternate. Every second packet, and the one in parts, has a counter that wraps around at
  * 2^32. */
 int sealane_aesgcm_selftest(const sealane_level *level)
 {
@@ -243,7 +243,7 @@ int sealane_chacha20poly1305_batch_selftest(const sealane_level *level)
     return run_squares(&s, &level->batch, batch_answer);
 }
 
-/* Keys of the three lengths by turns. */
+/* Keys of the three lengths alternate. */
 int sealane_aesgcm_batch_selftest(const sealane_level *level)
 {
     _Alignas(64) squares s;
@@ -257,9 +257,9 @@ int sealane_aesgcm_batch_selftest(const sealane_level *level)
 
 /* ---- The modes that do not authenticate ---- */
 
-/* A text goes in place through all operations, for each of these numbers of blocks, under keys of the three lengths by
- * turns, and what one operation leaves as its state is the next one's. The last block of its CBC encryption answers for
- * all; it was computed with AES of Go's standard library. */
+/* A text goes in place through all operations, for each of these numbers of blocks, under keys of alternating lengths.
+ * Each operation starts with the state that the one before left. The last block of the CBC encryption depends on all of
+ * them; it was computed with AES of Go's standard library. */
 static const uint8_t link_blocks[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  12, 15, 16,
                                       17, 23, 31, 32, 33, 40, 48, 63, 64, 65, 96};
 static const uint8_t aes_answer[16] = {0xf6, 0xa9, 0xf0, 0xc5, 0x92, 0x7f, 0xde, 0x00,
@@ -286,7 +286,7 @@ static void run_mode(modes *m, uint64_t operation, void *key, size_t blocks)
     m->level->kernel(&a, scratch, m->level->consts);
 }
 
-/* count lanes with so many blocks each, one behind the other. */
+/* count lanes of `blocks` blocks each, one behind the other. */
 static void run_mode_lanes(modes *m, uint64_t operation, sealane_aes_schedules key[2], size_t count, size_t blocks)
 {
     SEALANE_SCRATCH(scratch);

@@ -41,7 +41,7 @@ static int is_ssh_key(const sealane_ssh_key *k)
            key_alg(&k->text) == SEALANE_CHACHA20_POLY1305 && key_alg(&k->length) == SEALANE_CHACHA20_POLY1305;
 }
 
-/* RFC 8439's nonce begins with what is the upper half of the counter here: 0, as no packet is that long. */
+/* RFC 8439's nonce begins with the upper half of the counter here: 0, because no packet is that long. */
 static void make_nonce(uint8_t nonce[NONCE_BYTES], uint32_t sequence)
 {
     memset(nonce, 0, NONCE_BYTES);

@@ -12,8 +12,8 @@
  *
  * Eight blocks go through the rounds together: enough for aese and aesmc of four cycles together where two of them
  * start in a cycle. The round keys are in registers, the last ones in the same for all lengths of key, so
- * that longer keys have rounds before. What is left, one to seven blocks, goes through the rounds with one, two, four
- * or eight states, of which some may be nobody's. Decryption is the equivalent inverse cipher (5.3.5), its keys in the
+ * that longer keys have rounds before. The rest, one to seven blocks, goes through the rounds with one, two, four
+ * or eight states, some of which may be unused. Decryption is the equivalent inverse cipher (5.3.5), its keys in the
  * order of their use. Lanes have keys of their own, read round by round; a lane alone is like a text.
  */
 #include "../asm.S"
@@ -51,9 +51,9 @@
 #define step x8        /* from the first round key */
 #define last_step x9   /* of the last round but one */
 
-/* Vector registers: 0 .. 7 states; 8 .. 15 what is added to them at the end; 16 .. 29 round keys, and */
+/* Vector registers: 0 .. 7 states; 8 .. 15 the blocks added to them at the end; 16 .. 29 round keys, and */
 #define last_key v30
-#define chain v31      /* the counter block, or what the first block is chained to */
+#define chain v31      /* the counter block, or the block that the first is chained to */
 
 #include "aes_ce.h"
 #include "aes_lanes.h"
@@ -93,7 +93,7 @@
     aesd \x\().16b, \round_key\().16b
 .endm
 
-/* States 0 .. n - 1 go through the rounds, but for the last key: encrypt or decrypt. */
+/* States 0 .. n - 1 go through the rounds without the last key: encrypt or decrypt. */
 .macro all_rounds n, way
     tbz rounds, #2, 2f
     tbz rounds, #1, 1f
@@ -219,8 +219,8 @@
     eor low, t0, low, lsl #1
 .endm
 
-/* Eight of them, by turns in two pairs of registers: the upper half of one goes to its vector after the lower half of
- * the next. */
+/* Eight of them, alternating between two pairs of registers: the upper half of one goes to its vector after the lower
+ * half of the next. */
 .macro tweak_low x, low_now, high_now
     and t0, polynomial, \high_now, asr #63
     fmov d\x, \low_now
@@ -253,7 +253,7 @@
     mov v15.d[1], x17
 .endm
 
-/* What comes before the rounds. */
+/* Before the rounds. */
 .macro plain
     load_eight 0, 1, 2, 3, 4, 5, 6, 7
 .endm
@@ -490,7 +490,7 @@
     str q0, [state]
     groups .Lcbc_groups, chained, add_chained, decrypt
 
-    /* What is left: up to seven blocks. */
+    /* The rest: up to seven blocks. */
 .Lrest:
     adds text_left, text_left, #128
     b.eq .Lfinish

@@ -12,7 +12,7 @@
  */
 
 /* Constants, from LOOKUP on. */
-#define LOOKUP_SHIFT (LOOKUP + 0)        /* ShiftRows, and the next row of what it shifts */
+#define LOOKUP_SHIFT (LOOKUP + 0)        /* ShiftRows, and the next row of its input */
 #define LOOKUP_UNSHIFT (LOOKUP + 32)     /* InvShiftRows, likewise */
 #define LOOKUP_TIMES4 (LOOKUP + 64)      /* 4 x^6 times 0 .. 3 */
 #define LOOKUP_SBOX (LOOKUP + 80)

@@ -30,7 +30,7 @@
 #define DECRYPTING (1 << SEALANE_AES_ECB_DECRYPT | 1 << SEALANE_AES_CBC_DECRYPT | 1 << SEALANE_AES_XTS_DECRYPT)
 
 /* Scratch. */
-#define OTHERS 256     /* eight blocks: tweaks, or what lanes are chained to; the first: what a text is chained to */
+#define OTHERS 256     /* eight blocks: tweaks, or those that lanes are chained to; the first: that of a text */
 #define ROUND_KEYS 384 /* 15 bit-sliced */
 #define SCRATCH_END 2304
 
@@ -306,7 +306,7 @@
     add written, rounds, #2
     spread_round_keys
 
-    /* What goes on from group to group. */
+    /* Values carried from group to group. */
 .Lbegin:
     cmp operation, #SEALANE_AES_CTR
     b.lo .Lgroup

@@ -44,8 +44,8 @@
     and \to\().16b, \x\().16b, \y\().16b
 .endm
 
-/* SubBytes (5.1.1) but for the 0x63, x0 and s0 being bits 7. In an order without waiting for results three operations
- * old. Vectors up to 25. */
+/* SubBytes (5.1.1) without the 0x63; x0 and s0 are bits 7. Each operation uses results at least three operations
+ * old, so none has to wait. Vectors up to 25. */
 .macro substitute
     bits_add v8, v7, v1         /* y13 = x0 + x6 */
     bits_add v9, v4, v2         /* y14 = x3 + x5 */
@@ -164,7 +164,7 @@
     bits_add v9, v9, v6         /* s2 = t55 + t67 */
 .endm
 
-/* Of two pairs: bits of x, by so many higher, and bits of y change places. */
+/* In two pairs, bits of x and the bits of y that are `by` places higher change places. */
 .macro exchange x0, y0, x1, y1, by, higher
     shl v24.16b, \y0\().16b, #\by
     ushr v25.16b, \x0\().16b, #\by

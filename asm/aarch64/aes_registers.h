@@ -1,4 +1,4 @@
-/* Integer registers of all AES kernels of arm64: the arguments, and what holds nothing for long, in 64 and 32 bits. */
+/* Integer registers of all AES kernels of arm64: the arguments, and temporaries, in 64 and 32 bits. */
 #define args x0
 #define scratch x1
 #define consts x2

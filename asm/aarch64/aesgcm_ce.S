@@ -16,7 +16,7 @@
  * Counter mode (6.5) makes eight blocks at a time. As long as only the counter's last byte changes, the state after the
  * first round (FIPS 197, 5.1) changes in its first column only; the columns of four blocks come from one round. What
  * aese and pmull need not do is done in integer registers, beside them: a group of eight is encrypted while the one
- * before it is added to the text and authenticated, in the order that aesgcm_ce.weave says. What is over, J0 and
+ * before it is added to the text and authenticated, in the order that aesgcm_ce.weave says. The remainder, J0 and
  * up to seven blocks, comes first.
  */
 #include "../asm.S"
@@ -41,13 +41,13 @@
     endconstants
 
 /* Scratch. */
-#define STREAM 256   /* eight blocks of keystream, but for the last round key */
+#define STREAM 256   /* eight blocks of keystream, without the last round key */
 #define HASH 384     /* eight blocks to be authenticated, bytes of halves reversed */
 #define ARGS 512
 #define MASK 528     /* the encrypted J0 */
 #define PART_IN 544  /* a partial block, padded with zeroes */
 #define PART_OUT 560
-#define BLOCK 576    /* the counter block but for the counter */
+#define BLOCK 576    /* the counter block without the counter */
 #define STATES 592    /* eight states after the first round */
 #define SCRATCH_END 720
 

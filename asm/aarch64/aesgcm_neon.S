@@ -36,7 +36,7 @@
 #define LOW 768        /* 15 columns of products */
 #define HIGH 1008
 #define MASK 1248      /* the encrypted J0 */
-#define BLOCK 1264     /* the counter block but for the counter */
+#define BLOCK 1264     /* the counter block without the counter */
 #define CARRY 1280     /* GHASH to be added to the first block */
 #define PART_IN 1296   /* a partial block, padded with zeroes */
 #define PART_OUT 1312

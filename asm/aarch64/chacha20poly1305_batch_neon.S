@@ -459,7 +459,7 @@ isa neon
     .endr
 .endm
 
-/* The first four instructions of a double round, among which it is decided what goes beside it. */
+/* The first four instructions of a double round. Between them, the code decides what runs beside the round. */
 .macro start_round from, to
     .set at, \from
     .rept \to - \from

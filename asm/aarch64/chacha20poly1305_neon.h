@@ -4,7 +4,7 @@
 #define POLY_S 256
 #define ARGS 272
 #define TAIL 288          /* last bytes of text as authenticated, padded with zeroes to 16 */
-#define STATE 304         /* initial state but for the counter, which is 0 */
+#define STATE 304         /* initial state with a counter of 0 */
 #define SHORT_END 368
 #define INITIAL 368       /* before a set's first column round a0 + b0, b0, c0; behind it b1 d2 a3 d3 c2 c1 a1 b2 b3 c3
                            * d1 a2 */
@@ -56,7 +56,7 @@
 
 /* ---- ChaCha20, a row of a block in each vector ---- */
 
-/* Of a block, with b, c, d rotated at the end by so many bytes, 8, and so many. */
+/* Of a block, with b, c, d rotated at the end by left_b, 8 and left_d bytes. */
 .set ROW_STEPS, STEPS + 3
 .macro row_step step, a, b, c, d, t, left_b, left_d
     .if (\step) == 0 || (\step) == 7
@@ -115,7 +115,7 @@
     mov rd1.16b, rd0.16b
 .endm
 
-/* The rest of a turn, beside the next set's first instructions: 0..18. It leaves u0 = the end of what may be
+/* The rest of a turn, beside the next set's first instructions: 0..18. It leaves u0 = the end of the bytes that may be
  * authenticated now, u1 = bytes up to there. The flags belong to Poly1305.
  */
 .set ASIDES, 19
@@ -520,8 +520,7 @@ function KERNEL
     mov rounds_left, #4
     tbnz flags, #KEY_PENDING, .Lquiet
 
-/* The set's first double round is done, eight others shall authenticate as much as they can but what is left to a turn.
- * */
+/* The set's first double round is done. Eight others authenticate as much as they can, less the part kept for a turn. */
     .set aside, 9
     .rept ASIDES - 9
     aside_item aside
@@ -865,7 +864,7 @@ function KERNEL
     orr u3, u3, u5
     str u3, [out, u1]
 
-/* All text is encrypted: seal has to authenticate what is left of it. */
+/* All text is encrypted: seal has to authenticate the rest of it. */
 .Lencrypted:
     ldr args, [scratch, #ARGS]
     ldr u0, [args, #SEALANE_ARG_BYTES]

@@ -19,8 +19,8 @@
  * Poly1305 (2.5): h = (h + m) r mod 2^130 - 5 for each block m of 16 bytes and a one above it. With h = h0 + 2^64 h1 +
  * 2^128 h2, r = r0 + 2^64 r1, 4 | r1 (clamped), and 2^130 = 5, that is 2^128 r1 = s1 := r1 + r1/4:
  *     h r = (h0 r0 + h1 s1) + 2^64 (h0 r1 + h1 r0 + h2 s1) + 2^128 (h2 r0), then h += 5 (h >> 130) without these bits.
- * Five of these accompany two double rounds, of the input (open) or of what was written one run before (seal).
- * The single instructions of all are dealt out evenly, since in-order cores issue what stands side by side. Integer
+ * Five of these accompany two double rounds, of the input (open) or of the output one run before (seal).
+ * The single instructions of all are spread evenly, because in-order cores issue neighbors together. Integer
  * registers are right for Poly1305 even where products are slow: a message takes 34 cycles of Cortex-A72's multiplier,
  * which a 64-bit product keeps for 2 more cycles and a high one for 3 (Software Optimization Guide, Arm UAN 0016A,
  * divide and multiply: 6 of 1 + 2 and 4 of 1 + 3), less than its vectors take to encrypt as many bytes.

@@ -1,5 +1,5 @@
-/* Rounds of ChaCha20, a word of 4 blocks in each vector, and Poly1305 in integer registers: single instructions, dealt
- * out among each other evenly, since in-order cores issue what stands side by side.
+/* Rounds of ChaCha20, a word of 4 blocks in each vector, and Poly1305 in integer registers: single instructions, spread
+ * evenly among each other, because in-order cores issue neighbors together.
  */
 
 /* Vectors: rows a, b, c, d of a set; temporaries. */
@@ -122,7 +122,7 @@
     umulh t5, h1, s1
     poly_then 18
     .elseif poly_item == 10
-    add t0, t0, t1                          /* h r >> 128 but for carries, below 2^64 */
+    add t0, t0, t1                          /* h r >> 128 without carries, below 2^64 */
     poly_then 19
     .elseif poly_item == 11
     and t2, t0, #-4
@@ -172,7 +172,7 @@
     .endif
 .endm
 
-/* The instructions that follow deal with so many message blocks, the first at [message]. */
+/* The following instructions process `blocks` message blocks, the first at [message]. */
 .macro poly_begin blocks
     .set poly_item, 0
     .set poly_left, \blocks
@@ -212,10 +212,10 @@
 /* Asides come one each gap/8 of the set's instructions. */
 .set aside_gap, 16
 
-/* And of the messages' so many may follow one of the set's. */
+/* At most this many of the messages' instructions follow one of the set's. */
 .set poly_burst, 4
 
-/* vectors instructions of the set follow, with so many of rows and of column 0 and messages between them. */
+/* `vectors_` instructions of the set follow. Between them lie the given numbers for rows, column 0 and messages. */
 .macro begin vectors_, rows_, columns_, messages
     .set vector, 0
     .set row, 0
@@ -347,7 +347,7 @@
     .endr
 .endm
 
-/* Double rounds of the set and, with pair 1, of two blocks by rows; and so many message blocks in all. */
+/* Double rounds of the set and, with pair 1, of two blocks by rows. `messages` blocks in all are authenticated. */
 .set ROUND_VECTORS, 8*STEPS
 .macro double_rounds count, pair, messages
     begin ROUND_VECTORS*\count, ROW_ITEMS*\count*\pair, 0, \messages

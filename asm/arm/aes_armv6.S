@@ -50,8 +50,8 @@ isa armv6
 #define PART 480       /* bytes of the text, or lanes, that are done together */
 #define AT 484         /* bytes of lanes done */
 #define STREAM 496     /* two blocks that come from the rounds */
-#define OTHERS 528     /* two tweaks, or what lanes are chained to */
-#define CHAIN 560      /* the tweak, or what the text is chained to */
+#define OTHERS 528     /* two tweaks, or the blocks that lanes are chained to */
+#define CHAIN 560      /* the tweak, or the block that the text is chained to */
 #define ZEROES 576     /* a round key */
 #define KEYS 608       /* planes 0 .. 7 of each round key */
 #define WORDS 1088     /* set-up: the key schedule */
@@ -276,7 +276,7 @@ function sealane_aes_armv6
     cmp r9, #0
     bne .Ldecrypt
 
-/* ---- The rounds of what is in r0, r2 .. r8: columns of both blocks by turns ---- */
+/* ---- The rounds of r0, r2 .. r8: interleaved columns of both blocks ---- */
 
 .Lencrypt:
     begin_rounds

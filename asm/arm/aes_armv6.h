@@ -117,7 +117,7 @@
     eor \a, \a, r11, lsl #\n
 .endm
 
-/* Columns of both blocks by turns to planes, or back: r0, r2 .. r8. */
+/* Columns of both blocks, interleaved, to planes, or back: r0, r2 .. r8. */
 .macro transpose
     bytes r12, 0x55
     swap_bits 1, r0, r2
@@ -183,7 +183,7 @@
     .endr
 .endm
 
-/* Columns of both blocks by turns, in r0, r2 .. r8, to planes, with the first round key. */
+/* Columns of both blocks, interleaved in r0, r2 .. r8, to planes, with the first round key. */
 .macro begin_rounds
     transpose
     add r12, r1, #KEYS

@@ -11,8 +11,8 @@
  * registers  all but r10, r13, r14
  * branches   and addresses depend on BYTES, TOTAL, FLAGS and the number of rounds only
  *
- * Eight blocks at a time; what is left, one to seven, goes through the rounds with one, two, four or eight states, of
- * which some may be nobody's. Decryption is the equivalent inverse cipher (5.3.5), its keys in the order of their use.
+ * Eight blocks at a time; the rest, one to seven, goes through the rounds with one, two, four or eight states, some of
+ * which may be unused. Decryption is the equivalent inverse cipher (5.3.5), its keys in the order of their use.
  * Lanes, six at a time, have keys of their own, read round by round.
  */
 #include "../asm.S"
@@ -27,7 +27,7 @@ isa neon, aes
 #define CONST_RCON 0 /* round constants */
 
 /* Scratch. */
-#define CHAIN 256     /* the counter block, the tweak, or what the text is chained to */
+#define CHAIN 256     /* the counter block, the tweak, or the block that the text is chained to */
 #define ROUNDS 272
 #define STATE 276
 #define KEYS 280      /* the round keys */
@@ -213,7 +213,7 @@ endconstants
     add_others
 .endm
 
-/* As many groups of eight blocks as there are: what comes before the rounds, and after them. */
+/* All groups of eight blocks, with a macro before the rounds and one after them. */
 .macro groups label, before, after, way
 \label:
     subs r5, r5, #128
@@ -286,7 +286,7 @@ endconstants
     b .Lrest_done
 .endm
 
-/* ---- Lanes: state, what comes to it, where its key is ---- */
+/* ---- Lanes: state, the block added to it, the address of its key ---- */
 
 .macro for_lanes n, do
     \do 0, q0, q8, r4
@@ -460,7 +460,7 @@ function sealane_aes_ce32
     vst1.8 {q0}, [r8]
     groups .Lcbc_groups, plain, add_chained, decrypt
 
-    /* What is left: up to seven blocks. */
+    /* The rest: up to seven blocks. */
 .Lrest:
     adds r5, r5, #128
     beq .Lfinish

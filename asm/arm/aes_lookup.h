@@ -11,7 +11,7 @@
  */
 
 /* Constants, from CONST_LOOKUP on. */
-#define LOOKUP_SHIFT 256  /* behind the S-box: ShiftRows, and the next row of what it shifts */
+#define LOOKUP_SHIFT 256  /* behind the S-box: ShiftRows, and the next row of its input */
 #define LOOKUP_KEYS 288   /* ShiftRows of the keys of rounds 0 .. 3 modulo 4 */
 #define LOOKUP_LAST 352   /* the last key of 10 and 14, and of 12 rounds */
 

@@ -10,8 +10,8 @@
  * registers  all but r10, r13, r14
  * branches   and addresses depend on BYTES, TOTAL, FLAGS, the number of rounds and the counter only
  *
- * Eight blocks at a time, of a text or one of each of eight lanes; what is left takes as long (aes_neon.h). But up to
- * three lanes at the end go one by one, by lookups (aes_lookup.h).
+ * Eight blocks at a time, of a text or one of each of eight lanes; a partial group takes as long (aes_neon.h). But up to
+ * three lanes at the end run individually, by lookups (aes_lookup.h).
  *
  * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. Its inverse before
  * it and behind it makes the two change their order: L^-1 (L i) L^-1 = i L^-1, the inverse of L i. Bit k of L^-1 x is
@@ -27,8 +27,8 @@ isa neon
 /* Bits of the operations that decrypt blocks. */
 #define DECRYPTING (1 << SEALANE_AES_ECB_DECRYPT | 1 << SEALANE_AES_CBC_DECRYPT | 1 << SEALANE_AES_XTS_DECRYPT)
 
-/* Scratch, beside what aes_neon.h has in it. */
-#define CHAIN 416            /* the tweak, or what the text is chained to */
+/* Scratch, beside the offsets of aes_neon.h. */
+#define CHAIN 416            /* the tweak, or the block that the text is chained to */
 #define OPERATION 480
 #define PART 484             /* bytes of the text, or lanes, that are done together */
 #define PASS 488             /* what the keystream is for */
@@ -43,7 +43,7 @@ isa neon
 #define VARYING_2 (ROUND_2 + 128)
 #define VARYING_1 (VARYING_2 + 384)
 #define ROUND_1 (VARYING_1 + 384)
-#define OTHERS (ROUND_1 + 64) /* eight tweaks, or what lanes are chained to */
+#define OTHERS (ROUND_1 + 64) /* eight tweaks, or the blocks that lanes are chained to */
 #define ZEROES (OTHERS + 128) /* a round key */
 #define END (ZEROES + 128)
 #define WIPED 3712

@@ -6,10 +6,10 @@
  * MixColumns looks for it there: with a' the next row and t = a + a', a column becomes 2 t + a' + t''. Round keys are
  * laid out likewise.
  *
- * Kernels name where things lie in scratch, but for these.
+ * Kernels define the layout of scratch, except these offsets.
  */
 #define SPILL 256     /* nine vectors */
-#define BASE 400      /* first round's input but for the counter */
+#define BASE 400      /* first round's input without the counter */
 #define ARGS 448
 #define CONSTS 452
 #define FLAGS 456     /* whether the counter is public */
@@ -208,7 +208,7 @@
     keep_plane q10, q4
 .endm
 
-/* A plane, word \t_low, \t_high of what is kept of one: 1, 2, 3 times its bytes where the index q15 wants them. */
+/* Word \t_low, \t_high of a stored plane: 1, 2, 3 times its bytes, placed by the index q15. */
 .macro spread_plane low, high, t_low, t_high
     vld1.8 {\t_low}, [r3], r4
     vld1.32 {\t_high[0]}, [r5], r4

@@ -98,7 +98,7 @@ endconstants
 .endif
 .endm
 
-/* The last of it, and what the next two need. */
+/* Its last part, and the inputs of the next two. */
 .macro next_two x, x_first, x_second, y, y_first, y_second
     vld1.8 {d6, d7, d8}, [r5]!
     vrev64.8 \x, \x
@@ -146,7 +146,7 @@ function sealane_aesgcm_ce32
 /* Associated data. */
     associated_data zero_tail_vector
 
-/* Text: 128 bytes with a pass, or what the last pass left of its keystream. */
+/* Text: 128 bytes with a pass, or fewer with the rest of the last pass's keystream. */
     text_left
     bne .Lstream
     mov r4, #PASS_STREAM

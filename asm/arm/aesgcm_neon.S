@@ -40,10 +40,10 @@ isa neon
 #define TAIL (STREAM + 128)  /* the last blocks, and that of the lengths */
 #define PREFIX (TAIL + 144)  /* first 12 bytes of the counter block */
 #define CACHED_128 (PREFIX + 12)   /* which 128 blocks, counted from the first, the following are for */
-#define ROUND_2 (PREFIX + 16)      /* planes after round 2, but for what varies */
-#define VARYING_2 (ROUND_2 + 128)  /* what varies in round 2: see keep_varying */
-#define VARYING_1 (VARYING_2 + 384) /* what varies in round 1 */
-#define ROUND_1 (VARYING_1 + 384)  /* planes after round 1: the bytes that vary in round 2, but for what varies in 1 */
+#define ROUND_2 (PREFIX + 16)      /* planes after round 2, except the varying bytes */
+#define VARYING_2 (ROUND_2 + 128)  /* the varying bytes of round 2: see keep_varying */
+#define VARYING_1 (VARYING_2 + 384) /* the varying bytes of round 1 */
+#define ROUND_1 (VARYING_1 + 384)  /* planes after round 1: bytes that vary in round 2 and not in 1 */
 #define END (ROUND_1 + 64)
 
 #define PHASE_AD 0
@@ -162,7 +162,7 @@ endconstants
     veor \to, q12, q2
 .endm
 
-/* The lowest word x: \low := next + (x^63 + x^62 + x^57) x, and \high := last + x and what that has beyond 64 bits. */
+/* The lowest word x, with y = (x^63 + x^62 + x^57) x: \low := next + y, and \high := last + x + y's part above 64 bits. */
 .macro reduce x, low, next, high, last
     vshl.u64 d6, \x, #63
     vshl.u64 d7, \x, #62
@@ -239,7 +239,7 @@ function sealane_aesgcm_neon
 /* Associated data. */
     associated_data zero_tail_vector
 
-/* Text: 128 bytes with a pass, or what the last pass left of its keystream. */
+/* Text: 128 bytes with a pass, or fewer with the rest of the last pass's keystream. */
     text_left
     bne .Lstream
     ldr r8, [r1, #SKIP]

@@ -79,7 +79,7 @@
     str r5, [r6, #12]
 .endm
 
-/* Whole blocks, then what is left, filled up with zeroes. */
+/* Whole blocks, then the rest, padded with zeroes. */
 .macro associated_data zero_tail
     ldr r0, [r1, #ARGS]
     ldr r3, [r0, #SEALANE_ARG_AD]
@@ -221,8 +221,8 @@
     str r5, [r7], #4
 .endm
 
-/* All text is done, or will be with r4 blocks at r3, which end at r7: the lengths in bits; then the tag. Or what of the
- * state is in vectors. */
+/* All text is done, or will be with r4 blocks at r3, which end at r7: the lengths in bits; then the tag. Or stores the
+ * part of the state that is in vectors. */
 .macro text_end
 .Llengths:
     ldr r9, [r1, #FLAGS]

@@ -43,7 +43,7 @@ isa armv6
 #define POLY_R2 24
 #define POLY_R3 28
 #define POLY_H 32     /* h0 .. h4 */
-#define REST 52       /* bytes behind the whole blocks of what is authenticated */
+#define REST 52       /* bytes behind the whole authenticated blocks */
 #define POLY_S 64
 #define TAIL 80       /* the last bytes, padded with zeroes to 16, or the lengths */
 #define STATE 96      /* initial state of the next block */

@@ -15,8 +15,8 @@
  * its text is encrypted or decrypted, and the ciphertext takes the place of the keystream. Everything else is done in
  * integer registers between the vector instructions of the next set, a task with each of its double rounds: first to
  * find the keys and rows d of the set after it, and then, in the order of the slots, to take r and s from block 0, to
- * authenticate what is behind it, two blocks of Poly1305 at a time, and to make the tag. For packets of 64 bytes that
- * is nine tasks a set, as many as there are double rounds; what is left over when these are done goes by itself. The
+ * authenticate the text behind it, two blocks of Poly1305 at a time, and to make the tag. For packets of 64 bytes that
+ * is nine tasks a set, as many as there are double rounds; tasks left over after these run by themselves. The
  * arithmetic is that of chacha20poly1305_neon.S.
  *
  * What a packet of 64 bytes cannot do without: two blocks of 80 quarter rounds of 15 vector instructions, done for four

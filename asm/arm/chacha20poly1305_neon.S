@@ -23,7 +23,7 @@
  *         + 2^64 (h0 r2 + h1 r1 + h2 r0 + h3 s3 + h4 s2) + 2^96 (h0 r3 + h1 r2 + h2 r1 + h3 r0 + h4 s3) + 2^128 h4 r0,
  * then h += 5 (h >> 130) without these bits. Each sum stays below 2^64, also with the next word's product with h4 in
  * its upper half: ri < 2^28, h4 < 8. It is made in integer registers between the vector instructions of a set or pair:
- * of the ciphertext so far when sealing, of what is there when opening.
+ * of the ciphertext so far when sealing, of the input when opening.
  */
 #include "../asm.S"
 
@@ -38,8 +38,8 @@ isa neon
 #define REMAINING -56 /* bytes of text to encrypt */
 #define IN -52
 #define OUT -48
-#define PHASE -44     /* what is authenticated: PHASE_* */
-#define REST -40      /* bytes behind the whole blocks of what is authenticated */
+#define PHASE -44     /* the kind of authenticated bytes: PHASE_* */
+#define REST -40      /* bytes behind the whole authenticated blocks */
 #define PENDING -36   /* 1: h has a block added to it that it is not multiplied for yet */
 #define LEFT -32      /* double rounds left, with Poly1305 and */
 #define RIGHT -28     /* without */

@@ -4,7 +4,7 @@
 
 #include "../chacha20.h"
 
-/* A block in integer registers: a and b, and what is needed of c and d, whose rows are in memory. */
+/* A block in integer registers: a and b, and the needed words of c and d, whose rows are in memory. */
 #define ia0 r2
 #define ia1 r3
 #define ia2 r4

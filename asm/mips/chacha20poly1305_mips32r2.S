@@ -18,7 +18,7 @@
  *     h r = (h0 r0 + h1 s3 + h2 s2 + h3 s1) + 2^32 (h0 r1 + h1 r0 + h2 s3 + h3 s2 + h4 s1)
  *         + 2^64 (h0 r2 + h1 r1 + h2 r0 + h3 s3 + h4 s2) + 2^96 (h0 r3 + h1 r2 + h2 r1 + h3 r0 + h4 s3) + 2^128 h4 r0,
  * then h += 5 (h >> 130) without these bits, which leaves h4 <= 4. ri < 2^28, and h4 <= 6 with the block: each
- * sum and what the one before carries fit HI and LO, and 2^128's word is at most 11 2^28, of which 5/4 fit 32 bits.
+ * sum and the carry of the one before fit HI and LO, and 2^128's word is at most 11 2^28, of which 5/4 fit 32 bits.
  */
 #include "../asm.S"
 
@@ -36,7 +36,7 @@ isa mips32r2
 #define HIGH 4
 #endif
 
-/* A pointer: in C the value of a slot, in Go what stands first in it. */
+/* A pointer: in C the value of a slot, in Go its first word. */
 #if defined(SEALANE_GO)
 #define POINTER 0
 #else

@@ -19,7 +19,7 @@
  * then h += 5 (h >> 130) without these bits. r0, r1 < 2^60 and h2 < 10, so h2 s1 and each upper half fit 64 bits.
  */
 
-/* ChaCha20: the 16 words; factors of rotations, and what is loaded; double rounds left; text, none for block 0. */
+/* ChaCha20: the 16 words; factors of rotations, and loaded values; double rounds left; text, none for block 0. */
 #define w0 t0
 #define w1 t1
 #define w2 t2
@@ -45,8 +45,8 @@
 #define output s9
 #define remaining s10
 
-/* Poly1305: the accumulator, r0, r1, r1 + r1/4; what is authenticated: whole blocks up to limit, rest bytes behind
- * them, and what they are; products and carries. */
+/* Poly1305: the accumulator, r0, r1, r1 + r1/4; the authenticated bytes: whole blocks up to limit, rest bytes behind
+ * them, and their kind; products and carries. */
 #define h0 t0
 #define h1 t1
 #define h2 t2

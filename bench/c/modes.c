@@ -136,7 +136,7 @@ static void evp_texts(void)
              "EVP");
 }
 
-/* ---- CCM, CMAC, GCM-SIV: a text and its tag, together so many bytes; 13 of associated data ---- */
+/* ---- CCM, CMAC, GCM-SIV: a text with its tag, the stated bytes together; 13 bytes of associated data ---- */
 
 enum { TAG = 16, NONCE = 12, AD = 13 };
 

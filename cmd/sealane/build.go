@@ -114,7 +114,7 @@ func printReplaced(w io.Writer, result *accelerate.Result, version string) {
 			}
 		}
 		if len(names) > 0 {
-			fmt.Fprintf(w, "%s: %s %s sealane %s; all else is as it was\n", what, strings.Join(names, ", "), calls, version)
+			fmt.Fprintf(w, "%s: %s %s sealane %s; the rest is unchanged\n", what, strings.Join(names, ", "), calls, version)
 		}
 	}
 	listed("golang.org/x/crypto "+result.Crypto, "call", map[string]bool{"New and NewX of chacha20poly1305": result.Cipher, "chacha20": result.Stream})

@@ -24,7 +24,7 @@ func infoCommand() *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use:   "info",
-		Short: "Say which implementations this machine runs and why, or what a program carries",
+		Short: "Show the implementations that this machine runs and why, or those in a program",
 		Example: `  sealane info
   sealane info --binary ./wireguard-go`,
 		Args: cobra.NoArgs,

@@ -101,8 +101,8 @@ func TestPrintReplaced(t *testing.T) {
 		want   string
 	}{
 		{accelerate.Result{Crypto: "v1"}, ""},
-		{accelerate.Result{Crypto: "v1", StdGCM: true}, "the standard library: AES-GCM of crypto/tls, crypto/cipher and others call sealane v2; all else is as it was\n"},
-		{accelerate.Result{Crypto: "v1", Cipher: true, Stream: true}, "golang.org/x/crypto v1: New and NewX of chacha20poly1305, chacha20 call sealane v2; all else is as it was\n"},
+		{accelerate.Result{Crypto: "v1", StdGCM: true}, "the standard library: AES-GCM of crypto/tls, crypto/cipher and others call sealane v2; the rest is unchanged\n"},
+		{accelerate.Result{Crypto: "v1", Cipher: true, Stream: true}, "golang.org/x/crypto v1: New and NewX of chacha20poly1305, chacha20 call sealane v2; the rest is unchanged\n"},
 	} {
 		var out strings.Builder
 		if printReplaced(&out, &c.result, "v2"); out.String() != c.want {

@@ -44,7 +44,7 @@ func (c *core) rate(messageBytes, flows int) float64 {
 var flowCounts = []int{1000, 4000, 16000, 64000, 250000, 1000000}
 
 // dpuCore is an ARM Cortex-A72 as in data processing units, at 2.5 GHz. Latencies are in the order of what is known of such
-// parts; none was at hand, so there is nothing here to hold the model against. Cycles of the AEAD are those modelled in
+// parts; none was at hand, so there is nothing here to hold the model against. Cycles of the AEAD are those modeled in
 // bench/results, arm64, between whose lengths is interpolated.
 var dpuCore = core{
 	name: "DPU core (Cortex-A72, 2.5 GHz)",
@@ -55,5 +55,5 @@ var dpuCore = core{
 		{name: "DRAM", latency: 120},
 	},
 	busy:   map[int]float64{64: 1154 / 2.5, 1024: (1578 + (5095-1578)*(1024-256)/(1420-256.0)) / 2.5},
-	source: "cycles modelled",
+	source: "cycles modeled",
 }

@@ -101,7 +101,7 @@ func (g *gatewayPlaces) text(b *strings.Builder) {
 		return
 	}
 	memories := g.memories()
-	b.WriteString("\n## The gateway's own data\n\nMeasured with it, the least of three rounds on a machine that others used as well: ")
+	b.WriteString("\n## The gateway's own data\n\nMeasured together, the least of three rounds on a shared machine: ")
 	for i, m := range memories {
 		if i > 0 {
 			b.WriteString(", ")
@@ -112,7 +112,7 @@ func (g *gatewayPlaces) text(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, " %.1f ns", m.latency)
 	}
-	b.WriteString(".\n\n| flows | what | KiB | L1, % | L2, % | L3, % | memory, % | predicted, ns | measured, ns |\n|--:|---|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString(".\n\n| flows | data | KiB | L1, % | L2, % | L3, % | memory, % | predicted, ns | measured, ns |\n|--:|---|--:|--:|--:|--:|--:|--:|--:|\n")
 	first := g.chains(0)[0][0]
 	before := g.Places[0].Index - first.latency(memories) // the hash, and choosing the connection
 	for n, p := range g.Places {
@@ -148,7 +148,7 @@ func (g *gatewayPlaces) chains(n int) [][]layer {
 	entry := layer{name: "connection, first line", bytes: size.Entry * p.Flows, measured: p.Entry}
 	side := layer{name: "connection, line of the direction", measured: p.Side, beside: true}
 	key := layer{name: fmt.Sprintf("key of AES-GCM, first of %d lines", lines(size.Key)), bytes: 2 * size.Line * p.Flows, measured: p.Key}
-	state := layer{name: fmt.Sprintf("all else of it, first of %d lines", lines(size.State)), bytes: 2 * size.Line * p.Flows, measured: p.State}
+	state := layer{name: fmt.Sprintf("rest of its state, first of %d lines", lines(size.State)), bytes: 2 * size.Line * p.Flows, measured: p.State}
 	chains := [][]layer{
 		{index, entry, side, key},
 		{index, entry, side, state},

@@ -12,7 +12,7 @@ import (
 	"github.com/sealane/sealane/internal/alias"
 	"github.com/sealane/sealane/internal/kernel"
 	"github.com/sealane/sealane/internal/packet"
-	_ "github.com/sealane/sealane/internal/report" // warns of what dispatch meets
+	_ "github.com/sealane/sealane/internal/report" // prints the warnings of package dispatch
 )
 
 const (

@@ -6,8 +6,7 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// The ciphers as values, for who keeps very many keys and wants each in memory of its own choice, beside what else a packet
-// needs. A zero value holds no key and must not be used; assigning it wipes the key.
+// The ciphers as values, for programs with very many keys that choose where each lies, beside a packet's other data. A zero value holds no key and must not be used; assigning it wipes the key.
 type (
 	ChaCha20Poly1305 = chaCha20Poly1305
 	AESGCM           = aesGCM

@@ -3,7 +3,7 @@ package alias
 
 import "unsafe"
 
-// Touch says whether x and y, of so many bytes, share memory; neither is empty.
+// Touch says whether x, of xBytes, and y, of yBytes, share memory. Neither may be empty.
 func Touch(x unsafe.Pointer, xBytes int, y unsafe.Pointer, yBytes int) bool {
 	before := uintptr(xBytes - 1)
 	return uintptr(x)-uintptr(y)+before < before+uintptr(yBytes)

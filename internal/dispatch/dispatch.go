@@ -35,7 +35,7 @@ const none = 1 << 8
 // Corrupt names a level whose known-answer tests fail. Only tests set it, before the level is first tested.
 var Corrupt string
 
-// Package report sets these when it is initialised. Nothing is reported without it.
+// Package report sets these when it is initialized. Nothing is reported without it.
 var (
 	OnChoice  func(t *Table)             // after a table's environment was read, before its choice
 	OnFailure func(t *Table, failed Row) // of a known-answer test
@@ -100,7 +100,7 @@ func (t *Table) Works(level uint8) bool {
 	return t.works[level].Load() == yes || t.testWorks(level)
 }
 
-const yes, no = 1, 2 // of what Works knows
+const yes, no = 1, 2 // the results that Works stores
 
 func (t *Table) testWorks(level uint8) bool {
 	known := t.works[level].Load()

@@ -37,7 +37,7 @@ type aesKeys struct {
 	words  [aesRounds + 1]aesPlanes
 }
 
-// subBytes is SubBytes but for its constant 0x63, which is in the round keys. The circuit is that of Boyar and Peralta,
+// subBytes is SubBytes without its constant 0x63, which is in the round keys. The circuit is that of Boyar and Peralta,
 // "A small depth-16 circuit for the AES S-box" (2011), whose names these are: a linear layer, the inversion in
 // GF(2^4)^2, a linear layer. u0 and s0 are the most significant bits.
 func (q *aesPlanes) subBytes() {

@@ -202,7 +202,7 @@ func (s *GCMState) Absorb(h *[16]byte, b []byte) {
 // aesGCMAnswer is the last tag; TestAnswer computes it with another implementation.
 var aesGCMAnswer = [16]byte{0x9e, 0x5e, 0x8a, 0x1a, 0xb7, 0xa8, 0x7a, 0x14, 0x6f, 0x4d, 0x95, 0x98, 0x9b, 0x83, 0x24, 0x61}
 
-// aesGCMTest is the known-answer test of a level, like chaCha20Poly1305Test. Keys of the three lengths are used by turns,
+// aesGCMTest is the known-answer test of a level, like chaCha20Poly1305Test. Keys of the three lengths alternate,
 // and every second packet's counter wraps around at 2^32. The same test is in the C library.
 func aesGCMTest(level Level, corrupt bool) bool {
 	const most = 3200

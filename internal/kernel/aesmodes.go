@@ -198,8 +198,8 @@ var aesLinks = [...]uint8{1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 23, 31, 32,
 var aesAnswer = [16]byte{0xf6, 0xa9, 0xf0, 0xc5, 0x92, 0x7f, 0xde, 0x00, 0x48, 0x56, 0x89, 0x31, 0x8e, 0xd4, 0x68, 0xe7}
 
 // aesTest is the known-answer test of a level: a text goes in place through all operations, for each of these numbers of blocks,
-// under keys of the three lengths by turns, and what one operation leaves as its state is the next one's. The last block of its
-// CBC encryption answers for all. The same test is in the C library.
+// under keys of alternating lengths. Each operation starts with the state that the one before left. The last block of the
+// CBC encryption depends on all of them. The same test is in the C library.
 func aesTest(level Level, corrupt bool) bool {
 	const most, mostLanes = 96, 9
 	var raw [64]byte

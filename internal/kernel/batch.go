@@ -11,7 +11,7 @@ import (
 type BatchPlan struct {
 	From  [BatchClasses]uint8
 	Few   int     // fewer packets never pay
-	Below uintptr // nor do packets of so many bytes
+	Below uintptr // nor do packets of this many bytes
 }
 
 // newBatchPlan has pairs: a number of packets, and for how many classes, one after the other.
@@ -113,7 +113,7 @@ func chaCha20Poly1305BatchTest(level Level, corrupt bool) bool {
 	return ok && tag == chaCha20Poly1305BatchAnswer
 }
 
-// aesGCMBatchTest has keys of the three lengths by turns, the first bytes of the first key.
+// aesGCMBatchTest alternates keys of the three lengths, all prefixes of one key.
 func aesGCMBatchTest(level Level, corrupt bool) bool {
 	var keys [3]GCMKey
 	for i := range keys {

@@ -67,7 +67,7 @@ const (
 	asmAESKeyBytes    = 512
 
 	asmScratchSave      = 0   // first 256 bytes: of the macros, which need none at present
-	asmScratchSaveBytes = 256 // kernels use what lies behind
+	asmScratchSaveBytes = 256 // kernels use the bytes behind
 	asmScratchBytes     = 4096
 
 	asmBatchScratchBytes = 11776 // of the kernels of many packets in one call

@@ -55,7 +55,7 @@ func (p *poly1305) blocks(b []byte) {
 
 		d2 := h2 * r0
 
-		// Carry, and bring what lies above 2^130 back five times: d2 = 4c + h2, c + 4c.
+		// Carry, and add the part above 2^130 back five times: d2 = 4c + h2, c + 4c.
 		d1lo, carry = bits.Add64(d1lo, d0hi, 0)
 		d2 += d1hi + carry
 		h2 = d2 & 3
@@ -101,7 +101,7 @@ func (p *poly1305) sum(tag *[16]byte) {
 	lePutUint64(tag[8:], h1)
 }
 
-// Finish adds what is left, less than 16 bytes, as Poly1305 by itself has it: behind it come a one and zeroes. It
+// Finish adds the rest, less than 16 bytes, as plain Poly1305 does: a one and zeroes follow it. It
 // writes the tag. An AEAD of RFC 8439 ends with a block of lengths instead.
 func (s *State) Finish(rest []byte, tag *[16]byte) {
 	p := poly1305{s.H, s.R, s.S}

@@ -5,5 +5,5 @@ package offload
 import "crypto/cipher"
 
 // New returns a cipher to use in place of inProcess, which has the same key, or inProcess itself. The primitive is
-// "chacha20poly1305" or "aesgcm". It is nil unless a package has set it, which it does when it is initialised.
+// "chacha20poly1305" or "aesgcm". It is nil unless a package has set it, which it does when it is initialized.
 var New func(primitive string, key []byte, inProcess cipher.AEAD) cipher.AEAD

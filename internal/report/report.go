@@ -1,5 +1,5 @@
-// Package report says in words what package dispatch has chosen and why, and warns on the standard error of what went
-// wrong on the way.
+// Package report describes in words the choices of package dispatch and their reasons. It warns of errors on the way, on the
+// standard error.
 package report
 
 import (

@@ -2,7 +2,7 @@
  *
  *     OPENSSL_CONF=FILE config
  *
- * Prints the active providers, who gives ciphers when nobody says from whom, and what TLS is told. */
+ * Prints the active providers, the providers of ciphers fetched without properties, and the settings of TLS. */
 #include <openssl/ssl.h>
 
 #include "providers.h"
@@ -20,7 +20,7 @@ int main(void)
     SSL_CTX *ctx = SSL_CTX_new(TLS_method());
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         EVP_CIPHER *c = EVP_CIPHER_fetch(NULL, names[i], NULL);
-        printf("%s from %s\n", names[i], c == NULL ? "nobody" : OSSL_PROVIDER_get0_name(EVP_CIPHER_get0_provider(c)));
+        printf("%s from %s\n", names[i], c == NULL ? "none" : OSSL_PROVIDER_get0_name(EVP_CIPHER_get0_provider(c)));
         EVP_CIPHER_free(c);
     }
     OSSL_PROVIDER_do_all(NULL, print_name, NULL);

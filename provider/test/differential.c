@@ -449,7 +449,7 @@ static void call_good_record(pair *p)
 
 /* ---- AES-CBC: records of TLS 1.2 and before ---- */
 
-/* What a decrypted record looks like to who may look: 1 if its padding is right. */
+/* The result that a caller may see of a decrypted record: 1 if its padding is right. */
 static int is_padded(const uint8_t *record, size_t bytes, int is_ssl3, size_t mac_bytes)
 {
     const size_t n = record[bytes - 1] + (size_t)1;

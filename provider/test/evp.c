@@ -1,4 +1,4 @@
-/* sealane.so through EVP: published vectors, pieces, copies, threads, and what it allocates.
+/* sealane.so through EVP: published vectors, pieces, copies, threads, allocations.
  *
  *     evp FOLDER WYCHEPROOF [--plant=CHECK]      FOLDER holds sealane.so; --plant makes one check fail
  *
@@ -149,7 +149,7 @@ static void check_vectors(const EVP_CIPHER *cipher, const char *path, unsigned l
     failed += bad + (count < least);
 }
 
-/* The level of ChaCha20-Poly1305, out of what the provider says of itself. */
+/* The level of ChaCha20-Poly1305, from the provider's build information. */
 static const char *level_of_process(void)
 {
     static char level[32];
@@ -414,7 +414,7 @@ static void check_reloading(const char *folder)
         OSSL_PROVIDER_unload(provider);
         OSSL_LIB_CTX_free(libctx);
     }
-    if (planted("leak")) /* a context that nobody frees */
+    if (planted("leak")) /* a context that is never freed */
         ok &= EVP_CIPHER_CTX_new() != NULL && EVP_CIPHER_CTX_new() != NULL;
     verdict("loading and unloading", ok);
 }
@@ -552,7 +552,7 @@ static int begins_with(OSSL_LIB_CTX *libctx, const char *cipher_name, EVP_SKEY *
 }
 
 /* Where sealane is activated before the default provider, an import without properties gives its key: its ciphers take
- * that, the default provider's once it has been moved, and what was imported for them. */
+ * that, the default provider's once it has been moved, and keys imported for them. */
 static void check_skeys_of_the_first(const char *folder)
 {
     static uint8_t key[16] = {1};
@@ -599,7 +599,7 @@ static int check_skeys(const char *folder)
     EVP_SKEY_free(k);
     EVP_set_default_properties(NULL, "");
     ERR_clear_error();
-    verdict("keys as objects, of sealane for its ciphers and of nobody else's by preference", ok);
+    verdict("keys as objects: sealane's for its ciphers only, never by preference", ok);
     check_skeys_of_the_first(folder);
     return 0;
 }

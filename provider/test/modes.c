@@ -279,7 +279,7 @@ static void check_padded(const EVP_CIPHER *cipher, const EVP_CIPHER *other, cons
     verdict("padded text in pieces, in place, and from a copy", name, ok);
 }
 
-/* Every last byte before and after right and wrong padding: what is wrong is bad_decrypt, and no text. */
+/* Every last byte before and after right and wrong padding: wrong padding gives bad_decrypt, and no text. */
 static void check_cbc_refusals(const EVP_CIPHER *cipher, const char *name)
 {
     static work w;

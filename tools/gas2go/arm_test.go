@@ -33,7 +33,7 @@ type testKernel struct {
 	isa, lines, want string
 }
 
-// armKernels has, for both, one kernel for each way to break the convention, and what must be said of it; and some that keep it.
+// armKernels has, for both, one kernel for each way to break the convention, with the expected message. Some keep it.
 var armKernels = []testKernel{
 	{arm, "neon", "add r3, r1, r2", ""},
 	{arm, "neon", "1: subs r3, r3, #1\n ldmia r2!, {r4-r9, r11, r12}\n bne 1b\n bls 2f\n movs r0, r0, lsl #4\n2:", ""},

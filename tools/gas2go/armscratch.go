@@ -9,7 +9,7 @@ import (
 	"github.com/sealane/sealane/tools/internal/gas"
 )
 
-// place is what is known of a register: that it points so many bytes behind the start of scratch memory.
+// place says whether a register is known to point into scratch memory, and how many bytes behind its start.
 type place struct {
 	scratch bool
 	offset  int
@@ -179,8 +179,8 @@ func (p place) orNothing() place {
 	return p
 }
 
-// conditional joins what is with what was, if the instruction may not run. Suffixes that only look like a condition cost
-// no more than knowledge.
+// conditional joins the places before and after an instruction that may not run. A suffix that only looks like a condition
+// merely loses knowledge.
 func conditional(ins *instruction, before, after places) places {
 	if strings.HasPrefix(ins.mnemonic, "v") || !armSuffix.MatchString(ins.mnemonic) || strings.Contains(ins.operands, "x") {
 		return after

@@ -331,8 +331,8 @@ func (t *target) differences(f, g *function, nameA, nameB string) []string {
 // commutative are the instructions of which LLVM's assembler, since version 16, exchanges the sources if that saves a byte.
 var commutative = regexp.MustCompile(`^vp(x?or|and|add[bwdq]|mul(u?dq|[lh]w|ld))$`)
 
-// commuted reports whether nothing but exchanged sources sets f and g apart, and what follows from a byte less: padding, and
-// the distances of jumps, which go to the same instructions.
+// commuted reports whether f and g differ only by exchanged sources and their consequences. A shorter encoding changes padding
+// and the distances of jumps, which go to the same instructions.
 func (t *target) commuted(f, g *function) bool {
 	x, y := t.withoutPadding(f), t.withoutPadding(g)
 	if len(x.body) != len(y.body) {

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// What is written down once reaches every kernel that it is for: the rotations of ChaCha20's quarter round, which all
-// instruction sets take from one header; and what takes the place of the machine table, tools/armcost/cores.json, where
-// tools/weave makes no order: on arm64 when an in-order core is ready for the next instruction of Poly1305. On x86-64,
-// whose cores all reorder, no order follows from latencies, and there is no such thing. 32-bit ARM is in tools/weave.
+// A fact that is written once reaches every kernel that uses it. One is the rotations of ChaCha20's quarter round, which all
+// instruction sets take from one header. On arm64, where tools/weave makes no order, another is the time at which an in-order core is
+// ready for the next instruction of Poly1305; it replaces the machine table, tools/armcost/cores.json. On x86-64
+// all cores reorder, so no order follows from latencies. 32-bit ARM is in tools/weave.
 var oneChanges = []struct {
 	target         *target
 	file, old, new string
@@ -23,8 +23,8 @@ var oneChanges = []struct {
 		"    umulh t3, h0, r0\n    poly_then 7\n", "chacha20poly1305*", "aes_ce"},
 }
 
-// TestOneChange makes such a change in a copy, and compares what gen would write with what is committed; taken back, all is
-// as it was. Other kernels, and the command itself, are in tools/weave's TestOneChangeEverywhere.
+// TestOneChange makes such a change in a copy, and compares gen's output with the committed files. After the change is taken
+// back, they are equal again. Other kernels, and the command itself, are in tools/weave's TestOneChangeEverywhere.
 func TestOneChange(t *testing.T) {
 	for _, c := range oneChanges {
 		t.Run(c.target.goarch+" "+filepath.Base(c.file), func(t *testing.T) {

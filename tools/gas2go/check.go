@@ -75,7 +75,7 @@ func (f *function) errorAt(i int, reason string) error {
 	return fmt.Errorf("%s+%#x: %s: %s", f.name, f.body[i].offset, f.body[i].text, reason)
 }
 
-// end is which instruction must be the return: the last but for a delay slot.
+// end is the index of the instruction that must be the return: the last, or the one before a delay slot.
 func (t *target) end(f *function) int {
 	if t.delay {
 		return len(f.body) - 2
@@ -145,7 +145,7 @@ func (f *function) index(offset int) int {
 func (t *target) successors(f *function, i int) []int {
 	ins := &f.body[i]
 	var next []int
-	if t.delay { // what runs next is the delay slot, and behind that what is said here
+	if t.delay { // the delay slot runs next, and after it the instruction found here
 		if t.rules.jump.MatchString(ins.mnemonic) {
 			return []int{i + 1}[:min(1, len(f.body)-1-i)]
 		}

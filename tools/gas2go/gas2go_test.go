@@ -115,7 +115,7 @@ func needAssembler(t *testing.T) (clang bool) {
 	return len(found) > 1
 }
 
-// TestBadKernels has one kernel for each way to break the convention, and what must be said of it.
+// TestBadKernels has one kernel for each way to break the convention, with the expected message.
 func TestBadKernels(t *testing.T) {
 	clang := needAssembler(t)
 	files, err := filepath.Glob("testdata/bad/*.S")
@@ -351,7 +351,7 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// TestCheck plants each kind of difference between the sources and what is committed.
+// TestCheck plants each kind of difference between the sources and the committed files.
 func TestCheck(t *testing.T) {
 	needAssembler(t)
 	edit := func(file, old, changed string) func(*testing.T, string) {
@@ -382,12 +382,12 @@ func TestCheck(t *testing.T) {
 		{"nothing", func(*testing.T, string) {}, 0, "same: " + sum},
 		{"machine code", edit(sum, "WORD $0xc031", "WORD $0xc131"), 1, sum + ":14: differs from its source"},
 		{"prologue", edit(outputDir+"/mask_avx512_amd64.s", "ANDQ $-64, SI", "ANDQ $-32, SI"), 1, "differs from its source"},
-		{"comment", edit(sum, "// xor eax,eax", "// xor eax, eax"), 0, "same but for comments"},
+		{"comment", edit(sum, "// xor eax,eax", "// xor eax, eax"), 0, "same except comments"},
 		{"build tags", edit(sum, "gc && !purego", "gc"), 1, "differs from its source"},
 		{"constant", edit(outputDir+"/mask_avx512_amd64.s", "$0x3123456721234567", "$0x3123456721234568"), 1, "differs from its source"},
 		{"declaration", edit(outputDir+"/kernels_amd64.go", "//go:noescape", "//"), 1, "kernels_amd64.go:9: differs"},
 		{"machine code in Rust", edit(rustSum, ",0xc98548c0", ",0xc98548c1"), 1, rustSum + ":2: differs from its source"},
-		{"comment in Rust", edit(rustSum, "; xor eax,eax", "; xor eax, eax"), 0, "same but for comments (by another version of objdump?): " + rustSum},
+		{"comment in Rust", edit(rustSum, "; xor eax,eax", "; xor eax, eax"), 0, "same except comments (by another version of objdump?): " + rustSum},
 		{"constant in Rust", edit(rustDir+"/x86_64.rs", "    0x67, ", "    0x68, "), 1, "x86_64.rs"},
 		{"table in C", edit(cTables, "{4, 4, 6}", "{4, 4, 5}"), 1, cTables + ":"},
 		{"table in Go", edit("internal/kernel/levels_amd64.go", "{7, 3}", "{7, 4}"), 1, "levels_amd64.go:"},
@@ -499,7 +499,7 @@ func TestMissingTools(t *testing.T) {
 		{"no clang", gnu, []string{"check"}, 0, "not run: amd64: with clang: not installed", "nothing was"},
 		{"no clang, all wanted", gnu, []string{"-all", "check"}, 1, "not all could be run", ""},
 		{"no clang, gen", gnu, []string{"gen"}, 0, "not run: amd64: with clang", "wrote"},
-		{"no GNU objdump", "gcc as llvm-objdump", []string{"check"}, 0, "same but for comments", "nothing was"},
+		{"no GNU objdump", "gcc as llvm-objdump", []string{"check"}, 0, "same except comments", "nothing was"},
 		{"no GNU as", "clang llvm-objdump", []string{"check"}, 0, "not run: amd64: isa lines, which only GNU as enforces", "nothing was"},
 		{"no GNU as, gen", "clang llvm-objdump", []string{"gen"}, 1, "GNU as", "wrote"},
 		{"no assembler", "objdump llvm-objdump", []string{"check"}, exitNotRun, "not run: amd64: nothing was assembled or checked", "_amd64.s"},

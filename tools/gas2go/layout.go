@@ -62,7 +62,7 @@ func readLayout(root string) (*layout, error) {
 	return l, nil
 }
 
-// scratchEnd is the end of the scratch memory that a kernel is given: what there is, or what it states if that is less.
+// scratchEnd is the end of the scratch memory that a kernel may use: all of it, or less if the kernel states so.
 func (l *layout) scratchEnd(f *function) int {
 	switch {
 	case isBatch(f.name):

@@ -2,11 +2,11 @@
 // convention.
 //
 //	gas2go gen      write internal/kernel, rust/sealane/src/kernel and the tables of levels
-//	gas2go check    compare them with what gen would write
+//	gas2go check    compare them with gen's output
 //	gas2go size     report machine code sizes and hold them against the budget
 //
-// It assembles each .S with GNU as and, where installed, with clang, which must agree byte for byte. (They do, but for
-// padding by .p2align and a few instructions with two encodings, as long as GNU as is not asked to optimize; so Go runs
+// It assembles each .S with GNU as and, where installed, with clang, which must agree byte for byte. (They
+// differ in padding by .p2align and a few instructions with two encodings, unless GNU as is told to optimize. So Go runs
 // the very bytes that a C build assembles.) It decodes the result with GNU objdump and, where installed, llvm-objdump,
 // which must agree on boundaries and jumps; refuses what breaks the convention of asm/asm.S; and emits the machine code
 // as Plan 9 assembly, and as rows of bytes, that need no C compiler.
@@ -114,7 +114,7 @@ func (r *report) compare(out io.Writer) error {
 		case bytes.Equal(old, r.files[name]):
 			fmt.Fprintf(out, "same: %s\n", name)
 		case bytes.Equal(withoutComments(name, old), withoutComments(name, r.files[name])):
-			fmt.Fprintf(out, "same but for comments (by another version of objdump?): %s\n", name)
+			fmt.Fprintf(out, "same except comments (by another version of objdump?): %s\n", name)
 		default:
 			errs = append(errs, fmt.Errorf("%s:%d: differs from its source; run make gen", name, firstDifference(old, r.files[name])))
 		}

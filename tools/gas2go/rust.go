@@ -92,7 +92,7 @@ func (t *target) writeRustBytes(b *bytes.Buffer, f *function) {
 	flush()
 }
 
-// rustData writes bytes as words of eight, and what is left over byte by byte.
+// rustData writes bytes as words of eight, and the rest byte by byte.
 func rustData(code []byte) string {
 	var words, rest []string
 	for ; len(code) >= 8; code = code[8:] {

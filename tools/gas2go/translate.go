@@ -167,7 +167,7 @@ func (r *report) translateTarget(t *target) error {
 
 var isaLine = regexp.MustCompile(`(?m)^[ \t]*isa[ \t]+([a-z0-9_., \t]+?)[ \t]*(?:/\*.*)?$`)
 
-// kernels assembles one .S with all assemblers and checks what comes out. It says apart where the assemblers differ.
+// kernels assembles one .S with all assemblers and checks the results. It reports separately where the assemblers differ.
 func (t *target) kernels(file, source string, assemblers []assembler, disassemblers []disassembler, l *layout) (found []*kernel, differ, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -246,7 +246,7 @@ func (r *report) names() []string {
 	return names
 }
 
-// stale returns the generated files that lie in the output directories without a source, but for targets not run.
+// stale returns the generated files without a source in the output directories, except those of targets not run.
 func (r *report) stale() ([]string, error) {
 	var stale []string
 	for _, t := range r.targets {

@@ -9,7 +9,7 @@ import (
 	"github.com/sealane/sealane/tools/internal/gas"
 )
 
-// An instruction as far as an order depends on it: what it reads and writes, and what it asks of a core.
+// An instruction as far as an order depends on it: the values it reads and writes, and the core resources it uses.
 //
 // A unit is what a value can be in: a general register (r0 .. r12), half of a vector (d0 .. d31, or w.lo and w.hi of a
 // vector with a name), the flags, or a word of memory at r1 plus a fixed offset.

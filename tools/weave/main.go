@@ -2,8 +2,8 @@
 // that cores that issue in order are kept busy.
 //
 //	weave gen                   write the *_woven.h of every asm/*/*.weave
-//	weave check                 compare them with what gen would write
-//	weave cycles                print each macro's modelled cycles on the cores of the machine table
+//	weave check                 compare them with gen's output
+//	weave cycles                print each macro's modeled cycles on the cores of the machine table
 //	weave order FILE MACRO      read instructions in another order from standard input, print that order for the .weave file
 //
 // A .weave file has streams: instructions in the order in which they are understood, with names for registers and the
@@ -234,7 +234,7 @@ func printCycles(root string, stdout io.Writer) error {
 		if err := s.weaveAll(cores); err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "%-24s%14s%s\n", filepath.Base(file), "instructions", "   modelled cycles as written, improved")
+		fmt.Fprintf(stdout, "%-24s%14s%s\n", filepath.Base(file), "instructions", "   modeled cycles as written, improved")
 		for _, part := range s.parts {
 			m, ok := part.(*macro)
 			if !ok {

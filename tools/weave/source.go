@@ -62,7 +62,7 @@ type source struct {
 	groups    map[string][]input // inputs that several macros have
 	macros    map[string]*macro
 	woven     map[string][]step // in the order of the source
-	asWritten map[string][]step // and with what a macro begins and ends with
+	asWritten map[string][]step // and with the first and last instructions of a macro
 	improved  map[string][]step
 	sequence  []*macro // as they stand, those of included files too
 	parts     []any    // what is written, in its order: string as it is, *macro
@@ -367,7 +367,7 @@ func (s *source) expandLine(body string, values map[string]string) ([]op, error)
 	l := splitComment(body)
 	l.text, l.comment = strings.Join(strings.Fields(substitute(l.text, values)), " "), substitute(l.comment, values)
 	if l.text == "" {
-		return nil, nil // a comment alone is for who reads the source
+		return nil, nil // a comment alone stays in the source
 	}
 	words := strings.Fields(strings.ReplaceAll(l.text, ",", " "))
 	switch words[0] {

@@ -13,7 +13,7 @@ import (
 // value is one writing of a unit: what a later instruction reads is held to be the same as in the order of the source.
 type value int
 
-// thread is an input with its instructions and what each of them reads and writes in the order of the source.
+// thread is an input with its instructions, and the values that each reads and writes, in the order of the source.
 type thread struct {
 	letter string
 	ops    []op

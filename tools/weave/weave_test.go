@@ -57,7 +57,7 @@ macro both
         ORDER
 `
 
-// One order that is right, and what is refused: the tool's whole worth is that it does not write a wrong one.
+// One order that is right, and several that are refused: the tool's whole worth is that it does not write a wrong one.
 func TestOrders(t *testing.T) {
 	cores, table := testCores(t)
 	for _, c := range []struct{ name, order, want string }{

@@ -10,7 +10,7 @@
 //
 // ccm128, siv128 and cmac128 are AES-CCM, AES-GCM-SIV and AES-CMAC.
 //
-// gmac128 is AES-GCM of no text with so many bytes of associated data. MODE is an operation of the AES kernels that do not
+// gmac128 is AES-GCM without text; the bytes are associated data. MODE is an operation of the AES kernels that do not
 // authenticate, called alone: setup, ecb, ctr, cbc, xts, or cbcNx and masksNx, which have N lanes; open decrypts. modes is
 // all of them, one after the other. With plant, counters depend on the seed, and so do branches of the 32-bit NEON kernel.
 package main

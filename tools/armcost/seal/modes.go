@@ -63,7 +63,7 @@ func modeNamed(name string, open bool) (m mode, ok bool) {
 	return m, ok && m.keyBytes != 0 && (m.lanes > 0) == (m.operation >= kernel.AESCBCEncrypt)
 }
 
-// run does size bytes, or so many in each lane, once a round. Nothing but counters and initial values is the same for two seeds.
+// run processes size bytes, in each lane if there are lanes, once a round. Two seeds share counters and initial values alone.
 func (m mode) run(size int) {
 	chosen, ok := kernel.AESLevels.Choose()
 	if !ok {

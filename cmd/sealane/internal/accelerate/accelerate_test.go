@@ -23,8 +23,8 @@ import (
 	"github.com/sealane/sealane/cmd/sealane/internal/binary"
 )
 
-// program prints what both ciphers of x/crypto make of a packet, their errors and panics, and what the language
-// version of its module decides: whether a loop has one variable.
+// program prints the packets, errors and panics of both ciphers of x/crypto. It also prints the effect of its module's
+// language version: whether a loop has one variable.
 const program = `package main
 
 import (
@@ -180,7 +180,7 @@ func mustRun(t *testing.T, dir string, command ...string) string {
 	return string(out)
 }
 
-// A testCase is a program and what becomes of it.
+// A testCase is a program and the expected result.
 type testCase struct {
 	name  string
 	files map[string]string

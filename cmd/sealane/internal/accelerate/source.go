@@ -93,11 +93,11 @@ func OpenBatch(ops []Op) int { return aead.OpenBatch(ops) }
 // sealaneSource returns sealane's packages as a module that makes no demands on the program: no newer modules, and no
 // newer language version, which would change what the program's own code means.
 func sealaneSource() (tree, error) {
-	licence, err := source.Internal.ReadFile("LICENSE")
+	license, err := source.Internal.ReadFile("LICENSE")
 	if err != nil {
 		return nil, err
 	}
-	t := tree{"go.mod": []byte("module " + sealaneModule + "\n\ngo 1.17\n"), "LICENSE": licence}
+	t := tree{"go.mod": []byte("module " + sealaneModule + "\n\ngo 1.17\n"), "LICENSE": license}
 	for name, content := range publicPackages {
 		if t[name], err = inLanguage([]byte(content), source.Go); err != nil {
 			return nil, err

@@ -17,8 +17,8 @@ import (
 	"github.com/sealane/sealane/cmd/sealane/internal/binary"
 )
 
-// tlsProgram prints what the standard library's AES-GCM makes of packets with nonces and tags of all lengths, its errors
-// and panics, and what arrives through TLS with every cipher suite that has an AEAD.
+// tlsProgram prints the packets, errors and panics of the standard library's AES-GCM for nonces and tags of all lengths. It
+// also prints the bytes that arrive through TLS with every cipher suite that has an AEAD.
 const tlsProgram = `package main
 
 import (
@@ -279,7 +279,7 @@ func TestStd(t *testing.T) {
 			testCase{name: "for 32-bit ARM", files: tlsFiles(), job: Job{Std: true, GOOS: "linux", GOARCH: "arm"}, built: "thing"},
 			testCase{name: "race detector", files: tlsFiles(), job: std("-race"), setUp: func(t *testing.T, _ string) {
 				t.Setenv("CGO_ENABLED", "1")
-				t.Setenv("ALLOCATIONS", "any") // the detector is told of what assembly reads and writes
+				t.Setenv("ALLOCATIONS", "any") // the detector is told which bytes assembly reads and writes
 			}, built: "thing"})
 	}
 	root := strings.TrimSpace(mustRun(t, ".", "go", "env", "GOROOT"))
@@ -628,7 +628,7 @@ func TestStdCache(t *testing.T) {
 	}
 }
 
-// TestStdReadOnly builds where nobody can write to the Go installation.
+// TestStdReadOnly builds with a read-only Go installation.
 func TestStdReadOnly(t *testing.T) {
 	if !*long {
 		t.Skip("NOT RUN: part of make test-long")
@@ -640,7 +640,7 @@ func TestStdReadOnly(t *testing.T) {
 		if os.Getenv("SEALANE_TEST_READ_ONLY") != "" {
 			t.Fatal("the Go installation can be written to all the same")
 		}
-		// Who may write may mount it so that it cannot be written to, for one process.
+		// With the right to write, the test mounts it read-only for one process.
 		cmd := exec.Command("unshare", "--mount", "sh", "-c", `mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && exec "$0" -test.run='^TestStdReadOnly$' -test.v -long`, os.Args[0], root)
 		cmd.Env = append(os.Environ(), "SEALANE_TEST_READ_ONLY=1", "GOMODCACHE=", "XDG_CACHE_HOME=", "GOPROXY=")
 		out, err := cmd.CombinedOutput()
