@@ -408,8 +408,8 @@ SEALANE_API SEALANE_CHECKED int sealane_aes_cmac_update(const sealane_aes_key *k
 
 /* Ends the text: writes its MAC, of which protocols with shorter ones take the first bytes; or compares, in constant
  * time, the 4 to 16 bytes that came. SEALANE_NOT_AUTHENTIC: they are wrong. Both wipe *s, except
- * after the caller's mistakes, which leave it unchanged: SEALANE_INVALID_STREAM, _INVALID_KEY, _INVALID_TAG (mac_bytes),
- * _NULL, _OVERLAP (mac lies in *s). The number of compared bytes must never come from the sender. */
+ * after the caller's mistakes, which leave it unchanged: SEALANE_INVALID_STREAM, _INVALID_KEY, _INVALID_TAG
+ * (mac_bytes), _NULL, _OVERLAP (mac lies in *s). The number of compared bytes must never come from the sender. */
 SEALANE_API SEALANE_CHECKED int sealane_aes_cmac_final(const sealane_aes_key *k, sealane_aes_cmac *s, uint8_t mac[16]);
 SEALANE_API SEALANE_CHECKED int sealane_aes_cmac_verify(const sealane_aes_key *k, sealane_aes_cmac *s,
                                                         const uint8_t *mac, size_t mac_bytes);

@@ -22,8 +22,8 @@ static int blocks(context *c, uint8_t *out, const uint8_t *in, size_t bytes)
 
 /* ---- Text in pieces ---- */
 
-/* How many blocks of the held bytes and of `bytes` more go out now. When decrypting with padding, the last one stays: it
- * may be the last of the text. */
+/* How many blocks of the held bytes and of `bytes` more go out now. When decrypting with padding, the last one stays:
+ * it may be the last of the text. */
 static size_t ready(const context *c, size_t bytes)
 {
     const size_t all = c->cbc.held_bytes + bytes;
@@ -37,7 +37,7 @@ static void hold(context *c, const uint8_t *in, size_t bytes)
     c->cbc.held_bytes += bytes;
 }
 
-/* The first block starts with the held bytes. Where output would run over input that is not yet read, that moves ahead. */
+/* The first block starts with the held bytes. Input moves ahead where output would overwrite it unread. */
 static int text_update(context *c, uint8_t *out, const uint8_t *in, size_t bytes, size_t out_bytes)
 {
     uint8_t tail[BLOCK];

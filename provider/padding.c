@@ -30,8 +30,8 @@ int padding_pkcs7(const uint8_t block[PADDING_BLOCK])
     return text_bytes;
 }
 
-/* Where the mask says so, moves the window's bytes from `from` on, and `step` bytes before it, up by `step`. It goes from
- * the highest word down, so the sources of a word are not yet overwritten. */
+/* Where the mask says so, moves the window's bytes from `from` on, and `step` bytes before it, up by `step`. It goes
+ * from the highest word down, so the sources of a word are not yet overwritten. */
 static void move_up(uint8_t *window, size_t from, size_t end, size_t step, uint64_t mask)
 {
     for (size_t i = end; i > from;) {

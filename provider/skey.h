@@ -1,6 +1,6 @@
 /* Keys as objects, which OpenSSL has since 3.5 (EVP_SKEY). A cipher of sealane's takes only objects of sealane's, and
- * other ciphers and MACs none of them. So only a program that asks for "provider=sealane-keys" gets them, never one that
- * prefers sealane.
+ * other ciphers and MACs none of them. So only a program that asks for "provider=sealane-keys" gets them, never one
+ * that prefers sealane.
  *
  * The numbers are those of OpenSSL 3.5's headers, so that the provider can be built with those of 3.0; an older OpenSSL
  * does not ask for them. */

@@ -281,9 +281,9 @@ static void crypt(ccm *c, uint8_t *out, const uint8_t *in, size_t bytes)
     }
 }
 
-/* How much is chained and encrypted alternately. An x86-64 CPU with AES instructions encrypts four blocks while it waits
- * for the chain of the four before them, which leave room for both among the instructions that it reorders: CTR then
- * costs nothing. Others do not look so far ahead, and more blocks at a time take less. */
+/* How much is chained and encrypted alternately. An x86-64 CPU with AES instructions encrypts four blocks while it
+ * waits for the chain of the four before them, which leave room for both among the instructions that it reorders: CTR
+ * then costs nothing. Others do not look so far ahead, and more blocks at a time take less. */
 static inline size_t part_of(const sealane_level *level)
 {
 #if defined(SEALANE_X86_64_KERNELS)

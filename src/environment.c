@@ -20,8 +20,8 @@
 extern int issetugid(void); /* of unistd.h, unless a macro of some system hides it */
 #endif
 
-/* Whether this process is privileged, while the environment belongs to the user that started it: set-uid, set-gid, and on
- * Linux file capabilities and the verdict of security modules. Linux tells without a system call. */
+/* Whether this process is privileged, while the environment belongs to the user that started it: set-uid, set-gid, and
+ * on Linux file capabilities and the verdict of security modules. Linux tells without a system call. */
 static int privileged(void)
 {
 #if defined(__linux__)

@@ -188,8 +188,8 @@ void sealane_gcm_hash_key(uint8_t h[16], const sealane_level *level, const seala
     wipe(&state, sizeof state);
 }
 
-/* J0 is GHASH of the nonce and its length. A kernel hashes them as associated data, except the lengths' block. That block is
- * part of the associated data here, or portable code adds it where it would have to be copied far. */
+/* J0 is GHASH of the nonce and its length. A kernel hashes them as associated data, except the lengths' block. That
+ * block is part of the associated data here, or portable code adds it where it would have to be copied far. */
 static NOINLINE void hash_nonce(uint8_t j0[16], const sealane_level *level, const sealane_gcm_key *key,
                                 const uint8_t *nonce, size_t nonce_bytes, void *scratch)
 {

@@ -520,7 +520,7 @@ function KERNEL
     mov rounds_left, #4
     tbnz flags, #KEY_PENDING, .Lquiet
 
-/* The set's first double round is done. Eight others authenticate as much as they can, less the part kept for a turn. */
+/* The set's first double round is done. Eight others authenticate all they can, less the part kept for a turn. */
     .set aside, 9
     .rept ASIDES - 9
     aside_item aside

@@ -10,7 +10,7 @@
  * registers  all but r10, r13, r14
  * branches   and addresses depend on BYTES, TOTAL, FLAGS, the number of rounds and the counter only
  *
- * Eight blocks at a time, of a text or one of each of eight lanes; a partial group takes as long (aes_neon.h). But up to
+ * Eight blocks at a time, of a text or one of each of eight lanes; a partial group takes as long (aes_neon.h). Up to
  * three lanes at the end run individually, by lookups (aes_lookup.h).
  *
  * Decryption is the same rounds backwards. SubBytes is inversion in GF(2^8) and then a linear map L. Its inverse before

@@ -162,7 +162,7 @@ endconstants
     veor \to, q12, q2
 .endm
 
-/* The lowest word x, with y = (x^63 + x^62 + x^57) x: \low := next + y, and \high := last + x + y's part above 64 bits. */
+/* The lowest word x, with y = (x^63 + x^62 + x^57) x: \low := next + y, \high := last + x + y's part above 64 bits. */
 .macro reduce x, low, next, high, last
     vshl.u64 d6, \x, #63
     vshl.u64 d7, \x, #62
