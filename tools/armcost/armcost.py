@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Modelled cost, and a constant-time check, of 32-bit ARM and arm64 code, without ARM hardware.
+"""Modeled cost, and a constant-time check, of 32-bit ARM and arm64 code, without ARM hardware.
 
 QEMU runs the program; region.c, a QEMU plugin, records every instruction and every memory access
 between two functions. `cost` replays that trace through models of real cores and prints cycles;
 `ct` runs the program with two different secrets and compares the traces. See README.md for what
-the figures are worth: every number of cycles is modelled, none is measured.
+the figures are worth: every number of cycles is modeled, none is measured.
 
 Exit status: 0 when done (`ct`: the traces agree), 1 when `ct` finds a difference, 2 on any error.
 """
@@ -43,15 +43,15 @@ class ArmcostError(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """An instruction set: how to run it, how to decode it, and which cores are modelled for it."""
+    """An instruction set: how to run it, how to decode it, and which cores are modeled for it."""
 
     qemu: str
     default_cpu: str  # what QEMU pretends to be: it decides what the program detects and runs
     decoder: tuple[int, int] | None  # architecture and mode for capstone; None: the scoreboard knows no core of it
     triple: str  # for LLVM, as are the attributes
     attributes: str
-    in_order: tuple[str, ...]  # cores modelled by the scoreboard below
-    out_of_order: tuple[str, ...]  # cores modelled by llvm-mca
+    in_order: tuple[str, ...]  # cores modeled by the scoreboard below
+    out_of_order: tuple[str, ...]  # cores modeled by llvm-mca
 
 
 ARM = Target(
@@ -142,7 +142,7 @@ def plugin() -> Path:
 
 
 def record(options: argparse.Namespace, seed: str, directory: str) -> tuple[list[Path], str]:
-    """Runs the program with this seed; returns the traces of its rounds and what it printed.
+    """Runs the program with this seed; returns the traces of its rounds and its output.
 
     Each pass through the region is a round. The first, which pays for what happens only once, is
     left out where there are more.
@@ -193,7 +193,7 @@ def read_trace(path: Path, riscv: bool = False) -> Trace:
         else:
             # QEMU gives no size for the helpers that Linux puts at 0xffff0f60 to 0xffff0fe0.
             what = "Thumb code" if size else "a helper of the Linux kernel"
-            raise ArmcostError(f"the region runs {what} at {address:#x}, which is not modelled")
+            raise ArmcostError(f"the region runs {what} at {address:#x}, which is not modeled")
     return Trace(opcodes, accesses[LOAD_ACCESS], accesses[STORE_ACCESS])
 
 
@@ -543,7 +543,7 @@ def print_table(result: dict) -> None:
         per_byte = result.get("modelled_cycles_per_byte", {}).get(core)
         column = "" if per_byte is None else f"{per_byte:10.2f} cycles/byte"
         model = "in-order scoreboard" if core in IN_ORDER_CORES else "llvm-mca"
-        print(f"{core:14}{cycles:10} cycles{column}  modelled, {model}")
+        print(f"{core:14}{cycles:10} cycles{column}  modeled, {model}")
 
 
 def shortest_round(options: argparse.Namespace) -> Trace:
@@ -615,7 +615,7 @@ def function_at(options: argparse.Namespace, address: int) -> str:
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(epilog="The program to run, and its arguments, follow --.")
     commands = parser.add_subparsers(required=True, metavar="cost|ct")
-    for function, what in ((cost, "print modelled cycles"), (ct, "compare traces of two secrets")):
+    for function, what in ((cost, "print modeled cycles"), (ct, "compare traces of two secrets")):
         command = commands.add_parser(function.__name__, help=what, epilog=parser.epilog)
         command.set_defaults(function=function)
         command.add_argument("--start", required=True, help="function at which the region starts")
@@ -625,7 +625,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
             command.add_argument("--bytes", type=int, help="message length, for cycles per byte")
             command.add_argument("--json", action="store_true")
             command.add_argument("--core", action="append", default=[], help="one more core, by llvm-mca's name")
-            command.add_argument("--cache", metavar="DIR", help="keeps cycles of traces modelled before")
+            command.add_argument("--cache", metavar="DIR", help="keeps cycles of traces modeled before")
     split = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser.parse_args(arguments[:split])
     options.command = arguments[split + 1 :]

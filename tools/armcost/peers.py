@@ -13,4 +13,4 @@ for peer in json.loads(Path(__file__).with_name("peers.json").read_text())["peer
         print(f"\n{peer['name']}, {peer['algorithm']}, seal, {size} bytes, {peer['arch']}, CPU {peer['qemu_cpu']}")
         print(f"instructions{figures['instructions']:12}")
         for core, cycles in figures["modelled_cycles"].items():
-            print(f"{core:14}{cycles:10} cycles{cycles / int(size):10.2f} cycles/byte  modelled")
+            print(f"{core:14}{cycles:10} cycles{cycles / int(size):10.2f} cycles/byte  modeled")

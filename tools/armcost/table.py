@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the table of modelled costs: armcost.py cost of each cipher at each level, way and size, some at a time.
+"""Writes the table of modeled costs: armcost.py cost of each cipher at each level, way and size, some at a time.
 
 A table is written whole or not at all: what fails is named, and the exit status is 1. With --only, rows whose titles do
 not match stay as they are in the table that is there.
@@ -17,7 +17,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ABOUT = """\
 Written by make bench-arm. Seal and Open in Go, no associated data. Instructions, loads and stores are counted;
-cycles are modelled (tools/armcost), not measured.
+cycles are modeled (tools/armcost), not measured.
 """
 
 
@@ -63,7 +63,7 @@ def kept_rows(table: str) -> dict[str, str]:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--programs", required=True, metavar="DIR", help="where seal.arm and so on are")
-    parser.add_argument("--cache", required=True, metavar="DIR", help="keeps cycles of traces modelled before")
+    parser.add_argument("--cache", required=True, metavar="DIR", help="keeps cycles of traces modeled before")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="rows at a time")
     parser.add_argument("--runs", default="", help="program,cpu,cipher,level ...")
     parser.add_argument("--sizes", default="", help="bytes ...")

@@ -4,7 +4,7 @@
 
 For each calling convention the source is assembled as a C library has it, for Linux, macOS and Windows. Shown of each is
 
-    body    but for no-ops its instructions are those of Go's object, in their order, and branches go to the same ones; between
+    body    except no-ops its instructions are those of Go's object, in their order, and branches go to the same ones; between
             them are only instructions of the frame: saves, loads, moves of the stack pointer and of arguments
     frame   on every way through it: a register that the convention preserves is saved before it is touched, holds what the
             caller left there when the function returns, and is not read where it was restored before; what a slot of the
@@ -265,7 +265,7 @@ def step(isa, insn, i, state, preserved):
 
 
 def ways(other, at, n, about):
-    """Where an instruction goes to, and what is known there. A pointer is no small number."""
+    """Where an instruction goes to, and the facts known there. A pointer is no small number."""
     insn, before = other[n], other[n - 1]
     target, following = at.get(insn.target), n + 1
     compared = re.fullmatch(r"(r\w+), (0x[\da-f]{1,3}|\d)", before.text) if before.name == "cmp" else None

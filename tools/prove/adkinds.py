@@ -22,7 +22,7 @@ class Kind:
     such as the call's flags."""
 
     modulus = 1  # entry and exits depend on the length modulo it
-    counts_blocks = False  # what is left is counted in blocks
+    counts_blocks = False  # the remaining length is counted in blocks
     given = {}
 
     def __init__(self, step, places, least=1, short=-1, block=17, text=None, moved=()):
@@ -176,7 +176,7 @@ class Sums(Ghash):
 
 
 class Blocks(Ghash):
-    """Of 32-bit ARM's aesgcm_ce32: whole blocks are counted, and what is over stays in memory. Halves have their bytes
+    """Of 32-bit ARM's aesgcm_ce32: whole blocks are counted, and the remainder stays in memory. Halves have their bytes
     reversed."""
 
     modulus, counts_blocks = 16, True
@@ -256,7 +256,7 @@ KINDS = {
 }
 
 # Instructions of a section that a planted fault leaves out: (what that is, how they begin, which of them).
-_POINTER, _LEFT, _PRODUCT = "the pointer does not move", "what is left does not change", "a product is left out"
+_POINTER, _LEFT, _PRODUCT = "the pointer does not move", "the remaining length does not change", "a product is left out"
 _CARRY, _HIGH, _TAIL = "a carry is dropped", "2^128 is left out", "the tail is not cut off"
 _POWER, _LANES, _TWICE = "the power is another", "lanes are not added up", "GHASH is counted twice"
 _POLY1305 = [(_POINTER, "add r11, 0x10", 0), (_CARRY, "adc r9, rcx", 0), ("the last carry is dropped", "adc r10, 0", 0),

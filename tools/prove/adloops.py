@@ -1,13 +1,13 @@
-"""Every length of associated data at once: the loop over it by induction, and what follows with any accumulator.
+"""Every length of associated data at once: the loop over it by induction, then the call with any accumulator.
 
     adloops.py [--quick] [--planted] [--jobs N] [--part I/N] [--queries FOLDER] OBJECT...
 
-What a kernel does with associated data lies between the instruction that asks for their length and the one where text
-begins, or what follows where there is none. Of this section, run by itself with anything in all cells but those that it
+A kernel processes associated data between the instruction that tests their length and the one where text
+begins, or the one that follows where there is no text. Of this section, run by itself with anything in all cells but those that it
 is found to read, are shown
 
     entry   from its beginning to its loop, by classes of the length where it matters: pointer, end and bytes left are
-            what they should be, the accumulator that of what was taken
+            what they should be, the accumulator that of the bytes taken
     step    from there to there, if enough is left: one pass further, the accumulator, of any value, being the
             specification's
     exit    from there, for each number of bytes with which there is no step, to the section's end
@@ -134,10 +134,10 @@ class Section:
         return linear.Base(name, least, most, width=self.width, **more)
 
     def length(self, name, least, **more):
-        """Of associated data: on 32-bit ARM less than half of what 32 bits address."""
+        """Of associated data: on 32-bit ARM less than half of the 32-bit address space."""
         return self.base(name, least, 1 << self.width - 4, **more)
 
-    whole = None  # of a run: where whole blocks are counted, the length, of which what is over is taken later
+    whole = None  # of a run: where whole blocks are counted, the length, whose remainder is taken later
 
     # ---- The section by itself ---------------------------------------------------------------------------------------
 
@@ -270,7 +270,7 @@ class Section:
         return bound
 
     def place_of(self, v, pointer, n):
-        """("ad", offset), ("end", ..) or ("left", ..) of what is a place."""
+        """("ad", offset), ("end", ..) or ("left", ..) of a value that is a place."""
         found = linear.place(v)
         if found is None:
             return None
@@ -313,7 +313,7 @@ class Section:
         return call
 
     def step(self, state, bound, residue, rests):
-        """Shows it, having dropped of the state what is not kept. Returns the accumulator's bounds: those that were
+        """Shows it, after dropping the cells of the state that are not kept. Returns the accumulator's bounds: those that were
         given, if it stays within them."""
         kind = self.kind
         while True:
@@ -460,7 +460,7 @@ def shapes(kernel, quick):
     make = GcmShape if gcm else Shape
     found = [make(n, opens=o, **bits(n)) for n in sizes for o in BOTH]
     found += [make(n, opens=o, in_place=True, **bits(n + 1)) for n in few for o in BOTH]
-    # What goes another way, each length of it.
+    # Each length that takes another path.
     short = kind_of(kernel).short + 1
     ads = (5,) if quick else range(1, kind_of(kernel).block)
     texts = (17,) if quick and short else range(short)

@@ -1,4 +1,4 @@
-"""All that is shown of kernels: their calls, their inductions, and what C links; and a record of it.
+"""All that is shown of kernels: their calls, their inductions, and the code that C links; and a record of it.
 
     all.py [--record FILE [--again]] [--jobs N] [--queries FOLDER] OBJECT...
 
@@ -44,7 +44,7 @@ def prover():
 
 
 def generated(kernel):
-    """Of what make gen has made of a kernel: its machine code and constants, as Go and Rust have them."""
+    """Of a kernel's generated file: its machine code and constants, as Go and Rust have them."""
     isa, name = kernel.split("/")
     return digest(os.path.join(ROOT, "internal", "kernel", f"{name}_{GOARCH[isa]}.s"))
 

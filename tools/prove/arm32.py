@@ -70,7 +70,7 @@ def shifted(f, how, n):
 
 
 def second(ops, i):
-    """The operand i, with what shifts it behind: a function that gives its value and the shifter's carry."""
+    """The operand i, with the shift behind it: a function that gives its value and the shifter's carry."""
     o = ops[i]
     if o.startswith("#"):
         v, n = integer(o) & 0xffffffff, 0
@@ -209,12 +209,12 @@ def multiply(name, ops):
 # ---- Memory -----------------------------------------------------------------------------------------------------------
 
 def moved(v, by):
-    """A pointer so many bytes further."""
+    """A pointer `by` bytes further."""
     return const(v.constant + by, 32) if v.constant is not None else add(32, v, const(by, 32))[0]
 
 
 def address(ops, i):
-    """The address of operand i, and what its register becomes: a function of the machine that does both."""
+    """The address of operand i, and the new value of its register: a function of the machine that does both."""
     text = ops[i]
     m_ = re.fullmatch(r"\[([^\]]*)\](!?)", text)
     inside = [o.strip() for o in m_[1].split(",")]

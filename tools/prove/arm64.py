@@ -84,7 +84,7 @@ SHIFTS = {"lsl": shift_left, "lsr": shift_right, "asr": sign_fill, "ror": lambda
 
 
 def second(ops, i, width):
-    """The operand i, with what shifts it behind."""
+    """The operand i, with the shift behind it."""
     o = ops[i]
     if o.startswith("#"):
         v = integer(o) & ((1 << width) - 1)
@@ -226,7 +226,7 @@ def field(name, ops):
 # ---- Memory -----------------------------------------------------------------------------------------------------------
 
 def address(text, behind):
-    """How an address is made, and what its register becomes: a function of the machine that does both."""
+    """How an address is made, and the new value of its register: a function of the machine that does both."""
     inside = [o.strip() for o in text[1:text.index("]")].split(",")]
     base = number(inside[0])
     offset, index, by = 0, None, 0
@@ -362,7 +362,7 @@ def narrow(words, size):
 
 
 def put_vector(n, size):
-    """What is not written is zero."""
+    """Unwritten bytes are zero."""
     if size == 16:
         def put(m, words):
             m.vector[n] = words
@@ -420,7 +420,7 @@ def reverse_bits(v):
 
 
 def look_up(table, control, beyond=None):
-    """tbl, tbx: bytes of a table by indices; beyond it zeroes, or what was there. All of the table is read, so data may be an index."""
+    """tbl, tbx: bytes of a table by indices; beyond it zeroes, or the old bytes. All of the table is read, so data may be an index."""
     out = []
     for i, c in enumerate(control):
         before = beyond[i] if beyond else const(0, 8)

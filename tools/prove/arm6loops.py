@@ -3,14 +3,14 @@
     arm6loops.py [--quick] [--planted] [--jobs N] [--queries FOLDER] OBJECT...
 
 The kernel has two loops, one behind the other: E encrypts 64 bytes in a pass, A authenticates 16. Sealing, E comes first and A
-goes through what E has put out; opening, A first. Of each loop there is an invariant: where its text goes on, what is left, counter
+goes through what E has put out; opening, A first. Each loop has an invariant: the address of its text, the remaining length, counter
 and accumulator (any numbers) are in the places written down here; everything else is what it was when the loop began, or as if
 nothing had written it, which is found by trying. Shown are
 
     base    from the first instruction to the first loop, for all lengths, opening for each number of bytes behind whole blocks
     steps   of E and of A
-    between from E's last pass, of 1 to 64 bytes, to A; or from A's last block and what is behind it to E
-    exit    from A's last block and what is behind it, or E's last pass, to the return
+    between from E's last pass, of 1 to 64 bytes, to A; or from A's last block and the bytes behind it to E
+    exit    from A's last block and the bytes behind it, or E's last pass, to the return
 
 What E leaves alone, A finds as it was, and the other way round: the first loop's state is in the second's.
 """
@@ -275,7 +275,7 @@ def induction(kernel, shape, blocks=1, step=16, section=None):
 
 
 def leave(kernel, shape, state, number, folder=None):
-    """To the end: opening, from E with so many bytes left; sealing, from A with so many behind the last whole block."""
+    """To the end: opening, from E with `number` bytes left; sealing, from A with `number` behind the last whole block."""
     e, a, _, second = state
     if shape.opens:
         call, h, result = encrypting(kernel, shape, second, number)
@@ -339,7 +339,7 @@ def planted(path, quick):
     if quick:
         return sum(results), len(results) - sum(results)
     attempt("the output does not move", "str r3, [r1, #-4]")
-    attempt("what is left does not change", "str fp, [r1, #-0xc]")
+    attempt("the remaining length does not change", "str fp, [r1, #-0xc]")
     attempt("the counter does not go on", "str r2, [r1, #0x90]")
     attempt("what is authenticated does not move", "str r8, [r1, #-0x20]")
     attempt("a product is left out", "umaal")

@@ -36,7 +36,7 @@ from memory import WINDOW
 from terms import P, Unproved, add_modular, cat, const, cut, extend, same, symbol
 
 WHOLE = FIRST | LAST
-LONGEST = {arm64: (1 << 38) - 64, arm32: (1 << 30) - 64}  # bytes of text: RFC 8439, 2.8; half of what 32 bits address
+LONGEST = {arm64: (1 << 38) - 64, arm32: (1 << 30) - 64}  # bytes of text: RFC 8439, 2.8; half of the 32-bit address space
 ADS = (1, 13, 16, 40)
 
 
@@ -49,7 +49,7 @@ def scratch(offset):
 
 
 class Loop:
-    """step: bytes of a pass. enough: with so many left there is one. arrivals: the loop's begin is reached so often before the induction
+    """step: bytes of a pass. enough: the fewest bytes left for a pass. arrivals: how often the loop's begin is reached before the induction
     begins. least: bytes of the texts that it is for. limbs: (cell, where its lowest bit stands). left, message: cells of these.
     pending: whether the accumulator has a block added that it is not multiplied for. classes: of the lengths of a packet whose begin
     this call is, residues modulo 256 for which it begins in the same way."""
@@ -83,14 +83,14 @@ LOOPS = {
 # Instructions behind where the loop begins that a planted fault leaves out: (what that is, how they begin).
 LEFT_OUT = {
     (arm64, "neon"): [("the text does not move", "add x2, x2, #0x100"), ("the output does not move", "add x3, x3, #0x100"),
-                      ("what is left does not change", "sub x4, x4, #0x100"), ("the counter does not go on", "add v31.4s, v31.4s"),
+                      ("the remaining length does not change", "sub x4, x4, #0x100"), ("the counter does not go on", "add v31.4s, v31.4s"),
                       ("a product is left out", "umulh"), ("a carry is dropped", "adc x"), ("a rotation is left out", "sri v"),
                       ("a wipe is left out", "stp q0, q0, [x1, #0x170]")],
-    (arm64, "neon6"): [("what is left does not change", "subs x4, x4, #0x40", 1), ("the counter does not go on", "add v31.4s, v31.4s"),
+    (arm64, "neon6"): [("the remaining length does not change", "subs x4, x4, #0x40", 1), ("the counter does not go on", "add v31.4s, v31.4s"),
                        ("a product is left out", "umulh"), ("a carry is dropped", "adc x"), ("a rotation is left out", "sri v"),
                        ("a wipe is left out", "stp q0, q0, [x1, #0x170]")],
     (arm32, "neon"): [("the text does not move", "str r7, [r1, #-0x34]"), ("the output does not move", "str sb, [r1, #-0x30]"),
-                      ("what is left does not change", "str r8, [r1, #-0x38]"), ("a product is left out", "umlal"),
+                      ("the remaining length does not change", "str r8, [r1, #-0x38]"), ("a product is left out", "umlal"),
                       ("a carry is dropped", "adc r"), ("a rotation is left out", "vsri.32"), ("the counter does not go on", "str r0, [r1, #0x90]")],
 }
 
@@ -236,7 +236,7 @@ class Part(Call):
         self.kernel.program().run(self.machine, None, start, stop)
 
     def cipher(self, blocks, text):
-        """The specification's, of text that begins so many blocks behind the counter."""
+        """The specification's, of text that begins `blocks` blocks behind the counter."""
         key, nonce = key_symbols()
         return spec.cipher_text(key, add_modular(self.counter, const(blocks, 32)), nonce, text) if text else None
 
@@ -258,8 +258,8 @@ def place_of(call, v):
 
 
 def begin(kernel, loop, shape, counter=None, ad_bytes=0, of=None, section=None):
-    """From the first instruction to the loop. section: associated data of any length (adloops.py). Returns the call, which
-    has done so many bytes."""
+    """From the first instruction to the loop. section: associated data of any length (adloops.py). Returns the call, with
+    the number of bytes done."""
     opens, size = shape.opens, loop.arrivals * loop.step + loop.step
     texts = [(0, size, True, shape.in_place)], [] if shape.in_place else [(0, size, not opens, True)]
     call = Part(kernel, shape, texts, None, ad_bytes, counter)
@@ -280,7 +280,7 @@ def begin(kernel, loop, shape, counter=None, ad_bytes=0, of=None, section=None):
     kind, offset = place_of(call, call.get(loop.left)) or (None, 0)
     call.done = -offset
     if kind != "left" or not 0 <= call.done <= size or call.done % 64:
-        raise Unproved(f"what is left before the loop is not known: {kind} {offset}")
+        raise Unproved(f"the remaining length before the loop is not known: {kind} {offset}")
     if loop.least - call.done < loop.enough - loop.step:
         raise Unproved("the loop begins with less than the exits are for")
     result = call.cipher(0, cut(text, 0, 8 * call.done))
@@ -300,7 +300,7 @@ def begin(kernel, loop, shape, counter=None, ad_bytes=0, of=None, section=None):
 
 
 class State(dict):
-    """Cell -> value, or (kind, offset) of a place, offsets in the text and of what is left from where the loop begins. kinds: of each cell;
+    """Cell -> value, or (kind, offset) of a place, offsets in the text and of the remaining length from where the loop begins. kinds: of each cell;
     template: of any counter; limbs: bounds; mac: what is authenticated next; written: addresses in scratch."""
 
 
@@ -435,7 +435,7 @@ def induction(kernel, loop, shape, of=None, section=None):
         if not changed:
             break
     if state.get(loop.left, ("",))[0] != "left":
-        raise Unproved("nothing counts what is left")
+        raise Unproved("no cell counts the remaining length")
     if state.get(loop.message, ("",))[0] not in ("in", "out"):
         raise Unproved("what is authenticated does not move with the text")
     result = call.cipher(0, cut(text, 0, 8 * step))
@@ -514,7 +514,7 @@ def calls(loop, quick):
 
 
 def one(task):
-    """A call's base, step and exits: (what, cases, instructions, what is wrong)."""
+    """A call's base, step and exits: (what, cases, instructions, errors)."""
     (number, of), quick, folder = task
     loop, shape, wrong = loop_of(_kernel), SHAPES[number], []
     anew()

@@ -4,7 +4,7 @@
 
 Here Poly1305 is faster than ChaCha20: of a pass that decrypts 256 bytes, it authenticates up to 288. So it gets further and further
 ahead, by any number of bytes, until it is at the end of the text. Where the loop begins let it be ahead by d, a multiple of 16, and let
-e bytes be ahead of it; what is left to decrypt is d + e. Shown are
+e bytes be ahead of it; d + e bytes are left to decrypt. Shown are
 
     base    from the first instruction to the second pass
     steps   for any d and any e of 336 and more: then d grows by 32
@@ -126,7 +126,7 @@ def step(kernel, loop, shape, inv, e=None, least=None):
 
 
 def least_d(e):
-    """From here on a pass looks no further: a whole set is left, and what it decrypts is authenticated, and more."""
+    """From here on a pass looks no further: a whole set is left, and its bytes are authenticated, and more."""
     least = max(16, PASS + 1 - e, PASS + 1 - taken(e))
     return (least + 15) // 16 * 16
 
@@ -232,7 +232,7 @@ def planted(path):
         results.append(why is not None)
 
     attempt("the text does not move", "str r7, [r1, #-0x34]")
-    attempt("what is left does not change", "str r8, [r1, #-0x38]")
+    attempt("the remaining length does not change", "str r8, [r1, #-0x38]")
     attempt("a product is left out", "umlal")
     attempt("a carry is dropped", "adc r")
     attempt("not asked whether a set is authenticated", "bgt")

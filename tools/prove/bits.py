@@ -9,7 +9,7 @@ they are one (a group; x may be any linear image of them, inverted or not). It i
 values, its linear part apart. Where the rest of the table is that of a sum of output bits of an S-box of the specification
 with this input, the bit is that sum again. So an S-box is right if its outputs are, whatever gates it is made of and
 whatever basis the bits are held in; all between S-boxes is linear. With `strict`, an "and" of other bits stops the run:
-a kernel has none where each of its lanes has a block, so that what is wrong is refused where it first comes to an S-box.
+a kernel has none where each of its lanes has a block, so that an error is refused where it first comes to an S-box.
 """
 import terms
 from terms import SBOX, Unproved, atom, cat, const, cut, tainted

@@ -2,7 +2,7 @@
 
     celoops.py [--quick] [--planted] [--jobs N] OBJECT...
 
-As gcmloops.py, whose kinds of cells these are, but for three things of aesgcm_ce:
+As gcmloops.py, whose kinds of cells these are, except for three properties of aesgcm_ce:
 
 - What is no whole group of eight blocks comes first, and the text's last block is read before the loop. So the length modulo 128 says
   how the call begins, and its last four bits how it ends: a class of lengths for each.

@@ -195,7 +195,7 @@ def symbols_of(values):
     return names
 
 
-def neighbours(forms, form, isa, md, skipped):
+def neighbors(forms, form, isa, md, skipped):
     """Of forms (what -> instruction): others, one bit turned over, whose meaning is given too. Mutants have them."""
     found = {}
     for insn in list(forms.values()):
@@ -223,8 +223,8 @@ class Machines:
 
         by, words    the machine's name; words of 64 bits of a record
         places       name -> (width, where: its word of 32 bits, of the carry its bit)
-        compared     the words of a record, but for flags, that must be the same here and there
-        seen(name)   whether the machine tells what is in a place
+        compared     the words of a record, except flags, that must be the same here and there
+        seen(name)   whether the machine reports the contents of a place
         made(get)    a machine whose places are get(name, width), the carry too
         values(m)    name -> value, of all places but the carry
         run(which, records)       what the machine makes of inputs

@@ -87,7 +87,7 @@ def top(v):
 
 
 def overflow_of(a, b, r):
-    """Of a + b (+ carry) = r, if a and b are constants or have different signs; else nobody may ask."""
+    """Of a + b (+ carry) = r, if a and b are constants or have different signs; else it must not be asked for."""
     if a.constant is None or b.constant is None:
         signs = top(a).constant, top(b).constant
         return const(0, 1) if signs in ((0, 1), (1, 0)) else None

@@ -9,13 +9,13 @@ again (at the target of its last jump) a cell is one of
     kept    as the run from the first instruction left it, for ever
     moving  what that run leaves there if the counter is any X; after a pass, what it leaves there if the counter is X + n,
             n being the blocks of a pass
-    place   a pointer to text, which moves by a pass; how many passes are to come, one less; what is left after the last
+    place   a pointer to text, which moves by a pass; how many passes are to come, one less; the length left after the last
     hash    GHASH so far: any 128 bits for each lane, the specification's Y being the sum of lane i / H^i
     dead    taken as if nothing had ever written it
 
 A step from any such state, kept and moving cells with counters that have nothing to do with each other, must lead to such a
-state. What does not is dead, and the step is tried again, until nothing changes: so what is left in the end has been shown,
-however it was found. Then each exit starts from that state.
+state. What does not is dead, and the step is tried again, until nothing changes: so the remaining cells have been shown,
+however they were found. Then each exit starts from that state.
 """
 import copy
 import multiprocessing
@@ -43,9 +43,9 @@ class Loop:
     in how many lanes. behind: the general register that says what is authenticated next, for planted faults. passes: with fewer a text
     may go another way."""
 
-    counts_bytes = False  # what is left is counted in bytes, a pass being among them where the loop begins; else in passes
+    counts_bytes = False  # the remaining length is counted in bytes, with the pass that begins; else in passes
     begin = None  # the instruction that the loop begins with
-    arrivals = 1, 1  # when it is reached so often, in the first part and in later ones, the induction begins
+    arrivals = 1, 1  # how often it is reached, in the first part and in later ones, before the induction begins
     before_ad = 0  # how often it is reached before the associated data
 
     def __init__(self, step, over, register, lanes, behind, passes=2):
@@ -83,7 +83,7 @@ LOOPS = {
 # On ARM, instructions behind where the loop begins that a planted fault leaves out: (what that is, mnemonic, operands, which of them).
 LEFT_OUT = {
     "sealane_aesgcm_ce32": [("the counter does not go on", "str", "[r1, #0x148]", 0), ("the text does not move", "str", "r3, [r1, #0x13c]", 0),
-                            ("the output does not move", "str", "r4, [r1, #0x140]", 0), ("what is left does not change", "str", "ip, [r1, #0x144]", 0),
+                            ("the output does not move", "str", "r4, [r1, #0x140]", 0), ("the remaining length does not change", "str", "ip, [r1, #0x144]", 0),
                             ("a product is left out", "mull.p64", "", 3), ("a round is left out", "aese.8", "", 9),
                             ("GHASH is not kept", "st1.8", "[r7]", 0)],
 }
@@ -158,7 +158,7 @@ class Part(Call):
         self.set(**{"in": self.begin_in + 0}, out=self.begin_out + 0)
 
     def pointer(self, name, address):
-        """Where a text is in a run, and what the arguments say of it."""
+        """Where a text is in a run, and its value in the arguments."""
         base = linear.Base(name, 1 << 20, 1 << self.width - 2, address=address, width=self.width)
         return base, base
 
@@ -383,7 +383,7 @@ def rest_bounds(call):
         found = linear.place(v)
         if found and found[0].rest and found[1] == 0:
             return found[0].least, found[0].most
-    raise Unproved("nothing says what is left after the loop")
+    raise Unproved("no cell tells the length left after the loop")
 
 
 def leave(kernel, loop, shape, state, rest):
@@ -458,7 +458,7 @@ def begin_worker(path):
 
 
 def one(task):
-    """A call's base, steps, and some of its exits: (what, cases, instructions, what is wrong)."""
+    """A call's base, steps, and some of its exits: (what, cases, instructions, errors)."""
     number, part, of, quick = task
     loop, shape = LOOPS[_kernel.name], SHAPES[number]
     anew()

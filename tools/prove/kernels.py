@@ -1,4 +1,4 @@
-"""Kernels in an object file, and calls of them: what is where, and what must be true afterwards."""
+"""Kernels in an object file, and calls of them: the layout of memory, and the conditions afterwards."""
 import copy
 import os
 import random
@@ -77,7 +77,7 @@ class Kernel:
             self.constants = content(constants[0]) if constants else b""
             self.lines = lines_of(elf, function["st_value"])
         self.steps, self.head = None, None
-        # Kernels have what lies behind the macros' part, up to where Go's frame ends (scratch_end); of batches as much as there is.
+        # Kernels have the bytes behind the macros' part, up to the end of Go's frame (scratch_end); those of batches have all there are.
         self.scratch_from = A["SCRATCH_SAVE_BYTES"]
         self.scratch_bytes = A["BATCH_SCRATCH_BYTES"] if "_batch_" in self.name else self.scratch_end or A["SCRATCH_BYTES"]
         self.asked = False  # for the function of every call
@@ -153,7 +153,7 @@ class Call:
             m.general[r] = self.callers(name, address)
 
     def alignment(self, name):
-        """Of what a pointer of this name points to."""
+        """Of the target of a pointer of this name."""
         name, own = name.split()[0], "aes" in self.kernel.name or name == "state"
         if self.kernel.of_modes and name == "state":
             own = False
@@ -191,8 +191,8 @@ class Call:
             self.memory.poke(ARGS + A["ARG_" + name.upper()], v)
 
     def fill(self):
-        """Scratch and vector registers with whatever: what is added there and cancels, such as the bits of a block that there is
-        none of when bits are transposed, is then no use of what nothing has written. What is whatever is not in a result."""
+        """Fills scratch and vector registers with arbitrary values. Values that are added and cancel there then count as no use of
+        unwritten bytes; an example is the bits of an absent block when bits are transposed. Arbitrary values are not in a result."""
         for at in range(SCRATCH + self.kernel.scratch_from, SCRATCH + self.scratch_bytes, 4):
             self.memory.cells[at] = symbol(f"before {at}", 32)
         self.machine.fill_vectors(symbol)
@@ -401,8 +401,8 @@ def total_of(shape, bits):
 
 
 def after_part(kernel, counter, blocks):
-    """The counter in the state. 32-bit ARM's kernels keep 32 bits of it; behind the last block that there can be that is another number,
-    which nobody reads."""
+    """The counter in the state. 32-bit ARM's kernels keep 32 bits of it; behind the last possible block that is another number,
+    which is never read."""
     return extend(terms.add_modular(cut(counter, 0, 32), const(blocks, 32)), 64) if kernel.isa is arm32 else \
         terms.add(64, counter, const(blocks, 64))[0]
 
@@ -444,7 +444,7 @@ def begins_with_many(kernel):
 
 def name_many(schedule, block, first, behind):
     """The S-boxes of the first two rounds of counters from `first`, a multiple of 128 where a block's is 0, on. Round 2 is done once
-    too for bytes that the last byte of the counter decides on, whose S-box is left out then: what comes of these is not used."""
+    too for bytes that the last byte of the counter decides on, whose S-box is left out then: their results are not used."""
     for i in range(first, behind):
         spec.aes(schedule[:3], spec.counter_block(block, i))
         if (i - first) % 128 == 0:
@@ -552,7 +552,7 @@ class BatchShape:
             + ("", ", of one key", ", a key for each two")[self.keys] + (", in place" if self.in_place else "")
 
 
-LANES, LANE, STEP = 0x100000, 0x10000000, 0x1000000  # the array, and what each lane points to
+LANES, LANE, STEP = 0x100000, 0x10000000, 0x1000000  # the array, and the targets of each lane's pointers
 
 
 def batch(kernel, shape, folder=None, trace=None, function=True):
@@ -609,7 +609,7 @@ def batch(kernel, shape, folder=None, trace=None, function=True):
     return steps
 
 
-# Calls of each kernel in a quick run, besides those that set up keys; of what one of them takes.
+# Calls of each kernel in a quick run, besides those that set up keys, by the time that one takes.
 # FUNCTION: of a kernel whose AES is made of bit operations, the calls that mutate.py compares with the specification.
 FUNCTION = 30
 ENDS = 0, 5  # bytes of the last block that parts and counter blocks have there
@@ -661,7 +661,7 @@ def shapes(kernel, quick):
 
 
 def mode(opaque, bitwise, ascending=False, by_image=False):
-    """How bit operations are taken, and what bits stand for; what was known in another way is forgotten."""
+    """How bit operations are taken, and what bits stand for. Knowledge from another mode is dropped."""
     if (terms.opaque, terms.bitwise, terms.ascending, terms.by_image) != (opaque, bitwise, ascending, by_image):
         terms.forget()
         terms.opaque, terms.bitwise, terms.by_image = opaque, bitwise, by_image
@@ -681,13 +681,13 @@ _about = None
 
 
 def alike(kernel, shape):
-    """Calls with much in common. Others are not run with what is known of these, where AES is made of bit operations: keys of all
-    lengths have the same words, and what is known of an S-box's input takes longer to look at, the more it is."""
+    """Calls with much in common. Others do not share their knowledge, where AES is made of bit operations: keys of all
+    lengths have the same words, and a search of the facts about an S-box's input takes longer, the more there are."""
     return kernel.name, kernel.isa.POINTER, shape.bits, getattr(shape, "mode", None), getattr(shape, "j0", None)
 
 
 def dear(kernel, shape):
-    """Where AES is made of bit operations: calls of which each key takes seconds; parts, but for some ends; and each block that is
+    """Where AES is made of bit operations: calls of which each key takes seconds; parts, except some ends; and each block that is
     authenticated, of those that no other call has alike."""
     if getattr(shape, "lanes", 0) > 25:
         return True

@@ -21,7 +21,7 @@ class Base:
         self.name, self.least, self.most, self.address, self.modulus, self.of = name, least, most, address, modulus, of
         self.quotient = self.multiple = None  # (base, offset, n): (base + offset) >> n, and that << n
         self.sum = None  # two others that this is the sum of
-        self.rest = False  # what is over of such a division
+        self.rest = False  # the remainder of such a division
         self.callers = None  # of a pointer of the caller's, what pointer() was given
         self.apart = False  # whether it points elsewhere than all others that do: keys of a call are not one and the same
 

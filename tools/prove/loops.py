@@ -37,7 +37,7 @@ SLOT = {"in": -112, "out": -104, "left": -96, "chunk": -88, "h": 0, "counter": 4
 
 class Loop:
     """step: bytes of a pass. first: bytes of the first pass, where one seals; where one opens, what bits `mask` of the bytes + 63
-    say. kept: (offset, bytes) in scratch of what does not change. most: the greatest h2, where the text
+    say. kept: (offset, bytes) of the unchanging parts of scratch. most: the greatest h2, where the text
     begins in this call and where it goes on. least: bytes of text in a call from which it is shown so, where it begins there.
     blocks: what the counter goes on by. behind: how many passes the state is another one in before, where a text that begins in this
     call is opened."""
@@ -206,7 +206,7 @@ def residue(limbs):
 
 
 def base(kernel, loop, shape, ad_bytes, first, of, section=None):
-    """From the beginning to the loop's second state, or so many passes later as it takes. section: associated data of any
+    """From the beginning to the loop's second state, or later by the passes that it takes. section: associated data of any
     length (adloops.py). Returns the call."""
     flags, opens, in_place = shape
     before = first + (loop.behind * loop.step if opens and flags & FIRST else 0)

@@ -4,7 +4,7 @@
 
 A pass takes 2048 bytes, Poly1305 24 blocks at a time: after three passes all stands as before. As in gcmloops.py what is kept is
 found, from three passes, and then shown of each of them, for any number of bytes left with which it is made: a cell is kept, or a
-place in the text or what is left of it, or the counter, or one of the 24 limbs of the accumulator, or dead. A limb's bound is
+place in the text or its remaining length, or the counter, or one of the 24 limbs of the accumulator, or dead. A limb's bound is
 widened until a step from it stays within it. Shown are, for sealing and opening, base and step for every length; exits from each of
 the three phases for the numbers of bytes left that are listed in the report.
 """
@@ -129,7 +129,7 @@ def begin(kernel, shape, ad_bytes=0, section=None):
 
 
 def start(kernel, shape, state, bounds, mac, ahead, left, more=0):
-    """A run from the loop, so many bytes of text in reach, and so many more that can be read."""
+    """A run from the loop, with `left` bytes of text in reach, and `more` bytes that can be read."""
     flags, opens, in_place = shape
     lag = -mac if mac < 0 else 0
     before = [(-lag, lag, True, False)] if lag else []
@@ -177,8 +177,8 @@ def next_counter(passes):
 
 
 def step(kernel, shape, state):
-    """Finds from three passes what is kept, and the phases: (accumulator's bounds, offset of what is authenticated next, cells), which are
-    left in the state; then shows it of each pass. Returns the number of instructions."""
+    """Finds from three passes which cells are kept, and the phases: (accumulator's bounds, offset of the next authenticated byte, cells),
+    which are left in the state; then shows it of each pass. Returns the number of instructions."""
     bounds = [max(v.most for v in row) for row in limbs(state.call)]
     steps, place = 0, head(kernel)
     while True:
@@ -222,8 +222,8 @@ def step(kernel, shape, state):
 
 
 def ends(state, phase):
-    """From a phase: the fewest bytes left with which there is a pass, and those with which there is none. Opening, what is
-    authenticated is ahead of the text: then so many bytes there are, and a pass is one that leaves so many."""
+    """From a phase: the fewest bytes left with which there is a pass, and those with which there is none. Opening,
+    authentication is ahead of the text: then that many bytes exist, and a pass leaves that many."""
     ahead = [max(mac, 0) for _, mac, _ in state.phases]
     least = PASS + max(1, ahead[(phase + 1) % PHASES])
     return least, range(max(1, ahead[phase]), least)
@@ -325,7 +325,7 @@ def induction(kernel, shape, ads, section=None):
 
 def whole(kernel, shape, folder, everything=False, few=None, part=(1, 1)):
     """Base, also with associated data, step and exits, or the I-th of N parts of these. Returns the numbers of cases and
-    instructions, and what is wrong."""
+    instructions, and the errors."""
     anew()
     state, cases, steps = induction(kernel, shape, ADS if shape[0] & FIRST and not few else ())
     wrong = []

@@ -52,7 +52,7 @@ class Memory:
     def apart(self, source, target, window=1):
         """Output goes to target, apart from its input at source. What this shows holds in place too, if no byte of input is
         read after output has been written to its place: in place that byte would be another one, and nothing else would be.
-        What lies before the output that may be written here has been written before."""
+        All output before the range that may be written here has been written already."""
         stored, found = set(), []
         for r in self.regions:
             for from_, names in ((source, ("in", "message", "text", "end")), (target, ("out",))):

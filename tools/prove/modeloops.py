@@ -11,7 +11,7 @@ output so far is the specification's, whose state is S. With S any 128 bits,
     step   after a pass from f(S) each cell holds f(S'), S' being the state that the specification has after the blocks of a pass:
            f(S') is found by another run from the first instruction, with S' as the state. What does not is taken as never written,
            and the step is tried again, until nothing changes
-    exit   a pass, and what is left of less than one, to the return: output, state, wiping
+    exit   a pass, and the rest of less than one, to the return: output, state, wiping
 
 As in gcmloops.py pointers to text and lengths are symbols with bounds.
 """
@@ -39,8 +39,8 @@ END = 0x1000000  # where the end of a text is in a run, from its begin: beyond a
 
 
 class Loop:
-    """A pass of so many bytes. ahead: they are taken from the length before the loop begins again, so that there a pass is always
-    to come; else where it begins, and it may be none. ends: the last pass, with what there is, is one of the loop's too, which does
+    """The bytes of a pass. ahead: they are taken from the length before the loop begins again, so that there a pass is always
+    to come; else where it begins, and it may be none. ends: the last pass, with the remaining bytes, is one of the loop's too, which does
     not begin again where nothing is left. least: shorter texts are calls only."""
 
     def __init__(self, step, ahead=False, ends=False, least=16):
@@ -100,7 +100,7 @@ def head(kernel, shape):
 
 
 def group(kernel):
-    """Of jumps back on "not equal", the one to where the bytes of a pass are compared with what is left."""
+    """Of jumps back on "not equal", the one to the comparison of a pass's bytes with the remaining length."""
     insns, found = list(kernel.isa.decoder().disasm(kernel.code, 0)), set()
     at = {i.address: n for n, i in enumerate(insns)}
     for i in insns:
@@ -202,7 +202,7 @@ def length(kernel, name, least):
 
 
 class State(dict):
-    """Cell -> value, or what it points to; written: addresses in scratch."""
+    """Cell -> value, or its target; written: addresses in scratch."""
 
 
 def start(kernel, shape, state, ahead, left):
@@ -225,7 +225,7 @@ def start(kernel, shape, state, ahead, left):
 
 
 def state_in_memory(shape):
-    """Which is not what the loop keeps, but for what a counter block has beside the counter."""
+    """Which the loop does not keep, except the part of a counter block beside the counter."""
     state = blocks_of("state in memory", 1)
     return cat(cut(any_state(shape), 0, 96), cut(state, 96, 32)) if shape.mode == CTR else state
 
@@ -269,7 +269,7 @@ def induction(kernel, shape, blocks=None, step=None):
     if shape.chained:
         call.expect("the state, in the loop,", STATE, state_in_memory(shape))
     if "left" not in state.values():
-        raise Unproved("nothing counts what is left")
+        raise Unproved("no cell counts the remaining length")
     return state, instructions
 
 
@@ -280,7 +280,7 @@ def leave(kernel, shape, state, rest):
     call.left_behind()
     call.wiped(state.written)
     call.expect("the text", call.target.address, result)
-    if shape.chained:  # what was there when the loop began, or what is there now
+    if shape.chained:  # the state when the loop began, or the present one
         call.expect("the state", STATE, after if shape.mode in (XTS_ENCRYPT, XTS_DECRYPT) else state_in_memory(shape))
     return call.machine.steps
 
@@ -290,7 +290,7 @@ def leave(kernel, shape, state, rest):
 # As many texts of one length side by side as front ends give, or one. The state is what each lane is chained to. On 32-bit
 # ARM more than six are done in two groups, one behind the other: what the first leaves is where the second begins.
 
-CBC_LANES = 8  # TOGETHER of src/aes_api.c, and what aes/modes.go has
+CBC_LANES = 8  # TOGETHER of src/aes_api.c; aes/modes.go has the same
 FEW = {arm64: (4, 2), arm32: (3, 1)}  # lanes that aes_neon does by lookups, and how many at a time
 AT = 0x1000  # where it points to in a run
 LANES, LANE, LANE_STEP = 0x100000, 0x10000000, 0x100000
@@ -517,7 +517,7 @@ def of_lanes(quick):
 
 
 def one(task):
-    """A call's base, step and exits: (what, cases, instructions, what is wrong)."""
+    """A call's base, step and exits: (what, cases, instructions, errors)."""
     number, quick = task
     if number is None:
         return of_lanes(quick)
@@ -544,14 +544,14 @@ def one(task):
 # Of AES made of bit operations, instructions behind where the loop begins that a planted fault leaves out: mode, mnemonic, operands.
 LEFT_OUT = {
     (arm64, "neon"): [("the text does not move", ECB_ENCRYPT, "add", "x3, x3, x27"), ("the output does not move", ECB_DECRYPT, "add", "x4, x4, x27"),
-                      ("what is left does not change", ECB_ENCRYPT, "subs", "x5, x5, x27"), ("a counter does not move", CTR, "add", ", #1"),
+                      ("the remaining length does not change", ECB_ENCRYPT, "subs", "x5, x5, x27"), ("a counter does not move", CTR, "add", ", #1"),
                       ("a tweak is not shifted", XTS_ENCRYPT, "extr", ""), ("a product of an S-box is left out", ECB_DECRYPT, "and", ".16b"),
                       ("what is chained is left out", CBC_DECRYPT, "str", "q24, [x1")],
     (arm32, "neon"): [("the text does not move", ECB_ENCRYPT, "add", "r3, r3, r8"), ("a store, and the output does not move", ECB_DECRYPT, "st1.8", "[r4]!"),
-                      ("what is left does not change", ECB_ENCRYPT, "subs", "r7, r7, r8"), ("a tweak is not reduced", XTS_ENCRYPT, "bic", "sb, fp, sb"),
+                      ("the remaining length does not change", ECB_ENCRYPT, "subs", "r7, r7, r8"), ("a tweak is not reduced", XTS_ENCRYPT, "bic", "sb, fp, sb"),
                       ("a product of an S-box is left out", ECB_DECRYPT, "and", "q"), ("what is chained is left out", CBC_DECRYPT, "st1.8", "{d8, d9}, [r7]")],
     (arm32, "armv6"): [("the text does not move", ECB_ENCRYPT, "add", "r3, r3, #0x10"), ("the output does not move", ECB_DECRYPT, "add", "r4, r4, #0x10"),
-                       ("what is left does not change", ECB_ENCRYPT, "subs", "r5, r5, r2"), ("a counter does not move", CTR, "add", "fp, fp, #2"),
+                       ("the remaining length does not change", ECB_ENCRYPT, "subs", "r5, r5, r2"), ("a counter does not move", CTR, "add", "fp, fp, #2"),
                        ("a tweak is not reduced", XTS_ENCRYPT, "and", "r8, r8, #0x87"), ("what is chained is left out", CBC_DECRYPT, "str", "r0, [ip")],
 }
 LANES_LEFT_OUT = {
@@ -610,7 +610,7 @@ def planted(path):
         attempt("a round is left out", modes.CBC_ENCRYPT, behind("aesenc xmm9"))
         product = "pclmulqdq" if any("pclmulqdq" in i.mnemonic for i in insns) else "pclmullqlqdq"
         left_out = (("the text does not move", ECB_ENCRYPT, "add", "r8"), ("the output does not move", ECB_ENCRYPT, "add", "r9"),
-                    ("what is left does not change", ECB_ENCRYPT, "sub", "r10"), ("a counter does not move", CTR, "paddd", ""),
+                    ("the remaining length does not change", ECB_ENCRYPT, "sub", "r10"), ("a counter does not move", CTR, "paddd", ""),
                     ("a round is left out", CTR, "aesenc", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesdec", ""),
                     ("a tweak is not multiplied", XTS_ENCRYPT, product, ""))
     elif kernel.isa is arm32:
@@ -622,7 +622,7 @@ def planted(path):
         attempt("a round is left out", modes.CBC_ENCRYPT, behind("aese.8 q1"))
         attempt("the next lanes are not found", modes.CBC_ENCRYPT, behind("add r3, r3", 7), count=7)
         left_out = (("a load, and the text does not move", ECB_ENCRYPT, "ld1.8", "[r3]!"), ("a store, and the output does not move", ECB_ENCRYPT, "st1.8", "[r4]!"),
-                    ("what is left does not change", ECB_ENCRYPT, "subs", "r5, r5, #0x80"), ("a counter does not move", CTR, "add", "r2, r2, #1"),
+                    ("the remaining length does not change", ECB_ENCRYPT, "subs", "r5, r5, #0x80"), ("a counter does not move", CTR, "add", "r2, r2, #1"),
                     ("a round is left out", CTR, "aese.8", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesd.8", ""),
                     ("a tweak is not reduced", XTS_ENCRYPT, "eor", "r2, r2"))
     else:
@@ -630,7 +630,7 @@ def planted(path):
         attempt("the texts do not move", modes.CBC_ENCRYPT, next(i for i in insns if i.address >= cbc_head(kernel, 3)[0] and i.op_str.endswith("#0x10")
                                                                  and i.op_str.startswith(f"x{cbc_head(kernel, 3)[1][1]}, ")))
         left_out = (("a load, and the text does not move", ECB_ENCRYPT, "ldp", "], #"), ("a store, and the output does not move", ECB_ENCRYPT, "stp", "], #"),
-                    ("what is left does not change", ECB_ENCRYPT, "subs", "#0x80"), ("a counter does not move", CTR, "add", "#8"),
+                    ("the remaining length does not change", ECB_ENCRYPT, "subs", "#0x80"), ("a counter does not move", CTR, "add", "#8"),
                     ("a round is left out", CTR, "aese", ""), ("a round of decryption is left out", CBC_DECRYPT, "aesd", ""),
                     ("a tweak is not shifted", XTS_ENCRYPT, "extr", ""))
     for what, mode, mnemonic, text in left_out:

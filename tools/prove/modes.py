@@ -1,5 +1,5 @@
 """AES in the modes that do not authenticate (NIST SP 800-38A and 800-38E with IEEE 1619), and header masks by ChaCha20 (RFC 9001,
-5.4.4): calls as src/aes_api.c and src/quic.c make them, and what must be true afterwards."""
+5.4.4): calls as src/aes_api.c and src/quic.c make them, and the conditions afterwards."""
 import spec
 import terms
 import x86

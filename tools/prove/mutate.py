@@ -252,11 +252,11 @@ def results():
     return {a: v for a, v in _calls[0].memory.cells.items() if a >= RESULTS}
 
 
-RESULTS = kernels.KEY  # what lies below: arguments, scratch, constants; and the stack
+RESULTS = kernels.KEY  # below lie arguments, scratch, constants; and the stack
 
 
 def without(steps, at):
-    """What is decoded, but for what a change at an address may have changed."""
+    """The decoded instructions, except those that a change at an address may have changed."""
     return {a: s for a, s in steps.items() if not at - 16 < a < at + 32}
 
 
@@ -280,7 +280,7 @@ class Forks:
             self.places[_mutants[n][0]].append(n)
 
     def run(self):
-        refuses(self.i)  # of what a mutant does not change the results are known then
+        refuses(self.i)  # the results that a mutant does not change are known then
         for keys in (kernels._keys, modes._keys):  # a key is set up in the call
             for key in [k for k in keys if k[0] == _kernel.name]:
                 del keys[key]
@@ -398,7 +398,7 @@ def attempt(task):
 
 def explore(i, those, was, until):
     """The same; where `was` is what the kernel leaves behind, DIFFERS if a mutant that is not refused leaves something else."""
-    if not _kernel.bitwise:  # a child costs more than what lies before
+    if not _kernel.bitwise:  # a child costs more than the instructions before
         found = {}
         for n in those:
             found[n] = NOT_RUN if until and time.time() > until else as_mutant(i, n)
@@ -441,7 +441,7 @@ def rounds(pool, numbers, most, until, tell):
     return numbers
 
 
-# ---- What is left --------------------------------------------------------------------------------------------------------
+# ---- The remaining mutants --------------------------------------------------------------------------------------------------------
 
 class Overlay:
     """Cells of memory over others, which stay as they are."""
@@ -481,7 +481,7 @@ def advance(program, machine, pc):
 
 
 def through(program, machine, at, end):
-    """Runs what lies between, at most two instructions; where it goes on."""
+    """Runs the instructions between, at most two; returns where it goes on."""
     pc = at
     for _ in range(2):
         if pc is None or not at <= pc < end:
@@ -540,7 +540,7 @@ def compare(program, mutant, machine, at, end, soon=SOON):
 
 
 def any_state(at, end, code):
-    """Whether a mutant is the same in every state of the machine: one of symbols, but for memory."""
+    """Whether a mutant is the same in every state of the machine: one of symbols, except memory."""
     kernels.mode(False, False)
     isa, machine = _kernel.isa, _kernel.isa.Machine(memory.Memory())
 
@@ -624,8 +624,8 @@ def compared(task):
 
 
 def told_apart(dead):
-    """Of mutants that are refused in a call, those that would be said to compute the same there: a fault of what classifies
-    them."""
+    """Of mutants that are refused in a call, those that would be said to compute the same there: a fault of the
+    classification."""
     for n, i in dead:
         if look(i, [n])[n] != OTHER:
             yield n, i
@@ -785,7 +785,7 @@ def main():
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--settle", action="store_true", help="say of each that is not refused at once what it is")
-    parser.add_argument("--calls", type=int, default=0, help="with --settle, of a full run at most so many, always the same")
+    parser.add_argument("--calls", type=int, default=0, help="with --settle, at most this many of a full run, always the same")
     parser.add_argument("--record", help="a file to which what is known is added, and that is known is not tried again")
     parser.add_argument("--at", type=lambda t: int(t, 16), nargs="*", help="mutants of the instructions at these addresses only")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())

@@ -91,7 +91,7 @@ static void serve(void)
         __builtin___clear_cache((char *)%(code)#xUL, (char *)%(code)#xUL + (1 << 20));
         setitimer(ITIMER_PROF, &(struct itimerval){.it_value.tv_sec = %(seconds)d}, NULL);
         call((void *)(uintptr_t)head[1], (void *)(uintptr_t)head[2], (void *)(uintptr_t)head[3]);
-        uint64_t around = 0; /* of all pages of parts that are kept, what lies around these too */
+        uint64_t around = 0; /* of all pages of kept parts, with the bytes around these */
         for (uint64_t i = 0; i < head[0]; i++)
             for (uintptr_t at = first_page(i); part[i].kept && at < last_page(i); at += 8)
                 around = (around ^ *(uint64_t *)at) * 0x9e3779b97f4a7c15 + 1;
@@ -128,8 +128,8 @@ class Server:
         subprocess.run([*compiler, "-O1", *(["-mno-red-zone"] if isa is x86 else ["-marm"] if isa is arm32 else []), "-static", "-no-pie", "-Wl,-Ttext-segment=0x60000000", "-o", self.program, folder + "/n.c"], check=True)
 
     def call(self, code, arguments, parts):
-        """Of parts (start, content, whether it comes back, whether it and what lies around it is compared): a number
-        that stands for the latter, and what comes back, or None."""
+        """Of parts (start, content, whether it comes back, whether it and the bytes around it are compared): a number
+        that stands for the latter, and the returned bytes, or None."""
         if self.process is None or self.process.poll() is not None:
             self.process = subprocess.Popen([*self.emulator, self.program], bufsize=0, stdin=subprocess.PIPE,
                                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -201,7 +201,7 @@ class Calls:
         for r in call.memory.regions:
             if r.name != "stack":
                 v = call.memory.peek(r.start, r.end - r.start)
-                # Of what nothing has written: what is not the same each time.
+                # For unwritten bytes: values that differ each time.
                 content = b"".join((low if n == -1 else self.rng.getrandbits(w)).to_bytes(-(-w // 8), "little") for n, low, w in v.pieces) \
                     if all(w % 8 == 0 for _, _, w in v.pieces) else None
                 if content is None:
@@ -259,7 +259,7 @@ class Alone(Calls):
         return 0
 
     def behind(self, i, code):
-        """What stands for that which is left behind in call i of mutate.py, with the same data each time; or None."""
+        """A number for the memory left behind in call i of mutate.py, with the same data each time; or None."""
         self.rng, self.known = random.Random(i), {}
         kernels._keys.clear()
         modes._keys.clear()
@@ -386,9 +386,9 @@ def refused(kernel, shape, at, code):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--calls", type=int, default=0, help="of each kernel at most so many, drawn from a full run's")
+    parser.add_argument("--calls", type=int, default=0, help="at most this many of each kernel, drawn from a full run's")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--first", type=int, default=0, help="so many mutants, before mutate.py")
+    parser.add_argument("--first", type=int, default=0, help="this many mutants, before mutate.py")
     parser.add_argument("--tries", type=int, default=24, help="with --first, calls of a mutant, at most")
     parser.add_argument("--seconds", type=int, default=0, help="with --first, for each kernel, at most")
     parser.add_argument("--plant", action="store_true", help="with --first, a prover that refuses nothing")

@@ -87,10 +87,10 @@ $(eval $(call suite,prove-semantics-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
     $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 20 $(PROVE_ARM)))
 $(eval $(call suite,prove-planted-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
     --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 2 --% $(B)/prove/body/aarch64/chacha20poly1305_neon.o" plant))
-$(eval $(call suite,prove-neighbours-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --neighbours --inputs 10 --part 1/10 $(PROVE_ARM)))
-$(eval $(call suite,prove-neighbours-planted-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics_arm.py --neighbours --inputs 2 --part 1/4 --% \
+$(eval $(call suite,prove-neighbors-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
+    $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --neighbors --inputs 10 --part 1/10 $(PROVE_ARM)))
+$(eval $(call suite,prove-neighbors-planted-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
+    --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics_arm.py --neighbors --inputs 2 --part 1/4 --% \
     $(B)/prove/body/arm/aes_ce32.o" plant))
 $(eval $(call suite,prove-classic,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_ARM),$(PROVE_PYTHON) tools/prove/classic.py \
     $(B)/prove/body/x86_64/chacha20poly1305_ssse3.o $(B)/prove/body/aarch64/chacha20poly1305_neon.o \
@@ -116,8 +116,8 @@ $(eval $(call long_suite,long-prove-classic,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(P
 $(eval $(call long_suite,long-prove-mutants-arm,$(PROVE_PYTHON) $(PROVE_ARM),$(call prove_mutants,$(B)/prove/mutants-arm.jsonl,$(PROVE_ARM))))
 $(eval $(call long_suite,long-prove-semantics-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
     $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_ARM)))
-$(eval $(call long_suite,long-prove-neighbours-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
-    $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --neighbours --inputs 1000 $(PROVE_ANY_SEED) $(PROVE_ARM)))
+$(eval $(call long_suite,long-prove-neighbors-arm,$(PROVE_PYTHON) $(PROVE_ARM),\
+    $(PROVE_PYTHON) tools/prove/test_semantics_arm.py --neighbors --inputs 1000 $(PROVE_ANY_SEED) $(PROVE_ARM)))
 else
 $(eval $(call suite,prove-arm,,test/arm --missing "compilers for ARM and qemu-arm"))
 endif
@@ -151,10 +151,10 @@ $(eval $(call long_suite,long-prove-avx512-ad,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
 # Every length that front ends give to a lane: four suites for each kernel of many packets.
 $(foreach i,1 2 3 4,$(foreach o,$(PROVE_LANES),$(eval $(call long_suite,long-prove-lanes-$(i)-$(notdir $(patsubst %/,%,$(dir $(o))))-$(basename $(notdir $(o))),\
     $(PROVE_PYTHON) $(PROVE_OBJECTS) $(o),$(PROVE_PYTHON) tools/prove/prove.py --lanes --part $(i)/4 --jobs 1 $(o)))))
-$(eval $(call suite,prove-neighbours,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove/test_semantics.py --neighbours --inputs 10 --part 1/30 $(PROVE_OBJECTS)))
-$(eval $(call suite,prove-neighbours-planted,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --neighbours --inputs 4 --part 1/4 --% \
+$(eval $(call suite,prove-neighbors,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
+    $(PROVE_PYTHON) tools/prove/test_semantics.py --neighbors --inputs 10 --part 1/30 $(PROVE_OBJECTS)))
+$(eval $(call suite,prove-neighbors-planted,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
+    --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --neighbors --inputs 4 --part 1/4 --% \
     $(B)/prove/body/x86_64/aesgcm_aesni.o" plant))
 $(eval $(call suite,prove-planted,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     --must-fail "$(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 4 --% $(B)/prove/body/x86_64/aesgcm_aesni.o" plant))
@@ -170,7 +170,7 @@ $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(eval $(call long_suite,long-prove-$(
     $(PROVE_PYTHON) $(PROVE_OBJECTS) $(o),$(PROVE_PYTHON) tools/prove/prove.py --jobs 1 $(o))))
 $(eval $(call long_suite,long-prove-semantics,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(PROVE_PYTHON) tools/prove/test_semantics.py --inputs 10000 $(PROVE_ANY_SEED) $(PROVE_OBJECTS)))
-$(eval $(call long_suite,long-prove-neighbours,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
-    $(PROVE_PYTHON) tools/prove/test_semantics.py --neighbours --inputs 100 $(PROVE_ANY_SEED) $(PROVE_OBJECTS)))
+$(eval $(call long_suite,long-prove-neighbors,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
+    $(PROVE_PYTHON) tools/prove/test_semantics.py --neighbors --inputs 100 $(PROVE_ANY_SEED) $(PROVE_OBJECTS)))
 $(eval $(call long_suite,long-prove-mutants,$(PROVE_PYTHON) $(PROVE_OBJECTS),$(call prove_mutants,$(B)/prove/mutants-long.jsonl,$(PROVE_OBJECTS))))
 endif

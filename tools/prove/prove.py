@@ -33,7 +33,7 @@ BY_INDUCTION = {"chacha20poly1305_ssse3": 448, "chacha20poly1305_avx2": 1472, "c
 
 
 def parts(n):
-    """The flags that a call with so many bytes may have: parts behind which others come are of whole blocks of ChaCha20."""
+    """The flags that a call with n bytes may have: parts behind which others come are of whole blocks of ChaCha20."""
     return (FIRST | LAST, LAST) if n % 64 else (FIRST | LAST, LAST, FIRST, 0)
 
 

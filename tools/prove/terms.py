@@ -2,11 +2,11 @@
 
 A value is a sequence of pieces, lowest bits first. A piece is (atom, low, width): bits low .. low + width - 1 of an
 atom. CONST stands for an atom whose "low" is the constant itself, UNDEF for bits that nothing has written, TAINT for
-what an operation made of such bits: its value is unknown, and it may depend on data. Neighbouring
+the result of an operation on such bits: its value is unknown, and it may depend on data. Neighboring
 pieces that belong together are merged, so that equal bits have equal pieces whatever shuffles, rotations, masks and
 loads they went through; values are interned, so that equal pieces are the same object.
 
-An atom is an input symbol or what an operation made of values. Each atom is known by its operation and operands: the
+An atom is an input symbol or the result of an operation on values. Each atom is known by its operation and operands: the
 same operation on the same values is the same atom.
 
     sum   exact sum of its operands, as wide as its bound needs; with a minus, 2^w is added so that it is not negative
@@ -84,7 +84,7 @@ set_order(False)
 
 
 def times_y(a, n):
-    """a y^n. For 1/x: a shift to the right, of what is even or made so."""
+    """a y^n. For 1/x: a shift to the right, of a value that is even or made so."""
     if n > 64:
         return field_product(a, Y_POWERS[n])
     if a and ascending:
@@ -282,7 +282,7 @@ def tainted(width):
 
 
 def _join(pieces):
-    """Pieces with neighbours merged that belong together."""
+    """Pieces with neighbors merged that belong together."""
     out = []
     for piece in pieces:
         if out:
@@ -520,7 +520,7 @@ _adds, _modular, _differences = memo(), memo(), memo()
 
 
 def add(width, *values, carry=None, closely=False):
-    """The sum modulo 2^width, and what is above it. Of undefined bits nothing is known, here and everywhere. Bounds of sums of
+    """The sum modulo 2^width, and the part above it. Of undefined bits nothing is known, here and everywhere. Bounds of sums of
     32 bits, most of them ChaCha20's, are looked at closely only on demand."""
     key = width, values, carry, closely
     r = _adds.get(key)
@@ -1002,7 +1002,7 @@ def mix_columns(state, inverse=False):
 
 
 def aes_round(state, key, last=False):
-    """One round of the cipher: SubBytes, ShiftRows, MixColumns but for the last, AddRoundKey. 128 bits."""
+    """One round of the cipher: SubBytes, ShiftRows, MixColumns except in the last, AddRoundKey. 128 bits."""
     r = _aes.get((state, key, last))
     if r is None:
         sub = sub_shift(state)

@@ -1,11 +1,11 @@
 """What x86.py says of an instruction, beside what this CPU does: every instruction of the kernels, by mnemonic and form of
 its operands, with random and edge inputs.
 
-    test_semantics.py [--inputs N] [--part I/N] [--neighbours] [--plant] OBJECT...
+    test_semantics.py [--inputs N] [--part I/N] [--neighbors] [--plant] OBJECT...
 
 All inputs are taken as symbols, whose result is then evaluated (columns.py), and some as constants too, so that the
 terms are tested as well as the folding of constants. Instructions that this CPU does not have are listed as not run. --plant
-makes one instruction in a hundred wrong, which must be found. --neighbours takes what no kernel has
+makes one instruction in a hundred wrong, which must be found. --neighbors takes what no kernel has
 but a mutant may (mutate.py): forms made of these by turning one bit over, whose meaning is given as well. Then what the
 prover refuses is no failure, and counted.
 """
@@ -200,7 +200,7 @@ def form(insn):
         elif o.type == X.X86_OP_MEM:
             kinds.append(f"m{8 * o.size}" + ("b" if "{1to" in insn.op_str else ""))
         else:
-            # Controls and truth tables are part of what an instruction is; other constants are data.
+            # Controls and truth tables are part of an instruction's form; other constants are data.
             kinds.append(f"i{o.imm}" if insn.mnemonic.startswith(("v", "p", "insertps", "sh", "ro", "k")) else "i")
     registers = [o.reg for o in insn.operands if o.type == X.X86_OP_REG]
     return (insn.mnemonic, *kinds, "{z}" if "{z}" in insn.op_str else "",
@@ -243,7 +243,7 @@ def apart(f):
     return said if os.waitpid(child, 0)[1] == 0 else "a trap by the CPU"
 
 
-def try_neighbours(cpu, forms, numbers, rng, args):
+def try_neighbors(cpu, forms, numbers, rng, args):
     """Of (what -> instruction): 0 if the CPU does the same with all of them that are not refused, or not compared."""
     passed, failed, refused, stopped, begun = 0, 0, 0, 0, time.monotonic()
     part, parts = map(int, args.part.split("/"))
@@ -276,7 +276,7 @@ def main():
     parser.add_argument("--inputs", type=int, default=1000, help="of each form, at most")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--part", default="1/1", help="the I-th of N parts of the forms, for a run in pieces")
-    parser.add_argument("--neighbours", action="store_true")
+    parser.add_argument("--neighbors", action="store_true")
     parser.add_argument("--plant", action="store_true")
     parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
@@ -288,9 +288,9 @@ def main():
             if not skipped(insn):
                 forms.setdefault(form(insn), insn)
     cpu, numbers, begun = Cpu(), columns.pool(args.seed), time.monotonic()
-    if args.neighbours:
-        found = columns.neighbours(forms, form, x86, md, lambda i: skipped(i) or missing(i, md))
-        return try_neighbours(cpu, found, numbers, rng, args)
+    if args.neighbors:
+        found = columns.neighbors(forms, form, x86, md, lambda i: skipped(i) or missing(i, md))
+        return try_neighbors(cpu, found, numbers, rng, args)
     failed, passed, symbolic_too, not_run = [], 0, 0, collections.Counter()
     part, parts = map(int, args.part.split("/"))
     for number_of, (what, insn) in enumerate(sorted(forms.items(), key=lambda t: t[0])):

@@ -1,11 +1,11 @@
 """What arm64.py and arm32.py say of an instruction, beside what an emulator does: every instruction of the kernels, by
 mnemonic and form of its operands, with random and edge inputs.
 
-    test_semantics_arm.py [--inputs N] [--seed S] [--part I/N] [--neighbours] [--plant] OBJECT...
+    test_semantics_arm.py [--inputs N] [--seed S] [--part I/N] [--neighbors] [--plant] OBJECT...
 
 All forms go into one static program, which is given the states of registers and memory before, many at a time, and tells those
 after. All inputs are taken as symbols, whose result is then evaluated (columns.py), and some as constants too. --plant makes
-one instruction in a hundred wrong, which must be found. --neighbours takes what no kernel has
+one instruction in a hundred wrong, which must be found. --neighbors takes what no kernel has
 but a mutant may (mutate.py): forms made of these by turning one bit over, whose meaning is given as well. Then what the
 prover refuses is no failure, and counted.
 """
@@ -292,7 +292,7 @@ def test(arch, forms, args, rng, numbers):
                                                   args.plant and k % 100 == 7)
             except (Unproved, *STOPS) as e:
                 wrong = f"stopped: {e}"
-            if wrong and args.neighbours and not columns.differs(wrong):
+            if wrong and args.neighbors and not columns.differs(wrong):
                 refused[wrong.startswith("stopped")] += 1
             elif wrong:
                 failed.append(what)
@@ -315,7 +315,7 @@ def main():
     parser.add_argument("--inputs", type=int, default=1000, help="of each form, at most")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--part", default="1/1", help="the I-th of N parts of the forms, for a run in pieces")
-    parser.add_argument("--neighbours", action="store_true")
+    parser.add_argument("--neighbors", action="store_true")
     parser.add_argument("--plant", action="store_true")
     parser.add_argument("objects", nargs="+")
     args = parser.parse_args()
@@ -329,10 +329,10 @@ def main():
     passed, failed, numbers = 0, [], columns.pool(args.seed)
     for arch in (Arm64, Arm32):
         if found[arch.isa]:
-            if args.neighbours:
-                found[arch.isa] = columns.neighbours(found[arch.isa], form, arch.isa, arch.isa.decoder(), skipped)
+            if args.neighbors:
+                found[arch.isa] = columns.neighbors(found[arch.isa], form, arch.isa, arch.isa.decoder(), skipped)
             p, f, s, refused = test(arch, found[arch.isa], args, rng, numbers)
-            more = f", {refused[0]} refused, {refused[1]} not compared" if args.neighbours else ""
+            more = f", {refused[0]} refused, {refused[1]} not compared" if args.neighbors else ""
             print(f"{arch.isa.__name__}: {p} of {p + len(f)} forms, {s} with symbols too, "
                   f"with {args.inputs} inputs each, seed {args.seed}{more}")
             passed, failed = passed + p, failed + f

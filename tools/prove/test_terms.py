@@ -24,7 +24,7 @@ WIDE = 256
 
 
 class Pair:
-    """A value, and what Z3 has for it: a bit vector of WIDE bits."""
+    """A value, and its counterpart in Z3: a bit vector of WIDE bits."""
 
     def __init__(self, value, other):
         self.value, self.other = value, other
@@ -40,7 +40,7 @@ def of_symbol(i, width, most):
 
 
 def grow(rng, pool):
-    """One more value of what there is."""
+    """One more value, made of those in the pool."""
     a, b = rng.choice(pool), rng.choice(pool)
     w = rng.choice((32, 64, 64))
     x, y = Pair(extend(a.value, w), low(a.other, w)), Pair(extend(b.value, w), low(b.other, w))

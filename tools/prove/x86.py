@@ -318,7 +318,7 @@ def shift(insn):
     def run(m):
         v = a(m)
         c = m.known(n(m), "the count of a shift") & (63 if width == 64 else 31)
-        if c == 0:  # leaves the flags, but clears the upper half of what is 32 bits wide
+        if c == 0:  # leaves the flags, but clears the upper half of a 32-bit register
             put(m, v)
             return
         if name in ("rol", "ror"):
@@ -588,7 +588,7 @@ def two_sources(insn, operation):
     o1, o2 = v.ops[first], v.ops[first + 1]
     if o1.type == o2.type == X.X86_OP_REG and o1.reg == o2.reg and (ones := {"xor": 0, "cmpeq": -1}.get(
             re.search(r"xor|cmpeq|$", insn.mnemonic)[0])) is not None:
-        return lambda m: put(m, [const(ones, 32)] * n)  # also of what nothing has written
+        return lambda m: put(m, [const(ones, 32)] * n)  # unwritten registers included
     return lambda m: put(m, operation(m, a(m), b(m)))
 
 
@@ -868,7 +868,7 @@ def broadcast(insn):
         s = source(insn, v.ops[1])
         return lambda m: put(m, split([s(m)] * (n // w)))
     if v.ops[1].type == X.X86_OP_MEM and v.mask is not None:
-        k, at, each = v.mask, address(insn, v.ops[1]), 4 * w // v.element  # elements of what is read
+        k, at, each = v.mask, address(insn, v.ops[1]), 4 * w // v.element  # elements read
 
         def run(m):
             mask, read = m.known(m.mask[k], "the mask of an access"), 0

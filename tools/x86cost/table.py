@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the table of modelled cycles on x86-64: sealane beside its peers, in C and Go, on CPUs that are not at hand.
+"""Writes the table of modeled cycles on x86-64: sealane beside its peers, in C and Go, on CPUs that are not at hand.
 
 The programs are those of make bench, with --region. A table is written whole or not at all: what fails is named, and
 the exit status is 1.
@@ -25,7 +25,7 @@ OPS = ("seal", "open")
 FIRST = {"ChaCha20-Poly1305": "sealane avx512mix"}  # what asm/levels.json puts first on every modeled CPU that has its features
 SWEEP = {"ChaCha20-Poly1305": "x/crypto", "AES-128-GCM": "standard library"}  # in Go: what no size may be slower than
 
-# What a peer may use, so that it does what it would do on the CPU that is modelled: SEALANE_BENCH_PEERS is for ipsec-mb
+# What a peer may use, so that it does what it would do on the modeled CPU: SEALANE_BENCH_PEERS is for ipsec-mb
 # and libgcrypt; bits of OPENSSL_ia32cap switch off AVX-512, and VAES and VPCLMULQDQ; the C library copies.
 NO_AVX512 = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=" + ",".join(f"-AVX512{x}" for x in ("F", "VL", "BW", "DQ", "CD"))}
 OWN = ("asm", "src", "include", "internal/aead", "internal/kernel")  # what sealane's own rows depend on, beside bench
@@ -46,7 +46,7 @@ MODELS = {  # of CPUs by vendor, family and model, as /proc/cpuinfo has them
 
 @dataclass(frozen=True)
 class Row:
-    """One candidate at one size: what is recorded once and modelled for some CPUs."""
+    """One candidate at one size: recorded once and modeled for some CPUs."""
 
     language: str
     algorithm: str
@@ -86,7 +86,7 @@ def model(job: tuple[Row, argparse.Namespace]) -> Done:
 
 
 def cycles(trace: x86cost.Trace, cpus: tuple[str, ...], cache: Path) -> dict:
-    """The modelled cycles by CPU, kept as long as trace, program and LLVM are the same."""
+    """The modeled cycles by CPU, kept as long as trace, program and LLVM are the same."""
     lines = x86cost.assembly(trace.code)
     needs = x86cost.features(lines, trace.code)
     what = repr((trace.code, trace.order, trace.taken, trace.accesses, x86cost.llvm_version())).encode()
@@ -170,7 +170,7 @@ def same_code(commit: str) -> bool:
 
 
 class Figures:
-    """Modelled cycles of candidates, and of those of peers.json that are not at hand."""
+    """Modeled cycles of candidates, and of those of peers.json that are not at hand."""
 
     def __init__(self, done: list[Done]):
         self.kept = {}  # "LANGUAGE, ALGORITHM, CANDIDATE" -> the commit of the earlier table that its rows are of
@@ -200,7 +200,7 @@ class Figures:
                 self.cycles[key] = peers | self.cycles[key]
 
     def add_rest(self, path: Path, mix: bool = False) -> None:
-        """What was not modelled again, of an earlier table of the same LLVM, each in the place that it has there. Rows of
+        """Adds from an earlier table of the same LLVM the figures that were not modeled again, each in its old place. Rows of
         sealane's own levels only if they are of the code that is here now, or if it may be mixed."""
         earlier = json.loads(path.read_text())
         if earlier["llvm"] != x86cost.llvm_version():
@@ -393,7 +393,7 @@ def sweep(figures: Figures, options: argparse.Namespace, measured: list[Referenc
 
 
 def raw(figures: Figures, options: argparse.Namespace, at_hand: str) -> str:
-    """All modelled cycles, one line for each algorithm, language, operation, CPU and size."""
+    """All modeled cycles, one line for each algorithm, language, operation, CPU and size."""
     about = "Modelled core cycles of one warm call, none measured. Written by make bench-x86; do not edit."
     head = {"about": about, "llvm": x86cost.llvm_version(), "traced_on": at_hand, "commit": revision()}
     head |= {"kept": figures.kept} if figures.kept else {}
@@ -409,7 +409,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--c-program", required=True, help="bench-c")
     parser.add_argument("--go-program", required=True, help="bench-go")
-    parser.add_argument("--cache", required=True, type=Path, help="keeps cycles of traces modelled before")
+    parser.add_argument("--cache", required=True, type=Path, help="keeps cycles of traces modeled before")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="rows at a time")
     parser.add_argument("--algorithms", default=",".join(ALGORITHMS))
     parser.add_argument("--languages", default="Go,C")
@@ -433,7 +433,7 @@ def main() -> int:
                 done.append(one)
                 failed += bool(one.error)
                 print(f"FAIL {one.row.title()}: {one.error}" if one.error else
-                      f"{one.row.title()}: {one.result['cycles']} modelled", file=sys.stderr)
+                      f"{one.row.title()}: {one.result['cycles']} modeled", file=sys.stderr)
         if failed or not (todo or options.rest_from):
             print(f"x86cost: {failed} of {len(todo)} rows failed; {options.output} is left as it was", file=sys.stderr)
             return 1

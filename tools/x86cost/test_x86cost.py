@@ -65,7 +65,7 @@ CYCLES = (
     ("a chain of additions", ((ADD_A, "add", None),), 1),
     ("a chain of products", ((IMUL, "imul", None),), 3),
     ("two additions at a time", tuple((x, "add", None) for x in (ADD_A, ADD_B, ADD_C, ADD_D)), 2),
-    ("moves of registers are free but for their place", ((MOV_AB, "mov", None), (MOV_BA, "mov", None)), 0.5),
+    ("moves of registers are free except for their place", ((MOV_AB, "mov", None), (MOV_BA, "mov", None)), 0.5),
     ("a store is forwarded to a load of it", ((STORE_A, "mov_store", 64), (LOAD_A, "mov_load", 64), (ADD_A, "add", None)), 6),
     ("endbr64 takes a place and nothing else", (("f30f1efa", "endbr64", None), (ADD_A, "add", None)), 1),
     ("a load elsewhere waits for none", ((STORE_A, "mov_store", 64), (LOAD_A, "mov_load", 128), (ADD_A, "add", None)), 1),
@@ -253,7 +253,7 @@ def wrong_throughputs(decoder: x86cost.Decoder) -> list[str]:
 
 
 def check_loads() -> None:
-    """A load of AVX-512 needs no port of vectors on Ice Lake, but for a mask."""
+    """A load of AVX-512 needs no port of vectors on Ice Lake, except with a mask."""
     lines = ["vmovdqu64\t(%rsi), %zmm1", "vbroadcasti32x4\t(%rsi), %zmm1", "vpbroadcastd\t4(%rsi), %zmm1",
              "vmovdqu8\t(%rsi), %zmm1 {%k1} {z}", "vpaddd\t(%rsi), %zmm1, %zmm2"]
     ports = [len(row.ports) for row in x86cost.tables(lines, "icelake-server")]
@@ -306,7 +306,7 @@ def check_table() -> None:
     check("what is kept is said", "(of a commit that it does not name): C, AES-128-GCM, peer; C, AES-128-GCM, sealane c."
           in table.kept(figures), table.kept(figures))
     rest = figures.at("C", "AES-128-GCM", "seal", 64, "x")
-    check("what was not modelled again is of an earlier table, in its place",
+    check("figures that were not modeled again come from an earlier table, in their place",
           list(rest.items()) == [("peer", 9), ("sealane a", 600), ("sealane c", 3), ("sealane b", 400)], rest)
     check("modeled over measured", [(r.model, r.errors) for r in measured] ==
           [("znver3", {(*chacha, "sealane avx2"): 1.25, (*chacha, "peer"): 1.5})], measured)

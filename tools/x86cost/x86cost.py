@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Modelled core cycles of one call of x86-64 code, on CPUs that are not at hand.
+"""Modeled core cycles of one call of x86-64 code, on CPUs that are not at hand.
 
 step.c, a ptrace single-stepper, runs the program on the CPU at hand and records the instructions and the
 registers of one pass through a marked region. Two models of other CPUs replay that trace:
 
-- `model`: a scheduler of this program's own, over LLVM's instruction tables (ports, latencies) and with what
+- `model`: a scheduler of this program's own, over LLVM's instruction tables (ports, latencies) and with the effects that
   llvm-mca leaves out: true addresses of loads and stores (forwarding, and its failures), ports chosen when an
   instruction is renamed, eliminated moves, fusion, taken branches, overlap of one call with the next;
 - `mca`: llvm-mca itself, on the executed instructions as straight-line code.
 
-README.md says what the figures are worth. Every number of cycles is modelled, none is measured.
+README.md says what the figures are worth. Every number of cycles is modeled, none is measured.
 
 Exit status: 0 when done, 2 on any error.
 """
@@ -441,7 +441,7 @@ MEMORY_PORT = {
 
 
 # Where LLVM 22's tables are wrong: pattern of the instruction, micro-operations, latency without a load, ports.
-# README.md says which of them rest on LLVM's rows for neighbouring CPUs, and which are not verified.
+# README.md says which of them rest on LLVM's rows for neighboring CPUs, and which are not verified.
 CORRECTIONS = {
     "haswell": [(r"mulx", 2, 4, ["HWPort1", "HWPort5"])],
     "skylake": [(r"mulx", 2, 4, ["SKLPort1", "SKLPort5"])],
@@ -550,7 +550,7 @@ def tables(lines: list[str], cpu: str) -> list[Row]:
 
 
 class Port:
-    """The cycles in which a port is taken, and the issue times of what waits for it."""
+    """The cycles in which a port is taken, and the issue times of the operations that wait for it."""
 
     __slots__ = ("next_free", "issues", "cycle", "count")
 
@@ -645,7 +645,7 @@ def simulate(trace: Trace, rows: list[Row], cpu: Cpu, iterations: int, bind: boo
             if fetched + fused > cpu.fetch and fetched:
                 fetch, fetched = fetch + 1, 0
             fetched += fused
-            # rename: in order, so many a cycle, while there are entries
+            # rename: in order, up to the width of a cycle, while there are entries
             at = max(dispatch, fetch)
             if len(retired) >= cpu.reorder:
                 at = max(at, retired[-cpu.reorder])
@@ -846,7 +846,7 @@ def main() -> int:
         line = f"{name:16}{cycles:10} cycles"
         line += f"{cycles / options.bytes:10.3f} cycles/byte" if options.bytes else ""
         line += f"   llvm-mca {result['llvm_mca_cycles'][name]}" if options.mca else ""
-        print(line + "   modelled")
+        print(line + "   modeled")
     return 0
 
 
