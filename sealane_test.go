@@ -27,7 +27,7 @@ type outcome struct {
 	Levels      []sealane.Level
 	Error       string
 
-	UsedGCM, ChosenGCM     string // the next key's level, and what is reported of it
+	UsedGCM, ChosenGCM     string // the next key's level, and the reported one
 	MaxLevelError, TooLate string // of SetMaxLevel, before the first key and after it
 }
 

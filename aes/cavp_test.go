@@ -90,7 +90,7 @@ func (c *cavpCase) at(level kernel.Level) error {
 	return nil
 }
 
-// check runs a case both ways, apart and in place, and says what is wrong.
+// check runs a case both ways, apart and in place, and returns the error.
 func (c *cavpCase) check() error {
 	for _, way := range []struct {
 		name     string

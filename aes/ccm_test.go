@@ -13,7 +13,7 @@ import (
 	"github.com/sealane/sealane/internal/kernel"
 )
 
-// some is how many of so many cases are run: all, or in short runs every fourth.
+// some returns how many of n cases run: all, or in short runs every fourth.
 func some(n int) int {
 	if testing.Short() {
 		return n / 4

@@ -14,7 +14,7 @@ import (
 	"github.com/sealane/sealane/aesgcm"
 )
 
-// A maker is one of the package's functions, and what crypto/cipher has for it.
+// A maker is one of the package's functions, and its counterpart in crypto/cipher.
 type maker struct {
 	name       string
 	ours, peer func(key []byte) (cipher.AEAD, error)

@@ -153,7 +153,7 @@ func TestClose(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("%d descriptors are left by what nobody holds", descriptors(t)-before)
+	t.Errorf("%d descriptors are left by unreachable ciphers", descriptors(t)-before)
 }
 
 func TestConcurrent(t *testing.T) {

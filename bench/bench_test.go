@@ -227,7 +227,7 @@ func TestSweepFindsASlowerSize(t *testing.T) {
 	}
 }
 
-// TestCPUs has two results of one CPU and one of another: each CPU has one plot, the newest, and modelled figures have none.
+// TestCPUs has two results of one CPU and one of another: each CPU has one plot, the newest, and modeled figures have none.
 func TestCPUs(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

@@ -15,11 +15,11 @@ func TestCopies(t *testing.T) {
 	if m := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(mod); m == nil || "go"+string(m[1]) != Go {
 		t.Errorf("go.mod is for %s, the constant says %s", m, Go)
 	}
-	licence, err := os.ReadFile("../LICENSE")
+	license, err := os.ReadFile("../LICENSE")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if copied, err := Internal.ReadFile("LICENSE"); err != nil || string(copied) != string(licence) {
+	if copied, err := Internal.ReadFile("LICENSE"); err != nil || string(copied) != string(license) {
 		t.Errorf("internal/LICENSE is not LICENSE: %v", err)
 	}
 }

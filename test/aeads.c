@@ -36,7 +36,7 @@ static size_t below(size_t n)
     return (size_t)((random_state >> 11) % n);
 }
 
-static void randomise(uint8_t *p, size_t n)
+static void randomize(uint8_t *p, size_t n)
 {
     while (n-- > 0)
         *p++ = (uint8_t)below(256);
@@ -61,7 +61,7 @@ static sealane_ccm_key ccm_key;
 static sealane_gcm_siv_key siv_key;
 static int siv; /* AES-GCM-SIV is tested, not AES-CCM */
 
-/* Sets the key up for tags of so many bytes. */
+/* Sets the key up for tags of tag_bytes. */
 static int set_up(const uint8_t *key, size_t key_bytes, size_t tag_bytes)
 {
     if (siv)
@@ -203,7 +203,7 @@ static int check_pieces(void)
     sealane_aes_key k;
     sealane_aes_cmac s;
     for (size_t bytes = 0; bytes <= sizeof text; bytes++) {
-        randomise(text, sizeof text), randomise(raw, 32);
+        randomize(text, sizeof text), randomize(raw, 32);
         if (sealane_aes_key_init(&k, raw, 16 + 8 * (bytes % 3)) != 0 || sealane_aes_cmac_init(&s) != 0 ||
             sealane_aes_cmac_update(&k, &s, text, bytes) != 0 || sealane_aes_cmac_final(&k, &s, whole) != 0 ||
             !all((const uint8_t *)&s, sizeof s, 0) || sealane_aes_cmac_init(&s) != 0)
@@ -252,7 +252,7 @@ static int check_lengths(void)
     for (size_t bytes = 0; bytes <= 300; bytes++) {
         const size_t tag_bytes = siv ? 16 : 4 + 2 * below(7), nonce_bytes = siv ? 12 : 7 + below(7);
         const size_t key_bytes = siv ? 16 + 16 * below(2) : 16 + 8 * below(3), ad_bytes = below(3) ? below(70) : 0;
-        randomise(raw, 32), randomise(nonce, 13), randomise(text, bytes), randomise(ad, ad_bytes);
+        randomize(raw, 32), randomize(nonce, 13), randomize(text, bytes), randomize(ad, ad_bytes);
         memset(tag, FILL, sizeof tag), memset(sealed, FILL, sizeof sealed);
         if (set_up(raw, key_bytes, tag_bytes) != 0 ||
             seal(sealed, tag, nonce, nonce_bytes, ad, ad_bytes, text, bytes) != 0 || !all(sealed + bytes, 64, FILL) ||
@@ -470,7 +470,7 @@ static int check_siv_definition(void)
     for (int i = 0; i < 60; i++) {
         const size_t bytes = below(LONGEST - 16), ad_bytes = below(2) ? below(LONGEST) : below(40),
                      key_bytes = 16 + 16 * below(2);
-        randomise(raw, 32), randomise(nonce, 12), randomise(text, bytes), randomise(ad, ad_bytes);
+        randomize(raw, 32), randomize(nonce, 12), randomize(text, bytes), randomize(ad, ad_bytes);
         siv = 1;
         if (set_up(raw, key_bytes, 16) != 0 ||
             seal(sealed, out + LONGEST - 16, nonce, 12, ad, ad_bytes, text, bytes) != 0 ||
@@ -486,7 +486,7 @@ static int check_ssh(void)
     uint8_t raw[64], tag[17];
     uint32_t length, two[2] = {0};
     uint8_t *const beside = out + 3000;
-    randomise(raw, 64);
+    randomize(raw, 64);
     for (size_t n = 0; n <= 70; n++)
         if (sealane_ssh_key_init(&k, raw, n) != (n == 64 ? SEALANE_OK : SEALANE_INVALID_KEY) ||
             (n != 64 && !all((const uint8_t *)&k, sizeof k, 0)))
@@ -497,7 +497,7 @@ static int check_ssh(void)
         return fail("a key", 0);
     for (size_t bytes = 4; bytes <= 600; bytes++) {
         const uint32_t sequence = (uint32_t)(bytes * 0x9e3779b9);
-        randomise(text, bytes), memset(tag, FILL, sizeof tag), memset(sealed, FILL, sizeof sealed);
+        randomize(text, bytes), memset(tag, FILL, sizeof tag), memset(sealed, FILL, sizeof sealed);
         if (sealane_ssh_seal(&k, sequence, sealed, tag, text, bytes) != 0 || tag[16] != FILL ||
             !all(sealed + bytes, 64, FILL))
             return fail("sealing", bytes);

@@ -32,7 +32,7 @@ static size_t below(size_t n)
     return (size_t)((random_state >> 11) % n);
 }
 
-static void randomise(uint8_t *p, size_t n)
+static void randomize(uint8_t *p, size_t n)
 {
     while (n-- > 0)
         *p++ = (uint8_t)below(256);
@@ -87,8 +87,8 @@ static int taken_back(const uint8_t *out, const uint8_t *in, const uint8_t *as_i
     return out == in ? bytes == 0 || memcmp(out, as_it_came, bytes) == 0 : all(out, bytes, 0);
 }
 
-/* Opens or seals a packet as one of a batch, between neighbours that are authentic: they must not notice. It comes out
- * as the status says, and out has the text, or what a forgery leaves. */
+/* Opens or seals a packet as one of a batch, between authentic neighbors, which must not notice. It comes out
+ * as the status says, and out has the text, or the bytes that a forgery leaves. */
 static int in_batch_of(int open, const sealane_key *k, uint8_t *out, const uint8_t *tag, const uint8_t *nonce,
                        size_t nonce_bytes, const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t bytes,
                        sealane_status status)
@@ -409,7 +409,7 @@ static int check_tampering(size_t step)
             const size_t nonce_bytes = kinds[a].nonce_bytes;
             const size_t part_bytes[PARTS] = {nonce_bytes, sizeof ad, 16, sizes[i]};
             sealane_key k;
-            randomise(key, 32), randomise(nonce, sizeof nonce), randomise(ad, 13), randomise(text, sizeof text);
+            randomize(key, 32), randomize(nonce, sizeof nonce), randomize(ad, 13), randomize(text, sizeof text);
             if (sealane_key_init(&k, kinds[a].alg, key, kinds[a].key_bytes) != 0)
                 return fail("key", 0);
             if (sealane_seal(&k, text, tag, nonce, nonce_bytes, ad, sizeof ad, text, sizes[i]) != 0)
@@ -566,7 +566,7 @@ static int check_wrong_packets_of(sealane_alg alg, size_t key_bytes, uint64_t mo
         for (int way = 0; way < 6; way++) {
             const sealane_status want = way >= 3 && cases[i].opens ? SEALANE_NOT_AUTHENTIC : cases[i].status;
             int got = (int)want;
-            randomise(memory, sizeof memory);
+            randomize(memory, sizeof memory);
             memcpy(before, memory, sizeof before);
             if (want == SEALANE_NOT_AUTHENTIC && cases[i].bytes != 0)
                 memset(before + (cases[i].out - m), 0, cases[i].bytes);
@@ -629,7 +629,7 @@ static int check_wrong_pieces(void)
         {"an output that is another's input", {{m + 500, m, 64}, {m, m + 200, 64}}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        randomise(memory, sizeof memory);
+        randomize(memory, sizeof memory);
         memcpy(before, memory, sizeof before);
         if (sealane_openv(&k, m + 900, m + 800, 12, NULL, 0, cases[i].text, 2) != SEALANE_OVERLAP ||
             memcmp(memory, before, sizeof before) != 0)
@@ -821,7 +821,7 @@ static int check_short_tags(void)
 /* ---- Damaged keys ---- */
 
 /* Whatever the first word of a key is, no call leaves the tables: it is refused by all, or works at one of the levels.
- * Most of what it would do to memory otherwise is seen by the sanitizers only. */
+ * Otherwise it would damage memory, mostly in ways that only the sanitizers see. */
 static int refused_everywhere(const sealane_key *k, size_t nonce_bytes)
 {
     const uint8_t nonce[LONGEST_NONCE] = {2};
@@ -864,7 +864,7 @@ static int check_damaged_keys(void)
     return 1;
 }
 
-/* ---- Objects that are made of what lies in them, or over others ---- */
+/* ---- Objects made from bytes inside them, or over others ---- */
 
 /* Nothing of it is used: no key is half of another, and none is made of zeroes. */
 static int check_sources(void)
@@ -893,7 +893,7 @@ static int check_sources(void)
                 continue;
             for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
                 uint8_t *const source = u.bytes + places[i];
-                randomise(u.bytes, sizeof u.bytes);
+                randomize(u.bytes, sizeof u.bytes);
                 const uint8_t behind = u.bytes[sizes[way] + 13];
                 const int got = way == KEY   ? sealane_key_init(&u.key, alg, source, n)
                                 : way == AES ? sealane_aes_key_init(&u.aes, source, n)
@@ -958,7 +958,7 @@ static int pieces_agree(const sealane_key *k, size_t nonce_bytes, size_t bytes, 
     uint8_t nonce[LONGEST_NONCE], tag[16], tag2[16];
     sealane_stream s;
     sealane_iovec text[9], ads[5];
-    randomise(nonce, sizeof nonce), randomise(ad, ad_bytes);
+    randomize(nonce, sizeof nonce), randomize(ad, ad_bytes);
     for (size_t i = 0; i < bytes; i += 997)
         plain[i] = (uint8_t)below(256);
     if (sealane_seal(k, sealed, tag, nonce, nonce_bytes, ad, ad_bytes, plain, bytes) != 0)
@@ -995,10 +995,10 @@ static int check_pieces(int packets)
 {
     uint8_t key[32];
     sealane_key k;
-    randomise(plain, sizeof plain);
+    randomize(plain, sizeof plain);
     for (int i = 0; i < packets; i++) {
         const int a = i % KINDS;
-        randomise(key, 32);
+        randomize(key, 32);
         if (sealane_key_init(&k, kinds[a].alg, key, kinds[a].key_bytes) != 0)
             return 0;
         if (!pieces_agree(&k, kinds[a].nonce_bytes, below(i % 30 ? 1500 : LONG), below(i % 3 ? 20 : sizeof ad)))
@@ -1069,7 +1069,7 @@ static void *first_use(void *key)
     return sealane_key_init(key, SEALANE_CHACHA20_POLY1305, bytes, 32) == 0 ? key : NULL;
 }
 
-/* Several threads use the library for the first time together; must come before all else. */
+/* Several threads use the library for the first time together; must run before all other checks. */
 static int check_first_use(void)
 {
     enum { THREADS = 4 };
@@ -1298,7 +1298,7 @@ static int check_cbc_batch(void)
     size_t bad = 0;
     memset(out, 0xa5, sizeof out);
     for (size_t i = 0; i < TEXTS; i++) {
-        randomise(raw, 32), randomise(in[i], ROOM), memset(iv[i], (int)i, 16);
+        randomize(raw, 32), randomize(in[i], ROOM), memset(iv[i], (int)i, 16);
         if (sealane_aes_key_init(&keys[i], raw, 16 + 8 * (i / 4 % 3)) != 0)
             return fail("no key", i);
         ops[i] = (sealane_cbc_op){&keys[i], iv[i], out[i], in[i], 16 * below(ROOM / 16), SEALANE_OK};

@@ -4,7 +4,7 @@
  * the kernel; the signal that it raises carries the state of the CPU.
  *
  *     dit               all levels that this CPU can run
- *     dit --plant=off   with what the library knows about the CPU overwritten: must fail */
+ *     dit --plant=off   with the library's CPU features overwritten: must fail */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* modes_openssl: AES in the modes that do not authenticate, CMAC and CCM beside OpenSSL's, with random keys, texts,
  * pieces and mistakes.
  *
- *     modes_openssl [--seconds=N] [--corrupt]    --corrupt: one bit of what OpenSSL gives is wrong now and then; must
+ *     modes_openssl [--seconds=N] [--corrupt]    --corrupt: one bit of OpenSSL's output is wrong now and then; must
  * fail */
 #include <sealane.h>
 
@@ -32,7 +32,7 @@ static size_t below(size_t n)
     return (size_t)(random64() % n);
 }
 
-static void randomise(uint8_t *p, size_t n)
+static void randomize(uint8_t *p, size_t n)
 {
     while (n-- > 0)
         *p++ = (uint8_t)random64();
@@ -91,7 +91,7 @@ static void ctr(const uint8_t *key, size_t key_bytes)
     sealane_aes_ctr s;
     uint8_t iv[16];
     const size_t bytes = some_length();
-    randomise(iv, 16), randomise(text, bytes);
+    randomize(iv, 16), randomize(text, bytes);
     if (below(2))
         memset(iv + below(12), 0xff, 4), iv[12] = iv[13] = iv[14] = 0xff; /* carries far */
     openssl("CTR", 8 * key_bytes, 1, key, iv, bytes);
@@ -111,7 +111,7 @@ static void cbc(const uint8_t *key, size_t key_bytes)
     uint8_t iv[16], chain[16];
     const size_t bytes = some_length() & ~(size_t)15;
     const int encrypt = (int)below(2);
-    randomise(iv, 16), randomise(text, bytes), memcpy(chain, iv, 16);
+    randomize(iv, 16), randomize(text, bytes), memcpy(chain, iv, 16);
     openssl("CBC", 8 * key_bytes, encrypt, key, iv, bytes);
     const uint8_t *in = input(bytes);
     must(sealane_aes_key_init(&k, key, key_bytes) == 0, "set-up", bytes);
@@ -132,7 +132,7 @@ static void cbc_batch(const uint8_t *key, size_t key_bytes)
     sealane_cbc_op ops[TEXTS];
     uint8_t ivs[TEXTS][16], outs[TEXTS][512];
     must(sealane_aes_key_init(&k, key, key_bytes) == 0, "set-up", 0);
-    randomise(text, sizeof text), randomise(&ivs[0][0], sizeof ivs);
+    randomize(text, sizeof text), randomize(&ivs[0][0], sizeof ivs);
     for (size_t i = 0; i < TEXTS; i++)
         ops[i] = (sealane_cbc_op){&k, ivs[i], outs[i], text + 600 * i, 16 * below(33), SEALANE_TOO_LATE};
     uint8_t before[TEXTS][16];
@@ -150,7 +150,7 @@ static void ecb(const uint8_t *key, size_t key_bytes)
     sealane_aes_key k;
     const size_t bytes = some_length() & ~(size_t)15;
     const int encrypt = (int)below(2);
-    randomise(text, bytes);
+    randomize(text, bytes);
     openssl("ECB", 8 * key_bytes, encrypt, key, NULL, bytes);
     const uint8_t *in = input(bytes);
     must(sealane_aes_key_init(&k, key, key_bytes) == 0 &&
@@ -165,7 +165,7 @@ static void xts(const uint8_t *key, size_t key_bytes)
     uint8_t tweak[16];
     const size_t half = key_bytes == 24 ? 16 : key_bytes, bytes = 16 + some_length();
     const int encrypt = (int)below(2);
-    randomise(tweak, 16), randomise(text, bytes);
+    randomize(tweak, 16), randomize(text, bytes);
     openssl("XTS", 8 * half, encrypt, key, tweak, bytes);
     const uint8_t *in = input(bytes);
     must(sealane_aes_xts_key_init(&k, key, 2 * half) == 0 &&
@@ -185,7 +185,7 @@ static void cmac(const uint8_t *key, size_t key_bytes)
     sealane_aes_cmac s;
     const size_t bytes = some_length();
     size_t n;
-    randomise(text, bytes), memset(want, 0xa5, 80), memset(got, 0xa5, 80);
+    randomize(text, bytes), memset(want, 0xa5, 80), memset(got, 0xa5, 80);
     EVP_MAC *m = EVP_MAC_fetch(NULL, "CMAC", NULL);
     EVP_MAC_CTX *ctx = EVP_MAC_CTX_new(m);
     must(ctx != NULL && EVP_MAC_init(ctx, key, key_bytes, params) == 1 && EVP_MAC_update(ctx, text, bytes) == 1 &&
@@ -213,7 +213,7 @@ static void ccm(const uint8_t *key, size_t key_bytes)
     const size_t bytes = some_length(), nonce_bytes = 7 + below(7), tag_bytes = 4 + 2 * below(7);
     const size_t ad_bytes = below(8) ? below(100) : 0xff00 - 3 + below(6);
     int n, ok;
-    randomise(nonce, 13), randomise(text, bytes), randomise(ad, ad_bytes);
+    randomize(nonce, 13), randomize(text, bytes), randomize(ad, ad_bytes);
     snprintf(name, sizeof name, "AES-%zu-CCM", 8 * key_bytes);
     EVP_CIPHER *c = EVP_CIPHER_fetch(NULL, name, NULL);
     EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
@@ -252,7 +252,7 @@ static void ssh(const uint8_t *key, size_t key_bytes)
     sealane_ssh_key k;
     size_t n;
     int m;
-    memcpy(keys, key, 32), randomise(keys + 32, 32), randomise(text, bytes);
+    memcpy(keys, key, 32), randomize(keys + 32, 32), randomize(text, bytes);
     for (int i = 0; i < 4; i++)
         block[12 + i] = (uint8_t)(sequence >> (24 - 8 * i)); /* behind 8 bytes of counter, little-endian */
     EVP_CIPHER *c = EVP_CIPHER_fetch(NULL, "ChaCha20", NULL);
@@ -305,7 +305,7 @@ int main(int argc, char **argv)
     for (const clock_t start = clock(); (double)(clock() - start) < limit * CLOCKS_PER_SEC; cases++) {
         static void (*const all[])(const uint8_t *, size_t) = {ctr, cbc, cbc_batch, ecb, xts, cmac, ccm, ssh};
         uint8_t key[64];
-        randomise(key, sizeof key);
+        randomize(key, sizeof key);
         all[cases % 8](key, 16 + 8 * below(3));
     }
     printf("modes_openssl: %llu cases are the same\n", (unsigned long long)cases);

@@ -214,9 +214,9 @@ static void *on_stack(void *unused)
     return unused;
 }
 
-/* ---- What goes into it ---- */
+/* ---- Input ---- */
 
-static void randomise(uint8_t *p, size_t n, uint64_t *state)
+static void randomize(uint8_t *p, size_t n, uint64_t *state)
 {
     for (; n > 0; n--) {
         *state ^= *state << 13, *state ^= *state >> 7, *state ^= *state << 17;
@@ -259,9 +259,9 @@ static int prepare_packets(void)
 static int prepare(int n, int is_undefined)
 {
     uint64_t state = 0x9e3779b97f4a7c15 * (uint64_t)(n + 1), same = 77;
-    randomise(now.key, sizeof now.key, &state), randomise(now.text, sizeof now.text, &state);
-    randomise(now.texts[0], sizeof now.texts, &state);
-    randomise(now.hp, sizeof now.hp, is_opening() ? &same : &state);
+    randomize(now.key, sizeof now.key, &state), randomize(now.text, sizeof now.text, &state);
+    randomize(now.texts[0], sizeof now.texts, &state);
+    randomize(now.hp, sizeof now.hp, is_opening() ? &same : &state);
     memset(now.iv, 3, sizeof now.iv), memset(now.ivs, 4, sizeof now.ivs), memset(now.out, 0, sizeof now.out);
     if (is_undefined)
         undefine(now.key, sizeof now.key), undefine(now.text, sizeof now.text), undefine(now.texts, sizeof now.texts);
@@ -310,8 +310,8 @@ static void *preparation(void *n)
     return prepare(*(int *)n, 0) ? n : NULL;
 }
 
-/* What is on the stack after the call; the secrets are made in a thread of their own, whose registers nobody inherits.
- */
+/* Copies the stack as the call leaves it. A thread of their own makes the secrets, so the call inherits none of its
+ * registers. */
 static int run(uint8_t *left, int n)
 {
     pthread_t thread;

@@ -2,8 +2,9 @@
  *
  *     placements    seals and opens packets whose parts lie in every way to one another: alone and in a batch
  *
- * The reference marks bytes, and has no arithmetic on addresses. What is refused must leave all as it was; what is not
- * must come out as it does with all parts far apart, but a forgery in place as it came. Uses include/sealane.h only. */
+ * The reference marks bytes, and has no arithmetic on addresses. A refused call must leave everything unchanged. An
+ * accepted one must give the result of a call with all parts far apart; a forgery in place gives its input back. Uses
+ * include/sealane.h only. */
 #include <sealane.h>
 
 #include <signal.h>
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOM = 1024, NONCE = 12, TAG = SEALANE_TAG_BYTES, NEIGHBOURS = 3 };
+enum { ROOM = 1024, NONCE = 12, TAG = SEALANE_TAG_BYTES, NEIGHBORS = 3 };
 enum { OUT, IN, AD, NONCE_PART, TAG_PART, PARTS };
 static const char *const part_names[PARTS] = {"output", "input", "associated data", "nonce", "tag"};
 
@@ -80,12 +81,12 @@ static int run(const placement *p, int open)
 /* The same as one of a batch, whose other packets must not notice. */
 static int run_in_batch(const placement *p, int open)
 {
-    static uint8_t texts[NEIGHBOURS + 1][64], tags[NEIGHBOURS + 1][TAG];
+    static uint8_t texts[NEIGHBORS + 1][64], tags[NEIGHBORS + 1][TAG];
     static const uint8_t nonce[NONCE] = {9};
-    sealane_op ops[NEIGHBOURS + 1];
+    sealane_op ops[NEIGHBORS + 1];
     sealane_key *const key = p->key == NULL ? &chacha : p->key;
-    const size_t bytes = p->bytes < 64 ? p->bytes : 0, at = p->bytes % (NEIGHBOURS + 1);
-    for (size_t i = 0; i < NEIGHBOURS + 1; i++) {
+    const size_t bytes = p->bytes < 64 ? p->bytes : 0, at = p->bytes % (NEIGHBORS + 1);
+    for (size_t i = 0; i < NEIGHBORS + 1; i++) {
         memset(texts[i], (int)i, 64);
         if (open && sealane_seal(key, texts[i], tags[i], nonce, NONCE, NULL, 0, texts[i], bytes) != 0)
             return 1;
@@ -106,8 +107,8 @@ static int run_in_batch(const placement *p, int open)
                            .nonce = address(p, NONCE_PART),
                            .nonce_bytes = p->nonce_bytes,
                            .tag = address(p, TAG_PART)};
-    const size_t good = open ? sealane_open_batch(ops, NEIGHBOURS + 1) : sealane_seal_batch(ops, NEIGHBOURS + 1);
-    return good == NEIGHBOURS + (ops[at].status == SEALANE_OK) ? (int)ops[at].status : 1;
+    const size_t good = open ? sealane_open_batch(ops, NEIGHBORS + 1) : sealane_seal_batch(ops, NEIGHBORS + 1);
+    return good == NEIGHBORS + (ops[at].status == SEALANE_OK) ? (int)ops[at].status : 1;
 }
 
 /* What the room must be after the call, and the status. A packet to open has a right tag where all its parts have room,

@@ -22,7 +22,7 @@ static size_t below(size_t n)
     return (size_t)((random_state >> 11) % n);
 }
 
-static void randomise(uint8_t *p, size_t n)
+static void randomize(uint8_t *p, size_t n)
 {
     while (n-- > 0)
         *p++ = (uint8_t)below(256);
@@ -134,9 +134,9 @@ static void make_keys(void)
     static const sealane_alg algs[] = {SEALANE_AES_128_GCM, SEALANE_AES_256_GCM, SEALANE_CHACHA20_POLY1305};
     for (size_t i = 0; i < 7; i++) {
         uint8_t key[32], iv[12], hp[32];
-        randomise(key, 32), randomise(iv, 12), randomise(hp, 32);
+        randomize(key, 32), randomize(iv, 12), randomize(hp, 32);
         int bad = sealane_quic_keys_init(&keys[i], algs[i % 3], key, iv, hp, i % 3 ? 32 : 16);
-        randomise(key, 32);
+        randomize(key, 32);
         bad |= sealane_quic_keys_init(&later[i], algs[i % 3], key, iv, hp, i % 3 ? 32 : 16);
         check(!bad, "keys", i);
     }
@@ -147,7 +147,7 @@ static sealane_quic_packet make_packet(uint8_t *bytes, size_t *key, size_t alike
 {
     const int is_long = (int)below(2);
     sealane_quic_packet p = {.bytes = bytes, .pn_offset = alike ? 9 : 1 + below(40)};
-    randomise(bytes, ROOM);
+    randomize(bytes, ROOM);
     *key = alike ? alike % 3 + 3 * below(2) : below(7);
     bytes[0] = (uint8_t)((is_long ? 0xc0 : 0x40) | below(4) | (is_long ? 0x30 & bytes[0] : 0x24 & bytes[0]));
     p.keys = !is_long && (bytes[0] & 4) ? &later[*key] : &keys[*key];
@@ -204,7 +204,7 @@ static void batch(size_t n, size_t alike)
         if (packets[i].status != SEALANE_OK) {
             check(memcmp(memory[i], as_it_came[i], ROOM) == 0 && packets[i].number == number[i],
                   "a packet that was refused is not as it came", i);
-            check(packets[i].payload == NULL && packets[i].payload_bytes == 0, "a payload of what was refused", i);
+            check(packets[i].payload == NULL && packets[i].payload_bytes == 0, "a payload of a refused packet", i);
             continue;
         }
         check(packets[i].number == one[i].number &&

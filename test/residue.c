@@ -1,7 +1,7 @@
 /* residue: what calls leave on the stack does not depend on keys, texts or tags: nothing secret stays there.
  *
  * A call runs on a stack of its own that was filled with one byte before, twice with the same secrets and then with
- * others, all else being equal: lengths, addresses, nonces, associated data. A byte that changes with the secrets and
+ * others. The rest is equal: lengths, addresses, nonces, associated data. A byte that changes with the secrets and
  * not by itself was made of them, in whatever form: a key, a round key, key stream, a power of H, a register that the
  * compiler had no room for.
  *
@@ -215,7 +215,7 @@ static void *on_stack(void *unused)
     return unused;
 }
 
-static void randomise(uint8_t *p, size_t n, uint64_t *state)
+static void randomize(uint8_t *p, size_t n, uint64_t *state)
 {
     for (; n > 0; n--) {
         *state ^= *state << 13, *state ^= *state >> 7, *state ^= *state << 17;
@@ -223,12 +223,12 @@ static void randomise(uint8_t *p, size_t n, uint64_t *state)
     }
 }
 
-/* Secrets number n, and what goes with them, made on the usual stack. */
+/* Secrets number n, and their other arguments, made on the usual stack. */
 static int prepare(int n)
 {
     const int opens = now.way == OPEN || now.way == FORGED || now.way == STREAM_OPEN;
     uint64_t state = 0x9e3779b97f4a7c15 * (uint64_t)(n + 1);
-    randomise(now.key, sizeof now.key, &state), randomise(now.text, sizeof now.text, &state);
+    randomize(now.key, sizeof now.key, &state), randomize(now.text, sizeof now.text, &state);
     memset(now.out, 0, sizeof now.out), memset(&now.s, 0, sizeof now.s);
     int bad = sealane_key_init_at(&now.k, now.kind->alg, now.key, now.kind->key_bytes, now.level);
     now.k.opaque[0] |= (uint64_t)(SEALANE_TAG_BYTES - now.kind->tag_bytes) << KEY_CUT_AT;

@@ -272,7 +272,7 @@ static void set_up_traps(void)
 
 typedef struct {
     const char *name;
-    int level, plant; /* plant: -1, or what to run instead */
+    int level, plant; /* plant: -1, or the fault to run instead */
     size_t bytes, ad_bytes;
     sealane_alg alg;
     enum { SEAL, OPEN, OPEN_WRONG, STREAM, BATCH_SEAL, BATCH_OPEN, BATCH_KERNEL, MODE } what;
@@ -483,7 +483,7 @@ static int same_for_all_secrets(const scenario *s, size_t *steps, int secrets)
     return first.steps >= 20;
 }
 
-/* With --long: when the level that is traced has had its time, and what there was no time for. */
+/* With --long: the deadline of the traced level, and how many calls there was no time for. */
 static time_t deadline;
 static unsigned left_out;
 
@@ -524,7 +524,7 @@ static int trace_batches(int table, int level, size_t *steps, int thorough)
     return 1;
 }
 
-/* The algorithm for size i: all of a table's by turns. */
+/* The algorithm for size i: a table's algorithms alternate. */
 static sealane_alg algorithm(int table, size_t i, int what)
 {
     static const sealane_alg gcm[] = {SEALANE_AES_128_GCM, SEALANE_AES_256_GCM, SEALANE_AES_192_GCM};
@@ -533,7 +533,7 @@ static sealane_alg algorithm(int table, size_t i, int what)
     return (what == STREAM || what == SEAL) && i % 2 ? SEALANE_XCHACHA20_POLY1305 : SEALANE_CHACHA20_POLY1305;
 }
 
-/* Every operation of a mode, with the three lengths of keys by turns. */
+/* Every operation of a mode, with alternating lengths of keys. */
 static int trace_modes(int table, int level, size_t *steps, int thorough)
 {
     static const sealane_alg algs[] = {SEALANE_AES_128_GCM, SEALANE_AES_256_GCM, SEALANE_AES_192_GCM};
@@ -572,7 +572,7 @@ static int trace_level(int table, int level, size_t *steps, int thorough)
     const int is_gcm = table == SEALANE_AESGCM;
     const int list = thorough ? (is_gcm && is_slow ? 1 : 3) : is_slow ? 2 : is_gcm;
     const size_t *const sizes = lists[list], count = counts[list];
-    /* There may not be time for all: batches first, and of the lengths every fifth by turns. 23 is a prime number. */
+    /* There may not be time for all: batches first, then every fifth length in five rounds. 23 is a prime number. */
     if (!trace_batches(table, level, steps, thorough))
         return 0;
     for (size_t n = 0; n < count; n++)

@@ -40,7 +40,8 @@ static int seal_stream(const sealane_key *k, FILE *in, FILE *out)
     return !ferror(in) && sealane_stream_seal_final(&s, tag) == 0 && fwrite(tag, 1, TAG, out) == TAG;
 }
 
-/* What goes to out is not authenticated before this returns 1. The last TAG bytes of the file are held back. */
+/* The bytes written to out are not authenticated before this returns 1. The last TAG bytes of the file are held back.
+ */
 static int open_stream(const sealane_key *k, FILE *in, FILE *out)
 {
     static uint8_t part[TAG + CHUNK];

@@ -283,7 +283,7 @@ static void stop_everywhere(const run *r, void *scratch)
 }
 #endif
 
-/* ---- What runs ---- */
+/* ---- The calls ---- */
 
 static uint8_t key[32] = {1}, nonce[16] = {2}, ad[40], text[2000], tag[16], tags[9][16];
 static sealane_key k;

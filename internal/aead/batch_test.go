@@ -68,7 +68,7 @@ func forEachTable(t *testing.T, f func(t *testing.T, table *dispatch.Table, leve
 	}
 }
 
-// batchOps returns n ops that seal, apart or in place, and what each must give.
+// batchOps returns n ops that seal, apart or in place, and their expected results.
 func batchOps(r *rand.Rand, keys []keyPair, n int) (ops []Op, peers []cipher.AEAD, texts, sealed [][]byte) {
 	imix := []int{64, 64, 64, 64, 64, 64, 64, 576, 576, 576, 576, 1420}
 	mix := r.IntN(4)

@@ -126,7 +126,7 @@ func TestPreempted(t *testing.T) {
 		before := turns.Load()
 		a.Seal(buf[:0], nonce, nil, ad)
 		if turns.Load() == before {
-			t.Errorf("%s: nobody else ran while a gigabyte was authenticated", v.name)
+			t.Errorf("%s: no other goroutine ran while a gigabyte was authenticated", v.name)
 		}
 	}
 	level, _ := kernel.ChaCha20Poly1305Levels.Choose()

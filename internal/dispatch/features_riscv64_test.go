@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// TestAgainstSys compares with what package cpu of x/sys finds.
+// TestAgainstSys compares with the features that package cpu of x/sys finds.
 func TestAgainstSys(t *testing.T) {
 	theirs := map[string]bool{"m": true, "zbb": cpu.RISCV64.HasZbb}
 	for _, f := range features() {

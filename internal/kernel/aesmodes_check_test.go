@@ -75,7 +75,7 @@ func (c *modeCase) setup(level Level, memory unsafe.Pointer) {
 	}
 }
 
-// call has kernel do it in one call or two. Some of its pointers lie one past the end of what they belong to, and are not used:
+// call has kernel do it in one call or two. Some of its pointers lie one past the end of their object, and are not used:
 // checkptr, which the race detector brings, refuses these.
 //
 //go:nocheckptr
@@ -157,7 +157,7 @@ func modeKernel(operation uint64, level Level) func(*Args) {
 	}
 }
 
-// run has kernel, with keys of a level, do the case, and returns what is wrong with the outcome.
+// run has kernel, with keys of a level, do the case, and returns the error in the outcome.
 func (b *modeBench) run(level Level, kernel func(*Args), c *modeCase) (err error) {
 	wantOut, wantStates := c.want(modeKernel(c.operation, Portable))
 	outStride, inStride, keyStride := c.strides()
@@ -232,7 +232,7 @@ func inLanes(operation uint64) (lanes, oneBlock bool) {
 }
 
 // TestModesAllLengths compares every level with the portable code: all lengths from 0 to 1100 bytes, lanes of all numbers to 36, at the
-// end of their memory, where a guard page follows; in place by turns, and in two calls by turns.
+// end of their memory, where a guard page follows; every second one in place, and alternately in two calls.
 func TestModesAllLengths(t *testing.T) {
 	b := newModeBench(t)
 	forEachMode(t, func(t *testing.T, operation uint64, level Level) {
@@ -346,7 +346,7 @@ func TestModesFaults(t *testing.T) {
 		})
 	}
 	_ = read
-	// In lanes: one that is left out, one that has its neighbour's key or state, one too many.
+	// In lanes: one that is left out, one that has its neighbor's key or state, one too many.
 	for _, operation := range []uint64{AESCBCEncrypt, AESMasks, chaCha20Masks} {
 		for name, fault := range map[string]func(lanes []Lane) []Lane{
 			"left out": func(lanes []Lane) []Lane { return lanes[:len(lanes)-1] },

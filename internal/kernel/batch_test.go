@@ -99,7 +99,7 @@ func newLaneBench(t testing.TB) *laneBench {
 	return b
 }
 
-// run has kernel do all packets in one call, with keys of a level, and returns what is wrong with the outcome.
+// run has kernel do all packets in one call, with keys of a level, and returns the error in the outcome.
 func (b *laneBench) run(level Level, kernel func(*Args), packets []*packet, open bool) (err error) {
 	lanes := unsafe.Slice((*Lane)(unsafe.Pointer(&b.lanes[len(b.lanes)-maxLanes*asmLaneStride])), maxLanes)[maxLanes-len(packets):]
 	var regions []*region

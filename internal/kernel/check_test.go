@@ -214,7 +214,7 @@ func place(name string, memory []byte, bytes, offset int) *region {
 
 func (r *region) pointer() unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(r.bytes)) }
 
-// check compares the region with what it must hold, sees that the bytes around it were left alone, and restores them.
+// check compares the region with its expected bytes, checks that the bytes around it are unchanged, and restores them.
 func (r *region) check() (err error) {
 	if !bytes.Equal(r.bytes, r.want) {
 		at := 0
@@ -274,7 +274,7 @@ func (b *bench) place(p *packet) placed {
 	return placed{out, in, ad, key, nonce, tag, state, regions}
 }
 
-// run has kernel do the packet, and returns what is wrong with the outcome.
+// run has kernel do the packet, and returns the error in the outcome.
 func (b *bench) run(kernel func(*Args), p *packet) (err error) {
 	at := b.place(p)
 	regions, state := at.regions, at.state

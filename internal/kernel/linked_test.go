@@ -251,7 +251,7 @@ func (im *image) compareBody(k *generated, entry uint64, code []byte) (rest []by
 // machine is what the linked form of a kernel depends on.
 type machine struct {
 	apart     bool                                                          // the body is a function of its own
-	epilogue  func(frame uint32) []byte                                     // of a function with a frame of so many bytes
+	epilogue  func(frame uint32) []byte                                     // of a function with a frame of that many bytes
 	bodyEnd   []byte                                                        // of a body that is a function of its own
 	constants func(entry uint64, prologue []byte) (address uint64, ok bool) // what the prologue loads
 	align     uint64                                                        // of the constants
@@ -436,7 +436,7 @@ func armLiteral(code []byte, at, register int) (uint32, bool) {
 	return binary.LittleEndian.Uint32(code[from:]), true
 }
 
-// TestLinkedBytes proves that what runs is what was generated: the machine code and constants of each kernel in this very
+// TestLinkedBytes proves that the program runs the generated code: the machine code and constants of each kernel in this very
 // program equal the committed ones, and those equal a fresh assembly where a compiler is installed.
 func TestLinkedBytes(t *testing.T) {
 	files, err := filepath.Glob("*_" + runtime.GOARCH + ".s")

@@ -56,12 +56,12 @@ func scrub() {
 	clearAll(&frame)
 }
 
-// clearAll is called, as a frame that nobody else sees would be left out.
+// clearAll must be a call, because the compiler would drop writes to a frame that does not escape.
 //
 //go:noinline
 func clearAll(frame *[scrubBytes]byte) { clear(frame[:]) }
 
-// copyDead copies what lies on the stack below dead, a variable of its caller: what the last callee left.
+// copyDead copies the stack below dead, a variable of its caller: the bytes that the last callee left.
 //
 //go:noinline
 //go:nosplit

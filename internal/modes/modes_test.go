@@ -101,7 +101,7 @@ func TestPeer(t *testing.T) {
 // TestAllocations: none of it allocates.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
-		t.Skip("NOT RUN: the race detector is told of what assembly reads and writes, which allocates")
+		t.Skip("NOT RUN: the race detector is told which bytes assembly reads and writes, which allocates")
 	}
 	var key kernel.AESKey
 	kernel.AESKeySetup(kernel.Level(chosen()), &key, make([]byte, 16))

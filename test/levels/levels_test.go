@@ -104,13 +104,13 @@ func TestPages(t *testing.T) {
 // Lists that have their reason.
 var lists = map[string]string{
 	"afalg/driver_linux.go":    "words of the names of Linux's drivers",
-	"tools/armcost/armcost.mk": "which core is modelled with which level",
+	"tools/armcost/armcost.mk": "which core is modeled with which level",
 	"tools/prove/all.py":       "which kernels have an induction",
 }
 
 const tooMany = 4
 
-// isList says whether a line of a program has so many names of levels that it must be a list of them.
+// isList says whether a line of a program has enough names of levels to be a list of them.
 func isList(line string) bool {
 	words := regexp.MustCompile(`\w+`).FindAllString(line, -1)
 	count := 0

@@ -92,7 +92,7 @@ func examples(t *testing.T, language string, printed map[string]string, try func
 		t.Run(b.page, func(t *testing.T) {
 			want, known := printed[b.page]
 			if !known {
-				t.Fatal("nothing is known of what this prints")
+				t.Fatal("the expected output is not in the table")
 			}
 			if got := try(t, b); !regexp.MustCompile(want).MatchString(got) {
 				t.Errorf("printed %q, want %s", got, want)
@@ -343,7 +343,7 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// place is a path, and what docs/kernels.md says is in it: a label, a macro or the words of a comment.
+// place is a path, with the name that docs/kernels.md places in it: a label, a macro or the words of a comment.
 var place = regexp.MustCompile("`(?:comment )?([^`]+)`")
 
 // missingPlaces returns which labels, macros and comments of a page's table of a kernel stand in none of the kernel's files.

@@ -228,10 +228,10 @@ func wrongOnARM(page, results string) (wrong []string, compared int) {
 		}
 		core = strings.ToLower(strings.ReplaceAll(core, " ", "-"))
 		said, _ := strconv.Atoi(strings.ReplaceAll(cell, ",", ""))
-		modelled := figures[strings.Join([]string{cipher, level, bytes, goarch, core}, " ")]
+		modeled := figures[strings.Join([]string{cipher, level, bytes, goarch, core}, " ")]
 		compared++
-		if modelled == 0 || said != (modelled+packets/2)/packets {
-			wrong = append(wrong, fmt.Sprintf("%s: %s is %d in the results", strings.TrimSpace(line), cell, modelled/packets))
+		if modeled == 0 || said != (modeled+packets/2)/packets {
+			wrong = append(wrong, fmt.Sprintf("%s: %s is %d in the results", strings.TrimSpace(line), cell, modeled/packets))
 		}
 	}
 	for line := range strings.Lines(page) {

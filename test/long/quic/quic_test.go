@@ -1,5 +1,5 @@
 // Package quic runs the tests of two QUIC implementations, quic-go and golang.org/x/net/quic, with this project's package quic in place
-// of what they protect packets with. Both come from the module cache in the versions that go.sum pins, with their tests, as a
+// of their own packet protection. Both come from the module cache in the versions that go.sum pins, with their tests, as a
 // module's archive has them; they are changed in a copy.
 package quic
 
@@ -23,7 +23,7 @@ import (
 
 var limit = flag.Duration("limit", 10*time.Minute, "what the tests of one module may take, each time that they run")
 
-// A stack is a QUIC implementation, and what of it package quic takes the place of.
+// A stack is a QUIC implementation, with the parts that package quic replaces.
 type stack struct {
 	module, folder string // where in the module packets are protected
 	packages       []string
@@ -37,7 +37,7 @@ type stack struct {
 // A change replaces text that is in a file once; if to begins with it alone, "func name(", the whole function goes.
 type change struct{ from, to string }
 
-// A fault is a change of what takes a stack's place.
+// A fault is a change of the replacement in a stack.
 type fault struct {
 	what, file string
 	change
@@ -199,7 +199,7 @@ func (s *stack) copied(t *testing.T) string {
 	return to
 }
 
-// put puts package quic in the place of what a copy of the stack has.
+// put replaces the packet protection in a copy of the stack by package quic.
 func (s *stack) put(t *testing.T, dir string) {
 	root, err := filepath.Abs("../../..")
 	if err != nil {
@@ -250,7 +250,7 @@ func (of outcomes) without(other outcomes) (args []string) {
 	return args[:min(len(args), 20)]
 }
 
-// tries are how often one may fail: some have deadlines, such as a second for 32 handshakes, and what else the machine does counts.
+// tries are how often one may fail: some have deadlines, such as a second for 32 handshakes, and other load on the machine counts.
 const tries = 10
 
 // TestUpstream: what passes as it comes passes with package quic, some of it by itself.
@@ -318,7 +318,7 @@ var figures = []struct{ pkg, pattern string }{
 	{"./integrationtests/self", "^BenchmarkTransfer$"},
 }
 
-// TestFigures times quic-go's benchmarks as they come and with package quic, by turns, and prints the least times: a packet of 1200 bytes
+// TestFigures times quic-go's benchmarks, alternately unchanged and with package quic, and prints the least times: a packet of 1200 bytes
 // sealed or opened, without its header's mask, and handshake and transfer over loopback.
 func TestFigures(t *testing.T) {
 	s := &stacks[0]
