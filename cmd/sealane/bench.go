@@ -41,11 +41,11 @@ func benchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure Seal and Open against x/crypto and the standard library, at every level that this CPU runs",
-		Long: `Measure Seal and Open of packets, at every level that this CPU runs: of ChaCha20-Poly1305 against golang.org/x/crypto,
-of AES-GCM against the standard library's crypto/cipher. All take turns in this one process, a new nonce for each packet,
-and the least of many short times counts. What can be relied on is the ratio to the peer; absolute times depend on what
-else the machine does. It says which levels in use are slower than the peer, and for which ciphers another level is faster
-on this CPU than the one that sealane's table of CPUs says.`,
+		Long: `Measure Seal and Open of packets at every level that this CPU runs. The peer of ChaCha20-Poly1305 is
+golang.org/x/crypto, that of AES-GCM is the standard library's crypto/cipher. All of them alternate in this one process, with a
+new nonce for each packet, and the least of many short times counts. Rely on the ratio to the peer: absolute times depend on
+other load of the machine. The last lines name levels in use that are slower than their peer. They also name ciphers for which
+another level is faster on this CPU than the one in sealane's table of CPUs.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := environment(); err != nil {
@@ -104,8 +104,8 @@ on this CPU than the one that sealane's table of CPUs says.`,
 	f.StringSliceVar(&b.ciphers, "cipher", cipherNames(), "ciphers")
 	f.IntSliceVar(&b.sizes, "size", []int{64, 256, 576, 1024, 1420, 4096, 8192, 16384}, "bytes of plaintext")
 	f.IntSliceVar(&b.ad, "ad", []int{0, 13}, "bytes of associated data")
-	f.IntSliceVar(&b.keys, "keys", []int{1, 64}, "keys, taken in turns")
-	f.IntVar(&b.repeats, "repeats", 40, "times that each is measured")
+	f.IntSliceVar(&b.keys, "keys", []int{1, 64}, "number of keys, used in turn")
+	f.IntVar(&b.repeats, "repeats", 40, "number of times that each is measured")
 	return c
 }
 
@@ -251,7 +251,7 @@ func notOurs() error {
 		return err
 	}
 	if p.Called {
-		return errors.New("this program was itself built by sealane build: there is no stock cipher in it to measure against")
+		return errors.New("sealane build built this program, so it has no stock cipher to measure against")
 	}
 	return nil
 }
@@ -320,7 +320,7 @@ func (c *candidate) open(packets int, out, data []byte) (time.Duration, error) {
 	start := time.Now()
 	for range packets {
 		if _, err := c.aeads[key].Open(out, c.nonce[:], c.sealed[key], data); err != nil {
-			return 0, fmt.Errorf("%s does not open what it sealed", c.level)
+			return 0, fmt.Errorf("%s does not open its own sealed packet", c.level)
 		}
 		if key++; key == len(c.aeads) {
 			key = 0

@@ -19,24 +19,24 @@ func buildCommand() *cobra.Command {
 	job := accelerate.Job{Version: version(), Stdout: os.Stdout, Stderr: os.Stderr}
 	c := &cobra.Command{
 		Use:   "build [-o file] [package] [-- go build flags]",
-		Short: "Build an unmodified Go program with x/crypto's ChaCha20-Poly1305 replaced by sealane",
-		Long: `Build a Go program that uses golang.org/x/crypto/chacha20poly1305, itself or through other packages, with sealane in
-its place. The package is one of the module or workspace that the current folder is in, or any other with a version.
+		Short: "Build an unmodified Go program with sealane in place of x/crypto's ChaCha20-Poly1305",
+		Long: `Build a Go program with sealane in place of golang.org/x/crypto/chacha20poly1305, which the program uses directly or
+through other packages. The package belongs to the module or workspace of the current folder, or is named with a version.
 
-The program's own version of x/crypto is copied, New and NewX of that one package call sealane in the copy, and the
-program is built with the copy. The bare ChaCha20 of x/crypto, which SSH calls, is replaced too, on amd64 and 32-bit ARM.
+The command copies the program's own version of x/crypto. In the copy, New and NewX of that one package call sealane, and the
+program is built with the copy. On amd64 and 32-bit ARM, the command also replaces the bare ChaCha20 of x/crypto, which SSH calls.
 Where sealane has no kernel for the CPU, or with SEALANE_ASM=0, the program's own code runs.
 
-No file of the program, go.mod and go.sum included, is changed. The program is written only if sealane's kernels are found in
-it. A program that is named with a version is built like in its own repository: to itself it is version (devel).
+The command changes no file of the program, go.mod and go.sum included. It writes the program only if it finds sealane's
+kernels in it. A program named with a version is built as in its own repository: it reports its version as (devel).
 
-With --std AES-GCM, AES-CTR, AES-CBC and ChaCha20-Poly1305 of the standard library call sealane as well, and with them crypto/tls,
-net/http and everything that uses crypto/cipher. The go command sees other files in three packages of the standard library, by its
--overlay; the Go installation stays as it is. That is done for releases of Go whose files are known, and never for FIPS 140-3:
-a program so built stops with a message if its environment turns that mode on.
+With --std, AES-GCM, AES-CTR, AES-CBC and ChaCha20-Poly1305 of the standard library call sealane as well. So do crypto/tls, net/http
+and all users of crypto/cipher. The go command's -overlay gives three packages of the standard library other files; the Go
+installation is unchanged. --std works for releases of Go whose files are known, and never for FIPS 140-3. A program built with
+it stops with a message if its environment turns that mode on.
 
-With --batch the workers of wireguard-go, in the program itself or in a module that it uses, give sealane all packets that
-are waiting in one call. That changes a few lines of two loops in a copy of wireguard-go; a version with other loops is
+With --batch, the workers of wireguard-go give sealane all waiting packets in one call. The workers may be in the program itself
+or in a module that it uses. This changes a few lines of two loops in a copy of wireguard-go; a version with other loops is
 refused.`,
 		Example: `  sealane build -o wireguard-go golang.zx2c4.com/wireguard@latest
   sealane build --batch golang.zx2c4.com/wireguard@latest
@@ -53,7 +53,7 @@ refused.`,
 			printFork(result)
 			printWorkers(result)
 			for _, other := range result.Others {
-				fmt.Printf("%s has a ChaCha20-Poly1305 of its own, which stays as it is\n", other)
+				fmt.Printf("%s has a ChaCha20-Poly1305 of its own, which is unchanged\n", other)
 			}
 			fmt.Printf("%s for %s/%s: has the levels %s%s\n", result.Output, result.GOOS, result.GOARCH, strings.Join(result.Levels, " "), here(result))
 			return nil
@@ -69,8 +69,8 @@ func testCommand() *cobra.Command {
 	job := accelerate.Job{Version: version(), Stdout: os.Stdout, Stderr: os.Stderr}
 	c := &cobra.Command{
 		Use:   "test [packages] [-- go test flags]",
-		Short: "Run go test with x/crypto's ChaCha20-Poly1305 replaced by sealane",
-		Long:  `Run the tests of packages that use golang.org/x/crypto/chacha20poly1305 on sealane, by the means of sealane build.`,
+		Short: "Run go test with sealane in place of x/crypto's ChaCha20-Poly1305",
+		Long:  `Run the tests of packages that use golang.org/x/crypto/chacha20poly1305 with sealane in its place, as sealane build does.`,
 		Example: `  sealane test ./... -- -race
   sealane test golang.zx2c4.com/wireguard/device@latest -- -count=1`,
 		Args: onePackage(&job),
@@ -137,7 +137,7 @@ func onePackage(job *accelerate.Job) cobra.PositionalArgs {
 		}
 		switch {
 		case len(packages) > 1:
-			return fmt.Errorf("%s takes one package, not %s: flags of the go command come behind --", cmd.CommandPath(), strings.Join(packages, " "))
+			return fmt.Errorf("%s takes one package, not %s: write flags of the go command after --", cmd.CommandPath(), strings.Join(packages, " "))
 		case len(packages) == 1:
 			job.Package = packages[0]
 		}

@@ -39,7 +39,7 @@ func infoCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	c.Flags().StringVar(&file, "binary", "", "look at this Go program instead of this machine")
+	c.Flags().StringVar(&file, "binary", "", "inspect this Go program instead of this machine")
 	return c
 }
 

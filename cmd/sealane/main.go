@@ -1,5 +1,5 @@
-// Command sealane tells what sealane does on this machine, tests and measures it, and builds unmodified Go programs on
-// it.
+// Command sealane shows the implementations that this machine runs, tests and measures them, and builds unmodified Go
+// programs with them.
 package main
 
 import (
@@ -40,7 +40,7 @@ var commands = []func() *cobra.Command{infoCommand, selftestCommand, benchComman
 func root() *cobra.Command {
 	c := &cobra.Command{
 		Use:           "sealane",
-		Short:         "Fast packet encryption: what it does here, and programs built on it",
+		Short:         "Fast packet encryption: inspect and measure it, and build programs with it",
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,

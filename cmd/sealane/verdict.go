@@ -19,8 +19,8 @@ const noise = 0.02
 
 // What bench --check ends with. The command's exit status is then 3.
 var (
-	errSlower = errors.New("a level in use is slower than what it replaces")
-	errLine   = errors.New("the table of CPUs has this CPU take a level that is slower than another")
+	errSlower = errors.New("a level in use is slower than its peer")
+	errLine   = errors.New("the table of CPUs chooses a slower level than another for this CPU")
 )
 
 // losses are the results of levels in use that are slower than the peer.
@@ -33,14 +33,14 @@ func losses(results []result) (slower []result) {
 	return slower
 }
 
-// A wrongLine is a cipher for which another level than that in use is the faster one, over all that was measured.
+// A wrongLine is a cipher for which another level than that in use is faster over all measurements.
 type wrongLine struct {
 	cipher, chosen, best string
 	ratio                float64 // of the geometric means of throughput
 }
 
 func (l wrongLine) String() string {
-	return fmt.Sprintf("%s: %s is %.2f times as fast as %s over all that was measured, but the table of CPUs says: %s",
+	return fmt.Sprintf("%s: %s is %.2f times as fast as %s over all measurements, but the table of CPUs says: %s",
 		l.cipher, l.best, l.ratio, l.chosen, lineOf(l.cipher))
 }
 
@@ -92,7 +92,7 @@ func verdict(w io.Writer, results []result, named bool) error {
 		fmt.Fprintf(w, "\nNo level in use is slower than its peer by more than %.0f %%.\n", 100*noise)
 	} else {
 		errs = append(errs, errSlower)
-		fmt.Fprintf(w, "\nSLOWER than what it replaces, by ratio of throughput:\n")
+		fmt.Fprintf(w, "\nSLOWER than the peer, by ratio of throughput:\n")
 		for _, r := range slower {
 			fmt.Fprintf(w, "  %s at level %s: %s, %d bytes, %d of associated data, keys %d: %.2f\n", r.Cipher, r.Level, r.Op, r.Size, r.AD, r.Keys, r.Ratio)
 		}

@@ -41,7 +41,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestWrongLine: a level that is faster than the one in use by more than noise, over all that was measured, is told of, unless
+// TestWrongLine: a level that is faster than the one in use by more than noise over all measurements is reported, unless
 // the one in use was named.
 func TestWrongLine(t *testing.T) {
 	results := func(chosen, other float64) (all []result) {
@@ -86,10 +86,10 @@ func TestCheckFails(t *testing.T) {
 		args := []string{"bench", "--cipher", cipher, "--size", "1420", "--ad", "0", "--keys", "1", "--repeats", "3"}
 		out, _, err := command([]string{"SEALANE_ASM=0"}, append(args, "--check")...)
 		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.Contains(out, "SLOWER than what it replaces") || !strings.Contains(out, want) {
+		if !errors.As(err, &exit) || exit.ExitCode() != 3 || !strings.Contains(out, "SLOWER than the peer") || !strings.Contains(out, want) {
 			t.Errorf("%s: %v\n%s", cipher, err, out)
 		}
-		if out, _, err := command([]string{"SEALANE_ASM=0"}, args...); err != nil || !strings.Contains(out, "SLOWER than what it replaces") || !strings.Contains(out, want) {
+		if out, _, err := command([]string{"SEALANE_ASM=0"}, args...); err != nil || !strings.Contains(out, "SLOWER than the peer") || !strings.Contains(out, want) {
 			t.Errorf("%s: %v\n%s", cipher, err, out)
 		}
 	}

@@ -100,7 +100,7 @@ func LineOf(t *dispatch.Table) Line {
 	}
 	switch vendor, model := dispatch.Identity(); {
 	case vendor == 0:
-		line.CPU = "a CPU that does not tell what it is"
+		line.CPU = "a CPU that does not identify itself"
 	case vendor < 0x100:
 		line.CPU = "implementer 0x" + strconv.FormatUint(uint64(vendor), 16) + ", part 0x" + strconv.FormatUint(uint64(model), 16)
 	default:

@@ -29,8 +29,8 @@ type configuration struct {
 }
 
 func (c *configuration) flags(f *pflag.FlagSet) {
-	f.StringVar(&c.file, "config", "", "take settings from this file, TOML with the names of these flags; what is given here counts more")
-	f.BoolVar(&c.check, "check", false, "say whether all settings are right, and do nothing else")
+	f.StringVar(&c.file, "config", "", "read settings from this TOML file, named like these flags; flags on the command line take precedence")
+	f.BoolVar(&c.check, "check", false, "check all settings, and do nothing else")
 }
 
 // apply sets the flags of cmd to what its --config says, if it has one.
@@ -64,7 +64,7 @@ func readConfig(file string) (string, error) {
 	}
 	for n, line := range bytes.Split(b, []byte{'\n'}) {
 		if name, _, _ := bytes.Cut(line, []byte{'='}); bytes.Count(name, []byte{'.'}) > maxNesting && !bytes.ContainsAny(name, `"'#`) {
-			return "", fmt.Errorf("%s, line %d: no setting has a name like this", file, n+1)
+			return "", fmt.Errorf("%s, line %d: unknown setting", file, n+1)
 		}
 	}
 	return string(b), err
@@ -92,7 +92,7 @@ func setFlags(f *pflag.FlagSet, file string, values map[string]any) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		flag := f.Lookup(name)
 		if flag == nil || slices.Contains(notInFiles, name) {
-			return fmt.Errorf("%s: %s: there is no such setting", file, name)
+			return fmt.Errorf("%s: %s: unknown setting", file, name)
 		}
 		if flag.Changed {
 			continue

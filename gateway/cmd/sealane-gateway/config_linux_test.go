@@ -65,8 +65,8 @@ func TestConfigHasEveryFlag(t *testing.T) {
 func TestConfigErrors(t *testing.T) {
 	for _, c := range []struct{ text, says string }{
 		{"interface = [\"eth0\"\nworkers = 1", "line 2"},
-		{`inteface = "eth0"`, "inteface: there is no such setting"},
-		{`config = "x"`, "config: there is no such setting"},
+		{`inteface = "eth0"`, "inteface: unknown setting"},
+		{`config = "x"`, "config: unknown setting"},
 		{`workers = "two"`, "workers: two is no number"},
 		{`workers = 1.5`, "workers: 1.5 is no number"},
 		{`workers = 99999999999999999999`, "line 1"},
@@ -77,11 +77,11 @@ func TestConfigErrors(t *testing.T) {
 		{`keys = [1]`, "keys: [1] is no list"},
 		{"[keys]\na = 1", "keys: map[a:1] is no list"},
 		{"tap = \"a\"\ntap = \"b\"", "line 2"},
-		{"", "what to read?"},
-		{`interface = "eth0"` + "\nunread = \"drop\"", "--unread drop is for --inline"},
-		{`interface = "eth0"` + "\nkeys-nats = \"tls://user:guess@host:4222\"", "a user does not belong there"},
+		{"", "nothing to read"},
+		{`interface = "eth0"` + "\nunread = \"drop\"", "--unread drop needs --inline"},
+		{`interface = "eth0"` + "\nkeys-nats = \"tls://user:guess@host:4222\"", "must not contain a user"},
 		{`interface = "eth0"` + "\nwrite-encrypted = \"a.pcap\"", "only a .pcapng"},
-		{`interface = "eth0"`, "all settings are right"},
+		{`interface = "eth0"`, "all settings are valid"},
 	} {
 		file := filepath.Join(t.TempDir(), "c.toml")
 		os.WriteFile(file, []byte(c.text), 0o600)

@@ -35,35 +35,35 @@ type keySources struct {
 }
 
 func (k *keySources) flags(f *pflag.FlagSet) {
-	f.StringSliceVarP(&k.files, "keys", "k", nil, "key log, as SSLKEYLOGFILE makes it; may be given more than once")
-	f.BoolVar(&k.allow, "allow-readable-keys", false, "take key logs that other users can read")
-	f.IntVar(&k.limit, "max-keys", 1<<20, "connections to keep keys of")
+	f.StringSliceVarP(&k.files, "keys", "k", nil, "key log in the format of SSLKEYLOGFILE; may be given more than once")
+	f.BoolVar(&k.allow, "allow-readable-keys", false, "accept key logs that other users can read")
+	f.IntVar(&k.limit, "max-keys", 1<<20, "number of connections to keep keys of")
 }
 
 func (k *keySources) liveFlags(f *pflag.FlagSet) {
 	k.flags(f)
 	f.Lookup("max-keys").DefValue = "262144"
 	k.limit = 1 << 18
-	f.Lookup("keys").Usage = "key log, as SSLKEYLOGFILE makes it, read as it grows; a file or a named pipe; may be given more than once"
-	f.StringVar(&k.socket, "keys-socket", "", "take key logs from who connects to this Unix socket")
-	f.StringVar(&k.group, "keys-socket-group", "", "let this group connect to --keys-socket as well")
-	f.StringVar(&k.nats, "keys-nats", "", "take key logs from a NATS JetStream at this URL, such as tls://HOST:4222; it is tried again until it is there")
-	f.StringVar(&k.creds, "nats-credentials", "", "file with the JWT and seed of a NATS user, as nsc makes it, of mode 0600")
-	f.StringVar(&k.login, "nats-login", "", "file with a line USER:PASSWORD for NATS, of mode 0600")
-	f.BoolVar(&k.plain, "nats-plaintext", false, "talk to NATS without TLS, so that everybody on the way can read the keys")
-	f.StringVar(&k.ca, "nats-ca", "", "who certifies NATS servers, certificates in PEM; those that this system trusts if it is not given")
+	f.Lookup("keys").Usage = "key log in the format of SSLKEYLOGFILE, a file or a named pipe, read as it grows; may be given more than once"
+	f.StringVar(&k.socket, "keys-socket", "", "accept key logs from clients of this Unix socket")
+	f.StringVar(&k.group, "keys-socket-group", "", "also let this group connect to --keys-socket")
+	f.StringVar(&k.nats, "keys-nats", "", "read key logs from a NATS JetStream at this URL, such as tls://HOST:4222; the gateway retries until it answers")
+	f.StringVar(&k.creds, "nats-credentials", "", "file of mode 0600 with the JWT and seed of a NATS user, in the format of nsc")
+	f.StringVar(&k.login, "nats-login", "", "file of mode 0600 with a line USER:PASSWORD for NATS")
+	f.BoolVar(&k.plain, "nats-plaintext", false, "connect to NATS without TLS: everyone on the path can read the keys")
+	f.StringVar(&k.ca, "nats-ca", "", "file with the CA certificates of NATS servers in PEM; by default those that this system trusts")
 	f.StringVar(&k.stream, "nats-stream", "TLSKEYS", "name of the stream")
-	f.StringVar(&k.topic, "nats-subject", "", "only messages with this subject")
+	f.StringVar(&k.topic, "nats-subject", "", "read only messages with this subject")
 }
 
 // checkSizes tells which of the flags that many commands have is out of range.
 func checkSizes(flows int, k *keySources) error {
 	const most = 1 << 28
 	if flows < 1 || flows > most {
-		return fmt.Errorf("--flows %d: it is 1 to %d", flows, most)
+		return fmt.Errorf("--flows %d: must be 1 to %d", flows, most)
 	}
 	if k != nil && (k.limit < 1 || k.limit > most) {
-		return fmt.Errorf("--max-keys %d: it is 1 to %d", k.limit, most)
+		return fmt.Errorf("--max-keys %d: must be 1 to %d", k.limit, most)
 	}
 	return nil
 }
@@ -137,13 +137,13 @@ func (k *keySources) natsOptions() (more []nats.Option, err error) {
 	u, err := url.Parse(k.nats)
 	switch {
 	case err != nil || u.Host == "":
-		return nil, errors.New("--keys-nats: it is a URL such as tls://HOST:4222") // without what may be a password
+		return nil, errors.New("--keys-nats: must be a URL such as tls://HOST:4222") // without what may be a password
 	case u.User != nil:
-		return nil, errors.New("--keys-nats: a user does not belong there, as everybody on this machine can read command lines; --nats-credentials or --nats-login name a file")
+		return nil, errors.New("--keys-nats: must not contain a user, because all users of this machine can read command lines; name a file by --nats-credentials or --nats-login")
 	case k.plain && (u.Scheme == "tls" || u.Scheme == "wss"):
 		return nil, fmt.Errorf("--keys-nats %s and --nats-plaintext contradict each other", k.nats)
 	case k.creds != "" && k.login != "":
-		return nil, errors.New("--nats-credentials and --nats-login: one of them")
+		return nil, errors.New("--nats-credentials and --nats-login: use only one of them")
 	}
 	if !k.plain {
 		more = append(more, nats.Secure(&tls.Config{MinVersion: tls.VersionTLS12}))
@@ -178,7 +178,7 @@ func (k *keySources) natsOptions() (more []nats.Option, err error) {
 		}
 		user, password, ok := strings.Cut(strings.TrimSpace(string(b)), ":")
 		if !ok {
-			return nil, fmt.Errorf("%s: it has a line USER:PASSWORD", k.login)
+			return nil, fmt.Errorf("%s: must have a line USER:PASSWORD", k.login)
 		}
 		more = append(more, nats.UserInfo(user, password))
 	}

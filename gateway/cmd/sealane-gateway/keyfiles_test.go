@@ -22,8 +22,8 @@ func TestNATSOptions(t *testing.T) {
 		says string
 	}{
 		{keySources{nats: "tls://host:4222"}, ""},
-		{keySources{nats: "tls://gateway:guess@host:4222"}, "a user does not belong there"},
-		{keySources{nats: "nats://gateway@host:4222"}, "a user does not belong there"},
+		{keySources{nats: "tls://gateway:guess@host:4222"}, "must not contain a user"},
+		{keySources{nats: "nats://gateway@host:4222"}, "must not contain a user"},
 		{keySources{nats: "tls://gateway:gu%zzess@host:4222"}, "it is a URL"},
 		{keySources{nats: "host:4222"}, "it is a URL"},
 		{keySources{nats: "tls://host:4222", plain: true}, "contradict"},

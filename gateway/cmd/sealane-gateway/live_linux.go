@@ -106,7 +106,7 @@ func liveCommand() *cobra.Command { return new(live).command() }
 func (l *live) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "live",
-		Short: "Decrypt what passes on network interfaces",
+		Short: "Decrypt traffic on network interfaces",
 		Example: "  sealane-gateway live --interface eth0 --keys sslkeys.log --tap plain0\n" +
 			"  sealane-gateway live --inline eth1=eth2 --unread drop --keys-socket /run/keys --output-interface eth3",
 		Args: cobra.NoArgs,
@@ -123,24 +123,24 @@ func (l *live) command() *cobra.Command {
 	l.keys.liveFlags(f)
 	f.StringSliceVarP(&l.interfaces, "interface", "i", nil, "read from this interface; may be given more than once")
 	f.StringVar(&l.inline, "inline", "", "forward all frames between two interfaces, A=B, and read them")
-	f.StringVar(&l.unread, "unread", "pass", "inline: what becomes of what cannot be read: pass (fail open), or drop (fail closed): nothing but what was read passes, and what --allow names")
-	f.StringArrayVar(&l.allow, "allow", nil, "with --unread drop: let pass unread, such as proto=udp,net=10.0.0.53,port=53 or sni=*.example.com; may be given more than once")
-	f.StringArrayVar(&l.deny, "deny", nil, "with --unread drop: let not pass, whatever else is allowed or read; as --allow")
-	f.IntVar(&l.hold, "hold", 4, "ciphertext that may wait for its keys in one direction, MiB")
-	f.DurationVar(&l.wait, "key-wait", 50*time.Millisecond, "how long ciphertext waits for its keys; 2s with --unread drop, unless given")
-	f.IntVar(&l.workers, "workers", 1, "cores to use")
-	f.IntVar(&l.flows, "flows", 1<<16, "connections to follow at the same time, by all cores")
-	f.IntVar(&l.ring, "ring", 64, "memory for packets that are not read yet, MiB for each core and interface")
-	f.DurationVar(&l.idle, "idle", 0, "how long a connection without packets is followed, such as 24h; 0: while --flows has room")
-	f.StringVar(&l.cpus, "cpus", "", "keep each worker on a processor of its own, such as 2,3 or 2-5: as many as there are workers")
-	f.IntVar(&l.memory, "memory", 1024, "what the gateway may take besides the rings, MiB; who holds most pays when it is used up")
-	f.BoolVar(&l.promisc, "promiscuous", false, "read packets for other machines as well")
+	f.StringVar(&l.unread, "unread", "pass", "with --inline, treatment of unreadable traffic: pass (fail open), or drop (fail closed), which passes only decrypted data and traffic named by --allow")
+	f.StringArrayVar(&l.allow, "allow", nil, "with --unread drop, pass this traffic unread, such as proto=udp,net=10.0.0.53,port=53 or sni=*.example.com; may be given more than once")
+	f.StringArrayVar(&l.deny, "deny", nil, "with --unread drop, drop this traffic even if it is allowed or decrypted; same format as --allow")
+	f.IntVar(&l.hold, "hold", 4, "MiB of ciphertext that may wait for keys in one direction")
+	f.DurationVar(&l.wait, "key-wait", 50*time.Millisecond, "how long ciphertext waits for keys; the default is 2s with --unread drop")
+	f.IntVar(&l.workers, "workers", 1, "number of cores to use")
+	f.IntVar(&l.flows, "flows", 1<<16, "number of connections to follow at the same time, on all cores together")
+	f.IntVar(&l.ring, "ring", 64, "MiB of memory for unread packets, for each core and interface")
+	f.DurationVar(&l.idle, "idle", 0, "forget a connection after this time without packets, such as 24h; 0 keeps it while --flows has room")
+	f.StringVar(&l.cpus, "cpus", "", "pin each worker to one of these processors, such as 2,3 or 2-5: as many as there are workers")
+	f.IntVar(&l.memory, "memory", 1024, "MiB of memory besides the rings; when it is full, the connections that hold most are evicted first")
+	f.BoolVar(&l.promisc, "promiscuous", false, "also read packets for other machines")
 	f.BoolVar(&l.oneNetwork, "one-network", false, oneNetworkUsage)
-	f.StringVar(&l.api, "api", "", "let who connects to this Unix socket give keys by address: PUT, GET, DELETE /flows")
-	f.StringVar(&l.group, "api-group", "", "let this group connect to --api as well")
+	f.StringVar(&l.api, "api", "", "accept keys by address from clients of this Unix socket: PUT, GET, DELETE /flows")
+	f.StringVar(&l.group, "api-group", "", "also let this group connect to --api")
 	f.StringVar(&l.metrics, "metrics", "", "serve metrics for Prometheus at this address, such as localhost:9101")
-	f.StringVar(&l.audit, "audit", "", "append to this file which connections were decrypted; - is standard output")
-	f.BoolVar(&l.status, "status", false, "show what happens in the terminal")
+	f.StringVar(&l.audit, "audit", "", "append a line for each decrypted connection to this file; - is standard output")
+	f.BoolVar(&l.status, "status", false, "show the state in the terminal")
 	return cmd
 }
 
@@ -152,7 +152,7 @@ func (l *live) run(ctx context.Context) error {
 		return err
 	}
 	if l.config.check {
-		fmt.Println("all settings are right")
+		fmt.Println("all settings are valid")
 		return nil
 	}
 	debug.SetMemoryLimit(int64(l.memory) << 20)
@@ -215,7 +215,7 @@ func (l *live) run(ctx context.Context) error {
 		}
 	}
 	if moved > 0 {
-		slog.Info("packets that one core has given another", "count", moved)
+		slog.Info("packets passed from one core to another", "count", moved)
 	}
 	if drops := l.drops(); drops > 0 {
 		slog.Warn("packets that the kernel dropped because they were not read in time", "count", drops)
@@ -240,28 +240,28 @@ func (l *live) check() error {
 	if l.inline != "" {
 		a, b, ok := strings.Cut(l.inline, "=")
 		if !ok || a == b || len(l.interfaces) > 0 {
-			return fmt.Errorf("--inline %q: it is two interfaces, A=B, and there is no --interface then", l.inline)
+			return fmt.Errorf("--inline %q: must be two interfaces, A=B, without --interface", l.inline)
 		}
 		l.interfaces = []string{a, b}
 		l.promisc = true
 	}
 	switch {
 	case len(l.interfaces) == 0:
-		return errors.New("what to read? --interface NAME or --inline A=B")
+		return errors.New("nothing to read: give --interface NAME or --inline A=B")
 	case l.unread != "pass" && l.unread != "drop":
-		return fmt.Errorf("--unread %q: it is pass or drop", l.unread)
+		return fmt.Errorf("--unread %q: must be pass or drop", l.unread)
 	case l.unread == "drop" && l.inline == "":
-		return errors.New("--unread drop is for --inline: packets that are only listened to cannot be held back")
+		return errors.New("--unread drop needs --inline: packets that are only listened to cannot be held back")
 	case l.unread == "pass" && len(l.allow)+len(l.deny) > 0:
-		return errors.New("--allow and --deny are for --unread drop: all else passes anyway")
+		return errors.New("--allow and --deny need --unread drop: without it all traffic passes")
 	case l.hold < 1 || l.hold > 64:
-		return fmt.Errorf("--hold %d: it is 1 to 64", l.hold)
+		return fmt.Errorf("--hold %d: must be 1 to 64", l.hold)
 	case l.workers < 1 || l.workers > 1024:
-		return fmt.Errorf("--workers %d: it is 1 to 1024", l.workers)
+		return fmt.Errorf("--workers %d: must be 1 to 1024", l.workers)
 	case l.ring < 1 || l.ring > 4096:
-		return fmt.Errorf("--ring %d: it is 1 to 4096", l.ring)
+		return fmt.Errorf("--ring %d: must be 1 to 4096", l.ring)
 	case l.wait < 0:
-		return fmt.Errorf("--key-wait %v: it is 0 or more", l.wait)
+		return fmt.Errorf("--key-wait %v: must be 0 or more", l.wait)
 	}
 	if err := checkSizes(l.flows, &l.keys); err != nil {
 		return err
@@ -294,11 +294,11 @@ func (l *live) check() error {
 		}
 	}
 	if l.budget() < 4<<20*l.workers {
-		return fmt.Errorf("--memory %d: with --flows %d it takes at least %d", l.memory, l.flows, l.memory+((4<<20*l.workers-l.budget())*2)>>20+1)
+		return fmt.Errorf("--memory %d: --flows %d needs at least %d", l.memory, l.flows, l.memory+((4<<20*l.workers-l.budget())*2)>>20+1)
 	}
 	for _, name := range l.interfaces {
 		if name == l.out.face {
-			return fmt.Errorf("--output-interface %s is read from as well: it would read what it wrote", name)
+			return fmt.Errorf("--output-interface %s is also read: the gateway would read its own output", name)
 		}
 	}
 	return nil

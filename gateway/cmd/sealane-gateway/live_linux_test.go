@@ -475,7 +475,7 @@ func TestInlineVLAN(t *testing.T) {
 // What cannot be is refused before anything is opened.
 func TestLiveFlags(t *testing.T) {
 	for flags, says := range map[string]string{
-		"": "what to read?", "--interface lo --unread drop": "--inline", "--inline a=b --allow proto=udp": "--unread drop",
+		"": "nothing to read", "--interface lo --unread drop": "--inline", "--inline a=b --allow proto=udp": "--unread drop",
 		"--inline a=b --unread drop --allow what=1": "terms are", "--inline a=b --hold 0": "1 to 64",
 		"--interface lo --cpus 0,1": "2 processors for 1 workers", "--interface lo --cpus x": "neither", "--interface lo --cpus 0-1,1 --workers 3": "twice",
 		"--interface lo --memory 100": "at least", "--interface lo --flows 1000000": "--memory 1024", "--inline lo=lo": "two interfaces", "--interface lo --workers 0": "1 to 1024",

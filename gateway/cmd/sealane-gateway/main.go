@@ -38,8 +38,8 @@ func main() {
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sealane-gateway",
-		Short:         "See inside your own TLS",
-		Long:          "sealane-gateway decrypts TLS 1.3 and 1.2 whose keys you have, and writes what it held as captures or streams.",
+		Short:         "Decrypt your own TLS connections",
+		Long:          "sealane-gateway decrypts TLS 1.3 and 1.2 connections whose keys you have, and writes their contents as captures or streams.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,7 +53,7 @@ func rootCommand() *cobra.Command {
 			case "json":
 				slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 			default:
-				return fmt.Errorf("--log %q: it is text or json", logFormat)
+				return fmt.Errorf("--log %q: must be text or json", logFormat)
 			}
 			return nil
 		},

@@ -58,19 +58,19 @@ type outputs struct {
 }
 
 func (o *outputs) flags(f *pflag.FlagSet) {
-	f.StringVarP(&o.write, "write", "w", "", "write a capture with the plaintext; pcapng if the name ends so, - is standard output. A file that is there stays: the new one gets a number")
-	f.StringVar(&o.encrypted, "write-encrypted", "", "write the packets as they came, with the keys of connections that were decrypted in it: a pcapng capture that tshark and Wireshark take as it is, and that has to be kept as secret as the keys")
-	f.IntVar(&o.size, "write-size", 0, "go on with another file after so many MiB")
-	f.DurationVar(&o.every, "write-every", 0, "go on with another file after this time, such as 1h")
-	f.IntVar(&o.keep, "write-keep", 0, "keep so many files of each name, and delete the oldest ones, those of earlier runs as well; 0 keeps all")
-	f.StringVar(&o.chains, "certificates", "", "write the certificates of decrypted connections to this folder, each chain once, named by the SHA-256 of its first; 16384 of them in a run")
+	f.StringVarP(&o.write, "write", "w", "", "write a capture with the plaintext; a name in .pcapng gives pcapng, - is standard output. An existing file is kept: the new one gets a number")
+	f.StringVar(&o.encrypted, "write-encrypted", "", "write the original packets with the keys of decrypted connections: a pcapng capture that tshark and Wireshark decrypt by themselves. Keep it as secret as the keys")
+	f.IntVar(&o.size, "write-size", 0, "start another file after this many MiB")
+	f.DurationVar(&o.every, "write-every", 0, "start another file after this time, such as 1h")
+	f.IntVar(&o.keep, "write-keep", 0, "keep this many files of each name and delete the oldest, those of earlier runs included; 0 keeps all")
+	f.StringVar(&o.chains, "certificates", "", "write the certificates of decrypted connections to this folder: each chain once, named by the SHA-256 of its first, at most 16384 in a run")
 	f.StringVar(&o.streams, "streams", "", "write the bytes of each connection to files in this folder")
-	f.IntVar(&o.segment, "segment", output.DefaultSegment, "most bytes of plaintext in one packet; on an interface what fits into 1500 bytes, unless given")
+	f.IntVar(&o.segment, "segment", output.DefaultSegment, "largest number of plaintext bytes in one packet; on an interface the default fits packets of 1500 bytes")
 	o.given = f.Changed
-	f.BoolVar(&o.noChecksums, "no-checksums", false, "leave IP and TCP checksums out")
+	f.BoolVar(&o.noChecksums, "no-checksums", false, "leave out IP and TCP checksums")
 	f.StringSliceVar(&o.ports, "map-port", []string{"443=80", "8443=8080"},
-		"servers' ports in the output, as tools look for TLS on those of TLS")
-	f.BoolVar(&o.keepPorts, "keep-ports", false, "leave servers' ports as they are, whatever --map-port says")
+		"ports of servers in the output, because other tools expect TLS on the original ones")
+	f.BoolVar(&o.keepPorts, "keep-ports", false, "keep the ports of servers; overrides --map-port")
 	f.Uint16Var(&o.vlan, "mark-vlan", 0, "mark packets with this VLAN identifier")
 	f.StringVar(&o.mac, "mark-mac", "", "mark packets with this Ethernet address as their source, such as 02:00:00:00:00:01")
 }
@@ -78,8 +78,8 @@ func (o *outputs) flags(f *pflag.FlagSet) {
 // liveFlags are those that files have no use for.
 func (o *outputs) liveFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.face, "output-interface", "", "send packets with the plaintext on this interface")
-	f.StringVar(&o.tap, "tap", "", "make this TAP interface, and have packets with the plaintext arrive there")
-	f.StringVar(&o.server, "serve", "", "PCAP-over-IP: give who connects to this address a capture of the plaintext, such as localhost:57012")
+	f.StringVar(&o.tap, "tap", "", "create this TAP interface, and deliver packets with the plaintext there")
+	f.StringVar(&o.server, "serve", "", "serve a capture of the plaintext at this address (PCAP-over-IP), such as localhost:57012")
 }
 
 func (o *outputs) options() (output.Options, error) {
@@ -88,17 +88,17 @@ func (o *outputs) options() (output.Options, error) {
 		return opts, fmt.Errorf("--mark-vlan %d: the largest is 4094", o.vlan)
 	}
 	if o.segment < 1 || o.segment > 65000 {
-		return opts, fmt.Errorf("--segment %d: it is 1 to 65000", o.segment)
+		return opts, fmt.Errorf("--segment %d: must be 1 to 65000", o.segment)
 	}
 	if o.mac != "" {
 		a, err := net.ParseMAC(o.mac)
 		if err != nil || len(a) != len(opts.MAC) || a[0]&1 != 0 {
-			return opts, fmt.Errorf("--mark-mac %q: it is the address of one Ethernet interface", o.mac)
+			return opts, fmt.Errorf("--mark-mac %q: must be the address of one Ethernet interface", o.mac)
 		}
 		opts.MAC = [6]byte(a)
 	}
 	if o.size < 0 || o.size > 1<<30 || o.every < 0 || o.keep < 0 {
-		return opts, errors.New("--write-size, --write-every, --write-keep: they are 0 or more")
+		return opts, errors.New("--write-size, --write-every, --write-keep: must be 0 or more")
 	}
 	if o.encrypted != "" && !strings.HasSuffix(o.encrypted, ".pcapng") {
 		return opts, fmt.Errorf("--write-encrypted %s: only a .pcapng has room for keys", o.encrypted)
@@ -108,7 +108,7 @@ func (o *outputs) options() (output.Options, error) {
 		a, err1 := strconv.ParseUint(from, 10, 16)
 		b, err2 := strconv.ParseUint(to, 10, 16)
 		if !ok || err1 != nil || err2 != nil {
-			return opts, fmt.Errorf("--map-port %q: it is FROM=TO, two port numbers", p)
+			return opts, fmt.Errorf("--map-port %q: must be FROM=TO, two port numbers", p)
 		}
 		opts.Ports[uint16(a)] = uint16(b)
 	}
@@ -175,13 +175,13 @@ func (o *outputs) open() error {
 			return err
 		}
 		if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
-			slog.Warn("plaintext is served to whoever reaches this address", "address", a)
+			slog.Warn("the plaintext is served to every client that reaches this address", "address", a)
 		}
 		o.serving = output.NewServer(l, o.counts, output.ServerEvents{
 			Connected: func(a net.Addr) { slog.Info("reader connected", "address", a) },
 			TooSlow:   func(a net.Addr) { slog.Warn("reader too slow: it loses packets", "address", a) },
-			Evicted:   func(a net.Addr) { slog.Warn("a reader that read nothing made room for another", "address", a) },
-			Refused:   func(a net.Addr) { slog.Warn("too many readers: one was turned away", "address", a) },
+			Evicted:   func(a net.Addr) { slog.Warn("an idle reader was disconnected in favor of another", "address", a) },
+			Refused:   func(a net.Addr) { slog.Warn("too many readers: one was refused", "address", a) },
 		})
 		o.closers = append(o.closers, o.serving)
 	}
@@ -209,7 +209,7 @@ func (o *outputs) roll(name string) (*output.Roll, error) {
 		return nil, err
 	}
 	if r.Name() != name {
-		slog.Info("the file is there already, and stays as it is", "file", name, "instead", r.Name())
+		slog.Info("the file exists, and is kept", "file", name, "instead", r.Name())
 	}
 	r.Began = func(name string) { slog.Info("writing to another file", "file", name) }
 	o.rolls = append(o.rolls, r)

@@ -38,7 +38,7 @@ func readCommand() *cobra.Command {
 				return err
 			}
 			if workers < 1 || workers > 1024 {
-				return fmt.Errorf("--workers %d: it is 1 to 1024", workers)
+				return fmt.Errorf("--workers %d: must be 1 to 1024", workers)
 			}
 			store := keys.NewStore(from.limit)
 			log := &keys.Log{Store: store, From: "file"}
@@ -114,14 +114,14 @@ func readCommand() *cobra.Command {
 	f := cmd.Flags()
 	out.flags(f)
 	from.flags(f)
-	f.BoolVar(&progress, "progress", false, "show how far it is, and how fast")
+	f.BoolVar(&progress, "progress", false, "show progress and speed")
 	f.BoolVar(&one, "one-network", false, oneNetworkUsage)
-	f.IntVar(&workers, "workers", runtime.NumCPU(), "cores to use")
-	f.IntVar(&flows, "flows", 1<<18, "connections to follow at the same time; the memory for each is 340 bytes, and 2 KiB if it is TLS")
+	f.IntVar(&workers, "workers", runtime.NumCPU(), "number of cores to use")
+	f.IntVar(&flows, "flows", 1<<18, "number of connections to follow at the same time; each takes 340 bytes of memory, or 2 KiB for TLS")
 	return cmd
 }
 
-const oneNetworkUsage = "VLAN tags and networks of tunnels do not tell connections apart: for mirrors that tag one direction only"
+const oneNetworkUsage = "ignore VLAN tags and networks of tunnels when matching connections, for mirrors that tag only one direction"
 
 // report logs what was found.
 func report(s *engine.Stats, store *keys.Store) {
@@ -138,9 +138,9 @@ func report(s *engine.Stats, store *keys.Store) {
 	}
 	warn("malformed packets", s.Verdicts[3])
 	warn("fragmented packets refused because fragments overlap", s.Fragments.Overlaps)
-	warn("fragmented packets of which a part is missing", s.Fragments.Expired+s.Fragments.Evicted)
-	warn("IP fragments that cannot be right", s.Fragments.Bad)
-	warn("frames with more tunnels in each other than are looked into", s.Tunnels.Deep)
+	warn("fragmented packets with a missing part", s.Fragments.Expired+s.Fragments.Evicted)
+	warn("invalid IP fragments", s.Fragments.Bad)
+	warn("frames with more nested tunnels than the gateway reads", s.Tunnels.Deep)
 	warn("holes in TCP streams", s.Holes, "bytes", s.HoleBytes)
 	warn("bytes cut off by the capture's snapshot length", s.Cut)
 	warn("segments that contradict others", s.Conflicts)
@@ -155,5 +155,5 @@ func report(s *engine.Stats, store *keys.Store) {
 	warn("datagrams in connections of QUIC, which are not delivered", s.QUIC.Datagrams, "bytes", s.QUIC.DatagramBytes)
 	warn("connections of QUIC removed because there was no room", s.QUIC.Ends[quic.Evicted-quic.Closed])
 	_, bad := store.Lines()
-	warn("lines that are no key log", bad)
+	warn("lines that are not in the format of a key log", bad)
 }

@@ -36,7 +36,7 @@ func (a *appended) reopen() error {
 	if a.name != "-" {
 		var err error
 		if f, err = os.OpenFile(a.name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW, 0o600); errors.Is(err, unix.ELOOP) {
-			return fmt.Errorf("%s is a link, and links are not followed", a.name)
+			return fmt.Errorf("%s is a symbolic link, which is not followed", a.name)
 		} else if err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (l *live) reload(ctx context.Context) {
 	}
 	if l.auditFile != nil {
 		if err := l.auditFile.reopen(); err != nil {
-			slog.Error("the audit goes on in the old file", "file", l.audit, "error", err)
+			slog.Error("the audit continues in the old file", "file", l.audit, "error", err)
 		}
 	}
 	if l.config.file == "" {
@@ -148,16 +148,16 @@ func (l *live) reload(ctx context.Context) {
 	if err := loadConfig(f, l.config.file); err == nil {
 		err = fresh.check()
 		if err != nil {
-			slog.Error("the configuration is not right, and nothing of it changes", "error", err)
+			slog.Error("the configuration is invalid: nothing changes", "error", err)
 			return
 		}
 	} else {
-		slog.Error("the configuration is not right, and nothing of it changes", "error", err)
+		slog.Error("the configuration is invalid: nothing changes", "error", err)
 		return
 	}
 	for _, name := range changed(l.flags, f, l.config.argv) {
 		if !slices.Contains(reloadable, name) {
-			slog.Warn("this setting changes with the next start", "setting", name)
+			slog.Warn("this setting changes only at the next start", "setting", name)
 		}
 	}
 	if !l.config.argv["keys"] {

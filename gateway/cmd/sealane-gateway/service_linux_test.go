@@ -106,7 +106,7 @@ map-port = ["443=80", "8443=8080"`)
 	m.waitFor(t, "READY=1")
 	p.waitFor(t, "another key log", 1)
 	for _, name := range []string{"flows", "mark-vlan"} {
-		p.waitFor(t, `changes with the next start","setting":"`+name+`"`, 1)
+		p.waitFor(t, `changes only at the next start","setting":"`+name+`"`, 1)
 	}
 	if strings.Contains(p.text(), `"setting":"keys"`) || strings.Contains(p.text(), `"setting":"map-port"`) {
 		t.Error("what has not changed, or has at once, is said to be for the next start")
@@ -121,7 +121,7 @@ map-port = ["443=80", "8443=8080"`)
 	// A configuration that is not right changes nothing.
 	os.WriteFile(l.file("gateway.toml"), []byte("interface = 7"), 0o600)
 	p.Process.Signal(syscall.SIGHUP)
-	p.waitFor(t, "nothing of it changes", 1)
+	p.waitFor(t, "nothing changes", 1)
 	p.stop()
 	m.waitFor(t, "STOPPING=1")
 

@@ -83,9 +83,9 @@ func xdpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "xdp",
 		Short: "Decrypt flows on the packet path, before the host's network stack",
-		Long: "xdp takes the flows that are registered with it off an interface and decrypts them: in the kernel's XDP hook, where a packet\n" +
-			"is one record of TLS 1.3 with ChaCha20-Poly1305, in user space all else. Packets of other flows pass. Registered flows do\n" +
-			"not reach this host's stack; the interface is one that gets copies, from a tap or a switch.",
+		Long: "xdp takes registered flows off an interface and decrypts them. The kernel's XDP hook decrypts packets that are\n" +
+			"one TLS 1.3 record with ChaCha20-Poly1305; user space decrypts the rest. Packets of other flows pass. Registered flows do\n" +
+			"not reach this host's network stack: use an interface that gets copies, from a tap or a switch.",
 		Example: "  sealane-gateway xdp --interface eth1 --api /run/sealane.sock --write - | tshark -r - -Y http\n" +
 			"  curl --unix-socket /run/sealane.sock -X PUT -d @flow.json http://sealane/flows",
 		Args: cobra.NoArgs,
@@ -95,25 +95,25 @@ func xdpCommand() *cobra.Command {
 	x.out.flags(f)
 	x.out.liveFlags(f)
 	f.StringVarP(&x.face, "interface", "i", "", "take packets from this interface")
-	f.StringVar(&x.api, "api", "", "let who connects to this Unix socket register flows: PUT, GET, DELETE /flows")
-	f.BoolVar(&x.generic, "generic", false, "use the kernel's generic hook though the driver has one of its own")
-	f.BoolVar(&x.strict, "strict", false, "drop TCP packets that cannot be told from those of a registered flow, as fragments are")
-	f.StringVar(&x.group, "api-group", "", "let this group connect to --api as well")
-	f.BoolVar(&x.steer, "steer", false, "open no records in the hook: faster for those above 256 bytes, if user space has a processor of its own")
-	f.BoolVar(&x.promisc, "promiscuous", true, "take packets for other machines as well, as copies are")
-	f.IntVar(&x.flows, "flows", 1<<16, "flows that can be registered")
-	f.StringVar(&x.cpus, "cpus", "", "keep what reads each queue of the interface on a processor of its own, such as 2,3 or 2-5: as many as there are queues")
+	f.StringVar(&x.api, "api", "", "let clients of this Unix socket register flows: PUT, GET, DELETE /flows")
+	f.BoolVar(&x.generic, "generic", false, "use the kernel's generic hook even if the driver has its own")
+	f.BoolVar(&x.strict, "strict", false, "drop TCP packets that may belong to a registered flow, such as fragments")
+	f.StringVar(&x.group, "api-group", "", "also let this group connect to --api")
+	f.BoolVar(&x.steer, "steer", false, "open no records in the hook: faster for records above 256 bytes if user space has its own processor")
+	f.BoolVar(&x.promisc, "promiscuous", true, "also take packets for other machines, as copies are")
+	f.IntVar(&x.flows, "flows", 1<<16, "number of flows that can be registered")
+	f.StringVar(&x.cpus, "cpus", "", "pin the reader of each queue to one of these processors, such as 2,3 or 2-5: as many as there are queues")
 	return cmd
 }
 
 func (x *fast) run(ctx context.Context) (err error) {
 	switch {
 	case x.face == "":
-		return errors.New("what to read? --interface NAME")
+		return errors.New("nothing to read: give --interface NAME")
 	case x.api == "":
-		return errors.New("where do flows come from? --api SOCKET")
+		return errors.New("no source of flows: give --api SOCKET")
 	case x.face == x.out.face:
-		return fmt.Errorf("--output-interface %s is read from as well: it would read what it wrote", x.face)
+		return fmt.Errorf("--output-interface %s is also read: the gateway would read its own output", x.face)
 	}
 	if err := checkSizes(x.flows, nil); err != nil {
 		return err
@@ -367,7 +367,7 @@ func (q *fastQueue) reconcile() {
 
 func (q *fastQueue) register(t xdp.Tuple, k *engine.Key) error {
 	if !k.Given.Aligned {
-		return errors.New("its sequence is needed, and next, the number of the record that begins there")
+		return errors.New("sequence is required, and next, the number of the record that begins there")
 	}
 	if k.Given.Suite == 0x1303 && !q.x.steer {
 		f := xdp.Flow{Number: k.Given.Next, Sequence: k.Sequence, Secret: k.Given.Secret}

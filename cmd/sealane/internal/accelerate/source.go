@@ -35,7 +35,7 @@ type tree map[string][]byte
 
 // The public packages of the module that programs are built with: as little as the copies of x/crypto and wireguard-go call.
 var publicPackages = map[string]string{
-	"chacha20poly1305/chacha20poly1305.go": `// Package chacha20poly1305 is what sealane build puts in the place of golang.org/x/crypto's.
+	"chacha20poly1305/chacha20poly1305.go": `// Package chacha20poly1305 takes the place of golang.org/x/crypto's in programs of sealane build.
 package chacha20poly1305
 
 import (
@@ -64,7 +64,7 @@ func NewX(key []byte) (cipher.AEAD, error) {
 	return aead.NewXChaCha20Poly1305(level, key)
 }
 `,
-	"chacha20/chacha20.go": `// Package chacha20 is what sealane build has golang.org/x/crypto/chacha20 call.
+	"chacha20/chacha20.go": `// Package chacha20 is called by golang.org/x/crypto/chacha20 in programs of sealane build.
 package chacha20
 
 import "github.com/sealane/sealane/internal/keystream"
@@ -74,7 +74,7 @@ func XOR(key *[8]uint32, nonce *[3]uint32, counter uint32, dst, src []byte) bool
 	return keystream.XOR(key, nonce, counter, dst, src)
 }
 `,
-	"batch/batch.go": `// Package batch is what sealane build --batch has the workers of wireguard-go call.
+	"batch/batch.go": `// Package batch is called by the workers of wireguard-go in programs of sealane build --batch.
 package batch
 
 import "github.com/sealane/sealane/internal/aead"
