@@ -2,7 +2,7 @@
  *
  * source     aesgcm_ce.weave, aes_registers.h, aesgcm_ce.S
  * cores      tools/armcost/cores.json
- * SHA-256    eb2f6d9e02dd3828d7e2847db5bbb83750d737e0d899147ad1d39339e8002459
+ * SHA-256    8bf19247a4605effaa7f63e06922c95cca685f99e56ed35148579803052c9b22
  */
 
 /* The first group: no group is before it. */

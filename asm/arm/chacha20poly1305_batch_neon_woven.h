@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_batch_neon.weave, chacha20poly1305_neon.weave, chacha20.h, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    58574cf78303e455dc0a90d06c63553fc561983703f31ee679559d2b2b59333a
+ * SHA-256    2a1d79b7471e9c138d1c0087ef13431adee584c41f127eccc601e7c5db1c9c89
  */
 
 /* Instruction sequences of the NEON ChaCha20-Poly1305 kernel for many packets. What it shares with the kernel for one
@@ -1133,7 +1133,7 @@
     vswp q12, q11                           /* d0, d1 home */
 .endm
 
-/* The last diagonal round, along with what comes next. After it Z: slots 0 and 2 are keys and 1 and 3 whole
+/* The last diagonal round, along with the next step. After it Z: slots 0 and 2 are keys and 1 and 3 whole
  * blocks of text; r7: rows d, r2 .. r5: keys, r8: row a, r0: BLOCK, r11: the packet of slot 0, r12: text behind
  * slot 3, r9: CRYPT_LANES. */
 .macro set_end_next

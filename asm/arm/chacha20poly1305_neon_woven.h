@@ -2,7 +2,7 @@
  *
  * source     chacha20poly1305_neon.weave, chacha20.h, chacha20poly1305_text.h
  * cores      tools/armcost/cores.json
- * SHA-256    5c7f48933786c52737791407689f6f2af7dcd61bcb2592bf9db172f0f9dc9df1
+ * SHA-256    956f5f8ffd6d0ad5dec024bb5f803d983a5001f57524a1a766dab712a3c502d6
  */
 
 /* Registers and instruction sequences of the NEON ChaCha20-Poly1305 kernels.
@@ -18,7 +18,7 @@
 #define h2 r4
 #define h4 r5
 #define h3 r6
-/* Factors, in the order in which they are loaded: first r0 and s1 .. s3, then the others in place of what is done. */
+/* Factors, in the order in which they are loaded: first r0 and s1 .. s3, then the others in place of used ones. */
 #define poly_r0 r7
 #define poly_s1 r8
 #define poly_s2 r9

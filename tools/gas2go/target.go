@@ -5,7 +5,7 @@ import (
 	"regexp"
 )
 
-// target is one architecture: where its kernels lie, the programs that assemble and decode them, and what they may not do.
+// target is one architecture: where its kernels lie, the programs that assemble and decode them, and their rules.
 type target struct {
 	gnuOptions []string // what GNU as is told besides
 

@@ -661,7 +661,7 @@ def shapes(kernel, quick):
 
 
 def mode(opaque, bitwise, ascending=False, by_image=False):
-    """How bit operations are taken, and what bits stand for. Knowledge from another mode is dropped."""
+    """How bit operations are taken, and the meaning of bits. Knowledge from another mode is dropped."""
     if (terms.opaque, terms.bitwise, terms.ascending, terms.by_image) != (opaque, bitwise, ascending, by_image):
         terms.forget()
         terms.opaque, terms.bitwise, terms.by_image = opaque, bitwise, by_image

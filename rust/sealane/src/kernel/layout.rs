@@ -98,7 +98,7 @@ pub(crate) const AES_KEY_INVERSE: usize = 256;
 pub(crate) const AES_KEY_BYTES: usize = 512;
 // first 256 bytes: of the macros, which need none at present
 pub(crate) const SCRATCH_SAVE: usize = 0;
-// kernels use what lies behind
+// kernels use the bytes behind
 pub(crate) const SCRATCH_SAVE_BYTES: usize = 256;
 pub(crate) const SCRATCH_BYTES: usize = 4096;
 // of the kernels of many packets in one call
