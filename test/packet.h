@@ -293,7 +293,8 @@ static int takes_hash_key(uint8_t *keys)
     memcpy(h, wrong, 16);
     if (!call_part(&a, &now.level))
         return 0;
-    if (memcmp(k->table, made.table, sizeof made.table) == 0) /* a part of it may be the same: 16 bytes hold only 2 of H in some */
+    /* A part of it may be the same: 16 bytes hold only 2 of H in some. */
+    if (memcmp(k->table, made.table, sizeof made.table) == 0)
         return fail("another hash key has the same table");
     sealane_gcm_hash_key(h, &by_portable, &portable_key);
     if (!call_part(&a, &now.level))
