@@ -480,7 +480,7 @@ func TestLiveFlags(t *testing.T) {
 		"--interface lo --cpus 0,1": "2 processors for 1 workers", "--interface lo --cpus x": "neither", "--interface lo --cpus 0-1,1 --workers 3": "twice",
 		"--interface lo --memory 100": "at least", "--interface lo --flows 1000000": "--memory 1024", "--inline lo=lo": "two interfaces", "--interface lo --workers 0": "1 to 1024",
 		"--interface lo --ring 0": "1 to 4096", "--interface lo --ring 4096 --workers 1024": "more than half", "--interface lo --flows 0": "--flows 0",
-		"--interface lo --max-keys -1": "--max-keys -1", "--interface lo --key-wait -1s": "0 or more", "--interface lo --output-interface lo": "what it wrote",
+		"--interface lo --max-keys -1": "--max-keys -1", "--interface lo --key-wait -1s": "0 or more", "--interface lo --output-interface lo": "its own output",
 		"--interface lo --segment 0": "1 to 65000", "--interface lo --mark-mac 1": "Ethernet", "--interface none.such": "no such network interface",
 	} {
 		if said, ok := run(t, append([]string{"live"}, strings.Fields(flags)...)...); ok || !strings.Contains(said, says) || strings.Contains(said, "goroutine") {

@@ -329,7 +329,7 @@ func TestAuditLinks(t *testing.T) {
 		}
 	}
 	link()
-	if _, err := openAppended(name); err == nil || !strings.Contains(err.Error(), "is a link") {
+	if _, err := openAppended(name); err == nil || !strings.Contains(err.Error(), "is a symbolic link") {
 		t.Errorf("a link is opened: %v", err)
 	}
 	os.Remove(name)

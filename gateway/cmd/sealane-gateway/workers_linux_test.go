@@ -82,7 +82,7 @@ func TestInlineElsewhere(t *testing.T) {
 	if !strings.Contains(g.text(), fmt.Sprintf("decrypted=%d without_keys=0", pages)) {
 		t.Errorf("not all were read")
 	}
-	if !strings.Contains(g.text(), "one core has given another") {
+	if !strings.Contains(g.text(), "passed from one core to another") {
 		t.Error("the kernel has put all packets where they belong: this test sees nothing")
 	}
 }
@@ -268,11 +268,11 @@ func TestLiveWorkers(t *testing.T) {
 				t.Errorf("of %d connections, %d bytes, not all were read", total, total*text)
 			}
 			// That it was not the kernel alone who did it.
-			if _, count, ok := strings.Cut(g.text(), "one core has given another\" count="); ok {
+			if _, count, ok := strings.Cut(g.text(), "passed from one core to another\" count="); ok {
 				n, _, _ := strings.Cut(count, "\n")
-				t.Logf("of %d packets, one core has given another %s", len(frames), n)
+				t.Logf("of %d packets, passed from one core to another %s", len(frames), n)
 			}
-			if given := strings.Contains(g.text(), "one core has given another"); given != (workers != "1") {
+			if given := strings.Contains(g.text(), "passed from one core to another"); given != (workers != "1") {
 				t.Errorf("packets were given from core to core: %v", given)
 			}
 		})
