@@ -47,9 +47,9 @@ void abi_call(sealane_kernel *, const sealane_args *, void *scratch, const void 
 
 static void call_watched(sealane_kernel *kernel, const sealane_args *a, void *scratch, const void *consts)
 {
-    randomise(abi_before.general, sizeof abi_before.general);
+    randomize(abi_before.general, sizeof abi_before.general);
     for (int i = 6; i < 16; i++)
-        randomise(abi_before.vector[i], 16);
+        randomize(abi_before.vector[i], 16);
     abi_call(kernel, a, scratch, consts);
 }
 
@@ -98,8 +98,8 @@ void abi_call(sealane_kernel *, const sealane_args *, void *scratch, const void 
 
 static void call_watched(sealane_kernel *kernel, const sealane_args *a, void *scratch, const void *consts)
 {
-    randomise(abi_before.general, sizeof abi_before.general);
-    randomise(abi_before.vector, sizeof abi_before.vector);
+    randomize(abi_before.general, sizeof abi_before.general);
+    randomize(abi_before.vector, sizeof abi_before.vector);
     abi_call(kernel, a, scratch, consts);
 }
 
@@ -150,7 +150,7 @@ void abi_call(sealane_kernel *, const sealane_args *, void *scratch, const void 
 
 static void call_watched(sealane_kernel *kernel, const sealane_args *a, void *scratch, const void *consts)
 {
-    randomise(abi_before.general, sizeof abi_before.general);
+    randomize(abi_before.general, sizeof abi_before.general);
     abi_call(kernel, a, scratch, consts);
 }
 

@@ -44,7 +44,7 @@ static int place_lane(sealane_lane *lane, lane_job *j)
     j->nonce = arena_place(&j->arena_nonce, 12, j->at_end, skew);
     j->tag = arena_place(&j->arena_tag, 16, j->at_end, skew);
 
-    randomise(key, 32), randomise(j->want_nonce, 12), randomise(j->want_ad, j->ad_bytes);
+    randomize(key, 32), randomize(j->want_nonce, 12), randomize(j->want_ad, j->ad_bytes);
     if (j->edge)
         memcpy(key, poly1305_edges[j->edge - 1].key, 32), memcpy(j->want_nonce, poly1305_edges[j->edge - 1].nonce, 12);
     now.rounds = 10 + 2 * (int)below(3), now.with_j0 = 0;
@@ -52,7 +52,7 @@ static int place_lane(sealane_lane *lane, lane_job *j)
         return 0;
     j->portable_key = portable_key;
     memcpy(j->want_key, j->key, key_size());
-    j->fill < 0 ? randomise(j->text, j->bytes) : (void)memset(j->text, j->fill, j->bytes);
+    j->fill < 0 ? randomize(j->text, j->bytes) : (void)memset(j->text, j->fill, j->bytes);
     if (j->edge)
         memcpy(j->text, poly1305_edges[j->edge - 1].text, POLY1305_EDGE_BYTES);
     memset(j->arena_out.base, 0xc3, j->arena_out.room), memset(j->arena_tag.base, 0xc3, j->arena_tag.room);
@@ -235,7 +235,7 @@ static void make_keys(void)
         int level = other ? sealane_level_of_process(table) : sealane_level_find(table, now.level.name);
         if (below(20) == 0)
             level = by_portable;
-        randomise(key, 32);
+        randomize(key, 32);
         if (sealane_key_init_at(&keys_got[i], algs[gcm][which], key, sizes[gcm][which], level) != 0 ||
             sealane_key_init_at(&keys_want[i], algs[gcm][which], key, sizes[gcm][which], by_portable) != 0)
             exit(2);
@@ -375,7 +375,7 @@ static int run_ops(unsigned n, sealane_batch_choice *choice)
     const int mix = (int)below(4), with_mistakes = below(3) == 0, forgeries = (int)below(4);
     op_count = n;
     make_keys();
-    randomise(memory_got, n * OP_ROOM);
+    randomize(memory_got, n * OP_ROOM);
     for (unsigned i = 0; i < n; i++)
         make_op(&sound[i], memory_got + i * OP_ROOM, mix);
     for (int open = 0; open < 2; open++) {

@@ -15,7 +15,7 @@ static double time_packets(const sealane_key *keys, unsigned key_count, size_t b
     uint32_t counter = 0;
     const unsigned packets = (unsigned)(20000 / (bytes + 100)) + 2;
     double best = 1e9;
-    randomise(in, bytes);
+    randomize(in, bytes);
     int bad = open && sealane_seal(keys, in, tags[0], number, 12, ad, ad_bytes, in, bytes) != 0;
     for (int repeat = 0; repeat < 120; repeat++) {
         const double start = seconds();
@@ -61,7 +61,7 @@ static int bench_level(const benched *b, unsigned level, const size_t *sizes, si
 {
     static sealane_key keys[64];
     for (int i = 0; i < 64; i++) {
-        randomise(key, 32);
+        randomize(key, 32);
         if (sealane_key_init_at(&keys[i], b->alg, key, b->key_bytes, (int)level) != 0)
             return 1;
     }

@@ -15,7 +15,7 @@ static size_t below(size_t n)
     return (size_t)(random64() % n);
 }
 
-static void randomise(void *p, size_t bytes)
+static void randomize(void *p, size_t bytes)
 {
     uint8_t *b = p;
     for (; bytes >= 8; bytes -= 8, b += 8)

@@ -45,7 +45,7 @@ static sealane_aes_schedules *mode_key(unsigned i, unsigned count, sealane_aes_s
                        a = {.key = slot(k), .flags = SEALANE_AES_SETUP},
                        encrypts_only = {.key = slot(k), .bytes = 1, .flags = SEALANE_AES_SETUP};
     sealane_aes_schedules before, kept;
-    randomise(k, sizeof *k);
+    randomize(k, sizeof *k);
     if (now.fill >= 0)
         memset(k->schedule, now.fill, raw_bytes);
     k->rounds = twin->rounds = (uint64_t)now.rounds;
@@ -71,7 +71,7 @@ static sealane_aes_schedules *mode_key(unsigned i, unsigned count, sealane_aes_s
 static void mode_text(size_t bytes)
 {
     if (now.fill < 0)
-        randomise(text, bytes);
+        randomize(text, bytes);
     else
         memset(text, now.fill, bytes);
 }
@@ -105,7 +105,7 @@ static int run_mode_now(void)
         return 0;
     mode_text(now.bytes);
     if (now.fill < 0)
-        randomise(state, 16);
+        randomize(state, 16);
     else
         memset(state, now.fill, 16);
     if (now.counter)
@@ -152,9 +152,9 @@ static int run_lanes_now(void)
     sealane_lane *lanes = (void *)arena_place(&arena_mode_lanes, mode.count * sizeof *lanes, now.at_end, 0);
     uint8_t *raw_keys = arena_place(&arena_mode_keys, 32 * mode.count, now.at_end, now.skew_in);
     if (masks)
-        randomise(raw_keys, 32 * mode.count);
+        randomize(raw_keys, 32 * mode.count);
     mode_text(in_bytes);
-    randomise(states_want, sizeof states_want);
+    randomize(states_want, sizeof states_want);
     memcpy(states, states_want, 16 * mode.count);
     fill_around(out);
     memcpy(in, text, in_bytes);

@@ -271,7 +271,7 @@ static int set_up_key(uint8_t *keys)
     const sealane_args a = {.key = slot(&portable_key), .flags = SEALANE_FLAG_SETUP};
     sealane_args b = a;
     sealane_gcm_key *k = (sealane_gcm_key *)(void *)keys;
-    randomise(k, sizeof *k);
+    randomize(k, sizeof *k);
     k->rounds = portable_key.rounds = (uint64_t)now.rounds;
     memcpy(k->schedule, key, raw_bytes), memcpy(portable_key.schedule, key, raw_bytes);
     sealane_aesgcm_portable(&a, NULL, NULL);
@@ -313,14 +313,14 @@ static int run_now(void)
     static uint8_t keys_before[sizeof(sealane_gcm_key)];
     state_of_either *state = (void *)arena_place(&arena_state, sizeof *state, now.at_end, 0);
 
-    randomise(key, 32), randomise(nonce, 16), randomise(ad, now.ad_bytes);
+    randomize(key, 32), randomize(nonce, 16), randomize(ad, now.ad_bytes);
     if (now.with_j0)
         store32(nonce + 12, swap32(now.counter));
     if (!set_up_key(keys) || (now.gcm && below(8) == 0 && !takes_hash_key(keys)))
         return 0;
     memcpy(keys_before, keys, key_size());
     if (now.fill < 0)
-        randomise(text, now.bytes);
+        randomize(text, now.bytes);
     else
         memset(text, now.fill, now.bytes);
     expect();
@@ -335,7 +335,7 @@ static int run_now(void)
     if (now.start)
         state->chacha = *now.start;
     else
-        randomise(state, sizeof *state);
+        randomize(state, sizeof *state);
 
     const sealane_args a = {
         .out = slot(now.bytes ? out : NULL),

@@ -71,7 +71,7 @@ static int group_counter(void)
     for (uint64_t blocks = 1; blocks <= 70; blocks++)
         for (int way = 0; way < 8; way++) {
             plain_job(64 * (size_t)blocks - (way & 1 ? below(64) : 0));
-            randomise(&start, sizeof start);
+            randomize(&start, sizeof start);
             start.h[2] &= 7, start.r[0] &= 0x0ffffffc0fffffff, start.r[1] &= 0x0ffffffc0ffffffc;
             start.counter = ((uint64_t)1 << 32) - blocks;
             now.start = &start;
@@ -118,7 +118,7 @@ static int group_edge(void)
         plain_job(0);
         start = (sealane_state){.h = {(uint64_t)(-5 + d), d < 5 ? ones : 0, d < 5 ? 3 : 4}, .r = {1, 0}, .counter = 1};
         start.h[2] -= 1; /* the length block, all zero, brings 2^128 */
-        randomise(start.s, 16);
+        randomize(start.s, 16);
         now.start = &start, now.ad_bytes = 0;
         if (!run_now())
             return 0;

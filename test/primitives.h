@@ -31,7 +31,7 @@ static int check_aes(void)
         k[i] = (uint8_t)i;
     for (int size = 0; size < 3; size++)
         for (int lane = 0; lane < AES_LANES; lane++) {
-            randomise(in, sizeof in);
+            randomize(in, sizeof in);
             for (int i = 0; i < 16; i++)
                 in[16 * lane + i] = (uint8_t)(0x11 * i);
             sealane_aes_expand(schedule, k, aes_rounds(16 + 8 * (size_t)size));
@@ -63,7 +63,7 @@ static int check_ghash(void)
         uint8_t h[16], block[16];
         uint64_t want[2];
         ghash_key k;
-        randomise(h, 16), randomise(block, 16);
+        randomize(h, 16), randomize(block, 16);
         if (i % 4 == 1 || i % 4 == 3)
             memset(h, 0xff, 16 - below(3));
         if (i % 4 >= 2)
