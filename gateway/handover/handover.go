@@ -28,7 +28,7 @@ import (
 type Flow struct {
 	Source, Destination netip.AddrPort
 
-	Suite    uint16 // TLS 1.3: 0x1301 to 0x1303; of TLS 1.2 those with AES-GCM or ChaCha20-Poly1305
+	Suite    uint16 // TLS 1.3: 0x1301 to 0x1305; of TLS 1.2 those with AES-GCM, AES-CCM or ChaCha20-Poly1305
 	Key, IV  []byte // of the direction (RFC 8446, section 7.3)
 	Secret   []byte // the traffic secret that they follow from, or nil: then a KeyUpdate is the end
 	Number   uint64 // of the next record

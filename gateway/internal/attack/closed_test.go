@@ -43,7 +43,7 @@ func (w *far) Send(b []byte) {
 		w.frames = append(w.frames, frameOf(&s, s.Payload, *w.now))
 		return
 	}
-	if v == packet.TCP && s.Sum() == packet.SumBad && len(s.Payload) > 0 {
+	if v == packet.TCP && s.Sum() != packet.SumGood && len(s.Payload) > 0 {
 		w.t.Errorf("a segment with a bad checksum was sent: %d bytes, flags %x %x", len(s.Payload), s.Flags, f[:54])
 	}
 	w.frames = append(w.frames, capture.Frame{Time: *w.now, Data: f, Link: packet.LinkEthernet})

@@ -470,7 +470,9 @@ func TestSilentAttackersAgain(t *testing.T) {
 		run  int
 	}{
 		{8446, 24903}, {8446, 25749}, {8446, 70697}, // one copy apart from the order of all others
-		{20261126, 5486}, // a RST whose number became the next one later
+		{20261126, 5486},  // a RST whose number became the next one later
+		{20261126, 40472}, // a forged acknowledgement, silence, and a segment that comes behind the next one
+		{20261126, 58172}, // a ChangeCipherSpec that opens as what is behind a beginning that does not
 	} {
 		if sum := attackers(t, all, x.seed, x.run, x.run+1, true, nil); sum.unread+sum.undecided+sum.foreign > 0 {
 			t.Errorf("seed %d, run %d: %+v", x.seed, x.run, sum)

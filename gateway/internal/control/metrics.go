@@ -90,6 +90,7 @@ var metrics = []metric{
 	labelled("tls_connections_ended_total", endHelp, "how", "evicted", func(s *engine.Stats) uint64 { return s.Ends[table.Evicted-table.Ended] }),
 
 	counter("segments_unrelated_total", "Segments of no connection.", func(s *engine.Stats) uint64 { return s.Unrelated }),
+	counter("connections_joined_total", "Connections whose beginning was not seen, found by trial with secrets of the key log.", func(s *engine.Stats) uint64 { return s.Joined }),
 	counter("segments_doubtful_total", "FINs, RSTs and SYNs that may be forged.", func(s *engine.Stats) uint64 { return s.Doubtful }),
 	counter("cut_bytes_total", "Bytes of payload that the capture left out.", func(s *engine.Stats) uint64 { return s.Cut }),
 	counter("tcp_reordered_total", "Segments that came before their turn.", func(s *engine.Stats) uint64 { return s.Reordered }),
@@ -113,6 +114,7 @@ var metrics = []metric{
 	counter("tcp_contested_total", "Records that did not open with the first copy of their bytes.", func(s *engine.Stats) uint64 { return s.Contested }),
 	counter("tcp_settled_total", "Of these, opened with other copies.", func(s *engine.Stats) uint64 { return s.Settled }),
 	counter("tcp_replays_total", "Handshakes read again, from other copies.", func(s *engine.Stats) uint64 { return s.Replays }),
+	counter("tcp_bad_checksum_total", "Segments dropped for their checksum, where those of the connection are good.", func(s *engine.Stats) uint64 { return s.BadSums }),
 	counter("tcp_deferred_total", "Times that copies were not tried because too many had been.", func(s *engine.Stats) uint64 { return s.Deferred }),
 
 	counter("records_total", "Records opened.", func(s *engine.Stats) uint64 { return s.TLS.Records }),

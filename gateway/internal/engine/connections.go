@@ -31,7 +31,7 @@ type conn struct {
 	keys   [2]*Key   // given, by side of the tuple
 	turned int64     // when it was read the other way round last
 	fins   [2]finish // by side of the tuple, if flow.Late0 or Late1
-	_      [16]byte
+	_      [8]byte
 }
 
 // The lists that a conn can be on; it may be freed when it is on none.
@@ -65,6 +65,9 @@ func (w *Worker) begin(s *packet.Segment, hash uint64, time int64) *entry {
 		return e
 	}
 	if !syn && !hello && (given == nil || len(s.Payload) == 0) {
+		if e := w.orphaned(s, hash, time); e != nil {
+			return e
+		}
 		w.Stats.Unrelated++
 		return nil
 	}
@@ -335,7 +338,7 @@ func (w *Worker) conn(number uint32) *conn {
 }
 
 // The lines of tls.Conn are lines.
-var _ = [1]struct{}{}[(unsafe.Offsetof(conn{}.tls)+tls.Before)%flow.Line+unsafe.Sizeof(conn{})%flow.Line]
+var _ = [1]struct{}{}[flow.Wide*((unsafe.Offsetof(conn{}.tls)+tls.Before)%flow.Line+unsafe.Sizeof(conn{})%flow.Line)]
 
 // connOf returns what a connection is part of.
 func connOf(c *tls.Conn) *conn {

@@ -33,7 +33,7 @@ func (w *Worker) segment(s *packet.Segment, hash uint64, e *entry, time int64) {
 			seq++ // TCP fast open
 		}
 		// The usual case: the segment is the one that is due.
-		if e.Conn != 0 && seq == e.Next[side] && e.Flags&(started(side)|flow.Queued0<<side|flow.IsEnding) == started(side) {
+		if e.Conn != 0 && seq == e.Next[side] && s.Flags&packet.URG == 0 && e.Flags&(started(side)|flow.Queued0<<side|flow.IsEnding) == started(side) {
 			e.Next[side] += uint32(len(s.Payload))
 			if c := w.conn(e.Conn); !w.dec.Take(&e.Side[side], &c.tls, s.Payload) {
 				w.dec.Feed(&c.tls, side^c.client, s.Payload)

@@ -18,6 +18,7 @@ func (w *Worker) due() {
 	if now := w.now; now-w.polled >= 1e6 {
 		w.polled = now
 		w.pollGiven()
+		w.pollOrphans()
 		if len(w.given) > 0 && now-w.reported >= 1e8 {
 			w.reported = now
 			for tuple := range w.given {

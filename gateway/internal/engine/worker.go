@@ -53,6 +53,7 @@ type Stats struct {
 	Undecrypted uint64 // TLS, ended without a record opened
 	Unsupported uint64 // of these, with a version or suite that has no AEAD here
 	Unrelated   uint64 // segments of no connection
+	Joined      uint64 // connections whose beginning did not come, but secrets of the key log open their records
 	Waiting     uint64 // connections that had to wait for keys
 	Late        uint64 // of these, keys came in time
 	Cut         uint64 // bytes of payload that the capture left out
@@ -87,41 +88,45 @@ type Worker struct {
 	// Ring is where the frames of Frames come from, for a Gate.
 	Ring uint8
 
-	o         Options
-	table     *flow.Table[tls.Line]
-	embryos   *flow.Table[[0]byte] // connections without data
-	dec       *tls.Decrypter
-	quic      *quic.Decrypter
-	sink      output.Sink
-	order     *reassembly.Reassembler
-	clock     clock
-	now       int64 // by clock
-	swept     int64
-	polled    int64
-	waited    int64 // when all that wait for keys were looked at
-	sought    int64 // the same for what is missing
-	unstalled int64 // and for records that are not whole, at a gate
-	changes   uint64
-	waiting   []*conn
-	queued    []*conn
-	free      []*conn
-	conns     [][]conn
-	shift     uint // of their numbers, to slabs
-	given     map[packet.Tuple][]*Key
-	givenSeen uint64
-	reported  int64
-	parser    packet.Parser
-	lots      [4]lot
-	lines     [2 * lotFrames]unsafe.Pointer
-	newborn   entry
-	holders   []holder // of reclaim
-	gateBytes int
-	polling   bool    // the lists are gone through
-	looked    uint64  // connections in them, so far
-	leaving   int     // connections that are over and in a list, at most
-	dirty     []*gate // something of them may pass
-	stalled   []*gate // a record of them is not whole
-	freeGates []*gate
+	o            Options
+	table        *flow.Table[tls.Line]
+	embryos      *flow.Table[[0]byte] // connections without data
+	dec          *tls.Decrypter
+	quic         *quic.Decrypter
+	sink         output.Sink
+	order        *reassembly.Reassembler
+	clock        clock
+	now          int64 // by clock
+	swept        int64
+	polled       int64
+	waited       int64 // when all that wait for keys were looked at
+	sought       int64 // the same for what is missing
+	unstalled    int64 // and for records that are not whole, at a gate
+	changes      uint64
+	waiting      []*conn
+	queued       []*conn
+	free         []*conn
+	conns        [][]conn
+	shift        uint // of their numbers, to slabs
+	given        map[packet.Tuple][]*Key
+	orphans      map[packet.Tuple]*orphan
+	orphanList   []*orphan // the same, in their order
+	orphanWork   int       // bytes that may be tried for them
+	orphanSpared int64     // when that was computed
+	givenSeen    uint64
+	reported     int64
+	parser       packet.Parser
+	lots         [4]lot
+	lines        [2 * lotFrames]unsafe.Pointer
+	newborn      entry
+	holders      []holder // of reclaim
+	gateBytes    int
+	polling      bool    // the lists are gone through
+	looked       uint64  // connections in them, so far
+	leaving      int     // connections that are over and in a list, at most
+	dirty        []*gate // something of them may pass
+	stalled      []*gate // a record of them is not whole
+	freeGates    []*gate
 }
 
 // NewWorker returns a Worker that takes secrets from store and gives plaintext to sink.
@@ -143,7 +148,7 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 	}
 	w := &Worker{
 		o: def, sink: sink, table: flow.New[tls.Line](def.Flows, def.Room), dec: tls.NewDecrypter(store),
-		embryos: flow.New[[0]byte](max(def.Flows/4, 16), 0),
+		embryos: flow.New[[0]byte](max(def.Flows/4, 16), 0), orphans: make(map[packet.Tuple]*orphan),
 	}
 	for w.shift = 4; w.shift < 15 && 16<<w.shift < def.Flows; {
 		w.shift++

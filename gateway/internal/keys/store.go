@@ -219,6 +219,19 @@ func (s *Store) tidy() {
 	}
 }
 
+// Unused appends the randoms with which no connection has opened a record to all, the newest first. It looks at four times as many as it returns.
+func (s *Store) Unused(all [][32]byte, most int) [][32]byte {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for i := range min(len(s.order), 4*most) {
+		random := s.order[(s.head+len(s.order)-1-i)%len(s.order)]
+		if e := s.byHello[random]; e != nil && e.uses == 0 && len(all) < most {
+			all = append(all, random)
+		}
+	}
+	return all
+}
+
 // Changes grows with each secret added: who found none need not ask again before.
 func (s *Store) Changes() uint64 { return s.changes.Load() }
 

@@ -37,6 +37,7 @@ const (
 	RST = 1 << 2
 	PSH = 1 << 3
 	ACK = 1 << 4
+	URG = 1 << 5
 )
 
 // A Tuple is a connection: two endpoints, the lower first, so that both directions have the same tuple. IPv4 addresses
@@ -206,6 +207,13 @@ func (s *Segment) TTL() uint8 {
 	return s.ip[8]
 }
 
+// Urgent returns the place of the byte that a segment says is urgent, if it says so: it is none of the stream, unless the receiver has asked
+// for it there (RFC 6093, section 3).
+func (s *Segment) Urgent() (seq uint32, is bool) {
+	n := be.Uint16(s.ip[s.head+18:])
+	return s.Seq + uint32(n) - 1, s.Flags&URG != 0 && n > 0
+}
+
 // Stamped tells whether a segment has the timestamps option. Where both sides agreed to it, all but RSTs have it (RFC 7323, section 3.2).
 func (s *Segment) Stamped() bool {
 	b := s.ip[s.head+20 : len(s.ip)-len(s.Payload)]
@@ -231,16 +239,14 @@ type Sum uint8
 const (
 	SumUnknown Sum = iota // a part of the packet is missing
 	SumGood
+	SumOpen // a network card is to compute it, or the kernel put the packet together: it is 0, or that of the pseudo header
 	SumBad
 )
 
 // Sum computes the checksums of IP and TCP. A host whose network card computes them sees those of its own packets as bad.
 func (s *Segment) Sum() Sum {
-	pseudo, says := s.aroundTCP()
-	if says == SumGood && !good(sum(pseudo, s.ip[s.head:])) {
-		return SumBad
-	}
-	return says
+	h := s.HeadSum()
+	return h.With(s.Payload)
 }
 
 // aroundTCP begins the sum of TCP with the pseudo header: addresses, protocol and length (RFC 9293, section 3.1;
@@ -261,6 +267,9 @@ func (s *Segment) aroundTCP() (uint64, Sum) {
 		own = sum(own, ip[20:int(ip[0]&15)*4])
 	}
 	if !good(own) {
+		if ip[10]|ip[11] == 0 {
+			return 0, SumOpen
+		}
 		return 0, SumBad
 	}
 	return pseudo + b>>32 + uint64(c), SumGood
@@ -271,25 +280,30 @@ func good(sum uint64) bool { return fold(sum) == 0xffff }
 
 // A HeadSum is what the checksums of a packet come to without the payload of its segment.
 type HeadSum struct {
-	sum  uint32
-	says Sum // if the payload adds what is missing
+	sum   uint32
+	says  Sum // if the payload adds what is missing
+	other Sum // else
 }
 
 // HeadSum looks at the headers alone.
 func (s *Segment) HeadSum() HeadSum {
 	pseudo, says := s.aroundTCP()
+	other := SumBad
 	if says == SumGood {
 		tcp := s.ip[s.head:]
+		if at := be.Uint16(tcp[16:]); at == 0 || at == fold(pseudo) {
+			other = SumOpen
+		}
 		pseudo = sum(pseudo, tcp[:int(tcp[12]>>4)*4])
 		pseudo = pseudo>>32 + pseudo&0xffffffff
 	}
-	return HeadSum{uint32(pseudo>>32 + pseudo), says}
+	return HeadSum{uint32(pseudo>>32 + pseudo), says, other}
 }
 
 // With returns what the checksums say if that is the payload. TCP's header is a multiple of 4 bytes.
 func (h *HeadSum) With(payload []byte) Sum {
 	if h.says == SumGood && !good(sum(uint64(h.sum), payload)) {
-		return SumBad
+		return h.other
 	}
 	return h.says
 }

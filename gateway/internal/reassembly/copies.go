@@ -79,8 +79,8 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	usual := p.Usual[side]
 	end := base + uint32(have)
 	done, stop := false, false
-	// test tries the record that b begins with, and returns its bytes.
-	test := func(b []byte) []byte {
+	// attempt tries the record that b begins with, without some bytes that are urgent, and returns its bytes.
+	attempt := func(b []byte, urgent int) []byte {
 		n := frame(b)
 		if skip := p.TLS.Prefix(side, b); skip > 0 && len(b)-skip >= 5 {
 			n = skip + frame(b[skip:])
@@ -102,8 +102,10 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 		d.credit -= tls.TrialBytes(n) * int(1+r.Dec.Stats.Trials-trials)
 		switch outcome {
 		case tls.Taken:
-			r.learn(p, d, side, base, b[:n])
-			d.base += uint32(n)
+			if urgent == 0 {
+				r.learn(p, d, side, base, b[:n])
+			}
+			d.base += uint32(n + urgent)
 			*p.Next[side] = d.base
 			d.phase, d.failed, done = streaming, d.failed[:0], true
 		case tls.Refused:
@@ -112,6 +114,16 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 			stop, d.fresh, d.postponed = true, true, true
 		}
 		return b[:n]
+	}
+	// test tries it with all bytes, and then without those of which any may be none of the stream.
+	test := func(b []byte) []byte {
+		rec := attempt(b, 0)
+		for ways := 1; ways < 1<<len(d.urgent) && !done && !stop; ways++ {
+			if x, n := d.lacking(ways, base, b, r.arena.take(len(b))); n > 0 {
+				attempt(x, n)
+			}
+		}
+		return rec
 	}
 	// one paints in an order, and tries what that gives.
 	one := func(list []int) []byte {
@@ -211,6 +223,27 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	return false
 }
 
+// lacking puts bytes from a place on into x, without those urgent ones that ways says. It returns how many of them are missing in the record
+// that the others begin with.
+func (d *Direction) lacking(ways int, base uint32, b, x []byte) (all []byte, n int) {
+	all = x[:0]
+	var cuts []int
+	for i, c := range b {
+		if k := slices.Index(d.urgent, base+uint32(i)); k >= 0 && ways>>k&1 != 0 {
+			cuts = append(cuts, len(all))
+			continue
+		}
+		all = append(all, c)
+	}
+	if len(all) >= 5 {
+		size := frame(all)
+		for n < len(cuts) && cuts[n] < size {
+			n++
+		}
+	}
+	return all, n
+}
+
 // odd returns those of a list that are not in what all of them are painted to, the largest first, as a real segment is
 // rarely the smallest; if nothing is stalled only what came last, which has not been tried in any order.
 func (d *Direction) odd(list []int, base uint32, first []byte) (odd []int) {
@@ -283,7 +316,7 @@ func (r *Reassembler) learn(p *Pair, d *Direction, side uint8, base uint32, b []
 			y = s.from(base)
 		}
 		if n := min(len(x), len(y)); n >= 5 && same(x, y) == n && s.Class().Known {
-			p.Usual[side] = s.Class()
+			p.authentic(side, s.Class(), len(s.buf))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package reassembly
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
@@ -28,7 +29,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from
 		r.Dec.Feed(p.TLS, side, data)
 		if r.opens(p, side, len(data)) {
 			of := source{packet: from}
-			p.Usual[side] = of.Class()
+			p.authentic(side, of.Class(), len(data))
 			r.release(p, int(side))
 			return Taken
 		}
@@ -52,6 +53,11 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from
 	r.collect(p, side)
 	d.earn(p, len(data))
 	d.last, d.lastBytes = seq, len(data)
+	if from != nil {
+		if at, is := from.Urgent(); is && at-r.base(p, d, side) < MaxBytes && !slices.Contains(d.urgent, at) {
+			d.urgent = append(d.urgent[max(len(d.urgent)-maxUrgent+1, 0):], at)
+		}
+	}
 	result := r.segment(p, d, side, seq, data, &source{packet: from}, now)
 	if result != Repeated || !p.settled() {
 		r.settle(p, side, now)
@@ -111,8 +117,8 @@ func (r *Reassembler) segment(
 		return Unrelated
 	}
 	ahead := int32(seq - *next)
-	if !p.Stalled(side) {
-		d.Since = now
+	if missing, behind := p.missing(d, side); !behind && (After(seq, missing) || !p.Stalled(side)) {
+		d.Since = now // from here on something is missing
 	}
 	if d.phase == beginning {
 		if r.begin(p, d, side, seq, data, of, now) == Repeated {
@@ -259,7 +265,8 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 			}
 		}
 		if d.usual.Known && p.TLS.Proved(s) {
-			p.Usual[s], d.usual = d.usual, Class{}
+			p.authentic(s, d.usual, 0)
+			d.usual = Class{}
 		}
 		if p.TLS.Searching(s) && (s != side || !r.hunt(p, d, s, d.last, d.lastBytes)) {
 			continue
@@ -273,7 +280,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 			d.Since = now
 		}
 		d.again = false
-		if d.phase != contested && d.held.empty() {
+		if d.phase != contested && d.held.empty() && len(d.urgent) == 0 {
 			r.release(p, int(s))
 		}
 	}
@@ -282,22 +289,29 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 // stream feeds what is held and due. It ends where nothing is, or a record does not open.
 func (r *Reassembler) stream(p *Pair, d *Direction, side uint8) {
 	r.advance(p, d, side)
-	if d.phase != contested && d.conflict {
+	if d.phase != contested && (d.conflict || len(d.urgent) > 0) {
 		// What TLS has may never become a record, and another copy of it be one already.
 		base := r.base(p, d, side)
-		if i := d.held.near(base); len(r.Dec.Pending(p.TLS, side)) > 0 && i < len(d.held.segs) && After(*p.Next[side], d.held.segs[0].seq) &&
-			After(d.held.segs[i].end(), base) {
+		i := d.held.near(base)
+		copied := d.conflict && i < len(d.held.segs) && After(*p.Next[side], d.held.segs[0].seq) && After(d.held.segs[i].end(), base)
+		if len(r.Dec.Pending(p.TLS, side)) > 0 && (copied || d.urges(base, *p.Next[side]) && p.TLS.Protected(side)) {
 			r.Dec.Stop(p.TLS, side)
 			r.collect(p, side)
 		}
 	}
 	if d.phase != contested {
 		base := r.base(p, d, side)
+		d.urgent = slices.DeleteFunc(d.urgent, func(at uint32) bool { return After(base, at) })
 		d.held.prune(&r.Pool, base)
 		if len(d.held.segs) == 0 {
 			d.conflict = false
 		}
 	}
+}
+
+// urges tells whether a byte between two places may be none of the stream.
+func (d *Direction) urges(from, to uint32) bool {
+	return slices.ContainsFunc(d.urgent, func(at uint32) bool { return at-from < to-from })
 }
 
 func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {

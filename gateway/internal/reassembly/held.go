@@ -25,7 +25,7 @@ type Pool struct {
 var sizes = [...]int{64, 256, 2048}
 
 // segmentBytes is what a segment takes besides its buffer, and its places in lists.
-const segmentBytes = 64 + 6*8
+const segmentBytes = int(unsafe.Sizeof(segment{})) + 6*8
 
 func sizeOf(n int) (size, class int) {
 	for i, s := range sizes {
@@ -126,8 +126,6 @@ type segment struct {
 	order uint64 // of arrival
 	mark  int64
 }
-
-var _ = [1]struct{}{}[unsafe.Sizeof(segment{})+6*8-segmentBytes]
 
 // Class returns what the packet says about its way.
 func (s *segment) Class() Class {

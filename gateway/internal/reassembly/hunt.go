@@ -53,7 +53,7 @@ func spots(b []byte) (all []spot, rest int) {
 		size := frame(b[i:])
 		if i+size > len(b) {
 			rest = min(rest, i)
-		} else if behind := b[i+size:]; size > 5+16 && (len(behind) < 5 || frame(behind) > 0) {
+		} else if behind := b[i+size:]; size > 5+8 && (len(behind) < 5 || frame(behind) > 0) {
 			all = append(all, spot{i, size})
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sealane/sealane/gateway/internal/packet"
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
@@ -37,6 +38,7 @@ type Stats struct {
 	Settled   uint64 // of these, other copies opened
 	Replays   uint64 // handshakes read again, from other copies
 	Deferred  uint64 // times that copies were not tried because too many had been
+	BadSums   uint64 // segments dropped for their checksum, on a way where all others have good ones
 }
 
 // A phase is how a direction is read: the first column of the table above. What is unprotected streams.
@@ -81,6 +83,7 @@ type Direction struct {
 	postponed bool // the record that is due may open once keys have come, of this direction or of the other one
 	policy    uint8
 	looks     uint8    // for a record behind a hole, without enough work
+	urgent    []uint32 // places of bytes that may be none of the stream
 	fed       []fed    // bytes that TLS got last
 	hunt      *hunt    // while it is searched, or nil
 	credit    int      // bytes that may be tried
@@ -108,6 +111,7 @@ type Pair struct {
 	Next  [2]*uint32 // sequence numbers that are due, by side of TLS
 	Dir   [2]*Direction
 	Usual [2]Class // of packets that were authenticated
+	clean [2]int32 // how long the longest of these was; -1: the checksum of one was bad
 	claim claim
 	asked uint8 // how many segments of the client there were when its hellos were looked at for claim
 }
@@ -155,6 +159,7 @@ const (
 	maxOdd           = 24
 	maxInvolved      = 20
 	maxFed           = 64
+	maxUrgent        = 3
 	// Of bytes behind a hole so many are looked through at once, and so often a hole waits for more work.
 	maxIsland  = 128 << 10
 	maxLooks   = 8
@@ -197,9 +202,9 @@ func (r *Reassembler) release(p *Pair, side int) {
 		r.Pool.drop(d.held.far[i].segment)
 	}
 	r.spare = min(r.spare+min(max(d.credit, 0), burst), maxSpare) // for others
-	segs, tops, failed, read, fed := d.held.segs[:0], d.held.tops[:0], d.failed[:0], d.read[:0], d.fed[:0]
-	*d = Direction{}
-	d.held.segs, d.held.tops, d.failed, d.read, d.fed = segs, tops, failed, read, fed
+	segs, tops, failed, read, fed, urgent := d.held.segs[:0], d.held.tops[:0], d.failed[:0], d.read[:0], d.fed[:0], d.urgent[:0]
+	*d = Direction{fed: fed, failed: failed, read: read, urgent: urgent}
+	d.held.segs, d.held.tops = segs, tops
 	if r.largest == d {
 		r.largest = nil
 	}
@@ -307,7 +312,7 @@ func (r *Reassembler) prove(p *Pair, d *Direction, side uint8) {
 	if !d.conflict {
 		for i := len(d.held.segs) - 1; i >= 0; i-- {
 			if s := d.held.segs[i]; After(base, s.seq) {
-				p.Usual[side] = s.Class()
+				p.authentic(side, s.Class(), len(s.buf))
 				break
 			}
 		}
@@ -332,6 +337,23 @@ func (r *Reassembler) prove(p *Pair, d *Direction, side uint8) {
 	if len(d.held.segs) == 0 {
 		d.conflict = false
 	}
+}
+
+// authentic says what a packet was like that was authenticated, with so many bytes of payload.
+func (p *Pair) authentic(side uint8, class Class, n int) {
+	p.Usual[side] = class
+	switch {
+	case class.Sum == packet.SumBad:
+		p.clean[side] = -1
+	case class.Sum == packet.SumGood && p.clean[side] >= 0:
+		p.clean[side] = max(p.clean[side], int32(n))
+	}
+}
+
+// spurious tells whether no receiver takes a packet: its checksum is bad, and the tap sees those that senders made. Where all that was
+// authenticated has good ones, only what a network card has put together has not, and that is longer.
+func (p *Pair) spurious(side uint8, n int, of *source) bool {
+	return int32(n) <= p.clean[side] && of.Class().Sum == packet.SumBad
 }
 
 // Jump says that all before a place was read elsewhere: TLS knows.
@@ -375,6 +397,7 @@ func (r *Reassembler) Turn(p *Pair) {
 	p.Dir[0], p.Dir[1] = p.Dir[1], p.Dir[0]
 	p.Next[0], p.Next[1] = p.Next[1], p.Next[0]
 	p.Usual[0], p.Usual[1] = p.Usual[1], p.Usual[0]
+	p.clean[0], p.clean[1] = p.clean[1], p.clean[0]
 	for side, d := range p.Dir {
 		if d.begun {
 			*p.Next[side] = d.origin

@@ -16,6 +16,10 @@ import "slices"
 
 // keep puts a segment among those that are held, and makes room if there is none.
 func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *source, now int64) Result {
+	if p.spurious(side, len(data), of) {
+		r.Stats.BadSums++
+		return Repeated
+	}
 	if d.held.empty() {
 		d.Since = now
 	}

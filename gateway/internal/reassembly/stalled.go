@@ -15,15 +15,22 @@ func (p *Pair) Acknowledged(side uint8, ack uint32, known bool, now int64) {
 	if d == nil {
 		return
 	}
-	missing, last := *p.Next[side], len(d.held.segs)-1
-	if d.phase == contested {
-		missing = d.held.unbroken(d.base, maxRecord)
-	}
-	acked := !known || After(ack, missing) || ack == missing && last >= 0 && !After(d.held.segs[last].reach, missing)
+	missing, behind := p.missing(d, side)
+	acked := !known || After(ack, missing) || ack == missing && !behind
 	if acked && d.unacked {
 		d.Since = now
 	}
 	d.unacked = !acked
+}
+
+// missing returns the first place of which nothing is there, and whether there is something behind it.
+func (p *Pair) missing(d *Direction, side uint8) (at uint32, behind bool) {
+	at = *p.Next[side]
+	if d.phase == contested {
+		at = d.held.unbroken(d.base, maxRecord)
+	}
+	last := len(d.held.segs) - 1
+	return at, len(d.held.far) > 0 || last >= 0 && After(d.held.segs[last].reach, at)
 }
 
 // What the receiver has not acknowledged is waited for so many times longer: it will be sent again.
@@ -89,9 +96,14 @@ func (r *Reassembler) leave(p *Pair, d *Direction, side uint8, now int64) bool {
 	r.collect(p, side)
 	d.phase = contested
 	*p.Next[side] = d.base
-	if r.seek(p, d, side) {
-		r.settle(p, side, now)
-		return true
+	for r.seek(p, d, side) {
+		if p.TLS.Proved(side) {
+			r.settle(p, side, now)
+			return true
+		}
+		// It was one that is not protected, for middleboxes.
+		r.Dec.Stop(p.TLS, side)
+		d.phase = contested
 	}
 	d.phase = beginning
 	*p.Next[side] = next

@@ -9,7 +9,7 @@ import (
 // Given are keys of one direction that come with the connection's addresses, not with its handshake.
 type Given struct {
 	Suite   uint16
-	Key, IV []byte // as in RFC 8446; in TLS 1.2 with AES-GCM the IV is 4 bytes
+	Key, IV []byte // as in RFC 8446; in TLS 1.2 with AES-GCM and AES-CCM the IV is 4 bytes
 	Secret  []byte // the traffic secret that Key and IV follow from, or nil: then a KeyUpdate is the end
 	Next    uint64 // number of the next record
 	Aligned bool   // the bytes that come begin with that record; else it is searched for
@@ -45,7 +45,7 @@ func (g *Given) Complete() error {
 		return fmt.Errorf("key: %d bytes, the suite's have %d", len(g.Key), s.keyBytes)
 	}
 	if len(g.IV) != 12 && !(s.explicit() && len(g.IV) == 4) {
-		return fmt.Errorf("iv: %d bytes, it has 12, or 4 in TLS 1.2 with AES-GCM", len(g.IV))
+		return fmt.Errorf("iv: %d bytes, it has 12, or 4 in TLS 1.2 with AES-GCM or AES-CCM", len(g.IV))
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sealane/sealane/internal/aead"
 
+	"github.com/sealane/sealane/gateway/internal/flow"
 	"github.com/sealane/sealane/gateway/internal/keys"
 )
 
@@ -24,12 +25,13 @@ const (
 const (
 	headerBytes = 5
 	tagBytes    = 16
+	shortTag    = 8 // of the suites with AES_CCM_8
 	// RFC 8446, section 5.2, and RFC 5246, section 6.2.3.
 	maxText13 = 1<<14 + 256
 	maxText12 = 1<<14 + 2048
 	maxRecord = headerBytes + maxText12
 	// A record of TLS 1.3 has at least a type byte and a tag.
-	minRecord = headerBytes + 1 + tagBytes
+	minRecord = headerBytes + 1 + shortTag
 )
 
 // Record types.
@@ -172,7 +174,7 @@ type half struct {
 	gcm     uint32 // number of the key of AES-GCM, 0 if there is none
 	age     uint8  // changes with the keys
 	chacha  aead.ChaCha20Poly1305
-	_       [16]byte
+	_       [22 + 3*(8-unsafe.Sizeof(uintptr(0)))]byte
 }
 
 // A rest is what a direction needs less often.
@@ -243,14 +245,11 @@ type Conn struct {
 	Owner any
 }
 
-// With whole lines from half on, what a direction needs is in as few as can be.
-var (
-	_ = [1]struct{}{}[unsafe.Offsetof(Conn{}.half)-Before]
-	_ = [1]struct{}{}[unsafe.Sizeof(half{})-128]
-)
+// Before is how many bytes of a Conn come before what should begin with a cache line: with whole lines from half on, what a
+// direction needs is in as few as can be.
+const Before = unsafe.Offsetof(Conn{}.half)
 
-// Before is how many bytes of a Conn come before what should begin with a cache line.
-const Before = 40
+var _ = [1]struct{}{}[unsafe.Sizeof(half{})-2*flow.Line]
 
 // waits is what a connection has that waits.
 type waits struct {
@@ -367,12 +366,33 @@ func plausible(b []byte) bool {
 // overhead returns how much longer a record is than the application data in it.
 func (c *Conn) overhead() int {
 	switch {
+	case c.suite == nil:
+		return headerBytes + tagBytes
 	case c.version == version13:
-		return headerBytes + 1 + tagBytes
-	case c.suite != nil && c.suite.explicit():
-		return headerBytes + 8 + tagBytes
+		return headerBytes + 1 + c.suite.tag
+	case c.suite.explicit():
+		return headerBytes + 8 + c.suite.tag
 	}
-	return headerBytes + tagBytes
+	return headerBytes + c.suite.tag
+}
+
+// shortest is how long a record without data may be.
+func (c *Conn) shortest() int {
+	if c.suite == nil {
+		return headerBytes + tagBytes
+	}
+	return headerBytes + c.suite.tag
+}
+
+// DataRecord returns how long the record of application data is of which b may be the beginning, or 0.
+func DataRecord(b []byte) int {
+	if len(b) < headerBytes || b[0] != typeData || b[1] != 3 || b[2] != 3 {
+		return 0
+	}
+	if n := headerBytes + int(be.Uint16(b[3:])); n >= minRecord && n <= headerBytes+maxText13 {
+		return n
+	}
+	return 0
 }
 
 // LooksLikeClientHello tells whether a stream that begins with b can be that of a TLS client. Three bytes are enough to

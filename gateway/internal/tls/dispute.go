@@ -168,7 +168,7 @@ func (d *Decrypter) Seek(c *Conn, side uint8, b []byte, gap int, work *int) int 
 			continue
 		}
 		before := gap + i
-		h.doubt = uint32(min(int(doubt0)+before/shortest+1, maxTrials, max(1, *work/(size+trialBytes))))
+		h.doubt = uint32(min(int(doubt0)+before/c.shortest()+1, maxTrials, max(1, *work/(size+trialBytes))))
 		h.missing = uint32(min(uint64(missing0)+uint64(before), 1<<30))
 		c.mode[side], c.trials = scanning, 0
 		r.hs = messages{}
@@ -215,7 +215,7 @@ func (d *Decrypter) TakeSearched(c *Conn, side uint8) []byte {
 func (d *Decrypter) Pass(c *Conn, side uint8, n int) {
 	h := &c.half[side]
 	d.lost(c, side, n)
-	h.doubt = uint32(min(int(h.doubt)+n/shortest, maxTrials))
+	h.doubt = uint32(min(int(h.doubt)+n/c.shortest(), maxTrials))
 }
 
 // Plausible returns where the next record that is protected may begin in b, or -1.

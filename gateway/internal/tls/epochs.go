@@ -1,8 +1,6 @@
 package tls
 
 import (
-	"crypto/cipher"
-
 	"github.com/sealane/sealane/internal/aead"
 
 	"github.com/sealane/sealane/gateway/internal/keys"
@@ -163,11 +161,14 @@ func (d *Decrypter) install(c *Conn, side uint8) {
 	h, r, k := &c.half[side], &c.rest[side], &d.keys
 	d.dropKeys(c, side)
 	h.iv, r.secret = k.iv, k.secret
-	if k.aead == cipher.AEAD(&k.chacha) {
+	switch c.suite.kind {
+	case chacha:
 		h.chacha = k.chacha
 		h.aead = &h.chacha
-	} else {
+	case gcm:
 		h.aead, h.gcm, k.gcm = k.aead, k.number, nil
+	case ccm:
+		h.aead, k.aead = k.aead, nil
 	}
 	h.seq, h.fails, h.doubt, c.proof[side] = 0, 0, 0, min(c.proof[side], former)
 	h.age++
@@ -181,6 +182,7 @@ func (d *Decrypter) dropKeys(c *Conn, side uint8) {
 	if h.gcm != 0 {
 		d.gcm.give(h.gcm)
 	}
+	wipeCCM(h.aead)
 	c.forget(side)
 	h.aead, h.gcm, h.chacha, h.iv = nil, 0, aead.ChaCha20Poly1305{}, [12]byte{}
 }
@@ -209,12 +211,12 @@ func (d *Decrypter) open12(s *suite, h *half, seq uint64, rec []byte) []byte {
 	} else {
 		be.PutUint64(d.nonce[4:], be.Uint64(d.nonce[4:])^seq)
 	}
-	if len(sealed) < tagBytes {
+	if len(sealed) < s.tag {
 		return nil
 	}
 	be.PutUint64(d.aad[:], seq)
 	copy(d.aad[8:], rec[:3])
-	be.PutUint16(d.aad[11:], uint16(len(sealed)-tagBytes))
+	be.PutUint16(d.aad[11:], uint16(len(sealed)-s.tag))
 	text, err := h.aead.Open(d.scratch[:0], d.nonce[:], sealed, d.aad[:])
 	if err != nil {
 		return nil

@@ -39,7 +39,7 @@ func (c *Conn) Move(side uint8, l *Line) { c.half[side].line = l }
 func (c *Conn) arm(side uint8) {
 	h := &c.half[side]
 	if l := h.line; l != nil && h.epoch == application && h.next == plain && c.mode[side] == reading &&
-		h.have|h.fails == 0 && h.skip|h.doubt|h.missing == 0 && c.state == Readable && !c.Waiting() {
+		h.have|h.fails == 0 && h.skip|h.doubt|h.missing == 0 && c.state == Readable && !c.Waiting() && !isCCM(h.aead) {
 		l.chacha, l.gcm, l.iv, l.age, l.seq, l.armed = h.chacha, h.gcm, h.iv, h.age, h.seq, true
 		c.mode[side] = armed
 	}

@@ -18,8 +18,6 @@ const (
 	maxConnTrials = 1 << 16
 	// So many KeyUpdates are looked for in one hole.
 	maxUpdates = 3
-	// A record of TLS 1.2 with ChaCha20-Poly1305 that holds nothing is the shortest.
-	shortest = headerBytes + tagBytes
 )
 
 // Lose says that the next n bytes of a direction will not come.
@@ -59,7 +57,7 @@ func (d *Decrypter) Lose(c *Conn, side uint8, n int) {
 		d.held -= len(r.held)
 		r.held = r.held[:0]
 		d.lost(c, side, n)
-		h.doubt = min(h.doubt+uint32(min(n, 1<<30)/shortest)+1, maxTrials)
+		h.doubt = min(h.doubt+uint32(min(n, 1<<30)/c.shortest())+1, maxTrials)
 		return
 	}
 	if h.aead == nil && h.epoch != plain && h.epoch != blind {
@@ -130,7 +128,7 @@ func (d *Decrypter) beginScan(c *Conn, side uint8, lost int) {
 	h, r := &c.half[side], &c.rest[side]
 	c.mode[side] = scanning
 	r.held = nil
-	h.doubt = uint32(min(int(h.doubt)+lost/shortest+1, maxTrials))
+	h.doubt = uint32(min(int(h.doubt)+lost/c.shortest()+1, maxTrials))
 	r.hs.reset()
 	r.hs.lost = h.epoch == handshake || h.epoch == early
 }
@@ -176,7 +174,7 @@ func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 		}
 	}
 	d.lost(c, side, i)
-	h.doubt = uint32(min(int(h.doubt)+i/shortest, maxTrials))
+	h.doubt = uint32(min(int(h.doubt)+i/c.shortest(), maxTrials))
 	d.held -= i
 	r.held = append(r.held[:0], b[i:]...)
 }

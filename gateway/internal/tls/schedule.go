@@ -8,6 +8,7 @@ import (
 	"crypto/subtle"
 	"encoding/binary"
 
+	"github.com/sealane/sealane/aes"
 	"github.com/sealane/sealane/internal/aead"
 )
 
@@ -30,12 +31,22 @@ type suite struct {
 	id       uint16
 	version  uint16 // the only one that it belongs to
 	hash     hash
-	chacha   bool
+	kind     kind
 	keyBytes int
+	tag      int // bytes
 }
 
-// explicit tells whether records carry a part of their nonce (RFC 5288, section 3).
-func (s *suite) explicit() bool { return s.version == version12 && !s.chacha }
+// A kind is that of an AEAD.
+type kind uint8
+
+const (
+	gcm kind = iota
+	chacha
+	ccm
+)
+
+// explicit tells whether records carry a part of their nonce (RFC 5288, section 3; RFC 6655, section 3).
+func (s *suite) explicit() bool { return s.version == version12 && s.kind != chacha }
 
 const (
 	version12 = 0x0303
@@ -47,18 +58,28 @@ var suites = makeSuites()
 
 func makeSuites() map[uint16]*suite {
 	all := []suite{
-		{0x1301, version13, hashSHA256, false, 16},
-		{0x1302, version13, hashSHA384, false, 32},
-		{0x1303, version13, hashSHA256, true, 32},
+		{0x1301, version13, hashSHA256, gcm, 16, tagBytes},
+		{0x1302, version13, hashSHA384, gcm, 32, tagBytes},
+		{0x1303, version13, hashSHA256, chacha, 32, tagBytes},
+		{0x1304, version13, hashSHA256, ccm, 16, tagBytes},
+		{0x1305, version13, hashSHA256, ccm, 16, shortTag},
 	}
 	// RSA, DHE_RSA, DHE_DSS, PSK, DHE_PSK, RSA_PSK, ECDHE_ECDSA, ECDHE_RSA: AES-128-GCM, and AES-256-GCM next to it.
 	for _, id := range []uint16{0x009c, 0x009e, 0x00a2, 0x00a8, 0x00aa, 0x00ac, 0xc02b, 0xc02f} {
-		all = append(all, suite{id, version12, hashSHA256, false, 16}, suite{id + 1, version12, hashSHA384, false, 32})
+		all = append(all, suite{id, version12, hashSHA256, gcm, 16, tagBytes}, suite{id + 1, version12, hashSHA384, gcm, 32, tagBytes})
+	}
+	// RSA, DHE_RSA, PSK, DHE_PSK (RFC 6655), ECDHE_ECDSA (RFC 7251): AES-128-CCM, and AES-256-CCM next to it.
+	for id, tag := range map[uint16]int{
+		0xc09c: tagBytes, 0xc09e: tagBytes, 0xc0a0: shortTag, 0xc0a2: shortTag, 0xc0a4: tagBytes,
+		0xc0a6: tagBytes, 0xc0a8: shortTag, 0xc0aa: shortTag, 0xc0ac: tagBytes, 0xc0ae: shortTag,
+	} {
+		all = append(all, suite{id, version12, hashSHA256, ccm, 16, tag}, suite{id + 1, version12, hashSHA256, ccm, 32, tag})
 	}
 	// ECDHE_PSK (RFC 8442).
-	all = append(all, suite{0xd001, version12, hashSHA256, false, 16}, suite{0xd002, version12, hashSHA384, false, 32})
+	all = append(all, suite{0xd001, version12, hashSHA256, gcm, 16, tagBytes}, suite{0xd002, version12, hashSHA384, gcm, 32, tagBytes},
+		suite{0xd003, version12, hashSHA256, ccm, 16, shortTag}, suite{0xd005, version12, hashSHA256, ccm, 16, tagBytes})
 	for id := uint16(0xcca8); id <= 0xccae; id++ {
-		all = append(all, suite{id, version12, hashSHA256, true, 32})
+		all = append(all, suite{id, version12, hashSHA256, chacha, 32, tagBytes})
 	}
 	m := make(map[uint16]*suite, len(all))
 	for i := range all {
@@ -69,8 +90,18 @@ func makeSuites() map[uint16]*suite {
 
 // setKey is the one place that decides where AEADs come from.
 func (k *keySet) setKey(s *suite, key []byte) bool {
+	wipeCCM(k.aead)
 	k.aead = nil
-	if s.chacha {
+	switch s.kind {
+	case ccm:
+		block, err := aes.New(key)
+		if err != nil {
+			return false
+		}
+		mode, err := block.NewCCM(12, s.tag)
+		k.aead = &ccmKey{mode, block}
+		return err == nil
+	case chacha:
 		level, err := aead.ChaCha20Poly1305Level()
 		if err != nil || aead.SetChaCha20Poly1305(&k.chacha, level, key) != nil {
 			return false
@@ -89,8 +120,27 @@ func (k *keySet) setKey(s *suite, key []byte) bool {
 	return true
 }
 
+// A ccmKey is a key of AES-CCM. It has memory of its own, as it is rare.
+type ccmKey struct {
+	cipher.AEAD
+	block *aes.Cipher
+}
+
+func isCCM(a cipher.AEAD) bool {
+	_, is := a.(*ccmKey)
+	return is
+}
+
+// wipeCCM forgets a key, if it is one of AES-CCM.
+func wipeCCM(a cipher.AEAD) {
+	if k, is := a.(*ccmKey); is {
+		*k.block = aes.Cipher{}
+	}
+}
+
 // wipe forgets the keys; memory for the next is kept.
 func (k *keySet) wipe() {
+	wipeCCM(k.aead)
 	if k.gcm != nil {
 		*k.gcm = aead.AESGCM{}
 	}
@@ -175,8 +225,8 @@ func (h hash) prf(out, secret []byte, label string, seed ...[]byte) {
 // A direction's keys are derived from a traffic secret (RFC 8446, section 7.3) or cut from the key block (RFC 5246,
 // section 6.3).
 type keySet struct {
-	aead   cipher.AEAD // chacha or gcm
-	iv     [12]byte    // of GCM in TLS 1.2 only the first 4 bytes
+	aead   cipher.AEAD // chacha, gcm, or a ccmKey
+	iv     [12]byte    // of GCM and CCM in TLS 1.2 only the first 4 bytes
 	secret [48]byte    // TLS 1.3: what the next secret follows from
 	chacha aead.ChaCha20Poly1305
 	gcm    *aead.AESGCM // memory for a key, even if it is not used
@@ -208,7 +258,7 @@ func (k *keySet) update(s *suite, from *[48]byte) bool {
 
 func (k *keySet) fromMaster(s *suite, side uint8, master []byte, client, server *[32]byte) bool {
 	ivBytes := 4
-	if s.chacha {
+	if s.kind == chacha {
 		ivBytes = 12
 	}
 	var block [2 * (32 + 12)]byte

@@ -138,13 +138,13 @@ func (d *Decrypter) renewal(c *Conn) *renewal {
 }
 
 // renew has the next keys follow from the last hellos. The records of the other side are read with the old keys until
-// its own ChangeCipherSpec: the nonces of both suites must be alike.
+// its own ChangeCipherSpec: the nonces and tags of both suites must be alike.
 func (d *Decrypter) renew(c *Conn) {
 	if c.waits == nil || c.waits.renewal == nil || c.waits.renewal.suite == nil {
 		return
 	}
 	n := c.waits.renewal
-	if n.suite.version != version12 || n.suite.explicit() != c.suite.explicit() {
+	if n.suite.version != version12 || n.suite.explicit() != c.suite.explicit() || n.suite.tag != c.suite.tag {
 		return
 	}
 	d.Store.Forget(&c.random[Client])

@@ -3,7 +3,7 @@ package tls
 // A Tagger computes the tag that the next record of a direction would have, had it other bytes: what a record with
 // copies that differ is put together from is found by tags of a few of them, as these add up. A tag is a sum over the
 // blocks of ciphertext, of GHASH (NIST SP 800-38D, section 6.4) or Poly1305 (RFC 8439, section 2.5), and a mask that is
-// the same for all of them.
+// the same for all of them. That of AES-CCM is no sum.
 //
 // It seals with the key and nonce of the record. Nothing of that leaves the process, where the key is.
 type Tagger struct {
@@ -30,11 +30,11 @@ func (d *Decrypter) Tagger(c *Conn, side uint8, rec []byte) (*Tagger, bool) {
 	h := &c.half[side]
 	t := &Tagger{half: h, nonce: h.iv, Skip: c.Plain()}
 	n := len(rec) - t.Skip - tagBytes
-	keyed := h.aead != nil && c.suite != nil && h.epoch != plain && h.epoch != blind && h.next == plain
+	keyed := h.aead != nil && c.suite != nil && c.suite.kind != ccm && h.epoch != plain && h.epoch != blind && h.next == plain
 	if !keyed || n < 0 || len(rec) > maxRecord {
 		return nil, false
 	}
-	t.Adds = c.suite.chacha
+	t.Adds = c.suite.kind == chacha
 	if h.epoch != protected12 {
 		t.added = copy(t.aad[:], rec[:headerBytes])
 	} else {

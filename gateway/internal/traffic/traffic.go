@@ -16,6 +16,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 
+	sealaneaes "github.com/sealane/sealane/aes"
 	"github.com/sealane/sealane/chacha20poly1305"
 
 	"github.com/sealane/sealane/gateway/internal/capture"
@@ -27,6 +28,8 @@ const (
 	AES128   = 0x1301
 	AES256   = 0x1302
 	ChaCha20 = 0x1303
+	CCM      = 0x1304
+	CCM8     = 0x1305
 )
 
 // Sides.
@@ -78,6 +81,12 @@ func (s *Session) keys(secret []byte) keys {
 	switch s.suite {
 	case ChaCha20:
 		k.aead, err = chacha20poly1305.New(s.expand(secret, "key", 32))
+	case CCM, CCM8:
+		block, e := sealaneaes.New(s.expand(secret, "key", 16))
+		if e != nil {
+			panic(e)
+		}
+		k.aead, err = block.NewCCM(12, s.tag())
 	default:
 		size := 16
 		if s.suite == AES256 {
@@ -93,6 +102,13 @@ func (s *Session) keys(secret []byte) keys {
 		panic(err)
 	}
 	return k
+}
+
+func (s *Session) tag() int {
+	if s.suite == CCM8 {
+		return 8
+	}
+	return 16
 }
 
 // NewSession returns a session with secrets of its own.
@@ -126,7 +142,8 @@ func (s *Session) KeyLog() []byte {
 // Keys returns key, IV and the number of the next record of a direction.
 func (s *Session) Keys(side int) (key, iv []byte, next uint64) {
 	size := 32
-	if s.suite == AES128 {
+	switch s.suite {
+	case AES128, CCM, CCM8:
 		size = 16
 	}
 	k := &s.traffic[side]
@@ -147,7 +164,7 @@ func message(kind byte, body []byte) []byte {
 func (k *keys) seal(kind byte, text []byte, pad int) []byte {
 	inner := append(append([]byte(nil), text...), kind)
 	inner = append(inner, make([]byte, pad)...)
-	header := be.AppendUint16([]byte{23, 3, 3}, uint16(len(inner)+16))
+	header := be.AppendUint16([]byte{23, 3, 3}, uint16(len(inner)+k.aead.Overhead()))
 	nonce := append([]byte(nil), k.iv...)
 	be.PutUint64(nonce[4:], be.Uint64(nonce[4:])^k.seq)
 	k.seq++
