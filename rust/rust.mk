@@ -1,7 +1,6 @@
 # Included by the Makefile. The Rust crates, which need cargo and nothing else: rust/check says what it could not run.
 
 $(eval $(call suite,rust,$(B)/vectors.txt $(B)/aeads.txt,rust/check $(B) test))
-$(eval $(call suite,rust-planted,$(B)/vectors.txt $(B)/aeads.txt,rust/check $(B) planted))
 $(eval $(call suite,rust-lint,,rust/check $(B) lint))
 $(eval $(call long_suite,long-rust-deny,,rust/check $(B) deny))
 $(eval $(call long_suite,long-rust-no-cc,,rust/check $(B) no-cc))

@@ -80,14 +80,15 @@ type primitiveData struct {
 	Rows  string // Go: its levels
 	Race  string // Go: tells the race detector
 	Batch string // Go: the same of batches, or "" if it has none
-	Rust  string // the table
+	Rust  string // Rust: the table
+	Type  string // Rust: the primitive
 }
 
 var primitives = []*primitiveData{
-	{Name: "chacha20poly1305", KeyAt: "CHACHA20_KEY_AT", Flags: "WHOLE", Rows: "chaCha20Poly1305", Race: "raceArgs", Batch: "raceBatch", Rust: "CHACHA20POLY1305"},
-	{Name: "aesgcm", KeyAt: "GCM_KEY_AT", Flags: "WHOLE | SEALANE_FLAG_NONCE", Rows: "aesGCM", Race: "raceGCMArgs", Batch: "raceGCMBatch", Rust: "AESGCM"},
-	{Name: "aes", KeyAt: "0", Flags: "0", Rows: "aesLevel", Race: "raceAESArgs", Rust: "AES_BLOCKS"}, // in Rust AES alone is a feature
-	{Name: "chacha20masks", KeyAt: "0", Flags: "0", Rows: "chaCha20Masks", Race: "raceMasks", Rust: "CHACHA20MASKS"},
+	{Name: "chacha20poly1305", KeyAt: "CHACHA20_KEY_AT", Flags: "WHOLE", Rows: "chaCha20Poly1305", Race: "raceArgs", Batch: "raceBatch", Rust: "CHACHA20POLY1305", Type: "ChaCha20Poly1305"},
+	{Name: "aesgcm", KeyAt: "GCM_KEY_AT", Flags: "WHOLE | SEALANE_FLAG_NONCE", Rows: "aesGCM", Race: "raceGCMArgs", Batch: "raceGCMBatch", Rust: "AESGCM", Type: "AesGcm"},
+	{Name: "aes", KeyAt: "0", Flags: "0", Rows: "aesLevel", Race: "raceAESArgs", Rust: "AES_BLOCKS", Type: "AesBlocks"}, // in Rust AES alone is a feature
+	{Name: "chacha20masks", KeyAt: "0", Flags: "0", Rows: "chaCha20Masks", Race: "raceMasks", Rust: "CHACHA20MASKS", Type: "ChaCha20Masks"},
 }
 
 // readLevels returns the tables. Their needs come from the isa lines.

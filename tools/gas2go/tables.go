@@ -290,9 +290,9 @@ const rustTemplate = `//! The levels of this instruction set, best first.
 #![allow(unused_imports)] // where no row wants one
 
 use super::layout::*;
-use super::{ {{- .Target.ISA}} as k, Args, Kernel};
+use super::{ {{- .Target.ISA}} as k, AesBlocks, AesGcm, Args, Batch, ChaCha20Masks, ChaCha20Poly1305, Level};
 use crate::cpu::*;
-use crate::level::{Batch, Level, Microarchitecture};
+use crate::level::Microarchitecture;
 
 #[rustfmt::skip]
 pub(crate) static MICROARCHITECTURES: &[Microarchitecture] = &[
@@ -320,13 +320,13 @@ unsafe extern "{{$d.Target.ABI}}" fn {{$p.Name}}_{{.Name}}(args: *const Args, sc
 }
 {{end}}{{end}}
 #[rustfmt::skip]
-pub(crate) static {{$p.Rust}}: [Level; {{len $levels}}] = [{{range $levels}}
+pub(crate) static {{$p.Rust}}: [Level<{{$p.Type}}>; {{len $levels}}] = [{{range $levels}}
     Level {
         name: "{{.Name}}",
         needs: {{features "" .Needs}},
-        kernel: Some(Kernel { code: {{if .Composition}}{{$p.Name}}_{{.Name}}{{else}}k::{{$p.Name}}_{{.Name}}{{end}}, constants: &k::{{upper $p.Name}}_{{if .Composition}}{{upper .Composition.Long}}{{else}}{{upper .Name}}{{end}}_CONSTANTS.0 }),
+        kernel: kernel!({{if .Composition}}{{$p.Name}}_{{.Name}}{{else}}k::{{$p.Name}}_{{.Name}}{{end}}, k::{{upper $p.Name}}_{{if .Composition}}{{upper .Composition.Long}}{{else}}{{upper .Name}}{{end}}_CONSTANTS),
         batch: {{if .Batch}}Some(Batch {
-            kernel: Kernel { code: k::{{$p.Name}}_batch_{{.Batch.Kernel}}, constants: &k::{{upper $p.Name}}_BATCH_{{upper .Batch.Kernel}}_CONSTANTS.0 },
+            kernel: kernel!(k::{{$p.Name}}_batch_{{.Batch.Kernel}}, k::{{upper $p.Name}}_BATCH_{{upper .Batch.Kernel}}_CONSTANTS),
             few: {{.Batch.Few}},
             from: &[{{joined .Batch.Packets}}],
         }){{else}}None{{end}},

@@ -5,11 +5,11 @@ use core::marker::PhantomData;
 
 use zeroize::Zeroize;
 
-use crate::cipher::{run_lanes, same_tag, tag_of_bytes, Gcm};
+use crate::cipher::{same_tag, tag_of_bytes};
 use crate::dit::Dit;
-use crate::kernel::{CallKey, Lanes, Runnable, Text, CHUNK};
-use crate::key::{State, SubKey};
-use crate::level::{Batch, Table, Usable, AESGCM, CHACHA20POLY1305, FROM_MAX};
+use crate::kernel::{ChaCha20Poly1305, Lanes, Runnable, RunnableBatch, Text, CHUNK};
+use crate::key::{ChaChaKey, State, SubKey};
+use crate::level::{Usable, CHACHA20POLY1305, FROM_MAX};
 use crate::{Error, Key, TAG_LEN};
 
 /// What is to become of a packet: [`Seal`] or [`Open`].
@@ -134,14 +134,12 @@ fn run_chunks<D: Direction>(packets: &mut [Packet<'_, D>]) -> usize {
     packets.chunks_mut(CHUNK).map(run_chunk).sum()
 }
 
-/// Packets of a level side by side, first those of one primitive and then those of the other; the rest one by one.
+/// Packets of ChaCha20-Poly1305 side by side where that pays, and the rest one by one.
 fn run_chunk<D: Direction>(packets: &mut [Packet<'_, D>]) -> usize {
     let mut done = [false; CHUNK];
     let mut good = 0;
     if packets.len() > 1 {
-        for table in [&CHACHA20POLY1305, &AESGCM] {
-            good += run_table(packets, &mut done, table);
-        }
+        good = plan(packets, &mut done);
     }
     for (packet, done) in packets.iter_mut().zip(&done) {
         if !done {
@@ -151,26 +149,39 @@ fn run_chunk<D: Direction>(packets: &mut [Packet<'_, D>]) -> usize {
     good
 }
 
-/// Whether a packet is faster in a lane of that level's, and without mistakes.
-fn wants_lane<D: Direction>(packet: &Packet<'_, D>, level: Usable, batch: &Batch) -> bool {
-    packet.key.level.is(level)
-        && batch.from(packet.text.len()) != 0
+/// The level that a packet's key has a kernel of, and the key's bytes.
+fn key_of<'a, D: Direction>(packet: &Packet<'a, D>) -> Option<(Runnable<ChaCha20Poly1305>, &'a [u8; 32])> {
+    match &packet.key.state {
+        State::ChaCha(ChaChaKey { level: Usable::Kernel(level), bytes }) => Some((*level, bytes)),
+        _ => None,
+    }
+}
+
+/// The key of a packet that is faster in a lane of that level's, and without mistakes.
+fn lane_key<'a, D: Direction>(
+    packet: &Packet<'a, D>,
+    level: Runnable<ChaCha20Poly1305>,
+    batch: RunnableBatch,
+) -> Option<&'a [u8; 32]> {
+    let (_, key) = key_of(packet).filter(|(own, _)| own.is(level))?;
+    let wants = batch.from(packet.text.len()) != 0
         && packet.nonce.len() == packet.key.algorithm.nonce_len()
-        && packet.key.mistake(packet.nonce, packet.ad, packet.text.len() as u64).is_none()
+        && packet.key.mistake(packet.nonce, packet.ad, packet.text.len() as u64).is_none();
+    wants.then_some(key)
 }
 
 /// What a packet counts towards a batch that pays: `PAYS` / from, rounded up.
 const PAYS: usize = 240;
 
-fn run_table<D: Direction>(packets: &mut [Packet<'_, D>], done: &mut [bool; CHUNK], table: &'static Table) -> usize {
-    let first = packets.iter().find(|packet| core::ptr::eq(packet.key.algorithm.table(), table));
-    let Some(level) = first.map(|packet| packet.key.level) else { return 0 };
-    let Some((batch, kernel)) = table.batch(level) else { return 0 };
-    if packets.len() < usize::from(batch.few) {
+/// The level is that of the first packet that has one.
+fn plan<D: Direction>(packets: &mut [Packet<'_, D>], done: &mut [bool; CHUNK]) -> usize {
+    let Some((level, _)) = packets.iter().find_map(key_of) else { return 0 };
+    let Some(batch) = CHACHA20POLY1305.batch(level) else { return 0 };
+    if packets.len() < batch.few() {
         return 0;
     }
     let (mut count, mut weight, mut extended) = (0, 0, 0);
-    for packet in packets.iter().filter(|packet| wants_lane(packet, level, batch)) {
+    for packet in packets.iter().filter(|packet| lane_key(packet, level, batch).is_some()) {
         let from = batch.from(packet.text.len()).max(1);
         count += 1;
         weight += PAYS.div_ceil(from);
@@ -180,51 +191,54 @@ fn run_table<D: Direction>(packets: &mut [Packet<'_, D>], done: &mut [bool; CHUN
         return 0;
     }
     if extended == 0 {
-        return side_by_side(packets, done, (level, batch, kernel), count, &mut []);
+        return side_by_side(packets, done, level, batch, &mut []);
     }
-    side_by_side(packets, done, (level, batch, kernel), count, &mut [SubKey::UNSET; CHUNK])
+    extended_side_by_side(packets, done, level, batch)
 }
 
-/// The first `count` packets that want a lane.
+#[inline(never)]
+fn extended_side_by_side<D: Direction>(
+    packets: &mut [Packet<'_, D>],
+    done: &mut [bool; CHUNK],
+    level: Runnable<ChaCha20Poly1305>,
+    batch: RunnableBatch,
+) -> usize {
+    side_by_side(packets, done, level, batch, &mut [SubKey::UNSET; CHUNK])
+}
+
+/// The packets that want a lane.
+#[inline(never)]
 fn side_by_side<D: Direction>(
     packets: &mut [Packet<'_, D>],
     done: &mut [bool; CHUNK],
-    (level, batch, kernel): (Usable, &Batch, Runnable),
-    count: usize,
+    level: Runnable<ChaCha20Poly1305>,
+    batch: RunnableBatch,
     subkeys: &mut [SubKey],
 ) -> usize {
     let mut expected = [[0; TAG_LEN]; CHUNK];
-    {
-        let mut lanes = Lanes::new();
-        let mut subkeys = subkeys.iter_mut();
-        for ((packet, done), expected) in packets.iter_mut().zip(done.iter_mut()).zip(expected.iter_mut()) {
-            if lanes.len() == count {
-                break;
+    let mut lanes: Lanes<'_> = Lanes::new();
+    let mut subkeys = subkeys.iter_mut();
+    for ((packet, done), expected) in packets.iter_mut().zip(done.iter_mut()).zip(expected.iter_mut()) {
+        let Some(key) = lane_key(packet, level, batch) else { continue };
+        let Packet { nonce, ad, text, tag, result, .. } = packet;
+        let (key, nonce) = match <&[u8; 12]>::try_from(*nonce) {
+            Ok(nonce) => (key, nonce),
+            Err(_) => {
+                let Some(sub) = subkeys.next() else { continue };
+                sub.set(key, nonce);
+                (&sub.key, &sub.nonce)
             }
-            if !wants_lane(packet, level, batch) {
-                continue;
-            }
-            let Packet { key, nonce, ad, text, tag, result, .. } = packet;
-            let (key, nonce) = match (&key.state, <&[u8; 12]>::try_from(*nonce)) {
-                (State::ChaCha(key), Ok(nonce)) => (CallKey::ChaCha(key), nonce),
-                (State::Gcm(Gcm::Kernel(key)), Ok(nonce)) => (CallKey::Gcm(key), nonce),
-                (State::ChaCha(key), Err(_)) => {
-                    let Some(sub) = subkeys.next() else { continue };
-                    sub.set(key, nonce);
-                    (CallKey::ChaCha(&sub.key), &sub.nonce)
-                }
-                _ => continue,
-            };
-            lanes.push(text, ad, key, nonce, if D::OPEN { expected } else { tag });
-            *result = Ok(());
-            *done = true;
-        }
-        lanes.sort();
-        run_lanes(kernel, &lanes, D::OPEN);
+        };
+        let bytes = text.len();
+        lanes.push(text.part(0, bytes), ad, key, nonce, if D::OPEN { expected } else { tag });
+        *result = Ok(());
+        *done = true;
     }
+    lanes.sort();
+    batch.run(&lanes, D::OPEN);
     let mut good = 0;
     for ((packet, done), expected) in packets.iter_mut().zip(done.iter()).zip(expected.iter()) {
-        if !*done || !wants_lane(packet, level, batch) {
+        if !done {
             continue;
         }
         if D::OPEN && !same_tag(&tag_of_bytes(expected), &tag_of_bytes(&packet.tag)) {

@@ -5,39 +5,13 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::cipher::Aes;
 use crate::dit::Dit;
-use crate::kernel::{Text, Unused, UNUSED_LEN};
+use crate::kernel::{AesBlocks, Text, Unused, UNUSED_LEN};
 use crate::level::{Usable, AES_BLOCKS};
 use crate::Error;
 
-/// A key of AES, and the level that was chosen for it.
-#[derive(Clone)]
-pub(crate) struct Blocks {
-    pub(crate) level: Usable,
-    pub(crate) aes: Aes,
-}
-
-impl Drop for Blocks {
-    fn drop(&mut self) {
-        self.aes.zeroize();
-    }
-}
-
-impl Blocks {
-    pub(crate) fn new(key: &[u8], level: Result<Usable, Error>) -> Result<Blocks, Error> {
-        let _dit = Dit::on();
-        if !matches!(key.len(), 16 | 24 | 32) {
-            return Err(Error::InvalidKey);
-        }
-        let level = level?;
-        let mut made = Blocks { level, aes: Aes::unset(level, key).ok_or(Error::NoLevel)? };
-        made.aes.set(level, key);
-        Ok(made)
-    }
-}
-
 /// Blocks in a chain.
 struct Chain<'a> {
-    blocks: &'a Blocks,
+    aes: &'a Aes,
     last: [u8; 16],
     unused: Unused,
 }
@@ -49,14 +23,14 @@ impl Drop for Chain<'_> {
 }
 
 impl<'a> Chain<'a> {
-    fn new(blocks: &'a Blocks) -> Self {
-        Chain { blocks, last: [0; 16], unused: Unused::new() }
+    fn new(aes: &'a Aes) -> Self {
+        Chain { aes, last: [0; 16], unused: Unused::new() }
     }
 
     /// Whole blocks.
     fn absorb(&mut self, input: &[u8]) {
         if !input.is_empty() {
-            self.blocks.aes.chain(self.blocks.level, &mut self.last, input, &mut self.unused);
+            self.aes.chain(&mut self.last, input, &mut self.unused);
         }
     }
 
@@ -91,13 +65,13 @@ impl<'a> Chain<'a> {
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct CmacKey(Blocks);
+pub struct CmacKey(Aes);
 
 impl ZeroizeOnDrop for CmacKey {}
 
 impl core::fmt::Debug for CmacKey {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("CmacKey").field("level", &self.0.level.name()).finish_non_exhaustive()
+        f.debug_struct("CmacKey").field("level", &self.0.level().name()).finish_non_exhaustive()
     }
 }
 
@@ -108,7 +82,8 @@ impl CmacKey {
     /// # Errors
     /// [`Error::InvalidKey`] for other lengths; [`Error::NoLevel`] if nothing works here.
     pub fn new(key: &[u8]) -> Result<CmacKey, Error> {
-        Blocks::new(key, AES_BLOCKS.of_process()).map(CmacKey)
+        let _dit = Dit::on();
+        Aes::new(key, AES_BLOCKS.of_process()).map(CmacKey)
     }
 
     /// The same with a level of the caller's choice, for tests: [`HeaderKey::levels`](crate::HeaderKey::levels) of an
@@ -117,7 +92,8 @@ impl CmacKey {
     /// # Errors
     /// As for `new`, and [`Error::InvalidLevel`] if there is no such level, or it does not work on this CPU.
     pub fn with_level(key: &[u8], level: &str) -> Result<CmacKey, Error> {
-        Blocks::new(key, AES_BLOCKS.named(level)).map(CmacKey)
+        let _dit = Dit::on();
+        Aes::new(key, AES_BLOCKS.named(level)).map(CmacKey)
     }
 
     /// Begins a text.
@@ -171,8 +147,7 @@ impl Cmac<'_> {
     /// The MAC of all that was added.
     pub fn finish(mut self) -> [u8; 16] {
         let _dit = Dit::on();
-        let blocks = self.chain.blocks;
-        let mut subkey = blocks.aes.encrypt(blocks.level, &[0; 16]);
+        let mut subkey = self.chain.aes.encrypt(&[0; 16]);
         double(&mut subkey);
         if self.held_len < 16 {
             double(&mut subkey);
@@ -223,7 +198,7 @@ impl Cmac<'_> {
 /// ```
 #[derive(Clone)]
 pub struct CcmKey {
-    blocks: Blocks,
+    aes: Aes,
     tag_len: usize,
 }
 
@@ -232,7 +207,7 @@ impl ZeroizeOnDrop for CcmKey {}
 impl core::fmt::Debug for CcmKey {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("CcmKey")
-            .field("level", &self.blocks.level.name())
+            .field("level", &self.aes.level().name())
             .field("tag_len", &self.tag_len)
             .finish_non_exhaustive()
     }
@@ -257,12 +232,13 @@ impl CcmKey {
         CcmKey::at(key, tag_len, AES_BLOCKS.named(level))
     }
 
-    fn at(key: &[u8], tag_len: usize, level: Result<Usable, Error>) -> Result<CcmKey, Error> {
-        let blocks = Blocks::new(key, level)?;
+    fn at(key: &[u8], tag_len: usize, level: Result<Usable<AesBlocks>, Error>) -> Result<CcmKey, Error> {
+        let _dit = Dit::on();
+        let aes = Aes::new(key, level)?;
         if !(4..=16).contains(&tag_len) || tag_len % 2 != 0 {
             return Err(Error::InvalidTag);
         }
-        Ok(CcmKey { blocks, tag_len })
+        Ok(CcmKey { aes, tag_len })
     }
 
     /// Encrypts `text` in place, and writes the tag, which has the key's length. A nonce has 7 to 13 bytes and is used
@@ -344,9 +320,9 @@ impl CcmKey {
 /// How much is chained and encrypted by turns. An x86-64 CPU with AES instructions encrypts four blocks while it waits for the
 /// chain of the four before them, which leave room for both among the instructions that it reorders: CTR then costs nothing.
 /// Others do not look so far ahead, and more blocks at a time take less.
-fn part_of(level: Usable) -> usize {
+fn part_of(level: Usable<AesBlocks>) -> usize {
     #[cfg(target_arch = "x86_64")]
-    if level.needs(crate::cpu::AES) {
+    if matches!(level, Usable::Kernel(kernel) if kernel.needs(crate::cpu::AES)) {
         return 64;
     }
     let _ = level;
@@ -370,7 +346,7 @@ impl<'a> Packet<'a> {
     /// Absorbs the lengths (SP 800-38C, appendix A.2) and the associated data, and begins the counters (A.3).
     fn new(key: &'a CcmKey, nonce: &[u8], ad: &[u8], bytes: u64) -> Self {
         let length_len = 15 - nonce.len();
-        let mut packet = Packet { chain: Chain::new(&key.blocks), counter: [0; 16], mask: [0; 16] };
+        let mut packet = Packet { chain: Chain::new(&key.aes), counter: [0; 16], mask: [0; 16] };
         packet.counter[0] = length_len as u8 - 1;
         packet.counter[1..1 + nonce.len()].copy_from_slice(nonce);
         let mut first = [0; 16];
@@ -410,8 +386,7 @@ impl<'a> Packet<'a> {
 
     /// Adds key stream to whole blocks.
     fn count(&mut self, text: &mut Text<'_>) {
-        let blocks = self.chain.blocks;
-        blocks.aes.count(blocks.level, &mut self.counter, text);
+        self.chain.aes.count(&mut self.counter, text);
     }
 
     /// Adds key stream to a part of the text: whole blocks, and at the end maybe one that is not.
@@ -433,7 +408,7 @@ impl<'a> Packet<'a> {
 
     /// Does the text, and leaves the tag in `mask`.
     fn run(&mut self, text: &mut Text<'_>, open: bool) {
-        let part = part_of(self.chain.blocks.level);
+        let part = part_of(self.chain.aes.level());
         for start in (0..text.len()).step_by(part) {
             let mut text = text.part(start, part.min(text.len() - start));
             if !open {

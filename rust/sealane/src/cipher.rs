@@ -1,27 +1,15 @@
 //! Whole packets and packets in parts at one level: by its kernel, or by portable code.
-#![allow(unsafe_code)]
-// What is left for these calls to see to: `Key::at` and `HeaderKey::at` take a level from the table of their algorithm, so a
-// kernel is for the kind of key that it gets.
 
 use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
-use crate::kernel::layout::FLAG_OPEN;
 use crate::kernel::{
-    AesKey, CallKey, CallNonce, GcmKey, Lanes, MaskKey, Parts, Runnable, Tag, Text, Unused, UNUSED_LEN,
+    AesBlocks, AesGcm, AesKey, CallNonce, ChaCha20Masks, ChaCha20Poly1305, GcmKey, Parts, Tag, Text, Unused, UNUSED_LEN,
 };
 use crate::level::Usable;
 #[cfg(feature = "portable")]
 use crate::portable;
-
-#[inline(always)]
-fn flags(open: bool) -> usize {
-    if open {
-        FLAG_OPEN
-    } else {
-        0
-    }
-}
+use crate::Error;
 
 /// Whether two tags are equal, in a time that does not depend on them.
 #[inline(always)]
@@ -46,7 +34,7 @@ pub(crate) fn bytes_of_tag(tag: &Tag) -> [u8; 16] {
     bytes
 }
 
-/// AES-GCM's key at one level.
+/// AES-GCM's key at one level. It is wiped when it is dropped.
 #[derive(Clone)]
 #[allow(clippy::large_enum_variant)] // no memory is allocated, and most are of the larger kind
 pub(crate) enum Gcm {
@@ -55,53 +43,40 @@ pub(crate) enum Gcm {
     Portable(portable::Gcm),
 }
 
-impl Zeroize for Gcm {
-    fn zeroize(&mut self) {
-        match self {
-            Gcm::Kernel(key) => key.zeroize(),
-            #[cfg(feature = "portable")]
-            Gcm::Portable(_) => {} // wipes itself when it is dropped
-        }
-    }
-}
-
 impl Gcm {
     /// A key of 16, 24 or 32 bytes that `set` has yet to set up in its place, if a kernel does that.
-    pub(crate) fn unset(level: Usable, _key: &[u8]) -> Option<Gcm> {
-        match level.kernel() {
-            Some(_) => Some(Gcm::Kernel(GcmKey::UNSET)),
+    pub(crate) fn unset(level: Usable<AesGcm>, _key: &[u8]) -> Option<Gcm> {
+        match level {
+            Usable::Kernel(kernel) => Some(Gcm::Kernel(GcmKey::unset(kernel))),
             #[cfg(feature = "portable")]
-            None => portable::Gcm::new(_key).map(Gcm::Portable),
+            Usable::Portable => portable::Gcm::new(_key).map(Gcm::Portable),
             #[cfg(not(feature = "portable"))]
-            None => None,
+            Usable::Portable => None,
         }
     }
 
-    pub(crate) fn set(&mut self, level: Usable, key: &[u8]) {
-        if let (Gcm::Kernel(gcm), Some(kernel)) = (self, level.kernel()) {
-            // SAFETY: see the top of this file.
-            unsafe { kernel.set_up(gcm, key) };
-        }
-    }
-
-    /// Seals or opens a packet, and writes the tag that belongs to it. The level is the one that made the key.
-    pub(crate) fn packet(
-        &self,
-        level: Usable,
-        nonce: CallNonce<'_>,
-        ad: &[u8],
-        text: &mut Text<'_>,
-        open: bool,
-        tag: &mut Tag,
-    ) {
-        match (self, level.kernel()) {
-            // SAFETY: see the top of this file; the key was set up by this kernel.
-            (Gcm::Kernel(key), Some(kernel)) => unsafe {
-                kernel.packet(CallKey::Gcm(key), nonce, ad, text, flags(open), tag)
-            },
-            (Gcm::Kernel(_), None) => unreachable!("a level without a kernel makes no such key"),
+    pub(crate) fn set(&mut self, key: &[u8]) {
+        match self {
+            Gcm::Kernel(gcm) => gcm.set(key),
             #[cfg(feature = "portable")]
-            (Gcm::Portable(key), _) => {
+            Gcm::Portable(_) => {} // which was made of it
+        }
+    }
+
+    pub(crate) fn level(&self) -> Usable<AesGcm> {
+        match self {
+            Gcm::Kernel(key) => Usable::Kernel(key.level()),
+            #[cfg(feature = "portable")]
+            Gcm::Portable(_) => Usable::Portable,
+        }
+    }
+
+    /// Seals or opens a packet, and writes the tag that belongs to it.
+    pub(crate) fn packet(&self, nonce: CallNonce<'_>, ad: &[u8], text: &mut Text<'_>, open: bool, tag: &mut Tag) {
+        match self {
+            Gcm::Kernel(key) => key.packet(nonce, ad, text, open, tag),
+            #[cfg(feature = "portable")]
+            Gcm::Portable(key) => {
                 let mut parts = portable::GcmParts::new(key, nonce, ad);
                 parts.next(text, open);
                 *tag = parts.tag();
@@ -109,57 +84,42 @@ impl Gcm {
         }
     }
 
-    pub(crate) fn parts<'a>(
-        &'a self,
-        level: Usable,
-        nonce: CallNonce<'a>,
-        ad: &'a [u8],
-        total: u64,
-        open: bool,
-    ) -> AnyParts<'a> {
-        match (self, level.kernel()) {
-            (Gcm::Kernel(key), Some(kernel)) => {
-                // SAFETY: see the top of this file; the key was set up by this kernel.
-                AnyParts::Kernel(unsafe { Parts::new(kernel, CallKey::Gcm(key), nonce, ad, flags(open), total) })
-            }
-            (Gcm::Kernel(_), None) => unreachable!("a level without a kernel makes no such key"),
+    pub(crate) fn parts<'a>(&'a self, nonce: CallNonce<'a>, ad: &'a [u8], total: u64, open: bool) -> AnyParts<'a> {
+        match self {
+            Gcm::Kernel(key) => AnyParts::Kernel(key.parts(nonce, ad, total, open)),
             #[cfg(feature = "portable")]
-            (Gcm::Portable(key), _) => AnyParts::Gcm(portable::GcmParts::new(key, nonce, ad), open),
+            Gcm::Portable(key) => AnyParts::Gcm(portable::GcmParts::new(key, nonce, ad), open),
         }
     }
 
     /// A key that authenticates under a hash key of its own, and encrypts under one of zeroes.
-    pub(crate) fn of_hash_key(level: Usable, hash_key: &[u8; 16]) -> Option<Gcm> {
-        match level.kernel() {
-            Some(kernel) => {
-                let mut key = GcmKey::empty();
-                // SAFETY: see the top of this file.
-                unsafe { kernel.set_hash_key(&mut key, hash_key) };
+    pub(crate) fn of_hash_key(level: Usable<AesGcm>, hash_key: &[u8; 16]) -> Option<Gcm> {
+        match level {
+            Usable::Kernel(kernel) => {
+                let mut key = GcmKey::unset(kernel);
+                key.set_hash_key(hash_key);
                 Some(Gcm::Kernel(key))
             }
             #[cfg(feature = "portable")]
-            None => portable::Gcm::of_hash_key(hash_key).map(Gcm::Portable),
+            Usable::Portable => portable::Gcm::of_hash_key(hash_key).map(Gcm::Portable),
             #[cfg(not(feature = "portable"))]
-            None => None,
+            Usable::Portable => None,
         }
     }
 
     /// Makes the table anew, of the hash key: the tag of an empty packet is the mask, and that for a block of zeroes it.
     #[inline(never)]
-    pub(crate) fn remake_table(&mut self, level: Usable) {
-        let block = CallNonce::Block(&[0; 16]);
+    pub(crate) fn remake_table(&mut self) {
         let mut tag = [0; 2];
-        self.packet(level, block, &[], &mut Text::in_place(&mut []), false, &mut tag);
+        self.packet(CallNonce::Block(&[0; 16]), &[], &mut Text::in_place(&mut []), false, &mut tag);
         let mut hash_key = bytes_of_tag(&tag);
-        match (self, level.kernel()) {
-            (Gcm::Kernel(key), Some(kernel)) => {
+        match self {
+            Gcm::Kernel(key) => {
                 key.forget_table();
-                // SAFETY: see the top of this file.
-                unsafe { kernel.set_hash_key(key, &hash_key) };
+                key.set_hash_key(&hash_key);
             }
-            (Gcm::Kernel(_), None) => unreachable!("a level without a kernel makes no such key"),
             #[cfg(feature = "portable")]
-            (Gcm::Portable(key), _) => key.set_hash_key(&hash_key),
+            Gcm::Portable(key) => key.set_hash_key(&hash_key),
         }
         tag.zeroize();
         hash_key.zeroize();
@@ -169,9 +129,9 @@ impl Gcm {
     /// (NIST SP 800-38D, section 7.1, step 2). The tag of a packet that has the nonce for ciphertext and no associated
     /// data is this, masked; and the tag of an empty packet is that mask, since GHASH of zeroes is zero.
     #[inline(never)]
-    pub(crate) fn block_of_nonce(&self, level: Usable, nonce: &[u8]) -> [u8; 16] {
+    pub(crate) fn block_of_nonce(&self, nonce: &[u8]) -> [u8; 16] {
         const MASKED: CallNonce<'_> = CallNonce::Block(&[0; 16]);
-        let mut parts = self.parts(level, MASKED, &[], nonce.len() as u64, true);
+        let mut parts = self.parts(MASKED, &[], nonce.len() as u64, true);
         let mut block = [0; 64];
         let rest = nonce.chunks_exact(block.len()).remainder();
         for whole in nonce.chunks_exact(block.len()) {
@@ -181,7 +141,7 @@ impl Gcm {
         block[..rest.len()].copy_from_slice(rest);
         let (mut hash, mut mask) = ([0; 2], [0; 2]);
         parts.last(&mut Text::in_place(&mut block[..rest.len()]), &mut hash);
-        self.packet(level, MASKED, &[], &mut Text::in_place(&mut []), false, &mut mask);
+        self.packet(MASKED, &[], &mut Text::in_place(&mut []), false, &mut mask);
         let j0 = bytes_of_tag(&[hash[0] ^ mask[0], hash[1] ^ mask[1]]);
         block.zeroize();
         hash.zeroize();
@@ -190,25 +150,9 @@ impl Gcm {
     }
 }
 
-/// Seals or opens a packet by a kernel that has set the key up. It is inlined, and so are its callers, since what they
-/// are given stays in registers then: written to memory, it would be read back in units that were not written.
-#[inline(always)]
-pub(crate) fn plain(
-    kernel: Runnable,
-    key: CallKey<'_>,
-    nonce: &[u8; 12],
-    ad: &[u8],
-    text: &mut Text<'_>,
-    open: bool,
-    tag: &mut Tag,
-) {
-    // SAFETY: see the top of this file.
-    unsafe { kernel.packet(key, CallNonce::Nonce(nonce), ad, text, flags(open), tag) }
-}
-
-impl Usable {
-    /// Seals or opens a packet of ChaCha20-Poly1305, and writes the tag that belongs to it.
-    pub(crate) fn chacha20poly1305(
+impl Usable<ChaCha20Poly1305> {
+    /// Seals or opens a packet, and writes the tag that belongs to it.
+    pub(crate) fn packet(
         self,
         key: &[u8; 32],
         nonce: &[u8; 12],
@@ -217,53 +161,47 @@ impl Usable {
         open: bool,
         tag: &mut Tag,
     ) {
-        match self.kernel() {
-            // SAFETY: see the top of this file.
-            Some(kernel) => unsafe {
-                kernel.packet(CallKey::ChaCha(key), CallNonce::Nonce(nonce), ad, text, flags(open), tag)
-            },
+        match self {
+            Usable::Kernel(kernel) => kernel.packet(key, nonce, ad, text, open, tag),
             #[cfg(feature = "portable")]
-            None => {
+            Usable::Portable => {
                 let mut parts = portable::ChaChaParts::new(key, nonce, ad);
                 parts.next(text, open);
                 *tag = parts.tag();
             }
             #[cfg(not(feature = "portable"))]
-            None => unreachable!("no such level without the feature portable"),
+            Usable::Portable => unreachable!("no such level without the feature portable"),
         }
     }
 
     /// Adds ChaCha20's key stream from block 1 on.
-    pub(crate) fn chacha20(self, key: &[u8; 32], nonce: &[u8; 12], text: &mut Text<'_>) {
-        match self.kernel() {
-            // SAFETY: see the top of this file.
-            Some(kernel) => unsafe { Parts::stream(kernel, key, nonce) }.next(text, true, &mut [0; 2]),
+    pub(crate) fn stream(self, key: &[u8; 32], nonce: &[u8; 12], text: &mut Text<'_>) {
+        match self {
+            Usable::Kernel(kernel) => kernel.stream(key, nonce).next(text, true, &mut [0; 2]),
             #[cfg(feature = "portable")]
-            None => portable::chacha20(key, nonce, 1, text.copied()),
+            Usable::Portable => portable::chacha20(key, nonce, 1, text.copied()),
             #[cfg(not(feature = "portable"))]
-            None => unreachable!("no such level without the feature portable"),
+            Usable::Portable => unreachable!("no such level without the feature portable"),
         }
     }
 
     /// Poly1305 of data, whose key is block 0 of the key stream.
     pub(crate) fn poly1305(self, key: &[u8; 32], nonce: &[u8; 12], data: &[u8]) -> [u8; 16] {
-        match self.kernel() {
-            Some(kernel) => {
+        match self {
+            Usable::Kernel(kernel) => {
                 let (whole, rest) = data.split_at(data.len() & !15);
-                // SAFETY: see the top of this file.
-                let mut parts =
-                    unsafe { Parts::new(kernel, CallKey::ChaCha(key), CallNonce::Nonce(nonce), whole, 0, 0) };
+                let mut parts = kernel.parts(key, nonce, whole, 0, false);
                 parts.next(&mut Text::in_place(&mut []), false, &mut [0; 2]);
                 parts.poly1305().finish(rest)
             }
             #[cfg(feature = "portable")]
-            None => portable::poly1305(key, nonce, data),
+            Usable::Portable => portable::poly1305(key, nonce, data),
             #[cfg(not(feature = "portable"))]
-            None => unreachable!("no such level without the feature portable"),
+            Usable::Portable => unreachable!("no such level without the feature portable"),
         }
     }
 
-    pub(crate) fn chacha20poly1305_parts<'a>(
+    pub(crate) fn parts<'a>(
         self,
         key: &'a [u8; 32],
         nonce: &'a [u8; 12],
@@ -271,23 +209,14 @@ impl Usable {
         total: u64,
         open: bool,
     ) -> AnyParts<'a> {
-        match self.kernel() {
-            // SAFETY: see the top of this file.
-            Some(kernel) => AnyParts::Kernel(unsafe {
-                Parts::new(kernel, CallKey::ChaCha(key), CallNonce::Nonce(nonce), ad, flags(open), total)
-            }),
+        match self {
+            Usable::Kernel(kernel) => AnyParts::Kernel(kernel.parts(key, nonce, ad, total, open)),
             #[cfg(feature = "portable")]
-            None => AnyParts::ChaCha(portable::ChaChaParts::new(key, nonce, ad), open),
+            Usable::Portable => AnyParts::ChaCha(portable::ChaChaParts::new(key, nonce, ad), open),
             #[cfg(not(feature = "portable"))]
-            None => unreachable!("no such level without the feature portable"),
+            Usable::Portable => unreachable!("no such level without the feature portable"),
         }
     }
-}
-
-/// Seals or opens the packets of all lanes, whose keys the level of the kernel has set up.
-pub(crate) fn run_lanes(kernel: Runnable, lanes: &Lanes<'_>, open: bool) {
-    // SAFETY: see the top of this file.
-    unsafe { kernel.batch(lanes, flags(open)) };
 }
 
 /// A packet in parts.
@@ -341,7 +270,7 @@ impl AnyParts<'_> {
     }
 }
 
-/// A key of AES at one level.
+/// A key of AES at one level. It is wiped when it is dropped.
 #[derive(Clone)]
 #[allow(clippy::large_enum_variant)] // no memory is allocated for keys
 pub(crate) enum Aes {
@@ -350,81 +279,80 @@ pub(crate) enum Aes {
     Portable(portable::AnyAes),
 }
 
-impl Zeroize for Aes {
-    fn zeroize(&mut self) {
-        match self {
-            Aes::Kernel(key) => key.zeroize(),
-            #[cfg(feature = "portable")]
-            Aes::Portable(_) => {} // wipes itself when it is dropped
-        }
-    }
-}
-
 impl Aes {
     /// A key of 16, 24 or 32 bytes that `set` has yet to set up in its place, if a kernel does that.
-    pub(crate) fn unset(level: Usable, _key: &[u8]) -> Option<Aes> {
-        match level.kernel() {
-            Some(_) => Some(Aes::Kernel(AesKey::UNSET)),
+    pub(crate) fn unset(level: Usable<AesBlocks>, _key: &[u8]) -> Option<Aes> {
+        match level {
+            Usable::Kernel(kernel) => Some(Aes::Kernel(AesKey::unset(kernel))),
             #[cfg(feature = "portable")]
-            None => portable::AnyAes::new(_key).map(Aes::Portable),
+            Usable::Portable => portable::AnyAes::new(_key).map(Aes::Portable),
             #[cfg(not(feature = "portable"))]
-            None => None,
+            Usable::Portable => None,
         }
     }
 
-    pub(crate) fn set(&mut self, level: Usable, key: &[u8]) {
-        if let (Aes::Kernel(aes), Some(kernel)) = (self, level.kernel()) {
-            // SAFETY: see the top of this file.
-            unsafe { kernel.set_up_aes(aes, key) };
-        }
-    }
-
-    /// One block. The level is the one that made the key, here and below.
-    pub(crate) fn encrypt(&self, level: Usable, block: &[u8; 16]) -> [u8; 16] {
-        match (self, level.kernel()) {
-            // SAFETY: see the top of this file; the key was set up by this kernel.
-            (Aes::Kernel(key), Some(kernel)) => unsafe { kernel.mask(MaskKey::Aes(key), block) },
-            (Aes::Kernel(_), None) => unreachable!("a level without a kernel makes no such key"),
+    pub(crate) fn set(&mut self, key: &[u8]) {
+        match self {
+            Aes::Kernel(aes) => aes.set(key),
             #[cfg(feature = "portable")]
-            (Aes::Portable(aes), _) => aes.encrypt(block),
+            Aes::Portable(_) => {} // which was made of it
+        }
+    }
+
+    /// A key of 16, 24 or 32 bytes.
+    pub(crate) fn new(key: &[u8], level: Result<Usable<AesBlocks>, Error>) -> Result<Aes, Error> {
+        if !matches!(key.len(), 16 | 24 | 32) {
+            return Err(Error::InvalidKey);
+        }
+        let mut made = level.and_then(|level| Aes::unset(level, key).ok_or(Error::NoLevel));
+        if let Ok(place) = &mut made {
+            place.set(key);
+        }
+        made
+    }
+
+    pub(crate) fn level(&self) -> Usable<AesBlocks> {
+        match self {
+            Aes::Kernel(key) => Usable::Kernel(key.level()),
+            #[cfg(feature = "portable")]
+            Aes::Portable(_) => Usable::Portable,
+        }
+    }
+
+    /// One block.
+    pub(crate) fn encrypt(&self, block: &[u8; 16]) -> [u8; 16] {
+        match self {
+            Aes::Kernel(key) => key.encrypt(block),
+            #[cfg(feature = "portable")]
+            Aes::Portable(aes) => aes.encrypt(block),
         }
     }
 
     /// Whole blocks, every one by itself, in place.
-    pub(crate) fn encrypt_all(&self, level: Usable, blocks: &mut [u8]) {
-        match (self, level.kernel()) {
-            // SAFETY: see the top of this file; the key was set up by this kernel.
-            (Aes::Kernel(key), Some(kernel)) => unsafe { kernel.encrypt(key, blocks) },
-            (Aes::Kernel(_), None) => unreachable!("a level without a kernel makes no such key"),
+    pub(crate) fn encrypt_all(&self, blocks: &mut [u8]) {
+        match self {
+            Aes::Kernel(key) => key.encrypt_all(blocks),
             #[cfg(feature = "portable")]
-            (Aes::Portable(aes), _) => aes.encrypt_all(blocks),
+            Aes::Portable(aes) => aes.encrypt_all(blocks),
         }
     }
 
     /// Adds key stream to whole blocks. The last four bytes of `counter` count, and wrap around.
-    pub(crate) fn count(&self, level: Usable, counter: &mut [u8; 16], text: &mut Text<'_>) {
-        match (self, level.kernel()) {
-            // SAFETY: see the top of this file; the key was set up by this kernel.
-            (Aes::Kernel(key), Some(kernel)) => unsafe { kernel.count(key, counter, text) },
-            (Aes::Kernel(_), None) => unreachable!("a level without a kernel makes no such key"),
+    pub(crate) fn count(&self, counter: &mut [u8; 16], text: &mut Text<'_>) {
+        match self {
+            Aes::Kernel(key) => key.count(counter, text),
             #[cfg(feature = "portable")]
-            (Aes::Portable(aes), _) => aes.count(counter, text.copied()),
+            Aes::Portable(aes) => aes.count(counter, text.copied()),
         }
     }
 
     /// Encrypts `chain` plus a block for every block of `input`, which has whole ones: CBC, of which only the last
     /// block is kept. `unused` has the others, up to its length in one call of a kernel.
-    pub(crate) fn chain(&self, level: Usable, chain: &mut [u8; 16], input: &[u8], unused: &mut Unused) {
-        match (self, level.kernel()) {
-            (Aes::Kernel(key), Some(kernel)) => {
-                for part in input.chunks(UNUSED_LEN) {
-                    // SAFETY: see the top of this file; the key was set up by this kernel.
-                    unsafe { kernel.chain(key, chain, part, unused) };
-                }
-            }
-            (Aes::Kernel(_), None) => unreachable!("a level without a kernel makes no such key"),
+    pub(crate) fn chain(&self, chain: &mut [u8; 16], input: &[u8], unused: &mut Unused) {
+        match self {
+            Aes::Kernel(key) => input.chunks(UNUSED_LEN).for_each(|part| key.chain(chain, part, unused)),
             #[cfg(feature = "portable")]
-            (Aes::Portable(aes), _) => {
+            Aes::Portable(aes) => {
                 for block in input.chunks(16) {
                     for (sum, byte) in chain.iter_mut().zip(block) {
                         *sum ^= byte;
@@ -436,58 +364,69 @@ impl Aes {
     }
 }
 
-/// The key of QUIC's masks at one level.
+/// The key of QUIC's masks at one level. It is wiped when it is dropped.
 #[derive(Clone)]
 #[allow(clippy::large_enum_variant)] // no memory is allocated for keys
-pub(crate) enum MaskState {
-    ChaCha([u8; 32]),
+pub(crate) enum MaskKey {
+    ChaCha(ChaChaMaskKey),
     Aes(Aes),
 }
 
-impl Zeroize for MaskState {
-    fn zeroize(&mut self) {
+impl MaskKey {
+    /// As `Gcm::set`.
+    pub(crate) fn set(&mut self, key: &[u8]) {
         match self {
-            MaskState::ChaCha(key) => key.zeroize(),
-            MaskState::Aes(key) => key.zeroize(),
+            MaskKey::ChaCha(chacha) => chacha.key.copy_from_slice(key),
+            MaskKey::Aes(aes) => aes.set(key),
+        }
+    }
+
+    pub(crate) fn level(&self) -> &'static str {
+        match self {
+            MaskKey::ChaCha(key) => key.level.name(),
+            MaskKey::Aes(aes) => aes.level().name(),
+        }
+    }
+
+    /// The mask of a sample (RFC 9001, sections 5.4.3 and 5.4.4); of ChaCha20's, the first 8 bytes.
+    pub(crate) fn mask(&self, sample: &[u8; 16]) -> [u8; 16] {
+        match self {
+            MaskKey::ChaCha(key) => key.mask(sample),
+            MaskKey::Aes(aes) => aes.encrypt(sample),
         }
     }
 }
 
-impl MaskState {
-    /// A key of 16, 24 or 32 bytes that `set` has yet to set up in its place, if a kernel does that.
-    pub(crate) fn unset_aes(level: Usable, key: &[u8]) -> Option<MaskState> {
-        Aes::unset(level, key).map(MaskState::Aes)
-    }
+/// The key of ChaCha20's masks at one level. It is wiped when it is dropped.
+#[derive(Clone)]
+pub(crate) struct ChaChaMaskKey {
+    pub(crate) key: [u8; 32],
+    pub(crate) level: Usable<ChaCha20Masks>,
+}
 
-    pub(crate) fn set(&mut self, level: Usable, key: &[u8]) {
-        match self {
-            MaskState::ChaCha(place) => place.copy_from_slice(key),
-            MaskState::Aes(aes) => aes.set(level, key),
-        }
+impl Drop for ChaChaMaskKey {
+    fn drop(&mut self) {
+        self.key.zeroize();
     }
+}
 
-    /// The mask of a sample (RFC 9001, sections 5.4.3 and 5.4.4); of ChaCha20's, the first 8 bytes. The level is the
-    /// one that made the key.
-    pub(crate) fn mask(&self, level: Usable, sample: &[u8; 16]) -> [u8; 16] {
-        match (self, level.kernel()) {
-            (MaskState::Aes(aes), _) => aes.encrypt(level, sample),
-            // SAFETY: see the top of this file.
-            (MaskState::ChaCha(key), Some(kernel)) => unsafe { kernel.mask(MaskKey::ChaCha(key), sample) },
-            (MaskState::ChaCha(key), None) => {
-                // The sample stands in the state where HChaCha20 has its nonce; a block is that and the first state, whose
-                // first words are constants.
-                let mut subkey = [0; 32];
-                hchacha20(key, sample, &mut subkey);
-                let mut mask = [0; 16];
-                for (i, constant) in [0x6170_7865_u32, 0x3320_646e].iter().enumerate() {
-                    let word = [subkey[4 * i], subkey[4 * i + 1], subkey[4 * i + 2], subkey[4 * i + 3]];
-                    let word = u32::from_le_bytes(word).wrapping_add(*constant);
-                    mask[4 * i..4 * i + 4].copy_from_slice(&word.to_le_bytes());
-                }
-                subkey.zeroize();
-                mask
-            }
+impl ChaChaMaskKey {
+    pub(crate) fn mask(&self, sample: &[u8; 16]) -> [u8; 16] {
+        if let Usable::Kernel(kernel) = self.level {
+            return kernel.mask(&self.key, sample);
         }
+        // The sample stands in the state where HChaCha20 has its nonce; a block is that and the first state, whose first
+        // words are constants.
+        let mut subkey = [0; 32];
+        hchacha20(&self.key, sample, &mut subkey);
+        let mut mask = [0; 16];
+        for (i, constant) in [0x6170_7865_u32, 0x3320_646e].iter().enumerate() {
+            let word = [subkey[4 * i], subkey[4 * i + 1], subkey[4 * i + 2], subkey[4 * i + 3]];
+            let word = u32::from_le_bytes(word).wrapping_add(*constant);
+            mask[4 * i..4 * i + 4].copy_from_slice(&word.to_le_bytes());
+        }
+        subkey.zeroize();
+        mask
     }
 }
 

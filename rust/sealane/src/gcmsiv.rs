@@ -3,10 +3,9 @@
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::ccm::Blocks;
-use crate::cipher::{AnyParts, Gcm};
+use crate::cipher::{Aes, AnyParts, Gcm};
 use crate::dit::Dit;
-use crate::kernel::{CallNonce, Memory, Text};
+use crate::kernel::{AesBlocks, AesGcm, CallNonce, Memory, Text};
 use crate::level::{Usable, AESGCM, AES_BLOCKS};
 use crate::{Error, TAG_LEN};
 
@@ -34,9 +33,9 @@ const LONGEST: u64 = 1 << 36;
 /// ```
 #[derive(Clone)]
 pub struct GcmSivKey {
-    generating: Blocks,
+    generating: Aes,
     key_len: usize,
-    level: Usable,
+    level: Usable<AesGcm>,
 }
 
 impl ZeroizeOnDrop for GcmSivKey {}
@@ -66,11 +65,16 @@ impl GcmSivKey {
         GcmSivKey::at(key, AESGCM.named(level), blocks)
     }
 
-    fn at(key: &[u8], level: Result<Usable, Error>, blocks: Result<Usable, Error>) -> Result<GcmSivKey, Error> {
+    fn at(
+        key: &[u8],
+        level: Result<Usable<AesGcm>, Error>,
+        blocks: Result<Usable<AesBlocks>, Error>,
+    ) -> Result<GcmSivKey, Error> {
         if key.len() == 24 {
             return Err(Error::InvalidKey);
         }
-        let generating = Blocks::new(key, blocks)?;
+        let _dit = Dit::on();
+        let generating = Aes::new(key, blocks)?;
         Ok(GcmSivKey { generating, key_len: key.len(), level: level? })
     }
 
@@ -154,19 +158,11 @@ impl GcmSivKey {
 /// reversed again (RFC 8452, appendix A). A kernel of AES-GCM takes such blocks as ciphertext; what it opens them to, under
 /// a key of zeroes, is thrown away.
 struct Packet {
-    message: Blocks,
+    message: Aes,
     gcm: Gcm,
-    level: Usable,
     chunk: Memory<{ CHUNK / 8 }>,
 }
 
-impl Drop for Packet {
-    fn drop(&mut self) {
-        self.gcm.zeroize();
-    }
-}
-
-/// What POLYVAL absorbs.
 struct Sum<'a> {
     parts: AnyParts<'a>,
     chunk: &'a mut [u8],
@@ -225,7 +221,7 @@ impl Packet {
             block[0] = i as u8;
             block[4..].copy_from_slice(nonce);
         }
-        key.generating.aes.encrypt_all(key.generating.level, used);
+        key.generating.encrypt_all(used);
         hash_key[..8].copy_from_slice(&used[..8]);
         hash_key[8..].copy_from_slice(&used[16..24]);
         for (to, block) in raw.chunks_exact_mut(8).zip(used[32..].chunks_exact(16)) {
@@ -235,12 +231,12 @@ impl Packet {
         let value = u128::from_le_bytes(hash_key);
         let mut h = ((value >> 1) ^ ((0xe1 << 120) & 0_u128.wrapping_sub(value & 1))).to_be_bytes();
         let gcm = Gcm::of_hash_key(key.level, &h);
-        let message = Blocks::new(&raw[..key.key_len], Ok(key.generating.level));
+        let message = Aes::new(&raw[..key.key_len], Ok(key.generating.level()));
         blocks.zeroize();
         raw.zeroize();
         hash_key.zeroize();
         h.zeroize();
-        Ok(Packet { message: message?, gcm: gcm.ok_or(Error::NoLevel)?, level: key.level, chunk: Memory::new() })
+        Ok(Packet { message: message?, gcm: gcm.ok_or(Error::NoLevel)?, chunk: Memory::new() })
     }
 
     /// The tag of plaintext and associated data (section 4).
@@ -253,7 +249,7 @@ impl Packet {
         // Zeroes before the others, which do not change the sum, make their number a multiple of 4.
         let held = 16 * (blocks.wrapping_neg() % 4);
         chunk[..held].fill(0);
-        let parts = self.gcm.parts(self.level, CallNonce::Nonce(&[0; 12]), &[], 0, true);
+        let parts = self.gcm.parts(CallNonce::Nonce(&[0; 12]), &[], 0, true);
         let mut sum = Sum { parts, chunk, held };
         sum.absorb(ad);
         sum.absorb(text);
@@ -264,7 +260,7 @@ impl Packet {
             *byte ^= nonce;
         }
         tag[15] &= 0x7f;
-        self.message.aes.encrypt_all(self.message.level, &mut tag);
+        self.message.encrypt_all(&mut tag);
         tag
     }
 
@@ -281,7 +277,7 @@ impl Packet {
                 to.copy_from_slice(&block);
                 counter = counter.wrapping_add(1);
             }
-            self.message.aes.encrypt_all(self.message.level, stream);
+            self.message.encrypt_all(stream);
             text.add(stream);
         }
     }

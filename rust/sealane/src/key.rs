@@ -1,9 +1,9 @@
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::cipher::{bytes_of_tag, hchacha20, plain, same_tag, tag_of_bytes, Gcm};
+use crate::cipher::{bytes_of_tag, hchacha20, same_tag, tag_of_bytes, Gcm};
 use crate::dit::Dit;
-use crate::kernel::{CallKey, CallNonce, Tag, Text};
-use crate::level::{Table, Usable, AESGCM, CHACHA20POLY1305};
+use crate::kernel::{AesGcm, CallNonce, ChaCha20Poly1305, Tag, Text};
+use crate::level::{Usable, AESGCM, CHACHA20POLY1305};
 use crate::Error;
 
 /// How long a tag is, in bytes.
@@ -51,13 +51,6 @@ impl Algorithm {
         }
     }
 
-    pub(crate) fn table(self) -> &'static Table {
-        match self {
-            Algorithm::ChaCha20Poly1305 | Algorithm::XChaCha20Poly1305 => &CHACHA20POLY1305,
-            _ => &AESGCM,
-        }
-    }
-
     fn text_max(self) -> u64 {
         match self {
             // The block counter has 32 bits, and block 0 makes the Poly1305 key.
@@ -70,8 +63,41 @@ impl Algorithm {
 #[derive(Clone)]
 #[allow(clippy::large_enum_variant)] // no memory is allocated for keys
 pub(crate) enum State {
-    ChaCha([u8; 32]),
+    ChaCha(ChaChaKey),
     Gcm(Gcm),
+}
+
+/// A level for a key.
+#[derive(Clone, Copy)]
+enum Level {
+    ChaCha(Usable<ChaCha20Poly1305>),
+    Gcm(Usable<AesGcm>),
+}
+
+impl Level {
+    /// The level of a name, or without one that of this process.
+    #[inline(never)]
+    fn of(algorithm: Algorithm, name: Option<&str>) -> Result<Level, Error> {
+        match algorithm {
+            Algorithm::ChaCha20Poly1305 | Algorithm::XChaCha20Poly1305 => {
+                CHACHA20POLY1305.of_process_or(name).map(Level::ChaCha)
+            }
+            _ => AESGCM.of_process_or(name).map(Level::Gcm),
+        }
+    }
+}
+
+/// ChaCha20-Poly1305's key at one level. It is wiped when it is dropped.
+#[derive(Clone)]
+pub(crate) struct ChaChaKey {
+    pub(crate) level: Usable<ChaCha20Poly1305>,
+    pub(crate) bytes: [u8; 32],
+}
+
+impl Drop for ChaChaKey {
+    fn drop(&mut self) {
+        self.bytes.zeroize();
+    }
 }
 
 /// A key, and the level that was chosen for it. It is wiped when it is dropped.
@@ -91,27 +117,14 @@ pub(crate) enum State {
 #[derive(Clone)]
 pub struct Key {
     pub(crate) algorithm: Algorithm,
-    pub(crate) level: Usable,
     pub(crate) state: State,
-}
-
-impl Drop for Key {
-    fn drop(&mut self) {
-        match &mut self.state {
-            State::ChaCha(key) => key.zeroize(),
-            State::Gcm(gcm) => gcm.zeroize(),
-        }
-    }
 }
 
 impl ZeroizeOnDrop for Key {}
 
 impl core::fmt::Debug for Key {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Key")
-            .field("algorithm", &self.algorithm)
-            .field("level", &self.level.name())
-            .finish_non_exhaustive()
+        f.debug_struct("Key").field("algorithm", &self.algorithm).field("level", &self.level()).finish_non_exhaustive()
     }
 }
 
@@ -132,7 +145,7 @@ impl Key {
     /// # Errors
     /// [`Error::InvalidKey`] if `key` does not have [`Algorithm::key_len`] bytes; [`Error::NoLevel`] if nothing works here.
     pub fn new(algorithm: Algorithm, key: &[u8]) -> Result<Key, Error> {
-        let level = algorithm.table().of_process();
+        let level = Level::of(algorithm, None);
         Key::at(algorithm, key, level)
     }
 
@@ -150,7 +163,7 @@ impl Key {
     /// # Errors
     /// As for `new`: the place is empty then.
     pub fn new_in<'a>(place: &'a mut Option<Key>, algorithm: Algorithm, key: &[u8]) -> Result<&'a Key, Error> {
-        let level = algorithm.table().of_process();
+        let level = Level::of(algorithm, None);
         Key::at_in(place, algorithm, key, level)
     }
 
@@ -160,7 +173,7 @@ impl Key {
         place: &'a mut Option<Key>,
         algorithm: Algorithm,
         key: &[u8],
-        level: Result<Usable, Error>,
+        level: Result<Level, Error>,
     ) -> Result<&'a Key, Error> {
         *place = None; // which wipes what was there
         let _dit = Dit::on();
@@ -174,11 +187,12 @@ impl Key {
     /// # Errors
     /// As for `new`, and [`Error::InvalidLevel`] if there is no such level of this algorithm, or it does not work on this CPU.
     pub fn with_level(algorithm: Algorithm, key: &[u8], level: &str) -> Result<Key, Error> {
-        Key::at(algorithm, key, algorithm.table().named(level))
+        let level = Level::of(algorithm, Some(level));
+        Key::at(algorithm, key, level)
     }
 
     #[inline(never)]
-    fn at(algorithm: Algorithm, key: &[u8], level: Result<Usable, Error>) -> Result<Key, Error> {
+    fn at(algorithm: Algorithm, key: &[u8], level: Result<Level, Error>) -> Result<Key, Error> {
         let _dit = Dit::on();
         let mut made = Key::unset(algorithm, key, level);
         if let Ok(place) = &mut made {
@@ -188,22 +202,22 @@ impl Key {
     }
 
     /// For `set`. At the level portable it holds the key already, as RustCrypto's crates do not make theirs in place.
-    fn unset(algorithm: Algorithm, key: &[u8], level: Result<Usable, Error>) -> Result<Key, Error> {
+    #[inline(never)]
+    fn unset(algorithm: Algorithm, key: &[u8], level: Result<Level, Error>) -> Result<Key, Error> {
         if key.len() != algorithm.key_len() {
             return Err(Error::InvalidKey);
         }
-        let level = level?;
-        let state = match algorithm {
-            Algorithm::ChaCha20Poly1305 | Algorithm::XChaCha20Poly1305 => State::ChaCha([0; 32]),
-            _ => State::Gcm(Gcm::unset(level, key).ok_or(Error::NoLevel)?),
+        let state = match level? {
+            Level::ChaCha(level) => State::ChaCha(ChaChaKey { level, bytes: [0; 32] }),
+            Level::Gcm(level) => State::Gcm(Gcm::unset(level, key).ok_or(Error::NoLevel)?),
         };
-        Ok(Key { algorithm, level, state })
+        Ok(Key { algorithm, state })
     }
 
     fn set(&mut self, key: &[u8]) {
         match &mut self.state {
-            State::ChaCha(place) => place.copy_from_slice(key),
-            State::Gcm(gcm) => gcm.set(self.level, key),
+            State::ChaCha(chacha) => chacha.bytes.copy_from_slice(key),
+            State::Gcm(gcm) => gcm.set(key),
         }
     }
 
@@ -214,7 +228,10 @@ impl Key {
 
     /// The name of the level that the key uses, such as "avx512", "neon" or "portable".
     pub fn level(&self) -> &'static str {
-        self.level.name()
+        match &self.state {
+            State::ChaCha(chacha) => chacha.level.name(),
+            State::Gcm(gcm) => gcm.level().name(),
+        }
     }
 
     /// Encrypts `text` in place, and returns the tag that authenticates it together with `ad`.
@@ -373,11 +390,11 @@ impl Key {
         if (text.len() | ad.len()) >= LONG || self.algorithm == Algorithm::XChaCha20Poly1305 {
             return false;
         }
-        match (&self.state, self.level.kernel()) {
-            (State::ChaCha(key), Some(kernel)) => plain(kernel, CallKey::ChaCha(key), nonce, ad, text, open, tag),
-            (State::Gcm(Gcm::Kernel(key)), Some(kernel)) => {
-                plain(kernel, CallKey::Gcm(key), nonce, ad, text, open, tag);
+        match &self.state {
+            State::ChaCha(ChaChaKey { level: Usable::Kernel(kernel), bytes }) => {
+                kernel.packet(bytes, nonce, ad, text, open, tag);
             }
+            State::Gcm(Gcm::Kernel(key)) => key.packet(CallNonce::Nonce(nonce), ad, text, open, tag),
             _ => return false,
         }
         true
@@ -395,16 +412,16 @@ impl Key {
             return Err(why);
         }
         match (&self.state, <&[u8; 12]>::try_from(nonce)) {
-            (State::ChaCha(key), Ok(nonce)) => self.level.chacha20poly1305(key, nonce, ad, text, open, tag),
-            (State::Gcm(gcm), Ok(nonce)) => gcm.packet(self.level, CallNonce::Nonce(nonce), ad, text, open, tag),
+            (State::ChaCha(key), Ok(nonce)) => key.level.packet(&key.bytes, nonce, ad, text, open, tag),
+            (State::Gcm(gcm), Ok(nonce)) => gcm.packet(CallNonce::Nonce(nonce), ad, text, open, tag),
             (State::ChaCha(key), Err(_)) => {
                 let mut sub = SubKey::UNSET;
-                sub.set(key, nonce);
-                self.level.chacha20poly1305(&sub.key, &sub.nonce, ad, text, open, tag);
+                sub.set(&key.bytes, nonce);
+                key.level.packet(&sub.key, &sub.nonce, ad, text, open, tag);
             }
             (State::Gcm(gcm), Err(_)) => {
-                let block = gcm.block_of_nonce(self.level, nonce);
-                gcm.packet(self.level, CallNonce::Block(&block), ad, text, open, tag);
+                let block = gcm.block_of_nonce(nonce);
+                gcm.packet(CallNonce::Block(&block), ad, text, open, tag);
             }
         }
         Ok(())

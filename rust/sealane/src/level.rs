@@ -2,28 +2,13 @@
 
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use crate::kernel::{names::NAMES, rows, Kernel, Runnable};
+use crate::kernel::{
+    names::NAMES, rows, AesBlocks, AesGcm, ChaCha20Masks, ChaCha20Poly1305, Level, Runnable, RunnableBatch,
+};
 use crate::{cpu, selftest, Error};
 
 /// The largest number of packets from which on a batch pays.
 pub(crate) const FROM_MAX: usize = 16;
-
-/// A kernel for many packets in one call, and when it pays: for packets of each number of whole blocks from how many on
-/// they are faster side by side. Unlike packets pay if the sum of 1/from is 1 or more.
-pub(crate) struct Batch {
-    pub(crate) kernel: Kernel,
-    /// The least of `from`: fewer packets never pay.
-    pub(crate) few: u8,
-    /// By number of whole blocks; longer packets never pay.
-    pub(crate) from: &'static [u8],
-}
-
-impl Batch {
-    /// From how many packets of so many bytes on they pay; 0: never.
-    pub(crate) fn from(&self, bytes: usize) -> usize {
-        self.from.get(bytes / 64).map_or(0, |from| usize::from(*from))
-    }
-}
 
 /// CPUs on which the choice starts at another level than the first that they can run: where features do not tell
 /// pipelines apart.
@@ -45,50 +30,29 @@ impl Microarchitecture {
     }
 }
 
-pub(crate) struct Level {
-    pub(crate) name: &'static str,
-    /// Of `cpu`.
-    pub(crate) needs: u32,
-    /// None: portable code.
-    pub(crate) kernel: Option<Kernel>,
-    pub(crate) batch: Option<Batch>,
+/// A level that this CPU can run.
+pub(crate) enum Usable<P: 'static> {
+    Kernel(Runnable<P>),
+    Portable,
 }
 
-/// A level that this CPU can run: its features were looked for. Nothing outside this file makes one.
-#[derive(Clone, Copy)]
-pub(crate) struct Usable(&'static Level);
-
-#[allow(unsafe_code)]
-impl Usable {
-    pub(crate) fn check(level: &'static Level) -> Option<Usable> {
-        (level.needs & !cpu::features() == 0).then_some(Usable(level))
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        self.0.name
-    }
-
-    /// None: portable code.
+impl<P> Clone for Usable<P> {
     #[inline(always)]
-    pub(crate) fn kernel(self) -> Option<Runnable> {
-        // SAFETY: the CPU has the features, or there were no such value.
-        self.0.kernel.as_ref().map(|kernel| unsafe { Runnable::new(kernel) })
+    fn clone(&self) -> Self {
+        *self
     }
+}
 
-    /// What it does batches with, which needs the same features.
-    pub(crate) fn batch(self) -> Option<(&'static Batch, Runnable)> {
-        // SAFETY: as for `kernel`.
-        self.0.batch.as_ref().map(|batch| (batch, unsafe { Runnable::new(&batch.kernel) }))
-    }
+impl<P> Copy for Usable<P> {}
 
-    pub(crate) fn is(self, other: Usable) -> bool {
-        core::ptr::eq(self.0, other.0)
-    }
+const PORTABLE: &str = "portable";
 
-    /// Whether it needs some of the CPU's features.
-    #[cfg(target_arch = "x86_64")]
-    pub(crate) fn needs(self, features: u32) -> bool {
-        self.0.needs & features != 0
+impl<P> Usable<P> {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Usable::Kernel(kernel) => kernel.name(),
+            Usable::Portable => PORTABLE,
+        }
     }
 }
 
@@ -99,43 +63,38 @@ const UNKNOWN: u8 = 0;
 const WORKS: u8 = 1;
 const FAILS: u8 = 2;
 
-pub(crate) struct Table {
-    pub(crate) primitive: &'static str,
-    rows: &'static [Level],
-    selftest: fn(Usable) -> bool,
-    batch_selftest: fn(Usable) -> bool,
+pub(crate) struct Table<P: 'static> {
+    primitive: &'static str,
+    rows: &'static [Level<P>],
+    /// Whether it has portable code, too.
+    portable: bool,
+    selftest: fn(Usable<P>) -> bool,
     tested: [AtomicU8; LEVELS_MAX],
-    batch_tested: [AtomicU8; LEVELS_MAX],
     /// 0: not chosen yet; 1: there is none; else the level's place + 2.
     chosen: AtomicU8,
 }
 
-static PORTABLE: Level = Level { name: "portable", needs: 0, kernel: None, batch: None };
-
-impl Table {
+impl<P> Table<P> {
     const fn new(
         primitive: &'static str,
-        rows: &'static [Level],
-        selftest: fn(Usable) -> bool,
-        batch_selftest: fn(Usable) -> bool,
-    ) -> Table {
+        rows: &'static [Level<P>],
+        portable: bool,
+        selftest: fn(Usable<P>) -> bool,
+    ) -> Self {
         let tested = [const { AtomicU8::new(UNKNOWN) }; LEVELS_MAX];
-        let batch_tested = [const { AtomicU8::new(UNKNOWN) }; LEVELS_MAX];
-        Table { primitive, rows, selftest, batch_selftest, tested, batch_tested, chosen: AtomicU8::new(0) }
+        Table { primitive, rows, portable, selftest, tested, chosen: AtomicU8::new(0) }
     }
 }
 
-pub(crate) static CHACHA20POLY1305: Table = Table::new(
-    "chacha20poly1305",
-    &rows::CHACHA20POLY1305,
-    selftest::chacha20poly1305,
-    selftest::chacha20poly1305_batch,
-);
-pub(crate) static AESGCM: Table = Table::new("aesgcm", &rows::AESGCM, selftest::aesgcm, selftest::aesgcm_batch);
-/// The masks of QUIC's headers.
-pub(crate) static AES_BLOCKS: Table = Table::new("aes", &rows::AES_BLOCKS, selftest::aes, |_| false);
-pub(crate) static CHACHA20MASKS: Table =
-    Table::new("chacha20masks", &rows::CHACHA20MASKS, selftest::chacha20masks, |_| false);
+pub(crate) static CHACHA20POLY1305: Table<ChaCha20Poly1305> =
+    Table::new("chacha20poly1305", &rows::CHACHA20POLY1305, cfg!(feature = "portable"), selftest::chacha20poly1305);
+pub(crate) static AESGCM: Table<AesGcm> =
+    Table::new("aesgcm", &rows::AESGCM, cfg!(feature = "portable"), selftest::aesgcm);
+pub(crate) static AES_BLOCKS: Table<AesBlocks> =
+    Table::new("aes", &rows::AES_BLOCKS, cfg!(feature = "portable"), selftest::aes);
+/// Portable code of these needs no crate.
+pub(crate) static CHACHA20MASKS: Table<ChaCha20Masks> =
+    Table::new("chacha20masks", &rows::CHACHA20MASKS, true, selftest::chacha20masks);
 
 fn place_of(name: &str) -> Option<usize> {
     NAMES.iter().position(|known| *known == name)
@@ -150,58 +109,58 @@ fn report(_what: core::fmt::Arguments<'_>) {
     }
 }
 
-impl Table {
-    /// All levels, best first.
-    pub(crate) fn levels(&'static self) -> impl Iterator<Item = (usize, &'static Level)> {
-        // ChaCha20's masks need no crate.
-        let portable = (cfg!(feature = "portable") || self.primitive == "chacha20masks").then_some(&PORTABLE);
-        self.rows.iter().chain(portable).enumerate()
+/// Names of levels, and whether they work on this CPU.
+pub(crate) type Works = core::iter::Take<core::array::IntoIter<(&'static str, bool), LEVELS_MAX>>;
+
+impl<P> Table<P> {
+    /// Of all levels, best first.
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.rows.iter().map(|level| level.name).chain(self.portable.then_some(PORTABLE))
     }
 
-    fn at(&'static self, place: usize) -> Option<Usable> {
-        self.levels().nth(place).and_then(|(place, level)| self.usable(place, level))
+    /// All levels, best first, each of which is tested.
+    pub(crate) fn works(&self) -> Works {
+        let mut all = [("", false); LEVELS_MAX];
+        for (place, (one, name)) in all.iter_mut().zip(self.names()).enumerate() {
+            *one = (name, self.at(place).is_some());
+        }
+        all.into_iter().take(self.names().count())
+    }
+
+    /// Whether the CPU has what the level at a place needs.
+    #[cfg(all(test, not(miri)))]
+    pub(crate) fn can_run(&'static self, place: usize) -> bool {
+        self.rows.get(place).is_none_or(|level| Runnable::check(level).is_some())
     }
 
     /// The level at a place, if this CPU has what it needs, and it gives the known answers, which is tested once.
-    pub(crate) fn usable(&'static self, place: usize, level: &'static Level) -> Option<Usable> {
+    #[allow(unsafe_code)]
+    pub(crate) fn at(&self, place: usize) -> Option<Usable<P>> {
         let tested = self.tested.get(place)?;
-        match tested.load(Ordering::Acquire) {
-            WORKS => Some(Usable(level)), // its features were looked for before its test
-            FAILS => None,
+        let level = self.rows.get(place);
+        if level.is_none() && !(self.portable && place == self.rows.len()) {
+            return None;
+        }
+        match (tested.load(Ordering::Acquire), level) {
+            (FAILS, _) => None,
+            (WORKS, None) => Some(Usable::Portable),
+            // SAFETY: its features were found before its test.
+            (WORKS, Some(level)) => Some(Usable::Kernel(unsafe { Runnable::checked(level) })),
             _ => {
-                let usable = Usable::check(level)?;
+                let usable =
+                    level.map_or(Some(Usable::Portable), |level| Runnable::check(level).map(Usable::Kernel))?;
                 // Miri takes minutes for the known answers, of the one level that it has.
                 let works = cfg!(miri) || (self.selftest)(usable);
-                self.note(tested, works, level, "its self-test on this CPU and is not used");
+                note(tested, works, self.primitive, usable.name(), "its self-test on this CPU and is not used");
                 works.then_some(usable)
             }
         }
     }
 
-    /// Keeps a test's outcome.
-    fn note(&self, tested: &AtomicU8, works: bool, level: &Level, what: &str) {
-        tested.store(if works { WORKS } else { FAILS }, Ordering::Release);
-        if !works {
-            report(format_args!("{}: level {} fails {}", self.primitive, level.name, what));
-        }
-    }
-
-    /// What the level does batches with, if that gives the known answers.
-    pub(crate) fn batch(&'static self, level: Usable) -> Option<(&'static Batch, Runnable)> {
-        let batch = level.batch()?;
-        let place = self.rows.iter().position(|row| core::ptr::eq(row, level.0))?;
-        let tested = self.batch_tested.get(place)?;
-        if tested.load(Ordering::Acquire) == UNKNOWN {
-            let works = (self.batch_selftest)(level);
-            self.note(tested, works, level.0, "its self-test of batches on this CPU, and does packets one by one");
-        }
-        (tested.load(Ordering::Acquire) == WORKS).then_some(batch)
-    }
-
     /// The place at which the choice starts: that of the level that the cap names; without one of that name, and without a
     /// cap, the microarchitecture's, or below the cap if that is further down.
-    fn start(&'static self, line: Option<&Microarchitecture>, cap: Option<usize>) -> usize {
-        let find = |name: &str| self.levels().position(|(_, level)| level.name == name);
+    fn start(&self, line: Option<&Microarchitecture>, cap: Option<usize>) -> usize {
+        let find = |name: &str| self.names().position(|one| one == name);
         let first = line.and_then(|line| line.first.iter().find(|(primitive, _)| *primitive == self.primitive));
         let first = first.and_then(|(_, name)| find(name)).unwrap_or(0);
         let below = NAMES.iter().enumerate().skip(cap.unwrap_or(NAMES.len()));
@@ -212,13 +171,13 @@ impl Table {
         }
     }
 
-    fn choose(&'static self) -> Option<usize> {
+    fn choose(&self) -> Option<usize> {
         let start = self.start(Microarchitecture::of(cpu::identify()), cap_of_process());
-        self.levels().map(|(place, _)| place).find(|place| *place >= start && self.at(*place).is_some())
+        (start..LEVELS_MAX).find(|place| self.at(*place).is_some())
     }
 
     /// The level of this process: chosen at the first call, the same ever after.
-    pub(crate) fn of_process(&'static self) -> Result<Usable, Error> {
+    pub(crate) fn of_process(&self) -> Result<Usable<P>, Error> {
         let known = match self.chosen.load(Ordering::Acquire) {
             0 => {
                 let known = self.choose().map_or(1, |place| place as u8 + 2);
@@ -233,18 +192,51 @@ impl Table {
     }
 
     /// The level of a name.
-    pub(crate) fn named(&'static self, name: &str) -> Result<Usable, Error> {
-        let place = self.levels().position(|(_, level)| level.name == name);
+    pub(crate) fn named(&self, name: &str) -> Result<Usable<P>, Error> {
+        let place = self.names().position(|one| one == name);
         place.and_then(|place| self.at(place)).ok_or(Error::InvalidLevel)
+    }
+
+    /// The level of a name, or without one that of this process.
+    pub(crate) fn of_process_or(&self, name: Option<&str>) -> Result<Usable<P>, Error> {
+        name.map_or_else(|| self.of_process(), |name| self.named(name))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.names().any(|one| one == name)
+    }
+}
+
+/// Keeps a test's outcome.
+fn note(tested: &AtomicU8, works: bool, primitive: &str, level: &str, what: &str) {
+    tested.store(if works { WORKS } else { FAILS }, Ordering::Release);
+    if !works {
+        report(format_args!("{primitive}: level {level} fails {what}"));
+    }
+}
+
+impl Table<ChaCha20Poly1305> {
+    /// What the level does batches with, if that gives the known answers.
+    pub(crate) fn batch(&self, level: Runnable<ChaCha20Poly1305>) -> Option<RunnableBatch> {
+        static TESTED: [AtomicU8; LEVELS_MAX] = [const { AtomicU8::new(UNKNOWN) }; LEVELS_MAX];
+        let batch = level.batch()?;
+        let tested = TESTED.get(level.place(self.rows)?)?;
+        if tested.load(Ordering::Acquire) == UNKNOWN {
+            let works = selftest::chacha20poly1305_batch(level, batch);
+            let what = "its self-test of batches on this CPU, and does packets one by one";
+            note(tested, works, self.primitive, level.name(), what);
+        }
+        (tested.load(Ordering::Acquire) == WORKS).then_some(batch)
     }
 }
 
 /// Whether this instruction set has a level of that name.
 fn is_here(name: &str) -> bool {
-    [&CHACHA20POLY1305, &AESGCM, &AES_BLOCKS, &CHACHA20MASKS]
-        .iter()
-        .any(|table| table.rows.iter().any(|level| level.name == name))
-        || name == PORTABLE.name
+    name == PORTABLE
+        || CHACHA20POLY1305.has(name)
+        || AESGCM.has(name)
+        || AES_BLOCKS.has(name)
+        || CHACHA20MASKS.has(name)
 }
 
 /// Levels are being chosen: what the program says comes too late.
@@ -322,9 +314,8 @@ mod tests {
     /// QUIC's masks of ChaCha20 have a level on every CPU, without a crate and a kernel.
     #[test]
     fn masks_need_no_kernel() {
-        let last = CHACHA20MASKS.levels().last().map(|(place, level)| (level.name, CHACHA20MASKS.at(place).is_some()));
-        assert_eq!(last, Some(("portable", true)));
-        assert_eq!(AESGCM.levels().any(|(_, level)| level.name == "portable"), cfg!(feature = "portable"));
+        assert_eq!(CHACHA20MASKS.works().next_back(), Some(("portable", true)));
+        assert_eq!(AESGCM.has("portable"), cfg!(feature = "portable"));
     }
 
     #[test]
@@ -353,7 +344,7 @@ mod tests {
         ];
         for (vendor, model, cap, want) in cases {
             let start = CHACHA20POLY1305.start(Microarchitecture::of((vendor, model)), cap.and_then(place_of));
-            let level = CHACHA20POLY1305.levels().nth(start).map(|(_, level)| level.name);
+            let level = CHACHA20POLY1305.names().nth(start);
             assert_eq!(level, Some(want), "vendor {:#x}, model {:#x}, cap {:?}", vendor, model, cap);
         }
     }

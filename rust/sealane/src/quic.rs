@@ -2,9 +2,10 @@
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::cipher::MaskState;
+use crate::cipher::{Aes, ChaChaMaskKey, MaskKey};
 use crate::dit::Dit;
-use crate::level::{Table, Usable, AES_BLOCKS, CHACHA20MASKS};
+use crate::kernel::{AesBlocks, ChaCha20Masks};
+use crate::level::{Usable, AES_BLOCKS, CHACHA20MASKS};
 use crate::{Algorithm, Error};
 
 /// A key of QUIC's header protection (RFC 9001, section 5.4), and the level that was chosen for it. It is wiped when it is
@@ -26,14 +27,7 @@ use crate::{Algorithm, Error};
 #[derive(Clone)]
 pub struct HeaderKey {
     algorithm: Algorithm,
-    level: Usable,
-    state: MaskState,
-}
-
-impl Drop for HeaderKey {
-    fn drop(&mut self) {
-        self.state.zeroize();
-    }
+    key: MaskKey,
 }
 
 impl ZeroizeOnDrop for HeaderKey {}
@@ -42,16 +36,28 @@ impl core::fmt::Debug for HeaderKey {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("HeaderKey")
             .field("algorithm", &self.algorithm)
-            .field("level", &self.level.name())
+            .field("level", &self.level())
             .finish_non_exhaustive()
     }
 }
 
-fn table(algorithm: Algorithm) -> Option<&'static Table> {
-    match algorithm {
-        Algorithm::ChaCha20Poly1305 => Some(&CHACHA20MASKS),
-        Algorithm::Aes128Gcm | Algorithm::Aes256Gcm => Some(&AES_BLOCKS),
-        _ => None,
+/// A level for a key.
+#[derive(Clone, Copy)]
+enum Level {
+    ChaCha(Usable<ChaCha20Masks>),
+    Aes(Usable<AesBlocks>),
+}
+
+impl Level {
+    /// The level of a name, or without one that of this process, for a key of the right length.
+    #[inline(never)]
+    fn of(algorithm: Algorithm, key: &[u8], name: Option<&str>) -> Result<Level, Error> {
+        match algorithm {
+            _ if key.len() != algorithm.key_len() => Err(Error::InvalidKey),
+            Algorithm::ChaCha20Poly1305 => CHACHA20MASKS.of_process_or(name).map(Level::ChaCha),
+            Algorithm::Aes128Gcm | Algorithm::Aes256Gcm => AES_BLOCKS.of_process_or(name).map(Level::Aes),
+            _ => Err(Error::InvalidKey),
+        }
     }
 }
 
@@ -63,8 +69,8 @@ impl HeaderKey {
     /// [`Error::InvalidKey`] if `key` does not have [`Algorithm::key_len`] bytes, or QUIC does not have the algorithm;
     /// [`Error::NoLevel`] if nothing works here.
     pub fn new(algorithm: Algorithm, key: &[u8]) -> Result<HeaderKey, Error> {
-        let table = table(algorithm).filter(|_| key.len() == algorithm.key_len()).ok_or(Error::InvalidKey)?;
-        HeaderKey::at(algorithm, key, table.of_process()?)
+        let level = Level::of(algorithm, key, None)?;
+        HeaderKey::at(algorithm, key, level)
     }
 
     /// The same with a level of the caller's choice, for tests: [`levels`](HeaderKey::levels) has their names.
@@ -72,20 +78,22 @@ impl HeaderKey {
     /// # Errors
     /// As for `new`, and [`Error::InvalidLevel`] if there is no such level of this algorithm, or it does not work on this CPU.
     pub fn with_level(algorithm: Algorithm, key: &[u8], level: &str) -> Result<HeaderKey, Error> {
-        let table = table(algorithm).filter(|_| key.len() == algorithm.key_len()).ok_or(Error::InvalidKey)?;
-        HeaderKey::at(algorithm, key, table.named(level)?)
+        let level = Level::of(algorithm, key, Some(level))?;
+        HeaderKey::at(algorithm, key, level)
     }
 
-    fn at(algorithm: Algorithm, key: &[u8], level: Usable) -> Result<HeaderKey, Error> {
+    // By itself, as what chooses a level needs stack of its own.
+    #[inline(never)]
+    fn at(algorithm: Algorithm, key: &[u8], level: Level) -> Result<HeaderKey, Error> {
         let _dit = Dit::on();
-        let mut made = match algorithm {
-            Algorithm::ChaCha20Poly1305 => Some(MaskState::ChaCha([0; 32])),
-            _ => MaskState::unset_aes(level, key),
+        let mut made = match level {
+            Level::ChaCha(level) => Some(MaskKey::ChaCha(ChaChaMaskKey { key: [0; 32], level })),
+            Level::Aes(level) => Aes::unset(level, key).map(MaskKey::Aes),
         }
-        .map(|state| HeaderKey { algorithm, level, state })
+        .map(|key| HeaderKey { algorithm, key })
         .ok_or(Error::NoLevel);
         if let Ok(place) = &mut made {
-            place.state.set(level, key);
+            place.key.set(key);
         }
         made
     }
@@ -93,21 +101,23 @@ impl HeaderKey {
     /// The levels of the masks of an algorithm, best first, and whether they work on this CPU; none if QUIC does not have
     /// the algorithm.
     pub fn levels(algorithm: Algorithm) -> impl Iterator<Item = (&'static str, bool)> {
-        let all = |table: &'static Table| {
-            table.levels().map(move |(place, level)| (level.name, table.usable(place, level).is_some()))
+        let works = match algorithm {
+            Algorithm::ChaCha20Poly1305 => Some(CHACHA20MASKS.works()),
+            Algorithm::Aes128Gcm | Algorithm::Aes256Gcm => Some(AES_BLOCKS.works()),
+            _ => None,
         };
-        table(algorithm).into_iter().flat_map(all)
+        works.into_iter().flatten()
     }
 
     /// The name of the level that the key uses.
     pub fn level(&self) -> &'static str {
-        self.level.name()
+        self.key.level()
     }
 
     /// The mask for a sample: its first byte for the first byte of the packet, the others for the packet number.
     pub fn mask(&self, sample: &[u8; 16]) -> [u8; 5] {
         let _dit = Dit::on();
-        let mut whole = self.state.mask(self.level, sample);
+        let mut whole = self.key.mask(sample);
         let mut mask = [0; 5];
         mask.copy_from_slice(&whole[..5]);
         whole.zeroize();

@@ -62,15 +62,15 @@ impl Key {
         let mut sub = SubKey::UNSET;
         let block;
         let mut parts = match (&self.state, <&[u8; 12]>::try_from(nonce)) {
-            (State::ChaCha(key), Ok(nonce)) => self.level.chacha20poly1305_parts(key, nonce, ad, total, open),
-            (State::Gcm(gcm), Ok(nonce)) => gcm.parts(self.level, CallNonce::Nonce(nonce), ad, total, open),
+            (State::ChaCha(key), Ok(nonce)) => key.level.parts(&key.bytes, nonce, ad, total, open),
+            (State::Gcm(gcm), Ok(nonce)) => gcm.parts(CallNonce::Nonce(nonce), ad, total, open),
             (State::ChaCha(key), Err(_)) => {
-                sub.set(key, nonce);
-                self.level.chacha20poly1305_parts(&sub.key, &sub.nonce, ad, total, open)
+                sub.set(&key.bytes, nonce);
+                key.level.parts(&sub.key, &sub.nonce, ad, total, open)
             }
             (State::Gcm(gcm), Err(_)) => {
-                block = gcm.block_of_nonce(self.level, nonce);
-                gcm.parts(self.level, CallNonce::Block(&block), ad, total, open)
+                block = gcm.block_of_nonce(nonce);
+                gcm.parts(CallNonce::Block(&block), ad, total, open)
             }
         };
         let mut block = Block { bytes: [0; BLOCK], filled: 0, piece: 0, offset: 0 };

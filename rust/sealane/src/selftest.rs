@@ -2,9 +2,11 @@
 //! the one before, so that one tag at the end answers for all of them. They and their answers, which other implementations
 //! have computed, are those of the C library (src/selftest.c).
 
-use crate::cipher::{bytes_of_tag, run_lanes, tag_of_bytes, Aes, AnyParts, Gcm, MaskState};
-use crate::kernel::{CallKey, CallNonce, Lanes, Tag, Text, Unused};
-use crate::level::{Usable, CHACHA20POLY1305};
+use crate::cipher::{bytes_of_tag, Aes, AnyParts, ChaChaMaskKey, Gcm};
+use crate::kernel::{
+    AesBlocks, AesGcm, CallNonce, ChaCha20Masks, ChaCha20Poly1305, Lanes, Runnable, RunnableBatch, Tag, Text, Unused,
+};
+use crate::level::Usable;
 
 const LONGEST: usize = 3200;
 
@@ -17,9 +19,6 @@ const GCM_ANSWER: [u8; 16] =
     [0x9e, 0x5e, 0x8a, 0x1a, 0xb7, 0xa8, 0x7a, 0x14, 0x6f, 0x4d, 0x95, 0x98, 0x9b, 0x83, 0x24, 0x61];
 const BATCH_ANSWER: [u8; 16] =
     [0x9f, 0x17, 0xba, 0xec, 0xc0, 0x3b, 0x80, 0xd2, 0x26, 0xe3, 0xa7, 0x8e, 0x01, 0x62, 0x47, 0x2d];
-const GCM_BATCH_ANSWER: [u8; 16] =
-    [0x13, 0xf0, 0x65, 0x2a, 0xdc, 0x12, 0x36, 0xf0, 0xdd, 0x44, 0xe9, 0x90, 0x93, 0xb0, 0xdd, 0xb6];
-
 const NONCE: [u8; 12] = [7, 0, 0, 0, 0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47];
 
 fn key() -> [u8; 32] {
@@ -76,48 +75,49 @@ fn in_parts(text: &mut [u8; LONGEST], mut parts: AnyParts<'_>) -> [u8; 16] {
     bytes_of_tag(&tag)
 }
 
-pub(crate) fn chacha20poly1305(level: Usable) -> bool {
+pub(crate) fn chacha20poly1305(level: Usable<ChaCha20Poly1305>) -> bool {
     let mut chain = Chain::new();
     let key = key();
     for n in LENGTHS {
-        if !chain.link(n, |ad, text, open, tag| level.chacha20poly1305(&key, &NONCE, ad, text, open, tag)) {
+        if !chain.link(n, |ad, text, open, tag| level.packet(&key, &NONCE, ad, text, open, tag)) {
             return false;
         }
     }
     chain.fill(LONGEST);
-    let parts = level.chacha20poly1305_parts(&key, &NONCE, &chain.ad[..16], LONGEST as u64, false);
+    let parts = level.parts(&key, &NONCE, &chain.ad[..16], LONGEST as u64, false);
     in_parts(&mut chain.plain, parts) == CHACHA_ANSWER
 }
 
 /// A key of the i-th length: not all of them at once, as stacks may be small.
 #[inline(never)]
-fn gcm_key(level: Usable, key: &[u8; 32], i: usize) -> Option<Gcm> {
+fn gcm_key(level: Usable<AesGcm>, key: &[u8; 32], i: usize) -> Option<Gcm> {
     let key = &key[..16 + 8 * (i % 3)];
     let mut made = Gcm::unset(level, key);
     if let Some(place) = &mut made {
-        place.set(level, key);
+        place.set(key);
     }
     made
 }
 
 /// Keys of the three lengths by turns; every second packet, and the one in parts, has a counter that wraps around at 2^32.
-pub(crate) fn aesgcm(level: Usable) -> bool {
+pub(crate) fn aesgcm(level: Usable<AesGcm>) -> bool {
     let mut chain = Chain::new();
     let mut block = [0; 16];
     block[..12].copy_from_slice(&NONCE);
     for (i, n) in LENGTHS.into_iter().chain([LONGEST]).enumerate() {
-        let Some(mut key) = gcm_key(level, &key(), i) else { return false };
+        let mut key = gcm_key(level, &key(), i);
+        let Some(key) = &mut key else { return false };
         if i % 3 == 1 {
-            key.remake_table(level);
+            key.remake_table();
         }
         block[12..].copy_from_slice(&(i as u32).wrapping_neg().to_be_bytes());
         let nonce = if i % 2 == 0 { CallNonce::Nonce(&NONCE) } else { CallNonce::Block(&block) };
         if i == LENGTHS.len() {
             chain.fill(LONGEST);
-            let parts = key.parts(level, nonce, &chain.ad[..16], LONGEST as u64, false);
+            let parts = key.parts(nonce, &chain.ad[..16], LONGEST as u64, false);
             return in_parts(&mut chain.plain, parts) == GCM_ANSWER;
         }
-        if !chain.link(n, |ad, text, open, tag| key.packet(level, nonce, ad, text, open, tag)) {
+        if !chain.link(n, |ad, text, open, tag| key.packet(nonce, ad, text, open, tag)) {
             return false;
         }
     }
@@ -125,77 +125,55 @@ pub(crate) fn aesgcm(level: Usable) -> bool {
 }
 
 /// The same for a batch kernel: packets of 0, 1, 4, 9, ... 1024 bytes, among them whole blocks and all but one byte of
-/// them, each with its own key, nonce and associated data, are sealed and opened together. The tag of all their tags
-/// was computed with another implementation.
-const PACKETS: usize = 33;
-const SQUARES: usize = (PACKETS - 1) * PACKETS * (2 * PACKETS - 1) / 6;
+/// them, each with its own key, nonce and associated data, are sealed and opened, every second one of them together. The tag
+/// of all their tags was computed with another implementation.
+pub(crate) fn chacha20poly1305_batch(level: Runnable<ChaCha20Poly1305>, batch: RunnableBatch) -> bool {
+    let mut tags = [[0; 16]; 2 * EVENS - 1];
+    squares(batch, 0, &mut tags) && squares(batch, 1, &mut tags) && tag_of(level, tags.as_flattened()) == BATCH_ANSWER
+}
 
-fn squares(level: Usable, gcm: Option<[&Gcm; 3]>, answer: [u8; 16]) -> bool {
-    let Some((_, kernel)) = level.batch() else { return false };
-    let mut keys = [[0; 32]; PACKETS];
-    let mut nonces = [[0; 12]; PACKETS];
-    let mut tags = [[[0; 16]; PACKETS]; 2];
-    let mut text = [0; SQUARES];
-    let plain = |n: usize| (0..n * n).map(move |j| (7 * j + n) as u8);
-    let mut rest = &mut text[..];
-    for n in 0..PACKETS {
-        for (j, byte) in keys[n].iter_mut().enumerate() {
-            *byte = (0x80 + j + n) as u8;
-        }
-        nonces[n] = [n as u8; 12];
-        let (packet, behind) = rest.split_at_mut(n * n);
-        packet.iter_mut().zip(plain(n)).for_each(|(byte, value)| *byte = value);
-        rest = behind;
+#[inline(never)]
+fn tag_of(level: Runnable<ChaCha20Poly1305>, data: &[u8]) -> [u8; 16] {
+    let mut tag = [0; 2];
+    level.packet(&key(), &[0; 12], data, &mut Text::in_place(&mut []), false, &mut tag);
+    bytes_of_tag(&tag)
+}
+
+/// How many of the packets have an even number of bytes, and how many bytes they are: 2^2 + 4^2 + ... 32^2.
+const EVENS: usize = 17;
+const SQUARES: usize = 4 * (16 * 17 * 33 / 6);
+
+/// Packets of n^2 bytes, for each second n from the first on. Packet n has the 32 bytes from n on for its key, and the first
+/// n for its associated data.
+#[inline(never)]
+fn squares(batch: RunnableBatch, first: usize, tags: &mut [[u8; 16]; 2 * EVENS - 1]) -> bool {
+    let sizes = || (first..2 * EVENS - 1).step_by(2);
+    let plain = || sizes().flat_map(|n| (0..n * n).map(move |j| (7 * j + n) as u8));
+    let (mut bytes, mut nonces, mut text, mut opened) = ([0; 64], [[0; 12]; EVENS], [0; SQUARES], [[0; 16]; EVENS]);
+    for (j, byte) in bytes.iter_mut().enumerate() {
+        *byte = (0x80 + j) as u8;
     }
-    // The associated data of packet n are the first n bytes of all keys.
-    let mut ad = [0; PACKETS];
-    ad[..32].copy_from_slice(&keys[0]);
-    ad[32] = keys[1][0];
-    for (open, tags) in tags.iter_mut().enumerate() {
-        const NONE: Option<Text<'_>> = None;
-        let mut texts = [NONE; PACKETS];
-        let mut rest = &mut text[..];
-        for (n, text) in texts.iter_mut().enumerate() {
+    nonces.iter_mut().zip(sizes()).for_each(|(nonce, n)| *nonce = [n as u8; 12]);
+    text.iter_mut().zip(plain()).for_each(|(byte, value)| *byte = value);
+    let mut run = |tags: &mut dyn Iterator<Item = &mut [u8; 16]>, open: bool| {
+        let (mut lanes, mut rest): (Lanes<'_, EVENS>, _) = (Lanes::new(), &mut text[..]);
+        for ((n, nonce), tag) in sizes().zip(&nonces).zip(tags) {
             let (packet, behind) = rest.split_at_mut(n * n);
-            *text = Some(Text::in_place(packet));
             rest = behind;
+            if let Some(key) = bytes[n..].first_chunk() {
+                lanes.push(Text::in_place(packet), &bytes[..n], key, nonce, tag);
+            }
         }
-        let mut lanes = Lanes::new();
-        for (n, (text, tag)) in texts.iter_mut().flatten().zip(tags.iter_mut()).enumerate() {
-            let key = match gcm.map(|keys| keys[n % 3]) {
-                None => CallKey::ChaCha(&keys[n]),
-                Some(Gcm::Kernel(key)) => CallKey::Gcm(key),
-                #[cfg(feature = "portable")]
-                Some(Gcm::Portable(_)) => return false,
-            };
-            lanes.push(text, &ad[..n], key, &nonces[n], tag);
-        }
-        run_lanes(kernel, &lanes, open == 1);
-    }
-    let mut all = [0; 16 * PACKETS];
-    for (to, from) in all.chunks_exact_mut(16).zip(&tags[0]) {
-        to.copy_from_slice(from);
-    }
-    let Ok(single) = CHACHA20POLY1305.of_process() else { return false };
-    let mut tag_of_tags = [0; 2];
-    single.chacha20poly1305(&keys[0], &nonces[0], &all, &mut Text::in_place(&mut []), false, &mut tag_of_tags);
-    tags[0] == tags[1] && text.iter().copied().eq((0..PACKETS).flat_map(plain)) && tag_of_tags == tag_of_bytes(&answer)
-}
-
-pub(crate) fn chacha20poly1305_batch(level: Usable) -> bool {
-    squares(level, None, BATCH_ANSWER)
-}
-
-/// Keys of the three lengths by turns.
-pub(crate) fn aesgcm_batch(level: Usable) -> bool {
-    match [0, 1, 2].map(|i| gcm_key(level, &key(), i)) {
-        [Some(first), Some(second), Some(third)] => squares(level, Some([&first, &second, &third]), GCM_BATCH_ANSWER),
-        _ => false,
-    }
+        batch.run(&lanes, open);
+    };
+    run(&mut tags.iter_mut().skip(first).step_by(2), false);
+    run(&mut opened.iter_mut(), true);
+    text.iter().copied().zip(plain()).all(|(byte, value)| byte == value)
+        && tags.iter().skip(first).step_by(2).eq(&opened[..sizes().count()])
 }
 
 /// FIPS 197, appendix C: a block under keys of each length.
-pub(crate) fn aes(level: Usable) -> bool {
+pub(crate) fn aes(level: Usable<AesBlocks>) -> bool {
     const ANSWERS: [[u8; 16]; 3] = [
         [0x69, 0xc4, 0xe0, 0xd8, 0x6a, 0x7b, 0x04, 0x30, 0xd8, 0xcd, 0xb7, 0x80, 0x70, 0xb4, 0xc5, 0x5a],
         [0xdd, 0xa9, 0x7c, 0xa4, 0x86, 0x4c, 0xdf, 0xe0, 0x6e, 0xaf, 0x70, 0xa0, 0xec, 0x0d, 0x71, 0x91],
@@ -211,17 +189,17 @@ pub(crate) fn aes(level: Usable) -> bool {
     ANSWERS
         .iter()
         .enumerate()
-        .all(|(i, answer)| aes_key(level, &key, i).is_some_and(|key| key.encrypt(level, &block) == *answer))
+        .all(|(i, answer)| aes_key(level, &key, i).is_some_and(|key| key.encrypt(&block) == *answer))
         && aes_chain(level, &key)
 }
 
 /// A key of the i-th length.
 #[inline(never)]
-fn aes_key(level: Usable, key: &[u8; 32], i: usize) -> Option<Aes> {
+fn aes_key(level: Usable<AesBlocks>, key: &[u8; 32], i: usize) -> Option<Aes> {
     let key = &key[..16 + 8 * (i % 3)];
     let mut made = Aes::unset(level, key);
     if let Some(place) = &mut made {
-        place.set(level, key);
+        place.set(key);
     }
     made
 }
@@ -229,23 +207,24 @@ fn aes_key(level: Usable, key: &[u8; 32], i: usize) -> Option<Aes> {
 /// A text goes through CTR, and from there through a chain, for some numbers of blocks under keys of each length. The
 /// chain's last block is the next counter.
 #[inline(never)]
-fn aes_chain(level: Usable, key: &[u8; 32]) -> bool {
+fn aes_chain(level: Usable<AesBlocks>, key: &[u8; 32]) -> bool {
     const ANSWER: [u8; 16] =
         [0x39, 0x37, 0xee, 0x47, 0xc2, 0x04, 0x5b, 0x04, 0x7c, 0xc7, 0x4f, 0xa7, 0xb3, 0x79, 0x18, 0x45];
     let (mut text, mut state) = ([0; 16 * 32], [0xff; 16]);
     let mut unused = Unused::new();
     for (i, blocks) in [1, 2, 3, 4, 5, 8, 9, 16, 17, 32].iter().enumerate() {
-        let Some(aes) = aes_key(level, key, i) else { return false };
+        let aes = aes_key(level, key, i);
+        let Some(aes) = &aes else { return false };
         let text = &mut text[..16 * blocks];
-        aes.count(level, &mut state, &mut Text::in_place(text));
-        aes.chain(level, &mut state, text, &mut unused);
+        aes.count(&mut state, &mut Text::in_place(text));
+        aes.chain(&mut state, text, &mut unused);
     }
     state == ANSWER
 }
 
 /// The chain of the C library: 1 to MASKS masks of samples that have the last masks in them; two of the last at a time
 /// are a key for the sample that is left in the end.
-pub(crate) fn chacha20masks(level: Usable) -> bool {
+pub(crate) fn chacha20masks(level: Usable<ChaCha20Masks>) -> bool {
     const MASKS: usize = 36;
     const ANSWER: [u8; 16] =
         [0x5f, 0xd1, 0xe2, 0x1a, 0xec, 0xe0, 0x3d, 0xe4, 0x38, 0x3f, 0x46, 0x4d, 0x54, 0x5b, 0x62, 0x69];
@@ -258,10 +237,10 @@ pub(crate) fn chacha20masks(level: Usable) -> bool {
         *byte = (7 * (i % 16) + i / 16) as u8;
     }
     let step = |samples: &mut [u8], place: usize, key: &[u8]| {
-        let (mut bytes, mut sample) = ([0; 32], [0; 16]);
-        bytes.copy_from_slice(&key[..32]);
+        let (mut made, mut sample) = (ChaChaMaskKey { key: [0; 32], level }, [0; 16]);
+        made.key.copy_from_slice(&key[..32]);
         sample.copy_from_slice(&samples[16 * place..16 * place + 16]);
-        let mask = MaskState::ChaCha(bytes).mask(level, &sample);
+        let mask = made.mask(&sample);
         samples[16 * place..16 * place + 8].copy_from_slice(&mask[..8]);
     };
     for n in 1..=MASKS {
@@ -281,8 +260,8 @@ pub(crate) fn chacha20masks(level: Usable) -> bool {
 #[allow(unsafe_code)] // a planted kernel
 mod tests {
     use super::*;
-    use crate::kernel::{Args, Code, Kernel};
-    use crate::level::{Batch, Level, AESGCM, AES_BLOCKS, CHACHA20MASKS};
+    use crate::kernel::{Args, Batch, Code, Kernel, Level};
+    use crate::level::{Table, AESGCM, AES_BLOCKS, CHACHA20MASKS, CHACHA20POLY1305, LEVELS_MAX};
 
     /// A kernel that does nothing: what is wrong with a level whose code is not there.
     #[cfg(target_arch = "x86_64")]
@@ -290,49 +269,62 @@ mod tests {
     #[cfg(not(target_arch = "x86_64"))]
     unsafe extern "C" fn idle(_: *const Args, _: *mut u8, _: *const u8) {}
 
-    fn level_with(code: Code, constants: &'static [u8]) -> Usable {
-        let batch = Batch { kernel: Kernel { code, constants }, few: 2, from: &[2] };
-        let level = Level { name: "planted", needs: 0, kernel: Some(Kernel { code, constants }), batch: Some(batch) };
-        Usable::check(Box::leak(Box::new(level))).expect("it needs nothing")
+    fn level_with<P>(code: Code, constants: &'static [u8]) -> Runnable<P> {
+        // SAFETY: it does nothing, or it is a kernel of P with other constants, which it only computes with.
+        let (kernel, batch) = unsafe { (Kernel::new(code, constants), Kernel::new(idle, &[])) };
+        let batch = Some(Batch { kernel: batch, few: 2, from: &[2] });
+        Runnable::check(Box::leak(Box::new(Level { name: "planted", needs: 0, kernel, batch })))
+            .expect("it needs nothing")
+    }
+
+    fn idle_level<P>() -> Usable<P> {
+        Usable::Kernel(level_with(idle, &[]))
     }
 
     #[test]
     fn all_levels_give_the_known_answers() {
-        for table in [&CHACHA20POLY1305, &AESGCM, &AES_BLOCKS, &CHACHA20MASKS] {
-            for (place, level) in table.levels() {
-                match table.usable(place, level) {
-                    None => assert!(Usable::check(level).is_none(), "{} {}", table.primitive, level.name),
-                    Some(usable) => {
-                        let batch = table.batch(usable).is_some();
-                        assert_eq!(batch, level.batch.is_some(), "batches: {} {}", table.primitive, level.name);
-                    }
-                }
+        fn all<P>(table: &'static Table<P>) {
+            for (place, (name, works)) in table.works().enumerate() {
+                assert!(works || !table.can_run(place), "{name}");
             }
         }
+        all(&CHACHA20POLY1305);
+        all(&AESGCM);
+        all(&AES_BLOCKS);
+        all(&CHACHA20MASKS);
+        for level in kernels(&CHACHA20POLY1305) {
+            assert_eq!(CHACHA20POLY1305.batch(level).is_some(), level.batch().is_some(), "batches: {}", level.name());
+        }
+    }
+
+    /// The levels with kernels that this CPU can run.
+    fn kernels<P>(table: &'static Table<P>) -> impl Iterator<Item = Runnable<P>> {
+        (0..LEVELS_MAX).filter_map(|place| match table.at(place) {
+            Some(Usable::Kernel(level)) => Some(level),
+            _ => None,
+        })
     }
 
     #[test]
     fn planted_levels_are_found() {
+        assert!(!chacha20poly1305(idle_level()));
+        assert!(!aesgcm(idle_level()));
+        assert!(!aes(idle_level()) && !chacha20masks(idle_level()));
         let nothing = level_with(idle, &[]);
-        assert!(!chacha20poly1305(nothing));
-        assert!(!aesgcm(nothing));
-        assert!(!aes(nothing) && !chacha20masks(nothing));
-        assert!(!chacha20poly1305_batch(nothing) && !aesgcm_batch(nothing));
-        // A constant with one wrong bit, and each level with the constants of another.
-        for (table, test) in [(&CHACHA20POLY1305, chacha20poly1305 as fn(Usable) -> bool), (&AESGCM, aesgcm)] {
-            for (place, level) in table.levels() {
-                let kernel = match level.kernel {
-                    Some(kernel) if table.usable(place, level).is_some() && !kernel.constants.is_empty() => kernel,
-                    _ => continue,
-                };
+        assert!(nothing.batch().is_some_and(|batch| !chacha20poly1305_batch(nothing, batch)));
+        // A constant with one wrong bit.
+        fn wrong<P>(table: &'static Table<P>, test: fn(Usable<P>) -> bool) {
+            for level in kernels(table) {
+                let (code, constants) = level.code();
                 #[repr(align(64))]
                 struct Aligned([u8; 1024]);
                 let wrong = Box::leak(Box::new(Aligned([0; 1024])));
-                wrong.0[..kernel.constants.len()].copy_from_slice(kernel.constants);
+                wrong.0[..constants.len()].copy_from_slice(constants);
                 wrong.0[0] ^= 1;
-                let level = level_with(kernel.code, &wrong.0[..kernel.constants.len()]);
-                assert!(!test(level), "{} {}", table.primitive, level.name());
+                assert!(!test(Usable::Kernel(level_with(code, &wrong.0[..constants.len()]))), "{}", level.name());
             }
         }
+        wrong(&CHACHA20POLY1305, chacha20poly1305);
+        wrong(&AESGCM, aesgcm);
     }
 }

@@ -3,9 +3,9 @@
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use crate::cipher::MaskState;
+use crate::cipher::ChaChaMaskKey;
 use crate::dit::Dit;
-use crate::kernel::Text;
+use crate::kernel::{ChaCha20Poly1305, Text};
 use crate::level::{Usable, CHACHA20MASKS, CHACHA20POLY1305};
 use crate::{Error, TAG_LEN};
 
@@ -31,15 +31,13 @@ const LENGTH_LEN: usize = 4;
 #[derive(Clone)]
 pub struct SshKey {
     text: [u8; 32],
-    length: MaskState,
-    level: Usable,
-    masks: Usable, // what lengths are encrypted by
+    level: Usable<ChaCha20Poly1305>,
+    length: ChaChaMaskKey,
 }
 
 impl Drop for SshKey {
     fn drop(&mut self) {
         self.text.zeroize();
-        self.length.zeroize();
     }
 }
 
@@ -76,14 +74,13 @@ impl SshKey {
         SshKey::at(key, CHACHA20POLY1305.named(level))
     }
 
-    fn at(key: &[u8], level: Result<Usable, Error>) -> Result<SshKey, Error> {
+    fn at(key: &[u8], level: Result<Usable<ChaCha20Poly1305>, Error>) -> Result<SshKey, Error> {
         let (text, length) = key.split_at(key.len().min(32));
         match (<[u8; 32]>::try_from(text), <[u8; 32]>::try_from(length)) {
             (Ok(text), Ok(length)) => Ok(SshKey {
                 text,
-                length: MaskState::ChaCha(length),
                 level: level?,
-                masks: CHACHA20MASKS.of_process()?,
+                length: ChaChaMaskKey { key: length, level: CHACHA20MASKS.of_process()? },
             }),
             _ => Err(Error::InvalidKey),
         }
@@ -135,7 +132,7 @@ impl SshKey {
     fn crypt_length(&self, nonce: &[u8; 12], length: &mut [u8]) {
         let mut counter_and_nonce = [0; 16];
         counter_and_nonce[4..].copy_from_slice(nonce);
-        let mut mask = self.length.mask(self.masks, &counter_and_nonce);
+        let mut mask = self.length.mask(&counter_and_nonce);
         for (byte, add) in length.iter_mut().zip(&mask[..LENGTH_LEN]) {
             *byte ^= add;
         }
@@ -147,7 +144,7 @@ impl SshKey {
         let (length, text) = packet.split_at_mut(LENGTH_LEN);
         self.crypt_length(nonce, length);
         if !text.is_empty() {
-            self.level.chacha20(&self.text, nonce, &mut Text::in_place(text));
+            self.level.stream(&self.text, nonce, &mut Text::in_place(text));
         }
     }
 }

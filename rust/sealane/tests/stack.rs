@@ -46,8 +46,8 @@ fn batches() {
 #[test]
 fn calls_need_what_is_said() {
     let kib = |name: &str, said: usize| std::env::var(name).map_or(said, |kib| kib.parse().expect("a number"));
-    with_stack(kib("FIRST_KEYS", 24), keys);
+    with_stack(kib("FIRST_KEYS", 20), keys);
     with_stack(kib("PACKETS", 20), packets);
-    with_stack(kib("FIRST_BATCHES", 64), batches);
-    with_stack(kib("BATCHES", 48), batches);
+    with_stack(kib("FIRST_BATCHES", 32), batches);
+    with_stack(kib("BATCHES", 28), batches);
 }

@@ -9,6 +9,8 @@
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 
+use crate::cpu;
+
 #[cfg(not(kernels = "none"))]
 #[macro_use]
 #[cfg_attr(kernels = "x86_64", path = "frame_x86_64.rs")]
@@ -19,6 +21,15 @@ mod frame;
 pub(crate) mod layout;
 pub(crate) mod names;
 use layout::*;
+
+/// A row's kernel.
+#[cfg(not(kernels = "none"))]
+macro_rules! kernel {
+    ($code:path, $constants:path) => {
+        // SAFETY: gas2go has made both, the type, and the row's features of one kernel.
+        unsafe { super::Kernel::new($code, &$constants.0) }
+    };
+}
 
 // Instruction sets: each has a frame, generated kernels, and rows of the tables. build.rs says which is this target's.
 #[cfg(kernels = "aarch64")]
@@ -32,6 +43,15 @@ mod arm;
 pub(crate) mod rows;
 #[cfg(kernels = "x86_64")]
 mod x86_64;
+
+/// The primitives. A kernel of one is of another type than those of the others, and so is a level.
+pub(crate) enum ChaCha20Poly1305 {}
+/// Many packets of it in one call.
+pub(crate) enum ChaCha20Poly1305Batch {}
+pub(crate) enum AesGcm {}
+pub(crate) enum AesBlocks {}
+/// QUIC's masks.
+pub(crate) enum ChaCha20Masks {}
 
 /// Constants of a kernel.
 #[repr(C, align(64))]
@@ -48,23 +68,132 @@ pub(crate) type Code = unsafe extern "sysv64" fn(*const Args, *mut u8, *const u8
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) type Code = unsafe extern "C" fn(*const Args, *mut u8, *const u8);
 
-/// A kernel and its constants.
-#[derive(Clone, Copy)]
-pub(crate) struct Kernel {
-    pub(crate) code: Code,
-    pub(crate) constants: &'static [u8],
+/// A kernel of a primitive, and its constants.
+pub(crate) struct Kernel<P> {
+    machine: Machine,
+    primitive: PhantomData<P>,
 }
 
-/// A kernel that this CPU can run.
 #[derive(Clone, Copy)]
-pub(crate) struct Runnable(&'static Kernel);
+struct Machine {
+    code: Code,
+    constants: &'static [u8],
+}
 
-impl Runnable {
+impl<P> Kernel<P> {
     /// # Safety
-    /// The CPU has the features that the kernel's row names.
+    /// `code` is a kernel of that primitive, with these constants, for CPUs with the features of the level that has it.
+    #[cfg_attr(kernels = "none", allow(dead_code))]
+    pub(crate) const unsafe fn new(code: Code, constants: &'static [u8]) -> Self {
+        Kernel { machine: Machine { code, constants }, primitive: PhantomData }
+    }
+}
+
+/// A level that has a kernel.
+pub(crate) struct Level<P: 'static> {
+    pub(crate) name: &'static str,
+    /// Of `cpu`.
+    pub(crate) needs: u32,
+    pub(crate) kernel: Kernel<P>,
+    pub(crate) batch: Option<Batch>,
+}
+
+/// A kernel for many packets in one call, which needs no more than its level, and when it pays: for packets of each number
+/// of whole blocks from how many on they are faster side by side. Unlike packets pay if the sum of 1/from is 1 or more.
+pub(crate) struct Batch {
+    pub(crate) kernel: Kernel<ChaCha20Poly1305Batch>,
+    /// The least of `from`: fewer packets never pay.
+    pub(crate) few: u8,
+    /// By number of whole blocks; longer packets never pay.
+    pub(crate) from: &'static [u8],
+}
+
+/// A level whose kernel this CPU can run. All that runs machine code is a function of this, or of a key that has one.
+pub(crate) struct Runnable<P: 'static>(&'static Level<P>);
+
+impl<P> Clone for Runnable<P> {
     #[inline(always)]
-    pub(crate) unsafe fn new(kernel: &'static Kernel) -> Self {
-        Runnable(kernel)
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Runnable<P> {}
+
+impl<P> Runnable<P> {
+    /// Looks for the features.
+    pub(crate) fn check(level: &'static Level<P>) -> Option<Self> {
+        (level.needs & !cpu::features() == 0).then_some(Runnable(level))
+    }
+
+    /// # Safety
+    /// `check` has found the features in this process.
+    #[inline(always)]
+    pub(crate) unsafe fn checked(level: &'static Level<P>) -> Self {
+        Runnable(level)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// Its place in a table.
+    pub(crate) fn place(self, rows: &'static [Level<P>]) -> Option<usize> {
+        rows.iter().position(|row| core::ptr::eq(row, self.0))
+    }
+
+    pub(crate) fn is(self, other: Self) -> bool {
+        core::ptr::eq(self.0, other.0)
+    }
+
+    /// Whether it needs some of the CPU's features.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn needs(self, features: u32) -> bool {
+        self.0.needs & features != 0
+    }
+
+    /// What tests plant faults in.
+    #[cfg(all(test, not(miri)))]
+    pub(crate) fn code(self) -> (Code, &'static [u8]) {
+        (self.0.kernel.machine.code, self.0.kernel.machine.constants)
+    }
+
+    #[inline(always)]
+    fn machine(self) -> &'static Machine {
+        &self.0.kernel.machine
+    }
+}
+
+/// The batch kernel of a level that this CPU can run.
+#[derive(Clone, Copy)]
+pub(crate) struct RunnableBatch(&'static Batch);
+
+impl Runnable<ChaCha20Poly1305> {
+    pub(crate) fn batch(self) -> Option<RunnableBatch> {
+        self.0.batch.as_ref().map(RunnableBatch)
+    }
+}
+
+impl RunnableBatch {
+    /// Fewer packets never pay.
+    pub(crate) fn few(self) -> usize {
+        usize::from(self.0.few)
+    }
+
+    /// From how many packets of so many bytes on they pay; 0: never.
+    pub(crate) fn from(self, bytes: usize) -> usize {
+        self.0.from.get(bytes / 64).map_or(0, |from| usize::from(*from))
+    }
+
+    /// Seals or opens the packets of all lanes. By itself: it has most of the stack that batches need.
+    #[inline(never)]
+    pub(crate) fn run<const N: usize>(self, lanes: &Lanes<'_, N>, open: bool) {
+        let mut args = Args([0; ARGS_BYTES / 8]);
+        args.0[BATCH_LANES / 8] = slot(lanes.lane.as_ptr());
+        args.0[BATCH_COUNT / 8] = lanes.count as u64;
+        args.0[ARG_FLAGS / 8] = flags(open) as u64;
+        // SAFETY: this CPU can run it, and lanes borrow what they are made of.
+        unsafe { self.0.kernel.machine.call::<BATCH_ROOM>(&args) };
     }
 }
 
@@ -176,51 +305,36 @@ impl core::fmt::Debug for Text<'_> {
     }
 }
 
-/// A key that an AES-GCM kernel has set up.
+/// A key of AES-GCM, and the kernel that sets it up and uses it. It is wiped when it is dropped.
 #[derive(Clone)]
 #[repr(C, align(64))]
-pub(crate) struct GcmKey([u8; GCM_KEY_BYTES]);
-
-impl GcmKey {
-    /// For `Runnable::set_up`.
-    pub(crate) const UNSET: Self = GcmKey([0; GCM_KEY_BYTES]);
+pub(crate) struct GcmKey {
+    bytes: [u8; GCM_KEY_BYTES],
+    kernel: Runnable<AesGcm>,
 }
 
-impl zeroize::Zeroize for GcmKey {
-    fn zeroize(&mut self) {
-        self.0.zeroize();
-    }
-}
-
-impl GcmKey {
-    /// One with round keys of zeroes and without a table yet.
-    pub(crate) fn empty() -> GcmKey {
-        let mut key = GcmKey([0; GCM_KEY_BYTES]);
-        key.0[GCM_KEY_ROUNDS] = 10;
-        key
-    }
-
-    /// Takes the table away.
-    pub(crate) fn forget_table(&mut self) {
-        self.0[GCM_KEY_TABLE..].fill(0);
-    }
-}
-
-/// A key that an AES kernel has set up.
+/// A key of AES, and the kernel that sets it up and uses it. It is wiped when it is dropped.
 #[derive(Clone)]
 #[repr(C, align(64))]
-pub(crate) struct AesKey([u8; AES_KEY_BYTES]);
-
-impl AesKey {
-    /// For `Runnable::set_up_aes`.
-    pub(crate) const UNSET: Self = AesKey([0; AES_KEY_BYTES]);
+pub(crate) struct AesKey {
+    bytes: [u8; AES_KEY_BYTES],
+    kernel: Runnable<AesBlocks>,
 }
 
-impl zeroize::Zeroize for AesKey {
-    fn zeroize(&mut self) {
-        self.0.zeroize();
+impl Drop for GcmKey {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.bytes);
     }
 }
+
+impl Drop for AesKey {
+    fn drop(&mut self) {
+        zeroize::Zeroize::zeroize(&mut self.bytes);
+    }
+}
+
+/// What all keys have until they are set: kernels run as many rounds as it says.
+const LEAST_ROUNDS: u8 = 10;
 
 /// How much a kernel chains in one call for a MAC.
 pub(crate) const UNUSED_LEN: usize = 512;
@@ -248,29 +362,6 @@ impl<const WORDS: usize> Drop for Memory<WORDS> {
     }
 }
 
-/// The key of one mask.
-#[derive(Clone, Copy)]
-pub(crate) enum MaskKey<'a> {
-    ChaCha(&'a [u8; 32]),
-    Aes(&'a AesKey),
-}
-
-/// The key of one call.
-#[derive(Clone, Copy)]
-pub(crate) enum CallKey<'a> {
-    ChaCha(&'a [u8; 32]),
-    Gcm(&'a GcmKey),
-}
-
-impl CallKey<'_> {
-    fn slot(&self) -> u64 {
-        match self {
-            CallKey::ChaCha(key) => slot(key.as_ptr()),
-            CallKey::Gcm(key) => slot(key.0.as_ptr()),
-        }
-    }
-}
-
 /// The nonce of one call.
 #[derive(Clone, Copy)]
 pub(crate) enum CallNonce<'a> {
@@ -281,10 +372,19 @@ pub(crate) enum CallNonce<'a> {
 }
 
 impl CallNonce<'_> {
+    #[inline(always)]
     fn slot(&self) -> u64 {
         match self {
             CallNonce::Nonce(nonce) => slot(nonce.as_ptr()),
             CallNonce::Block(block) => slot(block.as_ptr()),
+        }
+    }
+
+    #[inline(always)]
+    fn flag(&self) -> usize {
+        match self {
+            CallNonce::Nonce(_) => FLAG_NONCE,
+            CallNonce::Block(_) => 0,
         }
     }
 }
@@ -317,33 +417,34 @@ impl<const N: usize> Scratch<N> {
 const ROOM: usize = SCRATCH_BYTES + 63;
 const BATCH_ROOM: usize = BATCH_SCRATCH_BYTES + 63;
 
-impl Runnable {
+#[inline(always)]
+fn flags(open: bool) -> usize {
+    if open {
+        FLAG_OPEN
+    } else {
+        0
+    }
+}
+
+impl Machine {
     /// One call, with so much memory.
     ///
     /// # Safety
-    /// `args` is what layout.rs says of the kernel, and each address in it is valid for what the flags say is read or
-    /// written there.
+    /// The CPU can run it. `args` is what layout.rs says of the kernel, and each address in it is valid for what the flags
+    /// say is read or written there.
     #[inline(always)]
-    unsafe fn call<const ROOM: usize>(self, args: &Args) {
+    unsafe fn call<const ROOM: usize>(&self, args: &Args) {
         let mut scratch = Scratch::<ROOM>::new();
-        // SAFETY: the CPU can run it, as `new` was told; the rest is the caller's part.
-        unsafe { (self.0.code)(args, scratch.aligned(), self.0.constants.as_ptr()) };
+        // SAFETY: the caller's part.
+        unsafe { (self.code)(args, scratch.aligned(), self.constants.as_ptr()) };
     }
 
     /// Seals or opens a whole packet, and writes the tag that belongs to it.
     ///
     /// # Safety
-    /// The kernel is for the kind of key, and has set it up.
+    /// The CPU can run it; `key` and `nonce` are addresses of what it wants.
     #[inline(always)]
-    pub(crate) unsafe fn packet(
-        self,
-        key: CallKey<'_>,
-        nonce: CallNonce<'_>,
-        ad: &[u8],
-        text: &mut Text<'_>,
-        flags: usize,
-        tag: &mut Tag,
-    ) {
+    unsafe fn packet(&self, key: u64, nonce: u64, ad: &[u8], text: &mut Text<'_>, flags: usize, tag: &mut Tag) {
         let mut args = Args([0; ARGS_BYTES / 8]);
         // By itself: a caller has just written both addresses of a text, and a load of the two as one vector would wait
         // until both stores have reached the cache.
@@ -353,54 +454,20 @@ impl Runnable {
         args.0[ARG_BYTES / 8] = text.bytes as u64;
         args.0[ARG_AD / 8] = slot(ad.as_ptr());
         args.0[ARG_AD_BYTES / 8] = ad.len() as u64;
-        args.0[ARG_KEY / 8] = key.slot();
-        args.0[ARG_NONCE / 8] = nonce.slot();
+        args.0[ARG_KEY / 8] = key;
+        args.0[ARG_NONCE / 8] = nonce;
         args.0[ARG_TAG / 8] = slot(tag.as_mut_ptr());
         args.0[ARG_TOTAL / 8] = text.bytes as u64;
-        args.0[ARG_FLAGS / 8] = (flags | FLAG_FIRST | FLAG_LAST | flags_of(key, nonce)) as u64;
-        // SAFETY: all of it is borrowed by this call.
+        args.0[ARG_FLAGS / 8] = (flags | FLAG_FIRST | FLAG_LAST) as u64;
+        // SAFETY: the caller's part, and the rest is borrowed by this call.
         unsafe { self.call::<ROOM>(&args) };
     }
 
-    /// Sets an AES-GCM key of 16, 24 or 32 bytes up, in its place: the raw key is nowhere else.
+    /// Sets a key up.
     ///
     /// # Safety
-    /// The kernel is one of AES-GCM.
-    pub(crate) unsafe fn set_up(self, gcm: &mut GcmKey, key: &[u8]) {
-        gcm.0[GCM_KEY_ROUNDS..GCM_KEY_ROUNDS + 8].copy_from_slice(&(6 + key.len() as u64 / 4).to_le_bytes());
-        gcm.0[GCM_KEY_SCHEDULE..GCM_KEY_SCHEDULE + key.len()].copy_from_slice(key);
-        // SAFETY: the key is borrowed by this call.
-        unsafe { self.expand(&mut gcm.0, FLAG_SETUP) };
-    }
-
-    /// Makes the table of an AES-GCM key, and nothing else of it, for a hash key.
-    ///
-    /// # Safety
-    /// The kernel is one of AES-GCM.
-    #[inline(never)]
-    pub(crate) unsafe fn set_hash_key(self, gcm: &mut GcmKey, hash_key: &[u8; 16]) {
-        let mut args = Args([0; ARGS_BYTES / 8]);
-        args.0[ARG_KEY / 8] = slot(gcm.0.as_mut_ptr());
-        args.0[ARG_NONCE / 8] = slot(hash_key.as_ptr());
-        args.0[ARG_FLAGS / 8] = (FLAG_SETUP | FLAG_NONCE) as u64;
-        // SAFETY: the keys are borrowed by this call.
-        unsafe { self.call::<ROOM>(&args) };
-    }
-
-    /// Sets an AES key of 16, 24 or 32 bytes up, in its place.
-    ///
-    /// # Safety
-    /// The kernel is one of AES.
-    pub(crate) unsafe fn set_up_aes(self, aes: &mut AesKey, key: &[u8]) {
-        aes.0[AES_KEY_ROUNDS..AES_KEY_ROUNDS + 8].copy_from_slice(&(6 + key.len() as u64 / 4).to_le_bytes());
-        aes.0[AES_KEY_SCHEDULE..AES_KEY_SCHEDULE + key.len()].copy_from_slice(key);
-        // SAFETY: the key is borrowed by this call.
-        unsafe { self.expand(&mut aes.0, AES_SETUP) };
-    }
-
-    /// # Safety
-    /// The key has its rounds and its raw bytes where the kernel wants them.
-    unsafe fn expand(self, key: &mut [u8], flags: usize) {
+    /// The CPU can run it; `key` has its rounds and its raw bytes where the kernel wants them.
+    unsafe fn expand(&self, key: &mut [u8], flags: usize) {
         let mut args = Args([0; ARGS_BYTES / 8]);
         args.0[ARG_KEY / 8] = slot(key.as_mut_ptr());
         args.0[ARG_FLAGS / 8] = flags as u64;
@@ -411,109 +478,207 @@ impl Runnable {
     /// The mask of a sample; of ChaCha20's, 8 bytes.
     ///
     /// # Safety
-    /// The kernel is for the kind of key, and has set it up.
-    pub(crate) unsafe fn mask(self, key: MaskKey<'_>, sample: &[u8; 16]) -> [u8; 16] {
+    /// The CPU can run it; `key` is the address of what it wants.
+    unsafe fn mask(&self, key: u64, sample: &[u8; 16], flags: usize) -> [u8; 16] {
         let mut mask = [0; 16];
         let mut lane = Lane([0; LANE_STRIDE / 8]);
         let mut args = Args([0; ARGS_BYTES / 8]);
         lane.0[LANE_OUT / 8] = slot(mask.as_mut_ptr());
         lane.0[LANE_IN / 8] = slot(sample.as_ptr());
-        let (key, flags) = match key {
-            MaskKey::ChaCha(key) => (slot(key.as_ptr()), 0),
-            MaskKey::Aes(key) => (slot(key.0.as_ptr()), AES_MASKS),
-        };
         lane.0[LANE_KEY / 8] = key;
         args.0[ARG_IN / 8] = slot(lane.0.as_ptr());
         args.0[ARG_BYTES / 8] = 1;
         args.0[ARG_FLAGS / 8] = flags as u64;
-        // SAFETY: all of it is borrowed by this call.
+        // SAFETY: the caller's part, and the rest is this function's.
         unsafe { self.call::<ROOM>(&args) };
         mask
     }
+}
+
+impl Runnable<ChaCha20Poly1305> {
+    /// Seals or opens a whole packet, and writes the tag that belongs to it.
+    #[inline(always)]
+    pub(crate) fn packet(
+        self,
+        key: &[u8; 32],
+        nonce: &[u8; 12],
+        ad: &[u8],
+        text: &mut Text<'_>,
+        open: bool,
+        tag: &mut Tag,
+    ) {
+        let (key, nonce) = (slot(key.as_ptr()), slot(nonce.as_ptr()));
+        // SAFETY: this CPU can run it, and both are borrowed by this call.
+        unsafe { self.machine().packet(key, nonce, ad, text, flags(open), tag) };
+    }
+
+    /// A packet of `total` bytes of text.
+    pub(crate) fn parts<'a>(
+        self,
+        key: &'a [u8; 32],
+        nonce: &'a [u8; 12],
+        ad: &'a [u8],
+        total: u64,
+        open: bool,
+    ) -> Parts<'a> {
+        let (key, nonce) = (slot(key.as_ptr()), slot(nonce.as_ptr()));
+        Parts::new(self.machine(), key, nonce, ad, flags(open), total)
+    }
+
+    /// ChaCha20's key stream from block 1 on, in one part that is the last: its authentication has the key zero, and comes to
+    /// nothing.
+    pub(crate) fn stream<'a>(self, key: &'a [u8; 32], nonce: &'a [u8; 12]) -> Parts<'a> {
+        let mut parts = self.parts(key, nonce, &[], 0, false);
+        parts.begun = true;
+        parts.state.0[STATE_COUNTER / 8] = 1;
+        parts
+    }
+}
+
+impl Runnable<ChaCha20Masks> {
+    /// The mask of a sample: 8 bytes, and zeroes.
+    pub(crate) fn mask(self, key: &[u8; 32], sample: &[u8; 16]) -> [u8; 16] {
+        // SAFETY: this CPU can run it, and the key is borrowed by this call.
+        unsafe { self.machine().mask(slot(key.as_ptr()), sample, 0) }
+    }
+}
+
+/// Puts a raw key where kernels expand it, which is nowhere else.
+fn put(bytes: &mut [u8], rounds: usize, schedule: usize, key: &[u8]) {
+    assert!(matches!(key.len(), 16 | 24 | 32));
+    bytes[rounds..rounds + 8].copy_from_slice(&(6 + key.len() as u64 / 4).to_le_bytes());
+    bytes[schedule..schedule + key.len()].copy_from_slice(key);
+}
+
+impl GcmKey {
+    /// A key of zeroes, without a table, which `set` or `set_hash_key` makes one of in its place.
+    pub(crate) fn unset(kernel: Runnable<AesGcm>) -> Self {
+        let mut key = GcmKey { bytes: [0; GCM_KEY_BYTES], kernel };
+        key.bytes[GCM_KEY_ROUNDS] = LEAST_ROUNDS;
+        key
+    }
+
+    pub(crate) fn level(&self) -> Runnable<AesGcm> {
+        self.kernel
+    }
+
+    /// Sets a key of 16, 24 or 32 bytes up.
+    pub(crate) fn set(&mut self, key: &[u8]) {
+        put(&mut self.bytes, GCM_KEY_ROUNDS, GCM_KEY_SCHEDULE, key);
+        // SAFETY: this CPU can run it, and the key is as it wants it.
+        unsafe { self.kernel.machine().expand(&mut self.bytes, FLAG_SETUP) };
+    }
+
+    /// Takes the table away.
+    pub(crate) fn forget_table(&mut self) {
+        self.bytes[GCM_KEY_TABLE..].fill(0);
+    }
+
+    /// Makes the table, and nothing else of it, for a hash key.
+    #[inline(never)]
+    pub(crate) fn set_hash_key(&mut self, hash_key: &[u8; 16]) {
+        let mut args = Args([0; ARGS_BYTES / 8]);
+        args.0[ARG_KEY / 8] = slot(self.bytes.as_mut_ptr());
+        args.0[ARG_NONCE / 8] = slot(hash_key.as_ptr());
+        args.0[ARG_FLAGS / 8] = (FLAG_SETUP | FLAG_NONCE) as u64;
+        // SAFETY: this CPU can run it, and both keys are borrowed by this call.
+        unsafe { self.kernel.machine().call::<ROOM>(&args) };
+    }
+
+    /// Seals or opens a whole packet, and writes the tag that belongs to it.
+    #[inline(always)]
+    pub(crate) fn packet(&self, nonce: CallNonce<'_>, ad: &[u8], text: &mut Text<'_>, open: bool, tag: &mut Tag) {
+        let (key, flags) = (slot(self.bytes.as_ptr()), flags(open) | nonce.flag());
+        // SAFETY: this CPU can run it, and the key is its own.
+        unsafe { self.kernel.machine().packet(key, nonce.slot(), ad, text, flags, tag) };
+    }
+
+    /// A packet of `total` bytes of text.
+    pub(crate) fn parts<'a>(&'a self, nonce: CallNonce<'a>, ad: &'a [u8], total: u64, open: bool) -> Parts<'a> {
+        let (key, flags) = (slot(self.bytes.as_ptr()), flags(open) | nonce.flag());
+        Parts::new(self.kernel.machine(), key, nonce.slot(), ad, flags, total)
+    }
+}
+
+impl AesKey {
+    /// A key of zeroes, which `set` makes one of in its place.
+    pub(crate) fn unset(kernel: Runnable<AesBlocks>) -> Self {
+        let mut key = AesKey { bytes: [0; AES_KEY_BYTES], kernel };
+        key.bytes[AES_KEY_ROUNDS] = LEAST_ROUNDS;
+        key
+    }
+
+    pub(crate) fn level(&self) -> Runnable<AesBlocks> {
+        self.kernel
+    }
+
+    /// Sets a key of 16, 24 or 32 bytes up.
+    pub(crate) fn set(&mut self, key: &[u8]) {
+        put(&mut self.bytes, AES_KEY_ROUNDS, AES_KEY_SCHEDULE, key);
+        // SAFETY: this CPU can run it, and the key is as it wants it.
+        unsafe { self.kernel.machine().expand(&mut self.bytes, AES_SETUP) };
+    }
+
+    /// One block.
+    pub(crate) fn encrypt(&self, block: &[u8; 16]) -> [u8; 16] {
+        // SAFETY: this CPU can run it, and the key is its own.
+        unsafe { self.kernel.machine().mask(slot(self.bytes.as_ptr()), block, AES_MASKS) }
+    }
 
     /// Adds key stream to whole blocks of text, and leaves the next block's counter.
-    ///
-    /// # Safety
-    /// As for `mask`; the text is whole blocks.
     #[inline(never)]
-    pub(crate) unsafe fn count(self, key: &AesKey, counter: &mut [u8; 16], text: &mut Text<'_>) {
+    pub(crate) fn count(&self, counter: &mut [u8; 16], text: &mut Text<'_>) {
         assert!(text.bytes % 16 == 0);
         let mut args = Args([0; ARGS_BYTES / 8]);
         args.0[ARG_OUT / 8] = slot(text.output);
         args.0[ARG_IN / 8] = slot(text.input);
         args.0[ARG_BYTES / 8] = text.bytes as u64;
-        args.0[ARG_KEY / 8] = slot(key.0.as_ptr());
+        args.0[ARG_KEY / 8] = slot(self.bytes.as_ptr());
         args.0[ARG_STATE / 8] = slot(counter.as_mut_ptr());
         args.0[ARG_FLAGS / 8] = AES_CTR as u64;
-        // SAFETY: all of it is borrowed by this call.
-        unsafe { self.call::<ROOM>(&args) };
+        // SAFETY: this CPU can run it, and all of it is borrowed by this call.
+        unsafe { self.kernel.machine().call::<ROOM>(&args) };
     }
 
     /// Encrypts whole blocks, every one by itself, in place.
-    ///
-    /// # Safety
-    /// As for `mask`.
     #[inline(never)]
-    pub(crate) unsafe fn encrypt(self, key: &AesKey, blocks: &mut [u8]) {
+    pub(crate) fn encrypt_all(&self, blocks: &mut [u8]) {
         assert!(blocks.len() % 16 == 0);
         let mut args = Args([0; ARGS_BYTES / 8]);
         args.0[ARG_OUT / 8] = slot(blocks.as_mut_ptr());
         args.0[ARG_IN / 8] = slot(blocks.as_ptr());
         args.0[ARG_BYTES / 8] = blocks.len() as u64;
-        args.0[ARG_KEY / 8] = slot(key.0.as_ptr());
+        args.0[ARG_KEY / 8] = slot(self.bytes.as_ptr());
         args.0[ARG_FLAGS / 8] = AES_ECB_ENCRYPT as u64;
-        // SAFETY: all of it is borrowed by this call.
-        unsafe { self.call::<ROOM>(&args) };
+        // SAFETY: this CPU can run it, and all of it is borrowed by this call.
+        unsafe { self.kernel.machine().call::<ROOM>(&args) };
     }
 
-    /// Encrypts whole blocks as CBC does, and leaves the last one in `chain`.
-    ///
-    /// # Safety
-    /// As for `mask`; `input` is at least one whole block, and no longer than `unused`.
+    /// Encrypts whole blocks as CBC does, at least one and no more than `unused` has room for, and leaves the last one in
+    /// `chain`.
     #[inline(never)]
-    pub(crate) unsafe fn chain(self, key: &AesKey, chain: &mut [u8; 16], input: &[u8], unused: &mut Unused) {
+    pub(crate) fn chain(&self, chain: &mut [u8; 16], input: &[u8], unused: &mut Unused) {
         assert!(!input.is_empty() && input.len() % 16 == 0 && input.len() <= UNUSED_LEN);
         let mut lane = Lane([0; LANE_STRIDE / 8]);
         let mut args = Args([0; ARGS_BYTES / 8]);
         lane.0[LANE_OUT / 8] = slot(unused.0.as_mut_ptr());
         lane.0[LANE_IN / 8] = slot(input.as_ptr());
-        lane.0[LANE_KEY / 8] = slot(key.0.as_ptr());
+        lane.0[LANE_KEY / 8] = slot(self.bytes.as_ptr());
         lane.0[LANE_NONCE / 8] = slot(chain.as_mut_ptr());
         args.0[ARG_IN / 8] = slot(lane.0.as_ptr());
         args.0[ARG_BYTES / 8] = 1;
         args.0[ARG_TOTAL / 8] = input.len() as u64;
         args.0[ARG_FLAGS / 8] = AES_CBC_ENCRYPT as u64;
-        // SAFETY: all of it is borrowed by this call.
-        unsafe { self.call::<ROOM>(&args) };
-    }
-
-    /// Seals or opens the packets of all lanes.
-    ///
-    /// # Safety
-    /// As for `packet`, of all the lanes' keys; the kernel is one of batches.
-    pub(crate) unsafe fn batch(self, lanes: &Lanes<'_>, flags: usize) {
-        let mut args = Args([0; ARGS_BYTES / 8]);
-        args.0[BATCH_LANES / 8] = slot(lanes.lane.as_ptr());
-        args.0[BATCH_COUNT / 8] = lanes.count as u64;
-        args.0[ARG_FLAGS / 8] = flags as u64;
-        // SAFETY: lanes borrow what they are made of.
-        unsafe { self.call::<BATCH_ROOM>(&args) };
+        // SAFETY: this CPU can run it, and all of it is borrowed by this call.
+        unsafe { self.kernel.machine().call::<ROOM>(&args) };
     }
 }
 
-#[inline(always)]
-fn flags_of(key: CallKey<'_>, nonce: CallNonce<'_>) -> usize {
-    match (key, nonce) {
-        (CallKey::Gcm(_), CallNonce::Nonce(_)) => FLAG_NONCE,
-        _ => 0,
-    }
-}
-
-/// A packet that goes through a kernel in parts.
+/// A packet that goes through a kernel in parts. It borrows what it is made of for 'a.
 pub(crate) struct Parts<'a> {
-    kernel: Runnable,
-    key: CallKey<'a>,
-    nonce: CallNonce<'a>,
+    machine: &'static Machine, // this CPU can run it
+    key: u64,
+    nonce: u64,
     ad: &'a [u8],
     flags: usize,
     total: u64,
@@ -527,19 +692,8 @@ struct State([u64; STATE_BYTES / 8]);
 const _: () = assert!(STATE_BYTES == GCM_STATE_BYTES);
 
 impl<'a> Parts<'a> {
-    /// A packet of `total` bytes of text.
-    ///
-    /// # Safety
-    /// As for `Runnable::packet`.
-    pub(crate) unsafe fn new(
-        kernel: Runnable,
-        key: CallKey<'a>,
-        nonce: CallNonce<'a>,
-        ad: &'a [u8],
-        flags: usize,
-        total: u64,
-    ) -> Self {
-        Parts { kernel, key, nonce, ad, flags, total, begun: false, state: State([0; STATE_BYTES / 8]) }
+    fn new(machine: &'static Machine, key: u64, nonce: u64, ad: &'a [u8], flags: usize, total: u64) -> Self {
+        Parts { machine, key, nonce, ad, flags, total, begun: false, state: State([0; STATE_BYTES / 8]) }
     }
 
     /// The next part: a multiple of 64 bytes, but for the last, which writes the tag.
@@ -551,34 +705,21 @@ impl<'a> Parts<'a> {
         args.0[ARG_BYTES / 8] = text.bytes as u64;
         args.0[ARG_AD / 8] = slot(self.ad.as_ptr());
         args.0[ARG_AD_BYTES / 8] = self.ad.len() as u64;
-        args.0[ARG_KEY / 8] = self.key.slot();
-        args.0[ARG_NONCE / 8] = self.nonce.slot();
+        args.0[ARG_KEY / 8] = self.key;
+        args.0[ARG_NONCE / 8] = self.nonce;
         args.0[ARG_TAG / 8] = slot(tag.as_mut_ptr());
         args.0[ARG_STATE / 8] = slot(self.state.0.as_mut_ptr());
         args.0[ARG_TOTAL / 8] = self.total;
         let first = if self.begun { 0 } else { FLAG_FIRST };
         let last = if last { FLAG_LAST } else { 0 };
-        args.0[ARG_FLAGS / 8] = (self.flags | first | last | flags_of(self.key, self.nonce)) as u64;
+        args.0[ARG_FLAGS / 8] = (self.flags | first | last) as u64;
         self.begun = true;
-        // SAFETY: `new`'s contract; what the addresses point to is borrowed by self and by this call.
-        unsafe { self.kernel.call::<ROOM>(&args) };
+        // SAFETY: this CPU can run it; what the addresses point to is borrowed by self and by this call.
+        unsafe { self.machine.call::<ROOM>(&args) };
     }
 }
 
-impl<'a> Parts<'a> {
-    /// ChaCha20's key stream from block 1 on, in one part that is the last: its authentication has the key zero, and comes to
-    /// nothing.
-    ///
-    /// # Safety
-    /// As for `Runnable::packet`.
-    pub(crate) unsafe fn stream(kernel: Runnable, key: &'a [u8; 32], nonce: &'a [u8; 12]) -> Self {
-        // SAFETY: the caller's part.
-        let mut parts = unsafe { Parts::new(kernel, CallKey::ChaCha(key), CallNonce::Nonce(nonce), &[], 0, 0) };
-        parts.begun = true;
-        parts.state.0[STATE_COUNTER / 8] = 1;
-        parts
-    }
-
+impl Parts<'_> {
     /// Of ChaCha20-Poly1305: what Poly1305 has of the parts so far.
     pub(crate) fn poly1305(&self) -> Poly1305 {
         let state = &self.state.0;
@@ -675,29 +816,23 @@ pub(crate) const CHUNK: usize = 64;
 struct Lane([u64; LANE_STRIDE / 8]);
 
 /// The packets of one call of a batch kernel. They borrow what they are made of for 'a.
-pub(crate) struct Lanes<'a> {
-    lane: [MaybeUninit<Lane>; CHUNK], // the first `count` are initialised
+pub(crate) struct Lanes<'a, const N: usize = CHUNK> {
+    lane: [MaybeUninit<Lane>; N], // the first `count` are initialised
     count: usize,
     borrowed: PhantomData<&'a mut [u8]>,
 }
 
-impl<'a> Lanes<'a> {
+impl<'a, const N: usize> Lanes<'a, N> {
     pub(crate) fn new() -> Self {
-        // SAFETY: an array of what may be uninitialised may be.
-        let lane = unsafe { MaybeUninit::<[MaybeUninit<Lane>; CHUNK]>::uninit().assume_init() };
-        Lanes { lane, count: 0, borrowed: PhantomData }
+        Lanes { lane: [const { MaybeUninit::uninit() }; N], count: 0, borrowed: PhantomData }
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.count
-    }
-
-    /// One more; there are at most `CHUNK`.
+    /// One more; there are at most N.
     pub(crate) fn push(
         &mut self,
-        text: &'a mut Text<'_>,
+        text: Text<'a>,
         ad: &'a [u8],
-        key: CallKey<'a>,
+        key: &'a [u8; 32],
         nonce: &'a [u8; 12],
         tag: &'a mut [u8; 16],
     ) {
@@ -707,7 +842,7 @@ impl<'a> Lanes<'a> {
         lane.0[LANE_BYTES / 8] = text.bytes as u64;
         lane.0[LANE_AD / 8] = slot(ad.as_ptr());
         lane.0[LANE_AD_BYTES / 8] = ad.len() as u64;
-        lane.0[LANE_KEY / 8] = key.slot();
+        lane.0[LANE_KEY / 8] = slot(key.as_ptr());
         lane.0[LANE_NONCE / 8] = slot(nonce.as_ptr());
         lane.0[LANE_TAG / 8] = slot(tag.as_mut_ptr());
         self.lane[self.count] = MaybeUninit::new(lane);

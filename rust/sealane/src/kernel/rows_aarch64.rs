@@ -4,9 +4,9 @@
 #![allow(unused_imports)] // where no row wants one
 
 use super::layout::*;
-use super::{aarch64 as k, Args, Kernel};
+use super::{aarch64 as k, AesBlocks, AesGcm, Args, Batch, ChaCha20Masks, ChaCha20Poly1305, Level};
 use crate::cpu::*;
-use crate::level::{Batch, Level, Microarchitecture};
+use crate::level::Microarchitecture;
 
 #[rustfmt::skip]
 pub(crate) static MICROARCHITECTURES: &[Microarchitecture] = &[
@@ -15,13 +15,13 @@ pub(crate) static MICROARCHITECTURES: &[Microarchitecture] = &[
 ];
 
 #[rustfmt::skip]
-pub(crate) static CHACHA20POLY1305: [Level; 2] = [
+pub(crate) static CHACHA20POLY1305: [Level<ChaCha20Poly1305>; 2] = [
     Level {
         name: "neon6",
         needs: NEON,
-        kernel: Some(Kernel { code: k::chacha20poly1305_neon6, constants: &k::CHACHA20POLY1305_NEON6_CONSTANTS.0 }),
+        kernel: kernel!(k::chacha20poly1305_neon6, k::CHACHA20POLY1305_NEON6_CONSTANTS),
         batch: Some(Batch {
-            kernel: Kernel { code: k::chacha20poly1305_batch_neon, constants: &k::CHACHA20POLY1305_BATCH_NEON_CONSTANTS.0 },
+            kernel: kernel!(k::chacha20poly1305_batch_neon, k::CHACHA20POLY1305_BATCH_NEON_CONSTANTS),
             few: 2,
             from: &[2, 3, 3, 8],
         }),
@@ -29,9 +29,9 @@ pub(crate) static CHACHA20POLY1305: [Level; 2] = [
     Level {
         name: "neon",
         needs: NEON,
-        kernel: Some(Kernel { code: k::chacha20poly1305_neon, constants: &k::CHACHA20POLY1305_NEON_CONSTANTS.0 }),
+        kernel: kernel!(k::chacha20poly1305_neon, k::CHACHA20POLY1305_NEON_CONSTANTS),
         batch: Some(Batch {
-            kernel: Kernel { code: k::chacha20poly1305_batch_neon, constants: &k::CHACHA20POLY1305_BATCH_NEON_CONSTANTS.0 },
+            kernel: kernel!(k::chacha20poly1305_batch_neon, k::CHACHA20POLY1305_BATCH_NEON_CONSTANTS),
             few: 2,
             from: &[2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4],
         }),
@@ -39,36 +39,36 @@ pub(crate) static CHACHA20POLY1305: [Level; 2] = [
 ];
 
 #[rustfmt::skip]
-pub(crate) static AESGCM: [Level; 2] = [
+pub(crate) static AESGCM: [Level<AesGcm>; 2] = [
     Level {
         name: "ce",
         needs: NEON | AES | PMULL,
-        kernel: Some(Kernel { code: k::aesgcm_ce, constants: &k::AESGCM_CE_CONSTANTS.0 }),
+        kernel: kernel!(k::aesgcm_ce, k::AESGCM_CE_CONSTANTS),
         batch: None,
     },
     Level {
         name: "neon",
         needs: NEON,
-        kernel: Some(Kernel { code: k::aesgcm_neon, constants: &k::AESGCM_NEON_CONSTANTS.0 }),
+        kernel: kernel!(k::aesgcm_neon, k::AESGCM_NEON_CONSTANTS),
         batch: None,
     },
 ];
 
 #[rustfmt::skip]
-pub(crate) static AES_BLOCKS: [Level; 2] = [
+pub(crate) static AES_BLOCKS: [Level<AesBlocks>; 2] = [
     Level {
         name: "ce",
         needs: NEON | AES,
-        kernel: Some(Kernel { code: k::aes_ce, constants: &k::AES_CE_CONSTANTS.0 }),
+        kernel: kernel!(k::aes_ce, k::AES_CE_CONSTANTS),
         batch: None,
     },
     Level {
         name: "neon",
         needs: NEON,
-        kernel: Some(Kernel { code: k::aes_neon, constants: &k::AES_NEON_CONSTANTS.0 }),
+        kernel: kernel!(k::aes_neon, k::AES_NEON_CONSTANTS),
         batch: None,
     },
 ];
 
 #[rustfmt::skip]
-pub(crate) static CHACHA20MASKS: [Level; 0] = [];
+pub(crate) static CHACHA20MASKS: [Level<ChaCha20Masks>; 0] = [];

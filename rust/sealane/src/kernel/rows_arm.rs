@@ -4,9 +4,9 @@
 #![allow(unused_imports)] // where no row wants one
 
 use super::layout::*;
-use super::{arm as k, Args, Kernel};
+use super::{arm as k, AesBlocks, AesGcm, Args, Batch, ChaCha20Masks, ChaCha20Poly1305, Level};
 use crate::cpu::*;
-use crate::level::{Batch, Level, Microarchitecture};
+use crate::level::Microarchitecture;
 
 #[rustfmt::skip]
 pub(crate) static MICROARCHITECTURES: &[Microarchitecture] = &[
@@ -14,13 +14,13 @@ pub(crate) static MICROARCHITECTURES: &[Microarchitecture] = &[
 ];
 
 #[rustfmt::skip]
-pub(crate) static CHACHA20POLY1305: [Level; 2] = [
+pub(crate) static CHACHA20POLY1305: [Level<ChaCha20Poly1305>; 2] = [
     Level {
         name: "neon",
         needs: NEON,
-        kernel: Some(Kernel { code: k::chacha20poly1305_neon, constants: &k::CHACHA20POLY1305_NEON_CONSTANTS.0 }),
+        kernel: kernel!(k::chacha20poly1305_neon, k::CHACHA20POLY1305_NEON_CONSTANTS),
         batch: Some(Batch {
-            kernel: Kernel { code: k::chacha20poly1305_batch_neon, constants: &k::CHACHA20POLY1305_BATCH_NEON_CONSTANTS.0 },
+            kernel: kernel!(k::chacha20poly1305_batch_neon, k::CHACHA20POLY1305_BATCH_NEON_CONSTANTS),
             few: 3,
             from: &[4, 4, 3, 3, 4, 4, 3, 3, 4, 4, 4, 6, 6, 6],
         }),
@@ -28,54 +28,54 @@ pub(crate) static CHACHA20POLY1305: [Level; 2] = [
     Level {
         name: "armv6",
         needs: ARMV6,
-        kernel: Some(Kernel { code: k::chacha20poly1305_armv6, constants: &k::CHACHA20POLY1305_ARMV6_CONSTANTS.0 }),
+        kernel: kernel!(k::chacha20poly1305_armv6, k::CHACHA20POLY1305_ARMV6_CONSTANTS),
         batch: None,
     },
 ];
 
 #[rustfmt::skip]
-pub(crate) static AESGCM: [Level; 3] = [
+pub(crate) static AESGCM: [Level<AesGcm>; 3] = [
     Level {
         name: "ce32",
         needs: NEON | AES | PMULL,
-        kernel: Some(Kernel { code: k::aesgcm_ce32, constants: &k::AESGCM_CE32_CONSTANTS.0 }),
+        kernel: kernel!(k::aesgcm_ce32, k::AESGCM_CE32_CONSTANTS),
         batch: None,
     },
     Level {
         name: "neon",
         needs: NEON,
-        kernel: Some(Kernel { code: k::aesgcm_neon, constants: &k::AESGCM_NEON_CONSTANTS.0 }),
+        kernel: kernel!(k::aesgcm_neon, k::AESGCM_NEON_CONSTANTS),
         batch: None,
     },
     Level {
         name: "armv6",
         needs: ARMV6,
-        kernel: Some(Kernel { code: k::aesgcm_armv6, constants: &k::AESGCM_ARMV6_CONSTANTS.0 }),
+        kernel: kernel!(k::aesgcm_armv6, k::AESGCM_ARMV6_CONSTANTS),
         batch: None,
     },
 ];
 
 #[rustfmt::skip]
-pub(crate) static AES_BLOCKS: [Level; 3] = [
+pub(crate) static AES_BLOCKS: [Level<AesBlocks>; 3] = [
     Level {
         name: "ce32",
         needs: NEON | AES,
-        kernel: Some(Kernel { code: k::aes_ce32, constants: &k::AES_CE32_CONSTANTS.0 }),
+        kernel: kernel!(k::aes_ce32, k::AES_CE32_CONSTANTS),
         batch: None,
     },
     Level {
         name: "neon",
         needs: NEON,
-        kernel: Some(Kernel { code: k::aes_neon, constants: &k::AES_NEON_CONSTANTS.0 }),
+        kernel: kernel!(k::aes_neon, k::AES_NEON_CONSTANTS),
         batch: None,
     },
     Level {
         name: "armv6",
         needs: ARMV6,
-        kernel: Some(Kernel { code: k::aes_armv6, constants: &k::AES_ARMV6_CONSTANTS.0 }),
+        kernel: kernel!(k::aes_armv6, k::AES_ARMV6_CONSTANTS),
         batch: None,
     },
 ];
 
 #[rustfmt::skip]
-pub(crate) static CHACHA20MASKS: [Level; 0] = [];
+pub(crate) static CHACHA20MASKS: [Level<ChaCha20Masks>; 0] = [];

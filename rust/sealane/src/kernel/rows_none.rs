@@ -1,9 +1,10 @@
 //! No kernels.
 
-use crate::level::{Level, Microarchitecture};
+use super::{AesBlocks, AesGcm, ChaCha20Masks, ChaCha20Poly1305, Level};
+use crate::level::Microarchitecture;
 
 pub(crate) static MICROARCHITECTURES: &[Microarchitecture] = &[];
-pub(crate) static CHACHA20POLY1305: [Level; 0] = [];
-pub(crate) static AESGCM: [Level; 0] = [];
-pub(crate) static AES_BLOCKS: [Level; 0] = [];
-pub(crate) static CHACHA20MASKS: [Level; 0] = [];
+pub(crate) static CHACHA20POLY1305: [Level<ChaCha20Poly1305>; 0] = [];
+pub(crate) static AESGCM: [Level<AesGcm>; 0] = [];
+pub(crate) static AES_BLOCKS: [Level<AesBlocks>; 0] = [];
+pub(crate) static CHACHA20MASKS: [Level<ChaCha20Masks>; 0] = [];

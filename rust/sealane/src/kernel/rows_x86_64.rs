@@ -4,9 +4,9 @@
 #![allow(unused_imports)] // where no row wants one
 
 use super::layout::*;
-use super::{x86_64 as k, Args, Kernel};
+use super::{x86_64 as k, AesBlocks, AesGcm, Args, Batch, ChaCha20Masks, ChaCha20Poly1305, Level};
 use crate::cpu::*;
-use crate::level::{Batch, Level, Microarchitecture};
+use crate::level::Microarchitecture;
 
 #[rustfmt::skip]
 pub(crate) static MICROARCHITECTURES: &[Microarchitecture] = &[
@@ -34,13 +34,13 @@ unsafe extern "sysv64" fn chacha20poly1305_avx512mix(args: *const Args, scratch:
 }
 
 #[rustfmt::skip]
-pub(crate) static CHACHA20POLY1305: [Level; 5] = [
+pub(crate) static CHACHA20POLY1305: [Level<ChaCha20Poly1305>; 5] = [
     Level {
         name: "avx512",
         needs: AVX | AVX2 | BMI | BMI2 | AVX512F | AVX512VL | AVX512BW | AVX512IFMA,
-        kernel: Some(Kernel { code: k::chacha20poly1305_avx512, constants: &k::CHACHA20POLY1305_AVX512_CONSTANTS.0 }),
+        kernel: kernel!(k::chacha20poly1305_avx512, k::CHACHA20POLY1305_AVX512_CONSTANTS),
         batch: Some(Batch {
-            kernel: Kernel { code: k::chacha20poly1305_batch_avx512, constants: &k::CHACHA20POLY1305_BATCH_AVX512_CONSTANTS.0 },
+            kernel: kernel!(k::chacha20poly1305_batch_avx512, k::CHACHA20POLY1305_BATCH_AVX512_CONSTANTS),
             few: 4,
             from: &[4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
         }),
@@ -48,9 +48,9 @@ pub(crate) static CHACHA20POLY1305: [Level; 5] = [
     Level {
         name: "avx512mix",
         needs: SSSE3 | SSE41 | AVX | AVX2 | BMI2 | AVX512F | AVX512VL | BMI | AVX512BW | AVX512IFMA,
-        kernel: Some(Kernel { code: chacha20poly1305_avx512mix, constants: &k::CHACHA20POLY1305_AVX512_CONSTANTS.0 }),
+        kernel: kernel!(chacha20poly1305_avx512mix, k::CHACHA20POLY1305_AVX512_CONSTANTS),
         batch: Some(Batch {
-            kernel: Kernel { code: k::chacha20poly1305_batch_avx512, constants: &k::CHACHA20POLY1305_BATCH_AVX512_CONSTANTS.0 },
+            kernel: kernel!(k::chacha20poly1305_batch_avx512, k::CHACHA20POLY1305_BATCH_AVX512_CONSTANTS),
             few: 4,
             from: &[4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
         }),
@@ -58,9 +58,9 @@ pub(crate) static CHACHA20POLY1305: [Level; 5] = [
     Level {
         name: "avx512vl",
         needs: SSSE3 | SSE41 | AVX | AVX2 | BMI2 | AVX512F | AVX512VL,
-        kernel: Some(Kernel { code: k::chacha20poly1305_avx512vl, constants: &k::CHACHA20POLY1305_AVX512VL_CONSTANTS.0 }),
+        kernel: kernel!(k::chacha20poly1305_avx512vl, k::CHACHA20POLY1305_AVX512VL_CONSTANTS),
         batch: Some(Batch {
-            kernel: Kernel { code: k::chacha20poly1305_batch_avx2, constants: &k::CHACHA20POLY1305_BATCH_AVX2_CONSTANTS.0 },
+            kernel: kernel!(k::chacha20poly1305_batch_avx2, k::CHACHA20POLY1305_BATCH_AVX2_CONSTANTS),
             few: 4,
             from: &[4, 4, 4, 4, 4, 4, 4, 4],
         }),
@@ -68,9 +68,9 @@ pub(crate) static CHACHA20POLY1305: [Level; 5] = [
     Level {
         name: "avx2",
         needs: SSSE3 | SSE41 | AVX | AVX2 | BMI2,
-        kernel: Some(Kernel { code: k::chacha20poly1305_avx2, constants: &k::CHACHA20POLY1305_AVX2_CONSTANTS.0 }),
+        kernel: kernel!(k::chacha20poly1305_avx2, k::CHACHA20POLY1305_AVX2_CONSTANTS),
         batch: Some(Batch {
-            kernel: Kernel { code: k::chacha20poly1305_batch_avx2, constants: &k::CHACHA20POLY1305_BATCH_AVX2_CONSTANTS.0 },
+            kernel: kernel!(k::chacha20poly1305_batch_avx2, k::CHACHA20POLY1305_BATCH_AVX2_CONSTANTS),
             few: 4,
             from: &[4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4],
         }),
@@ -78,73 +78,73 @@ pub(crate) static CHACHA20POLY1305: [Level; 5] = [
     Level {
         name: "ssse3",
         needs: SSSE3,
-        kernel: Some(Kernel { code: k::chacha20poly1305_ssse3, constants: &k::CHACHA20POLY1305_SSSE3_CONSTANTS.0 }),
+        kernel: kernel!(k::chacha20poly1305_ssse3, k::CHACHA20POLY1305_SSSE3_CONSTANTS),
         batch: None,
     },
 ];
 
 #[rustfmt::skip]
-pub(crate) static AESGCM: [Level; 4] = [
+pub(crate) static AESGCM: [Level<AesGcm>; 4] = [
     Level {
         name: "avx512",
         needs: AVX | AVX2 | BMI2 | AES | PCLMUL | AVX512F | AVX512VL | AVX512BW | VAES | VPCLMULQDQ,
-        kernel: Some(Kernel { code: k::aesgcm_avx512, constants: &k::AESGCM_AVX512_CONSTANTS.0 }),
+        kernel: kernel!(k::aesgcm_avx512, k::AESGCM_AVX512_CONSTANTS),
         batch: None,
     },
     Level {
         name: "avx2",
         needs: AVX | AVX2 | AES | PCLMUL | VAES | VPCLMULQDQ,
-        kernel: Some(Kernel { code: k::aesgcm_avx2, constants: &k::AESGCM_AVX2_CONSTANTS.0 }),
+        kernel: kernel!(k::aesgcm_avx2, k::AESGCM_AVX2_CONSTANTS),
         batch: None,
     },
     Level {
         name: "aesniavx",
         needs: AVX | AES | PCLMUL,
-        kernel: Some(Kernel { code: k::aesgcm_aesniavx, constants: &k::AESGCM_AESNIAVX_CONSTANTS.0 }),
+        kernel: kernel!(k::aesgcm_aesniavx, k::AESGCM_AESNIAVX_CONSTANTS),
         batch: None,
     },
     Level {
         name: "aesni",
         needs: SSSE3 | SSE41 | AES | PCLMUL,
-        kernel: Some(Kernel { code: k::aesgcm_aesni, constants: &k::AESGCM_AESNI_CONSTANTS.0 }),
+        kernel: kernel!(k::aesgcm_aesni, k::AESGCM_AESNI_CONSTANTS),
         batch: None,
     },
 ];
 
 #[rustfmt::skip]
-pub(crate) static AES_BLOCKS: [Level; 3] = [
+pub(crate) static AES_BLOCKS: [Level<AesBlocks>; 3] = [
     Level {
         name: "avx512",
         needs: AVX | AVX2 | AES | PCLMUL | AVX512F | AVX512VL | AVX512BW | VAES | VPCLMULQDQ,
-        kernel: Some(Kernel { code: k::aes_avx512, constants: &k::AES_AVX512_CONSTANTS.0 }),
+        kernel: kernel!(k::aes_avx512, k::AES_AVX512_CONSTANTS),
         batch: None,
     },
     Level {
         name: "avx2",
         needs: AVX | AVX2 | AES | PCLMUL | VAES | VPCLMULQDQ,
-        kernel: Some(Kernel { code: k::aes_avx2, constants: &k::AES_AVX2_CONSTANTS.0 }),
+        kernel: kernel!(k::aes_avx2, k::AES_AVX2_CONSTANTS),
         batch: None,
     },
     Level {
         name: "aesni",
         needs: SSSE3 | SSE41 | AES | PCLMUL,
-        kernel: Some(Kernel { code: k::aes_aesni, constants: &k::AES_AESNI_CONSTANTS.0 }),
+        kernel: kernel!(k::aes_aesni, k::AES_AESNI_CONSTANTS),
         batch: None,
     },
 ];
 
 #[rustfmt::skip]
-pub(crate) static CHACHA20MASKS: [Level; 2] = [
+pub(crate) static CHACHA20MASKS: [Level<ChaCha20Masks>; 2] = [
     Level {
         name: "avx512",
         needs: AVX | AVX2 | AVX512F,
-        kernel: Some(Kernel { code: k::chacha20masks_avx512, constants: &k::CHACHA20MASKS_AVX512_CONSTANTS.0 }),
+        kernel: kernel!(k::chacha20masks_avx512, k::CHACHA20MASKS_AVX512_CONSTANTS),
         batch: None,
     },
     Level {
         name: "avx2",
         needs: AVX | AVX2,
-        kernel: Some(Kernel { code: k::chacha20masks_avx2, constants: &k::CHACHA20MASKS_AVX2_CONSTANTS.0 }),
+        kernel: kernel!(k::chacha20masks_avx2, k::CHACHA20MASKS_AVX2_CONSTANTS),
         batch: None,
     },
 ];
