@@ -40,7 +40,7 @@ func TestBurst(t *testing.T) {
 	for name, change := range wrong {
 		for _, c := range []struct{ before, after, most int }{
 			{1, 0, 0}, {4, 0, 0}, {16, 0, 0}, {40, 0, 0}, {0, 4, 0}, {0, 40, 0}, {1, 1, 0},
-			{2, 2, segments * 1400}, {20, 20, segments * 1400},
+			{2, 2, 0}, {7, 3, 0}, {20, 20, 131072}, {40, 40, segments * 1400},
 		} {
 			r := rand.New(rand.NewPCG(uint64(c.before), uint64(c.after)))
 			forged := func(copies int) (all []forgery) {

@@ -198,6 +198,7 @@ func throng(t *testing.T, v *victim, flows int, before bool) int {
 // Whoever named a random first has what work there is, however many name it after him; who named it before him would
 // have that.
 func TestThrong(t *testing.T) {
+	needed := 0
 	for _, name := range []string{"s-aes256", "s-12gcm", "s-hrr"} {
 		v := load(t, name)
 		after, before := throng(t, v, 1500, false), throng(t, v, 1500, true)
@@ -205,8 +206,11 @@ func TestThrong(t *testing.T) {
 		if after != v.bytes {
 			t.Errorf("%s: %d bytes of %d", name, after, v.bytes)
 		}
-		if before == v.bytes {
-			t.Errorf("%s: nobody needs the work that the others may not have", name)
+		if before < v.bytes {
+			needed++
 		}
+	}
+	if needed == 0 {
+		t.Error("nobody needs the work that the others may not have")
 	}
 }

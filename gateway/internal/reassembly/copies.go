@@ -2,6 +2,7 @@ package reassembly
 
 import (
 	"bytes"
+	"cmp"
 	"hash/maphash"
 	"slices"
 
@@ -168,6 +169,18 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 		}
 		return len(heads) < maxHellos
 	})
+	if d.deep {
+		// Whoever says all of a place again, or before, says each part as often; what was lost on its way comes last.
+		last := slices.MaxFunc(list, func(i, j int) int { return cmp.Compare(d.held.segs[i].order, d.held.segs[j].order) })
+		for _, said := range d.nth(list) {
+			copy(r.record, first)
+			for _, some := range [][]int{said, {last}} {
+				if one(some); done || stop {
+					return done
+				}
+			}
+		}
+	}
 	for _, head := range heads {
 		if d.deep && r.sumUp(p, d, side, list, head, func(b []byte) bool { test(b); return done || stop }) {
 			return done
@@ -242,6 +255,24 @@ func (d *Direction) lacking(ways int, base uint32, b, x []byte) (all []byte, n i
 		}
 	}
 	return all, n
+}
+
+// nth parts a list by how many segments came before with a byte of the same place.
+func (d *Direction) nth(list []int) (all [][]int) {
+	for _, i := range list {
+		n, s := 0, d.held.segs[i]
+		for j := d.held.near(s.seq); j < len(d.held.segs) && After(s.end(), d.held.segs[j].seq); j++ {
+			if o := d.held.segs[j]; o.order < s.order && After(o.end(), s.seq) {
+				n++
+			}
+			d.credit -= perOverlap
+		}
+		for len(all) <= n {
+			all = append(all, nil)
+		}
+		all[n] = append(all[n], i)
+	}
+	return all
 }
 
 // odd returns those of a list that are not in what all of them are painted to, the largest first, as a real segment is

@@ -152,7 +152,7 @@ const (
 	maxRecord = 5 + 1<<14 + 2048
 	// What is kept of a handshake, for reading it again.
 	maxBeginning = 256 << 10
-	maxCopies    = 16
+	maxCopies    = 64
 	maxFailed    = 512
 	// So many ways through the copies of a record are tried as they come, and when it is stalled.
 	fewWays, maxWays = 8, 256
