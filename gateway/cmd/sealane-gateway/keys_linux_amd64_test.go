@@ -42,12 +42,17 @@ func webServer(t *testing.T, version uint16) string {
 	return l.Addr().String()
 }
 
+// itself is this program as the command.
+func itself(args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "SEALANE_GATEWAY_TEST_MAIN=1")
+	return cmd
+}
+
 // began runs the command until the end of the test, and waits until it says something.
 func began(t *testing.T, until string, args ...string) *process {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), "SEALANE_GATEWAY_TEST_MAIN=1")
-	p := start(t, cmd)
+	p := start(t, itself(args...))
 	eventually(func() bool {
 		select {
 		case <-p.done:
@@ -135,7 +140,7 @@ func TestKeysOfLibraries(t *testing.T) {
 	}
 	for _, o := range others {
 		folder, _ := filepath.Abs(filepath.Dir(filepath.Dir(o)))
-		for _, library := range []string{"libssl.so.4", "libssl.so.3"} {
+		for _, library := range []string{"libssl.so.4", "libssl.so.3", "libssl.so.1.1"} {
 			library = filepath.Join(folder, "usr/lib/x86_64-linux-gnu", library)
 			if _, err := os.Stat(library); err == nil {
 				rows = append(rows, row{"openssl " + filepath.Base(folder), library,
@@ -267,51 +272,108 @@ func TestKeysOfCgroup(t *testing.T) {
 	}
 }
 
-// The gateway decrypts a server whose keys nobody logs: nginx serves, and neither it nor curl writes a log.
-func TestKeysToGateway(t *testing.T) {
-	need(t, "nginx", "curl")
-	library := libraryOf(t, "nginx", "libssl")
-	dir := t.TempDir()
-	certificate := selfSigned(t)
-	writePEM(t, dir, certificate)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// The gateway decrypts servers whose keys nobody logs: neither they nor curl write a log.
+func TestKeysOfServers(t *testing.T) {
+	for _, c := range []struct{ program, arguments, settings string }{
+		{"nginx", "-p DIR -c DIR/settings", "daemon off; user root; pid DIR/pid; error_log DIR/error.log; events {}\nhttp { access_log off; server { listen AT ssl; " +
+			"ssl_certificate DIR/cert.pem; ssl_certificate_key DIR/key.pem; location / { return 200 'the secret page'; } } }"},
+		{"haproxy", "-db -f DIR/settings", "defaults\n mode http\n timeout client 9s\n timeout server 9s\n timeout connect 9s\nfrontend f\n bind AT ssl crt DIR/both.pem\n" +
+			" http-request return status 200 content-type text/plain string \"the secret page\"\n"},
+		{"apache2", "-X -f DIR/settings", "ServerRoot DIR\nServerName localhost\nListen AT\nPidFile DIR/pid\nErrorLog DIR/error.log\nDefaultRuntimeDir DIR\n" +
+			"LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so\nLoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so\n" +
+			"LoadModule ssl_module /usr/lib/apache2/modules/mod_ssl.so\nUser nobody\nGroup nogroup\nSSLEngine on\nSSLCertificateFile DIR/cert.pem\n" +
+			"SSLCertificateKeyFile DIR/key.pem\nErrorDocument 403 \"the secret page\"\nErrorDocument 404 \"the secret page\"\n"},
+	} {
+		t.Run(c.program, func(t *testing.T) {
+			need(t, c.program, "curl")
+			dir := t.TempDir()
+			writePEM(t, dir, selfSigned(t))
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := l.Addr().String()
+			l.Close()
+			fill := strings.NewReplacer("DIR", dir, "AT", at)
+			if err := os.WriteFile(dir+"/settings", []byte(fill.Replace(c.settings)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			server := start(t, exec.Command(c.program, strings.Fields(fill.Replace(c.arguments))...))
+			ask := func() string {
+				out, _ := exec.Command("curl", "-sk", "https://"+at+"/asked").Output()
+				return string(out)
+			}
+			if !eventually(func() bool { return strings.Contains(ask(), "the secret page") }) {
+				log, _ := os.ReadFile(dir + "/error.log")
+				t.Fatalf("it does not answer: %s %s", server.text(), log)
+			}
+			socket, streams := dir+"/keys", dir+"/streams"
+			gateway := start(t, itself("live", "--interface", "lo", "--keys-socket", socket, "--streams", streams))
+			gateway.waitFor(t, "msg=reading", 1)
+			began(t, "taking keys", "keys", "--path", libssl(t, server.Process.Pid), "--socket", socket)
+			ask()
+			if !eventually(func() bool {
+				files, _ := filepath.Glob(streams + "/*")
+				for _, name := range files {
+					if b, _ := os.ReadFile(name); bytes.Contains(b, []byte("the secret page")) {
+						return true
+					}
+				}
+				return false
+			}) {
+				t.Errorf("the gateway did not decrypt it: %s", gateway.text())
+			}
+		})
+	}
+}
+
+// libssl is the one that a process has.
+func libssl(t *testing.T, pid int) string {
+	t.Helper()
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := l.Addr().String()
+	name := regexp.MustCompile(`/\S*/libssl\S*`).Find(maps)
+	if name == nil {
+		t.Fatal("it has no libssl")
+	}
+	return string(name)
+}
+
+// A gateway that is started anew gets the keys that were taken in the meantime.
+func TestKeysWait(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "keys")
+	var taken tapped
+	taken.socket = socket
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := taken.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
 	l.Close()
-	conf := fmt.Sprintf("daemon off; user root; pid %[1]s/pid; error_log %[1]s/error.log; events {}\nhttp { access_log off; server { listen %[2]s ssl; "+
-		"ssl_certificate %[1]s/cert.pem; ssl_certificate_key %[1]s/key.pem; location / { return 200 'the secret page'; } } }", dir, at)
-	if err := os.WriteFile(dir+"/nginx.conf", []byte(conf), 0o600); err != nil {
+	failed := make(chan error, 1)
+	go func() { failed <- out.write([]byte("one\n")) }()
+	time.Sleep(150 * time.Millisecond)
+	if l, err = net.Listen("unix", socket); err != nil {
 		t.Fatal(err)
 	}
-	nginx := exec.Command("nginx", "-p", dir, "-c", dir+"/nginx.conf")
-	if err := nginx.Start(); err != nil {
+	defer l.Close()
+	if c, err = l.Accept(); err != nil {
 		t.Fatal(err)
 	}
-	defer nginx.Wait()
-	defer nginx.Process.Signal(os.Interrupt)
-	socket, streams := dir+"/keys", dir+"/streams"
-	gateway := began(t, "reading", "live", "--interface", "lo", "--keys-socket", socket, "--streams", streams)
-	began(t, "taking keys", "keys", "--path", library, "--socket", socket)
-	if !eventually(func() bool {
-		out, _ := exec.Command("curl", "-sk", "https://"+at+"/asked").Output()
-		return strings.Contains(string(out), "the secret page")
-	}) {
-		log, _ := os.ReadFile(dir + "/error.log")
-		t.Fatalf("nginx does not answer: %s", log)
-	}
-	found := eventually(func() bool {
-		files, _ := filepath.Glob(streams + "/*")
-		for _, name := range files {
-			if b, _ := os.ReadFile(name); bytes.Contains(b, []byte("the secret page")) {
-				return true
-			}
-		}
-		return false
-	})
-	if !found {
-		t.Errorf("the gateway did not decrypt it: %s", gateway.text())
+	defer c.Close()
+	if text, err := bufio.NewReader(c).ReadString('\n'); err != nil || text != "one\n" || <-failed != nil {
+		t.Errorf("%q, %v", text, err)
 	}
 }
 
