@@ -119,7 +119,7 @@ typedef struct {
     uint8_t nonces[CHUNK][12], masks[CHUNK][16], tags[CHUNK][16];
     mask_kind kinds[CHUNK]; /* several packets one after the other may be of one */
     uint8_t kind_at[CHUNK]; /* which of them makes a packet's mask */
-    size_t count, kind_count;
+    size_t kind_count;
 } work;
 
 /* What packets of the same keys have alike, found out where keys change, as those of a sender mostly do not. In
@@ -139,7 +139,7 @@ static int usable(const sealane_quic_keys *k)
     return kind_of(k).level != NULL && key_valid(&k->packet);
 }
 
-static NOINLINE mask_keys mask_keys_of(work *w, const sealane_quic_packet *p)
+static ALWAYS_INLINE inline mask_keys mask_keys_of(work *w, const sealane_quic_packet *p)
 {
     const mask_kind kind = kind_of(p->keys);
     const size_t n = w->kind_count;
@@ -156,7 +156,7 @@ typedef struct {
     uint8_t iv_begin[4];
 } lane_keys;
 
-static NOINLINE lane_keys lane_keys_of(const sealane_quic_keys *k)
+static ALWAYS_INLINE inline lane_keys lane_keys_of(const sealane_quic_keys *k)
 {
     const int gcm = is_gcm(key_alg(&k->packet));
     return (lane_keys){.keys = k,
@@ -201,32 +201,36 @@ static inline size_t number_bytes(uint8_t first)
 }
 
 /* The masks of all packets. Those of one AES key are blocks of one text: its round keys are loaded once. */
-static void make_row_of_masks(work *w)
+static NOINLINE void make_row_of_masks(work *w, size_t count)
 {
     SEALANE_SCRATCH(scratch);
     const mask_kind *const kind = &w->kinds[0];
     sealane_args a;
-    for (size_t i = 0; i < w->count; i++)
-        memcpy(w->masks[i], w->numbers[i] + SAMPLE_OFFSET, SAMPLE_BYTES);
-    a.out = a.in = slot(w->masks), a.bytes = SAMPLE_BYTES * w->count;
+    const uint8_t *in = w->numbers[0] + SAMPLE_OFFSET;
+    if (count > 1) {
+        for (size_t i = 0; i < count; i++)
+            memcpy(w->masks[i], w->numbers[i] + SAMPLE_OFFSET, SAMPLE_BYTES);
+        in = w->masks[0];
+    }
+    a.out = slot(w->masks), a.in = slot(in), a.bytes = SAMPLE_BYTES * count;
     a.key = slot(kind->key), a.state = 0, a.flags = SEALANE_AES_ECB_ENCRYPT;
     kind->level->kernel(&a, scratch, kind->level->consts);
 }
 
 /* Others: of the first packet that has none yet, and of all that are alike, in one call. */
-static void make_all_masks(work *w)
+static NOINLINE void make_all_masks(work *w, size_t count)
 {
     uint64_t done = 0;
     if (w->kind_count == 1 && w->kinds[0].rounds != 0) {
-        make_row_of_masks(w);
+        make_row_of_masks(w, count);
         return;
     }
-    for (size_t first = 0; first < w->count; first++) {
+    for (size_t first = 0; first < count; first++) {
         if (done >> first & 1)
             continue;
         const mask_kind kind = w->kinds[w->kind_at[first]];
         size_t n = 0;
-        for (size_t i = first; i < w->count; i++) {
+        for (size_t i = first; i < count; i++) {
             const mask_kind *of = &w->kinds[w->kind_at[i]];
             if (of->level != kind.level || of->rounds != kind.rounds)
                 continue;
@@ -300,32 +304,34 @@ static NOINLINE void take_back(const sealane_quic_keys *k, uint8_t *bytes, size_
 }
 
 /* Compares the tags that belong to the packets with those that they have. */
-static void compare_tags(work *w)
+static ALWAYS_INLINE inline void compare_tags(work *w, size_t count)
 {
-    for (size_t i = 0; i < w->count; i++) {
-        sealane_quic_packet *p = w->packets[i];
-        if (equal16(w->tags[i], p->bytes + p->packet_bytes - SEALANE_TAG_BYTES))
+    for (size_t i = 0; i < count; i++) {
+        sealane_quic_packet *const p = w->packets[i];
+        const int same = equal16(w->tags[i], p->bytes + p->packet_bytes - SEALANE_TAG_BYTES);
+        memset(w->tags[i], 0, sizeof w->tags[i]);
+        if (same)
             continue;
         p->status = SEALANE_NOT_AUTHENTIC;
         take_back(w->keys[i], p->bytes, (size_t)w->lanes[i].ad_bytes, (size_t)w->lanes[i].bytes, w->nonces[i]);
     }
-    wipe(w->tags, sizeof w->tags[0] * w->count);
+    keep_stores(w->tags);
 }
 
 /* Seals or opens what is in lanes: the first packet that is not done yet, and all that have its algorithm and level. */
-static void run_lanes(work *w, uint64_t direction)
+static ALWAYS_INLINE inline void run_lanes(work *w, size_t count, uint64_t direction)
 {
     uint64_t done = 0;
-    if (w->count == 1) {
+    if (count == 1) {
         sealane_run_lane(key_level(&w->keys[0]->packet), &w->one, direction);
         return;
     }
-    for (size_t first = 0; first < w->count; first++) {
+    for (size_t first = 0; first < count; first++) {
         if (done >> first & 1)
             continue;
         const sealane_key *const k = &w->keys[first]->packet;
         size_t n = 0, last = first;
-        for (size_t i = first; i < w->count; i++)
+        for (size_t i = first; i < count; i++)
             if (w->keys[i]->packet.opaque[0] == k->opaque[0])
                 done |= (uint64_t)1 << i, n++, last = i;
         const sealane_lane *lanes = &w->lanes[first];
@@ -340,7 +346,7 @@ static void run_lanes(work *w, uint64_t direction)
     }
 }
 
-static size_t protect(work *w, sealane_quic_packet *packets, size_t n)
+static ALWAYS_INLINE inline size_t protect(work *w, sealane_quic_packet *packets, size_t n)
 {
     size_t count = 0;
     mask_keys keys = no_keys;
@@ -358,9 +364,10 @@ static size_t protect(work *w, sealane_quic_packet *packets, size_t n)
         put_number(w->numbers[count], (uint32_t)p->number, bytes);
         count++;
     }
-    w->count = count;
-    run_lanes(w, 0);
-    make_all_masks(w);
+    if (count == 0)
+        return 0;
+    run_lanes(w, count, 0);
+    make_all_masks(w, count);
     for (size_t i = 0; i < count; i++) {
         uint8_t *const bytes = w->packets[i]->bytes, *const mask = w->masks[i], first = bytes[0];
         bytes[0] = first ^ (mask[0] & masked_bits(first));
@@ -414,7 +421,7 @@ static inline void mask_again(sealane_quic_packet *p, const uint8_t mask[16], ui
     p->number = expected;
 }
 
-static size_t unprotect(work *w, sealane_quic_packet *packets, size_t n)
+static ALWAYS_INLINE inline size_t unprotect(work *w, sealane_quic_packet *packets, size_t n)
 {
     size_t count = 0, good = 0;
     mask_keys keys = no_keys;
@@ -424,8 +431,9 @@ static size_t unprotect(work *w, sealane_quic_packet *packets, size_t n)
             keys = mask_keys_of(w, &packets[i]);
         count += take(w, &packets[i], count, keys) == SEALANE_OK;
     }
-    w->count = count;
-    make_all_masks(w);
+    if (count == 0)
+        return 0;
+    make_all_masks(w, count);
     for (size_t i = 0; i < count; i++) {
         sealane_quic_packet *const p = w->packets[i];
         uint8_t *const at = w->numbers[i], *const mask = w->masks[i];
@@ -440,31 +448,55 @@ static size_t unprotect(work *w, sealane_quic_packet *packets, size_t n)
             of_lane = lane_keys_of(k);
         set_lane(w, i, p, p->pn_offset + bytes, of_lane, 1);
     }
-    run_lanes(w, SEALANE_FLAG_OPEN);
-    compare_tags(w);
-    for (size_t i = 0; i < w->count; i++) {
+    run_lanes(w, count, SEALANE_FLAG_OPEN);
+    compare_tags(w, count);
+    for (size_t i = 0; i < count; i++) {
         sealane_quic_packet *p = w->packets[i];
         if (p->status == SEALANE_OK)
             good += (size_t)opened(p, slot_bytes(w->lanes[i].out), (size_t)w->lanes[i].bytes);
         else
             mask_again(p, w->masks[i], w->expected[i]);
+        memset(w->masks[i], 0, sizeof w->masks[i]);
     }
-    wipe(w->masks, sizeof w->masks[0] * w->count);
+    keep_stores(w->masks);
     return good;
 }
 
-static size_t run(sealane_quic_packet *packets, size_t n, int sealing)
+/* The same for a packet and for many: the compiler knows that one is one. */
+static NOINLINE size_t protect_one(sealane_quic_packet *p)
+{
+    work w;
+    w.kind_count = 0;
+    return protect(&w, p, 1);
+}
+
+static NOINLINE size_t unprotect_one(sealane_quic_packet *p)
+{
+    work w;
+    w.kind_count = 0;
+    return unprotect(&w, p, 1);
+}
+
+static NOINLINE size_t run_many(sealane_quic_packet *packets, size_t n, int sealing)
 {
     work w;
     size_t good = 0;
-    if (packets == NULL)
-        return 0;
-    const uint64_t dit = dit_on();
     for (size_t at = 0; at < n; at += CHUNK) {
         const size_t left = n - at < CHUNK ? n - at : CHUNK;
         w.kind_count = 0;
         good += sealing ? protect(&w, packets + at, left) : unprotect(&w, packets + at, left);
     }
+    return good;
+}
+
+static ALWAYS_INLINE inline size_t run(sealane_quic_packet *packets, size_t n, int sealing)
+{
+    if (packets == NULL)
+        return 0;
+    const uint64_t dit = dit_on();
+    const size_t good = n != 1    ? run_many(packets, n, sealing)
+                        : sealing ? protect_one(packets)
+                                  : unprotect_one(packets);
     dit_restore(dit);
     return good;
 }
