@@ -8,11 +8,11 @@
 //
 //	go test -bench . github.com/sealane/sealane/afalg
 //
-// or let the program do so: a program that imports this package uses the kernel for the ciphers of packages
-// chacha20poly1305 and aesgcm if the environment has SEALANE_AFALG=auto, a short measurement at 1420 bytes at the first
-// key finds the kernel faster, and the kernel has given known answers. [Selections] says what came of it. Without the
-// variable nothing changes, set-uid programs ignore it, and ARM processors without NEON never get the kernel. Keys that are
-// given to the kernel so take at most a quarter of the file descriptors that the process may have; others stay in it.
+// Programs need no change to use an engine. One that imports this package gives the keys of package aesgcm to the kernel if
+// the environment has SEALANE_AFALG=auto, the CPU has no AES instructions, the kernel has given known answers, and its driver
+// is that of an engine that does all of AES-GCM. No time is measured: the decision is the same at every start, and rests on
+// counted instructions. [Selections] says what it is. Set-uid programs ignore the variable. Such keys take at most a quarter
+// of the file descriptors that the process may have; others stay in the process.
 //
 // Whatever the kernel refuses or fails to do (a packet over [MaxPacket] bytes, no memory, no file descriptors) is done in
 // the process, with the same result. Only a wrong tag is final.
@@ -65,5 +65,5 @@ type Support struct {
 type Selection struct {
 	Algorithm Algorithm
 	Kernel    bool   // ciphers of this algorithm use the kernel
-	Why       string // in words, with the measurement if there was one
+	Why       string // in words
 }
