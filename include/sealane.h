@@ -152,8 +152,7 @@ SEALANE_API SEALANE_CHECKED int sealane_key_init_with_tag(sealane_key *k, sealan
 /* Caps the levels that this process picks from: name is the best one to use, as in SEALANE_CPU ("avx2", "neon", ...,
  * "portable"; sealane_impl_name tells a key's). All names of all architectures are in one order, x86-64 before ARM,
  * which `sealane info` prints; what is before name is not used. So a cipher that has no level of that name takes the
- * next below, "avx2" takes nothing from ARM, and "neon" leaves x86-64 portable code. The environment can lower this cap
- * and not raise it.
+ * next below. Names of other architectures cap nothing. The environment can lower this cap and not raise it.
  *
  * To be called before the process makes its first key, from any thread; of several calls the last one counts. The first
  * sealane_key_init ends that: from then on this returns SEALANE_TOO_LATE and changes nothing. Of a call at the same
