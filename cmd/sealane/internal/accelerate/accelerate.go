@@ -35,7 +35,8 @@ type Job struct {
 	Stdout        io.Writer // of go test
 	Stderr        io.Writer // of the go command
 
-	plant func(t tree) // tests change sealane's source
+	plant    func(t tree)                       // tests change sealane's source
+	plantStd func(patched map[[2]string][]byte) // and what it changes in the standard library
 }
 
 // A Result is what was built.
@@ -66,7 +67,7 @@ func Build(ctx context.Context, job Job) (*Result, error) {
 		return nil, err
 	}
 	if len(Kernels(b.env.GOARCH)) == 0 && !job.AllowPortable {
-		return nil, fmt.Errorf("sealane has no kernel for %s yet, so that the program's own code would run: --allow-portable builds it all the same", b.env.GOARCH)
+		return nil, fmt.Errorf("sealane has no kernel for %s, so the program's own code would run: --allow-portable builds it anyway", b.env.GOARCH)
 	}
 	built := filepath.Join(b.scratch, "program")
 	if err := b.stream("build", append(b.job.Flags[:len(b.job.Flags):len(b.job.Flags)], "-o", built, b.target)); err != nil {
@@ -118,7 +119,7 @@ func verify(linked *binary.Program, goarch string, job Job) error {
 	case len(linked.Levels) == 0 || !job.Std && !called:
 		return fmt.Errorf("%s never seals or opens with %s: there is nothing to accelerate, and nothing was written", linked.Package, cipherPath)
 	case len(linked.Levels) < len(want) && !job.AllowPortable:
-		return fmt.Errorf("the program has only the levels %s of %s (a build tag?): nothing was written; --allow-portable accepts that",
+		return fmt.Errorf("the program has only the levels %s of %s (because of a build tag?): nothing was written; --allow-portable accepts this",
 			strings.Join(linked.Levels, " "), strings.Join(want, " "))
 	}
 	return nil
@@ -146,10 +147,10 @@ func (b *build) place() (string, error) {
 		output = filepath.Join(output, name)
 	}
 	if info, err := os.Stat(output); err == nil && info.IsDir() {
-		return "", fmt.Errorf("%s is a folder: name the program with -o", output)
+		return "", fmt.Errorf("%s is a folder: choose a file with -o", output)
 	}
 	if info, err := os.Stat(filepath.Dir(output)); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("%s is no folder: make it, or name another file with -o", filepath.Dir(output))
+		return "", fmt.Errorf("%s is not a folder: create it, or choose another file with -o", filepath.Dir(output))
 	}
 	return output, nil
 }

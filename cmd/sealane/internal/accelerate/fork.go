@@ -86,7 +86,7 @@ func (t tree) patchFork() (changed bool, err error) {
 	}
 	for _, name := range constructors {
 		if !strings.HasPrefix(path.Base(name), "aead_") {
-			return false, fmt.Errorf("it has %s in %s, among other things", forkConstructor, name)
+			return false, fmt.Errorf("it has %s in %s, together with other code", forkConstructor, name)
 		}
 		delete(t, name)
 	}

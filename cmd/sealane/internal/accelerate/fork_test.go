@@ -36,7 +36,7 @@ func TestBuildFork(t *testing.T) {
 			"wg/device/aead_other.go", "package device\n", "wg/device/device.go", "package device\n\nimport \"crypto/cipher\"\n\nfunc New(key []byte) (cipher.AEAD, error) { return nil, nil }\n"),
 			want: "it uses tsasm, but has no function chacha20poly1305New"},
 		{name: "constructor elsewhere", files: forked("wg/device/device.go", forked()["wg/device/aead_asm.go"]+"\nfunc New(key []byte) (cipher.AEAD, error) { return chacha20poly1305New(key) }\n",
-			"wg/device/aead_asm.go", "package device\n"), want: "among other things"},
+			"wg/device/aead_asm.go", "package device\n"), want: "together with other code"},
 		{name: "batches", files: forked(), job: Job{Batch: true}, want: "cannot take batches: build without --batch"},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t) })

@@ -44,7 +44,7 @@ func (b *build) vendored(root string) error {
 		if b.workspace() { // where there is no -mod=mod
 			fromCache = "readonly"
 		}
-		return fmt.Errorf("the program is built from %s, where nothing can be replaced: add -- -mod=%s to build it from the module cache",
+		return fmt.Errorf("the build would use %s, and sealane cannot replace vendored packages: add -- -mod=%s to build from the module cache",
 			filepath.Join(root, "vendor"), fromCache)
 	}
 	return nil
@@ -75,7 +75,7 @@ func (b *build) copyModule() error {
 		}
 	}
 	if filepath.Ext(original) != ".mod" {
-		return fmt.Errorf("-modfile=%s: the go command takes files named *.mod only", b.userModfile)
+		return fmt.Errorf("-modfile=%s: the file's name must end in .mod", b.userModfile)
 	}
 	b.modfile = filepath.Join(b.scratch, "module", "go.mod")
 	b.named[b.modfile] = original
@@ -92,7 +92,7 @@ func (b *build) copyModule() error {
 	}
 	for _, r := range mod.Replace {
 		if strings.Contains(b.job.Package, "@") && isLocal(r.New.Path) {
-			return fmt.Errorf("%s has %s replaced by the folder %s, which comes only with its repository: clone that and run sealane build there", mod.Module.Path, r.Old.Path, r.New.Path)
+			return fmt.Errorf("%s replaces %s with the folder %s, which only its repository has: clone it and run sealane build there", mod.Module.Path, r.Old.Path, r.New.Path)
 		}
 	}
 	return nil

@@ -24,18 +24,19 @@ type build struct {
 	job         Job
 	env         environment
 	scratch     string
-	target      string // what the go command is to build
-	program     string // its import path
-	crypto      string // the version of x/crypto, in words
-	workers     string // the module whose workers take batches, in words
-	fork        string // the module that was made to use x/crypto, in words
-	modfile     string // the go.mod or go.work that the go command reads instead of the user's
-	mode        string // -mod
-	userModfile string // -modfile
-	userOverlay string // -overlay
-	overlay     string // what the go command gets
-	started     string // the folder we are in
-	require     string // the line for modules that call sealane; empty: the program has its own
+	target      string               // what the go command is to build
+	program     string               // its import path
+	crypto      string               // the version of x/crypto, in words
+	workers     string               // the module whose workers take batches, in words
+	fork        string               // the module that was made to use x/crypto, in words
+	modfile     string               // the go.mod or go.work that the go command reads instead of the user's
+	mode        string               // -mod
+	userModfile string               // -modfile
+	userOverlay string               // -overlay
+	overlay     string               // what the go command gets
+	started     string               // the folder we are in
+	stdPatched  map[[2]string][]byte // files of the standard library that change, by package and name
+	require     string               // the line for modules that call sealane; empty: the program has its own
 }
 
 func (b *build) close() { os.RemoveAll(b.scratch) }
@@ -129,7 +130,7 @@ func prepare(ctx context.Context, job Job, test bool) (_ *build, err error) {
 		return nil, err
 	}
 	if !replaced.sealane {
-		return nil, errors.New("the go command did not take what was to replace the program's ciphers: nothing was built")
+		return nil, errors.New("the go command did not use the replaced ciphers: nothing was built")
 	}
 	return b, nil
 }
@@ -138,7 +139,7 @@ func prepare(ctx context.Context, job Job, test bool) (_ *build, err error) {
 func (b *build) settings() error {
 	const language = source.Go
 	if has := strings.Fields(b.env.GOVERSION)[0]; version.IsValid(has) && version.Compare(has, language) < 0 {
-		return fmt.Errorf("sealane needs %s, this is %s: install a newer Go, or let it fetch one with GOTOOLCHAIN=%s.0", language, has, language)
+		return fmt.Errorf("sealane needs %s or later, and this is %s: install a newer Go, or set GOTOOLCHAIN=%s.0", language, has, language)
 	}
 	var kept []string
 	fields, err := quotedFields(b.env.GOFLAGS)
@@ -157,7 +158,7 @@ func (b *build) settings() error {
 		name, _, joined := strings.Cut(name, "=")
 		switch {
 		case name == "o" || name == "C":
-			return fmt.Errorf("%s cannot be passed on to the go command: use sealane's own -o, or change the folder", f)
+			return fmt.Errorf("%s is not supported: use sealane's own -o, or change to the folder", f)
 		case name == "mod" && !joined:
 			return fmt.Errorf("write %s with =, as in -mod=mod", strings.Join(b.job.Flags[i:min(i+2, len(b.job.Flags))], " "))
 		case name == "overlay" && b.job.Std && !joined:
@@ -219,7 +220,7 @@ func (b *build) workspace() bool { return b.env.GOWORK != "" && b.env.GOWORK != 
 // fetch has the go command fetch the module of a package, and makes it the main module, like go install.
 func (b *build) fetch(pkg, version string) error {
 	if version == "" || strings.HasPrefix(pkg, ".") || strings.HasPrefix(pkg, "/") {
-		return fmt.Errorf("%s@%s: a version goes with an import path, as in golang.zx2c4.com/wireguard@latest", pkg, version)
+		return fmt.Errorf("%s@%s: a version needs an import path, as in golang.zx2c4.com/wireguard@latest", pkg, version)
 	}
 	b.environ = append(b.environ, "GOWORK=off")
 	b.dir = b.scratch

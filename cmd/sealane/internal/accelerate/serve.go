@@ -89,7 +89,7 @@ func (b *build) serve(path, version string, t tree) (string, error) {
 			return "", fmt.Errorf("cannot add the copy of %s to the module cache %s (GOMODCACHE can name another): %w", v.Path, b.env.GOMODCACHE, err)
 		}
 		if !intact() {
-			return "", fmt.Errorf("the go command left something else in %s than it was given: remove that folder", dir)
+			return "", fmt.Errorf("%s does not hold what sealane gave the go command: remove that folder", dir)
 		}
 	}
 	b.keep(v)

@@ -8,7 +8,6 @@ import (
 	"go/token"
 	"io/fs"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -205,19 +204,27 @@ func Kernels(goarch string) []string {
 }
 
 func kernelsOf(primitive, goarch string) (levels []string) {
-	text := regexp.MustCompile(`(?m)^TEXT ·` + primitive + `(\w+)\(SB\)`)
+	found := map[string]bool{}
 	names, _ := fs.Glob(source.Internal, "kernel/*_"+goarch+".s")
+	begin := []byte("\nTEXT ·" + primitive)
+	for _, name := range names {
+		content, err := source.Internal.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		for {
+			at := bytes.Index(content, begin)
+			if at < 0 {
+				break
+			}
+			content = content[at+len(begin):]
+			level, _, _ := bytes.Cut(content, []byte("(SB)"))
+			found[strings.ToLower(string(level))] = true
+		}
+	}
 	for _, level := range dispatch.AllLevels() {
-		for _, name := range names {
-			content, err := source.Internal.ReadFile(name)
-			if err != nil {
-				continue
-			}
-			for _, m := range text.FindAllSubmatch(content, -1) {
-				if strings.EqualFold(string(m[1]), level) {
-					levels = append(levels, level)
-				}
-			}
+		if found[level] {
+			levels = append(levels, level)
 		}
 	}
 	return levels

@@ -3,14 +3,15 @@ package accelerate
 import (
 	"crypto/sha256"
 	"embed"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"go/ast"
+	gobuild "go/build"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"os"
 	"path"
 	"path/filepath"
@@ -30,49 +31,41 @@ const (
 //go:embed std/*.txt
 var stdFiles embed.FS
 
-// A stdVersion is what some releases of Go have in the three packages: the first 12 bytes of SHA-256, as hashFolder makes
-// it. Others are refused, since what the replacement relies on may be otherwise there: fields, functions, the order of bytes
-// in a key schedule, and the checks before it. TestStdVersions tells when a new release changes them.
-type stdVersion struct{ releases, cipher, gcm, aes string }
-
-var stdVersions = []stdVersion{
-	{"1.24", "ef5096b00a8fb493743c92e0", "34066ebd4fd1fab7aec62862", "cf5b715a223e34298916f1e9"},
-	{"1.25", "ef5096b00a8fb493743c92e0", "34066ebd4fd1fab7aec62862", "d8d12b58368df1bf4137fccb"},
-	{"1.26", "79f722bc8b7c905f9dec978d", "9a554bed55610895c4f9d584", "ed8312d84142dd20bb535058"},
-	{"1.27", "0bd17ad40a9a2223c1fcc8bf", "697b22497cd54de7abe9e06f", "ed8312d84142dd20bb535058"},
+// A declaration is one of the standard library's that sealane takes, or relies on, as it has to be there: by name and type,
+// whatever else a release of Go has in its files. What types do not tell, the order of bytes in a key schedule, the program
+// finds out at its first key: std/aes_sealane.go.txt.
+type declaration struct {
+	pkg, name string // of a method with its receiver's type before it
+	typ       string // of a function; of a struct the fields that it begins with; nothing: any
+	change    change
 }
 
-func knownReleases() string {
-	var names []string
-	for _, v := range stdVersions {
-		names = append(names, v.releases)
-	}
-	return strings.Join(names, ", ")
-}
+type change int
 
-// hashFolder names what a package of the standard library is built from: its Go and assembly files.
-func hashFolder(dir string) (string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return "", err
-	}
-	h := sha256.New()
-	field := func(p []byte) {
-		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(p))))
-		h.Write(p)
-	}
-	for _, e := range entries {
-		if ext := path.Ext(e.Name()); e.IsDir() || ext != ".go" && ext != ".s" || strings.HasSuffix(e.Name(), "_test.go") {
-			continue
-		}
-		content, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			return "", err
-		}
-		field([]byte(e.Name()))
-		field(content)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:12]), nil
+const (
+	relied change = iota // it stays
+	taken                // x is called stockX, and one of ours is x
+	padded               // behind the first field there is room: kernels look for round keys 16 bytes behind a key's begin
+)
+
+var stdDeclarations = []declaration{
+	{stdGCM, "gcmPlatformData", "struct{}", taken},
+	{stdGCM, "initGCM", "func(g *GCM)", taken},
+	{stdGCM, "seal", "func(out []byte, g *GCM, nonce, plaintext, data []byte)", taken},
+	{stdGCM, "open", "func(out []byte, g *GCM, nonce, ciphertext, data []byte) error", taken},
+	{stdGCM, "GCM", "struct{ cipher aes.Block; nonceSize, tagSize int; gcmPlatformData }", relied},
+	{stdGCM, "gcmTagSize", "", relied},
+	{stdGCM, "errOpen", "", relied},
+	{stdAES, "cryptBlocksEnc", "func(b *Block, civ *[BlockSize]byte, dst, src []byte)", taken},
+	{stdAES, "cryptBlocksDec", "func(b *Block, civ *[BlockSize]byte, dst, src []byte)", taken},
+	{stdAES, "CTR.XORKeyStreamAt", "func(dst, src []byte, offset uint64)", taken},
+	{stdAES, "CTR", "struct{ b Block; ivlo, ivhi uint64 }", relied},
+	{stdAES, "add128", "func(lo, hi, x uint64) (uint64, uint64)", relied},
+	{stdAES, "New", "func(key []byte) (*Block, error)", relied},
+	{stdAES, "BlockSize", "", relied},
+	{stdAES, "Block", "struct{ block }", relied},
+	{stdAES, "block", "struct{ blockExpanded }", relied},
+	{stdAES, "blockExpanded", "struct{ rounds int; enc, dec [60]uint32 }", padded},
 }
 
 func (b *build) std(pkg string) string {
@@ -89,22 +82,222 @@ func (b *build) checkStd() error {
 	case len(gcmKernels(b.env.GOARCH)) == 0:
 		return fmt.Errorf("sealane has no kernel for %s: build without --std", b.env.GOARCH)
 	case b.env.GOARCH == "arm64" && !slices.Contains([]string{"linux", "android", "darwin", "ios"}, b.env.GOOS):
-		return fmt.Errorf("what the CPU has is found out on %s/arm64 by a module that the standard library cannot import: build without --std", b.env.GOOS)
+		return fmt.Errorf("on %s/arm64 a module finds the CPU's features that the standard library cannot import: build without --std", b.env.GOOS)
 	}
-	var has stdVersion
 	var err error
-	for pkg, hash := range map[string]*string{stdCipher: &has.cipher, stdGCM: &has.gcm, stdAES: &has.aes} {
-		if *hash, err = hashFolder(b.std(pkg)); err != nil {
-			return fmt.Errorf("the standard library of %s is not as expected: %w; build without --std", b.env.GOVERSION, err)
-		}
-	}
-	if !slices.ContainsFunc(stdVersions, func(v stdVersion) bool {
-		return v.cipher == has.cipher && v.gcm == has.gcm && v.aes == has.aes
-	}) {
-		return fmt.Errorf("the cryptography of %s in %s is not that of any release of Go that this sealane knows (%s): build with one of these (GOTOOLCHAIN=go%s.0), update sealane, or build without --std",
-			b.env.GOVERSION, b.env.GOROOT, knownReleases(), stdVersions[len(stdVersions)-1].releases)
+	if b.stdPatched, err = b.patchStd(); err != nil {
+		return fmt.Errorf("sealane cannot change the standard library of %s: %w: build with an older Go (as GOTOOLCHAIN=go1.26.0), with a newer sealane, or without --std",
+			b.env.GOVERSION, err)
 	}
 	return nil
+}
+
+// patchStd returns the files of the standard library that change, by package and name.
+func (b *build) patchStd() (map[[2]string][]byte, error) {
+	patched := map[[2]string][]byte{}
+	for _, pkg := range []string{stdGCM, stdAES} {
+		if err := b.patchDeclarations(pkg, patched); err != nil {
+			return nil, err
+		}
+	}
+	// ChaCha20-Poly1305: New and NewX, as in x/crypto.
+	names, err := b.stdSources(stdCipher)
+	if err != nil {
+		return nil, err
+	}
+	changed := 0
+	for _, name := range names {
+		content, err := os.ReadFile(filepath.Join(b.std(stdCipher), name))
+		if err != nil {
+			return nil, err
+		}
+		content, functions, err := patchFile(name, content)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", stdCipher, err)
+		}
+		if changed += len(functions); len(functions) > 0 {
+			patched[[2]string{stdCipher, name}] = content
+		}
+	}
+	if changed != 2 {
+		return nil, fmt.Errorf("%s has %d of the functions New and NewX", stdCipher, changed)
+	}
+	return patched, nil
+}
+
+// stdSources returns the names of a package's Go files, those for other systems included, without tests.
+func (b *build) stdSources(pkg string) (names []string, err error) {
+	entries, err := os.ReadDir(b.std(pkg))
+	for _, e := range entries {
+		if path.Ext(e.Name()) == ".go" && !strings.HasSuffix(e.Name(), "_test.go") {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// patchDeclarations adds the files of a package in which something changes. Those for other systems may declare what they like:
+// they change only where they have the same.
+func (b *build) patchDeclarations(pkg string, patched map[[2]string][]byte) error {
+	names, err := b.stdSources(pkg)
+	if err != nil {
+		return err
+	}
+	target := gobuild.Default
+	target.GOOS, target.GOARCH, target.CgoEnabled = b.env.GOOS, b.env.GOARCH, false
+	found := map[string]bool{}
+	for _, name := range names {
+		content, err := os.ReadFile(filepath.Join(b.std(pkg), name))
+		if err != nil {
+			return err
+		}
+		built, err := target.MatchFile(b.std(pkg), name)
+		if err != nil {
+			return err
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, name, content, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		var edits []edit
+		for ident, has := range declared(file) {
+			d := declarationOf(pkg, has.name)
+			if d == nil {
+				continue
+			}
+			if !d.fits(has.typ) {
+				if built {
+					return fmt.Errorf("%s has %s %s, and sealane knows %s", pkg, d.name, types.ExprString(has.typ), d.typ)
+				}
+				continue
+			}
+			found[d.name] = found[d.name] || built
+			switch at := func(p token.Pos) int { return files.Position(p).Offset }; d.change {
+			case taken:
+				edits = append(edits, edit{at(ident.Pos()), at(ident.End()), "stock" + strings.ToUpper(ident.Name[:1]) + ident.Name[1:]})
+			case padded:
+				end := at(has.typ.(*ast.StructType).Fields.List[0].End())
+				edits = append(edits, edit{end, end, "; _ [sealanePad]byte"}) // no new line: lines keep their numbers
+			}
+		}
+		if len(edits) > 0 {
+			patched[[2]string{pkg, name}] = apply(content, edits)
+		}
+	}
+	for _, d := range stdDeclarations {
+		if d.pkg == pkg && !found[d.name] {
+			return fmt.Errorf("%s has no %s", pkg, strings.TrimSpace(d.name+" "+d.typ))
+		}
+	}
+	return nil
+}
+
+func declarationOf(pkg, name string) *declaration {
+	for i, d := range stdDeclarations {
+		if d.pkg == pkg && d.name == name {
+			return &stdDeclarations[i]
+		}
+	}
+	return nil
+}
+
+// An object is what a file declares; typ is nil of constants and variables.
+type object struct {
+	name string
+	typ  ast.Expr
+}
+
+func declared(file *ast.File) map[*ast.Ident]object {
+	all := map[*ast.Ident]object{}
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			name := d.Name.Name
+			if d.Recv != nil {
+				receiver := d.Recv.List[0].Type
+				if star, ok := receiver.(*ast.StarExpr); ok {
+					receiver = star.X
+				}
+				name = types.ExprString(receiver) + "." + name
+			}
+			all[d.Name] = object{name, d.Type}
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				switch s := s.(type) {
+				case *ast.TypeSpec:
+					all[s.Name] = object{s.Name.Name, s.Type}
+				case *ast.ValueSpec:
+					for _, n := range s.Names {
+						all[n] = object{n.Name, nil}
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// fits says whether a type is the one that d has.
+func (d *declaration) fits(typ ast.Expr) bool {
+	if d.typ == "" {
+		return typ == nil
+	}
+	want, err := parser.ParseExpr(d.typ)
+	if err != nil {
+		panic(err)
+	}
+	switch want := want.(type) {
+	case *ast.FuncType:
+		has, ok := typ.(*ast.FuncType)
+		return ok && slices.Equal(fields(has.Params, false), fields(want.Params, false)) && slices.Equal(fields(has.Results, false), fields(want.Results, false))
+	case *ast.StructType:
+		has, ok := typ.(*ast.StructType)
+		if !ok {
+			return false
+		}
+		first, all := fields(want.Fields, true), fields(has.Fields, true)
+		return len(all) >= len(first) && slices.Equal(all[:len(first)], first)
+	}
+	panic(d.typ)
+}
+
+// fields renders fields one by one, with or without their names.
+func fields(list *ast.FieldList, named bool) (all []string) {
+	if list == nil {
+		return nil
+	}
+	for _, f := range list.List {
+		typ := types.ExprString(f.Type)
+		if len(f.Names) == 0 {
+			all = append(all, typ)
+		}
+		for _, n := range f.Names {
+			if named {
+				all = append(all, n.Name+" "+typ)
+			} else {
+				all = append(all, typ)
+			}
+		}
+	}
+	return all
+}
+
+// An edit puts a text in the place of some bytes.
+type edit struct {
+	from, to int
+	text     string
+}
+
+func apply(content []byte, edits []edit) []byte {
+	slices.SortFunc(edits, func(a, b edit) int { return a.from - b.from })
+	var out []byte
+	last := 0
+	for _, e := range edits {
+		out = append(append(out, content[last:e.from]...), e.text...)
+		last = e.to
+	}
+	return append(out, content[last:]...)
 }
 
 // linkRoot reaches a GOROOT below the module cache, where GOTOOLCHAIN leaves what it fetches, by a symbolic link: the go
@@ -163,23 +356,12 @@ func (b *build) overlayStd() error {
 		replace[filepath.Join(b.std(pkg), name)] = file
 		return os.WriteFile(file, content, 0o666)
 	}
-	// AES-GCM and AES: what there is stays, some of it under other names, for CPUs that sealane has no kernel for.
-	for _, f := range []struct {
-		pkg, name string
-		patch     func(name string, content []byte) ([]byte, error)
-	}{
-		{stdGCM, "gcm_asm.go", renameGCM}, {stdGCM, "gcm_noasm.go", renameGCM},
-		{stdAES, "aes.go", patchBlock}, {stdAES, "ctr.go", patchCTR}, {stdAES, "cbc.go", patchCBC},
-	} {
-		content, err := os.ReadFile(filepath.Join(b.std(f.pkg), f.name))
-		if err == nil {
-			content, err = f.patch(f.name, content)
-		}
-		if err == nil {
-			err = put(f.pkg, f.name, content)
-		}
-		if err != nil {
-			return fmt.Errorf("%s cannot be replaced: %w", f.pkg, err)
+	if b.job.plantStd != nil {
+		b.job.plantStd(b.stdPatched)
+	}
+	for at, content := range b.stdPatched {
+		if err := put(at[0], at[1], content); err != nil {
+			return err
 		}
 	}
 	ours, err := stdFiles.ReadDir("std")
@@ -199,109 +381,12 @@ func (b *build) overlayStd() error {
 			return err
 		}
 	}
-	// ChaCha20-Poly1305: New and NewX, as in x/crypto.
-	names, err := filepath.Glob(filepath.Join(b.std(stdCipher), "*.go"))
-	if err != nil {
-		return err
-	}
-	changed := 0
-	for _, name := range names {
-		content, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		patched, functions, err := patchFile(name, content)
-		if err != nil {
-			return fmt.Errorf("%s cannot be replaced: %w", stdCipher, err)
-		}
-		if changed += len(functions); len(functions) > 0 {
-			if err := put(stdCipher, filepath.Base(name), patched); err != nil {
-				return err
-			}
-		}
-	}
-	if changed != 2 {
-		return fmt.Errorf("%s cannot be replaced: it has %d of the functions New and NewX", stdCipher, changed)
-	}
 	content, err := json.Marshal(struct{ Replace map[string]string }{replace})
 	if err != nil {
 		return err
 	}
 	b.overlay = filepath.Join(b.scratch, "overlay.json")
 	return os.WriteFile(b.overlay, content, 0o666)
-}
-
-// renameGCM renames what a file declares for others of its package under names that ours take.
-func renameGCM(name string, content []byte) ([]byte, error) {
-	return renameStock(name, content, "gcmPlatformData", "initGCM", "seal", "open")
-}
-
-// renameStock renames a file's declarations: x becomes stockX.
-func renameStock(name string, content []byte, taken ...string) ([]byte, error) {
-	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, name, content, parser.SkipObjectResolution)
-	if err != nil {
-		return nil, err
-	}
-	var found []*ast.Ident
-	for _, d := range file.Decls {
-		switch d := d.(type) {
-		case *ast.FuncDecl:
-			if d.Recv == nil && slices.Contains(taken, d.Name.Name) {
-				found = append(found, d.Name)
-			}
-		case *ast.GenDecl:
-			for _, s := range d.Specs {
-				if t, ok := s.(*ast.TypeSpec); ok && slices.Contains(taken, t.Name.Name) {
-					found = append(found, t.Name)
-				}
-			}
-		}
-	}
-	if len(found) != len(taken) {
-		return nil, fmt.Errorf("%s declares %d of the %d names that sealane takes", name, len(found), len(taken))
-	}
-	var out []byte
-	last := 0
-	for _, ident := range found {
-		at := files.Position(ident.Pos()).Offset
-		out = append(append(out, content[last:at]...), "stock"+strings.ToUpper(ident.Name[:1])+ident.Name[1:]...)
-		last = at + len(ident.Name)
-	}
-	return append(out, content[last:]...), nil
-}
-
-// patchBlock has a key be where a kernel looks for it: its round keys 16 bytes behind the number of rounds.
-func patchBlock(name string, content []byte) ([]byte, error) {
-	return patchOnce(name, content, "\ntype blockExpanded struct {\n\trounds int", "; _ [sealanePad]int", "\n")
-}
-
-// patchCTR has the loop over eight blocks let sealane do all whole blocks, if it does.
-func patchCTR(name string, content []byte) ([]byte, error) {
-	return patchOnce(name, content, "\n\tfor len(src) >= 8*BlockSize {",
-		" if len(src) >= sealaneCTRLeast() { if n := sealaneCTR(&c.b, dst, src, ivlo, ivhi); n > 0 {"+
-			" dst, src = dst[n:], src[n:]; ivlo, ivhi = add128(ivlo, ivhi, uint64(n)/BlockSize); continue } }",
-		"\n\t\tctrBlocks8(")
-}
-
-// patchCBC has sealane do texts, if it does.
-func patchCBC(name string, content []byte) (_ []byte, err error) {
-	for _, direction := range []string{"En", "De"} {
-		content, err = patchOnce(name, content, "\n\t\treturn\n\t}\n\t",
-			"if len(src) >= sealaneLeast && sealane"+direction+"crypt(&c.b, &c.iv, dst, src) { return }; ", "cryptBlocks"+direction+"c(")
-		if err != nil {
-			return nil, err
-		}
-	}
-	return content, nil
-}
-
-// patchOnce inserts a text between two others, which stand together once. It has no new line: lines keep their numbers.
-func patchOnce(name string, content []byte, before, insert, behind string) ([]byte, error) {
-	if n := strings.Count(string(content), before+behind); n != 1 {
-		return nil, fmt.Errorf("%s has %d of the one place that sealane changes", name, n)
-	}
-	return []byte(strings.Replace(string(content), before+behind, before+insert+behind, 1)), nil
 }
 
 // inFolder makes a path absolute that is relative to where we are.

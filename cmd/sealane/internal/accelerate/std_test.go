@@ -3,7 +3,6 @@ package accelerate
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -558,23 +557,6 @@ func TestStdPaths(t *testing.T) {
 	}
 }
 
-// TestRenameStock: of a file that declares something else, nothing is made.
-func TestRenameStock(t *testing.T) {
-	for _, patch := range []func(string, []byte) ([]byte, error){patchBlock, patchCTR, patchCBC} {
-		if _, err := patch("x.go", []byte("package aes\n")); err == nil || !strings.Contains(err.Error(), "x.go has 0 of the one place") {
-			t.Errorf("error %v", err)
-		}
-	}
-	const names = "package gcm\n\ntype gcmPlatformData struct{}\n\nfunc initGCM(g *GCM) {}\n\nfunc seal() { seal() }\n\nfunc (open) open() {}\n"
-	if _, err := renameGCM("x.go", []byte(names)); err == nil || !strings.Contains(err.Error(), "declares 3 of the 4") {
-		t.Errorf("error %v", err)
-	}
-	got, err := renameGCM("x.go", []byte(names+"\nfunc open() {}\n"))
-	if err != nil || strings.Count(string(got), "stock") != 4 || !strings.Contains(string(got), "func stockSeal() { seal() }") {
-		t.Errorf("%v\n%s", err, got)
-	}
-}
-
 func stdPlace(t *testing.T) string {
 	if len(gcmKernels(runtime.GOARCH)) == 0 {
 		t.Skip("NOT RUN: sealane has no kernels for " + runtime.GOARCH)
@@ -689,34 +671,154 @@ func TestLinkRoot(t *testing.T) {
 	}
 }
 
-// TestStdVersions has the Go at hand be one that is known: it tells early when a new release changes what is replaced.
-func TestStdVersions(t *testing.T) {
-	b := build{env: environment{GOROOT: strings.TrimSpace(mustRun(t, ".", "go", "env", "GOROOT")), GOVERSION: runtime.Version(), GOARCH: "amd64", GOOS: "linux"}}
-	if err := b.checkStd(); err != nil {
-		t.Fatalf("%v\nRead what changed, run the tests of crypto with --std, and add the hashes to stdVersions.", err)
+// stdOf returns a build by the Go at hand, for some system.
+func stdOf(t *testing.T, goos, goarch string) build {
+	return build{env: environment{GOROOT: strings.TrimSpace(mustRun(t, ".", "go", "env", "GOROOT")), GOVERSION: runtime.Version(), GOOS: goos, GOARCH: goarch}}
+}
+
+// TestStdDeclarations: what sealane takes is found for every system that it has kernels for, and a declaration that is missing or
+// of another type is named.
+func TestStdDeclarations(t *testing.T) {
+	for _, goarch := range []string{"amd64", "arm64", "arm"} {
+		b := stdOf(t, "linux", goarch)
+		if err := b.checkStd(); err != nil {
+			t.Fatalf("%s: %v\nRead what changed, and run the tests of crypto with --std.", goarch, err)
+		}
 	}
-	// Any change in any of the packages is noticed.
-	for _, pkg := range []string{stdCipher, stdGCM, stdAES} {
-		changed := build{env: b.env}
-		changed.env.GOROOT = t.TempDir()
-		for _, p := range []string{stdCipher, stdAES} {
-			if err := os.CopyFS(changed.std(p), os.DirFS(b.std(p))); err != nil {
+	b := stdOf(t, "linux", "amd64")
+	changed := build{env: b.env}
+	changed.env.GOROOT = t.TempDir()
+	for _, p := range []string{stdCipher, stdAES, stdGCM} {
+		if err := os.MkdirAll(changed.std(p), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range glob(b.std(p) + "/*.go") {
+			content, err := os.ReadFile(file)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(changed.std(p), filepath.Base(file)), content, 0o666)
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := changed.checkStd(); err != nil {
+	}
+	check := func(file, from, to string) error {
+		name := filepath.Join(changed.env.GOROOT, "src", filepath.FromSlash(file))
+		content, err := os.ReadFile(name)
+		if err != nil || strings.Count(string(content), from) != 1 {
+			t.Fatalf("%s has not one %q: %v", file, from, err)
+		}
+		if err := os.WriteFile(name, []byte(strings.Replace(string(content), from, to, 1)), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(changed.std(pkg), "new.go"), []byte("package x\n"), 0o666); err != nil {
+		defer os.WriteFile(name, content, 0o666)
+		return changed.checkStd()
+	}
+	for _, c := range []struct{ file, from, to, want string }{
+		{stdGCM + "/gcm.go", "var errOpen", "var more int\n\nvar errOpen", ""},
+		{stdGCM + "/gcm_s390x.go", "func initGCM(", "func initGCM(n int, ", ""}, // of another system
+		{stdGCM + "/gcm_asm.go", "func seal(", "func sealAll(", "gcm has no seal func(out []byte"},
+		{stdGCM + "/gcm_asm.go", "func open(out []byte,", "func open(out string,", "gcm has open func(out string, g *GCM"},
+		{stdGCM + "/gcm_asm.go", "func initGCM(g *GCM)", "func initGCM(g *GCM) error", "gcm has initGCM func(g *GCM) error"},
+		{stdGCM + "/gcm.go", "tagSize   int", "tagBytes  int", "gcm has GCM struct{"},
+		{stdGCM + "/gcm.go", "var errOpen", "var errOpened", "gcm has no errOpen"},
+		{stdAES + "/aes.go", "rounds int", "rounds uint", "aes has blockExpanded struct{"},
+		{stdAES + "/aes.go", "dec [60]uint32", "dec [64]uint32", "aes has blockExpanded struct{"},
+		{stdAES + "/aes_asm.go", "\tblockExpanded\n", "\tmore int\n\tblockExpanded\n", "aes has block struct{"},
+		{stdAES + "/ctr.go", "ivlo, ivhi uint64 //", "iv [2]uint64 //", "aes has CTR struct{"},
+		{stdAES + "/ctr.go", "func (c *CTR) XORKeyStreamAt(", "func (c *CTR) XORKeyStreamFrom(", "aes has no CTR.XORKeyStreamAt func(dst, src []byte, offset uint64)"},
+		{stdAES + "/cbc_noasm.go", "func cryptBlocksDec(b *Block,", "func cryptBlocksDec(b Block,", "aes has cryptBlocksDec func(b Block"},
+		{stdAES + "/cbc.go", "package aes", "package aes }", "cbc.go:5:"},
+		{stdCipher + "/xchacha20poly1305.go", "func NewX(", "func NewY(", "has 1 of the functions New and NewX"},
+		{stdCipher + "/chacha20poly1305.go", "func New(key []byte)", "func New(key []byte, n int)", "its New is not"},
+	} {
+		err := check(c.file, c.from, c.to)
+		if got := fmt.Sprint(err); (err == nil) != (c.want == "") || err != nil && (!strings.Contains(got, c.want) || !strings.Contains(got, "without --std")) {
+			t.Errorf("%s with %q: error %v, want %q", c.file, c.to, err, c.want)
+		}
+	}
+	b.env.GOROOT = t.TempDir()
+	if err := b.checkStd(); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("without a standard library: %v", err)
+	}
+}
+
+// orderProgram says whether its AES-GCM and its AES-CBC run on sealane, and whether they are right.
+const orderProgram = `package main
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/hex"
+	"fmt"
+	"reflect"
+)
+
+func main() {
+	block, _ := aes.NewCipher(make([]byte, 16))
+	gcm, _ := cipher.NewGCM(block)
+	text := make([]byte, 32)
+	cipher.NewCBCDecrypter(block, text[:16]).CryptBlocks(text, text)
+	platform := reflect.ValueOf(gcm).Elem().FieldByName("gcmPlatformData")
+	key := platform.FieldByName("key")
+	fmt.Println(hex.EncodeToString(gcm.Seal(nil, text[:12], nil, nil)), hex.EncodeToString(text), key.IsValid() && key.FieldByName("level").Uint() != 0)
+}
+`
+
+// orderPlace makes a folder with that program, and returns what it prints with the standard library's own ciphers, without whose they are.
+func orderPlace(t *testing.T) (stock string) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for name, content := range map[string]string{"go.mod": mod, "main.go": orderProgram} {
+		if err := os.WriteFile(name, []byte(content), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if err := changed.checkStd(); err == nil || !strings.Contains(err.Error(), "GOTOOLCHAIN=go1.27.0") {
-			t.Errorf("%s with a new file: %v", pkg, err)
+	}
+	mustRun(t, dir, "go", "build", "-o", "stock", ".")
+	return strings.TrimSuffix(mustRun(t, dir, "./stock"), "false\n")
+}
+
+// orderPrints builds it with sealane, and returns what it prints.
+func orderPrints(t *testing.T, plant func(patched map[[2]string][]byte)) string {
+	mustBuild(t, Job{Std: true, Output: "ours", Flags: []string{"-trimpath"}, plantStd: plant})
+	return mustRun(t, ".", "./ours")
+}
+
+// TestStdOrder: where the standard library's key schedule is not as sealane takes it, the program's own code runs.
+func TestStdOrder(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("NOT RUN: changes the key schedule as it is on amd64")
+	}
+	stock := orderPlace(t)
+	if got := orderPrints(t, nil); got != stock+"true\n" {
+		t.Errorf("prints %s, want %strue", got, stock)
+	}
+	for name, fault := range map[string][2]string{
+		"elsewhere": {"; _ [sealanePad]byte", "; _ [sealanePad+8]byte"},
+		"inverse":   {"enc [60]uint32\n\tdec [60]uint32", "dec [60]uint32\n\tenc [60]uint32"},
+	} {
+		got := orderPrints(t, func(patched map[[2]string][]byte) {
+			for at, content := range patched {
+				patched[at] = []byte(strings.ReplaceAll(string(content), fault[0], fault[1]))
+			}
+		})
+		if got != stock+"false\n" {
+			t.Errorf("%s: prints %s, want %sfalse", name, got, stock)
 		}
-		os.RemoveAll(changed.std(pkg))
-		if err := changed.checkStd(); err == nil || !strings.Contains(err.Error(), "build without --std") {
-			t.Errorf("without %s: %v", pkg, err)
-		}
+	}
+}
+
+// TestStdNewest builds with the newest release of Go, so that a change in it is noticed: TestStdReleases has all.
+func TestStdNewest(t *testing.T) {
+	if testing.Short() || len(gcmKernels(runtime.GOARCH)) == 0 {
+		t.Skip("NOT RUN: fetches a Go, and needs kernels")
+	}
+	versions := releases(t)
+	longModuleCache(t)
+	t.Setenv("GOTOOLCHAIN", versions[len(versions)-1])
+	stock := orderPlace(t)
+	if got := orderPrints(t, nil); got != stock+"true\n" {
+		t.Errorf("%s: prints %s, want %strue", versions[len(versions)-1], got, stock)
 	}
 }
 
@@ -800,45 +902,50 @@ func TestStdEmulated(t *testing.T) {
 	}
 }
 
+// releases returns the releases of Go that the proxy has from the oldest that sealane builds with on: of each the first and
+// the newest, with the newest of all last.
+func releases(t *testing.T) (versions []string) {
+	list := exec.Command("go", "list", "-m", "-versions", "-f", `{{join .Versions " "}}`, "golang.org/toolchain")
+	list.Env = append(os.Environ(), "GOPROXY="+online)
+	out, err := list.Output()
+	if err != nil {
+		t.Skip("NOT RUN: cannot list the releases of Go: ", err)
+	}
+	newest := map[int]int{}
+	for _, v := range strings.Fields(string(out)) {
+		var minor, patch int
+		if n, _ := fmt.Sscanf(v, "v0.0.1-go1.%d.%d.linux-amd64", &minor, &patch); n == 2 && strings.HasSuffix(v, ".linux-amd64") && minor >= 24 {
+			newest[minor] = max(newest[minor], patch)
+		}
+	}
+	for _, minor := range slices.Sorted(maps.Keys(newest)) {
+		versions = append(versions, fmt.Sprintf("go1.%d.0", minor))
+		if newest[minor] > 0 {
+			versions = append(versions, fmt.Sprintf("go1.%d.%d", minor, newest[minor]))
+		}
+	}
+	return versions
+}
+
 // TestStdReleases builds with the oldest and the newest of each release of Go, which GOTOOLCHAIN leaves below the module cache.
 func TestStdReleases(t *testing.T) {
 	if !*long {
 		t.Skip("NOT RUN: part of make test-long")
 	}
-	var newest struct{ Versions []string }
-	list := exec.Command("go", "list", "-m", "-versions", "-json", "golang.org/toolchain")
-	list.Env = append(os.Environ(), "GOPROXY="+online)
-	out, err := list.Output()
-	if err == nil {
-		err = json.Unmarshal(out, &newest)
-	}
-	if err != nil {
-		t.Skip("NOT RUN: cannot list the releases of Go: ", err)
-	}
-	for _, known := range stdVersions {
-		latest := 0
-		for _, v := range newest.Versions {
-			var patch int
-			if n, _ := fmt.Sscanf(v, "v0.0.1-go"+known.releases+".%d.linux-amd64", &patch); n == 1 && strings.HasSuffix(v, ".linux-amd64") {
-				latest = max(latest, patch)
+	for _, version := range releases(t) {
+		t.Run(version, func(t *testing.T) {
+			longModuleCache(t)
+			t.Setenv("GOTOOLCHAIN", version)
+			dir := stdPlace(t)
+			// Before it, go may say that it downloads this version.
+			if got := mustRun(t, dir, "go", "env", "GOVERSION"); !strings.HasSuffix("\n"+got, "\n"+version+"\n") {
+				t.Fatalf("this is %s", got)
 			}
-		}
-		for _, patch := range []int{0, latest} {
-			version := fmt.Sprintf("go%s.%d", known.releases, patch)
-			t.Run(version, func(t *testing.T) {
-				longModuleCache(t)
-				t.Setenv("GOTOOLCHAIN", version)
-				dir := stdPlace(t)
-				// Before it, go may say that it downloads this version.
-				if got := mustRun(t, dir, "go", "env", "GOVERSION"); !strings.HasSuffix("\n"+got, "\n"+version+"\n") {
-					t.Fatalf("this is %s", got)
-				}
-				mustBuild(t, Job{Std: true})
-				mustRun(t, dir, "go", "build", "-o", "stock", ".")
-				if got, want := mustRun(t, dir, filepath.Join(dir, "thing")), mustRun(t, dir, filepath.Join(dir, "stock")); got != want {
-					t.Errorf("prints\n%swant\n%s", got, want)
-				}
-			})
-		}
+			mustBuild(t, Job{Std: true})
+			mustRun(t, dir, "go", "build", "-o", "stock", ".")
+			if got, want := mustRun(t, dir, filepath.Join(dir, "thing")), mustRun(t, dir, filepath.Join(dir, "stock")); got != want {
+				t.Errorf("prints\n%swant\n%s", got, want)
+			}
+		})
 	}
 }

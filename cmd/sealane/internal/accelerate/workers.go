@@ -33,7 +33,7 @@ func (b *build) batchWorkers(device, fork *module, tests bool) error {
 		return fmt.Errorf("the workers of %s use each packet as soon as it is sealed, and cannot take batches: build without --batch", forkDevice)
 	}
 	if device == nil {
-		return fmt.Errorf("%s does not use %s: only its workers can be made to take batches", b.program, wireguardDevice)
+		return fmt.Errorf("%s does not use %s, and only its workers can take batches", b.program, wireguardDevice)
 	}
 	b.workers = versioned(device.Path, device.Version)
 	copied, err := moduleSource(device.Dir, tests)
@@ -113,7 +113,7 @@ func patchWorker(name string, content []byte, function, method, constructor stri
 		})
 	}
 	if loops != 1 || packets != 1 || unlocks != 1 {
-		return nil, fmt.Errorf("%s in its %s is not the loop that sealane knows", function, name)
+		return nil, fmt.Errorf("%s in %s is not the loop that sealane knows", function, name)
 	}
 	slices.SortFunc(edits, func(a, b edit) int { return a.from - b.from })
 	var out bytes.Buffer
