@@ -32,7 +32,8 @@ kernels in it. A program named with a version is built as in its own repository:
 
 With --std, AES-GCM, AES-CTR, AES-CBC and ChaCha20-Poly1305 of the standard library call sealane as well. So do crypto/tls, net/http
 and all users of crypto/cipher. The go command's -overlay gives three packages of the standard library other files; the Go
-installation is unchanged. --std works for releases of Go whose files are known, and never for FIPS 140-3. A program built with
+installation is unchanged. --std works with every Go from 1.24 on whose standard
+library has the declarations that sealane replaces, and never for FIPS 140-3. A program built with
 it stops with a message if its environment turns that mode on.
 
 With --batch, the workers of wireguard-go give sealane all waiting packets in one call. The workers may be in the program itself

@@ -101,7 +101,7 @@ func (b *machineBatches) String() string {
 		}
 	}
 	if pay == nil {
-		pay = []string{"at none of 64 to 1420 bytes"}
+		pay = []string{"at no size from 64 to 1420 bytes"}
 	}
 	return strings.Join(pay, ", ")
 }
@@ -173,11 +173,11 @@ func (k machineKernel) String() string {
 	}
 	switch {
 	case k.Driver == "":
-		return "known answers given; driver unknown"
+		return "known-answer tests passed; driver unknown"
 	case k.Hardware:
-		return "known answers given; driver " + k.Driver + ", a crypto engine's by its name"
+		return "known-answer tests passed; driver " + k.Driver + ", a crypto engine"
 	}
-	return "known answers given; driver " + k.Driver + ", software"
+	return "known-answer tests passed; driver " + k.Driver + ", software"
 }
 
 func selfTest(l sealane.Level) string {
@@ -203,19 +203,19 @@ func machineInfo(w io.Writer, asJSON bool) error {
 			if l.Chosen {
 				mark = "*"
 			}
-			fmt.Fprintf(w, "%s %-8s  self-test %-7s  %s\n", mark, l.Name, l.SelfTest, l.Why)
+			fmt.Fprintf(w, "%s %-9s  self-test %-7s  %s\n", mark, l.Name, l.SelfTest, l.Why)
 			needs := "nothing"
 			if len(l.Needs) > 0 {
 				needs = strings.Join(l.Needs, " ")
 			}
 			fmt.Fprintf(w, "             %s; needs %s\n", l.Description, needs)
 		}
-		fmt.Fprintf(w, "  %-8s  %s\n", "line", c.Line)
+		fmt.Fprintf(w, "  %-9s  %s\n", "CPU", c.Line)
 		if c.Batches != nil {
-			fmt.Fprintf(w, "  %-8s  pay %s\n", "batches", c.Batches)
+			fmt.Fprintf(w, "  %-9s  faster %s\n", "batches", c.Batches)
 		}
 	}
-	fmt.Fprintf(w, "\nLinux kernel, by AF_ALG (used only by programs that import package afalg, with SEALANE_AFALG=auto)\n")
+	fmt.Fprintf(w, "\nLinux kernel, through AF_ALG (only for programs that import package afalg, with SEALANE_AFALG=auto)\n")
 	for _, k := range m.AFALG {
 		fmt.Fprintf(w, "  %s  %s\n", k.Name, k)
 		if k.Selection != "" {
@@ -258,9 +258,9 @@ func binaryInfo(w io.Writer, file string, asJSON bool) error {
 	}
 	fmt.Fprintf(w, "%s\n%s, %s/%s\n", name, p.Go, p.GOOS, p.GOARCH)
 	if p.Uses || p.Stream == binary.OnSealane || p.StdGCM == binary.OnSealane || p.StdCipher == binary.OnSealane || p.StdModes == binary.OnSealane {
-		fmt.Fprintf(w, "carries sealane %s with the levels %s\n", p.Sealane, strings.Join(p.Levels, " "))
+		fmt.Fprintf(w, "contains sealane %s, levels %s\n", p.Sealane, strings.Join(p.Levels, " "))
 	} else {
-		fmt.Fprintln(w, "does not carry sealane")
+		fmt.Fprintln(w, "does not contain sealane")
 	}
 	xcrypto := ""
 	switch {
@@ -271,7 +271,7 @@ func binaryInfo(w io.Writer, file string, asJSON bool) error {
 	}
 	for _, cipher := range []struct{ name, runs, with string }{
 		{strings.TrimSpace("golang.org/x/crypto "+p.Crypto) + ", ChaCha20-Poly1305", xcrypto, "sealane build"},
-		{"golang.org/x/crypto, ChaCha20 by itself", p.Stream, map[bool]string{true: "sealane build"}[p.GOARCH == "amd64" || p.GOARCH == "arm"]},
+		{"golang.org/x/crypto, bare ChaCha20", p.Stream, map[bool]string{true: "sealane build"}[p.GOARCH == "amd64" || p.GOARCH == "arm"]},
 		{"standard library, ChaCha20-Poly1305", p.StdCipher, "sealane build --std"},
 		{"standard library, AES-GCM", p.StdGCM, "sealane build --std"},
 		{"standard library, AES-CTR and AES-CBC", p.StdModes, map[bool]string{true: "sealane build --std"}[p.GOARCH == "amd64" || p.GOARCH == "arm64"]},
@@ -290,7 +290,7 @@ func binaryInfo(w io.Writer, file string, asJSON bool) error {
 		}
 	}
 	for _, other := range p.Others {
-		fmt.Fprintf(w, "%s has a ChaCha20-Poly1305 of its own\n", other)
+		fmt.Fprintf(w, "%s has its own ChaCha20-Poly1305\n", other)
 	}
 	return nil
 }
@@ -319,7 +319,7 @@ func selftestCommand() *cobra.Command {
 				}
 			}
 			if len(failed) > 0 {
-				return errors.New("known answers not given by " + strings.Join(failed, ", "))
+				return errors.New("known-answer tests failed: " + strings.Join(failed, ", "))
 			}
 			return nil
 		},

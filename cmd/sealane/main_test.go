@@ -137,11 +137,11 @@ func TestInfoBatches(t *testing.T) {
 			if c.Batches != nil {
 				lines++
 			}
-			if c.Line.Name == "" || c.Line != lineOf(c.Name) || !strings.Contains(text, "\n  line      "+c.Line.String()+"\n") {
+			if c.Line.Name == "" || c.Line != lineOf(c.Name) || !strings.Contains(text, "\n  CPU        "+c.Line.String()+"\n") {
 				t.Errorf("%s: %s: %+v\n%s", environ, c.Name, c.Line, text)
 			}
 		}
-		if strings.Count(text, "\n  batches   pay ") != lines {
+		if strings.Count(text, "\n  batches    faster ") != lines {
 			t.Errorf("%s: %d lines of batches\n%s", environ, lines, text)
 		}
 	}
@@ -155,7 +155,7 @@ func TestInfoKernel(t *testing.T) {
 			t.Errorf("%q: %v\n%s", value, err, text)
 		}
 		for _, name := range []string{"rfc7539(chacha20,poly1305)  ", "gcm(aes)  "} {
-			if !strings.Contains(text, "\n  "+name+"known answers given; driver ") && !strings.Contains(text, "\n  "+name+"not usable: ") {
+			if !strings.Contains(text, "\n  "+name+"known-answer tests passed; driver ") && !strings.Contains(text, "\n  "+name+"not usable: ") {
 				t.Errorf("%q: nothing of %s\n%s", value, name, text)
 			}
 		}
@@ -172,11 +172,11 @@ func TestSelftest(t *testing.T) {
 // TestInfoBinary looks into this very program, which has sealane and the stock ciphers all.
 func TestInfoBinary(t *testing.T) {
 	out, _, err := command(nil, "info", "--binary", os.Args[0])
-	bare := "golang.org/x/crypto, ChaCha20 by itself: stock\n"
+	bare := "golang.org/x/crypto, bare ChaCha20: stock\n"
 	if runtime.GOARCH == "amd64" || runtime.GOARCH == "arm" {
-		bare = "golang.org/x/crypto, ChaCha20 by itself: stock; sealane build replaces it\n"
+		bare = "golang.org/x/crypto, bare ChaCha20: stock; sealane build replaces it\n"
 	}
-	for _, want := range []string{bare, "carries sealane", "github.com/sealane/sealane/cmd/sealane", ", ChaCha20-Poly1305: stock; sealane build replaces it\n",
+	for _, want := range []string{bare, "contains sealane", "github.com/sealane/sealane/cmd/sealane", ", ChaCha20-Poly1305: stock; sealane build replaces it\n",
 		"standard library, AES-GCM: stock; sealane build --std replaces it\n", "standard library, AES-CTR and AES-CBC: not in the program\n",
 		"standard library, ChaCha20-Poly1305: not in the program\n"} {
 		if err != nil || !strings.Contains(out, want) {
@@ -187,7 +187,7 @@ func TestInfoBinary(t *testing.T) {
 	if _, err := os.Stat(gofmt); err != nil {
 		t.Skip("NOT RUN: no gofmt to look into")
 	}
-	if out, _, err := command(nil, "info", "--binary", gofmt); err != nil || !strings.Contains(out, "does not carry sealane") {
+	if out, _, err := command(nil, "info", "--binary", gofmt); err != nil || !strings.Contains(out, "does not contain sealane") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -40,7 +40,7 @@ func TestUpstream(t *testing.T) {
 	built := filepath.Join(dir, "wireguard-go")
 	for _, flag := range []string{"--batch=false", "--batch"} {
 		run(sealane, "build", flag, "-o", built, wireguard+"@"+versions[0])
-		if out := run(sealane, "info", "--binary", built); !strings.Contains(out, "carries sealane") || !strings.HasPrefix(out, wireguard+", ") {
+		if out := run(sealane, "info", "--binary", built); !strings.Contains(out, "contains sealane") || !strings.HasPrefix(out, wireguard+", ") {
 			t.Errorf("%s", out)
 		}
 		if strings.Contains(run("go", "tool", "nm", built), "sealane/batch.SealBatch") != (flag == "--batch") {

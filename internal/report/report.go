@@ -110,7 +110,7 @@ func LineOf(t *dispatch.Table) Line {
 }
 
 func (l Line) String() string {
-	return l.Name + " (" + l.CPU + "): the choice starts at " + l.First
+	return l.Name + " (" + l.CPU + "): preferred level " + l.First
 }
 
 // Environment returns an error if a variable has a value that means nothing to t, and so has no effect.
