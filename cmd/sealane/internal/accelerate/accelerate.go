@@ -35,8 +35,8 @@ type Job struct {
 	Stdout        io.Writer // of go test
 	Stderr        io.Writer // of the go command
 
-	plant    func(t tree)                       // tests change sealane's source
-	plantStd func(patched map[[2]string][]byte) // and what it changes in the standard library
+	plant    func(t tree)                       // tests change sealane's source ...
+	plantStd func(patched map[[2]string][]byte) // ... and the files of the standard library
 }
 
 // A Result is what was built.
