@@ -153,8 +153,8 @@ func TestBuildBatch(t *testing.T) {
 			"device/receive.go", receiver, "device/both.go", both, "main.go", batchProgram), job: job, built: "wireguard"},
 		{name: "without wireguard", files: plain(), job: job, want: "does not use golang.zx2c4.com/wireguard/device"},
 		{name: "file gone", files: batched("wg/device/receive.go", "package device\n", "wg/device/other.go", receiver), job: job,
-			want: "this version of golang.zx2c4.com/wireguard/device cannot take batches, build it without --batch: RoutineDecryption in its receive.go is not"},
-		{name: "no file", files: batched("wg/device/send.go", "package device\n", "wg/device/other.go", sender), job: job, want: "RoutineEncryption in its send.go"},
+			want: "this version of golang.zx2c4.com/wireguard/device cannot take batches, build it without --batch: RoutineDecryption in receive.go is not"},
+		{name: "no file", files: batched("wg/device/send.go", "package device\n", "wg/device/other.go", sender), job: job, want: "RoutineEncryption in send.go"},
 		{name: "two packets in a loop", files: batched("wg/device/send.go", strings.Replace(sender, "elemsContainer.Unlock()",
 			"elemsContainer.elems[0].Packet = elemsContainer.elems[0].Send.Seal(nil, nonce[:], nil, nil)\nelemsContainer.Unlock()", 1)), job: job, want: "is not the loop that sealane knows"},
 		{name: "unlocked elsewhere", files: batched("wg/device/send.go", strings.Replace(sender, "elemsContainer.Unlock()", "unlock(elemsContainer)", 1)+
