@@ -107,22 +107,20 @@ func (c *Conn) Prefix(side uint8, b []byte) int {
 func (d *Decrypter) TryRecord(c *Conn, side uint8, rec []byte) Outcome {
 	d.settle(c)
 	c.mode[side] = reading
-	disputed0 := d.Disputed
-	d.Disputed = nil
 	skip := 0
 	if len(rec) > changeBytes {
 		skip = c.Prefix(side, rec)
 	}
 	d.took = false
-	ok := d.take(c, side, rec[skip:])
+	v := d.take(c, side, rec[skip:])
 	if d.took && d.Read != nil {
 		d.Read(c, side, rec)
 	}
-	d.Disputed = disputed0
-	switch {
-	case c.mode[side] == disputed:
+	switch v {
+	case refused:
+		c.mode[side] = disputed
 		return Refused
-	case !ok:
+	case delayed:
 		c.mode[side] = disputed
 		return Postponed
 	}
@@ -150,7 +148,6 @@ func (d *Decrypter) Seek(c *Conn, side uint8, b []byte, gap int, work *int) int 
 		return 0
 	}
 	d.settle(c)
-	mode0, doubt0, missing0, gone0, trials0, hs0 := c.mode[side], h.doubt, h.missing, r.gone, c.trials, r.hs
 	for i := 0; len(b)-i >= headerBytes && *work > 0; i++ {
 		// Whatever is protected says version 3.3 (RFC 8446, section 5.1).
 		at := bytes.Index(b[i+1:], protectedVersion)
@@ -168,31 +165,28 @@ func (d *Decrypter) Seek(c *Conn, side uint8, b []byte, gap int, work *int) int 
 			continue
 		}
 		before := gap + i
-		h.doubt = uint32(min(int(doubt0)+before/c.shortest()+1, maxTrials, max(1, *work/(size+trialBytes))))
-		h.missing = uint32(min(uint64(missing0)+uint64(before), 1<<30))
-		c.mode[side], c.trials = scanning, 0
-		r.hs = messages{}
-		r.hs.lost = h.epoch == handshake || h.epoch == early
-		disputed0 := d.Disputed
-		d.Disputed = nil
-		ok := d.find(c, side, b[i:i+size], 0)
-		d.Disputed = disputed0
-		*work -= int(c.trials) * (size + trialBytes)
-		if ok {
-			d.Stats.Resyncs++
-			d.Stats.LostBytes += uint64(before)
-			if mode0 == scanning { // what was searched until now is before it
-				d.Stats.LostBytes += uint64(len(r.held))
-				d.held -= len(r.held)
-				r.held = nil
-			}
-			c.trials = trials0
-			hs0.drop()
-			d.wakeUp(c)
-			c.arm(side)
-			return i + size
+		doubt := uint32(min(int(h.doubt)+before/c.shortest()+1, maxTrials, max(1, *work/(size+trialBytes))))
+		trials := d.Stats.Trials
+		o, ok := d.look(c, side, b[i:i+size], 0, doubt)
+		*work -= int(d.Stats.Trials-trials) * (size + trialBytes)
+		if !ok {
+			continue
 		}
-		c.mode[side], h.doubt, h.missing, r.gone, c.trials, r.hs = mode0, doubt0, missing0, gone0, trials0, hs0
+		d.Stats.Resyncs++
+		d.Stats.LostBytes += uint64(before)
+		if c.mode[side] == scanning { // what was searched until now is before it
+			d.Stats.LostBytes += uint64(len(r.held))
+			d.held -= len(r.held)
+			r.held = nil
+		}
+		h.missing = uint32(min(uint64(h.missing)+uint64(before), 1<<30))
+		c.mode[side] = reading
+		r.hs.reset()
+		r.hs.lost = h.epoch == handshake || h.epoch == early
+		d.accept(c, side, b[i:i+size], o)
+		d.wakeUp(c)
+		c.arm(side)
+		return i + size
 	}
 	return 0
 }

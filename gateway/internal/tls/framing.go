@@ -95,7 +95,8 @@ func (d *Decrypter) gather(c *Conn, side uint8, p []byte) (int, bool) {
 		}
 		if !plausible(r.head[:]) {
 			h.have = 0
-			if !d.unframed(c, side) {
+			if d.unframed(c, side) == refused {
+				d.dispute(c, side)
 				h.have = headerBytes
 				return n, false
 			}
@@ -211,17 +212,29 @@ func (d *Decrypter) hold(c *Conn, side uint8, p []byte) {
 	d.held += len(p) + c.note(side, len(p), d.Mark)
 }
 
-// whole takes a whole record. It returns false if the record has to wait.
+// A verdict is what became of a record.
+type verdict uint8
+
+const (
+	taken   verdict = iota
+	delayed         // until there are keys, or the other direction has gone on
+	refused         // with Dispute: it does not open; nothing has changed but that its epoch is entered
+)
+
+// whole takes a whole record. It returns false if the direction stops before it.
 func (d *Decrypter) whole(c *Conn, side uint8, rec []byte) bool {
 	d.took = false
-	ok := d.take(c, side, rec)
+	v := d.take(c, side, rec)
 	if d.took && d.Read != nil {
 		d.Read(c, side, rec)
 	}
-	return ok
+	if v == refused {
+		d.dispute(c, side)
+	}
+	return v == taken
 }
 
-func (d *Decrypter) take(c *Conn, side uint8, rec []byte) bool {
+func (d *Decrypter) take(c *Conn, side uint8, rec []byte) verdict {
 	h := &c.half[side]
 	if c.mode[side] == counting && !d.late(c, side) {
 		if plausible(rec) {
@@ -231,20 +244,20 @@ func (d *Decrypter) take(c *Conn, side uint8, rec []byte) bool {
 				c.rest[side].gone++
 				h.missing = min(h.missing+uint32(len(rec)), 1<<30)
 			}
-			return true
+			return taken
 		}
 		d.abandon(c, side)
-		return true
+		return taken
 	}
 	if c.mode[1-side].holds() && d.behind(c, side) {
-		return false
+		return delayed
 	}
 	if h.next != plain && rec[0] == typeData {
 		if !d.enter(c, side) {
-			return false
+			return delayed
 		}
 		if c.mode[side] != reading {
-			return true
+			return taken
 		}
 	}
 	// The usual case first.
@@ -253,7 +266,7 @@ func (d *Decrypter) take(c *Conn, side uint8, rec []byte) bool {
 			h.seq++
 			h.fails, h.doubt = 0, 0
 			d.inner13(c, side, text)
-			return true
+			return taken
 		}
 		return d.mismatch(c, side, rec)
 	}
@@ -262,27 +275,30 @@ func (d *Decrypter) take(c *Conn, side uint8, rec []byte) bool {
 	}
 	switch h.epoch {
 	case plain:
-		return d.plainRecord(c, side, rec)
+		if !d.plainRecord(c, side, rec) {
+			return delayed
+		}
+		return taken
 	case protected12:
 		if text := d.open12(c.suite, h, h.seq, rec); text != nil {
 			h.seq++
 			h.fails, h.doubt = 0, 0
 			d.inner12(c, side, rec[0], text)
-			return true
+			return taken
 		}
 		return d.mismatch(c, side, rec)
 	}
 	if (rec[0] == typeCCS && len(rec) == headerBytes+1 || rec[0] == typeAlert && len(rec) == headerBytes+2) &&
 		(!d.Dispute || c.proof[side] == unproved) {
 		d.took = true
-		return true // for middleboxes, or from a side without keys; never after a record that was authenticated
+		return taken // for middleboxes, or from a side without keys; never after a record that was authenticated
 	}
 	if rec[0] == typeData && len(rec) >= minRecord && len(rec) <= headerBytes+maxText13 && h.epoch != blind {
 		if text := d.open13(h, h.seq, rec); text != nil {
 			h.seq++
 			h.fails, h.doubt = 0, 0
 			d.inner13(c, side, text)
-			return true
+			return taken
 		}
 	}
 	return d.mismatch(c, side, rec)
@@ -295,26 +311,23 @@ func (d *Decrypter) behind(c *Conn, side uint8) bool {
 }
 
 // unframed is called where a record should begin and does not.
-//
-// It returns false if the direction stops there.
-func (d *Decrypter) unframed(c *Conn, side uint8) bool {
+func (d *Decrypter) unframed(c *Conn, side uint8) verdict {
 	h := &c.half[side]
 	if h.epoch == plain && (h.next == plain || !d.enter(c, side) || c.mode[side] != reading) {
 		d.giveUp(c, side, NotTLS)
-		return true
+		return taken
 	}
 	c.rest[side].why = Unauthentic
 	if h.aead == nil {
 		d.Stats.BadRecords++
 		d.abandon(c, side) // there is nothing to search with
-		return true
+		return taken
 	}
 	if d.Dispute {
-		d.dispute(c, side)
-		return false
+		return refused
 	}
 	d.Stats.BadRecords++
 	d.lost(c, side, headerBytes)
 	d.beginScan(c, side, 0)
-	return true
+	return taken
 }

@@ -152,10 +152,10 @@ func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 		if rest := b[i+size:]; len(rest) >= headerBytes && !plausible(rest) {
 			continue
 		}
-		// The bytes before it belong to records that are lost.
-		before := h.missing
-		h.missing = uint32(min(uint64(before)+uint64(i), 1<<30))
-		if d.find(c, side, b[i:i+size], 0) {
+		if o, ok := d.find(c, side, b[i:i+size], 0); ok {
+			// The bytes before it belong to records that are lost.
+			h.missing = uint32(min(uint64(h.missing)+uint64(i), 1<<30))
+			d.accept(c, side, b[i:i+size], o)
 			d.Stats.Resyncs++
 			d.Stats.LostBytes += uint64(i)
 			d.held -= len(r.held) // which may be given up already
@@ -166,7 +166,6 @@ func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 			d.feed(c, side, b[i+size:])
 			return
 		}
-		h.missing = before
 		if c.mode[side] != scanning {
 			d.held -= len(r.held)
 			r.held = nil
@@ -180,7 +179,7 @@ func (d *Decrypter) scan(c *Conn, side uint8, p []byte) {
 }
 
 // mismatch is called for a record that does not open with the key and number that are due.
-func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
+func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) verdict {
 	h := &c.half[side]
 	if h.epoch == early || h.epoch == blind {
 		// The keys that come next may be late as well.
@@ -189,84 +188,112 @@ func (d *Decrypter) mismatch(c *Conn, side uint8, rec []byte) bool {
 			next = handshake
 		}
 		if _, wait := d.secret(c, side, labelOf[next][side]); wait {
-			return false
+			return delayed
 		}
 	}
-	if c.proof[side] != current && d.otherSecret(c, side, rec) || d.find(c, side, rec, 1) {
-		return true
+	if c.proof[side] != current {
+		if o, ok := d.otherSecret(c, side, rec); ok {
+			d.accept(c, side, rec, o)
+			return taken
+		}
+	}
+	if o, ok := d.find(c, side, rec, 1); ok {
+		d.accept(c, side, rec, o)
+		return taken
 	}
 	switch {
 	case c.mode[side] != reading:
-		return true
+		return taken
 	case h.epoch == blind:
 		// A record of the handshake, which may hold as little as 64 bytes (RFC 8449). Certificates of 64 KiB would be a
 		// surprise.
 		if h.fails++; h.fails > 1<<10 {
 			d.undecryptable(c, side)
 		}
-		return true
+		return taken
 	case side == Client && h.epoch == handshake && c.proof[side] != current && c.early != earlyNone && h.fails < math.MaxUint16:
 		// 0-RTT data that the server will not read, or for which there is no key.
 		h.fails++
 		d.Stats.EarlyDropped += uint64(len(rec))
 		c.rest[side].why = NoKeys
-		return true
+		return taken
 	}
 	if d.Dispute {
-		d.dispute(c, side)
-		return false
+		return refused
 	}
 	d.bad(c, side, len(rec))
-	return true
+	return taken
+}
+
+// An opening is a record that opens, otherwise than with the key and number that are due. Nothing has changed until it is accepted.
+type opening struct {
+	text    []byte // in the scratch memory: valid until something else is opened
+	number  uint64 // of the record
+	lost    uint32 // how many records before it are given up with it
+	rekeyed bool   // its keys are those derived last, and not those in use
+	epoch   epoch  // of them
+	updated bool   // they follow from those in use, by KeyUpdates that are lost
+}
+
+// accept takes a record that opens.
+func (d *Decrypter) accept(c *Conn, side uint8, rec []byte, o opening) {
+	h, r := &c.half[side], &c.rest[side]
+	if o.rekeyed {
+		if o.epoch != h.epoch && o.number == 0 {
+			h.missing, r.gone = 0, 0 // it was the handshake that was lost
+		}
+		d.install(c, side)
+		if o.updated {
+			c.lineage[side] = afterUpdate[c.lineage[side]]
+		}
+		h.epoch, h.next = o.epoch, plain // were it still to be entered, its numbers would begin anew
+	}
+	r.gone += o.lost
+	h.seq, h.doubt, h.fails = o.number+1, 0, 0
+	if c.mode[side] == scanning {
+		c.mode[side] = reading
+	}
+	if h.epoch == protected12 {
+		d.inner12(c, side, rec[0], o.text)
+	} else {
+		d.inner13(c, side, o.text)
+	}
 }
 
 // otherSecret tries the other secrets that there are for the random of a connection, if there are, on the first record of an
-// epoch. It takes it if one of them is right.
-func (d *Decrypter) otherSecret(c *Conn, side uint8, rec []byte) bool {
+// epoch.
+func (d *Decrypter) otherSecret(c *Conn, side uint8, rec []byte) (o opening, ok bool) {
 	h := &c.half[side]
 	if c.Given() || c.suite == nil || h.epoch == plain || h.epoch == blind || h.seq != 0 {
-		return false
+		return o, false
 	}
 	label := keys.Master
 	if h.epoch != protected12 {
-		label = labelOf[h.epoch][side]
-		if rec[0] != typeData || len(rec) < minRecord || len(rec) > headerBytes+maxText13 {
-			return false
+		if label = labelOf[h.epoch][side]; !mayOpen13(rec) {
+			return o, false
 		}
 	}
 	if s, _ := d.secret(c, side, label); s == nil || !c.secrets.Ambiguous() {
-		return false
+		return o, false
 	}
 	k := d.newKeys()
+	o = opening{rekeyed: true, epoch: h.epoch}
 	for n := 0; ; n++ {
 		s := c.secrets.Candidate(label, n)
 		if s == nil {
 			k.wipe()
-			return false
+			return o, false
 		}
 		d.Stats.Trials++
 		if h.epoch == protected12 {
-			if !k.fromMaster(c.suite, side, s, &c.random[Client], &c.random[Server]) {
-				continue
+			if k.fromMaster(c.suite, side, s, &c.random[Client], &c.random[Server]) {
+				o.text = d.open12(c.suite, &half{aead: k.aead, iv: k.iv}, 0, rec)
 			}
-			t := half{aead: k.aead, iv: k.iv}
-			if text := d.open12(c.suite, &t, 0, rec); text != nil {
-				d.install(c, side)
-				h.seq = 1
-				d.inner12(c, side, rec[0], text)
-				return true
-			}
-			continue
+		} else if k.fromTraffic(c.suite, s) {
+			o.text = d.open13(&half{aead: k.aead, iv: k.iv}, 0, rec)
 		}
-		if !k.fromTraffic(c.suite, s) {
-			continue
-		}
-		t := half{aead: k.aead, iv: k.iv}
-		if text := d.open13(&t, 0, rec); text != nil {
-			d.install(c, side)
-			h.seq = 1
-			d.inner13(c, side, text)
-			return true
+		if o.text != nil {
+			return o, true
 		}
 	}
 }
@@ -290,63 +317,61 @@ func (d *Decrypter) bad(c *Conn, side uint8, size int) {
 	d.lost(c, side, size)
 }
 
-// find tries the keys and numbers that a record may have, and takes it if one of them is right. Numbers below from are
-// left out for the key in use.
-func (d *Decrypter) find(c *Conn, side uint8, rec []byte, from uint32) bool {
-	h, r := &c.half[side], &c.rest[side]
+// mayOpen13 tells whether a record may be one of TLS 1.3 that is protected.
+func mayOpen13(rec []byte) bool {
+	return rec[0] == typeData && len(rec) >= minRecord && len(rec) <= headerBytes+maxText13
+}
+
+// find is look for who is bound by what may be tried in the life of a connection.
+func (d *Decrypter) find(c *Conn, side uint8, rec []byte, from uint32) (o opening, ok bool) {
 	if c.trials > maxConnTrials {
 		if !d.Dispute {
 			d.abandon(c, side)
 		}
-		return false
+		return o, false
 	}
-	if h.epoch == protected12 {
-		for n := from; n <= h.doubt; n++ {
-			c.trials++
-			d.Stats.Trials++
-			if text := d.open12(c.suite, h, h.seq+uint64(n), rec); text != nil {
-				r.gone += n
-				c.found(side, h.seq+uint64(n)+1)
-				d.inner12(c, side, rec[0], text)
-				return true
-			}
-		}
-		return false
-	}
-	if rec[0] != typeData || len(rec) < minRecord || len(rec) > headerBytes+maxText13 {
-		return false
+	before := d.Stats.Trials
+	o, ok = d.look(c, side, rec, from, c.half[side].doubt)
+	c.trials += uint32(d.Stats.Trials - before)
+	return o, ok
+}
+
+// look tries the keys and numbers that a record may have, if so many records before it may be lost. Numbers below from are left out for the
+// key in use.
+func (d *Decrypter) look(c *Conn, side uint8, rec []byte, from, doubt uint32) (o opening, ok bool) {
+	h := &c.half[side]
+	tls12 := h.epoch == protected12
+	if !tls12 && !mayOpen13(rec) {
+		return o, false
 	}
 	if h.epoch != blind && h.epoch != plain {
-		for n := from; n <= h.doubt; n++ {
-			c.trials++
+		for n := from; n <= doubt; n++ {
 			d.Stats.Trials++
-			if text := d.open13(h, h.seq+uint64(n), rec); text != nil {
-				r.gone += n
-				c.found(side, h.seq+uint64(n)+1)
-				d.inner13(c, side, text)
-				return true
+			o = opening{number: h.seq + uint64(n), lost: n}
+			if tls12 {
+				o.text = d.open12(c.suite, h, o.number, rec)
+			} else {
+				o.text = d.open13(h, o.number, rec)
+			}
+			if o.text != nil {
+				return o, true
 			}
 		}
 	}
-	return d.findNext(c, side, rec)
-}
-
-// found says that the record before a number is the one that opens.
-func (c *Conn) found(side uint8, seq uint64) {
-	h := &c.half[side]
-	h.seq, h.doubt, h.fails = seq, 0, 0
-	if c.mode[side] == scanning {
-		c.mode[side] = reading
+	if tls12 {
+		return o, false
 	}
+	return d.lookNext(c, side, rec, doubt)
 }
 
-// findNext tries the keys of the epochs that follow, and those after a KeyUpdate.
-func (d *Decrypter) findNext(c *Conn, side uint8, rec []byte) bool {
+// lookNext tries the keys of the epochs that follow, and those after a KeyUpdate.
+func (d *Decrypter) lookNext(c *Conn, side uint8, rec []byte, doubt uint32) (o opening, ok bool) {
 	h, r := &c.half[side], &c.rest[side]
 	if c.suite == nil || c.lineage[side] == bare {
-		return false
+		return o, false
 	}
 	k := d.newKeys()
+	before := d.Stats.Trials
 	try := h.epoch
 	for {
 		switch try {
@@ -358,62 +383,55 @@ func (d *Decrypter) findNext(c *Conn, side uint8, rec []byte) bool {
 			// Only loss, or a record that did not open, can hide KeyUpdates.
 			secret := r.secret
 			defer clear(secret[:])
-			for n := uint32(0); try == h.epoch && n < min(h.doubt, maxUpdates); n++ {
+			for n := uint32(0); try == h.epoch && n < min(doubt, maxUpdates); n++ {
 				if k = d.newKeys(); !k.update(c.suite, &secret) {
 					break
 				}
-				if secret = k.secret; d.tryKeys(c, side, k, application, rec) {
-					return true
+				secret = k.secret
+				if o, ok = d.tryKeys(k, rec, doubt); ok {
+					o.epoch, o.updated = application, true
+					return o, true
 				}
 			}
-			return false
+			return o, false
 		}
 		// Handshake messages are not lost if the records before all opened.
-		if h.epoch == handshake && h.doubt == 0 {
-			return false
+		if h.epoch == handshake && doubt == 0 {
+			return o, false
 		}
 		if secret, _ := d.secret(c, side, labelOf[try][side]); secret != nil {
 			for n := 0; ; n++ {
 				if secret = c.secrets.Candidate(labelOf[try][side], n); secret == nil {
 					break
 				}
-				if k.fromTraffic(c.suite, secret) && d.tryKeys(c, side, k, try, rec) {
-					return true
+				if k.fromTraffic(c.suite, secret) {
+					if o, ok = d.tryKeys(k, rec, doubt); ok {
+						o.epoch = try
+						return o, true
+					}
 				}
-				if k = d.newKeys(); n > 0 && c.trials > maxConnTrials {
+				if k = d.newKeys(); n > 0 && d.Stats.Trials-before > maxConnTrials {
 					break
 				}
 			}
 		}
 		if try == application {
-			return false
+			return o, false
 		}
 	}
 }
 
-func (d *Decrypter) tryKeys(c *Conn, side uint8, k *keySet, e epoch, rec []byte) bool {
-	h, r := &c.half[side], &c.rest[side]
-	t := half{aead: k.aead, iv: k.iv}
-	for n := uint64(0); n <= uint64(h.doubt); n++ {
-		c.trials++
+// tryKeys tries keys that were derived, with all numbers from the first on.
+func (d *Decrypter) tryKeys(k *keySet, rec []byte, doubt uint32) (o opening, ok bool) {
+	h := half{aead: k.aead, iv: k.iv}
+	for n := range doubt + 1 {
 		d.Stats.Trials++
-		if text := d.open13(&t, n, rec); text != nil {
-			if n == 0 && h.epoch != application {
-				h.missing, r.gone = 0, 0 // it was the handshake that was lost
-			}
-			d.install(c, side)
-			if h.epoch == application {
-				c.lineage[side] = afterUpdate[c.lineage[side]]
-			}
-			h.epoch, h.next = e, plain // were it still to be entered, its numbers would begin anew
-			r.gone += uint32(n)
-			c.found(side, n+1)
-			d.inner13(c, side, text)
-			return true
+		if text := d.open13(&h, uint64(n), rec); text != nil {
+			return opening{text: text, number: uint64(n), lost: n, rekeyed: true}, true
 		}
 	}
 	k.wipe()
-	return false
+	return o, false
 }
 
 // abandon ends the reading of a direction.
