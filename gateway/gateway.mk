@@ -65,6 +65,8 @@ $(eval $(call long_suite,long-gateway-attackers,,$(GO_ENV) $(GO) test -C gateway
 # All of them, unless the machine is so slow that it reaches its limit.
 $(eval $(call long_suite,long-gateway-random,,$(GO_ENV) $(GO) test -C gateway ./internal/attack -v -count=1 -timeout $(LONG_LIMIT)s \
     -run 'RandomAttackers$$$$' -args -runs 340000 -long $$$$(($(LONG_LIMIT)*5/6))s))
-$(foreach f,engine:FuzzSegments reassembly:FuzzHeld packet:FuzzParse packet:FuzzTunnels packet:FuzzFragments about:FuzzMessage doctor:FuzzExamine uprobes:FuzzFind uprobes:FuzzLine attack:FuzzForged rules:FuzzFrame rules:FuzzRule control:FuzzPut capture:FuzzReader keys:FuzzLog tls:FuzzMessages tls:FuzzStreams,\
+$(eval $(call long_suite,long-gateway-quic,,$(GO_ENV) $(GO) test -C gateway ./internal/quic -v -count=1 -timeout $(LONG_LIMIT)s \
+    -run RandomAttackers -args -long $(LONG_SECONDS)s))
+$(foreach f,engine:FuzzSegments reassembly:FuzzHeld packet:FuzzParse packet:FuzzTunnels packet:FuzzFragments about:FuzzMessage doctor:FuzzExamine uprobes:FuzzFind uprobes:FuzzLine attack:FuzzForged rules:FuzzFrame rules:FuzzRule control:FuzzPut capture:FuzzReader keys:FuzzLog tls:FuzzMessages tls:FuzzStreams quic:FuzzDatagram quic:FuzzFrames h3:FuzzHTTP3 h3:FuzzQPACK,\
     $(eval $(call go_fuzzer,gateway,internal/$(word 1,$(subst :, ,$(f))),$(word 2,$(subst :, ,$(f))))))
 $(eval $(call go_fuzzer,gateway,cmd/sealane-gateway,FuzzConfig))

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,6 +22,47 @@ func quicProgram(t *testing.T) string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return program
+}
+
+// Live connections are read, and appear in the audit and in the metrics, as those of TCP do.
+func TestLiveQUIC(t *testing.T) {
+	program := quicProgram(t)
+	l := newLab(t, 2)
+	const size = 3 << 20
+	start(t, l.command(1, program, "serve", "10.99.0.2:443", strconv.Itoa(size))).waitFor(t, "listening", 1)
+	keyLog := l.file("keys.log")
+	os.WriteFile(keyLog, nil, 0o600)
+	g := l.gateway(1, "--interface", "left", "--keys", keyLog, "--streams", l.file("streams"), "--metrics", "127.0.0.1:9101", "--audit", l.file("audit"),
+		"--write-encrypted", l.file("encrypted.pcapng"), "--workers", "2", "--key-wait", "30s")
+	for range 2 {
+		cmd := l.command(0, program, "get", "10.99.0.2:443", "20")
+		cmd.Env = append(os.Environ(), "SSLKEYLOGFILE="+keyLog)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	var out []byte
+	if !eventually(func() bool {
+		out, _ = l.command(1, "curl", "-s", "http://127.0.0.1:9101/metrics").Output()
+		return strings.Contains(string(out), "sealane_gateway_quic_connections_decrypted_total 2") && strings.Contains(string(out), "sealane_gateway_quic_stream_bytes_total 6.291456e+06")
+	}) {
+		t.Errorf("metrics:\n%s", out)
+	}
+	g.stop()
+	files, _ := filepath.Glob(l.file("streams/*"))
+	for _, name := range files {
+		if b, err := os.ReadFile(name); err != nil || len(b) != size || !strings.HasSuffix(name, ".server") || len(bytes.Trim(b, "\x00")) > 0 {
+			t.Errorf("%s: %d bytes, %v", name, len(b), err)
+		}
+	}
+	audit, _ := os.ReadFile(l.file("audit"))
+	if len(files) != 2 || strings.Count(string(audit), `"msg":"decrypted"`) != 2 || strings.Count(string(audit), `"over":"quic"`) != 4 || strings.Count(string(audit), `"alpn":"sealane-test"`) < 2 || strings.Count(string(audit), `"ja4":"q13`) != 4 {
+		t.Errorf("files %q, audit:\n%s", files, audit)
+	}
+	// tshark cannot read all of it: the sender's datagrams are merged.
+	if b, err := os.ReadFile(l.file("encrypted.pcapng")); err != nil || bytes.Count(b, []byte("SERVER_TRAFFIC_SECRET_0")) != 2 {
+		t.Errorf("%d secrets are in what was written, %v", bytes.Count(b, []byte("SERVER_TRAFFIC_SECRET_0")), err)
+	}
 }
 
 // arrived returns how many UDP datagrams a namespace has received, whoever they were for.

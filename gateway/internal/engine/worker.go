@@ -190,10 +190,10 @@ func NewWorker(store *keys.Store, sink output.Sink, o Options) *Worker {
 		w.dec.Hello = func(c *tls.Conn, body []byte) { w.gateHello(connOf(c), body) }
 	}
 	w.parser.OneNetwork = o.OneNetwork
-	w.readQUIC(store)
 	if w.o.About, w.o.Chain = o.About, o.Chain; o.About {
 		w.tellAbout(store)
 	}
+	w.readQUIC(store)
 	if w.o.Keys = o.Keys; o.Keys != nil {
 		o.Keys.join(w)
 	}

@@ -160,8 +160,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// FuzzStreams has bytes of any kind on four streams, one of each kind: what is held stays within bounds, and what is written are frames.
-func FuzzStreams(f *testing.F) {
+// FuzzHTTP3 has bytes of any kind on four streams, one of each kind: what is held stays within bounds, and what is written are frames.
+func FuzzHTTP3(f *testing.F) {
 	f.Add(slices.Concat([]byte{0, 10}, frameOf(frameHeaders, getRequest), []byte{7, 3}, frameOf(frameData, "x")))
 	f.Add([]byte("\x02\x08\x02\x3f\xbd\x01\xc0\x01a\x00\x08\x01\x40\x03\x02\x80\x10\x00"))
 	f.Add([]byte("\x03\x07\x00\x04\x40\x03\x01\x40\xdc\x04\x20\x01\x40\x03\x05\x80\x10"))

@@ -207,6 +207,7 @@ type Conn struct {
 	versions []protect.Version
 	ids      [2]ids
 	paths    []packet.Tuple
+	merges   [2]merge // by sender
 	spaces   [2][levels]space
 	verdict  verdict
 	crypto   [2]messages
@@ -733,7 +734,13 @@ func (c *Conn) pass() (again bool) {
 			return false
 		}
 		h.known = c.d.isOn(c, &h.tuple)
-		switch c.take(&h.arrival, h.level, h.version, h.bytes, h.at) {
+		is := keyless
+		if h.level == application {
+			is = c.takeMerged(&h.arrival, h.bytes, h.at)
+		} else {
+			is = c.take(&h.arrival, h.level, h.version, h.bytes, h.at)
+		}
+		switch is {
 		case keyless:
 			c.waiting = append(c.waiting, *h)
 			continue

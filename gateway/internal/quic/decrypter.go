@@ -7,6 +7,7 @@
 package quic
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"slices"
 
@@ -86,18 +87,19 @@ type Decrypter struct {
 	secrets keys.Secrets
 	held    int
 
-	batch   [packetsAtOnce]protect.Packet
-	queue   [packetsAtOnce]queued
-	queued  int
-	buffer  []byte
-	used    int
-	one     []byte // of try
-	single  [1]protect.Packet
-	trials  uint64
-	strays  [maxStrays]stray
-	stray   int
-	deliver func([]byte)
-	stream  struct {
+	batch    [packetsAtOnce]protect.Packet
+	queue    [packetsAtOnce]queued
+	queued   int
+	buffer   []byte
+	used     int
+	one      []byte // of try
+	single   [1]protect.Packet
+	trials   uint64
+	strays   [maxStrays]stray
+	stray    int
+	searched int64 // when a size of merged datagrams was
+	deliver  func([]byte)
+	stream   struct {
 		c    *Conn
 		id   uint64
 		role uint8
@@ -139,10 +141,11 @@ type named struct {
 // queued is a packet in the batch.
 type queued struct {
 	arrival
-	c    *Conn
-	keys *protect.Keys
-	raw  []byte
-	at   int
+	c     *Conn
+	keys  *protect.Keys
+	raw   []byte
+	whole []byte // of the first packet of a merged datagram, all of it
+	at    int
 }
 
 // bufferBytes has room for any datagram.
@@ -321,31 +324,122 @@ const maxGuesses = 2
 func (d *Decrypter) data(c *Conn, a *arrival, b []byte, at int) outcome {
 	s := &c.spaces[a.role][application]
 	if s.keys == nil {
-		is := c.take(a, application, 0, b, at)
+		is := c.takeMerged(a, b, at)
 		if is == keyless {
 			c.wait(a, application, 0, b, at)
 		}
 		return is
 	}
+	if size := c.merges[a.role].size; size > 0 && len(b) > largestDatagram && len(b) > size {
+		whole := b
+		for at < len(b) && !c.over() {
+			part := b[:min(size, len(b))]
+			b = b[len(part):]
+			d.enqueue(c, a, part, whole, at)
+			whole = nil
+		}
+		return opened
+	}
+	d.enqueue(c, a, b, nil, at)
+	return opened
+}
+
+// enqueue puts a packet into the batch.
+func (d *Decrypter) enqueue(c *Conn, a *arrival, b, whole []byte, at int) {
 	if d.queued == packetsAtOnce || d.used+len(b) > bufferBytes {
 		d.Flush()
 		if c.over() {
-			return opened
+			return
 		}
 	}
 	if d.buffer == nil {
 		d.buffer = make([]byte, bufferBytes)
 	}
-	if len(b) > bufferBytes {
-		return refused
-	}
+	s := &c.spaces[a.role][application]
 	copied := d.buffer[d.used:][:len(b):len(b)]
 	copy(copied, b)
 	d.used += len(b)
 	d.batch[d.queued] = protect.Packet{Keys: s.keys, Other: s.next, Bytes: copied, PNOffset: at, Number: s.number()}
-	d.queue[d.queued] = queued{arrival: *a, c: c, keys: s.keys, raw: b, at: at}
+	d.queue[d.queued] = queued{arrival: *a, c: c, keys: s.keys, raw: b, whole: whole, at: at}
 	d.queued++
+}
+
+// A merge is how datagrams of a sender are put together. A capture on the host of a sender, or of a receiver, may have many in one: the
+// network card cuts them apart (UDP GSO), or has merged them (GRO). All but the last have the same size, which the capture does not say.
+type merge struct {
+	size  int    // of those in the last merged datagram
+	sizes [8]int // of single datagrams, different ones
+	next  int
+}
+
+// largestDatagram is what Ethernet carries, without IP's and UDP's headers. A larger datagram is probably a merged one.
+const largestDatagram = 1500 - 20 - 8
+
+// single notes the size of a datagram that is alone.
+func (m *merge) single(n int) {
+	if n >= leastDatagram && n <= largestDatagram && !slices.Contains(m.sizes[:], n) {
+		m.sizes[m.next] = n
+		m.next = (m.next + 1) % len(m.sizes)
+	}
+}
+
+// takeMerged is take for a packet with a short header, which may begin a merged datagram.
+func (c *Conn) takeMerged(a *arrival, b []byte, at int) outcome {
+	switch is := c.take(a, application, 0, b, at); {
+	case is == opened:
+		c.merges[a.role].single(len(b))
+	case is == refused && len(b) > leastDatagram && c.unmerge(a, b, at):
+	default:
+		return is
+	}
 	return opened
+}
+
+// searchEach is how often sizes of merged datagrams are looked for, in nanoseconds.
+const searchEach = 1e6
+
+// unmerge finds the size of the packets in a merged datagram, and takes them. It tells whether one opens.
+func (c *Conn) unmerge(a *arrival, b []byte, at int) bool {
+	d, m := c.d, &c.merges[a.role]
+	const leastID = 4 // that is not there by chance
+	guesses := [len(m.sizes) + 3]int{len(b), m.size}
+	copy(guesses[3:], m.sizes[:])
+	if at-1 >= leastID {
+		if i := bytes.Index(b[at:], b[1:at]); i > 0 {
+			guesses[2] = at + i - 1
+		}
+	}
+	for _, size := range guesses {
+		if size > at && c.cut(a, b, at, size) {
+			return true
+		}
+	}
+	if d.now-d.searched < searchEach {
+		return false
+	}
+	d.searched = d.now
+	for size := leastDatagram; size <= largestDatagram; size++ {
+		if c.cut(a, b, at, size) {
+			return true
+		}
+	}
+	return false
+}
+
+// cut takes the packets of a merged datagram if the first one has this size.
+func (c *Conn) cut(a *arrival, b []byte, at, size int) bool {
+	if size > len(b) || c.take(a, application, 0, b[:size], at) != opened {
+		return false
+	}
+	if size < len(b) {
+		c.merges[a.role].size = size
+	}
+	for b = b[size:]; len(b) > at && !c.over(); b = b[min(size, len(b)):] {
+		if c.take(a, application, 0, b[:min(size, len(b))], at) == refused {
+			c.d.Stats.Refused++
+		}
+	}
+	return true
 }
 
 // Flush opens the packets in the batch, and delivers what is in them.
@@ -362,6 +456,7 @@ func (d *Decrypter) Flush() {
 			continue
 		}
 		if p.Err == nil {
+			q.c.merges[q.role].single(len(q.raw))
 			q.c.opened(&q.arrival, application, p)
 		} else {
 			d.doubtful(q)
@@ -389,6 +484,13 @@ func (d *Decrypter) doubtful(q *queued) {
 	}
 	if q.c.ids[q.role].resets(q.raw) {
 		q.c.finish(Reset)
+		return
+	}
+	whole := q.raw
+	if q.whole != nil {
+		whole = q.whole
+	}
+	if len(whole) > leastDatagram && q.c.unmerge(&q.arrival, whole, q.at) {
 		return
 	}
 	// Where connections have no IDs, it may be of another on this path.

@@ -180,6 +180,39 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// Datagrams that a network card will cut, or has merged, are taken apart, whatever connection IDs there are.
+func TestMerged(t *testing.T) {
+	for _, ids := range []int{0, 3, 8} {
+		r := rand.New(rand.NewPCG(1, 2))
+		m := newMaker(t, r, protect.AES128GCM, ids, 8)
+		l := newListener(m.log())
+		now := int64(1e18)
+		l.give(m, &now, m.handshake()...)
+		var want []byte
+		packetOf := func(n int) []byte {
+			text := bytesOf(r, n-1-ids-4-16-17)
+			want = append(want, text...)
+			return m.short(server, streamOf(0, uint64(len(want)-len(text)), text, false))
+		}
+		l.give(m, &now, sent{server, packetOf(1252)}, sent{server, packetOf(1400)}, sent{server, packetOf(300)})
+		for i := range 20 {
+			size := []int{1252, 1400}[i/10]
+			var b []byte
+			for range 1 + i {
+				b = append(b, packetOf(size)...)
+			}
+			l.give(m, &now, sent{server, append(b, packetOf(100+i)...)})
+		}
+		l.give(m, &now, sent{server, packetOf(9000)}) // not merged
+		now += 2 * searchEach
+		l.give(m, &now, sent{server, append(packetOf(1333), packetOf(1333)...)}) // a size that nobody knows
+		l.d.Close()
+		if !bytes.Equal(l.conns[0].streams[0][server], want) || l.d.Stats.Refused > 40 {
+			t.Errorf("IDs of %d bytes: %d bytes of %d; %+v", ids, len(l.conns[0].streams[0][server]), len(want), l.d.Stats)
+		}
+	}
+}
+
 // A packet with unknown frames is counted; the frames before are read.
 func TestUnknownFrame(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -191,42 +224,5 @@ func TestUnknownFrame(t *testing.T) {
 	l.give(m, &now, sent{client, m.short(client, payload)})
 	if string(l.conns[0].streams[0][0]) != "ok" || l.d.Stats.BadFrames != 1 {
 		t.Errorf("%+v", l.d.Stats)
-	}
-}
-
-// BenchmarkOpen has packets of 1200 bytes of one connection, as they come in lots.
-func BenchmarkOpen(b *testing.B) {
-	for _, suite := range suites {
-		b.Run(fmt.Sprintf("%#x", uint16(suite)), func(b *testing.B) {
-			r := rand.New(rand.NewPCG(1, 2))
-			m := newMaker(b, r, suite, 8, 8)
-			l := newListener(m.log())
-			l.d.Stream = func(*Conn, uint64, uint8, []byte) {}
-			now := int64(1e18)
-			l.give(m, &now, m.handshake()...)
-			const size = 1200
-			packets := make([]sent, 1024)
-			for i := range packets {
-				packets[i] = sent{server, m.short(server, streamOf(0, uint64(i)*1100, make([]byte, size-1-8-4-16-17), false))}
-			}
-			s := m.segment(packets[0])
-			b.SetBytes(size)
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				s.Payload = packets[i%len(packets)].b
-				if i%len(packets) == 0 { // the same stream again
-					l.d.Flush()
-					c := l.d.conns[1][0]
-					c.streams, c.spaces[server][application].expect = nil, 0
-				}
-				l.d.Datagram(s, now, now)
-				if i%256 == 255 {
-					l.d.Flush()
-				}
-			}
-			if l.d.Stats.Refused > 0 {
-				b.Fatalf("%+v", l.d.Stats)
-			}
-		})
 	}
 }

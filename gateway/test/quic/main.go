@@ -2,7 +2,7 @@
 // its own, so that nobody else needs quic-go.
 //
 //	quic serve ADDRESS BYTES    prints "listening"; closes each connection when its client does
-//	quic get ADDRESS SECONDS    prints how many bytes came; exit status 1 if there is no connection in that time
+//	quic get ADDRESS SECONDS    prints how many bytes came; exit status 1 if there is no connection in that time; SSLKEYLOGFILE names its key log
 //	quic record FOLDER NAMES    writes captures of connections between a client and a server of its own, with key logs: see record.go
 package main
 
@@ -102,10 +102,16 @@ func (zeroes) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func get(address string, patience time.Duration) error {
+func get(address string, patience time.Duration) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	conn, err := quic.DialAddr(ctx, address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}},
+	var keys io.Writer
+	if name := os.Getenv("SSLKEYLOGFILE"); name != "" {
+		if keys, err = os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600); err != nil {
+			return err
+		}
+	}
+	conn, err := quic.DialAddr(ctx, address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}, KeyLogWriter: keys},
 		&quic.Config{HandshakeIdleTimeout: patience, MaxIdleTimeout: patience})
 	if err != nil {
 		return err
