@@ -58,7 +58,7 @@ $(eval $(call long_suite,long-gateway-race,,env CGO_ENABLED=1 $(GO) test -C gate
 # What has one goroutine: only pointers are checked.
 $(eval $(call long_suite,long-gateway-race-alone,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -count=1 -timeout $(LONG_LIMIT)s \
     -skip '^TestBudget$$$$|^TestTable$$$$|TestRandomAttackers|TestClosedAttackers|TestWork|TestForgedCost|TestForgedEnds|FuzzForged' \
-    $(addprefix ./internal/,about attack flow reassembly rules tls)))
+    $(addprefix ./internal/,about attack flow h3 quic reassembly rules tls)))
 $(eval $(call long_suite,long-gateway-live,,$(GO_ENV) $(GO) test -C gateway ./cmd/sealane-gateway -v -count=1 -run 'Chromium|Suricata'))
 $(eval $(call long_suite,long-gateway-attackers,,$(GO_ENV) $(GO) test -C gateway ./internal/attack -v -count=1 -timeout $(LONG_LIMIT)s \
     -run 'ClosedAttackers|Budget' -args -runs 100000 -long $(LONG_SECONDS)s))
@@ -66,7 +66,7 @@ $(eval $(call long_suite,long-gateway-attackers,,$(GO_ENV) $(GO) test -C gateway
 $(eval $(call long_suite,long-gateway-random,,$(GO_ENV) $(GO) test -C gateway ./internal/attack -v -count=1 -timeout $(LONG_LIMIT)s \
     -run 'RandomAttackers$$$$' -args -runs 340000 -long $$$$(($(LONG_LIMIT)*5/6))s))
 $(eval $(call long_suite,long-gateway-quic,,$(GO_ENV) $(GO) test -C gateway ./internal/quic -v -count=1 -timeout $(LONG_LIMIT)s \
-    -run RandomAttackers -args -long $(LONG_SECONDS)s))
+    -run 'RandomAttackers|TestTshark' -args -long $(LONG_SECONDS)s))
 $(foreach f,engine:FuzzSegments reassembly:FuzzHeld packet:FuzzParse packet:FuzzTunnels packet:FuzzFragments about:FuzzMessage doctor:FuzzExamine uprobes:FuzzFind uprobes:FuzzLine attack:FuzzForged rules:FuzzFrame rules:FuzzRule control:FuzzPut capture:FuzzReader keys:FuzzLog tls:FuzzMessages tls:FuzzStreams quic:FuzzDatagram quic:FuzzFrames h3:FuzzHTTP3 h3:FuzzQPACK,\
     $(eval $(call go_fuzzer,gateway,internal/$(word 1,$(subst :, ,$(f))),$(word 2,$(subst :, ,$(f))))))
 $(eval $(call go_fuzzer,gateway,cmd/sealane-gateway,FuzzConfig))

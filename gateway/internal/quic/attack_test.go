@@ -35,14 +35,16 @@ type attacker struct {
 	other   *protect.Keys // the same, of the server's
 	scid    [2][]byte
 	short   [2][]byte // the newest packet with a short header, by side
-	most    uint64    // trials for one datagram
+	sent    uint64    // datagrams, with those of the endpoints
+	begin   int64     // time of the first
 	began   int       // connections
 }
 
 func (a *attacker) send(s *packet.Segment) {
-	before := a.l.d.trials
+	if a.sent++; a.begin == 0 {
+		a.begin = a.now
+	}
 	a.l.d.Datagram(s, a.now, a.now)
-	a.most = max(a.most, a.l.d.trials-before)
 }
 
 // clone is a datagram whose bytes are the attacker's.
@@ -234,7 +236,7 @@ func attack(l *listener, r *rand.Rand, frames []capture.Frame, density int) *att
 	return a
 }
 
-// Random attackers cost nothing that endpoints said, and add nothing. A datagram of theirs takes a bounded number of openings.
+// Random attackers cost nothing that endpoints said, and add nothing. Their datagrams take a bounded number of openings.
 func TestRandomAttackers(t *testing.T) {
 	of := []string{"q-v1", "q-v2", "q-idle-ids", "q-migration", "q-chacha", "q-aes256", "q-py0rtt", "q-pyupdate", "q-retry"}
 	want := map[string]string{}
@@ -245,6 +247,12 @@ func TestRandomAttackers(t *testing.T) {
 		l.read(frames[name])
 		l.d.Close()
 		want[name] = l.text()
+	}
+	// Loss is noticed.
+	l := newListener(keysOf(t, "q-v1"))
+	l.read(slices.Delete(slices.Clone(frames["q-v1"]), 20, 30))
+	if l.d.Close(); l.text() == want["q-v1"] {
+		t.Fatal("without ten datagrams the text is the same")
 	}
 	first := seed.Of(t)
 	begin := time.Now()
@@ -260,9 +268,10 @@ func TestRandomAttackers(t *testing.T) {
 		if got := l.text(); got != want[name] {
 			t.Fatalf("seed %d, attacker %d of %s: got\n%swant\n%s%+v", first, i, name, got, want[name], l.d.Stats)
 		}
-		const most = maxCoalesced*(maxGuesses+6) + largestDatagram - leastDatagram + 11*maxGuesses // the sizes of a merged datagram
-		if a.most > most || l.d.held != 0 {
-			t.Fatalf("seed %d, attacker %d of %s: %d openings for a datagram, %d bytes are left", first, i, name, a.most, l.d.held)
+		const each = 12 // openings of a datagram, on average
+		searches := uint64((a.now-a.begin)/searchEach) + 1
+		if most := each*a.sent + searches*(largestDatagram-leastDatagram+1); l.d.trials > most || l.d.held != 0 {
+			t.Fatalf("seed %d, attacker %d of %s: %d openings for %d datagrams, %d bytes are left", first, i, name, l.d.trials, a.sent, l.d.held)
 		}
 	}
 }
@@ -292,10 +301,13 @@ func TestFlood(t *testing.T) {
 		l := newListener(keysOf(t, "q-v1"))
 		r := rand.New(rand.NewPCG(seed.Of(t), 0))
 		a := &attacker{Rand: r, l: l, version: protect.Version1}
-		flood := func(tuple packet.Tuple, side uint8) {
+		flood := func(tuple packet.Tuple, side uint8, random *[32]byte) {
 			for range 200 {
 				m := newMaker(t, r, protect.AES128GCM, 8, 8)
-				m.tuple, m.client = tuple, side
+				if m.tuple, m.client = tuple, side; random != nil {
+					m.random = *random
+					a.now++
+				}
 				s := m.segment(m.hello())
 				a.send(s)
 			}
@@ -305,11 +317,18 @@ func TestFlood(t *testing.T) {
 			packet.Parse(&s, f.Link, f.Data)
 			a.now = f.Time
 			if i == 0 && before {
-				flood(s.Tuple, s.Side)
+				flood(s.Tuple, s.Side, nil)
 			}
 			a.send(&s)
 			if i == 0 {
-				flood(s.Tuple, s.Side)
+				var first *Conn
+				for _, c := range l.d.conns[0] {
+					if c.claimed() {
+						first = c
+					}
+				}
+				flood(s.Tuple, s.Side, nil)
+				flood(s.Tuple, s.Side, &first.greeting.randoms[0]) // that it has seen
 			}
 			l.d.Flush()
 		}

@@ -199,6 +199,7 @@ type Conn struct {
 	d        *Decrypter
 	index    int // in d.conns
 	life     Life
+	begun    int64 // time of the packet
 	seen     int64
 	closed   int64 // when it was
 	greeting greeting

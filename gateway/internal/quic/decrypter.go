@@ -221,7 +221,7 @@ func (d *Decrypter) short(s *packet.Segment, b []byte, time int64) {
 	tried := false
 	if p != nil {
 		if d.queued > 0 && !p.names(s.Side, b[1:]) {
-			d.Flush() // a packet in the batch may tell of the ID
+			d.flush() // a packet in the batch may tell of the ID
 			if p = d.paths[s.Tuple]; p == nil {
 				return
 			}
@@ -277,7 +277,7 @@ func (d *Decrypter) short(s *packet.Segment, b []byte, time int64) {
 		for i := range p.conns {
 			m := &p.conns[i]
 			if role := s.Side ^ m.client; m.c.proven() && m.c.ids[role].resets(b) {
-				d.Flush()
+				d.flush()
 				m.c.finish(Reset)
 				return
 			}
@@ -347,7 +347,7 @@ func (d *Decrypter) data(c *Conn, a *arrival, b []byte, at int) outcome {
 // enqueue puts a packet into the batch.
 func (d *Decrypter) enqueue(c *Conn, a *arrival, b, whole []byte, at int) {
 	if d.queued == packetsAtOnce || d.used+len(b) > bufferBytes {
-		d.Flush()
+		d.flush()
 		if c.over() {
 			return
 		}
@@ -442,8 +442,16 @@ func (c *Conn) cut(a *arrival, b []byte, at, size int) bool {
 	return true
 }
 
-// Flush opens the packets in the batch, and delivers what is in them.
+// Flush opens the packets in the batch, and delivers what is in them. Then connections give up what is more than Limits.Memory.
 func (d *Decrypter) Flush() {
+	d.flush()
+	for before := 0; d.held > d.Limits.Memory && d.held != before; {
+		before = d.held
+		d.Pay(d.held - d.Limits.Memory/8*7)
+	}
+}
+
+func (d *Decrypter) flush() {
 	n := d.queued
 	if n == 0 {
 		return
@@ -466,9 +474,6 @@ func (d *Decrypter) Flush() {
 	d.used = 0
 	clear(d.queue[:n])
 	clear(d.batch[:n])
-	for d.held > d.Limits.Memory {
-		d.Pay(d.held - d.Limits.Memory/8*7)
-	}
 }
 
 // doubtful handles a packet that did not open with the keys at hand.
@@ -545,7 +550,7 @@ func (d *Decrypter) long(s *packet.Segment, h *protect.Header, b []byte, datagra
 	seen, found := keyless, false
 	var members []member
 	if p != nil {
-		d.Flush() // a packet in the batch may tell of the ID
+		d.flush() // a packet in the batch may tell of the ID
 		if p = d.paths[s.Tuple]; p != nil {
 			members = slices.Clone(p.conns)
 		}
@@ -694,7 +699,7 @@ func (d *Decrypter) initial(s *packet.Segment, p *path, h *protect.Header, b []b
 		return
 	}
 	if of == nil {
-		of = d.begin(s, h)
+		of = d.begin(s, h, time)
 	}
 	of.initials = append(of.initials, initial{idOf(h.DCID), h.Version, k})
 	of.hello(h, b)
@@ -702,14 +707,14 @@ func (d *Decrypter) initial(s *packet.Segment, p *path, h *protect.Header, b []b
 }
 
 // begin makes a connection.
-func (d *Decrypter) begin(s *packet.Segment, h *protect.Header) *Conn {
+func (d *Decrypter) begin(s *packet.Segment, h *protect.Header, time int64) *Conn {
 	if len(d.conns[0]) >= max(d.Limits.Conns/4, 16) {
 		d.evict(0)
 	}
 	if d.Active() >= max(d.Limits.Conns, 64) {
 		d.evict(1)
 	}
-	c := &Conn{d: d, seen: d.now, IPv6: s.IPv6, Client: s.Tuple.Endpoint(s.Side), Server: s.Tuple.Endpoint(1 - s.Side)}
+	c := &Conn{d: d, seen: d.now, begun: time, IPv6: s.IPv6, Client: s.Tuple.Endpoint(s.Side), Server: s.Tuple.Endpoint(1 - s.Side)}
 	if s.Link != nil {
 		c.Link = [12]byte(s.Link)
 	}
@@ -804,16 +809,17 @@ func (d *Decrypter) makeRoom(p *path) {
 			}
 		}
 	}
-	d.Flush()
+	d.flush()
 	if at < len(p.conns) {
 		p.conns[at].c.finish(Evicted)
 	}
 }
 
-// claimed tells whether a connection's random is in the key log.
+// claimed tells whether a connection's random is in the key log, and the connection is among the first that named it. An attacker sees the random
+// no sooner than it is on the wire.
 func (c *Conn) claimed() bool {
 	for i := range c.greeting.randoms {
-		if c.d.Store.Has(&c.greeting.randoms[i]) {
+		if first, known := c.d.Store.Claim(&c.greeting.randoms[i], c.begun); first && known {
 			return true
 		}
 	}
@@ -898,7 +904,7 @@ const samples = 16
 
 // evict ends a connection that is opening (0), or not (1): of some at random the one that is worth least.
 func (d *Decrypter) evict(which int) {
-	d.Flush()
+	d.flush()
 	list := d.conns[which]
 	if len(list) == 0 {
 		if list = d.conns[1-which]; len(list) == 0 {
@@ -919,7 +925,7 @@ func (d *Decrypter) evict(which int) {
 
 // Pay has connections give up about n bytes: first those that are opening, then those that hold most.
 func (d *Decrypter) Pay(n int) {
-	d.Flush()
+	d.flush()
 	d.Stats.Reclaims++
 	target := d.held - n
 	for len(d.conns[0]) > 0 && d.held > target {
@@ -976,7 +982,7 @@ func (d *Decrypter) Tick(now int64) {
 		return
 	}
 	d.polled = now
-	d.Flush()
+	d.flush()
 	changes := d.Store.Changes()
 	news := changes != d.changes
 	d.changes = changes
@@ -1045,7 +1051,7 @@ func (d *Decrypter) sweep(now int64) {
 
 // Close ends all connections.
 func (d *Decrypter) Close() {
-	d.Flush()
+	d.flush()
 	for which := range d.conns {
 		for len(d.conns[which]) > 0 {
 			c := d.conns[which][0]

@@ -149,12 +149,12 @@ func TestMemory(t *testing.T) {
 		log = append(log, m.log()...)
 	}
 	l := newListener(log)
-	l.d.Limits.Memory, l.d.Limits.Conns = limit, 1000
+	l.d.Limits.Memory, l.d.Limits.Conns = limit, 10000
 	now := int64(1e18)
 	for _, m := range makers {
 		l.give(m, &now, m.handshake()...)
 	}
-	for i := range 400 { // strangers
+	for i := range 600 { // strangers
 		m := newMaker(t, r, protect.AES128GCM, 8, 8)
 		if l.give(m, &now, m.hello()); l.d.held > limit {
 			t.Fatalf("%d bytes after %d hellos", l.d.held, i)
