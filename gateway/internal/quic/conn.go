@@ -362,7 +362,7 @@ func (c *Conn) take(a *arrival, l level, version protect.Version, raw []byte, at
 			}
 			s.keys, s.next = k.keys, k.next
 			found := *k
-			if other := c.d.randoms[found.random]; l != early && other != nil && other != c {
+			if other, known := c.d.randoms[found.random]; l != early && known && other != c {
 				return c.merge(other, a, l, version, raw, at)
 			}
 			s.candidates, c.hopeless = nil, false
@@ -396,13 +396,17 @@ func (c *Conn) second(a *arrival, l level, raw []byte, at int) outcome {
 	return opened
 }
 
-// merge ends a connection that turns out to be another one, seen on other addresses: somebody sends its first packets again.
+// merge ends a connection that turns out to be another one, seen on other addresses: somebody sends its first packets again. If the other one is
+// over, which nil says, nothing more of it is read.
 func (c *Conn) merge(other *Conn, a *arrival, l level, version protect.Version, raw []byte, at int) outcome {
 	d, waiting := c.d, c.waiting
 	d.remove(c)
 	d.held -= c.holds
 	c.life, c.holds, c.waiting = Over, 0, nil
 	d.Stats.Merged++
+	if other == nil {
+		return refused
+	}
 	was := other.take(a, l, version, raw, at)
 	if !d.isOn(other, &a.tuple) && !other.over() {
 		d.join(other, &a.tuple, a.side^a.role)
@@ -796,7 +800,7 @@ func (c *Conn) finish(how Life) {
 	if c.proven() {
 		c.giveUp(d.now)
 		d.Store.Forget(&c.Random)
-		delete(d.randoms, c.Random)
+		d.forget(c)
 	} else if len(c.greeting.randoms) > 0 {
 		d.Stats.Undecrypted++
 	}

@@ -82,7 +82,9 @@ type Decrypter struct {
 	paths   map[packet.Tuple]*path
 	names   map[id]named
 	sizes   [maxID + 1]int     // IDs in names, by size
-	randoms map[[32]byte]*Conn // that are open
+	randoms map[[32]byte]*Conn // that are open, or nil for the latest that are over
+	past    [][32]byte         // those that are over, a ring
+	oldest  int                // of past
 	conns   [2][]*Conn         // opening, and others
 	secrets keys.Secrets
 	held    int
@@ -871,6 +873,21 @@ func (d *Decrypter) rank(c *Conn, life Life) {
 		}
 	}
 	c.life = life
+}
+
+// maxPast is how many connections that are over are remembered.
+const maxPast = 1 << 12
+
+// forget notes that an open connection is over.
+func (d *Decrypter) forget(c *Conn) {
+	d.randoms[c.Random] = nil
+	if len(d.past) < maxPast {
+		d.past = append(d.past, c.Random)
+		return
+	}
+	delete(d.randoms, d.past[d.oldest])
+	d.past[d.oldest] = c.Random
+	d.oldest = (d.oldest + 1) % maxPast
 }
 
 // unlist takes a connection out of conns.
