@@ -270,6 +270,7 @@ func TestCommittedResults(t *testing.T) {
 		"amd-epyc-family-26-model-2":                  zen5,
 		"amd-epyc-family-25-model-17":                 "AMD family 25, AVX-512 IFMA",
 		"intel-r-xeon-r-processor-family-6-model-167": "Intel family 6, AVX-512 IFMA",
+		"intel-r-xeon-r-processor-family-6-model-207": "Intel family 6, AVX-512 IFMA",
 	} {
 		for _, alg = range algorithms {
 			r, err := readResults(filepath.Join("results", file+alg.Suffix+".json"))

@@ -31,11 +31,11 @@ func TestPlots(t *testing.T) {
 
 // results are the files of make bench by the names that the front page gives their CPUs.
 var results = map[string]string{
-	"AMD Zen 5":                          "amd-epyc-family-26-model-2",
-	"AMD Zen 4":                          "amd-epyc-family-25-model-17",
-	"Intel Xeon (Sapphire Rapids class)": "intel-r-xeon-r-processor-family-6-model-167",
-	"Intel Sapphire Rapids to Granite Rapids": "intel-r-xeon-r-processor-family-6-model-167",
-	"Intel Alder Lake":                        "intel-r-xeon-r-processor-family-6-model-167",
+	"AMD Zen 5":                        "amd-epyc-family-26-model-2",
+	"AMD Zen 4":                        "amd-epyc-family-25-model-17",
+	"Intel Xeon (family 6, model 207)": "intel-r-xeon-r-processor-family-6-model-207",
+	"Intel Sapphire Rapids to Granite Rapids": "intel-r-xeon-r-processor-family-6-model-207",
+	"Intel Alder Lake":                        "intel-r-xeon-r-processor-family-6-model-207",
 }
 
 // sealing returns how many times as fast as a library a level seals 1420 bytes, by a file of make bench.
