@@ -26,6 +26,18 @@ $(eval $(call suite,deb,,sh -ec 'command -v dpkg-buildpackage dh >/dev/null || e
 $(eval $(call long_suite,long-debian,,sh -c 'command -v debootstrap >/dev/null && [ "$$$$(id -u)" = 0 ] || exit 77; \
     test/fresh --worktree --only debian trixie'))
 
+# RPM packages, below a root of their own.
+$(eval $(call long_suite,long-rpm,,sh -c 'command -v rpmbuild rpmlint >/dev/null || exit 77; test/rpm'))
+
+# The DaemonSet, by the schemas that a package of Python carries.
+$(B)/kubernetes/bin/kubernetes-validate:
+	rm -rf $(B)/kubernetes
+	python3 -m venv $(B)/kubernetes
+	$(B)/kubernetes/bin/pip install -q kubernetes-validate==1.37.0
+
+$(eval $(call long_suite,long-cluster,gateway $(B)/kubernetes/bin/kubernetes-validate,\
+    test/cluster $(B)/kubernetes/bin/kubernetes-validate $(B)/sealane-gateway))
+
 .PHONY: debian
 debian:
 	test/debian $(B)
