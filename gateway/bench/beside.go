@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// beside returns what a figure is of what it is in a build without authenticated reassembly, which takes segments as they come
-// (engine/trusting_on.go). The two take turns, each in a process of its own; the best of each counts.
+// beside returns the ratio of a figure to the same in a build without authenticated reassembly, which takes segments as they come
+// (engine/trusting_on.go). The two builds alternate, each in a process of its own; the best of each counts.
 func beside(name string) func() (float64, bool) {
 	return func() (float64, bool) {
 		self, err := os.Executable()

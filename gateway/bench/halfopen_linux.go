@@ -19,7 +19,7 @@ var (
 )
 
 // halfOpen returns how many MiB the gateway command takes at most, its ring of 64 MiB among them, when a million clients each send a SYN
-// and so many bytes of a ClientHello that never ends, and no server answers.
+// and bytesOfHello bytes of a ClientHello that never ends, and no server answers.
 func halfOpen(bytesOfHello int) func() (float64, bool) {
 	return func() (float64, bool) {
 		if *gateway == "" {

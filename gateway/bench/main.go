@@ -109,14 +109,14 @@ func main() {
 		{"1 M flows, of the speed of 1,000", "ratio", 0.8, "memory: three cache lines for a packet, asked for ahead", flows},
 		{"keys up to 40 ms late: connections decrypted", "%", 100, "how long ciphertext may wait: 50 ms", lateKeys},
 		{"1 worker on a processor of its own, 16 KB records, AES-128-GCM", "Gbit/s, elapsed", 0, "as the first row; by the clock on the wall", oneWorker},
-		{"2 workers on a processor each", "Gbit/s, elapsed", 0, "memory, and what else runs", twoWorkers},
-		{"2 workers, of the speed of 1, by turns", "ratio", 1.8, "memory, and what else runs; two processors may be one core's threads", ofOne},
+		{"2 workers on a processor each", "Gbit/s, elapsed", 0, "memory, and other load", twoWorkers},
+		{"2 workers, of the speed of 1, alternating", "ratio", 1.8, "memory, and other load; two processors may be one core's threads", ofOne},
 		{"authenticated reassembly: of the speed without it, 16 KB records", "ratio", 0.9, "what is due takes the same way", beside(bulkGCM)},
 		{"authenticated reassembly: of the speed without it, 200-byte records", "ratio", 0.9, "what is due takes the same way", beside(recordsGCM)},
 		{"authenticated reassembly: of the speed without it, short connections", "ratio", 0.9, "checksums and copies of the handshake", beside(shortConnections)},
 		{"forged packets: the dearest kind, of the time of ordinary ones as long", "times", -3, "trials of copies, which have a budget", forged},
 		{"memory of live --memory 1024: 1 M half-open connections", "MiB", -1024, "a small table of their own", halfOpen(0)},
-		{"memory of live --memory 1024: 1 M with 700 bytes of a hello", "MiB", -1024, "the table, and what is held", halfOpen(700)},
+		{"memory of live --memory 1024: 1 M with 700 bytes of a hello", "MiB", -1024, "the table, and held segments", halfOpen(700)},
 		{"against tshark, same capture", "times", 20, "tshark; here reading the file, ciphers, copying, checksums", tshark},
 	}
 	if runtime.GOOS == "linux" {
@@ -209,7 +209,7 @@ var median float64
 
 // best returns the time that the fastest tenth of the pieces of the work took at most, relative to their size, in seconds per unit: the
 // clock of the processor is at times wrong, in virtual machines above all, and then a piece seems to take less than it can. The work is
-// done several times over, each time with what prepare returns.
+// done several times over, each time with a function from prepare.
 func best(n int, sizes []float64, prepare func() func(piece int)) float64 {
 	var all []float64
 	for range n {
@@ -243,7 +243,7 @@ func inOnePlace(frames []capture.Frame) {
 	}
 }
 
-// pieces cuts frames into pieces of about so many frames, and returns the size of each by a measure.
+// pieces cuts frames into pieces of about each frames, and returns the size of each piece by a measure.
 func pieces(frames []capture.Frame, each int, measure func(capture.Frame) float64) (parts [][]capture.Frame, sizes []float64) {
 	for len(frames) > 0 {
 		n := min(each, len(frames))
@@ -643,7 +643,7 @@ func tshark() (float64, bool) {
 		must(err == nil, "%s: %v", name, err)
 		return (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 	}
-	// By turns, the fastest of each: the gateway takes less than a tenth of a second, a tenth of it to start.
+	// They alternate, and the fastest of each counts: the gateway takes less than a tenth of a second, a tenth of it to start.
 	slow, fast := math.Inf(1), math.Inf(1)
 	for range max(5*repeats()/7, 1) {
 		slow = min(slow, run("tshark", "-r", file, "-o", "tls.keylog_file:"+keyLog,

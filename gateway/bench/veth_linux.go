@@ -18,7 +18,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/traffic"
 )
 
-// vethPair makes a pair of interfaces, and returns its ends and what removes it: nil if there is none, as only root may.
+// vethPair makes a pair of interfaces, and returns its ends and a function that removes it. That is nil without root's rights.
 func vethPair() (near, far string, remove func()) {
 	near, far = fmt.Sprintf("slb%da", os.Getpid()%100000), fmt.Sprintf("slb%db", os.Getpid()%100000)
 	if exec.Command("ip", "link", "add", near, "mtu", "1500", "type", "veth", "peer", "name", far, "mtu", "1500").Run() != nil {

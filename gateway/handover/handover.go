@@ -1,6 +1,6 @@
 // Package handover is the user-space path of a packet filter that opens TLS records itself where that is easy: one record
-// in one packet, in order. All else of a registered direction comes here, as frames: records that span packets or share
-// one, segments out of order, again, or with holes between them. What is opened here is authentic; what is not is never
+// in one packet, in order. The rest of a registered direction comes here, as frames: records that span packets or share
+// one, segments out of order, again, or with holes between them. Records opened here are authentic; others are never
 // delivered.
 //
 //	path := handover.New(handover.Options{Plaintext: deliver})
@@ -52,7 +52,7 @@ const (
 type Options struct {
 	// Plaintext gets the application data of each record. data is valid until it returns.
 	Plaintext func(source, destination netip.AddrPort, data []byte)
-	// Lost, if set, is told that about so many bytes of plaintext are missing before what comes next.
+	// Lost, if set, is called when about this many bytes of plaintext are missing before the next data.
 	Lost func(source, destination netip.AddrPort, bytes int)
 
 	HoleWait int64 // nanoseconds that segments wait for an earlier one; 0: two seconds

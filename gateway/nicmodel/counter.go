@@ -47,7 +47,7 @@ func (p *profile) right(a uint32, n int) uint32  { p.instructions++; return a >>
 func (p *profile) rotate(a uint32, n int) uint32 { p.instructions++; return a<<n | a>>(32-n) }
 func (p *profile) move(a uint32) uint32          { p.instructions++; return a }
 
-// work has the instructions of what the part does in more than one. They are chosen: see sensitivity.go.
+// work has the instructions of operations that take the part more than one. They are chosen: see sensitivity.go.
 var work = struct{ product, productLow, long, network, call int }{
 	product:    1 + 4 + 2,
 	productLow: 1 + 4 + 1,

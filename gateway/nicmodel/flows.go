@@ -1,7 +1,7 @@
 package main
 
-// Where a processor has caches, data places itself: of what is used at random, each level holds its share, the nearest first.
-// The rest of a packet's time is the AEAD's with everything at hand, which is measured or taken from elsewhere.
+// Caches place data by themselves: each level holds its share of the data that packets use at random, the nearest level first.
+// The rest of a packet's time is the AEAD's with all data in the nearest level, which is measured or taken from elsewhere.
 
 // A core is a processor that is one of its kind: the memories are its caches, and the last one is without end.
 type core struct {
@@ -20,7 +20,7 @@ const (
 	dependentReads = 2
 )
 
-// wait is what a packet of a flow taken at random waits, of so many flows.
+// wait is how long a packet of a random flow waits, among that many flows.
 func (c *core) wait(flows int) float64 {
 	total, left := float64(flows*(entryBytes+aeadBytes)), float64(flows*(entryBytes+aeadBytes))
 	first, wait := c.memories[0].latency, 0.0
@@ -43,8 +43,8 @@ func (c *core) rate(messageBytes, flows int) float64 {
 
 var flowCounts = []int{1000, 4000, 16000, 64000, 250000, 1000000}
 
-// dpuCore is an ARM Cortex-A72 as in data processing units, at 2.5 GHz. Latencies are in the order of what is known of such
-// parts; none was at hand, so there is nothing here to hold the model against. Cycles of the AEAD are those modeled in
+// dpuCore is an ARM Cortex-A72 as in data processing units, at 2.5 GHz. Latencies are of the order known for such
+// parts. None was available, so nothing measured checks this model. Cycles of the AEAD are those modeled in
 // bench/results, arm64, between whose lengths is interpolated.
 var dpuCore = core{
 	name: "DPU core (Cortex-A72, 2.5 GHz)",

@@ -50,7 +50,7 @@ func (g *gatewayPlaces) memories() []memory {
 		{name: "L3", bytes: int(gatewayL3 / 2 * share), latency: l[2]}, {name: "memory", latency: l[4]}}
 }
 
-// A layer is one kind of the gateway's data: so many bytes of lines that packets touch. What is touched most often for its size is
+// A layer is one kind of the gateway's data, with the bytes of the lines that packets touch. The data touched most often for its size is
 // nearest.
 type layer struct {
 	name   string
@@ -138,8 +138,8 @@ func (g *gatewayPlaces) text(b *strings.Builder) {
 	}
 }
 
-// chains are those of the n-th place: to come to a layer, all before it are gone through. Who fetches a line is given what is beside it, so
-// that an entry counts whole, and of what takes more lines than three the first two; half-open connections have a table of their own, whose
+// chains are those of the n-th place: to come to a layer, a packet passes all before it. A fetch of a line brings its neighbor, so
+// an entry counts whole. Of data in more than three lines, the first two count. Half-open connections have a table of their own, whose
 // entries are no whole lines.
 func (g *gatewayPlaces) chains(n int) [][]layer {
 	p, size := g.Places[n], g.Sizes

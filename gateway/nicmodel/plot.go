@@ -15,7 +15,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// The palette of Okabe and Ito (2008), which stays distinct for colour-blind readers; the markers differ too.
+// The palette of Okabe and Ito (2008), which stays distinct for color-blind readers; the markers differ too.
 var (
 	blue      = color.RGBA{0x00, 0x72, 0xb2, 0xff}
 	vermilion = color.RGBA{0xd5, 0x5e, 0x00, 0xff}

@@ -100,7 +100,7 @@ func (p *processor) evaluate(work *profile, where placement) cost {
 	return c
 }
 
-// sizesFor are the sizes of a thread's objects for a message of so many bytes, which has its frame around it.
+// sizesFor are the sizes of a thread's objects for a message of messageBytes, which has its frame around it.
 func sizesFor(messageBytes int) [objects]int {
 	s := objectBytes
 	s[packet] = messageBytes + frameOverhead

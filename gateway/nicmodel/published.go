@@ -7,13 +7,13 @@ package main
 // switches threads, which like a jump loses the two instructions behind it in the pipeline. Local memory stalls the thread
 // for its latency, with no switch. A cluster memory is taken to serve one access a cycle.
 //
-// The published placement fills the registers but for one word, so that its temporaries must have been elsewhere, in registers for
+// The published placement fills all registers except one word, so that its temporaries must have been elsewhere, in registers for
 // transfers perhaps. The best placement that is looked for leaves four words: the two of an address and those of a product.
 //
 // What the program does, and where it has what, is its authors' source: Hasegawa-Laboratory/ChaCha20-Poly1305-SmartNIC, commit
-// 1053a739172b (Apache License 2.0), src/main.c and chacha10/main.c, which was read and not copied. What the part costs is a
-// reconstruction. What is not published of it was chosen with the published results known, and sensitivity.go says how much each
-// choice weighs.
+// 1053a739172b (Apache License 2.0), src/main.c and chacha10/main.c, which was read and not copied. The costs of the part are a
+// reconstruction. Its unpublished constants were chosen with the published results known, and sensitivity.go has the effect of each
+// choice.
 var networkProcessor = processor{
 	name: "network processor, 60 engines", engines: 60, threads: 8, cycle: 1.25, lost: 2, island: 12, reserved: 16,
 	memories: []memory{
@@ -41,7 +41,7 @@ var publishedChaCha10Placement = func() placement {
 }()
 
 // What is published, in packets a second by the bytes of a packet. The program seals what is behind the Ethernet header and the
-// tag's place, so that a packet is taken for a frame. Results for a message of so many bytes are reported, too.
+// tag's place, so that a packet is taken for a frame. Results for a message of that many bytes are reported, too.
 var publishedPackets = map[int]float64{64: 5.67e6, 1024: 0.58e6}
 
 const (
@@ -70,7 +70,7 @@ func testInput(n int) (secret [32]byte, nonce [12]byte, aad [12]byte, message []
 	return
 }
 
-// profileOf is the profile of a message of so many bytes under the AEAD.
+// profileOf is the profile of a message of messageBytes under the AEAD.
 func profileOf(messageBytes int) profile {
 	secret, nonce, aad, message := testInput(messageBytes)
 	_, _, p := seal(20, &secret, &nonce, aad[:], message)

@@ -11,7 +11,7 @@ type choice struct {
 }
 
 // choices are all that the model has chosen. The ranges are what one could defend without knowing the results: half and twice where
-// nothing is known, a neighbouring whole number where it is a count.
+// nothing is known, a neighboring whole number where it is a count.
 func choices() []choice {
 	setWork := func(to *int) func(*processor, float64) { return func(_ *processor, v float64) { *to = int(v) } }
 	return []choice{

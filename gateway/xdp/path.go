@@ -34,7 +34,7 @@ type Path struct {
 type PathOptions struct {
 	// Plaintext gets the application data of each record, in order. data is valid until it returns.
 	Plaintext func(t Tuple, data []byte)
-	// Lost, if set, is told that about so many bytes of plaintext are missing before what comes next.
+	// Lost, if set, is called when about this many bytes of plaintext are missing before the next data.
 	Lost func(t Tuple, bytes int)
 	// HoleWait is how long later segments wait for an earlier one; 0: two seconds.
 	HoleWait time.Duration
@@ -164,7 +164,7 @@ func (p *Path) Close() error {
 	return errors.Join(errs...)
 }
 
-// Receive handles what a socket has, waiting for at most so many milliseconds, and then gives flows back.
+// Receive handles the packets of a socket, waiting for at most the given milliseconds, and then gives flows back.
 func (p *Path) Receive(s *Socket, milliseconds int) (packets int, err error) {
 	var now int64
 	n, err := s.Receive(milliseconds, func(packet []byte, meta Meta, ok bool) {
@@ -176,7 +176,7 @@ func (p *Path) Receive(s *Socket, milliseconds int) (packets int, err error) {
 	return n, errors.Join(err, p.GiveBack())
 }
 
-// Handle handles a packet with what was in front of it, come at a time in nanoseconds.
+// Handle handles a packet with its meta data, received at a time in nanoseconds.
 func (p *Path) Handle(packet []byte, meta Meta, ok bool, now int64) {
 	key, sequence, found := keyOf(packet)
 	f := p.flows[key]
@@ -312,7 +312,7 @@ func (p *Path) GiveBack() error {
 	return errors.Join(errs...)
 }
 
-// connectionSeed differs in each process, so that nobody can choose connections for one place.
+// connectionSeed differs in each process, so that an attacker cannot choose connections for one place.
 var connectionSeed = maphash.MakeSeed()
 
 func (k *flowKey) connection() uint64 {

@@ -122,7 +122,7 @@ func (s *Socket) refill() {
 	atomic.StoreUint32(s.fill.producer, at+n)
 }
 
-// Receive calls handle for every packet that is there, and waits for one for at most so many milliseconds, -1 for ever. The
+// Receive calls handle for every packet that is there, and waits for one for at most the given milliseconds, -1 forever. The
 // packet's memory belongs to the socket again when handle returns; handle may write to it.
 func (s *Socket) Receive(milliseconds int, handle func(packet []byte, meta Meta, ok bool)) (packets int, err error) {
 	at := atomic.LoadUint32(s.receive.consumer)
@@ -149,7 +149,7 @@ func (s *Socket) Receive(milliseconds int, handle func(packet []byte, meta Meta,
 	return int(n), nil
 }
 
-// Wait waits for packets of any of some sockets for at most so many milliseconds.
+// Wait waits for packets of any of some sockets for at most the given milliseconds.
 func Wait(milliseconds int, sockets ...*Socket) error {
 	fds := make([]unix.PollFd, len(sockets))
 	for i, s := range sockets {

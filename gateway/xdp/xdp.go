@@ -44,7 +44,7 @@ func (t Tuple) key() flowKey {
 type Mode uint32
 
 const (
-	Open  Mode = 0 // the XDP program, where a packet is one record; user space all else
+	Open  Mode = 0 // the XDP program, where a packet is one record; user space otherwise
 	Steer Mode = 1 // user space
 )
 
@@ -64,7 +64,7 @@ type Flow struct {
 // Counts are packets of a flow.
 type Counts struct {
 	Opened, Again            uint64 // opened; again, being retransmissions
-	Forged, Steered, Dropped uint64 // not authentic; given to user space; dropped, since nobody listened there
+	Forged, Steered, Dropped uint64 // not authentic; given to user space; dropped, because no program listened there
 }
 
 const history = 16
@@ -86,7 +86,7 @@ type flowValue struct {
 	_       uint32
 }
 
-// Meta is what lies in front of a packet in user space: struct meta.
+// Meta precedes a packet in user space: struct meta.
 type Meta struct {
 	Magic   uint32
 	Kind    uint16
@@ -114,7 +114,7 @@ func ParseMeta(front []byte) (m Meta, ok bool) {
 
 type settings struct{ Strict, Registered uint32 }
 
-// A Program is the loaded XDP program with its tables. Its methods are safe for concurrent use, but for Close.
+// A Program is the loaded XDP program with its tables. Its methods are safe for concurrent use, except Close.
 type Program struct {
 	objects struct {
 		Sealane *ebpf.Program `ebpf:"sealane"`
@@ -126,7 +126,7 @@ type Program struct {
 	links []link.Link
 }
 
-// Load loads the program for at most so many flows. In strict mode TCP packets that cannot be looked up (later fragments, too
+// Load loads the program for at most maxFlows flows. In strict mode TCP packets that cannot be looked up (later fragments, too
 // many IPv6 extension headers) are dropped as long as the program runs; otherwise they pass.
 func Load(maxFlows int, strict bool) (*Program, error) {
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))

@@ -28,8 +28,8 @@ func doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor [CAPTURE]",
 		Short: "Explain why connections are not decrypted",
-		Long: "doctor reads a capture, or an interface for some seconds, and explains in plain words why TLS connections in it are not decrypted, " +
-			"and what to do about it. It writes no plaintext.",
+		Long: "doctor reads a capture, or an interface for some seconds, and explains why TLS connections in it are not decrypted, " +
+			"with a remedy for each reason. It writes no plaintext.",
 		Example: "  sealane-gateway doctor --interface eth0 --keys sslkeys.log\n" +
 			"  sealane-gateway doctor capture.pcap --keys sslkeys.log",
 		Args: cobra.MaximumNArgs(1),
@@ -88,7 +88,7 @@ type watched struct {
 	dropped uint64 // by the kernel
 }
 
-// examine reads all key logs. What is wrong with one is a finding.
+// examine reads all key logs. An error in one is a finding.
 func (k *keySources) examine(d *doctor.Doctor) {
 	for _, name := range k.files {
 		note := doctor.Finding{Count: 1, Of: name}

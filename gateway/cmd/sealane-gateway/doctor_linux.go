@@ -12,7 +12,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/capture"
 )
 
-// So much of what passes is kept.
+// Bytes of traffic that are kept.
 const watchBytes = 256 << 20
 
 // watch keeps what passes on an interface until the time is over, ctx is done, or there is no more room.

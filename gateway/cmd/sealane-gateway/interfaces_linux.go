@@ -11,7 +11,7 @@ import (
 // Headers of Ethernet are not counted in an MTU; those of a VLAN tag, IPv6 and TCP are.
 const headersInMTU = 4 + 40 + 20
 
-// tapSegment is what tools have room for in a packet unless they are told otherwise, or what the user says.
+// tapSegment is the default size of packets in other tools, or the size that the user gives.
 func (o *outputs) tapSegment() int {
 	if o.given("segment") {
 		return o.segment

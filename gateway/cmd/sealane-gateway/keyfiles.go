@@ -132,7 +132,7 @@ func (k *keySources) follow(ctx context.Context, store *keys.Store) error {
 	return nil
 }
 
-// natsOptions says what is wrong with those that can be wrong before there is a server.
+// natsOptions checks the settings that can be checked without a server.
 func (k *keySources) natsOptions() (more []nats.Option, err error) {
 	u, err := url.Parse(k.nats)
 	switch {

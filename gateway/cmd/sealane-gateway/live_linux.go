@@ -97,7 +97,7 @@ type core struct {
 	told    atomic.Pointer[[]control.Face]
 	beat    atomic.Uint64
 	tried   []time.Time // when a ring was opened last
-	mu      sync.Mutex  // of rings, for who counts, and of counted
+	mu      sync.Mutex  // of rings, for readers of their counts, and of counted
 	lost    []uint64    // packets that the kernel dropped, of rings that are gone
 }
 
@@ -304,7 +304,7 @@ func (l *live) check() error {
 	return nil
 }
 
-// budget returns what all connections together may hold: half of what the tables leave, as the collector needs the rest.
+// budget returns the bytes that all connections together may hold: half of the memory beside the tables, as the collector needs the rest.
 func (l *live) budget() int {
 	const program, eachFlow = 64 << 20, 4 << 10
 	between := 0 // what cores keep for each other, and for outputs

@@ -24,7 +24,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/output"
 )
 
-// outputs are the flags that say where plaintext goes, and what they open.
+// outputs are the flags that say where plaintext goes, and the outputs that they open.
 type outputs struct {
 	write       string
 	encrypted   string
@@ -118,7 +118,7 @@ func (o *outputs) options() (output.Options, error) {
 	return opts, nil
 }
 
-// reporting tells about the first error of writing, which who writes does not look at.
+// reporting reports the first error of writing, which the writer ignores.
 type reporting struct {
 	io.Writer
 	name   string
@@ -220,7 +220,7 @@ func (o *outputs) roll(name string) (*output.Roll, error) {
 // about tells whether anybody asks what connections are about.
 func (o *outputs) about() bool { return o.encrypted != "" || o.chains != "" }
 
-// So many chains are written in a run: clients may show whatever they like.
+// The most chains that a run writes: clients may show whatever they like.
 const maxChains = 1 << 14
 
 // files tells whether files are opened while packets are read.

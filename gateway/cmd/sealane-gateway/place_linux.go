@@ -12,7 +12,7 @@ import (
 type placing struct {
 	*packet.Placement
 	port   *exchange.Port[handed]
-	parser packet.Parser // of what is not usual
+	parser packet.Parser // of unusual packets
 	found  packet.Segment
 	keep   []capture.Frame
 	taken  []capture.Frame

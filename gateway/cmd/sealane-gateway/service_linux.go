@@ -29,8 +29,8 @@ func openAppended(name string) (*appended, error) {
 	return a, a.reopen()
 }
 
-// reopen goes on with what has the name now. If that fails, with what there was. Links are not followed: who may write to the folder
-// could have lines appended to any file. "-" is standard output.
+// reopen continues with the file that has the name now, or with the old one if that fails. Links are not followed: a user with write
+// access to the folder could have lines appended to any file. "-" is standard output.
 func (a *appended) reopen() error {
 	f := os.Stdout
 	if a.name != "-" {
@@ -183,7 +183,7 @@ func (l *live) reload(ctx context.Context) {
 	}
 }
 
-// changed returns the names of flags whose values differ, but for those of the command line.
+// changed returns the names of flags whose values differ, except those of the command line.
 func changed(before, after *pflag.FlagSet, argv map[string]bool) (names []string) {
 	after.VisitAll(func(f *pflag.Flag) {
 		old := before.Lookup(f.Name)

@@ -297,7 +297,7 @@ func (q *fastQueue) loop(ctx context.Context) (err error) {
 	return err
 }
 
-// receive handles what has come to this queue and is of its connections, and what others have given it, and gives them what is theirs.
+// receive handles the packets of its connections, from this queue and from other queues, and hands packets of others' connections over.
 func (q *fastQueue) receive() (packets int, err error) {
 	if q.port == nil {
 		n, err := q.path.Receive(q.socket, 0)

@@ -71,7 +71,7 @@ const (
 	protocols  = 16
 )
 
-// Message takes the body of a handshake message from a side. It does not keep it, and ignores what is not well formed.
+// Message takes the body of a handshake message from a side. It does not keep it, and ignores malformed messages.
 func (c *Connection) Message(side, kind uint8, version uint16, body []byte) {
 	s := cryptobyte.String(body)
 	var skip, suites cryptobyte.String
@@ -105,7 +105,7 @@ func (c *Connection) Message(side, kind uint8, version uint16, body []byte) {
 	}
 }
 
-// cut returns the beginning of what a peer says, with what is no character that can be seen replaced: it may end in a terminal.
+// cut returns the beginning of a peer's text, with invisible characters replaced: it may end in a terminal.
 func cut(b []byte, most int) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsGraphic(r) {

@@ -18,8 +18,8 @@ type Frame struct {
 	Link packet.LinkType
 }
 
-// A Block is memory with frames in it. Its zero value is ready for use, and can be used again when nobody looks at its
-// frames any more.
+// A Block is memory with frames in it. Its zero value is ready for use, and can be used again when its frames are no
+// longer in use.
 type Block struct {
 	Frames []Frame
 	buf    []byte
@@ -149,7 +149,7 @@ func (c *Reader) ReadBlock(b *Block) error {
 	}
 }
 
-// fill puts what is left, and more of the input, into b's memory.
+// fill puts the rest, and more of the input, into b's memory.
 func (c *Reader) fill(b *Block) error {
 	if cap(b.buf) < len(c.rest)+blockBytes/2 {
 		b.buf = make([]byte, max(blockBytes, len(c.rest)+blockBytes))

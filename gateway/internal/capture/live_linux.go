@@ -44,7 +44,7 @@ type LiveOptions struct {
 	Promiscuous bool
 	Incoming    bool // leave out what this machine sends
 	Blocks      int  // memory, in MiB; 64 if 0
-	Headers     bool // have what is left to do for a frame in front of it: see Whole
+	Headers     bool // put the work left for a frame in front of it: see Whole
 }
 
 // OpenLive opens a ring on an interface. It needs CAP_NET_RAW.
@@ -112,7 +112,7 @@ func OpenLive(name string, o LiveOptions) (*Live, error) {
 	return l, nil
 }
 
-// share has the ring take part in a group. The first one asks the kernel for a number that nobody has.
+// share has the ring take part in a group. The first one asks the kernel for an unused number.
 func (l *Live) share(o *LiveOptions) error {
 	// Who only listens gets fragments put together; who forwards needs them as they are.
 	kind := unix.PACKET_FANOUT_CBPF

@@ -34,7 +34,7 @@ func (l *Live) setPlacement(p *packet.Placement) error {
 }
 
 // placement is packet.Placement in BPF. Scratch memory: 0 and 1 have the addresses, folded, 2 and 3 the ports, 4 to 7 the words of
-// an address, 8 is where the packet begins, and 9 its EtherType; 10 to 12 are those of what looks for it in tunnels.
+// an address, 8 is where the packet begins, and 9 its EtherType; 10 to 12 are those of the search in tunnels.
 //
 // A load behind the end of a frame ends the program, with 0: what is cut or forged so goes to the first core.
 func placement(p *packet.Placement) []bpf.Instruction {
@@ -42,7 +42,7 @@ func placement(p *packet.Placement) []bpf.Instruction {
 	const outgoing = 4 // PACKET_OUTGOING
 	k := p.Keys
 
-	// What comes in begins with its IP header, what goes out with the Ethernet header.
+	// Incoming packets begin with the IP header, outgoing ones with the Ethernet header.
 	var in, out label
 	b.add(bpf.LoadExtension{Num: bpf.ExtType})
 	b.jump(&out, bpf.JumpEqual, outgoing)
@@ -201,7 +201,7 @@ func (b *assembler) intoTunnel() {
 	b.skip(4) // a control word, and Ethernet
 	b.always(&ether)
 
-	// UDP, and what is known by its port.
+	// UDP, and tunnels known by their port.
 	var vxlan, gtp, extended label
 	b.here(&udp)
 	b.add(word(2, 2))

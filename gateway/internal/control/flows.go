@@ -25,7 +25,7 @@ import (
 type flow struct {
 	Source      string  `json:"source"`
 	Destination string  `json:"destination"`
-	From        string  `json:"from,omitempty"`  // who sends in this direction: client or server
+	From        string  `json:"from,omitempty"`  // the sender in this direction: client or server
 	Suite       string  `json:"suite,omitempty"` // its name, as IANA has it
 	Key         digits  `json:"key,omitempty"`   // never told
 	IV          digits  `json:"iv,omitempty"`
@@ -206,7 +206,7 @@ func serve(l net.Listener, h http.Handler, header, request time.Duration) *http.
 //	GET /flows     all flows, or with ?source=...&destination=... one; keys are never told
 //	DELETE /flows  with ?source=...&destination=... one
 //
-// It holds lock, unless nil, while it changes the table or reads it, and never while it waits for who asks.
+// It holds lock, unless nil, while it changes the table or reads it, and never while it waits for the client.
 func Flows(table *engine.Keys, lock sync.Locker) http.Handler {
 	if lock == nil {
 		lock = new(sync.Mutex)

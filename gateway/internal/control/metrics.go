@@ -100,12 +100,12 @@ var metrics = []metric{
 	counter("memory_reclaims_total", "Times that connections held more than --memory allows.", func(s *engine.Stats) uint64 { return s.Reclaims }),
 	counter("memory_paid_total", "Connections that lost something by that, because they held most.", func(s *engine.Stats) uint64 { return s.Paid }),
 	counter("gate_forwarded_frames_total", "Closed gateway: frames that passed as they came.", func(s *engine.Stats) uint64 { return s.Gate.Forwarded }),
-	counter("gate_read_segments_total", "Closed gateway: segments sent with what was read.", func(s *engine.Stats) uint64 { return s.Gate.Sent }),
+	counter("gate_read_segments_total", "Closed gateway: segments sent with data that was read.", func(s *engine.Stats) uint64 { return s.Gate.Sent }),
 	counter("gate_resent_segments_total", "Closed gateway: of these, those that were sent again.", func(s *engine.Stats) uint64 { return s.Gate.Resent }),
 	counter("gate_allowed_frames_total", "Closed gateway: frames with payload that passed by a rule.", func(s *engine.Stats) uint64 { return s.Gate.Allowed }),
 	counter("gate_denied_frames_total", "Closed gateway: frames kept back by a rule.", func(s *engine.Stats) uint64 { return s.Gate.Denied }),
 	counter("gate_refused_frames_total", "Closed gateway: frames that are not TCP, and that no rule allows.", func(s *engine.Stats) uint64 { return s.Gate.Refused }),
-	counter("gate_unread_segments_total", "Closed gateway: segments kept back because nobody reads them.", func(s *engine.Stats) uint64 { return s.Gate.Unread }),
+	counter("gate_unread_segments_total", "Closed gateway: segments kept back because they cannot be read.", func(s *engine.Stats) uint64 { return s.Gate.Unread }),
 	counter("gate_early_bytes_total", "Closed gateway: bytes of records that passed before the rest of the record.", func(s *engine.Stats) uint64 { return s.Gate.Early }),
 	counter("gate_shut_directions_total", "Closed gateway: directions of which nothing passes any more.", func(s *engine.Stats) uint64 { return s.Gate.Shut }),
 	counter("tcp_hole_bytes_total", "Bytes in these.", func(s *engine.Stats) uint64 { return s.HoleBytes }),
@@ -179,7 +179,7 @@ type Face struct {
 	Name     string
 	Bytes    uint64
 	Verdicts [packet.Verdicts]uint64
-	Dropped  uint64 // by the kernel, because nobody read in time
+	Dropped  uint64 // by the kernel, because they were not read in time
 	Blocked  uint64 // not forwarded, as they could not be read
 }
 

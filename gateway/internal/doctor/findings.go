@@ -157,7 +157,7 @@ var causes = []cause{
 		"See that the key log is written by this client or server, for this connection. If it is, switch ECH off."},
 	{"keys of other connections", func(d *Doctor, c *conn, _ map[packet.Tuple]bool) bool { return !d.store.Has(&c.client.random) },
 		"There are keys, but of other connections.",
-		"See that the key log is written by this client or server, that both ran at the same time as the capture, and that no proxy has a TLS connection of its own in between."},
+		"Check that this client or server writes the key log, and that both ran at the same time as the capture. Check that no proxy has a TLS connection of its own in between."},
 	{"half the keys", func(d *Doctor, c *conn, _ map[packet.Tuple]bool) bool { return !d.complete(c) },
 		"The key log names this connection, but lacks the secrets of its data.",
 		"See that the log is not cut off, and that its writer is not stopped before the handshake ends."},

@@ -7,7 +7,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
-// Names of what may hide TCP (https://www.iana.org/assignments, IEEE 802). Those in quic are no tunnel.
+// Names of protocols that may hide TCP (https://www.iana.org/assignments, IEEE 802). Those in quic are no tunnel.
 const quic = "QUIC"
 
 var etherTypes = map[uint16]string{

@@ -185,7 +185,7 @@ func (w *Worker) pollGiven() {
 		slowest = min(slowest, o.givenSeen)
 	}
 	for i := range t.changes[:slowest-t.base] {
-		t.changes[i].wipe() // nobody looks at it any more
+		t.changes[i].wipe() // it is no longer read
 		t.changes[i] = change{}
 	}
 	t.changes = t.changes[slowest-t.base:]
@@ -282,7 +282,7 @@ func (w *Worker) giveTo(e *entry, k *Key, side uint8, fresh bool) {
 	c := w.conn(e.Conn)
 	g := k.Given
 	if fresh {
-		g.Search = 16 // what comes first is the handshake
+		g.Search = 16 // the handshake comes first
 	}
 	if g.Aligned {
 		if e.Flags&started(side) != 0 && k.Sequence-e.Next[side] > 1<<30 {

@@ -16,7 +16,7 @@ type clock struct {
 const (
 	// Longer pauses are believed only if what follows confirms them.
 	maxStep = 2500e6
-	// So many packets do.
+	// This many packets confirm them.
 	confirmed = 8
 	// A clock that is back by more was set.
 	maxBack = 1e9

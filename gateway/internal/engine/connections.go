@@ -145,7 +145,7 @@ func (w *Worker) syn(s *packet.Segment, e *entry, time int64) *entry {
 		if c := w.conn(e.Conn); s.Flags&packet.ACK != 0 {
 			c.pair.Maybe(side^c.client, next)
 			if !known {
-				// Only data of the other side came, or what was forged in its name.
+				// Only data of the other side came, or data forged in its name.
 				e.Next[side] = next
 				e.Flags |= started(side)
 			}

@@ -44,7 +44,7 @@ type Gate struct {
 // GateStats count what a gate did.
 type GateStats struct {
 	Forwarded uint64 // frames that passed as they came
-	Sent      uint64 // segments with what was read
+	Sent      uint64 // segments with data that was read
 	Resent    uint64 // of these, again
 	Allowed   uint64 // frames with payload that passed by a rule
 	Denied    uint64 // frames that a rule kept back
@@ -68,7 +68,7 @@ const (
 	maxSuper = 60000
 )
 
-// A passage is what a gate does with what is read of a direction.
+// A passage is what a gate does with the data read of a direction.
 //
 //	passage   what is read              goes on to
 //	unbegun   nothing was yet           passing: a record was read
@@ -299,7 +299,7 @@ func (w *Worker) pass(f *capture.Frame, s *packet.Segment, isTCP bool, hash uint
 }
 
 // appendHeaders appends the headers of a frame, from Ethernet to TCP's options, without what is between those of IP and TCP: options of
-// IPv4 and extension headers of IPv6, of which there can be kilobytes that nobody reads. It returns where TCP's is.
+// IPv4 and extension headers of IPv6, of which there can be kilobytes that are never read. It returns where TCP's is.
 func appendHeaders(to, frame []byte, ip, tcp int) ([]byte, int) {
 	head := tcp + int(frame[tcp+12]>>4)*4
 	if frame[ip]>>4 == 4 {
@@ -365,7 +365,7 @@ func finishHeaders(b []byte, ip, tcp, n int) {
 	be.PutUint16(b[tcp+16:], packet.Checksum(packet.Sum1(pseudo[:]), segment))
 }
 
-// acknowledged lets go of what the receiver has.
+// acknowledged drops the data that the receiver has.
 func (w *Worker) acknowledged(h *gateHalf, ack uint32) {
 	if h.passage != passing || reassembly.After(ack, h.sent+1) {
 		return
@@ -548,7 +548,7 @@ func (w *Worker) early(g *gate, side uint8) {
 	}
 }
 
-// handOver sends what waits of a connection that is allowed by its name: all else of it passes as it comes.
+// handOver sends the waiting data of a connection that is allowed by its name. The rest of it passes as it comes.
 func (w *Worker) handOver(g *gate) {
 	for side := range g.half {
 		h := &g.half[side]
@@ -644,7 +644,7 @@ func (w *Worker) segment1(h *gateHalf, seq uint32, data []byte, flags uint8) {
 		ne.PutUint16(v[4:], uint16(most))
 		ne.PutUint16(v[6:], uint16(h.tcp))
 		ne.PutUint16(v[8:], 16)
-		// The rest is for who cuts it.
+		// Segmentation fills in the rest.
 		var pseudo [40]byte
 		be.PutUint32(pseudo[32:], uint32(options+len(data)))
 		pseudo[39] = 6

@@ -136,7 +136,7 @@ func (w *Worker) alive(s *packet.Segment, hash uint64, e *entry, seq uint32, tim
 	}
 }
 
-// end removes a connection, with what ended it.
+// end removes a connection, with the event that ended it.
 func (w *Worker) end(e *entry, x flow.Event) {
 	var rival *entry
 	if e.Flags&flow.Renewing != 0 {
@@ -165,7 +165,7 @@ func (w *Worker) finish(e *entry, x flow.Event) {
 	}
 	for side := range uint8(2) {
 		w.order.Finish(&c.pair, side^c.client, w.now)
-		// What the receiver has and the capture lacks, but for the number that a FIN takes.
+		// Bytes that the receiver has and the capture lacks, without the number that a FIN takes.
 		if acked := e.Acked[side] - 1; e.Flags&(flow.Acked0<<side) != 0 &&
 			reassembly.After(acked, e.Next[side]) && acked-e.Next[side] <= reassembly.MaxBytes {
 			n := int(acked - e.Next[side])

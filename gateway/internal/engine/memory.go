@@ -5,8 +5,8 @@ import (
 )
 
 // One budget bounds what all connections of a worker hold: segments, copies of them, ciphertext that waits for keys, records and
-// messages that are not whole, 0-RTT data, and what a gate keeps until it is acknowledged. When it is used up, those pay who hold
-// most, down to a level that all can have; who holds less loses nothing.
+// messages that are not whole, 0-RTT data, and data that a gate keeps until it is acknowledged. When it is used up, the largest holders
+// are evicted first, down to a level that all can have. Connections that hold less lose nothing.
 
 // held returns how many bytes connections hold.
 func (w *Worker) held() int {

@@ -7,15 +7,15 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// Which side is the client is what the first packets say, which may be forged. Until a record opens it may be the other one.
+// The first packets say which side is the client, and they may be forged. Until a record opens it may be the other one.
 //
-//	the client is              what comes                                   and then
-//	who said SYN, or a hello   a hello of the other one, as clients say;    it is in doubt, and for now the other one if it has said
+//	the client is              then there come                              and then
+//	the sender of SYN or hello a hello of the other one, as clients say;    it is in doubt, and for now the other one if it has said
 //	                           a hello of the client, as servers say        none as well
 //	in doubt                   more segments: at 1, 2, 4 and so on,         it is read the other way round, and stays so if a record opens
 //	                           after HoleWait, and at the end
 
-// A doubt counts segments since it was in doubt who is the client, and stays at its end. 0: nobody said otherwise.
+// A doubt counts segments since the client's side was in doubt, and stays at its end. 0: no segment contradicted it.
 type doubt uint8
 
 // doubted tells whether it is in doubt who is the client.

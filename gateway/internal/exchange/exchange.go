@@ -10,13 +10,13 @@ import (
 const (
 	batches    = 4 // of each pair
 	batchItems = 512
-	// Bytes of a batch, unless a packet is longer: at most so many, fewer if all of them together were too many, and at least so many.
+	// Bytes of a batch, unless a packet is longer: the most, fewer if all of them together were too many, and the least.
 	mostBytes  = 256 << 10
 	leastBytes = 16 << 10
 	allBytes   = 64 << 20
 )
 
-// An Item is a packet, and what else is known of it.
+// An Item is a packet, with other facts about it.
 type Item[T any] struct {
 	Data  []byte
 	About T
@@ -35,7 +35,7 @@ type Mesh[T any] struct {
 	bytes      int                // of a batch
 }
 
-// New joins so many cores. Each of them has to call Receive again and again, and in the end End.
+// New joins the cores. Each of them has to call Receive again and again, and in the end End.
 func New[T any](cores int) *Mesh[T] {
 	m := &Mesh[T]{bytes: batchBytes(cores)}
 	m.giving.Store(int64(cores))
@@ -49,7 +49,7 @@ func New[T any](cores int) *Mesh[T] {
 	return m
 }
 
-// Most returns how many bytes of packets a Mesh of so many cores may keep; of more than 32 cores it is more, if each has much for each
+// Most returns how many bytes of packets a Mesh of that many cores may keep; of more than 32 cores it is more, if each has much for each
 // other one.
 func Most(cores int) int { return min(cores*(cores-1)*batches*batchBytes(cores), allBytes) }
 
@@ -71,8 +71,8 @@ func (m *Mesh[T]) Port(self int, take func([]Item[T])) *Port[T] {
 	return &Port[T]{mesh: m, self: self, made: make([]int, len(m.full)), open: make([]*batch[T], len(m.full)), take: take}
 }
 
-// Give copies a packet, for another core. If that one is behind, it waits, and takes meanwhile what others give: as all do so, nobody
-// waits for ever.
+// Give copies a packet, for another core. If that one is behind, it waits, and meanwhile takes the packets that others give. All do so, so no core
+// waits forever.
 func (p *Port[T]) Give(to int, data []byte, about T) {
 	b := p.open[to]
 	if b != nil && (len(b.memory)+len(data) > p.mesh.bytes && len(b.items) > 0 || len(b.items) == batchItems) {

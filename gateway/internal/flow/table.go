@@ -40,7 +40,7 @@ type Entry[S any] struct {
 	Seen  uint32    // time of the last packet, in units of 2^26 ns (67 ms)
 	Next  [2]uint32 // sequence numbers that are due
 	Acked [2]uint32 // what the other side has received from this one, if Acked0 or Acked1
-	Conn  uint32    // number of what else hangs on it, 0 if nothing does
+	Conn  uint32    // number of the further state that belongs to it, or 0
 
 	Side [2]S
 }

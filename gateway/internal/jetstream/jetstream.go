@@ -13,11 +13,11 @@ import (
 	"github.com/sealane/sealane/gateway/internal/keys"
 )
 
-// What is asked for ahead, in bytes: messages that wait here are memory that anybody takes who may publish. It is at
+// The bytes requested ahead: waiting messages are memory that every publisher can take. It is at
 // least as much as two messages may have.
 const ahead = 32 << 20
 
-// Subscribe takes key logs from a NATS JetStream: each message is some whole lines. It begins with what the stream still
+// Subscribe takes key logs from a NATS JetStream: each message is some whole lines. It begins with the messages that the stream still
 // holds, and goes on, through interruptions, until ctx is done. All messages go to log, one after another.
 func Subscribe(ctx context.Context, url, stream, subject string, log *keys.Log, warn func(error), more ...nats.Option) error {
 	s := &subscription{stream: stream, log: log, stirred: make(chan struct{}, 1)}

@@ -122,7 +122,7 @@ func followFile(ctx context.Context, f *os.File, name string, log *Log) error {
 	return nil
 }
 
-// ListenUnix makes a Unix socket that nobody but this user, and those of a group unless it is "", can connect to, in place of one
+// ListenUnix makes a Unix socket that only this user, and those of a group unless it is "", can connect to, in place of one
 // that a process left behind.
 func ListenUnix(path, group string) (net.Listener, error) {
 	number := -1
@@ -148,7 +148,7 @@ func ListenUnix(path, group string) (net.Listener, error) {
 	l, err := net.Listen("unix", path)
 	umask(old)
 	if err == nil && group != "" {
-		// First who it belongs to, then who may connect.
+		// First the owner, then the right to connect.
 		if err = os.Chown(path, -1, number); err == nil {
 			err = os.Chmod(path, 0o660)
 		}
@@ -160,7 +160,7 @@ func ListenUnix(path, group string) (net.Listener, error) {
 	return l, err
 }
 
-// So many may send key logs at once; others wait until one of them has ended.
+// The most writers that may send key logs at once; others wait until one of them has ended.
 const maxWriters = 256
 
 // Serve takes key logs from all who connect, until l is closed. Counts of lines go to done, once for each connection.

@@ -35,8 +35,8 @@ var otherNames = []string{"EXPORTER_SECRET", "EARLY_EXPORTER_SECRET", "RSA", "PM
 
 func (l Label) String() string { return labelNames[l] }
 
-// Secrets are those of the connections with one client random. There should be one, but who knows a random can make another
-// connection with it, and a server's log then has secrets of both; which are right only a tag decides.
+// Secrets are those of the connections with one client random. There should be one. But an attacker with a random can
+// make another connection with it, and a server's log then has secrets of both; only a tag decides which are right.
 type Secrets struct {
 	bytes [labels][MaxSecret]byte
 	sizes [labels]uint8
@@ -134,7 +134,7 @@ type Log struct {
 	From  string // what to call where it comes from
 
 	// Secrets, Ignored and Bad count lines that held a secret, that held nothing of use, and that were no key log lines.
-	// They are for who calls Write; Store has them for all logs together.
+	// They are for the caller of Write; Store has them for all logs together.
 	Secrets, Ignored, Bad uint64
 
 	partial  []byte // the beginning of a line
@@ -236,7 +236,7 @@ func (l *Log) line(line []byte) {
 	l.Store.AddFrom(&random, label, secret[:size], l.From)
 }
 
-// Append appends the secrets of a connection to b as lines of a key log, but for those of the labels in done, to which it adds them.
+// Append appends the secrets of a connection to b as lines of a key log, except those of the labels in done, to which it adds them.
 func (s *Secrets) Append(b []byte, random *[32]byte, done *uint8) []byte {
 	for l := range labels {
 		if *done>>l&1 != 0 {

@@ -66,7 +66,7 @@ func (s *Store) From(random *[32]byte) string {
 	return ""
 }
 
-// AddFrom is Add, with what to call where it comes from.
+// AddFrom is Add, with a name of the source.
 func (s *Store) AddFrom(random *[32]byte, l Label, secret []byte, from string) {
 	s.mu.Lock()
 	e := s.byHello[*random]

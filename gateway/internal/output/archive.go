@@ -16,7 +16,7 @@ import (
 //
 // Secrets have to be in front of the packets that they open, and may be later: so packets wait for a while. Each core keeps its own
 // packets, in memory that it hands over to a goroutine of its own as a whole, which writes it, behind the secrets that there are by
-// then, whichever core they are from. Cores share no lock but for a connection's secrets.
+// then, whichever core they are from. Cores share no lock except for a connection's secrets.
 type Archive struct {
 	store  *keys.Store
 	wait   int64 // nanoseconds of the packets' own time; 0: as long as there is memory
@@ -43,7 +43,7 @@ type recentSecrets struct {
 }
 
 const (
-	// ArchiveBytes is how many bytes of packets wait, those of all cores together, but for a few chunks that each has.
+	// ArchiveBytes is how many bytes of packets wait, those of all cores together, except a few chunks that each has.
 	ArchiveBytes  = 64 << 20
 	fewChunks     = 4
 	defaultMargin = 2e9 // without a wait, how much older than a packet secrets may be that another file needs
@@ -77,7 +77,7 @@ func NewArchive(w io.Writer, store *keys.Store, wait int64, failed func(error)) 
 	return a
 }
 
-// Core returns what one of so many cores uses. It is called before any of them does.
+// Core returns the part of one of that many cores. It is called before any of them uses its part.
 func (a *Archive) Core(of int) *ArchiveCore {
 	c := &ArchiveCore{a: a, most: max(ArchiveBytes/fileBuffer/of, fewChunks), links: []packet.LinkType{packet.LinkEthernet}}
 	a.cores = append(a.cores, c)

@@ -19,7 +19,7 @@ type Flow struct {
 	IPv6           bool
 	Link           [12]byte // Ethernet addresses of packets to the server: destination, source
 
-	About *about.Connection // what else is known of it, or nil if nobody asks
+	About *about.Connection // further facts about it, or nil if no output needs them
 }
 
 // A Sink takes the plaintext of many connections. It belongs to one core.
@@ -94,7 +94,7 @@ type synth struct {
 	and   *synth             // those of other sinks
 	to    [2]packet.Template // from client, from server
 	seq   [2]uint32
-	acked [2]uint32 // of what each side sent
+	acked [2]uint32 // of the bytes that each side sent
 	due   bool      // something is not acknowledged, and Flush knows
 	id    uint16
 	time  int64

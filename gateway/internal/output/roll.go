@@ -17,7 +17,7 @@ import (
 // which it is there already a number before the ending: plain.pcap, plain.1.pcap and so on. Nothing that is there is ever written
 // over. It is safe for concurrent use.
 type Roll struct {
-	// Header is what each file but the first begins with: that one gets it from who writes.
+	// Header is the beginning of each file except the first, which gets it from the writer.
 	Header func() []byte
 	// Began, if set, is told the names of files.
 	Began func(name string)
@@ -67,7 +67,7 @@ func (r *Roll) Set(rule Rule) {
 	}
 }
 
-// Next has what comes go to another file.
+// Next has the following data go to another file.
 func (r *Roll) Next() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/sealane/sealane/gateway/internal/listen"
 )
 
-// A Server gives everyone who connects a capture of what is decrypted from then on: PCAP-over-IP. Who reads too slowly
-// loses whole packets, never parts of them, and who has taken nothing for long makes room for others when there are too many.
+// A Server gives every client a capture of the plaintext from then on: PCAP-over-IP. A slow reader
+// loses whole packets, never parts of them. A reader that has taken nothing for long is disconnected when there are too many.
 type Server struct {
 	*File
 	listener net.Listener
@@ -44,7 +44,7 @@ type reader struct {
 
 const (
 	maxReaders = 16
-	// Who takes nothing for so long of what it is given loses its place to who asks for one.
+	// A reader that takes none of its data for this time loses its place to a new one.
 	maxStuck = 5 * time.Second
 	// It is given so much at a time: each of these that it takes is a sign of life.
 	portion = 64 << 10
@@ -92,8 +92,8 @@ func (s *Server) accept() {
 	})
 }
 
-// evict ends the reader that has taken nothing for longest of what it is given, if that is long, and returns it, or nil. It needs the
-// lock. Who reads what there is, or is given nothing because there is nothing, keeps its place.
+// evict ends the reader that has longest taken none of its data, if that is maxStuck or more, and returns it, or nil. It needs the
+// lock. A reader that has read all data, or that has none to read, keeps its place.
 func (s *Server) evict() (longest *reader) {
 	now := s.now()
 	for r := range s.readers {

@@ -71,7 +71,7 @@ const (
 const (
 	// Two tags are customary; four are patience enough.
 	maxTags = 4
-	// A mirror of what is in a tunnel takes two; each may have headers of its own.
+	// A mirror of tunneled traffic takes two; each may have headers of its own.
 	maxTunnels = 4
 	maxLabels  = 8
 	maxHeaders = 8 // extension headers of IPv6, and of GTP-U

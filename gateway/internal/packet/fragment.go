@@ -17,7 +17,7 @@ type FragmentStats struct {
 	Evicted    uint64 // packets that made room for others
 }
 
-// The bounds of what one core keeps of packets that are not whole.
+// The bounds of the incomplete packets that one core keeps.
 const (
 	pieceData      = 2048 - 4
 	maxPieces      = 2048 // 4 MiB
@@ -58,7 +58,7 @@ type datagram struct {
 	chain        uint32 // others in the same bucket
 	older, newer uint32
 	before, next uint32 // of the same addresses, older and newer
-	parts        uint16 // pieces: so many of slots, in order
+	parts        uint16 // number of pieces in slots, in order
 	total        int32  // bytes behind the header, -1 if not known
 	have         int32
 	heads        uint16 // bytes of head, 0 if the first fragment did not come

@@ -79,7 +79,7 @@ func (t *Tuple) swap() {
 	t.Port[0], t.Port[1] = t.Port[1], t.Port[0]
 }
 
-// The seed differs in each process, so that nobody can choose connections that fall into one place of the flow table.
+// The seed differs in each process, so that an attacker cannot choose connections that fall into one place of the flow table.
 var seed = maphash.MakeSeed()
 
 // Hash returns a number that is the same for both directions of a connection.

@@ -15,7 +15,7 @@ import (
 //	e = (a xor port K1) K2;  e = (e xor e >> 15) K0
 //	h = e(one) + e(other);   h = h xor h >> 16;   core h mod n
 type Placement struct {
-	Keys [3]uint32 // odd, and not known to others: who knows them chooses a core for his connections, and may choose always the same
+	Keys [3]uint32 // odd, and secret: an attacker with them can choose one core for all of his connections
 }
 
 // NewPlacement returns one with random keys.

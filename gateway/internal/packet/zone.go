@@ -7,8 +7,8 @@ import (
 )
 
 // Zones have numbers of 15 bits, since there is no room for more where connections are looked up: the places in a table that
-// all cores share, which only grows. If so many zones come that a place is not found, zones share a number; an observer then
-// takes packets of one for packets of the other, as if somebody had forged them, which tags find out.
+// all cores share, which only grows. If no place is found for a zone, zones share a number; an observer then
+// takes packets of one for packets of the other, as if they were forged, which tags find out.
 const (
 	zoneBits  = 15
 	zoneTries = 16

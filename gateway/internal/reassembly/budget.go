@@ -9,9 +9,9 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// What a worker does to find out which of several copies is real is paid for in bytes that are opened, by the direction
-// that needs it. A direction earns by what comes of it, about what ordinary bytes cost as many; that is all that
-// anybody can have. More is lent by what all directions of a worker share: a burst, work for who is stalled, and some
+// A worker's search for the real one of several copies has a price, in bytes that are opened. The direction that needs the
+// search pays. A direction earns by its incoming bytes, about the cost of as many ordinary bytes; it can have no more of its
+// own. A fund that all directions of a worker share lends more: a burst, work for stalled directions, and some
 // at the end. That is for connections with a claim.
 //
 // A stranger can forge all but keys: the client randoms that the key log has are few, and each is of one connection.
@@ -33,17 +33,17 @@ const (
 )
 
 const (
-	// Work that one direction may have done for it: some of it at once, and the rest by what comes.
+	// Work that one direction may have done for it: some of it at once, and the rest by incoming bytes.
 	firstCredit = 4 << 10
 	burst       = 1 << 20
 	maxCredit   = 4 * burst
 	perByte     = 2
 	perSegment  = 96
 	perLast     = 4
-	// All directions of a worker share 100 MB of trials in a second, a few percent of what a core opens.
+	// All directions of a worker share 100 MB of trials in a second, a few percent of the bytes that a core opens.
 	nanosecondsPerByte = 10
 	maxSpare           = 64 << 20
-	// One of them takes no more at a time than this part of what there is: there is some for the next.
+	// One of them takes at most this part of the fund at a time: some is left for the next.
 	largestPart = 8
 )
 
@@ -87,7 +87,7 @@ func (r *Reassembler) ask(p *Pair, d *Direction) {
 }
 
 const (
-	// So many ways through segments are looked at for a random, and of so many segments as they come.
+	// The most ways through segments that are looked at for a random, and the most segments as they come.
 	maxAsked, fewAsked = 64, 64
 )
 
@@ -102,8 +102,8 @@ func (h *held) alone(i int) []byte {
 	return s.buf
 }
 
-// spelled looks for the random of a ClientHello that begins at a place and may be in several segments: n bytes of what
-// b has room for are there, the last of them since mark: who had said the first bytes of a hello before does not come
+// spelled looks for the random of a ClientHello that begins at a place and may be in several segments: n bytes of b's room are
+// there, the last of them since mark. So a sender of only the first bytes of a hello does not come
 // first. A segment goes on to its end, or up to where another one begins.
 func (r *Reassembler) spelled(p *Pair, d *Direction, w *ways, seq uint32, b []byte, n int, mark int64, steps *int) {
 	const odd = 0x9e3779b97f4a7c15

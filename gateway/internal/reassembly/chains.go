@@ -284,7 +284,7 @@ const (
 	maxWalk   = 96
 )
 
-// chains returns what a direction may have begun with up to where its bytes are protected, or are not there, of at most so many bytes.
+// chains returns the possible beginnings of a direction, up to protected or missing bytes, of at most `most` bytes.
 func (r *Reassembler) chains(p *Pair, d *Direction, side uint8, origins []uint32, most int) (all []chain) {
 	usual := p.Usual[side]
 	w := r.begins()

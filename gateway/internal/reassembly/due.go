@@ -65,7 +65,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from
 	return result
 }
 
-// opens tells whether with the last so many bytes of a handshake as it should be a record has opened, and nothing else
+// opens tells whether the last n bytes of a proper handshake opened a record, and nothing else
 // has happened: then the direction streams, and nothing need be held of it.
 func (r *Reassembler) opens(p *Pair, side uint8, n int) bool {
 	other := 1 - side

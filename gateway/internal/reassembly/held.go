@@ -46,7 +46,7 @@ func (p *Pool) take(data []byte) []byte {
 	return b[:copy(b, data)]
 }
 
-// buffer returns one for so many bytes.
+// buffer returns one for n bytes.
 func (p *Pool) buffer(n int) []byte {
 	size, class := sizeOf(n)
 	p.Held += size + segmentBytes
@@ -149,7 +149,7 @@ func (s *segment) from(at uint32) []byte {
 type held struct {
 	segs   []*segment // of the pool
 	bytes  int
-	far    []far    // a heap: what is further ahead than all of segs, but for those that reach over
+	far    []far    // a heap of segments further ahead than all of segs, except those that reach over
 	beside int      // bytes of these
 	newest uint64   // when the last one came
 	tops   []uint32 // no segment of a block ends after its top
@@ -222,7 +222,7 @@ func same(a, b []byte) int {
 	return i
 }
 
-// A block is so many segments, of which those are passed over together that end too early.
+// Segments of a block, which are skipped together if they end too early.
 const block = 16
 
 // top keeps tops right when segments from one on have moved by one place.
@@ -274,7 +274,7 @@ type novelty struct {
 	from     uint32
 	rest     []byte
 	conflict bool // for the same place others are held
-	// Of those that are held for the same place, but for small ones, which may lie beside each other: how many there are, and the last of
+	// Of the copies held for the same place, without small ones, which may lie beside each other: their number, and the last of
 	// those that are least like the rest.
 	copies, worst int
 }
@@ -409,7 +409,7 @@ func (h *held) remove(p *Pool, i int) {
 	h.top(i)
 }
 
-// prune lets go of what lies before a place.
+// prune drops the segments before a place.
 func (h *held) prune(p *Pool, base uint32) {
 	// Only those that begin before it can.
 	n, kept := 0, 0
@@ -469,7 +469,7 @@ func (h *held) empty() bool { return len(h.segs)+len(h.far) == 0 }
 // all returns how many bytes are held.
 func (h *held) all() int { return h.bytes + h.beside }
 
-// full tells whether so many bytes more are too much to have at hand.
+// full tells whether n more bytes are too much to have at hand.
 func (h *held) full(n int) bool {
 	return h.bytes+n > MaxBytes && len(h.segs) > 0 || len(h.segs) >= MaxSegments
 }
@@ -511,7 +511,7 @@ func (h *held) later(p *Pool, s *segment) (gone uint64) {
 	return gone
 }
 
-// crowded tells whether there is no place for a segment of so many bytes among those that are far.
+// crowded tells whether there is no place for a segment of n bytes among those that are far.
 func (h *held) crowded(n int) bool {
 	return len(h.far) >= MaxFar && len(h.far[len(h.far)-1].buf) >= n
 }
@@ -535,8 +535,8 @@ func (h *held) nearest() *segment {
 	}
 }
 
-// spill makes the last half of what is at hand far, but for what begins before a place. It returns false if that is
-// nearly all, and how many went, as too many are far.
+// spill makes the last half of the segments at hand far, except those that begin before a place. It returns false if these are
+// nearly all. It also returns how many were dropped because too many are far.
 func (h *held) spill(p *Pool, from uint32) (ok bool, gone uint64) {
 	n := len(h.segs) / 2
 	for n < len(h.segs) && !After(h.segs[n].seq, from) {

@@ -140,7 +140,7 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 	if !every || !d.conflict || numbers > huntNumbers[0] {
 		return false, rest
 	}
-	// Ways through the copies of what may be a record.
+	// Ways through the copies of a possible record.
 	b := r.other[:n]
 	d.credit -= n/4 + d.paint(r.arrange(d, p.Usual[side], start, end, d.policy), start, b)
 	all, _ := spots(b)
@@ -162,7 +162,7 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 	return false, rest
 }
 
-// bid tries a record at a place with so many numbers. short says that there is not enough work.
+// bid tries a record at a place with this many numbers. short says that there is not enough work.
 func (r *Reassembler) bid(p *Pair, d *Direction, side uint8, at uint32, rec []byte, numbers int) (ok, short bool) {
 	h := d.hunt
 	key := maphash.Bytes(r.seed, rec) + uint64(numbers)

@@ -1,10 +1,10 @@
 // Package reassembly puts the segments of TCP in order on a wire that strangers write to.
 //
-// Only a tag decides which bytes are real. A direction holds what no tag has confirmed, and of places for which different
-// bytes came, up to a bound, all copies. The record that opens commits its bytes; what else there was for their places goes.
+// Only a tag decides which bytes are real. A direction holds the bytes that no tag has confirmed. For places with different
+// bytes it holds all copies, up to a bound. The record that opens commits its bytes; the other copies for their places go.
 // Nothing else ends or advances a connection: a hole is given up when a record behind it opens.
 //
-//	a direction is   what comes in order            what is before that, and differs      when its next record does not open
+//	a direction is   bytes in order                 earlier bytes that differ             when its next record does not open
 //	beginning        is kept and fed to TLS         is kept; copies are tried from the    copies are tried from the beginning
 //	                                                beginning
 //	streaming        is fed to TLS                  is kept                               contested
@@ -45,7 +45,7 @@ type Stats struct {
 //
 //	phase       goes on to
 //	beginning   streaming: a record opens; too much waits for keys; nothing more comes
-//	            contested: a record further on opens, and what is before it does not (leave)
+//	            contested: a record further on opens, and the bytes before it do not (leave)
 //	streaming   contested: the next record does not open, or something is missing that will not come
 //	contested   streaming: another copy opens, or a record further on; it was read elsewhere; nothing more comes
 //	            beginning: nothing further on opened (leave)
@@ -60,7 +60,7 @@ const (
 // A Direction is what one direction holds that no tag has confirmed.
 type Direction struct {
 	Since int64 // when it came to a stop
-	// Of what was fed last, while it begins or was read again: the latest of all before it.
+	// Of the bytes fed last, while it begins or was read again: the latest of all before them.
 	mark      int64
 	order     uint64
 	held      held
@@ -69,7 +69,7 @@ type Direction struct {
 	last      uint32 // where the last segment is
 	lastBytes int
 	maybe     [4]uint32 // where else it may begin, the last first; 0 is nowhere
-	base      uint32    // of what is contested, or where TLS stopped in the beginning
+	base      uint32    // of the contested bytes, or where TLS stopped in the beginning
 	usual     Class     // of the beginning's packets, if the direction streams before its keys are there
 	phase     phase
 	begun     bool // origin is known
@@ -132,10 +132,10 @@ type Reassembler struct {
 	list    []int
 	record  []byte
 	other   []byte
-	merits  []merit // of what is held, for evict
+	merits  []merit // of the held segments, for evict
 	sorted  []merit
 	ways    []*ways  // of walks that are over
-	unknown [32]byte // a client random that had no secrets when there were so many changes of the store
+	unknown [32]byte // a client random that had no secrets when the store had had `changes` changes
 	changes uint64
 	arena   arena
 }
@@ -154,7 +154,7 @@ const (
 	maxBeginning = 256 << 10
 	maxCopies    = 64
 	maxFailed    = 512
-	// So many ways through the copies of a record are tried as they come, and when it is stalled.
+	// The most ways through the copies of a record that are tried as they come, and when it is stalled.
 	fewWays, maxWays = 8, 256
 	maxOdd           = 24
 	maxInvolved      = 20
@@ -239,7 +239,7 @@ func (p *Pair) Maybe(side uint8, seq uint32) {
 	}
 }
 
-// Confirmed returns the place up to which a direction was read: what comes behind it waits, or is not whole.
+// Confirmed returns the place up to which a direction was read: the bytes behind it wait, or are incomplete.
 func (r *Reassembler) Confirmed(p *Pair, side uint8) uint32 {
 	d := p.Dir[side]
 	pending := r.Dec.Pending(p.TLS, side)

@@ -8,7 +8,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// looksLikeHello tells whether data begins with what a side says first.
+// looksLikeHello tells whether data begins with the first message of a side.
 func looksLikeHello(data []byte, side uint8) bool {
 	return len(data) >= 6 && data[0] == 22 && data[1] == 3 && data[2] <= 4 && data[5] == side+1
 }
@@ -37,7 +37,7 @@ type candidate struct {
 	bytes  []byte
 	hash   uint64 // of these, and origin
 	steps  []step // how it came
-	// What decides whether a record opens: so many bytes, those in plain text, and the latest of the copies of what is protected behind them.
+	// These decide whether a record opens: the number of bytes in plain text, and the latest of the copies of the protected bytes behind them.
 	plain  int
 	latest uint64
 }
@@ -294,7 +294,7 @@ func (r *Reassembler) replay(p *Pair) bool {
 	return false
 }
 
-// search is replay with at most so many bytes of each direction.
+// search is replay with at most `most` bytes of each direction.
 func (r *Reassembler) search(p *Pair, most int) bool {
 	var all [2][]candidate
 	defer r.arena.release(r.arena.mark())
@@ -346,7 +346,7 @@ search:
 		}
 	}
 	r.read(p, &all[0][best[0]], &all[1][best[1]], false)
-	// What is not needed to see a record open comes behind it.
+	// Bytes that are not needed to see a record open come behind it.
 	for side := range uint8(2) {
 		if d := p.Dir[side]; d != nil && d.phase == beginning && d.begun {
 			r.advance(p, d, side)
@@ -374,9 +374,9 @@ func (p *Pair) deep() bool {
 	return false
 }
 
-// A pairing is two beginnings, as numbers for what decides whether a record opens with them.
+// A pairing is two beginnings, as numbers that decide whether a record opens with them.
 type pairing struct {
-	plain uint64 // what is in plain text, and what came last behind it: where no record opens, none will
+	plain uint64 // the bytes in plain text, and those that came last behind them: where no record opens, none will
 	all   uint64 // and all bytes: where the next record is not whole, more may make it so, or other copies
 }
 

@@ -2,17 +2,17 @@ package reassembly
 
 import "slices"
 
-// What a direction holds is at hand, in order: what is due and what is near it, at most MaxSegments and MaxBytes of it,
-// as the search through copies looks at all of that. What is further ahead is far: it waits in a heap, the nearest on
-// top, and comes to hand as the direction goes on. Memory bounds it, and MaxFar; the largest window of TCP does as
+// Held segments are at hand, in order: those that are due or near, at most MaxSegments and MaxBytes,
+// as the search through copies looks at all of them. Segments further ahead are far: they wait in a heap, the nearest on
+// top, and come to hand as the direction goes on. Memory bounds it, and MaxFar; the largest window of TCP does as
 // well.
 //
-//	a segment comes                  what is at hand is full          there is no memory
-//	behind the nearest that is far   it is far as well                the direction that holds most lets go of what is furthest ahead
-//	before that                      the last half becomes far      the same
-//	for a record that is crowded     what is least like the rest goes, then what is smallest
+//	a segment comes                  no room at hand                  no memory
+//	behind the nearest that is far   it is far as well                the direction that holds most drops its furthest segment
+//	before that                      the last half becomes far        the same
+//	for a record that is crowded     the one least like the rest goes, then the smallest
 //
-// A record is crowded if all that is at hand is for it: only strangers do that.
+// A record is crowded if all segments at hand are for it: only attackers do that.
 
 // keep puts a segment among those that are held, and makes room if there is none.
 func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *source, now int64) Result {
@@ -138,7 +138,7 @@ func (r *Reassembler) recall(p *Pair, d *Direction, side uint8) {
 	}
 }
 
-// furthest has the direction that holds most let go of something, or this one of what is further ahead than a place. It
+// furthest has the direction that holds most drop something, or this one the segments further ahead than a place. It
 // returns false if there is nothing.
 func (r *Reassembler) furthest(d *Direction, seq uint32) bool {
 	if l := r.largest; l != nil && l != d && l.held.all() > d.held.all() {
@@ -160,8 +160,8 @@ func (r *Reassembler) furthest(d *Direction, seq uint32) bool {
 }
 
 // fewer tells whether there may be another copy of a place. If there are many it takes the place of the
-// last one of those least like the rest: the first ones stay, and the last,
-// but for hellos, of which each is read, and for small ones.
+// last one of those least like the rest: the first ones stay, and the last.
+// Hellos are excepted, because each is read, and so are small copies.
 func (r *Reassembler) fewer(d *Direction, x *novelty, of *source, usual Class) bool {
 	if x.copies < maxCopies {
 		return true
@@ -188,7 +188,7 @@ func (p *Pair) Holds() (n int) {
 	return n
 }
 
-// Pay lets go of so much of what a connection holds, first of what is furthest ahead. It returns how much that was.
+// Pay drops n bytes that a connection holds, the furthest ahead first. It returns how many it dropped.
 func (r *Reassembler) Pay(p *Pair, n int) (freed int) {
 	for _, d := range p.Dir {
 		if d == nil {
@@ -239,8 +239,8 @@ func (r *Reassembler) below(p *Pair, d *Direction, side uint8, seq uint32, n int
 		!d.floor.less(meritOf(of.Class().rank(usual), base, many, seq, n))
 }
 
-// evict makes room for a segment at a place: the worst eighth of what is at hand goes. It returns false if the new one
-// would be among these: as long as what is held only gets better, that is seen without a look at it.
+// evict makes room for a segment at a place: the worst eighth of the segments at hand goes. It returns false if the new one
+// would be among these. As long as the held segments only get better, that is known without a look at them.
 func (r *Reassembler) evict(p *Pair, d *Direction, side uint8, seq uint32, n int, from *source) bool {
 	many := len(d.held.segs) >= MaxSegments
 	base, usual := r.base(p, d, side), p.Usual[side]

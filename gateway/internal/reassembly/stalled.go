@@ -123,7 +123,7 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 		if !p.TLS.InDispute(side) {
 			return r.concede(p, d, side)
 		}
-		d.base = *p.Next[side] // for who has nothing pending
+		d.base = *p.Next[side] // for a side that has nothing pending
 		r.collect(p, side)
 		if d.phase != contested {
 			d.phase, d.base, d.fresh = contested, *p.Next[side], true
@@ -282,7 +282,7 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 		}
 		r.settle(p, side, now)
 	}
-	// What is left is counted.
+	// The rest is counted.
 	d = p.Dir[side]
 	if d == nil {
 		return

@@ -10,9 +10,9 @@ import (
 )
 
 // A record of twelve segments, of each of which a stranger sent one copy, has four thousand ways, and each that is
-// tried costs a record. But a tag is a sum of what its segments add to it, and a mask: with the tag of one way, and of
+// tried costs a record. But a tag is a mask and the sum of its segments' contributions: with the tag of one way, and of
 // those in which one segment is another copy, there is the tag of every way. Half of the segments have some dozens of
-// sums, and so has the other half; where one of these is what is missing to the tag of the record, that is its way.
+// sums, and so has the other half. Where a sum of one half and a sum of the other give the tag of the record, that is its way.
 const (
 	mostSums   = 1 << 12 // of a half
 	mostPlaces = 48      // places of a record where copies differ
@@ -46,7 +46,7 @@ func (s sums) add(a, b number) number {
 	return number{hi, lo}
 }
 
-// sub is add with what is added taken away.
+// sub undoes add.
 func (s sums) sub(a, b number) number {
 	if !s.adds {
 		return number{a.hi ^ b.hi, a.lo ^ b.lo}
@@ -112,7 +112,7 @@ func halve(all []place) (left, right []place, ok bool) {
 	return nil, nil, false
 }
 
-// each calls f with the number of every way through the places of a half, and what it adds, until it returns true.
+// each calls f with the number of every way through the places of a half, and its sum, until it returns true.
 func (s sums) each(h half, f func(way int, sum number) bool) bool {
 	var walk func(k, way int, sum number) bool
 	walk = func(k, way int, sum number) bool {
@@ -252,7 +252,7 @@ func (s sums) slack() number {
 	return number{0, slack}
 }
 
-// near is the same for most numbers that are, but for what they gain, and else for one of those slack away.
+// near is equal for most numbers that are equal except for their gain, and otherwise for one that is slack away.
 func (s sums) near(n number) number {
 	if !s.adds {
 		return n
@@ -260,7 +260,7 @@ func (s sums) near(n number) number {
 	return number{n.hi, n.lo >> slackBits}
 }
 
-// same tells whether two numbers are, but for what they gain.
+// same tells whether two numbers are equal except for their gain.
 func (s sums) same(a, b number) bool {
 	if !s.adds {
 		return a == b

@@ -1,4 +1,4 @@
-// Package rules says what may pass a gateway that is closed, although nobody can read it, and what may not, although somebody can.
+// Package rules says which unreadable traffic passes a closed gateway, and which readable traffic does not.
 package rules
 
 import (
@@ -135,7 +135,7 @@ type Packet struct {
 	Proto int
 	Addr  [2]netip.Addr
 	Port  [2]uint16
-	Local bool // what a link needs to work: ARP and the discovery of neighbours, without room for anything else
+	Local bool // what a link needs to work: ARP and the discovery of neighbors, without room for anything else
 }
 
 func (r *Rule) matches(p *Packet) bool {
@@ -220,7 +220,7 @@ func Frame(b []byte) (p Packet, ip, tcp int, ok bool) {
 	switch kind {
 	case 0x0806:
 		p.Proto = arp
-		// 28 bytes, and what Ethernet pads.
+		// 28 bytes, and the padding of Ethernet.
 		p.Local = len(b) <= at+46 && len(b) >= at+28 && be.Uint16(b[at:]) == 1 && be.Uint16(b[at+2:]) == 0x0800
 		if p.Local {
 			for _, x := range b[at+28:] {
@@ -264,7 +264,7 @@ func Frame(b []byte) (p Packet, ip, tcp int, ok bool) {
 		if next == fragment {
 			return p, ip, 0, true
 		}
-		// Neighbours are asked for by packets that never leave their link (RFC 4861), with nothing in front.
+		// Neighbors are asked for by packets that never leave their link (RFC 4861), with nothing in front.
 		if h[6] == 58 && len(b) >= at+8 && h[7] == 255 && b[at] >= 133 && b[at] <= 136 && len(b) <= at+88 {
 			p.Local = true
 		}

@@ -1,5 +1,5 @@
-// Package seed gives random tests the number that they begin with: -seed, or the environment variable SEALANE_SEED, or what the test
-// has otherwise.
+// Package seed gives random tests the number that they begin with: -seed, or the environment variable SEALANE_SEED, or the test's
+// default.
 package seed
 
 import (

@@ -12,11 +12,11 @@ type Given struct {
 	Key, IV []byte // as in RFC 8446; in TLS 1.2 with AES-GCM and AES-CCM the IV is 4 bytes
 	Secret  []byte // the traffic secret that Key and IV follow from, or nil: then a KeyUpdate is the end
 	Next    uint64 // number of the next record
-	Aligned bool   // the bytes that come begin with that record; else it is searched for
-	Search  uint32 // so many records may have gone by since; 0: 4096
+	Aligned bool   // the next bytes begin with that record; otherwise it is searched for
+	Search  uint32 // the most records that may have passed since; 0: 4096
 }
 
-// Complete tells what is wrong with g. Key and IV may be missing if there is a Secret; they are filled in.
+// Complete returns the error in g. Key and IV may be missing if there is a Secret; they are filled in.
 func (g *Given) Complete() error {
 	s := suites[g.Suite]
 	if s == nil {
@@ -107,7 +107,7 @@ func (d *Decrypter) Position(c *Conn, side uint8) (number uint64, have int, ok b
 	return h.seq, int(h.have), c.mode[side] == reading && h.doubt == 0 && h.skip == 0 && h.aead != nil && c.lineage[side] != updated
 }
 
-// Advance says that the records before a number were read elsewhere, and that what comes begins with it.
+// Advance says that the records before a number were read elsewhere, and that the next bytes begin with it.
 func (d *Decrypter) Advance(c *Conn, side uint8, number uint64) {
 	d.settle(c)
 	h := &c.half[side]

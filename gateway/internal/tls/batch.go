@@ -104,7 +104,7 @@ func (d *Decrypter) FlushAll() {
 // opened takes a record of the batch.
 func (d *Decrypter) opened(x *pending, op *batch.Op) {
 	l, c := x.l, x.c
-	// The tag belongs to these keys and this number: nobody else's record can be in its place.
+	// The tag belongs to these keys and this number: no other record can be in its place.
 	ok := op.Err == nil && l.armed && l.seq == x.seq && l.age == x.age
 	if ok {
 		text := op.Out

@@ -65,8 +65,8 @@ const (
 	scanning      // for the next record that opens, after loss
 	counting      // there are no keys; records are only counted
 	ignoring      // nothing will be delivered, nor would have been
-	losing        // nothing will be delivered of what would have been
-	disputed      // a record does not open; what there is of it and behind it waits for other copies
+	losing        // nothing more of its data will be delivered
+	disputed      // a record does not open; its bytes and those behind it wait for other copies
 )
 
 // holds tells whether bytes wait for keys, or for the other direction.
@@ -115,7 +115,7 @@ const (
 	unheard    hellos = iota // none
 	offered                  // a ClientHello
 	repeated                 // another one
-	retried                  // a ClientHello, and HelloRetryRequest: 0-RTT data until the next one is nobody's
+	retried                  // a ClientHello, and HelloRetryRequest: 0-RTT data until the next one belong to no side
 	reoffered                // the next one
 	answered                 // a ServerHello
 	reanswered               // the same after a HelloRetryRequest
@@ -157,7 +157,7 @@ func (c *Conn) retry() bool {
 	return c.hellos == retried || c.hellos == reoffered || c.hellos == reanswered
 }
 
-// A half is one direction: two cache lines, and what the next bytes of a record that is not whole need, but for rest.part.
+// A half is one direction: two cache lines, and the state for the next bytes of an incomplete record, except rest.part.
 type half struct {
 	aead    cipher.AEAD
 	line    *Line  // of the user, or nil
@@ -190,7 +190,7 @@ type rest struct {
 
 // A patience is whether a direction waits for keys, its own and those of the other one, which it must not overtake.
 //
-//	patience  what comes before its keys  goes on to
+//	patience  bytes before its keys       goes on to
 //	patient   is held                     overfull  more is held than Limits allow: what there is goes on without keys
 //	                                      expired   Expire: the time that keys have is over
 //	overfull  is counted                  expired   the same
@@ -266,7 +266,7 @@ type part struct {
 }
 
 const (
-	// So many parts are kept apart. In the second half of them directions alternate, then small pieces lose their order.
+	// The most parts that are kept apart. In the second half of them directions alternate, then small pieces lose their order.
 	maxParts  = 512
 	partBytes = 16
 )

@@ -35,12 +35,12 @@ var DefaultLimits = Limits{HeldFlow: 4 << 20, Held: 64 << 20, Partial: 128 << 20
 // A Decrypter reads many connections. It is not safe for concurrent use: there is one for each core.
 type Decrypter struct {
 	Store *keys.Store
-	// Derived is how many times keys were derived, for who pays for it.
+	// Derived is how many times keys were derived, for the budget.
 	Derived uint64
 	Limits  Limits
 	Wait    bool // keys may come after the records that need them
 	Batch   bool // small records may be delivered late, with FlushAll; p of Feed must stay as it is until then
-	// Dispute has a direction stop at a record that does not open, with what follows it, until TryRecord, Seek or Resume:
+	// Dispute has a direction stop at a record that does not open, with the bytes behind it, until TryRecord, Seek or Resume:
 	// there may be other copies of its bytes.
 	Dispute bool
 
@@ -209,7 +209,7 @@ func (d *Decrypter) Close(c *Conn) {
 			d.Stats.LostBytes += uint64(h.missing)
 		}
 		if n := int(h.have) + len(r.held) + r.hs.unfinished(); n > 0 && c.state == Readable {
-			// A record or handshake message that did not become whole, or the rest of what was searched.
+			// An incomplete record or handshake message, or the rest of searched bytes.
 			d.Stats.LostBytes += uint64(n)
 			h.missing += uint32(n)
 		}

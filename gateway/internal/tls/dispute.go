@@ -57,7 +57,7 @@ func (c *Conn) Partial(side uint8) bool { return c.mode[side] == reading && c.ha
 // Hello tells whether a ClientHello was read.
 func (c *Conn) Hello() bool { return c.hellos != unheard }
 
-// Pending returns the bytes that were fed last and that no tag has confirmed: the beginning of a record, or what waits. They
+// Pending returns the bytes that were fed last and that no tag has confirmed: the beginning of a record, or waiting bytes. They
 // are valid until the next call.
 func (d *Decrypter) Pending(c *Conn, side uint8) []byte {
 	r := &c.rest[side]
@@ -93,7 +93,7 @@ const (
 // middleboxes (RFC 8446, section 5); but nothing shows who sent it until the record behind it opens.
 const changeBytes = headerBytes + 1
 
-// Prefix returns how many bytes at the beginning of what a disputed direction has are to be tried together with the
+// Prefix returns how many bytes at the beginning of a disputed direction's data are to be tried together with the
 // record behind them.
 func (c *Conn) Prefix(side uint8, b []byte) int {
 	e := c.half[side].epoch
@@ -129,7 +129,7 @@ func (d *Decrypter) TryRecord(c *Conn, side uint8, rec []byte) Outcome {
 	return Taken
 }
 
-// Resume has a disputed direction go on with what is fed next, which is what it stopped at or another copy of it.
+// Resume has a disputed direction go on with the bytes fed next, which are those that it stopped at or another copy of them.
 func (d *Decrypter) Resume(c *Conn, side uint8) {
 	if c.mode[side] == disputed {
 		c.mode[side] = reading
@@ -191,10 +191,10 @@ func (d *Decrypter) Seek(c *Conn, side uint8, b []byte, gap int, work *int) int 
 	return 0
 }
 
-// trialBytes is what the opening of a record costs besides its bytes, as if it were so many more.
+// trialBytes is the cost of opening a record besides its bytes, in bytes.
 const trialBytes = 256
 
-// TrialBytes is what the opening of a record of so many bytes costs, in bytes.
+// TrialBytes is the cost of opening a record of n bytes, in bytes.
 func TrialBytes(n int) int { return n + trialBytes }
 
 // TakeSearched returns what was collected of a direction that is searched, and leaves nothing there.

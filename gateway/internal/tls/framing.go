@@ -13,10 +13,10 @@ package tls
 //	armed      records, by the Line alone (Take)      reading   whatever is not a whole small record of data; settle
 //	holding    kept, up to Limits                     due       Retry, Expire, a hello of the other direction; or too many are kept
 //	due        kept, as before                        reading   when the call that made it so ends, in the order in which they came
-//	disputed   kept, for who looks for other copies   reading   TryRecord, Seek, Resume, Rewind, Reset
+//	disputed   kept, for the search for copies        reading   TryRecord, Seek, Resume, Rewind, Reset
 //	scanning   searched for a record that opens       reading   one opens
 //	counting   records, that are only counted         reading   keys have come
-//	                                                  losing    what comes is no record
+//	                                                  losing    the next bytes are no record
 //	ignoring   thrown away                            reading   Reset, Rewind: before any record opened; Give, Advance
 //	losing     thrown away, and counted as lost       reading   the same
 

@@ -171,7 +171,7 @@ func wanted(kind uint8) bool {
 	return kind == msgClientHello || kind == msgServerHello || kind == msgEncryptedExtensions
 }
 
-// feed calls each for every message that is complete. Bodies that nobody wants are nil.
+// feed calls each for every message that is complete. Bodies that are not wanted are nil.
 func (m *messages) feed(p []byte, each func(kind uint8, body []byte)) {
 	for len(p) > 0 && !m.lost {
 		if m.have < 4 {

@@ -105,7 +105,7 @@ type gcmKeys struct {
 
 const gcmShift = 11 // two megabytes
 
-// expect takes memory in pieces for so many connections, if these are smaller than two megabytes.
+// expect takes memory in pieces for that many connections, if these are smaller than two megabytes.
 func (k *gcmKeys) expect(connections int) {
 	for k.shift = 4; k.shift < gcmShift && 1<<k.shift < 2*connections; {
 		k.shift++

@@ -6,12 +6,12 @@ import "bytes"
 const (
 	maxProxyLine  = 107
 	proxyTwoBytes = 16
-	maxProxyTwo   = 4096 // with what a balancer adds; more is not believed
+	maxProxyTwo   = 4096 // with the fields that a balancer adds; more is not believed
 )
 
 var proxySignature = []byte("\r\n\r\n\x00\r\nQUIT\n")
 
-// ProxyHeader returns how many bytes of b, the beginning of what a client sends, are a header of the PROXY protocol, in which a
+// ProxyHeader returns how many bytes of b, the beginning of a client's data, are a header of the PROXY protocol, in which a
 // balancer tells a server whose connection it passes on. It is 0 if there is none, or if it is not whole.
 func ProxyHeader(b []byte) int {
 	switch {

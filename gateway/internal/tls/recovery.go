@@ -11,12 +11,12 @@ import (
 // have are tried; the tag decides. The records lost may have changed the keys, so the keys that follow are tried too.
 
 const (
-	// So many records in a row do not open only if the keys are wrong.
+	// This many records in a row fail to open only if the keys are wrong.
 	maxFails = 16
 	// Numbers tried for one record, and openings tried in the life of one connection: what an attacker can make us do.
 	maxTrials     = 4096
 	maxConnTrials = 1 << 16
-	// So many KeyUpdates are looked for in one hole.
+	// The most KeyUpdates that are looked for in one hole.
 	maxUpdates = 3
 )
 
@@ -107,7 +107,7 @@ func (d *Decrypter) passOver(c *Conn, side uint8, size uint32) {
 	d.lost(c, side, int(size))
 }
 
-// lost notes that n bytes of the stream will not be opened. They are reported before what comes after them, when it is
+// lost notes that n bytes of the stream will not be opened. They are reported before the bytes after them, when it is
 // known how many records they were.
 func (d *Decrypter) lost(c *Conn, side uint8, n int) {
 	h := &c.half[side]
@@ -444,7 +444,7 @@ func (d *Decrypter) abandon(c *Conn, side uint8) {
 	}
 }
 
-// giveUp ends the reading of a connection because of what one side sent; the other side's is read on if a record of it was
+// giveUp ends the reading of a connection because of one side's data; the other side's is read on if a record of it was
 // opened, or may be.
 func (d *Decrypter) giveUp(c *Conn, side uint8, why State) {
 	c.disarm(Client)

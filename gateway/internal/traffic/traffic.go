@@ -232,7 +232,7 @@ func (s *Session) Seal(side int, kind byte, text []byte, pad int) []byte {
 	return s.traffic[side].seal(kind, text, pad)
 }
 
-// Handshake returns a record of the handshake, as a part of what is said after the flights.
+// Handshake returns a record of the handshake, as a part of the data after the flights.
 func (s *Session) Handshake(side int, body []byte) []byte {
 	return s.handshake[side].seal(22, body, 0)
 }

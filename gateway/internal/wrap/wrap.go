@@ -204,7 +204,7 @@ func UDPv4(port uint16, parts ...[]byte) []byte { return IPv4(protoUDP, udp(port
 // UDPv6 is a datagram to a port.
 func UDPv6(port uint16, parts ...[]byte) []byte { return IPv6(protoUDP, udp(port, parts...)) }
 
-// Split cuts an IP packet into fragments of at most so many bytes of data.
+// Split cuts an IP packet into fragments with at most `most` bytes of data.
 func Split(ip []byte, most int, id uint16) (all [][]byte) {
 	most = max(most&^7, 8)
 	if ip[0]>>4 == 4 {
