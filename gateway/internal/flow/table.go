@@ -51,7 +51,7 @@ const Line = 64
 // Wide is 1 where pointers have 8 bytes, and else 0. Only there structures with pointers are laid out in lines.
 const Wide = unsafe.Sizeof(uintptr(0)) / 8
 
-// Worth is lower for what goes first when there is no room: strangers can make connections, but none of which a record opens.
+// Worth is lower for entries that are removed first when there is no room: strangers can make connections, but none of which a record opens.
 func (e *Entry[S]) worth() int {
 	switch {
 	case e.Conn == 0:

@@ -160,7 +160,7 @@ const (
 	maxInvolved      = 20
 	maxFed           = 64
 	maxUrgent        = 3
-	// Of bytes behind a hole so many are looked through at once, and so often a hole waits for more work.
+	// The most bytes behind a hole that are searched at once, and how often a hole waits for more work.
 	maxIsland  = 128 << 10
 	maxLooks   = 8
 	maxForgone = 16 << 10
@@ -339,7 +339,7 @@ func (r *Reassembler) prove(p *Pair, d *Direction, side uint8) {
 	}
 }
 
-// authentic says what a packet was like that was authenticated, with so many bytes of payload.
+// authentic records the class of an authenticated packet with n bytes of payload.
 func (p *Pair) authentic(side uint8, class Class, n int) {
 	p.Usual[side] = class
 	switch {

@@ -33,7 +33,7 @@ func (p *Pair) missing(d *Direction, side uint8) (at uint32, behind bool) {
 	return at, len(d.held.far) > 0 || last >= 0 && After(d.held.segs[last].reach, at)
 }
 
-// What the receiver has not acknowledged is waited for so many times longer: it will be sent again.
+// The factor by which bytes without an acknowledgment are waited for longer: they will be sent again.
 const patience = 10
 
 // Tick looks after a direction that is stalled. Something behind it is looked for after a wait, from when the receiver
