@@ -16,18 +16,18 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// Options of a Worker. The zero value of each field stands for what DefaultOptions has, but for KeyWait and Idle.
+// Options of a Worker. The zero value of each field except KeyWait and Idle stands for that of DefaultOptions.
 type Options struct {
 	Flows    int   // connections in the table
-	Room     int   // for so many memory is taken at once; the table grows to Flows
+	Room     int   // connections that memory is taken for at once; the table grows to Flows
 	KeyWait  int64 // how long ciphertext waits for keys, in nanoseconds; 0: keys are all there
 	HoleWait int64 // how long later segments wait for an earlier one
 	Idle     int64 // a connection without packets for so long is over; 0: it is kept while the table has room
 	Queued   int   // bytes of segments held out of order, of all connections
 	TLS      tls.Limits
 	Keys     *Keys // given with addresses, or nil
-	Memory   int   // bytes that all connections may hold of what is not read yet; 0: as much as Queued and TLS allow each for itself
-	Gate     *Gate // forward what is read, and nothing else but what rules allow; or nil
+	Memory   int   // bytes that all connections may hold unread; 0: as much as Queued and TLS allow each for itself
+	Gate     *Gate // forward data that was read, and traffic that rules allow; or nil
 
 	OneNetwork bool // see packet.Parser
 	About      bool // have output.Flow.About
@@ -217,7 +217,7 @@ type lot struct {
 // Frames handles frames, in their order.
 //
 // Each lot of a few dozen goes through four steps, and each asks memory for what the next one needs, which comes while other
-// lots go through theirs: the index of the table, connections, and what they need besides.
+// lots go through theirs: the index of the table, connections, and their other data.
 func (w *Worker) Frames(frames []capture.Frame) {
 	const steps = len(w.lots)
 	n := (len(frames) + lotFrames - 1) / lotFrames
@@ -296,7 +296,7 @@ func (w *Worker) ready(l *lot) {
 	}
 }
 
-// headersAtOnce are so many that the ways through the page tables, which each may need, overlap.
+// headersAtOnce is large enough that the walks through the page tables, which each may need, overlap.
 const headersAtOnce = 8
 
 // headers asks for those of frames that are to be parsed.

@@ -63,7 +63,7 @@ type Stats struct {
 // (RFC 9000, section 17.1), and half of that is for packets that are missing.
 const packetsAtOnce = 32
 
-// A Decrypter belongs to one goroutine. The functions, if set, are told of what happens; they do not keep data.
+// A Decrypter belongs to one goroutine. It calls the functions that are set at each event; they do not keep data.
 type Decrypter struct {
 	Stats  Stats
 	Store  *keys.Store

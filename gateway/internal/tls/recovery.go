@@ -322,7 +322,7 @@ func mayOpen13(rec []byte) bool {
 	return rec[0] == typeData && len(rec) >= minRecord && len(rec) <= headerBytes+maxText13
 }
 
-// find is look for who is bound by what may be tried in the life of a connection.
+// find is look, bounded by the trials in the life of a connection.
 func (d *Decrypter) find(c *Conn, side uint8, rec []byte, from uint32) (o opening, ok bool) {
 	if c.trials > maxConnTrials {
 		if !d.Dispute {
@@ -336,7 +336,7 @@ func (d *Decrypter) find(c *Conn, side uint8, rec []byte, from uint32) (o openin
 	return o, ok
 }
 
-// look tries the keys and numbers that a record may have, if so many records before it may be lost. Numbers below from are left out for the
+// look tries the keys and numbers that a record may have, if `doubt` records before it may be lost. Numbers below from are left out for the
 // key in use.
 func (d *Decrypter) look(c *Conn, side uint8, rec []byte, from, doubt uint32) (o opening, ok bool) {
 	h := &c.half[side]

@@ -1,5 +1,5 @@
-// The command quic serves a file of zeroes over QUIC, or downloads it: what TestInlineQUIC sends through the gateway. It has a module of
-// its own, so that nobody else needs quic-go.
+// The command quic serves a file of zeroes over QUIC, or downloads it: TestInlineQUIC sends that through the gateway. It has a module of
+// its own, so that no other module needs quic-go.
 //
 //	quic serve ADDRESS BYTES    prints "listening"; closes each connection when its client does
 //	quic get ADDRESS SECONDS    prints how many bytes came; exit status 1 if there is no connection in that time; SSLKEYLOGFILE names its key log
