@@ -4,6 +4,14 @@
 gateway: ## the TLS gateway, build/sealane-gateway
 	cd gateway && CGO_ENABLED=0 $(GO) build -o $(CURDIR)/$(B)/sealane-gateway ./cmd/sealane-gateway
 
+# For programs with OpenSSL where the kernel allows no BPF.
+C_FILES += gateway/preload/sealane_keylog.c
+.PHONY: gateway-keylog
+gateway-keylog: $(B)/sealane_keylog.so ## a library that has programs with OpenSSL write a key log, by LD_PRELOAD
+$(B)/sealane_keylog.so: gateway/preload/sealane_keylog.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -std=c11 -Wall -Wextra -Werror -fPIC -shared -o $@ $< $(LDFLAGS) -ldl
+
 # Without jetstream: to compile a NATS server for this costs more than it can find. Nor can it find anything where one goroutine
 # reads segments, or where other programs alone are asked; with cgo, which it needs, root's privileges stay. go-vet-gateway has vetted it.
 $(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -vet=off -skip '^TestInline$$$$|^TestBudget$$$$|^TestTable$$$$|TestInlineQUIC|TestTshark|TestAnySegments|TestSoak|TestMemory|TestSynthetic|TestDropsRoot|TestKeysOf' ./cmd/... ./handover/... \

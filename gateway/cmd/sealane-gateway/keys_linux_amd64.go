@@ -50,8 +50,8 @@ func keysCommand() *cobra.Command {
 }
 
 // What users can do where the kernel does not let this work.
-const withoutBPF = "keys needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE, and a kernel that is not locked down. Without it, the program can " +
-	"write a key log: docs/gateway-keys.md says how, for each server and client"
+const withoutBPF = "keys needs root, and a kernel that is not locked down. Without them, LD_PRELOAD=sealane_keylog.so has programs with OpenSSL " +
+	"write a key log, and others do so by themselves: see docs/gateway-keys.md"
 
 func (t *tapped) run(ctx context.Context) error {
 	ways := 0

@@ -42,13 +42,6 @@ func webServer(t *testing.T, version uint16) string {
 	return l.Addr().String()
 }
 
-// itself is this program as the command.
-func itself(args ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), "SEALANE_GATEWAY_TEST_MAIN=1")
-	return cmd
-}
-
 // began runs the command until the end of the test, and waits until it says something.
 func began(t *testing.T, until string, args ...string) *process {
 	t.Helper()
@@ -76,18 +69,6 @@ func tap(t *testing.T, args ...string) string {
 	name := filepath.Join(t.TempDir(), "taken")
 	began(t, "taking keys", append([]string{"keys", "--write", name}, args...)...)
 	return name
-}
-
-// missing returns the lines of a key log that were not taken. The secrets that follow a KeyUpdate are not.
-func missing(written, taken string) (lines []string) {
-	b, _ := os.ReadFile(written)
-	have, _ := os.ReadFile(taken)
-	for _, line := range strings.Split(string(b), "\n") {
-		if line != "" && line[0] != '#' && !strings.Contains(line, "_SECRET_N ") && !bytes.Contains(have, []byte(line+"\n")) {
-			lines = append(lines, line)
-		}
-	}
-	return lines
 }
 
 // compare waits until all keys that a program wrote were taken.
@@ -380,6 +361,11 @@ func TestKeysWait(t *testing.T) {
 // What cannot work is said, with what to do.
 func TestKeysSays(t *testing.T) {
 	dir := t.TempDir()
+	if os.Getuid() == 0 {
+		if said, ok := powerless(t, "keys", "--pid", "1", "--write", dir+"/powerless"); ok || !strings.Contains(said, withoutBPF) {
+			t.Errorf("without privileges: success %v, it says %s", ok, said)
+		}
+	}
 	readable := dir + "/readable"
 	os.WriteFile(readable, nil, 0o644)
 	os.Chmod(readable, 0o644)
