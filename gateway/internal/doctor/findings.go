@@ -125,8 +125,8 @@ var causes = []cause{
 		"Packets were cut off when they were captured, and a record can only be opened whole.", "Capture with tcpdump -s 0."},
 	{"joined late", func(_ *Doctor, c *conn, _ map[packet.Tuple]bool) bool {
 		return !c.client.found && !c.server.found && c.records
-	}, "The ClientHello was not seen: the connection began before the capture.",
-		"Start the capture first and have the client connect again, or give the keys by address (--api of live)."},
+	}, "The ClientHello was not seen, as the connection began before the capture, and no secret of the key log opens its records.",
+		"Start the capture first and have the client connect again. For TLS 1.3 the key log of that connection is enough; else give keys by address (--api of live)."},
 	{"not TLS", func(_ *Doctor, c *conn, _ map[packet.Tuple]bool) bool { return !c.client.found && !c.server.found },
 		"The connection holds no ClientHello: it is not TLS, or TLS begins within a protocol that the gateway does not know.",
 		"If you expected TLS, check the port, and that TLS does not end at a load balancer before this place."},
@@ -145,8 +145,8 @@ var causes = []cause{
 		"The connection has a version of TLS before 1.2, which the gateway does not read.", "Have the server require TLS 1.2 or 1.3."},
 	{"unsupported suite", func(_ *Doctor, c *conn, _ map[packet.Tuple]bool) bool {
 		return !gateway.Supported(c.server.version, c.server.suite)
-	}, "The gateway does not read this cipher suite: it reads AES-GCM and ChaCha20-Poly1305.",
-		"Have the server prefer TLS 1.3, or suites of TLS 1.2 with AES-GCM or ChaCha20-Poly1305."},
+	}, "The gateway does not read this cipher suite: it reads AES-GCM, AES-CCM and ChaCha20-Poly1305.",
+		"Have the server prefer TLS 1.3, or suites of TLS 1.2 with AES-GCM, AES-CCM or ChaCha20-Poly1305."},
 	{"no keys", func(d *Doctor, _ *conn, _ map[packet.Tuple]bool) bool { n, _ := d.store.Lines(); return n == 0 },
 		"There are no keys at all.",
 		"Start the client or server with SSLKEYLOGFILE=/path/keys.log in its environment and give --keys /path/keys.log, or take them with sealane-gateway keys. " +
