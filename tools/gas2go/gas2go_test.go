@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -371,6 +372,11 @@ func TestCheck(t *testing.T) {
 			}
 		}
 	}
+	generated := newRoot(t, goodKernels(t)...)
+	addLevels(t, generated)
+	if status, out := gas2go("-root", generated, "gen"); status != 0 {
+		t.Fatalf("gen: status %d:\n%s", status, out)
+	}
 	const sum = outputDir + "/sum_ssse3_amd64.s"
 	const rustSum = rustDir + "/x86_64/sum_ssse3.s"
 	for _, c := range []struct {
@@ -410,18 +416,17 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			root := newRoot(t, goodKernels(t)...)
-			addLevels(t, root)
-			if status, out := gas2go("-root", root, "gen"); status != 0 {
-				t.Fatalf("gen: status %d:\n%s", status, out)
+			root := t.TempDir()
+			if err := os.CopyFS(root, os.DirFS(generated)); err != nil {
+				t.Fatal(err)
 			}
 			c.plant(t, root)
 			status, out := gas2go("-root", root, "check")
 			if status != c.status || !strings.Contains(out, c.want) {
 				t.Fatalf("status %d, want %d and %q:\n%s", status, c.status, c.want, out)
 			}
-			if c.status == 0 {
-				return
+			if !slices.Contains([]string{"machine code", "level", "missing", "source", "source gone from Rust", "levels of an architecture removed"}, c.name) {
+				return // gen writes everything anew, whatever differed
 			}
 			if status, out := gas2go("-root", root, "gen"); status != 0 {
 				t.Fatalf("gen: status %d:\n%s", status, out)
