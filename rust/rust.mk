@@ -2,6 +2,7 @@
 
 $(eval $(call suite,rust,$(B)/vectors.txt $(B)/aeads.txt,rust/check $(B) test))
 $(eval $(call suite,rust-lint,,rust/check $(B) lint))
+$(eval $(call suite,rust-objects,,rust/check $(B) objects))
 $(eval $(call long_suite,long-rust-deny,,rust/check $(B) deny))
 $(eval $(call long_suite,long-rust-no-cc,,rust/check $(B) no-cc))
 $(eval $(call long_suite,long-rust-features,,rust/check $(B) features))
