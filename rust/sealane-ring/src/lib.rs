@@ -6,7 +6,8 @@
 //! ring = { git = "https://github.com/sealane/sealane" }
 //! ```
 //!
-//! and `cargo update -p ring` where there is a Cargo.lock already. A program that uses more of ring does not compile: cargo
+//! and `cargo update -p ring --precise 0.17.14` where there is a Cargo.lock already. The version is that of the ring whose part
+//! this is, so that tools which compare versions report ring's advisories. A program that uses more of ring does not compile: cargo
 //! lets no crate take another's place and build on it, so that the rest of ring cannot be had here. For rustls there is
 //! `rustls-sealane`.
 //!
