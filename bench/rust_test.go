@@ -17,7 +17,8 @@ func testRustProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(found.peers()) != 4 || len(found.levels()) == 0 || found.ClockGHz <= 0 {
+	// ring, aws-lc-rs, RustCrypto twice, OpenSSL, and graviola on CPUs that it knows.
+	if n := len(found.peers()); n < 5 || n > 6 || len(found.levels()) == 0 || found.ClockGHz <= 0 {
 		t.Errorf("peers %q, levels %q, %v GHz", found.peers(), found.levels(), found.ClockGHz)
 	}
 	for _, c := range cells() {

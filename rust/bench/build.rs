@@ -10,7 +10,7 @@ fn version<'a>(lock: &'a str, name: &str) -> &'a str {
 
 fn main() {
     let lock = std::fs::read_to_string("Cargo.lock").expect("Cargo.lock");
-    for name in ["aes-gcm", "aws-lc-rs", "chacha20poly1305", "ring"] {
+    for name in ["aes-gcm", "aws-lc-rs", "chacha20poly1305", "graviola", "ring"] {
         let variable = name.to_uppercase().replace('-', "_");
         println!("cargo:rustc-env=VERSION_{variable}={}", version(&lock, name));
     }

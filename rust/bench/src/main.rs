@@ -1,4 +1,4 @@
-//! The crate beside ring, aws-lc-rs, RustCrypto's crates and the C library: seal and open in place, one key, a new nonce for
+//! The crate beside ring, aws-lc-rs, RustCrypto's crates, graviola, OpenSSL and the C library: seal and open in place, one key, a new nonce for
 //! each packet, in one process, by turns; the least time of many short runs of each.
 //!
 //!     sealane-bench [--turns N] [--fault CANDIDATE]
@@ -9,6 +9,7 @@
 
 #[cfg(native)]
 mod native;
+mod peers;
 mod rows;
 
 use std::hint::black_box;
@@ -218,9 +219,14 @@ fn candidates(algorithm: Algorithm, fault: &str) -> Vec<Entry> {
         ("ring", Box::new(Ring::new(algorithm, key)), true),
         ("aws-lc-rs", Box::new(AwsLc::new(algorithm, key)), true),
         ("RustCrypto", rustcrypto, false),
+        ("OpenSSL", Box::new(peers::Evp::new(algorithm, key)), false),
         #[cfg(native)]
         ("its native", Box::new(native::Native::new(algorithm, key)), false),
     ];
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    if graviola::util::is_cpu_supported() {
+        all.push(("graviola", Box::new(peers::Graviola::new(algorithm, key)), false));
+    }
     all.drain(..)
         .map(|(name, candidate, attached)| Entry {
             name,

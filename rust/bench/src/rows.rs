@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use aes_gcm::aead::KeyInit;
 use sealane::{levels, open_batch, seal_batch, Algorithm, Key, Open, Packet, Seal, Text};
 
+use super::peers::Evp;
 use super::{AwsLc, Ring, RustCrypto, Sealane};
 
 const ALGORITHMS: [(&str, Algorithm); 3] = [
@@ -320,7 +321,7 @@ fn rustcrypto(algorithm: Algorithm, keys: &[Vec<u8>]) -> Candidate {
     Candidate { name: "RustCrypto".into(), library: "RustCrypto", version, how, level: "", sets_up: true, runner }
 }
 
-/// The peers first, then sealane's levels, best first.
+/// The peers first (s2n-quic seals by aws-lc-rs), then sealane's levels, best first.
 fn candidates(algorithm: Algorithm) -> Vec<Candidate> {
     let keys: Vec<Vec<u8>> =
         (0..KEYS).map(|k| (0..algorithm.key_len()).map(|j| (0x80 + 13 * k + j) as u8).collect()).collect();
@@ -344,6 +345,15 @@ fn candidates(algorithm: Algorithm) -> Vec<Candidate> {
             runner: Keys::boxed(&keys, move |key| AwsLc::new(algorithm, key)),
         },
         rustcrypto(algorithm, &keys),
+        Candidate {
+            name: "OpenSSL".into(),
+            library: "OpenSSL",
+            version: openssl::version::version(),
+            how: "CipherCtx, as msquic calls EVP: a context for each key, nonce, associated data, text, end, tag",
+            level: "",
+            sets_up: true,
+            runner: Keys::boxed(&keys, move |key| Evp::new(algorithm, key)),
+        },
         #[cfg(native)]
         Candidate {
             name: "RustCrypto native".into(),
@@ -353,6 +363,18 @@ fn candidates(algorithm: Algorithm) -> Vec<Candidate> {
             ..rustcrypto(algorithm, &keys)
         },
     ];
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    if graviola::util::is_cpu_supported() {
+        all.push(Candidate {
+            name: "graviola".into(),
+            library: "graviola",
+            version: env!("VERSION_GRAVIOLA"),
+            how: "encrypt, decrypt",
+            level: "",
+            sets_up: true,
+            runner: Keys::boxed(&keys, move |key| super::peers::Graviola::new(algorithm, key)),
+        });
+    }
     // The level of the process goes through Key::new; with_level looks for its level by name.
     let chosen = Key::new(algorithm, &keys[0]).expect("key").level();
     for (level, _) in levels(algorithm).filter(|(_, works)| *works) {
