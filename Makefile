@@ -311,12 +311,12 @@ $(eval $(call suite,setuid,$(B)/api,test/setuid $(B)/api))
 $(eval $(call suite,fuzz-openssl,$(B)/fuzz_openssl,$(B)/fuzz_openssl --seconds=10))
 $(eval $(call suite,fuzz-openssl-corrupt,$(B)/fuzz_openssl,--must-fail "$(B)/fuzz_openssl --seconds=10 --%" corrupt))
 $(eval $(call suite,quic,$(B)/quic $(B)/quic.txt,$(B)/quic $(B)/quic.txt))
-$(foreach l,avx2 aesni portable,$(eval $(call suite,quic-$(l),$(B)/quic $(B)/quic.txt,env SEALANE_CPU=$(l) $(B)/quic $(B)/quic.txt)))
+$(foreach l,avx2 aesni ssse3 portable,$(eval $(call suite,quic-$(l),$(B)/quic $(B)/quic.txt,env SEALANE_CPU=$(l) $(B)/quic $(B)/quic.txt)))
 $(eval $(call suite,quic-asan,$(B)/asan-clang/quic $(B)/quic.txt,$(B)/asan-clang/quic $(B)/quic.txt))
 $(eval $(call suite,quic-planted,$(B)/quic $(B)/quic.txt,\
     --must-fail "$(B)/quic $(B)/quic.txt --plant=%" packet mask retry batch alike single))
 $(eval $(call suite,aeads,$(B)/aeads $(B)/aeads.txt,$(B)/aeads $(B)/aeads.txt))
-$(foreach l,$(filter avx2 aesni portable,$(LEVELS)),$(eval $(call suite,aeads-$(l),$(B)/aeads $(B)/aeads.txt,\
+$(foreach l,$(filter avx2 aesni ssse3 portable,$(LEVELS)),$(eval $(call suite,aeads-$(l),$(B)/aeads $(B)/aeads.txt,\
     env SEALANE_CPU=$(l) $(B)/aeads $(B)/aeads.txt)))
 $(eval $(call suite,aeads-asan,$(B)/asan-clang/aeads $(B)/aeads.txt,$(B)/asan-clang/aeads $(B)/aeads.txt))
 $(eval $(call suite,aeads-planted,$(B)/aeads $(B)/aeads.txt,\
@@ -327,7 +327,7 @@ $(eval $(call suite,secret-valgrind,$(B)/secret_valgrind,valgrind --quiet $(B)/s
 $(eval $(call suite,secret-valgrind-planted,$(B)/secret_valgrind,\
     --must-fail "valgrind --quiet $(B)/secret_valgrind --plant=%" branch table compare))
 $(eval $(call suite,modes-secret,$(B)/modes_secret,$(B)/modes_secret))
-$(foreach l,$(filter avx2 aesni portable,$(LEVELS)),$(eval $(call suite,modes-secret-$(l),$(B)/modes_secret,\
+$(foreach l,$(filter avx2 aesni ssse3 portable,$(LEVELS)),$(eval $(call suite,modes-secret-$(l),$(B)/modes_secret,\
     env SEALANE_CPU=$(l) $(B)/modes_secret)))
 $(eval $(call suite,modes-secret-clang,$(B)/clang/modes_secret,$(B)/clang/modes_secret))
 $(eval $(call suite,modes-secret-planted,$(B)/modes_secret,--must-fail "$(B)/modes_secret --plant=%" copy spill))

@@ -42,12 +42,16 @@ extern sealane_kernel sealane_aesgcm_aesniavx;
 extern const uint8_t sealane_aesgcm_aesniavx_constants[];
 extern sealane_kernel sealane_aesgcm_aesni;
 extern const uint8_t sealane_aesgcm_aesni_constants[];
+extern sealane_kernel sealane_aesgcm_ssse3;
+extern const uint8_t sealane_aesgcm_ssse3_constants[];
 extern sealane_kernel sealane_aes_avx512;
 extern const uint8_t sealane_aes_avx512_constants[];
 extern sealane_kernel sealane_aes_avx2;
 extern const uint8_t sealane_aes_avx2_constants[];
 extern sealane_kernel sealane_aes_aesni;
 extern const uint8_t sealane_aes_aesni_constants[];
+extern sealane_kernel sealane_aes_ssse3;
+extern const uint8_t sealane_aes_ssse3_constants[];
 extern sealane_kernel sealane_chacha20masks_avx512;
 extern const uint8_t sealane_chacha20masks_avx512_constants[];
 extern sealane_kernel sealane_chacha20masks_avx2;
@@ -209,6 +213,11 @@ static const sealane_level aesgcm_levels[] = {
      sealane_aesgcm_aesni, sealane_aesgcm_aesni_constants,
      {NULL, NULL, 0, 0, {0}},
      GCM_KEY_AT, WHOLE | SEALANE_FLAG_NONCE},
+    {"ssse3",
+     SEALANE_X86_SSSE3,
+     sealane_aesgcm_ssse3, sealane_aesgcm_ssse3_constants,
+     {NULL, NULL, 0, 0, {0}},
+     GCM_KEY_AT, WHOLE | SEALANE_FLAG_NONCE},
 #endif
 #if defined(SEALANE_AARCH64_KERNELS)
     {"ce",
@@ -259,6 +268,11 @@ static const sealane_level aes_levels[] = {
     {"aesni",
      SEALANE_X86_SSSE3 | SEALANE_X86_SSE41 | SEALANE_X86_AES | SEALANE_X86_PCLMUL,
      sealane_aes_aesni, sealane_aes_aesni_constants,
+     {NULL, NULL, 0, 0, {0}},
+     0, 0},
+    {"ssse3",
+     SEALANE_X86_SSSE3,
+     sealane_aes_ssse3, sealane_aes_ssse3_constants,
      {NULL, NULL, 0, 0, {0}},
      0, 0},
 #endif

@@ -218,7 +218,7 @@ static int check_environment(void)
 #elif defined(__arm__)
         {SEALANE_CHACHA20POLY1305, "ce32", "neon"},
 #elif defined(__x86_64__)
-        {SEALANE_AESGCM, "ssse3", "portable"},
+        {SEALANE_CHACHA20MASKS, "ssse3", "portable"},
 #endif
         /* clang-format on */
     };

@@ -28,6 +28,14 @@ func AESAVX512(a *Args)
 // AESAVX512Extensions are the CPU extensions that AESAVX512 may use, in the assembler's names.
 const AESAVX512Extensions = "avx avx2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq"
 
+// AESSSSE3 is sealane_aes_ssse3 of asm/x86_64/aes_ssse3.S.
+//
+//go:noescape
+func AESSSSE3(a *Args)
+
+// AESSSSE3Extensions are the CPU extensions that AESSSSE3 may use, in the assembler's names.
+const AESSSSE3Extensions = "sse2 ssse3"
+
 // AESGCMAESNI is sealane_aesgcm_aesni of asm/x86_64/aesgcm_aesni.S.
 //
 //go:noescape
@@ -59,6 +67,14 @@ func AESGCMAVX512(a *Args)
 
 // AESGCMAVX512Extensions are the CPU extensions that AESGCMAVX512 may use, in the assembler's names.
 const AESGCMAVX512Extensions = "avx avx2 bmi2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq"
+
+// AESGCMSSSE3 is sealane_aesgcm_ssse3 of asm/x86_64/aesgcm_ssse3.S.
+//
+//go:noescape
+func AESGCMSSSE3(a *Args)
+
+// AESGCMSSSE3Extensions are the CPU extensions that AESGCMSSSE3 may use, in the assembler's names.
+const AESGCMSSSE3Extensions = "sse2 ssse3"
 
 // ChaCha20MasksAVX2 is sealane_chacha20masks_avx2 of asm/x86_64/chacha20masks_avx2.S.
 //

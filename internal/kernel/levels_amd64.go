@@ -81,6 +81,7 @@ var aesGCMRows = []dispatch.Row{
 	{Level: uint8(AVX2), Name: "avx2", Summary: "2 blocks to a 256-bit vector, AES and carry-less products of both at once", Needs: []string{"avx", "avx2", "aes", "pclmul", "vaes", "vpclmulqdq"}},
 	{Level: uint8(AESNIAVX), Name: "aesniavx", Summary: "one block to a 128-bit vector, instructions of three operands", Needs: []string{"avx", "aes", "pclmul"}},
 	{Level: uint8(AESNI), Name: "aesni", Summary: "one block to a 128-bit vector", Needs: []string{"sse2", "ssse3", "sse4.1", "aes", "pclmul"}},
+	{Level: uint8(SSSE3), Name: "ssse3", Summary: "2 blocks at a time by byte shuffles, without AES instructions", Needs: []string{"sse2", "ssse3"}},
 }
 
 // AESGCM runs a level's kernel. The CPU must have what it needs.
@@ -94,6 +95,8 @@ func AESGCM(level Level, a *Args) {
 		AESGCMAESNIAVX(a)
 	case AESNI:
 		AESGCMAESNI(a)
+	case SSSE3:
+		AESGCMSSSE3(a)
 	default:
 		AESGCMPortable(a)
 	}
@@ -116,6 +119,7 @@ var aesLevelRows = []dispatch.Row{
 	{Level: uint8(AVX512), Name: "avx512", Summary: "4 blocks to a 512-bit vector", Needs: []string{"avx", "avx2", "aes", "pclmul", "avx512f", "avx512vl", "avx512bw", "vaes", "vpclmulqdq"}},
 	{Level: uint8(AVX2), Name: "avx2", Summary: "2 blocks to a 256-bit vector", Needs: []string{"avx", "avx2", "aes", "pclmul", "vaes", "vpclmulqdq"}},
 	{Level: uint8(AESNI), Name: "aesni", Summary: "one block to a 128-bit vector", Needs: []string{"sse2", "ssse3", "sse4.1", "aes", "pclmul"}},
+	{Level: uint8(SSSE3), Name: "ssse3", Summary: "2 blocks at a time by byte shuffles, without AES instructions", Needs: []string{"sse2", "ssse3"}},
 }
 
 // AES runs a level's kernel. The CPU must have what it needs.
@@ -127,6 +131,8 @@ func AES(level Level, a *Args) {
 		AESAVX2(a)
 	case AESNI:
 		AESAESNI(a)
+	case SSSE3:
+		AESSSSE3(a)
 	default:
 		AESPortable(a)
 	}

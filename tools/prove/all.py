@@ -21,7 +21,7 @@ INDUCTIONS = {
     "loops.py": r"x86_64/chacha20poly1305_(ssse3|avx2|avx512vl)", "loops512.py": r"x86_64/chacha20poly1305_avx512",
     "gcmloops.py": r"x86_64/aesgcm_(aesni|aesniavx|avx2|avx512)|arm/aesgcm_ce32", "celoops.py": r"aarch64/aesgcm_ce",
     "armloops.py": r"aarch64/chacha20poly1305_neon6?|arm/chacha20poly1305_neon", "armopen.py": r"arm/chacha20poly1305_neon",
-    "arm6loops.py": r"arm/chacha20poly1305_armv6", "modeloops.py": r".*/aes_.*",
+    "arm6loops.py": r"arm/chacha20poly1305_armv6", "modeloops.py": r".*/aes_(?!ssse3).*",
     "adloops.py": r"x86_64/(chacha20poly1305_(ssse3|avx2|avx512vl|avx512)|aesgcm_(aesni|aesniavx|avx2|avx512))|"
                   r"aarch64/(chacha20poly1305_neon6?|aesgcm_ce)|arm/(chacha20poly1305_(neon|armv6)|aesgcm_ce32)",
 }

@@ -238,7 +238,7 @@ def look_up(table, control, before):
     index, old = bits_of(control), bits_of(before)
     values = [e.constant for e in table]
     if None in values:
-        raise Unproved("a table that depends on data")
+        return look_up_linear(table, index)
     if found := group_of([*index, *old]):
         g, tables = found
         at = [sum((t >> x & 1) << i for i, t in enumerate(tables[:8])) for x in range(256)]
@@ -272,6 +272,31 @@ def look_up(table, control, before):
     if strict:
         raise Unproved("a lookup that is no function of the input of one S-box")
     return atom("look", (control, before, *table), None, 8, 255)
+
+
+def look_up_linear(table, index):
+    """The same of a table of data that is a linear function of the index: a sum of products of bits, as a multiplication is. The image
+    of a product of bits is that of their images, so that equal sums of products have equal images."""
+    free = [i for i, v in enumerate(index) if v.constant is None]
+    base = sum(v.constant << i for i, v in enumerate(index) if v.constant is not None)
+    steps = [table[base + (1 << i)] for i in free]
+    for m in range(1 << len(free)):
+        at, image = base, table[base].image
+        for j, i in enumerate(free):
+            if m >> j & 1:
+                at, image = at + (1 << i), image ^ steps[j].image ^ table[base].image
+        if table[at].image != image:
+            raise Unproved("a table of data that is no linear function of the index")
+    out = []
+    for k in range(8):
+        image, parts = parse(cut(table[base], k, 1))
+        for i, step in zip(free, steps):
+            (u, p), (v, q) = parse(index[i]), parse(cut(terms.xor(step, table[base]), k, 1))
+            if p or q or parts:
+                raise Unproved("a table of data, or an index of one, that is no linear function")
+            image ^= terms.field_product(u, v)
+        out.append(make(image, ()))
+    return cat(*out)
 
 
 def operation(kind, a, b):

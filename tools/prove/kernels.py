@@ -88,12 +88,17 @@ class Kernel:
     @property
     def bitwise(self):
         """Whether AES is made of bit operations."""
-        return re.fullmatch(r"sealane_aes(gcm)?_(neon|armv6)", self.name) is not None
+        return re.fullmatch(r"sealane_aes(gcm)?_(neon|armv6|ssse3)", self.name) is not None
+
+    @property
+    def bitsliced(self):
+        """Whether a register has one bit of many blocks, some of which are not there."""
+        return self.bitwise and self.isa is not x86
 
     @property
     def branches_on_counter(self):
         """Whether it branches on the counter of a part's AES-GCM where that is public (SEALANE_FLAG_NONCE)."""
-        return self.bitwise or self.name == "sealane_aesgcm_ce"
+        return self.bitsliced or self.name == "sealane_aesgcm_ce"
 
     @property
     def ascending(self):
@@ -673,7 +678,7 @@ def full(kernel, shape):
     if not kernel.of_modes:
         return True  # that of a counter at least
     import modes
-    lanes = 2 if kernel.name.endswith("armv6") else 8
+    lanes = 1 if kernel.isa is x86 else 2 if kernel.name.endswith("armv6") else 8
     return shape.mode != modes.SETUP and (shape.lanes or shape.blocks) % lanes == 0
 
 

@@ -164,7 +164,7 @@ def of_one(kernel, shape, trace, function):
         call.memory.apart(source, target)
     call.arguments(out=target, **{"in": source}, bytes=n, key=KEY, state=STATE + 1 if chained else None, flags=mode)
     call.memory.cells.update(cells)
-    if kernel.bitwise and function:
+    if kernel.bitsliced and function:
         call.fill()
     if text:
         call.memory.poke(source, text)
@@ -224,7 +224,7 @@ def of_lanes(kernel, shape, trace, function):
         arguments["total"] = n
     call.arguments(**arguments)
     memory.poke(A["ARG_IN"] + ARGS, terms.extend(call.callers("lanes", LANES), 64))
-    if kernel.bitwise and function:
+    if kernel.bitsliced and function:
         call.fill()
     steps = call.run(trace)
     if not function:

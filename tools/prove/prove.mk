@@ -13,7 +13,7 @@ PROVE_OBJECTS := $(PROVE_KERNELS:asm/%.S=$(B)/prove/body/%.o)
 PROVE_ARM := $(foreach a,aarch64 arm,$(if $(shell command -v $(PROVE_CC_$(a))),$(patsubst asm/$(a)/%.S,$(B)/prove/body/$(a)/%.o,$(sort $(wildcard asm/$(a)/*.S)))))
 # Those whose long texts are shown by induction.
 PROVE_LOOPS := $(foreach l,ssse3 avx2 avx512vl,$(B)/prove/body/x86_64/chacha20poly1305_$(l).o)
-PROVE_GCM_LOOPS := $(filter-out %_batch_avx2.o %_batch_avx512.o,$(filter $(B)/prove/body/x86_64/aesgcm_%,$(PROVE_OBJECTS))) \
+PROVE_GCM_LOOPS := $(filter-out %/aesgcm_ssse3.o,$(filter $(B)/prove/body/x86_64/aesgcm_%,$(PROVE_OBJECTS))) \
     $(filter %/aesgcm_ce32.o,$(PROVE_ARM))
 PROVE_CE_LOOPS := $(filter %/aesgcm_ce.o,$(PROVE_ARM))
 PROVE_ARM_LOOPS := $(filter %/chacha20poly1305_neon.o %/chacha20poly1305_neon6.o,$(PROVE_ARM))
@@ -23,10 +23,11 @@ PROVE_AD_LOOPS := $(PROVE_LOOPS) $(B)/prove/body/x86_64/chacha20poly1305_avx512.
     $(filter $(B)/prove/body/x86_64/%,$(PROVE_GCM_LOOPS))
 PROVE_ARM_AD_LOOPS := $(PROVE_ARM_LOOPS) $(PROVE_ARM6_LOOPS) $(PROVE_CE_LOOPS) $(filter %/aesgcm_ce32.o,$(PROVE_ARM))
 PROVE_LANES := $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(if $(findstring _batch_,$(o)),$(o)))
-PROVE_MODE_LOOPS := $(filter $(B)/prove/body/x86_64/aes_%,$(PROVE_OBJECTS)) \
+PROVE_MODE_LOOPS := $(filter-out %/aes_ssse3.o,$(filter $(B)/prove/body/x86_64/aes_%,$(PROVE_OBJECTS))) \
     $(filter %/aes_ce.o %/aes_ce32.o %/aes_neon.o %/aes_armv6.o,$(PROVE_ARM))
 # Those whose AES is made of bit operations.
-PROVE_BITWISE := $(filter %/aes_neon.o %/aes_armv6.o %/aesgcm_neon.o %/aesgcm_armv6.o,$(PROVE_ARM))
+PROVE_BITWISE := $(filter %/aes_neon.o %/aes_armv6.o %/aesgcm_neon.o %/aesgcm_armv6.o,$(PROVE_ARM)) \
+    $(filter %/aes_ssse3.o %/aesgcm_ssse3.o,$(PROVE_OBJECTS))
 # make prove KERNEL=chacha20poly1305_avx2; of that name there may be one in several architectures
 KERNEL ?=
 PROVE_CHOSEN = $(foreach o,$(PROVE_OBJECTS) $(PROVE_ARM),$(if $(filter $(or $(KERNEL),%),$(basename $(notdir $(o)))),$(o)))

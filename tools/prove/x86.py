@@ -9,10 +9,11 @@ import re
 import capstone
 from capstone import x86_const as X
 
+import bits as bitwise
 import linear
 import terms
 from common import known, pairs, split
-from terms import (Unproved, add, add_modular, aes_inverse_round, aes_round, both, carryless, cat, const, cut, either, equal, extend, invert,
+from terms import (Unproved, add, add_modular, aes_inverse_round, aes_round, atom, both, carryless, cat, const, cut, either, equal, extend, invert,
                    mix_columns, product, rotate_left, select, shift_left, shift_right, sign_fill, subtract, undefined, xor)
 
 NAMES64 = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()
@@ -642,13 +643,20 @@ def unpack(high, wide):
 
 
 def shuffle_bytes(m, a, b):
+    """All of the table is read, so data may be an index. Its bits 4 to 6 are not looked at; with bit 7 the byte is 0."""
     out = []
     for x, y in zip(lanes(a), lanes(b)):
-        v, control = cat(*x), m.known(cat(*y), "the control of a shuffle")
-        picked = []
+        v, control = cat(*x), cat(*y)
+        table, picked = [cut(v, 8 * i, 8) for i in range(16)], []
         for i in range(16):
-            c = (control >> 8 * i) & 0xff
-            picked.append(const(0, 8) if c & 0x80 else cut(v, 8 * (c & 15), 8))
+            c = cut(control, 8 * i, 8)
+            if (n := c.constant) is not None:
+                picked.append(const(0, 8) if n & 0x80 else table[n & 15])
+            elif not all(e.defined for e in (c, *table)):
+                picked.append(terms.tainted(8))
+            else:
+                all_ = [*table * 8, *[const(0, 8)] * 128]
+                picked.append(bitwise.look_up(all_, c, const(0, 8)) if terms.bitwise else atom("look", (c, const(0, 8), *all_), None, 8, 255))
         out += split(picked)
     return out
 

@@ -84,7 +84,7 @@ pub(crate) static CHACHA20POLY1305: [Level<ChaCha20Poly1305>; 5] = [
 ];
 
 #[rustfmt::skip]
-pub(crate) static AESGCM: [Level<AesGcm>; 4] = [
+pub(crate) static AESGCM: [Level<AesGcm>; 5] = [
     Level {
         name: "avx512",
         needs: AVX | AVX2 | BMI2 | AES | PCLMUL | AVX512F | AVX512VL | AVX512BW | VAES | VPCLMULQDQ,
@@ -109,10 +109,16 @@ pub(crate) static AESGCM: [Level<AesGcm>; 4] = [
         kernel: kernel!(k::aesgcm_aesni, k::AESGCM_AESNI_CONSTANTS),
         batch: None,
     },
+    Level {
+        name: "ssse3",
+        needs: SSSE3,
+        kernel: kernel!(k::aesgcm_ssse3, k::AESGCM_SSSE3_CONSTANTS),
+        batch: None,
+    },
 ];
 
 #[rustfmt::skip]
-pub(crate) static AES_BLOCKS: [Level<AesBlocks>; 3] = [
+pub(crate) static AES_BLOCKS: [Level<AesBlocks>; 4] = [
     Level {
         name: "avx512",
         needs: AVX | AVX2 | AES | PCLMUL | AVX512F | AVX512VL | AVX512BW | VAES | VPCLMULQDQ,
@@ -129,6 +135,12 @@ pub(crate) static AES_BLOCKS: [Level<AesBlocks>; 3] = [
         name: "aesni",
         needs: SSSE3 | SSE41 | AES | PCLMUL,
         kernel: kernel!(k::aes_aesni, k::AES_AESNI_CONSTANTS),
+        batch: None,
+    },
+    Level {
+        name: "ssse3",
+        needs: SSSE3,
+        kernel: kernel!(k::aes_ssse3, k::AES_SSSE3_CONSTANTS),
         batch: None,
     },
 ];
