@@ -57,8 +57,8 @@ func placement(p *packet.Placement) []bpf.Instruction {
 	var other, v6, end label
 	b.add(bpf.LoadConstant{Dst: bpf.RegA, Val: 0}, bpf.StoreScratch{Src: bpf.RegA, N: 2}, bpf.StoreScratch{Src: bpf.RegA, N: 3},
 		bpf.LoadScratch{Dst: bpf.RegX, N: 8}, bpf.LoadScratch{Dst: bpf.RegA, N: 9})
-	b.jump(&v6, bpf.JumpEqual, typeIPv6)
-	b.jump(&other, bpf.JumpNotEqual, typeIPv4)
+	b.jump(&v6, bpf.JumpEqual, packet.TypeIPv6)
+	b.jump(&other, bpf.JumpNotEqual, packet.TypeIPv4)
 
 	// IPv4.
 	for i, off := range []uint32{12, 16} {
@@ -67,7 +67,7 @@ func placement(p *packet.Placement) []bpf.Instruction {
 	b.add(word(6, 2))
 	b.jump(&end, bpf.JumpBitsSet, 0x3fff)
 	b.add(word(9, 1))
-	b.jump(&end, bpf.JumpNotEqual, protoTCP)
+	b.jump(&end, bpf.JumpNotEqual, packet.ProtoTCP)
 	b.skipIPv4()
 	for i, off := range []uint32{0, 2} {
 		b.add(word(off, 2), bpf.StoreScratch{Src: bpf.RegA, N: 2 + i})
@@ -88,7 +88,7 @@ func placement(p *packet.Placement) []bpf.Instruction {
 		b.add(bpf.StoreScratch{Src: bpf.RegA, N: i})
 	}
 	b.add(bpf.LoadScratch{Dst: bpf.RegX, N: 8}, word(6, 1))
-	b.jump(&end, bpf.JumpNotEqual, protoTCP)
+	b.jump(&end, bpf.JumpNotEqual, packet.ProtoTCP)
 	for i, off := range []uint32{40, 42} {
 		b.add(word(off, 2), bpf.StoreScratch{Src: bpf.RegA, N: 2 + i})
 	}
@@ -107,30 +107,6 @@ func placement(p *packet.Placement) []bpf.Instruction {
 	return b.all
 }
 
-const (
-	typeIPv4     = 0x0800
-	typeIPv6     = 0x86dd
-	typeVLAN     = 0x8100
-	typeQinQ     = 0x88a8
-	typeOldQ     = 0x9100
-	typeNewQ     = 0x9200
-	typeMPLS     = 0x8847
-	typeMPLSMany = 0x8848
-	typePPPoE    = 0x8864
-	typeEthernet = 0x6558
-	typeERSPAN   = 0x88be
-	typeERSPAN3  = 0x22eb
-	protoIPv4    = 4
-	protoTCP     = 6
-	protoUDP     = 17
-	protoIPv6    = 41
-	protoGRE     = 47
-	portGTP      = 2152
-	portVXLAN    = 4789
-	portOldVXLAN = 8472
-	portGENEVE   = 6081
-)
-
 // intoTunnel looks into one tunnel. If there is a whole packet of TCP in it, 8 and 9 become that packet's; else they stay. It knows
 // what mirrors and networks use, as packet.Parser does, without what is rare: who reads looks for itself.
 //
@@ -138,42 +114,42 @@ const (
 // EtherType.
 func (b *assembler) intoTunnel() {
 	var plain, v6, transport, tag, labels, session label
-	b.jump(&v6, bpf.JumpEqual, typeIPv6)
-	b.jump(&tag, bpf.JumpEqual, typeVLAN)
-	b.jump(&tag, bpf.JumpEqual, typeQinQ)
-	b.jump(&tag, bpf.JumpEqual, typeOldQ)
-	b.jump(&tag, bpf.JumpEqual, typeNewQ)
-	b.jump(&labels, bpf.JumpEqual, typeMPLS)
-	b.jump(&labels, bpf.JumpEqual, typeMPLSMany)
-	b.jump(&session, bpf.JumpEqual, typePPPoE)
-	b.jump(&plain, bpf.JumpNotEqual, typeIPv4)
+	b.jump(&v6, bpf.JumpEqual, packet.TypeIPv6)
+	b.jump(&tag, bpf.JumpEqual, packet.TypeVLAN)
+	b.jump(&tag, bpf.JumpEqual, packet.TypeQinQ)
+	b.jump(&tag, bpf.JumpEqual, packet.TypeOldQ)
+	b.jump(&tag, bpf.JumpEqual, packet.TypeNewQ)
+	b.jump(&labels, bpf.JumpEqual, packet.TypeMPLS)
+	b.jump(&labels, bpf.JumpEqual, packet.TypeMPLSMany)
+	b.jump(&session, bpf.JumpEqual, packet.TypePPPoE)
+	b.jump(&plain, bpf.JumpNotEqual, packet.TypeIPv4)
 
 	var udp, gre, four, six, ip, ether, inner label
 	b.add(word(6, 2))
 	b.jump(&plain, bpf.JumpBitsSet, 0x3fff)
 	b.add(word(9, 1))
-	b.jump(&plain, bpf.JumpEqual, protoTCP)
+	b.jump(&plain, bpf.JumpEqual, packet.ProtoTCP)
 	b.add(keep(10))
 	b.skipIPv4()
 	b.always(&transport)
 	b.here(&v6)
 	b.add(word(6, 1))
-	b.jump(&plain, bpf.JumpEqual, protoTCP)
+	b.jump(&plain, bpf.JumpEqual, packet.ProtoTCP)
 	b.add(keep(10))
 	b.skip(40)
 	b.here(&transport)
 	b.add(kept(10))
-	b.jump(&udp, bpf.JumpEqual, protoUDP)
-	b.jump(&gre, bpf.JumpEqual, protoGRE)
-	b.jump(&four, bpf.JumpEqual, protoIPv4)
-	b.jump(&six, bpf.JumpEqual, protoIPv6)
+	b.jump(&udp, bpf.JumpEqual, packet.ProtoUDP)
+	b.jump(&gre, bpf.JumpEqual, packet.ProtoGRE)
+	b.jump(&four, bpf.JumpEqual, packet.ProtoIPv4)
+	b.jump(&six, bpf.JumpEqual, packet.ProtoIPv6)
 	b.always(&plain)
 
 	b.here(&tag) // one that the kernel has left there, or two
 	b.add(word(2, 2), keep(12))
 	b.skip(4)
 	b.add(kept(12))
-	b.jump(&inner, bpf.JumpNotEqual, typeVLAN)
+	b.jump(&inner, bpf.JumpNotEqual, packet.TypeVLAN)
 	b.add(word(2, 2), keep(12))
 	b.skip(4)
 	b.always(&inner)
@@ -205,15 +181,15 @@ func (b *assembler) intoTunnel() {
 	var vxlan, gtp, extended label
 	b.here(&udp)
 	b.add(word(2, 2))
-	b.jump(&vxlan, bpf.JumpEqual, portVXLAN)
-	b.jump(&vxlan, bpf.JumpEqual, portOldVXLAN)
-	b.jump(&gtp, bpf.JumpEqual, portGTP)
-	b.jump(&plain, bpf.JumpNotEqual, portGENEVE)
+	b.jump(&vxlan, bpf.JumpEqual, packet.PortVXLAN)
+	b.jump(&vxlan, bpf.JumpEqual, packet.PortOldVXLAN)
+	b.jump(&gtp, bpf.JumpEqual, packet.PortGTP)
+	b.jump(&plain, bpf.JumpNotEqual, packet.PortGENEVE)
 	b.add(word(10, 2), keep(12), word(8, 1), bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0x3f}, bpf.ALUOpConstant{Op: bpf.ALUOpShiftLeft, Val: 2})
 	b.forward()
 	b.skip(16)
 	b.add(kept(12))
-	b.jump(&ether, bpf.JumpEqual, typeEthernet)
+	b.jump(&ether, bpf.JumpEqual, packet.TypeEthernet)
 	b.always(&inner)
 	b.here(&vxlan)
 	b.skip(16)
@@ -243,9 +219,9 @@ func (b *assembler) intoTunnel() {
 	}
 	b.skip(4)
 	b.add(kept(12))
-	b.jump(&ether, bpf.JumpEqual, typeEthernet)
-	b.jump(&second, bpf.JumpEqual, typeERSPAN)
-	b.jump(&third, bpf.JumpEqual, typeERSPAN3)
+	b.jump(&ether, bpf.JumpEqual, packet.TypeEthernet)
+	b.jump(&second, bpf.JumpEqual, packet.TypeERSPAN)
+	b.jump(&third, bpf.JumpEqual, packet.TypeERSPAN3)
 	b.always(&inner)
 	b.here(&second)
 	b.add(kept(10), bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 9}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 8}) // of type I there is none
@@ -264,17 +240,17 @@ func (b *assembler) intoTunnel() {
 	b.jump(&six, bpf.JumpEqual, 6)
 	b.always(&plain)
 	b.here(&four)
-	b.add(bpf.LoadConstant{Dst: bpf.RegA, Val: typeIPv4}, keep(12))
+	b.add(bpf.LoadConstant{Dst: bpf.RegA, Val: packet.TypeIPv4}, keep(12))
 	b.always(&inner)
 	b.here(&six)
-	b.add(bpf.LoadConstant{Dst: bpf.RegA, Val: typeIPv6}, keep(12))
+	b.add(bpf.LoadConstant{Dst: bpf.RegA, Val: packet.TypeIPv6}, keep(12))
 	b.always(&inner)
 
 	// An Ethernet frame, with a tag or without.
 	var untagged, inner6, found label
 	b.here(&ether)
 	b.add(word(12, 2))
-	b.jump(&untagged, bpf.JumpNotEqual, typeVLAN)
+	b.jump(&untagged, bpf.JumpNotEqual, packet.TypeVLAN)
 	b.skip(4)
 	b.add(word(12, 2))
 	b.here(&untagged)
@@ -283,16 +259,16 @@ func (b *assembler) intoTunnel() {
 
 	b.here(&inner)
 	b.add(kept(12))
-	b.jump(&inner6, bpf.JumpEqual, typeIPv6)
-	b.jump(&plain, bpf.JumpNotEqual, typeIPv4)
+	b.jump(&inner6, bpf.JumpEqual, packet.TypeIPv6)
+	b.jump(&plain, bpf.JumpNotEqual, packet.TypeIPv4)
 	b.add(word(6, 2))
 	b.jump(&plain, bpf.JumpBitsSet, 0x3fff)
 	b.add(word(9, 1))
-	b.jump(&plain, bpf.JumpNotEqual, protoTCP)
+	b.jump(&plain, bpf.JumpNotEqual, packet.ProtoTCP)
 	b.always(&found)
 	b.here(&inner6)
 	b.add(word(6, 1))
-	b.jump(&plain, bpf.JumpNotEqual, protoTCP)
+	b.jump(&plain, bpf.JumpNotEqual, packet.ProtoTCP)
 	b.here(&found)
 	b.add(bpf.StoreScratch{Src: bpf.RegX, N: 8}, kept(12), keep(9))
 	b.here(&plain)

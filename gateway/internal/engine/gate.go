@@ -195,7 +195,7 @@ func (w *Worker) dirtyGate(g *gate) {
 // pass is called for each frame after it was read.
 func (w *Worker) pass(f *capture.Frame, s *packet.Segment, isTCP bool, hash uint64) {
 	way := w.o.Gate.Ways[w.Ring]
-	p, ip, tcp, ok := rules.Frame(f.Data)
+	p, ip, tcp, ok := packet.OuterOf(f.Data)
 	if !ok || !isTCP || tcp == 0 {
 		// Not TCP in a packet of its own: only rules can let it pass.
 		switch v := w.o.Gate.Rules.Packet(&p); {

@@ -99,13 +99,13 @@ func (t *Template) Init(link *[12]byte, vlan uint16, ipv6 bool, src, dst *[16]by
 	copy(h[:], link[:])
 	n := 12
 	if vlan != 0 {
-		be.PutUint16(h[n:], typeVLAN)
+		be.PutUint16(h[n:], TypeVLAN)
 		be.PutUint16(h[n+2:], vlan)
 		n += 4
 	}
-	kind := uint16(typeIPv4)
+	kind := uint16(TypeIPv4)
 	if ipv6 {
-		kind = typeIPv6
+		kind = TypeIPv6
 	}
 	be.PutUint16(h[n:], kind)
 	t.ip = n + 2

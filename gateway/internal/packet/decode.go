@@ -34,38 +34,40 @@ func (p *Parser) Parse(s *Segment, link LinkType, frame []byte, now int64) Verdi
 // Release says that nothing that Parse has put together is looked at any more.
 func (p *Parser) Release() { p.parts.release() }
 
+// EtherTypes.
 const (
-	typeIPv4     = 0x0800
-	typeIPv6     = 0x86dd
-	typeVLAN     = 0x8100
-	typeQinQ     = 0x88a8
-	typeOldQ     = 0x9100
-	typeNewQ     = 0x9200
-	typeMPLS     = 0x8847
-	typeMPLSMany = 0x8848
-	typePPPoE    = 0x8864
-	typeEthernet = 0x6558 // in tunnels
-	typeERSPAN   = 0x88be // type I and II
-	typeERSPAN3  = 0x22eb
+	TypeIPv4     = 0x0800
+	TypeIPv6     = 0x86dd
+	TypeVLAN     = 0x8100
+	TypeQinQ     = 0x88a8
+	TypeOldQ     = 0x9100
+	TypeNewQ     = 0x9200
+	TypeMPLS     = 0x8847
+	TypeMPLSMany = 0x8848
+	TypePPPoE    = 0x8864
+	TypeEthernet = 0x6558 // in tunnels
+	TypeERSPAN   = 0x88be // type I and II
+	TypeERSPAN3  = 0x22eb
 )
 
 // IP protocols.
 const (
-	protoIPv4 = 4
-	protoTCP  = 6
-	protoUDP  = 17
-	protoIPv6 = 41
-	protoGRE  = 47
-	protoMPLS = 137
+	ProtoIPv4     = 4
+	ProtoTCP      = 6
+	ProtoUDP      = 17
+	ProtoIPv6     = 41
+	ProtoGRE      = 47
+	protoFragment = 44
+	protoMPLS     = 137
 )
 
 // UDP ports of tunnels; that of VXLAN in Linux was another one at first.
 const (
-	portGTP      = 2152
-	portVXLAN    = 4789
+	PortGTP      = 2152
+	PortVXLAN    = 4789
 	portVXLANGPE = 4790
-	portOldVXLAN = 8472
-	portGENEVE   = 6081
+	PortOldVXLAN = 8472
+	PortGENEVE   = 6081
 )
 
 const (
@@ -159,15 +161,15 @@ func (d *decoder) ip(b []byte) Verdict {
 
 // IsTag tells whether an EtherType is that of a VLAN tag: IEEE 802.1Q, 802.1ad, or one of the two that switches used before.
 func IsTag(kind uint16) bool {
-	return kind == typeVLAN || kind == typeQinQ || kind == typeOldQ || kind == typeNewQ
+	return kind == TypeVLAN || kind == TypeQinQ || kind == TypeOldQ || kind == TypeNewQ
 }
 
 func (d *decoder) etherType(kind uint16, b []byte) Verdict {
 	for {
 		switch {
-		case kind == typeIPv4:
+		case kind == TypeIPv4:
 			return d.ipv4(b)
-		case kind == typeIPv6:
+		case kind == TypeIPv6:
 			return d.ipv6(b)
 		case IsTag(kind):
 			if len(b) < 4 || d.tags == maxTags {
@@ -182,9 +184,9 @@ func (d *decoder) etherType(kind uint16, b []byte) Verdict {
 				d.in(1, uint32(id))
 			}
 			kind, b = be.Uint16(b[2:]), b[4:]
-		case kind == typeMPLS || kind == typeMPLSMany:
+		case kind == TypeMPLS || kind == TypeMPLSMany:
 			return d.mpls(b)
-		case kind == typePPPoE:
+		case kind == TypePPPoE:
 			return d.pppoe(b)
 		default:
 			if kind <= 1500 {
@@ -286,15 +288,15 @@ func (d *decoder) pppoe(b []byte) Verdict {
 }
 
 func (d *decoder) ipv4(b []byte) Verdict {
-	if len(b) < 20 || b[0]>>4 != 4 {
+	header := headerIPv4(b)
+	if header == 0 {
 		return Malformed
 	}
-	header := int(b[0]&15) * 4
 	total := int(be.Uint16(b[2:]))
 	if total == 0 {
 		total = len(b) // a super-frame that the network card was to fill in
 	}
-	if header < 20 || total < header || len(b) < header {
+	if total < header {
 		return Malformed
 	}
 	missing := 0
@@ -303,10 +305,10 @@ func (d *decoder) ipv4(b []byte) Verdict {
 	} else {
 		missing = total - len(b)
 	}
-	if be.Uint16(b[6:])&0x3fff != 0 {
+	if fragmentedIPv4(b) {
 		return d.fragmentIPv4(b, header, missing)
 	}
-	if b[9] == protoTCP || b[9] == protoUDP {
+	if b[9] == ProtoTCP || b[9] == ProtoUDP {
 		const mapped = 0xffff
 		s := d.s
 		src, dst := be.Uint32(b[12:]), be.Uint32(b[16:])
@@ -315,7 +317,7 @@ func (d *decoder) ipv4(b []byte) Verdict {
 		be.PutUint64(s.Tuple.Addr[1][:], 0)
 		be.PutUint64(s.Tuple.Addr[1][8:], mapped<<32|uint64(dst))
 		s.IPv6 = false
-		if b[9] == protoTCP {
+		if b[9] == ProtoTCP {
 			return d.tcp(b, header, missing)
 		}
 	}
@@ -338,38 +340,27 @@ func (d *decoder) ipv6(b []byte) Verdict {
 	}
 	next, nextAt, at := b[6], 6, 40
 	for headers := 0; ; headers++ {
-		if next == protoTCP || next == protoUDP {
+		if next == ProtoTCP || next == ProtoUDP {
 			s := d.s
 			s.Tuple.Addr[0] = [16]byte(b[8:24])
 			s.Tuple.Addr[1] = [16]byte(b[24:40])
 			s.IPv6 = true
-			if next == protoTCP {
+			if next == ProtoTCP {
 				return d.tcp(b, at, missing)
 			}
 		}
 		rest := b[at:]
-		var size int
-		switch next {
-		case 0, 43, 60, 135, 139, 140: // hop-by-hop, routing, destination, mobility, HIP, shim6
-			if len(rest) < 8 {
-				return Malformed
-			}
-			size = int(rest[1])*8 + 8
-		case 51: // authentication, in units of 4 bytes
-			if len(rest) < 8 {
-				return Malformed
-			}
-			size = int(rest[1])*4 + 8
-		case 44:
-			if len(rest) < 8 {
-				return Malformed
-			}
-			if be.Uint16(rest[2:])&0xfff9 != 0 {
-				return d.fragmentIPv6(b, nextAt, at, missing)
-			}
-			size = 8 // an atomic fragment is whole (RFC 6946)
-		default:
+		if next != protoFragment && extension(next, 0) == 0 {
 			return d.tunnel(next, rest)
+		}
+		if len(rest) < 8 {
+			return Malformed
+		}
+		size := 8 // an atomic fragment is whole (RFC 6946)
+		if next != protoFragment {
+			size = extension(next, rest[1])
+		} else if be.Uint16(rest[2:])&0xfff9 != 0 {
+			return d.fragmentIPv6(b, nextAt, at, missing)
 		}
 		if len(rest) < size || headers == maxHeaders {
 			return Malformed
@@ -404,15 +395,15 @@ func (d *decoder) number() uint16 {
 // tunnel looks into what an IP packet carries that is not TCP.
 func (d *decoder) tunnel(proto uint8, b []byte) Verdict {
 	switch proto {
-	case protoUDP:
+	case ProtoUDP:
 		return d.udp(b)
-	case protoGRE:
+	case ProtoGRE:
 		return d.gre(b)
-	case protoIPv4, protoIPv6: // RFC 2003, RFC 2473, RFC 4213
+	case ProtoIPv4, ProtoIPv6: // RFC 2003, RFC 2473, RFC 4213
 		if !d.deeper(func(t *TunnelStats) *uint64 { return &t.IPinIP }) {
 			return Other
 		}
-		if proto == protoIPv6 {
+		if proto == ProtoIPv6 {
 			return d.ipv6(b)
 		}
 		return d.ipv4(b)
@@ -428,7 +419,7 @@ func (d *decoder) udp(b []byte) Verdict {
 	}
 	port := be.Uint16(b[2:])
 	switch port {
-	case portGTP, portVXLAN, portVXLANGPE, portOldVXLAN, portGENEVE:
+	case PortGTP, PortVXLAN, portVXLANGPE, PortOldVXLAN, PortGENEVE:
 	default:
 		return d.datagram(b)
 	}
@@ -437,9 +428,9 @@ func (d *decoder) udp(b []byte) Verdict {
 	}
 	b = b[8:]
 	switch port {
-	case portGTP:
+	case PortGTP:
 		return d.gtp(b)
-	case portGENEVE:
+	case PortGENEVE:
 		return d.geneve(b)
 	}
 	return d.vxlan(b, port == portVXLANGPE)
@@ -509,7 +500,7 @@ func (d *decoder) geneve(b []byte) Verdict {
 	if !d.deeper(func(t *TunnelStats) *uint64 { return &t.GENEVE }) {
 		return Other
 	}
-	if kind == typeEthernet {
+	if kind == TypeEthernet {
 		return d.inner(b[n:])
 	}
 	if kind <= 1500 {
@@ -586,13 +577,13 @@ func (d *decoder) gre(b []byte) Verdict {
 	sequence := b[0]&hasSequence != 0
 	b = b[at:]
 	switch kind {
-	case typeERSPAN, typeERSPAN3:
+	case TypeERSPAN, TypeERSPAN3:
 		return d.erspan(kind, sequence, b)
 	}
 	if !d.deeper(func(t *TunnelStats) *uint64 { return &t.GRE }) {
 		return Other
 	}
-	if kind == typeEthernet {
+	if kind == TypeEthernet {
 		return d.inner(b)
 	}
 	if kind <= 1500 {
@@ -605,7 +596,7 @@ func (d *decoder) erspan(kind uint16, sequence bool, b []byte) Verdict {
 	if !d.deeper(func(t *TunnelStats) *uint64 { return &t.ERSPAN }) {
 		return Other
 	}
-	if kind == typeERSPAN && !sequence {
+	if kind == TypeERSPAN && !sequence {
 		return d.inner(b) // type I has no header
 	}
 	if len(b) < 8 {
@@ -613,9 +604,9 @@ func (d *decoder) erspan(kind uint16, sequence bool, b []byte) Verdict {
 	}
 	d.in(6, uint32(be.Uint16(b[2:])&0x3ff))
 	switch {
-	case kind == typeERSPAN && b[0]>>4 == 1:
+	case kind == TypeERSPAN && b[0]>>4 == 1:
 		return d.inner(b[8:])
-	case kind == typeERSPAN3 && b[0]>>4 == 2:
+	case kind == TypeERSPAN3 && b[0]>>4 == 2:
 		n := 12
 		if len(b) < n {
 			return Malformed

@@ -233,7 +233,7 @@ func TestFragmentFlood(t *testing.T) {
 		for _, part := range parts {
 			// One sender, tens of pieces each.
 			for j := range 40 {
-				junk := wrap.IPv4(protoTCP, make([]byte, 64))
+				junk := wrap.IPv4(ProtoTCP, make([]byte, 64))
 				be.PutUint16(junk[4:], uint16(r.Uint32()))
 				be.PutUint16(junk[6:], 0x2000|uint16(j))
 				be.PutUint16(junk[10:], 0)

@@ -144,7 +144,7 @@ func usual(s *Segment, frame []byte) bool {
 	b := frame[14:]
 	head := 20
 	switch {
-	case frame[12] == typeIPv4>>8 && frame[13] == 0 && b[0] == 4<<4|5 && b[9] == protoTCP && be.Uint16(b[6:])&0x3fff == 0:
+	case frame[12] == TypeIPv4>>8 && frame[13] == 0 && b[0] == 4<<4|5 && b[9] == ProtoTCP && be.Uint16(b[6:])&0x3fff == 0:
 		total := int(be.Uint16(b[2:]))
 		if total < 40 || total > len(b) {
 			return false
@@ -157,7 +157,7 @@ func usual(s *Segment, frame []byte) bool {
 		be.PutUint64(s.Tuple.Addr[1][8:], mapped<<32|uint64(dst))
 		s.IPv6 = false
 		b = b[:total]
-	case frame[12] == typeIPv6>>8 && frame[13] == typeIPv6&0xff && b[0]>>4 == 6 && b[6] == protoTCP:
+	case frame[12] == TypeIPv6>>8 && frame[13] == TypeIPv6&0xff && b[0]>>4 == 6 && b[6] == ProtoTCP:
 		total := 40 + int(be.Uint16(b[4:]))
 		if total < 60 || total > len(b) {
 			return false
@@ -175,11 +175,8 @@ func usual(s *Segment, frame []byte) bool {
 }
 
 func parseTCP(s *Segment, b []byte, missing int) Verdict {
-	if len(b) < 20 {
-		return Malformed
-	}
-	header := int(b[12]>>4) * 4
-	if header < 20 || len(b) < header {
+	header := headerTCP(b)
+	if header == 0 {
 		return Malformed
 	}
 	s.Seq, s.Ack, s.Flags = be.Uint32(b[4:]), be.Uint32(b[8:]), b[13]
@@ -256,7 +253,7 @@ func (s *Segment) aroundTCP() (uint64, Sum) {
 		return 0, SumUnknown
 	}
 	ip, le := s.ip, binary.LittleEndian
-	pseudo := uint64(protoTCP)<<8 + uint64(bits.ReverseBytes32(uint32(len(ip)-s.head)))
+	pseudo := uint64(ProtoTCP)<<8 + uint64(bits.ReverseBytes32(uint32(len(ip)-s.head)))
 	if s.IPv6 {
 		return sum(pseudo, ip[8:40]), SumGood
 	}

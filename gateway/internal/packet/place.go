@@ -56,14 +56,14 @@ func (p *Placement) Usual(frame []byte) (h uint32, ok bool) {
 		return 0, false
 	}
 	kind, b := be.Uint16(frame[12:]), frame[14:]
-	if kind == typeVLAN {
+	if kind == TypeVLAN {
 		kind, b = be.Uint16(frame[16:]), frame[18:]
 	}
 	switch {
-	case kind == typeIPv4 && b[0] == 4<<4|5 && b[9] == protoTCP && be.Uint16(b[6:])&0x3fff == 0:
+	case kind == TypeIPv4 && b[0] == 4<<4|5 && b[9] == ProtoTCP && be.Uint16(b[6:])&0x3fff == 0:
 		mapped := 0xffff * p.Keys[0]
 		return join(p.end(mapped+be.Uint32(b[12:]), be.Uint16(b[20:])), p.end(mapped+be.Uint32(b[16:]), be.Uint16(b[22:]))), true
-	case kind == typeIPv6 && b[0]>>4 == 6 && b[6] == protoTCP:
+	case kind == TypeIPv6 && b[0]>>4 == 6 && b[6] == ProtoTCP:
 		return join(p.end(p.address(b[8:]), be.Uint16(b[40:])), p.end(p.address(b[24:]), be.Uint16(b[42:]))), true
 	}
 	return 0, false

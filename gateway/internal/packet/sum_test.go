@@ -103,7 +103,7 @@ func TestOpenSum(t *testing.T) {
 		if ipv6 {
 			addresses = b[14+8 : 14+40]
 		}
-		pseudo := uint32(protoTCP + len(tcp))
+		pseudo := uint32(ProtoTCP + len(tcp))
 		for i := 0; i < len(addresses); i += 2 {
 			pseudo += uint32(binary.BigEndian.Uint16(addresses[i:]))
 		}

@@ -87,7 +87,7 @@ func TestTunnels(t *testing.T) {
 
 // ipLike returns the IP packet of a frame, if there is nothing between.
 func ipLike(frame []byte) []byte {
-	if kind := be.Uint16(frame[12:]); kind == typeIPv4 || kind == typeIPv6 {
+	if kind := be.Uint16(frame[12:]); kind == TypeIPv4 || kind == TypeIPv6 {
 		return frame[14:]
 	}
 	return nil
@@ -139,7 +139,7 @@ func TestMalformedTunnels(t *testing.T) {
 	frame, ip := plainFrame(r)
 	deep := frame
 	for range maxTunnels + 1 {
-		deep = wrap.Ether(typeIPv4, wrap.UDPv4(portVXLAN, []byte{8, 0, 0, 0, 0, 0, 1, 0}, deep))
+		deep = wrap.Ether(TypeIPv4, wrap.UDPv4(PortVXLAN, []byte{8, 0, 0, 0, 0, 0, 1, 0}, deep))
 	}
 	var p Parser
 	for _, c := range []struct {
@@ -148,23 +148,23 @@ func TestMalformedTunnels(t *testing.T) {
 		want  Verdict
 	}{
 		{"too deep", deep, Other},
-		{"VXLAN without network", wrap.Ether(typeIPv4, wrap.UDPv4(portVXLAN, make([]byte, 8), frame)), Other},
-		{"GENEVE of another version", wrap.Ether(typeIPv4, wrap.UDPv4(portGENEVE, []byte{0x40, 0, 0x65, 0x58, 0, 0, 1, 0}, frame)), Other},
-		{"GENEVE, options longer than the packet", wrap.Ether(typeIPv4, wrap.UDPv4(portGENEVE, []byte{0x3f, 0, 0x65, 0x58, 0, 0, 1, 0}, frame[:40])), Malformed},
-		{"GTP-U, an extension without length", wrap.Ether(typeIPv4, wrap.UDPv4(portGTP, []byte{0x34, 255, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0x85, 0}, ip)), Malformed},
-		{"GTP-U, extensions without end", wrap.Ether(typeIPv4, wrap.UDPv4(portGTP, append([]byte{0x34, 255, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0x85}, bytes.Repeat([]byte{1, 0, 0, 0x85}, 20)...), ip)), Malformed},
-		{"GTP-U echo", wrap.Ether(typeIPv4, wrap.UDPv4(portGTP, []byte{0x32, 1, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0})), Other},
-		{"GRE of PPTP", wrap.Ether(typeIPv4, wrap.IPv4(protoGRE, wrap.Words(0x2001, 0x880b, 0, 0), ip)), Other},
-		{"GRE with routing", wrap.Ether(typeIPv4, wrap.IPv4(protoGRE, wrap.Words(0x4000, typeIPv4, 0, 0), ip)), Other},
-		{"ERSPAN of an unknown version", wrap.Ether(typeIPv4, wrap.IPv4(protoGRE, wrap.Words(0x1000, typeERSPAN, 0, 1, 0x3000, 0, 0, 0), frame)), Other},
-		{"labels without end", wrap.Ether(typeMPLS, bytes.Repeat([]byte{0, 1, 0, 64}, 20), ip), Malformed},
-		{"tags without end", wrap.Ether(typeVLAN, bytes.Repeat(wrap.Words(1, typeVLAN), 20), ip), Malformed},
-		{"PPPoE discovery", wrap.Ether(typePPPoE, wrap.Words(0x1109, 1, 40, 0x21), ip), Other},
-		{"PPPoE of another version", wrap.Ether(typePPPoE, wrap.Words(0x2100, 1, 40, 0x21), ip), Malformed},
+		{"VXLAN without network", wrap.Ether(TypeIPv4, wrap.UDPv4(PortVXLAN, make([]byte, 8), frame)), Other},
+		{"GENEVE of another version", wrap.Ether(TypeIPv4, wrap.UDPv4(PortGENEVE, []byte{0x40, 0, 0x65, 0x58, 0, 0, 1, 0}, frame)), Other},
+		{"GENEVE, options longer than the packet", wrap.Ether(TypeIPv4, wrap.UDPv4(PortGENEVE, []byte{0x3f, 0, 0x65, 0x58, 0, 0, 1, 0}, frame[:40])), Malformed},
+		{"GTP-U, an extension without length", wrap.Ether(TypeIPv4, wrap.UDPv4(PortGTP, []byte{0x34, 255, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0x85, 0}, ip)), Malformed},
+		{"GTP-U, extensions without end", wrap.Ether(TypeIPv4, wrap.UDPv4(PortGTP, append([]byte{0x34, 255, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0x85}, bytes.Repeat([]byte{1, 0, 0, 0x85}, 20)...), ip)), Malformed},
+		{"GTP-U echo", wrap.Ether(TypeIPv4, wrap.UDPv4(PortGTP, []byte{0x32, 1, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0})), Other},
+		{"GRE of PPTP", wrap.Ether(TypeIPv4, wrap.IPv4(ProtoGRE, wrap.Words(0x2001, 0x880b, 0, 0), ip)), Other},
+		{"GRE with routing", wrap.Ether(TypeIPv4, wrap.IPv4(ProtoGRE, wrap.Words(0x4000, TypeIPv4, 0, 0), ip)), Other},
+		{"ERSPAN of an unknown version", wrap.Ether(TypeIPv4, wrap.IPv4(ProtoGRE, wrap.Words(0x1000, TypeERSPAN, 0, 1, 0x3000, 0, 0, 0), frame)), Other},
+		{"labels without end", wrap.Ether(TypeMPLS, bytes.Repeat([]byte{0, 1, 0, 64}, 20), ip), Malformed},
+		{"tags without end", wrap.Ether(TypeVLAN, bytes.Repeat(wrap.Words(1, TypeVLAN), 20), ip), Malformed},
+		{"PPPoE discovery", wrap.Ether(TypePPPoE, wrap.Words(0x1109, 1, 40, 0x21), ip), Other},
+		{"PPPoE of another version", wrap.Ether(TypePPPoE, wrap.Words(0x2100, 1, 40, 0x21), ip), Malformed},
 		{"spanning tree", wrap.Ether(38, []byte{0x42, 0x42, 3}, make([]byte, 35)), Other},
 		{"SNAP of a vendor", wrap.Ether(60, []byte{0xaa, 0xaa, 3, 0, 0, 0x0c, 0x20, 0}, make([]byte, 52)), Other},
 		{"SNAP whose type is a length", wrap.Ether(60, []byte{0xaa, 0xaa, 3, 0, 0, 0, 0, 60}, make([]byte, 52)), Other},
-		{"UDP of something else", wrap.Ether(typeIPv4, wrap.UDPv4(53, make([]byte, 8), frame)), UDP},
+		{"UDP of something else", wrap.Ether(TypeIPv4, wrap.UDPv4(53, make([]byte, 8), frame)), UDP},
 	} {
 		var s Segment
 		if v := p.Parse(&s, LinkEthernet, c.frame, 0); v != c.want {

@@ -35,7 +35,7 @@ func FuzzFrame(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, frame []byte) {
-		p, ip, tcp, ok := Frame(frame)
+		p, ip, tcp, ok := packet.OuterOf(frame)
 		if !ok || tcp == 0 {
 			return
 		}
@@ -43,7 +43,7 @@ func FuzzFrame(f *testing.F) {
 			t.Fatalf("IP at %d, TCP at %d of %d: %+v", ip, tcp, len(frame), p)
 		}
 		var s packet.Segment
-		if packet.Parse(&s, packet.LinkEthernet, frame) == packet.TCP && (s.Seq != be.Uint32(frame[tcp+4:]) || Of(&s.Tuple) != p && Of(&s.Tuple) != (Packet{Proto: 6, Addr: [2]netip.Addr{p.Addr[1], p.Addr[0]}, Port: [2]uint16{p.Port[1], p.Port[0]}})) {
+		if packet.Parse(&s, packet.LinkEthernet, frame) == packet.TCP && (s.Seq != binary.BigEndian.Uint32(frame[tcp+4:]) || Of(&s.Tuple) != p && Of(&s.Tuple) != (Packet{Proto: 6, Addr: [2]netip.Addr{p.Addr[1], p.Addr[0]}, Port: [2]uint16{p.Port[1], p.Port[0]}})) {
 			t.Errorf("%+v, and what is read is %+v", p, s.Tuple)
 		}
 	})

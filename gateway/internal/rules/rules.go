@@ -2,7 +2,6 @@
 package rules
 
 import (
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -27,14 +26,9 @@ type Rule struct {
 	sni      string
 }
 
-// Protocols that have no number over IP.
-const (
-	any      = -1
-	arp      = 256
-	fragment = 257
-)
+const any = -1 // protocol
 
-var protocols = map[string]int{"arp": arp, "icmp": 1, "tcp": 6, "udp": 17, "icmpv6": 58, "fragment": fragment}
+var protocols = map[string]int{"arp": packet.OuterARP, "icmp": 1, "tcp": 6, "udp": 17, "icmpv6": 58, "fragment": packet.OuterFragment}
 
 // Parse reads a rule, such as "proto=udp,net=10.0.0.53/32,port=53".
 func Parse(text string) (Rule, error) {
@@ -131,18 +125,13 @@ const (
 type Set struct{ Allow, Deny []Rule }
 
 // A Packet is what rules look at.
-type Packet struct {
-	Proto int
-	Addr  [2]netip.Addr
-	Port  [2]uint16
-	Local bool // what a link needs to work: ARP and the discovery of neighbors, without room for anything else
-}
+type Packet = packet.Outer
 
 func (r *Rule) matches(p *Packet) bool {
-	if r.proto == any && (p.Proto == fragment || p.Proto == arp) || r.proto != any && r.proto != p.Proto {
+	if r.proto == any && (p.Proto == packet.OuterFragment || p.Proto == packet.OuterARP) || r.proto != any && r.proto != p.Proto {
 		return false
 	}
-	if p.Proto == arp {
+	if p.Proto == packet.OuterARP {
 		return !r.net.IsValid() && !r.peer.IsValid() && r.from == 0
 	}
 	for i := range 2 {
@@ -195,97 +184,8 @@ func (s *Set) Name(p *Packet, sni string) Verdict {
 	return None
 }
 
-var be = binary.BigEndian
-
 // Of returns what rules look at in a connection.
 func Of(t *packet.Tuple) Packet {
 	a, b := t.Endpoint(0), t.Endpoint(1)
 	return Packet{Proto: 6, Addr: [2]netip.Addr{a.Addr(), b.Addr()}, Port: t.Port}
-}
-
-// Frame returns what rules look at in an Ethernet frame, by its outer headers, and false if it is neither IP nor ARP, or broken. For
-// TCP in a packet of its own, tcp is where its header is, and else 0.
-func Frame(b []byte) (p Packet, ip, tcp int, ok bool) {
-	if len(b) < 14 {
-		return p, 0, 0, false
-	}
-	kind, at := be.Uint16(b[12:]), 14
-	for tags := 0; packet.IsTag(kind); tags++ {
-		if len(b) < at+4 || tags == 2 {
-			return p, 0, 0, false
-		}
-		kind, at = be.Uint16(b[at+2:]), at+4
-	}
-	ip = at
-	switch kind {
-	case 0x0806:
-		p.Proto = arp
-		// 28 bytes, and the padding of Ethernet.
-		p.Local = len(b) <= at+46 && len(b) >= at+28 && be.Uint16(b[at:]) == 1 && be.Uint16(b[at+2:]) == 0x0800
-		if p.Local {
-			for _, x := range b[at+28:] {
-				p.Local = p.Local && x == 0
-			}
-		}
-		return p, ip, 0, true
-	case 0x0800:
-		h := b[at:]
-		if len(h) < 20 || h[0]>>4 != 4 || int(h[0]&15)*4 > len(h) || h[0]&15 < 5 {
-			return p, 0, 0, false
-		}
-		p.Addr = [2]netip.Addr{netip.AddrFrom4([4]byte(h[12:])), netip.AddrFrom4([4]byte(h[16:]))}
-		if p.Proto = int(h[9]); be.Uint16(h[6:])&0x3fff != 0 {
-			p.Proto = fragment
-			return p, ip, 0, true
-		}
-		at += int(h[0]&15) * 4
-	case 0x86dd:
-		h := b[at:]
-		if len(h) < 40 || h[0]>>4 != 6 {
-			return p, 0, 0, false
-		}
-		p.Addr = [2]netip.Addr{netip.AddrFrom16([16]byte(h[8:])), netip.AddrFrom16([16]byte(h[24:]))}
-		// No packet may have these addresses (RFC 6890, section 2.2.3), and a rule would take them for those of IPv4, or not.
-		if p.Addr[0].Is4In6() || p.Addr[1].Is4In6() {
-			return p, 0, 0, false
-		}
-		next := int(h[6])
-		at += 40
-		for n := 0; next == 0 || next == 43 || next == 60; n++ {
-			if len(b) < at+8 || n == 8 {
-				return p, 0, 0, false
-			}
-			next, at = int(b[at]), at+int(b[at+1])*8+8
-		}
-		if next == 44 {
-			next = fragment
-		}
-		p.Proto = next
-		if next == fragment {
-			return p, ip, 0, true
-		}
-		// Neighbors are asked for by packets that never leave their link (RFC 4861), with nothing in front.
-		if h[6] == 58 && len(b) >= at+8 && h[7] == 255 && b[at] >= 133 && b[at] <= 136 && len(b) <= at+88 {
-			p.Local = true
-		}
-	default:
-		return p, 0, 0, false
-	}
-	if at > len(b) {
-		return p, 0, 0, false
-	}
-	switch p.Proto {
-	case 6:
-		if len(b) < at+20 || int(b[at+12]>>4)*4 < 20 || len(b) < at+int(b[at+12]>>4)*4 {
-			return p, 0, 0, false
-		}
-		tcp = at
-		fallthrough
-	case 17:
-		if len(b) < at+8 {
-			return p, 0, 0, false
-		}
-		p.Port = [2]uint16{be.Uint16(b[at:]), be.Uint16(b[at+2:])}
-	}
-	return p, ip, tcp, true
 }

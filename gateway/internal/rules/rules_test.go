@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/sealane/sealane/gateway/internal/packet"
 )
 
 func one(t *testing.T, text string) []Rule {
@@ -38,8 +40,8 @@ func TestRules(t *testing.T) {
 		{"port=40001-40010", dns, false},
 		{"net=2001:db8::/32", p(58, "2001:db8::1", 0, "fe80::1", 0), true},
 		{"net=10.0.0.0/8", p(58, "2001:db8::1", 0, "fe80::1", 0), false},
-		{"net=10.0.0.0/8", p(fragment, "10.0.0.1", 0, "10.0.0.2", 0), false}, // whoever wants fragments says so
-		{"proto=fragment,net=10.0.0.0/8", p(fragment, "10.0.0.1", 0, "10.0.0.2", 0), true},
+		{"net=10.0.0.0/8", p(packet.OuterFragment, "10.0.0.1", 0, "10.0.0.2", 0), false}, // whoever wants fragments says so
+		{"proto=fragment,net=10.0.0.0/8", p(packet.OuterFragment, "10.0.0.1", 0, "10.0.0.2", 0), true},
 		{"port=443", p(1, "10.0.0.1", 443, "10.0.0.2", 443), false},
 		{"sni=a.test", p(6, "10.0.0.1", 5, "10.0.0.2", 443), false}, // not known yet
 	} {
@@ -96,11 +98,11 @@ func TestFrame(t *testing.T) {
 		"TCP, tag of 0x9200": {frame: "92000007" + "81000009" + ip4("06", tcp), proto: 6, tcp: 42},
 		"TCP, three tags":    {frame: "88a80007" + "81000009" + "81000009" + ip4("06", tcp), bad: true},
 		"UDP":                {frame: ip4("11", "c35001bb00080000"), proto: 17},
-		"a fragment":         {frame: strings.Replace(ip4("06", tcp), "00000000", "00002000", 1), proto: fragment},
+		"a fragment":         {frame: strings.Replace(ip4("06", tcp), "00000000", "00002000", 1), proto: packet.OuterFragment},
 		"GRE":                {frame: ip4("2f", "00000800"), proto: 47},
 		"TCP, cut":           {frame: ip4("06", tcp[:20]), bad: true},
-		"ARP":                {frame: "0806" + "00010800060400010200000000010a0000010000000000000a000002", proto: arp, local: true},
-		"ARP, with a letter": {frame: "0806" + "00010800060400010200000000010a0000010000000000000a000002" + strings.Repeat("41", 18), proto: arp},
+		"ARP":                {frame: "0806" + "00010800060400010200000000010a0000010000000000000a000002", proto: packet.OuterARP, local: true},
+		"ARP, with a letter": {frame: "0806" + "00010800060400010200000000010a0000010000000000000a000002" + strings.Repeat("41", 18), proto: packet.OuterARP},
 		"LLDP":               {frame: "88cc" + strings.Repeat("00", 40), bad: true},
 		"neighbours": {frame: "86dd" + "6000000000203aff" + strings.Repeat("fe", 16) + strings.Repeat("ff", 16) + "87000000" + strings.Repeat("00", 28),
 			proto: 58, local: true},
@@ -112,12 +114,12 @@ func TestFrame(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		p, _, at, ok := Frame(b)
+		p, _, at, ok := packet.OuterOf(b)
 		if ok == c.bad || ok && (p.Proto != c.proto || at != c.tcp || p.Local != c.local) {
 			t.Errorf("%s: %+v, %d, %v", name, p, at, ok)
 		}
 		for n := range b {
-			Frame(b[:n])
+			packet.OuterOf(b[:n])
 		}
 	}
 }

@@ -1,0 +1,139 @@
+package packet
+
+import "net/netip"
+
+// An Outer is what the outermost headers of an Ethernet frame say, without a look into tunnels or behind fragments.
+type Outer struct {
+	Proto int // over IP, or one of the below
+	Addr  [2]netip.Addr
+	Port  [2]uint16 // of TCP and UDP
+	Local bool      // what a link needs to work: ARP and the discovery of neighbors, without room for anything else
+}
+
+// Protocols that have no number over IP.
+const (
+	OuterARP      = 256
+	OuterFragment = 257
+)
+
+const (
+	typeARP     = 0x0806
+	protoICMPv6 = 58
+	outerTags   = 2
+)
+
+// OuterOf looks at a frame. It returns false if that is neither IP nor ARP, or broken. ip is where that header is, and tcp, of TCP in a packet
+// of its own, that of TCP, else 0.
+func OuterOf(b []byte) (o Outer, ip, tcp int, ok bool) {
+	if len(b) < 14 {
+		return o, 0, 0, false
+	}
+	kind, at := be.Uint16(b[12:]), 14
+	for tags := 0; IsTag(kind); tags++ {
+		if len(b) < at+4 || tags == outerTags {
+			return o, 0, 0, false
+		}
+		kind, at = be.Uint16(b[at+2:]), at+4
+	}
+	ip = at
+	switch h := b[at:]; kind {
+	case typeARP:
+		o.Proto = OuterARP
+		// 28 bytes, and the padding of Ethernet.
+		o.Local = len(h) >= 28 && len(h) <= 46 && be.Uint16(h) == 1 && be.Uint16(h[2:]) == TypeIPv4
+		if o.Local {
+			for _, x := range h[28:] {
+				o.Local = o.Local && x == 0
+			}
+		}
+		return o, ip, 0, true
+	case TypeIPv4:
+		size := headerIPv4(h)
+		if size == 0 {
+			return o, 0, 0, false
+		}
+		o.Addr = [2]netip.Addr{netip.AddrFrom4([4]byte(h[12:])), netip.AddrFrom4([4]byte(h[16:]))}
+		if o.Proto = int(h[9]); fragmentedIPv4(h) {
+			o.Proto = OuterFragment
+			return o, ip, 0, true
+		}
+		at += size
+	case TypeIPv6:
+		if len(h) < 40 || h[0]>>4 != 6 {
+			return o, 0, 0, false
+		}
+		o.Addr = [2]netip.Addr{netip.AddrFrom16([16]byte(h[8:])), netip.AddrFrom16([16]byte(h[24:]))}
+		// No packet may have these addresses (RFC 6890, section 2.2.3), and a rule would take them for those of IPv4, or not.
+		if o.Addr[0].Is4In6() || o.Addr[1].Is4In6() {
+			return o, 0, 0, false
+		}
+		next := h[6]
+		at += 40
+		for n := 0; next == 0 || next == 43 || next == 60; n++ { // others are protocols, which a rule can name
+			if len(b) < at+8 || n == maxHeaders {
+				return o, 0, 0, false
+			}
+			next, at = b[at], at+extension(next, b[at+1])
+		}
+		if o.Proto = int(next); next == protoFragment {
+			o.Proto = OuterFragment
+			return o, ip, 0, true
+		}
+		// Neighbors are asked for by packets that never leave their link (RFC 4861), with nothing in front.
+		o.Local = h[6] == protoICMPv6 && len(b) >= at+8 && h[7] == 255 && b[at] >= 133 && b[at] <= 136 && len(b) <= at+88
+	default:
+		return o, 0, 0, false
+	}
+	if at > len(b) {
+		return o, 0, 0, false
+	}
+	switch o.Proto {
+	case ProtoTCP:
+		if headerTCP(b[at:]) == 0 {
+			return o, 0, 0, false
+		}
+		tcp = at
+		fallthrough
+	case ProtoUDP:
+		if len(b) < at+8 {
+			return o, 0, 0, false
+		}
+		o.Port = [2]uint16{be.Uint16(b[at:]), be.Uint16(b[at+2:])}
+	}
+	return o, ip, tcp, true
+}
+
+// headerIPv4 returns how long the header of IPv4 is, 0 if it is none or is not whole.
+func headerIPv4(b []byte) int {
+	if len(b) < 20 || b[0]>>4 != 4 {
+		return 0
+	}
+	if n := int(b[0]&15) * 4; n >= 20 && n <= len(b) {
+		return n
+	}
+	return 0
+}
+
+func fragmentedIPv4(b []byte) bool { return be.Uint16(b[6:])&0x3fff != 0 }
+
+// extension returns how long an extension header of IPv6 is that says so many units (RFC 8200, section 4), 0 if it is none to be passed over.
+func extension(kind, units uint8) int {
+	switch kind {
+	case 0, 43, 60, 135, 139, 140: // hop-by-hop, routing, destination, mobility, HIP, shim6
+		return int(units)*8 + 8
+	case 51: // authentication, in units of 4 bytes
+		return int(units)*4 + 8
+	}
+	return 0
+}
+
+// headerTCP returns how long the header of TCP is, 0 if it is none or is not whole.
+func headerTCP(b []byte) int {
+	if len(b) < 20 {
+		return 0
+	}
+	if n := int(b[12]>>4) * 4; n >= 20 && n <= len(b) {
+		return n
+	}
+	return 0
+}
