@@ -193,109 +193,116 @@ func (w *Worker) dirtyGate(g *gate) {
 }
 
 // pass is called for each frame after it was read.
+//
+//	a frame                                          passes
+//	that a rule denies, or lets pass                 not, or as it came
+//	not of TCP in a packet of its own                not
+//	of no connection                                 without payload
+//	of one, a SYN or RST, or without payload or FIN  without payload; what it says is noted
+//	of one, with payload or FIN                      not: settleGate says what of it was read
 func (w *Worker) pass(f *capture.Frame, s *packet.Segment, isTCP bool, hash uint64) {
-	way := w.o.Gate.Ways[w.Ring]
 	p, ip, tcp, ok := packet.OuterOf(f.Data)
-	if !ok || !isTCP || tcp == 0 {
-		// Not TCP in a packet of its own: only rules can let it pass.
-		switch v := w.o.Gate.Rules.Packet(&p); {
-		case ok && v == rules.Allow:
-			w.Stats.Gate.Forwarded++
-			way.Send(capture.Whole(f))
-		case ok && v == rules.Deny:
-			w.Stats.Gate.Denied++
-		default:
-			w.Stats.Gate.Refused++
-		}
-		return
+	own := ok && isTCP && tcp != 0
+	var c *conn
+	if own {
+		c = w.gated(s, hash)
 	}
-	e := w.table.Find(hash, &s.Tuple)
-	if e != nil && e.Flags&flow.Renewing != 0 {
-		if rival := w.rivalOf(e); rival != nil && rival.Conn != 0 {
-			// What is far from one of them is of the other.
-			if s.Seq-e.Next[s.Side]+farAway >= 2*farAway {
-				e = rival
-			}
-		}
-	}
-	var g *gate
 	rule := rules.None
-	if e != nil && e.Conn != 0 {
-		g = w.conn(e.Conn).gate
-		rule = g.rule
-	} else {
+	if c != nil {
+		rule = c.gate.rule
+	} else if ok {
 		rule = w.o.Gate.Rules.Packet(&p)
 	}
-	if rule == rules.Deny {
+	switch {
+	case rule == rules.Deny:
 		w.Stats.Gate.Denied++
-		return
-	}
-	if rule == rules.Allow && g != nil && g.named {
-		// It is this connection from here on; what came before its name was known goes first.
-		w.handOver(g)
-	}
-	if rule == rules.Allow {
+	case rule == rules.Allow:
+		if c != nil && c.gate.named {
+			// It is this connection from here on; what came before its name was known goes first.
+			w.handOver(c.gate)
+		}
 		w.Stats.Gate.Forwarded++
-		if len(s.Payload) > 0 {
+		if own && len(s.Payload) > 0 {
 			w.Stats.Gate.Allowed++
 		}
-		way.Send(capture.Whole(f))
-		return
-	}
-	if g == nil {
-		switch {
-		case len(s.Payload) == 0 || s.Flags&packet.SYN != 0:
-			w.withoutPayload(f, ip, tcp, len(s.Payload) > 0)
-		default:
-			w.Stats.Gate.Unread++
-		}
-		return
-	}
-	c := w.conn(e.Conn)
-	side := s.Side ^ c.client
-	h := &g.half[side]
-	h.way = w.Ring
-	if s.Flags&(packet.SYN|packet.RST) != 0 || len(s.Payload) == 0 && s.Flags&packet.FIN == 0 {
+		w.o.Gate.Ways[w.Ring].Send(capture.Whole(f))
+	case !own:
+		w.Stats.Gate.Refused++
+	case c != nil:
+		w.noted(c, f, s, ip, tcp)
+	case len(s.Payload) == 0 || s.Flags&packet.SYN != 0:
 		w.withoutPayload(f, ip, tcp, len(s.Payload) > 0)
+	default:
+		w.Stats.Gate.Unread++
+	}
+}
+
+// gated returns the connection of a segment, or nil.
+func (w *Worker) gated(s *packet.Segment, hash uint64) *conn {
+	e := w.table.Find(hash, &s.Tuple)
+	if e != nil && e.Flags&flow.Renewing != 0 {
+		// What is far from one of them is of the other.
+		if rival := w.rivalOf(e); rival != nil && rival.Conn != 0 && s.Seq-e.Next[s.Side]+farAway >= 2*farAway {
+			e = rival
+		}
+	}
+	if e == nil || e.Conn == 0 {
+		return nil
+	}
+	return w.conn(e.Conn)
+}
+
+// noted notes what a segment of a connection says, for those that are sent in its place.
+func (w *Worker) noted(c *conn, f *capture.Frame, s *packet.Segment, ip, tcp int) {
+	side := s.Side ^ c.client
+	h, n := &c.gate.half[side], len(s.Payload)
+	h.way = w.Ring
+	if s.Flags&(packet.SYN|packet.RST) != 0 || n == 0 && s.Flags&packet.FIN == 0 {
+		w.withoutPayload(f, ip, tcp, n > 0)
 	}
 	if s.Flags&packet.SYN != 0 {
 		return
 	}
 	if s.Flags&packet.ACK != 0 {
 		h.ack, h.window = s.Ack, binary.BigEndian.Uint16(f.Data[tcp+14:])
-		w.acknowledged(&g.half[1-side], s.Ack)
+		w.acknowledged(&c.gate.half[1-side], s.Ack)
 	}
-	options := int(f.Data[tcp+12]>>4) * 4
-	if len(s.Payload) > 0 || !h.known {
+	if n > 0 || !h.known {
 		h.head, h.tcp = appendHeaders(h.head[:0], f.Data, ip, tcp)
 		h.ip, h.known = ip, true
 	}
-	if len(s.Payload) > 0 {
-		n := len(s.Payload)
+	if n > 0 {
+		size := n
 		if v := capture.Whole(f); v[1] != 0 { // segments of this size, put together
-			n = min(n, int(binary.NativeEndian.Uint16(v[4:])))
+			size = min(n, int(binary.NativeEndian.Uint16(v[4:])))
 		}
-		h.mss = max(h.mss, n+options)
+		h.mss = max(h.mss, size+int(f.Data[tcp+12]>>4)*4)
 		if h.passage == shut {
 			w.Stats.Gate.Unread++
 		}
-		if h.passage == passing && reassembly.After(h.sent, s.Seq) {
-			if end := s.Seq + uint32(len(s.Payload)); !h.again {
-				h.again, h.againAt, h.againEnd = true, s.Seq, end
-			} else {
-				if reassembly.After(h.againAt, s.Seq) {
-					h.againAt = s.Seq
-				}
-				if reassembly.After(end, h.againEnd) {
-					h.againEnd = end
-				}
-			}
-		}
+		h.repeated(s.Seq, s.Seq+uint32(n))
 	}
 	if s.Flags&packet.FIN != 0 {
-		h.fin, h.finishing = s.Seq+uint32(len(s.Payload)), true
+		h.fin, h.finishing = s.Seq+uint32(n), true
 	}
-	w.dirtyGate(g)
+	w.dirtyGate(c.gate)
+}
+
+// repeated notes what the sender sends again, if that was sent.
+func (h *gateHalf) repeated(from, to uint32) {
+	if h.passage != passing || !reassembly.After(h.sent, from) {
+		return
+	}
+	if !h.again {
+		h.again, h.againAt, h.againEnd = true, from, to
+		return
+	}
+	if reassembly.After(h.againAt, from) {
+		h.againAt = from
+	}
+	if reassembly.After(to, h.againEnd) {
+		h.againEnd = to
+	}
 }
 
 // appendHeaders appends the headers of a frame, from Ethernet to TCP's options, without what is between those of IP and TCP: options of
