@@ -160,7 +160,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 			}
 		}
 	}
-	// Those that differ from the first choice, each alone and then together.
+	// Copies of its header come first: they say how long it is.
 	list := slices.Clone(r.arrange(d, usual, base, end, d.policy))
 	var heads [][]byte
 	r.alternatives(d, usual, base, 5, func(head []byte) bool {
@@ -186,19 +186,6 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 			return done
 		}
 	}
-	order := make([]int, 0, len(list)+1)
-	for i := range uint8(2) {
-		list = append(list[:0], r.arrange(d, usual, base, end, d.policy^i)...)
-		if i > 0 {
-			d.credit -= d.paint(list, base, first)
-		}
-		for _, k := range d.odd(list, base, first) {
-			order = append(append(order[:0], list...), k)
-			if one(order); done || stop {
-				return done
-			}
-		}
-	}
 	// The ways through the copies, the likeliest first.
 	most := fewWays
 	if d.deep {
@@ -215,22 +202,6 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 		})
 		if done || stop {
 			return done
-		}
-	}
-	if !d.deep {
-		return false
-	}
-	// Forged ones are left out, one and two at a time.
-	involved := d.involved(list)
-	for policy := range uint8(2) {
-		list = append(list[:0], r.arrange(d, usual, base, end, policy)...)
-		for a := range involved {
-			for b := range a + 1 {
-				order = without(order, list, involved[a], involved[b])
-				if one(order); done || stop {
-					return done
-				}
-			}
 		}
 	}
 	return false
@@ -271,63 +242,6 @@ func (d *Direction) nth(list []int) (all [][]int) {
 			all = append(all, nil)
 		}
 		all[n] = append(all[n], i)
-	}
-	return all
-}
-
-// odd returns those of a list that are not in what all of them are painted to, the largest first, as a real segment is
-// rarely the smallest; if nothing is stalled only what came last, which has not been tried in any order.
-func (d *Direction) odd(list []int, base uint32, first []byte) (odd []int) {
-	last := uint64(0)
-	for _, i := range list {
-		s := d.held.segs[i]
-		at, b := int32(s.seq-base), s.buf
-		if at < 0 {
-			b, at = b[-at:], 0
-		}
-		if int(at) < len(first) && same(first[at:], b) < min(len(b), len(first)-int(at)) {
-			odd, last = append(odd, i), max(last, s.order)
-		}
-	}
-	if !d.deep {
-		odd = slices.DeleteFunc(odd, func(i int) bool { return d.held.segs[i].order != last })
-	}
-	slices.SortStableFunc(odd, func(i, j int) int { return len(d.held.segs[j].buf) - len(d.held.segs[i].buf) })
-	return odd[:min(len(odd), maxOdd)]
-}
-
-// without puts two of a list in front, where they count only if nothing else is there.
-func without(into, list []int, a, b int) []int {
-	into = into[:0]
-	for _, i := range list {
-		if i == a || i == b {
-			into = append(into, i)
-		}
-	}
-	for _, i := range list {
-		if i != a && i != b {
-			into = append(into, i)
-		}
-	}
-	return into
-}
-
-// involved returns those of a list that differ from another, at most maxInvolved.
-func (d *Direction) involved(list []int) (all []int) {
-	for _, i := range list {
-		for _, j := range list {
-			a, b := d.held.segs[i], d.held.segs[j]
-			if After(a.seq, b.seq) {
-				a, b = b, a
-			}
-			if x := a.from(b.seq); i != j && x != nil && same(x, b.buf) < min(len(x), len(b.buf)) {
-				all = append(all, i)
-				break
-			}
-		}
-		if len(all) == maxInvolved {
-			break
-		}
 	}
 	return all
 }

@@ -156,8 +156,6 @@ const (
 	maxFailed    = 512
 	// The most ways through the copies of a record that are tried as they come, and when it is stalled.
 	fewWays, maxWays = 8, 256
-	maxOdd           = 24
-	maxInvolved      = 20
 	maxFed           = 64
 	maxUrgent        = 3
 	// The most bytes behind a hole that are searched at once, and how often a hole waits for more work.

@@ -177,31 +177,6 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (a
 		for policy := range uint8(policies) {
 			add(origin, nil, r.arrange(d, usual, origin, end, policy), n, n)
 		}
-		if !d.deep {
-			continue
-		}
-		list := slices.Clone(r.arrange(d, usual, origin, end, 0))
-		order := make([]int, 0, len(list)+1)
-		involved := d.involved(list)
-		for _, i := range involved {
-			if d.credit < 0 {
-				break
-			}
-			order = append(append(order[:0], list...), i)
-			add(origin, nil, order, n, n)
-		}
-		for policy := range uint8(2) {
-			list = append(list[:0], r.arrange(d, usual, origin, end, policy)...)
-			for a := range involved {
-				for b := range a + 1 {
-					if d.credit < 0 || len(all) == maxCandidates {
-						break
-					}
-					order = without(order, list, involved[a], involved[b])
-					add(origin, nil, order, n, n)
-				}
-			}
-		}
 	}
 	return all
 }
