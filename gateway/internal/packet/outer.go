@@ -116,7 +116,7 @@ func headerIPv4(b []byte) int {
 
 func fragmentedIPv4(b []byte) bool { return be.Uint16(b[6:])&0x3fff != 0 }
 
-// extension returns how long an extension header of IPv6 is that says so many units (RFC 8200, section 4), 0 if it is none to be passed over.
+// extension returns the length of an extension header of IPv6 by its length field (RFC 8200, section 4); 0 for other headers.
 func extension(kind, units uint8) int {
 	switch kind {
 	case 0, 43, 60, 135, 139, 140: // hop-by-hop, routing, destination, mobility, HIP, shim6
