@@ -137,6 +137,9 @@ FAULTS = [
     Fault("AES by lookups: a byte of SubBytes", GCM_SSSE3, [("x86_64/aes_ssse3.h", "0xc9, 0x98", "0xc9, 0x99")], FUNCTION),
     Fault("GHASH by lookups: a byte of the reduction", GCM_SSSE3, [("x86_64/aesgcm_ssse3.S", "0x00, 0x1c, 0x38", "0x00, 0x1d, 0x38")], FUNCTION),
     Fault("GHASH by lookups: a byte is lost", GCM_SSSE3, [("x86_64/aesgcm_ssse3.S", "palignr xmm3, xmm2, 15", "palignr xmm3, xmm2, 14")], FUNCTION),
+    Fault("a given hash key of AES-GCM: its upper half is left out", "x86_64/aesgcm_avx2",
+          [("x86_64/aesgcm_kernel.h", r"(H is given \*/\n    )vmovdqu xmm0, \[rax\]", r"\1vmovq xmm0, qword ptr [rax]")],
+          lambda s: getattr(s, "given", False)),
     Fault("a second function", SSSE3, [(TEXT, r"^(endfunction\n)", "\\1function sealane_chacha20poly1305_another\nendfunction\n")], None),
 ]
 

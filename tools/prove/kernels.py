@@ -391,12 +391,12 @@ class GcmShape(Shape):
     """Of AES-GCM: with the length of the key, and a nonce of 12 bytes or any J0. counter: of parts, of kernels that branch on it
     where it is public."""
 
-    def __init__(self, size, bits=128, j0=False, counter=5, **more):
+    def __init__(self, size, bits=128, j0=False, counter=5, given=False, **more):
         super().__init__(size, **more)
-        self.bits, self.j0, self.counter = bits, j0, counter
+        self.bits, self.j0, self.counter, self.given = bits, j0, counter, given
 
     def __str__(self):
-        text = f"AES-{self.bits}, {super().__str__()}" + (", any J0" if self.j0 else "")
+        text = f"AES-{self.bits}, {super().__str__()}" + (", any J0" if self.j0 else "") + (", hash key given" if self.given else "")
         return text if self.flags & FIRST else f"{text}, counter {self.counter} or any"
 
 
@@ -442,6 +442,22 @@ def gcm_key(kernel, bits, trace=None, name="key"):
     return found[:2]
 
 
+def hash_key():
+    return cat(*(symbol(f"hash key{i}", 32) for i in range(4)))
+
+
+def given_key(kernel, before, trace=None):
+    """The memory of a key, of which there is `before`, when its table is made of a hash key, as AES-GCM-SIV does. SCHEDULE is neither
+    read nor written, and ROUNDS is read."""
+    call, table = Call(kernel), A["GCM_KEY_TABLE"]
+    call.regions(("rounds", KEY, 8, True, False), ("table", KEY + table, A["GCM_KEY_BYTES"] - table, True, True), ("nonce", NONCE, 16, True, False))
+    call.memory.cells.update({a: v for a, v in before.items() if a < KEY + 8})
+    call.arguments(key=KEY, nonce=NONCE, flags=A["FLAG_SETUP"] | A["FLAG_NONCE"])
+    call.memory.poke(NONCE, hash_key())
+    call.run(trace)
+    return {**before, **{a: v for a, v in call.memory.cells.items() if KEY + table <= a < KEY + A["GCM_KEY_BYTES"]}}
+
+
 def begins_with_many(kernel):
     """Whether the first two rounds are done for the next 128 counters at once."""
     return kernel.isa is arm32 and kernel.name.endswith("_neon")
@@ -463,7 +479,7 @@ def aesgcm(kernel, shape, trace=None, function=True):
     set-up is shown by what packets under it are."""
     if function:
         schedule = spec.key_schedule(cat(*(symbol(f"key{i}", 32) for i in range(shape.bits // 32))))
-        h = spec.field_element(spec.aes(schedule, const(0, 128)))
+        h = spec.field_element(hash_key() if getattr(shape, "given", False) else spec.aes(schedule, const(0, 128)))
         if kernel.bitwise:  # set-up encrypts eight blocks too
             for i in range(1, 8):
                 spec.aes(schedule, const(i << 120, 128))
@@ -472,6 +488,8 @@ def aesgcm(kernel, shape, trace=None, function=True):
         if function:  # with a text that takes all powers of H
             aesgcm(kernel, GcmShape(300 if kernel.bitwise else 600, bits=shape.bits, opens=True))
         return steps
+    if shape.given:
+        cells = given_key(kernel, cells, trace)
     first, last = shape.flags & FIRST, shape.flags & LAST
     call = Call(kernel)
     n = shape.size
@@ -642,6 +660,8 @@ def shapes(kernel, quick):
     else:
         induction = shapes_of.BY_INDUCTION.get(kernel.name.removeprefix("sealane_"))
         found = list((shapes_of.gcm_shapes if "aesgcm" in kernel.name else shapes_of.chacha_shapes)(quick, kernel.isa is not x86, induction))
+    if kernel.bitwise:
+        found = [s for s in found if not getattr(s, "given", False)]
     if not quick and kernel.bitwise:  # which takes long
         found = [s for s in found if isinstance(s, Setup) or s.size <= 700 and not (s.j0 and s.size % 16 not in ENDS)]
         short = [s for s in found if not isinstance(s, Setup) and s.size <= 200]
@@ -651,7 +671,8 @@ def shapes(kernel, quick):
         return found
     # Every kernel runs others, so that together they run all; always the same ones.
     count = QUICK["batch" if "_batch_" in kernel.name else "bitwise" if kernel.bitwise else "single"]
-    setup, rest = [s for s in found if isinstance(s, Setup)], [s for s in found if not isinstance(s, Setup)]
+    always = lambda s: isinstance(s, Setup) or getattr(s, "given", False)
+    setup, rest = [s for s in found if always(s)], [s for s in found if not always(s)]
     if kernel.bitwise:
         rest = [s for s in rest if s.size <= 200]
     random.Random(str(kernel)).shuffle(rest)

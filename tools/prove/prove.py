@@ -98,6 +98,8 @@ def gcm_shapes(quick, arm=False, induction=None):
     for n in (100, 700):
         for opens in both:
             yield GcmShape(n, ad=5, opens=opens, in_place=True)
+    for n in (64, 640):  # as src/gcmsiv.c has them: with a hash key of POLYVAL, which takes all its powers
+        yield GcmShape(n, opens=True, flags=FIRST, given=True)
 
 
 # The most that src/batch.c and internal/aead give at a time.
