@@ -319,9 +319,9 @@ mod tests {
     }
 
     #[test]
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    #[cfg(any(kernels = "x86_64", kernels = "aarch64"))]
     fn the_choice_starts_at_the_microarchitectures_level() {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(kernels = "x86_64")]
         let cases = [
             (0x6874_7541, 26, None, "avx512"),          // AMD, Zen 5
             (0x6874_7541, 27, None, "avx512"),          // AMD, to come
@@ -333,7 +333,7 @@ mod tests {
             (0x6874_7541, 26, Some("avx512vl"), "avx512vl"),
             (0x756e_6547, 6, Some("aesni"), "ssse3"), // of another primitive: the next below
         ];
-        #[cfg(target_arch = "aarch64")]
+        #[cfg(kernels = "aarch64")]
         let cases = [
             (0x41, 0xd08, None, "neon6"),          // Cortex-A72
             (0x41, 0xd03, None, "neon"),           // Cortex-A53
