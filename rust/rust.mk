@@ -21,6 +21,7 @@ RUST_CPUS_arm-unknown-linux-gnueabihf := arm1176
 RUST_CPUS_armv5te-unknown-linux-gnueabi := arm1176 arm926
 $(foreach target,$(RUST_TARGETS),$(eval $(call long_suite,long-rust-$(target),$(B)/vectors.txt $(B)/aeads.txt,rust/targets $(B) $(target) $(RUST_CPUS_$(target)))))
 $(eval $(call long_suite,long-rust-rustls,,rust/check $(B) rustls))
+$(eval $(call long_suite,long-rust-bases,,rust/check $(B) bases))
 $(eval $(call long_suite,long-rust-rustls-oldest,,rust/check $(B) rustls-oldest))
 $(eval $(call long_suite,long-rust-rustcrypto,,rust/peers $(B) rustcrypto))
 $(eval $(call long_suite,long-rust-ring,,rust/peers $(B) ring))

@@ -1,20 +1,14 @@
-//! Connections in memory between sealane and ring's own provider, in each cipher suite, both ways; records and packets that
-//! were changed are refused. `SEALANE_PLANT` names a fault that a test must find.
+//! Connections in memory between sealane and the providers of ring and graviola, in each cipher suite, both ways; records and
+//! packets that were changed are refused. `SEALANE_PLANT` names a fault that a test must find.
+
+mod memory;
 
 use std::io::{Read, Write};
-use std::sync::Arc;
 
+use memory::{carry, connect, only, planted, suites, transfer};
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use rustls::quic::{Keys, Version};
-use rustls::{
-    CipherSuite, ClientConfig, ClientConnection, Connection, NamedGroup, RootCertStore, ServerConfig, ServerConnection,
-    Side, SupportedCipherSuite,
-};
-
-fn planted(name: &str) -> bool {
-    std::env::var_os("SEALANE_PLANT").is_some_and(|plant| plant == name)
-}
+use rustls::{NamedGroup, Side};
 
 fn ring() -> CryptoProvider {
     rustls::crypto::ring::default_provider()
@@ -24,97 +18,19 @@ fn ours() -> CryptoProvider {
     rustls_sealane::on(ring())
 }
 
-fn only(mut provider: CryptoProvider, suite: CipherSuite) -> Arc<CryptoProvider> {
-    provider.cipher_suites.retain(|one| one.suite() == suite);
-    assert_eq!(provider.cipher_suites.len(), 1);
-    provider.into()
-}
-
-/// A client and a server that have shaken hands.
-fn connect(client: Arc<CryptoProvider>, server: Arc<CryptoProvider>) -> (Connection, Connection) {
-    let made = rcgen::generate_simple_self_signed(["localhost".to_string()]).expect("certificate");
-    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.key_pair.serialize_der()));
-    let mut roots = RootCertStore::empty();
-    roots.add(made.cert.der().clone()).expect("root");
-    let client = ClientConfig::builder_with_provider(client)
-        .with_safe_default_protocol_versions()
-        .expect("versions")
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let server = ServerConfig::builder_with_provider(server)
-        .with_safe_default_protocol_versions()
-        .expect("versions")
-        .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key)
-        .expect("server");
-    let name = ServerName::try_from("localhost").expect("name");
-    let mut client: Connection = ClientConnection::new(client.into(), name).expect("client").into();
-    let mut server: Connection = ServerConnection::new(server.into()).expect("server").into();
-    while client.is_handshaking() || server.is_handshaking() {
-        carry(&mut client, &mut server, |_| ()).expect("handshake");
-        carry(&mut server, &mut client, |_| ()).expect("handshake");
-    }
-    (client, server)
-}
-
-/// Brings what one has written to the other, and changes it on the way. Returns the text that comes out there.
-fn carry(from: &mut Connection, to: &mut Connection, change: impl Fn(&mut [u8])) -> Result<Vec<u8>, rustls::Error> {
-    let (mut wire, mut text) = (vec![], vec![]);
-    while from.wants_write() {
-        from.write_tls(&mut wire).expect("written");
-    }
-    change(&mut wire);
-    let mut rest = &wire[..];
-    while !rest.is_empty() {
-        to.read_tls(&mut rest).expect("read");
-        let here = to.process_new_packets()?.plaintext_bytes_to_read();
-        let before = text.len();
-        text.resize(before + here, 0);
-        to.reader().read_exact(&mut text[before..]).expect("text");
-    }
-    Ok(text)
-}
-
-fn transfer(from: &mut Connection, to: &mut Connection, bytes: usize) {
-    let text: Vec<u8> = (0..bytes).map(|i| (i * 7 + bytes) as u8).collect();
-    from.writer().write_all(&text).expect("written");
-    let mut got = carry(from, to, |_| ()).expect("carried");
-    if planted("transfer") && bytes == 1000 {
-        got[999] ^= 1;
-    }
-    assert!(got == text, "{bytes} bytes");
-}
-
-fn suites() -> Vec<CipherSuite> {
-    ring().cipher_suites.iter().map(SupportedCipherSuite::suite).filter(|suite| !is_rsa(*suite)).collect()
-}
-
-/// The certificates of this test are of the other kind.
-fn is_rsa(suite: CipherSuite) -> bool {
-    format!("{suite:?}").contains("_RSA_")
-}
-
-/// What `on` gives has all that its base has, for each base: suites, groups, signatures, and QUIC.
 #[test]
-fn all_of_the_base_is_there() {
-    for base in [ring(), rustls_graviola::default_provider()] {
-        let mut ours = rustls_sealane::on(base.clone());
-        if planted("base") {
-            ours.kx_groups.pop();
-        }
-        assert_eq!(format!("{:?}", ours.kx_groups), format!("{:?}", base.kx_groups));
-        let verified = |provider: &CryptoProvider| provider.signature_verification_algorithms.supported_schemes();
-        assert_eq!(verified(&ours), verified(&base));
-        assert_eq!(ours.cipher_suites.len(), base.cipher_suites.len());
-        for (ours, theirs) in ours.cipher_suites.iter().zip(&base.cipher_suites) {
-            assert_eq!(ours.suite(), theirs.suite());
-            if let (Some(ours), Some(theirs)) = (ours.tls13(), theirs.tls13()) {
-                assert_eq!(ours.quic.is_some(), theirs.quic.is_some());
-                assert_eq!(ours.common.confidentiality_limit, theirs.common.confidentiality_limit);
-            }
-        }
-        assert!(!ours.fips());
-    }
+fn ring_as_base() {
+    memory::has_all_of(&ring());
+    memory::connections_with(&ring());
+    memory::tickets_on(&ring(), rustls::crypto::ring::Ticketer::new().expect("a ticketer"));
+}
+
+#[test]
+fn graviola_as_base() {
+    let base = rustls_graviola::default_provider();
+    memory::has_all_of(&base);
+    memory::connections_with(&base);
+    memory::tickets_on(&base, rustls_graviola::Ticketer::new().expect("a ticketer"));
 }
 
 /// The default prefers the key exchange that is safe from quantum computers, and speaks to who has none.
@@ -133,25 +49,8 @@ fn post_quantum_key_exchange() {
 }
 
 #[test]
-fn connections_with_ring() {
-    assert!(suites().len() >= 6);
-    for suite in suites() {
-        let ours = only(ours(), suite);
-        let theirs = only(ring(), suite);
-        for (client, server) in [(&ours, &theirs), (&theirs, &ours), (&ours, &ours)] {
-            let (mut client, mut server) = connect(client.clone(), server.clone());
-            assert_eq!(client.negotiated_cipher_suite().map(|suite| suite.suite()), Some(suite));
-            for bytes in [1, 15, 16, 17, 1000, 16383, 16384, 16385, 50000] {
-                transfer(&mut client, &mut server, bytes);
-                transfer(&mut server, &mut client, bytes);
-            }
-        }
-    }
-}
-
-#[test]
 fn changed_records_are_refused() {
-    for suite in suites() {
+    for suite in suites(&ring()) {
         let ours = only(ours(), suite);
         // Every byte behind the record's header, of a short record: nonce, text, tag.
         for at in 5..40 {
