@@ -1,4 +1,17 @@
 //! Authenticated encryption with associated data, as `ring::aead` has it, by sealane.
+//!
+//! ```
+//! use ring::aead::{Aad, LessSafeKey, Nonce, UnboundKey, CHACHA20_POLY1305};
+//!
+//! # fn main() -> Result<(), ring::error::Unspecified> {
+//! let key = LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, &[7; 32])?); // yours
+//! let nonce = || Nonce::assume_unique_for_key([1; 12]);
+//! let mut packet = b"a packet".to_vec();
+//! key.seal_in_place_append_tag(nonce(), Aad::from(b"its header"), &mut packet)?;
+//! assert_eq!(key.open_in_place(nonce(), Aad::from(b"its header"), &mut packet)?, b"a packet");
+//! # Ok(())
+//! # }
+//! ```
 
 use core::fmt;
 use core::ops::RangeFrom;
@@ -14,6 +27,10 @@ pub const NONCE_LEN: usize = 12;
 pub const MAX_TAG_LEN: usize = TAG_LEN;
 
 /// An algorithm: one of the statics of this module.
+///
+/// ```
+/// assert_eq!(ring::aead::AES_128_GCM.key_len(), 16);
+/// ```
 #[derive(PartialEq, Eq)]
 pub struct Algorithm {
     cipher: Cipher,
@@ -53,6 +70,13 @@ impl fmt::Debug for Algorithm {
 }
 
 /// A nonce, which must never be used twice under one key. It can be neither copied nor cloned.
+///
+/// ```
+/// use ring::aead::Nonce;
+///
+/// assert!(Nonce::try_assume_unique_for_key(&[1; 12]).is_ok());
+/// assert!(Nonce::try_assume_unique_for_key(&[1; 11]).is_err());
+/// ```
 pub struct Nonce([u8; NONCE_LEN]);
 
 impl Nonce {
@@ -75,6 +99,13 @@ impl AsRef<[u8; NONCE_LEN]> for Nonce {
 }
 
 /// Associated data.
+///
+/// ```
+/// use ring::aead::Aad;
+///
+/// assert_eq!(Aad::from("a header").as_ref(), b"a header");
+/// assert!(Aad::empty().as_ref().is_empty());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aad<A>(A);
 
@@ -99,6 +130,10 @@ impl<A: AsRef<[u8]>> AsRef<[u8]> for Aad<A> {
 }
 
 /// A tag.
+///
+/// ```
+/// assert!(ring::aead::Tag::try_from(&[0; 15][..]).is_err());
+/// ```
 #[must_use]
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -124,7 +159,7 @@ impl From<[u8; TAG_LEN]> for Tag {
     }
 }
 
-/// Where the nonces of a [`BoundKey`] come from.
+/// Where the nonces of a [`BoundKey`] come from. An example is there.
 pub trait NonceSequence {
     /// The next nonce: never one that came before.
     ///
@@ -134,6 +169,29 @@ pub trait NonceSequence {
 }
 
 /// A key with its sequence of nonces.
+///
+/// ```
+/// use ring::aead::{Aad, BoundKey, Nonce, NonceSequence, OpeningKey, SealingKey, UnboundKey, AES_128_GCM};
+/// use ring::error::Unspecified;
+///
+/// struct Counter(u64);
+/// impl NonceSequence for Counter {
+///     fn advance(&mut self) -> Result<Nonce, Unspecified> {
+///         self.0 = self.0.checked_add(1).ok_or(Unspecified)?;
+///         let mut nonce = [0; 12];
+///         nonce[4..].copy_from_slice(&self.0.to_be_bytes());
+///         Ok(Nonce::assume_unique_for_key(nonce))
+///     }
+/// }
+/// # fn main() -> Result<(), Unspecified> {
+/// let mut seal = SealingKey::new(UnboundKey::new(&AES_128_GCM, &[7; 16])?, Counter(0));
+/// let mut open = OpeningKey::new(UnboundKey::new(&AES_128_GCM, &[7; 16])?, Counter(0));
+/// let mut packet = b"a packet".to_vec();
+/// seal.seal_in_place_append_tag(Aad::empty(), &mut packet)?;
+/// assert_eq!(open.open_in_place(Aad::empty(), &mut packet)?, b"a packet");
+/// # Ok(())
+/// # }
+/// ```
 pub trait BoundKey<N: NonceSequence>: fmt::Debug {
     /// Of a key and a sequence.
     fn new(key: UnboundKey, nonce_sequence: N) -> Self;
@@ -142,7 +200,7 @@ pub trait BoundKey<N: NonceSequence>: fmt::Debug {
     fn algorithm(&self) -> &'static Algorithm;
 }
 
-/// A key that is ready for use as one of the other kinds.
+/// A key that is ready for use as one of the other kinds. The [module](self) has an example.
 pub struct UnboundKey(LessSafeKey);
 
 impl UnboundKey {
@@ -165,7 +223,7 @@ impl fmt::Debug for UnboundKey {
     }
 }
 
-/// A key whose caller chooses each nonce.
+/// A key whose caller chooses each nonce. The [module](self) has an example.
 #[derive(Clone)]
 pub struct LessSafeKey {
     key: Key,
@@ -294,7 +352,7 @@ impl fmt::Debug for LessSafeKey {
     }
 }
 
-/// A key that opens packets in the order of its nonces.
+/// A key that opens packets in the order of its nonces. [`BoundKey`] has an example.
 pub struct OpeningKey<N: NonceSequence> {
     key: LessSafeKey,
     nonces: N,
@@ -349,7 +407,7 @@ impl<N: NonceSequence> OpeningKey<N> {
     }
 }
 
-/// A key that seals packets in the order of its nonces.
+/// A key that seals packets in the order of its nonces. [`BoundKey`] has an example.
 pub struct SealingKey<N: NonceSequence> {
     key: LessSafeKey,
     nonces: N,

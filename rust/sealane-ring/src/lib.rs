@@ -21,6 +21,12 @@ pub mod aead;
 /// What went wrong, without details.
 pub mod error {
     /// Something did.
+    ///
+    /// ```
+    /// use ring::{constant_time::verify_slices_are_equal, error::Unspecified};
+    ///
+    /// assert_eq!(verify_slices_are_equal(b"a mac", b"another"), Err(Unspecified));
+    /// ```
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Unspecified;
 
@@ -73,6 +79,14 @@ pub mod rand {
     }
 
     /// The operating system.
+    ///
+    /// ```
+    /// use ring::rand::{SecureRandom, SystemRandom};
+    ///
+    /// let mut key = [0; 32];
+    /// SystemRandom::new().fill(&mut key)?;
+    /// # Ok::<(), ring::error::Unspecified>(())
+    /// ```
     #[derive(Clone, Debug, Default)]
     pub struct SystemRandom(());
 

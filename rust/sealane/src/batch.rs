@@ -13,6 +13,16 @@ use crate::level::{Usable, CHACHA20POLY1305, FROM_MAX};
 use crate::{Error, Key, TAG_LEN};
 
 /// What is to become of a packet: [`Seal`] or [`Open`].
+///
+/// ```
+/// use sealane::{Direction, Packet};
+///
+/// fn failed<D: Direction>(packets: &[Packet<'_, D>]) -> usize {
+///     packets.iter().filter(|packet| packet.result().is_err()).count()
+/// }
+/// # assert_eq!(failed::<sealane::Seal>(&[]), 0);
+/// # assert_eq!(failed::<sealane::Open>(&[]), 0);
+/// ```
 pub trait Direction: private::Sealed {}
 
 /// Of a [`Packet`] that is to be sealed.
@@ -36,7 +46,18 @@ mod private {
 impl Direction for Seal {}
 impl Direction for Open {}
 
-/// One packet of a batch.
+/// One packet of a batch, for [`seal_batch`] or [`open_batch`]; afterwards its tag, or what became of it.
+///
+/// ```
+/// use sealane::{open_batch, Algorithm, Error, Key, Packet, Text};
+///
+/// let key = Key::new(Algorithm::Aes128Gcm, &[7; 16])?;
+/// let mut forged = *b"a packet";
+/// let mut packets = [Packet::to_open(&key, &[1; 12], b"its header", Text::in_place(&mut forged), &[0; 16])];
+/// assert_eq!(open_batch(&mut packets), 0);
+/// assert_eq!(packets[0].result(), Err(Error::NotAuthentic));
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Packet<'a, D: Direction> {
     key: &'a Key,

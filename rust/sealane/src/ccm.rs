@@ -103,6 +103,14 @@ impl CmacKey {
 }
 
 /// The MAC of a text in the making.
+///
+/// ```
+/// let key = sealane::CmacKey::new(&[7; 16])?;
+/// let mut mac: sealane::Cmac<'_> = key.begin();
+/// mac.update(b"a text");
+/// assert_eq!(mac.finish().len(), 16);
+/// # Ok::<(), sealane::Error>(())
+/// ```
 pub struct Cmac<'a> {
     chain: Chain<'a>,
     held: [u8; 16], // what waits: a subkey is added to the last block, whole or not

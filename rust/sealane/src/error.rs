@@ -1,4 +1,14 @@
 /// Why a call was refused. All but the first are the caller's mistakes, which write nothing.
+///
+/// ```
+/// use sealane::{Algorithm, Error, Key};
+///
+/// let key = Key::new(Algorithm::Aes128Gcm, &[7; 16])?;
+/// let (mut forged, tag) = (*b"a packet", [0; 16]);
+/// assert_eq!(key.open_in_place(&[1; 12], b"", &mut forged, &tag), Err(Error::NotAuthentic));
+/// assert_eq!(key.open_in_place(&[], b"", &mut forged, &tag), Err(Error::InvalidNonce));
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Error {

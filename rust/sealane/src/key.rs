@@ -10,6 +10,15 @@ use crate::Error;
 pub const TAG_LEN: usize = 16;
 
 /// The algorithms.
+///
+/// ```
+/// use sealane::Algorithm;
+///
+/// assert_eq!((Algorithm::Aes256Gcm.key_len(), Algorithm::Aes256Gcm.nonce_len()), (32, 12));
+/// for (level, works) in sealane::levels(Algorithm::Aes256Gcm) {
+///     println!("{level}: {works}");
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {

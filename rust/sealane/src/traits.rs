@@ -235,6 +235,17 @@ pub mod aes_gcm {
 
 /// The same for programs that still use version 0.5 of the `aead` crate: the names of `chacha20poly1305` and `aes-gcm`,
 /// version 0.10.
+///
+/// ```
+/// use sealane::aead05::aes_gcm::{aead::Aead, Aes128Gcm, KeyInit};
+///
+/// # fn main() -> Result<(), sealane::aead05::aes_gcm::Error> {
+/// let cipher = Aes128Gcm::new(&[7; 16].into()); // yours
+/// let sealed = cipher.encrypt(&[1; 12].into(), &b"a packet"[..])?; // a nonce is used once
+/// assert_eq!(cipher.decrypt(&[1; 12].into(), &sealed[..])?, b"a packet");
+/// # Ok(())
+/// # }
+/// ```
 #[cfg(feature = "aead05")]
 pub mod aead05 {
     use ::aead05::consts::{U0, U12, U13, U14, U15, U16, U24, U32};

@@ -200,6 +200,15 @@ impl RunnableBatch {
 /// Text that is sealed or opened: in place, or from one slice to another of the same length.
 ///
 /// Opening and sealing consume nothing: the same `Text` may be sealed and then opened again if it is in place.
+///
+/// ```
+/// use sealane::{Error, Text};
+///
+/// let (input, mut output) = (*b"a packet", [0; 8]);
+/// assert_eq!(Text::apart(&input, &mut output)?.len(), 8);
+/// assert!(matches!(Text::apart(&input, &mut output[1..]), Err(Error::LengthMismatch)));
+/// # Ok::<(), Error>(())
+/// ```
 pub struct Text<'a> {
     // `input` is valid for reads and `output` for writes of `bytes`, for 'a; they are equal, or do not overlap.
     output: *mut u8,
