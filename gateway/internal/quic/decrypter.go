@@ -397,8 +397,12 @@ func (c *Conn) takeMerged(a *arrival, b []byte, at int) outcome {
 	return opened
 }
 
-// searchEach is how often sizes of merged datagrams are looked for, in nanoseconds.
-const searchEach = 1e6
+// Sizes of merged datagrams are looked for once in searchEach nanoseconds, and after a pause searchBurst times at once: a sender that finds out
+// the largest datagram of a path has a new size for each step, and a busy machine merges some of them within microseconds.
+const (
+	searchEach  = 1e6
+	searchBurst = 32
+)
 
 // unmerge finds the size of the packets in a merged datagram, and takes them. It tells whether one opens.
 func (c *Conn) unmerge(a *arrival, b []byte, at int) bool {
@@ -419,7 +423,7 @@ func (c *Conn) unmerge(a *arrival, b []byte, at int) bool {
 	if d.now-d.searched < searchEach {
 		return false
 	}
-	d.searched = d.now
+	d.searched = max(d.searched, d.now-searchBurst*searchEach) + searchEach
 	for size := leastDatagram; size <= largestDatagram; size++ {
 		if c.cut(a, b, at, size) {
 			return true
