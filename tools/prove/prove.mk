@@ -133,6 +133,7 @@ $(eval $(call suite,prove-adloops,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(addprefix $(B)/prove/body/x86_64/,chacha20poly1305_ssse3.o aesgcm_aesni.o)))
 $(foreach i,1 2 3,$(eval $(call long_suite,long-prove-adloops-$(i),$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_AD_LOOPS),\
     $(PROVE_PYTHON) tools/prove/adloops.py $(if $(filter 1,$(i)),--planted) --part $(i)/3 $(PROVE_AD_LOOPS))))
+# Its planted faults take 42 processor seconds for one kernel: long-prove-modeloops has them.
 $(eval $(call suite,prove-modeloops,$(PROVE_PYTHON) $(PROVE_OBJECTS),\
     $(PROVE_PYTHON) tools/prove/modeloops.py --quick $(filter %/aes_aesni.o,$(PROVE_MODE_LOOPS))))
 $(eval $(call long_suite,long-prove-modeloops,$(PROVE_PYTHON) $(PROVE_OBJECTS) $(PROVE_MODE_LOOPS),\

@@ -99,7 +99,7 @@ type Decrypter struct {
 	trials   uint64
 	strays   [maxStrays]stray
 	stray    int
-	searched int64 // when a size of merged datagrams was
+	searched int64 // time up to which searches for sizes of merged datagrams are used
 	deliver  func([]byte)
 	stream   struct {
 		c    *Conn
@@ -397,8 +397,8 @@ func (c *Conn) takeMerged(a *arrival, b []byte, at int) outcome {
 	return opened
 }
 
-// Sizes of merged datagrams are looked for once in searchEach nanoseconds, and after a pause searchBurst times at once: a sender that finds out
-// the largest datagram of a path has a new size for each step, and a busy machine merges some of them within microseconds.
+// A search for the size of merged datagrams costs hundreds of trials, and forged datagrams ask for it too. One is allowed in searchEach
+// nanoseconds. Unused ones add up to searchBurst: while a sender finds the largest datagram of the path, sizes change within microseconds.
 const (
 	searchEach  = 1e6
 	searchBurst = 32

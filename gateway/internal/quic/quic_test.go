@@ -203,9 +203,10 @@ func TestMerged(t *testing.T) {
 			}
 			l.give(m, &now, sent{server, append(b, packetOf(100+i)...)})
 		}
-		l.give(m, &now, sent{server, packetOf(9000)}) // not merged
-		now += 2 * searchEach
-		l.give(m, &now, sent{server, append(packetOf(1333), packetOf(1333)...)}) // a size that nobody knows
+		l.give(m, &now, sent{server, packetOf(9000)})  // not merged
+		for _, size := range []int{1333, 1345, 1390} { // unknown sizes, all within a microsecond
+			l.d.Datagram(m.segment(sent{server, append(packetOf(size), packetOf(size)...)}), now, now)
+		}
 		l.d.Close()
 		if !bytes.Equal(l.conns[0].streams[0][server], want) || l.d.Stats.Refused > 40 {
 			t.Errorf("IDs of %d bytes: %d bytes of %d; %+v", ids, len(l.conns[0].streams[0][server]), len(want), l.d.Stats)
