@@ -364,9 +364,9 @@ GO_MODULES := $(patsubst go.mod,.,$(GO_MODULES))
 GO_ENV := env CGO_ENABLED=0
 module_name = $(if $(filter .,$(1)),root,$(subst /,-,$(1)))
 
-# The prose, by Vale: Markdown, and the comments of code. Files that do not comply yet stand in .vale/exceptions.
+# The prose, by Vale: Markdown, and the comments of code. No file is excepted.
 VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.21.0
-PROSE := $(filter-out $(shell sed "s/ .*//" .vale/exceptions) bench/results/% .vale/planted/%,$(shell git ls-files "*.md" "*.go" "*.[ch]" "*.rs" "*.py" 2>/dev/null))
+PROSE := $(filter-out bench/results/% .vale/planted/%,$(shell git ls-files "*.md" "*.go" "*.[ch]" "*.rs" "*.py" 2>/dev/null))
 $(eval $(call check_suite,prose,$(B)/vale,$(B)/vale --output=line $(PROSE)))
 $(eval $(call suite,prose-planted,$(B)/vale,--must-fail "$(B)/vale --output=line .vale/planted/%" long.md banned.md british.md comment.h message.go))
 $(B)/vale:

@@ -134,7 +134,7 @@ static NOINLINE void run(const sealane_args *a)
     wipe(mask, sizeof mask);
 }
 
-/* The stack that run and what it calls need. */
+/* The stack that run and its callees need. */
 static NOINLINE void burn_stack(void)
 {
     uint8_t room[4096];

@@ -1,7 +1,7 @@
 /* AES in the modes that do not authenticate (NIST SP 800-38A, IEEE 1619), for the widths of x86-64's vectors.
  *
  * V is a vector register's name without the number, WIDTH the blocks in a vector: 1, 2 or 4. Eight vectors go
- * through the rounds at a time, what is left in steps of four, two and one, and of blocks that fill no vector. A step
+ * through the rounds at a time, the rest in steps of four, two and one, and of blocks that fill no vector. A step
  * takes its input, goes through all rounds but the last (FIPS 197, 5.1; backwards 5.3.5), and adds to the last round
  * key what the mode adds to its output, so that the last round adds both.
  *
@@ -9,7 +9,7 @@
  *   CBC   D(c) + the block before it; going through a step's vectors from the last to the first, so that no block is
  *         overwritten before it was added
  *   XTS   E(p + t) + t, t := t x for each block. All tweaks of eight vectors are in scratch memory; t x^(8 WIDTH) for
- *         the next eight is a shift by WIDTH bytes, and what goes out at the top times x^7 + x^2 + x + 1 added below
+ *         the next eight is a shift by WIDTH bytes; the bytes shifted out, times x^7 + x^2 + x + 1, are added below
  *
  * Each includer has macros for its instructions: x_load, x_store, x_load_partial, x_store_partial (the bytes that are
  * left), x_broadcast, x_broadcast_halves (of 16 bytes that were just written in two stores), x_xor, x_enc, x_enclast,
@@ -77,8 +77,8 @@
 #define next VECTOR(13)
 #define spare VECTOR(14)
 
-/* All rounds of n vectors but the last; then rk is the last round key. Of one they are written out: a loop would be
- * most of what a text that short executes. */
+/* All rounds of n vectors but the last; then rk is the last round key. For one vector they are unrolled: a loop would
+ * take most of the time of a text that short. */
 .macro rounds_but_last n, instruction
     .if \n == 1
     .irp i, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
@@ -252,7 +252,7 @@
     .endif
 .endm
 
-/* If so many vectors are left; at the label, they are. */
+/* A step of n vectors, if text_left has that bit; label stands before the step. */
 .macro step_if n, label
     test text_left, BYTES*\n
     jz 8f

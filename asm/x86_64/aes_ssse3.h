@@ -27,7 +27,7 @@
 #define PERMUTE_2 (PERMUTE + 112)      /* 2 times that, */
 #define PERMUTE_OUT (PERMUTE + 144)    /* and as a byte again */
 #define PERMUTE_OPPOSITE (PERMUTE + 176)
-#define PERMUTE_SHIFT (PERMUTE + 192)  /* ShiftRows, and the next row of what it shifts */
+#define PERMUTE_SHIFT (PERMUTE + 192)  /* ShiftRows, then the next row of the result */
 #define PERMUTE_63 (PERMUTE + 224)
 #define PERMUTE_BACK (PERMUTE + 240)   /* to k and i of the linear map of SubBytes undone */
 #define PERMUTE_14 (PERMUTE + 272)     /* 14, 13, 11, 9 times the inverse, like that, */
@@ -35,7 +35,7 @@
 #define PERMUTE_11 (PERMUTE + 336)
 #define PERMUTE_9 (PERMUTE + 368)
 #define PERMUTE_BACK_OUT (PERMUTE + 400) /* and as a byte */
-#define PERMUTE_UNSHIFT (PERMUTE + 432) /* InvShiftRows, and the next row of what it shifts */
+#define PERMUTE_UNSHIFT (PERMUTE + 432) /* InvShiftRows, then the next row of the result */
 
 .macro permute_constants
     .byte 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15, 15
@@ -91,8 +91,8 @@
 #define to_shifted xmm14
 #define to_next xmm15
 
-/* \op of both blocks. Kernels name key_0 and key_1, which point to the keys, and round, what lies between them and the
- * round key. */
+/* \op of both blocks. Kernels name key_0 and key_1, which point to the keys, and round, the offset of the
+ * round key from them. */
 .macro each op, arguments:vararg
     \op xmm0, xmm1, xmm2, xmm3, xmm4, key_0, \arguments
     \op xmm5, xmm6, xmm7, xmm8, xmm9, key_1, \arguments

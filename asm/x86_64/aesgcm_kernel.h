@@ -106,7 +106,7 @@
 /* ---- AES, 256 and 512 bits ---- */
 
 /* Round `number` of n vectors and, extra, of the mask. What includes this has round_key (rk := that), vector_round i
- * and mask_round; and, for `hash`, hash_step: eight steps of GHASH in a round, of what `hash` says. */
+ * and mask_round; and, for `hash`, hash_step: eight steps of GHASH in a round, over the blocks that `hash` names. */
 .macro vectors_round n, extra, number, hash=0
     round_key key + SEALANE_GCM_KEY_SCHEDULE + 16*\number
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7
@@ -142,7 +142,7 @@
 
 /* ---- The end of a call, 128 and 256 bits ---- */
 
-/* GHASH, in xmm11, becomes the tag, or goes to the state with the mask and the counter block but for its counter; or,
+/* GHASH, in xmm11, becomes the tag, or goes to the state with the mask and the counter block without its counter; or,
  * where the mask is still in a register, without the counter block. */
 .macro finish mask
     mov rax, [args + SEALANE_ARG_STATE]

@@ -12,7 +12,7 @@
  *
  * Counter mode (6.5) makes eight blocks of keystream at a time, and GHASH takes in eight between the rounds: sealing,
  * the eight before; opening, the same. The last one to eight blocks, the tail, are as many as there are; sealing, the
- * eight before them are taken in meanwhile and not reduced but with the tail, for which there are so many powers of H.
+ * eight before them are taken in meanwhile and reduced with the tail; the table of H's powers serves both.
  * Where one call follows another AES waits for what is between its last round and its first: as little as can be.
  *
  * GHASH (6.4) and its mathematics are in asm/ghash.h; its low, mid, high are lo, mi, hi here. Eight blocks at a time:
@@ -29,7 +29,7 @@
 
 /* Constants. */
 #define REVERSE 0    /* of 16 bytes */
-#define POLY 16      /* P = 2^57 + 2^62 + 2^63, and 1: what is over when a polynomial is multiplied by x */
+#define POLY 16      /* P = 2^57 + 2^62 + 2^63, and 1: x^128 modulo the polynomial */
 #define ROTATE 32    /* RotWord (FIPS 197, 5.2) of the first word, to all words */
 #define RCON 48      /* round constants (FIPS 197, table 5), one byte each */
 #define COUNT 64     /* 0, 1, 2, 3 */
@@ -81,7 +81,7 @@
 #define rounds ebx   /* times 16 */
 #define last_power rsi /* power of the last blocks, in place of scratch */
 
-/* Flags besides those of the call, and what is in place of the key where that is not needed any more. */
+/* Flags besides those of the call. They replace the key where it is no longer needed. */
 #define BEHIND 0x20  /* the eight blocks at mac are not authenticated yet */
 #define PLAIN 0x40   /* a whole packet with a nonce of 12 bytes and no associated data, and of at most */
 #define PLAIN_MOST 384 /* bytes: then all of its counters are in the table */
@@ -361,7 +361,7 @@
 
 /* ---- The last blocks -------------------------------------------------------------------------------------------- */
 
-/* Block i of what is left, if it is there and whole, with its keystream but for the last round, whose key is rk; and
+/* Block i of the rest, if it is there and whole. Its key stream lacks the last round, whose key is rk; and
  * sums += its product. */
 .macro last_block i, k, open
     cmp text_left, 16*\i + 16
@@ -421,7 +421,7 @@
     vpxor hi, hi, hi
 .endm
 
-/* steps of more than 128 bytes, and what is left after them. */
+/* Eights while more than 128 bytes are left, then the rest. */
 .macro whole_eights
     lea steps, [text_left - 1]
     shr steps, 7
@@ -473,7 +473,7 @@
     mov src, [args + SEALANE_ARG_IN]
     mov dst, [args + SEALANE_ARG_OUT]
 
-    /* The last blocks of any packet, or four before them: keystream but for the last round in 0 .. 3. Nothing is in
+    /* The last blocks of any packet, or four before them: key stream without the last round in 0 .. 3. Nothing is in
      * registers that a little packet has not saved. */
 .Lblocks:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
@@ -554,7 +554,7 @@
     jb .Llittle_more_rounds
     jmp .Llittle_last_round
 
-    /* A longer one, without associated data. Sealing more than 128 bytes, AES begins before all else. */
+    /* A longer one, without associated data. Sealing more than 128 bytes begins with AES. */
 .Llonger:
     test text_left, text_left
     jz .Lbegin

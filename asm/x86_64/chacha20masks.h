@@ -33,7 +33,7 @@
 #define lanes_left r9
 #define count r10d
 
-/* Pointers to so many lanes. */
+/* Pointers to the lanes of one pass. */
 .macro lane_pointers
     xor ecx, ecx
 1:
@@ -97,7 +97,7 @@
 
 /* ---- One lane ---- */
 
-#define SINGLE 2        /* at most so many lanes go one by one */
+#define SINGLE 2        /* the most lanes that are processed individually */
 #define THIRD LANE      /* words 8 to 11, for which no registers are left */
 #define ROUNDS_LEFT (LANE + 16)
 #define AT_LANE (LANE + 24) /* what lanes and lanes_left are elsewhere */

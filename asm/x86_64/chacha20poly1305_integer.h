@@ -242,7 +242,7 @@
 .Lno_state\@:
 .endm
 
-// h, and the state at r8 but for s; changes rax, rcx, rdx
+// h, and the state at r8 without s; changes rax, rcx, rdx
 .macro state_load_h
     mov rax, [r8+SEALANE_STATE_H]
     mov rcx, [r8+SEALANE_STATE_H+8]

@@ -30,7 +30,7 @@
  * two passes behind it, and waits for that in STREAM (.Lbehind).
  *
  * A packet takes this way: one of .Lfirst_*; .Lpowers, if there are to be two chains; .Lkey_known, the associated data;
- * .Lauthenticate, what is left of the span; .Lxor, the text; .Lpassed, which ends at .Lnext, .Lauthenticate or .Lfinal;
+ * .Lauthenticate, the rest of the span; .Lxor, the text; .Lpassed, which ends at .Lnext, .Lauthenticate or .Lfinal;
  * .Ltag. Later passes begin at .Lnext, a part that is not the first at .Lresume.
  */
 /* Scratch, relative to the displaced rsi; the rest is in chacha20poly1305_integer.h. */
@@ -114,7 +114,7 @@ endconstants
     vpbroadcastd \to, [\from+4*\i]
 .endm
 
-// 32 bytes of blocks i and i + 4, xored with what lies at in or not
+// 32 bytes of blocks i and i + 4, xored with the bytes at in if there is an in
 .macro columns_store x, y, at, in, out
     vinserti128 A0, \x, xmm\y, 1
     vperm2i128 A2, \x, ymm\y, 0x31
@@ -481,8 +481,8 @@ function KERNEL_NAME
     jmp .Lstream_8
 
 // ---- The powers of r, if there are to be two chains -----------------------------------------------------------------
-// They pay in long packets, and where nothing hides the Poly1305 of 257 bytes or more: in a packet of one pass that of
-// all, else that of what is opened in the first pass or sealed in the last one.
+// They pay in long packets, and where nothing hides the Poly1305 of 257 bytes or more: of all bytes in a packet of one
+// pass, else of the bytes opened in the first pass or sealed in the last one.
 #define LONG_SEALED 961
 #define LONG_OPENED 1152
 .Lpowers:
@@ -526,7 +526,7 @@ function KERNEL_NAME
     jmp .Lpassed
 1:  span_begin
 
-// ---- Authenticate what is left of the span, its tail too ------------------------------------------------------------
+// ---- Authenticate the rest of the span, its tail too ----------------------------------------------------------------
 .Lauthenticate:
     cmp MA, [rsi+A_END]
     je 1f
@@ -656,8 +656,8 @@ function KERNEL_NAME
     later_pass_by_rows 3
 
 // ---- The second and third pass of a long packet that is opened: eight blocks beside Poly1305 over more --------------
-// r is known behind the first pass only: its text, 448 bytes at most, is authenticated beside these two. What is not
-// authenticated yet may not be overwritten, if it is opened in place, so its key stream waits in STREAM.
+// r is known behind the first pass only: its text, 448 bytes at most, is authenticated beside these two. Opening
+// in place must not overwrite bytes before they are authenticated, so their key stream waits in STREAM.
 #define BEHIND (16*46)      /* bytes that a pass has room for */
 .Lbehind:
     mov edx, [rsi+UNAUTHENTICATED]

@@ -1,6 +1,6 @@
-/* The names and three operands of AVX, made of SSE instructions: one text is a kernel with either. A vector is 128
- * bits, whichever name it has. An operand in memory is last, and aligned; what is not commutative does not end with its
- * result.
+/* The names and three operands of AVX, made of SSE instructions: one text is a kernel with either. A vector has 128
+ * bits, whichever name it has. An operand in memory is last, and aligned. Only commutative instructions have their
+ * result last.
  */
 
 #define ymm0 xmm0

@@ -66,7 +66,7 @@ func TestPredicted(t *testing.T) {
 	}
 }
 
-// Contention only ever costs, nothing where nobody else is, and a memory that is too slow for all decides the rate.
+// Contention never gains; it costs nothing without other users, and a memory that is too slow for all decides the rate.
 func TestContention(t *testing.T) {
 	p := networkProcessor
 	p.memories = append([]memory(nil), p.memories...)

@@ -132,7 +132,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// TestPlacements: what does not fit is refused, and what is slower is seen to be.
+// TestPlacements: a placement that does not fit is refused, and a slower one has a lower rate.
 func TestPlacements(t *testing.T) {
 	p := &networkProcessor
 	work := profileOf(1024)

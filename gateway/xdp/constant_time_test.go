@@ -13,8 +13,8 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
-// What struct work holds that is public: its counter and the number of bytes. All else is secret: state, text, Poly1305. Of
-// struct flow, what is secret is its beginning: key and IV.
+// Public in struct work: its counter and the number of bytes. The rest is secret: state, text, Poly1305. Of
+// struct flow, the beginning is secret: key and IV.
 const (
 	secretTo = 32 + 12
 
@@ -243,7 +243,7 @@ func functions(t *testing.T) map[string]asm.Instructions {
 }
 
 // TestConstantTime: no branch and no address depends on a key, a text or a tag. The exceptions are the verdict, and the padding
-// of what was found authentic.
+// of an authentic record.
 func TestConstantTime(t *testing.T) {
 	all := functions(t)
 	for name, allowed := range map[string][]string{
@@ -296,7 +296,7 @@ func TestConstantTimePlanted(t *testing.T) {
 		}
 	}
 
-	// What comes of the table of flows: its key is secret, its mode is not.
+	// Of a flow in the table, the key is secret, the mode is not.
 	body = functions(t)["sealane"]
 	lookup = slices.IndexFunc(body, func(ins asm.Instruction) bool { return ins.IsLoadFromMap() && ins.Reference() == "flows" }) + 1
 	for offset, want := range map[int16]int{0: 1, 40: 1, 44: 0} {

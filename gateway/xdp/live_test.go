@@ -263,7 +263,7 @@ func TestLive(t *testing.T) {
 			}
 			t.Logf("%+v", counts)
 
-			// Two records in one segment are not opened here, and with nobody in user space they do not arrive.
+			// Two records in one segment are not opened here, and without a program in user space they do not arrive.
 			if _, err := there.Write(append(s.record(records, 23, 0, content(9)), s.record(records+1, 23, 0, content(9))...)); err != nil {
 				t.Fatal(err)
 			}
@@ -321,7 +321,7 @@ func TestHandOver(t *testing.T) {
 					return
 				}
 				sequence := binary.BigEndian.Uint32(b[14+20+4:])
-				for _, g := range got { // TCP sends again what nobody acknowledges
+				for _, g := range got { // TCP sends unacknowledged bytes again
 					if binary.BigEndian.Uint32(g.bytes[14+20+4:]) == sequence {
 						return
 					}
@@ -341,7 +341,7 @@ func TestHandOver(t *testing.T) {
 	if m := got[0].meta; m.Kind != Opened || m.Number != 0 || !bytes.Equal(got[0].bytes[m.Payload:], plain(record, content(500))) {
 		t.Fatalf("%+v", m)
 	}
-	// A record that spans segments comes as it is. TCP repeats the first segment, for nobody acknowledged it.
+	// A record that spans segments comes as it is. TCP repeats the first segment, as it was not acknowledged.
 	long := s.record(1, 23, 0, content(4000))
 	if _, err := there.Write(long); err != nil {
 		t.Fatal(err)

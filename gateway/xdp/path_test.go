@@ -19,7 +19,7 @@ import (
 )
 
 // lose drops one of n packets before they reach an interface here, and returns how many it has dropped. Programs do not add up
-// on an interface, so it stands in front: a classifier of what the other end sends.
+// on an interface, so it stands in front: a classifier of the other end's packets.
 func (w *wire) lose(n int) func() uint64 {
 	w.t.Helper()
 	dropped, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1})
@@ -171,7 +171,7 @@ func TestPath(t *testing.T) {
 				}
 				now := time.Now().UnixNano()
 				if _, err := socket.Receive(20, func(b []byte, meta Meta, ok bool) {
-					if c.lose > 0 && random.IntN(c.lose) == 0 { // as when nobody fetches them in time
+					if c.lose > 0 && random.IntN(c.lose) == 0 { // as when no program fetches them in time
 						behind++
 						return
 					}
@@ -342,7 +342,7 @@ func TestKeyOf(t *testing.T) {
 	}
 }
 
-// TestPathGap: records that the program opened and that did not come here are waited for, and then given up; what comes twice is
+// TestPathGap: records that the program opened and that did not come here are waited for, and then given up; duplicates are
 // delivered once.
 func TestPathGap(t *testing.T) {
 	p, s := load(t, false), newSender(t, tuple4)

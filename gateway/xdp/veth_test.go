@@ -26,7 +26,7 @@ func BenchmarkVeth(b *testing.B) {
 	for _, c := range []struct {
 		name  string
 		bytes int
-		open  int // of eight flows, so many are opened by the program
+		open  int // how many of eight flows the program opens
 	}{
 		{"steer/64", 64, 0}, {"steer/256", 256, 0}, {"steer/1024", 1024, 0},
 		{"open/64", 64, 8}, {"open/1024", 1024, 8},
@@ -235,7 +235,7 @@ func newGenerator(t testing.TB, packets [][]byte, index int) *generator {
 	return &generator{program: program, place: place, packet: packets[0], t: t}
 }
 
-// run sends so many packets from the first on, from the first processor.
+// run sends n packets from the first on, from the first processor.
 func (g *generator) run(n int) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

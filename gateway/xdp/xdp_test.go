@@ -291,7 +291,7 @@ func TestForged(t *testing.T) {
 	}
 }
 
-// TestNotPassed has what a registered flow must not get past the program, and what it may.
+// TestNotPassed has packets of a registered flow that the program must not pass, and packets that it may.
 func TestNotPassed(t *testing.T) {
 	s := newSender(t, tuple4)
 	next := s.record(5, 23, 0, content(100))
@@ -434,7 +434,7 @@ func TestSteer(t *testing.T) {
 		t.Fatal(err)
 	}
 	packet := s.packet(t, s.flow.Sequence, s.record(5, 23, 0, content(100)))
-	if verdict, _ := run(t, p, packet); verdict != xdpDrop { // nobody listens
+	if verdict, _ := run(t, p, packet); verdict != xdpDrop { // no program listens
 		t.Errorf("verdict %d", verdict)
 	}
 	s.flow.Mode = Open
@@ -518,7 +518,7 @@ func BenchmarkOpen(b *testing.B) {
 				b.Fatal(err)
 			}
 			// A run changes the packet and the flow, so each is one packet of a flow as it was first; the kernel's clock takes
-			// part of what is measured.
+			// part of the measured time.
 			packet := s.packet(b, s.flow.Sequence, s.record(5, 23, 0, content(n-1)))
 			best := time.Duration(1 << 62)
 			for b.Loop() {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Of NATS nothing secret is on the command line, nothing is told, and what can only be wrong is wrong at once.
+// With NATS no secret is on the command line or in a message, and impossible options fail at once.
 func TestNATSOptions(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string, mode os.FileMode) string {

@@ -253,7 +253,7 @@ func TestKeysOfCgroup(t *testing.T) {
 	}
 }
 
-// The gateway decrypts servers whose keys nobody logs: neither they nor curl write a log.
+// The gateway decrypts servers without a key log: neither they nor curl write one.
 func TestKeysOfServers(t *testing.T) {
 	for _, c := range []struct{ program, arguments, settings string }{
 		{"nginx", "-p DIR -c DIR/settings", "daemon off; user root; pid DIR/pid; error_log DIR/error.log; events {}\nhttp { access_log off; server { listen AT ssl; " +
@@ -358,7 +358,7 @@ func TestKeysWait(t *testing.T) {
 	}
 }
 
-// What cannot work is said, with what to do.
+// Each cause of failure is named, and so is its remedy.
 func TestKeysSays(t *testing.T) {
 	dir := t.TempDir()
 	if os.Getuid() == 0 {

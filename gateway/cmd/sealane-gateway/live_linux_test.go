@@ -84,7 +84,7 @@ func (l *lab) nginx(ns int) {
 		"-subj", "/CN=sealane.test", "-keyout", l.file("key.pem"), "-out", l.file("cert.pem"))
 	os.Mkdir(l.file("www"), 0o755)
 	os.WriteFile(l.file("www/large"), bytes.Repeat([]byte("0123456789abcdef"), 1<<16), 0o644)
-	os.WriteFile(l.file("www/secret-page"), []byte("what nobody else may read\n"), 0o644)
+	os.WriteFile(l.file("www/secret-page"), []byte("meant for one client only\n"), 0o644)
 	conf := fmt.Sprintf(`daemon off; user root; pid %[1]s/pid; error_log %[1]s/error.log; worker_processes 1;
 events { worker_connections 256; }
 http { access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
@@ -125,7 +125,7 @@ func eventually(is func() bool) bool {
 	}
 }
 
-// process is something that runs beside the test, and what it has said.
+// process is a program that runs beside the test, and its output.
 type process struct {
 	*exec.Cmd
 	mu   sync.Mutex
@@ -306,7 +306,7 @@ func TestChromium(t *testing.T) {
 		"https://10.99.0.2/secret-page?browser")
 	browser.WaitDelay = time.Second
 	page, err := browser.Output()
-	if err != nil || !bytes.Contains(page, []byte("what nobody else may read")) {
+	if err != nil || !bytes.Contains(page, []byte("meant for one client only")) {
 		t.Fatalf("chromium: %v\n%s", err, page)
 	}
 	onTAP.waitFor(t, "/secret-page?browser", 1)

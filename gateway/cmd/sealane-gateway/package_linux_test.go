@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The four commands of README.md, from the package to what was said to nginx. dpkg installs below a folder, and nobody has to be
-// asked for root; else they run as they stand there.
+// The four commands of README.md, from the package to the plaintext of nginx. dpkg installs below a folder, so no root is
+// needed; the rest runs as README.md has it.
 func TestFourCommands(t *testing.T) {
 	built := os.Getenv("SEALANE_GATEWAY_DEB")
 	if built == "" {
@@ -30,7 +30,7 @@ func TestFourCommands(t *testing.T) {
 	if len(commands) != 4 {
 		t.Fatalf("%d commands", len(commands))
 	}
-	// Where the package is, and what stands for the system.
+	// The package, and the folder in place of the system.
 	packages, _ := filepath.Glob(filepath.Join(built, "sealane-gateway_*.deb"))
 	if len(packages) != 1 {
 		t.Fatalf("packages: %v", packages)
@@ -53,7 +53,7 @@ func TestFourCommands(t *testing.T) {
 	conf := fmt.Sprintf(`daemon off; user root; pid %[1]s/pid2; error_log %[1]s/error.log;
 events {} http { access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
   server { listen 127.0.0.1:443 ssl; listen [::1]:443 ssl; ssl_certificate %[1]s/cert.pem; ssl_certificate_key %[1]s/key.pem; ssl_protocols TLSv1.3;
-    location / { return 200 "what nobody else may read"; } } }`, l.dir)
+    location / { return 200 "meant for one client only"; } } }`, l.dir)
 	os.WriteFile(l.file("own.conf"), []byte(conf), 0o600)
 	start(t, l.command(0, "nginx", "-c", l.file("own.conf"), "-e", l.file("error.log")))
 	eventually(func() bool { _, err := os.Stat(l.file("pid2")); return err == nil })
@@ -77,7 +77,7 @@ events {} http { access_log off; client_body_temp_path %[1]s/b; proxy_temp_path 
 	c.Env = append(os.Environ(), "PATH="+filepath.Join(root, "usr/bin")+":"+os.Getenv("PATH"))
 	p := start(t, c)
 	p.waitFor(t, "msg=reading", 1)
-	if got := shell(commands[2]); !strings.Contains(got, "what nobody else may read") {
+	if got := shell(commands[2]); !strings.Contains(got, "meant for one client only") {
 		t.Fatalf("curl got %s", got)
 	}
 	var said string

@@ -61,7 +61,7 @@ func (m *manager) waitFor(t *testing.T, what string) {
 }
 
 // A gateway as a service: settings from a file, the manager is told how it is, SIGHUP goes on with other files and takes what has
-// changed, the audit says what connections were, certificates are kept, and what was written is what tshark reads without keys.
+// changed, the audit describes the connections, certificates are kept, and tshark reads the written plaintext without keys.
 func TestService(t *testing.T) {
 	l := newLab(t, 2)
 	keyLog, second := l.file("keys.log"), l.file("second.log")

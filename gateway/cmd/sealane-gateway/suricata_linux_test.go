@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// Suricata's rules for what is wrong with TCP and IP: what the gateway makes up shall trigger none of them.
+// Suricata's rules for faults of TCP and IP: packets that the gateway makes must trigger none of them.
 const suricataRules = "/etc/suricata/rules/"
 
 var wrongWithTCP = []string{"stream-events.rules", "decoder-events.rules"}
 
 const ownRules = `
 alert http any any -> any any (msg:"in a request"; http.uri; content:"secret-page"; sid:1000001; rev:1;)
-alert http any any -> any any (msg:"in a body"; http.response_body; content:"what nobody else may read"; sid:1000002; rev:1;)
+alert http any any -> any any (msg:"in a body"; http.response_body; content:"meant for one client only"; sid:1000002; rev:1;)
 `
 
 const suricataConfig = `%YAML 1.1
@@ -157,7 +157,7 @@ func TestSuricataFiles(t *testing.T) {
 			t.Errorf("%s: %s", name, w)
 		}
 	}
-	// What is wrong is found: a hole, and missing checksums.
+	// Faults are found: a hole, and missing checksums.
 	for _, c := range [][]string{
 		{"reassembly_gap", "s-aes128-lost1", "--segment", "16384"},
 		{"invalid_checksum", "s-aes128", "--no-checksums"},
@@ -215,7 +215,7 @@ func TestSuricataLive(t *testing.T) {
 	pages := len(slices.DeleteFunc(slices.Clone(want), func(s string) bool { return strings.HasPrefix(s, "/large") }))
 
 	for name := range all {
-		for range 200 { // an interface that goes away takes along what nobody has read
+		for range 200 { // an interface that goes away takes its unread packets along
 			if b, _ := os.ReadFile(filepath.Join(l.file(name), "eve.json")); bytes.Count(b, []byte(`"event_type":"http`)) >= len(want) {
 				break
 			}

@@ -24,7 +24,7 @@ import (
 )
 
 // outer makes the headers around a frame those of a network: the outer addresses of both directions are the other way round, and the
-// ports of UDP are chosen by who sends, for each connection, as VXLAN and GENEVE do (RFC 7348, section 5), so that they differ by
+// ports of UDP are chosen by the sender, for each connection, as VXLAN and GENEVE do (RFC 7348, section 5), so that they differ by
 // direction.
 func outer(frame []byte, side, conn int) {
 	var udp int

@@ -91,7 +91,7 @@ func testXDP(t *testing.T, queues int) {
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", api)
 	}}}
-	page := bytes.Repeat([]byte("what nobody else may read; "), 4000)
+	page := bytes.Repeat([]byte("meant for one client only; "), 4000)
 	fetch := func(t *testing.T, suite string, page []byte) {
 		t.Helper()
 		address, failed := l.server(suite, page, client)
@@ -121,7 +121,7 @@ func testXDP(t *testing.T, queues int) {
 		t.Run(suite, func(t *testing.T) { fetch(t, suite, page) })
 	}
 	if queues > 1 {
-		// Which queue a connection takes, and whose it is, are hashes with keys of their own: so many are never alike.
+		// The queue and the owner of a connection are hashes with keys of their own: 28 connections are never all alike.
 		for i := range 28 {
 			fetch(t, []string{"TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"}[i%2], fmt.Appendf(nil, "page %d; %s", i, page[:5000]))
 		}
@@ -158,7 +158,7 @@ func (l *lab) in(ns int, f func() error) error {
 	return <-done
 }
 
-// mirror sends a copy of what leaves one interface out of another.
+// mirror sends a copy of each packet that leaves one interface out of another.
 func (l *lab) mirror(from, to *net.Interface) error {
 	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "Dual BSD/GPL", Instructions: asm.Instructions{
 		asm.Mov.Imm(asm.R2, int32(to.Index)),
@@ -226,7 +226,7 @@ func (l *lab) answer(listener net.Listener, suite string, page []byte, api *http
 		MinVersion: ctls.VersionTLS13, SessionTicketsDisabled: true, // a ticket would be record 0
 	})
 	request := make([]byte, 4096)
-	if _, err := c.Read(request); err != nil { // the handshake, and what is asked
+	if _, err := c.Read(request); err != nil { // the handshake, and the request
 		return err
 	}
 	if err := l.register(raw.(*net.TCPConn), suite, log.String(), api); err != nil {

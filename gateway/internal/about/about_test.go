@@ -20,7 +20,7 @@ import (
 )
 
 // From the baselines of https://github.com/corelight/community-id-spec, commit b1fe530faa0c, baseline/baseline_deflt.json and
-// baseline_seed1.json (facts; the repository's files are under the BSD licence in its COPYING).
+// baseline_seed1.json (facts; the repository's files are under the BSD license in its COPYING).
 func TestCommunityID(t *testing.T) {
 	for _, c := range []struct {
 		a, b string

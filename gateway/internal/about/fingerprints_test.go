@@ -22,7 +22,7 @@ func prefixed(bytes int, b []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, uint16(len(b))), b...)
 }
 
-// clientHelloOf makes a ClientHello whose extensions are empty but for those given.
+// clientHelloOf makes a ClientHello whose extensions are empty, except the given ones.
 func clientHelloOf(version uint16, suites, kinds []uint16, values map[uint16][]byte) []byte {
 	b := append(binary.BigEndian.AppendUint16(nil, version), make([]byte, 32)...)
 	b = append(append(append(b, 0), prefixed(2, greased(suites...))...), 1, 0)

@@ -187,7 +187,7 @@ func like(s *packet.Segment) forgery {
 	return forgery{side: s.Side, seq: s.Seq, ack: s.Ack, flags: s.Flags, data: bytes.Clone(s.Payload)}
 }
 
-// script is an attack on one connection: what comes before and after each of its frames. It may change the times.
+// script is an attack on one connection: the forgeries before and after each of its frames. It may change the times.
 type script struct {
 	v      *victim
 	before map[int][]forgery
@@ -851,7 +851,7 @@ func TestMemory(t *testing.T) {
 	grown := heap() - made
 	s := w.Snapshot()
 	t.Logf("%d MB at the beginning, %d MB more with %d connections: %+v", (made-before)>>20, grown>>20, s.Active, s.Stats)
-	// Held segments, bodies and partial records, and what each connection takes.
+	// Held segments, bodies and partial records, and the state of each connection.
 	if most := 2*limit + limit + flows*3<<10; grown > most {
 		t.Errorf("%d MB of memory, %d are allowed", grown>>20, most>>20)
 	}

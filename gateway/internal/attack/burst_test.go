@@ -9,7 +9,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/traffic"
 )
 
-// download is a connection of which the server sends so many bytes, in segments of some size.
+// download is a connection whose server sends the given number of bytes, in segments of mss.
 func download(t testing.TB, bytes, mss int) *victim {
 	t.Helper()
 	r := rand.New(rand.NewPCG(505, uint64(bytes)))
@@ -31,8 +31,8 @@ func download(t testing.TB, bytes, mss int) *victim {
 }
 
 // A stranger knows what will be said where, and says other things there, much of it and all at once. Once he stops, all
-// that is whole is read, but for records of which so many copies are held on both sides of the real one that none of
-// their orders has it.
+// that is whole is read. The exception is a record with too many held copies on both sides of the real one, so that none
+// of the tried orders has it.
 func TestBurst(t *testing.T) {
 	v := download(t, 505<<10, 1400)
 	const segments = 200 // 280 KB
@@ -64,7 +64,7 @@ func TestBurst(t *testing.T) {
 			}
 			got, w := run(v, s.frames(), nil)
 			lost := v.bytes - v.authentic(t, name, got)
-			// No copy is held whose checksum says that nobody takes it; the first of what is due is not looked at.
+			// No copy with a bad checksum is held: no receiver takes it. The first segment due is not checked.
 			if bad := name == "bad TCP checksum" || name == "bad IP checksum"; bad != (w.Stats.BadSums >= uint64((c.before+c.after)*(segments-12))) {
 				t.Errorf("%s, %d copies before and %d after: %d were dropped for their checksum", name, c.before, c.after, w.Stats.BadSums)
 			}

@@ -34,7 +34,7 @@ func (w *far) Send(b []byte) {
 	v := packet.Parse(&s, packet.LinkEthernet, f)
 	for b[1] != 0 && len(s.Payload) > size {
 		if v != packet.TCP {
-			w.t.Error("segments of what is not TCP")
+			w.t.Error("segments of a packet that is not TCP")
 		}
 		w.frames = append(w.frames, frameOf(&s, s.Payload[:size], *w.now))
 		s.Payload, s.Seq = s.Payload[size:], s.Seq+uint32(size)
@@ -69,7 +69,7 @@ func roomy(f capture.Frame) capture.Frame {
 	return f
 }
 
-// closed sends frames through a closed gateway with a key log, and returns what it read, and what passed.
+// closed sends frames through a closed gateway with a key log, and returns the plaintext and the frames that passed.
 func closed(t *testing.T, frames []capture.Frame, keyLog []byte, set *rules.Set) (read *sink, passed []capture.Frame, w *engine.Worker) {
 	t.Helper()
 	store := keys.NewStore(1000)
@@ -99,7 +99,7 @@ func closed(t *testing.T, frames []capture.Frame, keyLog []byte, set *rules.Set)
 	return read, out.frames, w
 }
 
-// received is what a receiver that has all keys makes of what passed.
+// received is the plaintext of a receiver that has all keys and gets the passed frames.
 func received(passed []capture.Frame, keyLog []byte) *sink {
 	store, s := keys.NewStore(1000), &sink{}
 	log := keys.Log{Store: store}
@@ -236,7 +236,7 @@ func TestClosedRefuses(t *testing.T) {
 			if c.cut {
 				frames = frames[20:]
 			}
-			// What is not acknowledged is sent again.
+			// Unacknowledged segments are sent again.
 			again := append(append([]capture.Frame(nil), frames...), frames...)
 			for i := range again[len(frames):] {
 				again[len(frames)+i].Time += int64(len(frames)) * 100e3
@@ -305,7 +305,7 @@ func TestClosedTwice(t *testing.T) {
 	}
 }
 
-// What is not TCP passes only by rules.
+// Packets other than TCP pass only by rules.
 func TestClosedOthers(t *testing.T) {
 	ip := func(proto byte, flags uint16, rest []byte) []byte {
 		b := append([]byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 0, 0, 1, 0, 0, 64, proto, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2}, rest...)
@@ -418,7 +418,7 @@ func TestClosedNames(t *testing.T) {
 	}
 }
 
-// Whatever random attackers send, nothing passes that was not read, and what was read passes.
+// Whatever random attackers send, exactly the bytes that were read pass.
 func TestClosedAttackers(t *testing.T) {
 	runs := min(*runs, 100000) / 20
 	begun := seedOf(t)
@@ -514,7 +514,7 @@ func TestClosedHeaders(t *testing.T) {
 			}
 			frames[i] = f
 		}
-		// And what else passes unless a rule denies it: neighbours that look for each other, with the same.
+		// Neighbor discovery passes unless a rule denies it, with the same bytes.
 		solicit := make([]byte, 14+40+24)
 		copy(solicit[12:], "\x86\xdd\x60\x00\x00\x00\x00\x18\x3a\xff")
 		solicit[22], solicit[38], solicit[54] = 0xfe, 0xff, 135
@@ -538,7 +538,7 @@ func TestClosedHeaders(t *testing.T) {
 			}
 		}
 		if leaked > 0 {
-			t.Errorf("IPv6 %v: %d of %d packets have passed with bytes that nobody reads", v6, leaked, len(passed))
+			t.Errorf("IPv6 %v: %d of %d packets have passed with unread bytes", v6, leaked, len(passed))
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/keys"
 )
 
-// A clash is how connections contradict themselves: what comes k-th in a connection, in the name of a side.
+// A clash makes connections contradict themselves: it forges the k-th packet of a connection, in the name of a side.
 type clash struct {
 	name  string
 	bytes func(side uint8, k int, f *forgery)
@@ -43,7 +43,7 @@ var clashes = []clash{
 		binary.BigEndian.PutUint32(f.data[len(f.data)-40:], uint32(k+1)*0x01010101)
 		other(k+1, f)
 	}},
-	{"nobody has keys", func(side uint8, k int, f *forgery) {
+	{"without keys", func(side uint8, k int, f *forgery) {
 		if side == 0 {
 			f.data[20] ^= 0x55 // the client random
 		}
@@ -58,7 +58,7 @@ func (c *clash) ends(v *victim, flows, copies int) (time.Duration, engine.Stats)
 	log := keys.Log{Store: store}
 	log.Write(v.keyLog)
 	const most = 256
-	w := engine.NewWorker(store, nobody{}, engine.Options{Flows: most, KeyWait: 50e6, HoleWait: 200e6})
+	w := engine.NewWorker(store, discard{}, engine.Options{Flows: most, KeyWait: 50e6, HoleWait: 200e6})
 	hello, flight := like(&v.segs[v.firstData(v.client)]), like(&v.segs[v.server[0]])
 	var frames []capture.Frame
 	took, counted, at := time.Duration(0), 0, v.frames[0].Time
@@ -100,7 +100,7 @@ func (c *clash) beside(v *victim, flows, copies int) (times, absolute float64, d
 	return n * float64(took) / (2*float64(one) + (n-2)*float64(plain)), float64(took) / float64(plain), did
 }
 
-// The median of some turns of what TestForgedEnds has the least of.
+// The median of several runs; TestForgedEnds takes the minimum.
 func BenchmarkForgedEnds(b *testing.B) {
 	v := load(b, "s-aes256")
 	const flows, turns = 2000, 9
@@ -211,6 +211,6 @@ func TestThrong(t *testing.T) {
 		}
 	}
 	if needed == 0 {
-		t.Error("nobody needs the work that the others may not have")
+		t.Error("no connection needs the work that the others may not have")
 	}
 }

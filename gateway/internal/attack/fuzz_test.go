@@ -9,7 +9,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/rules"
 )
 
-// An attack as bytes: each forgery says before which frame it comes, what it pretends to be, and what is wrong with it. Numbers are
+// An attack as bytes: each forgery says before which frame it comes, what it pretends to be, and its fault. Numbers are
 // relative to those of that frame, so that one attack can be tried on any connection.
 //
 //	0  frame, 2 bytes    4  sequence, 4 bytes          12  flags     14  bytes of data, 2 bytes
@@ -58,7 +58,7 @@ func (s *script) encode() (b []byte) {
 	return b
 }
 
-// decode is the other direction. Of what is too much it takes the beginning.
+// decode is the other direction. Of too long an input it takes the beginning.
 func (v *victim) decode(b []byte) *script {
 	be := binary.BigEndian
 	s := v.script()

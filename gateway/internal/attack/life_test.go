@@ -51,7 +51,7 @@ func (v *victim) ends(i int, ahead uint32, like forgery) []forgery {
 	return []forgery{a, b}
 }
 
-// A stray packet, and then silence, end nothing: what comes after is read.
+// A stray packet, and then silence, end nothing: later bytes are read.
 func TestStray(t *testing.T) {
 	for _, name := range victims {
 		v := load(t, name)

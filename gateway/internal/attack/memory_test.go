@@ -107,7 +107,7 @@ func TestBudget(t *testing.T) {
 			before := heap()
 			w := engine.NewWorker(store, s, engine.Options{Flows: flows, KeyWait: 5e9, HoleWait: 200e6, Memory: memory / 8})
 			c := &crowd{w: w, at: v.frames[0].Time}
-			// The neighbour is in the middle of it: reordered, and its keys are late.
+			// The neighbor is in the middle of it: reordered, and its keys are late.
 			log := keys.Log{Store: store}
 			n := len(v.frames) / 2
 			var frames []capture.Frame
@@ -130,7 +130,7 @@ func TestBudget(t *testing.T) {
 			w.Frames(hole[min(3, len(hole)):])
 			w.Close()
 			if got := v.authentic(t, name, s); got != v.bytes {
-				t.Errorf("%s: the neighbour %s has %d bytes of %d: %+v", name, v.name, got, v.bytes, w.Stats)
+				t.Errorf("%s: the neighbor %s has %d bytes of %d: %+v", name, v.name, got, v.bytes, w.Stats)
 			}
 			if grown > memory {
 				t.Errorf("%s: %d MB of memory, %d are allowed: %+v", name, grown>>20, memory>>20, w.Stats)
@@ -155,9 +155,9 @@ func (v *victim) elsewhere(n byte) *victim {
 	return &x
 }
 
-// 34,000 segments of one byte, out of order, on a connection that is read, on one of which nothing is, and on one without keys: a
-// neighbour whose segments are out of order as well has all of its bytes come out, and so has the connection that they are sent on, if it
-// can. Memory stays below its budget, and the work does not grow with what is held.
+// 34,000 segments of one byte, out of order, on a connection that is read, on one of which nothing is, and on one without keys: all
+// bytes of a neighbor whose segments are out of order as well come out, and those of the attacked connection too, if it has keys.
+// Memory stays below its budget, and the work does not grow with the held segments.
 func TestSingleBytes(t *testing.T) {
 	const segments, budget = 34000, 1 << 20
 	neighbour := load(t, "s-aes256")
@@ -167,7 +167,7 @@ func TestSingleBytes(t *testing.T) {
 		stats engine.Stats
 		most  int // bytes of memory
 	}
-	// try sends so many of them, spread over all that the neighbour says, on another connection that has come so far.
+	// try sends these segments, spread over the neighbor's stream, on another connection at its frame at.
 	try := func(on *victim, keyLog []byte, at, segments int) outcome {
 		store, s := keys.NewStore(100), &sink{}
 		log := keys.Log{Store: store}
@@ -192,7 +192,7 @@ func TestSingleBytes(t *testing.T) {
 		single := uint32(0)
 		for i := range neighbour.frames {
 			k := i
-			// Every two of a side change places, but for what begins and ends the connection.
+			// Every two of a side change places, except those that begin and end the connection.
 			if j := i ^ 1; i > 7 && max(i, j) < n-4 && neighbour.segs[i].Side == neighbour.segs[j].Side {
 				k = j
 			}
@@ -242,7 +242,7 @@ func TestSingleBytes(t *testing.T) {
 			}
 		}
 		if alone.stats.Reordered < 10 {
-			t.Errorf("%s: the neighbour is in order: %+v", name, alone.stats)
+			t.Errorf("%s: the neighbor is in order: %+v", name, alone.stats)
 		}
 		if x.most > budget {
 			t.Errorf("%s: %d KB of memory, %d are allowed: %+v", name, x.most>>10, budget>>10, x.stats)

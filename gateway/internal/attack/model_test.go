@@ -161,7 +161,7 @@ func (m *model) packet(f *forgery) {
 	}
 }
 
-// milestones tell how much plaintext a side has said with so many bytes of its stream.
+// milestones tell how much plaintext the first bytes of a side's stream hold.
 func (v *victim) milestones(t *testing.T) (all [2][][2]int) {
 	for n := range v.frames {
 		sg := &v.segs[n]
@@ -210,7 +210,7 @@ type event struct {
 	reordered bool
 }
 
-// attacker makes a capture of an authentic connection and what a random attacker adds, with loss of order as networks have it.
+// attacker makes a capture of an authentic connection and a random attacker's packets, reordered as networks do.
 func attacker(r *rand.Rand, v *victim, streams *[2][]byte) (all []event) {
 	type placed struct {
 		at float64
@@ -309,7 +309,7 @@ func seedOf(t *testing.T) uint64 {
 	return seed.Or(t, 8446)
 }
 
-// known is a victim with what receivers of it have, so far as they have it.
+// known is a victim, and how much of each stream its receivers have.
 type known struct {
 	*victim
 	streams [2][]byte
@@ -402,7 +402,7 @@ func attackers(t *testing.T, all []known, begun uint64, from, to int, timed bool
 			}
 			sum.accepted += want
 			if p := got.plain[v.id]; have < want && p != nil && want-len(p[side]) <= 1<<14 && w.Stats.TLS.LostBytes > 0 {
-				// One record: so many copies differ in it that not all of their orders were tried.
+				// One record: too many copies differ in it, and not all of their orders were tried.
 				sum.undecided++
 				t.Logf("seed %d, run %d, %s, side %d: %d bytes of %d that were accepted", begun, i, v.name, side, len(p[side]), want)
 				continue
@@ -423,7 +423,7 @@ func attackers(t *testing.T, all []known, begun uint64, from, to int, timed bool
 }
 
 // Whatever a random attacker sends, all that a receiver accepted comes out, and nothing that was not sent. One in five thousand may cost
-// a record, which is counted: so many copies of it differ that not all of their orders are tried. None costs more. Of the attackers of
+// a record, which is counted: too many copies of it differ, and not all of their orders are tried. None costs more. Of the attackers of
 // short runs, which are the same ones each time, none costs anything; the seeds of others are logged.
 func TestRandomAttackers(t *testing.T) {
 	begun := seedOf(t)

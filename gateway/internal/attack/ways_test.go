@@ -8,8 +8,8 @@ import (
 	"github.com/sealane/sealane/gateway/internal/capture"
 )
 
-// mixed has forged copies of the segments of a server, some before and some after: from the first-th on, so many
-// segments.
+// mixed has forged copies of the segments of a server, some before and some after: of the given number of
+// segments, from the first-th on.
 func (v *victim) mixed(r *rand.Rand, first, segments, copies int) (frames []capture.Frame) {
 	n := 0
 	for i := range v.segs {
@@ -73,7 +73,7 @@ func TestWaysCanFail(t *testing.T) {
 }
 
 // A ClientHello in two segments is read though a stranger says all of the first of them before, and goes on otherwise:
-// that one is a copy of what is held then, and the hello begins in a segment that is not like one.
+// that one is a copy of a held segment then, and the hello begins in a segment that is not like one.
 func TestHelloInTwo(t *testing.T) {
 	for _, name := range victims {
 		v := load(t, name)

@@ -18,13 +18,13 @@ import (
 	"github.com/sealane/sealane/gateway/internal/traffic"
 )
 
-// nobody reads.
-type nobody struct{}
+// discard is a Sink that drops everything.
+type discard struct{}
 
-func (nobody) Data(*output.Flow, uint8, []byte) {}
-func (nobody) Gap(*output.Flow, uint8, int)     {}
-func (nobody) End(*output.Flow)                 {}
-func (nobody) Flush()                           {}
+func (discard) Data(*output.Flow, uint8, []byte) {}
+func (discard) Gap(*output.Flow, uint8, int)     {}
+func (discard) End(*output.Flow)                 {}
+func (discard) Flush()                           {}
 
 // processor returns the processor time that this process has used.
 func processor() time.Duration {
@@ -119,12 +119,12 @@ func nuisances(v *victim) []nuisance {
 
 const burst = 4096 // frames
 
-// cost returns the processor time that each of some packets takes, and what was done for them.
+// cost returns the processor time per packet, and the counters of the work.
 func (c *nuisance) cost(v *victim, packets int) (time.Duration, engine.Stats) {
 	store := keys.NewStore(100)
 	log := keys.Log{Store: store}
 	log.Write(v.keyLog)
-	w := engine.NewWorker(store, nobody{}, engine.Options{Flows: 1000, KeyWait: 50e6, HoleWait: 200e6})
+	w := engine.NewWorker(store, discard{}, engine.Options{Flows: 1000, KeyWait: 50e6, HoleWait: 200e6})
 	i := v.server[len(v.server)/3]
 	if f := c.make(0); f.side != v.segs[i].Side || f.seq-v.segs[i].Seq >= 1<<30 {
 		i = v.firstData(v.client) + 1 // no record has opened
@@ -141,14 +141,14 @@ func (c *nuisance) cost(v *victim, packets int) (time.Duration, engine.Stats) {
 	return (processor() - begin) / time.Duration(packets), w.Snapshot()
 }
 
-// ordinary returns the same for segments of a size with what they should have.
+// ordinary returns the same for authentic segments of that size.
 func ordinary(size, packets int) time.Duration {
 	var frames []capture.Frame
 	s, c := traffic.NewSession(traffic.AES256, rand.New(rand.NewPCG(1, 1))), traffic.NewConn(1, &frames)
 	store := keys.NewStore(10)
 	log := keys.Log{Store: store}
 	log.Write(s.KeyLog())
-	w := engine.NewWorker(store, nobody{}, engine.Options{Flows: 1000, KeyWait: 50e6, HoleWait: 200e6})
+	w := engine.NewWorker(store, discard{}, engine.Options{Flows: 1000, KeyWait: 50e6, HoleWait: 200e6})
 	c.Handshake(s, 1000)
 	w.Frames(frames)
 	stream := make([]byte, 1<<14)
@@ -190,8 +190,8 @@ func BenchmarkForged(b *testing.B) {
 	}
 }
 
-// How many times the processor time of ordinary packets forged ones as long take: the least of some turns of each, as
-// all else that is measured. make bench-gateway has a row for it, which says what it may be at most.
+// How many times the processor time of ordinary packets forged ones as long take: the least of several runs of each, as
+// everywhere here. make bench-gateway has a row for it, which says what it may be at most.
 func BenchmarkForgedTimes(b *testing.B) {
 	v := load(b, "s-aes256")
 	const packets, turns = 1 << 17, 7
@@ -209,7 +209,7 @@ func BenchmarkForgedTimes(b *testing.B) {
 	}
 }
 
-// A stranger does not get much more work done than somebody who sends as many bytes that belong there. The bound leaves room for a
+// A stranger does not get much more work done than an authentic sender of as many bytes. The bound leaves room for a
 // machine that does other things as well, and for what differs between machines: BenchmarkForged says how much it is.
 func TestForgedCost(t *testing.T) {
 	v := load(t, "s-aes256")
@@ -219,7 +219,7 @@ func TestForgedCost(t *testing.T) {
 		ratio := math.Inf(1)
 		for range 5 {
 			took, did := c.cost(v, packets)
-			// Whatever the machine does: of a flood of copies few are kept, and what was read before is not read again for the others.
+			// Whatever the machine does: of a flood of copies few are kept, and bytes that were read are not read again for the others.
 			if did.Replays > packets/4 || did.TLS.Trials > 16*packets {
 				t.Fatalf("%s: %d handshakes read again and %d records tried for %d packets", c.name, did.Replays, did.TLS.Trials, packets)
 			}

@@ -20,8 +20,8 @@ import (
 var outermost = []string{"VXLAN-GPE with IP", "MPLS in GRE", "LLC/SNAP"}
 
 // The kernel's program puts the packets of a connection where packet.Placement has them, both on the interface that they come in from
-// and on that which they go out of, and in tunnels as well; and what is in tunnels and no whole packet of TCP to one core for all
-// between two endpoints, whatever their ports are.
+// and on that which they go out of, and in tunnels as well. Other tunneled packets of two endpoints all go to one core,
+// whatever their ports are.
 func TestPlacement(t *testing.T) {
 	near, far := fmt.Sprintf("slp%da", os.Getpid()%100000), fmt.Sprintf("slp%db", os.Getpid()%100000)
 	if out, err := exec.Command("ip", "link", "add", near, "type", "veth", "peer", "name", far).CombinedOutput(); err != nil {
@@ -67,7 +67,7 @@ func TestPlacement(t *testing.T) {
 	for name := range rings {
 		outcomes[name] = &outcome{within: map[int]int{}, wrong: map[string]int{}}
 	}
-	// A ring's blocks end every two milliseconds, whatever is in them: what comes is read between packets, however slow they are sent.
+	// A ring's blocks end every two milliseconds, whatever is in them: packets are read as they come, however slow they are sent.
 	drain := func(wait time.Duration) {
 		for name, all := range rings {
 			o := outcomes[name]

@@ -79,7 +79,7 @@ func TestPut(t *testing.T) {
 	}
 }
 
-// What is told of flows has no keys in it, and what is deleted is wiped.
+// Answers about flows contain no keys, and a deleted flow is wiped.
 func TestGetAndDelete(t *testing.T) {
 	table := engine.NewKeys(2)
 	h := Flows(table, nil)
@@ -124,7 +124,7 @@ func TestRefusedIsWiped(t *testing.T) {
 	}
 }
 
-// FuzzPut: whatever comes is refused or taken as a whole, no key is ever told, and nothing of what was refused stays.
+// FuzzPut: any input is refused or taken as a whole, no answer contains a key, and a refused flow leaves nothing.
 func FuzzPut(f *testing.F) {
 	f.Add(flowWith(1, `,"key":"`+key+`","iv":"`+iv+`"`))
 	f.Add("[" + flowWith(1, `,"secret":"`+secret+`"`) + "," + flowWith(2, `,"secret":"`+secret+`","sequence":7,"from":"server"`) + "]")
@@ -172,7 +172,7 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// Who sends a request slowly, or does not take the answer, holds nothing that others wait for.
+// A client that sends slowly, or does not read the answer, holds nothing that others wait for.
 func TestSlowRequest(t *testing.T) {
 	var lock sync.Mutex
 	table := engine.NewKeys(3)

@@ -29,7 +29,7 @@ func TestServeDeaf(t *testing.T) {
 	client := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	r, err := client.Get("http://" + l.Addr().String())
 	if err != nil {
-		t.Fatal("nobody else is answered: ", err)
+		t.Fatal("no other client is answered: ", err)
 	}
 	defer r.Body.Close()
 	if n, err := io.Copy(io.Discard, r.Body); n != 1<<20 || err != nil {

@@ -136,7 +136,7 @@ func causesOf(all []Finding) string {
 	return strings.Join(names, "; ")
 }
 
-// Each row is a capture with one thing wrong, and what the doctor says of it.
+// Each case is a capture with one fault, and the doctor's words for it.
 func TestCauses(t *testing.T) {
 	whole, keyLog := connection(1)
 	_, others := connection(2)
@@ -248,7 +248,7 @@ func badSums(frames []capture.Frame) (all []capture.Frame) {
 	return all
 }
 
-// The example names the connection, with what it asked for, and nothing that a terminal would obey.
+// The example names the connection and its server name, and nothing that a terminal would obey.
 func TestExample(t *testing.T) {
 	whole, _ := connection(1)
 	_, all := examine(t, whole, nil, nil)

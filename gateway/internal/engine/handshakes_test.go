@@ -217,7 +217,7 @@ func TestHandshakes(t *testing.T) {
 	}
 }
 
-// Records at the edges of what RFC 8446 allows, and beyond: only the latter cost something.
+// Records at the limits of RFC 8446, and beyond: only the latter cost something.
 func TestRecordsAtTheEdges(t *testing.T) {
 	ccs := []byte{20, 3, 3, 0, 1, 1}
 	for _, suite := range []uint16{traffic.AES128, traffic.AES256, traffic.ChaCha20} {
@@ -249,7 +249,7 @@ func TestRecordsAtTheEdges(t *testing.T) {
 				}
 				return b
 			}, "", 0, 0, false},
-			// Nobody authenticates them, and after the handshake nobody may send them (RFC 8446, section 5).
+			// They are not authenticated, and forbidden after the handshake (RFC 8446, section 5).
 			"ChangeCipherSpec": {func(s *traffic.Session, side int) []byte { return append(append(ccs[:6:6], ccs...), ccs...) }, "", 1, 0, true},
 			"warning":          {func(s *traffic.Session, side int) []byte { return s.Seal(side, 21, []byte{1, 90}, 0) }, "", 0, 0, false},
 			"larger than a record may be": {func(s *traffic.Session, side int) []byte {

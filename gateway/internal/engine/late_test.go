@@ -240,7 +240,7 @@ func newSlowLog(r *rand.Rand, all []original) *slowLog {
 	return c
 }
 
-// read returns what is said if the lots come before some frames, or so many nanoseconds after the last one.
+// read returns the plaintext if the keys come before the frames at, or that many nanoseconds after the last one.
 func (c *slowLog) read(at [2]int, after int64) []string {
 	store, got := keys.NewStore(10), &spoken{}
 	w := NewWorker(store, got, Options{Flows: 10, KeyWait: 100e9})

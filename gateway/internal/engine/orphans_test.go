@@ -10,7 +10,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/traffic"
 )
 
-// middle is a connection without its beginning: so many records of the server, and as many of the client, went before.
+// middle is a connection without its beginning: the first records of both sides are missing, `before` of each.
 func middle(suite uint16, i, before, size int) (s *traffic.Session, frames []capture.Frame, want [2][]byte) {
 	r := rand.New(rand.NewPCG(uint64(suite), uint64(i)))
 	s = traffic.NewSession(suite, r)
@@ -110,7 +110,7 @@ func TestMiddleBudget(t *testing.T) {
 	if len(w.orphans) > maxOrphans || len(w.orphans) != len(w.orphanList) || w.Stats.Active+w.Stats.Joined != 0 {
 		t.Errorf("%d orphans, %d in the list: %+v", len(w.orphans), len(w.orphanList), w.Stats)
 	}
-	// Nobody answers to a secret that comes last.
+	// No record answers to a secret that comes last.
 	s, mine, want := middle(traffic.AES128, 5000, 3, 50)
 	log.Write(s.KeyLog())
 	for i, f := range mine {

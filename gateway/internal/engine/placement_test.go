@@ -31,13 +31,13 @@ type place struct {
 	Entry         float64 // and the connection's first line
 	Side          float64 // and that of the direction
 	Key           float64 // and the first line of a key of AES-GCM
-	State         float64 // or, in place of the key, the first line of what else is kept of the connection
+	State         float64 // or, in place of the key, the first line of the connection's other state
 	HalfOpenBytes int     // of the index of half-open connections
 	HalfOpenIndex float64 // the slot in it
 	HalfOpenEntry float64 // and the connection
 }
 
-// structures are the sizes of what is kept, in bytes.
+// structures are sizes in bytes.
 type structures struct{ Slot, Line, Entry, Key, State, HalfOpen int }
 
 func sizes() structures {
@@ -47,14 +47,14 @@ func sizes() structures {
 	}
 }
 
-// places are what was measured on one machine, and what its memories took in the same minute.
+// places are the measurements of one machine, and the latencies of its memories in the same minute.
 type places struct {
 	Sizes   structures
 	Latency []float64 // ns, of a step through 24 KiB, 512 KiB, 4, 16 and 512 MiB in no order: each of the three caches, half of the last, memory
 	Places  []place
 }
 
-// chains are lines of which each says which is next, of so many bytes as latencies are of.
+// chains are lists of cache lines, each naming the next, one for each size whose latency is measured.
 func chains() (all [][][16]uint32) {
 	for _, size := range []int{24 << 10, 512 << 10, 4 << 20, 16 << 20, 512 << 20} {
 		lines := flow.Slab[[16]uint32](size / flow.Line) // as the table's memory is
@@ -93,7 +93,7 @@ func tupleOf(n uint32) (t packet.Tuple) {
 	return t
 }
 
-// A crowd is a table of connections as a Worker has it, and what hangs on them.
+// A crowd is a Worker's table of connections, and their state.
 type crowd struct {
 	w    *Worker
 	keys [][tls.KeyBytes]byte // in slabs, as those are that have the same size
@@ -118,7 +118,7 @@ func newCrowd(n int) *crowd {
 	return c
 }
 
-// deafTo is a Sink for nobody.
+// deafTo is a Sink that drops everything.
 type deafTo struct{ told }
 
 // TestPlacement is what nicmodel holds its prediction against (make nicmodel-gateway). With few connections it runs always, so that

@@ -192,7 +192,7 @@ func consistent(pieces []piece, want []byte, exact bool) error {
 			return fmt.Errorf("a gap of %d bytes at %d, and nothing was lost", p.gap, at)
 		}
 		if p.gap > 0 {
-			// How long a gap is, is an estimate; what comes after it is somewhere behind it.
+			// The length of a gap is an estimate; later bytes are somewhere behind it.
 			n := bytes.Index(want[at:], p.data)
 			if n < 0 {
 				return fmt.Errorf("piece %d of %d bytes, after a gap at %d, was never sent", i, len(p.data), at)

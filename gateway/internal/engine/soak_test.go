@@ -22,7 +22,7 @@ func (d *drain) End(*output.Flow)                          {}
 func (d *drain) Flush()                                    {}
 
 // TestSoak has many connections come and go, damaged in all ways, with keys that are early, late or missing, in a table that
-// is too small. Memory does not grow. It goes on for as long as -long says, and for so many connections at least.
+// is too small. Memory does not grow. It runs for as long as -long says, and at least for a fixed number of connections.
 func TestSoak(t *testing.T) {
 	const least, samples = 3000, 50
 	all := originals(t)

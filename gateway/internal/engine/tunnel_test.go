@@ -141,7 +141,7 @@ type prefaced struct {
 	side   int
 	mu     *sync.Mutex
 	conn   *traffic.Conn
-	before *[]byte // what goes in the same segment as the next bytes
+	before *[]byte // goes in the same segment as the next bytes
 }
 
 func (c *prefaced) Write(b []byte) (int, error) {
@@ -156,7 +156,7 @@ func (c *prefaced) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// preface returns the frames of a connection with what comes before TLS, then a question and the same as its answer, and
+// preface returns the frames of a connection with a preface before TLS, then a question and the same as its answer, and
 // its key log.
 func preface(t *testing.T, cert stdtls.Certificate, number int, steps []step, joined bool, version uint16) (
 	frames []capture.Frame, keyLog, question []byte) {
@@ -208,7 +208,7 @@ func preface(t *testing.T, cert stdtls.Certificate, number int, steps []step, jo
 }
 
 // Connections in which TLS begins after something else are read: with the beginning of the connection, from its middle on, and with
-// what comes last before TLS in the same segment if that is a PROXY header.
+// a PROXY header in the same segment as the first bytes of TLS.
 func TestBeforeTLS(t *testing.T) {
 	cert := certificate(t)
 	number := 100
@@ -267,7 +267,7 @@ func TestForgedBeforeTLS(t *testing.T) {
 		greeting := bytes.Clone(segs[flight].Payload)
 		greeting[15] ^= 1
 		for i := 5 + int(greeting[3])<<8 + int(greeting[4]); i < len(greeting); i++ {
-			greeting[i] ^= 0x5a // what the server encrypts nobody else has before
+			greeting[i] ^= 0x5a // bytes that the server encrypts are new
 		}
 		says := map[string][2][]byte{
 			"a ClientHello":             {other, nil},

@@ -16,7 +16,7 @@ func tupleOf(n uint32) (t packet.Tuple) {
 	return t
 }
 
-// check compares a table with what it should hold: the value of Conn by tuple.
+// check compares a table with its wanted entries: the value of Conn by tuple.
 func check(t *testing.T, table *testTable, want map[uint32]uint32, most uint32) {
 	t.Helper()
 	if table.Count() != len(want) {
@@ -25,7 +25,7 @@ func check(t *testing.T, table *testTable, want map[uint32]uint32, most uint32) 
 	for n := range most {
 		tuple := tupleOf(n)
 		e, likely := table.Find(tuple.Hash(), &tuple), table.Likely(tuple.Hash())
-		conn, ok := want[n] // likely may be another one: it goes by half of the hash
+		conn, ok := want[n] // likely may be another one: it compares half of the hash
 		if (e != nil) != ok || ok && (e.Conn != conn || likely == nil) || !ok && likely.Is(&tuple) {
 			t.Fatalf("connection %d: found %v, likely %v, want %v", n, e, likely, ok)
 		}

@@ -160,7 +160,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// FuzzHTTP3 has bytes of any kind on four streams, one of each kind: what is held stays within bounds, and what is written are frames.
+// FuzzHTTP3 has bytes of any kind on four streams, one of each kind: held bytes stay within bounds, and the output is frames.
 func FuzzHTTP3(f *testing.F) {
 	f.Add(slices.Concat([]byte{0, 10}, frameOf(frameHeaders, getRequest), []byte{7, 3}, frameOf(frameData, "x")))
 	f.Add([]byte("\x02\x08\x02\x3f\xbd\x01\xc0\x01a\x00\x08\x01\x40\x03\x02\x80\x10\x00"))

@@ -28,7 +28,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/keys"
 )
 
-// wait waits for so many connections in the store.
+// wait waits until the store has want connections.
 func wait(t *testing.T, s *keys.Store, want int) {
 	t.Helper()
 	n := 0
@@ -87,7 +87,7 @@ func TestNATSThroughTLS(t *testing.T) {
 	s := keys.NewStore(10)
 	none := func(error) {}
 	if err := Subscribe(t.Context(), url, "TLSKEYS", "", &keys.Log{Store: s}, none); err == nil {
-		t.Error("a server that nobody certifies is trusted")
+		t.Error("a server without a certificate chain is trusted")
 	}
 	if err := Subscribe(t.Context(), strings.Replace(url, "secret", "guess", 1), "TLSKEYS", "", &keys.Log{Store: s}, none, nats.RootCAs(ca)); err == nil {
 		t.Error("any password will do")
@@ -160,7 +160,7 @@ func TestFollowWithCredentials(t *testing.T) {
 	warned := make(chan error, 100)
 	go Follow(t.Context(), url, "TLSKEYS", "", &keys.Log{Store: s}, func(err error) { warned <- err }, nats.UserCredentials(creds))
 	if err := <-warned; !errors.Is(err, nats.ErrNoServers) {
-		t.Errorf("nobody listens, and it says %v", err)
+		t.Errorf("no server listens, and the error is %v", err)
 	}
 	n, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
 		TrustedOperators: []*jwt.OperatorClaims{claims}, AccountResolver: resolver, SystemAccount: systemKey})
@@ -309,7 +309,7 @@ func streams(t *testing.T, n *server.Server) jetstream.JetStream {
 	return js
 }
 
-// Who may delete a stream and make it anew does not blind the gateway: its messages begin with number 1 then.
+// A stream that is deleted and made anew does not blind the gateway: its messages begin with number 1 then.
 func TestStreamDeleted(t *testing.T) {
 	n := start(t)
 	js := streams(t, n)

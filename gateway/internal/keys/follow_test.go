@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// wait waits for so many connections in the store.
+// wait waits until the store has want connections.
 func wait(t *testing.T, s *Store, want int) {
 	t.Helper()
 	n := 0
@@ -128,7 +128,7 @@ func TestFollowPipe(t *testing.T) {
 
 func TestSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "socket")
-	for range 2 { // the second time the path is there already, and nobody listens
+	for range 2 { // the second time the path is there already, and no process listens
 		l, err := ListenUnix(path, "")
 		if err != nil {
 			t.Fatal(err)
@@ -163,7 +163,7 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// A socket for a group: they may connect, and nobody else. A group that is not there is an error.
+// A socket for a group: only its members may connect. A group that is not there is an error.
 func TestSocketGroup(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "socket")
 	if _, err := ListenUnix(path, "no such group"); err == nil || !strings.Contains(err.Error(), "no such group") {
@@ -188,7 +188,7 @@ func TestSocketGroup(t *testing.T) {
 	}
 }
 
-// Whoever may connect cannot take all files that the process may open: the others wait, and are taken when one has ended.
+// A client cannot take all files that the process may open: more connections wait, and are accepted when one has ended.
 func TestServeManyIdle(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	l, err := ListenUnix(path, "")
@@ -221,7 +221,7 @@ func TestServeManyIdle(t *testing.T) {
 	idle[0].Close()
 	for begin := time.Now(); !store.Has(&random); time.Sleep(time.Millisecond) {
 		if time.Since(begin) > 20*time.Second {
-			t.Fatal("nobody was taken when another had ended")
+			t.Fatal("no connection was accepted when another had ended")
 		}
 	}
 }

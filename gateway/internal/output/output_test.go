@@ -89,7 +89,7 @@ func (c *conversation) Commit(n int, _ int64) {
 		c.next[side]++
 	}
 	if c.next[side]-c.acked[side] >= ackBytes+packet.MaxPayload {
-		// What a hole leaves out does not count: it is acknowledged with what comes behind it.
+		// Bytes in a hole do not count: they are acknowledged with the bytes behind it.
 		if c.holes == 0 {
 			c.fail("%d bytes not acknowledged", c.next[side]-c.acked[side])
 		}
@@ -340,7 +340,7 @@ func TestServer(t *testing.T) {
 	select {
 	case <-slow:
 	case <-time.After(time.Minute):
-		t.Error("nobody is too slow")
+		t.Error("no reader is too slow")
 	}
 	begin := time.Now()
 	s.Close()
@@ -352,7 +352,7 @@ func TestServer(t *testing.T) {
 	if n := len(b) - 24; n < 0 || n%(16+len(piece)) != 0 || n == 0 {
 		t.Errorf("%d bytes, which are not whole packets", len(b))
 	} else if lost := len(want)/len(piece) - n/(16+len(piece)); lost > 0 && len(slow) == 0 {
-		t.Errorf("%d packets lost, and nobody was told", lost)
+		t.Errorf("%d packets lost without a warning", lost)
 	}
 	if counts.Unread.Load() == 0 {
 		t.Error("nothing is counted")
@@ -419,8 +419,8 @@ func (l *pipes) Accept() (net.Conn, error) {
 }
 func (l *pipes) Close() error { close(l.came); return nil }
 
-// Who reads nothing keeps nobody from reading: when all places are taken, the one that has taken nothing for longest goes, if that is long.
-// Who reads stays, and if all do, the new one goes.
+// An idle reader keeps no other from reading. When all places are taken, the reader that has been idle for longest goes, if that is
+// long. An active reader stays, and if all are active, the new one goes.
 func TestServerEvicts(t *testing.T) {
 	l := &pipes{came: make(chan net.Conn)}
 	connected, evicted, refused := make(chan net.Addr, 2), make(chan net.Addr, 1), make(chan net.Addr, 1)
@@ -445,7 +445,7 @@ func TestServerEvicts(t *testing.T) {
 		l.came <- end
 		return mine
 	}
-	// until waits for what is true of the readers, by connection.
+	// until waits for a condition on the readers, by connection.
 	until := func(is func(map[net.Conn]*reader) bool) {
 		for ok := false; !ok; time.Sleep(time.Millisecond) {
 			all := make(map[net.Conn]*reader)
@@ -457,7 +457,7 @@ func TestServerEvicts(t *testing.T) {
 			s.mu.Unlock()
 		}
 	}
-	// giving waits until so many are given something that they do not take.
+	// giving waits until want readers have output that they do not take.
 	giving := func(want int) {
 		until(func(all map[net.Conn]*reader) bool {
 			n := 0
@@ -483,7 +483,7 @@ func TestServerEvicts(t *testing.T) {
 		pass(time.Millisecond)
 	}
 	giving(maxReaders - 2)
-	// Nobody is stuck for long.
+	// No reader is stuck for long.
 	pass(maxStuck - time.Second)
 	late := connect()
 	<-refused

@@ -128,7 +128,7 @@ func TestRollFull(t *testing.T) {
 	}
 }
 
-// Secrets are in front of the packets that came up to a while before them, each once, and files go on with what they need.
+// Secrets are in front of the packets that came up to a while before them, each once, and each new file begins with those it needs.
 func TestArchive(t *testing.T) {
 	store := keys.NewStore(10)
 	var out bytes.Buffer

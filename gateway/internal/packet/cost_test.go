@@ -100,7 +100,7 @@ func BenchmarkFragments(b *testing.B) {
 	}
 }
 
-// A packet is in so many pieces at most, or it is refused: who makes more of them wants others to look for their places.
+// A packet has a limited number of pieces, or it is refused: more of them would only cost time.
 func TestFragmentPieces(t *testing.T) {
 	for name, c := range map[string]struct {
 		each  int // bytes

@@ -79,7 +79,7 @@ func TestWhole(t *testing.T) {
 	p.parts.check(t, 0)
 }
 
-// check looks whether all memory is where it should be, with so many datagrams held.
+// check looks whether all memory is accounted for, with held datagrams.
 func (f *fragments) check(t *testing.T, held int) {
 	t.Helper()
 	pieces, grams := 0, 0
@@ -278,8 +278,8 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// FuzzFragments takes its input as instructions on the fragments of a packet, and then as a packet: what comes out is what was
-// cut, or nothing.
+// FuzzFragments takes its input as instructions on the fragments of a packet, and then as a packet: the output is the
+// packet, or nothing.
 func FuzzFragments(f *testing.F) {
 	f.Add(uint8(0), []byte{0, 0, 1, 0, 2, 0, 3, 0})
 	f.Add(uint8(1), []byte{3, 0, 2, 1, 1, 2, 0, 3, 0, 7})

@@ -133,7 +133,7 @@ func TestTunnelsAsTshark(t *testing.T) {
 	}
 }
 
-// What is not as it should be is refused, and tunnels in tunnels have an end.
+// Malformed tunnels are refused, and tunnels in tunnels have a limit.
 func TestMalformedTunnels(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 16))
 	frame, ip := plainFrame(r)

@@ -29,7 +29,7 @@ func TestAlternatives(t *testing.T) {
 		name  string
 		n     int
 		held  []any
-		first string // what comes first, or any if several are as likely
+		first string // the first candidate, or any if several are as likely
 		all   []string
 		never []string
 	}{
@@ -78,7 +78,7 @@ func TestAlternatives(t *testing.T) {
 	}
 }
 
-// However many copies there are, the work is bounded, and ends with what the direction has.
+// However many copies there are, the work is bounded by the direction's budget.
 func TestAlternativesBounded(t *testing.T) {
 	p := Pool{Limit: 64 << 20}
 	r := Reassembler{seed: maphash.MakeSeed()}

@@ -10,7 +10,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/tls"
 )
 
-// check holds segments that data describes, four bytes each, and compares with what each place was said to be.
+// check holds segments that data describes, four bytes each, and compares them with a model.
 func check(t *testing.T, data []byte) {
 	var h held
 	p := Pool{Limit: 1 << 20}
@@ -33,7 +33,7 @@ func check(t *testing.T, data []byte) {
 		x := h.novel(base+uint32(at), b, &source{class: class}, usual)
 		if seq, rest := x.from, x.rest; len(rest) > 0 {
 			if !bytes.Contains(b, rest) || int32(seq-base) < int32(at) {
-				t.Fatal("what is new is not a part of what came")
+				t.Fatal("new bytes are no part of the segment")
 			}
 			h.insert(&p, seq, class, order, 0, rest)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/sealane/sealane/gateway/internal/wrap"
 )
 
-// FuzzFrame: what rules see in a frame is what the gateway reads in it, if both see TCP in a packet of its own; and where its headers
-// are, there are so many bytes.
+// FuzzFrame: what rules see in a frame is what the gateway reads in it, if both see TCP in a packet of its own; and the frame has
+// the bytes of its headers.
 func FuzzFrame(f *testing.F) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for i := range 8 {
@@ -44,12 +44,12 @@ func FuzzFrame(f *testing.F) {
 		}
 		var s packet.Segment
 		if packet.Parse(&s, packet.LinkEthernet, frame) == packet.TCP && (s.Seq != binary.BigEndian.Uint32(frame[tcp+4:]) || Of(&s.Tuple) != p && Of(&s.Tuple) != (Packet{Proto: 6, Addr: [2]netip.Addr{p.Addr[1], p.Addr[0]}, Port: [2]uint16{p.Port[1], p.Port[0]}})) {
-			t.Errorf("%+v, and what is read is %+v", p, s.Tuple)
+			t.Errorf("%+v, but the gateway reads %+v", p, s.Tuple)
 		}
 	})
 }
 
-// FuzzRule: a rule is refused with what is wrong about it, or taken, and then it is the same again.
+// FuzzRule: a rule is refused with a reason, or taken, and its text parses to the same rule.
 func FuzzRule(f *testing.F) {
 	for _, text := range []string{"proto=udp,net=10.0.0.53,port=53", "sni=*.bank.example", "proto=tcp,port=8000-8010,peer=fd00::/8", "net=::ffff:10.0.0.1,proto=47"} {
 		f.Add(text)

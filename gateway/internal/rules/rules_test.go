@@ -40,7 +40,7 @@ func TestRules(t *testing.T) {
 		{"port=40001-40010", dns, false},
 		{"net=2001:db8::/32", p(58, "2001:db8::1", 0, "fe80::1", 0), true},
 		{"net=10.0.0.0/8", p(58, "2001:db8::1", 0, "fe80::1", 0), false},
-		{"net=10.0.0.0/8", p(packet.OuterFragment, "10.0.0.1", 0, "10.0.0.2", 0), false}, // whoever wants fragments says so
+		{"net=10.0.0.0/8", p(packet.OuterFragment, "10.0.0.1", 0, "10.0.0.2", 0), false}, // a rule for fragments says so
 		{"proto=fragment,net=10.0.0.0/8", p(packet.OuterFragment, "10.0.0.1", 0, "10.0.0.2", 0), true},
 		{"port=443", p(1, "10.0.0.1", 443, "10.0.0.2", 443), false},
 		{"sni=a.test", p(6, "10.0.0.1", 5, "10.0.0.2", 443), false}, // not known yet

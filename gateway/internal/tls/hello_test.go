@@ -55,7 +55,7 @@ func FuzzStreams(f *testing.F) {
 		want := bytes.Repeat([]byte("sealed "), 100)
 		d.Plaintext = func(_ *Conn, _ uint8, data []byte) {
 			if !bytes.Contains(want, data) {
-				t.Errorf("%d bytes that nobody sealed", len(data))
+				t.Errorf("%d bytes that were not sealed", len(data))
 			}
 		}
 		d.Lost = func(*Conn, uint8, int) {}
@@ -74,7 +74,7 @@ func FuzzStreams(f *testing.F) {
 		side := how >> 5 & 1
 		b := streams[side]
 		i := int(at) % (len(b) + 1)
-		if how&128 != 0 { // in place of what is there
+		if how&128 != 0 { // overwrites
 			copy(b[i:], junk)
 		} else {
 			streams[side] = append(append(append([]byte(nil), b[:i]...), junk...), b[i:]...)

@@ -9,7 +9,7 @@ import (
 	"github.com/sealane/sealane/gateway/internal/seed"
 )
 
-// What a connection is and what it has seen is in its tables: no flag stands beside them.
+// A connection's state and history are in its tables: no flag stands beside them.
 func TestNoFlags(t *testing.T) {
 	flags := func(of any) (names []string) {
 		for typ, i := reflect.TypeOf(of), 0; i < typ.NumField(); i++ {

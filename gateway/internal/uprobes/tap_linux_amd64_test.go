@@ -42,7 +42,7 @@ func tapped(t *testing.T) *Tap {
 	return tap
 }
 
-// What a hostile process passes is refused, counted, and does not keep out what comes after it.
+// A hostile process's arguments are refused and counted, and do not keep out later ones.
 func TestHostileArguments(t *testing.T) {
 	tap := tapped(t)
 	var s session

@@ -3,16 +3,16 @@
  *
  * A packet of a registered flow is opened here if its TCP payload is exactly one application data record, and either
  * the next one or one that was opened before. Whatever else a registered flow carries in its payload goes to user space
- * over AF_XDP, or is dropped if nobody listens there: it is never passed on, since behind this program an
+ * over AF_XDP, or is dropped if no program listens there: it is never passed on, since behind this program an
  * unauthenticated segment would look like plaintext. Segments without payload pass. Packets of other flows pass
- * untouched, but for what is said at `strict`.
+ * untouched; `strict` lists the exceptions.
  *
  * The result, in the packet's place:  the 5 bytes of the record header | plaintext | zeroes | content length, 2 bytes,
  * big endian. It is as long as what came, so TCP's numbers stay as they are; the checksums are made right.
  *
- * Constant time: no branch and no address depends on the key, the text or the tag, but for the verdict on the tag and,
- * on an authentic record, its padding. Comparisons of secrets go through `hide`, or the compiler would make early exits
- * of them.
+ * Constant time: no branch and no address depends on the key, the text or the tag, except for the verdict on the tag
+ * and, on an authentic record, its padding. Comparisons of secrets go through `hide`, or the compiler would make early
+ * exits of them.
  */
 #include <linux/bpf.h>
 
@@ -77,7 +77,7 @@ struct work {
     u32 state[16], first[16];           /* ChaCha20's, and that after the quarter rounds that the counter is not in */
     u32 h[5], r0_low, r[4], q[4], s[4]; /* of Poly1305 */
     u64 tag[2];
-    u64 before, after; /* sums of what is replaced and of what replaces it, for the TCP checksum */
+    u64 before, after; /* sums of the replaced and of the new bytes, for the TCP checksum */
     u32 bytes;         /* of ciphertext without tag */
     u32 counter;       /* of the next ChaCha20 block */
     u64 text[(TEXT_ROOM + 64) / 8];
@@ -314,7 +314,7 @@ static __always_inline int poly1305_end(void)
 
 /* ---- the packet ---- */
 
-struct place { /* of what was found in a packet */
+struct place { /* of the parts of a packet */
     struct flow_key key;
     u32 tcp;     /* offset */
     u32 payload; /* offset */
@@ -460,7 +460,7 @@ static __always_inline int content_of(u32 length)
     return -1;
 }
 
-/* To user space, with what is known of the packet in front of it; or to nowhere. */
+/* To user space, with a header that describes the packet; or dropped. */
 static __always_inline int give(struct xdp_md *ctx, struct flow *f, u16 kind, u32 payload, u64 number)
 {
     if (!bpf_xdp_adjust_meta(ctx, -(int)sizeof(struct meta))) {

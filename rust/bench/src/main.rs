@@ -1,5 +1,5 @@
 //! The crate beside ring, aws-lc-rs, RustCrypto's crates, graviola, OpenSSL and the C library: seal and open in place, one key, a new nonce for
-//! each packet, in one process, by turns; the least time of many short runs of each.
+//! each packet, in one process, alternating; the least time of many short runs of each.
 //!
 //!     sealane-bench [--turns N] [--fault CANDIDATE]
 //!

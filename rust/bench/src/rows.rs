@@ -3,7 +3,7 @@
 //!
 //!     sealane-bench --alg NAME [--seconds S] [--cpu N] [--fault CANDIDATE] [--list]
 //!
-//! All candidates take turns within every repetition; a run takes about RUN_NS, and what is printed is the least time of a
+//! All candidates take turns within every repetition; a run takes about RUN_NS. The printed figure is the least time of a
 //! packet in all runs. Before anything is timed, each must seal to the same bytes as the first, open them, and refuse a
 //! changed tag; --fault plants a wrong byte in one to show that this fails.
 
@@ -611,7 +611,7 @@ pub(super) fn run(arguments: &[String]) -> Result<(), String> {
                 if cell.op == Op::Setup && !candidates[i].sets_up {
                     continue;
                 }
-                // At other places in their pages by turns: some may be like those of a key, which is luck.
+                // The place in a page changes from run to run: some places alias those of a key.
                 let text = &mut room[(turn / candidates.len() + TURNS * repetitions) * 448 % 4096..];
                 let n = cell.repeat[i];
                 let Some(ns) = candidates[i].runner.time(cell, n, text) else {

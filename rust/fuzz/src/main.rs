@@ -95,7 +95,7 @@ fn by_ring(random: &mut Random, pairs: &[Pair]) -> Sealed {
 
 /// Cut at random, in place or to `to`.
 fn pieces<'a>(random: &mut Random, mut from: &'a [u8], mut to: &'a mut [u8]) -> (Vec<Text<'a>>, Vec<u8>) {
-    let (mut pieces, mut refused) = (vec![], from.to_vec()); // and what stays of a forgery
+    let (mut pieces, mut refused) = (vec![], from.to_vec()); // and the output of a forgery
     while !to.is_empty() {
         let most = [1, 16, 65, 300, 5000][random.below(5)];
         let n = random.below(to.len().min(most) + 1);
@@ -114,7 +114,7 @@ fn pieces<'a>(random: &mut Random, mut from: &'a [u8], mut to: &'a mut [u8]) -> 
     (pieces, refused)
 }
 
-/// What is wrong with one packet, done one by one.
+/// The fault of one packet, processed individually.
 fn single(random: &mut Random, pairs: &[Pair], packet: &Sealed) -> Result<(), &'static str> {
     let key = &pairs[packet.key].ours;
     let Sealed { nonce, ad, text, sealed, tag, .. } = packet;

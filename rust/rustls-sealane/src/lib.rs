@@ -9,7 +9,7 @@
 //! Key exchange (X25519MLKEM768 first), signatures, hashes and random numbers are [graviola]'s, and nothing needs a C
 //! compiler. Graviola runs on 64-bit ARM, and on x86-64 CPUs with AVX2, ADX and AES.
 //!
-//! [`on`] puts any other provider's cipher suites on sealane, and keeps all else that it has:
+//! [`on`] puts any other provider's cipher suites on sealane, and keeps the rest of the provider:
 //!
 //! ```
 //! let provider = rustls_sealane::on(rustls::crypto::ring::default_provider());
@@ -50,7 +50,7 @@ pub fn install_default() -> Result<(), std::sync::Arc<CryptoProvider>> {
     default_provider().install_default()
 }
 
-/// The provider with its cipher suites on sealane, and all else as it was: groups of key exchange, signatures, random numbers.
+/// The provider with its cipher suites on sealane, and the rest unchanged: groups of key exchange, signatures, random numbers.
 /// Suites whose AEAD sealane does not have stay as they were, too. Ticketers and HPKE are not part of a provider: take the
 /// base's.
 ///

@@ -127,7 +127,7 @@ fn wire(from: &mut Connection) -> Vec<u8> {
     wire
 }
 
-/// The text that comes out of what arrives.
+/// The plaintext of the received bytes.
 fn receive(to: &mut Connection, mut wire: &[u8]) -> Result<Vec<u8>, Error> {
     let mut text = vec![];
     while !wire.is_empty() {
@@ -161,7 +161,7 @@ fn both_ways(client: &mut Connection, server: &mut Connection) {
     }
 }
 
-/// The records of what goes over the wire.
+/// The records in the bytes of a wire.
 fn records(mut wire: &[u8]) -> Vec<Vec<u8>> {
     let mut records = vec![];
     while !wire.is_empty() {

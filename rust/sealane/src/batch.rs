@@ -1,5 +1,5 @@
-//! Many packets in one call: they are sorted by length into the lanes of a batch kernel, and what is not worth a lane goes
-//! one by one. The plan is that of the C library (src/batch.c).
+//! Many packets in one call: they are sorted by length into the lanes of a batch kernel, and packets not worth a lane are
+//! processed individually. The plan is that of the C library (src/batch.c).
 
 use core::marker::PhantomData;
 
@@ -46,7 +46,7 @@ mod private {
 impl Direction for Seal {}
 impl Direction for Open {}
 
-/// One packet of a batch, for [`seal_batch`] or [`open_batch`]; afterwards its tag, or what became of it.
+/// One packet of a batch, for [`seal_batch`] or [`open_batch`]; afterwards its tag, or its result.
 ///
 /// ```
 /// use sealane::{open_batch, Algorithm, Error, Key, Packet, Text};

@@ -287,7 +287,7 @@ impl CcmKey {
         if nonce.len() < 7 || nonce.len() > 13 {
             return Err(Error::InvalidNonce);
         }
-        // What the length field has room for; and what 32 bits count, from block 1 on.
+        // The limit of the length field, and of a 32-bit block counter that starts at 1.
         let most = if nonce.len() < 11 { (1 << 36) - 32 } else { (1 << (8 * (15 - nonce.len()))) - 1 };
         if bytes > most {
             return Err(Error::TooLong);
@@ -325,7 +325,7 @@ impl CcmKey {
     }
 }
 
-/// How much is chained and encrypted by turns. An x86-64 CPU with AES instructions encrypts four blocks while it waits for the
+/// How many bytes are chained, then encrypted, in each step. An x86-64 CPU with AES instructions encrypts four blocks while it waits for the
 /// chain of the four before them, which leave room for both among the instructions that it reorders: CTR then costs nothing.
 /// Others do not look so far ahead, and more blocks at a time take less.
 fn part_of(level: Usable<AesBlocks>) -> usize {

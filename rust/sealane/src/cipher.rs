@@ -241,7 +241,7 @@ impl AnyParts<'_> {
         }
     }
 
-    /// Of AES-GCM: GHASH of what the parts so far had.
+    /// Of AES-GCM: GHASH of the parts so far.
     pub(crate) fn hash(&self) -> [u8; 16] {
         match self {
             AnyParts::Kernel(parts) => parts.hash(),

@@ -1,4 +1,4 @@
-//! What the CPU and the operating system offer to kernels: one bit per extension. What is not used on some instruction set
+//! What the CPU and the operating system offer to kernels: one bit per extension. A bit that an instruction set does not use
 //! is not compiled there.
 #![allow(unsafe_code, dead_code)]
 

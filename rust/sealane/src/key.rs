@@ -45,7 +45,7 @@ impl Algorithm {
         }
     }
 
-    /// How long a nonce is, in bytes. Nonces of AES-GCM may have another length, but for 0.
+    /// How long a nonce is, in bytes. Nonces of AES-GCM may have another length, except 0.
     pub const fn nonce_len(self) -> usize {
         match self {
             Algorithm::XChaCha20Poly1305 => 24,
@@ -148,7 +148,7 @@ impl Key {
     ///
     /// [`set_max_level`]: crate::set_max_level
     ///
-    /// The raw bytes are nowhere but in `key`. A `Key` that is moved leaves a copy of what it holds where it was, as all
+    /// The raw bytes are nowhere but in `key`. A `Key` that is moved leaves a copy of its contents where it was, as all
     /// values do in Rust: [`new_in`](Key::new_in) makes it where it stays.
     ///
     /// # Errors
@@ -292,7 +292,7 @@ impl Key {
         self.open_text(nonce, ad, &mut Text::apart(input, output)?, tag)
     }
 
-    /// What is wrong with a packet of so many bytes of text.
+    /// The error of a packet whose text has that length.
     #[inline(always)]
     pub(crate) fn mistake(&self, nonce: &[u8], ad: &[u8], bytes: u64) -> Option<Error> {
         if !self.algorithm.nonce_fits(nonce.len()) {

@@ -104,8 +104,8 @@ impl AnyAes {
         .ok()
     }
 
-    /// Encrypts blocks in place. The only place where code for all three is made, since it is most of what compiling this
-    /// file takes.
+    /// Encrypts blocks in place. Only here is code made for all three, since that takes most of the time of compiling this
+    /// file.
     fn encrypt_blocks(&self, blocks: &mut [Block]) {
         match self {
             AnyAes::Aes128(aes) => aes.encrypt_blocks(blocks),
@@ -201,7 +201,7 @@ impl Drop for GcmParts<'_> {
 }
 
 impl GcmParts<'_> {
-    /// GHASH of what the parts so far had.
+    /// GHASH of the parts so far.
     pub(crate) fn hash(&self) -> [u8; 16] {
         self.hash.clone().finalize().into()
     }

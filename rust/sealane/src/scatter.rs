@@ -121,7 +121,7 @@ struct Block {
 }
 
 impl Block {
-    /// Fills up from a piece at an offset: where a block has begun before, or what is left makes none. Returns the offset
+    /// Fills up from a piece at an offset: where a block has begun before, or the rest is shorter than one. Returns the offset
     /// behind it.
     fn take(&mut self, text: &Text<'_>, piece: usize, offset: usize) -> usize {
         let left = &text.input()[offset..];

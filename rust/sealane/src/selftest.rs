@@ -99,7 +99,7 @@ fn gcm_key(level: Usable<AesGcm>, key: &[u8; 32], i: usize) -> Option<Gcm> {
     made
 }
 
-/// Keys of the three lengths by turns; every second packet, and the one in parts, has a counter that wraps around at 2^32.
+/// Keys of the three lengths, alternating; every second packet, and the one in parts, has a counter that wraps around at 2^32.
 pub(crate) fn aesgcm(level: Usable<AesGcm>) -> bool {
     let mut chain = Chain::new();
     let mut block = [0; 16];
@@ -263,7 +263,7 @@ mod tests {
     use crate::kernel::{Args, Batch, Code, Kernel, Level};
     use crate::level::{Table, AESGCM, AES_BLOCKS, CHACHA20MASKS, CHACHA20POLY1305, LEVELS_MAX};
 
-    /// A kernel that does nothing: what is wrong with a level whose code is not there.
+    /// A kernel that does nothing, like a level without code.
     #[cfg(target_arch = "x86_64")]
     unsafe extern "sysv64" fn idle(_: *const Args, _: *mut u8, _: *const u8) {}
     #[cfg(not(target_arch = "x86_64"))]

@@ -49,7 +49,7 @@ impl core::fmt::Debug for SshKey {
     }
 }
 
-/// RFC 8439's nonce begins with what is the upper half of the counter here: 0, as no packet is that long.
+/// RFC 8439's nonce begins with the upper half of this cipher's counter: 0, as no packet is that long.
 fn nonce_of(sequence: u32) -> [u8; 12] {
     let mut nonce = [0; 12];
     nonce[8..].copy_from_slice(&sequence.to_be_bytes());

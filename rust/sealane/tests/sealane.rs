@@ -28,7 +28,7 @@ fn planted(name: &str) -> bool {
     std::env::var_os("SEALANE_PLANT").is_some_and(|plant| plant == name)
 }
 
-/// How many of so many to do: Miri, which takes some thousand times as long, does `few`.
+/// How many cases to run: Miri, which takes some thousand times as long, does `few`.
 fn unless_miri(all: usize, few: usize) -> usize {
     if cfg!(miri) {
         few
@@ -504,7 +504,7 @@ fn environment() {
     };
     let best = |name: &str| {
         let below = |algorithm: Algorithm| {
-            // The table's order is that of names, but for names that it does not have.
+            // The table is in the order of names, without the names that it lacks.
             let all: Vec<_> = levels(algorithm).collect();
             let start = all.iter().position(|(level, _)| *level == name).unwrap_or(0);
             all[start..].iter().find(|(_, works)| *works).map_or("none", |(level, _)| *level)

@@ -4,7 +4,7 @@
 //!     sockets-demo https|quic ring|sealane SUITE MEGABYTES [share]
 //!
 //! Prints the CPU time of the process between the first byte of the handshake and the last one of the download, as user and
-//! system time, in milliseconds. Fails if the SHA-256 of what arrived is not that of what was sent, or if the keys of the
+//! system time, in milliseconds. Fails if the SHA-256 of the received bytes is not that of the sent ones, or if the keys of the
 //! connection were not all made by that provider and by that suite. With `share` it also adds up how long the calls that
 //! seal and open took, which costs two looks at the clock for each.
 //!

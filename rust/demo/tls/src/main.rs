@@ -1,5 +1,5 @@
 //! Downloads over TLS 1.3, and packets of QUIC, by rustls with ring's provider and with sealane's: CPU time of both ends,
-//! in memory, by turns, the least of each. Fails if something does not come out as it went in.
+//! in memory, alternating, the least of each. Fails if the received bytes are not the sent ones.
 //!
 //!     tls-demo [MEGABYTES]
 
@@ -72,7 +72,7 @@ fn connect(provider: &Arc<CryptoProvider>) -> (Connection, Connection) {
     (client, server)
 }
 
-/// CPU seconds of a download of so many records.
+/// CPU seconds of a download of that many records.
 fn download(provider: &Arc<CryptoProvider>, records: usize) -> f64 {
     let (mut client, mut server) = connect(provider);
     let text: Vec<u8> = (0..RECORD).map(|i| (i * 7) as u8).collect();

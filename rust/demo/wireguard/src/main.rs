@@ -20,7 +20,7 @@ fn to_network(result: TunnResult<'_>) -> Vec<u8> {
     }
 }
 
-/// An IPv4 packet of so many bytes.
+/// An IPv4 packet of that length.
 fn packet(bytes: usize) -> Vec<u8> {
     let mut packet: Vec<u8> = (0..bytes).map(|i| i as u8).collect();
     packet[..20].copy_from_slice(&[0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);

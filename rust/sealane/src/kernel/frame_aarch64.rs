@@ -1,4 +1,4 @@
-//! The frame of kernels on 64-bit ARM: the registers that the calling convention keeps, but for those that no kernel
+//! The frame of kernels on 64-bit ARM: the registers that the calling convention keeps, except those that no kernel
 //! mentions. The prologue has 44 bytes, and begins so that the body stands at a multiple of 64.
 
 #[cfg(objects = "elf")]

@@ -180,7 +180,7 @@ impl RunnableBatch {
         usize::from(self.0.few)
     }
 
-    /// From how many packets of so many bytes on they pay; 0: never.
+    /// From how many packets of that length on they pay; 0: never.
     pub(crate) fn from(self, bytes: usize) -> usize {
         self.0.from.get(bytes / 64).map_or(0, |from| usize::from(*from))
     }
@@ -230,7 +230,7 @@ impl<'a> Text<'a> {
         Text { input: output, output, bytes: text.len(), slices: PhantomData }
     }
 
-    /// Text that is read from `input`, and what becomes of it is written to `output`.
+    /// Text that is read from `input`, encrypted or decrypted, and written to `output`.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`](crate::Error::LengthMismatch) if `output` does not have the length of `input`.
@@ -260,7 +260,7 @@ impl<'a> Text<'a> {
 
     /// What was written.
     pub fn output(&mut self) -> &mut [u8] {
-        // SAFETY: `output` is valid for writes, and of memory that was initialised, for as long as self is borrowed.
+        // SAFETY: `output` is valid for writes, and of memory that was initialized, for as long as self is borrowed.
         unsafe { core::slice::from_raw_parts_mut(self.output, self.bytes) }
     }
 
@@ -280,7 +280,7 @@ impl<'a> Text<'a> {
         self.output()
     }
 
-    /// Writes the sum of what is read and of `stream`, which is no shorter.
+    /// Writes the input xored with `stream`, which is no shorter.
     pub(crate) fn add(&mut self, stream: &[u8]) {
         assert!(stream.len() >= self.bytes);
         for (i, byte) in stream[..self.bytes].iter().enumerate() {
@@ -351,7 +351,7 @@ pub(crate) const UNUSED_LEN: usize = 512;
 /// Memory for what is wiped when it is dropped; in words, of which wiping takes one instruction each.
 pub(crate) struct Memory<const WORDS: usize>([u64; WORDS]);
 
-/// What a kernel that chains writes beside the last block: nobody reads it.
+/// Output of a chaining kernel beside the last block; it is never read.
 pub(crate) type Unused = Memory<{ UNUSED_LEN / 8 }>;
 
 impl<const WORDS: usize> Memory<WORDS> {
@@ -451,7 +451,7 @@ impl Machine {
     /// Seals or opens a whole packet, and writes the tag that belongs to it.
     ///
     /// # Safety
-    /// The CPU can run it; `key` and `nonce` are addresses of what it wants.
+    /// The CPU can run it; `key` and `nonce` are addresses of its key and nonce.
     #[inline(always)]
     unsafe fn packet(&self, key: u64, nonce: u64, ad: &[u8], text: &mut Text<'_>, flags: usize, tag: &mut Tag) {
         let mut args = Args([0; ARGS_BYTES / 8]);
@@ -487,7 +487,7 @@ impl Machine {
     /// The mask of a sample; of ChaCha20's, 8 bytes.
     ///
     /// # Safety
-    /// The CPU can run it; `key` is the address of what it wants.
+    /// The CPU can run it; `key` is the address of its key.
     unsafe fn mask(&self, key: u64, sample: &[u8; 16], flags: usize) -> [u8; 16] {
         let mut mask = [0; 16];
         let mut lane = Lane([0; LANE_STRIDE / 8]);
@@ -705,7 +705,7 @@ impl<'a> Parts<'a> {
         Parts { machine, key, nonce, ad, flags, total, begun: false, state: State([0; STATE_BYTES / 8]) }
     }
 
-    /// The next part: a multiple of 64 bytes, but for the last, which writes the tag.
+    /// The next part: a multiple of 64 bytes, except the last, which writes the tag.
     pub(crate) fn next(&mut self, text: &mut Text<'_>, last: bool, tag: &mut Tag) {
         let mut args = Args([0; ARGS_BYTES / 8]);
         assert!(last || text.bytes % 64 == 0);
@@ -752,13 +752,13 @@ impl Drop for Poly1305 {
     }
 }
 
-/// The lower word of a sum, and what is carried.
+/// The lower word of a sum, and the carry.
 fn split(sum: u128) -> (u64, u128) {
     (sum as u64, sum >> 64)
 }
 
 impl Poly1305 {
-    /// Takes in what is left, less than 16 bytes, as Poly1305 by itself has it: behind it come a one and zeroes. The tag.
+    /// Takes in the rest, less than 16 bytes, as Poly1305 by itself does: a one and zeroes follow. Returns the tag.
     pub(crate) fn finish(&mut self, rest: &[u8]) -> [u8; 16] {
         self.fold();
         if !rest.is_empty() {
@@ -802,7 +802,7 @@ impl Poly1305 {
 }
 
 impl Parts<'_> {
-    /// GHASH of what the parts so far had.
+    /// GHASH of the parts so far.
     pub(crate) fn hash(&self) -> [u8; 16] {
         let mut hash = [0; 16];
         hash[..8].copy_from_slice(&self.state.0[GCM_STATE_Y / 8].to_ne_bytes());
@@ -826,7 +826,7 @@ struct Lane([u64; LANE_STRIDE / 8]);
 
 /// The packets of one call of a batch kernel. They borrow what they are made of for 'a.
 pub(crate) struct Lanes<'a, const N: usize = CHUNK> {
-    lane: [MaybeUninit<Lane>; N], // the first `count` are initialised
+    lane: [MaybeUninit<Lane>; N], // the first `count` are initialized
     count: usize,
     borrowed: PhantomData<&'a mut [u8]>,
 }
@@ -861,7 +861,7 @@ impl<'a, const N: usize> Lanes<'a, N> {
     /// How many whole blocks of text lane `i` has.
     fn class(&self, i: usize) -> usize {
         assert!(i < self.count);
-        // SAFETY: the first `count` are initialised.
+        // SAFETY: the first `count` are initialized.
         unsafe { self.lane[i].assume_init() }.0[LANE_BYTES / 8] as usize / 64
     }
 
@@ -883,11 +883,11 @@ impl<'a, const N: usize> Lanes<'a, N> {
 mod tests {
     use super::Poly1305;
 
-    /// h next to p and to 2^131, with r of 1: the end adds what is left, reduces, and adds s.
+    /// h next to p and to 2^131, with r of 1: the end adds the rest, reduces, and adds s.
     #[test]
     fn the_end_of_poly1305() {
         const TOP: u64 = u64::MAX;
-        // p = 2^130 - 5: h, what is left of the data, and h + that and a one behind it mod p, in 128 bits.
+        // p = 2^130 - 5: h, the rest of the data, and h + that and a one behind it mod p, in 128 bits.
         let cases: [([u64; 3], &[u8], u128); 8] = [
             ([0, 0, 0], &[], 0),
             ([TOP - 4, TOP, 3], &[], 0),             // p
