@@ -22,6 +22,7 @@ import (
 
 	"github.com/sealane/sealane/aesgcm"
 	"github.com/sealane/sealane/chacha20poly1305"
+	"github.com/sealane/sealane/internal/aead"
 	"github.com/sealane/sealane/internal/kernel"
 )
 
@@ -152,6 +153,7 @@ func NewKeys(v Version, s Suite, secret []byte) (*Keys, error) {
 		return nil, err
 	}
 	defer clear(hp)
+	defer clear(iv)
 	k, err := NewKeysFrom(s, key, iv, hp)
 	if err != nil {
 		return nil, err
@@ -214,6 +216,22 @@ func (k *Keys) Update() (*Keys, error) {
 	}
 	next.mask, next.hp, next.kind, next.phase = k.mask, k.hp, k.kind, !k.phase
 	return next, nil
+}
+
+// Wipe overwrites the keys and the secret that they follow from. Afterwards k is of no use: its methods, and packets that have it, give an
+// error. No other call may use k meanwhile. Keys that [Keys.Update] has made of k stay as they are. Wiping twice, or nil, does nothing.
+func (k *Keys) Wipe() {
+	if k == nil {
+		return
+	}
+	switch a := k.aead.(type) {
+	case *aead.AESGCM:
+		*a = aead.AESGCM{}
+	case *aead.ChaCha20Poly1305:
+		*a = aead.ChaCha20Poly1305{}
+	}
+	clear(k.secret)
+	*k = Keys{}
 }
 
 // Phase is the key phase bit of short headers: false at first, and the other with each update.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/sealane/sealane/internal/aead"
 	"github.com/sealane/sealane/internal/dispatch"
 	"github.com/sealane/sealane/internal/kernel"
 	"github.com/sealane/sealane/internal/randomseed"
@@ -766,5 +767,55 @@ func BenchmarkProtect(b *testing.B) {
 				Protect(packets)
 			}
 		})
+	}
+}
+
+// Nothing of the key is left when it is wiped, and its methods and packets give an error. Those that follow from it go on.
+func TestWipe(t *testing.T) {
+	for _, suite := range []Suite{AES128GCM, AES256GCM, ChaCha20Poly1305} {
+		secret := make([]byte, 32)
+		if suite == AES256GCM {
+			secret = make([]byte, 48)
+		}
+		k, err := NewKeys(Version1, suite, secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, err := k.Update()
+		if err != nil {
+			t.Fatal(err)
+		}
+		held := k.secret
+		copy(held, "a secret")
+		var inner []byte
+		switch a := k.aead.(type) {
+		case *aead.AESGCM:
+			inner = unsafe.Slice((*byte)(unsafe.Pointer(a)), unsafe.Sizeof(*a))
+		case *aead.ChaCha20Poly1305:
+			inner = unsafe.Slice((*byte)(unsafe.Pointer(a)), unsafe.Sizeof(*a))
+		default:
+			t.Skipf("not run: the cipher is a %T, which has its keys elsewhere", a)
+		}
+		empty := func(b []byte) bool { return bytes.Count(b, []byte{0}) == len(b) }
+		outer := unsafe.Slice((*byte)(unsafe.Pointer(k)), unsafe.Sizeof(*k))
+		if empty(held) || empty(inner) || empty(outer) {
+			t.Fatal("there is no key to be wiped")
+		}
+		k.Wipe()
+		if !empty(held) || !empty(inner) || !empty(outer) {
+			t.Errorf("%#x: something is left", uint16(suite))
+		}
+		k.Wipe()
+		(*Keys)(nil).Wipe()
+		p := []Packet{{Keys: k, Bytes: make([]byte, 64), PNOffset: 1}, {Keys: next, Bytes: make([]byte, 64), PNOffset: 1}}
+		if Protect(p); p[0].Err == nil || p[1].Err != nil {
+			t.Errorf("%#x: packets have %v and %v", uint16(suite), p[0].Err, p[1].Err)
+		}
+		if _, err := k.Mask(make([]byte, 16)); err == nil {
+			t.Errorf("%#x: wiped keys make a mask", uint16(suite))
+		}
+		if _, err := k.Update(); err == nil {
+			t.Errorf("%#x: wiped keys are updated", uint16(suite))
+		}
 	}
 }

@@ -156,6 +156,11 @@ type candidate struct {
 
 const maxCandidates = 16
 
+func (k *candidate) wipe() {
+	k.keys.Wipe()
+	k.next.Wipe()
+}
+
 // A space is the packets of one side with keys of one level.
 type space struct {
 	keys           *protect.Keys
@@ -165,6 +170,25 @@ type space struct {
 	acked          uint64        // the same, as the peer says
 	asked, changes uint64        // the state of the connection and of the key log that the candidates follow from
 	looked         int64         // when the store was asked
+}
+
+// drop wipes the candidates but those keys that the space has.
+func (s *space) drop() {
+	for i := range s.candidates {
+		if k := &s.candidates[i]; k.keys != s.keys {
+			k.wipe()
+		}
+	}
+	s.candidates = nil
+}
+
+// wipe forgets all keys.
+func (s *space) wipe() {
+	s.drop()
+	for _, k := range []*protect.Keys{s.keys, s.before, s.next} {
+		k.Wipe()
+	}
+	s.keys, s.before, s.next = nil, nil, nil
 }
 
 // An initial is the Destination Connection ID of a client's first packet, or of that after a Retry, and the keys that follow from it.
@@ -294,7 +318,7 @@ func (c *Conn) derive(role uint8, l level) {
 	}
 	s.looked = d.now
 	s.asked, s.changes = asked, d.Store.Changes()
-	s.candidates = s.candidates[:0]
+	s.drop()
 	for i := range randoms {
 		if !d.Store.Get(&randoms[i], &d.secrets) {
 			continue
@@ -365,7 +389,8 @@ func (c *Conn) take(a *arrival, l level, version protect.Version, raw []byte, at
 			if other, known := c.d.randoms[found.random]; l != early && known && other != c {
 				return c.merge(other, a, l, version, raw, at)
 			}
-			s.candidates, c.hopeless = nil, false
+			s.drop()
+			c.hopeless = false
 			if l != early {
 				c.prove(&found)
 			}
@@ -401,6 +426,7 @@ func (c *Conn) second(a *arrival, l level, raw []byte, at int) outcome {
 func (c *Conn) merge(other *Conn, a *arrival, l level, version protect.Version, raw []byte, at int) outcome {
 	d, waiting := c.d, c.waiting
 	d.remove(c)
+	c.wipe()
 	d.held -= c.holds
 	c.life, c.holds, c.waiting = Over, 0, nil
 	d.Stats.Merged++
@@ -446,7 +472,8 @@ func (c *Conn) prove(k *candidate) {
 	}
 	for role := range c.spaces {
 		for l := range c.spaces[role] {
-			c.spaces[role][l].candidates, c.spaces[role][l].asked = nil, 0
+			c.spaces[role][l].drop()
+			c.spaces[role][l].asked = 0
 		}
 	}
 }
@@ -458,6 +485,7 @@ func (c *Conn) opened(a *arrival, l level, p *protect.Packet) {
 		s.expect = p.Number + 1
 		if l == application && p.Keys == s.keys && p.Bytes[0]&keyPhase != 0 != s.keys.Phase() {
 			// The sender has updated its keys. The keys of the phase before are for packets that are late.
+			s.before.Wipe()
 			s.before, s.keys = s.keys, s.next
 			s.next, _ = s.keys.Update()
 			c.d.Stats.KeyUpdates++
@@ -791,6 +819,15 @@ const (
 	earlyWait = 5e9   // for the server's verdict, which takes a round trip
 )
 
+// wipe forgets the keys of a connection.
+func (c *Conn) wipe() {
+	for role := range c.spaces {
+		for l := range c.spaces[role] {
+			c.spaces[role][l].wipe()
+		}
+	}
+}
+
 // finish ends a connection: what is held of streams is delivered.
 func (c *Conn) finish(how Life) {
 	d := c.d
@@ -806,6 +843,7 @@ func (c *Conn) finish(how Life) {
 	}
 	was := c.life
 	d.remove(c)
+	c.wipe()
 	c.life = how
 	d.Stats.Ends[how-Closed]++
 	d.held -= c.holds

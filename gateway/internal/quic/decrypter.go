@@ -143,11 +143,10 @@ type named struct {
 // queued is a packet in the batch.
 type queued struct {
 	arrival
-	c     *Conn
-	keys  *protect.Keys
-	raw   []byte
-	whole []byte // of the first packet of a merged datagram, all of it
-	at    int
+	c    *Conn
+	keys *protect.Keys
+	raw  []byte
+	at   int
 }
 
 // bufferBytes has room for any datagram.
@@ -333,21 +332,24 @@ func (d *Decrypter) data(c *Conn, a *arrival, b []byte, at int) outcome {
 		return is
 	}
 	if size := c.merges[a.role].size; size > 0 && len(b) > largestDatagram && len(b) > size {
-		whole := b
-		for at < len(b) && !c.over() {
-			part := b[:min(size, len(b))]
-			b = b[len(part):]
-			d.enqueue(c, a, part, whole, at)
-			whole = nil
+		d.flush()
+		if c.over() {
+			return opened
+		}
+		if c.take(a, application, 0, b[:size], at) != opened {
+			return c.takeMerged(a, b, at)
+		}
+		for b = b[size:]; at < len(b) && !c.over(); b = b[min(size, len(b)):] {
+			d.enqueue(c, a, b[:min(size, len(b))], at)
 		}
 		return opened
 	}
-	d.enqueue(c, a, b, nil, at)
+	d.enqueue(c, a, b, at)
 	return opened
 }
 
 // enqueue puts a packet into the batch.
-func (d *Decrypter) enqueue(c *Conn, a *arrival, b, whole []byte, at int) {
+func (d *Decrypter) enqueue(c *Conn, a *arrival, b []byte, at int) {
 	if d.queued == packetsAtOnce || d.used+len(b) > bufferBytes {
 		d.flush()
 		if c.over() {
@@ -362,14 +364,15 @@ func (d *Decrypter) enqueue(c *Conn, a *arrival, b, whole []byte, at int) {
 	copy(copied, b)
 	d.used += len(b)
 	d.batch[d.queued] = protect.Packet{Keys: s.keys, Other: s.next, Bytes: copied, PNOffset: at, Number: s.number()}
-	d.queue[d.queued] = queued{arrival: *a, c: c, keys: s.keys, raw: b, whole: whole, at: at}
+	d.queue[d.queued] = queued{arrival: *a, c: c, keys: s.keys, raw: b, at: at}
 	d.queued++
 }
 
 // A merge is how datagrams of a sender are put together. A capture on the host of a sender, or of a receiver, may have many in one: the
 // network card cuts them apart (UDP GSO), or has merged them (GRO). All but the last have the same size, which the capture does not say.
 type merge struct {
-	size  int    // of those in the last merged datagram
+	size  int    // of those in the last merged datagram of leastDatagram bytes or more
+	small int    // the same, of smaller ones, such as acknowledgements
 	sizes [8]int // of single datagrams, different ones
 	next  int
 }
@@ -390,25 +393,34 @@ func (c *Conn) takeMerged(a *arrival, b []byte, at int) outcome {
 	switch is := c.take(a, application, 0, b, at); {
 	case is == opened:
 		c.merges[a.role].single(len(b))
-	case is == refused && len(b) > leastDatagram && c.unmerge(a, b, at):
+	case is == refused && c.unmerge(a, b, at):
 	default:
 		return is
 	}
 	return opened
 }
 
-// A search for the size of merged datagrams costs hundreds of trials, and forged datagrams ask for it too. One is allowed in searchEach
-// nanoseconds. Unused ones add up to searchBurst: while a sender finds the largest datagram of the path, sizes change within microseconds.
+// A search for the size of merged datagrams takes hundreds of openings, and forged datagrams ask for it too. One opening is allowed in
+// searchEach nanoseconds. Unused ones add up to searchBurst: while a sender finds the largest datagram of the path, sizes change within
+// microseconds.
 const (
-	searchEach  = 1e6
-	searchBurst = 32
+	searchEach  = 4e3
+	searchBurst = 8000
 )
 
-// unmerge finds the size of the packets in a merged datagram, and takes them. It tells whether one opens.
+// leastPacket is the smallest packet with a short header, without its connection ID.
+const leastPacket = 1 + 4 + 16
+
+// unmerge finds the size of the packets in a merged datagram, which is no single one, and takes them. It tells whether one opens.
 func (c *Conn) unmerge(a *arrival, b []byte, at int) bool {
 	d, m := c.d, &c.merges[a.role]
 	const leastID = 4 // that is not there by chance
-	guesses := [len(m.sizes) + 3]int{len(b), m.size}
+	least := at - 1 + leastPacket
+	most := min(len(b)-least, largestDatagram)
+	if most < least {
+		return false
+	}
+	guesses := [len(m.sizes) + 3]int{m.size, m.small}
 	copy(guesses[3:], m.sizes[:])
 	if at-1 >= leastID {
 		if i := bytes.Index(b[at:], b[1:at]); i > 0 {
@@ -416,17 +428,23 @@ func (c *Conn) unmerge(a *arrival, b []byte, at int) bool {
 		}
 	}
 	for _, size := range guesses {
-		if size > at && c.cut(a, b, at, size) {
+		if size >= least && c.cut(a, b, at, size) {
 			return true
 		}
 	}
-	if d.now-d.searched < searchEach {
-		return false
+	if at-1 >= leastID && most < leastDatagram && guesses[2] == 0 {
+		return false // the ID would be there again
 	}
-	d.searched = max(d.searched, d.now-searchBurst*searchEach) + searchEach
-	for size := leastDatagram; size <= largestDatagram; size++ {
-		if c.cut(a, b, at, size) {
-			return true
+	d.searched = max(d.searched, d.now-searchBurst*searchEach)
+	for _, sizes := range [][2]int{{leastDatagram, most}, {least, min(most, leastDatagram-1)}} {
+		for size := sizes[0]; size <= sizes[1]; size++ {
+			if d.searched > d.now {
+				return false
+			}
+			d.searched += searchEach
+			if c.cut(a, b, at, size) {
+				return true
+			}
 		}
 	}
 	return false
@@ -434,11 +452,13 @@ func (c *Conn) unmerge(a *arrival, b []byte, at int) bool {
 
 // cut takes the packets of a merged datagram if the first one has this size.
 func (c *Conn) cut(a *arrival, b []byte, at, size int) bool {
-	if size > len(b) || c.take(a, application, 0, b[:size], at) != opened {
+	if size >= len(b) || c.take(a, application, 0, b[:size], at) != opened {
 		return false
 	}
-	if size < len(b) {
-		c.merges[a.role].size = size
+	if m := &c.merges[a.role]; size >= leastDatagram {
+		m.size = size
+	} else {
+		m.small = size
 	}
 	for b = b[size:]; len(b) > at && !c.over(); b = b[min(size, len(b)):] {
 		if c.take(a, application, 0, b[:min(size, len(b))], at) == refused {
@@ -497,28 +517,34 @@ func (d *Decrypter) doubtful(q *queued) {
 		q.c.finish(Reset)
 		return
 	}
-	whole := q.raw
-	if q.whole != nil {
-		whole = q.whole
+	// Where connections have no IDs, it may be of another on this path.
+	var others []member
+	if p := d.paths[q.tuple]; p != nil {
+		others = slices.Clone(p.conns)
 	}
-	if len(whole) > leastDatagram && q.c.unmerge(&q.arrival, whole, q.at) {
+	keep := others[:0]
+	for _, m := range others {
+		a := q.arrival
+		a.role = a.side ^ m.client
+		size, ok := m.c.ids[1-a.role].match(q.raw[1:])
+		if !ok || m.c == q.c || m.c.over() {
+			continue
+		}
+		switch m.c.take(&a, application, 0, q.raw, 1+size) {
+		case opened:
+			return
+		case keyless:
+			keep = append(keep, m)
+		}
+	}
+	if q.c.unmerge(&q.arrival, q.raw, q.at) {
 		return
 	}
-	// Where connections have no IDs, it may be of another on this path.
-	if p := d.paths[q.tuple]; p != nil {
-		for _, m := range slices.Clone(p.conns) {
-			a := q.arrival
-			a.role = a.side ^ m.client
-			size, ok := m.c.ids[1-a.role].match(q.raw[1:])
-			if !ok || m.c == q.c || m.c.over() {
-				continue
-			}
-			switch m.c.take(&a, application, 0, q.raw, 1+size) {
-			case opened:
-				return
-			case keyless:
-				m.c.wait(&a, application, 0, q.raw, 1+size)
-			}
+	for _, m := range keep {
+		a := q.arrival
+		a.role = a.side ^ m.client
+		if size, ok := m.c.ids[1-a.role].match(q.raw[1:]); ok && !m.c.over() {
+			m.c.wait(&a, application, 0, q.raw, 1+size)
 		}
 	}
 	d.Stats.Refused++
