@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -16,10 +17,19 @@ import (
 	"time"
 )
 
-// webServer answers each request over TLS with a line. It returns its address.
-func webServer(t *testing.T, version uint16) string {
+// webServer answers each request over TLS with a line. It returns its address. With a name it writes a key log of its own.
+func webServer(t *testing.T, version uint16, keyLog string) string {
 	t.Helper()
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{selfSigned(t)}, MinVersion: version, MaxVersion: version})
+	config := &tls.Config{Certificates: []tls.Certificate{selfSigned(t)}, MinVersion: version, MaxVersion: version}
+	if keyLog != "" {
+		log, err := os.OpenFile(keyLog, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { log.Close() })
+		config.KeyLogWriter = log
+	}
+	l, err := tls.Listen("tcp", "127.0.0.1:0", config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +146,7 @@ func TestKeysOfLibraries(t *testing.T) {
 				taken := tap(t, "--path", c.library)
 				written := filepath.Join(t.TempDir(), "written")
 				cmd := exec.Command("sh", "-c", c.command)
-				cmd.Env = append(os.Environ(), "AT="+webServer(t, version), "LOG="+written)
+				cmd.Env = append(os.Environ(), "AT="+webServer(t, version, ""), "LOG="+written)
 				out, _ := cmd.CombinedOutput()
 				if _, err := os.Stat(written); err != nil {
 					t.Fatalf("%s: %s", c.command, out)
@@ -145,6 +155,68 @@ func TestKeysOfLibraries(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Python has a library, whose name is LIB, do a handshake.
+const clientOfLibrary = `exec python3 -c '
+import ctypes, os, socket
+ssl = ctypes.CDLL(os.environ["LIB"])
+ssl.TLS_method.restype = ssl.SSL_CTX_new.restype = ssl.SSL_new.restype = ctypes.c_void_p
+s = ctypes.c_void_p(ssl.SSL_new(ctypes.c_void_p(ssl.SSL_CTX_new(ctypes.c_void_p(ssl.TLS_method())))))
+host, port = os.environ["AT"].split(":")
+c = socket.create_connection((host, int(port)))
+ssl.SSL_set_fd(s, c.fileno())
+assert ssl.SSL_connect(s) == 1
+ssl.SSL_write(s, b"GET / HTTP/1.0\n\n", 16)
+ssl.SSL_read(s, ctypes.create_string_buffer(100), 100)'`
+
+// keysOfClient compares the keys that are taken at a library, while a command is a client, with those that the server logs. Without a library
+// the client writes them.
+func keysOfClient(t *testing.T, program, library, command string) {
+	for name, version := range versions {
+		t.Run(name, func(t *testing.T) {
+			need(t, program)
+			dir := t.TempDir()
+			taken := filepath.Join(dir, "taken")
+			if library != "" {
+				if _, err := os.Stat(library); err != nil {
+					t.Skipf("not run: %v", err)
+				}
+				taken = tap(t, "--path", library)
+			}
+			written := filepath.Join(dir, "written")
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, "sh", "-c", command)
+			cmd.Env = append(os.Environ(), "AT="+webServer(t, version, written), "LIB="+library, "DIR="+dir)
+			cmd.Stdin = strings.NewReader("GET / HTTP/1.0\n\n")
+			cmd.WaitDelay = time.Second
+			out, err := cmd.CombinedOutput()
+			if b, _ := os.ReadFile(written); len(b) == 0 {
+				t.Fatalf("%v: %s", err, out)
+			}
+			compare(t, written, taken)
+		})
+	}
+}
+
+func TestKeysOfBoringSSL(t *testing.T) {
+	keysOfClient(t, "python3", "/usr/lib/x86_64-linux-gnu/android/libssl.so.0", clientOfLibrary)
+}
+
+// BoringSSL as a part of a program that has no symbols.
+func TestChromiumKeys(t *testing.T) {
+	keysOfClient(t, "chromium", "/usr/lib/chromium/chromium", "exec chromium --headless --no-sandbox --disable-gpu --ignore-certificate-errors "+
+		"--user-data-dir=$DIR/profile --dump-dom https://$AT/")
+}
+
+// Firefox's NSS writes a key log, which Debian's own NSS does not.
+func TestFirefoxKeys(t *testing.T) {
+	const folder = "/usr/lib/firefox-esr"
+	if _, err := os.Stat(folder + "/libssl3.so"); err != nil {
+		t.Skipf("not run: %v", err)
+	}
+	keysOfClient(t, "tstclnt", "", "LD_LIBRARY_PATH="+folder+" SSLKEYLOGFILE=$DIR/taken exec timeout 3 tstclnt -h ${AT%:*} -p ${AT#*:} -D -o -f")
 }
 
 // One process, which has begun before: whatever TLS library is in it.
@@ -172,7 +244,7 @@ const s = require("tls").connect({host, port, rejectUnauthorized: false}, () => 
 				need(t, c.program)
 				written := filepath.Join(t.TempDir(), "written")
 				cmd := exec.Command("sh", "-c", c.command)
-				cmd.Env = append(os.Environ(), "AT="+webServer(t, version), "LOG="+written)
+				cmd.Env = append(os.Environ(), "AT="+webServer(t, version, ""), "LOG="+written)
 				in, err := cmd.StdinPipe()
 				if err != nil {
 					t.Fatal(err)
@@ -215,7 +287,7 @@ func TestKeysOfCgroup(t *testing.T) {
 	libraryOf(t, "curl", "libssl")
 	name := filepath.Join(t.TempDir(), "taken")
 	inside, outside := filepath.Join(t.TempDir(), "inside"), filepath.Join(t.TempDir(), "outside")
-	at := webServer(t, tls.VersionTLS13)
+	at := webServer(t, tls.VersionTLS13, "")
 	// The shell has no TLS library; curl comes later.
 	member := exec.Command("sh", "-c", "echo $$ > "+folder+"/cgroup.procs; read go; SSLKEYLOGFILE="+inside+" curl -sk https://"+at+"/")
 	in, err := member.StdinPipe()

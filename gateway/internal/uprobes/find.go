@@ -23,14 +23,16 @@ const (
 	Go Kind = iota
 	OpenSSL
 	Session
+	Pointer
 )
 
 // A Probe is a place in a file where secrets are at hand.
 type Probe struct {
-	Library  string
-	Kind     Kind
-	RandomAt uint32 // of Session: where the client random lies in what the first argument points to
-	Offset   uint64 // of the function, in the file
+	Library   string
+	Kind      Kind
+	RandomAt  uint32 // of Session: where the client random lies in what the first argument points to
+	PointerAt uint32 // of Pointer: where that has the pointer to what has it, at RandomAt
+	Offset    uint64 // of the function, in the file
 }
 
 // Files are read whole: longer ones are no libraries. A hostile process may show any.
@@ -163,8 +165,8 @@ var labels = []string{
 }
 
 // cProbes finds the function that is called with labels of key logs as its second argument, f(session, label, secret, bytes):
-// ssl_log_secret of OpenSSL and _gnutls_call_keylog_func of GnuTLS are called for each secret, and return if there is no log.
-// Neither is exported.
+// ssl_log_secret of OpenSSL and BoringSSL and _gnutls_call_keylog_func of GnuTLS are called for each secret, and return if there is no log.
+// None is exported.
 func (m memory) cProbes(file *elf.File) []Probe {
 	strings := make(map[uint64]string) // by address
 	for _, s := range m {
@@ -233,7 +235,51 @@ func (m memory) cProbes(file *elf.File) []Probe {
 	if at, ok := m.randomAt(file, "SSL_get_client_random"); ok {
 		return []Probe{{Library: "OpenSSL", Kind: Session, RandomAt: at, Offset: offset}}
 	}
+	if pointerAt, randomAt, ok := boring(body[:min(len(body), 512)]); ok {
+		return []Probe{{Library: "BoringSSL", Kind: Pointer, PointerAt: pointerAt, RandomAt: randomAt, Offset: offset}}
+	}
 	return nil
+}
+
+// boring returns where BoringSSL, and AWS-LC, have the client random, from the code of ssl_log_secret(ssl, ...). It keeps ssl in another
+// register, loads ssl->s3 from there, and goes through s3->client_random.
+func boring(b []byte) (pointerAt, randomAt uint32, ok bool) {
+	const none = 16
+	ssl := byte(none)
+	for i := 0; i+7 <= len(b); i++ {
+		if b[i]&0xfa != 0x48 { // 64 bits wide
+			continue
+		}
+		base, reg := b[i]&1<<3|b[i+2]&7, b[i]&4<<1|b[i+2]>>3&7
+		switch {
+		case ssl == none && b[i+1] == 0x89 && b[i+2]&0xf8 == 0xf8: // mov ssl, rdi
+			ssl = base
+		case b[i+1] == 0x8b && base == ssl && b[i+2]>>6 == 1 && b[i+2]&7 != 4: // mov reg, [ssl + n]
+			if at, ok := within(b[i+4:], reg); ok && b[i+3] < 0x80 {
+				return uint32(b[i+3]), at, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+// within returns the displacement at which the code uses the pointer in a register.
+func within(b []byte, s3 byte) (uint32, bool) {
+	for i := 0; i+6 <= len(b) && i < 96; i++ {
+		n := byte(0x80)
+		switch high := b[i]&0xf0 == 0x40 && b[i]&1 == s3>>3; {
+		case high && b[i]&8 != 0 && b[i+1] == 0x8d && b[i+2]&0xc7 == 0x40|s3&7 && s3&7 != 4: // lea reg, [s3 + n]
+			n = b[i+3]
+		case high && b[i]&8 != 0 && b[i+1] == 0x83 && b[i+2] == 0xc0|s3&7: // add s3, n
+			n = b[i+3]
+		case high && b[i+1] == 0x0f && b[i+2] == 0xb6 && b[i+3]&0xc7 == 0x44 && b[i+4]&7 == s3&7: // movzx reg, byte [s3 + index + n]
+			n = b[i+5]
+		}
+		if n < 0x80 {
+			return uint32(n), true
+		}
+	}
+	return 0, false
 }
 
 // relative is a displacement as instructions have it.
@@ -256,7 +302,7 @@ func (m memory) jump(address uint64, within int) uint64 {
 }
 
 // randomAt returns where a session has the client random, from the code of a function f(session, ...) that gives it away: the first
-// address that this computes from its first argument. OpenSSL before 3.0 and BoringSSL have it behind a pointer.
+// address that this computes from its first argument. OpenSSL before 3.0 has it behind a pointer.
 func (m memory) randomAt(file *elf.File, name string) (uint32, bool) {
 	symbols, err := file.DynamicSymbols()
 	if err != nil {

@@ -2,8 +2,10 @@ package uprobes
 
 import (
 	"debug/elf"
+	"encoding/hex"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -36,6 +38,8 @@ func TestFind(t *testing.T) {
 		{"../../../build/openssl/*/usr/lib/x86_64-linux-gnu/libssl.so.[1-9]*", "OpenSSL", OpenSSL},
 		{"/usr/lib/x86_64-linux-gnu/libgnutls.so.30", "GnuTLS", Session},
 		{"/usr/bin/node", "OpenSSL", Session},
+		{"/usr/lib/x86_64-linux-gnu/android/libssl.so.0", "BoringSSL", Pointer},
+		{"/usr/lib/chromium/chromium", "BoringSSL", Pointer},
 	} {
 		found, _ := filepath.Glob(c.pattern)
 		if len(found) == 0 {
@@ -63,6 +67,31 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: %+v", name, probes)
 		}
 		f.Close()
+	}
+}
+
+// The code by which compilers go from ssl to the client random, in ssl_log_secret.
+func TestBoring(t *testing.T) {
+	for _, c := range []struct {
+		name, code      string
+		pointer, random uint32
+		found           bool
+	}{
+		{"lea", "4989ff e800000000 498b6f30 488d4530", 0x30, 0x30, true},             // ssl in r15, s3 in rbp
+		{"loop", "4889fb e800000000 4c8b6b30 31c0 410fb64c0530", 0x30, 0x30, true},   // ssl in rbx, s3 in r13
+		{"argument", "4889fd 488b4538 ba20000000 4c89e7 488d7040", 0x38, 0x40, true}, // ssl in rbp, s3 in rax
+		{"add", "4889fb 488b4330 4883c020", 0x30, 0x20, true},                        // ssl in rbx, s3 in rax
+		{"another base", "4889fb 498b4330 4883c020", 0, 0, false},                    // r11 is not ssl
+		{"another part", "4889fb 488b4330 488d5130", 0, 0, false},                    // rcx is not s3
+		{"not kept", "488b4730 4883c020", 0, 0, false},
+	} {
+		code, err := hex.DecodeString(strings.ReplaceAll(c.code, " ", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, r, ok := boring(append(code, make([]byte, 8)...)); p != c.pointer || r != c.random || ok != c.found {
+			t.Errorf("%s: %#x, %#x, %v", c.name, p, r, ok)
+		}
 	}
 }
 

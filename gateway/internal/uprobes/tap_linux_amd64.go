@@ -27,7 +27,7 @@ type Tap struct {
 	spec   *ebpf.CollectionSpec
 	shared map[string]*ebpf.Map
 	group  *os.File
-	loaded map[Probe]*ebpf.Program // by Kind and RandomAt
+	loaded map[Probe]*ebpf.Program // by all but Library and Offset
 	events []int                   // of perf, by file descriptor
 	ring   *ringbuf.Reader
 	record ringbuf.Record
@@ -99,7 +99,7 @@ func (t *Tap) program(p Probe) (*ebpf.Program, error) {
 	if t.group != nil {
 		grouped = 1
 	}
-	for name, value := range map[string]uint32{"kind": uint32(p.Kind), "random_at": p.RandomAt, "grouped": grouped} {
+	for name, value := range map[string]uint32{"kind": uint32(p.Kind), "random_at": p.RandomAt, "pointer_at": p.PointerAt, "grouped": grouped} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return nil, err
 		}

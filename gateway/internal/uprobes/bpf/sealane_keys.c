@@ -31,9 +31,10 @@ enum kind {
     GO, /* Go since 1.17, (*Config).writeKeyLog(label string, random, secret []byte): rbx, rcx; rdi, rsi; r9, r10 */
     OPENSSL, /* nss_keylog_int(label, ssl, random, bytes, secret, bytes): rdi; rdx, rcx; r8, r9 */
     SESSION, /* f(session, label, secret, bytes): rsi; rdx, rcx; the random lies in the session, at random_at */
+    POINTER, /* the same; the random lies at random_at in what the session points to at pointer_at */
 };
 
-volatile const u32 kind, random_at;
+volatile const u32 kind, random_at, pointer_at;
 volatile const u32 grouped; /* 1: only processes of the cgroup count */
 
 struct {
@@ -115,6 +116,11 @@ int sealane_keys(volatile struct pt_regs *r)
         label = rsi;
         random = rdi + random_at;
         secret = rdx, secret_bytes = (u32)rcx;
+    }
+    if (kind == POINTER) {
+        random = 0; /* nothing is there, if the pointer cannot be read */
+        bpf_probe_read_user(&random, sizeof random, (void *)(rdi + pointer_at));
+        random += random_at;
     }
     if (random_bytes != RANDOM)
         return 0; /* of another kind: the encrypted premaster secret of RSA */
