@@ -1,8 +1,9 @@
 # Included by the Makefile. Objects of BPF programs are committed: users need no compiler for BPF.
 
 XDP := gateway/xdp
-BPF_SOURCES := gateway/xdp/bpf/sealane_xdp.c gateway/internal/uprobes/bpf/sealane_keys.c
-C_FILES += gateway/internal/uprobes/bpf/sealane_keys.c
+KEYS_SOURCES := $(addprefix gateway/internal/uprobes/bpf/sealane_keys,.c _arm64.c)
+BPF_SOURCES := gateway/xdp/bpf/sealane_xdp.c $(KEYS_SOURCES)
+C_FILES += $(KEYS_SOURCES)
 BPF_CLANG ?= clang-19
 BPF_FLAGS := -O2 -g -target bpf -mcpu=v3 -Wall -Wextra -Werror -Wno-parentheses -Wno-unused-parameter \
     -fdebug-compilation-dir=. -I/usr/include/$(shell $(CC) -dumpmachine)

@@ -12,6 +12,7 @@ import (
 	"go/version"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 )
 
@@ -44,8 +45,31 @@ const (
 // ErrNone says that a file holds no function that the keys could be taken from.
 var ErrNone = errors.New("no TLS library that this knows")
 
-// Find looks for the functions in an executable or a library for x86-64. The file need not have symbols.
-func Find(f *os.File) (probes []Probe, err error) {
+// A machine is how code for a kind of CPU looks.
+type machine struct {
+	// calls tells of each function that is called with one of the strings as its second argument.
+	calls func(m memory, strings map[uint64]string, absolute bool, called func(to uint64, text string))
+	// inner returns the function that ssl_log_secret at an address, in OpenSSL 3, calls with a random of 32 bytes, or 0.
+	inner func(m memory, address uint64) uint64
+	// first returns the offset, from the first argument of a function, of the first address that its code computes.
+	first func(code []byte) (uint32, bool)
+	// boring returns where BoringSSL, and AWS-LC, have the client random, from the code of ssl_log_secret(ssl, ...). It keeps ssl in
+	// another register, loads ssl->s3 from there, and goes through s3->client_random.
+	boring func(code []byte) (pointerAt, randomAt uint32, ok bool)
+}
+
+var machines = map[elf.Machine]*machine{
+	elf.EM_X86_64:  {x86Calls, x86Inner, x86First, x86Boring},
+	elf.EM_AARCH64: {arm64Calls, arm64Inner, arm64First, arm64Boring},
+}
+
+// native is the machine that this runs on.
+var native = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[runtime.GOARCH]
+
+// Find looks for the functions in an executable or a library of this machine. The file need not have symbols.
+func Find(f *os.File) (probes []Probe, err error) { return find(f, native) }
+
+func find(f *os.File, kind elf.Machine) (probes []Probe, err error) {
 	// The packages that parse executables promise nothing about hostile ones.
 	defer func() {
 		if r := recover(); r != nil {
@@ -56,8 +80,8 @@ func Find(f *os.File) (probes []Probe, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if file.Machine != elf.EM_X86_64 || file.Class != elf.ELFCLASS64 {
-		return nil, fmt.Errorf("%s: only programs for x86-64 can be read, this is one for %v", f.Name(), file.Machine)
+	if machines[kind] == nil || file.Machine != kind || file.Class != elf.ELFCLASS64 || file.ByteOrder != binary.LittleEndian {
+		return nil, fmt.Errorf("%s: only programs of this machine can be read, this is one for %v", f.Name(), file.Machine)
 	}
 	m, err := load(file)
 	if err != nil {
@@ -187,32 +211,13 @@ func (m memory) cProbes(file *elf.File) []Probe {
 	}
 	// Labels that each function is called with.
 	called := make(map[uint64]map[string]bool)
-	for _, s := range m {
-		if !s.code {
-			continue
+	cpu := machines[file.Machine]
+	cpu.calls(m, strings, file.Type == elf.ET_EXEC, func(to uint64, label string) {
+		if called[to] == nil {
+			called[to] = make(map[string]bool)
 		}
-		for at := 0; at+12 < len(s.data); at++ {
-			label, next := "", 0
-			b := s.data[at:]
-			switch {
-			case b[0] == 0x48 && b[1] == 0x8d && b[2] == 0x35: // lea rsi, [rip + n]
-				next = 7
-				label = strings[s.address+uint64(at+7)+relative(b[3:])]
-			case b[0] == 0xbe && file.Type == elf.ET_EXEC: // mov esi, n
-				next = 5
-				label = strings[uint64(binary.LittleEndian.Uint32(b[1:]))]
-			}
-			if label == "" {
-				continue
-			}
-			if to := m.jump(s.address+uint64(at+next), 64); to != 0 {
-				if called[to] == nil {
-					called[to] = make(map[string]bool)
-				}
-				called[to][label] = true
-			}
-		}
-	}
+		called[to][label] = true
+	})
 	var best uint64
 	for to, with := range called {
 		if len(with) > len(called[best]) || len(with) == len(called[best]) && to < best {
@@ -227,78 +232,16 @@ func (m memory) cProbes(file *elf.File) []Probe {
 		return []Probe{{Library: "GnuTLS", Kind: Session, RandomAt: at, Offset: offset}}
 	}
 	// ssl_log_secret calls nss_keylog_int(label, ssl, random, 32, secret, bytes), unless the compiler has put that into it.
-	if random := bytes.Index(body[:min(len(body), 64)], []byte{0xb9, 32, 0, 0, 0}); random >= 0 { // mov ecx, 32
-		if _, inner := m.at(m.jump(best+uint64(random), 32), true); inner != 0 {
-			return []Probe{{Library: "OpenSSL", Kind: OpenSSL, Offset: inner}}
-		}
+	if _, inner := m.at(cpu.inner(m, best), true); inner != 0 {
+		return []Probe{{Library: "OpenSSL", Kind: OpenSSL, Offset: inner}}
 	}
 	if at, ok := m.randomAt(file, "SSL_get_client_random"); ok {
 		return []Probe{{Library: "OpenSSL", Kind: Session, RandomAt: at, Offset: offset}}
 	}
-	if pointerAt, randomAt, ok := boring(body[:min(len(body), 512)]); ok {
+	if pointerAt, randomAt, ok := cpu.boring(body[:min(len(body), 512)]); ok {
 		return []Probe{{Library: "BoringSSL", Kind: Pointer, PointerAt: pointerAt, RandomAt: randomAt, Offset: offset}}
 	}
 	return nil
-}
-
-// boring returns where BoringSSL, and AWS-LC, have the client random, from the code of ssl_log_secret(ssl, ...). It keeps ssl in another
-// register, loads ssl->s3 from there, and goes through s3->client_random.
-func boring(b []byte) (pointerAt, randomAt uint32, ok bool) {
-	const none = 16
-	ssl := byte(none)
-	for i := 0; i+7 <= len(b); i++ {
-		if b[i]&0xfa != 0x48 { // 64 bits wide
-			continue
-		}
-		base, reg := b[i]&1<<3|b[i+2]&7, b[i]&4<<1|b[i+2]>>3&7
-		switch {
-		case ssl == none && b[i+1] == 0x89 && b[i+2]&0xf8 == 0xf8: // mov ssl, rdi
-			ssl = base
-		case b[i+1] == 0x8b && base == ssl && b[i+2]>>6 == 1 && b[i+2]&7 != 4: // mov reg, [ssl + n]
-			if at, ok := within(b[i+4:], reg); ok && b[i+3] < 0x80 {
-				return uint32(b[i+3]), at, true
-			}
-		}
-	}
-	return 0, 0, false
-}
-
-// within returns the displacement at which the code uses the pointer in a register.
-func within(b []byte, s3 byte) (uint32, bool) {
-	for i := 0; i+6 <= len(b) && i < 96; i++ {
-		n := byte(0x80)
-		switch high := b[i]&0xf0 == 0x40 && b[i]&1 == s3>>3; {
-		case high && b[i]&8 != 0 && b[i+1] == 0x8d && b[i+2]&0xc7 == 0x40|s3&7 && s3&7 != 4: // lea reg, [s3 + n]
-			n = b[i+3]
-		case high && b[i]&8 != 0 && b[i+1] == 0x83 && b[i+2] == 0xc0|s3&7: // add s3, n
-			n = b[i+3]
-		case high && b[i+1] == 0x0f && b[i+2] == 0xb6 && b[i+3]&0xc7 == 0x44 && b[i+4]&7 == s3&7: // movzx reg, byte [s3 + index + n]
-			n = b[i+5]
-		}
-		if n < 0x80 {
-			return uint32(n), true
-		}
-	}
-	return 0, false
-}
-
-// relative is a displacement as instructions have it.
-func relative(b []byte) uint64 { return uint64(int64(int32(binary.LittleEndian.Uint32(b)))) }
-
-// jump returns the first function that is called or jumped to behind an address, 0 if there is none so near. Compilers align
-// functions; bytes that only look like an instruction hardly ever lead to one.
-func (m memory) jump(address uint64, within int) uint64 {
-	b, _ := m.at(address, true)
-	for i := 0; i < within && i+5 <= len(b); i++ {
-		if b[i] != 0xe8 && b[i] != 0xe9 {
-			continue
-		}
-		to := address + uint64(i+5) + relative(b[i+1:])
-		if code, _ := m.at(to, true); code != nil && to%16 == 0 {
-			return to
-		}
-	}
-	return 0
 }
 
 // randomAt returns where a session has the client random, from the code of a function f(session, ...) that gives it away: the first
@@ -312,21 +255,8 @@ func (m memory) randomAt(file *elf.File, name string) (uint32, bool) {
 		if s.Name != name || s.Section == elf.SHN_UNDEF {
 			continue
 		}
-		b, _ := m.at(s.Value, true)
-		for i := 0; i+7 <= len(b) && i < 96; i++ {
-			if b[i]&0xf8 != 0x48 || b[i+2]&7 != 7 { // 64 bits wide, and rdi
-				continue
-			}
-			mode := b[i+2] >> 6
-			switch {
-			case b[i+1] == 0x8b && mode < 3: // mov reg, [rdi + n]
-				return 0, false
-			case b[i+1] == 0x8d && mode == 1: // lea reg, [rdi + n]
-				return uint32(b[i+3]), b[i+3] < 0x80
-			case b[i+1] == 0x8d && mode == 2:
-				n := binary.LittleEndian.Uint32(b[i+3:])
-				return n, n < 1<<16
-			}
+		if b, _ := m.at(s.Value, true); b != nil {
+			return machines[file.Machine].first(b)
 		}
 	}
 	return 0, false

@@ -2,7 +2,9 @@ package uprobes
 
 import (
 	"debug/elf"
+	"encoding/binary"
 	"encoding/hex"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,9 +91,53 @@ func TestBoring(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p, r, ok := boring(append(code, make([]byte, 8)...)); p != c.pointer || r != c.random || ok != c.found {
+		if p, r, ok := x86Boring(append(code, make([]byte, 8)...)); p != c.pointer || r != c.random || ok != c.found {
 			t.Errorf("%s: %#x, %#x, %v", c.name, p, r, ok)
 		}
+	}
+}
+
+// Instructions of arm64, which this machine need not have.
+func TestArm64(t *testing.T) {
+	code := func(at int, instructions ...uint32) []byte {
+		b := make([]byte, 0x300)
+		for i, n := range instructions {
+			binary.LittleEndian.PutUint32(b[at+4*i:], n)
+		}
+		return b
+	}
+	m := memory{{address: 0x10000, code: true, data: code(0,
+		0x90000081, // adrp x1, 0x20000
+		0x91004021, // add x1, x1, 0x10
+		0x9400003e, // bl 0x10100
+		0x100800a1, // adr x1, 0x20020
+		0x1400007c, // b 0x10200
+		0x100800a2, // adr x2, which is no second argument
+		0x1400007c)}}
+	called := map[uint64]string{}
+	arm64Calls(m, map[uint64]string{0x20010: "one", 0x20020: "two", 0x20028: "three"}, false, func(to uint64, text string) { called[to] = text })
+	if want := map[uint64]string{0x10100: "one", 0x10200: "two"}; !maps.Equal(called, want) {
+		t.Errorf("calls: %v", called)
+	}
+	m[0].data = code(0x40, 0x52800403, 0xaa0203e0, 0x94000010) // mov w3, 32; mov x0, x2; bl 0x10088
+	if to := arm64Inner(m, 0x10040); to != 0x10088 {
+		t.Errorf("inner: %#x", to)
+	}
+	if to := arm64Inner(m, 0x10044); to != 0 {
+		t.Errorf("inner, without the length: %#x", to)
+	}
+	if at, ok := arm64First(code(0, 0xd503201f, 0x91058001)); at != 0x160 || !ok { // nop; add x1, x0, 0x160
+		t.Errorf("first: %#x, %v", at, ok)
+	}
+	if at, ok := arm64First(code(0, 0xf9401801, 0x91058001)); ok { // ldr x1, [x0, 48]
+		t.Errorf("first, behind a pointer: %#x", at)
+	}
+	s3 := []uint32{0xaa0003f3, 0xf9401a74, 0x91008281} // mov x19, x0; ldr x20, [x19, 48]; add x1, x20, 0x20
+	if p, r, ok := arm64Boring(code(0, s3...)); p != 48 || r != 0x20 || !ok {
+		t.Errorf("boring: %d, %d, %v", p, r, ok)
+	}
+	if _, _, ok := arm64Boring(code(0, s3[1:]...)); ok {
+		t.Error("boring: found without ssl")
 	}
 }
 

@@ -5,7 +5,9 @@
  * events, and the ring a size, so that no process can crowd out the others. Dropped events are counted.
  */
 #include <linux/bpf.h>
+#ifndef SEALANE_ARM64
 #include <linux/ptrace.h>
+#endif
 
 #include <bpf/bpf_helpers.h>
 
@@ -26,11 +28,11 @@ struct event {
     u8 label[LABEL_MAX], random[RANDOM], secret[SECRET_MAX];
 };
 
-/* Where a function has its arguments. */
+/* Which function it is. */
 enum kind {
-    GO, /* Go since 1.17, (*Config).writeKeyLog(label string, random, secret []byte): rbx, rcx; rdi, rsi; r9, r10 */
-    OPENSSL, /* nss_keylog_int(label, ssl, random, bytes, secret, bytes): rdi; rdx, rcx; r8, r9 */
-    SESSION, /* f(session, label, secret, bytes): rsi; rdx, rcx; the random lies in the session, at random_at */
+    GO,      /* Go since 1.17, (*Config).writeKeyLog(label string, random, secret []byte) */
+    OPENSSL, /* nss_keylog_int(label, ssl, random, bytes, secret, bytes) */
+    SESSION, /* f(session, label, secret, bytes); the random lies in the session, at random_at */
     POINTER, /* the same; the random lies at random_at in what the session points to at pointer_at */
 };
 
@@ -94,32 +96,47 @@ static int affords(u32 process)
     return __sync_fetch_and_add(&b->spent, 1) < EVENTS_MAX;
 }
 
+#ifdef SEALANE_ARM64
+struct registers { /* as struct user_pt_regs begins */
+    u64 x[31];
+};
+#else
+#define registers pt_regs
+#endif
+
 SEC("uprobe")
-int sealane_keys(volatile struct pt_regs *r)
+int sealane_keys(volatile struct registers *r)
 { /* volatile, or the compiler computes addresses that the verifier refuses */
     if (grouped && bpf_current_task_under_cgroup(&cgroup, 0) != 1)
         return 0;
-    u64 rbx = r->rbx, rcx = r->rcx, rdx = r->rdx, rdi = r->rdi, rsi = r->rsi, r8 = r->r8, r9 = r->r9, r10 = r->r10;
+        /* Arguments of functions of C, and of Go's method behind its receiver: a slice has three words. */
+#ifdef SEALANE_ARM64
+    u64 c0 = r->x[0], c1 = r->x[1], c2 = r->x[2], c3 = r->x[3], c4 = r->x[4], c5 = r->x[5];
+    u64 g1 = c1, g2 = c2, g3 = c3, g4 = c4, g6 = r->x[6], g7 = r->x[7];
+#else
+    u64 c0 = r->rdi, c1 = r->rsi, c2 = r->rdx, c3 = r->rcx, c4 = r->r8, c5 = r->r9;
+    u64 g1 = r->rbx, g2 = c3, g3 = c0, g4 = c1, g6 = c5, g7 = r->r10;
+#endif
     u64 label, label_bytes = 0, random, random_bytes = RANDOM, secret, secret_bytes;
     switch (kind) {
     case GO:
-        label = rbx, label_bytes = rcx;
-        random = rdi, random_bytes = rsi;
-        secret = r9, secret_bytes = r10;
+        label = g1, label_bytes = g2;
+        random = g3, random_bytes = g4;
+        secret = g6, secret_bytes = g7;
         break;
     case OPENSSL:
-        label = rdi;
-        random = rdx, random_bytes = rcx;
-        secret = r8, secret_bytes = r9;
+        label = c0;
+        random = c2, random_bytes = c3;
+        secret = c4, secret_bytes = c5;
         break;
     default:
-        label = rsi;
-        random = rdi + random_at;
-        secret = rdx, secret_bytes = (u32)rcx;
+        label = c1;
+        random = c0 + random_at;
+        secret = c2, secret_bytes = (u32)c3;
     }
     if (kind == POINTER) {
         random = 0; /* nothing is there, if the pointer cannot be read */
-        bpf_probe_read_user(&random, sizeof random, (void *)(rdi + pointer_at));
+        bpf_probe_read_user(&random, sizeof random, (void *)(c0 + pointer_at));
         random += random_at;
     }
     if (random_bytes != RANDOM)

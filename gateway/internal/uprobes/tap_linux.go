@@ -1,8 +1,9 @@
+//go:build amd64 || arm64
+
 package uprobes
 
 import (
 	"bytes"
-	_ "embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -18,9 +19,6 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 )
-
-//go:embed bpf/sealane_keys.elf
-var object []byte
 
 // A Tap takes secrets from programs. Attach, Read and Stop may run at the same time.
 type Tap struct {

@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 package main
 
 import (
@@ -33,7 +35,7 @@ func keysCommand() *cobra.Command {
 		Use:   "keys",
 		Short: "Take keys from programs as they run",
 		Long: "keys attaches to the TLS libraries of programs that run, and passes the keys of their connections on to live. The programs need no " +
-			"change, setting or restart. It knows OpenSSL 1.1.1 to 4, BoringSSL, GnuTLS, and Go's crypto/tls, in libraries and linked into programs, on x86-64. It needs root.",
+			"change, setting or restart. It knows OpenSSL 1.1.1 to 4, BoringSSL, GnuTLS, and Go's crypto/tls, in libraries and linked into programs, on x86-64 and arm64. It needs root.",
 		Example: "  sealane-gateway keys --pid $(pidof haproxy) --socket /run/sealane-gateway/keys\n" +
 			"  sealane-gateway keys --path /usr/lib/x86_64-linux-gnu/libssl.so.3 --write keys.log\n" +
 			"  sealane-gateway keys --cgroup /sys/fs/cgroup/system.slice/nginx.service --socket /run/sealane-gateway/keys",
