@@ -105,6 +105,8 @@ func main() {
 		{"the same with pcap output, ChaCha20-Poly1305", "Gbit/s", 15, "ChaCha20-Poly1305, then copying and checksums", func() (float64, bool) { return bulk(traffic.ChaCha20, true) }},
 		{recordsGCM, "M records/s", 5, "work per packet: parser, table, sums", func() (float64, bool) { return records(traffic.AES128, 200, 1000) }},
 		{"200-byte records of 1,000 flows, ChaCha20-Poly1305", "M records/s", 3, "ChaCha20-Poly1305, side by side in vectors", func() (float64, bool) { return records(traffic.ChaCha20, 200, 1000) }},
+		{"QUIC, datagrams of 1,200 bytes, AES-128-GCM", "Gbit/s", 20, "work per packet: parser, header masks, AES-GCM, streams", func() (float64, bool) { return datagrams(traffic.AES128) }},
+		{"QUIC, datagrams of 1,200 bytes, ChaCha20-Poly1305", "Gbit/s", 10, "ChaCha20-Poly1305", func() (float64, bool) { return datagrams(traffic.ChaCha20) }},
 		{shortConnections, "thousand/s", 60, "key schedules: 8 derivations, 4 AEADs", connections},
 		{"1 M flows, of the speed of 1,000", "ratio", 0.8, "memory: three cache lines for a packet, asked for ahead", flows},
 		{"keys up to 40 ms late: connections decrypted", "%", 100, "how long ciphertext may wait: 50 ms", lateKeys},
@@ -313,6 +315,44 @@ func bulk(suite uint16, pcap bool) (float64, bool) {
 			w.Frames(parts[i])
 			if i == len(parts)-1 {
 				must(c.bytes == uint64(total) && c.gaps == 0, "%d bytes of %d, %+v", c.bytes, total, w.Snapshot())
+			}
+		}
+	})
+	return 1 / t, true
+}
+
+// datagrams returns Gbit/s of datagrams of 1,200 bytes, of eight connections of QUIC.
+func datagrams(suite uint16) (float64, bool) {
+	r := rand.New(rand.NewPCG(1, 1))
+	const conns, size = 8, 1200
+	total := 64 << 10
+	if *short {
+		total = 2 << 10
+	}
+	var frames []capture.Frame
+	var sessions []*traffic.Session
+	var qs []*traffic.QUIC
+	for i := range conns {
+		s := traffic.NewSession(suite, r)
+		q, err := traffic.NewQUIC(i, s, &frames)
+		must(err == nil, "%v", err)
+		sessions, qs = append(sessions, s), append(qs, q)
+	}
+	start := len(frames)
+	data := make([]byte, size-traffic.QUICOverhead)
+	for i := range total {
+		must(qs[i/4%conns].Send(data) == nil, "a packet cannot be made")
+	}
+	inOnePlace(frames)
+	parts, sizes := pieces(frames[start:], 4096, func(capture.Frame) float64 { return size * 8 / 1e9 })
+	t := best(repeats(), sizes, func() func(int) {
+		c := &count{}
+		w := engine.NewWorker(store(sessions...), c, engine.Options{Flows: 1000})
+		w.Frames(frames[:start])
+		return func(i int) {
+			w.Frames(parts[i])
+			if i == len(parts)-1 {
+				must(c.bytes == uint64(total*len(data)) && c.gaps == 0, "%d bytes of %d, %+v", c.bytes, total*len(data), w.Snapshot())
 			}
 		}
 	})

@@ -314,7 +314,7 @@ func (w *Worker) headers(frames []capture.Frame) {
 // are parsed next: if that came before, the keys of all these packets would drive the headers out again.
 func (w *Worker) handle(l, next *lot, later []capture.Frame) {
 	for i := range l.frames {
-		if i < len(next.frames) && next.verdicts[i] == packet.TCP {
+		if i < len(next.frames) && (next.verdicts[i] == packet.TCP || next.verdicts[i] == packet.UDP) {
 			flow.PrefetchBytes(next.segments[i].Payload[:min(len(next.segments[i].Payload), 4096)])
 		}
 		if i%headersAtOnce == 0 && i < len(later) {
