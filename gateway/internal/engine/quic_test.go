@@ -160,4 +160,19 @@ func TestHTTP3(t *testing.T) {
 	if len(all) != 6 || stats.HTTP3.Headers != 12 || stats.HTTP3.Unreadable+stats.HTTP3.Cut != 0 {
 		t.Errorf("%d streams, %+v", len(all), stats.HTTP3)
 	}
+	got, stats = decryptQUIC(t, "q-curl", 1)
+	all = http2Of(t, got.streams[0])
+	for id, x := range all {
+		path, method, body := fmt.Sprintf("/page/%d", id/2), "GET", ""
+		if id == 5 {
+			path, method, body = "/upload", "POST", strings.Repeat("curl says this. ", 600)
+		}
+		if x.fields[0][":path"] != path || x.fields[0][":method"] != method || string(x.body[0]) != body || x.fields[1]["x-path"] != path ||
+			string(x.body[1]) != "you asked for "+path+". "+strings.Repeat("body ", 500) || x.ended != [2]bool{true, true} {
+			t.Errorf("stream %d: %v, %d and %d bytes, ended %v", id, x.fields, len(x.body[0]), len(x.body[1]), x.ended)
+		}
+	}
+	if len(all) != 3 || stats.HTTP3.Headers != 6 || stats.HTTP3.Unreadable+stats.HTTP3.Cut != 0 {
+		t.Errorf("%d streams, %+v", len(all), stats.HTTP3)
+	}
 }

@@ -142,6 +142,7 @@ var expected = map[string]struct {
 	"q-py0rtt":        {conns: 2, how: Closed, version: 1, early: 1},
 	"q-pyupdate":      {conns: 1, how: Closed, version: 1, updates: 10},
 	"q-pyh3":          {conns: 1, how: Closed, version: 1},
+	"q-curl":          {conns: 1, how: Closed, version: 1},
 }
 
 // names are those of the captures.
@@ -213,7 +214,7 @@ func checkAnswers(t *testing.T, c *said, earlyKeyless bool) {
 var differs = map[string]bool{"q-0rtt": true, "q-rebinding": true}
 
 // quick are those that tshark looks at in each run: it takes a second for each. With -long it looks at all.
-var quick = []string{"q-v2", "q-retry", "q-migration", "q-chacha", "q-aes256", "q-py0rtt", "q-pyupdate"}
+var quick = []string{"q-v2", "q-retry", "q-migration", "q-chacha", "q-aes256", "q-py0rtt", "q-pyupdate", "q-curl"}
 
 // tshark sees the same bytes in each stream of each connection.
 func TestTshark(t *testing.T) {

@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """Writes captures of aioquic's connections, with key logs, as record.go does with quic-go.
 
-    pip install aioquic==1.7.2 && ./record.py FOLDER
+    pip install aioquic==1.7.2 curl_cffi==0.17.0 && ./record.py FOLDER
 
 chacha   ChaCha20-Poly1305
 aes256   AES-256-GCM
 py0rtt   the second connection begins with 0-RTT packets, whose key is in the log
 pyupdate the client updates its keys, again and again
 pyh3     HTTP/3, with entries in QPACK's dynamic table
+curl     HTTP/3 of curl (ngtcp2, nghttp3, BoringSSL), over sockets: two downloads and an upload
 """
 import datetime
 import io
+import socket
 import struct
 import sys
+import threading
 
 from aioquic.h3.connection import H3_ALPN, H3Connection
 from aioquic.h3.events import DataReceived, HeadersReceived
@@ -20,6 +23,7 @@ from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
 from aioquic.quic.events import StreamDataReceived
 from aioquic.tls import CipherSuite
+from curl_cffi import CurlHttpVersion, requests
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -161,10 +165,8 @@ def early(folder):
     w.write()
 
 
-def http(folder):
-    w = Wire(folder, "pyh3").connect(alpn=H3_ALPN)
-    ends = {}
-
+def pages(w, ends):
+    """Answers requests as an HTTP/3 server."""
     def handle(c, event):
         if c not in ends:
             ends[c] = H3Connection(c)
@@ -173,7 +175,55 @@ def http(folder):
                 path = dict(e.headers)[b":path"]
                 ends[c].send_headers(e.stream_id, [(b":status", b"200"), (b"server", b"aioquic of the tests"), (b"x-path", path)])
                 ends[c].send_data(e.stream_id, b"you asked for " + path + b". " + b"body " * 500, True)
+    return handle
 
+
+def curl(folder):
+    w = Wire(folder, "curl").connect(alpn=H3_ALPN)
+    handle = pages(w, {})
+    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    server.bind(("127.0.0.1", 0))
+    server.settimeout(0.02)
+    address = "https://127.0.0.1:%d" % server.getsockname()[1]
+
+    def ask():
+        with requests.Session(http_version=CurlHttpVersion.V3ONLY, verify=False) as s:
+            for n in range(2):
+                assert b"body" in s.get(address + "/page/%d" % n).content
+            assert s.post(address + "/upload", data=b"curl says this. " * 600).status_code == 200
+
+    client = threading.Thread(target=ask)
+    client.start()
+    quiet = 0
+    while client.is_alive() or quiet < 5:
+        try:
+            data, peer = server.recvfrom(2048)
+        except TimeoutError:
+            data, quiet = b"", quiet + 1
+        w.now += 0.001
+        if data:
+            w.frames.append((w.now, CLIENT, SERVER, data))
+            if w.server is None:
+                w.server = QuicConnection(configuration=w.other, original_destination_connection_id=data[6:6 + data[5]])
+            w.server.receive_datagram(data, CLIENT, now=w.now)
+        if w.server is None:
+            continue
+        event = w.server.next_event()
+        while event:
+            handle(w.server, event)
+            event = w.server.next_event()
+        for data, _ in w.server.datagrams_to_send(now=w.now):
+            w.now += 1e-4
+            w.frames.append((w.now, SERVER, CLIENT, data))
+            server.sendto(data, peer)
+    client.join()
+    w.write()
+
+
+def http(folder):
+    w = Wire(folder, "pyh3").connect(alpn=H3_ALPN)
+    ends = {}
+    handle = pages(w, ends)
     w.run()
     ends[w.client] = H3Connection(w.client)
     ends[w.server] = H3Connection(w.server)
@@ -196,3 +246,4 @@ if __name__ == "__main__":
     plain(to, "pyupdate", updates=5)
     early(to)
     http(to)
+    curl(to)
