@@ -146,8 +146,8 @@ func partOf(level kernel.Level) int {
 // run does an operation on whole blocks of src. dst has room.
 func (c *Cipher) run(operation uint64, dst, src []byte, state *[BlockSize]byte) {
 	out, in := unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src))
-	var a kernel.Args
-	a.Key, a.State, a.Flags = unsafe.Pointer(&c.key), kernel.BlockState(state), operation
+	var a kernel.ModeArgs
+	a.Key, a.State, a.Operation = unsafe.Pointer(&c.key), state, operation
 	for left := len(src); left > 0; {
 		n := min(left, partOf(c.level))
 		a.Out, a.In, a.Bytes = out, in, uint64(n)

@@ -19,7 +19,7 @@ type mac struct {
 
 // absorb chains whole blocks.
 func (m *mac) absorb(c *Cipher, in []byte) {
-	var lane [1]kernel.Lane
+	var lane [1]kernel.ModeLane
 	for len(in) > 0 {
 		n := min(len(in), absorbBytes)
 		lane[0] = laneOf(c, m.unused[:n], in[:n], &m.chain)

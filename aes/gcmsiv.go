@@ -176,7 +176,7 @@ func (p *sivPacket) begin(blocks uint64) {
 // flush absorbs what waits: a multiple of 64 bytes.
 func (p *sivPacket) flush() {
 	var none [sivNonceSize]byte
-	var a kernel.Args
+	var a kernel.PacketArgs
 	a.Out, a.In, a.Bytes = unsafe.Pointer(&p.chunk), unsafe.Pointer(&p.chunk), uint64(p.held)
 	a.Key, a.Nonce, a.State = unsafe.Pointer(&p.gcm), unsafe.Pointer(&none), p.state.State()
 	a.Flags = p.flags | kernel.FlagOpen | kernel.FlagNonce

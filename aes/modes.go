@@ -40,9 +40,9 @@ func (c *Cipher) NewCTR32(iv []byte) cipher.Stream {
 
 // plain does a few whole blocks whose counter does not carry, in one call.
 func (s *ctr) plain(dst, src []byte) {
-	var a kernel.Args
+	var a kernel.ModeArgs
 	a.Out, a.In, a.Bytes = unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src)), uint64(len(src))
-	a.Key, a.State, a.Flags = unsafe.Pointer(&s.c.key), kernel.BlockState(&s.counter), kernel.AESCTR
+	a.Key, a.State, a.Operation = unsafe.Pointer(&s.c.key), &s.counter, kernel.AESCTR
 	kernel.AES(s.c.level, &a)
 }
 
@@ -162,7 +162,7 @@ func (m *cbc) CryptBlocks(dst, src []byte) {
 		m.c.run(kernel.AESCBCDecrypt, dst, src, &m.iv)
 		return
 	}
-	var lane [1]kernel.Lane
+	var lane [1]kernel.ModeLane
 	for len(src) > 0 {
 		n := min(len(src), slowPartBytes)
 		lane[0] = laneOf(m.c, dst, src, &m.iv)
@@ -171,16 +171,16 @@ func (m *cbc) CryptBlocks(dst, src []byte) {
 	}
 }
 
-func laneOf(c *Cipher, dst, src []byte, iv *[BlockSize]byte) (l kernel.Lane) {
+func laneOf(c *Cipher, dst, src []byte, iv *[BlockSize]byte) (l kernel.ModeLane) {
 	l.Out, l.In = unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src))
-	l.Key, l.Nonce = unsafe.Pointer(&c.key), unsafe.Pointer(iv)
+	l.Key, l.Chain = unsafe.Pointer(&c.key), iv
 	return l
 }
 
-func runLanes(level kernel.Level, lanes []kernel.Lane, n int) {
-	a := kernel.Batch(lanes, kernel.AESCBCEncrypt)
-	a.Total = uint64(n)
-	kernel.AES(level, &a)
+func runLanes(level kernel.Level, lanes []kernel.ModeLane, n int) {
+	a := kernel.ModeLanes(lanes, kernel.AESCBCEncrypt)
+	a.BytesEach = uint64(n)
+	kernel.AES(level, a.Mode())
 }
 
 // A CBCText is one of several that are encrypted side by side: a block of one must wait for the block before it, but not for
@@ -215,7 +215,7 @@ func EncryptCBC(texts []CBCText) {
 
 // cbcRun holds the texts that are in progress: eight of one level and key size. The next takes the place of the first that ends.
 type cbcRun struct {
-	lanes [8]kernel.Lane
+	lanes [8]kernel.ModeLane
 	left  [8]int
 	count int
 	level kernel.Level

@@ -1,12 +1,14 @@
 /* Layout of the arguments of every sealane kernel: void kernel(const args *, void *scratch, const void *consts).
  *
- * The one place where offsets are defined. C asserts them in src/kernel.h, Go in internal/kernel/args.go; every slot
- * is 8 bytes wide on every architecture, and a pointer occupies its low bytes.
+ * The one place where offsets are defined. There are three kinds of kernels, and args is a structure for each: ARG is
+ * of packets, BATCH of batches, MODE of AES modes and header masks. C asserts the structures in src/kernel.h, Go in
+ * internal/kernel/args.go, Rust in kernel/args.rs. Each has SEALANE_ARGS_BYTES. A slot is 8 bytes wide on every
+ * architecture, and a pointer occupies its low bytes. A kernel does not read slots that its kind has no name for.
  */
 #ifndef SEALANE_ASM_ARGS_H
 #define SEALANE_ASM_ARGS_H
 
-/* ChaCha20-Poly1305: seals or opens one packet, or one part of a long one. */
+/* Packets: ChaCha20-Poly1305 or AES-GCM seals or opens one packet, or one part of a long one. */
 #define SEALANE_ARG_OUT 0       /* output text; equal to in, or disjoint from it */
 #define SEALANE_ARG_IN 8        /* input text */
 #define SEALANE_ARG_BYTES 16    /* bytes of input and output in this call; a multiple of 64 unless LAST is set */
@@ -31,11 +33,10 @@
 #define SEALANE_STATE_COUNTER 56 /* the next ChaCha20 block's counter; of its 64 bits the lower 32 are read */
 #define SEALANE_STATE_BYTES 64
 
-/* Many packets in one call. The same argument block, of which these slots are used, and with
- * FLAGS (OPEN or nothing). Each lane is a whole packet with its own key; lanes do not overlap each other.
- */
+/* Batches: many packets in one call. Each lane is a whole packet with its own key; lanes do not overlap each other. */
 #define SEALANE_BATCH_LANES 8  /* array of lanes, aligned to 64 bytes in C, to 8 in Go */
 #define SEALANE_BATCH_COUNT 16 /* how many, in any order; fastest where packets of like length stand side by side */
+#define SEALANE_BATCH_FLAGS 80 /* SEALANE_FLAG_OPEN or 0 */
 
 /* A lane: the first eight slots of the arguments above, one cache line. */
 #define SEALANE_LANE_OUT 0
@@ -69,24 +70,39 @@
 #define SEALANE_GCM_STATE_MASK 32    /* 16 bytes: the encrypted J0 */
 #define SEALANE_GCM_STATE_BYTES 64
 
-/* AES in the modes that do not authenticate: one kernel a level, sealane_aes_<level>. The same argument block, of which
- * OUT, IN, BYTES, KEY, STATE, TOTAL and FLAGS are used; FLAGS is one of these numbers. All texts are whole blocks, none
- * included: front ends do the rest, a counter of 128 bits (they end a call where the lower 32 wrap) and ciphertext
- * stealing. KEY is a SEALANE_AES_KEY, STATE 16 bytes at any address: read, and left as the next call for the same text
- * wants them; they may not overlap the texts. Initial values and counters are public, tweaks are not. OUT is IN or
- * disjoint from it. */
-#define SEALANE_AES_SETUP 0       /* make KEY of ROUNDS and the raw key in SCHEDULE; BYTES not 0: INVERSE may stay */
+/* Modes: AES in the modes that do not authenticate, one kernel a level, sealane_aes_<level>, and masks by ChaCha20. The
+ * operation says which of the slots are used. All texts are whole blocks, none included. Front ends do the rest: a
+ * counter of 128 bits (they end a call where the lower 32 wrap) and ciphertext stealing. Initial values and counters
+ * are public, tweaks are not. OUT is IN or disjoint from it. */
+#define SEALANE_MODE_OPERATION 80 /* one of SEALANE_AES_SETUP to SEALANE_AES_MASKS */
+#define SEALANE_MODE_KEY 40       /* a SEALANE_AES_KEY: of one text, and of SETUP */
+/* One text: ECB, CTR, CBC decryption, XTS. */
+#define SEALANE_MODE_OUT 0
+#define SEALANE_MODE_IN 8
+#define SEALANE_MODE_BYTES 16 /* of the text */
+#define SEALANE_MODE_STATE 64 /* 16 bytes: read, and left as the text's next call wants them; apart from the text */
+/* SETUP. */
+#define SEALANE_MODE_ENCRYPTS_ONLY 16 /* not 0: AES_KEY_INVERSE may stay as it is */
+/* Lanes, each with its own key: CBC encryption and masks. No lane overlaps another. */
+#define SEALANE_MODE_LANES 8       /* array of lanes */
+#define SEALANE_MODE_COUNT 16      /* how many, 1 or more; all keys have the same ROUNDS */
+#define SEALANE_MODE_BYTES_EACH 72 /* CBC encryption: bytes of text in each, 16 or more */
+
+/* A lane of them, SEALANE_LANE_STRIDE bytes. */
+#define SEALANE_MODE_LANE_OUT 0
+#define SEALANE_MODE_LANE_IN 8
+#define SEALANE_MODE_LANE_KEY 40
+#define SEALANE_MODE_LANE_CHAIN 48 /* CBC encryption: 16 bytes like STATE above */
+
+#define SEALANE_AES_SETUP 0       /* make KEY of ROUNDS and the raw key in SCHEDULE */
 #define SEALANE_AES_ECB_ENCRYPT 1 /* every block by itself; no STATE */
 #define SEALANE_AES_ECB_DECRYPT 2
 #define SEALANE_AES_CTR 3         /* STATE: the counter block; its last 4 bytes count, big-endian, and wrap around */
 #define SEALANE_AES_CBC_DECRYPT 4 /* STATE: what the first block is chained to; left: the last block of the input */
 #define SEALANE_AES_XTS_ENCRYPT 5 /* STATE: the encrypted tweak of the first block; left: that behind the last block */
 #define SEALANE_AES_XTS_DECRYPT 6
-/* BYTES lanes, 1 or more, at IN; TOTAL bytes of text in each, 16 or more: CBC encryption, each lane by itself. OUT, IN
- * and KEY of a lane are used, and NONCE: 16 bytes like STATE above. All keys have the same ROUNDS. No lane overlaps
- * another. */
-#define SEALANE_AES_CBC_ENCRYPT 7
-#define SEALANE_AES_MASKS 8       /* the same, of one block each that is chained to nothing; no NONCE, no TOTAL */
+#define SEALANE_AES_CBC_ENCRYPT 7 /* lanes, each by itself */
+#define SEALANE_AES_MASKS 8       /* lanes of one block each that is chained to nothing */
 
 /* The first two like those of a SEALANE_GCM_KEY. */
 #define SEALANE_AES_KEY_ROUNDS 0    /* 64 bits: 10, 12 or 14, set before SETUP */
@@ -94,9 +110,9 @@
 #define SEALANE_AES_KEY_INVERSE 256 /* what the level likes for decryption, 240 bytes */
 #define SEALANE_AES_KEY_BYTES 512
 
-/* Masks by ChaCha20 (RFC 9001, 5.4.4), sealane_chacha20masks_<level>: BYTES lanes, 1 or more, at IN. Of a lane OUT, IN
- * and KEY are used: the first 8 bytes of the block that 32 bytes of KEY give with the 16 bytes of IN, counter and nonce
- * as they stand in ChaCha20's state, go to OUT. */
+/* Masks by ChaCha20 (RFC 9001, 5.4.4), sealane_chacha20masks_<level>, whatever the operation: of each lane the first 8
+ * bytes of the block that 32 bytes of KEY give with the 16 bytes of IN, counter and nonce as they stand in ChaCha20's
+ * state, go to OUT. */
 
 /* Scratch memory: 64-byte aligned, uninitialized. The kernel wipes all bytes that it wrote there before it returns. */
 #define SEALANE_SCRATCH_SAVE 0         /* first 256 bytes: of the macros, which need none at present */

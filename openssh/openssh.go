@@ -138,12 +138,12 @@ func (c *Cipher) both(nonce *[12]byte, out, in []byte) {
 func (c *Cipher) cryptLength(nonce *[12]byte, out, in []byte) {
 	var counterAndNonce [16]byte
 	var mask [8]byte
-	var lane [1]kernel.Lane
+	var lane [1]kernel.ModeLane
 	copy(counterAndNonce[4:], nonce[:])
 	lane[0].Out, lane[0].In = unsafe.Pointer(&mask), unsafe.Pointer(&counterAndNonce)
 	lane[0].Key = unsafe.Pointer(&c.length)
-	a := kernel.Batch(lane[:], 0)
-	kernel.ChaCha20Masks(c.masks, &a)
+	a := kernel.ModeLanes(lane[:], kernel.AESMasks)
+	kernel.ChaCha20Masks(c.masks, a.Mode())
 	binary.NativeEndian.PutUint32(out, binary.NativeEndian.Uint32(in)^binary.NativeEndian.Uint32(mask[:]))
 	clear(mask[:])
 }
@@ -153,7 +153,7 @@ func (c *Cipher) cryptLength(nonce *[12]byte, out, in []byte) {
 func (c *Cipher) crypt(nonce *[12]byte, out, in []byte) {
 	var nothing [Overhead]byte
 	var state kernel.State
-	var a kernel.Args
+	var a kernel.PacketArgs
 	state.Counter = 1
 	a.Key, a.Nonce, a.State, a.Tag = unsafe.Pointer(&c.text), unsafe.Pointer(nonce), &state, unsafe.Pointer(&nothing)
 	for len(in) > 0 {
@@ -170,7 +170,7 @@ func (c *Cipher) crypt(nonce *[12]byte, out, in []byte) {
 // authenticate is Poly1305 of a packet, which a kernel takes for associated data.
 func (c *Cipher) authenticate(nonce *[12]byte, tag *[Overhead]byte, in []byte) {
 	var state kernel.State
-	var a kernel.Args
+	var a kernel.PacketArgs
 	first := min(len(in), partBytes) &^ 15
 	a.AD, a.ADBytes = unsafe.Pointer(unsafe.SliceData(in)), uint64(first)
 	a.Key, a.Nonce, a.State, a.Flags = unsafe.Pointer(&c.text), unsafe.Pointer(nonce), &state, kernel.FlagFirst

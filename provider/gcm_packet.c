@@ -10,7 +10,7 @@ static uint64_t direction(int open)
 }
 
 /* Sets what is the same in all calls. */
-static inline void run(const gcm_packet *p, sealane_args *a, uint64_t flags)
+static inline void run(const gcm_packet *p, sealane_packet_args *a, uint64_t flags)
 {
     SEALANE_SCRATCH(scratch);
     a->key = slot(&p->key);
@@ -31,7 +31,7 @@ static uint64_t first(const gcm_packet *p)
 /* Whole 64-byte blocks into the state. */
 static void run_blocks(gcm_packet *p, uint8_t *out, const uint8_t *in, size_t bytes, uint64_t flags)
 {
-    sealane_args a = {
+    sealane_packet_args a = {
         .out = slot(out),
         .in = slot(in),
         .bytes = bytes,
@@ -47,7 +47,7 @@ static void run_blocks(gcm_packet *p, uint8_t *out, const uint8_t *in, size_t by
 /* Text that ends the packet, and its tag; the state stays what it was. */
 static void run_end(const gcm_packet *p, uint8_t *out, const uint8_t *in, size_t bytes, uint64_t flags, uint8_t tag[16])
 {
-    sealane_args a = {
+    sealane_packet_args a = {
         .out = slot(out),
         .in = slot(in),
         .bytes = bytes,
@@ -82,7 +82,7 @@ void gcm_packet_set_key(gcm_packet *p, const uint8_t *key, size_t bytes)
     forget(p);
     p->key.rounds = 6 + bytes / 4;
     memcpy(p->key.schedule, key, bytes);
-    run(p, &(sealane_args){0}, SEALANE_FLAG_SETUP);
+    run(p, &(sealane_packet_args){0}, SEALANE_FLAG_SETUP);
 }
 
 void gcm_packet_begin(gcm_packet *p, const uint8_t *nonce, size_t bytes)
@@ -107,7 +107,7 @@ static void absorb(gcm_packet *p, const uint8_t *in, size_t bytes)
     memcpy(counter, p->state.counter, sizeof counter);
     while (bytes >= 64) {
         const size_t whole = bytes - bytes % 64, n = whole < sizeof p->copy ? whole : sizeof p->copy;
-        sealane_args a = {.out = slot(p->copy), .in = slot(in), .bytes = n, .state = slot(&p->state)};
+        sealane_packet_args a = {.out = slot(p->copy), .in = slot(in), .bytes = n, .state = slot(&p->state)};
         run(p, &a, SEALANE_FLAG_OPEN);
         wipe(p->copy, n);
         in += n, bytes -= n;
@@ -120,7 +120,7 @@ static void absorb(gcm_packet *p, const uint8_t *in, size_t bytes)
 /* Associated data that is too long to be held: as much of it as possible into a new state. */
 static void stop_holding(gcm_packet *p, const uint8_t *ad, size_t bytes)
 {
-    sealane_args a = {.ad = slot(ad), .ad_bytes = bytes - bytes % 16, .state = slot(&p->state)};
+    sealane_packet_args a = {.ad = slot(ad), .ad_bytes = bytes - bytes % 16, .state = slot(&p->state)};
     run(p, &a, SEALANE_FLAG_FIRST);
     memmove(p->held, ad + (bytes - bytes % 16), bytes % 16);
     p->phase = AD;
@@ -179,7 +179,7 @@ static void make_keystream(gcm_packet *p)
 {
     static const uint8_t zeroes[64];
     sealane_gcm_state state = p->state; /* what is sealed here is not authenticated */
-    sealane_args a = {
+    sealane_packet_args a = {
         .out = slot(p->keystream), .in = slot(zeroes), .bytes = sizeof p->keystream, .state = slot(&state)};
     run(p, &a, 0);
     wipe(&state, sizeof state);
@@ -276,7 +276,7 @@ void gcm_packet_tag(gcm_packet *p, uint8_t tag[16])
 void gcm_packet_whole(gcm_packet *p, uint8_t *out, uint8_t tag[16], const uint8_t *ad, size_t ad_bytes,
                       const uint8_t *in, size_t bytes, int open)
 {
-    sealane_args a = {
+    sealane_packet_args a = {
         .out = slot(out),
         .in = slot(in),
         .bytes = bytes,

@@ -10,7 +10,7 @@ static void by_kernel(const sealane_level *level, const uint8_t key[32], const u
 {
     SEALANE_SCRATCH(scratch);
     sealane_state state = {.counter = counter};
-    const sealane_args a = {
+    const sealane_packet_args a = {
         .out = slot(out),
         .in = slot(in),
         .bytes = bytes,

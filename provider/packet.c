@@ -4,7 +4,7 @@
 
 enum { IDLE = 0, HOLDING, WHOLE, STREAM };
 
-static void run(const packet *p, const sealane_args *a)
+static void run(const packet *p, const sealane_packet_args *a)
 {
     SEALANE_SCRATCH(scratch);
     const uint64_t dit = dit_on();
@@ -20,7 +20,7 @@ static uint64_t direction(int open)
 void packet_whole(const packet *p, uint8_t *out, uint8_t tag[16], const uint8_t *ad, size_t ad_bytes, const uint8_t *in,
                   size_t bytes, int open)
 {
-    const sealane_args a = {
+    const sealane_packet_args a = {
         .out = slot(out),
         .in = slot(in),
         .bytes = bytes,
@@ -38,7 +38,7 @@ void packet_whole(const packet *p, uint8_t *out, uint8_t tag[16], const uint8_t 
 /* Whole 64-byte blocks of a stream; with FIRST also what is held. */
 static void run_blocks(packet *p, uint8_t *out, const uint8_t *in, size_t bytes, uint64_t flags)
 {
-    const sealane_args a = {
+    const sealane_packet_args a = {
         .out = slot(out),
         .in = slot(in),
         .bytes = bytes,

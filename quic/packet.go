@@ -63,7 +63,7 @@ type workspace struct {
 	ops    [chunk]batch.Op
 	nonces [chunk][12]byte
 	masks  [chunk][16]byte
-	lanes  [chunk]kernel.Lane
+	lanes  [chunk]kernel.ModeLane
 	which  [chunk]int    // the packets that ops and masks are of
 	number [chunk]uint64 // that were expected
 	used   int           // at most, of each
@@ -313,7 +313,7 @@ func (k *Keys) Mask(sample []byte) (mask [MaskSize]byte, err error) {
 		return mask, ErrSample
 	}
 	var block [16]byte
-	var lanes [1]kernel.Lane
+	var lanes [1]kernel.ModeLane
 	lanes[0].Out, lanes[0].In, lanes[0].Key = unsafe.Pointer(&block), unsafe.Pointer(unsafe.SliceData(sample)), k.maskKey()
 	k.kind.masks(lanes[:])
 	copy(mask[:], block[:])
@@ -329,12 +329,12 @@ func (k *Keys) maskKey() unsafe.Pointer {
 }
 
 // masks makes those of lanes, whose keys are of this kind.
-func (kind maskKind) masks(lanes []kernel.Lane) {
-	a := kernel.Batch(lanes, kernel.AESMasks)
+func (kind maskKind) masks(lanes []kernel.ModeLane) {
+	a := kernel.ModeLanes(lanes, kernel.AESMasks)
 	if kind.chacha {
-		kernel.ChaCha20Masks(kind.level, &a)
+		kernel.ChaCha20Masks(kind.level, a.Mode())
 	} else {
-		kernel.AES(kind.level, &a)
+		kernel.AES(kind.level, a.Mode())
 	}
 }
 

@@ -528,21 +528,21 @@ func reference(p Packet) []byte {
 }
 
 func referenceMask(k *Keys, sample []byte) (mask [16]byte) {
-	var lanes [1]kernel.Lane
+	var lanes [1]kernel.ModeLane
 	s := [16]byte(sample)
 	lanes[0].Out, lanes[0].In, lanes[0].Key = unsafe.Pointer(&mask), unsafe.Pointer(&s), unsafe.Pointer(&k.mask)
 	if k.kind.chacha {
 		lanes[0].Key = unsafe.Pointer(&k.hp)
 	}
-	a := kernel.Batch(lanes[:], kernel.AESMasks)
+	a := kernel.ModeLanes(lanes[:], kernel.AESMasks)
 	if k.kind.chacha {
-		kernel.ChaCha20MasksPortable(&a)
+		kernel.ChaCha20MasksPortable(a.Mode())
 		return mask
 	}
 	if k.kind.level != kernel.Portable {
-		kernel.AES(k.kind.level, &a) // whose keys are its own; TestAppendixA compares levels
+		kernel.AES(k.kind.level, a.Mode()) // whose keys are its own; TestAppendixA compares levels
 	} else {
-		kernel.AESPortable(&a)
+		kernel.AESPortable(a.Mode())
 	}
 	return mask
 }

@@ -48,9 +48,9 @@ static ALWAYS_INLINE inline void run(const aes_key *k, uint64_t operation, uint8
 {
     SEALANE_SCRATCH(scratch);
     const sealane_level *level = level_of_key(k);
-    sealane_args a;
+    sealane_mode_args a;
     a.out = slot(out), a.in = slot(in), a.bytes = bytes;
-    a.key = slot(&k->schedules), a.state = slot(state), a.flags = operation;
+    a.key = slot(&k->schedules), a.state = slot(state), a.operation = operation;
     level->kernel(&a, scratch, level->consts);
 }
 
@@ -59,8 +59,9 @@ static inline void set_up(aes_key *k, const uint8_t *raw, size_t key_bytes, int 
     SEALANE_SCRATCH(scratch);
     const uint64_t dit = dit_on();
     const sealane_level *level = &sealane_tables[SEALANE_AES].levels[index];
-    sealane_args a; /* unread fields stay unset: compilers zero them by rep stos, which takes as long as the rest */
-    a.bytes = (uint64_t)encrypts_only, a.key = slot(&k->schedules), a.flags = SEALANE_AES_SETUP;
+    sealane_mode_args
+        a; /* unread fields stay unset: compilers zero them by rep stos, which takes as long as the rest */
+    a.encrypts_only = (uint64_t)encrypts_only, a.key = slot(&k->schedules), a.operation = SEALANE_AES_SETUP;
     k->schedules.rounds = 6 + key_bytes / 4;
     put_raw_key(k->schedules.schedule, key_bytes, raw, key_bytes); /* what is behind it is not looked at */
     level->kernel(&a, scratch, level->consts);
@@ -242,18 +243,18 @@ int sealane_aes_ctr_xor(const sealane_aes_key *key, sealane_aes_ctr *s, uint8_t 
 
 /* ---- Cipher block chaining ---- */
 
-static void encrypt_lanes(const sealane_level *level, sealane_lane *lanes, size_t count, size_t bytes)
+static void encrypt_lanes(const sealane_level *level, sealane_mode_lane *lanes, size_t count, size_t bytes)
 {
     SEALANE_SCRATCH(scratch);
-    sealane_args a;
-    a.lanes = slot(lanes), a.count = count, a.lane_bytes = bytes, a.direction = SEALANE_AES_CBC_ENCRYPT;
+    sealane_mode_args a;
+    a.lanes = slot(lanes), a.count = count, a.bytes_each = bytes, a.operation = SEALANE_AES_CBC_ENCRYPT;
     level->kernel(&a, scratch, level->consts);
 }
 
-static ALWAYS_INLINE inline void set_lane(sealane_lane *l, const aes_key *k, uint8_t *out, const uint8_t *in,
+static ALWAYS_INLINE inline void set_lane(sealane_mode_lane *l, const aes_key *k, uint8_t *out, const uint8_t *in,
                                           uint8_t *iv)
 {
-    l->out = slot(out), l->in = slot(in), l->key = slot(&k->schedules), l->nonce = slot(iv);
+    l->out = slot(out), l->in = slot(in), l->key = slot(&k->schedules), l->chain = slot(iv);
 }
 
 int sealane_aes_cbc_encrypt(const sealane_aes_key *key, uint8_t iv[16], uint8_t *out, const uint8_t *in,
@@ -264,7 +265,7 @@ int sealane_aes_cbc_encrypt(const sealane_aes_key *key, uint8_t iv[16], uint8_t 
     if (why != SEALANE_OK)
         return why;
     const uint64_t dit = dit_on();
-    sealane_lane lane;
+    sealane_mode_lane lane;
     set_lane(&lane, k, out, in, iv);
     if (in_bytes != 0)
         encrypt_lanes(level_of_key(k), &lane, 1, in_bytes);
@@ -289,7 +290,7 @@ int sealane_aes_cbc_decrypt(const sealane_aes_key *key, uint8_t iv[16], uint8_t 
 enum { TOGETHER = 8 };
 
 typedef struct {
-    sealane_lane lanes[TOGETHER];
+    sealane_mode_lane lanes[TOGETHER];
     size_t left[TOGETHER], count;
     const aes_key *key; /* one like all of them */
 } cbc_run;

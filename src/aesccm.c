@@ -25,14 +25,14 @@ static void absorb(const aes *k, uint8_t chain[16], const uint8_t *in, size_t by
 {
     SEALANE_SCRATCH(scratch);
     uint8_t thrown_away[LARGE];
-    sealane_lane lane;
-    sealane_args a;
-    lane.out = slot(thrown_away), lane.key = slot(k->key), lane.nonce = slot(chain);
-    a.in = slot(&lane), a.bytes = 1, a.flags = SEALANE_AES_CBC_ENCRYPT;
+    sealane_mode_lane lane;
+    sealane_mode_args a;
+    lane.out = slot(thrown_away), lane.key = slot(k->key), lane.chain = slot(chain);
+    a.lanes = slot(&lane), a.count = 1, a.operation = SEALANE_AES_CBC_ENCRYPT;
     const size_t most = bytes < LARGE ? bytes : LARGE;
     for (size_t n; bytes > 0; bytes -= n, in += n) {
         n = bytes < LARGE ? bytes : LARGE;
-        lane.in = slot(in), a.total = n;
+        lane.in = slot(in), a.bytes_each = n;
         k->level->kernel(&a, scratch, k->level->consts);
     }
     wipe(thrown_away, most);

@@ -87,7 +87,7 @@ static void write_tag(uint8_t tag[16], const ghash_sum *s, const uint8_t mask[16
     store64_be(tag + 8, s->y[0] ^ load64_be(mask + 8));
 }
 
-static NOINLINE void run(const sealane_args *a)
+static NOINLINE void run(const sealane_packet_args *a)
 {
     sealane_gcm_key *key = (sealane_gcm_key *)(uintptr_t)a->key;
     sealane_gcm_state *state = (sealane_gcm_state *)(uintptr_t)a->state;
@@ -141,18 +141,19 @@ static NOINLINE void burn_stack(void)
     wipe(room, sizeof room);
 }
 
-void SEALANE_KERNEL_ABI sealane_aesgcm_portable(const sealane_args *a, void *scratch, const void *consts)
+void SEALANE_KERNEL_ABI sealane_aesgcm_portable(const void *args, void *scratch, const void *consts)
 {
     (void)scratch, (void)consts;
-    run(a);
+    run(args);
     burn_stack();
 }
 
-void SEALANE_KERNEL_ABI sealane_aesgcm_batch_portable(const sealane_args *a, void *scratch, const void *consts)
+void SEALANE_KERNEL_ABI sealane_aesgcm_batch_portable(const void *args, void *scratch, const void *consts)
 {
-    const sealane_lane *lanes = slot_lanes(a->lanes);
+    const sealane_batch_args *a = args;
+    const sealane_lane *lanes = (const sealane_lane *)(uintptr_t)a->lanes;
     for (size_t i = 0; i < a->count; i++) {
-        const sealane_args packet = lane_args(&lanes[i], a->direction | SEALANE_FLAG_NONCE);
+        const sealane_packet_args packet = lane_args(&lanes[i], a->flags | SEALANE_FLAG_NONCE);
         sealane_aesgcm_portable(&packet, scratch, consts);
     }
 }

@@ -60,14 +60,14 @@ static void xts(work *w, uint8_t *out, const uint8_t *in, size_t n, uint8_t stat
 }
 
 /* Up to AES_LANES lanes side by side. */
-static void lanes_together(work *w, const sealane_lane *lanes, size_t count, size_t bytes, int chained)
+static void lanes_together(work *w, const sealane_mode_lane *lanes, size_t count, size_t bytes, int chained)
 {
     const sealane_aes_schedules *key = NULL;
     for (size_t l = 0; l < count; l++) {
         key = (const sealane_aes_schedules *)(uintptr_t)lanes[l].key;
         sealane_aes_spread_lane(&w->keys, (int)l, key->schedule, (int)key->rounds);
         if (chained)
-            memcpy(w->chain + 16 * l, slot_bytes(lanes[l].nonce), 16);
+            memcpy(w->chain + 16 * l, slot_bytes(lanes[l].chain), 16);
     }
     for (size_t at = 0; at < bytes; at += 16) {
         for (size_t l = 0; l < count; l++)
@@ -78,29 +78,29 @@ static void lanes_together(work *w, const sealane_lane *lanes, size_t count, siz
             memcpy(slot_bytes(lanes[l].out) + at, w->chain + 16 * l, 16);
     }
     for (size_t l = 0; chained && l < count; l++)
-        memcpy(slot_bytes(lanes[l].nonce), w->chain + 16 * l, 16);
+        memcpy(slot_bytes(lanes[l].chain), w->chain + 16 * l, 16);
 }
 
-static void run_lanes(work *w, const sealane_args *a)
+static void run_lanes(work *w, const sealane_mode_args *a)
 {
-    const sealane_lane *lanes = slot_lanes(a->lanes);
-    const int chained = a->flags == SEALANE_AES_CBC_ENCRYPT;
+    const sealane_mode_lane *lanes = (const sealane_mode_lane *)(uintptr_t)a->lanes;
+    const int chained = a->operation == SEALANE_AES_CBC_ENCRYPT;
     for (size_t i = 0; i < a->count; i += AES_LANES) {
         const size_t left = (size_t)a->count - i;
         memset(w, 0, sizeof *w);
-        lanes_together(w, lanes + i, left < AES_LANES ? left : AES_LANES, chained ? (size_t)a->lane_bytes : 16,
+        lanes_together(w, lanes + i, left < AES_LANES ? left : AES_LANES, chained ? (size_t)a->bytes_each : 16,
                        chained);
     }
 }
 
-static void run_batch(work *w, const sealane_args *a, size_t at, size_t n)
+static void run_batch(work *w, const sealane_mode_args *a, size_t at, size_t n)
 {
     uint8_t *out = slot_bytes(a->out) + at, *state = slot_bytes(a->state);
     const uint8_t *in = slot_bytes(a->in) + at;
-    switch (a->flags) {
+    switch (a->operation) {
     case SEALANE_AES_ECB_ENCRYPT:
     case SEALANE_AES_ECB_DECRYPT:
-        ecb(w, out, in, n, a->flags == SEALANE_AES_ECB_DECRYPT);
+        ecb(w, out, in, n, a->operation == SEALANE_AES_ECB_DECRYPT);
         return;
     case SEALANE_AES_CTR:
         ctr(w, out, in, n, state);
@@ -109,17 +109,17 @@ static void run_batch(work *w, const sealane_args *a, size_t at, size_t n)
         cbc_decrypt(w, out, in, n, state);
         return;
     default:
-        xts(w, out, in, n, state, a->flags == SEALANE_AES_XTS_DECRYPT);
+        xts(w, out, in, n, state, a->operation == SEALANE_AES_XTS_DECRYPT);
     }
 }
 
-static NOINLINE void run(const sealane_args *a)
+static NOINLINE void run(const sealane_mode_args *a)
 {
     sealane_aes_schedules *key = (sealane_aes_schedules *)(uintptr_t)a->key;
     work w = {{0}, {0}, {0}};
-    if (a->flags == SEALANE_AES_SETUP) {
+    if (a->operation == SEALANE_AES_SETUP) {
         sealane_aes_expand(key->schedule, key->schedule, (int)key->rounds);
-    } else if (a->flags == SEALANE_AES_CBC_ENCRYPT || a->flags == SEALANE_AES_MASKS) {
+    } else if (a->operation == SEALANE_AES_CBC_ENCRYPT || a->operation == SEALANE_AES_MASKS) {
         run_lanes(&w, a);
     } else {
         sealane_aes_spread(&w.keys, key->schedule, (int)key->rounds);
@@ -138,16 +138,17 @@ static NOINLINE void burn_stack(void)
     wipe(room, sizeof room);
 }
 
-void SEALANE_KERNEL_ABI sealane_aes_portable(const sealane_args *a, void *scratch, const void *consts)
+void SEALANE_KERNEL_ABI sealane_aes_portable(const void *args, void *scratch, const void *consts)
 {
     (void)scratch, (void)consts;
-    run(a);
+    run(args);
     burn_stack();
 }
 
-void SEALANE_KERNEL_ABI sealane_chacha20masks_portable(const sealane_args *a, void *scratch, const void *consts)
+void SEALANE_KERNEL_ABI sealane_chacha20masks_portable(const void *args, void *scratch, const void *consts)
 {
-    const sealane_lane *lanes = slot_lanes(a->lanes);
+    const sealane_mode_args *a = args;
+    const sealane_mode_lane *lanes = (const sealane_mode_lane *)(uintptr_t)a->lanes;
     (void)scratch, (void)consts;
     for (size_t i = 0; i < a->count; i++) {
         const uint8_t *sample = slot_bytes(lanes[i].in);

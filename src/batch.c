@@ -58,8 +58,8 @@ static size_t sort(sealane_lane *sorted, const sealane_batch *batch, const seala
 }
 
 /* A lane is how the arguments of one packet begin. */
-_Static_assert(offsetof(sealane_args, state) == sizeof(sealane_lane) &&
-                   offsetof(sealane_args, nonce) == offsetof(sealane_lane, nonce),
+_Static_assert(offsetof(sealane_packet_args, state) == sizeof(sealane_lane) &&
+                   offsetof(sealane_packet_args, nonce) == offsetof(sealane_lane, nonce),
                "lane");
 
 /* Whether all lanes are of one class: mostly they are, and in order as they stand. */
@@ -71,7 +71,7 @@ static int alike(const sealane_lane *lanes, size_t n)
     return 1;
 }
 
-void sealane_run_lane(const sealane_level *level, sealane_args *a, uint64_t direction)
+void sealane_run_lane(const sealane_level *level, sealane_packet_args *a, uint64_t direction)
 {
     SEALANE_SCRATCH(scratch);
     a->state = 0, a->total = a->bytes, a->flags = direction | level->flags;
@@ -84,8 +84,9 @@ void sealane_run_lanes(const sealane_level *level, const sealane_batch *batch, c
     _Alignas(64) sealane_lane sorted[CHUNK];
     SEALANE_BATCH_SCRATCH(scratch);
     uint8_t sizes[SEALANE_BATCH_CLASSES];
-    sealane_args a; /* what batch kernels do not read is not set */
-    a.lanes = slot(lanes), a.count = n, a.direction = direction;
+    sealane_batch_args a; /* what batch kernels do not read is not set */
+    sealane_packet_args one;
+    a.lanes = slot(lanes), a.count = n, a.flags = direction;
     if (batch != NULL && (n < batch->few || n == 1))
         batch = NULL;
     if (batch != NULL && alike(lanes, n)) {
@@ -105,9 +106,9 @@ void sealane_run_lanes(const sealane_level *level, const sealane_batch *batch, c
     for (size_t i = 0; i < n; i++) {
         if (batch != NULL && has_lane(batch, class_of(&lanes[i])))
             continue;
-        memcpy(&a, &lanes[i], sizeof lanes[i]);
-        a.state = 0, a.total = a.bytes, a.flags = direction | level->flags;
-        level->kernel(&a, scratch, level->consts);
+        memcpy(&one, &lanes[i], sizeof lanes[i]);
+        one.state = 0, one.total = one.bytes, one.flags = direction | level->flags;
+        level->kernel(&one, scratch, level->consts);
     }
 }
 

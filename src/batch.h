@@ -19,6 +19,6 @@ void sealane_run_lanes(const sealane_level *level, const sealane_batch *batch, c
 
 /* The same of one packet, whose lane the arguments begin with: they need not be copied, which would wait for its
  * stores. */
-void sealane_run_lane(const sealane_level *level, sealane_args *a, uint64_t direction);
+void sealane_run_lane(const sealane_level *level, sealane_packet_args *a, uint64_t direction);
 
 #endif

@@ -51,7 +51,7 @@ void sealane_aes_gcm_siv_key_wipe(sealane_gcm_siv_key *k)
 }
 
 /* What needs scratch memory is in no other function's frame: burning the stack reaches all that those leave behind. */
-static NOINLINE void call(const sealane_level *level, const sealane_args *a)
+static NOINLINE void call(const sealane_level *level, const void *a)
 {
     SEALANE_SCRATCH(scratch);
     level->kernel(a, scratch, level->consts);
@@ -67,15 +67,15 @@ typedef struct {
 static void encrypt(const sealane_level *level, const sealane_aes_schedules *key, uint8_t *out, const uint8_t *in,
                     size_t bytes)
 {
-    sealane_args a;
-    a.out = slot(out), a.in = slot(in), a.bytes = bytes, a.key = slot(key), a.flags = SEALANE_AES_ECB_ENCRYPT;
+    sealane_mode_args a;
+    a.out = slot(out), a.in = slot(in), a.bytes = bytes, a.key = slot(key), a.operation = SEALANE_AES_ECB_ENCRYPT;
     call(level, &a);
 }
 
 static void expand(aes *k, const uint8_t *raw, size_t key_bytes)
 {
-    sealane_args a;
-    a.bytes = 1, a.key = slot(&k->key), a.flags = SEALANE_AES_SETUP;
+    sealane_mode_args a;
+    a.encrypts_only = 1, a.key = slot(&k->key), a.operation = SEALANE_AES_SETUP;
     k->key.rounds = 6 + key_bytes / 4;
     put_raw_key(k->key.schedule, key_bytes, raw, key_bytes);
     call(k->level, &a);
@@ -113,7 +113,7 @@ static void times_x(uint8_t block[16])
 static void run_polyval(polyval *p)
 {
     static const uint8_t none[SEALANE_AES_GCM_NONCE_BYTES] = {0};
-    const sealane_args a = {
+    const sealane_packet_args a = {
         .out = slot(p->chunk),
         .in = slot(p->chunk),
         .bytes = p->held,
@@ -130,7 +130,8 @@ static void run_polyval(polyval *p)
 static void begin_polyval(polyval *p, const uint8_t hash_key[16], uint64_t blocks)
 {
     uint8_t h[16];
-    const sealane_args a = {.key = slot(&p->key), .nonce = slot(h), .flags = SEALANE_FLAG_SETUP | SEALANE_FLAG_NONCE};
+    const sealane_packet_args a = {
+        .key = slot(&p->key), .nonce = slot(h), .flags = SEALANE_FLAG_SETUP | SEALANE_FLAG_NONCE};
     reverse(h, hash_key);
     times_x(h);
     p->key.rounds = 10;

@@ -7,19 +7,39 @@
 
 #include "../asm/args.h"
 
-/* Pointers are kept as integers: every slot is 8 bytes on every architecture. One block for
- * both kinds of kernels, in which each has names of its own: an initializer may have those of one. */
-typedef union sealane_args {
-    struct { /* a packet or a part of one; AES in the modes that do not authenticate, whose flags are an operation */
-        uint64_t out, in, bytes;
-        uint64_t ad, ad_bytes;
-        uint64_t key, nonce, tag, state;
-        uint64_t total, flags;
+/* Pointers are kept as integers: every slot is 8 bytes on every architecture. */
+
+/* A packet, or a part of one. */
+typedef struct sealane_packet_args {
+    uint64_t out, in, bytes;
+    uint64_t ad, ad_bytes;
+    uint64_t key, nonce, tag, state;
+    uint64_t total, flags;
+} sealane_packet_args;
+
+/* Many packets: flags are SEALANE_FLAG_OPEN or 0. */
+typedef struct sealane_batch_args {
+    uint64_t unused;
+    uint64_t lanes, count;
+    uint64_t none[7];
+    uint64_t flags;
+} sealane_batch_args;
+
+/* AES in the modes that do not authenticate, and masks: a text, or lanes, or a key that is set up. */
+typedef struct sealane_mode_args {
+    uint64_t out;
+    union {
+        uint64_t in, lanes;
     };
-    struct { /* many packets, masks or texts: direction is SEALANE_FLAG_OPEN or 0, or an operation of AES */
-        uint64_t no_out, lanes, count, of_lanes[6], lane_bytes, direction;
+    union {
+        uint64_t bytes, count, encrypts_only;
     };
-} sealane_args;
+    uint64_t unused[2];
+    uint64_t key;
+    uint64_t none[2];
+    uint64_t state;
+    uint64_t bytes_each, operation;
+} sealane_mode_args;
 
 static inline uint64_t slot(const void *p)
 {
@@ -37,28 +57,25 @@ typedef struct sealane_state {
     uint64_t counter;
 } sealane_state;
 
-/* One packet of a batch: the first slots of the arguments, with the same meaning. */
+/* One packet of a batch: the first slots of sealane_packet_args, with the same meaning. */
 typedef struct sealane_lane {
     uint64_t out, in, bytes;
     uint64_t ad, ad_bytes;
     uint64_t key, nonce, tag;
 } sealane_lane;
 
-static inline sealane_lane *slot_lanes(uint64_t v)
-{
-    return (sealane_lane *)(uintptr_t)v;
-}
+/* A text or a sample, with its own key. */
+typedef struct sealane_mode_lane {
+    uint64_t out, in;
+    uint64_t unused[3];
+    uint64_t key, chain;
+    uint64_t none;
+} sealane_mode_lane;
 
-/* The arguments of a batch kernel (asm/args.h: BATCH_LANES, BATCH_COUNT). */
-static inline sealane_args batch_args(const sealane_lane *lanes, size_t count, uint64_t direction)
+/* The arguments of one packet of a batch by itself. */
+static inline sealane_packet_args lane_args(const sealane_lane *l, uint64_t direction)
 {
-    return (sealane_args){.lanes = slot(lanes), .count = count, .direction = direction};
-}
-
-/* The arguments of one of its packets by itself. */
-static inline sealane_args lane_args(const sealane_lane *l, uint64_t direction)
-{
-    return (sealane_args){
+    return (sealane_packet_args){
         .out = l->out,
         .in = l->in,
         .bytes = l->bytes,
@@ -73,25 +90,34 @@ static inline sealane_args lane_args(const sealane_lane *l, uint64_t direction)
 }
 
 #define SEALANE_AT(type, member, offset) _Static_assert(offsetof(type, member) == (offset), #member)
-SEALANE_AT(sealane_args, out, SEALANE_ARG_OUT);
-SEALANE_AT(sealane_args, in, SEALANE_ARG_IN);
-SEALANE_AT(sealane_args, bytes, SEALANE_ARG_BYTES);
-SEALANE_AT(sealane_args, ad, SEALANE_ARG_AD);
-SEALANE_AT(sealane_args, ad_bytes, SEALANE_ARG_AD_BYTES);
-SEALANE_AT(sealane_args, key, SEALANE_ARG_KEY);
-SEALANE_AT(sealane_args, nonce, SEALANE_ARG_NONCE);
-SEALANE_AT(sealane_args, tag, SEALANE_ARG_TAG);
-SEALANE_AT(sealane_args, state, SEALANE_ARG_STATE);
-SEALANE_AT(sealane_args, total, SEALANE_ARG_TOTAL);
-SEALANE_AT(sealane_args, flags, SEALANE_ARG_FLAGS);
+SEALANE_AT(sealane_packet_args, out, SEALANE_ARG_OUT);
+SEALANE_AT(sealane_packet_args, in, SEALANE_ARG_IN);
+SEALANE_AT(sealane_packet_args, bytes, SEALANE_ARG_BYTES);
+SEALANE_AT(sealane_packet_args, ad, SEALANE_ARG_AD);
+SEALANE_AT(sealane_packet_args, ad_bytes, SEALANE_ARG_AD_BYTES);
+SEALANE_AT(sealane_packet_args, key, SEALANE_ARG_KEY);
+SEALANE_AT(sealane_packet_args, nonce, SEALANE_ARG_NONCE);
+SEALANE_AT(sealane_packet_args, tag, SEALANE_ARG_TAG);
+SEALANE_AT(sealane_packet_args, state, SEALANE_ARG_STATE);
+SEALANE_AT(sealane_packet_args, total, SEALANE_ARG_TOTAL);
+SEALANE_AT(sealane_packet_args, flags, SEALANE_ARG_FLAGS);
 SEALANE_AT(sealane_state, h, SEALANE_STATE_H);
 SEALANE_AT(sealane_state, r, SEALANE_STATE_R);
 SEALANE_AT(sealane_state, s, SEALANE_STATE_S);
 SEALANE_AT(sealane_state, counter, SEALANE_STATE_COUNTER);
-SEALANE_AT(sealane_args, lanes, SEALANE_BATCH_LANES);
-SEALANE_AT(sealane_args, count, SEALANE_BATCH_COUNT);
-SEALANE_AT(sealane_args, lane_bytes, SEALANE_ARG_TOTAL);
-SEALANE_AT(sealane_args, direction, SEALANE_ARG_FLAGS);
+SEALANE_AT(sealane_batch_args, lanes, SEALANE_BATCH_LANES);
+SEALANE_AT(sealane_batch_args, count, SEALANE_BATCH_COUNT);
+SEALANE_AT(sealane_batch_args, flags, SEALANE_BATCH_FLAGS);
+SEALANE_AT(sealane_mode_args, out, SEALANE_MODE_OUT);
+SEALANE_AT(sealane_mode_args, in, SEALANE_MODE_IN);
+SEALANE_AT(sealane_mode_args, bytes, SEALANE_MODE_BYTES);
+SEALANE_AT(sealane_mode_args, encrypts_only, SEALANE_MODE_ENCRYPTS_ONLY);
+SEALANE_AT(sealane_mode_args, lanes, SEALANE_MODE_LANES);
+SEALANE_AT(sealane_mode_args, count, SEALANE_MODE_COUNT);
+SEALANE_AT(sealane_mode_args, key, SEALANE_MODE_KEY);
+SEALANE_AT(sealane_mode_args, state, SEALANE_MODE_STATE);
+SEALANE_AT(sealane_mode_args, bytes_each, SEALANE_MODE_BYTES_EACH);
+SEALANE_AT(sealane_mode_args, operation, SEALANE_MODE_OPERATION);
 SEALANE_AT(sealane_lane, out, SEALANE_LANE_OUT);
 SEALANE_AT(sealane_lane, in, SEALANE_LANE_IN);
 SEALANE_AT(sealane_lane, bytes, SEALANE_LANE_BYTES);
@@ -100,8 +126,14 @@ SEALANE_AT(sealane_lane, ad_bytes, SEALANE_LANE_AD_BYTES);
 SEALANE_AT(sealane_lane, key, SEALANE_LANE_KEY);
 SEALANE_AT(sealane_lane, nonce, SEALANE_LANE_NONCE);
 SEALANE_AT(sealane_lane, tag, SEALANE_LANE_TAG);
-_Static_assert(sizeof(sealane_lane) == SEALANE_LANE_STRIDE, "lane");
-_Static_assert(sizeof(sealane_args) == SEALANE_ARGS_BYTES, "args");
+SEALANE_AT(sealane_mode_lane, out, SEALANE_MODE_LANE_OUT);
+SEALANE_AT(sealane_mode_lane, in, SEALANE_MODE_LANE_IN);
+SEALANE_AT(sealane_mode_lane, key, SEALANE_MODE_LANE_KEY);
+SEALANE_AT(sealane_mode_lane, chain, SEALANE_MODE_LANE_CHAIN);
+_Static_assert(sizeof(sealane_lane) == SEALANE_LANE_STRIDE && sizeof(sealane_mode_lane) == SEALANE_LANE_STRIDE, "lane");
+_Static_assert(sizeof(sealane_packet_args) == SEALANE_ARGS_BYTES && sizeof(sealane_batch_args) == SEALANE_ARGS_BYTES &&
+                   sizeof(sealane_mode_args) == SEALANE_ARGS_BYTES,
+               "args");
 _Static_assert(sizeof(sealane_state) == SEALANE_STATE_BYTES, "state");
 
 /* The tests also build everything with kernels of the Windows calling convention. */
@@ -111,7 +143,8 @@ _Static_assert(sizeof(sealane_state) == SEALANE_STATE_BYTES, "state");
 #define SEALANE_KERNEL_ABI
 #endif
 
-typedef void SEALANE_KERNEL_ABI sealane_kernel(const sealane_args *args, void *scratch, const void *consts);
+/* args are of the kernel's kind. */
+typedef void SEALANE_KERNEL_ABI sealane_kernel(const void *args, void *scratch, const void *consts);
 
 /* Scratch memory as a kernel wants it, on the stack and uninitialised; aligned by hand, since a frame that is aligned
  * costs every call registers and instructions. */

@@ -281,7 +281,7 @@ static void text_tail(uint32_t chacha[16], sealane_state *s, uint8_t *out, const
     wipe(block, sizeof block);
 }
 
-static NOINLINE void run(const sealane_args *a)
+static NOINLINE void run(const sealane_packet_args *a)
 {
     uint8_t *out = slot_bytes(a->out);
     const uint8_t *in = slot_bytes(a->in);
@@ -317,19 +317,19 @@ static NOINLINE void run(const sealane_args *a)
     wipe(chacha, sizeof chacha);
 }
 
-void SEALANE_KERNEL_ABI sealane_chacha20poly1305_portable(const sealane_args *a, void *scratch, const void *consts)
+void SEALANE_KERNEL_ABI sealane_chacha20poly1305_portable(const void *args, void *scratch, const void *consts)
 {
     (void)scratch, (void)consts;
-    run(a);
+    run(args);
     sealane_burn_stack();
 }
 
-void SEALANE_KERNEL_ABI sealane_chacha20poly1305_batch_portable(const sealane_args *a, void *scratch,
-                                                                const void *consts)
+void SEALANE_KERNEL_ABI sealane_chacha20poly1305_batch_portable(const void *args, void *scratch, const void *consts)
 {
-    const sealane_lane *lanes = slot_lanes(a->lanes);
+    const sealane_batch_args *a = args;
+    const sealane_lane *lanes = (const sealane_lane *)(uintptr_t)a->lanes;
     for (size_t i = 0; i < a->count; i++) {
-        const sealane_args packet = lane_args(&lanes[i], a->direction);
+        const sealane_packet_args packet = lane_args(&lanes[i], a->flags);
         sealane_chacha20poly1305_portable(&packet, scratch, consts);
     }
 }

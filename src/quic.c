@@ -80,11 +80,11 @@ void sealane_quic_keys_wipe(sealane_quic_keys *k)
 }
 
 /* The masks of samples, in the first bytes of blocks: a lane has a sample, a block and a key of that kind. */
-static void make_masks(const mask_kind *kind, const sealane_lane *lanes, size_t n)
+static void make_masks(const mask_kind *kind, const sealane_mode_lane *lanes, size_t n)
 {
     SEALANE_SCRATCH(scratch);
-    sealane_args a; /* see sealane_aes_key_init: what masks do not read is not set */
-    a.lanes = slot(lanes), a.count = n, a.direction = kind->rounds == 0 ? 0 : SEALANE_AES_MASKS;
+    sealane_mode_args a; /* see sealane_aes_key_init: what masks do not read is not set */
+    a.lanes = slot(lanes), a.count = n, a.operation = SEALANE_AES_MASKS;
     kind->level->kernel(&a, scratch, kind->level->consts);
 }
 
@@ -92,7 +92,7 @@ int sealane_quic_mask(const sealane_quic_keys *k, uint8_t mask[5], const uint8_t
 {
     const mask_kind kind = kind_of(k);
     uint8_t block[16];
-    const sealane_lane lane = {.out = slot(block), .in = slot(sample), .key = slot(kind.key)};
+    const sealane_mode_lane lane = {.out = slot(block), .in = slot(sample), .key = slot(kind.key)};
     if (kind.level == NULL)
         return SEALANE_INVALID_KEY;
     if (mask == NULL || sample == NULL)
@@ -109,12 +109,15 @@ int sealane_quic_mask(const sealane_quic_keys *k, uint8_t mask[5], const uint8_t
 typedef struct {
     union {
         _Alignas(64) sealane_lane lanes[CHUNK];
-        sealane_args one; /* if there is only one packet */
+        sealane_packet_args one; /* if there is only one packet */
     };
-    _Alignas(64) sealane_lane some[CHUNK]; /* that go through a kernel together */
-    sealane_quic_packet *packets[CHUNK];   /* that have no mistake */
-    uint8_t *numbers[CHUNK];               /* where their packet numbers begin */
-    const sealane_quic_keys *keys[CHUNK];  /* that they are sealed or opened with */
+    union {                                    /* of one call of a kernel */
+        _Alignas(64) sealane_lane some[CHUNK]; /* packets */
+        sealane_mode_lane samples[CHUNK];
+    };
+    sealane_quic_packet *packets[CHUNK];  /* that have no mistake */
+    uint8_t *numbers[CHUNK];              /* where their packet numbers begin */
+    const sealane_quic_keys *keys[CHUNK]; /* that they are sealed or opened with */
     uint64_t expected[CHUNK];
     uint8_t nonces[CHUNK][12], masks[CHUNK][16], tags[CHUNK][16];
     mask_kind kinds[CHUNK]; /* several packets one after the other may be of one */
@@ -205,7 +208,7 @@ static NOINLINE void make_row_of_masks(work *w, size_t count)
 {
     SEALANE_SCRATCH(scratch);
     const mask_kind *const kind = &w->kinds[0];
-    sealane_args a;
+    sealane_mode_args a;
     const uint8_t *in = w->numbers[0] + SAMPLE_OFFSET;
     if (count > 1) {
         for (size_t i = 0; i < count; i++)
@@ -213,7 +216,7 @@ static NOINLINE void make_row_of_masks(work *w, size_t count)
         in = w->masks[0];
     }
     a.out = slot(w->masks), a.in = slot(in), a.bytes = SAMPLE_BYTES * count;
-    a.key = slot(kind->key), a.state = 0, a.flags = SEALANE_AES_ECB_ENCRYPT;
+    a.key = slot(kind->key), a.state = 0, a.operation = SEALANE_AES_ECB_ENCRYPT;
     kind->level->kernel(&a, scratch, kind->level->consts);
 }
 
@@ -235,10 +238,10 @@ static NOINLINE void make_all_masks(work *w, size_t count)
             if (of->level != kind.level || of->rounds != kind.rounds)
                 continue;
             done |= (uint64_t)1 << i;
-            w->some[n].out = slot(w->masks[i]), w->some[n].in = slot(w->numbers[i] + SAMPLE_OFFSET);
-            w->some[n++].key = slot(of->key);
+            w->samples[n].out = slot(w->masks[i]), w->samples[n].in = slot(w->numbers[i] + SAMPLE_OFFSET);
+            w->samples[n++].key = slot(of->key);
         }
-        make_masks(&kind, w->some, n);
+        make_masks(&kind, w->samples, n);
     }
 }
 

@@ -45,7 +45,7 @@ static void set_up_gcm(sealane_key *k, const uint8_t *key, size_t key_bytes)
     SEALANE_SCRATCH(scratch);
     const sealane_level *level = key_level(k);
     sealane_gcm_key *gcm = (sealane_gcm_key *)&k->opaque[8];
-    const sealane_args a = {.key = slot(gcm), .flags = SEALANE_FLAG_SETUP};
+    const sealane_packet_args a = {.key = slot(gcm), .flags = SEALANE_FLAG_SETUP};
     gcm->rounds = 6 + key_bytes / 4;
     put_raw_key(gcm->schedule, sizeof gcm->schedule, key, key_bytes);
     level->kernel(&a, scratch, level->consts);
@@ -138,7 +138,7 @@ static void run(const sealane_packet *p, const void *key, const uint8_t *nonce, 
                 void *scratch)
 {
     const sealane_level *level = key_level(p->key);
-    const sealane_args a = {
+    const sealane_packet_args a = {
         .out = slot(p->out),
         .in = slot(p->in),
         .bytes = p->bytes,
@@ -168,7 +168,7 @@ static void run_ad(sealane_gcm_state *state, const sealane_level *level, const s
                    size_t ad_bytes, void *scratch)
 {
     static const uint8_t zero[16] = {0};
-    const sealane_args a = {
+    const sealane_packet_args a = {
         .ad = slot(ad),
         .ad_bytes = ad_bytes,
         .key = slot(key),
@@ -274,7 +274,8 @@ NOINLINE sealane_status sealane_take_back(const sealane_packet *p, void *scratch
 
 /* What sealane_seal and sealane_open have put into a kernel's arguments: there it does not take registers from the
  * packets that nearly all are. */
-static sealane_packet packet_of(const sealane_key *k, const sealane_args *a, const uint8_t *tag, size_t nonce_bytes)
+static sealane_packet packet_of(const sealane_key *k, const sealane_packet_args *a, const uint8_t *tag,
+                                size_t nonce_bytes)
 {
     return (sealane_packet){k,
                             slot_bytes(a->out),
@@ -289,7 +290,7 @@ static sealane_packet packet_of(const sealane_key *k, const sealane_args *a, con
 }
 
 /* Any packet. */
-static NOINLINE int run_packet(const sealane_key *k, const sealane_args *a, uint8_t *tag, size_t nonce_bytes,
+static NOINLINE int run_packet(const sealane_key *k, const sealane_packet_args *a, uint8_t *tag, size_t nonce_bytes,
                                void *scratch)
 {
     const sealane_packet p = packet_of(k, a, tag, nonce_bytes);
@@ -309,7 +310,7 @@ static NOINLINE int run_packet(const sealane_key *k, const sealane_args *a, uint
 }
 
 /* Nothing but what the kernel was given needs to be kept while it runs: neither the key nor where scratch begins. */
-static NOINLINE int forged(const sealane_args *a, uint8_t *scratch_room)
+static NOINLINE int forged(const sealane_packet_args *a, uint8_t *scratch_room)
 {
     const size_t key_at = a->flags & SEALANE_FLAG_NONCE ? GCM_KEY_AT : CHACHA20_KEY_AT;
     const sealane_key *k = (const sealane_key *)(const void *)(slot_bytes(a->key) - key_at);
@@ -343,7 +344,7 @@ static ALWAYS_INLINE inline const sealane_level *plain(const sealane_packet *p)
     (a).flags = SEALANE_FLAG_FIRST | SEALANE_FLAG_LAST | SEALANE_FLAG_NONCE | (direction)
 
 /* They are other ones where a level is not AES-GCM's. */
-static ALWAYS_INLINE inline void end_key(sealane_args *a, const sealane_level *level)
+static ALWAYS_INLINE inline void end_key(sealane_packet_args *a, const sealane_level *level)
 {
     if (UNLIKELY(!(level->flags & SEALANE_FLAG_NONCE))) {
         a->key += CHACHA20_KEY_AT - GCM_KEY_AT;
@@ -356,7 +357,7 @@ int sealane_seal(const sealane_key *k, uint8_t *out, uint8_t tag[16], const uint
                  const uint8_t *ad, size_t ad_bytes, const uint8_t *in, size_t in_bytes)
 {
     SEALANE_SCRATCH(scratch);
-    sealane_args a;
+    sealane_packet_args a;
     BEGIN_ARGS(a);
     BEGIN_KEY(a, 0);
     if (UNLIKELY(nonce_bytes != PLAIN_NONCE))
@@ -378,7 +379,7 @@ int sealane_open(const sealane_key *k, uint8_t *out, const uint8_t tag[16], cons
 {
     SEALANE_SCRATCH(scratch);
     uint8_t expected[SEALANE_TAG_BYTES];
-    sealane_args a;
+    sealane_packet_args a;
     BEGIN_ARGS(a);
     BEGIN_KEY(a, SEALANE_FLAG_OPEN);
     if (UNLIKELY(nonce_bytes != PLAIN_NONCE))

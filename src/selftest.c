@@ -40,7 +40,7 @@ static void fill(chain *c, size_t n)
 static void run(const chain *c, uint8_t *out, const uint8_t *in, size_t bytes, size_t ad_bytes, uint8_t *tag, int flags)
 {
     SEALANE_SCRATCH(scratch);
-    const sealane_args a = {
+    const sealane_packet_args a = {
         .out = slot(out),
         .in = slot(in),
         .bytes = bytes,
@@ -73,7 +73,7 @@ static void seal_in_parts(chain *c)
     sealane_state state;
     fill(c, LONGEST);
     for (int i = 0; i < 3; i++) {
-        const sealane_args a = {
+        const sealane_packet_args a = {
             .out = slot(c->sealed + ends[i]),
             .in = slot(c->plain + ends[i]),
             .bytes = ends[i + 1] - ends[i],
@@ -119,7 +119,8 @@ static void give_hash_key(sealane_gcm_key *key, const sealane_level *level)
 {
     SEALANE_SCRATCH(scratch);
     uint8_t h[16];
-    const sealane_args a = {.key = slot(key), .nonce = slot(h), .flags = SEALANE_FLAG_SETUP | SEALANE_FLAG_NONCE};
+    const sealane_packet_args a = {
+        .key = slot(key), .nonce = slot(h), .flags = SEALANE_FLAG_SETUP | SEALANE_FLAG_NONCE};
     sealane_gcm_hash_key(h, level, key);
     memset(key->table, 0, sizeof key->table);
     level->kernel(&a, scratch, level->consts);
@@ -130,7 +131,7 @@ static void make_gcm_keys(sealane_gcm_key keys[3], const sealane_level *level, c
 {
     for (int i = 0; i < 3; i++) {
         SEALANE_SCRATCH(scratch);
-        const sealane_args a = {.key = slot(&keys[i]), .flags = SEALANE_FLAG_SETUP};
+        const sealane_packet_args a = {.key = slot(&keys[i]), .flags = SEALANE_FLAG_SETUP};
         keys[i].rounds = (uint64_t)(10 + 2 * i);
         memcpy(keys[i].schedule, key, (size_t)(16 + 8 * i));
         level->kernel(&a, scratch, level->consts);
@@ -212,7 +213,7 @@ static int squares_are_plain(const squares *s)
 
 static void tag_of_tags(uint8_t tag[16], const squares *s)
 {
-    const sealane_args all = {
+    const sealane_packet_args all = {
         .ad = slot(s->tag),
         .ad_bytes = sizeof s->tag,
         .key = slot(s->key),
@@ -227,7 +228,8 @@ static int run_squares(squares *s, const sealane_batch *batch, const uint8_t ans
 {
     SEALANE_BATCH_SCRATCH(scratch);
     uint8_t tag[16];
-    const sealane_args seal = batch_args(s->lane, PACKETS, 0), open = batch_args(s->lane, PACKETS, SEALANE_FLAG_OPEN);
+    const sealane_batch_args seal = {.lanes = slot(s->lane), .count = PACKETS},
+                             open = {.lanes = slot(s->lane), .count = PACKETS, .flags = SEALANE_FLAG_OPEN};
     batch->kernel(&seal, scratch, batch->consts);
     tag_of_tags(tag, s);
     for (size_t n = 0; n < PACKETS; n++)
@@ -270,19 +272,19 @@ enum { MOST_BLOCKS = 96, MOST_LANES = 9 };
 typedef struct {
     const sealane_level *level;
     sealane_aes_schedules keys[3][2];
-    sealane_lane lane[MOST_BLOCKS];
+    sealane_mode_lane lane[MOST_BLOCKS];
     uint8_t text[16 * MOST_BLOCKS], state[16], initial[MOST_LANES][16];
 } modes;
 
 static void run_mode(modes *m, uint64_t operation, void *key, size_t blocks)
 {
     SEALANE_SCRATCH(scratch);
-    const sealane_args a = {.out = slot(m->text),
-                            .in = slot(m->text),
-                            .bytes = 16 * blocks,
-                            .key = slot(key),
-                            .state = slot(m->state),
-                            .flags = operation};
+    const sealane_mode_args a = {.out = slot(m->text),
+                                 .in = slot(m->text),
+                                 .bytes = 16 * blocks,
+                                 .key = slot(key),
+                                 .state = slot(m->state),
+                                 .operation = operation};
     m->level->kernel(&a, scratch, m->level->consts);
 }
 
@@ -290,12 +292,13 @@ static void run_mode(modes *m, uint64_t operation, void *key, size_t blocks)
 static void run_mode_lanes(modes *m, uint64_t operation, sealane_aes_schedules key[2], size_t count, size_t blocks)
 {
     SEALANE_SCRATCH(scratch);
-    const sealane_args a = {.lanes = slot(m->lane), .count = count, .lane_bytes = 16 * blocks, .direction = operation};
+    const sealane_mode_args a = {
+        .lanes = slot(m->lane), .count = count, .bytes_each = 16 * blocks, .operation = operation};
     for (size_t l = 0; l < count; l++)
-        m->lane[l] = (sealane_lane){.out = slot(m->text + 16 * blocks * l),
-                                    .in = slot(m->text + 16 * blocks * l),
-                                    .key = slot(&key[l % 2]),
-                                    .nonce = slot(m->initial[l % MOST_LANES])};
+        m->lane[l] = (sealane_mode_lane){.out = slot(m->text + 16 * blocks * l),
+                                         .in = slot(m->text + 16 * blocks * l),
+                                         .key = slot(&key[l % 2]),
+                                         .chain = slot(m->initial[l % MOST_LANES])};
     m->level->kernel(&a, scratch, m->level->consts);
 }
 
@@ -342,7 +345,7 @@ enum { MASKS = 36 };
 int sealane_chacha20masks_selftest(const sealane_level *level)
 {
     SEALANE_SCRATCH(scratch);
-    sealane_lane lane[MASKS];
+    sealane_mode_lane lane[MASKS];
     uint8_t keys[3 * MASKS + 32], samples[MASKS][16];
     for (size_t i = 0; i < sizeof keys; i++)
         keys[i] = (uint8_t)(0x80 + i);
@@ -350,14 +353,14 @@ int sealane_chacha20masks_selftest(const sealane_level *level)
         for (size_t j = 0; j < 16; j++)
             samples[l][j] = (uint8_t)(7 * j + l);
     for (size_t l = 0; l < MASKS; l++)
-        lane[l] = (sealane_lane){.out = slot(samples[l]), .in = slot(samples[l]), .key = slot(keys + 3 * l)};
+        lane[l] = (sealane_mode_lane){.out = slot(samples[l]), .in = slot(samples[l]), .key = slot(keys + 3 * l)};
     for (size_t n = 1; n <= MASKS; n++) {
-        const sealane_args a = {.lanes = slot(lane), .count = n};
+        const sealane_mode_args a = {.lanes = slot(lane), .count = n};
         level->kernel(&a, scratch, level->consts);
     }
     for (size_t l = 2; l < MASKS; l += 2) {
         lane[0].key = slot(samples[l]);
-        const sealane_args a = {.lanes = slot(lane), .count = 1};
+        const sealane_mode_args a = {.lanes = slot(lane), .count = 1};
         level->kernel(&a, scratch, level->consts);
     }
     return equal16(samples[0], masks_answer);

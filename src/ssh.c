@@ -48,7 +48,7 @@ static void make_nonce(uint8_t nonce[NONCE_BYTES], uint32_t sequence)
     store32(nonce + 8, swap32(sequence));
 }
 
-static NOINLINE void call(const sealane_level *level, const sealane_args *a)
+static NOINLINE void call(const sealane_level *level, const void *a)
 {
     SEALANE_SCRATCH(scratch);
     level->kernel(a, scratch, level->consts);
@@ -59,7 +59,7 @@ static void crypt(const sealane_key *k, const uint8_t nonce[NONCE_BYTES], uint8_
 {
     sealane_state state = {.counter = 1};
     uint8_t nothing[16];
-    const sealane_args a = {
+    const sealane_packet_args a = {
         .out = slot(out),
         .in = slot(in),
         .bytes = bytes,
@@ -77,7 +77,7 @@ static void authenticate(const sealane_key *k, const uint8_t nonce[NONCE_BYTES],
 {
     const size_t whole = bytes & ~(size_t)15;
     sealane_state state;
-    const sealane_args a = {
+    const sealane_packet_args a = {
         .ad = slot(in),
         .ad_bytes = whole,
         .key = slot(key_bytes_of(k)),
@@ -97,11 +97,11 @@ static void crypt_length(const sealane_key *k, const uint8_t nonce[NONCE_BYTES],
 {
     const sealane_table *table = &sealane_tables[SEALANE_CHACHA20MASKS];
     uint8_t counter_and_nonce[4 + NONCE_BYTES] = {0}, mask[8];
-    sealane_lane lane;
-    sealane_args a;
+    sealane_mode_lane lane;
+    sealane_mode_args a;
     memcpy(counter_and_nonce + 4, nonce, NONCE_BYTES);
     lane.out = slot(mask), lane.in = slot(counter_and_nonce), lane.key = slot(key_bytes_of(k));
-    a.in = slot(&lane), a.bytes = 1, a.flags = 0;
+    a.lanes = slot(&lane), a.count = 1, a.operation = SEALANE_AES_MASKS;
     call(&table->levels[sealane_level_of_process(table)], &a);
     store32(out, load32(in) ^ load32(mask));
     wipe(mask, sizeof mask);

@@ -106,7 +106,7 @@ static NOINLINE void run_kernel(stream *s, void *state, uint8_t *out, const uint
     SEALANE_SCRATCH(scratch);
     const sealane_level *level = key_level(s->key_of);
     const sealane_gcm_key *gcm = gcm_of(s);
-    const sealane_args a = {
+    const sealane_packet_args a = {
         .out = slot(out),
         .in = slot(in),
         .bytes = bytes,

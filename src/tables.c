@@ -25,8 +25,9 @@ extern sealane_kernel sealane_chacha20poly1305_batch_avx2;
 extern const uint8_t sealane_chacha20poly1305_batch_avx2_constants[];
 
 /* Two kernels as one level: whole packets leave no state. */
-static void SEALANE_KERNEL_ABI sealane_chacha20poly1305_avx512mix(const sealane_args *a, void *scratch, const void *consts)
+static void SEALANE_KERNEL_ABI sealane_chacha20poly1305_avx512mix(const void *args, void *scratch, const void *consts)
 {
+    const sealane_packet_args *a = args;
     const int opened = (a->flags & SEALANE_FLAG_OPEN) && a->bytes > 512 && a->bytes <= 576;
     if ((a->flags & WHOLE) == WHOLE && (a->bytes <= 320 || opened))
         sealane_chacha20poly1305_avx512vl(a, scratch, sealane_chacha20poly1305_avx512vl_constants);

@@ -43,9 +43,9 @@ sealane_kernel *corrupt_inner;
 #if defined(__x86_64__)
 #define HAVE_ABI_CHECK 1
 
-void abi_call(sealane_kernel *, const sealane_args *, void *scratch, const void *consts);
+void abi_call(sealane_kernel *, const void *, void *scratch, const void *consts);
 
-static void call_watched(sealane_kernel *kernel, const sealane_args *a, void *scratch, const void *consts)
+static void call_watched(sealane_kernel *kernel, const void *a, void *scratch, const void *consts)
 {
     randomize(abi_before.general, sizeof abi_before.general);
     for (int i = 6; i < 16; i++)
@@ -94,9 +94,9 @@ static const char *abi_violation(void)
     (defined(__riscv_float_abi_double) && defined(__LP64__))
 #define HAVE_ABI_CHECK 1
 
-void abi_call(sealane_kernel *, const sealane_args *, void *scratch, const void *consts);
+void abi_call(sealane_kernel *, const void *, void *scratch, const void *consts);
 
-static void call_watched(sealane_kernel *kernel, const sealane_args *a, void *scratch, const void *consts)
+static void call_watched(sealane_kernel *kernel, const void *a, void *scratch, const void *consts)
 {
     randomize(abi_before.general, sizeof abi_before.general);
     randomize(abi_before.vector, sizeof abi_before.vector);
@@ -146,9 +146,9 @@ static const char *abi_violation(void)
 #elif defined(__mips__) && defined(_ABIO32) && _MIPS_SIM == _ABIO32 && !defined(__PIE__)
 #define HAVE_ABI_CHECK 1
 
-void abi_call(sealane_kernel *, const sealane_args *, void *scratch, const void *consts);
+void abi_call(sealane_kernel *, const void *, void *scratch, const void *consts);
 
-static void call_watched(sealane_kernel *kernel, const sealane_args *a, void *scratch, const void *consts)
+static void call_watched(sealane_kernel *kernel, const void *a, void *scratch, const void *consts)
 {
     randomize(abi_before.general, sizeof abi_before.general);
     abi_call(kernel, a, scratch, consts);
@@ -168,7 +168,7 @@ static const char *abi_violation(void)
 #else
 #define HAVE_ABI_CHECK 0
 
-static void call_watched(sealane_kernel *kernel, const sealane_args *a, void *scratch, const void *consts)
+static void call_watched(sealane_kernel *kernel, const void *a, void *scratch, const void *consts)
 {
     kernel(a, scratch, consts);
 }

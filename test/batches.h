@@ -73,7 +73,7 @@ static int place_lane(sealane_lane *lane, lane_job *j)
 
 static void expect_lane(lane_job *j)
 {
-    const sealane_args a = {
+    const sealane_packet_args a = {
         .out = slot(j->want),
         .in = slot(j->text),
         .bytes = j->bytes,
@@ -119,7 +119,7 @@ static int run_lanes(void)
     const size_t lanes_bytes = lane_count * sizeof(sealane_lane);
     sealane_lane *lanes = (void *)arena_place(&arena_lanes, lanes_bytes, 1, 0);
     const sealane_batch *batch = &now.level.batch;
-    const sealane_args a = batch_args(lanes, lane_count, now.open ? SEALANE_FLAG_OPEN : 0);
+    const sealane_batch_args a = {.lanes = slot(lanes), .count = lane_count, .flags = now.open ? SEALANE_FLAG_OPEN : 0};
     for (now.part = 0; now.part < lane_count; now.part++) {
         if (!place_lane(&lanes[now.part], &lane_jobs[now.part]))
             return 0;
@@ -423,9 +423,9 @@ static int group_batches(void)
 
 static const sealane_batch *corrupt_batch_inner;
 
-static sealane_lane *lane_of(const sealane_args *a, size_t i)
+static sealane_lane *lane_of(const sealane_batch_args *a, size_t i)
 {
-    return slot_lanes(a->in) + i;
+    return (sealane_lane *)(uintptr_t)a->lanes + i;
 }
 
 #define BATCH_INNER() corrupt_batch_inner->kernel(a, scratch, consts)
@@ -442,25 +442,25 @@ static sealane_lane *lane_of(const sealane_args *a, size_t i)
     X(mixed, "lanes-of-mixed-lengths") \
     X(ones, "text-of-ones")
 
-CORRUPTER(corrupt_batch_tag)
+CORRUPTER_OF(batch, corrupt_batch_tag)
 {
     BATCH_INNER();
-    if (a->bytes > 17)
+    if (a->count > 17)
         slot_bytes(lane_of(a, 17)->tag)[15] ^= 0x80;
 }
 
-CORRUPTER(corrupt_batch_text)
+CORRUPTER_OF(batch, corrupt_batch_text)
 {
     BATCH_INNER();
-    for (size_t i = 0; i < a->bytes; i++)
+    for (size_t i = 0; i < a->count; i++)
         if (lane_of(a, i)->bytes == 333)
             slot_bytes(lane_of(a, i)->out)[332] ^= 1;
 }
 
 /* Two lanes of one length with each other's key. */
-CORRUPTER(corrupt_batch_crossed)
+CORRUPTER_OF(batch, corrupt_batch_crossed)
 {
-    const int crossed = a->bytes > 33 && lane_of(a, 32)->bytes == lane_of(a, 33)->bytes;
+    const int crossed = a->count > 33 && lane_of(a, 32)->bytes == lane_of(a, 33)->bytes;
     if (crossed) {
         const uint64_t k = lane_of(a, 32)->key;
         lane_of(a, 32)->key = lane_of(a, 33)->key, lane_of(a, 33)->key = k;
@@ -472,52 +472,52 @@ CORRUPTER(corrupt_batch_crossed)
     }
 }
 
-CORRUPTER(corrupt_batch_behind)
+CORRUPTER_OF(batch, corrupt_batch_behind)
 {
     BATCH_INNER();
-    for (size_t i = 0; i < a->bytes; i++)
+    for (size_t i = 0; i < a->count; i++)
         if (lane_of(a, i)->bytes == 130)
             slot_bytes(lane_of(a, i)->out)[130] = 0;
 }
 
-CORRUPTER(corrupt_batch_reads)
+CORRUPTER_OF(batch, corrupt_batch_reads)
 {
     BATCH_INNER();
-    for (size_t i = 0; i < a->bytes; i++)
+    for (size_t i = 0; i < a->count; i++)
         if (lane_of(a, i)->bytes % 16 == 7)
             (void)*(volatile uint8_t *)(slot_bytes(lane_of(a, i)->in) + lane_of(a, i)->bytes);
 }
 
-CORRUPTER(corrupt_batch_last)
+CORRUPTER_OF(batch, corrupt_batch_last)
 {
-    sealane_args fewer = *a;
-    fewer.bytes -= a->bytes % 16 == 1;
+    sealane_batch_args fewer = *a;
+    fewer.count -= a->count % 16 == 1;
     corrupt_batch_inner->kernel(&fewer, scratch, consts);
 }
 
-CORRUPTER(corrupt_batch_lanes)
+CORRUPTER_OF(batch, corrupt_batch_lanes)
 {
     BATCH_INNER();
-    if (a->bytes > 3)
+    if (a->count > 3)
         lane_of(a, 3)->bytes++;
 }
 
-CORRUPTER(corrupt_batch_scratch)
+CORRUPTER_OF(batch, corrupt_batch_scratch)
 {
     BATCH_INNER();
-    memcpy((uint8_t *)scratch + SEALANE_BATCH_SCRATCH_BYTES - 8, slot_bytes(lane_of(a, 0)->key), a->bytes ? 8 : 0);
+    memcpy((uint8_t *)scratch + SEALANE_BATCH_SCRATCH_BYTES - 8, slot_bytes(lane_of(a, 0)->key), a->count ? 8 : 0);
 }
 
-CORRUPTER(corrupt_batch_mixed)
+CORRUPTER_OF(batch, corrupt_batch_mixed)
 {
     BATCH_INNER();
-    if (a->bytes > 1 && lane_of(a, 0)->bytes / 64 > lane_of(a, 1)->bytes / 64 + 3)
+    if (a->count > 1 && lane_of(a, 0)->bytes / 64 > lane_of(a, 1)->bytes / 64 + 3)
         slot_bytes(lane_of(a, 1)->tag)[0] ^= 1;
 }
 
-CORRUPTER(corrupt_batch_ones)
+CORRUPTER_OF(batch, corrupt_batch_ones)
 {
-    int ones = a->bytes > 0 && (a->flags & SEALANE_FLAG_OPEN) && lane_of(a, 0)->bytes >= 64;
+    int ones = a->count > 0 && (a->flags & SEALANE_FLAG_OPEN) && lane_of(a, 0)->bytes >= 64;
     for (size_t i = 0; ones && i < lane_of(a, 0)->bytes; i++)
         ones = slot_bytes(lane_of(a, 0)->in)[i] == 0xff;
     BATCH_INNER();
@@ -526,10 +526,10 @@ CORRUPTER(corrupt_batch_ones)
 }
 
 /* For the self-test of batches: right except in the lane of 1024 bytes, which goes last there. */
-CORRUPTER(wrong_batch_tag)
+CORRUPTER_OF(batch, wrong_batch_tag)
 {
     now.gcm ? sealane_aesgcm_batch_portable(a, scratch, consts)
             : sealane_chacha20poly1305_batch_portable(a, scratch, consts);
-    if (a->bytes > 0 && lane_of(a, a->bytes - 1)->bytes == 1024)
-        slot_bytes(lane_of(a, a->bytes - 1)->tag)[7] ^= 1;
+    if (a->count > 0 && lane_of(a, a->count - 1)->bytes == 1024)
+        slot_bytes(lane_of(a, a->count - 1)->tag)[7] ^= 1;
 }

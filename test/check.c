@@ -40,7 +40,15 @@
 #include "packet.h"
 #include "packets.h"
 
-#define CORRUPTER(id) static void SEALANE_KERNEL_ABI id(const sealane_args *a, void *scratch, const void *consts)
+/* A kernel of a kind that is wrong in one way. */
+#define CORRUPTER_OF(kind, id)                                                             \
+    static void id##_with(const sealane_##kind##_args *, void *, const void *);            \
+    static void SEALANE_KERNEL_ABI id(const void *args, void *scratch, const void *consts) \
+    {                                                                                      \
+        id##_with(args, scratch, consts);                                                  \
+    }                                                                                      \
+    static void id##_with(const sealane_##kind##_args *a, void *scratch, const void *consts)
+#define CORRUPTER(id) CORRUPTER_OF(packet, id)
 #define INNER() corrupt_inner(a, scratch, consts)
 
 #include "batches.h"

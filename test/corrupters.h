@@ -79,7 +79,7 @@ CORRUPTER(corrupt_input)
 CORRUPTER(corrupt_arguments)
 {
     INNER();
-    ((sealane_args *)(uintptr_t)a)->bytes ^= a->bytes == 900;
+    ((sealane_packet_args *)(uintptr_t)a)->bytes ^= a->bytes == 900;
 }
 
 CORRUPTER(corrupt_long_ad)
@@ -129,7 +129,7 @@ CORRUPTER(corrupt_empty_part)
         INNER();
 }
 
-static sealane_state *state_of(const sealane_args *a)
+static sealane_state *state_of(const sealane_packet_args *a)
 {
     return a->flags & SEALANE_FLAG_LAST ? NULL : (sealane_state *)(uintptr_t)a->state;
 }
@@ -198,7 +198,7 @@ CORRUPTER(corrupt_all_ones)
         slot_bytes(a->tag)[8] ^= 1;
 }
 
-static sealane_gcm_state *gcm_state_of(const sealane_args *a)
+static sealane_gcm_state *gcm_state_of(const sealane_packet_args *a)
 {
     return a->flags & (SEALANE_FLAG_LAST | SEALANE_FLAG_SETUP) ? NULL : (sealane_gcm_state *)(uintptr_t)a->state;
 }
@@ -262,7 +262,7 @@ CORRUPTER(corrupt_gcm_key_in_use)
 /* J0 where there is but a nonce. */
 CORRUPTER(corrupt_gcm_nonce)
 {
-    sealane_args b = *a;
+    sealane_packet_args b = *a;
     if (a->flags & SEALANE_FLAG_FIRST)
         b.flags &= ~(uint64_t)SEALANE_FLAG_NONCE;
     corrupt_inner(&b, scratch, consts);

@@ -7,7 +7,7 @@ static arena arena_mode_lanes, arena_mode_keys, arena_mode_states;
 
 static void mode_arenas_new(void)
 {
-    arena_mode_lanes = arena_new(MODE_LANES_MAX * sizeof(sealane_lane));
+    arena_mode_lanes = arena_new(MODE_LANES_MAX * sizeof(sealane_mode_lane));
     arena_mode_keys = arena_new(MODE_LANES_MAX * sizeof(sealane_aes_schedules));
     arena_mode_states = arena_new((size_t)MODE_LANES_MAX * 16);
 }
@@ -30,7 +30,7 @@ static void describe_mode(char *into, size_t room)
              now.skew_out, now.skew_in);
 }
 
-static void mode_portable(const sealane_args *a)
+static void mode_portable(const sealane_mode_args *a)
 {
     (now.primitive == SEALANE_AES ? sealane_aes_portable : sealane_chacha20masks_portable)(a, NULL, NULL);
 }
@@ -41,9 +41,9 @@ static sealane_aes_schedules *mode_key(unsigned i, unsigned count, sealane_aes_s
     sealane_aes_schedules *k =
         (void *)(arena_place(&arena_mode_keys, count * sizeof *k, now.at_end, 0) + i * sizeof *k);
     const size_t raw_bytes = (size_t)(4 * now.rounds - 24);
-    const sealane_args of_twin = {.key = slot(twin), .flags = SEALANE_AES_SETUP},
-                       a = {.key = slot(k), .flags = SEALANE_AES_SETUP},
-                       encrypts_only = {.key = slot(k), .bytes = 1, .flags = SEALANE_AES_SETUP};
+    const sealane_mode_args of_twin = {.key = slot(twin), .operation = SEALANE_AES_SETUP},
+                            a = {.key = slot(k), .operation = SEALANE_AES_SETUP},
+                            encrypts_only = {.key = slot(k), .encrypts_only = 1, .operation = SEALANE_AES_SETUP};
     sealane_aes_schedules before, kept;
     randomize(k, sizeof *k);
     if (now.fill >= 0)
@@ -115,14 +115,14 @@ static int run_mode_now(void)
         memcpy(in, text, now.bytes);
     memcpy(states, state, 16);
     memcpy(&before, k, sizeof before);
-    const sealane_args want = {.out = slot(expected),
-                               .in = slot(text),
-                               .bytes = now.bytes,
-                               .key = slot(&twin),
-                               .state = slot(state),
-                               .flags = mode.operation};
+    const sealane_mode_args want = {.out = slot(expected),
+                                    .in = slot(text),
+                                    .bytes = now.bytes,
+                                    .key = slot(&twin),
+                                    .state = slot(state),
+                                    .operation = mode.operation};
     mode_portable(&want);
-    sealane_args a = want;
+    sealane_mode_args a = want;
     a.out = slot(now.bytes ? out : NULL), a.in = slot(now.bytes ? in : NULL), a.key = slot(k);
     a.state = slot(mode.operation <= SEALANE_AES_ECB_DECRYPT ? NULL : states);
     if (!call_part(&a, &now.level) || !same_bytes(out, expected, now.bytes, "output") ||
@@ -140,7 +140,7 @@ static int run_mode_now(void)
 static int run_lanes_now(void)
 {
     static sealane_aes_schedules twins[MODE_LANES_MAX];
-    static sealane_lane wanted[MODE_LANES_MAX], before[MODE_LANES_MAX];
+    static sealane_mode_lane wanted[MODE_LANES_MAX], before[MODE_LANES_MAX];
     static uint8_t states_want[16 * MODE_LANES_MAX];
     const int masks = now.primitive == SEALANE_CHACHA20MASKS, n = (int)mode.count;
     const size_t in_step = masks ? 16 : 16 * mode.blocks, out_step = masks ? 8 : in_step;
@@ -149,7 +149,7 @@ static int run_lanes_now(void)
     uint8_t *out = arena_place(&arena_out, now.bytes, now.at_end, now.skew_out);
     uint8_t *in = now.in_place && !masks ? out : arena_place(&arena_in, in_bytes, now.at_end, now.skew_in);
     uint8_t *states = arena_place(&arena_mode_states, 16 * mode.count, now.at_end, now.skew_in);
-    sealane_lane *lanes = (void *)arena_place(&arena_mode_lanes, mode.count * sizeof *lanes, now.at_end, 0);
+    sealane_mode_lane *lanes = (void *)arena_place(&arena_mode_lanes, mode.count * sizeof *lanes, now.at_end, 0);
     uint8_t *raw_keys = arena_place(&arena_mode_keys, 32 * mode.count, now.at_end, now.skew_in);
     if (masks)
         randomize(raw_keys, 32 * mode.count);
@@ -162,20 +162,20 @@ static int run_lanes_now(void)
         void *k = masks ? raw_keys + 32 * i : (void *)mode_key((unsigned)i, mode.count, &twins[i]);
         if (k == NULL)
             return 0;
-        lanes[i] = (sealane_lane){
+        lanes[i] = (sealane_mode_lane){
             .out = slot(out + out_step * (size_t)i), .in = slot(in + in_step * (size_t)i), .key = slot(k)};
-        lanes[i].nonce = slot(mode.operation == SEALANE_AES_CBC_ENCRYPT ? states + 16 * i : NULL);
-        wanted[i] = (sealane_lane){.out = slot(expected + out_step * (size_t)i),
-                                   .in = slot(text + in_step * (size_t)i),
-                                   .key = masks ? slot(k) : slot(&twins[i]),
-                                   .nonce = slot(states_want + 16 * i)};
+        lanes[i].chain = slot(mode.operation == SEALANE_AES_CBC_ENCRYPT ? states + 16 * i : NULL);
+        wanted[i] = (sealane_mode_lane){.out = slot(expected + out_step * (size_t)i),
+                                        .in = slot(text + in_step * (size_t)i),
+                                        .key = masks ? slot(k) : slot(&twins[i]),
+                                        .chain = slot(states_want + 16 * i)};
     }
     memcpy(before, lanes, mode.count * sizeof *lanes);
-    sealane_args a = {.in = slot(wanted), .bytes = mode.count, .flags = masks ? 0 : mode.operation};
+    sealane_mode_args a = {.lanes = slot(wanted), .count = mode.count, .operation = masks ? 0 : mode.operation};
     if (mode.operation == SEALANE_AES_CBC_ENCRYPT)
-        a.total = in_step;
+        a.bytes_each = in_step;
     mode_portable(&a);
-    a.in = slot(lanes);
+    a.lanes = slot(lanes);
     if (!call_part(&a, &now.level) || !same_bytes(out, expected, now.bytes, "output") ||
         !same_bytes(states, states_want, 16 * mode.count, "state"))
         return 0;
@@ -298,85 +298,90 @@ static const group mask_groups[] = {{"modes-masks", group_masks}};
 
 /* ---- Kernels that are wrong in one way ---- */
 
-static int is_text(const sealane_args *a)
+static int is_text(const sealane_mode_args *a)
 {
-    return a->flags >= SEALANE_AES_ECB_ENCRYPT && a->flags <= SEALANE_AES_XTS_DECRYPT && a->bytes != 0;
+    return a->operation >= SEALANE_AES_ECB_ENCRYPT && a->operation <= SEALANE_AES_XTS_DECRYPT && a->bytes != 0;
 }
 
-static int is_chained(const sealane_args *a)
+static int is_chained(const sealane_mode_args *a)
 {
-    return a->flags == SEALANE_AES_CBC_ENCRYPT && now.primitive == SEALANE_AES;
+    return a->operation == SEALANE_AES_CBC_ENCRYPT && now.primitive == SEALANE_AES;
 }
 
-static int is_lanes(const sealane_args *a)
+static int is_lanes(const sealane_mode_args *a)
 {
-    return is_chained(a) || a->flags == SEALANE_AES_MASKS || now.primitive == SEALANE_CHACHA20MASKS;
+    return is_chained(a) || a->operation == SEALANE_AES_MASKS || now.primitive == SEALANE_CHACHA20MASKS;
 }
 
-CORRUPTER(corrupt_mode_text)
+static sealane_mode_lane *mode_lane_of(const sealane_mode_args *a, size_t i)
+{
+    return (sealane_mode_lane *)(uintptr_t)a->lanes + i;
+}
+
+CORRUPTER_OF(mode, corrupt_mode_text)
 {
     INNER();
-    if (is_text(a) && a->flags == SEALANE_AES_XTS_DECRYPT && a->bytes == 16 * 77)
+    if (is_text(a) && a->operation == SEALANE_AES_XTS_DECRYPT && a->bytes == 16 * 77)
         slot_bytes(a->out)[16 * 77 - 1] ^= 1;
 }
 
-CORRUPTER(corrupt_mode_state)
+CORRUPTER_OF(mode, corrupt_mode_state)
 {
     INNER();
-    if (is_text(a) && a->flags == SEALANE_AES_CBC_DECRYPT && a->bytes == 16 * 33)
+    if (is_text(a) && a->operation == SEALANE_AES_CBC_DECRYPT && a->bytes == 16 * 33)
         slot_bytes(a->state)[15] ^= 0x80;
 }
 
-CORRUPTER(corrupt_mode_behind)
+CORRUPTER_OF(mode, corrupt_mode_behind)
 {
     INNER();
     if (is_text(a) && a->bytes == 16 * 5)
         slot_bytes(a->out)[a->bytes] = 0;
 }
 
-CORRUPTER(corrupt_mode_before)
+CORRUPTER_OF(mode, corrupt_mode_before)
 {
     INNER();
     if (is_text(a) && a->bytes == 16 * 5)
         slot_bytes(a->out)[-1] = 0;
 }
 
-CORRUPTER(corrupt_mode_reads)
+CORRUPTER_OF(mode, corrupt_mode_reads)
 {
     INNER();
     if (is_text(a))
         (void)*(volatile uint8_t *)(slot_bytes(a->in) + a->bytes);
 }
 
-CORRUPTER(corrupt_mode_reads_key)
+CORRUPTER_OF(mode, corrupt_mode_reads_key)
 {
     INNER();
     if (is_text(a))
         (void)*(volatile uint8_t *)(slot_bytes(a->key) + SEALANE_AES_KEY_BYTES);
 }
 
-CORRUPTER(corrupt_mode_input)
+CORRUPTER_OF(mode, corrupt_mode_input)
 {
     INNER();
     if (is_text(a) && a->in != a->out)
         slot_bytes(a->in)[a->bytes - 1] ^= a->bytes == 16 * 100;
 }
 
-CORRUPTER(corrupt_mode_key)
+CORRUPTER_OF(mode, corrupt_mode_key)
 {
     INNER();
-    if (a->flags == SEALANE_AES_SETUP && now.rounds == 12 && now.primitive == SEALANE_AES)
+    if (a->operation == SEALANE_AES_SETUP && now.rounds == 12 && now.primitive == SEALANE_AES)
         ((sealane_aes_schedules *)(uintptr_t)a->key)->schedule[5] ^= 1;
 }
 
-CORRUPTER(corrupt_mode_key_encrypts)
+CORRUPTER_OF(mode, corrupt_mode_key_encrypts)
 {
     INNER();
-    if (a->flags == SEALANE_AES_SETUP && a->bytes != 0 && now.primitive == SEALANE_AES)
+    if (a->operation == SEALANE_AES_SETUP && a->encrypts_only != 0 && now.primitive == SEALANE_AES)
         ((sealane_aes_schedules *)(uintptr_t)a->key)->schedule[16 * now.rounds + 3] ^= 1;
 }
 
-CORRUPTER(corrupt_mode_key_in_use)
+CORRUPTER_OF(mode, corrupt_mode_key_in_use)
 {
     INNER();
     if (is_text(a))
@@ -384,62 +389,62 @@ CORRUPTER(corrupt_mode_key_in_use)
 }
 
 /* The counter runs into what is before it. */
-CORRUPTER(corrupt_mode_wrap)
+CORRUPTER_OF(mode, corrupt_mode_wrap)
 {
-    const int ctr = is_text(a) && a->flags == SEALANE_AES_CTR;
+    const int ctr = is_text(a) && a->operation == SEALANE_AES_CTR;
     const uint32_t counter = ctr ? swap32(load32(slot_bytes(a->state) + 12)) : 0;
     INNER();
     if (ctr && counter + a->bytes / 16 > (uint64_t)1 << 32)
         slot_bytes(a->out)[a->bytes - 1] ^= 1;
 }
 
-CORRUPTER(corrupt_mode_scratch)
+CORRUPTER_OF(mode, corrupt_mode_scratch)
 {
     INNER();
-    if (a->flags == SEALANE_AES_MASKS || is_text(a))
+    if (a->operation == SEALANE_AES_MASKS || is_text(a))
         memset((uint8_t *)scratch + SEALANE_SCRATCH_SAVE_BYTES, 0x11, 8);
 }
 
-CORRUPTER(corrupt_mode_lane)
+CORRUPTER_OF(mode, corrupt_mode_lane)
 {
     INNER();
-    if (is_lanes(a) && a->bytes > 17)
-        slot_bytes(lane_of(a, 17)->out)[7] ^= 0x80;
+    if (is_lanes(a) && a->count > 17)
+        slot_bytes(mode_lane_of(a, 17)->out)[7] ^= 0x80;
 }
 
-CORRUPTER(corrupt_mode_last_lane)
+CORRUPTER_OF(mode, corrupt_mode_last_lane)
 {
-    sealane_args fewer = *a;
-    fewer.bytes -= is_lanes(a) && a->bytes % 8 == 1;
+    sealane_mode_args fewer = *a;
+    fewer.count -= is_lanes(a) && a->count % 8 == 1;
     corrupt_inner(&fewer, scratch, consts);
 }
 
-CORRUPTER(corrupt_mode_lanes)
+CORRUPTER_OF(mode, corrupt_mode_lanes)
 {
     INNER();
-    if (is_lanes(a) && a->bytes > 3)
-        lane_of(a, 3)->bytes++;
+    if (is_lanes(a) && a->count > 3)
+        mode_lane_of(a, 3)->none++;
 }
 
-CORRUPTER(corrupt_mode_chain)
+CORRUPTER_OF(mode, corrupt_mode_chain)
 {
     INNER();
     if (is_chained(a))
-        slot_bytes(lane_of(a, a->bytes - 1)->nonce)[0] ^= a->bytes > 8;
+        slot_bytes(mode_lane_of(a, a->count - 1)->chain)[0] ^= a->count > 8;
 }
 
-CORRUPTER(corrupt_mode_mask_read)
+CORRUPTER_OF(mode, corrupt_mode_mask_read)
 {
     INNER();
     if (is_lanes(a) && !is_chained(a))
-        (void)*(volatile uint8_t *)(slot_bytes(lane_of(a, a->bytes - 1)->in) + 16);
+        (void)*(volatile uint8_t *)(slot_bytes(mode_lane_of(a, a->count - 1)->in) + 16);
 }
 
-CORRUPTER(corrupt_mode_mask_write)
+CORRUPTER_OF(mode, corrupt_mode_mask_write)
 {
     INNER();
     if (now.primitive == SEALANE_CHACHA20MASKS)
-        slot_bytes(lane_of(a, a->bytes - 1)->out)[8] = 0;
+        slot_bytes(mode_lane_of(a, a->count - 1)->out)[8] = 0;
 }
 
 #define MODE_CORRUPTERS(X)               \
@@ -464,16 +469,16 @@ CORRUPTER(corrupt_mode_mask_write)
     X(mask_read, "mask-read-behind")
 
 /* A level with a wrong answer is passed by. */
-CORRUPTER(wrong_mode)
+CORRUPTER_OF(mode, wrong_mode)
 {
     sealane_aes_portable(a, scratch, consts);
-    if (a->flags == SEALANE_AES_CBC_ENCRYPT && !corrupting_is("mode-self-test"))
-        slot_bytes(lane_of(a, 0)->nonce)[3] ^= 1;
+    if (a->operation == SEALANE_AES_CBC_ENCRYPT && !corrupting_is("mode-self-test"))
+        slot_bytes(mode_lane_of(a, 0)->chain)[3] ^= 1;
 }
 
-CORRUPTER(wrong_masks)
+CORRUPTER_OF(mode, wrong_masks)
 {
     sealane_chacha20masks_portable(a, scratch, consts);
     if (!corrupting_is("mode-self-test"))
-        slot_bytes(lane_of(a, 0)->out)[7] ^= 1;
+        slot_bytes(mode_lane_of(a, 0)->out)[7] ^= 1;
 }

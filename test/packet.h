@@ -89,7 +89,7 @@ static size_t nonce_size(void)
     return now.with_j0 ? 16 : 12;
 }
 
-static void portable(sealane_args a, state_of_either *state, uint64_t flags)
+static void portable(sealane_packet_args a, state_of_either *state, uint64_t flags)
 {
     a.state = slot(state), a.flags = flags;
     if (now.gcm) {
@@ -108,7 +108,7 @@ static uint64_t first_flags(void)
 static void expect(void)
 {
     state_of_either state;
-    const sealane_args a = {
+    const sealane_packet_args a = {
         .out = slot(expected),
         .in = slot(text),
         .bytes = now.bytes,
@@ -190,28 +190,27 @@ static int scratch_wiped(const arena *a, size_t end, uint8_t pattern)
 }
 
 /* One call of a kernel, its arguments and scratch memory watched. */
-static int call_kernel(const sealane_args *a, sealane_kernel *kernel, const void *consts, const arena *scratch,
-                       size_t end)
+static int call_kernel(const void *a, sealane_kernel *kernel, const void *consts, const arena *scratch, size_t end)
 {
-    sealane_args *args = (void *)arena_place(&arena_args, sizeof *args, 1, 0);
+    void *args = arena_place(&arena_args, SEALANE_ARGS_BYTES, 1, 0);
     const uint8_t pattern = (uint8_t)(random64() | 1);
-    *args = *a;
+    memcpy(args, a, SEALANE_ARGS_BYTES);
     memset(scratch->base, pattern, scratch->room);
     call_watched(kernel, args, scratch->base, consts);
     const char *violation = HAVE_ABI_CHECK ? abi_violation() : NULL;
     if (violation)
         return fail("%s", violation);
-    if (memcmp(args, a, sizeof *a) != 0)
+    if (memcmp(args, a, SEALANE_ARGS_BYTES) != 0)
         return fail("the arguments were changed");
     return kernel == sealane_chacha20poly1305_portable || scratch_wiped(scratch, end, pattern);
 }
 
-static int call_part(const sealane_args *a, const sealane_level *level)
+static int call_part(const void *a, const sealane_level *level)
 {
     return call_kernel(a, level->kernel, level->consts, &arena_scratch, scratch_end(level));
 }
 
-static int run_parts(sealane_args a, state_of_either *state, uint8_t *tag)
+static int run_parts(sealane_packet_args a, state_of_either *state, uint8_t *tag)
 {
     static uint8_t unused_out[LONGEST], copy_in[LONGEST];
     static uint8_t unused_tag[16];
@@ -229,14 +228,14 @@ static int run_parts(sealane_args a, state_of_either *state, uint8_t *tag)
                   (last ? SEALANE_FLAG_LAST : 0) | (now.open ? SEALANE_FLAG_OPEN : 0);
         state_of_either want = *state;
         if (!last) {
-            sealane_args w = a;
+            sealane_packet_args w = a;
             if (a.bytes)
                 memcpy(copy_in, slot_bytes(a.in), a.bytes);
             w.out = slot(unused_out), w.in = slot(copy_in), w.tag = slot(unused_tag);
             portable(w, &want, a.flags);
         }
         const int is_portable = now.by_portable >> now.part & 1;
-        sealane_args call = a;
+        sealane_packet_args call = a;
         if (is_portable && now.gcm)
             call.key = slot(&portable_key);
         if (!call_part(&call, is_portable ? &by_portable : &now.level))
@@ -268,8 +267,8 @@ static int set_up_key(uint8_t *keys)
     if (!now.gcm)
         return 1;
     const size_t raw_bytes = (size_t)(4 * now.rounds - 24);
-    const sealane_args a = {.key = slot(&portable_key), .flags = SEALANE_FLAG_SETUP};
-    sealane_args b = a;
+    const sealane_packet_args a = {.key = slot(&portable_key), .flags = SEALANE_FLAG_SETUP};
+    sealane_packet_args b = a;
     sealane_gcm_key *k = (sealane_gcm_key *)(void *)keys;
     randomize(k, sizeof *k);
     k->rounds = portable_key.rounds = (uint64_t)now.rounds;
@@ -288,7 +287,7 @@ static int takes_hash_key(uint8_t *keys)
     const sealane_level by_portable = {.name = "portable", .kernel = sealane_aesgcm_portable};
     sealane_gcm_key *k = (sealane_gcm_key *)(void *)keys;
     uint8_t *h = arena_place(&arena_nonce, 16, now.at_end, now.skew_ad), wrong[16] = {0};
-    const sealane_args a = {.key = slot(k), .nonce = slot(h), .flags = SEALANE_FLAG_SETUP | SEALANE_FLAG_NONCE};
+    const sealane_packet_args a = {.key = slot(k), .nonce = slot(h), .flags = SEALANE_FLAG_SETUP | SEALANE_FLAG_NONCE};
     memcpy(&made, k, sizeof made);
     memcpy(h, wrong, 16);
     if (!call_part(&a, &now.level))
@@ -337,7 +336,7 @@ static int run_now(void)
     else
         randomize(state, sizeof *state);
 
-    const sealane_args a = {
+    const sealane_packet_args a = {
         .out = slot(now.bytes ? out : NULL),
         .in = slot(now.bytes ? in : NULL),
         .ad = slot(now.ad_bytes ? ads : NULL),

@@ -352,7 +352,8 @@ static void mode_call(const scenario *s)
     const sealane_level *level = &sealane_tables[s->table].levels[s->level];
     const int has_lanes = s->table == SEALANE_CHACHA20MASKS || s->operation >= SEALANE_AES_CBC_ENCRYPT;
     const void *lane_key = s->table == SEALANE_CHACHA20MASKS ? (const void *)key : &schedules;
-    sealane_args a = {.key = slot(&schedules), .flags = SEALANE_AES_SETUP};
+    static sealane_mode_lane mode_lanes[PACKETS];
+    sealane_mode_args a = {.key = slot(&schedules), .operation = SEALANE_AES_SETUP};
     if (s->table == SEALANE_AES) {
         schedules.rounds = 6 + key_size(s->alg) / 4;
         memcpy(schedules.schedule, key, key_size(s->alg));
@@ -361,13 +362,13 @@ static void mode_call(const scenario *s)
     if (s->operation >= SEALANE_AES_XTS_ENCRYPT)
         memcpy(state, nonce, 16);
     for (size_t i = 0; i < PACKETS; i++)
-        lanes[i] =
-            (sealane_lane){.out = slot(texts[i]), .in = slot(text), .key = slot(lane_key), .nonce = slot(tags[i])};
-    a = (sealane_args){
+        mode_lanes[i] =
+            (sealane_mode_lane){.out = slot(texts[i]), .in = slot(text), .key = slot(lane_key), .chain = slot(tags[i])};
+    a = (sealane_mode_args){
         .out = slot(out), .in = slot(text), .bytes = s->bytes, .key = slot(&schedules), .state = slot(state)};
-    a.flags = (uint64_t)s->operation;
+    a.operation = (uint64_t)s->operation;
     if (has_lanes)
-        a.in = slot(lanes), a.bytes = s->bytes / 16 < PACKETS ? s->bytes / 16 : PACKETS, a.total = 48;
+        a.lanes = slot(mode_lanes), a.count = s->bytes / 16 < PACKETS ? s->bytes / 16 : PACKETS, a.bytes_each = 48;
     level->kernel(&a, scratch, level->consts);
 }
 
@@ -400,7 +401,7 @@ __attribute__((noinline)) static int call(const scenario *s)
     } else if (s->what == BATCH_KERNEL) {
         SEALANE_BATCH_SCRATCH(scratch);
         const sealane_batch *batch = batch_of(s->alg, s->level);
-        const sealane_args a = batch_args(lanes, PACKETS, SEALANE_FLAG_OPEN);
+        const sealane_batch_args a = {.lanes = slot(lanes), .count = PACKETS, .flags = SEALANE_FLAG_OPEN};
         batch->kernel(&a, scratch, batch->consts);
     } else {
         bad = sealane_open(&k, out, tag, nonce, nonce_bytes, ad, s->ad_bytes, text, s->bytes);

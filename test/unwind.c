@@ -26,7 +26,7 @@
 /* What the registers must be, in the order of the trampoline, and the stack pointer at its call. */
 uint64_t unwind_want[24], unwind_stack;
 
-void unwind_call(sealane_kernel *kernel, const sealane_args *a, void *scratch, const void *consts);
+void unwind_call(sealane_kernel *kernel, const void *args, void *scratch, const void *consts);
 void unwind_returned(void);
 sealane_kernel plant_register, plant_stack, plant_silence;
 
@@ -218,7 +218,11 @@ static void walk_from(uintptr_t pc)
 typedef struct {
     sealane_kernel *kernel;
     const void *consts;
-    sealane_args args;
+    union {
+        sealane_packet_args packet;
+        sealane_batch_args batch;
+        sealane_mode_args mode;
+    } args;
 } run;
 
 #if defined(__x86_64__)
@@ -288,6 +292,7 @@ static void stop_everywhere(const run *r, void *scratch)
 static uint8_t key[32] = {1}, nonce[16] = {2}, ad[40], text[2000], tag[16], tags[9][16];
 static sealane_key k;
 static _Alignas(64) sealane_lane lanes[9];
+static _Alignas(64) sealane_mode_lane mode_lanes[9];
 static _Alignas(64) uint8_t scratch[SEALANE_BATCH_SCRATCH_BYTES];
 
 static void check_run(const run *r)
@@ -310,20 +315,23 @@ static int check_modes(int table, int level)
     for (size_t key_bytes = 16; is_aes && key_bytes <= 32; key_bytes += 8) {
         schedules.rounds = 6 + key_bytes / 4;
         memcpy(schedules.schedule, key, key_bytes);
-        r.args = (sealane_args){.key = slot(&schedules), .flags = SEALANE_AES_SETUP};
+        r.args.mode = (sealane_mode_args){.key = slot(&schedules), .operation = SEALANE_AES_SETUP};
         check_run(&r);
     }
     for (size_t i = 0; i < 9; i++)
-        lanes[i] = (sealane_lane){.out = slot(text + 64 * i), .in = slot(text + 64 * i), .nonce = slot(tags[i])};
+        mode_lanes[i] =
+            (sealane_mode_lane){.out = slot(text + 64 * i), .in = slot(text + 64 * i), .chain = slot(tags[i])};
     for (size_t i = 0; i < 9; i++)
-        lanes[i].key = is_aes ? slot(&schedules) : slot(key);
+        mode_lanes[i].key = is_aes ? slot(&schedules) : slot(key);
     for (uint64_t operation = SEALANE_AES_ECB_ENCRYPT; is_aes && operation < SEALANE_AES_CBC_ENCRYPT; operation++) {
-        r.args = (sealane_args){.out = slot(text), .in = slot(text), .bytes = 16 * 51, .key = slot(&schedules)};
-        r.args.state = slot(state), r.args.flags = operation;
+        r.args.mode =
+            (sealane_mode_args){.out = slot(text), .in = slot(text), .bytes = 16 * 51, .key = slot(&schedules)};
+        r.args.mode.state = slot(state), r.args.mode.operation = operation;
         check_run(&r);
     }
     for (uint64_t operation = SEALANE_AES_CBC_ENCRYPT; operation <= SEALANE_AES_MASKS; operation++) {
-        r.args = (sealane_args){.in = slot(lanes), .bytes = 9, .total = 48, .flags = operation};
+        r.args.mode =
+            (sealane_mode_args){.lanes = slot(mode_lanes), .count = 9, .bytes_each = 48, .operation = operation};
         if (is_aes || operation == SEALANE_AES_MASKS)
             check_run(&r);
     }
@@ -344,13 +352,13 @@ static int check_level(int table, int level)
         for (uint64_t open = 0; open <= SEALANE_FLAG_OPEN; open += SEALANE_FLAG_OPEN) {
             const sealane_lane packet = {slot(text), slot(text),       sizes[i],    slot(ad),
                                          5 * i,      slot(kernel_key), slot(nonce), slot(tag)};
-            r.args = lane_args(&packet, open | (gcm ? SEALANE_FLAG_NONCE : 0));
+            r.args.packet = lane_args(&packet, open | (gcm ? SEALANE_FLAG_NONCE : 0));
             check_run(&r);
         }
     if (gcm) {
         static sealane_gcm_key fresh;
         fresh = *gcm_key_of(&k), memcpy(fresh.schedule, key, 24);
-        r.args = (sealane_args){.key = slot(&fresh), .flags = SEALANE_FLAG_SETUP};
+        r.args.packet = (sealane_packet_args){.key = slot(&fresh), .flags = SEALANE_FLAG_SETUP};
         check_run(&r);
     }
     if (l->batch.kernel != NULL) {
@@ -358,7 +366,7 @@ static int check_level(int table, int level)
         for (size_t i = 0; i < 9; i++)
             lanes[i] = (sealane_lane){slot(text + 200 * i), slot(text + 200 * i), 10 + 23 * i,  slot(ad), i,
                                       slot(kernel_key),     slot(nonce),          slot(tags[i])};
-        r.args = batch_args(lanes, 9, 0);
+        r.args.batch = (sealane_batch_args){.lanes = slot(lanes), .count = 9};
         check_run(&r);
     }
     return walk.wrong == 0 && walk.stops > 300;

@@ -8,7 +8,7 @@
  * scratch    none; stack 0
  * consts     not read
  * registers  all but sp, x18, x28, x29, x30
- * branches   and addresses depend on BYTES, TOTAL, FLAGS, ROUNDS only
+ * branches   and addresses depend on BYTES, COUNT, BYTES_EACH, OPERATION, ROUNDS only
  *
  * Eight blocks go through the rounds together: enough for aese and aesmc of four cycles together where two of them
  * start in a cycle. The round keys are in registers, the last ones in the same for all lengths of key, so
@@ -346,20 +346,20 @@
 
 /* i-th of lanes: its key; its state, or zero. */
 .macro lane_key i, k
-    ldr x\k, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_KEY]
+    ldr x\k, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_KEY]
     add x\k, x\k, #SEALANE_AES_KEY_SCHEDULE
 .endm
 
 .macro lane_begin i, k
     movi v\i\().16b, #0
     cbz total, 1f
-    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_NONCE]
+    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_CHAIN]
     ldr q\i, [t0]
 1:
 .endm
 
 .macro lane_load i, k
-    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_IN]
+    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_IN]
     ldr q\k, [t0, at]
 .endm
 
@@ -438,15 +438,15 @@
 
     scratch_end SEALANE_SCRATCH_SAVE_BYTES
     function sealane_aes_ce
-    ldr operation, [args, #SEALANE_ARG_FLAGS]
+    ldr operation, [args, #SEALANE_MODE_OPERATION]
     cmp operation, #SEALANE_AES_CBC_ENCRYPT
     b.hs .Llanes
-    ldr the_key, [args, #SEALANE_ARG_KEY]
+    ldr the_key, [args, #SEALANE_MODE_KEY]
     ldr rounds, [the_key, #SEALANE_AES_KEY_ROUNDS]
     cbz operation, .Lsetup
-    ldp dst, src, [args, #SEALANE_ARG_OUT]
-    ldr text_left, [args, #SEALANE_ARG_BYTES]
-    ldr state, [args, #SEALANE_ARG_STATE]
+    ldp dst, src, [args, #SEALANE_MODE_OUT]
+    ldr text_left, [args, #SEALANE_MODE_BYTES]
+    ldr state, [args, #SEALANE_MODE_STATE]
     cbz text_left, .Ldone
     add t0, the_key, #SEALANE_AES_KEY_SCHEDULE
     add t1, the_key, #SEALANE_AES_KEY_INVERSE
@@ -559,7 +559,7 @@
 
     /* One, with the round keys in registers. */
 .Llanes1:
-    ldr the_key, [lanes, #SEALANE_LANE_KEY]
+    ldr the_key, [lanes, #SEALANE_MODE_LANE_KEY]
     ldr rounds, [the_key, #SEALANE_AES_KEY_ROUNDS]
     add t0, the_key, #SEALANE_AES_KEY_SCHEDULE
     load_round_keys t0

@@ -4,12 +4,12 @@
  */
 
 .macro lane_store i, k
-    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_OUT]
+    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_OUT]
     str q\i, [t0, at]
 .endm
 
 .macro lane_end i, k
-    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_NONCE]
+    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_CHAIN]
     str q\i, [t0]
 .endm
 
@@ -18,9 +18,9 @@
 .Llanes:
     mov total, #0
     b.hi .Llanes_masks
-    ldr total, [args, #SEALANE_ARG_TOTAL]
+    ldr total, [args, #SEALANE_MODE_BYTES_EACH]
 .Llanes_masks:
-    ldp lanes, count, [args, #SEALANE_ARG_IN]
-    ldr t0, [lanes, #SEALANE_LANE_KEY]
+    ldp lanes, count, [args, #SEALANE_MODE_LANES]
+    ldr t0, [lanes, #SEALANE_MODE_LANE_KEY]
     ldr \rounds_of, [t0, #SEALANE_AES_KEY_ROUNDS]
 .endm

@@ -9,7 +9,7 @@
  * scratch    2048 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_aes_neon_constants
  * registers  all but sp, x18, x28, x29, x30
- * branches   and addresses depend on BYTES, TOTAL, FLAGS, ROUNDS only
+ * branches   and addresses depend on BYTES, COUNT, BYTES_EACH, OPERATION, ROUNDS only
  *
  * Eight blocks at a time, of a text or one of each of eight lanes, bit-sliced (aes_neon.h). Up to four blocks at the
  * end of a text, up to four lanes at the end of CBC encryption, and all masks go one or two at a time by lookups
@@ -250,18 +250,18 @@
 /* ---- Lanes ----------------------------------------------------------------------------------------------------- */
 
 .macro lane_key i, k
-    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_KEY]
+    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_KEY]
     ldr q\i, [t0, at]
 .endm
 
 .macro lane_begin i, k
-    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_NONCE]
+    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_CHAIN]
     ldr q\i, [t0]
     str q\i, [scratch, #OTHERS + 16*\i]
 .endm
 
 .macro lane_load i, k
-    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_IN]
+    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_IN]
     ldr q\i, [t0, at]
 .endm
 
@@ -274,13 +274,13 @@
 .endm
 
 .macro lane_beside i, k
-    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_IN]
+    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_IN]
     ldr q\k, [t0, at]
 .endm
 
 /* What it is chained to. */
 .macro lane_chain i, k
-    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_NONCE]
+    ldr t0, [lanes, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_CHAIN]
     ldr q\i, [t0]
 .endm
 
@@ -290,15 +290,15 @@
 
     scratch_end SCRATCH_END
     function sealane_aes_neon
-    ldr operation, [args, #SEALANE_ARG_FLAGS]
+    ldr operation, [args, #SEALANE_MODE_OPERATION]
     cmp operation, #SEALANE_AES_CBC_ENCRYPT
     b.hs .Llanes
-    ldr key, [args, #SEALANE_ARG_KEY]
+    ldr key, [args, #SEALANE_MODE_KEY]
     ldr rounds, [key, #SEALANE_AES_KEY_ROUNDS]
     cbz operation, .Lsetup
-    ldp dst, src, [args, #SEALANE_ARG_OUT]
-    ldr text_left, [args, #SEALANE_ARG_BYTES]
-    ldr state, [args, #SEALANE_ARG_STATE]
+    ldp dst, src, [args, #SEALANE_MODE_OUT]
+    ldr text_left, [args, #SEALANE_MODE_BYTES]
+    ldr state, [args, #SEALANE_MODE_STATE]
     cbz text_left, .Ldone
     mov written, #1
     cmp text_left, #16*FEW
@@ -459,10 +459,10 @@
 .Lfew_loaded:
     bits_add v0, v0, v2
     bits_add v1, v1, v3
-    ldr key_0, [lanes, #SEALANE_LANE_KEY]
+    ldr key_0, [lanes, #SEALANE_MODE_LANE_KEY]
     add key_0, key_0, #SEALANE_AES_KEY_SCHEDULE
     b.eq .Lone                                                                  /* together is 1 */
-    ldr key_1, [lanes, #SEALANE_LANE_STRIDE + SEALANE_LANE_KEY]
+    ldr key_1, [lanes, #SEALANE_LANE_STRIDE + SEALANE_MODE_LANE_KEY]
     add key_1, key_1, #SEALANE_AES_KEY_SCHEDULE
     b .Ltwo
 

@@ -715,7 +715,7 @@ isa neon
 
 function sealane_chacha20poly1305_batch_neon
     ldp lane, u0, [args, #SEALANE_BATCH_LANES]
-    ldr flags, [args, #SEALANE_ARG_FLAGS]
+    ldr flags, [args, #SEALANE_BATCH_FLAGS]
     ldp q21, q20, [x2, #CONST_SIGMA]    /* q20: rotate8 */
     str x2, [scratch, #CONSTS]
     cbz u0, .Lwipe

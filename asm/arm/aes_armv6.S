@@ -8,7 +8,7 @@
  * scratch    1088 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_aes_armv6_constants
  * registers  all but r10, r13, r14
- * branches   and addresses depend on BYTES, TOTAL, FLAGS and the number of rounds only
+ * branches   and addresses depend on BYTES, COUNT, BYTES_EACH, OPERATION and the number of rounds only
  *
  * Two blocks at a time, of a text or one of each of two lanes; one alone takes as long. See aes_armv6.h. There is one
  * SubBytes for both ways, and a loop over rounds.
@@ -171,7 +171,7 @@ endconstants
 
 scratch_end END
 function sealane_aes_armv6
-    ldr r3, [r0, #SEALANE_ARG_FLAGS]
+    ldr r3, [r0, #SEALANE_MODE_OPERATION]
     str r0, [r1, #ARGS]
     str r2, [r1, #CONSTS]
     str r3, [r1, #OPERATION]
@@ -185,10 +185,10 @@ function sealane_aes_armv6
     bhs .Llanes
     cmp r3, #SEALANE_AES_SETUP
     beq .Lexpand
-    ldr r4, [r0, #SEALANE_ARG_KEY]
-    ldr r5, [r0, #SEALANE_ARG_IN]
-    ldr r6, [r0, #SEALANE_ARG_OUT]
-    ldr r7, [r0, #SEALANE_ARG_BYTES]
+    ldr r4, [r0, #SEALANE_MODE_KEY]
+    ldr r5, [r0, #SEALANE_MODE_IN]
+    ldr r6, [r0, #SEALANE_MODE_OUT]
+    ldr r7, [r0, #SEALANE_MODE_BYTES]
     mov r8, #DECRYPTING
     mov r8, r8, lsr r3
     and r8, r8, #1
@@ -205,7 +205,7 @@ function sealane_aes_armv6
     ldr r0, [r1, #ARGS]
     cmp r3, #SEALANE_AES_CTR
     blo .Lgroup
-    ldr r0, [r0, #SEALANE_ARG_STATE]
+    ldr r0, [r0, #SEALANE_MODE_STATE]
     add r9, r1, #CHAIN
     load_words r0, r4, r5, r6, r7
     ldr r8, [r1, #LEFT]
@@ -439,7 +439,7 @@ function sealane_aes_armv6
     blo .Lwipe
     ldr r0, [r1, #ARGS]
     add r3, r1, #CHAIN
-    ldr r0, [r0, #SEALANE_ARG_STATE]
+    ldr r0, [r0, #SEALANE_MODE_STATE]
     ldmia r3, {r4, r5, r6, r7}
     store_words r0, r4, r5, r6, r7
     b .Lwipe
@@ -448,24 +448,24 @@ function sealane_aes_armv6
 
 .Llanes:
     ldrne r4, [r1, #DECRYPT]                /* 0 */
-    ldreq r4, [r0, #SEALANE_ARG_TOTAL]
-    ldr r5, [r0, #SEALANE_ARG_IN]
-    ldr r6, [r0, #SEALANE_ARG_BYTES]
+    ldreq r4, [r0, #SEALANE_MODE_BYTES_EACH]
+    ldr r5, [r0, #SEALANE_MODE_LANES]
+    ldr r6, [r0, #SEALANE_MODE_COUNT]
     str r4, [r1, #TOTAL]
     str r5, [r1, #LANES]
-    ldr r7, [r5, #SEALANE_LANE_KEY]
+    ldr r7, [r5, #SEALANE_MODE_LANE_KEY]
     str r6, [r1, #COUNT]
     ldr r7, [r7, #SEALANE_AES_KEY_ROUNDS]
     str r7, [r1, #ALL_ROUNDS]
 .Llanes_more:
     ldr r5, [r1, #LANES]
     ldr r6, [r1, #COUNT]
-    ldr r3, [r5, #SEALANE_LANE_KEY]
+    ldr r3, [r5, #SEALANE_MODE_LANE_KEY]
     cmp r6, #2
     movhs r6, #2
     str r6, [r1, #PART]
     mov r4, r3                              /* one alone is also the other */
-    ldrhs r4, [r5, #SEALANE_LANE_STRIDE + SEALANE_LANE_KEY]
+    ldrhs r4, [r5, #SEALANE_LANE_STRIDE + SEALANE_MODE_LANE_KEY]
     ldr r7, [r1, #ALL_ROUNDS]
     mov r7, r7, lsl #2
     add r7, r7, #4
@@ -491,23 +491,23 @@ function sealane_aes_armv6
     str r0, [r1, #AT]
     cmp r4, #0
     beq .Llane_block
-    ldr r0, [r5, #SEALANE_LANE_NONCE]
+    ldr r0, [r5, #SEALANE_MODE_LANE_CHAIN]
     add r12, r1, #OTHERS
     load_words r0, r2, r3, r4, r7
     stmia r12!, {r2, r3, r4, r7}
     cmp r6, #2
     blo .Llane_block
-    ldr r0, [r5, #SEALANE_LANE_STRIDE + SEALANE_LANE_NONCE]
+    ldr r0, [r5, #SEALANE_LANE_STRIDE + SEALANE_MODE_LANE_CHAIN]
     load_words r0, r2, r3, r4, r7
     stmia r12!, {r2, r3, r4, r7}
 .Llane_block:
     ldr r9, [r1, #LANES]
     ldr r12, [r1, #AT]
     ldr r11, [r1, #PART]
-    ldr r0, [r9, #SEALANE_LANE_IN]
+    ldr r0, [r9, #SEALANE_MODE_LANE_IN]
     cmp r11, #2
     mov r2, r0
-    ldrhs r2, [r9, #SEALANE_LANE_STRIDE + SEALANE_LANE_IN]
+    ldrhs r2, [r9, #SEALANE_LANE_STRIDE + SEALANE_MODE_LANE_IN]
     add r9, r0, r12
     add r11, r2, r12
     load_words r9, r0, r3, r5, r7
@@ -523,7 +523,7 @@ function sealane_aes_armv6
     ldr r12, [r1, #AT]
     add r8, r1, #STREAM
 .Llane_store:
-    ldr r4, [r3, #SEALANE_LANE_OUT]
+    ldr r4, [r3, #SEALANE_MODE_LANE_OUT]
     ldmia r8!, {r5, r6, r7, r9}
     add r4, r4, r12
     store_words r4, r5, r6, r7, r9
@@ -543,7 +543,7 @@ function sealane_aes_armv6
     ldr r3, [r1, #LANES]
     add r8, r1, #STREAM
 .Llane_end:
-    ldr r4, [r3, #SEALANE_LANE_NONCE]
+    ldr r4, [r3, #SEALANE_MODE_LANE_CHAIN]
     ldmia r8!, {r5, r6, r7, r9}
     store_words r4, r5, r6, r7, r9
     add r3, r3, #SEALANE_LANE_STRIDE

@@ -9,7 +9,7 @@
  * scratch    192 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_aes_ce32_constants
  * registers  all but r10, r13, r14
- * branches   and addresses depend on BYTES, TOTAL, FLAGS and the number of rounds only
+ * branches   and addresses depend on BYTES, COUNT, BYTES_EACH, OPERATION and the number of rounds only
  *
  * Eight blocks at a time; the rest, one to seven, goes through the rounds with one, two, four or eight states, some of
  * which may be unused. Decryption is the equivalent inverse cipher (5.3.5), its keys in the order of their use.
@@ -308,7 +308,7 @@ endconstants
 .endm
 
 .macro lane_key i, x, y, k
-    ldr \k, [r3, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_KEY]
+    ldr \k, [r3, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_KEY]
     add \k, \k, #SEALANE_AES_KEY_SCHEDULE
 .endm
 
@@ -317,12 +317,12 @@ endconstants
 .endm
 
 .macro lane_begin i, x, y, k
-    ldr r0, [r3, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_NONCE]
+    ldr r0, [r3, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_CHAIN]
     vld1.8 {\x}, [r0]
 .endm
 
 .macro lane_load i, x, y, k
-    ldr r0, [r3, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_IN]
+    ldr r0, [r3, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_IN]
     add r0, r0, r2
     vld1.8 {\y}, [r0]
 .endm
@@ -349,13 +349,13 @@ endconstants
 .endm
 
 .macro lane_store i, x, y, k
-    ldr r0, [r3, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_OUT]
+    ldr r0, [r3, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_OUT]
     add r0, r0, r2
     vst1.8 {\x}, [r0]
 .endm
 
 .macro lane_end i, x, y, k
-    ldr r0, [r3, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_NONCE]
+    ldr r0, [r3, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_CHAIN]
     vst1.8 {\x}, [r0]
 .endm
 
@@ -403,19 +403,19 @@ endconstants
 
 scratch_end END
 function sealane_aes_ce32
-    ldr r9, [r0, #SEALANE_ARG_FLAGS]
+    ldr r9, [r0, #SEALANE_MODE_OPERATION]
     cmp r9, #SEALANE_AES_CBC_ENCRYPT
     bhs .Llanes
     cmp r9, #SEALANE_AES_SETUP
     beq .Lexpand
-    ldr r6, [r0, #SEALANE_ARG_KEY]
-    ldr r5, [r0, #SEALANE_ARG_BYTES]
-    ldr r8, [r0, #SEALANE_ARG_STATE]
+    ldr r6, [r0, #SEALANE_MODE_KEY]
+    ldr r5, [r0, #SEALANE_MODE_BYTES]
+    ldr r8, [r0, #SEALANE_MODE_STATE]
     cmp r5, #0
     beq .Ldone
     ldr r7, [r6, #SEALANE_AES_KEY_ROUNDS]
-    ldr r3, [r0, #SEALANE_ARG_IN]
-    ldr r4, [r0, #SEALANE_ARG_OUT]
+    ldr r3, [r0, #SEALANE_MODE_IN]
+    ldr r4, [r0, #SEALANE_MODE_OUT]
     mov r12, #DECRYPTING
     mov r12, r12, lsr r9
     tst r12, #1
@@ -530,10 +530,10 @@ function sealane_aes_ce32
 
 .Llanes:
     mov r11, #0
-    ldreq r11, [r0, #SEALANE_ARG_TOTAL]
-    ldr r3, [r0, #SEALANE_ARG_IN]
-    ldr r12, [r0, #SEALANE_ARG_BYTES]
-    ldr r4, [r3, #SEALANE_LANE_KEY]
+    ldreq r11, [r0, #SEALANE_MODE_BYTES_EACH]
+    ldr r3, [r0, #SEALANE_MODE_LANES]
+    ldr r12, [r0, #SEALANE_MODE_COUNT]
+    ldr r4, [r3, #SEALANE_MODE_LANE_KEY]
     ldr r4, [r4, #SEALANE_AES_KEY_ROUNDS]
     str r4, [r1, #ROUNDS]
 .Llanes_more:

@@ -8,7 +8,7 @@
  * scratch    3456 bytes behind the saved registers, wiped before the return; stack 0
  * consts     sealane_aes_neon_constants
  * registers  all but r10, r13, r14
- * branches   and addresses depend on BYTES, TOTAL, FLAGS, the number of rounds and the counter only
+ * branches   and addresses depend on BYTES, COUNT, BYTES_EACH, OPERATION, the number of rounds and the counter only
  *
  * Eight blocks at a time, of a text or one of each of eight lanes; a partial group takes as long (aes_neon.h). Up to
  * three lanes at the end run individually, by lookups (aes_lookup.h).
@@ -237,38 +237,38 @@ endconstants
 /* ---- Lanes ---- */
 
 .macro lane_key i, x, y
-    ldr r3, [r4, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_KEY]
+    ldr r3, [r4, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_KEY]
     add r3, r3, r5
     vld1.8 {\x}, [r3]
 .endm
 
 .macro lane_add_key i, x, y
-    ldr r3, [r4, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_KEY]
+    ldr r3, [r4, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_KEY]
     add r3, r3, #SEALANE_AES_KEY_SCHEDULE
     vld1.8 {q15}, [r3]
     veor \x, \x, q15
 .endm
 
 .macro lane_begin i, x, y
-    ldr r3, [r4, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_NONCE]
+    ldr r3, [r4, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_CHAIN]
     vld1.8 {q8}, [r3]
     vst1.8 {q8}, [r5]!
 .endm
 
 .macro lane_load i, x, y
-    ldr r3, [r4, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_IN]
+    ldr r3, [r4, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_IN]
     add r3, r3, r5
     vld1.8 {\x}, [r3]
 .endm
 
 .macro lane_store i, x, y
-    ldr r3, [r4, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_OUT]
+    ldr r3, [r4, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_OUT]
     add r3, r3, r5
     vst1.8 {\y}, [r3]
 .endm
 
 .macro lane_end i, x, y
-    ldr r3, [r4, #SEALANE_LANE_STRIDE*\i + SEALANE_LANE_NONCE]
+    ldr r3, [r4, #SEALANE_LANE_STRIDE*\i + SEALANE_MODE_LANE_CHAIN]
     vst1.8 {\y}, [r3]
 .endm
 
@@ -276,7 +276,7 @@ endconstants
 
 scratch_end WIPED
 function sealane_aes_neon
-    ldr r3, [r0, #SEALANE_ARG_FLAGS]
+    ldr r3, [r0, #SEALANE_MODE_OPERATION]
     str r0, [r1, #ARGS]
     str r2, [r1, #CONSTS]
     str r3, [r1, #OPERATION]
@@ -290,12 +290,12 @@ function sealane_aes_neon
     vst1.8 {q0}, [r4]
     cmp r3, #SEALANE_AES_CBC_ENCRYPT
     bhs .Llanes
-    ldr r4, [r0, #SEALANE_ARG_KEY]
+    ldr r4, [r0, #SEALANE_MODE_KEY]
     cmp r3, #SEALANE_AES_SETUP
     beq .Lexpand
-    ldr r5, [r0, #SEALANE_ARG_IN]
-    ldr r6, [r0, #SEALANE_ARG_OUT]
-    ldr r7, [r0, #SEALANE_ARG_BYTES]
+    ldr r5, [r0, #SEALANE_MODE_IN]
+    ldr r6, [r0, #SEALANE_MODE_OUT]
+    ldr r7, [r0, #SEALANE_MODE_BYTES]
     str r5, [r1, #IN]
     str r6, [r1, #OUT]
     cmp r7, #0
@@ -304,7 +304,7 @@ function sealane_aes_neon
     spread_round_keys
     ldr r0, [r1, #ARGS]
     ldr r3, [r1, #OPERATION]
-    ldr r4, [r0, #SEALANE_ARG_STATE]
+    ldr r4, [r0, #SEALANE_MODE_STATE]
     cmp r3, #SEALANE_AES_CTR
     blo .Lgroup
     beq .Lctr
@@ -344,7 +344,7 @@ function sealane_aes_neon
 .Lway:
     ldr r0, [r1, #ARGS]
     ldr r2, [r1, #CONSTS]
-    ldr r4, [r0, #SEALANE_ARG_KEY]
+    ldr r4, [r0, #SEALANE_MODE_KEY]
     mov r5, #DECRYPTING
     mov r5, r5, lsr r12
     tst r5, #1
@@ -429,7 +429,7 @@ function sealane_aes_neon
     vmov q4, q8
     transpose
     ldr r0, [r1, #ARGS]
-    ldr r4, [r0, #SEALANE_ARG_KEY]
+    ldr r4, [r0, #SEALANE_MODE_KEY]
     add r4, r4, #SEALANE_AES_KEY_SCHEDULE
     vld1.8 {q15}, [r4]
     add r5, r2, #CONST_ROWS
@@ -492,7 +492,7 @@ function sealane_aes_neon
     cmp r12, #SEALANE_AES_XTS_ENCRYPT
     blo .Lwipe
     ldr r0, [r1, #ARGS]
-    ldr r4, [r0, #SEALANE_ARG_STATE]
+    ldr r4, [r0, #SEALANE_MODE_STATE]
     add r5, r1, #CHAIN
     vld1.8 {q0}, [r5]
     vst1.8 {q0}, [r4]
@@ -524,7 +524,7 @@ function sealane_aes_neon
     mov r8, #SEALANE_FLAG_NONCE
     str r8, [r1, #FLAGS]
     ldr r2, [r1, #CONSTS]
-    ldr r9, [r0, #SEALANE_ARG_KEY]
+    ldr r9, [r0, #SEALANE_MODE_KEY]
     first_input
 .Lmore:
     ldr r6, [r1, #LEFT]
@@ -588,9 +588,9 @@ function sealane_aes_neon
 
 .Llanes:
     mov r5, #0
-    ldreq r5, [r0, #SEALANE_ARG_TOTAL]
-    ldr r4, [r0, #SEALANE_ARG_IN]
-    ldr r6, [r0, #SEALANE_ARG_BYTES]
+    ldreq r5, [r0, #SEALANE_MODE_BYTES_EACH]
+    ldr r4, [r0, #SEALANE_MODE_LANES]
+    ldr r6, [r0, #SEALANE_MODE_COUNT]
     str r5, [r1, #TOTAL]
     str r4, [r1, #LANES]
     str r6, [r1, #COUNT]
@@ -606,16 +606,16 @@ function sealane_aes_neon
     mov r6, #0
     cmp r7, #0
     beq .Lone_block
-    ldr r3, [r4, #SEALANE_LANE_NONCE]
+    ldr r3, [r4, #SEALANE_MODE_LANE_CHAIN]
     vld1.8 {q0}, [r3]
 .Lone_block:
-    ldr r3, [r4, #SEALANE_LANE_IN]
-    ldr r9, [r4, #SEALANE_LANE_KEY]
+    ldr r3, [r4, #SEALANE_MODE_LANE_IN]
+    ldr r9, [r4, #SEALANE_MODE_LANE_KEY]
     add r3, r3, r6
     vld1.8 {q1}, [r3]
     veor q0, q0, q1
     encrypt_one
-    ldr r3, [r4, #SEALANE_LANE_OUT]
+    ldr r3, [r4, #SEALANE_MODE_LANE_OUT]
     ldr r7, [r1, #TOTAL]
     add r3, r3, r6
     vst1.8 {q0}, [r3]
@@ -623,7 +623,7 @@ function sealane_aes_neon
     cmp r6, r7
     blo .Lone_block
     cmp r7, #0
-    ldrne r3, [r4, #SEALANE_LANE_NONCE]
+    ldrne r3, [r4, #SEALANE_MODE_LANE_CHAIN]
     add r4, r4, #SEALANE_LANE_STRIDE
     str r4, [r1, #LANES]
     beq .Lone_done
@@ -633,7 +633,7 @@ function sealane_aes_neon
     subs r8, r8, #1
     str r8, [r1, #COUNT]
     bne .Llanes_more
-    ldr r3, [r0, #SEALANE_ARG_BYTES]
+    ldr r3, [r0, #SEALANE_MODE_COUNT]
     cmp r3, #FEW
     bhi .Lwipe
     add r3, r1, #ARGS                       /* the rest of scratch has not been used */
@@ -646,7 +646,7 @@ function sealane_aes_neon
     str r8, [r1, #PART]
 
 /* Their round keys are like blocks. */
-    ldr r3, [r4, #SEALANE_LANE_KEY]
+    ldr r3, [r4, #SEALANE_MODE_LANE_KEY]
     ldr r12, [r3, #SEALANE_AES_KEY_ROUNDS]
     mov r5, #SEALANE_AES_KEY_SCHEDULE + 16
     add r6, r1, #KEYS
@@ -684,7 +684,7 @@ function sealane_aes_neon
     all_to_rows
     some lane_add_key, 1, .Llane_ready
 .Llane_ready:
-    ldr r3, [r4, #SEALANE_LANE_KEY]
+    ldr r3, [r4, #SEALANE_MODE_LANE_KEY]
     ldr r12, [r3, #SEALANE_AES_KEY_ROUNDS]
     b .Lencrypt
 .Llane_done:

@@ -95,7 +95,7 @@ isa neon
 
 function sealane_chacha20poly1305_batch_neon
     ldr r3, [r0, #SEALANE_BATCH_COUNT]
-    ldr r4, [r0, #SEALANE_ARG_FLAGS]
+    ldr r4, [r0, #SEALANE_BATCH_FLAGS]
     ldr r5, [r0, #SEALANE_BATCH_LANES]
     cmp r3, #0
     beq .Ldone

@@ -343,9 +343,9 @@
 /* With less than eight lanes left the first does the work of those that are missing, again: everything is read before
  * anything is written. */
 .macro lanes_by_eight
-    mov rax, [args + SEALANE_ARG_BYTES]
-    mov one_bytes, [args + SEALANE_ARG_TOTAL]
-    mov lanes, [args + SEALANE_ARG_IN]
+    mov rax, [args + SEALANE_MODE_COUNT]
+    mov one_bytes, [args + SEALANE_MODE_BYTES_EACH]
+    mov lanes, [args + SEALANE_MODE_LANES]
     cmp mode, SEALANE_AES_MASKS
     jne 1f
     mov one_bytes, 16
@@ -365,7 +365,7 @@
     cmova ecx, eax
     lea rax, [lanes + rcx]
     mov [scratch + LANE + 8*(\n - 8)], rax
-    mov r\n, [rax + SEALANE_LANE_KEY]
+    mov r\n, [rax + SEALANE_MODE_LANE_KEY]
     .endr
     mov rounds, [r8 + SEALANE_AES_KEY_ROUNDS]
     shl rounds, 4
@@ -376,12 +376,12 @@
     cmp qword ptr [scratch + LANE_MODE], SEALANE_AES_MASKS
     je .Llanes_block
     .irp n, 8, 9, 10, 11, 12, 13, 14, 15
-    of_lane \n, SEALANE_LANE_NONCE
+    of_lane \n, SEALANE_MODE_LANE_CHAIN
     x_load_block xmm\n, [rax]
     .endr
 .Llanes_block:
     .irp n, 8, 9, 10, 11, 12, 13, 14, 15
-    of_lane \n, SEALANE_LANE_IN
+    of_lane \n, SEALANE_MODE_LANE_IN
     x_load_block xmm0, [rax + text]
     x_load_block xmm1, [r\n + SEALANE_AES_KEY_SCHEDULE]
     x_xor_block xmm\n, xmm0
@@ -389,7 +389,7 @@
     .endr
     lanes_encrypt
     .irp n, 8, 9, 10, 11, 12, 13, 14, 15
-    of_lane \n, SEALANE_LANE_OUT
+    of_lane \n, SEALANE_MODE_LANE_OUT
     x_store_block [rax + text], xmm\n
     .endr
     add text, 16
@@ -398,7 +398,7 @@
     cmp qword ptr [scratch + LANE_MODE], SEALANE_AES_MASKS
     je .Llanes_next
     .irp n, 8, 9, 10, 11, 12, 13, 14, 15
-    of_lane \n, SEALANE_LANE_NONCE
+    of_lane \n, SEALANE_MODE_LANE_CHAIN
     x_store_block [rax], xmm\n
     .endr
 .Llanes_next:
@@ -414,9 +414,9 @@
 
     /* One alone: each round waits for the one before. */
 .Llanes_one:
-    mov r8, [lanes + SEALANE_LANE_KEY]
-    mov r9, [lanes + SEALANE_LANE_IN]
-    mov r10, [lanes + SEALANE_LANE_OUT]
+    mov r8, [lanes + SEALANE_MODE_LANE_KEY]
+    mov r9, [lanes + SEALANE_MODE_LANE_IN]
+    mov r10, [lanes + SEALANE_MODE_LANE_OUT]
     mov rounds, [r8 + SEALANE_AES_KEY_ROUNDS]
     add r8, SEALANE_AES_KEY_SCHEDULE
     shl rounds, 4
@@ -424,7 +424,7 @@
     x_zero xmm8
     cmp mode, SEALANE_AES_MASKS
     je .Llanes_one_block
-    mov r11, [lanes + SEALANE_LANE_NONCE]
+    mov r11, [lanes + SEALANE_MODE_LANE_CHAIN]
     x_load_block xmm8, [r11]
 .Llanes_one_block:
     x_load_block xmm0, [r9 + text]
@@ -550,14 +550,14 @@
 /* The round keys for decryption are those for encryption backwards, and InvMixColumns of all but the first and the
  * last. */
 .macro mode_setup inverse, v
-    mov r12, [args + SEALANE_ARG_KEY]
+    mov r12, [args + SEALANE_MODE_KEY]
     mov ebx, [r12 + SEALANE_AES_KEY_ROUNDS]
     lea r8d, [rbx - 6]
     mov end, rbx
     inc end
     shl end, 4
     schedule_key \v
-    cmp qword ptr [args + SEALANE_ARG_BYTES], 0
+    cmp qword ptr [args + SEALANE_MODE_ENCRYPTS_ONLY], 0
     jne .Lsetup_done
     lea rax, [r14 + end - 16]
     lea rcx, [r12 + SEALANE_AES_KEY_INVERSE]
@@ -602,18 +602,18 @@
 /* ---- The kernel ---- */
 
 .macro mode_kernel inverse, v
-    mov r13, [args + SEALANE_ARG_FLAGS]
+    mov r13, [args + SEALANE_MODE_OPERATION]
     cmp mode, SEALANE_AES_CBC_ENCRYPT
     jae .Llanes_begin
     test mode, mode
     jz .Lsetup
-    mov text_left, [args + SEALANE_ARG_BYTES]
+    mov text_left, [args + SEALANE_MODE_BYTES]
     test text_left, text_left
     jz .Ldone
-    mov src, [args + SEALANE_ARG_IN]
-    mov dst, [args + SEALANE_ARG_OUT]
-    mov rax, [args + SEALANE_ARG_KEY]
-    mov state, [args + SEALANE_ARG_STATE]
+    mov src, [args + SEALANE_MODE_IN]
+    mov dst, [args + SEALANE_MODE_OUT]
+    mov rax, [args + SEALANE_MODE_KEY]
+    mov state, [args + SEALANE_MODE_STATE]
     mov last_key, [rax + SEALANE_AES_KEY_ROUNDS]
     shl last_key, 4
     lea first_key, [rax + SEALANE_AES_KEY_SCHEDULE]

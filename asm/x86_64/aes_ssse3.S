@@ -84,19 +84,19 @@
     function sealane_aes_ssse3
 
 /* ---- Begin ------------------------------------------------------------------------------------------------------- */
-    mov operation, [args + SEALANE_ARG_FLAGS]
-    mov src, [args + SEALANE_ARG_IN]
+    mov operation, [args + SEALANE_MODE_OPERATION]
+    mov src, [args + SEALANE_MODE_IN]
     cmp operation, SEALANE_AES_CBC_ENCRYPT
     jae .Llanes_begin
-    mov key_0, [args + SEALANE_ARG_KEY]
+    mov key_0, [args + SEALANE_MODE_KEY]
     mov ecx, [key_0 + SEALANE_AES_KEY_ROUNDS]
     test operation, operation
     jz .Lsetup
-    mov text_left, [args + SEALANE_ARG_BYTES]
+    mov text_left, [args + SEALANE_MODE_BYTES]
     test text_left, text_left
     jz .Ldone
-    mov dst, [args + SEALANE_ARG_OUT]
-    mov state, [args + SEALANE_ARG_STATE]
+    mov dst, [args + SEALANE_MODE_OUT]
+    mov state, [args + SEALANE_MODE_STATE]
     shl ecx, 4
     mov eax, SEALANE_AES_KEY_INVERSE
     test operation, 1
@@ -213,9 +213,9 @@
 
 /* ---- Lanes: CBC encryption, and masks, of two keys at a time ----------------------------------------------------- */
 .Llanes_begin:
-    mov lane_0, [args + SEALANE_ARG_IN]
-    mov lanes_left, [args + SEALANE_ARG_BYTES]
-    mov total, [args + SEALANE_ARG_TOTAL]
+    mov lane_0, [args + SEALANE_MODE_LANES]
+    mov lanes_left, [args + SEALANE_MODE_COUNT]
+    mov total, [args + SEALANE_MODE_BYTES_EACH]
     cmp operation, SEALANE_AES_MASKS
     jne .Llanes
     mov total, 16
@@ -223,8 +223,8 @@
     lea lane_1, [lane_0 + SEALANE_LANE_STRIDE]
     cmp lanes_left, 1
     cmove lane_1, lane_0                        /* the last is both */
-    mov key_0, [lane_0 + SEALANE_LANE_KEY]
-    mov key_1, [lane_1 + SEALANE_LANE_KEY]
+    mov key_0, [lane_0 + SEALANE_MODE_LANE_KEY]
+    mov key_1, [lane_1 + SEALANE_MODE_LANE_KEY]
     mov eax, [key_0 + SEALANE_AES_KEY_ROUNDS]
     shl eax, 4
     add eax, SEALANE_AES_KEY_SCHEDULE
@@ -234,21 +234,21 @@
     pxor xmm5, xmm5
     cmp operation, SEALANE_AES_MASKS
     je .Llanes_block
-    mov rax, [lane_0 + SEALANE_LANE_NONCE]
-    mov rcx, [lane_1 + SEALANE_LANE_NONCE]
+    mov rax, [lane_0 + SEALANE_MODE_LANE_CHAIN]
+    mov rcx, [lane_1 + SEALANE_MODE_LANE_CHAIN]
     movdqu xmm0, [rax]
     movdqu xmm5, [rcx]
 .Llanes_block:
-    mov rax, [lane_0 + SEALANE_LANE_IN]
-    mov rcx, [lane_1 + SEALANE_LANE_IN]
+    mov rax, [lane_0 + SEALANE_MODE_LANE_IN]
+    mov rcx, [lane_1 + SEALANE_MODE_LANE_IN]
     movdqu xmm1, [rax + at]
     movdqu xmm2, [rcx + at]
     pxor xmm0, xmm1
     pxor xmm5, xmm2
     jmp .Lencrypt
 .Llanes_encrypted:
-    mov rax, [lane_0 + SEALANE_LANE_OUT]
-    mov rcx, [lane_1 + SEALANE_LANE_OUT]
+    mov rax, [lane_0 + SEALANE_MODE_LANE_OUT]
+    mov rcx, [lane_1 + SEALANE_MODE_LANE_OUT]
     movdqu [rax + at], xmm0
     movdqu [rcx + at], xmm5
     add at, 16
@@ -256,8 +256,8 @@
     jb .Llanes_block
     cmp operation, SEALANE_AES_MASKS
     je .Llanes_done
-    mov rax, [lane_0 + SEALANE_LANE_NONCE]
-    mov rcx, [lane_1 + SEALANE_LANE_NONCE]
+    mov rax, [lane_0 + SEALANE_MODE_LANE_CHAIN]
+    mov rcx, [lane_1 + SEALANE_MODE_LANE_CHAIN]
     movdqu [rax], xmm0
     movdqu [rcx], xmm5
 .Llanes_done:
@@ -269,11 +269,11 @@
 /* ---- Keys -------------------------------------------------------------------------------------------------------- */
 .Lsetup:
     mov r14d, ecx
-    mov r15, [args + SEALANE_ARG_BYTES]
+    mov r15, [args + SEALANE_MODE_ENCRYPTS_ONLY]
     expand_words
     test r15, r15
     jnz .Lforward
-    mov r9, [args + SEALANE_ARG_KEY]
+    mov r9, [args + SEALANE_MODE_KEY]
     add r9, SEALANE_AES_KEY_INVERSE
     mov rax, r11
     movdqu xmm0, [rax]

@@ -82,7 +82,7 @@
 .macro outputs q
     .irp j, 0, 1, 2, 3
     mov rax, [scratch + LANE + 8*(4*\q + \j)]
-    mov rax, [rax + SEALANE_LANE_OUT]
+    mov rax, [rax + SEALANE_MODE_LANE_OUT]
     .if \j == 0
     vmovq qword ptr [rax], xmm4
     .elseif \j == 1
@@ -125,8 +125,8 @@
     mov [scratch + LANES_LEFT], lanes_left
 1:
     mov [scratch + AT_LANE], lanes
-    mov rax, [lanes + SEALANE_LANE_IN]
-    mov rbx, [lanes + SEALANE_LANE_KEY]
+    mov rax, [lanes + SEALANE_MODE_LANE_IN]
+    mov rbx, [lanes + SEALANE_MODE_LANE_KEY]
     mov r11d, [rax]
     mov r12d, [rax + 4]
     mov r13d, [rax + 8]
@@ -156,7 +156,7 @@
     add eax, 0x61707865
     add ebx, 0x3320646e
     mov lanes, [scratch + AT_LANE]
-    mov rcx, [lanes + SEALANE_LANE_OUT]
+    mov rcx, [lanes + SEALANE_MODE_LANE_OUT]
     mov [rcx], eax
     mov [rcx + 4], ebx
     add lanes, SEALANE_LANE_STRIDE

@@ -59,15 +59,15 @@
 .endm
 
     function sealane_chacha20masks_avx512
-    mov lanes, [args + SEALANE_ARG_IN]
-    mov lanes_left, [args + SEALANE_ARG_BYTES]
+    mov lanes, [args + SEALANE_MODE_LANES]
+    mov lanes_left, [args + SEALANE_MODE_COUNT]
 .Llanes:
     take_lanes
-    rows SEALANE_LANE_KEY, 0
+    rows SEALANE_MODE_LANE_KEY, 0
     transpose zmm0, zmm1, zmm2, zmm3, zmm16, zmm17, zmm4, zmm5, zmm6, zmm7
-    rows SEALANE_LANE_KEY, 16
+    rows SEALANE_MODE_LANE_KEY, 16
     transpose zmm0, zmm1, zmm2, zmm3, zmm16, zmm17, zmm8, zmm9, zmm10, zmm11
-    rows SEALANE_LANE_IN, 0
+    rows SEALANE_MODE_LANE_IN, 0
     transpose zmm0, zmm1, zmm2, zmm3, zmm16, zmm17, zmm12, zmm13, zmm14, zmm15
     .irp i, 0, 1, 2, 3
     vpbroadcastd zmm\i, dword ptr [consts + SIGMA + 4*\i]

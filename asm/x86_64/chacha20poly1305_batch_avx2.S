@@ -370,7 +370,7 @@
     vmovdqu ymm1, [consts + ROTATE8]
     vmovdqa [scratch + MASKS + 4*16], ymm0
     vmovdqa [scratch + MASKS + 4*8], ymm1
-    mov eax, [args + SEALANE_ARG_FLAGS]
+    mov eax, [args + SEALANE_BATCH_FLAGS]
     shr eax, 2
     and eax, 1
     sub eax, 1

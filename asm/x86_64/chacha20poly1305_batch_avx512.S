@@ -332,7 +332,7 @@
     jne 182f
     cmp dword ptr [scratch + KEYS], 0
     je 183f
-    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    test dword ptr [args + SEALANE_BATCH_FLAGS], SEALANE_FLAG_OPEN
     jnz 182f
 183:
     shl rax, 6
@@ -1007,7 +1007,7 @@
 .Lrounds_done:
     set_end 0, SET0
     set_out 0, 16, 17, 18, 19, SET0
-    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    test dword ptr [args + SEALANE_BATCH_FLAGS], SEALANE_FLAG_OPEN
     jz .Lcrypt
     cmp dword ptr [scratch + KEYS], 0
     jne .Lauthenticate
@@ -1040,7 +1040,7 @@
     jb .Lcrypt_slot
 .Lcrypted:
     crypt_end
-    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    test dword ptr [args + SEALANE_BATCH_FLAGS], SEALANE_FLAG_OPEN
     jnz .Lwave_done
 
     /* Poly1305 of the wave's packets, eight at a time in a vector. Every stage is done for all vectors before the next
@@ -1063,7 +1063,7 @@
     mov rax, [r8 + 8*\j]
     vmovdqu64 zmm\j, [rax]
     .endr
-    mov eax, [args + SEALANE_ARG_FLAGS]
+    mov eax, [args + SEALANE_BATCH_FLAGS]
     shr eax, 2
     and eax, 1
     neg eax
@@ -1379,7 +1379,7 @@
     jbe .Ltags_done
     vector_tags 15, 3
 .Ltags_done:
-    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    test dword ptr [args + SEALANE_BATCH_FLAGS], SEALANE_FLAG_OPEN
     jnz .Lcrypt
 
 .Lwave_done:

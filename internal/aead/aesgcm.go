@@ -102,7 +102,7 @@ func (k *aesGCM) Seal(dst, nonce, plaintext, additionalData []byte) []byte {
 	if len(additionalData) != 0 && alias.Touch(out, n+tagSize, ad, len(additionalData)) {
 		panic(gcmOverlapsAD)
 	}
-	var args kernel.Args
+	var args kernel.PacketArgs
 	args.Out, args.In, args.Bytes, args.Total = out, in, uint64(n), uint64(n)
 	args.AD, args.ADBytes = ad, uint64(len(additionalData))
 	args.Key, args.Nonce = unsafe.Pointer(&k.key), unsafe.Pointer(unsafe.SliceData(nonce))
@@ -147,7 +147,7 @@ func (k *aesGCM) Open(dst, nonce, ciphertext, additionalData []byte) ([]byte, er
 		panic(gcmOverlapsAD)
 	}
 	var tag [2]uint64
-	var args kernel.Args
+	var args kernel.PacketArgs
 	args.Out, args.In, args.Bytes, args.Total = out, in, uint64(n), uint64(n)
 	args.AD, args.ADBytes = ad, uint64(len(additionalData))
 	args.Key, args.Nonce = unsafe.Pointer(&k.key), unsafe.Pointer(unsafe.SliceData(nonce))
@@ -191,7 +191,7 @@ func (k *aesGCM) openAny(dst, nonce, ciphertext, additionalData []byte) ([]byte,
 
 // run does a packet with a nonce of any size, in parts if it is long, and makes its tag.
 func (k *aesGCM) run(tag *[tagSize]byte, out, in, nonce, ad []byte, n int, direction uint64) {
-	var args kernel.Args
+	var args kernel.PacketArgs
 	args.Out, args.In = unsafe.Pointer(unsafe.SliceData(out)), unsafe.Pointer(unsafe.SliceData(in))
 	args.Bytes, args.Total = uint64(n), uint64(n)
 	args.AD, args.ADBytes = unsafe.Pointer(unsafe.SliceData(ad)), uint64(len(ad))

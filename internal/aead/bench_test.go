@@ -102,7 +102,7 @@ func BenchmarkOverhead(b *testing.B) {
 			a, err := NewChaCha20Poly1305(level, key[:])
 			a = must(b, a, err)
 			sealed := a.Seal(nil, nonce[:], text[:64], nil)
-			args := kernel.Args{
+			args := kernel.PacketArgs{
 				Out: unsafe.Pointer(&out), In: unsafe.Pointer(&text), Bytes: 64, Key: unsafe.Pointer(&key), Nonce: unsafe.Pointer(&nonce),
 				Tag: unsafe.Pointer(&out[64]), Total: 64, Flags: kernel.FlagFirst | kernel.FlagLast,
 			}

@@ -158,7 +158,7 @@ func seal(level kernel.Level, key *[keySize]byte, dst []byte, nonce *[nonceSize]
 		panic(overlapsAD)
 	}
 	// Set one by one: a composite literal is built elsewhere and copied, in loads that wait for its stores.
-	var args kernel.Args
+	var args kernel.PacketArgs
 	args.Out = unsafe.Pointer(unsafe.SliceData(out))
 	args.In = unsafe.Pointer(unsafe.SliceData(plaintext))
 	args.Bytes = uint64(n)
@@ -196,7 +196,7 @@ func open(level kernel.Level, key *[keySize]byte, dst []byte, nonce *[nonceSize]
 	// The tag is read first: out may cover it, if it begins where the ciphertext ends.
 	tag0, tag1 := binary.NativeEndian.Uint64(ciphertext[n:]), binary.NativeEndian.Uint64(ciphertext[n+8:])
 	var tag [2]uint64
-	var args kernel.Args
+	var args kernel.PacketArgs
 	args.Out = unsafe.Pointer(unsafe.SliceData(out))
 	args.In = unsafe.Pointer(unsafe.SliceData(ciphertext))
 	args.Bytes = uint64(n)

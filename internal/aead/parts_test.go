@@ -16,7 +16,7 @@ import (
 // inOneCall seals with one call of the portable kernel, whatever the length.
 func inOneCall(v variant, key, nonce, text, ad []byte) []byte {
 	out := make([]byte, len(text)+tagSize)
-	a := kernel.Args{
+	a := kernel.PacketArgs{
 		Out: unsafe.Pointer(&out[0]), In: unsafe.Pointer(unsafe.SliceData(text)), Bytes: uint64(len(text)),
 		AD: unsafe.Pointer(&ad[0]), ADBytes: uint64(len(ad)), Key: unsafe.Pointer(&key[0]), Nonce: unsafe.Pointer(&nonce[0]),
 		Tag: unsafe.Pointer(&out[len(text)]), Total: uint64(len(text)), Flags: kernel.FlagFirst | kernel.FlagLast,
@@ -135,7 +135,7 @@ func TestPreempted(t *testing.T) {
 	}
 	var key [keySize]byte
 	var tag [tagSize]byte
-	args := kernel.Args{
+	args := kernel.PacketArgs{
 		AD: unsafe.Pointer(&ad[0]), ADBytes: uint64(len(ad)), Key: unsafe.Pointer(&key), Nonce: unsafe.Pointer(&key), Tag: unsafe.Pointer(&tag),
 		Flags: kernel.FlagFirst | kernel.FlagLast,
 	}

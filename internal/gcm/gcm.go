@@ -48,7 +48,7 @@ func (k *Key) Level() string { return kernel.AESGCMLevels.Name(uint8(k.level)) }
 
 // Args is a packet. The standard library's functions fill it in themselves: one call less, with its many arguments, is what
 // keeps the first packet of a new goroutine on the stack that it starts with.
-type Args = kernel.Args
+type Args = kernel.PacketArgs
 
 // Flags of a packet in Args.
 const (
@@ -97,7 +97,7 @@ func (k *Key) part() uint64 {
 // runSeldom does a packet whose nonce is not of 12 bytes, or which may have to be done in parts.
 //
 //go:noinline
-func (k *Key) runSeldom(args *kernel.Args, nonceBytes int) {
+func (k *Key) runSeldom(args *kernel.PacketArgs, nonceBytes int) {
 	if args.Bytes <= k.part() && nonceBytes == nonceSize {
 		kernel.AESGCM(k.level, args)
 		return
@@ -117,7 +117,7 @@ func (k *Key) runSeldom(args *kernel.Args, nonceBytes int) {
 	j0 = [16]byte{}
 }
 
-func (k *Key) inParts(packet *kernel.Args) {
+func (k *Key) inParts(packet *kernel.PacketArgs) {
 	var state kernel.GCMState
 	part, size := *packet, k.part()
 	part.State = state.State()

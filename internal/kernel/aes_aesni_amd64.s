@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func AESAESNI(a *Args)
+// func AESAESNI(a *ModeArgs)
 TEXT ·AESAESNI(SB), 0, $192-8
 	MOVQ a+0(FP), DI
 	LEAQ -193(SP), SI

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func AESARMv6(a *Args)
+// func AESARMv6(a *ModeArgs)
 TEXT ·AESARMv6(SB), 0, $1152-4
 	MOVW a+0(FP), R0
 	SUB $189, R13, R1

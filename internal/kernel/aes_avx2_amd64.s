@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func AESAVX2(a *Args)
+// func AESAVX2(a *ModeArgs)
 TEXT ·AESAVX2(SB), 0, $320-8
 	MOVQ a+0(FP), DI
 	LEAQ -193(SP), SI

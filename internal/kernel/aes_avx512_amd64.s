@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func AESAVX512(a *Args)
+// func AESAVX512(a *ModeArgs)
 TEXT ·AESAVX512(SB), 0, $576-8
 	MOVQ a+0(FP), DI
 	LEAQ -193(SP), SI

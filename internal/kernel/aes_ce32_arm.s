@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func AESCE32(a *Args)
+// func AESCE32(a *ModeArgs)
 TEXT ·AESCE32(SB), 0, $256-4
 	MOVW a+0(FP), R0
 	SUB $189, R13, R1

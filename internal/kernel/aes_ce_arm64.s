@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func AESCE(a *Args)
+// func AESCE(a *ModeArgs)
 TEXT ·AESCE(SB), 0, $16-8
 	MOVBU ·hasDIT(SB), R3
 	MOVD $0x1000000, R4

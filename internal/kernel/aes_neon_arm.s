@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func AESNEON(a *Args)
+// func AESNEON(a *ModeArgs)
 TEXT ·AESNEON(SB), 0, $3520-4
 	MOVW a+0(FP), R0
 	SUB $189, R13, R1

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func AESNEON(a *Args)
+// func AESNEON(a *ModeArgs)
 TEXT ·AESNEON(SB), 0, $2128-8
 	MOVBU ·hasDIT(SB), R3
 	MOVD $0x1000000, R4

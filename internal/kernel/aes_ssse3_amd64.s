@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func AESSSSE3(a *Args)
+// func AESSSSE3(a *ModeArgs)
 TEXT ·AESSSSE3(SB), 0, $112-8
 	MOVQ a+0(FP), DI
 	LEAQ -193(SP), SI

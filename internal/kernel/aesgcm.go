@@ -76,7 +76,7 @@ func (k *gcmPortableKey) setup() {
 
 // AESGCMPortable is the kernel (NIST SP 800-38D) in constant-time Go, for every CPU: the level that is always there, and
 // the oracle that the others are tested against.
-func AESGCMPortable(a *Args) {
+func AESGCMPortable(a *PacketArgs) {
 	key := (*gcmPortableKey)(a.Key)
 	if a.Flags&FlagSetup != 0 {
 		if a.Flags&FlagNonce != 0 {
@@ -145,14 +145,14 @@ func AESGCMPortable(a *Args) {
 func AESGCMSetup(level Level, k *GCMKey, key []byte) {
 	k.Rounds = uint64(6 + len(key)/4)
 	copy(k.Schedule[:], key)
-	var a Args
+	var a PacketArgs
 	a.Key, a.Flags = unsafe.Pointer(k), FlagSetup
 	AESGCM(level, &a)
 }
 
 // AESGCMHashKey makes the table of a key, and nothing else of it, for a hash key: that of AES-GCM-SIV.
 func AESGCMHashKey(level Level, k *GCMKey, h *[16]byte) {
-	var a Args
+	var a PacketArgs
 	a.Key, a.Nonce, a.Flags = unsafe.Pointer(k), unsafe.Pointer(h), FlagSetup|FlagNonce
 	AESGCM(level, &a)
 }
@@ -165,7 +165,7 @@ func AESGCMNonce(level Level, key *GCMKey, j0 *[16]byte, nonce []byte) {
 	var blocks [128]byte
 	var zero [16]byte
 	var state GCMState
-	var a Args
+	var a PacketArgs
 	a.Key, a.Nonce, a.State, a.Flags = unsafe.Pointer(key), unsafe.Pointer(&zero), state.State(), FlagFirst
 	if padded := (len(nonce) + 15) &^ 15; padded <= len(blocks)-16 {
 		copy(blocks[:], nonce)
@@ -217,7 +217,7 @@ func aesGCMTest(level Level, corrupt bool) bool {
 	// One table is made anew, of its hash key: the mask for a J0 of zeroes.
 	var zero [16]byte
 	var hash GCMState
-	first := Args{Key: unsafe.Pointer(&keys[1]), Nonce: unsafe.Pointer(&zero), State: hash.State(), Flags: FlagFirst}
+	first := PacketArgs{Key: unsafe.Pointer(&keys[1]), Nonce: unsafe.Pointer(&zero), State: hash.State(), Flags: FlagFirst}
 	AESGCM(level, &first)
 	clear(keys[1].Table[:])
 	AESGCMHashKey(level, &keys[1], &hash.Mask)
@@ -225,7 +225,7 @@ func aesGCMTest(level Level, corrupt bool) bool {
 	var plain, sealed [most]byte
 	var ad [16 + 32]byte
 	var prev, tag [16]byte
-	a := Args{Nonce: unsafe.Pointer(&j0), AD: unsafe.Pointer(&ad)}
+	a := PacketArgs{Nonce: unsafe.Pointer(&j0), AD: unsafe.Pointer(&ad)}
 	var nonceFlag uint64
 	begin := func(i, n int) {
 		a.Key = unsafe.Pointer(&keys[i%3])

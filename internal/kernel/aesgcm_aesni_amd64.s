@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func AESGCMAESNI(a *Args)
+// func AESGCMAESNI(a *PacketArgs)
 TEXT ·AESGCMAESNI(SB), 0, $240-8
 	MOVQ a+0(FP), DI
 	LEAQ -193(SP), SI

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func AESGCMAESNIAVX(a *Args)
+// func AESGCMAESNIAVX(a *PacketArgs)
 TEXT ·AESGCMAESNIAVX(SB), 0, $240-8
 	MOVQ a+0(FP), DI
 	LEAQ -193(SP), SI

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func AESGCMARMv6(a *Args)
+// func AESGCMARMv6(a *PacketArgs)
 TEXT ·AESGCMARMv6(SB), 0, $1376-4
 	MOVW a+0(FP), R0
 	SUB $189, R13, R1

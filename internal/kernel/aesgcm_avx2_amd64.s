@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func AESGCMAVX2(a *Args)
+// func AESGCMAVX2(a *PacketArgs)
 TEXT ·AESGCMAVX2(SB), 0, $448-8
 	MOVQ a+0(FP), DI
 	LEAQ -193(SP), SI

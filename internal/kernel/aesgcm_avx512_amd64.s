@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func AESGCMAVX512(a *Args)
+// func AESGCMAVX512(a *PacketArgs)
 TEXT ·AESGCMAVX512(SB), 0, $0-8
 	MOVQ a+0(FP), DI
 	LEAQ aesgcm_avx512_constants<>(SB), DX

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func AESGCMCE32(a *Args)
+// func AESGCMCE32(a *PacketArgs)
 TEXT ·AESGCMCE32(SB), 0, $448-4
 	MOVW a+0(FP), R0
 	SUB $189, R13, R1

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func AESGCMCE(a *Args)
+// func AESGCMCE(a *PacketArgs)
 TEXT ·AESGCMCE(SB), 0, $544-8
 	MOVBU ·hasDIT(SB), R3
 	MOVD $0x1000000, R4

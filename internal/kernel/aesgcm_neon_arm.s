@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func AESGCMNEON(a *Args)
+// func AESGCMNEON(a *PacketArgs)
 TEXT ·AESGCMNEON(SB), 0, $3744-4
 	MOVW a+0(FP), R0
 	SUB $189, R13, R1

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func AESGCMNEON(a *Args)
+// func AESGCMNEON(a *PacketArgs)
 TEXT ·AESGCMNEON(SB), 0, $3472-8
 	MOVBU ·hasDIT(SB), R3
 	MOVD $0x1000000, R4

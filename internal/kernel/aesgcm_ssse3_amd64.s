@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func AESGCMSSSE3(a *Args)
+// func AESGCMSSSE3(a *PacketArgs)
 TEXT ·AESGCMSSSE3(SB), 0, $192-8
 	MOVQ a+0(FP), DI
 	LEAQ -193(SP), SI

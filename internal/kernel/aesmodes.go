@@ -4,8 +4,7 @@ import (
 	"unsafe"
 )
 
-// Operations of AES in the modes that do not authenticate (NIST SP 800-38A, IEEE 1619): the Flags of Args. Texts are whole blocks,
-// and State points to 16 bytes, for which BlockState is there.
+// Operations of AES in the modes that do not authenticate (NIST SP 800-38A, IEEE 1619). Texts are whole blocks.
 const (
 	AESSetup      = asmAESSetup      // make an AESKey from its rounds and the raw key in its schedule
 	AESECBEncrypt = asmAESECBEncrypt // every block by itself
@@ -14,8 +13,8 @@ const (
 	AESCBCDecrypt = asmAESCBCDecrypt // State: what the first block is chained to; left: the last block of the input
 	AESXTSEncrypt = asmAESXTSEncrypt // State: the encrypted tweak of the first block; left: that behind the last
 	AESXTSDecrypt = asmAESXTSDecrypt
-	AESCBCEncrypt = asmAESCBCEncrypt // lanes with Out, In, Key and, in Nonce, their states; Total bytes in each
-	AESMasks      = asmAESMasks      // lanes with Out, In and Key, of one block each
+	AESCBCEncrypt = asmAESCBCEncrypt // ModeLanesArgs: lanes of BytesEach bytes
+	AESMasks      = asmAESMasks      // ModeLanesArgs: lanes of one block each, without Chain
 )
 
 // AESKey is an AES key, made and read by the kernel of one level.
@@ -32,11 +31,6 @@ var (
 	_ = [1]byte{}[unsafe.Offsetof(AESKey{}.Inverse)-asmAESKeyInverse]
 	_ = [1]byte{}[unsafe.Sizeof(AESKey{})-asmAESKeyBytes]
 )
-
-// BlockState is b as Args takes it: no more than 16 bytes of it are looked at, which the pointer's type does not say.
-//
-//go:nocheckptr
-func BlockState(b *[16]byte) *State { return (*State)(unsafe.Pointer(b)) }
 
 // XTSDouble makes the tweak of the next block (IEEE 1619, section 5.2): times x in GF(2^128), little-endian.
 func XTSDouble(t *[16]byte) {
@@ -93,15 +87,15 @@ func (w *aesWork) xts(out, in []byte, state *[16]byte, decrypt bool) {
 }
 
 // lanes does up to aesLanes of them side by side.
-func (w *aesWork) lanes(lanes []Lane, total int, chained bool) {
+func (w *aesWork) lanes(lanes []ModeLane, each int, chained bool) {
 	for l := range lanes {
 		key := (*AESKey)(lanes[l].Key)
 		w.keys.spreadLane(l, (*aesSchedule)(unsafe.Pointer(&key.Schedule)), int(key.Rounds))
 		if chained {
-			copy(w.chain[16*l:], (*[16]byte)(lanes[l].Nonce)[:])
+			copy(w.chain[16*l:], lanes[l].Chain[:])
 		}
 	}
-	for at := 0; at < total; at += 16 {
+	for at := 0; at < each; at += 16 {
 		for l := range lanes {
 			b := w.blocks[16*l : 16*l+16]
 			xorBytes(b, (*[16]byte)(unsafe.Add(lanes[l].In, at))[:], w.chain[16*l:])
@@ -114,7 +108,7 @@ func (w *aesWork) lanes(lanes []Lane, total int, chained bool) {
 	}
 	if chained {
 		for l := range lanes {
-			copy((*[16]byte)(lanes[l].Nonce)[:], w.chain[16*l:])
+			copy(lanes[l].Chain[:], w.chain[16*l:])
 		}
 	}
 }
@@ -128,40 +122,39 @@ func xorBytes(out, a, b []byte) {
 
 // AESPortable is the kernel in constant-time Go, for every CPU: the level that is always there, and the oracle that the others
 // are tested against.
-func AESPortable(a *Args) {
+func AESPortable(a *ModeArgs) {
 	var w aesWork
 	key := (*AESKey)(a.Key)
-	switch a.Flags {
+	switch a.Operation {
 	case AESSetup:
 		s := (*aesSchedule)(unsafe.Pointer(&key.Schedule))
 		s.expand(key.Schedule[:4*key.Rounds-24], int(key.Rounds))
 		return
 	case AESCBCEncrypt, AESMasks:
-		total := 16
-		if a.Flags == AESCBCEncrypt {
-			total = int(a.Total)
+		each := 16
+		if a.Operation == AESCBCEncrypt {
+			each = int((*ModeLanesArgs)(unsafe.Pointer(a)).BytesEach)
 		}
 		for lanes := a.lanes(); len(lanes) > 0; lanes = lanes[min(aesLanes, len(lanes)):] {
 			w = aesWork{}
-			w.lanes(lanes[:min(aesLanes, len(lanes))], total, a.Flags == AESCBCEncrypt)
+			w.lanes(lanes[:min(aesLanes, len(lanes))], each, a.Operation == AESCBCEncrypt)
 		}
 		w = aesWork{}
 		return
 	}
 	w.keys.spread((*aesSchedule)(unsafe.Pointer(&key.Schedule)), int(key.Rounds))
-	state := (*[16]byte)(unsafe.Pointer(a.State))
 	out, in := unsafe.Slice((*byte)(a.Out), int(a.Bytes)), unsafe.Slice((*byte)(a.In), int(a.Bytes))
 	for len(in) > 0 {
 		n := min(len(in), aesBatch)
-		switch a.Flags {
+		switch a.Operation {
 		case AESECBEncrypt, AESECBDecrypt:
-			w.ecb(out[:n], in[:n], a.Flags == AESECBDecrypt)
+			w.ecb(out[:n], in[:n], a.Operation == AESECBDecrypt)
 		case AESCTR:
-			w.ctr(out[:n], in[:n], state)
+			w.ctr(out[:n], in[:n], a.State)
 		case AESCBCDecrypt:
-			w.cbcDecrypt(out[:n], in[:n], state)
+			w.cbcDecrypt(out[:n], in[:n], a.State)
 		default:
-			w.xts(out[:n], in[:n], state, a.Flags == AESXTSDecrypt)
+			w.xts(out[:n], in[:n], a.State, a.Operation == AESXTSDecrypt)
 		}
 		out, in = out[n:], in[n:]
 	}
@@ -172,13 +165,13 @@ func AESPortable(a *Args) {
 func AESKeySetup(level Level, k *AESKey, key []byte) {
 	k.Rounds = uint64(6 + len(key)/4)
 	copy(k.Schedule[:], key)
-	var a Args
-	a.Key, a.Flags = unsafe.Pointer(k), AESSetup
+	var a ModeArgs
+	a.Key, a.Operation = unsafe.Pointer(k), AESSetup
 	AES(level, &a)
 }
 
 // ChaCha20MasksPortable is the kernel of header masks in constant-time Go.
-func ChaCha20MasksPortable(a *Args) {
+func ChaCha20MasksPortable(a *ModeArgs) {
 	var c chaCha20
 	var x [16]uint32
 	for _, l := range a.lanes() {
@@ -213,23 +206,23 @@ func aesTest(level Level, corrupt bool) bool {
 	var text [16 * most]byte
 	var initial [mostLanes][16]byte
 	var state [16]byte
-	var lanes [most]Lane
+	var lanes [most]ModeLane
 	pattern(text[:], 0)
 	whole := func(operation uint64, key, blocks int) {
-		var a Args
+		var a ModeArgs
 		a.Out, a.In, a.Bytes = unsafe.Pointer(&text), unsafe.Pointer(&text), uint64(16*blocks)
-		a.Key, a.State, a.Flags = unsafe.Pointer(&keys[key][0]), BlockState(&state), operation
+		a.Key, a.State, a.Operation = unsafe.Pointer(&keys[key][0]), &state, operation
 		AES(level, &a)
 	}
 	inLanes := func(operation uint64, key, count, blocks int) {
 		for l := range count {
 			at := unsafe.Pointer(&text[16*blocks*l])
 			lanes[l].Out, lanes[l].In = at, at
-			lanes[l].Key, lanes[l].Nonce = unsafe.Pointer(&keys[key][l%2]), unsafe.Pointer(&initial[l%mostLanes])
+			lanes[l].Key, lanes[l].Chain = unsafe.Pointer(&keys[key][l%2]), &initial[l%mostLanes]
 		}
-		a := Batch(lanes[:count], operation)
-		a.Total = uint64(16 * blocks)
-		AES(level, &a)
+		a := ModeLanes(lanes[:count], operation)
+		a.BytesEach = uint64(16 * blocks)
+		AES(level, a.Mode())
 	}
 	for i, link := range aesLinks {
 		n, key := int(link), i%3
@@ -260,7 +253,7 @@ func chaCha20MasksTest(level Level, corrupt bool) bool {
 	const most = 36
 	var keys [3*most + 32]byte
 	var samples [most][16]byte
-	var lanes [most]Lane
+	var lanes [most]ModeLane
 	for i := range keys {
 		keys[i] = byte(0x80 + i)
 	}
@@ -269,13 +262,13 @@ func chaCha20MasksTest(level Level, corrupt bool) bool {
 		lanes[l].Out, lanes[l].In, lanes[l].Key = unsafe.Pointer(&samples[l]), unsafe.Pointer(&samples[l]), unsafe.Pointer(&keys[3*l])
 	}
 	for n := 1; n <= most; n++ {
-		a := Batch(lanes[:n], 0)
-		ChaCha20Masks(level, &a)
+		a := ModeLanes(lanes[:n], AESMasks)
+		ChaCha20Masks(level, a.Mode())
 	}
 	for l := 2; l < most; l += 2 {
 		lanes[0].Key = unsafe.Pointer(&samples[l])
-		a := Batch(lanes[:1], 0)
-		ChaCha20Masks(level, &a)
+		a := ModeLanes(lanes[:1], AESMasks)
+		ChaCha20Masks(level, a.Mode())
 	}
 	if corrupt {
 		samples[0][0] ^= 1

@@ -79,16 +79,17 @@ func (c *modeCase) setup(level Level, memory unsafe.Pointer) {
 // checkptr, which the race detector brings, refuses these.
 //
 //go:nocheckptr
-func (c *modeCase) call(kernel func(*Args), a *Args, lanes []Lane, out, in, key, states unsafe.Pointer) error {
-	*a = Args{Out: out, In: in, Key: key, Flags: c.operation}
+func (c *modeCase) call(kernel func(*ModeArgs), a *ModeArgs, lanes []ModeLane, out, in, key, states unsafe.Pointer) error {
+	*a = ModeArgs{Out: out, In: in, Key: key, Operation: c.operation}
 	outStride, inStride, keyStride := c.strides()
 	for l := range lanes {
-		lanes[l] = Lane{Out: unsafe.Add(out, l*outStride), In: unsafe.Add(in, l*inStride), Key: unsafe.Add(key, l*keyStride), Nonce: unsafe.Add(states, 16*l)}
+		lanes[l] = ModeLane{Out: unsafe.Add(out, l*outStride), In: unsafe.Add(in, l*inStride), Key: unsafe.Add(key, l*keyStride), Chain: (*[16]byte)(unsafe.Add(states, 16*l))}
 	}
+	ofLanes := (*ModeLanesArgs)(unsafe.Pointer(a))
 	if c.lanes > 0 {
-		*a = Batch(lanes, c.operation)
+		*ofLanes = ModeLanes(lanes, c.operation)
 	} else if c.operation != AESECBEncrypt && c.operation != AESECBDecrypt {
-		a.State = BlockState((*[16]byte)(states))
+		a.State = (*[16]byte)(states)
 	}
 	for done, total := 0, outStride; ; {
 		n := total - done
@@ -96,37 +97,37 @@ func (c *modeCase) call(kernel func(*Args), a *Args, lanes []Lane, out, in, key,
 			n = c.split
 		}
 		if c.lanes > 0 {
-			a.Total = uint64(n)
+			ofLanes.BytesEach = uint64(n)
 		} else {
 			a.Bytes = uint64(n)
 		}
-		before := *a
+		before, lanesBefore := *a, *ofLanes
 		kernel(a)
-		if *a != before {
+		if *a != before || *ofLanes != lanesBefore {
 			return fmt.Errorf("the argument block was written: %+v, was %+v", *a, before)
 		}
 		if done += n; done == total {
 			return nil
 		}
-		if a.Out, a.In = unsafe.Add(a.Out, n), unsafe.Add(a.In, n); c.lanes > 0 {
-			a.Out, a.In = nil, unsafe.Pointer(unsafe.SliceData(lanes))
-			for l := range lanes {
-				lanes[l].Out, lanes[l].In = unsafe.Add(lanes[l].Out, n), unsafe.Add(lanes[l].In, n)
-			}
+		if c.lanes == 0 {
+			a.Out, a.In = unsafe.Add(a.Out, n), unsafe.Add(a.In, n)
+		}
+		for l := range lanes {
+			lanes[l].Out, lanes[l].In = unsafe.Add(lanes[l].Out, n), unsafe.Add(lanes[l].In, n)
 		}
 	}
 }
 
 // want returns output and states by the portable code, in one call.
-func (c *modeCase) want(kernel func(*Args)) (out, states []byte) {
+func (c *modeCase) want(kernel func(*ModeArgs)) (out, states []byte) {
 	whole := *c
 	whole.split = 0
 	outStride, _, keyStride := c.strides()
 	keys := make([]uint64, max(c.lanes, 1)*keyStride/8+1)
 	c.setup(Portable, unsafe.Pointer(unsafe.SliceData(keys)))
 	out, states = make([]byte, max(c.lanes, 1)*outStride), bytes.Clone(c.states)
-	var a Args
-	whole.call(kernel, &a, make([]Lane, c.lanes), unsafe.Pointer(unsafe.SliceData(out)), unsafe.Pointer(unsafe.SliceData(c.text)),
+	var a ModeArgs
+	whole.call(kernel, &a, make([]ModeLane, c.lanes), unsafe.Pointer(unsafe.SliceData(out)), unsafe.Pointer(unsafe.SliceData(c.text)),
 		unsafe.Pointer(unsafe.SliceData(keys)), unsafe.Pointer(unsafe.SliceData(states)))
 	return out, states
 }
@@ -145,20 +146,18 @@ func newModeBench(t testing.TB) *modeBench {
 }
 
 // modeKernel is a level's.
-func modeKernel(operation uint64, level Level) func(*Args) {
-	return func(a *Args) {
+func modeKernel(operation uint64, level Level) func(*ModeArgs) {
+	return func(a *ModeArgs) {
 		if operation == chaCha20Masks {
-			a.Flags = 0
 			ChaCha20Masks(level, a)
-			a.Flags = operation
-			return
+		} else {
+			AES(level, a)
 		}
-		AES(level, a)
 	}
 }
 
 // run has kernel, with keys of a level, do the case, and returns the error in the outcome.
-func (b *modeBench) run(level Level, kernel func(*Args), c *modeCase) (err error) {
+func (b *modeBench) run(level Level, kernel func(*ModeArgs), c *modeCase) (err error) {
 	wantOut, wantStates := c.want(modeKernel(c.operation, Portable))
 	outStride, inStride, keyStride := c.strides()
 	n := max(c.lanes, 1)
@@ -188,7 +187,7 @@ func (b *modeBench) run(level Level, kernel func(*Args), c *modeCase) (err error
 	copy(states.bytes, c.states)
 	c.setup(level, key.pointer())
 	key.want = bytes.Clone(key.bytes)
-	lanes := unsafe.Slice((*Lane)(unsafe.Pointer(&b.lanes[len(b.lanes)-max(c.lanes, 1)*asmLaneStride])), c.lanes)
+	lanes := unsafe.Slice((*ModeLane)(unsafe.Pointer(&b.lanes[len(b.lanes)-max(c.lanes, 1)*asmLaneStride])), c.lanes)
 	defer func() {
 		if fault := recover(); fault != nil {
 			err = fmt.Errorf("%v", fault)
@@ -203,7 +202,7 @@ func (b *modeBench) run(level Level, kernel func(*Args), c *modeCase) (err error
 		}
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	return c.call(kernel, (*Args)(unsafe.Pointer(&b.args[len(b.args)-asmArgsBytes])), lanes, out.pointer(), in.pointer(), key.pointer(), states.pointer())
+	return c.call(kernel, (*ModeArgs)(unsafe.Pointer(&b.args[len(b.args)-asmArgsBytes])), lanes, out.pointer(), in.pointer(), key.pointer(), states.pointer())
 }
 
 func (b *modeBench) must(t *testing.T, level Level, c *modeCase) {
@@ -305,24 +304,24 @@ func TestModesFaults(t *testing.T) {
 	b := newModeBench(t)
 	for _, f := range []struct {
 		name, found string
-		fault       func(a *Args, c *modeCase)
+		fault       func(a *ModeArgs, c *modeCase)
 	}{
-		{"none", "", func(*Args, *modeCase) {}},
-		{"flips the first output bit", "output differs", func(a *Args, c *modeCase) { *at(a.Out, 0) ^= 1 }},
-		{"flips the last output bit", "output differs", func(a *Args, c *modeCase) { *at(a.Out, int(a.Bytes)-1) ^= 0x80 }},
-		{"writes behind the output", "of output", func(a *Args, c *modeCase) { *at(a.Out, int(a.Bytes)) = 0 }},
-		{"writes before the output", "of output", func(a *Args, c *modeCase) { *at(a.Out, -1) = 0 }},
-		{"writes the input", "differs", func(a *Args, c *modeCase) { *at(a.In, 0) ^= 1 }},
-		{"writes the key", "keys differs", func(a *Args, c *modeCase) { *at(a.Key, 17) ^= 1 }},
-		{"leaves another state", "states differs", func(a *Args, c *modeCase) { *at(unsafe.Pointer(a.State), 15) ^= 1 }},
-		{"writes behind the state", "of states", func(a *Args, c *modeCase) { *at(unsafe.Pointer(a.State), 16) = 0 }},
-		{"writes the argument block", "argument block", func(a *Args, c *modeCase) { a.Total++ }},
-		{"reads behind the input", "", func(a *Args, c *modeCase) { read += *at(a.In, int(a.Bytes)) }},
-		{"reads before the input", "", func(a *Args, c *modeCase) { read += *at(a.In, -1) }},
-		{"reads behind the key", "", func(a *Args, c *modeCase) { read += *at(a.Key, asmAESKeyBytes) }},
-		{"reads before the key", "", func(a *Args, c *modeCase) { read += *at(a.Key, -1) }},
-		{"reads behind the state", "", func(a *Args, c *modeCase) { read += *at(unsafe.Pointer(a.State), 16) }},
-		{"reads behind the argument block", "", func(a *Args, c *modeCase) { read += *at(unsafe.Pointer(a), asmArgsBytes) }},
+		{"none", "", func(*ModeArgs, *modeCase) {}},
+		{"flips the first output bit", "output differs", func(a *ModeArgs, c *modeCase) { *at(a.Out, 0) ^= 1 }},
+		{"flips the last output bit", "output differs", func(a *ModeArgs, c *modeCase) { *at(a.Out, int(a.Bytes)-1) ^= 0x80 }},
+		{"writes behind the output", "of output", func(a *ModeArgs, c *modeCase) { *at(a.Out, int(a.Bytes)) = 0 }},
+		{"writes before the output", "of output", func(a *ModeArgs, c *modeCase) { *at(a.Out, -1) = 0 }},
+		{"writes the input", "differs", func(a *ModeArgs, c *modeCase) { *at(a.In, 0) ^= 1 }},
+		{"writes the key", "keys differs", func(a *ModeArgs, c *modeCase) { *at(a.Key, 17) ^= 1 }},
+		{"leaves another state", "states differs", func(a *ModeArgs, c *modeCase) { *at(unsafe.Pointer(a.State), 15) ^= 1 }},
+		{"writes behind the state", "of states", func(a *ModeArgs, c *modeCase) { *at(unsafe.Pointer(a.State), 16) = 0 }},
+		{"writes the argument block", "argument block", func(a *ModeArgs, c *modeCase) { (*ModeLanesArgs)(unsafe.Pointer(a)).BytesEach++ }},
+		{"reads behind the input", "", func(a *ModeArgs, c *modeCase) { read += *at(a.In, int(a.Bytes)) }},
+		{"reads before the input", "", func(a *ModeArgs, c *modeCase) { read += *at(a.In, -1) }},
+		{"reads behind the key", "", func(a *ModeArgs, c *modeCase) { read += *at(a.Key, asmAESKeyBytes) }},
+		{"reads before the key", "", func(a *ModeArgs, c *modeCase) { read += *at(a.Key, -1) }},
+		{"reads behind the state", "", func(a *ModeArgs, c *modeCase) { read += *at(unsafe.Pointer(a.State), 16) }},
+		{"reads behind the argument block", "", func(a *ModeArgs, c *modeCase) { read += *at(unsafe.Pointer(a), asmArgsBytes) }},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			if strings.HasPrefix(f.name, "reads") && !isGuarded {
@@ -333,7 +332,7 @@ func TestModesFaults(t *testing.T) {
 				for _, offset := range []int{-1, 0} {
 					c := newModeCase(newRand(), operation, 0, 160)
 					c.offset = offset
-					err := b.run(Portable, func(a *Args) {
+					err := b.run(Portable, func(a *ModeArgs) {
 						AESPortable(a)
 						f.fault(a, c)
 					}, c)
@@ -348,18 +347,18 @@ func TestModesFaults(t *testing.T) {
 	_ = read
 	// In lanes: one that is left out, one that has its neighbor's key or state, one too many.
 	for _, operation := range []uint64{AESCBCEncrypt, AESMasks, chaCha20Masks} {
-		for name, fault := range map[string]func(lanes []Lane) []Lane{
-			"left out": func(lanes []Lane) []Lane { return lanes[:len(lanes)-1] },
-			"key":      func(lanes []Lane) []Lane { lanes[4].Key = lanes[3].Key; return lanes },
-			"input":    func(lanes []Lane) []Lane { lanes[4].In = lanes[3].In; return lanes },
-			"output":   func(lanes []Lane) []Lane { lanes[4].Out = unsafe.Add(lanes[4].Out, 1); return lanes },
+		for name, fault := range map[string]func(lanes []ModeLane) []ModeLane{
+			"left out": func(lanes []ModeLane) []ModeLane { return lanes[:len(lanes)-1] },
+			"key":      func(lanes []ModeLane) []ModeLane { lanes[4].Key = lanes[3].Key; return lanes },
+			"input":    func(lanes []ModeLane) []ModeLane { lanes[4].In = lanes[3].In; return lanes },
+			"output":   func(lanes []ModeLane) []ModeLane { lanes[4].Out = unsafe.Add(lanes[4].Out, 1); return lanes },
 		} {
 			c := newModeCase(newRand(), operation, 9, 16)
-			if err := b.run(Portable, func(a *Args) {
-				wrong := fault(append([]Lane(nil), a.lanes()...))
-				w := Batch(wrong, a.Flags)
-				w.Total = a.Total
-				modeKernel(operation, Portable)(&w)
+			if err := b.run(Portable, func(a *ModeArgs) {
+				wrong := fault(append([]ModeLane(nil), a.lanes()...))
+				w := ModeLanes(wrong, a.Operation)
+				w.BytesEach = (*ModeLanesArgs)(unsafe.Pointer(a)).BytesEach
+				modeKernel(operation, Portable)(w.Mode())
 			}, c); err == nil {
 				t.Errorf("%s, lane with another %s: not found", modeNames[operation], name)
 			}

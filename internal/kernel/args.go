@@ -7,8 +7,8 @@ package kernel
 
 import "unsafe"
 
-// Args is what a kernel is called with. Its layout is that of asm/args.h.
-type Args struct {
+// PacketArgs is a packet, or a part of one. The layout of all arguments is that of asm/args.h.
+type PacketArgs struct {
 	Out     unsafe.Pointer // output text; equal to In, or disjoint from it
 	_       [8 - unsafe.Sizeof(uintptr(0))]byte
 	In      unsafe.Pointer // input text
@@ -40,7 +40,17 @@ const (
 	FlagSetup = asmFlagSetup
 )
 
-// Lane is one packet of a batch: the first slots of Args, with the same meaning.
+// BatchArgs is many packets.
+type BatchArgs struct {
+	_     [8]byte
+	Lanes *Lane
+	_     [8 - unsafe.Sizeof(uintptr(0))]byte
+	Count uint64
+	_     [56]byte
+	Flags uint64 // FlagOpen or 0
+}
+
+// Lane is one packet of a batch: the first slots of PacketArgs, with the same meaning.
 type Lane struct {
 	Out     unsafe.Pointer
 	_       [8 - unsafe.Sizeof(uintptr(0))]byte
@@ -57,15 +67,65 @@ type Lane struct {
 	Tag     [8 / unsafe.Sizeof(uintptr(0))]unsafe.Pointer // the first; padding of no bytes at the end would have some
 }
 
-// Batch returns a for a batch kernel: it has In at the lanes, and their count in Bytes.
-func Batch(lanes []Lane, direction uint64) (a Args) {
-	a.In = unsafe.Pointer(unsafe.SliceData(lanes))
-	a.Bytes = uint64(len(lanes))
-	a.Flags = direction
+// Batch returns the arguments of a batch.
+func Batch(lanes []Lane, direction uint64) (a BatchArgs) {
+	a.Lanes, a.Count, a.Flags = unsafe.SliceData(lanes), uint64(len(lanes)), direction
 	return a
 }
 
-func (a *Args) lanes() []Lane { return unsafe.Slice((*Lane)(a.In), a.Bytes) }
+func (a *BatchArgs) lanes() []Lane { return unsafe.Slice(a.Lanes, a.Count) }
+
+// ModeArgs is AES in the modes that do not authenticate: a text, or a key that is set up.
+type ModeArgs struct {
+	Out       unsafe.Pointer // output text; equal to In, or disjoint from it
+	_         [8 - unsafe.Sizeof(uintptr(0))]byte
+	In        unsafe.Pointer // input text
+	_         [8 - unsafe.Sizeof(uintptr(0))]byte
+	Bytes     uint64 // of text, whole blocks; with AESSetup 0
+	_         [16]byte
+	Key       unsafe.Pointer // an AESKey
+	_         [24 - unsafe.Sizeof(uintptr(0))]byte
+	State     *[16]byte
+	_         [16 - unsafe.Sizeof(uintptr(0))]byte
+	Operation uint64 // AESSetup to AESXTSDecrypt
+}
+
+// ModeLanesArgs is the same of lanes, and header masks.
+type ModeLanesArgs struct {
+	_         [8]byte
+	Lanes     *ModeLane
+	_         [8 - unsafe.Sizeof(uintptr(0))]byte
+	Count     uint64
+	_         [48]byte
+	BytesEach uint64 // AESCBCEncrypt: bytes of text in each lane
+	Operation uint64 // AESCBCEncrypt or AESMasks
+}
+
+// ModeLane is a text or a sample, with its own key.
+type ModeLane struct {
+	Out   unsafe.Pointer
+	_     [8 - unsafe.Sizeof(uintptr(0))]byte
+	In    unsafe.Pointer
+	_     [32 - unsafe.Sizeof(uintptr(0))]byte
+	Key   unsafe.Pointer
+	_     [8 - unsafe.Sizeof(uintptr(0))]byte
+	Chain *[16]byte // AESCBCEncrypt: what the first block is chained to; left: the last block
+	_     [16 - unsafe.Sizeof(uintptr(0))]byte
+}
+
+// ModeLanes returns the arguments of lanes.
+func ModeLanes(lanes []ModeLane, operation uint64) (a ModeLanesArgs) {
+	a.Lanes, a.Count, a.Operation = unsafe.SliceData(lanes), uint64(len(lanes)), operation
+	return a
+}
+
+// Mode is a as kernels take it.
+func (a *ModeLanesArgs) Mode() *ModeArgs { return (*ModeArgs)(unsafe.Pointer(a)) }
+
+func (a *ModeArgs) lanes() []ModeLane {
+	l := (*ModeLanesArgs)(unsafe.Pointer(a))
+	return unsafe.Slice(l.Lanes, l.Count)
+}
 
 // State is what lives on between the parts of one packet. It is secret: whoever owns one wipes it.
 type State struct {
@@ -91,28 +151,30 @@ type GCMState struct {
 	_       [2]uint64
 }
 
-// State is s as Args takes it.
+// State is s as PacketArgs takes it.
 func (s *GCMState) State() *State { return (*State)(unsafe.Pointer(s)) }
 
-func (a *Args) gcmState() *GCMState { return (*GCMState)(unsafe.Pointer(a.State)) }
+func (a *PacketArgs) gcmState() *GCMState { return (*GCMState)(unsafe.Pointer(a.State)) }
 
 // A layout other than that of asm/args.h is an index out of range, and does not compile.
 var (
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.Out)-asmArgOut]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.In)-asmArgIn]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.Bytes)-asmArgBytes]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.AD)-asmArgAD]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.ADBytes)-asmArgADBytes]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.Key)-asmArgKey]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.Nonce)-asmArgNonce]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.Tag)-asmArgTag]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.State)-asmArgState]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.Total)-asmArgTotal]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.Flags)-asmArgFlags]
-	_ = [1]byte{}[unsafe.Sizeof(Args{})-asmArgsBytes]
+	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.Out)-asmArgOut]
+	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.In)-asmArgIn]
+	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.Bytes)-asmArgBytes]
+	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.AD)-asmArgAD]
+	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.ADBytes)-asmArgADBytes]
+	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.Key)-asmArgKey]
+	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.Nonce)-asmArgNonce]
+	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.Tag)-asmArgTag]
+	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.State)-asmArgState]
+	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.Total)-asmArgTotal]
+	_ = [1]byte{}[unsafe.Offsetof(PacketArgs{}.Flags)-asmArgFlags]
+	_ = [1]byte{}[unsafe.Sizeof(PacketArgs{})-asmArgsBytes]
 
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.In)-asmBatchLanes]
-	_ = [1]byte{}[unsafe.Offsetof(Args{}.Bytes)-asmBatchCount]
+	_ = [1]byte{}[unsafe.Offsetof(BatchArgs{}.Lanes)-asmBatchLanes]
+	_ = [1]byte{}[unsafe.Offsetof(BatchArgs{}.Count)-asmBatchCount]
+	_ = [1]byte{}[unsafe.Offsetof(BatchArgs{}.Flags)-asmBatchFlags]
+	_ = [1]byte{}[unsafe.Sizeof(BatchArgs{})-asmArgsBytes]
 	_ = [1]byte{}[unsafe.Offsetof(Lane{}.Out)-asmLaneOut]
 	_ = [1]byte{}[unsafe.Offsetof(Lane{}.In)-asmLaneIn]
 	_ = [1]byte{}[unsafe.Offsetof(Lane{}.Bytes)-asmLaneBytes]
@@ -122,6 +184,24 @@ var (
 	_ = [1]byte{}[unsafe.Offsetof(Lane{}.Nonce)-asmLaneNonce]
 	_ = [1]byte{}[unsafe.Offsetof(Lane{}.Tag)-asmLaneTag]
 	_ = [1]byte{}[unsafe.Sizeof(Lane{})-asmLaneStride]
+
+	_ = [1]byte{}[unsafe.Offsetof(ModeArgs{}.Out)-asmModeOut]
+	_ = [1]byte{}[unsafe.Offsetof(ModeArgs{}.In)-asmModeIn]
+	_ = [1]byte{}[unsafe.Offsetof(ModeArgs{}.Bytes)-asmModeBytes]
+	_ = [1]byte{}[unsafe.Offsetof(ModeArgs{}.Key)-asmModeKey]
+	_ = [1]byte{}[unsafe.Offsetof(ModeArgs{}.State)-asmModeState]
+	_ = [1]byte{}[unsafe.Offsetof(ModeArgs{}.Operation)-asmModeOperation]
+	_ = [1]byte{}[unsafe.Sizeof(ModeArgs{})-asmArgsBytes]
+	_ = [1]byte{}[unsafe.Offsetof(ModeLanesArgs{}.Lanes)-asmModeLanes]
+	_ = [1]byte{}[unsafe.Offsetof(ModeLanesArgs{}.Count)-asmModeCount]
+	_ = [1]byte{}[unsafe.Offsetof(ModeLanesArgs{}.BytesEach)-asmModeBytesEach]
+	_ = [1]byte{}[unsafe.Offsetof(ModeLanesArgs{}.Operation)-asmModeOperation]
+	_ = [1]byte{}[unsafe.Sizeof(ModeLanesArgs{})-asmArgsBytes]
+	_ = [1]byte{}[unsafe.Offsetof(ModeLane{}.Out)-asmModeLaneOut]
+	_ = [1]byte{}[unsafe.Offsetof(ModeLane{}.In)-asmModeLaneIn]
+	_ = [1]byte{}[unsafe.Offsetof(ModeLane{}.Key)-asmModeLaneKey]
+	_ = [1]byte{}[unsafe.Offsetof(ModeLane{}.Chain)-asmModeLaneChain]
+	_ = [1]byte{}[unsafe.Sizeof(ModeLane{})-asmLaneStride]
 
 	_ = [1]byte{}[unsafe.Offsetof(State{}.H)-asmStateH]
 	_ = [1]byte{}[unsafe.Offsetof(State{}.R)-asmStateR]

@@ -60,7 +60,7 @@ func AESGCMBatchPlan(level Level) *BatchPlan {
 }
 
 // ChaCha20Poly1305BatchPortable is the batch kernel of the portable level.
-func ChaCha20Poly1305BatchPortable(a *Args) {
+func ChaCha20Poly1305BatchPortable(a *BatchArgs) {
 	for i := range a.lanes() {
 		packet := a.packet(i)
 		ChaCha20Poly1305Portable(&packet)
@@ -68,7 +68,7 @@ func ChaCha20Poly1305BatchPortable(a *Args) {
 }
 
 // AESGCMBatchPortable is the batch kernel of the portable level. Nonces have 12 bytes.
-func AESGCMBatchPortable(a *Args) {
+func AESGCMBatchPortable(a *BatchArgs) {
 	for i := range a.lanes() {
 		packet := a.packet(i)
 		packet.Flags |= FlagNonce
@@ -77,9 +77,9 @@ func AESGCMBatchPortable(a *Args) {
 }
 
 // packet returns the arguments of a batch's packet by itself.
-func (a *Args) packet(i int) Args {
+func (a *BatchArgs) packet(i int) PacketArgs {
 	l := &a.lanes()[i]
-	return Args{
+	return PacketArgs{
 		Out: l.Out, In: l.In, Bytes: l.Bytes, AD: l.AD, ADBytes: l.ADBytes, Key: l.Key, Nonce: l.Nonce, Tag: l.Tag[0],
 		Total: l.Bytes, Flags: a.Flags | FlagFirst | FlagLast,
 	}
@@ -108,7 +108,7 @@ const squares = 33
 // each with its own key, nonce and associated data, are sealed and opened together. The same test is in the C library.
 func chaCha20Poly1305BatchTest(level Level, corrupt bool) bool {
 	keys := squareKeys()
-	tag, ok := sealSquares(func(a *Args) { ChaCha20Poly1305Batch(level, a, new(BatchMemory).Scratch()) },
+	tag, ok := sealSquares(func(a *BatchArgs) { ChaCha20Poly1305Batch(level, a, new(BatchMemory).Scratch()) },
 		func(n int) unsafe.Pointer { return unsafe.Pointer(&keys[n]) }, corrupt)
 	return ok && tag == chaCha20Poly1305BatchAnswer
 }
@@ -119,7 +119,7 @@ func aesGCMBatchTest(level Level, corrupt bool) bool {
 	for i := range keys {
 		AESGCMSetup(level, &keys[i], squareKeys()[0][:16+8*i])
 	}
-	tag, ok := sealSquares(func(a *Args) { AESGCMBatch(level, a, new(BatchMemory).Scratch()) },
+	tag, ok := sealSquares(func(a *BatchArgs) { AESGCMBatch(level, a, new(BatchMemory).Scratch()) },
 		func(n int) unsafe.Pointer { return unsafe.Pointer(&keys[n%3]) }, corrupt)
 	return ok && tag == aesGCMBatchAnswer
 }
@@ -135,7 +135,7 @@ func squareKeys() *[squares][32]byte {
 }
 
 // sealSquares returns the tag of all tags, and whether the packets were opened again.
-func sealSquares(batch func(*Args), key func(n int) unsafe.Pointer, corrupt bool) (tag [16]byte, ok bool) {
+func sealSquares(batch func(*BatchArgs), key func(n int) unsafe.Pointer, corrupt bool) (tag [16]byte, ok bool) {
 	var (
 		lanes  [squares]Lane
 		keys   = squareKeys()
@@ -172,7 +172,7 @@ func sealSquares(batch func(*Args), key func(n int) unsafe.Pointer, corrupt bool
 			}
 		}
 	}
-	ChaCha20Poly1305Portable(&Args{
+	ChaCha20Poly1305Portable(&PacketArgs{
 		AD: unsafe.Pointer(&tags[0]), ADBytes: uint64(unsafe.Sizeof(tags[0])), Key: unsafe.Pointer(keys),
 		Nonce: unsafe.Pointer(&nonces), Tag: unsafe.Pointer(&tag), Flags: FlagFirst | FlagLast,
 	})

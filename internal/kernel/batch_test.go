@@ -36,15 +36,15 @@ func (c *primitive) forEachBatchLevel(t *testing.T, f func(t *testing.T, level L
 
 // batchAtLevel returns a level's kernel, which works in memory of its own between inaccessible pages: there it writes
 // nothing but what it wipes, or the test fails.
-func (c *primitive) batchAtLevel(t testing.TB, level Level) func(*Args) {
-	return watchScratch(t, func(a *Args, scratch *BatchScratch) { c.runBatch(level, a, scratch) })
+func (c *primitive) batchAtLevel(t testing.TB, level Level) func(*BatchArgs) {
+	return watchScratch(t, func(a *BatchArgs, scratch *BatchScratch) { c.runBatch(level, a, scratch) })
 }
 
-func watchScratch(t testing.TB, kernel func(*Args, *BatchScratch)) func(*Args) {
+func watchScratch(t testing.TB, kernel func(*BatchArgs, *BatchScratch)) func(*BatchArgs) {
 	region := guarded(t, asmBatchScratchBytes)
 	scratch := (*BatchScratch)(region[len(region)-asmBatchScratchBytes:])
 	const pattern = 0x5a
-	return func(a *Args) {
+	return func(a *BatchArgs) {
 		for i := range scratch {
 			scratch[i] = pattern
 		}
@@ -63,7 +63,7 @@ func TestWatchScratch(t *testing.T) {
 	for _, at := range []int{0, asmBatchScratchBytes - 1} {
 		var fake fakeT
 		fake.TB = t
-		watchScratch(&fake, func(_ *Args, scratch *BatchScratch) { scratch[at] = 1 })(nil)
+		watchScratch(&fake, func(_ *BatchArgs, scratch *BatchScratch) { scratch[at] = 1 })(nil)
 		if !fake.failed {
 			t.Errorf("a byte left at %d is not found", at)
 		}
@@ -100,7 +100,7 @@ func newLaneBench(t testing.TB) *laneBench {
 }
 
 // run has kernel do all packets in one call, with keys of a level, and returns the error in the outcome.
-func (b *laneBench) run(level Level, kernel func(*Args), packets []*packet, open bool) (err error) {
+func (b *laneBench) run(level Level, kernel func(*BatchArgs), packets []*packet, open bool) (err error) {
 	lanes := unsafe.Slice((*Lane)(unsafe.Pointer(&b.lanes[len(b.lanes)-maxLanes*asmLaneStride])), maxLanes)[maxLanes-len(packets):]
 	var regions []*region
 	var ofPacket []int
@@ -122,7 +122,7 @@ func (b *laneBench) run(level Level, kernel func(*Args), packets []*packet, open
 		lanes[i].Tag[0] = at.tag.pointer()
 	}
 	before := slices.Clone(lanes)
-	args := (*Args)(unsafe.Pointer(&b.args[len(b.args)-asmArgsBytes]))
+	args := (*BatchArgs)(unsafe.Pointer(&b.args[len(b.args)-asmArgsBytes]))
 	*args = Batch(lanes, 0)
 	if open {
 		args.Flags = FlagOpen
@@ -223,23 +223,25 @@ func TestBatchFaults(t *testing.T) {
 	faults := []struct {
 		name  string
 		found string // in the error
-		fault func(a *Args, l *Lane)
+		fault func(a *BatchArgs, l *Lane)
 	}{
-		{"none", "", func(a *Args, l *Lane) {}},
-		{"flips an output bit", "output differs", func(a *Args, l *Lane) { *at(l.Out, 77) ^= 1 }},
-		{"flips a tag bit", "tag differs", func(a *Args, l *Lane) { *at(l.Tag[0], 15) ^= 0x80 }},
-		{"writes behind the output", "of output", func(a *Args, l *Lane) { *at(l.Out, int(l.Bytes)) = 0 }},
-		{"writes before the output", "of output", func(a *Args, l *Lane) { *at(l.Out, -1) = 0 }},
-		{"writes behind the tag", "of tag", func(a *Args, l *Lane) { *at(l.Tag[0], 16) = 0 }},
-		{"writes the input", "differs", func(a *Args, l *Lane) { *at(l.In, 0) ^= 1 }},
-		{"writes the key", "key differs", func(a *Args, l *Lane) { *at(l.Key, 3) ^= 1 }},
-		{"writes the lane", "lanes were written", func(a *Args, l *Lane) { l.Bytes++ }},
-		{"writes the argument block", "argument block", func(a *Args, l *Lane) { a.Bytes++ }},
-		{"reads behind the input", "", func(a *Args, l *Lane) { read += *at(l.In, int(l.Bytes)) }},
-		{"reads behind the key", "", func(a *Args, l *Lane) { read += *at(l.Key, 32) }},
-		{"reads behind the nonce", "", func(a *Args, l *Lane) { read += *at(l.Nonce, 12) }},
-		{"reads behind the associated data", "", func(a *Args, l *Lane) { read += *at(l.AD, int(l.ADBytes)) }},
-		{"reads behind the lanes", "", func(a *Args, l *Lane) { read += *at(unsafe.Add(a.In, a.Bytes*asmLaneStride), 0) }},
+		{"none", "", func(a *BatchArgs, l *Lane) {}},
+		{"flips an output bit", "output differs", func(a *BatchArgs, l *Lane) { *at(l.Out, 77) ^= 1 }},
+		{"flips a tag bit", "tag differs", func(a *BatchArgs, l *Lane) { *at(l.Tag[0], 15) ^= 0x80 }},
+		{"writes behind the output", "of output", func(a *BatchArgs, l *Lane) { *at(l.Out, int(l.Bytes)) = 0 }},
+		{"writes before the output", "of output", func(a *BatchArgs, l *Lane) { *at(l.Out, -1) = 0 }},
+		{"writes behind the tag", "of tag", func(a *BatchArgs, l *Lane) { *at(l.Tag[0], 16) = 0 }},
+		{"writes the input", "differs", func(a *BatchArgs, l *Lane) { *at(l.In, 0) ^= 1 }},
+		{"writes the key", "key differs", func(a *BatchArgs, l *Lane) { *at(l.Key, 3) ^= 1 }},
+		{"writes the lane", "lanes were written", func(a *BatchArgs, l *Lane) { l.Bytes++ }},
+		{"writes the argument block", "argument block", func(a *BatchArgs, l *Lane) { a.Count++ }},
+		{"reads behind the input", "", func(a *BatchArgs, l *Lane) { read += *at(l.In, int(l.Bytes)) }},
+		{"reads behind the key", "", func(a *BatchArgs, l *Lane) { read += *at(l.Key, 32) }},
+		{"reads behind the nonce", "", func(a *BatchArgs, l *Lane) { read += *at(l.Nonce, 12) }},
+		{"reads behind the associated data", "", func(a *BatchArgs, l *Lane) { read += *at(l.AD, int(l.ADBytes)) }},
+		{"reads behind the lanes", "", func(a *BatchArgs, l *Lane) {
+			read += *at(unsafe.Add(unsafe.Pointer(a.Lanes), a.Count*asmLaneStride), 0)
+		}},
 	}
 	r, b := newRand(), newLaneBench(t)
 	for _, f := range faults {
@@ -256,7 +258,7 @@ func TestBatchFaults(t *testing.T) {
 					p.offset = offset
 					packets = append(packets, p)
 				}
-				if err = b.run(Portable, func(a *Args) {
+				if err = b.run(Portable, func(a *BatchArgs) {
 					ChaCha20Poly1305BatchPortable(a)
 					f.fault(a, &a.lanes()[3])
 				}, packets, offset == 0); err != nil {

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func ChaCha20MasksAVX2(a *Args)
+// func ChaCha20MasksAVX2(a *ModeArgs)
 TEXT ·ChaCha20MasksAVX2(SB), 0, $256-8
 	MOVQ a+0(FP), DI
 	LEAQ -193(SP), SI

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func ChaCha20MasksAVX512(a *Args)
+// func ChaCha20MasksAVX512(a *ModeArgs)
 TEXT ·ChaCha20MasksAVX512(SB), 0, $192-8
 	MOVQ a+0(FP), DI
 	LEAQ -193(SP), SI

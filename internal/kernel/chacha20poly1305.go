@@ -4,7 +4,7 @@ import "unsafe"
 
 // ChaCha20Poly1305Portable is the kernel (RFC 8439, section 2.8) in constant-time Go, for every CPU: the level that
 // is always there, and the oracle that the others are tested against.
-func ChaCha20Poly1305Portable(a *Args) {
+func ChaCha20Poly1305Portable(a *PacketArgs) {
 	var c chaCha20
 	var p poly1305
 	var last [16]byte
@@ -78,7 +78,7 @@ func chaCha20Poly1305Test(level Level, corrupt bool) bool {
 	var plain, sealed [most]byte
 	var ad [16 + 32]byte
 	var prev, tag [16]byte
-	a := Args{Key: unsafe.Pointer(&key), Nonce: unsafe.Pointer(&nonce), AD: unsafe.Pointer(&ad)}
+	a := PacketArgs{Key: unsafe.Pointer(&key), Nonce: unsafe.Pointer(&nonce), AD: unsafe.Pointer(&ad)}
 	for _, n := range answerSizes {
 		pattern(plain[:n], n)
 		copy(ad[:], prev[:])

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func ChaCha20Poly1305ARMv6(a *Args)
+// func ChaCha20Poly1305ARMv6(a *PacketArgs)
 TEXT ·ChaCha20Poly1305ARMv6(SB), 0, $352-4
 	MOVW a+0(FP), R0
 	SUB $189, R13, R1

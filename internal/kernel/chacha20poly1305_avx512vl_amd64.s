@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func ChaCha20Poly1305AVX512VL(a *Args)
+// func ChaCha20Poly1305AVX512VL(a *PacketArgs)
 TEXT ·ChaCha20Poly1305AVX512VL(SB), 0, $1152-8
 	MOVQ a+0(FP), DI
 	LEAQ -193(SP), SI

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func ChaCha20Poly1305BatchAVX512(a *Args, scratch *BatchScratch)
+// func ChaCha20Poly1305BatchAVX512(a *BatchArgs, scratch *BatchScratch)
 TEXT ·ChaCha20Poly1305BatchAVX512(SB), 0, $0-16
 	MOVQ a+0(FP), DI
 	MOVQ scratch+8(FP), SI

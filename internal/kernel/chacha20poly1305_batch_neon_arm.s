@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func ChaCha20Poly1305BatchNEON(a *Args, scratch *BatchScratch)
+// func ChaCha20Poly1305BatchNEON(a *BatchArgs, scratch *BatchScratch)
 TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $0-8
 	MOVW a+0(FP), R0
 	MOVW scratch+4(FP), R1

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func ChaCha20Poly1305BatchNEON(a *Args, scratch *BatchScratch)
+// func ChaCha20Poly1305BatchNEON(a *BatchArgs, scratch *BatchScratch)
 TEXT ·ChaCha20Poly1305BatchNEON(SB), 0, $16-16
 	MOVBU ·hasDIT(SB), R3
 	MOVD $0x1000000, R4

@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func ChaCha20Poly1305MIPS32R2(a *Args)
+// func ChaCha20Poly1305MIPS32R2(a *PacketArgs)
 TEXT ·ChaCha20Poly1305MIPS32R2(SB), 0, $272-4
 	MOVW a+0(FP), R4
 	ADDU $-189, R29, R5

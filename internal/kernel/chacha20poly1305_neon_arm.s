@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func ChaCha20Poly1305NEON(a *Args)
+// func ChaCha20Poly1305NEON(a *PacketArgs)
 TEXT ·ChaCha20Poly1305NEON(SB), 0, $608-4
 	MOVW a+0(FP), R0
 	SUB $189, R13, R1

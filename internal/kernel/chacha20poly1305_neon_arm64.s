@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func ChaCha20Poly1305NEON(a *Args)
+// func ChaCha20Poly1305NEON(a *PacketArgs)
 TEXT ·ChaCha20Poly1305NEON(SB), 0, $432-8
 	MOVBU ·hasDIT(SB), R3
 	MOVD $0x1000000, R4

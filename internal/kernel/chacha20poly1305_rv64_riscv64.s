@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func ChaCha20Poly1305RV64(a *Args)
+// func ChaCha20Poly1305RV64(a *PacketArgs)
 TEXT ·ChaCha20Poly1305RV64(SB), 0, $272-8
 	MOV a+0(FP), X10
 	ADD $-185, X2, X11

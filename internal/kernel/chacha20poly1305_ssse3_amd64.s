@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func ChaCha20Poly1305SSSE3(a *Args)
+// func ChaCha20Poly1305SSSE3(a *PacketArgs)
 TEXT ·ChaCha20Poly1305SSSE3(SB), 0, $768-8
 	MOVQ a+0(FP), DI
 	LEAQ -193(SP), SI

@@ -33,11 +33,11 @@ func newRand() *rand.Rand { return rand.New(rand.NewPCG(*seed, 0)) }
 // A primitive has levels.
 type primitive struct {
 	table *dispatch.Table
-	run   func(Level, *Args)
+	run   func(Level, *PacketArgs)
 	gcm   bool // its keys are set up, and its nonces may be J0
 
 	batches  *dispatch.Table
-	runBatch func(Level, *Args, *BatchScratch)
+	runBatch func(Level, *BatchArgs, *BatchScratch)
 	plan     func(Level) *BatchPlan
 }
 
@@ -71,8 +71,8 @@ func forEach(t *testing.T, f func(t *testing.T, c *primitive, level Level)) {
 	}
 }
 
-func (c *primitive) atLevel(level Level) func(*Args) {
-	return func(a *Args) { c.run(level, a) }
+func (c *primitive) atLevel(level Level) func(*PacketArgs) {
+	return func(a *PacketArgs) { c.run(level, a) }
 }
 
 // A packet is one case: what is sealed or opened, where it lies and how it is fed.
@@ -138,7 +138,7 @@ func (p *packet) flags() uint64 {
 }
 
 // setup makes the key at memory as kernel wants it.
-func (p *packet) setup(kernel func(*Args), memory unsafe.Pointer) {
+func (p *packet) setup(kernel func(*PacketArgs), memory unsafe.Pointer) {
 	if !p.of.gcm {
 		*(*[32]byte)(memory) = p.key
 		return
@@ -146,7 +146,7 @@ func (p *packet) setup(kernel func(*Args), memory unsafe.Pointer) {
 	k := (*GCMKey)(memory)
 	k.Rounds = uint64(p.rounds)
 	copy(k.Schedule[:], p.key[:4*p.rounds-24])
-	kernel(&Args{Key: memory, Flags: FlagSetup})
+	kernel(&PacketArgs{Key: memory, Flags: FlagSetup})
 }
 
 func fill(r *rand.Rand, b []byte) {
@@ -160,7 +160,7 @@ func (p *packet) want() (out []byte, tag [16]byte) {
 	out = make([]byte, len(p.text))
 	var key GCMKey
 	p.setup(p.of.atLevel(Portable), unsafe.Pointer(&key))
-	a := Args{
+	a := PacketArgs{
 		Out: unsafe.Pointer(unsafe.SliceData(out)), In: unsafe.Pointer(unsafe.SliceData(p.text)), Bytes: uint64(len(p.text)),
 		AD: unsafe.Pointer(unsafe.SliceData(p.ad)), ADBytes: uint64(len(p.ad)),
 		Key: unsafe.Pointer(&key), Nonce: unsafe.Pointer(&p.nonce), Tag: unsafe.Pointer(&tag),
@@ -275,7 +275,7 @@ func (b *bench) place(p *packet) placed {
 }
 
 // run has kernel do the packet, and returns the error in the outcome.
-func (b *bench) run(kernel func(*Args), p *packet) (err error) {
+func (b *bench) run(kernel func(*PacketArgs), p *packet) (err error) {
 	at := b.place(p)
 	regions, state := at.regions, at.state
 	defer func() {
@@ -296,8 +296,8 @@ func (b *bench) run(kernel func(*Args), p *packet) (err error) {
 	}()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 
-	args := (*Args)(unsafe.Pointer(&b.args[len(b.args)-asmArgsBytes]))
-	*args = Args{
+	args := (*PacketArgs)(unsafe.Pointer(&b.args[len(b.args)-asmArgsBytes]))
+	*args = PacketArgs{
 		Out: at.out.pointer(), In: at.in.pointer(), AD: at.ad.pointer(), ADBytes: uint64(len(p.ad)),
 		Key: at.key.pointer(), Nonce: at.nonce.pointer(), Tag: at.tag.pointer(), State: (*State)(state.pointer()),
 		Total: uint64(len(p.text)), Flags: p.flags(),
@@ -344,7 +344,7 @@ func where(address uintptr, regions []*region) string {
 }
 
 // must fails the test if the packet goes wrong.
-func (b *bench) must(t *testing.T, kernel func(*Args), p *packet) {
+func (b *bench) must(t *testing.T, kernel func(*PacketArgs), p *packet) {
 	t.Helper()
 	if err := b.run(kernel, p); err != nil {
 		t.Fatalf("%v\n%v\ntext %s", err, p, hex.EncodeToString(p.text[:min(256, len(p.text))]))

@@ -36,10 +36,16 @@ func TestDIT(t *testing.T) {
 		}
 	}
 	for name, kernel := range generatedKernels {
-		check(name, func() { kernel(&Args{Bytes: 64, Flags: FlagFirst}) })
-	}
-	for name, kernel := range generatedBatchKernels {
-		check(name, func() { kernel(&Args{Bytes: 3}, new(BatchScratch)) })
+		check(name, func() {
+			switch k := kernel.(type) {
+			case func(*PacketArgs):
+				k(&PacketArgs{Bytes: 64, Flags: FlagFirst})
+			case func(*BatchArgs, *BatchScratch):
+				k(&BatchArgs{Count: 3}, new(BatchScratch))
+			case func(*ModeArgs):
+				k(&ModeArgs{Bytes: 64, Operation: AESECBEncrypt})
+			}
+		})
 	}
 	for _, before := range []uint64{0, bit} {
 		for _, table := range []*dispatch.Table{&ChaCha20Poly1305Levels, &AESGCMLevels} {

@@ -47,7 +47,7 @@ func TestAccumulatorEdges(t *testing.T) {
 						binary.LittleEndian.PutUint64(want[8:], sum[1])
 
 						out := make([]byte, n)
-						ChaCha20Poly1305(level, &Args{
+						ChaCha20Poly1305(level, &PacketArgs{
 							Out: unsafe.Pointer(unsafe.SliceData(out)), In: unsafe.Pointer(unsafe.SliceData(key.text)), Bytes: uint64(n),
 							Key: unsafe.Pointer(&key.key), Nonce: unsafe.Pointer(&key.nonce), Tag: unsafe.Pointer(&got),
 							State: &state, Total: uint64(n), Flags: FlagLast | FlagOpen,
@@ -112,7 +112,7 @@ func TestLastCounters(t *testing.T) {
 				for _, open := range []uint64{0, FlagOpen} {
 					run := func(level Level) string {
 						s, out, tag := state, make([]byte, n), [16]byte{}
-						ChaCha20Poly1305(level, &Args{
+						ChaCha20Poly1305(level, &PacketArgs{
 							Out: unsafe.Pointer(&out[0]), In: unsafe.Pointer(&p.text[0]), Bytes: uint64(n),
 							Key: unsafe.Pointer(&p.key), Nonce: unsafe.Pointer(&p.nonce), Tag: unsafe.Pointer(&tag),
 							State: &s, Total: 1<<38 - 64, Flags: FlagLast | open,

@@ -13,32 +13,32 @@ func TestFaults(t *testing.T) {
 	type fault struct {
 		name  string
 		found string // in the error
-		fault func(a *Args)
+		fault func(a *PacketArgs)
 	}
 	var p *packet
 	faults := []fault{
-		{"none", "", func(a *Args) {}},
-		{"flips the first output bit", "output differs", func(a *Args) { *at(a.Out, 0) ^= 1 }},
-		{"flips the last output bit", "output differs", func(a *Args) { *at(a.Out, int(a.Bytes)-1) ^= 0x80 }},
-		{"flips a tag bit", "tag differs", func(a *Args) { *at(a.Tag, 15) ^= 0x80 }},
-		{"writes behind the output", "of output", func(a *Args) { *at(a.Out, int(a.Bytes)) = 0 }},
-		{"writes before the output", "of output", func(a *Args) { *at(a.Out, -1) = 0 }},
-		{"writes far before the output", "of output", func(a *Args) { *at(a.Out, -64) = 0 }},
-		{"writes behind the tag", "of tag", func(a *Args) { *at(a.Tag, 16) = 0 }},
-		{"writes before the tag", "of tag", func(a *Args) { *at(a.Tag, -1) = 0 }},
-		{"writes the input", "differs", func(a *Args) { *at(a.In, 0) ^= 1 }},
-		{"writes the associated data", "associated data differs", func(a *Args) { *at(a.AD, 3) ^= 1 }},
-		{"writes the key", "key differs", func(a *Args) { *at(a.Key, 3) ^= 1 }},
-		{"writes the nonce", "nonce differs", func(a *Args) { *at(a.Nonce, 3) ^= 1 }},
-		{"writes the argument block", "argument block", func(a *Args) { a.Total++ }},
-		{"writes a state that it was not asked for", "of state", func(a *Args) { *at(unsafe.Pointer(a.State), 64) = 0 }},
-		{"reads behind the input", "", func(a *Args) { read += *at(a.In, int(a.Bytes)) }},
-		{"reads behind the key", "", func(a *Args) { read += *at(a.Key, p.keySize()) }},
-		{"reads behind the nonce", "", func(a *Args) { read += *at(a.Nonce, p.nonceSize()) }},
-		{"reads behind the associated data", "", func(a *Args) { read += *at(a.AD, int(a.ADBytes)) }},
-		{"reads behind the argument block", "", func(a *Args) { read += *at(unsafe.Pointer(a), asmArgsBytes) }},
-		{"reads before the input", "", func(a *Args) { read += *at(a.In, -1) }},
-		{"reads before the key", "", func(a *Args) { read += *at(a.Key, -1) }},
+		{"none", "", func(a *PacketArgs) {}},
+		{"flips the first output bit", "output differs", func(a *PacketArgs) { *at(a.Out, 0) ^= 1 }},
+		{"flips the last output bit", "output differs", func(a *PacketArgs) { *at(a.Out, int(a.Bytes)-1) ^= 0x80 }},
+		{"flips a tag bit", "tag differs", func(a *PacketArgs) { *at(a.Tag, 15) ^= 0x80 }},
+		{"writes behind the output", "of output", func(a *PacketArgs) { *at(a.Out, int(a.Bytes)) = 0 }},
+		{"writes before the output", "of output", func(a *PacketArgs) { *at(a.Out, -1) = 0 }},
+		{"writes far before the output", "of output", func(a *PacketArgs) { *at(a.Out, -64) = 0 }},
+		{"writes behind the tag", "of tag", func(a *PacketArgs) { *at(a.Tag, 16) = 0 }},
+		{"writes before the tag", "of tag", func(a *PacketArgs) { *at(a.Tag, -1) = 0 }},
+		{"writes the input", "differs", func(a *PacketArgs) { *at(a.In, 0) ^= 1 }},
+		{"writes the associated data", "associated data differs", func(a *PacketArgs) { *at(a.AD, 3) ^= 1 }},
+		{"writes the key", "key differs", func(a *PacketArgs) { *at(a.Key, 3) ^= 1 }},
+		{"writes the nonce", "nonce differs", func(a *PacketArgs) { *at(a.Nonce, 3) ^= 1 }},
+		{"writes the argument block", "argument block", func(a *PacketArgs) { a.Total++ }},
+		{"writes a state that it was not asked for", "of state", func(a *PacketArgs) { *at(unsafe.Pointer(a.State), 64) = 0 }},
+		{"reads behind the input", "", func(a *PacketArgs) { read += *at(a.In, int(a.Bytes)) }},
+		{"reads behind the key", "", func(a *PacketArgs) { read += *at(a.Key, p.keySize()) }},
+		{"reads behind the nonce", "", func(a *PacketArgs) { read += *at(a.Nonce, p.nonceSize()) }},
+		{"reads behind the associated data", "", func(a *PacketArgs) { read += *at(a.AD, int(a.ADBytes)) }},
+		{"reads behind the argument block", "", func(a *PacketArgs) { read += *at(unsafe.Pointer(a), asmArgsBytes) }},
+		{"reads before the input", "", func(a *PacketArgs) { read += *at(a.In, -1) }},
+		{"reads before the key", "", func(a *PacketArgs) { read += *at(a.Key, -1) }},
 	}
 	r, b := newRand(), newBench(t)
 	for _, f := range faults {
@@ -54,7 +54,7 @@ func TestFaults(t *testing.T) {
 				found := false
 				var err error
 				for _, p.offset = range []int{-1, 0} {
-					if err = b.run(func(a *Args) {
+					if err = b.run(func(a *PacketArgs) {
 						c.run(Portable, a)
 						if a.Flags&FlagSetup == 0 {
 							f.fault(a)
@@ -78,20 +78,20 @@ func TestWrongParts(t *testing.T) {
 	for _, f := range []struct {
 		of    *primitive
 		name  string
-		fault func(a *Args)
+		fault func(a *PacketArgs)
 	}{
-		{ofChaCha20, "counter", func(a *Args) { a.State.Counter++ }},
-		{ofChaCha20, "h", func(a *Args) { a.State.H[1] ^= 1 << 40 }},
-		{ofChaCha20, "r", func(a *Args) { a.State.R[0] ^= 4 }},
-		{ofChaCha20, "s", func(a *Args) { a.State.S[1] ^= 1 }},
-		{ofAESGCM, "counter", func(a *Args) { a.gcmState().Counter[15]++ }},
-		{ofAESGCM, "prefix", func(a *Args) { a.gcmState().Counter[11]++ }},
-		{ofAESGCM, "y", func(a *Args) { a.gcmState().Y[5] ^= 8 }},
-		{ofAESGCM, "mask", func(a *Args) { a.gcmState().Mask[0] ^= 1 }},
+		{ofChaCha20, "counter", func(a *PacketArgs) { a.State.Counter++ }},
+		{ofChaCha20, "h", func(a *PacketArgs) { a.State.H[1] ^= 1 << 40 }},
+		{ofChaCha20, "r", func(a *PacketArgs) { a.State.R[0] ^= 4 }},
+		{ofChaCha20, "s", func(a *PacketArgs) { a.State.S[1] ^= 1 }},
+		{ofAESGCM, "counter", func(a *PacketArgs) { a.gcmState().Counter[15]++ }},
+		{ofAESGCM, "prefix", func(a *PacketArgs) { a.gcmState().Counter[11]++ }},
+		{ofAESGCM, "y", func(a *PacketArgs) { a.gcmState().Y[5] ^= 8 }},
+		{ofAESGCM, "mask", func(a *PacketArgs) { a.gcmState().Mask[0] ^= 1 }},
 	} {
 		p := f.of.newPacket(r, 200, 20)
 		p.parts = []int{64}
-		err := b.run(func(a *Args) {
+		err := b.run(func(a *PacketArgs) {
 			f.of.run(Portable, a)
 			if a.Flags&(FlagLast|FlagSetup) == 0 {
 				f.fault(a)

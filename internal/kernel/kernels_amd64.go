@@ -7,7 +7,7 @@ package kernel
 // AESAESNI is sealane_aes_aesni of asm/x86_64/aes_aesni.S.
 //
 //go:noescape
-func AESAESNI(a *Args)
+func AESAESNI(a *ModeArgs)
 
 // AESAESNIExtensions are the CPU extensions that AESAESNI may use, in the assembler's names.
 const AESAESNIExtensions = "sse2 ssse3 sse4.1 aes pclmul"
@@ -15,7 +15,7 @@ const AESAESNIExtensions = "sse2 ssse3 sse4.1 aes pclmul"
 // AESAVX2 is sealane_aes_avx2 of asm/x86_64/aes_avx2.S.
 //
 //go:noescape
-func AESAVX2(a *Args)
+func AESAVX2(a *ModeArgs)
 
 // AESAVX2Extensions are the CPU extensions that AESAVX2 may use, in the assembler's names.
 const AESAVX2Extensions = "avx avx2 aes pclmul vaes vpclmulqdq"
@@ -23,7 +23,7 @@ const AESAVX2Extensions = "avx avx2 aes pclmul vaes vpclmulqdq"
 // AESAVX512 is sealane_aes_avx512 of asm/x86_64/aes_avx512.S.
 //
 //go:noescape
-func AESAVX512(a *Args)
+func AESAVX512(a *ModeArgs)
 
 // AESAVX512Extensions are the CPU extensions that AESAVX512 may use, in the assembler's names.
 const AESAVX512Extensions = "avx avx2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq"
@@ -31,7 +31,7 @@ const AESAVX512Extensions = "avx avx2 aes pclmul avx512f avx512vl avx512bw vaes 
 // AESSSSE3 is sealane_aes_ssse3 of asm/x86_64/aes_ssse3.S.
 //
 //go:noescape
-func AESSSSE3(a *Args)
+func AESSSSE3(a *ModeArgs)
 
 // AESSSSE3Extensions are the CPU extensions that AESSSSE3 may use, in the assembler's names.
 const AESSSSE3Extensions = "sse2 ssse3"
@@ -39,7 +39,7 @@ const AESSSSE3Extensions = "sse2 ssse3"
 // AESGCMAESNI is sealane_aesgcm_aesni of asm/x86_64/aesgcm_aesni.S.
 //
 //go:noescape
-func AESGCMAESNI(a *Args)
+func AESGCMAESNI(a *PacketArgs)
 
 // AESGCMAESNIExtensions are the CPU extensions that AESGCMAESNI may use, in the assembler's names.
 const AESGCMAESNIExtensions = "sse2 ssse3 sse4.1 aes pclmul"
@@ -47,7 +47,7 @@ const AESGCMAESNIExtensions = "sse2 ssse3 sse4.1 aes pclmul"
 // AESGCMAESNIAVX is sealane_aesgcm_aesniavx of asm/x86_64/aesgcm_aesniavx.S.
 //
 //go:noescape
-func AESGCMAESNIAVX(a *Args)
+func AESGCMAESNIAVX(a *PacketArgs)
 
 // AESGCMAESNIAVXExtensions are the CPU extensions that AESGCMAESNIAVX may use, in the assembler's names.
 const AESGCMAESNIAVXExtensions = "avx aes pclmul"
@@ -55,7 +55,7 @@ const AESGCMAESNIAVXExtensions = "avx aes pclmul"
 // AESGCMAVX2 is sealane_aesgcm_avx2 of asm/x86_64/aesgcm_avx2.S.
 //
 //go:noescape
-func AESGCMAVX2(a *Args)
+func AESGCMAVX2(a *PacketArgs)
 
 // AESGCMAVX2Extensions are the CPU extensions that AESGCMAVX2 may use, in the assembler's names.
 const AESGCMAVX2Extensions = "avx avx2 aes pclmul vaes vpclmulqdq"
@@ -63,7 +63,7 @@ const AESGCMAVX2Extensions = "avx avx2 aes pclmul vaes vpclmulqdq"
 // AESGCMAVX512 is sealane_aesgcm_avx512 of asm/x86_64/aesgcm_avx512.S.
 //
 //go:noescape
-func AESGCMAVX512(a *Args)
+func AESGCMAVX512(a *PacketArgs)
 
 // AESGCMAVX512Extensions are the CPU extensions that AESGCMAVX512 may use, in the assembler's names.
 const AESGCMAVX512Extensions = "avx avx2 bmi2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq"
@@ -71,7 +71,7 @@ const AESGCMAVX512Extensions = "avx avx2 bmi2 aes pclmul avx512f avx512vl avx512
 // AESGCMSSSE3 is sealane_aesgcm_ssse3 of asm/x86_64/aesgcm_ssse3.S.
 //
 //go:noescape
-func AESGCMSSSE3(a *Args)
+func AESGCMSSSE3(a *PacketArgs)
 
 // AESGCMSSSE3Extensions are the CPU extensions that AESGCMSSSE3 may use, in the assembler's names.
 const AESGCMSSSE3Extensions = "sse2 ssse3"
@@ -79,7 +79,7 @@ const AESGCMSSSE3Extensions = "sse2 ssse3"
 // ChaCha20MasksAVX2 is sealane_chacha20masks_avx2 of asm/x86_64/chacha20masks_avx2.S.
 //
 //go:noescape
-func ChaCha20MasksAVX2(a *Args)
+func ChaCha20MasksAVX2(a *ModeArgs)
 
 // ChaCha20MasksAVX2Extensions are the CPU extensions that ChaCha20MasksAVX2 may use, in the assembler's names.
 const ChaCha20MasksAVX2Extensions = "avx avx2"
@@ -87,7 +87,7 @@ const ChaCha20MasksAVX2Extensions = "avx avx2"
 // ChaCha20MasksAVX512 is sealane_chacha20masks_avx512 of asm/x86_64/chacha20masks_avx512.S.
 //
 //go:noescape
-func ChaCha20MasksAVX512(a *Args)
+func ChaCha20MasksAVX512(a *ModeArgs)
 
 // ChaCha20MasksAVX512Extensions are the CPU extensions that ChaCha20MasksAVX512 may use, in the assembler's names.
 const ChaCha20MasksAVX512Extensions = "avx avx2 avx512f"
@@ -95,7 +95,7 @@ const ChaCha20MasksAVX512Extensions = "avx avx2 avx512f"
 // ChaCha20Poly1305AVX2 is sealane_chacha20poly1305_avx2 of asm/x86_64/chacha20poly1305_avx2.S.
 //
 //go:noescape
-func ChaCha20Poly1305AVX2(a *Args)
+func ChaCha20Poly1305AVX2(a *PacketArgs)
 
 // ChaCha20Poly1305AVX2Extensions are the CPU extensions that ChaCha20Poly1305AVX2 may use, in the assembler's names.
 const ChaCha20Poly1305AVX2Extensions = "sse2 ssse3 sse4.1 avx avx2 bmi2"
@@ -103,7 +103,7 @@ const ChaCha20Poly1305AVX2Extensions = "sse2 ssse3 sse4.1 avx avx2 bmi2"
 // ChaCha20Poly1305AVX512 is sealane_chacha20poly1305_avx512 of asm/x86_64/chacha20poly1305_avx512.S.
 //
 //go:noescape
-func ChaCha20Poly1305AVX512(a *Args)
+func ChaCha20Poly1305AVX512(a *PacketArgs)
 
 // ChaCha20Poly1305AVX512Extensions are the CPU extensions that ChaCha20Poly1305AVX512 may use, in the assembler's names.
 const ChaCha20Poly1305AVX512Extensions = "avx avx2 bmi bmi2 avx512f avx512vl avx512bw avx512ifma"
@@ -111,7 +111,7 @@ const ChaCha20Poly1305AVX512Extensions = "avx avx2 bmi bmi2 avx512f avx512vl avx
 // ChaCha20Poly1305AVX512VL is sealane_chacha20poly1305_avx512vl of asm/x86_64/chacha20poly1305_avx512vl.S.
 //
 //go:noescape
-func ChaCha20Poly1305AVX512VL(a *Args)
+func ChaCha20Poly1305AVX512VL(a *PacketArgs)
 
 // ChaCha20Poly1305AVX512VLExtensions are the CPU extensions that ChaCha20Poly1305AVX512VL may use, in the assembler's names.
 const ChaCha20Poly1305AVX512VLExtensions = "sse2 ssse3 sse4.1 avx avx2 bmi2 avx512f avx512vl"
@@ -119,7 +119,7 @@ const ChaCha20Poly1305AVX512VLExtensions = "sse2 ssse3 sse4.1 avx avx2 bmi2 avx5
 // ChaCha20Poly1305BatchAVX2 is sealane_chacha20poly1305_batch_avx2 of asm/x86_64/chacha20poly1305_batch_avx2.S.
 //
 //go:noescape
-func ChaCha20Poly1305BatchAVX2(a *Args, scratch *BatchScratch)
+func ChaCha20Poly1305BatchAVX2(a *BatchArgs, scratch *BatchScratch)
 
 // ChaCha20Poly1305BatchAVX2Extensions are the CPU extensions that ChaCha20Poly1305BatchAVX2 may use, in the assembler's names.
 const ChaCha20Poly1305BatchAVX2Extensions = "sse2 ssse3 sse4.1 avx avx2 bmi2"
@@ -127,7 +127,7 @@ const ChaCha20Poly1305BatchAVX2Extensions = "sse2 ssse3 sse4.1 avx avx2 bmi2"
 // ChaCha20Poly1305BatchAVX512 is sealane_chacha20poly1305_batch_avx512 of asm/x86_64/chacha20poly1305_batch_avx512.S.
 //
 //go:noescape
-func ChaCha20Poly1305BatchAVX512(a *Args, scratch *BatchScratch)
+func ChaCha20Poly1305BatchAVX512(a *BatchArgs, scratch *BatchScratch)
 
 // ChaCha20Poly1305BatchAVX512Extensions are the CPU extensions that ChaCha20Poly1305BatchAVX512 may use, in the assembler's names.
 const ChaCha20Poly1305BatchAVX512Extensions = "avx avx2 bmi bmi2 avx512f avx512vl avx512bw avx512ifma"
@@ -135,7 +135,7 @@ const ChaCha20Poly1305BatchAVX512Extensions = "avx avx2 bmi bmi2 avx512f avx512v
 // ChaCha20Poly1305SSSE3 is sealane_chacha20poly1305_ssse3 of asm/x86_64/chacha20poly1305_ssse3.S.
 //
 //go:noescape
-func ChaCha20Poly1305SSSE3(a *Args)
+func ChaCha20Poly1305SSSE3(a *PacketArgs)
 
 // ChaCha20Poly1305SSSE3Extensions are the CPU extensions that ChaCha20Poly1305SSSE3 may use, in the assembler's names.
 const ChaCha20Poly1305SSSE3Extensions = "sse2 ssse3"

@@ -4,27 +4,24 @@
 
 package kernel
 
-var generatedKernels = map[string]func(*Args){
-	"AESAESNI":                 AESAESNI,
-	"AESAVX2":                  AESAVX2,
-	"AESAVX512":                AESAVX512,
-	"AESSSSE3":                 AESSSSE3,
-	"AESGCMAESNI":              AESGCMAESNI,
-	"AESGCMAESNIAVX":           AESGCMAESNIAVX,
-	"AESGCMAVX2":               AESGCMAVX2,
-	"AESGCMAVX512":             AESGCMAVX512,
-	"AESGCMSSSE3":              AESGCMSSSE3,
-	"ChaCha20MasksAVX2":        ChaCha20MasksAVX2,
-	"ChaCha20MasksAVX512":      ChaCha20MasksAVX512,
-	"ChaCha20Poly1305AVX2":     ChaCha20Poly1305AVX2,
-	"ChaCha20Poly1305AVX512":   ChaCha20Poly1305AVX512,
-	"ChaCha20Poly1305AVX512VL": ChaCha20Poly1305AVX512VL,
-	"ChaCha20Poly1305SSSE3":    ChaCha20Poly1305SSSE3,
-}
-
-var generatedBatchKernels = map[string]func(*Args, *BatchScratch){
+var generatedKernels = map[string]any{
+	"AESAESNI":                    AESAESNI,
+	"AESAVX2":                     AESAVX2,
+	"AESAVX512":                   AESAVX512,
+	"AESSSSE3":                    AESSSSE3,
+	"AESGCMAESNI":                 AESGCMAESNI,
+	"AESGCMAESNIAVX":              AESGCMAESNIAVX,
+	"AESGCMAVX2":                  AESGCMAVX2,
+	"AESGCMAVX512":                AESGCMAVX512,
+	"AESGCMSSSE3":                 AESGCMSSSE3,
+	"ChaCha20MasksAVX2":           ChaCha20MasksAVX2,
+	"ChaCha20MasksAVX512":         ChaCha20MasksAVX512,
+	"ChaCha20Poly1305AVX2":        ChaCha20Poly1305AVX2,
+	"ChaCha20Poly1305AVX512":      ChaCha20Poly1305AVX512,
+	"ChaCha20Poly1305AVX512VL":    ChaCha20Poly1305AVX512VL,
 	"ChaCha20Poly1305BatchAVX2":   ChaCha20Poly1305BatchAVX2,
 	"ChaCha20Poly1305BatchAVX512": ChaCha20Poly1305BatchAVX512,
+	"ChaCha20Poly1305SSSE3":       ChaCha20Poly1305SSSE3,
 }
 
 var generatedExtensions = map[string]string{

@@ -7,7 +7,7 @@ package kernel
 // AESARMv6 is sealane_aes_armv6 of asm/arm/aes_armv6.S.
 //
 //go:noescape
-func AESARMv6(a *Args)
+func AESARMv6(a *ModeArgs)
 
 // AESARMv6Extensions are the CPU extensions that AESARMv6 may use, in the assembler's names.
 const AESARMv6Extensions = "armv6"
@@ -15,7 +15,7 @@ const AESARMv6Extensions = "armv6"
 // AESCE32 is sealane_aes_ce32 of asm/arm/aes_ce32.S.
 //
 //go:noescape
-func AESCE32(a *Args)
+func AESCE32(a *ModeArgs)
 
 // AESCE32Extensions are the CPU extensions that AESCE32 may use, in the assembler's names.
 const AESCE32Extensions = "neon aes"
@@ -23,7 +23,7 @@ const AESCE32Extensions = "neon aes"
 // AESNEON is sealane_aes_neon of asm/arm/aes_neon.S.
 //
 //go:noescape
-func AESNEON(a *Args)
+func AESNEON(a *ModeArgs)
 
 // AESNEONExtensions are the CPU extensions that AESNEON may use, in the assembler's names.
 const AESNEONExtensions = "neon"
@@ -31,7 +31,7 @@ const AESNEONExtensions = "neon"
 // AESGCMARMv6 is sealane_aesgcm_armv6 of asm/arm/aesgcm_armv6.S.
 //
 //go:noescape
-func AESGCMARMv6(a *Args)
+func AESGCMARMv6(a *PacketArgs)
 
 // AESGCMARMv6Extensions are the CPU extensions that AESGCMARMv6 may use, in the assembler's names.
 const AESGCMARMv6Extensions = "armv6"
@@ -39,7 +39,7 @@ const AESGCMARMv6Extensions = "armv6"
 // AESGCMCE32 is sealane_aesgcm_ce32 of asm/arm/aesgcm_ce32.S.
 //
 //go:noescape
-func AESGCMCE32(a *Args)
+func AESGCMCE32(a *PacketArgs)
 
 // AESGCMCE32Extensions are the CPU extensions that AESGCMCE32 may use, in the assembler's names.
 const AESGCMCE32Extensions = "neon aes pmull"
@@ -47,7 +47,7 @@ const AESGCMCE32Extensions = "neon aes pmull"
 // AESGCMNEON is sealane_aesgcm_neon of asm/arm/aesgcm_neon.S.
 //
 //go:noescape
-func AESGCMNEON(a *Args)
+func AESGCMNEON(a *PacketArgs)
 
 // AESGCMNEONExtensions are the CPU extensions that AESGCMNEON may use, in the assembler's names.
 const AESGCMNEONExtensions = "neon"
@@ -55,7 +55,7 @@ const AESGCMNEONExtensions = "neon"
 // ChaCha20Poly1305ARMv6 is sealane_chacha20poly1305_armv6 of asm/arm/chacha20poly1305_armv6.S.
 //
 //go:noescape
-func ChaCha20Poly1305ARMv6(a *Args)
+func ChaCha20Poly1305ARMv6(a *PacketArgs)
 
 // ChaCha20Poly1305ARMv6Extensions are the CPU extensions that ChaCha20Poly1305ARMv6 may use, in the assembler's names.
 const ChaCha20Poly1305ARMv6Extensions = "armv6"
@@ -63,7 +63,7 @@ const ChaCha20Poly1305ARMv6Extensions = "armv6"
 // ChaCha20Poly1305BatchNEON is sealane_chacha20poly1305_batch_neon of asm/arm/chacha20poly1305_batch_neon.S.
 //
 //go:noescape
-func ChaCha20Poly1305BatchNEON(a *Args, scratch *BatchScratch)
+func ChaCha20Poly1305BatchNEON(a *BatchArgs, scratch *BatchScratch)
 
 // ChaCha20Poly1305BatchNEONExtensions are the CPU extensions that ChaCha20Poly1305BatchNEON may use, in the assembler's names.
 const ChaCha20Poly1305BatchNEONExtensions = "neon"
@@ -71,7 +71,7 @@ const ChaCha20Poly1305BatchNEONExtensions = "neon"
 // ChaCha20Poly1305NEON is sealane_chacha20poly1305_neon of asm/arm/chacha20poly1305_neon.S.
 //
 //go:noescape
-func ChaCha20Poly1305NEON(a *Args)
+func ChaCha20Poly1305NEON(a *PacketArgs)
 
 // ChaCha20Poly1305NEONExtensions are the CPU extensions that ChaCha20Poly1305NEON may use, in the assembler's names.
 const ChaCha20Poly1305NEONExtensions = "neon"

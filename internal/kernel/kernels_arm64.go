@@ -7,7 +7,7 @@ package kernel
 // AESCE is sealane_aes_ce of asm/aarch64/aes_ce.S.
 //
 //go:noescape
-func AESCE(a *Args)
+func AESCE(a *ModeArgs)
 
 // AESCEExtensions are the CPU extensions that AESCE may use, in the assembler's names.
 const AESCEExtensions = "neon aes"
@@ -15,7 +15,7 @@ const AESCEExtensions = "neon aes"
 // AESNEON is sealane_aes_neon of asm/aarch64/aes_neon.S.
 //
 //go:noescape
-func AESNEON(a *Args)
+func AESNEON(a *ModeArgs)
 
 // AESNEONExtensions are the CPU extensions that AESNEON may use, in the assembler's names.
 const AESNEONExtensions = "neon"
@@ -23,7 +23,7 @@ const AESNEONExtensions = "neon"
 // AESGCMCE is sealane_aesgcm_ce of asm/aarch64/aesgcm_ce.S.
 //
 //go:noescape
-func AESGCMCE(a *Args)
+func AESGCMCE(a *PacketArgs)
 
 // AESGCMCEExtensions are the CPU extensions that AESGCMCE may use, in the assembler's names.
 const AESGCMCEExtensions = "neon aes pmull"
@@ -31,7 +31,7 @@ const AESGCMCEExtensions = "neon aes pmull"
 // AESGCMNEON is sealane_aesgcm_neon of asm/aarch64/aesgcm_neon.S.
 //
 //go:noescape
-func AESGCMNEON(a *Args)
+func AESGCMNEON(a *PacketArgs)
 
 // AESGCMNEONExtensions are the CPU extensions that AESGCMNEON may use, in the assembler's names.
 const AESGCMNEONExtensions = "neon"
@@ -39,7 +39,7 @@ const AESGCMNEONExtensions = "neon"
 // ChaCha20Poly1305BatchNEON is sealane_chacha20poly1305_batch_neon of asm/aarch64/chacha20poly1305_batch_neon.S.
 //
 //go:noescape
-func ChaCha20Poly1305BatchNEON(a *Args, scratch *BatchScratch)
+func ChaCha20Poly1305BatchNEON(a *BatchArgs, scratch *BatchScratch)
 
 // ChaCha20Poly1305BatchNEONExtensions are the CPU extensions that ChaCha20Poly1305BatchNEON may use, in the assembler's names.
 const ChaCha20Poly1305BatchNEONExtensions = "neon"
@@ -47,7 +47,7 @@ const ChaCha20Poly1305BatchNEONExtensions = "neon"
 // ChaCha20Poly1305NEON is sealane_chacha20poly1305_neon of asm/aarch64/chacha20poly1305_neon.S.
 //
 //go:noescape
-func ChaCha20Poly1305NEON(a *Args)
+func ChaCha20Poly1305NEON(a *PacketArgs)
 
 // ChaCha20Poly1305NEONExtensions are the CPU extensions that ChaCha20Poly1305NEON may use, in the assembler's names.
 const ChaCha20Poly1305NEONExtensions = "neon"
@@ -55,7 +55,7 @@ const ChaCha20Poly1305NEONExtensions = "neon"
 // ChaCha20Poly1305NEON6 is sealane_chacha20poly1305_neon6 of asm/aarch64/chacha20poly1305_neon6.S.
 //
 //go:noescape
-func ChaCha20Poly1305NEON6(a *Args)
+func ChaCha20Poly1305NEON6(a *PacketArgs)
 
 // ChaCha20Poly1305NEON6Extensions are the CPU extensions that ChaCha20Poly1305NEON6 may use, in the assembler's names.
 const ChaCha20Poly1305NEON6Extensions = "neon"

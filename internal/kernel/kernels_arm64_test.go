@@ -4,17 +4,14 @@
 
 package kernel
 
-var generatedKernels = map[string]func(*Args){
-	"AESCE":                 AESCE,
-	"AESNEON":               AESNEON,
-	"AESGCMCE":              AESGCMCE,
-	"AESGCMNEON":            AESGCMNEON,
-	"ChaCha20Poly1305NEON":  ChaCha20Poly1305NEON,
-	"ChaCha20Poly1305NEON6": ChaCha20Poly1305NEON6,
-}
-
-var generatedBatchKernels = map[string]func(*Args, *BatchScratch){
+var generatedKernels = map[string]any{
+	"AESCE":                     AESCE,
+	"AESNEON":                   AESNEON,
+	"AESGCMCE":                  AESGCMCE,
+	"AESGCMNEON":                AESGCMNEON,
 	"ChaCha20Poly1305BatchNEON": ChaCha20Poly1305BatchNEON,
+	"ChaCha20Poly1305NEON":      ChaCha20Poly1305NEON,
+	"ChaCha20Poly1305NEON6":     ChaCha20Poly1305NEON6,
 }
 
 var generatedExtensions = map[string]string{

@@ -4,19 +4,16 @@
 
 package kernel
 
-var generatedKernels = map[string]func(*Args){
-	"AESARMv6":              AESARMv6,
-	"AESCE32":               AESCE32,
-	"AESNEON":               AESNEON,
-	"AESGCMARMv6":           AESGCMARMv6,
-	"AESGCMCE32":            AESGCMCE32,
-	"AESGCMNEON":            AESGCMNEON,
-	"ChaCha20Poly1305ARMv6": ChaCha20Poly1305ARMv6,
-	"ChaCha20Poly1305NEON":  ChaCha20Poly1305NEON,
-}
-
-var generatedBatchKernels = map[string]func(*Args, *BatchScratch){
+var generatedKernels = map[string]any{
+	"AESARMv6":                  AESARMv6,
+	"AESCE32":                   AESCE32,
+	"AESNEON":                   AESNEON,
+	"AESGCMARMv6":               AESGCMARMv6,
+	"AESGCMCE32":                AESGCMCE32,
+	"AESGCMNEON":                AESGCMNEON,
+	"ChaCha20Poly1305ARMv6":     ChaCha20Poly1305ARMv6,
 	"ChaCha20Poly1305BatchNEON": ChaCha20Poly1305BatchNEON,
+	"ChaCha20Poly1305NEON":      ChaCha20Poly1305NEON,
 }
 
 var generatedExtensions = map[string]string{

@@ -7,7 +7,7 @@ package kernel
 // ChaCha20Poly1305MIPS32R2 is sealane_chacha20poly1305_mips32r2 of asm/mips/chacha20poly1305_mips32r2.S.
 //
 //go:noescape
-func ChaCha20Poly1305MIPS32R2(a *Args)
+func ChaCha20Poly1305MIPS32R2(a *PacketArgs)
 
 // ChaCha20Poly1305MIPS32R2Extensions are the CPU extensions that ChaCha20Poly1305MIPS32R2 may use, in the assembler's names.
 const ChaCha20Poly1305MIPS32R2Extensions = "mips32r2"

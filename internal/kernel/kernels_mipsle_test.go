@@ -4,11 +4,9 @@
 
 package kernel
 
-var generatedKernels = map[string]func(*Args){
+var generatedKernels = map[string]any{
 	"ChaCha20Poly1305MIPS32R2": ChaCha20Poly1305MIPS32R2,
 }
-
-var generatedBatchKernels = map[string]func(*Args, *BatchScratch){}
 
 var generatedExtensions = map[string]string{
 	"chacha20poly1305_mips32r2": ChaCha20Poly1305MIPS32R2Extensions,

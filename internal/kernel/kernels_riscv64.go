@@ -7,7 +7,7 @@ package kernel
 // ChaCha20Poly1305RV64 is sealane_chacha20poly1305_rv64 of asm/riscv64/chacha20poly1305_rv64.S.
 //
 //go:noescape
-func ChaCha20Poly1305RV64(a *Args)
+func ChaCha20Poly1305RV64(a *PacketArgs)
 
 // ChaCha20Poly1305RV64Extensions are the CPU extensions that ChaCha20Poly1305RV64 may use, in the assembler's names.
 const ChaCha20Poly1305RV64Extensions = "m"
@@ -15,7 +15,7 @@ const ChaCha20Poly1305RV64Extensions = "m"
 // ChaCha20Poly1305ZBB is sealane_chacha20poly1305_zbb of asm/riscv64/chacha20poly1305_zbb.S.
 //
 //go:noescape
-func ChaCha20Poly1305ZBB(a *Args)
+func ChaCha20Poly1305ZBB(a *PacketArgs)
 
 // ChaCha20Poly1305ZBBExtensions are the CPU extensions that ChaCha20Poly1305ZBB may use, in the assembler's names.
 const ChaCha20Poly1305ZBBExtensions = "m zbb"

@@ -4,12 +4,10 @@
 
 package kernel
 
-var generatedKernels = map[string]func(*Args){
+var generatedKernels = map[string]any{
 	"ChaCha20Poly1305RV64": ChaCha20Poly1305RV64,
 	"ChaCha20Poly1305ZBB":  ChaCha20Poly1305ZBB,
 }
-
-var generatedBatchKernels = map[string]func(*Args, *BatchScratch){}
 
 var generatedExtensions = map[string]string{
 	"chacha20poly1305_rv64": ChaCha20Poly1305RV64Extensions,

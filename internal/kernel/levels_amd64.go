@@ -15,7 +15,7 @@ var chaCha20Poly1305Rows = []dispatch.Row{
 }
 
 // ChaCha20Poly1305 runs a level's kernel. The CPU must have what it needs.
-func ChaCha20Poly1305(level Level, a *Args) {
+func ChaCha20Poly1305(level Level, a *PacketArgs) {
 	switch level {
 	case AVX512:
 		ChaCha20Poly1305AVX512(a)
@@ -34,7 +34,7 @@ func ChaCha20Poly1305(level Level, a *Args) {
 }
 
 // ChaCha20Poly1305AVX512Mix is two kernels: whole packets leave no state.
-func ChaCha20Poly1305AVX512Mix(a *Args) {
+func ChaCha20Poly1305AVX512Mix(a *PacketArgs) {
 	const whole = FlagFirst | FlagLast
 	opened := a.Flags&FlagOpen != 0 && a.Bytes > 512 && a.Bytes <= 576
 	if a.Flags&whole == whole && (a.Bytes <= 320 || opened) {
@@ -60,7 +60,7 @@ var chaCha20Poly1305BatchPlans = batchPlans{
 }
 
 // ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.
-func ChaCha20Poly1305Batch(level Level, a *Args, scratch *BatchScratch) {
+func ChaCha20Poly1305Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
 	switch level {
 	case AVX512:
 		ChaCha20Poly1305BatchAVX512(a, scratch)
@@ -85,7 +85,7 @@ var aesGCMRows = []dispatch.Row{
 }
 
 // AESGCM runs a level's kernel. The CPU must have what it needs.
-func AESGCM(level Level, a *Args) {
+func AESGCM(level Level, a *PacketArgs) {
 	switch level {
 	case AVX512:
 		AESGCMAVX512(a)
@@ -110,7 +110,7 @@ var aesGCMBatchPlans = batchPlans{
 }
 
 // AESGCMBatch runs a level's batch kernel. The CPU must have what it needs.
-func AESGCMBatch(level Level, a *Args, scratch *BatchScratch) {
+func AESGCMBatch(level Level, a *BatchArgs, scratch *BatchScratch) {
 	AESGCMBatchPortable(a)
 	raceGCMBatch(a)
 }
@@ -123,7 +123,7 @@ var aesLevelRows = []dispatch.Row{
 }
 
 // AES runs a level's kernel. The CPU must have what it needs.
-func AES(level Level, a *Args) {
+func AES(level Level, a *ModeArgs) {
 	switch level {
 	case AVX512:
 		AESAVX512(a)
@@ -145,7 +145,7 @@ var chaCha20MasksRows = []dispatch.Row{
 }
 
 // ChaCha20Masks runs a level's kernel. The CPU must have what it needs.
-func ChaCha20Masks(level Level, a *Args) {
+func ChaCha20Masks(level Level, a *ModeArgs) {
 	switch level {
 	case AVX512:
 		ChaCha20MasksAVX512(a)

@@ -12,7 +12,7 @@ var chaCha20Poly1305Rows = []dispatch.Row{
 }
 
 // ChaCha20Poly1305 runs a level's kernel. The CPU must have what it needs.
-func ChaCha20Poly1305(level Level, a *Args) {
+func ChaCha20Poly1305(level Level, a *PacketArgs) {
 	switch level {
 	case NEON6:
 		ChaCha20Poly1305NEON6(a)
@@ -36,7 +36,7 @@ var chaCha20Poly1305BatchPlans = batchPlans{
 }
 
 // ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.
-func ChaCha20Poly1305Batch(level Level, a *Args, scratch *BatchScratch) {
+func ChaCha20Poly1305Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
 	switch level {
 	case NEON6:
 		ChaCha20Poly1305BatchNEON(a, scratch)
@@ -54,7 +54,7 @@ var aesGCMRows = []dispatch.Row{
 }
 
 // AESGCM runs a level's kernel. The CPU must have what it needs.
-func AESGCM(level Level, a *Args) {
+func AESGCM(level Level, a *PacketArgs) {
 	switch level {
 	case CE:
 		AESGCMCE(a)
@@ -73,7 +73,7 @@ var aesGCMBatchPlans = batchPlans{
 }
 
 // AESGCMBatch runs a level's batch kernel. The CPU must have what it needs.
-func AESGCMBatch(level Level, a *Args, scratch *BatchScratch) {
+func AESGCMBatch(level Level, a *BatchArgs, scratch *BatchScratch) {
 	AESGCMBatchPortable(a)
 	raceGCMBatch(a)
 }
@@ -84,7 +84,7 @@ var aesLevelRows = []dispatch.Row{
 }
 
 // AES runs a level's kernel. The CPU must have what it needs.
-func AES(level Level, a *Args) {
+func AES(level Level, a *ModeArgs) {
 	switch level {
 	case CE:
 		AESCE(a)
@@ -99,7 +99,7 @@ func AES(level Level, a *Args) {
 var chaCha20MasksRows []dispatch.Row
 
 // ChaCha20Masks runs a level's kernel. The CPU must have what it needs.
-func ChaCha20Masks(level Level, a *Args) {
+func ChaCha20Masks(level Level, a *ModeArgs) {
 	ChaCha20MasksPortable(a)
 	raceMasks(a)
 }

@@ -11,7 +11,7 @@ var chaCha20Poly1305Rows = []dispatch.Row{
 }
 
 // ChaCha20Poly1305 runs a level's kernel. The CPU must have what it needs.
-func ChaCha20Poly1305(level Level, a *Args) {
+func ChaCha20Poly1305(level Level, a *PacketArgs) {
 	switch level {
 	case MIPS32R2:
 		ChaCha20Poly1305MIPS32R2(a)
@@ -28,7 +28,7 @@ var chaCha20Poly1305BatchPlans = batchPlans{
 }
 
 // ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.
-func ChaCha20Poly1305Batch(level Level, a *Args, scratch *BatchScratch) {
+func ChaCha20Poly1305Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
 	ChaCha20Poly1305BatchPortable(a)
 	raceBatch(a)
 }
@@ -36,7 +36,7 @@ func ChaCha20Poly1305Batch(level Level, a *Args, scratch *BatchScratch) {
 var aesGCMRows []dispatch.Row
 
 // AESGCM runs a level's kernel. The CPU must have what it needs.
-func AESGCM(level Level, a *Args) {
+func AESGCM(level Level, a *PacketArgs) {
 	AESGCMPortable(a)
 	raceGCMArgs(a)
 }
@@ -48,7 +48,7 @@ var aesGCMBatchPlans = batchPlans{
 }
 
 // AESGCMBatch runs a level's batch kernel. The CPU must have what it needs.
-func AESGCMBatch(level Level, a *Args, scratch *BatchScratch) {
+func AESGCMBatch(level Level, a *BatchArgs, scratch *BatchScratch) {
 	AESGCMBatchPortable(a)
 	raceGCMBatch(a)
 }
@@ -56,7 +56,7 @@ func AESGCMBatch(level Level, a *Args, scratch *BatchScratch) {
 var aesLevelRows []dispatch.Row
 
 // AES runs a level's kernel. The CPU must have what it needs.
-func AES(level Level, a *Args) {
+func AES(level Level, a *ModeArgs) {
 	AESPortable(a)
 	raceAESArgs(a)
 }
@@ -64,7 +64,7 @@ func AES(level Level, a *Args) {
 var chaCha20MasksRows []dispatch.Row
 
 // ChaCha20Masks runs a level's kernel. The CPU must have what it needs.
-func ChaCha20Masks(level Level, a *Args) {
+func ChaCha20Masks(level Level, a *ModeArgs) {
 	ChaCha20MasksPortable(a)
 	raceMasks(a)
 }

@@ -9,7 +9,7 @@ import "github.com/sealane/sealane/internal/dispatch"
 var chaCha20Poly1305Rows []dispatch.Row
 
 // ChaCha20Poly1305 runs a level's kernel. The CPU must have what it needs.
-func ChaCha20Poly1305(level Level, a *Args) {
+func ChaCha20Poly1305(level Level, a *PacketArgs) {
 	ChaCha20Poly1305Portable(a)
 	raceArgs(a)
 }
@@ -21,7 +21,7 @@ var chaCha20Poly1305BatchPlans = batchPlans{
 }
 
 // ChaCha20Poly1305Batch runs a level's batch kernel. The CPU must have what it needs.
-func ChaCha20Poly1305Batch(level Level, a *Args, scratch *BatchScratch) {
+func ChaCha20Poly1305Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
 	ChaCha20Poly1305BatchPortable(a)
 	raceBatch(a)
 }
@@ -29,7 +29,7 @@ func ChaCha20Poly1305Batch(level Level, a *Args, scratch *BatchScratch) {
 var aesGCMRows []dispatch.Row
 
 // AESGCM runs a level's kernel. The CPU must have what it needs.
-func AESGCM(level Level, a *Args) {
+func AESGCM(level Level, a *PacketArgs) {
 	AESGCMPortable(a)
 	raceGCMArgs(a)
 }
@@ -41,7 +41,7 @@ var aesGCMBatchPlans = batchPlans{
 }
 
 // AESGCMBatch runs a level's batch kernel. The CPU must have what it needs.
-func AESGCMBatch(level Level, a *Args, scratch *BatchScratch) {
+func AESGCMBatch(level Level, a *BatchArgs, scratch *BatchScratch) {
 	AESGCMBatchPortable(a)
 	raceGCMBatch(a)
 }
@@ -49,7 +49,7 @@ func AESGCMBatch(level Level, a *Args, scratch *BatchScratch) {
 var aesLevelRows []dispatch.Row
 
 // AES runs a level's kernel. The CPU must have what it needs.
-func AES(level Level, a *Args) {
+func AES(level Level, a *ModeArgs) {
 	AESPortable(a)
 	raceAESArgs(a)
 }
@@ -57,7 +57,7 @@ func AES(level Level, a *Args) {
 var chaCha20MasksRows []dispatch.Row
 
 // ChaCha20Masks runs a level's kernel. The CPU must have what it needs.
-func ChaCha20Masks(level Level, a *Args) {
+func ChaCha20Masks(level Level, a *ModeArgs) {
 	ChaCha20MasksPortable(a)
 	raceMasks(a)
 }

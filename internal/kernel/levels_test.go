@@ -109,7 +109,7 @@ func TestStateIsShared(t *testing.T) {
 			for range 16 {
 				p.parts = append(p.parts, 64)
 			}
-			b.must(t, func(a *Args) {
+			b.must(t, func(a *PacketArgs) {
 				level, of := levels[r.IntN(len(levels))], *a
 				if c.gcm && a.Flags&FlagSetup == 0 { // keys are a level's own
 					var key GCMKey
@@ -163,7 +163,7 @@ func TestNonceInOutput(t *testing.T) {
 				copy(out[at:], p.nonce[:12])
 				var key GCMKey
 				p.setup(c.atLevel(level), unsafe.Pointer(&key))
-				c.run(level, &Args{
+				c.run(level, &PacketArgs{
 					Out: unsafe.Pointer(&out[0]), In: unsafe.Pointer(&p.text[0]), Bytes: uint64(n),
 					AD: unsafe.Pointer(&p.ad[0]), ADBytes: 16, Key: unsafe.Pointer(&key), Nonce: unsafe.Pointer(&out[at]),
 					Tag: unsafe.Pointer(&tag), Total: uint64(n), Flags: p.flags() | FlagLast,

@@ -2,13 +2,13 @@
 
 package kernel
 
-func raceArgs(*Args)     {}
-func raceGCMArgs(*Args)  {}
-func raceGCMBatch(*Args) {}
+func raceArgs(*PacketArgs)    {}
+func raceGCMArgs(*PacketArgs) {}
+func raceGCMBatch(*BatchArgs) {}
 
-func raceAESArgs(*Args) {}
-func raceMasks(*Args)   {}
+func raceAESArgs(*ModeArgs) {}
+func raceMasks(*ModeArgs)   {}
 
-func raceBatch(*Args) {}
+func raceBatch(*BatchArgs) {}
 
 const raceEnabled = false

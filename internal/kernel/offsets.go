@@ -29,6 +29,7 @@ const (
 
 	asmBatchLanes = 8  // array of lanes, aligned to 64 bytes in C, to 8 in Go
 	asmBatchCount = 16 // how many, in any order; fastest where packets of like length stand side by side
+	asmBatchFlags = 80 // SEALANE_FLAG_OPEN or 0
 
 	asmLaneOut     = 0
 	asmLaneIn      = 8
@@ -52,15 +53,30 @@ const (
 	asmGcmStateMask    = 32 // 16 bytes: the encrypted J0
 	asmGcmStateBytes   = 64
 
-	asmAESSetup       = 0 // make KEY of ROUNDS and the raw key in SCHEDULE; BYTES not 0: INVERSE may stay
+	asmModeOperation    = 80 // one of SEALANE_AES_SETUP to SEALANE_AES_MASKS
+	asmModeKey          = 40 // a SEALANE_AES_KEY: of one text, and of SETUP
+	asmModeOut          = 0
+	asmModeIn           = 8
+	asmModeBytes        = 16 // of the text
+	asmModeState        = 64 // 16 bytes: read, and left as the text's next call wants them; apart from the text
+	asmModeEncryptsOnly = 16 // not 0: AES_KEY_INVERSE may stay as it is
+	asmModeLanes        = 8  // array of lanes
+	asmModeCount        = 16 // how many, 1 or more; all keys have the same ROUNDS
+	asmModeBytesEach    = 72 // CBC encryption: bytes of text in each, 16 or more
+	asmModeLaneOut      = 0
+	asmModeLaneIn       = 8
+	asmModeLaneKey      = 40
+	asmModeLaneChain    = 48 // CBC encryption: 16 bytes like STATE above
+
+	asmAESSetup       = 0 // make KEY of ROUNDS and the raw key in SCHEDULE
 	asmAESECBEncrypt  = 1 // every block by itself; no STATE
 	asmAESECBDecrypt  = 2
 	asmAESCTR         = 3 // STATE: the counter block; its last 4 bytes count, big-endian, and wrap around
 	asmAESCBCDecrypt  = 4 // STATE: what the first block is chained to; left: the last block of the input
 	asmAESXTSEncrypt  = 5 // STATE: the encrypted tweak of the first block; left: that behind the last block
 	asmAESXTSDecrypt  = 6
-	asmAESCBCEncrypt  = 7
-	asmAESMasks       = 8   // the same, of one block each that is chained to nothing; no NONCE, no TOTAL
+	asmAESCBCEncrypt  = 7   // lanes, each by itself
+	asmAESMasks       = 8   // lanes of one block each that is chained to nothing
 	asmAESKeyRounds   = 0   // 64 bits: 10, 12 or 14, set before SETUP
 	asmAESKeySchedule = 16  // before SETUP 16, 24 or 32 bytes of key; after it 240 that the level likes
 	asmAESKeyInverse  = 256 // what the level likes for decryption, 240 bytes

@@ -21,7 +21,7 @@ func raceWrite(p unsafe.Pointer, bytes uint64) {
 	}
 }
 
-func raceArgs(a *Args) {
+func raceArgs(a *PacketArgs) {
 	raceRead(a.In, a.Bytes)
 	raceRead(a.Key, 32)
 	raceRead(a.Nonce, 12)
@@ -34,7 +34,7 @@ func raceArgs(a *Args) {
 	}
 }
 
-func raceGCMArgs(a *Args) {
+func raceGCMArgs(a *PacketArgs) {
 	if a.Flags&FlagSetup != 0 {
 		raceWrite(a.Key, asmGcmKeyBytes)
 		if a.Flags&FlagNonce != 0 {
@@ -57,22 +57,22 @@ func raceGCMArgs(a *Args) {
 // aesKeyRead is what of an AESKey is read: the rest is only there to make it a multiple of 64 bytes.
 const aesKeyRead = 2*asmAESKeyInverse - asmAESKeySchedule
 
-func raceAESArgs(a *Args) {
-	switch a.Flags {
+func raceAESArgs(a *ModeArgs) {
+	switch a.Operation {
 	case AESSetup:
 		raceWrite(a.Key, asmAESKeyBytes)
 		return
 	case AESCBCEncrypt, AESMasks:
-		bytes := a.Total
-		if a.Flags == AESMasks {
+		bytes := (*ModeLanesArgs)(unsafe.Pointer(a)).BytesEach
+		if a.Operation == AESMasks {
 			bytes = 16
 		}
 		for _, l := range a.lanes() {
 			raceRead(l.In, bytes)
 			raceRead(l.Key, aesKeyRead)
 			raceWrite(l.Out, bytes)
-			if a.Flags == AESCBCEncrypt {
-				raceWrite(l.Nonce, 16)
+			if a.Operation == AESCBCEncrypt {
+				raceWrite(unsafe.Pointer(l.Chain), 16)
 			}
 		}
 		return
@@ -85,7 +85,7 @@ func raceAESArgs(a *Args) {
 	raceWrite(a.Out, a.Bytes)
 }
 
-func raceMasks(a *Args) {
+func raceMasks(a *ModeArgs) {
 	for _, l := range a.lanes() {
 		raceRead(l.In, 16)
 		raceRead(l.Key, 32)
@@ -93,11 +93,11 @@ func raceMasks(a *Args) {
 	}
 }
 
-func raceBatch(a *Args) { raceLanes(a, 32) }
+func raceBatch(a *BatchArgs) { raceLanes(a, 32) }
 
-func raceGCMBatch(a *Args) { raceLanes(a, asmGcmKeyBytes) }
+func raceGCMBatch(a *BatchArgs) { raceLanes(a, asmGcmKeyBytes) }
 
-func raceLanes(a *Args, keyBytes uint64) {
+func raceLanes(a *BatchArgs, keyBytes uint64) {
 	for _, l := range a.lanes() {
 		raceRead(l.In, l.Bytes)
 		raceRead(l.Key, keyBytes)

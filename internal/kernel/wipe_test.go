@@ -18,7 +18,7 @@ const (
 )
 
 // leftBehind runs kernel and counts the 4-byte words that its frame leaves on the stack and that are in secret.
-func leftBehind(kernel func(*Args), a *Args, secret map[uint32]bool) int {
+func leftBehind[A any](kernel func(*A), a *A, secret map[uint32]bool) int {
 	scrub()
 	return leftAfter(kernel, a, secret)
 }
@@ -26,7 +26,7 @@ func leftBehind(kernel func(*Args), a *Args, secret map[uint32]bool) int {
 // leftAfter has a frame of its own, which scrub has cleared: it has slots that nothing else may ever write.
 //
 //go:noinline
-func leftAfter(kernel func(*Args), a *Args, secret map[uint32]bool) (count int) {
+func leftAfter[A any](kernel func(*A), a *A, secret map[uint32]bool) (count int) {
 	var dead [deadBytes]byte
 	kernel(a)
 	copyDead(&dead)
@@ -73,7 +73,7 @@ func copyDead(dead *[deadBytes]byte) {
 
 // leaks runs packets of many lengths and returns how many secret words stay behind: of the key, the key stream with
 // the one-time key in it, and the plaintext.
-func leaks(c *primitive, kernel func(*Args)) (count int) {
+func leaks(c *primitive, kernel func(*PacketArgs)) (count int) {
 	r := newRand()
 	for _, n := range []int{0, 1, 16, 64, 65, 128, 200, 256, 300, 512, 576, 1000, 1024, 1420, 1536, 2048, 3000} {
 		p := c.newPacket(r, n, 40)
@@ -85,9 +85,9 @@ func leaks(c *primitive, kernel func(*Args)) (count int) {
 }
 
 // leaks sets p's key up and runs p whole and as a first part.
-func (p *packet) leaks(kernel func(*Args), secret map[uint32]bool) (count int) {
+func (p *packet) leaks(kernel func(*PacketArgs), secret map[uint32]bool) (count int) {
 	var key GCMKey
-	p.setup(func(a *Args) { count += leftBehind(kernel, a, secret) }, unsafe.Pointer(&key))
+	p.setup(func(a *PacketArgs) { count += leftBehind(kernel, a, secret) }, unsafe.Pointer(&key))
 	for _, flags := range []uint64{p.flags() | FlagLast, p.flags()} {
 		var tag [16]byte
 		var state State
@@ -95,7 +95,7 @@ func (p *packet) leaks(kernel func(*Args), secret map[uint32]bool) (count int) {
 		if flags&FlagLast == 0 {
 			bytes &^= 63
 		}
-		count += leftBehind(kernel, &Args{
+		count += leftBehind(kernel, &PacketArgs{
 			Out: unsafe.Pointer(unsafe.SliceData(out)), In: unsafe.Pointer(unsafe.SliceData(p.text)), Bytes: bytes,
 			AD: unsafe.Pointer(&p.ad[0]), ADBytes: 40, Key: unsafe.Pointer(&key), Nonce: unsafe.Pointer(&p.nonce),
 			Tag: unsafe.Pointer(&tag), State: &state, Total: bytes, Flags: flags,
@@ -156,7 +156,7 @@ func (p *packet) addAESSecrets(secret map[uint32]bool, stream []byte) {
 }
 
 // batchLeaks is leaks for batch kernels.
-func batchLeaks(c *primitive, level Level, kernel func(*Args)) (count int) {
+func batchLeaks(c *primitive, level Level, kernel func(*BatchArgs)) (count int) {
 	r := newRand()
 	for _, n := range []int{0, 1, 16, 64, 65, 128, 200, 256, 300, 576, 1000} {
 		secret := make(map[uint32]bool)
@@ -189,7 +189,7 @@ func TestBatchWipe(t *testing.T) {
 			t.Errorf("%d secret words are left on the stack", n)
 		}
 	})
-	if n := batchLeaks(ofChaCha20, Portable, func(a *Args) { leave((*[32]byte)(a.lanes()[7].Key)[8:16]) }); n <= chance {
+	if n := batchLeaks(ofChaCha20, Portable, func(a *BatchArgs) { leave((*[32]byte)(a.lanes()[7].Key)[8:16]) }); n <= chance {
 		t.Error("a key that is left on the stack is not found")
 	}
 }
@@ -221,16 +221,16 @@ func TestWipeFaults(t *testing.T) {
 	for _, f := range []struct {
 		name  string
 		of    *primitive
-		leave func(a *Args)
+		leave func(a *PacketArgs)
 	}{
-		{"key", ofChaCha20, func(a *Args) { leave((*[32]byte)(a.Key)[8:16]) }},
-		{"text", ofChaCha20, func(a *Args) { leave((*[64]byte)(a.In)[:min(4, a.Bytes)]) }},
-		{"raw key", ofAESGCM, func(a *Args) {
+		{"key", ofChaCha20, func(a *PacketArgs) { leave((*[32]byte)(a.Key)[8:16]) }},
+		{"text", ofChaCha20, func(a *PacketArgs) { leave((*[64]byte)(a.In)[:min(4, a.Bytes)]) }},
+		{"raw key", ofAESGCM, func(a *PacketArgs) {
 			if a.Flags&FlagSetup != 0 {
 				leave((*GCMKey)(a.Key).Schedule[8:16])
 			}
 		}},
-		{"text", ofAESGCM, func(a *Args) {
+		{"text", ofAESGCM, func(a *PacketArgs) {
 			if a.Bytes >= 4 {
 				leave((*[4]byte)(a.In)[:])
 			}

@@ -38,7 +38,7 @@ func XOR(key *[8]uint32, nonce *[3]uint32, counter uint32, dst, src []byte) bool
 // key zero: it comes to nothing, and its sum is zero. The CPUs that have kernels are little-endian.
 func xor(level kernel.Level, key *[8]uint32, nonce *[3]uint32, counter uint32, dst, src []byte) {
 	var state kernel.State
-	var args kernel.Args
+	var args kernel.PacketArgs
 	args.Key, args.Nonce, args.State = unsafe.Pointer(key), unsafe.Pointer(nonce), &state
 	for {
 		n := min(len(src), partBytes)

@@ -83,9 +83,9 @@ func CTR(key unsafe.Pointer, dst, src []byte, lo, hi uint64) int {
 		return ctrInParts(kernel.Level(level), key, dst, src, lo, hi)
 	}
 	state := [2]uint64{bits.ReverseBytes64(hi), bits.ReverseBytes64(lo)} // in two stores: CPUs that have kernels are little-endian
-	var a kernel.Args
+	var a kernel.ModeArgs
 	a.Out, a.In, a.Bytes = unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src)), uint64(n)
-	a.Key, a.State, a.Flags = key, kernel.BlockState((*[blockBytes]byte)(unsafe.Pointer(&state))), kernel.AESCTR
+	a.Key, a.State, a.Operation = key, (*[blockBytes]byte)(unsafe.Pointer(&state)), kernel.AESCTR
 	kernel.AES(kernel.Level(level), &a)
 	return n
 }
@@ -93,8 +93,8 @@ func CTR(key unsafe.Pointer, dst, src []byte, lo, hi uint64) int {
 //go:noinline
 func ctrInParts(level kernel.Level, key unsafe.Pointer, dst, src []byte, lo, hi uint64) int {
 	var state [2]uint64
-	var a kernel.Args
-	a.Key, a.State, a.Flags = key, kernel.BlockState((*[blockBytes]byte)(unsafe.Pointer(&state))), kernel.AESCTR
+	var a kernel.ModeArgs
+	a.Key, a.State, a.Operation = key, (*[blockBytes]byte)(unsafe.Pointer(&state)), kernel.AESCTR
 	a.Out, a.In = unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src))
 	for left := uint64(len(src) &^ (blockBytes - 1)); ; {
 		// A part ends where the 32 bits wrap around.
@@ -121,8 +121,8 @@ func CBCDecrypt(key unsafe.Pointer, dst, src []byte, iv *[blockBytes]byte) bool 
 	if len(src) < leasts[level].decrypt {
 		return false
 	}
-	var a kernel.Args
-	a.Key, a.State, a.Flags = key, kernel.BlockState(iv), kernel.AESCBCDecrypt
+	var a kernel.ModeArgs
+	a.Key, a.State, a.Operation = key, iv, kernel.AESCBCDecrypt
 	a.Out, a.In = unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src))
 	for left := len(src); ; {
 		n := min(left, partBytes)
@@ -143,14 +143,14 @@ func CBCEncrypt(key unsafe.Pointer, dst, src []byte, iv *[blockBytes]byte) bool 
 	if len(src) < leasts[level].encrypt {
 		return false
 	}
-	var lane [1]kernel.Lane
+	var lane [1]kernel.ModeLane
 	lane[0].Out, lane[0].In = unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(src))
-	lane[0].Key, lane[0].Nonce = key, unsafe.Pointer(iv)
-	a := kernel.Batch(lane[:], kernel.AESCBCEncrypt)
+	lane[0].Key, lane[0].Chain = key, iv
+	a := kernel.ModeLanes(lane[:], kernel.AESCBCEncrypt)
 	for left := len(src); ; {
 		n := min(left, serialPartBytes)
-		a.Total = uint64(n)
-		kernel.AES(kernel.Level(level), &a)
+		a.BytesEach = uint64(n)
+		kernel.AES(kernel.Level(level), a.Mode())
 		if left -= n; left == 0 {
 			return true
 		}

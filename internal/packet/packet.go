@@ -16,7 +16,7 @@ const PartBytes = 64 << 10
 const absorbBytes = 4096
 
 // ChaCha20Poly1305 does a packet: a has FlagFirst and FlagLast, and maybe FlagOpen.
-func ChaCha20Poly1305(level kernel.Level, a *kernel.Args) {
+func ChaCha20Poly1305(level kernel.Level, a *kernel.PacketArgs) {
 	var state kernel.State
 	defer func() { state = kernel.State{} }()
 	// The first parts may overwrite a nonce that lies in the output.
@@ -43,7 +43,7 @@ func ChaCha20Poly1305(level kernel.Level, a *kernel.Args) {
 
 // chaChaAD absorbs the associated data of a packet into its state. The first PartBytes go the usual way; the rest is opened
 // like ciphertext, which is how a kernel authenticates what it is given, and the outcome thrown away: it tells key stream.
-func chaChaAD(level kernel.Level, packet *kernel.Args) {
+func chaChaAD(level kernel.Level, packet *kernel.PacketArgs) {
 	var opened [absorbBytes]byte
 	defer func() { clear(opened[:]) }()
 	part, state := *packet, packet.State
@@ -67,7 +67,7 @@ func chaChaAD(level kernel.Level, packet *kernel.Args) {
 }
 
 // AESGCM does a packet: a has FlagFirst and FlagLast, and maybe FlagOpen. Its nonce has nonceBytes, which is not 0.
-func AESGCM(level kernel.Level, a *kernel.Args, nonceBytes int) {
+func AESGCM(level kernel.Level, a *kernel.PacketArgs, nonceBytes int) {
 	var state kernel.GCMState
 	var j0 [16]byte
 	defer func() { state, j0 = kernel.GCMState{}, [16]byte{} }()
@@ -99,7 +99,7 @@ func AESGCM(level kernel.Level, a *kernel.Args, nonceBytes int) {
 }
 
 // gcmAD is chaChaAD for AES-GCM.
-func gcmAD(level kernel.Level, packet *kernel.Args, state *kernel.GCMState) {
+func gcmAD(level kernel.Level, packet *kernel.PacketArgs, state *kernel.GCMState) {
 	part := *packet
 	part.Flags, part.Bytes, part.ADBytes = packet.Flags&^kernel.FlagOpen, 0, PartBytes
 	kernel.AESGCM(level, &part)
@@ -112,13 +112,13 @@ func gcmAD(level kernel.Level, packet *kernel.Args, state *kernel.GCMState) {
 	var zero [16]byte
 	var hash kernel.GCMState
 	defer func() { hash = kernel.GCMState{} }()
-	key := kernel.Args{Key: packet.Key, Nonce: unsafe.Pointer(&zero), State: hash.State(), Flags: kernel.FlagFirst}
+	key := kernel.PacketArgs{Key: packet.Key, Nonce: unsafe.Pointer(&zero), State: hash.State(), Flags: kernel.FlagFirst}
 	kernel.AESGCM(level, &key)
 	state.Absorb(&hash.Mask, unsafe.Slice((*byte)(ad), left))
 }
 
 // gcmAbsorb absorbs bytes of data as far as they are a multiple of 64, and returns the rest.
-func gcmAbsorb(level kernel.Level, part kernel.Args, state *kernel.GCMState, data unsafe.Pointer, left uint64) (unsafe.Pointer, uint64) {
+func gcmAbsorb(level kernel.Level, part kernel.PacketArgs, state *kernel.GCMState, data unsafe.Pointer, left uint64) (unsafe.Pointer, uint64) {
 	var opened [absorbBytes]byte
 	defer func() { clear(opened[:]) }()
 	counter := state.Counter
@@ -144,7 +144,7 @@ func makeJ0(level kernel.Level, key unsafe.Pointer, j0 *[16]byte, nonce []byte) 
 	var zero, lengths [16]byte
 	var state kernel.GCMState
 	defer func() { state = kernel.GCMState{} }()
-	part := kernel.Args{
+	part := kernel.PacketArgs{
 		AD: unsafe.Pointer(&nonce[0]), ADBytes: PartBytes, Key: key, Nonce: unsafe.Pointer(&zero), State: state.State(),
 		Flags: kernel.FlagFirst,
 	}

@@ -35,10 +35,13 @@ func (k *kernel) level() string {
 
 // parameters is the Go function's parameter list. A batch kernel is given its scratch memory, others have it in their frame.
 func (k *kernel) parameters() string {
-	if isBatch(k.name) {
-		return "(a *Args, scratch *BatchScratch)"
+	switch {
+	case isBatch(k.name):
+		return "(a *BatchArgs, scratch *BatchScratch)"
+	case isMode(k.name):
+		return "(a *ModeArgs)"
 	}
-	return "(a *Args)"
+	return "(a *PacketArgs)"
 }
 
 // header is the first line of a generated file; the form that Go's tools know.
@@ -191,18 +194,11 @@ func (t *target) declarations(kernels []*kernel, dir, pkg string) ([]byte, error
 func (t *target) testTable(kernels []*kernel, dir, pkg string) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(header(dir+"/*.S") + "package " + pkg + "\n\n")
-	for _, list := range []struct {
-		declaration string
-		batch       bool
-	}{{"generatedKernels = map[string]func(*Args)", false}, {"generatedBatchKernels = map[string]func(*Args, *BatchScratch)", true}} {
-		fmt.Fprintf(&b, "var %s{\n", list.declaration)
-		for _, k := range kernels {
-			if isBatch(k.name) == list.batch {
-				fmt.Fprintf(&b, "%q: %s,\n", k.goName(), k.goName())
-			}
-		}
-		b.WriteString("}\n\n")
+	b.WriteString("var generatedKernels = map[string]any{\n")
+	for _, k := range kernels {
+		fmt.Fprintf(&b, "%q: %s,\n", k.goName(), k.goName())
 	}
+	b.WriteString("}\n\n")
 	b.WriteString("var generatedExtensions = map[string]string{\n")
 	for _, k := range kernels {
 		fmt.Fprintf(&b, "%q: %sExtensions,\n", strings.TrimPrefix(k.name, cPrefix), k.goName())

@@ -288,7 +288,7 @@ func TestGenerated(t *testing.T) {
 			"LEAQ mask_avx512_constants<>(SB), DX\n", "DATA mask_avx512_constants<>+8(SB)/8, $0x3123456721234567\n",
 			"GLOBL mask_avx512_constants<>(SB), RODATA|NOPTR, $64\n"},
 		"sum_ssse3_amd64.s": {"TEXT ·SumSSSE3(SB), 0, $0-8\n", "QUAD $0x9090909090909090 // 8 x nop\n"},
-		"kernels_amd64.go": {"//go:build gc && !purego\n", "//go:noescape\nfunc MaskAVX512(a *Args)\n", "const SumSSSE3Extensions = \"ssse3\"\n",
+		"kernels_amd64.go": {"//go:build gc && !purego\n", "//go:noescape\nfunc MaskAVX512(a *PacketArgs)\n", "const SumSSSE3Extensions = \"ssse3\"\n",
 			"const MaskAVX512Extensions = \"avx512f avx512bw avx512vl bmi2\"\n"},
 		"kernels_amd64_test.go": {"\"SumSSSE3\":            SumSSSE3,\n"},
 		"offsets.go":            {"asmArgADBytes = 32 //", "asmFlagOpen  = 4 //", "asmScratchBytes     = 4096\n"},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -75,6 +76,12 @@ func (l *layout) scratchEnd(f *function) int {
 
 // isBatch says whether a kernel does many packets in one call.
 func isBatch(kernel string) bool { return strings.HasSuffix(primitive(kernel), "_batch") }
+
+// isMode says whether a kernel is of the kind that SEALANE_MODE_ is the layout of.
+func isMode(kernel string) bool {
+	p := primitive(kernel)
+	return slices.ContainsFunc(primitives, func(d *primitiveData) bool { return d.Args == "ModeArgs" && p == d.Name })
+}
 
 // offsets makes the Go file with all definitions.
 func (l *layout) offsets() ([]byte, error) {

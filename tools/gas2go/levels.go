@@ -75,6 +75,7 @@ func (b *batchData) GoFrom() [][2]int {
 // primitiveData is what languages call the parts of a primitive.
 type primitiveData struct {
 	Name  string
+	Args  string // Go: what its kernels are called with
 	KeyAt string // C: where a sealane_key has it
 	Flags string // C: that go with a whole packet
 	Rows  string // Go: its levels
@@ -85,10 +86,10 @@ type primitiveData struct {
 }
 
 var primitives = []*primitiveData{
-	{Name: "chacha20poly1305", KeyAt: "CHACHA20_KEY_AT", Flags: "WHOLE", Rows: "chaCha20Poly1305", Race: "raceArgs", Batch: "raceBatch", Rust: "CHACHA20POLY1305", Type: "ChaCha20Poly1305"},
-	{Name: "aesgcm", KeyAt: "GCM_KEY_AT", Flags: "WHOLE | SEALANE_FLAG_NONCE", Rows: "aesGCM", Race: "raceGCMArgs", Batch: "raceGCMBatch", Rust: "AESGCM", Type: "AesGcm"},
-	{Name: "aes", KeyAt: "0", Flags: "0", Rows: "aesLevel", Race: "raceAESArgs", Rust: "AES_BLOCKS", Type: "AesBlocks"}, // in Rust AES alone is a feature
-	{Name: "chacha20masks", KeyAt: "0", Flags: "0", Rows: "chaCha20Masks", Race: "raceMasks", Rust: "CHACHA20MASKS", Type: "ChaCha20Masks"},
+	{Name: "chacha20poly1305", Args: "PacketArgs", KeyAt: "CHACHA20_KEY_AT", Flags: "WHOLE", Rows: "chaCha20Poly1305", Race: "raceArgs", Batch: "raceBatch", Rust: "CHACHA20POLY1305", Type: "ChaCha20Poly1305"},
+	{Name: "aesgcm", Args: "PacketArgs", KeyAt: "GCM_KEY_AT", Flags: "WHOLE | SEALANE_FLAG_NONCE", Rows: "aesGCM", Race: "raceGCMArgs", Batch: "raceGCMBatch", Rust: "AESGCM", Type: "AesGcm"},
+	{Name: "aes", Args: "ModeArgs", KeyAt: "0", Flags: "0", Rows: "aesLevel", Race: "raceAESArgs", Rust: "AES_BLOCKS", Type: "AesBlocks"}, // in Rust AES alone is a feature
+	{Name: "chacha20masks", Args: "ModeArgs", KeyAt: "0", Flags: "0", Rows: "chaCha20Masks", Race: "raceMasks", Rust: "CHACHA20MASKS", Type: "ChaCha20Masks"},
 }
 
 // readLevels returns the tables. Their needs come from the isa lines.

@@ -234,7 +234,7 @@ import "github.com/sealane/sealane/internal/dispatch"
 {{else}}var {{$p.Rows}}Rows []dispatch.Row
 {{end}}
 // {{$go}} runs a level's kernel. The CPU must have what it needs.
-func {{$go}}(level Level, a *Args) {
+func {{$go}}(level Level, a *{{$p.Args}}) {
 {{if $levels}}	switch level {
 {{range $levels}}	case {{levelName .Name}}:
 		{{$go}}{{levelName .Name}}(a)
@@ -246,7 +246,7 @@ func {{$go}}(level Level, a *Args) {
 }
 {{range $levels}}{{if .Composition}}
 // {{$go}}{{levelName .Name}} is two kernels: whole packets leave no state.
-func {{$go}}{{levelName .Name}}(a *Args) {
+func {{$go}}{{levelName .Name}}(a *{{$p.Args}}) {
 	const whole = FlagFirst | FlagLast
 	opened := a.Flags&FlagOpen != 0 && a.Bytes > {{.Composition.Above}} && a.Bytes <= {{.Composition.Opened}}
 	if a.Flags&whole == whole && (a.Bytes <= {{.Composition.Most}} || opened) {
@@ -267,7 +267,7 @@ var {{$p.Rows}}BatchPlans = batchPlans{
 }
 
 // {{$go}}Batch runs a level's batch kernel. The CPU must have what it needs.
-func {{$go}}Batch(level Level, a *Args, scratch *BatchScratch) {
+func {{$go}}Batch(level Level, a *BatchArgs, scratch *BatchScratch) {
 {{if $batched}}	switch level {
 {{range $levels}}{{if .Batch}}	case {{levelName .Name}}:
 		{{$go}}Batch{{levelName .Batch.Kernel}}(a, scratch)
@@ -289,8 +289,9 @@ pub(crate) const NAMES: [&str; {{len .Names}}] = [
 const rustTemplate = `//! The levels of this instruction set, best first.
 #![allow(unused_imports)] // where no row wants one
 
+use super::args::{Args, PacketArgs};
 use super::layout::*;
-use super::{ {{- .Target.ISA}} as k, AesBlocks, AesGcm, Args, Batch, ChaCha20Masks, ChaCha20Poly1305, Level};
+use super::{ {{- .Target.ISA}} as k, AesBlocks, AesGcm, Batch, ChaCha20Masks, ChaCha20Poly1305, Level};
 use crate::cpu::*;
 use crate::level::Microarchitecture;
 
@@ -305,9 +306,8 @@ pub(crate) static MICROARCHITECTURES: &[Microarchitecture] = &[
 #[rustfmt::skip]
 unsafe extern "{{$d.Target.ABI}}" fn {{$p.Name}}_{{.Name}}(args: *const Args, scratch: *mut u8, constants: *const u8) {
     const WHOLE: u64 = (FLAG_FIRST | FLAG_LAST) as u64;
-    // SAFETY: the caller's arguments are a kernel's.
-    let slots = unsafe { &(*args).0 };
-    let (flags, bytes) = (slots[ARG_FLAGS / 8], slots[ARG_BYTES / 8]);
+    // SAFETY: the caller's arguments are those of a packet.
+    let PacketArgs { flags, bytes, .. } = unsafe { *(args as *const PacketArgs) };
     let opened = flags & FLAG_OPEN as u64 != 0 && bytes > {{.Composition.Above}} && bytes <= {{.Composition.Opened}};
     if flags & WHOLE == WHOLE && (bytes <= {{.Composition.Most}} || opened) {
         let constants = k::{{upper $p.Name}}_{{upper .Composition.Short}}_CONSTANTS.0.as_ptr();
@@ -352,8 +352,9 @@ extern const uint8_t sealane_{{.}}_constants[];
 extern const uint8_t sealane_{{.}}_constants[];
 {{end}}{{range $levels}}{{if .Composition}}
 /* Two kernels as one level: whole packets leave no state. */
-static void SEALANE_KERNEL_ABI sealane_{{$p.Name}}_{{.Name}}(const sealane_args *a, void *scratch, const void *consts)
+static void SEALANE_KERNEL_ABI sealane_{{$p.Name}}_{{.Name}}(const void *args, void *scratch, const void *consts)
 {
+    const sealane_packet_args *a = args;
     const int opened = (a->flags & SEALANE_FLAG_OPEN) && a->bytes > {{.Composition.Above}} && a->bytes <= {{.Composition.Opened}};
     if ((a->flags & WHOLE) == WHOLE && (a->bytes <= {{.Composition.Most}} || opened))
         sealane_{{$p.Name}}_{{.Composition.Short}}(a, scratch, sealane_{{$p.Name}}_{{.Composition.Short}}_constants);

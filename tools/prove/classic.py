@@ -95,7 +95,7 @@ def of_key(kernel):
     last = max(pc for pc in trace if good[pc][0])
     try_with("behind", last, lambda m: (good[last][0](m), m.memory.store(behind, terms.const(0, 128))))
     if kernel.isa is x86:
-        for pc in sorted(pc for pc in trace if good[pc][3] == f"cmp qword ptr [rdi + {kernels.A['ARG_BYTES']:#x}], 0"):
+        for pc in sorted(pc for pc in trace if good[pc][3] == f"cmp qword ptr [rdi + {kernels.A['MODE_ENCRYPTS_ONLY']:#x}], 0"):
             try_with("inverse", pc, lambda m: None)
         found.setdefault("inverse", [False])
     return found

@@ -189,11 +189,11 @@ class Call:
                 self.memory.region(*r, align=self.alignment(r[0]))
         self.memory.put(self.consts, self.kernel.constants)
 
-    def arguments(self, **values):
+    def arguments(self, kind="ARG", **values):
         for name, v in values.items():
             v = symbol(f"no {name}", 64) if v is None else extend(self.callers(name, v), 64) if name in POINTERS else \
                 v if isinstance(v, terms.Value) else const(v, 64)
-            self.memory.poke(ARGS + A["ARG_" + name.upper()], v)
+            self.memory.poke(ARGS + A[f"{kind}_{name.upper()}"], v)
 
     def fill(self):
         """Fills scratch and vector registers with arbitrary values. Values that are added and cancel there then count as no use of
@@ -601,7 +601,7 @@ def batch(kernel, shape, folder=None, trace=None, function=True):
         memory.apart(lane["in"], lane["out"])
     memory.poke(ARGS + A["BATCH_LANES"], extend(call.callers("lanes", LANES), 64))
     memory.poke(ARGS + A["BATCH_COUNT"], const(len(lanes), 64))
-    memory.poke(ARGS + A["ARG_FLAGS"], const(OPEN if shape.opens else 0, 64))
+    memory.poke(ARGS + A["BATCH_FLAGS"], const(OPEN if shape.opens else 0, 64))
     for i, lane in enumerate(lanes):
         for slot in ("out", "in", "bytes", "ad", "ad_bytes", "key", "nonce", "tag"):
             v = const(lane[slot], 64) if slot.endswith("bytes") else extend(call.callers(f"{slot} {i}", lane[slot]), 64)

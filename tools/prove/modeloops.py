@@ -129,7 +129,7 @@ class Part(gcmloops.Part):
         if at_end:
             regions.append(("end of in", self.source.address + END - 16, 16, True, False))
         self.regions(*regions)
-        self.arguments(key=KEY, state=STATE if shape.chained else None, flags=shape.mode)
+        self.arguments("MODE", key=KEY, state=STATE if shape.chained else None, operation=shape.mode)
         self.set(**{"in": self.source + 0}, out=self.target + 0)
         modes.schedule_of(shape.bits, "key")  # first: it says which S-boxes there are
         self.memory.cells.update(modes.key_cells(kernel, shape.bits, "key")[0])
@@ -346,10 +346,10 @@ class CbcPart(Call):
         self.schedules = [modes.schedule_of(bits, f"key{i}_") for i in range(count)]
         for i in range(count):
             base = LANE + i * LANE_STEP
-            lane = {"key": base, "nonce": base + 0x10001, "in": base + 0x20003}
+            lane = {"key": base, "chain": base + 0x10001, "in": base + 0x20003}
             lane["out"] = lane["in"] if in_place else base + 0x80005
             self.lanes.append(lane)
-            regions += [(f"key {i}", base, A["AES_KEY_BYTES"], True, False), (f"state {i}", lane["nonce"], 16, True, True)]
+            regions += [(f"key {i}", base, A["AES_KEY_BYTES"], True, False), (f"state {i}", lane["chain"], 16, True, True)]
             if at is not None:
                 regions.append((f"in {i}", lane["in"] + at, 16, True, in_place))
                 if not in_place:
@@ -357,16 +357,16 @@ class CbcPart(Call):
         self.regions(*regions)
         for i, lane in enumerate(self.lanes):
             for slot, v in lane.items():
-                self.memory.poke(LANES + i * A["LANE_STRIDE"] + A["LANE_" + slot.upper()], const(v, 64))
+                self.memory.poke(LANES + i * A["LANE_STRIDE"] + A["MODE_LANE_" + slot.upper()], const(v, 64))
             self.memory.cells.update({a - KEY + lane["key"]: v for a, v in modes.key_cells(kernel, bits, f"key{i}_")[0].items()})
-            self.memory.poke(lane["nonce"], before[i])
+            self.memory.poke(lane["chain"], before[i])
             if at is not None:
                 self.memory.poke(lane["in"] + at, blocks_of(f"now{i}_", 1))
         total = self.base("total", 32, modulus=16)
         self.total = total, 0  # where a group of lanes begins, a place
-        self.arguments(bytes=count, flags=modes.CBC_ENCRYPT)
-        self.memory.poke(kernels.ARGS + A["ARG_IN"], terms.extend(self.callers("lanes", LANES), 64))
-        self.memory.poke(kernels.ARGS + A["ARG_TOTAL"], terms.extend(total + 0, 64))
+        self.arguments("MODE", count=count, operation=modes.CBC_ENCRYPT)
+        self.memory.poke(kernels.ARGS + A["MODE_LANES"], terms.extend(self.callers("lanes", LANES), 64))
+        self.memory.poke(kernels.ARGS + A["MODE_BYTES_EACH"], terms.extend(total + 0, 64))
 
     put = Part.put
 
@@ -437,7 +437,7 @@ class Cbc:
             call = begin(self.before)
             self.expect(call, lanes)
             for i in lanes:
-                call.expect(f"the state of lane {i}", call.lanes[i]["nonce"], self.after[i])
+                call.expect(f"the state of lane {i}", call.lanes[i]["chain"], self.after[i])
         call.left_behind()
         call.wiped(self.written)
         return self.steps

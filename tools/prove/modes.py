@@ -122,7 +122,7 @@ def key_cells(kernel, bits, name, trace=None, encrypts=False):
         left = encrypts and (kernel.isa is x86 or kernel.bitwise)
         call.regions(("rounds", KEY, schedule, True, False), ("schedule", KEY + schedule, size, True, True),
                      ("inverse", KEY + inverse, 0 if left else size, True, True))
-        call.arguments(key=KEY, bytes=int(encrypts), flags=SETUP)
+        call.arguments("MODE", key=KEY, encrypts_only=int(encrypts), operation=SETUP)
         call.memory.poke(KEY + A["AES_KEY_ROUNDS"], const(bits // 32 + 6, 64))
         call.memory.poke(KEY + A["AES_KEY_SCHEDULE"], cat(*(symbol(f"{name}{i}", 32) for i in range(bits // 32))))
         steps = call.run(trace)
@@ -162,7 +162,7 @@ def of_one(kernel, shape, trace, function):
     call.regions(*regions)
     if not shape.in_place and shape.both:
         call.memory.apart(source, target)
-    call.arguments(out=target, **{"in": source}, bytes=n, key=KEY, state=STATE + 1 if chained else None, flags=mode)
+    call.arguments("MODE", out=target, **{"in": source}, bytes=n, key=KEY, state=STATE + 1 if chained else None, operation=mode)
     call.memory.cells.update(cells)
     if kernel.bitsliced and function:
         call.fill()
@@ -188,14 +188,14 @@ def of_lanes(kernel, shape, trace, function):
     for i in range(count):
         base = LANE + i * STEP
         key = LANE if shape.same_key else base
-        lane = {"key": key, "nonce": base + 0x10001, "in": base + 0x20003, "out": base + 0x80001}
+        lane = {"key": key, "chain": base + 0x10001, "in": base + 0x20003, "out": base + 0x80001}
         if shape.in_place:
             lane["out"] = lane["in"]
         lanes.append(lane)
         if key == base:
             regions.append((f"key {i}", key, key_bytes, True, False))
         if not masks:
-            regions.append((f"state {i}", lane["nonce"], 16, True, True))
+            regions.append((f"state {i}", lane["chain"], 16, True, True))
         regions.append((f"in {i}", lane["in"], n, True, shape.in_place))
         if not shape.in_place:
             regions.append((f"out {i}", lane["out"], out_bytes, False, True))
@@ -210,20 +210,20 @@ def of_lanes(kernel, shape, trace, function):
             results.append(result_of(CBC_ENCRYPT, schedule_of(shape.bits, name(i)), blocks_of(f"block{i}_", shape.blocks), start))
     for i, lane in enumerate(lanes):
         at = LANES + i * A["LANE_STRIDE"]
-        for slot in ("out", "in", "key") + (() if masks else ("nonce",)):
-            memory.poke(at + A["LANE_" + slot.upper()], terms.extend(call.callers(f"{slot} {0 if slot == 'key' and shape.same_key else i}", lane[slot]), 64))
+        for slot in ("out", "in", "key") + (() if masks else ("chain",)):
+            memory.poke(at + A["MODE_LANE_" + slot.upper()], terms.extend(call.callers(f"{slot} {0 if slot == 'key' and shape.same_key else i}", lane[slot]), 64))
         if mode is None:
             memory.poke(lane["key"], cat(*(symbol(f"{name(i)}{j}", 32) for j in range(8))))
         else:
             memory.cells.update({a - KEY + lane["key"]: v for a, v in key_cells(kernel, shape.bits, name(i))[0].items()})
         memory.poke(lane["in"], blocks_of(f"block{i}_", shape.blocks))
         if not masks:
-            memory.poke(lane["nonce"], blocks_of(f"state{i}_", 1))
-    arguments = {"bytes": count, "flags": mode or 0}
+            memory.poke(lane["chain"], blocks_of(f"state{i}_", 1))
+    arguments = {"count": count, "operation": mode or 0}
     if not masks:
-        arguments["total"] = n
-    call.arguments(**arguments)
-    memory.poke(A["ARG_IN"] + ARGS, terms.extend(call.callers("lanes", LANES), 64))
+        arguments["bytes_each"] = n
+    call.arguments("MODE", **arguments)
+    memory.poke(A["MODE_LANES"] + ARGS, terms.extend(call.callers("lanes", LANES), 64))
     if kernel.bitsliced and function:
         call.fill()
     steps = call.run(trace)
@@ -238,7 +238,7 @@ def of_lanes(kernel, shape, trace, function):
         result, state = results[i]
         call.expect(f"the output of lane {i}", lane["out"], result)
         if not masks:
-            call.expect(f"the state of lane {i}", lane["nonce"], state)
+            call.expect(f"the state of lane {i}", lane["chain"], state)
     return steps
 
 

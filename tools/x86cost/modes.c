@@ -67,17 +67,17 @@ static int masks(const char *name, size_t count)
                 uint64_t setup[SEALANE_ARGS_BYTES / 8] = {0}, rounds = 10;
                 memcpy(keys[l], &rounds, 8);
                 keys[l][SEALANE_AES_KEY_SCHEDULE] = (uint8_t)l;
-                put(setup, SEALANE_ARG_KEY, keys[l]);
-                setup[SEALANE_ARG_FLAGS / 8] = SEALANE_AES_SETUP;
+                put(setup, SEALANE_MODE_KEY, keys[l]);
+                setup[SEALANE_MODE_OPERATION / 8] = SEALANE_AES_SETUP;
                 mask_kernels[i].run(setup, scratch, mask_kernels[i].constants);
             }
-            put(lanes[l], SEALANE_LANE_OUT, out + 16 * l);
-            put(lanes[l], SEALANE_LANE_IN, in + 16 * l);
-            put(lanes[l], SEALANE_LANE_KEY, keys[l]);
+            put(lanes[l], SEALANE_MODE_LANE_OUT, out + 16 * l);
+            put(lanes[l], SEALANE_MODE_LANE_IN, in + 16 * l);
+            put(lanes[l], SEALANE_MODE_LANE_KEY, keys[l]);
         }
-        put(arguments, SEALANE_ARG_IN, lanes);
-        arguments[SEALANE_ARG_BYTES / 8] = count;
-        arguments[SEALANE_ARG_FLAGS / 8] = mask_kernels[i].aes ? SEALANE_AES_MASKS : 0;
+        put(arguments, SEALANE_MODE_LANES, lanes);
+        arguments[SEALANE_MODE_COUNT / 8] = count;
+        arguments[SEALANE_MODE_OPERATION / 8] = SEALANE_AES_MASKS;
         for (int call = 0; call < CALLS; call++) {
             mark_start();
             mask_kernels[i].run(arguments, scratch, mask_kernels[i].constants);

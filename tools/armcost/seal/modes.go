@@ -71,7 +71,7 @@ func (m mode) run(size int) {
 	}
 	level := kernel.Level(chosen)
 	n := max(m.lanes, 1)
-	keys, lanes, states := make([]kernel.AESKey, n), make([]kernel.Lane, n), make([][16]byte, n)
+	keys, lanes, states := make([]kernel.AESKey, n), make([]kernel.ModeLane, n), make([][16]byte, n)
 	text := make([]byte, n*max(size, 16))
 	for round := range 6 {
 		for i := range keys {
@@ -79,24 +79,24 @@ func (m mode) run(size int) {
 			keys[i].Rounds = uint64(6 + m.keyBytes/4)
 			copy(keys[i].Schedule[:m.keyBytes], raw[:])
 			if m.operation != kernel.AESSetup {
-				kernel.AES(level, &kernel.Args{Key: unsafe.Pointer(&keys[i]), Flags: kernel.AESSetup})
+				kernel.AES(level, &kernel.ModeArgs{Key: unsafe.Pointer(&keys[i]), Operation: kernel.AESSetup})
 			}
 			if secretCounter := os.Args[3] == "plant"; secretCounter || m.operation == kernel.AESXTSEncrypt || m.operation == kernel.AESXTSDecrypt {
 				states[i] = [16]byte(raw[16:])
 			}
 			part := unsafe.Pointer(&text[i*max(size, 16)])
-			lanes[i] = kernel.Lane{Out: part, In: part, Key: unsafe.Pointer(&keys[i]), Nonce: unsafe.Pointer(&states[i])}
+			lanes[i] = kernel.ModeLane{Out: part, In: part, Key: unsafe.Pointer(&keys[i]), Chain: &states[i]}
 		}
 		for i := range text {
 			text[i] ^= keys[0].Schedule[i%32] + byte(i)
 		}
-		a := kernel.Args{Out: unsafe.Pointer(&text[0]), In: unsafe.Pointer(&text[0]), Bytes: uint64(size), Key: unsafe.Pointer(&keys[0]), State: kernel.BlockState(&states[0]), Flags: m.operation}
+		a := &kernel.ModeArgs{Out: unsafe.Pointer(&text[0]), In: unsafe.Pointer(&text[0]), Bytes: uint64(size), Key: unsafe.Pointer(&keys[0]), State: &states[0], Operation: m.operation}
 		if m.lanes > 0 {
-			a = kernel.Args{In: unsafe.Pointer(&lanes[0]), Bytes: uint64(m.lanes), Total: uint64(size), Flags: m.operation}
+			a = (&kernel.ModeLanesArgs{Lanes: &lanes[0], Count: uint64(m.lanes), BytesEach: uint64(size), Operation: m.operation}).Mode()
 		}
 		runtime.Gosched()
 		markStart()
-		kernel.AES(level, &a)
+		kernel.AES(level, a)
 		markEnd()
 	}
 	text = append(text, keys[0].Schedule[:]...)

@@ -433,7 +433,7 @@ func TestStdPlanted(t *testing.T) {
 		{"carry", "\t\t\thi++\n", ""},
 		{"part", "unsafe.Add(a.In, n)\n\t\tif lo", "a.In\n\t\tif lo"},
 		{"wrap", "uint64(uint32(lo))+partBytes/blockBytes > 1<<32", "false"},
-		{"initial value", "n := min(left, serialPartBytes)", "n := min(left, serialPartBytes)\n\t\tif left < 500 {\n\t\t\tlane[0].Nonce = unsafe.Pointer(new([16]byte))\n\t\t}"},
+		{"initial value", "n := min(left, serialPartBytes)", "n := min(left, serialPartBytes)\n\t\tif left < 500 {\n\t\t\tlane[0].Chain = new([16]byte)\n\t\t}"},
 		{"least", "{ctr: 256, decrypt: 32,", "{ctr: 256, decrypt: 48,"}, // no fault
 	} {
 		planted := false

@@ -45,6 +45,8 @@ pub(crate) const STATE_BYTES: usize = 64;
 pub(crate) const BATCH_LANES: usize = 8;
 // how many, in any order; fastest where packets of like length stand side by side
 pub(crate) const BATCH_COUNT: usize = 16;
+// SEALANE_FLAG_OPEN or 0
+pub(crate) const BATCH_FLAGS: usize = 80;
 pub(crate) const LANE_OUT: usize = 0;
 pub(crate) const LANE_IN: usize = 8;
 pub(crate) const LANE_BYTES: usize = 16;
@@ -74,7 +76,30 @@ pub(crate) const GCM_STATE_COUNTER: usize = 16;
 // 16 bytes: the encrypted J0
 pub(crate) const GCM_STATE_MASK: usize = 32;
 pub(crate) const GCM_STATE_BYTES: usize = 64;
-// make KEY of ROUNDS and the raw key in SCHEDULE; BYTES not 0: INVERSE may stay
+// one of SEALANE_AES_SETUP to SEALANE_AES_MASKS
+pub(crate) const MODE_OPERATION: usize = 80;
+// a SEALANE_AES_KEY: of one text, and of SETUP
+pub(crate) const MODE_KEY: usize = 40;
+pub(crate) const MODE_OUT: usize = 0;
+pub(crate) const MODE_IN: usize = 8;
+// of the text
+pub(crate) const MODE_BYTES: usize = 16;
+// 16 bytes: read, and left as the text's next call wants them; apart from the text
+pub(crate) const MODE_STATE: usize = 64;
+// not 0: AES_KEY_INVERSE may stay as it is
+pub(crate) const MODE_ENCRYPTS_ONLY: usize = 16;
+// array of lanes
+pub(crate) const MODE_LANES: usize = 8;
+// how many, 1 or more; all keys have the same ROUNDS
+pub(crate) const MODE_COUNT: usize = 16;
+// CBC encryption: bytes of text in each, 16 or more
+pub(crate) const MODE_BYTES_EACH: usize = 72;
+pub(crate) const MODE_LANE_OUT: usize = 0;
+pub(crate) const MODE_LANE_IN: usize = 8;
+pub(crate) const MODE_LANE_KEY: usize = 40;
+// CBC encryption: 16 bytes like STATE above
+pub(crate) const MODE_LANE_CHAIN: usize = 48;
+// make KEY of ROUNDS and the raw key in SCHEDULE
 pub(crate) const AES_SETUP: usize = 0;
 // every block by itself; no STATE
 pub(crate) const AES_ECB_ENCRYPT: usize = 1;
@@ -86,8 +111,9 @@ pub(crate) const AES_CBC_DECRYPT: usize = 4;
 // STATE: the encrypted tweak of the first block; left: that behind the last block
 pub(crate) const AES_XTS_ENCRYPT: usize = 5;
 pub(crate) const AES_XTS_DECRYPT: usize = 6;
+// lanes, each by itself
 pub(crate) const AES_CBC_ENCRYPT: usize = 7;
-// the same, of one block each that is chained to nothing; no NONCE, no TOTAL
+// lanes of one block each that is chained to nothing
 pub(crate) const AES_MASKS: usize = 8;
 // 64 bits: 10, 12 or 14, set before SETUP
 pub(crate) const AES_KEY_ROUNDS: usize = 0;

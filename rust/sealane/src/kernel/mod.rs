@@ -18,8 +18,11 @@ use crate::cpu;
 #[cfg_attr(kernels = "arm", path = "frame_arm.rs")]
 #[cfg_attr(feature = "build-from-source", allow(unused_macros))]
 mod frame;
+mod args;
 pub(crate) mod layout;
 pub(crate) mod names;
+pub(crate) use args::Args;
+use args::{BatchArgs, Lane, ModeArgs, ModeLane, ModeLanesArgs, PacketArgs};
 use layout::*;
 
 /// A row's kernel.
@@ -57,10 +60,6 @@ pub(crate) enum ChaCha20Masks {}
 #[repr(C, align(64))]
 #[allow(dead_code)] // where there are no kernels
 pub(crate) struct Constants<const N: usize>(pub(crate) [u8; N]);
-
-/// What a kernel is called with, in slots of 8 bytes: `layout` has their places.
-#[repr(C)]
-pub(crate) struct Args([u64; ARGS_BYTES / 8]);
 
 /// The machine code. x86-64: System V's calling convention on every system, so that one frame serves all.
 #[cfg(target_arch = "x86_64")]
@@ -188,12 +187,14 @@ impl RunnableBatch {
     /// Seals or opens the packets of all lanes. By itself: it has most of the stack that batches need.
     #[inline(never)]
     pub(crate) fn run<const N: usize>(self, lanes: &Lanes<'_, N>, open: bool) {
-        let mut args = Args([0; ARGS_BYTES / 8]);
-        args.0[BATCH_LANES / 8] = slot(lanes.lane.as_ptr());
-        args.0[BATCH_COUNT / 8] = lanes.count as u64;
-        args.0[ARG_FLAGS / 8] = flags(open) as u64;
+        let args = BatchArgs {
+            lanes: slot(lanes.lane.as_ptr()),
+            count: lanes.count as u64,
+            flags: flags(open) as u64,
+            ..BatchArgs::default()
+        };
         // SAFETY: this CPU can run it, and lanes borrow what they are made of.
-        unsafe { self.0.kernel.machine.call::<BATCH_ROOM>(&args) };
+        unsafe { self.0.kernel.machine.call::<BATCH_ROOM, _>(&args) };
     }
 }
 
@@ -439,13 +440,14 @@ impl Machine {
     /// One call, with so much memory.
     ///
     /// # Safety
-    /// The CPU can run it. `args` is what layout.rs says of the kernel, and each address in it is valid for what the flags
-    /// say is read or written there.
+    /// The CPU can run it. `args` is of its kind, and each address in it is valid for what layout.rs says is read or written
+    /// there.
     #[inline(always)]
-    unsafe fn call<const ROOM: usize>(&self, args: &Args) {
+    unsafe fn call<const ROOM: usize, A>(&self, args: &A) {
         let mut scratch = Scratch::<ROOM>::new();
+        let args: *const A = args;
         // SAFETY: the caller's part.
-        unsafe { (self.code)(args, scratch.aligned(), self.constants.as_ptr()) };
+        unsafe { (self.code)(args.cast(), scratch.aligned(), self.constants.as_ptr()) };
     }
 
     /// Seals or opens a whole packet, and writes the tag that belongs to it.
@@ -454,52 +456,37 @@ impl Machine {
     /// The CPU can run it; `key` and `nonce` are addresses of its key and nonce.
     #[inline(always)]
     unsafe fn packet(&self, key: u64, nonce: u64, ad: &[u8], text: &mut Text<'_>, flags: usize, tag: &mut Tag) {
-        let mut args = Args([0; ARGS_BYTES / 8]);
+        let mut args = PacketArgs {
+            input: slot(text.input),
+            bytes: text.bytes as u64,
+            ad: slot(ad.as_ptr()),
+            ad_bytes: ad.len() as u64,
+            key,
+            nonce,
+            tag: slot(tag.as_mut_ptr()),
+            total: text.bytes as u64,
+            flags: (flags | FLAG_FIRST | FLAG_LAST) as u64,
+            ..PacketArgs::default()
+        };
         // By itself: a caller has just written both addresses of a text, and a load of the two as one vector would wait
         // until both stores have reached the cache.
         // SAFETY: the slot is this function's.
-        unsafe { core::ptr::write_volatile(&mut args.0[ARG_OUT / 8], slot(text.output)) };
-        args.0[ARG_IN / 8] = slot(text.input);
-        args.0[ARG_BYTES / 8] = text.bytes as u64;
-        args.0[ARG_AD / 8] = slot(ad.as_ptr());
-        args.0[ARG_AD_BYTES / 8] = ad.len() as u64;
-        args.0[ARG_KEY / 8] = key;
-        args.0[ARG_NONCE / 8] = nonce;
-        args.0[ARG_TAG / 8] = slot(tag.as_mut_ptr());
-        args.0[ARG_TOTAL / 8] = text.bytes as u64;
-        args.0[ARG_FLAGS / 8] = (flags | FLAG_FIRST | FLAG_LAST) as u64;
+        unsafe { core::ptr::write_volatile(&mut args.out, slot(text.output)) };
         // SAFETY: the caller's part, and the rest is borrowed by this call.
-        unsafe { self.call::<ROOM>(&args) };
-    }
-
-    /// Sets a key up.
-    ///
-    /// # Safety
-    /// The CPU can run it; `key` has its rounds and its raw bytes where the kernel wants them.
-    unsafe fn expand(&self, key: &mut [u8], flags: usize) {
-        let mut args = Args([0; ARGS_BYTES / 8]);
-        args.0[ARG_KEY / 8] = slot(key.as_mut_ptr());
-        args.0[ARG_FLAGS / 8] = flags as u64;
-        // SAFETY: the caller's part.
-        unsafe { self.call::<ROOM>(&args) };
+        unsafe { self.call::<ROOM, _>(&args) };
     }
 
     /// The mask of a sample; of ChaCha20's, 8 bytes.
     ///
     /// # Safety
     /// The CPU can run it; `key` is the address of its key.
-    unsafe fn mask(&self, key: u64, sample: &[u8; 16], flags: usize) -> [u8; 16] {
+    unsafe fn mask(&self, key: u64, sample: &[u8; 16]) -> [u8; 16] {
         let mut mask = [0; 16];
-        let mut lane = Lane([0; LANE_STRIDE / 8]);
-        let mut args = Args([0; ARGS_BYTES / 8]);
-        lane.0[LANE_OUT / 8] = slot(mask.as_mut_ptr());
-        lane.0[LANE_IN / 8] = slot(sample.as_ptr());
-        lane.0[LANE_KEY / 8] = key;
-        args.0[ARG_IN / 8] = slot(lane.0.as_ptr());
-        args.0[ARG_BYTES / 8] = 1;
-        args.0[ARG_FLAGS / 8] = flags as u64;
+        let lane = ModeLane { out: slot(mask.as_mut_ptr()), input: slot(sample.as_ptr()), key, ..ModeLane::default() };
+        let args =
+            ModeLanesArgs { lanes: slot(&lane), count: 1, operation: AES_MASKS as u64, ..ModeLanesArgs::default() };
         // SAFETY: the caller's part, and the rest is this function's.
-        unsafe { self.call::<ROOM>(&args) };
+        unsafe { self.call::<ROOM, _>(&args) };
         mask
     }
 }
@@ -548,7 +535,7 @@ impl Runnable<ChaCha20Masks> {
     /// The mask of a sample: 8 bytes, and zeroes.
     pub(crate) fn mask(self, key: &[u8; 32], sample: &[u8; 16]) -> [u8; 16] {
         // SAFETY: this CPU can run it, and the key is borrowed by this call.
-        unsafe { self.machine().mask(slot(key.as_ptr()), sample, 0) }
+        unsafe { self.machine().mask(slot(key.as_ptr()), sample) }
     }
 }
 
@@ -574,8 +561,9 @@ impl GcmKey {
     /// Sets a key of 16, 24 or 32 bytes up.
     pub(crate) fn set(&mut self, key: &[u8]) {
         put(&mut self.bytes, GCM_KEY_ROUNDS, GCM_KEY_SCHEDULE, key);
+        let args = PacketArgs { key: slot(self.bytes.as_mut_ptr()), flags: FLAG_SETUP as u64, ..PacketArgs::default() };
         // SAFETY: this CPU can run it, and the key is as it wants it.
-        unsafe { self.kernel.machine().expand(&mut self.bytes, FLAG_SETUP) };
+        unsafe { self.kernel.machine().call::<ROOM, _>(&args) };
     }
 
     /// Takes the table away.
@@ -586,12 +574,14 @@ impl GcmKey {
     /// Makes the table, and nothing else of it, for a hash key.
     #[inline(never)]
     pub(crate) fn set_hash_key(&mut self, hash_key: &[u8; 16]) {
-        let mut args = Args([0; ARGS_BYTES / 8]);
-        args.0[ARG_KEY / 8] = slot(self.bytes.as_mut_ptr());
-        args.0[ARG_NONCE / 8] = slot(hash_key.as_ptr());
-        args.0[ARG_FLAGS / 8] = (FLAG_SETUP | FLAG_NONCE) as u64;
+        let args = PacketArgs {
+            key: slot(self.bytes.as_mut_ptr()),
+            nonce: slot(hash_key.as_ptr()),
+            flags: (FLAG_SETUP | FLAG_NONCE) as u64,
+            ..PacketArgs::default()
+        };
         // SAFETY: this CPU can run it, and both keys are borrowed by this call.
-        unsafe { self.kernel.machine().call::<ROOM>(&args) };
+        unsafe { self.kernel.machine().call::<ROOM, _>(&args) };
     }
 
     /// Seals or opens a whole packet, and writes the tag that belongs to it.
@@ -624,43 +614,49 @@ impl AesKey {
     /// Sets a key of 16, 24 or 32 bytes up.
     pub(crate) fn set(&mut self, key: &[u8]) {
         put(&mut self.bytes, AES_KEY_ROUNDS, AES_KEY_SCHEDULE, key);
+        let args = ModeArgs { key: slot(self.bytes.as_mut_ptr()), operation: AES_SETUP as u64, ..ModeArgs::default() };
         // SAFETY: this CPU can run it, and the key is as it wants it.
-        unsafe { self.kernel.machine().expand(&mut self.bytes, AES_SETUP) };
+        unsafe { self.kernel.machine().call::<ROOM, _>(&args) };
     }
 
     /// One block.
     pub(crate) fn encrypt(&self, block: &[u8; 16]) -> [u8; 16] {
         // SAFETY: this CPU can run it, and the key is its own.
-        unsafe { self.kernel.machine().mask(slot(self.bytes.as_ptr()), block, AES_MASKS) }
+        unsafe { self.kernel.machine().mask(slot(self.bytes.as_ptr()), block) }
     }
 
     /// Adds key stream to whole blocks of text, and leaves the next block's counter.
     #[inline(never)]
     pub(crate) fn count(&self, counter: &mut [u8; 16], text: &mut Text<'_>) {
         assert!(text.bytes % 16 == 0);
-        let mut args = Args([0; ARGS_BYTES / 8]);
-        args.0[ARG_OUT / 8] = slot(text.output);
-        args.0[ARG_IN / 8] = slot(text.input);
-        args.0[ARG_BYTES / 8] = text.bytes as u64;
-        args.0[ARG_KEY / 8] = slot(self.bytes.as_ptr());
-        args.0[ARG_STATE / 8] = slot(counter.as_mut_ptr());
-        args.0[ARG_FLAGS / 8] = AES_CTR as u64;
+        let args = ModeArgs {
+            out: slot(text.output),
+            input: slot(text.input),
+            bytes: text.bytes as u64,
+            key: slot(self.bytes.as_ptr()),
+            state: slot(counter.as_mut_ptr()),
+            operation: AES_CTR as u64,
+            ..ModeArgs::default()
+        };
         // SAFETY: this CPU can run it, and all of it is borrowed by this call.
-        unsafe { self.kernel.machine().call::<ROOM>(&args) };
+        unsafe { self.kernel.machine().call::<ROOM, _>(&args) };
     }
 
     /// Encrypts whole blocks, every one by itself, in place.
     #[inline(never)]
     pub(crate) fn encrypt_all(&self, blocks: &mut [u8]) {
         assert!(blocks.len() % 16 == 0);
-        let mut args = Args([0; ARGS_BYTES / 8]);
-        args.0[ARG_OUT / 8] = slot(blocks.as_mut_ptr());
-        args.0[ARG_IN / 8] = slot(blocks.as_ptr());
-        args.0[ARG_BYTES / 8] = blocks.len() as u64;
-        args.0[ARG_KEY / 8] = slot(self.bytes.as_ptr());
-        args.0[ARG_FLAGS / 8] = AES_ECB_ENCRYPT as u64;
+        let text = slot(blocks.as_mut_ptr());
+        let args = ModeArgs {
+            out: text,
+            input: text,
+            bytes: blocks.len() as u64,
+            key: slot(self.bytes.as_ptr()),
+            operation: AES_ECB_ENCRYPT as u64,
+            ..ModeArgs::default()
+        };
         // SAFETY: this CPU can run it, and all of it is borrowed by this call.
-        unsafe { self.kernel.machine().call::<ROOM>(&args) };
+        unsafe { self.kernel.machine().call::<ROOM, _>(&args) };
     }
 
     /// Encrypts whole blocks as CBC does, at least one and no more than `unused` has room for, and leaves the last one in
@@ -668,18 +664,22 @@ impl AesKey {
     #[inline(never)]
     pub(crate) fn chain(&self, chain: &mut [u8; 16], input: &[u8], unused: &mut Unused) {
         assert!(!input.is_empty() && input.len() % 16 == 0 && input.len() <= UNUSED_LEN);
-        let mut lane = Lane([0; LANE_STRIDE / 8]);
-        let mut args = Args([0; ARGS_BYTES / 8]);
-        lane.0[LANE_OUT / 8] = slot(unused.0.as_mut_ptr());
-        lane.0[LANE_IN / 8] = slot(input.as_ptr());
-        lane.0[LANE_KEY / 8] = slot(self.bytes.as_ptr());
-        lane.0[LANE_NONCE / 8] = slot(chain.as_mut_ptr());
-        args.0[ARG_IN / 8] = slot(lane.0.as_ptr());
-        args.0[ARG_BYTES / 8] = 1;
-        args.0[ARG_TOTAL / 8] = input.len() as u64;
-        args.0[ARG_FLAGS / 8] = AES_CBC_ENCRYPT as u64;
+        let lane = ModeLane {
+            out: slot(unused.0.as_mut_ptr()),
+            input: slot(input.as_ptr()),
+            key: slot(self.bytes.as_ptr()),
+            chain: slot(chain.as_mut_ptr()),
+            ..ModeLane::default()
+        };
+        let args = ModeLanesArgs {
+            lanes: slot(&lane),
+            count: 1,
+            bytes_each: input.len() as u64,
+            operation: AES_CBC_ENCRYPT as u64,
+            ..ModeLanesArgs::default()
+        };
         // SAFETY: this CPU can run it, and all of it is borrowed by this call.
-        unsafe { self.kernel.machine().call::<ROOM>(&args) };
+        unsafe { self.kernel.machine().call::<ROOM, _>(&args) };
     }
 }
 
@@ -707,24 +707,25 @@ impl<'a> Parts<'a> {
 
     /// The next part: a multiple of 64 bytes, except the last, which writes the tag.
     pub(crate) fn next(&mut self, text: &mut Text<'_>, last: bool, tag: &mut Tag) {
-        let mut args = Args([0; ARGS_BYTES / 8]);
         assert!(last || text.bytes % 64 == 0);
-        args.0[ARG_OUT / 8] = slot(text.output);
-        args.0[ARG_IN / 8] = slot(text.input);
-        args.0[ARG_BYTES / 8] = text.bytes as u64;
-        args.0[ARG_AD / 8] = slot(self.ad.as_ptr());
-        args.0[ARG_AD_BYTES / 8] = self.ad.len() as u64;
-        args.0[ARG_KEY / 8] = self.key;
-        args.0[ARG_NONCE / 8] = self.nonce;
-        args.0[ARG_TAG / 8] = slot(tag.as_mut_ptr());
-        args.0[ARG_STATE / 8] = slot(self.state.0.as_mut_ptr());
-        args.0[ARG_TOTAL / 8] = self.total;
         let first = if self.begun { 0 } else { FLAG_FIRST };
         let last = if last { FLAG_LAST } else { 0 };
-        args.0[ARG_FLAGS / 8] = (self.flags | first | last) as u64;
+        let args = PacketArgs {
+            out: slot(text.output),
+            input: slot(text.input),
+            bytes: text.bytes as u64,
+            ad: slot(self.ad.as_ptr()),
+            ad_bytes: self.ad.len() as u64,
+            key: self.key,
+            nonce: self.nonce,
+            tag: slot(tag.as_mut_ptr()),
+            state: slot(self.state.0.as_mut_ptr()),
+            total: self.total,
+            flags: (self.flags | first | last) as u64,
+        };
         self.begun = true;
         // SAFETY: this CPU can run it; what the addresses point to is borrowed by self and by this call.
-        unsafe { self.machine.call::<ROOM>(&args) };
+        unsafe { self.machine.call::<ROOM, _>(&args) };
     }
 }
 
@@ -820,10 +821,6 @@ impl Drop for Parts<'_> {
 /// Packets that are planned together.
 pub(crate) const CHUNK: usize = 64;
 
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Lane([u64; LANE_STRIDE / 8]);
-
 /// The packets of one call of a batch kernel. They borrow what they are made of for 'a.
 pub(crate) struct Lanes<'a, const N: usize = CHUNK> {
     lane: [MaybeUninit<Lane>; N], // the first `count` are initialized
@@ -845,15 +842,16 @@ impl<'a, const N: usize> Lanes<'a, N> {
         nonce: &'a [u8; 12],
         tag: &'a mut [u8; 16],
     ) {
-        let mut lane = Lane([0; LANE_STRIDE / 8]);
-        lane.0[LANE_OUT / 8] = slot(text.output);
-        lane.0[LANE_IN / 8] = slot(text.input);
-        lane.0[LANE_BYTES / 8] = text.bytes as u64;
-        lane.0[LANE_AD / 8] = slot(ad.as_ptr());
-        lane.0[LANE_AD_BYTES / 8] = ad.len() as u64;
-        lane.0[LANE_KEY / 8] = slot(key.as_ptr());
-        lane.0[LANE_NONCE / 8] = slot(nonce.as_ptr());
-        lane.0[LANE_TAG / 8] = slot(tag.as_mut_ptr());
+        let lane = Lane {
+            out: slot(text.output),
+            input: slot(text.input),
+            bytes: text.bytes as u64,
+            ad: slot(ad.as_ptr()),
+            ad_bytes: ad.len() as u64,
+            key: slot(key.as_ptr()),
+            nonce: slot(nonce.as_ptr()),
+            tag: slot(tag.as_mut_ptr()),
+        };
         self.lane[self.count] = MaybeUninit::new(lane);
         self.count += 1;
     }
@@ -862,7 +860,7 @@ impl<'a, const N: usize> Lanes<'a, N> {
     fn class(&self, i: usize) -> usize {
         assert!(i < self.count);
         // SAFETY: the first `count` are initialized.
-        unsafe { self.lane[i].assume_init() }.0[LANE_BYTES / 8] as usize / 64
+        unsafe { self.lane[i].assume_init() }.bytes as usize / 64
     }
 
     /// Puts those of like length side by side, the longest first: an insertion sort, as mostly they are.

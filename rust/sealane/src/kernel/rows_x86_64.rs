@@ -3,8 +3,9 @@
 //! The levels of this instruction set, best first.
 #![allow(unused_imports)] // where no row wants one
 
+use super::args::{Args, PacketArgs};
 use super::layout::*;
-use super::{x86_64 as k, AesBlocks, AesGcm, Args, Batch, ChaCha20Masks, ChaCha20Poly1305, Level};
+use super::{x86_64 as k, AesBlocks, AesGcm, Batch, ChaCha20Masks, ChaCha20Poly1305, Level};
 use crate::cpu::*;
 use crate::level::Microarchitecture;
 
@@ -19,9 +20,8 @@ pub(crate) static MICROARCHITECTURES: &[Microarchitecture] = &[
 #[rustfmt::skip]
 unsafe extern "sysv64" fn chacha20poly1305_avx512mix(args: *const Args, scratch: *mut u8, constants: *const u8) {
     const WHOLE: u64 = (FLAG_FIRST | FLAG_LAST) as u64;
-    // SAFETY: the caller's arguments are a kernel's.
-    let slots = unsafe { &(*args).0 };
-    let (flags, bytes) = (slots[ARG_FLAGS / 8], slots[ARG_BYTES / 8]);
+    // SAFETY: the caller's arguments are those of a packet.
+    let PacketArgs { flags, bytes, .. } = unsafe { *(args as *const PacketArgs) };
     let opened = flags & FLAG_OPEN as u64 != 0 && bytes > 512 && bytes <= 576;
     if flags & WHOLE == WHOLE && (bytes <= 320 || opened) {
         let constants = k::CHACHA20POLY1305_AVX512VL_CONSTANTS.0.as_ptr();

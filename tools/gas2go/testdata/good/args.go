@@ -3,8 +3,8 @@ package kernel
 
 import "unsafe"
 
-// Args has the layout of asm/args.h.
-type Args struct {
+// PacketArgs has the layout of asm/args.h.
+type PacketArgs struct {
 	Out   unsafe.Pointer
 	_     [8 - unsafe.Sizeof(uintptr(0))]byte
 	In    unsafe.Pointer
@@ -13,7 +13,7 @@ type Args struct {
 	_     [asmArgsBytes - 24]byte
 }
 
-var _ = [1]byte{}[unsafe.Sizeof(Args{})-asmArgsBytes]
+var _ = [1]byte{}[unsafe.Sizeof(PacketArgs{})-asmArgsBytes]
 
 // BatchScratch stands for what batch kernels work in: there is none among the good kernels.
 type BatchScratch byte

@@ -16,7 +16,7 @@ func TestSum(t *testing.T) {
 	want := uint64(0)
 	for n := range data {
 		var sum uint64
-		SumSSSE3(&Args{Out: unsafe.Pointer(&sum), In: unsafe.Pointer(&data[0]), Bytes: uint64(n)})
+		SumSSSE3(&PacketArgs{Out: unsafe.Pointer(&sum), In: unsafe.Pointer(&data[0]), Bytes: uint64(n)})
 		if sum != want {
 			t.Fatalf("%d bytes: %d, want %d", n, sum, want)
 		}
@@ -25,7 +25,7 @@ func TestSum(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(100, func() {
 		var sum uint64
-		SumSSSE3(&Args{Out: unsafe.Pointer(&sum), In: unsafe.Pointer(&data[0]), Bytes: 3})
+		SumSSSE3(&PacketArgs{Out: unsafe.Pointer(&sum), In: unsafe.Pointer(&data[0]), Bytes: 3})
 	}); n != 0 {
 		t.Errorf("%v allocations a call", n)
 	}
@@ -63,7 +63,7 @@ func maskAll() string {
 		for i := range n {
 			want[i] = in[i] ^ constants[i]
 		}
-		MaskAVX512(&Args{Out: unsafe.Pointer(&out), In: unsafe.Pointer(&in), Bytes: uint64(n)})
+		MaskAVX512(&PacketArgs{Out: unsafe.Pointer(&out), In: unsafe.Pointer(&in), Bytes: uint64(n)})
 		if !bytes.Equal(out[:], want[:]) {
 			return "wrong result"
 		}

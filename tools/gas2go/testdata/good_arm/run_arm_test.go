@@ -48,7 +48,7 @@ func maskOnce() string {
 	for i := range in {
 		in[i] = byte(5 * i)
 	}
-	MaskNEON(&Args{Out: unsafe.Pointer(&out), In: unsafe.Pointer(&in), Bytes: uint64(len(in))})
+	MaskNEON(&PacketArgs{Out: unsafe.Pointer(&out), In: unsafe.Pointer(&in), Bytes: uint64(len(in))})
 	for i := range out {
 		constant := digits[i%4]
 		if i%4 == 3 {
@@ -66,7 +66,7 @@ func TestSum(t *testing.T) {
 	want := uint32(1000)
 	for n := range data {
 		var sum uint32
-		SumARMv6(&Args{Out: unsafe.Pointer(&sum), In: unsafe.Pointer(&data[0]), Bytes: uint64(n)})
+		SumARMv6(&PacketArgs{Out: unsafe.Pointer(&sum), In: unsafe.Pointer(&data[0]), Bytes: uint64(n)})
 		if sum != want {
 			t.Fatalf("%d bytes: %d, want %d", n, sum, want)
 		}

@@ -48,7 +48,7 @@ func maskOnce() string {
 	for i := range in {
 		in[i] = byte(5 * i)
 	}
-	MaskNEON(&Args{Out: unsafe.Pointer(&out), In: unsafe.Pointer(&in), Bytes: uint64(len(in))})
+	MaskNEON(&PacketArgs{Out: unsafe.Pointer(&out), In: unsafe.Pointer(&in), Bytes: uint64(len(in))})
 	for i := range out {
 		constant := digits[i%4]
 		if i%4 == 3 {
