@@ -1,8 +1,6 @@
 package reassembly
 
 import (
-	"bytes"
-	"hash/maphash"
 	"math"
 	"slices"
 
@@ -70,77 +68,55 @@ func (r *Reassembler) entitled(p *Pair) bool {
 	return p.claim == granted
 }
 
-// ask looks for the randoms of ClientHellos in what is held of a client.
+// ask looks for the randoms of ClientHellos in what is held of a client. Whatever else was tried, there is work for that.
 func (r *Reassembler) ask(p *Pair, d *Direction) {
-	d.credit -= len(d.held.segs) * perOverlap
-	steps, last := maxAsked, (*segment)(nil)
-	w := r.begins()
-	defer func() { r.ways = append(r.ways, w) }()
-	for i := 0; i < len(d.held.segs) && p.claim < granted; i++ {
-		if s := d.held.segs[i]; (last == nil || last.seq != s.seq) && mayBeHello(d.held.alone(i), tls.Client) {
-			var b [toRandom + 32]byte
-			w.seen.reset()
-			r.spelled(p, d, w, s.seq, b[:], 0, math.MinInt64, &steps)
-			last = s
+	defer r.arena.release(r.arena.mark())
+	credit, deep := d.credit-len(d.held.segs)*perOverlap, d.deep
+	d.credit, d.deep = maxAsked*perBranch, false
+	looked := seat{}
+	for i, s := range d.held.segs {
+		if p.claim < granted && (looked.segment == nil || looked.seq != s.seq) && mayBeHello(d.held.alone(i), tls.Client) {
+			r.alternatives(d, Class{}, s.seq, toRandom+32, func(b []byte) bool {
+				if r.known(b, tls.Client) {
+					r.named(p, tls.Client, b, d.said(s.seq, b))
+				}
+				return p.claim < granted
+			})
+			looked = s
 		}
 	}
+	d.credit, d.deep = credit, deep
 }
 
 const (
 	// The most ways through segments that are looked at for a random, and the most segments as they come.
-	maxAsked, fewAsked = 64, 64
+	maxAsked, fewAsked = 128, 64
 )
 
 // alone returns the bytes of a segment up to where another one begins: what is behind may be of that one.
 func (h *held) alone(i int) []byte {
 	s := h.segs[i]
 	for _, o := range h.segs[i+1:] {
-		if n := o.seq - s.seq; n > 0 {
-			return s.buf[:min(uint64(n), uint64(len(s.buf)))]
+		if o.seq != s.seq {
+			return s.buf[:min(o.seq-s.seq, s.end-s.seq)]
 		}
 	}
 	return s.buf
 }
 
-// spelled looks for the random of a ClientHello that begins at a place and may be in several segments: n bytes of b's room are
-// there, the last of them since mark. So a sender of only the first bytes of a hello does not come
-// first. A segment goes on to its end, or up to where another one begins.
-func (r *Reassembler) spelled(p *Pair, d *Direction, w *ways, seq uint32, b []byte, n int, mark int64, steps *int) {
-	const odd = 0x9e3779b97f4a7c15
-	if !w.seen.add(maphash.Bytes(r.seed, b[:n]) + uint64(n)*odd) {
-		return // copies before said the same
-	}
-	if n == len(b) {
-		r.named(p, tls.Client, b, mark)
-		return
-	}
-	at := seq + uint32(n)
-	var tried [4][]byte
-	others := 0
-	for i := d.held.near(at); i < len(d.held.segs) && *steps > 0 && p.claim < granted; i++ {
-		s := d.held.segs[i]
-		if After(s.seq, at) {
-			break
-		}
-		rest := s.from(at)
-		if rest = rest[:min(len(rest), len(b)-n)]; len(rest) == 0 {
-			continue
-		}
-		if slices.ContainsFunc(tried[:min(others, len(tried))], func(o []byte) bool { return bytes.Equal(o, rest) }) {
-			continue
-		}
-		tried[others%len(tried)] = rest
-		others++
-		*steps--
-		end, latest := n+copy(b[n:], rest), max(mark, s.mark)
-		r.spelled(p, d, w, seq, b, end, latest, steps)
-		for k := i + 1; k < len(d.held.segs) && After(seq+uint32(end), d.held.segs[k].seq); k++ {
-			if o := d.held.segs[k]; After(o.seq, at) && o.seq != d.held.segs[k-1].seq && *steps > 0 && p.claim < granted {
-				copy(b[n:end], rest)
-				r.spelled(p, d, w, seq, b, int(o.seq-seq), latest, steps)
+// said returns when all of some bytes had come: a sender of only the first bytes of a hello does not come first.
+func (d *Direction) said(at uint32, b []byte) int64 {
+	when := int64(math.MinInt64)
+	for i := range b {
+		first := int64(math.MaxInt64)
+		for _, s := range d.held.at(at + uint32(i)) {
+			if x := s.from(at + uint32(i)); x != nil && x[0] == b[i] {
+				first = min(first, s.mark)
 			}
 		}
+		when = max(when, first)
 	}
+	return when
 }
 
 // opens tells whether a segment may be a part of a ClientHello up to its random, with others, and it is time to look:

@@ -12,7 +12,7 @@ import (
 // A branch is a way through the copies of a place: up to its end, the last part of it those of a segment.
 type branch struct {
 	from *branch
-	of   *segment
+	of   seat
 	end  int    // bytes
 	hash uint64 // of these, as they are cut
 }
@@ -21,7 +21,7 @@ type branch struct {
 type ways struct {
 	queue       [maxCost + 1][]*branch
 	seen, whole set
-	over        []*segment
+	over        []seat
 	blocks      [][]branch
 	made        int
 }
@@ -205,14 +205,14 @@ func (r *Reassembler) alternatives(d *Direction, usual Class, at uint32, n int, 
 		}
 		place, looked := at+uint32(b.end), 0
 		over := w.over[:0]
-		for i := d.held.near(place); i < len(d.held.segs) && !After(d.held.segs[i].seq, place); i++ {
-			if looked++; d.held.segs[i].from(place) != nil {
-				over = append(over, d.held.segs[i])
+		for _, s := range d.held.at(place) {
+			if looked++; s.from(place) != nil {
+				over = append(over, s)
 			}
 		}
 		w.over = over
 		// The largest are tried first: a real segment is rarely the smallest.
-		slices.SortStableFunc(over, func(a, b *segment) int { return int(int32(a.end() - b.end())) })
+		slices.SortStableFunc(over, func(a, b seat) int { return int(int32(a.end - b.end)) })
 		for _, s := range over {
 			more, class := 0, s.Class()
 			if b.from != nil {
@@ -238,12 +238,11 @@ func (r *Reassembler) alternatives(d *Direction, usual Class, at uint32, n int, 
 				}
 			}
 			last := place
-			for i := d.held.near(place); i < len(d.held.segs); i++ {
-				o := d.held.segs[i]
-				if !After(s.end(), o.seq) || !After(at+uint32(n), o.seq) {
+			for _, o := range d.held.segs[d.held.find(place+1):] {
+				if !After(s.end, o.seq) || !After(at+uint32(n), o.seq) {
 					break
 				}
-				if looked++; !After(o.seq, last) {
+				if looked++; o.seq == last {
 					continue
 				}
 				if x := s.from(o.seq); same(x, o.buf) < min(len(x), len(o.buf)) {
@@ -251,7 +250,7 @@ func (r *Reassembler) alternatives(d *Direction, usual Class, at uint32, n int, 
 					grow(int(last-at), more+1)
 				}
 			}
-			grow(int(s.end()-at), more)
+			grow(int(s.end-at), more)
 		}
 		d.credit -= looked * perOverlap
 	}

@@ -84,7 +84,7 @@ func TestAlternativesBounded(t *testing.T) {
 	r := Reassembler{seed: maphash.MakeSeed()}
 	for _, credit := range []int{maxCredit, 10000} {
 		d := &Direction{credit: credit}
-		for i := range MaxSegments {
+		for i := range maxCrowd {
 			b := bytes.Repeat([]byte{byte(i)}, 1+i%7*16)
 			d.held.insert(&p, uint32(i*3), Class{TTL: uint8(i % 3), Known: true}, uint64(i), 0, b)
 		}

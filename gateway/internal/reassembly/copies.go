@@ -16,15 +16,14 @@ import (
 const policies = 4
 
 // arrange puts those segments that overlap a range into the order in which they are painted: the best last.
-func (r *Reassembler) arrange(d *Direction, usual Class, base, end uint32, policy uint8) []int {
+func (r *Reassembler) arrange(d *Direction, usual Class, base, end uint32, policy uint8) []seat {
 	l := r.list[:0]
-	for i := d.held.near(base); i < len(d.held.segs) && After(end, d.held.segs[i].seq); i++ {
-		if After(d.held.segs[i].end(), base) {
-			l = append(l, i)
+	for _, s := range d.held.over(base, end) {
+		if After(s.end, base) {
+			l = append(l, s)
 		}
 	}
-	slices.SortStableFunc(l, func(i, j int) int {
-		a, b := d.held.segs[i], d.held.segs[j]
+	slices.SortStableFunc(l, func(a, b seat) int {
 		if policy < 2 {
 			if x, y := a.Class().rank(usual), b.Class().rank(usual); x != y {
 				return x - y
@@ -43,9 +42,8 @@ func (r *Reassembler) arrange(d *Direction, usual Class, base, end uint32, polic
 const perPainted = 256
 
 // paint puts the bytes from base on into b. It returns what that costs.
-func (d *Direction) paint(list []int, base uint32, b []byte) (n int) {
-	for _, i := range list {
-		s := d.held.segs[i]
+func (d *Direction) paint(list []seat, base uint32, b []byte) (n int) {
+	for _, s := range list {
 		if at := int32(s.seq - base); at >= 0 {
 			if int(at) < len(b) {
 				n += copy(b[at:], s.buf) / 4
@@ -70,7 +68,6 @@ func frame(b []byte) int {
 // try looks for copies with which the record at base opens.
 func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	defer r.arena.release(r.arena.mark())
-	r.recall(p, d, side)
 	base := d.base
 	d.fresh, d.postponed = false, false
 	have := int(d.held.unbroken(base, maxRecord) - base)
@@ -127,7 +124,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 		return rec
 	}
 	// one paints in an order, and tries what that gives.
-	one := func(list []int) []byte {
+	one := func(list []seat) []byte {
 		b := r.record[:have]
 		if d.credit < 0 {
 			r.Stats.Deferred++
@@ -171,10 +168,10 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 	})
 	if d.deep {
 		// Whoever says all of a place again, or before, says each part as often; what was lost on its way comes last.
-		last := slices.MaxFunc(list, func(i, j int) int { return cmp.Compare(d.held.segs[i].order, d.held.segs[j].order) })
+		last := slices.MaxFunc(list, func(a, b seat) int { return cmp.Compare(a.order, b.order) })
 		for _, said := range d.nth(list) {
 			copy(r.record, first)
-			for _, some := range [][]int{said, {last}} {
+			for _, some := range [][]seat{said, {last}} {
 				if one(some); done || stop {
 					return done
 				}
@@ -229,11 +226,11 @@ func (d *Direction) lacking(ways int, base uint32, b, x []byte) (all []byte, n i
 }
 
 // nth parts a list by how many segments came before with a byte of the same place.
-func (d *Direction) nth(list []int) (all [][]int) {
-	for _, i := range list {
-		n, s := 0, d.held.segs[i]
-		for j := d.held.near(s.seq); j < len(d.held.segs) && After(s.end(), d.held.segs[j].seq); j++ {
-			if o := d.held.segs[j]; o.order < s.order && After(o.end(), s.seq) {
+func (d *Direction) nth(list []seat) (all [][]seat) {
+	for _, s := range list {
+		n := 0
+		for _, o := range d.held.over(s.seq, s.end) {
+			if o.order < s.order && After(o.end, s.seq) {
 				n++
 			}
 			d.credit -= perOverlap
@@ -241,21 +238,16 @@ func (d *Direction) nth(list []int) (all [][]int) {
 		for len(all) <= n {
 			all = append(all, nil)
 		}
-		all[n] = append(all[n], i)
+		all[n] = append(all[n], s)
 	}
 	return all
 }
 
 // learn remembers what the packets are like that were authenticated: those whose bytes are in what has opened.
 func (r *Reassembler) learn(p *Pair, d *Direction, side uint8, base uint32, b []byte) {
-	for i := d.held.near(base); i < len(d.held.segs); i++ {
-		s := d.held.segs[i]
-		at := int32(s.seq - base)
-		if at >= int32(len(b)) {
-			return
-		}
+	for _, s := range d.held.over(base, base+uint32(len(b))) {
 		x, y := b, s.buf
-		if at >= 0 {
+		if at := int32(s.seq - base); at >= 0 {
 			x = b[at:]
 		} else {
 			y = s.from(base)

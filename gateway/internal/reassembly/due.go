@@ -16,7 +16,7 @@ func (r *Reassembler) Segment(p *Pair, side uint8, seq uint32, data []byte, from
 	r.now = now
 	d := r.direction(p, int(side))
 	if d.phase == beginning && !d.conflict && seq == *p.Next[side] && !p.TLS.Proved(side) && d.held.ends(seq) && d.held.bytes+len(data) < maxBeginning &&
-		!d.held.full(len(data)) && r.Pool.room(len(data)) && !p.TLS.InDispute(side) {
+		len(d.held.segs) < maxCrowd && r.Pool.room(len(data)) && !p.TLS.InDispute(side) {
 		// A handshake as it should be.
 		if !d.begun {
 			d.begun, d.origin, d.first = true, seq, seq
@@ -125,7 +125,7 @@ func (r *Reassembler) segment(
 			return Repeated
 		}
 	} else if d.phase == contested || ahead > 0 || p.TLS.Searching(side) {
-		if r.keep(p, d, side, seq, data, of, now) == Repeated {
+		if r.keep(p, d, side, seq, data, of) == Repeated {
 			return Repeated
 		}
 	} else {
@@ -135,7 +135,7 @@ func (r *Reassembler) segment(
 			if at := int(seq - base); at+n <= len(pending) && !bytes.Equal(pending[at:at+n], data[:n]) {
 				r.Stats.Conflicts++
 				d.conflict = true
-				r.keep(p, d, side, seq, data, of, now)
+				r.keep(p, d, side, seq, data, of)
 				if d.phase != contested && seq+uint32(n) == *next {
 					r.Dec.Stop(p.TLS, side)
 					r.collect(p, side)
@@ -280,7 +280,7 @@ func (r *Reassembler) settle(p *Pair, side uint8, now int64) {
 			d.Since = now
 		}
 		d.again = false
-		if d.phase != contested && d.held.empty() && len(d.urgent) == 0 {
+		if d.phase != contested && len(d.held.segs) == 0 && len(d.urgent) == 0 {
 			r.release(p, int(s))
 		}
 	}
@@ -292,8 +292,7 @@ func (r *Reassembler) stream(p *Pair, d *Direction, side uint8) {
 	if d.phase != contested && (d.conflict || len(d.urgent) > 0) {
 		// What TLS has may never become a record, and another copy of it be one already.
 		base := r.base(p, d, side)
-		i := d.held.near(base)
-		copied := d.conflict && i < len(d.held.segs) && After(*p.Next[side], d.held.segs[0].seq) && After(d.held.segs[i].end(), base)
+		copied := d.conflict && slices.ContainsFunc(d.held.over(base, *p.Next[side]), func(s seat) bool { return After(s.end, base) })
 		if len(r.Dec.Pending(p.TLS, side)) > 0 && (copied || d.urges(base, *p.Next[side]) && p.TLS.Protected(side)) {
 			r.Dec.Stop(p.TLS, side)
 			r.collect(p, side)
@@ -322,11 +321,7 @@ func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {
 			return
 		}
 		s := r.best(p, d, side, *next)
-		if s == nil && len(d.held.far) > 0 {
-			r.recall(p, d, side)
-			s = r.best(p, d, side, *next)
-		}
-		if s == nil {
+		if s.segment == nil {
 			return
 		}
 		r.feed(p, d, side, s)
@@ -334,7 +329,7 @@ func (r *Reassembler) advance(p *Pair, d *Direction, side uint8) {
 }
 
 // feed feeds a segment that is due.
-func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s *segment) {
+func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s seat) {
 	next, mark := p.Next[side], r.Dec.Mark
 	if d.phase == beginning || d.again {
 		d.mark, d.order = max(d.mark, s.mark), max(d.order, s.order)
@@ -354,14 +349,14 @@ func (r *Reassembler) feed(p *Pair, d *Direction, side uint8, s *segment) {
 // catchUp feeds what both directions have behind what was read again, in the order in which it came.
 func (r *Reassembler) catchUp(p *Pair) {
 	for {
-		var due [2]*segment
+		var due [2]seat
 		first := -1
 		for side, d := range p.Dir {
 			if d == nil || d.phase == contested || p.TLS.InDispute(uint8(side)) || !d.again && !(d.phase == beginning && d.begun) {
 				continue
 			}
 			s := r.best(p, d, uint8(side), *p.Next[side])
-			if due[side] = s; s != nil && (first < 0 || max(d.order, s.order) < max(p.Dir[first].order, due[first].order)) {
+			if due[side] = s; s.segment != nil && (first < 0 || max(d.order, s.order) < max(p.Dir[first].order, due[first].order)) {
 				first = side
 			}
 		}
@@ -373,14 +368,13 @@ func (r *Reassembler) catchUp(p *Pair) {
 }
 
 // best returns the segment to go on with at a place.
-func (r *Reassembler) best(p *Pair, d *Direction, side uint8, at uint32) (best *segment) {
+func (r *Reassembler) best(p *Pair, d *Direction, side uint8, at uint32) (best seat) {
 	usual := p.Usual[side]
-	for i := d.held.near(at); i < len(d.held.segs) && !After(d.held.segs[i].seq, at); i++ {
-		s := d.held.segs[i]
+	for _, s := range d.held.at(at) {
 		if s.from(at) == nil {
 			continue
 		}
-		if best == nil || s.Class().rank(usual) > best.Class().rank(usual) ||
+		if best.segment == nil || s.Class().rank(usual) > best.Class().rank(usual) ||
 			s.Class().rank(usual) == best.Class().rank(usual) && (s.order < best.order) == (d.policy&1 == 0) {
 			best = s
 		}

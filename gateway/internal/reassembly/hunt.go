@@ -215,12 +215,8 @@ func (r *Reassembler) overleap(p *Pair, d *Direction, side uint8) bool {
 		if found, _ := r.sift(p, d, side, base, hole, numbers, true); found {
 			return true
 		}
-		for i := d.held.near(hole); i < len(d.held.segs) && d.credit > 0; {
+		for i := d.held.find(hole + 1); i < len(d.held.segs) && d.credit > 0; {
 			start := d.held.segs[i].seq
-			if !After(start, hole) {
-				i++
-				continue
-			}
 			end := d.held.covered(start, maxIsland, math.MaxUint64)
 			for i++; i < len(d.held.segs) && !After(d.held.segs[i].seq, end); {
 				i++

@@ -91,11 +91,6 @@ type Direction struct {
 	read      []uint64 // pairs of beginnings with which none did
 	salt      uint64   // stands for the keys with which records do not open
 	owner     *Pair
-	// What was let go of when there was no room; nothing that is no better is taken.
-	floor      merit
-	floorBase  uint32
-	floorMany  bool
-	floorUsual Class
 }
 
 // fed are bytes that were fed to TLS, up to a place.
@@ -129,11 +124,9 @@ type Reassembler struct {
 	free    []*Direction
 	seed    maphash.Seed
 	largest *Direction
-	list    []int
+	list    []seat
 	record  []byte
 	other   []byte
-	merits  []merit // of the held segments, for evict
-	sorted  []merit
 	ways    []*ways  // of walks that are over
 	unknown [32]byte // a client random that had no secrets when the store had had `changes` changes
 	changes uint64
@@ -192,17 +185,12 @@ func (r *Reassembler) release(p *Pair, side int) {
 	if d == nil {
 		return
 	}
-	for i, s := range d.held.segs {
-		r.Pool.drop(s)
-		d.held.segs[i] = nil
+	for _, s := range d.held.segs {
+		r.Pool.drop(s.segment)
 	}
-	for i := range d.held.far {
-		r.Pool.drop(d.held.far[i].segment)
-	}
+	clear(d.held.segs)
 	r.spare = min(r.spare+min(max(d.credit, 0), burst), maxSpare) // for others
-	segs, tops, failed, read, fed, urgent := d.held.segs[:0], d.held.tops[:0], d.failed[:0], d.read[:0], d.fed[:0], d.urgent[:0]
-	*d = Direction{fed: fed, failed: failed, read: read, urgent: urgent}
-	d.held.segs, d.held.tops = segs, tops
+	*d = Direction{held: held{segs: d.held.segs[:0]}, fed: d.fed[:0], failed: d.failed[:0], read: d.read[:0], urgent: d.urgent[:0]}
 	if r.largest == d {
 		r.largest = nil
 	}
@@ -225,7 +213,7 @@ func (p *Pair) Stalled(side uint8) bool {
 		return false
 	}
 	last := len(d.held.segs) - 1
-	return d.phase == contested || len(d.held.far) > 0 || last >= 0 && After(d.held.segs[last].end(), *p.Next[side])
+	return d.phase == contested || last >= 0 && After(d.held.segs[last].end, *p.Next[side])
 }
 
 // Maybe says that a direction may begin at a place.
@@ -272,7 +260,7 @@ func (p *Pair) Idle(side uint8) bool {
 // Hopeless tells whether much has come of a direction of which no record opens.
 func (p *Pair) Hopeless(side uint8) bool {
 	d := p.Dir[side]
-	return d != nil && d.phase == contested && d.held.all() > 32<<10 && !p.TLS.Opened(side)
+	return d != nil && d.phase == contested && d.held.bytes > 32<<10 && !p.TLS.Opened(side)
 }
 
 // Contested tells whether a handshake has copies that differ.
@@ -319,7 +307,7 @@ func (r *Reassembler) prove(p *Pair, d *Direction, side uint8) {
 		b := make([]byte, 0, n)
 		for at := d.origin; at != base; {
 			s := r.best(p, d, side, at)
-			if s == nil {
+			if s.segment == nil {
 				break
 			}
 			x := s.from(at)

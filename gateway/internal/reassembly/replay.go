@@ -60,10 +60,10 @@ func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data 
 			r.Dec.Feed(p.TLS, side, data)
 			return Taken
 		}
-		r.keep(p, d, side, seq, data, of, now)
+		r.keep(p, d, side, seq, data, of)
 		return Taken
 	}
-	result := r.keep(p, d, side, seq, data, of, now)
+	result := r.keep(p, d, side, seq, data, of)
 	if r.named(p, side, data, r.Dec.Mark); result == Repeated {
 		return Repeated
 	}
@@ -78,12 +78,7 @@ func (r *Reassembler) begin(p *Pair, d *Direction, side uint8, seq uint32, data 
 
 // looksLikeHello tells whether what is held at a place does.
 func (d *Direction) looksLikeHello(at uint32, side uint8) bool {
-	for i := d.held.near(at); i < len(d.held.segs) && !After(d.held.segs[i].seq, at); i++ {
-		if looksLikeHello(d.held.segs[i].from(at), side) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.held.at(at), func(s seat) bool { return looksLikeHello(s.from(at), side) })
 }
 
 // origins returns where a direction may begin, the likeliest first: where it was read last, where hellos are whose keys are there, where
@@ -122,8 +117,8 @@ func (d *Direction) behind(origin, at uint32, side uint8) int {
 
 // latest returns the order of the latest segment of the record that may begin at a place.
 func (d *Direction) latest(at uint32) (order uint64) {
-	for i := d.held.near(at); i < len(d.held.segs) && After(at+maxRecord, d.held.segs[i].seq); i++ {
-		if s := d.held.segs[i]; After(s.end(), at) {
+	for _, s := range d.held.over(at, at+maxRecord) {
+		if After(s.end, at) {
 			order = max(order, s.order)
 		}
 	}
@@ -139,7 +134,7 @@ func (r *Reassembler) known(b []byte, side uint8) bool {
 func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (all []candidate) {
 	w := r.begins()
 	defer func() { r.ways = append(r.ways, w) }()
-	add := func(origin uint32, front []byte, list []int, n, plain int) {
+	add := func(origin uint32, front []byte, list []seat, n, plain int) {
 		if n == 0 || len(all) == maxCandidates {
 			return
 		}
@@ -216,8 +211,7 @@ const perStep = 64
 // steps tells how far a candidate had come with each segment.
 func (d *Direction) steps(c *candidate) (all []step) {
 	var orders []step
-	for i := range d.held.segs {
-		s := d.held.segs[i]
+	for _, s := range d.held.segs {
 		orders = append(orders, step{s.order, s.mark, 0})
 	}
 	slices.SortFunc(orders, func(a, b step) int { return int(int64(a.order - b.order)) })
@@ -438,15 +432,15 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) in
 	at, done := [2]int{}, [2]int{}
 	for {
 		side, first := uint8(0), uint64(math.MaxUint64)
-		var due *segment // of a direction that has proved to be right, and of which more is held
+		var due seat // of a direction that has proved to be right, and of which more is held
 		for i, c := range both {
 			if at[i] < len(c.steps) {
 				if order := c.steps[at[i]].order; order < first {
-					side, first, due = uint8(i), order, nil
+					side, first, due = uint8(i), order, seat{}
 				}
 			} else if begun[i] && p.TLS.Proved(uint8(i)) && !p.TLS.InDispute(uint8(i)) {
 				d := p.Dir[i]
-				if s := r.best(p, d, uint8(i), *p.Next[i]); s != nil && max(d.order, s.order) < first {
+				if s := r.best(p, d, uint8(i), *p.Next[i]); s.segment != nil && max(d.order, s.order) < first {
 					side, first, due = uint8(i), max(d.order, s.order), s
 				}
 			}
@@ -455,7 +449,7 @@ func (r *Reassembler) read(p *Pair, client, server *candidate, searches bool) in
 			break
 		}
 		d := p.Dir[side]
-		if due != nil {
+		if due.segment != nil {
 			r.feed(p, d, side, due)
 			continue
 		}

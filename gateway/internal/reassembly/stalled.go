@@ -1,9 +1,7 @@
 package reassembly
 
 import (
-	"cmp"
 	"math"
-	"slices"
 )
 
 // A direction that is stalled has a hole, or a record that does not open. From time to time, and at its end, a record
@@ -30,7 +28,7 @@ func (p *Pair) missing(d *Direction, side uint8) (at uint32, behind bool) {
 		at = d.held.unbroken(d.base, maxRecord)
 	}
 	last := len(d.held.segs) - 1
-	return at, len(d.held.far) > 0 || last >= 0 && After(d.held.segs[last].reach, at)
+	return at, last >= 0 && After(d.held.segs[last].end, at)
 }
 
 // The factor by which bytes without an acknowledgment are waited for longer: they will be sent again.
@@ -151,28 +149,7 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 		r.Dec.Stats.BadRecords += bad
 		return true
 	}
-	if len(d.held.far) == 0 || d.credit < 0 {
-		return false
-	}
-	// What is far is put in order, and looked at part by part.
-	hand, all := d.held, make([]*segment, len(d.held.far))
-	for i := range all {
-		all[i] = hand.far[i].segment
-	}
-	d.credit -= len(all) * perOverlap
-	slices.SortFunc(all, func(a, b *segment) int { return cmp.Or(int(int32(a.seq-b.seq)), cmp.Compare(a.order, b.order)) })
-	found := false
-	for part := range slices.Chunk(all, MaxSegments) {
-		d.held = held{segs: part}
-		d.held.recompute()
-		if found = r.islands(p, d, side, base); found || d.credit < 0 {
-			break
-		}
-	}
-	if d.held = hand; found {
-		r.Dec.Stats.BadRecords += bad
-	}
-	return found
+	return false
 }
 
 // islands looks for a record that opens, behind a place, in what is at hand.
@@ -180,10 +157,9 @@ func (r *Reassembler) islands(p *Pair, d *Direction, side uint8, base uint32) bo
 	if cap(r.other) < maxIsland {
 		r.other = make([]byte, maxIsland)
 	}
-	tried := 0
-	for i := 0; i < len(d.held.segs) && tried < 16 && d.credit > 0; tried++ {
+	for i := 0; i < len(d.held.segs) && d.credit > 0; {
 		start := d.held.segs[i].seq
-		if !After(d.held.segs[i].end(), base) {
+		if !After(d.held.segs[i].end, base) {
 			i++
 			continue
 		}
@@ -231,10 +207,9 @@ func (r *Reassembler) concede(p *Pair, d *Direction, side uint8) bool {
 	if d.phase == beginning {
 		return false
 	}
-	r.recall(p, d, side)
 	next := p.Next[side]
-	for i := d.held.near(*next); i < len(d.held.segs); i++ {
-		if s := d.held.segs[i]; After(s.seq, *next) {
+	for _, s := range d.held.segs[d.held.find(*next):] {
+		if After(s.seq, *next) {
 			n := int(s.seq - *next)
 			r.Stats.Holes++
 			r.Stats.HoleBytes += uint64(n)
@@ -298,7 +273,7 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	for passed := uint32(0); passed <= MaxAhead; {
 		r.Dec.Flush(p.TLS)
 		before := *next
-		if s := r.best(p, d, side, *next); s != nil {
+		if s := r.best(p, d, side, *next); s.segment != nil {
 			b := s.from(*next)
 			*next += uint32(len(b))
 			r.Dec.Feed(p.TLS, side, b)

@@ -58,11 +58,10 @@ func (s sums) sub(a, b number) number {
 
 // places returns where copies of a record differ from one of its bytes on to another, and its bytes with the first copy
 // of each.
-func (d *Direction) places(list []int, base uint32, from, n int) (b []byte, all []place, ok bool) {
+func (d *Direction) places(list []seat, base uint32, from, n int) (b []byte, all []place, ok bool) {
 	cuts := []int{from, n}
-	for _, i := range list {
-		s := d.held.segs[i]
-		for _, at := range [...]int{int(int32(s.seq - base)), int(int32(s.end() - base))} {
+	for _, s := range list {
+		for _, at := range [...]int{int(int32(s.seq - base)), int(int32(s.end - base))} {
 			if at > from && at < n {
 				cuts = append(cuts, at)
 			}
@@ -75,8 +74,8 @@ func (d *Direction) places(list []int, base uint32, from, n int) (b []byte, all 
 	for k := range len(cuts) - 1 {
 		at, size := cuts[k], cuts[k+1]-cuts[k]
 		s := place{at: at}
-		for _, i := range list {
-			x := d.held.segs[i].from(base + uint32(at))
+		for _, o := range list {
+			x := o.from(base + uint32(at))
 			if len(x) >= size && !slices.ContainsFunc(s.copies, func(o []byte) bool { return bytes.Equal(o, x[:size]) }) {
 				s.copies = append(s.copies, x[:size])
 			}
@@ -139,7 +138,7 @@ func put(b []byte, part []place, way int) {
 }
 
 // bySums looks for the way through the copies of a record, of which the beginning and the end are front and tag, and has test try it.
-func (r *Reassembler) bySums(p *Pair, d *Direction, side uint8, list []int, front, tag []byte, test func([]byte) bool) bool {
+func (r *Reassembler) bySums(p *Pair, d *Direction, side uint8, list []seat, front, tag []byte, test func([]byte) bool) bool {
 	n := frame(front)
 	b, all, ok := d.places(list, d.base, len(front), n-tagBytes)
 	if !ok || len(all) == 0 {
@@ -271,7 +270,7 @@ func (s sums) same(a, b number) bool {
 
 // sumUp is bySums for all that a record with a header may begin with before its ciphertext, and for all tags that it
 // may have.
-func (r *Reassembler) sumUp(p *Pair, d *Direction, side uint8, list []int, head []byte, test func(b []byte) bool) bool {
+func (r *Reassembler) sumUp(p *Pair, d *Direction, side uint8, list []seat, head []byte, test func(b []byte) bool) bool {
 	n, skip, usual := frame(head), p.TLS.Plain(), p.Usual[side]
 	if n < skip+tagBytes {
 		return false
