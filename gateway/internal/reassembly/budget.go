@@ -70,7 +70,7 @@ func (r *Reassembler) entitled(p *Pair) bool {
 
 // ask looks for the randoms of ClientHellos in what is held of a client. Whatever else was tried, there is work for that.
 func (r *Reassembler) ask(p *Pair, d *Direction) {
-	defer r.arena.release(r.arena.mark())
+	defer func(a arena) { r.arena = a }(r.arena)
 	credit, deep := d.credit-len(d.held.segs)*perOverlap, d.deep
 	d.credit, d.deep = maxAsked*perBranch, false
 	looked := seat{}

@@ -11,7 +11,7 @@ import (
 
 // A branch is a way through the copies of a place: up to its end, the last part of it those of a segment.
 type branch struct {
-	from *branch
+	from int // number of the branch before, or itself
 	of   seat
 	end  int    // bytes
 	hash uint64 // of these, as they are cut
@@ -19,109 +19,58 @@ type branch struct {
 
 // ways is what a walk through copies needs, used again by the next one.
 type ways struct {
-	queue       [maxCost + 1][]*branch
+	queue       [maxCost + 1][]int // numbers of branches
+	all         []branch
 	seen, whole set
 	over        []seat
-	blocks      [][]branch
-	made        int
-}
-
-// branchBlock is how many branches are made at once.
-const branchBlock = 64
-
-func (w *ways) branch() *branch {
-	if w.made == len(w.blocks)*branchBlock {
-		w.blocks = append(w.blocks, make([]branch, branchBlock))
-	}
-	b := &w.blocks[w.made/branchBlock][w.made%branchBlock]
-	w.made++
-	*b = branch{}
-	return b
 }
 
 // begins returns ways for a walk: walks may be in each other.
 func (r *Reassembler) begins() *ways {
 	n := len(r.ways)
 	if n == 0 {
-		return new(ways)
+		return &ways{seen: set{}, whole: set{}}
 	}
 	w := r.ways[n-1]
 	r.ways = r.ways[:n-1]
 	for i := range w.queue {
 		w.queue[i] = w.queue[i][:0]
 	}
-	w.seen.reset()
-	w.whole.reset()
-	w.made = 0
+	w.all, w.seen, w.whole = w.all[:0], w.seen.reset(), w.whole.reset()
 	return w
 }
 
 // A set is one of hashes.
-type set struct {
-	slots []uint64 // open addressing; 0 is free
-	n     int
-}
-
-const smallSet = 64
+type set map[uint64]struct{}
 
 // reset empties a set. What many have made large does not stay so: the next one would pay for it.
-func (s *set) reset() {
-	if len(s.slots) > smallSet {
-		s.slots = s.slots[:smallSet]
+func (s set) reset() set {
+	if len(s) > 64 {
+		return set{}
 	}
-	if s.n > 0 {
-		clear(s.slots)
-	}
-	s.n = 0
+	clear(s)
+	return s
 }
 
 // add tells whether a hash is new.
-func (s *set) add(hash uint64) bool {
-	if s.n*2 >= len(s.slots) {
-		old := s.slots
-		s.slots = make([]uint64, max(2*len(old), smallSet))
-		s.n = 0
-		for _, h := range old {
-			if h != 0 {
-				s.add(h)
-			}
-		}
-	}
-	hash = max(hash, 1)
-	for i := hash; ; i++ {
-		switch slot := &s.slots[i%uint64(len(s.slots))]; *slot {
-		case hash:
-			return false
-		case 0:
-			*slot = hash
-			s.n++
-			return true
-		}
-	}
+func (s set) add(hash uint64) bool {
+	n := len(s)
+	s[hash] = struct{}{}
+	return len(s) > n
 }
 
-// An arena is memory for bytes that one search needs. What is taken from it is not cleared.
-type arena struct {
-	blocks [][]byte
-	at     int // blocks in use
-	used   int // bytes of the last of them
-}
+// An arena is memory for bytes that one search needs: who keeps it as it was gives back what was taken since. What is taken is not cleared.
+type arena []byte
 
-const arenaBlock = 64 << 10
+const arenaBlock = 256 << 10
 
 func (a *arena) take(n int) []byte {
-	if n > arenaBlock/4 {
-		return make([]byte, n)
+	used := len(*a)
+	if cap(*a)-used < n {
+		*a, used = make([]byte, 0, max(n, arenaBlock)), 0
 	}
-	if a.at == 0 || a.used+n > arenaBlock {
-		if a.at == len(a.blocks) {
-			a.blocks = append(a.blocks, make([]byte, arenaBlock))
-		}
-		a.at, a.used = a.at+1, 0
-	}
-	b := a.blocks[a.at-1][a.used : a.used+n : a.used+n]
-	a.used += n
-	return b
+	*a = (*a)[:used+n]
+	return (*a)[used : used+n : used+n]
 }
 
 // join returns two pieces in a row.
@@ -129,19 +78,6 @@ func (a *arena) join(x, y []byte) []byte {
 	b := a.take(len(x) + len(y))
 	copy(b[copy(b, x):], y)
 	return b
-}
-
-// An arenaMark is up to where an arena is in use.
-type arenaMark struct{ at, used int }
-
-func (a *arena) mark() arenaMark { return arenaMark{a.at, a.used} }
-
-// release gives back what was taken since.
-func (a *arena) release(m arenaMark) {
-	if a.at, a.used = m.at, m.used; len(a.blocks) > a.at+4 {
-		clear(a.blocks[a.at+4:])
-		a.blocks = a.blocks[:a.at+4]
-	}
 }
 
 const (
@@ -167,10 +103,12 @@ func (c Class) unlike(o Class) int {
 }
 
 // bytes returns those of a branch, from a place on.
-func (b *branch) bytes(into *arena, at uint32) []byte {
+func (w *ways) bytes(b branch, into *arena, at uint32) []byte {
 	all := into.take(b.end)
-	for ; b.from != nil; b = b.from {
-		copy(all[b.from.end:b.end], b.of.from(at+uint32(b.from.end)))
+	for b.end > 0 {
+		before := w.all[b.from]
+		copy(all[before.end:b.end], b.of.from(at+uint32(before.end)))
+		b = before
 	}
 	return all
 }
@@ -181,7 +119,7 @@ func (b *branch) bytes(into *arena, at uint32) []byte {
 func (r *Reassembler) alternatives(d *Direction, usual Class, at uint32, n int, each func(b []byte) bool) {
 	w := r.begins()
 	defer func() { r.ways = append(r.ways, w) }()
-	w.queue[0] = append(w.queue[0], w.branch())
+	w.all, w.queue[0] = append(w.all, branch{}), append(w.queue[0], 0)
 	limit := maxBranches
 	if d.deep {
 		limit = 8 * maxBranches
@@ -192,10 +130,11 @@ func (r *Reassembler) alternatives(d *Direction, usual Class, at uint32, n int, 
 			cost++
 			continue
 		}
-		b := q[len(q)-1]
+		from := q[len(q)-1]
+		b := w.all[from]
 		w.queue[cost] = q[:len(q)-1]
 		if b.end == n {
-			if all := b.bytes(&r.arena, at); w.whole.add(maphash.Bytes(r.seed, all)) && !each(all) {
+			if all := w.bytes(b, &r.arena, at); w.whole.add(maphash.Bytes(r.seed, all)) && !each(all) {
 				return
 			}
 			continue
@@ -215,7 +154,7 @@ func (r *Reassembler) alternatives(d *Direction, usual Class, at uint32, n int, 
 		slices.SortStableFunc(over, func(a, b seat) int { return int(int32(a.end - b.end)) })
 		for _, s := range over {
 			more, class := 0, s.Class()
-			if b.from != nil {
+			if b.end > 0 {
 				more = class.unlike(b.of.Class())
 				if s.seq != place {
 					more++
@@ -230,11 +169,10 @@ func (r *Reassembler) alternatives(d *Direction, usual Class, at uint32, n int, 
 				if end = min(end, n); cost+more <= maxCost && made < 2*limit {
 					made++
 					const odd = 0x9e3779b97f4a7c15
-					x := w.branch()
 					hash := b.hash + maphash.Bytes(r.seed, s.from(place)[:end-b.end])
-					*x = branch{from: b, of: s, end: end, hash: hash*odd + uint64(end)}
 					d.credit -= perBranch + (end-b.end)/4
-					w.queue[cost+more] = append(w.queue[cost+more], x)
+					w.queue[cost+more] = append(w.queue[cost+more], len(w.all))
+					w.all = append(w.all, branch{from, s, end, hash*odd + uint64(end)})
 				}
 			}
 			last := place

@@ -67,7 +67,7 @@ func frame(b []byte) int {
 
 // try looks for copies with which the record at base opens.
 func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
-	defer r.arena.release(r.arena.mark())
+	defer func(a arena) { r.arena = a }(r.arena)
 	base := d.base
 	d.fresh, d.postponed = false, false
 	have := int(d.held.unbroken(base, maxRecord) - base)

@@ -146,7 +146,7 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 	all, _ := spots(b)
 	for _, s := range all[:min(len(all), maxSpots)] {
 		ok, short, ways := false, d.credit < 0, 0
-		mark := r.arena.mark()
+		before := r.arena
 		r.alternatives(d, p.Usual[side], start+uint32(s.at), s.size, func(way []byte) bool {
 			if slices.Equal(way[:5], b[s.at:s.at+5]) && !short {
 				ok, short = r.bid(p, d, side, start+uint32(s.at), way, numbers)
@@ -154,7 +154,7 @@ func (r *Reassembler) sift(p *Pair, d *Direction, side uint8, start, end uint32,
 			ways++
 			return !ok && !short && ways < fewWays
 		})
-		r.arena.release(mark)
+		r.arena = before
 		if ok || short {
 			return ok, min(rest, s.at)
 		}

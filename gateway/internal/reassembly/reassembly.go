@@ -257,12 +257,6 @@ func (p *Pair) Idle(side uint8) bool {
 	return p.Dir[side] == nil && !p.TLS.InDispute(side) && !p.TLS.Searching(side)
 }
 
-// Hopeless tells whether much has come of a direction of which no record opens.
-func (p *Pair) Hopeless(side uint8) bool {
-	d := p.Dir[side]
-	return d != nil && d.phase == contested && d.held.bytes > 32<<10 && !p.TLS.Opened(side)
-}
-
 // Contested tells whether a handshake has copies that differ.
 func (p *Pair) Contested() bool {
 	for _, d := range p.Dir {

@@ -138,13 +138,13 @@ func (r *Reassembler) candidates(p *Pair, d *Direction, side uint8, most int) (a
 		if n == 0 || len(all) == maxCandidates {
 			return
 		}
-		mark := r.arena.mark()
+		before := r.arena
 		b := r.arena.take(n)
 		d.credit -= d.paint(list, origin, b) + n/4
 		copy(b, front)
 		hash := maphash.Bytes(r.seed, b) ^ uint64(origin)
 		if b[0] != 22 && b[0] != 21 || !w.seen.add(hash) {
-			r.arena.release(mark)
+			r.arena = before
 			return
 		}
 		all = append(all, candidate{origin: origin, bytes: b, hash: hash, plain: plain, latest: d.latest(origin + uint32(plain))})
@@ -266,7 +266,7 @@ func (r *Reassembler) replay(p *Pair) bool {
 // search is replay with at most `most` bytes of each direction.
 func (r *Reassembler) search(p *Pair, most int) bool {
 	var all [2][]candidate
-	defer r.arena.release(r.arena.mark())
+	defer func(a arena) { r.arena = a }(r.arena)
 	for side, d := range p.Dir {
 		if d != nil && d.phase == beginning && d.begun && !p.TLS.Proved(uint8(side)) {
 			if d.credit < 0 {

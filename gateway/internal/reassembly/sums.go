@@ -25,17 +25,26 @@ const (
 type place struct {
 	at     int
 	copies [][]byte // all as long
+	adds   []number // what each adds to the tag of a record that has the first of all
 }
 
 // number is a tag, or a difference of tags.
 type number struct{ hi, lo uint64 }
 
-// sums has the arithmetic of tags.
-type sums struct{ adds bool }
-
-func (s sums) of(tag [tagBytes]byte) number {
+func numberOf(tag [tagBytes]byte) number {
 	return number{binary.LittleEndian.Uint64(tag[8:]), binary.LittleEndian.Uint64(tag[:])}
 }
+
+// sums is the arithmetic of tags. Numbers mod 2^130-5 that pass it lose a multiple of it: of the bits that tags have, a multiple of 5 is
+// gained for each copy at most. So they are looked up without their last slackBits.
+type sums struct{ adds bool }
+
+const (
+	slackBits = 9
+	slack     = 1<<(slackBits-1) - 1
+)
+
+var _ = [1]struct{}{}[5*mostPlaces/slack]
 
 func (s sums) add(a, b number) number {
 	if !s.adds {
@@ -48,12 +57,60 @@ func (s sums) add(a, b number) number {
 
 // sub undoes add.
 func (s sums) sub(a, b number) number {
-	if !s.adds {
-		return number{a.hi ^ b.hi, a.lo ^ b.lo}
+	if s.adds {
+		b = number{^b.hi, -b.lo}
+		if b.lo == 0 {
+			b.hi++
+		}
 	}
-	lo, borrow := bits.Sub64(a.lo, b.lo, 0)
-	hi, _ := bits.Sub64(a.hi, b.hi, borrow)
-	return number{hi, lo}
+	return s.add(a, b)
+}
+
+// near is equal for most numbers that are equal except for their gain, and otherwise for one that is slack away.
+func (s sums) near(n number) number {
+	if s.adds {
+		n.lo >>= slackBits
+	}
+	return n
+}
+
+// same tells whether two numbers are equal except for their gain.
+func (s sums) same(a, b number) bool {
+	x := s.sub(a, b)
+	return x == number{} || s.adds && (x.hi == 0 && x.lo <= slack || x.hi == ^uint64(0) && -x.lo <= slack)
+}
+
+// count returns how many ways there are through places, or more than mostSums.
+func count(part []place) (n int) {
+	n = 1
+	for _, x := range part {
+		n = min(n*len(x.copies), mostSums+1)
+	}
+	return n
+}
+
+// all returns the sums of all ways through places: a way's number has a digit for each of them.
+func (s sums) all(part []place) []number {
+	sums := []number{{}}
+	for _, x := range part {
+		next := make([]number, 0, len(sums)*len(x.adds))
+		for _, sum := range sums {
+			for _, more := range x.adds {
+				next = append(next, s.add(sum, more))
+			}
+		}
+		clear(sums)
+		sums = next
+	}
+	return sums
+}
+
+// put puts the bytes of a way into a record.
+func put(b []byte, part []place, way int) {
+	for _, x := range slices.Backward(part) {
+		copy(b[x.at:], x.copies[way%len(x.copies)])
+		way /= len(x.copies)
+	}
 }
 
 // places returns where copies of a record differ from one of its bytes on to another, and its bytes with the first copy
@@ -92,51 +149,6 @@ func (d *Direction) places(list []seat, base uint32, from, n int) (b []byte, all
 	return b, all, len(all) <= mostPlaces && total <= mostCopies
 }
 
-// halve cuts places into two parts with about as many sums; false if these are too many.
-func halve(all []place) (left, right []place, ok bool) {
-	ways := func(part []place) int {
-		n := 1
-		for _, s := range part {
-			if n *= len(s.copies); n > mostSums {
-				return mostSums + 1
-			}
-		}
-		return n
-	}
-	for cut := range len(all) + 1 {
-		if ways(all[:cut]) >= ways(all[cut:]) {
-			return all[:cut], all[cut:], ways(all[:cut]) <= mostSums && ways(all[cut:]) <= mostSums
-		}
-	}
-	return nil, nil, false
-}
-
-// each calls f with the number of every way through the places of a half, and its sum, until it returns true.
-func (s sums) each(h half, f func(way int, sum number) bool) bool {
-	var walk func(k, way int, sum number) bool
-	walk = func(k, way int, sum number) bool {
-		if k == len(h.places) {
-			return f(way, sum)
-		}
-		for i := range h.places[k].copies {
-			if walk(k+1, way*len(h.places[k].copies)+i, s.add(sum, h.adds[k][i])) {
-				return true
-			}
-		}
-		return false
-	}
-	return walk(0, 0, number{})
-}
-
-// put puts the bytes of a way into a record.
-func put(b []byte, part []place, way int) {
-	for k := len(part) - 1; k >= 0; k-- {
-		n := len(part[k].copies)
-		copy(b[part[k].at:], part[k].copies[way%n])
-		way /= n
-	}
-}
-
 // bySums looks for the way through the copies of a record, of which the beginning and the end are front and tag, and has test try it.
 func (r *Reassembler) bySums(p *Pair, d *Direction, side uint8, list []seat, front, tag []byte, test func([]byte) bool) bool {
 	n := frame(front)
@@ -146,126 +158,66 @@ func (r *Reassembler) bySums(p *Pair, d *Direction, side uint8, list []seat, fro
 	}
 	b = append(b, tag...)
 	copy(b, front)
-	left, right, ok := halve(all)
-	total := 2
-	for _, s := range all {
-		total += len(s.copies) - 1
+	total, cut := 2, 0
+	for _, x := range all {
+		total += len(x.copies) - 1
 	}
-	cost := total * tls.TrialBytes(n)
-	if !ok || d.credit < cost {
+	for count(all[:cut]) < count(all[cut:]) {
+		cut++
+	}
+	left, right := all[:cut], all[cut:]
+	cost := total*tls.TrialBytes(n) + (count(left)+count(right))*perSum
+	if count(left) > mostSums || count(right) > mostSums || d.credit < cost {
 		return false
 	}
-	d.credit -= cost
 	t, ok := r.Dec.Tagger(p.TLS, side, b)
 	if !ok {
 		return false
 	}
 	defer t.Wipe()
+	d.credit -= cost
 	s := sums{t.Adds}
-	first := s.of(t.Tag(b))
-	adds := s.differences(t, b, first, all)
-	defer wipe(adds)
-	want := s.sub(s.of([tagBytes]byte(tag)), first)
-	k := len(left)
-	return s.meet(d, want, half{left, adds[:k]}, half{right, adds[k:]}, func(l, r int) bool {
-		put(b, left, l)
-		put(b, right, r)
-		return test(b)
-	})
-}
-
-// differences returns what each copy adds to the tag of a record that has the first of all.
-func (s sums) differences(t *tls.Tagger, b []byte, first number, all []place) (adds [][]number) {
-	for _, x := range all {
-		of := make([]number, len(x.copies))
-		for i, c := range x.copies[1:] {
+	first := numberOf(t.Tag(b))
+	for k := range all {
+		x := &all[k]
+		x.adds = append(x.adds, number{})
+		for _, c := range x.copies[1:] {
 			copy(b[x.at:], c)
-			of[i+1] = s.sub(s.of(t.Tag(b)), first)
+			x.adds = append(x.adds, s.sub(numberOf(t.Tag(b)), first))
 		}
 		copy(b[x.at:], x.copies[0])
-		adds = append(adds, of)
 	}
-	return adds
-}
-
-// wipe forgets what copies add: who has that has what the key makes of each block.
-func wipe(adds [][]number) {
-	for _, of := range adds {
-		clear(of)
+	want := s.sub(numberOf([tagBytes]byte(tag)), first)
+	lefts, rights := s.all(left), s.all(right)
+	known := make(map[number]int)
+	defer func() { // who has that has what the key makes of each block
+		clear(known)
+		clear(lefts)
+		clear(rights)
+		for _, x := range all {
+			clear(x.adds)
+		}
+	}()
+	for i, sum := range lefts {
+		known[s.near(sum)] = i
 	}
-}
-
-// A half are some of the places of a record.
-type half struct {
-	places []place
-	adds   [][]number
-}
-
-// meet calls found for ways through both halves that together add what is wanted, until it returns true.
-func (s sums) meet(d *Direction, want number, left, right half, found func(left, right int) bool) bool {
-	known := make(map[number]way)
-	defer clear(known)
-	s.each(left, func(n int, sum number) bool {
-		known[s.near(sum)] = way{n, sum}
-		return false
-	})
-	d.credit -= len(known) * perSum
-	done := false
-	s.each(right, func(n int, sum number) bool {
+	for i, sum := range rights {
 		rest := s.sub(want, sum)
-		d.credit -= perSum
-		for _, at := range [...]number{s.near(s.sub(rest, s.slack())), s.near(s.add(rest, s.slack()))} {
-			if other, there := known[at]; there && s.same(rest, other.sum) {
-				if done = found(other.number, n); done {
+		keys := []number{rest}
+		if s.adds {
+			keys = []number{s.sub(rest, number{0, slack}), s.add(rest, number{0, slack})}
+		}
+		for _, key := range keys {
+			if other, there := known[s.near(key)]; there && s.same(rest, lefts[other]) {
+				put(b, left, other)
+				put(b, right, i)
+				if test(b) {
 					return true
 				}
 			}
-			if !s.adds {
-				break
-			}
 		}
-		return d.credit < 0
-	})
-	return done
-}
-
-// A way goes through half of the places, and has a number.
-type way struct {
-	number int
-	sum    number
-}
-
-// Numbers mod 2^130-5 that pass it lose a multiple of it: of the bits that tags have, a multiple of 5 is gained for
-// each copy at most.
-const (
-	slackBits = 9
-	slack     = 1<<(slackBits-1) - 1
-)
-
-var _ = [1]struct{}{}[5*mostPlaces/slack]
-
-func (s sums) slack() number {
-	if !s.adds {
-		return number{}
 	}
-	return number{0, slack}
-}
-
-// near is equal for most numbers that are equal except for their gain, and otherwise for one that is slack away.
-func (s sums) near(n number) number {
-	if !s.adds {
-		return n
-	}
-	return number{n.hi, n.lo >> slackBits}
-}
-
-// same tells whether two numbers are equal except for their gain.
-func (s sums) same(a, b number) bool {
-	if !s.adds {
-		return a == b
-	}
-	x := s.sub(a, b)
-	return x.hi == 0 && x.lo <= slack || x.hi == ^uint64(0) && -x.lo <= slack
+	return false
 }
 
 // sumUp is bySums for all that a record with a header may begin with before its ciphertext, and for all tags that it
