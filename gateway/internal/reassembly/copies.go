@@ -15,15 +15,10 @@ import (
 // A policy is an order of copies. The first ones come first, or the last ones; rank goes before that, or not.
 const policies = 4
 
-// arrange puts those segments that overlap a range into the order in which they are painted: the best last.
+// arrange puts those segments that overlap a range into the order in which they are painted: the best last. Of copies that begin and
+// end together there is the best.
 func (r *Reassembler) arrange(d *Direction, usual Class, base, end uint32, policy uint8) []seat {
-	l := r.list[:0]
-	for _, s := range d.held.over(base, end) {
-		if After(s.end, base) {
-			l = append(l, s)
-		}
-	}
-	slices.SortStableFunc(l, func(a, b seat) int {
+	before := func(a, b seat) int {
 		if policy < 2 {
 			if x, y := a.Class().rank(usual), b.Class().rank(usual); x != y {
 				return x - y
@@ -33,7 +28,18 @@ func (r *Reassembler) arrange(d *Direction, usual Class, base, end uint32, polic
 			return -1
 		}
 		return 1
-	})
+	}
+	l := r.list[:0]
+	for _, s := range d.held.over(base, end) {
+		switch n := len(l); {
+		case !After(s.end, base):
+		case n == 0 || l[n-1].seq != s.seq || l[n-1].end != s.end:
+			l = append(l, s)
+		case before(l[n-1], s) < 0:
+			l[n-1] = s
+		}
+	}
+	slices.SortStableFunc(l, before)
 	r.list = l
 	return l
 }
@@ -105,7 +111,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 			}
 			d.base += uint32(n + urgent)
 			*p.Next[side] = d.base
-			d.phase, d.failed, done = streaming, d.failed[:0], true
+			d.phase, d.failed, d.looks, done = streaming, d.failed[:0], 0, true
 		case tls.Refused:
 			d.failed = append(d.failed, h)
 		case tls.Postponed:
@@ -158,7 +164,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 		}
 	}
 	// Copies of its header come first: they say how long it is.
-	list := slices.Clone(r.arrange(d, usual, base, end, d.policy))
+	list := slices.DeleteFunc(slices.Clone(d.held.over(base, end)), func(s seat) bool { return !After(s.end, base) })
 	var heads [][]byte
 	r.alternatives(d, usual, base, 5, func(head []byte) bool {
 		if n := frame(head); n > 0 && n <= have {
@@ -233,7 +239,7 @@ func (d *Direction) nth(list []seat) (all [][]seat) {
 			if o.order < s.order && After(o.end, s.seq) {
 				n++
 			}
-			d.credit -= perOverlap
+			d.credit--
 		}
 		for len(all) <= n {
 			all = append(all, nil)

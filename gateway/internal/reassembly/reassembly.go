@@ -82,7 +82,7 @@ type Direction struct {
 	unacked   bool // what is missing was so when it was looked at last
 	postponed bool // the record that is due may open once keys have come, of this direction or of the other one
 	policy    uint8
-	looks     uint8    // for a record behind a hole, without enough work
+	looks     uint8    // without enough work, for a record that is contested or behind a hole
 	urgent    []uint32 // places of bytes that may be none of the stream
 	fed       []fed    // bytes that TLS got last
 	hunt      *hunt    // while it is searched, or nil

@@ -132,9 +132,14 @@ func (r *Reassembler) seek(p *Pair, d *Direction, side uint8) bool {
 	d.credit -= kept
 	d.deep = true
 	tried0 := r.try(p, d, side)
+	short := d.credit < 0
 	d.credit += kept
 	if d.deep = false; tried0 || d.postponed {
 		return tried0 // nothing is missing while keys may come
+	}
+	if short && d.looks < maxLooks {
+		d.looks++ // the record may be there, among its copies
+		return false
 	}
 	base := d.base
 	bad := uint64(0) // whether there is a whole record that does not open
@@ -252,6 +257,7 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 		if d = p.Dir[side]; d == nil || d.phase == beginning || d.phase != contested && !p.Stalled(side) || !p.TLS.Protected(side) {
 			break
 		}
+		d.looks = maxLooks
 		if r.last(p, d, now); !r.seek(p, d, side) {
 			break
 		}
