@@ -32,7 +32,7 @@ func (r *Reassembler) arrange(d *Direction, usual Class, base, end uint32, polic
 	l := r.list[:0]
 	for _, s := range d.held.over(base, end) {
 		switch n := len(l); {
-		case !After(s.end, base):
+		case !s.within(base, end):
 		case n == 0 || l[n-1].seq != s.seq || l[n-1].end != s.end:
 			l = append(l, s)
 		case before(l[n-1], s) < 0:
@@ -164,7 +164,7 @@ func (r *Reassembler) try(p *Pair, d *Direction, side uint8) bool {
 		}
 	}
 	// Copies of its header come first: they say how long it is.
-	list := slices.DeleteFunc(slices.Clone(d.held.over(base, end)), func(s seat) bool { return !After(s.end, base) })
+	list := slices.DeleteFunc(slices.Clone(d.held.over(base, end)), func(s seat) bool { return !s.within(base, end) })
 	var heads [][]byte
 	r.alternatives(d, usual, base, 5, func(head []byte) bool {
 		if n := frame(head); n > 0 && n <= have {
@@ -236,7 +236,7 @@ func (d *Direction) nth(list []seat) (all [][]seat) {
 	for _, s := range list {
 		n := 0
 		for _, o := range d.held.over(s.seq, s.end) {
-			if o.order < s.order && After(o.end, s.seq) {
+			if o.order < s.order && o.within(s.seq, s.end) {
 				n++
 			}
 			d.credit--
@@ -252,6 +252,9 @@ func (d *Direction) nth(list []seat) (all [][]seat) {
 // learn remembers what the packets are like that were authenticated: those whose bytes are in what has opened.
 func (r *Reassembler) learn(p *Pair, d *Direction, side uint8, base uint32, b []byte) {
 	for _, s := range d.held.over(base, base+uint32(len(b))) {
+		if !s.within(base, base+uint32(len(b))) {
+			continue
+		}
 		x, y := b, s.buf
 		if at := int32(s.seq - base); at >= 0 {
 			x = b[at:]

@@ -292,7 +292,7 @@ func (r *Reassembler) stream(p *Pair, d *Direction, side uint8) {
 	if d.phase != contested && (d.conflict || len(d.urgent) > 0) {
 		// What TLS has may never become a record, and another copy of it be one already.
 		base := r.base(p, d, side)
-		copied := d.conflict && slices.ContainsFunc(d.held.over(base, *p.Next[side]), func(s seat) bool { return After(s.end, base) })
+		copied := d.conflict && slices.ContainsFunc(d.held.over(base, *p.Next[side]), func(s seat) bool { return s.within(base, *p.Next[side]) })
 		if len(r.Dec.Pending(p.TLS, side)) > 0 && (copied || d.urges(base, *p.Next[side]) && p.TLS.Protected(side)) {
 			r.Dec.Stop(p.TLS, side)
 			r.collect(p, side)

@@ -138,6 +138,9 @@ func (s seat) from(at uint32) []byte {
 	return nil
 }
 
+// within tells whether some of its bytes are between two places.
+func (s seat) within(at, end uint32) bool { return After(s.end, at) && After(end, s.seq) }
+
 // held are segments of one direction, by sequence number and then by arrival. They may overlap, where copies differ.
 type held struct {
 	segs    []seat // of the pool
@@ -172,7 +175,8 @@ func (h *held) find(at uint32) int {
 	return i
 }
 
-// over returns the segments that may have bytes between two places.
+// over returns the segments that may have bytes between two places. Where hellos are all around the circle of sequence numbers there is no
+// right order: others are among them, and some are not.
 func (h *held) over(at, end uint32) []seat {
 	j := h.find(end)
 	return h.segs[min(h.find(at-uint32(max(h.longest-1, 0))), j):j]
@@ -213,7 +217,7 @@ func (h *held) novel(seq uint32, data []byte, of *source, usual Class) (x novelt
 	end, least := seq+uint32(len(data)), math.MaxInt
 	over := h.over(seq, end)
 	for _, s := range over {
-		if !After(s.end, seq) {
+		if !s.within(seq, end) {
 			continue
 		}
 		a, b, inside := s.buf, data, false
@@ -284,8 +288,8 @@ func (h *held) lazily(p *Pool, from *packet.Segment, seq uint32, order uint64, m
 // remove drops a segment.
 func (h *held) remove(p *Pool, s seat) {
 	i := h.find(s.seq)
-	for h.segs[i].segment != s.segment {
-		i++
+	for i == len(h.segs) || h.segs[i].segment != s.segment {
+		i = (i + 1) % len(h.segs)
 	}
 	h.bytes -= len(s.buf)
 	h.segs, h.solid = slices.Delete(h.segs, i, i+1), [2]uint32{}
@@ -352,7 +356,8 @@ func (c Class) Like(usual Class) bool {
 func (h *held) crowded(p *Pool, whole bool, seq uint32, n int, of *source, usual Class) bool {
 	near := h.segs
 	if !whole {
-		near = near[h.find(seq-maxRecord/2):h.find(seq+maxRecord/2)]
+		j := h.find(seq + maxRecord/2)
+		near = near[min(h.find(seq-maxRecord/2), j):j]
 	}
 	if len(near) < maxCrowd {
 		return false

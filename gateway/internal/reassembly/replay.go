@@ -118,7 +118,7 @@ func (d *Direction) behind(origin, at uint32, side uint8) int {
 // latest returns the order of the latest segment of the record that may begin at a place.
 func (d *Direction) latest(at uint32) (order uint64) {
 	for _, s := range d.held.over(at, at+maxRecord) {
-		if After(s.end, at) {
+		if s.within(at, at+maxRecord) {
 			order = max(order, s.order)
 		}
 	}

@@ -272,12 +272,11 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 	if p.TLS.InDispute(side) {
 		*next = d.base
 	}
-	r.Dec.Dispute = false
-	r.Dec.Resume(p.TLS, side)
 	d.phase = streaming
 	// Forged segments may stand all around the circle of sequence numbers, where one is ahead of the next without an end.
 	for passed := uint32(0); passed <= MaxAhead; {
 		r.Dec.Flush(p.TLS)
+		r.Dec.Resume(p.TLS, side)
 		before := *next
 		if s := r.best(p, d, side, *next); s.segment != nil {
 			b := s.from(*next)
@@ -288,6 +287,5 @@ func (r *Reassembler) Finish(p *Pair, side uint8, now int64) {
 		}
 		passed += *next - before
 	}
-	r.Dec.Dispute = true
 	r.release(p, int(side))
 }

@@ -13,7 +13,7 @@ import (
 //	reading    a record does not open, or is none        disputed; Disputed tells, TakeDisputed has the bytes
 //	disputed   TryRecord: another copy opens             reading, behind it
 //	disputed   Seek: a record further on opens           reading, behind it; what is before it is lost
-//	disputed   Resume: nothing else will come            reading, what is fed next
+//	disputed   Resume: nothing else will come            scanning; reading, if there are no keys
 //	any        Rewind, Reset: before any record opened   reading, from the beginning
 
 func (d *Decrypter) dispute(c *Conn, side uint8) {
@@ -129,11 +129,20 @@ func (d *Decrypter) TryRecord(c *Conn, side uint8, rec []byte) Outcome {
 	return Taken
 }
 
-// Resume has a disputed direction go on with the bytes fed next, which are those that it stopped at or another copy of them.
+// Resume has a disputed direction go on with its bytes, as nothing else will come: what opens behind those that do not is looked for.
 func (d *Decrypter) Resume(c *Conn, side uint8) {
-	if c.mode[side] == disputed {
-		c.mode[side] = reading
+	if c.mode[side] != disputed {
+		return
 	}
+	b := d.TakeDisputed(c, side)
+	if c.half[side].aead == nil {
+		c.mode[side] = reading
+		d.Feed(c, side, b)
+		return
+	}
+	d.Stats.BadRecords++
+	d.beginScan(c, side, 0)
+	d.scan(c, side, b)
 }
 
 var protectedVersion = []byte{3, 3}
