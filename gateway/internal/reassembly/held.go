@@ -158,7 +158,7 @@ const (
 	MaxSegments = 1 << 14
 	// MaxAhead is the largest window of TCP (RFC 7323, section 2.3). What is further ahead is not of this stream.
 	MaxAhead = 1 << 30
-	// So many begin within the length of a record.
+	// The most that begin within the length of a record.
 	maxCrowd = 1024
 )
 

@@ -127,7 +127,7 @@ func TestHeldLengths(t *testing.T) {
 			case 0:
 				h.prune(&p, base+r.Uint32N(100))
 			case 1:
-				h.prune(&p, base+600) // but for what is longer
+				h.prune(&p, base+600) // without longer ones
 			case 2, 3, 4, 5:
 				h.remove(&p, h.segs[r.IntN(len(h.segs))])
 			default:

@@ -6,7 +6,7 @@ package reassembly
 //	anywhere                         the furthest ahead goes       the direction that holds most drops its furthest segment
 //	where maxCrowd are for a record  the worst goes: see crowded   the same
 //
-// For one record there are so many only where attackers are. In a direction that begins there is one crowd.
+// Only attackers send that many for one record. A direction that begins is one crowd.
 
 // keep puts a segment among those that are held, and makes room if there is none.
 func (r *Reassembler) keep(p *Pair, d *Direction, side uint8, seq uint32, data []byte, of *source) Result {
