@@ -12,6 +12,7 @@ fn main() {
         "aarch64" if is("64") && has("neon") => "aarch64",
         // Its features are asked of Linux, through the C library that std is linked with.
         "arm" if is("32") && os == "linux" && cfg!(feature = "std") => "arm",
+        "riscv64" if is("64") && has("m") => "riscv64",
         _ => "none",
     };
     let objects = match &os[..] {
@@ -20,7 +21,7 @@ fn main() {
         _ => "elf",
     };
     println!("cargo::rustc-cfg=kernels=\"{kernels}\"\ncargo::rustc-cfg=objects=\"{objects}\"");
-    println!("cargo::rustc-check-cfg=cfg(kernels, values(\"x86_64\", \"aarch64\", \"arm\", \"none\"))");
+    println!("cargo::rustc-check-cfg=cfg(kernels, values(\"x86_64\", \"aarch64\", \"arm\", \"riscv64\", \"none\"))");
     println!("cargo::rustc-check-cfg=cfg(objects, values(\"elf\", \"macho\", \"coff\"))");
     println!("cargo::rerun-if-changed=build.rs");
     #[cfg(feature = "build-from-source")]

@@ -27,6 +27,7 @@ var riscv64 = &target{
 
 	macro:   "SEALANE_RISCV64_KERNELS",
 	feature: "SEALANE_RISCV_",
+	rust:    true,
 
 	gnu:     []string{"riscv64-linux-gnu-gcc", "gcc", "cc"},
 	clang:   []string{"clang", "--target=riscv64-linux-gnu"},

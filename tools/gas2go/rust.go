@@ -47,20 +47,24 @@ func (t *target) rustAssembly(source string, k *kernel) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%sfrom %s; DO NOT EDIT.\n", generatedMarker, source)
 	if t.units[0] == 4 {
-		t.writeRows(&b, k.function, rustWords, "")
+		t.writeRows(&b, k.function, t.rustWords, "")
 	} else {
 		t.writeRustBytes(&b, k.function)
 	}
 	return b.Bytes()
 }
 
-// rustWords writes instructions of four bytes, and says that they are code.
-func rustWords(code []byte) string {
+// rustWords writes instructions of four bytes. ARM's directive says that they are code, RISC-V has none.
+func (t *target) rustWords(code []byte) string {
+	directive := ".inst "
+	if t == riscv64 {
+		directive = ".4byte "
+	}
 	var parts []string
 	for ; len(code) >= 4; code = code[4:] {
 		parts = append(parts, fmt.Sprintf("0x%08x", binary.LittleEndian.Uint32(code)))
 	}
-	return ".inst " + strings.Join(parts, ",")
+	return directive + strings.Join(parts, ",")
 }
 
 // rustRowBytes is how many bytes of instructions share a row. LLVM parses rows each time that a crate is built, more than
@@ -116,6 +120,7 @@ func (t *target) rustModule(kernels []*kernel, dir, version string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%sfrom %s/*.S; DO NOT EDIT.\n\n", generatedMarker, dir)
 	b.WriteString("#[allow(unused_imports)] // where no kernel has any\nuse super::Constants;\n\n#[rustfmt::skip]\nkernels! {\n")
+	fmt.Fprintf(&b, "    %q;\n", t.ABI())
 	for _, k := range kernels {
 		fmt.Fprintf(&b, "    %s, %q, %q, %q;\n", strings.TrimPrefix(k.name, cPrefix), rustSymbol(k.name, version),
 			t.isa+"/"+rustFile(k.source), k.extensions)

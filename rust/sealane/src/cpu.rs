@@ -4,6 +4,8 @@
 
 #[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
 pub(crate) use arm::*;
+#[cfg(target_arch = "riscv64")]
+pub(crate) use riscv::*;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::*;
 
@@ -153,7 +155,44 @@ mod arm {
     }
 }
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "arm")))]
+#[cfg(target_arch = "riscv64")]
+mod riscv {
+    pub(crate) const M: u32 = 1 << 0;
+    pub(crate) const ZBB: u32 = 1 << 1;
+
+    /// The program is compiled for M, or it has no kernels.
+    pub(crate) fn features() -> u32 {
+        M | if cfg!(target_feature = "zbb") || has_zbb() { ZBB } else { 0 }
+    }
+
+    /// Linux since 6.5 tells (Documentation/arch/riscv/hwprobe.rst), of all processors together.
+    #[cfg(all(target_os = "linux", feature = "std", not(miri)))]
+    fn has_zbb() -> bool {
+        use std::os::raw::c_long;
+
+        #[repr(C)]
+        struct Pair {
+            key: i64,
+            value: u64,
+        }
+        extern "C" {
+            fn syscall(number: c_long, ...) -> c_long; // of the C library that std is linked with
+        }
+        const HWPROBE: c_long = 258;
+        const EXTENSIONS: i64 = 4; // RISCV_HWPROBE_KEY_IMA_EXT_0
+        let (mut pair, none) = (Pair { key: EXTENSIONS, value: 0 }, 0 as c_long);
+        // SAFETY: it writes one pair, and takes no set of processors.
+        let failed = unsafe { syscall(HWPROBE, &mut pair as *mut Pair, 1 as c_long, none, none, none) };
+        failed == 0 && pair.key == EXTENSIONS && pair.value & 1 << 4 != 0
+    }
+
+    #[cfg(not(all(target_os = "linux", feature = "std", not(miri))))]
+    fn has_zbb() -> bool {
+        false
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "arm", target_arch = "riscv64")))]
 pub(crate) fn features() -> u32 {
     0
 }

@@ -437,8 +437,10 @@ impl Key {
     }
 }
 
-/// Whether the tag of a packet that was opened is the one that belongs to it, which is wiped.
-#[inline(always)]
+/// Whether the tag of a packet that was opened is the one that belongs to it, which is wiped. On RISC-V compilers would leave
+/// it in registers that later calls write to the stack, so it is a function there.
+#[cfg_attr(target_arch = "riscv64", inline(never))]
+#[cfg_attr(not(target_arch = "riscv64"), inline(always))]
 pub(crate) fn is_tag(expected: &mut Tag, tag: &[u8; TAG_LEN]) -> bool {
     let same = same_tag(expected, &tag_of_bytes(tag));
     expected.zeroize();

@@ -5,6 +5,7 @@ use super::Constants;
 
 #[rustfmt::skip]
 kernels! {
+    "C";
     aes_ce, "sealane_0_1_0_aes_ce", "aarch64/aes_ce.s", "neon aes";
     aes_neon, "sealane_0_1_0_aes_neon", "aarch64/aes_neon.s", "neon";
     aesgcm_ce, "sealane_0_1_0_aesgcm_ce", "aarch64/aesgcm_ce.s", "neon aes pmull";

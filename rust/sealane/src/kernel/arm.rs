@@ -5,6 +5,7 @@ use super::Constants;
 
 #[rustfmt::skip]
 kernels! {
+    "C";
     aes_armv6, "sealane_0_1_0_aes_armv6", "arm/aes_armv6.s", "armv6";
     aes_ce32, "sealane_0_1_0_aes_ce32", "arm/aes_ce32.s", "neon aes";
     aes_neon, "sealane_0_1_0_aes_neon", "arm/aes_neon.s", "neon";

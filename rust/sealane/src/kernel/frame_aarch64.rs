@@ -4,7 +4,7 @@
 #[cfg(objects = "elf")]
 #[rustfmt::skip]
 macro_rules! frame {
-    ($name:literal, $rows:literal) => { concat!(
+    ($name:literal, $rows:literal, $extensions:literal) => { concat!(
         ".pushsection .text.", $name, ",\"ax\",@progbits\n",
         ".hidden ", $name, "\n.globl ", $name, "\n.type ", $name, ",@function\n",
         ".p2align 6\n.skip 20\n",
@@ -16,7 +16,7 @@ macro_rules! frame {
 #[cfg(objects = "macho")]
 #[rustfmt::skip]
 macro_rules! frame {
-    ($name:literal, $rows:literal) => { concat!(
+    ($name:literal, $rows:literal, $extensions:literal) => { concat!(
         ".text\n.private_extern _", $name, "\n.globl _", $name, "\n",
         ".p2align 6\n.skip 20\n",
         "_", $name, ":\n.cfi_startproc\n", saves!(), include_str!($rows), restores!(), ".cfi_endproc\n",
@@ -26,7 +26,7 @@ macro_rules! frame {
 #[cfg(objects = "coff")]
 #[rustfmt::skip]
 macro_rules! frame {
-    ($name:literal, $rows:literal) => { concat!(
+    ($name:literal, $rows:literal, $extensions:literal) => { concat!(
         ".text\n.globl ", $name, "\n.def ", $name, "\n.scl 2\n.type 32\n.endef\n",
         ".p2align 6\n.skip 20\n",
         $name, ":\n.seh_proc ", $name, "\nhint #34\n.seh_nop\nsub sp,sp,#144\n.seh_stackalloc 144\n",
@@ -79,19 +79,4 @@ macro_rules! restores {
         "add sp,sp,#144\n.cfi_adjust_cfa_offset -144\n",
         "ret\n",
     ) };
-}
-
-macro_rules! kernels {
-    ($($name:ident, $symbol:literal, $rows:literal, $extensions:literal;)*) => {
-        $(
-            #[cfg(not(feature = "build-from-source"))]
-            core::arch::global_asm!(frame!($symbol, $rows), options(raw));
-        )*
-        extern "C" {
-            $(
-                #[link_name = $symbol]
-                pub(crate) fn $name(args: *const super::Args, scratch: *mut u8, constants: *const u8);
-            )*
-        }
-    };
 }

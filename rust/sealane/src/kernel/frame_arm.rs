@@ -21,18 +21,3 @@ macro_rules! frame {
         ".size ", $name, ",.-", $name, "\n.popsection\n",
     ) };
 }
-
-macro_rules! kernels {
-    ($($name:ident, $symbol:literal, $rows:literal, $extensions:tt;)*) => {
-        $(
-            #[cfg(not(feature = "build-from-source"))]
-            core::arch::global_asm!(frame!($symbol, $rows, $extensions), options(raw));
-        )*
-        extern "C" {
-            $(
-                #[link_name = $symbol]
-                pub(crate) fn $name(args: *const super::Args, scratch: *mut u8, constants: *const u8);
-            )*
-        }
-    };
-}

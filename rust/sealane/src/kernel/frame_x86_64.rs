@@ -4,7 +4,7 @@
 #[cfg(objects = "elf")]
 #[rustfmt::skip]
 macro_rules! frame {
-    ($name:literal, $rows:literal) => { concat!(
+    ($name:literal, $rows:literal, $extensions:literal) => { concat!(
         ".pushsection .text.", $name, ",\"ax\",@progbits\n",
         ".hidden ", $name, "\n.globl ", $name, "\n.type ", $name, ",@function\n",
         ".p2align 6\n.skip 51,0xcc\n",
@@ -16,7 +16,7 @@ macro_rules! frame {
 #[cfg(objects = "macho")]
 #[rustfmt::skip]
 macro_rules! frame {
-    ($name:literal, $rows:literal) => { concat!(
+    ($name:literal, $rows:literal, $extensions:literal) => { concat!(
         ".text\n.private_extern _", $name, "\n.globl _", $name, "\n",
         ".p2align 6\n.skip 51,0xcc\n",
         "_", $name, ":\n.cfi_startproc\n", pushes!(), include_str!($rows), pops!(), ".cfi_endproc\n",
@@ -26,7 +26,7 @@ macro_rules! frame {
 #[cfg(objects = "coff")]
 #[rustfmt::skip]
 macro_rules! frame {
-    ($name:literal, $rows:literal) => { concat!(
+    ($name:literal, $rows:literal, $extensions:literal) => { concat!(
         ".text\n.globl ", $name, "\n.def ", $name, "\n.scl 2\n.type 32\n.endef\n",
         ".p2align 6\n.skip 51,0xcc\n",
         $name, ":\n.seh_proc ", $name, "\n",
@@ -62,19 +62,4 @@ macro_rules! pops {
         "pop rbx\n.cfi_adjust_cfa_offset -8\n.cfi_restore 3\n",
         "ret\n",
     ) };
-}
-
-macro_rules! kernels {
-    ($($name:ident, $symbol:literal, $rows:literal, $extensions:literal;)*) => {
-        $(
-            #[cfg(not(feature = "build-from-source"))]
-            core::arch::global_asm!(frame!($symbol, $rows), options(raw));
-        )*
-        extern "sysv64" {
-            $(
-                #[link_name = $symbol]
-                pub(crate) fn $name(args: *const super::Args, scratch: *mut u8, constants: *const u8);
-            )*
-        }
-    };
 }

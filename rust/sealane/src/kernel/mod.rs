@@ -16,6 +16,7 @@ use crate::cpu;
 #[cfg_attr(kernels = "x86_64", path = "frame_x86_64.rs")]
 #[cfg_attr(kernels = "aarch64", path = "frame_aarch64.rs")]
 #[cfg_attr(kernels = "arm", path = "frame_arm.rs")]
+#[cfg_attr(kernels = "riscv64", path = "frame_riscv64.rs")]
 #[cfg_attr(feature = "build-from-source", allow(unused_macros))]
 mod frame;
 mod args;
@@ -34,14 +35,34 @@ macro_rules! kernel {
     };
 }
 
+/// The kernels of an instruction set, and how they are called.
+#[cfg(not(kernels = "none"))]
+macro_rules! kernels {
+    ($abi:literal; $($name:ident, $symbol:literal, $rows:literal, $extensions:tt;)*) => {
+        $(
+            #[cfg(not(feature = "build-from-source"))]
+            core::arch::global_asm!(frame!($symbol, $rows, $extensions), options(raw));
+        )*
+        extern $abi {
+            $(
+                #[link_name = $symbol]
+                pub(crate) fn $name(args: *const super::Args, scratch: *mut u8, constants: *const u8);
+            )*
+        }
+    };
+}
+
 // Instruction sets: each has a frame, generated kernels, and rows of the tables. build.rs says which is this target's.
 #[cfg(kernels = "aarch64")]
 mod aarch64;
 #[cfg(kernels = "arm")]
 mod arm;
+#[cfg(kernels = "riscv64")]
+mod riscv64;
 #[cfg_attr(kernels = "x86_64", path = "rows_x86_64.rs")]
 #[cfg_attr(kernels = "aarch64", path = "rows_aarch64.rs")]
 #[cfg_attr(kernels = "arm", path = "rows_arm.rs")]
+#[cfg_attr(kernels = "riscv64", path = "rows_riscv64.rs")]
 #[cfg_attr(kernels = "none", path = "rows_none.rs")]
 pub(crate) mod rows;
 #[cfg(kernels = "x86_64")]

@@ -5,6 +5,7 @@ use super::Constants;
 
 #[rustfmt::skip]
 kernels! {
+    "sysv64";
     aes_aesni, "sealane_0_1_0_aes_aesni", "x86_64/aes_aesni.s", "sse2 ssse3 sse4.1 aes pclmul";
     aes_avx2, "sealane_0_1_0_aes_avx2", "x86_64/aes_avx2.s", "avx avx2 aes pclmul vaes vpclmulqdq";
     aes_avx512, "sealane_0_1_0_aes_avx512", "x86_64/aes_avx512.s", "avx avx2 aes pclmul avx512f avx512vl avx512bw vaes vpclmulqdq";
