@@ -437,10 +437,10 @@ impl Key {
     }
 }
 
-/// Whether the tag of a packet that was opened is the one that belongs to it, which is wiped. On RISC-V compilers would leave
-/// it in registers that later calls write to the stack, so it is a function there.
-#[cfg_attr(target_arch = "riscv64", inline(never))]
-#[cfg_attr(not(target_arch = "riscv64"), inline(always))]
+/// Whether the tag of a packet that was opened is the one that belongs to it, which is wiped. Inlined, compilers for 32-bit
+/// ARM and RISC-V leave it in registers that later calls write to the stack.
+#[cfg_attr(any(target_arch = "x86_64", target_arch = "aarch64"), inline(always))]
+#[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), inline(never))]
 pub(crate) fn is_tag(expected: &mut Tag, tag: &[u8; TAG_LEN]) -> bool {
     let same = same_tag(expected, &tag_of_bytes(tag));
     expected.zeroize();
