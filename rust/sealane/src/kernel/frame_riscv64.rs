@@ -1,4 +1,4 @@
-//! The frame of kernels on 64-bit RISC-V: the integer registers that the calling convention keeps, but for the one that no
+//! The frame of kernels on 64-bit RISC-V: the integer registers that the calling convention keeps, except s11, which no
 //! kernel mentions. No instruction is compressed, and the linker changes none. The prologue has 48 bytes, and begins so that
 //! the body stands at a multiple of 64.
 
