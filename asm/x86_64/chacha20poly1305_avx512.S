@@ -8,16 +8,14 @@
  * Registers    all but rsp, rbp; stack 0
  * Branches and addresses depend on flags, pointers and lengths only.
  *
- * ChaCha20 (RFC 8439, 2.3) in chunks of at most 32 blocks, laid out by their number:
+ * ChaCha20 (RFC 8439, 2.3) in passes of at most 32 blocks, laid out by their number:
  *    4, 8   one or two sets of four registers; a register is one row of four blocks' states ("horizontal")
  *   16, 32  one or two sets of sixteen registers; a register is one word of sixteen blocks' states ("vertical")
  *   24      sixteen blocks vertically, eight horizontally
  * Where this code is fastest a vector operation takes two cycles, so 20 rounds of 12 dependent steps take 480 however
- * few blocks there are. In the first chunk's shadow integer registers, whose operations take one cycle, make block 0,
+ * few blocks there are. Meanwhile integer registers, whose operations take one cycle, make block 0 of a first pass,
  * the Poly1305 key (2.6), and r^2, r^3, r^4; then vectors make r^5 .. r^24. Packets to 128 bytes need no more than r.
- *
- * The bytes of text in a call say which row of the table of size classes (below) it is; the row names what is gone
- * through, from the first line to the last.
+ * The bytes of text in a call choose its first pass: see the size classes below.
  *
  * Poly1305 (2.5), p = 2^130 - 5. Numbers are three limbs of 44 bits, x = x0 + 2^44 x1 + 2^88 x2; 2^132 = 20 mod p, so
  *   (x*y)0 = x0 y0 + 20 x1 y2 + 20 x2 y1     (x*y)1 = x0 y1 + x1 y0 + 20 x2 y2     (x*y)2 = x0 y2 + x1 y1 + x2 y0
@@ -62,23 +60,10 @@
 
 /* Scratch. */
 #define NONCE 256     /* last row of the next blocks' initial ChaCha20 state: counter, nonce */
-#define PLAN 272      /* what goes with the double rounds to come, six bits each: */
-#define PLAN_KEY 1    /* a double round of block 0 in integer registers, */
-#define PLAN_TWO 2    /* and another; */
-#define PLAN_END 4    /* block 0 is ready: r, s, small powers of r; */
-#define PLAN_POWER 8  /* eight more powers of r; */
-#define PLAN_TASKS 15
-#define PLAN_LAST 32  /* set in the last double round */
-#define PLAN_FIRST (PLAN_KEY + PLAN_TWO + (PLAN_KEY<<6) + ((PLAN_KEY + PLAN_TWO)<<12) + ((PLAN_KEY + PLAN_TWO)<<18) \
-    + (PLAN_KEY<<24) + ((PLAN_KEY + PLAN_TWO)<<30) + ((PLAN_END + PLAN_POWER)<<36) + (PLAN_POWER<<42) \
-    + (PLAN_POWER<<48) + (PLAN_LAST<<54))
-#define PLAN_LONG (PLAN_KEY*01010101010101010101 + (PLAN_LAST<<54))
-#define PLAN_NEXT (PLAN_LAST<<54)
-#define LAYOUT 280    /* of this chunk: number of blocks, of the table of size classes */
-#define PASS 284      /* 0 in the first pass */
-#define SAVED_ARGS 288
-#define SAVED_CONSTS 296
-#define NONCE_COPY 304 /* the caller's nonce; its own memory may be part of out */
+#define SAVED_ARGS 272
+#define SAVED_CONSTS 280
+#define COUNT 288     /* of double rounds, while block 0 has all integer registers */
+#define LENGTHS 288   /* of a short packet: where the block of lengths is */
 #define CWORDS 320    /* third row of the block in integer registers */
 #define RKEY 336      /* r, 16 bytes */
 #define SKEY 352      /* s, 16 bytes */
@@ -86,7 +71,8 @@
 #define POWERS 576    /* five rows: y0, y1, y2, 20 y1, 20 y2; entry i holds r^(32-i), from 32 on zero */
 #define ROW 320
 #define PARTIAL 2176  /* the last, incomplete 64 bytes of ciphertext, padded with zeroes */
-#define SECOND 2240   /* the second half of a chunk's keystream, 16 registers */
+#define SECOND 2240   /* of 32 blocks the second half's states; of 24, opening, the keystream of the last 8; or a short
+                       * packet, as it is authenticated */
 #define PACE 4        /* nops between the steps of the shortest layout */
 #define R8 (8*24)      /* where in a row r^8 .. r^1 begin, and so on */
 #define R16 (8*16)
@@ -96,8 +82,8 @@
 #define args rdi
 #define scratch rsi
 #define consts rdx
-#define key r11       /* while a layout begins or ends */
-#define chunk rcx     /* bytes of this half chunk */
+#define key r11       /* while a pass begins or ends */
+#define chunk rcx     /* bytes that keystream in registers is applied to */
 #define src r8
 #define dst r9
 #define text_left r10 /* bytes from here on */
@@ -105,10 +91,8 @@
 #define mleft r13     /* bytes to authenticate */
 #define enough r14    /* how far */
 #define mode r15d     /* what is in ACC: */
-#define MODE_ZERO 0   /* nothing yet */
+#define MODE_ADD 0    /* 0 or the accumulator of an earlier part, to be added to the next block, in lane 0 */
 #define MODE_MULTIPLY 1 /* a sum of earlier blocks, to be multiplied */
-#define MODE_ADD 2    /* the accumulator of an earlier part, to be added to the next block, in lane 0 */
-#define MODE_DONE 3   /* the tag has been made */
 
 /* Vector registers of Poly1305. */
 #define lo0 zmm24
@@ -140,79 +124,48 @@
     .endif
 .endm
 
-/* Terms of x*y with limb number `limb` of x, two a part: (x*y) += v * 2^(44 limb) * y. */
-.macro times limb, part, v, base, offset, broadcast
+/* Terms of x*y with limb number `limb` of x: (x*y) += v * 2^(44 limb) * y. */
+.macro times limb, v, base, offset, broadcast
     .if \limb == 0
-        .if \part == 0                                                          /* x0 y0 */
-    madd l, lo0, \v, \base, POWERS + 0*ROW + \offset, \broadcast
+    madd l, lo0, \v, \base, POWERS + 0*ROW + \offset, \broadcast                /* x0 y0 */
     madd h, hi0, \v, \base, POWERS + 0*ROW + \offset, \broadcast
-        .elseif \part == 1                                                      /* x0 y1 */
-    madd l, lo1, \v, \base, POWERS + 1*ROW + \offset, \broadcast
+    madd l, lo1, \v, \base, POWERS + 1*ROW + \offset, \broadcast                /* x0 y1 */
     madd h, hi1, \v, \base, POWERS + 1*ROW + \offset, \broadcast
-        .else                                                                   /* x0 y2 */
-    madd l, lo2, \v, \base, POWERS + 2*ROW + \offset, \broadcast
+    madd l, lo2, \v, \base, POWERS + 2*ROW + \offset, \broadcast                /* x0 y2 */
     madd h, hi2, \v, \base, POWERS + 2*ROW + \offset, \broadcast
-        .endif
     .elseif \limb == 1
-        .if \part == 0                                                          /* 20 x1 y2 */
-    madd l, lo0, \v, \base, POWERS + 4*ROW + \offset, \broadcast
+    madd l, lo0, \v, \base, POWERS + 4*ROW + \offset, \broadcast                /* 20 x1 y2 */
     madd h, hi0, \v, \base, POWERS + 4*ROW + \offset, \broadcast
-        .elseif \part == 1                                                      /* x1 y0 */
-    madd l, lo1, \v, \base, POWERS + 0*ROW + \offset, \broadcast
+    madd l, lo1, \v, \base, POWERS + 0*ROW + \offset, \broadcast                /* x1 y0 */
     madd h, hi1, \v, \base, POWERS + 0*ROW + \offset, \broadcast
-        .else                                                                   /* x1 y1 */
-    madd l, lo2, \v, \base, POWERS + 1*ROW + \offset, \broadcast
+    madd l, lo2, \v, \base, POWERS + 1*ROW + \offset, \broadcast                /* x1 y1 */
     madd h, hi2, \v, \base, POWERS + 1*ROW + \offset, \broadcast
-        .endif
     .else
-        .if \part == 0                                                          /* 20 x2 y1 */
-    madd l, lo0, \v, \base, POWERS + 3*ROW + \offset, \broadcast
+    madd l, lo0, \v, \base, POWERS + 3*ROW + \offset, \broadcast                /* 20 x2 y1 */
     madd h, hi0, \v, \base, POWERS + 3*ROW + \offset, \broadcast
-        .elseif \part == 1                                                      /* 20 x2 y2 */
-    madd l, lo1, \v, \base, POWERS + 4*ROW + \offset, \broadcast
+    madd l, lo1, \v, \base, POWERS + 4*ROW + \offset, \broadcast                /* 20 x2 y2 */
     madd h, hi1, \v, \base, POWERS + 4*ROW + \offset, \broadcast
-        .else                                                                   /* x2 y0 */
-    madd l, lo2, \v, \base, POWERS + 0*ROW + \offset, \broadcast
+    madd l, lo2, \v, \base, POWERS + 0*ROW + \offset, \broadcast                /* x2 y0 */
     madd h, hi2, \v, \base, POWERS + 0*ROW + \offset, \broadcast
-        .endif
     .endif
-.endm
-
-.macro times_all limb, v, base, offset, broadcast
-    times \limb, 0, \v, \base, \offset, \broadcast
-    times \limb, 1, \v, \base, \offset, \broadcast
-    times \limb, 2, \v, \base, \offset, \broadcast
 .endm
 
 /* lo, hi -> three limbs lo of 44 bits (lo2: a little more). Of nine products a limb no step overflows: 256 hi0, 256 hi1
- * and 5120 hi2 stay below 2^52, as vpmadd52luq needs, since 20 y1 and 20 y2 are below 2^48.4. Six parts.
+ * and 5120 hi2 stay below 2^52, as vpmadd52luq needs, since 20 y1 and 20 y2 are below 2^48.4.
  */
-.macro carry part
-    .if \part == 0
+.macro carry
     vpmadd52luq lo2, hi1, qword ptr [consts + SHIFT8]{1to8}                     /* 2^52 2^44 = 2^88 2^8 */
     vpmadd52luq lo1, hi0, qword ptr [consts + SHIFT8]{1to8}                     /* 2^52 = 2^44 2^8 */
-    .elseif \part == 1
     vpmadd52luq lo0, hi2, qword ptr [consts + FOLD140]{1to8}                    /* 2^52 2^88 = 2^140 */
     vpsrlq vt, lo2, 44
-    .elseif \part == 2
     vpandq lo2, lo2, qword ptr [consts + MASK44]{1to8}
     vpmadd52luq lo0, vt, qword ptr [consts + FOLD132]{1to8}                      /* 2^88 2^44 = 2^132 */
-    .elseif \part == 3
     vpsrlq vt, lo0, 44
     vpandq lo0, lo0, qword ptr [consts + MASK44]{1to8}
-    .elseif \part == 4
     vpaddq lo1, lo1, vt
     vpsrlq vt, lo1, 44
-    .else
     vpandq lo1, lo1, qword ptr [consts + MASK44]{1to8}
     vpaddq lo2, lo2, vt
-    .endif
-.endm
-
-.macro carry_all
-    .irp i, 0, 1, 2, 3, 4, 5
-    carry \i
-    .endr
 .endm
 
 .macro clear v
@@ -269,7 +222,7 @@
     .endif
 .endm
 
-/* The four ways to lay out a chunk. A round (of the longest: thirtytwo_round in chacha20_zmm.h): */
+/* The ways to lay out a pass. A round (of the longest: thirtytwo_round in chacha20_zmm.h): */
 .macro eight_round half
     .irp step, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
     set \step, \half, 0, 1, 2, 3
@@ -315,11 +268,6 @@
     vbroadcasti32x4 zmm\d{k1}{z}, [rbx - 4]
     vpbroadcastd zmm\d{k2}, \counter
     vpaddd zmm\d, zmm\d, [consts + LANES]
-.endm
-
-.macro four_begin
-    row_d 3, ecx
-    set_rows 0, 1, 2
 .endm
 
 .macro eight_begin
@@ -386,14 +334,19 @@
     transpose_lanes \a, \b, \c, \d
 .endm
 
-.macro eight_end
-    lea rbx, [scratch + NONCE_COPY]
+/* zmm31: the initial row d of blocks 0 to 3. */
+.macro first_row_d
+    vbroadcasti32x4 zmm31, [scratch + NONCE]
+    vpaddd zmm31, zmm31, [consts + LANES]
+.endm
+
+/* Eight blocks end; zmm31 is the initial row d of the first four. */
+.macro eight_end a, b, c, d, e, f, g, h
     set_rows 28, 29, 30
-    row_d 31, [scratch + NONCE]
-    set_end 0, 1, 2, 3
+    set_end \a, \b, \c, \d
     vbroadcasti32x4 zmm24, [consts + FOUR]
     vpaddd zmm31, zmm31, zmm24
-    set_end 4, 5, 6, 7
+    set_end \e, \f, \g, \h
 .endm
 
 /* Words w .. w+3 of 16 blocks: register j becomes, in lane l, these words of block 4l+j. */
@@ -431,70 +384,34 @@
 
 /* ---- Size classes ----------------------------------------------------------------------------------------------- */
 
-/* A call is of the first row that its bytes of text fit in, and goes through what stands there from left to right, then
- * down. Below each pass: the label that it begins at, the macros that begin its states and end them as keystream. Of 24
- * and 32 blocks the first 16 are one half, done with as a chunk of 16, and the rest the other, as one of 8 or 16.
+/* The bytes of text in a call choose its first pass, which is written out for each class, and how many bytes of code
+ * that is:
  *
- *   bytes   blocks  first pass               the key          text, and Poly1305                      passes behind
- *   0          1    .Lfour_empty             .Lblock0_ready   .Lfour_ready .Lfour_block .Ltag .Lfinish     none
- *   .. 128     4    .Lfirst_four .Lfour      .Lblock0_ready   .Lfour_ready .Lfour_block .Ltag .Lfinish     none
- *                   four_begin               .Lkey            set_end
- *   .. 512     8    .Lfirst_eight .Leight    .Lblock0_ready   .Lfirst_done .Lad .Lkeystream                none
- *                   eight_begin              .Lkey .Lpower    eight_end
- *   .. 1024   16    .Lfirst_sixteen .Lsixteen    likewise     .Lfirst_done .Lad .Lkeystream                none
- *                   sixteen_begin                             sixteen_end
- *   .. 1536   24    .Lfirst_twentyfour .Ltwentyfour           .Lfirst_done .Lad .Lkeystream of 16 blocks   none
- *                   twentyfour_begin             likewise     .Lsecond .Lkeystream of 8
- *   more      32    .Lfirst_thirtytwo .Lthirtytwo             .Lfirst_done .Lad .Lkeystream of 16 blocks   .Lnext_pass:
- *                   thirtytwo_begin          after the rounds .Lsecond .Lkeystream of 16                   below
- *   what is left of the last row, while there is any:
- *   .. 1024   16    .Lnext_pass .Lsixteen                     .Lkeystream
- *   more      32    .Lnext_thirtytwo .Lthirtytwo              .Lkeystream .Lsecond .Lkeystream
+ *   bytes    blocks  first pass   code
+ *   0             0  .Lempty        491  .Lshort follows: 789 for all the rest, with Poly1305 in integer registers
+ *   .. 128        4  .Lfour         844  likewise
+ *   .. 512        8  .Leight       3417  .Lad follows
+ *   .. 1024      16  .Lsixteen     4106  likewise
+ *   .. 1536      24  .Ltwentyfour  5592  likewise
+ *   more         32  .Lthirtytwo   3274  likewise; a later pass, of 32 blocks or the last 16, begins at .Lnext
  *
- * The first two rows are whole packets with at most 64 bytes of associated data; others of their length are of the row
- * of 8 blocks. From .Lkeystream sealing goes to .Lapply and then, once for all of 24 blocks, to .Lauthenticate;
- * opening goes the other way round. Then .Lnext takes the other half or the next pass. With the last of the text,
- * sealing behind it and opening before it, .Llast adds the last blocks and that of the lengths; .Ltag, or the state,
- * and .Lfinish end the call. LAYOUT is the row's number of blocks, 16 less from .Lsecond on.
+ * The first two are whole packets with at most 64 bytes of associated data; others of their length are of the class of
+ * 8 blocks. What follows the first pass is the same for all others:
+ *
+ *   .Lad             767  associated data, or the accumulator of an earlier part
+ *   .Lkeystream     1018  the rounds' end; then sealing .Lapply .Lauthenticate, opening .Lauthenticate .Lapply
+ *   .Lapply         1931  text and keystream; of 32 blocks the second half's states become keystream here
+ *   .Lauthenticate  1477  Poly1305 of 24 blocks at a time
+ *   .Lnext          2331  the rounds of a later pass; then .Lkeystream
+ *   .Llast          1896  at most 16 blocks and that of the lengths, the tag or the state, wiping
  */
 #define FOUR_BYTES 128
 #define EIGHT_BYTES (64*8)
 #define SIXTEEN_BYTES (64*16)
 #define TWENTYFOUR_BYTES (64*24)
+#define THIRTYTWO_BYTES (64*32)
 
-/* LAYOUT of a call with r9 bytes of text; above TWENTYFOUR_BYTES the flags say so. */
-.macro choose_layout
-    mov eax, 8
-    mov r8d, 16
-    .irp most, EIGHT_BYTES, SIXTEEN_BYTES
-    cmp r9, \most
-    cmova eax, r8d
-    add r8d, 8
-    .endr
-    cmp r9, TWENTYFOUR_BYTES
-    cmova eax, r8d
-    mov [scratch + LAYOUT], eax
-.endm
-
-/* To one of these, by LAYOUT. */
-.macro by_layout four, eight, sixteen, twentyfour, thirtytwo
-    cmp dword ptr [scratch + LAYOUT], 4
-    je \four
-    cmp dword ptr [scratch + LAYOUT], 16
-    jb \eight
-    je \sixteen
-    cmp dword ptr [scratch + LAYOUT], 24
-    je \twentyfour
-    jmp \thirtytwo
-.endm
-
-/* The first pass of a row: the vectors' states and block 0 begin. */
-.macro first_pass layout
-    \layout\()_begin
-    integer_begin
-.endm
-
-/* ---- First pass: what runs beside the first chunk's rounds ------------------------------------------------------ */
+/* ---- First pass: what runs beside the vectors' rounds ----------------------------------------------------------- */
 
 /* One block in integer registers: rows a, b, d in registers, row c in memory. */
 #define a0 eax
@@ -578,13 +495,9 @@
     .irp part, 0, 1, 2
     set (3*\third + \part), \half, 0, 1, 2, 3
     integer_part \part, \a, \b, \c, \d
-    pace
-    .endr
-.endm
-
-.macro pace
     .rept PACE
     nop
+    .endr
     .endr
 .endm
 
@@ -598,11 +511,6 @@
     four_quarter 2, 1, a2, b3, 0, d1
     four_quarter 3, 1, a3, b0, 1, d2
 .endm
-
-#define keep r10      /* a mask a step: lanes that already hold their power */
-#define from_row r11
-#define to_row r12
-#define step_bytes r13 /* bytes a step */
 
 /* Registers of what follows block 0: r, 5/4 r1, a power of r. */
 #define r0 r14
@@ -661,109 +569,138 @@
     vpbroadcastq lo2{k1}, rbx
 .endm
 
-/* All lanes times the power that stands in lane 0 of the row from R8 on. With lanes kept as `keep` says, three steps
- * give
+/* Block 0 is ready: its first half is r and s (RFC 8439, 2.6), or an earlier part has left them. */
+.macro one_time_key
+    mov rdi, [scratch + SAVED_ARGS]
+    add a0, 0x61707865                                                          /* "expa" */
+    add a1, 0x3320646e                                                          /* "nd 3" */
+    add a2, 0x79622d32                                                          /* "2-by" */
+    add a3, 0x6b206574                                                          /* "te k" */
+    shl rbx, 32
+    shl rdx, 32
+    lea r0, [rax + rbx]
+    lea r1, [rcx + rdx]
+    mov rdx, [scratch + SAVED_CONSTS]
+    mov rcx, [rdi + SEALANE_ARG_KEY]
+    add r8d, [rcx]
+    add r9d, [rcx + 4]
+    add r10d, [rcx + 8]
+    add r11d, [rcx + 12]
+    shl r9, 32
+    shl r11, 32
+    or r8, r9
+    or r10, r11
+    and r0, [rdx + CLAMP]
+    and r1, [rdx + CLAMP + 8]
+    test dword ptr [rdi + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
+    jnz 1f
+    mov rbx, [rdi + SEALANE_ARG_STATE]
+    mov r0, [rbx + SEALANE_STATE_R]
+    mov r1, [rbx + SEALANE_STATE_R + 8]
+    mov r8, [rbx + SEALANE_STATE_S]
+    mov r10, [rbx + SEALANE_STATE_S + 8]
+1:  mov [scratch + RKEY], r0
+    mov [scratch + RKEY + 8], r1
+    mov [scratch + SKEY], r8
+    mov [scratch + SKEY + 8], r10
+.endm
+
+#define keep r10d     /* lanes that already hold their power */
+#define latest r11    /* scratch, less 64 bytes for each eight powers above r^8: the latest ones are at R8 from here */
+#define before r12    /* bytes from the latest eight down to the next */
+#define steps r14d    /* steps that are left */
+
+/* r^4 r^3 r^2 r, twice, in the row from R8 on; zeroes behind it. Three steps of more_powers give the others:
  *   4 3 2 1 4 3 2 1 -> 8 7 6 5 4 3 2 1 -> 16 .. 9 -> 24 .. 17
  */
-.macro power part
-    .if \part == 0
-    clear_lo
-    .elseif \part == 1
-    clear_hi
-    kmovw k1, r10d
-    shr keep, 8
-    .elseif \part == 2
-    vmovdqa64 vx, [from_row + POWERS + R8]
-    movzx eax, r13b
-    shr step_bytes, 8
-    .elseif \part >= 3 && \part <= 5
-    times 0, (\part - 3), vx, scratch, R8, 1
-    .elseif \part == 6
-    vmovdqa64 vx, [from_row + POWERS + 1*ROW + R8]
-    sub to_row, rax
-    .elseif \part >= 7 && \part <= 9
-    times 1, (\part - 7), vx, scratch, R8, 1
-    .elseif \part == 10
-    vmovdqa64 vx, [from_row + POWERS + 2*ROW + R8]
-    .elseif \part >= 11 && \part <= 13
-    times 2, (\part - 11), vx, scratch, R8, 1
-    .elseif \part >= 14 && \part <= 19
-    carry (\part - 14)
-    .elseif \part == 20
-    vpblendmq lo0{k1}, lo0, [from_row + POWERS + R8]
-    vpblendmq lo1{k1}, lo1, [from_row + POWERS + 1*ROW + R8]
-    vpblendmq lo2{k1}, lo2, [from_row + POWERS + 2*ROW + R8]
-    .elseif \part == 21
+.macro first_powers
+    mov r13, [rdx + MASK44]
+    mov s1, r1
+    shr s1, 2
+    add s1, r1
+    mov p0, r0
+    mov p1, r1
+    xor ecx, ecx
+    power_lanes 0xff
+    power_times_r
+    power_lanes 0x44
+    power_times_r
+    power_lanes 0x22
+    power_times_r
+    power_lanes 0x11
+    mov consts, [scratch + SAVED_CONSTS]
+    mov args, [scratch + SAVED_ARGS]
+    mov latest, scratch
+    save_powers
+    clear 30
+    .irp i, 0, 1, 2, 3, 4
+    vmovdqa64 [scratch + POWERS + \i*ROW + R8 + 64], vx
+    .endr
+    mov keep, 0xf0
+    xor r12d, r12d                                                              /* the first step stays in place */
+    mov steps, 3
+.endm
+
+/* The latest powers: lo, and 20 times its upper limbs. */
+.macro save_powers
     clear 27
     clear 28
     vpmadd52luq hi0, lo1, qword ptr [consts + FOLD132]{1to8}
     vpmadd52luq hi1, lo2, qword ptr [consts + FOLD132]{1to8}
-    .elseif \part == 22
-    vmovdqa64 [to_row + POWERS + R8], lo0
-    vmovdqa64 [to_row + POWERS + 1*ROW + R8], lo1
-    vmovdqa64 [to_row + POWERS + 2*ROW + R8], lo2
-    mov from_row, to_row
-    .elseif \part == 23
-    vmovdqa64 [to_row + POWERS + 3*ROW + R8], hi0
-    vmovdqa64 [to_row + POWERS + 4*ROW + R8], hi1
-    .endif
+    vmovdqa64 [latest + POWERS + R8], lo0
+    vmovdqa64 [latest + POWERS + 1*ROW + R8], lo1
+    vmovdqa64 [latest + POWERS + 2*ROW + R8], lo2
+    vmovdqa64 [latest + POWERS + 3*ROW + R8], hi0
+    vmovdqa64 [latest + POWERS + 4*ROW + R8], hi1
 .endm
 
-.macro power_all
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23
-    power \i
-    .endr
-.endm
-
-/* The ten double rounds of a chunk. Most of what goes with them stands once, at .Lbeside; where two integer double
- * rounds at once would hold up the vector units, each goes into a half.
- */
-.macro rounds layout, halves
-.L\layout:
-    \layout\()_round 0
-    .if \halves
-    test byte ptr [scratch + PLAN], PLAN_KEY
-    jz 1f
-    integer_double_round
-    jmp .L\layout\()_half
-1:
-    .endif
-    test byte ptr [scratch + PLAN], PLAN_TASKS
-    jnz .Lbeside
-.L\layout\()_half:
-    \layout\()_round 1
-    .if \halves
-    test byte ptr [scratch + PLAN], PLAN_TWO
-    jz 2f
-    integer_double_round
-2:
-    .endif
-    shr qword ptr [scratch + PLAN], 6
-    jnz .L\layout
-.endm
-
-/* One step of 8 blocks, the 16-byte blocks of vx and vt, in the lanes k3; mode tells what becomes of ACC. */
-.macro single
-    vpunpcklqdq lo0, vx, vt
-    vpunpckhqdq vt, vx, vt
-    vpsrlq lo1, lo0, 44
-    vpandq lo0, lo0, qword ptr [consts + MASK44]{1to8}
-    vpsrlq lo2, vt, 24
-    vpsllq vt, vt, 20
-    vpternlogq lo1, vt, qword ptr [consts + MASK44]{1to8}, 0xa8
-    vporq lo2{k3}, lo2, qword ptr [consts + PAD]{1to8}
-    cmp mode, MODE_MULTIPLY
-    jne 4f
+/* The latest powers, but for the lanes that are kept, times the one at R8: the next ones, `before` bytes below. */
+.macro more_powers
+    clear_lo
     clear_hi
-    vmovdqa64 vx, [scratch + ACC]                                               /* h r^8 + m */
-    times_all 0, vx, scratch, R8, 1
-    vmovdqa64 vx, [scratch + ACC + 64]
-    times_all 1, vx, scratch, R8, 1
-    vmovdqa64 vx, [scratch + ACC + 128]
-    times_all 2, vx, scratch, R8, 1
-    carry_all
-4:  save_acc lo0, lo1, lo2
-    mov mode, MODE_MULTIPLY
+    kmovw k1, keep
+    vmovdqa64 vx, [latest + POWERS + R8]
+    times 0, vx, scratch, R8, 1
+    vmovdqa64 vx, [latest + POWERS + 1*ROW + R8]
+    times 1, vx, scratch, R8, 1
+    vmovdqa64 vx, [latest + POWERS + 2*ROW + R8]
+    times 2, vx, scratch, R8, 1
+    carry
+    vpblendmq lo0{k1}, lo0, [latest + POWERS + R8]
+    vpblendmq lo1{k1}, lo1, [latest + POWERS + 1*ROW + R8]
+    vpblendmq lo2{k1}, lo2, [latest + POWERS + 2*ROW + R8]
+    sub latest, before
+    save_powers
+    xor keep, keep
+    mov r12d, 64
+.endm
+
+/* The first pass of 8, 16 or 24 blocks: ten double rounds, and beside them block 0, the key and the powers of r.
+ * Block 0's ten need the time of six of the vectors': two go with one where BESIDE has a bit, else one. Its highest bit
+ * ends the loop.
+ */
+#define BESIDE 0x6d   /* 1 101 101, from the right: 2 1 2, 2 1 2 */
+.macro first_pass layout
+    \layout\()_begin
+    integer_begin
+    mov dword ptr [scratch + COUNT], BESIDE
+2:  \layout\()_round 0
+    integer_double_round
+    \layout\()_round 1
+    shr dword ptr [scratch + COUNT], 1
+    jnc 3f
+    integer_double_round
+3:  cmp dword ptr [scratch + COUNT], 1
+    jne 2b
+    one_time_key
+    first_powers
+4:  \layout\()_round 0
+    more_powers
+    \layout\()_round 1
+    dec steps
+    jnz 4b
+    \layout\()_round 0
+    \layout\()_round 1
 .endm
 
 .macro save_acc l0, l1, l2
@@ -772,13 +709,28 @@
     vmovdqa64 [scratch + ACC + 128], \l2
 .endm
 
-/* Block i of the half of a chunk whose keystream is in registers 0 to 15; the last may be incomplete. */
-.macro apply block
-    vmovdqa64 vx, zmm\block
-    cmp chunk, 64*\block + 64
-    jb .Lapply_partial
-    vpxorq vx, vx, [src + 64*\block]
-    vmovdqu64 [dst + 64*\block], vx
+/* Registers 16 to 31 wait until the first half has been applied. */
+.macro save_second_half
+    .irp i, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
+    vmovdqa64 [scratch + SECOND + 64*(\i - 16)], zmm\i
+    .endr
+.endm
+
+/* h := h r^8 + m, of the next 8 blocks at mac. */
+.macro step_of_8
+    vmovdqu64 vx, [mac]
+    vmovdqu64 vy, [mac + 64]
+    limbs vx, vy, lo0, lo1, lo2
+    clear_hi
+    times 0, h0, scratch, R8, 1
+    times 1, h1, scratch, R8, 1
+    times 2, h2, scratch, R8, 1
+    carry
+    vmovdqa64 h0, lo0
+    vmovdqa64 h1, lo1
+    vmovdqa64 h2, lo2
+    add mac, 128
+    sub mleft, 128
 .endm
 
 /* lo + 2^52 hi += v * y. */
@@ -821,6 +773,23 @@
     vporq vz, vz, qword ptr [consts + PAD]{1to8}
 .endm
 
+/* The tag, of h in rax, r11, mleft: h mod p + s. */
+.macro write_tag
+    mov rbx, rax                                                                /* h - p, if that is not negative */
+    mov mac, r11
+    add rbx, 5
+    adc mac, 0
+    adc mleft, 0
+    shr mleft, 2
+    cmovnz rax, rbx
+    cmovnz r11, mac
+    mov rbx, [args + SEALANE_ARG_TAG]
+    add rax, [scratch + SKEY]
+    adc r11, [scratch + SKEY + 8]
+    mov [rbx], rax
+    mov [rbx + 8], r11
+.endm
+
 /* ---------------------------------------------------------------------------------------------------------------- */
 
     scratch_end SECOND + 16*64
@@ -847,88 +816,48 @@
     mov [scratch + NONCE], ecx
     mov [scratch + NONCE + 4], rax
     mov [scratch + NONCE + 12], r8d
-    mov [scratch + NONCE_COPY], rax
-    mov [scratch + NONCE_COPY + 8], r8d
 
-    /* The first pass, by the table of size classes. Ten integer double rounds need the time of six of the shorter
-     * layouts; the last four go with the powers of r. In the longest layout no vector register is free for these.
-     */
-    mov dword ptr [scratch + PASS], 0
+    /* The class. */
     mov r9, [args + SEALANE_ARG_BYTES]
-    choose_layout
-    ja .Lfirst_thirtytwo
-    cmp r9, FOUR_BYTES
-    jbe .Lfirst_four
-.Lfirst_eight:
-    movabs rax, PLAN_FIRST
-    mov [scratch + PLAN], rax
+    cmp r9, TWENTYFOUR_BYTES
+    ja .Lthirtytwo
     cmp r9, SIXTEEN_BYTES
-    ja .Lfirst_twentyfour
+    ja .Ltwentyfour
     cmp r9, EIGHT_BYTES
-    ja .Lfirst_sixteen
-    first_pass eight
-    rounds eight, 0
-    jmp .Lfirst_done
-.Lfirst_twentyfour:
-    first_pass twentyfour
-    rounds twentyfour, 1
-    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jz .Lfirst_done                                                           /* sealed at once, while Poly1305 waits */
-    .irp i, 16, 17, 18, 19, 20, 21, 22, 23
-    vmovdqa64 [scratch + SECOND + 64*(\i - 16)], zmm\i
-    .endr
-    jmp .Lfirst_done
-.Lfirst_thirtytwo:
-    movabs rax, PLAN_LONG
-    mov [scratch + PLAN], rax
-    first_pass thirtytwo
-    jmp .Lthirtytwo
-.Lfirst_sixteen:
-    first_pass sixteen
-    rounds sixteen, 1
-    cmp dword ptr [scratch + PASS], 0
-    je .Lfirst_done
-    jmp .Lkeystream
-
-    rounds thirtytwo, 0
-    .irp i, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
-    vmovdqa64 [scratch + SECOND + 64*(\i - 16)], zmm\i
-    .endr
-    cmp dword ptr [scratch + PASS], 0
-    jne .Lkeystream
-    jmp .Lblock0_ready
-
-    /* A short packet, all at once: four blocks of keystream, Poly1305 in integer registers. */
-.Lfirst_four:
+    ja .Lsixteen
+    cmp r9, FOUR_BYTES
+    ja .Leight
     mov eax, [args + SEALANE_ARG_FLAGS]
     and eax, SEALANE_FLAG_FIRST + SEALANE_FLAG_LAST
     cmp eax, SEALANE_FLAG_FIRST + SEALANE_FLAG_LAST
-    jne .Lfirst_eight
+    jne .Leight
     cmp qword ptr [args + SEALANE_ARG_AD_BYTES], 64
-    ja .Lfirst_eight
-    mov dword ptr [scratch + LAYOUT], 4
-    mov dword ptr [scratch + PLAN], 10
+    ja .Leight
+    mov dword ptr [scratch + COUNT], 10
     test r9, r9
-    jz .Lfour_empty
-    first_pass four
-    lfence                                                                      /* see pace */
-.Lfour:
-    four_double_round
-    sub dword ptr [scratch + PLAN], 1
-    jnz .Lfour
-    jmp .Lblock0_ready
-.Lfour_empty:                                                                   /* no text: block 0 alone */
-    mov dword ptr [scratch + SECOND], 10
-    mov dword ptr [scratch + PLAN], 0
-    integer_begin
-    jmp .Lbeside_integer
-.Lfour_half:
-    sub dword ptr [scratch + SECOND], 1
-    jnz .Lbeside_integer
-    jmp .Lblock0_ready
+    jz .Lempty
 
-    /* r is there, in r0 and r1, and s in SKEY. What is authenticated is put together in SECOND: RFC 8439, 2.8. */
-.Lfour_ready:
+    /* A short packet, all at once: four blocks of keystream, Poly1305 in integer registers. */
+.Lfour:
+    row_d 3, ecx
+    set_rows 0, 1, 2
+    integer_begin
+    lfence                                                                      /* see four_quarter */
+.Lfour_rounds:
+    four_double_round
+    sub dword ptr [scratch + COUNT], 1
+    jnz .Lfour_rounds
+    jmp .Lshort
+.Lempty:                                                                        /* no text: block 0 alone */
+    integer_begin
+.Lempty_rounds:
+    integer_double_round
+    sub dword ptr [scratch + COUNT], 1
+    jnz .Lempty_rounds
+
+    /* What is authenticated is put together in SECOND: RFC 8439, 2.8. */
+.Lshort:
+    one_time_key
     mov args, [scratch + SAVED_ARGS]
     mov consts, [scratch + SAVED_CONSTS]
     mov key, [args + SEALANE_ARG_KEY]
@@ -938,8 +867,7 @@
     mov rbx, [args + SEALANE_ARG_AD_BYTES]
     mov r12, [args + SEALANE_ARG_AD]
     set_rows 28, 29, 30
-    vbroadcasti32x4 zmm31, [scratch + NONCE]
-    vpaddd zmm31, zmm31, [consts + LANES]
+    first_row_d
     set_end 0, 1, 2, 3
     mov rax, -1
     lea r13, [scratch + SECOND]
@@ -989,7 +917,7 @@
     mov rax, [args + SEALANE_ARG_TOTAL]
     mov [r13], rbx
     mov [r13 + 8], rax
-    mov [scratch + PLAN], r13
+    mov [scratch + LENGTHS], r13
     mov s1, r1
     shr s1, 2
     add s1, r1
@@ -1003,7 +931,7 @@
     adc p2, 1
     power_times_r
     add r13, 16
-    cmp r13, [scratch + PLAN]
+    cmp r13, [scratch + LENGTHS]
     jbe .Lfour_block
     clear 30
     .irp i, 0, 1, 2, 3
@@ -1013,112 +941,57 @@
     mov r11, p1
     mov mleft, p2
     mov args, [scratch + SAVED_ARGS]
-    jmp .Ltag
-
-    /* Beside the rounds. */
-.Lbeside:
-    test byte ptr [scratch + PLAN], PLAN_KEY
-    jz .Lbeside_power
-.Lbeside_integer:
-    integer_double_round
-    test byte ptr [scratch + PLAN], PLAN_TWO
-    jz .Lbeside_done
-    sub byte ptr [scratch + PLAN], PLAN_TWO
-    jmp .Lbeside_integer
-.Lbeside_power:
-    test byte ptr [scratch + PLAN], PLAN_END
-    jnz .Lblock0_ready
-.Lpower:
-    power_all
-    cmp dword ptr [scratch + LAYOUT], 32
-    je .Lthirtytwo_power
-.Lbeside_done:
-    by_layout .Lfour_half, .Leight_half, .Lsixteen_half, .Ltwentyfour_half, .Lthirtytwo_half
-.Lthirtytwo_power:
-    dec r14d
-    jnz .Lpower
-    jmp .Lfirst_done
-
-    /* Block 0 is ready: its first half is r and s (RFC 8439, 2.6). r, r^2, r^3, r^4 are made here. */
-.Lblock0_ready:
-    mov rdi, [scratch + SAVED_ARGS]
-    add a0, 0x61707865                                                          /* "expa" */
-    add a1, 0x3320646e                                                          /* "nd 3" */
-    add a2, 0x79622d32                                                          /* "2-by" */
-    add a3, 0x6b206574                                                          /* "te k" */
-    shl rbx, 32
-    shl rdx, 32
-    lea r0, [rax + rbx]
-    lea r1, [rcx + rdx]
-    mov rdx, [scratch + SAVED_CONSTS]
-    mov rcx, [rdi + SEALANE_ARG_KEY]
-    add r8d, [rcx]
-    add r9d, [rcx + 4]
-    add r10d, [rcx + 8]
-    add r11d, [rcx + 12]
-    shl r9, 32
-    shl r11, 32
-    or r8, r9
-    or r10, r11
-    and r0, [rdx + CLAMP]
-    and r1, [rdx + CLAMP + 8]
-    test dword ptr [rdi + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
-    jnz .Lkey
-    mov rbx, [rdi + SEALANE_ARG_STATE]
-    mov r0, [rbx + SEALANE_STATE_R]
-    mov r1, [rbx + SEALANE_STATE_R + 8]
-    mov r8, [rbx + SEALANE_STATE_S]
-    mov r10, [rbx + SEALANE_STATE_S + 8]
-.Lkey:
-    mov [scratch + RKEY], r0
-    mov [scratch + RKEY + 8], r1
-    mov [scratch + SKEY], r8
-    mov [scratch + SKEY + 8], r10
-    cmp dword ptr [scratch + LAYOUT], 4
-    je .Lfour_ready
-    mov r13, [rdx + MASK44]
-    mov s1, r1
-    shr s1, 2
-    add s1, r1
-    mov p0, r0
-    mov p1, r1
-    xor ecx, ecx
-    power_lanes 0xff
-    power_times_r
-    power_lanes 0x44
-    power_times_r
-    power_lanes 0x22
-    power_times_r
-    power_lanes 0x11
-    mov consts, [scratch + SAVED_CONSTS]
-    mov args, [scratch + SAVED_ARGS]
-    clear 27
-    clear 28
+    write_tag
     clear 30
-    vpmadd52luq hi0, lo1, qword ptr [consts + FOLD132]{1to8}
-    vpmadd52luq hi1, lo2, qword ptr [consts + FOLD132]{1to8}
-    vmovdqa64 [scratch + POWERS + R8], lo0
-    vmovdqa64 [scratch + POWERS + 1*ROW + R8], lo1
-    vmovdqa64 [scratch + POWERS + 2*ROW + R8], lo2
-    vmovdqa64 [scratch + POWERS + 3*ROW + R8], hi0
-    vmovdqa64 [scratch + POWERS + 4*ROW + R8], hi1
-    .irp i, 0, 1, 2, 3, 4
-    vmovdqa64 [scratch + POWERS + \i*ROW + R8 + 64], vx
-    .endr
-    mov r10d, 0xf0
-    mov r13d, 0x404000
-    mov from_row, scratch
-    mov to_row, scratch
-    mov r14d, 3
-    jmp .Lpower
+    vmovdqa64 [scratch + CWORDS], vx
+    jmp .Lfinish
 
-.Lfirst_done:
+    /* Up to 8 blocks. */
+.Leight:
+    first_pass eight
+    jmp .Lad
+
+    /* Up to 16 blocks. */
+.Lsixteen:
+    first_pass sixteen
+    jmp .Lad
+
+    /* Up to 24 blocks: sixteen vertically, eight horizontally. */
+.Ltwentyfour:
+    first_pass twentyfour
+    mov key, [args + SEALANE_ARG_KEY]
+    first_row_d
+    vbroadcasti32x4 zmm24, [consts + SIXTEEN]
+    vpaddd zmm31, zmm31, zmm24
+    eight_end 16, 17, 18, 19, 20, 21, 22, 23
+    jmp .Lad
+
+    /* More: 32 blocks a pass. No vector register is free for the powers of r, so they are made behind the rounds. */
+.Lthirtytwo:
+    thirtytwo_begin
+    integer_begin
+    mov dword ptr [scratch + COUNT], 10
+.Lthirtytwo_beside_block0:
+    thirtytwo_round 0
+    integer_double_round
+    thirtytwo_round 1
+    sub dword ptr [scratch + COUNT], 1
+    jnz .Lthirtytwo_beside_block0
+    save_second_half
+    one_time_key
+    first_powers
+.Lthirtytwo_powers:
+    more_powers
+    dec steps
+    jnz .Lthirtytwo_powers
+
+.Lad:
     mov src, [args + SEALANE_ARG_IN]
     mov dst, [args + SEALANE_ARG_OUT]
     mov text_left, [args + SEALANE_ARG_BYTES]
     clear_lo
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_FIRST
-    jnz .Lad
+    jnz .Lad_first
 
     /* The accumulator of an earlier part. */
     mov mode, MODE_ADD
@@ -1143,9 +1016,9 @@
     /* The associated data, padded to blocks: RFC 8439, 2.8. Eight blocks a step; the first step takes what is over, in
      * the highest lanes. The window of 128 bytes at rbx has associated data from byte r11 on, up to byte r13.
      */
-.Lad:
+.Lad_first:
     save_acc lo0, lo1, lo2
-    mov mode, MODE_ZERO
+    mov mode, MODE_ADD
     mov r13, [args + SEALANE_ARG_AD_BYTES]
     test r13, r13
     jz .Lad_done
@@ -1188,7 +1061,27 @@
     kmovq k2, rax
     vmovdqu8 vx{k1}{z}, [rbx]
     vmovdqu8 vt{k2}{z}, [rbx + 64]
-    single
+    vpunpcklqdq lo0, vx, vt
+    vpunpckhqdq vt, vx, vt
+    vpsrlq lo1, lo0, 44
+    vpandq lo0, lo0, qword ptr [consts + MASK44]{1to8}
+    vpsrlq lo2, vt, 24
+    vpsllq vt, vt, 20
+    vpternlogq lo1, vt, qword ptr [consts + MASK44]{1to8}, 0xa8
+    vporq lo2{k3}, lo2, qword ptr [consts + PAD]{1to8}
+    cmp mode, MODE_MULTIPLY
+    jne .Lad_save
+    clear_hi
+    vmovdqa64 vx, [scratch + ACC]                                               /* h r^8 + m */
+    times 0, vx, scratch, R8, 1
+    vmovdqa64 vx, [scratch + ACC + 64]
+    times 1, vx, scratch, R8, 1
+    vmovdqa64 vx, [scratch + ACC + 128]
+    times 2, vx, scratch, R8, 1
+    carry
+.Lad_save:
+    save_acc lo0, lo1, lo2
+    mov mode, MODE_MULTIPLY
     add rbx, 128
     xor r11d, r11d
     mov eax, 0xff
@@ -1199,31 +1092,80 @@
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     cmovnz mac, src
 
-    /* 16 blocks of text or fewer; their keystream, before the last addition, is in registers 0 to 15. Seal: encrypt,
-     * then authenticate; open: the other way round.
+    /* The rounds of 8 blocks, or of the first 16, end as keystream in registers 0 to 15; 16 to 23 have that of the
+     * other 8 of 24.
      */
 .Lkeystream:
     mov key, [args + SEALANE_ARG_KEY]
-    mov ecx, SIXTEEN_BYTES
-    cmp text_left, chunk
-    cmovb chunk, text_left
-    cmp dword ptr [scratch + LAYOUT], 8
-    je .Leight_end
+    cmp qword ptr [args + SEALANE_ARG_BYTES], EIGHT_BYTES
+    ja .Lsixteen_end
+    first_row_d
+    eight_end 0, 1, 2, 3, 4, 5, 6, 7
+    jmp .Ltext
+.Lsixteen_end:
     sixteen_end
-    jmp .Lkeystream_ready
-.Leight_end:
-    eight_end
-.Lkeystream_ready:
+.Ltext:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
     jz .Lapply
     lea mleft, [src + text_left]
-    lea enough, [src + chunk]
+    lea enough, [src + THIRTYTWO_BYTES]
     sub mleft, mac
+    cmp text_left, SIXTEEN_BYTES
+    jbe .Lauthenticate
+    cmp qword ptr [args + SEALANE_ARG_BYTES], TWENTYFOUR_BYTES
+    ja .Lauthenticate                                                           /* the second half is in SECOND */
+    .irp i, 16, 17, 18, 19, 20, 21, 22, 23
+    vmovdqa64 [scratch + SECOND + 64*(\i - 16)], zmm\i
+    .endr
     jmp .Lauthenticate
 
+    /* The pass has been authenticated, and is opened. Poly1305 has used the registers from 16 on. */
+.Lauthenticated:
+    cmp text_left, SIXTEEN_BYTES
+    jbe .Lapply
+    cmp qword ptr [args + SEALANE_ARG_BYTES], TWENTYFOUR_BYTES
+    ja .Lapply                                                                  /* it still is */
+    vpxord xmm31, xmm31, xmm31
+    .irp i, 16, 17, 18, 19, 20, 21, 22, 23
+    vmovdqa64 zmm\i, [scratch + SECOND + 64*(\i - 16)]
+    vmovdqa64 [scratch + SECOND + 64*(\i - 16)], zmm31
+    .endr
+
 .Lapply:
+    mov chunk, text_left
+    cmp text_left, SIXTEEN_BYTES
+    jbe .Lapply_blocks                                                          /* registers 0 to 15 */
+    cmp qword ptr [args + SEALANE_ARG_BYTES], TWENTYFOUR_BYTES
+    jbe .Lapply_blocks                                                          /* to 23 */
+
+    /* Of 32 blocks the first half. Then the second half's states become keystream. */
     .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    apply \i
+    vpxorq zmm\i, zmm\i, [src + 64*\i]
+    vmovdqu64 [dst + 64*\i], zmm\i
+    .endr
+    add src, SIXTEEN_BYTES
+    add dst, SIXTEEN_BYTES
+    sub text_left, SIXTEEN_BYTES
+    add dword ptr [scratch + NONCE], 16
+    vpxord xmm31, xmm31, xmm31
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    vmovdqa64 zmm\i, [scratch + SECOND + 64*\i]
+    vmovdqa64 [scratch + SECOND + 64*\i], zmm31
+    .endr
+    mov key, [args + SEALANE_ARG_KEY]
+    sixteen_end
+    mov ecx, SIXTEEN_BYTES
+    cmp text_left, chunk
+    cmovb chunk, text_left
+
+    /* Block i has its keystream in register i; the last block may be incomplete. */
+.Lapply_blocks:
+    .irp i, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23
+    vmovdqa64 vx, zmm\i
+    cmp chunk, 64*\i + 64
+    jb .Lapply_partial
+    vpxorq vx, vx, [src + 64*\i]
+    vmovdqu64 [dst + 64*\i], vx
     .endr
     jmp .Lapplied
 .Lapply_partial:
@@ -1244,67 +1186,16 @@
     add src, chunk
     add dst, chunk
     sub text_left, chunk
+    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
+    jnz .Lopened
     mov mleft, dst
     sub mleft, mac
     mov enough, -1
-    test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jnz .Lopened
-    cmp dword ptr [scratch + LAYOUT], 24
-    jne .Lauthenticate
-    set_copy 0, 1, 2, 16, 17, 18
-    set_copy 3, 4, 5, 19, 20, 21
-    vmovdqa64 zmm6, zmm22
-    vmovdqa64 zmm7, zmm23
-    jmp .Lsecond
-.Lopened:
-    test text_left, text_left
-    jz .Lfinish
-
-    /* The other half of the chunk, or the next pass. */
-.Lnext:
-    cmp dword ptr [scratch + LAYOUT], 16
-    jbe .Lnext_pass
-    vpxord xmm31, xmm31, xmm31
-    .irp i, 0, 1, 2, 3, 4, 5, 6, 7
-    vmovdqa64 zmm\i, [scratch + SECOND + 64*\i]
-    vmovdqa64 [scratch + SECOND + 64*\i], zmm31
-    .endr
-    cmp dword ptr [scratch + LAYOUT], 24
-    je .Lsecond
-    .irp i, 8, 9, 10, 11, 12, 13, 14, 15
-    vmovdqa64 zmm\i, [scratch + SECOND + 64*\i]
-    vmovdqa64 [scratch + SECOND + 64*\i], zmm31
-    .endr
-.Lsecond:
-    add dword ptr [scratch + NONCE], 16
-    sub dword ptr [scratch + LAYOUT], 16
-    jmp .Lkeystream
-.Lnext_pass:
-    add dword ptr [scratch + NONCE], 16
-    mov dword ptr [scratch + PASS], 1
-    mov key, [args + SEALANE_ARG_KEY]
-    movabs rax, PLAN_NEXT
-    mov [scratch + PLAN], rax
-    mov eax, 32
-    mov ebx, 16
-    mov ecx, [scratch + NONCE]
-    cmp text_left, SIXTEEN_BYTES
-    cmovbe eax, ebx
-    mov [scratch + LAYOUT], eax
-    lea rbx, [scratch + NONCE + 4]
-    ja .Lnext_thirtytwo
-    sixteen_begin
-    jmp .Lsixteen
-.Lnext_thirtytwo:
-    thirtytwo_begin
-    jmp .Lthirtytwo
 
     /* Of mleft bytes at mac the ones up to `enough`, or all whole steps. The first step of 8 blocks costs no
      * multiplication, so it is a short one.
      */
 .Lauthenticate:
-    cmp mode, MODE_DONE
-    je .Lapply
     vmovdqa64 h0, [scratch + ACC]
     vmovdqa64 h1, [scratch + ACC + 64]
     vmovdqa64 h2, [scratch + ACC + 128]
@@ -1336,19 +1227,19 @@
     vmovdqu64 vx, [mac]
     vmovdqu64 vy, [mac + 64]
     limbs vx, vy, vx, vy, vz
-    times_all 0, vx, scratch, R16, 1
-    times_all 1, vy, scratch, R16, 1
-    times_all 2, vz, scratch, R16, 1
+    times 0, vx, scratch, R16, 1
+    times 1, vy, scratch, R16, 1
+    times 2, vz, scratch, R16, 1
     vmovdqu64 vx, [mac + 128]
     vmovdqu64 vy, [mac + 192]
     limbs vx, vy, vx, vy, vz
-    times_all 0, vx, scratch, R8, 1
-    times_all 1, vy, scratch, R8, 1
-    times_all 2, vz, scratch, R8, 1
-    times_all 0, h0, scratch, R24, 1
-    times_all 1, h1, scratch, R24, 1
-    times_all 2, h2, scratch, R24, 1
-    carry_all
+    times 0, vx, scratch, R8, 1
+    times 1, vy, scratch, R8, 1
+    times 2, vz, scratch, R8, 1
+    times 0, h0, scratch, R24, 1
+    times 1, h1, scratch, R24, 1
+    times 2, h2, scratch, R24, 1
+    carry
     vmovdqa64 h0, lo0
     vmovdqa64 h1, lo1
     vmovdqa64 h2, lo2
@@ -1368,30 +1259,52 @@
     save_acc h0, h1, h2
     jmp .Lnext
 .Lauthenticated_open:
-    cmp text_left, SIXTEEN_BYTES                                               /* what is left will not do for a step */
+    cmp text_left, THIRTYTWO_BYTES
     jbe .Llast
+.Lauthenticate_pass:                                                      /* near the end there may be no 24 blocks */
     cmp mac, enough
-    jb .Llast
+    jae .Lauthenticated_pass
+    step_of_8
+    jmp .Lauthenticate_pass
+.Lauthenticated_pass:
     save_acc h0, h1, h2
     jmp .Lapply
 
-    /* The last chunk: at most 16 blocks are left, the block of lengths among them. */
+.Lopened:
+    test text_left, text_left
+    jz .Lfinish
+
+    /* The next pass. */
+.Lnext:
+    add dword ptr [scratch + NONCE], 16
+    mov key, [args + SEALANE_ARG_KEY]
+    mov ecx, [scratch + NONCE]
+    lea rbx, [scratch + NONCE + 4]
+    mov eax, 10
+    cmp text_left, SIXTEEN_BYTES
+    ja .Lnext_thirtytwo
+    sixteen_begin
+.Lnext_sixteen_rounds:
+    sixteen_round 0
+    sixteen_round 1
+    dec eax
+    jnz .Lnext_sixteen_rounds
+    jmp .Lsixteen_end
+.Lnext_thirtytwo:
+    thirtytwo_begin
+.Lnext_thirtytwo_rounds:
+    thirtytwo_round 0
+    thirtytwo_round 1
+    dec eax
+    jnz .Lnext_thirtytwo_rounds
+    save_second_half
+    jmp .Lsixteen_end
+
+    /* All text is there: at most 16 blocks are left to the end, the block of lengths among them. */
 .Llast:
     cmp mleft, 240
     jbe .Llast_blocks
-    vmovdqu64 vx, [mac]
-    vmovdqu64 vy, [mac + 64]
-    limbs vx, vy, lo0, lo1, lo2
-    clear_hi
-    times_all 0, h0, scratch, R8, 1                                             /* h r^8 + m */
-    times_all 1, h1, scratch, R8, 1
-    times_all 2, h2, scratch, R8, 1
-    carry_all
-    vmovdqa64 h0, lo0
-    vmovdqa64 h1, lo1
-    vmovdqa64 h2, lo2
-    add mac, 128
-    sub mleft, 128
+    step_of_8
     jmp .Llast
 .Llast_blocks:
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
@@ -1444,15 +1357,15 @@
     vpaddq vy, vy, h1
     vpaddq vz, vz, h2
 .Llast_first:
-    times_all 0, vx, rbx, 8*32, 0                                               /* m blocks: r^m .. */
-    times_all 1, vy, rbx, 8*32, 0
-    times_all 2, vz, rbx, 8*32, 0
+    times 0, vx, rbx, 8*32, 0                                               /* m blocks: r^m .. */
+    times 1, vy, rbx, 8*32, 0
+    times 2, vz, rbx, 8*32, 0
     cmp mleft, 8
     jbe .Llast_sum
     natural_limbs pad, more
-    times_all 0, vx, rbx, 8*40, 0                                               /* r^(m-8) .. */
-    times_all 1, vy, rbx, 8*40, 0
-    times_all 2, vz, rbx, 8*40, 0
+    times 0, vx, rbx, 8*40, 0                                               /* r^(m-8) .. */
+    times 1, vy, rbx, 8*40, 0
+    times 2, vz, rbx, 8*40, 0
 .Llast_sum:
     cmp mode, MODE_MULTIPLY
     jne .Llast_fold
@@ -1541,37 +1454,18 @@
     cmovz eax, [rbx + SEALANE_STATE_COUNTER]
     add rax, r11
     mov [rbx + SEALANE_STATE_COUNTER], rax
-    jmp .Lauthenticated
+    jmp .Lwipe
 .Ltag:
-    mov rbx, rax                                                                /* h - p, if that is not negative */
-    mov mac, r11
-    add rbx, 5
-    adc mac, 0
-    adc mleft, 0
-    shr mleft, 2
-    cmovnz rax, rbx
-    cmovnz r11, mac
-    mov rbx, [args + SEALANE_ARG_TAG]
-    add rax, [scratch + SKEY]
-    adc r11, [scratch + SKEY + 8]
-    mov [rbx], rax
-    mov [rbx + 8], r11
-.Lauthenticated:
+    write_tag
+.Lwipe:
     clear 30
     vmovdqa64 [scratch + CWORDS], vx
-    mov mode, MODE_DONE
-    cmp dword ptr [scratch + LAYOUT], 4
-    je .Lfinish
-    lea mac, [src + text_left]
     test dword ptr [args + SEALANE_ARG_FLAGS], SEALANE_FLAG_OPEN
-    jnz .Lapply
+    jnz .Lauthenticated
 
 .Lfinish:
     vpxor xmm0, xmm0, xmm0
-    vmovdqa [scratch + NONCE], xmm0
-    vmovdqa [scratch + NONCE + 16], xmm0
-    vmovdqa [scratch + NONCE + 32], xmm0
-    vmovdqa [scratch + NONCE_COPY], xmm0
+    vmovdqa64 [scratch + NONCE], zmm0                                           /* and the pointers, and COUNT */
     vmovdqa64 [scratch + PARTIAL], zmm0
     vzeroupper
     endfunction

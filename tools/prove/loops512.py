@@ -31,15 +31,14 @@ LEFT = 10  # r10
 
 
 def head(kernel):
-    """Where the next pass begins: where the counter goes on and PASS is set."""
+    """Where the next pass begins, which is where the counter goes on for the last time in the code."""
     if kernel.head is None:
-        pc, before = 0, None
+        pc = 0
         while pc < len(kernel.code):
             insn = kernel.isa.decode(kernel.code, pc)
-            text = f"{insn.mnemonic} {insn.op_str}"
-            if text == "mov dword ptr [rsi + 0x11c], 1":
-                kernel.head = before
-            before, pc = pc, pc + insn.size
+            if f"{insn.mnemonic} {insn.op_str}" == "add dword ptr [rsi + 0x100], 0x10":
+                kernel.head = pc
+            pc += insn.size
     return kernel.head
 
 
@@ -139,7 +138,7 @@ def start(kernel, shape, state, bounds, mac, ahead, left, more=0):
     else:
         texts = ([] if not opens else before) + [(0, read, True, False)], ([] if opens else before) + [(0, ahead, not opens, True)]
     call = Part(kernel, shape, texts)
-    call.set_arguments(symbol("ad bytes", 64), linear.Base("total", 1, LONGEST) + 0)
+    call.set_arguments(symbol("ad bytes", 64), linear.Base("total", LEAST, LONGEST) + 0)
     m = call.machine
     m.general = [terms.undefined(64)] * 16
     for cell, v in state.items():
@@ -261,7 +260,7 @@ def leave(kernel, shape, state, phase, rest, folder=None):
     flags, opens, _ = shape
     bounds, mac, at = state.phases[phase]
     call, source, behind, r, s, h = start(kernel, shape, at, bounds, mac, rest, const(rest, 64))
-    total = linear.Base("total", rest, LONGEST) + 0
+    total = linear.Base("total", PASS + rest, LONGEST) + 0  # a pass has been
     call.set_arguments(symbol("ad bytes", 64), total)
     call.go(head(kernel), None)
     call.left_behind()
