@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/sealane/sealane/internal/aead"
+	"github.com/sealane/sealane/internal/alias"
 	"github.com/sealane/sealane/internal/kernel"
 )
 
@@ -186,8 +187,7 @@ func (c *Cipher) authenticate(nonce *[12]byte, tag *[Overhead]byte, in []byte) {
 }
 
 func checkOverlap(x, y []byte) {
-	x0, y0 := uintptr(unsafe.Pointer(unsafe.SliceData(x))), uintptr(unsafe.Pointer(unsafe.SliceData(y)))
-	if x0 != y0 && x0 < y0+uintptr(len(y)) && y0 < x0+uintptr(len(x)) {
+	if alias.Inexact(x, y) {
 		panic("openssh: invalid buffer overlap")
 	}
 }

@@ -2,10 +2,8 @@ package dispatch
 
 import _ "unsafe" // for linkname
 
-// The auxiliary vector: pairs of a tag and a value that the system gives a program (getauxval(3)). The runtime keeps it,
-// where there is one, for packages such as x/sys/cpu: also for programs that may not read /proc/self/auxv, as those that
-// were started with more rights than their user has. x/sys/unix reads it in the same way, but the standard library, whose
-// programs sealane build --std puts this package into, cannot import that module.
+// auxiliaryVector is the runtime's copy of the auxiliary vector (getauxval(3)): pairs of a tag and a value. x/sys has it
+// too, but sealane build --std puts this package into the standard library, which cannot import modules.
 //
 //go:linkname auxiliaryVector runtime.getAuxv
 func auxiliaryVector() []uintptr
