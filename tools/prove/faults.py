@@ -43,7 +43,8 @@ def of_bytes(*sizes, flags=(FIRST | LAST,)):
 ABI = "abi"
 SOME = of_bytes(0, 10, 64, 65)
 SSSE3, NEON, BATCH = "x86_64/chacha20poly1305_ssse3", "aarch64/chacha20poly1305_neon", "x86_64/chacha20poly1305_batch_avx2"
-GCM_SSSE3, FUNCTION = "x86_64/aesgcm_ssse3", of_bytes(17)
+# Of AES-GCM by lookups one call takes ten seconds: that of AES-128 which opens.
+GCM_SSSE3, LOOKUPS = "x86_64/aesgcm_ssse3", lambda s: of_bytes(17)(s) and s.opens and s.bits == 128
 
 FAULTS = [
     Fault("in place: a load behind a store, texts of 8 to 15 bytes", SSSE3,
@@ -134,9 +135,9 @@ FAULTS = [
                                                              ".irp n, 6, 7, 8, 9, 10, 11, 12, 13, 14\n    win64_save_vector")], ABI),
     Fault("AArch64: two pairs in one slot", NEON, [(MACROS, r"\\do x25, x26, 25, 112", r"\\do x25, x26, 25, 96")], ABI),
     Fault("32-bit ARM: registers restored in another order", "arm/chacha20poly1305_neon", [(MACROS, r"pop \{r4-r9, r11\}", "pop {r4-r8, r11, r12}")], ABI),
-    Fault("AES by lookups: a byte of SubBytes", GCM_SSSE3, [("x86_64/aes_ssse3.h", "0xc9, 0x98", "0xc9, 0x99")], FUNCTION),
-    Fault("GHASH by lookups: a byte of the reduction", GCM_SSSE3, [("x86_64/aesgcm_ssse3.S", "0x00, 0x1c, 0x38", "0x00, 0x1d, 0x38")], FUNCTION),
-    Fault("GHASH by lookups: a byte is lost", GCM_SSSE3, [("x86_64/aesgcm_ssse3.S", "palignr xmm3, xmm2, 15", "palignr xmm3, xmm2, 14")], FUNCTION),
+    Fault("AES by lookups: a byte of SubBytes", GCM_SSSE3, [("x86_64/aes_ssse3.h", "0xc9, 0x98", "0xc9, 0x99")], LOOKUPS),
+    Fault("GHASH by lookups: a byte of the reduction", GCM_SSSE3, [("x86_64/aesgcm_ssse3.S", "0x00, 0x1c, 0x38", "0x00, 0x1d, 0x38")], LOOKUPS),
+    Fault("GHASH by lookups: a byte is lost", GCM_SSSE3, [("x86_64/aesgcm_ssse3.S", "palignr xmm3, xmm2, 15", "palignr xmm3, xmm2, 14")], LOOKUPS),
     Fault("a given hash key of AES-GCM: its upper half is left out", "x86_64/aesgcm_avx2",
           [("x86_64/aesgcm_kernel.h", r"(H is given \*/\n    )vmovdqu xmm0, \[rax\]", r"\1vmovq xmm0, qword ptr [rax]")],
           lambda s: getattr(s, "given", False)),
@@ -193,7 +194,7 @@ def main():
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     sys.setrecursionlimit(20000)
-    passed, failed, fine = 0, 0, {}
+    passed, failed, as_it_is = 0, 0, {}
     with tempfile.TemporaryDirectory() as folder:
         for i, fault in enumerate(FAULTS):
             if args.names and not any(n in fault.what for n in args.names):
@@ -206,10 +207,12 @@ def main():
                 why, _ = refusal(fault, path)
             except Unproved as e:
                 why = str(e)
-            try:
-                right, tried = refusal(fault, build(fault, folder, False))
-            except Unproved as e:
-                right, tried = str(e), 0
+            if (same := (fault.kernel, fault.calls)) not in as_it_is:
+                try:
+                    as_it_is[same] = refusal(fault, build(fault, folder, False))
+                except Unproved as e:
+                    as_it_is[same] = str(e), 0
+            right, tried = as_it_is[same]
             good = why is not None and right is None and tried > 0
             passed, failed = passed + good, failed + (not good)
             print(f"{'ok  ' if good else 'FAIL'} {fault.kernel}: {fault.what}: {why or 'not refused'}" +
