@@ -636,7 +636,7 @@ def batch(kernel, shape, folder=None, trace=None, function=True):
 # FUNCTION: of a kernel whose AES is made of bit operations, the calls that mutate.py compares with the specification.
 FUNCTION = 30
 ENDS = 0, 5  # bytes of the last block that parts and counter blocks have there
-QUICK = {"single": 15, "batch": 4, "bitwise": 3, "modes": 16}
+QUICK = {"single": 8, "batch": 4, "bitwise": 3, "modes": 8}
 
 
 def shapes(kernel, quick):

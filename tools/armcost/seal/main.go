@@ -1,6 +1,6 @@
 // Seal seals or opens one message again and again between two markers, for tools/armcost to watch.
 //
-//	seal BYTES[,BYTES...] SEED [seal|open|aes|plant] [chacha|gcm128|gcm192|gcm256|gcm128n16|ccm128|siv128|cmac128|batchN|gmac128|modes|MODE128|MODE256]
+//	seal BYTES[,BYTES...] SEED [seal|open|both|aes|plant] [chacha|gcm128|gcm192|gcm256|gcm128n16|ccm128|siv128|cmac128|batchN|gmac128|modes|MODE128|MODE256]
 //
 // With more than one size it does each of them in turn.
 //
@@ -40,7 +40,7 @@ func markEnd() {}
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: seal BYTES[,BYTES...] SEED [seal|open|aes|plant] [chacha|gcm128|gcm192|gcm256|gcm128n16|ccm128|siv128|cmac128|batchN|gmac128|modes|MODE128|MODE256]")
+		fmt.Fprintln(os.Stderr, "usage: seal BYTES[,BYTES...] SEED [seal|open|both|aes|plant] [chacha|gcm128|gcm192|gcm256|gcm128n16|ccm128|siv128|cmac128|batchN|gmac128|modes|MODE128|MODE256]")
 		os.Exit(2)
 	}
 	var sizes []int
@@ -52,8 +52,12 @@ func main() {
 		}
 		sizes = append(sizes, size)
 	}
-	open := len(os.Args) > 3 && os.Args[3] == "open"
-	cipherName := "chacha"
+	cipherName, ways := "chacha", []bool{false}
+	if len(os.Args) > 3 && os.Args[3] == "open" {
+		ways = []bool{true}
+	} else if len(os.Args) > 3 && os.Args[3] == "both" {
+		ways = []bool{false, true}
+	}
 	if len(os.Args) > 4 {
 		cipherName = os.Args[4]
 	}
@@ -61,6 +65,13 @@ func main() {
 		cipherName = "go"
 	}
 	runtime.LockOSThread()
+	for _, open := range ways {
+		each(cipherName, sizes, open)
+	}
+}
+
+// each seals or opens messages of all sizes.
+func each(cipherName string, sizes []int, open bool) {
 	if n, isBatch := strings.CutPrefix(cipherName, "batch"); isBatch {
 		packets, err := strconv.Atoi(n)
 		if err != nil || packets < 1 {
