@@ -2,6 +2,7 @@
  *
  *     check                   all checks of every level that this CPU can run
  *     check --seed=N          the same random choices again; without it the environment SEALANE_SEED, else new ones
+ *     check --some            a third of the cases, for emulated CPUs
  *     check --level=NAME      one level only, of all primitives that have it
  *     check --primitive=NAME  chacha20poly1305, aesgcm, aes or chacha20masks only
  *     check --corrupt=NAME    the same with a kernel that is wrong in one way: must fail
@@ -233,6 +234,8 @@ int main(int argc, char **argv)
             want_bench = 1;
         } else if (strcmp(argv[i], "--short") == 0) {
             is_short = 1;
+        } else if (strcmp(argv[i], "--some") == 0) {
+            some = 1;
         } else if (strcmp(argv[i], "--levels") == 0) {
             list_levels(sealane_cpu_features());
             return 0;

@@ -4,6 +4,8 @@ static int group_lengths(void)
 {
     for (size_t bytes = 0; bytes <= 1100; bytes++)
         for (int way = 0; way < 8; way++) {
+            if (left_out())
+                continue;
             plain_job(bytes);
             now.open = way & 1, now.in_place = way >> 1 & 1, now.at_end = way >> 2;
             if (!run_now())
@@ -15,6 +17,8 @@ static int group_lengths(void)
 static int group_long(void)
 {
     for (int i = 0; i < 250; i++) {
+        if (left_out())
+            continue;
         plain_job(1101 + below(i < 200 ? 8000 : LONGEST - 1101 - 64));
         if (!run_now())
             return 0;
@@ -28,6 +32,8 @@ static int group_alignment(void)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t out = 0; out < 64; out++)
             for (int way = 0; way < 4; way++) {
+                if (left_out())
+                    continue;
                 plain_job(sizes[i]);
                 now.open = way & 1, now.in_place = way >> 1, now.at_end = 0;
                 now.skew_out = out, now.skew_in = below(64), now.skew_ad = below(64);
@@ -43,6 +49,8 @@ static int group_ad(void)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t ad_bytes = 0; ad_bytes <= 160; ad_bytes++)
             for (int way = 0; way < 4; way++) {
+                if (left_out())
+                    continue;
                 plain_job(sizes[i]);
                 now.ad_bytes = ad_bytes <= 128 ? ad_bytes : 129 + below(LONGEST_AD - 129);
                 now.open = way & 1, now.at_end = way >> 1;
@@ -55,6 +63,8 @@ static int group_ad(void)
 static int group_parts(void)
 {
     for (int i = 0; i < 4000; i++) {
+        if (left_out())
+            continue;
         plain_job(below(i < 3500 ? 2400 : 20000));
         cut(2 + (unsigned)below(MAX_PARTS - 1));
         now.by_portable = below(2) ? (unsigned)random64() : 0;
