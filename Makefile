@@ -196,10 +196,11 @@ times: ## what each suite took when it last ran here, the dearest first: seconds
 	@[ -s $(B)/results/counts ] || { echo "no suite has run here: $(B)/results/counts"; exit 1; }
 	@sort -k 6,6nr -k 5,5nr $(B)/results/counts | awk '!seen[$$1]++ { printf "%6d %6d  %s\n", $$5, $$6, $$1 }'
 
-# Random tests begin with one number here, so that the answer depends on the change alone; make test-long looks further.
+# Random tests begin with one number here, so that the answer depends on the change alone; make test-long looks further. One suite more than
+# there are processors, as some wait.
 installed-test:
 	$(IN_FULL)@$(SUITE) --begin $(words $(SUITES))
-	@SUITES_RUN=yes SEALANE_SEED=$${SEALANE_SEED-1} $(MAKE) --no-print-directory -k -j$(PROCESSORS) -Otarget suites || true
+	@SUITES_RUN=yes SEALANE_SEED=$${SEALANE_SEED-1} $(MAKE) --no-print-directory -k -j$$(($(PROCESSORS) + 1)) -Otarget suites || true
 	$(IN_FULL)@$(SUITE) --sum $(SUITES)
 
 SUITES :=
@@ -395,13 +396,19 @@ ifneq ($(wildcard chacha20poly1305/*.go),)
 GO_LIBRARY := . ./aes/... ./aesgcm/... ./batch/... ./chacha20poly1305/... ./openssh/... ./quic/... ./afalg/... ./internal/... ./test/peers/...
 $(eval $(call check_suite,go-short,,$(GO_ENV) $(GO) test -v -short $(filter-out ./afalg/...,$(GO_LIBRARY)) ./test/levels))
 $(eval $(call check_suite,vet-short,,$(GO_ENV) $(GO) vet ./...))
-$(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -timeout 1h -v -tags purego $(GO_LIBRARY)))
+$(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -v -short -tags purego $(GO_LIBRARY)))
 # A kernel by itself runs in one goroutine: make test-long has those tests too.
 $(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -v -race -short -vet=off $(patsubst ./internal/...,./internal/aead ./internal/dispatch,$(GO_LIBRARY))))
 $(eval $(call long_suite,long-go-race,,env CGO_ENABLED=1 $(GO) test -v -race -count=1 $(GO_LIBRARY)))
 $(eval $(call long_suite,long-go-fips140,,env GOWORK=off $(GO) test -v -count=1 -run "^TestFIPS140" ./internal/aead -toolchains=go1.24.0$(comma)go1.25.0$(comma)local))
-$(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),,\
-    env CGO_ENABLED=0 SEALANE_CPU=$(l) $(GO) test -timeout 1h -v -vet=off ./aes/... ./batch/... ./chacha20poly1305/... ./aesgcm/... ./openssh/...)))
+# The tests of these packages, linked once for all levels.
+GO_LEVELS := aes aesgcm batch chacha20poly1305 openssh
+.PHONY: $(B)/levels/built
+$(B)/levels/built:
+	@$(GO_ENV) $(GO) test -vet=off -c -o $(B)/levels/ $(GO_LEVELS:%=./%)
+
+$(foreach l,$(LEVELS),$(eval $(call suite,go-$(l),$(B)/levels/built,env SEALANE_CPU=$(l) sh -c 'failed=0; for p in $(GO_LEVELS); do \
+    (cd $$$$p && exec $(abspath $(B))/levels/$$$$p.test -test.v) || failed=1; done; exit $$$$failed')))
 .PHONY: test-levels
 test-levels: $(foreach l,$(LEVELS),test-api-$(l) test-go-$(l))
 # Two of them: long-platforms-vet has all, and those for ARM run under qemu.
@@ -436,8 +443,10 @@ test-kernel: ## everything that concerns one kernel, in minutes: KERNEL=name
 
 check-suites: $(CHECK_SUITES:%=test-%)
 
-# What takes long by itself begins first: at the end it would leave the other processors idle.
-suites: $(patsubst %,test-%,$(filter secret-trace go-cmd-sealane aarch64-linux-gnu go-root,$(SUITES)) $(SUITES))
+# What takes long by itself begins first: at the end it would leave the other processors idle. Suites of Go begin one after the other,
+# as two at a time would compile the same packages.
+SUITES_FIRST := go-cmd-sealane aarch64-linux-gnu arm-linux-gnueabi go-root secret-trace-arm go-gateway
+suites: $(patsubst %,test-%,$(foreach s,$(SUITES_FIRST),$(filter $(s),$(SUITES))) $(SUITES))
 
 long-suites: $(LONG_SUITES:%=test-%)
 

@@ -155,10 +155,23 @@ func compiler(t *testing.T) string {
 	return name
 }
 
+// buildFolder is the folder of one build of the C library, which all tests share.
+var buildFolder string
+
+func TestMain(m *testing.M) {
+	var err error
+	if buildFolder, err = os.MkdirTemp("", "readme"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	status := m.Run()
+	os.RemoveAll(buildFolder)
+	os.Exit(status)
+}
+
 func TestC(t *testing.T) {
-	cc, build := compiler(t), t.TempDir()
-	library := filepath.Join(build, "libsealane.a")
-	run(t, nil, "make", "B="+build, "CFLAGS=-O1", library)
+	cc, library := compiler(t), filepath.Join(buildFolder, "libsealane.a")
+	run(t, nil, "make", "B="+buildFolder, "CFLAGS=-O1", library)
 	examples(t, "c", map[string]string{
 		"README.md":       `^a packet, by (` + strings.Join(dispatch.AllLevels(), "|") + `)\n$`,
 		"docs/batches.md": `^31 of 32 are authentic; packet 7: not authentic\n$`,
@@ -240,7 +253,7 @@ func prepare(t *testing.T) (env []string) {
 	cache := func(name string) string { return name + "=" + strings.TrimSpace(run(t, nil, "go", "env", name)) }
 	env = []string{
 		cache("GOCACHE"), cache("GOMODCACHE"), cache("GOPATH"), cache("GOPROXY"), cache("GONOSUMDB"), cache("GOFLAGS"), cache("GOSUMDB"),
-		"HOME=" + home, "B=" + home + "/build", "GOBIN=" + home + "/bin", "SEALANE_ROOT=" + top, "CGO_ENABLED=0", "MAKEFLAGS=",
+		"HOME=" + home, "B=" + buildFolder, "CFLAGS=-O1", "GOBIN=" + home + "/bin", "SEALANE_ROOT=" + top, "CGO_ENABLED=0", "MAKEFLAGS=",
 		"PATH=" + home + "/bin:" + os.Getenv("PATH"),
 	}
 	version := strings.Fields(run(t, nil, "go", "list", "-m", "golang.org/x/crypto"))[1]
@@ -329,7 +342,7 @@ func TestCMake(t *testing.T) {
 		t.Fatalf("%d blocks of CMake, 1 is known", len(found))
 	}
 	dir := t.TempDir()
-	run(t, nil, "make", "install-files", "B="+dir+"/build", "PREFIX="+dir+"/usr", "CFLAGS=-O1")
+	run(t, nil, "make", "install-files", "B="+buildFolder, "PREFIX="+dir+"/usr", "CFLAGS=-O1")
 	write(t, dir+"/thing.c", "#include <sealane.h>\nint main(void) { return sealane_impl_name(0) == 0; }\n")
 	write(t, dir+"/CMakeLists.txt", "cmake_minimum_required(VERSION 3.13)\nproject(thing C)\nadd_executable(thing thing.c)\n"+found[0].text)
 	run(t, nil, "cmake", "-S", dir, "-B", dir+"/thing", "-DCMAKE_PREFIX_PATH="+dir+"/usr")
