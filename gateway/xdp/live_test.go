@@ -199,7 +199,7 @@ func acknowledged(t testing.TB, c *net.TCPConn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Microsecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Microsecond) {
 		left := -1
 		if err := raw.Control(func(fd uintptr) { left, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) }); err != nil {
 			t.Fatal(err)
@@ -241,7 +241,7 @@ func TestLive(t *testing.T) {
 					t.Fatal(err)
 				}
 				got := make([]byte, len(record))
-				if err := here.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+				if err := here.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 					t.Fatal(err)
 				}
 				for read := 0; read < len(got); {

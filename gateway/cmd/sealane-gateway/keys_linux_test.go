@@ -44,7 +44,7 @@ func webServer(t *testing.T, version uint16, keyLog string) string {
 			}
 			go func() {
 				defer c.Close()
-				c.SetDeadline(time.Now().Add(10 * time.Second))
+				c.SetDeadline(time.Now().Add(time.Minute))
 				if _, err := bufio.NewReader(c).ReadString('\n'); err == nil {
 					io.WriteString(c, "HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nyes")
 				}
@@ -90,7 +90,7 @@ func compare(t *testing.T, written, taken string) {
 	if err != nil || !bytes.Contains(b, []byte("CLIENT_")) {
 		t.Fatalf("the program wrote no keys: %v %s", err, b)
 	}
-	for end := time.Now().Add(5 * time.Second); len(missing(written, taken)) > 0 && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); len(missing(written, taken)) > 0 && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if lines := missing(written, taken); len(lines) > 0 {

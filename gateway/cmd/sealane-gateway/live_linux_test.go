@@ -441,7 +441,7 @@ func TestInlineVLAN(t *testing.T) {
 	shark := start(t, l.command(2, "tshark", "-l", "-n", "-i", "left", "-Y", "udp.port==7", "-T", "fields", "-e", "vlan.id", "-e", "vlan.priority", "-e", "udp.length",
 		"-e", "ieee8021ad.id"))
 	shark.waitFor(t, "Capturing on", 1)
-	for range 200 {
+	for range 1200 {
 		if err := l.in(0, func() error {
 			out, err := output.NewInterface("right", false, &output.Counts{}, func(err error) { t.Error(err) })
 			if err != nil {

@@ -81,7 +81,7 @@ events {} http { access_log off; client_body_temp_path %[1]s/b; proxy_temp_path 
 		t.Fatalf("curl got %s", got)
 	}
 	var said string
-	for i := range 200 {
+	for i := range 600 {
 		if i%20 == 19 {
 			shell(commands[2]) // the keys were late, as the machine is busy
 		}

@@ -135,13 +135,7 @@ func TestProcessors(t *testing.T) {
 		}
 		g := l.gateway(0, args...)
 		var got []string
-		for range 100 {
-			if got = pinned(t, g.Process.Pid); slices.Equal(got, want) {
-				break
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
-		if !slices.Equal(got, want) {
+		if !eventually(func() bool { got = pinned(t, g.Process.Pid); return slices.Equal(got, want) }) {
 			t.Errorf("--cpus %q: threads on processors %v", cpus, got)
 		}
 		g.stop()
@@ -251,7 +245,7 @@ func TestLiveWorkers(t *testing.T) {
 				}
 				want := fmt.Sprintf("\nsealane_gateway_plaintext_bytes_total %d\n", total*text)
 				var metrics []byte
-				for range 100 {
+				for range 300 {
 					metrics, _ = l.command(0, "curl", "-s", "http://127.0.0.1:9101/metrics").Output()
 					if strings.Contains(string(metrics), want) {
 						break

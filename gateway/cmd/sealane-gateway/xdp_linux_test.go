@@ -70,7 +70,7 @@ func testXDP(t *testing.T, queues int) {
 	cmd := l.command(1, os.Args[0], "xdp", "--interface", "tap", "--api", api, "--streams", l.file("streams"), "--cpus", []string{"0", "0,1"}[queues-1])
 	cmd.Env = append(os.Environ(), "SEALANE_GATEWAY_TEST_MAIN=1")
 	p := start(t, cmd)
-	for range 400 {
+	for range 1200 {
 		if strings.Contains(p.text(), "on the packet path") {
 			break
 		}
@@ -103,7 +103,7 @@ func testXDP(t *testing.T, queues int) {
 			t.Fatal(err)
 		}
 		var got []byte
-		for range 400 {
+		for range 1200 {
 			files, _ := filepath.Glob(l.file("streams/*"))
 			got = nil
 			for _, f := range files {
@@ -290,7 +290,7 @@ func (l *lab) register(c *net.TCPConn, suite, log string, api *http.Client) erro
 		return fmt.Errorf("PUT /flows: %s", answer.Status)
 	}
 	// The gateway registers it at once; until it has, packets pass it by.
-	for range 100 {
+	for range 3000 {
 		answer, err := api.Get("http://sealane/flows")
 		if err != nil {
 			return err

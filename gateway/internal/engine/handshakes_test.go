@@ -83,7 +83,7 @@ func talk(t *testing.T, number int, server, client *stdtls.Config, said [2][]byt
 	}
 	defer a.Close()
 	defer b.Close()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	a.SetDeadline(deadline)
 	b.SetDeadline(deadline)
 	s := stdtls.Server(&tapped{a, traffic.Server, &mu, conn}, server)

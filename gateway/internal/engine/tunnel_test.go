@@ -173,8 +173,8 @@ func preface(t *testing.T, cert stdtls.Certificate, number int, steps []step, jo
 		conn.Send(s.side, []byte(s.text))
 	}
 	a, b := net.Pipe()
-	a.SetDeadline(time.Now().Add(20 * time.Second))
-	b.SetDeadline(time.Now().Add(20 * time.Second))
+	a.SetDeadline(time.Now().Add(time.Minute))
+	b.SetDeadline(time.Now().Add(time.Minute))
 	var log locked
 	server := stdtls.Server(&prefaced{a, traffic.Server, &mu, conn, &before}, &stdtls.Config{
 		Certificates: []stdtls.Certificate{cert}, SessionTicketsDisabled: true,
