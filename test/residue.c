@@ -9,6 +9,7 @@
  * docs/api.md say.
  *
  *     residue                 all levels that this CPU can run
+ *     residue --some          without the longest texts, for emulated CPUs, whose kernels take 320 bytes at a time
  *     residue --plant=NAME    a front end that leaves something, or uses more; must fail: copy, spill, tag, deep */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -319,16 +320,17 @@ static int leaves_nothing(void)
     return 0;
 }
 
-static int check_level(int table, int level)
+static int check_level(int table, int level, int some)
 {
-    static const size_t sizes[] = {0, 1, 16, 64, 100, 300, 1420};
+    static const size_t sizes[] = {0, 1, 16, 64, 100, 350, 1420};
+    const size_t count = sizeof sizes / sizeof *sizes - (some != 0);
     int good = 1;
     for (size_t i = 0; i < KINDS; i++) {
         now.kind = &kinds[i], now.level = level;
         if (table_of(now.kind->alg) != &sealane_tables[table])
             continue;
         for (int w = KEY; w < WAYS; w++)
-            for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++) {
+            for (size_t j = 0; j < count; j++) {
                 now.way = (way)w, now.bytes = sizes[j], now.ad_bytes = j % 3 == 2 ? 100 : 5 * j;
                 if (w == KEY && j > 0)
                     continue;
@@ -442,12 +444,13 @@ static unsigned check_firsts(void)
 int main(int argc, char **argv)
 {
     unsigned passed = 0, failed = 0, not_run = 0;
+    const int some = argc > 1 && strcmp(argv[1], "--some") == 0;
     stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (stack == MAP_FAILED)
         return 2;
     if (argc > 1 && strncmp(argv[1], "--plant=", 8) == 0)
         now.plant = argv[1] + 8;
-    else if (argc > 1)
+    else if (argc > 1 && !some)
         return 2;
     failed += check_firsts();
     const uint32_t features = sealane_cpu_features();
@@ -458,7 +461,7 @@ int main(int argc, char **argv)
             touched = call_count = reported = 0;
             if (!absent)
                 (void)sealane_level_batch(&sealane_tables[t], level); /* its known answers are not a batch's stack */
-            const int good = absent ? -1 : check_level(t, (int)l);
+            const int good = absent ? -1 : check_level(t, (int)l, some);
             passed += good == 1, failed += good == 0, not_run += good == -1;
             printf("%s %s %s: %zu calls%s\n",
                    good == 1   ? "ok  "
