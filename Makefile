@@ -396,9 +396,9 @@ ifneq ($(wildcard chacha20poly1305/*.go),)
 GO_LIBRARY := . ./aes/... ./aesgcm/... ./batch/... ./chacha20poly1305/... ./openssh/... ./quic/... ./afalg/... ./internal/... ./test/peers/...
 $(eval $(call check_suite,go-short,,$(GO_ENV) $(GO) test -v -short $(filter-out ./afalg/...,$(GO_LIBRARY)) ./test/levels))
 $(eval $(call check_suite,vet-short,,$(GO_ENV) $(GO) vet ./...))
-$(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -v -short -tags purego $(GO_LIBRARY)))
+$(eval $(call suite,go-purego,,$(GO_ENV) $(GO) test -timeout 1h -v -short -tags purego $(GO_LIBRARY)))
 # A kernel by itself runs in one goroutine: make test-long has those tests too.
-$(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -v -race -short -vet=off $(patsubst ./internal/...,./internal/aead ./internal/dispatch,$(GO_LIBRARY))))
+$(eval $(call suite,go-race,,env CGO_ENABLED=1 $(GO) test -timeout 1h -v -race -short -vet=off $(patsubst ./internal/...,./internal/aead ./internal/dispatch,$(GO_LIBRARY))))
 $(eval $(call long_suite,long-go-race,,env CGO_ENABLED=1 $(GO) test -v -race -count=1 $(GO_LIBRARY)))
 $(eval $(call long_suite,long-go-fips140,,env GOWORK=off $(GO) test -v -count=1 -run "^TestFIPS140" ./internal/aead -toolchains=go1.24.0$(comma)go1.25.0$(comma)local))
 # The tests of these packages, linked once for all levels.

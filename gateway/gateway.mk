@@ -14,7 +14,7 @@ $(B)/sealane_keylog.so: gateway/preload/sealane_keylog.c
 
 # Without jetstream: to compile a NATS server for this costs more than it can find. Nor can it find anything where one goroutine
 # reads segments, or where other programs alone are asked; with cgo, which it needs, root's privileges stay. go-vet-gateway has vetted it.
-$(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -v -race -vet=off -skip '^TestInline$$$$|^TestBudget$$$$|^TestTable$$$$|TestInlineQUIC|TestTshark|TestAnySegments|TestSoak|TestMemory|TestSynthetic|TestDropsRoot|TestKeysOf' ./cmd/... ./handover/... \
+$(eval $(call suite,gateway-race,,env CGO_ENABLED=1 $(GO) test -C gateway -timeout 1h -v -race -vet=off -skip '^TestInline$$$$|^TestBudget$$$$|^TestTable$$$$|TestInlineQUIC|TestTshark|TestAnySegments|TestSoak|TestMemory|TestSynthetic|TestDropsRoot|TestKeysOf' ./cmd/... ./handover/... \
     $(addprefix ./internal/,capture control engine exchange keys listen output packet)))
 
 # The captures on arm64, as data processing units have it.

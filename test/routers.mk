@@ -17,7 +17,7 @@ endef
 # $(call go_router,GOARCH,qemu's name of it,CPU,environment): the kernels' tests in Go, but for portable code, and the choice of a level.
 define go_router
 ifneq ($(shell command -v qemu-$(2)),)
-$$(eval $$(call suite,go-$(1),,env CGO_ENABLED=0 GOARCH=$(1) $(4) $(GO) test -v -exec "$(shell realpath "$$(command -v $$(test/qemu $(B) $(2)))") -cpu $(3)" \
+$$(eval $$(call suite,go-$(1),,env CGO_ENABLED=0 GOARCH=$(1) $(4) $(GO) test -timeout 1h -v -exec "$(shell realpath "$$(command -v $$(test/qemu $(B) $(2)))") -cpu $(3)" \
     -short -vet=off -skip '/^portable|//^portable' ./internal/kernel ./internal/dispatch))
 else
 $$(eval $$(call suite,go-$(1),,test/routers --missing qemu-$(2)))
