@@ -257,14 +257,14 @@ func (p *Pair) Idle(side uint8) bool {
 	return p.Dir[side] == nil && !p.TLS.InDispute(side) && !p.TLS.Searching(side)
 }
 
+// either tells whether something is so of a direction of which something is held.
+func (p *Pair) either(is func(d *Direction) bool) bool {
+	return slices.ContainsFunc(p.Dir[:], func(d *Direction) bool { return d != nil && is(d) })
+}
+
 // Contested tells whether a handshake has copies that differ.
 func (p *Pair) Contested() bool {
-	for _, d := range p.Dir {
-		if d != nil && d.phase == beginning && d.conflict {
-			return true
-		}
-	}
-	return false
+	return p.either(func(d *Direction) bool { return d.phase == beginning && d.conflict })
 }
 
 // Greeting tells whether what a client said first looks like a ClientHello, though it may not be one: what makes it none may be forged,
@@ -351,14 +351,7 @@ func (r *Reassembler) Jump(p *Pair, side uint8, seq uint32, now int64) {
 }
 
 // News tells whether something came since a handshake was read last.
-func (p *Pair) News() bool {
-	for _, d := range p.Dir {
-		if d != nil && d.news {
-			return true
-		}
-	}
-	return false
-}
+func (p *Pair) News() bool { return p.either(func(d *Direction) bool { return d.news }) }
 
 // CanTurn tells whether all that came of a connection can be read again, the other way round: no record of it has opened.
 func (r *Reassembler) CanTurn(p *Pair) bool {

@@ -284,7 +284,7 @@ func (r *Reassembler) search(p *Pair, most int) bool {
 		all[0] = r.likely(p, all[0])
 	}
 	best, score := [2]int{}, -1
-	deep := p.deep()
+	deep := p.either(func(d *Direction) bool { return d.phase == beginning && d.deep })
 search:
 	for sum := 0; sum < len(all[0])+len(all[1])-1; sum++ {
 		for i := max(0, sum-len(all[1])+1); i <= min(sum, len(all[0])-1); i++ {
@@ -332,16 +332,6 @@ const (
 	waiting
 	proved
 )
-
-// deep tells whether a direction is looked at with patience.
-func (p *Pair) deep() bool {
-	for _, d := range p.Dir {
-		if d != nil && d.phase == beginning && d.deep {
-			return true
-		}
-	}
-	return false
-}
 
 // A pairing is two beginnings, as numbers that decide whether a record opens with them.
 type pairing struct {
