@@ -298,6 +298,9 @@ func (h *held) remove(p *Pool, s seat) {
 
 // prune drops the segments before a place.
 func (h *held) prune(p *Pool, base uint32) {
+	if len(h.segs) == 0 || !After(base, h.segs[0].seq) {
+		return
+	}
 	n := h.find(base)
 	for i := n - 1; i >= 0; i-- {
 		if s := h.segs[i]; After(s.end, base) {
@@ -308,7 +311,7 @@ func (h *held) prune(p *Pool, base uint32) {
 			p.drop(s.segment)
 		}
 	}
-	if n > len(h.segs)/2 {
+	if n > len(h.segs)/2 || len(h.segs) < 64 {
 		h.segs = slices.Delete(h.segs, 0, n)
 	} else { // there are many, and few go
 		clear(h.segs[:n])
@@ -355,7 +358,7 @@ func (c Class) Like(usual Class) bool {
 // the worst of the next few of these, that one goes: what is least like the rest, then the smallest.
 func (h *held) crowded(p *Pool, whole bool, seq uint32, n int, of *source, usual Class) bool {
 	near := h.segs
-	if !whole {
+	if !whole && len(near) >= maxCrowd {
 		j := h.find(seq + maxRecord/2)
 		near = near[min(h.find(seq-maxRecord/2), j):j]
 	}
