@@ -165,6 +165,11 @@ const (
 // find returns the first segment that begins at a place or behind it.
 func (h *held) find(at uint32) int {
 	i, j := 0, len(h.segs)
+	if j == 0 || !After(at, h.segs[0].seq) {
+		return 0
+	} else if After(at, h.segs[j-1].seq) {
+		return j
+	}
 	for i < j {
 		if m := int(uint(i+j) >> 1); After(at, h.segs[m].seq) {
 			i = m + 1
@@ -178,8 +183,12 @@ func (h *held) find(at uint32) int {
 // over returns the segments that may have bytes between two places. Where hellos are all around the circle of sequence numbers there is no
 // right order: others are among them, and some are not.
 func (h *held) over(at, end uint32) []seat {
-	j := h.find(end)
-	return h.segs[min(h.find(at-uint32(max(h.longest-1, 0))), j):j]
+	i := h.find(at - uint32(max(h.longest-1, 0)))
+	j := i
+	for j < len(h.segs) && After(end, h.segs[j].seq) {
+		j++
+	}
+	return h.segs[i:j]
 }
 
 // at returns the segments that may have the byte at a place.
@@ -298,10 +307,13 @@ func (h *held) remove(p *Pool, s seat) {
 
 // prune drops the segments before a place.
 func (h *held) prune(p *Pool, base uint32) {
-	if len(h.segs) == 0 || !After(base, h.segs[0].seq) {
+	n := 0
+	for n < len(h.segs) && After(base, h.segs[n].seq) {
+		n++
+	}
+	if n == 0 {
 		return
 	}
-	n := h.find(base)
 	for i := n - 1; i >= 0; i-- {
 		if s := h.segs[i]; After(s.end, base) {
 			n--
@@ -311,6 +323,7 @@ func (h *held) prune(p *Pool, base uint32) {
 			p.drop(s.segment)
 		}
 	}
+	h.solid = [2]uint32{}
 	if n > len(h.segs)/2 || len(h.segs) < 64 {
 		h.segs = slices.Delete(h.segs, 0, n)
 	} else { // there are many, and few go
@@ -319,9 +332,6 @@ func (h *held) prune(p *Pool, base uint32) {
 	}
 	if len(h.segs) == 0 {
 		h.longest = 0
-	}
-	if n > 0 {
-		h.solid = [2]uint32{}
 	}
 }
 
