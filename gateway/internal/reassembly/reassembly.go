@@ -257,6 +257,12 @@ func (p *Pair) Idle(side uint8) bool {
 	return p.Dir[side] == nil && !p.TLS.InDispute(side) && !p.TLS.Searching(side)
 }
 
+// Hopeless tells whether much has come of a direction of which no record opens.
+func (p *Pair) Hopeless(side uint8) bool {
+	d := p.Dir[side]
+	return d != nil && d.phase == contested && d.held.bytes > 32<<10 && !p.TLS.Opened(side)
+}
+
 // either tells whether something is so of a direction of which something is held.
 func (p *Pair) either(is func(d *Direction) bool) bool {
 	return slices.ContainsFunc(p.Dir[:], func(d *Direction) bool { return d != nil && is(d) })
